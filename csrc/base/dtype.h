@@ -1,0 +1,152 @@
+// Element types: the enum, their properties, type promotion, and dispatch from enum to C++ type.
+// May include: the standard library only.
+// Invariant: the enum order is the promotion order inside each category.
+#pragma once
+#include <bit>
+#include <complex>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+namespace clew {
+
+enum class DType : uint8_t {
+  Bool, UInt8, Int8, Int16, Int32, Int64, Float16, BFloat16, Float32, Float64, Complex64, Complex128
+};
+constexpr int num_dtypes = 12;
+
+using f16 = _Float16;
+
+// Upper half of a float32; arithmetic converts to float and rounds to nearest even on the way back.
+struct bf16 {
+  uint16_t bits = 0;
+  bf16() = default;
+  bf16(float value) {
+    uint32_t u = std::bit_cast<uint32_t>(value);
+    if ((u & 0x7fffffffu) > 0x7f800000u) {
+      bits = static_cast<uint16_t>((u >> 16) | 0x40u);
+    } else {
+      bits = static_cast<uint16_t>((u + 0x7fffu + ((u >> 16) & 1u)) >> 16);
+    }
+  }
+  operator float() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+};
+
+using c64 = std::complex<float>;
+using c128 = std::complex<double>;
+
+template <class T> inline constexpr bool is_complex_v = false;
+template <> inline constexpr bool is_complex_v<c64> = true;
+template <> inline constexpr bool is_complex_v<c128> = true;
+template <class T>
+inline constexpr bool is_half_v = std::is_same_v<T, f16> || std::is_same_v<T, bf16>;
+template <class T>
+inline constexpr bool is_float_v = std::is_same_v<T, float> || std::is_same_v<T, double> || is_half_v<T>;
+
+// The type arithmetic is done in: float for the 16-bit floats, the type itself otherwise.
+template <class T> struct compute_type { using type = T; };
+template <> struct compute_type<f16> { using type = float; };
+template <> struct compute_type<bf16> { using type = float; };
+template <class T> using compute_t = typename compute_type<T>::type;
+
+// The type long sums are kept in.
+template <class T> struct accumulate_type { using type = T; };
+template <> struct accumulate_type<bool> { using type = int64_t; };
+template <> struct accumulate_type<uint8_t> { using type = int64_t; };
+template <> struct accumulate_type<int8_t> { using type = int64_t; };
+template <> struct accumulate_type<int16_t> { using type = int64_t; };
+template <> struct accumulate_type<int32_t> { using type = int64_t; };
+template <> struct accumulate_type<f16> { using type = float; };
+template <> struct accumulate_type<bf16> { using type = float; };
+template <class T> using accumulate_t = typename accumulate_type<T>::type;
+
+template <class T> constexpr DType dtype_of() {
+  if constexpr (std::is_same_v<T, bool>) return DType::Bool;
+  else if constexpr (std::is_same_v<T, uint8_t>) return DType::UInt8;
+  else if constexpr (std::is_same_v<T, int8_t>) return DType::Int8;
+  else if constexpr (std::is_same_v<T, int16_t>) return DType::Int16;
+  else if constexpr (std::is_same_v<T, int32_t>) return DType::Int32;
+  else if constexpr (std::is_same_v<T, int64_t>) return DType::Int64;
+  else if constexpr (std::is_same_v<T, f16>) return DType::Float16;
+  else if constexpr (std::is_same_v<T, bf16>) return DType::BFloat16;
+  else if constexpr (std::is_same_v<T, float>) return DType::Float32;
+  else if constexpr (std::is_same_v<T, double>) return DType::Float64;
+  else if constexpr (std::is_same_v<T, c64>) return DType::Complex64;
+  else return DType::Complex128;
+}
+
+constexpr size_t itemsize(DType d) {
+  constexpr uint8_t sizes[num_dtypes] = {1, 1, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16};
+  return sizes[static_cast<int>(d)];
+}
+constexpr const char* name(DType d) {
+  constexpr const char* names[num_dtypes] = {"bool",    "uint8",    "int8",    "int16",   "int32",     "int64",
+                                             "float16", "bfloat16", "float32", "float64", "complex64", "complex128"};
+  return names[static_cast<int>(d)];
+}
+constexpr bool is_complex(DType d) { return d >= DType::Complex64; }
+constexpr bool is_floating(DType d) { return d >= DType::Float16 && d <= DType::Float64; }
+constexpr bool is_inexact(DType d) { return d >= DType::Float16; }
+constexpr bool is_integral(DType d) { return d <= DType::Int64; }  // bool included
+// 0 bool, 1 integer, 2 floating, 3 complex
+constexpr int category(DType d) {
+  return d == DType::Bool ? 0 : d <= DType::Int64 ? 1 : d <= DType::Float64 ? 2 : 3;
+}
+constexpr DType real_of(DType d) {
+  return d == DType::Complex64 ? DType::Float32 : d == DType::Complex128 ? DType::Float64 : d;
+}
+constexpr DType complex_of(DType d) {
+  return is_complex(d) ? d : d == DType::Float64 ? DType::Complex128 : DType::Complex64;
+}
+// The type both operands fit into, as PyTorch's promotion lattice has it (two tensors of equal rank class).
+constexpr DType promote(DType a, DType b) {
+  if (a == b) return a;
+  if (a > b) std::swap(a, b);
+  if (is_complex(b)) return a == DType::Float64 ? DType::Complex128 : b;
+  if (is_floating(b)) {
+    if (a == DType::Float16 && b == DType::BFloat16) return DType::Float32;
+    return b;
+  }
+  if (a == DType::UInt8) return b == DType::Int8 ? DType::Int16 : b;
+  return b;
+}
+
+template <class... Ts> struct TypeList {};
+using AllTypes = TypeList<bool, uint8_t, int8_t, int16_t, int32_t, int64_t, f16, bf16, float, double, c64, c128>;
+using RealTypes = TypeList<bool, uint8_t, int8_t, int16_t, int32_t, int64_t, f16, bf16, float, double>;
+using NumericTypes = TypeList<uint8_t, int8_t, int16_t, int32_t, int64_t, f16, bf16, float, double, c64, c128>;
+using RealNumericTypes = TypeList<uint8_t, int8_t, int16_t, int32_t, int64_t, f16, bf16, float, double>;
+using IntegralTypes = TypeList<bool, uint8_t, int8_t, int16_t, int32_t, int64_t>;
+using FloatTypes = TypeList<f16, bf16, float, double>;
+using InexactTypes = TypeList<f16, bf16, float, double, c64, c128>;
+using ComplexTypes = TypeList<c64, c128>;
+
+// Calls f.template operator()<T>() for the listed type that `d` names; false when it is not in the list.
+template <class F, class... Ts> bool dispatch(DType d, TypeList<Ts...>, F&& f) {
+  return ((d == dtype_of<Ts>() ? (f.template operator()<Ts>(), true) : false) || ...);
+}
+
+// Number conversion between element types: complex to real keeps the real part, anything to bool tests for nonzero.
+template <class To, class From> inline To convert(From v) {
+  if constexpr (std::is_same_v<To, From>) return v;
+  else if constexpr (is_complex_v<From>) {
+    if constexpr (is_complex_v<To>) return To(static_cast<typename To::value_type>(v.real()), static_cast<typename To::value_type>(v.imag()));
+    else if constexpr (std::is_same_v<To, bool>) return v.real() != 0 || v.imag() != 0;
+    else return convert<To>(v.real());
+  } else if constexpr (is_complex_v<To>) {
+    return To(convert<typename To::value_type>(v), 0);
+  } else if constexpr (std::is_same_v<To, bool>) {
+    return static_cast<compute_t<From>>(v) != compute_t<From>(0);
+  } else if constexpr (std::is_integral_v<To> && is_float_v<From>) {
+    // Out-of-range values wrap through int64 rather than being undefined.
+    auto x = static_cast<double>(static_cast<compute_t<From>>(v));
+    if (!(x >= -9223372036854775808.0 && x < 9223372036854775808.0)) return static_cast<To>(INT64_MIN);
+    return static_cast<To>(static_cast<int64_t>(x));
+  } else {
+    return static_cast<To>(static_cast<compute_t<From>>(v));
+  }
+}
+
+}  // namespace clew
