@@ -1,0 +1,269 @@
+// OpDef: the one declaration of an operation, and apply(), which runs and records it.
+// May include: base, tensor, kernels/ndview.h.
+// Invariant: an OpDef is constant data; everything about one call travels in Call, everything kept for backward in Node.
+#pragma once
+#include <array>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "graph/attrs.h"
+#include "tensor/tensor.h"
+
+namespace clew {
+
+struct OpDef;
+
+// A list of tensors with the first few inline; what apply() fills.
+class Tensors {
+  static constexpr int inline_count = 4;
+  Tensor inline_[inline_count];
+  Tensor* data_ = inline_;
+  int size_ = 0;
+  int capacity_ = inline_count;
+
+ public:
+  Tensors() = default;
+  explicit Tensors(int n) { resize(n); }
+  Tensors(std::initializer_list<Tensor> ts) {
+    for (const Tensor& t : ts) push_back(t);
+  }
+  Tensors(const Tensors&) = delete;
+  Tensors& operator=(const Tensors&) = delete;
+  Tensors(Tensors&& o) noexcept;
+  ~Tensors() {
+    if (data_ != inline_) delete[] data_;
+  }
+  void push_back(Tensor t);
+  void resize(int n);
+  int size() const { return size_; }
+  Tensor& operator[](int i) { return data_[i]; }
+  const Tensor& operator[](int i) const { return data_[i]; }
+  Tensor* begin() { return data_; }
+  Tensor* end() { return data_ + size_; }
+  const Tensor* begin() const { return data_; }
+  const Tensor* end() const { return data_ + size_; }
+  operator std::span<const Tensor>() const { return {data_, static_cast<size_t>(size_)}; }
+};
+
+// One call, as shape rules and kernels see it. Tensor parameters come first to last in signature order; an optional one
+// that was not given is an undefined Tensor; the elements of a Tensor[] parameter (at most one, the last tensor
+// parameter) follow flattened.
+struct Call {
+  const OpDef& op;
+  std::span<const Tensor> in;
+  const void* attrs;
+  template <class A> const A& as() const { return *static_cast<const A*>(attrs); }
+  const char* name() const;
+};
+
+// Shape, dtype (and strides, when not contiguous) of one output to be.
+struct OutSpec {
+  DType dtype = DType::Float32;
+  Dims sizes;
+  std::optional<Dims> strides;
+};
+class OutSpecs {
+  std::array<OutSpec, 4> inline_;
+  int size_ = 0;
+
+ public:
+  // Declares the next output.
+  OutSpec& add(DType dtype, Dims sizes) {
+    if (size_ == 4) fail_internal("an operation with more than four outputs must be a view or a composite");
+    OutSpec& o = inline_[size_++];
+    o.dtype = dtype;
+    o.sizes = std::move(sizes);
+    return o;
+  }
+  int size() const { return size_; }
+  OutSpec& operator[](int i) { return inline_[i]; }
+};
+
+// Where a view's elements lie: sizes, strides in elements, offset in elements from the input's first element.
+struct ViewSpec {
+  Dims sizes;
+  Dims strides;
+  int64_t offset = 0;
+};
+
+struct Node;
+
+// One backward call, as a gradient rule sees it.
+class Vjp {
+ public:
+  // Gradient of the k-th output; undefined when nothing flowed into it (with one output always defined).
+  const Tensor& grad(int k = 0) const { return grads_[k]; }
+  int outputs() const { return static_cast<int>(grads_.size()); }
+  // A saved input or output; only those that OpDef::saves lists.
+  Tensor in(int i) const;
+  Tensor out(int k = 0) const;
+  bool has_in(int i) const;  // false for an optional tensor that was not given or not saved
+  // Whether input i wants a gradient; only then may sizes(i), dtype(i) be asked.
+  bool needs(int i) const;
+  const Dims& sizes(int i) const;
+  DType dtype(int i) const;
+  int inputs() const;
+  const Dims& out_sizes(int k = 0) const;
+  DType out_dtype(int k = 0) const;
+  template <class A> const A& as() const { return *static_cast<const A*>(attrs()); }
+  // Sets the gradient of input i. It is reduced to the input's shape (broadcast dims summed) and cast to its dtype.
+  void set(int i, Tensor g) { out_grads_[i] = std::move(g); }
+
+  Vjp(Node& node, std::span<const Tensor> grads, Tensor* out_grads)
+      : node_(node), grads_(grads), out_grads_(out_grads) {}
+  Node& node() const { return node_; }
+
+ private:
+  const void* attrs() const;
+  Node& node_;
+  std::span<const Tensor> grads_;
+  Tensor* out_grads_;
+};
+
+// Which tensors backward needs. `always`: kept whenever the call is recorded. `when[i]`: kept if input i wants a gradient.
+constexpr uint32_t in(int i) { return 1u << i; }
+constexpr uint32_t out(int k) { return 1u << (16 + k); }
+struct Saves {
+  uint32_t always = 0;
+  uint32_t when[6] = {};
+};
+
+enum class OpKind : uint8_t { Elementwise, View, General, Composite };
+
+// How the inputs' dtypes become the dtype an elementwise kernel computes in.
+enum class Promote : uint8_t {
+  same,          // promoted dtype of the inputs
+  to_float,      // the same, integers and bool become the default float dtype
+  none,          // the first input's dtype; others must equal it
+};
+// How the compute dtype becomes the output dtype.
+enum class Result : uint8_t { same, boolean, real };
+
+using Partial = Tensor (*)(const Vjp& c);
+
+// Where a public name is offered.
+enum class Offer : uint8_t {
+  both,      // clew.name(input, ...) and input.name(...)
+  function,  // clew.name(...) only
+  method,    // input.name(...) only
+};
+
+struct OpDef {
+  const char* signature = nullptr;
+  const char* doc = nullptr;
+  OpKind kind = OpKind::General;
+  Promote promote = Promote::same;
+  Result result = Result::same;
+  const kernels::LoopTable* loops = nullptr;
+  std::array<Partial, 4> partials = {};
+  void (*view)(const Call&, std::vector<ViewSpec>&) = nullptr;
+  void (*shape)(const Call&, OutSpecs&) = nullptr;
+  void (*cpu)(const Call&, Tensors& outs) = nullptr;
+  void (*composite)(const Call&, Tensors& outs) = nullptr;
+  void (*vjp)(Vjp&) = nullptr;
+  Saves saves;
+  const char* no_vjp = nullptr;
+  const AttrInfo* attrs = nullptr;
+  bool inplace = false;  // also offered as name_(...)
+  Offer offer = Offer::both;
+};
+
+// The reason an op has no derivative, where it has none.
+struct NoRule {
+  const char* reason = nullptr;
+};
+consteval NoRule no_rule(const char* reason) { return {reason}; }
+
+consteval void demand(bool ok, const char* what) {
+  if (!ok) throw what;  // not a constant expression: the build stops here
+}
+
+// One output, each element of it made from the elements at the same place of up to four broadcast inputs.
+struct ElementwiseSpec {
+  const char* signature = nullptr;
+  const char* doc = nullptr;
+  Promote promote = Promote::same;
+  Result result = Result::same;
+  const kernels::LoopTable* loops = nullptr;
+  Saves saves = {};
+  std::array<Partial, 4> partials = {};  // gradient of input i is sum_to(grad * conj(partials[i](c)), shape of input i)
+  void (*vjp)(Vjp&) = nullptr;           // instead of partials, where a fused rule is better
+  NoRule no_vjp = {};
+  const AttrInfo* attrs = nullptr;  // a struct of Scalar fields only: the loops get them as `params`
+  bool inplace = true;
+  Offer offer = Offer::both;
+};
+consteval OpDef elementwise(ElementwiseSpec s) {
+  demand(s.signature && s.doc && s.loops, "elementwise: signature, doc and loops are required");
+  demand((s.partials[0] || s.partials[1] || s.partials[2]) + (s.vjp != nullptr) + (s.no_vjp.reason != nullptr) == 1,
+         "elementwise: give partials, or vjp, or no_vjp = no_rule(reason)");
+  return OpDef{.signature = s.signature, .doc = s.doc, .kind = OpKind::Elementwise, .promote = s.promote,
+               .result = s.result, .loops = s.loops, .partials = s.partials, .vjp = s.vjp, .saves = s.saves,
+               .no_vjp = s.no_vjp.reason, .attrs = s.attrs, .inplace = s.inplace, .offer = s.offer};
+}
+
+// Outputs share the input's storage; `view` says where each lies (one spec an output).
+struct ViewOpSpec {
+  const char* signature = nullptr;
+  const char* doc = nullptr;
+  void (*view)(const Call&, std::vector<ViewSpec>&) = nullptr;
+  void (*vjp)(Vjp&) = nullptr;
+  const AttrInfo* attrs = nullptr;
+  Offer offer = Offer::both;
+};
+consteval OpDef view(ViewOpSpec s) {
+  demand(s.signature && s.doc && s.view && s.vjp, "view: signature, doc, view and vjp are required");
+  return OpDef{.signature = s.signature, .doc = s.doc, .kind = OpKind::View, .view = s.view, .vjp = s.vjp,
+               .attrs = s.attrs, .offer = s.offer};
+}
+
+// Anything with a shape rule and a kernel.
+struct GeneralSpec {
+  const char* signature = nullptr;
+  const char* doc = nullptr;
+  void (*shape)(const Call&, OutSpecs&) = nullptr;
+  void (*cpu)(const Call&, Tensors& outs) = nullptr;
+  Saves saves = {};
+  void (*vjp)(Vjp&) = nullptr;
+  NoRule no_vjp = {};
+  const AttrInfo* attrs = nullptr;
+  bool inplace = false;
+  Offer offer = Offer::both;
+};
+consteval OpDef general(GeneralSpec s) {
+  demand(s.signature && s.doc && s.shape && s.cpu, "general: signature, doc, shape and cpu are required");
+  demand((s.vjp != nullptr) + (s.no_vjp.reason != nullptr) == 1, "general: give vjp, or no_vjp = no_rule(reason)");
+  return OpDef{.signature = s.signature, .doc = s.doc, .kind = OpKind::General, .shape = s.shape, .cpu = s.cpu,
+               .vjp = s.vjp, .saves = s.saves, .no_vjp = s.no_vjp.reason, .attrs = s.attrs, .inplace = s.inplace,
+               .offer = s.offer};
+}
+
+// Written with other ops, which record themselves; needs no rule of its own.
+struct CompositeSpec {
+  const char* signature = nullptr;
+  const char* doc = nullptr;
+  void (*run)(const Call&, Tensors& outs) = nullptr;
+  const AttrInfo* attrs = nullptr;
+  bool inplace = false;
+  Offer offer = Offer::both;
+};
+consteval OpDef composite(CompositeSpec s) {
+  demand(s.signature && s.doc && s.run, "composite: signature, doc and run are required");
+  return OpDef{.signature = s.signature, .doc = s.doc, .kind = OpKind::Composite, .composite = s.run,
+               .attrs = s.attrs, .inplace = s.inplace, .offer = s.offer};
+}
+
+// Runs one op: shape rule, allocation, kernel (none on meta), record when grad mode is on and an input requires grad.
+// `attrs` points at the op's attribute struct (null when it has none).
+void apply(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tensors& outs);
+Tensor apply(const OpDef& op, std::initializer_list<Tensor> in);
+template <class A> Tensor apply(const OpDef& op, std::initializer_list<Tensor> in, const A& attrs) {
+  Tensors outs;
+  apply(op, std::span<const Tensor>(in.begin(), in.size()), &attrs, outs);
+  return std::move(outs[0]);
+}
+// In place: the result is written into in[0], its version rises, its history continues from the new node.
+void apply_inplace(const OpDef& op, std::span<const Tensor> in, const void* attrs);
+
+}  // namespace clew

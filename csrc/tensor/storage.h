@@ -1,0 +1,49 @@
+// Storage: the bytes that tensors view, with their version counter; and the caching allocator behind it.
+// May include: base.
+// Invariant: the reference count and the version are touched only with the GIL held.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "base/error.h"
+
+namespace clew {
+
+enum class Device : uint8_t { CPU, Meta };
+constexpr const char* name(Device d) { return d == Device::CPU ? "cpu" : "meta"; }
+
+struct Storage {
+  uint32_t refs = 1;
+  uint32_t version = 0;  // counts in-place writes through any view
+  Device device = Device::CPU;
+  uint8_t size_class = 0;
+  bool resizable = true;  // false when the bytes belong to somebody else (NumPy, DLPack)
+  void* data = nullptr;
+  size_t nbytes = 0;
+  void (*release)(Storage*) = nullptr;  // for foreign memory: gives `owner` back
+  void* owner = nullptr;
+
+  // 64-byte aligned, uninitialised. Throws OutOfMemory when the bytes cannot be had.
+  static Storage* allocate(size_t nbytes, Device device = Device::CPU);
+  static Storage* wrap(void* data, size_t nbytes, void* owner, void (*release)(Storage*));
+  void resize(size_t new_nbytes);
+  void incref() { ++refs; }
+  void decref() {
+    if (--refs == 0) destroy(this);
+  }
+
+ private:
+  static void destroy(Storage*);
+};
+
+struct MemoryStats {
+  int64_t live_bytes = 0;
+  int64_t peak_bytes = 0;
+  int64_t cached_bytes = 0;
+  int64_t allocations = 0;
+};
+MemoryStats memory_stats();
+void reset_peak_memory_stats();
+void empty_cache();
+
+}  // namespace clew

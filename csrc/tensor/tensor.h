@@ -1,0 +1,138 @@
+// TensorObj, which is at once the Python object and the C++ tensor, and Tensor, the counted handle to it.
+// May include: base, kernels/ndview.h, tensor; Python.h for the object header.
+// Invariant: everything here happens with the GIL held; kernels get NdViews and never a Tensor.
+#pragma once
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "base/dtype.h"
+#include "base/scalar.h"
+#include "base/smallvec.h"
+#include "kernels/ndview.h"
+#include "tensor/storage.h"
+
+namespace clew {
+
+struct Node;      // graph/node.h
+struct AutogradExtra;  // graph/extra.h: hooks, view base, retained grad; absent on most tensors
+
+enum TensorFlag : uint8_t {
+  flag_requires_grad = 1,    // a leaf that asked for a gradient (a non-leaf has grad_fn instead)
+  flag_wrapped_number = 2,   // a 0-d tensor made from a Python number: weak in type promotion
+  flag_own_version = 4,      // reached through .data: writes do not count on the storage's version
+  flag_inference = 8,        // made in inference_mode
+  flag_neutral_view = 16,    // a view made in no_grad mode (in-place on it must not touch the graph silently)
+  flag_subclass = 32,        // Python subclass with behaviour of its own
+};
+
+struct TensorObj {
+  PyObject_HEAD
+  Storage* storage;
+  char* data;         // first element; storage->data plus the offset
+  DType dtype;
+  uint8_t flags;
+  bool contiguous;    // kept true to sizes and strides
+  uint8_t reserved;
+  uint32_t output_nr; // which output of grad_fn this is
+  int64_t numel;
+  Dims sizes;
+  Dims strides;       // in elements
+  Node* grad_fn;      // owned; null for leaves
+  TensorObj* grad;    // owned
+  AutogradExtra* extra;
+  PyObject* dict;
+  PyObject* weakrefs;
+};
+
+extern PyTypeObject* tensor_type;
+
+// Returns a fresh object of the Tensor type with empty shape fields; never fails but by throwing OutOfMemory.
+TensorObj* new_tensor_obj();
+int64_t numel_of(const Dims& sizes);                      // throws on overflow
+Dims contiguous_strides(const Dims& sizes);
+bool is_contiguous(const Dims& sizes, const Dims& strides);
+bool is_non_overlapping_and_dense(const Dims& sizes, const Dims& strides);
+
+class Tensor {
+  TensorObj* p_ = nullptr;
+
+ public:
+  Tensor() = default;
+  Tensor(const Tensor& o) : p_(o.p_) { Py_XINCREF(reinterpret_cast<PyObject*>(p_)); }
+  Tensor(Tensor&& o) noexcept : p_(std::exchange(o.p_, nullptr)) {}
+  Tensor& operator=(const Tensor& o) {
+    Tensor copy(o);
+    std::swap(p_, copy.p_);
+    return *this;
+  }
+  Tensor& operator=(Tensor&& o) noexcept {
+    std::swap(p_, o.p_);
+    return *this;
+  }
+  ~Tensor() { Py_XDECREF(reinterpret_cast<PyObject*>(p_)); }
+
+  static Tensor steal(TensorObj* p) {
+    Tensor t;
+    t.p_ = p;
+    return t;
+  }
+  static Tensor borrow(TensorObj* p) {
+    Py_XINCREF(reinterpret_cast<PyObject*>(p));
+    return steal(p);
+  }
+  TensorObj* release() { return std::exchange(p_, nullptr); }
+  TensorObj* get() const { return p_; }
+  TensorObj* operator->() const { return p_; }
+  explicit operator bool() const { return p_ != nullptr; }
+  bool defined() const { return p_ != nullptr; }
+
+  DType dtype() const { return p_->dtype; }
+  Device device() const { return p_->storage->device; }
+  bool is_meta() const { return p_->storage->device == Device::Meta; }
+  const Dims& sizes() const { return p_->sizes; }
+  const Dims& strides() const { return p_->strides; }
+  int ndim() const { return p_->sizes.size(); }
+  int64_t size(int d) const { return p_->sizes[d < 0 ? d + ndim() : d]; }
+  int64_t stride(int d) const { return p_->strides[d < 0 ? d + ndim() : d]; }
+  int64_t numel() const { return p_->numel; }
+  bool is_contiguous() const { return p_->contiguous; }
+  bool is_wrapped_number() const { return p_->flags & flag_wrapped_number; }
+  bool requires_grad() const { return p_->grad_fn != nullptr || (p_->flags & flag_requires_grad); }
+  bool is_floating() const { return clew::is_floating(p_->dtype); }
+  bool is_complex() const { return clew::is_complex(p_->dtype); }
+  int64_t storage_offset() const {
+    return (p_->data - static_cast<char*>(p_->storage->data)) / static_cast<int64_t>(itemsize(p_->dtype));
+  }
+  template <class T> T* data() const { return reinterpret_cast<T*>(p_->data); }
+  kernels::NdView nd() const { return {p_->data, p_->sizes.data(), p_->strides.data(), ndim(), p_->dtype}; }
+  bool is_same(const Tensor& o) const { return p_ == o.p_; }
+};
+
+// Uninitialised, contiguous (or with the given strides).
+Tensor empty(const Dims& sizes, DType dtype, Device device = Device::CPU);
+Tensor empty_strided(const Dims& sizes, const Dims& strides, DType dtype, Device device = Device::CPU);
+// Another tensor object over the same storage, without history: no grad_fn, not requiring grad.
+Tensor alias(const Tensor& t, const Dims& sizes, const Dims& strides, int64_t offset_elements_from_t = 0);
+Tensor alias(const Tensor& t);
+// A CPU 0-d tensor with the value; `wrapped` marks it as a Python number for promotion.
+Tensor scalar_tensor(const Scalar& value, DType dtype, bool wrapped = false);
+// Writes value into every element; not recorded.
+void fill_(const Tensor& t, const Scalar& value);
+// dst[...] = src[...] converting dtype, broadcasting src; not recorded, does not bump versions.
+void copy_into(const Tensor& dst, const Tensor& src);
+// The value of a one-element tensor.
+Scalar item(const Tensor& t);
+
+// Maps a possibly negative dim into [0, ndim); a 0-d tensor accepts -1 and 0. Throws IndexError naming `op`.
+int wrap_dim(int64_t dim, int ndim, const char* op);
+Dims broadcast_shapes(const Dims& a, const Dims& b, const char* op);
+// Strides that make a tensor of `sizes`/`strides` look like `target` (0 where it broadcasts).
+Dims broadcast_strides(const Dims& sizes, const Dims& strides, const Dims& target);
+std::ostream& operator<<(std::ostream& o, const Tensor& t);  // "float32[2, 3]", for error messages
+
+}  // namespace clew
