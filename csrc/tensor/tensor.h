@@ -19,16 +19,17 @@
 namespace clew {
 
 struct Node;      // graph/node.h
-struct AutogradExtra;  // graph/extra.h: hooks, view base, retained grad; absent on most tensors
+struct AutogradExtra;  // graph/node.h: hooks, gradient accumulator; absent on most tensors
 
 enum TensorFlag : uint8_t {
   flag_requires_grad = 1,    // a leaf that asked for a gradient (a non-leaf has grad_fn instead)
   flag_wrapped_number = 2,   // a 0-d tensor made from a Python number: weak in type promotion
   flag_own_version = 4,      // reached through .data: writes do not count on the storage's version
   flag_inference = 8,        // made in inference_mode
-  flag_neutral_view = 16,    // a view made in no_grad mode (in-place on it must not touch the graph silently)
-  flag_subclass = 32,        // Python subclass with behaviour of its own
 };
+
+// How a view came to be, which decides whether an in-place write through it may be recorded.
+enum class ViewKind : uint8_t { plain, no_grad, multi_output, custom_function };
 
 struct TensorObj {
   PyObject_HEAD
@@ -37,13 +38,15 @@ struct TensorObj {
   DType dtype;
   uint8_t flags;
   bool contiguous;    // kept true to sizes and strides
-  uint8_t reserved;
-  uint32_t output_nr; // which output of grad_fn this is
+  ViewKind view_kind;
+  uint32_t output_nr;     // which output of grad_fn this is
+  uint32_t view_version;  // of a view: the storage version that grad_fn belongs to
   int64_t numel;
   Dims sizes;
   Dims strides;       // in elements
   Node* grad_fn;      // owned; null for leaves
   TensorObj* grad;    // owned
+  TensorObj* base;    // owned; the tensor this one is a view of (never itself a view)
   AutogradExtra* extra;
   PyObject* dict;
   PyObject* weakrefs;
@@ -53,6 +56,9 @@ extern PyTypeObject* tensor_type;
 
 // Returns a fresh object of the Tensor type with empty shape fields; never fails but by throwing OutOfMemory.
 TensorObj* new_tensor_obj();
+void free_tensor_obj(TensorObj* t);  // the type's tp_dealloc
+// Cuts a tensor off the graph objects it owns (set by graph/).
+extern void (*release_graph_state)(TensorObj* t);
 int64_t numel_of(const Dims& sizes);                      // throws on overflow
 Dims contiguous_strides(const Dims& sizes);
 bool is_contiguous(const Dims& sizes, const Dims& strides);
@@ -102,7 +108,13 @@ class Tensor {
   int64_t numel() const { return p_->numel; }
   bool is_contiguous() const { return p_->contiguous; }
   bool is_wrapped_number() const { return p_->flags & flag_wrapped_number; }
-  bool requires_grad() const { return p_->grad_fn != nullptr || (p_->flags & flag_requires_grad); }
+  // A leaf that asked for it, or a recorded result; also a view whose base was rewritten by a recorded operation.
+  bool requires_grad() const {
+    return p_->grad_fn != nullptr || (p_->flags & flag_requires_grad) || is_stale_view();
+  }
+  bool is_stale_view() const {
+    return p_->base && p_->base->grad_fn && p_->view_version != p_->storage->version;
+  }
   bool is_floating() const { return clew::is_floating(p_->dtype); }
   bool is_complex() const { return clew::is_complex(p_->dtype); }
   int64_t storage_offset() const {
@@ -127,6 +139,12 @@ void fill_(const Tensor& t, const Scalar& value);
 void copy_into(const Tensor& dst, const Tensor& src);
 // The value of a one-element tensor.
 Scalar item(const Tensor& t);
+// Gives `t` other sizes in place (contiguous), growing its storage when needed; not recorded.
+void resize_(const Tensor& t, const Dims& sizes);
+// Makes `t` look at another storage, shape included; not recorded.
+void set_storage(const Tensor& t, Storage* storage, int64_t offset_bytes, const Dims& sizes, const Dims& strides);
+DType default_dtype();
+void set_default_dtype(DType dtype);
 
 // Maps a possibly negative dim into [0, ndim); a 0-d tensor accepts -1 and 0. Throws IndexError naming `op`.
 int wrap_dim(int64_t dim, int ndim, const char* op);

@@ -1,0 +1,147 @@
+// The caching allocator: freed blocks are kept by size class and handed out again.
+// May include: base, tensor/storage.h.
+// Invariant: a cached block is at least as large as its class says, and aligned to 64 bytes.
+#include "tensor/storage.h"
+
+#include <sys/mman.h>
+
+#include <cstdlib>
+#include <vector>
+
+namespace clew {
+
+namespace {
+
+constexpr size_t alignment = 64;
+// Four classes to each power of two: at most 25% of a block is unused.
+constexpr int class_count = 4 * 44;
+constexpr size_t cache_limit_block = size_t{1} << 30;
+
+struct Allocator {
+  std::vector<void*> free_blocks[class_count];
+  std::vector<Storage*> free_storages;
+  MemoryStats stats;
+  size_t cached_limit = size_t{4} << 30;
+};
+
+Allocator& allocator() {
+  static Allocator* a = new Allocator;  // lives as long as the process: tensors may die after main
+  return *a;
+}
+
+int class_of(size_t nbytes) {
+  size_t n = nbytes < 64 ? 64 : nbytes;
+  int log = 63 - __builtin_clzll(n);
+  size_t quarter = size_t{1} << (log - 2);
+  size_t part = (n - (size_t{1} << log) + quarter - 1) / quarter;
+  return (log - 6) * 4 + static_cast<int>(part);
+}
+
+size_t class_bytes(int c) {
+  int log = c / 4 + 6;
+  return (size_t{1} << log) + static_cast<size_t>(c % 4) * (size_t{1} << (log - 2));
+}
+
+void* allocate_block(int c) {
+  size_t bytes = (class_bytes(c) + alignment - 1) / alignment * alignment;
+  void* p = std::aligned_alloc(alignment, bytes);
+  // Huge pages spare large results most of their page faults.
+  if (p && bytes >= (size_t{4} << 20)) madvise(p, bytes, MADV_HUGEPAGE);
+  return p;
+}
+
+}  // namespace
+
+Storage* Storage::allocate(size_t nbytes, Device device) {
+  Allocator& a = allocator();
+  Storage* s;
+  if (!a.free_storages.empty()) {
+    s = a.free_storages.back();
+    a.free_storages.pop_back();
+    *s = Storage();
+  } else {
+    s = new Storage();
+  }
+  s->device = device;
+  s->nbytes = nbytes;
+  if (device == Device::Meta || nbytes == 0) return s;
+  int c = nbytes > (size_t{1} << 46) ? class_count : class_of(nbytes);
+  if (c < class_count) {
+    auto& list = a.free_blocks[c];
+    if (!list.empty()) {
+      s->data = list.back();
+      list.pop_back();
+      a.stats.cached_bytes -= static_cast<int64_t>(class_bytes(c));
+    } else {
+      s->data = allocate_block(c);
+      if (!s->data && a.stats.cached_bytes > 0) {
+        empty_cache();
+        s->data = allocate_block(c);
+      }
+    }
+  }
+  if (!s->data) {
+    s->nbytes = 0;
+    a.free_storages.push_back(s);
+    fail(ErrorKind::OutOfMemory, "allocation: not enough memory, tried to allocate ", nbytes,
+         " bytes; use smaller tensors, a smaller batch, or free others first");
+  }
+  s->size_class = static_cast<uint8_t>(c);
+  a.stats.allocations++;
+  a.stats.live_bytes += static_cast<int64_t>(nbytes);
+  if (a.stats.live_bytes > a.stats.peak_bytes) a.stats.peak_bytes = a.stats.live_bytes;
+  return s;
+}
+
+Storage* Storage::wrap(void* data, size_t nbytes, void* owner, void (*release)(Storage*)) {
+  auto* s = new Storage();
+  s->data = data;
+  s->nbytes = nbytes;
+  s->owner = owner;
+  s->release = release;
+  s->resizable = false;
+  return s;
+}
+
+void Storage::destroy(Storage* s) {
+  Allocator& a = allocator();
+  if (s->release) {
+    s->release(s);
+    delete s;
+    return;
+  }
+  if (s->data) {
+    a.stats.live_bytes -= static_cast<int64_t>(s->nbytes);
+    size_t bytes = class_bytes(s->size_class);
+    if (bytes <= cache_limit_block && a.stats.cached_bytes + bytes <= a.cached_limit) {
+      a.free_blocks[s->size_class].push_back(s->data);
+      a.stats.cached_bytes += static_cast<int64_t>(bytes);
+    } else {
+      std::free(s->data);
+    }
+  }
+  a.free_storages.push_back(s);
+}
+
+void Storage::resize(size_t new_nbytes) {
+  if (!resizable) fail("resize_: cannot resize storage that is not owned by clew (it came from NumPy or DLPack)");
+  Storage* fresh = allocate(new_nbytes, device);
+  if (data && fresh->data) std::memcpy(fresh->data, data, nbytes < new_nbytes ? nbytes : new_nbytes);
+  std::swap(data, fresh->data);
+  std::swap(nbytes, fresh->nbytes);
+  std::swap(size_class, fresh->size_class);
+  fresh->decref();
+}
+
+MemoryStats memory_stats() { return allocator().stats; }
+void reset_peak_memory_stats() { allocator().stats.peak_bytes = allocator().stats.live_bytes; }
+void empty_cache() {
+  Allocator& a = allocator();
+  for (auto& list : a.free_blocks) {
+    for (void* p : list) std::free(p);
+    list.clear();
+  }
+  a.stats.cached_bytes = 0;
+}
+
+}  // namespace clew

@@ -1,0 +1,320 @@
+// Making tensor objects and the shape arithmetic every op needs.
+// May include: base, kernels/ndview.h, tensor.
+// Invariant: sizes, strides, numel and `contiguous` of a TensorObj always agree.
+#include "tensor/tensor.h"
+
+#include <vector>
+
+namespace clew {
+
+PyTypeObject* tensor_type = nullptr;
+void (*release_graph_state)(TensorObj*) = nullptr;
+
+namespace {
+std::vector<TensorObj*> free_objects;
+constexpr size_t free_objects_limit = 4096;
+DType default_float = DType::Float32;
+
+void set_shape(TensorObj* t, const Dims& sizes, int64_t numel, const Dims* strides) {
+  t->sizes = sizes;
+  t->numel = numel;
+  if (strides) {
+    t->strides = *strides;
+    t->contiguous = is_contiguous(sizes, *strides);
+  } else {
+    int n = sizes.size();
+    t->strides.resize(n);
+    int64_t step = 1;
+    for (int i = n - 1; i >= 0; --i) {
+      t->strides[i] = step;
+      step *= sizes[i] > 1 ? sizes[i] : 1;
+    }
+    t->contiguous = true;
+  }
+}
+}  // namespace
+
+DType default_dtype() { return default_float; }
+void set_default_dtype(DType dtype) { default_float = dtype; }
+
+TensorObj* new_tensor_obj() {
+  TensorObj* t;
+  if (!free_objects.empty()) {
+    t = free_objects.back();
+    free_objects.pop_back();
+    Py_SET_REFCNT(reinterpret_cast<PyObject*>(t), 1);
+  } else {
+    t = PyObject_GC_New(TensorObj, tensor_type);
+    if (!t) {
+      PyErr_Clear();
+      fail(ErrorKind::OutOfMemory, "allocation: no memory for a tensor object");
+    }
+    new (&t->sizes) Dims();
+    new (&t->strides) Dims();
+  }
+  t->storage = nullptr;
+  t->data = nullptr;
+  t->dtype = DType::Float32;
+  t->flags = 0;
+  t->contiguous = true;
+  t->view_kind = ViewKind::plain;
+  t->output_nr = 0;
+  t->view_version = 0;
+  t->numel = 0;
+  t->grad_fn = nullptr;
+  t->grad = nullptr;
+  t->base = nullptr;
+  t->extra = nullptr;
+  t->dict = nullptr;
+  t->weakrefs = nullptr;
+  return t;
+}
+
+void free_tensor_obj(TensorObj* t) {
+  PyTypeObject* type = Py_TYPE(reinterpret_cast<PyObject*>(t));
+  PyObject_GC_UnTrack(t);
+  if (t->weakrefs) PyObject_ClearWeakRefs(reinterpret_cast<PyObject*>(t));
+  Py_CLEAR(t->dict);
+  if (t->grad_fn || t->extra) release_graph_state(t);
+  Py_CLEAR(t->grad);
+  Py_CLEAR(t->base);
+  if (t->storage) {
+    t->storage->decref();
+    t->storage = nullptr;
+  }
+  if (type == tensor_type && free_objects.size() < free_objects_limit) {
+    free_objects.push_back(t);  // keeps its reference to the type
+    return;
+  }
+  t->sizes.~Dims();
+  t->strides.~Dims();
+  type->tp_free(t);
+  Py_DECREF(type);
+}
+
+int64_t numel_of(const Dims& sizes) {
+  int64_t n = 1;
+  bool zero = false;
+  for (int64_t s : sizes) {
+    if (s == 0) zero = true;
+    else if (s < 0) fail("negative dimension ", s, " in size ", sizes);
+    else if (__builtin_mul_overflow(n, s, &n)) fail(ErrorKind::Runtime, "size ", sizes, " has more elements than an int64 can count");
+  }
+  return zero ? 0 : n;
+}
+
+Dims contiguous_strides(const Dims& sizes) {
+  Dims strides(sizes.size());
+  int64_t step = 1;
+  for (int i = sizes.size() - 1; i >= 0; --i) {
+    strides[i] = step;
+    step *= sizes[i] > 1 ? sizes[i] : 1;
+  }
+  return strides;
+}
+
+bool is_contiguous(const Dims& sizes, const Dims& strides) {
+  int64_t expect = 1;
+  for (int64_t s : sizes)
+    if (s == 0) return true;
+  for (int i = sizes.size() - 1; i >= 0; --i) {
+    if (sizes[i] != 1) {
+      if (strides[i] != expect) return false;
+      expect *= sizes[i];
+    }
+  }
+  return true;
+}
+
+bool is_non_overlapping_and_dense(const Dims& sizes, const Dims& strides) {
+  int n = sizes.size();
+  SmallVec<int, 8> order;
+  for (int i = 0; i < n; ++i)
+    if (sizes[i] != 1) order.push_back(i);
+  for (int64_t s : sizes)
+    if (s == 0) return true;
+  std::sort(order.begin(), order.end(), [&](int a, int b) { return strides[a] < strides[b]; });
+  int64_t expect = 1;
+  for (int i : order) {
+    if (strides[i] != expect) return false;
+    expect *= sizes[i];
+  }
+  return true;
+}
+
+static size_t bytes_for(int64_t numel, DType dtype) {
+  int64_t bytes;
+  if (__builtin_mul_overflow(numel, static_cast<int64_t>(itemsize(dtype)), &bytes))
+    fail(ErrorKind::OutOfMemory, "allocation: ", numel, " elements of ", dtype, " are more bytes than an int64 can count");
+  return static_cast<size_t>(bytes);
+}
+
+Tensor empty(const Dims& sizes, DType dtype, Device device) {
+  if (sizes.size() > max_dims) fail("tensors have at most ", max_dims, " dimensions; got ", sizes.size());
+  int64_t n = numel_of(sizes);
+  Storage* s = Storage::allocate(bytes_for(n, dtype), device);
+  TensorObj* t;
+  try {
+    t = new_tensor_obj();
+  } catch (...) {
+    s->decref();
+    throw;
+  }
+  t->storage = s;
+  t->data = static_cast<char*>(s->data);
+  t->dtype = dtype;
+  set_shape(t, sizes, n, nullptr);
+  return Tensor::steal(t);
+}
+
+// Number of elements from the first to one past the last that sizes/strides can reach.
+static int64_t span_of(const Dims& sizes, const Dims& strides) {
+  int64_t span = 1;
+  for (int i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] == 0) return 0;
+    int64_t reach;
+    if (__builtin_mul_overflow(sizes[i] - 1, strides[i], &reach) || __builtin_add_overflow(span, reach, &span))
+      fail("sizes ", sizes, " with strides ", strides, " reach beyond what an int64 can address");
+  }
+  return span;
+}
+
+Tensor empty_strided(const Dims& sizes, const Dims& strides, DType dtype, Device device) {
+  require(sizes.size() == strides.size(), "empty_strided: sizes and strides must have equal length; got ", sizes, " and ", strides);
+  if (sizes.size() > max_dims) fail("tensors have at most ", max_dims, " dimensions; got ", sizes.size());
+  for (int64_t s : strides) require(s >= 0, "empty_strided: strides must not be negative; got ", strides);
+  int64_t n = numel_of(sizes);
+  Storage* s = Storage::allocate(bytes_for(span_of(sizes, strides), dtype), device);
+  TensorObj* t = new_tensor_obj();
+  t->storage = s;
+  t->data = static_cast<char*>(s->data);
+  t->dtype = dtype;
+  set_shape(t, sizes, n, &strides);
+  return Tensor::steal(t);
+}
+
+Tensor alias(const Tensor& src, const Dims& sizes, const Dims& strides, int64_t offset) {
+  TensorObj* t = new_tensor_obj();
+  t->storage = src->storage;
+  t->storage->incref();
+  t->data = src->data + offset * static_cast<int64_t>(itemsize(src->dtype));
+  t->dtype = src->dtype;
+  t->flags = src->flags & (flag_own_version | flag_inference | flag_wrapped_number);
+  set_shape(t, sizes, numel_of(sizes), &strides);
+  return Tensor::steal(t);
+}
+
+Tensor alias(const Tensor& src) {
+  TensorObj* t = new_tensor_obj();
+  t->storage = src->storage;
+  t->storage->incref();
+  t->data = src->data;
+  t->dtype = src->dtype;
+  t->flags = src->flags & (flag_own_version | flag_inference | flag_wrapped_number);
+  t->sizes = src->sizes;
+  t->strides = src->strides;
+  t->contiguous = src->contiguous;
+  t->numel = src->numel;
+  return Tensor::steal(t);
+}
+
+Tensor scalar_tensor(const Scalar& value, DType dtype, bool wrapped) {
+  static const Dims none;
+  Tensor t = empty(none, dtype);
+  dispatch(dtype, AllTypes{}, [&]<class T>() { *t.data<T>() = value.to<T>(); });
+  if (wrapped) t->flags |= flag_wrapped_number;
+  return t;
+}
+
+void fill_(const Tensor& t, const Scalar& value) {
+  if (!t.is_meta()) kernels::fill(t.nd(), value);
+}
+
+void copy_into(const Tensor& dst, const Tensor& src) {
+  if (dst.is_meta() || src.is_meta() || dst.numel() == 0) return;
+  if (dst.sizes() == src.sizes()) {
+    kernels::copy(dst.nd(), src.nd());
+    return;
+  }
+  Dims strides = broadcast_strides(src.sizes(), src.strides(), dst.sizes());
+  kernels::copy(dst.nd(), {src->data, dst.sizes().data(), strides.data(), dst.ndim(), src.dtype()});
+}
+
+Scalar item(const Tensor& t) {
+  require(t.numel() == 1, "item: a tensor with ", t.numel(), " elements cannot be converted to a number; it must have exactly one");
+  require(!t.is_meta(), "item: a meta tensor has no values");
+  Scalar out;
+  dispatch(t.dtype(), AllTypes{}, [&]<class T>() {
+    T v = *t.data<T>();
+    if constexpr (std::is_same_v<T, bool>) out = Scalar(v);
+    else if constexpr (is_complex_v<T>) out = Scalar(convert<c128>(v));
+    else if constexpr (std::is_integral_v<T>) out = Scalar(static_cast<int64_t>(v));
+    else out = Scalar(static_cast<double>(static_cast<compute_t<T>>(v)));
+  });
+  return out;
+}
+
+void resize_(const Tensor& t, const Dims& sizes) {
+  int64_t n = numel_of(sizes);
+  size_t need = bytes_for(n, t.dtype()) + static_cast<size_t>(t.storage_offset()) * itemsize(t.dtype());
+  if (need > t->storage->nbytes) {
+    int64_t offset = t->storage->data ? t->data - static_cast<char*>(t->storage->data) : 0;
+    t->storage->resize(need);
+    t->data = static_cast<char*>(t->storage->data) + offset;
+  }
+  set_shape(t.get(), sizes, n, nullptr);
+}
+
+void set_storage(const Tensor& t, Storage* storage, int64_t offset_bytes, const Dims& sizes, const Dims& strides) {
+  require(offset_bytes >= 0, "set_: storage_offset must not be negative");
+  int64_t n = numel_of(sizes);
+  int64_t reach = n == 0 ? 0 : span_of(sizes, strides) * static_cast<int64_t>(itemsize(t.dtype()));
+  require(offset_bytes + reach <= static_cast<int64_t>(storage->nbytes), "set_: sizes ", sizes, " with strides ", strides,
+          " need ", offset_bytes + reach, " bytes; the storage has ", storage->nbytes);
+  storage->incref();
+  t->storage->decref();
+  t->storage = storage;
+  t->data = static_cast<char*>(storage->data) + offset_bytes;
+  set_shape(t.get(), sizes, n, &strides);
+}
+
+int wrap_dim(int64_t dim, int ndim, const char* op) {
+  int64_t n = ndim == 0 ? 1 : ndim;
+  if (dim < -n || dim >= n)
+    fail_index(op, ": dim must be in [", -n, ", ", n - 1, "]; got ", dim, " (Dimension out of range)");
+  return static_cast<int>(dim < 0 ? dim + n : dim);
+}
+
+Dims broadcast_shapes(const Dims& a, const Dims& b, const char* op) {
+  if (a == b) return a;
+  int na = a.size(), nb = b.size(), n = std::max(na, nb);
+  Dims out(n);
+  for (int i = 0; i < n; ++i) {
+    int64_t x = i < n - na ? 1 : a[i - (n - na)];
+    int64_t y = i < n - nb ? 1 : b[i - (n - nb)];
+    if (x != y && x != 1 && y != 1)
+      fail(op, ": shapes must broadcast (sizes equal, or one of them 1, counted from the last dim); got ", a, " and ", b,
+           " which differ at dim ", i, ": ", x, " and ", y);
+    out[i] = x == 1 ? y : x;
+  }
+  return out;
+}
+
+Dims broadcast_strides(const Dims& sizes, const Dims& strides, const Dims& target) {
+  int n = target.size(), lead = n - sizes.size();
+  if (lead < 0) fail("cannot broadcast ", sizes, " to ", target, ": too many dims");
+  Dims out(n, 0);
+  for (int i = lead; i < n; ++i) {
+    int64_t s = sizes[i - lead];
+    if (s == target[i]) out[i] = s == 1 ? 0 : strides[i - lead];
+    else if (s != 1) fail("cannot broadcast ", sizes, " to ", target, ": sizes differ at dim ", i);
+  }
+  return out;
+}
+
+std::ostream& operator<<(std::ostream& o, const Tensor& t) {
+  if (!t.defined()) return o << "None";
+  return o << t.dtype() << t.sizes();
+}
+
+}  // namespace clew
