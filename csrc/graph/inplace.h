@@ -1,0 +1,23 @@
+// In-place writes: what is allowed, version counting, and how history continues, also through views.
+// May include: graph.
+// Invariant: a write that backward could notice always raises the storage's version.
+#pragma once
+#include "graph/node.h"
+
+namespace clew {
+
+// Throws when autograd forbids writing into t now.
+void check_inplace(const Tensor& t, const char* op, bool records);
+inline void bump_version(const Tensor& t) {
+  if (!(t->flags & flag_own_version)) ++t->storage->version;
+}
+// t was overwritten by the recorded node (node's edge 0 is t's old history).
+void rebase_history(const Tensor& t, NodeRef node);
+// dst[...] = src, broadcasting and converting; recorded.
+void copy_(const Tensor& dst, const Tensor& src);
+// Makes `view` a view of t: base, version and kind.
+void mark_view(const Tensor& view, const Tensor& t, bool multi_output);
+void detach_(const Tensor& t);
+Tensor detach(const Tensor& t);
+
+}  // namespace clew

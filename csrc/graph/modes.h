@@ -1,0 +1,29 @@
+// What the current thread has switched on: recording, inference mode, saved-tensor hooks.
+// May include: base.
+// Invariant: thread-local; the scoped setters restore what they found, also when an exception passes.
+#pragma once
+#include <cstdint>
+
+struct _object;
+
+namespace clew {
+
+struct Modes {
+  bool grad = true;
+  bool inference = false;
+  bool keep_gil = false;     // kernels must not release the GIL (gradient accumulation in progress)
+  uint32_t saved_hooks = 0;  // depth of the saved-tensor hook stack
+  _object* saved_hook_stack = nullptr;  // a Python list of (pack, unpack)
+};
+extern thread_local Modes modes;
+
+class GradMode {
+  bool before_;
+
+ public:
+  explicit GradMode(bool on) : before_(modes.grad) { modes.grad = on; }
+  ~GradMode() { modes.grad = before_; }
+  GradMode(const GradMode&) = delete;
+};
+
+}  // namespace clew

@@ -1,0 +1,211 @@
+// Node: one recorded operation, its edges to the operations before it and the tensors it saved.
+// May include: base, tensor, graph/op.h.
+// Invariant: nodes are counted under the GIL; freeing a graph is a loop, never a recursion.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "graph/modes.h"
+#include "graph/op.h"
+#include "tensor/tensor.h"
+
+namespace clew {
+
+// Thrown when a Python call inside the core left an exception set.
+struct PythonError : std::exception {
+  const char* what() const noexcept override { return "a Python exception is set"; }
+};
+
+struct GraphTask;
+
+struct Edge {
+  Node* fn = nullptr;  // owned by the node that holds the edge
+  uint32_t nr = 0;
+};
+
+struct OutMeta {
+  Dims sizes;
+  DType dtype = DType::Float32;
+  Device device = Device::CPU;
+};
+
+// Rarely present parts of a node.
+struct NodeExtra {
+  struct TensorHooks {
+    uint32_t nr;
+    PyObject* dict;  // id -> hook, shared with the handle that removes them
+  };
+  std::vector<TensorHooks> tensor_hooks;
+  std::vector<std::pair<uint32_t, TensorObj*>> retains_grad;  // weak: the tensor takes itself out when it dies
+  PyObject* pre_hooks = nullptr;
+  PyObject* post_hooks = nullptr;
+  PyObject* metadata = nullptr;
+  ~NodeExtra();
+};
+
+struct Node {
+  uint32_t refs = 1;
+  uint16_t output_count = 1;
+  bool consumed = false;   // saved tensors were released by an earlier backward
+  bool scheduled = false;  // engine: waits in the queue
+  uint32_t edge_count = 0;
+  int32_t dependencies = 0;  // engine: consumers still to run
+  uint64_t sequence;         // creation order; edges always point to smaller numbers
+  GraphTask* task = nullptr;  // engine: the backward call using the scratch fields
+  Edge* edges = nullptr;
+  NodeExtra* extra = nullptr;
+  PyObject* wrapper = nullptr;  // weak: the Python object standing for this node, if one is alive
+  Tensor grad_in;               // engine: gradient gathered for output 0
+  std::vector<Tensor>* more_grads = nullptr;  // engine: for the outputs after it
+  OutMeta meta0;
+  std::vector<OutMeta>* more_meta = nullptr;
+
+  Node();
+  virtual ~Node();
+  Node(const Node&) = delete;
+
+  // Computes the gradients of the inputs; out has edge_count undefined entries.
+  virtual void run(std::span<const Tensor> grads, Tensor* out) = 0;
+  virtual void release_saved() {}
+  virtual std::string name() const = 0;
+  virtual bool is_accumulator() const { return false; }
+  virtual PyObject* python_object() { return nullptr; }  // borrowed; custom functions have their own
+  virtual PyObject* saved_attribute(const char*) { return nullptr; }
+
+  const OutMeta& meta(uint32_t nr) const { return nr == 0 ? meta0 : (*more_meta)[nr - 1]; }
+  void add_meta(uint32_t nr, const Tensor& t);
+  void allocate_edges(uint32_t n);
+  void set_edge(uint32_t i, const Tensor& t);  // the gradient edge of t
+  NodeExtra& extras() {
+    if (!extra) extra = new NodeExtra();
+    return *extra;
+  }
+  void incref() { ++refs; }
+  void decref() {
+    if (--refs == 0) destroy(this);
+  }
+  static void destroy(Node*);
+};
+
+// A counted handle.
+class NodeRef {
+  Node* p_ = nullptr;
+
+ public:
+  NodeRef() = default;
+  NodeRef(const NodeRef& o) : p_(o.p_) {
+    if (p_) p_->incref();
+  }
+  NodeRef(NodeRef&& o) noexcept : p_(std::exchange(o.p_, nullptr)) {}
+  NodeRef& operator=(NodeRef o) noexcept {
+    std::swap(p_, o.p_);
+    return *this;
+  }
+  ~NodeRef() {
+    if (p_) p_->decref();
+  }
+  static NodeRef steal(Node* n) {
+    NodeRef r;
+    r.p_ = n;
+    return r;
+  }
+  static NodeRef borrow(Node* n) {
+    if (n) n->incref();
+    return steal(n);
+  }
+  Node* get() const { return p_; }
+  Node* operator->() const { return p_; }
+  Node* release() { return std::exchange(p_, nullptr); }
+  explicit operator bool() const { return p_ != nullptr; }
+};
+
+// Per-tensor autograd state that most tensors lack.
+struct AutogradExtra {
+  Node* accumulator = nullptr;  // weak: the leaf's AccumulateGrad node while a graph holds it
+  PyObject* hooks = nullptr;                  // of a leaf: id -> hook
+  PyObject* post_accumulate_hooks = nullptr;  // id -> hook
+  bool retains_grad = false;
+};
+AutogradExtra& extra_of(const Tensor& t);
+
+// Gathers gradients into a leaf's .grad.
+struct AccumulateGrad final : Node {
+  Tensor variable;
+  explicit AccumulateGrad(const Tensor& t);
+  ~AccumulateGrad() override;
+  void run(std::span<const Tensor> grads, Tensor* out) override;
+  std::string name() const override { return "AccumulateGrad"; }
+  bool is_accumulator() const override { return true; }
+};
+
+// A tensor kept for backward, with the version it had. An output is kept without its grad_fn, which would be a cycle.
+struct Saved {
+  TensorObj* tensor = nullptr;  // owned
+  uint32_t version = 0;
+  bool is_output = false;
+  PyObject* packed = nullptr;  // owned: what a saved-tensor hook returned instead of the tensor
+  PyObject* unpack = nullptr;  // owned: the hook that brings it back
+
+  void save(const Tensor& t, bool output);
+  // The tensor, with its place in the graph; throws when it was written since.
+  Tensor unpack_for(const Node& node, const Edge* edge, uint32_t output_nr) const;
+  void clear();
+};
+
+// A node of an OpDef: saved tensors and attributes lie behind it in the same block of memory.
+struct OpNode final : Node {
+  const OpDef* op;
+  uint32_t saved_mask = 0;  // which inputs (low half) and outputs (high half) were saved
+  uint16_t saved_count = 0;
+  bool has_attrs = false;
+  Saved* saved = nullptr;
+  void* attrs = nullptr;
+
+  static OpNode* create(const OpDef& op, uint32_t edges, uint32_t saved, const void* attrs);
+  ~OpNode() override;
+  void run(std::span<const Tensor> grads, Tensor* out) override;
+  void release_saved() override;
+  std::string name() const override;
+  PyObject* saved_attribute(const char* which) override;
+  int saved_slot(int bit) const;  // index into saved, or -1
+  static void operator delete(void* p);
+};
+
+// The name a node of this op shows: "AddBackward0".
+std::string node_name(const OpDef& op);
+
+// The node and output number a gradient for t is sent to; {null} when t does not require grad. Not owned.
+Edge gradient_edge(const Tensor& t);
+// t.grad_fn, with a view's brought up to date when its base was rewritten.
+Node* grad_fn_of(const Tensor& t);
+void set_grad_fn(const Tensor& t, Node* fn, uint32_t nr);  // takes its own reference
+
+// Records `op` as the maker of outs. In-place callers record before they attach.
+OpNode* record(const OpDef& op, std::span<const Tensor> in, const void* attrs, const Tensors& outs, bool attach = true);
+bool any_requires_grad(std::span<const Tensor> in);
+
+// Ops the graph itself needs, filled in by ops/registry.cpp.
+struct Builtins {
+  Tensor (*add)(const Tensor&, const Tensor&) = nullptr;
+  Tensor (*mul)(const Tensor&, const Tensor&) = nullptr;
+  Tensor (*conj)(const Tensor&) = nullptr;
+  Tensor (*sum_to)(const Tensor&, const Dims&) = nullptr;
+  Tensor (*to_dtype)(const Tensor&, DType) = nullptr;
+  Tensor (*real)(const Tensor&) = nullptr;
+  Tensor (*clone)(const Tensor&) = nullptr;
+};
+extern Builtins builtins;
+const char* op_name(const OpDef& op);  // public name, from the signature
+
+// Runs backward from roots; with `inputs` (captures) returns their gradients instead of filling .grad.
+struct BackwardArgs {
+  std::vector<Edge> roots;
+  std::vector<Tensor> grads;
+  bool keep_graph = false;
+  bool create_graph = false;
+  bool accumulate = true;       // fill .grad of leaves (of `inputs` only, when there are some)
+  std::vector<Edge> captures;   // where to catch gradients
+};
+std::vector<Tensor> run_backward(BackwardArgs& args);
+
+}  // namespace clew
