@@ -1,0 +1,54 @@
+// Views as C++ functions: new shapes, orders and parts of the same elements; and the copies they sometimes need.
+// May include: ops/ops.h.
+// Invariant: every function here calls apply() once or returns its input; the elements stay where they are unless said.
+#pragma once
+#include "ops/ops.h"
+
+namespace clew {
+
+// Strides under which `sizes`/`strides` show the same elements as `target`; nothing when only a copy can.
+std::optional<Dims> view_strides(const Dims& sizes, const Dims& strides, const Dims& target);
+// `target` with its one -1 replaced by what numel demands.
+Dims infer_size(const Dims& target, int64_t numel, const char* op);
+
+Tensor view(const Tensor& x, const Dims& size);
+Tensor reshape(const Tensor& x, const Dims& size);  // copies only when no view exists
+Tensor contiguous(const Tensor& x);                 // x itself when it is contiguous already
+Tensor permute(const Tensor& x, const Dims& dims);
+Tensor transpose(const Tensor& x, int64_t dim0, int64_t dim1);
+Tensor t(const Tensor& x);            // matrix transpose of a 2-d tensor, else x
+Tensor transposed(const Tensor& x);   // .mT
+Tensor adjoint(const Tensor& x);      // .mH
+Tensor reversed_dims(const Tensor& x);  // .T
+Tensor expand(const Tensor& x, const Dims& size);
+Tensor expand_as(const Tensor& x, const Tensor& other);
+Tensor broadcast_to(const Tensor& x, const Dims& size);
+Tensor squeeze(const Tensor& x);
+Tensor squeeze(const Tensor& x, const Dims& dims);
+Tensor unsqueeze(const Tensor& x, int64_t dim);
+Tensor flatten(const Tensor& x, int64_t start_dim = 0, int64_t end_dim = -1);
+Tensor unflatten(const Tensor& x, int64_t dim, const Dims& sizes);
+Tensor movedim(const Tensor& x, const Dims& source, const Dims& destination);
+Tensor diagonal(const Tensor& x, int64_t offset = 0, int64_t dim1 = 0, int64_t dim2 = 1);
+Tensor unfold(const Tensor& x, int64_t dimension, int64_t size, int64_t step);
+Tensor as_strided(const Tensor& x, const Dims& size, const Dims& stride, std::optional<int64_t> storage_offset = {});
+Tensor view_as_real(const Tensor& x);
+Tensor view_as_complex(const Tensor& x);
+
+Tensor select(const Tensor& x, int64_t dim, int64_t index);
+// Positive step; start and end are wrapped and clamped as Python's slices are.
+Tensor slice(const Tensor& x, int64_t dim, int64_t start, int64_t end, int64_t step = 1);
+Tensor narrow(const Tensor& x, int64_t dim, int64_t start, int64_t length);
+Tensors unbind(const Tensor& x, int64_t dim = 0);
+Tensors split(const Tensor& x, int64_t split_size, int64_t dim = 0);
+Tensors split_with_sizes(const Tensor& x, const Dims& split_sizes, int64_t dim = 0);
+Tensors chunk(const Tensor& x, int64_t chunks, int64_t dim = 0);
+
+// Zeros of `size` with g written where the view took its elements from.
+Tensor select_backward(const Tensor& g, const Dims& size, int64_t dim, int64_t index);
+Tensor slice_backward(const Tensor& g, const Dims& size, int64_t dim, int64_t start, int64_t end, int64_t step);
+Tensor diagonal_backward(const Tensor& g, const Dims& size, int64_t offset, int64_t dim1, int64_t dim2);
+// A 0-stride block of zeros: costs one element, for gradients that did not arrive.
+Tensor zero_block(const Dims& size, DType dtype, Device device);
+
+}  // namespace clew

@@ -1,0 +1,741 @@
+// Views of parts: select, slice, narrow, diagonal, unbind, split, unfold, as_strided, other element types.
+// May include: ops, graph, tensor, kernels.
+// Invariant: a part's gradient is zeros with the gradient put back in place; many parts' gradients make one cat.
+#include "kernels/index.h"
+#include "ops/joining.h"
+#include "ops/shape.h"
+
+namespace clew {
+
+namespace {
+
+using Specs = std::vector<ViewSpec>;
+
+void part(const Tensor& x, int dim, int64_t start, int64_t length, int64_t step, Specs& out) {
+  ViewSpec& s = out.emplace_back();
+  s.sizes = x.sizes();
+  s.strides = x.strides();
+  s.offset = length ? start * s.strides[dim] : 0;
+  s.sizes[dim] = length;
+  s.strides[dim] *= step;
+}
+
+// ---- select -------------------------------------------------------------------------------------
+
+struct SelectAttrs {
+  int64_t dim = 0;
+  int64_t index = 0;
+  static constexpr auto members() { return std::tuple(&SelectAttrs::dim, &SelectAttrs::index); }
+};
+int64_t wrap_index(int64_t index, int64_t size, int dim, const char* op) {
+  if (index < -size || index >= size) {
+    fail_index(op, ": index ", index, " is out of bounds for dimension ", dim, " with size ", size);
+  }
+  return index < 0 ? index + size : index;
+}
+void select_rule(const Call& c, Specs& out) {
+  const auto& a = c.as<SelectAttrs>();
+  const Tensor& x = c.in[0];
+  if (x.ndim() == 0) fail_index(c.name(), ": a 0-d tensor has no dimension to select from");
+  int dim = wrap_dim(a.dim, x.ndim(), c.name());
+  int64_t index = wrap_index(a.index, x.size(dim), dim, c.name());
+  ViewSpec& s = out.emplace_back();
+  s.sizes = x.sizes();
+  s.strides = x.strides();
+  s.offset = index * s.strides[dim];
+  s.sizes.erase(dim);
+  s.strides.erase(dim);
+}
+void select_vjp(Vjp& c) {
+  const auto& a = c.as<SelectAttrs>();
+  c.set(0, select_backward(c.grad(), c.sizes(0), a.dim, a.index));
+}
+constexpr OpDef select_op = view({
+    .signature = "select(Tensor input, int dim, int index) -> Tensor",
+    .doc = R"(The part at one index of a dimension; the dimension goes away.
+
+Args:
+    dim: the dimension to index.
+    index: where; negative counts from the end.
+Returns: a view of the input.
+
+>>> clew.tensor([[1, 2], [3, 4]]).select(1, 0).tolist()
+[1, 3]
+)",
+    .view = select_rule,
+    .vjp = select_vjp,
+    .attrs = &attr_info<SelectAttrs>,
+});
+
+struct SelectBackwardAttrs {
+  Dims size;
+  int64_t dim = 0;
+  int64_t index = 0;
+  static constexpr auto members() {
+    return std::tuple(&SelectBackwardAttrs::size, &SelectBackwardAttrs::dim, &SelectBackwardAttrs::index);
+  }
+};
+void check_size(const Call& c, const Dims& size) {
+  for (int64_t s : size) require(s >= 0, c.name(), ": sizes must be at least 0; got ", size);
+}
+void same_size(const Call& c, const Dims& want) {
+  require(c.in[0].sizes() == want, c.name(), ": grad must have shape ", want, "; got ", c.in[0]);
+}
+// Puts the gradient into zeros at the place that `sizes`, `strides` and `offset` describe.
+void place(const Tensor& out, const Tensor& g, const Dims& strides, int64_t offset) {
+  if (g.numel() != out.numel()) fill_(out, Scalar(0));
+  copy_into(alias(out, g.sizes(), strides, offset), g);
+}
+void select_backward_shape(const Call& c, OutSpecs& out) {
+  const auto& a = c.as<SelectBackwardAttrs>();
+  check_size(c, a.size);
+  if (a.size.empty()) fail_index(c.name(), ": size must not be empty");
+  int dim = wrap_dim(a.dim, a.size.size(), c.name());
+  wrap_index(a.index, a.size[dim], dim, c.name());
+  Dims want = a.size;
+  want.erase(dim);
+  same_size(c, want);
+  out.add(c.in[0].dtype(), a.size);
+}
+void select_backward_cpu(const Call& c, Tensors& outs) {
+  const auto& a = c.as<SelectBackwardAttrs>();
+  int dim = wrap_dim(a.dim, a.size.size(), c.name());
+  Dims strides = outs[0].strides();
+  int64_t offset = (a.index < 0 ? a.index + a.size[dim] : a.index) * strides[dim];
+  strides.erase(dim);
+  place(outs[0], c.in[0], strides, offset);
+}
+void select_backward_vjp(Vjp& c) {
+  const auto& a = c.as<SelectBackwardAttrs>();
+  c.set(0, select(c.grad(), a.dim, a.index));
+}
+constexpr OpDef select_backward_op = general({
+    .signature = "_select_backward(Tensor input, int[] size, int dim, int index) -> Tensor",
+    .doc = "Zeros of the given size with the input put at one index of a dimension.",
+    .shape = select_backward_shape,
+    .cpu = select_backward_cpu,
+    .vjp = select_backward_vjp,
+    .attrs = &attr_info<SelectBackwardAttrs>,
+    .offer = Offer::function,
+});
+
+// ---- slice, narrow ------------------------------------------------------------------------------
+
+struct SliceAttrs {
+  int64_t dim = 0;
+  int64_t start = 0;
+  int64_t end = INT64_MAX;
+  int64_t step = 1;
+  static constexpr auto members() {
+    return std::tuple(&SliceAttrs::dim, &SliceAttrs::start, &SliceAttrs::end, &SliceAttrs::step);
+  }
+};
+struct Range {
+  int64_t start;
+  int64_t length;
+};
+Range clamp_range(int64_t start, int64_t end, int64_t step, int64_t size, const char* op) {
+  if (step <= 0) fail_value(op, ": step must be greater than zero; got ", step);
+  if (start < 0) start += size;
+  if (end < 0) end += size;
+  start = std::clamp<int64_t>(start, 0, size);
+  end = std::clamp<int64_t>(end, start, size);
+  int64_t span = end - start;
+  return {start, span / step + (span % step != 0)};
+}
+void slice_rule(const Call& c, Specs& out) {
+  const auto& a = c.as<SliceAttrs>();
+  const Tensor& x = c.in[0];
+  if (x.ndim() == 0) fail_index(c.name(), ": a 0-d tensor has no dimension to slice");
+  int dim = wrap_dim(a.dim, x.ndim(), c.name());
+  Range r = clamp_range(a.start, a.end, a.step, x.size(dim), c.name());
+  part(x, dim, r.start, r.length, r.length > 1 ? a.step : 1, out);
+}
+void slice_vjp(Vjp& c) {
+  const auto& a = c.as<SliceAttrs>();
+  c.set(0, slice_backward(c.grad(), c.sizes(0), a.dim, a.start, a.end, a.step));
+}
+constexpr OpDef slice_op = view({
+    .signature = "_slice(Tensor input, int dim=0, int start=0, int end=9223372036854775807, int step=1) -> Tensor",
+    .doc = "Every step-th part of a range of a dimension; the ends are clamped as Python's slices are.",
+    .view = slice_rule,
+    .vjp = slice_vjp,
+    .attrs = &attr_info<SliceAttrs>,
+    .offer = Offer::function,
+});
+
+struct SliceBackwardAttrs {
+  Dims size;
+  int64_t dim = 0;
+  int64_t start = 0;
+  int64_t end = INT64_MAX;
+  int64_t step = 1;
+  static constexpr auto members() {
+    return std::tuple(&SliceBackwardAttrs::size, &SliceBackwardAttrs::dim, &SliceBackwardAttrs::start,
+                      &SliceBackwardAttrs::end, &SliceBackwardAttrs::step);
+  }
+};
+void slice_backward_shape(const Call& c, OutSpecs& out) {
+  const auto& a = c.as<SliceBackwardAttrs>();
+  check_size(c, a.size);
+  if (a.size.empty()) fail_index(c.name(), ": size must not be empty");
+  int dim = wrap_dim(a.dim, a.size.size(), c.name());
+  Dims want = a.size;
+  want[dim] = clamp_range(a.start, a.end, a.step, a.size[dim], c.name()).length;
+  same_size(c, want);
+  out.add(c.in[0].dtype(), a.size);
+}
+void slice_backward_cpu(const Call& c, Tensors& outs) {
+  const auto& a = c.as<SliceBackwardAttrs>();
+  int dim = wrap_dim(a.dim, a.size.size(), c.name());
+  Range r = clamp_range(a.start, a.end, a.step, a.size[dim], c.name());
+  Dims strides = outs[0].strides();
+  int64_t offset = r.length ? r.start * strides[dim] : 0;
+  if (r.length > 1) strides[dim] *= a.step;
+  place(outs[0], c.in[0], strides, offset);
+}
+void slice_backward_vjp(Vjp& c) {
+  const auto& a = c.as<SliceBackwardAttrs>();
+  c.set(0, slice(c.grad(), a.dim, a.start, a.end, a.step));
+}
+constexpr OpDef slice_backward_op = general({
+    .signature = "_slice_backward(Tensor input, int[] size, int dim, int start, int end, int step) -> Tensor",
+    .doc = "Zeros of the given size with the input put into a slice.",
+    .shape = slice_backward_shape,
+    .cpu = slice_backward_cpu,
+    .vjp = slice_backward_vjp,
+    .attrs = &attr_info<SliceBackwardAttrs>,
+    .offer = Offer::function,
+});
+
+struct NarrowAttrs {
+  int64_t dim = 0;
+  int64_t start = 0;
+  int64_t length = 0;
+  static constexpr auto members() {
+    return std::tuple(&NarrowAttrs::dim, &NarrowAttrs::start, &NarrowAttrs::length);
+  }
+};
+void narrow_rule(const Call& c, Specs& out) {
+  const auto& a = c.as<NarrowAttrs>();
+  const Tensor& x = c.in[0];
+  require(x.ndim() > 0, c.name(), ": a 0-d tensor cannot be narrowed");
+  int dim = wrap_dim(a.dim, x.ndim(), c.name());
+  int64_t size = x.size(dim);
+  require(a.length >= 0, c.name(), ": length must not be negative; got ", a.length);
+  if (a.start < -size || a.start > size) {
+    fail_index(c.name(), ": start ", a.start, " is out of bounds for dimension ", dim, " with size ", size);
+  }
+  int64_t start = a.start < 0 ? a.start + size : a.start;
+  require(a.length <= size - start, c.name(), ": start (", start, ") + length (", a.length, ") exceeds size (", size,
+          ") of dimension ", dim);
+  part(x, dim, start, a.length, 1, out);
+}
+void narrow_vjp(Vjp& c) {
+  const auto& a = c.as<NarrowAttrs>();
+  int64_t start = a.start < 0 ? a.start + c.sizes(0)[wrap_dim(a.dim, c.sizes(0).size(), "narrow")] : a.start;
+  c.set(0, slice_backward(c.grad(), c.sizes(0), a.dim, start, start + a.length, 1));
+}
+constexpr OpDef narrow_op = view({
+    .signature = "narrow(Tensor input, int dim, int start, int length) -> Tensor",
+    .doc = R"(A range of a dimension.
+
+Args:
+    dim: the dimension.
+    start: where the range begins; negative counts from the end.
+    length: how many.
+Returns: a view of the input.
+
+>>> clew.arange(5).narrow(0, 1, 3).tolist()
+[1, 2, 3]
+)",
+    .view = narrow_rule,
+    .vjp = narrow_vjp,
+    .attrs = &attr_info<NarrowAttrs>,
+});
+
+// ---- diagonal -----------------------------------------------------------------------------------
+
+struct DiagonalAttrs {
+  int64_t offset = 0;
+  int64_t dim1 = 0;
+  int64_t dim2 = 1;
+  static constexpr auto members() {
+    return std::tuple(&DiagonalAttrs::offset, &DiagonalAttrs::dim1, &DiagonalAttrs::dim2);
+  }
+};
+ViewSpec diagonal_of(const Dims& sizes, const Dims& strides, int64_t offset, int64_t dim1, int64_t dim2,
+                     const char* op) {
+  int ndim = sizes.size();
+  if (ndim < 2) fail_index(op, ": input must have at least 2 dimensions; got shape ", sizes);
+  int a = wrap_dim(dim1, ndim, op);
+  int b = wrap_dim(dim2, ndim, op);
+  require(a != b, op, ": dim1 and dim2 must differ; got ", dim1, " and ", dim2);
+  int64_t row = offset < 0 ? (offset == INT64_MIN ? INT64_MAX : -offset) : 0;
+  int64_t col = offset > 0 ? offset : 0;
+  int64_t length = std::max<int64_t>(0, std::min(sizes[a] - std::min(row, sizes[a]), sizes[b] - std::min(col, sizes[b])));
+  ViewSpec s;
+  s.offset = length ? row * strides[a] + col * strides[b] : 0;
+  for (int d = 0; d < ndim; ++d) {
+    if (d == a || d == b) continue;
+    s.sizes.push_back(sizes[d]);
+    s.strides.push_back(strides[d]);
+  }
+  s.sizes.push_back(length);
+  s.strides.push_back(strides[a] + strides[b]);
+  return s;
+}
+void diagonal_rule(const Call& c, Specs& out) {
+  const auto& a = c.as<DiagonalAttrs>();
+  out.push_back(diagonal_of(c.in[0].sizes(), c.in[0].strides(), a.offset, a.dim1, a.dim2, c.name()));
+}
+void diagonal_vjp(Vjp& c) {
+  const auto& a = c.as<DiagonalAttrs>();
+  c.set(0, diagonal_backward(c.grad(), c.sizes(0), a.offset, a.dim1, a.dim2));
+}
+constexpr OpDef diagonal_op = view({
+    .signature = "diagonal(Tensor input, int offset=0, int dim1=0, int dim2=1) -> Tensor",
+    .doc = R"(The elements whose indices in two dimensions are equal, as the last dimension.
+
+Args:
+    offset: which diagonal; positive lies above the main one.
+    dim1: the first of the two dimensions.
+    dim2: the second.
+Returns: a view of the input.
+
+>>> clew.arange(9).reshape(3, 3).diagonal().tolist()
+[0, 4, 8]
+)",
+    .view = diagonal_rule,
+    .vjp = diagonal_vjp,
+    .attrs = &attr_info<DiagonalAttrs>,
+});
+
+struct DiagonalBackwardAttrs {
+  Dims size;
+  int64_t offset = 0;
+  int64_t dim1 = 0;
+  int64_t dim2 = 1;
+  static constexpr auto members() {
+    return std::tuple(&DiagonalBackwardAttrs::size, &DiagonalBackwardAttrs::offset, &DiagonalBackwardAttrs::dim1,
+                      &DiagonalBackwardAttrs::dim2);
+  }
+};
+void diagonal_backward_shape(const Call& c, OutSpecs& out) {
+  const auto& a = c.as<DiagonalBackwardAttrs>();
+  check_size(c, a.size);
+  same_size(c, diagonal_of(a.size, a.size, a.offset, a.dim1, a.dim2, c.name()).sizes);
+  out.add(c.in[0].dtype(), a.size);
+}
+void diagonal_backward_cpu(const Call& c, Tensors& outs) {
+  const auto& a = c.as<DiagonalBackwardAttrs>();
+  ViewSpec s = diagonal_of(a.size, outs[0].strides(), a.offset, a.dim1, a.dim2, c.name());
+  fill_(outs[0], Scalar(0));
+  copy_into(alias(outs[0], s.sizes, s.strides, s.offset), c.in[0]);
+}
+void diagonal_backward_vjp(Vjp& c) {
+  const auto& a = c.as<DiagonalBackwardAttrs>();
+  c.set(0, diagonal(c.grad(), a.offset, a.dim1, a.dim2));
+}
+constexpr OpDef diagonal_backward_op = general({
+    .signature = "_diagonal_backward(Tensor input, int[] size, int offset=0, int dim1=0, int dim2=1) -> Tensor",
+    .doc = "Zeros of the given size with the input put on a diagonal.",
+    .shape = diagonal_backward_shape,
+    .cpu = diagonal_backward_cpu,
+    .vjp = diagonal_backward_vjp,
+    .attrs = &attr_info<DiagonalBackwardAttrs>,
+    .offer = Offer::function,
+});
+
+// ---- unfold -------------------------------------------------------------------------------------
+
+struct UnfoldAttrs {
+  int64_t dimension = 0;
+  int64_t size = 1;
+  int64_t step = 1;
+  static constexpr auto members() {
+    return std::tuple(&UnfoldAttrs::dimension, &UnfoldAttrs::size, &UnfoldAttrs::step);
+  }
+};
+ViewSpec windows_of(const Dims& sizes, const Dims& strides, int64_t dimension, int64_t size, int64_t step,
+                    const char* op) {
+  int dim = wrap_dim(dimension, sizes.size(), op);
+  int64_t extent = sizes.empty() ? 1 : sizes[dim];
+  require(size >= 0 && size <= extent, op, ": size must lie between 0 and ", extent, ", the size of dimension ", dim,
+          "; got ", size);
+  require(step > 0, op, ": step must be positive; got ", step);
+  ViewSpec s;
+  s.sizes = sizes;
+  s.strides = strides;
+  if (!sizes.empty()) {
+    s.sizes[dim] = (extent - size) / step + 1;
+    s.strides[dim] = s.sizes[dim] > 1 ? strides[dim] * step : strides[dim];
+  }
+  s.sizes.push_back(size);
+  s.strides.push_back(sizes.empty() ? 1 : strides[dim]);
+  return s;
+}
+void unfold_rule(const Call& c, Specs& out) {
+  const auto& a = c.as<UnfoldAttrs>();
+  out.push_back(windows_of(c.in[0].sizes(), c.in[0].strides(), a.dimension, a.size, a.step, c.name()));
+}
+struct UnfoldBackwardAttrs {
+  Dims input_size;
+  int64_t dimension = 0;
+  int64_t size = 1;
+  int64_t step = 1;
+  static constexpr auto members() {
+    return std::tuple(&UnfoldBackwardAttrs::input_size, &UnfoldBackwardAttrs::dimension, &UnfoldBackwardAttrs::size,
+                      &UnfoldBackwardAttrs::step);
+  }
+};
+void unfold_backward_shape(const Call& c, OutSpecs& out) {
+  const auto& a = c.as<UnfoldBackwardAttrs>();
+  check_size(c, a.input_size);
+  same_size(c, windows_of(a.input_size, a.input_size, a.dimension, a.size, a.step, c.name()).sizes);
+  out.add(c.in[0].dtype(), a.input_size);
+}
+void unfold_backward_cpu(const Call& c, Tensors& outs) {
+  const auto& a = c.as<UnfoldBackwardAttrs>();
+  ViewSpec s = windows_of(a.input_size, outs[0].strides(), a.dimension, a.size, a.step, c.name());
+  fill_(outs[0], Scalar(0));
+  if (c.in[0].numel() == 0) return;
+  kernels::accumulate(alias(outs[0], s.sizes, s.strides, 0).nd(), c.in[0].nd());
+}
+void unfold_backward_vjp(Vjp& c) {
+  const auto& a = c.as<UnfoldBackwardAttrs>();
+  c.set(0, unfold(c.grad(), a.dimension, a.size, a.step));
+}
+constexpr OpDef unfold_backward_op = general({
+    .signature = "_unfold_backward(Tensor input, int[] input_size, int dimension, int size, int step) -> Tensor",
+    .doc = "Zeros of the given size to which every window of `unfold` is added in its place.",
+    .shape = unfold_backward_shape,
+    .cpu = unfold_backward_cpu,
+    .vjp = unfold_backward_vjp,
+    .attrs = &attr_info<UnfoldBackwardAttrs>,
+    .offer = Offer::function,
+});
+void unfold_vjp(Vjp& c) {
+  const auto& a = c.as<UnfoldAttrs>();
+  c.set(0, apply(unfold_backward_op, {c.grad()}, UnfoldBackwardAttrs{c.sizes(0), a.dimension, a.size, a.step}));
+}
+constexpr OpDef unfold_op = view({
+    .signature = "unfold(Tensor input, int dimension, int size, int step) -> Tensor",
+    .doc = R"(All windows of a dimension, as a new last dimension.
+
+Args:
+    dimension: where the windows slide.
+    size: the length of a window.
+    step: how far one window lies from the next.
+Returns: a view of the input.
+
+>>> clew.arange(5).unfold(0, 3, 2).tolist()
+[[0, 1, 2], [2, 3, 4]]
+)",
+    .view = unfold_rule,
+    .vjp = unfold_vjp,
+    .attrs = &attr_info<UnfoldAttrs>,
+    .offer = Offer::method,
+});
+
+// ---- unbind, split, chunk -----------------------------------------------------------------------
+
+struct DimAttrs {
+  int64_t dim = 0;
+  static constexpr auto members() { return std::tuple(&DimAttrs::dim); }
+};
+int only_grad(const Vjp& c) {
+  int found = -1;
+  for (int k = 0; k < c.outputs(); ++k) {
+    if (!c.grad(k).defined()) continue;
+    if (found >= 0) return -1;
+    found = k;
+  }
+  return found;
+}
+// The gradients of all outputs, zeros where none flowed.
+Tensors all_grads(const Vjp& c) {
+  Device device = Device::CPU;
+  for (int k = 0; k < c.outputs(); ++k) {
+    if (c.grad(k).defined()) device = c.grad(k).device();
+  }
+  Tensors grads;
+  for (int k = 0; k < c.outputs(); ++k) {
+    grads.push_back(c.grad(k).defined() ? c.grad(k) : zero_block(c.out_sizes(k), c.out_dtype(k), device));
+  }
+  return grads;
+}
+void unbind_rule(const Call& c, Specs& out) {
+  const Tensor& x = c.in[0];
+  if (x.ndim() == 0) fail(c.name(), ": a 0-d tensor cannot be unbound");
+  int dim = wrap_dim(c.as<DimAttrs>().dim, x.ndim(), c.name());
+  Dims sizes = x.sizes();
+  Dims strides = x.strides();
+  sizes.erase(dim);
+  strides.erase(dim);
+  int64_t count = x.size(dim);
+  int64_t stride = x.stride(dim);
+  out.reserve(static_cast<size_t>(count));
+  for (int64_t i = 0; i < count; ++i) out.push_back(ViewSpec{sizes, strides, i * stride});
+}
+void unbind_vjp(Vjp& c) {
+  int64_t dim = c.as<DimAttrs>().dim;
+  int only = only_grad(c);
+  if (only >= 0) return c.set(0, select_backward(c.grad(only), c.sizes(0), dim, only));
+  Tensors grads = all_grads(c);
+  c.set(0, stack(grads, dim));
+}
+constexpr OpDef unbind_op = view({
+    .signature = "unbind(Tensor input, int dim=0) -> Tensor[]",
+    .doc = R"(All parts along a dimension, which goes away.
+
+Args:
+    dim: the dimension to take apart.
+Returns: a tuple of views of the input.
+
+>>> [part.tolist() for part in clew.tensor([[1, 2], [3, 4]]).unbind(1)]
+[[1, 3], [2, 4]]
+)",
+    .view = unbind_rule,
+    .vjp = unbind_vjp,
+    .attrs = &attr_info<DimAttrs>,
+});
+
+void split_gradient(Vjp& c, int64_t dim) {
+  int only = only_grad(c);
+  if (only < 0) {
+    Tensors grads = all_grads(c);
+    return c.set(0, cat(grads, dim));
+  }
+  int d = wrap_dim(dim, c.sizes(0).size(), "split");
+  int64_t start = 0;
+  for (int k = 0; k < only; ++k) start += c.out_sizes(k)[d];
+  c.set(0, slice_backward(c.grad(only), c.sizes(0), d, start, start + c.out_sizes(only)[d], 1));
+}
+
+struct SplitAttrs {
+  int64_t split_size = 1;
+  int64_t dim = 0;
+  static constexpr auto members() { return std::tuple(&SplitAttrs::split_size, &SplitAttrs::dim); }
+};
+int splitting_dim(const Call& c, int64_t dim) {
+  require(c.in[0].ndim() > 0, c.name(), ": input must have at least one dimension");
+  return wrap_dim(dim, c.in[0].ndim(), c.name());
+}
+void equal_parts(const Tensor& x, int dim, int64_t length, Specs& out) {
+  int64_t size = x.size(dim);
+  out.reserve(static_cast<size_t>(length ? size / length + 1 : 1));
+  if (size == 0) return part(x, dim, 0, 0, 1, out);
+  for (int64_t at = 0; at < size;) {
+    int64_t n = std::min(length, size - at);
+    part(x, dim, at, n, 1, out);
+    at += n;
+  }
+}
+void split_rule(const Call& c, Specs& out) {
+  const auto& a = c.as<SplitAttrs>();
+  int dim = splitting_dim(c, a.dim);
+  require(a.split_size > 0 || (a.split_size == 0 && c.in[0].size(dim) == 0), c.name(),
+          ": split_size must be positive; got ", a.split_size, " for a dimension of size ", c.in[0].size(dim));
+  equal_parts(c.in[0], dim, a.split_size, out);
+}
+void split_vjp(Vjp& c) { split_gradient(c, c.as<SplitAttrs>().dim); }
+
+struct SizesAttrs {
+  Dims split_sizes;
+  int64_t dim = 0;
+  static constexpr auto members() { return std::tuple(&SizesAttrs::split_sizes, &SizesAttrs::dim); }
+};
+void split_sizes_rule(const Call& c, Specs& out) {
+  const auto& a = c.as<SizesAttrs>();
+  int dim = splitting_dim(c, a.dim);
+  int64_t left = c.in[0].size(dim);
+  for (int64_t n : a.split_sizes) {
+    require(n >= 0, c.name(), ": split sizes must not be negative; got ", a.split_sizes);
+    require(n <= left, c.name(), ": split sizes must sum to ", c.in[0].size(dim), ", the size of dimension ", dim,
+            "; got ", a.split_sizes);
+    left -= n;
+  }
+  require(left == 0, c.name(), ": split sizes must sum to ", c.in[0].size(dim), ", the size of dimension ", dim,
+          "; got ", a.split_sizes);
+  int64_t at = 0;
+  for (int64_t n : a.split_sizes) {
+    part(c.in[0], dim, at, n, 1, out);
+    at += n;
+  }
+}
+void split_sizes_vjp(Vjp& c) { split_gradient(c, c.as<SizesAttrs>().dim); }
+
+constexpr const char* split_doc = R"(Parts of a dimension, of one size or of the sizes given.
+
+Args:
+    split_size_or_sections: the size of every part but perhaps the last, or a list of sizes.
+    dim: the dimension to split.
+Returns: a tuple of views of the input.
+
+>>> [part.tolist() for part in clew.split(clew.arange(5), 2)]
+[[0, 1], [2, 3], [4]]
+)";
+constexpr const char* method_split_doc = R"(Parts of a dimension, of one size or of the sizes given.
+
+Args:
+    split_size: the size of every part but perhaps the last, or a list of sizes.
+    dim: the dimension to split.
+Returns: a tuple of views of the input.
+
+>>> [part.tolist() for part in clew.arange(5).split([1, 4])]
+[[0], [1, 2, 3, 4]]
+)";
+constexpr OpDef split_op = view({
+    .signature = "split(Tensor tensor, int split_size_or_sections, int dim=0) -> Tensor[]",
+    .doc = split_doc,
+    .view = split_rule,
+    .vjp = split_vjp,
+    .attrs = &attr_info<SplitAttrs>,
+    .offer = Offer::function,
+});
+constexpr OpDef split_sections_op = view({
+    .signature = "split(Tensor tensor, int[] split_size_or_sections, int dim=0) -> Tensor[]",
+    .doc = split_doc,
+    .view = split_sizes_rule,
+    .vjp = split_sizes_vjp,
+    .attrs = &attr_info<SizesAttrs>,
+    .offer = Offer::function,
+});
+constexpr OpDef split_method_op = view({
+    .signature = "split(Tensor input, int split_size, int dim=0) -> Tensor[]",
+    .doc = method_split_doc,
+    .view = split_rule,
+    .vjp = split_vjp,
+    .attrs = &attr_info<SplitAttrs>,
+    .offer = Offer::method,
+});
+constexpr OpDef split_sections_method_op = view({
+    .signature = "split(Tensor input, int[] split_size, int dim=0) -> Tensor[]",
+    .doc = method_split_doc,
+    .view = split_sizes_rule,
+    .vjp = split_sizes_vjp,
+    .attrs = &attr_info<SizesAttrs>,
+    .offer = Offer::method,
+});
+constexpr OpDef split_with_sizes_op = view({
+    .signature = "split_with_sizes(Tensor input, int[] split_sizes, int dim=0) -> Tensor[]",
+    .doc = R"(Parts of a dimension of the sizes given.
+
+Args:
+    split_sizes: the size of each part; they sum to the dimension's.
+    dim: the dimension to split.
+Returns: a tuple of views of the input.
+
+>>> [part.tolist() for part in clew.arange(5).split_with_sizes([1, 4])]
+[[0], [1, 2, 3, 4]]
+)",
+    .view = split_sizes_rule,
+    .vjp = split_sizes_vjp,
+    .attrs = &attr_info<SizesAttrs>,
+});
+
+struct ChunkAttrs {
+  int64_t chunks = 1;
+  int64_t dim = 0;
+  static constexpr auto members() { return std::tuple(&ChunkAttrs::chunks, &ChunkAttrs::dim); }
+};
+void chunk_rule(const Call& c, Specs& out) {
+  const auto& a = c.as<ChunkAttrs>();
+  const Tensor& x = c.in[0];
+  int dim = splitting_dim(c, a.dim);
+  require(a.chunks > 0, c.name(), ": chunks must be greater than 0; got ", a.chunks);
+  int64_t size = x.size(dim);
+  if (size == 0) {
+    for (int64_t i = 0; i < a.chunks; ++i) part(x, dim, 0, 0, 1, out);
+    return;
+  }
+  equal_parts(x, dim, size / a.chunks + (size % a.chunks != 0), out);
+}
+void chunk_vjp(Vjp& c) { split_gradient(c, c.as<ChunkAttrs>().dim); }
+constexpr OpDef chunk_op = view({
+    .signature = "chunk(Tensor input, int chunks, int dim=0) -> Tensor[]",
+    .doc = R"(At most so many parts of a dimension, of equal size but perhaps the last.
+
+Args:
+    chunks: how many parts.
+    dim: the dimension to split.
+Returns: a tuple of views of the input.
+
+>>> [part.tolist() for part in clew.arange(5).chunk(2)]
+[[0, 1, 2], [3, 4]]
+)",
+    .view = chunk_rule,
+    .vjp = chunk_vjp,
+    .attrs = &attr_info<ChunkAttrs>,
+});
+
+}  // namespace
+
+Tensor zero_block(const Dims& size, DType dtype, Device device) {
+  Tensor zero = empty({}, dtype, device);
+  if (device == Device::CPU) fill_(zero, Scalar(0));
+  return alias(zero, size, Dims(size.size(), 0));
+}
+Tensor select(const Tensor& x, int64_t dim, int64_t index) { return apply(select_op, {x}, SelectAttrs{dim, index}); }
+Tensor slice(const Tensor& x, int64_t dim, int64_t start, int64_t end, int64_t step) {
+  return apply(slice_op, {x}, SliceAttrs{dim, start, end, step});
+}
+Tensor narrow(const Tensor& x, int64_t dim, int64_t start, int64_t length) {
+  return apply(narrow_op, {x}, NarrowAttrs{dim, start, length});
+}
+Tensor diagonal(const Tensor& x, int64_t offset, int64_t dim1, int64_t dim2) {
+  return apply(diagonal_op, {x}, DiagonalAttrs{offset, dim1, dim2});
+}
+Tensor unfold(const Tensor& x, int64_t dimension, int64_t size, int64_t step) {
+  return apply(unfold_op, {x}, UnfoldAttrs{dimension, size, step});
+}
+Tensors unbind(const Tensor& x, int64_t dim) {
+  Tensors outs;
+  DimAttrs a{dim};
+  apply(unbind_op, {&x, 1}, &a, outs);
+  return outs;
+}
+Tensors split(const Tensor& x, int64_t split_size, int64_t dim) {
+  Tensors outs;
+  SplitAttrs a{split_size, dim};
+  apply(split_op, {&x, 1}, &a, outs);
+  return outs;
+}
+Tensors split_with_sizes(const Tensor& x, const Dims& split_sizes, int64_t dim) {
+  Tensors outs;
+  SizesAttrs a{split_sizes, dim};
+  apply(split_with_sizes_op, {&x, 1}, &a, outs);
+  return outs;
+}
+Tensors chunk(const Tensor& x, int64_t chunks, int64_t dim) {
+  Tensors outs;
+  ChunkAttrs a{chunks, dim};
+  apply(chunk_op, {&x, 1}, &a, outs);
+  return outs;
+}
+Tensor select_backward(const Tensor& g, const Dims& size, int64_t dim, int64_t index) {
+  return apply(select_backward_op, {g}, SelectBackwardAttrs{size, dim, index});
+}
+Tensor slice_backward(const Tensor& g, const Dims& size, int64_t dim, int64_t start, int64_t end, int64_t step) {
+  return apply(slice_backward_op, {g}, SliceBackwardAttrs{size, dim, start, end, step});
+}
+Tensor diagonal_backward(const Tensor& g, const Dims& size, int64_t offset, int64_t dim1, int64_t dim2) {
+  return apply(diagonal_backward_op, {g}, DiagonalBackwardAttrs{size, offset, dim1, dim2});
+}
+
+namespace {
+
+constexpr const OpDef* all[] = {
+    &select_op,       &select_backward_op,  &slice_op,   &slice_backward_op, &narrow_op,
+    &diagonal_op,     &diagonal_backward_op, &unfold_op, &unfold_backward_op, &unbind_op,
+    &split_op,        &split_sections_op,   &split_method_op, &split_sections_method_op, &split_with_sizes_op,
+    &chunk_op,
+};
+
+}  // namespace
+
+extern const OpList slicing_ops;
+const OpList slicing_ops = op_list(all);
+
+}  // namespace clew
