@@ -47,7 +47,7 @@ struct Node {
   uint32_t refs = 1;
   uint16_t output_count = 1;
   bool consumed = false;   // saved tensors were released by an earlier backward
-  bool scheduled = false;  // engine: waits in the queue
+  bool owns_edges = false;
   uint32_t edge_count = 0;
   int32_t dependencies = 0;  // engine: consumers still to run
   uint64_t sequence;         // creation order; edges always point to smaller numbers
@@ -74,7 +74,11 @@ struct Node {
 
   const OutMeta& meta(uint32_t nr) const { return nr == 0 ? meta0 : (*more_meta)[nr - 1]; }
   void add_meta(uint32_t nr, const Tensor& t);
-  void allocate_edges(uint32_t n);
+  void allocate_edges(uint32_t n) {
+    edges = new Edge[n];
+    edge_count = n;
+    owns_edges = true;
+  }
   void set_edge(uint32_t i, const Tensor& t);  // the gradient edge of t
   NodeExtra& extras() {
     if (!extra) extra = new NodeExtra();
@@ -174,37 +178,47 @@ struct OpNode final : Node {
 // The name a node of this op shows: "AddBackward0".
 std::string node_name(const OpDef& op);
 
-// The node and output number a gradient for t is sent to; {null} when t does not require grad. Not owned.
-Edge gradient_edge(const Tensor& t);
+struct OwnedEdge {
+  NodeRef fn;
+  uint32_t nr = 0;
+};
+// The node and output number a gradient for t is sent to; a null node when t does not require grad.
+OwnedEdge gradient_edge(const Tensor& t);
 // t.grad_fn, with a view's brought up to date when its base was rewritten.
 Node* grad_fn_of(const Tensor& t);
 void set_grad_fn(const Tensor& t, Node* fn, uint32_t nr);  // takes its own reference
 
 // Records `op` as the maker of outs. In-place callers record before they attach.
-OpNode* record(const OpDef& op, std::span<const Tensor> in, const void* attrs, const Tensors& outs, bool attach = true);
+NodeRef record(const OpDef& op, std::span<const Tensor> in, const void* attrs, const Tensors& outs, bool attach = true);
 bool any_requires_grad(std::span<const Tensor> in);
 
 // Ops the graph itself needs, filled in by ops/registry.cpp.
 struct Builtins {
   Tensor (*add)(const Tensor&, const Tensor&) = nullptr;
+  void (*add_)(const Tensor&, const Tensor&) = nullptr;
   Tensor (*mul)(const Tensor&, const Tensor&) = nullptr;
   Tensor (*conj)(const Tensor&) = nullptr;
   Tensor (*sum_to)(const Tensor&, const Dims&) = nullptr;
   Tensor (*to_dtype)(const Tensor&, DType) = nullptr;
   Tensor (*real)(const Tensor&) = nullptr;
   Tensor (*clone)(const Tensor&) = nullptr;
+  // Sizes, strides and the storage offset, all in elements.
+  Tensor (*as_strided)(const Tensor&, const Dims&, const Dims&, int64_t) = nullptr;
 };
 extern Builtins builtins;
-const char* op_name(const OpDef& op);  // public name, from the signature
+std::string_view op_name(const OpDef& op);  // public name, from the signature
+
+// Fits a gradient to what edge expects (sums broadcast dims, casts dtype); throws when it cannot.
+Tensor fit_gradient(const Edge& edge, Tensor grad, const Node& from, uint32_t index);
 
 // Runs backward from roots; with `inputs` (captures) returns their gradients instead of filling .grad.
 struct BackwardArgs {
-  std::vector<Edge> roots;
+  std::vector<OwnedEdge> roots;
   std::vector<Tensor> grads;
   bool keep_graph = false;
   bool create_graph = false;
   bool accumulate = true;       // fill .grad of leaves (of `inputs` only, when there are some)
-  std::vector<Edge> captures;   // where to catch gradients
+  std::vector<OwnedEdge> captures;  // where to catch gradients
 };
 std::vector<Tensor> run_backward(BackwardArgs& args);
 

@@ -54,7 +54,7 @@ struct Call {
   std::span<const Tensor> in;
   const void* attrs;
   template <class A> const A& as() const { return *static_cast<const A*>(attrs); }
-  const char* name() const;
+  std::string_view name() const;
 };
 
 // Shape, dtype (and strides, when not contiguous) of one output to be.

@@ -1,0 +1,287 @@
+// apply(): the one path that runs an op: dtype and shape rules, allocation, kernel, recording.
+// May include: graph, kernels/ndview.h.
+// Invariant: nothing is written before the shape rule has accepted the arguments.
+#include <vector>
+
+#include "graph/gil.h"
+#include "graph/inplace.h"
+#include "graph/node.h"
+#include "graph/promotion.h"
+
+namespace clew {
+
+namespace {
+
+constexpr int max_operands = 5;
+
+Device device_of(const OpDef& op, std::span<const Tensor> in) {
+  Device d = Device::CPU;
+  bool cpu_with_dims = false;
+  for (const Tensor& t : in) {
+    if (!t.defined()) continue;
+    if (t.is_meta()) d = Device::Meta;
+    else if (t.ndim() > 0) cpu_with_dims = true;
+  }
+  if (d == Device::Meta && cpu_with_dims)
+    fail(op_name(op), ": expected all tensors to be on the same device, but found at least two devices, cpu and meta");
+  return d;
+}
+
+[[noreturn]] void fail_dtype(const OpDef& op, DType d) {
+  fail(ErrorKind::NotImplemented, "\"", op_name(op), "\" is not implemented for ", d, "; convert the input first, e.g. with .float()");
+}
+
+Tensor cast_copy(const Tensor& t, DType d) {
+  Tensor out = empty(t.sizes(), d);
+  copy_into(out, t);
+  return out;
+}
+
+// Strides for a fresh result: those of the first dense input of the full shape, so that layouts are kept.
+Tensor empty_like_inputs(const Dims& sizes, std::span<const Tensor> in, DType dtype, Device device) {
+  for (const Tensor& t : in) {
+    if (t.sizes() != sizes) continue;
+    if (t.is_contiguous()) break;
+    if (is_non_overlapping_and_dense(t.sizes(), t.strides())) return empty_strided(sizes, t.strides(), dtype, device);
+  }
+  return empty(sizes, dtype, device);
+}
+
+bool overlaps_itself(const Tensor& t) {
+  for (int i = 0; i < t.ndim(); ++i)
+    if (t.size(i) > 1 && t.stride(i) == 0) return true;
+  return false;
+}
+
+// Whether reading `src` while writing `dst` in one loop would go wrong.
+bool hazardous(const Tensor& dst, const Tensor& src) {
+  if (dst->storage != src->storage) return false;
+  if (dst->data == src->data && dst.sizes() == src.sizes() && dst.strides() == src.strides()) return false;
+  return src.numel() > 0;
+}
+
+struct OutputTypes {
+  DType compute;
+  DType output;
+};
+
+OutputTypes elementwise_types(const OpDef& op, std::span<const Tensor> in) {
+  DType c;
+  if (op.promote == Promote::none) {
+    c = in[0].dtype();
+    for (const Tensor& t : in)
+      if (t.dtype() != c && !t.is_wrapped_number())
+        fail(op_name(op), ": expected all inputs to have the same dtype; got ", c, " and ", t.dtype());
+  } else {
+    c = result_type(in);
+    if (op.promote == Promote::to_float && is_integral(c)) c = default_dtype();
+  }
+  DType out = op.result == Result::boolean ? DType::Bool : op.result == Result::real ? real_of(c) : c;
+  return {c, out};
+}
+
+// Runs the loop of an elementwise op into `out`, which has the broadcast shape.
+void run_elementwise_into(const OpDef& op, std::span<const Tensor> in, const void* attrs, DType compute, const Tensor& out,
+                          DType out_dtype) {
+  kernels::Loop loop = (*op.loops)[compute];
+  if (!loop) fail_dtype(op, compute);
+  if (out.is_meta() || out.numel() == 0) return;
+  int n = static_cast<int>(in.size()) + 1;
+  char* data[max_operands];
+  int64_t inner[max_operands];
+  Tensor converted[max_operands];
+  alignas(16) char scalars[max_operands][16];
+  const auto* params = static_cast<const Scalar*>(attrs);
+  data[0] = out->data;
+  inner[0] = static_cast<int64_t>(itemsize(out_dtype));
+  auto step = static_cast<int64_t>(itemsize(compute));
+  bool flat = out.is_contiguous();
+  for (int i = 1; i < n; ++i) {
+    const Tensor& t = in[static_cast<size_t>(i - 1)];
+    if (t.numel() == 1) {
+      if (t.dtype() == compute) data[i] = t->data;
+      else {
+        Scalar v = item(t);
+        dispatch(compute, AllTypes{}, [&]<class T>() { *reinterpret_cast<T*>(scalars[i]) = v.to<T>(); });
+        data[i] = scalars[i];
+      }
+      inner[i] = 0;
+      continue;
+    }
+    const Tensor* use = &t;
+    if (t.dtype() != compute) {
+      converted[i] = cast_copy(t, compute);
+      use = &converted[i];
+    }
+    data[i] = (*use)->data;
+    inner[i] = step;
+    flat = flat && use->is_contiguous() && use->sizes() == out.sizes();
+  }
+  if (flat && out.numel() < grain_default) {
+    loop(data, inner, out.numel(), params);
+    return;
+  }
+  Dims strides[max_operands];
+  const int64_t* stride_ptrs[max_operands];
+  size_t sizes[max_operands];
+  strides[0] = out.strides();
+  for (int i = 1; i < n; ++i) {
+    const Tensor& t = converted[i].defined() ? converted[i] : in[static_cast<size_t>(i - 1)];
+    if (inner[i] == 0) strides[i] = Dims(out.ndim(), 0);
+    else strides[i] = broadcast_strides(t.sizes(), t.strides(), out.sizes());
+  }
+  for (int i = 0; i < n; ++i) {
+    stride_ptrs[i] = strides[i].data();
+    sizes[i] = i == 0 ? itemsize(out_dtype) : itemsize(compute);
+  }
+  ReleaseGil gil(out.numel());
+  kernels::run_loop(loop, n, data, stride_ptrs, sizes, out.sizes().data(), out.ndim(), params);
+}
+
+Dims elementwise_shape(const OpDef& op, std::span<const Tensor> in) {
+  Dims sizes = in[0].sizes();
+  for (size_t i = 1; i < in.size(); ++i)
+    if (in[i].sizes() != sizes && in[i].ndim() > 0) {
+      std::string name(op_name(op));
+      sizes = broadcast_shapes(sizes, in[i].sizes(), name.c_str());
+    }
+  return sizes;
+}
+
+Tensor run_elementwise(const OpDef& op, std::span<const Tensor> in, const void* attrs) {
+  OutputTypes types = elementwise_types(op, in);
+  const Tensor& a = in[0];
+  bool same_shape = a.is_contiguous() && !a.is_meta();
+  for (size_t i = 1; same_shape && i < in.size(); ++i) {
+    const Tensor& t = in[i];
+    same_shape = !t.is_meta() && (t.ndim() == 0 || (t.is_contiguous() && t.sizes() == a.sizes()));
+  }
+  Tensor out;
+  if (same_shape) {
+    out = empty(a.sizes(), types.output);
+  } else {
+    out = empty_like_inputs(elementwise_shape(op, in), in, types.output, device_of(op, in));
+  }
+  run_elementwise_into(op, in, attrs, types.compute, out, types.output);
+  return out;
+}
+
+void allocate_and_run(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tensors& outs) {
+  Call call{op, in, attrs};
+  OutSpecs specs;
+  op.shape(call, specs);
+  Device device = device_of(op, in);
+  outs.resize(specs.size());
+  for (int k = 0; k < specs.size(); ++k) {
+    OutSpec& s = specs[k];
+    outs[k] = s.strides ? empty_strided(s.sizes, *s.strides, s.dtype, device) : empty(s.sizes, s.dtype, device);
+  }
+  if (device != Device::Meta) op.cpu(call, outs);
+}
+
+void make_views(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tensors& outs) {
+  std::vector<ViewSpec> specs;
+  op.view(Call{op, in, attrs}, specs);
+  outs.resize(static_cast<int>(specs.size()));
+  for (size_t k = 0; k < specs.size(); ++k) {
+    outs[static_cast<int>(k)] = alias(in[0], specs[k].sizes, specs[k].strides, specs[k].offset);
+    outs[static_cast<int>(k)]->flags &= static_cast<uint8_t>(~flag_wrapped_number);
+    mark_view(outs[static_cast<int>(k)], in[0], specs.size() > 1);
+  }
+}
+
+bool records_any(const Tensors& outs) {
+  for (const Tensor& t : outs)
+    if (is_inexact(t.dtype())) return true;
+  return false;
+}
+
+// A copy of t that stands for its value before an in-place write, with t's place in the graph.
+Tensor keep_old(const Tensor& t) {
+  Tensor old = empty_like_inputs(t.sizes(), {&t, 1}, t.dtype(), t.device());
+  copy_into(old, t);
+  OwnedEdge e = gradient_edge(t);
+  if (e.fn) set_grad_fn(old, e.fn.get(), e.nr);
+  return old;
+}
+
+}  // namespace
+
+void apply(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tensors& outs) {
+  switch (op.kind) {
+    case OpKind::Elementwise:
+      outs.resize(1);
+      outs[0] = run_elementwise(op, in, attrs);
+      break;
+    case OpKind::View: make_views(op, in, attrs, outs); break;
+    case OpKind::General: allocate_and_run(op, in, attrs, outs); break;
+    case OpKind::Composite: op.composite(Call{op, in, attrs}, outs); return;
+  }
+  if (modes.grad && any_requires_grad(in) && records_any(outs)) record(op, in, attrs, outs);
+  if (modes.inference)
+    for (Tensor& t : outs) t->flags |= flag_inference;
+}
+
+Tensor apply(const OpDef& op, std::initializer_list<Tensor> in) {
+  Tensors outs;
+  apply(op, std::span<const Tensor>(in.begin(), in.size()), nullptr, outs);
+  return std::move(outs[0]);
+}
+
+void apply_inplace(const OpDef& op, std::span<const Tensor> in, const void* attrs) {
+  const Tensor self = in[0];
+  bool records = modes.grad && any_requires_grad(in);
+  std::string name = std::string(op_name(op)) + "_";
+  check_inplace(self, name.c_str(), records);
+  if (overlaps_itself(self))
+    fail(name, ": unsupported operation: more than one element of the written-to tensor refers to a single memory location; "
+         "clone() the tensor before writing into it");
+  Tensors args;
+  for (const Tensor& t : in) args.push_back(t);
+  bool saves_self = op.kind == OpKind::Composite;
+  uint32_t mask = op.saves.always;
+  for (size_t i = 0; i < in.size() && i < 6; ++i)
+    if (in[i].defined() && in[i].requires_grad()) mask |= op.saves.when[i];
+  if (records && (saves_self || (mask & clew::in(0)))) args[0] = keep_old(self);
+  if (op.kind == OpKind::Composite) {
+    Tensors outs;
+    op.composite(Call{op, args, attrs}, outs);
+    require(outs[0].sizes() == self.sizes(), name, ": the result's shape ", outs[0].sizes(), " does not match the tensor's ", self.sizes());
+    if (!can_cast(outs[0].dtype(), self.dtype()))
+      fail(name, ": result type ", outs[0].dtype(), " can't be cast to the desired output type ", self.dtype());
+    copy_(self, outs[0]);
+    return;
+  }
+  if (op.kind == OpKind::Elementwise) {
+    OutputTypes types = elementwise_types(op, args);
+    if (!can_cast(types.output, self.dtype()))
+      fail(name, ": result type ", types.output, " can't be cast to the desired output type ", self.dtype());
+    Dims sizes = elementwise_shape(op, args);
+    require(sizes == self.sizes(), name, ": output with shape ", self.sizes(), " doesn't match the broadcast shape ", sizes);
+    bool direct = types.output == self.dtype();
+    for (const Tensor& t : args) direct = direct && !hazardous(self, t);
+    if (direct) {
+      run_elementwise_into(op, args, attrs, types.compute, self, types.output);
+    } else {
+      Tensor temporary = empty(sizes, types.output, self.device());
+      run_elementwise_into(op, args, attrs, types.compute, temporary, types.output);
+      copy_into(self, temporary);
+    }
+  } else {
+    if (op.kind == OpKind::View) fail_internal(name, " is a view and cannot be applied in place");
+    Tensors outs;
+    allocate_and_run(op, args, attrs, outs);
+    require(outs[0].sizes() == self.sizes(), name, ": the result's shape ", outs[0].sizes(), " does not match the tensor's ", self.sizes());
+    if (!can_cast(outs[0].dtype(), self.dtype()))
+      fail(name, ": result type ", outs[0].dtype(), " can't be cast to the desired output type ", self.dtype());
+    copy_into(self, outs[0]);
+  }
+  bump_version(self);
+  if (!records) return;
+  Tensors outs;
+  outs.push_back(self);
+  if (!is_inexact(self.dtype())) return;
+  rebase_history(self, record(op, args, attrs, outs, false));
+}
+
+}  // namespace clew

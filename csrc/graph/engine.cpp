@@ -1,0 +1,419 @@
+// The backward engine: finds the nodes that matter, runs them latest first, gathers their gradients.
+// May include: graph.
+// Invariant: a node runs once per call, after all its consumers; nothing here recurses over the graph.
+#include <algorithm>
+#include <unordered_map>
+
+#include "graph/inplace.h"
+#include "graph/node.h"
+
+namespace clew {
+
+namespace {
+
+// Gradients gathered for one node, and how many consumers have yet to run.
+struct Scratch {
+  int32_t dependencies = 0;
+  bool needed = true;
+  std::vector<Tensor> grads;
+};
+
+PyObject* call_hooks_on(PyObject* dict, Tensor& grad, const char* what) {
+  PyObject* values = PyDict_Values(dict);
+  if (!values) throw PythonError();
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(values); ++i) {
+    PyObject* got = PyObject_CallOneArg(PyList_GET_ITEM(values, i), reinterpret_cast<PyObject*>(grad.get()));
+    if (!got) {
+      Py_DECREF(values);
+      throw PythonError();
+    }
+    if (got == Py_None) {
+      Py_DECREF(got);
+    } else if (PyObject_TypeCheck(got, tensor_type)) {
+      Tensor fresh = Tensor::steal(reinterpret_cast<TensorObj*>(got));
+      if (fresh.sizes() != grad.sizes()) {
+        Py_DECREF(values);
+        fail(what, ": a hook changed the gradient's shape from ", grad.sizes(), " to ", fresh.sizes());
+      }
+      grad = std::move(fresh);
+    } else {
+      std::string type = Py_TYPE(got)->tp_name;
+      Py_DECREF(got);
+      Py_DECREF(values);
+      fail_type(what, ": a hook must return None or a Tensor; got ", type);
+    }
+  }
+  Py_DECREF(values);
+  return nullptr;
+}
+
+PyObject* tuple_of(std::span<const Tensor> ts) {
+  PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(ts.size()));
+  if (!tuple) throw PythonError();
+  for (size_t i = 0; i < ts.size(); ++i) {
+    PyObject* o = ts[i].defined() ? reinterpret_cast<PyObject*>(ts[i].get()) : Py_None;
+    Py_INCREF(o);
+    PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), o);
+  }
+  return tuple;
+}
+
+// Takes over what a node hook returned: None leaves the gradients, a tuple (or one tensor) replaces them.
+void take_hook_result(PyObject* got, std::span<Tensor> into, const char* what) {
+  if (!got) throw PythonError();
+  struct Drop {
+    PyObject* o;
+    ~Drop() { Py_DECREF(o); }
+  } drop{got};
+  if (got == Py_None) return;
+  auto take = [&](size_t i, PyObject* o) {
+    if (o == Py_None) into[i] = Tensor();
+    else if (PyObject_TypeCheck(o, tensor_type)) into[i] = Tensor::borrow(reinterpret_cast<TensorObj*>(o));
+    else fail_type(what, ": a hook must return tensors or None; got ", Py_TYPE(o)->tp_name);
+  };
+  if (PyTuple_Check(got)) {
+    if (static_cast<size_t>(PyTuple_GET_SIZE(got)) != into.size())
+      fail(what, ": a hook returned ", PyTuple_GET_SIZE(got), " gradients; expected ", into.size());
+    for (size_t i = 0; i < into.size(); ++i) take(i, PyTuple_GET_ITEM(got, static_cast<Py_ssize_t>(i)));
+  } else if (into.size() == 1) {
+    take(0, got);
+  } else {
+    fail_type(what, ": a hook must return None or a tuple of ", into.size(), " gradients; got ", Py_TYPE(got)->tp_name);
+  }
+}
+
+}  // namespace
+
+Tensor fit_gradient(const Edge& edge, Tensor grad, const Node& from, uint32_t index) {
+  const OutMeta& meta = edge.fn->meta(edge.nr);
+  if (grad.sizes() != meta.sizes) [[unlikely]] {
+    bool fits = grad.ndim() >= meta.sizes.size();
+    int lead = grad.ndim() - meta.sizes.size();
+    for (int i = 0; fits && i < meta.sizes.size(); ++i)
+      fits = meta.sizes[i] == grad.size(i + lead) || meta.sizes[i] == 1;
+    if (!fits)
+      fail("Function ", from.name(), " returned an invalid gradient at index ", index, " - got ", grad.sizes(),
+           " but expected shape compatible with ", meta.sizes);
+    grad = builtins.sum_to(grad, meta.sizes);
+  }
+  if (grad.dtype() != meta.dtype) [[unlikely]] {
+    if (grad.is_complex() && !is_complex(meta.dtype)) grad = builtins.real(grad);
+    if (grad.dtype() != meta.dtype) grad = builtins.to_dtype(grad, meta.dtype);
+  }
+  return grad;
+}
+
+// One backward call.
+struct GraphTask {
+  BackwardArgs& args;
+  std::vector<std::pair<uint64_t, Node*>> ready;  // heap, latest node first
+  std::vector<Node*> visited;
+  std::unordered_map<Node*, Scratch> foreign;  // nodes whose own scratch another running backward uses
+  std::vector<Tensor> captured;
+  std::unordered_map<Node*, std::vector<size_t>> capture_at;
+  std::unordered_map<Node*, bool> needed;  // only with captures
+
+  explicit GraphTask(BackwardArgs& a) : args(a) {}
+  ~GraphTask() {
+    for (Node* n : visited) {
+      if (n->task != this) continue;
+      n->task = nullptr;
+      n->grad_in = Tensor();
+      if (n->more_grads) n->more_grads->clear();
+    }
+  }
+
+  int32_t& dependencies(Node* n) { return n->task == this ? n->dependencies : foreign[n].dependencies; }
+
+  Tensor& slot(Node* n, uint32_t nr) {
+    if (n->task == this) {
+      if (nr == 0) return n->grad_in;
+      if (!n->more_grads) n->more_grads = new std::vector<Tensor>();
+      if (n->more_grads->size() < nr) n->more_grads->resize(nr);
+      return (*n->more_grads)[nr - 1];
+    }
+    auto& list = foreign[n].grads;
+    if (list.size() <= nr) list.resize(nr + 1);
+    return list[nr];
+  }
+
+  bool visit(Node* n) {
+    if (n->task == nullptr) {
+      n->task = this;
+      n->dependencies = 0;
+      visited.push_back(n);
+      return true;
+    }
+    if (n->task == this) return false;
+    return foreign.try_emplace(n).second;
+  }
+
+  void discover() {
+    std::vector<Node*> stack;
+    for (OwnedEdge& r : args.roots)
+      if (visit(r.fn.get())) stack.push_back(r.fn.get());
+    while (!stack.empty()) {
+      Node* n = stack.back();
+      stack.pop_back();
+      for (uint32_t i = 0; i < n->edge_count; ++i) {
+        Node* next = n->edges[i].fn;
+        if (!next) continue;
+        if (visit(next)) stack.push_back(next);
+        ++dependencies(next);
+      }
+    }
+    if (args.captures.empty()) return;
+    for (size_t i = 0; i < args.captures.size(); ++i)
+      if (Node* n = args.captures[i].fn.get()) capture_at[n].push_back(i);
+    std::vector<Node*> order = visited;
+    for (auto& [n, s] : foreign) order.push_back(n);
+    // Edges point to earlier nodes (leaves first of all), so this order sees a node's inputs before it.
+    std::sort(order.begin(), order.end(), [](Node* a, Node* b) {
+      if (a->is_accumulator() != b->is_accumulator()) return a->is_accumulator();
+      return a->sequence < b->sequence;
+    });
+    for (Node* n : order) {
+      bool reaches = false;
+      for (uint32_t i = 0; i < n->edge_count && !reaches; ++i) {
+        Node* next = n->edges[i].fn;
+        reaches = next && (needed[next] || capture_at.count(next));
+      }
+      needed[n] = reaches;
+    }
+  }
+
+  bool must_run(Node* n) {
+    if (args.captures.empty()) return true;
+    return needed[n];
+  }
+
+  void add_to(Node* n, uint32_t nr, Tensor g) {
+    Tensor& s = slot(n, nr);
+    if (!s.defined()) {
+      s = std::move(g);
+      return;
+    }
+    // Exclusive buffers are added into; a buffer somebody else may see is not written.
+    bool exclusive = !modes.grad && Py_REFCNT(reinterpret_cast<PyObject*>(s.get())) == 1 && s->storage->refs == 1 &&
+                     s.is_contiguous() && s.dtype() == g.dtype() && !s->grad_fn && s->storage->resizable && !s.is_meta();
+    if (exclusive) accumulate_into(s, g);
+    else s = builtins.add(s, g);
+  }
+
+  static void accumulate_into(const Tensor& into, const Tensor& g);
+
+  void push(Node* n) {
+    ready.emplace_back(n->sequence, n);
+    std::push_heap(ready.begin(), ready.end());
+  }
+
+  void run_tensor_hooks(Node* n, std::span<Tensor> grads) {
+    for (auto& h : n->extra->tensor_hooks)
+      if (h.nr < grads.size() && grads[h.nr].defined()) {
+        Py_INCREF(h.dict);
+        PyObject* dict = h.dict;
+        try {
+          call_hooks_on(dict, grads[h.nr], "register_hook");
+        } catch (...) {
+          Py_DECREF(dict);
+          throw;
+        }
+        Py_DECREF(dict);
+      }
+    if (n->extra->pre_hooks) {
+      PyObject* values = PyDict_Values(n->extra->pre_hooks);
+      for (Py_ssize_t i = 0; values && i < PyList_GET_SIZE(values); ++i) {
+        PyObject* arg = tuple_of(grads);
+        PyObject* got = PyObject_CallOneArg(PyList_GET_ITEM(values, i), arg);
+        Py_DECREF(arg);
+        try {
+          take_hook_result(got, grads, "register_prehook");
+        } catch (...) {
+          Py_DECREF(values);
+          throw;
+        }
+      }
+      Py_XDECREF(values);
+    }
+    for (auto& [nr, t] : n->extra->retains_grad)
+      if (nr < grads.size() && grads[nr].defined()) {
+        Tensor kept = grads[nr];
+        std::swap(t->grad, *reinterpret_cast<TensorObj**>(&kept));
+      }
+  }
+
+  void run_post_hooks(Node* n, std::span<Tensor> outs, std::span<const Tensor> grads) {
+    PyObject* values = PyDict_Values(n->extra->post_hooks);
+    for (Py_ssize_t i = 0; values && i < PyList_GET_SIZE(values); ++i) {
+      PyObject* a = tuple_of(outs);
+      PyObject* b = tuple_of(grads);
+      PyObject* got = PyObject_CallFunctionObjArgs(PyList_GET_ITEM(values, i), a, b, nullptr);
+      Py_DECREF(a);
+      Py_DECREF(b);
+      try {
+        if (n->is_accumulator()) {
+          if (!got) throw PythonError();
+          Py_DECREF(got);
+        } else {
+          take_hook_result(got, outs, "register_hook");
+        }
+      } catch (...) {
+        Py_DECREF(values);
+        throw;
+      }
+    }
+    Py_XDECREF(values);
+  }
+
+  void process(Node* n) {
+    Tensor single;
+    std::vector<Tensor> many;
+    std::span<Tensor> grads;
+    uint32_t count = n->output_count;
+    if (n->task == this && count == 1) {
+      single = std::move(n->grad_in);
+      grads = {&single, 1};
+    } else {
+      many.resize(count);
+      for (uint32_t k = 0; k < count; ++k) many[k] = std::move(slot(n, k));
+      grads = many;
+    }
+    bool any = false;
+    for (Tensor& g : grads) any = any || g.defined();
+    if (n->is_accumulator() && any) {
+      auto& leaf = static_cast<AccumulateGrad&>(*n).variable;
+      if (leaf->extra && leaf->extra->hooks) {
+        Tensor keep = leaf;
+        PyObject* dict = leaf->extra->hooks;
+        Py_INCREF(dict);
+        try {
+          call_hooks_on(dict, grads[0], "register_hook");
+        } catch (...) {
+          Py_DECREF(dict);
+          throw;
+        }
+        Py_DECREF(dict);
+      }
+    }
+    if (n->extra && any) run_tensor_hooks(n, grads);
+    if (!capture_at.empty()) {
+      if (auto it = capture_at.find(n); it != capture_at.end())
+        for (size_t i : it->second) captured[i] = grads[args.captures[i].nr];
+    }
+    uint32_t edges = n->edge_count;
+    Tensor few[4];
+    std::vector<Tensor> more;
+    std::span<Tensor> outs{few, edges};
+    if (edges > 4) {
+      more.resize(edges);
+      outs = more;
+    }
+    bool run = must_run(n) || (n->is_accumulator() && args.captures.empty());
+    if (run && any) {
+      if (n->consumed) fail_consumed(n);
+      n->run(grads, outs.data());
+      if (n->extra && n->extra->post_hooks) run_post_hooks(n, outs, grads);
+      if (!args.keep_graph) n->release_saved();
+    }
+    for (Tensor& g : grads) g = Tensor();
+    for (uint32_t i = 0; i < edges; ++i) {
+      Edge e = n->edges[i];
+      if (!e.fn) continue;
+      if (outs[i].defined()) {
+        add_to(e.fn, e.nr, fit_gradient(e, std::move(outs[i]), *n, i));
+      }
+      if (--dependencies(e.fn) == 0) push(e.fn);
+    }
+    if (n->task == this) n->task = nullptr;
+  }
+
+  [[noreturn]] static void fail_consumed(Node* n) {
+    fail(n->name(), ": Trying to backward through the graph a second time (or directly access saved tensors after they have "
+         "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
+         "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if you need "
+         "to access saved tensors after calling backward.");
+  }
+
+  void run() {
+    GradMode mode(args.create_graph);
+    captured.resize(args.captures.size());
+    discover();
+    for (size_t i = 0; i < args.roots.size(); ++i) {
+      Node* n = args.roots[i].fn.get();
+      add_to(n, args.roots[i].nr, args.grads[i]);
+    }
+    std::vector<Node*> starts;
+    for (OwnedEdge& r : args.roots)
+      if (dependencies(r.fn.get()) == 0 && std::find(starts.begin(), starts.end(), r.fn.get()) == starts.end())
+        starts.push_back(r.fn.get());
+    for (Node* n : starts) push(n);
+    while (!ready.empty()) {
+      std::pop_heap(ready.begin(), ready.end());
+      Node* n = ready.back().second;
+      ready.pop_back();
+      NodeRef keep = NodeRef::borrow(n);
+      process(n);
+    }
+  }
+};
+
+// into += g, without a graph.
+void GraphTask::accumulate_into(const Tensor& into, const Tensor& g) {
+  modes.keep_gil = true;
+  struct Restore {
+    ~Restore() { modes.keep_gil = false; }
+  } restore;
+  builtins.add_(into, g);
+}
+
+void AccumulateGrad::run(std::span<const Tensor> grads, Tensor*) {
+  Tensor grad = grads[0];
+  TensorObj* leaf = variable.get();
+  if (!leaf->grad) {
+    // Nobody else can see the gradient (this function and the engine hold one reference each): take it over as it is.
+    bool mine = Py_REFCNT(reinterpret_cast<PyObject*>(grad.get())) <= 2 && grad->storage->refs == 1;
+    bool dense = grad.is_contiguous() || is_non_overlapping_and_dense(grad.sizes(), grad.strides());
+    if (modes.grad) {
+      leaf->grad = mine ? grad.release() : builtins.clone(grad).release();
+    } else if (mine && dense && !grad->base && !grad.is_wrapped_number()) {
+      if (grad->grad_fn || (grad->flags & flag_requires_grad)) grad = detach(grad);
+      leaf->grad = grad.release();
+    } else {
+      Tensor fresh = leaf->contiguous ? empty(grad.sizes(), grad.dtype(), grad.device())
+                                      : is_non_overlapping_and_dense(leaf->sizes, leaf->strides)
+                                            ? empty_strided(grad.sizes(), leaf->strides, grad.dtype(), grad.device())
+                                            : empty(grad.sizes(), grad.dtype(), grad.device());
+      copy_into(fresh, grad);
+      leaf->grad = fresh.release();
+    }
+  } else {
+    Tensor before = Tensor::borrow(leaf->grad);
+    if (!modes.grad && !(before->flags & flag_requires_grad) && !before->grad_fn && before.sizes() == grad.sizes() &&
+        before.dtype() == grad.dtype()) {
+      GraphTask::accumulate_into(before, grad);
+    } else {
+      Tensor sum = builtins.add(before, grad);
+      std::swap(leaf->grad, *reinterpret_cast<TensorObj**>(&sum));
+    }
+  }
+  if (leaf->extra && leaf->extra->post_accumulate_hooks) {
+    PyObject* values = PyDict_Values(leaf->extra->post_accumulate_hooks);
+    for (Py_ssize_t i = 0; values && i < PyList_GET_SIZE(values); ++i) {
+      PyObject* got = PyObject_CallOneArg(PyList_GET_ITEM(values, i), reinterpret_cast<PyObject*>(leaf));
+      if (!got) {
+        Py_DECREF(values);
+        throw PythonError();
+      }
+      Py_DECREF(got);
+    }
+    Py_XDECREF(values);
+  }
+}
+
+std::vector<Tensor> run_backward(BackwardArgs& args) {
+  GraphTask task(args);
+  task.run();
+  return std::move(task.captured);
+}
+
+}  // namespace clew

@@ -1,0 +1,159 @@
+// In-place writes and views: checks, CopySlices, copy_, detach.
+// May include: graph.
+// Invariant: after a recorded write, the base and every view of it agree on one history.
+#include "graph/inplace.h"
+
+#include "graph/promotion.h"
+
+namespace clew {
+
+namespace {
+
+// An in-place op on a view, as seen by the base: the op's gradient applies to the slice, the rest passes through.
+struct CopySlices final : Node {
+  Dims base_sizes, base_strides, view_sizes, view_strides;
+  int64_t view_offset;  // from the base's first element
+  DType dtype;
+  Device device;
+  NodeRef inner;
+
+  CopySlices(const Tensor& base, const Tensor& view, NodeRef node)
+      : base_sizes(base.sizes()), base_strides(base.strides()), view_sizes(view.sizes()), view_strides(view.strides()),
+        view_offset(view.storage_offset() - base.storage_offset()), dtype(base.dtype()), device(base.device()),
+        inner(std::move(node)) {
+    allocate_edges(inner->edge_count);
+    add_meta(0, base);
+    OwnedEdge to_base = gradient_edge(base);
+    edges[0] = {to_base.fn.release(), to_base.nr};
+    for (uint32_t i = 1; i < edge_count; ++i) {
+      edges[i] = inner->edges[i];
+      if (edges[i].fn) edges[i].fn->incref();
+    }
+  }
+  std::string name() const override { return "CopySlices"; }
+  void release_saved() override {
+    inner->release_saved();
+    consumed = inner->consumed;
+  }
+  void run(std::span<const Tensor> grads, Tensor* out) override {
+    Tensor whole = empty_strided(base_sizes, base_strides, dtype, device);
+    copy_(whole, grads[0]);
+    Tensor slice = builtins.as_strided(whole, view_sizes, view_strides, view_offset);
+    Tensor slice_grad = builtins.clone(slice);
+    std::vector<Tensor> inner_out(edge_count);
+    inner->run({&slice_grad, 1}, inner_out.data());
+    for (uint32_t i = 1; i < edge_count; ++i) out[i] = std::move(inner_out[i]);
+    if (!edges[0].fn) return;
+    if (inner_out[0].defined()) {
+      copy_(slice, inner_out[0]);
+    } else {
+      copy_(slice, scalar_tensor(Scalar(0), dtype));
+    }
+    out[0] = whole;
+  }
+};
+
+void copy_vjp(Vjp& c) {
+  if (c.needs(1)) c.set(1, c.grad());
+}
+void copy_shape(const Call&, OutSpecs&) { fail_internal("copy_ runs only in place"); }
+void copy_cpu(const Call&, Tensors&) {}
+constexpr OpDef copy_op = general({
+    .signature = "copy(Tensor input, Tensor src) -> Tensor",
+    .doc = "Copies src into input.",
+    .shape = copy_shape,
+    .cpu = copy_cpu,
+    .vjp = copy_vjp,
+});
+
+
+}  // namespace
+
+void check_inplace(const Tensor& t, const char* op, bool records) {
+  if ((t->flags & flag_inference) && !modes.inference)
+    fail(op, ": inplace update to inference tensor outside InferenceMode is not allowed; clone() it first");
+  if (!modes.grad) return;
+  if (t->flags & flag_requires_grad)
+    fail(op, ": a leaf Variable that requires grad is being used in an in-place operation; wrap the write in no_grad(), or "
+         "write into a clone() of the ", t, " leaf");
+  if (!t->base) return;
+  Tensor base = Tensor::borrow(t->base);
+  if (base->flags & flag_requires_grad)
+    fail(op, ": a view of a leaf Variable that requires grad is being used in an in-place operation; wrap the write in "
+         "no_grad(), or write into a clone() of the ", base, " leaf");
+  if (!(records || t.requires_grad() || base.requires_grad())) return;
+  switch (t->view_kind) {
+    case ViewKind::plain: return;
+    case ViewKind::no_grad:
+      fail(op, ": a view was created in no_grad mode and is being modified inplace with grad mode enabled; make the view "
+           "outside no_grad(), or do both inside it");
+    case ViewKind::multi_output:
+      fail(op, ": output ", t->output_nr, " of ", t->grad_fn ? t->grad_fn->name() : "a view function",
+           " is a view and is being modified inplace. This view is the output of a function that returns multiple views. "
+           "Such functions do not allow the output views to be modified inplace. Use an out-of-place operation instead");
+    case ViewKind::custom_function:
+      fail(op, ": the output of a custom Function is a view and is being modified inplace; return a clone() from its forward");
+  }
+}
+
+void rebase_history(const Tensor& t, NodeRef node) {
+  if (!t->base) {
+    set_grad_fn(t, node.get(), 0);
+    return;
+  }
+  Tensor base = Tensor::borrow(t->base);
+  NodeRef slices = NodeRef::steal(new CopySlices(base, t, std::move(node)));
+  set_grad_fn(base, slices.get(), 0);
+  t->view_version = t->storage->version - 1;  // its own grad_fn is remade from the base's when asked for
+  grad_fn_of(t);
+}
+
+void copy_(const Tensor& dst, const Tensor& src) {
+  bool records = modes.grad && (dst.requires_grad() || src.requires_grad());
+  check_inplace(dst, "copy_", records);
+  if (broadcast_shapes(dst.sizes(), src.sizes(), "copy_") != dst.sizes())
+    fail("copy_: src must broadcast to the tensor's shape; got ", src, " for ", dst);
+  if (dst->data == src->data && dst.strides() == src.strides() && dst.sizes() == src.sizes() && dst.dtype() == src.dtype()) {
+    if (dst.is_same(src)) return;
+  } else if (dst->storage == src->storage) {
+    Tensor temporary = empty(src.sizes(), src.dtype());
+    copy_into(temporary, src);
+    copy_into(dst, temporary);
+  } else {
+    copy_into(dst, src);
+  }
+  bump_version(dst);
+  if (!records || !is_inexact(dst.dtype())) return;
+  Tensors outs;
+  outs.push_back(dst);
+  Tensor in[2] = {dst, src};
+  // An integer source carries no gradient, but the write still ends the old history.
+  rebase_history(dst, record(copy_op, in, nullptr, outs, false));
+}
+
+void mark_view(const Tensor& view, const Tensor& t, bool multi_output) {
+  TensorObj* base = t->base ? t->base : t.get();
+  Py_INCREF(reinterpret_cast<PyObject*>(base));
+  view->base = base;
+  view->view_version = t->storage->version;
+  view->view_kind = multi_output ? ViewKind::multi_output
+                    : !modes.grad ? ViewKind::no_grad
+                    : t->base && t->view_kind != ViewKind::plain ? t->view_kind
+                                                                 : ViewKind::plain;
+}
+
+Tensor detach(const Tensor& t) { return alias(t); }
+
+void detach_(const Tensor& t) {
+  if (t->base)
+    fail("detach_: can't detach views in-place; use detach() instead");
+  if (Node* fn = std::exchange(t->grad_fn, nullptr)) {
+    if (t->extra && t->extra->retains_grad && fn->extra)
+      std::erase_if(fn->extra->retains_grad, [&](auto& entry) { return entry.second == t.get(); });
+    fn->decref();
+  }
+  t->output_nr = 0;
+  t->flags &= static_cast<uint8_t>(~flag_requires_grad);
+}
+
+}  // namespace clew

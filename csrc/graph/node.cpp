@@ -1,0 +1,420 @@
+// Lifetime of nodes, saved tensors, gradient edges, and recording.
+// May include: graph.
+// Invariant: a node never owns a tensor whose grad_fn is that node.
+#include "graph/node.h"
+
+#include <bit>
+
+#include "graph/inplace.h"
+
+namespace clew {
+
+thread_local Modes modes;
+Builtins builtins;
+
+namespace {
+uint64_t next_sequence = 1;
+
+// Freed nodes wait here while another node is being freed, so that a long chain is freed by a loop.
+thread_local std::vector<Node*>* dying = nullptr;
+
+constexpr int block_classes = 17;  // multiples of 64 bytes, up to 1024
+std::vector<void*> free_nodes[block_classes];
+
+void* allocate_node(size_t bytes) {
+  size_t c = (bytes + 16 + 63) / 64;
+  char* block;
+  if (c < block_classes && !free_nodes[c].empty()) {
+    block = static_cast<char*>(free_nodes[c].back());
+    free_nodes[c].pop_back();
+  } else {
+    block = static_cast<char*>(std::malloc(c * 64));
+    if (!block) fail(ErrorKind::OutOfMemory, "autograd: no memory for a graph node");
+  }
+  *reinterpret_cast<size_t*>(block) = c;
+  return block + 16;
+}
+
+void free_node(void* p) {
+  char* block = static_cast<char*>(p) - 16;
+  size_t c = *reinterpret_cast<size_t*>(block);
+  if (c < block_classes && free_nodes[c].size() < 65536) free_nodes[c].push_back(block);
+  else std::free(block);
+}
+
+void release_tensor_graph_state(TensorObj* t) {
+  if (AutogradExtra* e = std::exchange(t->extra, nullptr)) {
+    if (e->retains_grad && t->grad_fn && t->grad_fn->extra) {
+      auto& list = t->grad_fn->extra->retains_grad;
+      std::erase_if(list, [&](auto& entry) { return entry.second == t; });
+    }
+    Py_CLEAR(e->hooks);
+    Py_CLEAR(e->post_accumulate_hooks);
+    delete e;
+  }
+  if (Node* fn = std::exchange(t->grad_fn, nullptr)) fn->decref();
+}
+[[maybe_unused]] const bool installed = (release_graph_state = release_tensor_graph_state, true);
+}  // namespace
+
+NodeExtra::~NodeExtra() {
+  for (TensorHooks& h : tensor_hooks) Py_XDECREF(h.dict);
+  Py_XDECREF(pre_hooks);
+  Py_XDECREF(post_hooks);
+  Py_XDECREF(metadata);
+}
+
+Node::Node() : sequence(next_sequence++) {}
+
+Node::~Node() {
+  for (uint32_t i = 0; i < edge_count; ++i)
+    if (edges[i].fn) edges[i].fn->decref();
+  if (owns_edges) delete[] edges;
+  delete extra;
+  delete more_grads;
+  delete more_meta;
+}
+
+void Node::destroy(Node* n) {
+  if (dying) {
+    dying->push_back(n);
+    return;
+  }
+  std::vector<Node*> queue;
+  dying = &queue;
+  delete n;
+  while (!queue.empty()) {
+    Node* next = queue.back();
+    queue.pop_back();
+    delete next;
+  }
+  dying = nullptr;
+}
+
+void Node::add_meta(uint32_t nr, const Tensor& t) {
+  OutMeta* m = &meta0;
+  if (nr > 0) {
+    if (!more_meta) more_meta = new std::vector<OutMeta>();
+    if (more_meta->size() < nr) more_meta->resize(nr);
+    m = &(*more_meta)[nr - 1];
+  }
+  m->sizes = t.sizes();
+  m->dtype = t.dtype();
+  m->device = t.device();
+}
+
+void Node::set_edge(uint32_t i, const Tensor& t) {
+  if (t->grad_fn && !t->base) {  // the common case, without counting twice
+    t->grad_fn->incref();
+    edges[i] = {t->grad_fn, t->output_nr};
+    return;
+  }
+  OwnedEdge e = gradient_edge(t);
+  edges[i] = {e.fn.release(), e.nr};
+}
+
+AutogradExtra& extra_of(const Tensor& t) {
+  if (!t->extra) t->extra = new AutogradExtra();
+  return *t->extra;
+}
+
+AccumulateGrad::AccumulateGrad(const Tensor& t) : variable(t) {
+  sequence = UINT64_MAX;  // runs as soon as it is ready
+  --next_sequence;
+  add_meta(0, t);
+}
+
+AccumulateGrad::~AccumulateGrad() {
+  if (variable->extra && variable->extra->accumulator == this) variable->extra->accumulator = nullptr;
+}
+
+void set_grad_fn(const Tensor& t, Node* fn, uint32_t nr) {
+  if (fn) fn->incref();
+  Node* before = std::exchange(t->grad_fn, fn);
+  t->output_nr = nr;
+  t->flags &= static_cast<uint8_t>(~flag_requires_grad);
+  if (before) {
+    if (t->extra && t->extra->retains_grad && before->extra) {
+      // retain_grad follows the tensor to its new maker
+      auto& list = before->extra->retains_grad;
+      std::erase_if(list, [&](auto& entry) { return entry.second == t.get(); });
+      if (fn) fn->extras().retains_grad.push_back({nr, t.get()});
+    }
+    before->decref();
+  }
+}
+
+Node* grad_fn_of(const Tensor& t) {
+  if (!t->base || !t.is_stale_view()) return t->grad_fn;
+  Tensor base = Tensor::borrow(t->base);
+  GradMode on(true);
+  Tensor fresh = builtins.as_strided(base, t.sizes(), t.strides(), t.storage_offset());
+  set_grad_fn(t, fresh->grad_fn, fresh->output_nr);
+  t->view_version = t->storage->version;
+  return t->grad_fn;
+}
+
+OwnedEdge gradient_edge(const Tensor& t) {
+  if (Node* fn = grad_fn_of(t)) return {NodeRef::borrow(fn), t->output_nr};
+  if (!(t->flags & flag_requires_grad)) return {};
+  AutogradExtra& e = extra_of(t);
+  if (e.accumulator) return {NodeRef::borrow(e.accumulator), 0};
+  e.accumulator = new AccumulateGrad(t);
+  return {NodeRef::steal(e.accumulator), 0};
+}
+
+bool any_requires_grad(std::span<const Tensor> in) {
+  for (const Tensor& t : in)
+    if (t.defined() && t.requires_grad()) return true;
+  return false;
+}
+
+// ---- saved tensors ----
+
+void Saved::save(const Tensor& t, bool output) {
+  is_output = output;
+  version = t->storage->version;
+  if (t->flags & flag_inference && !modes.inference)
+    fail("autograd: inference tensors cannot be saved for backward; make a normal tensor of it with clone() first");
+  if (modes.saved_hooks) {
+    PyObject* top = PyList_GetItem(modes.saved_hook_stack, PyList_Size(modes.saved_hook_stack) - 1);
+    PyObject* pack = PyTuple_GetItem(top, 0);
+    Tensor plain = alias(t);
+    GradMode off(false);
+    packed = PyObject_CallOneArg(pack, reinterpret_cast<PyObject*>(plain.get()));
+    if (!packed) throw PythonError();
+    unpack = PyTuple_GetItem(top, 1);
+    Py_INCREF(unpack);
+    return;
+  }
+  tensor = output ? alias(t).release() : Tensor(t).release();
+}
+
+static Tensor with_history(const Tensor& data, Node* fn, uint32_t nr) {
+  Tensor t = alias(data);
+  // For a leaf, fn is its accumulator: gradients for the stand-in reach the leaf itself.
+  if (fn) set_grad_fn(t, fn, nr);
+  return t;
+}
+
+Tensor Saved::unpack_for(const Node& node, const Edge* edge, uint32_t output_nr) const {
+  Node* fn = edge ? edge->fn : const_cast<Node*>(&node);
+  uint32_t nr = edge ? edge->nr : output_nr;
+  if (packed) {
+    PyObject* got = PyObject_CallOneArg(unpack, packed);
+    if (!got) throw PythonError();
+    if (!PyObject_TypeCheck(got, tensor_type)) {
+      std::string type = Py_TYPE(got)->tp_name;
+      Py_DECREF(got);
+      fail_type("saved_tensors_hooks: the unpack hook must return a Tensor; got ", type);
+    }
+    Tensor t = Tensor::steal(reinterpret_cast<TensorObj*>(got));
+    return modes.grad && fn ? with_history(t, fn, nr) : t;
+  }
+  if (!tensor)
+    fail(node.name(), ": Trying to backward through the graph a second time (or directly access saved tensors after they "
+         "have already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
+         "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time.");
+  Tensor t = Tensor::borrow(tensor);
+  if (t->storage->version != version) {
+    fail("one of the variables needed for gradient computation has been modified by an inplace operation: ", t,
+         is_output ? concat(", which is output ", output_nr, " of ", node.name())
+         : fn && !fn->is_accumulator() ? concat(", which is output ", nr, " of ", fn->name(), " and was saved by ", node.name())
+                                       : concat(", which was saved by ", node.name()),
+         ", is at version ", t->storage->version, "; expected version ", version,
+         " instead. Hint: write into a clone() of it, or use the out-of-place form of the operation that changed it");
+  }
+  if (is_output) return modes.grad ? with_history(t, fn, nr) : t;
+  if (t->grad_fn == fn ? t->output_nr == nr : (!t->grad_fn && (!fn || fn->is_accumulator()))) return t;
+  return with_history(t, fn, nr);
+}
+
+void Saved::clear() {
+  Py_XDECREF(reinterpret_cast<PyObject*>(std::exchange(tensor, nullptr)));
+  Py_CLEAR(packed);
+  Py_CLEAR(unpack);
+}
+
+// ---- nodes of ops ----
+
+std::string_view op_name(const OpDef& op) {
+  std::string_view s(op.signature);
+  return s.substr(0, s.find('('));
+}
+std::string_view Call::name() const { return op_name(op); }
+
+std::string node_name(const OpDef& op) {
+  std::string_view full = op_name(op);
+  size_t dot = full.rfind('.');
+  if (dot != std::string_view::npos) full.remove_prefix(dot + 1);
+  std::string out;
+  bool upper = true;
+  for (char c : full) {
+    if (c == '_') {
+      upper = true;
+      continue;
+    }
+    out += upper ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
+    upper = false;
+  }
+  return out + "Backward0";
+}
+
+OpNode* OpNode::create(const OpDef& op, uint32_t edges, uint32_t saved, const void* attrs) {
+  size_t at = sizeof(OpNode);
+  size_t edges_at = at;
+  at += edges * sizeof(Edge);
+  size_t saved_at = at;
+  at += saved * sizeof(Saved);
+  at = (at + 15) / 16 * 16;
+  size_t attrs_at = at;
+  if (op.attrs) at += op.attrs->size;
+  char* block = static_cast<char*>(allocate_node(at));
+  auto* n = new (block) OpNode();
+  n->op = &op;
+  n->edge_count = edges;
+  n->edges = reinterpret_cast<Edge*>(block + edges_at);
+  for (uint32_t i = 0; i < edges; ++i) new (n->edges + i) Edge();
+  n->saved_count = static_cast<uint16_t>(saved);
+  n->saved = reinterpret_cast<Saved*>(block + saved_at);
+  for (uint32_t i = 0; i < saved; ++i) new (n->saved + i) Saved();
+  if (op.attrs && attrs) {
+    n->attrs = block + attrs_at;
+    if (op.attrs->trivial) std::memcpy(n->attrs, attrs, op.attrs->size);
+    else op.attrs->copy(n->attrs, attrs);
+    n->has_attrs = true;
+  }
+  return n;
+}
+
+OpNode::~OpNode() {
+  for (int i = 0; i < saved_count; ++i) saved[i].clear();
+  if (has_attrs && !op->attrs->trivial) op->attrs->destroy(attrs);
+}
+
+void OpNode::operator delete(void* p) { free_node(p); }
+
+void OpNode::release_saved() {
+  if (saved_count == 0) return;
+  for (int i = 0; i < saved_count; ++i) saved[i].clear();
+  consumed = true;
+}
+
+std::string OpNode::name() const { return node_name(*op); }
+
+int OpNode::saved_slot(int bit) const {
+  uint32_t b = 1u << bit;
+  if (!(saved_mask & b)) return -1;
+  return std::popcount(saved_mask & (b - 1));
+}
+
+void OpNode::run(std::span<const Tensor> grads, Tensor* out) {
+  Vjp c(*this, grads, out);
+  if (op->vjp) {
+    op->vjp(c);
+    return;
+  }
+  if (op->no_vjp)
+    fail(op_name(*op), ": the derivative is not implemented: ", op->no_vjp);
+  const Tensor& g = grads[0];
+  for (uint32_t i = 0; i < edge_count; ++i) {
+    if (!edges[i].fn || i >= 4 || !op->partials[i]) continue;
+    Tensor p = op->partials[i](c);
+    if (!p.defined()) {
+      out[i] = g;
+      continue;
+    }
+    out[i] = builtins.mul(g, p.is_complex() ? builtins.conj(p) : p);
+  }
+}
+
+NodeRef record(const OpDef& op, std::span<const Tensor> in, const void* attrs, const Tensors& outs, bool attach) {
+  uint32_t mask = op.saves.always;
+  size_t n = in.size();
+  for (size_t i = 0; i < n && i < 6; ++i)
+    if (op.saves.when[i] && in[i].defined() && in[i].requires_grad()) mask |= op.saves.when[i];
+  // Optional tensors that were not given have nothing to save.
+  for (uint32_t m = mask & 0xffffu; m; m &= m - 1) {
+    uint32_t i = static_cast<uint32_t>(std::countr_zero(m));
+    if (i >= n || !in[i].defined()) mask &= ~(1u << i);
+  }
+  OpNode* node = OpNode::create(op, static_cast<uint32_t>(n), static_cast<uint32_t>(std::popcount(mask)), attrs);
+  NodeRef guard = NodeRef::steal(node);
+  node->saved_mask = mask;
+  for (size_t i = 0; i < n; ++i)
+    if (in[i].defined() && in[i].requires_grad()) node->set_edge(static_cast<uint32_t>(i), in[i]);
+  node->output_count = static_cast<uint16_t>(outs.size());
+  int slot = 0;
+  for (uint32_t m = mask; m; m &= m - 1) {
+    int bit = std::countr_zero(m);
+    if (bit < 16) node->saved[slot++].save(in[static_cast<size_t>(bit)], false);
+    else node->saved[slot++].save(outs[bit - 16], true);
+  }
+  for (int k = 0; k < outs.size(); ++k) {
+    node->add_meta(static_cast<uint32_t>(k), outs[k]);
+    if (attach && is_inexact(outs[k].dtype())) set_grad_fn(outs[k], node, static_cast<uint32_t>(k));
+  }
+  return guard;
+}
+
+// ---- what a gradient rule sees ----
+
+static OpNode& op_node(Node& n) { return static_cast<OpNode&>(n); }
+
+Tensor Vjp::in(int i) const {
+  OpNode& n = op_node(node_);
+  int slot = n.saved_slot(i);
+  if (slot < 0) fail_internal(n.name(), " uses input ", i, " in its gradient but does not list it in saves");
+  return n.saved[slot].unpack_for(n, &n.edges[i], 0);
+}
+Tensor Vjp::out(int k) const {
+  OpNode& n = op_node(node_);
+  int slot = n.saved_slot(16 + k);
+  if (slot < 0) fail_internal(n.name(), " uses output ", k, " in its gradient but does not list it in saves");
+  return n.saved[slot].unpack_for(n, nullptr, static_cast<uint32_t>(k));
+}
+bool Vjp::has_in(int i) const { return op_node(node_).saved_slot(i) >= 0; }
+bool Vjp::needs(int i) const { return i < static_cast<int>(node_.edge_count) && node_.edges[i].fn != nullptr; }
+const Dims& Vjp::sizes(int i) const {
+  if (!needs(i)) fail_internal(node_.name(), " asks for the shape of input ", i, " which needs no gradient");
+  return node_.edges[i].fn->meta(node_.edges[i].nr).sizes;
+}
+DType Vjp::dtype(int i) const {
+  if (!needs(i)) fail_internal(node_.name(), " asks for the dtype of input ", i, " which needs no gradient");
+  return node_.edges[i].fn->meta(node_.edges[i].nr).dtype;
+}
+int Vjp::inputs() const { return static_cast<int>(node_.edge_count); }
+const Dims& Vjp::out_sizes(int k) const { return node_.meta(static_cast<uint32_t>(k)).sizes; }
+DType Vjp::out_dtype(int k) const { return node_.meta(static_cast<uint32_t>(k)).dtype; }
+const void* Vjp::attrs() const { return op_node(node_).attrs; }
+
+// ---- Tensors ----
+
+Tensors::Tensors(Tensors&& o) noexcept : size_(o.size_), capacity_(o.capacity_) {
+  if (o.data_ == o.inline_) {
+    for (int i = 0; i < size_; ++i) inline_[i] = std::move(o.inline_[i]);
+  } else {
+    data_ = o.data_;
+    o.data_ = o.inline_;
+    o.capacity_ = inline_count;
+  }
+  o.size_ = 0;
+}
+void Tensors::resize(int n) {
+  if (n > capacity_) {
+    int cap = std::max(n, capacity_ * 2);
+    auto* fresh = new Tensor[static_cast<size_t>(cap)];
+    for (int i = 0; i < size_; ++i) fresh[i] = std::move(data_[i]);
+    if (data_ != inline_) delete[] data_;
+    data_ = fresh;
+    capacity_ = cap;
+  }
+  for (int i = n; i < size_; ++i) data_[i] = Tensor();
+  size_ = n;
+}
+void Tensors::push_back(Tensor t) {
+  resize(size_ + 1);
+  data_[size_ - 1] = std::move(t);
+}
+
+}  // namespace clew
