@@ -1,0 +1,120 @@
+// Chooses how a matrix product runs: oneDNN for large float32, bfloat16 and float16, the blocked kernel for the rest.
+// May include: base, kernels.
+// Invariant: the choice depends on dtype, shape and strides only, so equal calls give equal bits.
+#include "kernels/gemm.h"
+
+#include "kernels/gemm_isa.h"
+#include "kernels/onednn.h"
+
+namespace clew::kernels {
+
+namespace {
+
+using Blocked = void (*)(const GemmTask&);
+
+Blocked choose() {
+#if !defined(CLEW_ONLY_BASELINE)
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512vl")) {
+    return avx512::gemm_blocked;
+  }
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return avx2::gemm_blocked;
+#endif
+  return baseline::gemm_blocked;
+}
+const Blocked blocked = choose();
+
+// Multiply-adds from which oneDNN's own overhead no longer counts.
+constexpr int64_t onednn_work = 1 << 20;
+
+template <class T> void scale_c(const Gemm& g) {
+  const bool zero = g.beta.equals(0);
+  const auto factor = g.beta.to<compute_t<T>>();
+  for (int64_t i = 0; i < g.m; ++i) {
+    for (int64_t j = 0; j < g.n; ++j) {
+      T* at = reinterpret_cast<T*>(g.c) + i * g.c_rs + j * g.c_cs;
+      if (zero) *at = T{};
+      else if constexpr (std::is_integral_v<T>) *at = static_cast<T>(static_cast<uint64_t>(*at) * static_cast<uint64_t>(factor));
+      else *at = static_cast<T>(static_cast<compute_t<T>>(*at) * factor);
+    }
+  }
+}
+
+void store_factor(char* to, DType d, const Scalar& v) {
+  if (d == DType::Complex64) {
+    const c64 x = v.to<c64>();
+    std::memcpy(to, &x, sizeof x);
+  } else if (d == DType::Complex128) {
+    const c128 x = v.to<c128>();
+    std::memcpy(to, &x, sizeof x);
+  } else if (d == DType::Float64) {
+    const double x = v.to<double>();
+    std::memcpy(to, &x, sizeof x);
+  } else if (is_floating(d)) {
+    const float x = v.to<float>();
+    std::memcpy(to, &x, sizeof x);
+  } else if (d == DType::Int64) {
+    const int64_t x = v.to<int64_t>();
+    std::memcpy(to, &x, sizeof x);
+  } else {
+    const int32_t x = static_cast<int32_t>(static_cast<uint32_t>(v.to<int64_t>()));
+    std::memcpy(to, &x, sizeof x);
+  }
+}
+
+void run_blocked(const Gemm& g) {
+  GemmTask t;
+  t.dtype = g.dtype;
+  t.m = g.m, t.n = g.n, t.k = g.k;
+  t.a = g.a, t.a_rs = g.a_rs, t.a_cs = g.a_cs;
+  t.b = g.b, t.b_rs = g.b_rs, t.b_cs = g.b_cs;
+  t.c = g.c, t.c_rs = g.c_rs, t.c_cs = g.c_cs;
+  t.alpha_one = g.alpha.equals(1);
+  t.beta_kind = g.beta.equals(0) ? Beta::zero : g.beta.equals(1) ? Beta::one : Beta::other;
+  std::memset(t.alpha, 0, sizeof t.alpha);
+  std::memset(t.beta, 0, sizeof t.beta);
+  if (!t.alpha_one) store_factor(t.alpha, g.dtype, g.alpha);
+  if (t.beta_kind == Beta::other) store_factor(t.beta, g.dtype, g.beta);
+  blocked(t);
+}
+
+}  // namespace
+
+void gemm(const Gemm& g) {
+  if (g.m == 0 || g.n == 0) return;
+  if (g.k == 0) {
+    dispatch(g.dtype, NumericTypes{}, [&]<class T> { scale_c<T>(g); });
+    return;
+  }
+  if (g.m > 1 && g.n > 1 && g.m * g.n >= onednn_work / g.k && onednn::gemm(g)) return;
+  run_blocked(g);
+}
+
+void gemm_batched(const Gemm& first, const GemmBatch& batch) {
+  int64_t count = 1;
+  for (int64_t s : batch.sizes) count *= s;
+  if (count == 0) return;
+  if (count == 1) return gemm(first);
+  const auto size = static_cast<int64_t>(itemsize(first.dtype));
+  const int dims = batch.sizes.size();
+  auto run = [&](int64_t begin, int64_t end) {
+    for (int64_t q = begin; q < end; ++q) {
+      Gemm g = first;
+      int64_t left = q;
+      for (int d = dims - 1; d >= 0; --d) {
+        const int64_t at = left % batch.sizes[d];
+        left /= batch.sizes[d];
+        g.a += at * batch.a[d] * size;
+        g.b += at * batch.b[d] * size;
+        g.c += at * batch.c[d] * size;
+      }
+      gemm(g);
+    }
+  };
+  const int64_t work = std::max<int64_t>(1, first.m * first.n) * std::max<int64_t>(1, first.k);
+  // Few large products: threads inside each one; otherwise threads over the batch.
+  if (count < num_threads() && work > (1 << 20)) run(0, count);
+  else parallel_for(count, std::max<int64_t>(1, (1 << 18) / work), run);
+}
+
+}  // namespace clew::kernels

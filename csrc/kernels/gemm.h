@@ -1,0 +1,35 @@
+// Matrix products over strided operands of any numeric dtype, single and batched.
+// May include: base, kernels/ndview.h.
+// Invariant: operands are never written; every element of C is written exactly as alpha*A@B + beta*C, with beta = 0
+// ignoring what C held.
+#pragma once
+#include "kernels/ndview.h"
+
+namespace clew::kernels {
+
+// C[m, n] = alpha * A[m, k] @ B[k, n] + beta * C. Strides in elements, any value (0 for broadcast operands).
+struct Gemm {
+  DType dtype;
+  int64_t m, n, k;
+  const char* a;
+  int64_t a_rs, a_cs;
+  const char* b;
+  int64_t b_rs, b_cs;
+  char* c;
+  int64_t c_rs, c_cs;
+  Scalar alpha = Scalar(1);
+  Scalar beta = Scalar(0);
+};
+
+// False when matrix products of the dtype are not offered (bool).
+constexpr bool gemm_supports(DType d) { return d != DType::Bool; }
+
+void gemm(const Gemm& g);
+
+// The same product for every index of the batch dims; strides in elements.
+struct GemmBatch {
+  Dims sizes, a, b, c;
+};
+void gemm_batched(const Gemm& first, const GemmBatch& batch);
+
+}  // namespace clew::kernels

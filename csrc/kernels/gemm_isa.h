@@ -1,0 +1,31 @@
+// What gemm.cpp hands to the blocked kernel that is compiled once per instruction set.
+// May include: base/dtype.h.
+// Invariant: plain data only, so that no inline function of a header is compiled with a foreign instruction set.
+#pragma once
+#include "base/dtype.h"
+
+namespace clew::kernels {
+
+enum class Beta : uint8_t { zero, one, other };
+
+struct GemmTask {
+  DType dtype;
+  Beta beta_kind;
+  bool alpha_one;
+  int64_t m, n, k;
+  const char* a;
+  int64_t a_rs, a_cs;
+  const char* b;
+  int64_t b_rs, b_cs;
+  char* c;
+  int64_t c_rs, c_cs;
+  // alpha and beta in the compute type (float for 16-bit floats, unsigned for integers); complex ones as two parts.
+  alignas(16) char alpha[16];
+  alignas(16) char beta[16];
+};
+
+namespace baseline { void gemm_blocked(const GemmTask& t); }
+namespace avx2 { void gemm_blocked(const GemmTask& t); }
+namespace avx512 { void gemm_blocked(const GemmTask& t); }
+
+}  // namespace clew::kernels

@@ -1,0 +1,107 @@
+// Owners of oneDNN's C handles and a bounded cache of ready primitives; for onednn*.cpp only.
+// May include: base; oneapi/dnnl/dnnl.h.
+// Invariant: a cached primitive is shared and immutable; what one execution needs is made per call.
+#pragma once
+#include <oneapi/dnnl/dnnl.h>
+
+#include <initializer_list>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace clew::kernels::onednn {
+
+struct Unsupported {};
+inline void check(dnnl_status_t s) {
+  if (s != dnnl_success) throw Unsupported{};
+}
+
+template <class H, dnnl_status_t (*destroy)(H)> class Handle {
+  H h_ = nullptr;
+
+ public:
+  Handle() = default;
+  explicit Handle(H h) : h_(h) {}
+  Handle(Handle&& o) noexcept : h_(o.h_) { o.h_ = nullptr; }
+  Handle& operator=(Handle&& o) noexcept {
+    std::swap(h_, o.h_);
+    return *this;
+  }
+  ~Handle() {
+    if (h_) destroy(h_);
+  }
+  H get() const { return h_; }
+  H* out() { return &h_; }
+};
+using Desc = Handle<dnnl_memory_desc_t, dnnl_memory_desc_destroy>;
+using Attr = Handle<dnnl_primitive_attr_t, dnnl_primitive_attr_destroy>;
+using PrimitiveDesc = Handle<dnnl_primitive_desc_t, dnnl_primitive_desc_destroy>;
+using Memory = Handle<dnnl_memory_t, dnnl_memory_destroy>;
+
+// The one CPU engine, and a stream for each thread.
+dnnl_engine_t engine();
+dnnl_stream_t stream();
+// Attributes that add the result to what the destination holds.
+dnnl_primitive_attr_t sum_attr();
+
+struct Argument {
+  int index;
+  void* data;
+};
+
+// A primitive with its description.
+class Primitive {
+  PrimitiveDesc desc_;
+  Handle<dnnl_primitive_t, dnnl_primitive_destroy> primitive_;
+
+ public:
+  explicit Primitive(dnnl_primitive_desc_t pd) : desc_(pd) { check(dnnl_primitive_create(primitive_.out(), pd)); }
+  const_dnnl_memory_desc_t argument(int index) const {
+    return dnnl_primitive_desc_query_md(desc_.get(), dnnl_query_exec_arg_md, index);
+  }
+  void run(std::initializer_list<Argument> args) const {
+    Memory held[6];
+    dnnl_exec_arg_t list[6];
+    int n = 0;
+    for (const Argument& a : args) {
+      check(dnnl_memory_create(held[n].out(), argument(a.index), engine(), a.data));
+      list[n] = {a.index, held[n].get()};
+      ++n;
+    }
+    check(dnnl_primitive_execute(primitive_.get(), stream(), n, list));
+    check(dnnl_stream_wait(stream()));
+  }
+};
+using PrimitiveRef = std::shared_ptr<const Primitive>;
+
+// Key is a struct without padding. A primitive that cannot be made is remembered as null.
+template <class Key, class Value = Primitive> class Cache {
+  static_assert(std::has_unique_object_representations_v<Key>);
+  static constexpr size_t limit = 512;
+  struct Hash {
+    size_t operator()(const Key& k) const {
+      return std::hash<std::string_view>{}({reinterpret_cast<const char*>(&k), sizeof k});
+    }
+  };
+  std::mutex lock_;
+  std::unordered_map<Key, std::shared_ptr<const Value>, Hash> map_;
+
+ public:
+  template <class Make> std::shared_ptr<const Value> get(const Key& key, Make make) {
+    std::lock_guard guard(lock_);
+    auto found = map_.find(key);
+    if (found != map_.end()) return found->second;
+    if (map_.size() >= limit) map_.clear();
+    std::shared_ptr<const Value> fresh;
+    try {
+      fresh = std::make_shared<const Value>(make(key));
+    } catch (const Unsupported&) {
+    }
+    map_.emplace(key, fresh);
+    return fresh;
+  }
+};
+
+}  // namespace clew::kernels::onednn
