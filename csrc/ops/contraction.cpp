@@ -1,0 +1,373 @@
+// Linear maps and sums over pairs of dimensions: linear, bilinear, tensordot, outer, inner, vdot, kron, addr, addbmm.
+// May include: ops, kernels/gemm.h.
+// Invariant: everything but linear is written with other ops and has no kernel of its own.
+#include "kernels/gemm.h"
+#include "ops/arithmetic.h"
+#include "ops/matmul.h"
+#include "ops/product.h"
+#include "ops/shape.h"
+
+namespace clew {
+
+namespace {
+
+void linear_shape(const Call& c, OutSpecs& out) {
+  const Tensor &x = c.in[0], &w = c.in[1], &bias = c.in[2];
+  require(w.ndim() == 1 || w.ndim() == 2, "linear: weight must have 1 or 2 dimensions; got ", w);
+  require(x.ndim() >= 1 && x.size(-1) == w.size(-1), "linear: input.shape[-1] must equal weight.shape[-1]; got ", x,
+          " and ", w);
+  require_multipliable(x, w, "linear");
+  Dims sizes(x.sizes().data(), x.ndim() - 1);
+  if (w.ndim() == 2) sizes.push_back(w.size(0));
+  if (bias) {
+    require(bias.dtype() == x.dtype(), "linear: bias must have the input's dtype; got ", bias, " and ", x);
+    require(bias.ndim() <= sizes.size() && broadcast_shapes(bias.sizes(), sizes, "linear") == sizes,
+            "linear: bias must broadcast to the result's shape ", sizes, "; got ", bias);
+  }
+  out.add(x.dtype(), std::move(sizes));
+}
+
+void linear_cpu(const Call& c, Tensors& outs) {
+  if (c.in[2]) copy_into(outs[0], c.in[2]);
+  product_into(outs[0], c.in[0], c.in[1], Scalar(1), Scalar(c.in[2] ? 1 : 0), true);
+}
+
+void linear_vjp(Vjp& c) {
+  const Tensor& g = c.grad();
+  if (c.needs(0)) {
+    Tensor w = c.in(1);
+    if (w.ndim() == 1) c.set(0, matmul(unsqueeze(g, -1), unsqueeze(conj(w), 0)));
+    else c.set(0, matmul(g, conj(w)));
+  }
+  if (c.needs(1)) {
+    const Dims& ws = c.sizes(1);
+    const int64_t k = ws.back(), n = ws.size() == 2 ? ws[0] : 1;
+    Tensor x = c.in(0);
+    int64_t rows = 1;
+    for (int d = 0; d + 1 < x.ndim(); ++d) rows *= x.size(d);
+    Tensor gw = mm(adjoint(reshape(g, {rows, n})), reshape(x, {rows, k}));
+    // (g^H x) is the conjugate of what is asked: the sum of g times conj(x).
+    gw = conj(gw);
+    c.set(1, ws.size() == 2 ? std::move(gw) : reshape(gw, ws));
+  }
+  if (c.needs(2)) c.set(2, g);
+}
+
+constexpr OpDef linear_op = general({
+    .signature = "nn.functional.linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
+    .doc = R"(Applies a linear map to the last dimension: input @ weight^T + bias.
+
+Args:
+    input: any leading dimensions, then in_features.
+    weight: (out_features, in_features), or (in_features) for one output without a dimension.
+    bias: (out_features).
+
+Returns:
+    The input's leading dimensions, then out_features.
+
+>>> clew.nn.functional.linear(clew.ones(2), clew.tensor([[1., 2.]]), clew.tensor([5.]))
+tensor([8.])
+)",
+    .shape = linear_shape,
+    .cpu = linear_cpu,
+    .saves = {.when = {in(1), in(0)}},
+    .vjp = linear_vjp,
+    .offer = Offer::function,
+});
+
+// --- Written with other ops --------------------------------------------------------------------------------------
+
+void bilinear_run(const Call& c, Tensors& outs) {
+  const Tensor &x1 = c.in[0], &x2 = c.in[1], &w = c.in[2], &bias = c.in[3];
+  require(w.ndim() == 3, "bilinear: weight must have 3 dimensions; got ", w);
+  require(x1.ndim() >= 1 && x1.ndim() == x2.ndim(), "bilinear: both inputs must have the same number of dimensions; got ",
+          x1, " and ", x2);
+  for (int d = 0; d + 1 < x1.ndim(); ++d) {
+    require(x1.size(d) == x2.size(d), "bilinear: the inputs' leading sizes must be equal; got ", x1, " and ", x2);
+  }
+  require(x1.size(-1) == w.size(1) && x2.size(-1) == w.size(2),
+          "bilinear: the inputs' last sizes must be weight.shape[1] and weight.shape[2]; got ", x1, ", ", x2, " and ", w);
+  const int64_t o = w.size(0), i = w.size(1), j = w.size(2);
+  Dims lead(x1.sizes().data(), x1.ndim() - 1);
+  Dims split = lead;
+  split.push_back(o);
+  split.push_back(j);
+  Tensor rows = matmul(x1, reshape(permute(w, {1, 0, 2}), {i, o * j}));
+  Tensor y = squeeze(matmul(reshape(rows, split), unsqueeze(x2, -1)), Dims{-1});
+  outs[0] = bias ? y + bias : y;
+}
+constexpr OpDef bilinear_op = composite({
+    .signature = "nn.functional.bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor",
+    .doc = R"(Applies a bilinear map to two inputs: y[o] = input1^T weight[o] input2 + bias[o].
+
+Args:
+    input1: any leading dimensions, then in1_features.
+    input2: the same leading dimensions, then in2_features.
+    weight: (out_features, in1_features, in2_features).
+    bias: (out_features).
+
+Returns:
+    The leading dimensions, then out_features.
+
+>>> clew.nn.functional.bilinear(clew.ones(1, 2), clew.ones(1, 3), clew.ones(1, 2, 3))
+tensor([[6.]])
+)",
+    .run = bilinear_run,
+    .offer = Offer::function,
+});
+
+void require_vectors(const Call& c, const Tensor& a, const Tensor& b) {
+  require(a.ndim() == 1 && b.ndim() == 1, c.name(), ": both operands must have 1 dimension; got ", a, " and ", b);
+}
+
+void outer_run(const Call& c, Tensors& outs) {
+  require_vectors(c, c.in[0], c.in[1]);
+  outs[0] = unsqueeze(c.in[0], 1) * c.in[1];
+}
+constexpr OpDef outer_op = composite({
+    .signature = "outer(Tensor input, Tensor vec2) -> Tensor",
+    .doc = R"(Outer product of two vectors: out[i, j] = input[i] * vec2[j].
+
+Args:
+    input: a vector (n).
+    vec2: a vector (m).
+
+Returns:
+    The matrix (n, m).
+
+>>> clew.outer(clew.tensor([1, 2]), clew.tensor([3, 4]))
+tensor([[3, 4],
+        [6, 8]])
+)",
+    .run = outer_run,
+});
+constexpr OpDef ger_op = composite({
+    .signature = "ger(Tensor input, Tensor vec2) -> Tensor",
+    .doc = R"(Outer product of two vectors; another name of outer.
+
+>>> clew.ger(clew.tensor([1, 2]), clew.tensor([3, 4]))
+tensor([[3, 4],
+        [6, 8]])
+)",
+    .run = outer_run,
+});
+
+void vdot_run(const Call& c, Tensors& outs) {
+  require_vectors(c, c.in[0], c.in[1]);
+  outs[0] = matmul(conj(c.in[0]), c.in[1]);
+}
+constexpr OpDef vdot_op = composite({
+    .signature = "vdot(Tensor input, Tensor other) -> Tensor",
+    .doc = R"(Dot product of two vectors, the first one conjugated.
+
+Args:
+    input: a vector, conjugated when it is complex.
+    other: a vector of the same length.
+
+Returns:
+    A 0-d tensor.
+
+>>> clew.vdot(clew.tensor([1j]), clew.tensor([1j]))
+tensor(1.+0.j)
+)",
+    .run = vdot_run,
+});
+
+void inner_run(const Call& c, Tensors& outs) {
+  const Tensor &a = c.in[0], &b = c.in[1];
+  if (a.ndim() == 0 || b.ndim() == 0) {
+    outs[0] = a * b;
+    return;
+  }
+  require(a.size(-1) == b.size(-1), "inner: last sizes must be equal; got ", a, " and ", b);
+  outs[0] = tensordot(a, b, {-1}, {-1});
+}
+constexpr OpDef inner_op = composite({
+    .signature = "inner(Tensor input, Tensor other) -> Tensor",
+    .doc = R"(Sum of products over the last dimensions of two tensors.
+
+Args:
+    input: any leading dimensions, then n.
+    other: any leading dimensions, then n.
+
+Returns:
+    The leading dimensions of input, then those of other; the plain product when one of them is 0-d.
+
+>>> clew.inner(clew.tensor([1, 2]), clew.tensor([[3, 4], [5, 6]]))
+tensor([11, 17])
+)",
+    .run = inner_run,
+});
+
+struct PairDims {
+  Dims dims_input, dims_other;
+  static constexpr auto members() { return std::tuple(&PairDims::dims_input, &PairDims::dims_other); }
+};
+void tensordot_run(const Call& c, Tensors& outs) {
+  const Tensor &a = c.in[0], &b = c.in[1];
+  const auto& p = c.as<PairDims>();
+  require(p.dims_input.size() == p.dims_other.size(), "tensordot: both dimension lists must be equally long; got ",
+          p.dims_input, " and ", p.dims_other);
+  auto arrange = [](const Tensor& t, const Dims& dims, Dims& gone, Dims& kept) {
+    bool seen[max_dims] = {};
+    for (int64_t d : dims) {
+      const int at = wrap_dim(d, t.ndim(), "tensordot");
+      require(!seen[at], "tensordot: dimension ", at, " is listed twice; got ", t);
+      seen[at] = true;
+      gone.push_back(at);
+    }
+    for (int d = 0; d < t.ndim(); ++d) {
+      if (!seen[d]) kept.push_back(d);
+    }
+  };
+  if (p.dims_input.empty() && a.ndim() == 0 && b.ndim() == 0) {
+    outs[0] = a * b;
+    return;
+  }
+  Dims gone_a, kept_a, gone_b, kept_b;
+  arrange(a, p.dims_input, gone_a, kept_a);
+  arrange(b, p.dims_other, gone_b, kept_b);
+  int64_t k = 1, m = 1, n = 1;
+  for (int i = 0; i < gone_a.size(); ++i) {
+    const int64_t size = a.size(static_cast<int>(gone_a[i]));
+    require(size == b.size(static_cast<int>(gone_b[i])), "tensordot: paired dimensions must have equal sizes; got ", a,
+            " over ", gone_a, " and ", b, " over ", gone_b);
+    k *= size;
+  }
+  Dims order_a = kept_a, order_b = gone_b, sizes;
+  for (int64_t d : gone_a) order_a.push_back(d);
+  for (int64_t d : kept_b) order_b.push_back(d);
+  for (int64_t d : kept_a) sizes.push_back(a.size(static_cast<int>(d))), m *= sizes.back();
+  for (int64_t d : kept_b) sizes.push_back(b.size(static_cast<int>(d))), n *= sizes.back();
+  outs[0] = reshape(mm(reshape(permute(a, order_a), {m, k}), reshape(permute(b, order_b), {k, n})), sizes);
+}
+constexpr OpDef tensordot_op = composite({
+    .signature = "_tensordot(Tensor input, Tensor other, int[] dims_input, int[] dims_other) -> Tensor",
+    .doc = R"(Sum of products over pairs of dimensions.
+
+>>> clew._C.ops._tensordot(clew.ones(2, 3), clew.ones(3), [1], [0])
+tensor([3., 3.])
+)",
+    .run = tensordot_run,
+    .attrs = &attr_info<PairDims>,
+    .offer = Offer::function,
+});
+
+void kron_run(const Call& c, Tensors& outs) {
+  const Tensor &a = c.in[0], &b = c.in[1];
+  const int dims = std::max(a.ndim(), b.ndim());
+  Dims sa, sb, sizes;
+  for (int d = 0; d < dims; ++d) {
+    const int da = d - dims + a.ndim(), db = d - dims + b.ndim();
+    const int64_t na = da >= 0 ? a.size(da) : 1, nb = db >= 0 ? b.size(db) : 1;
+    sa.push_back(na), sa.push_back(1);
+    sb.push_back(1), sb.push_back(nb);
+    sizes.push_back(na * nb);
+  }
+  outs[0] = reshape(reshape(a, sa) * reshape(b, sb), sizes);
+}
+constexpr OpDef kron_op = composite({
+    .signature = "kron(Tensor input, Tensor other) -> Tensor",
+    .doc = R"(Kronecker product: every element of input times the whole of other, laid out in blocks.
+
+Args:
+    input: any tensor.
+    other: any tensor; the one with fewer dimensions gets leading ones.
+
+Returns:
+    A tensor whose sizes are the products of the operands' sizes.
+
+>>> clew.kron(clew.tensor([1, 10]), clew.tensor([1, 2]))
+tensor([ 1,  2, 10, 20])
+)",
+    .run = kron_run,
+});
+
+// beta * input + alpha * product, without input when beta is zero.
+Tensor combine(const Tensor& input, const Tensor& product, const BetaAlpha& p) {
+  Tensor right = scaled(product, p.alpha);
+  if (p.beta.equals(0)) return right;
+  return scaled(input, p.beta) + right;
+}
+
+void addr_run(const Call& c, Tensors& outs) {
+  require_vectors(c, c.in[1], c.in[2]);
+  const Dims sizes{c.in[1].size(0), c.in[2].size(0)};
+  require(c.in[0].ndim() <= 2 && broadcast_shapes(c.in[0].sizes(), sizes, "addr") == sizes,
+          "addr: input must broadcast to the product's shape ", sizes, "; got ", c.in[0]);
+  outs[0] = combine(c.in[0], unsqueeze(c.in[1], 1) * c.in[2], c.as<BetaAlpha>());
+}
+constexpr OpDef addr_op = composite({
+    .signature = "addr(Tensor input, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    .doc = R"(A matrix plus an outer product: beta * input + alpha * outer(vec1, vec2).
+
+Args:
+    input: broadcasts to (n, m); ignored, NaN included, when beta is 0.
+    vec1: a vector (n).
+    vec2: a vector (m).
+    beta: factor of input.
+    alpha: factor of the product.
+
+Returns:
+    The matrix (n, m).
+
+>>> clew.addr(clew.ones(1, 2), clew.tensor([2.]), clew.tensor([3., 4.]))
+tensor([[7., 9.]])
+)",
+    .run = addr_run,
+    .attrs = &attr_info<BetaAlpha>,
+    .inplace = true,
+});
+
+void addbmm_run(const Call& c, Tensors& outs) {
+  const Tensor &a = c.in[1], &b = c.in[2];
+  const auto& p = c.as<BetaAlpha>();
+  require(a.ndim() == 3 && b.ndim() == 3 && a.size(0) == b.size(0) && a.size(2) == b.size(1),
+          "addbmm: batches must be (b, n, m) and (b, m, p); got ", a, " and ", b);
+  const int64_t count = a.size(0), n = a.size(1), m = a.size(2), q = b.size(2);
+  Tensor left = reshape(permute(a, {1, 0, 2}), {n, count * m});
+  outs[0] = addmm(c.in[0], left, reshape(b, {count * m, q}), p.beta, p.alpha);
+}
+constexpr OpDef addbmm_op = composite({
+    .signature = "addbmm(Tensor input, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    .doc = R"(A matrix plus the sum of a batch of matrix products: beta * input + alpha * sum(batch1 @ batch2).
+
+Args:
+    input: broadcasts to (n, p); ignored, NaN included, when beta is 0.
+    batch1: matrices (b, n, m).
+    batch2: matrices (b, m, p).
+    beta: factor of input.
+    alpha: factor of the sum.
+
+Returns:
+    The matrix (n, p).
+
+>>> clew.addbmm(clew.ones(1, 1), clew.ones(2, 1, 3), clew.ones(2, 3, 1))
+tensor([[7.]])
+)",
+    .run = addbmm_run,
+    .attrs = &attr_info<BetaAlpha>,
+    .inplace = true,
+});
+
+constexpr const OpDef* all[] = {&linear_op, &bilinear_op,  &outer_op, &ger_op,  &vdot_op,
+                                &inner_op,  &tensordot_op, &kron_op,  &addr_op, &addbmm_op};
+
+}  // namespace
+
+Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
+  return apply(linear_op, {input, weight, bias});
+}
+Tensor outer(const Tensor& a, const Tensor& b) { return unsqueeze(a, 1) * b; }
+Tensor tensordot(const Tensor& a, const Tensor& b, const Dims& dims_a, const Dims& dims_b) {
+  Tensors outs;
+  const PairDims attrs{dims_a, dims_b};
+  const Tensor operands[] = {a, b};
+  apply(tensordot_op, operands, &attrs, outs);
+  return std::move(outs[0]);
+}
+
+extern const OpList contraction_ops;
+const OpList contraction_ops = op_list(all);
+
+}  // namespace clew

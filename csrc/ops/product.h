@@ -1,0 +1,27 @@
+// What matmul.cpp and contraction.cpp share: the kernel call for operands of any rank, and the gradient of a product.
+// May include: ops/ops.h.
+// Invariant: shapes were checked by the caller's shape rule.
+#pragma once
+#include "ops/ops.h"
+
+namespace clew {
+
+// Shape of a @ b; throws when the shapes or dtypes do not fit.
+Dims product_sizes(const Tensor& a, const Tensor& b, const char* op);
+// out = alpha * a @ b + beta * out. `flip` reads b transposed (a matrix).
+void product_into(const Tensor& out, const Tensor& a, const Tensor& b, const Scalar& alpha, const Scalar& beta,
+                  bool flip = false);
+// Gradients of inputs `first` and `first` + 1, whose product has gradient g.
+void product_grads(Vjp& c, const Tensor& g, int first);
+void require_multipliable(const Tensor& a, const Tensor& b, const char* op);
+// t * s, t itself when s is one.
+Tensor scaled(const Tensor& t, const Scalar& s);
+Scalar conj_of(const Scalar& s);
+
+struct BetaAlpha {
+  Scalar beta = Scalar(1);
+  Scalar alpha = Scalar(1);
+  static constexpr auto members() { return std::tuple(&BetaAlpha::beta, &BetaAlpha::alpha); }
+};
+
+}  // namespace clew
