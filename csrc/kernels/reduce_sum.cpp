@@ -1,0 +1,190 @@
+// Sum, nansum, mean and product, counting nonzero elements, any and all.
+// May include: base, kernels.
+// Invariant: float sums run in blocks that are added up in double; integer sums wrap as two's complement does.
+#include <cmath>
+#include <vector>
+
+#include "kernels/reduce.h"
+#include "kernels/reduce_driver.h"
+
+namespace clew::kernels {
+
+ReducePlan::ReducePlan(const NdView& dst, const NdView& src, const int64_t* aux_strides) {
+  for (int d = 0; d < src.ndim; ++d) {
+    int64_t n = src.sizes[d];
+    bool is_reduced = dst.sizes[d] == 1;
+    (is_reduced ? count : outputs) *= n;
+    if (n == 1) continue;
+    ReduceAxis a{n, src.strides[d], dst.strides[d], aux_strides ? aux_strides[d] : 0};
+    auto& list = is_reduced ? reduced : kept;
+    int at = list.size();
+    while (at > 0 && list[at - 1].src < a.src) --at;
+    list.insert(at, a);
+  }
+  auto coalesce = [](SmallVec<ReduceAxis, 6>& list, bool result_too) {
+    for (int d = list.size() - 1; d > 0; --d) {
+      ReduceAxis &o = list[d - 1], &i = list[d];
+      bool fits = o.src == i.src * i.size;
+      if (result_too) fits = fits && o.dst == i.dst * i.size && o.aux == i.aux * i.size;
+      if (!fits) continue;
+      i.size *= o.size;
+      list.erase(d - 1);
+    }
+  };
+  coalesce(kept, true);
+  coalesce(reduced, false);
+}
+
+namespace {
+
+// Integers are added as unsigned, whose overflow is defined.
+template <class T> struct SumTypes {
+  using Small = std::conditional_t<std::is_integral_v<T>, uint64_t, compute_t<T>>;
+  using Big = std::conditional_t<std::is_integral_v<T>, uint64_t,
+                                 std::conditional_t<is_complex_v<T>, c128, double>>;
+  using Out = std::conditional_t<std::is_integral_v<T>, int64_t, T>;
+};
+
+template <class T> bool is_nan(T v) {
+  if constexpr (is_complex_v<T>) return v.real() != v.real() || v.imag() != v.imag();
+  else return v != v;
+}
+
+template <class T, bool SkipNan> struct Sum {
+  using In = T;
+  using Aux = char;
+  using Small = typename SumTypes<T>::Small;
+  using Big = typename SumTypes<T>::Big;
+  using Out = typename SumTypes<T>::Out;
+  Small zero() const { return Small(0); }
+  Big start() const { return Big(0); }
+  void add(Small& s, In v, Aux) const {
+    auto x = static_cast<Small>(v);
+    if constexpr (SkipNan && !std::is_integral_v<T>) x = is_nan(x) ? Small(0) : x;
+    s += x;
+  }
+  void merge(Big& b, Small s) const { b += static_cast<Big>(s); }
+  void join(Big& b, const Big& o) const { b += o; }
+  Out finish(const Big& b) const { return convert<Out>(b); }
+};
+
+template <class T> struct Mean : Sum<T, false> {
+  using Big = typename Sum<T, false>::Big;
+  double n;
+  explicit Mean(double count) : n(count) {}
+  T finish(const Big& b) const { return convert<T>(b / n); }
+};
+
+template <class T> struct Prod {
+  using In = T;
+  using Aux = char;
+  using Small = typename SumTypes<T>::Small;
+  using Big = typename SumTypes<T>::Big;
+  using Out = typename SumTypes<T>::Out;
+  Small zero() const { return Small(1); }
+  Big start() const { return Big(1); }
+  void add(Small& s, In v, Aux) const { s *= static_cast<Small>(v); }
+  void merge(Big& b, Small s) const { b *= static_cast<Big>(s); }
+  void join(Big& b, const Big& o) const { b *= o; }
+  Out finish(const Big& b) const { return convert<Out>(b); }
+};
+
+template <class T> bool nonzero(T v) { return convert<bool>(v); }
+
+template <class T> struct CountNonzero {
+  using In = T;
+  using Aux = char;
+  using Small = uint32_t;  // a block holds far fewer terms than this counts
+  using Big = int64_t;
+  using Out = int64_t;
+  Small zero() const { return 0; }
+  Big start() const { return 0; }
+  void add(Small& s, In v, Aux) const { s += nonzero(v); }
+  void merge(Big& b, Small s) const { b += s; }
+  void join(Big& b, const Big& o) const { b += o; }
+  Out finish(const Big& b) const { return b; }
+};
+
+// All = false: is any term nonzero; All = true: is none zero (counted the same way, on the negation).
+template <class T, bool All> struct AnyAll {
+  using In = T;
+  using Aux = char;
+  using Small = uint8_t;
+  using Big = uint8_t;
+  using Out = uint8_t;
+  Small zero() const { return 0; }
+  Big start() const { return 0; }
+  void add(Small& s, In v, Aux) const { s = static_cast<uint8_t>(s | (nonzero(v) != All)); }
+  void merge(Big& b, Small s) const { b |= s; }
+  void join(Big& b, const Big& o) const { b |= o; }
+  Out finish(const Big& b) const { return All ? !b : b; }
+};
+
+// Runs `body` with src, or with a converted contiguous copy of it when dst's dtype is not src's natural result.
+template <class Body> void with_natural(const NdView& dst, const NdView& src, Body&& body) {
+  DType natural = is_integral(src.dtype) ? DType::Int64 : src.dtype;
+  if (dst.dtype == natural) {
+    body(dst, src);
+    return;
+  }
+  int64_t n = src.numel();
+  Dims strides(src.ndim, 1);
+  for (int d = src.ndim - 2; d >= 0; --d) strides[d] = strides[d + 1] * std::max<int64_t>(src.sizes[d + 1], 1);
+  std::unique_ptr<char[]> room(new char[std::max<size_t>(1, static_cast<size_t>(n) * itemsize(dst.dtype))]);
+  NdView converted{room.get(), src.sizes, strides.data(), src.ndim, dst.dtype};
+  copy(converted, src);
+  if (dst.dtype == DType::Int64 || !is_integral(dst.dtype)) {
+    body(dst, converted);
+    return;
+  }
+  // A narrow integer result: sum in int64, then convert.
+  int64_t outs = dst.numel();
+  Dims dst_strides(dst.ndim, 1);
+  for (int d = dst.ndim - 2; d >= 0; --d) dst_strides[d] = dst_strides[d + 1] * std::max<int64_t>(dst.sizes[d + 1], 1);
+  std::vector<int64_t> wide(static_cast<size_t>(outs) + 1);
+  NdView tmp{reinterpret_cast<char*>(wide.data()), dst.sizes, dst_strides.data(), dst.ndim, DType::Int64};
+  body(tmp, converted);
+  copy(dst, tmp);
+}
+
+}  // namespace
+
+void reduce_sum(const NdView& dst, const NdView& src) {
+  with_natural(dst, src, [](const NdView& d, const NdView& s) {
+    dispatch(s.dtype, AllTypes{}, [&]<class T>() { reduce_with(Sum<T, false>{}, d, s); });
+  });
+}
+
+void reduce_nansum(const NdView& dst, const NdView& src) {
+  with_natural(dst, src, [](const NdView& d, const NdView& s) {
+    dispatch(s.dtype, AllTypes{}, [&]<class T>() { reduce_with(Sum<T, true>{}, d, s); });
+  });
+}
+
+void reduce_prod(const NdView& dst, const NdView& src) {
+  with_natural(dst, src, [](const NdView& d, const NdView& s) {
+    dispatch(s.dtype, AllTypes{}, [&]<class T>() { reduce_with(Prod<T>{}, d, s); });
+  });
+}
+
+void reduce_mean(const NdView& dst, const NdView& src) {
+  with_natural(dst, src, [](const NdView& d, const NdView& s) {
+    double n = 1;
+    for (int k = 0; k < s.ndim; ++k) n *= d.sizes[k] == 1 ? static_cast<double>(s.sizes[k]) : 1.0;
+    dispatch(s.dtype, InexactTypes{}, [&]<class T>() { reduce_with(Mean<T>{n}, d, s); });
+  });
+}
+
+void reduce_any(const NdView& dst, const NdView& src) {
+  dispatch(src.dtype, AllTypes{}, [&]<class T>() { reduce_with(AnyAll<T, false>{}, dst, src); });
+}
+
+void reduce_all(const NdView& dst, const NdView& src) {
+  dispatch(src.dtype, AllTypes{}, [&]<class T>() { reduce_with(AnyAll<T, true>{}, dst, src); });
+}
+
+void reduce_count_nonzero(const NdView& dst, const NdView& src) {
+  dispatch(src.dtype, AllTypes{}, [&]<class T>() { reduce_with(CountNonzero<T>{}, dst, src); });
+}
+
+}  // namespace clew::kernels

@@ -1,0 +1,89 @@
+// Which axes a reduction takes, and the shapes that follow; shared by the files of the reduction family.
+// May include: ops, tensor, kernels.
+// Invariant: bit d of a mask means that axis d is reduced; a 0-d tensor accepts axis 0 and -1, which reduce nothing.
+#pragma once
+#include "kernels/ndview.h"
+#include "ops/ops.h"
+#include "ops/shape.h"
+
+namespace clew {
+
+// Call::name()'s type, which error texts start with.
+using OpName = decltype(std::declval<const Call&>().name());
+using DimMask = uint64_t;
+
+inline DimMask all_dims(int ndim) { return ndim >= 64 ? ~DimMask{0} : (DimMask{1} << ndim) - 1; }
+
+inline DimMask mask_of(const Dims& dims, int ndim, OpName op) {
+  DimMask mask = 0;
+  for (int64_t d : dims) {
+    int k = wrap_dim(d, ndim, op);
+    require(!(mask >> k & 1), op, ": dim ", k, " appears multiple times in the list of dims");
+    mask |= DimMask{1} << k;
+  }
+  return ndim == 0 ? 0 : mask;
+}
+// None and an empty list mean all axes.
+inline DimMask mask_of(const std::optional<Dims>& dims, int ndim, OpName op) {
+  return !dims || dims->empty() ? all_dims(ndim) : mask_of(*dims, ndim, op);
+}
+inline DimMask mask_of(const std::optional<int64_t>& dim, int ndim, OpName op) {
+  return dim ? mask_of(Dims{*dim}, ndim, op) : all_dims(ndim);
+}
+
+inline Dims reduced_sizes(const Dims& sizes, DimMask mask, bool keepdim) {
+  Dims out;
+  for (int d = 0; d < sizes.size(); ++d) {
+    if (!(mask >> d & 1)) out.push_back(sizes[d]);
+    else if (keepdim) out.push_back(1);
+  }
+  return out;
+}
+
+inline int64_t reduced_count(const Dims& sizes, DimMask mask) {
+  int64_t n = 1;
+  for (int d = 0; d < sizes.size(); ++d) n *= mask >> d & 1 ? sizes[d] : 1;
+  return n;
+}
+
+// A result as the kernels want it: the source's rank, size 1 where reduced, with or without keepdim.
+struct KeptView {
+  Dims sizes, strides;
+  kernels::NdView nd;
+  KeptView(const Tensor& out, int ndim, DimMask mask) {
+    bool kept = out.ndim() == ndim;
+    int k = 0;
+    for (int d = 0; d < ndim; ++d) {
+      bool gone = mask >> d & 1;
+      sizes.push_back(gone ? 1 : out.sizes()[kept ? d : k]);
+      strides.push_back(gone ? 1 : out.strides()[kept ? d : k]);
+      if (!gone) ++k;
+    }
+    nd = {out->data, sizes.data(), strides.data(), ndim, out.dtype()};
+  }
+  KeptView(const KeptView&) = delete;
+  KeptView& operator=(const KeptView&) = delete;
+};
+
+// A result (or its gradient) with size-1 axes put back where they were reduced away.
+inline Tensor with_kept_dims(const Tensor& g, const Dims& sizes, DimMask mask) {
+  if (g.ndim() == sizes.size()) return g;
+  return reshape(g, reduced_sizes(sizes, mask, true));
+}
+// The same, spread over the reduced axes.
+inline Tensor spread(const Tensor& g, const Dims& sizes, DimMask mask) {
+  return expand(with_kept_dims(g, sizes, mask), sizes);
+}
+
+inline void require_nonempty(const Dims& sizes, DimMask mask, OpName op) {
+  for (int d = 0; d < sizes.size(); ++d) {
+    if ((mask >> d & 1) && sizes[d] == 0) {
+      fail_index(op, ": expected reduction dim ", d, " to have non-zero size; got shape ", sizes);
+    }
+  }
+}
+
+// Whether any element is zero; false on the meta device, where nobody knows.
+bool has_zero(const Tensor& x);
+
+}  // namespace clew
