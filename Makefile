@@ -1,0 +1,86 @@
+# Everything a person types. `make` alone lists it. A machine needs python3 (3.10 or newer) and g++;
+# all else is installed into .venv.
+
+PYTHON ?= python3
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+TESTS ?= tests
+
+VENV := .venv
+PY := $(VENV)/bin/python
+NATIVE := CMakeLists.txt $(shell find csrc -name '*.cpp' -o -name '*.h')
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Two test processes share the cores: a thread that waits should sleep, not spin.
+export OMP_WAIT_POLICY ?= passive
+
+.DEFAULT_GOAL := help
+.PHONY: help venv test demo bench lint format coverage sanitize wheel clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
+
+# Python sources are used where they lie, so only native sources and the lists of packages rebuild.
+$(VENV)/packages: pyproject.toml tools/build_requires.py
+	@$(PYTHON) tools/check_host.py
+	test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	$(PY) tools/build_requires.py > $(VENV)/build-requires.txt
+	$(PY) -m pip install -q -r $(VENV)/build-requires.txt
+	@touch $@
+
+$(VENV)/installed: $(VENV)/packages $(NATIVE)
+	CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) $(PY) -m pip install -q --no-build-isolation -e '.[demo,test]'
+	@touch $@
+
+venv: $(VENV)/installed ## build and install everything into .venv (only what changed)
+
+test: venv ## run the tests (TESTS=tests/ops for some of them)
+	$(PY) -m pytest -n $(JOBS) $(TESTS)
+
+demo: venv ## train the two demonstration models
+	$(PY) examples/demo.py
+
+bench: venv ## measure the cost of operations, kernels and training
+	$(PY) -m bench
+
+lint: venv ## check formatting, layers and types
+	$(PY) -m pip install -q ruff mypy clang-format==14.0.6
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	find csrc -name '*.cpp' -o -name '*.h' | xargs $(VENV)/bin/clang-format --dry-run -Werror
+	$(PY) tools/check_layers.py
+	$(PY) -m mypy
+
+format: venv ## format C++ and Python
+	$(PY) -m pip install -q ruff clang-format==14.0.6
+	$(PY) -m ruff check --fix-only .
+	$(PY) -m ruff format .
+	find csrc -name '*.cpp' -o -name '*.h' | xargs $(VENV)/bin/clang-format -i
+
+coverage: venv ## line and branch coverage of the Python sources
+	rm -f .coverage .coverage.*
+	$(PY) -m coverage run -m pytest -q $(TESTS)
+	$(PY) -m coverage combine -q
+	$(PY) -m coverage html -q
+	$(PY) -m coverage report
+
+# The interpreter under .venv would prefer the installed module: its base does not know it, and takes
+# the other packages from .venv by path.
+SITE = $(shell $(PY) -c "import sysconfig; print(sysconfig.get_paths()['purelib'])")
+BASE = $(shell $(PY) -c "import sys; print(sys._base_executable)")
+RUNTIME = $(shell g++ -print-file-name=libasan.so) $(shell g++ -print-file-name=libubsan.so) \
+  $(shell g++ -print-file-name=libstdc++.so.6)
+
+sanitize: venv ## run the tests with AddressSanitizer and UndefinedBehaviorSanitizer
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" cmake --preset asan -DPython_EXECUTABLE=$(CURDIR)/$(PY)
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" cmake --build --preset asan -j $(JOBS)
+	LD_PRELOAD="$(RUNTIME)" ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
+	UBSAN_OPTIONS=print_stacktrace=1 PYTHONPATH="$(CURDIR)/build-asan/site:$(SITE)" \
+	$(BASE) -m pytest -p no:cacheprovider -q $(TESTS)
+
+wheel: venv ## a wheel in dist/
+	CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) $(PY) -m pip wheel -q --no-deps -w dist .
+
+clean: ## remove everything that was built
+	rm -rf $(VENV) build build-dev build-asan dist .pytest_cache .ruff_cache .mypy_cache htmlcov
+	rm -f .coverage .coverage.* src/clew/*.so src/clew/*.so.*
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

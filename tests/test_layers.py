@@ -1,0 +1,76 @@
+"""Sources include and import in one direction, and files stay short."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+CPP = "csrc/ops/a.cpp"
+NN = "src/clew/nn/a.py"
+FOREIGN = [
+    ("csrc/kernels/a.cpp", '#include "tensor/t.h"\n', "csrc/kernels must not include tensor/t.h"),
+    ("csrc/base/a.h", "#include <Python.h>\n", "Python.h belongs to csrc/python alone"),
+    (CPP, "#include <oneapi/dnnl/dnnl.h>\n", "belongs to csrc/kernels alone"),
+    (CPP, '#include "t.h"\n', "include t.h by its path from csrc/"),
+    ("csrc/other/a.cpp", "\n", "csrc/other is not a layer"),
+    (NN, "from clew.optim import sgd\n", "nn.a must not import optim"),
+    (NN, "from ..optim import sgd\n", "nn.a must not import optim"),
+    ("src/clew/nn/__init__.py", "from .. import optim\n", "nn.__init__ must not import optim"),
+    ("src/clew/_a.py", "try:\n    import clew.nn\nexcept E:\n    f\n", "_a must not import nn"),
+    ("tests/a.py", "x\n" * 1001, "1001 lines"),
+    ("src/clew/a.py", "x" * 101, "101 columns"),
+]
+FINE = [
+    (CPP, '#include "tensor/t.h"\n#include <vector>\n'),
+    ("src/clew/optim/a.py", "from clew.nn import linear\nfrom clew import nn\nimport numpy\n"),
+    (NN, "def f():\n    from clew import optim\n"),
+    (NN, "if TYPE_CHECKING:\n    from clew import optim\n"),
+    ("tests/a.py", "x\n" * 1000),
+]
+
+
+@pytest.fixture(scope="module")
+def checker() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("check_layers", ROOT / "tools/check_layers.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def write(root: Path, name: str, text: str) -> None:
+    path = root / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    write(tmp_path, "csrc/tensor/t.h", "")
+    write(tmp_path, "src/clew/nn/linear.py", "")
+    write(tmp_path, "src/clew/optim/sgd.py", "")
+    return tmp_path
+
+
+@pytest.mark.parametrize(("name", "text", "finding"), FOREIGN)
+def test_finds(checker: ModuleType, tree: Path, name: str, text: str, finding: str) -> None:
+    assert checker.findings(tree) == []
+    write(tree, name, text)
+    found = checker.findings(tree)
+    assert len(found) == 1 and finding in found[0], found
+
+
+@pytest.mark.parametrize(("name", "text"), FINE)
+def test_accepts(checker: ModuleType, tree: Path, name: str, text: str) -> None:
+    write(tree, name, text)
+    assert checker.findings(tree) == []
+
+
+def test_this_tree(checker: ModuleType) -> None:
+    found = checker.findings(ROOT)
+    assert not found, "\n".join(found)

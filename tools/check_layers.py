@@ -1,0 +1,167 @@
+"""Check that sources include and import in one direction only and that files stay short.
+
+Prints one line a finding and exits with 1 if there is any. tests/test_layers.py runs it too.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# What the files of each folder of csrc/ may include.
+CPP_LAYERS = {
+    "base": {"base"},
+    "kernels": {"base", "kernels"},
+    "tensor": {"base", "tensor"},
+    "graph": {"base", "tensor", "graph"},
+    "ops": {"base", "kernels", "tensor", "graph", "ops"},
+    "python": {"base", "kernels", "tensor", "graph", "ops", "python"},
+}
+
+# Single files that stand outside their folder's rule: a plain description of memory that tensors
+# hand to kernels, and the header of Python's objects, which tensors are.
+CPP_ALLOWED = {
+    ("tensor", "kernels/ndview.h"),
+    ("graph", "kernels/ndview.h"),
+    ("tensor", "Python.h"),
+}
+
+# Ranks of the parts of src/clew: a module imports its own rank or a lower one. The files at the
+# package's top that are named here belong to the core; whatever is not named is "the rest".
+PYTHON_RANKS = {"_C": 0, "autograd": 2, "func": 2, "nn": 3, "optim": 4}
+CORE = 1
+REST = 5
+
+MAX_LINES = 1000
+MAX_COLUMNS = 100
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]', re.MULTILINE)
+PYTHON_HEADERS = re.compile(r"^(Python|frameobject|structmember)\.h$|^nanobind/")
+
+
+def cpp_findings(root: Path) -> Iterator[str]:
+    """Includes that go the wrong way."""
+    for path in sorted((root / "csrc").rglob("*")):
+        if path.suffix not in (".cpp", ".h"):
+            continue
+        layer = path.relative_to(root / "csrc").parts[0]
+        name = path.relative_to(root)
+        if layer not in CPP_LAYERS:
+            yield f"{name}: csrc/{layer} is not a layer"
+            continue
+        for quote, target in INCLUDE.findall(path.read_text(encoding="utf-8")):
+            if (layer, target) in CPP_ALLOWED:
+                continue
+            if PYTHON_HEADERS.match(target) and layer != "python":
+                yield f"{name}: {target} belongs to csrc/python alone"
+            if target.startswith("oneapi/") and layer != "kernels":
+                yield f"{name}: {target} belongs to csrc/kernels alone"
+            if quote != '"':
+                continue
+            if not (root / "csrc" / target).exists():
+                yield f"{name}: include {target} by its path from csrc/"
+                continue
+            used = target.split("/")[0]
+            if used not in CPP_LAYERS[layer]:
+                yield f"{name}: csrc/{layer} must not include {target}"
+
+
+def rank(module: str) -> int:
+    """The rank of a module named relative to the package: "nn.modules.linear", "_tensor"."""
+    top = module.split(".")[0]
+    if top in PYTHON_RANKS:
+        return PYTHON_RANKS[top]
+    return CORE if top.startswith("_") and not top.startswith("__") else REST
+
+
+def imports(tree: ast.Module, package: str) -> Iterator[tuple[int, str]]:
+    """Line and name, relative to `clew`, of each module imported when this one is.
+
+    Imports inside functions are left out: they happen later, so they cannot make a circle.
+    """
+    pending: list[ast.AST] = list(tree.body)
+    while pending:
+        node = pending.pop(0)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            pending += node.orelse
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name.startswith("clew."):
+                    yield node.lineno, alias.name[len("clew.") :]
+        elif isinstance(node, ast.ImportFrom):
+            if node.level:
+                parts = package.split(".") if package else []
+                parts = parts[: len(parts) - node.level + 1]
+                base = ".".join(parts + (node.module.split(".") if node.module else []))
+            elif node.module == "clew" or (node.module or "").startswith("clew."):
+                base = (node.module or "")[len("clew.") :]
+            else:
+                continue
+            if base:
+                yield node.lineno, base
+            else:
+                for alias in node.names:
+                    yield node.lineno, alias.name
+        elif not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            pending += ast.iter_child_nodes(node)
+
+
+def python_findings(root: Path) -> Iterator[str]:
+    """Imports that go upward."""
+    source = root / "src" / "clew"
+    modules = {
+        ".".join(p.relative_to(source).with_suffix("").parts).removesuffix(".__init__")
+        for p in source.rglob("*.py")
+    }
+    for path in sorted(source.rglob("*.py")):
+        parts = path.relative_to(source).with_suffix("").parts
+        module = ".".join(parts)
+        if module in ("__init__", "__main__"):
+            continue  # the package's front gathers everything
+        package = ".".join(parts[:-1])
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for line, target in imports(tree, package):
+            top = target.split(".")[0]
+            known = (
+                top in modules
+                or top in PYTHON_RANKS
+                or any(name.startswith(top + ".") for name in modules)
+            )
+            if known and rank(target) > rank(module):
+                yield f"{path.relative_to(root)}:{line}: {module} must not import {target}"
+
+
+def length_findings(root: Path) -> Iterator[str]:
+    """Files and lines that are too long."""
+    for folder in ("csrc", "src", "tests", "bench", "examples", "tools"):
+        for path in sorted((root / folder).rglob("*")):
+            if path.suffix not in (".cpp", ".h", ".py") or path.is_symlink():
+                continue
+            lines = path.read_text(encoding="utf-8").splitlines()
+            name = path.relative_to(root)
+            if len(lines) > MAX_LINES:
+                yield f"{name}: {len(lines)} lines; split it, {MAX_LINES} is the limit"
+            for number, line in enumerate(lines, 1):
+                if len(line) > MAX_COLUMNS:
+                    yield f"{name}:{number}: {len(line)} columns; {MAX_COLUMNS} is the limit"
+
+
+def findings(root: Path = ROOT) -> list[str]:
+    """Everything that is wrong under `root`."""
+    return [*cpp_findings(root), *python_findings(root), *length_findings(root)]
+
+
+def main() -> int:
+    """Print the findings; return the exit status."""
+    found = findings()
+    print("\n".join(found) if found else "layers and lengths: nothing to object to")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
