@@ -1,0 +1,212 @@
+// copy and fill: elements moved between any two layouts and dtypes.
+// May include: base, kernels.
+// Invariant: equal dtypes copy bytes, so every bit pattern (NaN payloads too) survives.
+#include <cstring>
+
+#include "kernels/ndview.h"
+#include "kernels/pointwise.h"
+
+namespace clew::kernels {
+
+namespace {
+
+struct alignas(8) Bytes16 {
+  uint64_t half[2];
+};
+
+template <class T> void move_loop(char* const* p, const int64_t* s, int64_t n, const Scalar*) {
+  char* d = p[0];
+  const char* a = p[1];
+  constexpr int64_t item = sizeof(T);
+  if (s[0] == item && s[1] == item) {
+    std::memmove(d, a, static_cast<size_t>(n) * sizeof(T));
+  } else if (s[0] == item && s[1] == 0) {
+    std::fill_n(reinterpret_cast<T*>(d), n, *reinterpret_cast<const T*>(a));
+  } else {
+    for (int64_t i = 0; i < n; ++i) {
+      *reinterpret_cast<T*>(d + i * s[0]) = *reinterpret_cast<const T*>(a + i * s[1]);
+    }
+  }
+}
+
+Loop move_loop_of(size_t item) {
+  switch (item) {
+    case 1: return move_loop<uint8_t>;
+    case 2: return move_loop<uint16_t>;
+    case 4: return move_loop<uint32_t>;
+    case 8: return move_loop<uint64_t>;
+    default: return move_loop<Bytes16>;
+  }
+}
+
+template <class To, class From>
+void cast_loop(char* const* p, const int64_t* s, int64_t n, const Scalar*) {
+  if (s[0] == sizeof(To) && s[1] == sizeof(From)) {
+    auto* d = reinterpret_cast<To*>(p[0]);
+    auto* a = reinterpret_cast<const From*>(p[1]);
+    for (int64_t i = 0; i < n; ++i) d[i] = convert<To>(a[i]);
+  } else {
+    for (int64_t i = 0; i < n; ++i) {
+      *reinterpret_cast<To*>(p[0] + i * s[0]) =
+          convert<To>(*reinterpret_cast<const From*>(p[1] + i * s[1]));
+    }
+  }
+}
+
+template <class From, class... To>
+constexpr void fill_row(Loop (&row)[num_dtypes], TypeList<To...>) {
+  ((row[static_cast<int>(dtype_of<To>())] = cast_loop<To, From>), ...);
+}
+struct CastTable {
+  Loop fn[num_dtypes][num_dtypes] = {};  // [from][to]
+};
+template <class... From> constexpr CastTable make_cast_table(TypeList<From...>) {
+  CastTable t;
+  (fill_row<From>(t.fn[static_cast<int>(dtype_of<From>())], AllTypes{}), ...);
+  return t;
+}
+constexpr CastTable casts = make_cast_table(AllTypes{});
+
+// Copies a plane whose destination runs along one dim and whose source runs along the other, tile
+// by tile, so that both sides touch whole cache lines.
+template <class T>
+void transpose_plane(char* d, const char* s, int64_t rows, int64_t cols, int64_t d_row,
+                     int64_t s_col) {
+  constexpr int64_t tile = sizeof(T) >= 8 ? 16 : 32;
+  for (int64_t r0 = 0; r0 < rows; r0 += tile) {
+    int64_t r1 = std::min(rows, r0 + tile);
+    for (int64_t c0 = 0; c0 < cols; c0 += tile) {
+      int64_t c1 = std::min(cols, c0 + tile);
+      for (int64_t r = r0; r < r1; ++r) {
+        auto* out = reinterpret_cast<T*>(d + r * d_row);
+        const char* from = s + r * static_cast<int64_t>(sizeof(T));
+        for (int64_t c = c0; c < c1; ++c) out[c] = *reinterpret_cast<const T*>(from + c * s_col);
+      }
+    }
+  }
+}
+
+// True when it did the copy: same item size, destination unit-stride in one dim, source in another.
+bool copy_transposed(const NdView& dst, const NdView& src, size_t item) {
+  int inner = -1;
+  int other = -1;
+  for (int d = 0; d < dst.ndim; ++d) {
+    if (dst.sizes[d] < 8) continue;
+    if (dst.strides[d] == 1 && src.strides[d] != 1) inner = d;
+    if (src.strides[d] == 1 && dst.strides[d] != 1) other = d;
+  }
+  if (inner < 0 || other < 0 || src.strides[inner] == 0 || dst.strides[other] == 0) return false;
+  int64_t outer_count = 1;
+  for (int d = 0; d < dst.ndim; ++d) {
+    if (d != inner && d != other) outer_count *= dst.sizes[d];
+  }
+  const auto bytes = static_cast<int64_t>(item);
+  int64_t rows = dst.sizes[other];
+  int64_t cols = dst.sizes[inner];
+  constexpr int64_t band = 32;  // rows of one unit of work
+  int64_t bands = (rows + band - 1) / band;
+  int64_t grain = std::max<int64_t>(1, grain_default / (band * cols));
+  parallel_for(outer_count * bands, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t k = begin; k < end; ++k) {
+      int64_t rest = k / bands;
+      int64_t r0 = k % bands * band;
+      char* d = dst.data;
+      const char* s = src.data;
+      for (int dim = dst.ndim - 1; dim >= 0; --dim) {
+        if (dim == inner || dim == other) continue;
+        int64_t i = rest % dst.sizes[dim];
+        rest /= dst.sizes[dim];
+        d += i * dst.strides[dim] * bytes;
+        s += i * src.strides[dim] * bytes;
+      }
+      int64_t d_row = dst.strides[other] * bytes;
+      int64_t s_col = src.strides[inner] * bytes;
+      d += r0 * d_row;
+      s += r0 * bytes;
+      int64_t count = std::min(band, rows - r0);
+      switch (item) {
+        case 1: transpose_plane<uint8_t>(d, s, count, cols, d_row, s_col); break;
+        case 2: transpose_plane<uint16_t>(d, s, count, cols, d_row, s_col); break;
+        case 4: transpose_plane<uint32_t>(d, s, count, cols, d_row, s_col); break;
+        case 8: transpose_plane<uint64_t>(d, s, count, cols, d_row, s_col); break;
+        default: transpose_plane<Bytes16>(d, s, count, cols, d_row, s_col); break;
+      }
+    }
+  });
+  return true;
+}
+
+template <class T> void where_loop(char* const* p, const int64_t* s, int64_t n, const Scalar*) {
+  constexpr int64_t item = sizeof(T);
+  if (s[0] == item && s[1] == 1 && s[2] == item && s[3] == item) {
+    auto* o = reinterpret_cast<T*>(p[0]);
+    auto* c = reinterpret_cast<const bool*>(p[1]);
+    auto* a = reinterpret_cast<const T*>(p[2]);
+    auto* b = reinterpret_cast<const T*>(p[3]);
+    for (int64_t i = 0; i < n; ++i) o[i] = c[i] ? a[i] : b[i];
+  } else {
+    for (int64_t i = 0; i < n; ++i) {
+      bool c = *reinterpret_cast<const bool*>(p[1] + i * s[1]);
+      const char* from = c ? p[2] + i * s[2] : p[3] + i * s[3];
+      *reinterpret_cast<T*>(p[0] + i * s[0]) = *reinterpret_cast<const T*>(from);
+    }
+  }
+}
+
+template <class T> void fill_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* v) {
+  const T value = v->to<T>();
+  if (s[0] == sizeof(T)) {
+    std::fill_n(reinterpret_cast<T*>(p[0]), n, value);
+  } else {
+    for (int64_t i = 0; i < n; ++i) *reinterpret_cast<T*>(p[0] + i * s[0]) = value;
+  }
+}
+
+}  // namespace
+
+Loop cast_loop_of(DType from, DType to) {
+  if (from == to) return move_loop_of(itemsize(to));
+  return casts.fn[static_cast<int>(from)][static_cast<int>(to)];
+}
+
+Loop where_loop_of(size_t item) {
+  switch (item) {
+    case 1: return where_loop<uint8_t>;
+    case 2: return where_loop<uint16_t>;
+    case 4: return where_loop<uint32_t>;
+    case 8: return where_loop<uint64_t>;
+    default: return where_loop<Bytes16>;
+  }
+}
+
+void copy(const NdView& dst, const NdView& src) {
+  const size_t item = itemsize(dst.dtype);
+  if (dst.dtype == src.dtype) {
+    if (dst.contiguous() && src.contiguous()) {
+      int64_t n = dst.numel();
+      if (n == 0 || dst.data == src.data) return;
+      parallel_for(n, 8 * grain_default, [&](int64_t begin, int64_t end) {
+        std::memmove(dst.data + begin * static_cast<int64_t>(item),
+                     src.data + begin * static_cast<int64_t>(item),
+                     static_cast<size_t>(end - begin) * item);
+      });
+      return;
+    }
+    if (dst.numel() == 0 || copy_transposed(dst, src, item)) return;
+  }
+  char* data[2] = {dst.data, src.data};
+  const int64_t* strides[2] = {dst.strides, src.strides};
+  size_t items[2] = {item, itemsize(src.dtype)};
+  run_loop(cast_loop_of(src.dtype, dst.dtype), 2, data, strides, items, dst.sizes, dst.ndim, nullptr);
+}
+
+void fill(const NdView& dst, const Scalar& value) {
+  dispatch(dst.dtype, AllTypes{}, [&]<class T>() {
+    char* data[1] = {dst.data};
+    const int64_t* strides[1] = {dst.strides};
+    size_t items[1] = {sizeof(T)};
+    run_loop(fill_loop<T>, 1, data, strides, items, dst.sizes, dst.ndim, &value);
+  });
+}
+
+}  // namespace clew::kernels

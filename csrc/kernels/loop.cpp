@@ -1,0 +1,135 @@
+// run_loop: walks several strided operands of one shape and hands inner rows to a Loop.
+// May include: base, kernels.
+// Invariant: the split over threads depends on shape, strides and thread count only, never on values.
+#include "kernels/ndview.h"
+
+namespace clew::kernels {
+
+namespace {
+
+constexpr int max_operands = 8;
+
+// The dims that are left after size-1 dims are gone and neighbours are merged; [0] is the innermost.
+struct Walk {
+  int ndim = 0;
+  int count = 0;
+  int64_t sizes[max_dims];
+  int64_t steps[max_dims][max_operands];  // bytes
+
+  // Whether dim a should lie inside dim b: decided by the first operand whose strides differ.
+  bool inside(int a, int b) const {
+    for (int k = 0; k < count; ++k) {
+      int64_t x = std::abs(steps[a][k]);
+      int64_t y = std::abs(steps[b][k]);
+      if (x == 0 || y == 0) continue;
+      if (x != y) return x < y;
+    }
+    return false;
+  }
+  void swap_dims(int a, int b) {
+    std::swap(sizes[a], sizes[b]);
+    for (int k = 0; k < count; ++k) std::swap(steps[a][k], steps[b][k]);
+  }
+  void sort() {
+    // Insertion sort; `inside` is no total order when strides are 0, and this stays put in doubt.
+    for (int i = 1; i < ndim; ++i) {
+      for (int j = i; j > 0 && inside(j, j - 1); --j) swap_dims(j, j - 1);
+    }
+  }
+  void coalesce() {
+    int last = 0;
+    for (int d = 1; d < ndim; ++d) {
+      bool merge = true;
+      for (int k = 0; k < count; ++k) merge &= steps[d][k] == steps[last][k] * sizes[last];
+      if (merge) {
+        sizes[last] *= sizes[d];
+      } else if (++last != d) {
+        sizes[last] = sizes[d];
+        for (int k = 0; k < count; ++k) steps[last][k] = steps[d][k];
+      }
+    }
+    ndim = last + 1;
+  }
+  // A row of a few elements costs more to start than to run: a much longer dim goes inside instead.
+  void prefer_long_rows() {
+    if (sizes[0] >= 8) return;
+    int best = 0;
+    for (int d = 1; d < ndim; ++d) {
+      if (sizes[d] > sizes[best]) best = d;
+    }
+    if (best != 0 && sizes[best] >= 8 * sizes[0]) swap_dims(0, best);
+  }
+};
+
+void run_range(Loop loop, const Walk& w, char* const* data, int64_t begin, int64_t end,
+               const Scalar* params) {
+  int64_t index[max_dims];
+  char* at[max_operands];
+  for (int k = 0; k < w.count; ++k) at[k] = data[k];
+  int64_t rest = begin;
+  for (int d = 0; d < w.ndim; ++d) {
+    index[d] = rest % w.sizes[d];
+    rest /= w.sizes[d];
+    for (int k = 0; k < w.count; ++k) at[k] += index[d] * w.steps[d][k];
+  }
+  for (int64_t left = end - begin; left > 0;) {
+    int64_t n = std::min(left, w.sizes[0] - index[0]);
+    loop(at, w.steps[0], n, params);
+    left -= n;
+    if (left == 0) break;
+    for (int k = 0; k < w.count; ++k) at[k] -= index[0] * w.steps[0][k];
+    index[0] = 0;
+    for (int d = 1; d < w.ndim; ++d) {
+      for (int k = 0; k < w.count; ++k) at[k] += w.steps[d][k];
+      if (++index[d] < w.sizes[d]) break;
+      for (int k = 0; k < w.count; ++k) at[k] -= w.sizes[d] * w.steps[d][k];
+      index[d] = 0;
+    }
+  }
+}
+
+}  // namespace
+
+void run_loop(Loop loop, int count, char* const* data, const int64_t* const* strides,
+              const size_t* itemsizes, const int64_t* sizes, int ndim, const Scalar* params) {
+  if (count > max_operands || ndim > max_dims) fail_internal("run_loop: too many operands or dims");
+  Walk w;
+  w.count = count;
+  int64_t numel = 1;
+  for (int d = ndim - 1; d >= 0; --d) {
+    numel *= sizes[d];
+    if (sizes[d] == 1) continue;
+    w.sizes[w.ndim] = sizes[d];
+    for (int k = 0; k < count; ++k) {
+      w.steps[w.ndim][k] = strides[k][d] * static_cast<int64_t>(itemsizes[k]);
+    }
+    ++w.ndim;
+  }
+  if (numel == 0) return;
+  if (w.ndim == 0) {
+    // One element: item-size steps let the loop take its contiguous path.
+    int64_t steps[max_operands];
+    for (int k = 0; k < count; ++k) steps[k] = static_cast<int64_t>(itemsizes[k]);
+    loop(data, steps, 1, params);
+    return;
+  }
+  if (w.ndim > 1) {
+    w.sort();
+    w.coalesce();
+    if (w.ndim > 1) w.prefer_long_rows();
+  }
+  // An output that is written more than once (stride 0) must not be shared between threads.
+  int64_t grain = grain_default;
+  for (int d = 0; d < w.ndim; ++d) {
+    if (w.steps[d][0] == 0) grain = numel;
+  }
+  if (w.ndim == 1 && numel <= grain) {
+    loop(data, w.steps[0], numel, params);
+    return;
+  }
+  parallel_for(numel, grain, [&](int64_t begin, int64_t end) {
+    run_range(loop, w, data, begin, end, params);
+  });
+}
+
+}  // namespace clew::kernels

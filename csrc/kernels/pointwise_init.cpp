@@ -1,0 +1,42 @@
+// The table objects, and the choice of instruction set.
+// May include: base, kernels.
+// Invariant: each later step of init_pointwise overrides the one before.
+#include "kernels/pointwise.h"
+
+namespace clew::kernels {
+
+namespace table {
+LoopTable add, sub, mul, div, neg, pow, square;
+LoopTable exp, log, sqrt, tanh, sigmoid, relu, conj;
+LoopTable eq, ne, lt, le, gt, ge, logical_and, logical_or, logical_not;
+}  // namespace table
+
+namespace baseline {
+void init_pointwise();
+}
+namespace avx2 {
+void init_pointwise();
+}
+namespace avx512 {
+void init_pointwise();
+}
+void init_pointwise_integral();
+void init_pointwise_complex();
+
+void init_pointwise() {
+  init_pointwise_integral();
+  init_pointwise_complex();
+  baseline::init_pointwise();
+#ifndef CLEW_ONLY_BASELINE
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+      __builtin_cpu_supports("f16c")) {
+    avx2::init_pointwise();
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
+      avx512::init_pointwise();
+    }
+  }
+#endif
+}
+
+}  // namespace clew::kernels

@@ -1,0 +1,244 @@
+// Loop templates: a function of one to four numbers becomes a Loop over strided operands.
+// May include: base, kernels.
+// Invariant: everything is in an anonymous namespace, so each instruction set keeps its own copy.
+#pragma once
+#include <cmath>
+#include <type_traits>
+
+#include "kernels/ndview.h"
+#ifdef __F16C__
+#include <immintrin.h>
+#endif
+
+namespace clew::kernels {
+namespace {
+
+// Half-precision rows are converted to float in blocks of this many elements.
+constexpr int64_t half_block = 256;
+
+inline void widen(const f16* a, float* out, int64_t n) {
+  int64_t i = 0;
+#ifdef __F16C__
+  for (; i + 8 <= n; i += 8) {
+    _mm256_storeu_ps(out + i,
+                     _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(a + i))));
+  }
+#endif
+  for (; i < n; ++i) out[i] = static_cast<float>(a[i]);
+}
+inline void narrow(const float* a, f16* out, int64_t n) {
+  int64_t i = 0;
+#ifdef __F16C__
+  for (; i + 8 <= n; i += 8) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i),
+                     _mm256_cvtps_ph(_mm256_loadu_ps(a + i), _MM_FROUND_TO_NEAREST_INT));
+  }
+#endif
+  for (; i < n; ++i) out[i] = static_cast<f16>(a[i]);
+}
+inline void widen(const bf16* a, float* out, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    out[i] = std::bit_cast<float>(static_cast<uint32_t>(a[i].bits) << 16);
+  }
+}
+inline void narrow(const float* a, bf16* out, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    uint32_t u = std::bit_cast<uint32_t>(a[i]);
+    uint32_t rounded = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
+    uint32_t quiet = (u >> 16) | 0x40u;
+    out[i].bits = static_cast<uint16_t>((u & 0x7fffffffu) > 0x7f800000u ? quiet : rounded);
+  }
+}
+
+template <class T> inline T& at(char* p, int64_t offset) {
+  return *reinterpret_cast<T*>(p + offset);
+}
+template <class T> inline const T& read(const char* p, int64_t offset) {
+  return *reinterpret_cast<const T*>(p + offset);
+}
+
+// The op's scalar parameters, converted once a row.
+template <class T, int P> struct Params {
+  T value[P == 0 ? 1 : P] = {};
+  explicit Params(const Scalar* p) {
+    for (int i = 0; i < P; ++i) value[i] = p[i].to<T>();
+  }
+};
+template <int P, class F, class T, class... A> inline auto call(const T* params, A... a) {
+  if constexpr (P == 0) return F{}(a...);
+  else return F{}(a..., params);
+}
+template <class T, class F, int P, int N> struct result_of;
+template <class T, class F, int P> struct result_of<T, F, P, 1> {
+  using type = decltype(call<P, F>(static_cast<const T*>(nullptr), T{}));
+};
+template <class T, class F, int P> struct result_of<T, F, P, 2> {
+  using type = decltype(call<P, F>(static_cast<const T*>(nullptr), T{}, T{}));
+};
+template <class T, class F, int P> struct result_of<T, F, P, 3> {
+  using type = decltype(call<P, F>(static_cast<const T*>(nullptr), T{}, T{}, T{}));
+};
+
+template <class T, class F, int P>
+void unary_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* params) {
+  using R = typename result_of<T, F, P, 1>::type;
+  const Params<T, P> c(params);
+  if (s[0] == sizeof(R) && s[1] == sizeof(T)) {
+    auto* o = reinterpret_cast<R*>(p[0]);
+    auto* a = reinterpret_cast<const T*>(p[1]);
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) o[i] = call<P, F>(c.value, a[i]);
+  } else {
+    for (int64_t i = 0; i < n; ++i) {
+      at<R>(p[0], i * s[0]) = call<P, F>(c.value, read<T>(p[1], i * s[1]));
+    }
+  }
+}
+
+template <class T, class F, int P>
+void binary_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* params) {
+  using R = typename result_of<T, F, P, 2>::type;
+  const Params<T, P> c(params);
+  constexpr int64_t item = sizeof(T);
+  auto* o = reinterpret_cast<R*>(p[0]);
+  auto* a = reinterpret_cast<const T*>(p[1]);
+  auto* b = reinterpret_cast<const T*>(p[2]);
+  if (s[0] == sizeof(R) && s[1] == item && s[2] == item) {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) o[i] = call<P, F>(c.value, a[i], b[i]);
+  } else if (s[0] == sizeof(R) && s[1] == item && s[2] == 0) {
+    const T y = *b;
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) o[i] = call<P, F>(c.value, a[i], y);
+  } else if (s[0] == sizeof(R) && s[1] == 0 && s[2] == item) {
+    const T x = *a;
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) o[i] = call<P, F>(c.value, x, b[i]);
+  } else {
+    for (int64_t i = 0; i < n; ++i) {
+      at<R>(p[0], i * s[0]) =
+          call<P, F>(c.value, read<T>(p[1], i * s[1]), read<T>(p[2], i * s[2]));
+    }
+  }
+}
+
+template <class T, class F, int P>
+void ternary_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* params) {
+  using R = typename result_of<T, F, P, 3>::type;
+  const Params<T, P> c(params);
+  constexpr int64_t item = sizeof(T);
+  if (s[0] == sizeof(R) && s[1] == item && s[2] == item && s[3] == item) {
+    auto* o = reinterpret_cast<R*>(p[0]);
+    auto* x = reinterpret_cast<const T*>(p[1]);
+    auto* y = reinterpret_cast<const T*>(p[2]);
+    auto* z = reinterpret_cast<const T*>(p[3]);
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) o[i] = call<P, F>(c.value, x[i], y[i], z[i]);
+  } else {
+    for (int64_t i = 0; i < n; ++i) {
+      at<R>(p[0], i * s[0]) = call<P, F>(c.value, read<T>(p[1], i * s[1]),
+                                         read<T>(p[2], i * s[2]), read<T>(p[3], i * s[3]));
+    }
+  }
+}
+
+template <int N, class T, class F, int P> constexpr Loop plain_loop() {
+  if constexpr (N == 1) return unary_loop<T, F, P>;
+  else if constexpr (N == 2) return binary_loop<T, F, P>;
+  else return ternary_loop<T, F, P>;
+}
+
+// The float loop run on blocks of widened halves.
+template <int N, class H, class F, int P>
+void half_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* params) {
+  using R = typename result_of<float, F, P, N>::type;
+  constexpr bool same = std::is_same_v<R, float>;
+  constexpr int64_t item = sizeof(H);
+  float wide[N][half_block];
+  float result[half_block];
+  int64_t steps[N + 1];
+  char* rows[N + 1];
+  for (int k = 0; k < N; ++k) {
+    rows[k + 1] = reinterpret_cast<char*>(wide[k]);
+    steps[k + 1] = s[k + 1] == 0 ? 0 : sizeof(float);
+  }
+  for (int64_t begin = 0; begin < n; begin += half_block) {
+    int64_t count = std::min(half_block, n - begin);
+    for (int k = 0; k < N; ++k) {
+      char* from = p[k + 1] + begin * s[k + 1];
+      if (s[k + 1] == item) {
+        widen(reinterpret_cast<const H*>(from), wide[k], count);
+      } else {
+        int64_t m = s[k + 1] == 0 ? 1 : count;
+        for (int64_t i = 0; i < m; ++i) {
+          wide[k][i] = static_cast<float>(read<H>(from, i * s[k + 1]));
+        }
+      }
+    }
+    char* to = p[0] + begin * s[0];
+    if constexpr (same) {
+      rows[0] = reinterpret_cast<char*>(result);
+      steps[0] = sizeof(float);
+      plain_loop<N, float, F, P>()(rows, steps, count, params);
+      if (s[0] == item) {
+        narrow(result, reinterpret_cast<H*>(to), count);
+      } else {
+        for (int64_t i = 0; i < count; ++i) at<H>(to, i * s[0]) = static_cast<H>(result[i]);
+      }
+    } else {
+      rows[0] = to;
+      steps[0] = s[0];
+      plain_loop<N, float, F, P>()(rows, steps, count, params);
+    }
+  }
+}
+
+// Writes the loops of f for the listed types into the table. P: how many scalar parameters f gets as its last argument.
+template <int N, int P = 0, class F, class... Ts>
+void set(LoopTable& table, TypeList<Ts...>, F) {
+  auto loop = []<class T>() -> Loop {
+    if constexpr (is_half_v<T>) return half_loop<N, T, F, P>;
+    else return plain_loop<N, T, F, P>();
+  };
+  ((table.fn[static_cast<int>(dtype_of<Ts>())] = loop.template operator()<Ts>()), ...);
+}
+template <int P = 0, class L, class F> void unary(LoopTable& table, L types, F f) {
+  set<1, P>(table, types, f);
+}
+template <int P = 0, class L, class F> void binary(LoopTable& table, L types, F f) {
+  set<2, P>(table, types, f);
+}
+template <int P = 0, class L, class F> void ternary(LoopTable& table, L types, F f) {
+  set<3, P>(table, types, f);
+}
+
+using Integers = TypeList<uint8_t, int8_t, int16_t, int32_t, int64_t>;
+using Signed = TypeList<int8_t, int16_t, int32_t, int64_t>;
+using Bools = TypeList<bool>;
+
+// Arithmetic that wraps around for integers (signed overflow is undefined in C++).
+template <class T> using wide_unsigned =
+    std::conditional_t<(sizeof(T) < 4), uint32_t, std::make_unsigned_t<T>>;
+template <class T> inline T wrap_add(T a, T b) {
+  if constexpr (std::is_same_v<T, bool>) return a || b;
+  else if constexpr (std::is_integral_v<T>) {
+    using U = wide_unsigned<T>;
+    return static_cast<T>(static_cast<U>(a) + static_cast<U>(b));
+  } else return a + b;
+}
+template <class T> inline T wrap_sub(T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    using U = wide_unsigned<T>;
+    return static_cast<T>(static_cast<U>(a) - static_cast<U>(b));
+  } else return a - b;
+}
+template <class T> inline T wrap_mul(T a, T b) {
+  if constexpr (std::is_same_v<T, bool>) return a && b;
+  else if constexpr (std::is_integral_v<T>) {
+    using U = wide_unsigned<T>;
+    return static_cast<T>(static_cast<U>(a) * static_cast<U>(b));
+  } else return a * b;
+}
+
+}  // namespace
+}  // namespace clew::kernels

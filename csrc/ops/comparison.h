@@ -1,0 +1,20 @@
+// Comparison, logic and selection as C++ functions, for gradient rules and composites.
+// May include: graph/op.h.
+// Invariant: each function only calls apply() with its OpDef.
+#pragma once
+#include "graph/op.h"
+
+namespace clew {
+
+Tensor eq(const Tensor& input, const Tensor& other);
+Tensor ne(const Tensor& input, const Tensor& other);
+Tensor lt(const Tensor& input, const Tensor& other);
+Tensor le(const Tensor& input, const Tensor& other);
+Tensor gt(const Tensor& input, const Tensor& other);
+Tensor ge(const Tensor& input, const Tensor& other);
+Tensor logical_and(const Tensor& input, const Tensor& other);
+Tensor logical_or(const Tensor& input, const Tensor& other);
+Tensor logical_not(const Tensor& input);
+Tensor where(const Tensor& condition, const Tensor& input, const Tensor& other);
+
+}  // namespace clew
