@@ -1,0 +1,90 @@
+// Between Python objects and the core: wrapping, number and size parsing, exception translation.
+// May include: everything below python/.
+// Invariant: no C++ exception leaves a function that Python calls; guarded() sees to it.
+#pragma once
+#include <optional>
+#include <string>
+
+#include "graph/node.h"
+#include "ops/ops.h"
+
+namespace clew::python {
+
+inline PyObject* wrap(Tensor t) { return reinterpret_cast<PyObject*>(t.release()); }
+inline bool is_tensor(PyObject* o) {
+  return Py_TYPE(o) == tensor_type || PyObject_TypeCheck(o, tensor_type);
+}
+inline Tensor borrow(PyObject* o) { return Tensor::borrow(reinterpret_cast<TensorObj*>(o)); }
+
+// A Python or NumPy number (bool, int, float, complex, np.float32(...)); false for anything else, without an error set.
+bool scalar_from(PyObject* o, Scalar& out);
+// An int, NumPy integer or 0-d integer tensor; bool and float are refused. Throws TypeError naming op and argument.
+bool is_int(PyObject* o);
+int64_t int_from(PyObject* o);
+// A tuple, list or Size of ints.
+bool is_int_sequence(PyObject* o);
+Dims ints_from(PyObject* o);
+bool is_dtype(PyObject* o);
+DType dtype_from(PyObject* o);          // o must satisfy is_dtype
+PyObject* dtype_object(DType d);        // new reference
+std::optional<Device> device_from(PyObject* o);  // device, "cpu", "cpu:0", "meta"; throws for others, null when not a device
+PyObject* device_object(Device d);      // new reference
+PyObject* size_object(const Dims& d);   // new reference: clew.Size
+PyObject* scalar_object(const Scalar& s);
+// A tensor as it is, a number as a wrapped 0-d tensor, a NumPy array converted; undefined for anything else.
+Tensor tensor_or_number(PyObject* o);
+Tensor wrapped_number(const Scalar& s);
+
+extern PyTypeObject* size_type;
+extern PyTypeObject* dtype_type;
+extern PyTypeObject* device_type;
+extern PyTypeObject* node_type;
+extern PyObject* out_of_memory_error;
+
+// Turns the exception in flight into a Python exception.
+void set_python_error() noexcept;
+template <class F> PyObject* guarded(F&& f) noexcept {
+  try {
+    return f();
+  } catch (...) {
+    set_python_error();
+    return nullptr;
+  }
+}
+template <class F> int guarded_int(F&& f) noexcept {
+  try {
+    f();
+    return 0;
+  } catch (...) {
+    set_python_error();
+    return -1;
+  }
+}
+// Throws when a C-API call failed.
+inline PyObject* checked(PyObject* o) {
+  if (!o) throw PythonError();
+  return o;
+}
+
+// Owned reference that is dropped at scope end.
+class Ref {
+  PyObject* o_ = nullptr;
+
+ public:
+  Ref() = default;
+  explicit Ref(PyObject* o) : o_(o) {}
+  Ref(Ref&& r) noexcept : o_(std::exchange(r.o_, nullptr)) {}
+  Ref(const Ref&) = delete;
+  ~Ref() { Py_XDECREF(o_); }
+  PyObject* get() const { return o_; }
+  PyObject* release() { return std::exchange(o_, nullptr); }
+  explicit operator bool() const { return o_ != nullptr; }
+};
+
+// Parts of the module, each adding itself to it.
+void add_types(PyObject* module);
+void add_tensor_type(PyObject* module);
+void add_functions(PyObject* module);
+void add_autograd(PyObject* module);
+
+}  // namespace clew::python

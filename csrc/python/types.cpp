@@ -1,0 +1,356 @@
+// The small Python types: dtype, device, Size; and parsing of numbers, sizes and dtypes.
+// May include: everything below python/.
+// Invariant: there is one dtype object per DType and one device object per Device.
+#include "graph/promotion.h"
+#include "python/bridge.h"
+
+namespace clew::python {
+
+PyTypeObject* size_type = nullptr;
+PyTypeObject* dtype_type = nullptr;
+PyTypeObject* device_type = nullptr;
+PyObject* out_of_memory_error = nullptr;
+
+namespace {
+
+struct DTypeObj {
+  PyObject_HEAD
+  DType dtype;
+};
+struct DeviceObj {
+  PyObject_HEAD
+  Device device;
+};
+PyObject* dtype_objects[num_dtypes];
+PyObject* device_objects[2];
+
+DType of(PyObject* o) { return reinterpret_cast<DTypeObj*>(o)->dtype; }
+
+PyObject* dtype_repr(PyObject* o) { return PyUnicode_FromFormat("clew.%s", name(of(o))); }
+PyObject* dtype_reduce(PyObject* o, PyObject*) { return PyUnicode_FromString(name(of(o))); }
+PyObject* dtype_is_floating(PyObject* o, void*) { return PyBool_FromLong(is_floating(of(o))); }
+PyObject* dtype_is_complex(PyObject* o, void*) { return PyBool_FromLong(is_complex(of(o))); }
+PyObject* dtype_is_signed(PyObject* o, void*) { return PyBool_FromLong(of(o) != DType::UInt8 && of(o) != DType::Bool); }
+PyObject* dtype_itemsize(PyObject* o, void*) { return PyLong_FromSize_t(itemsize(of(o))); }
+PyObject* dtype_name(PyObject* o, void*) { return PyUnicode_FromString(name(of(o))); }
+PyObject* dtype_to_complex(PyObject* o, PyObject*) { return dtype_object(complex_of(of(o))); }
+PyObject* dtype_to_real(PyObject* o, PyObject*) { return dtype_object(real_of(of(o))); }
+PyObject* dtype_get_module(PyObject*, void*) { return PyUnicode_FromString("clew"); }
+
+PyGetSetDef dtype_getset[] = {{"is_floating_point", dtype_is_floating, nullptr, nullptr, nullptr},
+                              {"is_complex", dtype_is_complex, nullptr, nullptr, nullptr},
+                              {"is_signed", dtype_is_signed, nullptr, nullptr, nullptr},
+                              {"itemsize", dtype_itemsize, nullptr, nullptr, nullptr},
+                              {"name", dtype_name, nullptr, nullptr, nullptr},
+                              {"__module__", dtype_get_module, nullptr, nullptr, nullptr},
+                              {}};
+PyMethodDef dtype_methods[] = {{"__reduce__", dtype_reduce, METH_NOARGS, nullptr},
+                               {"to_complex", dtype_to_complex, METH_NOARGS, nullptr},
+                               {"to_real", dtype_to_real, METH_NOARGS, nullptr},
+                               {}};
+
+Device device_of(PyObject* o) { return reinterpret_cast<DeviceObj*>(o)->device; }
+PyObject* device_repr(PyObject* o) { return PyUnicode_FromFormat("device(type='%s')", name(device_of(o))); }
+PyObject* device_str(PyObject* o) { return PyUnicode_FromString(name(device_of(o))); }
+PyObject* device_get_type(PyObject* o, void*) { return PyUnicode_FromString(name(device_of(o))); }
+PyObject* device_get_index(PyObject*, void*) { Py_RETURN_NONE; }
+PyObject* device_reduce(PyObject* o, PyObject*) {
+  return Py_BuildValue("O(s)", reinterpret_cast<PyObject*>(device_type), name(device_of(o)));
+}
+PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
+  return guarded([&]() -> PyObject* {
+    static const char* names[] = {"type", "index", nullptr};
+    PyObject* type = nullptr;
+    PyObject* index = nullptr;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:device", const_cast<char**>(names), &type, &index))
+      return nullptr;
+    auto d = device_from(type);
+    if (!d) fail_type("device: type must be a str such as 'cpu' or a device; got ", Py_TYPE(type)->tp_name);
+    return device_object(*d);
+  });
+}
+PyGetSetDef device_getset[] = {{"type", device_get_type, nullptr, nullptr, nullptr},
+                               {"index", device_get_index, nullptr, nullptr, nullptr},
+                               {}};
+PyMethodDef device_methods[] = {{"__reduce__", device_reduce, METH_NOARGS, nullptr}, {}};
+
+PyObject* size_repr(PyObject* o) {
+  Ref list(PySequence_List(o));
+  if (!list) return nullptr;
+  return PyUnicode_FromFormat("clew.Size(%R)", list.get());
+}
+PyObject* size_numel(PyObject* o, PyObject*) {
+  return guarded([&] { return PyLong_FromLongLong(numel_of(ints_from(o))); });
+}
+PyObject* size_from_iterable(PyObject* tuple) {
+  Py_ssize_t n = PyTuple_GET_SIZE(tuple);
+  PyObject* out = size_type->tp_alloc(size_type, n);
+  if (!out) return nullptr;
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    PyObject* x = PyTuple_GET_ITEM(tuple, i);
+    PyObject* as_int = PyNumber_Index(x);
+    if (!as_int) {
+      Py_DECREF(out);
+      return nullptr;
+    }
+    PyTuple_SET_ITEM(out, i, as_int);
+  }
+  return out;
+}
+PyObject* size_new(PyTypeObject*, PyObject* args, PyObject*) {
+  PyObject* items = nullptr;
+  if (!PyArg_ParseTuple(args, "|O:Size", &items)) return nullptr;
+  Ref tuple(items ? PySequence_Tuple(items) : PyTuple_New(0));
+  return tuple ? size_from_iterable(tuple.get()) : nullptr;
+}
+PyObject* size_subscript(PyObject* o, PyObject* key) {
+  PyObject* got = PyTuple_Type.tp_as_mapping->mp_subscript(o, key);
+  if (!got || !PySlice_Check(key)) return got;
+  Ref plain(got);
+  return size_from_iterable(plain.get());
+}
+PyObject* size_concat(PyObject* a, PyObject* b) {
+  PyObject* got = PyTuple_Type.tp_as_sequence->sq_concat(a, b);
+  if (!got) return got;
+  Ref plain(got);
+  PyObject* out = size_from_iterable(plain.get());
+  if (!out) PyErr_Clear(), out = plain.release();
+  return out;
+}
+PyObject* size_reduce(PyObject* o, PyObject*) {
+  Ref tuple(PyTuple_New(PyTuple_GET_SIZE(o)));
+  if (!tuple) return nullptr;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(o); ++i) {
+    Py_INCREF(PyTuple_GET_ITEM(o, i));
+    PyTuple_SET_ITEM(tuple.get(), i, PyTuple_GET_ITEM(o, i));
+  }
+  return Py_BuildValue("O(O)", reinterpret_cast<PyObject*>(size_type), tuple.get());
+}
+PyMethodDef size_methods[] = {{"numel", size_numel, METH_NOARGS, "Number of elements of a tensor of this size."},
+                              {"__reduce__", size_reduce, METH_NOARGS, nullptr},
+                              {}};
+
+PyTypeObject* make_type(PyType_Spec& spec, PyObject* bases = nullptr) {
+  return reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpecWithBases(&spec, bases)));
+}
+
+bool is_numpy_scalar(PyObject* o) {
+  // NumPy's scalar types are told by module, so that NumPy itself is not needed here.
+  const char* type = Py_TYPE(o)->tp_name;
+  return std::strncmp(type, "numpy.", 6) == 0 && !PyObject_HasAttrString(o, "__len__") &&
+         PyObject_HasAttrString(o, "dtype") && std::strcmp(type, "numpy.ndarray") != 0;
+}
+
+}  // namespace
+
+PyObject* dtype_object(DType d) {
+  PyObject* o = dtype_objects[static_cast<int>(d)];
+  Py_INCREF(o);
+  return o;
+}
+PyObject* device_object(Device d) {
+  PyObject* o = device_objects[static_cast<int>(d)];
+  Py_INCREF(o);
+  return o;
+}
+bool is_dtype(PyObject* o) {
+  return Py_TYPE(o) == dtype_type || o == reinterpret_cast<PyObject*>(&PyFloat_Type) ||
+         o == reinterpret_cast<PyObject*>(&PyLong_Type) || o == reinterpret_cast<PyObject*>(&PyBool_Type) ||
+         o == reinterpret_cast<PyObject*>(&PyComplex_Type);
+}
+DType dtype_from(PyObject* o) {
+  if (Py_TYPE(o) == dtype_type) return of(o);
+  if (o == reinterpret_cast<PyObject*>(&PyFloat_Type)) return DType::Float64;
+  if (o == reinterpret_cast<PyObject*>(&PyLong_Type)) return DType::Int64;
+  if (o == reinterpret_cast<PyObject*>(&PyBool_Type)) return DType::Bool;
+  if (o == reinterpret_cast<PyObject*>(&PyComplex_Type)) return DType::Complex128;
+  fail_type("dtype must be a clew.dtype; got ", Py_TYPE(o)->tp_name);
+}
+
+std::optional<Device> device_from(PyObject* o) {
+  if (Py_TYPE(o) == device_type) return device_of(o);
+  if (!PyUnicode_Check(o)) return std::nullopt;
+  std::string text = PyUnicode_AsUTF8(o);
+  std::string type = text.substr(0, text.find(':'));
+  if (type == "cpu") return Device::CPU;
+  if (type == "meta") return Device::Meta;
+  if (type == "cuda" || type == "mps" || type == "xpu")
+    fail("device: clew runs on the CPU here; there is no '", text, "' device (devices: 'cpu', 'meta')");
+  fail("device: expected one of 'cpu', 'meta'; got '", text, "'");
+}
+
+PyObject* size_object(const Dims& d) {
+  PyObject* out = size_type->tp_alloc(size_type, d.size());
+  if (!out) throw PythonError();
+  for (int i = 0; i < d.size(); ++i) PyTuple_SET_ITEM(out, i, PyLong_FromLongLong(d[i]));
+  return out;
+}
+
+PyObject* scalar_object(const Scalar& s) {
+  switch (s.kind) {
+    case Scalar::Kind::Bool: return PyBool_FromLong(s.i != 0);
+    case Scalar::Kind::Int: return PyLong_FromLongLong(s.i);
+    case Scalar::Kind::Float: return PyFloat_FromDouble(s.re);
+    case Scalar::Kind::Complex: return PyComplex_FromDoubles(s.re, s.im);
+    default: Py_RETURN_NONE;
+  }
+}
+
+bool scalar_from(PyObject* o, Scalar& out) {
+  if (PyFloat_Check(o)) {
+    out = Scalar(PyFloat_AS_DOUBLE(o));
+    return true;
+  }
+  if (PyBool_Check(o)) {
+    out = Scalar(o == Py_True);
+    return true;
+  }
+  if (PyLong_Check(o)) {
+    int overflow = 0;
+    int64_t v = PyLong_AsLongLongAndOverflow(o, &overflow);
+    if (overflow) fail(ErrorKind::Overflow, "int too big to convert to int64");
+    out = Scalar(v);
+    return true;
+  }
+  if (PyComplex_Check(o)) {
+    Py_complex c = PyComplex_AsCComplex(o);
+    out = Scalar(c128(c.real, c.imag));
+    return true;
+  }
+  if (is_tensor(o)) return false;
+  if (is_numpy_scalar(o)) {
+    Ref value(PyObject_CallMethod(o, "item", nullptr));
+    if (!value) throw PythonError();
+    return !is_numpy_scalar(value.get()) && scalar_from(value.get(), out);
+  }
+  return false;
+}
+
+bool is_int(PyObject* o) {
+  if (PyLong_Check(o)) return !PyBool_Check(o);
+  if (PyFloat_Check(o)) return false;
+  if (is_tensor(o)) {
+    auto* t = reinterpret_cast<TensorObj*>(o);
+    return t->numel == 1 && t->sizes.size() == 0 && is_integral(t->dtype) && t->dtype != DType::Bool;
+  }
+  return is_numpy_scalar(o) && PyIndex_Check(o);
+}
+
+int64_t int_from(PyObject* o) {
+  if (PyLong_Check(o)) {
+    int overflow = 0;
+    int64_t v = PyLong_AsLongLongAndOverflow(o, &overflow);
+    if (overflow) fail(ErrorKind::Overflow, "int too big to convert to int64");
+    return v;
+  }
+  if (is_tensor(o)) return item(borrow(o)).to_int();
+  Ref index(checked(PyNumber_Index(o)));
+  return int_from(index.get());
+}
+
+bool is_int_sequence(PyObject* o) {
+  if (!PyTuple_Check(o) && !PyList_Check(o)) return false;
+  Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
+  PyObject** items = PySequence_Fast_ITEMS(o);
+  for (Py_ssize_t i = 0; i < n; ++i)
+    if (!is_int(items[i])) return false;
+  return true;
+}
+
+Dims ints_from(PyObject* o) {
+  Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
+  PyObject** items = PySequence_Fast_ITEMS(o);
+  Dims out(static_cast<int>(n));
+  for (Py_ssize_t i = 0; i < n; ++i) out[static_cast<int>(i)] = int_from(items[i]);
+  return out;
+}
+
+Tensor wrapped_number(const Scalar& s) { return scalar_tensor(s, s.dtype(), true); }
+
+Tensor tensor_or_number(PyObject* o) {
+  if (is_tensor(o)) return borrow(o);
+  Scalar s;
+  if (scalar_from(o, s)) return wrapped_number(s);
+  if (std::strcmp(Py_TYPE(o)->tp_name, "numpy.ndarray") == 0) {
+    Ref module(checked(PyImport_ImportModule("clew")));
+    Ref t(checked(PyObject_CallMethod(module.get(), "as_tensor", "O", o)));
+    return borrow(t.get());
+  }
+  return {};
+}
+
+void set_python_error() noexcept {
+  try {
+    throw;
+  } catch (const PythonError&) {
+    if (!PyErr_Occurred()) PyErr_SetString(PyExc_SystemError, "internal error in clew: lost a Python exception");
+  } catch (const Error& e) {
+    PyObject* type = PyExc_RuntimeError;
+    switch (e.kind) {
+      case ErrorKind::Index: type = PyExc_IndexError; break;
+      case ErrorKind::Type: type = PyExc_TypeError; break;
+      case ErrorKind::Value: type = PyExc_ValueError; break;
+      case ErrorKind::NotImplemented: type = PyExc_NotImplementedError; break;
+      case ErrorKind::OutOfMemory: type = out_of_memory_error ? out_of_memory_error : PyExc_MemoryError; break;
+      case ErrorKind::Overflow: type = PyExc_OverflowError; break;
+      case ErrorKind::Buffer: type = PyExc_BufferError; break;
+      case ErrorKind::Runtime: break;
+    }
+    PyErr_SetString(type, e.what());
+  } catch (const std::bad_alloc&) {
+    PyErr_SetString(out_of_memory_error ? out_of_memory_error : PyExc_MemoryError, "allocation: out of memory");
+  } catch (const std::exception& e) {
+    PyErr_Format(PyExc_RuntimeError, "internal error in clew, please report it: %s", e.what());
+  } catch (...) {
+    PyErr_SetString(PyExc_RuntimeError, "internal error in clew, please report it: unknown exception");
+  }
+}
+
+void add_types(PyObject* module) {
+  static PyType_Slot dtype_slots[] = {{Py_tp_repr, reinterpret_cast<void*>(dtype_repr)},
+                                      {Py_tp_getset, dtype_getset},
+                                      {Py_tp_methods, dtype_methods},
+                                      {0, nullptr}};
+  static PyType_Spec dtype_spec = {"clew.dtype", sizeof(DTypeObj), 0,
+                                   Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, dtype_slots};
+  dtype_type = make_type(dtype_spec);
+  for (int i = 0; i < num_dtypes; ++i) {
+    auto* o = PyObject_New(DTypeObj, dtype_type);
+    if (!o) throw PythonError();
+    o->dtype = static_cast<DType>(i);
+    dtype_objects[i] = reinterpret_cast<PyObject*>(o);
+    PyModule_AddObjectRef(module, name(o->dtype), dtype_objects[i]);
+  }
+  static PyType_Slot device_slots[] = {{Py_tp_repr, reinterpret_cast<void*>(device_repr)},
+                                       {Py_tp_str, reinterpret_cast<void*>(device_str)},
+                                       {Py_tp_new, reinterpret_cast<void*>(device_new)},
+                                       {Py_tp_getset, device_getset},
+                                       {Py_tp_methods, device_methods},
+                                       {0, nullptr}};
+  static PyType_Spec device_spec = {"clew.device", sizeof(DeviceObj), 0, Py_TPFLAGS_DEFAULT, device_slots};
+  device_type = make_type(device_spec);
+  for (int i = 0; i < 2; ++i) {
+    auto* o = PyObject_New(DeviceObj, device_type);
+    if (!o) throw PythonError();
+    o->device = static_cast<Device>(i);
+    device_objects[i] = reinterpret_cast<PyObject*>(o);
+  }
+  static PyType_Slot size_slots[] = {{Py_tp_repr, reinterpret_cast<void*>(size_repr)},
+                                     {Py_tp_new, reinterpret_cast<void*>(size_new)},
+                                     {Py_tp_methods, size_methods},
+                                     {Py_mp_subscript, reinterpret_cast<void*>(size_subscript)},
+                                     {Py_sq_concat, reinterpret_cast<void*>(size_concat)},
+                                     {0, nullptr}};
+  static PyType_Spec size_spec = {"clew.Size", 0, 0, Py_TPFLAGS_DEFAULT, size_slots};
+  Ref bases(PyTuple_Pack(1, &PyTuple_Type));
+  size_type = make_type(size_spec, bases.get());
+  PyModule_AddObjectRef(module, "dtype", reinterpret_cast<PyObject*>(dtype_type));
+  PyModule_AddObjectRef(module, "device", reinterpret_cast<PyObject*>(device_type));
+  PyModule_AddObjectRef(module, "Size", reinterpret_cast<PyObject*>(size_type));
+  Ref errors(PyTuple_Pack(2, PyExc_RuntimeError, PyExc_MemoryError));
+  out_of_memory_error = checked(PyErr_NewExceptionWithDoc(
+      "clew.OutOfMemoryError", "Raised when memory for a tensor cannot be had.", errors.get(), nullptr));
+  PyModule_AddObjectRef(module, "OutOfMemoryError", out_of_memory_error);
+}
+
+}  // namespace clew::python
