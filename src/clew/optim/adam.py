@@ -1,0 +1,174 @@
+"""Adam: steps scaled by running moments of the gradient."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import clew
+from clew import Tensor
+
+from .optimizer import (
+    ParamsT,
+    _addcdiv_,
+    _average_,
+    _average_square_,
+    _check_betas,
+    _check_lr,
+    _check_modes,
+    _check_nonnegative,
+    _number,
+    _PerParameter,
+    _real,
+    _shrink_,
+    _sqrt,
+    _step_tensor,
+)
+
+__all__ = ["Adam"]
+
+
+def _adam(
+    param: Tensor,
+    grad: Tensor,
+    exp_avg: Tensor,
+    exp_avg_sq: Tensor,
+    max_exp_avg_sq: Tensor | None,
+    step: float,
+    *,
+    lr: Any,
+    beta1: Any,
+    beta2: Any,
+    eps: float,
+    weight_decay: float,
+    decoupled: bool,
+    maximize: bool,
+) -> None:
+    """The update rule of Adam and AdamW; `step` counts from 1."""
+    if maximize:
+        grad = -grad
+    if weight_decay != 0:
+        if decoupled:
+            _shrink_(param, lr, weight_decay)
+        else:
+            grad = grad.add(param, alpha=weight_decay)
+    if param.is_complex():
+        param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq = _real(
+            param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq
+        )
+    _average_(exp_avg, grad, beta1)
+    _average_square_(exp_avg_sq, grad, beta2)
+    second = exp_avg_sq
+    if max_exp_avg_sq is not None:
+        max_exp_avg_sq.copy_(clew.maximum(max_exp_avg_sq, exp_avg_sq))
+        second = max_exp_avg_sq
+    denom = (second.sqrt() / _sqrt(1 - beta2**step)).add_(eps)
+    _addcdiv_(param, exp_avg, denom, -(lr / (1 - beta1**step)))
+
+
+class Adam(_PerParameter):
+    """Adam: w = w - lr * m / (sqrt(v) + eps), with m and v bias-corrected running moments.
+
+    m = beta1 * m + (1 - beta1) * g and v = beta2 * v + (1 - beta2) * g**2.
+
+    Args:
+        params: tensors, (name, tensor) pairs, or dicts with `params` and options of that group.
+        lr: step length, a number or a tensor with one element.
+        betas: decay of the two moments.
+        eps: added to the denominator.
+        weight_decay: strength of the L2 penalty.
+        amsgrad: use the largest v so far.
+        foreach, fused: accepted; they choose an implementation, and clew has one.
+        maximize: climb instead of descending.
+        capturable: not for this device; True raises.
+        differentiable: record the step itself, so that backward goes through it.
+        decoupled_weight_decay: shrink the parameter instead of adding to the gradient (AdamW).
+
+    Example:
+        >>> w = clew.tensor([1.0], requires_grad=True)
+        >>> opt = Adam([w], lr=0.1)
+        >>> (w * w).sum().backward()
+        >>> opt.step()
+        >>> w.detach()
+        tensor([0.9000])
+    """
+
+    _added_options = {
+        "amsgrad": False,
+        "maximize": False,
+        "foreach": None,
+        "capturable": False,
+        "differentiable": False,
+        "fused": None,
+        "decoupled_weight_decay": False,
+    }
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-3,
+        betas: tuple[float | Tensor, float | Tensor] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        amsgrad: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+        decoupled_weight_decay: bool = False,
+    ) -> None:
+        name = type(self).__name__
+        _check_lr(name, lr, foreach, capturable)
+        _check_nonnegative(name, eps=eps, weight_decay=weight_decay)
+        _check_betas(name, betas)
+        _check_modes(
+            name,
+            foreach=foreach,
+            fused=fused,
+            capturable=capturable,
+            differentiable=differentiable,
+        )
+        defaults = {
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "amsgrad": amsgrad,
+            "maximize": maximize,
+            "foreach": foreach,
+            "capturable": capturable,
+            "differentiable": differentiable,
+            "fused": fused,
+            "decoupled_weight_decay": decoupled_weight_decay,
+        }
+        super().__init__(params, defaults)
+
+    def _init_state(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
+        state["step"] = _step_tensor()
+        state["exp_avg"] = clew.zeros_like(param, requires_grad=False)
+        state["exp_avg_sq"] = clew.zeros_like(param, requires_grad=False)
+        if group["amsgrad"]:
+            state["max_exp_avg_sq"] = clew.zeros_like(param, requires_grad=False)
+
+    def _update(
+        self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]
+    ) -> None:
+        step = state["step"]
+        step += 1
+        beta1, beta2 = group["betas"]
+        _adam(
+            param,
+            grad,
+            state["exp_avg"],
+            state["exp_avg_sq"],
+            state["max_exp_avg_sq"] if group["amsgrad"] else None,
+            step.item(),
+            lr=_number(group["lr"]),
+            beta1=_number(beta1),
+            beta2=_number(beta2),
+            eps=group["eps"],
+            weight_decay=group["weight_decay"],
+            decoupled=group["decoupled_weight_decay"],
+            maximize=group["maximize"],
+        )

@@ -1,0 +1,604 @@
+"""The base class of all optimizers: parameter groups, state, hooks and saving."""
+
+from __future__ import annotations
+
+import functools
+import math
+import warnings
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterable
+from copy import deepcopy
+from itertools import chain
+from typing import Any, ClassVar, TypeAlias
+
+import clew
+from clew import Tensor
+from clew.utils.hooks import RemovableHandle
+
+__all__ = [
+    "Optimizer",
+    "register_optimizer_step_post_hook",
+    "register_optimizer_step_pre_hook",
+]
+
+ParamsT: TypeAlias = Iterable[Any]  # tensors, (name, tensor) pairs, or dicts of a group
+
+_global_pre_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
+_global_post_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
+
+
+class _RequiredParameter:
+    """Stands for a value in `defaults` that every parameter group must give itself."""
+
+    def __repr__(self) -> str:
+        return "<required parameter>"
+
+
+required = _RequiredParameter()
+
+
+def _register(table: Any, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+    handle = RemovableHandle(table)
+    table[handle.id] = hook
+    if prepend:
+        table.move_to_end(handle.id, last=False)
+    return handle
+
+
+def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Calls `hook(optimizer, args, kwargs)` before every step of every optimizer.
+
+    Args:
+        hook: may return None, or new `(args, kwargs)` for the step.
+
+    Returns:
+        A handle whose `remove()` takes the hook away.
+
+    Example:
+        >>> handle = register_optimizer_step_pre_hook(lambda opt, args, kwargs: None)
+        >>> handle.remove()
+    """
+    return _register(_global_pre_hooks, hook)
+
+
+def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Calls `hook(optimizer, args, kwargs)` after every step of every optimizer.
+
+    Args:
+        hook: what to call; its result is not used.
+
+    Returns:
+        A handle whose `remove()` takes the hook away.
+
+    Example:
+        >>> handle = register_optimizer_step_post_hook(lambda opt, args, kwargs: None)
+        >>> handle.remove()
+    """
+    return _register(_global_post_hooks, hook)
+
+
+def _hooked(step: Callable[..., Any]) -> Callable[..., Any]:
+    """`step` with the pre and post hooks around it; nested calls (super().step()) run them once."""
+
+    @functools.wraps(step)
+    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+        pre, post = self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks
+        if not (pre or post or _global_pre_hooks or _global_post_hooks) or self._in_step:
+            return step(self, *args, **kwargs)
+        self._in_step = True
+        try:
+            for hook in (*_global_pre_hooks.values(), *pre.values()):
+                result = hook(self, args, kwargs)
+                if result is not None:
+                    if not (isinstance(result, tuple) and len(result) == 2):
+                        raise RuntimeError(
+                            "Optimizer.step: a step pre-hook must return None or new (args, kwargs); "
+                            f"got {result!r}"
+                        )
+                    args, kwargs = result
+            out = step(self, *args, **kwargs)
+            for hook in (*post.values(), *_global_post_hooks.values()):
+                hook(self, args, kwargs)
+            return out
+        finally:
+            self._in_step = False
+
+    run.hooked = True  # type: ignore[attr-defined]
+    return run
+
+
+class Optimizer:
+    """Base class of all optimizers.
+
+    Args:
+        params: tensors, (name, tensor) pairs, or dicts with `params` and options of that group.
+        defaults: the options of groups that do not state their own.
+
+    Example:
+        >>> w = clew.ones(2, requires_grad=True)
+        >>> opt = clew.optim.SGD([w], lr=0.5)
+        >>> (w * w).sum().backward()
+        >>> opt.step()
+        >>> w.detach()
+        tensor([0., 0.])
+    """
+
+    param_groups: list[dict[str, Any]]
+    state: defaultdict[Any, Any]
+    defaults: dict[str, Any]
+
+    _in_step = False
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        step = cls.__dict__.get("step")
+        if step is not None and callable(step) and not getattr(step, "hooked", False):
+            cls.step = _hooked(step)  # type: ignore[method-assign]
+
+    def __init__(self, params: ParamsT, defaults: dict[str, Any]) -> None:
+        self.defaults = defaults
+        self._make_hook_tables()
+        if isinstance(params, Tensor):
+            raise TypeError(
+                f"{type(self).__name__}: params must be an iterable of tensors or of dicts; "
+                f"got one tensor of shape {list(params.shape)}"
+            )
+        self.state = defaultdict(dict)
+        self.param_groups = []
+        groups = list(params)
+        if not groups:
+            raise ValueError(f"{type(self).__name__}: got an empty parameter list")
+        if not isinstance(groups[0], dict):
+            groups = [{"params": groups}]
+        for group in groups:
+            self.add_param_group(group)
+
+    def _make_hook_tables(self) -> None:
+        for name in (
+            "_optimizer_step_pre_hooks",
+            "_optimizer_step_post_hooks",
+            "_optimizer_state_dict_pre_hooks",
+            "_optimizer_state_dict_post_hooks",
+            "_optimizer_load_state_dict_pre_hooks",
+            "_optimizer_load_state_dict_post_hooks",
+        ):
+            if name not in self.__dict__:
+                setattr(self, name, OrderedDict())
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._make_hook_tables()
+        self.defaults.setdefault("differentiable", False)
+
+    def __repr__(self) -> str:
+        lines = [f"{type(self).__name__} ("]
+        for i, group in enumerate(self.param_groups):
+            lines.append(f"Parameter Group {i}")
+            lines += [f"    {k}: {group[k]}" for k in sorted(group) if k != "params"]
+        return "\n".join(lines) + "\n)"
+
+    # hooks
+
+    def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Calls `hook(optimizer, args, kwargs)` before each step; it may return new (args, kwargs)."""
+        return _register(self._optimizer_step_pre_hooks, hook)
+
+    def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Calls `hook(optimizer, args, kwargs)` after each step."""
+        return _register(self._optimizer_step_post_hooks, hook)
+
+    def register_state_dict_pre_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
+        """Calls `hook(optimizer)` before `state_dict`."""
+        return _register(self._optimizer_state_dict_pre_hooks, hook, prepend)
+
+    def register_state_dict_post_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
+        """Calls `hook(optimizer, state_dict)` after `state_dict`; it may return another dict."""
+        return _register(self._optimizer_state_dict_post_hooks, hook, prepend)
+
+    def register_load_state_dict_pre_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
+        """Calls `hook(optimizer, state_dict)` before loading; it may return another dict."""
+        return _register(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
+
+    def register_load_state_dict_post_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
+        """Calls `hook(optimizer)` after loading."""
+        return _register(self._optimizer_load_state_dict_post_hooks, hook, prepend)
+
+    # saving
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state of the optimizer as a dict of plain values and tensors.
+
+        Returns:
+            `state` (by parameter number) and `param_groups` (parameters replaced by numbers).
+
+        Example:
+            >>> clew.optim.SGD([clew.zeros(1)], lr=0.1).state_dict()["param_groups"][0]["params"]
+            [0]
+        """
+        for pre in self._optimizer_state_dict_pre_hooks.values():
+            pre(self)
+        number: dict[int, int] = {}
+        groups = []
+        for group in self.param_groups:
+            for p in group["params"]:
+                number.setdefault(id(p), len(number))
+            packed = {k: v for k, v in group.items() if k != "params"}
+            packed["params"] = [number[id(p)] for p in group["params"]]
+            groups.append(packed)
+        state = {
+            (number[id(k)] if isinstance(k, Tensor) else k): v for k, v in self.state.items()
+        }
+        result: dict[str, Any] = {"state": state, "param_groups": groups}
+        for post in self._optimizer_state_dict_post_hooks.values():
+            other = post(self, result)
+            if other is not None:
+                result = other
+        return result
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Takes over a state that `state_dict` gave.
+
+        Args:
+            state_dict: its groups must match this optimizer's in number and length; its tensors
+                are converted to the parameters' dtype and device.
+
+        Example:
+            >>> a = clew.optim.SGD([clew.zeros(1)], lr=0.1)
+            >>> b = clew.optim.SGD([clew.zeros(1)], lr=0.7)
+            >>> a.load_state_dict(b.state_dict())
+            >>> a.param_groups[0]["lr"]
+            0.7
+        """
+        state_dict = state_dict.copy()
+        for pre in self._optimizer_load_state_dict_pre_hooks.values():
+            other = pre(self, state_dict)
+            if other is not None:
+                state_dict = other
+        groups = self.param_groups
+        saved_groups = deepcopy(state_dict["param_groups"])
+        if len(groups) != len(saved_groups):
+            raise ValueError(
+                f"{type(self).__name__}.load_state_dict: the number of parameter groups must be "
+                f"{len(groups)}; got {len(saved_groups)}"
+            )
+        for i, (group, saved) in enumerate(zip(groups, saved_groups)):
+            if len(group["params"]) != len(saved["params"]):
+                raise ValueError(
+                    f"{type(self).__name__}.load_state_dict: parameter group {i} must have "
+                    f"{len(group['params'])} parameters; got {len(saved['params'])}"
+                )
+        param_of = dict(
+            zip(
+                chain.from_iterable(g["params"] for g in saved_groups),
+                chain.from_iterable(g["params"] for g in groups),
+            )
+        )
+        options_of = {n: g for g in saved_groups for n in g["params"]}
+
+        state: defaultdict[Any, Any] = defaultdict(dict)
+        for key, value in state_dict["state"].items():
+            if key in param_of:
+                state[param_of[key]] = _fit(value, param_of[key], options_of[key], None)
+            else:
+                state[key] = value
+        for group, saved in zip(groups, saved_groups):
+            saved["params"] = group["params"]
+            if "param_names" in group and "param_names" not in saved:
+                saved["param_names"] = group["param_names"]
+        self.__setstate__({"state": state, "param_groups": saved_groups})
+        for post in self._optimizer_load_state_dict_post_hooks.values():
+            post(self)
+
+    # the work
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forgets the gradients of all parameters.
+
+        Args:
+            set_to_none: set `grad` to None; otherwise it is filled with zeros in place.
+
+        Example:
+            >>> w = clew.ones(2, requires_grad=True)
+            >>> w.sum().backward()
+            >>> clew.optim.SGD([w], lr=0.1).zero_grad()
+            >>> w.grad is None
+            True
+        """
+        for group in self.param_groups:
+            for p in group["params"]:
+                grad = p.grad
+                if grad is None:
+                    continue
+                if set_to_none:
+                    p.grad = None
+                else:
+                    if grad.grad_fn is not None:
+                        grad.detach_()
+                    else:
+                        grad.requires_grad_(False)
+                    grad.zero_()
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Changes the parameters once; subclasses define how.
+
+        Args:
+            closure: evaluates the model again and returns the loss; optional for most optimizers.
+
+        Returns:
+            What the closure returned, or None.
+        """
+        raise NotImplementedError(f"{type(self).__name__}.step is not defined")
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Adds a group of parameters with its own options, for example while fine-tuning.
+
+        Args:
+            param_group: a dict with `params` and any options that differ from the defaults.
+
+        Example:
+            >>> opt = clew.optim.SGD([clew.zeros(1)], lr=0.1)
+            >>> opt.add_param_group({"params": [clew.zeros(2)], "lr": 0.01})
+            >>> len(opt.param_groups)
+            2
+        """
+        name = type(self).__name__
+        if not isinstance(param_group, dict):
+            raise TypeError(f"{name}: a parameter group must be a dict; got {type(param_group)}")
+        params = param_group["params"]
+        if isinstance(params, Tensor):
+            params = [params]
+        elif isinstance(params, (set, frozenset)):
+            raise TypeError(
+                f"{name}: params must have an order, which a set has not; pass a list instead"
+            )
+        params = list(params)
+        names = None
+        if any(isinstance(p, tuple) for p in params):
+            if not all(isinstance(p, tuple) and len(p) == 2 for p in params):
+                raise ValueError(f"{name}: either all parameters must be (name, tensor), or none")
+            names = [p[0] for p in params]
+            params = [p[1] for p in params]
+        param_group["params"] = params
+        if names is not None:
+            param_group["param_names"] = names
+        for p in params:
+            if not isinstance(p, Tensor):
+                raise TypeError(f"{name}: parameters must be tensors; got {type(p).__name__}")
+            if not self.defaults.get("differentiable") and not (p.is_leaf or p.retains_grad):
+                raise ValueError(f"{name}: can't optimize a non-leaf Tensor")
+        for option, value in self.defaults.items():
+            if value is required and option not in param_group:
+                raise ValueError(f"{name}: a parameter group must give a value for {option!r}")
+            param_group.setdefault(option, value)
+        if self.param_groups and ("param_names" in self.param_groups[0]) != (names is not None):
+            raise ValueError(f"{name}: either all parameter groups must have names, or none")
+
+        mine = {id(p) for p in params}
+        if len(mine) != len(params):
+            warnings.warn(
+                f"{name}: a parameter group holds the same parameter twice; this will be an error",
+                stacklevel=3,
+            )
+        if any(id(p) in mine for group in self.param_groups for p in group["params"]):
+            raise ValueError(f"{name}: some parameters appear in more than one parameter group")
+        self.param_groups.append(param_group)
+
+
+def _fit(value: Any, param: Tensor, group: dict[str, Any], key: Any) -> Any:
+    """A loaded state value with its tensors in the dtype and device of their parameter."""
+    if isinstance(value, Tensor):
+        if key == "step":  # a count: kept exact whatever the parameter's dtype
+            return value.detach().clone()
+        if param.is_floating_point() or param.is_complex():
+            return value.to(dtype=param.dtype, device=param.device, copy=True)
+        return value.to(device=param.device, copy=True)
+    if isinstance(value, dict):
+        return {k: _fit(v, param, group, k) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(_fit(v, param, group, key) for v in value)
+    return value
+
+
+# what the update rules share
+
+
+def _check(name: str, ok: bool, what: str, value: Any) -> None:
+    if not ok:
+        raise ValueError(f"{name}: {what}; got {value}")
+
+
+def _check_nonnegative(name: str, **values: Any) -> None:
+    for key, value in values.items():
+        if not 0.0 <= value:
+            raise ValueError(f"{name}: {key} must not be negative; got {value}")
+
+
+def _check_lr(name: str, lr: Any, foreach: bool | None = None, capturable: bool = False) -> None:
+    if isinstance(lr, Tensor):
+        if foreach and not capturable:
+            raise ValueError(
+                f"{name}: a tensor lr needs capturable=True or foreach=False; got foreach=True"
+            )
+        if lr.numel() != 1:
+            raise ValueError(f"{name}: a tensor lr must have one element; got {list(lr.shape)}")
+    if not 0.0 <= lr:
+        raise ValueError(f"{name}: lr must not be negative; got {lr}")
+
+
+def _check_betas(name: str, betas: Any) -> None:
+    for i, beta in enumerate(betas):
+        if isinstance(beta, Tensor) and beta.numel() != 1:
+            raise ValueError(f"{name}: betas[{i}] must have one element; got {list(beta.shape)}")
+        if not 0.0 <= beta < 1.0:
+            raise ValueError(f"{name}: betas[{i}] must be in [0, 1); got {beta}")
+
+
+def _check_modes(
+    name: str,
+    *,
+    foreach: bool | None = None,
+    fused: bool | None = None,
+    capturable: bool = False,
+    differentiable: bool = False,
+) -> None:
+    """`foreach` and `fused` choose an implementation, never the numbers: clew has one of each rule."""
+    if fused and foreach:
+        raise RuntimeError(f"{name}: fused and foreach cannot both be True")
+    if fused and differentiable:
+        raise RuntimeError(f"{name}: a fused step is not differentiable")
+    if foreach and differentiable:
+        raise NotImplementedError(f"{name}: a foreach step is not differentiable")
+    if capturable:
+        raise RuntimeError(
+            f"{name}: capturable=True is about recording CUDA graphs; clew's device is 'cpu'"
+        )
+
+
+def _number(value: Any) -> Any:
+    """A hyperparameter as a Python number; a tensor that needs a gradient stays a tensor."""
+    if isinstance(value, Tensor) and not value.requires_grad:
+        return value.item()
+    return value
+
+
+def _real(*tensors: Tensor | None) -> list[Any]:
+    """Complex tensors as real ones with a last dimension of two, sharing memory."""
+    return [clew.view_as_real(t) if t is not None and t.is_complex() else t for t in tensors]
+
+
+def _step_tensor(value: float = 0.0) -> Tensor:
+    """The count of steps, kept as PyTorch keeps it so that checkpoints can be exchanged."""
+    dtype = clew.float64 if clew.get_default_dtype() == clew.float64 else clew.float32
+    return clew.tensor(value, dtype=dtype)
+
+
+# In-place arithmetic with hyperparameters that may be tensors needing a gradient. What such a
+# tensor is multiplied with is saved for backward, so it must not be the memory written to.
+
+
+def _add_(out: Tensor, other: Tensor, alpha: Any) -> None:
+    if isinstance(alpha, Tensor):
+        out.add_(other * alpha)
+    else:
+        out.add_(other, alpha=alpha)
+
+
+def _addcdiv_(out: Tensor, a: Tensor, b: Tensor, value: Any) -> None:
+    if isinstance(value, Tensor):
+        out.add_(a / b * value)
+    else:
+        out.addcdiv_(a, b, value=value)
+
+
+def _shrink_(param: Tensor, lr: Any, weight_decay: Any) -> None:
+    """Decoupled weight decay: param *= 1 - lr * weight_decay."""
+    if isinstance(lr, Tensor) or isinstance(weight_decay, Tensor):
+        param.copy_(param.clone() * (1 - lr * weight_decay))
+    else:
+        param.mul_(1 - lr * weight_decay)
+
+
+def _decayed(grad: Tensor, param: Tensor, weight_decay: Any) -> Tensor:
+    """The gradient of the loss with weight_decay / 2 * |param|^2 added to it."""
+    if isinstance(weight_decay, Tensor):
+        return grad + param.clone() * weight_decay
+    return grad.add(param, alpha=weight_decay)
+
+
+def _average_(avg: Tensor, value: Tensor, beta: Any) -> None:
+    """avg = beta * avg + (1 - beta) * value"""
+    if isinstance(beta, Tensor):
+        avg.copy_(avg.clone().lerp(value, (1 - beta).to(avg.dtype)))
+    else:
+        avg.lerp_(value, 1 - beta)
+
+
+def _average_square_(avg: Tensor, value: Tensor, beta: Any) -> None:
+    """avg = beta * avg + (1 - beta) * value**2"""
+    if isinstance(beta, Tensor):
+        avg.copy_(avg.clone() * beta + value * value * (1 - beta))
+    else:
+        avg.mul_(beta).addcmul_(value, value, value=1 - beta)
+
+
+def _sqrt(value: Any) -> Any:
+    return value.sqrt() if isinstance(value, Tensor) else math.sqrt(value)
+
+
+class _PerParameter(Optimizer):
+    """An optimizer whose update treats every parameter by itself.
+
+    A subclass gives `_init_state(group, param, state)` and `_update(group, param, grad, state)`.
+    `_added_options` are the options that checkpoints of older versions may lack.
+    """
+
+    _added_options: ClassVar[dict[str, Any]] = {}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        for group in self.param_groups:
+            for key, value in self._added_options.items():
+                group.setdefault(key, value)
+        for values in self.state.values():
+            step = values.get("step") if isinstance(values, dict) else None
+            if step is not None and not isinstance(step, Tensor):
+                values["step"] = _step_tensor(float(step))
+
+    def _keeps_state(self, group: dict[str, Any]) -> bool:
+        return True
+
+    def _init_state(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
+        """Fills the empty state of a parameter that has its first gradient."""
+
+    def _update(
+        self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]
+    ) -> None:
+        raise NotImplementedError
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Changes every parameter that has a gradient, once.
+
+        Args:
+            closure: evaluates the model again and returns the loss.
+
+        Returns:
+            What the closure returned, or None.
+        """
+        loss = None
+        if closure is not None:
+            with clew.enable_grad():
+                loss = closure()
+        differentiable = bool(self.defaults.get("differentiable"))
+        with clew.set_grad_enabled(differentiable):
+            for group in self.param_groups:
+                if group.get("capturable"):
+                    _check_modes(type(self).__name__, capturable=True)
+                keeps_state = self._keeps_state(group)
+                for param in group["params"]:
+                    grad = param.grad
+                    if grad is None:
+                        continue
+                    if not keeps_state:
+                        self._update(group, param, grad, {})
+                        continue
+                    state = self.state[param]
+                    if not state:
+                        self._init_state(group, param, state)
+                    elif differentiable:
+                        # Earlier steps' graphs hold the old tensors: the updates write to copies.
+                        for key, value in state.items():
+                            if isinstance(value, Tensor) and key != "step":
+                                state[key] = value.clone()
+                    self._update(group, param, grad, state)
+        return loss

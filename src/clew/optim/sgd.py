@@ -1,0 +1,138 @@
+"""Stochastic gradient descent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from clew import Tensor
+
+from .optimizer import (
+    ParamsT,
+    _add_,
+    _check_lr,
+    _check_modes,
+    _check_nonnegative,
+    _decayed,
+    _number,
+    _PerParameter,
+)
+
+__all__ = ["SGD"]
+
+
+def _sgd(
+    param: Tensor,
+    grad: Tensor,
+    buf: Tensor | None,
+    *,
+    lr: Any,
+    momentum: float,
+    dampening: float,
+    weight_decay: Any,
+    nesterov: bool,
+    maximize: bool,
+) -> Tensor | None:
+    """The update rule; returns the momentum buffer."""
+    if maximize:
+        grad = -grad
+    if isinstance(weight_decay, Tensor) or weight_decay != 0:
+        grad = _decayed(grad, param, weight_decay)
+    if momentum != 0:
+        if buf is None:
+            buf = grad.clone()
+        else:
+            buf.mul_(momentum).add_(grad, alpha=1 - dampening)
+        grad = grad.add(buf, alpha=momentum) if nesterov else buf
+    _add_(param, grad, -lr)
+    return buf
+
+
+class SGD(_PerParameter):
+    """Stochastic gradient descent, with momentum if asked for.
+
+    With g the gradient plus weight_decay * w:
+    b = momentum * b + (1 - dampening) * g (the first b is g), and w = w - lr * b,
+    or w = w - lr * (g + momentum * b) with `nesterov`.
+
+    Args:
+        params: tensors, (name, tensor) pairs, or dicts with `params` and options of that group.
+        lr: step length, a number or a tensor with one element.
+        momentum: how much of the previous direction is kept.
+        dampening: how much less of the gradient enters the direction.
+        weight_decay: strength of the L2 penalty.
+        nesterov: look ahead along the direction; needs momentum and no dampening.
+        maximize: climb instead of descending.
+        foreach, fused: accepted; they choose an implementation, and clew has one.
+        differentiable: record the step itself, so that backward goes through it.
+
+    Example:
+        >>> w = clew.tensor([1.0], requires_grad=True)
+        >>> opt = SGD([w], lr=0.1, momentum=0.9)
+        >>> (w * w).sum().backward()
+        >>> opt.step()
+        >>> w.detach()
+        tensor([0.8000])
+    """
+
+    _added_options = {
+        "nesterov": False,
+        "maximize": False,
+        "foreach": None,
+        "differentiable": False,
+        "fused": None,
+    }
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-3,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay: float | Tensor = 0,
+        nesterov: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
+        _check_lr("SGD", lr)
+        _check_nonnegative("SGD", momentum=momentum, weight_decay=weight_decay)
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise ValueError(
+                "SGD: nesterov needs momentum > 0 and dampening == 0; "
+                f"got momentum={momentum}, dampening={dampening}"
+            )
+        _check_modes("SGD", foreach=foreach, fused=fused, differentiable=differentiable)
+        defaults = {
+            "lr": lr,
+            "momentum": momentum,
+            "dampening": dampening,
+            "weight_decay": weight_decay,
+            "nesterov": nesterov,
+            "maximize": maximize,
+            "foreach": foreach,
+            "differentiable": differentiable,
+            "fused": fused,
+        }
+        super().__init__(params, defaults)
+
+    def _keeps_state(self, group: dict[str, Any]) -> bool:
+        return bool(group["momentum"] != 0)
+
+    def _update(
+        self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]
+    ) -> None:
+        buf = _sgd(
+            param,
+            grad,
+            state.get("momentum_buffer"),
+            lr=_number(group["lr"]),
+            momentum=group["momentum"],
+            dampening=group["dampening"],
+            weight_decay=_number(group["weight_decay"]),
+            nesterov=group["nesterov"],
+            maximize=group["maximize"],
+        )
+        if buf is not None:
+            state["momentum_buffer"] = buf

@@ -1,0 +1,20 @@
+"""Data loading, checkpointing and other helpers around tensors and modules."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+_lazy = ("checkpoint", "data", "dlpack", "hooks")
+
+__all__ = list(_lazy)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _lazy:
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_lazy})

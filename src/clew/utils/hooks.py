@@ -1,0 +1,67 @@
+"""Handles that take a registered hook away again."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+__all__ = ["RemovableHandle"]
+
+
+class RemovableHandle:
+    """Removes one hook from the table it was put into.
+
+    Args:
+        hooks_dict: the table (an ordered mapping from number to hook) that the hook goes into.
+        extra_dict: further tables, or one, keyed by the same number, emptied together with the first.
+
+    Example:
+        >>> table = collections.OrderedDict()
+        >>> handle = RemovableHandle(table)
+        >>> table[handle.id] = print
+        >>> handle.remove()
+        >>> len(table)
+        0
+    """
+
+    next_id: int = 0
+    id: int
+
+    def __init__(self, hooks_dict: Any, *, extra_dict: Any = None) -> None:
+        self.hooks_dict_ref = weakref.ref(hooks_dict)
+        self.id = RemovableHandle.next_id
+        RemovableHandle.next_id += 1
+        if extra_dict is None:
+            tables: tuple[Any, ...] = ()
+        elif isinstance(extra_dict, list):
+            tables = tuple(extra_dict)
+        else:
+            tables = (extra_dict,)
+        self.extra_dict_ref = tuple(weakref.ref(table) for table in tables)
+
+    def remove(self) -> None:
+        """Takes the hook away; a second call does nothing."""
+        for ref in (self.hooks_dict_ref, *self.extra_dict_ref):
+            table = ref()
+            if table is not None:
+                table.pop(self.id, None)
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        return (self.hooks_dict_ref(), self.id, tuple(ref() for ref in self.extra_dict_ref))
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        from collections import OrderedDict
+
+        def refer(table: Any) -> Any:
+            return weakref.ref(OrderedDict() if table is None else table)
+
+        self.hooks_dict_ref = refer(state[0])
+        self.id = state[1]
+        RemovableHandle.next_id = max(RemovableHandle.next_id, self.id + 1)
+        self.extra_dict_ref = tuple(refer(table) for table in (state[2] if len(state) > 2 else ()))
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.remove()
