@@ -7,7 +7,7 @@ from typing import Any
 import clew
 from clew import Tensor
 
-from .optimizer import (
+from ._rule import (
     ParamsT,
     _addcdiv_,
     _check_lr,

@@ -7,7 +7,7 @@ from typing import Any
 import clew
 from clew import Tensor
 
-from .optimizer import (
+from ._rule import (
     ParamsT,
     _add_,
     _addcdiv_,

@@ -6,7 +6,7 @@ from typing import Any
 
 from clew import Tensor
 
-from .optimizer import (
+from ._rule import (
     ParamsT,
     _add_,
     _check_lr,

@@ -1,0 +1,205 @@
+"""What the update rules share: checks of options, arithmetic in place, the loop over parameters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import clew
+from clew import Tensor
+
+from .optimizer import Optimizer, ParamsT
+
+__all__ = ["ParamsT"]
+
+
+def _check(name: str, ok: bool, what: str, value: Any) -> None:
+    if not ok:
+        raise ValueError(f"{name}: {what}; got {value}")
+
+
+def _check_nonnegative(name: str, **values: Any) -> None:
+    for key, value in values.items():
+        if not 0.0 <= value:
+            raise ValueError(f"{name}: {key} must not be negative; got {value}")
+
+
+def _check_lr(name: str, lr: Any, foreach: bool | None = None, capturable: bool = False) -> None:
+    if isinstance(lr, Tensor):
+        if foreach and not capturable:
+            raise ValueError(
+                f"{name}: a tensor lr needs capturable=True or foreach=False; got foreach=True"
+            )
+        if lr.numel() != 1:
+            raise ValueError(f"{name}: a tensor lr must have one element; got {list(lr.shape)}")
+    if not 0.0 <= lr:
+        raise ValueError(f"{name}: lr must not be negative; got {lr}")
+
+
+def _check_betas(name: str, betas: Any) -> None:
+    for i, beta in enumerate(betas):
+        if isinstance(beta, Tensor) and beta.numel() != 1:
+            raise ValueError(f"{name}: betas[{i}] must have one element; got {list(beta.shape)}")
+        if not 0.0 <= beta < 1.0:
+            raise ValueError(f"{name}: betas[{i}] must be in [0, 1); got {beta}")
+
+
+def _check_modes(
+    name: str,
+    *,
+    foreach: bool | None = None,
+    fused: bool | None = None,
+    capturable: bool = False,
+    differentiable: bool = False,
+) -> None:
+    """`foreach` and `fused` choose an implementation, never the numbers: clew has one a rule."""
+    if fused and foreach:
+        raise RuntimeError(f"{name}: fused and foreach cannot both be True")
+    if fused and differentiable:
+        raise RuntimeError(f"{name}: a fused step is not differentiable")
+    if foreach and differentiable:
+        raise NotImplementedError(f"{name}: a foreach step is not differentiable")
+    if capturable:
+        raise RuntimeError(
+            f"{name}: capturable=True is about recording CUDA graphs; clew's device is 'cpu'"
+        )
+
+
+def _number(value: Any) -> Any:
+    """A hyperparameter as a Python number; a tensor that needs a gradient stays a tensor."""
+    if isinstance(value, Tensor) and not value.requires_grad:
+        return value.item()
+    return value
+
+
+def _real(*tensors: Tensor | None) -> list[Any]:
+    """Complex tensors as real ones with a last dimension of two, sharing memory."""
+    return [clew.view_as_real(t) if t is not None and t.is_complex() else t for t in tensors]
+
+
+def _step_tensor(value: float = 0.0) -> Tensor:
+    """The count of steps, kept as PyTorch keeps it so that checkpoints can be exchanged."""
+    dtype = clew.float64 if clew.get_default_dtype() == clew.float64 else clew.float32
+    return clew.tensor(value, dtype=dtype)
+
+
+# In-place arithmetic with hyperparameters that may be tensors needing a gradient. What such a
+# tensor is multiplied with is saved for backward, so it must not be the memory written to.
+
+
+def _add_(out: Tensor, other: Tensor, alpha: Any) -> None:
+    if isinstance(alpha, Tensor):
+        out.add_(other * alpha)
+    else:
+        out.add_(other, alpha=alpha)
+
+
+def _addcdiv_(out: Tensor, a: Tensor, b: Tensor, value: Any) -> None:
+    if isinstance(value, Tensor):
+        out.add_(a / b * value)
+    else:
+        out.addcdiv_(a, b, value=value)
+
+
+def _shrink_(param: Tensor, lr: Any, weight_decay: Any) -> None:
+    """Decoupled weight decay: param *= 1 - lr * weight_decay."""
+    if isinstance(lr, Tensor) or isinstance(weight_decay, Tensor):
+        param.copy_(param.clone() * (1 - lr * weight_decay))
+    else:
+        param.mul_(1 - lr * weight_decay)
+
+
+def _decayed(grad: Tensor, param: Tensor, weight_decay: Any) -> Tensor:
+    """The gradient of the loss with weight_decay / 2 * |param|^2 added to it."""
+    if isinstance(weight_decay, Tensor):
+        return grad + param.clone() * weight_decay
+    return grad.add(param, alpha=weight_decay)
+
+
+def _average_(avg: Tensor, value: Tensor, beta: Any) -> None:
+    """avg = beta * avg + (1 - beta) * value"""
+    if isinstance(beta, Tensor):
+        avg.copy_(avg.clone().lerp(value, (1 - beta).to(avg.dtype)))
+    else:
+        avg.lerp_(value, 1 - beta)
+
+
+def _average_square_(avg: Tensor, value: Tensor, beta: Any) -> None:
+    """avg = beta * avg + (1 - beta) * value**2"""
+    if isinstance(beta, Tensor):
+        avg.copy_(avg.clone() * beta + value * value * (1 - beta))
+    else:
+        avg.mul_(beta).addcmul_(value, value, value=1 - beta)
+
+
+def _sqrt(value: Any) -> Any:
+    return value.sqrt() if isinstance(value, Tensor) else math.sqrt(value)
+
+
+class _PerParameter(Optimizer):
+    """An optimizer whose update treats every parameter by itself.
+
+    A subclass gives `_init_state(group, param, state)` and `_update(group, param, grad, state)`.
+    `_added_options` are the options that checkpoints of older versions may lack.
+    """
+
+    _added_options: ClassVar[dict[str, Any]] = {}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        for group in self.param_groups:
+            for key, value in self._added_options.items():
+                group.setdefault(key, value)
+        for values in self.state.values():
+            step = values.get("step") if isinstance(values, dict) else None
+            if step is not None and not isinstance(step, Tensor):
+                values["step"] = _step_tensor(float(step))
+
+    def _keeps_state(self, group: dict[str, Any]) -> bool:
+        return True
+
+    def _init_state(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
+        """Fills the empty state of a parameter that has its first gradient."""
+
+    def _update(
+        self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]
+    ) -> None:
+        raise NotImplementedError
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Changes every parameter that has a gradient, once.
+
+        Args:
+            closure: evaluates the model again and returns the loss.
+
+        Returns:
+            What the closure returned, or None.
+        """
+        loss = None
+        if closure is not None:
+            with clew.enable_grad():
+                loss = closure()
+        differentiable = bool(self.defaults.get("differentiable"))
+        with clew.set_grad_enabled(differentiable):
+            for group in self.param_groups:
+                if group.get("capturable"):
+                    _check_modes(type(self).__name__, capturable=True)
+                keeps_state = self._keeps_state(group)
+                for param in group["params"]:
+                    grad = param.grad
+                    if grad is None:
+                        continue
+                    if not keeps_state:
+                        self._update(group, param, grad, {})
+                        continue
+                    state = self.state[param]
+                    if not state:
+                        self._init_state(group, param, state)
+                    elif differentiable:
+                        # Earlier steps' graphs hold the old tensors: the updates write to copies.
+                        for key, value in state.items():
+                            if isinstance(value, Tensor) and key != "step":
+                                state[key] = value.clone()
+                    self._update(group, param, grad, state)
+        return loss

@@ -1,0 +1,347 @@
+"""L-BFGS: quasi-Newton steps from a limited memory of gradient changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import clew
+from clew import Tensor
+
+from ._rule import ParamsT, _check_lr
+from .optimizer import Optimizer
+
+__all__ = ["LBFGS"]
+
+# A point on a line search: step length, loss, gradient, and the slope along the direction.
+_Point = tuple[float, float, Tensor, float]
+
+
+def _cubic_minimum(a: _Point, b: _Point, bounds: tuple[float, float] | None = None) -> float:
+    """Where the cubic through the losses and slopes of two points is smallest, within bounds."""
+    (x1, f1, _, g1), (x2, f2, _, g2) = a, b
+    low, high = bounds if bounds is not None else (min(x1, x2), max(x1, x2))
+    d1 = g1 + g2 - 3 * (f1 - f2) / (x1 - x2)
+    square = d1**2 - g1 * g2
+    if not square >= 0:
+        return (low + high) / 2
+    d2 = square**0.5
+    if x1 <= x2:
+        x = x2 - (x2 - x1) * ((g2 + d2 - d1) / (g2 - g1 + 2 * d2))
+    else:
+        x = x1 - (x1 - x2) * ((g1 + d2 - d1) / (g1 - g2 + 2 * d2))
+    return min(max(x, low), high)
+
+
+def _strong_wolfe(
+    evaluate: Callable[[float], tuple[float, Tensor]],
+    direction: Tensor,
+    t: float,
+    loss: float,
+    grad: Tensor,
+    slope: float,
+    tolerance_change: float,
+    c1: float = 1e-4,
+    c2: float = 0.9,
+    max_steps: int = 25,
+) -> tuple[float, Tensor, float, int]:
+    """A step length that satisfies the strong Wolfe conditions: bracket, then zoom.
+
+    Returns the loss, the gradient, the step length and the number of evaluations.
+    """
+    size = direction.abs().max().item()
+    evaluations = 0
+
+    def look(at: float) -> _Point:
+        nonlocal evaluations
+        evaluations += 1
+        value, g = evaluate(at)
+        return (at, value, g, g.dot(direction).item())
+
+    start: _Point = (0.0, loss, grad.clone(), slope)
+    previous = start
+    current = look(t)
+    bracket: list[_Point] | None = None
+    found = False
+    step = 0
+    while step < max_steps:
+        if current[1] > loss + c1 * current[0] * slope or (step > 1 and current[1] >= previous[1]):
+            bracket = [previous, current]
+            break
+        if abs(current[3]) <= -c2 * slope:
+            bracket = [current]
+            found = True
+            break
+        if current[3] >= 0:
+            bracket = [previous, current]
+            break
+        low = current[0] + 0.01 * (current[0] - previous[0])
+        high = current[0] * 10
+        following = _cubic_minimum(previous, current, (low, high))
+        previous = current
+        current = look(following)
+        step += 1
+    if bracket is None:  # every step so far went downhill
+        bracket = [start, current]
+
+    stuck = False
+    # bracket[best] has the smaller loss
+    best, worst = (0, 1) if len(bracket) == 1 or bracket[0][1] <= bracket[-1][1] else (1, 0)
+    while not found and step < max_steps:
+        left = min(bracket[0][0], bracket[1][0])
+        right = max(bracket[0][0], bracket[1][0])
+        if (right - left) * size < tolerance_change:
+            break
+        t = _cubic_minimum(bracket[0], bracket[1])
+        # A step too near an end of the bracket learns little: move it inwards, by a tenth.
+        margin = 0.1 * (right - left)
+        if min(right - t, t - left) < margin:
+            if stuck or t >= right or t <= left:
+                t = right - margin if abs(t - right) < abs(t - left) else left + margin
+                stuck = False
+            else:
+                stuck = True
+        else:
+            stuck = False
+        point = look(t)
+        step += 1
+        if point[1] > loss + c1 * t * slope or point[1] >= bracket[best][1]:
+            bracket[worst] = point
+            best, worst = (0, 1) if bracket[0][1] <= bracket[1][1] else (1, 0)
+        else:
+            if abs(point[3]) <= -c2 * slope:
+                found = True
+            elif point[3] * (bracket[worst][0] - bracket[best][0]) >= 0:
+                bracket[worst] = bracket[best]
+            bracket[best] = point
+    t, value, g, _ = bracket[best]
+    return value, g, t, evaluations
+
+
+class LBFGS(Optimizer):
+    """Limited-memory BFGS; `step` needs a closure and evaluates it several times.
+
+    Args:
+        params: tensors or (name, tensor) pairs; one group only.
+        lr: step length before the line search.
+        max_iter: most iterations in one `step`.
+        max_eval: most evaluations of the closure in one `step`; None for max_iter * 5 / 4.
+        tolerance_grad: stop when no element of the gradient exceeds this.
+        tolerance_change: stop when parameters or loss change by less than this.
+        history_size: how many gradient changes are remembered.
+        line_search_fn: None or "strong_wolfe".
+
+    Example:
+        >>> w = clew.tensor([3.0], requires_grad=True)
+        >>> opt = LBFGS([w], line_search_fn="strong_wolfe")
+        >>> def closure():
+        ...     opt.zero_grad()
+        ...     loss = (w * w).sum()
+        ...     loss.backward()
+        ...     return loss
+        >>> loss = opt.step(closure)
+        >>> abs(w.item()) < 1e-4
+        True
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1,
+        max_iter: int = 20,
+        max_eval: int | None = None,
+        tolerance_grad: float = 1e-7,
+        tolerance_change: float = 1e-9,
+        history_size: int = 100,
+        line_search_fn: str | None = None,
+    ) -> None:
+        _check_lr("LBFGS", lr)
+        defaults = {
+            "lr": lr,
+            "max_iter": max_iter,
+            "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
+            "tolerance_grad": tolerance_grad,
+            "tolerance_change": tolerance_change,
+            "history_size": history_size,
+            "line_search_fn": line_search_fn,
+        }
+        super().__init__(params, defaults)
+        if len(self.param_groups) != 1:
+            raise ValueError(
+                f"LBFGS: there can be one parameter group only; got {len(self.param_groups)}"
+            )
+        if line_search_fn not in (None, "strong_wolfe"):
+            raise RuntimeError(
+                f"LBFGS: line_search_fn must be None or 'strong_wolfe'; got {line_search_fn!r}"
+            )
+        self._params = self.param_groups[0]["params"]
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._params = self.param_groups[0]["params"]
+
+    def _flat_grad(self) -> Tensor:
+        parts = []
+        for p in self._params:
+            g = clew.zeros_like(p, requires_grad=False) if p.grad is None else p.grad
+            if p.is_complex():
+                g = clew.view_as_real(g)
+            parts.append(g.reshape(-1))
+        return clew.cat(parts, 0)
+
+    def _move(self, length: float, direction: Tensor) -> None:
+        offset = 0
+        for p in self._params:
+            target = clew.view_as_real(p) if p.is_complex() else p
+            n = target.numel()
+            part = direction[offset : offset + n].view_as(target)
+            target.add_(part, alpha=length)
+            offset += n
+
+    def step(self, closure: Callable[[], Any]) -> Any:  # type: ignore[override]
+        """Runs up to `max_iter` iterations.
+
+        Args:
+            closure: sets the gradients to zero, computes the loss and its gradients, and returns
+                the loss.
+
+        Returns:
+            The loss before the first iteration.
+        """
+        with clew.no_grad():
+            return self._step(closure)
+
+    def _step(self, closure: Callable[[], Any]) -> Any:
+        group = self.param_groups[0]
+        lr = float(group["lr"])
+        tolerance_grad = group["tolerance_grad"]
+        tolerance_change = group["tolerance_change"]
+        # The state is kept with the first parameter, so that it is saved.
+        state = self.state[self._params[0]]
+        state.setdefault("func_evals", 0)
+        state.setdefault("n_iter", 0)
+
+        def value_and_grad() -> tuple[Any, Tensor]:
+            with clew.enable_grad():
+                out = closure()
+            return out, self._flat_grad()
+
+        first_loss, grad = value_and_grad()
+        loss = float(first_loss)
+        evaluations = 1
+        state["func_evals"] += 1
+        if grad.abs().max() <= tolerance_grad:
+            return first_loss
+
+        direction = state.get("d")
+        t = state.get("t")
+        steps = state.get("old_stps")  # y, s and 1 / <y, s> of the remembered iterations
+        changes = state.get("old_dirs")
+        ro = state.get("ro")
+        scale = state.get("H_diag")
+        previous_grad = state.get("prev_flat_grad")
+        previous_loss = state.get("prev_loss")
+
+        iterations = 0
+        while iterations < group["max_iter"]:
+            iterations += 1
+            state["n_iter"] += 1
+            if state["n_iter"] == 1:
+                direction = grad.neg()
+                changes, steps, ro = [], [], []
+                scale = 1
+            else:
+                y = grad.sub(previous_grad)
+                s = direction.mul(t)
+                ys = y.dot(s)
+                if ys > 1e-10:
+                    if len(changes) == group["history_size"]:
+                        changes.pop(0)
+                        steps.pop(0)
+                        ro.pop(0)
+                    changes.append(y)
+                    steps.append(s)
+                    ro.append(1.0 / ys)
+                    scale = ys / y.dot(y)
+                direction = _two_loops(grad, changes, steps, ro, scale)
+            if previous_grad is None:
+                previous_grad = grad.clone()
+            else:
+                previous_grad.copy_(grad)
+            previous_loss = loss
+
+            t = min(1.0, 1.0 / float(grad.abs().sum())) * lr if state["n_iter"] == 1 else lr
+            slope = grad.dot(direction)
+            if slope > -tolerance_change:
+                break
+
+            used = 0
+            if group["line_search_fn"] == "strong_wolfe":
+                kept = [p.clone() for p in self._params]
+                along = direction
+
+                def evaluate(
+                    length: float, kept: list[Tensor] = kept, along: Tensor = along
+                ) -> tuple[float, Tensor]:
+                    self._move(length, along)
+                    value, g = value_and_grad()
+                    for p, old in zip(self._params, kept):
+                        p.copy_(old)
+                    return float(value), g
+
+                loss, grad, t, used = _strong_wolfe(
+                    evaluate,
+                    direction,
+                    t,
+                    loss,
+                    grad,
+                    slope.item(),
+                    tolerance_change=1e-9,
+                    max_steps=group["max_eval"] - evaluations,
+                )
+                self._move(t, direction)
+                converged = grad.abs().max() <= tolerance_grad
+            else:
+                self._move(t, direction)
+                converged = False
+                if iterations != group["max_iter"]:
+                    value, grad = value_and_grad()
+                    loss = float(value)
+                    converged = bool(grad.abs().max() <= tolerance_grad)
+                    used = 1
+            evaluations += used
+            state["func_evals"] += used
+
+            if (
+                iterations == group["max_iter"]
+                or evaluations >= group["max_eval"]
+                or converged
+                or direction.mul(t).abs().max() <= tolerance_change
+                or abs(loss - previous_loss) < tolerance_change
+            ):
+                break
+
+        state["d"] = direction
+        state["t"] = t
+        state["old_dirs"] = changes
+        state["old_stps"] = steps
+        state["ro"] = ro
+        state["H_diag"] = scale
+        state["prev_flat_grad"] = previous_grad
+        state["prev_loss"] = previous_loss
+        return first_loss
+
+
+def _two_loops(
+    grad: Tensor, changes: list[Tensor], steps: list[Tensor], ro: list[Tensor], scale: Any
+) -> Tensor:
+    """The approximate inverse Hessian times the negative gradient."""
+    q = grad.neg()
+    alphas: list[Any] = [None] * len(changes)
+    for i in range(len(changes) - 1, -1, -1):
+        alphas[i] = steps[i].dot(q) * ro[i]
+        q.add_(changes[i] * -alphas[i])
+    r = q.mul(scale)
+    for i in range(len(changes)):
+        r.add_(steps[i] * (alphas[i] - changes[i].dot(r) * ro[i]))
+    return r

@@ -1,0 +1,164 @@
+"""RAdam: Adam that waits until its second moment is reliable."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import clew
+from clew import Tensor
+
+from ._rule import (
+    ParamsT,
+    _add_,
+    _average_,
+    _average_square_,
+    _check_betas,
+    _check_lr,
+    _check_modes,
+    _check_nonnegative,
+    _number,
+    _PerParameter,
+    _real,
+    _shrink_,
+    _step_tensor,
+)
+
+__all__ = ["RAdam"]
+
+
+def _radam(
+    param: Tensor,
+    grad: Tensor,
+    exp_avg: Tensor,
+    exp_avg_sq: Tensor,
+    step: float,
+    *,
+    lr: Any,
+    beta1: float,
+    beta2: float,
+    eps: float,
+    weight_decay: float,
+    decoupled: bool,
+    maximize: bool,
+) -> None:
+    """The update rule; `step` counts from 1."""
+    if maximize:
+        grad = -grad
+    if weight_decay != 0:
+        if decoupled:
+            _shrink_(param, lr, weight_decay)
+        else:
+            grad = grad.add(param, alpha=weight_decay)
+    if param.is_complex():
+        param, grad, exp_avg, exp_avg_sq = _real(param, grad, exp_avg, exp_avg_sq)
+    _average_(exp_avg, grad, beta1)
+    _average_square_(exp_avg_sq, grad, beta2)
+    bias2 = 1 - beta2**step
+    direction = exp_avg / (1 - beta1**step)
+    # The length of the average's memory: now, and after infinitely many steps.
+    rho_inf = 2 / (1 - beta2) - 1
+    rho = rho_inf - 2 * step * beta2**step / bias2
+    if rho > 5:
+        rectified = math.sqrt(
+            (rho - 4) * (rho - 2) * rho_inf / ((rho_inf - 4) * (rho_inf - 2) * rho)
+        )
+        root = exp_avg_sq.sqrt()
+        denom = root.add(eps) if root.requires_grad else root.add_(eps)
+        adaptive = math.sqrt(bias2) / denom
+        _add_(param, direction * lr * adaptive * rectified, -1)
+    else:
+        _add_(param, direction * lr, -1)
+
+
+class RAdam(_PerParameter):
+    """Rectified Adam: plain momentum until the second moment has seen enough, then Adam.
+
+    Adam's step is multiplied with sqrt((r-4)(r-2)R / ((R-4)(R-2)r)), where R = 2/(1-beta2) - 1 and
+    r = R - 2 t beta2**t / (1 - beta2**t), once r > 5.
+
+    Args:
+        params: tensors, (name, tensor) pairs, or dicts with `params` and options of that group.
+        lr: step length, a number or a tensor with one element.
+        betas: decay of the two moments.
+        eps: added to the denominator.
+        weight_decay: strength of the L2 penalty.
+        decoupled_weight_decay: shrink the parameter instead of adding to the gradient.
+        foreach: accepted; it chooses an implementation, and clew has one.
+        maximize: climb instead of descending.
+        differentiable: record the step itself, so that backward goes through it.
+        capturable: not for this device; True raises.
+
+    Example:
+        >>> w = clew.tensor([1.0], requires_grad=True)
+        >>> opt = RAdam([w])
+        >>> (w * w).sum().backward()
+        >>> opt.step()
+        >>> w.item() < 1
+        True
+    """
+
+    _added_options = {
+        "foreach": None,
+        "maximize": False,
+        "differentiable": False,
+        "capturable": False,
+        "decoupled_weight_decay": False,
+    }
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        decoupled_weight_decay: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        _check_lr("RAdam", lr)
+        _check_betas("RAdam", betas)
+        _check_nonnegative("RAdam", eps=eps, weight_decay=weight_decay)
+        _check_modes("RAdam", foreach=foreach, capturable=capturable, differentiable=differentiable)
+        defaults = {
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "maximize": maximize,
+            "foreach": foreach,
+            "capturable": capturable,
+            "decoupled_weight_decay": decoupled_weight_decay,
+            "differentiable": differentiable,
+        }
+        super().__init__(params, defaults)
+
+    def _init_state(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
+        state["step"] = _step_tensor()
+        state["exp_avg"] = clew.zeros_like(param, requires_grad=False)
+        state["exp_avg_sq"] = clew.zeros_like(param, requires_grad=False)
+
+    def _update(
+        self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]
+    ) -> None:
+        step = state["step"]
+        step += 1
+        beta1, beta2 = group["betas"]
+        _radam(
+            param,
+            grad,
+            state["exp_avg"],
+            state["exp_avg_sq"],
+            step.item(),
+            lr=_number(group["lr"]),
+            beta1=beta1,
+            beta2=beta2,
+            eps=group["eps"],
+            weight_decay=group["weight_decay"],
+            decoupled=group["decoupled_weight_decay"],
+            maximize=group["maximize"],
+        )
