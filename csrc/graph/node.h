@@ -206,6 +206,7 @@ struct Builtins {
   Tensor (*as_strided)(const Tensor&, const Dims&, const Dims&, int64_t) = nullptr;
 };
 extern Builtins builtins;
+void init_builtins();  // ops/registry.cpp
 std::string_view op_name(const OpDef& op);  // public name, from the signature
 
 // Fits a gradient to what edge expects (sums broadcast dims, casts dtype); throws when it cannot.

@@ -41,6 +41,10 @@ extern PyTypeObject* device_type;
 extern PyTypeObject* node_type;
 extern PyObject* out_of_memory_error;
 
+// clew.Generator objects; None gives null, which callers read as the default generator.
+bool is_generator(PyObject* o);
+Generator* generator_from_python(PyObject* o);
+
 // Turns the exception in flight into a Python exception.
 void set_python_error() noexcept;
 template <class F> PyObject* guarded(F&& f) noexcept {

@@ -1,0 +1,52 @@
+// The list of all ops, and the ops that the graph itself uses.
+// May include: ops.
+// Invariant: registration is this list and nothing else; no object registers itself.
+#include <array>
+
+#include "graph/node.h"
+#include "ops/arithmetic.h"
+#include "ops/ops.h"
+#include "ops/reduction.h"
+#include "ops/shape.h"
+#include "ops/unary.h"
+
+namespace clew {
+
+// clang-format off
+extern const OpList arithmetic_ops;
+extern const OpList comparison_ops;
+extern const OpList unary_ops;
+extern const OpList matmul_ops;
+extern const OpList contraction_ops;
+extern const OpList shape_ops;
+extern const OpList slicing_ops;
+
+std::span<const OpList> all_ops() {
+  static const std::array lists = {
+      arithmetic_ops,
+      comparison_ops,
+      unary_ops,
+      matmul_ops,
+      contraction_ops,
+      shape_ops,
+      slicing_ops,
+  };
+  return lists;
+}
+// clang-format on
+
+void init_builtins() {
+  builtins.add = [](const Tensor& a, const Tensor& b) { return add(a, b); };
+  builtins.add_ = [](const Tensor& a, const Tensor& b) { add_into(a, b); };
+  builtins.mul = [](const Tensor& a, const Tensor& b) { return mul(a, b); };
+  builtins.conj = [](const Tensor& a) { return conj(a); };
+  builtins.real = [](const Tensor& a) { return select(view_as_real(a), -1, 0); };
+  builtins.sum_to = sum_to;
+  builtins.to_dtype = to_dtype;
+  builtins.clone = [](const Tensor& a) { return clone(a); };
+  builtins.as_strided = [](const Tensor& a, const Dims& sizes, const Dims& strides, int64_t offset) {
+    return as_strided(a, sizes, strides, offset);
+  };
+}
+
+}  // namespace clew

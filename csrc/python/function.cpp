@@ -1,0 +1,561 @@
+// Calling ops from Python: argument matching over overloads, out= and in-place forms, result wrapping.
+// May include: everything below python/.
+// Invariant: an argument is converted only after the whole overload has matched.
+#include <structmember.h>
+
+#include <array>
+#include <map>
+
+#include "graph/inplace.h"
+#include "graph/promotion.h"
+#include "python/bridge.h"
+#include "python/signature.h"
+
+namespace clew {
+std::span<const OpList> all_ops();  // ops/registry.cpp
+}
+
+namespace clew::python {
+
+namespace {
+
+std::map<std::string, FunctionEntry, std::less<>> entries;
+
+constexpr int max_params = 24;
+constexpr size_t max_attr_bytes = 768;
+
+struct FunctionObj {
+  PyObject_HEAD
+  vectorcallfunc vectorcall;
+  FunctionEntry* entry;
+  bool inplace;
+};
+PyTypeObject* function_type = nullptr;
+PyTypeObject* method_type = nullptr;
+
+enum class Fit : uint8_t { yes, no };
+
+bool is_number(PyObject* o) {
+  if (PyFloat_Check(o) || PyLong_Check(o) || PyComplex_Check(o)) return true;
+  if (is_tensor(o) || PyUnicode_Check(o) || PyTuple_Check(o) || PyList_Check(o) || o == Py_None) return false;
+  Scalar s;
+  return scalar_from(o, s);
+}
+// A number, or a 0-d tensor that stands for one and wants no gradient.
+bool is_number_like(PyObject* o) {
+  if (is_number(o)) return true;
+  if (!is_tensor(o)) return false;
+  auto* t = reinterpret_cast<TensorObj*>(o);
+  return t->sizes.size() == 0 && t->storage->device == Device::CPU;
+}
+
+bool fits(const Overload& o, const Param& p, PyObject* v, int index) {
+  switch (p.kind) {
+    case ParamKind::Tensor:
+      return is_tensor(v) || ((index > 0 || o.op->kind == OpKind::Elementwise) && is_number(v));
+    case ParamKind::OptTensor: return v == Py_None || is_tensor(v) || (index > 0 && is_number(v));
+    case ParamKind::TensorList: {
+      if (!PyTuple_Check(v) && !PyList_Check(v)) return false;
+      Py_ssize_t n = PySequence_Fast_GET_SIZE(v);
+      PyObject** items = PySequence_Fast_ITEMS(v);
+      for (Py_ssize_t i = 0; i < n; ++i)
+        if (!is_tensor(items[i]) && items[i] != Py_None) return false;
+      return true;
+    }
+    case ParamKind::Int: return is_int(v);
+    case ParamKind::OptInt: return v == Py_None || is_int(v);
+    case ParamKind::Ints: return is_int_sequence(v) || ((p.repeat || p.varargs || p.name == "dim" || p.name == "dims") && is_int(v));
+    case ParamKind::OptInts: return v == Py_None || is_int_sequence(v) || is_int(v);
+    case ParamKind::Bool: return PyBool_Check(v) || std::strcmp(Py_TYPE(v)->tp_name, "numpy.bool") == 0;
+    case ParamKind::OptBool: return v == Py_None || PyBool_Check(v);
+    case ParamKind::Float: return is_number_like(v) && !PyComplex_Check(v);
+    case ParamKind::OptFloat: return v == Py_None || (is_number_like(v) && !PyComplex_Check(v));
+    case ParamKind::Number: return is_number_like(v);
+    case ParamKind::OptNumber: return v == Py_None || is_number_like(v);
+    case ParamKind::Text: return PyUnicode_Check(v);
+    case ParamKind::OptText: return v == Py_None || PyUnicode_Check(v);
+    case ParamKind::DType: return v == Py_None || is_dtype(v);
+    case ParamKind::Generator: return v == Py_None || is_generator(v);
+    case ParamKind::Inplace: return PyBool_Check(v);
+  }
+  return false;
+}
+
+const char* kind_text(ParamKind k) {
+  switch (k) {
+    case ParamKind::Tensor:
+    case ParamKind::OptTensor: return "Tensor";
+    case ParamKind::TensorList: return "tuple of Tensors";
+    case ParamKind::Int:
+    case ParamKind::OptInt: return "int";
+    case ParamKind::Ints:
+    case ParamKind::OptInts: return "tuple of ints";
+    case ParamKind::Bool:
+    case ParamKind::OptBool:
+    case ParamKind::Inplace: return "bool";
+    case ParamKind::Float:
+    case ParamKind::OptFloat: return "float";
+    case ParamKind::Number:
+    case ParamKind::OptNumber: return "Number";
+    case ParamKind::Text:
+    case ParamKind::OptText: return "str";
+    case ParamKind::DType: return "clew.dtype";
+    case ParamKind::Generator: return "Generator";
+  }
+  return "?";
+}
+
+// Names that NumPy's habit gives to PyTorch's parameters.
+bool is_numpy_name(const std::string& param, PyObject* key) {
+  const char* k = PyUnicode_AsUTF8(key);
+  if (!k) return false;
+  std::string_view given(k);
+  if (param == "dim") return given == "axis";
+  if (param == "keepdim") return given == "keepdims";
+  if (param == "input") return given == "x" || given == "a" || given == "x1" || given == "self";
+  if (param == "other") return given == "x2";
+  return false;
+}
+
+// One call's arguments laid beside an overload's parameters.
+struct Bound {
+  std::array<PyObject*, max_params> value{};
+  PyObject* const* varargs = nullptr;
+  Py_ssize_t varargs_count = 0;
+  PyObject* out = nullptr;
+};
+
+// Fills b; returns an explanation when the arguments do not fit, empty when they do. `why` may be null.
+bool match(const FunctionEntry& e, const Overload& o, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames, Bound& b,
+           std::string* why) {
+  auto n = static_cast<Py_ssize_t>(o.params.size());
+  Py_ssize_t used = 0;
+  for (Py_ssize_t i = 0; i < n && used < nargs; ++i) {
+    const Param& p = o.params[static_cast<size_t>(i)];
+    if (p.keyword_only) break;
+    if (p.varargs && (nargs - used > 1 || is_int(args[used]))) {
+      for (Py_ssize_t k = used; k < nargs; ++k)
+        if (!is_int(args[k])) {
+          if (why) *why = concat(e.name, "(): argument '", p.name, "' must be ints; got ", Py_TYPE(args[k])->tp_name);
+          return false;
+        }
+      b.varargs = args + used;
+      b.varargs_count = nargs - used;
+      b.value[static_cast<size_t>(i)] = Py_None;
+      used = nargs;
+      break;
+    }
+    b.value[static_cast<size_t>(i)] = args[used++];
+  }
+  if (used < nargs) {
+    if (why) *why = concat(e.name, "() takes ", o.positional, " positional arguments but ", nargs, " were given");
+    return false;
+  }
+  Py_ssize_t kwargs = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
+  for (Py_ssize_t k = 0; k < kwargs; ++k) {
+    PyObject* key = PyTuple_GET_ITEM(kwnames, k);
+    Py_ssize_t at = -1;
+    for (Py_ssize_t i = 0; i < n && at < 0; ++i)
+      if (o.params[static_cast<size_t>(i)].key == key) at = i;
+    for (Py_ssize_t i = 0; i < n && at < 0; ++i)
+      if (PyUnicode_Compare(o.params[static_cast<size_t>(i)].key, key) == 0 ||
+          is_numpy_name(o.params[static_cast<size_t>(i)].name, key))
+        at = i;
+    if (at < 0) {
+      if (PyUnicode_CompareWithASCIIString(key, "out") == 0) {
+        b.out = args[nargs + k] == Py_None ? nullptr : args[nargs + k];
+        continue;
+      }
+      if (why) *why = concat(e.name, "() got an unexpected keyword argument '", PyUnicode_AsUTF8(key), "'");
+      return false;
+    }
+    if (b.value[static_cast<size_t>(at)]) {
+      if (why) *why = concat(e.name, "() got multiple values for argument '", PyUnicode_AsUTF8(key), "'");
+      return false;
+    }
+    b.value[static_cast<size_t>(at)] = args[nargs + k];
+  }
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    const Param& p = o.params[static_cast<size_t>(i)];
+    PyObject* v = b.value[static_cast<size_t>(i)];
+    if (b.varargs && p.varargs) continue;
+    if (!v) {
+      if (p.has_default) continue;
+      if (why) *why = concat(e.name, "() missing required argument '", p.name, "' (", kind_text(p.kind), ")");
+      return false;
+    }
+    if (!fits(o, p, v, static_cast<int>(i))) {
+      if (why)
+        *why = concat(e.name, "(): argument '", p.name, "' (position ", i + 1, ") must be ", kind_text(p.kind), ", not ",
+                      Py_TYPE(v)->tp_name);
+      return false;
+    }
+  }
+  return true;
+}
+
+double float_from(PyObject* v) {
+  Scalar s;
+  if (is_tensor(v)) s = item(borrow(v));
+  else if (!scalar_from(v, s)) fail_type("expected a number; got ", Py_TYPE(v)->tp_name);
+  return s.to_double();
+}
+
+void store(char* field, const Param& p, PyObject* v) {
+  switch (p.kind) {
+    case ParamKind::Int: *reinterpret_cast<int64_t*>(field) = int_from(v); break;
+    case ParamKind::OptInt: {
+      auto& f = *reinterpret_cast<std::optional<int64_t>*>(field);
+      if (v == Py_None) f.reset();
+      else f = int_from(v);
+      break;
+    }
+    case ParamKind::Ints:
+    case ParamKind::OptInts: {
+      Dims d;
+      if (v != Py_None) d = is_int(v) ? Dims(std::max(p.repeat, 1), int_from(v)) : ints_from(v);
+      if (p.repeat > 1 && d.size() == 1) d = Dims(p.repeat, d[0]);
+      if (p.kind == ParamKind::Ints) *reinterpret_cast<Dims*>(field) = d;
+      else if (v == Py_None) reinterpret_cast<std::optional<Dims>*>(field)->reset();
+      else *reinterpret_cast<std::optional<Dims>*>(field) = d;
+      break;
+    }
+    case ParamKind::Bool: *reinterpret_cast<bool*>(field) = PyObject_IsTrue(v) == 1; break;
+    case ParamKind::OptBool: {
+      auto& f = *reinterpret_cast<std::optional<bool>*>(field);
+      if (v == Py_None) f.reset();
+      else f = v == Py_True;
+      break;
+    }
+    case ParamKind::Float: *reinterpret_cast<double*>(field) = float_from(v); break;
+    case ParamKind::OptFloat: {
+      auto& f = *reinterpret_cast<std::optional<double>*>(field);
+      if (v == Py_None) f.reset();
+      else f = float_from(v);
+      break;
+    }
+    case ParamKind::Number:
+    case ParamKind::OptNumber: {
+      Scalar s;
+      if (is_tensor(v)) s = item(borrow(v));
+      else if (v != Py_None) scalar_from(v, s);
+      *reinterpret_cast<Scalar*>(field) = s;
+      break;
+    }
+    case ParamKind::Text:
+    case ParamKind::OptText: {
+      if (v == Py_None) {
+        *reinterpret_cast<Str*>(field) = Str();
+        break;
+      }
+      Py_ssize_t len = 0;
+      const char* text = PyUnicode_AsUTF8AndSize(v, &len);
+      if (!text) throw PythonError();
+      *reinterpret_cast<Str*>(field) = Str(std::string_view(text, static_cast<size_t>(len)));
+      break;
+    }
+    case ParamKind::DType: {
+      auto& f = *reinterpret_cast<std::optional<DType>*>(field);
+      if (v == Py_None) f.reset();
+      else f = dtype_from(v);
+      break;
+    }
+    case ParamKind::Generator: *reinterpret_cast<Generator**>(field) = generator_from_python(v); break;
+    default: break;
+  }
+}
+
+// The attribute struct of one call, on the stack.
+struct AttrBuffer {
+  alignas(16) char bytes[max_attr_bytes];
+  const AttrInfo* info = nullptr;
+  void init(const Overload& o) {
+    info = o.op->attrs;
+    if (info->trivial) std::memcpy(bytes, o.defaults, info->size);
+    else info->copy(bytes, o.defaults);
+  }
+  ~AttrBuffer() {
+    if (info && !info->trivial) info->destroy(bytes);
+  }
+};
+
+PyObject* wrap_outputs(const FunctionEntry& e, Overload& o, Tensors& outs) {
+  if (outs.size() == 1 && !o.returns_list && o.output_count == 1) return wrap(std::move(outs[0]));
+  if (o.outputs.empty()) {
+    PyObject* tuple = checked(PyTuple_New(outs.size()));
+    for (int i = 0; i < outs.size(); ++i) PyTuple_SET_ITEM(tuple, i, wrap(std::move(outs[i])));
+    return tuple;
+  }
+  if (!o.result_type) {
+    auto* fields = new PyStructSequence_Field[o.outputs.size() + 1]();  // lives as long as the type
+    for (size_t i = 0; i < o.outputs.size(); ++i) fields[i] = {o.outputs[i].c_str(), nullptr};
+    auto* type_name = new std::string("clew.return_types." + e.short_name());
+    PyStructSequence_Desc desc{type_name->c_str(), nullptr, fields, static_cast<int>(o.outputs.size())};
+    o.result_type = PyStructSequence_NewType(&desc);
+    if (!o.result_type) throw PythonError();
+  }
+  PyObject* result = checked(PyStructSequence_New(o.result_type));
+  for (int i = 0; i < outs.size(); ++i) PyStructSequence_SetItem(result, i, wrap(std::move(outs[i])));
+  return result;
+}
+
+void store_out(const FunctionEntry& e, const Tensor& out, const Tensor& result) {
+  if (!can_cast(result.dtype(), out.dtype()))
+    fail(e.name, ": result type ", result.dtype(), " can't be cast to the desired output type ", out.dtype());
+  if (out.sizes() != result.sizes()) {
+    if (out.numel() != 0 &&
+        PyErr_WarnEx(PyExc_UserWarning,
+                     concat(e.name, ": an output with one or more elements was resized since it had shape ", out.sizes(),
+                            ", which does not match the required output shape ", result.sizes())
+                         .c_str(),
+                     1) < 0)
+      throw PythonError();
+    resize_(out, result.sizes());
+  }
+  copy_into(out, result);
+  bump_version(out);
+}
+
+PyObject* return_into_out(const FunctionEntry& e, Overload& o, Tensors& outs, PyObject* out) {
+  if (outs.size() == 1 && is_tensor(out)) {
+    store_out(e, borrow(out), outs[0]);
+    Py_INCREF(out);
+    return out;
+  }
+  if (!(PyTuple_Check(out) || PyList_Check(out)) || PySequence_Fast_GET_SIZE(out) != outs.size())
+    fail_type(e.name, "(): argument 'out' must be ", outs.size() == 1 ? "a Tensor" : "a tuple of Tensors", "; got ",
+              Py_TYPE(out)->tp_name);
+  for (int i = 0; i < outs.size(); ++i) {
+    PyObject* t = PySequence_Fast_GET_ITEM(out, i);
+    if (!is_tensor(t)) fail_type(e.name, "(): argument 'out' must hold Tensors; got ", Py_TYPE(t)->tp_name);
+    store_out(e, borrow(t), outs[i]);
+    outs[i] = borrow(t);
+  }
+  return wrap_outputs(e, o, outs);
+}
+
+PyObject* run(FunctionEntry& e, Overload& o, Bound& b, bool inplace) {
+  Tensors in;
+  AttrBuffer attrs;
+  const OpDef& op = *o.op;
+  if (op.attrs) attrs.init(o);
+  size_t n = o.params.size();
+  for (size_t i = 0; i < n; ++i) {
+    const Param& p = o.params[i];
+    PyObject* v = b.value[i];
+    if (p.field >= 0) {
+      if (!v) continue;
+      char* field = attrs.bytes + op.attrs->fields[static_cast<size_t>(p.field)].offset;
+      if (b.varargs && p.varargs) {
+        Dims d;
+        for (Py_ssize_t k = 0; k < b.varargs_count; ++k) d.push_back(int_from(b.varargs[k]));
+        *reinterpret_cast<Dims*>(field) = d;
+      } else {
+        store(field, p, v);
+      }
+    } else if (p.kind == ParamKind::TensorList) {
+      if (!v) continue;
+      Py_ssize_t count = PySequence_Fast_GET_SIZE(v);
+      for (Py_ssize_t k = 0; k < count; ++k) {
+        PyObject* t = PySequence_Fast_GET_ITEM(v, k);
+        in.push_back(t == Py_None ? Tensor() : borrow(t));
+      }
+    } else if (p.kind == ParamKind::Inplace) {
+      if (v == Py_True) inplace = true;
+    } else {
+      in.push_back(!v || v == Py_None ? Tensor() : tensor_or_number(v));
+    }
+  }
+  const void* a = op.attrs ? attrs.bytes : nullptr;
+  if (inplace) {
+    apply_inplace(op, in, a);
+    return wrap(in[0]);
+  }
+  if (b.out) {
+    if (modes.grad && any_requires_grad(in))
+      fail(e.name, "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+           "requires grad; call it without out=, or inside no_grad()");
+    if (is_tensor(b.out) && borrow(b.out).requires_grad() && modes.grad)
+      fail(e.name, "(): functions with out=... arguments don't support automatic differentiation, but out requires grad");
+    Tensors outs;
+    apply(op, in, a, outs);
+    return return_into_out(e, o, outs, b.out);
+  }
+  Tensors outs;
+  apply(op, in, a, outs);
+  return wrap_outputs(e, o, outs);
+}
+
+std::string describe_arguments(PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  std::string s = "(";
+  Py_ssize_t kwargs = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
+  for (Py_ssize_t i = 0; i < nargs + kwargs; ++i) {
+    if (i) s += ", ";
+    if (i >= nargs) s += std::string(PyUnicode_AsUTF8(PyTuple_GET_ITEM(kwnames, i - nargs))) + "=";
+    s += is_tensor(args[i]) ? concat(borrow(args[i])) : Py_TYPE(args[i])->tp_name;
+  }
+  return s + ")";
+}
+
+PyObject* call(FunctionEntry& e, bool inplace, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  for (auto& o : e.overloads) {
+    if (inplace && !o->op->inplace) continue;
+    Bound b;
+    if (match(e, *o, args, nargs, kwnames, b, nullptr)) return run(e, *o, b, inplace);
+  }
+  std::string text;
+  int candidates = 0;
+  for (auto& o : e.overloads) {
+    if (inplace && !o->op->inplace) continue;
+    Bound b;
+    std::string why;
+    match(e, *o, args, nargs, kwnames, b, &why);
+    ++candidates;
+    text += concat("\n  ", o->op->signature, "\n    ", why);
+    if (e.overloads.size() == 1) fail_type(why);
+  }
+  fail_type(e.name, inplace ? "_" : "", "() received an invalid combination of arguments - got ",
+            describe_arguments(args, nargs, kwnames), ", but expected one of:", text);
+}
+
+PyObject* function_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
+  auto* f = reinterpret_cast<FunctionObj*>(self);
+  return guarded([&] { return call(*f->entry, f->inplace, args, PyVectorcall_NARGS(nargsf), kwnames); });
+}
+
+PyObject* function_repr(PyObject* self) {
+  auto* f = reinterpret_cast<FunctionObj*>(self);
+  return PyUnicode_FromFormat("<%s clew.%s%s>", Py_TYPE(self) == method_type ? "method" : "function", f->entry->name.c_str(),
+                              f->inplace ? "_" : "");
+}
+PyObject* function_name(PyObject* self, void*) {
+  auto* f = reinterpret_cast<FunctionObj*>(self);
+  return PyUnicode_FromFormat("%s%s", f->entry->short_name().c_str(), f->inplace ? "_" : "");
+}
+PyObject* function_module(PyObject* self, void*) {
+  auto* f = reinterpret_cast<FunctionObj*>(self);
+  size_t dot = f->entry->name.rfind('.');
+  return dot == std::string::npos ? PyUnicode_FromString("clew")
+                                  : PyUnicode_FromFormat("clew.%s", f->entry->name.substr(0, dot).c_str());
+}
+PyObject* function_doc(PyObject* self, void*) {
+  auto* f = reinterpret_cast<FunctionObj*>(self);
+  std::string s;
+  for (auto& o : f->entry->overloads) s += std::string(o->op->signature) + "\n";
+  for (auto& o : f->entry->overloads)
+    if (o->op->doc && *o->op->doc) {
+      s += "\n" + std::string(o->op->doc) + "\n";
+      break;
+    }
+  return PyUnicode_FromString(s.c_str());
+}
+PyObject* function_signatures(PyObject* self, void*) {
+  auto* f = reinterpret_cast<FunctionObj*>(self);
+  PyObject* list = PyList_New(0);
+  for (auto& o : f->entry->overloads) {
+    Ref s(PyUnicode_FromString(o->op->signature));
+    PyList_Append(list, s.get());
+  }
+  return list;
+}
+PyObject* function_reduce(PyObject* self, PyObject*) {
+  auto* f = reinterpret_cast<FunctionObj*>(self);
+  Ref module(PyImport_ImportModule("clew"));
+  if (!module) return nullptr;
+  Ref find(PyObject_GetAttrString(module.get(), Py_TYPE(self) == method_type ? "_find_method" : "_find_function"));
+  if (!find) return nullptr;
+  return Py_BuildValue("O(s)", find.get(), (f->entry->name + (f->inplace ? "_" : "")).c_str());
+}
+PyObject* method_get(PyObject* self, PyObject* instance, PyObject*) {
+  if (!instance || instance == Py_None) {
+    Py_INCREF(self);
+    return self;
+  }
+  return PyMethod_New(self, instance);
+}
+
+PyGetSetDef function_getset[] = {{"__name__", function_name, nullptr, nullptr, nullptr},
+                                 {"__qualname__", function_name, nullptr, nullptr, nullptr},
+                                 {"__module__", function_module, nullptr, nullptr, nullptr},
+                                 {"__doc__", function_doc, nullptr, nullptr, nullptr},
+                                 {"signatures", function_signatures, nullptr, nullptr, nullptr},
+                                 {}};
+PyMethodDef function_methods[] = {{"__reduce__", function_reduce, METH_NOARGS, nullptr}, {}};
+PyMemberDef function_members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(FunctionObj, vectorcall), READONLY, nullptr}, {}};
+
+PyObject* make_function(PyTypeObject* type, FunctionEntry* e, bool inplace) {
+  auto* f = PyObject_New(FunctionObj, type);
+  if (!f) throw PythonError();
+  f->vectorcall = function_vectorcall;
+  f->entry = e;
+  f->inplace = inplace;
+  return reinterpret_cast<PyObject*>(f);
+}
+
+PyTypeObject* make_function_type(const char* name, bool method) {
+  std::vector<PyType_Slot> slots = {{Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+                                    {Py_tp_repr, reinterpret_cast<void*>(function_repr)},
+                                    {Py_tp_getset, function_getset},
+                                    {Py_tp_methods, function_methods},
+                                    {Py_tp_members, function_members}};
+  if (method) slots.push_back({Py_tp_descr_get, reinterpret_cast<void*>(method_get)});
+  slots.push_back({0, nullptr});
+  unsigned flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION;
+  if (method) flags |= Py_TPFLAGS_METHOD_DESCRIPTOR;
+  PyType_Spec spec = {name, sizeof(FunctionObj), 0, flags, slots.data()};
+  return reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
+}
+
+}  // namespace
+
+FunctionEntry* find_entry(std::string_view name) {
+  auto it = entries.find(name);
+  return it == entries.end() ? nullptr : &it->second;
+}
+
+// functions: dotted public name -> function. ops: every op by its last name, private ones too.
+// Methods are set on the Tensor type.
+void add_functions(PyObject* module) {
+  function_type = make_function_type("clew.OpFunction", false);
+  method_type = make_function_type("clew.OpMethod", true);
+  for (const OpList& list : all_ops())
+    for (auto* p = list.begin; p != list.end; ++p) {
+      std::string name(op_name(**p));
+      FunctionEntry& e = entries[name];
+      e.name = name;
+      e.overloads.push_back(parse_signature(**p));
+      if (e.overloads.back()->params.size() > max_params || ((*p)->attrs && (*p)->attrs->size > max_attr_bytes))
+        fail_internal("too many parameters in ", (*p)->signature);
+    }
+  Ref functions(checked(PyDict_New()));
+  Ref ops(checked(PyModule_New("clew._C.ops")));
+  auto* type = reinterpret_cast<PyObject*>(tensor_type);
+  for (auto& [name, e] : entries) {
+    bool any_inplace = false, any_method = false, any_function = false;
+    for (auto& o : e.overloads) {
+      any_inplace = any_inplace || o->op->inplace;
+      any_method = any_method || (o->op->offer != Offer::function && !o->params.empty() && o->params[0].name == "input" &&
+                                  o->params[0].kind == ParamKind::Tensor);
+      any_function = any_function || o->op->offer != Offer::method;
+    }
+    std::string last = e.short_name();
+    bool dotted = name.find('.') != std::string::npos;
+    bool hidden = last[0] == '_';
+    for (bool inplace : {false, true}) {
+      if (inplace && !any_inplace) continue;
+      std::string suffix = inplace ? "_" : "";
+      Ref f(make_function(function_type, &e, inplace));
+      PyObject_SetAttrString(ops.get(), (last + suffix).c_str(), f.get());
+      if (!hidden && any_function) PyDict_SetItemString(functions.get(), (name + suffix).c_str(), f.get());
+      if (!hidden && !dotted && any_method) {
+        Ref m(make_function(method_type, &e, inplace));
+        if (PyObject_SetAttrString(type, (last + suffix).c_str(), m.get()) < 0) throw PythonError();
+      }
+    }
+  }
+  PyModule_AddObjectRef(module, "functions", functions.get());
+  PyModule_AddObjectRef(module, "ops", ops.get());
+}
+
+}  // namespace clew::python
