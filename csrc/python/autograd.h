@@ -1,0 +1,13 @@
+// Python's view of the graph: node objects.
+// May include: python/bridge.h.
+// Invariant: one Python object stands for a node as long as it lives.
+#pragma once
+#include "python/bridge.h"
+
+namespace clew::python {
+
+PyObject* node_object(Node* n);  // new reference; None for null
+void set_requires_grad_flag(const Tensor& t, bool on);
+Tensor make_subclass_instance(PyTypeObject* type, const Tensor& source);
+
+}  // namespace clew::python

@@ -1,0 +1,341 @@
+// Methods of Tensor that are not ops, and the legacy constructor Tensor(2, 3).
+// May include: everything below python/.
+// Invariant: nothing here is recorded by autograd, except through the functions of graph/.
+#include "python/tensor_methods.h"
+
+#include "graph/inplace.h"
+#include "graph/promotion.h"
+#include "python/autograd.h"
+
+namespace clew::python {
+
+namespace {
+
+TensorObj* obj(PyObject* o) { return reinterpret_cast<TensorObj*>(o); }
+
+// The one optional argument of a method, by position or by `keyword`; null when absent.
+PyObject* optional_argument(const char* method, const char* keyword, PyObject* const* args, Py_ssize_t nargs, PyObject* names) {
+  Py_ssize_t kw = names ? PyTuple_GET_SIZE(names) : 0;
+  if (nargs + kw > 1) fail_type(method, "() takes at most 1 argument (", nargs + kw, " given)");
+  if (kw && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), keyword) != 0)
+    fail_type(method, "() got an unexpected keyword argument '", PyUnicode_AsUTF8(PyTuple_GET_ITEM(names, 0)), "'");
+  return nargs + kw ? args[0] : nullptr;
+}
+
+PyObject* method_size(PyObject* o, PyObject* const* args, Py_ssize_t nargs, PyObject* names) {
+  return guarded([&]() -> PyObject* {
+    PyObject* dim = optional_argument("size", "dim", args, nargs, names);
+    if (!dim || dim == Py_None) return size_object(obj(o)->sizes);
+    if (!is_int(dim)) fail_type("size(): argument 'dim' must be int, not ", Py_TYPE(dim)->tp_name);
+    if (obj(o)->sizes.empty()) fail_index("size: dimension specified as ", int_from(dim), " but tensor has no dimensions");
+    return PyLong_FromLongLong(obj(o)->sizes[wrap_dim(int_from(dim), obj(o)->sizes.size(), "size")]);
+  });
+}
+PyObject* method_stride(PyObject* o, PyObject* const* args, Py_ssize_t nargs, PyObject* names) {
+  return guarded([&]() -> PyObject* {
+    PyObject* dim = optional_argument("stride", "dim", args, nargs, names);
+    const Dims& strides = obj(o)->strides;
+    if (dim && dim != Py_None) {
+      if (!is_int(dim)) fail_type("stride(): argument 'dim' must be int, not ", Py_TYPE(dim)->tp_name);
+      return PyLong_FromLongLong(strides[wrap_dim(int_from(dim), strides.size(), "stride")]);
+    }
+    PyObject* tuple = checked(PyTuple_New(strides.size()));
+    for (int i = 0; i < strides.size(); ++i) PyTuple_SET_ITEM(tuple, i, PyLong_FromLongLong(strides[i]));
+    return tuple;
+  });
+}
+PyObject* method_dim(PyObject* o, PyObject*) { return PyLong_FromLong(obj(o)->sizes.size()); }
+PyObject* method_numel(PyObject* o, PyObject*) { return PyLong_FromLongLong(obj(o)->numel); }
+PyObject* method_element_size(PyObject* o, PyObject*) { return PyLong_FromSize_t(itemsize(obj(o)->dtype)); }
+PyObject* method_data_ptr(PyObject* o, PyObject*) { return PyLong_FromVoidPtr(obj(o)->data); }
+PyObject* method_storage_offset(PyObject* o, PyObject*) { return PyLong_FromLongLong(borrow(o).storage_offset()); }
+PyObject* method_is_dense(PyObject* o, PyObject*) {
+  return PyBool_FromLong(is_non_overlapping_and_dense(obj(o)->sizes, obj(o)->strides));
+}
+PyObject* method_is_contiguous(PyObject* o, PyObject*) { return PyBool_FromLong(obj(o)->contiguous); }
+PyObject* method_is_floating_point(PyObject* o, PyObject*) { return PyBool_FromLong(is_floating(obj(o)->dtype)); }
+PyObject* method_is_complex(PyObject* o, PyObject*) { return PyBool_FromLong(is_complex(obj(o)->dtype)); }
+PyObject* method_is_signed(PyObject* o, PyObject*) {
+  return PyBool_FromLong(obj(o)->dtype != DType::UInt8 && obj(o)->dtype != DType::Bool);
+}
+PyObject* method_is_inference(PyObject* o, PyObject*) { return PyBool_FromLong(obj(o)->flags & flag_inference); }
+PyObject* method_is_view(PyObject* o, PyObject*) { return PyBool_FromLong(obj(o)->base != nullptr); }
+
+PyObject* method_requires_grad_(PyObject* o, PyObject* const* args, Py_ssize_t nargs, PyObject* names) {
+  return guarded([&]() -> PyObject* {
+    PyObject* on = optional_argument("requires_grad_", "requires_grad", args, nargs, names);
+    if (on && !PyBool_Check(on)) fail_type("requires_grad_(): argument 'requires_grad' must be bool, not ", Py_TYPE(on)->tp_name);
+    set_requires_grad_flag(borrow(o), !on || on == Py_True);
+    Py_INCREF(o);
+    return o;
+  });
+}
+PyObject* method_detach(PyObject* o, PyObject*) {
+  return guarded([&] { return wrap(detach(borrow(o))); });
+}
+PyObject* method_detach_(PyObject* o, PyObject*) {
+  return guarded([&] {
+    detach_(borrow(o));
+    Py_INCREF(o);
+    return o;
+  });
+}
+PyObject* method_copy_(PyObject* o, PyObject* const* args, Py_ssize_t nargs, PyObject* names) {
+  return guarded([&] {
+    Py_ssize_t kw = names ? PyTuple_GET_SIZE(names) : 0;
+    if (nargs + kw < 1 || nargs + kw > 2) fail_type("copy_() takes src and non_blocking; got ", nargs + kw, " arguments");
+    Tensor src = tensor_or_number(args[0]);
+    if (!src.defined()) fail_type("copy_(): argument 'src' must be Tensor, not ", Py_TYPE(args[0])->tp_name);
+    copy_(borrow(o), src);
+    Py_INCREF(o);
+    return o;
+  });
+}
+PyObject* method_retain_grad(PyObject* o, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    Tensor t = borrow(o);
+    if (!t.requires_grad()) fail("retain_grad: can't retain_grad on a Tensor that has requires_grad=False");
+    Node* fn = grad_fn_of(t);
+    AutogradExtra& e = extra_of(t);
+    if (fn && !e.retains_grad) {
+      e.retains_grad = true;
+      fn->extras().retains_grad.push_back({t->output_nr, t.get()});
+    }
+    Py_RETURN_NONE;
+  });
+}
+// The dict of gradient hooks, made when first asked for: of the leaf, or of the node that made the tensor.
+PyObject* method_hooks_dict(PyObject* o, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    Tensor t = borrow(o);
+    if (!t.requires_grad()) fail("register_hook: cannot register a hook on a tensor that doesn't require gradient");
+    PyObject* dict = nullptr;
+    if (Node* fn = grad_fn_of(t)) {
+      for (auto& h : fn->extras().tensor_hooks)
+        if (h.nr == t->output_nr) dict = h.dict;
+      if (!dict) {
+        dict = checked(PyDict_New());
+        fn->extras().tensor_hooks.push_back({t->output_nr, dict});
+      }
+    } else {
+      AutogradExtra& e = extra_of(t);
+      if (!e.hooks) e.hooks = checked(PyDict_New());
+      if (!PyObject_GC_IsTracked(o)) PyObject_GC_Track(o);
+      dict = e.hooks;
+    }
+    Py_INCREF(dict);
+    return dict;
+  });
+}
+PyObject* method_post_accumulate_dict(PyObject* o, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    Tensor t = borrow(o);
+    if (!t.requires_grad()) fail("register_post_accumulate_grad_hook: the tensor must require gradient");
+    if (grad_fn_of(t)) fail("register_post_accumulate_grad_hook: hooks can only be registered on leaf tensors");
+    AutogradExtra& e = extra_of(t);
+    if (!e.post_accumulate_hooks) e.post_accumulate_hooks = checked(PyDict_New());
+    if (!PyObject_GC_IsTracked(o)) PyObject_GC_Track(o);
+    Py_INCREF(e.post_accumulate_hooks);
+    return e.post_accumulate_hooks;
+  });
+}
+PyObject* method_make_subclass(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject* type;
+    PyObject* source;
+    int requires_grad = 0;
+    if (!PyArg_ParseTuple(args, "O!O!|p:_make_subclass", &PyType_Type, &type, tensor_type, &source, &requires_grad))
+      return nullptr;
+    auto* t = reinterpret_cast<PyTypeObject*>(type);
+    if (!PyType_IsSubtype(t, tensor_type)) fail_type("_make_subclass: ", t->tp_name, " is not a subclass of Tensor");
+    Tensor made = make_subclass_instance(t, borrow(source));
+    if (requires_grad) set_requires_grad_flag(made, true);
+    return wrap(std::move(made));
+  });
+}
+PyObject* method_as_subclass(PyObject* o, PyObject* type) {
+  return guarded([&]() -> PyObject* {
+    if (!PyType_Check(type) || !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type), tensor_type))
+      fail_type("as_subclass: cls must be a subclass of Tensor");
+    Tensor source = borrow(o);
+    Tensor made = make_subclass_instance(reinterpret_cast<PyTypeObject*>(type), source);
+    OwnedEdge e = gradient_edge(source);
+    if (e.fn) set_grad_fn(made, e.fn.get(), e.nr);
+    return wrap(std::move(made));
+  });
+}
+PyObject* method_set_(PyObject* o, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject* source;
+    long long offset = 0;
+    PyObject* size = nullptr;
+    PyObject* stride = nullptr;
+    if (!PyArg_ParseTuple(args, "O!|LOO:set_", tensor_type, &source, &offset, &size, &stride)) return nullptr;
+    Tensor self = borrow(o), src = borrow(source);
+    require(self.dtype() == src.dtype(), "set_: source must have dtype ", self.dtype(), "; got ", src.dtype());
+    if (!size) {
+      set_storage(self, src->storage, src->data - static_cast<char*>(src->storage->data), src.sizes(), src.strides());
+    } else {
+      if (!is_int_sequence(size) || (stride && !is_int_sequence(stride))) fail_type("set_: size and stride must be tuples of ints");
+      Dims sizes = ints_from(size);
+      Dims strides = stride ? ints_from(stride) : contiguous_strides(sizes);
+      require(strides.size() == sizes.size(), "set_: size and stride must have equal length");
+      for (int64_t s : strides) require(s >= 0, "set_: strides must not be negative; got ", strides);
+      set_storage(self, src->storage, offset * static_cast<int64_t>(itemsize(self.dtype())), sizes, strides);
+    }
+    bump_version(self);
+    Py_INCREF(o);
+    return o;
+  });
+}
+PyObject* method_resize_(PyObject* o, PyObject* const* args, Py_ssize_t nargs) {
+  return guarded([&]() -> PyObject* {
+    Dims sizes;
+    if (nargs == 1 && is_int_sequence(args[0])) sizes = ints_from(args[0]);
+    else
+      for (Py_ssize_t i = 0; i < nargs; ++i) {
+        if (!is_int(args[i])) fail_type("resize_(): sizes must be ints, not ", Py_TYPE(args[i])->tp_name);
+        sizes.push_back(int_from(args[i]));
+      }
+    Tensor self = borrow(o);
+    if (self.requires_grad()) fail("resize_: cannot resize variables that require grad");
+    resize_(self, sizes);
+    bump_version(self);
+    Py_INCREF(o);
+    return o;
+  });
+}
+// A uint8 tensor over the whole storage: the bytes themselves, shared.
+PyObject* method_storage_bytes(PyObject* o, PyObject*) {
+  return guarded([&] {
+    Tensor self = borrow(o);
+    Tensor bytes = empty(Dims{0}, DType::UInt8, self.device());
+    auto n = static_cast<int64_t>(self->storage->nbytes);
+    set_storage(bytes, self->storage, 0, Dims{n}, Dims{1});
+    return wrap(std::move(bytes));
+  });
+}
+// The storage seen as elements of another dtype (for rebuilding tensors from bytes).
+PyObject* method_reinterpret(PyObject* o, PyObject* dtype) {
+  return guarded([&] {
+    if (!is_dtype(dtype)) fail_type("_reinterpret: expected a dtype");
+    Tensor self = borrow(o);
+    DType d = dtype_from(dtype);
+    Tensor out = empty(Dims{0}, d, self.device());
+    require(self.is_contiguous(), "_reinterpret: the tensor must be contiguous");
+    int64_t bytes = self.numel() * static_cast<int64_t>(itemsize(self.dtype()));
+    auto width = static_cast<int64_t>(itemsize(d));
+    require(bytes % width == 0, "_reinterpret: ", bytes, " bytes are not a whole number of ", d, " elements");
+    int64_t offset = self->data - static_cast<char*>(self->storage->data);
+    require(offset % width == 0, "_reinterpret: the storage offset of ", offset, " bytes is not a multiple of ", width);
+    set_storage(out, self->storage, offset, Dims{bytes / width}, Dims{1});
+    return wrap(std::move(out));
+  });
+}
+PyObject* method_storage_key(PyObject* o, PyObject*) { return PyLong_FromVoidPtr(obj(o)->storage); }
+
+PyObject* method_backward(PyObject* o, PyObject* const* args, Py_ssize_t nargs, PyObject* names) {
+  return guarded([&]() -> PyObject* {
+    Tensor t = borrow(o);
+    if (nargs == 0 && !names && t.numel() == 1 && t.requires_grad() && t.is_floating()) {
+      BackwardArgs b;
+      b.roots.push_back(gradient_edge(t));
+      Tensor one = empty(t.sizes(), t.dtype(), t.device());
+      fill_(one, Scalar(1.0));
+      b.grads.push_back(std::move(one));
+      run_backward(b);
+      Py_RETURN_NONE;
+    }
+    static PyObject* general = nullptr;
+    if (!general) {
+      Ref module(checked(PyImport_ImportModule("clew.autograd")));
+      general = checked(PyObject_GetAttrString(module.get(), "_tensor_backward"));
+    }
+    std::vector<PyObject*> all{o};
+    all.insert(all.end(), args, args + nargs + (names ? PyTuple_GET_SIZE(names) : 0));
+    return PyObject_Vectorcall(general, all.data(), static_cast<size_t>(nargs + 1), names);
+  });
+}
+
+PyCFunction keyworded(PyObject* (*f)(PyObject*, PyObject* const*, Py_ssize_t, PyObject*)) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(f));
+}
+PyCFunction fast(PyObject* (*f)(PyObject*, PyObject* const*, Py_ssize_t)) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(f));
+}
+
+}  // namespace
+
+PyMethodDef tensor_methods[] = {
+    {"size", keyworded(method_size), METH_FASTCALL | METH_KEYWORDS, "The sizes of all dims, or of one."},
+    {"stride", keyworded(method_stride), METH_FASTCALL | METH_KEYWORDS, "The strides, in elements, of all dims, or of one."},
+    {"dim", method_dim, METH_NOARGS, "Number of dims."},
+    {"ndimension", method_dim, METH_NOARGS, "Number of dims."},
+    {"numel", method_numel, METH_NOARGS, "Number of elements."},
+    {"nelement", method_numel, METH_NOARGS, "Number of elements."},
+    {"element_size", method_element_size, METH_NOARGS, "Bytes of one element."},
+    {"data_ptr", method_data_ptr, METH_NOARGS, "Address of the first element."},
+    {"storage_offset", method_storage_offset, METH_NOARGS, "Where in the storage the first element lies, in elements."},
+    {"_is_contiguous", method_is_contiguous, METH_NOARGS, nullptr},
+    {"_is_dense", method_is_dense, METH_NOARGS, nullptr},
+    {"is_floating_point", method_is_floating_point, METH_NOARGS, "Whether the dtype is a floating point one."},
+    {"is_complex", method_is_complex, METH_NOARGS, "Whether the dtype is a complex one."},
+    {"is_signed", method_is_signed, METH_NOARGS, "Whether the dtype has negative numbers."},
+    {"is_inference", method_is_inference, METH_NOARGS, "Whether the tensor was made in inference mode."},
+    {"_is_view", method_is_view, METH_NOARGS, nullptr},
+    {"requires_grad_", keyworded(method_requires_grad_), METH_FASTCALL | METH_KEYWORDS, "Sets requires_grad in place."},
+    {"detach", method_detach, METH_NOARGS, "The same elements without history."},
+    {"detach_", method_detach_, METH_NOARGS, "Cuts the tensor off its history, in place."},
+    {"copy_", keyworded(method_copy_), METH_FASTCALL | METH_KEYWORDS, "Copies src into the tensor, broadcasting and converting."},
+    {"retain_grad", method_retain_grad, METH_NOARGS, "Makes backward keep the gradient of this non-leaf."},
+    {"_hooks_dict", method_hooks_dict, METH_NOARGS, nullptr},
+    {"_post_accumulate_dict", method_post_accumulate_dict, METH_NOARGS, nullptr},
+    {"_make_subclass", method_make_subclass, METH_VARARGS | METH_STATIC, nullptr},
+    {"as_subclass", method_as_subclass, METH_O, "The same elements and history as an instance of cls."},
+    {"set_", method_set_, METH_VARARGS, "Makes the tensor look at another tensor's storage."},
+    {"resize_", fast(method_resize_), METH_FASTCALL, "Changes the size in place; new elements are uninitialised."},
+    {"_storage_bytes", method_storage_bytes, METH_NOARGS, nullptr},
+    {"_reinterpret", method_reinterpret, METH_O, nullptr},
+    {"_storage_key", method_storage_key, METH_NOARGS, nullptr},
+    {"backward", keyworded(method_backward), METH_FASTCALL | METH_KEYWORDS,
+     "Gathers d(this)/d(leaf) into .grad of every leaf the tensor was made from."},
+    {}};
+
+PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+  return guarded([&]() -> PyObject* {
+    if (kwargs && PyDict_GET_SIZE(kwargs) == 1 && PyDict_GetItemString(kwargs, "device")) {
+      if (!device_from(PyDict_GetItemString(kwargs, "device"))) fail_type("Tensor(): device must be a device or a str");
+    } else if (kwargs && PyDict_GET_SIZE(kwargs)) {
+      fail_type("Tensor() takes sizes or data only; use clew.tensor(data, dtype=..., requires_grad=...)");
+    }
+    Py_ssize_t n = PyTuple_GET_SIZE(args);
+    Tensor made;
+    if (n == 1 && !is_int(PyTuple_GET_ITEM(args, 0))) {
+      PyObject* data = PyTuple_GET_ITEM(args, 0);
+      if (is_tensor(data)) {
+        made = borrow(data);
+      } else if (Py_TYPE(data) == size_type) {
+        made = empty(ints_from(data), default_dtype());
+      } else {
+        Ref module(checked(PyImport_ImportModule("clew")));
+        Ref make(checked(PyObject_GetAttrString(module.get(), "tensor")));
+        Ref dtype(dtype_object(default_dtype()));
+        Ref keywords(Py_BuildValue("{s:O}", "dtype", dtype.get()));
+        Ref positional(PyTuple_Pack(1, data));
+        Ref t(checked(PyObject_Call(make.get(), positional.get(), keywords.get())));
+        made = borrow(t.get());
+      }
+    } else {
+      Dims sizes;
+      for (Py_ssize_t i = 0; i < n; ++i) {
+        PyObject* s = PyTuple_GET_ITEM(args, i);
+        if (!is_int(s)) fail_type("Tensor(): sizes must be ints; got ", Py_TYPE(s)->tp_name);
+        sizes.push_back(int_from(s));
+      }
+      made = empty(n ? sizes : Dims{0}, default_dtype());
+    }
+    return wrap(type == tensor_type ? alias(made) : make_subclass_instance(type, made));
+  });
+}
+
+}  // namespace clew::python

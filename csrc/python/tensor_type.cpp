@@ -1,0 +1,359 @@
+// The Tensor type: life cycle, operators, attributes.
+// May include: everything below python/.
+// Invariant: an operator slot does no more than parse its operands and call apply().
+#include <structmember.h>
+
+#include "graph/inplace.h"
+#include "python/autograd.h"
+#include "python/bridge.h"
+#include "python/convert.h"
+#include "python/indexing.h"
+#include "python/signature.h"
+#include "python/tensor_methods.h"
+
+namespace clew::python {
+
+namespace {
+
+TensorObj* obj(PyObject* o) { return reinterpret_cast<TensorObj*>(o); }
+PyObject* py(TensorObj* o) { return reinterpret_cast<PyObject*>(o); }
+
+void tensor_dealloc(PyObject* o) { free_tensor_obj(obj(o)); }
+
+// Only tensors with a __dict__ or hooks can be part of a cycle, and only those are tracked.
+int tensor_traverse(PyObject* o, visitproc visit, void* arg) {
+  TensorObj* t = obj(o);
+  Py_VISIT(t->dict);
+  if (t->extra) {
+    Py_VISIT(t->extra->hooks);
+    Py_VISIT(t->extra->post_accumulate_hooks);
+  }
+  Py_VISIT(Py_TYPE(o));
+  return 0;
+}
+int tensor_clear(PyObject* o) {
+  TensorObj* t = obj(o);
+  Py_CLEAR(t->dict);
+  if (t->extra) {
+    Py_CLEAR(t->extra->hooks);
+    Py_CLEAR(t->extra->post_accumulate_hooks);
+  }
+  return 0;
+}
+
+// Setting an attribute makes a __dict__, so the object may from then on be part of a cycle.
+int tensor_setattro(PyObject* o, PyObject* name, PyObject* value) {
+  int status = PyObject_GenericSetAttr(o, name, value);
+  if (obj(o)->dict && !PyObject_GC_IsTracked(o)) PyObject_GC_Track(o);
+  return status;
+}
+
+// ---- operators ----
+
+struct OperatorOp {
+  Overload* overload = nullptr;
+};
+const Overload* lookup(const char* name) {
+  FunctionEntry* e = find_entry(name);
+  if (!e) fail_internal("the operator needs an operation called ", name);
+  return e->overloads.front().get();
+}
+
+// Operator tables are filled when first used: names to overloads.
+template <class Tag> const Overload& cached(const char* name) {
+  static const Overload* o = lookup(name);
+  return *o;
+}
+
+template <size_t N> struct Name {
+  char text[N];
+  constexpr Name(const char (&s)[N]) { std::copy_n(s, N, text); }
+};
+
+PyObject* apply_to(const Overload& o, std::span<const Tensor> in) {
+  Tensors outs;
+  apply(*o.op, in, o.defaults, outs);
+  return wrap(std::move(outs[0]));
+}
+
+template <Name name> PyObject* binary(PyObject* a, PyObject* b) {
+  return guarded([&]() -> PyObject* {
+    static const Overload& o = *lookup(name.text);
+    if (is_tensor(a) && is_tensor(b)) {
+      TensorObj* pair[2] = {obj(a), obj(b)};  // Tensor is one pointer: borrowed operands need no counting
+      static_assert(sizeof(Tensor) == sizeof(TensorObj*));
+      return apply_to(o, {reinterpret_cast<const Tensor*>(pair), 2});
+    }
+    Tensor in[2] = {tensor_or_number(a), tensor_or_number(b)};
+    if (!in[0].defined() || !in[1].defined()) Py_RETURN_NOTIMPLEMENTED;
+    return apply_to(o, in);
+  });
+}
+
+template <Name name> PyObject* binary_inplace(PyObject* a, PyObject* b) {
+  return guarded([&]() -> PyObject* {
+    static const Overload& o = *lookup(name.text);
+    Tensor in[2] = {tensor_or_number(a), tensor_or_number(b)};
+    if (!in[0].defined() || !in[1].defined()) Py_RETURN_NOTIMPLEMENTED;
+    apply_inplace(*o.op, in, o.defaults);
+    Py_INCREF(a);
+    return a;
+  });
+}
+
+template <Name name> PyObject* unary(PyObject* a) {
+  return guarded([&]() -> PyObject* {
+    static const Overload& o = *lookup(name.text);
+    TensorObj* one[1] = {obj(a)};
+    return apply_to(o, {reinterpret_cast<const Tensor*>(one), 1});
+  });
+}
+
+PyObject* power(PyObject* a, PyObject* b, PyObject* modulus) {
+  if (modulus != Py_None) {
+    PyErr_SetString(PyExc_TypeError, "pow: a modulus is not supported for tensors");
+    return nullptr;
+  }
+  return binary<"pow">(a, b);
+}
+PyObject* power_inplace(PyObject* a, PyObject* b, PyObject*) { return binary_inplace<"pow">(a, b); }
+PyObject* positive(PyObject* a) {
+  Py_INCREF(a);
+  return a;
+}
+
+PyObject* compare(PyObject* a, PyObject* b, int op) {
+  switch (op) {
+    case Py_LT: return binary<"lt">(a, b);
+    case Py_LE: return binary<"le">(a, b);
+    case Py_EQ: return binary<"eq">(a, b);
+    case Py_NE: return binary<"ne">(a, b);
+    case Py_GT: return binary<"gt">(a, b);
+    default: return binary<"ge">(a, b);
+  }
+}
+
+Py_hash_t tensor_hash(PyObject* o) { return static_cast<Py_hash_t>(reinterpret_cast<uintptr_t>(o) >> 4); }
+
+Py_ssize_t tensor_len(PyObject* o) {
+  if (obj(o)->sizes.empty()) {
+    PyErr_SetString(PyExc_TypeError, "len() of a 0-d tensor");
+    return -1;
+  }
+  return obj(o)->sizes[0];
+}
+
+int tensor_bool(PyObject* o) {
+  int result = 0;
+  int status = guarded_int([&] {
+    TensorObj* t = obj(o);
+    if (t->numel != 1)
+      fail("Boolean value of Tensor with ", t->numel == 0 ? "no values" : "more than one value",
+           " is ambiguous; use .any() or .all()");
+    Scalar s = item(borrow(o));
+    result = s.is_complex() ? (s.re != 0 || s.im != 0) : s.is_float() ? s.re != 0 : s.i != 0;
+  });
+  return status < 0 ? -1 : result;
+}
+
+PyObject* tensor_iter(PyObject* o) {
+  if (obj(o)->sizes.empty()) {
+    PyErr_SetString(PyExc_TypeError, "iteration over a 0-d tensor");
+    return nullptr;
+  }
+  Ref parts(PyObject_CallMethod(o, "unbind", "i", 0));
+  return parts ? PyObject_GetIter(parts.get()) : nullptr;
+}
+
+// ---- attributes ----
+
+PyObject* get_shape(PyObject* o, void*) {
+  return guarded([&] { return size_object(obj(o)->sizes); });
+}
+PyObject* get_dtype(PyObject* o, void*) { return dtype_object(obj(o)->dtype); }
+PyObject* get_device(PyObject* o, void*) { return device_object(obj(o)->storage->device); }
+PyObject* get_ndim(PyObject* o, void*) { return PyLong_FromLong(obj(o)->sizes.size()); }
+PyObject* get_requires_grad(PyObject* o, void*) { return PyBool_FromLong(borrow(o).requires_grad()); }
+int set_requires_grad(PyObject* o, PyObject* value, void*) {
+  return guarded_int([&] {
+    if (!value || !PyBool_Check(value)) fail_type("requires_grad must be a bool");
+    set_requires_grad_flag(borrow(o), value == Py_True);
+  });
+}
+PyObject* get_is_leaf(PyObject* o, void*) {
+  return guarded([&] { return PyBool_FromLong(grad_fn_of(borrow(o)) == nullptr); });
+}
+PyObject* get_grad(PyObject* o, void*) {
+  TensorObj* t = obj(o);
+  if (!t->grad) {
+    if (t->grad_fn && !(t->extra && t->extra->retains_grad) &&
+        PyErr_WarnEx(PyExc_UserWarning,
+                     "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't "
+                     "be populated during autograd.backward(). Call .retain_grad() on it before backward() if you want it.",
+                     1) < 0)
+      return nullptr;
+    Py_RETURN_NONE;
+  }
+  Py_INCREF(py(t->grad));
+  return py(t->grad);
+}
+int set_grad(PyObject* o, PyObject* value, void*) {
+  return guarded_int([&] {
+    TensorObj* t = obj(o);
+    Tensor fresh;
+    if (value && value != Py_None) {
+      if (!is_tensor(value)) fail_type("grad: assigned grad must be a Tensor or None; got ", Py_TYPE(value)->tp_name);
+      fresh = borrow(value);
+      require(value != o, "grad: can't assign a tensor as its own grad");
+      require(fresh.sizes() == t->sizes, "grad: assigned grad must have the tensor's shape ", t->sizes, "; got ", fresh);
+      require(fresh.dtype() == t->dtype, "grad: assigned grad must have dtype ", t->dtype, "; got ", fresh.dtype());
+      require(fresh.device() == t->storage->device, "grad: assigned grad must be on the tensor's device");
+    }
+    std::swap(t->grad, *reinterpret_cast<TensorObj**>(&fresh));
+  });
+}
+PyObject* get_grad_fn(PyObject* o, void*) {
+  return guarded([&] { return node_object(grad_fn_of(borrow(o))); });
+}
+PyObject* get_data(PyObject* o, void*) {
+  return guarded([&] {
+    Tensor t = alias(borrow(o));
+    t->flags |= flag_own_version;
+    return wrap(std::move(t));
+  });
+}
+int set_data(PyObject* o, PyObject* value, void*) {
+  return guarded_int([&] {
+    if (!value || !is_tensor(value)) fail_type("data must be set to a Tensor; got ", value ? Py_TYPE(value)->tp_name : "nothing");
+    Tensor self = borrow(o), source = borrow(value);
+    if (self.requires_grad() && !is_inexact(source.dtype()))
+      fail("data: a tensor that requires grad can only be set to floating point or complex data; got ", source);
+    Storage* s = source->storage;
+    self->dtype = source.dtype();
+    set_storage(self, s, source->data - static_cast<char*>(s->data), source.sizes(), source.strides());
+  });
+}
+PyObject* get_version(PyObject* o, void*) { return PyLong_FromUnsignedLong(obj(o)->storage->version); }
+PyObject* get_base(PyObject* o, void*) {
+  PyObject* base = obj(o)->base ? py(obj(o)->base) : Py_None;
+  Py_INCREF(base);
+  return base;
+}
+PyObject* get_output_nr(PyObject* o, void*) { return PyLong_FromUnsignedLong(obj(o)->output_nr); }
+PyObject* get_itemsize(PyObject* o, void*) { return PyLong_FromSize_t(itemsize(obj(o)->dtype)); }
+PyObject* get_nbytes(PyObject* o, void*) {
+  return PyLong_FromLongLong(obj(o)->numel * static_cast<int64_t>(itemsize(obj(o)->dtype)));
+}
+PyObject* get_retains_grad(PyObject* o, void*) {
+  return PyBool_FromLong(obj(o)->grad_fn && obj(o)->extra && obj(o)->extra->retains_grad);
+}
+PyObject* get_is_meta(PyObject* o, void*) { return PyBool_FromLong(obj(o)->storage->device == Device::Meta); }
+PyObject* get_is_cpu(PyObject* o, void*) { return PyBool_FromLong(obj(o)->storage->device == Device::CPU); }
+PyObject* get_false(PyObject*, void*) { Py_RETURN_FALSE; }
+template <Name name> PyObject* get_by_op(PyObject* o, void*) { return unary<name>(o); }
+PyObject* get_weakly_number(PyObject* o, void*) { return PyBool_FromLong(obj(o)->flags & flag_wrapped_number); }
+
+PyGetSetDef tensor_getset[] = {
+    {"shape", get_shape, nullptr, "The sizes of all dims.", nullptr},
+    {"dtype", get_dtype, nullptr, "The element type.", nullptr},
+    {"device", get_device, nullptr, "Where the elements are.", nullptr},
+    {"ndim", get_ndim, nullptr, "Number of dims.", nullptr},
+    {"requires_grad", get_requires_grad, set_requires_grad, "Whether operations on the tensor are recorded.", nullptr},
+    {"is_leaf", get_is_leaf, nullptr, "Whether no recorded operation made the tensor.", nullptr},
+    {"grad", get_grad, set_grad, "The gradient gathered by backward(), or None.", nullptr},
+    {"_grad", get_grad, set_grad, nullptr, nullptr},
+    {"grad_fn", get_grad_fn, nullptr, "The node of the operation that made the tensor, or None.", nullptr},
+    {"data", get_data, set_data, "The same elements without history; writes through it go unnoticed by autograd.", nullptr},
+    {"_version", get_version, nullptr, "How many in-place writes the storage has seen.", nullptr},
+    {"_base", get_base, nullptr, "The tensor this one is a view of, or None.", nullptr},
+    {"output_nr", get_output_nr, nullptr, "Which output of grad_fn the tensor is.", nullptr},
+    {"itemsize", get_itemsize, nullptr, "Bytes of one element.", nullptr},
+    {"nbytes", get_nbytes, nullptr, "Bytes of all elements.", nullptr},
+    {"retains_grad", get_retains_grad, nullptr, "Whether a non-leaf keeps its gradient.", nullptr},
+    {"is_meta", get_is_meta, nullptr, "Whether the tensor has a shape but no elements.", nullptr},
+    {"is_cpu", get_is_cpu, nullptr, "Whether the elements are in main memory.", nullptr},
+    {"is_cuda", get_false, nullptr, nullptr, nullptr},
+    {"is_mps", get_false, nullptr, nullptr, nullptr},
+    {"is_sparse", get_false, nullptr, nullptr, nullptr},
+    {"is_quantized", get_false, nullptr, nullptr, nullptr},
+    {"is_nested", get_false, nullptr, nullptr, nullptr},
+    {"_is_wrapped_number", get_weakly_number, nullptr, nullptr, nullptr},
+    {}};
+
+PyMemberDef tensor_members[] = {
+    {"__dictoffset__", T_PYSSIZET, offsetof(TensorObj, dict), READONLY, nullptr},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(TensorObj, weakrefs), READONLY, nullptr},
+    {}};
+PyGetSetDef dict_getset = {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr};
+
+}  // namespace
+
+Tensor make_subclass_instance(PyTypeObject* type, const Tensor& source) {
+  if (type == tensor_type) return alias(source);
+  auto* t = reinterpret_cast<TensorObj*>(checked(type->tp_alloc(type, 0)));
+  new (&t->sizes) Dims(source.sizes());
+  new (&t->strides) Dims(source.strides());
+  t->storage = source->storage;
+  t->storage->incref();
+  t->data = source->data;
+  t->dtype = source->dtype;
+  t->contiguous = source->contiguous;
+  t->numel = source->numel;
+  t->view_kind = ViewKind::plain;
+  t->flags = source->flags & (flag_own_version | flag_inference);
+  return Tensor::steal(t);
+}
+
+void set_requires_grad_flag(const Tensor& t, bool on) {
+  if (grad_fn_of(t)) {
+    if (!on)
+      fail("requires_grad: you can only change requires_grad flags of leaf variables; use detach() for a tensor without history");
+    return;
+  }
+  if (on && !is_inexact(t.dtype()))
+    fail("requires_grad: only Tensors of floating point and complex dtype can require gradients; got ", t);
+  if (on && (t->flags & flag_inference) && !modes.inference)
+    fail("requires_grad: setting requires_grad=True on an inference tensor outside InferenceMode is not allowed");
+  if (on) t->flags |= flag_requires_grad;
+  else t->flags &= static_cast<uint8_t>(~flag_requires_grad);
+}
+
+void add_tensor_type(PyObject* module) {
+  std::vector<PyMethodDef>* methods = new std::vector<PyMethodDef>();  // the type keeps pointing at it
+  for (PyMethodDef* table : {tensor_methods, convert_methods})
+    for (PyMethodDef* m = table; m->ml_name; ++m) methods->push_back(*m);
+  methods->push_back({});
+  std::vector<PyGetSetDef>* getset = new std::vector<PyGetSetDef>();
+  for (PyGetSetDef* g = tensor_getset; g->name; ++g) getset->push_back(*g);
+  getset->push_back(dict_getset);
+  getset->push_back({});
+  auto slot = [](int id, auto* f) { return PyType_Slot{id, reinterpret_cast<void*>(f)}; };
+  PyType_Slot slots[] = {
+      slot(Py_tp_dealloc, tensor_dealloc), slot(Py_tp_traverse, tensor_traverse), slot(Py_tp_clear, tensor_clear),
+      slot(Py_tp_setattro, tensor_setattro), slot(Py_tp_hash, tensor_hash), slot(Py_tp_richcompare, compare),
+      slot(Py_tp_iter, tensor_iter), slot(Py_tp_new, tensor_new), slot(Py_tp_methods, methods->data()),
+      slot(Py_tp_getset, getset->data()), slot(Py_tp_members, tensor_members),
+      slot(Py_nb_add, binary<"add">), slot(Py_nb_subtract, binary<"sub">), slot(Py_nb_multiply, binary<"mul">),
+      slot(Py_nb_true_divide, binary<"div">), slot(Py_nb_floor_divide, binary<"floor_divide">),
+      slot(Py_nb_remainder, binary<"remainder">), slot(Py_nb_power, power), slot(Py_nb_matrix_multiply, binary<"matmul">),
+      slot(Py_nb_and, binary<"bitwise_and">), slot(Py_nb_or, binary<"bitwise_or">), slot(Py_nb_xor, binary<"bitwise_xor">),
+      slot(Py_nb_lshift, binary<"bitwise_left_shift">), slot(Py_nb_rshift, binary<"bitwise_right_shift">),
+      slot(Py_nb_inplace_add, binary_inplace<"add">), slot(Py_nb_inplace_subtract, binary_inplace<"sub">),
+      slot(Py_nb_inplace_multiply, binary_inplace<"mul">), slot(Py_nb_inplace_true_divide, binary_inplace<"div">),
+      slot(Py_nb_inplace_floor_divide, binary_inplace<"floor_divide">),
+      slot(Py_nb_inplace_remainder, binary_inplace<"remainder">), slot(Py_nb_inplace_power, power_inplace),
+      slot(Py_nb_inplace_and, binary_inplace<"bitwise_and">), slot(Py_nb_inplace_or, binary_inplace<"bitwise_or">),
+      slot(Py_nb_inplace_xor, binary_inplace<"bitwise_xor">),
+      slot(Py_nb_inplace_lshift, binary_inplace<"bitwise_left_shift">),
+      slot(Py_nb_inplace_rshift, binary_inplace<"bitwise_right_shift">),
+      slot(Py_nb_negative, unary<"neg">), slot(Py_nb_positive, positive), slot(Py_nb_absolute, unary<"abs">),
+      slot(Py_nb_invert, unary<"bitwise_not">), slot(Py_nb_bool, tensor_bool), slot(Py_nb_float, tensor_float),
+      slot(Py_nb_int, tensor_int), slot(Py_nb_index, tensor_index), slot(Py_mp_length, tensor_len),
+      slot(Py_mp_subscript, tensor_getitem), slot(Py_mp_ass_subscript, tensor_setitem), {0, nullptr}};
+  PyType_Spec spec = {"clew.Tensor", sizeof(TensorObj), 0,
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
+  tensor_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
+  PyModule_AddObjectRef(module, "Tensor", reinterpret_cast<PyObject*>(tensor_type));
+}
+
+}  // namespace clew::python
