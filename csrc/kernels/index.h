@@ -8,5 +8,7 @@ namespace clew::kernels {
 
 // dst[...] += src[...], equal sizes and dtypes; dst may overlap itself (its elements are then visited in row-major order).
 void accumulate(const NdView& dst, const NdView& src);
+// dst[...] /= src[...], equal sizes and dtypes, inexact.
+void divide_by(const NdView& dst, const NdView& src);
 
 }  // namespace clew::kernels

@@ -38,7 +38,7 @@ std::optional<Dims> view_strides(const Dims& sizes, const Dims& strides, const D
   return out;
 }
 
-Dims infer_size(const Dims& target, int64_t numel, const char* op) {
+Dims infer_size(const Dims& target, int64_t numel, std::string_view op) {
   Dims out = target;
   int unknown = -1;
   int64_t known = 1;
@@ -198,8 +198,8 @@ struct FlattenAttrs {
 void flatten_run(const Call& c, Tensors& outs) {
   const auto& a = c.as<FlattenAttrs>();
   const Tensor& x = c.in[0];
-  int first = wrap_dim(a.start_dim, x.ndim(), c.name());
-  int last = wrap_dim(a.end_dim, x.ndim(), c.name());
+  int first = wrapped(a.start_dim, x.ndim(), c.name());
+  int last = wrapped(a.end_dim, x.ndim(), c.name());
   require(first <= last, c.name(), ": start_dim must not come after end_dim; got ", a.start_dim, " and ", a.end_dim);
   if (x.ndim() == 0) return outs.push_back(reshape(x, {1}));
   if (first == last) return outs.push_back(x);
@@ -238,7 +238,7 @@ void unflatten_run(const Call& c, Tensors& outs) {
   const Tensor& x = c.in[0];
   require(x.ndim() > 0, c.name(), ": input must have at least one dimension");
   require(!a.sizes.empty(), c.name(), ": sizes must not be empty");
-  int dim = wrap_dim(a.dim, x.ndim(), c.name());
+  int dim = wrapped(a.dim, x.ndim(), c.name());
   Dims parts = infer_size(a.sizes, x.size(dim), c.name());
   Dims size;
   for (int d = 0; d < x.ndim(); ++d) {
@@ -280,12 +280,12 @@ Dims inverse(const Dims& order) {
   for (int i = 0; i < order.size(); ++i) back[static_cast<int>(order[i])] = i;
   return back;
 }
-Dims permute_order(const Dims& dims, int ndim, const char* op) {
+Dims permute_order(const Dims& dims, int ndim, std::string_view op) {
   require(dims.size() == ndim, op, ": dims must name each of the ", ndim, " dimensions once; got ", dims);
   Dims order(ndim);
   uint64_t seen = 0;
   for (int i = 0; i < ndim; ++i) {
-    order[i] = wrap_dim(dims[i], ndim, op);
+    order[i] = wrapped(dims[i], ndim, op);
     uint64_t bit = uint64_t{1} << order[i];
     require(!(seen & bit), op, ": dims must name each of the ", ndim, " dimensions once; got ", dims);
     seen |= bit;
@@ -326,7 +326,7 @@ void swap_rule(const Tensor& x, int a, int b, Specs& out) {
 void transpose_rule(const Call& c, Specs& out) {
   const auto& a = c.as<TwoDimsAttrs>();
   const Tensor& x = c.in[0];
-  swap_rule(x, wrap_dim(a.dim0, x.ndim(), c.name()), wrap_dim(a.dim1, x.ndim(), c.name()), out);
+  swap_rule(x, wrapped(a.dim0, x.ndim(), c.name()), wrapped(a.dim1, x.ndim(), c.name()), out);
 }
 void transpose_vjp(Vjp& c) {
   const auto& a = c.as<TwoDimsAttrs>();
@@ -452,15 +452,15 @@ struct MovedimAttrs {
   Dims destination;
   static constexpr auto members() { return std::tuple(&MovedimAttrs::source, &MovedimAttrs::destination); }
 };
-Dims movedim_order(const MovedimAttrs& a, int ndim, const char* op) {
+Dims movedim_order(const MovedimAttrs& a, int ndim, std::string_view op) {
   require(a.source.size() == a.destination.size(), op, ": source and destination must name equally many dimensions; got ",
           a.source, " and ", a.destination);
   Dims order(ndim, -1);
   uint64_t moved = 0;
   uint64_t taken = 0;
   for (int i = 0; i < a.source.size(); ++i) {
-    int from = wrap_dim(a.source[i], ndim, op);
-    int to = wrap_dim(a.destination[i], ndim, op);
+    int from = wrapped(a.source[i], ndim, op);
+    int to = wrapped(a.destination[i], ndim, op);
     require(!(moved >> from & 1) && !(taken >> to & 1), op, ": dimensions must not repeat; got ", a.source, " and ",
             a.destination);
     moved |= uint64_t{1} << from;
@@ -584,7 +584,7 @@ void squeeze_rule(const Call& c, Specs& out) {
   uint64_t chosen = dim ? 0 : ~uint64_t{0};
   if (dim) {
     for (int64_t d : *dim) {
-      uint64_t bit = uint64_t{1} << wrap_dim(d, x.ndim(), c.name());
+      uint64_t bit = uint64_t{1} << wrapped(d, x.ndim(), c.name());
       require(!(chosen & bit), c.name(), ": dim ", d, " appears twice");
       chosen |= bit;
     }
@@ -614,7 +614,7 @@ Returns: a view of the input.
 
 void unsqueeze_rule(const Call& c, Specs& out) {
   const Tensor& x = c.in[0];
-  int dim = wrap_dim(c.as<DimAttrs>().dim, x.ndim() + 1, c.name());
+  int dim = wrapped(c.as<DimAttrs>().dim, x.ndim() + 1, c.name());
   Dims sizes = x.sizes();
   Dims strides = x.strides();
   strides.insert(dim, dim < x.ndim() ? x.size(dim) * x.stride(dim) : 1);

@@ -2,14 +2,23 @@
 // May include: ops/ops.h.
 // Invariant: every function here calls apply() once or returns its input; the elements stay where they are unless said.
 #pragma once
+#include <string>
+#include <string_view>
+
 #include "ops/ops.h"
 
 namespace clew {
 
+// wrap_dim for the name a Call gives, which is not terminated.
+inline int wrapped(int64_t dim, int ndim, std::string_view op) {
+  if (dim >= 0 && dim < ndim) [[likely]] return static_cast<int>(dim);
+  if (dim < 0 && dim >= -ndim) return static_cast<int>(dim + ndim);
+  return wrap_dim(dim, ndim, std::string(op).c_str());
+}
 // Strides under which `sizes`/`strides` show the same elements as `target`; nothing when only a copy can.
 std::optional<Dims> view_strides(const Dims& sizes, const Dims& strides, const Dims& target);
 // `target` with its one -1 replaced by what numel demands.
-Dims infer_size(const Dims& target, int64_t numel, const char* op);
+Dims infer_size(const Dims& target, int64_t numel, std::string_view op);
 
 Tensor view(const Tensor& x, const Dims& size);
 Tensor reshape(const Tensor& x, const Dims& size);  // copies only when no view exists

@@ -27,7 +27,7 @@ struct SelectAttrs {
   int64_t index = 0;
   static constexpr auto members() { return std::tuple(&SelectAttrs::dim, &SelectAttrs::index); }
 };
-int64_t wrap_index(int64_t index, int64_t size, int dim, const char* op) {
+int64_t wrap_index(int64_t index, int64_t size, int dim, std::string_view op) {
   if (index < -size || index >= size) {
     fail_index(op, ": index ", index, " is out of bounds for dimension ", dim, " with size ", size);
   }
@@ -37,7 +37,7 @@ void select_rule(const Call& c, Specs& out) {
   const auto& a = c.as<SelectAttrs>();
   const Tensor& x = c.in[0];
   if (x.ndim() == 0) fail_index(c.name(), ": a 0-d tensor has no dimension to select from");
-  int dim = wrap_dim(a.dim, x.ndim(), c.name());
+  int dim = wrapped(a.dim, x.ndim(), c.name());
   int64_t index = wrap_index(a.index, x.size(dim), dim, c.name());
   ViewSpec& s = out.emplace_back();
   s.sizes = x.sizes();
@@ -90,7 +90,7 @@ void select_backward_shape(const Call& c, OutSpecs& out) {
   const auto& a = c.as<SelectBackwardAttrs>();
   check_size(c, a.size);
   if (a.size.empty()) fail_index(c.name(), ": size must not be empty");
-  int dim = wrap_dim(a.dim, a.size.size(), c.name());
+  int dim = wrapped(a.dim, a.size.size(), c.name());
   wrap_index(a.index, a.size[dim], dim, c.name());
   Dims want = a.size;
   want.erase(dim);
@@ -99,7 +99,7 @@ void select_backward_shape(const Call& c, OutSpecs& out) {
 }
 void select_backward_cpu(const Call& c, Tensors& outs) {
   const auto& a = c.as<SelectBackwardAttrs>();
-  int dim = wrap_dim(a.dim, a.size.size(), c.name());
+  int dim = wrapped(a.dim, a.size.size(), c.name());
   Dims strides = outs[0].strides();
   int64_t offset = (a.index < 0 ? a.index + a.size[dim] : a.index) * strides[dim];
   strides.erase(dim);
@@ -134,7 +134,7 @@ struct Range {
   int64_t start;
   int64_t length;
 };
-Range clamp_range(int64_t start, int64_t end, int64_t step, int64_t size, const char* op) {
+Range clamp_range(int64_t start, int64_t end, int64_t step, int64_t size, std::string_view op) {
   if (step <= 0) fail_value(op, ": step must be greater than zero; got ", step);
   if (start < 0) start += size;
   if (end < 0) end += size;
@@ -147,7 +147,7 @@ void slice_rule(const Call& c, Specs& out) {
   const auto& a = c.as<SliceAttrs>();
   const Tensor& x = c.in[0];
   if (x.ndim() == 0) fail_index(c.name(), ": a 0-d tensor has no dimension to slice");
-  int dim = wrap_dim(a.dim, x.ndim(), c.name());
+  int dim = wrapped(a.dim, x.ndim(), c.name());
   Range r = clamp_range(a.start, a.end, a.step, x.size(dim), c.name());
   part(x, dim, r.start, r.length, r.length > 1 ? a.step : 1, out);
 }
@@ -179,7 +179,7 @@ void slice_backward_shape(const Call& c, OutSpecs& out) {
   const auto& a = c.as<SliceBackwardAttrs>();
   check_size(c, a.size);
   if (a.size.empty()) fail_index(c.name(), ": size must not be empty");
-  int dim = wrap_dim(a.dim, a.size.size(), c.name());
+  int dim = wrapped(a.dim, a.size.size(), c.name());
   Dims want = a.size;
   want[dim] = clamp_range(a.start, a.end, a.step, a.size[dim], c.name()).length;
   same_size(c, want);
@@ -187,7 +187,7 @@ void slice_backward_shape(const Call& c, OutSpecs& out) {
 }
 void slice_backward_cpu(const Call& c, Tensors& outs) {
   const auto& a = c.as<SliceBackwardAttrs>();
-  int dim = wrap_dim(a.dim, a.size.size(), c.name());
+  int dim = wrapped(a.dim, a.size.size(), c.name());
   Range r = clamp_range(a.start, a.end, a.step, a.size[dim], c.name());
   Dims strides = outs[0].strides();
   int64_t offset = r.length ? r.start * strides[dim] : 0;
@@ -220,7 +220,7 @@ void narrow_rule(const Call& c, Specs& out) {
   const auto& a = c.as<NarrowAttrs>();
   const Tensor& x = c.in[0];
   require(x.ndim() > 0, c.name(), ": a 0-d tensor cannot be narrowed");
-  int dim = wrap_dim(a.dim, x.ndim(), c.name());
+  int dim = wrapped(a.dim, x.ndim(), c.name());
   int64_t size = x.size(dim);
   require(a.length >= 0, c.name(), ": length must not be negative; got ", a.length);
   if (a.start < -size || a.start > size) {
@@ -233,7 +233,7 @@ void narrow_rule(const Call& c, Specs& out) {
 }
 void narrow_vjp(Vjp& c) {
   const auto& a = c.as<NarrowAttrs>();
-  int64_t start = a.start < 0 ? a.start + c.sizes(0)[wrap_dim(a.dim, c.sizes(0).size(), "narrow")] : a.start;
+  int64_t start = a.start < 0 ? a.start + c.sizes(0)[wrapped(a.dim, c.sizes(0).size(), "narrow")] : a.start;
   c.set(0, slice_backward(c.grad(), c.sizes(0), a.dim, start, start + a.length, 1));
 }
 constexpr OpDef narrow_op = view({
@@ -265,11 +265,11 @@ struct DiagonalAttrs {
   }
 };
 ViewSpec diagonal_of(const Dims& sizes, const Dims& strides, int64_t offset, int64_t dim1, int64_t dim2,
-                     const char* op) {
+                     std::string_view op) {
   int ndim = sizes.size();
   if (ndim < 2) fail_index(op, ": input must have at least 2 dimensions; got shape ", sizes);
-  int a = wrap_dim(dim1, ndim, op);
-  int b = wrap_dim(dim2, ndim, op);
+  int a = wrapped(dim1, ndim, op);
+  int b = wrapped(dim2, ndim, op);
   require(a != b, op, ": dim1 and dim2 must differ; got ", dim1, " and ", dim2);
   int64_t row = offset < 0 ? (offset == INT64_MIN ? INT64_MAX : -offset) : 0;
   int64_t col = offset > 0 ? offset : 0;
@@ -358,8 +358,8 @@ struct UnfoldAttrs {
   }
 };
 ViewSpec windows_of(const Dims& sizes, const Dims& strides, int64_t dimension, int64_t size, int64_t step,
-                    const char* op) {
-  int dim = wrap_dim(dimension, sizes.size(), op);
+                    std::string_view op) {
+  int dim = wrapped(dimension, sizes.size(), op);
   int64_t extent = sizes.empty() ? 1 : sizes[dim];
   require(size >= 0 && size <= extent, op, ": size must lie between 0 and ", extent, ", the size of dimension ", dim,
           "; got ", size);
@@ -468,7 +468,7 @@ Tensors all_grads(const Vjp& c) {
 void unbind_rule(const Call& c, Specs& out) {
   const Tensor& x = c.in[0];
   if (x.ndim() == 0) fail(c.name(), ": a 0-d tensor cannot be unbound");
-  int dim = wrap_dim(c.as<DimAttrs>().dim, x.ndim(), c.name());
+  int dim = wrapped(c.as<DimAttrs>().dim, x.ndim(), c.name());
   Dims sizes = x.sizes();
   Dims strides = x.strides();
   sizes.erase(dim);
@@ -507,7 +507,7 @@ void split_gradient(Vjp& c, int64_t dim) {
     Tensors grads = all_grads(c);
     return c.set(0, cat(grads, dim));
   }
-  int d = wrap_dim(dim, c.sizes(0).size(), "split");
+  int d = wrapped(dim, c.sizes(0).size(), "split");
   int64_t start = 0;
   for (int k = 0; k < only; ++k) start += c.out_sizes(k)[d];
   c.set(0, slice_backward(c.grad(only), c.sizes(0), d, start, start + c.out_sizes(only)[d], 1));
@@ -520,7 +520,7 @@ struct SplitAttrs {
 };
 int splitting_dim(const Call& c, int64_t dim) {
   require(c.in[0].ndim() > 0, c.name(), ": input must have at least one dimension");
-  return wrap_dim(dim, c.in[0].ndim(), c.name());
+  return wrapped(dim, c.in[0].ndim(), c.name());
 }
 void equal_parts(const Tensor& x, int dim, int64_t length, Specs& out) {
   int64_t size = x.size(dim);
