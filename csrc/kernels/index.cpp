@@ -1,0 +1,347 @@
+// Gathering and scattering loops.
+// May include: base, kernels.
+// Invariant: two threads never write the same element; each place sees its writes in index order.
+#include "kernels/index.h"
+
+#include <cmath>
+#include <vector>
+
+#include "kernels/index_walk.h"
+
+namespace clew::kernels {
+
+namespace {
+
+// How a value meets what is there already.
+struct Assign {
+  template <class T> static void apply(T& at, const T& v) { at = v; }
+};
+struct Add {
+  template <class T> static void apply(T& at, const T& v) {
+    if constexpr (std::is_same_v<T, bool>) at = at || v;
+    else at = static_cast<T>(static_cast<compute_t<T>>(at) + static_cast<compute_t<T>>(v));
+  }
+};
+struct Multiply {
+  template <class T> static void apply(T& at, const T& v) {
+    if constexpr (std::is_same_v<T, bool>) at = at && v;
+    else if constexpr (std::is_integral_v<T>) {
+      at = static_cast<T>(static_cast<uint64_t>(at) * static_cast<uint64_t>(v));
+    } else at = static_cast<T>(static_cast<compute_t<T>>(at) * static_cast<compute_t<T>>(v));
+  }
+};
+struct Max {
+  template <class T> static void apply(T& at, const T& v) {
+    if constexpr (is_float_v<T>) {
+      auto a = static_cast<compute_t<T>>(at);
+      auto b = static_cast<compute_t<T>>(v);
+      if (b > a || b != b) at = v;
+    } else if constexpr (!is_complex_v<T>) {
+      if (v > at) at = v;
+    }
+  }
+};
+struct Min {
+  template <class T> static void apply(T& at, const T& v) {
+    if constexpr (is_float_v<T>) {
+      auto a = static_cast<compute_t<T>>(at);
+      auto b = static_cast<compute_t<T>>(v);
+      if (b < a || b != b) at = v;
+    } else if constexpr (!is_complex_v<T>) {
+      if (v < at) at = v;
+    }
+  }
+};
+
+// Integer sums wrap around.
+template <> void Add::apply<int64_t>(int64_t& at, const int64_t& v) {
+  at = static_cast<int64_t>(static_cast<uint64_t>(at) + static_cast<uint64_t>(v));
+}
+template <> void Add::apply<int32_t>(int32_t& at, const int32_t& v) {
+  at = static_cast<int32_t>(static_cast<uint32_t>(at) + static_cast<uint32_t>(v));
+}
+
+// Calls f with an element type and a way of combining.
+template <class F> void dispatch_combine(DType dtype, Combine combine, F&& f) {
+  if (combine == Combine::Assign) {
+    dispatch_size(itemsize(dtype), [&]<class T>() { f.template operator()<T, Assign>(); });
+    return;
+  }
+  dispatch(dtype, AllTypes{}, [&]<class T>() {
+    switch (combine) {
+      case Combine::Add: f.template operator()<T, Add>(); break;
+      case Combine::Multiply: f.template operator()<T, Multiply>(); break;
+      case Combine::Max: f.template operator()<T, Max>(); break;
+      default: f.template operator()<T, Min>(); break;
+    }
+  });
+}
+
+int64_t product(const int64_t* sizes, int begin, int end) {
+  int64_t n = 1;
+  for (int d = begin; d < end; ++d) n *= sizes[d];
+  return n;
+}
+
+// Two arrays' dims after an axis, with neighbours joined where memory allows.
+struct Block {
+  Dims sizes, a, b;
+  int64_t count = 1;
+  bool dense = true;  // both lie contiguously
+
+  Block(const NdView& x, const NdView& y, int from) {
+    for (int d = from; d < x.ndim; ++d) {
+      count *= x.sizes[d];
+      if (x.sizes[d] == 1) continue;
+      int last = sizes.size() - 1;
+      if (last >= 0 && a[last] == x.sizes[d] * x.strides[d] && b[last] == x.sizes[d] * y.strides[d]) {
+        sizes[last] *= x.sizes[d];
+        a[last] = x.strides[d];
+        b[last] = y.strides[d];
+        continue;
+      }
+      sizes.push_back(x.sizes[d]);
+      a.push_back(x.strides[d]);
+      b.push_back(y.strides[d]);
+    }
+    dense = sizes.empty() || (sizes.size() == 1 && a[0] == 1 && b[0] == 1);
+  }
+  // f(pointer into x, pointer into y) for every element.
+  template <class T, class F> void each(T* x, T* y, F&& f) const {
+    if (dense) {
+      for (int64_t i = 0; i < count; ++i) f(x[i], y[i]);
+      return;
+    }
+    if (count == 0) return;
+    int last = sizes.size() - 1;
+    int64_t n = sizes[last];
+    int64_t sa = a[last];
+    int64_t sb = b[last];
+    if (last == 0) {
+      for (int64_t i = 0; i < n; ++i) f(x[i * sa], y[i * sb]);
+      return;
+    }
+    const int64_t* strides[2] = {a.data(), b.data()};
+    Walk<2> walk(sizes.data(), last, strides);
+    for (int64_t r = walk.count(); r > 0; --r, walk.next()) {
+      T* px = x + walk.offset[0];
+      T* py = y + walk.offset[1];
+      for (int64_t i = 0; i < n; ++i) f(px[i * sa], py[i * sb]);
+    }
+  }
+};
+
+}  // namespace
+
+void accumulate(const NdView& dst, const NdView& src) {
+  dispatch(dst.dtype, AllTypes{}, [&]<class T>() {
+    Block(dst, src, 0).each(dst.ptr<T>(), src.ptr<T>(), [](T& d, const T& s) { Add::apply(d, s); });
+  });
+}
+
+void divide_by(const NdView& dst, const NdView& src) {
+  dispatch(dst.dtype, InexactTypes{}, [&]<class T>() {
+    Block(dst, src, 0).each(dst.ptr<T>(), src.ptr<T>(), [](T& d, const T& s) {
+      d = static_cast<T>(static_cast<compute_t<T>>(d) / static_cast<compute_t<T>>(s));
+    });
+  });
+}
+
+void cat_rows(char* out, const char* const* src, const int64_t* bytes, int count, int64_t rows) {
+  int64_t row = 0;
+  for (int k = 0; k < count; ++k) row += bytes[k];
+  if (row == 0 || rows == 0) return;
+  if (rows == 1) {
+    for (int k = 0; k < count; ++k) {
+      parallel_for(bytes[k], 1 << 18, [&](int64_t begin, int64_t end) {
+        std::memcpy(out + begin, src[k] + begin, static_cast<size_t>(end - begin));
+      });
+      out += bytes[k];
+    }
+    return;
+  }
+  parallel_for(rows, std::max<int64_t>(1, (1 << 18) / row), [&](int64_t begin, int64_t end) {
+    char* to = out + begin * row;
+    for (int64_t r = begin; r < end; ++r) {
+      for (int k = 0; k < count; ++k) {
+        std::memcpy(to, src[k] + r * bytes[k], static_cast<size_t>(bytes[k]));
+        to += bytes[k];
+      }
+    }
+  });
+}
+
+int64_t add_offsets(int64_t* out, const NdView& index, int64_t size, int64_t stride) {
+  const auto* at = index.ptr<const int64_t>();
+  const int64_t* strides[1] = {index.strides};
+  Walk<1> walk(index.sizes, index.ndim, strides);
+  int64_t n = index.numel();
+  for (int64_t k = 0; k < n; ++k, walk.next()) {
+    int64_t i = at[walk.offset[0]];
+    if (i < -size || i >= size) return k;
+    out[k] += (i < 0 ? i + size : i) * stride;
+  }
+  return -1;
+}
+
+int64_t find_bad_index(const NdView& index, int64_t size, bool negative) {
+  const auto* at = index.ptr<const int64_t>();
+  int64_t least = negative ? -size : 0;
+  int64_t n = index.numel();
+  if (index.contiguous()) {
+    bool ok = true;
+    for (int64_t k = 0; k < n; ++k) ok &= at[k] >= least && at[k] < size;
+    if (ok) return -1;
+  }
+  const int64_t* strides[1] = {index.strides};
+  Walk<1> walk(index.sizes, index.ndim, strides);
+  for (int64_t k = 0; k < n; ++k, walk.next()) {
+    int64_t i = at[walk.offset[0]];
+    if (i < least || i >= size) return k;
+  }
+  return -1;
+}
+
+int64_t index_value(const NdView& index, int64_t k) {
+  const int64_t* strides[1] = {index.strides};
+  Walk<1> walk(index.sizes, index.ndim, strides);
+  walk.seek(k);
+  return index.ptr<const int64_t>()[walk.offset[0]];
+}
+
+void take_at(const NdView& out, const NdView& src, int axis, const int64_t* places, int64_t scale) {
+  Block block(out, src, axis + 1);
+  int64_t picks = out.sizes[axis];
+  int64_t rows = product(out.sizes, 0, axis) * picks;
+  if (rows == 0 || block.count == 0) return;
+  const int64_t* strides[2] = {out.strides, src.strides};
+  int64_t step = out.strides[axis];
+  dispatch_size(itemsize(out.dtype), [&]<class T>() {
+    T* to = out.ptr<T>();
+    T* from = src.ptr<T>();
+    parallel_for(rows, std::max<int64_t>(1, grain_default / block.count), [&](int64_t begin, int64_t end) {
+      Walk<2> walk(out.sizes, axis, strides);
+      for (int64_t at = begin; at < end;) {
+        int64_t k = at % picks;
+        int64_t stop = std::min(picks, k + end - at);
+        walk.seek(at / picks);
+        at += stop - k;
+        T* o = to + walk.offset[0];
+        T* s = from + walk.offset[1];
+        if (block.count == 1) {
+          for (; k < stop; ++k) o[k * step] = s[places[k] * scale];
+        } else if (block.dense) {
+          auto bytes = sizeof(T) * static_cast<size_t>(block.count);
+          for (; k < stop; ++k) std::memcpy(static_cast<void*>(o + k * step), s + places[k] * scale, bytes);
+        } else {
+          for (; k < stop; ++k) block.each(o + k * step, s + places[k] * scale, [](T& d, const T& v) { d = v; });
+        }
+      }
+    });
+  });
+}
+
+void put_at(const NdView& dst, const NdView& values, int axis, const int64_t* places, int64_t scale,
+            Combine combine) {
+  Block block(values, dst, axis + 1);
+  int64_t picks = values.sizes[axis];
+  int64_t rows = product(values.sizes, 0, axis);
+  if (rows * picks == 0 || block.count == 0) return;
+  const int64_t* strides[2] = {values.strides, dst.strides};
+  int64_t step = values.strides[axis];
+  // Each thread owns a range of places and passes over all of them, so that no two write one place.
+  int64_t least = places[0];
+  int64_t most = places[0];
+  int64_t pieces = 1;
+  if (rows * picks * block.count >= 2 * grain_default && num_threads() > 1) {
+    for (int64_t k = 0; k < picks; ++k) {
+      least = std::min(least, places[k]);
+      most = std::max(most, places[k]);
+    }
+    pieces = num_threads();
+  }
+  int64_t span = most - least + 1;
+  dispatch_combine(dst.dtype, combine, [&]<class T, class F>() {
+    T* from = values.ptr<T>();
+    T* to = dst.ptr<T>();
+    parallel_for(pieces, 1, [&](int64_t begin, int64_t end) {
+      bool all = begin == 0 && end == pieces;
+      int64_t low = least + span / pieces * begin + span % pieces * begin / pieces;
+      int64_t high = least + span / pieces * end + span % pieces * end / pieces;
+      Walk<2> walk(values.sizes, axis, strides);
+      for (int64_t r = 0; r < rows; ++r, walk.next()) {
+        T* v = from + walk.offset[0];
+        T* d = to + walk.offset[1];
+        for (int64_t k = 0; k < picks; ++k) {
+          if (!all && (places[k] < low || places[k] >= high)) continue;
+          if (block.count == 1) F::apply(d[places[k] * scale], v[k * step]);
+          else block.each(v + k * step, d + places[k] * scale, [](const T& value, T& at) { F::apply(at, value); });
+        }
+      }
+    });
+  });
+}
+
+void gather(const NdView& out, const NdView& src, const NdView& index, int dim) {
+  int last = out.ndim - 1;
+  int64_t n = out.sizes[last];
+  Dims src_strides(src.strides, src.ndim);
+  int64_t along = src_strides[dim];
+  src_strides[dim] = 0;
+  int64_t so = out.strides[last];
+  int64_t si = index.strides[last];
+  int64_t ss = src_strides[last];
+  const int64_t* strides[3] = {out.strides, index.strides, src_strides.data()};
+  int64_t rows = product(out.sizes, 0, last);
+  if (rows * n == 0) return;
+  const auto* indices = index.ptr<const int64_t>();
+  dispatch_size(itemsize(out.dtype), [&]<class T>() {
+    parallel_for(rows, std::max<int64_t>(1, grain_default / n), [&](int64_t begin, int64_t end) {
+      Walk<3> walk(out.sizes, last, strides);
+      walk.seek(begin);
+      for (int64_t r = begin; r < end; ++r, walk.next()) {
+        T* o = out.ptr<T>() + walk.offset[0];
+        const int64_t* i = indices + walk.offset[1];
+        const T* s = src.ptr<const T>() + walk.offset[2];
+        for (int64_t j = 0; j < n; ++j) o[j * so] = s[i[j * si] * along + j * ss];
+      }
+    });
+  });
+}
+
+void scatter(const NdView& dst, const NdView& src, const NdView& index, int dim, Combine combine) {
+  int last = index.ndim - 1;
+  int64_t n = index.sizes[last];
+  Dims dst_strides(dst.strides, dst.ndim);
+  int64_t along = dst_strides[dim];
+  dst_strides[dim] = 0;
+  int64_t sv = src.strides[last];
+  int64_t si = index.strides[last];
+  int64_t sd = dst_strides[last];
+  const int64_t* strides[3] = {dst_strides.data(), index.strides, src.strides};
+  int64_t rows = product(index.sizes, 0, last);
+  if (rows * n == 0) return;
+  const auto* indices = index.ptr<const int64_t>();
+  dispatch_combine(dst.dtype, combine, [&]<class T, class F>() {
+    auto run = [&](int64_t r0, int64_t r1, int64_t j0, int64_t j1) {
+      Walk<3> walk(index.sizes, last, strides);
+      walk.seek(r0);
+      for (int64_t r = r0; r < r1; ++r, walk.next()) {
+        T* d = dst.ptr<T>() + walk.offset[0];
+        const int64_t* i = indices + walk.offset[1];
+        const T* v = src.ptr<const T>() + walk.offset[2];
+        for (int64_t j = j0; j < j1; ++j) F::apply(d[i[j * si] * along + j * sd], v[j * sv]);
+      }
+    };
+    // Rows are independent when the scatter runs inside them; else columns are.
+    if (dim == last) {
+      parallel_for(rows, std::max<int64_t>(1, grain_default / n),
+                   [&](int64_t begin, int64_t end) { run(begin, end, 0, n); });
+    } else {
+      parallel_for(n, std::max<int64_t>(16, grain_default / rows),
+                   [&](int64_t begin, int64_t end) { run(0, rows, begin, end); });
+    }
+  });
+}
+
+}  // namespace clew::kernels

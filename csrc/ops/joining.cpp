@@ -1,0 +1,300 @@
+// cat, stack and their relatives.
+// May include: ops, graph, tensor, kernels.
+// Invariant: inputs are promoted to one dtype; gradients are slices of the result's.
+#include "ops/joining.h"
+
+#include <vector>
+
+#include "kernels/index.h"
+#include "ops/shape.h"
+
+namespace clew {
+
+namespace {
+
+struct DimAttrs {
+  int64_t dim = 0;
+  static constexpr auto members() { return std::tuple(&DimAttrs::dim); }
+};
+
+DType promoted(std::span<const Tensor> tensors) {
+  DType d = tensors[0].dtype();
+  for (const Tensor& t : tensors) d = promote(d, t.dtype());
+  return d;
+}
+
+// Row by row when everything lies contiguously in one dtype, else piece by piece.
+void join(const Tensor& out, std::span<const Tensor> in, int dim, const int64_t* lengths) {
+  int64_t inner = 1;
+  for (int d = dim + 1; d < out.ndim(); ++d) inner *= out.size(d);
+  int64_t rows = 1;
+  for (int d = 0; d < dim; ++d) rows *= out.size(d);
+  bool plain = out.is_contiguous();
+  for (const Tensor& t : in) plain = plain && t.is_contiguous() && t.dtype() == out.dtype();
+  if (plain) {
+    std::vector<const char*> data(in.size());
+    std::vector<int64_t> bytes(in.size());
+    for (size_t k = 0; k < in.size(); ++k) {
+      data[k] = in[k]->data;
+      bytes[k] = lengths[k] * inner * static_cast<int64_t>(itemsize(out.dtype()));
+    }
+    kernels::cat_rows(out->data, data.data(), bytes.data(), static_cast<int>(in.size()), rows);
+    return;
+  }
+  int64_t at = 0;
+  for (size_t k = 0; k < in.size(); ++k) {
+    Dims sizes = out.sizes();
+    sizes[dim] = lengths[k];
+    if (in[k].numel()) {
+      Tensor source = alias(in[k], sizes, *view_strides(in[k].sizes(), in[k].strides(), sizes));
+      copy_into(alias(out, sizes, out.strides(), at * out.stride(dim)), source);
+    }
+    at += lengths[k];
+  }
+}
+
+// ---- cat ----------------------------------------------------------------------------------------
+
+struct CatAttrs {
+  int64_t dim = 0;
+  Dims lengths;  // of the inputs along dim, which backward needs of all of them
+  static constexpr auto members() { return std::tuple(&CatAttrs::dim, &CatAttrs::lengths); }
+};
+void cat_shape(const Call& c, OutSpecs& out) {
+  const auto& a = c.as<CatAttrs>();
+  require(!c.in.empty(), "cat: expected a non-empty list of tensors");
+  const Tensor& first = c.in[0];
+  require(first.ndim() > 0, "cat: 0-d tensors cannot be joined; use stack()");
+  require(a.lengths.size() == static_cast<int>(c.in.size()), "cat: one length for each tensor is required");
+  int dim = wrapped(a.dim, first.ndim(), "cat");
+  Dims sizes = first.sizes();
+  sizes[dim] = 0;
+  for (size_t k = 0; k < c.in.size(); ++k) {
+    const Tensor& t = c.in[k];
+    bool fits = t.ndim() == first.ndim();
+    for (int d = 0; fits && d < t.ndim(); ++d) {
+      fits = d == dim ? t.size(d) == a.lengths[static_cast<int>(k)] : t.size(d) == first.size(d);
+    }
+    require(fits, "cat: sizes must match except in dimension ", dim, "; got ", first, " and ", t, " (number ", k, ")");
+    if (__builtin_add_overflow(sizes[dim], t.size(dim), &sizes[dim])) fail("cat: the result is too large");
+  }
+  out.add(promoted(c.in), sizes);
+}
+void cat_cpu(const Call& c, Tensors& outs) {
+  const auto& a = c.as<CatAttrs>();
+  join(outs[0], c.in, wrapped(a.dim, outs[0].ndim(), "cat"), a.lengths.data());
+}
+void cat_vjp(Vjp& c) {
+  const auto& a = c.as<CatAttrs>();
+  int64_t at = 0;
+  for (int k = 0; k < a.lengths.size(); ++k) {
+    if (c.needs(k)) c.set(k, slice(c.grad(), a.dim, at, at + a.lengths[k]));
+    at += a.lengths[k];
+  }
+}
+constexpr OpDef joined_op = general({
+    .signature = "_cat(Tensor[] tensors, int dim, int[] lengths) -> Tensor",
+    .doc = "Joins tensors along a dimension, along which they have the given lengths.",
+    .shape = cat_shape,
+    .cpu = cat_cpu,
+    .vjp = cat_vjp,
+    .attrs = &attr_info<CatAttrs>,
+    .offer = Offer::function,
+});
+
+void cat_run(const Call& c, Tensors& outs) { outs.push_back(cat(c.in, c.as<DimAttrs>().dim)); }
+constexpr OpDef cat_op = composite({
+    .signature = "cat(Tensor[] tensors, int dim=0) -> Tensor",
+    .doc = R"(Joins tensors along a dimension they have.
+
+Args:
+    tensors: tensors of equal sizes except along `dim`; 1-d tensors without elements are passed over.
+    dim: the dimension.
+Returns: a new tensor of the promoted dtype.
+
+>>> clew.cat((clew.tensor([1, 2]), clew.tensor([3]))).tolist()
+[1, 2, 3]
+)",
+    .run = cat_run,
+    .attrs = &attr_info<DimAttrs>,
+    .offer = Offer::function,
+});
+constexpr OpDef concat_op = composite({
+    .signature = "concat(Tensor[] tensors, int dim=0) -> Tensor",
+    .doc = R"(Joins tensors along a dimension they have; the same as `cat`.
+
+>>> clew.concat((clew.tensor([1, 2]), clew.tensor([3]))).tolist()
+[1, 2, 3]
+)",
+    .run = cat_run,
+    .attrs = &attr_info<DimAttrs>,
+    .offer = Offer::function,
+});
+constexpr OpDef concatenate_op = composite({
+    .signature = "concatenate(Tensor[] tensors, int dim=0) -> Tensor",
+    .doc = R"(Joins tensors along a dimension they have; the same as `cat`.
+
+>>> clew.concatenate((clew.tensor([1, 2]), clew.tensor([3]))).tolist()
+[1, 2, 3]
+)",
+    .run = cat_run,
+    .attrs = &attr_info<DimAttrs>,
+    .offer = Offer::function,
+});
+
+// ---- stack --------------------------------------------------------------------------------------
+
+void stack_shape(const Call& c, OutSpecs& out) {
+  require(!c.in.empty(), c.name(), ": expected a non-empty list of tensors");
+  const Tensor& first = c.in[0];
+  for (size_t k = 0; k < c.in.size(); ++k) {
+    require(c.in[k].sizes() == first.sizes(), c.name(), ": tensors must have equal sizes; got ", first, " and ", c.in[k],
+            " (number ", k, ")");
+  }
+  int dim = wrapped(c.as<DimAttrs>().dim, first.ndim() + 1, c.name());
+  Dims sizes = first.sizes();
+  sizes.insert(dim, static_cast<int64_t>(c.in.size()));
+  out.add(promoted(c.in), sizes);
+}
+void stack_cpu(const Call& c, Tensors& outs) {
+  int dim = wrapped(c.as<DimAttrs>().dim, outs[0].ndim(), c.name());
+  std::vector<int64_t> ones(c.in.size(), 1);
+  join(outs[0], c.in, dim, ones.data());
+}
+void stack_vjp(Vjp& c) {
+  int64_t dim = c.as<DimAttrs>().dim;
+  for (int k = 0; k < c.inputs(); ++k) {
+    if (c.needs(k)) c.set(k, select(c.grad(), dim, k));
+  }
+}
+constexpr OpDef stack_op = general({
+    .signature = "stack(Tensor[] tensors, int dim=0) -> Tensor",
+    .doc = R"(Joins tensors of equal sizes along a new dimension.
+
+Args:
+    tensors: the tensors.
+    dim: where the new dimension stands in the result.
+Returns: a new tensor of the promoted dtype.
+
+>>> clew.stack((clew.tensor([1, 2]), clew.tensor([3, 4])), 1).tolist()
+[[1, 3], [2, 4]]
+)",
+    .shape = stack_shape,
+    .cpu = stack_cpu,
+    .vjp = stack_vjp,
+    .attrs = &attr_info<DimAttrs>,
+    .offer = Offer::function,
+});
+
+// ---- hstack, vstack, dstack, column_stack -------------------------------------------------------
+
+Tensor at_least(const Tensor& x, int ndim) {
+  int have = x.ndim();
+  if (have >= ndim) return x;
+  if (ndim == 1) return reshape(x, {1});
+  if (ndim == 2) return have == 0 ? reshape(x, {1, 1}) : unsqueeze(x, 0);
+  if (have == 0) return reshape(x, {1, 1, 1});
+  return have == 1 ? unsqueeze(unsqueeze(x, 0), -1) : unsqueeze(x, -1);
+}
+void join_at_least(const Call& c, int ndim, Tensors& outs, int dim) {
+  require(!c.in.empty(), c.name(), ": expected a non-empty list of tensors");
+  Tensors parts;
+  for (const Tensor& t : c.in) parts.push_back(at_least(t, ndim));
+  outs.push_back(cat(parts, dim));
+}
+void hstack_run(const Call& c, Tensors& outs) {
+  bool flat = !c.in.empty() && c.in[0].ndim() <= 1;
+  join_at_least(c, 1, outs, flat ? 0 : 1);
+}
+void vstack_run(const Call& c, Tensors& outs) { join_at_least(c, 2, outs, 0); }
+void dstack_run(const Call& c, Tensors& outs) { join_at_least(c, 3, outs, 2); }
+void column_stack_run(const Call& c, Tensors& outs) {
+  require(!c.in.empty(), c.name(), ": expected a non-empty list of tensors");
+  Tensors parts;
+  for (const Tensor& t : c.in) parts.push_back(t.ndim() <= 1 ? reshape(t, {t.numel(), 1}) : t);
+  outs.push_back(cat(parts, 1));
+}
+constexpr OpDef hstack_op = composite({
+    .signature = "hstack(Tensor[] tensors) -> Tensor",
+    .doc = R"(Joins tensors side by side: along dimension 0 when 1-d, else along dimension 1.
+
+>>> clew.hstack((clew.tensor([1, 2]), clew.tensor([3]))).tolist()
+[1, 2, 3]
+)",
+    .run = hstack_run,
+    .offer = Offer::function,
+});
+constexpr const char* vstack_doc = R"(Joins tensors on top of each other, 1-d ones as rows.
+
+>>> clew.vstack((clew.tensor([1, 2]), clew.tensor([3, 4]))).tolist()
+[[1, 2], [3, 4]]
+)";
+constexpr OpDef vstack_op = composite({
+    .signature = "vstack(Tensor[] tensors) -> Tensor",
+    .doc = vstack_doc,
+    .run = vstack_run,
+    .offer = Offer::function,
+});
+constexpr OpDef row_stack_op = composite({
+    .signature = "row_stack(Tensor[] tensors) -> Tensor",
+    .doc = vstack_doc,
+    .run = vstack_run,
+    .offer = Offer::function,
+});
+constexpr OpDef dstack_op = composite({
+    .signature = "dstack(Tensor[] tensors) -> Tensor",
+    .doc = R"(Joins tensors along the third dimension.
+
+>>> clew.dstack((clew.tensor([1, 2]), clew.tensor([3, 4]))).tolist()
+[[[1, 3], [2, 4]]]
+)",
+    .run = dstack_run,
+    .offer = Offer::function,
+});
+constexpr OpDef column_stack_op = composite({
+    .signature = "column_stack(Tensor[] tensors) -> Tensor",
+    .doc = R"(Joins tensors side by side, 1-d ones as columns.
+
+>>> clew.column_stack((clew.tensor([1, 2]), clew.tensor([3, 4]))).tolist()
+[[1, 3], [2, 4]]
+)",
+    .run = column_stack_run,
+    .offer = Offer::function,
+});
+
+constexpr const OpDef* all[] = {
+    &joined_op, &cat_op, &concat_op, &concatenate_op, &stack_op, &hstack_op, &vstack_op, &row_stack_op, &dstack_op,
+    &column_stack_op,
+};
+
+}  // namespace
+
+extern const OpList joining_ops;
+const OpList joining_ops = op_list(all);
+
+Tensor cat(std::span<const Tensor> tensors, int64_t dim) {
+  require(!tensors.empty(), "cat: expected a non-empty list of tensors");
+  CatAttrs a{dim, {}};
+  // A 1-d tensor without elements joins with anything.
+  Tensors kept;
+  bool any_full = false;
+  for (const Tensor& t : tensors) any_full = any_full || t.ndim() != 1 || t.size(0) != 0;
+  for (const Tensor& t : tensors) {
+    if (any_full && t.ndim() == 1 && t.size(0) == 0) continue;
+    kept.push_back(t);
+  }
+  require(kept[0].ndim() > 0, "cat: 0-d tensors cannot be joined; use stack()");
+  int d = wrapped(dim, kept[0].ndim(), "cat");
+  for (const Tensor& t : kept) a.lengths.push_back(d < t.ndim() ? t.size(d) : 0);
+  Tensors outs;
+  apply(joined_op, kept, &a, outs);
+  return std::move(outs[0]);
+}
+Tensor stack(std::span<const Tensor> tensors, int64_t dim) {
+  Tensors outs;
+  DimAttrs a{dim};
+  apply(stack_op, tensors, &a, outs);
+  return std::move(outs[0]);
+}
+
+}  // namespace clew
