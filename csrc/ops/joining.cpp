@@ -17,6 +17,14 @@ struct DimAttrs {
   static constexpr auto members() { return std::tuple(&DimAttrs::dim); }
 };
 
+// A list from Python may hold None.
+void require_tensors(std::span<const Tensor> tensors, std::string_view op) {
+  require(!tensors.empty(), op, ": expected a non-empty list of tensors");
+  for (size_t k = 0; k < tensors.size(); ++k) {
+    if (!tensors[k].defined()) fail_type(op, ": element ", k, " of tensors must be a Tensor; got None");
+  }
+}
+
 DType promoted(std::span<const Tensor> tensors) {
   DType d = tensors[0].dtype();
   for (const Tensor& t : tensors) d = promote(d, t.dtype());
@@ -62,7 +70,7 @@ struct CatAttrs {
 };
 void cat_shape(const Call& c, OutSpecs& out) {
   const auto& a = c.as<CatAttrs>();
-  require(!c.in.empty(), "cat: expected a non-empty list of tensors");
+  require_tensors(c.in, "cat");
   const Tensor& first = c.in[0];
   require(first.ndim() > 0, "cat: 0-d tensors cannot be joined; use stack()");
   require(a.lengths.size() == static_cast<int>(c.in.size()), "cat: one length for each tensor is required");
@@ -145,7 +153,7 @@ constexpr OpDef concatenate_op = composite({
 // ---- stack --------------------------------------------------------------------------------------
 
 void stack_shape(const Call& c, OutSpecs& out) {
-  require(!c.in.empty(), c.name(), ": expected a non-empty list of tensors");
+  require_tensors(c.in, c.name());
   const Tensor& first = c.in[0];
   for (size_t k = 0; k < c.in.size(); ++k) {
     require(c.in[k].sizes() == first.sizes(), c.name(), ": tensors must have equal sizes; got ", first, " and ", c.in[k],
@@ -197,19 +205,20 @@ Tensor at_least(const Tensor& x, int ndim) {
   return have == 1 ? unsqueeze(unsqueeze(x, 0), -1) : unsqueeze(x, -1);
 }
 void join_at_least(const Call& c, int ndim, Tensors& outs, int dim) {
-  require(!c.in.empty(), c.name(), ": expected a non-empty list of tensors");
+  require_tensors(c.in, c.name());
   Tensors parts;
   for (const Tensor& t : c.in) parts.push_back(at_least(t, ndim));
   outs.push_back(cat(parts, dim));
 }
 void hstack_run(const Call& c, Tensors& outs) {
-  bool flat = !c.in.empty() && c.in[0].ndim() <= 1;
+  require_tensors(c.in, c.name());
+  bool flat = c.in[0].ndim() <= 1;
   join_at_least(c, 1, outs, flat ? 0 : 1);
 }
 void vstack_run(const Call& c, Tensors& outs) { join_at_least(c, 2, outs, 0); }
 void dstack_run(const Call& c, Tensors& outs) { join_at_least(c, 3, outs, 2); }
 void column_stack_run(const Call& c, Tensors& outs) {
-  require(!c.in.empty(), c.name(), ": expected a non-empty list of tensors");
+  require_tensors(c.in, c.name());
   Tensors parts;
   for (const Tensor& t : c.in) parts.push_back(t.ndim() <= 1 ? reshape(t, {t.numel(), 1}) : t);
   outs.push_back(cat(parts, 1));
@@ -273,7 +282,7 @@ extern const OpList joining_ops;
 const OpList joining_ops = op_list(all);
 
 Tensor cat(std::span<const Tensor> tensors, int64_t dim) {
-  require(!tensors.empty(), "cat: expected a non-empty list of tensors");
+  require_tensors(tensors, "cat");
   CatAttrs a{dim, {}};
   // A 1-d tensor without elements joins with anything.
   Tensors kept;

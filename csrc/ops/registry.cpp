@@ -20,6 +20,8 @@ extern const OpList matmul_ops;
 extern const OpList contraction_ops;
 extern const OpList shape_ops;
 extern const OpList slicing_ops;
+extern const OpList strided_ops;
+extern const OpList joining_ops;
 
 std::span<const OpList> all_ops() {
   static const std::array lists = {
@@ -30,6 +32,8 @@ std::span<const OpList> all_ops() {
       contraction_ops,
       shape_ops,
       slicing_ops,
+      strided_ops,
+      joining_ops,
   };
   return lists;
 }

@@ -483,7 +483,7 @@ void movedim_vjp(Vjp& c) {
   c.set(0, movedim(c.grad(), a.destination, a.source));
 }
 constexpr OpDef movedim_op = view({
-    .signature = "movedim(Tensor input, int[] source, int[] destination) -> Tensor",
+    .signature = "movedim(Tensor input, int[1] source, int[1] destination) -> Tensor",
     .doc = R"(Dimensions moved to other places; the others keep their order.
 
 Args:
@@ -499,7 +499,7 @@ Returns: a view of the input.
     .attrs = &attr_info<MovedimAttrs>,
 });
 constexpr OpDef moveaxis_op = view({
-    .signature = "moveaxis(Tensor input, int[] source, int[] destination) -> Tensor",
+    .signature = "moveaxis(Tensor input, int[1] source, int[1] destination) -> Tensor",
     .doc = R"(Dimensions moved to other places; NumPy's name for `movedim`.
 
 >>> list(clew.ones(2, 3, 4).moveaxis(0, -1).shape)
