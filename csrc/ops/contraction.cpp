@@ -6,6 +6,7 @@
 #include "ops/matmul.h"
 #include "ops/product.h"
 #include "ops/shape.h"
+#include "ops/unary.h"
 
 namespace clew {
 

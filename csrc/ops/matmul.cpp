@@ -3,6 +3,7 @@
 // Invariant: an operand is read where it lies: transposes and broadcast batches are never copied out.
 #include "ops/matmul.h"
 
+#include "graph/gil.h"
 #include "kernels/gemm.h"
 #include "ops/arithmetic.h"
 #include "ops/product.h"
@@ -10,12 +11,12 @@
 
 namespace clew {
 
-void require_multipliable(const Tensor& a, const Tensor& b, const char* op) {
+void require_multipliable(const Tensor& a, const Tensor& b, std::string_view op) {
   require(a.dtype() == b.dtype(), op, ": both operands must have one dtype; got ", a, " and ", b);
   require(kernels::gemm_supports(a.dtype()), op, ": not implemented for bool; got ", a, " and ", b);
 }
 
-Dims product_sizes(const Tensor& a, const Tensor& b, const char* op) {
+Dims product_sizes(const Tensor& a, const Tensor& b, std::string_view op) {
   const int ra = a.ndim(), rb = b.ndim();
   require(ra > 0 && rb > 0, op, ": both operands must have at least one dimension; got ", a, " and ", b);
   require_multipliable(a, b, op);
@@ -25,7 +26,7 @@ Dims product_sizes(const Tensor& a, const Tensor& b, const char* op) {
   Dims out;
   if (ra > 2 || rb > 2) {
     const Dims batch_a(a.sizes().data(), std::max(0, ra - 2)), batch_b(b.sizes().data(), std::max(0, rb - 2));
-    out = broadcast_shapes(batch_a, batch_b, op);
+    out = broadcast_shapes(batch_a, batch_b, std::string(op).c_str());
   }
   if (ra > 1) out.push_back(a.size(-2));
   if (rb > 1) out.push_back(b.size(-1));
@@ -53,6 +54,7 @@ void product_into(const Tensor& out, const Tensor& a, const Tensor& b, const Sca
   g.c_cs = n_dim ? out.stride(-1) : 1;
   g.c_rs = m_dim ? out.stride(-1 - n_dim) : 0;
   const int dims = out.ndim() - n_dim - m_dim;
+  const ReleaseGil gil(out.numel() * std::max<int64_t>(1, g.k / 16));
   if (dims == 0) return kernels::gemm(g);
   kernels::GemmBatch batch;
   for (int d = 0; d < dims; ++d) {
@@ -255,7 +257,7 @@ template <int ra, int rb> void added_shape(const Call& c, OutSpecs& out) {
   Dims sizes = product_sizes(c.in[1], c.in[2], c.name());
   require(input.dtype() == c.in[1].dtype(), c.name(), ": input must have the operands' dtype; got ", input, " and ",
           c.in[1]);
-  require(input.ndim() <= sizes.size() && broadcast_shapes(input.sizes(), sizes, c.name()) == sizes, c.name(),
+  require(input.ndim() <= sizes.size() && broadcast_shapes(input.sizes(), sizes, "addmm") == sizes, c.name(),
           ": input must broadcast to the product's shape ", sizes, "; got ", input);
   const auto& a = c.as<BetaAlpha>();
   if (is_integral(input.dtype())) {

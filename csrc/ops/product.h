@@ -7,13 +7,13 @@
 namespace clew {
 
 // Shape of a @ b; throws when the shapes or dtypes do not fit.
-Dims product_sizes(const Tensor& a, const Tensor& b, const char* op);
+Dims product_sizes(const Tensor& a, const Tensor& b, std::string_view op);
 // out = alpha * a @ b + beta * out. `flip` reads b transposed (a matrix).
 void product_into(const Tensor& out, const Tensor& a, const Tensor& b, const Scalar& alpha, const Scalar& beta,
                   bool flip = false);
 // Gradients of inputs `first` and `first` + 1, whose product has gradient g.
 void product_grads(Vjp& c, const Tensor& g, int first);
-void require_multipliable(const Tensor& a, const Tensor& b, const char* op);
+void require_multipliable(const Tensor& a, const Tensor& b, std::string_view op);
 // t * s, t itself when s is one.
 Tensor scaled(const Tensor& t, const Scalar& s);
 Scalar conj_of(const Scalar& s);

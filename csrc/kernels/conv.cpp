@@ -1,0 +1,264 @@
+// Convolutions: oneDNN where it has the dtype, otherwise patches to columns and matrix products.
+// May include: base, kernels.
+// Invariant: the choice depends on dtype and shape only; 16-bit floats without oneDNN are computed in float32.
+#include "kernels/conv.h"
+
+#include <cstdlib>
+#include <new>
+#include <vector>
+
+#include "kernels/gemm.h"
+#include "kernels/onednn_conv.h"
+
+namespace clew::kernels {
+
+namespace {
+
+constexpr int64_t column_bytes = 1 << 20;  // patches held at once by one thread
+
+// Bytes that one thread keeps between calls.
+struct Scratch {
+  char* data = nullptr;
+  size_t bytes = 0;
+  char* get(size_t need) {
+    if (need > bytes) {
+      std::free(data);
+      bytes = 0;
+      data = static_cast<char*>(std::aligned_alloc(64, (need + 63) / 64 * 64));
+      if (!data) throw std::bad_alloc();
+      bytes = need;
+    }
+    return data;
+  }
+  ~Scratch() { std::free(data); }
+};
+thread_local Scratch scratch;
+
+// A 1x1 kernel with unit stride: the image is its own matrix of columns.
+bool pointwise(const ConvShape& s) {
+  for (int d = 0; d < 3; ++d) {
+    if (s.kernel[d] != 1 || s.stride[d] != 1 || s.pad[d] != 0 || s.in[d] != s.out[d]) return false;
+  }
+  return true;
+}
+
+struct Layout {
+  int64_t item, cig, cog, depth, in_points, out_points, rows, chunk_rows, chunks;
+  bool pointwise;
+
+  explicit Layout(const ConvShape& s)
+      : item(static_cast<int64_t>(itemsize(s.dtype))), cig(s.ci / s.groups), cog(s.co / s.groups),
+        depth(cig * s.kernel_points()), in_points(s.in_points()), out_points(s.out_points()),
+        rows(s.out[0] * s.out[1]), pointwise(kernels::pointwise(s)) {
+    const int64_t row_bytes = std::max<int64_t>(1, depth * s.out[2] * item);
+    chunk_rows = std::clamp<int64_t>(column_bytes / row_bytes, 1, std::max<int64_t>(1, rows));
+    if (pointwise) chunk_rows = std::max<int64_t>(1, rows);
+    chunks = (rows + chunk_rows - 1) / chunk_rows;
+  }
+};
+
+// Every point of a channel becomes its bias, or zero without one.
+void fill_bias(const ConvShape& s, const void* bias, void* y, int64_t channels, int64_t points) {
+  dispatch(s.dtype, NumericTypes{}, [&]<class T> {
+    const T* b = static_cast<const T*>(bias);
+    T* to = static_cast<T*>(y);
+    parallel_for(s.n * channels, std::max<int64_t>(1, grain_default / std::max<int64_t>(1, points)),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t q = begin; q < end; ++q) {
+                     std::fill_n(to + q * points, points, bias ? b[q % channels] : T{});
+                   }
+                 });
+  });
+}
+
+void plus_bias(const ConvShape& s, const void* bias, void* y, int64_t channels, int64_t points) {
+  dispatch(s.dtype, FloatTypes{}, [&]<class T> {
+    const T* b = static_cast<const T*>(bias);
+    T* to = static_cast<T*>(y);
+    parallel_for(s.n * channels, std::max<int64_t>(1, grain_default / std::max<int64_t>(1, points)),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t q = begin; q < end; ++q) {
+                     const auto add = static_cast<compute_t<T>>(b[q % channels]);
+                     T* row = to + q * points;
+                     for (int64_t i = 0; i < points; ++i) row[i] = static_cast<T>(static_cast<compute_t<T>>(row[i]) + add);
+                   }
+                 });
+  });
+}
+
+// Tasks over threads when there are enough of them; otherwise the matrix product inside uses the threads.
+template <class F> void each_task(int64_t tasks, int64_t work_each, F&& f) {
+  if (tasks >= num_threads()) {
+    parallel_for(tasks, std::max<int64_t>(1, (1 << 19) / std::max<int64_t>(1, work_each)), [&](int64_t b, int64_t e) {
+      for (int64_t q = b; q < e; ++q) f(q);
+    });
+  } else {
+    for (int64_t q = 0; q < tasks; ++q) f(q);
+  }
+}
+
+Gemm product(const ConvShape& s, int64_t m, int64_t n, int64_t k) {
+  Gemm g;
+  g.dtype = s.dtype;
+  g.m = m, g.n = n, g.k = k;
+  g.c_cs = 1;
+  return g;
+}
+
+void forward_columns(const ConvShape& s, const char* x, const char* w, const void* bias, char* y) {
+  const Layout l(s);
+  if (bias) fill_bias(s, bias, y, s.co, l.out_points);
+  const int64_t width = s.out[2];
+  each_task(s.n * s.groups * l.chunks, l.depth * l.cog * l.chunk_rows * width, [&](int64_t task) {
+    const int64_t chunk = task % l.chunks, g = task / l.chunks % s.groups, n = task / l.chunks / s.groups;
+    const int64_t r0 = chunk * l.chunk_rows, r1 = std::min(l.rows, r0 + l.chunk_rows);
+    const int64_t points = (r1 - r0) * width;
+    const char* image = x + (n * s.ci + g * l.cig) * l.in_points * l.item;
+    Gemm p = product(s, l.cog, points, l.depth);
+    p.a = w + g * l.cog * l.depth * l.item, p.a_rs = l.depth, p.a_cs = 1;
+    if (l.pointwise) {
+      p.b = image, p.b_rs = l.in_points;
+    } else {
+      char* columns = scratch.get(static_cast<size_t>(l.depth * points * l.item));
+      image_to_columns(s, l.cig, image, columns, points, r0, r1);
+      p.b = columns, p.b_rs = points;
+    }
+    p.b_cs = 1;
+    p.c = y + ((n * s.co + g * l.cog) * l.out_points + r0 * width) * l.item, p.c_rs = l.out_points;
+    p.beta = Scalar(bias ? 1 : 0);
+    gemm(p);
+  });
+}
+
+void input_columns(const ConvShape& s, const char* y, const char* w, const void* bias, char* x) {
+  const Layout l(s);
+  if (bias || !l.pointwise) fill_bias(s, bias, x, s.ci, l.in_points);
+  const int64_t width = s.out[2];
+  each_task(s.n * s.groups, l.depth * l.cog * l.out_points, [&](int64_t task) {
+    const int64_t g = task % s.groups, n = task / s.groups;
+    char* image = x + (n * s.ci + g * l.cig) * l.in_points * l.item;
+    for (int64_t r0 = 0; r0 < l.rows; r0 += l.chunk_rows) {
+      const int64_t r1 = std::min(l.rows, r0 + l.chunk_rows);
+      const int64_t points = (r1 - r0) * width;
+      Gemm p = product(s, l.depth, points, l.cog);
+      p.a = w + g * l.cog * l.depth * l.item, p.a_rs = 1, p.a_cs = l.depth;
+      p.b = y + ((n * s.co + g * l.cog) * l.out_points + r0 * width) * l.item, p.b_rs = l.out_points, p.b_cs = 1;
+      if (l.pointwise) {
+        p.c = image, p.c_rs = l.in_points;
+        p.beta = Scalar(bias ? 1 : 0);
+        gemm(p);
+      } else {
+        char* columns = scratch.get(static_cast<size_t>(l.depth * points * l.item));
+        p.c = columns, p.c_rs = points;
+        gemm(p);
+        columns_to_image(s, l.cig, columns, points, image, r0, r1);
+      }
+    }
+  });
+}
+
+void weight_columns(const ConvShape& s, const char* y, const char* x, char* w) {
+  const Layout l(s);
+  if (s.n == 0 || l.out_points == 0) {
+    std::memset(w, 0, static_cast<size_t>(s.co * l.depth * l.item));
+    return;
+  }
+  const int64_t width = s.out[2];
+  each_task(s.groups, l.depth * l.cog * l.out_points * s.n, [&](int64_t g) {
+    for (int64_t n = 0; n < s.n; ++n) {
+      const char* image = x + (n * s.ci + g * l.cig) * l.in_points * l.item;
+      for (int64_t r0 = 0; r0 < l.rows; r0 += l.chunk_rows) {
+        const int64_t r1 = std::min(l.rows, r0 + l.chunk_rows);
+        const int64_t points = (r1 - r0) * width;
+        Gemm p = product(s, l.cog, l.depth, points);
+        p.a = y + ((n * s.co + g * l.cog) * l.out_points + r0 * width) * l.item, p.a_rs = l.out_points, p.a_cs = 1;
+        if (l.pointwise) {
+          p.b = image, p.b_cs = l.in_points;
+        } else {
+          char* columns = scratch.get(static_cast<size_t>(l.depth * points * l.item));
+          image_to_columns(s, l.cig, image, columns, points, r0, r1);
+          p.b = columns, p.b_cs = points;
+        }
+        p.b_rs = 1;
+        p.c = w + g * l.cog * l.depth * l.item, p.c_rs = l.depth;
+        p.beta = Scalar(n == 0 && r0 == 0 ? 0 : 1);
+        gemm(p);
+      }
+    }
+  });
+}
+
+// Float32 copies of 16-bit operands.
+struct Widened {
+  std::vector<float> values;
+  Widened(DType d, const void* p, int64_t count) {
+    if (!p) return;
+    values.resize(static_cast<size_t>(count));
+    dispatch(d, TypeList<f16, bf16>{}, [&]<class T> {
+      const T* from = static_cast<const T*>(p);
+      for (int64_t i = 0; i < count; ++i) values[static_cast<size_t>(i)] = static_cast<float>(from[i]);
+    });
+  }
+  explicit Widened(int64_t count) : values(static_cast<size_t>(count)) {}
+  float* get() { return values.empty() ? nullptr : values.data(); }
+  void narrow_to(DType d, void* p) const {
+    dispatch(d, TypeList<f16, bf16>{}, [&]<class T> {
+      T* to = static_cast<T*>(p);
+      for (size_t i = 0; i < values.size(); ++i) to[i] = static_cast<T>(values[i]);
+    });
+  }
+};
+
+bool is_half(DType d) { return d == DType::Float16 || d == DType::BFloat16; }
+int64_t x_count(const ConvShape& s) { return s.n * s.ci * s.in_points(); }
+int64_t y_count(const ConvShape& s) { return s.n * s.co * s.out_points(); }
+int64_t w_count(const ConvShape& s) { return s.co * (s.ci / s.groups) * s.kernel_points(); }
+ConvShape in_float(ConvShape s) {
+  s.dtype = DType::Float32;
+  return s;
+}
+// oneDNN takes no empty operands; a pointwise float32 map is one plain matrix product.
+bool ask_onednn(const ConvShape& s) {
+  if (x_count(s) == 0 || y_count(s) == 0 || w_count(s) == 0) return false;
+  return !(s.dtype == DType::Float32 && s.groups == 1 && pointwise(s));
+}
+
+}  // namespace
+
+void conv_forward(const ConvShape& s, const void* x, const void* w, const void* bias, void* y) {
+  if (y_count(s) == 0) return;
+  if (ask_onednn(s) && onednn::conv_forward(s, x, w, bias, y)) return;
+  if (is_half(s.dtype)) {
+    Widened fx(s.dtype, x, x_count(s)), fw(s.dtype, w, w_count(s)), fb(s.dtype, bias, s.co), fy(y_count(s));
+    conv_forward(in_float(s), fx.get(), fw.get(), fb.get(), fy.get());
+    return fy.narrow_to(s.dtype, y);
+  }
+  forward_columns(s, static_cast<const char*>(x), static_cast<const char*>(w), bias, static_cast<char*>(y));
+}
+
+void conv_input(const ConvShape& s, const void* y, const void* w, const void* bias, void* x) {
+  if (x_count(s) == 0) return;
+  if (ask_onednn(s) && onednn::conv_input(s, y, w, x)) {
+    if (bias) plus_bias(s, bias, x, s.ci, s.in_points());
+    return;
+  }
+  if (is_half(s.dtype)) {
+    Widened fy(s.dtype, y, y_count(s)), fw(s.dtype, w, w_count(s)), fb(s.dtype, bias, s.ci), fx(x_count(s));
+    conv_input(in_float(s), fy.get(), fw.get(), fb.get(), fx.get());
+    return fx.narrow_to(s.dtype, x);
+  }
+  input_columns(s, static_cast<const char*>(y), static_cast<const char*>(w), bias, static_cast<char*>(x));
+}
+
+void conv_weight(const ConvShape& s, const void* y, const void* x, void* w) {
+  if (w_count(s) == 0) return;
+  if (ask_onednn(s) && onednn::conv_weight(s, y, x, w)) return;
+  if (is_half(s.dtype)) {
+    Widened fy(s.dtype, y, y_count(s)), fx(s.dtype, x, x_count(s)), fw(w_count(s));
+    conv_weight(in_float(s), fy.get(), fx.get(), fw.get());
+    return fw.narrow_to(s.dtype, w);
+  }
+  weight_columns(s, static_cast<const char*>(y), static_cast<const char*>(x), static_cast<char*>(w));
+}
+
+}  // namespace clew::kernels
