@@ -8,6 +8,8 @@
 #include "graph/node.h"
 #include "ops/ops.h"
 
+#include <structmember.h>  // needs Python.h, which the headers above include
+
 namespace clew::python {
 
 inline PyObject* wrap(Tensor t) { return reinterpret_cast<PyObject*>(t.release()); }

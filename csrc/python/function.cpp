@@ -1,8 +1,6 @@
 // Calling ops from Python: argument matching over overloads, out= and in-place forms, result wrapping.
 // May include: everything below python/.
 // Invariant: an argument is converted only after the whole overload has matched.
-#include <structmember.h>
-
 #include <array>
 #include <map>
 

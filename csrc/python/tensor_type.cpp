@@ -1,8 +1,6 @@
 // The Tensor type: life cycle, operators, attributes.
 // May include: everything below python/.
 // Invariant: an operator slot does no more than parse its operands and call apply().
-#include <structmember.h>
-
 #include "graph/inplace.h"
 #include "python/autograd.h"
 #include "python/bridge.h"

@@ -1,0 +1,500 @@
+// The graph from Python: node objects, modes, backward, custom functions, saved-tensor hooks.
+// May include: everything below python/.
+// Invariant: a node owns its Python function context; the context's pointer back is cleared when the node dies.
+#include "python/autograd.h"
+
+#include "graph/inplace.h"
+
+namespace clew::python {
+
+PyTypeObject* node_type = nullptr;
+
+namespace {
+
+struct NodeObj {
+  PyObject_HEAD
+  Node* node;
+  bool owns;  // a wrapper owns its node; a custom function's context is owned by it
+  PyObject* dict;
+  PyObject* weakrefs;
+};
+NodeObj* node_obj(PyObject* o) { return reinterpret_cast<NodeObj*>(o); }
+
+Node& node_of(PyObject* o) {
+  Node* n = node_obj(o)->node;
+  if (!n) fail("autograd: this function context is not part of a graph (its graph was freed, or nothing required grad)");
+  return *n;
+}
+
+// A node of a Python autograd.Function.
+struct PyFunctionNode final : Node {
+  PyObject* ctx = nullptr;  // owned
+  std::vector<Saved> saved;
+  bool materialize = true;
+  std::string label;
+
+  ~PyFunctionNode() override {
+    for (Saved& s : saved) s.clear();
+    if (ctx) {
+      node_obj(ctx)->node = nullptr;
+      Py_DECREF(ctx);
+    }
+  }
+  std::string name() const override { return label; }
+  PyObject* python_object() override { return ctx; }
+  void release_saved() override {
+    if (saved.empty()) return;
+    for (Saved& s : saved) s.clear();
+    consumed = true;
+  }
+  void run(std::span<const Tensor> grads, Tensor* out) override {
+    Ref args(checked(PyTuple_New(static_cast<Py_ssize_t>(grads.size()))));
+    for (size_t k = 0; k < grads.size(); ++k) {
+      Tensor g = grads[k];
+      if (!g.defined() && materialize) {
+        const OutMeta& m = meta(static_cast<uint32_t>(k));
+        g = empty(m.sizes, m.dtype, m.device);
+        fill_(g, Scalar(0));
+      }
+      PyObject* o = g.defined() ? wrap(std::move(g)) : Py_NewRef(Py_None);
+      PyTuple_SET_ITEM(args.get(), static_cast<Py_ssize_t>(k), o);
+    }
+    Ref got(PyObject_CallMethod(ctx, "_run_backward", "O", args.get()));
+    if (!got) throw PythonError();
+    if (!PyTuple_Check(got.get()) || PyTuple_GET_SIZE(got.get()) != static_cast<Py_ssize_t>(edge_count))
+      fail(label, ": backward returned an incorrect number of gradients (expected ", edge_count, ", got ",
+           PyTuple_Check(got.get()) ? PyTuple_GET_SIZE(got.get()) : 1, ")");
+    for (uint32_t i = 0; i < edge_count; ++i) {
+      PyObject* g = PyTuple_GET_ITEM(got.get(), i);
+      if (g == Py_None) continue;
+      if (!is_tensor(g)) fail_type(label, ": backward must return tensors or None; gradient ", i, " is ", Py_TYPE(g)->tp_name);
+      if (!edges[i].fn) continue;
+      out[i] = borrow(g);
+    }
+  }
+};
+
+// ---- the Node type ----
+
+void node_dealloc(PyObject* o) {
+  PyTypeObject* type = Py_TYPE(o);
+  PyObject_GC_UnTrack(o);
+  NodeObj* n = node_obj(o);
+  if (n->weakrefs) PyObject_ClearWeakRefs(o);
+  Py_CLEAR(n->dict);
+  if (n->owns && n->node) {
+    n->node->wrapper = nullptr;
+    n->node->decref();
+  }
+  type->tp_free(o);
+  Py_DECREF(type);
+}
+int node_traverse(PyObject* o, visitproc visit, void* arg) {
+  Py_VISIT(node_obj(o)->dict);
+  Py_VISIT(Py_TYPE(o));
+  return 0;
+}
+int node_clear(PyObject* o) {
+  Py_CLEAR(node_obj(o)->dict);
+  return 0;
+}
+
+PyObject* node_name_method(PyObject* o, PyObject*) {
+  return guarded([&] { return PyUnicode_FromString(node_of(o).name().c_str()); });
+}
+PyObject* node_repr(PyObject* o) {
+  return guarded([&]() -> PyObject* {
+    if (!node_obj(o)->node) return PyUnicode_FromFormat("<%s object at %p>", Py_TYPE(o)->tp_name, o);
+    return PyUnicode_FromFormat("<%s object at %p>", node_of(o).name().c_str(), o);
+  });
+}
+PyObject* node_next_functions(PyObject* o, void*) {
+  return guarded([&] {
+    Node& n = node_of(o);
+    Ref tuple(checked(PyTuple_New(n.edge_count)));
+    for (uint32_t i = 0; i < n.edge_count; ++i) {
+      PyObject* fn = node_object(n.edges[i].fn);
+      PyTuple_SET_ITEM(tuple.get(), i, checked(Py_BuildValue("(NI)", fn, n.edges[i].nr)));
+    }
+    return tuple.release();
+  });
+}
+PyObject* node_metadata(PyObject* o, void*) {
+  return guarded([&] {
+    NodeExtra& e = node_of(o).extras();
+    if (!e.metadata) e.metadata = checked(PyDict_New());
+    return Py_NewRef(e.metadata);
+  });
+}
+PyObject* node_sequence(PyObject* o, PyObject*) {
+  return guarded([&] { return PyLong_FromUnsignedLongLong(node_of(o).sequence); });
+}
+PyObject* node_hooks(PyObject* o, PyObject* which) {
+  return guarded([&] {
+    NodeExtra& e = node_of(o).extras();
+    PyObject*& dict = PyObject_IsTrue(which) ? e.pre_hooks : e.post_hooks;
+    if (!dict) dict = checked(PyDict_New());
+    return Py_NewRef(dict);
+  });
+}
+PyObject* node_variable(PyObject* o, void*) {
+  return guarded([&] {
+    Node& n = node_of(o);
+    if (!n.is_accumulator()) {
+      PyErr_Format(PyExc_AttributeError, "'%s' object has no attribute 'variable'", n.name().c_str());
+      throw PythonError();
+    }
+    return wrap(static_cast<AccumulateGrad&>(n).variable);
+  });
+}
+PyObject* node_input_metadata(PyObject* o, void*) {
+  return guarded([&] {
+    Node& n = node_of(o);
+    Ref list(checked(PyList_New(0)));
+    for (uint32_t k = 0; k < n.output_count; ++k) {
+      const OutMeta& m = n.meta(k);
+      Ref item(checked(Py_BuildValue("(NNN)", size_object(m.sizes), dtype_object(m.dtype), device_object(m.device))));
+      PyList_Append(list.get(), item.get());
+    }
+    return list.release();
+  });
+}
+PyObject* node_saved_tensors(PyObject* o, void*) {
+  return guarded([&] {
+    auto* n = dynamic_cast<PyFunctionNode*>(&node_of(o));
+    Node& any = node_of(o);
+    std::vector<Tensor> found;
+    if (n) {
+      if (n->consumed)
+        fail(n->name(), ": Trying to backward through the graph a second time (or directly access saved tensors after they "
+             "have already been freed). Specify retain_graph=True if you need to.");
+      for (size_t i = 0; i < n->saved.size(); ++i) {
+        const Saved& s = n->saved[i];
+        if (!s.tensor && !s.packed) found.push_back(Tensor());
+        else if (s.is_output) found.push_back(s.unpack_for(*n, nullptr, s.tensor ? s.tensor->output_nr : 0));
+        else {
+          Edge e{};
+          if (s.tensor) {
+            Tensor t = borrow(reinterpret_cast<PyObject*>(s.tensor));
+            OwnedEdge owned = gradient_edge(t);
+            e = {owned.fn.get(), owned.nr};
+            found.push_back(s.unpack_for(*n, &e, 0));
+            continue;
+          }
+          found.push_back(s.unpack_for(*n, &e, 0));
+        }
+      }
+    } else if (auto* op = dynamic_cast<OpNode*>(&any)) {
+      for (int i = 0; i < op->saved_count; ++i) {
+        const Saved& s = op->saved[i];
+        if (s.tensor) found.push_back(Tensor::borrow(s.tensor));
+      }
+    }
+    Ref tuple(checked(PyTuple_New(static_cast<Py_ssize_t>(found.size()))));
+    for (size_t i = 0; i < found.size(); ++i)
+      PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i),
+                       found[i].defined() ? wrap(std::move(found[i])) : Py_NewRef(Py_None));
+    return tuple.release();
+  });
+}
+PyObject* node_getattro(PyObject* o, PyObject* name) {
+  PyObject* got = PyObject_GenericGetAttr(o, name);
+  if (got || !PyErr_ExceptionMatches(PyExc_AttributeError)) return got;
+  const char* text = PyUnicode_AsUTF8(name);
+  if (!text || std::strncmp(text, "_saved_", 7) != 0 || !node_obj(o)->node) return nullptr;
+  PyErr_Clear();
+  return guarded([&]() -> PyObject* {
+    PyObject* found = node_of(o).saved_attribute(text + 7);
+    if (!found && !PyErr_Occurred())
+      PyErr_Format(PyExc_AttributeError, "'%s' object has no attribute '%s'", node_of(o).name().c_str(), text);
+    return found;
+  });
+}
+// Calls the node's gradient rule: grad_fn(*grad_outputs).
+PyObject* node_call(PyObject* o, PyObject* args, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    Node& n = node_of(o);
+    std::vector<Tensor> grads;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); ++i) {
+      PyObject* g = PyTuple_GET_ITEM(args, i);
+      grads.push_back(is_tensor(g) ? borrow(g) : Tensor());
+    }
+    if (grads.size() != n.output_count) fail(n.name(), ": expected ", n.output_count, " gradients; got ", grads.size());
+    std::vector<Tensor> out(n.edge_count);
+    n.run(grads, out.data());
+    if (out.size() == 1) return out[0].defined() ? wrap(out[0]) : Py_NewRef(Py_None);
+    Ref tuple(checked(PyTuple_New(static_cast<Py_ssize_t>(out.size()))));
+    for (size_t i = 0; i < out.size(); ++i)
+      PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), out[i].defined() ? wrap(out[i]) : Py_NewRef(Py_None));
+    return tuple.release();
+  });
+}
+PyObject* node_new(PyTypeObject* type, PyObject*, PyObject*) {
+  PyObject* o = type->tp_alloc(type, 0);
+  if (o) node_obj(o)->owns = false;
+  return o;
+}
+PyObject* node_release(PyObject* o, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    node_of(o).release_saved();
+    Py_RETURN_NONE;
+  });
+}
+
+PyMethodDef node_methods[] = {{"name", node_name_method, METH_NOARGS, "The name of the operation's gradient."},
+                              {"_sequence_nr", node_sequence, METH_NOARGS, nullptr},
+                              {"_hooks_dict", node_hooks, METH_O, nullptr},
+                              {"_release_saved", node_release, METH_NOARGS, nullptr},
+                              {}};
+PyGetSetDef node_getset[] = {
+    {"next_functions", node_next_functions, nullptr, "The nodes gradients go to next, each with an output number.", nullptr},
+    {"metadata", node_metadata, nullptr, "A dict for whatever one wants to keep with the node.", nullptr},
+    {"variable", node_variable, nullptr, "Of AccumulateGrad: the leaf.", nullptr},
+    {"_input_metadata", node_input_metadata, nullptr, nullptr, nullptr},
+    {"saved_tensors", node_saved_tensors, nullptr, "The tensors kept for backward.", nullptr},
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+    {}};
+PyMemberDef node_members[] = {{"__dictoffset__", T_PYSSIZET, offsetof(NodeObj, dict), READONLY, nullptr},
+                              {"__weaklistoffset__", T_PYSSIZET, offsetof(NodeObj, weakrefs), READONLY, nullptr},
+                              {}};
+
+// ---- module functions ----
+
+std::vector<Tensor> tensors_from(PyObject* seq, const char* what, bool none_allowed) {
+  if (!PyTuple_Check(seq) && !PyList_Check(seq)) fail_type(what, " must be a tuple of Tensors");
+  std::vector<Tensor> out;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(seq); ++i) {
+    PyObject* o = PySequence_Fast_GET_ITEM(seq, i);
+    if (none_allowed && o == Py_None) out.push_back(Tensor());
+    else if (is_tensor(o)) out.push_back(borrow(o));
+    else fail_type(what, ": expected Tensors; element ", i, " is ", Py_TYPE(o)->tp_name);
+  }
+  return out;
+}
+
+// _run_backward(tensors, grads, keep_graph, create_graph, inputs or None) -> gradients of inputs, or None
+PyObject* module_run_backward(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject *tensors, *grads, *inputs;
+    int keep, create;
+    if (!PyArg_ParseTuple(args, "OOppO", &tensors, &grads, &keep, &create, &inputs)) return nullptr;
+    BackwardArgs b;
+    b.keep_graph = keep;
+    b.create_graph = create;
+    std::vector<Tensor> roots = tensors_from(tensors, "tensors", false);
+    std::vector<Tensor> seeds = tensors_from(grads, "grad_tensors", false);
+    if (roots.size() != seeds.size()) fail("backward: got ", roots.size(), " tensors and ", seeds.size(), " gradients");
+    for (size_t i = 0; i < roots.size(); ++i) {
+      OwnedEdge e = gradient_edge(roots[i]);
+      if (!e.fn)
+        fail("backward: element ", i, " of tensors does not require grad and does not have a grad_fn; it is ", roots[i]);
+      if (seeds[i].sizes() != roots[i].sizes())
+        fail("backward: Mismatch in shape: grad_output[", i, "] has a shape of ", seeds[i].sizes(), " and output[", i,
+             "] has a shape of ", roots[i].sizes());
+      if (is_complex(seeds[i].dtype()) != is_complex(roots[i].dtype()))
+        fail("backward: for complex tensors, both grad_output and output must be complex; got ", seeds[i], " and ", roots[i]);
+      b.grads.push_back(seeds[i].dtype() == roots[i].dtype() ? seeds[i] : builtins.to_dtype(seeds[i], roots[i].dtype()));
+      b.roots.push_back(std::move(e));
+    }
+    if (inputs == Py_None) {
+      run_backward(b);
+      Py_RETURN_NONE;
+    }
+    std::vector<Tensor> wanted = tensors_from(inputs, "inputs", false);
+    for (Tensor& t : wanted) b.captures.push_back(gradient_edge(t));
+    for (size_t i = 0; i < wanted.size(); ++i)
+      if (!b.captures[i].fn) fail("grad: one of the differentiated Tensors does not require grad; input ", i, " is ", wanted[i]);
+    std::vector<Tensor> got = run_backward(b);
+    Ref tuple(checked(PyTuple_New(static_cast<Py_ssize_t>(got.size()))));
+    for (size_t i = 0; i < got.size(); ++i)
+      PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), got[i].defined() ? wrap(got[i]) : Py_NewRef(Py_None));
+    return tuple.release();
+  });
+}
+
+PyObject* is_grad_enabled(PyObject*, PyObject*) { return PyBool_FromLong(modes.grad); }
+PyObject* set_grad_enabled(PyObject*, PyObject* on) {
+  bool before = modes.grad;
+  modes.grad = PyObject_IsTrue(on) == 1;
+  return PyBool_FromLong(before);
+}
+PyObject* is_inference(PyObject*, PyObject*) { return PyBool_FromLong(modes.inference); }
+PyObject* set_inference(PyObject*, PyObject* on) {
+  bool before = modes.inference;
+  modes.inference = PyObject_IsTrue(on) == 1;
+  return PyBool_FromLong(before);
+}
+PyObject* push_saved_hooks(PyObject*, PyObject* pair) {
+  if (!modes.saved_hook_stack) modes.saved_hook_stack = PyList_New(0);
+  if (!modes.saved_hook_stack || PyList_Append(modes.saved_hook_stack, pair) < 0) return nullptr;
+  ++modes.saved_hooks;
+  Py_RETURN_NONE;
+}
+PyObject* pop_saved_hooks(PyObject*, PyObject*) {
+  Py_ssize_t n = modes.saved_hook_stack ? PyList_GET_SIZE(modes.saved_hook_stack) : 0;
+  if (n == 0) {
+    PyErr_SetString(PyExc_RuntimeError, "saved_tensors_hooks: there is no hook to take off");
+    return nullptr;
+  }
+  if (PyList_SetSlice(modes.saved_hook_stack, n - 1, n, nullptr) < 0) return nullptr;
+  --modes.saved_hooks;
+  Py_RETURN_NONE;
+}
+
+// _attach_function(ctx, name, inputs, outputs, saved, dirty, non_differentiable, materialize) -> outputs
+// Makes the node of a custom Function: inputs is a tuple with None for non-tensors.
+PyObject* attach_function(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject *ctx, *inputs, *outputs, *saved, *dirty, *fixed;
+    const char* name;
+    int materialize;
+    if (!PyArg_ParseTuple(args, "O!sOOOOOp", node_type, &ctx, &name, &inputs, &outputs, &saved, &dirty, &fixed, &materialize))
+      return nullptr;
+    std::vector<Tensor> ins = tensors_from(inputs, name, true);
+    std::vector<Tensor> keep = tensors_from(saved, "save_for_backward", true);
+    auto contains = [](PyObject* seq, PyObject* o) {
+      for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(seq); ++i)
+        if (PySequence_Fast_GET_ITEM(seq, i) == o) return true;
+      return false;
+    };
+    auto* node = new PyFunctionNode();
+    NodeRef guard = NodeRef::steal(node);
+    node->label = name;
+    node->materialize = materialize;
+    node->allocate_edges(static_cast<uint32_t>(ins.size()));
+    for (size_t i = 0; i < ins.size(); ++i)
+      if (ins[i].defined() && ins[i].requires_grad()) node->set_edge(static_cast<uint32_t>(i), ins[i]);
+    Py_ssize_t count = PyTuple_GET_SIZE(outputs);
+    node->output_count = static_cast<uint16_t>(count);
+    Ref result(checked(PyTuple_New(count)));
+    struct Kept {
+      PyObject* given;
+      Tensor used;
+    };
+    std::vector<Kept> made;
+    for (Py_ssize_t k = 0; k < count; ++k) {
+      PyObject* o = PyTuple_GET_ITEM(outputs, k);
+      if (!is_tensor(o)) {
+        PyTuple_SET_ITEM(result.get(), k, Py_NewRef(o));
+        node->add_meta(static_cast<uint32_t>(k), scalar_tensor(Scalar(0.0), DType::Float32));
+        continue;
+      }
+      Tensor t = borrow(o);
+      node->add_meta(static_cast<uint32_t>(k), t);
+      bool is_input = contains(inputs, o);
+      bool differentiable = is_inexact(t.dtype()) && !contains(fixed, o);
+      if (contains(dirty, o)) {
+        if (!is_input) fail(name, ": mark_dirty only accepts input tensors, but an output that is not an input was marked");
+        check_inplace(t, name, true);
+        if (differentiable) {
+          if (t->base) {
+            if (count > 1) fail(name, ": a view written in place must be the only output of the Function");
+            rebase_history(t, guard);
+          } else {
+            set_grad_fn(t, node, static_cast<uint32_t>(k));
+          }
+        }
+      } else if (is_input) {
+        // An input handed through becomes another tensor object, so that the input keeps its own history.
+        t = alias(t);
+        if (differentiable) set_grad_fn(t, node, static_cast<uint32_t>(k));
+      } else if (differentiable) {
+        set_grad_fn(t, node, static_cast<uint32_t>(k));
+        if (t->base) {
+          t->view_version = t->storage->version;
+          t->view_kind = ViewKind::custom_function;
+        }
+      } else if (t->grad_fn) {
+        t = detach(t);
+      }
+      made.push_back({o, t});
+      PyTuple_SET_ITEM(result.get(), k, wrap(t));
+    }
+    for (Tensor& t : keep) {
+      Saved s;
+      if (t.defined()) {
+        Tensor use = t;
+        for (Kept& m : made)
+          if (m.given == reinterpret_cast<PyObject*>(t.get())) use = m.used;
+        bool output = use->grad_fn == node;
+        uint32_t nr = use->output_nr;
+        s.save(use, output);
+        if (output && s.tensor) s.tensor->output_nr = nr;
+      }
+      node->saved.push_back(s);
+    }
+    node->ctx = Py_NewRef(ctx);
+    node_obj(ctx)->node = node;
+    return result.release();
+  });
+}
+
+PyMethodDef functions[] = {{"_run_backward", module_run_backward, METH_VARARGS, nullptr},
+                           {"is_grad_enabled", is_grad_enabled, METH_NOARGS, "Whether operations are recorded."},
+                           {"_set_grad_enabled", set_grad_enabled, METH_O, nullptr},
+                           {"is_inference_mode_enabled", is_inference, METH_NOARGS, "Whether inference mode is on."},
+                           {"_set_inference", set_inference, METH_O, nullptr},
+                           {"_push_saved_hooks", push_saved_hooks, METH_O, nullptr},
+                           {"_pop_saved_hooks", pop_saved_hooks, METH_NOARGS, nullptr},
+                           {"_attach_function", attach_function, METH_VARARGS, nullptr},
+                           {}};
+
+}  // namespace
+
+PyObject* node_object(Node* n) {
+  if (!n) Py_RETURN_NONE;
+  if (PyObject* own = n->python_object()) return Py_NewRef(own);
+  if (n->wrapper) return Py_NewRef(n->wrapper);
+  PyObject* o = checked(node_type->tp_alloc(node_type, 0));
+  node_obj(o)->node = n;
+  node_obj(o)->owns = true;
+  n->incref();
+  n->wrapper = o;
+  return o;
+}
+
+void add_autograd(PyObject* module) {
+  auto slot = [](int id, auto* f) { return PyType_Slot{id, reinterpret_cast<void*>(f)}; };
+  PyType_Slot slots[] = {slot(Py_tp_dealloc, node_dealloc), slot(Py_tp_traverse, node_traverse),
+                         slot(Py_tp_clear, node_clear),     slot(Py_tp_repr, node_repr),
+                         slot(Py_tp_methods, node_methods), slot(Py_tp_getset, node_getset),
+                         slot(Py_tp_members, node_members), slot(Py_tp_getattro, node_getattro),
+                         slot(Py_tp_call, node_call),       slot(Py_tp_new, node_new),
+                         {0, nullptr}};
+  PyType_Spec spec = {"clew.autograd.graph.Node", sizeof(NodeObj), 0,
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
+  node_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
+  PyModule_AddObjectRef(module, "Node", reinterpret_cast<PyObject*>(node_type));
+  if (PyModule_AddFunctions(module, functions) < 0) throw PythonError();
+}
+
+}  // namespace clew::python
+
+namespace clew {
+
+// grad_fn._saved_input, _saved_other, _saved_result: a saved tensor by its parameter's name.
+PyObject* OpNode::saved_attribute(const char* which) {
+  std::string_view w(which);
+  auto found = [&](int bit) -> PyObject* {
+    int slot = saved_slot(bit);
+    if (slot < 0) return Py_NewRef(Py_None);
+    Tensor t = bit < 16 ? saved[slot].unpack_for(*this, &edges[bit], 0)
+                        : saved[slot].unpack_for(*this, nullptr, static_cast<uint32_t>(bit - 16));
+    return python::wrap(std::move(t));
+  };
+  if (w == "result") return found(16);
+  if (w == "self") w = "input";
+  // The parameters of type Tensor, in order, as the signature spells them.
+  std::string_view s(op->signature);
+  int index = 0;
+  for (size_t at = s.find("Tensor"); at != std::string_view::npos && at < s.find("->"); at = s.find("Tensor", at + 1)) {
+    size_t from = s.find(' ', at);
+    size_t to = s.find_first_of(",=)", from);
+    if (from == std::string_view::npos || to == std::string_view::npos) break;
+    if (s.substr(from + 1, to - from - 1) == w) return found(index);
+    ++index;
+  }
+  return nullptr;
+}
+
+}  // namespace clew

@@ -1,0 +1,45 @@
+// The extension module clew._C: puts its parts together.
+// May include: everything below python/.
+// Invariant: types come before the functions and methods that use them.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+
+#include "base/parallel.h"
+#include "kernels/pointwise.h"
+#include "python/bridge.h"
+
+namespace nb = nanobind;
+using namespace clew;
+
+NB_MODULE(_C, m) {
+  PyObject* module = m.ptr();
+  try {
+    kernels::init_pointwise();
+    init_builtins();
+    python::add_types(module);
+    python::add_tensor_type(module);
+    python::add_autograd(module);
+    python::add_functions(module);
+  } catch (...) {
+    python::set_python_error();
+    throw nb::python_error();
+  }
+  m.def("get_num_threads", &num_threads, "Number of threads that large operations use.");
+  m.def("set_num_threads", [](int n) {
+    if (n < 1) throw nb::value_error("set_num_threads: expected a positive number of threads");
+    set_num_threads(n);
+  });
+  m.def("_memory_stats", [] {
+    MemoryStats s = memory_stats();
+    nb::dict d;
+    d["live_bytes"] = s.live_bytes;
+    d["peak_bytes"] = s.peak_bytes;
+    d["cached_bytes"] = s.cached_bytes;
+    d["allocations"] = s.allocations;
+    return d;
+  });
+  m.def("reset_peak_memory_stats", &reset_peak_memory_stats, "Makes the peak start again from the live bytes.");
+  m.def("empty_cache", &empty_cache, "Gives cached free blocks back to the system.");
+  m.def("get_default_dtype", [] { return nb::steal(python::dtype_object(default_dtype())); });
+  m.def("_set_default_dtype", [](nb::handle d) { set_default_dtype(python::dtype_from(d.ptr())); });
+}
