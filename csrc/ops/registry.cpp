@@ -19,6 +19,7 @@ extern const OpList unary_ops;
 extern const OpList matmul_ops;
 extern const OpList contraction_ops;
 extern const OpList convolution_ops;
+extern const OpList pooling_ops;
 extern const OpList shape_ops;
 extern const OpList slicing_ops;
 extern const OpList strided_ops;
@@ -32,6 +33,7 @@ std::span<const OpList> all_ops() {
       matmul_ops,
       contraction_ops,
       convolution_ops,
+      pooling_ops,
       shape_ops,
       slicing_ops,
       strided_ops,
