@@ -1,0 +1,35 @@
+// Indexing by tensors as C++ functions: advanced indexing, gather, scatter, embedding.
+// May include: ops/ops.h.
+// Invariant: indices are checked before anything is written.
+#pragma once
+#include <string_view>
+
+#include "ops/ops.h"
+
+namespace clew {
+
+// Which places of the indexed dimensions are meant: row-major positions in the block they span, none negative.
+struct IndexPlan {
+  Tensor places;  // int64, of the shape the index tensors broadcast to
+  Dims dims;      // strictly increasing
+};
+// indices[k] belongs to the next dimension of x (a mask of n dimensions to the next n); undefined takes all of a dimension.
+// Throws IndexError for what does not fit.
+IndexPlan plan_index(const Tensor& x, std::span<const Tensor> indices, std::string_view op);
+
+// The indexed dims become the places' dims, standing where the indexed ones stood when those are adjacent, else in front.
+Tensor index_at(const Tensor& x, const Tensor& places, const Dims& dims);
+Tensor index_put(const Tensor& x, const Tensor& values, const Tensor& places, const Dims& dims, bool accumulate);
+void index_put_(const Tensor& x, const Tensor& values, const Tensor& places, const Dims& dims, bool accumulate);
+
+Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index);
+Tensor index_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source);
+Tensor masked_select(const Tensor& x, const Tensor& mask);
+Tensor gather(const Tensor& x, int64_t dim, const Tensor& index);
+Tensor scatter(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src);
+Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src);
+Tensor embedding(const Tensor& weight, const Tensor& indices, int64_t padding_idx = -1);
+// Row-major positions of nonzero elements, int64[n]; not recorded.
+Tensor nonzero_flat(const Tensor& x, std::string_view op);
+
+}  // namespace clew
