@@ -8,6 +8,19 @@
 
 namespace clew {
 
+// The part of a tensor that ints, slices and new dimensions name. For each input dim: a start, and a step and length; step 0
+// takes one index and drops the dim. Bit k of `added` puts a dimension of size 1 at place k of the result.
+struct BasicIndex {
+  Dims start;
+  Dims step;
+  Dims length;
+  int64_t added = 0;
+  static constexpr auto members() {
+    return std::tuple(&BasicIndex::start, &BasicIndex::step, &BasicIndex::length, &BasicIndex::added);
+  }
+};
+Tensor basic_index(const Tensor& x, const BasicIndex& part);  // a view
+
 // Which places of the indexed dimensions are meant: row-major positions in the block they span, none negative.
 struct IndexPlan {
   Tensor places;  // int64, of the shape the index tensors broadcast to

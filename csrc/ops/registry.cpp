@@ -24,6 +24,8 @@ extern const OpList shape_ops;
 extern const OpList slicing_ops;
 extern const OpList strided_ops;
 extern const OpList joining_ops;
+extern const OpList index_plan_ops;
+extern const OpList indexing_ops;
 
 std::span<const OpList> all_ops() {
   static const std::array lists = {
@@ -38,6 +40,8 @@ std::span<const OpList> all_ops() {
       slicing_ops,
       strided_ops,
       joining_ops,
+      index_plan_ops,
+      indexing_ops,
   };
   return lists;
 }

@@ -1,0 +1,328 @@
+// x[key] and x[key] = value: keys are parsed once into a basic part and index tensors.
+// May include: everything below python/.
+// Invariant: basic keys give one view, index tensors one op after it; nothing is written before the whole key is checked.
+#include "python/indexing.h"
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "graph/inplace.h"
+#include "ops/indexing.h"
+#include "ops/shape.h"
+#include "ops/unary.h"
+
+namespace clew::python {
+
+namespace {
+
+constexpr const char* name = "indexing";
+
+[[noreturn]] void fail_key(PyObject* o) {
+  fail_index("indexing: only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
+             "(got ", Py_TYPE(o)->tp_name, ")");
+}
+[[noreturn]] void fail_scalar() {
+  fail_index("indexing: invalid index of a 0-dim tensor. Use `tensor.item()` to convert a 0-dim tensor to a number");
+}
+
+bool is_type(PyObject* o, const char* type) { return std::strcmp(Py_TYPE(o)->tp_name, type) == 0; }
+bool is_array(PyObject* o) { return is_type(o, "numpy.ndarray"); }
+// True, False and NumPy's: 1, 0; else -1.
+int truth(PyObject* o) {
+  if (o == Py_True) return 1;
+  if (o == Py_False) return 0;
+  if (is_type(o, "numpy.bool") || is_type(o, "numpy.bool_")) return PyObject_IsTrue(o);
+  return -1;
+}
+
+// ---- lists and arrays as index tensors ----------------------------------------------------------
+
+Tensor through_python(PyObject* o) {
+  Ref module(checked(PyImport_ImportModule("clew")));
+  Ref t(checked(PyObject_CallMethod(module.get(), is_array(o) ? "as_tensor" : "tensor", "O", o)));
+  return borrow(t.get());
+}
+
+// A list of Python ints or bools, which is what most lists are; undefined when it is something else.
+Tensor flat_list(PyObject* o) {
+  Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
+  PyObject** items = PySequence_Fast_ITEMS(o);
+  bool bools = n > 0;
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    if (!PyLong_Check(items[i])) return {};
+    bools = bools && PyBool_Check(items[i]);
+  }
+  Tensor t = empty({n}, bools ? DType::Bool : DType::Int64);
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    if (bools) t.data<bool>()[i] = items[i] == Py_True;
+    else t.data<int64_t>()[i] = int_from(items[i]);
+  }
+  return t;
+}
+Tensor index_tensor(PyObject* o) {
+  if (is_tensor(o)) return borrow(o);
+  if (PyList_Check(o) || PyTuple_Check(o)) {
+    if (Tensor t = flat_list(o)) return t;
+    return through_python(o);
+  }
+  if (is_array(o)) return through_python(o);
+  if (PySequence_Check(o) && !PyUnicode_Check(o) && !PyBytes_Check(o)) {
+    Ref list(checked(PySequence_List(o)));
+    return index_tensor(list.get());
+  }
+  if (PyUnicode_Check(o)) fail_type("indexing: a tensor cannot be indexed by a str");
+  fail_key(o);
+}
+
+// PyTorch reads a list that holds more than numbers as a tuple.
+bool stands_for_tuple(PyObject* o) {
+  if (!PyList_Check(o)) return false;
+  Py_ssize_t n = PyList_GET_SIZE(o);
+  if (n >= 32) return false;
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    PyObject* e = PyList_GET_ITEM(o, i);
+    if (e == Py_None || e == Py_Ellipsis || PySlice_Check(e) || PyList_Check(e) || PyTuple_Check(e) || is_tensor(e) ||
+        is_array(e)) {
+      if (PyErr_WarnEx(PyExc_UserWarning,
+                       "using a list that holds more than numbers as a key is deprecated; use x[tuple(key)]", 1) < 0) {
+        throw PythonError();
+      }
+      return true;
+    }
+  }
+  return false;
+}
+
+// ---- keys ---------------------------------------------------------------------------------------
+
+struct Range {
+  int64_t start, step, length;
+};
+Range read_slice(PyObject* o, int64_t size) {
+  Py_ssize_t start = 0;
+  Py_ssize_t stop = 0;
+  Py_ssize_t step = 0;
+  if (PySlice_Unpack(o, &start, &stop, &step) < 0) throw PythonError();
+  if (step <= 0) fail_value("indexing: slice step must be greater than zero; got ", step);
+  Py_ssize_t length = PySlice_AdjustIndices(size, &start, &stop, step);
+  // A step so large that it takes one element is no different from 1, and cannot overflow.
+  return {std::min<int64_t>(start, size), length > 1 ? step : 1, length};
+}
+int64_t read_int(PyObject* o, int64_t size, int dim) {
+  int64_t i = int_from(o);
+  if (i < -size || i >= size) {
+    fail_index("indexing: index ", i, " is out of bounds for dimension ", dim, " with size ", size);
+  }
+  return i < 0 ? i + size : i;
+}
+
+// What a key means for a tensor of given sizes.
+struct Key {
+  BasicIndex part;
+  int out_dims = 0;             // of the view
+  bool whole = true;            // the view is the tensor itself
+  std::vector<Tensor> indices;  // for the view's dims, as plan_index takes them; empty when there are none
+  bool advanced = false;
+
+  void keep(int64_t size) {
+    part.start.push_back(0);
+    part.step.push_back(1);
+    part.length.push_back(size);
+    ++out_dims;
+    indices.emplace_back();
+  }
+  void add_dim() {
+    if (out_dims >= max_dims) fail_index("indexing: more than ", max_dims, " dimensions");
+    part.added |= static_cast<int64_t>(uint64_t{1} << out_dims++);
+    whole = false;
+  }
+};
+
+int dims_taken(PyObject* o) {
+  if (o == Py_None || o == Py_Ellipsis || truth(o) >= 0) return 0;
+  if (is_tensor(o)) {
+    auto* t = reinterpret_cast<TensorObj*>(o);
+    if (t->dtype == DType::Bool || (t->dtype == DType::UInt8 && t->sizes.size() > 0)) return t->sizes.size();
+  }
+  return 1;
+}
+
+void read_item(Key& k, PyObject* o, const Dims& sizes, int& dim) {
+  if (o == Py_None) {
+    k.add_dim();
+    k.indices.emplace_back();
+    return;
+  }
+  int boolean = truth(o);
+  if (boolean < 0 && is_tensor(o)) {
+    auto* t = reinterpret_cast<TensorObj*>(o);
+    if (t->dtype == DType::Bool && t->sizes.size() == 0) boolean = item(borrow(o)).to_int() != 0;
+  }
+  if (boolean >= 0) {  // a new dimension, of which the one part or none is taken
+    k.add_dim();
+    Tensor which = empty({boolean}, DType::Int64);
+    if (boolean) which.data<int64_t>()[0] = 0;
+    k.indices.push_back(std::move(which));
+    k.advanced = true;
+    return;
+  }
+  if (dim >= sizes.size()) fail_index("indexing: too many indices for tensor of dimension ", sizes.size());
+  int64_t size = sizes[dim];
+  if (PySlice_Check(o)) {
+    Range r = read_slice(o, size);
+    k.part.start.push_back(r.start);
+    k.part.step.push_back(r.step);
+    k.part.length.push_back(r.length);
+    k.whole = k.whole && r.length == size;
+    ++k.out_dims;
+    k.indices.emplace_back();
+    ++dim;
+    return;
+  }
+  if (is_int(o)) {
+    k.part.start.push_back(read_int(o, size, dim));
+    k.part.step.push_back(0);
+    k.part.length.push_back(1);
+    k.whole = false;
+    ++dim;
+    return;
+  }
+  Tensor t = index_tensor(o);
+  bool mask = t.dtype() == DType::Bool || t.dtype() == DType::UInt8;
+  int spans = mask ? t.ndim() : 1;
+  if (mask && spans == 0) fail_key(o);
+  if (dim + spans > sizes.size()) fail_index("indexing: too many indices for tensor of dimension ", sizes.size());
+  for (int i = 0; i < spans; ++i) {
+    k.keep(sizes[dim++]);
+    k.indices.pop_back();
+  }
+  k.indices.push_back(std::move(t));
+  k.advanced = true;
+}
+
+void read_key(Key& k, PyObject* const* items, Py_ssize_t n, const Dims& sizes) {
+  int taken = 0;
+  for (Py_ssize_t i = 0; i < n; ++i) taken += is_array(items[i]) || PyList_Check(items[i]) ? 1 : dims_taken(items[i]);
+  int dim = 0;
+  bool seen_ellipsis = false;
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    if (items[i] != Py_Ellipsis) {
+      read_item(k, items[i], sizes, dim);
+      continue;
+    }
+    // A second ellipsis finds nothing left and stands for no dimension.
+    int rest = seen_ellipsis ? 0 : sizes.size() - taken;
+    seen_ellipsis = true;
+    for (; rest > 0 && dim < sizes.size(); --rest) k.keep(sizes[dim++]);
+  }
+  while (dim < sizes.size()) k.keep(sizes[dim++]);
+}
+
+void parse(Key& k, PyObject* key, const Dims& sizes) {
+  if (PyTuple_Check(key) || stands_for_tuple(key)) {
+    // Boolean arrays and nested lists of bools take as many dims as they have: make them tensors before counting.
+    Py_ssize_t n = PySequence_Fast_GET_SIZE(key);
+    PyObject** items = PySequence_Fast_ITEMS(key);
+    bool convert = false;
+    bool ellipsis = false;
+    for (Py_ssize_t i = 0; i < n; ++i) {
+      convert = convert || is_array(items[i]) || PyList_Check(items[i]);
+      ellipsis = ellipsis || items[i] == Py_Ellipsis;
+    }
+    if (!convert || !ellipsis) return read_key(k, items, n, sizes);
+    std::vector<Ref> kept;
+    std::vector<PyObject*> converted(items, items + n);
+    for (auto& o : converted) {
+      if (!is_array(o) && !PyList_Check(o)) continue;
+      kept.emplace_back(wrap(index_tensor(o)));
+      o = kept.back().get();
+    }
+    return read_key(k, converted.data(), n, sizes);
+  }
+  read_key(k, &key, 1, sizes);
+}
+
+Tensor part_of(const Tensor& x, const Key& k) { return k.whole && k.advanced ? x : basic_index(x, k.part); }
+
+Tensor get(const Tensor& x, PyObject* key) {
+  if (PyLong_CheckExact(key)) {
+    if (x.ndim() == 0) fail_scalar();
+    return select(x, 0, read_int(key, x.size(0), 0));
+  }
+  if (PySlice_Check(key) && x.ndim() > 0) {
+    Range r = read_slice(key, x.size(0));
+    return slice(x, 0, r.start, r.length ? r.start + (r.length - 1) * r.step + 1 : r.start, r.step);
+  }
+  if (key == Py_None) return unsqueeze(x, 0);
+  if (x.ndim() == 0 && is_int(key)) fail_scalar();
+  Key k;
+  parse(k, key, x.sizes());
+  Tensor part = part_of(x, k);
+  if (!k.advanced) return part;
+  IndexPlan plan = plan_index(part, k.indices, name);
+  return index_at(part, plan.places, plan.dims);
+}
+
+// ---- assignment ---------------------------------------------------------------------------------
+
+// The value without leading dimensions of size 1 that the target has no room for.
+Tensor trimmed(const Tensor& value, int ndim) {
+  if (value.ndim() <= ndim) return value;
+  int drop = 0;
+  while (drop < value.ndim() - ndim && value.size(drop) == 1) ++drop;
+  if (!drop) return value;
+  return reshape(value, Dims(value.sizes().data() + drop, value.ndim() - drop));
+}
+
+Tensor value_tensor(PyObject* value, const Tensor& x) {
+  if (is_tensor(value)) return borrow(value);
+  Scalar s;
+  if (scalar_from(value, s)) {
+    if (s.is_complex() && !x.is_complex()) {
+      fail("indexing: a complex value cannot be converted to ", x.dtype(), " without overflow");
+    }
+    Tensor t = empty({}, x.dtype(), x.device());
+    if (!t.is_meta()) fill_(t, s);
+    return t;
+  }
+  Tensor t = tensor_or_number(value);
+  if (!t) fail_type("indexing: can't assign a ", Py_TYPE(value)->tp_name, " to a ", x.dtype(), " tensor");
+  return t;
+}
+
+void set(const Tensor& x, PyObject* key, PyObject* value) {
+  Tensor v = value_tensor(value, x);
+  if (PyLong_CheckExact(key)) {
+    if (x.ndim() == 0) fail_scalar();
+    Tensor part = select(x, 0, read_int(key, x.size(0), 0));
+    return copy_(part, trimmed(v, part.ndim()));
+  }
+  if (x.ndim() == 0 && is_int(key)) fail_scalar();
+  Key k;
+  parse(k, key, x.sizes());
+  if (!k.advanced) {
+    Tensor part = k.whole ? x : basic_index(x, k.part);
+    return copy_(part, trimmed(v, part.ndim()));
+  }
+  Tensor part = part_of(x, k);
+  IndexPlan plan = plan_index(part, k.indices, name);
+  if (v.dtype() != x.dtype()) v = to_dtype(v, x.dtype());
+  int ndim = part.ndim() - plan.dims.size() + plan.places.ndim();
+  index_put_(part, trimmed(v, ndim), plan.places, plan.dims, false);
+}
+
+}  // namespace
+
+PyObject* tensor_getitem(PyObject* self, PyObject* key) {
+  return guarded([&] { return wrap(get(Tensor::borrow(reinterpret_cast<TensorObj*>(self)), key)); });
+}
+
+int tensor_setitem(PyObject* self, PyObject* key, PyObject* value) {
+  return guarded_int([&] {
+    if (!value) fail_type("indexing: a tensor does not support deleting items");
+    set(Tensor::borrow(reinterpret_cast<TensorObj*>(self)), key, value);
+  });
+}
+
+}  // namespace clew::python
