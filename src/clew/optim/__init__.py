@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from . import lr_scheduler, swa_utils
 from ._adafactor import Adafactor
 from ._muon import Muon
 from .adadelta import Adadelta
@@ -34,4 +35,6 @@ __all__ = [
     "RAdam",
     "RMSprop",
     "Rprop",
+    "lr_scheduler",
+    "swa_utils",
 ]

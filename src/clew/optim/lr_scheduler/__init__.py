@@ -1,0 +1,39 @@
+"""Schedules of the learning rate."""
+
+from __future__ import annotations
+
+from ._base import LRScheduler
+from ._compose import ChainedScheduler, ReduceLROnPlateau, SequentialLR
+from ._cyclic import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
+from ._decay import (
+    ConstantLR,
+    CosineAnnealingLR,
+    ExponentialLR,
+    LambdaLR,
+    LinearLR,
+    MultiplicativeLR,
+    MultiStepLR,
+    PolynomialLR,
+    StepLR,
+)
+
+_LRScheduler = LRScheduler  # the older name, still used for subclassing
+
+__all__ = [
+    "ChainedScheduler",
+    "ConstantLR",
+    "CosineAnnealingLR",
+    "CosineAnnealingWarmRestarts",
+    "CyclicLR",
+    "ExponentialLR",
+    "LRScheduler",
+    "LambdaLR",
+    "LinearLR",
+    "MultiStepLR",
+    "MultiplicativeLR",
+    "OneCycleLR",
+    "PolynomialLR",
+    "ReduceLROnPlateau",
+    "SequentialLR",
+    "StepLR",
+]
