@@ -13,7 +13,7 @@ class RemovableHandle:
 
     Args:
         hooks_dict: the table (an ordered mapping from number to hook) that the hook goes into.
-        extra_dict: further tables, or one, keyed by the same number, emptied together with the first.
+        extra_dict: a table, or a list of them, with the same keys, emptied together with it.
 
     Example:
         >>> table = collections.OrderedDict()

@@ -1,0 +1,175 @@
+"""From a list of samples to one batch of tensors."""
+
+from __future__ import annotations
+
+import collections.abc as abc
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import clew
+from clew import Tensor
+
+__all__ = ["collate", "default_collate", "default_convert"]
+
+_Map = dict[Any, Callable[..., Any]]
+
+
+def _is_namedtuple(value: Any) -> bool:
+    return isinstance(value, tuple) and hasattr(value, "_fields")
+
+
+def _rebuild(like: Any, items: Any) -> Any:
+    """A container of the type of `like`; a plain dict or list where that type cannot be made."""
+    kind = type(like)
+    try:
+        if isinstance(like, abc.MutableMapping):
+            # A copy keeps what else the container carries, such as a default factory.
+            clone = copy.copy(like)
+            clone.update(items)
+            return clone
+        if isinstance(like, abc.MutableSequence):
+            clone = copy.copy(like)
+            for i, item in enumerate(items):
+                clone[i] = item
+            return clone
+        return kind(items)
+    except TypeError:
+        return items
+
+
+def default_convert(data: Any) -> Any:
+    """Turns NumPy arrays and numbers inside `data` into tensors, keeping containers.
+
+    Args:
+        data: arrays, mappings, sequences; anything else is returned as it is.
+
+    Example:
+        >>> import numpy
+        >>> default_convert([numpy.array([1, 2]), "a"])
+        [tensor([1, 2]), 'a']
+    """
+    if isinstance(data, Tensor):
+        return data
+    if isinstance(data, (np.ndarray, np.generic)):
+        if isinstance(data, np.ndarray) and data.dtype.kind in "SUOV":
+            return data
+        if isinstance(data, np.generic) and data.dtype.kind in "SUOV":
+            return data
+        return clew.as_tensor(data)
+    if isinstance(data, abc.Mapping):
+        return _rebuild(data, {key: default_convert(value) for key, value in data.items()})
+    if _is_namedtuple(data):
+        return type(data)(*(default_convert(value) for value in data))
+    if isinstance(data, tuple):
+        return [default_convert(value) for value in data]
+    if isinstance(data, abc.Sequence) and not isinstance(data, (str, bytes)):
+        return _rebuild(data, [default_convert(value) for value in data])
+    return data
+
+
+def _wrong_type(kind: Any) -> TypeError:
+    return TypeError(
+        "default_collate: a batch must contain tensors, numpy arrays, numbers, dicts or lists; "
+        f"got {kind}"
+    )
+
+
+def collate(batch: Any, *, collate_fn_map: _Map | None = None) -> Any:
+    """Joins samples of equal structure; leaves are joined by the functions of a map.
+
+    Args:
+        batch: a list of samples.
+        collate_fn_map: from a type, or a tuple of types, to `f(batch, *, collate_fn_map)`.
+
+    Returns:
+        One object of the structure of a sample.
+
+    Example:
+        >>> collate([1, 2], collate_fn_map={int: lambda b, *, collate_fn_map: sum(b)})
+        3
+    """
+    first = batch[0]
+    kind = type(first)
+    if collate_fn_map is not None:
+        if kind in collate_fn_map:
+            return collate_fn_map[kind](batch, collate_fn_map=collate_fn_map)
+        for types, function in collate_fn_map.items():
+            if isinstance(first, types):
+                return function(batch, collate_fn_map=collate_fn_map)
+
+    def join(items: Any) -> Any:
+        return collate(items, collate_fn_map=collate_fn_map)
+
+    if isinstance(first, abc.Mapping):
+        return _rebuild(first, {key: join([sample[key] for sample in batch]) for key in first})
+    if _is_namedtuple(first):
+        return kind(*(join(items) for items in zip(*batch)))
+    if isinstance(first, abc.Sequence) and not isinstance(first, (str, bytes)):
+        size = len(first)
+        if any(len(sample) != size for sample in batch):
+            raise RuntimeError(
+                "default_collate: each element in list of batch should be of equal size; "
+                f"got sizes {sorted({len(sample) for sample in batch})}"
+            )
+        joined = [join(items) for items in zip(*batch)]
+        return joined if isinstance(first, tuple) else _rebuild(first, joined)
+    raise _wrong_type(kind)
+
+
+def _tensors(batch: Any, *, collate_fn_map: _Map | None = None) -> Any:
+    return clew.stack(list(batch), 0)
+
+
+def _arrays(batch: Any, *, collate_fn_map: _Map | None = None) -> Any:
+    if batch[0].dtype.kind in "SUOV":
+        raise _wrong_type(batch[0].dtype)
+    return clew.stack([clew.as_tensor(array) for array in batch], 0)
+
+
+def _numpy_numbers(batch: Any, *, collate_fn_map: _Map | None = None) -> Any:
+    if batch[0].dtype.kind in "SU":
+        return batch
+    return clew.as_tensor(np.asarray(batch))
+
+
+def _floats(batch: Any, *, collate_fn_map: _Map | None = None) -> Any:
+    return clew.tensor(list(batch), dtype=clew.float64)
+
+
+def _numbers(batch: Any, *, collate_fn_map: _Map | None = None) -> Any:
+    return clew.tensor(list(batch))
+
+
+def _strings(batch: Any, *, collate_fn_map: _Map | None = None) -> Any:
+    return batch
+
+
+default_collate_fn_map: _Map = {
+    Tensor: _tensors,
+    np.ndarray: _arrays,
+    (np.bool_, np.number, np.object_, np.generic): _numpy_numbers,
+    float: _floats,
+    int: _numbers,
+    str: _strings,
+    bytes: _strings,
+}
+
+
+def default_collate(batch: Any) -> Any:
+    """Joins samples of equal structure into a batch: tensors are stacked, numbers become tensors.
+
+    Args:
+        batch: a list of samples: tensors, arrays, numbers, strings, or mappings, named tuples and
+            sequences of such.
+
+    Returns:
+        One object of the structure of a sample, with a new first dimension (strings: lists).
+
+    Example:
+        >>> default_collate([{"x": 1.5, "name": "a"}, {"x": 2.5, "name": "b"}])
+        {'x': tensor([1.5000, 2.5000], dtype=torch.float64), 'name': ['a', 'b']}
+    """
+    return collate(batch, collate_fn_map=default_collate_fn_map)

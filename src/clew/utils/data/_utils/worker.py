@@ -1,0 +1,247 @@
+"""What runs in a worker process: fetch the asked samples, collate them, send the batch."""
+
+from __future__ import annotations
+
+import queue
+import random
+import sys
+import threading
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["ExceptionWrapper", "WorkerInfo", "get_worker_info"]
+
+
+@dataclass(frozen=True)
+class WorkerInfo:
+    """Which worker this process is."""
+
+    id: int
+    num_workers: int
+    seed: int
+    dataset: Any
+
+    def __repr__(self) -> str:
+        return (
+            f"WorkerInfo(id={self.id}, num_workers={self.num_workers}, seed={self.seed}, "
+            f"dataset={self.dataset})"
+        )
+
+
+_worker_info: WorkerInfo | None = None
+
+
+def get_worker_info() -> WorkerInfo | None:
+    """The number, seed and dataset copy of this loader worker; None in the main process.
+
+    Returns:
+        An object with `id`, `num_workers`, `seed` and `dataset`.
+
+    Example:
+        >>> get_worker_info() is None
+        True
+    """
+    return _worker_info
+
+
+class _Message(str):
+    """The text of a KeyError, which would otherwise be shown with its line breaks escaped."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class ExceptionWrapper:
+    """An exception with its traceback as text, to be raised again in another process."""
+
+    def __init__(self, exception: BaseException, where: str) -> None:
+        self.exc_type = type(exception)
+        self.exc_msg = "".join(traceback.format_exception(exception))
+        self.where = where
+
+    def __reduce__(self) -> Any:
+        return (_wrapper, (self.exc_type, self.exc_msg, self.where))
+
+    def reraise(self) -> None:
+        """Raises an exception of the same type, if one can be made from a text alone."""
+        text = f"Caught {self.exc_type.__name__} {self.where}.\nOriginal {self.exc_msg}"
+        if issubclass(self.exc_type, KeyError):
+            raise self.exc_type(_Message(text))
+        try:
+            exception = self.exc_type(text)
+        except Exception:
+            raise RuntimeError(text) from None
+        raise exception
+
+
+def _wrapper(exc_type: type[BaseException], exc_msg: str, where: str) -> ExceptionWrapper:
+    self = ExceptionWrapper.__new__(ExceptionWrapper)
+    self.exc_type, self.exc_msg, self.where = exc_type, exc_msg, where
+    return self
+
+
+class EndOfIterable:
+    """Says that this worker's copy of an iterable dataset has no more samples."""
+
+
+class Fetcher:
+    """Makes a batch from keys, or from the next samples of an iterable dataset."""
+
+    def __init__(
+        self, dataset: Any, iterable: bool, auto_collation: bool, collate_fn: Any, drop_last: bool
+    ) -> None:
+        self.dataset = dataset
+        self.samples: Iterator[Any] | None = iter(dataset) if iterable else None
+        self.auto_collation = auto_collation
+        self.collate_fn = collate_fn
+        self.drop_last = drop_last
+        self.ended = False
+
+    def fetch(self, keys: Any) -> Any:
+        """The collated batch; StopIteration once an iterable dataset is exhausted."""
+        if self.samples is not None:
+            data = self._next(keys)
+        elif not self.auto_collation:
+            data = self.dataset[keys]
+        elif callable(getattr(self.dataset, "__getitems__", None)):
+            data = self.dataset.__getitems__(keys)
+        else:
+            data = [self.dataset[key] for key in keys]
+        return self.collate_fn(data)
+
+    def _next(self, keys: Any) -> Any:
+        assert self.samples is not None
+        if self.ended:
+            raise StopIteration
+        if not self.auto_collation:
+            return next(self.samples)
+        data = []
+        for _ in keys:
+            try:
+                data.append(next(self.samples))
+            except StopIteration:
+                self.ended = True
+                break
+        if not data or (self.drop_last and len(data) < len(keys)):
+            raise StopIteration
+        return data
+
+
+def _seed(base_seed: int, worker_id: int) -> int:
+    import numpy as np
+
+    import clew
+
+    seed = base_seed + worker_id
+    random.seed(seed)
+    clew.manual_seed(seed)
+    entropy = [worker_id, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]
+    np.random.seed(np.random.SeedSequence(entropy).generate_state(4))
+    return seed
+
+
+def _sender(connection: Any, outgoing: queue.SimpleQueue[Any]) -> None:
+    try:
+        while (payload := outgoing.get()) is not None:
+            connection.send_bytes(payload)
+    except (BrokenPipeError, OSError):
+        pass  # nobody listens any more
+
+
+def run(
+    dataset: Any,
+    iterable: bool,
+    auto_collation: bool,
+    collate_fn: Any,
+    drop_last: bool,
+    requests: Any,
+    results: Any,
+    init_fn: Any,
+    base_seed: int,
+    worker_id: int,
+    num_workers: int,
+    foreign: list[Any],
+) -> None:
+    """The life of a worker.
+
+    Requests are `(epoch, number, keys)`, `(epoch,)` to begin an epoch anew, or None to end.
+    Results are `(epoch, number, batch)`; a batch may be an ExceptionWrapper or EndOfIterable.
+    A thread sends them, so that the next batch is made while the last one waits to be read.
+    """
+    import multiprocessing
+    from multiprocessing.connection import wait
+    from multiprocessing.reduction import ForkingPickler
+
+    import clew
+
+    global _worker_info
+    for connection in foreign:  # the other ends, which a fork has left open here
+        connection.close()
+    where = f"in DataLoader worker process {worker_id}"
+    outgoing: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    threading.Thread(target=_sender, args=(results, outgoing), daemon=True).start()
+
+    def send(epoch: int, number: int, batch: Any) -> None:
+        try:
+            payload = ForkingPickler.dumps((epoch, number, batch))
+        except Exception as error:
+            payload = ForkingPickler.dumps((epoch, number, ExceptionWrapper(error, where)))
+        outgoing.put(payload)
+
+    clew.set_num_threads(1)
+    failure: ExceptionWrapper | None = None
+    fetcher: Fetcher | None = None
+
+    def begin() -> Fetcher:
+        return Fetcher(dataset, iterable, auto_collation, collate_fn, drop_last)
+
+    try:
+        try:
+            seed = _seed(base_seed, worker_id)
+            _worker_info = WorkerInfo(worker_id, num_workers, seed, dataset)
+            if init_fn is not None:
+                init_fn(worker_id)
+            fetcher = begin()
+        except Exception as error:
+            failure = ExceptionWrapper(error, where)
+
+        parent = multiprocessing.parent_process()
+        sentinel = [] if parent is None else [parent.sentinel]
+        while True:
+            ready = wait([requests, *sentinel])
+            if requests not in ready:
+                return  # the main process is gone
+            try:
+                request = requests.recv()
+            except EOFError:
+                return
+            if request is None:
+                return
+            if len(request) == 1:
+                if failure is None:
+                    try:
+                        fetcher = begin()
+                    except Exception as error:
+                        failure = ExceptionWrapper(error, where)
+                continue
+            epoch, number, keys = request
+            if failure is not None:
+                send(epoch, number, failure)
+                continue
+            batch: Any
+            try:
+                assert fetcher is not None
+                batch = fetcher.fetch(keys)
+            except StopIteration as stop:
+                batch = EndOfIterable() if iterable else ExceptionWrapper(stop, where)
+            except Exception as error:
+                batch = ExceptionWrapper(error, where)
+            send(epoch, number, batch)
+            del batch, keys, request
+    except KeyboardInterrupt:
+        pass  # the main process reports it
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
