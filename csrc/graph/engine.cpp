@@ -19,7 +19,7 @@ struct Scratch {
 };
 
 PyObject* call_hooks_on(PyObject* dict, Tensor& grad, const char* what) {
-  PyObject* values = PyDict_Values(dict);
+  PyObject* values = PyMapping_Values(dict);
   if (!values) throw PythonError();
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(values); ++i) {
     PyObject* got = PyObject_CallOneArg(PyList_GET_ITEM(values, i), reinterpret_cast<PyObject*>(grad.get()));
@@ -221,7 +221,7 @@ struct GraphTask {
         Py_DECREF(dict);
       }
     if (n->extra->pre_hooks) {
-      PyObject* values = PyDict_Values(n->extra->pre_hooks);
+      PyObject* values = PyMapping_Values(n->extra->pre_hooks);
       for (Py_ssize_t i = 0; values && i < PyList_GET_SIZE(values); ++i) {
         PyObject* arg = tuple_of(grads);
         PyObject* got = PyObject_CallOneArg(PyList_GET_ITEM(values, i), arg);
@@ -243,7 +243,7 @@ struct GraphTask {
   }
 
   void run_post_hooks(Node* n, std::span<Tensor> outs, std::span<const Tensor> grads) {
-    PyObject* values = PyDict_Values(n->extra->post_hooks);
+    PyObject* values = PyMapping_Values(n->extra->post_hooks);
     for (Py_ssize_t i = 0; values && i < PyList_GET_SIZE(values); ++i) {
       PyObject* a = tuple_of(outs);
       PyObject* b = tuple_of(grads);
@@ -397,7 +397,7 @@ void AccumulateGrad::run(std::span<const Tensor> grads, Tensor*) {
     }
   }
   if (leaf->extra && leaf->extra->post_accumulate_hooks) {
-    PyObject* values = PyDict_Values(leaf->extra->post_accumulate_hooks);
+    PyObject* values = PyMapping_Values(leaf->extra->post_accumulate_hooks);
     for (Py_ssize_t i = 0; values && i < PyList_GET_SIZE(values); ++i) {
       PyObject* got = PyObject_CallOneArg(PyList_GET_ITEM(values, i), reinterpret_cast<PyObject*>(leaf));
       if (!got) {

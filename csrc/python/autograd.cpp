@@ -4,6 +4,7 @@
 #include "python/autograd.h"
 
 #include "graph/inplace.h"
+#include "graph/promotion.h"
 
 namespace clew::python {
 
@@ -133,7 +134,7 @@ PyObject* node_hooks(PyObject* o, PyObject* which) {
   return guarded([&] {
     NodeExtra& e = node_of(o).extras();
     PyObject*& dict = PyObject_IsTrue(which) ? e.pre_hooks : e.post_hooks;
-    if (!dict) dict = checked(PyDict_New());
+    if (!dict) dict = checked(PyODict_New());
     return Py_NewRef(dict);
   });
 }
@@ -429,7 +430,26 @@ PyObject* attach_function(PyObject*, PyObject* args) {
   });
 }
 
-PyMethodDef functions[] = {{"_run_backward", module_run_backward, METH_VARARGS, nullptr},
+PyObject* module_bump_version(PyObject*, PyObject* t) {
+  return guarded([&]() -> PyObject* {
+    if (!is_tensor(t)) fail_type("increment_version: expected a Tensor; got ", Py_TYPE(t)->tp_name);
+    bump_version(borrow(t));
+    Py_RETURN_NONE;
+  });
+}
+PyObject* module_result_type(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject *a, *b;
+    if (!PyArg_ParseTuple(args, "OO:result_type", &a, &b)) return nullptr;
+    Tensor in[2] = {tensor_or_number(a), tensor_or_number(b)};
+    if (!in[0].defined() || !in[1].defined()) fail_type("result_type: expected Tensors or numbers");
+    return dtype_object(result_type(in));
+  });
+}
+
+PyMethodDef functions[] = {{"_bump_version", module_bump_version, METH_O, nullptr},
+                           {"_result_type", module_result_type, METH_VARARGS, nullptr},
+                           {"_run_backward", module_run_backward, METH_VARARGS, nullptr},
                            {"is_grad_enabled", is_grad_enabled, METH_NOARGS, "Whether operations are recorded."},
                            {"_set_grad_enabled", set_grad_enabled, METH_O, nullptr},
                            {"is_inference_mode_enabled", is_inference, METH_NOARGS, "Whether inference mode is on."},

@@ -114,12 +114,12 @@ PyObject* method_hooks_dict(PyObject* o, PyObject*) {
       for (auto& h : fn->extras().tensor_hooks)
         if (h.nr == t->output_nr) dict = h.dict;
       if (!dict) {
-        dict = checked(PyDict_New());
+        dict = checked(PyODict_New());
         fn->extras().tensor_hooks.push_back({t->output_nr, dict});
       }
     } else {
       AutogradExtra& e = extra_of(t);
-      if (!e.hooks) e.hooks = checked(PyDict_New());
+      if (!e.hooks) e.hooks = checked(PyODict_New());
       if (!PyObject_GC_IsTracked(o)) PyObject_GC_Track(o);
       dict = e.hooks;
     }
@@ -133,7 +133,7 @@ PyObject* method_post_accumulate_dict(PyObject* o, PyObject*) {
     if (!t.requires_grad()) fail("register_post_accumulate_grad_hook: the tensor must require gradient");
     if (grad_fn_of(t)) fail("register_post_accumulate_grad_hook: hooks can only be registered on leaf tensors");
     AutogradExtra& e = extra_of(t);
-    if (!e.post_accumulate_hooks) e.post_accumulate_hooks = checked(PyDict_New());
+    if (!e.post_accumulate_hooks) e.post_accumulate_hooks = checked(PyODict_New());
     if (!PyObject_GC_IsTracked(o)) PyObject_GC_Track(o);
     Py_INCREF(e.post_accumulate_hooks);
     return e.post_accumulate_hooks;

@@ -1,0 +1,77 @@
+"""clew: tensors that remember how they were made, with PyTorch's API.
+
+>>> import clew
+>>> x = clew.tensor(2.0, requires_grad=True)
+>>> y = x**2 + 3 * x + 1
+>>> y.backward()
+>>> x.grad
+tensor(7.)
+"""
+
+from __future__ import annotations
+
+from clew import _C
+from clew._C import (
+    OutOfMemoryError,
+    Size,
+    Tensor,
+    device,
+    dtype,
+    empty_cache,
+    get_default_dtype,
+    get_num_threads,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    reset_peak_memory_stats,
+    set_num_threads,
+)
+from clew._dtypes import (
+    bfloat16,
+    bool,  # noqa: A004
+    cdouble,
+    cfloat,
+    channels_last,
+    channels_last_3d,
+    complex64,
+    complex128,
+    contiguous_format,
+    double,
+    finfo,
+    float,  # noqa: A004
+    float16,
+    float32,
+    float64,
+    half,
+    iinfo,
+    int,  # noqa: A004
+    int8,
+    int16,
+    int32,
+    int64,
+    layout,
+    long,
+    memory_format,
+    preserve_format,
+    short,
+    strided,
+    uint8,
+)
+
+__version__ = "0.1.0"
+
+# Every public op under its own name; dotted ones (nn.functional.gelu) belong to their modules.
+globals().update({name: f for name, f in _C.functions.items() if "." not in name})
+
+from clew import _namespace  # noqa: E402
+
+_namespace.fill(globals())
+
+from clew import autograd  # noqa: E402
+from clew.autograd.grad_mode import (  # noqa: E402
+    enable_grad,
+    inference_mode,
+    no_grad,
+    set_grad_enabled,
+)
+
+__getattr__ = _namespace.module_getattr(__name__, globals())

@@ -1,0 +1,124 @@
+"""dtypes and their numeric limits, layouts and memory formats."""
+
+from __future__ import annotations
+
+from clew import _C
+from clew._C import (
+    bfloat16,
+    bool,
+    complex64,
+    complex128,
+    dtype,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+)
+
+float = float32
+double = float64
+half = float16
+short = int16
+int = int32
+long = int64
+cfloat = complex64
+cdouble = complex128
+
+ALL = (bool, uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64, complex64, complex128)
+
+
+class layout:
+    """How a tensor's elements lie in memory; clew has ``clew.strided`` alone."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __repr__(self) -> str:
+        return f"clew.{self._name}"
+
+    def __reduce__(self) -> str:
+        return self._name
+
+
+class memory_format:
+    """The order of a tensor's dims in memory."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __repr__(self) -> str:
+        return f"clew.{self._name}"
+
+    def __reduce__(self) -> str:
+        return self._name
+
+
+strided = layout("strided")
+contiguous_format = memory_format("contiguous_format")
+preserve_format = memory_format("preserve_format")
+channels_last = memory_format("channels_last")
+channels_last_3d = memory_format("channels_last_3d")
+
+# bits, explicit mantissa bits, smallest normal exponent, largest exponent
+_FLOATS = {
+    float16: (16, 10, -14, 15),
+    bfloat16: (16, 7, -126, 127),
+    float32: (32, 23, -126, 127),
+    float64: (64, 52, -1022, 1023),
+}
+
+
+class finfo:
+    """The limits of a floating point dtype.
+
+    >>> clew.finfo(clew.float32).eps
+    1.1920928955078125e-07
+    """
+
+    def __init__(self, type: dtype | None = None) -> None:
+        d = _C.get_default_dtype() if type is None else type
+        if not isinstance(d, dtype):
+            raise TypeError(f"finfo: type must be a clew.dtype; got {d!r}")
+        real = d.to_real()
+        if real not in _FLOATS:
+            raise TypeError(f"finfo: {d} is not a floating point dtype; use clew.iinfo for integers")
+        bits, mantissa, low, high = _FLOATS[real]
+        self.dtype = real.name
+        self.bits = bits
+        self.eps = 2.0**-mantissa
+        self.max = (2.0 - 2.0**-mantissa) * 2.0**high
+        self.min = -self.max
+        self.tiny = self.smallest_normal = 2.0**low
+        self.resolution = 10.0 ** -{10: 3, 7: 2, 23: 6, 52: 15}[mantissa]
+
+    def __repr__(self) -> str:
+        return (
+            f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
+            f"smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, dtype={self.dtype})"
+        )
+
+
+class iinfo:
+    """The limits of an integer dtype.
+
+    >>> clew.iinfo(clew.int8).max
+    127
+    """
+
+    def __init__(self, type: dtype) -> None:
+        if not isinstance(type, dtype):
+            raise TypeError(f"iinfo: type must be a clew.dtype; got {type!r}")
+        if type.is_floating_point or type.is_complex or type is bool:
+            raise TypeError(f"iinfo: {type} is not an integer dtype; use clew.finfo for floats")
+        self.dtype = type.name
+        self.bits = 8 * type.itemsize
+        signed = type is not uint8
+        self.min = -(2 ** (self.bits - 1)) if signed else 0
+        self.max = 2 ** (self.bits - signed) - 1
+
+    def __repr__(self) -> str:
+        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"

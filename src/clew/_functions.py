@@ -1,0 +1,232 @@
+"""Top-level functions written in Python on top of the ops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from clew import _C, _dtypes
+from clew._C import Tensor
+
+__all__ = [
+    "is_tensor",
+    "is_storage",
+    "is_floating_point",
+    "is_complex",
+    "is_nonzero",
+    "numel",
+    "set_default_dtype",
+    "set_default_device",
+    "get_default_device",
+    "set_default_tensor_type",
+    "memory_stats",
+    "promote_types",
+    "result_type",
+    "can_cast",
+    "broadcast_tensors",
+    "broadcast_shapes",
+    "equal",
+    "allclose",
+    "are_deterministic_algorithms_enabled",
+    "use_deterministic_algorithms",
+    "compile",
+    "typename",
+    "detach",
+    "get_num_interop_threads",
+    "set_num_interop_threads",
+    "set_flush_denormal",
+    "get_float32_matmul_precision",
+    "set_float32_matmul_precision",
+]
+
+
+def is_tensor(obj: Any) -> bool:
+    """Whether obj is a Tensor."""
+    return isinstance(obj, Tensor)
+
+
+def is_storage(obj: Any) -> bool:
+    """Whether obj is a storage."""
+    from clew._tensor import UntypedStorage
+
+    return isinstance(obj, UntypedStorage)
+
+
+def is_floating_point(input: Tensor) -> bool:
+    """Whether the dtype of input is a floating point one."""
+    return input.is_floating_point()
+
+
+def is_complex(input: Tensor) -> bool:
+    """Whether the dtype of input is a complex one."""
+    return input.is_complex()
+
+
+def is_nonzero(input: Tensor) -> bool:
+    """Whether the one element of input is not zero."""
+    return bool(input)
+
+
+def numel(input: Tensor) -> int:
+    """Number of elements of input."""
+    return input.numel()
+
+
+def set_default_dtype(d: _C.dtype) -> None:
+    """Sets the dtype of new floating point tensors.
+
+    Raises:
+        TypeError: d is not a floating point dtype.
+    """
+    if not isinstance(d, _C.dtype) or not d.is_floating_point:
+        raise TypeError(f"set_default_dtype: only floating-point types are supported as the default type; got {d!r}")
+    _C._set_default_dtype(d)
+
+
+def set_default_tensor_type(t: Any) -> None:
+    """Sets the default dtype by a tensor type's name, such as 'torch.DoubleTensor'."""
+    from clew._tensor import _TYPE_NAMES
+
+    short = (t if isinstance(t, str) else getattr(t, "__name__", repr(t))).rsplit(".", 1)[-1]
+    for dtype, name in _TYPE_NAMES.items():
+        if name == short:
+            return set_default_dtype(dtype)
+    raise TypeError(f"set_default_tensor_type: unknown type {t!r}")
+
+
+def set_default_device(device: Any) -> None:
+    """Accepts the CPU; raises for others, since creation functions make CPU tensors unless told otherwise."""
+    if device is not None and _C.device(device).type != "cpu":
+        raise NotImplementedError("set_default_device: only 'cpu' can be the default; pass device= to the creation function")
+
+
+def get_default_device() -> _C.device:
+    """The device of new tensors: the CPU."""
+    return _C.device("cpu")
+
+
+def memory_stats() -> dict[str, int]:
+    """Live, peak and cached bytes of tensor storage, and the number of allocations."""
+    return _C._memory_stats()
+
+
+def promote_types(type1: _C.dtype, type2: _C.dtype) -> _C.dtype:
+    """The smallest dtype that both dtypes convert to.
+
+    >>> clew.promote_types(clew.int32, clew.float32)
+    clew.float32
+    """
+    empty = _C.functions["empty"] if "empty" in _C.functions else None
+    if empty is None:
+        from clew._creation import empty
+    return result_type(empty(1, dtype=type1, device="meta"), empty(1, dtype=type2, device="meta"))
+
+
+def result_type(tensor1: Any, tensor2: Any) -> _C.dtype:
+    """The dtype an arithmetic operation on the two (tensors or numbers) gives."""
+    return _C._result_type(tensor1, tensor2)
+
+
+def can_cast(from_: _C.dtype, to: _C.dtype) -> bool:
+    """Whether a result of dtype from_ may be stored into a tensor of dtype to."""
+
+    def rank(d: _C.dtype) -> int:
+        return 3 if d.is_complex else 2 if d.is_floating_point else 0 if d is _dtypes.bool else 1
+
+    return rank(from_) <= rank(to)
+
+
+def broadcast_shapes(*shapes: Any) -> _C.Size:
+    """The shape that all given shapes broadcast to.
+
+    >>> clew.broadcast_shapes((2, 1), (3,))
+    clew.Size([2, 3])
+    """
+    sizes = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
+    n = max((len(s) for s in sizes), default=0)
+    out = [1] * n
+    for s in sizes:
+        for i, size in enumerate(reversed(s), start=1):
+            if size < 0:
+                raise RuntimeError(f"broadcast_shapes: sizes must not be negative; got {s}")
+            if size != 1 and out[-i] not in (1, size):
+                raise RuntimeError(f"broadcast_shapes: Shape mismatch: {s} cannot be broadcast with {tuple(out)}")
+            if size != 1:
+                out[-i] = size
+    return _C.Size(out)
+
+
+def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
+    """The tensors expanded to the shape they broadcast to."""
+    if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
+        tensors = tuple(tensors[0])
+    shape = broadcast_shapes(*(t.shape for t in tensors))
+    return tuple(t.expand(shape) for t in tensors)
+
+
+def equal(input: Tensor, other: Tensor) -> bool:
+    """Whether both tensors have the same shape and elements.
+
+    >>> clew.equal(clew.ones(2), clew.ones(2))
+    True
+    """
+    if input.shape != other.shape:
+        return False
+    return bool((input == other).all().item())
+
+
+def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+    """Whether all |input - other| <= atol + rtol * |other|."""
+    return bool(_C.functions["isclose"](input, other, rtol=rtol, atol=atol, equal_nan=equal_nan).all().item())
+
+
+def are_deterministic_algorithms_enabled() -> bool:
+    """True: clew's operations always give the same bits for the same input and thread count."""
+    return True
+
+
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
+    """Accepted: clew's operations are deterministic anyway."""
+
+
+def compile(model: Any = None, **options: Any) -> Any:
+    """Returns the model (or a decorator that does): clew runs programs as they are."""
+    return model if model is not None else lambda m: m
+
+
+def typename(obj: Any) -> str:
+    """The name of obj's type; of a tensor's element type for tensors."""
+    if isinstance(obj, Tensor):
+        return obj.type()
+    return f"{type(obj).__module__}.{type(obj).__qualname__}"
+
+
+def detach(input: Tensor) -> Tensor:
+    """The same elements without history."""
+    return input.detach()
+
+
+def get_num_interop_threads() -> int:
+    """1: operations run one after the other."""
+    return 1
+
+
+def set_num_interop_threads(n: int) -> None:
+    """Accepts 1: operations run one after the other."""
+    if n != 1:
+        raise RuntimeError(f"set_num_interop_threads: clew runs one operation at a time; got {n}")
+
+
+def set_flush_denormal(mode: bool) -> bool:
+    """False: denormal numbers are always kept."""
+    return False
+
+
+def get_float32_matmul_precision() -> str:
+    """'highest': float32 products are computed in float32."""
+    return "highest"
+
+
+def set_float32_matmul_precision(precision: str) -> None:
+    """Accepts the three levels; float32 products are always computed in float32, the most precise of them."""
+    if precision not in ("highest", "high", "medium"):
+        raise ValueError(f"set_float32_matmul_precision: expected 'highest', 'high' or 'medium'; got {precision!r}")

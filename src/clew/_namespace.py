@@ -1,0 +1,91 @@
+"""What the package's top level offers beyond the ops: Python-written functions, methods, and helpful errors."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, Callable
+
+from clew import _C
+
+# Modules whose public functions appear at the top level, in order.
+_SOURCES = ("clew._creation", "clew._functions")
+# Submodules and names that are loaded when first asked for.
+_LAZY_MODULES = {
+    "func": "clew.func",
+    "linalg": "clew.linalg",
+    "fft": "clew.fft",
+    "special": "clew.special",
+    "distributions": "clew.distributions",
+    "testing": "clew.testing",
+    "amp": "clew.amp",
+    "jit": "clew.jit",
+    "backends": "clew.backends",
+    "cuda": "clew.cuda",
+    "version": "clew.version",
+    "multiprocessing": "clew.multiprocessing",
+    "hub": "clew.hub",
+    "return_types": "clew.return_types",
+}
+_LAZY_NAMES = {
+    "save": "clew.serialization",
+    "load": "clew.serialization",
+}
+
+
+def fill(namespace: dict[str, Any]) -> None:
+    """Puts the Python-written functions into the package's namespace and the methods on Tensor."""
+    from clew import _tensor
+
+    _tensor.install()
+    for source in _SOURCES:
+        try:
+            module = importlib.import_module(source)
+        except ModuleNotFoundError:
+            continue
+        for name in module.__all__:
+            namespace[name] = getattr(module, name)
+
+
+def _find_function(name: str) -> Any:
+    """The op of a dotted name; what pickled functions are looked up with."""
+    short = name.rsplit(".", 1)[-1]
+    return _C.functions.get(name) or getattr(_C.ops, short)
+
+
+def _find_method(name: str) -> Any:
+    return getattr(_C.Tensor, name)
+
+
+def missing_name(module: str, name: str, known: Any) -> AttributeError:
+    """The error for a name that clew lacks, naming the nearest that exists."""
+    import difflib
+
+    near = difflib.get_close_matches(name, [k for k in known if not k.startswith("_")], n=1, cutoff=0.6)
+    hint = f"; the nearest name is '{near[0]}'" if near else ""
+    return AttributeError(f"module '{module}' has no attribute '{name}': clew does not have it{hint}")
+
+
+def module_getattr(module: str, namespace: dict[str, Any]) -> Callable[[str], Any]:
+    """A module's ``__getattr__``: loads lazy parts, explains absent ones."""
+
+    def __getattr__(name: str) -> Any:
+        if name in ("_find_function", "_find_method"):
+            return globals()[name]
+        if name in _LAZY_MODULES:
+            try:
+                found = importlib.import_module(_LAZY_MODULES[name])
+            except ModuleNotFoundError as e:
+                if e.name != _LAZY_MODULES[name]:
+                    raise
+                raise missing_name(module, name, namespace) from None
+            namespace[name] = found
+            return found
+        if name in _LAZY_NAMES:
+            found = getattr(importlib.import_module(_LAZY_NAMES[name]), name)
+            namespace[name] = found
+            return found
+        if name.startswith("__"):
+            raise AttributeError(f"module '{module}' has no attribute '{name}'")
+        raise missing_name(module, name, namespace)
+
+    return __getattr__

@@ -1,0 +1,424 @@
+"""Methods of Tensor that are written in Python."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable
+
+from clew import _C, _dtypes
+from clew._C import Tensor
+
+if TYPE_CHECKING:
+    from clew.utils.hooks import RemovableHandle
+
+_builtin_bool = __builtins__["bool"] if isinstance(__builtins__, dict) else __builtins__.bool
+
+
+def _to_dtype(t: Tensor, dtype: _C.dtype) -> Tensor:
+    return t if t.dtype is dtype else _C.ops._to_dtype(t, dtype)
+
+
+def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """The tensor with another dtype, device or memory format; itself when nothing changes.
+
+    Args:
+        args: any of a dtype, a device (or its name), another tensor whose dtype and device are taken.
+        kwargs: dtype, device, non_blocking, copy, memory_format.
+
+    >>> clew.ones(2).to(clew.float64).dtype
+    clew.float64
+    """
+    dtype, device, copy, memory_format = parse_to("to", args, kwargs)
+    out = self
+    if device is not None and device.type != self.device.type:
+        if device.type == "meta":
+            out = Tensor.new_empty(self, self.shape, dtype=dtype or self.dtype, device="meta")
+            return out
+        raise NotImplementedError("to: a meta tensor has no data to copy; use Tensor.new_empty or Module.to_empty instead")
+    if dtype is not None and dtype is not self.dtype:
+        out = _C.ops._to_dtype(self, dtype)
+    elif copy:
+        out = self.clone()
+    if memory_format is not None and memory_format is not _dtypes.preserve_format:
+        out = out.contiguous(memory_format=memory_format)
+    return out
+
+
+def parse_to(
+    name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[_C.dtype | None, _C.device | None, Any, Any]:
+    """Reads the arguments of ``to``: (dtype, device, copy, memory_format)."""
+    dtype = device = memory_format = None
+    copy = False
+    rest = list(args)
+    if rest and isinstance(rest[0], Tensor):
+        dtype, device = rest[0].dtype, rest[0].device
+        rest.pop(0)
+    else:
+        if rest and (rest[0] is None or isinstance(rest[0], (str, _C.device))):
+            device = None if rest[0] is None else _C.device(rest[0])
+            rest.pop(0)
+        if rest and isinstance(rest[0], _C.dtype):
+            dtype = rest.pop(0)
+    if rest:
+        if not isinstance(rest[0], _builtin_bool):
+            raise TypeError(f"{name}(): expected a dtype, a device or a Tensor; got {rest[0]!r}")
+        rest.pop(0)  # non_blocking: copies on the CPU never block
+    if rest:
+        copy = rest.pop(0)
+    if rest:
+        raise TypeError(f"{name}(): too many arguments: {rest!r}")
+    for key, value in kwargs.items():
+        if key == "dtype":
+            dtype = value
+        elif key == "device":
+            device = None if value is None else _C.device(value)
+        elif key == "other":
+            dtype, device = value.dtype, value.device
+        elif key == "copy":
+            copy = value
+        elif key == "memory_format":
+            memory_format = value
+        elif key != "non_blocking":
+            raise TypeError(f"{name}() got an unexpected keyword argument '{key}'")
+    if dtype is not None and not isinstance(dtype, _C.dtype):
+        raise TypeError(f"{name}(): dtype must be a clew.dtype; got {dtype!r}")
+    return dtype, device, copy, memory_format
+
+
+def type_(self: Tensor, dtype: Any = None, non_blocking: _builtin_bool = False) -> Any:
+    """The name of the tensor's type, or the tensor converted to ``dtype``.
+
+    >>> clew.ones(1).type()
+    'clew.FloatTensor'
+    """
+    if dtype is None:
+        return f"clew.{_TYPE_NAMES[self.dtype]}"
+    if isinstance(dtype, str):
+        short = dtype.rsplit(".", 1)[-1]
+        found = [d for d, n in _TYPE_NAMES.items() if n == short]
+        if not found:
+            raise ValueError(f"type: unknown type name {dtype!r}")
+        dtype = found[0]
+    return _to_dtype(self, dtype)
+
+
+_TYPE_NAMES = {
+    _dtypes.float32: "FloatTensor",
+    _dtypes.float64: "DoubleTensor",
+    _dtypes.float16: "HalfTensor",
+    _dtypes.bfloat16: "BFloat16Tensor",
+    _dtypes.uint8: "ByteTensor",
+    _dtypes.int8: "CharTensor",
+    _dtypes.int16: "ShortTensor",
+    _dtypes.int32: "IntTensor",
+    _dtypes.int64: "LongTensor",
+    _dtypes.bool: "BoolTensor",
+    _dtypes.complex64: "ComplexFloatTensor",
+    _dtypes.complex128: "ComplexDoubleTensor",
+}
+
+
+def _caster(name: str, dtype: _C.dtype) -> Callable[..., Tensor]:
+    def cast(self: Tensor, memory_format: Any = None) -> Tensor:
+        out = _to_dtype(self, dtype)
+        return out if memory_format in (None, _dtypes.preserve_format) else out.contiguous(memory_format=memory_format)
+
+    cast.__name__ = cast.__qualname__ = name
+    cast.__doc__ = f"The tensor as {dtype}."
+    return cast
+
+
+def type_as(self: Tensor, other: Tensor) -> Tensor:
+    """The tensor with the dtype of ``other``."""
+    return _to_dtype(self, other.dtype)
+
+
+def _strides_for(shape: Any, memory_format: Any) -> tuple[int, ...] | None:
+    """The strides a memory format gives to a shape; None for contiguous."""
+    if memory_format in (None, _dtypes.contiguous_format, _dtypes.preserve_format):
+        return None
+    if memory_format is _dtypes.channels_last:
+        if len(shape) != 4:
+            raise RuntimeError(f"channels_last: required rank 4 tensor to use channels_last format; got {len(shape)} dims")
+        order = (0, 2, 3, 1)
+    elif memory_format is _dtypes.channels_last_3d:
+        if len(shape) != 5:
+            raise RuntimeError(
+                f"channels_last_3d: required rank 5 tensor to use channels_last_3d format; got {len(shape)} dims"
+            )
+        order = (0, 2, 3, 4, 1)
+    else:
+        raise TypeError(f"memory_format must be a clew.memory_format; got {memory_format!r}")
+    strides = [0] * len(shape)
+    step = 1
+    for d in reversed(order):
+        strides[d] = step
+        step *= max(shape[d], 1)
+    return tuple(strides)
+
+
+def is_contiguous(self: Tensor, memory_format: Any = None) -> _builtin_bool:
+    """Whether the elements lie in memory in the order of the dims (or of ``memory_format``)."""
+    if memory_format in (None, _dtypes.contiguous_format):
+        return self._is_contiguous()
+    try:
+        wanted = _strides_for(self.shape, memory_format)
+    except RuntimeError:
+        return False
+    return all(n == 1 or have == want for n, have, want in zip(self.shape, self.stride(), wanted or ()))
+
+
+_contiguous_op = _C.functions.get("contiguous")
+_clone_op = _C.functions["clone"]
+
+
+def _in_format(t: Tensor, memory_format: Any) -> Tensor:
+    """A copy of t laid out in memory_format, recorded."""
+    strides = _strides_for(t.shape, memory_format)
+    order = sorted(range(t.ndim), key=lambda d: (strides[d], -d), reverse=True) if strides else list(range(t.ndim))
+    inverse = [order.index(d) for d in range(t.ndim)]
+    return _contiguous_copy(t.permute(order)).permute(inverse)
+
+
+def _contiguous_copy(t: Tensor) -> Tensor:
+    return _clone_op(t) if t._is_contiguous() else _contiguous_op(t)
+
+
+def contiguous(self: Tensor, memory_format: Any = _dtypes.contiguous_format) -> Tensor:
+    """The tensor itself when its elements lie in the order asked for, otherwise a copy that does."""
+    if memory_format is _dtypes.contiguous_format:
+        return _contiguous_op(self)
+    if memory_format is _dtypes.preserve_format:
+        raise RuntimeError("contiguous: preserve memory format is unsupported by the contiguous operator")
+    return self if is_contiguous(self, memory_format) else _in_format(self, memory_format)
+
+
+def clone(self: Tensor, *, memory_format: Any = None) -> Tensor:
+    """A copy of the tensor, recorded, so that gradients flow through it.
+
+    >>> clew.ones(2).clone()
+    tensor([1., 1.])
+    """
+    if memory_format is None or memory_format is _dtypes.preserve_format:
+        return _clone_op(self)
+    if memory_format is _dtypes.contiguous_format:
+        return _contiguous_copy(self)
+    return _in_format(self, memory_format)
+
+
+def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
+    """Calls ``hook(grad)`` whenever a gradient for this tensor is computed; what it returns replaces the gradient.
+
+    >>> x = clew.tensor(1.0, requires_grad=True)
+    >>> handle = x.register_hook(lambda g: 2 * g)
+    >>> (3 * x).backward()
+    >>> x.grad
+    tensor(6.)
+    """
+    from clew.autograd.hooks import attach_hook
+
+    return attach_hook(self._hooks_dict(), hook)
+
+
+def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], None]) -> RemovableHandle:
+    """Calls ``hook(tensor)`` after backward has added to this leaf's ``.grad``."""
+    from clew.autograd.hooks import attach_hook
+
+    return attach_hook(self._post_accumulate_dict(), hook)
+
+
+def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
+    """The tensor on the CPU, where it is already."""
+    return self.to("cpu") if memory_format is None else self.to("cpu", memory_format=memory_format)
+
+
+def cuda(self: Tensor, device: Any = None, non_blocking: _builtin_bool = False, memory_format: Any = None) -> Tensor:
+    """Raises: clew has no CUDA device here."""
+    raise RuntimeError("cuda: clew runs on the CPU here; there is no CUDA device (clew.cuda.is_available() is False)")
+
+
+def pin_memory(self: Tensor, device: Any = None) -> Tensor:
+    """The tensor itself: without an accelerator there is nothing to pin for."""
+    return self
+
+
+def is_pinned(self: Tensor, device: Any = None) -> _builtin_bool:
+    """False: without an accelerator nothing is pinned."""
+    return False
+
+
+def get_device(self: Tensor) -> int:
+    """-1, as for every CPU tensor."""
+    return -1
+
+
+def is_shared(self: Tensor) -> _builtin_bool:
+    """Whether the storage is in shared memory; it never is."""
+    return False
+
+
+def is_same_size(self: Tensor, other: Tensor) -> _builtin_bool:
+    """Whether both tensors have equal shapes."""
+    return self.shape == other.shape
+
+
+def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
+    from clew import _pickle
+
+    return _pickle.deepcopy_tensor(self, memo)
+
+
+def _reduce_ex(self: Tensor, protocol: int) -> Any:
+    from clew import _pickle
+
+    return _pickle.reduce_tensor(self, protocol)
+
+
+def _repr(self: Tensor, *, tensor_contents: Any = None) -> str:
+    from clew import _tensor_str
+
+    return _tensor_str._str(self)
+
+
+def _format(self: Tensor, spec: str) -> str:
+    if self.ndim == 0 and not self.is_meta:
+        return self.item().__format__(spec)
+    return object.__format__(self, spec)
+
+
+def _reversed(self: Tensor) -> Tensor:
+    return self if self.ndim == 0 else self.flip(0)
+
+
+def _contains(self: Tensor, element: Any) -> _builtin_bool:
+    if isinstance(element, (Tensor, int, float, complex)):
+        return (element == self).any().item()
+    raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}")
+
+
+def _divmod(self: Any, other: Any) -> tuple[Tensor, Tensor]:
+    return self // other, self % other
+
+
+def _dir(self: Tensor) -> list[str]:
+    return sorted(set(dir(type(self))) | set(self.__dict__))
+
+
+def _t_property(self: Tensor) -> Tensor:
+    if self.ndim == 2:
+        return self.transpose(0, 1)
+    if self.ndim < 2:
+        return self
+    import warnings
+
+    warnings.warn(
+        "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated; use "
+        "`x.permute(*range(x.ndim - 1, -1, -1))`, or `x.mT` to transpose batches of matrices.",
+        UserWarning,
+        stacklevel=2,
+    )
+    return self.permute(*range(self.ndim - 1, -1, -1))
+
+
+def _mt_property(self: Tensor) -> Tensor:
+    if self.ndim < 2:
+        raise RuntimeError(f"mT: tensor.mT is only supported on matrices or batches of matrices; got {self.ndim} dims")
+    return self.transpose(-2, -1)
+
+
+def _h_property(self: Tensor) -> Tensor:
+    if self.ndim not in (0, 2):
+        raise RuntimeError(f"H: tensor.H is only supported on matrices (2-D tensors); got {self.ndim} dims")
+    return self.conj() if self.ndim == 0 else self.transpose(0, 1).conj()
+
+
+def _mh_property(self: Tensor) -> Tensor:
+    return _mt_property(self).conj()
+
+
+class UntypedStorage:
+    """The bytes behind a tensor, shared by all its views."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        self._bytes = tensor.detach()._storage_bytes()
+        self._key = tensor._storage_key()
+
+    def nbytes(self) -> int:
+        return self._bytes.numel()
+
+    size = nbytes
+
+    def __len__(self) -> int:
+        return self._bytes.numel()
+
+    def data_ptr(self) -> int:
+        return self._bytes.data_ptr()
+
+    def __eq__(self, other: object) -> _builtin_bool:
+        return isinstance(other, UntypedStorage) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @property
+    def device(self) -> _C.device:
+        return self._bytes.device
+
+    def tolist(self) -> list[int]:
+        return self._bytes.tolist()
+
+    def __bytes__(self) -> bytes:
+        return self._bytes.numpy().tobytes()
+
+    def __repr__(self) -> str:
+        return f"<clew.UntypedStorage of {self.nbytes()} bytes at {self.data_ptr():#x}>"
+
+
+def untyped_storage(self: Tensor) -> UntypedStorage:
+    """The bytes behind the tensor, as an object that knows their address and number."""
+    return UntypedStorage(self)
+
+
+def install() -> None:
+    """Sets the methods on the Tensor type."""
+    methods: dict[str, Any] = {
+        "to": to,
+        "type": type_,
+        "type_as": type_as,
+        "is_contiguous": is_contiguous,
+        "contiguous": contiguous,
+        "clone": clone,
+        "register_hook": register_hook,
+        "register_post_accumulate_grad_hook": register_post_accumulate_grad_hook,
+        "cpu": cpu,
+        "cuda": cuda,
+        "pin_memory": pin_memory,
+        "is_pinned": is_pinned,
+        "get_device": get_device,
+        "is_shared": is_shared,
+        "is_same_size": is_same_size,
+        "untyped_storage": untyped_storage,
+        "__deepcopy__": _deepcopy,
+        "__reduce_ex__": _reduce_ex,
+        "__repr__": _repr,
+        "__format__": _format,
+        "__reversed__": _reversed,
+        "__contains__": _contains,
+        "__divmod__": _divmod,
+        "__dir__": _dir,
+        "__array_priority__": 1000,
+        "T": property(_t_property),
+        "mT": property(_mt_property),
+        "H": property(_h_property),
+        "mH": property(_mh_property),
+        "layout": property(lambda self: _dtypes.strided),
+        "__module__": "clew",
+    }
+    for name, dtype in (
+        ("float", _dtypes.float32), ("double", _dtypes.float64), ("half", _dtypes.float16), ("bfloat16", _dtypes.bfloat16),
+        ("int", _dtypes.int32), ("long", _dtypes.int64), ("short", _dtypes.int16), ("char", _dtypes.int8),
+        ("byte", _dtypes.uint8), ("bool", _dtypes.bool), ("cfloat", _dtypes.complex64), ("cdouble", _dtypes.complex128),
+    ):  # fmt: skip
+        methods[name] = _caster(name, dtype)
+    for name, value in methods.items():
+        setattr(Tensor, name, value)

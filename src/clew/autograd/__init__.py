@@ -1,0 +1,189 @@
+"""Automatic differentiation: backward, grad, custom functions, gradient checks."""
+
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+from clew import _C
+from clew._C import Tensor
+from clew.autograd import functional, graph
+from clew.autograd.function import Function
+from clew.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from clew.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
+
+__all__ = [
+    "Function",
+    "GradcheckError",
+    "Variable",
+    "backward",
+    "enable_grad",
+    "functional",
+    "grad",
+    "gradcheck",
+    "gradgradcheck",
+    "graph",
+    "inference_mode",
+    "no_grad",
+    "set_grad_enabled",
+]
+
+Variable = Tensor  # PyTorch's old name
+
+
+def _as_tuple(x: Any) -> tuple[Any, ...]:
+    return (x,) if isinstance(x, Tensor) or x is None else tuple(x)
+
+
+def _seeds(
+    what: str, outputs: Sequence[Tensor], grads: Sequence[Any], allow_unused_roots: bool = False
+) -> tuple[Tensor, ...]:
+    """The gradient each root starts with: the one given, or 1 for a root with one element."""
+    from clew import ones_like
+
+    if len(outputs) != len(grads):
+        raise RuntimeError(f"{what}: got {len(outputs)} tensors and {len(grads)} gradients")
+    seeds = []
+    for out, g in zip(outputs, grads):
+        if isinstance(g, Tensor):
+            seeds.append(g)
+        elif g is None:
+            if not out.requires_grad and not allow_unused_roots:
+                raise RuntimeError(
+                    f"{what}: element 0 of tensors does not require grad and does not have a grad_fn; it is "
+                    f"{out.dtype.name}{list(out.shape)}"
+                )
+            if out.numel() != 1:
+                raise RuntimeError(
+                    f"{what}: grad can be implicitly created only for scalar outputs; got shape {list(out.shape)}. Reduce "
+                    "the output (for example with .sum()) or pass gradient="
+                )
+            if not out.is_floating_point():
+                raise RuntimeError(
+                    f"{what}: grad can be implicitly created only for real scalar outputs but got {out.dtype}"
+                )
+            seeds.append(ones_like(out))
+        else:
+            raise TypeError(f"{what}: gradients can be either Tensors or None, but got {type(g).__name__}")
+    return tuple(seeds)
+
+
+def backward(
+    tensors: Any,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables: Any = None,
+    inputs: Any = None,
+) -> None:
+    """Adds the gradients of ``tensors`` into ``.grad`` of the leaves they were made from.
+
+    Args:
+        tensors: the roots, one tensor or a sequence.
+        grad_tensors: the gradient to start with at each root; may be None for roots with one element.
+        retain_graph: keep what backward needs, so that it can run again; default: the value of create_graph.
+        create_graph: record backward itself, for higher derivatives.
+        grad_variables: PyTorch's old name of grad_tensors.
+        inputs: the tensors whose ``.grad`` is wanted; default: all leaves.
+
+    Raises:
+        RuntimeError: a root does not require grad, a gradient is missing or of the wrong shape, the graph was freed.
+
+    >>> x = clew.ones(2, requires_grad=True)
+    >>> clew.autograd.backward([(x * x).sum()])
+    >>> x.grad
+    tensor([2., 2.])
+    """
+    if grad_variables is not None:
+        if grad_tensors is not None:
+            raise RuntimeError("backward: 'grad_tensors' and 'grad_variables' (its old name) are the same; pass one")
+        grad_tensors = grad_variables
+    roots = _as_tuple(tensors)
+    seeds = _seeds("backward", roots, [None] * len(roots) if grad_tensors is None else _as_tuple(grad_tensors))
+    keep = create_graph if retain_graph is None else retain_graph
+    if inputs is None:
+        _C._run_backward(roots, seeds, keep, create_graph, None)
+        return
+    wanted = _as_tuple(inputs)
+    if not wanted:
+        raise RuntimeError("backward: 'inputs' argument to backward() cannot be empty")
+    found = _C._run_backward(roots, seeds, keep, create_graph, wanted)
+    with set_grad_enabled(create_graph):
+        for t, g in zip(wanted, found):
+            if g is not None:
+                t.grad = (g if create_graph else g.clone()) if t.grad is None else t.grad + g
+
+
+def _tensor_backward(
+    tensor: Tensor, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
+) -> None:
+    backward(tensor, gradient, retain_graph, create_graph, inputs=inputs)
+
+
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Tensor, ...]:
+    """The gradients of ``outputs`` with respect to ``inputs``; ``.grad`` is left alone.
+
+    Args:
+        outputs: the roots, one tensor or a sequence.
+        inputs: the tensors to differentiate with respect to.
+        grad_outputs: the gradient to start with at each root.
+        retain_graph, create_graph: as in :func:`backward`.
+        only_inputs: must be True.
+        allow_unused: return None for inputs that the outputs do not depend on, instead of raising.
+        is_grads_batched: grad_outputs have a leading batch dim, and so have the results.
+        materialize_grads: return zeros instead of None.
+
+    Returns:
+        one gradient for each input.
+
+    >>> x = clew.tensor(3.0, requires_grad=True)
+    >>> clew.autograd.grad(x**2, x)
+    (tensor(6.),)
+    """
+    if not only_inputs:
+        raise ValueError("grad: only_inputs=False is not supported; use backward(), which fills .grad of every leaf")
+    if materialize_grads and allow_unused is False:
+        raise ValueError("grad: expected allow_unused to be True or not passed when materialize_grads=True")
+    if allow_unused is None:
+        allow_unused = materialize_grads
+    roots, wanted = _as_tuple(outputs), _as_tuple(inputs)
+    starts = [None] * len(roots) if grad_outputs is None else _as_tuple(grad_outputs)
+    keep = create_graph if retain_graph is None else retain_graph
+    if is_grads_batched:
+        from clew import stack, zeros_like
+
+        B = next(g.shape[0] for g in starts if g is not None)
+        rows = [
+            grad(roots, wanted, [None if g is None else g[b] for g in starts], keep or b < B - 1, create_graph,
+                 allow_unused=True, materialize_grads=materialize_grads)
+            for b in range(B)
+        ]  # fmt: skip
+        if not allow_unused and any(g is None for g in rows[0]):
+            raise RuntimeError("grad: one of the differentiated Tensors appears to not have been used in the graph")
+        return tuple(
+            None if all(g is None for g in column)
+            else stack([zeros_like(t) if g is None else g for g in column])
+            for t, column in zip(wanted, zip(*rows))
+        )  # fmt: skip
+    found = _C._run_backward(roots, _seeds("grad", roots, starts), keep, create_graph, wanted)
+    if not allow_unused:
+        for i, g in enumerate(found):
+            if g is None:
+                raise RuntimeError(
+                    f"grad: one of the differentiated Tensors appears to not have been used in the graph (input {i}, "
+                    f"{wanted[i].dtype.name}{list(wanted[i].shape)}). Set allow_unused=True if this is the desired behavior."
+                )
+    if materialize_grads:
+        from clew import zeros_like
+
+        found = tuple(zeros_like(t, requires_grad=create_graph) if g is None else g for t, g in zip(wanted, found))
+    return tuple(found)

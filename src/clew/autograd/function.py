@@ -1,0 +1,207 @@
+"""Operations whose forward and backward a user writes in Python."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Callable
+
+from clew import _C
+from clew._C import Tensor
+from clew.autograd.grad_mode import no_grad
+
+__all__ = ["Function", "FunctionCtx", "NestedIOFunction", "once_differentiable"]
+
+
+class FunctionCtx(_C.Node):
+    """What forward and backward of a Function share; it is also the grad_fn of the outputs."""
+
+    _function: type[Function]
+    needs_input_grad: tuple[bool, ...] = ()
+
+    def __init__(self) -> None:
+        self._to_save: tuple[Any, ...] = ()
+        self._to_save_forward: tuple[Any, ...] = ()
+        self._dirty: tuple[Any, ...] = ()
+        self._non_differentiable: tuple[Any, ...] = ()
+        self._materialize = True
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Keeps tensors (inputs or outputs, or None) for backward, where they are ``ctx.saved_tensors``."""
+        for t in tensors:
+            if t is not None and not isinstance(t, Tensor):
+                raise TypeError(
+                    f"save_for_backward can only save variables, but argument is of type {type(t).__name__}; keep other "
+                    "values as attributes of ctx"
+                )
+        self._to_save = tensors
+
+    def save_for_forward(self, *tensors: Any) -> None:
+        """Keeps tensors for ``jvp``, where they are ``ctx.saved_tensors``."""
+        self._to_save_forward = tensors
+
+    def mark_dirty(self, *args: Tensor) -> None:
+        """Tells that forward wrote these inputs in place."""
+        self._dirty = args
+
+    def mark_non_differentiable(self, *args: Tensor) -> None:
+        """Tells that these outputs have no gradient."""
+        self._non_differentiable = args
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether backward gets zeros (the default) or None for outputs without a gradient."""
+        self._materialize = value
+
+    def _run_backward(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+        function = self._function
+        if function.vjp is not Function.vjp:
+            if function.backward is not Function.backward:
+                raise RuntimeError(
+                    f"{function.__name__}: Implementing both 'backward' and 'vjp' for a custom Function is not allowed"
+                )
+            got = function.vjp(self, *grads)
+        else:
+            got = function.backward(self, *grads)
+        got = got if isinstance(got, tuple) else (got,)
+        n = len(self.needs_input_grad)
+        # Surplus Nones at the end are forgiven, as in PyTorch.
+        while len(got) > n and got[-1] is None:
+            got = got[:-1]
+        return got
+
+
+class _Metaclass(type):
+    """Gives every Function its own context class, named as PyTorch names it."""
+
+    def __init__(cls, name: str, bases: tuple[type, ...], attributes: dict[str, Any]) -> None:
+        super().__init__(name, bases, attributes)
+        cls._ctx_class = type(f"{name}Backward", (FunctionCtx,), {"_function": cls, "__module__": cls.__module__})
+
+
+class Function(metaclass=_Metaclass):
+    """An operation with its own gradient: subclass it, write ``forward`` and ``backward``, call ``apply``.
+
+    ``forward(ctx, *args)`` computes the outputs; or ``forward(*args)`` together with ``setup_context(ctx, inputs, output)``.
+    ``backward(ctx, *grad_outputs)`` returns a gradient (or None) for each argument of forward.
+
+    >>> class Square(clew.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         ctx.save_for_backward(x)
+    ...         return x * x
+    ...     @staticmethod
+    ...     def backward(ctx, grad):
+    ...         (x,) = ctx.saved_tensors
+    ...         return 2 * x * grad
+    >>> x = clew.tensor(3.0, requires_grad=True)
+    >>> Square.apply(x).backward()
+    >>> x.grad
+    tensor(6.)
+    """
+
+    _ctx_class: type[FunctionCtx]
+    generate_vmap_rule = False
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise RuntimeError(f"{type(self).__name__}: a Function is not instantiated; call {type(self).__name__}.apply(...)")
+
+    @staticmethod
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        """Computes the outputs."""
+        raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
+        """Prepares ctx after a forward that does not take it."""
+        raise NotImplementedError("setup_context is not implemented.")
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        """Computes the gradients of forward's arguments from those of its outputs."""
+        raise NotImplementedError(
+            "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward "
+            "mode AD."
+        )
+
+    @staticmethod
+    def vjp(ctx: Any, *grad_outputs: Any) -> Any:
+        """Another name for backward."""
+        raise NotImplementedError("vjp is not implemented.")
+
+    @staticmethod
+    def jvp(ctx: Any, *grad_inputs: Any) -> Any:
+        """Computes the outputs' tangents from the arguments'; used by forward-mode differentiation."""
+        raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
+        )
+
+    @classmethod
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        """Runs forward and records the operation."""
+        ctx = cls._ctx_class()
+        ctx.needs_input_grad = tuple(isinstance(a, Tensor) and a.requires_grad for a in args)
+        recording = _C.is_grad_enabled() and any(ctx.needs_input_grad)
+        separate = cls.setup_context is not Function.setup_context
+        with no_grad():
+            if separate:
+                output = cls.forward(*args, **kwargs)
+                cls.setup_context(ctx, args, output)
+            else:
+                output = cls.forward(ctx, *args, **kwargs)
+        outputs = output if isinstance(output, tuple) else (output,)
+        for o in outputs:
+            if not isinstance(o, Tensor) and o is not None and not isinstance(output, tuple):
+                raise TypeError(f"{cls.__name__}.forward: expected a Tensor or tuple of Tensors; got {type(o).__name__}")
+        if recording:
+            inputs = tuple(a if isinstance(a, Tensor) else None for a in args)
+            outputs = _C._attach_function(
+                ctx, f"{cls.__name__}Backward", inputs, outputs, ctx._to_save, ctx._dirty, ctx._non_differentiable,
+                ctx._materialize,
+            )  # fmt: skip
+            ctx._to_save = ctx._dirty = ctx._non_differentiable = ()
+        else:
+            given = {id(a) for a in args if isinstance(a, Tensor)} - {id(t) for t in ctx._dirty}
+            outputs = tuple(o.view_as(o) if isinstance(o, Tensor) and id(o) in given else o for o in outputs)
+        return outputs if isinstance(output, tuple) else outputs[0]
+
+
+def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """Marks a backward whose result must not be differentiated again; doing so raises."""
+
+    @functools.wraps(backward)
+    def wrapper(ctx: Any, *grads: Any) -> Any:
+        recorded = _C.is_grad_enabled() and any(isinstance(g, Tensor) and g.requires_grad for g in grads)
+        with no_grad():
+            got = backward(ctx, *grads)
+        if not _C.is_grad_enabled():
+            return got
+        saved = any(ctx.needs_input_grad)
+        if not recorded and not saved:
+            return got
+        many = got if isinstance(got, tuple) else (got,)
+        from clew import zeros
+
+        trigger = zeros((), requires_grad=True)
+        marked = tuple(_Twice.apply(g, trigger) if isinstance(g, Tensor) else g for g in many)
+        return marked if isinstance(got, tuple) else marked[0]
+
+    return wrapper
+
+
+class _Twice(Function):
+    """Passes a gradient on; its own backward explains that there is none."""
+
+    @staticmethod
+    def forward(ctx: Any, g: Tensor, trigger: Tensor) -> Tensor:
+        return g.clone()
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
+
+
+class NestedIOFunction(Function):
+    """Absent: return a flat tuple of tensors from forward instead."""
+
+    @classmethod
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError("NestedIOFunction is not offered; flatten the inputs and outputs of an autograd.Function")

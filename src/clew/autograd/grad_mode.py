@@ -1,0 +1,173 @@
+"""Switching recording on and off: contexts that are decorators too."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Callable, TypeVar
+
+from clew import _C
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+__all__ = ["enable_grad", "inference_mode", "no_grad", "set_grad_enabled"]
+
+
+class _Mode:
+    """A context manager that, called with a function, wraps it."""
+
+    def clone(self) -> _Mode:
+        return type(self)()
+
+    def __enter__(self) -> None:
+        raise NotImplementedError
+
+    def __exit__(self, *exc: object) -> None:
+        raise NotImplementedError
+
+    def __call__(self, function: F) -> F:
+        import inspect
+
+        if inspect.isclass(function):
+            raise TypeError(f"{type(self).__name__}: decorating classes is not supported; decorate their methods")
+        if inspect.isgeneratorfunction(function):
+            return self._wrap_generator(function)
+
+        @functools.wraps(function)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            with self.clone():
+                return function(*args, **kwargs)
+
+        return wrapper  # type: ignore[return-value]
+
+    def _wrap_generator(self, function: Any) -> Any:
+        # The mode holds while the generator runs, never while its consumer does.
+        @functools.wraps(function)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            generator = function(*args, **kwargs)
+            try:
+                with self.clone():
+                    item = generator.send(None)
+                while True:
+                    try:
+                        sent = yield item
+                    except GeneratorExit:
+                        with self.clone():
+                            generator.close()
+                        raise
+                    except BaseException as e:
+                        with self.clone():
+                            item = generator.throw(e)
+                    else:
+                        with self.clone():
+                            item = generator.send(sent)
+            except StopIteration as stop:
+                return stop.value
+
+        return wrapper
+
+
+class no_grad(_Mode):
+    """Operations inside are not recorded.
+
+    >>> x = clew.ones(1, requires_grad=True)
+    >>> with clew.no_grad():
+    ...     y = x * 2
+    >>> y.requires_grad
+    False
+    """
+
+    def __new__(cls, function: Any = None) -> Any:
+        self = super().__new__(cls)
+        return self if function is None else self(function)
+
+    def __init__(self) -> None:
+        self._before: list[bool] = []
+
+    def __enter__(self) -> None:
+        self._before.append(_C._set_grad_enabled(False))
+
+    def __exit__(self, *exc: object) -> None:
+        _C._set_grad_enabled(self._before.pop())
+
+
+class enable_grad(_Mode):
+    """Operations inside are recorded, also within no_grad.
+
+    >>> x = clew.ones(1, requires_grad=True)
+    >>> with clew.no_grad(), clew.enable_grad():
+    ...     y = x * 2
+    >>> y.requires_grad
+    True
+    """
+
+    def __new__(cls, function: Any = None) -> Any:
+        self = super().__new__(cls)
+        return self if function is None else self(function)
+
+    def __init__(self) -> None:
+        self._before: list[bool] = []
+
+    def __enter__(self) -> None:
+        self._before.append(_C._set_grad_enabled(True))
+
+    def __exit__(self, *exc: object) -> None:
+        _C._set_grad_enabled(self._before.pop())
+
+
+class set_grad_enabled(_Mode):
+    """Sets recording on or off, at once; as a context, until its end.
+
+    >>> with clew.set_grad_enabled(False):
+    ...     clew.is_grad_enabled()
+    False
+    """
+
+    def __init__(self, mode: bool) -> None:
+        self.mode = bool(mode)
+        self._before = _C._set_grad_enabled(self.mode)
+
+    def __enter__(self) -> None:
+        _C._set_grad_enabled(self.mode)
+
+    def __exit__(self, *exc: object) -> None:
+        _C._set_grad_enabled(self._before)
+
+    def clone(self) -> set_grad_enabled:
+        return type(self)(self.mode)
+
+    def __call__(self, function: F) -> F:
+        _C._set_grad_enabled(self._before)  # as a decorator it takes effect only inside the function
+        return super().__call__(function)
+
+
+class inference_mode(_Mode):
+    """No recording, and results that can never take part in it.
+
+    >>> with clew.inference_mode():
+    ...     y = clew.ones(1) * 2
+    >>> y.is_inference()
+    True
+    """
+
+    def __new__(cls, mode: Any = True) -> Any:
+        self = super().__new__(cls)
+        if isinstance(mode, bool):
+            return self
+        self.__init__()
+        return self(mode)
+
+    def __init__(self, mode: bool = True) -> None:
+        self.mode = mode
+        self._before: list[tuple[bool, bool]] = []
+
+    def __enter__(self) -> None:
+        grad = _C._set_grad_enabled(False) if self.mode else _C.is_grad_enabled()
+        self._before.append((grad, _C._set_inference(self.mode)))
+
+    def __exit__(self, *exc: object) -> None:
+        grad, inference = self._before.pop()
+        _C._set_grad_enabled(grad)
+        _C._set_inference(inference)
+
+    def clone(self) -> inference_mode:
+        return type(self)(self.mode)

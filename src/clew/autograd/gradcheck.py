@@ -1,0 +1,351 @@
+"""Comparing derivatives with finite differences."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from clew._C import Tensor
+
+__all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
+
+
+class GradcheckError(RuntimeError):
+    """Raised by gradcheck and gradgradcheck when derivatives disagree."""
+
+
+def _tensors(x: Any) -> tuple[Any, ...]:
+    return tuple(x) if isinstance(x, (tuple, list)) else (x,)
+
+
+def _differentiable(outputs: Any) -> tuple[Tensor, ...]:
+    return tuple(o for o in _tensors(outputs) if isinstance(o, Tensor) and o.requires_grad)
+
+
+def _numeric_columns(
+    func: Callable[..., Any], inputs: tuple[Any, ...], target: Tensor, pick: Callable[[Any], tuple[Tensor, ...]], eps: float
+) -> list[list[Tensor]]:
+    """For each element of target (and for complex ones each direction) the central difference of every output."""
+    from clew import no_grad
+
+    columns = []
+    flat = target.detach().view(-1) if target.is_contiguous() else None
+    if flat is None:
+        raise ValueError("gradcheck: inputs that require grad must be contiguous")
+    directions = (eps, eps * 1j) if target.is_complex() else (eps,)
+    for k in range(flat.numel()):
+        for step in directions:
+            original = flat[k].item()
+            with no_grad():
+                flat[k] = original + step
+                high = [o.detach().clone() for o in pick(func(*inputs))]
+                flat[k] = original - step
+                low = [o.detach().clone() for o in pick(func(*inputs))]
+                flat[k] = original
+            columns.append([(h - l) / (2 * eps) for h, l in zip(high, low)])
+    return columns
+
+
+def _fail(raise_exception: bool, message: str) -> bool:
+    if raise_exception:
+        raise GradcheckError(message)
+    return False
+
+
+def gradcheck(
+    func: Callable[..., Any],
+    inputs: Any,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_batched_forward_grad: bool = False,
+    check_forward_ad: bool = False,
+    check_backward_ad: bool = True,
+    fast_mode: bool = False,
+    masked: bool | None = None,
+) -> bool:
+    r"""Checks the gradients of func at inputs against central differences.
+
+    Each entry of the Jacobian must satisfy :math:`|a - n| \le atol + rtol |n|`. Complex inputs and outputs are checked along
+    the real and the imaginary direction.
+
+    Args:
+        func: takes the inputs, returns a tensor or a tuple of tensors.
+        inputs: float64 or complex128 tensors (others make the check too coarse), in any mixture with other values.
+        eps: the step of the differences.
+        atol, rtol: tolerances.
+        raise_exception: raise on disagreement instead of returning False.
+        nondet_tol: how much two backward runs may differ.
+        check_undefined_grad: also run backward with gradients for some of the outputs only.
+        check_grad_dtypes: gradients must have the dtype of their inputs.
+        check_forward_ad: also check Jacobian-vector products.
+        check_backward_ad: check vector-Jacobian products.
+        fast_mode: compare along a random direction instead of entry by entry.
+
+    Returns:
+        True when all agree.
+
+    Raises:
+        GradcheckError: they do not, and raise_exception is True.
+
+    >>> x = clew.tensor([1.0, 2.0], dtype=clew.float64, requires_grad=True)
+    >>> clew.autograd.gradcheck(lambda x: x.exp(), (x,))
+    True
+    """
+    if check_batched_grad or check_batched_forward_grad:
+        raise NotImplementedError("gradcheck: batched gradients cannot be checked yet; leave check_batched_grad=False")
+    ins = _tensors(inputs)
+    wanted = [t for t in ins if isinstance(t, Tensor) and t.requires_grad]
+    if not wanted:
+        raise ValueError("gradcheck: expects at least one input that requires grad")
+    for t in wanted:
+        if t.dtype.name not in ("float64", "complex128"):
+            import warnings
+
+            warnings.warn(
+                f"gradcheck: an input of dtype {t.dtype} is not double precision; the check will likely fail", stacklevel=2
+            )
+    outputs = _differentiable(func(*ins))
+    if not outputs:
+        return _check_no_gradient(func, ins, wanted, eps, raise_exception)
+    if fast_mode:
+        return _fast(func, ins, wanted, eps, atol, rtol, raise_exception, check_backward_ad, check_forward_ad)
+    numeric = [_numeric_columns(func, ins, t, _differentiable, eps) for t in wanted]
+    if check_backward_ad and not _slow_backward(func, ins, wanted, numeric, atol, rtol, raise_exception, nondet_tol,
+                                                check_grad_dtypes):  # fmt: skip
+        return False
+    if check_forward_ad and not _slow_forward(func, ins, wanted, numeric, atol, rtol, raise_exception):
+        return False
+    return not check_undefined_grad or _undefined(func, ins, wanted, raise_exception)
+
+
+def _check_no_gradient(func: Any, ins: Any, wanted: Any, eps: float, raise_exception: bool) -> bool:
+    """Outputs that claim no gradient must not change with the inputs."""
+
+    def floats(outputs: Any) -> tuple[Tensor, ...]:
+        return tuple(o for o in _tensors(outputs) if isinstance(o, Tensor) and (o.is_floating_point() or o.is_complex()))
+
+    for i, t in enumerate(wanted):
+        for column in _numeric_columns(func, ins, t, floats, eps):
+            if any((c != 0).any() for c in column):
+                return _fail(
+                    raise_exception, f"gradcheck: the output does not require grad but changes with input {i}: {column}"
+                )
+    return True
+
+
+def _seeds_for(out: Tensor) -> list[Any]:
+    return [1.0, 1j] if out.is_complex() else [1.0]
+
+
+def _slow_backward(
+    func: Any, ins: Any, wanted: Any, numeric: Any, atol: float, rtol: float, raise_exception: bool, nondet_tol: float,
+    check_dtypes: bool,
+) -> bool:  # fmt: skip
+    from clew import zeros_like
+    from clew.autograd import grad
+
+    outputs = _differentiable(func(*ins))
+    for o, out in enumerate(outputs):
+        for j in range(out.numel()):
+            for seed in _seeds_for(out):
+                start = zeros_like(out).contiguous()
+                start.view(-1)[j] = seed
+                got = grad(out, wanted, start, retain_graph=True, allow_unused=True)
+                again = grad(out, wanted, start, retain_graph=True, allow_unused=True)
+                for i, (t, g, g2) in enumerate(zip(wanted, got, again)):
+                    if g is not None and (g - g2).abs().max().item() > nondet_tol if g is not None and g.numel() else False:
+                        return _fail(raise_exception, f"gradcheck: backward of output {o} is not deterministic for input {i}")
+                    if g is not None and check_dtypes and g.dtype is not t.dtype:
+                        return _fail(raise_exception, f"gradcheck: gradient {i} has dtype {g.dtype}; the input has {t.dtype}")
+                    flat = zeros_like(t).reshape(-1) if g is None else g.reshape(-1)
+                    per = 2 if t.is_complex() else 1
+                    for k in range(t.numel()):
+                        value = flat[k].item()
+                        for part in range(per):
+                            n = numeric[i][k * per + part][o].reshape(-1)[j].item()
+                            # A real loss Re(conj(seed) * out) changes by Re(conj(seed) * d out) along each direction.
+                            expect = (complex(seed).conjugate() * n).real
+                            have = complex(value).real if part == 0 else complex(value).imag
+                            if not abs(have - expect) <= atol + rtol * abs(expect):
+                                return _fail(
+                                    raise_exception,
+                                    f"gradcheck: Jacobian mismatch for output {o} with respect to input {i}, at output element "
+                                    f"{j} and input element {k}: numerical {expect}, analytical {have}",
+                                )
+    return True
+
+
+def _slow_forward(
+    func: Any, ins: Any, wanted: Any, numeric: Any, atol: float, rtol: float, raise_exception: bool
+) -> bool:
+    from clew import zeros_like
+    from clew.autograd.functional import _jvp
+
+    for i, t in enumerate(wanted):
+        for k in range(t.numel()):
+            for part, step in enumerate((1.0, 1j) if t.is_complex() else (1.0,)):
+                tangents = [zeros_like(s) for s in wanted]
+                tangents[i].view(-1)[k] = step
+                outputs = _differentiable(func(*ins))
+                got = _jvp(outputs, wanted, tangents, False, False, "gradcheck")
+                per = 2 if t.is_complex() else 1
+                for o, (have, expect) in enumerate(zip(got, numeric[i][k * per + part])):
+                    if not _close(have, expect, atol, rtol):
+                        return _fail(
+                            raise_exception,
+                            f"gradcheck: forward-mode mismatch for output {o}, input {i}, element {k}: numerical {expect}, "
+                            f"analytical {have}",
+                        )
+    return True
+
+
+def _close(a: Tensor, b: Tensor, atol: float, rtol: float) -> bool:
+    return bool(((a - b).abs() <= atol + rtol * b.abs()).all().item())
+
+
+def _fast(
+    func: Any, ins: Any, wanted: Any, eps: float, atol: float, rtol: float, raise_exception: bool, backward: bool,
+    forward: bool,
+) -> bool:  # fmt: skip
+    """Compares u^T J v along random u and v."""
+    from clew import no_grad, randn_like
+    from clew.autograd import grad
+    from clew.autograd.functional import _jvp
+
+    directions = [randn_like(t) for t in wanted]
+    directions = [d / d.norm().clamp(min=1e-30).item() if d.numel() else d for d in directions]
+
+    def moved(sign: float) -> list[Tensor]:
+        with no_grad():
+            originals = [t.detach().clone() for t in wanted]
+            for t, d in zip(wanted, directions):
+                t.detach().add_(d * (sign * eps))
+            got = [o.detach().clone() for o in _differentiable_any(func(*ins), count)]
+            for t, original in zip(wanted, originals):
+                t.detach().copy_(original)
+        return got
+
+    outputs = _differentiable(func(*ins))
+    count = [i for i, o in enumerate(_tensors(func(*ins))) if isinstance(o, Tensor) and o.requires_grad]
+    numeric = [(h - l) / (2 * eps) for h, l in zip(moved(1.0), moved(-1.0))]
+    for o, (out, n) in enumerate(zip(outputs, numeric)):
+        u = randn_like(out)
+        expect = (u.conj() * n).real.sum().item() if out.is_complex() else (u * n).sum().item()
+        if backward:
+            got = grad(out, wanted, u, retain_graph=True, allow_unused=True)
+            have = 0.0
+            for g, d in zip(got, directions):
+                if g is not None:
+                    have += (g.conj() * d).real.sum().item() if d.is_complex() else (g * d).sum().item()
+            scale = max(abs(expect), abs(have))
+            if not abs(have - expect) <= atol * max(1.0, out.numel() ** 0.5) + rtol * scale:
+                return _fail(
+                    raise_exception, f"gradcheck: output {o} along a random direction: numerical {expect}, analytical {have}"
+                )
+    if forward:
+        got = _jvp(outputs, wanted, directions, False, False, "gradcheck")
+        for o, (have, n) in enumerate(zip(got, numeric)):
+            if not _close(have, n, atol, rtol):
+                return _fail(raise_exception, f"gradcheck: forward-mode mismatch for output {o}: numerical {n}, analytical {have}")
+    return True
+
+
+def _differentiable_any(outputs: Any, which: list[int]) -> list[Tensor]:
+    items = _tensors(outputs)
+    return [items[i] for i in which]
+
+
+def _undefined(func: Any, ins: Any, wanted: Any, raise_exception: bool) -> bool:
+    """Backward must cope with outputs that get no gradient: it equals zero gradients for them."""
+    from clew import ones_like, zeros_like
+    from clew.autograd import grad
+
+    outputs = _differentiable(func(*ins))
+    if len(outputs) < 2:
+        return True
+    for o, out in enumerate(outputs):
+        alone = grad(out, wanted, ones_like(out), retain_graph=True, allow_unused=True)
+        seeds = [ones_like(x) if i == o else zeros_like(x) for i, x in enumerate(outputs)]
+        together = grad(outputs, wanted, seeds, retain_graph=True, allow_unused=True)
+        for i, (a, b, t) in enumerate(zip(alone, together, wanted)):
+            a = zeros_like(t) if a is None else a
+            b = zeros_like(t) if b is None else b
+            if not _close(a, b, 1e-12, 1e-9):
+                return _fail(
+                    raise_exception, f"gradcheck: input {i} gets another gradient when only output {o} has one: {a} and {b}"
+                )
+    return True
+
+
+def gradgradcheck(
+    func: Callable[..., Any],
+    inputs: Any,
+    grad_outputs: Any = None,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    gen_non_contig_grad_outputs: bool = False,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_fwd_over_rev: bool = False,
+    check_rev_over_rev: bool = True,
+    fast_mode: bool = False,
+    masked: bool = False,
+) -> bool:
+    """Checks the gradients of the gradients of func, with respect to inputs and grad_outputs.
+
+    Args:
+        func, inputs, eps, atol, rtol, raise_exception, fast_mode: as in :func:`gradcheck`.
+        grad_outputs: the gradients backward starts with; random by default.
+        gen_non_contig_grad_outputs: make the random ones non-contiguous.
+
+    >>> x = clew.tensor([1.0, 2.0], dtype=clew.float64, requires_grad=True)
+    >>> clew.autograd.gradgradcheck(lambda x: x**3, (x,))
+    True
+    """
+    from clew import randn_like
+    from clew.autograd import grad
+
+    ins = _tensors(inputs)
+    wanted = [t for t in ins if isinstance(t, Tensor) and t.requires_grad]
+    outputs = _differentiable(func(*ins))
+    if grad_outputs is None:
+        seeds = []
+        for o in outputs:
+            s = randn_like(o).contiguous()
+            if gen_non_contig_grad_outputs and s.ndim:
+                s = s.repeat_interleave(2, dim=-1)[..., ::2].contiguous()
+            seeds.append(s.requires_grad_())
+    else:
+        seeds = list(_tensors(grad_outputs))
+    count = len(ins)
+
+    def gradients(*args: Any) -> tuple[Tensor, ...]:
+        outs = _differentiable(func(*args[:count]))
+        live = [t for t in args[:count] if isinstance(t, Tensor) and t.requires_grad]
+        with _enabled():
+            got = grad(outs, live, args[count:], create_graph=True, allow_unused=True)
+        return tuple(g for g in got if g is not None)
+
+    del wanted
+    return gradcheck(
+        gradients, (*ins, *seeds), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception, nondet_tol=nondet_tol,
+        check_undefined_grad=check_undefined_grad, check_grad_dtypes=check_grad_dtypes, check_batched_grad=check_batched_grad,
+        check_forward_ad=check_fwd_over_rev, check_backward_ad=check_rev_over_rev, fast_mode=fast_mode,
+    )  # fmt: skip
+
+
+def _enabled() -> Any:
+    from clew.autograd.grad_mode import enable_grad
+
+    return enable_grad()

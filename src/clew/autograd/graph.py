@@ -1,0 +1,161 @@
+"""The recorded graph: nodes, hooks on saved tensors, gradient edges."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, Callable, Iterator, NamedTuple, Sequence
+
+from clew import _C
+from clew._C import Node, Tensor
+
+__all__ = [
+    "GradientEdge",
+    "Node",
+    "disable_saved_tensors_hooks",
+    "get_gradient_edge",
+    "increment_version",
+    "register_multi_grad_hook",
+    "save_on_cpu",
+    "saved_tensors_hooks",
+]
+
+
+def _register_hook(self: Node, fn: Callable[[Any, Any], Any]) -> Any:
+    """Calls ``fn(grad_inputs, grad_outputs)`` after the node ran; a tuple it returns replaces the grad_inputs."""
+    from clew.autograd.hooks import attach_hook
+
+    return attach_hook(self._hooks_dict(False), fn)
+
+
+def _register_prehook(self: Node, fn: Callable[[Any], Any]) -> Any:
+    """Calls ``fn(grad_outputs)`` before the node runs; a tuple it returns replaces them."""
+    from clew.autograd.hooks import attach_hook
+
+    return attach_hook(self._hooks_dict(True), fn)
+
+
+Node.register_hook = _register_hook
+Node.register_prehook = _register_prehook
+
+
+class GradientEdge(NamedTuple):
+    """Where a tensor's gradient is sent: a node and one of its outputs."""
+
+    node: Node
+    output_nr: int
+
+
+def get_gradient_edge(tensor: Tensor) -> GradientEdge:
+    """The edge that gradients of ``tensor`` flow along.
+
+    Raises:
+        RuntimeError: the tensor does not require grad.
+    """
+    if not tensor.requires_grad:
+        raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
+    if tensor.grad_fn is not None:
+        return GradientEdge(tensor.grad_fn, tensor.output_nr)
+    with _C_grad():
+        node = tensor.view_as(tensor).grad_fn.next_functions[0][0]
+    return GradientEdge(node, 0)
+
+
+def _C_grad() -> Any:
+    from clew.autograd.grad_mode import enable_grad
+
+    return enable_grad()
+
+
+class saved_tensors_hooks:
+    """Tensors saved for backward inside go through ``pack_hook``, and come back through ``unpack_hook``.
+
+    >>> packed = []
+    >>> x = clew.ones(2, requires_grad=True)
+    >>> with clew.autograd.graph.saved_tensors_hooks(lambda t: packed.append(t) or t, lambda t: t):
+    ...     y = x * x
+    >>> len(packed)
+    2
+    """
+
+    def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
+        self.pack_hook = pack_hook
+        self.unpack_hook = unpack_hook
+
+    def __enter__(self) -> None:
+        if _disabled:
+            raise RuntimeError(_disabled[-1])
+        _C._push_saved_hooks((self.pack_hook, self.unpack_hook))
+
+    def __exit__(self, *exc: object) -> None:
+        _C._pop_saved_hooks()
+
+
+_disabled: list[str] = []
+
+
+@contextlib.contextmanager
+def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
+    """Entering ``saved_tensors_hooks`` inside raises with this message."""
+    _disabled.append(error_message)
+    try:
+        yield
+    finally:
+        _disabled.pop()
+
+
+class save_on_cpu(saved_tensors_hooks):
+    """Keeps saved tensors as copies in main memory.
+
+    Args:
+        pin_memory: accepted; there is nothing to pin for.
+        device_type: the device the tensors come back to.
+    """
+
+    def __init__(self, pin_memory: bool = False, device_type: str = "cpu") -> None:
+        super().__init__(lambda t: (t.device, t.clone()), lambda packed: packed[1].to(packed[0]))
+
+
+def register_multi_grad_hook(
+    tensors: Sequence[Tensor], fn: Callable[..., None], *, mode: str = "all"
+) -> Any:
+    """Calls ``fn`` when the gradients of all (or, with mode 'any', the first) of ``tensors`` are computed."""
+    if mode not in ("all", "any"):
+        raise ValueError(f"register_multi_grad_hook: expects mode to be one of ('all', 'any') but got {mode}")
+    state: dict[str, Any] = {"got": [None] * len(tensors), "seen": 0, "task": None}
+
+    def catch(index: int) -> Callable[[Tensor], None]:
+        def hook(grad: Tensor) -> None:
+            if mode == "any":
+                if state["seen"] == 0:
+                    state["seen"] = 1
+                    fn(grad)
+                return
+            state["got"][index] = grad
+            state["seen"] += 1
+            if state["seen"] == wanted:
+                got, state["got"], state["seen"] = state["got"], [None] * len(tensors), 0
+                fn(got)
+
+        return hook
+
+    wanted = sum(t.requires_grad for t in tensors)
+    handles = [t.register_hook(catch(i)) for i, t in enumerate(tensors) if t.requires_grad]
+
+    class Handle:
+        def remove(self) -> None:
+            for h in handles:
+                h.remove()
+
+        def __enter__(self) -> Handle:
+            return self
+
+        def __exit__(self, *exc: object) -> None:
+            self.remove()
+
+    return Handle()
+
+
+def increment_version(tensor: Any) -> None:
+    """Tells autograd that the tensor (or tensors) was written by other means."""
+    for t in (tensor,) if isinstance(tensor, Tensor) else tensor:
+        _C._bump_version(t)
