@@ -12,8 +12,8 @@ namespace clew::kernels {
 inline float exp_fast(float x) {
   // x = k ln 2 + r with |r| <= ln 2 / 2; e^r by a polynomial; 2^k in two factors, so that subnormals come out right.
   constexpr float shift = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
-  float c = x < -104.0f ? -104.0f : x;
-  c = c > 89.0f ? 89.0f : c;  // NaN passes both comparisons
+  float lo = x < -104.0f ? -104.0f : x;
+  float c = x > 89.0f ? 89.0f : lo;  // NaN passes both comparisons
   float t = c * 1.44269504088896341f + shift;
   int32_t k = std::bit_cast<int32_t>(t) - std::bit_cast<int32_t>(shift);
   float kf = t - shift;

@@ -1,0 +1,117 @@
+// The row loops of softmax and normalisation, compiled once for each instruction set.
+// May include: base, kernels.
+// Invariant: everything lies in the namespace CLEW_ISA or has internal linkage.
+#ifndef CLEW_ISA
+#define CLEW_ISA baseline
+#endif
+// Comparisons may become selections: nobody reads the floating-point exception flags.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("no-trapping-math")
+#endif
+#include <limits>
+
+#include "kernels/softmax_exp.h"
+#include "kernels/softmax_rows.h"
+
+namespace clew::kernels::CLEW_ISA {
+namespace {
+
+constexpr int L = 32;
+constexpr int64_t block = 128 * L;
+
+// Sums term(i) over [0, n).
+template <class C, class F> inline double summed(int64_t n, F term) {
+  double total = 0;
+  int64_t i = 0;
+  while (i + L <= n) {
+    C lanes[L] = {};
+    int64_t stop = i + block < n - L ? i + block : n - L;
+    for (; i <= stop; i += L) {
+      for (int l = 0; l < L; ++l) lanes[l] += term(i + l);
+    }
+    for (int l = 0; l < L; ++l) total += static_cast<double>(lanes[l]);
+  }
+  for (; i < n; ++i) total += static_cast<double>(term(i));
+  return total;
+}
+
+template <class C> C max_(const C* x, int64_t n) {
+  C best = -std::numeric_limits<C>::infinity();
+  int64_t i = 0;
+  if (n >= L) {
+    C lanes[L];
+    for (int l = 0; l < L; ++l) lanes[l] = best;
+    for (; i + L <= n; i += L) {
+      for (int l = 0; l < L; ++l) lanes[l] = x[i + l] > lanes[l] ? x[i + l] : lanes[l];
+    }
+    for (int l = 0; l < L; ++l) best = lanes[l] > best ? lanes[l] : best;
+  }
+  for (; i < n; ++i) best = x[i] > best ? x[i] : best;
+  return best;
+}
+template <class C> double sum(const C* x, int64_t n) {
+  return summed<C>(n, [=](int64_t i) { return x[i]; });
+}
+template <class C> double dot(const C* x, const C* y, int64_t n) {
+  return summed<C>(n, [=](int64_t i) { return x[i] * y[i]; });
+}
+template <class C> double squares(const C* x, int64_t n, C centre) {
+  return summed<C>(n, [=](int64_t i) { return (x[i] - centre) * (x[i] - centre); });
+}
+template <class C> double exp_store(C* y, const C* x, int64_t n, C shift) {
+  for (int64_t i = 0; i < n; ++i) y[i] = exp_fast(x[i] - shift);
+  return sum(y, n);
+}
+template <class C> double exp_sum(const C* x, int64_t n, C shift) {
+  double total = 0;
+  C room[256];
+  for (int64_t i = 0; i < n; i += 256) {
+    total += exp_store(room, x + i, n - i < 256 ? n - i : 256, shift);
+  }
+  return total;
+}
+template <class C> void affine(C* y, const C* x, int64_t n, C a, C b) {
+  for (int64_t i = 0; i < n; ++i) y[i] = x[i] * a + b;
+}
+template <class C>
+void affine_weighted(C* y, const C* x, int64_t n, C a, C b, const C* w, const C* c) {
+  if (w && c) {
+    for (int64_t i = 0; i < n; ++i) y[i] = (x[i] * a + b) * w[i] + c[i];
+  } else if (w) {
+    for (int64_t i = 0; i < n; ++i) y[i] = (x[i] * a + b) * w[i];
+  } else if (c) {
+    for (int64_t i = 0; i < n; ++i) y[i] = x[i] * a + b + c[i];
+  } else {
+    affine(y, x, n, a, b);
+  }
+}
+template <class C> void softmax_grad(C* dx, const C* g, const C* y, int64_t n, C s) {
+  for (int64_t i = 0; i < n; ++i) dx[i] = y[i] * (g[i] - s);
+}
+template <class C> void log_softmax_grad(C* dx, const C* g, const C* y, int64_t n, C s) {
+  for (int64_t i = 0; i < n; ++i) dx[i] = g[i] - exp_fast(y[i]) * s;
+}
+template <class C>
+void norm_grad(C* dx, const C* g, const C* w, const C* x, int64_t n, C a, C b, C c) {
+  if (w) {
+    for (int64_t i = 0; i < n; ++i) dx[i] = g[i] * w[i] * a + (x[i] * b + c);
+  } else {
+    for (int64_t i = 0; i < n; ++i) dx[i] = g[i] * a + (x[i] * b + c);
+  }
+}
+
+template <class C> constexpr RowOps<C> table() {
+  return {max_<C>,   sum<C>,    dot<C>,
+          squares<C>, exp_store<C>, exp_sum<C>,
+          affine<C>, affine_weighted<C>, softmax_grad<C>,
+          log_softmax_grad<C>, norm_grad<C>};
+}
+
+}  // namespace
+
+extern const RowOps<float> rows_float;
+extern const RowOps<double> rows_double;
+const RowOps<float> rows_float = table<float>();
+const RowOps<double> rows_double = table<double>();
+
+}  // namespace clew::kernels::CLEW_ISA

@@ -1,0 +1,34 @@
+// The vector loops over one contiguous row that softmax, logsumexp and the normalisations are made of.
+// May include: base.
+// Invariant: sums run in lanes of the element type, blocks of which are added up in double.
+#pragma once
+#include <cstdint>
+#include <type_traits>
+
+namespace clew::kernels {
+
+template <class C> struct RowOps {
+  C (*max)(const C* x, int64_t n);  // NaN is passed over
+  double (*sum)(const C* x, int64_t n);
+  double (*dot)(const C* x, const C* y, int64_t n);
+  // sum (x - centre)^2
+  double (*squares)(const C* x, int64_t n, C centre);
+  // y = exp(x - shift); returns the sum of y
+  double (*exp_store)(C* y, const C* x, int64_t n, C shift);
+  double (*exp_sum)(const C* x, int64_t n, C shift);
+  // y = x * a + b
+  void (*affine)(C* y, const C* x, int64_t n, C a, C b);
+  // y = (x * a + b) * w + c; w or c may be null (1 and 0)
+  void (*affine_weighted)(C* y, const C* x, int64_t n, C a, C b, const C* w, const C* c);
+  // dx = y * (g - s)
+  void (*softmax_grad)(C* dx, const C* g, const C* y, int64_t n, C s);
+  // dx = g - exp(y) * s
+  void (*log_softmax_grad)(C* dx, const C* g, const C* y, int64_t n, C s);
+  // dx = g * w * a + x * b + c, w may be null (1)
+  void (*norm_grad)(C* dx, const C* g, const C* w, const C* x, int64_t n, C a, C b, C c);
+};
+
+// The fastest this processor runs; C is float or double.
+template <class C> const RowOps<C>& row_ops();
+
+}  // namespace clew::kernels
