@@ -2,22 +2,30 @@
 // May include: ops, tensor, kernels.
 // Invariant: bit d of a mask means that axis d is reduced; a 0-d tensor accepts axis 0 and -1, which reduce nothing.
 #pragma once
+#include <string>
+#include <string_view>
+
 #include "kernels/ndview.h"
 #include "ops/ops.h"
 #include "ops/shape.h"
 
 namespace clew {
 
-// Call::name()'s type, which error texts start with.
-using OpName = decltype(std::declval<const Call&>().name());
+using OpName = std::string_view;
 using DimMask = uint64_t;
+
+// wrap_dim() with its common case inline.
+inline int axis_of(int64_t dim, int ndim, OpName op) {
+  if (dim >= 0 && dim < ndim) return static_cast<int>(dim);
+  return wrap_dim(dim, ndim, std::string(op).c_str());
+}
 
 inline DimMask all_dims(int ndim) { return ndim >= 64 ? ~DimMask{0} : (DimMask{1} << ndim) - 1; }
 
 inline DimMask mask_of(const Dims& dims, int ndim, OpName op) {
   DimMask mask = 0;
   for (int64_t d : dims) {
-    int k = wrap_dim(d, ndim, op);
+    int k = axis_of(d, ndim, op);
     require(!(mask >> k & 1), op, ": dim ", k, " appears multiple times in the list of dims");
     mask |= DimMask{1} << k;
   }
