@@ -92,6 +92,33 @@ template <class C> void log_softmax_grad(C* dx, const C* g, const C* y, int64_t 
   for (int64_t i = 0; i < n; ++i) dx[i] = g[i] - exp_fast(y[i]) * s;
 }
 template <class C>
+void norm_dots(const C* g, const C* w, const C* x, int64_t n, C centre, double* s1, double* s2) {
+  if (w) {
+    *s1 = summed<C>(n, [=](int64_t i) { return g[i] * w[i]; });
+    *s2 = summed<C>(n, [=](int64_t i) { return g[i] * w[i] * (x[i] - centre); });
+  } else {
+    *s1 = summed<C>(n, [=](int64_t i) { return g[i]; });
+    *s2 = summed<C>(n, [=](int64_t i) { return g[i] * (x[i] - centre); });
+  }
+}
+template <class C> void weight_grad(C* dw, C* db, const C* g, const C* x, int64_t n, C a, C b) {
+  for (int64_t i = 0; i < n; ++i) {
+    dw[i] += g[i] * (x[i] * a + b);
+    db[i] += g[i];
+  }
+}
+template <class C>
+void column_dots(C* dw, C* db, const C* g, const C* x, const C* centre, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    dw[i] += g[i] * (x[i] - centre[i]);
+    db[i] += g[i];
+  }
+}
+template <class C>
+void column_grad(C* dx, const C* g, const C* x, const C* a, const C* b, const C* c, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) dx[i] = g[i] * a[i] + (x[i] * b[i] + c[i]);
+}
+template <class C>
 void norm_grad(C* dx, const C* g, const C* w, const C* x, int64_t n, C a, C b, C c) {
   if (w) {
     for (int64_t i = 0; i < n; ++i) dx[i] = g[i] * w[i] * a + (x[i] * b + c);
@@ -101,10 +128,21 @@ void norm_grad(C* dx, const C* g, const C* w, const C* x, int64_t n, C a, C b, C
 }
 
 template <class C> constexpr RowOps<C> table() {
-  return {max_<C>,   sum<C>,    dot<C>,
-          squares<C>, exp_store<C>, exp_sum<C>,
-          affine<C>, affine_weighted<C>, softmax_grad<C>,
-          log_softmax_grad<C>, norm_grad<C>};
+  return {.max = max_<C>,
+          .sum = sum<C>,
+          .dot = dot<C>,
+          .squares = squares<C>,
+          .exp_store = exp_store<C>,
+          .exp_sum = exp_sum<C>,
+          .affine = affine<C>,
+          .affine_weighted = affine_weighted<C>,
+          .softmax_grad = softmax_grad<C>,
+          .log_softmax_grad = log_softmax_grad<C>,
+          .norm_dots = norm_dots<C>,
+          .weight_grad = weight_grad<C>,
+          .column_dots = column_dots<C>,
+          .column_grad = column_grad<C>,
+          .norm_grad = norm_grad<C>};
 }
 
 }  // namespace

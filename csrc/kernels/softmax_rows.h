@@ -24,6 +24,14 @@ template <class C> struct RowOps {
   void (*softmax_grad)(C* dx, const C* g, const C* y, int64_t n, C s);
   // dx = g - exp(y) * s
   void (*log_softmax_grad)(C* dx, const C* g, const C* y, int64_t n, C s);
+  // s1 = sum g w, s2 = sum g w (x - centre); w may be null (1)
+  void (*norm_dots)(const C* g, const C* w, const C* x, int64_t n, C centre, double* s1, double* s2);
+  // dw += g * (x * a + b), db += g
+  void (*weight_grad)(C* dw, C* db, const C* g, const C* x, int64_t n, C a, C b);
+  // dw += g * (x - centre), db += g, with a centre for each element
+  void (*column_dots)(C* dw, C* db, const C* g, const C* x, const C* centre, int64_t n);
+  // dx = g * a + (x * b + c), with a, b, c for each element
+  void (*column_grad)(C* dx, const C* g, const C* x, const C* a, const C* b, const C* c, int64_t n);
   // dx = g * w * a + x * b + c, w may be null (1)
   void (*norm_grad)(C* dx, const C* g, const C* w, const C* x, int64_t n, C a, C b, C c);
 };

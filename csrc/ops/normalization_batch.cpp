@@ -1,0 +1,271 @@
+// batch_norm: every channel normalised over the batch, or by running statistics that it also keeps.
+// May include: ops, graph, tensor, kernels.
+// Invariant: running statistics are written after the result exists, outside the graph, and their version rises.
+#include "graph/inplace.h"
+#include "graph/modes.h"
+#include "kernels/norm.h"
+#include "kernels/reduce.h"
+#include "ops/normalization_common.h"
+
+namespace clew {
+namespace {
+
+struct BatchAttrs {
+  bool training = false;
+  double eps = 1e-5;
+  static constexpr auto members() { return std::tuple(&BatchAttrs::training, &BatchAttrs::eps); }
+};
+struct BackwardAttrs {
+  bool training = false;
+  static constexpr auto members() { return std::tuple(&BackwardAttrs::training); }
+};
+
+kernels::ChannelShape channel_shape(const Dims& sizes) {
+  int64_t s = 1;
+  for (int d = 2; d < sizes.size(); ++d) s *= sizes[d];
+  return {sizes[0], sizes[1], s};
+}
+NormView norm_view(const Dims& sizes) {
+  kernels::ChannelShape sh = channel_shape(sizes);
+  return {Dims{sh.n, sh.c, sh.s}, Dims{0, 2}, Dims{1, sh.c, 1}, Dims{1, sh.c, 1}};
+}
+void check_input(const Call& c, const Tensor& x) {
+  require(x.ndim() >= 2, c.name(), ": input must have at least 2 dimensions (N, C, ...); got ", x);
+  if (!x.is_floating()) {
+    fail(ErrorKind::NotImplemented, c.name(), ": input must be floating point; got ", x);
+  }
+}
+void check_channels(const Call& c, const Tensor& t, const Tensor& x, const char* what) {
+  if (!t.defined()) return;
+  require(t.is_floating() && t.ndim() == 1 && t.numel() == x.sizes()[1], c.name(), ": ", what,
+          " must be floating point with one element for each channel; got ", t, " for input ", x);
+}
+
+// ---- gradients ------------------------------------------------------------------------------------
+
+void check_backward(const Call& c) {
+  const Tensor& x = c.in[1];
+  check_input(c, x);
+  require(c.in[0].sizes() == x.sizes() && c.in[0].is_floating(), c.name(), ": grad must be like input; got ", c.in[0],
+          " and ", x);
+  check_channels(c, c.in[2], x, "mean");
+  check_channels(c, c.in[3], x, "rstd");
+}
+constexpr OpDef batch_norm_backward_op = general({
+    .signature = "_native_batch_norm_backward(Tensor grad, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, "
+                 "bool training) -> Tensor",
+    .doc = "Gradient of batch_norm's input: rstd (g w - M(g w) - xhat M(g w xhat)), or rstd g w when not training.",
+    .shape =
+        [](const Call& c, OutSpecs& out) {
+          check_backward(c);
+          check_channels(c, c.in[4], c.in[1], "weight");
+          out.add(c.in[1].dtype(), c.in[1].sizes());
+        },
+    .cpu =
+        [](const Call& c, Tensors& outs) {
+          DType d = norm_dtype(c.in[1].dtype());
+          StagedOut dx(outs[0], d);
+          Tensor g = staged(c.in[0], d), x = staged(c.in[1], d), mean = staged(c.in[2], d), rstd = staged(c.in[3], d);
+          Tensor w = staged(c.in[4], d);
+          with_norm_type(d, [&]<class T>() {
+            kernels::channel_backward(dx.data<T>(), g.data<const T>(), x.data<const T>(), mean.data<const T>(),
+                                      rstd.data<const T>(), data_or_null<T>(w), c.as<BackwardAttrs>().training,
+                                      channel_shape(x.sizes()));
+          });
+        },
+    .saves = {.always = in(0) | in(1) | in(2) | in(3) | in(4)},
+    .vjp = [](Vjp& c) { norm_backward_vjp(c, norm_view(c.in(1).sizes()), c.as<BackwardAttrs>().training); },
+    .attrs = &attr_info<BackwardAttrs>,
+    .offer = Offer::function,
+});
+
+constexpr OpDef batch_norm_weight_backward_op = general({
+    .signature = "_native_batch_norm_weight_backward(Tensor grad, Tensor input, Tensor mean, Tensor rstd) -> "
+                 "(Tensor dweight, Tensor dbias)",
+    .doc = "Gradients of batch_norm's weight and bias: sum(g xhat) and sum(g) of every channel.",
+    .shape =
+        [](const Call& c, OutSpecs& out) {
+          check_backward(c);
+          DType d = norm_dtype(c.in[1].dtype());
+          out.add(d, Dims{c.in[1].sizes()[1]});
+          out.add(d, Dims{c.in[1].sizes()[1]});
+        },
+    .cpu =
+        [](const Call& c, Tensors& outs) {
+          DType d = norm_dtype(c.in[1].dtype());
+          StagedOut dw(outs[0], d), db(outs[1], d);
+          Tensor g = staged(c.in[0], d), x = staged(c.in[1], d), mean = staged(c.in[2], d), rstd = staged(c.in[3], d);
+          kernels::ChannelShape sh = channel_shape(x.sizes());
+          std::vector<double> s1(static_cast<size_t>(sh.c)), s2(static_cast<size_t>(sh.c));
+          with_norm_type(d, [&]<class T>() {
+            kernels::channel_dots(s1.data(), s2.data(), g.data<const T>(), x.data<const T>(), mean.data<const T>(), sh);
+            const T* r = rstd.data<const T>();
+            for (int64_t i = 0; i < sh.c; ++i) {
+              dw.data<T>()[i] = static_cast<T>(s2[static_cast<size_t>(i)] * static_cast<double>(r[i]));
+              db.data<T>()[i] = static_cast<T>(s1[static_cast<size_t>(i)]);
+            }
+          });
+        },
+    .saves = {.always = in(0) | in(1) | in(2) | in(3)},
+    .vjp = [](Vjp& c) { norm_weight_backward_vjp(c, norm_view(c.in(1).sizes())); },
+    .offer = Offer::function,
+});
+
+// ---- the op itself ----------------------------------------------------------------------------------
+
+void batch_norm_vjp(Vjp& c) {
+  bool training = c.as<BatchAttrs>().training;
+  Tensor g = c.grad(0), x = c.in(0), mean = c.out(1), rstd = c.out(2);
+  if (c.needs(0)) {
+    Tensor dx;
+    if (g.defined()) {
+      dx = apply(batch_norm_backward_op, {g, x, mean, rstd, c.has_in(1) ? c.in(1) : Tensor()}, BackwardAttrs{training});
+    }
+    if (training) {
+      Tensor more = statistics_grad(norm_view(x.sizes()), x, mean, rstd, c.grad(1), c.grad(2));
+      if (more.defined()) {
+        more = reshape(more, x.sizes());
+        dx = dx.defined() ? dx + more : more;
+      }
+    }
+    if (dx.defined()) c.set(0, dx);
+  }
+  if ((c.needs(1) || c.needs(2)) && g.defined()) {
+    Tensors grads;
+    Tensor in[] = {g, x, mean, rstd};
+    apply(batch_norm_weight_backward_op, in, nullptr, grads);
+    if (c.needs(1)) c.set(1, grads[0]);
+    if (c.needs(2)) c.set(2, grads[1]);
+  }
+}
+
+constexpr OpDef native_batch_norm_op = general({
+    .signature = "_native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, "
+                 "Tensor? running_var, bool training, float eps) -> "
+                 "(Tensor output, Tensor mean, Tensor rstd, Tensor var)",
+    .doc = "Normalises every channel; also gives the mean, 1 / sqrt(var + eps) and the unbiased variance it used.",
+    .shape =
+        [](const Call& c, OutSpecs& out) {
+          const Tensor& x = c.in[0];
+          check_input(c, x);
+          check_channels(c, c.in[1], x, "weight");
+          check_channels(c, c.in[2], x, "bias");
+          check_channels(c, c.in[3], x, "running_mean");
+          check_channels(c, c.in[4], x, "running_var");
+          require(c.as<BatchAttrs>().training || (c.in[3].defined() && c.in[4].defined()), c.name(),
+                  ": running_mean and running_var must be given when training is False");
+          DType d = norm_dtype(x.dtype());
+          out.add(x.dtype(), x.sizes());
+          for (int i = 0; i < 3; ++i) out.add(d, Dims{x.sizes()[1]});
+        },
+    .cpu =
+        [](const Call& c, Tensors& outs) {
+          const auto& a = c.as<BatchAttrs>();
+          DType d = norm_dtype(c.in[0].dtype());
+          Tensor x = staged(c.in[0], d), w = staged(c.in[1], d), b = staged(c.in[2], d);
+          kernels::ChannelShape sh = channel_shape(x.sizes());
+          StagedOut y(outs[0], d), mean_out(outs[1], d), rstd_out(outs[2], d), var_out(outs[3], d);
+          auto count = static_cast<double>(sh.n * sh.s);
+          with_norm_type(d, [&]<class T>() {
+            T *mean = mean_out.data<T>(), *rstd = rstd_out.data<T>(), *var = var_out.data<T>();
+            if (a.training) {
+              int64_t sizes[] = {sh.n, sh.c, sh.s}, strides[] = {sh.c * sh.s, sh.s, 1};
+              int64_t stat_sizes[] = {1, sh.c, 1}, stat_strides[] = {sh.c, 1, 1};
+              kernels::NdView m{reinterpret_cast<char*>(mean), stat_sizes, stat_strides, 3, d};
+              kernels::NdView v{reinterpret_cast<char*>(var), stat_sizes, stat_strides, 3, d};
+              kernels::reduce_var(&v, &m, {x->data, sizes, strides, 3, d}, 0, false);
+              for (int64_t i = 0; i < sh.c; ++i) {
+                rstd[i] = static_cast<T>(1 / std::sqrt(static_cast<double>(var[i]) + a.eps));
+                var[i] = static_cast<T>(static_cast<double>(var[i]) * (count / (count - 1)));
+              }
+            } else {
+              Tensor rm = staged(c.in[3], d), rv = staged(c.in[4], d);
+              for (int64_t i = 0; i < sh.c; ++i) {
+                mean[i] = rm.data<T>()[i];
+                var[i] = rv.data<T>()[i];
+                rstd[i] = static_cast<T>(1 / std::sqrt(static_cast<double>(var[i]) + a.eps));
+              }
+            }
+            kernels::channel_affine(y.data<T>(), x.data<const T>(), mean, rstd, data_or_null<T>(w),
+                                    data_or_null<T>(b), sh);
+          });
+        },
+    .saves = {.always = in(0) | in(1) | out(1) | out(2)},
+    .vjp = batch_norm_vjp,
+    .attrs = &attr_info<BatchAttrs>,
+    .offer = Offer::function,
+});
+
+struct BatchNormAttrs {
+  bool training = false;
+  double momentum = 0.1;
+  double eps = 1e-5;
+  static constexpr auto members() {
+    return std::tuple(&BatchNormAttrs::training, &BatchNormAttrs::momentum, &BatchNormAttrs::eps);
+  }
+};
+
+// running = (1 - momentum) * running + momentum * now
+void update_running(const Tensor& running, const Tensor& now, double momentum) {
+  if (!running.defined() || running.is_meta()) return;
+  GradMode off(false);
+  copy_into(running, running * Scalar(1 - momentum) + now * Scalar(momentum));
+  bump_version(running);
+}
+
+constexpr OpDef batch_norm_op = composite({
+    .signature = "nn.functional.batch_norm(Tensor input, Tensor? running_mean, Tensor? running_var, "
+                 "Tensor? weight=None, Tensor? bias=None, bool training=False, float momentum=0.1, "
+                 "float eps=1e-05) -> Tensor",
+    .doc = R"(Normalises every channel over the batch, then scales and shifts it.
+
+out = (input - mean) / sqrt(var + eps) * weight + bias
+
+Args:
+    input: a floating point tensor of shape (N, C, ...).
+    running_mean: of shape (C,): used as the mean when not training, moved towards the batch's mean when training.
+    running_var: of shape (C,), likewise (towards the unbiased variance).
+    weight: the scale of each channel.
+    bias: the shift of each channel.
+    training: whether the batch's own statistics are used.
+    momentum: how far the running statistics move.
+    eps: keeps the root away from zero.
+Returns:
+    a tensor of the input's shape.
+
+>>> x = clew.tensor([[1.], [3.]])
+>>> clew.nn.functional.batch_norm(x, None, None, training=True, eps=0.)
+tensor([[-1.],
+        [ 1.]])
+)",
+    .run =
+        [](const Call& c, Tensors& outs) {
+          const auto& a = c.as<BatchNormAttrs>();
+          const Tensor &x = c.in[0], &mean = c.in[1], &var = c.in[2];
+          check_input(c, x);
+          if (a.training && x.numel() == x.sizes()[1]) {
+            fail_value(c.name(), ": expected more than 1 value per channel when training; got ", x);
+          }
+          Tensors results;
+          Tensor in[] = {x, c.in[3], c.in[4], mean, var};
+          BatchAttrs attrs{a.training, a.eps};
+          apply(native_batch_norm_op, in, &attrs, results);
+          if (a.training) {
+            update_running(mean, results[1], a.momentum);
+            update_running(var, results[3], a.momentum);
+          }
+          outs.push_back(std::move(results[0]));
+        },
+    .attrs = &attr_info<BatchNormAttrs>,
+    .offer = Offer::function,
+});
+
+constexpr const OpDef* normalization_batch_list[] = {&batch_norm_op, &native_batch_norm_op, &batch_norm_backward_op,
+                                                     &batch_norm_weight_backward_op};
+
+}  // namespace
+
+extern const OpList normalization_batch_ops;
+const OpList normalization_batch_ops = op_list(normalization_batch_list);
+
+}  // namespace clew
