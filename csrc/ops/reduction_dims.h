@@ -91,6 +91,8 @@ inline void require_nonempty(const Dims& sizes, DimMask mask, OpName op) {
   }
 }
 
+// Fresh zeros of like's dtype, outside the graph.
+Tensor zero_of(const Tensor& like, const Dims& sizes);
 // Whether any element is zero; false on the meta device, where nobody knows.
 bool has_zero(const Tensor& x);
 

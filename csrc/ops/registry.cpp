@@ -26,6 +26,11 @@ extern const OpList strided_ops;
 extern const OpList joining_ops;
 extern const OpList index_plan_ops;
 extern const OpList indexing_ops;
+extern const OpList reduction_ops;
+extern const OpList scan_ops;
+extern const OpList softmax_ops;
+extern const OpList normalization_ops;
+extern const OpList normalization_batch_ops;
 
 std::span<const OpList> all_ops() {
   static const std::array lists = {
@@ -42,6 +47,11 @@ std::span<const OpList> all_ops() {
       joining_ops,
       index_plan_ops,
       indexing_ops,
+      reduction_ops,
+      scan_ops,
+      softmax_ops,
+      normalization_ops,
+      normalization_batch_ops,
   };
   return lists;
 }

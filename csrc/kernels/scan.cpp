@@ -1,0 +1,128 @@
+// Running sums, products and extrema along one axis.
+// May include: base, kernels.
+// Invariant: float sums run in double, integer ones wrap as two's complement does.
+#include "kernels/scan.h"
+
+#include <cmath>
+#include <limits>
+#include <memory>
+
+#include "kernels/reduce_lines.h"
+
+namespace clew::kernels {
+namespace {
+
+constexpr int64_t columns = 64;
+
+// Calls body(line offsets, lines side by side) over all lines; neighbouring lines go together where that walks memory
+// in order.
+template <int K, class Body> void scan_lines(const Lines<K>& lines, Body&& body) {
+  int64_t n = lines.length[0];
+  if (n == 0 || lines.count == 0) return;
+  int64_t width = lines.step[1 % K] <= lines.spacing(1 % K) ? 1 : columns;
+  parallel_for(lines.count, std::max<int64_t>(1, grain_default / n), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end;) {
+      int64_t w = lines.run(i, std::min(width, end - i));
+      body(lines.place(i), w);
+      i += w;
+    }
+  });
+}
+
+template <class T, class Acc, class F>
+void scan(const NdView& dst, const NdView& src, int dim, bool reverse, Acc start, F&& f) {
+  Lines<2> lines({dst, src}, dim);
+  T* out = dst.ptr<T>();
+  const T* in = src.ptr<const T>();
+  int64_t n = lines.length[0];
+  scan_lines(lines, [&](std::array<int64_t, 2> off, int64_t w) {
+    std::array<Acc, columns> acc;
+    for (int64_t j = 0; j < w; ++j) acc[static_cast<size_t>(j)] = start;
+    int64_t to = lines.spacing(0), from = lines.spacing(1);
+    for (int64_t r = 0; r < n; ++r) {
+      int64_t at = reverse ? n - 1 - r : r;
+      const T* p = in + off[1] + at * lines.step[1];
+      T* q = out + off[0] + at * lines.step[0];
+      for (int64_t j = 0; j < w; ++j) {
+        Acc& a = acc[static_cast<size_t>(j)];
+        a = f(a, p[j * from]);
+        q[j * to] = convert<T>(a);
+      }
+    }
+  });
+}
+
+template <class T>
+using running_t = std::conditional_t<std::is_integral_v<T>, uint64_t,
+                                     std::conditional_t<is_complex_v<T>, c128, double>>;
+
+template <class T, class Acc> inline Acc widen(T v) {
+  return static_cast<Acc>(static_cast<compute_t<T>>(v));
+}
+
+template <class T, bool Largest>
+void cumextremum_of(const NdView& values, const NdView& indices, const NdView& src, int dim) {
+  using C = compute_t<T>;
+  Lines<3> lines({values, src, indices}, dim);
+  T* out = values.ptr<T>();
+  const T* in = src.ptr<const T>();
+  int64_t* where = indices.ptr<int64_t>();
+  int64_t n = lines.length[0];
+  scan_lines(lines, [&](std::array<int64_t, 3> off, int64_t w) {
+    std::array<C, columns> best;
+    std::array<int64_t, columns> at;
+    for (int64_t r = 0; r < n; ++r) {
+      for (int64_t j = 0; j < w; ++j) {
+        auto k = static_cast<size_t>(j);
+        C v = static_cast<C>(in[off[1] + r * lines.step[1] + j * lines.spacing(1)]);
+        bool better = r == 0 || v != v || (best[k] == best[k] && (Largest ? v >= best[k] : v <= best[k]));
+        if (better) {
+          best[k] = v;
+          at[k] = r;
+        }
+        out[off[0] + r * lines.step[0] + j * lines.spacing(0)] = static_cast<T>(best[k]);
+        where[off[2] + r * lines.step[2] + j * lines.spacing(2)] = at[k];
+      }
+    }
+  });
+}
+
+}  // namespace
+
+void cumsum(const NdView& dst, const NdView& src, int dim, bool reverse) {
+  dispatch(dst.dtype, AllTypes{}, [&]<class T>() {
+    using Acc = running_t<T>;
+    scan<T>(dst, src, dim, reverse, Acc(0), [](Acc a, T v) { return a + widen<T, Acc>(v); });
+  });
+}
+
+void cumprod(const NdView& dst, const NdView& src, int dim) {
+  dispatch(dst.dtype, AllTypes{}, [&]<class T>() {
+    using Acc = running_t<T>;
+    scan<T>(dst, src, dim, false, Acc(1), [](Acc a, T v) { return a * widen<T, Acc>(v); });
+  });
+}
+
+void logcumsumexp(const NdView& dst, const NdView& src, int dim, bool reverse) {
+  dispatch(dst.dtype, FloatTypes{}, [&]<class T>() {
+    constexpr double none = -std::numeric_limits<double>::infinity();
+    scan<T>(dst, src, dim, reverse, none, [](double a, T x) {
+      double v = widen<T, double>(x);
+      if (v != v || a != a) return a + v;
+      double top = std::max(a, v), low = std::min(a, v);
+      if (!(std::abs(top) <= std::numeric_limits<double>::max())) return top;
+      return top + std::log1p(std::exp(low - top));
+    });
+  });
+}
+
+void cumextremum(const NdView& values, const NdView& indices, const NdView& src, int dim, bool largest) {
+  NdView v = values, s = src;
+  if (s.dtype == DType::Bool) v.dtype = s.dtype = DType::UInt8;
+  dispatch(s.dtype, RealNumericTypes{}, [&]<class T>() {
+    if (largest) cumextremum_of<T, true>(v, indices, s, dim);
+    else cumextremum_of<T, false>(v, indices, s, dim);
+  });
+}
+
+}  // namespace clew::kernels
