@@ -1,0 +1,17 @@
+"""Paths for the suites, and the same random numbers for every test."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent / "ops")]
+
+
+@pytest.fixture(autouse=True)
+def _seed():
+    import clew
+
+    clew.manual_seed(0)
