@@ -1,0 +1,102 @@
+"""jacobian, hessian and products; gradcheck finds what is wrong."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import clew
+from clew.autograd import Function, functional, gradcheck, gradgradcheck
+
+
+def f(x, y):
+    return x * y.sin(), (x**2).sum()
+
+
+X = clew.tensor([1.0, 2.0], dtype=clew.float64)
+Y = clew.tensor([0.5, 0.7], dtype=clew.float64)
+
+
+@pytest.mark.parametrize("strategy", ["reverse-mode", "forward-mode"])
+def test_jacobian(strategy):
+    table = functional.jacobian(f, (X, Y), strategy=strategy)
+    np.testing.assert_allclose(table[0][0].numpy(), np.diag(np.sin(Y.numpy())))
+    np.testing.assert_allclose(table[0][1].numpy(), np.diag(X.numpy() * np.cos(Y.numpy())))
+    np.testing.assert_allclose(table[1][0].numpy(), 2 * X.numpy())
+    np.testing.assert_allclose(table[1][1].numpy(), [0.0, 0.0])
+
+
+def test_hessian_and_products():
+    def g(x):
+        return (x**3).sum() + x[0] * x[1]
+
+    H = np.array([[6.0, 1.0], [1.0, 12.0]])
+    v = clew.tensor([1.0, -2.0], dtype=clew.float64)
+    np.testing.assert_allclose(functional.hessian(g, X).numpy(), H)
+    np.testing.assert_allclose(functional.hvp(g, X, v)[1].numpy(), H @ v.numpy())
+    np.testing.assert_allclose(functional.vhp(g, X, v)[1].numpy(), v.numpy() @ H)
+
+
+def test_vjp_and_jvp_are_transposes():
+    v = (clew.tensor([1.0, 2.0], dtype=clew.float64), clew.tensor(3.0, dtype=clew.float64))
+    t = (clew.tensor([0.3, 0.1], dtype=clew.float64), clew.tensor([0.2, -0.4], dtype=clew.float64))
+    _, back = functional.vjp(f, (X, Y), v)
+    _, forward = functional.jvp(f, (X, Y), t)
+    left = sum((a * b).sum().item() for a, b in zip(v, forward))
+    right = sum((a * b).sum().item() for a, b in zip(back, t))
+    assert abs(left - right) < 1e-12
+
+
+def test_strict_and_create_graph():
+    with pytest.raises(RuntimeError, match="strict"):
+        functional.vjp(lambda x, y: x.sum(), (X, Y), strict=True)
+    x = X.clone().requires_grad_()
+    J = functional.jacobian(lambda t: t**3, x, create_graph=True)
+    J.sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), 6 * X.numpy())
+
+
+def test_gradcheck_accepts_right_and_finds_wrong():
+    class Wrong(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x**2
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2.001 * ctx.saved_tensors[0] * g
+
+    x = X.clone().requires_grad_()
+    for fast in (False, True):
+        assert gradcheck(lambda t: (t**2).exp(), (x,), fast_mode=fast, check_forward_ad=True)
+        assert gradgradcheck(lambda t: (t**2).exp(), (x,), fast_mode=fast)
+        assert not gradcheck(Wrong.apply, (x,), fast_mode=fast, raise_exception=False, rtol=1e-5, atol=1e-6)
+    with pytest.raises(clew.autograd.GradcheckError, match="Jacobian mismatch"):
+        gradcheck(Wrong.apply, (x,), rtol=1e-5, atol=1e-6)
+    with pytest.raises(ValueError, match="requires grad"):
+        gradcheck(lambda t: t, (X,))
+
+
+def test_gradcheck_complex():
+    z = clew.tensor([1.0 + 0.5j, -0.3 + 1.0j], dtype=clew.complex128, requires_grad=True)
+    assert gradcheck(lambda t: t * t, (z,))
+    assert gradcheck(lambda t: t.abs(), (z,))
+    assert gradcheck(lambda t: (t * t.conj()).real, (z,))
+
+
+def test_gradcheck_finds_wrong_second_order():
+    class Detached(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x.detach())
+            ctx.x = x.detach()
+            return x**3
+
+        @staticmethod
+        def backward(ctx, g):
+            return 3 * ctx.x**2 * g
+
+    x = X.clone().requires_grad_()
+    assert gradcheck(Detached.apply, (x,))
+    assert not gradgradcheck(Detached.apply, (x,), raise_exception=False)

@@ -1,0 +1,300 @@
+"""Hooks of every kind, grad modes, re-entrance, threads."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+import clew
+from clew.autograd import graph
+
+
+def leaf(value):
+    return clew.tensor(value, dtype=clew.float64, requires_grad=True)
+
+
+def test_tensor_hooks_change_gradients_in_order():
+    x = leaf([1.0])
+    y = x * 2
+    seen = []
+    first = y.register_hook(lambda g: seen.append(g.item()) or g * 10)
+    y.register_hook(lambda g: seen.append(g.item()))
+    x.register_hook(lambda g: g + 1)
+    (y * 3).sum().backward()
+    assert seen == [3.0, 30.0]
+    assert x.grad.item() == 61.0
+    first.remove()
+    first.remove()
+    seen.clear()
+    (x * 1).sum().backward()
+    assert x.grad.item() == 63.0
+
+
+def test_hooks_check_what_they_get():
+    with pytest.raises(RuntimeError, match="doesn't require gradient"):
+        clew.ones(1).register_hook(print)
+    x = leaf([1.0])
+    with pytest.raises(TypeError):
+        x.register_hook("not callable")
+    handle = x.register_hook(lambda g: clew.ones(5))
+    with pytest.raises(RuntimeError, match="shape"):
+        (x * 1).sum().backward()
+    handle.remove()
+    handle = x.register_hook(lambda g: "no")
+    with pytest.raises(TypeError, match="None or a Tensor"):
+        (x * 1).sum().backward()
+
+
+def test_hook_as_context_of_exception_leaves_engine_usable():
+    x = leaf([1.0])
+
+    def fail(g):
+        raise ValueError("hook")
+
+    handle = x.register_hook(fail)
+    y = (x * x).sum()
+    with pytest.raises(ValueError, match="hook"):
+        y.backward(retain_graph=True)
+    handle.remove()
+    y.backward()
+    assert x.grad.item() == 2.0
+
+
+def test_post_accumulate_hook():
+    x = leaf([1.0])
+    seen = []
+    x.register_post_accumulate_grad_hook(lambda t: seen.append(t.grad.item()))
+    (x * 2).sum().backward()
+    (x * 2).sum().backward()
+    assert seen == [2.0, 4.0]
+    with pytest.raises(RuntimeError, match="leaf"):
+        (x * 1).register_post_accumulate_grad_hook(print)
+
+
+def test_optimizer_step_inside_backward_frees_gradients():
+    xs = [leaf([float(i)]) for i in range(3)]
+    order = []
+    for i, x in enumerate(xs):
+        x.register_post_accumulate_grad_hook(lambda t, i=i: (order.append(i), setattr(t, "grad", None)))
+    y = xs[0]
+    for x in xs[1:]:
+        y = y * x
+    y.sum().backward()
+    assert order[0] == 2  # the last used leaf is ready first, before the rest has run
+    assert all(x.grad is None for x in xs)
+
+
+def test_node_hooks():
+    x = leaf([1.0])
+    y = x * 2
+    seen = []
+    y.grad_fn.register_prehook(lambda grads: seen.append("pre") or (grads[0] * 10,))
+    y.grad_fn.register_hook(lambda ins, outs: seen.append((ins[0].item(), outs[0].item())))
+    y.sum().backward()
+    assert seen == ["pre", (20.0, 10.0)]
+    assert x.grad.item() == 20.0
+    y = x * 2
+    y.grad_fn.register_hook(lambda ins, outs: (ins[0] * 0, None))
+    x.grad = None
+    y.sum().backward()
+    assert x.grad.item() == 0.0
+
+
+def test_multi_grad_hook():
+    a, b = leaf([1.0]), leaf([2.0])
+    seen = []
+    handle = graph.register_multi_grad_hook([a, b], lambda grads: seen.append([g.item() for g in grads]))
+    (a * b).sum().backward()
+    assert seen == [[2.0, 1.0]]
+    handle.remove()
+    (a * b).sum().backward()
+    assert len(seen) == 1
+
+
+def test_saved_tensor_hooks_round_trip():
+    packed = []
+
+    def pack(t):
+        packed.append(t.shape)
+        return t.numpy().copy()
+
+    x = leaf([1.0, 2.0])
+    with graph.saved_tensors_hooks(pack, lambda a: clew.tensor(a)):
+        y = (x * x).exp()
+    y.sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), 2 * x.detach().numpy() * np.exp(x.detach().numpy() ** 2))
+    assert len(packed) == 3
+
+
+def test_saved_tensor_hooks_second_order():
+    x = leaf([1.5])
+    with graph.saved_tensors_hooks(lambda t: t.clone(), lambda t: t):
+        y = x**3
+        (g,) = clew.autograd.grad(y.sum(), x, create_graph=True)
+    (h,) = clew.autograd.grad(g.sum(), x)
+    assert abs(h.item() - 9.0) < 1e-12
+
+
+def test_save_on_cpu_and_disable():
+    x = leaf([1.0])
+    with graph.save_on_cpu():
+        y = x * x
+    y.sum().backward()
+    assert x.grad.item() == 2.0
+    with graph.disable_saved_tensors_hooks("not here"), pytest.raises(RuntimeError, match="not here"):
+        with graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+            pass
+
+
+def test_unpack_hook_must_return_a_tensor():
+    x = leaf([1.0])
+    with graph.saved_tensors_hooks(lambda t: t, lambda t: "text"):
+        y = x * x
+    with pytest.raises(TypeError, match="must return a Tensor"):
+        y.sum().backward()
+
+
+def test_modes_as_contexts_and_decorators():
+    x = leaf([1.0])
+    with clew.no_grad():
+        assert not clew.is_grad_enabled()
+        assert not (x * 2).requires_grad
+        with clew.enable_grad():
+            assert (x * 2).requires_grad
+    assert clew.is_grad_enabled()
+
+    @clew.no_grad()
+    def f():
+        return x * 2
+
+    @clew.no_grad
+    def g():
+        return x * 2
+
+    assert not f().requires_grad and not g().requires_grad
+    clew.set_grad_enabled(False)
+    assert not (x * 2).requires_grad
+    clew.set_grad_enabled(True)
+    with clew.set_grad_enabled(False):
+        assert not (x * 2).requires_grad
+    assert (x * 2).requires_grad
+
+
+def test_modes_survive_exceptions_and_generators():
+    with pytest.raises(ValueError), clew.no_grad():
+        raise ValueError
+    assert clew.is_grad_enabled()
+
+    @clew.no_grad()
+    def numbers():
+        for _ in range(3):
+            yield clew.is_grad_enabled()
+
+    for inside in numbers():
+        assert inside is False
+        assert clew.is_grad_enabled()
+
+
+def test_inference_mode():
+    x = leaf([1.0])
+    with clew.inference_mode():
+        y = x * 2
+        assert clew.is_inference_mode_enabled()
+        y.add_(1)
+    assert y.is_inference() and not y.requires_grad
+    with pytest.raises(RuntimeError, match="[Ii]nference"):
+        y.add_(1)
+    with pytest.raises(RuntimeError, match="[Ii]nference"):
+        (x * y).sum().backward()
+
+    @clew.inference_mode()
+    def f():
+        return x * 1
+
+    assert f().is_inference()
+
+
+def test_backward_inside_backward():
+    x = leaf([2.0])
+
+    class Nested(clew.autograd.Function):
+        @staticmethod
+        def forward(ctx, t):
+            ctx.save_for_backward(t)
+            return t**2
+
+        @staticmethod
+        def backward(ctx, g):
+            (t,) = ctx.saved_tensors
+            inner = t.detach().requires_grad_()
+            with clew.enable_grad():
+                value = inner**2
+            value.sum().backward()
+            return g * inner.grad
+
+    (Nested.apply(x) * x).sum().backward()
+    assert x.grad.item() == 12.0
+
+
+def test_backward_of_the_same_graph_from_a_hook():
+    x = leaf([2.0])
+    y = x * x
+    z = y * 3
+    inner = []
+    z.register_hook(lambda g: inner.append(clew.autograd.grad(y.sum(), x, retain_graph=True)[0].item()))
+    z.sum().backward(retain_graph=True)
+    assert inner == [4.0]
+    assert x.grad.item() == 12.0
+
+
+def test_threads_share_leaves():
+    w = clew.ones(64, 64, requires_grad=True)
+    errors = []
+
+    def work():
+        try:
+            for _ in range(50):
+                (w * 2).sum().backward()
+        except Exception as e:
+            errors.append(e)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not errors
+    assert (w.grad == 400).all()
+
+
+def test_modes_are_thread_local():
+    seen = []
+    with clew.no_grad():
+        t = threading.Thread(target=lambda: seen.append(clew.is_grad_enabled()))
+        t.start()
+        t.join()
+    assert seen == [True]
+
+
+def test_threads_run_one_graph_with_retain():
+    x = clew.ones(300, 300, requires_grad=True)
+    y = x
+    for _ in range(20):
+        y = (y * 1.01).tanh()
+    loss = y.sum()
+    want = clew.autograd.grad(loss, x, retain_graph=True)[0]
+    got = []
+
+    def work():
+        got.append(clew.autograd.grad(loss, x, retain_graph=True)[0])
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert len(got) == 4
+    for g in got:
+        assert (g == want).all()

@@ -1,0 +1,207 @@
+"""In-place writes, version counters, views, and in-place on views."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import clew
+
+
+def leaf(value):
+    return clew.tensor(value, dtype=clew.float64, requires_grad=True)
+
+
+def test_versions_are_shared_by_views():
+    x = clew.zeros(4)
+    v = x[1:3]
+    d = x.detach()
+    assert x._version == v._version == d._version == 0
+    v.add_(1)
+    assert x._version == v._version == d._version == 1
+    d.mul_(2)
+    assert x._version == 2
+    x.data.fill_(9.0)
+    assert x._version == 2
+    assert x[0].item() == 9.0
+
+
+def test_write_to_saved_input_is_caught():
+    x = leaf([1.0, 2.0])
+    y = x * 1
+    z = y * y
+    y.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation.*version 1; expected version 0"):
+        z.sum().backward()
+
+
+def test_write_to_saved_output_is_caught():
+    x = leaf([1.0, 2.0])
+    y = x.exp()
+    y.add_(1)
+    with pytest.raises(RuntimeError, match="output 0 of ExpBackward0"):
+        y.sum().backward()
+
+
+def test_write_through_a_view_is_caught():
+    x = leaf([1.0, 2.0])
+    y = x * 1
+    z = y.sin()
+    y[0] = 5.0
+    with pytest.raises(RuntimeError, match="inplace"):
+        z.sum().backward()
+
+
+def test_inplace_on_leaf_is_refused():
+    x = leaf([1.0, 2.0])
+    with pytest.raises(RuntimeError, match="leaf Variable that requires grad"):
+        x.add_(1)
+    with pytest.raises(RuntimeError, match="view of a leaf Variable that requires grad"):
+        x[0].mul_(2)
+    with pytest.raises(RuntimeError, match="leaf"):
+        x[0] = 1.0
+    with clew.no_grad():
+        x.add_(1)
+    np.testing.assert_array_equal(x.detach().numpy(), [2.0, 3.0])
+
+
+def test_inplace_continues_history():
+    x = leaf([1.0, 2.0])
+    y = x * 1
+    y.mul_(3)
+    y.add_(x)
+    y.sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), [4.0, 4.0])
+
+
+@pytest.mark.parametrize("name", ["sin_", "exp_", "sigmoid_", "tanh_", "sqrt_", "square_", "log_"])
+def test_inplace_gradient_equals_out_of_place(name):
+    x = leaf([0.5, 1.5])
+    y = x * 1
+    assert getattr(y, name)() is y
+    y.sum().backward()
+    x2 = leaf([0.5, 1.5])
+    getattr(x2, name[:-1])().sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), x2.grad.numpy())
+
+
+def test_inplace_binary_saves_the_old_value():
+    x = leaf([1.0, 2.0])
+    y = x * 1
+    y.mul_(y)
+    y.sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), [2.0, 4.0])
+
+
+def test_inplace_on_view_reaches_the_base():
+    x = leaf([1.0, 2.0, 3.0])
+    base = x * 1
+    view = base[1:]
+    view.mul_(10)
+    base.sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), [1.0, 10.0, 10.0])
+
+
+def test_inplace_on_base_reaches_the_view():
+    x = leaf([1.0, 2.0, 3.0])
+    base = x * 1
+    view = base[1:]
+    base.mul_(5)
+    view.sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), [0.0, 5.0, 5.0])
+
+
+def test_write_of_a_differentiable_value_into_a_plain_tensor():
+    w = leaf(2.0)
+    a = clew.zeros(3, dtype=clew.float64)
+    view = a[2]
+    a[1] = w * 3
+    assert a.requires_grad and view.requires_grad
+    (a * clew.tensor([1.0, 10.0, 100.0], dtype=clew.float64)).sum().backward()
+    assert w.grad.item() == 30.0
+
+
+def test_views_of_views_and_transposes():
+    x = leaf(np.arange(6.0).reshape(2, 3))
+    base = x * 1
+    base.t()[1:].view(-1, 2)[0].mul_(7)
+    base.sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), [[1, 7, 1], [1, 7, 1]])
+
+
+def test_inplace_on_view_second_order():
+    def f(x):
+        y = x * 1
+        y[1:].mul_(y[:-1].clone())
+        y[0].sin_()
+        return y.exp()
+
+    x = leaf([0.3, 0.4, 0.5])
+    assert clew.autograd.gradcheck(f, (x,))
+    assert clew.autograd.gradgradcheck(f, (x,))
+
+
+def test_no_grad_view_written_in_grad_mode_is_refused():
+    x = leaf([1.0, 2.0])
+    base = x * 1
+    with clew.no_grad():
+        view = base[0]
+    with pytest.raises(RuntimeError, match="no_grad mode"):
+        view.mul_(2)
+
+
+@pytest.mark.parametrize("split", [lambda t: t.unbind(), lambda t: t.split(1), lambda t: t.chunk(2)])
+def test_multi_output_view_written_in_place_is_refused(split):
+    x = leaf([1.0, 2.0])
+    base = x * 1
+    part = split(base)[0]
+    with pytest.raises(RuntimeError, match="multiple views"):
+        part.mul_(2)
+
+
+def test_expanded_target_is_refused():
+    with pytest.raises(RuntimeError, match="single memory location"):
+        clew.zeros(1).expand(3).add_(1)
+
+
+def test_overlapping_source_and_target():
+    x = clew.arange(6.0)
+    x[1:].copy_(x[:-1].clone())
+    y = clew.arange(6.0)
+    y[1:].copy_(y[:-1])
+    np.testing.assert_array_equal(x.numpy(), y.numpy())
+    a = clew.arange(9.0).view(3, 3)
+    a.add_(a.t())
+    np.testing.assert_array_equal(a.numpy(), np.arange(9.0).reshape(3, 3) + np.arange(9.0).reshape(3, 3).T)
+
+
+def test_inplace_type_rules():
+    x = clew.ones(2, dtype=clew.int64)
+    with pytest.raises(RuntimeError, match="can't be cast"):
+        x.add_(0.5)
+    with pytest.raises(RuntimeError, match="can't be cast"):
+        x /= 2
+    with pytest.raises(RuntimeError, match="broadcast shape"):
+        x.add_(clew.ones(3, 2, dtype=clew.int64))
+
+
+def test_base_and_is_view():
+    x = clew.zeros(2, 3)
+    v = x.view(6)[1:]
+    assert v._base is x
+    assert x._base is None
+    assert x.detach()._base is None
+
+
+def test_detach_inplace():
+    x = leaf([1.0])
+    y = x * 2
+    y.detach_()
+    assert not y.requires_grad and y.is_leaf
+
+
+def test_data_assignment():
+    x = leaf([1.0, 2.0])
+    x.data = clew.tensor([5.0, 6.0, 7.0], dtype=clew.float64)
+    assert x.shape == (3,)
+    assert x.requires_grad
