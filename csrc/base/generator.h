@@ -1,0 +1,122 @@
+// Generator: the random number source, mt19937 seeded with 32 bits, with the pending half of a pair of normals.
+// May include: base, the standard library.
+// Invariant: equal seeds and equal calls give equal numbers; the stream does not depend on the thread count.
+#pragma once
+#include <cstdint>
+#include <cstring>
+#include <mutex>
+#include <random>
+
+#include "base/error.h"
+
+namespace clew {
+
+struct Generator {
+  static constexpr int words = 624;
+  static constexpr int middle = 397;
+  static constexpr uint64_t default_seed = 67280421310721ull;
+  // seed, position, flag, pending normal, state words
+  static constexpr int64_t state_bytes = 8 + 4 + 4 + 8 + 4 * words;
+
+  uint32_t state[words];
+  uint32_t position = words;
+  uint32_t has_pending = 0;
+  double pending_normal = 0;
+  uint64_t seed_value = 0;
+  std::mutex mutex;  // held by a kernel for a whole fill
+
+  explicit Generator(uint64_t seed = default_seed) { set_seed(seed); }
+
+  void set_seed(uint64_t seed) {
+    seed_value = seed;
+    state[0] = static_cast<uint32_t>(seed);
+    for (uint32_t i = 1; i < words; ++i) {
+      state[i] = 1812433253u * (state[i - 1] ^ (state[i - 1] >> 30)) + i;
+    }
+    position = words;
+    has_pending = 0;
+    pending_normal = 0;
+  }
+
+  uint32_t next32() {
+    if (position == words) advance();
+    return temper(state[position++]);
+  }
+  // Two words, the first one on top.
+  uint64_t next64() {
+    uint64_t high = next32();
+    return high << 32 | next32();
+  }
+  // Writes n words, the same that n calls of next32() would return.
+  void fill32(uint32_t* out, int64_t n) {
+    while (n > 0) {
+      if (position == words) advance();
+      int64_t take = words - position < n ? words - position : n;
+      for (int64_t i = 0; i < take; ++i) out[i] = temper(state[position + i]);
+      position += static_cast<uint32_t>(take);
+      out += take;
+      n -= take;
+    }
+  }
+
+  static double to_double(uint64_t bits) {
+    return static_cast<double>(bits & ((1ull << 53) - 1)) * 0x1p-53;
+  }
+  static float to_float(uint32_t bits) {
+    return static_cast<float>(bits & ((1u << 24) - 1)) * 0x1p-24f;
+  }
+
+  void save(uint8_t* out) const {
+    std::memcpy(out, &seed_value, 8);
+    std::memcpy(out + 8, &position, 4);
+    std::memcpy(out + 12, &has_pending, 4);
+    std::memcpy(out + 16, &pending_normal, 8);
+    std::memcpy(out + 24, state, sizeof state);
+  }
+  void load(const uint8_t* in, int64_t size) {
+    require(size == state_bytes, "set_state: the state must be a uint8 tensor of ", state_bytes,
+            " elements; got ", size);
+    uint32_t at = 0, flag = 0;
+    std::memcpy(&at, in + 8, 4);
+    std::memcpy(&flag, in + 12, 4);
+    require(at <= words && flag <= 1, "set_state: these bytes are not a generator's state");
+    std::memcpy(&seed_value, in, 8);
+    position = at;
+    has_pending = flag;
+    std::memcpy(&pending_normal, in + 16, 8);
+    std::memcpy(state, in + 24, sizeof state);
+  }
+
+ private:
+  static uint32_t temper(uint32_t y) {
+    y ^= y >> 11;
+    y ^= (y << 7) & 0x9d2c5680u;
+    y ^= (y << 15) & 0xefc60000u;
+    return y ^ (y >> 18);
+  }
+  static uint32_t twist(uint32_t a, uint32_t b) {
+    uint32_t y = (a & 0x80000000u) | (b & 0x7fffffffu);
+    return (y >> 1) ^ ((0u - (b & 1u)) & 0x9908b0dfu);
+  }
+  void advance() {
+    for (int i = 0; i < words - middle; ++i) state[i] = state[i + middle] ^ twist(state[i], state[i + 1]);
+    for (int i = words - middle; i < words - 1; ++i) {
+      state[i] = state[i + middle - words] ^ twist(state[i], state[i + 1]);
+    }
+    state[words - 1] = state[middle - 1] ^ twist(state[words - 1], state[0]);
+    position = 0;
+  }
+};
+
+inline uint64_t random_seed() {
+  std::random_device device;
+  return static_cast<uint64_t>(device()) << 32 | device();
+}
+
+// The generator that functions use when none is given; its first seed comes from the system.
+inline Generator& default_generator() {
+  static Generator generator(random_seed());
+  return generator;
+}
+
+}  // namespace clew

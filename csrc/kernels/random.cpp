@@ -1,0 +1,408 @@
+// Random fills: the distributions that need one number after another.
+// May include: base, kernels.
+// Invariant: every function holds the generator's mutex while it draws.
+#include "kernels/random.h"
+
+#include <cmath>
+#include <numbers>
+#include <vector>
+
+#include "kernels/visit.h"
+
+namespace clew::kernels {
+
+namespace {
+
+using Lock = std::lock_guard<std::mutex>;
+
+double next_double(Generator& g) { return Generator::to_double(g.next64()); }
+template <class C> C next_unit(Generator& g) {
+  if constexpr (std::is_same_v<C, double>) return next_double(g);
+  else return Generator::to_float(g.next32());
+}
+
+// One standard normal; the second of the pair waits in the generator.
+double next_normal(Generator& g) {
+  if (g.has_pending) {
+    g.has_pending = 0;
+    return g.pending_normal;
+  }
+  double angle = 2 * std::numbers::pi * next_double(g);
+  double radius = std::sqrt(-2 * std::log1p(-next_double(g)));
+  g.pending_normal = radius * std::sin(angle);
+  g.has_pending = 1;
+  return radius * std::cos(angle);
+}
+
+constexpr int block = 16;
+
+// Natural logarithm of x in (0, 1], a multiple of 2^-24: within 2 units in the last place, and vectorisable.
+inline float log_unit(float x) {
+  uint32_t bits = std::bit_cast<uint32_t>(x);
+  // Mantissa in [sqrt(1/2), sqrt(2)).
+  uint32_t shifted = bits + (0x3f800000u - 0x3f3504f3u);
+  int exponent = static_cast<int>(shifted >> 23) - 127;
+  float m = std::bit_cast<float>((shifted & 0x007fffffu) + 0x3f3504f3u);
+  float s = (m - 1) / (m + 1);
+  float z = s * s;
+  // 2 * atanh(s) by its series; |s| < 0.1716.
+  float p = 2.0f / 9 * z + 2.0f / 7;
+  p = p * z + 2.0f / 5;
+  p = p * z + 2.0f / 3;
+  float e = static_cast<float>(exponent);
+  return e * 0.693359375f + (s * p * z + (e * -2.12194440e-4f + 2 * s));
+}
+
+// Cosine and sine of 2 pi u, u in [0, 1): exact reduction to an eighth of a turn, then the two Taylor series.
+inline void turn(float u, float& cosine, float& sine) {
+  float t = u * 4;
+  int quadrant = static_cast<int>(t + 0.5f);
+  float x = (t - static_cast<float>(quadrant)) * static_cast<float>(std::numbers::pi / 2);
+  float z = x * x;
+  float s = x + x * z * (-1.0f / 6 + z * (1.0f / 120 + z * (-1.0f / 5040 + z * (1.0f / 362880))));
+  float c = 1 - z * 0.5f +
+            z * z * (1.0f / 24 + z * (-1.0f / 720 + z * (1.0f / 40320 + z * (-1.0f / 3628800))));
+  float a = quadrant & 1 ? s : c;
+  float b = quadrant & 1 ? c : s;
+  cosine = ((quadrant + 1) & 2) ? -a : a;
+  sine = (quadrant & 2) ? -b : b;
+}
+
+// Turns 16 uniforms into 16 normals: the first half gives the radii, the second the angles.
+inline void normal_block(float* x, float mean, float std) {
+  for (int j = 0; j < block / 2; ++j) {
+    float radius = std::sqrt(-2 * log_unit(1 - x[j]));
+    float c, s;
+    turn(x[j + block / 2], c, s);
+    x[j] = radius * c * std + mean;
+    x[j + block / 2] = radius * s * std + mean;
+  }
+}
+inline void normal_block(double* x, double mean, double std) {
+  for (int j = 0; j < block / 2; ++j) {
+    double radius = std::sqrt(-2 * std::log(1 - x[j]));
+    double angle = 2 * std::numbers::pi * x[j + block / 2];
+    x[j] = radius * std::cos(angle) * std + mean;
+    x[j + block / 2] = radius * std::sin(angle) * std + mean;
+  }
+}
+
+void draw(float* out, int64_t n, Generator& g) {
+  uint32_t words[512];
+  while (n > 0) {
+    int64_t take = std::min<int64_t>(n, 512);
+    g.fill32(words, take);
+    for (int64_t i = 0; i < take; ++i) out[i] = Generator::to_float(words[i]);
+    out += take;
+    n -= take;
+  }
+}
+void draw(double* out, int64_t n, Generator& g) {
+  uint32_t words[512];
+  while (n > 0) {
+    int64_t take = std::min<int64_t>(n, 256);
+    g.fill32(words, 2 * take);
+    for (int64_t i = 0; i < take; ++i) {
+      out[i] = Generator::to_double(static_cast<uint64_t>(words[2 * i]) << 32 | words[2 * i + 1]);
+    }
+    out += take;
+    n -= take;
+  }
+}
+
+// At least 16 normals into contiguous x: uniforms, turned block by block; the rest by drawing the last 16 anew.
+template <class T> void normal_blocks(T* x, int64_t n, T mean, T std, Generator& g) {
+  int64_t whole = n / block;
+  draw(x, n, g);
+  T* tail = x + n - block;
+  if (n % block == 0) tail = nullptr;
+  T fresh[block];
+  if (tail) draw(fresh, block, g);
+  parallel_for(whole, 2048, [&](int64_t begin, int64_t end) {
+    for (int64_t k = begin; k < end; ++k) normal_block(x + k * block, mean, std);
+  });
+  if (tail) {
+    normal_block(fresh, mean, std);
+    std::copy(fresh, fresh + block, tail);
+  }
+}
+
+template <class F> void dispatch_float(const char* op, DType d, F&& f) {
+  if (!dispatch(d, FloatTypes{}, f)) fail(op, ": needs a floating point tensor; got ", d);
+}
+
+// Calls next() for each element and stores the number: one loop for all element types.
+template <class V, class F> void fill_each(const NdView& dst, F&& next) {
+  void (*put)(char*, V) = nullptr;
+  dispatch(dst.dtype, AllTypes{}, [&]<class T>() {
+    put = [](char* at, V v) { *reinterpret_cast<T*>(at) = convert<T>(v); };
+  });
+  visit_bytes(dst, [&](char* at) { put(at, next()); });
+}
+void need_float(const char* op, const NdView& v) {
+  if (!is_floating(v.dtype)) fail(op, ": needs a floating point tensor; got ", v.dtype);
+}
+void need_real(const char* op, const NdView& v) {
+  if (is_complex(v.dtype)) fail(op, ": needs a real tensor; got ", v.dtype);
+}
+
+}  // namespace
+
+void random_uniform(const NdView& dst, double from, double to, Generator& g) {
+  Lock lock(g.mutex);
+  auto run = [&]<class T>(const NdView& d) {
+    using C = std::conditional_t<std::is_same_v<T, double>, double, float>;
+    C low = static_cast<C>(from), span = static_cast<C>(to) - low;
+    if (d.contiguous()) {
+      T* out = d.ptr<T>();
+      int64_t n = d.numel();
+      C piece[256];
+      for (int64_t i = 0; i < n; i += 256) {
+        int64_t take = std::min<int64_t>(256, n - i);
+        draw(piece, take, g);
+        for (int64_t k = 0; k < take; ++k) out[i + k] = static_cast<T>(piece[k] * span + low);
+      }
+      return;
+    }
+    visit<T>(d, [&](T& x) { x = static_cast<T>(next_unit<C>(g) * span + low); });
+  };
+  if (is_complex(dst.dtype)) {
+    ComplexParts parts(dst);
+    if (dst.dtype == DType::Complex64) run.template operator()<float>(parts.view);
+    else run.template operator()<double>(parts.view);
+    return;
+  }
+  dispatch_float("uniform", dst.dtype, [&]<class T>() { run.template operator()<T>(dst); });
+}
+
+void random_normal(const NdView& dst, double mean, double std, Generator& g) {
+  Lock lock(g.mutex);
+  auto run = [&]<class T>(const NdView& d, double m, double s) {
+    using C = std::conditional_t<std::is_same_v<T, double>, double, float>;
+    int64_t n = d.numel();
+    if (n < block || !d.contiguous()) {
+      visit<T>(d, [&](T& x) { x = static_cast<T>(static_cast<C>(next_normal(g) * s + m)); });
+      return;
+    }
+    if constexpr (std::is_same_v<T, C>) {
+      normal_blocks<C>(d.ptr<C>(), n, static_cast<C>(m), static_cast<C>(s), g);
+    } else {
+      std::vector<C> wide(static_cast<size_t>(n));
+      normal_blocks<C>(wide.data(), n, static_cast<C>(m), static_cast<C>(s), g);
+      T* out = d.ptr<T>();
+      for (int64_t i = 0; i < n; ++i) out[i] = static_cast<T>(wide[static_cast<size_t>(i)]);
+    }
+  };
+  if (is_complex(dst.dtype)) {
+    // Variance is shared by the two parts; the mean is real.
+    ComplexParts parts(dst);
+    double s = std / std::numbers::sqrt2;
+    if (dst.dtype == DType::Complex64) run.template operator()<float>(parts.view, 0, s);
+    else run.template operator()<double>(parts.view, 0, s);
+    if (mean != 0) {
+      dispatch(dst.dtype, ComplexTypes{}, [&]<class T>() {
+        visit<T>(dst, [&](T& x) { x += static_cast<typename T::value_type>(mean); });
+      });
+    }
+    return;
+  }
+  dispatch_float("normal", dst.dtype, [&]<class T>() { run.template operator()<T>(dst, mean, std); });
+}
+
+void random_integers(const NdView& dst, int64_t low, uint64_t range, Generator& g) {
+  Lock lock(g.mutex);
+  need_real("random", dst);
+  uint64_t base = static_cast<uint64_t>(low);
+  if (range != 0 && range < (1ull << 32)) {
+    uint32_t small = static_cast<uint32_t>(range);
+    fill_each<int64_t>(dst, [&] { return static_cast<int64_t>(base + g.next32() % small); });
+  } else {
+    fill_each<int64_t>(dst, [&] {
+      uint64_t r = g.next64();
+      return static_cast<int64_t>(base + (range ? r % range : r));
+    });
+  }
+}
+
+void random_bernoulli(const NdView& dst, double p, Generator& g) {
+  Lock lock(g.mutex);
+  auto quick = [&]<class T>() {
+    T* out = dst.ptr<T>();
+    int64_t n = dst.numel();
+    double piece[256];
+    for (int64_t i = 0; i < n; i += 256) {
+      int64_t take = std::min<int64_t>(256, n - i);
+      draw(piece, take, g);
+      for (int64_t k = 0; k < take; ++k) out[i + k] = static_cast<T>(piece[k] < p);
+    }
+  };
+  if (dst.contiguous() && dispatch(dst.dtype, TypeList<bool, float>{}, quick)) return;
+  fill_each<int64_t>(dst, [&] { return int64_t{next_double(g) < p}; });
+}
+
+void random_bernoulli(const NdView& dst, const NdView& p, Generator& g) {
+  Lock lock(g.mutex);
+  dispatch_float("bernoulli", p.dtype, [&]<class T>() {
+    using C = std::conditional_t<std::is_same_v<T, double>, double, float>;
+    visit<T, T>(dst, p, [&](T& x, const T& chance) {
+      C c = static_cast<C>(chance);
+      if (!(c >= 0 && c <= 1)) fail("bernoulli: every probability must be in [0, 1]; got ", c);
+      x = static_cast<T>(next_unit<C>(g) < c ? 1.0f : 0.0f);
+    });
+  });
+}
+
+void random_exponential(const NdView& dst, double rate, Generator& g) {
+  Lock lock(g.mutex);
+  need_float("exponential_", dst);
+  fill_each<double>(dst, [&] { return -std::log1p(-next_double(g)) / rate; });
+}
+
+void random_geometric(const NdView& dst, double p, Generator& g) {
+  Lock lock(g.mutex);
+  need_real("geometric_", dst);
+  double scale = std::log1p(-p);
+  fill_each<double>(dst, [&] {
+    double u = std::max(next_double(g), 0x1p-54);
+    return std::max(1.0, std::ceil(std::log(u) / scale));
+  });
+}
+
+void random_cauchy(const NdView& dst, double median, double sigma, Generator& g) {
+  Lock lock(g.mutex);
+  need_float("cauchy_", dst);
+  fill_each<double>(dst, [&] {
+    return median + sigma * std::tan(std::numbers::pi * (next_double(g) - 0.5));
+  });
+}
+
+void random_log_normal(const NdView& dst, double mean, double std, Generator& g) {
+  Lock lock(g.mutex);
+  need_float("log_normal_", dst);
+  fill_each<double>(dst, [&] { return std::exp(next_normal(g) * std + mean); });
+}
+
+// Small means: products of uniforms. Large ones: Hoermann's transformed rejection (PTRS, 1993).
+static double next_poisson(double mean, Generator& g) {
+  if (mean == 0) return 0;
+  if (mean < 10) {
+    double limit = std::exp(-mean), product = 1;
+    for (int64_t k = 0;; ++k) {
+      product *= next_double(g);
+      if (product <= limit) return static_cast<double>(k);
+    }
+  }
+  double root = std::sqrt(mean), log_mean = std::log(mean);
+  double b = 0.931 + 2.53 * root, a = -0.059 + 0.02483 * b;
+  double inverse_alpha = 1.1239 + 1.1328 / (b - 3.4), v_r = 0.9277 - 3.6224 / (b - 2);
+  for (;;) {
+    double u = next_double(g) - 0.5, v = next_double(g), us = 0.5 - std::fabs(u);
+    double k = std::floor((2 * a / us + b) * u + mean + 0.43);
+    if (us >= 0.07 && v <= v_r) return k;
+    if (k < 0 || (us < 0.013 && v > us)) continue;
+    if (std::log(v) + std::log(inverse_alpha) - std::log(a / (us * us) + b) <=
+        -mean + k * log_mean - std::lgamma(k + 1)) {
+      return k;
+    }
+  }
+}
+
+void random_poisson(const NdView& dst, const NdView& rate, Generator& g) {
+  Lock lock(g.mutex);
+  dispatch_float("poisson", dst.dtype, [&]<class T>() {
+    visit<T, T>(dst, rate, [&](T& x, const T& r) {
+      double mean = static_cast<double>(static_cast<compute_t<T>>(r));
+      if (!(mean >= 0) || std::isinf(mean)) {
+        fail("poisson: every rate must be finite and not negative; got ", mean);
+      }
+      x = convert<T>(next_poisson(mean, g));
+    });
+  });
+}
+
+void random_permutation(const NdView& dst, Generator& g) {
+  Lock lock(g.mutex);
+  int64_t n = dst.numel();
+  dispatch(dst.dtype, RealTypes{}, [&]<class T>() {
+    T* x = dst.ptr<T>();
+    for (int64_t i = 0; i < n; ++i) x[i] = convert<T>(i);
+    bool small = n < static_cast<int64_t>(UINT32_MAX) / 20;
+    for (int64_t i = 0; i + 1 < n; ++i) {
+      uint64_t left = static_cast<uint64_t>(n - i);
+      uint64_t j = small ? g.next32() % left : g.next64() % left;
+      std::swap(x[i], x[i + static_cast<int64_t>(j)]);
+    }
+  });
+}
+
+void random_multinomial(const NdView& dst, const NdView& weights, bool replacement, Generator& g) {
+  Lock lock(g.mutex);
+  int64_t rows = dst.sizes[0], samples = dst.sizes[1], categories = weights.sizes[1];
+  int64_t* out = dst.ptr<int64_t>();
+  dispatch_float("multinomial", weights.dtype, [&]<class T>() {
+    const T* w = weights.ptr<T>();
+    std::vector<double> sums(static_cast<size_t>(categories));
+    std::vector<std::pair<double, int64_t>> keys(static_cast<size_t>(categories));
+    for (int64_t r = 0; r < rows; ++r) {
+      double total = 0;
+      int64_t possible = 0;
+      for (int64_t c = 0; c < categories; ++c) {
+        double x = static_cast<double>(static_cast<compute_t<T>>(w[r * categories + c]));
+        if (!(x >= 0) || std::isinf(x)) {
+          fail("multinomial: input must hold neither inf, nan nor an element below 0");
+        }
+        possible += x > 0;
+        sums[static_cast<size_t>(c)] = total += x;
+      }
+      require(total > 0, "multinomial: the weights of each row must have a sum above 0");
+      if (replacement) {
+        for (int64_t s = 0; s < samples; ++s) {
+          double u = next_double(g) * total;
+          auto at = std::upper_bound(sums.begin(), sums.end(), u) - sums.begin();
+          int64_t k = std::min<int64_t>(at, categories - 1);
+          // Rounding may land on the far side of the last possible category.
+          while (k > 0 && sums[static_cast<size_t>(k)] == sums[static_cast<size_t>(k - 1)]) --k;
+          out[r * samples + s] = k;
+        }
+        continue;
+      }
+      require(samples <= possible, "multinomial: cannot draw ", samples, " samples without replacement from ",
+              possible, " categories with a weight above 0");
+      // The largest of weight / exponential are a sample without replacement.
+      for (int64_t c = 0; c < categories; ++c) {
+        double x = static_cast<double>(static_cast<compute_t<T>>(w[r * categories + c]));
+        double wait = std::max(-std::log1p(-next_double(g)), 1e-300);
+        keys[static_cast<size_t>(c)] = {x / wait, c};
+      }
+      std::partial_sort(keys.begin(), keys.begin() + samples, keys.end(), [](const auto& a, const auto& b) {
+        return a.first > b.first || (a.first == b.first && a.second < b.second);
+      });
+      for (int64_t s = 0; s < samples; ++s) out[r * samples + s] = keys[static_cast<size_t>(s)].second;
+    }
+  });
+}
+
+void masked_affine(const NdView& out, const NdView& in, const NdView& mask, double scale,
+                   double shift, double dropped) {
+  dispatch_float("dropout", out.dtype, [&]<class T>() {
+    using C = compute_t<T>;
+    C a = static_cast<C>(scale), b = static_cast<C>(shift), d = static_cast<C>(dropped);
+    if (out.contiguous() && in.contiguous() && mask.contiguous()) {
+      T* o = out.ptr<T>();
+      const T* x = in.ptr<T>();
+      const uint8_t* m = mask.ptr<uint8_t>();
+      parallel_for(out.numel(), grain_default, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          C y = static_cast<C>(x[i]) * a + b;
+          o[i] = static_cast<T>(m[i] ? y : d);
+        }
+      });
+      return;
+    }
+    visit<T, T, bool>(out, in, mask, [&](T& o, const T& x, const bool& m) {
+      o = static_cast<T>(m ? static_cast<C>(static_cast<C>(x) * a + b) : d);
+    });
+  });
+}
+
+}  // namespace clew::kernels
