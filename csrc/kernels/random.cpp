@@ -209,6 +209,21 @@ void random_normal(const NdView& dst, double mean, double std, Generator& g) {
   dispatch_float("normal", dst.dtype, [&]<class T>() { run.template operator()<T>(dst, mean, std); });
 }
 
+void random_normal(const NdView& dst, const NdView& mean, const NdView& std, Generator& g) {
+  random_normal(dst, 0, 1, g);
+  dispatch_float("normal", dst.dtype, [&]<class T>() {
+    using C = compute_t<T>;
+    visit<T, T>(dst, std, [&](T& x, const T& s) {
+      C c = static_cast<C>(s);
+      if (!(c >= 0)) fail("normal: every std must be 0 or above; got ", c);
+      x = static_cast<T>(static_cast<C>(x) * c);
+    });
+    visit<T, T>(dst, mean, [&](T& x, const T& m) {
+      x = static_cast<T>(static_cast<C>(x) + static_cast<C>(m));
+    });
+  });
+}
+
 void random_integers(const NdView& dst, int64_t low, uint64_t range, Generator& g) {
   Lock lock(g.mutex);
   need_real("random", dst);

@@ -9,6 +9,8 @@ namespace clew::kernels {
 
 void random_uniform(const NdView& dst, double from, double to, Generator& g);
 void random_normal(const NdView& dst, double mean, double std, Generator& g);
+// All of one floating dtype and equal sizes.
+void random_normal(const NdView& dst, const NdView& mean, const NdView& std, Generator& g);
 // low + [0, range); range 0 stands for 2^64.
 void random_integers(const NdView& dst, int64_t low, uint64_t range, Generator& g);
 void random_bernoulli(const NdView& dst, double p, Generator& g);

@@ -1,14 +1,46 @@
-// Tensors to and from Python numbers, lists, NumPy arrays and DLPack.
-// May include: python/bridge.h.
-// Invariant: the method table ends with an empty entry.
+// Tensors to and from Python numbers, lists, NumPy arrays and DLPack; creation functions; the generator.
+// May include: everything below python/.
+// Invariant: foreign memory is kept alive by the Storage that wraps it, ours by the object that exports it.
 #pragma once
+#include "base/generator.h"
+#include "graph/promotion.h"
 #include "python/bridge.h"
 
 namespace clew::python {
 
+using FastFunction = PyObject* (*)(PyObject*, PyObject* const*, Py_ssize_t, PyObject*);
+inline PyMethodDef fast_method(const char* name, FastFunction f, const char* doc) {
+  return {name, reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(f)), METH_FASTCALL | METH_KEYWORDS, doc};
+}
+
+// All methods of this part for the Tensor type, and functions for its number slots.
 extern PyMethodDef convert_methods[];
+// The pieces of that table, each with its number of entries.
+std::span<const PyMethodDef> creation_methods();
+std::span<const PyMethodDef> random_methods();
 PyObject* tensor_float(PyObject* self);
 PyObject* tensor_int(PyObject* self);
 PyObject* tensor_index(PyObject* self);
+
+// Completes convert_methods; comes before the Tensor type is made.
+void gather_methods();
+// Parts of the module.
+void add_generator(PyObject* module);
+void add_creation(PyObject* module);
+void add_random(PyObject* module);
+void add_convert(PyObject* module);  // after the Tensor type
+
+// Number, nested sequence, NumPy array or tensor to a fresh tensor; dtype inferred when not given.
+Tensor tensor_from(PyObject* data, std::optional<DType> dtype, Device device);
+Tensor tensor_from_sequence(PyObject* data, std::optional<DType> dtype);
+bool is_numpy_array(PyObject* o);
+std::optional<DType> numpy_scalar_dtype(PyObject* o);  // dtype of np.float32(1), nothing for other objects
+Tensor from_numpy(PyObject* array, bool warn = true);
+PyObject* to_numpy(const Tensor& t);
+PyObject* to_list(const Tensor& t);
+
+PyObject* dlpack_export(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames);
+PyObject* dlpack_device(PyObject* self, PyObject*);
+PyObject* dlpack_import(PyObject* module, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames);
 
 }  // namespace clew::python

@@ -1,0 +1,211 @@
+// The argument reader of creation functions.
+// May include: everything below python/.
+// Invariant: nothing is created before every argument has been read.
+#include "python/arguments.h"
+
+#include "graph/inplace.h"
+
+namespace clew::python {
+
+static Device standard_device = Device::CPU;
+Device default_device() { return standard_device; }
+void set_default_device(Device d) { standard_device = d; }
+
+std::string_view text_of(PyObject* o) {
+  Py_ssize_t n = 0;
+  const char* s = PyUnicode_AsUTF8AndSize(o, &n);
+  if (!s) throw PythonError();
+  return {s, static_cast<size_t>(n)};
+}
+
+static bool ends_with(PyObject* o, std::string_view tail) {
+  Ref s(checked(PyObject_Str(o)));
+  return text_of(s.get()).ends_with(tail);
+}
+
+bool Arguments::take_option(PyObject* key, PyObject* v, unsigned options) {
+  auto is = [&](const char* name) { return PyUnicode_CompareWithASCIIString(key, name) == 0; };
+  auto truth = [&] {
+    if (!PyBool_Check(v)) fail_type(fn, "(): argument '", text_of(key), "' must be bool, not ", Py_TYPE(v)->tp_name);
+    return v == Py_True;
+  };
+  if ((options & opt_dtype) && is("dtype")) {
+    if (v == Py_None) return true;
+    if (!is_dtype(v)) fail_type(fn, "(): argument 'dtype' must be clew.dtype, not ", Py_TYPE(v)->tp_name);
+    dtype = dtype_from(v);
+  } else if ((options & opt_device) && is("device")) {
+    if (v == Py_None) return true;
+    device = device_from(v);
+    if (!device) fail_type(fn, "(): argument 'device' must be clew.device, not ", Py_TYPE(v)->tp_name);
+  } else if ((options & opt_requires_grad) && is("requires_grad")) {
+    requires_grad = v != Py_None && truth();
+  } else if ((options & opt_out) && is("out")) {
+    if (v == Py_None) return true;
+    if (!is_tensor(v)) fail_type(fn, "(): argument 'out' must be Tensor, not ", Py_TYPE(v)->tp_name);
+    out = v;
+  } else if ((options & opt_generator) && is("generator")) {
+    if (v != Py_None && !is_generator(v)) {
+      fail_type(fn, "(): argument 'generator' must be clew.Generator, not ", Py_TYPE(v)->tp_name);
+    }
+    generator = generator_from_python(v);
+  } else if ((options & opt_memory_format) && is("memory_format")) {
+    if (v == Py_None) return true;
+    if (ends_with(v, "contiguous_format")) memory_format = MemoryFormat::contiguous;
+    else if (ends_with(v, "preserve_format")) memory_format = MemoryFormat::preserve;
+    else if (ends_with(v, "channels_last")) memory_format = MemoryFormat::channels_last;
+    else if (ends_with(v, "channels_last_3d")) memory_format = MemoryFormat::channels_last_3d;
+    else fail_type(fn, "(): argument 'memory_format' must be clew.memory_format, not ", Py_TYPE(v)->tp_name);
+  } else if ((options & opt_layout) && is("layout")) {
+    if (v == Py_None || ends_with(v, "strided")) return true;
+    fail(fn, ": only strided tensors exist here; got layout=", text_of(Ref(checked(PyObject_Str(v))).get()));
+  } else if ((options & opt_layout) && is("pin_memory")) {
+    if (v != Py_None && truth()) {
+      fail(fn, ": pin_memory=True needs an accelerator, and there is none; leave it out");
+    }
+  } else if ((options & opt_layout) && is("names") && v == Py_None) {
+    return true;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+Arguments::Arguments(const char* function, std::span<const char* const> names, int size_at, unsigned options,
+                     PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames)
+    : fn(function) {
+  int count = static_cast<int>(names.size());
+  Py_ssize_t used = 0;
+  for (int i = 0; i < count && used < nargs; ++i) {
+    if (i == size_at && is_int(args[used])) {
+      rest = args + used;
+      rest_count = nargs - used;
+      value[i] = args[used];
+      used = nargs;
+      break;
+    }
+    value[i] = args[used++];
+  }
+  if (used < nargs) {
+    fail_type(fn, "() takes ", count, " positional argument", count == 1 ? "" : "s", " but ", nargs, " were given");
+  }
+  Py_ssize_t kwargs = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
+  for (Py_ssize_t k = 0; k < kwargs; ++k) {
+    PyObject* key = PyTuple_GET_ITEM(kwnames, k);
+    PyObject* v = args[nargs + k];
+    if (take_option(key, v, options)) continue;
+    int at = -1;
+    for (int i = 0; i < count && at < 0; ++i) {
+      if (PyUnicode_CompareWithASCIIString(key, names[static_cast<size_t>(i)]) == 0) at = i;
+    }
+    if (at < 0) fail_type(fn, "() got an unexpected keyword argument '", text_of(key), "'");
+    if (value[at]) fail_type(fn, "() got multiple values for argument '", text_of(key), "'");
+    value[at] = v;
+  }
+}
+
+Dims Arguments::size(int i) const {
+  PyObject* v = need(i, "size");
+  Dims d;
+  if (rest) {
+    for (Py_ssize_t k = 0; k < rest_count; ++k) {
+      if (!is_int(rest[k])) {
+        fail_type(fn, "(): argument 'size' must be tuple of ints, but found element of type ",
+                  Py_TYPE(rest[k])->tp_name, " at pos ", k);
+      }
+      d.push_back(int_from(rest[k]));
+    }
+  } else if (is_int_sequence(v)) {
+    d = ints_from(v);
+  } else if (is_int(v)) {
+    d.push_back(int_from(v));
+  } else if (PyTuple_Check(v) || PyList_Check(v)) {
+    Py_ssize_t n = PySequence_Fast_GET_SIZE(v);
+    for (Py_ssize_t k = 0; k < n; ++k) {
+      PyObject* x = PySequence_Fast_GET_ITEM(v, k);
+      if (!is_int(x)) {
+        fail_type(fn, "(): argument 'size' must be tuple of ints, but found element of type ", Py_TYPE(x)->tp_name,
+                  " at pos ", k);
+      }
+    }
+  } else {
+    fail_type(fn, "(): argument 'size' (position ", i + 1, ") must be tuple of ints, not ", Py_TYPE(v)->tp_name);
+  }
+  for (int64_t s : d) {
+    require(s >= 0, fn, ": Trying to create tensor with negative dimension ", s, ": ", d);
+  }
+  return d;
+}
+
+int64_t Arguments::integer(int i, const char* name) const {
+  PyObject* v = need(i, name);
+  if (!is_int(v)) fail_type(fn, "(): argument '", name, "' must be int, not ", Py_TYPE(v)->tp_name);
+  return int_from(v);
+}
+
+Scalar Arguments::number(int i, const char* name) const {
+  PyObject* v = need(i, name);
+  if (is_tensor(v)) {
+    Tensor t = borrow(v);
+    if (t.numel() == 1) return item(t);
+  } else {
+    Scalar s;
+    if (scalar_from(v, s)) return s;
+  }
+  fail_type(fn, "(): argument '", name, "' must be Number, not ", Py_TYPE(v)->tp_name);
+}
+
+bool Arguments::boolean_or(int i, const char* name, bool otherwise) const {
+  if (!has(i)) return otherwise;
+  if (!PyBool_Check(value[i])) fail_type(fn, "(): argument '", name, "' must be bool, not ", Py_TYPE(value[i])->tp_name);
+  return value[i] == Py_True;
+}
+
+Tensor Arguments::fresh(const Dims& sizes, DType d, Device where) const {
+  auto format = memory_format.value_or(MemoryFormat::contiguous);
+  if (format == MemoryFormat::contiguous || format == MemoryFormat::preserve) return empty(sizes, d, where);
+  int rank = format == MemoryFormat::channels_last ? 4 : 5;
+  require(sizes.size() == rank, fn, ": required rank ", rank, " tensor to use this channels-last format; got ", sizes);
+  Dims strides(rank);
+  int64_t step = 1;
+  strides[1] = step;
+  step *= sizes[1];
+  for (int i = rank - 1; i > 1; --i) {
+    strides[i] = step;
+    step *= sizes[i];
+  }
+  strides[0] = step;
+  return empty_strided(sizes, strides, d, where);
+}
+
+PyObject* Arguments::finish(Tensor t) const {
+  if (out) {
+    Tensor o = borrow(out);
+    require(!dtype || *dtype == o.dtype(), fn, ": dtype ", dtype.value_or(o.dtype()),
+            " does not match dtype of out parameter (", o.dtype(), ")");
+    check_inplace(o, fn, o.requires_grad());
+    if (o.sizes() != t.sizes()) {
+      if (o.numel() != 0 &&
+          PyErr_WarnEx(PyExc_UserWarning,
+                       concat(fn, ": an output with one or more elements was resized since it had shape ", o.sizes(),
+                              ", which does not match the required output shape ", t.sizes())
+                           .c_str(),
+                       1) < 0) {
+        throw PythonError();
+      }
+      resize_(o, t.sizes());
+    }
+    copy_into(o, t);
+    bump_version(o);
+    t = std::move(o);
+  } else if (modes.inference) {
+    t->flags |= flag_inference;
+  }
+  if (requires_grad) {
+    require(is_inexact(t.dtype()), fn, ": Only Tensors of floating point and complex dtype can require gradients; got ",
+            t.dtype());
+    t->flags |= flag_requires_grad;
+  }
+  return wrap(std::move(t));
+}
+
+}  // namespace clew::python

@@ -1,0 +1,410 @@
+// Tensors to and from Python numbers, lists and NumPy arrays.
+// May include: everything below python/.
+// Invariant: an array and the tensor made from it share memory, and each keeps the other's owner alive.
+#include "python/convert.h"
+
+#include "graph/inplace.h"
+
+namespace clew::python {
+
+namespace {
+
+// ---- memory of a tensor as a Python buffer ----
+
+struct BufferObj {
+  PyObject_HEAD
+  TensorObj* tensor;
+  Py_ssize_t* shape;    // ndim sizes, then ndim strides in bytes
+};
+PyTypeObject* buffer_type = nullptr;
+
+const char* format_of(DType d) {
+  switch (d) {
+    case DType::Bool: return "?";
+    case DType::UInt8: return "B";
+    case DType::Int8: return "b";
+    case DType::Int16: return "h";
+    case DType::Int32: return "i";
+    case DType::Int64: return "q";
+    case DType::Float16: return "e";
+    case DType::Float32: return "f";
+    case DType::Float64: return "d";
+    case DType::Complex64: return "Zf";
+    case DType::Complex128: return "Zd";
+    case DType::BFloat16: break;
+  }
+  return nullptr;
+}
+
+int buffer_get(PyObject* self, Py_buffer* view, int flags) {
+  auto* b = reinterpret_cast<BufferObj*>(self);
+  TensorObj* t = b->tensor;
+  if (!t->contiguous && !(flags & PyBUF_STRIDES)) {
+    PyErr_SetString(PyExc_BufferError, "the tensor is not contiguous");
+    view->obj = nullptr;
+    return -1;
+  }
+  static char nothing;
+  view->buf = t->data ? t->data : &nothing;
+  view->obj = self;
+  Py_INCREF(self);
+  view->itemsize = static_cast<Py_ssize_t>(itemsize(t->dtype));
+  view->len = t->numel * view->itemsize;
+  view->readonly = 0;
+  view->ndim = t->sizes.size();
+  view->format = flags & PyBUF_FORMAT ? const_cast<char*>(format_of(t->dtype)) : nullptr;
+  view->shape = b->shape;
+  view->strides = b->shape + view->ndim;
+  view->suboffsets = nullptr;
+  view->internal = nullptr;
+  return 0;
+}
+void buffer_dealloc(PyObject* self) {
+  auto* b = reinterpret_cast<BufferObj*>(self);
+  Py_XDECREF(reinterpret_cast<PyObject*>(b->tensor));
+  delete[] b->shape;
+  PyTypeObject* type = Py_TYPE(self);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+PyObject* numpy_function(const char* name) {
+  Ref numpy(checked(PyImport_ImportModule("numpy")));
+  return checked(PyObject_GetAttrString(numpy.get(), name));
+}
+
+}  // namespace
+
+bool is_numpy_array(PyObject* o) {
+  // Subclasses of ndarray have it among their bases; NumPy itself is not imported for the question.
+  for (PyTypeObject* t = Py_TYPE(o); t; t = t->tp_base) {
+    if (std::strcmp(t->tp_name, "numpy.ndarray") == 0) return true;
+  }
+  return false;
+}
+
+std::optional<DType> numpy_scalar_dtype(PyObject* o) {
+  const char* type = Py_TYPE(o)->tp_name;
+  if (std::strncmp(type, "numpy.", 6) != 0) return {};
+  std::string_view given(type + 6);
+  if (given == "bool_") return DType::Bool;
+  if (given == "longlong") return DType::Int64;
+  for (int i = 0; i < num_dtypes; ++i) {
+    auto d = static_cast<DType>(i);
+    if (d != DType::BFloat16 && given == name(d)) return d;
+  }
+  return {};
+}
+
+PyObject* to_numpy(const Tensor& t) {
+  if (t.is_meta()) fail_type("numpy: a meta tensor has no values; it can't be converted to numpy");
+  if (!format_of(t.dtype())) fail_type("numpy: Got unsupported ScalarType BFloat16; convert with .float() first");
+  static PyObject* asarray = numpy_function("asarray");
+  auto* b = PyObject_New(BufferObj, buffer_type);
+  if (!b) throw PythonError();
+  b->tensor = nullptr;
+  b->shape = nullptr;
+  Ref owner(reinterpret_cast<PyObject*>(b));
+  int n = t.ndim();
+  b->shape = new Py_ssize_t[static_cast<size_t>(2 * n + 1)];
+  for (int i = 0; i < n; ++i) {
+    b->shape[i] = t.size(i);
+    b->shape[n + i] = t.stride(i) * static_cast<int64_t>(itemsize(t.dtype()));
+  }
+  b->tensor = Tensor(t).release();
+  return checked(PyObject_CallOneArg(asarray, owner.get()));
+}
+
+namespace {
+
+DType dtype_from_format(const char* format, Py_ssize_t size, const char* type) {
+  std::string_view f(format ? format : "B");
+  if (!f.empty() && (f[0] == '@' || f[0] == '=' || f[0] == '<')) f.remove_prefix(1);
+  if (!f.empty() && (f[0] == '>' || f[0] == '!') && size > 1) {
+    fail_value("from_numpy: the array has byte order different from the native one; convert it with "
+               ".astype(dtype.newbyteorder('='))");
+  }
+  if (f == "?") return DType::Bool;
+  if (f == "B") return DType::UInt8;
+  if (f.size() == 1 && std::string_view("bhilq").find(f[0]) != f.npos) {
+    switch (size) {
+      case 1: return DType::Int8;
+      case 2: return DType::Int16;
+      case 4: return DType::Int32;
+      default: return DType::Int64;
+    }
+  }
+  if (f == "e") return DType::Float16;
+  if (f == "f") return DType::Float32;
+  if (f == "d") return DType::Float64;
+  if (f == "Zf") return DType::Complex64;
+  if (f == "Zd") return DType::Complex128;
+  fail_type("from_numpy: can't convert np.ndarray of type ", type, ". The only supported types are: float64, float32, "
+            "float16, complex64, complex128, int64, int32, int16, int8, uint8, and bool.");
+}
+
+void drop_owner(Storage* s) { Py_XDECREF(static_cast<PyObject*>(s->owner)); }
+
+std::string array_type_name(PyObject* array) {
+  Ref dtype(checked(PyObject_GetAttrString(array, "dtype")));
+  Ref type(checked(PyObject_GetAttrString(dtype.get(), "type")));
+  return PyType_Check(type.get()) ? reinterpret_cast<PyTypeObject*>(type.get())->tp_name : "object";
+}
+
+struct View {
+  Py_buffer b;
+  bool open = false;
+  ~View() {
+    if (open) PyBuffer_Release(&b);
+  }
+};
+
+// A tensor over the memory of `owner`, which it keeps alive.
+Tensor over_memory(PyObject* owner, char* data, DType dtype, const Dims& sizes, const Dims& strides) {
+  int64_t span = 1;
+  for (int i = 0; i < sizes.size(); ++i) span = sizes[i] == 0 ? 0 : span + (sizes[i] - 1) * strides[i];
+  for (int64_t s : sizes) {
+    if (s == 0) span = 0;
+  }
+  Py_INCREF(owner);
+  Storage* storage = Storage::wrap(data, static_cast<size_t>(std::max<int64_t>(span, 0)) * itemsize(dtype), owner,
+                                   drop_owner);
+  Tensor t = empty(Dims{0}, dtype);
+  set_storage(t, storage, 0, sizes, strides);
+  storage->decref();
+  return t;
+}
+
+}  // namespace
+
+Tensor from_numpy(PyObject* array, bool warn) {
+  if (!is_numpy_array(array)) fail_type("from_numpy: expected np.ndarray (got ", Py_TYPE(array)->tp_name, ")");
+  View view;
+  if (PyObject_GetBuffer(array, &view.b, PyBUF_STRIDES | PyBUF_FORMAT) < 0) {
+    PyErr_Clear();
+    dtype_from_format("", 0, array_type_name(array).c_str());
+  }
+  view.open = true;
+  const Py_buffer& b = view.b;
+  std::string_view format(b.format ? b.format : "B");
+  bool simple = format.size() <= 3;
+  DType d = simple && format.size() && std::string_view("LQHIO").find(format.back()) == format.npos
+                ? dtype_from_format(b.format, b.itemsize, array_type_name(array).c_str())
+                : dtype_from_format("", 0, array_type_name(array).c_str());
+  if (b.ndim > max_dims) fail("from_numpy: at most ", max_dims, " dims; got ", b.ndim);
+  if (b.readonly && warn &&
+      PyErr_WarnEx(PyExc_UserWarning,
+                   "from_numpy: the given NumPy array is not writable, and clew has no non-writable tensors: writing to "
+                   "this tensor is undefined behavior. Copy the array first, or protect its data by not writing.",
+                   1) < 0) {
+    throw PythonError();
+  }
+  Dims sizes(b.ndim), strides(b.ndim);
+  for (int i = 0; i < b.ndim; ++i) {
+    sizes[i] = b.shape[i];
+    int64_t s = b.strides[i];
+    if (s < 0) {
+      fail_value("from_numpy: at least one stride in the given numpy array is negative, and tensors with negative "
+                 "strides are not supported; make a copy with array.copy()");
+    }
+    if (s % b.itemsize != 0 && b.shape[i] > 1) {
+      fail_value("from_numpy: the array's strides must be multiples of its element size; make a copy with array.copy()");
+    }
+    strides[i] = s / b.itemsize;
+  }
+  if (b.len > 0 && reinterpret_cast<uintptr_t>(b.buf) % (is_complex(d) ? itemsize(d) / 2 : itemsize(d)) != 0) {
+    fail_value("from_numpy: the array's memory is not aligned to its element size; make a copy with array.copy()");
+  }
+  return over_memory(array, static_cast<char*>(b.buf), d, sizes, strides);
+}
+
+PyObject* to_list(const Tensor& t) {
+  if (t.is_meta()) fail(ErrorKind::NotImplemented, "tolist: a meta tensor has no values");
+  auto level = [&](auto& self, int dim, const char* at) -> PyObject* {
+    if (dim == t.ndim()) {
+      PyObject* out = nullptr;
+      dispatch(t.dtype(), AllTypes{}, [&]<class T>() {
+        T v = *reinterpret_cast<const T*>(at);
+        if constexpr (std::is_same_v<T, bool>) out = PyBool_FromLong(v);
+        else if constexpr (is_complex_v<T>) {
+          out = PyComplex_FromDoubles(static_cast<double>(v.real()), static_cast<double>(v.imag()));
+        } else if constexpr (std::is_integral_v<T>) {
+          out = PyLong_FromLongLong(v);
+        } else {
+          out = PyFloat_FromDouble(static_cast<double>(static_cast<compute_t<T>>(v)));
+        }
+      });
+      return checked(out);
+    }
+    Ref list(checked(PyList_New(t.size(dim))));
+    int64_t step = t.stride(dim) * static_cast<int64_t>(itemsize(t.dtype()));
+    for (int64_t i = 0; i < t.size(dim); ++i) {
+      PyList_SET_ITEM(list.get(), i, self(self, dim + 1, at + i * step));
+    }
+    return list.release();
+  };
+  return level(level, 0, t->data);
+}
+
+namespace {
+
+PyObject* method_item(PyObject* self, PyObject*) {
+  return guarded([&] {
+    Tensor t = borrow(self);
+    require(t.numel() == 1, "item: a Tensor with ", t.numel(), " elements cannot be converted to Scalar");
+    if (t.is_meta()) fail("item: cannot be called on meta tensors, which have no values");
+    return scalar_object(item(t));
+  });
+}
+PyObject* method_tolist(PyObject* self, PyObject*) {
+  return guarded([&] { return to_list(borrow(self)); });
+}
+
+PyObject* array_of(PyObject* self) {
+  Tensor t = borrow(self);
+  require(!t.requires_grad(), "numpy: Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
+  return to_numpy(t);
+}
+PyObject* method_numpy(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* names) {
+  return guarded([&] {
+    bool force = false;
+    Py_ssize_t keywords = names ? PyTuple_GET_SIZE(names) : 0;
+    if (nargs || keywords > 1) fail_type("numpy() takes only the keyword argument 'force'");
+    if (keywords) {
+      PyObject* key = PyTuple_GET_ITEM(names, 0);
+      if (PyUnicode_CompareWithASCIIString(key, "force") != 0) {
+        fail_type("numpy() got an unexpected keyword argument '", PyUnicode_AsUTF8(key), "'");
+      }
+      int truth = PyObject_IsTrue(args[0]);
+      if (truth < 0) throw PythonError();
+      force = truth == 1;
+    }
+    if (force) return to_numpy(detach(borrow(self)));
+    return array_of(self);
+  });
+}
+PyObject* method_array(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* names) {
+  return guarded([&]() -> PyObject* {
+    PyObject* dtype = nargs > 0 ? args[0] : Py_None;
+    PyObject* copy = nargs > 1 ? args[1] : Py_None;
+    for (Py_ssize_t k = 0; names && k < PyTuple_GET_SIZE(names); ++k) {
+      PyObject* key = PyTuple_GET_ITEM(names, k);
+      if (PyUnicode_CompareWithASCIIString(key, "dtype") == 0) dtype = args[nargs + k];
+      else if (PyUnicode_CompareWithASCIIString(key, "copy") == 0) copy = args[nargs + k];
+      else fail_type("__array__() got an unexpected keyword argument '", PyUnicode_AsUTF8(key), "'");
+    }
+    Ref array(array_of(self));
+    if (dtype == Py_None && copy != Py_True) return array.release();
+    if (copy == Py_False) {
+      Ref now(checked(PyObject_GetAttrString(array.get(), "dtype")));
+      static PyObject* make = numpy_function("dtype");
+      Ref wanted(checked(PyObject_CallOneArg(make, dtype)));
+      int same = PyObject_RichCompareBool(now.get(), wanted.get(), Py_EQ);
+      if (same < 0) throw PythonError();
+      if (!same) fail_value("__array__: the dtype cannot change without a copy");
+      return array.release();
+    }
+    if (dtype == Py_None) return checked(PyObject_CallMethod(array.get(), "copy", nullptr));
+    static PyObject* with_copy = numpy_function("array");
+    static PyObject* without = numpy_function("asarray");
+    return checked(PyObject_CallFunctionObjArgs(copy == Py_True ? with_copy : without, array.get(), dtype, nullptr));
+  });
+}
+PyObject* method_array_wrap(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject* array;
+    PyObject* context = nullptr;
+    PyObject* scalar = nullptr;
+    if (!PyArg_ParseTuple(args, "O|OO:__array_wrap__", &array, &context, &scalar)) throw PythonError();
+    if (is_numpy_array(array)) return wrap(from_numpy(array, false));
+    return wrap(tensor_from(array, {}, Device::CPU));
+  });
+}
+PyObject* method_complex(PyObject* self, PyObject*) {
+  return guarded([&] {
+    c128 v = item(borrow(self)).to<c128>();
+    return PyComplex_FromDoubles(v.real(), v.imag());
+  });
+}
+
+Scalar only_item(PyObject* self) {
+  Tensor t = borrow(self);
+  if (t.numel() != 1) fail_value("only one element tensors can be converted to Python scalars; got ", t);
+  return item(t);
+}
+
+}  // namespace
+
+PyObject* tensor_float(PyObject* self) {
+  return guarded([&] {
+    Scalar s = only_item(self);
+    require(!s.is_complex() || s.im == 0, "float: a complex value cannot be converted to type double without overflow");
+    return PyFloat_FromDouble(s.to_double());
+  });
+}
+PyObject* tensor_int(PyObject* self) {
+  return guarded([&] {
+    Scalar s = only_item(self);
+    require(!s.is_complex() || s.im == 0, "int: a complex value cannot be converted to type int64 without overflow");
+    return s.is_integral() ? PyLong_FromLongLong(s.i) : PyLong_FromDouble(s.re);
+  });
+}
+PyObject* tensor_index(PyObject* self) {
+  return guarded([&] {
+    Tensor t = borrow(self);
+    if (t.numel() != 1 || !is_integral(t.dtype())) {
+      fail_type("only integer tensors of a single element can be converted to an index; got ", t);
+    }
+    return PyLong_FromLongLong(item(t).to_int());
+  });
+}
+
+void add_convert(PyObject* module) {
+  static PyType_Slot slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(buffer_get)},
+                                {Py_tp_dealloc, reinterpret_cast<void*>(buffer_dealloc)},
+                                {0, nullptr}};
+  static PyType_Spec spec = {"clew._C.Buffer", sizeof(BufferObj), 0,
+                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+  buffer_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
+  static PyMethodDef functions[] = {
+      {"from_numpy",
+       [](PyObject*, PyObject* array) { return guarded([&] { return wrap(from_numpy(array)); }); }, METH_O,
+       "from_numpy(ndarray) -> Tensor\n\nA tensor that shares the array's memory."},
+      fast_method("from_dlpack", dlpack_import,
+                  "from_dlpack(ext_tensor, *, device=None, copy=None) -> Tensor\n\nA tensor that shares the memory of an "
+                  "object that speaks DLPack."),
+      {}};
+  if (PyModule_AddFunctions(module, functions) < 0) throw PythonError();
+  Ref priority(PyLong_FromLong(1000));
+  if (PyObject_SetAttrString(reinterpret_cast<PyObject*>(tensor_type), "__array_priority__", priority.get()) < 0) {
+    throw PythonError();
+  }
+}
+
+namespace {
+constexpr int method_room = 48;
+}
+// Filled before the Tensor type is made: this file's own methods, then creation's and random's.
+PyMethodDef convert_methods[method_room] = {
+    {"item", method_item, METH_NOARGS, "The value of a one-element tensor as a Python number."},
+    {"tolist", method_tolist, METH_NOARGS, "The elements as nested lists of Python numbers."},
+    fast_method("numpy", method_numpy, "A NumPy array that shares the tensor's memory."),
+    fast_method("__array__", method_array, nullptr),
+    {"__array_wrap__", method_array_wrap, METH_VARARGS, nullptr},
+    {"__complex__", method_complex, METH_NOARGS, nullptr},
+    fast_method("__dlpack__", dlpack_export, nullptr),
+    {"__dlpack_device__", dlpack_device, METH_NOARGS, nullptr},
+};
+
+void gather_methods() {
+  int at = 0;
+  while (convert_methods[at].ml_name) ++at;
+  for (auto list : {creation_methods(), random_methods()}) {
+    for (const PyMethodDef& m : list) {
+      if (at + 1 >= method_room) fail_internal("too many conversion methods");
+      convert_methods[at++] = m;
+    }
+  }
+}
+
+}  // namespace clew::python

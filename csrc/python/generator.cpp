@@ -1,0 +1,163 @@
+// clew.Generator: the Python object around a random number source, and the default one.
+// May include: everything below python/.
+// Invariant: a state that Python hands in is checked before it is used.
+#include "base/generator.h"
+
+#include "python/convert.h"
+
+namespace clew::python {
+
+namespace {
+
+struct GeneratorObj {
+  PyObject_HEAD
+  Generator* generator;
+  bool owned;
+};
+PyTypeObject* generator_type = nullptr;
+
+Generator& of(PyObject* o) { return *reinterpret_cast<GeneratorObj*>(o)->generator; }
+
+PyObject* generator_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+  return guarded([&]() -> PyObject* {
+    static const char* names[] = {"device", nullptr};
+    PyObject* device = nullptr;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:Generator", const_cast<char**>(names), &device)) {
+      throw PythonError();
+    }
+    if (device && device != Py_None) {
+      auto d = device_from(device);
+      if (!d) fail_type("Generator: device must be a device or a str; got ", Py_TYPE(device)->tp_name);
+      require(*d == Device::CPU, "Generator: device must be 'cpu'; got '", name(*d), "'");
+    }
+    PyObject* o = checked(type->tp_alloc(type, 0));
+    reinterpret_cast<GeneratorObj*>(o)->generator = new Generator();
+    reinterpret_cast<GeneratorObj*>(o)->owned = true;
+    return o;
+  });
+}
+void generator_dealloc(PyObject* o) {
+  auto* g = reinterpret_cast<GeneratorObj*>(o);
+  if (g->owned) delete g->generator;
+  PyTypeObject* type = Py_TYPE(o);
+  type->tp_free(o);
+  Py_DECREF(type);
+}
+
+uint64_t seed_from(PyObject* value) {
+  Ref index(checked(PyNumber_Long(value)));
+  int overflow = 0;
+  long long small = PyLong_AsLongLongAndOverflow(index.get(), &overflow);
+  if (!overflow) return static_cast<uint64_t>(small);
+  unsigned long long big = overflow < 0 ? ~0ull : PyLong_AsUnsignedLongLong(index.get());
+  if (overflow < 0 || PyErr_Occurred()) {
+    PyErr_Clear();
+    fail_value("manual_seed: the seed must be in [-2**63, 2**64)");
+  }
+  return big;
+}
+
+PyObject* manual_seed(PyObject* self, PyObject* value) {
+  return guarded([&] {
+    uint64_t seed = seed_from(value);
+    std::lock_guard<std::mutex> lock(of(self).mutex);
+    of(self).set_seed(seed);
+    Py_INCREF(self);
+    return self;
+  });
+}
+PyObject* new_seed(PyObject* self, PyObject*) {
+  return guarded([&] {
+    std::lock_guard<std::mutex> lock(of(self).mutex);
+    of(self).set_seed(random_seed());
+    return PyLong_FromUnsignedLongLong(of(self).seed_value);
+  });
+}
+PyObject* initial_seed(PyObject* self, PyObject*) { return PyLong_FromUnsignedLongLong(of(self).seed_value); }
+
+PyObject* get_state(PyObject* self, PyObject*) {
+  return guarded([&] {
+    Tensor t = empty({Generator::state_bytes}, DType::UInt8);
+    std::lock_guard<std::mutex> lock(of(self).mutex);
+    of(self).save(t.data<uint8_t>());
+    return wrap(std::move(t));
+  });
+}
+PyObject* set_state(PyObject* self, PyObject* state) {
+  return guarded([&] {
+    if (!is_tensor(state)) fail_type("set_state: the state must be a Tensor; got ", Py_TYPE(state)->tp_name);
+    Tensor t = borrow(state);
+    if (t.dtype() != DType::UInt8 || t.is_meta()) fail_type("set_state: the state must be a uint8 tensor; got ", t);
+    Tensor flat = empty({t.numel()}, DType::UInt8);
+    require(t.ndim() == 1, "set_state: the state must have one dim; got ", t);
+    copy_into(flat, t);
+    std::lock_guard<std::mutex> lock(of(self).mutex);
+    of(self).load(flat.data<uint8_t>(), flat.numel());
+    Py_INCREF(self);
+    return self;
+  });
+}
+PyObject* clone_state(PyObject* self, PyObject*) {
+  return guarded([&] {
+    Ref fresh(checked(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(generator_type))));
+    uint8_t bytes[Generator::state_bytes];
+    of(self).save(bytes);
+    of(fresh.get()).load(bytes, Generator::state_bytes);
+    return fresh.release();
+  });
+}
+PyObject* reduce(PyObject* self, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    Ref state(get_state(self, nullptr));
+    if (!state) throw PythonError();
+    return Py_BuildValue("O(s)O", reinterpret_cast<PyObject*>(generator_type), "cpu", state.get());
+  });
+}
+PyObject* get_device(PyObject*, void*) { return device_object(Device::CPU); }
+PyObject* repr(PyObject* self) {
+  return PyUnicode_FromFormat("<clew.Generator device='cpu' seed=%llu>",
+                              static_cast<unsigned long long>(of(self).seed_value));
+}
+
+PyMethodDef generator_methods[] = {
+    {"manual_seed", manual_seed, METH_O, "Starts the stream that belongs to the seed; returns the generator."},
+    {"seed", new_seed, METH_NOARGS, "Starts from a seed that the system gives; returns that seed."},
+    {"initial_seed", initial_seed, METH_NOARGS, "The seed that the stream started from."},
+    {"get_state", get_state, METH_NOARGS, "The whole state as a uint8 tensor."},
+    {"set_state", set_state, METH_O, "Goes on from a state that get_state returned."},
+    {"clone_state", clone_state, METH_NOARGS, "A new generator in the same state."},
+    {"__reduce__", reduce, METH_NOARGS, nullptr},
+    {"__setstate__", set_state, METH_O, nullptr},
+    {}};
+PyGetSetDef generator_getset[] = {{"device", get_device, nullptr, "Where the numbers are made: the CPU.", nullptr}, {}};
+
+}  // namespace
+
+bool is_generator(PyObject* o) { return PyObject_TypeCheck(o, generator_type); }
+
+Generator* generator_from_python(PyObject* o) {
+  if (o == Py_None) return nullptr;
+  if (!is_generator(o)) fail_type("generator must be a clew.Generator; got ", Py_TYPE(o)->tp_name);
+  return &of(o);
+}
+
+void add_generator(PyObject* module) {
+  static PyType_Slot slots[] = {
+      {Py_tp_new, reinterpret_cast<void*>(generator_new)},
+      {Py_tp_dealloc, reinterpret_cast<void*>(generator_dealloc)},
+      {Py_tp_repr, reinterpret_cast<void*>(repr)},
+      {Py_tp_methods, generator_methods},
+      {Py_tp_getset, generator_getset},
+      {Py_tp_doc, const_cast<char*>("A source of random numbers: Generator(device='cpu').")},
+      {0, nullptr}};
+  static PyType_Spec spec = {"clew.Generator", sizeof(GeneratorObj), 0, Py_TPFLAGS_DEFAULT, slots};
+  generator_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
+  PyObject* standard = checked(generator_type->tp_alloc(generator_type, 0));
+  reinterpret_cast<GeneratorObj*>(standard)->generator = &default_generator();
+  reinterpret_cast<GeneratorObj*>(standard)->owned = false;
+  PyModule_AddObjectRef(module, "Generator", reinterpret_cast<PyObject*>(generator_type));
+  PyModule_AddObjectRef(module, "default_generator", standard);
+  Py_DECREF(standard);
+}
+
+}  // namespace clew::python
