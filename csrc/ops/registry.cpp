@@ -31,6 +31,8 @@ extern const OpList scan_ops;
 extern const OpList softmax_ops;
 extern const OpList normalization_ops;
 extern const OpList normalization_batch_ops;
+extern const OpList random_ops;
+extern const OpList dropout_ops;
 
 std::span<const OpList> all_ops() {
   static const std::array lists = {
@@ -52,6 +54,8 @@ std::span<const OpList> all_ops() {
       softmax_ops,
       normalization_ops,
       normalization_batch_ops,
+      random_ops,
+      dropout_ops,
   };
   return lists;
 }

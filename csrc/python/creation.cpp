@@ -220,7 +220,9 @@ PyObject* arange(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
     DType d = range_dtype(a, {start, end, step});
     require(d != DType::Bool, "arange: dtype must be a number's; got bool");
     int64_t n;
-    if (start.is_integral() && end.is_integral() && step.is_integral()) {
+    // An int64 result has start, end and step cut to whole numbers first, as PyTorch has it.
+    if (d == DType::Int64 || (start.is_integral() && end.is_integral() && step.is_integral())) {
+      require(step.to_int() != 0, "arange: step must be nonzero");
       auto low = static_cast<__int128>(start.to_int()), high = static_cast<__int128>(end.to_int());
       auto s = static_cast<__int128>(step.to_int());
       __int128 count = s > 0 ? (high - low + s - 1) / s : (low - high - s - 1) / -s;

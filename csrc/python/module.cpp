@@ -7,6 +7,7 @@
 #include "base/parallel.h"
 #include "kernels/pointwise.h"
 #include "python/bridge.h"
+#include "python/convert.h"
 
 namespace nb = nanobind;
 using namespace clew;
@@ -17,9 +18,14 @@ NB_MODULE(_C, m) {
     kernels::init_pointwise();
     init_builtins();
     python::add_types(module);
+    python::gather_methods();
     python::add_tensor_type(module);
     python::add_autograd(module);
     python::add_functions(module);
+    python::add_generator(module);
+    python::add_convert(module);
+    python::add_creation(module);
+    python::add_random(module);
   } catch (...) {
     python::set_python_error();
     throw nb::python_error();

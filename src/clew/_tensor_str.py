@@ -7,7 +7,6 @@ Elements are read through NumPy, so printing never records or computes with clew
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -20,13 +19,13 @@ if TYPE_CHECKING:
 __all__ = ["get_printoptions", "printoptions", "set_printoptions"]
 
 
-@dataclasses.dataclass
 class _Options:
-    precision: int = 4
-    threshold: float = 1000
-    edgeitems: int = 3
-    linewidth: int = 80
-    sci_mode: bool | None = None
+    def __init__(self) -> None:
+        self.precision = 4
+        self.threshold: float = 1000
+        self.edgeitems = 3
+        self.linewidth = 80
+        self.sci_mode: bool | None = None
 
 
 _PROFILES: dict[str, dict[str, Any]] = {
@@ -87,7 +86,7 @@ def get_printoptions() -> dict[str, Any]:
         >>> clew.get_printoptions()["precision"]
         4
     """
-    return dataclasses.asdict(_options)
+    return dict(vars(_options))
 
 
 @contextlib.contextmanager
@@ -182,7 +181,9 @@ def _write(data: np.ndarray, indent: int, summarize: bool, form: Any) -> str:
         if short:
             rows = [_write(data[i], indent + 1, summarize, form) for i in range(keep)]
             rows.append("...")
-            rows += [_write(data[i], indent + 1, summarize, form) for i in range(tail, data.shape[0])]
+            rows += [
+                _write(data[i], indent + 1, summarize, form) for i in range(tail, data.shape[0])
+            ]
         else:
             rows = [_write(row, indent + 1, summarize, form) for row in data]
         return "[" + ("," + "\n" * (data.ndim - 1) + " " * (indent + 1)).join(rows) + "]"
@@ -213,11 +214,11 @@ def _contents(tensor: Tensor, indent: int) -> str:
     return _write(data, indent, summarize, form)
 
 
-def tensor_str(tensor: Tensor, *, tensor_contents: str | None = None) -> str:
+def _str(tensor: Tensor, *, tensor_contents: str | None = None) -> str:
     """The text of `repr(tensor)`; `tensor_contents` replaces the elements."""
     import clew
 
-    plain = type(tensor) in (clew.Tensor, clew.nn.Parameter)
+    plain = type(tensor) is clew.Tensor or type(tensor).__name__ == "Parameter"
     prefix = ("tensor" if plain else type(tensor).__name__) + "("
     indent = len(prefix)
     default = clew.get_default_dtype()
@@ -258,12 +259,3 @@ def tensor_str(tensor: Tensor, *, tensor_contents: str | None = None) -> str:
             parts.append(", " + suffix)
             column += len(suffix) + 2
     return "".join(parts) + ")"
-
-
-def tensor_format(tensor: Tensor, spec: str) -> str:
-    """`format(tensor, spec)`: of the number when there is just one and no dimension, else of the text."""
-    import clew
-
-    if tensor.dim() == 0 and tensor.device.type != "meta" and type(tensor) is clew.Tensor:
-        return format(tensor.item(), spec)
-    return object.__format__(tensor, spec)

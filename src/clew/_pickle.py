@@ -1,0 +1,146 @@
+"""Pickling and deep copies of tensors.
+
+A pickle holds each storage once, however many tensors view it, and each tensor as a view of it.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from clew import _C
+from clew._C import Tensor, dtype
+
+_alive: weakref.WeakValueDictionary[tuple[int, int], _Storage] = weakref.WeakValueDictionary()
+
+
+class _Storage:
+    """The bytes behind tensors, one object a storage, so that pickle's memo shares it."""
+
+    def __init__(self, data: Tensor) -> None:
+        self.data = data  # uint8, the whole storage
+
+    def __reduce__(self) -> Any:
+        return _storage_from_bytes, (self.data.numpy().tobytes(),)
+
+
+def _storage_from_bytes(raw: bytes) -> _Storage:
+    data = _C.empty(len(raw), dtype=_C.uint8)
+    if raw:
+        data.numpy()[:] = memoryview(raw)
+    return _Storage(data)
+
+
+def _storage_of(tensor: Tensor) -> _Storage:
+    """The one living _Storage of this tensor's storage."""
+    data = tensor.detach()._storage_bytes()
+    key = (tensor._storage_key(), data.numel())
+    known = _alive.get(key)
+    if known is None:
+        # While a _Storage lives its storage does, so that the key cannot become another's.
+        known = _alive[key] = _Storage(data)
+    return known
+
+
+def _rebuild(
+    cls: type[Tensor],
+    storage: _Storage,
+    kind: dtype,
+    offset: int,
+    size: tuple[int, ...],
+    stride: tuple[int, ...],
+    requires_grad: bool,
+) -> Tensor:
+    """A tensor that views a storage."""
+    width = kind.itemsize
+    usable = storage.data.numel() // width * width
+    flat = storage.data[:usable]._reinterpret(kind)
+    out = _C.empty(0, dtype=kind)
+    out.set_(flat, offset, tuple(size), tuple(stride))
+    return _finish(cls, out, requires_grad)
+
+
+def _rebuild_meta(
+    cls: type[Tensor],
+    kind: dtype,
+    size: tuple[int, ...],
+    stride: tuple[int, ...],
+    requires_grad: bool,
+) -> Tensor:
+    out = _C.empty_strided(tuple(size), tuple(stride), dtype=kind, device="meta")
+    return _finish(cls, out, requires_grad)
+
+
+def _finish(cls: type[Tensor], plain: Tensor, requires_grad: bool) -> Tensor:
+    if cls is Tensor:
+        return plain.requires_grad_() if requires_grad else plain
+    return Tensor._make_subclass(cls, plain, requires_grad)
+
+
+def _state_of(tensor: Tensor) -> dict[str, Any] | None:
+    return dict(tensor.__dict__) or None
+
+
+def reduce_tensor(tensor: Tensor, protocol: int) -> Any:
+    """What pickle stores of a tensor; history is not kept, and hooks are left out."""
+    plain = tensor.detach()
+    cls = type(tensor)
+    grad = tensor.requires_grad
+    if plain.device.type == "meta":
+        args: tuple[Any, ...] = (cls, plain.dtype, tuple(plain.shape), plain.stride(), grad)
+        made = (_rebuild_meta, args)
+    else:
+        args = (
+            cls,
+            _storage_of(plain),
+            plain.dtype,
+            plain.storage_offset(),
+            tuple(plain.shape),
+            plain.stride(),
+            grad,
+        )
+        made = (_rebuild, args)
+    state = _state_of(tensor)
+    return made if state is None else (*made, state)
+
+
+def deepcopy_tensor(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
+    """A copy for copy.deepcopy; shared storages stay shared, the gradient is copied too."""
+    import copy
+
+    if id(tensor) in memo:
+        return memo[id(tensor)]
+    if not tensor.is_leaf:
+        raise RuntimeError(
+            "deepcopy: Only Tensors created explicitly by the user (graph leaves) support the "
+            "deepcopy protocol at the moment; use tensor.detach().clone()"
+        )
+    plain = tensor.detach()
+    if plain.device.type == "meta":
+        out = _rebuild_meta(
+            type(tensor), plain.dtype, tuple(plain.shape), plain.stride(), tensor.requires_grad
+        )
+    else:
+        storages = memo.setdefault(id(_Storage), {})
+        source = _storage_of(plain)
+        target = storages.get(id(source))
+        if target is None:
+            target = _Storage(source.data.clone())
+            # The source is kept as well: while it lives its id is its own.
+            storages[id(source)] = target
+            storages[id(target)] = source
+        out = _rebuild(
+            type(tensor),
+            target,
+            plain.dtype,
+            plain.storage_offset(),
+            tuple(plain.shape),
+            plain.stride(),
+            tensor.requires_grad,
+        )
+    memo[id(tensor)] = out
+    if tensor.requires_grad and tensor.grad is not None:
+        out.grad = copy.deepcopy(tensor.grad, memo)
+    if tensor.__dict__:
+        out.__dict__.update(copy.deepcopy(tensor.__dict__, memo))
+    return out
