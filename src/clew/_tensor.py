@@ -14,7 +14,7 @@ _builtin_bool = __builtins__["bool"] if isinstance(__builtins__, dict) else __bu
 
 
 def _to_dtype(t: Tensor, dtype: _C.dtype) -> Tensor:
-    return t if t.dtype is dtype else _C.ops._to_dtype(t, dtype)
+    return t if t.dtype is dtype else _C.ops._to_dtype(t, dtype=dtype)
 
 
 def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -35,7 +35,7 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
             return out
         raise NotImplementedError("to: a meta tensor has no data to copy; use Tensor.new_empty or Module.to_empty instead")
     if dtype is not None and dtype is not self.dtype:
-        out = _C.ops._to_dtype(self, dtype)
+        out = _C.ops._to_dtype(self, dtype=dtype)
     elif copy:
         out = self.clone()
     if memory_format is not None and memory_format is not _dtypes.preserve_format:
