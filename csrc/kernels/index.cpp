@@ -147,6 +147,26 @@ void divide_by(const NdView& dst, const NdView& src) {
   });
 }
 
+void divide_by_counts(const NdView& x, const int64_t* counts) {
+  int64_t n = x.numel();
+  dispatch(x.dtype, AllTypes{}, [&]<class T>() {
+    T* p = x.ptr<T>();
+    for (int64_t i = 0; i < n; ++i) {
+      int64_t by = counts[i];
+      if (by <= 1) continue;
+      if constexpr (std::is_same_v<T, bool>) {
+        p[i] = false;
+      } else if constexpr (std::is_integral_v<T>) {
+        auto v = static_cast<int64_t>(p[i]);
+        p[i] = static_cast<T>(v / by - (v % by < 0));
+      } else {
+        using C = compute_t<T>;
+        p[i] = static_cast<T>(static_cast<C>(p[i]) / convert<C>(by));
+      }
+    }
+  });
+}
+
 void cat_rows(char* out, const char* const* src, const int64_t* bytes, int count, int64_t rows) {
   int64_t row = 0;
   for (int k = 0; k < count; ++k) row += bytes[k];

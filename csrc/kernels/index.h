@@ -10,6 +10,8 @@ namespace clew::kernels {
 void accumulate(const NdView& dst, const NdView& src);
 // dst[...] /= src[...], equal sizes and dtypes, inexact.
 void divide_by(const NdView& dst, const NdView& src);
+// x[k] /= counts[k], both contiguous; integers round down, elements with count 0 stay.
+void divide_by_counts(const NdView& x, const int64_t* counts);
 
 // Every row of `out` is made of bytes[k] bytes from the rows of src[k], one after another.
 void cat_rows(char* out, const char* const* src, const int64_t* bytes, int count, int64_t rows);
