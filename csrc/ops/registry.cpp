@@ -26,6 +26,11 @@ extern const OpList strided_ops;
 extern const OpList joining_ops;
 extern const OpList index_plan_ops;
 extern const OpList indexing_ops;
+extern const OpList gather_ops;
+extern const OpList rearrange_ops;
+extern const OpList padding_ops;
+extern const OpList search_ops;
+extern const OpList embedding_ops;
 extern const OpList reduction_ops;
 extern const OpList scan_ops;
 extern const OpList softmax_ops;
@@ -49,6 +54,11 @@ std::span<const OpList> all_ops() {
       joining_ops,
       index_plan_ops,
       indexing_ops,
+      gather_ops,
+      rearrange_ops,
+      padding_ops,
+      search_ops,
+      embedding_ops,
       reduction_ops,
       scan_ops,
       softmax_ops,
