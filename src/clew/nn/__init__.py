@@ -1,0 +1,15 @@
+"""Neural networks: modules, their functions, initialisation and utilities."""
+
+from __future__ import annotations
+
+from . import functional as functional
+from . import init as init
+from . import modules as modules
+from . import parameter as parameter
+from . import utils as utils
+from .modules import *  # noqa: F403
+from .modules.module import Module as Module
+from .parameter import Buffer as Buffer
+from .parameter import Parameter as Parameter
+from .parameter import UninitializedBuffer as UninitializedBuffer
+from .parameter import UninitializedParameter as UninitializedParameter

@@ -1,0 +1,501 @@
+"""Functions of nn.functional that are native operations, and thin wrappers that add PyTorch's extra arguments."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import clew
+from clew import _C
+
+_table = _C.functions
+
+
+def native(name: str) -> Any:
+    """The native function of a public name, from nn.functional's namespace or the top one.
+
+    Args:
+        name: the name without its namespace.
+
+    Returns:
+        the function; one that raises NotImplementedError where the core has none.
+    """
+    found = _table.get("nn.functional." + name)
+    if found is None:
+        found = _table.get(name)
+    if found is None:
+
+        def found(*args: Any, **kwargs: Any) -> Any:
+            raise NotImplementedError(f"nn.functional.{name}: this build has no such operation")
+
+        found.__name__ = name
+    return found
+
+
+# Activations.
+relu = native("relu")
+relu6 = native("relu6")
+elu = native("elu")
+selu = native("selu")
+celu = native("celu")
+leaky_relu = native("leaky_relu")
+prelu = native("prelu")
+rrelu = native("rrelu")
+gelu = native("gelu")
+silu = native("silu")
+mish = native("mish")
+hardswish = native("hardswish")
+hardsigmoid = native("hardsigmoid")
+hardtanh = native("hardtanh")
+hardshrink = native("hardshrink")
+logsigmoid = native("logsigmoid")
+softplus = native("softplus")
+softshrink = native("softshrink")
+softsign = native("softsign")
+tanhshrink = native("tanhshrink")
+threshold = native("threshold")
+sigmoid = native("sigmoid")
+tanh = native("tanh")
+relu_ = native("relu_")
+elu_ = native("elu_")
+selu_ = native("selu_")
+celu_ = native("celu_")
+leaky_relu_ = native("leaky_relu_")
+rrelu_ = native("rrelu_")
+hardtanh_ = native("hardtanh_")
+threshold_ = native("threshold_")
+
+# Products and convolutions.
+linear = native("linear")
+bilinear = native("bilinear")
+conv1d = native("conv1d")
+conv2d = native("conv2d")
+conv3d = native("conv3d")
+conv_transpose1d = native("conv_transpose1d")
+conv_transpose2d = native("conv_transpose2d")
+conv_transpose3d = native("conv_transpose3d")
+unfold = native("unfold")
+fold = native("fold")
+scaled_dot_product_attention = native("scaled_dot_product_attention")
+
+# Pooling without indices.
+avg_pool1d = native("avg_pool1d")
+avg_pool2d = native("avg_pool2d")
+avg_pool3d = native("avg_pool3d")
+
+# Normalisation.
+layer_norm = native("layer_norm")
+group_norm = native("group_norm")
+batch_norm = native("batch_norm")
+rms_norm = native("rms_norm")
+
+# Random.
+dropout = native("dropout")
+dropout1d = native("dropout1d")
+dropout2d = native("dropout2d")
+dropout3d = native("dropout3d")
+alpha_dropout = native("alpha_dropout")
+feature_alpha_dropout = native("feature_alpha_dropout")
+
+one_hot = native("one_hot")
+pad = native("pad")
+
+_softmax = native("softmax")
+_log_softmax = native("log_softmax")
+
+
+def _implicit_dim(name: str, input: Any) -> int:
+    warnings.warn(
+        f"{name}: the choice of a dim when none is given is deprecated; give dim", stacklevel=3
+    )
+    return 0 if input.dim() in (0, 1, 3) else 1
+
+
+def softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+    """exp(x) / sum(exp(x)) along a dim.
+
+    Args:
+        input: the scores.
+        dim: the dim that sums to one.
+        _stacklevel: not used.
+        dtype: compute in this dtype.
+
+    Returns:
+        probabilities.
+
+    Example:
+        >>> clew.nn.functional.softmax(clew.zeros(2), dim=0).tolist()
+        [0.5, 0.5]
+    """
+    if dim is None:
+        dim = _implicit_dim("softmax", input)
+    return _softmax(input, dim) if dtype is None else _softmax(input, dim, dtype=dtype)
+
+
+def softmin(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+    """softmax of the negated input.
+
+    Args:
+        input: the scores.
+        dim: the dim that sums to one.
+        _stacklevel: not used.
+        dtype: compute in this dtype.
+
+    Returns:
+        probabilities.
+    """
+    if dim is None:
+        dim = _implicit_dim("softmin", input)
+    return _softmax(-input, dim) if dtype is None else _softmax(-input, dim, dtype=dtype)
+
+
+def log_softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+    """Logarithm of softmax, without overflow.
+
+    Args:
+        input: the scores.
+        dim: the dim whose exponentials sum to one.
+        _stacklevel: not used.
+        dtype: compute in this dtype.
+
+    Returns:
+        log-probabilities.
+    """
+    if dim is None:
+        dim = _implicit_dim("log_softmax", input)
+    return _log_softmax(input, dim) if dtype is None else _log_softmax(input, dim, dtype=dtype)
+
+
+def glu(input: Any, dim: int = -1) -> Any:
+    """One half of the input times the sigmoid of the other half.
+
+    Args:
+        input: the tensor; its size along dim is even.
+        dim: the dim that is halved.
+
+    Returns:
+        a tensor of half the size.
+    """
+    if input.dim() == 0:
+        raise RuntimeError("glu does not support 0-dimensional tensors")
+    size = input.size(dim)
+    if size % 2:
+        raise RuntimeError(
+            f"Halving dimension must be even, but dimension {dim} is size {size}"
+        )
+    a, b = input.chunk(2, dim)
+    return a * b.sigmoid()
+
+
+def gumbel_softmax(
+    logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
+) -> Any:
+    """Samples from a relaxed categorical distribution.
+
+    Args:
+        logits: unnormalised log-probabilities.
+        tau: temperature.
+        hard: give one-hot samples with the gradient of the soft ones.
+        eps: not used; deprecated.
+        dim: the dim of the categories.
+
+    Returns:
+        samples that sum to one along dim.
+    """
+    if eps != 1e-10:
+        warnings.warn("gumbel_softmax: eps is deprecated and has no effect", stacklevel=2)
+    noise = -clew.empty_like(logits).exponential_().log()
+    soft = _softmax((logits + noise) / tau, dim)
+    if not hard:
+        return soft
+    index = soft.max(dim, keepdim=True)[1]
+    return clew.zeros_like(logits).scatter_(dim, index, 1.0) - soft.detach() + soft
+
+
+def normalize(
+    input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None
+) -> Any:
+    """Divides vectors by their p-norm.
+
+    Args:
+        input: vectors along dim.
+        p: the norm's order.
+        dim: a dim or several.
+        eps: least norm that is divided by.
+        out: where the result is written.
+
+    Returns:
+        vectors of length one.
+    """
+    norm = clew.linalg.vector_norm(input, p, dim, True).clamp(min=eps)
+    if out is None:
+        return input / norm
+    return clew.div(input, norm, out=out)
+
+
+def instance_norm(
+    input: Any,
+    running_mean: Any = None,
+    running_var: Any = None,
+    weight: Any = None,
+    bias: Any = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Any:
+    """Normalises each channel of each sample by its own mean and variance.
+
+    Args:
+        input: (N, C, ...).
+        running_mean: updated in place if given.
+        running_var: updated in place if given.
+        weight: a factor for each channel.
+        bias: a summand for each channel.
+        use_input_stats: False uses the running statistics.
+        momentum: part of the new statistics in the running ones.
+        eps: added to the variance.
+
+    Returns:
+        a tensor of input's shape.
+    """
+    if use_input_stats:
+        positions = 1
+        for n in input.shape[2:]:
+            positions *= n
+        if positions == 1:
+            raise ValueError(
+                "Expected more than 1 spatial element when training, got input size "
+                f"{tuple(input.shape)}"
+            )
+    elif running_mean is None or running_var is None:
+        raise ValueError(
+            "instance_norm: running_mean and running_var are needed with use_input_stats=False"
+        )
+    n, c = input.shape[0], input.shape[1]
+    if not use_input_stats:
+        return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
+    flat = input.reshape(1, n * c, *input.shape[2:])
+    means = running_mean.repeat(n) if running_mean is not None else None
+    vars_ = running_var.repeat(n) if running_var is not None else None
+    out = batch_norm(
+        flat,
+        means,
+        vars_,
+        weight.repeat(n) if weight is not None else None,
+        bias.repeat(n) if bias is not None else None,
+        True,
+        momentum,
+        eps,
+    )
+    if means is not None:
+        with clew.no_grad():
+            running_mean.copy_(means.view(n, c).mean(0))
+            running_var.copy_(vars_.view(n, c).mean(0))
+    return out.reshape(input.shape)
+
+
+def local_response_norm(
+    input: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
+) -> Any:
+    """Divides by a power of the mean square over neighbouring channels.
+
+    Args:
+        input: (N, C, ...).
+        size: how many channels.
+        alpha: factor of the mean square.
+        beta: the power.
+        k: summand.
+
+    Returns:
+        a tensor of input's shape.
+    """
+    dims = input.dim()
+    if dims < 3:
+        raise ValueError(
+            f"Expected 3D or higher dimensionality input (got {dims} dimensions)"
+        )
+    if input.numel() == 0:
+        return input
+    square = (input * input).reshape(input.shape[0], 1, input.shape[1], -1)
+    square = pad(square, (0, 0, size // 2, (size - 1) // 2))
+    mean = square.unfold(2, size, 1).sum(-1).reshape(input.shape) / size
+    return input / (mean * alpha + k) ** beta
+
+
+def embedding(
+    input: Any,
+    weight: Any,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Any:
+    """Rows of a table.
+
+    Args:
+        input: row indices of any shape.
+        weight: the table, (rows, features).
+        padding_idx: a row that gets no gradient.
+        max_norm: rows that are looked up are first scaled down to this norm, in place.
+        norm_type: that norm's order.
+        scale_grad_by_freq: divide gradients by how often a row was looked up.
+        sparse: accepted; gradients are dense.
+
+    Returns:
+        a tensor of input's shape and one more dim.
+
+    Example:
+        >>> table = clew.tensor([[1., 2.], [3., 4.]])
+        >>> clew.nn.functional.embedding(clew.tensor([1, 0]), table).tolist()
+        [[3.0, 4.0], [1.0, 2.0]]
+    """
+    if padding_idx is not None:
+        rows = weight.shape[0]
+        if not -rows <= padding_idx < rows:
+            raise AssertionError("Padding_idx must be within num_embeddings")
+        padding_idx %= rows
+    if max_norm is not None:
+        embedding_renorm_(weight, input, max_norm, norm_type)
+    return _embedding(weight, input, -1 if padding_idx is None else padding_idx, scale_grad_by_freq)
+
+
+_native_embedding = _table.get("_embedding")
+
+
+def _embedding(weight: Any, index: Any, padding_idx: int, by_freq: bool) -> Any:
+    if _native_embedding is not None:
+        return _native_embedding(weight, index, padding_idx, by_freq)
+    return clew.embedding(weight, index, padding_idx, by_freq, False)
+
+
+def embedding_renorm_(weight: Any, index: Any, max_norm: float, norm_type: float) -> None:
+    """Scales the rows that an index names down to a norm, in place.
+
+    Args:
+        weight: the table.
+        index: row indices.
+        max_norm: greatest norm that stays.
+        norm_type: the norm's order.
+    """
+    with clew.no_grad():
+        rows = clew.unique(index.reshape(-1))
+        picked = weight[rows]
+        norms = clew.linalg.vector_norm(picked, norm_type, 1, True)
+        scale = clew.where(norms > max_norm, max_norm / (norms + 1e-7), 1.0)
+        weight[rows] = picked * scale
+
+
+def embedding_bag(
+    input: Any,
+    weight: Any,
+    offsets: Any = None,
+    max_norm: float | None = None,
+    norm_type: float = 2,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Any = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Any:
+    """Sums, means or maxima of bags of rows of a table.
+
+    Args:
+        input: (B, N): B bags of N indices; or (N) with offsets.
+        weight: the table, (rows, features).
+        offsets: where in input each bag starts.
+        max_norm: rows that are looked up are first scaled down to this norm, in place.
+        norm_type: that norm's order.
+        scale_grad_by_freq: divide gradients by how often a row was looked up.
+        mode: "sum", "mean" or "max".
+        sparse: accepted; gradients are dense.
+        per_sample_weights: a factor for each index, with mode "sum".
+        include_last_offset: offsets ends with the total length.
+        padding_idx: an index that counts nothing.
+
+    Returns:
+        (bags, features).
+    """
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError("mode has to be one of sum, mean or max")
+    if per_sample_weights is not None and per_sample_weights.shape != input.shape:
+        raise ValueError(
+            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, "
+            f"then it must have the same shape as the input ({input.shape})"
+        )
+    if weight.dim() != 2:
+        raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}")
+    if per_sample_weights is not None and mode != "sum":
+        raise NotImplementedError(
+            f"embedding_bag: per_sample_weights works with mode='sum' only; got mode='{mode}'"
+        )
+    if scale_grad_by_freq and mode == "max":
+        raise ValueError("max mode does not support scaling the gradient by the frequency")
+    if input.dim() == 2:
+        if offsets is not None:
+            raise ValueError("if input is 2D, then offsets has to be None")
+        bags, per_bag = input.shape
+        which = clew.arange(bags).repeat_interleave(per_bag)
+        flat = input.reshape(-1)
+        if per_sample_weights is not None:
+            per_sample_weights = per_sample_weights.reshape(-1)
+    elif input.dim() == 1:
+        if offsets is None:
+            raise ValueError("offsets has to be a 1D Tensor but got None")
+        if offsets.dim() != 1:
+            raise ValueError("offsets has to be a 1D Tensor")
+        flat = input
+        starts = offsets.tolist()
+        if include_last_offset:
+            if not starts:
+                raise RuntimeError("include_last_offset: number of offsets should be at least 1")
+            ends = starts[1:]
+            starts = starts[:-1]
+        else:
+            ends = [*starts[1:], flat.shape[0]]
+        if starts and starts[0] != 0:
+            raise RuntimeError(
+                f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start "
+                f"from position 0. However, got {starts[0]}"
+            )
+        if ends and (ends[-1] > flat.shape[0] or any(e < s for s, e in zip(starts, ends, strict=True))):
+            raise RuntimeError(
+                f"embedding_bag: offsets must not decrease and not pass input's length {flat.shape[0]}"
+            )
+        bags = len(starts)
+        lengths = clew.tensor([e - s for s, e in zip(starts, ends, strict=True)], dtype=clew.int64)
+        which = clew.arange(bags).repeat_interleave(lengths)
+        flat = flat[: which.shape[0]]
+        if per_sample_weights is not None:
+            per_sample_weights = per_sample_weights[: which.shape[0]]
+    else:
+        raise ValueError(
+            f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}"
+        )
+    if padding_idx is not None:
+        rows = weight.shape[0]
+        if not -rows <= padding_idx < rows:
+            raise ValueError("padding_idx must be within the number of embeddings")
+        padding_idx %= rows
+        kept = (flat != padding_idx).nonzero().reshape(-1)
+        flat, which = flat[kept], which[kept]
+        if per_sample_weights is not None:
+            per_sample_weights = per_sample_weights[kept]
+    if max_norm is not None:
+        embedding_renorm_(weight, flat, max_norm, norm_type)
+    picked = _embedding(weight, flat, -1, scale_grad_by_freq)
+    width = weight.shape[1]
+    if mode == "max":
+        index = which.unsqueeze(1).expand(-1, width)
+        start = clew.zeros(bags, width, dtype=weight.dtype)
+        return start.scatter_reduce(0, index, picked, "amax", include_self=False)
+    if per_sample_weights is not None:
+        picked = picked * per_sample_weights.unsqueeze(1)
+    total = clew.zeros(bags, width, dtype=weight.dtype).index_add(0, which, picked)
+    if mode == "sum":
+        return total
+    count = clew.zeros(bags, dtype=weight.dtype).index_add(
+        0, which, clew.ones(which.shape[0], dtype=weight.dtype)
+    )
+    return total / count.clamp(min=1).unsqueeze(1)

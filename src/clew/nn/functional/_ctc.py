@@ -1,0 +1,133 @@
+"""CTC loss: the sum over all alignments, by the forward recursion on differentiable operations."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import clew
+
+
+def ctc_loss(
+    log_probs: Any,
+    targets: Any,
+    input_lengths: Any,
+    target_lengths: Any,
+    blank: int = 0,
+    reduction: str = "mean",
+    zero_infinity: bool = False,
+) -> Any:
+    """Connectionist temporal classification loss.
+
+    Args:
+        log_probs: (T, N, C) or (T, C) log-probabilities.
+        targets: (N, S), (S), or all targets one after the other.
+        input_lengths: used length of each sequence.
+        target_lengths: length of each target.
+        blank: the blank's class.
+        reduction: "none", "mean" (each divided by its target's length) or "sum".
+        zero_infinity: count impossible alignments as zero.
+
+    Returns:
+        the loss.
+    """
+    single = log_probs.dim() == 2
+    if single:
+        log_probs = log_probs.unsqueeze(1)
+    if log_probs.dim() != 3:
+        raise RuntimeError(f"ctc_loss: log_probs must be (T, N, C) or (T, C); got {tuple(log_probs.shape)}")
+    steps, batch, classes = log_probs.shape
+    if not 0 <= blank < classes:
+        raise RuntimeError("blank must be in label range")
+    in_lengths = _lengths(input_lengths, batch, "input_lengths")
+    t_lengths = _lengths(target_lengths, batch, "target_lengths")
+    for n in in_lengths:
+        if not 0 <= n <= steps:
+            raise RuntimeError(
+                f"Expected input_lengths to have value at most {steps}, but got value {n}"
+            )
+    flat = targets.to(clew.int64)
+    rows = []
+    if flat.dim() == 2:
+        for i, n in enumerate(t_lengths):
+            if n > flat.shape[1]:
+                raise RuntimeError(
+                    f"Expected tensor to have size at least {n} at dimension 1, but got size "
+                    f"{tuple(flat.shape)} for targets"
+                )
+            rows.append(flat[i, :n].tolist())
+    else:
+        if flat.numel() < sum(t_lengths):
+            raise RuntimeError(
+                f"ctc_loss: targets must hold {sum(t_lengths)} labels; got {flat.numel()}"
+            )
+        labels = flat.reshape(-1).tolist()
+        at = 0
+        for n in t_lengths:
+            rows.append(labels[at : at + n])
+            at += n
+    width = 2 * max(t_lengths, default=0) + 1
+    # Labels with blanks between; a state may be skipped into from two before when it is a label unlike that one.
+    states, skip = [], []
+    for row in rows:
+        line = [blank] * width
+        jump = [0.0] * width
+        for j, label in enumerate(row):
+            if not 0 <= label < classes:
+                raise IndexError(f"ctc_loss: target {label} is out of bounds for {classes} classes")
+            line[2 * j + 1] = label
+            if j and label != row[j - 1]:
+                jump[2 * j + 1] = 1.0
+        states.append(line)
+        skip.append(jump)
+    index = clew.tensor(states, dtype=clew.int64)
+    may_skip = clew.tensor(skip) > 0
+    emit = log_probs.gather(2, index.unsqueeze(0).expand(steps, batch, width))
+    low = -math.inf
+    first = clew.arange(width).unsqueeze(0) < 2
+    has_label = clew.tensor(t_lengths).unsqueeze(1) > 0
+    first = first & ((clew.arange(width).unsqueeze(0) < 1) | has_label)
+    alive = clew.tensor(in_lengths)
+    alpha = clew.where(first, emit[0], low) if steps else emit.sum(0)
+    pad_one = clew.full((batch, 1), low, dtype=log_probs.dtype)
+    pad_two = clew.full((batch, 2), low, dtype=log_probs.dtype)
+    for t in range(1, max(in_lengths, default=0)):
+        one = clew.cat([pad_one, alpha[:, :-1]], 1)
+        two = clew.cat([pad_two, alpha[:, :-2]], 1)[:, :width]
+        two = clew.where(may_skip, two, low)
+        step = _log_add(clew.stack([alpha, one, two])) + emit[t]
+        alpha = clew.where((alive > t).unsqueeze(1), step, alpha)
+    last = 2 * clew.tensor(t_lengths, dtype=clew.int64).unsqueeze(1)
+    end_blank = alpha.gather(1, last)
+    end_label = alpha.gather(1, (last - 1).clamp(min=0))
+    end_label = clew.where(has_label, end_label, low)
+    loss = -_log_add(clew.stack([end_blank, end_label])).squeeze(1)
+    empty = (alive == 0).logical_and(clew.tensor(t_lengths) == 0)
+    if any(n == 0 for n in in_lengths):
+        loss = clew.where(alive == 0, clew.where(empty, 0.0, math.inf), loss)
+    if zero_infinity:
+        loss = clew.where(loss == math.inf, 0.0, loss)
+    if reduction == "mean":
+        return (loss / clew.tensor(t_lengths).clamp(min=1).to(loss.dtype)).mean()
+    if reduction == "sum":
+        return loss.sum()
+    if reduction != "none":
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    return loss.squeeze(0) if single else loss
+
+
+def _lengths(value: Any, batch: int, name: str) -> list[int]:
+    found = value.reshape(-1).tolist() if isinstance(value, clew.Tensor) else value
+    found = [int(found)] if isinstance(found, int) else [int(n) for n in found]
+    if len(found) != batch:
+        raise RuntimeError(f"{name} must be of size batch_size {batch}; got {len(found)}")
+    return found
+
+
+def _log_add(x: Any) -> Any:
+    # logsumexp over dim 0 whose gradient is zero, not NaN, where every term is -inf.
+    top = x.detach().max(0)[0]
+    safe = clew.where(top == -math.inf, 0.0, top)
+    total = (x - safe).exp().sum(0)
+    dead = total == 0
+    return clew.where(dead, -math.inf, clew.where(dead, 1.0, total).log() + safe)

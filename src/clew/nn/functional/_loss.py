@@ -1,0 +1,937 @@
+"""Losses, as composites of differentiable operations."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import clew
+
+from ._core import logsigmoid, softplus
+
+
+def legacy_reduction(size_average: Any, reduce: Any, reduction: str) -> str:
+    """The meaning of the old arguments size_average and reduce.
+
+    Args:
+        size_average: False means "sum".
+        reduce: False means "none".
+        reduction: the answer when both are None.
+
+    Returns:
+        "none", "mean" or "sum".
+    """
+    if size_average is None and reduce is None:
+        return reduction
+    found = "none" if reduce is False else "sum" if size_average is False else "mean"
+    warnings.warn(
+        f"size_average and reduce are deprecated; use reduction='{found}' instead", stacklevel=3
+    )
+    return found
+
+
+def _reduced(loss: Any, reduction: str) -> Any:
+    if reduction == "mean":
+        return loss.mean()
+    if reduction == "sum":
+        return loss.sum()
+    if reduction == "none":
+        return loss
+    raise ValueError(f"{reduction} is not a valid value for reduction")
+
+
+def _same_size(name: str, input: Any, target: Any) -> None:
+    if target.shape != input.shape:
+        warnings.warn(
+            f"{name}: the target has shape {tuple(target.shape)} and the input "
+            f"{tuple(input.shape)}; they are broadcast, which is likely not what is meant",
+            stacklevel=3,
+        )
+
+
+def _weighted(loss: Any, weight: Any, reduction: str) -> Any:
+    if weight is None:
+        return _reduced(loss, reduction)
+    loss = loss * weight
+    if reduction == "mean":
+        return loss.sum() / weight.expand_as(loss).sum()
+    return _reduced(loss, reduction)
+
+
+def mse_loss(
+    input: Any,
+    target: Any,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    weight: Any = None,
+) -> Any:
+    """Squared difference.
+
+    Args:
+        input: predictions.
+        target: what they should be.
+        size_average: old; see reduction.
+        reduce: old; see reduction.
+        reduction: "none", "mean" or "sum".
+        weight: a factor for each element; "mean" divides by their sum.
+
+    Returns:
+        the loss.
+
+    Example:
+        >>> clew.nn.functional.mse_loss(clew.tensor([1., 2.]), clew.tensor([1., 4.])).item()
+        2.0
+    """
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    if target.shape != input.shape:
+        _same_size("mse_loss", input, target)
+    d = input - target
+    return _weighted(d * d, weight, reduction)
+
+
+def l1_loss(
+    input: Any,
+    target: Any,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    weight: Any = None,
+) -> Any:
+    """Absolute difference.
+
+    Args:
+        input: predictions.
+        target: what they should be.
+        size_average: old; see reduction.
+        reduce: old; see reduction.
+        reduction: "none", "mean" or "sum".
+        weight: a factor for each element; "mean" divides by their sum.
+
+    Returns:
+        the loss.
+    """
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    if target.shape != input.shape:
+        _same_size("l1_loss", input, target)
+    return _weighted((input - target).abs(), weight, reduction)
+
+
+def smooth_l1_loss(
+    input: Any,
+    target: Any,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    beta: float = 1.0,
+) -> Any:
+    """Squared difference near zero, absolute difference beyond beta.
+
+    Args:
+        input: predictions.
+        target: what they should be.
+        size_average: old; see reduction.
+        reduce: old; see reduction.
+        reduction: "none", "mean" or "sum".
+        beta: where the square ends.
+
+    Returns:
+        the loss.
+    """
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    if beta < 0:
+        raise RuntimeError(f"smooth_l1_loss: beta must not be negative; got {beta}")
+    if target.shape != input.shape:
+        _same_size("smooth_l1_loss", input, target)
+    d = (input - target).abs()
+    if beta == 0:
+        return _reduced(d, reduction)
+    return _reduced(clew.where(d < beta, (0.5 / beta) * d * d, d - 0.5 * beta), reduction)
+
+
+def huber_loss(
+    input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Any = None
+) -> Any:
+    """Half the squared difference near zero, linear beyond delta.
+
+    Args:
+        input: predictions.
+        target: what they should be.
+        reduction: "none", "mean" or "sum".
+        delta: where the square ends.
+        weight: a factor for each element; "mean" divides by their sum.
+
+    Returns:
+        the loss.
+    """
+    if delta <= 0:
+        raise RuntimeError(f"huber_loss: delta must be greater than 0; got {delta}")
+    if target.shape != input.shape:
+        _same_size("huber_loss", input, target)
+    d = (input - target).abs()
+    loss = clew.where(d < delta, 0.5 * d * d, delta * (d - 0.5 * delta))
+    return _weighted(loss, weight, reduction)
+
+
+def _check_nll(input: Any, target: Any, weight: Any, reduction: str) -> int:
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    if input.dim() < 1:
+        raise ValueError(f"nll_loss: input must have 1 or more dims; got {input.dim()}")
+    at = 0 if input.dim() == 1 else 1
+    want = tuple(input.shape[:at]) + tuple(input.shape[at + 1 :])
+    if tuple(target.shape) != want:
+        if input.dim() > 1 and target.dim() > 0 and target.shape[0] != input.shape[0]:
+            raise ValueError(
+                f"Expected input batch_size ({input.shape[0]}) to match target batch_size "
+                f"({target.shape[0]})."
+            )
+        raise RuntimeError(
+            f"nll_loss: target must have shape {want}, input's without the class dim; "
+            f"got {tuple(target.shape)}"
+        )
+    classes = input.shape[at]
+    if weight is not None and tuple(weight.shape) != (classes,):
+        raise RuntimeError(
+            f"nll_loss: weight must be of shape ({classes},), one for each class; "
+            f"got {tuple(weight.shape)}"
+        )
+    return at
+
+
+def nll_loss(
+    input: Any,
+    target: Any,
+    weight: Any = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Any:
+    """Negative log-likelihood of the right class.
+
+    Args:
+        input: log-probabilities, (N, C), (C) or (N, C, d1, ...).
+        target: class indices, input's shape without C.
+        weight: a factor for each class; "mean" divides by the sum of the factors used.
+        size_average: old; see reduction.
+        ignore_index: a target that counts nothing.
+        reduce: old; see reduction.
+        reduction: "none", "mean" or "sum".
+
+    Returns:
+        the loss.
+
+    Example:
+        >>> logp = clew.tensor([[-1., -2.], [-3., -4.]])
+        >>> clew.nn.functional.nll_loss(logp, clew.tensor([0, 1])).item()
+        2.5
+    """
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    at = _check_nll(input, target, weight, reduction)
+    if target.is_floating_point() or target.is_complex() or target.dtype == clew.bool:
+        raise RuntimeError(f"nll_loss: target must hold integers; got {target.dtype}")
+    index = target.to(clew.int64)
+    kept = index != ignore_index
+    safe = clew.where(kept, index, 0)
+    _check_classes(safe, input.shape[at])
+    loss = -input.gather(at, safe.unsqueeze(at)).squeeze(at)
+    if weight is not None:
+        factor = weight.to(input.dtype)[safe]
+        factor = clew.where(kept, factor, 0.0)
+        loss = clew.where(kept, loss * factor, 0.0)
+    else:
+        factor = kept
+        loss = clew.where(kept, loss, 0.0)
+    if reduction == "mean":
+        return loss.sum() / factor.sum()
+    return _reduced(loss, reduction)
+
+
+def _check_classes(index: Any, classes: int) -> None:
+    if index.numel() and index.device.type != "meta":
+        low, high = index.min().item(), index.max().item()
+        if low < 0 or high >= classes:
+            bad = low if low < 0 else high
+            raise IndexError(f"Target {bad} is out of bounds.")
+
+
+def cross_entropy(
+    input: Any,
+    target: Any,
+    weight: Any = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Any:
+    """Negative log-likelihood of the target under the softmax of the input.
+
+    Args:
+        input: scores, (N, C), (C) or (N, C, d1, ...).
+        target: class indices, or probabilities of input's shape.
+        weight: a factor for each class.
+        size_average: old; see reduction.
+        ignore_index: an index that counts nothing.
+        reduce: old; see reduction.
+        reduction: "none", "mean" or "sum".
+        label_smoothing: how much of the target is spread evenly over the classes.
+
+    Returns:
+        the loss.
+
+    Example:
+        >>> loss = clew.nn.functional.cross_entropy(clew.zeros(1, 4), clew.tensor([2]))
+        >>> round(loss.item(), 4)
+        1.3863
+    """
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise RuntimeError(
+            f"cross_entropy: label_smoothing must be between 0.0 and 1.0; got {label_smoothing}"
+        )
+    at = 0 if input.dim() == 1 else 1
+    if target.is_floating_point() and target.shape == input.shape:
+        if ignore_index >= 0:
+            raise RuntimeError(
+                "cross_entropy: ignore_index is not supported for floating point target"
+            )
+        logp = clew.log_softmax(input, at)
+        classes = input.shape[at]
+        if label_smoothing > 0.0:
+            target = target * (1 - label_smoothing) + label_smoothing / classes
+        loss = -(logp * target)
+        if weight is not None:
+            shape = [1] * input.dim()
+            shape[at] = classes
+            loss = loss * weight.reshape(shape)
+        if reduction == "none":
+            return loss.sum(at)
+        if reduction == "mean":
+            return loss.sum() / (input.numel() / classes if classes else 0.0)
+        return _reduced(loss, reduction)
+    if target.shape == input.shape and input.dim() > 1 and not target.is_floating_point():
+        raise RuntimeError(
+            f"cross_entropy: target with class probabilities must be floating point; got {target.dtype}"
+        )
+    logp = clew.log_softmax(input, at)
+    nll = nll_loss(logp, target, weight, None, ignore_index, None, reduction)
+    if label_smoothing == 0.0:
+        return nll
+    classes = input.shape[at]
+    if weight is not None:
+        shape = [1] * input.dim()
+        shape[at] = classes
+        smooth = -(logp * weight.reshape(shape)).sum(at)
+    else:
+        smooth = -logp.sum(at)
+    kept = target != ignore_index
+    smooth = clew.where(kept, smooth, 0.0)
+    if reduction == "mean":
+        if weight is not None:
+            safe = clew.where(kept, target, 0)
+            smooth = smooth.sum() / clew.where(kept, weight[safe], 0.0).sum()
+        else:
+            smooth = smooth.sum() / kept.sum()
+    else:
+        smooth = _reduced(smooth, reduction)
+    return (1 - label_smoothing) * nll + (label_smoothing / classes) * smooth
+
+
+def binary_cross_entropy(
+    input: Any,
+    target: Any,
+    weight: Any = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Any:
+    """Cross entropy of probabilities with targets in [0, 1].
+
+    Args:
+        input: probabilities.
+        target: the same shape.
+        weight: a factor that broadcasts to target's shape.
+        size_average: old; see reduction.
+        reduce: old; see reduction.
+        reduction: "none", "mean" or "sum".
+
+    Returns:
+        the loss; each logarithm is at least -100.
+    """
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    if target.shape != input.shape:
+        raise ValueError(
+            f"binary_cross_entropy: input and target must have the same shape; got "
+            f"{tuple(input.shape)} and {tuple(target.shape)}"
+        )
+    loss = _binary_terms(input, target)
+    if weight is not None:
+        loss = loss * weight
+    return _reduced(loss, reduction)
+
+
+def _binary_terms(x: Any, y: Any) -> Any:
+    if x.numel() == 0 or x.device.type == "meta":
+        return (y - 1) * clew.log1p(-x) - y * clew.log(x)
+    plain = x.detach()
+    low, high = plain.min().item(), plain.max().item()
+    if not (low >= 0 and high <= 1):  # NaN fails too
+        raise RuntimeError("binary_cross_entropy: all elements of input should be between 0 and 1")
+    if low > 1e-37 and high < 1:
+        return (y - 1) * clew.log1p(-x) - y * clew.log(x)
+    # Where a logarithm would pass -100 it is held there, and the derivative is (x - y) / 1e-12 instead.
+    inner = (plain > 1e-37) & (plain < 1)
+    safe = clew.where(inner, x, 0.5)
+    smooth = (y - 1) * clew.log1p(-safe) - y * clew.log(safe)
+    with clew.no_grad():
+        log_x = clew.log(plain).clamp(min=-100)
+        log_1x = clew.log1p(-plain).clamp(min=-100)
+        slope = (plain - y) * 1e12
+    return clew.where(inner, smooth, (y - 1) * log_1x - y * log_x + slope * (x - plain))
+
+
+def binary_cross_entropy_with_logits(
+    input: Any,
+    target: Any,
+    weight: Any = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    pos_weight: Any = None,
+) -> Any:
+    """Cross entropy of sigmoid(input) with targets in [0, 1], without overflow.
+
+    Args:
+        input: scores.
+        target: the same shape.
+        weight: a factor that broadcasts to target's shape.
+        size_average: old; see reduction.
+        reduce: old; see reduction.
+        reduction: "none", "mean" or "sum".
+        pos_weight: a factor for the positive part, for each class.
+
+    Returns:
+        the loss.
+    """
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    if target.shape != input.shape:
+        raise ValueError(
+            f"Target size ({target.size()}) must be the same as input size ({input.size()})"
+        )
+    log_sig = logsigmoid(input)
+    if pos_weight is None:
+        loss = (1 - target) * input - log_sig
+    else:
+        loss = (1 - target) * input - ((pos_weight - 1) * target + 1) * log_sig
+    if weight is not None:
+        loss = loss * weight
+    return _reduced(loss, reduction)
+
+
+def kl_div(
+    input: Any,
+    target: Any,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    log_target: bool = False,
+) -> Any:
+    """Kullback-Leibler divergence, pointwise: target * (log(target) - input).
+
+    Args:
+        input: log-probabilities.
+        target: probabilities, or their logarithms.
+        size_average: old; see reduction.
+        reduce: old; see reduction.
+        reduction: "none", "mean" (over elements), "batchmean" (the mathematical one) or "sum".
+        log_target: target holds logarithms.
+
+    Returns:
+        the loss.
+    """
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    if log_target:
+        loss = target.exp() * (target - input)
+    else:
+        loss = clew.special.xlogy(target, target) - target * input
+    if reduction == "batchmean":
+        return loss.sum() / input.shape[0] if input.dim() else loss.sum()
+    if reduction == "mean":
+        warnings.warn(
+            "kl_div: reduction='mean' divides by the number of elements; the divergence is "
+            "reduction='batchmean'",
+            stacklevel=2,
+        )
+    return _reduced(loss, reduction)
+
+
+def poisson_nll_loss(
+    input: Any,
+    target: Any,
+    log_input: bool = True,
+    full: bool = False,
+    size_average: bool | None = None,
+    eps: float = 1e-8,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Any:
+    """Negative log-likelihood of counts under a Poisson distribution.
+
+    Args:
+        input: the expected count, or its logarithm.
+        target: the counts.
+        log_input: input is the logarithm.
+        full: add Stirling's approximation of the constant term.
+        size_average: old; see reduction.
+        eps: keeps the logarithm finite.
+        reduce: old; see reduction.
+        reduction: "none", "mean" or "sum".
+
+    Returns:
+        the loss.
+    """
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    if log_input:
+        loss = input.exp() - target * input
+    else:
+        loss = input - target * (input + eps).log()
+    if full:
+        stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
+        loss = loss + clew.where(target <= 1, 0.0, stirling)
+    return _reduced(loss, reduction)
+
+
+def gaussian_nll_loss(
+    input: Any,
+    target: Any,
+    var: Any,
+    full: bool = False,
+    eps: float = 1e-6,
+    reduction: str = "mean",
+) -> Any:
+    """Negative log-likelihood under normal distributions with given variances.
+
+    Args:
+        input: the means.
+        target: the samples.
+        var: the variances: a number, input's shape, or with the last dim 1 or left out.
+        full: add the constant term.
+        eps: least variance.
+        reduction: "none", "mean" or "sum".
+
+    Returns:
+        the loss.
+    """
+    if not isinstance(var, clew.Tensor):
+        if var < 0:
+            raise ValueError("var has negative entry/entries")
+        var = clew.full_like(input, var)
+    elif bool((var < 0).any()):
+        raise ValueError("var has negative entry/entries")
+    if var.size() != input.size():
+        if input.size()[:-1] == var.size():
+            var = var.unsqueeze(-1)
+        elif not (input.size()[:-1] == var.size()[:-1] and var.size(-1) == 1):
+            if not _broadcasts(var, input):
+                raise ValueError("var is of incorrect size")
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not valid")
+    with clew.no_grad():
+        lift = clew.clamp(var, min=eps) - var
+    var = var + lift
+    loss = 0.5 * (var.log() + (input - target) ** 2 / var)
+    if full:
+        loss = loss + 0.5 * math.log(2 * math.pi)
+    return _reduced(loss, reduction)
+
+
+def _broadcasts(small: Any, big: Any) -> bool:
+    a, b = tuple(small.shape), tuple(big.shape)
+    return len(a) <= len(b) and all(
+        x in (1, y) for x, y in zip(reversed(a), reversed(b), strict=False)
+    )
+
+
+def hinge_embedding_loss(
+    input: Any,
+    target: Any,
+    margin: float = 1.0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Any:
+    """The input where the target is 1, max(0, margin - input) where it is -1.
+
+    Args:
+        input: distances.
+        target: 1 or -1.
+        margin: wanted distance of unlike pairs.
+        size_average: old; see reduction.
+        reduce: old; see reduction.
+        reduction: "none", "mean" or "sum".
+
+    Returns:
+        the loss.
+    """
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    far = clew.where(target != 1, (margin - input).clamp(min=0), 0.0)
+    near = clew.where(target != -1, input, 0.0)
+    return _reduced(far + near, reduction)
+
+
+def soft_margin_loss(
+    input: Any,
+    target: Any,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Any:
+    """log(1 + exp(-target * input)).
+
+    Args:
+        input: scores.
+        target: 1 or -1.
+        size_average: old; see reduction.
+        reduce: old; see reduction.
+        reduction: "none", "mean" or "sum".
+
+    Returns:
+        the loss.
+    """
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    return _reduced(softplus(-target * input), reduction)
+
+
+def margin_ranking_loss(
+    input1: Any,
+    input2: Any,
+    target: Any,
+    margin: float = 0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Any:
+    """max(0, -target * (input1 - input2) + margin).
+
+    Args:
+        input1: scores.
+        input2: other scores.
+        target: 1 if input1 should be greater, -1 if input2.
+        margin: wanted distance.
+        size_average: old; see reduction.
+        reduce: old; see reduction.
+        reduction: "none", "mean" or "sum".
+
+    Returns:
+        the loss.
+    """
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    if not input1.dim() == input2.dim() == target.dim():
+        raise RuntimeError(
+            "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
+            f"input1: {input1.size()}, input2: {input2.size()}, target: {target.size()} "
+        )
+    return _reduced((-target * (input1 - input2) + margin).clamp(min=0), reduction)
+
+
+def cosine_embedding_loss(
+    input1: Any,
+    input2: Any,
+    target: Any,
+    margin: float = 0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Any:
+    """1 - cosine for pairs marked 1, max(0, cosine - margin) for pairs marked -1.
+
+    Args:
+        input1: (N, D) or (D).
+        input2: the same shape.
+        target: (N) or (): 1 or -1.
+        margin: the cosine that unlike pairs may have.
+        size_average: old; see reduction.
+        reduce: old; see reduction.
+        reduction: "none", "mean" or "sum".
+
+    Returns:
+        the loss.
+    """
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    if target.dim() not in (0, 1):
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    if target.dim() == 1 and (input1.dim() != 2 or input2.dim() != 2):
+        raise RuntimeError(
+            f"1D target tensor expects 2D input tensors, but found inputs with sizes "
+            f"{input1.size()} and {input2.size()}."
+        )
+    if target.dim() == 0 and (input1.dim() != 1 or input2.dim() != 1):
+        raise RuntimeError(
+            f"0D target tensor expects 1D input tensors, but found inputs with sizes "
+            f"{input1.size()} and {input2.size()}."
+        )
+    tiny = 1e-12
+    last = target.dim()
+    product = (input1 * input2).sum(last)
+    squares = ((input1 * input1).sum(last) + tiny) * ((input2 * input2).sum(last) + tiny)
+    cosine = product / squares.sqrt()
+    near = clew.where(target == 1, 1 - cosine, 0.0)
+    far = clew.where(target == -1, (cosine - margin).clamp(min=0), 0.0)
+    return _reduced(near + far, reduction)
+
+
+def triplet_margin_loss(
+    anchor: Any,
+    positive: Any,
+    negative: Any,
+    margin: float = 1.0,
+    p: float = 2,
+    eps: float = 1e-6,
+    swap: bool = False,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Any:
+    """max(0, distance to the positive - distance to the negative + margin).
+
+    Args:
+        anchor: (N, D) or (D).
+        positive: something alike.
+        negative: something unlike.
+        margin: wanted difference of the distances.
+        p: the norm's order.
+        eps: added to differences.
+        swap: use the negative's distance to the positive if that is smaller.
+        size_average: old; see reduction.
+        reduce: old; see reduction.
+        reduction: "none", "mean" or "sum".
+
+    Returns:
+        the loss.
+    """
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    if not anchor.dim() == positive.dim() == negative.dim():
+        raise RuntimeError(
+            "triplet_margin_loss: the three inputs must have as many dims; got "
+            f"{anchor.dim()}D, {positive.dim()}D and {negative.dim()}D"
+        )
+
+    def distance(a: Any, b: Any) -> Any:
+        return pairwise_distance(a, b, p, eps)
+
+    return _triplet(anchor, positive, negative, distance, margin, swap, reduction)
+
+
+def _triplet(
+    anchor: Any, positive: Any, negative: Any, distance: Any, margin: float, swap: bool, how: str
+) -> Any:
+    near = distance(anchor, positive)
+    far = distance(anchor, negative)
+    if swap:
+        far = clew.minimum(far, distance(positive, negative))
+    return _reduced((near - far + margin).clamp(min=0), how)
+
+
+def triplet_margin_with_distance_loss(
+    anchor: Any,
+    positive: Any,
+    negative: Any,
+    *,
+    distance_function: Any = None,
+    margin: float = 1.0,
+    swap: bool = False,
+    reduction: str = "mean",
+) -> Any:
+    """triplet_margin_loss with a distance of one's own.
+
+    Args:
+        anchor: (N, D) or another shape that the distance takes.
+        positive: something alike.
+        negative: something unlike.
+        distance_function: pairwise_distance by default.
+        margin: wanted difference of the distances.
+        swap: use the negative's distance to the positive if that is smaller.
+        reduction: "none", "mean" or "sum".
+
+    Returns:
+        the loss.
+    """
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    if distance_function is None:
+        distance_function = pairwise_distance
+    return _triplet(anchor, positive, negative, distance_function, margin, swap, reduction)
+
+
+def pairwise_distance(
+    x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
+) -> Any:
+    """The p-norm of x1 - x2 + eps over the last dim.
+
+    Args:
+        x1: (N, D) or (D).
+        x2: the same, or what broadcasts with it.
+        p: the norm's order.
+        eps: added to the differences.
+        keepdim: keep the last dim, of size 1.
+
+    Returns:
+        the distances.
+    """
+    return clew.linalg.vector_norm(x1 - x2 + eps, p, -1, keepdim)
+
+
+def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
+    """The cosine of the angle between vectors.
+
+    Args:
+        x1: vectors along dim.
+        x2: the same, or what broadcasts with it.
+        dim: the dim of the vectors.
+        eps: least length that is divided by.
+
+    Returns:
+        the cosines.
+
+    Example:
+        >>> x = clew.tensor([[1., 0.]])
+        >>> clew.nn.functional.cosine_similarity(x, x).tolist()
+        [1.0]
+    """
+    x1, x2 = clew.broadcast_tensors(x1, x2)
+    # Each vector is divided by its own length, so that the product of two small lengths cannot vanish.
+    n1 = clew.linalg.vector_norm(x1, 2, dim, True).clamp(min=eps)
+    n2 = clew.linalg.vector_norm(x2, 2, dim, True).clamp(min=eps)
+    return ((x1 / n1) * (x2 / n2)).sum(dim)
+
+
+def _rows(name: str, input: Any, target: Any) -> tuple[Any, Any]:
+    if input.dim() not in (1, 2) or target.dim() > input.dim():
+        raise RuntimeError(
+            f"{name}: input must be (C) or (N, C); got {tuple(input.shape)} and target "
+            f"{tuple(target.shape)}"
+        )
+    return (input.unsqueeze(0), target.unsqueeze(0)) if input.dim() == 1 else (input, target)
+
+
+def multi_margin_loss(
+    input: Any,
+    target: Any,
+    p: int = 1,
+    margin: float = 1.0,
+    weight: Any = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Any:
+    """Hinge loss of several classes: mean over the others of max(0, margin - right + other)^p.
+
+    Args:
+        input: scores, (N, C) or (C).
+        target: class indices, (N) or ().
+        p: 1 or 2.
+        margin: wanted distance.
+        weight: a factor for each class.
+        size_average: old; see reduction.
+        reduce: old; see reduction.
+        reduction: "none", "mean" or "sum".
+
+    Returns:
+        the loss.
+    """
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    if p not in (1, 2):
+        raise ValueError("only p == 1 and p == 2 supported")
+    if weight is not None and weight.dim() != 1:
+        raise ValueError("weight must be one-dimensional")
+    single = input.dim() == 1
+    if target.dim() == 0:
+        target = target.unsqueeze(0)
+    rows = input.unsqueeze(0) if single else input
+    if rows.dim() != 2 or target.dim() != 1 or target.shape[0] != rows.shape[0]:
+        raise RuntimeError(
+            f"multi_margin_loss: target must have one index for each row; got input "
+            f"{tuple(input.shape)} and target {tuple(target.shape)}"
+        )
+    _check_classes(target, rows.shape[1])
+    right = rows.gather(1, target.unsqueeze(1))
+    gap = (margin - right + rows).clamp(min=0)
+    if p == 2:
+        gap = gap * gap
+    if weight is not None:
+        gap = gap * weight[target].unsqueeze(1)
+    others = clew.ones_like(rows, requires_grad=False).scatter(1, target.unsqueeze(1), 0.0)
+    loss = (gap * others).sum(1) / rows.shape[1]
+    return _reduced(loss.squeeze(0) if single else loss, reduction)
+
+
+def multilabel_margin_loss(
+    input: Any,
+    target: Any,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Any:
+    """Hinge loss of several labels: every label against every class that is none.
+
+    Args:
+        input: scores, (N, C) or (C).
+        target: label indices in the same shape; the first -1 ends a row.
+        size_average: old; see reduction.
+        reduce: old; see reduction.
+        reduction: "none", "mean" or "sum".
+
+    Returns:
+        the loss.
+    """
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    if input.shape != target.shape:
+        raise RuntimeError(
+            f"multilabel_margin_loss: input and target must have the same shape; got "
+            f"{tuple(input.shape)} and {tuple(target.shape)}"
+        )
+    single = input.dim() < 2
+    x = input.reshape(1, -1) if single else input
+    y = target.reshape(1, -1) if single else target
+    live = (y < 0).to(clew.int64).cumsum(1) == 0
+    safe = clew.where(live, y, 0)
+    _check_classes(safe, x.shape[1])
+    is_label = clew.zeros_like(y).scatter_add(1, safe, live.to(y.dtype)) > 0
+    right = x.gather(1, safe)
+    gap = (1 - right.unsqueeze(2) + x.unsqueeze(1)).clamp(min=0)
+    counted = live.unsqueeze(2) & ~is_label.unsqueeze(1)
+    loss = clew.where(counted, gap, 0.0).sum((1, 2)) / x.shape[1]
+    return _reduced(loss.squeeze(0) if single else loss, reduction)
+
+
+def multilabel_soft_margin_loss(
+    input: Any,
+    target: Any,
+    weight: Any = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Any:
+    """Binary cross entropy with logits, averaged over classes.
+
+    Args:
+        input: scores, (N, C).
+        target: 0 or 1.
+        weight: a factor for each class.
+        size_average: old; see reduction.
+        reduce: old; see reduction.
+        reduction: "none", "mean" or "sum".
+
+    Returns:
+        the loss.
+    """
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    loss = binary_cross_entropy_with_logits(input, target, weight, reduction="none")
+    return _reduced(loss.mean(-1), reduction)

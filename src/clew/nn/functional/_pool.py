@@ -1,0 +1,413 @@
+"""Pooling: max pooling with and without indices, its inverse, power and fractional pooling."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import clew
+
+from ._core import _table, avg_pool1d, avg_pool2d, avg_pool3d, native
+
+
+def _tuple(value: Any, n: int) -> tuple[Any, ...]:
+    if isinstance(value, int | float) or value is None:
+        return (value,) * n
+    value = tuple(value)
+    return value * n if len(value) == 1 else value
+
+
+def _max_pool(n: int) -> Any:
+    with_indices = _table.get(f"_max_pool{n}d")
+    if with_indices is None:
+        with_indices = native(f"max_pool{n}d_with_indices")
+    plain = _table.get(f"nn.functional.max_pool{n}d")
+
+    def max_pool(
+        input: Any,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
+        ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> Any:
+        if stride is None or stride == []:
+            stride = kernel_size
+        if plain is not None and not return_indices:
+            return plain(input, kernel_size, stride, padding, dilation, ceil_mode)
+        values, indices = with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
+        return (values, indices) if return_indices else values
+
+    def max_pool_with_indices(
+        input: Any,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
+        ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> Any:
+        return max_pool(input, kernel_size, stride, padding, dilation, ceil_mode, True)
+
+    _describe(
+        max_pool, f"max_pool{n}d", f"Greatest value of each window over the last {n} dims."
+    )
+    _describe(
+        max_pool_with_indices,
+        f"max_pool{n}d_with_indices",
+        f"max_pool{n}d that always returns (values, indices).",
+    )
+    return max_pool, max_pool_with_indices
+
+
+def _describe(fn: Any, name: str, text: str) -> None:
+    fn.__name__ = fn.__qualname__ = name
+    fn.__doc__ = text
+
+
+max_pool1d, max_pool1d_with_indices = _max_pool(1)
+max_pool2d, max_pool2d_with_indices = _max_pool(2)
+max_pool3d, max_pool3d_with_indices = _max_pool(3)
+
+
+def _bins(size: int, out: int) -> list[tuple[int, int]]:
+    return [(i * size // out, -(-(i + 1) * size // out)) for i in range(out)]
+
+
+def _adaptive_sizes(input: Any, output_size: Any, n: int, name: str) -> list[int]:
+    if input.dim() not in (n + 1, n + 2):
+        raise RuntimeError(
+            f"{name}: Expected {n + 1}D or {n + 2}D input; got {tuple(input.shape)}"
+        )
+    sizes = _tuple(output_size, n)
+    if len(sizes) != n:
+        raise ValueError(f"{name}: output_size must have {n} elements; got {len(sizes)}")
+    return [
+        int(d) if s is None else s for s, d in zip(sizes, input.shape[-n:], strict=True)
+    ]
+
+
+def _adaptive_avg(n: int) -> Any:
+    known = _table.get(f"nn.functional.adaptive_avg_pool{n}d")
+    name = f"adaptive_avg_pool{n}d"
+
+    def adaptive_avg_pool(input: Any, output_size: Any) -> Any:
+        sizes = _adaptive_sizes(input, output_size, n, name)
+        if known is not None:
+            return known(input, sizes[0] if n == 1 else sizes)
+        out = input
+        for k, size in enumerate(sizes):
+            dim = input.dim() - n + k
+            spans = _bins(input.shape[dim], size)
+            parts = [out.narrow(dim, a, b - a).mean(dim, True) for a, b in spans]
+            out = clew.cat(parts, dim)
+        return out
+
+    _describe(
+        adaptive_avg_pool, name, f"Means over the last {n} dims of as many windows as asked for."
+    )
+    return adaptive_avg_pool
+
+
+adaptive_avg_pool1d = _adaptive_avg(1)
+adaptive_avg_pool2d = _adaptive_avg(2)
+adaptive_avg_pool3d = _adaptive_avg(3)
+
+
+def _adaptive_max(n: int) -> Any:
+    known = _table.get(f"_adaptive_max_pool{n}d")
+    name = f"adaptive_max_pool{n}d"
+
+    def adaptive_max_pool(input: Any, output_size: Any, return_indices: bool = False) -> Any:
+        sizes = _adaptive_sizes(input, output_size, n, name)
+        if known is not None:
+            values, indices = known(input, sizes[0] if n == 1 else sizes)
+        else:
+            values, indices = _adaptive_max_composite(input, sizes, n)
+        return (values, indices) if return_indices else values
+
+    def adaptive_max_pool_with_indices(
+        input: Any, output_size: Any, return_indices: bool = False
+    ) -> Any:
+        return adaptive_max_pool(input, output_size, True)
+
+    _describe(
+        adaptive_max_pool,
+        name,
+        f"Greatest values over the last {n} dims of as many windows as asked for.",
+    )
+    _describe(
+        adaptive_max_pool_with_indices,
+        name + "_with_indices",
+        f"{name} that always returns (values, indices).",
+    )
+    return adaptive_max_pool, adaptive_max_pool_with_indices
+
+
+def _adaptive_max_composite(input: Any, sizes: list[int], n: int) -> Any:
+    spatial = [int(s) for s in input.shape[-n:]]
+    flat = input.reshape(*input.shape[:-n], -1)
+    place = clew.arange(flat.shape[-1]).reshape(spatial)
+    columns = []
+    boxes: list[list[tuple[int, int]]] = [[]]
+    for size, out in zip(spatial, sizes, strict=True):
+        boxes = [[*b, span] for b in boxes for span in _bins(size, out)]
+    for box in boxes:
+        where = place
+        for d, (a, b) in enumerate(box):
+            where = where.narrow(d, a, b - a)
+        where = where.reshape(-1)
+        best = flat.detach().index_select(-1, where).max(-1)[1]
+        columns.append(where[best])
+    shape = (*input.shape[:-n], *sizes)
+    indices = clew.stack(columns, -1)
+    return flat.gather(-1, indices).reshape(shape), indices.reshape(shape)
+
+
+adaptive_max_pool1d, adaptive_max_pool1d_with_indices = _adaptive_max(1)
+adaptive_max_pool2d, adaptive_max_pool2d_with_indices = _adaptive_max(2)
+adaptive_max_pool3d, adaptive_max_pool3d_with_indices = _adaptive_max(3)
+
+
+def _unpool(
+    input: Any, indices: Any, kernel_size: Any, stride: Any, padding: Any, output_size: Any, n: int
+) -> Any:
+    name = f"max_unpool{n}d"
+    kernel = _tuple(kernel_size, n)
+    steps = kernel if stride is None else _tuple(stride, n)
+    pads = _tuple(padding, n)
+    if input.shape != indices.shape:
+        raise RuntimeError(
+            f"{name}: indices must have input's shape {tuple(input.shape)}; got {tuple(indices.shape)}"
+        )
+    spatial = input.shape[-n:]
+    usual = [
+        (size - 1) * s + k - 2 * p
+        for size, s, k, p in zip(spatial, steps, kernel, pads, strict=True)
+    ]
+    if output_size is None:
+        sizes = usual
+    else:
+        sizes = [int(s) for s in output_size]
+        if len(sizes) == n + 2 or len(sizes) == n + 1:
+            sizes = sizes[-n:]
+        if len(sizes) != n:
+            raise ValueError(
+                f"output_size should be a sequence containing {n} or {n + 2} elements, but it has "
+                f"a length of '{len(output_size)}'"
+            )
+        for got, want, s in zip(sizes, usual, steps, strict=True):
+            if not want - s < got < want + s:
+                raise ValueError(
+                    f'invalid output_size "{sizes}" (each dim must lie between the usual size '
+                    "minus and plus the stride)"
+                )
+    total = 1
+    for s in sizes:
+        total *= s
+    lead = input.shape[:-n]
+    flat_index = indices.reshape(*lead, -1)
+    if flat_index.numel():
+        high, low = flat_index.max().item(), flat_index.min().item()
+        if low < 0 or high >= total:
+            raise RuntimeError(
+                f"{name}: found an invalid max index {high if high >= total else low} "
+                f"for the output size {tuple(sizes)}"
+            )
+    zero = clew.zeros(*lead, total, dtype=input.dtype, device=input.device)
+    return zero.scatter(-1, flat_index, input.reshape(*lead, -1)).reshape(*lead, *sizes)
+
+
+def max_unpool1d(
+    input: Any,
+    indices: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    output_size: Any = None,
+) -> Any:
+    """Puts values back to where max_pool1d took them from; the rest is zero.
+
+    Args:
+        input: pooled values.
+        indices: max_pool1d's indices.
+        kernel_size: as in max_pool1d.
+        stride: as in max_pool1d.
+        padding: as in max_pool1d.
+        output_size: the size wanted.
+
+    Returns:
+        the unpooled tensor.
+    """
+    return _unpool(input, indices, kernel_size, stride, padding, output_size, 1)
+
+
+def max_unpool2d(
+    input: Any,
+    indices: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    output_size: Any = None,
+) -> Any:
+    """Puts values back to where max_pool2d took them from; the rest is zero.
+
+    Args:
+        input: pooled values.
+        indices: max_pool2d's indices.
+        kernel_size: as in max_pool2d.
+        stride: as in max_pool2d.
+        padding: as in max_pool2d.
+        output_size: the size wanted.
+
+    Returns:
+        the unpooled tensor.
+    """
+    return _unpool(input, indices, kernel_size, stride, padding, output_size, 2)
+
+
+def max_unpool3d(
+    input: Any,
+    indices: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    output_size: Any = None,
+) -> Any:
+    """Puts values back to where max_pool3d took them from; the rest is zero.
+
+    Args:
+        input: pooled values.
+        indices: max_pool3d's indices.
+        kernel_size: as in max_pool3d.
+        stride: as in max_pool3d.
+        padding: as in max_pool3d.
+        output_size: the size wanted.
+
+    Returns:
+        the unpooled tensor.
+    """
+    return _unpool(input, indices, kernel_size, stride, padding, output_size, 3)
+
+
+def _lp_pool(n: int, pool: Any) -> Any:
+    def lp_pool(
+        input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
+    ) -> Any:
+        count = 1
+        for k in _tuple(kernel_size, n):
+            count *= k
+        if stride is None:
+            stride = kernel_size
+        mean = pool(input**norm_type, kernel_size, stride, 0, ceil_mode)
+        return (mean.sign() * mean.abs().relu() * count) ** (1.0 / norm_type)
+
+    _describe(lp_pool, f"lp_pool{n}d", f"p-norm of each window over the last {n} dims.")
+    return lp_pool
+
+
+lp_pool1d = _lp_pool(1, avg_pool1d)
+lp_pool2d = _lp_pool(2, avg_pool2d)
+lp_pool3d = _lp_pool(3, avg_pool3d)
+
+
+def _fractional(n: int) -> Any:
+    name = f"fractional_max_pool{n}d"
+
+    def fractional_max_pool(
+        input: Any,
+        kernel_size: Any,
+        output_size: Any = None,
+        output_ratio: Any = None,
+        return_indices: bool = False,
+        _random_samples: Any = None,
+    ) -> Any:
+        if output_size is None and output_ratio is None:
+            raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
+        if input.dim() not in (n + 1, n + 2):
+            raise RuntimeError(
+                f"{name}: Expected {n + 1}D or {n + 2}D input; got {tuple(input.shape)}"
+            )
+        spatial = [int(s) for s in input.shape[-n:]]
+        if output_size is None:
+            ratios = _tuple(output_ratio, n)
+            sizes = [int(s * r) for s, r in zip(spatial, ratios, strict=True)]
+        else:
+            sizes = list(_tuple(output_size, n))
+        kernel = _tuple(kernel_size, n)
+        for s, o, k in zip(spatial, sizes, kernel, strict=True):
+            if o + k - 1 > s or o < 1:
+                raise RuntimeError(
+                    f"{name}: pool size {k} and output size {o} are too large for input size {s}"
+                )
+        x = input if input.dim() == n + 2 else input.unsqueeze(0)
+        batch, channels = x.shape[0], x.shape[1]
+        if _random_samples is None:
+            _random_samples = clew.rand(batch, channels, n, dtype=input.dtype)
+        flat = x.reshape(batch, channels, -1)
+        place: Any = None
+        # Window starts differ by sample and channel; the last dim uses the first random number.
+        for d in range(n):
+            u = _random_samples[:, :, n - 1 - d].to(clew.float64)
+            starts = _fraction_starts(u, spatial[d], sizes[d], kernel[d])
+            span = starts.unsqueeze(-1) + clew.arange(kernel[d])
+            place = span if place is None else _cross(place, span, spatial[d])
+        index = place.reshape(batch, channels, -1)
+        windows = flat.gather(2, index).reshape(*place.shape)
+        # (B, C, o0, k0, o1, k1, ...) becomes (B, C, o0, o1, ..., k0, k1, ...).
+        order = [0, 1, *range(2, 2 + 2 * n, 2), *range(3, 2 + 2 * n, 2)]
+        windows, place = windows.permute(order), place.permute(order)
+        windows = windows.reshape(batch, channels, *sizes, -1)
+        place = place.reshape(batch, channels, *sizes, -1)
+        values, best = windows.max(-1)
+        indices = place.gather(-1, best.unsqueeze(-1)).squeeze(-1)
+        if input.dim() == n + 1:
+            values, indices = values.squeeze(0), indices.squeeze(0)
+        return (values, indices) if return_indices else values
+
+    def fractional_with_indices(
+        input: Any,
+        kernel_size: Any,
+        output_size: Any = None,
+        output_ratio: Any = None,
+        return_indices: bool = False,
+        _random_samples: Any = None,
+    ) -> Any:
+        return fractional_max_pool(
+            input, kernel_size, output_size, output_ratio, True, _random_samples
+        )
+
+    _describe(
+        fractional_max_pool,
+        name,
+        f"Max pooling over the last {n} dims with windows that start at random places.",
+    )
+    _describe(
+        fractional_with_indices,
+        name + "_with_indices",
+        f"{name} that always returns (values, indices).",
+    )
+    return fractional_max_pool, fractional_with_indices
+
+
+def _fraction_starts(u: Any, size: int, out: int, kernel: int) -> Any:
+    last = size - kernel
+    if out == 1:
+        return clew.full((*u.shape, 1), last, dtype=clew.int64)
+    alpha = last / (out - 1)
+    steps = clew.arange(out - 1).to(clew.float64)
+    u = u.unsqueeze(-1)
+    starts = ((steps + u) * alpha).floor() - (u * alpha).floor()
+    end = clew.full((*u.shape[:-1], 1), last, dtype=clew.int64)
+    return clew.cat([starts.to(clew.int64), end], -1)
+
+
+def _cross(place: Any, span: Any, width: int) -> Any:
+    # (B, C, ..., o, k) and (B, C, o', k') give (B, C, ..., o, k, o', k').
+    place = place.reshape(*place.shape, 1, 1)
+    shape = [span.shape[0], span.shape[1], *([1] * (place.dim() - 4)), *span.shape[2:]]
+    return place * width + span.reshape(shape)
+
+
+fractional_max_pool2d, fractional_max_pool2d_with_indices = _fractional(2)
+fractional_max_pool3d, fractional_max_pool3d_with_indices = _fractional(3)

@@ -1,0 +1,547 @@
+"""Resampling and rearranging of images: interpolate, grid_sample, affine_grid, shuffles."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import clew
+
+_LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3}
+
+
+def pixel_shuffle(input: Any, upscale_factor: int) -> Any:
+    """(..., C r^2, H, W) becomes (..., C, H r, W r).
+
+    Args:
+        input: the images.
+        upscale_factor: r.
+
+    Returns:
+        the larger images.
+    """
+    r = upscale_factor
+    if input.dim() < 3:
+        raise RuntimeError(
+            f"pixel_shuffle: input must have at least 3 dims; got {input.dim()}"
+        )
+    if r <= 0:
+        raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
+    *lead, c, h, w = input.shape
+    if c % (r * r):
+        raise RuntimeError(
+            f"pixel_shuffle: channels must be divisible by the square of upscale_factor; got {c} and {r}"
+        )
+    k = len(lead)
+    x = input.reshape(*lead, c // (r * r), r, r, h, w)
+    x = x.permute(*range(k), k, k + 3, k + 1, k + 4, k + 2)
+    return x.reshape(*lead, c // (r * r), h * r, w * r)
+
+
+def pixel_unshuffle(input: Any, downscale_factor: int) -> Any:
+    """(..., C, H r, W r) becomes (..., C r^2, H, W).
+
+    Args:
+        input: the images.
+        downscale_factor: r.
+
+    Returns:
+        the smaller images.
+    """
+    r = downscale_factor
+    if input.dim() < 3:
+        raise RuntimeError(
+            f"pixel_unshuffle: input must have at least 3 dims; got {input.dim()}"
+        )
+    if r <= 0:
+        raise RuntimeError(f"pixel_unshuffle expects a positive downscale_factor, but got {r}")
+    *lead, c, h, w = input.shape
+    if h % r or w % r:
+        raise RuntimeError(
+            f"pixel_unshuffle: height and width must be divisible by downscale_factor; got {h}, {w} and {r}"
+        )
+    k = len(lead)
+    x = input.reshape(*lead, c, h // r, r, w // r, r)
+    x = x.permute(*range(k), k, k + 2, k + 4, k + 1, k + 3)
+    return x.reshape(*lead, c * r * r, h // r, w // r)
+
+
+def channel_shuffle(input: Any, groups: int) -> Any:
+    """Takes channels in turn from each of several groups.
+
+    Args:
+        input: (N, C, ...).
+        groups: how many groups.
+
+    Returns:
+        a tensor of input's shape.
+    """
+    if input.dim() < 3:
+        raise RuntimeError(
+            f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(input.shape)}"
+        )
+    if groups <= 0:
+        raise RuntimeError(
+            f"Number of groups to divide channels in must be positive. Value of groups:{groups}"
+        )
+    n, c, *rest = input.shape
+    if c % groups:
+        raise RuntimeError(
+            f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups."
+        )
+    return input.reshape(n, groups, c // groups, *rest).transpose(1, 2).reshape(input.shape)
+
+
+native_channel_shuffle = channel_shuffle
+
+
+def _source(out: int, size: int, scale: float | None, align_corners: bool) -> list[float]:
+    """Where each output position lies in the input."""
+    if align_corners:
+        step = (size - 1) / (out - 1) if out > 1 else 0.0
+        return [i * step for i in range(out)]
+    step = 1.0 / scale if scale is not None and scale > 0 else size / out
+    return [(i + 0.5) * step - 0.5 for i in range(out)]
+
+
+def _nearest_index(out: int, size: int, scale: float | None, exact: bool) -> list[int]:
+    step = 1.0 / scale if scale is not None and scale > 0 else size / out
+    # PyTorch computes these places in float32.
+    import numpy as np
+
+    i = np.arange(out, dtype=np.float32)
+    if exact:
+        i = i + np.float32(0.5)
+    found = np.floor(i * np.float32(step)).astype(np.int64)
+    return np.minimum(found, size - 1).tolist()  # type: ignore[no-any-return]
+
+
+def _cubic(t: float, a: float) -> list[float]:
+    def near(x: float) -> float:
+        return ((a + 2) * x - (a + 3)) * x * x + 1
+
+    def far(x: float) -> float:
+        return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+
+    return [far(t + 1), near(t), near(1 - t), far(2 - t)]
+
+
+def _rows(
+    out: int, size: int, scale: float | None, align: bool, kind: str, antialias: bool
+) -> list[list[tuple[int, float]]]:
+    """For each output position the input positions that count and their weights."""
+    rows: list[list[tuple[int, float]]] = []
+    if antialias:
+        if align:
+            step = (size - 1) / (out - 1) if out > 1 else 0.0
+        else:
+            step = 1.0 / scale if scale is not None and scale > 0 else size / out
+        reach = 2.0 if kind == "cubic" else 1.0
+        support = reach * step if step >= 1.0 else reach
+        squeeze = 1.0 / step if step >= 1.0 else 1.0
+        for i in range(out):
+            center = step * (i + 0.5)
+            low = max(int(center - support + 0.5), 0)
+            high = min(int(center + support + 0.5), size)
+            weights = [_kernel((j - center + 0.5) * squeeze, kind) for j in range(low, high)]
+            total = sum(weights) or 1.0
+            rows.append([(low + j, w / total) for j, w in enumerate(weights)])
+        return rows
+    for x in _source(out, size, scale, align):
+        if kind == "linear":
+            x = max(x, 0.0) if not align else x
+            low = min(int(x), size - 1)
+            high = min(low + 1, size - 1)
+            t = min(max(x - low, 0.0), 1.0)
+            rows.append([(low, 1.0 - t), (high, t)])
+        else:
+            low = math.floor(x)
+            weights = _cubic(x - low, -0.75)
+            rows.append(
+                [(min(max(low - 1 + j, 0), size - 1), w) for j, w in enumerate(weights)]
+            )
+    return rows
+
+
+def _kernel(x: float, kind: str) -> float:
+    x = abs(x)
+    if kind == "linear":
+        return 1.0 - x if x < 1.0 else 0.0
+    a = -0.5
+    if x < 1.0:
+        return ((a + 2) * x - (a + 3)) * x * x + 1
+    if x < 2.0:
+        return ((x - 5) * x + 8) * x * a - 4 * a
+    return 0.0
+
+
+def _resample(input: Any, dim: int, rows: list[list[tuple[int, float]]]) -> Any:
+    """Weighted sums along one dim: gathers when few terms count, else one product with a matrix."""
+    terms = max(len(r) for r in rows)
+    size = input.shape[dim]
+    if terms <= 4:
+        total = None
+        shape = [1] * input.dim()
+        shape[dim] = len(rows)
+        for k in range(terms):
+            index = clew.tensor([r[k][0] if k < len(r) else 0 for r in rows], dtype=clew.int64)
+            weight = clew.tensor([r[k][1] if k < len(r) else 0.0 for r in rows], dtype=input.dtype)
+            part = input.index_select(dim, index) * weight.reshape(shape)
+            total = part if total is None else total + part
+        return total
+    table = [[0.0] * size for _ in rows]
+    for i, row in enumerate(rows):
+        for j, w in row:
+            table[i][j] += w
+    matrix = clew.tensor(table, dtype=input.dtype)
+    return (input.transpose(dim, -1) @ matrix.t()).transpose(dim, -1)
+
+
+def interpolate(
+    input: Any,
+    size: Any = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
+) -> Any:
+    """Resizes the last dims of (N, C, ...).
+
+    Args:
+        input: 3-d, 4-d or 5-d.
+        size: the wanted spatial size.
+        scale_factor: or the factor to it.
+        mode: "nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear" or "area".
+        align_corners: corner elements keep their values (linear and cubic modes).
+        recompute_scale_factor: compute with the factor that follows from the rounded size.
+        antialias: average where the size shrinks ("bilinear" and "bicubic").
+
+    Returns:
+        the resized tensor.
+
+    Example:
+        >>> x = clew.tensor([[[1., 2.]]])
+        >>> clew.nn.functional.interpolate(x, scale_factor=2).tolist()
+        [[[1.0, 1.0, 2.0, 2.0]]]
+    """
+    if mode in ("nearest", "area", "nearest-exact"):
+        if align_corners is not None:
+            raise ValueError(
+                "align_corners option can only be set with the interpolating modes: "
+                "linear | bilinear | bicubic | trilinear"
+            )
+    elif align_corners is None:
+        align_corners = False
+    n = input.dim() - 2
+    if size is not None and scale_factor is not None:
+        raise ValueError("only one of size or scale_factor should be defined")
+    if size is None and scale_factor is None:
+        raise ValueError("either size or scale_factor should be defined")
+    scales: list[float | None] = [None] * max(n, 0)
+    if size is not None:
+        if isinstance(size, list | tuple):
+            if len(size) != n:
+                raise ValueError(
+                    f"Input and output must have the same number of spatial dimensions, but got "
+                    f"input with spatial dimensions of {list(input.shape[2:])} and output size of "
+                    f"{size}."
+                )
+            sizes = [int(s) for s in size]
+        else:
+            sizes = [int(size)] * n
+        if recompute_scale_factor:
+            raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
+    else:
+        if isinstance(scale_factor, list | tuple):
+            if len(scale_factor) != n:
+                raise ValueError(
+                    f"Input and scale_factor must have the same number of spatial dimensions, but "
+                    f"got input with spatial dimensions of {list(input.shape[2:])} and scale_factor "
+                    f"of shape {scale_factor}."
+                )
+            factors = [float(f) for f in scale_factor]
+        else:
+            factors = [float(scale_factor)] * n
+        sizes = [math.floor(s * f) for s, f in zip(input.shape[2:], factors, strict=True)]
+        if not recompute_scale_factor:
+            scales = list(factors)
+    if antialias and not (mode in ("bilinear", "bicubic") and input.dim() == 4):
+        raise ValueError(
+            "Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D tensor as input"
+        )
+    if n not in (1, 2, 3):
+        raise NotImplementedError(
+            "Input Error: Only 3D, 4D and 5D input Tensors supported "
+            f"(got {input.dim()}D) for the modes: nearest | linear | bilinear | bicubic | trilinear "
+            f"| area | nearest-exact (got {mode})"
+        )
+    if any(s <= 0 for s in sizes) or any(s <= 0 for s in input.shape[2:]):
+        raise RuntimeError(
+            f"Input and output sizes should be greater than 0, but got input {list(input.shape[2:])} "
+            f"and output {sizes}"
+        )
+    if mode in ("nearest", "nearest-exact"):
+        out = input
+        for d in range(n):
+            index = _nearest_index(sizes[d], input.shape[2 + d], scales[d], mode != "nearest")
+            out = out.index_select(2 + d, clew.tensor(index, dtype=clew.int64))
+        return out
+    if mode == "area":
+        from . import _pool
+
+        return (_pool.adaptive_avg_pool1d, _pool.adaptive_avg_pool2d, _pool.adaptive_avg_pool3d)[
+            n - 1
+        ](input, sizes[0] if n == 1 else sizes)
+    kind = "linear" if mode in _LINEAR else "cubic"
+    if mode in _LINEAR:
+        if _LINEAR[mode] != n:
+            raise NotImplementedError(f"Got {input.dim()}D input, but {mode} mode needs {_LINEAR[mode] + 2}D input")
+    elif mode == "bicubic":
+        if n != 2:
+            raise NotImplementedError(f"Got {input.dim()}D input, but bicubic mode needs 4D input")
+    else:
+        raise NotImplementedError(f"interpolate: unknown mode {mode!r}")
+    out = input
+    for d in reversed(range(n)):
+        if sizes[d] == input.shape[2 + d] and scales[d] in (None, 1.0):
+            continue
+        rows = _rows(sizes[d], input.shape[2 + d], scales[d], bool(align_corners), kind, antialias)
+        out = _resample(out, 2 + d, rows)
+    return out if out is not input else input.clone()
+
+
+def upsample(
+    input: Any,
+    size: Any = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+) -> Any:
+    """Old name of interpolate.
+
+    Args:
+        input: the tensor.
+        size: the wanted size.
+        scale_factor: or the factor to it.
+        mode: as in interpolate.
+        align_corners: as in interpolate.
+
+    Returns:
+        the resized tensor.
+    """
+    warnings.warn("upsample is deprecated; use interpolate", stacklevel=2)
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+def upsample_nearest(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
+    """interpolate with mode "nearest".
+
+    Args:
+        input: the tensor.
+        size: the wanted size.
+        scale_factor: or the factor to it.
+
+    Returns:
+        the resized tensor.
+    """
+    warnings.warn("upsample_nearest is deprecated; use interpolate", stacklevel=2)
+    return interpolate(input, size, scale_factor, "nearest")
+
+
+def upsample_bilinear(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
+    """interpolate with mode "bilinear" and aligned corners.
+
+    Args:
+        input: the tensor.
+        size: the wanted size.
+        scale_factor: or the factor to it.
+
+    Returns:
+        the resized tensor.
+    """
+    warnings.warn("upsample_bilinear is deprecated; use interpolate", stacklevel=2)
+    return interpolate(input, size, scale_factor, "bilinear", True)
+
+
+def affine_grid(theta: Any, size: Any, align_corners: bool | None = None) -> Any:
+    """The sampling places of an affine map, for grid_sample.
+
+    Args:
+        theta: (N, 2, 3) or (N, 3, 4) matrices.
+        size: the output's size, (N, C, H, W) or (N, C, D, H, W).
+        align_corners: -1 and 1 are the centers of the corner elements, not their outer edges.
+
+    Returns:
+        (N, H, W, 2) or (N, D, H, W, 3).
+    """
+    if align_corners is None:
+        align_corners = False
+    if not theta.is_floating_point():
+        raise ValueError(
+            f"Expected theta to have floating point type, but got {theta.dtype}"
+        )
+    n = len(size) - 2
+    if n not in (2, 3):
+        raise NotImplementedError(
+            "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively."
+            f" Got size {size}."
+        )
+    if theta.dim() != 3 or tuple(theta.shape[1:]) != (n, n + 1):
+        raise ValueError(
+            f"Expected a batch of {n}D affine matrices of shape Nx{n}x{n + 1} for size {size}. "
+            f"Got {tuple(theta.shape)}."
+        )
+    if min(size) <= 0:
+        raise ValueError(f"Expected non-zero, positive output size. Got {size}")
+    axes = []
+    for d in range(n):
+        s = size[2 + d]
+        if s <= 1:
+            line = clew.zeros(s, dtype=theta.dtype)
+        else:
+            line = clew.linspace(-1, 1, s, dtype=theta.dtype)
+            if not align_corners:
+                line = line * ((s - 1) / s)
+        shape = [1] * n
+        shape[d] = s
+        axes.append(line.reshape(shape).expand(*size[2:]))
+    base = clew.stack([*reversed(axes), clew.ones(*size[2:], dtype=theta.dtype)], -1)
+    places = base.reshape(1, -1, n + 1) @ theta.transpose(1, 2)
+    return places.reshape(size[0], *size[2:], n)
+
+
+def _unnormalised(x: Any, size: int, align: bool) -> Any:
+    return (x + 1) * ((size - 1) / 2) if align else ((x + 1) * size - 1) / 2
+
+
+def _reflected(x: Any, twice_low: int, twice_high: int) -> Any:
+    if twice_low == twice_high:
+        return x * 0
+    low = twice_low / 2
+    span = (twice_high - twice_low) / 2
+    x = (x - low).abs()
+    with clew.no_grad():
+        flips = (x / span).floor()
+    extra = x - flips * span
+    return clew.where(flips % 2 == 0, extra + low, span - extra + low)
+
+
+def _placed(x: Any, size: int, padding_mode: str, align: bool) -> Any:
+    if padding_mode == "border":
+        return x.clamp(0, size - 1)
+    if padding_mode == "reflection":
+        x = _reflected(x, 0, 2 * (size - 1)) if align else _reflected(x, -1, 2 * size - 1)
+        return x.clamp(0, size - 1)
+    return x
+
+
+def grid_sample(
+    input: Any,
+    grid: Any,
+    mode: str = "bilinear",
+    padding_mode: str = "zeros",
+    align_corners: bool | None = None,
+) -> Any:
+    """Samples images at given places.
+
+    Args:
+        input: (N, C, H, W) or (N, C, D, H, W).
+        grid: (N, ..., 2) or (N, ..., 3): places (x, y[, z]) in [-1, 1].
+        mode: "bilinear" (trilinear for volumes), "nearest" or "bicubic".
+        padding_mode: what lies outside: "zeros", "border" or "reflection".
+        align_corners: -1 and 1 are the centers of the corner elements, not their outer edges.
+
+    Returns:
+        (N, C, ...): the samples.
+    """
+    if mode not in ("bilinear", "nearest", "bicubic"):
+        raise ValueError(
+            "nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', "
+            f"but got: '{mode}'"
+        )
+    if padding_mode not in ("zeros", "border", "reflection"):
+        raise ValueError(
+            "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or "
+            f"'reflection', but got: '{padding_mode}'"
+        )
+    align = bool(align_corners)
+    n = input.dim() - 2
+    if n not in (2, 3) or grid.dim() != input.dim():
+        raise RuntimeError(
+            f"grid_sample: input and grid must both be 4-d or both 5-d; got {tuple(input.shape)} "
+            f"and {tuple(grid.shape)}"
+        )
+    if grid.shape[0] != input.shape[0] or grid.shape[-1] != n:
+        raise RuntimeError(
+            f"grid_sample: grid must have input's batch size and a last dim of {n}; got "
+            f"{tuple(input.shape)} and {tuple(grid.shape)}"
+        )
+    if mode == "bicubic" and n == 3:
+        raise RuntimeError("grid_sample(): bicubic interpolation only supports 4D input")
+    spatial = [int(s) for s in input.shape[2:]]
+    if 0 in spatial:
+        raise RuntimeError("grid_sample: input must have non-empty spatial dims")
+    batch, channels = input.shape[0], input.shape[1]
+    flat = input.reshape(batch, channels, -1)
+    # coords[d] belongs to spatial dim d; the grid lists them last dim first.
+    coords = [
+        _unnormalised(grid[..., n - 1 - d], spatial[d], align).reshape(batch, -1) for d in range(n)
+    ]
+    if mode != "bicubic":
+        coords = [_placed(c, s, padding_mode, align) for c, s in zip(coords, spatial, strict=True)]
+
+    def fetch(at: list[Any]) -> Any:
+        inside = None
+        index: Any = 0
+        for d in range(n):
+            ok = (at[d] >= 0) & (at[d] <= spatial[d] - 1)
+            inside = ok if inside is None else inside & ok
+            place = clew.where(ok, at[d], 0.0).to(clew.int64).clamp(0, spatial[d] - 1)
+            index = index * spatial[d] + place
+        got = flat.gather(2, index.unsqueeze(1).expand(-1, channels, -1))
+        return clew.where(inside.unsqueeze(1), got, 0.0)  # type: ignore[union-attr]
+
+    out: Any = None
+    if mode == "nearest":
+        out = fetch([c.detach().round() for c in coords])
+    elif mode == "bilinear":
+        lows = [c.detach().floor() for c in coords]
+        parts = [c - low for c, low in zip(coords, lows, strict=True)]
+        for corner in range(2**n):
+            bits = [(corner >> d) & 1 for d in range(n)]
+            weight: Any = None
+            for d in range(n):
+                w = parts[d] if bits[d] else 1 - parts[d]
+                weight = w if weight is None else weight * w
+            got = fetch([lows[d] + bits[d] for d in range(n)])
+            term = got * weight.unsqueeze(1)
+            out = term if out is None else out + term
+    else:
+        lows = [c.detach().floor() for c in coords]
+        weights = [_cubic_tensors(c - low) for c, low in zip(coords, lows, strict=True)]
+        for i in range(4):
+            line: Any = None
+            for j in range(4):
+                at = [
+                    _placed(lows[0] + (i - 1), spatial[0], padding_mode, align),
+                    _placed(lows[1] + (j - 1), spatial[1], padding_mode, align),
+                ]
+                term = fetch(at) * weights[1][j].unsqueeze(1)
+                line = term if line is None else line + term
+            line = line * weights[0][i].unsqueeze(1)
+            out = line if out is None else out + line
+    return out.reshape(batch, channels, *grid.shape[1:-1])
+
+
+def _cubic_tensors(t: Any) -> list[Any]:
+    a = -0.75
+
+    def near(x: Any) -> Any:
+        return ((a + 2) * x - (a + 3)) * x * x + 1
+
+    def far(x: Any) -> Any:
+        return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+
+    return [far(t + 1), near(t), near(1 - t), far(2 - t)]

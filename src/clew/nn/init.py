@@ -1,0 +1,407 @@
+"""Initialisation: fills tensors in place with the usual distributions, outside the graph."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import clew
+
+__all__ = [
+    "calculate_gain",
+    "constant_",
+    "dirac_",
+    "eye_",
+    "kaiming_normal_",
+    "kaiming_uniform_",
+    "normal_",
+    "ones_",
+    "orthogonal_",
+    "sparse_",
+    "trunc_normal_",
+    "uniform_",
+    "xavier_normal_",
+    "xavier_uniform_",
+    "zeros_",
+]
+
+_LINEAR = frozenset(
+    ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",
+     "conv_transpose3d", "sigmoid")
+)  # fmt: skip
+
+
+def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
+    """The factor by which a nonlinearity's inputs should be scaled.
+
+    Args:
+        nonlinearity: the name of a function of nn.functional.
+        param: leaky_relu's negative slope.
+
+    Returns:
+        the gain.
+
+    Example:
+        >>> round(clew.nn.init.calculate_gain("relu"), 4)
+        1.4142
+    """
+    if nonlinearity in _LINEAR:
+        return 1.0
+    if nonlinearity == "tanh":
+        return 5.0 / 3
+    if nonlinearity == "relu":
+        return math.sqrt(2.0)
+    if nonlinearity == "selu":
+        return 0.75
+    if nonlinearity == "leaky_relu":
+        if param is None:
+            slope = 0.01
+        elif isinstance(param, int | float) and not isinstance(param, bool):
+            slope = param
+        else:
+            raise ValueError(f"calculate_gain: negative slope {param} is not a valid number")
+        return math.sqrt(2.0 / (1 + slope**2))
+    raise ValueError(f"calculate_gain: unsupported nonlinearity {nonlinearity}")
+
+
+def uniform_(tensor: Any, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Any:
+    """Fills with values drawn evenly from [a, b).
+
+    Args:
+        tensor: what is filled.
+        a: lower bound.
+        b: upper bound.
+        generator: where random numbers come from.
+
+    Returns:
+        the tensor.
+    """
+    with clew.no_grad():
+        return tensor.uniform_(a, b, generator=generator)
+
+
+def normal_(tensor: Any, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Any:
+    """Fills with normally distributed values.
+
+    Args:
+        tensor: what is filled.
+        mean: the mean.
+        std: the standard deviation.
+        generator: where random numbers come from.
+
+    Returns:
+        the tensor.
+    """
+    with clew.no_grad():
+        return tensor.normal_(mean, std, generator=generator)
+
+
+def trunc_normal_(
+    tensor: Any,
+    mean: float = 0.0,
+    std: float = 1.0,
+    a: float = -2.0,
+    b: float = 2.0,
+    generator: Any = None,
+) -> Any:
+    """Fills with normally distributed values that lie within [a, b].
+
+    Args:
+        tensor: what is filled.
+        mean: the mean.
+        std: the standard deviation.
+        a: least value.
+        b: greatest value.
+        generator: where random numbers come from.
+
+    Returns:
+        the tensor.
+    """
+    if mean < a - 2 * std or mean > b + 2 * std:
+        warnings.warn(
+            "trunc_normal_: mean is more than two std from [a, b]; the distribution may be wrong",
+            stacklevel=2,
+        )
+
+    def cdf(x: float) -> float:
+        return (1.0 + math.erf(x / math.sqrt(2.0))) / 2.0
+
+    low = cdf((a - mean) / std)
+    high = cdf((b - mean) / std)
+    with clew.no_grad():
+        # Inverse of the normal distribution at evenly drawn places between the two bounds.
+        tensor.uniform_(2 * low - 1, 2 * high - 1, generator=generator)
+        tensor.erfinv_()
+        tensor.mul_(std * math.sqrt(2.0))
+        tensor.add_(mean)
+        tensor.clamp_(min=a, max=b)
+    return tensor
+
+
+def constant_(tensor: Any, val: float) -> Any:
+    """Fills with one value.
+
+    Args:
+        tensor: what is filled.
+        val: the value.
+
+    Returns:
+        the tensor.
+    """
+    with clew.no_grad():
+        return tensor.fill_(val)
+
+
+def ones_(tensor: Any) -> Any:
+    """Fills with ones.
+
+    Args:
+        tensor: what is filled.
+
+    Returns:
+        the tensor.
+    """
+    return constant_(tensor, 1.0)
+
+
+def zeros_(tensor: Any) -> Any:
+    """Fills with zeros.
+
+    Args:
+        tensor: what is filled.
+
+    Returns:
+        the tensor.
+    """
+    with clew.no_grad():
+        return tensor.zero_()
+
+
+def eye_(tensor: Any) -> Any:
+    """Fills a matrix with the identity.
+
+    Args:
+        tensor: a 2-d tensor.
+
+    Returns:
+        the tensor.
+    """
+    if tensor.dim() != 2:
+        raise ValueError("eye_: only tensors with 2 dimensions are supported")
+    with clew.no_grad():
+        tensor.copy_(clew.eye(*tensor.shape, dtype=tensor.dtype, device=tensor.device))
+    return tensor
+
+
+def dirac_(tensor: Any, groups: int = 1) -> Any:
+    """Fills a convolution's weight so that it passes as many channels through unchanged as it can.
+
+    Args:
+        tensor: a 3-, 4- or 5-d tensor.
+        groups: the convolution's groups.
+
+    Returns:
+        the tensor.
+    """
+    dims = tensor.dim()
+    if dims not in (3, 4, 5):
+        raise ValueError("dirac_: only tensors with 3, 4, or 5 dimensions are supported")
+    if tensor.shape[0] % groups != 0:
+        raise ValueError("dirac_: dim 0 must be divisible by groups")
+    per_group = tensor.shape[0] // groups
+    passed = min(per_group, tensor.shape[1])
+    middle = tuple(n // 2 for n in tensor.shape[2:])
+    with clew.no_grad():
+        tensor.zero_()
+        for g in range(groups):
+            for c in range(passed):
+                tensor[(g * per_group + c, c, *middle)] = 1
+    return tensor
+
+
+def _calculate_fan_in_and_fan_out(tensor: Any) -> tuple[int, int]:
+    if tensor.dim() < 2:
+        raise ValueError(
+            "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions"
+        )
+    field = math.prod(tensor.shape[2:])
+    return tensor.shape[1] * field, tensor.shape[0] * field
+
+
+def _calculate_correct_fan(tensor: Any, mode: str) -> int:
+    mode = mode.lower()
+    if mode not in ("fan_in", "fan_out"):
+        raise ValueError(f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']")
+    return _calculate_fan_in_and_fan_out(tensor)[mode == "fan_out"]
+
+
+def xavier_uniform_(tensor: Any, gain: float = 1.0, generator: Any = None) -> Any:
+    """Fills evenly such that variances stay the same forward and backward (Glorot).
+
+    Args:
+        tensor: a tensor of at least 2 dims.
+        gain: factor for the nonlinearity that follows.
+        generator: where random numbers come from.
+
+    Returns:
+        the tensor.
+    """
+    std = gain * math.sqrt(2.0 / float(sum(_calculate_fan_in_and_fan_out(tensor))))
+    bound = math.sqrt(3.0) * std
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def xavier_normal_(tensor: Any, gain: float = 1.0, generator: Any = None) -> Any:
+    """The normally distributed form of xavier_uniform_.
+
+    Args:
+        tensor: a tensor of at least 2 dims.
+        gain: factor for the nonlinearity that follows.
+        generator: where random numbers come from.
+
+    Returns:
+        the tensor.
+    """
+    std = gain * math.sqrt(2.0 / float(sum(_calculate_fan_in_and_fan_out(tensor))))
+    return normal_(tensor, 0.0, std, generator)
+
+
+def _empty(tensor: Any) -> bool:
+    if 0 not in tensor.shape:
+        return False
+    warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=3)
+    return True
+
+
+def kaiming_uniform_(
+    tensor: Any,
+    a: float = 0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator: Any = None,
+) -> Any:
+    """Fills evenly such that variances stay the same through rectified layers (He).
+
+    Args:
+        tensor: a tensor of at least 2 dims.
+        a: negative slope of the leaky_relu that follows.
+        mode: "fan_in" keeps the forward variance, "fan_out" the backward one.
+        nonlinearity: what follows.
+        generator: where random numbers come from.
+
+    Returns:
+        the tensor.
+    """
+    if _empty(tensor):
+        return tensor
+    std = calculate_gain(nonlinearity, a) / math.sqrt(_calculate_correct_fan(tensor, mode))
+    bound = math.sqrt(3.0) * std
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def kaiming_normal_(
+    tensor: Any,
+    a: float = 0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator: Any = None,
+) -> Any:
+    """The normally distributed form of kaiming_uniform_.
+
+    Args:
+        tensor: a tensor of at least 2 dims.
+        a: negative slope of the leaky_relu that follows.
+        mode: "fan_in" or "fan_out".
+        nonlinearity: what follows.
+        generator: where random numbers come from.
+
+    Returns:
+        the tensor.
+    """
+    if _empty(tensor):
+        return tensor
+    std = calculate_gain(nonlinearity, a) / math.sqrt(_calculate_correct_fan(tensor, mode))
+    return normal_(tensor, 0.0, std, generator)
+
+
+def orthogonal_(tensor: Any, gain: float = 1, generator: Any = None) -> Any:
+    """Fills with a (semi-)orthogonal matrix; further dims are flattened.
+
+    Args:
+        tensor: a tensor of at least 2 dims.
+        gain: factor on the result.
+        generator: where random numbers come from.
+
+    Returns:
+        the tensor.
+    """
+    if tensor.dim() < 2:
+        raise ValueError("Only tensors with 2 or more dimensions are supported")
+    if tensor.numel() == 0:
+        return tensor
+    rows = tensor.shape[0]
+    cols = tensor.numel() // rows
+    with clew.no_grad():
+        flat = clew.empty((rows, cols), dtype=tensor.dtype, device=tensor.device)
+        flat.normal_(0, 1, generator=generator)
+        if rows < cols:
+            flat = flat.t()
+        q, r = clew.linalg.qr(flat)
+        # The signs of r's diagonal make the result evenly distributed.
+        q = q * clew.diag(r, 0).sign()
+        if rows < cols:
+            q = q.t()
+        tensor.view_as(q).copy_(q)
+        tensor.mul_(gain)
+    return tensor
+
+
+def sparse_(tensor: Any, sparsity: float, std: float = 0.01, generator: Any = None) -> Any:
+    """Fills a matrix with normal values and sets a part of each column to zero.
+
+    Args:
+        tensor: a 2-d tensor.
+        sparsity: the part of each column that becomes zero.
+        std: standard deviation of the rest.
+        generator: where random numbers come from.
+
+    Returns:
+        the tensor.
+    """
+    if tensor.dim() != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    rows, cols = tensor.shape
+    zeros = math.ceil(sparsity * rows)
+    with clew.no_grad():
+        tensor.normal_(0, std, generator=generator)
+        for col in range(cols):
+            tensor[clew.randperm(rows)[:zeros], col] = 0
+    return tensor
+
+
+def _old_name(new: Any) -> Any:
+    name = new.__name__[:-1]
+
+    def old(*args: Any, **kwargs: Any) -> Any:
+        warnings.warn(
+            f"nn.init.{name} is deprecated; use nn.init.{name}_", FutureWarning, stacklevel=2
+        )
+        return new(*args, **kwargs)
+
+    old.__name__ = name
+    old.__doc__ = f"Deprecated name of nn.init.{name}_."
+    return old
+
+
+uniform = _old_name(uniform_)
+normal = _old_name(normal_)
+constant = _old_name(constant_)
+eye = _old_name(eye_)
+dirac = _old_name(dirac_)
+xavier_uniform = _old_name(xavier_uniform_)
+xavier_normal = _old_name(xavier_normal_)
+kaiming_uniform = _old_name(kaiming_uniform_)
+kaiming_normal = _old_name(kaiming_normal_)
+orthogonal = _old_name(orthogonal_)
+sparse = _old_name(sparse_)

@@ -1,0 +1,202 @@
+"""state_dict and load_state_dict of a module, as functions; Module's methods of these names call them."""
+
+from __future__ import annotations
+
+from collections import OrderedDict, namedtuple
+from typing import Any
+
+import clew
+
+from ..parameter import Parameter, is_lazy
+
+EXTRA = "_extra_state"
+
+
+class IncompatibleKeys(
+    namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])  # noqa: PYI024
+):
+    """What load_state_dict found lacking and left over."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        if not self.missing_keys and not self.unexpected_keys:
+            return "<All keys matched successfully>"
+        return super().__repr__()
+
+    __str__ = __repr__
+
+
+def has_extra_state(module: Any, method: str) -> bool:
+    from .module import Module
+
+    return getattr(type(module), method, None) is not getattr(Module, method)
+
+
+def save_own(module: Any, destination: Any, prefix: str, keep_vars: bool) -> None:
+    """Writes a module's own parameters, buffers and extra state into destination."""
+    for name, param in module._parameters.items():
+        if param is not None:
+            destination[prefix + name] = param if keep_vars else param.detach()
+    for name, buf in module._buffers.items():
+        if buf is not None and name not in module._non_persistent_buffers_set:
+            destination[prefix + name] = buf if keep_vars else buf.detach()
+    if has_extra_state(module, "get_extra_state"):
+        destination[prefix + EXTRA] = module.get_extra_state()
+
+
+def state_dict(module: Any, destination: Any, prefix: str, keep_vars: bool) -> Any:
+    """A module's whole state, children included."""
+    if destination is None:
+        destination = OrderedDict()
+        destination._metadata = OrderedDict()
+    local = {"version": module._version}
+    if hasattr(destination, "_metadata"):
+        destination._metadata[prefix[:-1]] = local
+    for hook in list(module._state_dict_pre_hooks.values()):
+        hook(module, prefix, keep_vars)
+    module._save_to_state_dict(destination, prefix, keep_vars)
+    for name, child in module._modules.items():
+        if child is not None:
+            child.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
+    for hook in list(module._state_dict_hooks.values()):
+        answer = hook(module, destination, prefix, local)
+        if getattr(hook, "_from_public_api", False):
+            if answer is not None:
+                raise RuntimeError("state_dict post-hook must return None")
+        elif answer is not None:
+            destination = answer
+    return destination
+
+
+def load_own(
+    module: Any,
+    state: Any,
+    prefix: str,
+    local_metadata: Any,
+    strict: bool,
+    missing: list[str],
+    unexpected: list[str],
+    errors: list[str],
+) -> None:
+    """Copies a module's own parameters, buffers and extra state out of a state dict.
+
+    What goes wrong is appended to missing, unexpected and errors; nothing is raised for it.
+    """
+    for hook in list(module._load_state_dict_pre_hooks.values()):
+        hook(state, prefix, local_metadata, strict, missing, unexpected, errors)
+    persistent = {
+        k: v for k, v in module._buffers.items() if k not in module._non_persistent_buffers_set
+    }
+    own = {
+        k: v for k, v in [*module._parameters.items(), *persistent.items()] if v is not None
+    }
+    assign = local_metadata.get("assign_to_params_buffers", False)
+    for name, param in own.items():
+        key = prefix + name
+        if key not in state:
+            if strict:
+                missing.append(key)
+            continue
+        given = state[key]
+        if not isinstance(given, clew.Tensor):
+            errors.append(
+                f'While copying the parameter named "{key}", expected a Tensor from the checkpoint '
+                f"but received {type(given)}"
+            )
+            continue
+        lazy = is_lazy(param)
+        if not lazy and param.dim() == 0 and given.dim() == 1 and given.shape[0] == 1:
+            given = given[0]
+        if not lazy and given.shape != param.shape:
+            errors.append(
+                f"size mismatch for {key}: copying a param with shape {given.shape} from checkpoint, "
+                f"the shape in current model is {param.shape}."
+            )
+            continue
+        try:
+            with clew.no_grad():
+                if assign:
+                    if isinstance(param, Parameter):
+                        if not isinstance(given, Parameter):
+                            given = Parameter(given, requires_grad=param.requires_grad)
+                        else:
+                            given.requires_grad_(param.requires_grad)
+                    setattr(module, name, given)
+                elif lazy:
+                    param.materialize(given.shape)
+                    param.copy_(given)
+                else:
+                    param.copy_(given)
+        except Exception as problem:
+            errors.append(
+                f'While copying the parameter named "{key}", whose dimensions in the model are '
+                f"{param.size()} and whose dimensions in the checkpoint are {given.size()}, an "
+                f"exception occurred: {problem.args}."
+            )
+    extra = prefix + EXTRA
+    if has_extra_state(module, "set_extra_state"):
+        if extra in state:
+            module.set_extra_state(state[extra])
+        elif strict:
+            missing.append(extra)
+    elif strict and extra in state:
+        unexpected.append(extra)
+    if strict:
+        for key in state:
+            if key.startswith(prefix) and key != extra:
+                first, *rest = key[len(prefix) :].split(".", 1)
+                if first in module._modules if rest else first in own:
+                    continue
+                unexpected.append(key)
+
+
+def load_state_dict(module: Any, state_dict: Any, strict: bool, assign: bool) -> IncompatibleKeys:
+    """Loads a state dict into a module and its children."""
+    from collections.abc import Mapping
+
+    if not isinstance(state_dict, Mapping):
+        raise TypeError(
+            f"Expected state_dict to be dict-like, got {type(state_dict)}."
+        )
+    missing: list[str] = []
+    unexpected: list[str] = []
+    errors: list[str] = []
+    metadata = getattr(state_dict, "_metadata", None)
+    work: Any = OrderedDict(state_dict)
+    if metadata is not None:
+        work._metadata = metadata
+
+    def load(target: Any, local_state: Any, prefix: str) -> None:
+        local = {} if metadata is None else metadata.get(prefix[:-1], {})
+        if assign:
+            local["assign_to_params_buffers"] = assign
+        target._load_from_state_dict(
+            local_state, prefix, local, True, missing, unexpected, errors
+        )
+        for name, child in target._modules.items():
+            if child is not None:
+                start = f"{prefix}{name}."
+                load(child, {k: v for k, v in local_state.items() if k.startswith(start)}, start)
+        found = IncompatibleKeys(missing, unexpected)
+        for hook in list(target._load_state_dict_post_hooks.values()):
+            if hook(target, found) is not None:
+                raise RuntimeError(
+                    "load_state_dict post-hook must return None; edit the given keys in place instead"
+                )
+
+    load(module, work, "")
+    if strict:
+        if unexpected:
+            names = ", ".join(f'"{k}"' for k in unexpected)
+            errors.insert(0, f"Unexpected key(s) in state_dict: {names}. ")
+        if missing:
+            names = ", ".join(f'"{k}"' for k in missing)
+            errors.insert(0, f"Missing key(s) in state_dict: {names}. ")
+    if errors:
+        raise RuntimeError(
+            "Error(s) in loading state_dict for {}:\n\t{}".format(
+                type(module).__name__, "\n\t".join(errors)
+            )
+        )
+    return IncompatibleKeys(missing, unexpected)

@@ -1,0 +1,346 @@
+"""Batch normalisation, lazy forms too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import clew
+
+from .. import functional as F
+from .. import init
+from ..parameter import Parameter, UninitializedBuffer, UninitializedParameter
+from .lazy import LazyModuleMixin
+from .module import Module
+
+__all__ = [
+    "BatchNorm1d",
+    "BatchNorm2d",
+    "BatchNorm3d",
+    "LazyBatchNorm1d",
+    "LazyBatchNorm2d",
+    "LazyBatchNorm3d",
+    "SyncBatchNorm",
+]
+
+
+class _NormBase(Module):
+    """What batch and instance normalisation share."""
+
+    _version = 2
+    weight: Any
+    bias: Any
+    running_mean: Any
+    running_var: Any
+    num_batches_tracked: Any
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        super().__init__()
+        self.num_features = num_features
+        self.eps = eps
+        self.momentum = momentum
+        self.affine = affine
+        self.track_running_stats = track_running_stats
+        if affine:
+            self.weight = Parameter(clew.empty(num_features, device=device, dtype=dtype))
+        else:
+            self.register_parameter("weight", None)
+        if affine and bias:
+            self.bias = Parameter(clew.empty(num_features, device=device, dtype=dtype))
+        else:
+            self.register_parameter("bias", None)
+        if track_running_stats:
+            self.register_buffer(
+                "running_mean", clew.zeros(num_features, device=device, dtype=dtype)
+            )
+            self.register_buffer("running_var", clew.ones(num_features, device=device, dtype=dtype))
+            self.register_buffer(
+                "num_batches_tracked", clew.tensor(0, dtype=clew.int64, device=device)
+            )
+        else:
+            self.register_buffer("running_mean", None)
+            self.register_buffer("running_var", None)
+            self.register_buffer("num_batches_tracked", None)
+        self.reset_parameters()
+
+    def reset_running_stats(self) -> None:
+        """Sets the running mean to 0, the running variance to 1 and the count to 0."""
+        if self.track_running_stats:
+            self.running_mean.zero_()
+            self.running_var.fill_(1)
+            self.num_batches_tracked.zero_()
+
+    def reset_parameters(self) -> None:
+        """Sets weight to 1, bias to 0 and the running statistics back."""
+        self.reset_running_stats()
+        if self.affine:
+            init.ones_(self.weight)
+            if self.bias is not None:
+                init.zeros_(self.bias)
+
+    def _check_input_dim(self, input: Any) -> None:
+        raise NotImplementedError
+
+    def extra_repr(self) -> str:
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
+            f"track_running_stats={self.track_running_stats}"
+        )
+
+    def _load_from_state_dict(
+        self,
+        state_dict: Any,
+        prefix: str,
+        local_metadata: Any,
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
+    ) -> None:
+        # Version 2 added the count of batches; older files do not have it.
+        version = local_metadata.get("version", None)
+        if (version is None or version < 2) and self.track_running_stats:
+            key = prefix + "num_batches_tracked"
+            if key not in state_dict:
+                own = self.num_batches_tracked
+                known = own is not None and own.device.type != "meta"
+                state_dict[key] = own if known else clew.tensor(0, dtype=clew.int64)
+        super()._load_from_state_dict(
+            state_dict,
+            prefix,
+            local_metadata,
+            strict,
+            missing_keys,
+            unexpected_keys,
+            error_msgs,
+        )
+
+
+class _BatchNorm(_NormBase):
+    def forward(self, input: Any) -> Any:
+        self._check_input_dim(input)
+        factor = 0.0 if self.momentum is None else self.momentum
+        if self.training and self.track_running_stats and self.num_batches_tracked is not None:
+            self.num_batches_tracked.add_(1)
+            if self.momentum is None:
+                factor = 1.0 / float(self.num_batches_tracked)
+        mean, var = self.running_mean, self.running_var
+        by_batch = self.training or (mean is None and var is None)
+        used = not self.training or self.track_running_stats
+        return F.batch_norm(
+            input,
+            mean if used else None,
+            var if used else None,
+            self.weight,
+            self.bias,
+            by_batch,
+            factor,
+            self.eps,
+        )
+
+
+class _Check1d:
+    def _check_input_dim(self, input: Any) -> None:
+        if input.dim() not in (2, 3):
+            raise ValueError(f"expected 2D or 3D input (got {input.dim()}D input)")
+
+
+class _Check2d:
+    def _check_input_dim(self, input: Any) -> None:
+        if input.dim() != 4:
+            raise ValueError(f"expected 4D input (got {input.dim()}D input)")
+
+
+class _Check3d:
+    def _check_input_dim(self, input: Any) -> None:
+        if input.dim() != 5:
+            raise ValueError(f"expected 5D input (got {input.dim()}D input)")
+
+
+class BatchNorm1d(_Check1d, _BatchNorm):
+    """Batch normalisation of (N, C) or (N, C, L).
+
+    Args:
+        num_features: C.
+        eps: added to the variance.
+        momentum: part of the new statistics in the running ones; None takes the plain average.
+        affine: learn a factor and a summand for each channel.
+        track_running_stats: keep running statistics for evaluation.
+        device: where parameters and buffers live.
+        dtype: what they hold.
+        bias: learn the summand.
+    """
+
+
+class BatchNorm2d(_Check2d, _BatchNorm):
+    """Batch normalisation of (N, C, H, W).
+
+    Args:
+        num_features: C.
+        eps: added to the variance.
+        momentum: part of the new statistics in the running ones; None takes the plain average.
+        affine: learn a factor and a summand for each channel.
+        track_running_stats: keep running statistics for evaluation.
+        device: where parameters and buffers live.
+        dtype: what they hold.
+        bias: learn the summand.
+
+    Example:
+        >>> sorted(clew.nn.BatchNorm2d(3).state_dict())[:2]
+        ['bias', 'num_batches_tracked']
+    """
+
+
+class BatchNorm3d(_Check3d, _BatchNorm):
+    """Batch normalisation of (N, C, D, H, W).
+
+    Args:
+        num_features: C.
+        eps: added to the variance.
+        momentum: part of the new statistics in the running ones; None takes the plain average.
+        affine: learn a factor and a summand for each channel.
+        track_running_stats: keep running statistics for evaluation.
+        device: where parameters and buffers live.
+        dtype: what they hold.
+        bias: learn the summand.
+    """
+
+
+class SyncBatchNorm(_BatchNorm):
+    """Batch normalisation over several processes; with one process, as here, BatchNorm of any dims.
+
+    Args:
+        num_features: C.
+        eps: added to the variance.
+        momentum: part of the new statistics in the running ones.
+        affine: learn a factor and a summand for each channel.
+        track_running_stats: keep running statistics for evaluation.
+        process_group: must be None.
+        device: where parameters and buffers live.
+        dtype: what they hold.
+        bias: learn the summand.
+    """
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        process_group: Any = None,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        if process_group is not None:
+            raise NotImplementedError("SyncBatchNorm: clew has no process groups")
+        super().__init__(
+            num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias
+        )
+        self.process_group = process_group
+
+    def _check_input_dim(self, input: Any) -> None:
+        if input.dim() < 2:
+            raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module: Any, process_group: Any = None) -> Any:
+        """Replaces the batch norms below a module by SyncBatchNorm.
+
+        Args:
+            module: the module.
+            process_group: must be None.
+
+        Returns:
+            the module, or its replacement.
+        """
+        made = module
+        if isinstance(module, _BatchNorm):
+            made = cls(
+                module.num_features,
+                module.eps,
+                module.momentum,
+                module.affine,
+                module.track_running_stats,
+                process_group,
+            )
+            if module.affine:
+                made.weight = module.weight
+                made.bias = module.bias
+            for name, buf in module._buffers.items():
+                made._buffers[name] = buf
+            made.training = module.training
+        for name, child in module.named_children():
+            made.add_module(name, cls.convert_sync_batchnorm(child, process_group))
+        return made
+
+
+class _LazyNormBase(LazyModuleMixin):
+    def __init__(
+        self,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        super().__init__(0, eps, momentum, False, False, bias=bias)
+        me: Any = self
+        me.affine = affine
+        me.track_running_stats = track_running_stats
+        if affine:
+            me.weight = UninitializedParameter(device=device, dtype=dtype)
+            if bias:
+                me.bias = UninitializedParameter(device=device, dtype=dtype)
+        if track_running_stats:
+            me.running_mean = UninitializedBuffer(device=device, dtype=dtype)
+            me.running_var = UninitializedBuffer(device=device, dtype=dtype)
+            me.num_batches_tracked = clew.tensor(0, dtype=clew.int64, device=device)
+
+    def reset_parameters(self) -> None:
+        me: Any = self
+        if not self.has_uninitialized_params() and me.num_features != 0:
+            super().reset_parameters()  # type: ignore[misc]
+
+    def initialize_parameters(self, input: Any) -> None:
+        me: Any = self
+        if not self.has_uninitialized_params():
+            return
+        me.num_features = input.shape[1]
+        for t in (me.weight, me.bias, me.running_mean, me.running_var):
+            if t is not None:
+                t.materialize((me.num_features,))
+        me.reset_parameters()
+
+
+class LazyBatchNorm1d(_LazyNormBase, BatchNorm1d):
+    """A BatchNorm1d that takes num_features from its first input."""
+
+    cls_to_become = BatchNorm1d
+
+
+class LazyBatchNorm2d(_LazyNormBase, BatchNorm2d):
+    """A BatchNorm2d that takes num_features from its first input."""
+
+    cls_to_become = BatchNorm2d
+
+
+class LazyBatchNorm3d(_LazyNormBase, BatchNorm3d):
+    """A BatchNorm3d that takes num_features from its first input."""
+
+    cls_to_become = BatchNorm3d

@@ -1,0 +1,154 @@
+"""Instance normalisation, lazy forms too."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from .. import functional as F
+from .batchnorm import _LazyNormBase, _NormBase
+
+__all__ = [
+    "InstanceNorm1d",
+    "InstanceNorm2d",
+    "InstanceNorm3d",
+    "LazyInstanceNorm1d",
+    "LazyInstanceNorm2d",
+    "LazyInstanceNorm3d",
+]
+
+
+class _InstanceNorm(_NormBase):
+    _nd = 0
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        affine: bool = False,
+        track_running_stats: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        super().__init__(
+            num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias
+        )
+
+    def _check_input_dim(self, input: Any) -> None:
+        if input.dim() not in (self._nd + 1, self._nd + 2):
+            raise ValueError(
+                f"expected {self._nd + 1}D or {self._nd + 2}D input (got {input.dim()}D input)"
+            )
+
+    def forward(self, input: Any) -> Any:
+        self._check_input_dim(input)
+        single = input.dim() == self._nd + 1
+        channels = input.shape[0 if single else 1]
+        if channels != self.num_features:
+            if self.affine:
+                raise ValueError(
+                    f"expected input's size at dim={0 if single else 1} to match num_features "
+                    f"({self.num_features}), but got: {channels}."
+                )
+            warnings.warn(
+                f"input's size at dim={0 if single else 1} does not match num_features; it is not "
+                "used, since affine=False",
+                stacklevel=2,
+            )
+        out = F.instance_norm(
+            input.unsqueeze(0) if single else input,
+            self.running_mean,
+            self.running_var,
+            self.weight,
+            self.bias,
+            self.training or not self.track_running_stats,
+            self.momentum if self.momentum is not None else 0.0,
+            self.eps,
+        )
+        return out.squeeze(0) if single else out
+
+
+class InstanceNorm1d(_InstanceNorm):
+    """Instance normalisation of (N, C, L) or (C, L).
+
+    Args:
+        num_features: C.
+        eps: added to the variance.
+        momentum: part of the new statistics in the running ones.
+        affine: learn a factor and a summand for each channel.
+        track_running_stats: keep running statistics for evaluation.
+        device: where parameters and buffers live.
+        dtype: what they hold.
+        bias: learn the summand.
+    """
+
+    _nd = 1
+
+
+class InstanceNorm2d(_InstanceNorm):
+    """Instance normalisation of (N, C, H, W) or (C, H, W).
+
+    Args:
+        num_features: C.
+        eps: added to the variance.
+        momentum: part of the new statistics in the running ones.
+        affine: learn a factor and a summand for each channel.
+        track_running_stats: keep running statistics for evaluation.
+        device: where parameters and buffers live.
+        dtype: what they hold.
+        bias: learn the summand.
+    """
+
+    _nd = 2
+
+
+class InstanceNorm3d(_InstanceNorm):
+    """Instance normalisation of (N, C, D, H, W) or (C, D, H, W).
+
+    Args:
+        num_features: C.
+        eps: added to the variance.
+        momentum: part of the new statistics in the running ones.
+        affine: learn a factor and a summand for each channel.
+        track_running_stats: keep running statistics for evaluation.
+        device: where parameters and buffers live.
+        dtype: what they hold.
+        bias: learn the summand.
+    """
+
+    _nd = 3
+
+
+class _LazyInstanceNorm(_LazyNormBase):
+    def initialize_parameters(self, input: Any) -> None:
+        me: Any = self
+        at = 0 if input.dim() == me._nd + 1 else 1
+        if self.has_uninitialized_params():
+            me.num_features = input.shape[at]
+            for t in (me.weight, me.bias, me.running_mean, me.running_var):
+                if t is not None:
+                    t.materialize((me.num_features,))
+            me.reset_parameters()
+        elif me.num_features == 0:
+            me.num_features = input.shape[at]
+
+
+class LazyInstanceNorm1d(_LazyInstanceNorm, InstanceNorm1d):
+    """An InstanceNorm1d that takes num_features from its first input."""
+
+    cls_to_become = InstanceNorm1d
+
+
+class LazyInstanceNorm2d(_LazyInstanceNorm, InstanceNorm2d):
+    """An InstanceNorm2d that takes num_features from its first input."""
+
+    cls_to_become = InstanceNorm2d
+
+
+class LazyInstanceNorm3d(_LazyInstanceNorm, InstanceNorm3d):
+    """An InstanceNorm3d that takes num_features from its first input."""
+
+    cls_to_become = InstanceNorm3d

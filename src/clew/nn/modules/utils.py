@@ -1,0 +1,58 @@
+"""Small helpers of the modules: one number repeated to a tuple."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+
+def ntuple(n: int, value: Any) -> tuple[Any, ...]:
+    """A number repeated n times; a sequence as a tuple.
+
+    Args:
+        n: how often.
+        value: the number or sequence.
+
+    Returns:
+        a tuple.
+    """
+    return tuple(value) if isinstance(value, Iterable) else (value,) * n
+
+
+def _single(x: Any) -> tuple[Any, ...]:
+    return ntuple(1, x)
+
+
+def _pair(x: Any) -> tuple[Any, ...]:
+    return ntuple(2, x)
+
+
+def _triple(x: Any) -> tuple[Any, ...]:
+    return ntuple(3, x)
+
+
+def _quadruple(x: Any) -> tuple[Any, ...]:
+    return ntuple(4, x)
+
+
+def _reverse_repeat_tuple(t: Any, n: int) -> tuple[Any, ...]:
+    return tuple(x for x in reversed(t) for _ in range(n))
+
+
+def consume_prefix_in_state_dict_if_present(state_dict: Any, prefix: str) -> None:
+    """Takes a prefix off a state dict's keys, in place.
+
+    Args:
+        state_dict: the dict.
+        prefix: for example "module.".
+    """
+    for key in list(state_dict):
+        if key.startswith(prefix):
+            state_dict[key[len(prefix) :]] = state_dict.pop(key)
+    metadata = getattr(state_dict, "_metadata", None)
+    if metadata is not None:
+        for key in list(metadata):
+            if not key:
+                continue
+            if key == prefix.rstrip(".") or key.startswith(prefix):
+                metadata[key[len(prefix) :]] = metadata.pop(key)

@@ -1,0 +1,252 @@
+"""Tensors that a Module owns: Parameter, Buffer and their not-yet-shaped forms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import clew
+
+__all__ = [
+    "Buffer",
+    "Parameter",
+    "UninitializedBuffer",
+    "UninitializedParameter",
+    "UninitializedTensorMixin",
+    "is_lazy",
+]
+
+
+def _rebuild_parameter(kind: type, data: Any, requires_grad: bool, state: dict[str, Any]) -> Any:
+    made = clew.Tensor._make_subclass(kind, data, requires_grad)
+    made.__dict__.update(state)
+    return made
+
+
+class Parameter(clew.Tensor):
+    """A tensor that a Module lists among its parameters when it is assigned as an attribute.
+
+    Args:
+        data: the initial value; shares its storage. None gives an empty tensor.
+        requires_grad: whether gradients are computed for it.
+
+    Example:
+        >>> w = clew.nn.Parameter(clew.ones(2))
+        >>> w.requires_grad
+        True
+    """
+
+    def __new__(cls, data: Any = None, requires_grad: bool = True) -> Parameter:
+        if data is None:
+            data = clew.empty(0)
+        elif not isinstance(data, clew.Tensor):
+            raise TypeError(
+                f"Parameter: data must be a Tensor or None; got {type(data).__name__}"
+            )
+        made: Parameter = clew.Tensor._make_subclass(cls, data.detach(), requires_grad)
+        return made
+
+    def __init__(self, data: Any = None, requires_grad: bool = True) -> None:
+        pass
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        known = memo.get(id(self))
+        if known is not None:
+            return known
+        import copy
+
+        made = clew.Tensor._make_subclass(
+            type(self), self.detach().clone(), self.requires_grad
+        )
+        memo[id(self)] = made
+        made.__dict__.update(copy.deepcopy(self.__dict__, memo))
+        return made
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        return "Parameter containing:\n" + super().__repr__()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        data = self.detach()
+        return _rebuild_parameter, (type(self), data, self.requires_grad, dict(self.__dict__))
+
+
+class Buffer(clew.Tensor):
+    """A tensor that a Module lists among its buffers when it is assigned as an attribute.
+
+    Args:
+        data: the value; None gives an empty tensor.
+        persistent: whether the buffer is part of the module's state_dict.
+
+    Example:
+        >>> b = clew.nn.Buffer(clew.zeros(2), persistent=False)
+        >>> b.persistent
+        False
+    """
+
+    persistent: bool
+
+    def __new__(cls, data: Any = None, *, persistent: bool = True) -> Buffer:
+        if data is None:
+            data = clew.empty(0)
+        made: Buffer = clew.Tensor._make_subclass(cls, data.detach(), data.requires_grad)
+        made.persistent = persistent
+        return made
+
+    def __init__(self, data: Any = None, *, persistent: bool = True) -> None:
+        pass
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        known = memo.get(id(self))
+        if known is not None:
+            return known
+        made = clew.Tensor._make_subclass(
+            type(self), self.detach().clone(), self.requires_grad
+        )
+        made.__dict__.update(self.__dict__)
+        memo[id(self)] = made
+        return made
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        data = self.detach()
+        return _rebuild_parameter, (type(self), data, self.requires_grad, dict(self.__dict__))
+
+
+_NO_VALUE_YET = frozenset(
+    (
+        "shape", "size", "numel", "dim", "ndim", "stride", "storage_offset", "item", "tolist",
+        "numpy", "view", "reshape", "t", "T", "sum", "mean", "add", "mul", "matmul", "clone",
+    )
+)  # fmt: skip
+
+
+class UninitializedTensorMixin:
+    """What uninitialised parameters and buffers share: a device and a dtype, no shape until materialize()."""
+
+    cls_to_become: type
+
+    def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
+        """Gives the tensor its shape; the values are uninitialised memory.
+
+        Args:
+            shape: the size.
+            device: the device, the present one if None.
+            dtype: the dtype, the present one if None.
+        """
+        get = object.__getattribute__
+        if device is None:
+            device = get(self, "device")
+        if dtype is None:
+            dtype = get(self, "dtype")
+        self.data = clew.empty(shape, device=device, dtype=dtype)
+        self.__class__ = self.cls_to_become  # type: ignore[assignment]
+
+    def share_memory_(self) -> Any:
+        """Always refused: there is no memory to share yet."""
+        raise RuntimeError(
+            "share_memory_: an uninitialized parameter has no memory yet; call it after the first forward"
+        )
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        return f"<{type(self).__name__}>"
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in _NO_VALUE_YET:
+            raise ValueError(
+                f"{name}: an uninitialized parameter or buffer has no shape yet; run the module "
+                "once on an input (a dry run) so that it can be materialized"
+            )
+        return super().__getattribute__(name)
+
+
+class UninitializedParameter(UninitializedTensorMixin, Parameter):
+    """A Parameter whose shape is found at the first forward of a lazy module.
+
+    Args:
+        requires_grad: whether gradients are computed for it.
+        device: where it will live.
+        dtype: what it will hold.
+
+    Example:
+        >>> p = clew.nn.UninitializedParameter()
+        >>> p.materialize((2, 3))
+        >>> tuple(p.shape)
+        (2, 3)
+    """
+
+    cls_to_become = Parameter
+
+    def __new__(
+        cls, requires_grad: bool = True, device: Any = None, dtype: Any = None
+    ) -> UninitializedParameter:
+        data = clew.empty(0, device=device, dtype=dtype)
+        return clew.Tensor._make_subclass(cls, data, requires_grad)
+
+    def __init__(self, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> None:
+        pass
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        known = memo.get(id(self))
+        if known is not None:
+            return known
+        made = type(self)(self.requires_grad, self.device, self.dtype)
+        memo[id(self)] = made
+        return made
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return type(self), (self.requires_grad, self.device, self.dtype)
+
+
+class UninitializedBuffer(UninitializedTensorMixin, Buffer):
+    """A Buffer whose shape is found at the first forward of a lazy module.
+
+    Args:
+        requires_grad: whether gradients are computed for it.
+        device: where it will live.
+        dtype: what it will hold.
+        persistent: whether it is part of the state_dict.
+    """
+
+    cls_to_become = Buffer
+
+    def __new__(
+        cls,
+        requires_grad: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+        persistent: bool = True,
+    ) -> UninitializedBuffer:
+        data = clew.empty(0, device=device, dtype=dtype)
+        made: UninitializedBuffer = clew.Tensor._make_subclass(cls, data, requires_grad)
+        made.persistent = persistent
+        return made
+
+    def __init__(
+        self,
+        requires_grad: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+        persistent: bool = True,
+    ) -> None:
+        pass
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        known = memo.get(id(self))
+        if known is not None:
+            return known
+        made = type(self)(self.requires_grad, self.device, self.dtype, self.persistent)
+        memo[id(self)] = made
+        return made
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return type(self), (self.requires_grad, self.device, self.dtype, self.persistent)
+
+
+def is_lazy(param: Any) -> bool:
+    """Whether a parameter or buffer still waits for its shape.
+
+    Args:
+        param: any tensor.
+
+    Returns:
+        True for UninitializedParameter and UninitializedBuffer.
+    """
+    return isinstance(param, UninitializedTensorMixin)

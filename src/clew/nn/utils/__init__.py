@@ -1,0 +1,45 @@
+"""Utilities of nn: gradient clipping, packed sequences, parametrizations, pruning."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import rnn as rnn
+from .clip_grad import clip_grad_norm as clip_grad_norm
+from .clip_grad import clip_grad_norm_ as clip_grad_norm_
+from .clip_grad import clip_grad_value_ as clip_grad_value_
+from .clip_grad import clip_grads_with_norm_ as clip_grads_with_norm_
+from .clip_grad import get_total_norm as get_total_norm
+from .convert_parameters import parameters_to_vector as parameters_to_vector
+from .convert_parameters import vector_to_parameters as vector_to_parameters
+
+# The rest is imported at its first use.
+_LATER = {
+    "weight_norm": "weight_norm",
+    "remove_weight_norm": "weight_norm",
+    "spectral_norm": "spectral_norm",
+    "remove_spectral_norm": "spectral_norm",
+    "skip_init": "init",
+    "fuse_conv_bn_eval": "fusion",
+    "fuse_conv_bn_weights": "fusion",
+    "fuse_linear_bn_eval": "fusion",
+    "fuse_linear_bn_weights": "fusion",
+}
+_MODULES = ("parametrizations", "parametrize", "prune", "stateless", "fusion", "init")
+
+
+def __getattr__(name: str) -> Any:
+    import importlib
+    import sys
+
+    if name in _LATER:
+        found = getattr(importlib.import_module(f"{__name__}.{_LATER[name]}"), name)
+        setattr(sys.modules[__name__], name, found)
+        return found
+    if name in _MODULES:
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER, *_MODULES})

@@ -1,0 +1,148 @@
+"""Gradient clipping."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import clew
+
+__all__ = [
+    "clip_grad_norm",
+    "clip_grad_norm_",
+    "clip_grad_value_",
+    "clip_grads_with_norm_",
+    "get_total_norm",
+]
+
+
+def _gradients(parameters: Any) -> list[Any]:
+    if isinstance(parameters, clew.Tensor):
+        parameters = [parameters]
+    return [p.grad for p in parameters if p.grad is not None]
+
+
+def get_total_norm(
+    tensors: Any,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Any:
+    """The norm of several tensors taken as one vector.
+
+    Args:
+        tensors: one tensor or several.
+        norm_type: the norm's order; inf for the greatest size.
+        error_if_nonfinite: raise if the norm is NaN or infinite.
+        foreach: accepted; there is one way to compute it.
+
+    Returns:
+        a 0-d tensor.
+
+    Example:
+        >>> clew.nn.utils.get_total_norm([clew.tensor([3.]), clew.tensor([4.])]).item()
+        5.0
+    """
+    tensors = [tensors] if isinstance(tensors, clew.Tensor) else list(tensors)
+    if not tensors:
+        return clew.tensor(0.0)
+    norm_type = float(norm_type)
+    with clew.no_grad():
+        norms = [clew.linalg.vector_norm(t, norm_type) for t in tensors]
+        dtype = norms[0].dtype
+        total = clew.linalg.vector_norm(clew.stack([n.to(dtype) for n in norms]), norm_type)
+    if error_if_nonfinite and not math.isfinite(total.item()):
+        raise RuntimeError(
+            f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so "
+            "it cannot be clipped. To disable this error and scale the gradients by the non-finite "
+            "norm anyway, set `error_if_nonfinite=False`"
+        )
+    return total
+
+
+def clip_grads_with_norm_(
+    parameters: Any, max_norm: float, total_norm: Any, foreach: bool | None = None
+) -> None:
+    """Scales gradients by max_norm / total_norm where that is below one, in place.
+
+    Args:
+        parameters: one parameter or several.
+        max_norm: greatest norm that stays.
+        total_norm: the present norm.
+        foreach: accepted; there is one way to compute it.
+    """
+    grads = _gradients(parameters)
+    if not grads:
+        return
+    with clew.no_grad():
+        factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
+        for grad in grads:
+            grad.mul_(factor.to(grad.dtype))
+
+
+def clip_grad_norm_(
+    parameters: Any,
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Any:
+    """Scales gradients so that their common norm is at most max_norm, in place.
+
+    Args:
+        parameters: one parameter or several.
+        max_norm: greatest norm that stays.
+        norm_type: the norm's order; inf for the greatest size.
+        error_if_nonfinite: raise if the norm is NaN or infinite.
+        foreach: accepted; there is one way to compute it.
+
+    Returns:
+        the norm before.
+    """
+    if isinstance(parameters, clew.Tensor):
+        parameters = [parameters]
+    else:
+        parameters = list(parameters)
+    total = get_total_norm(_gradients(parameters), norm_type, error_if_nonfinite, foreach)
+    clip_grads_with_norm_(parameters, max_norm, total, foreach)
+    return total
+
+
+def clip_grad_norm(
+    parameters: Any,
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Any:
+    """Deprecated name of clip_grad_norm_.
+
+    Args:
+        parameters: as in clip_grad_norm_.
+        max_norm: as in clip_grad_norm_.
+        norm_type: as in clip_grad_norm_.
+        error_if_nonfinite: as in clip_grad_norm_.
+        foreach: as in clip_grad_norm_.
+
+    Returns:
+        the norm before.
+    """
+    warnings.warn(
+        "clip_grad_norm is deprecated; use clip_grad_norm_", FutureWarning, stacklevel=2
+    )
+    return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
+
+
+def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = None) -> None:
+    """Keeps every element of the gradients within [-clip_value, clip_value], in place.
+
+    Args:
+        parameters: one parameter or several.
+        clip_value: the bound.
+        foreach: accepted; there is one way to compute it.
+    """
+    bound = float(clip_value)
+    with clew.no_grad():
+        for grad in _gradients(parameters):
+            grad.clamp_(min=-bound, max=bound)

@@ -1,0 +1,321 @@
+"""Sequences of different lengths: packing, padding and back."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import Any
+
+import clew
+
+__all__ = [
+    "PackedSequence",
+    "invert_permutation",
+    "pack_padded_sequence",
+    "pack_sequence",
+    "pad_packed_sequence",
+    "pad_sequence",
+    "unpack_sequence",
+    "unpad_sequence",
+]
+
+
+class PackedSequence(
+    namedtuple(  # noqa: PYI024
+        "PackedSequence", ["data", "batch_sizes", "sorted_indices", "unsorted_indices"]
+    )
+):
+    """A batch of sequences without padding: the elements of each time step one after the other.
+
+    Args:
+        data: all elements.
+        batch_sizes: how many sequences reach each time step.
+        sorted_indices: the batch's order by falling length.
+        unsorted_indices: the way back.
+    """
+
+    __slots__ = ()
+
+    def __new__(
+        cls,
+        data: Any,
+        batch_sizes: Any = None,
+        sorted_indices: Any = None,
+        unsorted_indices: Any = None,
+    ) -> PackedSequence:
+        if batch_sizes is None:
+            if not (isinstance(data, list | tuple) and len(data) == 2):
+                raise ValueError("PackedSequence: give data and batch_sizes")
+            data, batch_sizes = data
+        if unsorted_indices is None:
+            unsorted_indices = invert_permutation(sorted_indices)
+        return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
+
+    def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
+        """Converts data as Tensor.to does.
+
+        Args:
+            args: as for Tensor.to.
+            kwargs: as for Tensor.to.
+
+        Returns:
+            a PackedSequence.
+        """
+        data = self.data.to(*args, **kwargs)
+        if data is self.data:
+            return self
+        return type(self)(data, self.batch_sizes, self.sorted_indices, self.unsorted_indices)
+
+    def _with(self, data: Any) -> PackedSequence:
+        return type(self)(data, self.batch_sizes, self.sorted_indices, self.unsorted_indices)
+
+    def cpu(self) -> PackedSequence:
+        """The same on the CPU."""
+        return self._with(self.data.cpu())
+
+    def pin_memory(self) -> PackedSequence:
+        """The same: there is no device that reads from this memory."""
+        return self
+
+    def is_pinned(self) -> bool:
+        """Always False."""
+        return False
+
+    @property
+    def is_cuda(self) -> bool:
+        """Always False."""
+        return False
+
+    def double(self) -> PackedSequence:
+        """With data in float64."""
+        return self.to(clew.float64)
+
+    def float(self) -> PackedSequence:
+        """With data in float32."""
+        return self.to(clew.float32)
+
+    def half(self) -> PackedSequence:
+        """With data in float16."""
+        return self.to(clew.float16)
+
+    def long(self) -> PackedSequence:
+        """With data in int64."""
+        return self.to(clew.int64)
+
+    def int(self) -> PackedSequence:
+        """With data in int32."""
+        return self.to(clew.int32)
+
+
+def invert_permutation(permutation: Any) -> Any:
+    """The permutation that undoes another.
+
+    Args:
+        permutation: a 1-d integer tensor, or None.
+
+    Returns:
+        its inverse, or None.
+    """
+    if permutation is None:
+        return None
+    return permutation.argsort()
+
+
+def pack_padded_sequence(
+    input: Any, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True
+) -> PackedSequence:
+    """Takes the padding out of a batch.
+
+    Args:
+        input: (L, N, ...) or, with batch_first, (N, L, ...).
+        lengths: the length of each sequence.
+        batch_first: see input.
+        enforce_sorted: the lengths fall; otherwise the batch is sorted here.
+
+    Returns:
+        a PackedSequence.
+
+    Example:
+        >>> x = clew.tensor([[1, 2], [3, 0]])
+        >>> clew.nn.utils.rnn.pack_padded_sequence(x, [2, 1], batch_first=True).data.tolist()
+        [1, 3, 2]
+    """
+    lengths = clew.as_tensor(lengths, dtype=clew.int64).detach()
+    order = None
+    if not enforce_sorted:
+        lengths, order = clew.sort(lengths, descending=True)
+        input = input.index_select(0 if batch_first else 1, order)
+    if batch_first:
+        input = input.transpose(0, 1)
+    counts = lengths.tolist()
+    if input.dim() < 2 or len(counts) != input.shape[1]:
+        raise RuntimeError(
+            f"Expected `len(lengths)` to be equal to batch_size, but got {len(counts)} "
+            f"(batch_size={input.shape[1] if input.dim() > 1 else 0})"
+        )
+    if not counts:
+        raise RuntimeError("Cannot pack empty tensors.")
+    if min(counts) <= 0:
+        raise RuntimeError(
+            "Length of all samples has to be greater than 0, but found an element in 'lengths' "
+            "that is <= 0"
+        )
+    if any(a < b for a, b in zip(counts, counts[1:], strict=False)):
+        raise RuntimeError(
+            "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True; "
+            "pass enforce_sorted=False to have the batch sorted"
+        )
+    if counts[0] > input.shape[0]:
+        raise RuntimeError(
+            f"Expected lengths of at most {input.shape[0]}, input's length; got {counts[0]}"
+        )
+    steps = counts[0]
+    live = clew.arange(steps).unsqueeze(1) < lengths.unsqueeze(0)
+    where = live.reshape(-1).nonzero().reshape(-1)
+    flat = input[:steps].reshape(steps * input.shape[1], *input.shape[2:])
+    return PackedSequence(flat.index_select(0, where), live.sum(1), order, None)
+
+
+def pad_packed_sequence(
+    sequence: PackedSequence,
+    batch_first: bool = False,
+    padding_value: float = 0.0,
+    total_length: int | None = None,
+) -> tuple[Any, Any]:
+    """Puts the padding back into a PackedSequence.
+
+    Args:
+        sequence: the batch.
+        batch_first: give (N, L, ...) instead of (L, N, ...).
+        padding_value: what fills the rest.
+        total_length: pad to this length.
+
+    Returns:
+        (padded batch, lengths).
+    """
+    data, batch_sizes, _, back = sequence
+    sizes = batch_sizes.tolist()
+    steps, batch = len(sizes), sizes[0]
+    if total_length is not None:
+        if total_length < steps:
+            raise ValueError(
+                "Expected total_length to be at least the length of the longest sequence in input, "
+                f"but got total_length={total_length} and max sequence length being {steps}"
+            )
+    sizes_column = clew.as_tensor(batch_sizes, dtype=clew.int64).unsqueeze(1)
+    live = clew.arange(batch).unsqueeze(0) < sizes_column
+    lengths = live.sum(0)
+    flat = live.reshape(-1)
+    source = clew.where(flat, flat.to(clew.int64).cumsum(0) - 1, 0)
+    rest = data.shape[1:]
+    picked = data.index_select(0, source)
+    shown = flat.reshape(-1, *([1] * len(rest)))
+    out = clew.where(shown, picked, padding_value).reshape(steps, batch, *rest)
+    if total_length is not None and total_length > steps:
+        more = clew.full(
+            (total_length - steps, batch, *rest), padding_value, dtype=data.dtype
+        )
+        out = clew.cat([out, more])
+    if batch_first:
+        out = out.transpose(0, 1)
+    if back is not None:
+        return out.index_select(0 if batch_first else 1, back), lengths.index_select(0, back)
+    return out, lengths
+
+
+def pad_sequence(
+    sequences: Any,
+    batch_first: bool = False,
+    padding_value: float = 0.0,
+    padding_side: str = "right",
+) -> Any:
+    """Stacks sequences of different lengths.
+
+    Args:
+        sequences: tensors (L_i, ...).
+        batch_first: give (N, L, ...) instead of (L, N, ...).
+        padding_value: what fills the rest.
+        padding_side: "right" or "left".
+
+    Returns:
+        one tensor.
+
+    Example:
+        >>> a, b = clew.tensor([1, 2]), clew.tensor([3])
+        >>> clew.nn.utils.rnn.pad_sequence([a, b], batch_first=True).tolist()
+        [[1, 2], [3, 0]]
+    """
+    if padding_side not in ("left", "right"):
+        raise RuntimeError(
+            f"pad_sequence: padding_side must be 'left' or 'right'; got {padding_side!r}"
+        )
+    if isinstance(sequences, clew.Tensor):
+        sequences = sequences.unbind(0)
+    elif not hasattr(sequences, "__iter__"):
+        raise RuntimeError(
+            "pad_sequence: Expected iterable for input sequences, but got arg of type: "
+            f"{type(sequences)}"
+        )
+    sequences = list(sequences)
+    if not sequences:
+        raise RuntimeError("pad_sequence: received an empty list of sequences")
+    longest = max(s.shape[0] for s in sequences)
+    rest = sequences[0].shape[1:]
+    rows = []
+    for s in sequences:
+        if s.shape[1:] != rest:
+            raise RuntimeError(
+                f"pad_sequence: sizes after the first dim must agree; got {tuple(rest)} and "
+                f"{tuple(s.shape[1:])}"
+            )
+        missing = longest - s.shape[0]
+        if missing:
+            more = clew.full(
+                (missing, *rest), padding_value, dtype=s.dtype, device=s.device
+            )
+            s = clew.cat([s, more] if padding_side == "right" else [more, s])
+        rows.append(s)
+    return clew.stack(rows, 0 if batch_first else 1)
+
+
+def unpad_sequence(padded_sequences: Any, lengths: Any, batch_first: bool = False) -> list[Any]:
+    """Takes a padded batch apart.
+
+    Args:
+        padded_sequences: (L, N, ...) or, with batch_first, (N, L, ...).
+        lengths: the length of each sequence.
+        batch_first: see padded_sequences.
+
+    Returns:
+        a list of tensors.
+    """
+    if not batch_first:
+        padded_sequences = padded_sequences.transpose(0, 1)
+    counts = lengths.tolist() if isinstance(lengths, clew.Tensor) else list(lengths)
+    return [row[:n] for row, n in zip(padded_sequences.unbind(0), counts, strict=True)]
+
+
+def pack_sequence(sequences: Any, enforce_sorted: bool = True) -> PackedSequence:
+    """Packs sequences of different lengths.
+
+    Args:
+        sequences: tensors (L_i, ...).
+        enforce_sorted: the lengths fall; otherwise the batch is sorted here.
+
+    Returns:
+        a PackedSequence.
+    """
+    lengths = [int(s.shape[0]) for s in sequences]
+    return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
+
+
+def unpack_sequence(packed_sequences: PackedSequence) -> list[Any]:
+    """Takes a PackedSequence apart.
+
+    Args:
+        packed_sequences: the batch.
+
+    Returns:
+        a list of tensors.
+    """
+    padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
+    return unpad_sequence(padded, lengths, batch_first=True)
