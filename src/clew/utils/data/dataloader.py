@@ -324,6 +324,7 @@ class _Workers(_Batches):
         import multiprocessing
 
         context = loader.multiprocessing_context or multiprocessing.get_context()
+        self._owner = os.getpid()
         self._timeout = loader.timeout
         self._in_order = loader.in_order
         self._epoch = 0
@@ -411,6 +412,9 @@ class _Workers(_Batches):
         self._asked += 1
 
     def _dead_worker(self) -> None:
+        from multiprocessing.connection import wait
+
+        wait([p.sentinel for p in self._processes], 1.0)  # the pipe may close a little earlier
         dead = [p for p in self._processes if not p.is_alive()]
         what = ", ".join(f"{p.pid} (exit code {p.exitcode})" for p in dead)
         self._shutdown_workers()
@@ -444,7 +448,7 @@ class _Workers(_Batches):
             if any(sentinel in ready for sentinel in sentinels):
                 self._dead_worker()
             if deadline is not None and time.monotonic() >= deadline:
-                self._shutdown_workers()
+                self._shutdown_workers(grace=0.1)
                 raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds")
 
     def _take(self) -> tuple[int, Any] | None:
@@ -477,9 +481,10 @@ class _Workers(_Batches):
             self._shutdown_workers()
         raise StopIteration
 
-    def _shutdown_workers(self) -> None:
-        """Asks the workers to end, and ends those that do not within some seconds."""
-        if self.closed:
+    def _shutdown_workers(self, grace: float = 5.0) -> None:
+        """Asks the workers to end, and ends those that do not within `grace` seconds."""
+        # A forked process has a copy of this object, but the workers are not its own.
+        if self.closed or os.getpid() != self._owner:
             return
         self.closed = True
         for request in self._requests:
@@ -488,7 +493,7 @@ class _Workers(_Batches):
             except OSError:
                 pass
             request.close()
-        deadline = time.monotonic() + self._poll_seconds
+        deadline = time.monotonic() + grace
         for process in self._processes:
             process.join(max(0.0, deadline - time.monotonic()))
             if process.is_alive():

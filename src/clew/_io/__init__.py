@@ -1,0 +1,1 @@
+"""Files of tensors: the zip container with its restricted pickle, and safetensors."""

@@ -1,0 +1,236 @@
+"""The zip container: `data.pkl` with the structure and one uncompressed member a storage.
+
+The layout is the one of PyTorch's files, so that each reads the other's. Nothing in a file is
+believed before it is checked against the file's own size: members are uncompressed, lie within
+the file and do not overlap.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import struct
+import sys
+import zipfile
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import clew
+from clew import Tensor
+
+from .decode import Decoder
+from .encode import Encoder
+from .tensors import buffer_of
+
+_ALIGNMENT = 64
+_ROOT = "archive"
+_READ_PIECE = 1 << 24
+
+
+def write(value: Any, file: Any) -> None:
+    """Writes a container to an open file."""
+    encoder = Encoder()
+    structure = encoder.dump(value)
+    write_encoded(structure, encoder.storages, file)
+
+
+def write_encoded(structure: bytes, storages: dict[str, Tensor], file: Any) -> None:
+    """Writes a container of an encoded structure and its storages."""
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        _put(archive, "data.pkl", structure)
+        _put(archive, ".format_version", b"1")
+        _put(archive, ".storage_alignment", str(_ALIGNMENT).encode())
+        _put(archive, "byteorder", sys.byteorder.encode())
+        for key, raw in storages.items():
+            _put(archive, f"data/{key}", buffer_of(raw))
+        _put(archive, "version", b"3\n")
+
+
+def _put(archive: zipfile.ZipFile, name: str, data: Any) -> None:
+    info = zipfile.ZipInfo(f"{_ROOT}/{name}", (1980, 1, 1, 0, 0, 0))
+    size = len(data)
+    large = size >= 2**31 - 2**20
+    # The member's bytes begin at a multiple of the alignment, so that they can be mapped.
+    assert archive.fp is not None
+    start = archive.fp.tell() + 30 + len(info.filename) + (20 if large else 0)
+    padding = -start % _ALIGNMENT
+    if padding:
+        padding += _ALIGNMENT if padding < 4 else 0
+        info.extra = struct.pack("<2sH", b"FB", padding - 4) + b"Z" * (padding - 4)
+    info.file_size = size
+    with archive.open(info, "w", force_zip64=large) as member:
+        member.write(data)
+
+
+class Reader:
+    """Reads a container.
+
+    Args:
+        file: open for reading, seekable.
+        place: gives for (raw bytes, location in the file) the tensor to use as the storage.
+        path: of the file, where storages are mapped instead of read; None to read.
+    """
+
+    def __init__(
+        self, file: Any, place: Callable[[Tensor, str], Tensor], path: str | None = None
+    ) -> None:
+        self.file = file
+        self.place = place
+        self.path = path
+        self._loaded: dict[str, Tensor] = {}
+        file.seek(0, io.SEEK_END)
+        self.length = file.tell()
+        file.seek(0)
+        try:
+            members = zipfile.ZipFile(file).infolist()
+        except (
+            zipfile.BadZipFile,
+            struct.error,
+            ValueError,
+            NotImplementedError,
+            OverflowError,
+            EOFError,
+            OSError,
+        ) as error:
+            raise RuntimeError(
+                f"load: the file cannot be read as an archive ({error}); it is damaged or cut off"
+            ) from error
+        self.members = {info.filename: info for info in members}
+        total = 0
+        for info in members:
+            if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & 1:
+                raise RuntimeError(
+                    f"load: member {info.filename!r} is compressed or encrypted; the container's "
+                    "members are stored as they are"
+                )
+            if info.file_size != info.compress_size:
+                raise RuntimeError(f"load: member {info.filename!r} has two different sizes")
+            total += info.file_size
+        if total > self.length or len(self.members) != len(members):
+            raise RuntimeError(
+                f"load: the archive's members overlap ({total} bytes announced, {self.length} in "
+                "the file)"
+            )
+        roots = [name for name in self.members if name.endswith("/data.pkl")]
+        if len(roots) != 1:
+            raise RuntimeError("load: the archive has no data.pkl; it was not made by save")
+        self.root = roots[0][: -len("data.pkl")]
+        if self.root + "byteorder" in self.members:
+            order = self.read("byteorder").decode("latin1").strip()
+            if order != sys.byteorder:
+                raise RuntimeError(
+                    f"load: the file's byte order is {order!r}; this machine's is {sys.byteorder!r}"
+                )
+
+    def structure(self) -> bytes:
+        """The pickle of the structure."""
+        return self.read("data.pkl")
+
+    def load(self) -> Any:
+        """The object in the file."""
+        return Decoder(self.structure(), self.storage).load()
+
+    def unknown_names(self) -> list[str]:
+        """Names in the file that are not data."""
+        decoder = Decoder(self.structure(), self.storage)
+        decoder.unknown = []
+        decoder.load()
+        return decoder.unknown
+
+    def _locate(self, name: str) -> tuple[Any, int]:
+        """A member and where its bytes begin in the file."""
+        info = self.members.get(self.root + name)
+        if info is None:
+            raise RuntimeError(f"load: the archive has no member {name!r}")
+        self.file.seek(info.header_offset)
+        header = self.file.read(30)
+        if len(header) != 30 or header[:4] != b"PK\x03\x04":
+            raise RuntimeError(f"load: member {name!r} has no header; the file is damaged")
+        name_length, extra_length = struct.unpack("<HH", header[26:30])
+        start = info.header_offset + 30 + name_length + extra_length
+        if start + info.file_size > self.length:
+            raise RuntimeError(
+                f"load: member {name!r} should end at byte {start + info.file_size}; the file has "
+                f"{self.length}"
+            )
+        return info, start
+
+    def _fill(self, target: memoryview, info: Any, start: int) -> None:
+        self.file.seek(start)
+        at, checksum = 0, 0
+        while at < len(target):
+            piece = target[at : at + _READ_PIECE]
+            if hasattr(self.file, "readinto"):
+                n = self.file.readinto(piece)
+            else:
+                data = self.file.read(len(piece))
+                n = len(data)
+                piece[:n] = data
+            if not n:
+                raise RuntimeError(f"load: the file ends within member {info.filename!r}")
+            checksum = zlib.crc32(piece[:n], checksum)
+            at += n
+        if checksum != info.CRC:
+            raise RuntimeError(
+                f"load: the checksum of member {info.filename!r} is wrong; the file is damaged"
+            )
+
+    def read(self, name: str) -> bytes:
+        """The bytes of a member."""
+        info, start = self._locate(name)
+        out = bytearray(info.file_size)
+        self._fill(memoryview(out), info, start)
+        return bytes(out)
+
+    def storage(self, key: str, nbytes: int, location: str) -> Tensor:
+        """The bytes of a storage as a tensor, read when first asked for."""
+        raw = self._loaded.get(key)
+        if raw is None:
+            info, start = self._locate(f"data/{key}")
+            if nbytes > info.file_size:
+                raise RuntimeError(
+                    f"load: storage {key!r} should have {nbytes} bytes; the file has "
+                    f"{info.file_size}"
+                )
+            raw = self._map(start, info.file_size) if self.path else self._read(info, start)
+            raw = self.place(raw, location)
+            self._loaded[key] = raw
+        elif nbytes > raw.numel():
+            raise RuntimeError(
+                f"load: storage {key!r} should have {nbytes} bytes; the file has {raw.numel()}"
+            )
+        return raw
+
+    def _read(self, info: Any, start: int) -> Tensor:
+        raw = clew.empty(info.file_size, dtype=clew.uint8)
+        if info.file_size:
+            self._fill(buffer_of(raw), info, start)
+        return raw
+
+    def _map(self, start: int, size: int) -> Tensor:
+        import numpy as np
+
+        if size == 0:
+            return clew.empty(0, dtype=clew.uint8)
+        assert self.path is not None
+        # Copy on write: changes stay in memory.
+        mapped = np.memmap(self.path, np.uint8, "c", start, (size,))
+        return clew.from_numpy(np.asarray(mapped))
+
+
+def is_archive(head: bytes) -> bool:
+    """Whether a file that begins with these bytes may be a container."""
+    return head[:4] in (b"PK\x03\x04", b"PK\x05\x06")
+
+
+def file_size(file: Any) -> int:
+    """The length of an open file."""
+    try:
+        return os.fstat(file.fileno()).st_size
+    except (OSError, AttributeError, io.UnsupportedOperation):
+        at = file.tell()
+        file.seek(0, io.SEEK_END)
+        size = int(file.tell())
+        file.seek(at)
+        return size

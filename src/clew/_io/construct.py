@@ -1,0 +1,375 @@
+"""What the names in a container's pickle stand for: constructors of plain data and of tensors.
+
+Every constructor checks its arguments; none imports or calls what a file names.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict, defaultdict
+from collections.abc import Callable
+from pickle import UnpicklingError
+from typing import Any
+
+import numpy as np
+
+import clew
+from clew import Tensor
+
+from . import safe
+from .tensors import DTYPE_NAMES, STORAGE_DTYPES, may_require_grad, view_of
+
+_MAX_KEY_DEPTH = 20
+
+
+class Name:
+    """A name from the file: what may be called is `build`, which takes the arguments."""
+
+    def __init__(self, name: str, build: Callable[..., Any] | None, user: Any = None) -> None:
+        self.name = name
+        self.build = build
+        self.user = user  # a class that the user has allowed
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class StorageOf:
+    """What a persistent id stands for: the bytes of a storage and the dtype it was saved as."""
+
+    def __init__(self, raw: Tensor, dtype: Any) -> None:
+        self.raw = raw
+        self.dtype = dtype  # None: untyped
+
+
+def fail(text: str) -> Any:
+    raise UnpicklingError(f"load: {text}; the file is damaged or was not made by save")
+
+
+def _rebuild_v2(
+    storage: Any,
+    offset: Any,
+    size: Any,
+    stride: Any,
+    requires_grad: Any,
+    hooks: Any,
+    meta: Any = None,
+) -> Tensor:
+    if not isinstance(storage, StorageOf) or storage.dtype is None:
+        fail("a tensor has no storage")
+    return _finish(storage, storage.dtype, offset, size, stride, requires_grad, meta)
+
+
+def _rebuild_v3(
+    storage: Any,
+    offset: Any,
+    size: Any,
+    stride: Any,
+    requires_grad: Any,
+    hooks: Any,
+    dtype: Any,
+    meta: Any = None,
+) -> Tensor:
+    if not isinstance(storage, StorageOf) or not isinstance(dtype, clew.dtype):
+        fail("a tensor has no storage or no dtype")
+    return _finish(storage, dtype, offset, size, stride, requires_grad, meta)
+
+
+def _rebuild_v1(storage: Any, offset: Any, size: Any, stride: Any) -> Tensor:
+    return _rebuild_v2(storage, offset, size, stride, False, None)
+
+
+def _finish(
+    storage: StorageOf,
+    dtype: Any,
+    offset: Any,
+    size: Any,
+    stride: Any,
+    requires_grad: Any,
+    meta: Any,
+) -> Tensor:
+    out = view_of(storage.raw, dtype, _plain(size), _plain(stride), offset, f"a {dtype} tensor")
+    if isinstance(meta, dict):
+        if meta.get("conj"):
+            out = out.conj()
+        if meta.get("neg"):
+            out = out.neg()
+    return _with_grad(out, requires_grad)
+
+
+def _plain(size: Any) -> Any:
+    return tuple(size) if isinstance(size, (clew.Size, list)) else size
+
+
+def _with_grad(out: Tensor, requires_grad: Any) -> Tensor:
+    if type(requires_grad) is not bool:
+        fail(f"requires_grad is {requires_grad!r}")
+    if requires_grad:
+        if not may_require_grad(out.dtype):
+            fail(f"a tensor of {out.dtype} requires a gradient")
+        out.requires_grad_(True)
+    return out
+
+
+def _rebuild_parameter(data: Any, requires_grad: Any, hooks: Any, state: Any = None) -> Tensor:
+    from clew.nn import Parameter
+
+    if not isinstance(data, Tensor) or type(requires_grad) is not bool:
+        fail("a parameter has no tensor")
+    if requires_grad and not may_require_grad(data.dtype):
+        fail(f"a parameter of {data.dtype} requires a gradient")
+    return Parameter(data, requires_grad)
+
+
+def _rebuild_meta(dtype: Any, size: Any, stride: Any, requires_grad: Any) -> Tensor:
+    if not isinstance(dtype, clew.dtype):
+        fail("a meta tensor has no dtype")
+    size, stride = _plain(size), _plain(stride)
+    for values in (size, stride):
+        if not isinstance(values, tuple) or not all(
+            type(v) is int and 0 <= v < 2**31 for v in values
+        ):
+            fail(f"a meta tensor has size {size!r} and stride {stride!r}")
+    if len(size) != len(stride) or len(size) > 64:
+        fail(f"a meta tensor has size {size!r} and stride {stride!r}")
+    out = clew.empty_strided(size, stride, dtype=dtype, device="meta")
+    return _with_grad(out, requires_grad)
+
+
+def _rebuild_from_type(function: Any, kind: Any, args: Any, state: Any) -> Tensor:
+    if not isinstance(function, Name) or function.build is None or not isinstance(args, tuple):
+        fail("a tensor has no constructor")
+    if not isinstance(kind, Name) or kind.name not in (
+        "torch.Tensor",
+        "torch.nn.parameter.Parameter",
+        "torch.nn.parameter.Buffer",
+    ):
+        raise UnpicklingError(f"load: tensors of type {kind} are not known")
+    out = function.build(*args)
+    if not isinstance(out, Tensor):
+        fail("a tensor has another type")
+    return out  # attributes of the saved object are left out
+
+
+def _size(values: Any = ()) -> Any:
+    if not isinstance(values, (tuple, list)) or not all(type(v) is int for v in values):
+        fail(f"a Size is {values!r}")
+    return clew.Size(values)
+
+
+def _device(kind: Any, index: Any = None) -> Any:
+    if not isinstance(kind, str) or not (index is None or type(index) is int):
+        fail(f"a device is {kind!r}, {index!r}")
+    try:
+        return clew.device(kind) if index is None else clew.device(kind, index)
+    except (RuntimeError, ValueError, TypeError):
+        return clew.device("cpu")  # one that this library does not have
+
+
+def _layout(name: Any) -> Any:
+    if name != "torch.strided":
+        fail(f"the layout is {name!r}")
+    return clew.strided
+
+
+def _number(kind: Any) -> Callable[..., Any]:
+    def build(*args: Any) -> Any:
+        if len(args) > 2 or not all(type(a) in (int, float) for a in args):
+            fail(f"a {kind.__name__} is {args!r}")
+        return kind(*args)
+
+    return build
+
+
+def _encode(text: Any, encoding: Any = "latin1") -> bytes:
+    if not isinstance(text, str) or encoding not in ("latin1", "latin-1", "utf-8"):
+        fail("bytes have no text")
+    return text.encode(encoding)
+
+
+def _bytes(*args: Any) -> bytes:
+    if args:
+        fail("bytes have arguments")
+    return b""
+
+
+def _bytearray(data: Any = b"", encoding: Any = None) -> bytearray:
+    if isinstance(data, str) and encoding in ("latin-1", "latin1"):
+        data = data.encode("latin1")
+    if not isinstance(data, bytes):
+        fail("a bytearray has no bytes")
+    return bytearray(data)
+
+
+def collection(kind: Any) -> Callable[..., Any]:
+    def build(items: Any = ()) -> Any:
+        if not isinstance(items, (list, tuple)):
+            fail(f"a {kind.__name__} has no items")
+        for item in items:
+            check_key(item)
+        return kind(items)
+
+    return build
+
+
+def _ordered_dict(items: Any = ()) -> OrderedDict[Any, Any]:
+    out: OrderedDict[Any, Any] = OrderedDict()
+    if not isinstance(items, (list, tuple)):
+        fail("an OrderedDict has no items")
+    for pair in items:
+        if not isinstance(pair, (list, tuple)) or len(pair) != 2:
+            fail("an item of an OrderedDict is not a pair")
+        check_key(pair[0])
+        out[pair[0]] = pair[1]
+    return out
+
+
+def _counter(items: Any = None) -> Counter[Any]:
+    if items is not None and not isinstance(items, dict):
+        fail("a Counter has no items")
+    return Counter(items)
+
+
+_FACTORIES = {
+    f"{module}.{kind.__name__}": kind
+    for module in ("__builtin__", "builtins")
+    for kind in (dict, list, int, float, str, set)
+}
+
+
+def _defaultdict(factory: Any = None) -> defaultdict[Any, Any]:
+    if factory is None:
+        return defaultdict(None)
+    if not isinstance(factory, Name) or factory.name not in _FACTORIES:
+        fail(f"the factory of a defaultdict is {factory!r}")
+    return defaultdict(_FACTORIES[factory.name])
+
+
+def _slice(*args: Any) -> slice:
+    if not 1 <= len(args) <= 3 or not all(a is None or type(a) is int for a in args):
+        fail(f"a slice is {args!r}")
+    return slice(*args)
+
+
+def _np_dtype(text: Any, align: Any = False, copy: Any = True) -> Any:
+    if not isinstance(text, str) or not text[:1] or text[0] not in "biufcSU":
+        fail(f"a NumPy dtype is {text!r}")
+    if not text[1:].isdigit() or int(text[1:]) > 2**20:
+        fail(f"a NumPy dtype is {text!r}")
+    try:
+        return np.dtype(text, copy=True)
+    except TypeError:
+        return fail(f"a NumPy dtype is {text!r}")
+
+
+def _np_check(dtype: Any, data: Any, count: int) -> None:
+    if not isinstance(dtype, np.dtype) or not isinstance(data, bytes):
+        fail("a NumPy value has no dtype or no bytes")
+    if len(data) != count * dtype.itemsize:
+        fail(f"a NumPy value needs {count * dtype.itemsize} bytes; there are {len(data)}")
+
+
+def _np_scalar(dtype: Any, data: Any) -> Any:
+    _np_check(dtype, data, 1)
+    return np.frombuffer(data, dtype, 1)[0]
+
+
+def _np_reconstruct(kind: Any, shape: Any, code: Any) -> Any:
+    if not isinstance(kind, Name) or kind.name != "numpy.ndarray":
+        fail("a NumPy array has another type")
+    return np.empty(0, np.uint8)
+
+
+def np_set_state(value: Any, state: Any) -> None:
+    """`__setstate__` of arrays and dtypes, after checking what it would believe."""
+    if not isinstance(state, tuple):
+        fail("the state of a NumPy object is not a tuple")
+    if isinstance(value, np.dtype):
+        plain = (-1, -1) if value.kind in "biufc" else (value.itemsize, value.alignment)
+        if (
+            len(state) not in (8, 9)
+            or state[0] not in (3, 4)
+            or state[1] not in ("<", ">", "|", "=")
+            or state[2:5] != (None, None, None)
+            or state[5:7] != plain
+            or state[8:] not in ((), (None,))
+        ):
+            fail("the state of a NumPy dtype is not one of plain numbers")
+        value.__setstate__(state[:8])  # type: ignore[attr-defined]
+        return
+    if len(state) != 5:
+        fail("the state of a NumPy array is incomplete")
+    version, shape, dtype, fortran, data = state
+    if version != 1 or type(fortran) is not bool or not isinstance(shape, tuple):
+        fail("the state of a NumPy array is not known")
+    count = 1
+    for n in shape:
+        if type(n) is not int or not 0 <= n < 2**40:
+            fail(f"a NumPy array has shape {shape!r}")
+        count *= n
+    if len(shape) > 32 or count > 2**40:
+        fail(f"a NumPy array has shape {shape!r}")
+    _np_check(dtype, data, count)
+    value.__setstate__((1, shape, dtype, fortran, data))
+
+
+def _make_names() -> dict[str, Name]:
+    names: dict[str, Callable[..., Any] | None] = {
+        "collections.OrderedDict": _ordered_dict,
+        "collections.Counter": _counter,
+        "collections.defaultdict": _defaultdict,
+        "_codecs.encode": _encode,
+        "torch._utils._rebuild_tensor": _rebuild_v1,
+        "torch._utils._rebuild_tensor_v2": _rebuild_v2,
+        "torch._utils._rebuild_tensor_v3": _rebuild_v3,
+        "torch._utils._rebuild_parameter": _rebuild_parameter,
+        "torch._utils._rebuild_parameter_with_state": _rebuild_parameter,
+        "torch._utils._rebuild_meta_tensor_no_storage": _rebuild_meta,
+        "torch._tensor._rebuild_from_type_v2": _rebuild_from_type,
+        "torch.Size": _size,
+        "torch.device": _device,
+        "torch.serialization._get_layout": _layout,
+        "torch.Tensor": None,
+        "torch.nn.parameter.Parameter": None,
+        "torch.nn.parameter.Buffer": None,
+        "torch.storage.UntypedStorage": None,
+        "numpy.dtype": _np_dtype,
+        "numpy.ndarray": None,
+    }
+    for module in ("numpy.core.multiarray", "numpy._core.multiarray"):
+        names[f"{module}.scalar"] = _np_scalar
+        names[f"{module}._reconstruct"] = _np_reconstruct
+    for module in ("__builtin__", "builtins"):
+        names |= {
+            f"{module}.complex": _number(complex),
+            f"{module}.int": _number(int),
+            f"{module}.long": _number(int),
+            f"{module}.float": _number(float),
+            f"{module}.bytes": _bytes,
+            f"{module}.bytearray": _bytearray,
+            f"{module}.set": collection(set),
+            f"{module}.frozenset": collection(frozenset),
+            f"{module}.slice": _slice,
+            f"{module}.list": None,
+            f"{module}.dict": None,
+            f"{module}.str": None,
+        }
+    for name in STORAGE_DTYPES:
+        names[f"torch.{name}"] = None
+    return {name: Name(name, build) for name, build in names.items()}
+
+
+NAMES = _make_names()
+DTYPES = {f"torch.{name}": dtype for name, dtype in DTYPE_NAMES.items()}
+
+
+def check_key(key: Any, depth: int = 0) -> None:
+    """Keys are hashed, and hashing a tuple recurses: only plain and flat ones are accepted."""
+    if key is None or isinstance(key, (str, bytes, int, float, complex, clew.dtype, clew.device)):
+        return
+    if isinstance(key, (tuple, frozenset)) and depth < _MAX_KEY_DEPTH:
+        for item in key:
+            check_key(item, depth + 1)
+        return
+    if isinstance(key, (np.generic, Tensor)) or safe.is_allowed(type(key)):
+        return
+    fail(f"a key is of type {type(key).__name__}")

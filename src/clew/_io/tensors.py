@@ -1,0 +1,80 @@
+"""Bytes of tensors: their storages to and from memory, and tensors rebuilt over storages."""
+
+from __future__ import annotations
+
+from pickle import UnpicklingError
+from typing import Any
+
+import clew
+from clew import Tensor
+
+# The names that the container gives to storages by dtype.
+STORAGE_NAMES: dict[Any, str] = {
+    clew.float32: "FloatStorage",
+    clew.float64: "DoubleStorage",
+    clew.float16: "HalfStorage",
+    clew.bfloat16: "BFloat16Storage",
+    clew.int64: "LongStorage",
+    clew.int32: "IntStorage",
+    clew.int16: "ShortStorage",
+    clew.int8: "CharStorage",
+    clew.uint8: "ByteStorage",
+    clew.bool: "BoolStorage",
+    clew.complex64: "ComplexFloatStorage",
+    clew.complex128: "ComplexDoubleStorage",
+}
+STORAGE_DTYPES = {name: dtype for dtype, name in STORAGE_NAMES.items()}
+DTYPE_NAMES = {str(dtype).rpartition(".")[2]: dtype for dtype in STORAGE_NAMES}
+
+MAX_DIMS = 64
+
+
+def width_of(dtype: Any) -> int:
+    """Bytes of one element."""
+    return int(dtype.itemsize)
+
+
+def buffer_of(raw: Tensor) -> memoryview:
+    """The memory of a uint8 tensor, writable and shared."""
+    return memoryview(raw.numpy()).cast("B")
+
+
+def view_of(raw: Tensor, dtype: Any, size: Any, stride: Any, offset: int, what: str) -> Tensor:
+    """A tensor over the bytes of `raw`, after checking that it stays within them."""
+    for name, values in (("size", size), ("stride", stride)):
+        if not isinstance(values, tuple) or not all(
+            type(v) is int and 0 <= v < 2**63 for v in values
+        ):
+            raise UnpicklingError(f"load: the {name} of {what} is not a tuple of sizes: {values!r}")
+    if len(size) != len(stride) or len(size) > MAX_DIMS:
+        raise UnpicklingError(
+            f"load: {what} has {len(size)} sizes and {len(stride)} strides; they must be as many, "
+            f"and {MAX_DIMS} at most"
+        )
+    if type(offset) is not int or offset < 0:
+        raise UnpicklingError(f"load: the offset of {what} is not a size: {offset!r}")
+    count = 1
+    for n in size:
+        count *= n
+    if count >= 2**63:
+        raise UnpicklingError(f"load: {what} of size {list(size)} has too many elements")
+    width = width_of(dtype)
+    held = raw.numel() // width
+    if count:
+        end = offset + sum((n - 1) * s for n, s in zip(size, stride)) + 1
+        if end > held:
+            raise UnpicklingError(
+                f"load: {what} of size {list(size)}, stride {list(stride)} and offset {offset} "
+                f"ends at element {end}; its storage has {held}"
+            )
+    elif offset > held:
+        raise UnpicklingError(f"load: {what} begins at element {offset}; its storage has {held}")
+    if dtype == clew.bool and held and raw.device.type == "cpu" and raw.numpy().max() > 1:
+        raise UnpicklingError(f"load: {what} has bytes that are neither 0 nor 1")
+    flat = raw[: held * width]._reinterpret(dtype)
+    return clew.empty(0, dtype=dtype, device=raw.device).set_(flat, offset, size, stride)
+
+
+def may_require_grad(dtype: Any) -> bool:
+    """Whether tensors of this dtype can have gradients."""
+    return bool(dtype.is_floating_point or dtype.is_complex)

@@ -1,0 +1,298 @@
+"""Saving and loading: tensors and plain data, in files that never execute anything.
+
+Two formats: a zip container laid out as PyTorch's `.pt` files are, and safetensors for dicts of
+tensors. Loading builds numbers, strings, containers and tensors; a file that asks for anything
+else is refused.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from clew import Tensor
+from clew._io import safe
+
+__all__ = [
+    "add_safe_globals",
+    "clear_safe_globals",
+    "get_safe_globals",
+    "get_unsafe_globals_in_checkpoint",
+    "load",
+    "safe_globals",
+    "save",
+]
+
+DEFAULT_PROTOCOL = 2
+
+
+def save(
+    obj: object,
+    f: Any,
+    pickle_module: Any = pickle,
+    pickle_protocol: int = DEFAULT_PROTOCOL,
+    _use_new_zipfile_serialization: bool = True,
+    _disable_byteorder_record: bool = False,
+) -> None:
+    """Saves tensors and plain data to a file.
+
+    A path that ends in `.safetensors` gets that format, which holds a dict of tensors. Any other
+    file gets the container, which PyTorch reads too: tensors, parameters, numbers, strings, bytes,
+    None, dtypes, devices, sizes, NumPy arrays of numbers, and lists, tuples, dicts and sets of
+    such. Tensors that share memory share it again when loaded.
+
+    Args:
+        obj: what to save; of a module or optimizer, its `state_dict()`.
+        f: a path, or a file open for binary writing.
+        pickle_module: only Python's own `pickle`.
+        pickle_protocol: only 2.
+
+    Example:
+        >>> file = io.BytesIO()
+        >>> save({"weight": clew.ones(2), "epoch": 3}, file)
+        >>> load(io.BytesIO(file.getvalue()))
+        {'weight': tensor([1., 1.]), 'epoch': 3}
+    """
+    if pickle_module is not pickle:
+        raise ValueError(f"save: pickle_module must be Python's pickle; got {pickle_module!r}")
+    if pickle_protocol != DEFAULT_PROTOCOL:
+        raise ValueError(f"save: pickle_protocol must be 2; got {pickle_protocol!r}")
+    if not _use_new_zipfile_serialization:
+        raise ValueError("save: the format before the zip container is not written")
+    if _disable_byteorder_record:
+        raise ValueError("save: the byte order is always recorded")
+    from clew._io import archive, safetensors
+    from clew._io.encode import Encoder
+
+    if isinstance(f, (str, os.PathLike)):
+        if safetensors.has_suffix(f):
+            _write_safetensors(obj, f)
+            return
+        encoder = Encoder()
+        structure = encoder.dump(obj)  # before the file is opened: a refusal leaves it alone
+        with open(f, "wb") as file:
+            archive.write_encoded(structure, encoder.storages, file)
+        return
+    if not hasattr(f, "write"):
+        raise TypeError(
+            f"save: f must be a path or a file open for binary writing; got {type(f).__name__}"
+        )
+    archive.write(obj, f)
+
+
+def _write_safetensors(obj: Any, path: Any) -> None:
+    from clew._io import safetensors
+
+    buffer = io.BytesIO()
+    safetensors.write(obj, buffer)
+    with open(path, "wb") as file:
+        file.write(buffer.getbuffer())
+
+
+def load(
+    f: Any,
+    map_location: Any = None,
+    pickle_module: Any = None,
+    *,
+    weights_only: bool | None = None,
+    mmap: bool | None = None,
+    **pickle_load_args: Any,
+) -> Any:
+    """Loads what `save`, PyTorch's `save` or safetensors wrote; never executes what a file says.
+
+    Args:
+        f: a path, or a file open for binary reading that can seek.
+        map_location: where tensors go: a device, a dict from the file's devices to others, or a
+            function of (storage, location); None for the device in the file.
+        pickle_module: only None or Python's own `pickle`.
+        weights_only: accepted; files are read in the same safe way for True and False, and one
+            that needs more is refused.
+        mmap: map the file instead of reading it; `f` must be a path. Changes stay in memory.
+
+    Returns:
+        The object.
+
+    Example:
+        >>> file = io.BytesIO()
+        >>> save([clew.zeros(1), "a"], file)
+        >>> load(file)
+        [tensor([0.]), 'a']
+    """
+    if pickle_module is not None and pickle_module is not pickle:
+        raise ValueError(f"load: pickle_module must be Python's pickle; got {pickle_module!r}")
+    encoding = pickle_load_args.pop("encoding", "utf-8")
+    if pickle_load_args or encoding != "utf-8":
+        raise TypeError(
+            f"load: unknown arguments {sorted(pickle_load_args) or ['encoding']}; files are not "
+            "read by Python's unpickler"
+        )
+    del weights_only
+    if isinstance(f, (str, os.PathLike)):
+        with open(f, "rb") as file:
+            return _load(file, map_location, os.fspath(f) if mmap else None)
+    if mmap:
+        raise ValueError("load: mmap=True needs a path; got a file object")
+    if not hasattr(f, "read"):
+        raise TypeError(
+            f"load: f must be a path or a file open for binary reading; got {type(f).__name__}"
+        )
+    if not (hasattr(f, "seek") and getattr(f, "seekable", lambda: True)()):
+        f = io.BytesIO(f.read())
+    return _load(f, map_location, None)
+
+
+def _load(file: Any, map_location: Any, path: str | None) -> Any:
+    from clew._io import archive, safetensors
+
+    file.seek(0)
+    head = file.read(16)
+    if not isinstance(head, bytes):
+        raise TypeError("load: the file must be open for binary reading")
+    place = _placement(map_location)
+    if archive.is_archive(head):
+        return archive.Reader(file, place, path).load()
+    if safetensors.is_safetensors(head, archive.file_size(file)):
+        return safetensors.read(file, place, path)
+    if not head:
+        raise EOFError("load: the file is empty")
+    if head[:1] == b"\x80":
+        raise RuntimeError(
+            "load: this is a bare pickle, perhaps of PyTorch before 1.6, which clew does not read: "
+            "reading it safely is not possible. Save it again with a newer PyTorch"
+        )
+    raise RuntimeError("load: the file is neither a container made by save nor safetensors")
+
+
+def _placement(map_location: Any) -> Any:
+    """A function of (raw bytes, location in the file) that gives the bytes where they belong."""
+    import clew
+
+    def move(raw: Tensor, device: Any) -> Tensor:
+        device = clew.device(device)
+        return raw if raw.device == device else raw.to(device)
+
+    def default(raw: Tensor, location: str) -> Tensor:
+        try:
+            return move(raw, location)
+        except (RuntimeError, ValueError, AssertionError) as error:
+            raise RuntimeError(
+                f"load: the file's tensors were on device {location!r}, which is not here; use "
+                "map_location='cpu'"
+            ) from error
+
+    if map_location is None:
+        return default
+    if isinstance(map_location, dict):
+        return lambda raw, location: default(raw, map_location.get(location, location))
+    if isinstance(map_location, (str, clew.device)):
+        device = clew.device(map_location)
+        return lambda raw, location: move(raw, device)
+    if callable(map_location):
+
+        def ask(raw: Tensor, location: str) -> Tensor:
+            placed = map_location(raw, location)
+            if placed is None:
+                return default(raw, location)
+            if not isinstance(placed, Tensor) or placed.numel() != raw.numel():
+                raise TypeError(
+                    "load: map_location must return None or the storage it was given; got "
+                    f"{type(placed).__name__}"
+                )
+            return placed
+
+        return ask
+    raise TypeError(
+        f"load: map_location must be a device, a dict or a function; got {map_location!r}"
+    )
+
+
+def add_safe_globals(safe_globals: list[Any]) -> None:
+    """Allows files to construct objects of these classes, and `save` to write them.
+
+    Constructing runs the class's `__new__`, `__setstate__` and the like with what the file
+    contains: allow only classes whose construction is harmless whatever the arguments.
+
+    Args:
+        safe_globals: classes, or (class, "module.name") pairs for another name in the file.
+
+    Example:
+        >>> add_safe_globals([fractions.Fraction])
+        >>> clear_safe_globals()
+    """
+    safe.allow(safe_globals)
+
+
+def get_safe_globals() -> list[Any]:
+    """The classes allowed so far.
+
+    Example:
+        >>> get_safe_globals()
+        []
+    """
+    return safe.entries()
+
+
+def clear_safe_globals() -> None:
+    """Allows no classes any more.
+
+    Example:
+        >>> clear_safe_globals()
+    """
+    safe.replace([])
+
+
+class safe_globals:
+    """Allows classes within a `with` block.
+
+    Args:
+        safe_globals: classes, or (class, "module.name") pairs.
+
+    Example:
+        >>> with safe_globals([fractions.Fraction]):
+        ...     len(get_safe_globals())
+        1
+    """
+
+    def __init__(self, safe_globals: list[Any]) -> None:
+        self._entries = safe_globals
+
+    def __enter__(self) -> None:
+        self._before = safe.entries()
+        safe.allow(self._entries)
+
+    def __exit__(self, *exc: object) -> None:
+        safe.replace(self._before)
+
+
+def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
+    """The names in a container that `load` would refuse; nothing is constructed for them.
+
+    Args:
+        f: a path, or a file open for binary reading.
+
+    Returns:
+        Names such as "package.module.Class".
+
+    Example:
+        >>> file = io.BytesIO()
+        >>> save([1, 2], file)
+        >>> get_unsafe_globals_in_checkpoint(file)
+        []
+    """
+    from clew._io.archive import Reader
+
+    with _opened(f) as file:
+        return sorted(set(Reader(file, _placement("cpu")).unknown_names()))
+
+
+@contextmanager
+def _opened(f: Any) -> Iterator[Any]:
+    if isinstance(f, (str, os.PathLike)):
+        with open(f, "rb") as file:
+            yield file
+    else:
+        yield f
