@@ -279,6 +279,28 @@ def _np_reconstruct(kind: Any, shape: Any, code: Any) -> Any:
     return np.empty(0, np.uint8)
 
 
+def _np_frombuffer(data: Any, dtype: Any, shape: Any, order: Any) -> Any:
+    count = _np_count(shape)
+    data = bytes(data) if isinstance(data, bytearray) else data
+    _np_check(dtype, data, count)
+    if order not in ("C", "F"):
+        fail(f"a NumPy array has order {order!r}")
+    return np.frombuffer(data, dtype, count).reshape(shape, order=order).copy(order)
+
+
+def _np_count(shape: Any) -> int:
+    if not isinstance(shape, tuple) or len(shape) > 32:
+        fail(f"a NumPy array has shape {shape!r}")
+    count = 1
+    for n in shape:
+        if type(n) is not int or not 0 <= n < 2**40:
+            fail(f"a NumPy array has shape {shape!r}")
+        count *= n
+    if count > 2**40:
+        fail(f"a NumPy array has shape {shape!r}")
+    return count
+
+
 def np_set_state(value: Any, state: Any) -> None:
     """`__setstate__` of arrays and dtypes, after checking what it would believe."""
     if not isinstance(state, tuple):
@@ -299,15 +321,9 @@ def np_set_state(value: Any, state: Any) -> None:
     if len(state) != 5:
         fail("the state of a NumPy array is incomplete")
     version, shape, dtype, fortran, data = state
-    if version != 1 or type(fortran) is not bool or not isinstance(shape, tuple):
+    if version != 1 or type(fortran) is not bool:
         fail("the state of a NumPy array is not known")
-    count = 1
-    for n in shape:
-        if type(n) is not int or not 0 <= n < 2**40:
-            fail(f"a NumPy array has shape {shape!r}")
-        count *= n
-    if len(shape) > 32 or count > 2**40:
-        fail(f"a NumPy array has shape {shape!r}")
+    count = _np_count(shape)
     _np_check(dtype, data, count)
     value.__setstate__((1, shape, dtype, fortran, data))
 
@@ -338,6 +354,8 @@ def _make_names() -> dict[str, Name]:
     for module in ("numpy.core.multiarray", "numpy._core.multiarray"):
         names[f"{module}.scalar"] = _np_scalar
         names[f"{module}._reconstruct"] = _np_reconstruct
+    for module in ("numpy.core.numeric", "numpy._core.numeric"):
+        names[f"{module}._frombuffer"] = _np_frombuffer
     for module in ("__builtin__", "builtins"):
         names |= {
             f"{module}.complex": _number(complex),

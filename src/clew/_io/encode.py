@@ -89,6 +89,8 @@ class Encoder:
             self._tensor(value)
         elif isinstance(value, (np.generic, np.ndarray, np.dtype)):
             self._numpy(value)
+        elif value is np.ndarray:
+            self.name("numpy", "ndarray")
         elif isinstance(value, type) and is_allowed(value):
             self.name(value.__module__, value.__qualname__)
         elif is_allowed(kind):
@@ -323,17 +325,17 @@ class Encoder:
         self.out += pickle.TUPLE + pickle.REDUCE
 
     def _tensor(self, value: Tensor) -> None:
-        from clew.nn import Parameter
-
         kind = type(value)
-        if kind is Parameter:
+        if kind is Tensor:
+            self._rebuild(value.detach(), bool(value.requires_grad))
+        elif kind.__module__ == "clew.nn.parameter" and kind.__name__ == "Parameter":
             self.name("torch._utils", "_rebuild_parameter")
             self.out += pickle.MARK
             self._rebuild(value.detach(), False)
             self.save(value.requires_grad)
             self._call("collections", "OrderedDict", ())
             self.out += pickle.TUPLE + pickle.REDUCE
-        elif kind is Tensor or getattr(value, "_is_buffer", False):
+        elif getattr(value, "_is_buffer", False):
             self._rebuild(value.detach(), bool(value.requires_grad))
         else:
             _refuse(value)

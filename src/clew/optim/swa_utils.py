@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterable
 from copy import deepcopy
 from typing import Any, Literal
 
-from clew.nn import Module
-
 import clew
 from clew import Tensor
+from clew.nn import Module
 
 from .lr_scheduler import LRScheduler
 from .lr_scheduler._base import _per_group
