@@ -243,6 +243,9 @@ void apply_inplace(const OpDef& op, std::span<const Tensor> in, const void* attr
   for (size_t i = 0; i < in.size() && i < 6; ++i)
     if (in[i].defined() && in[i].requires_grad()) mask |= op.saves.when[i];
   if (records && (saves_self || (mask & clew::in(0)))) args[0] = keep_old(self);
+  // Other arguments that the write changes too are kept as they were: backward wants their old values.
+  for (int i = 1; records && i < args.size(); ++i)
+    if (args[i].defined() && args[i]->storage == self->storage) args[i] = keep_old(args[i]);
   if (op.kind == OpKind::Composite) {
     Tensors outs;
     op.composite(Call{op, args, attrs}, outs);

@@ -38,10 +38,7 @@ def fill(namespace: dict[str, Any]) -> None:
 
     _tensor.install()
     for source in _SOURCES:
-        try:
-            module = importlib.import_module(source)
-        except ModuleNotFoundError:
-            continue
+        module = importlib.import_module(source)
         for name in module.__all__:
             namespace[name] = getattr(module, name)
 

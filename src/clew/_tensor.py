@@ -168,7 +168,7 @@ def is_contiguous(self: Tensor, memory_format: Any = None) -> _builtin_bool:
     return all(n == 1 or have == want for n, have, want in zip(self.shape, self.stride(), wanted or ()))
 
 
-_contiguous_op = _C.functions.get("contiguous")
+_contiguous_op = _C.ops.contiguous
 _clone_op = _C.functions["clone"]
 
 
