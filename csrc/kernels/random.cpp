@@ -111,9 +111,10 @@ void draw(double* out, int64_t n, Generator& g) {
 }
 
 // At least 16 normals into contiguous x: uniforms, turned block by block; the rest by drawing the last 16 anew.
-template <class T> void normal_blocks(T* x, int64_t n, T mean, T std, Generator& g) {
+// The 16-bit types draw nothing for the elements after the last whole block, which the tail replaces anyway.
+template <class T> void normal_blocks(T* x, int64_t n, T mean, T std, bool sixteen_bits, Generator& g) {
   int64_t whole = n / block;
-  draw(x, n, g);
+  draw(x, sixteen_bits ? whole * block : n, g);
   T* tail = x + n - block;
   if (n % block == 0) tail = nullptr;
   T fresh[block];
@@ -153,6 +154,12 @@ void random_uniform(const NdView& dst, double from, double to, Generator& g) {
   auto run = [&]<class T>(const NdView& d) {
     using C = std::conditional_t<std::is_same_v<T, double>, double, float>;
     C low = static_cast<C>(from), span = static_cast<C>(to) - low;
+    // The upper end is open: what rounding lifts onto it starts again from below.
+    T end = static_cast<T>(static_cast<C>(to)), begin = static_cast<T>(low);
+    auto scaled = [=](C u) {
+      T x = static_cast<T>(u * span + low);
+      return static_cast<C>(x) == static_cast<C>(end) ? begin : x;
+    };
     if (d.contiguous()) {
       T* out = d.ptr<T>();
       int64_t n = d.numel();
@@ -160,11 +167,11 @@ void random_uniform(const NdView& dst, double from, double to, Generator& g) {
       for (int64_t i = 0; i < n; i += 256) {
         int64_t take = std::min<int64_t>(256, n - i);
         draw(piece, take, g);
-        for (int64_t k = 0; k < take; ++k) out[i + k] = static_cast<T>(piece[k] * span + low);
+        for (int64_t k = 0; k < take; ++k) out[i + k] = scaled(piece[k]);
       }
       return;
     }
-    visit<T>(d, [&](T& x) { x = static_cast<T>(next_unit<C>(g) * span + low); });
+    visit<T>(d, [&](T& x) { x = scaled(next_unit<C>(g)); });
   };
   if (is_complex(dst.dtype)) {
     ComplexParts parts(dst);
@@ -185,25 +192,20 @@ void random_normal(const NdView& dst, double mean, double std, Generator& g) {
       return;
     }
     if constexpr (std::is_same_v<T, C>) {
-      normal_blocks<C>(d.ptr<C>(), n, static_cast<C>(m), static_cast<C>(s), g);
+      normal_blocks<C>(d.ptr<C>(), n, static_cast<C>(m), static_cast<C>(s), false, g);
     } else {
       std::vector<C> wide(static_cast<size_t>(n));
-      normal_blocks<C>(wide.data(), n, static_cast<C>(m), static_cast<C>(s), g);
+      normal_blocks<C>(wide.data(), n, static_cast<C>(m), static_cast<C>(s), true, g);
       T* out = d.ptr<T>();
       for (int64_t i = 0; i < n; ++i) out[i] = static_cast<T>(wide[static_cast<size_t>(i)]);
     }
   };
   if (is_complex(dst.dtype)) {
-    // Variance is shared by the two parts; the mean is real.
+    // The two parts share the variance; the mean applies to both.
     ComplexParts parts(dst);
     double s = std / std::numbers::sqrt2;
-    if (dst.dtype == DType::Complex64) run.template operator()<float>(parts.view, 0, s);
-    else run.template operator()<double>(parts.view, 0, s);
-    if (mean != 0) {
-      dispatch(dst.dtype, ComplexTypes{}, [&]<class T>() {
-        visit<T>(dst, [&](T& x) { x += static_cast<typename T::value_type>(mean); });
-      });
-    }
+    if (dst.dtype == DType::Complex64) run.template operator()<float>(parts.view, mean, s);
+    else run.template operator()<double>(parts.view, mean, s);
     return;
   }
   dispatch_float("normal", dst.dtype, [&]<class T>() { run.template operator()<T>(dst, mean, std); });
@@ -224,11 +226,11 @@ void random_normal(const NdView& dst, const NdView& mean, const NdView& std, Gen
   });
 }
 
-void random_integers(const NdView& dst, int64_t low, uint64_t range, Generator& g) {
+void random_integers(const NdView& dst, int64_t low, uint64_t range, bool wide, Generator& g) {
   Lock lock(g.mutex);
   need_real("random", dst);
   uint64_t base = static_cast<uint64_t>(low);
-  if (range != 0 && range < (1ull << 32)) {
+  if (!wide && range != 0 && range <= UINT32_MAX) {
     uint32_t small = static_cast<uint32_t>(range);
     fill_each<int64_t>(dst, [&] { return static_cast<int64_t>(base + g.next32() % small); });
   } else {

@@ -12,9 +12,10 @@ void random_normal(const NdView& dst, double mean, double std, Generator& g);
 // All of one floating dtype and equal sizes.
 void random_normal(const NdView& dst, const NdView& mean, const NdView& std, Generator& g);
 // low + [0, range); range 0 stands for 2^64.
-void random_integers(const NdView& dst, int64_t low, uint64_t range, Generator& g);
+// `wide` draws 64 bits a number.
+void random_integers(const NdView& dst, int64_t low, uint64_t range, bool wide, Generator& g);
 void random_bernoulli(const NdView& dst, double p, Generator& g);
-// dst and p have equal sizes; fails when a probability is outside [0, 1].
+// dst and p have equal sizes and dtypes; fails when a probability is outside [0, 1].
 void random_bernoulli(const NdView& dst, const NdView& p, Generator& g);
 void random_exponential(const NdView& dst, double rate, Generator& g);
 void random_geometric(const NdView& dst, double p, Generator& g);

@@ -42,7 +42,7 @@ void apply_mask(const Tensor& out, const Tensor& in, const Tensor& mask, double 
 void masked_shape(const Call& c, OutSpecs& outs) {
   const Tensor& x = c.in[0];
   const auto& a = c.as<MaskAttrs>();
-  require(x.is_floating(), "dropout: input must be floating point; got ", x);
+  if (!x.is_floating()) fail(ErrorKind::NotImplemented, "dropout: input must be floating point; got ", x);
   Dims sizes = x.sizes();
   if (a.feature) {
     for (int i = 2; i < x.ndim(); ++i) sizes[i] = 1;

@@ -54,8 +54,21 @@ template <class F> void overwrite(const Tensor& x, const char* name, F&& fill) {
 
 void need_floating(const Tensor& x, const char* name, bool complex_too = false) {
   if (x.is_floating() || (complex_too && x.is_complex())) return;
-  fail(name, ": needs a floating point tensor; got ", x);
+  fail(ErrorKind::NotImplemented, name, ": needs a floating point tensor; got ", x);
 }
+
+void need_real(const Tensor& x, const char* name) {
+  if (x.is_complex()) fail(ErrorKind::NotImplemented, name, ": needs a real tensor; got ", x);
+}
+
+// Strides of x where they are dense, else contiguous ones.
+Dims dense_strides(const Tensor& x) {
+  bool dense = is_non_overlapping_and_dense(x.sizes(), x.strides());
+  return dense ? x.strides() : contiguous_strides(x.sizes());
+}
+
+// Ranges from here on draw 64 bits, so that the remainder stays nearly even.
+constexpr uint64_t wide_range = 1ull << 28;
 
 // Largest whole number up to which the dtype holds every one.
 int64_t largest_exact(DType d) {
@@ -86,8 +99,11 @@ int64_t smallest(DType d) {
 
 void check_bounds(const char* name, DType d, int64_t low, int64_t high) {
   require(low < high, name, ": low must be below high; got ", low, " and ", high);
-  require(low >= smallest(d) && high - 1 <= largest_exact(d), name, ": the numbers from ", low, " to ", high - 1,
-          " must fit into ", d);
+  // Floats beyond their exact whole numbers still hold rounded ones.
+  if (is_floating(d) && d != DType::Float16) return;
+  int64_t largest = d == DType::Float16 ? 65504 : largest_exact(d);
+  require(low >= (d == DType::Float16 ? -largest : smallest(d)) && high - 1 <= largest, name, ": the numbers from ",
+          low, " to ", high - 1, " must fit into ", d);
 }
 
 }  // namespace
@@ -105,6 +121,7 @@ void normal_(const Tensor& x, double mean, double std, Generator* g) {
 }
 
 void bernoulli_(const Tensor& x, double p, Generator* g) {
+  need_real(x, "bernoulli_");
   require(p >= 0 && p <= 1, "bernoulli_: p must be in [0, 1]; got ", p);
   overwrite(x, "bernoulli_", [&](auto v) { kernels::random_bernoulli(v, p, or_default(g)); });
 }
@@ -112,21 +129,27 @@ void bernoulli_(const Tensor& x, double p, Generator* g) {
 void bernoulli_(const Tensor& x, const Tensor& p, Generator* g) {
   need_floating(p, "bernoulli_");
   Dims strides = broadcast_strides(p.sizes(), p.strides(), x.sizes());
+  need_real(x, "bernoulli_");
+  // Drawn in the probabilities' dtype, then converted.
+  Tensor drawn = x.dtype() == p.dtype() ? x : empty_strided(x.sizes(), dense_strides(x), p.dtype());
   overwrite(x, "bernoulli_", [&](kernels::NdView v) {
     kernels::NdView chances{p->data, v.sizes, strides.data(), v.ndim, p.dtype()};
-    kernels::random_bernoulli(v, chances, or_default(g));
+    kernels::random_bernoulli(drawn.nd(), chances, or_default(g));
+    if (!drawn.is_same(x)) kernels::copy(v, drawn.nd());
   });
 }
 
 void random_(const Tensor& x, std::optional<int64_t> from, std::optional<int64_t> to, Generator* g) {
-  require(!x.is_complex(), "random_: needs a real tensor; got ", x);
+  need_real(x, "random_");
   int64_t low = from.value_or(0);
   int64_t last = to ? *to - 1 : largest_exact(x.dtype());
   if (to) check_bounds("random_", x.dtype(), low, *to);
   require(low <= last && low >= smallest(x.dtype()), "random_: from must be a number that ", x.dtype(),
           " holds; got ", low);
   uint64_t range = static_cast<uint64_t>(last) - static_cast<uint64_t>(low) + 1;
-  overwrite(x, "random_", [&](auto v) { kernels::random_integers(v, low, range, or_default(g)); });
+  bool bounded = from || to;
+  bool wide = bounded ? range == 0 || range >= wide_range : x.dtype() == DType::Int64 || x.dtype() == DType::Float64;
+  overwrite(x, "random_", [&](auto v) { kernels::random_integers(v, low, range, wide, or_default(g)); });
 }
 
 void exponential_(const Tensor& x, double lambd, Generator* g) {
@@ -136,7 +159,7 @@ void exponential_(const Tensor& x, double lambd, Generator* g) {
 }
 
 void geometric_(const Tensor& x, double p, Generator* g) {
-  require(!x.is_complex(), "geometric_: needs a real tensor; got ", x);
+  need_real(x, "geometric_");
   require(p > 0 && p < 1, "geometric_: p must be in (0, 1); got ", p);
   overwrite(x, "geometric_", [&](auto v) { kernels::random_geometric(v, p, or_default(g)); });
 }
@@ -160,17 +183,19 @@ void fill_recorded_(const Tensor& x, const Scalar& value) {
 }
 
 void fill_randint(const Tensor& fresh, int64_t low, int64_t high, Generator* g) {
-  require(!fresh.is_complex(), "randint: dtype must be real; got ", fresh.dtype());
+  need_real(fresh, "randint");
   check_bounds("randint", fresh.dtype(), low, high);
   if (fresh.is_meta() || fresh.numel() == 0) return;
   uint64_t range = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
   ReleaseGil gil(fresh.numel());
-  kernels::random_integers(fresh.nd(), low, range, or_default(g));
+  kernels::random_integers(fresh.nd(), low, range, range == 0 || range >= wide_range, or_default(g));
 }
 
 Tensor randperm(int64_t n, DType dtype, Device device, Generator* g) {
   require(n >= 0, "randperm: n must not be negative; got ", n);
-  require(!is_complex(dtype) && dtype != DType::Bool, "randperm: dtype must be a real number's; got ", dtype);
+  if (is_complex(dtype) || dtype == DType::Bool) {
+    fail(ErrorKind::NotImplemented, "randperm: dtype must be a real number's; got ", dtype);
+  }
   require(n - 1 <= largest_exact(dtype), "randperm: n = ", n, " is too large for ", dtype);
   Tensor out = empty({n}, dtype, device);
   if (!out.is_meta()) kernels::random_permutation(out.nd(), or_default(g));
@@ -226,6 +251,7 @@ constexpr OpDef bernoulli_p_op = general({
     .shape =
         [](const Call& c, OutSpecs& outs) {
           double p = c.as<BernoulliAttrs>().p;
+          need_real(c.in[0], "bernoulli");
           require(p >= 0 && p <= 1, "bernoulli: p must be in [0, 1]; got ", p);
           same_shape(c, outs);
         },
