@@ -60,7 +60,7 @@ struct PyFunctionNode final : Node {
       PyObject* o = g.defined() ? wrap(std::move(g)) : Py_NewRef(Py_None);
       PyTuple_SET_ITEM(args.get(), static_cast<Py_ssize_t>(k), o);
     }
-    Ref got(PyObject_CallMethod(ctx, "_run_backward", "O", args.get()));
+    Ref got(PyObject_CallMethod(ctx, "_run_backward", "(O)", args.get()));
     if (!got) throw PythonError();
     if (!PyTuple_Check(got.get()) || PyTuple_GET_SIZE(got.get()) != static_cast<Py_ssize_t>(edge_count))
       fail(label, ": backward returned an incorrect number of gradients (expected ", edge_count, ", got ",
