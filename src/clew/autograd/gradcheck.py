@@ -22,7 +22,7 @@ def _differentiable(outputs: Any) -> tuple[Tensor, ...]:
 
 
 def _numeric_columns(
-    func: Callable[..., Any], inputs: tuple[Any, ...], target: Tensor, pick: Callable[[Any], tuple[Tensor, ...]], eps: float
+    func: Callable[..., Any], inputs: tuple[Any, ...], target: Tensor, pick: Callable[[Any], Any], eps: float
 ) -> list[list[Tensor]]:
     """For each element of target (and for complex ones each direction) the central difference of every output."""
     from clew import no_grad
@@ -115,7 +115,8 @@ def gradcheck(
         return _check_no_gradient(func, ins, wanted, eps, raise_exception)
     if fast_mode:
         return _fast(func, ins, wanted, eps, atol, rtol, raise_exception, check_backward_ad, check_forward_ad)
-    numeric = [_numeric_columns(func, ins, t, _differentiable, eps) for t in wanted]
+    which = [i for i, o in enumerate(_tensors(func(*ins))) if isinstance(o, Tensor) and o.requires_grad]
+    numeric = [_numeric_columns(func, ins, t, lambda outs: _chosen(outs, which), eps) for t in wanted]
     if check_backward_ad and not _slow_backward(func, ins, wanted, numeric, atol, rtol, raise_exception, nondet_tol,
                                                 check_grad_dtypes):  # fmt: skip
         return False
@@ -159,7 +160,7 @@ def _slow_backward(
                 got = grad(out, wanted, start, retain_graph=True, allow_unused=True)
                 again = grad(out, wanted, start, retain_graph=True, allow_unused=True)
                 for i, (t, g, g2) in enumerate(zip(wanted, got, again)):
-                    if g is not None and (g - g2).abs().max().item() > nondet_tol if g is not None and g.numel() else False:
+                    if g is not None and g.numel() and (g - g2).abs().max().item() > nondet_tol:
                         return _fail(raise_exception, f"gradcheck: backward of output {o} is not deterministic for input {i}")
                     if g is not None and check_dtypes and g.dtype is not t.dtype:
                         return _fail(raise_exception, f"gradcheck: gradient {i} has dtype {g.dtype}; the input has {t.dtype}")
@@ -226,7 +227,7 @@ def _fast(
             originals = [t.detach().clone() for t in wanted]
             for t, d in zip(wanted, directions):
                 t.detach().add_(d * (sign * eps))
-            got = [o.detach().clone() for o in _differentiable_any(func(*ins), count)]
+            got = [o.detach().clone() for o in _chosen(func(*ins), count)]
             for t, original in zip(wanted, originals):
                 t.detach().copy_(original)
         return got
@@ -256,7 +257,7 @@ def _fast(
     return True
 
 
-def _differentiable_any(outputs: Any, which: list[int]) -> list[Tensor]:
+def _chosen(outputs: Any, which: list[int]) -> list[Tensor]:
     items = _tensors(outputs)
     return [items[i] for i in which]
 
@@ -317,7 +318,6 @@ def gradgradcheck(
     from clew.autograd import grad
 
     ins = _tensors(inputs)
-    wanted = [t for t in ins if isinstance(t, Tensor) and t.requires_grad]
     outputs = _differentiable(func(*ins))
     if grad_outputs is None:
         seeds = []
@@ -331,13 +331,12 @@ def gradgradcheck(
     count = len(ins)
 
     def gradients(*args: Any) -> tuple[Tensor, ...]:
-        outs = _differentiable(func(*args[:count]))
-        live = [t for t in args[:count] if isinstance(t, Tensor) and t.requires_grad]
         with _enabled():
+            outs = _differentiable(func(*args[:count]))
+            live = [t for t in args[:count] if isinstance(t, Tensor) and t.requires_grad]
             got = grad(outs, live, args[count:], create_graph=True, allow_unused=True)
         return tuple(g for g in got if g is not None)
 
-    del wanted
     return gradcheck(
         gradients, (*ins, *seeds), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception, nondet_tol=nondet_tol,
         check_undefined_grad=check_undefined_grad, check_grad_dtypes=check_grad_dtypes, check_batched_grad=check_batched_grad,
