@@ -3,34 +3,179 @@
 // Invariant: only float dtypes are set here; integers and complex numbers live in pointwise_*.cpp.
 #include "kernels/pointwise.h"
 #include "kernels/pointwise_loops.h"
+#include "kernels/vmath.h"
 
 namespace clew::kernels::CLEW_ISA {
 
-void init_pointwise() {
-  using F = FloatTypes;
+namespace {
+
+using F = FloatTypes;
+
+// sin and cos: the vector form for rows whose numbers are moderate, the C library's for the others.
+template <bool sine> void trig_loop(char* const* p, const int64_t* s, int64_t n, const Scalar*) {
+  constexpr int64_t block = 512;
+  for (int64_t begin = 0; begin < n; begin += block) {
+    int64_t count = std::min(block, n - begin);
+    char* o = p[0] + begin * s[0];
+    const char* a = p[1] + begin * s[1];
+    bool flat = s[0] == sizeof(float) && s[1] == sizeof(float);
+    float top = 0;
+    for (int64_t i = 0; flat && i < count; ++i) {
+      float x = std::fabs(reinterpret_cast<const float*>(a)[i]);
+      top = x <= vm::trig_limit ? top : x;
+    }
+    if (flat && top == 0) {
+      auto* x = reinterpret_cast<const float*>(a);
+      auto* y = reinterpret_cast<float*>(o);
+#pragma GCC ivdep
+      for (int64_t i = 0; i < count; ++i) y[i] = sine ? vm::sincos(x[i]).sin : vm::sincos(x[i]).cos;
+    } else {
+      for (int64_t i = 0; i < count; ++i) {
+        float x = read<float>(a, i * s[1]);
+        at<float>(o, i * s[0]) = sine ? std::sin(x) : std::cos(x);
+      }
+    }
+  }
+}
+
+// x^y; the common constant exponents by multiplication.
+template <class T> void pow_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* params) {
+  if (s[2] == 0) {
+    const T y = *reinterpret_cast<const T*>(p[2]);
+    auto run = [&](auto f) { unary_loop<T, decltype(f), 0>(p, s, n, params); };
+    if (y == T(2)) return run([](T a) { return a * a; });
+    if (y == T(3)) return run([](T a) { return a * a * a; });
+    if (y == T(1)) return run([](T a) { return a; });
+    if (y == T(-1)) return run([](T a) { return T(1) / a; });
+    if (y == T(-2)) return run([](T a) { return T(1) / (a * a); });
+    // Not for -0 and -infinity, whose half powers are 0 and infinity.
+    if (y == T(0.5)) {
+      return run([](T a) { return a == -vm::inf<T> ? vm::inf<T> : T(std::sqrt(a) + T(0)); });
+    }
+  }
+  auto f = []<class U>(U a, U b) { return U(std::pow(a, b)); };
+  binary_loop<T, decltype(f), 0>(p, s, n, params);
+}
+
+template <class T> T clamp_low(const Scalar& s) {
+  return s.has_value() ? s.to<T>() : -vm::inf<T>;
+}
+template <class T> T clamp_high(const Scalar& s) {
+  return s.has_value() ? s.to<T>() : vm::inf<T>;
+}
+template <class T> void clamp_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* params) {
+  const T low = clamp_low<T>(params[0]);
+  const T high = clamp_high<T>(params[1]);
+  if (s[0] == sizeof(T) && s[1] == sizeof(T)) {
+    auto* o = reinterpret_cast<T*>(p[0]);
+    auto* a = reinterpret_cast<const T*>(p[1]);
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) {
+      T x = a[i] < low ? low : a[i];
+      o[i] = x > high ? high : x;
+    }
+  } else {
+    for (int64_t i = 0; i < n; ++i) {
+      T x = read<T>(p[1], i * s[1]);
+      x = x < low ? low : x;
+      at<T>(p[0], i * s[0]) = x > high ? high : x;
+    }
+  }
+}
+
+// A hand-written loop for float and double, and its half forms.
+template <int N, Loop f32, Loop f64> void set_loops(LoopTable& table) {
+  table.fn[static_cast<int>(DType::Float32)] = f32;
+  table.fn[static_cast<int>(DType::Float64)] = f64;
+  table.fn[static_cast<int>(DType::Float16)] = half_rows<N, f16, float, f32>;
+  table.fn[static_cast<int>(DType::BFloat16)] = half_rows<N, bf16, float, f32>;
+}
+
+void init_arithmetic() {
   binary<1>(table::add, F{}, []<class T>(T a, T b, const T* c) { return T(a + c[0] * b); });
   binary<1>(table::sub, F{}, []<class T>(T a, T b, const T* c) { return T(a - c[0] * b); });
   binary(table::mul, F{}, []<class T>(T a, T b) { return T(a * b); });
   binary(table::div, F{}, []<class T>(T a, T b) { return T(a / b); });
   unary(table::neg, F{}, []<class T>(T a) { return T(-a); });
+  unary(table::abs, F{}, []<class T>(T a) { return T(std::fabs(a)); });
   unary(table::square, F{}, []<class T>(T a) { return T(a * a); });
-  unary(table::sqrt, F{}, []<class T>(T a) { return T(std::sqrt(a)); });
-  unary(table::relu, F{}, []<class T>(T a) { return a < T(0) ? T(0) : a; });
-  unary(table::exp, F{}, []<class T>(T a) { return T(std::exp(a)); });
-  unary(table::log, F{}, []<class T>(T a) { return T(std::log(a)); });
-  unary(table::tanh, F{}, []<class T>(T a) { return T(std::tanh(a)); });
-  unary(table::sigmoid, F{}, []<class T>(T a) { return T(T(1) / (T(1) + std::exp(-a))); });
-  binary(table::pow, F{}, []<class T>(T a, T b) { return T(std::pow(a, b)); });
+  unary(table::reciprocal, F{}, []<class T>(T a) { return T(T(1) / a); });
+  set_loops<2, pow_loop<float>, pow_loop<double>>(table::pow);
+  ternary(table::lerp, F{}, []<class T>(T a, T b, T w) {
+    // From the nearer end, so that w = 1 gives b exactly.
+    T d = b - a;
+    return T(std::fabs(w) < T(0.5) ? a + w * d : b - d * (T(1) - w));
+  });
+  ternary<1>(table::addcmul, F{}, []<class T>(T x, T a, T b, const T* c) { return T(x + c[0] * a * b); });
+  ternary<1>(table::addcdiv, F{}, []<class T>(T x, T a, T b, const T* c) { return T(x + c[0] * a / b); });
+}
+
+void init_comparison() {
   binary(table::eq, F{}, []<class T>(T a, T b) { return a == b; });
   binary(table::ne, F{}, []<class T>(T a, T b) { return a != b; });
   binary(table::lt, F{}, []<class T>(T a, T b) { return a < b; });
   binary(table::le, F{}, []<class T>(T a, T b) { return a <= b; });
   binary(table::gt, F{}, []<class T>(T a, T b) { return a > b; });
   binary(table::ge, F{}, []<class T>(T a, T b) { return a >= b; });
-  unary(table::conj, F{}, []<class T>(T a) { return a; });
   binary(table::logical_and, F{}, []<class T>(T a, T b) { return bool((a != T(0)) & (b != T(0))); });
   binary(table::logical_or, F{}, []<class T>(T a, T b) { return bool((a != T(0)) | (b != T(0))); });
+  binary(table::logical_xor, F{}, []<class T>(T a, T b) { return bool((a != T(0)) ^ (b != T(0))); });
   unary(table::logical_not, F{}, []<class T>(T a) { return a == T(0); });
+  // nan wins in maximum and minimum, loses in fmax and fmin.
+  binary(table::maximum, F{}, []<class T>(T a, T b) {
+    T m = a > b ? a : b;
+    return a != a ? a : m;
+  });
+  binary(table::minimum, F{}, []<class T>(T a, T b) {
+    T m = a < b ? a : b;
+    return a != a ? a : m;
+  });
+  binary(table::fmax, F{}, []<class T>(T a, T b) {
+    T m = a >= b ? a : b;
+    m = b != b ? a : m;
+    return m;
+  });
+  binary(table::fmin, F{}, []<class T>(T a, T b) {
+    T m = a <= b ? a : b;
+    m = b != b ? a : m;
+    return m;
+  });
+  set_loops<1, clamp_loop<float>, clamp_loop<double>>(table::clamp);
+  unary(table::isnan, F{}, []<class T>(T a) { return a != a; });
+  unary(table::isinf, F{}, []<class T>(T a) { return std::fabs(a) == vm::inf<T>; });
+  unary(table::isfinite, F{}, []<class T>(T a) { return std::fabs(a) < vm::inf<T>; });
+}
+
+void init_functions() {
+  unary(table::sqrt, F{}, []<class T>(T a) { return T(std::sqrt(a)); });
+  unary(table::rsqrt, F{}, []<class T>(T a) { return T(T(1) / std::sqrt(a)); });
+  unary(table::exp, F{}, []<class T>(T a) { return vm::exp(a); });
+  unary(table::expm1, F{}, []<class T>(T a) { return vm::expm1(a); });
+  unary(table::log, F{}, []<class T>(T a) { return vm::log(a); });
+  unary(table::log1p, F{}, []<class T>(T a) { return vm::log1p(a); });
+  unary(table::tanh, F{}, []<class T>(T a) { return vm::tanh(a); });
+  unary(table::sigmoid, F{}, []<class T>(T a) { return vm::sigmoid(a); });
+  unary(table::erf, F{}, []<class T>(T a) { return vm::erf(a); });
+  auto sin64 = [](double a) { return std::sin(a); };
+  auto cos64 = [](double a) { return std::cos(a); };
+  set_loops<1, trig_loop<true>, unary_loop<double, decltype(sin64), 0>>(table::sin);
+  set_loops<1, trig_loop<false>, unary_loop<double, decltype(cos64), 0>>(table::cos);
+  unary(table::sign, F{}, []<class T>(T a) { return T(T(a > T(0)) - T(a < T(0))); });
+  table::sgn = table::sign;
+  unary(table::floor, F{}, []<class T>(T a) { return T(std::floor(a)); });
+  unary(table::ceil, F{}, []<class T>(T a) { return T(std::ceil(a)); });
+  unary(table::trunc, F{}, []<class T>(T a) { return T(std::trunc(a)); });
+}
+
+}  // namespace
+
+void init_activations();
+
+void init_pointwise() {
+  init_arithmetic();
+  init_comparison();
+  init_functions();
+  init_activations();
 }
 
 }  // namespace clew::kernels::CLEW_ISA

@@ -1,15 +1,9 @@
-// The table objects, and the choice of instruction set.
+// The choice of instruction set.
 // May include: base, kernels.
 // Invariant: each later step of init_pointwise overrides the one before.
 #include "kernels/pointwise.h"
 
 namespace clew::kernels {
-
-namespace table {
-LoopTable add, sub, mul, div, neg, pow, square;
-LoopTable exp, log, sqrt, tanh, sigmoid, relu, conj;
-LoopTable eq, ne, lt, le, gt, ge, logical_and, logical_or, logical_not;
-}  // namespace table
 
 namespace baseline {
 void init_pointwise();
@@ -20,10 +14,12 @@ void init_pointwise();
 namespace avx512 {
 void init_pointwise();
 }
+void init_pointwise_special();
 void init_pointwise_integral();
 void init_pointwise_complex();
 
 void init_pointwise() {
+  init_pointwise_special();
   init_pointwise_integral();
   init_pointwise_complex();
   baseline::init_pointwise();

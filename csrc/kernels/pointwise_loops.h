@@ -61,7 +61,16 @@ template <class T> inline const T& read(const char* p, int64_t offset) {
 template <class T, int P> struct Params {
   T value[P == 0 ? 1 : P] = {};
   explicit Params(const Scalar* p) {
-    for (int i = 0; i < P; ++i) value[i] = p[i].to<T>();
+    for (int i = 0; i < P; ++i) {
+      if constexpr (!is_complex_v<T>) {
+        require(!p[i].is_complex(), "a complex argument does not fit ", dtype_of<T>(), " tensors");
+      }
+      if constexpr (std::is_integral_v<T>) {
+        require(!p[i].is_float() || p[i].re == std::floor(p[i].re),
+                "for integral input tensors, a scalar argument must not be a fraction; got ", p[i].re);
+      }
+      value[i] = p[i].to<T>();
+    }
   }
 };
 template <int P, class F, class T, class... A> inline auto call(const T* params, A... a) {
@@ -148,10 +157,9 @@ template <int N, class T, class F, int P> constexpr Loop plain_loop() {
   else return ternary_loop<T, F, P>;
 }
 
-// The float loop run on blocks of widened halves.
-template <int N, class H, class F, int P>
-void half_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* params) {
-  using R = typename result_of<float, F, P, N>::type;
+// A float loop (result R) run on blocks of widened halves.
+template <int N, class H, class R, Loop loop>
+void half_rows(char* const* p, const int64_t* s, int64_t n, const Scalar* params) {
   constexpr bool same = std::is_same_v<R, float>;
   constexpr int64_t item = sizeof(H);
   float wide[N][half_block];
@@ -165,7 +173,7 @@ void half_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* params
   for (int64_t begin = 0; begin < n; begin += half_block) {
     int64_t count = std::min(half_block, n - begin);
     for (int k = 0; k < N; ++k) {
-      char* from = p[k + 1] + begin * s[k + 1];
+      const char* from = p[k + 1] + begin * s[k + 1];
       if (s[k + 1] == item) {
         widen(reinterpret_cast<const H*>(from), wide[k], count);
       } else {
@@ -176,19 +184,15 @@ void half_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* params
       }
     }
     char* to = p[0] + begin * s[0];
+    rows[0] = same ? reinterpret_cast<char*>(result) : to;
+    steps[0] = same ? static_cast<int64_t>(sizeof(float)) : s[0];
+    loop(rows, steps, count, params);
     if constexpr (same) {
-      rows[0] = reinterpret_cast<char*>(result);
-      steps[0] = sizeof(float);
-      plain_loop<N, float, F, P>()(rows, steps, count, params);
       if (s[0] == item) {
         narrow(result, reinterpret_cast<H*>(to), count);
       } else {
         for (int64_t i = 0; i < count; ++i) at<H>(to, i * s[0]) = static_cast<H>(result[i]);
       }
-    } else {
-      rows[0] = to;
-      steps[0] = s[0];
-      plain_loop<N, float, F, P>()(rows, steps, count, params);
     }
   }
 }
@@ -197,8 +201,12 @@ void half_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* params
 template <int N, int P = 0, class F, class... Ts>
 void set(LoopTable& table, TypeList<Ts...>, F) {
   auto loop = []<class T>() -> Loop {
-    if constexpr (is_half_v<T>) return half_loop<N, T, F, P>;
-    else return plain_loop<N, T, F, P>();
+    if constexpr (is_half_v<T>) {
+      using R = typename result_of<float, F, P, N>::type;
+      return half_rows<N, T, R, plain_loop<N, float, F, P>()>;
+    } else {
+      return plain_loop<N, T, F, P>();
+    }
   };
   ((table.fn[static_cast<int>(dtype_of<Ts>())] = loop.template operator()<Ts>()), ...);
 }
