@@ -66,6 +66,10 @@ template <class T> T clamp_high(const Scalar& s) {
 template <class T> void clamp_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* params) {
   const T low = clamp_low<T>(params[0]);
   const T high = clamp_high<T>(params[1]);
+  if (low != low || high != high) {
+    for (int64_t i = 0; i < n; ++i) at<T>(p[0], i * s[0]) = vm::nan<T>;
+    return;
+  }
   if (s[0] == sizeof(T) && s[1] == sizeof(T)) {
     auto* o = reinterpret_cast<T*>(p[0]);
     auto* a = reinterpret_cast<const T*>(p[1]);
@@ -141,6 +145,9 @@ void init_comparison() {
     return m;
   });
   set_loops<1, clamp_loop<float>, clamp_loop<double>>(table::clamp);
+  binary<2>(table::clamp_backward, F{}, []<class T>(T g, T x, const T* c) {
+    return (x >= c[0]) & (x <= c[1]) ? g : T(0);
+  });
   unary(table::isnan, F{}, []<class T>(T a) { return a != a; });
   unary(table::isinf, F{}, []<class T>(T a) { return std::fabs(a) == vm::inf<T>; });
   unary(table::isfinite, F{}, []<class T>(T a) { return std::fabs(a) < vm::inf<T>; });

@@ -29,6 +29,7 @@ inline LoopTable logical_and, logical_or, logical_xor, logical_not;
 inline LoopTable bitwise_and, bitwise_or, bitwise_xor, bitwise_not, shift_left, shift_right;
 inline LoopTable isnan, isinf, isfinite, isposinf, isneginf, signbit;
 inline LoopTable clamp;             // min, max; either may be None
+inline LoopTable clamp_backward;    // min, max
 inline LoopTable nan_to_num;        // nan, posinf, neginf
 // --- elementary functions ---
 inline LoopTable exp, exp2, expm1, log, log2, log10, log1p, sqrt, rsqrt;

@@ -1,4 +1,4 @@
-// Arithmetic: add, sub, mul, div, pow, neg and their kin.
+// Arithmetic: add, sub, mul, div, pow, neg, abs and their kin.
 // May include: graph/op.h, kernels/pointwise.h, other families' headers.
 // Invariant: an op keeps for backward only what its own gradient reads.
 #include "ops/arithmetic.h"
@@ -6,6 +6,8 @@
 #include "kernels/pointwise.h"
 #include "ops/comparison.h"
 #include "ops/ops.h"
+#include "ops/pointwise_doc.h"
+#include "ops/shape.h"
 #include "ops/unary.h"
 
 namespace clew {
@@ -18,8 +20,14 @@ struct AlphaAttrs {
   Scalar alpha = 1;
   static constexpr auto members() { return std::tuple(&AlphaAttrs::alpha); }
 };
+struct ValueAttrs {
+  Scalar value = 1;
+  static constexpr auto members() { return std::tuple(&ValueAttrs::value); }
+};
 
 Scalar conj_scalar(const Scalar& s) { return s.is_complex() ? Scalar(c128(s.re, -s.im)) : s; }
+
+// --- add, sub ---
 
 Tensor scaled(const Tensor& g, const Scalar& alpha) {
   return alpha.equals(1) ? g : g * conj_scalar(alpha);
@@ -61,7 +69,7 @@ constexpr OpDef sub_op = elementwise({
 out = input - alpha * other
 
 Args:
-    input: the first operand.
+    input: the first operand; not bool.
     other: the second operand, a tensor or a number.
     alpha: the factor of other.
 Returns:
@@ -74,6 +82,31 @@ tensor([4., 5.])
     .vjp = sub_vjp,
     .attrs = &attr_info<AlphaAttrs>,
 });
+
+void rsub_run(const Call& c, Tensors& outs) {
+  outs.push_back(sub(c.in[1], c.in[0], c.as<AlphaAttrs>().alpha));
+}
+constexpr OpDef rsub_op = composite({
+    .signature = "rsub(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor",
+    .doc = R"(Subtracts input, scaled by alpha, from other.
+
+out = other - alpha * input
+
+Args:
+    input: the tensor that is subtracted.
+    other: a tensor or a number.
+    alpha: the factor of input.
+Returns:
+    a tensor of the broadcast shape and the promoted dtype.
+
+>>> clew.rsub(clew.tensor([1., 2.]), 10)
+tensor([9., 8.])
+)",
+    .run = rsub_run,
+    .attrs = &attr_info<AlphaAttrs>,
+});
+
+// --- mul, div ---
 
 void mul_vjp(Vjp& c) {
   if (c.needs(0)) c.set(0, c.grad() * conj(c.in(1)));
@@ -128,46 +161,156 @@ tensor([0.2500, 0.5000])
     .vjp = div_vjp,
 });
 
-void neg_vjp(Vjp& c) { c.set(0, -c.grad()); }
+Tensor zeros_for(const Vjp& c, int i) { return zero_block(c.sizes(i), c.dtype(i), c.grad().device()); }
 
-constexpr OpDef neg_op = elementwise({
-    .signature = "neg(Tensor input) -> Tensor",
-    .doc = R"(Changes the sign of every element.
+// A result that does not change for small changes of the inputs.
+void flat_vjp(Vjp& c) {
+  for (int i = 0; i < c.inputs(); ++i) {
+    if (c.needs(i)) c.set(i, zeros_for(c, i));
+  }
+}
 
-out = -input
+constexpr OpDef div_trunc_op = elementwise({
+    .signature = "_div_trunc(Tensor input, Tensor other) -> Tensor",
+    .doc = "The quotient rounded towards zero; integers stay integers.",
+    .loops = &table::div_trunc,
+    .vjp = flat_vjp,
+});
+constexpr OpDef div_floor_op = elementwise({
+    .signature = "_div_floor(Tensor input, Tensor other) -> Tensor",
+    .doc = "The quotient rounded down; integers stay integers.",
+    .loops = &table::div_floor,
+    .vjp = flat_vjp,
+});
+
+struct RoundingAttrs {
+  Str rounding_mode;
+  static constexpr auto members() { return std::tuple(&RoundingAttrs::rounding_mode); }
+};
+void div_mode_run(const Call& c, Tensors& outs) {
+  const Str& mode = c.as<RoundingAttrs>().rounding_mode;
+  if (mode == "") outs.push_back(div(c.in[0], c.in[1]));
+  else if (mode == "trunc") outs.push_back(apply(div_trunc_op, {c.in[0], c.in[1]}));
+  else if (mode == "floor") outs.push_back(apply(div_floor_op, {c.in[0], c.in[1]}));
+  else fail("div: rounding_mode must be None, 'trunc' or 'floor'; got '", mode.text, "'");
+}
+constexpr OpDef div_mode_op = composite({
+    .signature = "div(Tensor input, Tensor other, *, str? rounding_mode) -> Tensor",
+    .doc = R"(Divides and rounds the quotient.
+
+out = trunc(input / other) or floor(input / other)
 
 Args:
-    input: the tensor; not bool.
+    input: the dividend.
+    other: the divisor, a tensor or a number.
+    rounding_mode: None, 'trunc' (towards zero) or 'floor' (down); integers stay integers unless it is None.
 Returns:
-    a tensor like input.
+    a tensor of the broadcast shape.
 
->>> clew.neg(clew.tensor([1., -2.]))
-tensor([-1.,  2.])
+>>> clew.div(clew.tensor([7., -7.]), 2, rounding_mode='floor')
+tensor([ 3., -4.])
 )",
+    .run = div_mode_run,
+    .attrs = &attr_info<RoundingAttrs>,
+    .inplace = true,
+});
+
+constexpr OpDef floor_divide_op =
+    binary<"floor_divide", "Divides and rounds the quotient down, as Python's // does.",
+           "floor(input / other)", "clew.tensor([7, -7]), 2", "tensor([ 3, -4])">({
+        .loops = &table::div_floor,
+        .vjp = flat_vjp,
+    });
+
+void fmod_vjp(Vjp& c) {
+  if (c.needs(0)) c.set(0, c.grad());
+  if (c.needs(1)) c.set(1, -c.grad() * apply(div_trunc_op, {c.in(0), c.in(1)}));
+}
+constexpr OpDef fmod_op =
+    binary<"fmod", "The rest of a division; it has the sign of input.",
+           "input - trunc(input / other) * other", "clew.tensor([7., -7.]), 4", "tensor([ 3., -3.])">({
+        .loops = &table::fmod,
+        .saves = {.when = {0, in(0) | in(1)}},
+        .vjp = fmod_vjp,
+    });
+
+void remainder_vjp(Vjp& c) {
+  if (c.needs(0)) c.set(0, c.grad());
+  if (c.needs(1)) c.set(1, -c.grad() * apply(div_floor_op, {c.in(0), c.in(1)}));
+}
+constexpr OpDef remainder_op =
+    binary<"remainder", "The rest of a division, as Python's % has it; it has the sign of other.",
+           "input - floor(input / other) * other", "clew.tensor([7., -7.]), 4", "tensor([3., 1.])">({
+        .loops = &table::remainder,
+        .saves = {.when = {0, in(0) | in(1)}},
+        .vjp = remainder_vjp,
+    });
+
+// --- one operand ---
+
+void neg_vjp(Vjp& c) { c.set(0, -c.grad()); }
+constexpr OpDef neg_op = unary_same<"neg", "Changes the sign of every element; not for bool.", "-input",
+                                    "clew.tensor([1., -2.])", "tensor([-1.,  2.])">({
     .loops = &table::neg,
     .vjp = neg_vjp,
 });
 
+void positive_vjp(Vjp& c) { c.set(0, c.grad()); }
+constexpr OpDef positive_op = unary_same<"positive", "The elements as they are; not for bool.", "input",
+                                         "clew.tensor([1., -2.])", "tensor([ 1., -2.])">({
+    .loops = &table::positive,
+    .vjp = positive_vjp,
+});
+
 void square_vjp(Vjp& c) { c.set(0, c.grad() * (conj(c.in(0)) * 2)); }
-
-constexpr OpDef square_op = elementwise({
-    .signature = "square(Tensor input) -> Tensor",
-    .doc = R"(Squares every element.
-
-out = input * input
-
-Args:
-    input: the tensor.
-Returns:
-    a tensor like input.
-
->>> clew.square(clew.tensor([1., -2.]))
-tensor([1., 4.])
-)",
+constexpr OpDef square_op = unary_same<"square", "Squares every element.", "input * input",
+                                       "clew.tensor([1., -2.])", "tensor([1., 4.])">({
     .loops = &table::square,
     .saves = {.always = in(0)},
     .vjp = square_vjp,
 });
+
+Tensor d_reciprocal(const Vjp& c) { return -square(c.out()); }
+constexpr OpDef reciprocal_op = unary<"reciprocal", "One divided by every element.", "1 / input",
+                                      "clew.tensor([2., -4.])", "tensor([ 0.5000, -0.2500])">({
+    .loops = &table::reciprocal,
+    .saves = {.always = out(0)},
+    .partials = {d_reciprocal},
+});
+
+void abs_vjp(Vjp& c) { c.set(0, c.grad() * sgn(c.in(0))); }
+constexpr OpDef abs_op = unary_same<"abs", "The absolute value of every element.", "|input|",
+                                    "clew.tensor([1., -2.])", "tensor([1., 2.])">({
+    .result = Result::real,
+    .loops = &table::abs,
+    .saves = {.always = in(0)},
+    .vjp = abs_vjp,
+});
+
+constexpr OpDef sign_op = unary_same<"sign", "The sign of every element; not for complex numbers.",
+                                     "1, 0 or -1", "clew.tensor([3., 0., -2.])", "tensor([ 1.,  0., -1.])">({
+    .loops = &table::sign,
+    .vjp = flat_vjp,
+});
+
+// On the complex plane only the part of g across the direction s of z matters: it turns s.
+void sgn_vjp(Vjp& c) {
+  if (!is_complex(c.dtype(0))) return flat_vjp(c);
+  Tensor z = c.in(0);
+  Tensor s = sgn(z);
+  Tensor along = real(c.grad() * conj(s)) * s;
+  Tensor size = abs(z);
+  c.set(0, where(eq(size, number(0)), number(0), (c.grad() - along) / size));
+}
+constexpr OpDef sgn_op = unary_same<"sgn", "The sign of every element; of a complex number, its direction.",
+                                    "input / |input|, or 0", "clew.tensor([3 + 4j, 0j])",
+                                    "tensor([0.6000+0.8000j, 0.0000+0.0000j])">({
+    .loops = &table::sgn,
+    .saves = {.always = in(0)},
+    .vjp = sgn_vjp,
+});
+
+// --- pow ---
 
 // The exponent as a plain number, when it is one without a gradient of its own.
 bool constant_exponent(const Vjp& c, const Tensor& exponent, Scalar& value) {
@@ -178,37 +321,32 @@ bool constant_exponent(const Vjp& c, const Tensor& exponent, Scalar& value) {
 
 void pow_vjp(Vjp& c) {
   const Tensor& g = c.grad();
+  Tensor base = c.in(0);
+  Tensor exponent = c.in(1);
   if (c.needs(0)) {
-    Tensor base = c.in(0);
-    Tensor exponent = c.in(1);
     Scalar e;
-    if (constant_exponent(c, exponent, e)) {
-      if (e.equals(0)) {
-        c.set(0, g * 0);
-      } else if (e.equals(1)) {
-        c.set(0, g);
-      } else if (e.equals(2)) {
-        c.set(0, g * (conj(base) * 2));
-      } else {
-        Scalar less = e.is_complex() ? Scalar(c128(e.re - 1, e.im))
-                      : e.is_float() ? Scalar(e.re - 1)
-                                     : Scalar(e.to_int() - 1);
-        c.set(0, g * conj(pow(base, less) * e));
-      }
-    } else {
+    if (!constant_exponent(c, exponent, e)) {
       // x^0 is 1 everywhere, also where x^(0 - 1) is infinite.
       Tensor slope = exponent * pow(base, exponent - 1);
       c.set(0, g * conj(where(eq(exponent, number(0)), number(0), slope)));
+    } else if (e.equals(0)) {
+      c.set(0, zeros_for(c, 0));
+    } else if (e.equals(1)) {
+      c.set(0, g);
+    } else if (e.equals(2)) {
+      c.set(0, g * (conj(base) * 2));
+    } else {
+      Scalar less = e.is_complex() ? Scalar(c128(e.re - 1, e.im))
+                    : e.is_float() ? Scalar(e.re - 1)
+                                   : Scalar(e.to_int() - 1);
+      c.set(0, g * conj(pow(base, less) * e));
     }
   }
   if (c.needs(1)) {
-    Tensor base = c.in(0);
-    Tensor exponent = c.in(1);
     Tensor slope = c.out() * log(base);
     // 0^y is 0 for all y > 0 and 1 at y = 0, where the derivative is taken from the right.
-    Tensor flat = exponent.is_complex() || base.is_complex()
-                      ? eq(base, number(0))
-                      : logical_and(eq(base, number(0)), ge(exponent, number(0)));
+    Tensor flat = eq(base, number(0));
+    if (!exponent.is_complex()) flat = logical_and(flat, ge(exponent, number(0)));
     c.set(1, g * conj(where(flat, number(0), slope)));
   }
 }
@@ -233,6 +371,116 @@ tensor([1., 4., 9.])
     .vjp = pow_vjp,
 });
 
+void float_power_run(const Call& c, Tensors& outs) {
+  DType d = c.in[0].is_complex() || c.in[1].is_complex() ? DType::Complex128 : DType::Float64;
+  outs.push_back(pow(to_dtype(c.in[0], d), to_dtype(c.in[1], d)));
+}
+constexpr OpDef float_power_op = composite({
+    .signature = "float_power(Tensor input, Tensor exponent) -> Tensor",
+    .doc = R"(Raises input to a power in double precision.
+
+out = input ** exponent
+
+Args:
+    input: the base, a tensor or a number.
+    exponent: the exponent, a tensor or a number.
+Returns:
+    a float64 or complex128 tensor of the broadcast shape.
+
+>>> clew.float_power(clew.tensor([2, 3]), -1)
+tensor([0.5000, 0.3333], dtype=clew.float64)
+)",
+    .run = float_power_run,
+    .inplace = true,
+});
+
+// --- three operands ---
+
+void lerp_vjp(Vjp& c) {
+  const Tensor& g = c.grad();
+  if (c.needs(0)) c.set(0, g * conj(1 - c.in(2)));
+  if (c.needs(1)) c.set(1, g * conj(c.in(2)));
+  if (c.needs(2)) c.set(2, g * conj(c.in(1) - c.in(0)));
+}
+constexpr OpDef lerp_op = elementwise({
+    .signature = "lerp(Tensor input, Tensor end, Tensor weight) -> Tensor",
+    .doc = R"(A point on the line from input to end.
+
+out = input + weight * (end - input)
+
+Args:
+    input: where weight is 0.
+    end: where weight is 1.
+    weight: a tensor or a number.
+Returns:
+    a tensor of the broadcast shape.
+
+>>> clew.lerp(clew.tensor([1., 2.]), clew.tensor([3., 10.]), 0.5)
+tensor([2., 6.])
+)",
+    .loops = &table::lerp,
+    .saves = {.when = {in(2), in(2), in(0) | in(1)}},
+    .vjp = lerp_vjp,
+});
+
+void addcmul_vjp(Vjp& c) {
+  Scalar value = conj_scalar(c.as<ValueAttrs>().value);
+  if (c.needs(0)) c.set(0, c.grad());
+  if (c.needs(1)) c.set(1, c.grad() * (conj(c.in(2)) * value));
+  if (c.needs(2)) c.set(2, c.grad() * (conj(c.in(1)) * value));
+}
+constexpr OpDef addcmul_op = elementwise({
+    .signature = "addcmul(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
+    .doc = R"(Adds a scaled product.
+
+out = input + value * tensor1 * tensor2
+
+Args:
+    input: what is added to.
+    tensor1: the first factor.
+    tensor2: the second factor.
+    value: the scale.
+Returns:
+    a tensor of the broadcast shape.
+
+>>> clew.addcmul(clew.tensor([1., 1.]), clew.tensor([2., 3.]), clew.tensor([4., 5.]), value=10)
+tensor([ 81., 151.])
+)",
+    .loops = &table::addcmul,
+    .saves = {.when = {0, in(2), in(1)}},
+    .vjp = addcmul_vjp,
+    .attrs = &attr_info<ValueAttrs>,
+});
+
+void addcdiv_vjp(Vjp& c) {
+  Scalar value = conj_scalar(c.as<ValueAttrs>().value);
+  if (c.needs(0)) c.set(0, c.grad());
+  if (c.needs(1)) c.set(1, c.grad() * value / conj(c.in(2)));
+  if (c.needs(2)) c.set(2, -c.grad() * conj(c.in(1) / square(c.in(2))) * value);
+}
+constexpr OpDef addcdiv_op = elementwise({
+    .signature = "addcdiv(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
+    .doc = R"(Adds a scaled quotient.
+
+out = input + value * tensor1 / tensor2
+
+Args:
+    input: what is added to; not integers.
+    tensor1: the dividend.
+    tensor2: the divisor.
+    value: the scale.
+Returns:
+    a tensor of the broadcast shape.
+
+>>> clew.addcdiv(clew.tensor([1., 1.]), clew.tensor([2., 3.]), clew.tensor([4., 5.]), value=10)
+tensor([6., 7.])
+)",
+    .loops = &table::addcdiv,
+    .saves = {.when = {0, in(2), in(1) | in(2)}},
+    .vjp = addcdiv_vjp,
+    .attrs = &attr_info<ValueAttrs>,
+});
+
 }  // namespace
 
 Tensor number(const Scalar& value) { return scalar_tensor(value, value.dtype(), true); }
@@ -244,12 +492,51 @@ Tensor sub(const Tensor& input, const Tensor& other, const Scalar& alpha) {
 }
 Tensor mul(const Tensor& input, const Tensor& other) { return apply(mul_op, {input, other}); }
 Tensor div(const Tensor& input, const Tensor& other) { return apply(div_op, {input, other}); }
+Tensor remainder(const Tensor& input, const Tensor& other) { return apply(remainder_op, {input, other}); }
+Tensor floor_divide(const Tensor& input, const Tensor& other) {
+  return apply(floor_divide_op, {input, other});
+}
 Tensor pow(const Tensor& input, const Tensor& exponent) { return apply(pow_op, {input, exponent}); }
 Tensor pow(const Tensor& input, const Scalar& exponent) { return pow(input, number(exponent)); }
 Tensor neg(const Tensor& input) { return apply(neg_op, {input}); }
 Tensor square(const Tensor& input) { return apply(square_op, {input}); }
+Tensor reciprocal(const Tensor& input) { return apply(reciprocal_op, {input}); }
+Tensor abs(const Tensor& input) { return apply(abs_op, {input}); }
+Tensor sign(const Tensor& input) { return apply(sign_op, {input}); }
+Tensor sgn(const Tensor& input) { return apply(sgn_op, {input}); }
 
-static constexpr const OpDef* all[] = {&add_op, &sub_op, &mul_op, &div_op, &neg_op, &square_op, &pow_op};
+static constexpr const OpDef* all[] = {
+    &add_op,
+    &sub_op,
+    &rsub_op,
+    &mul_op,
+    &div_op,
+    &div_mode_op,
+    &div_trunc_op,
+    &div_floor_op,
+    &floor_divide_op,
+    &fmod_op,
+    &remainder_op,
+    &neg_op,
+    &positive_op,
+    &square_op,
+    &reciprocal_op,
+    &abs_op,
+    &sign_op,
+    &sgn_op,
+    &pow_op,
+    &float_power_op,
+    &lerp_op,
+    &addcmul_op,
+    &addcdiv_op,
+    renamed<sub_op, "subtract">,
+    renamed<mul_op, "multiply">,
+    renamed<div_op, "divide">,
+    renamed<div_mode_op, "divide">,
+    renamed<div_op, "true_divide">,
+    renamed<neg_op, "negative">,
+    renamed<abs_op, "absolute">,
+};
 extern const OpList arithmetic_ops;
 const OpList arithmetic_ops = op_list(all);
 

@@ -1,4 +1,4 @@
-// Comparison, logic and selection as C++ functions, for gradient rules and composites.
+// Comparison, logic, selection and limits as C++ functions, for gradient rules and composites.
 // May include: graph/op.h.
 // Invariant: each function only calls apply() with its OpDef.
 #pragma once
@@ -15,6 +15,15 @@ Tensor ge(const Tensor& input, const Tensor& other);
 Tensor logical_and(const Tensor& input, const Tensor& other);
 Tensor logical_or(const Tensor& input, const Tensor& other);
 Tensor logical_not(const Tensor& input);
+Tensor isnan(const Tensor& input);
+Tensor isinf(const Tensor& input);
+Tensor isfinite(const Tensor& input);
+
+// selection.cpp
 Tensor where(const Tensor& condition, const Tensor& input, const Tensor& other);
+Tensor masked_fill(const Tensor& input, const Tensor& mask, const Scalar& value);
+Tensor maximum(const Tensor& input, const Tensor& other);
+Tensor minimum(const Tensor& input, const Tensor& other);
+Tensor clamp(const Tensor& input, const Scalar& min, const Scalar& max);  // a bound may be None
 
 }  // namespace clew

@@ -1,0 +1,108 @@
+// Builders for functions of one and two numbers: signature and doc text put together while compiling.
+// May include: graph/op.h.
+// Invariant: every text is a static array, so OpDefs stay constant data.
+#pragma once
+#include <algorithm>
+#include <array>
+
+#include "graph/op.h"
+
+namespace clew {
+
+// A text that can be a template argument.
+template <size_t N> struct Text {
+  char chars[N] = {};
+  consteval Text(const char (&text)[N]) { std::copy_n(text, N, chars); }
+  static constexpr size_t size = N - 1;
+};
+
+template <Text... parts> inline constexpr auto joined_chars = [] {
+  std::array<char, (parts.size + ...) + 1> all = {};
+  size_t at = 0;
+  ((std::copy_n(parts.chars, parts.size, all.begin() + at), at += parts.size), ...);
+  return all;
+}();
+template <Text... parts> inline constexpr const char* joined = joined_chars<parts...>.data();
+
+consteval bool dotted(const char* name) {
+  for (; *name != '\0' && *name != '('; ++name) {
+    if (*name == '.') return true;
+  }
+  return false;
+}
+
+consteval OpDef with_texts(ElementwiseSpec s, const char* signature, const char* doc) {
+  s.signature = signature;
+  s.doc = doc;
+  if (dotted(signature)) {
+    s.inplace = false;
+    s.offer = Offer::function;
+  }
+  return elementwise(s);
+}
+
+// A function of one number; integers become floats.
+template <Text name, Text sentence, Text formula, Text argument, Text printed>
+consteval OpDef unary(ElementwiseSpec s) {
+  s.promote = Promote::to_float;
+  return with_texts(s, joined<name, "(Tensor input) -> Tensor">,
+                    joined<sentence, "\n\nout = ", formula,
+                           "\n\nArgs:\n    input: the tensor.\n"
+                           "Returns:\n    a tensor of input's shape.\n\n>>> clew.",
+                           name, "(", argument, ")\n", printed, "\n">);
+}
+// The same for functions that keep the dtype.
+template <Text name, Text sentence, Text formula, Text argument, Text printed>
+consteval OpDef unary_same(ElementwiseSpec s) {
+  OpDef op = unary<name, sentence, formula, argument, printed>(s);
+  op.promote = Promote::same;
+  return op;
+}
+// A test of each element.
+template <Text name, Text sentence, Text formula, Text argument, Text printed>
+consteval OpDef unary_test(const kernels::LoopTable* loops) {
+  OpDef op = unary_same<name, sentence, formula, argument, printed>(
+      {.result = Result::boolean, .loops = loops, .no_vjp = no_rule("a test has no derivative")});
+  op.inplace = false;
+  return op;
+}
+// A function of two numbers.
+template <Text name, Text sentence, Text formula, Text arguments, Text printed>
+consteval OpDef binary(ElementwiseSpec s) {
+  return with_texts(s, joined<name, "(Tensor input, Tensor other) -> Tensor">,
+                    joined<sentence, "\n\nout = ", formula,
+                           "\n\nArgs:\n    input: the first operand.\n"
+                           "    other: the second operand, a tensor or a number.\n"
+                           "Returns:\n    a tensor of the broadcast shape.\n\n>>> clew.",
+                           name, "(", arguments, ")\n", printed, "\n">);
+}
+// A comparison or a logical function of two numbers.
+template <Text name, Text sentence, Text formula, Text arguments, Text printed>
+consteval OpDef binary_test(const kernels::LoopTable* loops) {
+  return binary<name, sentence, formula, arguments, printed>(
+      {.result = Result::boolean, .loops = loops, .no_vjp = no_rule("a comparison has no derivative")});
+}
+
+// Another public name of an op. Only the text before the parameters differs; names in a submodule are functions only.
+template <const OpDef& op, Text name> struct Alias {
+  static constexpr size_t rest_at = std::char_traits<char>::find(op.signature, 200, '(') - op.signature;
+  static constexpr size_t rest_size = std::char_traits<char>::length(op.signature) - rest_at;
+  static constexpr auto signature = [] {
+    std::array<char, name.size + rest_size + 1> all = {};
+    std::copy_n(name.chars, name.size, all.begin());
+    std::copy_n(op.signature + rest_at, rest_size, all.begin() + name.size);
+    return all;
+  }();
+  static constexpr OpDef def = [] {
+    OpDef copy = op;
+    copy.signature = signature.data();
+    if (dotted(name.chars)) {
+      copy.inplace = false;
+      copy.offer = Offer::function;
+    }
+    return copy;
+  }();
+};
+template <const OpDef& op, Text name> inline constexpr const OpDef* renamed = &Alias<op, name>::def;
+
+}  // namespace clew
