@@ -24,7 +24,7 @@ template <Text... parts> inline constexpr auto joined_chars = [] {
 }();
 template <Text... parts> inline constexpr const char* joined = joined_chars<parts...>.data();
 
-consteval bool dotted(const char* name) {
+constexpr bool dotted(const char* name) {
   for (; *name != '\0' && *name != '('; ++name) {
     if (*name == '.') return true;
   }

@@ -16,6 +16,12 @@ namespace clew {
 extern const OpList arithmetic_ops;
 extern const OpList comparison_ops;
 extern const OpList unary_ops;
+extern const OpList complex_ops;
+extern const OpList selection_ops;
+extern const OpList binary_ops;
+extern const OpList special_ops;
+extern const OpList activation_ops;
+extern const OpList activation_hard_ops;
 extern const OpList matmul_ops;
 extern const OpList contraction_ops;
 extern const OpList convolution_ops;
@@ -44,6 +50,12 @@ std::span<const OpList> all_ops() {
       arithmetic_ops,
       comparison_ops,
       unary_ops,
+      complex_ops,
+      selection_ops,
+      binary_ops,
+      special_ops,
+      activation_ops,
+      activation_hard_ops,
       matmul_ops,
       contraction_ops,
       convolution_ops,
