@@ -167,8 +167,10 @@ void init_functions() {
   auto cos64 = [](double a) { return std::cos(a); };
   set_loops<1, trig_loop<true>, unary_loop<double, decltype(sin64), 0>>(table::sin);
   set_loops<1, trig_loop<false>, unary_loop<double, decltype(cos64), 0>>(table::cos);
-  unary(table::sign, F{}, []<class T>(T a) { return T(T(a > T(0)) - T(a < T(0))); });
-  table::sgn = table::sign;
+  // Written so that nan gives 0, as in PyTorch.
+  for (LoopTable* t : {&table::sign, &table::sgn}) {
+    unary(*t, F{}, []<class T>(T a) { return T(T(a > T(0)) - T(a < T(0))); });
+  }
   unary(table::floor, F{}, []<class T>(T a) { return T(std::floor(a)); });
   unary(table::ceil, F{}, []<class T>(T a) { return T(std::ceil(a)); });
   unary(table::trunc, F{}, []<class T>(T a) { return T(std::trunc(a)); });
