@@ -1,0 +1,479 @@
+"""Products over named dimensions, chains of products and distances, written with other ops."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any
+
+from . import _C
+
+Tensor = _C.Tensor
+_ops: Any = _C.ops
+
+# A label is a letter, or a negative number for a dimension that "..." stands for.
+Label = Any
+
+
+def einsum(*args: Any) -> Any:
+    """Sums products of tensors along dimensions that an equation names.
+
+    Args:
+        args: the equation ("ij,jk->ik", "...ii->...i"; without "->" the labels that appear once
+            are kept, in alphabetical order) and the operands, singly or as one list; or the
+            operands each followed by a list of its labels as numbers from 0 to 51, and last, if
+            wanted, the list of the result's labels.
+
+    Returns:
+        The tensor whose dimensions the equation's right side names.
+
+    >>> a = clew.tensor([[1., 2.], [3., 4.]])
+    >>> clew.einsum("ij,j->i", a, clew.tensor([1., 1.]))
+    tensor([3., 7.])
+    """
+    if len(args) < 2:
+        raise ValueError("einsum: must specify the equation string and at least one operand")
+    if isinstance(args[0], Tensor):
+        equation, operands = _from_sublists(args)
+    else:
+        equation = args[0]
+        operands = list(args[1:])
+        if len(operands) == 1 and isinstance(operands[0], list | tuple):
+            operands = list(operands[0])
+    if not isinstance(equation, str):
+        raise TypeError(f"einsum: the equation must be a str; got {type(equation).__name__}")
+    for x in operands:
+        if not isinstance(x, Tensor):
+            raise TypeError(f"einsum: operands must be Tensors; got {type(x).__name__}")
+    inputs, output = _parse(equation, tuple(x.dim() for x in operands))
+    terms = [_take_diagonals(x, labels) for x, labels in zip(operands, inputs, strict=True)]
+    _check_sizes(terms, equation)
+    while len(terms) > 1:
+        i, j = (0, 1) if len(terms) == 2 else _best_pair(terms, output)
+        second, first = terms.pop(j), terms.pop(i)
+        needed = set(output).union(*(labels for _, labels in terms))
+        # The pair's result takes the first one's place: equal equations always run in one order.
+        terms.insert(i, _contract(first, second, needed))
+    x, labels = _sum_out(terms[0], set(output))
+    order = [labels.index(label) for label in output]
+    return x if order == list(range(len(order))) else x.permute(order)
+
+
+def _from_sublists(args: tuple[Any, ...]) -> tuple[str, list[Any]]:
+    def text(sublist: Any) -> str:
+        out = ""
+        for s in sublist:
+            if s is Ellipsis:
+                out += "..."
+            elif isinstance(s, int) and 0 <= s < 52:
+                out += chr(ord("A") + s) if s < 26 else chr(ord("a") + s - 26)
+            else:
+                raise ValueError(
+                    f"einsum: labels must be numbers from 0 to 51 or Ellipsis; got {s!r}"
+                )
+        return out
+
+    pairs = len(args) // 2
+    terms = [text(args[2 * i + 1]) for i in range(pairs)]
+    equation = ",".join(terms)
+    if len(args) % 2:
+        equation += "->" + text(args[-1])
+    return equation, [args[2 * i] for i in range(pairs)]
+
+
+@lru_cache(maxsize=512)
+def _parse(equation: str, ranks: tuple[int, ...]) -> tuple[list[list[Label]], list[Label]]:
+    """Labels of the operands' dimensions and of the result's; "..." becomes numbers ending in -1."""
+    left, arrow, right = equation.replace(" ", "").partition("->")
+    terms = left.split(",")
+    if len(terms) != len(ranks):
+        raise RuntimeError(
+            f"einsum: the equation names {len(terms)} operands but {len(ranks)} were given; "
+            f"got '{equation}'"
+        )
+    widest = 0
+    inputs = []
+    for term, rank in zip(terms, ranks, strict=True):
+        labels = _labels(term, equation, rank)
+        if Ellipsis not in labels and len(labels) != rank:
+            raise RuntimeError(
+                f"einsum: '{term}' names {len(labels)} dimensions but its operand has {rank}; "
+                f"got '{equation}'"
+            )
+        if Ellipsis in labels:
+            spread = rank - len(labels) + 1
+            widest = max(widest, spread)
+            at = labels.index(Ellipsis)
+            labels[at : at + 1] = range(-spread, 0)
+        inputs.append(labels)
+    dots: list[Label] = list(range(-widest, 0))
+    if arrow:
+        output = _labels(right, equation, None)
+        if Ellipsis in output:
+            at = output.index(Ellipsis)
+            output[at : at + 1] = dots
+        for label in output:
+            if output.count(label) > 1:
+                raise RuntimeError(f"einsum: the result names '{label}' twice; got '{equation}'")
+            if not any(label in labels for labels in inputs):
+                raise RuntimeError(
+                    f"einsum: the result names '{label}', which no operand has; got '{equation}'"
+                )
+    else:
+        named = [label for labels in inputs for label in labels if isinstance(label, str)]
+        output = dots + sorted(label for label in set(named) if named.count(label) == 1)
+    return inputs, output
+
+
+def _labels(term: str, equation: str, rank: int | None) -> list[Label]:
+    before, dots, after = term.partition("...")
+    for c in before + after:
+        if not (c.isascii() and c.isalpha()):
+            raise RuntimeError(f"einsum: labels must be letters; got {c!r} in '{equation}'")
+    labels: list[Label] = [*before, *([Ellipsis] if dots else []), *after]
+    if rank is not None and dots and len(labels) - 1 > rank:
+        raise RuntimeError(
+            f"einsum: '{term}' names {len(labels) - 1} dimensions but its operand has {rank}; "
+            f"got '{equation}'"
+        )
+    return labels
+
+
+def _take_diagonals(x: Any, labels: list[Label]) -> tuple[Any, list[Label]]:
+    labels = list(labels)
+    for label in dict.fromkeys(labels):
+        while labels.count(label) > 1:
+            first = labels.index(label)
+            second = labels.index(label, first + 1)
+            if x.shape[first] != x.shape[second]:
+                raise RuntimeError(
+                    f"einsum: '{label}' is repeated for dimensions of sizes {x.shape[first]} "
+                    f"and {x.shape[second]}"
+                )
+            x = x.diagonal(0, first, second)  # the diagonal comes last
+            labels = [v for k, v in enumerate(labels) if k not in (first, second)] + [label]
+    return x, labels
+
+
+def _check_sizes(terms: list[tuple[Any, list[Label]]], equation: str) -> None:
+    sizes: dict[Label, int] = {}
+    for x, labels in terms:
+        for label, size in zip(labels, x.shape, strict=True):
+            known = sizes.setdefault(label, size)
+            if known == 1:
+                sizes[label] = size
+            elif size not in (1, known):
+                shown = label if isinstance(label, str) else "..."
+                raise RuntimeError(
+                    f"einsum: '{shown}' has sizes {known} and {size}; got '{equation}'"
+                )
+
+
+def _sum_out(term: tuple[Any, list[Label]], needed: set[Label]) -> tuple[Any, list[Label]]:
+    x, labels = term
+    gone = [k for k, label in enumerate(labels) if label not in needed]
+    if not gone:
+        return term
+    return x.sum(gone), [label for label in labels if label in needed]
+
+
+def _best_pair(terms: list[tuple[Any, list[Label]]], output: list[Label]) -> tuple[int, int]:
+    """The pair whose product shrinks the terms most, and among equals needs the least work."""
+    best: tuple[Any, int, int] | None = None
+    for i in range(len(terms)):
+        for j in range(i + 1, len(terms)):
+            sizes: dict[Label, int] = {}
+            for x, labels in (terms[i], terms[j]):
+                for label, size in zip(labels, x.shape, strict=True):
+                    sizes[label] = max(size, sizes.get(label, 1))
+            needed = set(output)
+            for k, (_, labels) in enumerate(terms):
+                if k not in (i, j):
+                    needed.update(labels)
+            result = math.prod(s for label, s in sizes.items() if label in needed)
+            saved = terms[i][0].numel() + terms[j][0].numel()
+            cost = (result - saved, math.prod(sizes.values()))
+            if best is None or cost < best[0]:
+                best = (cost, i, j)
+    assert best is not None
+    return best[1], best[2]
+
+
+def _contract(
+    first: tuple[Any, list[Label]], second: tuple[Any, list[Label]], needed: set[Label]
+) -> tuple[Any, list[Label]]:
+    (x, a), (y, b) = first, second
+    shared = [label for label in a if label in b]
+    # A size of one stands for any size: the other operand alone carries the label.
+    for label in shared:
+        p, q = x.shape[a.index(label)], y.shape[b.index(label)]
+        if p != q and p == 1:
+            x, a = x.squeeze(a.index(label)), [v for v in a if v != label]
+        elif p != q:
+            y, b = y.squeeze(b.index(label)), [v for v in b if v != label]
+    x, a = _sum_out((x, a), needed | set(b))
+    y, b = _sum_out((y, b), needed | set(a))
+    batch = [label for label in a if label in b and label in needed]
+    summed = [label for label in a if label in b and label not in needed]
+    left = [label for label in a if label not in b]
+    right = [label for label in b if label not in a]
+    if not summed:  # a broadcast product
+        order = batch + left + right
+        return _aligned(x, a, order) * _aligned(y, b, order), order
+    x = x.permute([a.index(v) for v in batch + left + summed])
+    y = y.permute([b.index(v) for v in batch + summed + right])
+    nb, nl, ns, nr = len(batch), len(left), len(summed), len(right)
+    lead = list(x.shape[:nb])
+    m, k, n = x.shape[nb : nb + nl], x.shape[nb + nl :], y.shape[nb + ns :]
+    depth = math.prod(k)
+    out = _ops.matmul(
+        x if nl == ns == 1 else x.reshape([*lead, math.prod(m), depth]),
+        y if ns == nr == 1 else y.reshape([*lead, depth, math.prod(n)]),
+    )
+    if nl != 1 or nr != 1:
+        out = out.reshape([*lead, *m, *n])
+    return out, batch + left + right
+
+
+def _aligned(x: Any, labels: list[Label], order: list[Label]) -> Any:
+    kept = [label for label in order if label in labels]
+    x = x.permute([labels.index(label) for label in kept])
+    for k, label in enumerate(order):
+        if label not in labels:
+            x = x.unsqueeze(k)
+    return x
+
+
+def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
+    """Sums products over pairs of dimensions.
+
+    Args:
+        a: the left operand.
+        b: the right operand.
+        dims: a number n pairs the last n dimensions of a with the first n of b; or two lists of
+            dimensions.
+        out: a tensor that receives the result.
+
+    Returns:
+        The unpaired dimensions of a, then those of b.
+
+    >>> clew.tensordot(clew.ones(2, 3), clew.ones(3, 4), dims=1).shape
+    clew.Size([2, 4])
+    """
+    if isinstance(dims, Tensor):
+        dims = dims.tolist()
+    if isinstance(dims, int):
+        if dims < 0:
+            raise RuntimeError(f"tensordot: dims must be at least 0; got {dims}")
+        if dims > min(a.dim(), b.dim()):
+            raise RuntimeError(
+                f"tensordot: dims must be at most the operands' number of dimensions; got {dims} "
+                f"for shapes {tuple(a.shape)} and {tuple(b.shape)}"
+            )
+        dims_a = list(range(-dims, 0))
+        dims_b = list(range(dims))
+    else:
+        first, second = dims
+        dims_a = [first] if isinstance(first, int) else list(first)
+        dims_b = [second] if isinstance(second, int) else list(second)
+    if out is not None:
+        return _ops._tensordot(a, b, dims_a, dims_b, out=out)
+    return _ops._tensordot(a, b, dims_a, dims_b)
+
+
+def _chain_split(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
+    """Where each run of a chain of products is best split (the textbook dynamic programme)."""
+    n = len(sizes) - 1
+    cost = {(i, i): 0 for i in range(n)}
+    split: dict[tuple[int, int], int] = {}
+    for length in range(2, n + 1):
+        for i in range(n - length + 1):
+            j = i + length - 1
+            options = [
+                (cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k)
+                for k in range(i, j)
+            ]
+            cost[i, j], split[i, j] = min(options)
+    return split
+
+
+def _multiply_chain(tensors: Sequence[Any]) -> Any:
+    split = _chain_split([t.shape[0] for t in tensors] + [tensors[-1].shape[1]])
+
+    def product(i: int, j: int) -> Any:
+        if i == j:
+            return tensors[i]
+        k = split[i, j]
+        return _ops.mm(product(i, k), product(k + 1, j))
+
+    return product(0, len(tensors) - 1)
+
+
+def chain_matmul(*matrices: Any, out: Any = None) -> Any:
+    """Product of several matrices, multiplied in the order that needs the fewest operations.
+
+    Args:
+        matrices: two-dimensional tensors whose sizes fit one after another.
+        out: a tensor that receives the result.
+
+    Returns:
+        Their product.
+
+    >>> clew.chain_matmul(clew.ones(2, 3), clew.ones(3, 1), clew.ones(1, 2))
+    tensor([[3., 3.],
+            [3., 3.]])
+    """
+    if len(matrices) == 1 and isinstance(matrices[0], list | tuple):
+        matrices = tuple(matrices[0])
+    if not matrices:
+        raise ValueError("chain_matmul: expected at least one matrix")
+    _check_chain("chain_matmul", matrices)
+    return _into(out, matrices[0] if len(matrices) == 1 else _multiply_chain(matrices))
+
+
+def multi_dot(tensors: Sequence[Any], *, out: Any = None) -> Any:
+    """Product of several matrices, of which the first and the last may be vectors.
+
+    Args:
+        tensors: at least two tensors whose sizes fit one after another.
+        out: a tensor that receives the result.
+
+    Returns:
+        Their product, multiplied in the order that needs the fewest operations.
+
+    >>> clew.linalg.multi_dot([clew.ones(2), clew.ones(2, 3), clew.ones(3)])
+    tensor(6.)
+    """
+    chain = list(tensors)
+    if len(chain) < 2:
+        raise RuntimeError(f"multi_dot: expected at least 2 tensors; got {len(chain)}")
+    row, column = chain[0].dim() == 1, chain[-1].dim() == 1
+    if row:
+        chain[0] = chain[0].unsqueeze(0)
+    if column:
+        chain[-1] = chain[-1].unsqueeze(1)
+    _check_chain("multi_dot", chain)
+    result = _multiply_chain(chain)
+    if column:
+        result = result.squeeze(1)
+    if row:
+        result = result.squeeze(0)
+    return _into(out, result)
+
+
+def _check_chain(name: str, tensors: Sequence[Any]) -> None:
+    for t in tensors:
+        if t.dim() != 2:
+            raise RuntimeError(f"{name}: expected matrices; got a tensor of shape {tuple(t.shape)}")
+    for a, b in pairwise(tensors):
+        if a.shape[1] != b.shape[0]:
+            raise RuntimeError(
+                f"{name}: neighbours must fit; got shapes {tuple(a.shape)} and {tuple(b.shape)}"
+            )
+
+
+def _into(out: Any, result: Any) -> Any:
+    if out is None:
+        return result
+    if out.shape != result.shape:
+        out.resize_(result.shape)
+    return out.copy_(result)
+
+
+_MM_MODES = (
+    "use_mm_for_euclid_dist_if_necessary",
+    "use_mm_for_euclid_dist",
+    "donot_use_mm_for_euclid_dist",
+)
+
+
+def cdist(
+    x1: Any, x2: Any, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary"
+) -> Any:
+    """Distances between all rows of two batches of matrices.
+
+    Args:
+        x1: (..., P, M).
+        x2: (..., R, M).
+        p: the norm of a difference; 0 counts differing elements, inf takes the greatest.
+        compute_mode: whether Euclidean distances may be computed through a matrix product.
+
+    Returns:
+        (..., P, R).
+
+    >>> clew.cdist(clew.tensor([[0., 0.]]), clew.tensor([[3., 4.]]))
+    tensor([[5.]])
+    """
+    if compute_mode not in _MM_MODES:
+        raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
+    if x1.dim() < 2 or x2.dim() < 2:
+        raise RuntimeError(
+            f"cdist: both inputs must have at least 2 dimensions; got shapes {tuple(x1.shape)} "
+            f"and {tuple(x2.shape)}"
+        )
+    if x1.shape[-1] != x2.shape[-1]:
+        raise RuntimeError(
+            f"cdist: both inputs must have rows of one size; got shapes {tuple(x1.shape)} "
+            f"and {tuple(x2.shape)}"
+        )
+    if not (x1.is_floating_point() and x2.is_floating_point()):
+        raise RuntimeError(f"cdist: inputs must be floating point; got {x1.dtype} and {x2.dtype}")
+    if p < 0:
+        raise RuntimeError(f"cdist: p must be at least 0; got {p}")
+    large = x1.shape[-2] > 25 or x2.shape[-2] > 25
+    if p == 2 and (compute_mode == _MM_MODES[1] or (compute_mode == _MM_MODES[0] and large)):
+        return _euclidean(x1, x2)
+    return _norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p)
+
+
+def _euclidean(x1: Any, x2: Any) -> Any:
+    a, b = (x1 * x1).sum(-1, True), (x2 * x2).sum(-1, True)
+    square = a + b.transpose(-2, -1) - 2 * _ops.matmul(x1, x2.transpose(-2, -1))
+    # A distance of zero gets the gradient zero: the root never sees it.
+    return _root(square, square > 0)
+
+
+def _root(square: Any, apart: Any) -> Any:
+    return _ops.where(apart, _ops.where(apart, square, 1.0).sqrt(), 0.0)
+
+
+def _norm(difference: Any, p: float) -> Any:
+    if p == 0:
+        return (difference != 0).to(difference.dtype).sum(-1)
+    size = difference.abs()
+    if p == 1:
+        return size.sum(-1)
+    if p == math.inf:
+        return size.amax(-1) if size.shape[-1] else size.sum(-1)
+    if p == 2:
+        square = (difference * difference).sum(-1)
+        return _root(square, square > 0)
+    total = _ops.where(size > 0, _ops.where(size > 0, size, 1.0) ** p, 0.0).sum(-1)
+    apart = total > 0
+    return _ops.where(apart, _ops.where(apart, total, 1.0) ** (1.0 / p), 0.0)
+
+
+def pdist(input: Any, p: float = 2.0) -> Any:
+    """Distances between every pair of rows, each pair once.
+
+    Args:
+        input: (N, M).
+        p: the norm of a difference, as in cdist.
+
+    Returns:
+        N * (N - 1) / 2 distances: those of row 0 to rows 1, 2, ..., then those of row 1, and so on.
+
+    >>> clew.nn.functional.pdist(clew.tensor([[0.], [1.], [3.]]))
+    tensor([1., 3., 2.])
+    """
+    if input.dim() != 2:
+        raise RuntimeError(f"pdist: input must have 2 dimensions; got shape {tuple(input.shape)}")
+    if not input.is_floating_point():
+        raise RuntimeError(f"pdist: input must be floating point; got {input.dtype}")
+    if p < 0:
+        raise RuntimeError(f"pdist: p must be at least 0; got {p}")
+    n = input.shape[0]
+    parts = [_norm(input[i + 1 :] - input[i], p) for i in range(n - 1)]
+    return _ops.cat(parts, 0) if parts else input.new_empty((0,))
