@@ -26,6 +26,8 @@ extern const OpList matmul_ops;
 extern const OpList contraction_ops;
 extern const OpList convolution_ops;
 extern const OpList pooling_ops;
+extern const OpList patches_ops;
+extern const OpList attention_ops;
 extern const OpList shape_ops;
 extern const OpList slicing_ops;
 extern const OpList strided_ops;
@@ -60,6 +62,8 @@ std::span<const OpList> all_ops() {
       contraction_ops,
       convolution_ops,
       pooling_ops,
+      patches_ops,
+      attention_ops,
       shape_ops,
       slicing_ops,
       strided_ops,

@@ -10,6 +10,8 @@ from typing import Any
 
 from . import _C
 
+__all__ = ["cdist", "chain_matmul", "einsum", "tensordot"]
+
 Tensor = _C.Tensor
 _ops: Any = _C.ops
 
@@ -85,7 +87,7 @@ def _from_sublists(args: tuple[Any, ...]) -> tuple[str, list[Any]]:
 
 @lru_cache(maxsize=512)
 def _parse(equation: str, ranks: tuple[int, ...]) -> tuple[list[list[Label]], list[Label]]:
-    """Labels of the operands' dimensions and of the result's; "..." becomes numbers ending in -1."""
+    """Labels of the operands' dimensions and of the result's; "..." becomes numbers up to -1."""
     left, arrow, right = equation.replace(" ", "").partition("->")
     terms = left.split(",")
     if len(terms) != len(ranks):

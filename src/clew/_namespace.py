@@ -8,7 +8,7 @@ from typing import Any, Callable
 from clew import _C
 
 # Modules whose public functions appear at the top level, in order.
-_SOURCES = ("clew._creation", "clew._functions")
+_SOURCES = ("clew._creation", "clew._functions", "clew._einsum")
 # Submodules and names that are loaded when first asked for.
 _LAZY_MODULES = {
     "func": "clew.func",

@@ -1,0 +1,244 @@
+"""Matrix products of every rank and dtype against NumPy, with their derivatives and their errors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import clew
+from clew.nn import functional as F
+
+from .numeric import check_gradients, normal
+
+NUMERIC = ["uint8", "int8", "int16", "int32", "int64", "float32", "float64", "complex64", "complex128"]
+RANKS = [
+    ((3,), (3,)),
+    ((2, 3), (3,)),
+    ((3,), (3, 4)),
+    ((2, 3), (3, 4)),
+    ((5, 2, 3), (3, 4)),
+    ((5, 2, 3), (3,)),
+    ((3,), (5, 3, 4)),
+    ((2, 3), (5, 3, 4)),
+    ((5, 2, 3), (5, 3, 4)),
+    ((1, 2, 3), (5, 3, 4)),
+    ((6, 1, 2, 3), (5, 3, 4)),
+    ((6, 5, 2, 3), (3, 4)),
+    ((2, 1, 1, 3), (1, 2, 3, 1)),
+]
+
+
+def whole(seed: int, *shape: int, dtype: str = "int64") -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    x = rng.integers(0 if dtype == "uint8" else -9, 10, shape)
+    if dtype.startswith("complex"):
+        x = x + 1j * rng.integers(-9, 10, shape)
+    return np.asarray(x).astype(dtype)
+
+
+@pytest.mark.parametrize("shapes", RANKS)
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_matmul_of_all_ranks(shapes, dtype):
+    a, b = normal(1, *shapes[0], dtype=dtype), normal(2, *shapes[1], dtype=dtype)
+    out = clew.matmul(clew.tensor(a), clew.tensor(b))
+    assert out.shape == np.matmul(a, b).shape
+    np.testing.assert_allclose(out.numpy(), a @ b, rtol=1e-12, atol=1e-12)
+    check_gradients(clew.matmul, a, b)
+
+
+@pytest.mark.parametrize("dtype", NUMERIC)
+@pytest.mark.parametrize("size", [1, 2, 7, 16, 33, 70])
+def test_mm_is_exact_on_whole_numbers(dtype, size):
+    a, b = whole(3, size, size + 1, dtype=dtype), whole(4, size + 1, size + 2, dtype=dtype)
+    out = clew.mm(clew.tensor(a), clew.tensor(b))
+    assert str(out.dtype) == f"clew.{dtype}"
+    np.testing.assert_array_equal(out.numpy(), a @ b)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "int64"])
+@pytest.mark.parametrize("m,n,k", [(130, 150, 70), (300, 3, 257), (1, 500, 300), (500, 1, 300), (64, 700, 600)])
+def test_large_products_in_all_layouts(dtype, m, n, k):
+    a, b = whole(5, m, k, dtype=dtype), whole(6, k, n, dtype=dtype)
+    expected = a @ b
+    for left in (a, np.asfortranarray(a), np.repeat(a, 2, axis=1)[:, ::2]):
+        for right in (b, np.asfortranarray(b), np.repeat(b, 3, axis=0)[::3]):
+            x, y = clew.from_numpy(left), clew.from_numpy(right)
+            np.testing.assert_array_equal(clew.mm(x, y).numpy(), expected)
+
+
+@pytest.mark.parametrize("dtype,tolerance", [(clew.float16, 2e-3), (clew.bfloat16, 2e-2)])
+@pytest.mark.parametrize("m,n,k", [(3, 4, 5), (40, 50, 60), (150, 200, 120), (1, 30, 40)])
+def test_sixteen_bit_products_accumulate_in_float32(dtype, tolerance, m, n, k):
+    a = clew.tensor(normal(7, m, k)).to(dtype)
+    b = clew.tensor(normal(8, k, n)).to(dtype)
+    exact = a.to(clew.float64).numpy() @ b.to(clew.float64).numpy()
+    out = clew.mm(a, b)
+    assert out.dtype == dtype
+    error = np.abs(out.to(clew.float64).numpy() - exact)
+    assert (error <= tolerance * (1 + np.abs(exact))).all()
+
+
+def test_broadcast_batches_are_not_copied_wrongly():
+    a, b = normal(9, 4, 1, 3, 5), normal(10, 6, 5, 2)
+    x = clew.tensor(a).expand(4, 6, 3, 5)
+    y = clew.tensor(b).transpose(-1, -2).contiguous().transpose(-1, -2).expand(4, 6, 5, 2)
+    np.testing.assert_allclose(clew.matmul(x, y).numpy(), a @ b, rtol=1e-12)
+    z = clew.tensor(normal(11, 3, 1)).expand(3, 5)
+    np.testing.assert_allclose(clew.mm(z, z.t()).numpy(), z.numpy() @ z.numpy().T, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "shapes",
+    [((0, 3), (3, 2)), ((2, 0), (0, 3)), ((2, 3), (3, 0)), ((0, 2, 3), (0, 3, 4)), ((0,), (0,)), ((2, 0), (0,))],
+)
+def test_empty_operands(shapes):
+    a, b = np.ones(shapes[0]), np.ones(shapes[1])
+    x, y = clew.tensor(a, requires_grad=True), clew.tensor(b, requires_grad=True)
+    out = clew.matmul(x, y)
+    np.testing.assert_array_equal(out.detach().numpy(), a @ b)
+    out.sum().backward()
+    assert x.grad.shape == shapes[0] and y.grad.shape == shapes[1]
+    assert (x.grad.numpy() == 0).all() or b.size
+
+
+def test_named_products():
+    m, v, w = normal(12, 3, 4), normal(13, 4), normal(14, 4)
+    t = clew.tensor
+    np.testing.assert_allclose(clew.mv(t(m), t(v)).numpy(), m @ v)
+    np.testing.assert_allclose(clew.dot(t(v), t(w)).numpy(), v @ w)
+    np.testing.assert_allclose(clew.outer(t(v), t(w)).numpy(), np.outer(v, w))
+    np.testing.assert_allclose(clew.ger(t(v), t(w)).numpy(), np.outer(v, w))
+    np.testing.assert_allclose(clew.inner(t(m), t(v)).numpy(), np.inner(m, v))
+    np.testing.assert_allclose(clew.inner(t(m), t(m + 1)).numpy(), np.inner(m, m + 1))
+    np.testing.assert_allclose(clew.inner(t(m), t(2.0)).numpy(), m * 2)
+    c, d = normal(15, 4, dtype="complex128"), normal(16, 4, dtype="complex128")
+    np.testing.assert_allclose(clew.vdot(t(c), t(d)).numpy(), np.vdot(c, d))
+    for shapes in (((2, 3), (4, 5)), ((2,), (3, 4)), ((2, 3, 2), (2, 2))):
+        a, b = normal(17, *shapes[0]), normal(18, *shapes[1])
+        np.testing.assert_allclose(clew.kron(t(a), t(b)).numpy(), np.kron(a, b))
+    check_gradients(clew.vdot, c, d)
+    check_gradients(clew.kron, normal(19, 2, 2), normal(20, 3))
+    check_gradients(clew.outer, v, w)
+
+
+@pytest.mark.parametrize("beta,alpha", [(1, 1), (0, 2), (0.5, -1.5), (2, 0)])
+@pytest.mark.parametrize(
+    "name,shapes",
+    [
+        ("addmm", ((3, 5), (3, 4), (4, 5))),
+        ("addmm", ((5,), (3, 4), (4, 5))),
+        ("addmm", ((), (3, 4), (4, 5))),
+        ("addmv", ((3,), (3, 4), (4,))),
+        ("addr", ((3, 1), (3,), (4,))),
+        ("addbmm", ((3, 5), (2, 3, 4), (2, 4, 5))),
+        ("baddbmm", ((2, 3, 5), (2, 3, 4), (2, 4, 5))),
+        ("baddbmm", ((3, 1), (2, 3, 4), (2, 4, 5))),
+    ],
+)
+def test_sums_with_products(name, shapes, beta, alpha):
+    i, a, b = (normal(21 + k, *s) for k, s in enumerate(shapes))
+    product = {
+        "addr": np.outer,
+        "addbmm": lambda x, y: np.einsum("bij,bjk->ik", x, y),
+    }.get(name, np.matmul)(a, b)
+    expected = beta * i + alpha * product
+    op = getattr(clew, name)
+    got = op(clew.tensor(i), clew.tensor(a), clew.tensor(b), beta=beta, alpha=alpha)
+    np.testing.assert_allclose(got.numpy(), expected, rtol=1e-10, atol=1e-12)
+    method = getattr(clew.tensor(i), name)(clew.tensor(a), clew.tensor(b), beta=beta, alpha=alpha)
+    np.testing.assert_array_equal(method.numpy(), got.numpy())
+    check_gradients(lambda x, y, z: op(x, y, z, beta=beta, alpha=alpha), i, a, b)
+
+
+def test_in_place_sum_with_a_product():
+    i, a, b = normal(31, 3, 5), normal(32, 3, 4), normal(33, 4, 5)
+    x = clew.tensor(i)
+    assert x.addmm_(clew.tensor(a), clew.tensor(b), beta=2, alpha=3) is x
+    np.testing.assert_allclose(x.numpy(), 2 * i + 3 * a @ b)
+    out = clew.empty(3, 5, dtype=clew.float64)
+    clew.mm(clew.tensor(a), clew.tensor(b), out=out)
+    np.testing.assert_allclose(out.numpy(), a @ b)
+
+
+def test_beta_zero_ignores_what_input_holds():
+    nan = clew.full((2, 2), float("nan"))
+    eye = clew.eye(2)
+    assert (clew.addmm(nan, eye, eye, beta=0).numpy() == np.eye(2)).all()
+    assert (clew.addmv(nan[0], eye, clew.ones(2), beta=0).numpy() == 1).all()
+    assert (clew.addr(nan, clew.ones(2), clew.ones(2), beta=0).numpy() == 1).all()
+    assert (clew.baddbmm(nan, eye[None], eye[None], beta=0).numpy() == np.eye(2)).all()
+    empty = clew.addmm(nan, clew.ones(2, 0), clew.ones(0, 2), beta=0)
+    assert (empty.numpy() == 0).all()
+    scaled = clew.addmm(clew.ones(2, 2), clew.ones(2, 0), clew.ones(0, 2), beta=3)
+    assert (scaled.numpy() == 3).all()
+
+
+@pytest.mark.parametrize("lead", [(), (3,), (2, 3)])
+@pytest.mark.parametrize("bias", [True, False])
+def test_linear(lead, bias):
+    x, w, b = normal(41, *lead, 4), normal(42, 5, 4), normal(43, 5)
+    args = [x, w, b] if bias else [x, w]
+    out = F.linear(*(clew.tensor(v) for v in args))
+    np.testing.assert_allclose(out.numpy(), x @ w.T + (b if bias else 0), rtol=1e-12)
+    check_gradients(F.linear, *args)
+
+
+def test_linear_with_a_vector_and_complex_weights():
+    x, w = normal(44, 3, 4), normal(45, 4)
+    np.testing.assert_allclose(F.linear(clew.tensor(x), clew.tensor(w)).numpy(), x @ w)
+    check_gradients(F.linear, x, w)
+    c = [normal(46 + k, *s, dtype="complex128") for k, s in enumerate([(2, 3, 4), (5, 4), (5,)])]
+    np.testing.assert_allclose(F.linear(*map(clew.tensor, c)).numpy(), c[0] @ c[1].T + c[2])
+    check_gradients(F.linear, *c)
+
+
+def test_linear_over_transposed_input():
+    x, w, b = normal(49, 4, 6, 3), normal(50, 5, 4), normal(51, 5)
+    t = clew.tensor(x).permute(2, 1, 0)
+    out = F.linear(t, clew.tensor(w), clew.tensor(b))
+    np.testing.assert_allclose(out.numpy(), x.transpose(2, 1, 0) @ w.T + b, rtol=1e-12)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_bilinear(bias):
+    a, b, w, c = normal(52, 2, 3, 4), normal(53, 2, 3, 5), normal(54, 6, 4, 5), normal(55, 6)
+    args = [a, b, w, c] if bias else [a, b, w]
+    expected = np.einsum("xyi,oij,xyj->xyo", a, w, b) + (c if bias else 0)
+    np.testing.assert_allclose(F.bilinear(*map(clew.tensor, args)).numpy(), expected, rtol=1e-10)
+    check_gradients(F.bilinear, *args)
+
+
+def test_meta_tensors_get_shapes_only():
+    a = clew.empty(3, 4, device="meta")
+    b = clew.empty(4, 5, device="meta")
+    out = clew.mm(a, b)
+    assert out.shape == (3, 5) and out.device.type == "meta"
+
+
+def test_errors_say_what_is_wrong():
+    t = clew.ones
+    with pytest.raises(RuntimeError, match=r"mm: .*float32\[2, 3\] and float32\[4, 5\]"):
+        clew.mm(t(2, 3), t(4, 5))
+    with pytest.raises(RuntimeError, match="matmul: both operands must have at least one dimension"):
+        clew.matmul(t(()), t(3))
+    with pytest.raises(RuntimeError, match="one dtype"):
+        clew.matmul(t(2, 2), t(2, 2, dtype=clew.float64))
+    with pytest.raises(RuntimeError, match="not implemented for bool"):
+        clew.mm(t(2, 2, dtype=clew.bool), t(2, 2, dtype=clew.bool))
+    with pytest.raises(RuntimeError, match="bmm: batch sizes"):
+        clew.bmm(t(2, 2, 2), t(3, 2, 2))
+    with pytest.raises(RuntimeError, match="mv: operands must have 2 and 1 dimensions"):
+        clew.mv(t(2), t(2))
+    with pytest.raises(RuntimeError):
+        clew.matmul(t(2, 2, 3), t(3, 3, 4))
+    with pytest.raises(RuntimeError, match="addmm: input must broadcast"):
+        clew.addmm(t(3, 3), t(2, 2), t(2, 2))
+    with pytest.raises(RuntimeError, match="beta and alpha must be integers"):
+        i = t(2, 2, dtype=clew.int64)
+        clew.addmm(i, i, i, beta=0.5)
+    with pytest.raises(RuntimeError, match="linear: input.shape"):
+        F.linear(t(2, 3), t(4, 5))
+    with pytest.raises(RuntimeError, match="linear: bias"):
+        F.linear(t(2, 3), t(4, 3), t(5))
+    with pytest.raises(TypeError):
+        clew.mm(t(2, 2))
