@@ -92,7 +92,7 @@ void run(const Call& c, Tensors& outs) {
     if (!a.is_causal && mask.ndim() > 0 && mask.size(-1) > 0) dead = logical_not(any(mask, {-1}, true));
   } else if (mask) {
     scores = scores + mask;
-    if (mask.ndim() > 0 && mask.size(-1) > 0) dead = eq(amax(mask, {-1}, true), number(Scalar(-INFINITY)));
+    if (mask.ndim() > 0 && mask.size(-1) > 0) dead = logical_not(any(ne(mask, number(Scalar(-INFINITY))), {-1}, true));
   }
   if (dead) scores = where(dead, zero, scores);
   Tensor weights = softmax(scores, -1);

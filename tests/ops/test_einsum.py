@@ -8,7 +8,7 @@ from scipy.spatial import distance
 
 import clew
 
-from .numeric import check_gradients, normal
+from numeric import check_gradients, normal
 
 CASES = [
     ("ij,jk->ik", (3, 4), (4, 5)),
@@ -76,7 +76,9 @@ def test_einsum_over_empty_and_complex():
     out = clew.einsum("ij,jk->ik", clew.ones(2, 0), clew.ones(0, 3))
     assert out.shape == (2, 3) and (out.numpy() == 0).all()
     c, d = normal(1, 3, 4, dtype="complex128"), normal(2, 4, 2, dtype="complex128")
-    np.testing.assert_allclose(clew.einsum("ij,jk->ki", clew.tensor(c), clew.tensor(d)).numpy(), (c @ d).T)
+    np.testing.assert_allclose(
+        clew.einsum("ij,jk->ki", clew.tensor(c), clew.tensor(d)).numpy(), (c @ d).T
+    )
 
 
 @pytest.mark.parametrize(
@@ -134,14 +136,23 @@ def test_chains():
 
 
 @pytest.mark.parametrize(
-    "p,metric", [(0, "hamming"), (1, "cityblock"), (2, "euclidean"), (3, "minkowski"), (float("inf"), "chebyshev")]
+    "p,metric",
+    [
+        (0, "hamming"),
+        (1, "cityblock"),
+        (2, "euclidean"),
+        (3, "minkowski"),
+        (float("inf"), "chebyshev"),
+    ],
 )
 def test_distances(p, metric):
     a, b = normal(1, 4, 3), normal(2, 5, 3)
     b[0] = a[0]
     extra = {"p": p} if metric == "minkowski" else {}
     expected = distance.cdist(a, b, metric, **extra) * (3 if p == 0 else 1)
-    np.testing.assert_allclose(clew.cdist(clew.tensor(a), clew.tensor(b), p).numpy(), expected, atol=1e-7)
+    np.testing.assert_allclose(
+        clew.cdist(clew.tensor(a), clew.tensor(b), p).numpy(), expected, atol=1e-7
+    )
     batch = clew.cdist(clew.tensor(np.stack([a, a])), clew.tensor(b), p)
     np.testing.assert_allclose(batch.numpy()[1], expected, atol=1e-7)
     from clew import _einsum
@@ -156,7 +167,11 @@ def test_euclidean_distances_through_products():
     a, b = normal(1, 40, 3), normal(2, 30, 3)
     b[0] = a[0]
     expected = distance.cdist(a, b)
-    for mode in ("use_mm_for_euclid_dist", "use_mm_for_euclid_dist_if_necessary", "donot_use_mm_for_euclid_dist"):
+    for mode in (
+        "use_mm_for_euclid_dist",
+        "use_mm_for_euclid_dist_if_necessary",
+        "donot_use_mm_for_euclid_dist",
+    ):
         x = clew.tensor(a, requires_grad=True)
         got = clew.cdist(x, clew.tensor(b), compute_mode=mode)
         np.testing.assert_allclose(got.detach().numpy(), expected, atol=1e-7)

@@ -8,9 +8,19 @@ import pytest
 import clew
 from clew.nn import functional as F
 
-from .numeric import check_gradients, normal
+from numeric import check_gradients, normal
 
-NUMERIC = ["uint8", "int8", "int16", "int32", "int64", "float32", "float64", "complex64", "complex128"]
+NUMERIC = [
+    "uint8",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+]
 RANKS = [
     ((3,), (3,)),
     ((2, 3), (3,)),
@@ -56,7 +66,9 @@ def test_mm_is_exact_on_whole_numbers(dtype, size):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "int64"])
-@pytest.mark.parametrize("m,n,k", [(130, 150, 70), (300, 3, 257), (1, 500, 300), (500, 1, 300), (64, 700, 600)])
+@pytest.mark.parametrize(
+    "m,n,k", [(130, 150, 70), (300, 3, 257), (1, 500, 300), (500, 1, 300), (64, 700, 600)]
+)
 def test_large_products_in_all_layouts(dtype, m, n, k):
     a, b = whole(5, m, k, dtype=dtype), whole(6, k, n, dtype=dtype)
     expected = a @ b
@@ -89,7 +101,14 @@ def test_broadcast_batches_are_not_copied_wrongly():
 
 @pytest.mark.parametrize(
     "shapes",
-    [((0, 3), (3, 2)), ((2, 0), (0, 3)), ((2, 3), (3, 0)), ((0, 2, 3), (0, 3, 4)), ((0,), (0,)), ((2, 0), (0,))],
+    [
+        ((0, 3), (3, 2)),
+        ((2, 0), (0, 3)),
+        ((2, 3), (3, 0)),
+        ((0, 2, 3), (0, 3, 4)),
+        ((0,), (0,)),
+        ((2, 0), (0,)),
+    ],
 )
 def test_empty_operands(shapes):
     a, b = np.ones(shapes[0]), np.ones(shapes[1])
@@ -219,7 +238,9 @@ def test_errors_say_what_is_wrong():
     t = clew.ones
     with pytest.raises(RuntimeError, match=r"mm: .*float32\[2, 3\] and float32\[4, 5\]"):
         clew.mm(t(2, 3), t(4, 5))
-    with pytest.raises(RuntimeError, match="matmul: both operands must have at least one dimension"):
+    with pytest.raises(
+        RuntimeError, match="matmul: both operands must have at least one dimension"
+    ):
         clew.matmul(t(()), t(3))
     with pytest.raises(RuntimeError, match="one dtype"):
         clew.matmul(t(2, 2), t(2, 2, dtype=clew.float64))
