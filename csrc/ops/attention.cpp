@@ -98,7 +98,7 @@ void run(const Call& c, Tensors& outs) {
   Tensor weights = softmax(scores, -1);
   if (dead) weights = where(dead, zero, weights);
   if (a.dropout_p > 0) weights = dropout(weights, a.dropout_p, true);
-  outs[0] = matmul(weights, v);
+  outs.push_back(matmul(weights, v));
 }
 
 constexpr OpDef attention_op = composite({

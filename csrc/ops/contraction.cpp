@@ -22,7 +22,7 @@ void linear_shape(const Call& c, OutSpecs& out) {
   if (w.ndim() == 2) sizes.push_back(w.size(0));
   if (bias) {
     require(bias.dtype() == x.dtype(), "linear: bias must have the input's dtype; got ", bias, " and ", x);
-    require(bias.ndim() <= sizes.size() && broadcast_shapes(bias.sizes(), sizes, "linear") == sizes,
+    require(expandable(bias.sizes(), sizes),
             "linear: bias must broadcast to the result's shape ", sizes, "; got ", bias);
   }
   out.add(x.dtype(), std::move(sizes));
@@ -95,7 +95,7 @@ void bilinear_run(const Call& c, Tensors& outs) {
   split.push_back(j);
   Tensor rows = matmul(x1, reshape(permute(w, {1, 0, 2}), {i, o * j}));
   Tensor y = squeeze(matmul(reshape(rows, split), unsqueeze(x2, -1)), Dims{-1});
-  outs[0] = bias ? y + bias : y;
+  outs.push_back(bias ? y + bias : y);
 }
 constexpr OpDef bilinear_op = composite({
     .signature = "nn.functional.bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor",
@@ -123,7 +123,7 @@ void require_vectors(const Call& c, const Tensor& a, const Tensor& b) {
 
 void outer_run(const Call& c, Tensors& outs) {
   require_vectors(c, c.in[0], c.in[1]);
-  outs[0] = unsqueeze(c.in[0], 1) * c.in[1];
+  outs.push_back(unsqueeze(c.in[0], 1) * c.in[1]);
 }
 constexpr OpDef outer_op = composite({
     .signature = "outer(Tensor input, Tensor vec2) -> Tensor",
@@ -155,7 +155,7 @@ tensor([[3, 4],
 
 void vdot_run(const Call& c, Tensors& outs) {
   require_vectors(c, c.in[0], c.in[1]);
-  outs[0] = matmul(conj(c.in[0]), c.in[1]);
+  outs.push_back(matmul(conj(c.in[0]), c.in[1]));
 }
 constexpr OpDef vdot_op = composite({
     .signature = "vdot(Tensor input, Tensor other) -> Tensor",
@@ -177,11 +177,11 @@ tensor(1.+0.j)
 void inner_run(const Call& c, Tensors& outs) {
   const Tensor &a = c.in[0], &b = c.in[1];
   if (a.ndim() == 0 || b.ndim() == 0) {
-    outs[0] = a * b;
+    outs.push_back(a * b);
     return;
   }
   require(a.size(-1) == b.size(-1), "inner: last sizes must be equal; got ", a, " and ", b);
-  outs[0] = tensordot(a, b, {-1}, {-1});
+  outs.push_back(tensordot(a, b, {-1}, {-1}));
 }
 constexpr OpDef inner_op = composite({
     .signature = "inner(Tensor input, Tensor other) -> Tensor",
@@ -222,7 +222,7 @@ void tensordot_run(const Call& c, Tensors& outs) {
     }
   };
   if (p.dims_input.empty() && a.ndim() == 0 && b.ndim() == 0) {
-    outs[0] = a * b;
+    outs.push_back(a * b);
     return;
   }
   Dims gone_a, kept_a, gone_b, kept_b;
@@ -240,7 +240,7 @@ void tensordot_run(const Call& c, Tensors& outs) {
   for (int64_t d : kept_b) order_b.push_back(d);
   for (int64_t d : kept_a) sizes.push_back(a.size(static_cast<int>(d))), m *= sizes.back();
   for (int64_t d : kept_b) sizes.push_back(b.size(static_cast<int>(d))), n *= sizes.back();
-  outs[0] = reshape(mm(reshape(permute(a, order_a), {m, k}), reshape(permute(b, order_b), {k, n})), sizes);
+  outs.push_back(reshape(mm(reshape(permute(a, order_a), {m, k}), reshape(permute(b, order_b), {k, n})), sizes));
 }
 constexpr OpDef tensordot_op = composite({
     .signature = "_tensordot(Tensor input, Tensor other, int[] dims_input, int[] dims_other) -> Tensor",
@@ -265,7 +265,7 @@ void kron_run(const Call& c, Tensors& outs) {
     sb.push_back(1), sb.push_back(nb);
     sizes.push_back(na * nb);
   }
-  outs[0] = reshape(reshape(a, sa) * reshape(b, sb), sizes);
+  outs.push_back(reshape(reshape(a, sa) * reshape(b, sb), sizes));
 }
 constexpr OpDef kron_op = composite({
     .signature = "kron(Tensor input, Tensor other) -> Tensor",
@@ -284,19 +284,13 @@ tensor([ 1,  2, 10, 20])
     .run = kron_run,
 });
 
-// beta * input + alpha * product, without input when beta is zero.
-Tensor combine(const Tensor& input, const Tensor& product, const BetaAlpha& p) {
-  Tensor right = scaled(product, p.alpha);
-  if (p.beta.equals(0)) return right;
-  return scaled(input, p.beta) + right;
-}
-
 void addr_run(const Call& c, Tensors& outs) {
   require_vectors(c, c.in[1], c.in[2]);
+  const auto& p = c.as<BetaAlpha>();
   const Dims sizes{c.in[1].size(0), c.in[2].size(0)};
-  require(c.in[0].ndim() <= 2 && broadcast_shapes(c.in[0].sizes(), sizes, "addr") == sizes,
-          "addr: input must broadcast to the product's shape ", sizes, "; got ", c.in[0]);
-  outs[0] = combine(c.in[0], unsqueeze(c.in[1], 1) * c.in[2], c.as<BetaAlpha>());
+  require(expandable(c.in[0].sizes(), sizes), "addr: input must broadcast to the product's shape ", sizes, "; got ",
+          c.in[0]);
+  outs.push_back(addmm(c.in[0], unsqueeze(c.in[1], 1), unsqueeze(c.in[2], 0), p.beta, p.alpha));
 }
 constexpr OpDef addr_op = composite({
     .signature = "addr(Tensor input, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
@@ -327,7 +321,7 @@ void addbmm_run(const Call& c, Tensors& outs) {
           "addbmm: batches must be (b, n, m) and (b, m, p); got ", a, " and ", b);
   const int64_t count = a.size(0), n = a.size(1), m = a.size(2), q = b.size(2);
   Tensor left = reshape(permute(a, {1, 0, 2}), {n, count * m});
-  outs[0] = addmm(c.in[0], left, reshape(b, {count * m, q}), p.beta, p.alpha);
+  outs.push_back(addmm(c.in[0], left, reshape(b, {count * m, q}), p.beta, p.alpha));
 }
 constexpr OpDef addbmm_op = composite({
     .signature = "addbmm(Tensor input, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",

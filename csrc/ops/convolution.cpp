@@ -303,7 +303,7 @@ struct PublicAttrs {
 };
 template <int nd> void conv_run(const Call& c, Tensors& outs) {
   const auto& a = c.as<PublicAttrs>();
-  outs[0] = run_conv(c.in[0], c.in[1], c.in[2], nd, {c.name(), a.stride, a.padding, a.dilation, {}, a.groups});
+  outs.push_back(run_conv(c.in[0], c.in[1], c.in[2], nd, {c.name(), a.stride, a.padding, a.dilation, {}, a.groups}));
 }
 
 struct NamedPadding {
@@ -324,7 +324,7 @@ template <int nd> void named_conv_run(const Call& c, Tensors& outs) {
   if (u.same) {
     for (int64_t s : a.stride) require(s == 1, c.name(), ": padding='same' needs stride 1; got ", a.stride);
   }
-  outs[0] = run_conv(c.in[0], c.in[1], c.in[2], nd, u);
+  outs.push_back(run_conv(c.in[0], c.in[1], c.in[2], nd, u));
 }
 
 struct TransposedAttrs {
@@ -340,7 +340,7 @@ template <int nd> void transposed_run(const Call& c, Tensors& outs) {
   const auto& a = c.as<TransposedAttrs>();
   UserConv u{c.name(), a.stride, a.padding, a.dilation, each_dim(a.output_padding, nd, c.name(), "output_padding"),
              a.groups, true};
-  outs[0] = run_conv(c.in[0], c.in[1], c.in[2], nd, u);
+  outs.push_back(run_conv(c.in[0], c.in[1], c.in[2], nd, u));
 }
 
 struct GeneralAttrs {
@@ -359,7 +359,7 @@ void general_run(const Call& c, Tensors& outs) {
   require(nd >= 1 && nd <= 3, c.name(), ": weight must have 3 to 5 dimensions; got ", c.in[1]);
   UserConv u{c.name(), a.stride, a.padding, a.dilation, each_dim(a.output_padding, nd, c.name(), "output_padding"),
              a.groups, a.transposed};
-  outs[0] = run_conv(c.in[0], c.in[1], c.in[2], nd, u);
+  outs.push_back(run_conv(c.in[0], c.in[1], c.in[2], nd, u));
 }
 
 constexpr const char* conv_doc = R"(Slides a kernel over the input's spatial dimensions and sums the products.

@@ -86,6 +86,15 @@ void product_into(const Tensor& out, const Tensor& a, const Tensor& b, const Sca
   kernels::gemm_batched(g, batch);
 }
 
+bool expandable(const Dims& sizes, const Dims& target) {
+  if (sizes.size() > target.size()) return false;
+  for (int d = 1; d <= sizes.size(); ++d) {
+    const int64_t size = sizes[sizes.size() - d];
+    if (size != 1 && size != target[target.size() - d]) return false;
+  }
+  return true;
+}
+
 Tensor scaled(const Tensor& t, const Scalar& s) { return s.equals(1) ? t : t * s; }
 Scalar conj_of(const Scalar& s) { return s.is_complex() ? Scalar(c128(s.re, -s.im)) : s; }
 
@@ -257,7 +266,7 @@ template <int ra, int rb> void added_shape(const Call& c, OutSpecs& out) {
   Dims sizes = product_sizes(c.in[1], c.in[2], c.name());
   require(input.dtype() == c.in[1].dtype(), c.name(), ": input must have the operands' dtype; got ", input, " and ",
           c.in[1]);
-  require(input.ndim() <= sizes.size() && broadcast_shapes(input.sizes(), sizes, "addmm") == sizes, c.name(),
+  require(expandable(input.sizes(), sizes), c.name(),
           ": input must broadcast to the product's shape ", sizes, "; got ", input);
   const auto& a = c.as<BetaAlpha>();
   if (is_integral(input.dtype())) {

@@ -411,7 +411,7 @@ constexpr OpDef mean1d_op = composite({
     .doc = mean_doc,
     .run = [](const Call& c, Tensors& outs) {
       const auto& a = c.as<Mean1dAttrs>();
-      outs[0] = mean(c.in[0], {a.kernel_size, a.stride, a.padding, a.ceil_mode, a.count_include_pad, {}});
+      outs.push_back(mean(c.in[0], {a.kernel_size, a.stride, a.padding, a.ceil_mode, a.count_include_pad, {}}));
     },
     .attrs = &attr_info<Mean1dAttrs>,
     .offer = Offer::function,

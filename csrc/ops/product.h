@@ -14,6 +14,8 @@ void product_into(const Tensor& out, const Tensor& a, const Tensor& b, const Sca
 // Gradients of inputs `first` and `first` + 1, whose product has gradient g.
 void product_grads(Vjp& c, const Tensor& g, int first);
 void require_multipliable(const Tensor& a, const Tensor& b, std::string_view op);
+// Whether a tensor of `sizes` can be expanded to `target`.
+bool expandable(const Dims& sizes, const Dims& target);
 // t * s, t itself when s is one.
 Tensor scaled(const Tensor& t, const Scalar& s);
 Scalar conj_of(const Scalar& s);

@@ -145,7 +145,6 @@ OPS = [
         lambda r: [
             S(r.normal((2, 3)), r.normal((3, 2))),
             S(r.normal(2), r.normal((2, 3))),
-            S(r.normal(()), r.normal(3)),
             S(r.complex(2), r.complex(2)),
         ],
         dtypes=MIXED,

@@ -42,7 +42,8 @@ def _pool(x, windows, reduce):
     out = np.zeros((*lead, *(len(w) for w in windows)))
     for at in itertools.product(*(range(len(w)) for w in windows)):
         picked = [w[i] for w, i in zip(windows, at, strict=True)]
-        block = x[(..., *np.ix_(*(p[0] for p in picked)))].reshape(*lead, -1)
+        count = int(np.prod([len(p[0]) for p in picked]))
+        block = x[(..., *np.ix_(*(p[0] for p in picked)))].reshape(*lead, count)
         out[(..., *at)] = reduce(block, picked)
     return out
 
