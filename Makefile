@@ -74,7 +74,7 @@ sanitize: venv ## run the tests with AddressSanitizer and UndefinedBehaviorSanit
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" cmake --preset asan -DPython_EXECUTABLE=$(CURDIR)/$(PY)
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" cmake --build --preset asan -j $(JOBS)
 	LD_PRELOAD="$(RUNTIME)" ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
-	UBSAN_OPTIONS=print_stacktrace=1 PYTHONPATH="$(CURDIR)/build-asan/site:$(SITE)" \
+	UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 PYTHONPATH="$(CURDIR)/build-asan/site:$(SITE)" \
 	$(BASE) -m pytest -p no:cacheprovider -q $(TESTS)
 
 wheel: venv ## a wheel in dist/
