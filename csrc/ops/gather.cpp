@@ -473,7 +473,13 @@ Tensor scatter_with(const Tensor& x, int64_t dim, const Tensor& index, const Ten
   require(reduce == "add" || reduce == "multiply", op, ": reduce must be 'add' or 'multiply'; got '",
           std::string_view(reduce), "'");
   if (reduce == "add") return scatter_add(x, dim, index, src);
-  return apply(scatter_reduce_op, {x, index, src}, ScatterReduceAttrs{dim, "prod", true});
+  Tensor factors = src;
+  if (src.is_wrapped_number()) {
+    Tensor one = empty({}, x.dtype(), x.device());
+    if (!one.is_meta()) copy_into(one, src);
+    factors = expand(one, index.sizes());
+  }
+  return apply(scatter_reduce_op, {x, index, factors}, ScatterReduceAttrs{dim, "prod", true});
 }
 
 constexpr const OpDef* all[] = {

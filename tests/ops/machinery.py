@@ -111,7 +111,7 @@ def replace_tensors(sample: S, fresh: list[clew.Tensor]) -> S:
             return type(v)(visit(x) for x in v)
         return v
 
-    return S(*(visit(a) for a in sample.args), **{k: visit(v) for k, v in sample.kwargs.items()})
+    return S(*[visit(a) for a in sample.args], **{k: visit(v) for k, v in sample.kwargs.items()})
 
 
 def is_inexact(t: clew.Tensor) -> bool:

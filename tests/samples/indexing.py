@@ -33,7 +33,9 @@ def gather(x: Any, dim: int, index: Any) -> Any:
     return x[along(index, dim)]
 
 
-def scatter(x: Any, dim: int, index: Any, src: Any, reduce: str = "", include_self: bool = True) -> Any:
+def scatter(
+    x: Any, dim: int, index: Any, src: Any, reduce: str = "", include_self: bool = True
+) -> Any:
     out = np.array(x, copy=True).reshape(x.shape or (1,))
     index = index.reshape(index.shape or (1,))
     src = np.broadcast_to(src, index.shape) if np.ndim(src) == 0 else src
@@ -45,9 +47,19 @@ def scatter(x: Any, dim: int, index: Any, src: Any, reduce: str = "", include_se
     for to, values in cells.items():
         if include_self and reduce:
             values = [out[to], *values]
-        f = {"": lambda v: v[-1], "add": sum, "sum": sum, "multiply": np.prod, "prod": np.prod, "amax": max, "amin": min}
+        f = {
+            "": lambda v: v[-1],
+            "add": sum,
+            "sum": sum,
+            "multiply": np.prod,
+            "prod": np.prod,
+            "amax": max,
+            "amin": min,
+        }
         if reduce == "mean":
-            out[to] = sum(values) // len(values) if out.dtype.kind in "iu" else sum(values) / len(values)
+            out[to] = (
+                sum(values) // len(values) if out.dtype.kind in "iu" else sum(values) / len(values)
+            )
         else:
             out[to] = f[reduce](values)
     return out.reshape(x.shape)
@@ -107,16 +119,22 @@ def index_put(x: Any, values: Any, places: Any, dims: Any, accumulate: bool = Fa
     return put(x, flat, np.broadcast_to(values, flat.shape), accumulate)
 
 
-def embedding(weight: Any, indices: Any, padding_idx: int = -1, scale: bool = False, adjoint: bool = False) -> Any:
+def embedding(
+    weight: Any, indices: Any, padding_idx: int = -1, scale: bool = False, adjoint: bool = False
+) -> Any:
     out = weight[indices].copy()
     if adjoint:
         out[indices == padding_idx] = 0
         if scale:
-            out /= np.array([(indices == i).sum() for i in indices.ravel()]).reshape(*indices.shape, 1)
+            out /= np.array([(indices == i).sum() for i in indices.ravel()]).reshape(
+                *indices.shape, 1
+            )
     return out
 
 
-def embedding_backward(g: Any, indices: Any, n: int, padding_idx: int = -1, scale: bool = False) -> Any:
+def embedding_backward(
+    g: Any, indices: Any, n: int, padding_idx: int = -1, scale: bool = False
+) -> Any:
     out = np.zeros((n, g.shape[-1]), dtype=g.dtype)
     np.add.at(out, indices.ravel(), g.reshape(-1, g.shape[-1]))
     if scale:
@@ -130,11 +148,21 @@ def nonzero(x: Any, as_tuple: bool = False) -> Any:
     return np.stack(np.nonzero(x), -1) if x.ndim else np.zeros((int(x != 0), 0))
 
 
-def searchsorted(rows: Any, v: Any, out_int32: bool = False, right: bool = False, side: Any = None, sorter: Any = None) -> Any:
+def searchsorted(
+    rows: Any,
+    v: Any,
+    out_int32: bool = False,
+    right: bool = False,
+    side: Any = None,
+    sorter: Any = None,
+) -> Any:
     side = "right" if right else side or "left"
     if rows.ndim == 1:
         return np.searchsorted(rows, v, side, sorter)
-    flat = [np.searchsorted(a, b, side) for a, b in zip(rows.reshape(-1, rows.shape[-1]), v.reshape(-1, v.shape[-1]))]
+    flat = [
+        np.searchsorted(a, b, side)
+        for a, b in zip(rows.reshape(-1, rows.shape[-1]), v.reshape(-1, v.shape[-1]))
+    ]
     return np.stack(flat).reshape(v.shape)
 
 
@@ -159,9 +187,25 @@ def reduce_samples(r: Rng) -> list[S]:
     for name in ("sum", "prod", "mean", "amax", "amin"):
         for include in (True, False):
             # A wide spread, so that no finite difference meets a tie.
-            out.append(S(r.distinct((3,)) * 2, 0, ids(0, 0, 2, 0), r.distinct((4,)) * 2 + 0.05, name, include_self=include))
-        out.append(S(r.distinct((2, 3)) * 2, 1, ids([0, 0, 2], [1, 1, 1]), r.distinct((2, 4)) * 2 + 0.05, name))
-    out.append(S(np.array([0.0, 2.0, 3.0]), 0, ids(0, 0, 1, 1, 2, 2), np.array([2.0, 3.0, 0.0, 5.0, 0.0, 0.0]), "prod"))
+            out.append(
+                S(
+                    r.distinct((3,)) * 2,
+                    0,
+                    ids(0, 0, 2, 0),
+                    r.distinct((4,)) * 2 + 0.05,
+                    name,
+                    include_self=include,
+                )
+            )
+        out.append(
+            S(
+                r.distinct((2, 3)) * 2,
+                1,
+                ids([0, 0, 2], [1, 1, 1]),
+                r.distinct((2, 4)) * 2 + 0.05,
+                name,
+            )
+        )
     out.append(S(r.complex((2,)), 0, ids(0, 0, 1), r.complex((3,)), "prod"))
     out.append(S(r.complex((2,)), 0, ids(0, 0, 1), r.complex((3,)), "mean", include_self=False))
     return out
@@ -169,86 +213,394 @@ def reduce_samples(r: Rng) -> list[S]:
 
 BAD = ids(0, 3)
 INDEX_ERRORS = [
-    E(S(X, 1, BAD, np.zeros((2, 2))), IndexError, "index 3 is out of bounds for dimension 1 with size 3"),
-    E(S(X, 1, ids(-1), np.zeros((2, 1))), IndexError, "index -1"), E(S(X, 1, ids(0), np.zeros((2, 2))), RuntimeError, "source must have the input's sizes"),
-    E(S(X, 2, ids(0), X), IndexError, "out of range"), E(S(X, 1, V, X), IndexError, "int64 or int32"),
+    E(
+        S(X, 1, BAD, np.zeros((2, 2))),
+        IndexError,
+        "index 3 is out of bounds for dimension 1 with size 3",
+    ),
+    E(S(X, 1, ids(-1), np.zeros((2, 1))), IndexError, "index -1"),
+    E(S(X, 1, ids(0), np.zeros((2, 2))), RuntimeError, "source must have the input's sizes"),
+    E(S(X, 2, ids(0), X), IndexError, "out of range"),
+    E(S(X, 1, V, X), IndexError, "int64 or int32"),
     E(S(X, 1, ids(0), np.zeros((2, 1), dtype=np.int64)), RuntimeError, "dtype"),
-]  # fmt: skip
+]
 
 OPS = [
-    Op("gather", gather,
-       lambda r: [S(r.normal((3, 4)), 0, ids([0, 2, 1, 2], [1, 0, 0, 1])), S(r.normal((2, 3)), 1, ids([0, 2, 0, 1])), S(r.normal((3,)), -1, ids(2, 0, 0, 2)),
-                  S(r.normal(()), 0, np.array(0)), S(r.normal((2, 3)), 1, np.zeros((2, 0), dtype=np.int64)), S(r.complex((3,)), 0, ids(1, 1)),
-                  S(r.normal((2, 2, 3)), 1, ids([[0, 1, 1]], [[1, 0, 0]]))],
-       dtypes=DTYPES, integers=INTS,
-       errors=[E(S(X, 0, ids([2, 0, 0])), IndexError, "index 2 is out of bounds for dimension 0 with size 2"), E(S(X, 0, ids([-1, 0, 0])), IndexError, "index -1"),
-               E(S(X, 0, ids(0)), RuntimeError, "as many dimensions"), E(S(X, 0, ids([0, 0, 0, 0])), RuntimeError, "larger"), E(S(X, 0, X), RuntimeError, "int64"),
-               E(S(X, 0, ids([0, 0, 0]), sparse_grad=True), RuntimeError, "sparse_grad")]),
-    Op("take_along_dim", take_along_dim, lambda r: [S(r.normal((2, 3)), ids([0], [2]), 1), S(r.normal((2, 3)), ids([1, 0, 1]), 0), S(r.normal((2, 3)), ids(5, 0)),
-                                                    S(r.complex((2, 1)), ids([1, 0], [0, 0]), 0)],
-       dtypes=DTYPES, integers=INTS, errors=[E(S(X, ids(0), 1), RuntimeError, "equally many"), E(S(X, X, 1), RuntimeError, "int64")]),
-    Op("scatter", scatter, lambda r: [*scatter_samples(r), S(r.normal((2, 3)), 1, ids([0, 2]), 5.0), S(r.normal((3,)), 0, ids(1, 1), r.normal((2,)), reduce="add"),
-                                      S(r.normal((3,)), 0, ids(1, 1), r.uniform((2,), 1, 2), reduce="multiply"), S(r.normal((3,)), 0, ids(0), 2.0, reduce="multiply")],
-       dtypes=DTYPES,
-       errors=[E(S(X, 0, ids([2, 0, 0]), X), IndexError, "index 2 is out of bounds for dimension 0 with size 2"), E(S(X, 0, ids([0, 0, 0], [0, 0, 0], [0, 0, 0]), X), RuntimeError, "larger than src"),
-               E(S(X, 0, ids([0, 0, 0]), X.astype(np.int64)), RuntimeError, "dtype"), E(S(X, 0, ids([0, 0, 0]), X, reduce="sum"), RuntimeError, "'add' or 'multiply'")]),
-    Op("scatter_add", scatter_add, lambda r: [*scatter_samples(r), S(r.normal((2,)), 0, ids(0, 0, 0, 1), r.normal((5,)))], dtypes=DTYPES, integers=INTS, rtol=4,
-       errors=[E(S(X, 0, ids([2, 0, 0]), X), IndexError, "index 2"), E(S(X, 0, ids(0), V), RuntimeError, "as many dimensions")]),
-    Op("scatter_reduce", lambda x, d, i, s, f, include_self=True: scatter(x, d, i, s, f, include_self), reduce_samples, dtypes=DTYPES, integers=("int64",), rtol=8,
-       errors=[E(S(X, 0, ids([0, 0, 0]), X, "max"), RuntimeError, "reduce must be"), E(S(X, 0, ids([5, 0, 0]), X, "sum"), IndexError, "index 5"),
-               E(S(np.zeros(2) + 0j, 0, ids(0), np.zeros(2) + 0j, "amax"), RuntimeError, "real")]),
-    Op("index_select", lambda x, dim, i: np.take(x, i, axis=dim) if x.ndim else x,
-       lambda r: [S(r.normal((2, 3)), 1, ids(2, 0, 2)), S(r.normal((2, 3)), -2, np.array([1], dtype=np.int32)), S(r.normal((3,)), 0, ids()), S(r.normal(()), 0, ids(0)), S(r.complex((3,)), 0, ids(1, 1)),
-                  S(r.normal((2, 3, 2)), 1, ids(1, 0))],
-       dtypes=DTYPES, integers=INTS,
-       errors=[E(S(X, 1, BAD), IndexError, "index 3 is out of bounds for dimension 1 with size 3"), E(S(X, 1, ids(-1)), IndexError, "index -1"),
-               E(S(X, 1, V), IndexError, "int64 or int32"), E(S(X, 1, ids([0])), IndexError, "at most one"), E(S(X, 2, ids(0)), IndexError, "out of range")]),
-    Op("index_add", index_add, lambda r: [S(r.normal((2, 3)), 1, ids(2, 0, 2), r.normal((2, 3))), S(r.normal((3,)), 0, ids(1), r.normal((1,)), alpha=2.5),
-                                          S(r.complex((3,)), 0, ids(1, 1), r.complex((2,))), S(r.normal((3, 2)), -2, ids(0, 0, 0, 0), r.normal((4, 2)), alpha=-1)],
-       dtypes=DTYPES, rtol=4, errors=INDEX_ERRORS),
-    Op("index_copy", index_write, lambda r: [S(r.normal((2, 3)), 1, ids(2, 0), r.normal((2, 2))), S(r.normal((3,)), 0, ids(1), r.normal((1,))), S(r.complex((3,)), 0, ids(1, 0), r.complex((2,)))],
-       dtypes=DTYPES, integers=INTS, errors=INDEX_ERRORS),
-    Op("index_fill", index_write, lambda r: [S(r.normal((2, 3)), 1, ids(2, 0), 1.5), S(r.normal((3,)), 0, ids(1), r.normal(())), S(r.complex((3,)), 0, ids(1, 0), r.complex(()))],
-       dtypes=DTYPES, errors=[E(S(X, 1, BAD, 1.0), IndexError, "index 3"), E(S(X, 1, ids(0), V), RuntimeError, "0-d")]),
-    Op("take", lambda x, i: x.ravel()[i], lambda r: [S(r.normal((2, 3)), ids([5, 0], [-1, -6])), S(r.normal(()), ids(0)), S(r.complex((3,)), ids(1, 1)), S(r.normal((2,)), ids())],
-       dtypes=DTYPES, integers=INTS, errors=[E(S(X, ids(6)), IndexError, "index 6 is out of bounds"), E(S(X, X), RuntimeError, "int64")]),
-    Op("put", put, lambda r: [S(r.normal((2, 3)), ids(5, 0, -2), r.normal((3,))), S(r.normal((2, 3)), ids([5, 5]), r.normal((2,)), True), S(r.complex((3,)), ids(1), r.complex((1,)))],
-       dtypes=DTYPES, integers=INTS, errors=[E(S(X, ids(6), np.zeros(1)), IndexError, "index 6"), E(S(X, ids(0, 1), np.zeros(1)), RuntimeError, "equally many")]),
-    Op("masked_select", lambda x, m: np.broadcast_to(x, np.broadcast_shapes(x.shape, m.shape))[np.broadcast_to(m, np.broadcast_shapes(x.shape, m.shape))],
-       lambda r: [S(r.normal((2, 3)), np.array([[True, False, True], [False, False, True]])), S(r.normal((2, 1)), np.array([True, False])), S(r.normal((2, 2)), np.array([[False], [True]])),
-                  S(r.complex((3,)), np.array([True, True, False])), S(r.normal((0,)), np.zeros(0, bool)), S(r.normal(()), np.array([True, True]))],
-       dtypes=DTYPES, integers=INTS, errors=[E(S(X, ids(1)), RuntimeError, "bool"), E(S(X, np.zeros(2, bool)), RuntimeError, "broadcast|match")], why="data"),
-    Op("masked_scatter", masked_scatter,
-       lambda r: [S(r.normal((2, 3)), np.array([[True, False, True], [False, False, True]]), r.normal((4,))), S(r.normal((2, 2)), np.array([True, False]), r.normal((2, 2))),
-                  S(r.complex((3,)), np.array([True, True, False]), r.complex((2,)))],
-       dtypes=DTYPES, integers=INTS, errors=[E(S(X, np.ones(3, bool), V), RuntimeError, "fewer"), E(S(X, ids(1), V), RuntimeError, "bool")], why="data"),
-    Op("_index", index_at, lambda r: [S(r.normal((2, 3, 4)), ids(0, 5, 5), (0, 1)), S(r.normal((2, 3, 4)), ids([0, 7], [3, 3]), (0, 2)), S(r.normal((2, 3)), ids(2), (1,)),
-                                      S(r.complex((3,)), ids([2, 2]), (0,)), S(r.normal((3, 2)), ids(), (0,)), S(r.normal((2, 3, 4)), np.array(3), (1, 2))],
-       dtypes=DTYPES, integers=INTS,
-       errors=[E(S(X, ids(3), (1,)), IndexError, "index 3"), E(S(X, ids(-1), (1,)), IndexError, "index -1"), E(S(X, ids(0), (1, 0)), RuntimeError, "increase"),
-               E(S(X, ids(0), ()), RuntimeError, "at least one"), E(S(X, X, (0,)), IndexError, "int64")]),
-    Op("_index_put", index_put, lambda r: [S(r.normal((2, 3, 4)), r.normal((3, 4)), ids(0, 5, 2), (0, 1)), S(r.normal((2, 3, 4)), r.normal((2, 2, 3)), ids([0, 7], [3, 3]), (0, 2), True),
-                                           S(r.normal((2, 3)), r.normal(()), ids(2, 2), (1,), True), S(r.complex((3,)), r.complex((1, 2)), ids([2, 2]), (0,), True), S(r.normal((2, 3)), r.normal((2, 1)), ids(1, 0), (1,))],
-       dtypes=DTYPES, integers=INTS, rtol=4,
-       errors=[E(S(X, V, ids(3), (1,)), RuntimeError, "shape mismatch"), E(S(X, np.array(1.0), ids(3), (1,)), IndexError, "index 3"),
-               E(S(X, np.array(1), ids(0), (1,)), RuntimeError, "dtypes must match")]),
-    Op("_embedding", embedding, lambda r: [S(r.normal((4, 3)), ids([0, 3], [3, 1])), S(r.normal((4, 3)), ids(2, 2, 0), 2, True), S(r.normal((4, 2)), np.array(1)), S(r.normal((2, 2)), ids())],
-       dtypes=FLOATS, second=True, grad=False, errors=[E(S(X, ids(2)), IndexError, "index 2 is out of range"), E(S(V, ids(0)), RuntimeError, "2 dimensions"), E(S(X, X), RuntimeError, "int64 or int32")],
-       why="padding_idx and scale_grad_by_freq make the gradient differ from the derivative; test_indexing checks it"),
-    Op("_embedding_backward", embedding_backward, lambda r: [S(r.normal((2, 2, 3)), ids([0, 3], [3, 1]), 4), S(r.normal((3, 3)), ids(2, 2, 0), 4, 2, True), S(r.normal((5, 2)), ids(1, 1, 1, 0, 0), 3, 0, True)],
-       dtypes=FLOATS, rtol=4, errors=[E(S(X, ids(2, 0), 2), IndexError, "index 2"), E(S(X, ids(0), 2), RuntimeError, "shape")]),
-    Op("nonzero", nonzero, lambda r: [S(np.array([[0.0, 1.5], [2.0, 0.0]])), S(np.zeros((0, 2))), S(np.array([1.0])), S(np.array(3.0)), S(np.array([0j, 1j])), S(np.array([[True], [False]]))],
-       dtypes=DTYPES, integers=INTS, grad=False, out=False, why="data"),
-    Op("argwhere", nonzero, lambda r: [S(np.array([[0.0, 1.5], [2.0, 0.0]])), S(np.array([0j, 1j]))], dtypes=DTYPES, integers=INTS, grad=False, why="data"),
-    Op("bucketize", lambda x, b, out_int32=False, right=False: np.searchsorted(b, x, "right" if right else "left"),
-       lambda r: [S(r.normal((2, 3)), np.array([-1.0, 0.0, 1.0])), S(np.array([1.0, 2.0, np.nan]), np.array([1.0, 2.0]), right=True), S(np.array([1.0, 2.0]), np.array([1.0, 2.0]), out_int32=True), S(np.array(0.5), np.array([0.0]))],
-       dtypes=("float32", "float64"), grad=False, errors=[E(S(V, X), RuntimeError, "one dimension")]),
-    Op("searchsorted", searchsorted,
-       lambda r: [S(np.array([1.0, 2.0, 3.0]), r.normal((2, 2))), S(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1.0, 1.5, 9.0], [3.0, 4.0, 5.0]]), right=True), S(np.array([1.0, 2.0]), 2.0),
-                  S(np.array([1.0, 2.0, 2.0]), np.array([2.0]), side="right"), S(np.array([3.0, 1.0, 2.0]), np.array([1.5, 2.5]), sorter=ids(1, 2, 0)), S(np.array([1.0, np.nan]), np.array([np.nan, 5.0]), out_int32=True)],
-       dtypes=("float32", "float64"), grad=False,
-       errors=[E(S(X, V), RuntimeError, "all but the last"), E(S(V, V, side="middle"), RuntimeError, "'left' or 'right'"), E(S(V, V, right=True, side="left"), RuntimeError, "contradict"),
-               E(S(V, V, sorter=ids(0)), RuntimeError, "sorter"), E(S(V, V, sorter=ids(0, 1, 7)), IndexError, "sorter index 7")]),
-    Op("nn.functional.one_hot", one_hot, lambda r: [S(ids([0, 2], [1, 0])), S(ids(0, 2), 5), S(np.array(1), 3)], dtypes=("float32",), grad=False,
-       errors=[E(S(ids(-1)), RuntimeError, "non-negative"), E(S(ids(3), 2), RuntimeError, "smaller than num_classes"), E(S(V), RuntimeError, "int64"), E(S(ids()), RuntimeError, "empty"), E(S(ids(0), -2), RuntimeError, "negative")], why="data"),
-]  # fmt: skip
+    Op(
+        "gather",
+        gather,
+        lambda r: [
+            S(r.normal((3, 4)), 0, ids([0, 2, 1, 2], [1, 0, 0, 1])),
+            S(r.normal((2, 3)), 1, ids([0, 2, 0, 1])),
+            S(r.normal((3,)), -1, ids(2, 0, 0, 2)),
+            S(r.normal(()), 0, np.array(0)),
+            S(r.normal((2, 3)), 1, np.zeros((2, 0), dtype=np.int64)),
+            S(r.complex((3,)), 0, ids(1, 1)),
+            S(r.normal((2, 2, 3)), 1, ids([[0, 1, 1]], [[1, 0, 0]])),
+        ],
+        dtypes=DTYPES,
+        integers=INTS,
+        errors=[
+            E(
+                S(X, 0, ids([2, 0, 0])),
+                IndexError,
+                "index 2 is out of bounds for dimension 0 with size 2",
+            ),
+            E(S(X, 0, ids([-1, 0, 0])), IndexError, "index -1"),
+            E(S(X, 0, ids(0)), RuntimeError, "as many dimensions"),
+            E(S(X, 0, ids([0, 0, 0, 0])), RuntimeError, "larger"),
+            E(S(X, 0, X), RuntimeError, "int64"),
+            E(S(X, 0, ids([0, 0, 0]), sparse_grad=True), RuntimeError, "sparse_grad"),
+        ],
+    ),
+    Op(
+        "take_along_dim",
+        take_along_dim,
+        lambda r: [
+            S(r.normal((2, 3)), ids([0], [2]), 1),
+            S(r.normal((2, 3)), ids([1, 0, 1]), 0),
+            S(r.normal((2, 3)), ids(5, 0)),
+            S(r.complex((2, 1)), ids([1, 0], [0, 0]), 0),
+        ],
+        dtypes=DTYPES,
+        integers=INTS,
+        errors=[
+            E(S(X, ids(0), 1), RuntimeError, "equally many"),
+            E(S(X, X, 1), RuntimeError, "int64"),
+        ],
+    ),
+    Op(
+        "scatter",
+        scatter,
+        lambda r: [
+            *scatter_samples(r),
+            S(r.normal((2, 3)), 1, ids([0, 2]), 5.0),
+            S(r.normal((3,)), 0, ids(1, 1), r.normal((2,)), reduce="add"),
+            S(r.normal((3,)), 0, ids(1, 1), r.uniform((2,), 1, 2), reduce="multiply"),
+            S(r.normal((3,)), 0, ids(0), 2.0, reduce="multiply"),
+        ],
+        dtypes=DTYPES,
+        errors=[
+            E(
+                S(X, 0, ids([2, 0, 0]), X),
+                IndexError,
+                "index 2 is out of bounds for dimension 0 with size 2",
+            ),
+            E(S(X, 0, ids([0, 0, 0], [0, 0, 0], [0, 0, 0]), X), RuntimeError, "larger than src"),
+            E(S(X, 0, ids([0, 0, 0]), X.astype(np.int64)), RuntimeError, "dtype"),
+            E(S(X, 0, ids([0, 0, 0]), X, reduce="sum"), RuntimeError, "'add' or 'multiply'"),
+        ],
+    ),
+    Op(
+        "scatter_add",
+        scatter_add,
+        lambda r: [*scatter_samples(r), S(r.normal((2,)), 0, ids(0, 0, 0, 1), r.normal((5,)))],
+        dtypes=DTYPES,
+        integers=INTS,
+        rtol=4,
+        errors=[
+            E(S(X, 0, ids([2, 0, 0]), X), IndexError, "index 2"),
+            E(S(X, 0, ids(0), V), RuntimeError, "as many dimensions"),
+        ],
+    ),
+    Op(
+        "scatter_reduce",
+        lambda x, d, i, s, f, include_self=True: scatter(x, d, i, s, f, include_self),
+        reduce_samples,
+        dtypes=DTYPES,
+        integers=("int64",),
+        rtol=8,
+        errors=[
+            E(S(X, 0, ids([0, 0, 0]), X, "max"), RuntimeError, "reduce must be"),
+            E(S(X, 0, ids([5, 0, 0]), X, "sum"), IndexError, "index 5"),
+            E(S(np.zeros(2) + 0j, 0, ids(0), np.zeros(2) + 0j, "amax"), RuntimeError, "real"),
+        ],
+    ),
+    Op(
+        "index_select",
+        lambda x, dim, i: np.take(x, i, axis=dim) if x.ndim else x,
+        lambda r: [
+            S(r.normal((2, 3)), 1, ids(2, 0, 2)),
+            S(r.normal((2, 3)), -2, np.array([1], dtype=np.int32)),
+            S(r.normal((3,)), 0, ids()),
+            S(r.normal(()), 0, ids(0)),
+            S(r.complex((3,)), 0, ids(1, 1)),
+            S(r.normal((2, 3, 2)), 1, ids(1, 0)),
+        ],
+        dtypes=DTYPES,
+        integers=INTS,
+        errors=[
+            E(S(X, 1, BAD), IndexError, "index 3 is out of bounds for dimension 1 with size 3"),
+            E(S(X, 1, ids(-1)), IndexError, "index -1"),
+            E(S(X, 1, V), IndexError, "int64 or int32"),
+            E(S(X, 1, ids([0])), IndexError, "at most one"),
+            E(S(X, 2, ids(0)), IndexError, "out of range"),
+        ],
+    ),
+    Op(
+        "index_add",
+        index_add,
+        lambda r: [
+            S(r.normal((2, 3)), 1, ids(2, 0, 2), r.normal((2, 3))),
+            S(r.normal((3,)), 0, ids(1), r.normal((1,)), alpha=2.5),
+            S(r.complex((3,)), 0, ids(1, 1), r.complex((2,))),
+            S(r.normal((3, 2)), -2, ids(0, 0, 0, 0), r.normal((4, 2)), alpha=-1),
+        ],
+        dtypes=DTYPES,
+        rtol=4,
+        errors=INDEX_ERRORS,
+    ),
+    Op(
+        "index_copy",
+        index_write,
+        lambda r: [
+            S(r.normal((2, 3)), 1, ids(2, 0), r.normal((2, 2))),
+            S(r.normal((3,)), 0, ids(1), r.normal((1,))),
+            S(r.complex((3,)), 0, ids(1, 0), r.complex((2,))),
+        ],
+        dtypes=DTYPES,
+        integers=INTS,
+        errors=INDEX_ERRORS,
+    ),
+    Op(
+        "index_fill",
+        index_write,
+        lambda r: [
+            S(r.normal((2, 3)), 1, ids(2, 0), 1.5),
+            S(r.normal((3,)), 0, ids(1), r.normal(())),
+            S(r.complex((3,)), 0, ids(1, 0), r.complex(())),
+        ],
+        dtypes=DTYPES,
+        errors=[
+            E(S(X, 1, BAD, 1.0), IndexError, "index 3"),
+            E(S(X, 1, ids(0), V), RuntimeError, "0-d"),
+        ],
+    ),
+    Op(
+        "take",
+        lambda x, i: x.ravel()[i],
+        lambda r: [
+            S(r.normal((2, 3)), ids([5, 0], [-1, -6])),
+            S(r.normal(()), ids(0)),
+            S(r.complex((3,)), ids(1, 1)),
+            S(r.normal((2,)), ids()),
+        ],
+        dtypes=DTYPES,
+        integers=INTS,
+        errors=[
+            E(S(X, ids(6)), IndexError, "index 6 is out of bounds"),
+            E(S(X, X), RuntimeError, "int64"),
+        ],
+    ),
+    Op(
+        "put",
+        put,
+        lambda r: [
+            S(r.normal((2, 3)), ids(5, 0, -2), r.normal((3,))),
+            S(r.normal((2, 3)), ids([5, 5]), r.normal((2,)), True),
+            S(r.complex((3,)), ids(1), r.complex((1,))),
+        ],
+        dtypes=DTYPES,
+        integers=INTS,
+        errors=[
+            E(S(X, ids(6), np.zeros(1)), IndexError, "index 6"),
+            E(S(X, ids(0, 1), np.zeros(1)), RuntimeError, "equally many"),
+        ],
+    ),
+    Op(
+        "masked_select",
+        lambda x, m: np.broadcast_to(x, np.broadcast_shapes(x.shape, m.shape))[
+            np.broadcast_to(m, np.broadcast_shapes(x.shape, m.shape))
+        ],
+        lambda r: [
+            S(r.normal((2, 3)), np.array([[True, False, True], [False, False, True]])),
+            S(r.normal((2, 1)), np.array([True, False])),
+            S(r.normal((2, 2)), np.array([[False], [True]])),
+            S(r.complex((3,)), np.array([True, True, False])),
+            S(r.normal((0,)), np.zeros(0, bool)),
+            S(r.normal(()), np.array([True, True])),
+        ],
+        dtypes=DTYPES,
+        integers=INTS,
+        errors=[
+            E(S(X, ids(1)), RuntimeError, "bool"),
+            E(S(X, np.zeros(2, bool)), RuntimeError, "broadcast|match"),
+        ],
+        why="data",
+    ),
+    Op(
+        "masked_scatter",
+        masked_scatter,
+        lambda r: [
+            S(
+                r.normal((2, 3)),
+                np.array([[True, False, True], [False, False, True]]),
+                r.normal((4,)),
+            ),
+            S(r.normal((2, 2)), np.array([True, False]), r.normal((2, 2))),
+            S(r.complex((3,)), np.array([True, True, False]), r.complex((2,))),
+        ],
+        dtypes=DTYPES,
+        integers=INTS,
+        errors=[
+            E(S(X, np.ones(3, bool), V), RuntimeError, "fewer"),
+            E(S(X, ids(1), V), RuntimeError, "bool"),
+        ],
+        why="data",
+    ),
+    Op(
+        "_index",
+        index_at,
+        lambda r: [
+            S(r.normal((2, 3, 4)), ids(0, 5, 5), (0, 1)),
+            S(r.normal((2, 3, 4)), ids([0, 7], [3, 3]), (0, 2)),
+            S(r.normal((2, 3)), ids(2), (1,)),
+            S(r.complex((3,)), ids([2, 2]), (0,)),
+            S(r.normal((3, 2)), ids(), (0,)),
+            S(r.normal((2, 3, 4)), np.array(3), (1, 2)),
+        ],
+        dtypes=DTYPES,
+        integers=INTS,
+        errors=[
+            E(S(X, ids(3), (1,)), IndexError, "index 3"),
+            E(S(X, ids(-1), (1,)), IndexError, "index -1"),
+            E(S(X, ids(0), (1, 0)), RuntimeError, "increase"),
+            E(S(X, ids(0), ()), RuntimeError, "at least one"),
+            E(S(X, X, (0,)), IndexError, "int64"),
+        ],
+    ),
+    Op(
+        "_index_put",
+        index_put,
+        lambda r: [
+            S(r.normal((2, 3, 4)), r.normal((3, 4)), ids(0, 5, 2), (0, 1)),
+            S(r.normal((2, 3, 4)), r.normal((2, 2, 3)), ids([0, 7], [3, 3]), (0, 2), True),
+            S(r.normal((2, 3)), r.normal(()), ids(2, 2), (1,), True),
+            S(r.complex((3,)), r.complex((1, 2)), ids([2, 2]), (0,), True),
+            S(r.normal((2, 3)), r.normal((2, 1)), ids(1, 0), (1,)),
+        ],
+        dtypes=DTYPES,
+        integers=INTS,
+        rtol=4,
+        errors=[
+            E(S(X, V, ids(3), (1,)), RuntimeError, "shape mismatch"),
+            E(S(X, np.array(1.0), ids(3), (1,)), IndexError, "index 3"),
+            E(S(X, np.array(1), ids(0), (1,)), RuntimeError, "dtypes must match"),
+        ],
+    ),
+    Op(
+        "_embedding",
+        embedding,
+        lambda r: [
+            S(r.normal((4, 3)), ids([0, 3], [3, 1])),
+            S(r.normal((4, 3)), ids(2, 2, 0), 2, True),
+            S(r.normal((4, 2)), np.array(1)),
+            S(r.normal((2, 2)), ids()),
+        ],
+        dtypes=FLOATS,
+        second=True,
+        grad=False,
+        errors=[
+            E(S(X, ids(2)), IndexError, "index 2 is out of range"),
+            E(S(V, ids(0)), RuntimeError, "2 dimensions"),
+            E(S(X, X), RuntimeError, "int64 or int32"),
+        ],
+        why="padding_idx and scale_grad_by_freq make the gradient differ from the derivative; test_indexing checks it",
+    ),
+    Op(
+        "_embedding_backward",
+        embedding_backward,
+        lambda r: [
+            S(r.normal((2, 2, 3)), ids([0, 3], [3, 1]), 4),
+            S(r.normal((3, 3)), ids(2, 2, 0), 4, 2, True),
+            S(r.normal((5, 2)), ids(1, 1, 1, 0, 0), 3, 0, True),
+        ],
+        dtypes=FLOATS,
+        rtol=4,
+        errors=[
+            E(S(X, ids(2, 0), 2), IndexError, "index 2"),
+            E(S(X, ids(0), 2), RuntimeError, "shape"),
+        ],
+    ),
+    Op(
+        "nonzero",
+        nonzero,
+        lambda r: [
+            S(np.array([[0.0, 1.5], [2.0, 0.0]])),
+            S(np.zeros((0, 2))),
+            S(np.array([1.0])),
+            S(np.array(3.0)),
+            S(np.array([0j, 1j])),
+            S(np.array([[True], [False]])),
+        ],
+        dtypes=DTYPES,
+        integers=INTS,
+        grad=False,
+        out=False,
+        why="data",
+    ),
+    Op(
+        "argwhere",
+        nonzero,
+        lambda r: [S(np.array([[0.0, 1.5], [2.0, 0.0]])), S(np.array([0j, 1j]))],
+        dtypes=DTYPES,
+        integers=INTS,
+        grad=False,
+        why="data",
+    ),
+    Op(
+        "bucketize",
+        lambda x, b, out_int32=False, right=False: np.searchsorted(
+            b, x, "right" if right else "left"
+        ),
+        lambda r: [
+            S(r.normal((2, 3)), np.array([-1.0, 0.0, 1.0])),
+            S(np.array([1.0, 2.0, np.nan]), np.array([1.0, 2.0]), right=True),
+            S(np.array([1.0, 2.0]), np.array([1.0, 2.0]), out_int32=True),
+            S(np.array(0.5), np.array([0.0])),
+        ],
+        dtypes=("float32", "float64"),
+        grad=False,
+        errors=[E(S(V, X), RuntimeError, "one dimension")],
+    ),
+    Op(
+        "searchsorted",
+        searchsorted,
+        lambda r: [
+            S(np.array([1.0, 2.0, 3.0]), r.normal((2, 2))),
+            S(
+                np.array([[1.0, 2.0], [3.0, 4.0]]),
+                np.array([[1.0, 1.5, 9.0], [3.0, 4.0, 5.0]]),
+                right=True,
+            ),
+            S(np.array([1.0, 2.0]), 2.0),
+            S(np.array([1.0, 2.0, 2.0]), np.array([2.0]), side="right"),
+            S(np.array([3.0, 1.0, 2.0]), np.array([1.5, 2.5]), sorter=ids(1, 2, 0)),
+            S(np.array([1.0, np.nan]), np.array([np.nan, 5.0]), out_int32=True),
+        ],
+        dtypes=("float32", "float64"),
+        grad=False,
+        errors=[
+            E(S(X, V), RuntimeError, "all but the last"),
+            E(S(V, V, side="middle"), RuntimeError, "'left' or 'right'"),
+            E(S(V, V, right=True, side="left"), RuntimeError, "contradict"),
+            E(S(V, V, sorter=ids(0)), RuntimeError, "sorter"),
+            E(S(V, V, sorter=ids(0, 1, 7)), IndexError, "sorter index 7"),
+        ],
+    ),
+    Op(
+        "nn.functional.one_hot",
+        one_hot,
+        lambda r: [S(ids([0, 2], [1, 0])), S(ids(0, 2), 5), S(np.array(1), 3)],
+        dtypes=("float32",),
+        grad=False,
+        errors=[
+            E(S(ids(-1)), RuntimeError, "non-negative"),
+            E(S(ids(3), 2), RuntimeError, "smaller than num_classes"),
+            E(S(V), RuntimeError, "int64"),
+            E(S(ids()), RuntimeError, "empty"),
+            E(S(ids(0), -2), RuntimeError, "negative"),
+        ],
+        why="data",
+    ),
+]
