@@ -27,7 +27,8 @@ constexpr int vector_bytes = 16;
 constexpr int rows_max = 6;
 #endif
 
-constexpr int64_t kc_block = 256;           // depth of a packed block: a B panel of it fits in the first-level cache
+// Depth of a packed block, in bytes of one column: a panel of B that deep fits in the first-level cache.
+constexpr int64_t depth_bytes = 1024;
 constexpr int64_t mc_block = 192;           // rows of a packed A block: fits in the second-level cache
 constexpr int64_t packed_b_limit = 8 << 20;  // bytes of packed B held at once
 constexpr int64_t parallel_work = 1 << 20;  // multiply-adds below which threads cost more than they give
@@ -422,7 +423,7 @@ template <class T> void blocked(const Problem<T>& p) {
     sweep<T, S>(p, p.m, p.n, p.k, p.a, nullptr, packed, width, p.c, p.beta_kind);
     return;
   }
-  const int64_t kc = exact ? least(p.k, kc_block) : p.k;
+  const int64_t kc = exact ? least(p.k, depth_bytes / (static_cast<int64_t>(sizeof(S)) * planes)) : p.k;
   const int64_t nc_fit = packed_b_limit / (kc * static_cast<int64_t>(sizeof(S)) * planes) / width * width;
   const int64_t nc = least(ceil_div(p.n, width) * width, nc_fit < width ? width : nc_fit);
   S* b_packed = static_cast<S*>(scratch_b.get(sizeof(S) * static_cast<size_t>(nc * kc * planes)));

@@ -51,36 +51,64 @@ template <class T> T lowest() {
   else return -std::numeric_limits<T>::infinity();
 }
 
-template <class T> void max_plane(const PoolShape& s, bool rows, const T* x, T* values, int64_t* indices) {
+// Buffers of one output row: the greatest values so far and, in an integer as wide as they are, their places.
+template <class A> struct MaxRow {
+  using Place = std::conditional_t<sizeof(A) == 4, int32_t, int64_t>;
+  std::vector<A> value;
+  std::vector<Place> place;
+};
+
+// One line of the image against a row of windows: `first` is the input of output 0 at this window element.
+template <int fixed_stride, class T, class A, class P>
+void max_line(const T* x, int64_t first, int64_t stride, int64_t begin, int64_t end, A* value, P* place) {
+  if (fixed_stride) stride = fixed_stride;
+  for (int64_t o = begin; o < end; ++o) {
+    const A v = static_cast<A>(x[first + o * stride]);
+    const bool take = (v > value[o]) | is_nan(v);
+    value[o] = take ? v : value[o];
+    place[o] = take ? static_cast<P>(first + o * stride) : place[o];
+  }
+}
+
+template <class T, class A>
+void max_rows(const PoolShape& s, MaxRow<A>& row, const T* x, T* values, int64_t* indices) {
+  using P = typename MaxRow<A>::Place;
+  const PoolDim& w = s.dim[2];
+  row.value.resize(static_cast<size_t>(w.out));
+  row.place.resize(static_cast<size_t>(w.out));
+  A* value = row.value.data();
+  P* place = row.place.data();
+  for (int64_t a = 0; a < s.dim[0].out; ++a) {
+    for (int64_t b = 0; b < s.dim[1].out; ++b) {
+      const int64_t corner = (s.dim[0].start[a] * s.dim[1].in + s.dim[1].start[b]) * w.in;
+      for (int64_t o = 0; o < w.out; ++o) {
+        value[o] = lowest<A>();
+        place[o] = static_cast<P>(corner + w.start[o]);
+      }
+      each_line(s, a, b, [&](int64_t line) {
+        for (int64_t k = 0; k < w.kernel; ++k) {
+          const Span span = inside(w, k);
+          const int64_t first = line + span.offset;
+          if (w.stride == 1) max_line<1>(x, first, 1, span.begin, span.end, value, place);
+          else if (w.stride == 2) max_line<2>(x, first, 2, span.begin, span.end, value, place);
+          else max_line<0>(x, first, w.stride, span.begin, span.end, value, place);
+        }
+      });
+      const int64_t row_start = (a * s.dim[1].out + b) * w.out;
+      for (int64_t o = 0; o < w.out; ++o) {
+        values[row_start + o] = static_cast<T>(value[o]);
+        indices[row_start + o] = place[o];
+      }
+    }
+  }
+}
+
+template <class T> void max_windows(const PoolShape& s, const T* x, T* values, int64_t* indices) {
   using A = compute_t<T>;
   const PoolDim& w = s.dim[2];
-  std::vector<A> best(rows ? static_cast<size_t>(w.out) : 0);
   for (int64_t a = 0; a < s.dim[0].out; ++a) {
     for (int64_t b = 0; b < s.dim[1].out; ++b) {
       const int64_t row = (a * s.dim[1].out + b) * w.out;
-      if (rows) {
-        const int64_t corner = (s.dim[0].start[a] * s.dim[1].in + s.dim[1].start[b]) * w.in;
-        for (int64_t o = 0; o < w.out; ++o) {
-          best[static_cast<size_t>(o)] = lowest<A>();
-          indices[row + o] = corner + w.start[o];
-        }
-        A* top = best.data();
-        int64_t* at = indices + row;
-        each_line(s, a, b, [&](int64_t line) {
-          for (int64_t k = 0; k < w.kernel; ++k) {
-            const Span span = inside(w, k);
-            const T* from = x + line + span.offset;
-            for (int64_t o = span.begin; o < span.end; ++o) {
-              const A v = static_cast<A>(from[o * w.stride]);
-              const bool take = v > top[o] || is_nan(v);
-              top[o] = take ? v : top[o];
-              at[o] = take ? line + span.offset + o * w.stride : at[o];
-            }
-          }
-        });
-        for (int64_t o = 0; o < w.out; ++o) values[row + o] = static_cast<T>(top[o]);
-        continue;
-      }
       for (int64_t o = 0; o < w.out; ++o) {
         A top = lowest<A>();
         int64_t at = (s.dim[0].start[a] * s.dim[1].in + s.dim[1].start[b]) * w.in + w.start[o];
@@ -110,6 +138,21 @@ template <class A> auto real_part_type() {
   else return A{};
 }
 
+// The sum of x[begin], x[begin + step] ... below end; eight partial sums, so that long runs vectorise.
+template <class A, class T> A run_sum(const T* x, int64_t begin, int64_t end, int64_t step) {
+  A total(0);
+  int64_t i = begin;
+  if (step == 1 && end - begin >= 16) {
+    A part[8] = {};
+    for (; i + 8 <= end; i += 8) {
+      for (int q = 0; q < 8; ++q) part[q] += static_cast<A>(x[i + q]);
+    }
+    total = ((part[0] + part[4]) + (part[1] + part[5])) + ((part[2] + part[6]) + (part[3] + part[7]));
+  }
+  for (; i < end; i += step) total += static_cast<A>(x[i]);
+  return total;
+}
+
 template <class T> void mean_plane(const PoolShape& s, bool rows, const T* x, T* y) {
   using A = accumulate_t<T>;
   using R = decltype(real_part_type<A>());
@@ -134,7 +177,7 @@ template <class T> void mean_plane(const PoolShape& s, bool rows, const T* x, T*
       for (int64_t o = 0; o < w.out; ++o) {
         A sum(0);
         each_line(s, a, b, [&](int64_t line) {
-          for (int64_t i = w.start[o]; i < w.end[o]; i += w.step) sum += static_cast<A>(x[line + i]);
+          sum += run_sum<A>(x + line, w.start[o], w.end[o], w.step);
         });
         to[o] = static_cast<T>(sum / static_cast<R>(divisor(s, a, b, o)));
       }
@@ -182,11 +225,18 @@ template <class T> void mean_plane_backward(const PoolShape& s, bool rows, const
 }  // namespace
 
 void max_pool(const PoolShape& s, const void* x, void* values, int64_t* indices) {
-  const bool rows = by_rows(s);
   const int64_t in = s.in_points(), out = s.out_points();
+  const bool rows = by_rows(s) && in < INT32_MAX;
   dispatch(s.dtype, RealNumericTypes{}, [&]<class T> {
     each_plane(s, [&](int64_t p) {
-      max_plane<T>(s, rows, static_cast<const T*>(x) + p * in, static_cast<T*>(values) + p * out, indices + p * out);
+      const T* from = static_cast<const T*>(x) + p * in;
+      T* to = static_cast<T*>(values) + p * out;
+      if (rows) {
+        thread_local MaxRow<compute_t<T>> row;
+        max_rows(s, row, from, to, indices + p * out);
+      } else {
+        max_windows(s, from, to, indices + p * out);
+      }
     });
   });
 }
