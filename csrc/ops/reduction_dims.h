@@ -93,6 +93,11 @@ inline void require_nonempty(const Dims& sizes, DimMask mask, OpName op) {
 
 // Fresh zeros of like's dtype, outside the graph.
 Tensor zero_of(const Tensor& like, const Dims& sizes);
+// Gradient of picking one element of each line along dim: g written to the places that were picked.
+Tensor picked_grad(const Tensor& g, const Tensor& indices, const Dims& sizes, int64_t dim);
+// Gradient of an extremum-like result over the axes of `mask`: equal parts to all elements that equal the result (to all
+// NaN ones, when it is NaN).
+Tensor shared_grad(const Tensor& g, const Tensor& x, const Tensor& result, DimMask mask);
 // Whether any element is zero; false on the meta device, where nobody knows.
 bool has_zero(const Tensor& x);
 

@@ -46,6 +46,11 @@ extern const OpList normalization_ops;
 extern const OpList normalization_batch_ops;
 extern const OpList random_ops;
 extern const OpList dropout_ops;
+extern const OpList reduction_extrema_ops;
+extern const OpList reduction_stats_ops;
+extern const OpList sorting_ops;
+extern const OpList sorting_unique_ops;
+extern const OpList loss_ops;
 
 std::span<const OpList> all_ops() {
   static const std::array lists = {
@@ -82,6 +87,11 @@ std::span<const OpList> all_ops() {
       normalization_batch_ops,
       random_ops,
       dropout_ops,
+      reduction_extrema_ops,
+      reduction_stats_ops,
+      sorting_ops,
+      sorting_unique_ops,
+      loss_ops,
   };
   return lists;
 }

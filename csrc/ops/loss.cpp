@@ -1,0 +1,154 @@
+// The negative log likelihood that nll_loss and cross_entropy are made of.
+// May include: ops, graph, tensor, kernels.
+// Invariant: backward keeps the targets and the sum of the weights, not the input.
+#include "kernels/loss.h"
+#include "ops/normalization_common.h"
+
+namespace clew {
+namespace {
+
+struct NllAttrs {
+  int64_t ignore_index = -100;
+  Str reduction = "mean";
+  static constexpr auto members() { return std::tuple(&NllAttrs::ignore_index, &NllAttrs::reduction); }
+};
+struct NllBackwardAttrs {
+  Dims size;
+  int64_t ignore_index = -100;
+  Str reduction = "mean";
+  static constexpr auto members() {
+    return std::tuple(&NllBackwardAttrs::size, &NllBackwardAttrs::ignore_index, &NllBackwardAttrs::reduction);
+  }
+};
+
+kernels::NllShape nll_shape(const Dims& x, int64_t ignore) {
+  if (x.size() == 1) return {1, x[0], 1, ignore};
+  int64_t s = 1;
+  for (int d = 2; d < x.size(); ++d) s *= x[d];
+  return {x[0], x[1], s, ignore};
+}
+Dims target_sizes(const Dims& x) {
+  Dims t;
+  for (int d = 0; d < x.size(); ++d) {
+    if (d != 1 && x.size() > 1) t.push_back(x[d]);
+  }
+  return t;
+}
+void check(const Call& c, const Dims& x, const Tensor& target, const Tensor& weight, const Str& reduction) {
+  if (!(reduction == "mean" || reduction == "sum" || reduction == "none")) {
+    fail_value(c.name(), ": reduction must be 'mean', 'sum' or 'none'; got '", std::string_view(reduction), "'");
+  }
+  require(x.size() >= 1, c.name(), ": input must have a dimension of classes; got shape ", x);
+  require(target.dtype() == DType::Int64 || target.dtype() == DType::UInt8, c.name(),
+          ": expected target dtype to be int64 or uint8; got ", target);
+  Dims expect = target_sizes(x);
+  if (!expect.empty() && target.ndim() > 0 && target.sizes()[0] != expect[0]) {
+    fail_value(c.name(), ": expected input batch size (", expect[0], ") to match target batch size (",
+               target.sizes()[0], ")");
+  }
+  require(target.sizes() == expect, c.name(), ": expected target of shape ", expect, " for input of shape ", x,
+          "; got ", target);
+  int64_t classes = x[x.size() == 1 ? 0 : 1];
+  require(!weight.defined() || (weight.ndim() == 1 && weight.numel() == classes && weight.is_floating()), c.name(),
+          ": weight must be floating point with one element for each of the ", classes, " classes; got ", weight);
+}
+
+void nll_backward_vjp(Vjp& c);
+
+constexpr OpDef nll_backward_op = general({
+    .signature = "_nll_loss_backward(Tensor grad, Tensor target, Tensor? weight, Tensor total_weight, int[] size, "
+                 "int ignore_index, str reduction) -> Tensor",
+    .doc = "Gradient of the negative log likelihood: -weight[t] * grad at the targets, 0 elsewhere.",
+    .shape =
+        [](const Call& c, OutSpecs& out) {
+          const auto& a = c.as<NllBackwardAttrs>();
+          check(c, a.size, c.in[1], c.in[2], a.reduction);
+          const Tensor& g = c.in[0];
+          require(g.is_floating() && g.numel() == (a.reduction == "none" ? c.in[1].numel() : 1), c.name(),
+                  ": grad has the wrong size; got ", g);
+          require(c.in[3].is_floating() && c.in[3].numel() == 1, c.name(), ": total_weight must be one number; got ",
+                  c.in[3]);
+          out.add(g.dtype(), a.size);
+        },
+    .cpu =
+        [](const Call& c, Tensors& outs) {
+          const auto& a = c.as<NllBackwardAttrs>();
+          DType d = norm_dtype(outs[0].dtype());
+          StagedOut dx(outs[0], d);
+          Tensor g = staged(c.in[0], d), t = staged(c.in[1], DType::Int64), w = staged(c.in[2], d);
+          double scale = a.reduction == "mean" ? 1 / item(c.in[3]).to_double() : 1.0;
+          kernels::NllShape sh = nll_shape(a.size, a.ignore_index);
+          kernels::check_targets(t.data<const int64_t>(), sh);
+          with_norm_type(d, [&]<class T>() {
+            std::fill_n(dx.data<T>(), sh.n * sh.c * sh.s, T(0));
+            kernels::nll_backward(dx.data<T>(), g.data<const T>(), !(a.reduction == "none"), scale,
+                                  t.data<const int64_t>(), data_or_null<T>(w), sh);
+          });
+        },
+    .saves = {.always = in(1) | in(2) | in(3)},
+    .vjp = nll_backward_vjp,
+    .attrs = &attr_info<NllBackwardAttrs>,
+    .offer = Offer::function,
+});
+
+void nll_vjp(Vjp& c) {
+  const auto& a = c.as<NllAttrs>();
+  if (!c.needs(0) || !c.grad(0).defined()) return;
+  c.set(0, apply(nll_backward_op, {c.grad(0), c.in(1), c.has_in(2) ? c.in(2) : Tensor(), c.out(1)},
+                 NllBackwardAttrs{c.sizes(0), a.ignore_index, a.reduction}));
+}
+constexpr OpDef nll_op = general({
+    .signature = "_nll_loss(Tensor input, Tensor target, Tensor? weight, int ignore_index, str reduction) -> "
+                 "(Tensor output, Tensor total_weight)",
+    .doc = "Negative log likelihood -weight[t] * input[t] of log-probabilities [N, C, ...] or [C], and the weights' sum.",
+    .shape =
+        [](const Call& c, OutSpecs& out) {
+          const auto& a = c.as<NllAttrs>();
+          const Tensor& x = c.in[0];
+          check(c, x.sizes(), c.in[1], c.in[2], a.reduction);
+          require(x.is_floating(), c.name(), ": input must be floating point; got ", x);
+          out.add(x.dtype(), a.reduction == "none" ? c.in[1].sizes() : Dims{});
+          out.add(norm_dtype(x.dtype()), Dims{});
+        },
+    .cpu =
+        [](const Call& c, Tensors& outs) {
+          const auto& a = c.as<NllAttrs>();
+          DType d = norm_dtype(outs[0].dtype());
+          bool each = a.reduction == "none";
+          StagedOut out(outs[0], d), total_out(outs[1], d);
+          Tensor x = staged(c.in[0], d), t = staged(c.in[1], DType::Int64), w = staged(c.in[2], d);
+          kernels::NllShape sh = nll_shape(x.sizes(), a.ignore_index);
+          kernels::check_targets(t.data<const int64_t>(), sh);
+          with_norm_type(d, [&]<class T>() {
+            double sum, total;
+            kernels::nll(x.data<const T>(), t.data<const int64_t>(), data_or_null<T>(w), sh,
+                         each ? out.data<T>() : nullptr, &sum, &total);
+            if (!each) *out.data<T>() = static_cast<T>(a.reduction == "mean" ? sum / total : sum);
+            *total_out.data<T>() = static_cast<T>(total);
+          });
+        },
+    .saves = {.always = in(1) | in(2) | out(1)},
+    .vjp = nll_vjp,
+    .attrs = &attr_info<NllAttrs>,
+    .offer = Offer::function,
+});
+
+// The gradient is linear in grad, and its transpose is the loss itself.
+void nll_backward_vjp(Vjp& c) {
+  if (!c.needs(0)) return;
+  const auto& a = c.as<NllBackwardAttrs>();
+  NllAttrs attrs{a.ignore_index, a.reduction};
+  Tensor in[] = {c.grad(), c.in(1), c.has_in(2) ? c.in(2) : Tensor()};
+  Tensors outs;
+  apply(nll_op, in, &attrs, outs);
+  c.set(0, reshape(outs[0], c.sizes(0)));
+}
+
+constexpr const OpDef* loss_list[] = {&nll_op, &nll_backward_op};
+
+}  // namespace
+
+extern const OpList loss_ops;
+const OpList loss_ops = op_list(loss_list);
+
+}  // namespace clew
