@@ -66,7 +66,7 @@ from clew import _namespace  # noqa: E402
 
 _namespace.fill(globals())
 
-from clew import autograd, nn, optim, random, utils  # noqa: E402
+from clew import autograd, random  # noqa: E402
 from clew.autograd.grad_mode import (  # noqa: E402
     enable_grad,
     inference_mode,

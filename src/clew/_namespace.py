@@ -11,6 +11,10 @@ from clew import _C
 _SOURCES = ("clew._creation", "clew._functions", "clew._einsum")
 # Submodules and names that are loaded when first asked for.
 _LAZY_MODULES = {
+    "nn": "clew.nn",
+    "optim": "clew.optim",
+    "utils": "clew.utils",
+    "serialization": "clew.serialization",
     "func": "clew.func",
     "linalg": "clew.linalg",
     "fft": "clew.fft",

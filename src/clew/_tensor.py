@@ -336,6 +336,22 @@ def _mh_property(self: Tensor) -> Tensor:
     return _mt_property(self).conj()
 
 
+def _real(self: Tensor) -> Tensor:
+    return _C.functions["real"](self)
+
+
+def _imag(self: Tensor) -> Tensor:
+    return _C.functions["imag"](self)
+
+
+def _set_real(self: Tensor, value: Any) -> None:
+    _real(self).copy_(value)
+
+
+def _set_imag(self: Tensor, value: Any) -> None:
+    _imag(self).copy_(value)
+
+
 class UntypedStorage:
     """The bytes behind a tensor, shared by all its views."""
 
@@ -411,6 +427,8 @@ def install() -> None:
         "mT": property(_mt_property),
         "H": property(_h_property),
         "mH": property(_mh_property),
+        "real": property(_real, _set_real),
+        "imag": property(_imag, _set_imag),
         "layout": property(lambda self: _dtypes.strided),
         "__module__": "clew",
     }
