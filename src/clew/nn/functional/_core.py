@@ -499,3 +499,8 @@ def embedding_bag(
         0, which, clew.ones(which.shape[0], dtype=weight.dtype)
     )
     return total / count.clamp(min=1).unsqueeze(1)
+
+__all__ = [
+    name for name in globals() if not name.startswith("_") and name not in
+    ("annotations", "warnings", "Any", "clew", "native")
+]

@@ -346,9 +346,9 @@ def _fractional(n: int) -> Any:
             _random_samples = clew.rand(batch, channels, n, dtype=input.dtype)
         flat = x.reshape(batch, channels, -1)
         place: Any = None
-        # Window starts differ by sample and channel; the last dim uses the first random number.
+        # Window starts differ by sample and channel; images take the random numbers last dim first.
         for d in range(n):
-            u = _random_samples[:, :, n - 1 - d].to(clew.float64)
+            u = _random_samples[:, :, 1 - d if n == 2 else d].to(clew.float64)
             starts = _fraction_starts(u, spatial[d], sizes[d], kernel[d])
             span = starts.unsqueeze(-1) + clew.arange(kernel[d])
             place = span if place is None else _cross(place, span, spatial[d])
@@ -411,3 +411,5 @@ def _cross(place: Any, span: Any, width: int) -> Any:
 
 fractional_max_pool2d, fractional_max_pool2d_with_indices = _fractional(2)
 fractional_max_pool3d, fractional_max_pool3d_with_indices = _fractional(3)
+
+__all__ = [name for name in globals() if "pool" in name and not name.startswith("_")]

@@ -545,3 +545,16 @@ def _cubic_tensors(t: Any) -> list[Any]:
         return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
 
     return [far(t + 1), near(t), near(1 - t), far(2 - t)]
+
+__all__ = [
+    "affine_grid",
+    "channel_shuffle",
+    "grid_sample",
+    "interpolate",
+    "native_channel_shuffle",
+    "pixel_shuffle",
+    "pixel_unshuffle",
+    "upsample",
+    "upsample_bilinear",
+    "upsample_nearest",
+]
