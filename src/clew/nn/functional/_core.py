@@ -32,6 +32,18 @@ def native(name: str) -> Any:
     return found
 
 
+def private(name: str) -> Any:
+    """A native function that is not public.
+
+    Args:
+        name: its name, with the underscore.
+
+    Returns:
+        the function, or None.
+    """
+    return getattr(_C.ops, name, None)
+
+
 # Activations.
 relu = native("relu")
 relu6 = native("relu6")
@@ -360,13 +372,7 @@ def embedding(
     return _embedding(weight, input, -1 if padding_idx is None else padding_idx, scale_grad_by_freq)
 
 
-_native_embedding = _table.get("_embedding")
-
-
-def _embedding(weight: Any, index: Any, padding_idx: int, by_freq: bool) -> Any:
-    if _native_embedding is not None:
-        return _native_embedding(weight, index, padding_idx, by_freq)
-    return clew.embedding(weight, index, padding_idx, by_freq, False)
+_embedding = private("_embedding")
 
 
 def embedding_renorm_(weight: Any, index: Any, max_norm: float, norm_type: float) -> None:
@@ -502,5 +508,5 @@ def embedding_bag(
 
 __all__ = [
     name for name in globals() if not name.startswith("_") and name not in
-    ("annotations", "warnings", "Any", "clew", "native")
+    ("annotations", "warnings", "Any", "clew", "native", "private")
 ]

@@ -6,7 +6,7 @@ from typing import Any
 
 import clew
 
-from ._core import _table, avg_pool1d, avg_pool2d, avg_pool3d, native
+from ._core import _table, avg_pool1d, avg_pool2d, avg_pool3d, private
 
 
 def _tuple(value: Any, n: int) -> tuple[Any, ...]:
@@ -17,10 +17,7 @@ def _tuple(value: Any, n: int) -> tuple[Any, ...]:
 
 
 def _max_pool(n: int) -> Any:
-    with_indices = _table.get(f"_max_pool{n}d")
-    if with_indices is None:
-        with_indices = native(f"max_pool{n}d_with_indices")
-    plain = _table.get(f"nn.functional.max_pool{n}d")
+    with_indices = private(f"_max_pool{n}d")
 
     def max_pool(
         input: Any,
@@ -33,8 +30,6 @@ def _max_pool(n: int) -> Any:
     ) -> Any:
         if stride is None or stride == []:
             stride = kernel_size
-        if plain is not None and not return_indices:
-            return plain(input, kernel_size, stride, padding, dilation, ceil_mode)
         values, indices = with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
         return (values, indices) if return_indices else values
 
@@ -70,10 +65,6 @@ max_pool2d, max_pool2d_with_indices = _max_pool(2)
 max_pool3d, max_pool3d_with_indices = _max_pool(3)
 
 
-def _bins(size: int, out: int) -> list[tuple[int, int]]:
-    return [(i * size // out, -(-(i + 1) * size // out)) for i in range(out)]
-
-
 def _adaptive_sizes(input: Any, output_size: Any, n: int, name: str) -> list[int]:
     if input.dim() not in (n + 1, n + 2):
         raise RuntimeError(
@@ -88,20 +79,11 @@ def _adaptive_sizes(input: Any, output_size: Any, n: int, name: str) -> list[int
 
 
 def _adaptive_avg(n: int) -> Any:
-    known = _table.get(f"nn.functional.adaptive_avg_pool{n}d")
+    known = _table[f"nn.functional.adaptive_avg_pool{n}d"]
     name = f"adaptive_avg_pool{n}d"
 
     def adaptive_avg_pool(input: Any, output_size: Any) -> Any:
-        sizes = _adaptive_sizes(input, output_size, n, name)
-        if known is not None:
-            return known(input, sizes[0] if n == 1 else sizes)
-        out = input
-        for k, size in enumerate(sizes):
-            dim = input.dim() - n + k
-            spans = _bins(input.shape[dim], size)
-            parts = [out.narrow(dim, a, b - a).mean(dim, True) for a, b in spans]
-            out = clew.cat(parts, dim)
-        return out
+        return known(input, _adaptive_sizes(input, output_size, n, name))
 
     _describe(
         adaptive_avg_pool, name, f"Means over the last {n} dims of as many windows as asked for."
@@ -115,15 +97,12 @@ adaptive_avg_pool3d = _adaptive_avg(3)
 
 
 def _adaptive_max(n: int) -> Any:
-    known = _table.get(f"_adaptive_max_pool{n}d")
+    known = private(f"_adaptive_max_pool{n}d")
     name = f"adaptive_max_pool{n}d"
 
     def adaptive_max_pool(input: Any, output_size: Any, return_indices: bool = False) -> Any:
         sizes = _adaptive_sizes(input, output_size, n, name)
-        if known is not None:
-            values, indices = known(input, sizes[0] if n == 1 else sizes)
-        else:
-            values, indices = _adaptive_max_composite(input, sizes, n)
+        values, indices = known(input, sizes)
         return (values, indices) if return_indices else values
 
     def adaptive_max_pool_with_indices(
@@ -142,26 +121,6 @@ def _adaptive_max(n: int) -> Any:
         f"{name} that always returns (values, indices).",
     )
     return adaptive_max_pool, adaptive_max_pool_with_indices
-
-
-def _adaptive_max_composite(input: Any, sizes: list[int], n: int) -> Any:
-    spatial = [int(s) for s in input.shape[-n:]]
-    flat = input.reshape(*input.shape[:-n], -1)
-    place = clew.arange(flat.shape[-1]).reshape(spatial)
-    columns = []
-    boxes: list[list[tuple[int, int]]] = [[]]
-    for size, out in zip(spatial, sizes, strict=True):
-        boxes = [[*b, span] for b in boxes for span in _bins(size, out)]
-    for box in boxes:
-        where = place
-        for d, (a, b) in enumerate(box):
-            where = where.narrow(d, a, b - a)
-        where = where.reshape(-1)
-        best = flat.detach().index_select(-1, where).max(-1)[1]
-        columns.append(where[best])
-    shape = (*input.shape[:-n], *sizes)
-    indices = clew.stack(columns, -1)
-    return flat.gather(-1, indices).reshape(shape), indices.reshape(shape)
 
 
 adaptive_max_pool1d, adaptive_max_pool1d_with_indices = _adaptive_max(1)

@@ -293,7 +293,7 @@ def interpolate(
 
         return (_pool.adaptive_avg_pool1d, _pool.adaptive_avg_pool2d, _pool.adaptive_avg_pool3d)[
             n - 1
-        ](input, sizes[0] if n == 1 else sizes)
+        ](input, sizes)
     kind = "linear" if mode in _LINEAR else "cubic"
     if mode in _LINEAR:
         if _LINEAR[mode] != n:

@@ -1,56 +1,14 @@
-"""Hooks of modules: the handle that removes one, the global tables, and the slow path of a module's call."""
+"""Hooks of modules: the global tables and the slow path of a module's call."""
 
 from __future__ import annotations
 
-import itertools
 import warnings
-import weakref
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
 import clew
-
-_next_id = itertools.count()
-
-
-class RemovableHandle:
-    """Takes a hook out again: by remove(), or at the end of a `with` block.
-
-    Args:
-        hooks_dict: the table that the hook stands in.
-        extra_dict: tables that hold something about the same hook.
-    """
-
-    id: int
-
-    def __init__(self, hooks_dict: Any, *, extra_dict: Any = None) -> None:
-        self.id = next(_next_id)
-        self._tables = [weakref.ref(hooks_dict)]
-        if extra_dict is not None:
-            extra = extra_dict if isinstance(extra_dict, list) else [extra_dict]
-            self._tables += [weakref.ref(d) for d in extra]
-
-    def remove(self) -> None:
-        """Takes the hook out; a second call does nothing."""
-        for ref in self._tables:
-            table = ref()
-            if table is not None:
-                table.pop(self.id, None)
-
-    def __getstate__(self) -> Any:
-        return [ref() for ref in self._tables], self.id
-
-    def __setstate__(self, state: Any) -> None:
-        tables, self.id = state
-        self._tables = [weakref.ref(OrderedDict() if d is None else d) for d in tables]
-
-    def __enter__(self) -> RemovableHandle:
-        return self
-
-    def __exit__(self, *exc: Any) -> None:
-        self.remove()
-
+from clew.utils.hooks import RemovableHandle as RemovableHandle
 
 # Hooks of every module; the public functions that fill these are in module.py.
 global_forward_pre: OrderedDict[int, Any] = OrderedDict()

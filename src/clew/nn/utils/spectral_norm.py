@@ -1,0 +1,169 @@
+"""Spectral normalisation by a forward pre-hook (the old form; see parametrizations.spectral_norm)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import clew
+
+from .. import functional as F
+from ..parameter import Parameter
+
+__all__ = ["SpectralNorm", "remove_spectral_norm", "spectral_norm"]
+
+
+class SpectralNorm:
+    """The hook that divides a weight by its greatest singular value.
+
+    Args:
+        name: the weight's name.
+        n_power_iterations: steps of the power method at each call.
+        dim: the dim of the outputs.
+        eps: least norm that is divided by.
+    """
+
+    def __init__(
+        self, name: str = "weight", n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12
+    ) -> None:
+        if n_power_iterations <= 0:
+            raise ValueError(
+                "Expected n_power_iterations to be positive, but got "
+                f"n_power_iterations={n_power_iterations}"
+            )
+        self.name = name
+        self.dim = dim
+        self.n_power_iterations = n_power_iterations
+        self.eps = eps
+
+    def reshape_weight_to_matrix(self, weight: Any) -> Any:
+        """The weight as a matrix whose rows are outputs.
+
+        Args:
+            weight: the weight.
+
+        Returns:
+            a 2-d tensor.
+        """
+        if self.dim != 0:
+            weight = weight.movedim(self.dim, 0)
+        return weight.reshape(weight.shape[0], -1)
+
+    def compute_weight(self, module: Any, do_power_iteration: bool) -> Any:
+        """The divided weight.
+
+        Args:
+            module: the module.
+            do_power_iteration: whether the singular vectors are refined first.
+
+        Returns:
+            a tensor.
+        """
+        weight = getattr(module, self.name + "_orig")
+        u = getattr(module, self.name + "_u")
+        v = getattr(module, self.name + "_v")
+        matrix = self.reshape_weight_to_matrix(weight)
+        if do_power_iteration:
+            with clew.no_grad():
+                plain = matrix.detach()
+                for _ in range(self.n_power_iterations):
+                    v.copy_(F.normalize(plain.t().mv(u), dim=0, eps=self.eps))
+                    u.copy_(F.normalize(plain.mv(v), dim=0, eps=self.eps))
+            u, v = u.clone(), v.clone()
+        return weight / clew.dot(u, matrix.mv(v))
+
+    def remove(self, module: Any) -> None:
+        """Makes the weight a parameter again.
+
+        Args:
+            module: the module.
+        """
+        with clew.no_grad():
+            weight = self.compute_weight(module, False)
+        delattr(module, self.name)
+        delattr(module, self.name + "_u")
+        delattr(module, self.name + "_v")
+        delattr(module, self.name + "_orig")
+        module.register_parameter(self.name, Parameter(weight.detach()))
+
+    def __call__(self, module: Any, inputs: Any) -> None:
+        setattr(module, self.name, self.compute_weight(module, module.training))
+
+    @staticmethod
+    def apply(module: Any, name: str, n_power_iterations: int, dim: int, eps: float) -> SpectralNorm:
+        """Adds the hook to a module.
+
+        Args:
+            module: the module.
+            name: the weight's name.
+            n_power_iterations: steps of the power method at each call.
+            dim: the dim of the outputs.
+            eps: least norm that is divided by.
+
+        Returns:
+            the hook.
+        """
+        for hook in module._forward_pre_hooks.values():
+            if isinstance(hook, SpectralNorm) and hook.name == name:
+                raise RuntimeError(
+                    f"Cannot register two spectral_norm hooks on the same parameter {name}"
+                )
+        made = SpectralNorm(name, n_power_iterations, dim, eps)
+        weight = module._parameters[name]
+        if weight is None:
+            raise ValueError(
+                f"`SpectralNorm` cannot be applied as parameter `{name}` is None"
+            )
+        with clew.no_grad():
+            rows, cols = made.reshape_weight_to_matrix(weight).shape
+            u = F.normalize(weight.new_empty(rows).normal_(0, 1), dim=0, eps=eps)
+            v = F.normalize(weight.new_empty(cols).normal_(0, 1), dim=0, eps=eps)
+        del module._parameters[name]
+        module.register_parameter(name + "_orig", weight)
+        setattr(module, name, weight.detach())
+        module.register_buffer(name + "_u", u)
+        module.register_buffer(name + "_v", v)
+        module.register_forward_pre_hook(made)
+        return made
+
+
+def spectral_norm(
+    module: Any,
+    name: str = "weight",
+    n_power_iterations: int = 1,
+    eps: float = 1e-12,
+    dim: int | None = None,
+) -> Any:
+    """Divides a weight by its greatest singular value (see parametrizations.spectral_norm too).
+
+    Args:
+        module: the module.
+        name: the weight's name.
+        n_power_iterations: steps of the power method at each call.
+        eps: least norm that is divided by.
+        dim: the dim of the outputs: 1 for transposed convolutions, else 0.
+
+    Returns:
+        the module.
+    """
+    if dim is None:
+        dim = 1 if getattr(module, "transposed", False) else 0
+    SpectralNorm.apply(module, name, n_power_iterations, dim, eps)
+    return module
+
+
+def remove_spectral_norm(module: Any, name: str = "weight") -> Any:
+    """Undoes spectral_norm.
+
+    Args:
+        module: the module.
+        name: the weight's name.
+
+    Returns:
+        the module.
+    """
+    for key, hook in module._forward_pre_hooks.items():
+        if isinstance(hook, SpectralNorm) and hook.name == name:
+            hook.remove(module)
+            del module._forward_pre_hooks[key]
+            return module
+    raise ValueError(f"spectral_norm of '{name}' not found in {module}")
