@@ -1,0 +1,72 @@
+"""The command line: `clew run script.py`, `clew info`, `clew --version`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+_RUN = """usage: clew run script.py [args ...]
+       clew run -m module [args ...]
+
+Runs a PyTorch program with `torch` and `torch.*` resolved to clew.
+"""
+
+
+def _run(args: list[str]) -> int:
+    from clew._run import run_module, run_script
+
+    if args[:1] == ["--"]:
+        args = args[1:]
+    if not args or args[0] in ("-h", "--help"):
+        print(_RUN, end="")
+        return 0 if args else 2
+    if args[0] == "-m":
+        if len(args) < 2:
+            print("clew run: -m needs the name of a module", file=sys.stderr)
+            return 2
+        return run_module(args[1], args[2:])
+    if args[0].startswith("-"):
+        print(f"clew run: unknown option {args[0]!r}\n{_RUN}", file=sys.stderr, end="")
+        return 2
+    return run_script(args[0], args[1:])
+
+
+def _info() -> int:
+    from clew.__config__ import show
+
+    print(show(), end="")
+    return 0
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The `clew` command.
+
+    Args:
+        argv: the words after `clew`; None for `sys.argv`.
+
+    Returns:
+        The exit status.
+    """
+    args = list(sys.argv[1:] if argv is None else argv)
+    if args[:1] == ["run"]:  # what follows belongs to the program, options included
+        return _run(args[1:])
+    parser = argparse.ArgumentParser(prog="clew", description="clew, with PyTorch's API")
+    parser.add_argument("--version", action="store_true", help="print the version")
+    commands = parser.add_subparsers(dest="command")
+    commands.add_parser("run", help="run a PyTorch program on clew")
+    commands.add_parser("info", help="print how clew was built and what it runs on")
+    parsed = parser.parse_args(args)
+    if parsed.version:
+        from clew import __version__
+
+        print(f"clew {__version__}")
+        return 0
+    if parsed.command == "info":
+        return _info()
+    parser.print_help()
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

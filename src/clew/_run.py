@@ -1,0 +1,312 @@
+"""`clew run`: a PyTorch program with `torch` and `torch.*` resolved to clew.
+
+`install()` puts a finder in front of Python's own. `torch` becomes a module of its own, which looks
+names up in clew and says so when clew lacks one; `torch.x` is the very module `clew.x`. Modules are
+aliased when they are imported, not before.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.machinery
+import importlib.util
+import io
+import os
+import sys
+import types
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import clew
+
+# The release whose interface clew follows, for programs that ask.
+TORCH_VERSION = "2.13.0"
+
+
+class TorchVersion(str):
+    """A version that also compares with tuples of numbers, as PyTorch's does."""
+
+    @staticmethod
+    def _key(value: Any) -> tuple[int, ...]:
+        if isinstance(value, str):
+            digits = []
+            for part in value.partition("+")[0].split("."):
+                number = ""
+                for c in part:
+                    if not c.isdigit():
+                        break
+                    number += c
+                digits.append(int(number or 0))
+            return tuple(digits)
+        return tuple(int(v) for v in value)
+
+    def _compare(self, other: Any) -> int:
+        mine, theirs = self._key(self), self._key(other)
+        size = max(len(mine), len(theirs))
+        mine += (0,) * (size - len(mine))
+        theirs += (0,) * (size - len(theirs))
+        return (mine > theirs) - (mine < theirs)
+
+    def __lt__(self, other: Any) -> bool:
+        return self._compare(other) < 0
+
+    def __le__(self, other: Any) -> bool:
+        return self._compare(other) <= 0
+
+    def __gt__(self, other: Any) -> bool:
+        return self._compare(other) > 0
+
+    def __ge__(self, other: Any) -> bool:
+        return self._compare(other) >= 0
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, str):
+            return str.__eq__(self, other)
+        return isinstance(other, (tuple, list)) and self._compare(other) == 0
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = str.__hash__
+
+
+def missing(module: str, name: str, known: Iterable[str]) -> str:
+    """What to say of a name that clew lacks, with the nearest that exists."""
+    import difflib
+
+    public = [k for k in known if not k.startswith("_")]
+    near = difflib.get_close_matches(name, public, n=1, cutoff=0.5)
+    if not near:  # perhaps only upper and lower case differ
+        lower = {k.lower(): k for k in public}
+        near = [
+            lower[k] for k in difflib.get_close_matches(name.lower(), list(lower), 1, cutoff=0.5)
+        ]
+    hint = f"; nearest: '{near[0]}'" if near else ""
+    return f"clew has no '{module}.{name}'{hint}"
+
+
+class _Torch(types.ModuleType):
+    """The module `torch`: names come from clew, and are set there."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(f"module 'torch' has no attribute {name!r}")
+        try:
+            return getattr(clew, name)
+        except AttributeError:
+            pass
+        if not name.startswith("_") and _exists(f"clew.{name}"):
+            return importlib.import_module(f"torch.{name}")
+        raise AttributeError(missing("torch", name, dir(clew)))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name.startswith("__"):
+            super().__setattr__(name, value)
+        else:
+            setattr(clew, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(clew, name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*dir(clew), *super().__dir__()})
+
+
+def _exists(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except (ModuleNotFoundError, ValueError):
+        return False
+
+
+def _explain_missing(alias: str, module: Any) -> None:
+    """Makes a module explain names that it lacks; what it looks up lazily still comes first."""
+    lazy: Callable[[str], Any] | None = module.__dict__.get("__getattr__")
+    if getattr(lazy, "_of_torch", False):
+        return
+
+    def __getattr__(name: str) -> Any:
+        if lazy is not None:
+            try:
+                return lazy(name)
+            except AttributeError:
+                pass
+        if not name.startswith("_") and hasattr(module, "__path__"):
+            if _exists(f"{module.__name__}.{name}"):
+                return importlib.import_module(f"{alias}.{name}")
+        if name.startswith("__"):
+            raise AttributeError(f"module {alias!r} has no attribute {name!r}")
+        raise AttributeError(missing(alias, name, dir(module)))
+
+    __getattr__._of_torch = True  # type: ignore[attr-defined]
+    module.__getattr__ = __getattr__
+
+
+class _Loader:
+    """Gives the clew module for a torch name, leaving the module's own identity alone."""
+
+    def create_module(self, spec: Any) -> Any:
+        if spec.name == "torch":
+            return _Torch("torch", clew.__doc__)
+        module = importlib.import_module("clew" + spec.name[len("torch") :])
+        self._own = module.__spec__
+        return module
+
+    def exec_module(self, module: Any) -> None:
+        if isinstance(module, _Torch):
+            module.__version__ = TorchVersion(TORCH_VERSION + "+clew")
+            module.__file__ = clew.__file__
+            module.__path__ = []  # a package, whose parts the finder knows
+            return
+        spec = module.__spec__  # the import system put the alias's there
+        module.__spec__ = self._own
+        _explain_missing(spec.name, module)
+
+
+class _Finder:
+    """Finds `torch` and `torch.*`, before any PyTorch that is installed."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        if name == "torch" or name.startswith("torch."):
+            if name == "torch":
+                return importlib.machinery.ModuleSpec(name, _Loader(), is_package=True)
+            own = "clew" + name[len("torch") :]
+            if _exists(own):
+                return importlib.machinery.ModuleSpec(name, _Loader())
+            parent, _, last = name.rpartition(".")
+            where = importlib.import_module("clew" + parent[len("torch") :])
+            raise ModuleNotFoundError(missing(parent, last, dir(where)), name=name)
+        if name == "multiprocessing.spawn":
+            return _with_spawn_patch(name, path)
+        return None
+
+
+class _InstallInChild:
+    """Travels to a spawned process, where unpickling it installs the finder."""
+
+    def __reduce__(self) -> Any:
+        return (install, ())
+
+
+def _patch_spawn(module: Any) -> None:
+    original = module.get_preparation_data
+    if getattr(original, "_of_torch", False):
+        return
+
+    def get_preparation_data(name: str) -> dict[str, Any]:
+        data: dict[str, Any] = original(name)
+        # First, so that it is there before the child imports the main module.
+        return {"clew": _InstallInChild(), **data}
+
+    get_preparation_data._of_torch = True  # type: ignore[attr-defined]
+    module.get_preparation_data = get_preparation_data
+
+
+def _with_spawn_patch(name: str, path: Any) -> Any:
+    spec = importlib.machinery.PathFinder.find_spec(name, path)
+    if spec is None or spec.loader is None:
+        return spec
+    loader: Any = spec.loader
+    run_module = loader.exec_module
+
+    def exec_module(module: Any) -> None:
+        run_module(module)
+        _patch_spawn(module)
+
+    loader.exec_module = exec_module
+    return spec
+
+
+def install() -> None:
+    """Makes `import torch` mean clew in this process and in those that it starts.
+
+    Example:
+        >>> install()
+        >>> import torch
+        >>> torch.nn is clew.nn
+        True
+    """
+    if any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        return
+    if "torch" in sys.modules:
+        raise RuntimeError("clew run: torch is imported already, so that it cannot be replaced")
+    sys.meta_path.insert(0, _Finder())  # type: ignore[arg-type]
+    if "multiprocessing.spawn" in sys.modules:
+        _patch_spawn(sys.modules["multiprocessing.spawn"])
+
+
+def uninstall() -> None:
+    """Undoes `install` for imports to come; modules already imported stay with who has them."""
+    sys.meta_path[:] = [f for f in sys.meta_path if not isinstance(f, _Finder)]
+    for name in [n for n in sys.modules if n == "torch" or n.startswith("torch.")]:
+        del sys.modules[name]
+
+
+def _report(error: BaseException) -> None:
+    """Shows an exception as Python would, without the frames of this file."""
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_frame.f_code.co_filename == __file__:
+        traceback = traceback.tb_next
+    error.__traceback__ = traceback
+    sys.stdout.flush()
+    sys.excepthook(type(error), error, traceback)
+
+
+def run_script(path: str, args: Sequence[str]) -> int:
+    """Runs a script as `python path args` would, with torch resolved to clew.
+
+    Args:
+        path: of the script; its directory comes first on `sys.path`.
+        args: what the script finds in `sys.argv[1:]`.
+
+    Returns:
+        The exit status: 0, 1 after an exception that was not caught.
+    """
+    if not os.path.isfile(path):
+        print(f"clew run: can't open file {path!r}", file=sys.stderr)
+        return 2
+    install()
+    path = os.path.abspath(path)
+    sys.argv[:] = [path, *args]
+    sys.path.insert(0, os.path.dirname(path))
+    try:
+        with io.open_code(path) as file:
+            source = file.read()
+        code = compile(source, path, "exec", dont_inherit=True)
+        main = types.ModuleType("__main__")
+        main.__file__ = path
+        main.__dict__["__builtins__"] = __builtins__
+        main.__loader__ = importlib.machinery.SourceFileLoader("__main__", path)
+        sys.modules["__main__"] = main
+        exec(code, main.__dict__)
+    except SystemExit:
+        raise
+    except BaseException as error:
+        _report(error)
+        return 130 if isinstance(error, KeyboardInterrupt) else 1
+    return 0
+
+
+def run_module(name: str, args: Sequence[str]) -> int:
+    """Runs a module as `python -m name args` would, with torch resolved to clew.
+
+    Args:
+        name: of the module; the working directory comes first on `sys.path`.
+        args: what the module finds in `sys.argv[1:]`.
+
+    Returns:
+        The exit status: 0, 1 after an exception that was not caught.
+    """
+    import runpy
+
+    install()
+    sys.argv[:] = [name, *args]
+    sys.path.insert(0, os.getcwd())
+    try:
+        runpy.run_module(name, run_name="__main__", alter_sys=True)
+    except SystemExit:
+        raise
+    except BaseException as error:
+        _report(error)
+        return 130 if isinstance(error, KeyboardInterrupt) else 1
+    return 0

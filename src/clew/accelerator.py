@@ -1,0 +1,20 @@
+"""What programs ask of any accelerator: there is none."""
+
+from __future__ import annotations
+
+__all__ = ["current_accelerator", "device_count", "is_available"]
+
+
+def is_available() -> bool:
+    """Whether there is an accelerator: no."""
+    return False
+
+
+def device_count() -> int:
+    """How many devices there are: 0."""
+    return 0
+
+
+def current_accelerator(check_available: bool = False) -> None:
+    """The kind of accelerator: None."""
+    return None

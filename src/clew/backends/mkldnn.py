@@ -1,0 +1,20 @@
+"""oneDNN, which computes products and convolutions."""
+
+from __future__ import annotations
+
+__all__ = ["is_available"]
+
+
+def is_available() -> bool:
+    """Whether oneDNN is there.
+
+    Returns:
+        True if its library was found beside clew.
+
+    Example:
+        >>> isinstance(is_available(), bool)
+        True
+    """
+    from clew.__config__ import _onednn
+
+    return _onednn() != "not found"

@@ -1,0 +1,141 @@
+"""Python's multiprocessing, and `spawn`, which runs a function in several processes."""
+
+from __future__ import annotations
+
+import multiprocessing as _mp
+from collections.abc import Callable
+from multiprocessing import *  # noqa: F403
+from typing import Any
+
+__all__ = [*_mp.__all__, "ProcessRaisedException", "spawn", "start_processes"]
+
+
+class ProcessRaisedException(Exception):
+    """A process ended with an exception; its traceback is part of the text."""
+
+    def __init__(self, msg: str, error_index: int, pid: int) -> None:
+        super().__init__(msg)
+        self.msg = msg
+        self.error_index = error_index
+        self.pid = pid
+
+
+def _call(fn: Callable[..., Any], i: int, args: tuple[Any, ...], errors: Any) -> None:
+    import sys
+    import traceback
+
+    try:
+        fn(i, *args)
+    except KeyboardInterrupt:
+        pass
+    except Exception:
+        errors.put(traceback.format_exc())
+        sys.exit(1)
+
+
+class ProcessContext:
+    """Processes that were started together."""
+
+    def __init__(self, processes: list[Any], errors: list[Any]) -> None:
+        self.processes = processes
+        self._errors = errors
+
+    def pids(self) -> list[int]:
+        """The numbers of the processes."""
+        return [p.pid for p in self.processes]
+
+    def join(self, timeout: float | None = None, grace_period: float | None = None) -> bool:
+        """Waits until one process fails or some end.
+
+        Args:
+            timeout: most seconds to wait.
+            grace_period: seconds that the others get after one has failed.
+
+        Returns:
+            Whether all have ended.
+        """
+        from multiprocessing.connection import wait
+
+        running = {p.sentinel: i for i, p in enumerate(self.processes) if p.is_alive()}
+        if running:
+            wait(list(running), timeout)
+        for i, process in enumerate(self.processes):
+            if process.exitcode:
+                for other in self.processes:
+                    if other.is_alive() and grace_period:
+                        other.join(grace_period)
+                    if other.is_alive():
+                        other.terminate()
+                for other in self.processes:
+                    other.join()
+                if self._errors[i].empty():
+                    text = f"process {i} terminated with exit code {process.exitcode}"
+                else:
+                    text = f"\n\n-- Process {i} terminated with the following error:\n"
+                    text += self._errors[i].get()
+                raise ProcessRaisedException(text, i, process.pid)
+        return all(not p.is_alive() for p in self.processes)
+
+
+def start_processes(
+    fn: Callable[..., Any],
+    args: tuple[Any, ...] = (),
+    nprocs: int = 1,
+    join: bool = True,
+    daemon: bool = False,
+    start_method: str = "spawn",
+) -> ProcessContext | None:
+    """Runs `fn(i, *args)` in processes number 0 to nprocs - 1.
+
+    Args:
+        fn: a function that can be pickled.
+        args: what it gets after its number.
+        nprocs: how many processes.
+        join: wait until all have ended; an exception in one is raised here.
+        daemon: end the processes with this one.
+        start_method: "spawn", "fork" or "forkserver".
+
+    Returns:
+        None, or with join=False an object with `join()`.
+    """
+    context = _mp.get_context(start_method)
+    processes: list[Any] = []
+    errors: list[Any] = []
+    for i in range(nprocs):
+        error = context.SimpleQueue()
+        process = context.Process(  # type: ignore[attr-defined]
+            target=_call, args=(fn, i, args, error), daemon=daemon
+        )
+        process.start()
+        processes.append(process)
+        errors.append(error)
+    started = ProcessContext(processes, errors)
+    if not join:
+        return started
+    while not started.join():
+        pass
+    return None
+
+
+def spawn(
+    fn: Callable[..., Any],
+    args: tuple[Any, ...] = (),
+    nprocs: int = 1,
+    join: bool = True,
+    daemon: bool = False,
+    start_method: str = "spawn",
+) -> ProcessContext | None:
+    """Runs `fn(i, *args)` in processes number 0 to nprocs - 1, started anew.
+
+    Args:
+        fn: a function that can be pickled.
+        args: what it gets after its number.
+        nprocs: how many processes.
+        join: wait until all have ended; an exception in one is raised here.
+        daemon: end the processes with this one.
+        start_method: "spawn"; for others use `start_processes`.
+
+    Returns:
+        None, or with join=False an object with `join()`.
+    """
+    return start_processes(fn, args, nprocs, join, daemon, start_method)

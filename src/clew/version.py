@@ -1,0 +1,12 @@
+"""Versions, in the names that PyTorch programs ask for."""
+
+from __future__ import annotations
+
+from clew import __version__
+
+__all__ = ["__version__", "cuda", "debug", "hip", "xpu"]
+
+cuda: str | None = None
+hip: str | None = None
+xpu: str | None = None
+debug = False
