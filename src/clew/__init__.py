@@ -27,7 +27,7 @@ from clew._C import (
 )
 from clew._dtypes import (
     bfloat16,
-    bool,  # noqa: A004
+    bool,
     cdouble,
     cfloat,
     channels_last,
@@ -37,13 +37,13 @@ from clew._dtypes import (
     contiguous_format,
     double,
     finfo,
-    float,  # noqa: A004
+    float,
     float16,
     float32,
     float64,
     half,
     iinfo,
-    int,  # noqa: A004
+    int,
     int8,
     int16,
     int32,

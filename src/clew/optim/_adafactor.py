@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import clew
 from clew import Tensor
@@ -81,7 +81,7 @@ class Adafactor(_PerParameter):
         True
     """
 
-    _added_options = {"foreach": None, "maximize": False}
+    _added_options: ClassVar[dict[str, Any]] = {"foreach": None, "maximize": False}
 
     def __init__(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import clew
 from clew import Tensor
@@ -70,7 +70,12 @@ class Adagrad(_PerParameter):
         tensor([0.9000])
     """
 
-    _added_options = {"foreach": None, "maximize": False, "differentiable": False, "fused": None}
+    _added_options: ClassVar[dict[str, Any]] = {
+        "foreach": None,
+        "maximize": False,
+        "differentiable": False,
+        "fused": None,
+    }
 
     def __init__(
         self,

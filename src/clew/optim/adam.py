@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import clew
 from clew import Tensor
@@ -92,7 +92,7 @@ class Adam(_PerParameter):
         tensor([0.9000])
     """
 
-    _added_options = {
+    _added_options: ClassVar[dict[str, Any]] = {
         "amsgrad": False,
         "maximize": False,
         "foreach": None,

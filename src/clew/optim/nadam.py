@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import clew
 from clew import Tensor
@@ -94,7 +94,7 @@ class NAdam(_PerParameter):
         True
     """
 
-    _added_options = {
+    _added_options: ClassVar[dict[str, Any]] = {
         "foreach": None,
         "maximize": False,
         "differentiable": False,

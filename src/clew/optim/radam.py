@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import clew
 from clew import Tensor
@@ -98,7 +98,7 @@ class RAdam(_PerParameter):
         True
     """
 
-    _added_options = {
+    _added_options: ClassVar[dict[str, Any]] = {
         "foreach": None,
         "maximize": False,
         "differentiable": False,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import clew
 from clew import Tensor
@@ -86,7 +86,7 @@ class RMSprop(_PerParameter):
         0.0
     """
 
-    _added_options = {
+    _added_options: ClassVar[dict[str, Any]] = {
         "momentum": 0,
         "centered": False,
         "maximize": False,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from clew import Tensor
 
@@ -74,7 +74,7 @@ class SGD(_PerParameter):
         tensor([0.8000])
     """
 
-    _added_options = {
+    _added_options: ClassVar[dict[str, Any]] = {
         "nesterov": False,
         "maximize": False,
         "foreach": None,

@@ -1,0 +1,453 @@
+"""Checkpointing: less memory for more time, by computing a part of the graph again in backward.
+
+The form with use_reentrant=False packs every tensor that the function's operations save into an
+empty place; the first place that backward looks into runs the function again and fills them all.
+The older form runs the function without recording, as one node whose backward runs it again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import traceback
+import warnings
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import clew
+from clew import Tensor
+from clew.autograd import Function
+from clew.autograd.graph import saved_tensors_hooks
+
+__all__ = [
+    "CheckpointError",
+    "CheckpointFunction",
+    "check_backward_validity",
+    "checkpoint",
+    "checkpoint_sequential",
+    "detach_variable",
+    "noop_context_fn",
+    "set_checkpoint_debug_enabled",
+    "set_checkpoint_early_stop",
+]
+
+
+class CheckpointError(RuntimeError):
+    """The function did something else when it was run again."""
+
+
+class _Stop(BaseException):
+    """Everything that backward needs has been computed; what follows in the function is not."""
+
+
+_UNSTATED = "checkpoint: state use_reentrant; False is recommended, the default is True as yet"
+_early_stop = True
+_debug: bool | None = None
+
+
+@contextlib.contextmanager
+def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
+    """Within the block, chooses whether recomputing ends once everything needed is there.
+
+    Args:
+        enable: True is the default; False runs functions to their end.
+
+    Example:
+        >>> with set_checkpoint_early_stop(False):
+        ...     pass
+    """
+    global _early_stop
+    before, _early_stop = _early_stop, enable
+    try:
+        yield
+    finally:
+        _early_stop = before
+
+
+@contextlib.contextmanager
+def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
+    """Within the block, overrides the `debug` argument of `checkpoint`.
+
+    Args:
+        enabled: True or False; None leaves it to the argument.
+
+    Example:
+        >>> with set_checkpoint_debug_enabled(True):
+        ...     pass
+    """
+    global _debug
+    before, _debug = _debug, enabled
+    try:
+        yield
+    finally:
+        _debug = before
+
+
+def noop_context_fn() -> tuple[Any, Any]:
+    """Two contexts that do nothing.
+
+    Example:
+        >>> len(noop_context_fn())
+        2
+    """
+    return contextlib.nullcontext(), contextlib.nullcontext()
+
+
+def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The inputs with tensors cut off from their graph, keeping `requires_grad`.
+
+    Args:
+        inputs: tensors and anything else.
+
+    Example:
+        >>> detach_variable((clew.ones(1, requires_grad=True), 3))[0].requires_grad
+        True
+    """
+    out = []
+    for value in inputs:
+        if isinstance(value, Tensor):
+            cut = value.detach()
+            cut.requires_grad = value.requires_grad
+            out.append(cut)
+        else:
+            out.append(value)
+    return tuple(out)
+
+
+def check_backward_validity(inputs: Iterable[Any]) -> None:
+    """Warns if no input needs a gradient, since the parameters would get none either.
+
+    Args:
+        inputs: tensors and anything else.
+
+    Example:
+        >>> check_backward_validity([clew.ones(1, requires_grad=True)])
+    """
+    if not any(isinstance(x, Tensor) and x.requires_grad for x in inputs):
+        warnings.warn(
+            "checkpoint: none of the inputs have requires_grad=True; gradients will be None",
+            stacklevel=3,
+        )
+
+
+@contextlib.contextmanager
+def _rng(state: Any) -> Iterator[None]:
+    """Runs the block from an earlier random state, and returns to the present one."""
+    if state is None:
+        yield
+        return
+    present = clew.get_rng_state()
+    clew.set_rng_state(state)
+    try:
+        yield
+    finally:
+        clew.set_rng_state(present)
+
+
+class CheckpointFunction(Function):
+    """The node of a checkpoint with use_reentrant=True."""
+
+    @staticmethod
+    def forward(ctx: Any, run_function: Any, preserve_rng_state: bool, *args: Any) -> Any:
+        """Runs the function without recording, keeping its inputs."""
+        check_backward_validity(args)
+        ctx.run_function = run_function
+        ctx.rng_state = clew.get_rng_state() if preserve_rng_state else None
+        ctx.places = [i for i, arg in enumerate(args) if isinstance(arg, Tensor)]
+        ctx.others = [None if isinstance(arg, Tensor) else arg for arg in args]
+        ctx.save_for_backward(*(args[i] for i in ctx.places))
+        with clew.no_grad():
+            return run_function(*args)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        """Runs the function again, recording, and goes back through it."""
+        args = list(ctx.others)
+        for i, tensor in zip(ctx.places, ctx.saved_tensors):
+            args[i] = tensor
+        inputs = detach_variable(tuple(args))
+        with _rng(ctx.rng_state), clew.enable_grad():
+            outputs = ctx.run_function(*inputs)
+        if isinstance(outputs, Tensor):
+            outputs = (outputs,)
+        pairs = [
+            (out, grad)
+            for out, grad in zip(outputs, grads)
+            if isinstance(out, Tensor) and out.requires_grad
+        ]
+        if not pairs:
+            raise RuntimeError(
+                "checkpoint: none of the outputs have requires_grad=True, this checkpoint() is "
+                "not necessary"
+            )
+        clew.autograd.backward([out for out, _ in pairs], [grad for _, grad in pairs])
+        found = tuple(x.grad if isinstance(x, Tensor) else None for x in inputs)
+        return (None, None, *found)
+
+
+class _SaveInputs(Function):
+    """Keeps tensors as saved tensors of a node, so that an outer checkpoint may drop them too."""
+
+    @staticmethod
+    def forward(ctx: Any, anchor: Tensor, *tensors: Tensor) -> Tensor:
+        ctx.save_for_backward(*tensors)
+        return clew.empty(0)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        raise AssertionError("internal error in clew, please report it: _SaveInputs.backward")
+
+
+class _Place:
+    """Where a saved tensor would be."""
+
+    __slots__ = ("__weakref__", "index")
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+
+
+class _Frame:
+    """One call of a checkpointed function: what it saved, and how to run it again."""
+
+    def __init__(
+        self,
+        run: Callable[[], Any],
+        early_stop: bool,
+        check: Callable[[Tensor], Any] | None,
+        debug: bool,
+    ) -> None:
+        self.run = run
+        self.early_stop = early_stop
+        self.check = check
+        self.debug = debug
+        self.places: list[weakref.ref[_Place]] = []
+        self.facts: list[Any] = []
+        self.traces: list[str] = []
+        self.found: dict[int, Tensor] = {}
+
+    def _trace(self) -> str:
+        return "".join(traceback.format_stack(limit=12)[:-2])
+
+    def pack(self, tensor: Tensor) -> _Place:
+        """A tensor saved by the first run: forget it."""
+        place = _Place(len(self.places))
+        self.places.append(weakref.ref(place))
+        if self.check is not None:
+            self.facts.append(self.check(tensor))
+        if self.debug:
+            self.traces.append(self._trace())
+        return place
+
+    def unpack(self, place: _Place) -> Tensor:
+        """The tensor of a place: from the second run, which happens now if it must."""
+        if place.index not in self.found:
+            self._recompute()
+        # Given out once and forgotten: a second backward runs the function again.
+        return self.found.pop(place.index)
+
+    def _recompute(self) -> None:
+        found: dict[int, Tensor] = {}
+        facts: list[Any] = []
+        traces: list[str] = []
+        count = len(self.places)
+
+        def pack(tensor: Tensor) -> Tensor:
+            index = len(facts)
+            cut = tensor.detach()
+            facts.append(self.check(cut) if self.check is not None else None)
+            if self.debug:
+                traces.append(self._trace())
+            if index < count and self.places[index]() is not None:
+                found[index] = cut
+            if self.early_stop and index + 1 == count:
+                raise _Stop
+            return cut
+
+        try:
+            with saved_tensors_hooks(pack, lambda tensor: tensor):
+                self.run()
+        except _Stop:
+            pass
+        if len(facts) != count:
+            raise CheckpointError(
+                "checkpoint: the function must do the same when it is run again for backward; it "
+                f"saved {count} tensors at first and {len(facts)} now" + self._traces(None, traces)
+            )
+        for i, (before, now) in enumerate(zip(self.facts, facts)):
+            if before != now:
+                raise CheckpointError(
+                    "checkpoint: the function must do the same when it is run again for backward; "
+                    f"saved tensor {i} was {before} at first and is {now} now"
+                    + self._traces(i, traces)
+                )
+        self.found = found
+
+    def _traces(self, index: int | None, again: list[str]) -> str:
+        if not self.debug:
+            return "; pass debug=True to see where"
+        if index is None:
+            index = min(len(again), len(self.traces)) - 1
+        text = ""
+        for name, list_ in (("first run", self.traces), ("second run", again)):
+            if 0 <= index < len(list_):
+                text += f"\n\n{name}, saved tensor {index}:\n{list_[index]}"
+        return text
+
+
+def _needing(tensor: Tensor, need: bool) -> Tensor:
+    """An input of the second run, which must need a gradient if it did in the first."""
+    return tensor if tensor.requires_grad == need else tensor.detach().requires_grad_(need)
+
+
+def _facts_of(tensor: Tensor) -> Any:
+    return f"{tensor.dtype}{list(tensor.shape)} on {tensor.device}"
+
+
+_CHECKS: dict[str, Callable[[Tensor], Any] | None] = {"default": _facts_of, "none": None}
+
+
+def checkpoint(
+    function: Callable[..., Any],
+    *args: Any,
+    use_reentrant: bool | None = None,
+    context_fn: Callable[[], tuple[Any, Any]] = noop_context_fn,
+    determinism_check: str = "default",
+    debug: bool = False,
+    early_stop: bool = True,
+    **kwargs: Any,
+) -> Any:
+    """Runs a function without keeping what its backward needs; backward runs it again.
+
+    Args:
+        function: what to run; it must do the same every time it is given the same.
+        args: its arguments.
+        use_reentrant: False is recommended (any structure of arguments, keyword arguments,
+            `autograd.grad`, nesting); True is the older form, of one node.
+        context_fn: makes two contexts, one for the first run and one for the second.
+        determinism_check: "default" compares shape, dtype and device of what the two runs save;
+            "none" does not.
+        debug: when the two runs differ, show where they saved the tensors in question.
+        early_stop: end the second run once everything needed is there.
+        kwargs: the function's keyword arguments; `preserve_rng_state=True` runs it again with the
+            random numbers of the first time.
+
+    Returns:
+        What the function returned.
+
+    Example:
+        >>> x = clew.ones(2, requires_grad=True)
+        >>> checkpoint(lambda x: x.sin().exp(), x, use_reentrant=False).sum().backward()
+        >>> x.grad
+        tensor([1.2534, 1.2534])
+    """
+    if use_reentrant is None:
+        warnings.warn(_UNSTATED, stacklevel=2)
+        use_reentrant = True
+    preserve = kwargs.pop("preserve_rng_state", True)
+    if use_reentrant:
+        if kwargs:
+            raise ValueError(
+                f"checkpoint: unexpected keyword arguments {sorted(kwargs)}; they need "
+                "use_reentrant=False"
+            )
+        if context_fn is not noop_context_fn or debug:
+            raise ValueError("checkpoint: context_fn and debug need use_reentrant=False")
+        return CheckpointFunction.apply(function, preserve, *args)
+    if determinism_check not in _CHECKS:
+        raise ValueError(
+            f"checkpoint: determinism_check must be one of {sorted(_CHECKS)}; "
+            f"got {determinism_check!r}"
+        )
+    forward_context, recompute_context = context_fn()
+    if not clew.is_grad_enabled():
+        with forward_context:
+            return function(*args, **kwargs)
+
+    rng_state = clew.get_rng_state() if preserve else None
+    # The tensors among the inputs are kept as saved tensors of a node of their own: within an
+    # outer checkpoint they are then forgotten and computed again like all others.
+    tensors = [x for x in (*args, *kwargs.values()) if isinstance(x, Tensor)]
+    needs = [x.requires_grad for x in tensors]
+    anchor = clew.empty(0, requires_grad=True)
+    keeper = _SaveInputs.apply(anchor, *tensors)
+    others = [None if isinstance(x, Tensor) else x for x in args]
+    other_kwargs = {k: None if isinstance(x, Tensor) else x for k, x in kwargs.items()}
+    places = [i for i, x in enumerate(args) if isinstance(x, Tensor)]
+    names = [k for k, x in kwargs.items() if isinstance(x, Tensor)]
+
+    def run() -> None:
+        again, again_kwargs = list(others), dict(other_kwargs)
+        kept = [_needing(t, n) for t, n in zip(keeper.grad_fn.saved_tensors, needs)]
+        for i, tensor in zip(places, kept):
+            again[i] = tensor
+        for name, tensor in zip(names, kept[len(places) :]):
+            again_kwargs[name] = tensor
+        with _rng(rng_state), recompute_context, clew.enable_grad():
+            function(*again, **again_kwargs)
+
+    frame = _Frame(
+        run,
+        early_stop and _early_stop,
+        _CHECKS[determinism_check],
+        debug if _debug is None else _debug,
+    )
+    with saved_tensors_hooks(frame.pack, frame.unpack), forward_context:
+        return function(*args, **kwargs)
+
+
+def checkpoint_sequential(
+    functions: Any,
+    segments: int,
+    input: Any,
+    use_reentrant: bool | None = None,
+    **kwargs: Any,
+) -> Any:
+    """Runs modules one after the other in checkpointed segments; the last is kept as usual.
+
+    Args:
+        functions: an `nn.Sequential` or a list of functions of one argument.
+        segments: how many.
+        input: what the first gets.
+        use_reentrant: as for `checkpoint`.
+        kwargs: `preserve_rng_state`.
+
+    Returns:
+        What the last function returned.
+
+    Example:
+        >>> x = clew.ones(1, requires_grad=True)
+        >>> checkpoint_sequential([clew.sin, clew.cos, clew.exp], 2, x, use_reentrant=False).shape
+        clew.Size([1])
+    """
+    if use_reentrant is None:
+        warnings.warn(_UNSTATED, stacklevel=2)
+        use_reentrant = True
+    preserve = kwargs.pop("preserve_rng_state", True)
+    if kwargs:
+        raise ValueError(f"checkpoint_sequential: unexpected keyword arguments {sorted(kwargs)}")
+    layers: Sequence[Any] = list(
+        functions.children() if hasattr(functions, "children") else functions
+    )
+    if not 1 <= segments <= max(1, len(layers)):
+        raise ValueError(
+            f"checkpoint_sequential: segments must be between 1 and {len(layers)}; got {segments}"
+        )
+    size = len(layers) // segments
+
+    def runner(begin: int, end: int) -> Callable[[Any], Any]:
+        def run(value: Any) -> Any:
+            for layer in layers[begin:end]:
+                value = layer(value)
+            return value
+
+        return run
+
+    for begin in range(0, size * (segments - 1), size):
+        input = checkpoint(
+            runner(begin, begin + size),
+            input,
+            use_reentrant=use_reentrant,
+            preserve_rng_state=preserve,
+        )
+    return runner(size * (segments - 1), len(layers))(input)

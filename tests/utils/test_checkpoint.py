@@ -1,0 +1,239 @@
+"""Checkpointing gives the same gradients, runs the function again, and finds when it differs."""
+
+import pytest
+
+import clew
+from clew.utils.checkpoint import (
+    CheckpointError,
+    checkpoint,
+    checkpoint_sequential,
+    set_checkpoint_debug_enabled,
+    set_checkpoint_early_stop,
+)
+
+
+def value(n=3, seed=0):
+    clew.manual_seed(seed)
+    return clew.randn(n, dtype=clew.float64).requires_grad_()
+
+
+def grad_of(f, x):
+    y = f(x)
+    (g,) = clew.autograd.grad(y.sum(), x)
+    return y.detach(), g
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_same_values_and_gradients(reentrant):
+    def f(x):
+        return (x.sin() * x).exp()
+
+    x = value()
+    y, g = grad_of(f, x)
+    out = checkpoint(f, x, use_reentrant=reentrant)
+    out.sum().backward()
+    assert clew.equal(out.detach(), y) and clew.equal(x.grad, g)
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_function_runs_again_once(reentrant):
+    runs = []
+
+    def f(x):
+        runs.append(clew.is_grad_enabled())
+        return x.exp().sin()
+
+    x = value()
+    out = checkpoint(f, x, use_reentrant=reentrant)
+    assert len(runs) == 1
+    out.sum().backward()
+    assert runs == [not reentrant, True]
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+@pytest.mark.parametrize("preserve", [True, False])
+def test_random_numbers_are_repeated(reentrant, preserve):
+    masks = []
+
+    def f(x):
+        masks.append(clew.rand(5, dtype=clew.float64))
+        return x * masks[-1]
+
+    x = value(5)
+    checkpoint(f, x, use_reentrant=reentrant, preserve_rng_state=preserve).sum().backward()
+    assert clew.equal(masks[0], masks[1]) == preserve
+    # What comes after backward is not disturbed.
+    if preserve:
+        clew.manual_seed(3)
+        checkpoint(f, x, use_reentrant=reentrant).sum().backward()
+        after = clew.rand(2)
+        clew.manual_seed(3)
+        clew.rand(5, dtype=clew.float64)
+        assert clew.equal(after, clew.rand(2))
+
+
+def test_early_stop_does_not_run_the_rest():
+    ends = []
+
+    def f(x):
+        y = x.exp()
+        ends.append(1)
+        return y + 1
+
+    x = value()
+    checkpoint(f, x, use_reentrant=False).sum().backward()
+    assert len(ends) == 1
+    checkpoint(f, x, use_reentrant=False, early_stop=False).sum().backward()
+    assert len(ends) == 3
+    with set_checkpoint_early_stop(False):
+        checkpoint(f, x, use_reentrant=False).sum().backward()
+    assert len(ends) == 5
+
+
+def test_keyword_arguments_and_structures():
+    def f(x, *, scale, both):
+        return {"a": x.sin() * scale, "b": [x * both[0]]}
+
+    x, s = value(), value(3, 1)
+    out = checkpoint(f, x, use_reentrant=False, scale=s, both=(2.0,))
+    (out["a"].sum() + out["b"][0].sum()).backward()
+    assert clew.allclose(x.grad, x.detach().cos() * s.detach() + 2)
+    assert clew.allclose(s.grad, x.detach().sin())
+
+
+def test_nested_checkpoints():
+    counts = [0, 0]
+
+    def inner(x):
+        counts[1] += 1
+        return x.sin().exp()
+
+    def outer(x):
+        counts[0] += 1
+        y = checkpoint(inner, x.cos(), use_reentrant=False)
+        return y.tanh()
+
+    x = value()
+    y, g = grad_of(lambda x: x.cos().sin().exp().tanh(), x)
+    out = checkpoint(outer, x, use_reentrant=False)
+    out.sum().backward()
+    assert clew.allclose(x.grad, g) and clew.allclose(out.detach(), y)
+    assert counts[0] >= 2 and counts[1] >= 2
+
+
+def test_backward_twice_and_create_graph():
+    x = value()
+    out = checkpoint(lambda x: x.sin() * x, x, use_reentrant=False).sum()
+    out.backward(retain_graph=True)
+    first = x.grad.clone()
+    out.backward()
+    assert clew.allclose(x.grad, 2 * first)
+    y = checkpoint(lambda x: x**3, x, use_reentrant=False).sum()
+    (g,) = clew.autograd.grad(y, x, create_graph=True)
+    (h,) = clew.autograd.grad(g.sum(), x)
+    assert clew.allclose(h, 6 * x.detach())
+
+
+def test_nothing_is_recorded_without_gradients():
+    with clew.no_grad():
+        out = checkpoint(lambda x: x.sin(), value(), use_reentrant=False)
+    assert not out.requires_grad
+
+
+def test_a_different_second_run_is_found():
+    runs = []
+
+    def more(x):
+        runs.append(1)
+        return x.sin().exp() if len(runs) == 1 else x.sin()
+
+    out = checkpoint(more, value(), use_reentrant=False)
+    with pytest.raises(CheckpointError, match="saved 2 tensors at first and 1"):
+        out.sum().backward()
+
+    runs.clear()
+
+    def shape(x):
+        runs.append(1)
+        return (x if len(runs) == 1 else x[:2]).sin().sum()
+
+    out = checkpoint(shape, value(), use_reentrant=False)
+    with pytest.raises(CheckpointError, match="saved tensor 0 was"):
+        out.backward()
+    runs.clear()
+    with set_checkpoint_debug_enabled(True):
+        out = checkpoint(shape, value(), use_reentrant=False)
+    with pytest.raises(CheckpointError, match="first run, saved tensor 0"):
+        out.backward()
+
+
+def test_contexts_surround_the_runs():
+    log = []
+
+    class Note:
+        def __init__(self, name):
+            self.name = name
+
+        def __enter__(self):
+            log.append(self.name)
+
+        def __exit__(self, *exc):
+            log.append("end " + self.name)
+
+    x = value()
+    out = checkpoint(
+        lambda x: x.sin(),
+        x,
+        use_reentrant=False,
+        context_fn=lambda: (Note("first"), Note("second")),
+    )
+    out.sum().backward()
+    assert log == ["first", "end first", "second", "end second"]
+
+
+def test_bad_arguments():
+    x = value()
+    with pytest.warns(UserWarning, match="state use_reentrant"):
+        checkpoint(clew.sin, x)
+    with pytest.warns(UserWarning, match="state use_reentrant"):
+        checkpoint_sequential([clew.sin, clew.cos], 2, x)
+    with pytest.raises(ValueError, match="unexpected keyword"):
+        checkpoint(clew.sin, x, use_reentrant=True, foo=1)
+    with pytest.raises(ValueError, match="determinism_check"):
+        checkpoint(clew.sin, x, use_reentrant=False, determinism_check="maybe")
+    with pytest.raises(ValueError, match="context_fn"):
+        checkpoint(clew.sin, x, use_reentrant=True, context_fn=lambda: None)
+    with pytest.warns(UserWarning, match="requires_grad=True"):
+        checkpoint(clew.sin, x.detach(), use_reentrant=True)
+    with pytest.raises(ValueError, match="segments"):
+        checkpoint_sequential([clew.sin], 3, x, use_reentrant=False)
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+@pytest.mark.parametrize("segments", [1, 2, 3, 5])
+def test_sequential(reentrant, segments):
+    calls = []
+
+    def layer(i):
+        def run(x):
+            calls.append(i)
+            return (x * (i + 1)).sin()
+
+        return run
+
+    layers = [layer(i) for i in range(5)]
+    x = value()
+
+    def plain(x):
+        for f in layers:
+            x = f(x)
+        return x
+
+    y, g = grad_of(plain, x)
+    calls.clear()
+    out = checkpoint_sequential(layers, segments, x, use_reentrant=reentrant)
+    out.sum().backward()
+    assert clew.allclose(out.detach(), y) and clew.allclose(x.grad, g)
+    size = 5 // segments
+    again = size * (segments - 1)
+    assert len(calls) >= 5 + max(0, again - 1) and calls[:5] == list(range(5))
