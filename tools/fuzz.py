@@ -37,7 +37,7 @@ DTYPES = [
     clew.complex64,
     clew.complex128,
 ]
-HUGE = [2**31, 2**45, 2**62, 2**63 - 1, -(2**63), -(2**45)]
+HUGE = [2**45, 2**62, 2**63 - 1, -(2**63), -(2**45)]
 WORDS = "constant reflect replicate circular same valid mean sum prod amax amin none left x".split()
 PARAMETER = re.compile(r"(\*|[\w\[\]?]+\*? \w+)(=[^,()\[\]]+|='[^']*'|=\[[^\]]*\])?")
 

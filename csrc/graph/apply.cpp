@@ -236,6 +236,8 @@ void apply_inplace(const OpDef& op, std::span<const Tensor> in, const void* attr
   if (overlaps_itself(self))
     fail(name, ": unsupported operation: more than one element of the written-to tensor refers to a single memory location; "
          "clone() the tensor before writing into it");
+  if (op.kind != OpKind::Composite && device_of(op, in) != self.device())
+    fail(name, ": expected all tensors to be on the same device, but found at least two devices, cpu and meta");
   Tensors args;
   for (const Tensor& t : in) args.push_back(t);
   bool saves_self = op.kind == OpKind::Composite;

@@ -86,6 +86,7 @@ void check_input(const Tensor& x, int nd, std::string_view op) {
 Dims pooled_sizes(const Tensor& x, const Dims& kernel, const std::optional<Dims>& given, const Dims& padding,
                   const Dims& dilation, bool ceil_mode, std::string_view op) {
   const int nd = kernel.size();
+  require(nd >= 1 && nd <= 3, op, ": kernel_size must have an entry for each dimension; got ", kernel);
   check_input(x, nd, op);
   const Dims& stride = given && !given->empty() ? *given : kernel;
   require(stride.size() == nd && padding.size() == nd && dilation.size() == nd, op,
@@ -300,6 +301,7 @@ constexpr OpDef max_ops[] = {
 };
 
 void check_adaptive(const Tensor& x, const Dims& out, std::string_view op) {
+  require(out.size() >= 1 && out.size() <= 3, op, ": output_size must have an entry for each dimension; got ", out);
   check_input(x, out.size(), op);
   for (int64_t s : out) require(s >= 0 && s < size_limit, op, ": output sizes must be at least 0; got ", out);
 }
@@ -411,6 +413,7 @@ constexpr OpDef mean1d_op = composite({
     .doc = mean_doc,
     .run = [](const Call& c, Tensors& outs) {
       const auto& a = c.as<Mean1dAttrs>();
+      require(a.kernel_size.size() == 1, c.name(), ": kernel_size must be one number; got ", a.kernel_size);
       outs.push_back(mean(c.in[0], {a.kernel_size, a.stride, a.padding, a.ceil_mode, a.count_include_pad, {}}));
     },
     .attrs = &attr_info<Mean1dAttrs>,

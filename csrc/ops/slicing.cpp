@@ -324,7 +324,7 @@ struct DiagonalBackwardAttrs {
 void diagonal_backward_shape(const Call& c, OutSpecs& out) {
   const auto& a = c.as<DiagonalBackwardAttrs>();
   check_size(c, a.size);
-  same_size(c, diagonal_of(a.size, a.size, a.offset, a.dim1, a.dim2, c.name()).sizes);
+  same_size(c, diagonal_of(a.size, Dims(a.size.size(), 0), a.offset, a.dim1, a.dim2, c.name()).sizes);
   out.add(c.in[0].dtype(), a.size);
 }
 void diagonal_backward_cpu(const Call& c, Tensors& outs) {

@@ -349,6 +349,7 @@ void give(Tensors parts, Tensors& outs) {
 }
 void cut_sections(const Tensor& x, int64_t sections, int dim, std::string_view op, Tensors& outs) {
   require(sections > 0, op, ": the number of sections must be greater than 0; got ", sections);
+  require(sections < (int64_t{1} << 28), op, ": too many sections; got ", sections);
   Dims sizes;
   int64_t n = x.size(dim);
   for (int64_t i = 0; i < sections; ++i) sizes.push_back(n / sections + (i < n % sections));
