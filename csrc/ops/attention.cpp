@@ -1,13 +1,17 @@
-// Scaled dot-product attention, written with other ops.
-// May include: ops.
+// Scaled dot-product attention: a blocked kernel where it fits, otherwise written with other ops.
+// May include: ops, kernels/attention.h.
 // Invariant: a query whose keys are all masked attends to nothing: its result and its gradients are zero.
 #include "ops/attention.h"
 
 #include <cmath>
 
+#include "graph/gil.h"
+#include "graph/modes.h"
+#include "kernels/attention.h"
 #include "ops/arithmetic.h"
 #include "ops/comparison.h"
 #include "ops/matmul.h"
+#include "ops/product.h"
 #include "ops/reduction.h"
 #include "ops/shape.h"
 #include "ops/softmax.h"
@@ -71,6 +75,175 @@ Tensor causal_mask(int64_t rows, int64_t cols, Device device) {
   return mask;
 }
 
+// The weights that masked and scaled scores give, and the scores' mask where whole rows are dead.
+Tensor attention_weights(const Tensor& scores, const Tensor& mask, bool causal) {
+  const Tensor zero = number(Scalar(0.0)), never = number(Scalar(-INFINITY));
+  Tensor masked = scores, dead;
+  if (mask && mask.dtype() == DType::Bool) {
+    masked = where(mask, scores, never);
+    if (!causal && mask.ndim() > 0 && mask.size(-1) > 0) dead = logical_not(any(mask, {-1}, true));
+  } else if (mask) {
+    masked = scores + mask;
+    if (mask.ndim() > 0 && mask.size(-1) > 0) dead = logical_not(any(ne(mask, never), {-1}, true));
+  }
+  if (!dead) return softmax(masked, -1);
+  return where(dead, zero, softmax(where(dead, zero, masked), -1));
+}
+
+// --- The blocked kernel as an op ---------------------------------------------------------------------------------
+
+struct FusedAttrs {
+  double scale = 1;
+  bool causal = false;
+  static constexpr auto members() { return std::tuple(&FusedAttrs::scale, &FusedAttrs::causal); }
+};
+
+kernels::AttentionOperand operand(const Tensor& t, int ndim) {
+  kernels::AttentionOperand o;
+  o.data = t.data<char>();
+  for (int d = 0; d < 4; ++d) {
+    const int own = d - 4 + t.ndim();
+    o.stride[d] = own >= 0 && d >= 4 - ndim && t.size(own) != 1 ? t.stride(own) : 0;
+  }
+  return o;
+}
+int64_t size_or_one(const Tensor& t, int from_end) { return t.ndim() >= from_end ? t.size(-from_end) : 1; }
+
+kernels::AttentionShape fused_shape(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask,
+                                    const FusedAttrs& a) {
+  kernels::AttentionShape s;
+  s.dtype = q.dtype();
+  s.batch = size_or_one(q, 4), s.heads = size_or_one(q, 3), s.kv_heads = size_or_one(k, 3);
+  s.queries = q.size(-2), s.keys = k.size(-2), s.width = q.size(-1), s.value_width = v.size(-1);
+  s.scale = a.scale, s.causal = a.causal;
+  s.q = operand(q, 4), s.k = operand(k, 4), s.v = operand(v, 4);
+  if (mask) s.mask = operand(mask, 4);
+  s.mask_is_bool = mask && mask.dtype() == DType::Bool;
+  return s;
+}
+int64_t work_of(const kernels::AttentionShape& s) { return s.batch * s.heads * s.queries * s.keys; }
+
+bool fits(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask) {
+  const int nd = q.ndim();
+  if (q.dtype() != DType::Float32 && q.dtype() != DType::Float64) return false;
+  if (nd < 2 || nd > 4 || k.ndim() != nd || v.ndim() != nd) return false;
+  if (nd == 4 && (q.size(0) != k.size(0) || q.size(0) != v.size(0))) return false;
+  if (nd >= 3) {
+    if (k.size(-3) != v.size(-3) || k.size(-3) < 1 || q.size(-3) % k.size(-3) != 0) return false;
+  }
+  if (q.numel() == 0 || k.numel() == 0 || v.numel() == 0) return false;
+  if (!mask) return true;
+  Dims scores = q.sizes();
+  scores[nd - 1] = k.size(-2);
+  return expandable(mask.sizes(), scores);
+}
+
+void fused_rule(const Call& c, OutSpecs& out) {
+  const Tensor &q = c.in[0], &k = c.in[1], &v = c.in[2], &mask = c.in[3];
+  require(q.dtype() == k.dtype() && q.dtype() == v.dtype() && fits(q, k, v, mask) && q.size(-1) == k.size(-1) &&
+              k.size(-2) == v.size(-2) && (!mask || mask.dtype() == DType::Bool || mask.dtype() == q.dtype()),
+          "_attention: operands do not fit the blocked kernel; got ", q, ", ", k, " and ", v);
+  Dims sizes = q.sizes(), rows(q.sizes().data(), q.ndim() - 1);
+  sizes[sizes.size() - 1] = v.size(-1);
+  out.add(q.dtype(), std::move(sizes));
+  out.add(q.dtype(), std::move(rows));
+}
+void fused_cpu(const Call& c, Tensors& outs) {
+  const auto s = fused_shape(c.in[0], c.in[1], c.in[2], c.in[3], c.as<FusedAttrs>());
+  const ReleaseGil gil(work_of(s));
+  kernels::attention(s, outs[0].data<char>(), outs[1].data<char>());
+}
+void fused_vjp(Vjp& c);
+constexpr OpDef fused_op = general({
+    .signature = "_attention(Tensor query, Tensor key, Tensor value, Tensor? mask, float scale, bool causal) "
+                 "-> (Tensor output, Tensor logsum)",
+    .doc = "Attention in blocks; also the logarithm of each query's sum of exponentials.",
+    .shape = fused_rule,
+    .cpu = fused_cpu,
+    .saves = {.always = in(0) | in(1) | in(2) | in(3) | out(0) | out(1)},
+    .vjp = fused_vjp,
+    .attrs = &attr_info<FusedAttrs>,
+    .offer = Offer::function,
+});
+
+// Inputs: grad, query, key, value, mask, output, logsum.
+void fused_back_rule(const Call& c, OutSpecs& out) {
+  const Tensor &g = c.in[0], &q = c.in[1], &k = c.in[2], &v = c.in[3], &mask = c.in[4];
+  require(fits(q, k, v, mask) && g.sizes() == c.in[5].sizes() && g.numel() == q.numel() / q.size(-1) * v.size(-1) &&
+              c.in[6].numel() == q.numel() / q.size(-1) && g.dtype() == q.dtype() && k.dtype() == q.dtype() &&
+              v.dtype() == q.dtype() && c.in[5].dtype() == q.dtype() && c.in[6].dtype() == q.dtype() &&
+              q.size(-1) == k.size(-1) && k.size(-2) == v.size(-2) &&
+              (!mask || mask.dtype() == DType::Bool || mask.dtype() == q.dtype()),
+          "_attention_backward: operands do not fit; got ", g, ", ", q, ", ", k, " and ", v);
+  out.add(q.dtype(), q.sizes());
+  out.add(q.dtype(), k.sizes());
+  out.add(q.dtype(), v.sizes());
+}
+void fused_back_cpu(const Call& c, Tensors& outs) {
+  auto dense = [](const Tensor& t) {
+    if (t.is_contiguous()) return t;
+    Tensor copy = empty(t.sizes(), t.dtype());
+    copy_into(copy, t);
+    return copy;
+  };
+  const Tensor g = dense(c.in[0]), out = dense(c.in[5]), logsum = dense(c.in[6]);
+  const auto s = fused_shape(c.in[1], c.in[2], c.in[3], c.in[4], c.as<FusedAttrs>());
+  const ReleaseGil gil(work_of(s));
+  kernels::attention_backward(s, out.data<char>(), logsum.data<char>(), g.data<char>(), outs[0].data<char>(),
+                              outs[1].data<char>(), outs[2].data<char>());
+}
+constexpr OpDef fused_back_op = general({
+    .signature = "_attention_backward(Tensor grad, Tensor query, Tensor key, Tensor value, Tensor? mask, "
+                 "Tensor output, Tensor logsum, float scale, bool causal) "
+                 "-> (Tensor query, Tensor key, Tensor value)",
+    .doc = "Gradients of attention in blocks.",
+    .shape = fused_back_rule,
+    .cpu = fused_back_cpu,
+    .no_vjp = no_rule("it runs only where no graph is recorded; otherwise the gradient is written with other ops"),
+    .attrs = &attr_info<FusedAttrs>,
+    .offer = Offer::function,
+});
+
+// The sum over the query heads that one key head served.
+Tensor gathered(const Tensor& g, const Tensor& like) {
+  if (g.ndim() < 3 || g.size(-3) == like.size(-3)) return g;
+  Dims wide = g.sizes();
+  wide[wide.size() - 3] = g.size(-3) / like.size(-3);
+  wide.insert(wide.size() - 3, like.size(-3));
+  return sum(reshape(g, wide), {-3}, false);
+}
+
+void fused_vjp(Vjp& c) {
+  const auto& a = c.as<FusedAttrs>();
+  const Tensor q = c.in(0), k = c.in(1), v = c.in(2), mask = c.has_in(3) ? c.in(3) : Tensor();
+  const bool wants_mask = mask && c.needs(3);
+  if (!modes.grad && !wants_mask && !c.grad(1)) {
+    const Tensor operands[] = {c.grad(0), q, k, v, mask, c.out(0), c.out(1)};
+    Tensors grads;
+    apply(fused_back_op, operands, &a, grads);
+    for (int i = 0; i < 3; ++i) {
+      if (c.needs(i)) c.set(i, grads[i]);
+    }
+    return;
+  }
+  // With other ops, so that it can be differentiated again.
+  if (c.grad(1)) fail("_attention: the logarithms have no gradient of their own");
+  const int64_t heads = q.ndim() >= 3 ? q.size(-3) : 1;
+  const Tensor all_k = q.ndim() >= 3 ? repeated(k, heads) : k, all_v = q.ndim() >= 3 ? repeated(v, heads) : v;
+  const Tensor used = a.causal ? causal_mask(q.size(-2), k.size(-2), q.device()) : mask;
+  const Scalar scale(a.scale);
+  const Tensor& g = c.grad(0);
+  const Tensor w = attention_weights(matmul(q * scale, transpose(all_k, -2, -1)), used, a.causal);
+  const Tensor dw = matmul(g, transpose(all_v, -2, -1));
+  const Tensor slope = w * (dw - sum(dw * w, {-1}, true));
+  if (c.needs(0)) c.set(0, matmul(slope, all_k) * scale);
+  if (c.needs(1)) c.set(1, gathered(matmul(transpose(slope, -2, -1), q) * scale, k));
+  if (c.needs(2)) c.set(2, gathered(matmul(transpose(w, -2, -1), g), v));
+  if (wants_mask) c.set(3, slope);
+}
+
+// --- The public function -----------------------------------------------------------------------------------------
+
 void run(const Call& c, Tensors& outs) {
   check(c);
   const auto& a = c.as<AttentionAttrs>();
@@ -78,25 +251,24 @@ void run(const Call& c, Tensors& outs) {
   Tensor k = c.in[1], v = c.in[2], mask = c.in[3];
   if (a.enable_gqa) {
     require(q.ndim() >= 3 && k.ndim() >= 3 && v.ndim() >= 3, op, ": enable_gqa needs a dimension of heads; got ", q);
+  }
+  const double width = static_cast<double>(std::max<int64_t>(1, q.size(-1)));
+  const double scale = a.scale.value_or(1.0 / std::sqrt(width));
+  const bool heads_fit = a.enable_gqa || q.ndim() < 3 || k.ndim() < 3 || k.size(-3) == q.size(-3);
+  if (a.dropout_p == 0 && heads_fit && fits(q, k, v, mask)) {
+    const FusedAttrs attrs{scale, a.is_causal};
+    const Tensor operands[] = {q, k, v, mask};
+    Tensors both;
+    apply(fused_op, operands, &attrs, both);
+    outs.push_back(std::move(both[0]));
+    return;
+  }
+  if (a.enable_gqa) {
     k = repeated(k, q.size(-3));
     v = repeated(v, q.size(-3));
   }
   if (a.is_causal) mask = causal_mask(q.size(-2), k.size(-2), q.device());
-  const double width = static_cast<double>(std::max<int64_t>(1, q.size(-1)));
-  const double scale = a.scale.value_or(1.0 / std::sqrt(width));
-  Tensor scores = matmul(q * Scalar(scale), transpose(k, -2, -1));
-  Tensor dead;
-  const Tensor zero = number(Scalar(0.0));
-  if (mask && mask.dtype() == DType::Bool) {
-    scores = where(mask, scores, number(Scalar(-INFINITY)));
-    if (!a.is_causal && mask.ndim() > 0 && mask.size(-1) > 0) dead = logical_not(any(mask, {-1}, true));
-  } else if (mask) {
-    scores = scores + mask;
-    if (mask.ndim() > 0 && mask.size(-1) > 0) dead = logical_not(any(ne(mask, number(Scalar(-INFINITY))), {-1}, true));
-  }
-  if (dead) scores = where(dead, zero, scores);
-  Tensor weights = softmax(scores, -1);
-  if (dead) weights = where(dead, zero, weights);
+  Tensor weights = attention_weights(matmul(q * Scalar(scale), transpose(k, -2, -1)), mask, a.is_causal);
   if (a.dropout_p > 0) weights = dropout(weights, a.dropout_p, true);
   outs.push_back(matmul(weights, v));
 }
@@ -129,7 +301,7 @@ tensor([[2., 3.]])
     .offer = Offer::function,
 });
 
-constexpr const OpDef* listed[] = {&attention_op};
+constexpr const OpDef* listed[] = {&attention_op, &fused_op, &fused_back_op};
 
 }  // namespace
 

@@ -43,13 +43,18 @@ def samples_of(op: Op) -> list[S]:
 def map_arrays(value: Any, f: Callable[[np.ndarray], Any]) -> Any:
     if isinstance(value, np.ndarray):
         return f(value)
-    if isinstance(value, (list, tuple)) and any(isinstance(v, np.ndarray) or v is None for v in value):
+    if isinstance(value, (list, tuple)) and any(
+        isinstance(v, np.ndarray) or v is None for v in value
+    ):
         return type(value)(map_arrays(v, f) for v in value)
     return value
 
 
 def map_sample(sample: S, f: Callable[[np.ndarray], Any]) -> S:
-    return S(*(map_arrays(a, f) for a in sample.args), **{k: map_arrays(v, f) for k, v in sample.kwargs.items()})
+    return S(
+        *(map_arrays(a, f) for a in sample.args),
+        **{k: map_arrays(v, f) for k, v in sample.kwargs.items()},
+    )
 
 
 def dtype(name: str) -> Any:
@@ -148,14 +153,18 @@ class Problem:
         s = replace_tensors(self.sample, full)
         return [o for o in flat_outputs(self.f(*s.args, **s.kwargs)) if is_inexact(o)]
 
-    def numeric(self, f: Callable[..., Any], inputs: Any, directions: Any, seeds: Any, eps: float) -> float:
+    def numeric(
+        self, f: Callable[..., Any], inputs: Any, directions: Any, seeds: Any, eps: float
+    ) -> float:
         """d/dt of sum <seed, f(inputs + t direction)> at 0, by a central difference."""
         with clew.no_grad():
             high = f(*[x + d * eps for x, d in zip(inputs, directions)])
             low = f(*[x - d * eps for x, d in zip(inputs, directions)])
         return sum(inner(s, h - l) for s, h, l in zip(seeds, high, low)) / (2 * eps)
 
-    def smooth_derivative(self, f: Callable[..., Any], inputs: Any, directions: Any, seeds: Any) -> float | None:
+    def smooth_derivative(
+        self, f: Callable[..., Any], inputs: Any, directions: Any, seeds: Any
+    ) -> float | None:
         """The derivative, or None where two step sizes disagree: a kink lies within reach."""
         a = self.numeric(f, inputs, directions, seeds, 1e-5)
         b = self.numeric(f, inputs, directions, seeds, 3e-6)

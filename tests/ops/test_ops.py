@@ -23,7 +23,11 @@ def by_name(op: Any) -> str:
 
 def all_op_names() -> set[str]:
     dotted = {n for n in _C.functions if not n.endswith("_")}
-    private = {n for n in dir(_C.ops) if n.startswith("_") and not n.startswith("__") and not n.endswith("_")}
+    private = {
+        n
+        for n in dir(_C.ops)
+        if n.startswith("_") and not n.startswith("__") and not n.endswith("_")
+    }
     return dotted | private
 
 
@@ -79,7 +83,9 @@ def test_forward(op: Op):
             if not fits(sample, dtype_name):
                 continue
             tensors = m.map_sample(sample, lambda a, d=dtype_name: m.to_tensor(a, d))
-            exact = m.map_sample(sample, lambda a, d=dtype_name: m.to_numpy(m.to_tensor(a, d)).astype(_wide(a)))
+            exact = m.map_sample(
+                sample, lambda a, d=dtype_name: m.to_numpy(m.to_tensor(a, d)).astype(_wide(a))
+            )
             with np.errstate(all="ignore"):
                 want = op.reference(*exact.args, **exact.kwargs)
             got = m.function(op.name)(*tensors.args, **tensors.kwargs)
@@ -110,11 +116,15 @@ def test_forward_integers(op: Op):
             with np.errstate(all="ignore"):
                 want = op.reference(*ints.args, **ints.kwargs)
             got = m.function(op.name)(*tensors.args, **tensors.kwargs)
-            assert_close(got, want, "float32", max(op.rtol, 1.0), f"{op.name}{ints} in {dtype_name}")
+            assert_close(
+                got, want, "float32", max(op.rtol, 1.0), f"{op.name}{ints} in {dtype_name}"
+            )
 
 
 def double(sample: Any) -> Any:
-    return m.map_sample(sample, lambda a: m.to_tensor(a, "complex128" if a.dtype.kind == "c" else "float64"))
+    return m.map_sample(
+        sample, lambda a: m.to_tensor(a, "complex128" if a.dtype.kind == "c" else "float64")
+    )
 
 
 def derivative_samples(op: Op) -> Any:
@@ -148,14 +158,22 @@ def test_first_derivatives(op: Op):
             checked += 1
             grads = clew.autograd.grad(outputs, inputs, seeds, retain_graph=True, allow_unused=True)
             for g, t in zip(grads, inputs):
-                assert g is None or (g.shape == t.shape and g.dtype == t.dtype), f"{op.name}{sample}"
+                assert g is None or (g.shape == t.shape and g.dtype == t.dtype), (
+                    f"{op.name}{sample}"
+                )
             have = sum(m.inner(g, d) for g, d in zip(grads, directions) if g is not None)
             scale = max(1.0, abs(want))
-            assert abs(have - want) < 2e-4 * scale, f"{op.name}{sample}: backward {have}, finite differences {want}"
+            assert abs(have - want) < 2e-4 * scale, (
+                f"{op.name}{sample}: backward {have}, finite differences {want}"
+            )
             if op.second:
-                _, tangents = clew.autograd.functional.jvp(lambda *xs: tuple(run(*xs)), tuple(inputs), tuple(directions))
+                _, tangents = clew.autograd.functional.jvp(
+                    lambda *xs: tuple(run(*xs)), tuple(inputs), tuple(directions)
+                )
                 forward = sum(m.inner(s, t) for s, t in zip(seeds, tangents))
-                assert abs(forward - have) < 1e-8 * max(1.0, abs(have)), f"{op.name}{sample}: <v, J t> and <J^T v, t> differ"
+                assert abs(forward - have) < 1e-8 * max(1.0, abs(have)), (
+                    f"{op.name}{sample}: <v, J t> and <J^T v, t> differ"
+                )
     assert checked, f"{op.name}: no derivative could be checked; give a sample away from kinks"
 
 
@@ -195,7 +213,9 @@ def test_second_derivatives(op: Op):
             continue
         got = clew.autograd.grad(live, everything, weights, allow_unused=True)
         have = sum(m.inner(g, d) for g, d in zip(got, directions) if g is not None)
-        assert abs(have - want) < 1e-3 * max(1.0, abs(want)), f"{op.name}{sample}: second order {have}, differences {want}"
+        assert abs(have - want) < 1e-3 * max(1.0, abs(want)), (
+            f"{op.name}{sample}: second order {have}, differences {want}"
+        )
 
 
 def strided(t: clew.Tensor) -> clew.Tensor:
@@ -218,8 +238,12 @@ def test_strided_inputs(op: Op):
         other = m.replace_tensors(plain, [strided(t) for t in m.tensors_in(plain)])
         want = m.to_numpy(m.function(op.name)(*plain.args, **plain.kwargs))
         got = m.to_numpy(m.function(op.name)(*other.args, **other.kwargs))
-        for g, w in zip(got if isinstance(got, tuple) else (got,), want if isinstance(want, tuple) else (want,)):
-            np.testing.assert_allclose(g, w, rtol=1e-9, atol=1e-9, err_msg=f"{op.name}{sample} strided")
+        for g, w in zip(
+            got if isinstance(got, tuple) else (got,), want if isinstance(want, tuple) else (want,)
+        ):
+            np.testing.assert_allclose(
+                g, w, rtol=1e-9, atol=1e-9, err_msg=f"{op.name}{sample} strided"
+            )
 
 
 @pytest.mark.parametrize("op", OPS, ids=by_name)
@@ -253,9 +277,16 @@ def test_inplace(op: Op):
         version = target._version
         assert inplace(target, *tensors.args[1:], **tensors.kwargs) is target
         assert target._version > version
-        np.testing.assert_allclose(m.to_numpy(target), m.to_numpy(want).astype(m.to_numpy(target).dtype), equal_nan=True)
+        np.testing.assert_allclose(
+            m.to_numpy(target), m.to_numpy(want).astype(m.to_numpy(target).dtype), equal_nan=True
+        )
         ran += 1
-        if op.grad and m.is_inexact(tensors.args[0]) and want.requires_grad is False and target.numel():
+        if (
+            op.grad
+            and m.is_inexact(tensors.args[0])
+            and want.requires_grad is False
+            and target.numel()
+        ):
             x = tensors.args[0].detach().clone().requires_grad_()
             y = x * 1
             inplace(y, *tensors.args[1:], **tensors.kwargs)
@@ -263,13 +294,22 @@ def test_inplace(op: Op):
                 continue
             seed = clew.ones_like(y)
             got = clew.autograd.grad(y, x, seed)[0]
-            expect = clew.autograd.grad(m.function(op.name)(x, *tensors.args[1:], **tensors.kwargs), x, seed, allow_unused=True)
+            expect = clew.autograd.grad(
+                m.function(op.name)(x, *tensors.args[1:], **tensors.kwargs),
+                x,
+                seed,
+                allow_unused=True,
+            )
             if expect[0] is not None:
-                np.testing.assert_allclose(m.to_numpy(got), m.to_numpy(expect[0]), rtol=1e-9, atol=1e-9, equal_nan=True)
+                np.testing.assert_allclose(
+                    m.to_numpy(got), m.to_numpy(expect[0]), rtol=1e-9, atol=1e-9, equal_nan=True
+                )
     assert ran or not m.samples_of(op)
 
 
-@pytest.mark.parametrize("op", [op for op in OPS if op.out and not op.name.startswith("_")], ids=by_name)
+@pytest.mark.parametrize(
+    "op", [op for op in OPS if op.out and not op.name.startswith("_")], ids=by_name
+)
 def test_out(op: Op):
     """out= receives the result (resized when empty), and refuses gradients."""
     if "random" in op.why or "view" in op.why:
@@ -299,10 +339,16 @@ def test_meta(op: Op):
         got = m.flat_outputs(m.function(op.name)(*meta.args, **meta.kwargs))
         assert len(got) == len(want)
         for g, w in zip(got, want):
-            assert (g.shape, g.dtype, g.device.type) == (w.shape, w.dtype, "meta"), f"{op.name}{sample}"
+            assert (g.shape, g.dtype, g.device.type) == (w.shape, w.dtype, "meta"), (
+                f"{op.name}{sample}"
+            )
 
 
-@pytest.mark.parametrize("case", [(op, e) for op in OPS for e in op.errors], ids=lambda c: f"{c[0].name}-{c[1].match[:30]}")
+@pytest.mark.parametrize(
+    "case",
+    [(op, e) for op in OPS for e in op.errors],
+    ids=lambda c: f"{c[0].name}-{c[1].match[:30]}",
+)
 def test_errors(case: tuple[Op, E]):
     op, e = case
     s = m.map_sample(e.sample, lambda a: m.to_tensor(a, None))
@@ -315,7 +361,16 @@ def test_survives_nonsense(name: str):
     """No arguments, and arguments of every wrong kind, give exceptions."""
     f = m.function(name)
     x = clew.ones(2, 3)
-    for args in [(), (None,), ("a",), (object(),), (x, "a"), (x, object(), object()), (x, x, x, x, x, x, x, x), (x, 10**30)]:
+    for args in [
+        (),
+        (None,),
+        ("a",),
+        (object(),),
+        (x, "a"),
+        (x, object(), object()),
+        (x, x, x, x, x, x, x, x),
+        (x, 10**30),
+    ]:
         try:
             f(*args)
         except Exception as e:

@@ -141,6 +141,17 @@ def attention(q, k, v, mask=None, dropout_p=0.0, is_causal=False, *, scale=None,
     return (e / np.where(total == 0, 1, total)) @ v
 
 
+def fused(q, k, v, mask, scale, causal):
+    gqa = q.ndim > 2
+    out = attention(q, k, v, mask, 0.0, causal, scale=scale, enable_gqa=gqa)
+    k = np.repeat(k, q.shape[-3] // k.shape[-3], -3) if gqa else k
+    s = (q @ np.swapaxes(k, -1, -2)) * scale
+    if causal:
+        s = np.where(np.tril(np.ones(s.shape[-2:], bool)), s, -np.inf)
+    s = s if mask is None else s + mask
+    return out, np.log(np.exp(s).sum(-1))
+
+
 ALL = (*FLOATS, *COMPLEX)
 
 
@@ -327,6 +338,59 @@ OPS = [
             E(S(np.ones((1, 4, 4)), (4, 4), 2), RuntimeError, "number of blocks"),
             E(S(np.ones((1, 3, 9)), (4, 4), 2), RuntimeError, "multiple"),
         ],
+    ),
+    Op(
+        "_attention",
+        fused,
+        lambda r: [
+            S(
+                r.normal((2, 2, 3, 4)),
+                r.normal((2, 2, 5, 4)),
+                r.normal((2, 2, 5, 3)),
+                None,
+                0.5,
+                False,
+            ),
+            S(r.normal((1, 4, 3)), r.normal((1, 6, 3)), r.normal((1, 6, 3)), None, 1.0, True),
+            S(
+                r.normal((2, 3, 4)),
+                r.normal((1, 5, 4)),
+                r.normal((1, 5, 2)),
+                r.normal((3, 1)),
+                0.3,
+                False,
+            ),
+        ],
+        grad=False,
+        rtol=6,
+        errors=[E(S(*[np.ones(3)] * 3, None, 1.0, False), RuntimeError, "do not fit")],
+        why="its derivatives are tested through scaled_dot_product_attention",
+    ),
+    Op(
+        "_attention_backward",
+        None,
+        lambda r: [
+            S(
+                r.normal((3, 2)),
+                r.normal((3, 4)),
+                r.normal((5, 4)),
+                r.normal((5, 2)),
+                None,
+                r.normal((3, 2)),
+                np.full(3, 9.0),
+                0.5,
+                False,
+            ),
+        ],
+        grad=False,
+        errors=[
+            E(
+                S(*[np.ones((2, 2))] * 4, None, np.ones((2, 3)), np.ones(2), 1.0, False),
+                RuntimeError,
+                "do not fit",
+            )
+        ],
+        why="its values are tested through scaled_dot_product_attention's derivatives",
     ),
     Op(
         "nn.functional.scaled_dot_product_attention",

@@ -1,0 +1,105 @@
+"""Attention across the blocks of its kernel, and its two gradients against each other."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numeric import check_gradients, normal
+
+import clew
+
+attend = clew._C.ops.scaled_dot_product_attention
+
+
+def reference(q, k, v, mask=None, causal=False, scale=None):
+    s = (q @ np.swapaxes(k, -1, -2)) * (q.shape[-1] ** -0.5 if scale is None else scale)
+    if causal:
+        mask = np.tril(np.ones(s.shape[-2:], bool))
+    if mask is not None:
+        s = np.where(mask, s, -np.inf) if mask.dtype == bool else s + mask
+    top = s.max(-1, keepdims=True)
+    e = np.exp(s - np.where(np.isinf(top), 0, top))
+    total = e.sum(-1, keepdims=True)
+    return (e / np.where(total == 0, 1, total)) @ v
+
+
+def masks(queries, keys):
+    some = np.random.default_rng(3).random((queries, keys)) < 0.5
+    some[1] = False
+    some[2, : keys // 2] = False
+    added = np.where(some, normal(9, queries, keys), -np.inf)
+    return {
+        "none": None,
+        "bool": some,
+        "added": added,
+        "row": some[:1],
+        "heads": np.stack([some, ~some]),
+    }
+
+
+@pytest.mark.parametrize("queries,keys", [(1, 1), (5, 7), (64, 512), (65, 513), (150, 1100)])
+@pytest.mark.parametrize("kind", ["none", "bool", "added", "row", "heads", "causal"])
+def test_blocks_join(queries, keys, kind):
+    if kind in ("bool", "added", "heads", "row") and queries < 3:
+        pytest.skip("the masks need three queries")
+    q, k, v = normal(1, 2, 2, queries, 8), normal(2, 2, 2, keys, 8), normal(3, 2, 2, keys, 5)
+    mask = None if kind in ("none", "causal") else masks(queries, keys)[kind]
+    tensors = [clew.tensor(a, requires_grad=True) for a in (q, k, v)]
+    m = None if mask is None else clew.tensor(mask)
+    out = attend(*tensors, m, is_causal=kind == "causal")
+    expected = reference(q, k, v, mask, kind == "causal")
+    np.testing.assert_allclose(out.detach().numpy(), expected, rtol=1e-9, atol=1e-12)
+    g = clew.tensor(normal(4, *expected.shape))
+    fused = clew.autograd.grad(out, tensors, g, retain_graph=True)
+    written = clew.autograd.grad(out, tensors, g, create_graph=True)
+    for a, b in zip(fused, written, strict=True):
+        np.testing.assert_allclose(a.numpy(), b.detach().numpy(), rtol=1e-8, atol=1e-10)
+
+
+def test_float32_and_strided_operands():
+    q, k, v = (normal(s, 2, 70, 3, 16).astype("float32") for s in (1, 2, 3))
+    swapped = [clew.tensor(a).transpose(1, 2) for a in (q, k, v)]
+    expected = reference(*(a.swapaxes(1, 2).astype("float64") for a in (q, k, v)))
+    np.testing.assert_allclose(attend(*swapped).numpy(), expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_derivatives(causal):
+    arrays = [normal(1, 2, 4, 3), normal(2, 2, 5, 3), normal(3, 2, 5, 2)]
+    check_gradients(lambda *xs: attend(*xs, is_causal=causal), *arrays)
+    check_gradients(attend, *arrays, normal(4, 4, 5))
+
+
+def test_grouped_heads():
+    q, k, v = normal(1, 2, 6, 3, 4), normal(2, 2, 3, 5, 4), normal(3, 2, 3, 5, 4)
+    expected = reference(q, k.repeat(2, 1), v.repeat(2, 1))
+    got = attend(*map(clew.tensor, (q, k, v)), enable_gqa=True)
+    np.testing.assert_allclose(got.numpy(), expected, rtol=1e-10)
+    check_gradients(lambda *xs: attend(*xs, enable_gqa=True), q, k, v)
+    with pytest.raises(RuntimeError, match="multiple"):
+        attend(clew.ones(4, 2, 2), clew.ones(3, 2, 2), clew.ones(3, 2, 2), enable_gqa=True)
+
+
+def test_dead_queries_get_zero_and_no_nan():
+    x = [clew.tensor(normal(s, 3, 4), requires_grad=True) for s in (1, 2, 3)]
+    mask = clew.zeros(3, 3, dtype=clew.bool)
+    for dropout in (0.0, 0.5):
+        out = attend(*x, mask, dropout)
+        assert (out.detach().numpy() == 0).all()
+        for g in clew.autograd.grad(out.sum(), x):
+            assert (g.numpy() == 0).all()
+
+
+def test_dropout_scales_what_it_keeps():
+    clew.manual_seed(1)
+    q, k = clew.zeros(1, 2), clew.zeros(4000, 2)
+    out = attend(q, k, clew.ones(4000, 1), None, 0.25)
+    assert abs(float(out) - 1) < 0.1
+    assert float(attend(q, k, clew.ones(4000, 1), None, 1.0)) == 0
+
+
+def test_broadcast_and_empty_operands():
+    q, k, v = normal(1, 2, 1, 3, 4), normal(2, 1, 5, 6, 4), normal(3, 1, 5, 6, 2)
+    got = attend(*map(clew.tensor, (q, k, v)))
+    np.testing.assert_allclose(got.numpy(), reference(q, k, v), rtol=1e-10)
+    assert attend(clew.ones(0, 4), clew.ones(3, 4), clew.ones(3, 2)).shape == (0, 2)
