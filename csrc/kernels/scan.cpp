@@ -103,10 +103,10 @@ void cumprod(const NdView& dst, const NdView& src, int dim) {
   });
 }
 
-void logcumsumexp(const NdView& dst, const NdView& src, int dim, bool reverse) {
+void logcumsumexp(const NdView& dst, const NdView& src, int dim) {
   dispatch(dst.dtype, FloatTypes{}, [&]<class T>() {
     constexpr double none = -std::numeric_limits<double>::infinity();
-    scan<T>(dst, src, dim, reverse, none, [](double a, T x) {
+    scan<T>(dst, src, dim, false, none, [](double a, T x) {
       double v = widen<T, double>(x);
       if (v != v || a != a) return a + v;
       double top = std::max(a, v), low = std::min(a, v);

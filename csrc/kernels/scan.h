@@ -10,7 +10,7 @@ namespace clew::kernels {
 void cumsum(const NdView& dst, const NdView& src, int dim, bool reverse);
 void cumprod(const NdView& dst, const NdView& src, int dim);
 // log(cumsum(exp(x))), floating dtypes.
-void logcumsumexp(const NdView& dst, const NdView& src, int dim, bool reverse);
+void logcumsumexp(const NdView& dst, const NdView& src, int dim);
 // Running extremum and its index (the last one among equals; NaN stays once met).
 void cumextremum(const NdView& values, const NdView& indices, const NdView& src, int dim, bool largest);
 

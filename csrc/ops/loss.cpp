@@ -1,8 +1,11 @@
 // The negative log likelihood that nll_loss and cross_entropy are made of.
 // May include: ops, graph, tensor, kernels.
-// Invariant: backward keeps the targets and the sum of the weights, not the input.
+// Invariant: backward keeps the targets and the sum of the weights, and the input only for the weights' gradient.
 #include "kernels/loss.h"
+#include "ops/comparison.h"
+#include "ops/indexing.h"
 #include "ops/normalization_common.h"
+#include "ops/unary.h"
 
 namespace clew {
 namespace {
@@ -85,17 +88,43 @@ constexpr OpDef nll_backward_op = general({
                                   t.data<const int64_t>(), data_or_null<T>(w), sh);
           });
         },
-    .saves = {.always = in(1) | in(2) | in(3)},
+    .saves = {.always = in(0) | in(1) | in(2) | in(3)},
     .vjp = nll_backward_vjp,
     .attrs = &attr_info<NllBackwardAttrs>,
     .offer = Offer::function,
 });
 
+Tensor nll_loss(const Tensor& x, const Tensor& target, const Tensor& weight, int64_t ignore, Str reduction);
+
+// Sums one number a target into the classes: the shape of every gradient of the weights.
+Tensor by_class(const Tensor& each, const Tensor& target, int64_t ignore, int64_t classes) {
+  Tensor t = reshape(to_dtype(target, DType::Int64), Dims{target.numel()});
+  Tensor ignored = eq(t, number(ignore));
+  Tensor flat = where(ignored, number(0), reshape(each, Dims{target.numel()}));
+  return index_add(zero_of(each, Dims{classes}), 0, where(ignored, number(0), t), flat);
+}
+Tensor over_targets(const Tensor& g, const Tensor& target) { return expand(g, target.sizes()); }
+
 void nll_vjp(Vjp& c) {
   const auto& a = c.as<NllAttrs>();
-  if (!c.needs(0) || !c.grad(0).defined()) return;
-  c.set(0, apply(nll_backward_op, {c.grad(0), c.in(1), c.has_in(2) ? c.in(2) : Tensor(), c.out(1)},
-                 NllBackwardAttrs{c.sizes(0), a.ignore_index, a.reduction}));
+  Tensor g = c.grad(0), target = c.in(1), total = c.out(1);
+  if (c.needs(0) && g.defined()) {
+    c.set(0, apply(nll_backward_op, {g, target, c.has_in(2) ? c.in(2) : Tensor(), total},
+                   NllBackwardAttrs{c.sizes(0), a.ignore_index, a.reduction}));
+  }
+  if (c.inputs() < 3 || !c.needs(2)) return;
+  int64_t classes = c.sizes(2)[0];
+  Tensor dw;
+  if (g.defined()) {
+    Tensor each = nll_loss(c.in(0), target, Tensor(), a.ignore_index, "none");
+    if (a.reduction == "mean") each = (each - c.out(0)) / total;
+    dw = by_class(over_targets(g, target) * each, target, a.ignore_index, classes);
+  }
+  if (c.grad(1).defined()) {
+    Tensor part = by_class(over_targets(c.grad(1), target), target, a.ignore_index, classes);
+    dw = dw.defined() ? dw + part : part;
+  }
+  if (dw.defined()) c.set(2, dw);
 }
 constexpr OpDef nll_op = general({
     .signature = "_nll_loss(Tensor input, Tensor target, Tensor? weight, int ignore_index, str reduction) -> "
@@ -127,7 +156,7 @@ constexpr OpDef nll_op = general({
             *total_out.data<T>() = static_cast<T>(total);
           });
         },
-    .saves = {.always = in(1) | in(2) | out(1)},
+    .saves = {.always = in(1) | in(2) | out(1), .when = {0, 0, in(0) | out(0)}},
     .vjp = nll_vjp,
     .attrs = &attr_info<NllAttrs>,
     .offer = Offer::function,
@@ -135,13 +164,24 @@ constexpr OpDef nll_op = general({
 
 // The gradient is linear in grad, and its transpose is the loss itself.
 void nll_backward_vjp(Vjp& c) {
-  if (!c.needs(0)) return;
   const auto& a = c.as<NllBackwardAttrs>();
-  NllAttrs attrs{a.ignore_index, a.reduction};
-  Tensor in[] = {c.grad(), c.in(1), c.has_in(2) ? c.in(2) : Tensor()};
-  Tensors outs;
-  apply(nll_op, in, &attrs, outs);
-  c.set(0, reshape(outs[0], c.sizes(0)));
+  Tensor v = c.grad(), g = c.in(0), target = c.in(1), total = c.in(3);
+  bool mean = a.reduction == "mean";
+  Tensor w = c.has_in(2) ? c.in(2) : Tensor();
+  if (c.needs(0) || (c.needs(3) && mean)) {
+    Tensor back = nll_loss(v, target, w, a.ignore_index, mean ? Str("sum") : a.reduction);
+    if (mean) back = back / total;
+    if (c.needs(0)) c.set(0, reshape(back, c.sizes(0)));
+    if (c.needs(3) && mean) c.set(3, reshape(-(g * back / total), c.sizes(3)));
+  }
+  if (w.defined() && c.needs(2)) {
+    Tensor each = nll_loss(v, target, Tensor(), a.ignore_index, "none") * over_targets(g, target);
+    c.set(2, by_class(mean ? each / total : each, target, a.ignore_index, w.sizes()[0]));
+  }
+}
+
+Tensor nll_loss(const Tensor& x, const Tensor& target, const Tensor& weight, int64_t ignore, Str reduction) {
+  return apply(nll_op, {x, target, weight}, NllAttrs{ignore, reduction});
 }
 
 constexpr const OpDef* loss_list[] = {&nll_op, &nll_backward_op};

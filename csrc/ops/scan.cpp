@@ -221,32 +221,21 @@ void logcumsumexp_shape(const Call& c, OutSpecs& out) {
   require_floating(c);
   out.add(x.dtype(), x.sizes());
 }
-template <bool Reverse> void logcumsumexp_cpu(const Call& c, Tensors& outs) {
+void logcumsumexp_cpu(const Call& c, Tensors& outs) {
   const Tensor& x = c.in[0];
-  kernels::logcumsumexp(outs[0].nd(), x.nd(), axis_of(c.as<DimAttrs>().dim, x.ndim(), c.name()), Reverse);
+  kernels::logcumsumexp(outs[0].nd(), x.nd(), axis_of(c.as<DimAttrs>().dim, x.ndim(), c.name()));
 }
-// dx[k] = sum over the j that include k of g[j] exp(x[k] - out[j]), in logarithms so that nothing overflows.
-template <const OpDef& Other> void logcumsumexp_vjp(Vjp& c) {
+// dx[k] = exp(x[k] - y[k]) R[k] with R[k] = g[k] + exp(y[k] - y[k+1]) R[k+1]: y rises, so nothing overflows.
+void logcumsumexp_vjp(Vjp& c) {
   Tensor x = c.in(0), y = c.out(), g = c.grad();
-  Tensor none = number(-std::numeric_limits<double>::infinity());
-  auto part = [&](const Tensor& positive, const Tensor& size) {
-    Tensor logs = where(positive, log(where(positive, size, number(1.0))) - y, none);
-    return exp(apply(Other, {logs}, DimAttrs{c.as<DimAttrs>().dim}) + x);
-  };
-  c.set(0, part(gt(g, number(0)), g) - part(lt(g, number(0)), neg(g)));
+  int dim = axis_of(c.as<DimAttrs>().dim, x.ndim(), "logcumsumexp");
+  if (x.numel() == 0 || x.ndim() == 0) return c.set(0, g);
+  int64_t n = x.sizes()[dim];
+  // Where nothing but exp(-inf) was summed the differences would be NaN.
+  Tensor safe = where(eq(y, number(-std::numeric_limits<double>::infinity())), number(0.0), y);
+  Tensor falls = joined(constant(x, dim, 1, 0), exp(narrow(y, dim, 0, n - 1) - narrow(safe, dim, 1, n - 1)), dim);
+  c.set(0, exp(x - safe) * suffix_recurrence(g, falls, dim));
 }
-extern const OpDef reverse_logcumsumexp_op;
-extern const OpDef logcumsumexp_op;
-constexpr OpDef reverse_logcumsumexp_op = general({
-    .signature = "_reverse_logcumsumexp(Tensor input, int dim) -> Tensor",
-    .doc = "Logarithms of running sums of exponentials from the end.",
-    .shape = logcumsumexp_shape,
-    .cpu = logcumsumexp_cpu<true>,
-    .saves = {.always = in(0) | out(0)},
-    .vjp = logcumsumexp_vjp<logcumsumexp_op>,
-    .attrs = &attr_info<DimAttrs>,
-    .offer = Offer::function,
-});
 constexpr OpDef logcumsumexp_op = general({
     .signature = "logcumsumexp(Tensor input, int dim) -> Tensor",
     .doc = R"(Logarithms of running sums of exponentials along an axis.
@@ -263,14 +252,14 @@ Returns:
 tensor([0.0000, 0.6931])
 )",
     .shape = logcumsumexp_shape,
-    .cpu = logcumsumexp_cpu<false>,
+    .cpu = logcumsumexp_cpu,
     .saves = {.always = in(0) | out(0)},
-    .vjp = logcumsumexp_vjp<reverse_logcumsumexp_op>,
+    .vjp = logcumsumexp_vjp,
     .attrs = &attr_info<DimAttrs>,
 });
 
-constexpr const OpDef* scan_list[] = {&cumsum_op, &reverse_cumsum_op, &cumprod_op,      &cummax_op,
-                                      &cummin_op, &logcumsumexp_op,   &reverse_logcumsumexp_op};
+constexpr const OpDef* scan_list[] = {&cumsum_op, &reverse_cumsum_op, &cumprod_op,
+                                      &cummax_op, &cummin_op,         &logcumsumexp_op};
 
 }  // namespace
 

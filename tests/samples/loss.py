@@ -1,0 +1,64 @@
+"""Samples of the negative log likelihood."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import FLOATS, E, Op, Rng, S
+
+
+def parts(x_shape: Any, target: np.ndarray, weight: Any, ignore: int) -> Any:
+    """One-hot selection [N, C, ...] times the weights, and the weight of each target."""
+    classes = x_shape[1] if len(x_shape) > 1 else x_shape[0]
+    w = np.ones(classes) if weight is None else weight
+    kept = target != ignore
+    safe = np.where(kept, target, 0)
+    each = np.where(kept, w[safe], 0.0)
+    hot = (np.arange(classes) == safe[..., None]) * each[..., None]
+    return np.moveaxis(hot, -1, 1 if len(x_shape) > 1 else 0), each
+
+
+def nll(x: np.ndarray, target: np.ndarray, weight: Any, ignore: int, reduction: str) -> Any:
+    hot, each = parts(x.shape, target, weight, ignore)
+    loss = -(hot * x).sum(axis=1 if x.ndim > 1 else 0)
+    total = each.sum()
+    out = loss if reduction == "none" else loss.sum() / (total if reduction == "mean" else 1)
+    return np.asarray(out), np.asarray(total)
+
+
+def backward(g: np.ndarray, target: np.ndarray, weight: Any, total: np.ndarray, size: Any, ignore: int, reduction: str) -> Any:
+    hot, _ = parts(size, target, weight, ignore)
+    g = np.expand_dims(g, 1 if len(size) > 1 else 0) if reduction == "none" else g
+    return -hot * g / (total if reduction == "mean" else 1)
+
+
+def samples(r: Rng) -> list[S]:
+    t = r.integers(0, 3, 4)
+    ignored = np.array([0, -100, 2, 1])
+    w = r.uniform(3, 0.5, 2)
+    return [
+        S(r.normal((4, 3)), t, None, -100, "mean"), S(r.normal((4, 3)), ignored, w, -100, "mean"), S(r.normal((4, 3)), t, w, 1, "sum"), S(r.normal((4, 3)), ignored, None, -100, "none"),
+        S(r.normal((2, 3, 5)), r.integers(0, 3, (2, 5)), w, -100, "mean"), S(r.normal((2, 3, 2, 2)), r.integers(0, 3, (2, 2, 2)), None, -100, "none"), S(r.normal(3), np.array(1), w, -100, "mean"),
+        S(r.normal((4, 3)), t.astype(np.uint8), None, -100, "mean"),
+    ]  # fmt: skip
+
+
+def backward_samples(r: Rng) -> list[S]:
+    out = []
+    for s in samples(r):
+        x, t, w, ignore, reduction = s.args
+        loss, total = nll(x, t, w, ignore, reduction)
+        out.append(S(r.normal(loss.shape), t, w, total, list(x.shape), ignore, reduction))
+    return out
+
+
+X = np.zeros((2, 3))
+OPS = [
+    Op("_nll_loss", nll, samples, dtypes=FLOATS,
+       errors=[E(S(X, np.array([5, 1]), None, -100, "mean"), IndexError, "out of bounds"), E(S(X, np.array([0, 1, 2]), None, -100, "mean"), ValueError, "batch size"),
+               E(S(X, np.array([0.0, 1.0]), None, -100, "mean"), RuntimeError, "dtype"), E(S(X, np.array([0, 1]), np.ones(2), -100, "mean"), RuntimeError, "weight"),
+               E(S(X, np.array([0, 1]), None, -100, "average"), ValueError, "reduction"), E(S(np.zeros((2, 3, 4)), np.zeros((2, 5), dtype=np.int64), None, -100, "mean"), RuntimeError, "expected target")]),
+    Op("_nll_loss_backward", backward, backward_samples, dtypes=FLOATS),
+]  # fmt: skip
