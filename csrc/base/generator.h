@@ -1,6 +1,6 @@
-// Generator: the random number source, mt19937 seeded with 32 bits, with the pending half of a pair of normals.
-// May include: base, the standard library.
-// Invariant: equal seeds and equal calls give equal numbers; the stream does not depend on the thread count.
+// Generator: the random number source, mt19937 seeded with 32 bits, with the pending half of a pair
+// of normals. May include: base, the standard library. Invariant: equal seeds and equal calls give
+// equal numbers; the stream does not depend on the thread count.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -99,7 +99,8 @@ struct Generator {
     return (y >> 1) ^ ((0u - (b & 1u)) & 0x9908b0dfu);
   }
   void advance() {
-    for (int i = 0; i < words - middle; ++i) state[i] = state[i + middle] ^ twist(state[i], state[i + 1]);
+    for (int i = 0; i < words - middle; ++i)
+      state[i] = state[i + middle] ^ twist(state[i], state[i + 1]);
     for (int i = words - middle; i < words - 1; ++i) {
       state[i] = state[i + middle - words] ^ twist(state[i], state[i + 1]);
     }

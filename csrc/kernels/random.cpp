@@ -17,8 +17,10 @@ using Lock = std::lock_guard<std::mutex>;
 
 double next_double(Generator& g) { return Generator::to_double(g.next64()); }
 template <class C> C next_unit(Generator& g) {
-  if constexpr (std::is_same_v<C, double>) return next_double(g);
-  else return Generator::to_float(g.next32());
+  if constexpr (std::is_same_v<C, double>)
+    return next_double(g);
+  else
+    return Generator::to_float(g.next32());
 }
 
 // One standard normal; the second of the pair waits in the generator.
@@ -36,7 +38,8 @@ double next_normal(Generator& g) {
 
 constexpr int block = 16;
 
-// Natural logarithm of x in (0, 1], a multiple of 2^-24: within 2 units in the last place, and vectorisable.
+// Natural logarithm of x in (0, 1], a multiple of 2^-24: within 2 units in the last place, and
+// vectorisable.
 inline float log_unit(float x) {
   uint32_t bits = std::bit_cast<uint32_t>(x);
   // Mantissa in [sqrt(1/2), sqrt(2)).
@@ -53,7 +56,8 @@ inline float log_unit(float x) {
   return e * 0.693359375f + (s * p * z + (e * -2.12194440e-4f + 2 * s));
 }
 
-// Cosine and sine of 2 pi u, u in [0, 1): exact reduction to an eighth of a turn, then the two Taylor series.
+// Cosine and sine of 2 pi u, u in [0, 1): exact reduction to an eighth of a turn, then the two
+// Taylor series.
 inline void turn(float u, float& cosine, float& sine) {
   float t = u * 4;
   int quadrant = static_cast<int>(t + 0.5f);
@@ -110,9 +114,11 @@ void draw(double* out, int64_t n, Generator& g) {
   }
 }
 
-// At least 16 normals into contiguous x: uniforms, turned block by block; the rest by drawing the last 16 anew.
-// The 16-bit types draw nothing for the elements after the last whole block, which the tail replaces anyway.
-template <class T> void normal_blocks(T* x, int64_t n, T mean, T std, bool sixteen_bits, Generator& g) {
+// At least 16 normals into contiguous x: uniforms, turned block by block; the rest by drawing the
+// last 16 anew. The 16-bit types draw nothing for the elements after the last whole block, which
+// the tail replaces anyway.
+template <class T>
+void normal_blocks(T* x, int64_t n, T mean, T std, bool sixteen_bits, Generator& g) {
   int64_t whole = n / block;
   draw(x, sixteen_bits ? whole * block : n, g);
   T* tail = x + n - block;
@@ -175,8 +181,10 @@ void random_uniform(const NdView& dst, double from, double to, Generator& g) {
   };
   if (is_complex(dst.dtype)) {
     ComplexParts parts(dst);
-    if (dst.dtype == DType::Complex64) run.template operator()<float>(parts.view);
-    else run.template operator()<double>(parts.view);
+    if (dst.dtype == DType::Complex64)
+      run.template operator()<float>(parts.view);
+    else
+      run.template operator()<double>(parts.view);
     return;
   }
   dispatch_float("uniform", dst.dtype, [&]<class T>() { run.template operator()<T>(dst); });
@@ -204,11 +212,14 @@ void random_normal(const NdView& dst, double mean, double std, Generator& g) {
     // The two parts share the variance; the mean applies to both.
     ComplexParts parts(dst);
     double s = std / std::numbers::sqrt2;
-    if (dst.dtype == DType::Complex64) run.template operator()<float>(parts.view, mean, s);
-    else run.template operator()<double>(parts.view, mean, s);
+    if (dst.dtype == DType::Complex64)
+      run.template operator()<float>(parts.view, mean, s);
+    else
+      run.template operator()<double>(parts.view, mean, s);
     return;
   }
-  dispatch_float("normal", dst.dtype, [&]<class T>() { run.template operator()<T>(dst, mean, std); });
+  dispatch_float("normal", dst.dtype,
+                 [&]<class T>() { run.template operator()<T>(dst, mean, std); });
 }
 
 void random_normal(const NdView& dst, const NdView& mean, const NdView& std, Generator& g) {
@@ -288,9 +299,8 @@ void random_geometric(const NdView& dst, double p, Generator& g) {
 void random_cauchy(const NdView& dst, double median, double sigma, Generator& g) {
   Lock lock(g.mutex);
   need_float("cauchy_", dst);
-  fill_each<double>(dst, [&] {
-    return median + sigma * std::tan(std::numbers::pi * (next_double(g) - 0.5));
-  });
+  fill_each<double>(
+      dst, [&] { return median + sigma * std::tan(std::numbers::pi * (next_double(g) - 0.5)); });
 }
 
 void random_log_normal(const NdView& dst, double mean, double std, Generator& g) {
@@ -383,18 +393,20 @@ void random_multinomial(const NdView& dst, const NdView& weights, bool replaceme
         }
         continue;
       }
-      require(samples <= possible, "multinomial: cannot draw ", samples, " samples without replacement from ",
-              possible, " categories with a weight above 0");
+      require(samples <= possible, "multinomial: cannot draw ", samples,
+              " samples without replacement from ", possible, " categories with a weight above 0");
       // The largest of weight / exponential are a sample without replacement.
       for (int64_t c = 0; c < categories; ++c) {
         double x = static_cast<double>(static_cast<compute_t<T>>(w[r * categories + c]));
         double wait = std::max(-std::log1p(-next_double(g)), 1e-300);
         keys[static_cast<size_t>(c)] = {x / wait, c};
       }
-      std::partial_sort(keys.begin(), keys.begin() + samples, keys.end(), [](const auto& a, const auto& b) {
-        return a.first > b.first || (a.first == b.first && a.second < b.second);
-      });
-      for (int64_t s = 0; s < samples; ++s) out[r * samples + s] = keys[static_cast<size_t>(s)].second;
+      std::partial_sort(keys.begin(), keys.begin() + samples, keys.end(),
+                        [](const auto& a, const auto& b) {
+                          return a.first > b.first || (a.first == b.first && a.second < b.second);
+                        });
+      for (int64_t s = 0; s < samples; ++s)
+        out[r * samples + s] = keys[static_cast<size_t>(s)].second;
     }
   });
 }

@@ -13,7 +13,8 @@ template <class T> using wide_t = std::conditional_t<is_complex_v<T>, c128, doub
 
 // The i-th of n equally spaced values, counted from the nearer end so that both ends are exact.
 template <class W> W spaced(W start, W end, W step, int64_t i, int64_t n) {
-  return i < n / 2 ? start + step * static_cast<double>(i) : end - step * static_cast<double>(n - 1 - i);
+  return i < n / 2 ? start + step * static_cast<double>(i)
+                   : end - step * static_cast<double>(n - 1 - i);
 }
 
 }  // namespace
@@ -69,8 +70,10 @@ void logspace(const NdView& dst, const Scalar& start, const Scalar& end, double 
     auto step = n > 1 ? (b - a) / static_cast<double>(n - 1) : decltype(a)(0);
     for (int64_t i = 0; i < n; ++i) {
       auto power = n == 1 ? a : spaced(a, b, step, i, n);
-      if constexpr (is_complex_v<T>) x[i] = convert<T>(std::pow(c128(base), power));
-      else x[i] = convert<T>(std::pow(base, power));
+      if constexpr (is_complex_v<T>)
+        x[i] = convert<T>(std::pow(c128(base), power));
+      else
+        x[i] = convert<T>(std::pow(base, power));
     }
   });
 }

@@ -9,7 +9,8 @@
 namespace clew::kernels {
 
 // Calls f(char*, ...) with the address of each element.
-template <class F, class... Views> void visit_bytes(const NdView& lead, F&& f, const Views&... more) {
+template <class F, class... Views>
+void visit_bytes(const NdView& lead, F&& f, const Views&... more) {
   constexpr int count = 1 + sizeof...(Views);
   const NdView all[] = {lead, more...};
   if (lead.numel() == 0) return;
@@ -37,9 +38,8 @@ template <class F, class... Views> void visit_bytes(const NdView& lead, F&& f, c
   int64_t inner = dims ? lead.sizes[order[last]] : 1;
   for (;;) {
     for (int64_t i = 0; i < inner; ++i) {
-      [&]<size_t... K>(std::index_sequence<K...>) {
-        f(at[K] + i * step[K][last]...);
-      }(std::make_index_sequence<count>{});
+      [&]<size_t... K>(std::index_sequence<K...>) { f(at[K] + i * step[K][last]...); }
+      (std::make_index_sequence<count>{});
     }
     int d = dims - 2;
     for (; d >= 0; --d) {

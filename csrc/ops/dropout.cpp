@@ -35,14 +35,16 @@ void apply_mask(const Tensor& out, const Tensor& in, const Tensor& mask, double 
                 double dropped) {
   Dims strides = broadcast_strides(mask.sizes(), mask.strides(), out.sizes());
   ReleaseGil gil(out.numel());
-  kernels::masked_affine(out.nd(), in.nd(), {mask->data, out.sizes().data(), strides.data(), out.ndim(), DType::Bool},
+  kernels::masked_affine(out.nd(), in.nd(),
+                         {mask->data, out.sizes().data(), strides.data(), out.ndim(), DType::Bool},
                          scale, shift, dropped);
 }
 
 void masked_shape(const Call& c, OutSpecs& outs) {
   const Tensor& x = c.in[0];
   const auto& a = c.as<MaskAttrs>();
-  if (!x.is_floating()) fail(ErrorKind::NotImplemented, "dropout: input must be floating point; got ", x);
+  if (!x.is_floating())
+    fail(ErrorKind::NotImplemented, "dropout: input must be floating point; got ", x);
   Dims sizes = x.sizes();
   if (a.feature) {
     for (int i = 2; i < x.ndim(); ++i) sizes[i] = 1;
@@ -54,8 +56,11 @@ void masked_cpu(const Call& c, Tensors& outs) {
   const auto& a = c.as<MaskAttrs>();
   {
     ReleaseGil gil(outs[1].numel());
-    if (a.keep <= 0) kernels::fill(outs[1].nd(), Scalar(false));
-    else kernels::random_bernoulli(outs[1].nd(), a.keep, a.generator ? *a.generator : default_generator());
+    if (a.keep <= 0)
+      kernels::fill(outs[1].nd(), Scalar(false));
+    else
+      kernels::random_bernoulli(outs[1].nd(), a.keep,
+                                a.generator ? *a.generator : default_generator());
   }
   apply_mask(outs[0], c.in[0], outs[1], a.scale, a.shift, a.dropped);
 }
@@ -93,9 +98,11 @@ void masked_vjp(Vjp& c) {
 }
 
 constexpr OpDef masked_op = general({
-    .signature = "_masked_dropout(Tensor input, float keep, float scale, float shift, float dropped, bool feature,"
+    .signature = "_masked_dropout(Tensor input, float keep, float scale, float shift, float "
+                 "dropped, bool feature,"
                  " *, Generator? generator=None) -> (Tensor output, Tensor mask)",
-    .doc = "Keeps each element with probability keep as input * scale + shift and replaces the others.",
+    .doc = "Keeps each element with probability keep as input * scale + shift and replaces the "
+           "others.",
     .shape = masked_shape,
     .cpu = masked_cpu,
     .saves = {.always = out(1)},
@@ -169,7 +176,8 @@ void dropout3d_run(const Call& c, Tensors& outs) {
 }
 
 constexpr OpDef dropout_op = composite({
-    .signature = "nn.functional.dropout(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor",
+    .signature = "nn.functional.dropout(Tensor input, float p=0.5, bool training=True, bool "
+                 "inplace=False) -> Tensor",
     .doc = R"(Zeroes each element with probability p and scales the others by 1 / (1 - p).
 
 out[i] = input[i] * mask[i] / (1 - p),  mask[i] ~ Bernoulli(1 - p)
@@ -194,7 +202,8 @@ Example:
 });
 
 constexpr OpDef alpha_dropout_op = composite({
-    .signature = "nn.functional.alpha_dropout(Tensor input, float p=0.5, bool training=False, bool inplace=False) -> Tensor",
+    .signature = "nn.functional.alpha_dropout(Tensor input, float p=0.5, bool training=False, bool "
+                 "inplace=False) -> Tensor",
     .doc = R"(Drops elements so that a SELU network keeps mean 0 and variance 1.
 
 Dropped elements become the lower limit of SELU, then all are scaled and shifted.
@@ -219,7 +228,8 @@ Example:
 });
 
 constexpr OpDef feature_alpha_dropout_op = composite({
-    .signature = "nn.functional.feature_alpha_dropout(Tensor input, float p=0.5, bool training=False, bool inplace=False) -> Tensor",
+    .signature = "nn.functional.feature_alpha_dropout(Tensor input, float p=0.5, bool "
+                 "training=False, bool inplace=False) -> Tensor",
     .doc = R"(Alpha dropout of whole channels: input[n, c] is kept or dropped as one.
 
 Every channel draws once.
@@ -244,7 +254,8 @@ Example:
 });
 
 constexpr OpDef dropout1d_op = composite({
-    .signature = "nn.functional.dropout1d(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor",
+    .signature = "nn.functional.dropout1d(Tensor input, float p=0.5, bool training=True, bool "
+                 "inplace=False) -> Tensor",
     .doc = R"(Zeroes whole channels of [N, C, L] or [C, L] with probability p.
 
 out[n, c] = input[n, c] * mask[n, c] / (1 - p)
@@ -269,7 +280,8 @@ Example:
 });
 
 constexpr OpDef dropout2d_op = composite({
-    .signature = "nn.functional.dropout2d(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor",
+    .signature = "nn.functional.dropout2d(Tensor input, float p=0.5, bool training=True, bool "
+                 "inplace=False) -> Tensor",
     .doc = R"(Zeroes whole channels of [N, C, H, W] with probability p.
 
 out[n, c] = input[n, c] * mask[n, c] / (1 - p)
@@ -294,7 +306,8 @@ Example:
 });
 
 constexpr OpDef dropout3d_op = composite({
-    .signature = "nn.functional.dropout3d(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor",
+    .signature = "nn.functional.dropout3d(Tensor input, float p=0.5, bool training=True, bool "
+                 "inplace=False) -> Tensor",
     .doc = R"(Zeroes whole channels of [N, C, D, H, W] or [C, D, H, W] with probability p.
 
 out[n, c] = input[n, c] * mask[n, c] / (1 - p)
@@ -386,7 +399,8 @@ Example:
 
 constexpr OpDef top_feature_alpha_dropout_op = composite({
     .signature = "feature_alpha_dropout(Tensor input, float p, bool train) -> Tensor",
-    .doc = R"(nn.functional's feature_alpha_dropout with the probability and the mode given in order.
+    .doc =
+        R"(nn.functional's feature_alpha_dropout with the probability and the mode given in order.
 
 Args:
     input: a floating point tensor.
@@ -406,7 +420,18 @@ Example:
     .offer = Offer::function,
 });
 
-constexpr const OpDef* all[] = {&masked_op, &dropout_backward_op, &dropout_op, &alpha_dropout_op, &feature_alpha_dropout_op, &dropout1d_op, &dropout2d_op, &dropout3d_op, &top_dropout_op, &top_alpha_dropout_op, &top_feature_dropout_op, &top_feature_alpha_dropout_op};
+constexpr const OpDef* all[] = {&masked_op,
+                                &dropout_backward_op,
+                                &dropout_op,
+                                &alpha_dropout_op,
+                                &feature_alpha_dropout_op,
+                                &dropout1d_op,
+                                &dropout2d_op,
+                                &dropout3d_op,
+                                &top_dropout_op,
+                                &top_alpha_dropout_op,
+                                &top_feature_dropout_op,
+                                &top_feature_alpha_dropout_op};
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 // Random numbers as operations: in-place fills, sampling, normal with tensor parameters.
 // May include: graph, kernels/random.h, ops.
-// Invariant: arguments are checked before a number is drawn; a write through a tensor is always counted.
+// Invariant: arguments are checked before a number is drawn; a write through a tensor is always
+// counted.
 #include "ops/random.h"
 
 #include "graph/gil.h"
@@ -36,7 +37,9 @@ template <class F> void overwrite(const Tensor& x, const char* name, F&& fill) {
   check_inplace(x, name, records);
   for (int i = 0; i < x.ndim(); ++i) {
     if (x.size(i) > 1 && x.stride(i) == 0) {
-      fail(name, ": unsupported operation: more than one element of the written-to tensor refers to a single "
+      fail(name,
+           ": unsupported operation: more than one element of the written-to tensor refers to a "
+           "single "
            "memory location; clone() the tensor before writing into it");
     }
   }
@@ -102,8 +105,8 @@ void check_bounds(const char* name, DType d, int64_t low, int64_t high) {
   // Floats beyond their exact whole numbers still hold rounded ones.
   if (is_floating(d) && d != DType::Float16) return;
   int64_t largest = d == DType::Float16 ? 65504 : largest_exact(d);
-  require(low >= (d == DType::Float16 ? -largest : smallest(d)) && high - 1 <= largest, name, ": the numbers from ",
-          low, " to ", high - 1, " must fit into ", d);
+  require(low >= (d == DType::Float16 ? -largest : smallest(d)) && high - 1 <= largest, name,
+          ": the numbers from ", low, " to ", high - 1, " must fit into ", d);
 }
 
 }  // namespace
@@ -139,23 +142,27 @@ void bernoulli_(const Tensor& x, const Tensor& p, Generator* g) {
   });
 }
 
-void random_(const Tensor& x, std::optional<int64_t> from, std::optional<int64_t> to, Generator* g) {
+void random_(const Tensor& x, std::optional<int64_t> from, std::optional<int64_t> to,
+             Generator* g) {
   need_real(x, "random_");
   int64_t low = from.value_or(0);
   int64_t last = to ? *to - 1 : largest_exact(x.dtype());
   if (to) check_bounds("random_", x.dtype(), low, *to);
-  require(low <= last && low >= smallest(x.dtype()), "random_: from must be a number that ", x.dtype(),
-          " holds; got ", low);
+  require(low <= last && low >= smallest(x.dtype()), "random_: from must be a number that ",
+          x.dtype(), " holds; got ", low);
   uint64_t range = static_cast<uint64_t>(last) - static_cast<uint64_t>(low) + 1;
   bool bounded = from || to;
-  bool wide = bounded ? range == 0 || range >= wide_range : x.dtype() == DType::Int64 || x.dtype() == DType::Float64;
-  overwrite(x, "random_", [&](auto v) { kernels::random_integers(v, low, range, wide, or_default(g)); });
+  bool wide = bounded ? range == 0 || range >= wide_range
+                      : x.dtype() == DType::Int64 || x.dtype() == DType::Float64;
+  overwrite(x, "random_",
+            [&](auto v) { kernels::random_integers(v, low, range, wide, or_default(g)); });
 }
 
 void exponential_(const Tensor& x, double lambd, Generator* g) {
   need_floating(x, "exponential_");
   require(lambd > 0, "exponential_: lambd must be above 0; got ", lambd);
-  overwrite(x, "exponential_", [&](auto v) { kernels::random_exponential(v, lambd, or_default(g)); });
+  overwrite(x, "exponential_",
+            [&](auto v) { kernels::random_exponential(v, lambd, or_default(g)); });
 }
 
 void geometric_(const Tensor& x, double p, Generator* g) {
@@ -173,7 +180,8 @@ void cauchy_(const Tensor& x, double median, double sigma, Generator* g) {
 void log_normal_(const Tensor& x, double mean, double std, Generator* g) {
   need_floating(x, "log_normal_");
   require(std > 0, "log_normal_: std must be above 0; got ", std);
-  overwrite(x, "log_normal_", [&](auto v) { kernels::random_log_normal(v, mean, std, or_default(g)); });
+  overwrite(x, "log_normal_",
+            [&](auto v) { kernels::random_log_normal(v, mean, std, or_default(g)); });
 }
 
 void fill_recorded_(const Tensor& x, const Scalar& value) {
@@ -188,7 +196,8 @@ void fill_randint(const Tensor& fresh, int64_t low, int64_t high, Generator* g) 
   if (fresh.is_meta() || fresh.numel() == 0) return;
   uint64_t range = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
   ReleaseGil gil(fresh.numel());
-  kernels::random_integers(fresh.nd(), low, range, range == 0 || range >= wide_range, or_default(g));
+  kernels::random_integers(fresh.nd(), low, range, range == 0 || range >= wide_range,
+                           or_default(g));
 }
 
 Tensor randperm(int64_t n, DType dtype, Device device, Generator* g) {
@@ -211,7 +220,9 @@ struct GeneratorAttrs {
 struct BernoulliAttrs {
   double p = 0;
   Generator* generator = nullptr;
-  static constexpr auto members() { return std::tuple(&BernoulliAttrs::p, &BernoulliAttrs::generator); }
+  static constexpr auto members() {
+    return std::tuple(&BernoulliAttrs::p, &BernoulliAttrs::generator);
+  }
 };
 
 constexpr OpDef bernoulli_op = general({
@@ -239,7 +250,8 @@ Example:
     .cpu =
         [](const Call& c, Tensors& outs) {
           ReleaseGil gil(outs[0].numel());
-          kernels::random_bernoulli(outs[0].nd(), c.in[0].nd(), or_default(c.as<GeneratorAttrs>().generator));
+          kernels::random_bernoulli(outs[0].nd(), c.in[0].nd(),
+                                    or_default(c.as<GeneratorAttrs>().generator));
         },
     .vjp = zero_vjp,
     .attrs = &attr_info<GeneratorAttrs>,
@@ -290,7 +302,8 @@ Example:
     .cpu =
         [](const Call& c, Tensors& outs) {
           ReleaseGil gil(outs[0].numel());
-          kernels::random_poisson(outs[0].nd(), c.in[0].nd(), or_default(c.as<GeneratorAttrs>().generator));
+          kernels::random_poisson(outs[0].nd(), c.in[0].nd(),
+                                  or_default(c.as<GeneratorAttrs>().generator));
         },
     .vjp = zero_vjp,
     .attrs = &attr_info<GeneratorAttrs>,
@@ -335,12 +348,13 @@ void multinomial_cpu(const Call& c, Tensors& outs) {
 }
 
 constexpr OpDef multinomial_op = general({
-    .signature = "multinomial(Tensor input, int num_samples, bool replacement=False, *, Generator? generator=None)"
+    .signature = "multinomial(Tensor input, int num_samples, bool replacement=False, *, Generator? "
+                 "generator=None)"
                  " -> Tensor",
     .doc = R"(Draws indices with probabilities proportional to the weights in each row.
 
 Args:
-    input: weights of one row [categories] or several [rows, categories]; not negative, not all zero.
+    input: weights of one row [categories] or several [rows, categories], not all zero.
     num_samples: how many indices to draw from each row.
     replacement: whether an index may be drawn again.
     generator: where the random numbers come from.
@@ -373,14 +387,16 @@ constexpr OpDef normal_op = general({
           Tensor mean = empty(out.sizes(), out.dtype()), std = empty(out.sizes(), out.dtype());
           copy_into(mean, c.in[0]);
           copy_into(std, c.in[1]);
-          kernels::random_normal(out.nd(), mean.nd(), std.nd(), or_default(c.as<GeneratorAttrs>().generator));
+          kernels::random_normal(out.nd(), mean.nd(), std.nd(),
+                                 or_default(c.as<GeneratorAttrs>().generator));
         },
     .vjp = zero_vjp,
     .attrs = &attr_info<GeneratorAttrs>,
     .offer = Offer::function,
 });
 
-constexpr const OpDef* all[] = {&bernoulli_op, &bernoulli_p_op, &poisson_op, &multinomial_op, &normal_op};
+constexpr const OpDef* all[] = {&bernoulli_op, &bernoulli_p_op, &poisson_op, &multinomial_op,
+                                &normal_op};
 
 }  // namespace
 

@@ -26,22 +26,26 @@ static bool ends_with(PyObject* o, std::string_view tail) {
 bool Arguments::take_option(PyObject* key, PyObject* v, unsigned options) {
   auto is = [&](const char* name) { return PyUnicode_CompareWithASCIIString(key, name) == 0; };
   auto truth = [&] {
-    if (!PyBool_Check(v)) fail_type(fn, "(): argument '", text_of(key), "' must be bool, not ", Py_TYPE(v)->tp_name);
+    if (!PyBool_Check(v))
+      fail_type(fn, "(): argument '", text_of(key), "' must be bool, not ", Py_TYPE(v)->tp_name);
     return v == Py_True;
   };
   if ((options & opt_dtype) && is("dtype")) {
     if (v == Py_None) return true;
-    if (!is_dtype(v)) fail_type(fn, "(): argument 'dtype' must be clew.dtype, not ", Py_TYPE(v)->tp_name);
+    if (!is_dtype(v))
+      fail_type(fn, "(): argument 'dtype' must be clew.dtype, not ", Py_TYPE(v)->tp_name);
     dtype = dtype_from(v);
   } else if ((options & opt_device) && is("device")) {
     if (v == Py_None) return true;
     device = device_from(v);
-    if (!device) fail_type(fn, "(): argument 'device' must be clew.device, not ", Py_TYPE(v)->tp_name);
+    if (!device)
+      fail_type(fn, "(): argument 'device' must be clew.device, not ", Py_TYPE(v)->tp_name);
   } else if ((options & opt_requires_grad) && is("requires_grad")) {
     requires_grad = v != Py_None && truth();
   } else if ((options & opt_out) && is("out")) {
     if (v == Py_None) return true;
-    if (!is_tensor(v)) fail_type(fn, "(): argument 'out' must be Tensor, not ", Py_TYPE(v)->tp_name);
+    if (!is_tensor(v))
+      fail_type(fn, "(): argument 'out' must be Tensor, not ", Py_TYPE(v)->tp_name);
     out = v;
   } else if ((options & opt_generator) && is("generator")) {
     if (v != Py_None && !is_generator(v)) {
@@ -50,14 +54,21 @@ bool Arguments::take_option(PyObject* key, PyObject* v, unsigned options) {
     generator = generator_from_python(v);
   } else if ((options & opt_memory_format) && is("memory_format")) {
     if (v == Py_None) return true;
-    if (ends_with(v, "contiguous_format")) memory_format = MemoryFormat::contiguous;
-    else if (ends_with(v, "preserve_format")) memory_format = MemoryFormat::preserve;
-    else if (ends_with(v, "channels_last")) memory_format = MemoryFormat::channels_last;
-    else if (ends_with(v, "channels_last_3d")) memory_format = MemoryFormat::channels_last_3d;
-    else fail_type(fn, "(): argument 'memory_format' must be clew.memory_format, not ", Py_TYPE(v)->tp_name);
+    if (ends_with(v, "contiguous_format"))
+      memory_format = MemoryFormat::contiguous;
+    else if (ends_with(v, "preserve_format"))
+      memory_format = MemoryFormat::preserve;
+    else if (ends_with(v, "channels_last"))
+      memory_format = MemoryFormat::channels_last;
+    else if (ends_with(v, "channels_last_3d"))
+      memory_format = MemoryFormat::channels_last_3d;
+    else
+      fail_type(fn, "(): argument 'memory_format' must be clew.memory_format, not ",
+                Py_TYPE(v)->tp_name);
   } else if ((options & opt_layout) && is("layout")) {
     if (v == Py_None || ends_with(v, "strided")) return true;
-    fail(fn, ": only strided tensors exist here; got layout=", text_of(Ref(checked(PyObject_Str(v))).get()));
+    fail(fn, ": only strided tensors exist here; got layout=",
+         text_of(Ref(checked(PyObject_Str(v))).get()));
   } else if ((options & opt_layout) && is("pin_memory")) {
     if (v != Py_None && truth()) {
       fail(fn, ": pin_memory=True needs an accelerator, and there is none; leave it out");
@@ -70,8 +81,8 @@ bool Arguments::take_option(PyObject* key, PyObject* v, unsigned options) {
   return true;
 }
 
-Arguments::Arguments(const char* function, std::span<const char* const> names, int size_at, unsigned options,
-                     PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames)
+Arguments::Arguments(const char* function, std::span<const char* const> names, int size_at,
+                     unsigned options, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames)
     : fn(function) {
   int count = static_cast<int>(names.size());
   Py_ssize_t used = 0;
@@ -86,7 +97,8 @@ Arguments::Arguments(const char* function, std::span<const char* const> names, i
     value[i] = args[used++];
   }
   if (used < nargs) {
-    fail_type(fn, "() takes ", count, " positional argument", count == 1 ? "" : "s", " but ", nargs, " were given");
+    fail_type(fn, "() takes ", count, " positional argument", count == 1 ? "" : "s", " but ", nargs,
+              " were given");
   }
   Py_ssize_t kwargs = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
   for (Py_ssize_t k = 0; k < kwargs; ++k) {
@@ -123,12 +135,13 @@ Dims Arguments::size(int i) const {
     for (Py_ssize_t k = 0; k < n; ++k) {
       PyObject* x = PySequence_Fast_GET_ITEM(v, k);
       if (!is_int(x)) {
-        fail_type(fn, "(): argument 'size' must be tuple of ints, but found element of type ", Py_TYPE(x)->tp_name,
-                  " at pos ", k);
+        fail_type(fn, "(): argument 'size' must be tuple of ints, but found element of type ",
+                  Py_TYPE(x)->tp_name, " at pos ", k);
       }
     }
   } else {
-    fail_type(fn, "(): argument 'size' (position ", i + 1, ") must be tuple of ints, not ", Py_TYPE(v)->tp_name);
+    fail_type(fn, "(): argument 'size' (position ", i + 1, ") must be tuple of ints, not ",
+              Py_TYPE(v)->tp_name);
   }
   for (int64_t s : d) {
     require(s >= 0, fn, ": Trying to create tensor with negative dimension ", s, ": ", d);
@@ -156,15 +169,18 @@ Scalar Arguments::number(int i, const char* name) const {
 
 bool Arguments::boolean_or(int i, const char* name, bool otherwise) const {
   if (!has(i)) return otherwise;
-  if (!PyBool_Check(value[i])) fail_type(fn, "(): argument '", name, "' must be bool, not ", Py_TYPE(value[i])->tp_name);
+  if (!PyBool_Check(value[i]))
+    fail_type(fn, "(): argument '", name, "' must be bool, not ", Py_TYPE(value[i])->tp_name);
   return value[i] == Py_True;
 }
 
 Tensor Arguments::fresh(const Dims& sizes, DType d, Device where) const {
   auto format = memory_format.value_or(MemoryFormat::contiguous);
-  if (format == MemoryFormat::contiguous || format == MemoryFormat::preserve) return empty(sizes, d, where);
+  if (format == MemoryFormat::contiguous || format == MemoryFormat::preserve)
+    return empty(sizes, d, where);
   int rank = format == MemoryFormat::channels_last ? 4 : 5;
-  require(sizes.size() == rank, fn, ": required rank ", rank, " tensor to use this channels-last format; got ", sizes);
+  require(sizes.size() == rank, fn, ": required rank ", rank,
+          " tensor to use this channels-last format; got ", sizes);
   Dims strides(rank);
   int64_t step = 1;
   strides[1] = step;
@@ -185,11 +201,12 @@ PyObject* Arguments::finish(Tensor t) const {
     check_inplace(o, fn, o.requires_grad());
     if (o.sizes() != t.sizes()) {
       if (o.numel() != 0 &&
-          PyErr_WarnEx(PyExc_UserWarning,
-                       concat(fn, ": an output with one or more elements was resized since it had shape ", o.sizes(),
-                              ", which does not match the required output shape ", t.sizes())
-                           .c_str(),
-                       1) < 0) {
+          PyErr_WarnEx(
+              PyExc_UserWarning,
+              concat(fn, ": an output with one or more elements was resized since it had shape ",
+                     o.sizes(), ", which does not match the required output shape ", t.sizes())
+                  .c_str(),
+              1) < 0) {
         throw PythonError();
       }
       resize_(o, t.sizes());
@@ -201,7 +218,8 @@ PyObject* Arguments::finish(Tensor t) const {
     t->flags |= flag_inference;
   }
   if (requires_grad) {
-    require(is_inexact(t.dtype()), fn, ": Only Tensors of floating point and complex dtype can require gradients; got ",
+    require(is_inexact(t.dtype()), fn,
+            ": Only Tensors of floating point and complex dtype can require gradients; got ",
             t.dtype());
     t->flags |= flag_requires_grad;
   }

@@ -1,6 +1,6 @@
-// Reading the arguments of creation functions: positional-or-keyword values, then the options they all share.
-// May include: python/bridge.h.
-// Invariant: an argument that is accepted has an effect; anything else is an error that names it.
+// Reading the arguments of creation functions: positional-or-keyword values, then the options they
+// all share. May include: python/bridge.h. Invariant: an argument that is accepted has an effect;
+// anything else is an error that names it.
 #pragma once
 #include <array>
 #include <span>
@@ -16,7 +16,12 @@ namespace clew::python {
 enum class MemoryFormat : uint8_t { contiguous, preserve, channels_last, channels_last_3d };
 
 enum Option : unsigned {
-  opt_dtype = 1, opt_device = 2, opt_requires_grad = 4, opt_out = 8, opt_generator = 16, opt_memory_format = 32,
+  opt_dtype = 1,
+  opt_device = 2,
+  opt_requires_grad = 4,
+  opt_out = 8,
+  opt_generator = 16,
+  opt_memory_format = 32,
   opt_layout = 64,  // layout and pin_memory
   opt_factory = opt_dtype | opt_device | opt_requires_grad | opt_layout,
 };
@@ -38,10 +43,10 @@ struct Arguments {
   Generator* generator = nullptr;
   std::optional<MemoryFormat> memory_format;
 
-  // `names` are the positional-or-keyword parameters. With `size_at` >= 0 that parameter is a size and may be given
-  // as several ints, which end the positional arguments.
-  Arguments(const char* fn, std::span<const char* const> names, int size_at, unsigned options, PyObject* const* args,
-            Py_ssize_t nargs, PyObject* kwnames);
+  // `names` are the positional-or-keyword parameters. With `size_at` >= 0 that parameter is a size
+  // and may be given as several ints, which end the positional arguments.
+  Arguments(const char* fn, std::span<const char* const> names, int size_at, unsigned options,
+            PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames);
 
   PyObject* need(int i, const char* name) const {
     if (!value[i]) fail_type(fn, "() missing 1 required positional arguments: \"", name, "\"");
@@ -50,9 +55,13 @@ struct Arguments {
   bool has(int i) const { return value[i] && value[i] != Py_None; }
   Dims size(int i) const;
   int64_t integer(int i, const char* name) const;
-  int64_t integer_or(int i, const char* name, int64_t otherwise) const { return has(i) ? integer(i, name) : otherwise; }
+  int64_t integer_or(int i, const char* name, int64_t otherwise) const {
+    return has(i) ? integer(i, name) : otherwise;
+  }
   double real(int i, const char* name) const { return number(i, name).to_double(); }
-  double real_or(int i, const char* name, double otherwise) const { return has(i) ? real(i, name) : otherwise; }
+  double real_or(int i, const char* name, double otherwise) const {
+    return has(i) ? real(i, name) : otherwise;
+  }
   Scalar number(int i, const char* name) const;
   bool boolean_or(int i, const char* name, bool otherwise) const;
   DType dtype_or(DType d) const { return dtype.value_or(d); }

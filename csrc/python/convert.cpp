@@ -1,6 +1,7 @@
 // Tensors to and from Python numbers, lists and NumPy arrays.
 // May include: everything below python/.
-// Invariant: an array and the tensor made from it share memory, and each keeps the other's owner alive.
+// Invariant: an array and the tensor made from it share memory, and each keeps the other's owner
+// alive.
 #include "python/convert.h"
 
 #include "graph/inplace.h"
@@ -12,9 +13,8 @@ namespace {
 // ---- memory of a tensor as a Python buffer ----
 
 struct BufferObj {
-  PyObject_HEAD
-  TensorObj* tensor;
-  Py_ssize_t* shape;    // ndim sizes, then ndim strides in bytes
+  PyObject_HEAD TensorObj* tensor;
+  Py_ssize_t* shape;  // ndim sizes, then ndim strides in bytes
 };
 PyTypeObject* buffer_type = nullptr;
 
@@ -98,7 +98,8 @@ std::optional<DType> numpy_scalar_dtype(PyObject* o) {
 
 PyObject* to_numpy(const Tensor& t) {
   if (t.is_meta()) fail_type("numpy: a meta tensor has no values; it can't be converted to numpy");
-  if (!format_of(t.dtype())) fail_type("numpy: Got unsupported ScalarType BFloat16; convert with .float() first");
+  if (!format_of(t.dtype()))
+    fail_type("numpy: Got unsupported ScalarType BFloat16; convert with .float() first");
   static PyObject* asarray = numpy_function("asarray");
   auto* b = PyObject_New(BufferObj, buffer_type);
   if (!b) throw PythonError();
@@ -121,8 +122,9 @@ DType dtype_from_format(const char* format, Py_ssize_t size, const char* type) {
   std::string_view f(format ? format : "B");
   if (!f.empty() && (f[0] == '@' || f[0] == '=' || f[0] == '<')) f.remove_prefix(1);
   if (!f.empty() && (f[0] == '>' || f[0] == '!') && size > 1) {
-    fail_value("from_numpy: the array has byte order different from the native one; convert it with "
-               ".astype(dtype.newbyteorder('='))");
+    fail_value(
+        "from_numpy: the array has byte order different from the native one; convert it with "
+        ".astype(dtype.newbyteorder('='))");
   }
   if (f == "?") return DType::Bool;
   if (f == "B") return DType::UInt8;
@@ -139,7 +141,8 @@ DType dtype_from_format(const char* format, Py_ssize_t size, const char* type) {
   if (f == "d") return DType::Float64;
   if (f == "Zf") return DType::Complex64;
   if (f == "Zd") return DType::Complex128;
-  fail_type("from_numpy: can't convert np.ndarray of type ", type, ". The only supported types are: float64, float32, "
+  fail_type("from_numpy: can't convert np.ndarray of type ", type,
+            ". The only supported types are: float64, float32, "
             "float16, complex64, complex128, int64, int32, int16, int8, uint8, and bool.");
 }
 
@@ -160,15 +163,17 @@ struct View {
 };
 
 // A tensor over the memory of `owner`, which it keeps alive.
-Tensor over_memory(PyObject* owner, char* data, DType dtype, const Dims& sizes, const Dims& strides) {
+Tensor over_memory(PyObject* owner, char* data, DType dtype, const Dims& sizes,
+                   const Dims& strides) {
   int64_t span = 1;
-  for (int i = 0; i < sizes.size(); ++i) span = sizes[i] == 0 ? 0 : span + (sizes[i] - 1) * strides[i];
+  for (int i = 0; i < sizes.size(); ++i)
+    span = sizes[i] == 0 ? 0 : span + (sizes[i] - 1) * strides[i];
   for (int64_t s : sizes) {
     if (s == 0) span = 0;
   }
   Py_INCREF(owner);
-  Storage* storage = Storage::wrap(data, static_cast<size_t>(std::max<int64_t>(span, 0)) * itemsize(dtype), owner,
-                                   drop_owner);
+  Storage* storage = Storage::wrap(
+      data, static_cast<size_t>(std::max<int64_t>(span, 0)) * itemsize(dtype), owner, drop_owner);
   Tensor t = empty(Dims{0}, dtype);
   set_storage(t, storage, 0, sizes, strides);
   storage->decref();
@@ -178,7 +183,8 @@ Tensor over_memory(PyObject* owner, char* data, DType dtype, const Dims& sizes, 
 }  // namespace
 
 Tensor from_numpy(PyObject* array, bool warn) {
-  if (!is_numpy_array(array)) fail_type("from_numpy: expected np.ndarray (got ", Py_TYPE(array)->tp_name, ")");
+  if (!is_numpy_array(array))
+    fail_type("from_numpy: expected np.ndarray (got ", Py_TYPE(array)->tp_name, ")");
   View view;
   if (PyObject_GetBuffer(array, &view.b, PyBUF_STRIDES | PyBUF_FORMAT) < 0) {
     PyErr_Clear();
@@ -194,8 +200,10 @@ Tensor from_numpy(PyObject* array, bool warn) {
   if (b.ndim > max_dims) fail("from_numpy: at most ", max_dims, " dims; got ", b.ndim);
   if (b.readonly && warn &&
       PyErr_WarnEx(PyExc_UserWarning,
-                   "from_numpy: the given NumPy array is not writable, and clew has no non-writable tensors: writing to "
-                   "this tensor is undefined behavior. Copy the array first, or protect its data by not writing.",
+                   "from_numpy: the given NumPy array is not writable, and clew has no "
+                   "non-writable tensors: writing to "
+                   "this tensor is undefined behavior. Copy the array first, or protect its data "
+                   "by not writing.",
                    1) < 0) {
     throw PythonError();
   }
@@ -204,16 +212,23 @@ Tensor from_numpy(PyObject* array, bool warn) {
     sizes[i] = b.shape[i];
     int64_t s = b.strides[i];
     if (s < 0) {
-      fail_value("from_numpy: at least one stride in the given numpy array is negative, and tensors with negative "
-                 "strides are not supported; make a copy with array.copy()");
+      fail_value(
+          "from_numpy: at least one stride in the given numpy array is negative, and tensors with "
+          "negative "
+          "strides are not supported; make a copy with array.copy()");
     }
     if (s % b.itemsize != 0 && b.shape[i] > 1) {
-      fail_value("from_numpy: the array's strides must be multiples of its element size; make a copy with array.copy()");
+      fail_value(
+          "from_numpy: the array's strides must be multiples of its element size; make a copy with "
+          "array.copy()");
     }
     strides[i] = s / b.itemsize;
   }
-  if (b.len > 0 && reinterpret_cast<uintptr_t>(b.buf) % (is_complex(d) ? itemsize(d) / 2 : itemsize(d)) != 0) {
-    fail_value("from_numpy: the array's memory is not aligned to its element size; make a copy with array.copy()");
+  if (b.len > 0 &&
+      reinterpret_cast<uintptr_t>(b.buf) % (is_complex(d) ? itemsize(d) / 2 : itemsize(d)) != 0) {
+    fail_value(
+        "from_numpy: the array's memory is not aligned to its element size; make a copy with "
+        "array.copy()");
   }
   return over_memory(array, static_cast<char*>(b.buf), d, sizes, strides);
 }
@@ -225,7 +240,8 @@ PyObject* to_list(const Tensor& t) {
       PyObject* out = nullptr;
       dispatch(t.dtype(), AllTypes{}, [&]<class T>() {
         T v = *reinterpret_cast<const T*>(at);
-        if constexpr (std::is_same_v<T, bool>) out = PyBool_FromLong(v);
+        if constexpr (std::is_same_v<T, bool>)
+          out = PyBool_FromLong(v);
         else if constexpr (is_complex_v<T>) {
           out = PyComplex_FromDoubles(static_cast<double>(v.real()), static_cast<double>(v.imag()));
         } else if constexpr (std::is_integral_v<T>) {
@@ -251,7 +267,8 @@ namespace {
 PyObject* method_item(PyObject* self, PyObject*) {
   return guarded([&] {
     Tensor t = borrow(self);
-    require(t.numel() == 1, "item: a Tensor with ", t.numel(), " elements cannot be converted to Scalar");
+    require(t.numel() == 1, "item: a Tensor with ", t.numel(),
+            " elements cannot be converted to Scalar");
     if (t.is_meta()) fail("item: cannot be called on meta tensors, which have no values");
     return scalar_object(item(t));
   });
@@ -262,7 +279,9 @@ PyObject* method_tolist(PyObject* self, PyObject*) {
 
 PyObject* array_of(PyObject* self) {
   Tensor t = borrow(self);
-  require(!t.requires_grad(), "numpy: Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
+  require(!t.requires_grad(),
+          "numpy: Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
+          "instead.");
   return to_numpy(t);
 }
 PyObject* method_numpy(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* names) {
@@ -289,9 +308,12 @@ PyObject* method_array(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
     PyObject* copy = nargs > 1 ? args[1] : Py_None;
     for (Py_ssize_t k = 0; names && k < PyTuple_GET_SIZE(names); ++k) {
       PyObject* key = PyTuple_GET_ITEM(names, k);
-      if (PyUnicode_CompareWithASCIIString(key, "dtype") == 0) dtype = args[nargs + k];
-      else if (PyUnicode_CompareWithASCIIString(key, "copy") == 0) copy = args[nargs + k];
-      else fail_type("__array__() got an unexpected keyword argument '", PyUnicode_AsUTF8(key), "'");
+      if (PyUnicode_CompareWithASCIIString(key, "dtype") == 0)
+        dtype = args[nargs + k];
+      else if (PyUnicode_CompareWithASCIIString(key, "copy") == 0)
+        copy = args[nargs + k];
+      else
+        fail_type("__array__() got an unexpected keyword argument '", PyUnicode_AsUTF8(key), "'");
     }
     Ref array(array_of(self));
     if (dtype == Py_None && copy != Py_True) return array.release();
@@ -307,7 +329,8 @@ PyObject* method_array(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
     if (dtype == Py_None) return checked(PyObject_CallMethod(array.get(), "copy", nullptr));
     static PyObject* with_copy = numpy_function("array");
     static PyObject* without = numpy_function("asarray");
-    return checked(PyObject_CallFunctionObjArgs(copy == Py_True ? with_copy : without, array.get(), dtype, nullptr));
+    return checked(PyObject_CallFunctionObjArgs(copy == Py_True ? with_copy : without, array.get(),
+                                                dtype, nullptr));
   });
 }
 PyObject* method_array_wrap(PyObject*, PyObject* args) {
@@ -315,7 +338,8 @@ PyObject* method_array_wrap(PyObject*, PyObject* args) {
     PyObject* array;
     PyObject* context = nullptr;
     PyObject* scalar = nullptr;
-    if (!PyArg_ParseTuple(args, "O|OO:__array_wrap__", &array, &context, &scalar)) throw PythonError();
+    if (!PyArg_ParseTuple(args, "O|OO:__array_wrap__", &array, &context, &scalar))
+      throw PythonError();
     if (is_numpy_array(array)) return wrap(from_numpy(array, false));
     return wrap(tensor_from(array, {}, Device::CPU));
   });
@@ -329,7 +353,8 @@ PyObject* method_complex(PyObject* self, PyObject*) {
 
 Scalar only_item(PyObject* self) {
   Tensor t = borrow(self);
-  if (t.numel() != 1) fail_value("only one element tensors can be converted to Python scalars; got ", t);
+  if (t.numel() != 1)
+    fail_value("only one element tensors can be converted to Python scalars; got ", t);
   return item(t);
 }
 
@@ -338,14 +363,16 @@ Scalar only_item(PyObject* self) {
 PyObject* tensor_float(PyObject* self) {
   return guarded([&] {
     Scalar s = only_item(self);
-    require(!s.is_complex() || s.im == 0, "float: a complex value cannot be converted to type double without overflow");
+    require(!s.is_complex() || s.im == 0,
+            "float: a complex value cannot be converted to type double without overflow");
     return PyFloat_FromDouble(s.to_double());
   });
 }
 PyObject* tensor_int(PyObject* self) {
   return guarded([&] {
     Scalar s = only_item(self);
-    require(!s.is_complex() || s.im == 0, "int: a complex value cannot be converted to type int64 without overflow");
+    require(!s.is_complex() || s.im == 0,
+            "int: a complex value cannot be converted to type int64 without overflow");
     return s.is_integral() ? PyLong_FromLongLong(s.i) : PyLong_FromDouble(s.re);
   });
 }
@@ -368,15 +395,17 @@ void add_convert(PyObject* module) {
   buffer_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
   static PyMethodDef functions[] = {
       {"from_numpy",
-       [](PyObject*, PyObject* array) { return guarded([&] { return wrap(from_numpy(array)); }); }, METH_O,
-       "from_numpy(ndarray) -> Tensor\n\nA tensor that shares the array's memory."},
+       [](PyObject*, PyObject* array) { return guarded([&] { return wrap(from_numpy(array)); }); },
+       METH_O, "from_numpy(ndarray) -> Tensor\n\nA tensor that shares the array's memory."},
       fast_method("from_dlpack", dlpack_import,
-                  "from_dlpack(ext_tensor, *, device=None, copy=None) -> Tensor\n\nA tensor that shares the memory of an "
+                  "from_dlpack(ext_tensor, *, device=None, copy=None) -> Tensor\n\nA tensor that "
+                  "shares the memory of an "
                   "object that speaks DLPack."),
       {}};
   if (PyModule_AddFunctions(module, functions) < 0) throw PythonError();
   Ref priority(PyLong_FromLong(1000));
-  if (PyObject_SetAttrString(reinterpret_cast<PyObject*>(tensor_type), "__array_priority__", priority.get()) < 0) {
+  if (PyObject_SetAttrString(reinterpret_cast<PyObject*>(tensor_type), "__array_priority__",
+                             priority.get()) < 0) {
     throw PythonError();
   }
 }

@@ -1,6 +1,6 @@
-// Tensors to and from Python numbers, lists, NumPy arrays and DLPack; creation functions; the generator.
-// May include: everything below python/.
-// Invariant: foreign memory is kept alive by the Storage that wraps it, ours by the object that exports it.
+// Tensors to and from Python numbers, lists, NumPy arrays and DLPack; creation functions; the
+// generator. May include: everything below python/. Invariant: foreign memory is kept alive by the
+// Storage that wraps it, ours by the object that exports it.
 #pragma once
 #include "base/generator.h"
 #include "graph/promotion.h"
@@ -10,7 +10,8 @@ namespace clew::python {
 
 using FastFunction = PyObject* (*)(PyObject*, PyObject* const*, Py_ssize_t, PyObject*);
 inline PyMethodDef fast_method(const char* name, FastFunction f, const char* doc) {
-  return {name, reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(f)), METH_FASTCALL | METH_KEYWORDS, doc};
+  return {name, reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(f)),
+          METH_FASTCALL | METH_KEYWORDS, doc};
 }
 
 // All methods of this part for the Tensor type, and functions for its number slots.
@@ -34,13 +35,15 @@ void add_convert(PyObject* module);  // after the Tensor type
 Tensor tensor_from(PyObject* data, std::optional<DType> dtype, Device device);
 Tensor tensor_from_sequence(PyObject* data, std::optional<DType> dtype);
 bool is_numpy_array(PyObject* o);
-std::optional<DType> numpy_scalar_dtype(PyObject* o);  // dtype of np.float32(1), nothing for other objects
+std::optional<DType> numpy_scalar_dtype(
+    PyObject* o);  // dtype of np.float32(1), nothing for other objects
 Tensor from_numpy(PyObject* array, bool warn = true);
 PyObject* to_numpy(const Tensor& t);
 PyObject* to_list(const Tensor& t);
 
 PyObject* dlpack_export(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames);
 PyObject* dlpack_device(PyObject* self, PyObject*);
-PyObject* dlpack_import(PyObject* module, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames);
+PyObject* dlpack_import(PyObject* module, PyObject* const* args, Py_ssize_t nargs,
+                        PyObject* kwnames);
 
 }  // namespace clew::python

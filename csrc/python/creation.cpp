@@ -25,21 +25,30 @@ void fill_fresh(const Tensor& t, const Scalar& v) {
 enum class With : uint8_t { nothing, zeros, ones };
 void fill_with(const Tensor& t, With with) {
   if (with == With::nothing || t.is_meta()) return;
-  if (with == With::ones) kernels::fill(t.nd(), Scalar(1));
-  else if (t.is_contiguous()) std::memset(t->data, 0, static_cast<size_t>(t.numel()) * itemsize(t.dtype()));
-  else kernels::fill(t.nd(), Scalar(0));
+  if (with == With::ones)
+    kernels::fill(t.nd(), Scalar(1));
+  else if (t.is_contiguous())
+    std::memset(t->data, 0, static_cast<size_t>(t.numel()) * itemsize(t.dtype()));
+  else
+    kernels::fill(t.nd(), Scalar(0));
 }
 
 PyObject* of_shape(const char* fn, With with, Args args, Py_ssize_t nargs, PyObject* names) {
   return guarded([&] {
     Arguments a(fn, size_name, 0, opt_factory | opt_out | opt_memory_format, args, nargs, names);
-    Tensor t = a.fresh(a.size(0), a.dtype_or(a.out && !a.dtype ? borrow(a.out).dtype() : default_dtype()), a.where());
+    Tensor t =
+        a.fresh(a.size(0), a.dtype_or(a.out && !a.dtype ? borrow(a.out).dtype() : default_dtype()),
+                a.where());
     fill_with(t, with);
     return a.finish(std::move(t));
   });
 }
-PyObject* zeros(PyObject*, Args args, Py_ssize_t n, PyObject* names) { return of_shape("zeros", With::zeros, args, n, names); }
-PyObject* ones(PyObject*, Args args, Py_ssize_t n, PyObject* names) { return of_shape("ones", With::ones, args, n, names); }
+PyObject* zeros(PyObject*, Args args, Py_ssize_t n, PyObject* names) {
+  return of_shape("zeros", With::zeros, args, n, names);
+}
+PyObject* ones(PyObject*, Args args, Py_ssize_t n, PyObject* names) {
+  return of_shape("ones", With::ones, args, n, names);
+}
 PyObject* empty_(PyObject*, Args args, Py_ssize_t n, PyObject* names) {
   return of_shape("empty", With::nothing, args, n, names);
 }
@@ -49,14 +58,16 @@ DType dtype_for(const Scalar& v) {
   return v.is_complex() ? complex_of(default_dtype()) : v.is_float() ? default_dtype() : v.dtype();
 }
 void check_fits(const char* fn, const Scalar& v, DType d) {
-  require(!v.is_complex() || is_complex(d) || v.im == 0, fn, ": a complex value cannot be stored in ", d);
+  require(!v.is_complex() || is_complex(d) || v.im == 0, fn,
+          ": a complex value cannot be stored in ", d);
 }
 
 PyObject* full(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
   return guarded([&] {
     static constexpr const char* params[] = {"size", "fill_value"};
     Arguments a("full", params, -1, opt_factory | opt_out, args, nargs, names);
-    if (is_int(a.need(0, "size"))) fail_type("full(): argument 'size' (position 1) must be tuple of ints, not int");
+    if (is_int(a.need(0, "size")))
+      fail_type("full(): argument 'size' (position 1) must be tuple of ints, not int");
     Scalar v = a.number(1, "fill_value");
     DType d = a.dtype_or(a.out ? borrow(a.out).dtype() : dtype_for(v));
     check_fits("full", v, d);
@@ -72,7 +83,8 @@ PyObject* empty_strided_(PyObject*, Args args, Py_ssize_t nargs, PyObject* names
     Arguments a("empty_strided", params, -1, opt_factory, args, nargs, names);
     PyObject* stride = a.need(1, "stride");
     if (!is_int_sequence(stride)) {
-      fail_type("empty_strided(): argument 'stride' must be tuple of ints, not ", Py_TYPE(stride)->tp_name);
+      fail_type("empty_strided(): argument 'stride' must be tuple of ints, not ",
+                Py_TYPE(stride)->tp_name);
     }
     return a.finish(empty_strided(a.size(0), ints_from(stride), a.float_dtype(), a.where()));
   });
@@ -82,7 +94,8 @@ PyObject* empty_strided_(PyObject*, Args args, Py_ssize_t nargs, PyObject* names
 
 Tensor input_of(const Arguments& a) {
   PyObject* x = a.need(0, "input");
-  if (!is_tensor(x)) fail_type(a.fn, "(): argument 'input' (position 1) must be Tensor, not ", Py_TYPE(x)->tp_name);
+  if (!is_tensor(x))
+    fail_type(a.fn, "(): argument 'input' (position 1) must be Tensor, not ", Py_TYPE(x)->tp_name);
   return borrow(x);
 }
 // Layouts are kept where they are dense.
@@ -128,7 +141,8 @@ PyObject* full_like(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
   });
 }
 
-PyObject* new_of_shape(const char* fn, With with, PyObject* self, Args args, Py_ssize_t nargs, PyObject* names) {
+PyObject* new_of_shape(const char* fn, With with, PyObject* self, Args args, Py_ssize_t nargs,
+                       PyObject* names) {
   return guarded([&] {
     Arguments a(fn, size_name, 0, opt_factory, args, nargs, names);
     Tensor x = borrow(self);
@@ -164,8 +178,10 @@ PyObject* new_empty_strided(PyObject* self, Args args, Py_ssize_t nargs, PyObjec
     static constexpr const char* params[] = {"size", "stride"};
     Arguments a("new_empty_strided", params, -1, opt_factory, args, nargs, names);
     Tensor x = borrow(self);
-    if (!is_int_sequence(a.need(1, "stride"))) fail_type("new_empty_strided(): argument 'stride' must be tuple of ints");
-    return a.finish(empty_strided(a.size(0), ints_from(a.value[1]), a.dtype_or(x.dtype()), a.device_or(x.device())));
+    if (!is_int_sequence(a.need(1, "stride")))
+      fail_type("new_empty_strided(): argument 'stride' must be tuple of ints");
+    return a.finish(empty_strided(a.size(0), ints_from(a.value[1]), a.dtype_or(x.dtype()),
+                                  a.device_or(x.device())));
   });
 }
 PyObject* new_tensor(PyObject* self, Args args, Py_ssize_t nargs, PyObject* names) {
@@ -198,7 +214,8 @@ void check_range(const char* fn, const Scalar& start, const Scalar& end, const S
   require(s != 0 && s == s, fn, ": step must be nonzero");
   require(std::isfinite(a) && std::isfinite(b), fn, ": unsupported range: ", a, " -> ", b);
   require((s > 0 && b >= a) || (s < 0 && b <= a), fn,
-          ": upper bound and lower bound inconsistent with step sign; got start=", a, ", end=", b, ", step=", s);
+          ": upper bound and lower bound inconsistent with step sign; got start=", a, ", end=", b,
+          ", step=", s);
 }
 
 PyObject* arange(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
@@ -210,7 +227,8 @@ PyObject* arange(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
     for (Py_ssize_t k = 0; nargs == 1 && names && k < PyTuple_GET_SIZE(names); ++k) {
       if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, k), "end") == 0) single = false;
     }
-    Arguments a("arange", single ? std::span<const char* const>(one) : more, -1, range_options, args, nargs, names);
+    Arguments a("arange", single ? std::span<const char* const>(one) : more, -1, range_options,
+                args, nargs, names);
     Scalar start = 0, step = 1;
     int at_start = single ? 1 : 0, at_end = single ? 0 : 1;
     if (a.has(at_start)) start = a.number(at_start, "start");
@@ -243,7 +261,9 @@ PyObject* arange(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
 PyObject* range(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
   return guarded([&] {
     static constexpr const char* params[] = {"start", "end", "step"};
-    if (PyErr_WarnEx(PyExc_UserWarning, "clew.range includes its end, unlike Python's range; use clew.arange", 1) < 0) {
+    if (PyErr_WarnEx(PyExc_UserWarning,
+                     "clew.range includes its end, unlike Python's range; use clew.arange",
+                     1) < 0) {
       throw PythonError();
     }
     Arguments a("range", params, -1, range_options, args, nargs, names);
@@ -303,7 +323,8 @@ PyObject* eye(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
     int64_t n = a.integer(0, "n"), m = a.integer_or(1, "m", n);
     require(n >= 0, "eye: n must be greater or equal to 0, got ", n);
     require(m >= 0, "eye: m must be greater or equal to 0, got ", m);
-    Tensor t = empty({n, m}, a.dtype_or(a.out ? borrow(a.out).dtype() : default_dtype()), a.where());
+    Tensor t =
+        empty({n, m}, a.dtype_or(a.out ? borrow(a.out).dtype() : default_dtype()), a.where());
     if (!t.is_meta()) kernels::eye(t.nd());
     return a.finish(std::move(t));
   });
@@ -313,8 +334,10 @@ PyObject* triangle(const char* fn, bool lower, Args args, Py_ssize_t nargs, PyOb
   return guarded([&] {
     static constexpr const char* params[] = {"row", "col", "offset"};
     Arguments a(fn, params, -1, opt_dtype | opt_device | opt_layout, args, nargs, names);
-    int64_t rows = a.integer(0, "row"), cols = a.integer(1, "col"), offset = a.integer_or(2, "offset", 0);
-    require(rows >= 0 && cols >= 0, fn, ": row and col must not be negative; got ", rows, " and ", cols);
+    int64_t rows = a.integer(0, "row"), cols = a.integer(1, "col"),
+            offset = a.integer_or(2, "offset", 0);
+    require(rows >= 0 && cols >= 0, fn, ": row and col must not be negative; got ", rows, " and ",
+            cols);
     // Beyond the matrix an offset changes nothing more, and the sums below cannot overflow.
     offset = std::clamp(offset, -rows - 1, cols + 1);
     DType d = a.dtype_or(DType::Int64);
@@ -339,14 +362,17 @@ PyObject* tensor(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
     if (nargs > 1) fail_type("tensor() takes 1 positional argument but ", nargs, " were given");
     Arguments a("tensor", params, -1, opt_factory, args, nargs, names);
     PyObject* data = a.need(0, "data");
-    if (is_tensor(data) &&
-        PyErr_WarnEx(PyExc_UserWarning,
-                     "tensor: To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
-                     "sourceTensor.detach().clone().requires_grad_(True), rather than clew.tensor(sourceTensor).",
-                     1) < 0) {
+    if (is_tensor(data) && PyErr_WarnEx(PyExc_UserWarning,
+                                        "tensor: To copy construct from a tensor, it is "
+                                        "recommended to use sourceTensor.detach().clone() or "
+                                        "sourceTensor.detach().clone().requires_grad_(True), "
+                                        "rather than clew.tensor(sourceTensor).",
+                                        1) < 0) {
       throw PythonError();
     }
-    Device where = a.device ? *a.device : is_tensor(data) ? borrow(data).device() : default_device();
+    Device where = a.device          ? *a.device
+                   : is_tensor(data) ? borrow(data).device()
+                                     : default_device();
     return a.finish(tensor_from(data, a.dtype, where));
   });
 }
@@ -379,7 +405,8 @@ PyObject* as_tensor(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
       bool same = (!a.dtype || *a.dtype == t.dtype()) && (!a.device || *a.device == t.device());
       if (same) return wrap(std::move(t));
       // Through .to, which is recorded.
-      Ref dtype(dtype_object(a.dtype_or(t.dtype()))), device(device_object(a.device_or(t.device())));
+      Ref dtype(dtype_object(a.dtype_or(t.dtype()))),
+          device(device_object(a.device_or(t.device())));
       return checked(PyObject_CallMethod(data, "to", "OO", device.get(), dtype.get()));
     }
     if (is_numpy_array(data) && a.device_or(default_device()) == Device::CPU) {
@@ -400,7 +427,8 @@ PyObject* frombuffer(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
     static constexpr const char* params[] = {"buffer", "dtype", "count", "offset"};
     Arguments a("frombuffer", params, -1, opt_requires_grad, args, nargs, names);
     PyObject* source = a.need(0, "buffer");
-    if (!is_dtype(a.need(1, "dtype"))) fail_type("frombuffer(): argument 'dtype' must be clew.dtype");
+    if (!is_dtype(a.need(1, "dtype")))
+      fail_type("frombuffer(): argument 'dtype' must be clew.dtype");
     DType d = dtype_from(a.value[1]);
     int64_t count = a.integer_or(2, "count", -1), offset = a.integer_or(3, "offset", 0);
     auto width = static_cast<int64_t>(itemsize(d));
@@ -410,7 +438,8 @@ PyObject* frombuffer(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
       PyErr_Clear();
       if (PyObject_GetBuffer(source, buffer.get(), PyBUF_SIMPLE) < 0) {
         PyErr_Clear();
-        fail_value("frombuffer: object does not implement the Python buffer protocol; got ", Py_TYPE(source)->tp_name);
+        fail_value("frombuffer: object does not implement the Python buffer protocol; got ",
+                   Py_TYPE(source)->tp_name);
       }
     }
     int64_t have = buffer->len;
@@ -418,8 +447,11 @@ PyObject* frombuffer(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
       PyBuffer_Release(buffer.get());
       fail_value(text...);
     };
-    if (have <= 0 || count == 0) give_back("frombuffer: both buffer length (", have, ") and count (", count, ") must not be 0");
-    if (offset < 0 || offset >= have) give_back("frombuffer: offset must be in [0, ", have - 1, "]; got ", offset);
+    if (have <= 0 || count == 0)
+      give_back("frombuffer: both buffer length (", have, ") and count (", count,
+                ") must not be 0");
+    if (offset < 0 || offset >= have)
+      give_back("frombuffer: offset must be in [0, ", have - 1, "]; got ", offset);
     int64_t rest = have - offset;
     if (count < 0 && rest % width != 0) {
       give_back("frombuffer: buffer length (", have, " bytes) after offset (", offset,
@@ -427,21 +459,26 @@ PyObject* frombuffer(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
     }
     if (count < 0) count = rest / width;
     if (count > rest / width) {
-      give_back("frombuffer: requested buffer length (", count, " * ", width, " bytes) after offset (", offset,
+      give_back("frombuffer: requested buffer length (", count, " * ", width,
+                " bytes) after offset (", offset,
                 " bytes) must not be greater than actual buffer length (", have, " bytes)");
     }
     char* data = static_cast<char*>(buffer->buf) + offset;
     if (reinterpret_cast<uintptr_t>(data) % (is_complex(d) ? itemsize(d) / 2 : itemsize(d)) != 0) {
-      give_back("frombuffer: the memory at this offset is not aligned to ", d, "; copy the bytes first");
+      give_back("frombuffer: the memory at this offset is not aligned to ", d,
+                "; copy the bytes first");
     }
-    if (read_only && PyErr_WarnEx(PyExc_UserWarning,
-                                  "frombuffer: the given buffer is not writable, and clew has no non-writable tensors: "
-                                  "writing to this tensor is undefined behavior.",
-                                  1) < 0) {
+    if (read_only &&
+        PyErr_WarnEx(
+            PyExc_UserWarning,
+            "frombuffer: the given buffer is not writable, and clew has no non-writable tensors: "
+            "writing to this tensor is undefined behavior.",
+            1) < 0) {
       PyBuffer_Release(buffer.get());
       throw PythonError();
     }
-    Storage* storage = Storage::wrap(data, static_cast<size_t>(count * width), buffer.release(), drop_buffer);
+    Storage* storage =
+        Storage::wrap(data, static_cast<size_t>(count * width), buffer.release(), drop_buffer);
     Tensor t = empty(Dims{0}, d);
     set_storage(t, storage, 0, Dims{count}, Dims{1});
     storage->decref();
@@ -456,7 +493,9 @@ PyObject* set_device(PyObject*, PyObject* device) {
       Py_RETURN_NONE;
     }
     auto d = device_from(device);
-    if (!d) fail_type("set_default_device(): argument 'device' must be clew.device, not ", Py_TYPE(device)->tp_name);
+    if (!d)
+      fail_type("set_default_device(): argument 'device' must be clew.device, not ",
+                Py_TYPE(device)->tp_name);
     set_default_device(*d);
     Py_RETURN_NONE;
   });
@@ -467,12 +506,17 @@ PyObject* get_device(PyObject*, PyObject*) { return device_object(default_device
 
 Tensor tensor_from(PyObject* data, std::optional<DType> dtype, Device device) {
   Tensor source;
-  if (is_tensor(data)) source = borrow(data);
-  else if (is_numpy_array(data)) source = from_numpy(data, false);
-  else if (auto d = numpy_scalar_dtype(data)) source = tensor_from_sequence(data, dtype ? dtype : d);
-  else if (dtype || PyList_Check(data) || PyTuple_Check(data) || PyFloat_Check(data) || PyLong_Check(data)) {
+  if (is_tensor(data))
+    source = borrow(data);
+  else if (is_numpy_array(data))
+    source = from_numpy(data, false);
+  else if (auto d = numpy_scalar_dtype(data))
+    source = tensor_from_sequence(data, dtype ? dtype : d);
+  else if (dtype || PyList_Check(data) || PyTuple_Check(data) || PyFloat_Check(data) ||
+           PyLong_Check(data)) {
     source = tensor_from_sequence(data, dtype);
-  } else if (PyObject_HasAttrString(data, "__array_interface__") || PyObject_HasAttrString(data, "__array__")) {
+  } else if (PyObject_HasAttrString(data, "__array_interface__") ||
+             PyObject_HasAttrString(data, "__array__")) {
     Ref numpy(checked(PyImport_ImportModule("numpy")));
     Ref array(checked(PyObject_CallMethod(numpy.get(), "asarray", "O", data)));
     source = from_numpy(array.get(), false);
@@ -480,7 +524,8 @@ Tensor tensor_from(PyObject* data, std::optional<DType> dtype, Device device) {
     source = tensor_from_sequence(data, dtype);
   }
   DType d = dtype.value_or(source.dtype());
-  bool fresh = !is_tensor(data) && !is_numpy_array(data) && source.device() == device && source.dtype() == d;
+  bool fresh =
+      !is_tensor(data) && !is_numpy_array(data) && source.device() == device && source.dtype() == d;
   if (fresh && source->storage->resizable) return source;
   if (source.is_meta() && device != Device::Meta) {
     fail(ErrorKind::NotImplemented, "tensor: a meta tensor has no values to copy");
@@ -494,58 +539,86 @@ std::span<const PyMethodDef> creation_methods() {
   static const PyMethodDef methods[] = {
       fast_method("new_zeros", new_zeros, "A tensor of zeros with this one's dtype and device."),
       fast_method("new_ones", new_ones, "A tensor of ones with this one's dtype and device."),
-      fast_method("new_empty", new_empty, "An uninitialised tensor with this one's dtype and device."),
+      fast_method("new_empty", new_empty,
+                  "An uninitialised tensor with this one's dtype and device."),
       fast_method("new_full", new_full, "A filled tensor with this one's dtype and device."),
-      fast_method("new_empty_strided", new_empty_strided, "An uninitialised tensor with given strides."),
-      fast_method("new_tensor", new_tensor, "A tensor with the given data and this one's dtype and device."),
+      fast_method("new_empty_strided", new_empty_strided,
+                  "An uninitialised tensor with given strides."),
+      fast_method("new_tensor", new_tensor,
+                  "A tensor with the given data and this one's dtype and device."),
   };
   return methods;
 }
 
 void add_creation(PyObject* module) {
   static PyMethodDef functions[] = {
-      fast_method("zeros", zeros, "zeros(*size, out=None, dtype=None, device=None, requires_grad=False) -> Tensor\n\n"
-                                  "A tensor of zeros."),
-      fast_method("ones", ones, "ones(*size, out=None, dtype=None, device=None, requires_grad=False) -> Tensor\n\n"
-                                "A tensor of ones."),
-      fast_method("empty", empty_, "empty(*size, out=None, dtype=None, device=None, requires_grad=False) -> Tensor\n\n"
-                                   "A tensor whose elements are whatever the memory held."),
-      fast_method("full", full, "full(size, fill_value, *, out=None, dtype=None, device=None, requires_grad=False) -> "
-                                "Tensor\n\nA tensor that holds fill_value everywhere."),
-      fast_method("empty_strided", empty_strided_, "empty_strided(size, stride, *, dtype=None, device=None) -> Tensor\n\n"
-                                                   "An uninitialised tensor with the given strides."),
-      fast_method("zeros_like", zeros_like, "zeros_like(input, *, dtype=None, device=None) -> Tensor\n\n"
-                                            "Zeros with input's shape, dtype and device."),
-      fast_method("ones_like", ones_like, "ones_like(input, *, dtype=None, device=None) -> Tensor\n\n"
-                                          "Ones with input's shape, dtype and device."),
-      fast_method("empty_like", empty_like, "empty_like(input, *, dtype=None, device=None) -> Tensor\n\n"
-                                            "An uninitialised tensor with input's shape, dtype and device."),
-      fast_method("full_like", full_like, "full_like(input, fill_value, *, dtype=None, device=None) -> Tensor\n\n"
-                                          "fill_value everywhere, with input's shape, dtype and device."),
-      fast_method("arange", arange, "arange(start=0, end, step=1, *, out=None, dtype=None, device=None) -> Tensor\n\n"
-                                    "Numbers from start up to end, which is left out."),
-      fast_method("range", range, "range(start=0, end, step=1, *, out=None, dtype=None) -> Tensor\n\n"
-                                  "Numbers from start up to end, which is included; use arange."),
-      fast_method("linspace", linspace, "linspace(start, end, steps, *, out=None, dtype=None) -> Tensor\n\n"
-                                        "Equally spaced numbers, both ends included."),
-      fast_method("logspace", logspace, "logspace(start, end, steps, base=10.0, *, out=None, dtype=None) -> Tensor\n\n"
-                                        "Powers of base with equally spaced exponents."),
-      fast_method("eye", eye, "eye(n, m=None, *, out=None, dtype=None, device=None) -> Tensor\n\n"
-                              "Ones on the diagonal, zeros elsewhere."),
-      fast_method("tril_indices", tril_indices, "tril_indices(row, col, offset=0, *, dtype=int64) -> Tensor\n\n"
-                                                "Rows and columns of the lower triangle, [2, count]."),
-      fast_method("triu_indices", triu_indices, "triu_indices(row, col, offset=0, *, dtype=int64) -> Tensor\n\n"
-                                                "Rows and columns of the upper triangle, [2, count]."),
-      fast_method("tensor", tensor, "tensor(data, *, dtype=None, device=None, requires_grad=False) -> Tensor\n\n"
-                                    "A tensor with a copy of data: a number, nested sequences, an array."),
-      fast_method("scalar_tensor", scalar_tensor_, "scalar_tensor(s, *, dtype=None) -> Tensor\n\n"
-                                                   "A tensor without dims that holds s."),
-      fast_method("as_tensor", as_tensor, "as_tensor(data, dtype=None, device=None) -> Tensor\n\n"
-                                          "data as a tensor; copies only where it must."),
-      fast_method("frombuffer", frombuffer, "frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False) -> "
-                                            "Tensor\n\nA tensor over the memory of a bytes-like object."),
+      fast_method(
+          "zeros", zeros,
+          "zeros(*size, out=None, dtype=None, device=None, requires_grad=False) -> Tensor\n\n"
+          "A tensor of zeros."),
+      fast_method(
+          "ones", ones,
+          "ones(*size, out=None, dtype=None, device=None, requires_grad=False) -> Tensor\n\n"
+          "A tensor of ones."),
+      fast_method(
+          "empty", empty_,
+          "empty(*size, out=None, dtype=None, device=None, requires_grad=False) -> Tensor\n\n"
+          "A tensor whose elements are whatever the memory held."),
+      fast_method(
+          "full", full,
+          "full(size, fill_value, *, out=None, dtype=None, device=None, requires_grad=False) -> "
+          "Tensor\n\nA tensor that holds fill_value everywhere."),
+      fast_method("empty_strided", empty_strided_,
+                  "empty_strided(size, stride, *, dtype=None, device=None) -> Tensor\n\n"
+                  "An uninitialised tensor with the given strides."),
+      fast_method("zeros_like", zeros_like,
+                  "zeros_like(input, *, dtype=None, device=None) -> Tensor\n\n"
+                  "Zeros with input's shape, dtype and device."),
+      fast_method("ones_like", ones_like,
+                  "ones_like(input, *, dtype=None, device=None) -> Tensor\n\n"
+                  "Ones with input's shape, dtype and device."),
+      fast_method("empty_like", empty_like,
+                  "empty_like(input, *, dtype=None, device=None) -> Tensor\n\n"
+                  "An uninitialised tensor with input's shape, dtype and device."),
+      fast_method("full_like", full_like,
+                  "full_like(input, fill_value, *, dtype=None, device=None) -> Tensor\n\n"
+                  "fill_value everywhere, with input's shape, dtype and device."),
+      fast_method("arange", arange,
+                  "arange(start=0, end, step=1, *, out=None, dtype=None, device=None) -> Tensor\n\n"
+                  "Numbers from start up to end, which is left out."),
+      fast_method("range", range,
+                  "range(start=0, end, step=1, *, out=None, dtype=None) -> Tensor\n\n"
+                  "Numbers from start up to end, which is included; use arange."),
+      fast_method("linspace", linspace,
+                  "linspace(start, end, steps, *, out=None, dtype=None) -> Tensor\n\n"
+                  "Equally spaced numbers, both ends included."),
+      fast_method("logspace", logspace,
+                  "logspace(start, end, steps, base=10.0, *, out=None, dtype=None) -> Tensor\n\n"
+                  "Powers of base with equally spaced exponents."),
+      fast_method("eye", eye,
+                  "eye(n, m=None, *, out=None, dtype=None, device=None) -> Tensor\n\n"
+                  "Ones on the diagonal, zeros elsewhere."),
+      fast_method("tril_indices", tril_indices,
+                  "tril_indices(row, col, offset=0, *, dtype=int64) -> Tensor\n\n"
+                  "Rows and columns of the lower triangle, [2, count]."),
+      fast_method("triu_indices", triu_indices,
+                  "triu_indices(row, col, offset=0, *, dtype=int64) -> Tensor\n\n"
+                  "Rows and columns of the upper triangle, [2, count]."),
+      fast_method("tensor", tensor,
+                  "tensor(data, *, dtype=None, device=None, requires_grad=False) -> Tensor\n\n"
+                  "A tensor with a copy of data: a number, nested sequences, an array."),
+      fast_method("scalar_tensor", scalar_tensor_,
+                  "scalar_tensor(s, *, dtype=None) -> Tensor\n\n"
+                  "A tensor without dims that holds s."),
+      fast_method("as_tensor", as_tensor,
+                  "as_tensor(data, dtype=None, device=None) -> Tensor\n\n"
+                  "data as a tensor; copies only where it must."),
+      fast_method("frombuffer", frombuffer,
+                  "frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False) -> "
+                  "Tensor\n\nA tensor over the memory of a bytes-like object."),
       {"_set_default_device", set_device, METH_O, nullptr},
-      {"get_default_device", get_device, METH_NOARGS, "The device that creation functions use when none is given."},
+      {"get_default_device", get_device, METH_NOARGS,
+       "The device that creation functions use when none is given."},
       {}};
   if (PyModule_AddFunctions(module, functions) < 0) throw PythonError();
 }

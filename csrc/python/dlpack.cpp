@@ -45,15 +45,27 @@ struct DLVersioned {
 };
 constexpr int32_t dl_cpu = 1;
 constexpr uint64_t flag_read_only = 1, flag_copied = 2;
-enum : uint8_t { code_int = 0, code_uint = 1, code_float = 2, code_bfloat = 4, code_complex = 5, code_bool = 6 };
+enum : uint8_t {
+  code_int = 0,
+  code_uint = 1,
+  code_float = 2,
+  code_bfloat = 4,
+  code_complex = 5,
+  code_bool = 6
+};
 
 DLDataType dl_type(DType d) {
   uint8_t code = code_float;
-  if (d == DType::Bool) code = code_bool;
-  else if (d == DType::UInt8) code = code_uint;
-  else if (is_integral(d)) code = code_int;
-  else if (d == DType::BFloat16) code = code_bfloat;
-  else if (is_complex(d)) code = code_complex;
+  if (d == DType::Bool)
+    code = code_bool;
+  else if (d == DType::UInt8)
+    code = code_uint;
+  else if (is_integral(d))
+    code = code_int;
+  else if (d == DType::BFloat16)
+    code = code_bfloat;
+  else if (is_complex(d))
+    code = code_complex;
   return {code, static_cast<uint8_t>(8 * itemsize(d)), 1};
 }
 DType from_dl(const DLDataType& t) {
@@ -61,11 +73,12 @@ DType from_dl(const DLDataType& t) {
     DLDataType known = dl_type(static_cast<DType>(i));
     if (known.code == t.code && known.bits == t.bits && t.lanes == 1) return static_cast<DType>(i);
   }
-  fail("from_dlpack: there is no dtype for DLPack type code ", int{t.code}, " with ", int{t.bits}, " bits and ",
-       t.lanes, " lanes");
+  fail("from_dlpack: there is no dtype for DLPack type code ", int{t.code}, " with ", int{t.bits},
+       " bits and ", t.lanes, " lanes");
 }
 
-// What an exported capsule points at: the structure, its shape and strides, and the tensor it keeps alive.
+// What an exported capsule points at: the structure, its shape and strides, and the tensor it keeps
+// alive.
 template <class M> struct Export {
   M managed{};
   Dims shape, strides;
@@ -82,7 +95,8 @@ template <class M> Export<M>* make_export(const Tensor& t) {
   e->shape = t.sizes();
   e->strides = t.strides();
   e->tensor = t;
-  e->managed.tensor = {t->data, {dl_cpu, 0}, t.ndim(), dl_type(t.dtype()), e->shape.data(), e->strides.data(), 0};
+  e->managed.tensor = {t->data,         {dl_cpu, 0},       t.ndim(), dl_type(t.dtype()),
+                       e->shape.data(), e->strides.data(), 0};
   e->managed.context = e;
   e->managed.deleter = delete_export<M>;
   return e;
@@ -106,14 +120,17 @@ template <class M> Tensor import(PyObject* capsule, const char* name, const char
   auto* m = static_cast<M*>(PyCapsule_GetPointer(capsule, name));
   if (!m) throw PythonError();
   const DLTensor& d = m->tensor;
-  require(d.device.type == dl_cpu, "from_dlpack: the memory must be on the CPU; got device type ", d.device.type);
-  require(d.ndim >= 0 && d.ndim <= max_dims, "from_dlpack: at most ", max_dims, " dims; got ", d.ndim);
+  require(d.device.type == dl_cpu, "from_dlpack: the memory must be on the CPU; got device type ",
+          d.device.type);
+  require(d.ndim >= 0 && d.ndim <= max_dims, "from_dlpack: at most ", max_dims, " dims; got ",
+          d.ndim);
   DType dtype = from_dl(d.dtype);
   Dims sizes(d.shape, d.ndim);
   Dims strides = d.strides ? Dims(d.strides, d.ndim) : contiguous_strides(sizes);
   int64_t span = 1;
   for (int i = 0; i < d.ndim; ++i) {
-    require(strides[i] >= 0 || sizes[i] <= 1, "from_dlpack: strides must not be negative; got ", strides);
+    require(strides[i] >= 0 || sizes[i] <= 1, "from_dlpack: strides must not be negative; got ",
+            strides);
     if (strides[i] < 0) strides[i] = 1;
     span += (sizes[i] - 1) * strides[i];
   }
@@ -121,10 +138,12 @@ template <class M> Tensor import(PyObject* capsule, const char* name, const char
   char* data = static_cast<char*>(d.data) + d.byte_offset;
   if (span > 0) {
     size_t align = is_complex(dtype) ? itemsize(dtype) / 2 : itemsize(dtype);
-    require(reinterpret_cast<uintptr_t>(data) % align == 0, "from_dlpack: the memory is not aligned to its element size");
+    require(reinterpret_cast<uintptr_t>(data) % align == 0,
+            "from_dlpack: the memory is not aligned to its element size");
   }
   if (PyCapsule_SetName(capsule, used) < 0) throw PythonError();
-  Storage* storage = Storage::wrap(data, static_cast<size_t>(span) * itemsize(dtype), m, release_import<M>);
+  Storage* storage =
+      Storage::wrap(data, static_cast<size_t>(span) * itemsize(dtype), m, release_import<M>);
   Tensor t = empty(Dims{0}, dtype);
   set_storage(t, storage, 0, sizes, strides);
   storage->decref();
@@ -134,17 +153,20 @@ template <class M> Tensor import(PyObject* capsule, const char* name, const char
 Tensor import_capsule(PyObject* capsule) {
   if (PyCapsule_IsValid(capsule, name_versioned)) {
     auto* m = static_cast<DLVersioned*>(PyCapsule_GetPointer(capsule, name_versioned));
-    require(m->version.major == 1, "from_dlpack: DLPack version 1 is spoken here; got ", m->version.major, ".",
-            m->version.minor);
-    return import<DLVersioned>(capsule, name_versioned, "used_dltensor_versioned");
+    require(m->version.major == 1, "from_dlpack: DLPack version 1 is spoken here; got ",
+            m->version.major, ".", m->version.minor);
+    return import <DLVersioned>(capsule, name_versioned, "used_dltensor_versioned");
   }
-  if (PyCapsule_IsValid(capsule, name_plain)) return import<DLManaged>(capsule, name_plain, "used_dltensor");
-  fail("from_dlpack: the capsule must be an unused DLPack one; a capsule can be consumed only once");
+  if (PyCapsule_IsValid(capsule, name_plain))
+    return import <DLManaged>(capsule, name_plain, "used_dltensor");
+  fail(
+      "from_dlpack: the capsule must be an unused DLPack one; a capsule can be consumed only once");
 }
 
 bool wants_versioned(PyObject* max_version) {
   if (!max_version || max_version == Py_None) return false;
-  if (!PyTuple_Check(max_version) || PyTuple_GET_SIZE(max_version) != 2 || !is_int(PyTuple_GET_ITEM(max_version, 0))) {
+  if (!PyTuple_Check(max_version) || PyTuple_GET_SIZE(max_version) != 2 ||
+      !is_int(PyTuple_GET_ITEM(max_version, 0))) {
     fail_type("__dlpack__: max_version must be a tuple (major, minor)");
   }
   return int_from(PyTuple_GET_ITEM(max_version, 0)) >= 1;
@@ -152,8 +174,8 @@ bool wants_versioned(PyObject* max_version) {
 
 void require_cpu(const char* fn, PyObject* device) {
   if (!device || device == Py_None) return;
-  bool ok = PyTuple_Check(device) && PyTuple_GET_SIZE(device) == 2 && is_int(PyTuple_GET_ITEM(device, 0)) &&
-            int_from(PyTuple_GET_ITEM(device, 0)) == dl_cpu;
+  bool ok = PyTuple_Check(device) && PyTuple_GET_SIZE(device) == 2 &&
+            is_int(PyTuple_GET_ITEM(device, 0)) && int_from(PyTuple_GET_ITEM(device, 0)) == dl_cpu;
   if (!ok && !PyTuple_Check(device)) {
     auto d = device_from(device);
     ok = d && *d == Device::CPU;
@@ -169,13 +191,15 @@ Tensor copied(const Tensor& t) {
 
 }  // namespace
 
-PyObject* dlpack_export(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+PyObject* dlpack_export(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
+                        PyObject* kwnames) {
   return guarded([&]() -> PyObject* {
     static constexpr const char* names[] = {"stream", "max_version", "dl_device", "copy"};
     Arguments a("__dlpack__", names, -1, 0, args, nargs, kwnames);
     Tensor t = borrow(self);
     if (t.requires_grad()) {
-      fail(ErrorKind::Buffer, "__dlpack__: Can't export tensors that require gradient, use tensor.detach()");
+      fail(ErrorKind::Buffer,
+           "__dlpack__: Can't export tensors that require gradient, use tensor.detach()");
     }
     if (t.is_meta()) fail(ErrorKind::Buffer, "__dlpack__: a meta tensor has no memory to export");
     if (a.has(0) && !(is_int(a.value[0]) && int_from(a.value[0]) == -1)) {
@@ -192,13 +216,15 @@ PyObject* dlpack_export(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
                            [](PyObject* c) { drop_capsule<DLVersioned>(c, name_versioned); });
     }
     auto* e = make_export<DLManaged>(t);
-    return PyCapsule_New(&e->managed, name_plain, [](PyObject* c) { drop_capsule<DLManaged>(c, name_plain); });
+    return PyCapsule_New(&e->managed, name_plain,
+                         [](PyObject* c) { drop_capsule<DLManaged>(c, name_plain); });
   });
 }
 
 PyObject* dlpack_device(PyObject* self, PyObject*) {
   return guarded([&] {
-    if (borrow(self).is_meta()) fail_value("__dlpack_device__: the meta device is unknown to DLPack");
+    if (borrow(self).is_meta())
+      fail_value("__dlpack_device__: the meta device is unknown to DLPack");
     return Py_BuildValue("(ii)", dl_cpu, 0);
   });
 }
@@ -214,7 +240,8 @@ PyObject* dlpack_import(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyOb
       t = import_capsule(source);
     } else {
       if (!PyObject_HasAttrString(source, "__dlpack__")) {
-        fail_type("from_dlpack: expected an object with __dlpack__ or a DLPack capsule; got ", Py_TYPE(source)->tp_name);
+        fail_type("from_dlpack: expected an object with __dlpack__ or a DLPack capsule; got ",
+                  Py_TYPE(source)->tp_name);
       }
       if (PyObject_HasAttrString(source, "__dlpack_device__")) {
         Ref device(checked(PyObject_CallMethod(source, "__dlpack_device__", nullptr)));

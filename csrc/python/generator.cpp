@@ -10,8 +10,7 @@ namespace clew::python {
 namespace {
 
 struct GeneratorObj {
-  PyObject_HEAD
-  Generator* generator;
+  PyObject_HEAD Generator* generator;
   bool owned;
 };
 PyTypeObject* generator_type = nullptr;
@@ -22,12 +21,14 @@ PyObject* generator_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
     static const char* names[] = {"device", nullptr};
     PyObject* device = nullptr;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:Generator", const_cast<char**>(names), &device)) {
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:Generator", const_cast<char**>(names),
+                                     &device)) {
       throw PythonError();
     }
     if (device && device != Py_None) {
       auto d = device_from(device);
-      if (!d) fail_type("Generator: device must be a device or a str; got ", Py_TYPE(device)->tp_name);
+      if (!d)
+        fail_type("Generator: device must be a device or a str; got ", Py_TYPE(device)->tp_name);
       require(*d == Device::CPU, "Generator: device must be 'cpu'; got '", name(*d), "'");
     }
     PyObject* o = checked(type->tp_alloc(type, 0));
@@ -73,7 +74,9 @@ PyObject* new_seed(PyObject* self, PyObject*) {
     return PyLong_FromUnsignedLongLong(of(self).seed_value);
   });
 }
-PyObject* initial_seed(PyObject* self, PyObject*) { return PyLong_FromUnsignedLongLong(of(self).seed_value); }
+PyObject* initial_seed(PyObject* self, PyObject*) {
+  return PyLong_FromUnsignedLongLong(of(self).seed_value);
+}
 
 PyObject* get_state(PyObject* self, PyObject*) {
   return guarded([&] {
@@ -85,9 +88,11 @@ PyObject* get_state(PyObject* self, PyObject*) {
 }
 PyObject* set_state(PyObject* self, PyObject* state) {
   return guarded([&] {
-    if (!is_tensor(state)) fail_type("set_state: the state must be a Tensor; got ", Py_TYPE(state)->tp_name);
+    if (!is_tensor(state))
+      fail_type("set_state: the state must be a Tensor; got ", Py_TYPE(state)->tp_name);
     Tensor t = borrow(state);
-    if (t.dtype() != DType::UInt8 || t.is_meta()) fail_type("set_state: the state must be a uint8 tensor; got ", t);
+    if (t.dtype() != DType::UInt8 || t.is_meta())
+      fail_type("set_state: the state must be a uint8 tensor; got ", t);
     Tensor flat = empty({t.numel()}, DType::UInt8);
     require(t.ndim() == 1, "set_state: the state must have one dim; got ", t);
     copy_into(flat, t);
@@ -120,7 +125,8 @@ PyObject* repr(PyObject* self) {
 }
 
 PyMethodDef generator_methods[] = {
-    {"manual_seed", manual_seed, METH_O, "Starts the stream that belongs to the seed; returns the generator."},
+    {"manual_seed", manual_seed, METH_O,
+     "Starts the stream that belongs to the seed; returns the generator."},
     {"seed", new_seed, METH_NOARGS, "Starts from a seed that the system gives; returns that seed."},
     {"initial_seed", initial_seed, METH_NOARGS, "The seed that the stream started from."},
     {"get_state", get_state, METH_NOARGS, "The whole state as a uint8 tensor."},
@@ -129,7 +135,8 @@ PyMethodDef generator_methods[] = {
     {"__reduce__", reduce, METH_NOARGS, nullptr},
     {"__setstate__", set_state, METH_O, nullptr},
     {}};
-PyGetSetDef generator_getset[] = {{"device", get_device, nullptr, "Where the numbers are made: the CPU.", nullptr}, {}};
+PyGetSetDef generator_getset[] = {
+    {"device", get_device, nullptr, "Where the numbers are made: the CPU.", nullptr}, {}};
 
 }  // namespace
 

@@ -1,9 +1,9 @@
 // Random tensors from Python: creation functions and the in-place fills of Tensor.
 // May include: everything below python/.
 // Invariant: on the meta device no numbers are drawn.
+#include "kernels/random.h"
 #include "graph/gil.h"
 #include "graph/inplace.h"
-#include "kernels/random.h"
 #include "ops/random.h"
 #include "python/arguments.h"
 #include "python/convert.h"
@@ -18,7 +18,9 @@ constexpr unsigned like_options = opt_factory | opt_generator | opt_memory_forma
 constexpr const char* size_name[] = {"size"};
 constexpr const char* input_name[] = {"input"};
 
-Generator& generator_of(const Arguments& a) { return a.generator ? *a.generator : default_generator(); }
+Generator& generator_of(const Arguments& a) {
+  return a.generator ? *a.generator : default_generator();
+}
 
 void need_inexact(const char* fn, DType d) {
   if (!is_inexact(d)) {
@@ -28,12 +30,15 @@ void need_inexact(const char* fn, DType d) {
 void fill(const Tensor& t, bool normal, Generator& g) {
   if (t.is_meta() || t.numel() == 0) return;
   ReleaseGil gil(t.numel());
-  if (normal) kernels::random_normal(t.nd(), 0, 1, g);
-  else kernels::random_uniform(t.nd(), 0, 1, g);
+  if (normal)
+    kernels::random_normal(t.nd(), 0, 1, g);
+  else
+    kernels::random_uniform(t.nd(), 0, 1, g);
 }
 Tensor tensor_argument(const Arguments& a, int i, const char* name) {
   PyObject* x = a.need(i, name);
-  if (!is_tensor(x)) fail_type(a.fn, "(): argument '", name, "' must be Tensor, not ", Py_TYPE(x)->tp_name);
+  if (!is_tensor(x))
+    fail_type(a.fn, "(): argument '", name, "' must be Tensor, not ", Py_TYPE(x)->tp_name);
   return borrow(x);
 }
 Tensor fresh_like(const Arguments& a, const Tensor& x) {
@@ -55,8 +60,12 @@ PyObject* random_shape(const char* fn, bool normal, Args args, Py_ssize_t nargs,
     return a.finish(std::move(t));
   });
 }
-PyObject* rand(PyObject*, Args args, Py_ssize_t n, PyObject* names) { return random_shape("rand", false, args, n, names); }
-PyObject* randn(PyObject*, Args args, Py_ssize_t n, PyObject* names) { return random_shape("randn", true, args, n, names); }
+PyObject* rand(PyObject*, Args args, Py_ssize_t n, PyObject* names) {
+  return random_shape("rand", false, args, n, names);
+}
+PyObject* randn(PyObject*, Args args, Py_ssize_t n, PyObject* names) {
+  return random_shape("randn", true, args, n, names);
+}
 
 PyObject* random_like(const char* fn, bool normal, Args args, Py_ssize_t nargs, PyObject* names) {
   return guarded([&] {
@@ -89,12 +98,15 @@ PyObject* randint(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
     static constexpr const char* three[] = {"low", "high", "size"};
     bool has_low = nargs >= 3 || named(names, "low") || (nargs == 2 && named(names, "size")) ||
                    (nargs == 1 && named(names, "high"));
-    Arguments a("randint", has_low ? std::span<const char* const>(three) : two, -1, opt_factory | opt_out | opt_generator,
-                args, nargs, names);
-    int64_t low = has_low ? a.integer_or(0, "low", 0) : 0, high = a.integer(has_low ? 1 : 0, "high");
+    Arguments a("randint", has_low ? std::span<const char* const>(three) : two, -1,
+                opt_factory | opt_out | opt_generator, args, nargs, names);
+    int64_t low = has_low ? a.integer_or(0, "low", 0) : 0,
+            high = a.integer(has_low ? 1 : 0, "high");
     int at_size = has_low ? 2 : 1;
-    if (is_int(a.need(at_size, "size"))) fail_type("randint(): argument 'size' must be tuple of ints, not int");
-    Tensor t = empty(a.size(at_size), a.dtype_or(a.out ? borrow(a.out).dtype() : DType::Int64), a.where());
+    if (is_int(a.need(at_size, "size")))
+      fail_type("randint(): argument 'size' must be tuple of ints, not int");
+    Tensor t =
+        empty(a.size(at_size), a.dtype_or(a.out ? borrow(a.out).dtype() : DType::Int64), a.where());
     fill_randint(t, low, high, a.generator);
     return a.finish(std::move(t));
   });
@@ -104,9 +116,11 @@ PyObject* randint_like(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) 
     static constexpr const char* two[] = {"input", "high"};
     static constexpr const char* three[] = {"input", "low", "high"};
     bool has_low = nargs >= 3 || named(names, "low") || (nargs == 2 && named(names, "high"));
-    Arguments a("randint_like", has_low ? std::span<const char* const>(three) : two, -1, like_options, args, nargs, names);
+    Arguments a("randint_like", has_low ? std::span<const char* const>(three) : two, -1,
+                like_options, args, nargs, names);
     Tensor x = tensor_argument(a, 0, "input");
-    int64_t low = has_low ? a.integer_or(1, "low", 0) : 0, high = a.integer(has_low ? 2 : 1, "high");
+    int64_t low = has_low ? a.integer_or(1, "low", 0) : 0,
+            high = a.integer(has_low ? 2 : 1, "high");
     Tensor t = fresh_like(a, x);
     fill_randint(t, low, high, a.generator);
     return a.finish(std::move(t));
@@ -140,7 +154,8 @@ PyObject* run_fill(const Fill& f, PyObject* self, Args args, Py_ssize_t nargs, P
   return guarded([&] {
     const char* params[] = {f.first, f.second};
     Arguments a(f.name, params, -1, opt_generator, args, nargs, names);
-    f.run(borrow(self), a.real_or(0, f.first, f.default_first), a.real_or(1, f.second, f.default_second), a.generator);
+    f.run(borrow(self), a.real_or(0, f.first, f.default_first),
+          a.real_or(1, f.second, f.default_second), a.generator);
     return self_again(self);
   });
 }
@@ -148,9 +163,15 @@ constexpr Fill uniform_fill{"uniform_", "from", "to", 0, 1, clew::uniform_};
 constexpr Fill normal_fill{"normal_", "mean", "std", 0, 1, clew::normal_};
 constexpr Fill cauchy_fill{"cauchy_", "median", "sigma", 0, 1, clew::cauchy_};
 constexpr Fill log_normal_fill{"log_normal_", "mean", "std", 1, 2, clew::log_normal_};
-PyObject* method_uniform(PyObject* s, Args a, Py_ssize_t n, PyObject* k) { return run_fill(uniform_fill, s, a, n, k); }
-PyObject* method_normal(PyObject* s, Args a, Py_ssize_t n, PyObject* k) { return run_fill(normal_fill, s, a, n, k); }
-PyObject* method_cauchy(PyObject* s, Args a, Py_ssize_t n, PyObject* k) { return run_fill(cauchy_fill, s, a, n, k); }
+PyObject* method_uniform(PyObject* s, Args a, Py_ssize_t n, PyObject* k) {
+  return run_fill(uniform_fill, s, a, n, k);
+}
+PyObject* method_normal(PyObject* s, Args a, Py_ssize_t n, PyObject* k) {
+  return run_fill(normal_fill, s, a, n, k);
+}
+PyObject* method_cauchy(PyObject* s, Args a, Py_ssize_t n, PyObject* k) {
+  return run_fill(cauchy_fill, s, a, n, k);
+}
 PyObject* method_log_normal(PyObject* s, Args a, Py_ssize_t n, PyObject* k) {
   return run_fill(log_normal_fill, s, a, n, k);
 }
@@ -175,8 +196,10 @@ PyObject* method_bernoulli(PyObject* self, Args args, Py_ssize_t nargs, PyObject
   return guarded([&] {
     static constexpr const char* params[] = {"p"};
     Arguments a("bernoulli_", params, -1, opt_generator, args, nargs, names);
-    if (a.value[0] && is_tensor(a.value[0])) bernoulli_(borrow(self), borrow(a.value[0]), a.generator);
-    else bernoulli_(borrow(self), a.real_or(0, "p", 0.5), a.generator);
+    if (a.value[0] && is_tensor(a.value[0]))
+      bernoulli_(borrow(self), borrow(a.value[0]), a.generator);
+    else
+      bernoulli_(borrow(self), a.real_or(0, "p", 0.5), a.generator);
     return self_again(self);
   });
 }
@@ -202,8 +225,9 @@ PyObject* method_fill(PyObject* self, Args args, Py_ssize_t nargs, PyObject* nam
     PyObject* v = a.need(0, "value");
     if (is_tensor(v)) {
       Tensor value = borrow(v);
-      require(value.ndim() == 0, "fill_: fill_ only supports 0-dimension value tensor but got tensor with ", value.ndim(),
-              " dimensions.");
+      require(value.ndim() == 0,
+              "fill_: fill_ only supports 0-dimension value tensor but got tensor with ",
+              value.ndim(), " dimensions.");
       copy_(borrow(self), value);
     } else {
       fill_recorded_(borrow(self), a.number(0, "value"));
@@ -222,16 +246,23 @@ PyObject* method_zero(PyObject* self, PyObject*) {
 
 std::span<const PyMethodDef> random_methods() {
   static const PyMethodDef methods[] = {
-      fast_method("uniform_", method_uniform, "uniform_(from=0, to=1, *, generator=None)\n\nFills with uniform numbers."),
-      fast_method("normal_", method_normal, "normal_(mean=0, std=1, *, generator=None)\n\nFills with normal numbers."),
-      fast_method("cauchy_", method_cauchy, "cauchy_(median=0, sigma=1, *, generator=None)\n\nFills with Cauchy numbers."),
+      fast_method("uniform_", method_uniform,
+                  "uniform_(from=0, to=1, *, generator=None)\n\nFills with uniform numbers."),
+      fast_method("normal_", method_normal,
+                  "normal_(mean=0, std=1, *, generator=None)\n\nFills with normal numbers."),
+      fast_method("cauchy_", method_cauchy,
+                  "cauchy_(median=0, sigma=1, *, generator=None)\n\nFills with Cauchy numbers."),
       fast_method("log_normal_", method_log_normal,
-                  "log_normal_(mean=1, std=2, *, generator=None)\n\nFills with exponentials of normal numbers."),
+                  "log_normal_(mean=1, std=2, *, generator=None)\n\nFills with exponentials of "
+                  "normal numbers."),
       fast_method("exponential_", method_exponential,
                   "exponential_(lambd=1, *, generator=None)\n\nFills with exponential numbers."),
-      fast_method("geometric_", method_geometric, "geometric_(p, *, generator=None)\n\nFills with numbers of trials."),
-      fast_method("bernoulli_", method_bernoulli, "bernoulli_(p=0.5, *, generator=None)\n\nFills with ones and zeros."),
-      fast_method("random_", method_random, "random_(from=0, to=None, *, generator=None)\n\nFills with whole numbers."),
+      fast_method("geometric_", method_geometric,
+                  "geometric_(p, *, generator=None)\n\nFills with numbers of trials."),
+      fast_method("bernoulli_", method_bernoulli,
+                  "bernoulli_(p=0.5, *, generator=None)\n\nFills with ones and zeros."),
+      fast_method("random_", method_random,
+                  "random_(from=0, to=None, *, generator=None)\n\nFills with whole numbers."),
       fast_method("fill_", method_fill, "fill_(value)\n\nWrites value into every element."),
       {"zero_", method_zero, METH_NOARGS, "zero_()\n\nWrites 0 into every element."},
   };
@@ -240,20 +271,29 @@ std::span<const PyMethodDef> random_methods() {
 
 void add_random(PyObject* module) {
   static PyMethodDef functions[] = {
-      fast_method("rand", rand, "rand(*size, generator=None, dtype=None, device=None, requires_grad=False) -> Tensor\n\n"
-                                "Uniform numbers in [0, 1)."),
-      fast_method("randn", randn, "randn(*size, generator=None, dtype=None, device=None, requires_grad=False) -> Tensor\n\n"
-                                  "Standard normal numbers."),
-      fast_method("rand_like", rand_like, "rand_like(input, *, dtype=None, device=None) -> Tensor\n\n"
-                                          "Uniform numbers with input's shape."),
-      fast_method("randn_like", randn_like, "randn_like(input, *, dtype=None, device=None) -> Tensor\n\n"
-                                            "Standard normal numbers with input's shape."),
-      fast_method("randint", randint, "randint(low=0, high, size, *, generator=None, dtype=int64) -> Tensor\n\n"
-                                      "Whole numbers, low <= number < high."),
-      fast_method("randint_like", randint_like, "randint_like(input, low=0, high, *, dtype=None) -> Tensor\n\n"
-                                                "Whole numbers with input's shape."),
-      fast_method("randperm", randperm_, "randperm(n, *, generator=None, dtype=int64) -> Tensor\n\n"
-                                         "A random order of 0 .. n-1."),
+      fast_method(
+          "rand", rand,
+          "rand(*size, generator=None, dtype=None, device=None, requires_grad=False) -> Tensor\n\n"
+          "Uniform numbers in [0, 1)."),
+      fast_method(
+          "randn", randn,
+          "randn(*size, generator=None, dtype=None, device=None, requires_grad=False) -> Tensor\n\n"
+          "Standard normal numbers."),
+      fast_method("rand_like", rand_like,
+                  "rand_like(input, *, dtype=None, device=None) -> Tensor\n\n"
+                  "Uniform numbers with input's shape."),
+      fast_method("randn_like", randn_like,
+                  "randn_like(input, *, dtype=None, device=None) -> Tensor\n\n"
+                  "Standard normal numbers with input's shape."),
+      fast_method("randint", randint,
+                  "randint(low=0, high, size, *, generator=None, dtype=int64) -> Tensor\n\n"
+                  "Whole numbers, low <= number < high."),
+      fast_method("randint_like", randint_like,
+                  "randint_like(input, low=0, high, *, dtype=None) -> Tensor\n\n"
+                  "Whole numbers with input's shape."),
+      fast_method("randperm", randperm_,
+                  "randperm(n, *, generator=None, dtype=int64) -> Tensor\n\n"
+                  "A random order of 0 .. n-1."),
       {}};
   if (PyModule_AddFunctions(module, functions) < 0) throw PythonError();
 }

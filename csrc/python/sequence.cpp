@@ -8,13 +8,16 @@ namespace clew::python {
 namespace {
 
 [[noreturn]] void fail_no_dtype(PyObject* o) {
-  if (PyUnicode_Check(o) || PyBytes_Check(o)) fail_type("tensor: invalid data type '", Py_TYPE(o)->tp_name, "'");
+  if (PyUnicode_Check(o) || PyBytes_Check(o))
+    fail_type("tensor: invalid data type '", Py_TYPE(o)->tp_name, "'");
   fail("tensor: Could not infer dtype of ", Py_TYPE(o)->tp_name);
 }
 
 bool is_sequence(PyObject* o) {
   if (PyList_Check(o) || PyTuple_Check(o)) return true;
-  if (PyFloat_Check(o) || PyLong_Check(o) || PyUnicode_Check(o) || PyBytes_Check(o) || PyDict_Check(o)) return false;
+  if (PyFloat_Check(o) || PyLong_Check(o) || PyUnicode_Check(o) || PyBytes_Check(o) ||
+      PyDict_Check(o))
+    return false;
   if (is_tensor(o)) return false;
   return PySequence_Check(o) && PySequence_Size(o) >= 0;
 }
@@ -35,7 +38,8 @@ void add_shape(PyObject* o, Dims& sizes) {
   Py_ssize_t n = PySequence_Size(o);
   if (n < 0) throw PythonError();
   sizes.push_back(n);
-  if (sizes.size() > max_dims) fail_value("tensor: too many dimensions '", Py_TYPE(o)->tp_name, "'");
+  if (sizes.size() > max_dims)
+    fail_value("tensor: too many dimensions '", Py_TYPE(o)->tp_name, "'");
   if (n == 0) return;
   Ref first(checked(PySequence_GetItem(o, 0)));
   add_shape(first.get(), sizes);
@@ -72,10 +76,12 @@ void infer(PyObject* o, Inferred& found, int depth) {
 
 template <class T> T element(PyObject* o) {
   Scalar s;
-  if (PyFloat_CheckExact(o)) s = Scalar(PyFloat_AS_DOUBLE(o));
+  if (PyFloat_CheckExact(o))
+    s = Scalar(PyFloat_AS_DOUBLE(o));
   else if (is_tensor(o)) {
     Tensor t = borrow(o);
-    if (t.numel() != 1) fail_value("tensor: only one element tensors can be converted to Python scalars; got ", t);
+    if (t.numel() != 1)
+      fail_value("tensor: only one element tensors can be converted to Python scalars; got ", t);
     s = item(t);
   } else {
     bool known;
@@ -93,7 +99,8 @@ template <class T> T element(PyObject* o) {
       }
     }
     if (!known) {
-      if (is_sequence(o)) fail_type("tensor: expected a number at this depth; got ", Py_TYPE(o)->tp_name);
+      if (is_sequence(o))
+        fail_type("tensor: expected a number at this depth; got ", Py_TYPE(o)->tp_name);
       fail_no_dtype(o);
     }
   }
@@ -102,9 +109,12 @@ template <class T> T element(PyObject* o) {
   }
   if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
     double v = s.to_double();
-    bool fits = v == v && v <= static_cast<double>(std::numeric_limits<T>::max()) &&
-                v >= (std::is_signed_v<T> ? static_cast<double>(std::numeric_limits<T>::min()) : -255.0);
-    if (!fits) fail("tensor: value cannot be converted to type ", dtype_of<T>(), " without overflow; got ", v);
+    bool fits =
+        v == v && v <= static_cast<double>(std::numeric_limits<T>::max()) &&
+        v >= (std::is_signed_v<T> ? static_cast<double>(std::numeric_limits<T>::min()) : -255.0);
+    if (!fits)
+      fail("tensor: value cannot be converted to type ", dtype_of<T>(), " without overflow; got ",
+           v);
   }
   return s.to<T>();
 }
@@ -114,10 +124,12 @@ template <class T> T* store(PyObject* o, const Dims& sizes, int dim, T* out) {
     *out = element<T>(o);
     return out + 1;
   }
-  if (!is_sequence(o)) fail_type("tensor: not a sequence: expected one of length ", sizes[dim], " at dim ", dim);
+  if (!is_sequence(o))
+    fail_type("tensor: not a sequence: expected one of length ", sizes[dim], " at dim ", dim);
   Items items(o);
   if (items.count != sizes[dim]) {
-    fail_value("tensor: expected sequence of length ", sizes[dim], " at dim ", dim, " (got ", items.count, ")");
+    fail_value("tensor: expected sequence of length ", sizes[dim], " at dim ", dim, " (got ",
+               items.count, ")");
   }
   if (dim + 1 == sizes.size()) {
     for (Py_ssize_t i = 0; i < items.count; ++i) {
@@ -136,15 +148,16 @@ template <class T> T* store(PyObject* o, const Dims& sizes, int dim, T* out) {
   return out;
 }
 
-// A list whose items cannot change its length while they are converted would be trusted; conversion of foreign
-// objects runs Python code, so lists are copied first.
+// A list whose items cannot change its length while they are converted would be trusted; conversion
+// of foreign objects runs Python code, so lists are copied first.
 bool plain_items(PyObject* o, int depth) {
   if (depth > max_dims || !(PyList_Check(o) || PyTuple_Check(o))) return false;
   Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
   PyObject** items = PySequence_Fast_ITEMS(o);
   for (Py_ssize_t i = 0; i < n; ++i) {
     PyObject* x = items[i];
-    if (PyFloat_CheckExact(x) || PyLong_CheckExact(x) || PyBool_Check(x) || PyComplex_CheckExact(x)) continue;
+    if (PyFloat_CheckExact(x) || PyLong_CheckExact(x) || PyBool_Check(x) || PyComplex_CheckExact(x))
+      continue;
     if (!plain_items(x, depth + 1)) return false;
   }
   return true;
@@ -165,7 +178,9 @@ PyObject* frozen(PyObject* o, int depth) {
 }
 
 int nesting(PyObject* o, int depth) {
-  if (depth > max_dims || !(PyList_Check(o) || PyTuple_Check(o)) || PySequence_Fast_GET_SIZE(o) == 0) return depth;
+  if (depth > max_dims || !(PyList_Check(o) || PyTuple_Check(o)) ||
+      PySequence_Fast_GET_SIZE(o) == 0)
+    return depth;
   return nesting(PySequence_Fast_GET_ITEM(o, 0), depth + 1);
 }
 
@@ -173,7 +188,8 @@ int nesting(PyObject* o, int depth) {
 
 Tensor tensor_from_sequence(PyObject* data, std::optional<DType> dtype) {
   // A list that contains itself has no end; this finds that before anything recurses.
-  if (nesting(data, 0) > max_dims) fail_value("tensor: too many dimensions '", Py_TYPE(data)->tp_name, "'");
+  if (nesting(data, 0) > max_dims)
+    fail_value("tensor: too many dimensions '", Py_TYPE(data)->tp_name, "'");
   Py_INCREF(data);
   Ref own(is_sequence(data) && !plain_items(data, 0) ? frozen(Ref(data).get(), 0) : data);
   data = own.get();

@@ -1,0 +1,491 @@
+"""Random numbers: known streams, distributions, seeding, generators, in-place fills, dropout."""
+
+import math
+
+import numpy as np
+import pytest
+
+import clew
+
+FLOATS = [clew.float16, clew.bfloat16, clew.float32, clew.float64]
+
+
+def near(tensor, expected, tolerance=5e-5):
+    got = np.asarray(tensor.tolist(), dtype=np.complex128)
+    np.testing.assert_allclose(got, np.asarray(expected), rtol=tolerance, atol=tolerance)
+
+
+# ---- streams: what a seed gives, as every PyTorch program expects it ----
+
+
+def test_mt19937_words():
+    """randint over 2**28 or more draws 64 bits: two words of the reference mt19937."""
+    clew.manual_seed(5489)
+    words = np.random.RandomState(5489).randint(0, 2**32, 8, dtype=np.uint32).astype(np.uint64)
+    wide = (words[0::2] << np.uint64(32)) | words[1::2]
+    got = clew.randint(0, 2**62, (4,))
+    assert got.tolist() == [int(w) % 2**62 for w in wide]
+
+
+def test_float32_uniform_is_24_bits_of_a_word():
+    clew.manual_seed(1)
+    words = np.random.RandomState(1).randint(0, 2**32, 3000, dtype=np.uint32)
+    assert clew.rand(3000).tolist() == ((words & 0xFFFFFF) * 2.0**-24).tolist()
+
+
+def test_float64_uniform_is_53_bits_of_two_words():
+    clew.manual_seed(1)
+    words = np.random.RandomState(1).randint(0, 2**32, 2000, dtype=np.uint32).astype(np.uint64)
+    wide = (words[0::2] << np.uint64(32)) | words[1::2]
+    expected = (wide & np.uint64(2**53 - 1)).astype(np.float64) * 2.0**-53
+    assert clew.rand(1000, dtype=clew.float64).tolist() == expected.tolist()
+
+
+def test_known_numbers():
+    clew.manual_seed(0)
+    near(clew.rand(3), [0.4963, 0.7682, 0.0885])
+    clew.manual_seed(0)
+    near(clew.randn(5), [1.5410, -0.2934, -2.1788, 0.5684, -1.0845])
+    clew.manual_seed(0)
+    near(clew.randn(20)[:8], [-1.1258, -1.1524, -0.2506, -0.4339, 0.5988, -1.5551, -0.3414, 1.8530])
+    clew.manual_seed(0)
+    assert clew.randint(0, 10, (5,)).tolist() == [4, 9, 3, 0, 3]
+    clew.manual_seed(0)
+    assert clew.randperm(10).tolist() == [4, 1, 7, 5, 3, 9, 0, 8, 6, 2]
+    clew.manual_seed(0)
+    assert clew.empty(12).bernoulli_(0.3).tolist() == [0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 1]
+    clew.manual_seed(0)
+    near(clew.empty(3).exponential_(), [3.508326, 1.230385, 0.615044])
+    clew.manual_seed(0)
+    assert clew.empty(6).geometric_(0.3).tolist() == [1, 1, 3, 1, 2, 1]
+    clew.manual_seed(0)
+    near(clew.empty(3).cauchy_(), [10.59773, 0.764767, -0.128299])
+    clew.manual_seed(0)
+    assert clew.multinomial(clew.tensor([0.1, 0.2, 0.3, 0.4]), 3).tolist() == [2, 1, 3]
+    clew.manual_seed(0)
+    near(clew.rand(2, dtype=clew.complex64), [0.4963 + 0.7682j, 0.0885 + 0.1320j])
+
+
+def test_second_normal_of_a_pair_waits():
+    clew.manual_seed(0)
+    first = clew.randn(1).tolist() + clew.randn(1).tolist()
+    clew.manual_seed(0)
+    assert first == clew.randn(2).tolist()
+
+
+def test_filling_a_part_draws_what_a_whole_tensor_draws():
+    clew.manual_seed(3)
+    expected = clew.rand(4, 6).tolist()
+    clew.manual_seed(3)
+    assert clew.empty(6, 4).t().uniform_().shape == (4, 6)
+    clew.manual_seed(3)
+    holder = clew.zeros(4, 12)
+    holder[:, ::2].uniform_()
+    assert holder[:, ::2].tolist() == expected
+    assert not np.any(holder[:, 1::2].tolist())
+
+
+# ---- seeding and generators ----
+
+
+def test_seed_restarts_the_stream():
+    a = clew.manual_seed(7) and clew.randn(50)
+    b = clew.manual_seed(7) and clew.randn(50)
+    c = clew.manual_seed(8) and clew.randn(50)
+    assert a.tolist() == b.tolist() != c.tolist()
+    assert clew.initial_seed() == 8
+    assert clew.seed() == clew.initial_seed()
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2**63, 2**64 - 1, -1, -(2**63)])
+def test_accepted_seeds(seed):
+    clew.manual_seed(seed)
+    assert clew.initial_seed() == seed % 2**64
+
+
+@pytest.mark.parametrize("seed", [2**64, -(2**63) - 1])
+def test_refused_seeds(seed):
+    with pytest.raises(ValueError, match="seed must be in"):
+        clew.manual_seed(seed)
+
+
+def test_state_round_trip_keeps_the_waiting_normal():
+    clew.randn(3)
+    state = clew.get_rng_state()
+    assert state.dtype is clew.uint8
+    expected = clew.randn(5), clew.rand(700)
+    clew.set_rng_state(state)
+    got = clew.randn(5), clew.rand(700)
+    assert [t.tolist() for t in got] == [t.tolist() for t in expected]
+
+
+@pytest.mark.parametrize(
+    ("state", "error"),
+    [
+        (clew.zeros(3, dtype=clew.uint8), RuntimeError),
+        (clew.full((2520,), 255, dtype=clew.uint8), RuntimeError),
+        (clew.zeros(2520), TypeError),
+        ([1, 2], TypeError),
+    ],
+)
+def test_bad_states(state, error):
+    with pytest.raises(error, match="state"):
+        clew.set_rng_state(state)
+
+
+def test_own_generators_are_independent():
+    g, h = clew.Generator(), clew.Generator("cpu")
+    assert g.initial_seed() == h.initial_seed() == 67280421310721
+    clew.manual_seed(0)
+    expected = clew.rand(2).tolist()
+    clew.manual_seed(0)
+    clew.rand(9, generator=g)
+    assert clew.rand(2).tolist() == expected
+    clew.rand(9, generator=h)
+    assert clew.rand(2, generator=g).tolist() == clew.rand(2, generator=h).tolist()
+    assert g.manual_seed(4) is g
+    twin = g.clone_state()
+    assert clew.rand(3, generator=twin).tolist() == clew.rand(3, generator=g).tolist()
+    assert g.device == clew.device("cpu")
+    with pytest.raises(RuntimeError):
+        clew.Generator("cuda")
+
+
+def test_fork_rng():
+    clew.manual_seed(0)
+    with clew.random.fork_rng():
+        inside = clew.rand(3)
+    assert clew.rand(3).tolist() == inside.tolist()
+    with clew.random.fork_rng(enabled=False):
+        inside = clew.rand(3)
+    assert clew.rand(3).tolist() != inside.tolist()
+    with pytest.raises(RuntimeError), clew.random.fork_rng(devices=[0]):
+        pass
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda g: clew.rand(20, generator=g),
+        lambda g: clew.randn(20, generator=g),
+        lambda g: clew.randint(9, (20,), generator=g),
+        lambda g: clew.randperm(20, generator=g),
+        lambda g: clew.empty(20).uniform_(generator=g),
+        lambda g: clew.empty(20).normal_(generator=g),
+        lambda g: clew.empty(20).random_(generator=g),
+        lambda g: clew.empty(20).bernoulli_(generator=g),
+        lambda g: clew.empty(20).exponential_(generator=g),
+        lambda g: clew.empty(20).geometric_(0.1, generator=g),
+        lambda g: clew.empty(20).cauchy_(generator=g),
+        lambda g: clew.empty(20).log_normal_(generator=g),
+        lambda g: clew.bernoulli(clew.full((20,), 0.5), generator=g),
+        lambda g: clew.multinomial(clew.ones(20), 9, generator=g),
+        lambda g: clew.poisson(clew.full((20,), 3.0), g),
+        lambda g: clew.normal(0.0, 1.0, (20,), generator=g),
+        lambda g: clew.normal(clew.zeros(20), clew.ones(20), generator=g),
+    ],
+)
+def test_generator_argument(draw):
+    clew.manual_seed(1)
+    before = clew.get_rng_state().tolist()
+    a = draw(clew.Generator().manual_seed(11))
+    b = draw(clew.Generator().manual_seed(11))
+    c = draw(clew.Generator().manual_seed(12))
+    assert a.tolist() == b.tolist() != c.tolist()
+    assert clew.get_rng_state().tolist() == before
+
+
+# ---- distributions, against their moments; 5 standard errors of the mean ----
+
+N = 40000
+
+
+def check_moments(x, mean, variance):
+    values = np.asarray(x.double().tolist()).ravel()
+    assert abs(values.mean() - mean) < 5 * math.sqrt(variance / values.size) + 1e-3 * abs(mean)
+    assert abs(values.var() - variance) < 0.1 * variance
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_uniform(dtype):
+    x = clew.empty(N, dtype=dtype).uniform_(-2, 3)
+    check_moments(x, 0.5, 25 / 12)
+    values = x.tolist()
+    assert min(values) >= -2 and max(values) < 3
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_normal(dtype):
+    check_moments(clew.empty(N, dtype=dtype).normal_(1, 2), 1, 4)
+    check_moments(clew.empty(N, dtype=dtype)[::3].normal_(1, 2), 1, 4)
+
+
+def test_normal_has_the_right_shape():
+    x = np.sort(np.asarray(clew.randn(N).tolist()))
+    cdf = np.asarray([0.5 * (1 + math.erf(v / math.sqrt(2))) for v in x])
+    assert np.abs(cdf - (np.arange(N) + 0.5) / N).max() < 1.63 / math.sqrt(N)
+
+
+def test_complex_normal():
+    x = clew.randn(N, dtype=clew.complex64)
+    check_moments(clew.view_as_real(x), 0, 0.5)
+
+
+def test_other_distributions():
+    check_moments(clew.empty(N).exponential_(2), 1 / 2, 1 / 4)
+    check_moments(clew.empty(N).geometric_(0.25), 4, 12)
+    check_moments(clew.empty(N).bernoulli_(0.3), 0.3, 0.21)
+    check_moments(clew.empty(N, dtype=clew.int8).bernoulli_(0.3), 0.3, 0.21)
+    check_moments(clew.empty(N).log_normal_(0, 0.25).log(), 0, 1 / 16)
+    cauchy = np.arctan((np.asarray(clew.empty(N).cauchy_(1, 2).tolist()) - 1) / 2)
+    check_moments(clew.from_numpy(cauchy), 0, math.pi**2 / 12)
+    check_moments(clew.randint(-3, 5, (N,)), 0.5, (64 - 1) / 12)
+    for rate in (0.5, 4.0, 9.9, 10.0, 40.0):
+        check_moments(clew.poisson(clew.full((N,), rate)), rate, rate)
+
+
+def test_multinomial_frequencies():
+    w = clew.tensor([1.0, 0.0, 3.0, 4.0])
+    with_replacement = clew.multinomial(w, N, replacement=True)
+    share = np.bincount(np.asarray(with_replacement.tolist()), minlength=4) / N
+    np.testing.assert_allclose(share, [1 / 8, 0, 3 / 8, 1 / 2], atol=0.015)
+    first = clew.multinomial(w.expand(N, 4), 2)
+    assert (first[:, 0] != first[:, 1]).all()
+    share = np.bincount(np.asarray(first[:, 0].tolist()), minlength=4) / N
+    np.testing.assert_allclose(share, [1 / 8, 0, 3 / 8, 1 / 2], atol=0.015)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 1000])
+@pytest.mark.parametrize("dtype", [clew.int64, clew.int32, clew.float32])
+def test_randperm_is_a_permutation(n, dtype):
+    p = clew.randperm(n, dtype=dtype)
+    assert p.dtype is dtype
+    assert sorted(p.tolist()) == list(range(n))
+
+
+def test_random_covers_what_the_dtype_holds():
+    for dtype, top in [
+        (clew.uint8, 255),
+        (clew.int8, 127),
+        (clew.int16, 2**15 - 1),
+        (clew.int32, 2**31 - 1),
+        (clew.int64, 2**63 - 1),
+        (clew.float32, 2**24),
+        (clew.float16, 2**11),
+        (clew.bfloat16, 2**8),
+    ]:
+        x = clew.empty(2000, dtype=dtype).random_()
+        values = x.tolist()
+        assert min(values) >= 0 and 0.98 * top < max(values) <= top
+    assert set(clew.empty(100).random_(3).tolist()) == {0, 1, 2}
+    assert set(clew.empty(100).random_(-1, 1).tolist()) == {-1, 0}
+    assert set(clew.empty(99, dtype=clew.bool).random_().tolist()) == {False, True}
+
+
+@pytest.mark.parametrize(
+    ("call", "match"),
+    [
+        (lambda: clew.ones(2).uniform_(2, 1), "from must not be above to"),
+        (lambda: clew.ones(2).normal_(0, -1), "std must not be negative"),
+        (lambda: clew.ones(2).bernoulli_(1.5), r"p must be in \[0, 1\]"),
+        (lambda: clew.ones(2).bernoulli_(clew.tensor([0.5, 2.0])), r"must be in \[0, 1\]"),
+        (lambda: clew.ones(2).geometric_(0), r"p must be in \(0, 1\)"),
+        (lambda: clew.ones(2).exponential_(0), "lambd must be above 0"),
+        (lambda: clew.ones(2).cauchy_(0, 0), "sigma must be above 0"),
+        (lambda: clew.ones(2).log_normal_(0, 0), "std must be above 0"),
+        (lambda: clew.ones(2).random_(3, 3), "low must be below high"),
+        (lambda: clew.ones(2, dtype=clew.int8).random_(0, 129), "must fit into int8"),
+        (lambda: clew.ones(2, dtype=clew.int64).normal_(), "floating point"),
+        (lambda: clew.randint(5, 3, (2,)), "low must be below high"),
+        (lambda: clew.randint(0, 300, (2,), dtype=clew.uint8), "must fit into uint8"),
+        (lambda: clew.randperm(-1), "must not be negative"),
+        (lambda: clew.randperm(300, dtype=clew.uint8), "too large for uint8"),
+        (lambda: clew.rand(2, dtype=clew.int64), "floating point or complex"),
+        (lambda: clew.randn(2, dtype=clew.bool), "floating point or complex"),
+        (lambda: clew.normal(clew.zeros(2), -1.0), "std must not be negative"),
+        (lambda: clew.ones(1).expand(3).uniform_(), "single memory location"),
+    ],
+)
+def test_errors(call, match):
+    with pytest.raises(RuntimeError, match=match):
+        call()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: clew.rand(),
+        lambda: clew.rand(2, generator=3),
+        lambda: clew.rand("a"),
+        lambda: clew.rand(2, 3, size=(2,)),
+        lambda: clew.randint(2.5, (2,)),
+        lambda: clew.randint(3, 4),
+        lambda: clew.ones(2).uniform_("a"),
+        lambda: clew.ones(2).uniform_(0, 1, 2),
+        lambda: clew.ones(2).normal_(average=1),
+        lambda: clew.normal(0.0, 1.0),
+        lambda: clew.normal(clew.ones(2), 1.0, (2,)),
+        lambda: clew.normal(clew.ones(2), dtype=clew.float64),
+    ],
+)
+def test_wrong_arguments(call):
+    with pytest.raises(TypeError):
+        call()
+
+
+# ---- in-place fills and the graph ----
+
+
+@pytest.mark.parametrize(
+    "fill",
+    [
+        lambda t: t.uniform_(),
+        lambda t: t.normal_(),
+        lambda t: t.bernoulli_(0.5),
+        lambda t: t.exponential_(),
+        lambda t: t.random_(),
+        lambda t: t.fill_(2),
+        lambda t: t.zero_(),
+    ],
+)
+def test_fills_return_self_count_a_version_and_cut_history(fill):
+    x = clew.ones(3, requires_grad=True)
+    y = x * 2
+    version = y._version
+    assert fill(y) is y
+    assert y._version == version + 1
+    (y * 3).sum().backward()
+    assert x.grad.tolist() == [0, 0, 0]
+    with pytest.raises(RuntimeError, match="leaf"):
+        fill(x)
+    with clew.no_grad():
+        fill(x)
+
+
+def test_fill_through_a_view_cuts_only_the_part():
+    x = clew.ones(4, requires_grad=True)
+    y = x * 2
+    y[1:3].zero_()
+    y.sum().backward()
+    assert x.grad.tolist() == [2, 0, 0, 2]
+
+
+def test_fill_with_a_tensor_is_differentiable():
+    v = clew.tensor(2.0, requires_grad=True)
+    x = clew.zeros(3).fill_(v)
+    (x * clew.tensor([1.0, 2.0, 3.0])).sum().backward()
+    assert v.grad.item() == 6
+    with pytest.raises(RuntimeError, match="0-dimension"):
+        clew.zeros(3).fill_(clew.ones(2))
+    with pytest.raises(RuntimeError, match="complex"):
+        clew.zeros(3).fill_(1j)
+
+
+def test_sampling_ops_have_zero_gradient():
+    p = clew.full((3,), 0.5, requires_grad=True)
+    clew.bernoulli(p).sum().backward()
+    assert p.grad.tolist() == [0, 0, 0]
+    mean, std = clew.zeros(3, requires_grad=True), clew.ones(3, requires_grad=True)
+    clew.normal(mean, std).sum().backward()
+    assert mean.grad.tolist() == std.grad.tolist() == [0, 0, 0]
+
+
+def test_no_numbers_are_drawn_on_meta():
+    before = clew.get_rng_state().tolist()
+    x = clew.rand(3, device="meta")
+    x.normal_()
+    clew.randint(3, (2,), device="meta")
+    clew.randperm(4, device="meta")
+    clew.dropout(x, 0.5, True)
+    assert clew.get_rng_state().tolist() == before
+
+
+# ---- dropout ----
+
+
+def dropout(name):
+    return clew._C.functions["nn.functional." + name]
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_dropout_scales_what_it_keeps(dtype):
+    x = clew.rand(N, dtype=dtype) + 1
+    y = dropout("dropout")(x, 0.25)
+    kept = y != 0
+    share = kept.double().mean().item()
+    assert abs(share - 0.75) < 0.02
+    ratio = (y[kept].double() / x[kept].double()).tolist()
+    np.testing.assert_allclose(ratio, 4 / 3, rtol=1e-2)
+
+
+def test_dropout_gradient_is_its_mask():
+    x = clew.rand(50, requires_grad=True)
+    y = dropout("dropout")(x, 0.5)
+    y.sum().backward()
+    assert x.grad.tolist() == [2.0 if v else 0.0 for v in (y != 0).tolist()]
+
+
+def test_dropout_second_order():
+    x = clew.rand(20, dtype=clew.float64).add(0.5).requires_grad_()
+    y = dropout("dropout")(x, 0.5)
+    (g,) = clew.autograd.grad((y**3).sum(), x, create_graph=True)
+    (h,) = clew.autograd.grad(g.sum(), x)
+    mask = (y != 0).double()
+    np.testing.assert_allclose(h.tolist(), (6 * 8 * mask * x).tolist(), rtol=1e-12)
+
+
+def test_dropout_is_the_identity_otherwise():
+    x = clew.ones(3)
+    assert dropout("dropout")(x, 0.0) is x
+    assert dropout("dropout")(x, 0.5, training=False) is x
+    assert dropout("dropout")(x, 1.0).tolist() == [0, 0, 0]
+    assert dropout("dropout")(clew.ones(0), 0.5).shape == (0,)
+
+
+def test_dropout_in_place():
+    x = clew.ones(1000)
+    assert dropout("dropout")(x, 0.5, inplace=True) is x
+    assert set(x.tolist()) == {0.0, 2.0}
+    w = clew.ones(100, requires_grad=True)
+    y = w * 3
+    z = dropout("dropout")(y, 0.5, True, True)
+    z.sum().backward()
+    assert z is y
+    assert w.grad.tolist() == [6.0 if v else 0.0 for v in (z != 0).tolist()]
+
+
+def test_dropout_of_a_view_with_strides():
+    x = clew.ones(30, 40).t()
+    clew.manual_seed(2)
+    y = dropout("dropout")(x, 0.3)
+    assert y.shape == x.shape
+    assert set(np.round(np.asarray(y.tolist()), 4).ravel()) == {0.0, 1.4286}
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [
+        ("dropout1d", (40, 30, 5)),
+        ("dropout1d", (300, 5)),
+        ("dropout2d", (40, 30, 2, 3)),
+        ("dropout3d", (40, 30, 2, 1, 3)),
+        ("dropout3d", (300, 2, 1, 3)),
+    ],
+)
+def test_feature_dropout_takes_whole_channels(name, shape):
+    y = dropout(name)(clew.ones(shape), 0.4)
+    assert y.shape == shape
+    channels = 1 if len(shape) in (2, 4) and name in ("dropout1d", "dropout3d") else 2
+    rows = np.asarray(y.tolist()).reshape(int(np.prod(shape[:channels])), -1)
+    assert (rows == rows[:, :1]).all()
+    share = (rows[:, 0] != 0).mean()
+    assert abs(share - 0.6) < 0.1
+
+
+def test_alpha_dropout_keeps_mean_and_variance():
+    x = clew.randn(N)
+    check_moments(dropout("alpha_dropout")(x, 0.3, training=True), 0, 1)
+    y = dropout("feature_alpha_dropout")(clew.randn(100, 100, 4), 0.3, training=True)
+    values = np.asarray(y.tolist())
+    assert abs(values.mean()) < 0.05 and abs(values.var() - 1) < 0.1
+    assert dropout("alpha_dropout")(x, 0.3) is x
