@@ -245,7 +245,7 @@ def _str(tensor: Tensor, *, tensor_contents: str | None = None) -> str:
     if tensor_contents is not None:
         text = tensor_contents
     if tensor.grad_fn is not None:
-        suffixes.append(f"grad_fn=<{type(tensor.grad_fn).__name__}>")
+        suffixes.append(f"grad_fn=<{tensor.grad_fn.name()}>")
     elif tensor.requires_grad:
         suffixes.append("requires_grad=True")
     text = prefix + text
