@@ -127,15 +127,28 @@ def trunc_normal_(
     def cdf(x: float) -> float:
         return (1.0 + math.erf(x / math.sqrt(2.0))) / 2.0
 
-    low = cdf((a - mean) / std)
-    high = cdf((b - mean) / std)
+    low, high = (a - mean) / std, (b - mean) / std
+    # The bell around zero: drawing from it and rejecting is quick. In the tails, or between narrow
+    # bounds, evenly drawn values are kept with the density's probability.
+    bell = cdf(high) - cdf(low) > 0.3
+    peak = min(max(0.0, low), high)
+
+    def draw(out: Any) -> Any:
+        if bell:
+            out.normal_(mean, std, generator=generator)
+            return (out >= a) & (out <= b)
+        out.uniform_(a, b, generator=generator)
+        z = (out - mean) / std
+        chance = clew.empty_like(out).uniform_(generator=generator)
+        return chance <= ((peak * peak - z * z) / 2).exp()
+
     with clew.no_grad():
-        # Inverse of the normal distribution at evenly drawn places between the two bounds.
-        tensor.uniform_(2 * low - 1, 2 * high - 1, generator=generator)
-        tensor.erfinv_()
-        tensor.mul_(std * math.sqrt(2.0))
-        tensor.add_(mean)
-        tensor.clamp_(min=a, max=b)
+        done = draw(tensor)
+        while not bool(done.all()):
+            again = clew.empty_like(tensor, requires_grad=False)
+            good = draw(again)
+            tensor.copy_(clew.where(~done & good, again, tensor))
+            done = done | good
     return tensor
 
 
@@ -188,7 +201,7 @@ def eye_(tensor: Any) -> Any:
         the tensor.
     """
     if tensor.dim() != 2:
-        raise ValueError("eye_: only tensors with 2 dimensions are supported")
+        raise ValueError("Only tensors with 2 dimensions are supported")
     with clew.no_grad():
         tensor.copy_(clew.eye(*tensor.shape, dtype=tensor.dtype, device=tensor.device))
     return tensor
@@ -206,7 +219,7 @@ def dirac_(tensor: Any, groups: int = 1) -> Any:
     """
     dims = tensor.dim()
     if dims not in (3, 4, 5):
-        raise ValueError("dirac_: only tensors with 3, 4, or 5 dimensions are supported")
+        raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
     if tensor.shape[0] % groups != 0:
         raise ValueError("dirac_: dim 0 must be divisible by groups")
     per_group = tensor.shape[0] // groups

@@ -13,7 +13,7 @@ EXTRA = "_extra_state"
 
 
 class IncompatibleKeys(
-    namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])  # noqa: PYI024
+    namedtuple("_IncompatibleKeys", ["missing_keys", "unexpected_keys"])  # noqa: PYI024
 ):
     """What load_state_dict found lacking and left over."""
 
@@ -22,7 +22,7 @@ class IncompatibleKeys(
     def __repr__(self) -> str:
         if not self.missing_keys and not self.unexpected_keys:
             return "<All keys matched successfully>"
-        return super().__repr__()
+        return "_IncompatibleKeys" + super().__repr__().removeprefix(type(self).__name__)
 
     __str__ = __repr__
 

@@ -376,7 +376,7 @@ class ModuleDict(Module):
         Args:
             modules: a mapping, or pairs of (name, module).
         """
-        for key, module in _pairs("ModuleDict.update", modules):
+        for key, module in _pairs("ModuleDict update", modules):
             self[key] = module
 
 
@@ -385,16 +385,16 @@ def _pairs(where: str, items: Any) -> list[tuple[Any, Any]]:
         return list(items.items())
     if not isinstance(items, Iterable):
         raise TypeError(
-            f"{where} should be called with an iterable of key/value pairs, but got "
+            f"{where.replace(' ', '.')} should be called with an iterable of key/value pairs, but got "
             + type(items).__name__
         )
     found = []
     for j, pair in enumerate(items):
         if not isinstance(pair, Iterable):
-            raise TypeError(f"{where}: element #{j} should be Iterable; is {type(pair).__name__}")
+            raise TypeError(f"{where} sequence element #{j} should be Iterable; is {type(pair).__name__}")
         pair = tuple(pair)
         if len(pair) != 2:
-            raise ValueError(f"{where}: element #{j} has length {len(pair)}; 2 is required")
+            raise ValueError(f"{where} sequence element #{j} has length {len(pair)}; 2 is required")
         found.append(pair)
     return found
 
@@ -488,6 +488,10 @@ class ParameterList(Module):
         raise RuntimeError("ParameterList should not be called.")
 
 
+class _NoSuchKey(KeyError, AttributeError):
+    """A key that a ParameterDict does not have; PyTorch raises AttributeError, a dict KeyError."""
+
+
 class ParameterDict(Module):
     """A dict whose tensors are parameters; other values are kept as they are.
 
@@ -514,7 +518,7 @@ class ParameterDict(Module):
     def __getitem__(self, key: str) -> Any:
         name = self._attribute(key)
         if name not in self._keys:
-            raise KeyError(key)
+            raise _NoSuchKey(key)
         return getattr(self, name)
 
     def __setitem__(self, key: str, value: Any) -> None:
@@ -625,7 +629,7 @@ class ParameterDict(Module):
         Args:
             parameters: a mapping, or pairs of (name, value).
         """
-        pairs = _pairs("ParameterDict.update", parameters)
+        pairs = _pairs("ParameterDict update", parameters)
         if isinstance(parameters, Mapping) and not isinstance(parameters, OrderedDict):
             pairs.sort(key=lambda p: p[0])
         for key, value in pairs:

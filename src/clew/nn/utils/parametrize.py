@@ -74,11 +74,14 @@ class ParametrizationList(ModuleList):
         super().__init__(modules)
         self.unsafe = unsafe
         shape, dtype = original.shape, original.dtype
+        new = original
         with clew.no_grad():
-            new = original
             for module in reversed(modules):
                 if hasattr(module, "right_inverse"):
-                    new = module.right_inverse(new)
+                    try:
+                        new = module.right_inverse(new)
+                    except NotImplementedError:
+                        pass  # this one cannot be inverted: the original starts as it is
         if not isinstance(new, clew.Tensor) and not isinstance(new, list | tuple):
             raise ValueError(
                 "'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). "

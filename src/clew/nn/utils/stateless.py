@@ -46,14 +46,14 @@ def _reparametrize_module(
     unknown = [name for name in given if name not in ties and not _has(module, name)]
     missing = [name for name in ties if name not in given]
     if strict and (unknown or missing):
-        text = []
+        text = f"Error(s) in reparametrizing for {type(module).__name__}:"
         if unknown:
-            text.append("Unexpected key(s): " + ", ".join(sorted(unknown)) + ".")
+            text += "\n\tUnexpected key(s): " + ", ".join(f"'{k}'" for k in sorted(unknown)) + "."
         if missing:
-            text.append("Missing key(s): " + ", ".join(sorted(missing)) + ".")
-        raise RuntimeError("Error(s) in reparametrizing: " + " ".join(text))
-    if unknown:
-        raise AttributeError(f"functional_call: {type(module).__name__} has no {unknown[0]!r}")
+            text += "\n\tMissing key(s): " + ", ".join(f"'{k}'" for k in sorted(missing)) + "."
+        raise RuntimeError(text)
+    for name in unknown:
+        del given[name]
     undo: list[tuple[Any, str, Any]] = []
     try:
         for name, value in given.items():
