@@ -20,9 +20,7 @@ def native(name: str) -> Any:
     Returns:
         the function; one that raises NotImplementedError where the core has none.
     """
-    found = _table.get("nn.functional." + name)
-    if found is None:
-        found = _table.get(name)
+    found = _table.get("nn.functional." + name) or _table.get(name) or _table.get("special." + name)
     if found is None:
 
         def found(*args: Any, **kwargs: Any) -> Any:
@@ -52,7 +50,6 @@ selu = native("selu")
 celu = native("celu")
 leaky_relu = native("leaky_relu")
 prelu = native("prelu")
-rrelu = native("rrelu")
 gelu = native("gelu")
 silu = native("silu")
 mish = native("mish")
@@ -73,7 +70,6 @@ elu_ = native("elu_")
 selu_ = native("selu_")
 celu_ = native("celu_")
 leaky_relu_ = native("leaky_relu_")
-rrelu_ = native("rrelu_")
 hardtanh_ = native("hardtanh_")
 threshold_ = native("threshold_")
 
@@ -111,6 +107,9 @@ feature_alpha_dropout = native("feature_alpha_dropout")
 
 one_hot = native("one_hot")
 pad = native("pad")
+
+vector_norm = native("linalg.vector_norm")
+xlogy = native("xlogy")
 
 _softmax = native("softmax")
 _log_softmax = native("log_softmax")
@@ -178,6 +177,57 @@ def log_softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype:
     return _log_softmax(input, dim) if dtype is None else _log_softmax(input, dim, dtype=dtype)
 
 
+def rrelu(
+    input: Any,
+    lower: float = 1.0 / 8,
+    upper: float = 1.0 / 3,
+    training: bool = False,
+    inplace: bool = False,
+) -> Any:
+    """Leaky ReLU whose slope is drawn at random for each negative element while training.
+
+    Args:
+        input: the tensor.
+        lower: least slope.
+        upper: greatest slope.
+        training: draw slopes; otherwise their mean is used.
+        inplace: overwrite the input.
+
+    Returns:
+        a tensor of input's shape.
+    """
+    if lower > upper:
+        raise RuntimeError(
+            f"rrelu: lower bound must be less than or equal to the upper bound; got {lower} and {upper}"
+        )
+    if not training:
+        return leaky_relu(input, (lower + upper) / 2, inplace)
+    with clew.no_grad():
+        low = input <= 0
+        drawn = clew.empty(int(low.sum()), dtype=clew.float64).uniform_(lower, upper)
+        slope = clew.ones_like(input, requires_grad=False).masked_scatter(
+            low, drawn.to(input.dtype)
+        )
+    return input.mul_(slope) if inplace else input * slope
+
+
+def rrelu_(
+    input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False
+) -> Any:
+    """rrelu in place.
+
+    Args:
+        input: the tensor.
+        lower: least slope.
+        upper: greatest slope.
+        training: draw slopes.
+
+    Returns:
+        the input.
+    """
+    return rrelu(input, lower, upper, training, True)
+
+
 def glu(input: Any, dim: int = -1) -> Any:
     """One half of the input times the sigmoid of the other half.
 
@@ -239,7 +289,7 @@ def normalize(
     Returns:
         vectors of length one.
     """
-    norm = clew.linalg.vector_norm(input, p, dim, True).clamp(min=eps)
+    norm = vector_norm(input, p, dim, True).clamp(min=eps)
     if out is None:
         return input / norm
     return clew.div(input, norm, out=out)
@@ -385,9 +435,10 @@ def embedding_renorm_(weight: Any, index: Any, max_norm: float, norm_type: float
         norm_type: the norm's order.
     """
     with clew.no_grad():
-        rows = clew.unique(index.reshape(-1))
+        # A row that is named twice is written twice with the same values.
+        rows = index.reshape(-1)
         picked = weight[rows]
-        norms = clew.linalg.vector_norm(picked, norm_type, 1, True)
+        norms = vector_norm(picked, norm_type, 1, True)
         scale = clew.where(norms > max_norm, max_norm / (norms + 1e-7), 1.0)
         weight[rows] = picked * scale
 
@@ -508,5 +559,5 @@ def embedding_bag(
 
 __all__ = [
     name for name in globals() if not name.startswith("_") and name not in
-    ("annotations", "warnings", "Any", "clew", "native", "private")
+    ("annotations", "warnings", "Any", "clew", "native", "private", "vector_norm", "xlogy")
 ]

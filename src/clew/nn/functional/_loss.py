@@ -8,7 +8,7 @@ from typing import Any
 
 import clew
 
-from ._core import logsigmoid, softplus
+from ._core import logsigmoid, softplus, vector_norm, xlogy
 
 
 def legacy_reduction(size_average: Any, reduce: Any, reduction: str) -> str:
@@ -456,7 +456,7 @@ def kl_div(
     if log_target:
         loss = target.exp() * (target - input)
     else:
-        loss = clew.special.xlogy(target, target) - target * input
+        loss = xlogy(target, target) - target * input
     if reduction == "batchmean":
         return loss.sum() / input.shape[0] if input.dim() else loss.sum()
     if reduction == "mean":
@@ -785,7 +785,7 @@ def pairwise_distance(
     Returns:
         the distances.
     """
-    return clew.linalg.vector_norm(x1 - x2 + eps, p, -1, keepdim)
+    return vector_norm(x1 - x2 + eps, p, -1, keepdim)
 
 
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
@@ -807,8 +807,8 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     """
     x1, x2 = clew.broadcast_tensors(x1, x2)
     # Each vector is divided by its own length, so that the product of two small lengths cannot vanish.
-    n1 = clew.linalg.vector_norm(x1, 2, dim, True).clamp(min=eps)
-    n2 = clew.linalg.vector_norm(x2, 2, dim, True).clamp(min=eps)
+    n1 = vector_norm(x1, 2, dim, True).clamp(min=eps)
+    n2 = vector_norm(x2, 2, dim, True).clamp(min=eps)
     return ((x1 / n1) * (x2 / n2)).sum(dim)
 
 

@@ -13,12 +13,14 @@ from .clip_grad import get_total_norm as get_total_norm
 from .convert_parameters import parameters_to_vector as parameters_to_vector
 from .convert_parameters import vector_to_parameters as vector_to_parameters
 
+# These two functions hide the files of the same names, so they are imported here and not later.
+from .spectral_norm import remove_spectral_norm as remove_spectral_norm
+from .spectral_norm import spectral_norm as spectral_norm
+from .weight_norm import remove_weight_norm as remove_weight_norm
+from .weight_norm import weight_norm as weight_norm
+
 # The rest is imported at its first use.
 _LATER = {
-    "weight_norm": "weight_norm",
-    "remove_weight_norm": "weight_norm",
-    "spectral_norm": "spectral_norm",
-    "remove_spectral_norm": "spectral_norm",
     "skip_init": "init",
     "fuse_conv_bn_eval": "fusion",
     "fuse_conv_bn_weights": "fusion",

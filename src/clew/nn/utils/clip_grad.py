@@ -8,6 +8,8 @@ from typing import Any
 
 import clew
 
+from ..functional._core import vector_norm
+
 __all__ = [
     "clip_grad_norm",
     "clip_grad_norm_",
@@ -49,9 +51,9 @@ def get_total_norm(
         return clew.tensor(0.0)
     norm_type = float(norm_type)
     with clew.no_grad():
-        norms = [clew.linalg.vector_norm(t, norm_type) for t in tensors]
+        norms = [vector_norm(t, norm_type) for t in tensors]
         dtype = norms[0].dtype
-        total = clew.linalg.vector_norm(clew.stack([n.to(dtype) for n in norms]), norm_type)
+        total = vector_norm(clew.stack([n.to(dtype) for n in norms]), norm_type)
     if error_if_nonfinite and not math.isfinite(total.item()):
         raise RuntimeError(
             f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so "

@@ -7,6 +7,7 @@ from typing import Any
 import clew
 
 from .. import functional as F
+from ..functional._core import vector_norm
 from ..modules.module import Module
 from . import parametrize
 from .weight_norm import norm_except_dim
@@ -179,7 +180,7 @@ class _Orthogonal(Module):
                 q = clew.linalg.matrix_exp(a)
             else:
                 one = clew.eye(n, dtype=a.dtype)
-                q = clew.linalg.solve(one + 0.5 * a, one - 0.5 * a)
+                q = clew.linalg.solve(one - 0.5 * a, one + 0.5 * a)
             if n != k:
                 q = q[..., :k]
         base = self._buffers.get("base")
@@ -242,7 +243,7 @@ def _geqrf(q: Any) -> tuple[Any, Any]:
     out = clew.zeros_like(q)
     for i in range(k):
         x = r[..., i:, i]
-        norm = clew.linalg.vector_norm(x, 2, -1, True)
+        norm = vector_norm(x, 2, -1, True)
         first = x[..., :1]
         alpha = -clew.where(first >= 0, 1.0, -1.0).to(q.dtype) * norm
         v = x.clone()

@@ -7,6 +7,7 @@ from typing import Any
 
 import clew
 
+from ..functional._core import vector_norm
 from ..parameter import Parameter
 
 __all__ = ["WeightNorm", "norm_except_dim", "remove_weight_norm", "weight_norm"]
@@ -23,11 +24,11 @@ def norm_except_dim(v: Any, dim: int | None) -> Any:
         a tensor that broadcasts with v.
     """
     if dim is None or dim == -1:
-        return clew.linalg.vector_norm(v)
+        return vector_norm(v)
     dims = [d for d in range(v.dim()) if d != dim % v.dim()]
     if not dims:
         return v.abs()
-    return clew.linalg.vector_norm(v, 2, dims, True)
+    return vector_norm(v, 2, dims, True)
 
 
 class WeightNorm:
