@@ -21,7 +21,7 @@ template <class T> inline constexpr T gelu_cubic = static_cast<T>(0.044715);
 void init_activations();
 void init_activations() {
   unary(table::relu, F{}, []<class T>(T a) { return a < T(0) ? T(0) : a; });
-  binary(table::relu_backward, F{}, []<class T>(T g, T y) { return y > T(0) ? g : T(0); });
+  binary(table::relu_backward, F{}, []<class T>(T g, T y) { return y <= T(0) ? T(0) : g; });
   binary(table::tanh_backward, F{}, []<class T>(T g, T y) { return T(g * (T(1) - y * y)); });
   binary(table::sigmoid_backward, F{}, []<class T>(T g, T y) { return T(g * (y * (T(1) - y))); });
 
@@ -108,10 +108,10 @@ void init_activations() {
     return (x >= -c[0]) & (x <= c[0]) ? T(0) : x;
   });
   binary<1>(table::shrink_backward, F{}, []<class T>(T g, T x, const T* c) {
-    return (x >= -c[0]) & (x <= c[0]) ? T(0) : g;
+    return (x < -c[0]) | (x > c[0]) ? g : T(0);
   });
   binary<2>(table::hardtanh_backward, F{}, []<class T>(T g, T x, const T* c) {
-    return (x <= c[0]) | (x >= c[1]) ? T(0) : g;
+    return (x > c[0]) & (x < c[1]) ? g : T(0);
   });
   unary<2>(table::threshold, F{}, []<class T>(T x, const T* c) { return x <= c[0] ? c[1] : x; });
   binary<1>(table::threshold_backward, F{}, []<class T>(T g, T x, const T* c) {

@@ -30,6 +30,16 @@ template <class T> T int_pow(T base, T exponent) {
   return result;
 }
 
+template <class T> void pow_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* params) {
+  // One exponent for all elements that would have to be floats.
+  if (s[2] == 0 && *reinterpret_cast<const T*>(p[2]) < T(0)) {
+    fail("pow: integers to negative integer powers are not allowed; got exponent ",
+         static_cast<int64_t>(*reinterpret_cast<const T*>(p[2])), "; make the base floating, e.g. with .float()");
+  }
+  auto f = []<class U>(U a, U b) { return int_pow(a, b); };
+  binary_loop<T, decltype(f), 0>(p, s, n, params);
+}
+
 // The smallest number divided by -1 has no representation and wraps around.
 template <class T> T quotient(T a, T b) {
   if (b == 0) fail("ZeroDivisionError: integer division or modulo by zero");
@@ -79,8 +89,13 @@ template <class T> T shifted_right(T a, T count) {
   return static_cast<T>(a >> count);
 }
 
+// A bound outside of the dtype's range bounds nothing, or everything.
 template <class T> T bound(const Scalar& s, T otherwise) {
-  return s.has_value() ? s.to<T>() : otherwise;
+  using limits = std::numeric_limits<T>;
+  if (!s.has_value()) return otherwise;
+  if (s.to_double() <= static_cast<double>(limits::lowest())) return limits::lowest();
+  if (s.to_double() >= static_cast<double>(limits::max())) return limits::max();
+  return s.to<T>();
 }
 template <class T> void clamp_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* params) {
   using limits = std::numeric_limits<T>;
@@ -103,7 +118,9 @@ void init_arithmetic() {
   unary(table::conj, I{}, []<class T>(T a) { return a; });
   unary(table::square, N{}, []<class T>(T a) { return wrap_mul(a, a); });
   unary(table::relu, N{}, []<class T>(T a) { return a < T(0) ? T(0) : a; });
-  binary(table::pow, N{}, []<class T>(T a, T b) { return int_pow(a, b); });
+  [&]<class... T>(TypeList<T...>) {
+    ((table::pow.fn[static_cast<int>(dtype_of<T>())] = pow_loop<T>), ...);
+  }(N{});
   binary(table::div_trunc, N{}, []<class T>(T a, T b) { return quotient(a, b); });
   binary(table::div_floor, N{}, []<class T>(T a, T b) { return floor_quotient(a, b); });
   binary(table::fmod, N{}, []<class T>(T a, T b) { return rest(a, b); });

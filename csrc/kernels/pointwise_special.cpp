@@ -84,7 +84,7 @@ void init_two_numbers() {
   binary(table::nextafter, TypeList<float, double>{}, []<class T>(T a, T b) {
     return T(std::nextafter(a, b));
   });
-  binary(table::heaviside, F{}, []<class T>(T a, T b) { return a != a ? a : a == T(0) ? b : T(a > T(0)); });
+  binary(table::heaviside, F{}, []<class T>(T a, T b) { return a == T(0) ? b : T(a > T(0)); });
   binary(table::xlogy, F{}, []<class T>(T a, T b) {
     return b != b ? b : a == T(0) ? T(0) : T(a * std::log(b));
   });

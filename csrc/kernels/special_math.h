@@ -3,6 +3,7 @@
 // Invariant: about 1e-14 relative to the true value away from zeros and poles; float ops compute here in double.
 #pragma once
 #include <cmath>
+#include <initializer_list>
 #include <limits>
 
 namespace clew::kernels {
@@ -37,7 +38,9 @@ inline double digamma(double x) {
 inline double zeta(double s, double q) {
   if (s == 1) return infinity;
   if (!(s > 1)) return not_a_number;
+  if (q == infinity) return 0;
   if (q <= 0) {
+    if (q == -infinity) return not_a_number;
     if (q == std::floor(q)) return infinity;
     if (s != std::floor(s)) return not_a_number;
   }
@@ -97,7 +100,11 @@ inline double erfinv(double x, double rest) {
   }
   double a = std::fabs(x);
   double y = p * a;
-  for (int step = 0; step < 3; ++step) {
+  if (rest < 1e-4) {  // far tail: erfc(y) is about e^(-y^2) / (y sqrt(pi))
+    y = std::sqrt(-std::log(rest));
+    for (int step = 0; step < 3; ++step) y = std::sqrt(-std::log(rest * y * root_pi));
+  }
+  for (int step = 0; step < 4; ++step) {
     double error = a < 0.5 ? std::erf(y) - a : rest - std::erfc(y);
     double newton = error / (2 / root_pi * std::exp(-y * y));
     y -= newton / (1 + y * newton);

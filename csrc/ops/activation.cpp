@@ -238,7 +238,7 @@ constexpr OpDef logsigmoid_op =
 
 Tensor d_softsign(const Vjp& c) { return reciprocal(square(abs(c.in(0)) + 1)); }
 constexpr OpDef softsign_op =
-    unary_same<"nn.functional.softsign", "Every element divided by one plus its size.",
+    unary<"nn.functional.softsign", "Every element divided by one plus its size.",
                "input / (1 + |input|)", "clew.tensor([0., 1.])", "tensor([0.0000, 0.5000])">(
         {.loops = &table::softsign, .saves = input_saved, .partials = {d_softsign}});
 
@@ -281,7 +281,7 @@ void elu_backward_vjp(Vjp& c) {
     double inner = a.input_scale.to_double();
     // The exponent is kept from overflowing where it is not used.
     Tensor bend = exp(clamp(x * inner, Scalar(), Scalar(0.0))) * (factor * inner * inner);
-    c.set(1, where(gt(x, number(0)), number(0), c.grad() * c.in(0) * bend));
+    c.set(1, where(ge(x, number(0)), number(0), c.grad() * c.in(0) * bend));
   }
 }
 constexpr OpDef elu_backward_op = elementwise({

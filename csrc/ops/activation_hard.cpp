@@ -190,8 +190,14 @@ constexpr OpDef hardsigmoid_op = functional<"hardsigmoid">(
         {.loops = &table::hardsigmoid, .saves = input_saved, .vjp = by_input<hardsigmoid_backward_op, void>}));
 
 void hardswish_backward_vjp(Vjp& c);
-constexpr OpDef hardswish_backward_op = line_op("_hardswish_backward(Tensor grad, Tensor input) -> Tensor",
-                                                &table::hardswish_backward, hardswish_backward_vjp, nullptr);
+constexpr OpDef hardswish_backward_op = elementwise({
+    .signature = "_hardswish_backward(Tensor grad, Tensor input) -> Tensor",
+    .doc = "grad times the slope at input",
+    .loops = &table::hardswish_backward,
+    .saves = {.when = {in(1), in(0) | in(1)}},
+    .vjp = hardswish_backward_vjp,
+    .inplace = false,
+});
 void hardswish_backward_vjp(Vjp& c) {
   Tensor x = c.in(1);
   if (c.needs(0)) c.set(0, apply(hardswish_backward_op, {c.grad(), x}));

@@ -321,7 +321,7 @@ bool constant_exponent(const Vjp& c, const Tensor& exponent, Scalar& value) {
 
 void pow_vjp(Vjp& c) {
   const Tensor& g = c.grad();
-  Tensor base = c.in(0);
+  Tensor base = operand(c, 0);
   Tensor exponent = c.in(1);
   if (c.needs(0)) {
     Scalar e;
@@ -398,7 +398,7 @@ tensor([0.5000, 0.3333], dtype=clew.float64)
 
 void lerp_vjp(Vjp& c) {
   const Tensor& g = c.grad();
-  if (c.needs(0)) c.set(0, g * conj(1 - c.in(2)));
+  if (c.needs(0)) c.set(0, g * conj(1 - operand(c, 2)));
   if (c.needs(1)) c.set(1, g * conj(c.in(2)));
   if (c.needs(2)) c.set(2, g * conj(c.in(1) - c.in(0)));
 }
@@ -456,7 +456,7 @@ void addcdiv_vjp(Vjp& c) {
   Scalar value = conj_scalar(c.as<ValueAttrs>().value);
   if (c.needs(0)) c.set(0, c.grad());
   if (c.needs(1)) c.set(1, c.grad() * value / conj(c.in(2)));
-  if (c.needs(2)) c.set(2, -c.grad() * conj(c.in(1) / square(c.in(2))) * value);
+  if (c.needs(2)) c.set(2, -c.grad() * conj(c.in(1) / square(operand(c, 2))) * value);
 }
 constexpr OpDef addcdiv_op = elementwise({
     .signature = "addcdiv(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",

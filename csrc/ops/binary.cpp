@@ -20,8 +20,8 @@ constexpr Saves both_saved = {.always = in(0) | in(1)};
 
 Tensor zeros_for(const Vjp& c, int i) { return zero_block(c.sizes(i), c.dtype(i), c.grad().device()); }
 
-Tensor d_atan2_input(const Vjp& c) { return c.in(1) / (square(c.in(0)) + square(c.in(1))); }
-Tensor d_atan2_other(const Vjp& c) { return -c.in(0) / (square(c.in(0)) + square(c.in(1))); }
+Tensor d_atan2_input(const Vjp& c) { return c.in(1) / (square(operand(c, 0)) + square(operand(c, 1))); }
+Tensor d_atan2_other(const Vjp& c) { return -operand(c, 0) / (square(operand(c, 0)) + square(operand(c, 1))); }
 constexpr OpDef atan2_op = elementwise({
     .signature = "atan2(Tensor input, Tensor other) -> Tensor",
     .doc = R"(The angle of the point (other, input) with the positive first axis.
@@ -131,7 +131,7 @@ tensor([ 4., 24.])
 template <Tensor (*f)(const Tensor&)> void x_times_vjp(Vjp& c, const Tensor& slope_other) {
   if (c.needs(0)) {
     Tensor x = c.in(0);
-    Tensor y = c.in(1);
+    Tensor y = operand(c, 1);
     Tensor slope = f(y);
     if (!slope.is_complex()) {
       Tensor flat = logical_and(eq(x, number(0)), logical_not(isfinite(slope)));
@@ -142,7 +142,7 @@ template <Tensor (*f)(const Tensor&)> void x_times_vjp(Vjp& c, const Tensor& slo
   if (c.needs(1)) c.set(1, c.grad() * conj(slope_other));
 }
 void xlogy_vjp(Vjp& c) { x_times_vjp<log>(c, c.needs(1) ? c.in(0) / c.in(1) : Tensor()); }
-void xlog1py_vjp(Vjp& c) { x_times_vjp<log1p>(c, c.needs(1) ? c.in(0) / (c.in(1) + 1) : Tensor()); }
+void xlog1py_vjp(Vjp& c) { x_times_vjp<log1p>(c, c.needs(1) ? c.in(0) / (operand(c, 1) + 1) : Tensor()); }
 
 constexpr OpDef xlogy_op = elementwise({
     .signature = "xlogy(Tensor input, Tensor other) -> Tensor",

@@ -165,7 +165,8 @@ tensor([0.4516])
 Tensor zeta(const Tensor& x, const Tensor& q);
 void zeta_vjp(Vjp& c) {
   if (c.needs(0)) fail("special.zeta: the derivative by the first argument is not implemented");
-  c.set(1, c.grad() * (-c.in(0) * zeta(c.in(0) + 1, c.in(1))));
+  Tensor s = operand(c, 0);
+  c.set(1, c.grad() * (-s * zeta(s + 1, c.in(1))));
 }
 constexpr OpDef zeta_op = elementwise({
     .signature = "special.zeta(Tensor input, Tensor other) -> Tensor",

@@ -3,6 +3,8 @@
 // Invariant: an op keeps for backward its output where the gradient can be told from it.
 #include "ops/unary.h"
 
+#include <limits>
+
 #include "kernels/pointwise.h"
 #include "ops/arithmetic.h"
 #include "ops/comparison.h"
@@ -74,7 +76,11 @@ Tensor d_atan(const Vjp& c) { return reciprocal(square(c.in(0)) + 1); }
 Tensor d_sinh(const Vjp& c) { return cosh(c.in(0)); }
 Tensor d_cosh(const Vjp& c) { return sinh(c.in(0)); }
 Tensor d_asinh(const Vjp& c) { return rsqrt(square(c.in(0)) + 1); }
-Tensor d_acosh(const Vjp& c) { return rsqrt(c.in(0) - 1) * rsqrt(c.in(0) + 1); }
+Tensor d_acosh(const Vjp& c) {
+  Tensor x = c.in(0);
+  // Two roots keep the branch cut of complex numbers in its place.
+  return x.is_complex() ? rsqrt(x - 1) * rsqrt(x + 1) : rsqrt(square(x) - 1);
+}
 Tensor d_atanh(const Vjp& c) { return reciprocal(1 - square(c.in(0))); }
 
 constexpr OpDef sin_op = unary<"sin", "The sine of every element, in radians.", "sin(input)",
@@ -123,9 +129,10 @@ Tensor tanh_backward(const Tensor& g, const Tensor& y);
 Tensor sigmoid_backward(const Tensor& g, const Tensor& y);
 
 void tanh_backward_vjp(Vjp& c) {
-  if (c.needs(0)) c.set(0, tanh_backward(c.grad(), c.in(1)));
-  // g (1 - y^2) conjugated; through y it changes with -2 g y.
-  if (c.needs(1)) c.set(1, c.grad() * conj(c.in(0)) * c.in(1) * -2);
+  // g conj(1 - y^2) depends on y through its conjugate alone, hence the conjugates of the gradient itself.
+  Tensor y = conj(c.in(1));
+  if (c.needs(0)) c.set(0, tanh_backward(c.grad(), y));
+  if (c.needs(1)) c.set(1, conj(c.grad()) * c.in(0) * y * -2);
 }
 constexpr OpDef tanh_backward_op = elementwise({
     .signature = "_tanh_backward(Tensor grad, Tensor output) -> Tensor",
@@ -141,8 +148,9 @@ constexpr OpDef tanh_op = unary<"tanh", "The hyperbolic tangent of every element
     {.loops = &table::tanh, .saves = output_saved, .vjp = tanh_vjp});
 
 void sigmoid_backward_vjp(Vjp& c) {
-  if (c.needs(0)) c.set(0, sigmoid_backward(c.grad(), c.in(1)));
-  if (c.needs(1)) c.set(1, c.grad() * conj(c.in(0)) * (1 - 2 * c.in(1)));
+  Tensor y = conj(c.in(1));
+  if (c.needs(0)) c.set(0, sigmoid_backward(c.grad(), y));
+  if (c.needs(1)) c.set(1, conj(c.grad()) * c.in(0) * (1 - 2 * y));
 }
 constexpr OpDef sigmoid_backward_op = elementwise({
     .signature = "_sigmoid_backward(Tensor grad, Tensor output) -> Tensor",
@@ -166,7 +174,11 @@ struct EpsAttrs {
   Scalar eps;
   static constexpr auto members() { return std::tuple(&EpsAttrs::eps); }
 };
-Tensor d_logit(const Vjp& c) { return reciprocal(c.in(0) * (1 - c.in(0))); }
+Tensor d_logit(const Vjp& c) {
+  Tensor x = c.in(0);
+  Tensor inside = logical_and(ge(x, number(0)), le(x, number(1)));
+  return where(inside, reciprocal(x * (1 - x)), number(std::numeric_limits<double>::quiet_NaN()));
+}
 constexpr OpDef logit_plain_op = elementwise({
     .signature = "_logit(Tensor input) -> Tensor",
     .doc = "log(input / (1 - input))",
