@@ -503,8 +503,32 @@ Returns: a new tensor.
     .inplace = true,
 });
 
+void index_put_at_run(const Call& c, Tensors& outs) {
+  IndexPlan plan = plan_index(c.in[0], c.in.subspan(2), c.name());
+  outs.push_back(index_put(c.in[0], c.in[1], plan.places, plan.dims, c.as<AccumulateAttrs>().accumulate));
+}
+constexpr OpDef index_put_at_op = composite({
+    .signature = "_index_put_at(Tensor input, Tensor values, Tensor[] indices, bool accumulate=False) -> Tensor",
+    .doc = "The input with values written (or added) where index tensors, one for each dimension or None, say.",
+    .run = index_put_at_run,
+    .attrs = &attr_info<AccumulateAttrs>,
+    .offer = Offer::function,
+});
+void index_put_into_run(const Call& c, Tensors& outs) {
+  IndexPlan plan = plan_index(c.in[0], c.in.subspan(2), c.name());
+  index_put_(c.in[0], c.in[1], plan.places, plan.dims, c.as<AccumulateAttrs>().accumulate);
+  outs.push_back(c.in[0]);
+}
+constexpr OpDef index_put_into_op = composite({
+    .signature = "_index_put_into(Tensor input, Tensor values, Tensor[] indices, bool accumulate=False) -> Tensor",
+    .doc = "Writes (or adds) values into the input where index tensors, one for each dimension or None, say.",
+    .run = index_put_into_run,
+    .attrs = &attr_info<AccumulateAttrs>,
+    .offer = Offer::function,
+});
+
 constexpr const OpDef* all[] = {
-    &index_op, &index_put_op, &index_select_op, &index_add_op,     &index_copy_op,
+    &index_put_at_op, &index_put_into_op, &index_op, &index_put_op, &index_select_op, &index_add_op,     &index_copy_op,
     &index_fill_op, &take_op, &put_op,          &masked_select_op, &masked_scatter_op,
 };
 
@@ -513,11 +537,15 @@ constexpr const OpDef* all[] = {
 extern const OpList indexing_ops;
 const OpList indexing_ops = op_list(all);
 
+// Index tensors of the CPU may index a meta tensor: only their shape matters then.
+static Tensor beside(const Tensor& places, const Tensor& x) {
+  return x.is_meta() && !places.is_meta() ? empty(places.sizes(), DType::Int64, Device::Meta) : places;
+}
 Tensor index_at(const Tensor& x, const Tensor& places, const Dims& dims) {
-  return apply(index_op, {x, places}, IndexAttrs{dims});
+  return apply(index_op, {x, beside(places, x)}, IndexAttrs{dims});
 }
 Tensor index_put(const Tensor& x, const Tensor& values, const Tensor& places, const Dims& dims, bool accumulate) {
-  return apply(index_put_op, {x, values, places}, IndexPutAttrs{dims, accumulate});
+  return apply(index_put_op, {x, values, beside(places, x)}, IndexPutAttrs{dims, accumulate});
 }
 void index_put_(const Tensor& x, const Tensor& values, const Tensor& places, const Dims& dims, bool accumulate) {
   const Tensor args[3] = {x, values, places};

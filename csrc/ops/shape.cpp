@@ -3,6 +3,8 @@
 // Invariant: a view rule only computes sizes, strides and offset; no element is read or moved in this file.
 #include "ops/shape.h"
 
+#include "graph/inplace.h"
+
 namespace clew {
 
 Tensor conj(const Tensor& x);
@@ -637,8 +639,33 @@ Returns: a view of the input.
     .attrs = &attr_info<DimAttrs>,
 });
 
+// ---- in-place changes of shape ------------------------------------------------------------------
+
+void adopt_run(const Call& c, Tensors& outs) {
+  const Tensor& x = c.in[0];
+  const Tensor& shown = c.in[1];
+  require(shown->storage == x->storage && shown.dtype() == x.dtype(), c.name(), ": the second tensor must be a view of the first");
+  check_inplace(x, "in-place change of shape", shown.requires_grad());
+  TensorObj* p = x.get();
+  p->data = shown->data;
+  p->sizes = shown.sizes();
+  p->strides = shown.strides();
+  p->numel = shown.numel();
+  p->contiguous = shown.is_contiguous();
+  bump_version(x);
+  if (shown->grad_fn) set_grad_fn(x, shown->grad_fn, shown->output_nr);
+  if (p->base) p->view_version = p->storage->version;
+  outs.push_back(x);
+}
+constexpr OpDef adopt_op = composite({
+    .signature = "_adopt(Tensor input, Tensor view) -> Tensor",
+    .doc = "Gives the input the shape and history of a view of it: what squeeze_, t_ and the like are made of.",
+    .run = adopt_run,
+    .offer = Offer::function,
+});
+
 constexpr const OpDef* all[] = {
-    &view_op,     &reshape_op,  &contiguous_op, &compact_op,   &view_as_op,          &reshape_as_op, &ravel_op,
+    &adopt_op, &view_op,     &reshape_op,  &contiguous_op, &compact_op,   &view_as_op,          &reshape_as_op, &ravel_op,
     &flatten_op,  &unflatten_op, &permute_op,   &transpose_op, &swapaxes_op,         &swapdims_op,   &t_op,
     &reversed_op, &matrix_transpose_op, &adjoint_op, &mh_op,   &h_op,                &movedim_op,    &moveaxis_op,
     &expand_op,   &broadcast_to_op, &expand_as_op, &squeeze_op, &unsqueeze_op,

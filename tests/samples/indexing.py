@@ -1,4 +1,4 @@
-"""Samples of indexing by tensors: gather, scatter, index_*, take, put, masks, embedding, searching."""
+"""Samples of indexing by tensors: gather, scatter, index_*, take, put, masks, searching."""
 
 from __future__ import annotations
 
@@ -117,6 +117,12 @@ def index_at(x: Any, places: Any, dims: Any) -> Any:
 def index_put(x: Any, values: Any, places: Any, dims: Any, accumulate: bool = False) -> Any:
     flat = index_at(np.arange(x.size).reshape(x.shape), places, dims)
     return put(x, flat, np.broadcast_to(values, flat.shape), accumulate)
+
+
+def index_put_at(x: Any, values: Any, indices: Any, accumulate: bool = False) -> Any:
+    key = tuple(slice(None) if i is None else i for i in indices)
+    places = np.arange(x.size).reshape(x.shape)[key]
+    return put(x, places, np.broadcast_to(values, places.shape), accumulate)
 
 
 def embedding(
@@ -489,6 +495,29 @@ OPS = [
         ],
     ),
     Op(
+        "_index_put_at",
+        lambda x, v, i, accumulate=False: index_put_at(x, v, i, accumulate),
+        lambda r: [
+            S(r.normal((2, 3)), r.normal((2,)), [ids(0, 1), ids(2, -3)]),
+            S(r.normal((2, 3)), r.normal((2, 2)), [None, ids(0, 0)], True),
+            S(r.complex((3,)), r.complex(()), [ids(1, 1)], True),
+        ],
+        dtypes=DTYPES,
+        inplace=False,
+        rtol=4,
+        errors=[
+            E(S(X, np.array(1.0), [ids(2)]), IndexError, "index 2"),
+            E(S(X, np.array(1.0), [None]), RuntimeError, "at least one"),
+        ],
+    ),
+    Op(
+        "_index_put_into",
+        None,
+        lambda r: [],
+        grad=False,
+        why="writes into its input; test_indexing checks it as Tensor.index_put_",
+    ),
+    Op(
         "_embedding",
         embedding,
         lambda r: [
@@ -505,7 +534,7 @@ OPS = [
             E(S(V, ids(0)), RuntimeError, "2 dimensions"),
             E(S(X, X), RuntimeError, "int64 or int32"),
         ],
-        why="padding_idx and scale_grad_by_freq make the gradient differ from the derivative; test_indexing checks it",
+        why="padding_idx and scaling make another gradient than the derivative: test_indexing",
     ),
     Op(
         "_embedding_backward",

@@ -139,6 +139,16 @@ X3 = np.zeros((2, 3, 4))
 
 OPS = [
     op(
+        "_adopt",
+        None,
+        lambda r: [],
+        [E(S(X, X), RuntimeError, "view of the first")],
+        grad=False,
+        inplace=False,
+        out=False,
+        why="needs a tensor and a view of it; test_indexing checks squeeze_ and the others",
+    ),
+    op(
         "view",
         lambda x, *s: x.reshape(*s),
         lambda r: [
