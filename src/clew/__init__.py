@@ -10,8 +10,19 @@ tensor(7.)
 
 from __future__ import annotations
 
+import os as _os
+
+# Threads that wait for the next parallel loop spin for a moment only, so that they do not starve other processes. The
+# OpenMP runtime reads this when it is loaded; a user's own setting stands.
+_spin = "GOMP_SPINCOUNT" not in _os.environ and "OMP_WAIT_POLICY" not in _os.environ
+if _spin:
+    _os.environ["GOMP_SPINCOUNT"] = "20000"
+
 from clew import _C
-from clew._C import (
+
+if _spin:
+    del _os.environ["GOMP_SPINCOUNT"]
+from clew._C import (  # noqa: E402
     OutOfMemoryError,
     Size,
     Tensor,
@@ -25,7 +36,7 @@ from clew._C import (
     reset_peak_memory_stats,
     set_num_threads,
 )
-from clew._dtypes import (
+from clew._dtypes import (  # noqa: E402
     bfloat16,
     bool,
     cdouble,

@@ -73,7 +73,7 @@ def module_getattr(module: str, namespace: dict[str, Any]) -> Callable[[str], An
     def __getattr__(name: str) -> Any:
         if name in ("_find_function", "_find_method"):
             return globals()[name]
-        if name in _LAZY_MODULES:
+        if module == "clew" and name in _LAZY_MODULES:
             try:
                 found = importlib.import_module(_LAZY_MODULES[name])
             except ModuleNotFoundError as e:
@@ -82,7 +82,7 @@ def module_getattr(module: str, namespace: dict[str, Any]) -> Callable[[str], An
                 raise missing_name(module, name, namespace) from None
             namespace[name] = found
             return found
-        if name in _LAZY_NAMES:
+        if module == "clew" and name in _LAZY_NAMES:
             found = getattr(importlib.import_module(_LAZY_NAMES[name]), name)
             namespace[name] = found
             return found

@@ -232,9 +232,9 @@ def _fast(
                 t.detach().copy_(original)
         return got
 
-    outputs = _differentiable(func(*ins))
     count = [i for i, o in enumerate(_tensors(func(*ins))) if isinstance(o, Tensor) and o.requires_grad]
     numeric = [(h - l) / (2 * eps) for h, l in zip(moved(1.0), moved(-1.0))]
+    outputs = _differentiable(func(*ins))  # recorded after the inputs were moved and put back
     for o, (out, n) in enumerate(zip(outputs, numeric)):
         u = randn_like(out)
         expect = (u.conj() * n).real.sum().item() if out.is_complex() else (u * n).sum().item()
