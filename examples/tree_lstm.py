@@ -10,8 +10,9 @@ import ast
 import random
 import zlib
 from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Callable, NamedTuple
+from typing import Any, NamedTuple
 
 import clew
 import clew.nn.functional as F
@@ -46,6 +47,13 @@ def convert(tree: ast.AST) -> Node:
 
 def size(node: Node) -> int:
     return 1 + sum(size(c) for c in node.children)
+
+
+def preorder(node: Node) -> Iterator[tuple[int, int]]:
+    """Kind and name of every node, parents before children."""
+    yield node.kind, node.name
+    for child in node.children:
+        yield from preorder(child)
 
 
 def load(per_package: int = 170, smallest: int = 25, largest: int = 110, seed: int = 0) -> list[tuple[Node, int]]:
@@ -89,31 +97,30 @@ class TreeLSTM(nn.Module):
         self.out = nn.Linear(features, classes)
         for table in (self.kind, self.name, self.forget_in):
             nn.init.normal_(table.weight, std=0.3)
-        self.zero = clew.zeros(1, features)
 
-    def node(self, node: Node) -> tuple[clew.Tensor, clew.Tensor]:
-        """The hidden and cell state, each (1, features), of the subtree at ``node``."""
-        x = self.kind.weight[node.kind : node.kind + 1]
-        if node.name:
-            x = x + self.name.weight[node.name : node.name + 1]
+    def node(self, node: Node, rows: Iterator[tuple[clew.Tensor, clew.Tensor]]) -> tuple[clew.Tensor, clew.Tensor]:
+        """The hidden and cell state, each (1, features), of the subtree at ``node``; takes its input rows from ``rows``."""
+        x, bias = next(rows)
         if not node.children:
             i, o, u = x.chunk(3, 1)
             c = i.sigmoid() * u.tanh()
             return o.sigmoid() * c.tanh(), c
-        states = [self.node(child) for child in node.children]
+        states = [self.node(child, rows) for child in node.children]
         total = states[0][0]
         for h, _ in states[1:]:
             total = total + h
         i, o, u = (x + self.hidden(total)).chunk(3, 1)
         c = i.sigmoid() * u.tanh()
-        bias = self.forget_in.weight[node.kind : node.kind + 1]
         for h, memory in states:
             c = c + (self.forget(h) + bias).sigmoid() * memory
         return o.sigmoid() * c.tanh(), c
 
     def forward(self, tree: Node) -> clew.Tensor:
         """Scores of the packages, (1, classes)."""
-        return self.out(self.node(tree)[0])
+        kinds, names = (clew.tensor(ids) for ids in zip(*preorder(tree)))
+        x = self.kind(kinds) + self.name(names)
+        rows = zip(x.split(1), self.forget_in(kinds).split(1))
+        return self.out(self.node(tree, rows)[0])
 
 
 def accuracy(model: TreeLSTM, data: list[tuple[Node, int]]) -> float:
