@@ -183,6 +183,20 @@ template <class T> struct Problem {
   S alpha[2], beta[2];
 };
 
+// Copies n elements in pieces of fixed size: for the few that a small row has, a call costs more than the copy.
+template <class S> [[gnu::always_inline]] inline void copy_row(S* to, const S* from, int64_t n) {
+  for (; n >= 8; n -= 8, to += 8, from += 8) std::memcpy(to, from, 8 * sizeof(S));
+  if (n & 4) {
+    std::memcpy(to, from, 4 * sizeof(S));
+    to += 4, from += 4;
+  }
+  if (n & 2) {
+    std::memcpy(to, from, 2 * sizeof(S));
+    to += 2, from += 2;
+  }
+  if (n & 1) *to = *from;
+}
+
 // C(m x n) = alpha * tile + beta * C.
 template <class T, class S>
 void merge(const Problem<T>& p, const S* tile, int64_t im_offset, int64_t width, T* c, int64_t m, int64_t n, Beta kind) {
@@ -193,7 +207,7 @@ void merge(const Problem<T>& p, const S* tile, int64_t im_offset, int64_t width,
       S* row = reinterpret_cast<S*>(c + i * p.c_rs);
       const S* from = tile + i * width;
       if (kind == Beta::zero) {
-        for (int64_t j = 0; j < n; ++j) row[j] = from[j];
+        copy_row(row, from, n);
       } else {
         for (int64_t j = 0; j < n; ++j) row[j] += from[j];
       }
@@ -234,6 +248,26 @@ void pack(S* dst, int width, const T* src, int64_t lane_stride, int64_t k_stride
   using E = Element<T>;
   constexpr int planes = E::planes;
   const int64_t step = static_cast<int64_t>(width) * planes;
+  if constexpr (planes == 1 && sizeof(T) == sizeof(S)) {
+    if (lane_stride == 1) {
+      const S* from = reinterpret_cast<const S*>(src);
+      for (int64_t p = 0; p < depth; ++p, dst += width, from += k_stride) {
+        if (count < width) {
+          // Panels of B are one or two vectors wide, panels of A a few rows.
+          if (width % lanes<S> == 0) {
+            for (int v = 0; v < width; v += lanes<S>) {
+              const Vector<S> none{};
+              std::memcpy(dst + v, &none, sizeof none);
+            }
+          } else {
+            for (int64_t j = count; j < width; ++j) dst[j] = S(0);
+          }
+        }
+        copy_row(dst, from, count);
+      }
+      return;
+    }
+  }
   if (planes == 1 && lane_stride == 1) {
     for (int64_t p = 0; p < depth; ++p) {
       const T* from = src + p * k_stride;
