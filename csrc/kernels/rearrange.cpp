@@ -7,6 +7,19 @@
 
 namespace clew::kernels {
 
+// d[j] = s[n - 1 - j], blocks of elements at a time.
+template <class T> static void copy_reversed(T* d, const T* s, int64_t n) {
+  constexpr int block = 16;
+  int64_t j = 0;
+  for (; j + block <= n; j += block) {
+    T tmp[block];
+    std::memcpy(static_cast<void*>(tmp), s + n - j - block, sizeof tmp);
+    std::reverse(tmp, tmp + block);
+    std::memcpy(static_cast<void*>(d + j), tmp, sizeof tmp);
+  }
+  for (; j < n; ++j) d[j] = s[n - 1 - j];
+}
+
 void copy_signed(const NdView& dst, const NdView& src) {
   int64_t n = dst.numel();
   if (n == 0) return;
@@ -27,6 +40,7 @@ void copy_signed(const NdView& dst, const NdView& src) {
         T* d = dst.ptr<T>() + walk.offset[0];
         const T* s = src.ptr<const T>() + walk.offset[1];
         if (sd == 1 && ss == 1) std::memcpy(static_cast<void*>(d), s, sizeof(T) * static_cast<size_t>(inner));
+        else if (sd == 1 && ss == -1) copy_reversed(d, s - (inner - 1), inner);
         else
           for (int64_t j = 0; j < inner; ++j) d[j * sd] = s[j * ss];
       }

@@ -122,15 +122,30 @@ struct Key {
   BasicIndex part;
   int out_dims = 0;             // of the view
   bool whole = true;            // the view is the tensor itself
-  std::vector<Tensor> indices;  // for the view's dims, as plan_index takes them; empty when there are none
-  bool advanced = false;
+  struct At {
+    int dim;  // of the view: the first one it takes
+    Tensor index;
+  };
+  std::vector<At> tensors;      // in order
+  bool advanced() const { return !tensors.empty(); }
+  // As plan_index takes them: undefined for dims of which all is taken.
+  std::vector<Tensor> indices() const {
+    std::vector<Tensor> out;
+    int dim = 0;
+    for (const At& t : tensors) {
+      for (; dim < t.dim; ++dim) out.emplace_back();
+      out.push_back(t.index);
+      bool mask = t.index.dtype() == DType::Bool || t.index.dtype() == DType::UInt8;
+      dim += mask ? t.index.ndim() : 1;
+    }
+    return out;
+  }
 
   void keep(int64_t size) {
     part.start.push_back(0);
     part.step.push_back(1);
     part.length.push_back(size);
     ++out_dims;
-    indices.emplace_back();
   }
   void add_dim() {
     if (out_dims >= max_dims) fail_index("indexing: more than ", max_dims, " dimensions");
@@ -150,9 +165,7 @@ int dims_taken(PyObject* o) {
 
 void read_item(Key& k, PyObject* o, const Dims& sizes, int& dim) {
   if (o == Py_None) {
-    k.add_dim();
-    k.indices.emplace_back();
-    return;
+    return k.add_dim();
   }
   int boolean = truth(o);
   if (boolean < 0 && is_tensor(o)) {
@@ -163,8 +176,7 @@ void read_item(Key& k, PyObject* o, const Dims& sizes, int& dim) {
     k.add_dim();
     Tensor which = empty({boolean}, DType::Int64);
     if (boolean) which.data<int64_t>()[0] = 0;
-    k.indices.push_back(std::move(which));
-    k.advanced = true;
+    k.tensors.push_back({k.out_dims - 1, std::move(which)});
     return;
   }
   if (dim >= sizes.size()) fail_index("indexing: too many indices for tensor of dimension ", sizes.size());
@@ -176,7 +188,6 @@ void read_item(Key& k, PyObject* o, const Dims& sizes, int& dim) {
     k.part.length.push_back(r.length);
     k.whole = k.whole && r.length == size;
     ++k.out_dims;
-    k.indices.emplace_back();
     ++dim;
     return;
   }
@@ -193,12 +204,8 @@ void read_item(Key& k, PyObject* o, const Dims& sizes, int& dim) {
   int spans = mask ? t.ndim() : 1;
   if (mask && spans == 0) fail_key(o);
   if (dim + spans > sizes.size()) fail_index("indexing: too many indices for tensor of dimension ", sizes.size());
-  for (int i = 0; i < spans; ++i) {
-    k.keep(sizes[dim++]);
-    k.indices.pop_back();
-  }
-  k.indices.push_back(std::move(t));
-  k.advanced = true;
+  k.tensors.push_back({k.out_dims, std::move(t)});
+  for (int i = 0; i < spans; ++i) k.keep(sizes[dim++]);
 }
 
 void read_key(Key& k, PyObject* const* items, Py_ssize_t n, const Dims& sizes) {
@@ -243,7 +250,7 @@ void parse(Key& k, PyObject* key, const Dims& sizes) {
   read_key(k, &key, 1, sizes);
 }
 
-Tensor part_of(const Tensor& x, const Key& k) { return k.whole && k.advanced ? x : basic_index(x, k.part); }
+Tensor part_of(const Tensor& x, const Key& k) { return k.whole && k.advanced() ? x : basic_index(x, k.part); }
 
 Tensor get(const Tensor& x, PyObject* key) {
   if (PyLong_CheckExact(key)) {
@@ -259,8 +266,8 @@ Tensor get(const Tensor& x, PyObject* key) {
   Key k;
   parse(k, key, x.sizes());
   Tensor part = part_of(x, k);
-  if (!k.advanced) return part;
-  IndexPlan plan = plan_index(part, k.indices, name);
+  if (!k.advanced()) return part;
+  IndexPlan plan = plan_index(part, k.indices(), name);
   return index_at(part, plan.places, plan.dims);
 }
 
@@ -301,12 +308,12 @@ void set(const Tensor& x, PyObject* key, PyObject* value) {
   if (x.ndim() == 0 && is_int(key)) fail_scalar();
   Key k;
   parse(k, key, x.sizes());
-  if (!k.advanced) {
+  if (!k.advanced()) {
     Tensor part = k.whole ? x : basic_index(x, k.part);
     return copy_(part, trimmed(v, part.ndim()));
   }
   Tensor part = part_of(x, k);
-  IndexPlan plan = plan_index(part, k.indices, name);
+  IndexPlan plan = plan_index(part, k.indices(), name);
   if (v.dtype() != x.dtype()) v = to_dtype(v, x.dtype());
   int ndim = part.ndim() - plan.dims.size() + plan.places.ndim();
   index_put_(part, trimmed(v, ndim), plan.places, plan.dims, false);
