@@ -9,7 +9,7 @@ from typing import Any
 from clew import _C
 
 # Modules whose public functions appear at the top level, in order.
-_SOURCES = ("clew._creation", "clew._functions", "clew._einsum")
+_SOURCES = ("clew._creation", "clew._functions", "clew._einsum", "clew._shaping")
 # Submodules and names that are loaded when first asked for.
 _LAZY_MODULES = {
     "nn": "clew.nn",
