@@ -229,7 +229,8 @@ def dirac_(tensor: Any, groups: int = 1) -> Any:
         tensor.zero_()
         for g in range(groups):
             for c in range(passed):
-                tensor[(g * per_group + c, c, *middle)] = 1
+                at = (g * per_group + c, c, *middle)
+                tensor[at] = 1
     return tensor
 
 

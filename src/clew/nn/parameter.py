@@ -39,9 +39,7 @@ class Parameter(clew.Tensor):
         if data is None:
             data = clew.empty(0)
         elif not isinstance(data, clew.Tensor):
-            raise TypeError(
-                f"Parameter: data must be a Tensor or None; got {type(data).__name__}"
-            )
+            raise TypeError(f"Parameter: data must be a Tensor or None; got {type(data).__name__}")
         made: Parameter = clew.Tensor._make_subclass(cls, data.detach(), requires_grad)
         return made
 
@@ -54,9 +52,7 @@ class Parameter(clew.Tensor):
             return known
         import copy
 
-        made = clew.Tensor._make_subclass(
-            type(self), self.detach().clone(), self.requires_grad
-        )
+        made = clew.Tensor._make_subclass(type(self), self.detach().clone(), self.requires_grad)
         memo[id(self)] = made
         made.__dict__.update(copy.deepcopy(self.__dict__, memo))
         return made
@@ -98,9 +94,7 @@ class Buffer(clew.Tensor):
         known = memo.get(id(self))
         if known is not None:
             return known
-        made = clew.Tensor._make_subclass(
-            type(self), self.detach().clone(), self.requires_grad
-        )
+        made = clew.Tensor._make_subclass(type(self), self.detach().clone(), self.requires_grad)
         made.__dict__.update(self.__dict__)
         memo[id(self)] = made
         return made
@@ -119,7 +113,7 @@ _NO_VALUE_YET = frozenset(
 
 
 class UninitializedTensorMixin:
-    """What uninitialised parameters and buffers share: a device and a dtype, no shape until materialize()."""
+    """A tensor with a device and a dtype, and no shape until materialize()."""
 
     cls_to_become: type
 
@@ -137,12 +131,13 @@ class UninitializedTensorMixin:
         if dtype is None:
             dtype = get(self, "dtype")
         self.data = clew.empty(shape, device=device, dtype=dtype)
-        self.__class__ = self.cls_to_become  # type: ignore[assignment]
+        self.__class__ = self.cls_to_become
 
     def share_memory_(self) -> Any:
         """Always refused: there is no memory to share yet."""
         raise RuntimeError(
-            "share_memory_: an uninitialized parameter has no memory yet; call it after the first forward"
+            "share_memory_: an uninitialized parameter has no memory yet; call it after the "
+            "first forward"
         )
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
@@ -157,7 +152,7 @@ class UninitializedTensorMixin:
         return super().__getattribute__(name)
 
 
-class UninitializedParameter(UninitializedTensorMixin, Parameter):
+class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: ignore[misc]
     """A Parameter whose shape is found at the first forward of a lazy module.
 
     Args:

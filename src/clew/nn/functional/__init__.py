@@ -1,4 +1,4 @@
-"""Functions of neural networks: activations, convolutions, pooling, normalisation, attention and losses."""
+"""Functions of neural networks: activations, convolutions, pooling, norms, attention, losses."""
 
 from __future__ import annotations
 

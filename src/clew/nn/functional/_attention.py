@@ -59,7 +59,8 @@ def _check_shapes(
         )
     if key_padding_mask is not None and key_padding_mask.dim() != dims - 1:
         raise AssertionError(
-            f"For {word} ({dims}-D) `query`, expected `key_padding_mask` to be `None` or {dims - 1}-D "
+            f"For {word} ({dims}-D) `query`, expected `key_padding_mask` to be `None` or "
+            f"{dims - 1}-D "
             f"but found {key_padding_mask.dim()}-D tensor instead"
         )
     if attn_mask is not None:
@@ -144,9 +145,7 @@ def multi_head_attention_forward(
     length, batch, embed = query.shape
     sources = key.shape[0]
     if is_causal and attn_mask is None:
-        raise RuntimeError(
-            "Need attn_mask if specifying the is_causal hint."
-        )
+        raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
     if embed != embed_dim_to_check:
         raise AssertionError(
             f"was expecting embedding dimension of {embed_dim_to_check}, but got {embed}"
@@ -157,7 +156,8 @@ def multi_head_attention_forward(
     if use_separate_proj_weight:
         if key.shape[:2] != value.shape[:2]:
             raise AssertionError(
-                f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}"
+                f"key's sequence and batch dims {key.shape[:2]} do not match value's "
+                f"{value.shape[:2]}"
             )
     elif key.shape != value.shape:
         raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
@@ -186,9 +186,7 @@ def multi_head_attention_forward(
         q, k, v = linear(query, in_proj_weight, in_proj_bias).chunk(3, -1)
     elif key is value:
         w_q, w_kv = in_proj_weight.split([embed, 2 * embed])
-        b_q, b_kv = (
-            (None, None) if in_proj_bias is None else in_proj_bias.split([embed, 2 * embed])
-        )
+        b_q, b_kv = (None, None) if in_proj_bias is None else in_proj_bias.split([embed, 2 * embed])
         q = linear(query, w_q, b_q)
         k, v = linear(key, w_kv, b_kv).chunk(2, -1)
     else:

@@ -1,4 +1,4 @@
-"""Functions of nn.functional that are native operations, and thin wrappers that add PyTorch's extra arguments."""
+"""Functions of nn.functional that are native operations, and thin wrappers of such."""
 
 from __future__ import annotations
 
@@ -198,7 +198,8 @@ def rrelu(
     """
     if lower > upper:
         raise RuntimeError(
-            f"rrelu: lower bound must be less than or equal to the upper bound; got {lower} and {upper}"
+            f"rrelu: lower bound must be less than or equal to the upper bound; got {lower} and "
+            f"{upper}"
         )
     if not training:
         return leaky_relu(input, (lower + upper) / 2, inplace)
@@ -242,9 +243,7 @@ def glu(input: Any, dim: int = -1) -> Any:
         raise RuntimeError("glu does not support 0-dimensional tensors")
     size = input.size(dim)
     if size % 2:
-        raise RuntimeError(
-            f"Halving dimension must be even, but dimension {dim} is size {size}"
-        )
+        raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {size}")
     a, b = input.chunk(2, dim)
     return a * b.sigmoid()
 
@@ -274,9 +273,7 @@ def gumbel_softmax(
     return clew.zeros_like(logits).scatter_(dim, index, 1.0) - soft.detach() + soft
 
 
-def normalize(
-    input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None
-) -> Any:
+def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Any:
     """Divides vectors by their p-norm.
 
     Args:
@@ -352,7 +349,7 @@ def instance_norm(
     if means is not None:
         with clew.no_grad():
             running_mean.copy_(means.view(n, c).mean(0))
-            running_var.copy_(vars_.view(n, c).mean(0))
+            running_var.copy_(vars_.view(n, c).mean(0))  # type: ignore[union-attr]
     return out.reshape(input.shape)
 
 
@@ -373,9 +370,7 @@ def local_response_norm(
     """
     dims = input.dim()
     if dims < 3:
-        raise ValueError(
-            f"Expected 3D or higher dimensionality input (got {dims} dimensions)"
-        )
+        raise ValueError(f"Expected 3D or higher dimensionality input (got {dims} dimensions)")
     if input.numel() == 0:
         return input
     square = (input * input).reshape(input.shape[0], 1, input.shape[1], -1)
@@ -482,7 +477,9 @@ def embedding_bag(
             f"then it must have the same shape as the input ({input.shape})"
         )
     if weight.dim() != 2:
-        raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}")
+        raise ValueError(
+            f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}"
+        )
     if per_sample_weights is not None and mode != "sum":
         raise NotImplementedError(
             f"embedding_bag: per_sample_weights works with mode='sum' only; got mode='{mode}'"
@@ -516,9 +513,12 @@ def embedding_bag(
                 f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start "
                 f"from position 0. However, got {starts[0]}"
             )
-        if ends and (ends[-1] > flat.shape[0] or any(e < s for s, e in zip(starts, ends, strict=True))):
+        if ends and (
+            ends[-1] > flat.shape[0] or any(e < s for s, e in zip(starts, ends, strict=True))
+        ):
             raise RuntimeError(
-                f"embedding_bag: offsets must not decrease and not pass input's length {flat.shape[0]}"
+                "embedding_bag: offsets must not decrease and not pass input's length "
+                f"{flat.shape[0]}"
             )
         bags = len(starts)
         lengths = clew.tensor([e - s for s, e in zip(starts, ends, strict=True)], dtype=clew.int64)
@@ -557,7 +557,74 @@ def embedding_bag(
     )
     return total / count.clamp(min=1).unsqueeze(1)
 
+
 __all__ = [
-    name for name in globals() if not name.startswith("_") and name not in
-    ("annotations", "warnings", "Any", "clew", "native", "private", "vector_norm", "xlogy")
+    "alpha_dropout",
+    "avg_pool1d",
+    "avg_pool2d",
+    "avg_pool3d",
+    "batch_norm",
+    "bilinear",
+    "celu",
+    "celu_",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
+    "dropout",
+    "dropout1d",
+    "dropout2d",
+    "dropout3d",
+    "elu",
+    "elu_",
+    "embedding",
+    "embedding_bag",
+    "embedding_renorm_",
+    "feature_alpha_dropout",
+    "fold",
+    "gelu",
+    "glu",
+    "group_norm",
+    "gumbel_softmax",
+    "hardshrink",
+    "hardsigmoid",
+    "hardswish",
+    "hardtanh",
+    "hardtanh_",
+    "instance_norm",
+    "layer_norm",
+    "leaky_relu",
+    "leaky_relu_",
+    "linear",
+    "local_response_norm",
+    "log_softmax",
+    "logsigmoid",
+    "mish",
+    "normalize",
+    "one_hot",
+    "pad",
+    "prelu",
+    "relu",
+    "relu6",
+    "relu_",
+    "rms_norm",
+    "rrelu",
+    "rrelu_",
+    "scaled_dot_product_attention",
+    "selu",
+    "selu_",
+    "sigmoid",
+    "silu",
+    "softmax",
+    "softmin",
+    "softplus",
+    "softshrink",
+    "softsign",
+    "tanh",
+    "tanhshrink",
+    "threshold",
+    "threshold_",
+    "unfold",
 ]

@@ -35,7 +35,9 @@ def ctc_loss(
     if single:
         log_probs = log_probs.unsqueeze(1)
     if log_probs.dim() != 3:
-        raise RuntimeError(f"ctc_loss: log_probs must be (T, N, C) or (T, C); got {tuple(log_probs.shape)}")
+        raise RuntimeError(
+            f"ctc_loss: log_probs must be (T, N, C) or (T, C); got {tuple(log_probs.shape)}"
+        )
     steps, batch, classes = log_probs.shape
     if not 0 <= blank < classes:
         raise RuntimeError("blank must be in label range")
@@ -67,7 +69,8 @@ def ctc_loss(
             rows.append(labels[at : at + n])
             at += n
     width = 2 * max(t_lengths, default=0) + 1
-    # Labels with blanks between; a state may be skipped into from two before when it is a label unlike that one.
+    # Labels with blanks between; a state may be skipped into from two before when it is a label
+    # unlike that one.
     states, skip = [], []
     for row in rows:
         line = [blank] * width

@@ -8,7 +8,9 @@ from typing import Any
 
 import clew
 
-from ._core import logsigmoid, softplus, vector_norm, xlogy
+from ._core import logsigmoid, private, softplus, vector_norm, xlogy
+
+_nll_loss = private("_nll_loss")
 
 
 def legacy_reduction(size_average: Any, reduce: Any, reduction: str) -> str:
@@ -174,7 +176,7 @@ def huber_loss(
     return _weighted(loss, weight, reduction)
 
 
-def _check_nll(input: Any, target: Any, weight: Any, reduction: str) -> int:
+def _check_nll(input: Any, target: Any, weight: Any, reduction: str) -> None:
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
     if input.dim() < 1:
@@ -197,7 +199,6 @@ def _check_nll(input: Any, target: Any, weight: Any, reduction: str) -> int:
             f"nll_loss: weight must be of shape ({classes},), one for each class; "
             f"got {tuple(weight.shape)}"
         )
-    return at
 
 
 def nll_loss(
@@ -229,24 +230,13 @@ def nll_loss(
         2.5
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
-    at = _check_nll(input, target, weight, reduction)
-    if target.is_floating_point() or target.is_complex() or target.dtype == clew.bool:
-        raise RuntimeError(f"nll_loss: target must hold integers; got {target.dtype}")
-    index = target.to(clew.int64)
-    kept = index != ignore_index
-    safe = clew.where(kept, index, 0)
-    _check_classes(safe, input.shape[at])
-    loss = -input.gather(at, safe.unsqueeze(at)).squeeze(at)
-    if weight is not None:
-        factor = weight.to(input.dtype)[safe]
-        factor = clew.where(kept, factor, 0.0)
-        loss = clew.where(kept, loss * factor, 0.0)
-    else:
-        factor = kept
-        loss = clew.where(kept, loss, 0.0)
-    if reduction == "mean":
-        return loss.sum() / factor.sum()
-    return _reduced(loss, reduction)
+    try:
+        return _nll_loss(input, target, weight, ignore_index, reduction)[0]
+    except Exception:
+        # The native check speaks of shapes; say it as people know it where a usual mistake was
+        # made.
+        _check_nll(input, target, weight, reduction)
+        raise
 
 
 def _check_classes(index: Any, classes: int) -> None:
@@ -314,7 +304,8 @@ def cross_entropy(
         return _reduced(loss, reduction)
     if target.shape == input.shape and input.dim() > 1 and not target.is_floating_point():
         raise RuntimeError(
-            f"cross_entropy: target with class probabilities must be floating point; got {target.dtype}"
+            "cross_entropy: target with class probabilities must be floating point; got "
+            f"{target.dtype}"
         )
     logp = clew.log_softmax(input, at)
     nll = nll_loss(logp, target, weight, None, ignore_index, None, reduction)
@@ -382,7 +373,8 @@ def _binary_terms(x: Any, y: Any) -> Any:
         raise RuntimeError("binary_cross_entropy: all elements of input should be between 0 and 1")
     if low > 1e-37 and high < 1:
         return (y - 1) * clew.log1p(-x) - y * clew.log(x)
-    # Where a logarithm would pass -100 it is held there, and the derivative is (x - y) / 1e-12 instead.
+    # Where a logarithm would pass -100 it is held there, and the derivative is (x - y) / 1e-12
+    # instead.
     inner = (plain > 1e-37) & (plain < 1)
     safe = clew.where(inner, x, 0.5)
     smooth = (y - 1) * clew.log1p(-safe) - y * clew.log(safe)
@@ -806,7 +798,8 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
         [1.0]
     """
     x1, x2 = clew.broadcast_tensors(x1, x2)
-    # Each vector is divided by its own length, so that the product of two small lengths cannot vanish.
+    # Each vector is divided by its own length, so that the product of two small lengths cannot
+    # vanish.
     n1 = vector_norm(x1, 2, dim, True).clamp(min=eps)
     n2 = vector_norm(x2, 2, dim, True).clamp(min=eps)
     return ((x1 / n1) * (x2 / n2)).sum(dim)

@@ -44,9 +44,7 @@ def _max_pool(n: int) -> Any:
     ) -> Any:
         return max_pool(input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
-    _describe(
-        max_pool, f"max_pool{n}d", f"Greatest value of each window over the last {n} dims."
-    )
+    _describe(max_pool, f"max_pool{n}d", f"Greatest value of each window over the last {n} dims.")
     _describe(
         max_pool_with_indices,
         f"max_pool{n}d_with_indices",
@@ -67,15 +65,11 @@ max_pool3d, max_pool3d_with_indices = _max_pool(3)
 
 def _adaptive_sizes(input: Any, output_size: Any, n: int, name: str) -> list[int]:
     if input.dim() not in (n + 1, n + 2):
-        raise RuntimeError(
-            f"{name}: Expected {n + 1}D or {n + 2}D input; got {tuple(input.shape)}"
-        )
+        raise RuntimeError(f"{name}: Expected {n + 1}D or {n + 2}D input; got {tuple(input.shape)}")
     sizes = _tuple(output_size, n)
     if len(sizes) != n:
         raise ValueError(f"{name}: output_size must have {n} elements; got {len(sizes)}")
-    return [
-        int(d) if s is None else s for s, d in zip(sizes, input.shape[-n:], strict=True)
-    ]
+    return [int(d) if s is None else s for s, d in zip(sizes, input.shape[-n:], strict=True)]
 
 
 def _adaptive_avg(n: int) -> Any:
@@ -137,7 +131,8 @@ def _unpool(
     pads = _tuple(padding, n)
     if input.shape != indices.shape:
         raise RuntimeError(
-            f"{name}: indices must have input's shape {tuple(input.shape)}; got {tuple(indices.shape)}"
+            f"{name}: indices must have input's shape {tuple(input.shape)}; got "
+            f"{tuple(indices.shape)}"
         )
     spatial = input.shape[-n:]
     usual = [
@@ -371,4 +366,30 @@ def _cross(place: Any, span: Any, width: int) -> Any:
 fractional_max_pool2d, fractional_max_pool2d_with_indices = _fractional(2)
 fractional_max_pool3d, fractional_max_pool3d_with_indices = _fractional(3)
 
-__all__ = [name for name in globals() if "pool" in name and not name.startswith("_")]
+__all__ = [
+    "adaptive_avg_pool1d",
+    "adaptive_avg_pool2d",
+    "adaptive_avg_pool3d",
+    "adaptive_max_pool1d",
+    "adaptive_max_pool1d_with_indices",
+    "adaptive_max_pool2d",
+    "adaptive_max_pool2d_with_indices",
+    "adaptive_max_pool3d",
+    "adaptive_max_pool3d_with_indices",
+    "fractional_max_pool2d",
+    "fractional_max_pool2d_with_indices",
+    "fractional_max_pool3d",
+    "fractional_max_pool3d_with_indices",
+    "lp_pool1d",
+    "lp_pool2d",
+    "lp_pool3d",
+    "max_pool1d",
+    "max_pool1d_with_indices",
+    "max_pool2d",
+    "max_pool2d_with_indices",
+    "max_pool3d",
+    "max_pool3d_with_indices",
+    "max_unpool1d",
+    "max_unpool2d",
+    "max_unpool3d",
+]

@@ -23,15 +23,14 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> Any:
     """
     r = upscale_factor
     if input.dim() < 3:
-        raise RuntimeError(
-            f"pixel_shuffle: input must have at least 3 dims; got {input.dim()}"
-        )
+        raise RuntimeError(f"pixel_shuffle: input must have at least 3 dims; got {input.dim()}")
     if r <= 0:
         raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
     *lead, c, h, w = input.shape
     if c % (r * r):
         raise RuntimeError(
-            f"pixel_shuffle: channels must be divisible by the square of upscale_factor; got {c} and {r}"
+            f"pixel_shuffle: channels must be divisible by the square of upscale_factor; got {c} "
+            f"and {r}"
         )
     k = len(lead)
     x = input.reshape(*lead, c // (r * r), r, r, h, w)
@@ -51,15 +50,14 @@ def pixel_unshuffle(input: Any, downscale_factor: int) -> Any:
     """
     r = downscale_factor
     if input.dim() < 3:
-        raise RuntimeError(
-            f"pixel_unshuffle: input must have at least 3 dims; got {input.dim()}"
-        )
+        raise RuntimeError(f"pixel_unshuffle: input must have at least 3 dims; got {input.dim()}")
     if r <= 0:
         raise RuntimeError(f"pixel_unshuffle expects a positive downscale_factor, but got {r}")
     *lead, c, h, w = input.shape
     if h % r or w % r:
         raise RuntimeError(
-            f"pixel_unshuffle: height and width must be divisible by downscale_factor; got {h}, {w} and {r}"
+            f"pixel_unshuffle: height and width must be divisible by downscale_factor; got {h}, "
+            f"{w} and {r}"
         )
     k = len(lead)
     x = input.reshape(*lead, c, h // r, r, w // r, r)
@@ -79,7 +77,8 @@ def channel_shuffle(input: Any, groups: int) -> Any:
     """
     if input.dim() < 3:
         raise RuntimeError(
-            f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(input.shape)}"
+            "channel_shuffle expects input with > 2 dims, but got input with sizes "
+            f"{list(input.shape)}"
         )
     if groups <= 0:
         raise RuntimeError(
@@ -114,7 +113,7 @@ def _nearest_index(out: int, size: int, scale: float | None, exact: bool) -> lis
     if exact:
         i = i + np.float32(0.5)
     found = np.floor(i * np.float32(step)).astype(np.int64)
-    return np.minimum(found, size - 1).tolist()  # type: ignore[no-any-return]
+    return np.minimum(found, size - 1).tolist()
 
 
 def _cubic(t: float, a: float) -> list[float]:
@@ -158,9 +157,7 @@ def _rows(
         else:
             low = math.floor(x)
             weights = _cubic(x - low, -0.75)
-            rows.append(
-                [(min(max(low - 1 + j, 0), size - 1), w) for j, w in enumerate(weights)]
-            )
+            rows.append([(min(max(low - 1 + j, 0), size - 1), w) for j, w in enumerate(weights)])
     return rows
 
 
@@ -258,7 +255,8 @@ def interpolate(
             if len(scale_factor) != n:
                 raise ValueError(
                     f"Input and scale_factor must have the same number of spatial dimensions, but "
-                    f"got input with spatial dimensions of {list(input.shape[2:])} and scale_factor "
+                    f"got input with spatial dimensions of {list(input.shape[2:])} and "
+                    "scale_factor "
                     f"of shape {scale_factor}."
                 )
             factors = [float(f) for f in scale_factor]
@@ -269,17 +267,20 @@ def interpolate(
             scales = list(factors)
     if antialias and not (mode in ("bilinear", "bicubic") and input.dim() == 4):
         raise ValueError(
-            "Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D tensor as input"
+            "Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D "
+            "tensor as input"
         )
     if n not in (1, 2, 3):
         raise NotImplementedError(
             "Input Error: Only 3D, 4D and 5D input Tensors supported "
-            f"(got {input.dim()}D) for the modes: nearest | linear | bilinear | bicubic | trilinear "
+            f"(got {input.dim()}D) for the modes: nearest | linear | bilinear | bicubic | "
+            "trilinear "
             f"| area | nearest-exact (got {mode})"
         )
     if any(s <= 0 for s in sizes) or any(s <= 0 for s in input.shape[2:]):
         raise RuntimeError(
-            f"Input and output sizes should be greater than 0, but got input {list(input.shape[2:])} "
+            "Input and output sizes should be greater than 0, but got input "
+            f"{list(input.shape[2:])} "
             f"and output {sizes}"
         )
     if mode in ("nearest", "nearest-exact"):
@@ -297,7 +298,9 @@ def interpolate(
     kind = "linear" if mode in _LINEAR else "cubic"
     if mode in _LINEAR:
         if _LINEAR[mode] != n:
-            raise NotImplementedError(f"Got {input.dim()}D input, but {mode} mode needs {_LINEAR[mode] + 2}D input")
+            raise NotImplementedError(
+                f"Got {input.dim()}D input, but {mode} mode needs {_LINEAR[mode] + 2}D input"
+            )
     elif mode == "bicubic":
         if n != 2:
             raise NotImplementedError(f"Got {input.dim()}D input, but bicubic mode needs 4D input")
@@ -379,13 +382,12 @@ def affine_grid(theta: Any, size: Any, align_corners: bool | None = None) -> Any
     if align_corners is None:
         align_corners = False
     if not theta.is_floating_point():
-        raise ValueError(
-            f"Expected theta to have floating point type, but got {theta.dtype}"
-        )
+        raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
     n = len(size) - 2
     if n not in (2, 3):
         raise NotImplementedError(
-            "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively."
+            "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, "
+            "respectively."
             f" Got size {size}."
         )
     if theta.dim() != 3 or tuple(theta.shape[1:]) != (n, n + 1):
@@ -545,6 +547,7 @@ def _cubic_tensors(t: Any) -> list[Any]:
         return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
 
     return [far(t + 1), near(t), near(1 - t), far(2 - t)]
+
 
 __all__ = [
     "affine_grid",

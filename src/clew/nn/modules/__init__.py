@@ -6,6 +6,7 @@ from .activation import CELU as CELU
 from .activation import ELU as ELU
 from .activation import GELU as GELU
 from .activation import GLU as GLU
+from .activation import SELU as SELU
 from .activation import Hardshrink as Hardshrink
 from .activation import Hardsigmoid as Hardsigmoid
 from .activation import Hardswish as Hardswish
@@ -16,12 +17,11 @@ from .activation import LogSoftmax as LogSoftmax
 from .activation import Mish as Mish
 from .activation import MultiheadAttention as MultiheadAttention
 from .activation import PReLU as PReLU
-from .activation import RReLU as RReLU
 from .activation import ReLU as ReLU
 from .activation import ReLU6 as ReLU6
-from .activation import SELU as SELU
-from .activation import SiLU as SiLU
+from .activation import RReLU as RReLU
 from .activation import Sigmoid as Sigmoid
+from .activation import SiLU as SiLU
 from .activation import Softmax as Softmax
 from .activation import Softmax2d as Softmax2d
 from .activation import Softmin as Softmin
@@ -75,16 +75,16 @@ from .linear import LazyLinear as LazyLinear
 from .linear import Linear as Linear
 from .loss import BCELoss as BCELoss
 from .loss import BCEWithLogitsLoss as BCEWithLogitsLoss
-from .loss import CTCLoss as CTCLoss
 from .loss import CosineEmbeddingLoss as CosineEmbeddingLoss
 from .loss import CrossEntropyLoss as CrossEntropyLoss
+from .loss import CTCLoss as CTCLoss
 from .loss import GaussianNLLLoss as GaussianNLLLoss
 from .loss import HingeEmbeddingLoss as HingeEmbeddingLoss
 from .loss import HuberLoss as HuberLoss
 from .loss import KLDivLoss as KLDivLoss
 from .loss import L1Loss as L1Loss
-from .loss import MSELoss as MSELoss
 from .loss import MarginRankingLoss as MarginRankingLoss
+from .loss import MSELoss as MSELoss
 from .loss import MultiLabelMarginLoss as MultiLabelMarginLoss
 from .loss import MultiLabelSoftMarginLoss as MultiLabelSoftMarginLoss
 from .loss import MultiMarginLoss as MultiMarginLoss
@@ -149,10 +149,10 @@ from .reshaping import Upsample as Upsample
 from .reshaping import UpsamplingBilinear2d as UpsamplingBilinear2d
 from .reshaping import UpsamplingNearest2d as UpsamplingNearest2d
 from .rnn import GRU as GRU
-from .rnn import GRUCell as GRUCell
 from .rnn import LSTM as LSTM
-from .rnn import LSTMCell as LSTMCell
 from .rnn import RNN as RNN
+from .rnn import GRUCell as GRUCell
+from .rnn import LSTMCell as LSTMCell
 from .rnn import RNNBase as RNNBase
 from .rnn import RNNCell as RNNCell
 from .rnn import RNNCellBase as RNNCellBase
@@ -165,6 +165,14 @@ from .transformer import TransformerEncoder as TransformerEncoder
 from .transformer import TransformerEncoderLayer as TransformerEncoderLayer
 
 __all__ = [
+    "CELU",
+    "ELU",
+    "GELU",
+    "GLU",
+    "GRU",
+    "LSTM",
+    "RNN",
+    "SELU",
     "AdaptiveAvgPool1d",
     "AdaptiveAvgPool2d",
     "AdaptiveAvgPool3d",
@@ -182,7 +190,6 @@ __all__ = [
     "BatchNorm2d",
     "BatchNorm3d",
     "Bilinear",
-    "CELU",
     "CTCLoss",
     "ChannelShuffle",
     "CircularPad1d",
@@ -206,7 +213,6 @@ __all__ = [
     "Dropout1d",
     "Dropout2d",
     "Dropout3d",
-    "ELU",
     "Embedding",
     "EmbeddingBag",
     "FeatureAlphaDropout",
@@ -214,9 +220,6 @@ __all__ = [
     "Fold",
     "FractionalMaxPool2d",
     "FractionalMaxPool3d",
-    "GELU",
-    "GLU",
-    "GRU",
     "GRUCell",
     "GaussianNLLLoss",
     "GroupNorm",
@@ -235,7 +238,6 @@ __all__ = [
     "LPPool1d",
     "LPPool2d",
     "LPPool3d",
-    "LSTM",
     "LSTMCell",
     "LayerNorm",
     "LazyBatchNorm1d",
@@ -282,7 +284,6 @@ __all__ = [
     "PixelUnshuffle",
     "PoissonNLLLoss",
     "RMSNorm",
-    "RNN",
     "RNNBase",
     "RNNCell",
     "RNNCellBase",
@@ -295,7 +296,6 @@ __all__ = [
     "ReplicationPad1d",
     "ReplicationPad2d",
     "ReplicationPad3d",
-    "SELU",
     "Sequential",
     "SiLU",
     "Sigmoid",

@@ -23,12 +23,21 @@ global_buffer_registration: OrderedDict[int, Any] = OrderedDict()
 global_module_registration: OrderedDict[int, Any] = OrderedDict()
 
 
+# Set by module.py, which imports this file.
+module_class: Any = None
+
+
+def switch_on() -> None:
+    """Makes every module look for hooks at its calls."""
+    module_class._hooked = True
+
+
 def _gates() -> Any:
     """The two autograd functions that full backward hooks live in; made at their first use."""
     global _gate_classes
     if _gate_classes is not None:
         return _gate_classes
-    Function = clew.autograd.Function
+    Function: Any = clew.autograd.Function
 
     class GateOut(Function):
         """Identity on a module's outputs; its backward sees all their gradients at once."""
@@ -151,7 +160,8 @@ class BackwardGate:
                 answer = answer if isinstance(answer, tuple) else (answer,)
                 if not self.inputs_recorded:
                     raise RuntimeError(
-                        "backward hook: a gradient was returned, but no input of the module requires grad"
+                        "backward hook: a gradient was returned, but no input of the module "
+                        "requires grad"
                     )
                 if len(answer) != len(grad_input):
                     raise RuntimeError(
@@ -213,7 +223,8 @@ def call_with_hooks(module: Any, args: Any, kwargs: Any) -> Any:
                 if answer is not None:
                     if not (isinstance(answer, tuple) and len(answer) == 2):
                         raise RuntimeError(
-                            "forward pre-hook must return None or a tuple of (new_args, new_kwargs);"
+                            "forward pre-hook must return None or a tuple of (new_args, "
+                            "new_kwargs);"
                             f" got {answer}"
                         )
                     args, kwargs = answer

@@ -1,4 +1,4 @@
-"""state_dict and load_state_dict of a module, as functions; Module's methods of these names call them."""
+"""state_dict and load_state_dict of a module; Module's methods of these names call them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ from ..parameter import Parameter, is_lazy
 EXTRA = "_extra_state"
 
 
-class IncompatibleKeys(
-    namedtuple("_IncompatibleKeys", ["missing_keys", "unexpected_keys"])  # noqa: PYI024
-):
+class IncompatibleKeys(namedtuple("_IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
     """What load_state_dict found lacking and left over."""
 
     __slots__ = ()
@@ -58,7 +56,9 @@ def state_dict(module: Any, destination: Any, prefix: str, keep_vars: bool) -> A
     module._save_to_state_dict(destination, prefix, keep_vars)
     for name, child in module._modules.items():
         if child is not None:
-            child.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
+            child.state_dict(
+                destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars
+            )
     for hook in list(module._state_dict_hooks.values()):
         answer = hook(module, destination, prefix, local)
         if getattr(hook, "_from_public_api", False):
@@ -88,9 +88,7 @@ def load_own(
     persistent = {
         k: v for k, v in module._buffers.items() if k not in module._non_persistent_buffers_set
     }
-    own = {
-        k: v for k, v in [*module._parameters.items(), *persistent.items()] if v is not None
-    }
+    own = {k: v for k, v in [*module._parameters.items(), *persistent.items()] if v is not None}
     assign = local_metadata.get("assign_to_params_buffers", False)
     for name, param in own.items():
         key = prefix + name
@@ -110,7 +108,8 @@ def load_own(
             given = given[0]
         if not lazy and given.shape != param.shape:
             errors.append(
-                f"size mismatch for {key}: copying a param with shape {given.shape} from checkpoint, "
+                f"size mismatch for {key}: copying a param with shape {given.shape} from "
+                "checkpoint, "
                 f"the shape in current model is {param.shape}."
             )
             continue
@@ -156,9 +155,7 @@ def load_state_dict(module: Any, state_dict: Any, strict: bool, assign: bool) ->
     from collections.abc import Mapping
 
     if not isinstance(state_dict, Mapping):
-        raise TypeError(
-            f"Expected state_dict to be dict-like, got {type(state_dict)}."
-        )
+        raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
     missing: list[str] = []
     unexpected: list[str] = []
     errors: list[str] = []
@@ -171,9 +168,7 @@ def load_state_dict(module: Any, state_dict: Any, strict: bool, assign: bool) ->
         local = {} if metadata is None else metadata.get(prefix[:-1], {})
         if assign:
             local["assign_to_params_buffers"] = assign
-        target._load_from_state_dict(
-            local_state, prefix, local, True, missing, unexpected, errors
-        )
+        target._load_from_state_dict(local_state, prefix, local, True, missing, unexpected, errors)
         for name, child in target._modules.items():
             if child is not None:
                 start = f"{prefix}{name}."
@@ -182,7 +177,8 @@ def load_state_dict(module: Any, state_dict: Any, strict: bool, assign: bool) ->
         for hook in list(target._load_state_dict_post_hooks.values()):
             if hook(target, found) is not None:
                 raise RuntimeError(
-                    "load_state_dict post-hook must return None; edit the given keys in place instead"
+                    "load_state_dict post-hook must return None; edit the given keys in place "
+                    "instead"
                 )
 
     load(module, work, "")

@@ -87,9 +87,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     def forward(self, input_: Any, target_: Any) -> Any:
         single = target_.dim() == 0
         if target_.dim() > 1:
-            raise RuntimeError(
-                "0D or 1D target tensor expected, multi-target not supported"
-            )
+            raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
         if single and input_.dim() != 1:
             raise RuntimeError("0D target tensor expects 1D input tensors")
         if target_.dim() == 1 and input_.dim() != 2:

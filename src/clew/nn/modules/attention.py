@@ -187,9 +187,7 @@ class MultiheadAttention(Module):
             if attn_mask.dim() == 3:
                 merged = attn_mask.view(batch, -1, length, length)
             else:
-                merged = attn_mask.view(1, 1, length, length).expand(
-                    batch, self.num_heads, -1, -1
-                )
+                merged = attn_mask.view(1, 1, length, length).expand(batch, self.num_heads, -1, -1)
             if key_padding_mask is not None:
                 hidden = key_padding_mask.view(batch, 1, 1, length).expand(
                     -1, self.num_heads, -1, -1

@@ -100,14 +100,16 @@ class Sequential(Module):
     def __add__(self, other: Any) -> Sequential:
         if not isinstance(other, Sequential):
             raise ValueError(
-                f"add operator supports only objects of Sequential class, but {type(other)} is given."
+                f"add operator supports only objects of Sequential class, but {type(other)} is "
+                "given."
             )
         return Sequential(*self, *other)
 
     def __iadd__(self, other: Any) -> Sequential:
         if not isinstance(other, Sequential):
             raise ValueError(
-                f"add operator supports only objects of Sequential class, but {type(other)} is given."
+                f"add operator supports only objects of Sequential class, but {type(other)} is "
+                "given."
             )
         return self.extend(list(other))
 
@@ -385,13 +387,15 @@ def _pairs(where: str, items: Any) -> list[tuple[Any, Any]]:
         return list(items.items())
     if not isinstance(items, Iterable):
         raise TypeError(
-            f"{where.replace(' ', '.')} should be called with an iterable of key/value pairs, but got "
-            + type(items).__name__
+            f"{where.replace(' ', '.')} should be called with an iterable of key/value pairs, "
+            "but got " + type(items).__name__
         )
     found = []
     for j, pair in enumerate(items):
         if not isinstance(pair, Iterable):
-            raise TypeError(f"{where} sequence element #{j} should be Iterable; is {type(pair).__name__}")
+            raise TypeError(
+                f"{where} sequence element #{j} should be Iterable; is {type(pair).__name__}"
+            )
         pair = tuple(pair)
         if len(pair) != 2:
             raise ValueError(f"{where} sequence element #{j} has length {len(pair)}; 2 is required")

@@ -70,7 +70,8 @@ class _ConvNd(Module):
                 raise ValueError("padding='same' is not supported for strided convolutions")
         if padding_mode not in ("zeros", "reflect", "replicate", "circular"):
             raise ValueError(
-                "padding_mode must be one of ('zeros', 'reflect', 'replicate', 'circular'), but got "
+                "padding_mode must be one of ('zeros', 'reflect', 'replicate', 'circular'), but "
+                "got "
                 f"padding_mode='{padding_mode}'"
             )
         self.in_channels = in_channels
@@ -295,7 +296,8 @@ class _ConvTransposeNd(_ConvNd):
             sizes = sizes[-n:]
         if len(sizes) != n:
             raise ValueError(
-                f"ConvTranspose{n}D: for {input.dim()}D input, output_size must have {n} or {n + 2} "
+                f"ConvTranspose{n}D: for {input.dim()}D input, output_size must have {n} or "
+                f"{n + 2} "
                 f"elements (got {len(sizes)})"
             )
         least = [
@@ -308,7 +310,8 @@ class _ConvTransposeNd(_ConvNd):
         most = [least[d] + self.stride[d] - 1 for d in range(n)]
         if any(not lo <= s <= hi for s, lo, hi in zip(sizes, least, most, strict=True)):
             raise ValueError(
-                f"requested an output size of {sizes}, but valid sizes range from {least} to {most} "
+                f"requested an output size of {sizes}, but valid sizes range from {least} to "
+                f"{most} "
                 f"(for an input of {tuple(spatial)})"
             )
         return tuple(s - lo for s, lo in zip(sizes, least, strict=True))
@@ -447,9 +450,7 @@ class _LazyPlainConv(_LazyConv):
         dtype: Any = None,
     ) -> None:
         # Built without channels, and the bias comes after, so that no shape is needed.
-        super().__init__(
-            0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode
-        )
+        super().__init__(0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode)
         self._start(out_channels, bias, device, dtype)
 
 

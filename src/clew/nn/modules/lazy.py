@@ -42,7 +42,9 @@ class LazyModuleMixin:
         me: Any = self
         for name, param in me._parameters.items():
             if param is not None:
-                destination[prefix + name] = param if is_lazy(param) or keep_vars else param.detach()
+                destination[prefix + name] = (
+                    param if is_lazy(param) or keep_vars else param.detach()
+                )
         for name, buf in me._buffers.items():
             if buf is not None and name not in me._non_persistent_buffers_set:
                 destination[prefix + name] = buf if is_lazy(buf) or keep_vars else buf.detach()

@@ -1,4 +1,4 @@
-"""Module: a tree of parameters, buffers and children with a forward; the base class of everything in nn."""
+"""Module: a tree of parameters, buffers and children with a forward."""
 
 from __future__ import annotations
 
@@ -11,7 +11,25 @@ import clew
 
 from ..parameter import Buffer, Parameter, UninitializedTensorMixin
 from . import _hooks, _state
-from ._hooks import RemovableHandle, call_with_hooks
+from ._convert import Conversions
+from ._global import register_module_backward_hook as register_module_backward_hook
+from ._global import (
+    register_module_buffer_registration_hook as register_module_buffer_registration_hook,
+)
+from ._global import register_module_forward_hook as register_module_forward_hook
+from ._global import register_module_forward_pre_hook as register_module_forward_pre_hook
+from ._global import register_module_full_backward_hook as register_module_full_backward_hook
+from ._global import (
+    register_module_full_backward_pre_hook as register_module_full_backward_pre_hook,
+)
+from ._global import (
+    register_module_module_registration_hook as register_module_module_registration_hook,
+)
+from ._global import (
+    register_module_parameter_registration_hook as register_module_parameter_registration_hook,
+)
+from ._hooks import call_with_hooks
+from ._register import HookMethods
 
 __all__ = [
     "Module",
@@ -28,143 +46,6 @@ __all__ = [
 T = TypeVar("T", bound="Module")
 _IncompatibleKeys = _state.IncompatibleKeys
 _EXTRA_STATE_KEY_SUFFIX = _state.EXTRA
-
-# True once a hook for every module was registered; a module without hooks then still looks for them.
-_any_global = False
-
-
-def _global(table: Any, hook: Any, **extra: Any) -> RemovableHandle:
-    global _any_global
-    handle = RemovableHandle(table, extra_dict=[d for d, on in extra.values() if on])
-    table[handle.id] = hook
-    for d, on in extra.values():
-        if on:
-            d[handle.id] = True
-    _any_global = True
-    return handle
-
-
-def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Runs hook(module, args) before every module's forward.
-
-    Args:
-        hook: may return new arguments.
-
-    Returns:
-        a handle whose remove() takes the hook out.
-    """
-    return _global(_hooks.global_forward_pre, hook)
-
-
-def register_module_forward_hook(
-    hook: Callable[..., Any], *, with_kwargs: bool = False, always_call: bool = False
-) -> RemovableHandle:
-    """Runs hook(module, args, output) after every module's forward.
-
-    Args:
-        hook: may return a new output.
-        with_kwargs: the hook is hook(module, args, kwargs, output).
-        always_call: run it even when forward raises.
-
-    Returns:
-        a handle whose remove() takes the hook out.
-    """
-    return _global(
-        _hooks.global_forward,
-        hook,
-        a=(_hooks.global_forward_with_kwargs, with_kwargs),
-        b=(_hooks.global_forward_always, always_call),
-    )
-
-
-def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Runs hook(module, grad_output) before every module's backward.
-
-    Args:
-        hook: may return new gradients of the outputs.
-
-    Returns:
-        a handle whose remove() takes the hook out.
-    """
-    return _global(_hooks.global_backward_pre, hook)
-
-
-def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Runs hook(module, grad_input, grad_output) after every module's backward.
-
-    Args:
-        hook: may return new gradients of the inputs.
-
-    Returns:
-        a handle whose remove() takes the hook out.
-    """
-    if _hooks.global_backward_is_full is False:
-        raise RuntimeError(
-            "register_module_full_backward_hook: global hooks of the old kind are registered; "
-            "use only one of the two kinds"
-        )
-    _hooks.global_backward_is_full = True
-    return _global(_hooks.global_backward, hook)
-
-
-def register_module_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Old form of register_module_full_backward_hook: sees the last operation of a module only.
-
-    Args:
-        hook: hook(module, grad_input, grad_output).
-
-    Returns:
-        a handle whose remove() takes the hook out.
-    """
-    if _hooks.global_backward_is_full is True:
-        raise RuntimeError(
-            "register_module_backward_hook: global full backward hooks are registered; "
-            "use only one of the two kinds"
-        )
-    _hooks.global_backward_is_full = False
-    return _global(_hooks.global_backward, hook)
-
-
-def _registration(table: Any, hook: Any) -> RemovableHandle:
-    handle = RemovableHandle(table)
-    table[handle.id] = hook
-    return handle
-
-
-def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Runs hook(module, name, parameter) whenever a parameter is registered; it may return another.
-
-    Args:
-        hook: the function.
-
-    Returns:
-        a handle whose remove() takes the hook out.
-    """
-    return _registration(_hooks.global_parameter_registration, hook)
-
-
-def register_module_buffer_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Runs hook(module, name, buffer) whenever a buffer is registered; it may return another.
-
-    Args:
-        hook: the function.
-
-    Returns:
-        a handle whose remove() takes the hook out.
-    """
-    return _registration(_hooks.global_buffer_registration, hook)
-
-
-def register_module_module_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Runs hook(module, name, child) whenever a child is registered; it may return another.
-
-    Args:
-        hook: the function.
-
-    Returns:
-        a handle whose remove() takes the hook out.
-    """
-    return _registration(_hooks.global_module_registration, hook)
 
 
 def _registered(table: Any, module: Any, name: str, value: Any) -> Any:
@@ -187,8 +68,8 @@ _HOOK_TABLES = frozenset(
 )
 
 
-class Module:
-    """Base class of all models: subclasses assign parameters and children as attributes and write forward().
+class Module(Conversions, HookMethods):
+    """Base class of all models: parameters and children are attributes, forward() is written.
 
     Example:
         >>> class Line(clew.nn.Module):
@@ -245,15 +126,16 @@ class Module:
         if self.call_super_init:
             super().__init__(*args, **kwargs)
 
-    def forward(self, *input: Any) -> Any:  # type: ignore[no-redef]  # noqa: F811
+    def forward(self, *input: Any) -> Any:  # type: ignore[no-redef]
         """What the module computes; every subclass writes its own."""
         raise NotImplementedError(
             f'Module [{type(self).__name__}] is missing the required "forward" function'
         )
 
-    # Without hooks a call costs one test and forward itself.
+    # Without hooks a call costs one test and forward itself. A hook for every module sets the flag
+    # of the class.
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._hooked or _any_global:
+        if self._hooked:
             return call_with_hooks(self, args, kwargs)
         return self.forward(*args, **kwargs)
 
@@ -465,7 +347,7 @@ class Module:
             found = getattr(found, part)
             if not isinstance(found, Module):
                 raise AttributeError(f"`{part}` is not an nn.Module")
-        return found  # type: ignore[no-any-return]
+        return found
 
     def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
         """Replaces, or adds, the module at a dotted path.
@@ -667,179 +549,6 @@ class Module:
                 path = f"{prefix}.{name}" if prefix else name
                 yield from child.named_modules(memo, path, remove_duplicate)
 
-    # ---- hooks ------------------------------------------------------------------------------
-
-    def _hook(self, table: Any, hook: Any, prepend: bool = False, *flags: Any) -> RemovableHandle:
-        handle = RemovableHandle(table, extra_dict=[d for d, on in flags if on])
-        table[handle.id] = hook
-        for d, on in flags:
-            if on:
-                d[handle.id] = True
-        if prepend:
-            table.move_to_end(handle.id, last=False)
-        self.__dict__["_hooked"] = True
-        return handle
-
-    def register_forward_pre_hook(
-        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
-    ) -> RemovableHandle:
-        """Runs hook(module, args) before each forward.
-
-        Args:
-            hook: may return new arguments.
-            prepend: run it before the hooks already there.
-            with_kwargs: the hook is hook(module, args, kwargs) and may return (args, kwargs).
-
-        Returns:
-            a handle whose remove() takes the hook out.
-        """
-        flag = (self._forward_pre_hooks_with_kwargs, with_kwargs)
-        return self._hook(self._forward_pre_hooks, hook, prepend, flag)
-
-    def register_forward_hook(
-        self,
-        hook: Callable[..., Any],
-        *,
-        prepend: bool = False,
-        with_kwargs: bool = False,
-        always_call: bool = False,
-    ) -> RemovableHandle:
-        """Runs hook(module, args, output) after each forward.
-
-        Args:
-            hook: may return a new output.
-            prepend: run it before the hooks already there.
-            with_kwargs: the hook is hook(module, args, kwargs, output).
-            always_call: run it even when forward raises.
-
-        Returns:
-            a handle whose remove() takes the hook out.
-        """
-        flags = (
-            (self._forward_hooks_with_kwargs, with_kwargs),
-            (self._forward_hooks_always_called, always_call),
-        )
-        return self._hook(self._forward_hooks, hook, prepend, *flags)
-
-    def register_full_backward_pre_hook(
-        self, hook: Callable[..., Any], prepend: bool = False
-    ) -> RemovableHandle:
-        """Runs hook(module, grad_output) when the gradients of the outputs are known.
-
-        Args:
-            hook: may return new gradients.
-            prepend: run it before the hooks already there.
-
-        Returns:
-            a handle whose remove() takes the hook out.
-        """
-        return self._hook(self._backward_pre_hooks, hook, prepend)
-
-    def register_full_backward_hook(
-        self, hook: Callable[..., Any], prepend: bool = False
-    ) -> RemovableHandle:
-        """Runs hook(module, grad_input, grad_output) when the gradients of the inputs are known.
-
-        Args:
-            hook: may return new gradients of the inputs.
-            prepend: run it before the hooks already there.
-
-        Returns:
-            a handle whose remove() takes the hook out.
-        """
-        if self._is_full_backward_hook is False:
-            raise RuntimeError(
-                "Cannot use both regular backward hooks and full backward hooks on a single Module. "
-                "Please use only one of them."
-            )
-        self._is_full_backward_hook = True
-        return self._hook(self._backward_hooks, hook, prepend)
-
-    def register_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Old form of register_full_backward_hook: sees the last operation of forward only.
-
-        Args:
-            hook: hook(module, grad_input, grad_output).
-
-        Returns:
-            a handle whose remove() takes the hook out.
-        """
-        if self._is_full_backward_hook is True:
-            raise RuntimeError(
-                "Cannot use both regular backward hooks and full backward hooks on a single Module. "
-                "Please use only one of them."
-            )
-        self._is_full_backward_hook = False
-        return self._hook(self._backward_hooks, hook)
-
-    def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Runs hook(module, prefix, keep_vars) before state_dict() collects.
-
-        Args:
-            hook: the function.
-
-        Returns:
-            a handle whose remove() takes the hook out.
-        """
-        handle = RemovableHandle(self._state_dict_pre_hooks)
-        self._state_dict_pre_hooks[handle.id] = hook
-        return handle
-
-    def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Runs hook(module, state_dict, prefix, local_metadata) after state_dict() collected.
-
-        Args:
-            hook: edits the given dict in place and returns None.
-
-        Returns:
-            a handle whose remove() takes the hook out.
-        """
-        hook._from_public_api = True  # type: ignore[attr-defined]
-        return self._register_state_dict_hook(hook, _public=True)
-
-    def _register_state_dict_hook(self, hook: Any, _public: bool = False) -> RemovableHandle:
-        if getattr(hook, "_from_public_api", False) and not _public:
-            raise RuntimeError(
-                "_register_state_dict_hook: this function is registered by "
-                "register_state_dict_post_hook already"
-            )
-        handle = RemovableHandle(self._state_dict_hooks)
-        self._state_dict_hooks[handle.id] = hook
-        return handle
-
-    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Runs hook(module, state_dict, prefix, ...) before a state dict is loaded.
-
-        Args:
-            hook: takes also local_metadata, strict, missing_keys, unexpected_keys, error_msgs.
-
-        Returns:
-            a handle whose remove() takes the hook out.
-        """
-        return self._register_load_state_dict_pre_hook(hook, with_module=True)
-
-    def _register_load_state_dict_pre_hook(
-        self, hook: Any, with_module: bool = False
-    ) -> RemovableHandle:
-        handle = RemovableHandle(self._load_state_dict_pre_hooks)
-        self._load_state_dict_pre_hooks[handle.id] = (
-            _WithModule(hook, self) if with_module else hook
-        )
-        return handle
-
-    def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Runs hook(module, incompatible_keys) after a state dict was loaded.
-
-        Args:
-            hook: may edit the two key lists in place.
-
-        Returns:
-            a handle whose remove() takes the hook out.
-        """
-        handle = RemovableHandle(self._load_state_dict_post_hooks)
-        self._load_state_dict_post_hooks[handle.id] = hook
-        return handle
-
     # ---- state ------------------------------------------------------------------------------
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
@@ -963,147 +672,6 @@ class Module:
                     grad.requires_grad_(False)
                 grad.zero_()
 
-    # ---- conversion -------------------------------------------------------------------------
-
-    def _apply(self: T, fn: Callable[[Any], Any], recurse: bool = True) -> T:
-        if recurse:
-            for child in self.children():
-                child._apply(fn)
-        for name, param in self._parameters.items():
-            if param is None:
-                continue
-            with clew.no_grad():
-                new = fn(param)
-            grad = param.grad
-            if new.device == param.device and type(new) is not UninitializedTensorMixin:
-                param.data = new
-                kept = param
-            else:
-                kept = Parameter(new, param.requires_grad)
-                self._parameters[name] = kept
-            if grad is not None:
-                with clew.no_grad():
-                    new_grad = fn(grad)
-                kept.grad = new_grad.requires_grad_(grad.requires_grad)
-        for name, buf in self._buffers.items():
-            if buf is not None:
-                self._buffers[name] = fn(buf)
-        return self
-
-    def apply(self: T, fn: Callable[[Module], None]) -> T:
-        """Calls fn on every module below and on the module itself, children first.
-
-        Args:
-            fn: a function of a module.
-
-        Returns:
-            the module.
-        """
-        for child in self.children():
-            child.apply(fn)
-        fn(self)
-        return self
-
-    def to(self: T, *args: Any, **kwargs: Any) -> T:
-        """Moves or converts all parameters and buffers: to(device), to(dtype), to(tensor), or both.
-
-        Args:
-            args: a device, a dtype, or a tensor to take both from, then non_blocking.
-            kwargs: device, dtype, non_blocking, memory_format by name.
-
-        Returns:
-            the module itself.
-        """
-        device, dtype, non_blocking, memory_format = _parse_to(args, kwargs)
-        if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
-            raise TypeError(
-                f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}"
-            )
-
-        def convert(t: Any) -> Any:
-            wanted = dtype if t.is_floating_point() or t.is_complex() else None
-            extra = {}
-            if memory_format is not None and t.dim() in (4, 5):
-                extra["memory_format"] = memory_format
-            return t.to(
-                device=t.device if device is None else device,
-                dtype=t.dtype if wanted is None else wanted,
-                non_blocking=non_blocking,
-                **extra,
-            )
-
-        return self._apply(convert)
-
-    def to_empty(self: T, *, device: Any, recurse: bool = True) -> T:
-        """Moves the module to a device without copying values.
-
-        Args:
-            device: where to.
-            recurse: the children too.
-
-        Returns:
-            the module itself.
-        """
-        return self._apply(lambda t: clew.empty_like(t, device=device), recurse)
-
-    def cpu(self: T) -> T:
-        """Moves the module to the CPU."""
-        return self._apply(lambda t: t.cpu())
-
-    def cuda(self: T, device: Any = None) -> T:
-        """Refused: clew computes on the CPU.
-
-        Args:
-            device: the wanted device.
-        """
-        raise RuntimeError("cuda: this build of clew computes on the CPU only")
-
-    def type(self: T, dst_type: Any) -> T:
-        """Casts all parameters and buffers.
-
-        Args:
-            dst_type: a dtype.
-
-        Returns:
-            the module itself.
-        """
-        return self._apply(lambda t: t.type(dst_type))
-
-    def _cast_floating(self: T, dtype: Any) -> T:
-        return self._apply(lambda t: t.to(dtype) if t.is_floating_point() else t)
-
-    def float(self: T) -> T:
-        """Casts floating point parameters and buffers to float32."""
-        return self._cast_floating(clew.float32)
-
-    def double(self: T) -> T:
-        """Casts floating point parameters and buffers to float64."""
-        return self._cast_floating(clew.float64)
-
-    def half(self: T) -> T:
-        """Casts floating point parameters and buffers to float16."""
-        return self._cast_floating(clew.float16)
-
-    def bfloat16(self: T) -> T:
-        """Casts floating point parameters and buffers to bfloat16."""
-        return self._cast_floating(clew.bfloat16)
-
-    def share_memory(self: T) -> T:
-        """Moves all parameters and buffers into memory that other processes can map.
-
-        Returns:
-            the module itself.
-        """
-        return self._apply(lambda t: t.share_memory_())
-
-    def compile(self, *args: Any, **kwargs: Any) -> None:
-        """Accepted for compatibility: clew runs operations as they come, there is nothing to compile.
-
-        Args:
-            args: not used.
-            kwargs: not used.
-        """
-
     # ---- text -------------------------------------------------------------------------------
 
     def _get_name(self) -> str:
@@ -1124,56 +692,9 @@ class Module:
         return "{}(\n  {}\n)".format(self._get_name(), "\n  ".join(lines + children))
 
 
-class _WithModule:
-    """A load_state_dict pre-hook that gets the module first; holds it weakly, so that no cycle arises."""
-
-    def __init__(self, hook: Any, module: Any) -> None:
-        import weakref
-
-        self.hook = hook
-        self.module = weakref.ref(module)
-
-    def __call__(self, *args: Any) -> Any:
-        return self.hook(self.module(), *args)
-
-    def __getstate__(self) -> Any:
-        return self.hook, self.module()
-
-    def __setstate__(self, state: Any) -> None:
-        import weakref
-
-        self.hook = state[0]
-        self.module = weakref.ref(state[1])
-
-
 def _type_name(value: Any) -> str:
     kind = type(value)
     return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
 
 
-def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, bool, Any]:
-    device = kwargs.pop("device", None)
-    dtype = kwargs.pop("dtype", None)
-    non_blocking = kwargs.pop("non_blocking", False)
-    memory_format = kwargs.pop("memory_format", None)
-    tensor = kwargs.pop("tensor", None)
-    if kwargs:
-        raise TypeError(f"to: got an unexpected keyword argument '{next(iter(kwargs))}'")
-    if tensor is not None:
-        args = (tensor, *args)
-    for value in args:
-        if isinstance(value, clew.Tensor):
-            device, dtype = value.device, value.dtype
-        elif isinstance(value, clew.dtype):
-            dtype = value
-        elif isinstance(value, bool):
-            non_blocking = value
-        elif isinstance(value, str | int | clew.device):
-            device = value
-        elif value is not None:
-            raise TypeError(
-                f"to: expected a device, a dtype or a tensor; got {type(value).__name__}"
-            )
-    if device is not None and not isinstance(device, clew.device):
-        device = clew.device(device)
-    return device, dtype, non_blocking, memory_format
+_hooks.module_class = Module

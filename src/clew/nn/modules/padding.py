@@ -79,7 +79,8 @@ def _make(kind: str, n: int) -> Any:
     value = "\n        value: the constant." if kind == "Constant" else ""
     doc = (
         f"Pads the last {n} dims {how}.\n\n    Args:\n"
-        f"        padding: one number, or {2 * n} numbers: left, right of the last dim first.{value}\n"
+        f"        padding: one number, or {2 * n} numbers: left, right of the last dim "
+        f"first.{value}\n"
     )
     space = {"_nd": n, "_mode": mode, "__doc__": doc, "__module__": __name__, "__qualname__": name}
     return type(name, (_BASES.get(kind, _PadNd),), space)

@@ -130,9 +130,7 @@ class _MaxUnpoolNd(Module):
         self.padding = self._repeat(padding)
 
     def forward(self, input: Any, indices: Any, output_size: Any = None) -> Any:
-        return self._op(
-            input, indices, self.kernel_size, self.stride, self.padding, output_size
-        )
+        return self._op(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
     def extra_repr(self) -> str:
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
@@ -362,9 +360,7 @@ class _LPPoolNd(Module):
         self.ceil_mode = ceil_mode
 
     def forward(self, input: Any) -> Any:
-        return self._op(
-            input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode
-        )
+        return self._op(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
     def extra_repr(self) -> str:
         return (

@@ -63,7 +63,8 @@ class Unflatten(Module):
             raise TypeError(f"unflattened_size: dim must be an int; got {type(dim).__name__}")
         if not isinstance(unflattened_size, tuple | list):
             raise TypeError(
-                f"unflattened_size must be a tuple of ints, but found type {type(unflattened_size).__name__}"
+                "unflattened_size must be a tuple of ints, but found type "
+                f"{type(unflattened_size).__name__}"
             )
         for i, size in enumerate(unflattened_size):
             if not isinstance(size, int):

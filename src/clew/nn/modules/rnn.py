@@ -84,7 +84,11 @@ class RNNBase(Module):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        if not isinstance(dropout, int | float) or isinstance(dropout, bool) or not 0 <= dropout <= 1:
+        if (
+            not isinstance(dropout, int | float)
+            or isinstance(dropout, bool)
+            or not 0 <= dropout <= 1
+        ):
             raise ValueError(
                 "dropout should be a number in range [0, 1] representing the probability of an "
                 "element being zeroed"
@@ -224,9 +228,7 @@ class RNNBase(Module):
         outs = []
         for x, n in zip(steps[::-1], sizes[::-1], strict=True):
             if n > now:
-                state = tuple(
-                    clew.cat([s, f[now:n]]) for s, f in zip(state, first, strict=True)
-                )
+                state = tuple(clew.cat([s, f[now:n]]) for s, f in zip(state, first, strict=True))
                 now = n
             state = step(x, state, w_hh, b_hh, w_hr)
             outs.append(state[0])
@@ -265,7 +267,8 @@ class RNNBase(Module):
         if input.dtype != self._parameters_dtype() and not _autocast():
             raise ValueError(
                 f"RNN input dtype ({input.dtype}) does not match weight dtype "
-                f"({self._parameters_dtype()}). Convert input: input.to({self._parameters_dtype()}), "
+                f"({self._parameters_dtype()}). Convert input: "
+                f"input.to({self._parameters_dtype()}), "
                 f"or convert model: model.to({input.dtype})"
             )
         want = 2 if sizes is not None else 3
@@ -300,7 +303,8 @@ class RNNBase(Module):
         else:
             if input.dim() not in (2, 3):
                 raise ValueError(
-                    f"{type(self).__name__}: Expected input to be 2D or 3D, got {input.dim()}D instead"
+                    f"{type(self).__name__}: Expected input to be 2D or 3D, got {input.dim()}D "
+                    "instead"
                 )
             single = input.dim() == 2
             x = input.unsqueeze(1) if single else input
@@ -327,7 +331,8 @@ class RNNBase(Module):
             for given in state:
                 if given.dim() != dims:
                     raise RuntimeError(
-                        f"For {'unbatched 2-D' if single else 'batched 3-D'} input, hx should also be "
+                        f"For {'unbatched 2-D' if single else 'batched 3-D'} input, hx should "
+                        "also be "
                         f"{dims}-D but got {given.dim()}-D tensor"
                     )
             if single:
@@ -491,12 +496,11 @@ class RNNCellBase(Module):
     def _prepare(self, input: Any, states: Any) -> tuple[Any, Any, bool]:
         name = type(self).__name__
         if input.dim() not in (1, 2):
-            raise ValueError(
-                f"{name}: Expected input to be 1D or 2D, got {input.dim()}D instead"
-            )
+            raise ValueError(f"{name}: Expected input to be 1D or 2D, got {input.dim()}D instead")
         if input.shape[-1] != self.input_size:
             raise RuntimeError(
-                f"input has inconsistent input_size: got {input.shape[-1]} expected {self.input_size}"
+                f"input has inconsistent input_size: got {input.shape[-1]} expected "
+                f"{self.input_size}"
             )
         single = input.dim() == 1
         x = input.unsqueeze(0) if single else input

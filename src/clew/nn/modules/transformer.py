@@ -238,9 +238,7 @@ class TransformerDecoderLayer(Module):
         )[0]
         return self.dropout1(x)
 
-    def _mha_block(
-        self, x: Any, mem: Any, mask: Any, padding: Any, is_causal: bool = False
-    ) -> Any:
+    def _mha_block(self, x: Any, mem: Any, mask: Any, padding: Any, is_causal: bool = False) -> Any:
         x = self.multihead_attn(
             x,
             mem,

@@ -56,7 +56,8 @@ def get_total_norm(
         total = vector_norm(clew.stack([n.to(dtype) for n in norms]), norm_type)
     if error_if_nonfinite and not math.isfinite(total.item()):
         raise RuntimeError(
-            f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so "
+            f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, "
+            "so "
             "it cannot be clipped. To disable this error and scale the gradients by the non-finite "
             "norm anyway, set `error_if_nonfinite=False`"
         )
@@ -130,9 +131,7 @@ def clip_grad_norm(
     Returns:
         the norm before.
     """
-    warnings.warn(
-        "clip_grad_norm is deprecated; use clip_grad_norm_", FutureWarning, stacklevel=2
-    )
+    warnings.warn("clip_grad_norm is deprecated; use clip_grad_norm_", FutureWarning, stacklevel=2)
     return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
 
 

@@ -64,7 +64,8 @@ class _SpectralNorm(Module):
         ndim = weight.dim()
         if dim >= ndim or dim < -ndim:
             raise IndexError(
-                f"Dimension out of range (expected to be in range of [-{ndim}, {ndim - 1}] but got {dim})"
+                f"Dimension out of range (expected to be in range of [-{ndim}, {ndim - 1}] but "
+                f"got {dim})"
             )
         if n_power_iterations <= 0:
             raise ValueError(
@@ -129,9 +130,7 @@ def spectral_norm(
     """
     weight = getattr(module, name, None)
     if not isinstance(weight, clew.Tensor):
-        raise ValueError(
-            f"Module '{module}' has no parameter or buffer with name '{name}'"
-        )
+        raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
     if dim is None:
         dim = 1 if getattr(module, "transposed", False) else 0
     made = _SpectralNorm(weight, n_power_iterations, dim, eps)
@@ -153,7 +152,9 @@ def _make_orthogonal(a: Any) -> Any:
 
 
 class _Orthogonal(Module):
-    def __init__(self, weight: Any, orthogonal_map: str, *, use_trivialization: bool = True) -> None:
+    def __init__(
+        self, weight: Any, orthogonal_map: str, *, use_trivialization: bool = True
+    ) -> None:
         super().__init__()
         if weight.is_complex() and orthogonal_map == "householder":
             raise ValueError("The householder parametrization does not support complex tensors.")
@@ -190,8 +191,10 @@ class _Orthogonal(Module):
 
     def right_inverse(self, q: Any) -> Any:
         if q.shape != self.shape:
-            raise ValueError(f"Expected a matrix or batch of matrices of shape {self.shape}. "
-                             f"Got a tensor of shape {q.shape}.")
+            raise ValueError(
+                f"Expected a matrix or batch of matrices of shape {self.shape}. "
+                f"Got a tensor of shape {q.shape}."
+            )
         wide = q.shape[-2] < q.shape[-1]
         if wide:
             q = q.mT
@@ -214,7 +217,8 @@ class _Orthogonal(Module):
         self.base = q
         zero = clew.zeros_like(q)
         zero = zero[..., :k] if n != k else zero
-        # -I on the diagonal would be singular for Cayley; zero is the identity for all maps but householder.
+        # -I on the diagonal would be singular for Cayley; zero is the identity for all maps but
+        # householder.
         if self.orthogonal_map == "householder":
             zero.diagonal(dim1=-2, dim2=-1).fill_(-1.0)
         return zero.mT if wide else zero
@@ -279,9 +283,7 @@ def orthogonal(
     """
     weight = getattr(module, name, None)
     if not isinstance(weight, clew.Tensor):
-        raise ValueError(
-            f"Module '{module}' has no parameter or buffer with name '{name}'"
-        )
+        raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
     if weight.dim() < 2:
         raise ValueError(
             f"Expected a matrix or batch of matrices. Got a tensor of {weight.dim()} dimensions."

@@ -103,7 +103,8 @@ class ParametrizationList(ModuleList):
                 if not isinstance(part, clew.Tensor):
                     raise ValueError(
                         "'right_inverse' must return a Tensor or a Sequence of tensors (list, "
-                        f"tuple...). Got element {i} of the sequence with type {type(part).__name__}."
+                        f"tuple...). Got element {i} of the sequence with type "
+                        f"{type(part).__name__}."
                     )
                 if isinstance(original, Parameter):
                     part = Parameter(part, original.requires_grad)
@@ -118,12 +119,14 @@ class ParametrizationList(ModuleList):
             if value.dtype != dtype:
                 raise ValueError(
                     "Registering a parametrization may not change the dtype of the tensor, unless "
-                    f"`unsafe` flag is enabled.\nunparametrized dtype: {dtype}\nparametrized dtype: {value.dtype}"
+                    f"`unsafe` flag is enabled.\nunparametrized dtype: {dtype}\nparametrized "
+                    f"dtype: {value.dtype}"
                 )
             if value.shape != shape:
                 raise ValueError(
                     "Registering a parametrization may not change the shape of the tensor, unless "
-                    f"`unsafe` flag is enabled.\nunparametrized shape: {shape}\nparametrized shape: {value.shape}"
+                    f"`unsafe` flag is enabled.\nunparametrized shape: {shape}\nparametrized "
+                    f"shape: {value.shape}"
                 )
 
     def right_inverse(self, value: Any) -> None:
@@ -165,7 +168,8 @@ class ParametrizationList(ModuleList):
                     own = getattr(self, f"original{i}")
                     if not isinstance(part, clew.Tensor):
                         raise ValueError(
-                            f"`right_inverse` must return a sequence of tensors. Got element {i} of "
+                            f"`right_inverse` must return a sequence of tensors. Got element {i} "
+                            "of "
                             f"type {type(part).__name__}"
                         )
                     if own.dtype != part.dtype:
@@ -236,7 +240,8 @@ def register_parametrization(
     Args:
         module: the owner of the tensor.
         tensor_name: the parameter's or buffer's name.
-        parametrization: a module from the original tensor to the tensor; right_inverse is used to set it.
+        parametrization: a module from the original tensor to the tensor; its right_inverse,
+            if it has one, is used to set it.
         unsafe: skip the checks of shape and dtype.
 
     Returns:
@@ -264,13 +269,15 @@ def register_parametrization(
                 )
             if value.dtype != now.dtype:
                 raise ValueError(
-                    "Registering a parametrization may not change the dtype of the tensor, unless the "
+                    "Registering a parametrization may not change the dtype of the tensor, "
+                    "unless the "
                     f"`unsafe` flag is enabled.\nmodule.{tensor_name}.dtype: {now.dtype}\n"
                     f"parametrization(module.{tensor_name}).dtype: {value.dtype}"
                 )
             if value.shape != now.shape:
                 raise ValueError(
-                    "Registering a parametrization may not change the shape of the tensor, unless the "
+                    "Registering a parametrization may not change the shape of the tensor, "
+                    "unless the "
                     f"`unsafe` flag is enabled.\nmodule.{tensor_name}.shape: {now.shape}\n"
                     f"parametrization(module.{tensor_name}).shape: {value.shape}"
                 )
@@ -297,7 +304,8 @@ def register_parametrization(
         module.parametrizations[tensor_name] = chain
     else:
         raise ValueError(
-            f"Module '{module}' does not have a parameter, a buffer, or a parametrized element with "
+            f"Module '{module}' does not have a parameter, a buffer, or a parametrized element "
+            "with "
             f"name '{tensor_name}'"
         )
     return module
@@ -319,9 +327,7 @@ def is_parametrized(module: Any, tensor_name: str | None = None) -> bool:
     return len(table) > 0 if tensor_name is None else tensor_name in table
 
 
-def remove_parametrizations(
-    module: Any, tensor_name: str, leave_parametrized: bool = True
-) -> Any:
+def remove_parametrizations(module: Any, tensor_name: str, leave_parametrized: bool = True) -> Any:
     """Undoes all parametrizations of a tensor.
 
     Args:
@@ -347,7 +353,8 @@ def remove_parametrizations(
         original = Parameter(value.detach()) if value.requires_grad else value
     else:
         raise ValueError(
-            "Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is parametrized "
+            "Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is "
+            "parametrized "
             "in terms of a sequence of tensors."
         )
     delattr(type(module), tensor_name)
@@ -399,5 +406,3 @@ def transfer_parametrizations_and_params(
             for i in range(source.ntensors):
                 setattr(target, f"original{i}", getattr(source, f"original{i}"))
     return to_module
-
-

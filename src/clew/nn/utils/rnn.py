@@ -20,9 +20,7 @@ __all__ = [
 
 
 class PackedSequence(
-    namedtuple(  # noqa: PYI024
-        "PackedSequence", ["data", "batch_sizes", "sorted_indices", "unsorted_indices"]
-    )
+    namedtuple("PackedSequence", ["data", "batch_sizes", "sorted_indices", "unsorted_indices"])
 ):
     """A batch of sequences without padding: the elements of each time step one after the other.
 
@@ -159,7 +157,7 @@ def pack_padded_sequence(
             "Length of all samples has to be greater than 0, but found an element in 'lengths' "
             "that is <= 0"
         )
-    if any(a < b for a, b in zip(counts, counts[1:], strict=False)):
+    if sorted(counts, reverse=True) != counts:
         raise RuntimeError(
             "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True; "
             "pass enforce_sorted=False to have the batch sorted"
@@ -211,9 +209,7 @@ def pad_packed_sequence(
     shown = flat.reshape(-1, *([1] * len(rest)))
     out = clew.where(shown, picked, padding_value).reshape(steps, batch, *rest)
     if total_length is not None and total_length > steps:
-        more = clew.full(
-            (total_length - steps, batch, *rest), padding_value, dtype=data.dtype
-        )
+        more = clew.full((total_length - steps, batch, *rest), padding_value, dtype=data.dtype)
         out = clew.cat([out, more])
     if batch_first:
         out = out.transpose(0, 1)
@@ -269,9 +265,7 @@ def pad_sequence(
             )
         missing = longest - s.shape[0]
         if missing:
-            more = clew.full(
-                (missing, *rest), padding_value, dtype=s.dtype, device=s.device
-            )
+            more = clew.full((missing, *rest), padding_value, dtype=s.dtype, device=s.device)
             s = clew.cat([s, more] if padding_side == "right" else [more, s])
         rows.append(s)
     return clew.stack(rows, 0 if batch_first else 1)

@@ -1,4 +1,4 @@
-"""Spectral normalisation by a forward pre-hook (the old form; see parametrizations.spectral_norm)."""
+"""Spectral normalisation by a forward pre-hook, the form before parametrizations."""
 
 from __future__ import annotations
 
@@ -89,7 +89,9 @@ class SpectralNorm:
         setattr(module, self.name, self.compute_weight(module, module.training))
 
     @staticmethod
-    def apply(module: Any, name: str, n_power_iterations: int, dim: int, eps: float) -> SpectralNorm:
+    def apply(
+        module: Any, name: str, n_power_iterations: int, dim: int, eps: float
+    ) -> SpectralNorm:
         """Adds the hook to a module.
 
         Args:
@@ -110,9 +112,7 @@ class SpectralNorm:
         made = SpectralNorm(name, n_power_iterations, dim, eps)
         weight = module._parameters[name]
         if weight is None:
-            raise ValueError(
-                f"`SpectralNorm` cannot be applied as parameter `{name}` is None"
-            )
+            raise ValueError(f"`SpectralNorm` cannot be applied as parameter `{name}` is None")
         with clew.no_grad():
             rows, cols = made.reshape_weight_to_matrix(weight).shape
             u = F.normalize(weight.new_empty(rows).normal_(0, 1), dim=0, eps=eps)

@@ -38,7 +38,8 @@ def _reparametrize_module(
             for other in ties.get(name, ()):
                 if other in given and given[other] is not given[name]:
                     raise ValueError(
-                        f"functional_call got multiple values for keys {sorted({name, other})}, which "
+                        f"functional_call got multiple values for keys {sorted({name, other})}, "
+                        "which "
                         "are tied. Consider using tie_weights=False"
                     )
                 whole[other] = given[name]
@@ -69,7 +70,8 @@ def _reparametrize_module(
                 owner.__dict__[leaf] = value
         yield
     finally:
-        # What the call itself assigned (a batch norm's buffer, say) is handed back through the given dict.
+        # What the call itself assigned (a batch norm's buffer, say) is handed back through the
+        # given dict.
         for table, leaf, old in reversed(undo):
             table[leaf] = old
 

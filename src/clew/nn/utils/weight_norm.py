@@ -5,8 +5,6 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-import clew
-
 from ..functional._core import vector_norm
 from ..parameter import Parameter
 

@@ -1,0 +1,188 @@
+"""The methods of Module that convert its parameters and buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import clew
+
+from ..parameter import Parameter, UninitializedTensorMixin
+
+T = TypeVar("T", bound="Conversions")
+
+
+class Conversions:
+    """A base of Module: to(), float(), cpu() and their relatives."""
+
+    _parameters: dict[str, Any]
+    _buffers: dict[str, Any]
+    children: Callable[[], Any]
+
+    def _apply(self: T, fn: Callable[[Any], Any], recurse: bool = True) -> T:
+        if recurse:
+            for child in self.children():
+                child._apply(fn)
+        for name, param in self._parameters.items():
+            if param is None:
+                continue
+            with clew.no_grad():
+                new = fn(param)
+            grad = param.grad
+            if new.device == param.device and type(new) is not UninitializedTensorMixin:
+                param.data = new
+                kept = param
+            else:
+                kept = Parameter(new, param.requires_grad)
+                self._parameters[name] = kept
+            if grad is not None:
+                with clew.no_grad():
+                    new_grad = fn(grad)
+                kept.grad = new_grad.requires_grad_(grad.requires_grad)
+        for name, buf in self._buffers.items():
+            if buf is not None:
+                self._buffers[name] = fn(buf)
+        return self
+
+    def apply(self: T, fn: Callable[[Any], None]) -> T:
+        """Calls fn on every module below and on the module itself, children first.
+
+        Args:
+            fn: a function of a module.
+
+        Returns:
+            the module.
+        """
+        for child in self.children():
+            child.apply(fn)
+        fn(self)
+        return self
+
+    def to(self: T, *args: Any, **kwargs: Any) -> T:
+        """Moves or converts all parameters and buffers: to(device), to(dtype), to(tensor), or both.
+
+        Args:
+            args: a device, a dtype, or a tensor to take both from, then non_blocking.
+            kwargs: device, dtype, non_blocking, memory_format by name.
+
+        Returns:
+            the module itself.
+        """
+        device, dtype, non_blocking, memory_format = _parse_to(args, kwargs)
+        if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
+            raise TypeError(
+                "nn.Module.to only accepts floating point or complex dtypes, but got desired "
+                f"dtype={dtype}"
+            )
+
+        def convert(t: Any) -> Any:
+            wanted = dtype if t.is_floating_point() or t.is_complex() else None
+            extra = {}
+            if memory_format is not None and t.dim() in (4, 5):
+                extra["memory_format"] = memory_format
+            return t.to(
+                device=t.device if device is None else device,
+                dtype=t.dtype if wanted is None else wanted,
+                non_blocking=non_blocking,
+                **extra,
+            )
+
+        return self._apply(convert)
+
+    def to_empty(self: T, *, device: Any, recurse: bool = True) -> T:
+        """Moves the module to a device without copying values.
+
+        Args:
+            device: where to.
+            recurse: the children too.
+
+        Returns:
+            the module itself.
+        """
+        return self._apply(lambda t: clew.empty_like(t, device=device), recurse)
+
+    def cpu(self: T) -> T:
+        """Moves the module to the CPU."""
+        return self._apply(lambda t: t.cpu())
+
+    def cuda(self: T, device: Any = None) -> T:
+        """Refused: clew computes on the CPU.
+
+        Args:
+            device: the wanted device.
+        """
+        raise RuntimeError("cuda: this build of clew computes on the CPU only")
+
+    def type(self: T, dst_type: Any) -> T:
+        """Casts all parameters and buffers.
+
+        Args:
+            dst_type: a dtype.
+
+        Returns:
+            the module itself.
+        """
+        return self._apply(lambda t: t.type(dst_type))
+
+    def _cast_floating(self: T, dtype: Any) -> T:
+        return self._apply(lambda t: t.to(dtype) if t.is_floating_point() else t)
+
+    def float(self: T) -> T:
+        """Casts floating point parameters and buffers to float32."""
+        return self._cast_floating(clew.float32)
+
+    def double(self: T) -> T:
+        """Casts floating point parameters and buffers to float64."""
+        return self._cast_floating(clew.float64)
+
+    def half(self: T) -> T:
+        """Casts floating point parameters and buffers to float16."""
+        return self._cast_floating(clew.float16)
+
+    def bfloat16(self: T) -> T:
+        """Casts floating point parameters and buffers to bfloat16."""
+        return self._cast_floating(clew.bfloat16)
+
+    def share_memory(self: T) -> T:
+        """Moves all parameters and buffers into memory that other processes can map.
+
+        Returns:
+            the module itself.
+        """
+        return self._apply(lambda t: t.share_memory_())
+
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Accepted: operations run as they come, there is nothing to compile.
+
+        Args:
+            args: not used.
+            kwargs: not used.
+        """
+
+
+def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, bool, Any]:
+    device = kwargs.pop("device", None)
+    dtype = kwargs.pop("dtype", None)
+    non_blocking = kwargs.pop("non_blocking", False)
+    memory_format = kwargs.pop("memory_format", None)
+    tensor = kwargs.pop("tensor", None)
+    if kwargs:
+        raise TypeError(f"to: got an unexpected keyword argument '{next(iter(kwargs))}'")
+    if tensor is not None:
+        args = (tensor, *args)
+    for value in args:
+        if isinstance(value, clew.Tensor):
+            device, dtype = value.device, value.dtype
+        elif isinstance(value, clew.dtype):
+            dtype = value
+        elif isinstance(value, bool):
+            non_blocking = value
+        elif isinstance(value, str | int | clew.device):
+            device = value
+        elif value is not None:
+            raise TypeError(
+                f"to: expected a device, a dtype or a tensor; got {type(value).__name__}"
+            )
+    if device is not None and not isinstance(device, clew.device):
+        device = clew.device(device)
+    return device, dtype, non_blocking, memory_format
