@@ -106,6 +106,8 @@ class Reader:
                 )
             if info.file_size != info.compress_size:
                 raise RuntimeError(f"load: member {info.filename!r} has two different sizes")
+            if not 0 <= info.header_offset < self.length:
+                raise RuntimeError(f"load: member {info.filename!r} lies outside the file")
             total += info.file_size
         if total > self.length or len(self.members) != len(members):
             raise RuntimeError(

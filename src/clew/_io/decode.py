@@ -32,6 +32,13 @@ from .construct import (
 from .tensors import STORAGE_DTYPES
 
 
+class _OutsideError(Exception):
+    """Carries an error of the function that gives storages past the handling of damaged files."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+
 class Decoder:
     """Reads one pickle.
 
@@ -56,6 +63,8 @@ class Decoder:
             return self._load()
         except UnpicklingError:
             raise
+        except _OutsideError as outside:  # not about the file: as it was raised
+            raise outside.error from None
         except (IndexError, KeyError, ValueError, TypeError, struct.error, AttributeError) as error:
             what = f"{type(error).__name__}: {error}"
             raise UnpicklingError(
@@ -216,7 +225,11 @@ class Decoder:
             width = dtype.itemsize
         else:
             fail(f"a storage has type {kind}")
-        self.stack.append(StorageOf(self.storage(key, count * width, location), dtype))
+        try:
+            raw = self.storage(key, count * width, location)
+        except Exception as error:
+            raise _OutsideError(error) from None
+        self.stack.append(StorageOf(raw, dtype))
 
 
 def _set_user_state(value: Any, state: Any) -> None:

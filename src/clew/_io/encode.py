@@ -35,11 +35,13 @@ class Encoder:
         self._globals: dict[str, int] = {}
         self._texts: dict[str, int] = {}
         self._count = 0
-        self._depth = 0
 
     def dump(self, value: Any) -> bytes:
         """The pickle of `value`."""
-        self.save(value)
+        try:
+            self.save(value)
+        except RecursionError:
+            raise RecursionError("save: the object is nested too deeply") from None
         self.out += pickle.STOP
         return bytes(self.out)
 
@@ -72,13 +74,7 @@ class Encoder:
         if known is not None:
             self._recall(known[0])
             return
-        self._depth += 1
-        if self._depth > 900:
-            raise RecursionError("save: the object is nested too deeply (more than 900 levels)")
-        try:
-            self._save(value)
-        finally:
-            self._depth -= 1
+        self._save(value)
 
     def _save(self, value: Any) -> None:
         kind = type(value)
@@ -273,7 +269,7 @@ class Encoder:
         if dtype.kind not in "biufcSU" or dtype.fields is not None:
             _refuse(value, f"of dtype {dtype}")
         if isinstance(value, np.ndarray):
-            value = np.ascontiguousarray(value)
+            value = value if value.flags.c_contiguous else value.copy("C")
         self._reduce(value, value.__reduce__())
 
     # tensors
