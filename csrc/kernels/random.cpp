@@ -146,6 +146,28 @@ template <class V, class F> void fill_each(const NdView& dst, F&& next) {
   });
   visit_bytes(dst, [&](char* at) { put(at, next()); });
 }
+// Stores f(u) for one uniform u an element; the numbers are drawn in order, f runs on all threads.
+template <class F> void fill_mapped(const NdView& dst, Generator& g, F&& f) {
+  int64_t n = dst.numel();
+  constexpr int64_t piece = 1 << 19;
+  if (!dst.contiguous() || n < 256) {
+    fill_each<double>(dst, [&] { return f(next_double(g)); });
+    return;
+  }
+  std::vector<double> u(static_cast<size_t>(std::min(n, piece)));
+  dispatch(dst.dtype, RealTypes{}, [&]<class T>() {
+    T* out = dst.ptr<T>();
+    for (int64_t at = 0; at < n; at += piece) {
+      int64_t take = std::min(piece, n - at);
+      draw(u.data(), take, g);
+      parallel_for(take, 4096, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          out[at + i] = convert<T>(f(u[static_cast<size_t>(i)]));
+        }
+      });
+    }
+  });
+}
 void need_float(const char* op, const NdView& v) {
   if (!is_floating(v.dtype)) fail(op, ": needs a floating point tensor; got ", v.dtype);
 }
@@ -283,24 +305,24 @@ void random_bernoulli(const NdView& dst, const NdView& p, Generator& g) {
 void random_exponential(const NdView& dst, double rate, Generator& g) {
   Lock lock(g.mutex);
   need_float("exponential_", dst);
-  fill_each<double>(dst, [&] { return -std::log1p(-next_double(g)) / rate; });
+  fill_mapped(dst, g, [rate](double u) { return -std::log1p(-u) / rate; });
 }
 
 void random_geometric(const NdView& dst, double p, Generator& g) {
   Lock lock(g.mutex);
   need_real("geometric_", dst);
   double scale = std::log1p(-p);
-  fill_each<double>(dst, [&] {
-    double u = std::max(next_double(g), 0x1p-54);
-    return std::max(1.0, std::ceil(std::log(u) / scale));
+  fill_mapped(dst, g, [scale](double u) {
+    return std::max(1.0, std::ceil(std::log(std::max(u, 0x1p-54)) / scale));
   });
 }
 
 void random_cauchy(const NdView& dst, double median, double sigma, Generator& g) {
   Lock lock(g.mutex);
   need_float("cauchy_", dst);
-  fill_each<double>(
-      dst, [&] { return median + sigma * std::tan(std::numbers::pi * (next_double(g) - 0.5)); });
+  fill_mapped(dst, g, [median, sigma](double u) {
+    return median + sigma * std::tan(std::numbers::pi * (u - 0.5));
+  });
 }
 
 void random_log_normal(const NdView& dst, double mean, double std, Generator& g) {

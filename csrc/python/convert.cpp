@@ -118,10 +118,22 @@ PyObject* to_numpy(const Tensor& t) {
 
 namespace {
 
-DType dtype_from_format(const char* format, Py_ssize_t size, const char* type) {
+std::string array_type_name(PyObject* array) {
+  Ref dtype(checked(PyObject_GetAttrString(array, "dtype")));
+  Ref type(checked(PyObject_GetAttrString(dtype.get(), "type")));
+  return PyType_Check(type.get()) ? reinterpret_cast<PyTypeObject*>(type.get())->tp_name : "object";
+}
+[[noreturn]] void fail_array_type(PyObject* array) {
+  fail_type("from_numpy: can't convert np.ndarray of type ", array_type_name(array),
+            ". The only supported types are: float64, float32, float16, complex64, complex128, "
+            "int64, int32, "
+            "int16, int8, uint8, and bool.");
+}
+
+DType dtype_from_format(const char* format, Py_ssize_t size, PyObject* array) {
   std::string_view f(format ? format : "B");
   if (!f.empty() && (f[0] == '@' || f[0] == '=' || f[0] == '<')) f.remove_prefix(1);
-  if (!f.empty() && (f[0] == '>' || f[0] == '!') && size > 1) {
+  if (!f.empty() && (f[0] == '>' || f[0] == '!') && size > 1 && f.size() <= 3) {
     fail_value(
         "from_numpy: the array has byte order different from the native one; convert it with "
         ".astype(dtype.newbyteorder('='))");
@@ -141,18 +153,10 @@ DType dtype_from_format(const char* format, Py_ssize_t size, const char* type) {
   if (f == "d") return DType::Float64;
   if (f == "Zf") return DType::Complex64;
   if (f == "Zd") return DType::Complex128;
-  fail_type("from_numpy: can't convert np.ndarray of type ", type,
-            ". The only supported types are: float64, float32, "
-            "float16, complex64, complex128, int64, int32, int16, int8, uint8, and bool.");
+  fail_array_type(array);
 }
 
 void drop_owner(Storage* s) { Py_XDECREF(static_cast<PyObject*>(s->owner)); }
-
-std::string array_type_name(PyObject* array) {
-  Ref dtype(checked(PyObject_GetAttrString(array, "dtype")));
-  Ref type(checked(PyObject_GetAttrString(dtype.get(), "type")));
-  return PyType_Check(type.get()) ? reinterpret_cast<PyTypeObject*>(type.get())->tp_name : "object";
-}
 
 struct View {
   Py_buffer b;
@@ -188,15 +192,11 @@ Tensor from_numpy(PyObject* array, bool warn) {
   View view;
   if (PyObject_GetBuffer(array, &view.b, PyBUF_STRIDES | PyBUF_FORMAT) < 0) {
     PyErr_Clear();
-    dtype_from_format("", 0, array_type_name(array).c_str());
+    fail_array_type(array);
   }
   view.open = true;
   const Py_buffer& b = view.b;
-  std::string_view format(b.format ? b.format : "B");
-  bool simple = format.size() <= 3;
-  DType d = simple && format.size() && std::string_view("LQHIO").find(format.back()) == format.npos
-                ? dtype_from_format(b.format, b.itemsize, array_type_name(array).c_str())
-                : dtype_from_format("", 0, array_type_name(array).c_str());
+  DType d = dtype_from_format(b.format, b.itemsize, array);
   if (b.ndim > max_dims) fail("from_numpy: at most ", max_dims, " dims; got ", b.ndim);
   if (b.readonly && warn &&
       PyErr_WarnEx(PyExc_UserWarning,
@@ -233,33 +233,43 @@ Tensor from_numpy(PyObject* array, bool warn) {
   return over_memory(array, static_cast<char*>(b.buf), d, sizes, strides);
 }
 
-PyObject* to_list(const Tensor& t) {
-  if (t.is_meta()) fail(ErrorKind::NotImplemented, "tolist: a meta tensor has no values");
-  auto level = [&](auto& self, int dim, const char* at) -> PyObject* {
-    if (dim == t.ndim()) {
-      PyObject* out = nullptr;
-      dispatch(t.dtype(), AllTypes{}, [&]<class T>() {
-        T v = *reinterpret_cast<const T*>(at);
-        if constexpr (std::is_same_v<T, bool>)
-          out = PyBool_FromLong(v);
-        else if constexpr (is_complex_v<T>) {
-          out = PyComplex_FromDoubles(static_cast<double>(v.real()), static_cast<double>(v.imag()));
-        } else if constexpr (std::is_integral_v<T>) {
-          out = PyLong_FromLongLong(v);
-        } else {
-          out = PyFloat_FromDouble(static_cast<double>(static_cast<compute_t<T>>(v)));
-        }
-      });
-      return checked(out);
-    }
-    Ref list(checked(PyList_New(t.size(dim))));
-    int64_t step = t.stride(dim) * static_cast<int64_t>(itemsize(t.dtype()));
-    for (int64_t i = 0; i < t.size(dim); ++i) {
-      PyList_SET_ITEM(list.get(), i, self(self, dim + 1, at + i * step));
+namespace {
+
+template <class T> PyObject* number_object(T v) {
+  if constexpr (std::is_same_v<T, bool>)
+    return PyBool_FromLong(v);
+  else if constexpr (is_complex_v<T>) {
+    return PyComplex_FromDoubles(static_cast<double>(v.real()), static_cast<double>(v.imag()));
+  } else if constexpr (std::is_integral_v<T>) {
+    return PyLong_FromLongLong(v);
+  } else {
+    return PyFloat_FromDouble(static_cast<double>(static_cast<compute_t<T>>(v)));
+  }
+}
+
+template <class T> PyObject* nested_list(const Tensor& t, int dim, const T* at) {
+  if (dim == t.ndim()) return checked(number_object(*at));
+  Ref list(checked(PyList_New(t.size(dim))));
+  int64_t step = t.stride(dim);
+  if (dim + 1 == t.ndim()) {
+    for (int64_t i = 0, n = t.size(dim); i < n; ++i) {
+      PyList_SET_ITEM(list.get(), i, checked(number_object(at[i * step])));
     }
     return list.release();
-  };
-  return level(level, 0, t->data);
+  }
+  for (int64_t i = 0; i < t.size(dim); ++i) {
+    PyList_SET_ITEM(list.get(), i, nested_list(t, dim + 1, at + i * step));
+  }
+  return list.release();
+}
+
+}  // namespace
+
+PyObject* to_list(const Tensor& t) {
+  if (t.is_meta()) fail(ErrorKind::NotImplemented, "tolist: a meta tensor has no values");
+  PyObject* out = nullptr;
+  dispatch(t.dtype(), AllTypes{}, [&]<class T>() { out = nested_list(t, 0, t.data<T>()); });
+  return checked(out);
 }
 
 namespace {

@@ -134,6 +134,14 @@ template <class T> T* store(PyObject* o, const Dims& sizes, int dim, T* out) {
   if (dim + 1 == sizes.size()) {
     for (Py_ssize_t i = 0; i < items.count; ++i) {
       PyObject* x = items.at[i];
+      if constexpr (std::is_same_v<T, int64_t>) {
+        if (PyLong_CheckExact(x)) {
+          int overflow = 0;
+          *out++ = PyLong_AsLongLongAndOverflow(x, &overflow);
+          if (overflow) fail_value("tensor: Overflow when unpacking long long");
+          continue;
+        }
+      }
       if constexpr (is_float_v<T>) {
         if (PyFloat_CheckExact(x)) {
           *out++ = static_cast<T>(static_cast<compute_t<T>>(PyFloat_AS_DOUBLE(x)));

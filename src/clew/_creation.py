@@ -82,6 +82,7 @@ __all__ = [
     "set_printoptions",
     "set_rng_state",
     "tensor",
+    "to_dlpack",
     "tril_indices",
     "triu_indices",
     "vander",
@@ -284,6 +285,22 @@ def fill(input: Tensor, value: Tensor | float) -> Tensor:
         tensor([3., 3.])
     """
     return input.clone().fill_(value)
+
+
+def to_dlpack(tensor: Tensor) -> Any:
+    """Returns a DLPack capsule that shares the tensor's memory; it can be consumed once.
+
+    Args:
+        tensor: any tensor in main memory that does not require a gradient.
+
+    Returns:
+        A capsule for another library's `from_dlpack`.
+
+    Example:
+        >>> clew.from_dlpack(clew.to_dlpack(clew.ones(2)))
+        tensor([1., 1.])
+    """
+    return tensor.__dlpack__()
 
 
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:

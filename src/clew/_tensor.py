@@ -278,7 +278,7 @@ def _reduce_ex(self: Tensor, protocol: int) -> Any:
 def _repr(self: Tensor, *, tensor_contents: Any = None) -> str:
     from clew import _tensor_str
 
-    return _tensor_str._str(self)
+    return _tensor_str._str(self, tensor_contents=tensor_contents)
 
 
 def _format(self: Tensor, spec: str) -> str:
