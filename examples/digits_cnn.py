@@ -57,8 +57,8 @@ def train(epochs: int = 15, seed: int = 0, on_step: Callable[..., Any] = lambda 
     images = clew.tensor(digits.images, dtype=clew.float32).unsqueeze(1) / 16
     data = TensorDataset(images, clew.tensor(digits.target, dtype=clew.int64))
     training, held_out = random_split(data, [0.8, 0.2], generator=clew.Generator().manual_seed(seed))
-    loader = DataLoader(training, batch_size=32, shuffle=True)
-    test = DataLoader(held_out, batch_size=256)
+    loader: DataLoader[Any] = DataLoader(training, batch_size=32, shuffle=True)
+    test: DataLoader[Any] = DataLoader(held_out, batch_size=256)
     model = Net()
     optimizer = optim.Adam(model.parameters(), lr=2e-3)
     schedule = optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs)
