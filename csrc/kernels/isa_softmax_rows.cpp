@@ -17,7 +17,7 @@ namespace clew::kernels::CLEW_ISA {
 namespace {
 
 constexpr int L = 32;
-constexpr int64_t block = 128 * L;
+constexpr int64_t block = 16 * L;
 
 // Sums term(i) over [0, n).
 template <class C, class F> inline double summed(int64_t n, F term) {

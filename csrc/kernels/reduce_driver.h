@@ -81,7 +81,7 @@ void walk_axes(const ReduceAxis* axes, int n, int64_t lo, int64_t hi, F&& f) {
 //   Small zero() const;  void add(Small&, In, Aux) const;
 //   Big start() const;   void merge(Big&, Small) const;  void join(Big&, const Big&) const;
 //   Out finish(const Big&) const;
-constexpr int64_t reduce_block = 128;    // terms a Small may take before it is merged into a Big
+constexpr int64_t reduce_block = 16;    // terms a Small may take before it is merged into a Big
 constexpr int64_t reduce_columns = 512;  // columns done together
 constexpr int reduce_lanes = 32;
 

@@ -65,13 +65,13 @@ template <class T, int Kind> struct Norm {
 template <class T> struct Total {
   using In = T;
   using Aux = char;
-  using Small = compute_t<T>;
-  using Big = std::conditional_t<is_complex_v<T>, c128, double>;
+  using Small = std::conditional_t<is_complex_v<T>, c128, double>;  // a rounded mean would spoil the variance
+  using Big = Small;
   using Out = Big;
   double n;
   Small zero() const { return Small(0); }
   Big start() const { return Big(0); }
-  void add(Small& s, In v, Aux) const { s += static_cast<Small>(v); }
+  void add(Small& s, In v, Aux) const { s += static_cast<Small>(static_cast<compute_t<T>>(v)); }
   void merge(Big& b, Small s) const { b += static_cast<Big>(s); }
   void join(Big& b, const Big& o) const { b += o; }
   Out finish(const Big& b) const { return b / n; }

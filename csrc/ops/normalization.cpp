@@ -258,7 +258,7 @@ Returns:
     a tensor of the input's shape.
 
 >>> clew.nn.functional.rms_norm(clew.tensor([3., 3.]), [2])
-tensor([1.0000, 1.0000])
+tensor([1., 1.])
 )",
     .run =
         [](const Call& c, Tensors& outs) {

@@ -11,9 +11,6 @@
 
 namespace clew {
 
-Tensor maximum(const Tensor& input, const Tensor& other);
-Tensor minimum(const Tensor& input, const Tensor& other);
-
 Tensor picked_grad(const Tensor& g, const Tensor& indices, const Dims& sizes, int64_t dim) {
   if (sizes.empty()) return reshape(g, sizes);
   DimMask mask = DimMask{1} << axis_of(dim, sizes.size(), "dim");

@@ -12,9 +12,6 @@
 
 namespace clew {
 
-Tensor abs(const Tensor& input);
-Tensor sgn(const Tensor& input);
-
 namespace {
 
 // ---- var, std -------------------------------------------------------------------------------------
