@@ -48,6 +48,7 @@ Tensor empty_like_inputs(const Dims& sizes, std::span<const Tensor> in, DType dt
 }
 
 bool overlaps_itself(const Tensor& t) {
+  if (t.numel() < 2) return false;
   for (int i = 0; i < t.ndim(); ++i)
     if (t.size(i) > 1 && t.stride(i) == 0) return true;
   return false;

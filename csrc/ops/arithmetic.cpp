@@ -394,6 +394,25 @@ tensor([0.5000, 0.3333], dtype=clew.float64)
     .inplace = true,
 });
 
+struct BaseAttrs {
+  Scalar input;
+  static constexpr auto members() { return std::tuple(&BaseAttrs::input); }
+};
+void float_power_number_run(const Call& c, Tensors& outs) {
+  const Scalar& base = c.as<BaseAttrs>().input;
+  DType d = base.is_complex() || c.in[0].is_complex() ? DType::Complex128 : DType::Float64;
+  outs.push_back(pow(scalar_tensor(base, d), to_dtype(c.in[0], d)));
+}
+constexpr OpDef float_power_number_op = [] {
+  OpDef op = float_power_op;
+  op.signature = "float_power(Scalar input, Tensor exponent) -> Tensor";
+  op.composite = float_power_number_run;
+  op.attrs = &attr_info<BaseAttrs>;
+  op.inplace = false;
+  op.offer = Offer::function;
+  return op;
+}();
+
 // --- three operands ---
 
 void lerp_vjp(Vjp& c) {
@@ -526,6 +545,7 @@ static constexpr const OpDef* all[] = {
     &sgn_op,
     &pow_op,
     &float_power_op,
+    &float_power_number_op,
     &lerp_op,
     &addcmul_op,
     &addcdiv_op,

@@ -1,6 +1,8 @@
 // Functions of two numbers beside arithmetic: angles, lengths, signs, logarithms of sums, divisors.
 // May include: graph/op.h, kernels/pointwise.h, other families' headers.
 // Invariant: an op keeps for backward only what the gradients that are asked for read.
+#include <cmath>
+
 #include "kernels/pointwise.h"
 #include "ops/arithmetic.h"
 #include "ops/comparison.h"
@@ -105,7 +107,12 @@ tensor([0.0000, 0.5000, 1.0000])
     .no_vjp = no_rule("the unit step has no derivative"),
 });
 
-void ldexp_run(const Call& c, Tensors& outs) { outs.push_back(c.in[0] * pow(number(2.0), c.in[1])); }
+void ldexp_run(const Call& c, Tensors& outs) {
+  const Tensor& e = c.in[1];
+  Tensor power = e.is_wrapped_number() && !e.is_complex() ? number(std::exp2(item(e).to_double()))
+                                                          : pow(number(2.0), e);
+  outs.push_back(c.in[0] * power);
+}
 constexpr OpDef ldexp_op = composite({
     .signature = "ldexp(Tensor input, Tensor other) -> Tensor",
     .doc = R"(Multiplies by a power of two.

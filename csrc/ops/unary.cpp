@@ -359,6 +359,8 @@ static constexpr const OpDef* all[] = {
     renamed<expm1_op, "special.expm1">,
     renamed<log1p_op, "special.log1p">,
     renamed<sigmoid_op, "special.expit">,
+    renamed<sigmoid_op, "nn.functional.sigmoid">,
+    renamed<tanh_op, "nn.functional.tanh">,
     renamed<logit_op, "special.logit">,
     renamed<sinc_op, "special.sinc">,
     renamed<round_op, "special.round">,
