@@ -395,9 +395,10 @@ std::string describe_arguments(PyObject* const* args, Py_ssize_t nargs, PyObject
   return s + ")";
 }
 
-PyObject* call(FunctionEntry& e, bool inplace, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+PyObject* call(FunctionEntry& e, bool method, bool inplace, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   for (auto& o : e.overloads) {
     if (inplace && !o->op->inplace) continue;
+    if (method && o->op->offer == Offer::function) continue;
     Bound b;
     if (match(e, *o, args, nargs, kwnames, b, nullptr)) return run(e, *o, b, inplace);
   }
@@ -418,7 +419,7 @@ PyObject* call(FunctionEntry& e, bool inplace, PyObject* const* args, Py_ssize_t
 
 PyObject* function_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
   auto* f = reinterpret_cast<FunctionObj*>(self);
-  return guarded([&] { return call(*f->entry, f->inplace, args, PyVectorcall_NARGS(nargsf), kwnames); });
+  return guarded([&] { return call(*f->entry, Py_TYPE(self) == method_type, f->inplace, args, PyVectorcall_NARGS(nargsf), kwnames); });
 }
 
 PyObject* function_repr(PyObject* self) {
