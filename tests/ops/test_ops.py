@@ -22,13 +22,11 @@ def by_name(op: Any) -> str:
 
 
 def all_op_names() -> set[str]:
+    """Dotted names of the public functions; plain names of methods and private ops."""
     dotted = {n for n in _C.functions if not n.endswith("_")}
-    private = {
-        n
-        for n in dir(_C.ops)
-        if n.startswith("_") and not n.startswith("__") and not n.endswith("_")
-    }
-    return dotted | private
+    short = {m.public_name(n) for n in dotted}
+    rest = {n for n in dir(_C.ops) if not n.startswith("__") and not n.endswith("_")}
+    return dotted | (rest - short)
 
 
 def test_every_op_has_samples():
