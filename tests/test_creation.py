@@ -652,3 +652,24 @@ def test_fill_function():
     assert x.tolist() == [1, 1] and y.tolist() == [3, 3]
     y.sum().backward()
     assert x.grad.tolist() == [0, 0]
+
+
+# ---- documentation ----
+
+
+@pytest.mark.filterwarnings("ignore:clew.range")
+@pytest.mark.parametrize("name", clew._creation.__all__)
+def test_documentation(name):
+    """Every function has a signature and an example that gives what it says."""
+    import doctest
+    import inspect
+
+    function = getattr(clew, name)
+    if not callable(function) or isinstance(function, type):
+        return
+    assert inspect.signature(function)
+    text = inspect.getdoc(function)
+    assert ">>>" in text
+    test = doctest.DocTestParser().get_doctest(text, {"clew": clew}, name, None, None)
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert runner.run(test, out=lambda _: None).failed == 0

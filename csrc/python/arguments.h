@@ -78,4 +78,12 @@ struct Arguments {
   bool take_option(PyObject* key, PyObject* v, unsigned options);
 };
 
+inline void fill_fresh(const Tensor& t, const Scalar& v) {
+  if (!t.is_meta()) kernels::fill(t.nd(), v);
+}
+inline void check_fits(const char* fn, const Scalar& v, DType d) {
+  require(!v.is_complex() || is_complex(d) || v.im == 0, fn,
+          ": a complex value cannot be stored in ", d);
+}
+
 }  // namespace clew::python

@@ -5,6 +5,7 @@
 #include "python/convert.h"
 
 #include "graph/inplace.h"
+#include "python/creation_docs.h"
 
 namespace clew::python {
 
@@ -406,11 +407,8 @@ void add_convert(PyObject* module) {
   static PyMethodDef functions[] = {
       {"from_numpy",
        [](PyObject*, PyObject* array) { return guarded([&] { return wrap(from_numpy(array)); }); },
-       METH_O, "from_numpy(ndarray) -> Tensor\n\nA tensor that shares the array's memory."},
-      fast_method("from_dlpack", dlpack_import,
-                  "from_dlpack(ext_tensor, *, device=None, copy=None) -> Tensor\n\nA tensor that "
-                  "shares the memory of an "
-                  "object that speaks DLPack."),
+       METH_O, docs::from_numpy},
+      fast_method("from_dlpack", dlpack_import, docs::from_dlpack),
       {}};
   if (PyModule_AddFunctions(module, functions) < 0) throw PythonError();
   Ref priority(PyLong_FromLong(1000));

@@ -28,6 +28,8 @@ void gather_methods();
 // Parts of the module.
 void add_generator(PyObject* module);
 void add_creation(PyObject* module);
+void add_creation_range(PyObject* module);
+void add_creation_data(PyObject* module);
 void add_random(PyObject* module);
 void add_convert(PyObject* module);  // after the Tensor type
 

@@ -25,6 +25,8 @@ NB_MODULE(_C, m) {
     python::add_generator(module);
     python::add_convert(module);
     python::add_creation(module);
+    python::add_creation_range(module);
+    python::add_creation_data(module);
     python::add_random(module);
   } catch (...) {
     python::set_python_error();

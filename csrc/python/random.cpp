@@ -7,13 +7,14 @@
 #include "ops/random.h"
 #include "python/arguments.h"
 #include "python/convert.h"
+#include "python/creation_docs.h"
 
 namespace clew::python {
 
 namespace {
 
 using Args = PyObject* const*;
-constexpr unsigned random_options = opt_factory | opt_out | opt_generator | opt_memory_format;
+constexpr unsigned random_options = opt_factory | opt_out | opt_generator;
 constexpr unsigned like_options = opt_factory | opt_generator | opt_memory_format;
 constexpr const char* size_name[] = {"size"};
 constexpr const char* input_name[] = {"input"};
@@ -270,31 +271,14 @@ std::span<const PyMethodDef> random_methods() {
 }
 
 void add_random(PyObject* module) {
-  static PyMethodDef functions[] = {
-      fast_method(
-          "rand", rand,
-          "rand(*size, generator=None, dtype=None, device=None, requires_grad=False) -> Tensor\n\n"
-          "Uniform numbers in [0, 1)."),
-      fast_method(
-          "randn", randn,
-          "randn(*size, generator=None, dtype=None, device=None, requires_grad=False) -> Tensor\n\n"
-          "Standard normal numbers."),
-      fast_method("rand_like", rand_like,
-                  "rand_like(input, *, dtype=None, device=None) -> Tensor\n\n"
-                  "Uniform numbers with input's shape."),
-      fast_method("randn_like", randn_like,
-                  "randn_like(input, *, dtype=None, device=None) -> Tensor\n\n"
-                  "Standard normal numbers with input's shape."),
-      fast_method("randint", randint,
-                  "randint(low=0, high, size, *, generator=None, dtype=int64) -> Tensor\n\n"
-                  "Whole numbers, low <= number < high."),
-      fast_method("randint_like", randint_like,
-                  "randint_like(input, low=0, high, *, dtype=None) -> Tensor\n\n"
-                  "Whole numbers with input's shape."),
-      fast_method("randperm", randperm_,
-                  "randperm(n, *, generator=None, dtype=int64) -> Tensor\n\n"
-                  "A random order of 0 .. n-1."),
-      {}};
+  static PyMethodDef functions[] = {fast_method("rand", rand, docs::rand),
+                                    fast_method("randn", randn, docs::randn),
+                                    fast_method("rand_like", rand_like, docs::rand_like),
+                                    fast_method("randn_like", randn_like, docs::randn_like),
+                                    fast_method("randint", randint, docs::randint),
+                                    fast_method("randint_like", randint_like, docs::randint_like),
+                                    fast_method("randperm", randperm_, docs::randperm),
+                                    {}};
   if (PyModule_AddFunctions(module, functions) < 0) throw PythonError();
 }
 

@@ -1,0 +1,191 @@
+// Creation functions that take data: numbers, sequences, arrays, buffers, tensors.
+// May include: everything below python/.
+// Invariant: all arguments are read and checked before memory is allocated.
+#include <memory>
+
+#include "python/arguments.h"
+#include "python/convert.h"
+#include "python/creation_docs.h"
+
+namespace clew::python {
+
+namespace {
+
+using Args = PyObject* const*;
+
+// ---- from data ----
+
+PyObject* tensor(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
+  return guarded([&] {
+    static constexpr const char* params[] = {"data"};
+    if (nargs > 1) fail_type("tensor() takes 1 positional argument but ", nargs, " were given");
+    Arguments a("tensor", params, -1, opt_factory, args, nargs, names);
+    PyObject* data = a.need(0, "data");
+    if (is_tensor(data) && PyErr_WarnEx(PyExc_UserWarning,
+                                        "tensor: To copy construct from a tensor, it is "
+                                        "recommended to use sourceTensor.detach().clone() or "
+                                        "sourceTensor.detach().clone().requires_grad_(True), "
+                                        "rather than clew.tensor(sourceTensor).",
+                                        1) < 0) {
+      throw PythonError();
+    }
+    Device where = a.device          ? *a.device
+                   : is_tensor(data) ? borrow(data).device()
+                                     : default_device();
+    return a.finish(tensor_from(data, a.dtype, where));
+  });
+}
+
+PyObject* scalar_tensor_(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
+  return guarded([&] {
+    static constexpr const char* params[] = {"s"};
+    Arguments a("scalar_tensor", params, -1, opt_factory, args, nargs, names);
+    Scalar v = a.number(0, "s");
+    DType d = a.dtype_or(v.is_complex() ? complex_of(default_dtype()) : default_dtype());
+    check_fits("scalar_tensor", v, d);
+    Tensor t = empty({}, d, a.where());
+    fill_fresh(t, v);
+    return a.finish(std::move(t));
+  });
+}
+
+PyObject* as_tensor(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
+  return guarded([&]() -> PyObject* {
+    static constexpr const char* params[] = {"data", "dtype", "device"};
+    Arguments a("as_tensor", params, -1, opt_dtype | opt_device, args, nargs, names);
+    PyObject* data = a.need(0, "data");
+    if (a.has(1)) {
+      if (!is_dtype(a.value[1])) fail_type("as_tensor(): argument 'dtype' must be clew.dtype");
+      a.dtype = dtype_from(a.value[1]);
+    }
+    if (a.has(2)) a.device = device_from(a.value[2]);
+    if (is_tensor(data)) {
+      Tensor t = borrow(data);
+      bool same = (!a.dtype || *a.dtype == t.dtype()) && (!a.device || *a.device == t.device());
+      if (same) return wrap(std::move(t));
+      // Through .to, which is recorded.
+      Ref dtype(dtype_object(a.dtype_or(t.dtype()))),
+          device(device_object(a.device_or(t.device())));
+      return checked(PyObject_CallMethod(data, "to", "OO", device.get(), dtype.get()));
+    }
+    if (is_numpy_array(data) && a.device_or(default_device()) == Device::CPU) {
+      Tensor t = from_numpy(data);
+      if (!a.dtype || *a.dtype == t.dtype()) return a.finish(std::move(t));
+    }
+    return a.finish(tensor_from(data, a.dtype, a.device_or(default_device())));
+  });
+}
+
+void drop_buffer(Storage* s) {
+  auto* b = static_cast<Py_buffer*>(s->owner);
+  PyBuffer_Release(b);
+  delete b;
+}
+PyObject* frombuffer(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
+  return guarded([&] {
+    static constexpr const char* params[] = {"buffer", "dtype", "count", "offset"};
+    Arguments a("frombuffer", params, -1, opt_requires_grad, args, nargs, names);
+    PyObject* source = a.need(0, "buffer");
+    if (!is_dtype(a.need(1, "dtype")))
+      fail_type("frombuffer(): argument 'dtype' must be clew.dtype");
+    DType d = dtype_from(a.value[1]);
+    int64_t count = a.integer_or(2, "count", -1), offset = a.integer_or(3, "offset", 0);
+    auto width = static_cast<int64_t>(itemsize(d));
+    auto buffer = std::make_unique<Py_buffer>();
+    bool read_only = PyObject_GetBuffer(source, buffer.get(), PyBUF_WRITABLE) < 0;
+    if (read_only) {
+      PyErr_Clear();
+      if (PyObject_GetBuffer(source, buffer.get(), PyBUF_SIMPLE) < 0) {
+        PyErr_Clear();
+        fail_value("frombuffer: object does not implement the Python buffer protocol; got ",
+                   Py_TYPE(source)->tp_name);
+      }
+    }
+    int64_t have = buffer->len;
+    auto give_back = [&](auto&&... text) {
+      PyBuffer_Release(buffer.get());
+      fail_value(text...);
+    };
+    if (have <= 0 || count == 0)
+      give_back("frombuffer: both buffer length (", have, ") and count (", count,
+                ") must not be 0");
+    if (offset < 0 || offset >= have)
+      give_back("frombuffer: offset must be in [0, ", have - 1, "]; got ", offset);
+    int64_t rest = have - offset;
+    if (count < 0 && rest % width != 0) {
+      give_back("frombuffer: buffer length (", have, " bytes) after offset (", offset,
+                " bytes) must be a multiple of element size (", width, ")");
+    }
+    if (count < 0) count = rest / width;
+    if (count > rest / width) {
+      give_back("frombuffer: requested buffer length (", count, " * ", width,
+                " bytes) after offset (", offset,
+                " bytes) must not be greater than actual buffer length (", have, " bytes)");
+    }
+    char* data = static_cast<char*>(buffer->buf) + offset;
+    if (reinterpret_cast<uintptr_t>(data) % (is_complex(d) ? itemsize(d) / 2 : itemsize(d)) != 0) {
+      give_back("frombuffer: the memory at this offset is not aligned to ", d,
+                "; copy the bytes first");
+    }
+    if (read_only &&
+        PyErr_WarnEx(
+            PyExc_UserWarning,
+            "frombuffer: the given buffer is not writable, and clew has no non-writable tensors: "
+            "writing to this tensor is undefined behavior.",
+            1) < 0) {
+      PyBuffer_Release(buffer.get());
+      throw PythonError();
+    }
+    Storage* storage =
+        Storage::wrap(data, static_cast<size_t>(count * width), buffer.release(), drop_buffer);
+    Tensor t = empty(Dims{0}, d);
+    set_storage(t, storage, 0, Dims{count}, Dims{1});
+    storage->decref();
+    return a.finish(std::move(t));
+  });
+}
+
+}  // namespace
+
+Tensor tensor_from(PyObject* data, std::optional<DType> dtype, Device device) {
+  Tensor source;
+  if (is_tensor(data))
+    source = borrow(data);
+  else if (is_numpy_array(data))
+    source = from_numpy(data, false);
+  else if (auto d = numpy_scalar_dtype(data))
+    source = tensor_from_sequence(data, dtype ? dtype : d);
+  else if (dtype || PyList_Check(data) || PyTuple_Check(data) || PyFloat_Check(data) ||
+           PyLong_Check(data)) {
+    source = tensor_from_sequence(data, dtype);
+  } else if (PyObject_HasAttrString(data, "__array_interface__") ||
+             PyObject_HasAttrString(data, "__array__")) {
+    Ref numpy(checked(PyImport_ImportModule("numpy")));
+    Ref array(checked(PyObject_CallMethod(numpy.get(), "asarray", "O", data)));
+    source = from_numpy(array.get(), false);
+  } else {
+    source = tensor_from_sequence(data, dtype);
+  }
+  DType d = dtype.value_or(source.dtype());
+  bool fresh =
+      !is_tensor(data) && !is_numpy_array(data) && source.device() == device && source.dtype() == d;
+  if (fresh && source->storage->resizable) return source;
+  if (source.is_meta() && device != Device::Meta) {
+    fail(ErrorKind::NotImplemented, "tensor: a meta tensor has no values to copy");
+  }
+  Tensor out = empty(source.sizes(), d, device);
+  if (device == Device::CPU) copy_into(out, source);
+  return out;
+}
+
+void add_creation_data(PyObject* module) {
+  static PyMethodDef functions[] = {
+      fast_method("tensor", tensor, docs::tensor),
+      fast_method("scalar_tensor", scalar_tensor_, docs::scalar_tensor),
+      fast_method("as_tensor", as_tensor, docs::as_tensor),
+      fast_method("frombuffer", frombuffer, docs::frombuffer),
+      {}};
+  if (PyModule_AddFunctions(module, functions) < 0) throw PythonError();
+}
+
+}  // namespace clew::python
