@@ -39,8 +39,8 @@ from clew._C import (
     zeros,
     zeros_like,
 )
-from clew._tensor_str import get_printoptions, set_printoptions
 from clew._random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
+from clew._tensor_str import get_printoptions, set_printoptions
 
 __all__ = [
     "Generator",
