@@ -99,7 +99,7 @@ class RandomSampler(Sampler[int]):
         if not isinstance(replacement, bool):
             raise TypeError(f"RandomSampler: replacement must be a bool; got {replacement!r}")
         count = self.num_samples
-        if not isinstance(count, int) or count < 0 or (num_samples is not None and count == 0):
+        if not isinstance(count, int) or count <= 0:
             raise ValueError(f"RandomSampler: num_samples must be a positive integer; got {count}")
 
     @property
@@ -119,7 +119,7 @@ class RandomSampler(Sampler[int]):
             for size in [32] * whole + [rest]:
                 drawn = clew.randint(high=n, size=(size,), dtype=clew.int64, generator=generator)
                 yield from drawn.tolist()
-        elif n > 0:
+        else:
             for _ in range(self.num_samples // n):
                 yield from clew.randperm(n, generator=generator).tolist()
             rest = self.num_samples % n

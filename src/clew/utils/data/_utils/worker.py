@@ -102,14 +102,17 @@ class Fetcher:
     def fetch(self, keys: Any) -> Any:
         """The collated batch; StopIteration once an iterable dataset is exhausted."""
         if self.samples is not None:
-            data = self._next(keys)
-        elif not self.auto_collation:
-            data = self.dataset[keys]
-        elif callable(getattr(self.dataset, "__getitems__", None)):
-            data = self.dataset.__getitems__(keys)
-        else:
-            data = [self.dataset[key] for key in keys]
-        return self.collate_fn(data)
+            return self.collate_fn(self._next(keys))
+        try:
+            if not self.auto_collation:
+                data = self.dataset[keys]
+            elif callable(getattr(self.dataset, "__getitems__", None)):
+                data = self.dataset.__getitems__(keys)
+            else:
+                data = [self.dataset[key] for key in keys]
+            return self.collate_fn(data)
+        except StopIteration as stop:  # it would end the loop over the loader without a word
+            raise RuntimeError("DataLoader: the dataset raised StopIteration") from stop
 
     def _next(self, keys: Any) -> Any:
         assert self.samples is not None

@@ -1,0 +1,314 @@
+"""`clew run`: unmodified PyTorch programs, names that are absent, and the command line."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+import clew
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SCRIPTS = sorted((ROOT / "examples" / "torch_scripts").glob("*.py"))
+# Wherever the tests found clew, the processes they start find it too.
+ENVIRONMENT = {
+    **os.environ,
+    "PYTHONPATH": os.pathsep.join(
+        [os.path.dirname(os.path.dirname(clew.__file__)), os.environ.get("PYTHONPATH", "")]
+    ),
+}
+
+
+def command(*args, code=0, cwd=None):
+    done = subprocess.run(
+        [sys.executable, "-m", "clew", *map(str, args)],
+        capture_output=True,
+        text=True,
+        env=ENVIRONMENT,
+        timeout=300,
+        cwd=cwd,
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout, done.stderr
+
+
+@pytest.fixture
+def program(tmp_path):
+    def run(source, *args, code=0):
+        path = tmp_path / "program.py"
+        path.write_text(textwrap.dedent(source))
+        return command("run", path, *args, code=code)
+
+    return run
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda p: p.stem)
+def test_example_scripts(script):
+    """Each ends with an assertion on what it has learned."""
+    out, _ = command("run", script)
+    assert out
+
+
+def test_example_script_with_workers_and_arguments():
+    script = ROOT / "examples" / "torch_scripts" / "spirals.py"
+    out, _ = command("run", script, "--epochs", "30", "--workers", "2")
+    assert "accuracy" in out
+
+
+def test_forms_of_import(program):
+    out, _ = program(
+        """
+        import torch, torch.nn as nn, torch.nn.functional as F, torch.optim.lr_scheduler
+        import torch.utils.data, torch.utils.checkpoint, torch.autograd.graph
+        from torch import Tensor, optim, nn as again
+        from torch.utils.data import DataLoader
+        from torch.utils.data.dataloader import default_collate
+        from torch.nn.parameter import Parameter
+        from torch.optim.optimizer import Optimizer
+        import clew
+        assert again is nn is torch.nn is clew.nn and F is torch.nn.functional
+        assert nn.__name__ == "clew.nn" and nn.__spec__.name == "clew.nn"
+        assert Tensor is clew.Tensor is torch.Tensor and optim.SGD is clew.optim.SGD
+        assert torch.utils.data.DataLoader is DataLoader
+        assert torch.linalg is not None and torch.float32 is clew.float32
+        import importlib
+        assert importlib.import_module("torch.optim") is optim
+        print("fine")
+        """
+    )
+    assert out == "fine\n"
+
+
+def test_modules_that_programs_ask_first(program):
+    program(
+        """
+        import torch, torch.version, torch.backends.cudnn as cudnn
+        assert not torch.cuda.is_available() and torch.cuda.device_count() == 0
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+        assert torch.zeros(1).to(device).device.type == "cpu"
+        torch.cuda.manual_seed_all(3); torch.cuda.empty_cache(); torch.cuda.manual_seed(1)
+        assert torch.cuda.memory_allocated() == 0 and torch.cuda.get_rng_state_all() == []
+        torch.backends.cudnn.deterministic = True
+        cudnn.benchmark = False
+        torch.backends.cuda.matmul.allow_tf32 = True
+        assert not torch.backends.mps.is_available() and torch.version.cuda is None
+        assert torch.backends.mkldnn.is_available() and not cudnn.is_available()
+        assert torch.backends.cpu.get_cpu_capability() in ("DEFAULT", "AVX2", "AVX512")
+        import torch.distributed as dist
+        assert not dist.is_available()
+        assert not torch.xpu.is_available() and not torch.accelerator.is_available()
+        try:
+            torch.cuda.current_device()
+        except AssertionError as error:
+            assert "no CUDA device" in str(error)
+        else:
+            raise SystemExit("no error")
+        """
+    )
+
+
+def test_version(program):
+    program(
+        """
+        import torch
+        v = torch.__version__
+        assert v.startswith("2.13.0") and "clew" in v and isinstance(v, str)
+        assert v >= "1.8" and v >= (2, 0) and v < (3,) and v > "2.9.1" and not v < "2.13"
+        assert v == (2, 13, 0) and v != (2, 12) and v != "2.13" and int(v.split(".")[0]) == 2
+        assert v <= "2.13.0" and hash(v) == hash(str(v))
+        assert torch.__file__ and torch.__name__ == "torch" and torch.__path__ == []
+        """
+    )
+
+
+def test_names_that_clew_lacks(program):
+    program(
+        """
+        import importlib, torch, torch.nn.functional as F
+        def text(f):
+            try:
+                f()
+            except (AttributeError, ImportError) as error:
+                return type(error).__name__ + ": " + str(error)
+            raise SystemExit("no error")
+        said = text(lambda: torch.zeroes)
+        assert said == "AttributeError: clew has no 'torch.zeroes'; nearest: 'zeros'", said
+        assert "no 'torch.nn.Liner'; nearest: 'Linear'" in text(lambda: torch.nn.Liner)
+        assert "nearest: 'Conv2d'" in text(lambda: torch.nn.conv2D)
+        assert "no 'torch.nn.functional.rellu'; nearest: 'relu'" in text(lambda: F.rellu)
+        assert "no 'torch.optim.Adamm'; nearest: 'Adam" in text(lambda: torch.optim.Adamm)
+        assert text(lambda: torch.qqqqqq) == "AttributeError: clew has no 'torch.qqqqqq'"
+        assert not hasattr(torch, "nothing_of_that_kind")
+        said = text(lambda: importlib.import_module("torch.optin"))
+        assert said == "ModuleNotFoundError: clew has no 'torch.optin'; nearest: 'optim'", said
+        def import_name():
+            from torch import zeross
+        assert "ImportError: cannot import name 'zeross'" in text(import_name)
+        def import_deep():
+            import torch.nn.functionals.more
+        assert "no 'torch.nn.functionals'" in text(import_deep)
+        try:
+            import torch.fx
+        except ImportError:
+            pass
+        """
+    )
+
+
+def test_patching_reaches_clew(program):
+    program(
+        """
+        import torch, clew
+        torch.extra = 5
+        assert clew.extra == 5 and torch.extra == 5
+        del torch.extra
+        assert not hasattr(clew, "extra")
+        assert "zeros" in dir(torch) and "__version__" in dir(torch)
+        """
+    )
+
+
+def test_main_is_the_program(program, tmp_path):
+    (tmp_path / "beside.py").write_text("value = 7\n")
+    out, _ = program(
+        """
+        import sys, os, pickle, beside
+        class Thing: pass
+        assert __name__ == "__main__" and sys.modules["__main__"].Thing is Thing
+        assert type(pickle.loads(pickle.dumps(Thing()))) is Thing
+        assert os.path.samefile(__file__, sys.argv[0]) and beside.value == 7
+        assert __spec__ is None and __builtins__
+        assert os.path.samefile(sys.path[0], os.path.dirname(__file__))
+        print(sys.argv[1:])
+        """,
+        "-x",
+        "--version",
+        "run",
+    )
+    assert out == "['-x', '--version', 'run']\n"
+
+
+def test_exit_status(program):
+    program("raise SystemExit", code=0)
+    program("import sys; sys.exit(3)", code=3)
+    _, err = program("import sys; sys.exit('a message')", code=1)
+    assert err == "a message\n"
+    _, err = program("raise KeyboardInterrupt", code=130)
+    assert "KeyboardInterrupt" in err
+
+
+def test_tracebacks_show_the_program_only(program):
+    _, err = program("import torch\n\ndef f():\n    torch.ones(2) @ torch.ones(3)\n\nf()\n", code=1)
+    assert err.startswith("Traceback (most recent call last):\n") and "_run.py" not in err
+    assert "program.py" in err and "line 4, in f" in err and "RuntimeError" in err
+    _, err = program("x = (\n", code=1)
+    assert "SyntaxError" in err and "_run.py" not in err
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_processes_that_the_program_starts(program, method):
+    out, _ = program(
+        f"""
+        import multiprocessing, torch
+        from torch.utils.data import DataLoader, Dataset
+
+        class Squares(Dataset):
+            def __len__(self): return 4
+            def __getitem__(self, i): return torch.tensor(i * i)
+
+        def work(i):
+            return torch.ones(i).sum().item()
+
+        if __name__ == "__main__":
+            context = multiprocessing.get_context({method!r})
+            with context.Pool(2) as pool:
+                print(pool.map(work, [1, 2]))
+            print([b.item() for b in DataLoader(Squares(), num_workers=1,
+                                                multiprocessing_context=context)])
+        """
+    )
+    assert out == "[1.0, 2.0]\n[0, 1, 4, 9]\n"
+
+
+def test_torch_multiprocessing(program):
+    out, _ = program(
+        """
+        import torch, torch.multiprocessing as mp
+
+        def work(i, x):
+            if i == x:
+                raise ValueError("this one fails")
+            print("worker", i, torch.ones(2).sum().item(), flush=True)
+
+        if __name__ == "__main__":
+            mp.spawn(work, args=(5,), nprocs=1)
+            assert mp.Queue and mp.get_context
+            try:
+                mp.spawn(work, args=(0,), nprocs=1)
+            except mp.ProcessRaisedException as error:
+                assert "this one fails" in str(error) and error.error_index == 0
+                print("caught")
+        """
+    )
+    assert out == "worker 0 2.0\ncaught\n"
+
+
+def test_modules_are_run_too(tmp_path):
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "__main__.py").write_text(
+        "import sys, torch\nprint(__name__, torch.ones(2).tolist(), sys.argv[1:])\n"
+    )
+    out, _ = command("run", "-m", "package", "-m", "x", cwd=tmp_path)
+    assert out == "__main__ [1.0, 1.0] ['-m', 'x']\n"
+    _, err = command("run", "-m", "no_such_module", code=1, cwd=tmp_path)
+    assert "no_such_module" in err
+
+
+def test_command_line(tmp_path):
+    assert command("--version")[0] == f"clew {clew.__version__}\n"
+    out, _ = command("info")
+    for word in ("clew:", "Python:", "threads:", "oneDNN:", "instructions:", "size:"):
+        assert word in out
+    assert "clew run script.py" in command("run", "--help")[0]
+    assert "usage" in command("run", code=2)[0]
+    assert "usage" in command(code=2)[0]
+    assert "can't open file" in command("run", tmp_path / "absent.py", code=2)[1]
+    assert "-m needs" in command("run", "-m", code=2)[1]
+    assert "unknown option" in command("run", "--what", code=2)[1]
+    command("what", code=2)
+
+
+def test_install_and_uninstall():
+    from clew import _run
+
+    if "torch" in sys.modules:
+        with pytest.raises(RuntimeError, match="imported already"):
+            _run.install()
+        return
+    _run.install()
+    try:
+        _run.install()  # a second time changes nothing
+        assert sum(isinstance(f, _run._Finder) for f in sys.meta_path) == 1
+        import torch
+
+        assert torch.nn is clew.nn and torch.ones is clew.ones
+    finally:
+        _run.uninstall()
+    assert "torch" not in sys.modules
+    assert not any(isinstance(f, _run._Finder) for f in sys.meta_path)
+
+
+def test_aliases_are_made_lazily(program):
+    program(
+        """
+        import sys, torch
+        torch.ones(1)
+        assert "multiprocessing" not in sys.modules and "clew.optim.lbfgs" not in sys.modules
+        torch.optim.SGD
+        assert "clew.optim.lbfgs" in sys.modules
+        """
+    )

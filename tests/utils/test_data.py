@@ -1,0 +1,606 @@
+"""Datasets, samplers, collation, and the loader in this process and with workers."""
+
+import collections
+import gc
+import multiprocessing
+import os
+import random
+import time
+
+import numpy as np
+import pytest
+
+import clew
+from clew.utils.data import (
+    BatchSampler,
+    ChainDataset,
+    ConcatDataset,
+    DataLoader,
+    Dataset,
+    DistributedSampler,
+    IterableDataset,
+    RandomSampler,
+    Sampler,
+    SequentialSampler,
+    StackDataset,
+    Subset,
+    SubsetRandomSampler,
+    TensorDataset,
+    WeightedRandomSampler,
+    default_collate,
+    default_convert,
+    get_worker_info,
+    random_split,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore:DataLoader. num_workers")
+
+
+def seeded(n):
+    g = clew.Generator()
+    g.manual_seed(n)
+    return g
+
+
+class Squares(Dataset):
+    def __init__(self, n=23):
+        self.n = n
+
+    def __len__(self):
+        return self.n
+
+    def __getitem__(self, i):
+        return clew.tensor([i * i]), i
+
+
+class Count(IterableDataset):
+    def __init__(self, n, share=True, length=None):
+        self.n, self.share, self.length = n, share, length
+
+    def __iter__(self):
+        info = get_worker_info()
+        if info is None or not self.share:
+            return iter(range(self.n))
+        return iter(range(info.id, self.n, info.num_workers))
+
+    def __len__(self):
+        if self.length is None:
+            raise TypeError("no length")
+        return self.length
+
+
+# Datasets
+
+
+def test_tensor_dataset():
+    d = TensorDataset(clew.arange(4), clew.arange(8).view(4, 2))
+    assert len(d) == 4 and d[1][1].tolist() == [2, 3] and d[-1][0].item() == 3
+    assert d[1:3][0].tolist() == [1, 2]
+    with pytest.raises(AssertionError, match="first dimension"):
+        TensorDataset(clew.zeros(2), clew.zeros(3))
+
+
+def test_concat_dataset():
+    d = Squares(3) + Squares(2)
+    assert isinstance(d, ConcatDataset) and len(d) == 5
+    assert [d[i][1] for i in range(5)] == [0, 1, 2, 0, 1]
+    assert d[-1][1] == 1 and d[-5][1] == 0
+    with pytest.raises(ValueError, match="-5; got -6"):
+        d[-6]
+    with pytest.raises(IndexError):
+        d[5]
+    with pytest.raises(AssertionError, match="empty"):
+        ConcatDataset([])
+    with pytest.raises(AssertionError, match="ChainDataset"):
+        ConcatDataset([Count(1)])
+
+
+def test_chain_dataset():
+    d = Count(2) + Count(3, length=3)
+    assert isinstance(d, ChainDataset) and list(d) == [0, 1, 0, 1, 2]
+    assert len(ChainDataset([Count(1, length=1), Count(3, length=3)])) == 4
+    with pytest.raises(AssertionError, match="IterableDataset"):
+        list(ChainDataset([Squares()]))
+
+
+def test_stack_dataset():
+    d = StackDataset(Squares(3), [5, 6, 7])
+    assert d[2][1] == 7 and len(d) == 3
+    assert [x[1] for x in d.__getitems__([0, 2])] == [5, 7]
+    named = StackDataset(a=[1, 2], b=Subset([7, 8, 9], [2, 0]))
+    assert named[0] == {"a": 1, "b": 9}
+    assert named.__getitems__([1, 0]) == [{"a": 2, "b": 7}, {"a": 1, "b": 9}]
+    for args, kwargs in (((), {}), (([1],), {"a": [1]}), (([1], [1, 2]), {})):
+        with pytest.raises(ValueError, match="StackDataset"):
+            StackDataset(*args, **kwargs)
+
+
+def test_subset():
+    s = Subset(TensorDataset(clew.arange(5)), [4, 2, 0])
+    assert len(s) == 3 and s[1][0].item() == 2
+    assert s[[0, 2]][0].tolist() == [4, 0]
+    assert [x[0].item() for x in s.__getitems__([2, 1])] == [0, 2]
+
+    class Whole(Dataset):
+        def __getitems__(self, keys):
+            return keys[:-1]
+
+    with pytest.raises(ValueError, match="2 samples; got 1"):
+        Subset(Whole(), [1, 2]).__getitems__([0, 1])
+
+
+def test_random_split():
+    parts = random_split(range(10), [3, 7], generator=seeded(0))
+    assert [len(p) for p in parts] == [3, 7]
+    assert sorted(parts[0].indices + parts[1].indices) == list(range(10))
+    again = random_split(range(10), [0.3, 0.7], generator=seeded(0))
+    assert [p.indices for p in again] == [p.indices for p in parts]
+    assert [len(p) for p in random_split(range(10), [1 / 3] * 3)] == [4, 3, 3]
+    with pytest.warns(UserWarning, match="no samples"):
+        random_split(range(2), [0.9, 0.05, 0.05])
+    for lengths in ([1, 2], [0.5, 0.6]):
+        with pytest.raises(ValueError, match="add up"):
+            random_split(range(10), lengths)
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        random_split(range(10), [1.5, -0.5])
+
+
+def test_missing_methods():
+    with pytest.raises(NotImplementedError):
+        Dataset()[0]
+    with pytest.raises(NotImplementedError):
+        iter(Sampler())
+
+
+# Samplers. The orders for given seeds are those of PyTorch 2.13.
+
+
+def test_random_sampler_orders():
+    assert list(RandomSampler(range(10), generator=seeded(0))) == [4, 1, 7, 5, 3, 9, 0, 8, 6, 2]
+    clew.manual_seed(0)
+    assert list(RandomSampler(range(10))) == RANDOM_SAMPLER_SEED_0
+    assert list(RandomSampler(range(5), True, 8, seeded(1))) == REPLACEMENT_SEED_1
+    many = list(RandomSampler(range(5), num_samples=13, generator=seeded(2)))
+    assert many == THIRTEEN_SEED_2
+
+
+RANDOM_SAMPLER_SEED_0 = [6, 9, 0, 7, 3, 5, 4, 2, 1, 8]
+REPLACEMENT_SEED_1 = [0, 4, 4, 3, 3, 3, 1, 1]
+THIRTEEN_SEED_2 = [3, 4, 1, 0, 2, 3, 4, 2, 1, 0, 0, 4, 2]
+
+
+def test_random_sampler():
+    s = RandomSampler(range(100), replacement=True, num_samples=70)
+    assert len(s) == 70 and len(list(s)) == 70 and set(s) <= set(range(100))
+    s = RandomSampler(range(4), num_samples=10)
+    drawn = list(s)
+    assert sorted(drawn[:4]) == sorted(drawn[4:8]) == [0, 1, 2, 3] and len(drawn) == 10
+    for options in ({"num_samples": 0}, {"num_samples": -1}, {"num_samples": 1.5}):
+        with pytest.raises(ValueError, match="num_samples"):
+            RandomSampler(range(3), **options)
+    with pytest.raises(ValueError, match="num_samples"):
+        RandomSampler([])
+    with pytest.raises(TypeError, match="replacement"):
+        RandomSampler(range(3), replacement=1)
+
+
+def test_other_samplers():
+    assert list(SequentialSampler("abc")) == [0, 1, 2]
+    assert list(SubsetRandomSampler([7, 8, 9], seeded(3))) == [8, 7, 9]
+    weighted = WeightedRandomSampler([0, 1, 3, 0], 4000, generator=seeded(0))
+    counts = collections.Counter(weighted)
+    assert set(counts) == {1, 2} and 2.4 < counts[2] / counts[1] < 3.7 and len(weighted) == 4000
+    assert sorted(WeightedRandomSampler([0.2, 1, 3], 3, replacement=False)) == [0, 1, 2]
+    for args in (([1], 0), ([1], True), ([[1, 2]], 1), ([1], 1, 3)):
+        with pytest.raises(ValueError, match="WeightedRandomSampler"):
+            WeightedRandomSampler(*args)
+
+
+def test_batch_sampler():
+    assert list(BatchSampler(iter(range(5)), 2, False)) == [[0, 1], [2, 3], [4]]
+    assert list(BatchSampler(range(5), 2, True)) == [[0, 1], [2, 3]]
+    assert [len(BatchSampler(range(5), 2, d)) for d in (False, True)] == [3, 2]
+    for args in ((0, False), (1.5, False), (True, False), (2, 1)):
+        with pytest.raises(ValueError, match="BatchSampler"):
+            BatchSampler(range(5), *args)
+
+
+def test_distributed_sampler():
+    shares = [list(DistributedSampler(range(10), 3, r)) for r in range(3)]
+    assert [len(s) for s in shares] == [4, 4, 4]
+    assert {i for share in shares for i in share} == set(range(10))
+    dropped = [list(DistributedSampler(range(10), 3, r, drop_last=True)) for r in range(3)]
+    assert len({i for share in dropped for i in share}) == 9
+    s = DistributedSampler(range(10), 2, 0, seed=5)
+    first = list(s)
+    assert first == list(s)
+    s.set_epoch(1)
+    assert first != list(s) and len(s) == 5
+    assert list(DistributedSampler(range(2), 5, 4, shuffle=False)) == [0]
+    with pytest.raises(RuntimeError, match="num_replicas"):
+        DistributedSampler(range(3))
+    with pytest.raises(ValueError, match="rank"):
+        DistributedSampler(range(3), 2, 2)
+
+
+# Collation
+
+Point = collections.namedtuple("Point", "x y")
+
+
+def test_collate():
+    batch = [
+        {"t": clew.tensor([i]), "n": np.array([i, i]), "i": i, "f": i / 2, "s": str(i),
+         "b": bytes([i]), "tuple": (i, "a"), "list": [i, 2.5], "p": Point(i, -i),
+         "u": np.float32(i), "v": np.int64(i), "flag": bool(i)}
+        for i in range(2)
+    ]  # fmt: skip
+    out = default_collate(batch)
+    assert out["t"].tolist() == [[0], [1]] and out["n"].tolist() == [[0, 0], [1, 1]]
+    assert out["i"].dtype == clew.int64 and out["f"].dtype == clew.float64
+    assert out["s"] == ["0", "1"] and out["b"] == [b"\0", b"\1"]
+    assert isinstance(out["tuple"], list) and out["tuple"][1] == ("a", "a")
+    assert out["list"][0].tolist() == [0, 1]
+    assert isinstance(out["p"], Point) and out["p"].y.tolist() == [0, -1]
+    assert out["u"].dtype == clew.float32 and out["v"].dtype == clew.int64
+    assert out["flag"].dtype == clew.bool
+    ordered = default_collate([collections.OrderedDict(a=1), collections.OrderedDict(a=2)])
+    assert type(ordered) is collections.OrderedDict
+    d = collections.defaultdict(list, a=1)
+    assert default_collate([d, d]).default_factory is list
+
+
+def test_collate_errors():
+    with pytest.raises(RuntimeError, match="equal size"):
+        default_collate([[1], [1, 2]])
+    for bad in ([None], [object()], [np.array(["a"])], [1 + 2j]):
+        with pytest.raises(TypeError, match="default_collate"):
+            default_collate(bad)
+    with pytest.raises(RuntimeError, match="stack"):
+        default_collate([clew.zeros(2), clew.zeros(3)])
+
+
+def test_convert():
+    out = default_convert({"a": np.arange(2), "b": [1, "x"], "c": Point(np.float32(1), 2)})
+    assert out["a"].tolist() == [0, 1] and out["b"] == [1, "x"] and isinstance(out["c"], Point)
+    assert out["c"].x.item() == 1
+    words = np.array(["a"])
+    assert default_convert(words) is words
+    assert default_convert((np.arange(1),))[0].tolist() == [0]
+
+
+# The loader
+
+WORKERS = [0, 2]
+
+
+@pytest.mark.parametrize("workers", WORKERS)
+def test_order_and_batches(workers):
+    loader = DataLoader(Squares(), batch_size=5, num_workers=workers)
+    batches = list(loader)
+    assert len(loader) == len(batches) == 5
+    assert [b[1].tolist() for b in batches] == [
+        list(range(i, min(i + 5, 23))) for i in range(0, 23, 5)
+    ]
+    assert batches[1][0].flatten().tolist() == [25, 36, 49, 64, 81]
+    short = DataLoader(Squares(), batch_size=5, drop_last=True, num_workers=workers)
+    assert len(short) == len(list(short)) == 4
+
+
+def order(**options):
+    clew.manual_seed(7)
+    loader = DataLoader(range(12), batch_size=4, shuffle=True, **options)
+    return [[b.tolist() for b in loader] for _ in range(2)]
+
+
+def test_shuffling():
+    first, second = order()
+    assert first == SHUFFLED_SEED_7[0] and second == SHUFFLED_SEED_7[1]
+    assert order(num_workers=2) == [first, second]
+    own = order(generator=seeded(3))
+    assert own == order(generator=seeded(3), num_workers=1)
+    assert own == SHUFFLED_GENERATOR_3
+
+
+SHUFFLED_SEED_7 = [
+    [[11, 5, 1, 8], [6, 7, 2, 0], [3, 9, 4, 10]],
+    [[5, 11, 7, 0], [4, 8, 10, 2], [6, 1, 9, 3]],
+]
+SHUFFLED_GENERATOR_3 = [
+    [[1, 4, 2, 6], [0, 9, 7, 11], [10, 5, 3, 8]],
+    [[5, 3, 6, 11], [2, 4, 10, 0], [1, 8, 9, 7]],
+]
+
+
+@pytest.mark.parametrize("workers", WORKERS)
+def test_no_batches(workers):
+    loader = DataLoader([np.arange(2), np.arange(3)], batch_size=None, num_workers=workers)
+    assert [b.tolist() for b in loader] == [[0, 1], [0, 1, 2]]
+    assert len(loader) == 2
+
+
+@pytest.mark.parametrize("workers", WORKERS)
+def test_own_samplers_and_collation(workers):
+    loader = DataLoader(
+        range(10), batch_sampler=[[1, 2], [9], [4, 4, 4]], collate_fn=sum, num_workers=workers
+    )
+    assert list(loader) == [3, 9, 12] and len(loader) == 3
+    loader = DataLoader(range(10), sampler=[3, 1], num_workers=workers)
+    assert [b.tolist() for b in loader] == [[3], [1]]
+
+
+class Many(Squares):
+    def __getitems__(self, keys):
+        return [(clew.tensor([-k]), k) for k in keys]
+
+
+@pytest.mark.parametrize("workers", WORKERS)
+def test_batched_fetching(workers):
+    loader = DataLoader(Many(4), batch_size=4, num_workers=workers)
+    assert next(iter(loader))[0].flatten().tolist() == [0, -1, -2, -3]
+
+
+@pytest.mark.parametrize("batch_size", [None, 3])
+@pytest.mark.parametrize("workers", [0, 1, 3])
+def test_iterable(workers, batch_size):
+    loader = DataLoader(Count(10), batch_size=batch_size, num_workers=workers)
+    for _ in range(2):
+        got = list(loader)
+        flat = got if batch_size is None else [x for b in got for x in b.tolist()]
+        assert sorted(flat) == list(range(10))
+    if workers == 0 and batch_size:
+        assert [len(b) for b in got] == [3, 3, 3, 1]
+        dropped = DataLoader(Count(10), batch_size=3, drop_last=True)
+        assert [len(b) for b in dropped] == [3, 3, 3]
+
+
+def test_iterable_length_is_checked():
+    loader = DataLoader(Count(6, share=False, length=6), batch_size=3, num_workers=2)
+    assert len(loader) == 2
+    with pytest.warns(UserWarning, match="length is 6"):
+        assert len(list(loader)) == 4
+
+
+class Noise(Dataset):
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, i):
+        info = get_worker_info()
+        return info.id, info.seed, clew.rand(()).item(), random.random(), np.random.rand()
+
+
+def test_workers_have_their_own_seeds():
+    def numbers():
+        clew.manual_seed(5)
+        loader = DataLoader(Noise(), batch_size=None, num_workers=2, collate_fn=lambda x: x)
+        return list(loader), list(loader)
+
+    first, second = numbers()
+    assert [x[0] for x in first] == [0, 1, 0, 1]
+    assert first[1][1] == first[0][1] + 1
+    for k in (2, 3, 4):
+        assert len({x[k] for x in first + second}) == 8
+    assert numbers() == (first, second)
+
+
+def test_worker_info_and_init():
+    assert get_worker_info() is None
+    log = multiprocessing.get_context("fork").SimpleQueue()
+
+    def init(i):
+        info = get_worker_info()
+        log.put((i, info.id, info.num_workers, os.getpid(), len(info.dataset)))
+
+    list(DataLoader(Squares(2), num_workers=2, worker_init_fn=init))
+    seen = sorted(log.get() for _ in range(2))
+    assert [s[:3] for s in seen] == [(0, 0, 2), (1, 1, 2)]
+    assert len({s[3] for s in seen} | {os.getpid()}) == 3
+
+
+class Bad(Squares):
+    def __init__(self, error):
+        super().__init__(8)
+        self.error = error
+
+    def __getitem__(self, i):
+        if i == 5:
+            raise self.error
+        return i
+
+
+class Odd(Exception):
+    def __init__(self, a, b):
+        super().__init__(a, b)
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [(KeyError("five"), KeyError), (ValueError("five"), ValueError), (Odd(1, 2), RuntimeError),
+     (StopIteration("five"), RuntimeError)],
+    ids=repr,
+)  # fmt: skip
+def test_exceptions_of_workers(error, kind):
+    got = []
+    with pytest.raises(kind) as caught:
+        for batch in DataLoader(Bad(error), num_workers=2):
+            got.append(batch.item())
+    text = str(caught.value)
+    assert got == [0, 1, 2, 3, 4]
+    assert "in DataLoader worker process 1" in text and "raise self.error" in text
+
+
+def test_the_loader_goes_on_after_an_exception():
+    it = iter(DataLoader(Bad(ValueError("five")), num_workers=2))
+    got = []
+    while True:
+        try:
+            got.append(next(it).item())
+        except ValueError:
+            got.append("error")
+        except StopIteration:
+            break
+    assert got == [0, 1, 2, 3, 4, "error", 6, 7]
+
+
+def test_failures_at_the_start_and_in_sending():
+    def fail(i):
+        raise ValueError("init failed")
+
+    with pytest.raises(ValueError, match="init failed"):
+        list(DataLoader(Squares(), num_workers=1, worker_init_fn=fail))
+    loader = DataLoader([1, 2], num_workers=1, collate_fn=lambda b: lambda: b)
+    with pytest.raises(Exception, match=r"(?s)worker process 0.*[Pp]ickl"):
+        list(loader)
+
+
+class Dies(Squares):
+    def __getitem__(self, i):
+        if i == 3:
+            os._exit(5)
+        return i
+
+
+def test_a_worker_that_dies_is_noticed():
+    start = time.monotonic()
+    with pytest.raises(RuntimeError, match=r"exited unexpectedly"):
+        list(DataLoader(Dies(), num_workers=2))
+    assert time.monotonic() - start < 5
+
+
+class Slow(Squares):
+    def __getitem__(self, i):
+        time.sleep(60 if i == 2 else 0.2 if i == 0 else 0)
+        return i
+
+
+def test_timeout():
+    start = time.monotonic()
+    with pytest.raises(RuntimeError, match=r"timed out after 0\.5 seconds"):
+        list(DataLoader(Slow(), num_workers=1, timeout=0.5))
+    assert time.monotonic() - start < 8
+
+
+def test_out_of_order():
+    loader = DataLoader(Slow(2), num_workers=2, in_order=False)
+    assert [b.item() for b in loader] == [1, 0]
+    loader = DataLoader(Slow(2), num_workers=2)
+    assert [b.item() for b in loader] == [0, 1]
+
+
+def children():
+    return [p for p in multiprocessing.active_children() if p.is_alive()]
+
+
+def test_interrupted_iteration_ends_the_workers():
+    gc.collect()
+    before = len(children())
+    it = iter(DataLoader(Squares(1000), num_workers=2))
+    next(it)
+    assert len(children()) == before + 2
+    del it
+    gc.collect()
+    assert len(children()) == before
+    it = iter(DataLoader(Squares(4), num_workers=2))
+    assert len(children()) == before + 2
+    list(it)
+    assert len(children()) == before
+    with pytest.raises(StopIteration):
+        next(it)
+
+
+def test_persistent_workers():
+    loader = DataLoader(
+        Noise(), batch_size=None, num_workers=2, persistent_workers=True, collate_fn=lambda x: x
+    )
+    seeds = [[x[1] for x in loader] for _ in range(3)]
+    assert seeds[0] == seeds[1] == seeds[2]  # the same workers
+    loader = DataLoader(Squares(50), num_workers=2, persistent_workers=True, prefetch_factor=4)
+    for n in (1, 3, 50):  # what an interrupted epoch left behind does not reach the next
+        got = []
+        for _, i in loader:
+            got.append(i.item())
+            if len(got) == n:
+                break
+        assert got == list(range(n))
+    loader = DataLoader(Count(9), num_workers=2, persistent_workers=True)
+    assert [sorted(b.item() for b in loader) for _ in range(2)] == [list(range(9))] * 2
+    del loader
+    gc.collect()
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_start_methods(method):
+    loader = DataLoader(Squares(4), batch_size=2, num_workers=1, multiprocessing_context=method)
+    assert [b[1].tolist() for b in loader] == [[0, 1], [2, 3]]
+
+
+def test_big_batches_come_through():
+    data = clew.arange(3_000_000, dtype=clew.float32).view(3, -1)
+    loader = DataLoader(TensorDataset(data), num_workers=2, prefetch_factor=1)
+    for i, (batch,) in enumerate(loader):
+        assert clew.equal(batch[0], data[i])
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"num_workers": -1}, ValueError),
+        ({"timeout": -1}, ValueError),
+        ({"prefetch_factor": 2}, ValueError),
+        ({"prefetch_factor": 0, "num_workers": 1}, ValueError),
+        ({"persistent_workers": True}, ValueError),
+        ({"shuffle": True, "sampler": [1]}, ValueError),
+        ({"batch_sampler": [[1]], "batch_size": 2}, ValueError),
+        ({"batch_sampler": [[1]], "shuffle": True}, ValueError),
+        ({"batch_sampler": [[1]], "drop_last": True}, ValueError),
+        ({"batch_size": None, "drop_last": True}, ValueError),
+        ({"batch_size": 0}, ValueError),
+        ({"multiprocessing_context": "fork"}, ValueError),
+        ({"multiprocessing_context": "other", "num_workers": 1}, ValueError),
+        ({"multiprocessing_context": 3, "num_workers": 1}, TypeError),
+    ],
+)
+def test_bad_arguments(options, error):
+    with pytest.raises(error):
+        DataLoader(Squares(), **options)
+
+
+@pytest.mark.parametrize("options", [{"shuffle": True}, {"sampler": [1]}, {"batch_sampler": [[1]]}])
+def test_bad_arguments_for_iterables(options):
+    with pytest.raises(ValueError, match="IterableDataset"):
+        DataLoader(Count(3), **options)
+    assert next(iter(DataLoader(Count(1), shuffle=False))).item() == 0
+
+
+def test_attributes():
+    loader = DataLoader(Squares(), batch_size=2, pin_memory=True)
+    for name in ("batch_size", "dataset", "sampler", "batch_sampler", "drop_last"):
+        with pytest.raises(ValueError, match=name):
+            setattr(loader, name, None)
+    assert isinstance(loader.sampler, SequentialSampler) and loader.pin_memory
+    assert next(iter(loader))[1].tolist() == [0, 1]
+    assert len(iter(loader)) == 12
+    with pytest.raises(NotImplementedError, match="pickled"):
+        import pickle
+
+        pickle.dumps(iter(loader))
+    assert DataLoader[int] and Dataset[int] and Sampler[int]
+
+
+def test_multiprocessing_is_imported_only_for_workers():
+    import subprocess
+    import sys
+
+    code = (
+        "import sys, clew.utils.data as d; list(d.DataLoader([1, 2]));"
+        "assert 'multiprocessing' not in sys.modules, 'imported'"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_two_loaders_at_once():
+    a, b = iter(DataLoader(Squares(6), num_workers=1)), iter(DataLoader(Squares(6), num_workers=1))
+    for i in range(6):
+        assert next(a)[1].item() == next(b)[1].item() == i
+    gc.collect()
