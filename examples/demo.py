@@ -45,18 +45,18 @@ def save_pictures(name: str, title: str, result: dict[str, Any]) -> int:
 def main() -> int:
     """Returns 0 when both models learned what they should."""
     OUTPUT.mkdir(exist_ok=True)
-    cnn, cnn_seconds = run("digits, convolutional network", digits_cnn, 15)
+    cnn, cnn_seconds = run("digits, CNN", digits_cnn, 15)
     tree, tree_seconds = run("syntax trees, Tree-LSTM", tree_lstm, 8)
     table = Table(title="Held-out results")
-    for column in ("model", "training samples", "held out", "loss, first to last epoch", "accuracy", "chance", "seconds"):
+    for column in ("model", "training", "held out", "loss", "accuracy", "chance", "time"):
         table.add_column(column)
     for label, r, chance, seconds in (
-        ("digits, convolutional network", cnn, 0.1, cnn_seconds),
+        ("digits, CNN", cnn, 0.1, cnn_seconds),
         ("syntax trees, Tree-LSTM", tree, tree["majority"], tree_seconds),
     ):
         table.add_row(
-            label, str(r["training"]), str(r["held_out"]), f"{r['losses'][0]:.3f} to {r['losses'][-1]:.3f}",
-            f"{100 * r['accuracies'][-1]:.1f}%", f"{100 * chance:.1f}%", f"{seconds:.1f}",
+            label, str(r["training"]), str(r["held_out"]), f"{r['losses'][0]:.2f} to {r['losses'][-1]:.3f}",
+            f"{100 * r['accuracies'][-1]:.1f}%", f"{100 * chance:.1f}%", f"{seconds:.0f} s",
         )  # fmt: skip
     console.print(table)
     console.print(f"Every tree made its own graph: {tree['nodes']} tree nodes in the training set, no batching.")
