@@ -141,6 +141,25 @@ def test_numpy_refuses_what_it_cannot_show():
         clew.ones(2).numpy(copy=True)
 
 
+def test_memory_that_was_given_away_stays_where_it_is():
+    t = clew.zeros(4)
+    array = t.numpy()
+    with pytest.raises(RuntimeError, match="resize"):
+        t.resize_(100000)
+    other = clew.ones(100000)
+    t.data = other
+    gc.collect()
+    array[:] = 3
+    assert array.tolist() == [3, 3, 3, 3] and t[0].item() == 1
+    u = clew.zeros(4)
+    clew.from_dlpack(u)
+    with pytest.raises(RuntimeError, match="resize"):
+        u.resize_(100000)
+    v = clew.zeros(4)
+    repr(v)
+    assert v.resize_(100000).shape == (100000,)
+
+
 def test_array_protocol():
     t = clew.tensor([1.5, 2.5])
     assert np.asarray(t).dtype == np.float32

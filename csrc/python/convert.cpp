@@ -97,7 +97,7 @@ std::optional<DType> numpy_scalar_dtype(PyObject* o) {
   return {};
 }
 
-PyObject* to_numpy(const Tensor& t) {
+PyObject* to_numpy(const Tensor& t, bool lend) {
   if (t.is_meta()) fail_type("numpy: a meta tensor has no values; it can't be converted to numpy");
   if (!format_of(t.dtype()))
     fail_type("numpy: Got unsupported ScalarType BFloat16; convert with .float() first");
@@ -113,7 +113,9 @@ PyObject* to_numpy(const Tensor& t) {
     b->shape[i] = t.size(i);
     b->shape[n + i] = t.stride(i) * static_cast<int64_t>(itemsize(t.dtype()));
   }
-  b->tensor = Tensor(t).release();
+  // An alias of its own: the tensor itself may be set to another storage later.
+  b->tensor = alias(t).release();
+  if (!lend) t->storage->resizable = false;
   return checked(PyObject_CallOneArg(asarray, owner.get()));
 }
 
@@ -313,6 +315,9 @@ PyObject* method_numpy(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
     return array_of(self);
   });
 }
+PyObject* method_array_view(PyObject* self, PyObject*) {
+  return guarded([&] { return to_numpy(borrow(self), true); });
+}
 PyObject* method_array(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* names) {
   return guarded([&]() -> PyObject* {
     PyObject* dtype = nargs > 0 ? args[0] : Py_None;
@@ -426,6 +431,7 @@ PyMethodDef convert_methods[method_room] = {
     {"item", method_item, METH_NOARGS, "The value of a one-element tensor as a Python number."},
     {"tolist", method_tolist, METH_NOARGS, "The elements as nested lists of Python numbers."},
     fast_method("numpy", method_numpy, "A NumPy array that shares the tensor's memory."),
+    {"_array_view", method_array_view, METH_NOARGS, nullptr},
     fast_method("__array__", method_array, nullptr),
     {"__array_wrap__", method_array_wrap, METH_VARARGS, nullptr},
     {"__complex__", method_complex, METH_NOARGS, nullptr},

@@ -40,7 +40,9 @@ bool is_numpy_array(PyObject* o);
 std::optional<DType> numpy_scalar_dtype(
     PyObject* o);  // dtype of np.float32(1), nothing for other objects
 Tensor from_numpy(PyObject* array, bool warn = true);
-PyObject* to_numpy(const Tensor& t);
+// A NumPy array over the tensor's memory. What is given away may not be resized afterwards; `lend`
+// is for readers that drop the array at once.
+PyObject* to_numpy(const Tensor& t, bool lend = false);
 PyObject* to_list(const Tensor& t);
 
 PyObject* dlpack_export(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames);

@@ -21,13 +21,13 @@ class _Storage:
         self.data = data  # uint8, the whole storage
 
     def __reduce__(self) -> Any:
-        return _storage_from_bytes, (self.data.numpy().tobytes(),)
+        return _storage_from_bytes, (self.data._array_view().tobytes(),)
 
 
 def _storage_from_bytes(raw: bytes) -> _Storage:
     data = _C.empty(len(raw), dtype=_C.uint8)
     if raw:
-        data.numpy()[:] = memoryview(raw)
+        data._array_view()[:] = memoryview(raw)
     return _Storage(data)
 
 

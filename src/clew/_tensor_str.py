@@ -205,7 +205,7 @@ def _contents(tensor: Tensor, indent: int) -> str:
     plain = tensor.detach()
     if plain.dtype is clew.bfloat16:
         plain = plain.float()
-    data = plain.numpy()
+    data = plain._array_view()
     if data.dtype == np.float16:
         data = data.astype(np.float32)
     summarize = data.size > _options.threshold
