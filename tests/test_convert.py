@@ -160,6 +160,17 @@ def test_memory_that_was_given_away_stays_where_it_is():
     assert v.resize_(100000).shape == (100000,)
 
 
+def test_views_of_a_resized_tensor_keep_their_memory():
+    x = clew.arange(4.0)
+    view = x[1:]
+    x.resize_(100000)
+    fresh = [clew.full((4,), 9.0) for _ in range(10)]
+    assert view.tolist() == [1, 2, 3]
+    view.fill_(5)
+    assert all(f.tolist() == [9, 9, 9, 9] for f in fresh)
+    assert x[:4].tolist() == [0, 1, 2, 3]
+
+
 def test_array_protocol():
     t = clew.tensor([1.5, 2.5])
     assert np.asarray(t).dtype == np.float32

@@ -259,7 +259,16 @@ void resize_(const Tensor& t, const Dims& sizes) {
   size_t need = bytes_for(n, t.dtype()) + static_cast<size_t>(t.storage_offset()) * itemsize(t.dtype());
   if (need > t->storage->nbytes) {
     int64_t offset = t->storage->data ? t->data - static_cast<char*>(t->storage->data) : 0;
-    t->storage->resize(need);
+    if (t->storage->refs > 1 && t->storage->resizable) {
+      // Views hold addresses into the old bytes: they keep those, the tensor moves to new ones.
+      Storage* fresh = Storage::allocate(need, t.device());
+      fresh->version = t->storage->version;
+      if (fresh->data && t->storage->data) std::memcpy(fresh->data, t->storage->data, t->storage->nbytes);
+      t->storage->decref();
+      t->storage = fresh;
+    } else {
+      t->storage->resize(need);
+    }
     t->data = static_cast<char*>(t->storage->data) + offset;
   }
   set_shape(t.get(), sizes, n, nullptr);
