@@ -92,9 +92,15 @@ class _Torch(types.ModuleType):
         if name.startswith("__"):
             raise AttributeError(f"module 'torch' has no attribute {name!r}")
         try:
-            return getattr(clew, name)
+            value = getattr(clew, name)
         except AttributeError:
             pass
+        else:
+            if isinstance(value, types.ModuleType) and value.__name__ == f"clew.{name}":
+                value = importlib.import_module(f"torch.{name}")
+            if callable(value) or isinstance(value, types.ModuleType):
+                self.__dict__[name] = value  # found at once from now on
+            return value
         if not name.startswith("_") and _exists(f"clew.{name}"):
             return importlib.import_module(f"torch.{name}")
         raise AttributeError(missing("torch", name, dir(clew)))
@@ -103,9 +109,11 @@ class _Torch(types.ModuleType):
         if name.startswith("__"):
             super().__setattr__(name, value)
         else:
+            self.__dict__.pop(name, None)
             setattr(clew, name, value)
 
     def __delattr__(self, name: str) -> None:
+        self.__dict__.pop(name, None)
         delattr(clew, name)
 
     def __dir__(self) -> list[str]:
@@ -140,6 +148,9 @@ def _explain_missing(alias: str, module: Any) -> None:
 
     __getattr__._of_torch = True  # type: ignore[attr-defined]
     module.__getattr__ = __getattr__
+    for name, part in list(vars(module).items()):
+        if isinstance(part, types.ModuleType) and part.__name__ == f"{module.__name__}.{name}":
+            _explain_missing(f"{alias}.{name}", part)
 
 
 class _Loader:
