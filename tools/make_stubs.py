@@ -220,6 +220,8 @@ def tensor_class() -> list[str]:
         "    def __index__(self) -> _int: ...",
         "    def __hash__(self) -> _int: ...",
         "    def __deepcopy__(self, memo: Any) -> Tensor: ...",
+        "    def __dlpack__(self, **kwargs: Any) -> Any: ...",
+        "    def __dlpack_device__(self) -> tuple[_int, _int]: ...",
         "",
     ]
     return lines

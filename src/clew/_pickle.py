@@ -88,7 +88,7 @@ def reduce_tensor(tensor: Tensor, protocol: int) -> Any:
     grad = tensor.requires_grad
     if plain.device.type == "meta":
         args: tuple[Any, ...] = (cls, plain.dtype, tuple(plain.shape), plain.stride(), grad)
-        made = (_rebuild_meta, args)
+        made: tuple[Any, ...] = (_rebuild_meta, args)
     else:
         args = (
             cls,
