@@ -8,11 +8,10 @@ import pickle
 
 import numpy as np
 import pytest
+from module_cases import CASES, D
 
 import clew
 from clew import nn
-
-from module_cases import CASES, D
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -143,9 +142,7 @@ def test_float32_agrees_with_float64(name):
     for x, y in zip(want, got, strict=True):
         if x.is_floating_point():
             assert y.dtype == clew.float32
-            np.testing.assert_allclose(
-                x.detach().numpy(), y.detach().numpy(), rtol=2e-4, atol=2e-5
-            )
+            np.testing.assert_allclose(x.detach().numpy(), y.detach().numpy(), rtol=2e-4, atol=2e-5)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -185,6 +185,16 @@ def test_hooks_are_copied_and_pickled():
         assert other(clew.tensor(1.0)).item() == 4
 
 
+def test_removed_hooks_leave_no_cost():
+    m = Scale()
+    m.register_forward_hook(_double).remove()
+    assert m._hooked and m(1.0) == 2 and not m._hooked
+    handle = module_file.register_module_forward_hook(_double)
+    assert m._hooked and m(1.0) == 4
+    handle.remove()
+    assert m(1.0) == 2 and not nn.Module._hooked
+
+
 def test_hooks_put_in_by_hand():
     m, other = Scale(), Scale()
     other.register_forward_hook(_double)

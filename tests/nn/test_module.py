@@ -132,7 +132,7 @@ def test_set_submodule():
     assert isinstance(m[0][1], nn.Tanh)
     with pytest.raises(AttributeError):
         m.set_submodule("0.7", nn.Tanh(), strict=True)
-    with pytest.raises(ValueError, match="not an nn.Module"):
+    with pytest.raises(ValueError, match=r"not an nn.Module"):
         m.set_submodule("0.1", 3)
 
 
@@ -206,7 +206,8 @@ def test_repr():
     )
     layers = nn.ModuleList([nn.Linear(1, 1), nn.Linear(1, 1), nn.ReLU()])
     assert repr(layers) == (
-        "ModuleList(\n  (0-1): 2 x Linear(in_features=1, out_features=1, bias=True)\n  (2): ReLU()\n)"
+        "ModuleList(\n  (0-1): 2 x Linear(in_features=1, out_features=1, bias=True)\n  (2): "
+        "ReLU()\n)"
     )
     assert repr(nn.Sequential()) == "Sequential()"
 
@@ -258,7 +259,7 @@ def test_module_list_and_dict():
     items[0] = nn.SiLU()
     del items[1]
     items += [nn.Mish()]
-    assert [type(m).__name__ for m in items + [nn.ReLU()]] == ["SiLU", "Tanh", "Mish", "ReLU"]
+    assert [type(m).__name__ for m in (items + [nn.ReLU()])] == ["SiLU", "Tanh", "Mish", "ReLU"]  # noqa: RUF005
     with pytest.raises(IndexError, match="out of range"):
         items[9]
     with pytest.raises(NotImplementedError):

@@ -26,7 +26,7 @@ def test_names_prefix_and_metadata():
     into = {}
     assert m.state_dict(destination=into) is into and len(into) == 7
     with pytest.warns(FutureWarning):
-        assert list(m.state_dict({}, "p."))[0] == "p.0.weight"
+        assert next(iter(m.state_dict({}, "p."))) == "p.0.weight"
 
 
 def test_load_copies_in_place():

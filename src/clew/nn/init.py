@@ -361,14 +361,32 @@ def orthogonal_(tensor: Any, gain: float = 1, generator: Any = None) -> Any:
         flat.normal_(0, 1, generator=generator)
         if rows < cols:
             flat = flat.t()
-        q, r = clew.linalg.qr(flat)
-        # The signs of r's diagonal make the result evenly distributed.
-        q = q * clew.diag(r, 0).sign()
+        q = orthonormal(flat)
         if rows < cols:
             q = q.t()
         tensor.view_as(q).copy_(q)
         tensor.mul_(gain)
     return tensor
+
+
+def orthonormal(a: Any) -> Any:
+    """The orthogonal factor of matrices, with the signs that make the other's diagonal positive.
+
+    Args:
+        a: (..., n, k) with n >= k; derivatives do not pass.
+
+    Returns:
+        (..., n, k), evenly distributed where a is normally distributed.
+    """
+    import numpy as np
+
+    wide = a.detach().to(clew.float64 if not a.is_complex() else clew.complex128).numpy()
+    if a.dtype in (clew.float32, clew.complex64):
+        wide = a.detach().numpy()
+    q, r = np.linalg.qr(wide)
+    signs = np.diagonal(r, axis1=-2, axis2=-1)
+    q = q * (signs / np.where(signs == 0, 1, np.abs(signs)))[..., None, :]
+    return clew.from_numpy(np.ascontiguousarray(q)).to(a.dtype)
 
 
 def sparse_(tensor: Any, sparsity: float, std: float = 0.01, generator: Any = None) -> Any:

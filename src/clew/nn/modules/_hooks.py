@@ -32,6 +32,11 @@ def switch_on() -> None:
     module_class._hooked = True
 
 
+def any_global() -> bool:
+    """Whether a hook for every module is registered."""
+    return bool(global_forward_pre or global_forward or global_backward_pre or global_backward)
+
+
 def _gates() -> Any:
     """The two autograd functions that full backward hooks live in; made at their first use."""
     global _gate_classes
@@ -205,6 +210,16 @@ def call_with_hooks(module: Any, args: Any, kwargs: Any) -> Any:
     Returns:
         what forward and the hooks make of them.
     """
+    if not any_global():
+        module_class._hooked = False
+        if not (
+            module._forward_hooks
+            or module._forward_pre_hooks
+            or module._backward_hooks
+            or module._backward_pre_hooks
+        ):
+            module.__dict__.pop("_hooked", None)  # all were removed: calls are quick again
+            return module.forward(*args, **kwargs)
     called_always: set[int] = set()
     result: Any = None
     try:

@@ -10,7 +10,7 @@ from ._hooks import RemovableHandle
 
 
 class _WithModule:
-    """A load_state_dict pre-hook that gets the module first, held weakly so that no cycle arises."""
+    """A load_state_dict pre-hook that gets the module, held weakly, first."""
 
     def __init__(self, hook: Any, module: Any) -> None:
         self.hook = hook

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import clew
 
 from .. import functional as F
 from ..functional._core import vector_norm
+from ..init import orthonormal
 from ..modules.module import Module
 from . import parametrize
 from .weight_norm import norm_except_dim
@@ -145,10 +147,45 @@ def _is_orthogonal(q: Any) -> bool:
     return bool((near.abs() <= eps).all())
 
 
-def _make_orthogonal(a: Any) -> Any:
-    """The orthogonal factor of a with the signs that make R's diagonal positive."""
-    q, r = clew.linalg.qr(a)
-    return q * r.diagonal(dim1=-2, dim2=-1).sgn().unsqueeze(-2)
+def _matrix_exp(a: Any) -> Any:
+    """exp(a) of matrices: the series of a scaled matrix, then squared."""
+    size = float(a.detach().abs().sum(-1).max()) if a.numel() else 0.0
+    halvings = max(0, math.frexp(size)[1] + 1)
+    a = a / 2.0**halvings
+    term = total = clew.eye(a.shape[-1], dtype=a.dtype).expand(a.shape)
+    for k in range(1, 15):  # 0.5**14 / 14! is below the precision of float64
+        term = term @ a / k
+        total = total + term
+    for _ in range(halvings):
+        total = total @ total
+    return total
+
+
+_inverse_class: Any = None
+
+
+def _inverse(a: Any) -> Any:
+    """The inverse of matrices, with NumPy's LAPACK."""
+    global _inverse_class
+    if _inverse_class is None:
+        import numpy as np
+
+        class Inverse(clew.autograd.Function):
+            """Inverse of matrices; its derivative is -inv^H g inv^H."""
+
+            @staticmethod
+            def forward(ctx: Any, a: Any) -> Any:
+                out = clew.from_numpy(np.linalg.inv(a.detach().numpy()))
+                ctx.save_for_backward(out)
+                return out
+
+            @staticmethod
+            def backward(ctx: Any, g: Any) -> Any:
+                (out,) = ctx.saved_tensors
+                return -(out.mH @ g @ out.mH)
+
+        _inverse_class = Inverse
+    return _inverse_class.apply(a)
 
 
 class _Orthogonal(Module):
@@ -178,10 +215,10 @@ class _Orthogonal(Module):
                 a = clew.cat([a, a.new_zeros(*a.shape[:-2], n, n - k)], -1)
             a = a - a.mH
             if self.orthogonal_map == "matrix_exp":
-                q = clew.linalg.matrix_exp(a)
+                q = _matrix_exp(a)
             else:
                 one = clew.eye(n, dtype=a.dtype)
-                q = clew.linalg.solve(one - 0.5 * a, one + 0.5 * a)
+                q = _inverse(one - 0.5 * a) @ (one + 0.5 * a)
             if n != k:
                 q = q[..., :k]
         base = self._buffers.get("base")
@@ -210,10 +247,10 @@ class _Orthogonal(Module):
             del tau
             return a.mT if wide else a
         if n == k:
-            q = q.clone() if _is_orthogonal(q) else _make_orthogonal(q)
+            q = q.clone() if _is_orthogonal(q) else orthonormal(q)
         else:
             more = clew.randn(*q.shape[:-2], n, n - k, dtype=q.dtype)
-            q = _make_orthogonal(clew.cat([q, more], -1))
+            q = orthonormal(clew.cat([q, more], -1))
         self.base = q
         zero = clew.zeros_like(q)
         zero = zero[..., :k] if n != k else zero

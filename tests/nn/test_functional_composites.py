@@ -1,0 +1,270 @@
+"""Functions of nn.functional that are written in Python, against NumPy and SciPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import clew
+from clew import nn
+from clew.nn import functional as F
+
+rng = np.random.default_rng(1)
+t = clew.tensor
+
+
+def close(got, want, tol=1e-9):
+    np.testing.assert_allclose(got.detach().numpy(), want, rtol=tol, atol=tol)
+
+
+def test_softmax_arguments():
+    x = t([[1.0, 2.0]])
+    with pytest.warns(UserWarning, match="give dim"):
+        assert F.softmax(x).shape == (1, 2)
+    assert F.softmax(x, 1, dtype=clew.float64).dtype == clew.float64
+    close(F.softmin(x, 1), F.softmax(-x, 1).numpy())
+    close(F.log_softmax(x.double(), -1), np.log(F.softmax(x.double(), -1).numpy()))
+
+
+def test_normalize_and_distances():
+    a, b = rng.normal(size=(3, 4)), rng.normal(size=(3, 4))
+    close(F.normalize(t(a)), a / np.linalg.norm(a, axis=1, keepdims=True))
+    close(F.normalize(t(a), 1, 0), a / np.abs(a).sum(0))
+    assert F.normalize(clew.zeros(2, 2)).tolist() == [[0, 0], [0, 0]]
+    out = clew.empty(3, 4, dtype=clew.float64)
+    assert F.normalize(t(a), out=out) is out
+    cos = (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
+    close(F.cosine_similarity(t(a), t(b)), cos)
+    close(F.cosine_similarity(t(a), t(b[0]), -1)[0], cos[0])
+    close(F.pairwise_distance(t(a), t(b), 1.0, 0.0, True), np.abs(a - b).sum(1, keepdims=True))
+
+
+def test_glu_and_gumbel():
+    a = rng.normal(size=(4, 6))
+    close(F.glu(t(a), 0), a[:2] / (1 + np.exp(-a[2:])))
+    with pytest.raises(RuntimeError, match="even"):
+        F.glu(t(a[:3]), 0)
+    logits = clew.zeros(4000, 2, requires_grad=True)
+    hard = F.gumbel_softmax(logits + t([0.0, np.log(3.0)]), hard=True)
+    assert set(np.round(hard.detach().numpy().ravel(), 5)) == {0.0, 1.0}
+    assert hard[:, 1].mean().item() == pytest.approx(0.75, abs=0.03)
+    hard[:, 0].sum().backward()
+    assert logits.grad.any()
+    soft = F.gumbel_softmax(logits, tau=0.5)
+    close(soft.sum(1), np.ones(4000), 1e-5)
+
+
+def test_local_response_norm():
+    a = rng.normal(size=(2, 5, 3))
+    want = np.empty_like(a)
+    for c in range(5):
+        low, high = max(0, c - 1), min(5, c + 2)
+        mean = (a[:, low:high] ** 2).sum(1) / 3
+        want[:, c] = a[:, c] / (2.0 + 0.1 * mean) ** 0.5
+    close(F.local_response_norm(t(a), 3, 0.1, 0.5, 2.0), want)
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_embedding_bag(mode):
+    w = rng.normal(size=(6, 2))
+    bags = [[1, 2, 4], [], [5], [0, 0]]
+    flat = [k for bag in bags for k in bag]
+    offsets = np.cumsum([0] + [len(bag) for bag in bags])
+    pick = {"sum": np.sum, "mean": np.mean, "max": np.max}[mode]
+    want = np.array([pick(w[bag], 0) if bag else np.zeros(2) for bag in bags])
+    close(F.embedding_bag(t(flat), t(w), t(offsets[:-1]), mode=mode), want)
+    got = F.embedding_bag(t(flat), t(w), t(offsets), mode=mode, include_last_offset=True)
+    close(got, want)
+    short = [[k for k in bag if k != 2] for bag in bags]
+    want = np.array([pick(w[bag], 0) if bag else np.zeros(2) for bag in short])
+    got = F.embedding_bag(t(flat), t(w), t(offsets[:-1]), mode=mode, padding_idx=-4)
+    close(got, want)
+    close(F.embedding_bag(t([[1, 2], [3, 3]]), t(w), mode=mode)[0], pick(w[[1, 2]], 0))
+
+
+def test_embedding_bag_weights_and_errors():
+    w = t(rng.normal(size=(6, 2)))
+    factors = t([[1.0, 2.0], [0.5, 0.0]]).double().requires_grad_()
+    got = F.embedding_bag(t([[1, 2], [3, 3]]), w, per_sample_weights=factors, mode="sum")
+    close(got[0], (w[1] + 2 * w[2]).numpy())
+    got.sum().backward()
+    close(factors.grad[0, 1], w[2].sum().numpy())
+    for bad, error in (
+        (lambda: F.embedding_bag(t([1]), w), ValueError),
+        (lambda: F.embedding_bag(t([[1]]), w, t([0])), ValueError),
+        (lambda: F.embedding_bag(t([[1]]), w, mode="no"), ValueError),
+        (lambda: F.embedding_bag(t([1]), w, t([1])), RuntimeError),
+        (lambda: F.embedding_bag(t([1, 2]), w, t([0, 7])), RuntimeError),
+    ):
+        with pytest.raises(error):
+            bad()
+
+
+def test_embedding_renormalises_rows_in_place():
+    m = nn.Embedding(4, 3, max_norm=1.0)
+    with clew.no_grad():
+        m.weight.fill_(5.0)
+    got = m(t([1, 1, 2]))
+    assert np.allclose(np.linalg.norm(got.detach().numpy(), axis=1), 1, atol=1e-5)
+    norms = np.linalg.norm(m.weight.detach().numpy(), axis=1)
+    assert norms[0] > 8 and norms[1] == pytest.approx(1, abs=1e-5)
+
+
+def test_embedding_padding_and_frequency():
+    m = nn.Embedding(4, 2, padding_idx=-1)
+    assert m.padding_idx == 3 and not m.weight[3].any()
+    m(t([0, 3, 3])).sum().backward()
+    assert m.weight.grad[3].tolist() == [0, 0] and m.weight.grad[0].tolist() == [1, 1]
+    m = nn.Embedding(4, 2, scale_grad_by_freq=True)
+    m(t([1, 1, 2])).sum().backward()
+    assert m.weight.grad[1].tolist() == [1, 1]
+    with pytest.raises(AssertionError):
+        nn.Embedding(4, 2, padding_idx=4)
+    given = nn.Embedding.from_pretrained(clew.ones(2, 3))
+    assert not given.weight.requires_grad and given(t(1)).tolist() == [1, 1, 1]
+
+
+def test_unpool_is_the_inverse_on_maxima():
+    x = t(rng.normal(size=(1, 2, 6)))
+    values, where = F.max_pool1d(x, 2, return_indices=True)
+    back = F.max_unpool1d(values, where, 2)
+    found = back.numpy()
+    for k in range(2):
+        for p, v in zip(where[0, k].tolist(), values[0, k].tolist()):
+            assert found[0, k, p] == v
+    assert (found != 0).sum() == 6
+    assert F.max_unpool1d(values, where, 2, output_size=(7,)).shape == (1, 2, 7)
+    with pytest.raises(ValueError, match="invalid output_size"):
+        F.max_unpool1d(values, where, 2, output_size=(20,))
+
+
+def test_lp_and_fractional_pooling():
+    x = np.abs(rng.normal(size=(1, 1, 6)))
+    want = (x.reshape(1, 1, 3, 2) ** 3).sum(-1) ** (1 / 3)
+    close(F.lp_pool1d(t(x), 3, 2), want)
+    y = t(rng.normal(size=(2, 3, 9, 7)))
+    values, where = F.fractional_max_pool2d(y, 2, (4, 3), return_indices=True)
+    assert values.shape == where.shape == (2, 3, 4, 3)
+    flat = y.reshape(2, 3, -1).gather(2, where.reshape(2, 3, -1))
+    close(values.reshape(2, 3, -1), flat.numpy())
+    assert F.fractional_max_pool3d(y, 2, output_ratio=0.5).shape == (2, 1, 4, 3)
+    with pytest.raises(ValueError, match="requires specifying"):
+        F.fractional_max_pool2d(y, 2)
+
+
+@pytest.mark.parametrize("align", [False, True])
+def test_linear_interpolation_of_a_line_is_the_line(align):
+    x = np.linspace(0.0, 1.0, 5)
+    got = F.interpolate(t(x)[None, None], 9, mode="linear", align_corners=align)[0, 0].numpy()
+    if align:
+        want = np.linspace(0, 1, 9)
+    else:
+        want = np.interp((np.arange(9) + 0.5) * 5 / 9 - 0.5, np.arange(5), x)
+    np.testing.assert_allclose(got, want, atol=1e-12)
+
+
+def test_cubic_interpolation_keeps_parabolas_inside():
+    x = np.arange(12.0)
+    y = (x - 3) ** 2
+    image = np.broadcast_to(y, (1, 1, 12, 12)).copy()
+    got = F.interpolate(t(image), (12, 23), mode="bicubic", align_corners=True)[0, 0, 5].numpy()
+    at = np.linspace(0, 11, 23)
+    # a = -0.75 is not exact on parabolas, but symmetric: whole places keep their values.
+    np.testing.assert_allclose(got[::2], y, atol=1e-9)
+    np.testing.assert_allclose(got[3:-3], (at[3:-3] - 3) ** 2, atol=0.2)
+
+
+def test_other_interpolations():
+    x = t(np.arange(4.0))[None, None]
+    assert F.interpolate(x, 8)[0, 0].tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert F.interpolate(x, scale_factor=0.5)[0, 0].tolist() == [0, 2]
+    assert F.interpolate(x, 2, mode="nearest-exact")[0, 0].tolist() == [1, 3]
+    assert F.interpolate(x, 2, mode="area")[0, 0].tolist() == [0.5, 2.5]
+    image = t(rng.normal(size=(1, 1, 8, 8)))
+    small = F.interpolate(image, (2, 2), mode="bilinear", antialias=True)
+    assert small.mean().item() == pytest.approx(image.mean().item(), abs=0.2)
+    constant = F.interpolate(clew.ones(1, 1, 7, 5), (3, 2), mode="bicubic", antialias=True)
+    close(constant, np.ones((1, 1, 3, 2)), 1e-6)
+    for bad in (
+        lambda: F.interpolate(x),
+        lambda: F.interpolate(x, 2, 2),
+        lambda: F.interpolate(x, (2, 2)),
+        lambda: F.interpolate(x, 2, align_corners=True),
+        lambda: F.interpolate(x, 2, mode="linear", antialias=True),
+    ):
+        with pytest.raises(ValueError):
+            bad()
+    with pytest.raises(NotImplementedError):
+        F.interpolate(x, 2, mode="bilinear")
+    with pytest.raises(RuntimeError, match="greater than 0"):
+        F.interpolate(x, 0)
+
+
+def test_grid_sample_of_the_identity_and_a_shift():
+    image = t(rng.normal(size=(1, 2, 4, 5)))
+    theta = t([[[1.0, 0, 0], [0, 1, 0]]]).double()
+    for align in (False, True):
+        grid = F.affine_grid(theta, (1, 2, 4, 5), align_corners=align)
+        close(F.grid_sample(image, grid, align_corners=align), image.numpy())
+        close(F.grid_sample(image, grid, "bicubic", align_corners=align), image.numpy())
+        close(F.grid_sample(image, grid, "nearest", align_corners=align), image.numpy())
+    one = t([[[1.0, 0, 2 / 5], [0, 1, 0]]], dtype=clew.float64)
+    grid = F.affine_grid(one, (1, 2, 4, 5), align_corners=False)
+    moved = F.grid_sample(image, grid, align_corners=False).numpy()
+    np.testing.assert_allclose(moved[..., :4], image.numpy()[..., 1:], atol=1e-6)
+    np.testing.assert_allclose(moved[..., 4], 0, atol=1e-9)
+    edge = F.grid_sample(image, grid, padding_mode="border", align_corners=False).numpy()
+    np.testing.assert_allclose(edge[..., 4], image.numpy()[..., 4], atol=1e-9)
+    mirror = F.grid_sample(image, grid, padding_mode="reflection", align_corners=False).numpy()
+    np.testing.assert_allclose(mirror[..., 4], image.numpy()[..., 4], atol=1e-9)
+
+
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+def test_grid_sample_derivatives(mode, padding):
+    image = clew.randn(1, 1, 3, 4, dtype=clew.float64, requires_grad=True)
+    grid = (clew.rand(1, 2, 3, 2, dtype=clew.float64) * 2.6 - 1.3).requires_grad_()
+    fn = lambda a, g: F.grid_sample(a, g, mode, padding, align_corners=False)  # noqa: E731
+    assert clew.autograd.gradcheck(fn, (image, grid))
+
+
+def test_shuffles_are_inverse():
+    x = t(rng.normal(size=(2, 8, 2, 3)))
+    close(F.pixel_unshuffle(F.pixel_shuffle(x, 2), 2), x.numpy())
+    close(F.channel_shuffle(F.channel_shuffle(x, 2), 4), x.numpy())
+    up = F.pixel_shuffle(x, 2).numpy()
+    assert up[0, 1, 3, 4] == x.numpy()[0, 1 * 4 + 1 * 2 + 0, 1, 2]
+    for bad in (
+        lambda: F.pixel_shuffle(x, 3),
+        lambda: F.pixel_shuffle(x, 0),
+        lambda: F.pixel_unshuffle(x, 5),
+        lambda: F.channel_shuffle(x, 3),
+    ):
+        with pytest.raises(RuntimeError):
+            bad()
+
+
+def test_instance_norm_statistics():
+    x = rng.normal(size=(2, 3, 10))
+    mean, var = clew.zeros(3, dtype=clew.float64), clew.ones(3, dtype=clew.float64)
+    got = F.instance_norm(t(x), mean, var, momentum=0.5)
+    m, v = x.mean(2, keepdims=True), x.var(2, keepdims=True)
+    close(got, (x - m) / np.sqrt(v + 1e-5))
+    close(mean, 0.5 * x.mean(2).mean(0))
+    close(var, 0.5 + 0.5 * x.var(2, ddof=1).mean(0))
+    got = F.instance_norm(t(x), mean, var, use_input_stats=False)
+    shape = (1, 3, 1)
+    want = (x - mean.numpy().reshape(shape)) / np.sqrt(var.numpy().reshape(shape) + 1e-5)
+    close(got, want)
+
+
+def test_rrelu():
+    x = t(rng.normal(size=1000))
+    got = F.rrelu(x, 0.1, 0.3, training=True).numpy()
+    a = x.numpy()
+    assert (got[a > 0] == a[a > 0]).all()
+    slopes = got[a < 0] / a[a < 0]
+    assert slopes.min() >= 0.1 and slopes.max() <= 0.3 and slopes.std() > 0.03
+    close(F.rrelu(x, 0.1, 0.3), np.where(a > 0, a, 0.2 * a))
+    with pytest.raises(RuntimeError, match="lower bound"):
+        F.rrelu(x, 0.3, 0.1)

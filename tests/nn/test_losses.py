@@ -1,0 +1,287 @@
+"""Losses against their formulas in NumPy, every reduction and argument, and their errors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import clew
+from clew import nn
+from clew.nn import functional as F
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+rng = np.random.default_rng(0)
+X, Y = rng.normal(size=(4, 3)), rng.normal(size=(4, 3))
+P = rng.uniform(0.05, 0.95, size=(4, 3))
+W = rng.uniform(0.2, 2, size=(4, 3))
+WC = rng.uniform(0.2, 2, size=3)
+T = np.array([0, 2, 1, 2])
+SIGN = np.array([1, -1, 1, -1])
+t = clew.tensor
+
+
+def reduced(loss, how):
+    return {"none": loss, "mean": loss.mean(), "sum": loss.sum()}[how]
+
+
+def log_softmax(x, axis=1):
+    x = x - x.max(axis, keepdims=True)
+    return x - np.log(np.exp(x).sum(axis, keepdims=True))
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def close(got, want):
+    np.testing.assert_allclose(got.numpy(), want, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("how", ["none", "mean", "sum"])
+def test_of_differences(how):
+    d = X - Y
+    close(F.mse_loss(t(X), t(Y), reduction=how), reduced(d**2, how))
+    close(F.l1_loss(t(X), t(Y), reduction=how), reduced(np.abs(d), how))
+    for beta in (1.0, 0.3):
+        want = np.where(np.abs(d) < beta, d**2 / 2 / beta, np.abs(d) - beta / 2)
+        close(F.smooth_l1_loss(t(X), t(Y), reduction=how, beta=beta), reduced(want, how))
+        want = np.where(np.abs(d) < beta, d**2 / 2, beta * (np.abs(d) - beta / 2))
+        close(F.huber_loss(t(X), t(Y), how, beta), reduced(want, how))
+    close(F.smooth_l1_loss(t(X), t(Y), reduction=how, beta=0), reduced(np.abs(d), how))
+    want = d**2 * W
+    want = want.sum() / W.sum() if how == "mean" else reduced(want, how)
+    close(F.mse_loss(t(X), t(Y), reduction=how, weight=t(W)), want)
+
+
+@pytest.mark.parametrize("how", ["none", "mean", "sum"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("smooth", [0.0, 0.2])
+@pytest.mark.parametrize("ignored", [-100, 2])
+def test_cross_entropy(how, weighted, smooth, ignored):
+    w = WC if weighted else np.ones(3)
+    logp = log_softmax(X)
+    keep = (T != ignored).astype(float)
+    nll = -logp[np.arange(4), T] * w[T] * keep
+    even = -(logp * w).sum(1) * keep
+    total = (w[T] * keep).sum()
+    if how == "mean":
+        nll, even = nll.sum() / total, even.sum() / total
+    else:
+        nll, even = reduced(nll, how), reduced(even, how)
+    want = (1 - smooth) * nll + smooth / 3 * even
+    weight = t(WC) if weighted else None
+    got = F.cross_entropy(
+        t(X), t(T), weight, ignore_index=ignored, reduction=how, label_smoothing=smooth
+    )
+    close(got, want)
+    if not smooth:
+        got = F.nll_loss(t(logp), t(T), weight, ignore_index=ignored, reduction=how)
+        close(got, want)
+
+
+@pytest.mark.parametrize("how", ["none", "mean", "sum"])
+def test_cross_entropy_other_shapes(how):
+    probs = np.exp(log_softmax(Y))
+    smooth = probs * 0.9 + 0.1 / 3
+    want = -(log_softmax(X) * smooth * WC).sum(1)
+    got = F.cross_entropy(t(X), t(probs), t(WC), reduction=how, label_smoothing=0.1)
+    close(got, want.sum() / 4 if how == "mean" else reduced(want, how))
+    close(F.cross_entropy(t(X[0]), t(2), reduction=how), -log_softmax(X[:1])[0, 2])
+    big, at = rng.normal(size=(2, 3, 4)), rng.integers(0, 3, size=(2, 4))
+    want = -np.take_along_axis(log_softmax(big), at[:, None], 1)[:, 0]
+    close(F.cross_entropy(t(big), t(at), reduction=how), reduced(want, how))
+
+
+def test_cross_entropy_where_nothing_counts():
+    got = F.cross_entropy(t(X), t([-100] * 4))
+    assert np.isnan(got.item())
+    assert F.cross_entropy(t(X), t([-100] * 4), reduction="sum").item() == 0
+
+
+@pytest.mark.parametrize("how", ["none", "mean", "sum"])
+def test_binary(how):
+    want = -(Y_ := P[::-1]) * np.log(P) - (1 - Y_) * np.log(1 - P)
+    close(F.binary_cross_entropy(t(P), t(Y_.copy()), reduction=how), reduced(want, how))
+    got = F.binary_cross_entropy(t(P), t(Y_.copy()), t(W), reduction=how)
+    close(got, reduced(want * W, how))
+    p = sigmoid(X)
+    want = -(P * WC * np.log(p) + (1 - P) * np.log(1 - p)) * W
+    got = F.binary_cross_entropy_with_logits(t(X), t(P), t(W), reduction=how, pos_weight=t(WC))
+    close(got, reduced(want, how))
+    big = F.binary_cross_entropy_with_logits(t([1000.0, -1000.0]), t([0.0, 1.0]), reduction="none")
+    assert big.tolist() == [1000, 1000]
+    want = (-(P * np.log(p) + (1 - P) * np.log(1 - p)) * WC).mean(1)
+    got = F.multilabel_soft_margin_loss(t(X), t(P), t(WC), reduction=how)
+    close(got, reduced(want, how))
+
+
+def test_binary_at_the_edges():
+    x = t([0.0, 1.0, 1.0, 0.0], requires_grad=True)
+    loss = F.binary_cross_entropy(x, t([0.0, 1.0, 0.0, 1.0]), reduction="none")
+    assert loss.tolist() == [0, 0, 100, 100]
+    loss.sum().backward()
+    assert x.grad.tolist() == [0, 0, pytest.approx(1e12), pytest.approx(-1e12)]
+
+
+@pytest.mark.parametrize("how", ["none", "mean", "sum"])
+def test_divergences_and_likelihoods(how):
+    q = np.exp(log_softmax(Y))
+    want = q * (np.log(q) - log_softmax(X))
+    close(F.kl_div(t(log_softmax(X)), t(q), reduction=how), reduced(want, how))
+    got = F.kl_div(t(log_softmax(X)), t(np.log(q)), reduction=how, log_target=True)
+    close(got, reduced(want, how))
+    close(F.kl_div(t(log_softmax(X)), t(q), reduction="batchmean"), want.sum() / 4)
+    assert F.kl_div(t([-1.0]), t([0.0]), reduction="sum").item() == 0
+    counts = np.array([[0.0, 1, 2], [3, 4, 5], [6, 1, 0], [2, 2, 2]])
+    close(F.poisson_nll_loss(t(X), t(counts), reduction=how), reduced(np.exp(X) - counts * X, how))
+    with np.errstate(all="ignore"):
+        more = counts * np.log(counts) - counts + 0.5 * np.log(2 * np.pi * counts)
+    more = np.where(counts > 1, more, 0)
+    want = W - counts * np.log(W + 1e-3) + more
+    got = F.poisson_nll_loss(t(W), t(counts), False, True, eps=1e-3, reduction=how)
+    close(got, reduced(want, how))
+    want = 0.5 * (np.log(W) + (X - Y) ** 2 / W)
+    close(F.gaussian_nll_loss(t(X), t(Y), t(W), reduction=how), reduced(want, how))
+    got = F.gaussian_nll_loss(t(X), t(Y), t(W[:, 0].copy()), True, reduction=how)
+    v = W[:, :1]
+    want = 0.5 * (np.log(v) + (X - Y) ** 2 / v) + 0.5 * np.log(2 * np.pi)
+    close(got, reduced(want, how))
+
+
+@pytest.mark.parametrize("how", ["none", "mean", "sum"])
+def test_margins(how):
+    s = np.broadcast_to(SIGN[:, None], (4, 3)).copy()
+    want = np.where(s == 1, X, np.maximum(0, 0.7 - X))
+    close(F.hinge_embedding_loss(t(X), t(s), 0.7, reduction=how), reduced(want, how))
+    close(F.soft_margin_loss(t(X), t(s), reduction=how), reduced(np.log1p(np.exp(-s * X)), how))
+    want = np.maximum(0, -SIGN * (X[:, 0] - Y[:, 0]) + 0.3)
+    got = F.margin_ranking_loss(t(X[:, 0].copy()), t(Y[:, 0].copy()), t(SIGN), 0.3, reduction=how)
+    close(got, reduced(want, how))
+    cos = (X * Y).sum(1) / np.linalg.norm(X, axis=1) / np.linalg.norm(Y, axis=1)
+    want = np.where(SIGN == 1, 1 - cos, np.maximum(0, cos - 0.1))
+    got = F.cosine_embedding_loss(t(X), t(Y), t(SIGN), 0.1, reduction=how)
+    np.testing.assert_allclose(got.numpy(), reduced(want, how), rtol=1e-6)
+    right = X[np.arange(4), T][:, None]
+    for p in (1, 2):
+        gap = np.maximum(0, 0.5 - right + X) ** p * WC[T][:, None]
+        gap[np.arange(4), T] = 0
+        got = F.multi_margin_loss(t(X), t(T), p, 0.5, t(WC), reduction=how)
+        close(got, reduced(gap.sum(1) / 3, how))
+    labels = np.array([[2, 0, -1], [1, -1, 0], [-1, 0, 1], [0, 1, 2]])
+    want = np.zeros(4)
+    for n in range(4):
+        own = list(labels[n][: np.argmax(labels[n] < 0) if (labels[n] < 0).any() else 3])
+        for j in own:
+            want[n] += sum(max(0, 1 - (X[n, j] - X[n, c])) for c in range(3) if c not in own) / 3
+    close(F.multilabel_margin_loss(t(X), t(labels), reduction=how), reduced(want, how))
+
+
+@pytest.mark.parametrize("how", ["none", "mean", "sum"])
+@pytest.mark.parametrize("swap", [False, True])
+def test_triplets(how, swap):
+    z = P
+
+    def dist(a, b, p=3.0):
+        return (np.abs(a - b + 1e-6) ** p).sum(1) ** (1 / p)
+
+    far = np.minimum(dist(X, z), dist(Y, z)) if swap else dist(X, z)
+    want = np.maximum(0, dist(X, Y) - far + 1.5)
+    args = t(X), t(Y), t(z)
+    close(F.triplet_margin_loss(*args, 1.5, 3.0, swap=swap, reduction=how), reduced(want, how))
+    got = F.triplet_margin_with_distance_loss(
+        *args, distance_function=nn.PairwiseDistance(3.0), margin=1.5, swap=swap, reduction=how
+    )
+    close(got, reduced(want, how))
+
+
+def brute_force_ctc(logp, target, blank):
+    """Sums the probability of every path that collapses to the target."""
+    steps, classes = logp.shape
+    total = 0.0
+    for path in np.ndindex(*[classes] * steps):
+        merged = [c for k, c in enumerate(path) if k == 0 or c != path[k - 1]]
+        if [c for c in merged if c != blank] == list(target):
+            total += np.exp(sum(logp[k, c] for k, c in enumerate(path)))
+    return -np.log(total) if total else np.inf
+
+
+@pytest.mark.parametrize("blank", [0, 2])
+def test_ctc_counts_every_path(blank):
+    logp = log_softmax(rng.normal(size=(5, 3, 3)), 2)
+    labels = [c for c in range(3) if c != blank]
+    targets = [[labels[0], labels[0]], [labels[1]], [labels[0], labels[1], labels[0]]]
+    lengths = [5, 4, 5]
+    want = np.array([
+        brute_force_ctc(logp[:n, k], y, blank)
+        for k, (n, y) in enumerate(zip(lengths, targets))
+    ])  # fmt: skip
+    flat = t([c for y in targets for c in y])
+    sizes = [len(y) for y in targets]
+    args = t(logp), flat, t(lengths), t(sizes), blank
+    close(F.ctc_loss(*args, "none"), want)
+    close(F.ctc_loss(*args, "sum"), want.sum())
+    close(F.ctc_loss(*args), (want / sizes).mean())
+    padded = t([[*y, *[labels[0]] * (3 - len(y))] for y in targets])
+    close(F.ctc_loss(t(logp), padded, lengths, sizes, blank, "none"), want)
+    close(F.ctc_loss(t(logp[:, 0]), t(targets[0]), t(5), t(2), blank, "none"), want[0])
+
+
+def test_ctc_where_no_path_fits():
+    logp = t(log_softmax(rng.normal(size=(2, 1, 3)), 2)).requires_grad_()
+    args = logp, t([[1, 1]]), [2], [2]
+    assert np.isinf(F.ctc_loss(*args, reduction="sum").item())
+    loss = F.ctc_loss(*args, reduction="sum", zero_infinity=True)
+    loss.backward()
+    assert loss.item() == 0 and not logp.grad.any()
+
+
+def test_old_arguments():
+    args = t(X), t(Y)
+    want = {(None, False): "none", (False, None): "sum", (True, True): "mean"}
+    for (average, reduce), how in want.items():
+        with pytest.warns(UserWarning, match="reduction="):
+            got = F.mse_loss(*args, average, reduce)
+        close(got, F.mse_loss(*args, reduction=how).numpy())
+        with pytest.warns(UserWarning):
+            assert nn.L1Loss(average, reduce).reduction == how
+
+
+@pytest.mark.parametrize(
+    ("what", "error", "text"),
+    [
+        (lambda: F.mse_loss(t(X), t(Y), reduction="no"), ValueError, "no is not a valid value"),
+        (lambda: F.nll_loss(t(X), t(T), reduction="no"), ValueError, "no is not a valid value"),
+        (lambda: F.cross_entropy(t(X), t(T[:2])), ValueError, "batch_size"),
+        (lambda: F.cross_entropy(t(X), t([0, 1, 9, 0])), IndexError, "arget 9 is out of bounds"),
+        (lambda: F.cross_entropy(t(X), t(T), t([1.0])), RuntimeError, "weight"),
+        (lambda: F.cross_entropy(t(X), t(T), label_smoothing=2), RuntimeError, "label_smoothing"),
+        (lambda: F.binary_cross_entropy(t(X) * 9, t(P)), RuntimeError, "between 0 and 1"),
+        (lambda: F.binary_cross_entropy(t(P), t(P[:2])), ValueError, "same shape"),
+        (lambda: F.binary_cross_entropy_with_logits(t(X), t(P[0])), ValueError, "must be the same"),
+        (lambda: F.smooth_l1_loss(t(X), t(Y), beta=-1), RuntimeError, "beta"),
+        (lambda: F.huber_loss(t(X), t(Y), delta=0), RuntimeError, "delta"),
+        (lambda: F.triplet_margin_loss(t(X), t(Y), t(P), 0), ValueError, "margin"),
+        (lambda: F.multi_margin_loss(t(X), t(T), 3), ValueError, "p == 1"),
+        (lambda: F.gaussian_nll_loss(t(X), t(Y), t(-W)), ValueError, "negative"),
+        (lambda: F.gaussian_nll_loss(t(X), t(Y), t([1.0, 2.0])), ValueError, "incorrect size"),
+        (lambda: F.cosine_embedding_loss(t(X), t(Y), t(X)), RuntimeError, "0D or 1D target"),
+        (lambda: F.ctc_loss(t(X), t([1]), t(9), t(1)), RuntimeError, "input_lengths"),
+        (lambda: F.ctc_loss(t(X), t([1]), t(4), t(1), 7), RuntimeError, "blank"),
+    ],
+)  # fmt: skip
+def test_mistakes(what, error, text):
+    with pytest.raises(error) as caught:
+        what()
+    assert text in str(caught.value)
+
+
+def test_derivatives_at_margins_and_second_order():
+    x = clew.randn(3, 4, dtype=clew.float64, requires_grad=True)
+    y = clew.tensor([1, 0, 3])
+    for fn in (
+        lambda a: F.cross_entropy(a, y, label_smoothing=0.1),
+        lambda a: F.binary_cross_entropy(a.sigmoid(), clew.ones(3, 4, dtype=clew.float64)),
+        lambda a: F.gaussian_nll_loss(a, a * 2, a.exp()),
+        lambda a: F.kl_div(a, clew.softmax(a, 1), reduction="sum"),
+    ):
+        assert clew.autograd.gradcheck(fn, (x,)) and clew.autograd.gradgradcheck(fn, (x,))

@@ -1,0 +1,212 @@
+"""RNN, LSTM, GRU against loops in NumPy; packed sequences; cells; errors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import clew
+from clew import nn
+from clew.nn.utils import rnn as R
+
+D = clew.float64
+rng = np.random.default_rng(2)
+t = clew.tensor
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def step(kind, x, state, p):
+    w_ih, w_hh, b_ih, b_hh = p
+    a, b = x @ w_ih.T + b_ih, state[0] @ w_hh.T + b_hh
+    if kind == "RNN":
+        return (np.tanh(a + b),)
+    if kind == "LSTM":
+        i, f, g, o = np.split(a + b, 4, -1)
+        c = sigmoid(f) * state[1] + sigmoid(i) * np.tanh(g)
+        return sigmoid(o) * np.tanh(c), c
+    (ar, az, an), (br, bz, bn) = np.split(a, 3, -1), np.split(b, 3, -1)
+    r, z = sigmoid(ar + br), sigmoid(az + bz)
+    n = np.tanh(an + r * bn)
+    return ((1 - z) * n + z * state[0],)
+
+
+def params(m, layer, back):
+    end = f"_l{layer}" + ("_reverse" if back else "")
+    names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+    zero = np.zeros(m.weight_ih_l0.shape[0])
+    return [getattr(m, n + end).detach().numpy() if hasattr(m, n + end) else zero for n in names]
+
+
+def reference(kind, m, x, state):
+    """x: (L, features) of one sequence; state: per layer and direction a tuple."""
+    finals = []
+    for layer in range(m.num_layers):
+        sides = []
+        for back in range(2 if m.bidirectional else 1):
+            s = state[len(finals)]
+            outs = []
+            for row in x[::-1] if back else x:
+                s = step(kind, row, s, params(m, layer, back))
+                outs.append(s[0])
+            finals.append(s)
+            sides.append(np.array(outs[::-1] if back else outs))
+        x = np.concatenate(sides, -1)
+    return x, finals
+
+
+@pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU"])
+@pytest.mark.parametrize("layers", [1, 2])
+@pytest.mark.parametrize("both", [False, True])
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("batch_first", [False, True])
+def test_against_a_loop(kind, layers, both, bias, batch_first):
+    m = getattr(nn, kind)(
+        3, 4, layers, bias=bias, bidirectional=both, batch_first=batch_first, dtype=D
+    )
+    x = rng.normal(size=(5, 2, 3))
+    n = layers * (2 if both else 1)
+    start = [rng.normal(size=(n, 2, 4)) for _ in range(2 if kind == "LSTM" else 1)]
+    hx = tuple(t(s) for s in start)
+    given = t(x.swapaxes(0, 1).copy() if batch_first else x)
+    out, h = m(given, hx if kind == "LSTM" else hx[0])
+    out = out.transpose(0, 1) if batch_first else out
+    h = h if kind == "LSTM" else (h,)
+    for k in range(2):
+        want, finals = reference(
+            kind, m, x[:, k], [tuple(s[j, k] for s in start) for j in range(n)]
+        )
+        np.testing.assert_allclose(out[:, k].detach().numpy(), want, atol=1e-12)
+        for j in range(n):
+            for got, f in zip(h, finals[j], strict=True):
+                np.testing.assert_allclose(got[j, k].detach().numpy(), f, atol=1e-12)
+    single, hs = m(t(x[:, 0].copy()), None)
+    whole, _ = m(given)
+    whole = whole.transpose(0, 1) if batch_first else whole
+    np.testing.assert_allclose(single.detach().numpy(), whole[:, 0].detach().numpy(), atol=1e-12)
+    assert (hs[0] if kind == "LSTM" else hs).shape == (n, 4)
+
+
+@pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU"])
+@pytest.mark.parametrize("sorted_already", [True, False])
+def test_packed_sequences_are_sequences_alone(kind, sorted_already):
+    lengths = [5, 3, 3, 1] if sorted_already else [3, 5, 1, 3]
+    m = getattr(nn, kind)(3, 4, 2, bidirectional=True, dtype=D)
+    x = clew.randn(6, 4, 3, dtype=D, requires_grad=True)
+    h0 = clew.randn(4, 4, 4, dtype=D)
+    packed = R.pack_padded_sequence(x, lengths, enforce_sorted=sorted_already)
+    assert packed.batch_sizes.tolist() == [4, 3, 3, 1, 1]
+    out, h = m(packed, (h0, h0) if kind == "LSTM" else h0)
+    assert isinstance(out, R.PackedSequence)
+    padded, sizes = R.pad_packed_sequence(out, padding_value=-7.0, total_length=6)
+    assert sizes.tolist() == lengths and padded.shape == (6, 4, 8)
+    h = h if kind == "LSTM" else (h,)
+    for k, n in enumerate(lengths):
+        s = h0[:, k].contiguous()
+        alone, ha = m(x[:n, k], (s, s) if kind == "LSTM" else s)
+        ha = ha if kind == "LSTM" else (ha,)
+        np.testing.assert_allclose(
+            padded[:n, k].detach().numpy(), alone.detach().numpy(), atol=1e-12
+        )
+        assert bool((padded[n:, k] == -7).all())
+        for a, b in zip(h, ha, strict=True):
+            np.testing.assert_allclose(a[:, k].detach().numpy(), b.detach().numpy(), atol=1e-12)
+    out.data.sum().backward()
+    for k, n in enumerate(lengths):
+        assert x.grad[:n, k].any() and not x.grad[n:, k].any()
+
+
+@pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU"])
+def test_a_cell_is_a_layer_of_one_step(kind):
+    cell = getattr(nn, kind + "Cell")(3, 4, dtype=D)
+    layer = getattr(nn, kind)(3, 4, dtype=D)
+    layer.load_state_dict({k + "_l0": v for k, v in cell.state_dict().items()})
+    x = clew.randn(2, 3, dtype=D)
+    got = cell(x)
+    _, want = layer(x.unsqueeze(0))
+    for a, b in zip(
+        got if kind == "LSTM" else (got,), want if kind == "LSTM" else (want,), strict=True
+    ):
+        np.testing.assert_allclose(a.detach().numpy(), b[0].detach().numpy(), atol=1e-12)
+    alone = cell(x[0])
+    assert (alone[0] if kind == "LSTM" else alone).shape == (4,)
+
+
+def test_projection_and_dropout():
+    m = nn.LSTM(3, 5, 2, proj_size=2, bidirectional=True)
+    out, (h, c) = m(clew.ones(4, 2, 3))
+    assert out.shape == (4, 2, 4) and h.shape == (4, 2, 2) and c.shape == (4, 2, 5)
+    assert m.weight_hr_l1_reverse.shape == (2, 5)
+    m = nn.GRU(3, 4, 2, dropout=0.5)
+    x = clew.ones(3, 2, 3)
+    assert not clew.equal(m(x)[0], m(x)[0])
+    assert clew.equal(m.eval()(x)[0], m(x)[0])
+    with pytest.warns(UserWarning, match="num_layers=1"):
+        nn.GRU(3, 4, dropout=0.5)
+
+
+def test_names_and_weights():
+    m = nn.LSTM(3, 4, 2, bidirectional=True)
+    assert list(m.state_dict()) == m._flat_weights_names
+    assert len(m.all_weights) == 4 and m.all_weights[0][0] is m.weight_ih_l0
+    assert m.flatten_parameters() is None
+    bound = 1 / 2
+    assert all(p.abs().max() <= bound for p in m.parameters())
+    assert repr(nn.GRU(3, 4, 2, False, True, 0.5, True)) == (
+        "GRU(3, 4, num_layers=2, bias=False, batch_first=True, dropout=0.5, bidirectional=True)"
+    )
+
+
+def test_padding_and_packing():
+    a, b, c = (clew.arange(float(n)).unsqueeze(1) for n in (3, 1, 2))
+    padded = R.pad_sequence([a, b, c], padding_value=9.0)
+    assert padded.squeeze(-1).tolist() == [[0, 0, 0], [1, 9, 1], [2, 9, 9]]
+    left = R.pad_sequence([a, b], True, 9.0, "left").squeeze(-1)
+    assert left.tolist() == [[0, 1, 2], [9, 9, 0]]
+    back = R.unpad_sequence(padded, t([3, 1, 2]))
+    assert [s.squeeze(-1).tolist() for s in back] == [[0, 1, 2], [0], [0, 1]]
+    packed = R.pack_sequence([a, b, c], enforce_sorted=False)
+    assert [s.squeeze(-1).tolist() for s in R.unpack_sequence(packed)] == [[0, 1, 2], [0], [0, 1]]
+    assert packed.sorted_indices.tolist() == [0, 2, 1] and packed.double().data.dtype == D
+    assert packed.unsorted_indices.tolist() == [0, 2, 1] and not packed.is_cuda
+    assert packed.to(clew.float32) is packed
+    for bad in (
+        lambda: R.pack_padded_sequence(clew.ones(3, 2, 1), [1, 2]),
+        lambda: R.pack_padded_sequence(clew.ones(3, 2, 1), [2, 0]),
+        lambda: R.pack_padded_sequence(clew.ones(3, 2, 1), [2]),
+        lambda: R.pack_padded_sequence(clew.ones(3, 2, 1), [9, 2]),
+        lambda: R.pad_sequence([]),
+        lambda: R.pad_sequence([clew.ones(2, 1), clew.ones(2, 2)]),
+    ):
+        with pytest.raises(RuntimeError):
+            bad()
+    with pytest.raises(ValueError, match="total_length"):
+        R.pad_packed_sequence(packed, total_length=1)
+
+
+@pytest.mark.parametrize(
+    ("what", "error", "text"),
+    [
+        (lambda: nn.LSTM(3, 4)(clew.ones(5, 2, 4)), RuntimeError, "Expected 3, got 4"),
+        (lambda: nn.LSTM(3, 4)(clew.ones(5)), ValueError, "2D or 3D"),
+        (lambda: nn.LSTM(3, 4)(clew.ones(0, 2, 3)), RuntimeError, "larger than 0"),
+        (lambda: nn.GRU(3, 4)(clew.ones(5, 2, 3), clew.ones(2, 2, 4)), RuntimeError, "(1, 2, 4)"),
+        (lambda: nn.GRU(3, 4)(clew.ones(5, 3), clew.ones(1, 1, 4)), RuntimeError, "2-D"),
+        (lambda: nn.GRU(3, 4)(clew.ones(5, 2, 3, dtype=D)), ValueError, "dtype"),
+        (lambda: nn.GRU(3, 4, proj_size=2), ValueError, "only supported for LSTM"),
+        (lambda: nn.LSTM(3, 4, proj_size=4), ValueError, "smaller than hidden_size"),
+        (lambda: nn.RNN(3, 4, nonlinearity="no"), ValueError, "Unknown nonlinearity"),
+        (lambda: nn.LSTM(3, 0), ValueError, "hidden_size"),
+        (lambda: nn.LSTM(3, 4, 0), ValueError, "num_layers"),
+        (lambda: nn.LSTM(3, 4, dropout=2), ValueError, "[0, 1]"),
+        (lambda: nn.LSTMCell(3, 4)(clew.ones(2, 4)), RuntimeError, "got 4 expected 3"),
+        (lambda: nn.LSTMCell(3, 4)(clew.ones(2, 2, 3)), ValueError, "1D or 2D"),
+        (lambda: nn.GRUCell(3, 4)(clew.ones(2, 3), clew.ones(1, 4)), RuntimeError, "(2, 4)"),
+    ],
+)
+def test_mistakes(what, error, text):
+    with pytest.raises(error) as caught:
+        what()
+    assert text in str(caught.value)
