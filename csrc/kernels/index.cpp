@@ -18,16 +18,20 @@ struct Assign {
 };
 struct Add {
   template <class T> static void apply(T& at, const T& v) {
-    if constexpr (std::is_same_v<T, bool>) at = at || v;
-    else at = static_cast<T>(static_cast<compute_t<T>>(at) + static_cast<compute_t<T>>(v));
+    if constexpr (std::is_same_v<T, bool>)
+      at = at || v;
+    else
+      at = static_cast<T>(static_cast<compute_t<T>>(at) + static_cast<compute_t<T>>(v));
   }
 };
 struct Multiply {
   template <class T> static void apply(T& at, const T& v) {
-    if constexpr (std::is_same_v<T, bool>) at = at && v;
+    if constexpr (std::is_same_v<T, bool>)
+      at = at && v;
     else if constexpr (std::is_integral_v<T>) {
       at = static_cast<T>(static_cast<uint64_t>(at) * static_cast<uint64_t>(v));
-    } else at = static_cast<T>(static_cast<compute_t<T>>(at) * static_cast<compute_t<T>>(v));
+    } else
+      at = static_cast<T>(static_cast<compute_t<T>>(at) * static_cast<compute_t<T>>(v));
   }
 };
 struct Max {
@@ -94,7 +98,8 @@ struct Block {
       count *= x.sizes[d];
       if (x.sizes[d] == 1) continue;
       int last = sizes.size() - 1;
-      if (last >= 0 && a[last] == x.sizes[d] * x.strides[d] && b[last] == x.sizes[d] * y.strides[d]) {
+      if (last >= 0 && a[last] == x.sizes[d] * x.strides[d] &&
+          b[last] == x.sizes[d] * y.strides[d]) {
         sizes[last] *= x.sizes[d];
         a[last] = x.strides[d];
         b[last] = y.strides[d];
@@ -239,25 +244,28 @@ void take_at(const NdView& out, const NdView& src, int axis, const int64_t* plac
   dispatch_size(itemsize(out.dtype), [&]<class T>() {
     T* to = out.ptr<T>();
     T* from = src.ptr<T>();
-    parallel_for(rows, std::max<int64_t>(1, grain_default / block.count), [&](int64_t begin, int64_t end) {
-      Walk<2> walk(out.sizes, axis, strides);
-      for (int64_t at = begin; at < end;) {
-        int64_t k = at % picks;
-        int64_t stop = std::min(picks, k + end - at);
-        walk.seek(at / picks);
-        at += stop - k;
-        T* o = to + walk.offset[0];
-        T* s = from + walk.offset[1];
-        if (block.count == 1) {
-          for (; k < stop; ++k) o[k * step] = s[places[k] * scale];
-        } else if (block.dense) {
-          auto bytes = sizeof(T) * static_cast<size_t>(block.count);
-          for (; k < stop; ++k) std::memcpy(static_cast<void*>(o + k * step), s + places[k] * scale, bytes);
-        } else {
-          for (; k < stop; ++k) block.each(o + k * step, s + places[k] * scale, [](T& d, const T& v) { d = v; });
-        }
-      }
-    });
+    parallel_for(
+        rows, std::max<int64_t>(1, grain_default / block.count), [&](int64_t begin, int64_t end) {
+          Walk<2> walk(out.sizes, axis, strides);
+          for (int64_t at = begin; at < end;) {
+            int64_t k = at % picks;
+            int64_t stop = std::min(picks, k + end - at);
+            walk.seek(at / picks);
+            at += stop - k;
+            T* o = to + walk.offset[0];
+            T* s = from + walk.offset[1];
+            if (block.count == 1) {
+              for (; k < stop; ++k) o[k * step] = s[places[k] * scale];
+            } else if (block.dense) {
+              auto bytes = sizeof(T) * static_cast<size_t>(block.count);
+              for (; k < stop; ++k)
+                std::memcpy(static_cast<void*>(o + k * step), s + places[k] * scale, bytes);
+            } else {
+              for (; k < stop; ++k)
+                block.each(o + k * step, s + places[k] * scale, [](T& d, const T& v) { d = v; });
+            }
+          }
+        });
   });
 }
 
@@ -294,8 +302,11 @@ void put_at(const NdView& dst, const NdView& values, int axis, const int64_t* pl
         T* d = to + walk.offset[1];
         for (int64_t k = 0; k < picks; ++k) {
           if (!all && (places[k] < low || places[k] >= high)) continue;
-          if (block.count == 1) F::apply(d[places[k] * scale], v[k * step]);
-          else block.each(v + k * step, d + places[k] * scale, [](const T& value, T& at) { F::apply(at, value); });
+          if (block.count == 1)
+            F::apply(d[places[k] * scale], v[k * step]);
+          else
+            block.each(v + k * step, d + places[k] * scale,
+                       [](const T& value, T& at) { F::apply(at, value); });
         }
       }
     });

@@ -1,12 +1,13 @@
-// Loops that gather and scatter: cat's rows, gather, scatter, advanced indexing, nonzero, searching.
-// May include: base, kernels/ndview.h.
-// Invariant: indices were checked before; writes to one place happen in the order of the indices, however many threads.
+// Loops that gather and scatter: cat's rows, gather, scatter, advanced indexing, nonzero,
+// searching. May include: base, kernels/ndview.h. Invariant: indices were checked before; writes to
+// one place happen in the order of the indices, however many threads.
 #pragma once
 #include "kernels/ndview.h"
 
 namespace clew::kernels {
 
-// dst[...] += src[...], equal sizes and dtypes; dst may overlap itself (its elements are then visited in row-major order).
+// dst[...] += src[...], equal sizes and dtypes; dst may overlap itself (its elements are then
+// visited in row-major order).
 void accumulate(const NdView& dst, const NdView& src);
 // dst[...] /= src[...], equal sizes and dtypes, inexact.
 void divide_by(const NdView& dst, const NdView& src);
@@ -16,23 +17,27 @@ void divide_by_counts(const NdView& x, const int64_t* counts);
 // Every row of `out` is made of bytes[k] bytes from the rows of src[k], one after another.
 void cat_rows(char* out, const char* const* src, const int64_t* bytes, int count, int64_t rows);
 
-// out[k] += stride * index[k] with negative indices counted from the end of `size`, k running through the int64 `index`
-// in row-major order. Returns the first k whose index is out of range (nothing is promised of out then), else -1.
+// out[k] += stride * index[k] with negative indices counted from the end of `size`, k running
+// through the int64 `index` in row-major order. Returns the first k whose index is out of range
+// (nothing is promised of out then), else -1.
 int64_t add_offsets(int64_t* out, const NdView& index, int64_t size, int64_t stride);
 
 enum class Combine : uint8_t { Assign, Add, Multiply, Max, Min };
 
-// out[.., k, ..] = src[.., places[k], ..] where a place is `scale` elements: sizes are equal, `axis` is where k stands and
-// src's stride there is ignored.
+// out[.., k, ..] = src[.., places[k], ..] where a place is `scale` elements: sizes are equal,
+// `axis` is where k stands and src's stride there is ignored.
 void take_at(const NdView& out, const NdView& src, int axis, const int64_t* places, int64_t scale);
 // dst[.., places[k], ..] = (or +=, *=, max=, min=) values[.., k, ..].
-void put_at(const NdView& dst, const NdView& values, int axis, const int64_t* places, int64_t scale, Combine combine);
+void put_at(const NdView& dst, const NdView& values, int axis, const int64_t* places, int64_t scale,
+            Combine combine);
 
-// out[.., j, ..] = src[.., index[.., j, ..], ..] along dim; out has index's sizes. All have at least one dimension.
+// out[.., j, ..] = src[.., index[.., j, ..], ..] along dim; out has index's sizes. All have at
+// least one dimension.
 void gather(const NdView& out, const NdView& src, const NdView& index, int dim);
 // dst[.., index[.., j, ..], ..] = (or +=, *=, max=, min=) src[.., j, ..]; src has index's sizes.
 void scatter(const NdView& dst, const NdView& src, const NdView& index, int dim, Combine combine);
-// First position (row-major) whose index is outside [-size, size), or -1; negative ones are allowed only when asked for.
+// First position (row-major) whose index is outside [-size, size), or -1; negative ones are allowed
+// only when asked for.
 int64_t find_bad_index(const NdView& index, int64_t size, bool negative);
 // The k-th index in row-major order.
 int64_t index_value(const NdView& index, int64_t k);
@@ -43,8 +48,10 @@ void nonzero(const NdView& x, int64_t* out, int64_t row_step, int64_t column_ste
 // Row-major positions of nonzero elements.
 void nonzero_flat(const NdView& x, int64_t* out);
 
-// For each value the first place in its sorted row (row r of `sorted` and of `values`, or the one row of `sorted`) where it
-// could be put in: before equals, or after them when `right`. `sorter`, when given, orders the rows. All contiguous.
-void search_sorted(const NdView& sorted, const int64_t* sorter, const NdView& values, const NdView& out, bool right);
+// For each value the first place in its sorted row (row r of `sorted` and of `values`, or the one
+// row of `sorted`) where it could be put in: before equals, or after them when `right`. `sorter`,
+// when given, orders the rows. All contiguous.
+void search_sorted(const NdView& sorted, const int64_t* sorter, const NdView& values,
+                   const NdView& out, bool right);
 
 }  // namespace clew::kernels

@@ -11,14 +11,18 @@ namespace clew::kernels {
 namespace {
 
 template <class T> bool is_nonzero(const T& v) {
-  if constexpr (is_complex_v<T>) return v.real() != 0 || v.imag() != 0;
-  else return static_cast<compute_t<T>>(v) != compute_t<T>(0);
+  if constexpr (is_complex_v<T>)
+    return v.real() != 0 || v.imag() != 0;
+  else
+    return static_cast<compute_t<T>>(v) != compute_t<T>(0);
 }
 
 // NaN sorts after everything.
 template <class T> bool before(T a, T b) {
-  if constexpr (std::is_floating_point_v<T>) return a < b || (b != b && a == a);
-  else return a < b;
+  if constexpr (std::is_floating_point_v<T>)
+    return a < b || (b != b && a == a);
+  else
+    return a < b;
 }
 
 }  // namespace
@@ -83,7 +87,8 @@ void nonzero_flat(const NdView& x, int64_t* out) {
   });
 }
 
-void search_sorted(const NdView& sorted, const int64_t* sorter, const NdView& values, const NdView& out, bool right) {
+void search_sorted(const NdView& sorted, const int64_t* sorter, const NdView& values,
+                   const NdView& out, bool right) {
   int64_t length = sorted.sizes[sorted.ndim - 1];
   int64_t per_row = values.ndim ? values.sizes[values.ndim - 1] : 1;
   bool shared = sorted.ndim == 1;
@@ -103,11 +108,15 @@ void search_sorted(const NdView& sorted, const int64_t* sorter, const NdView& va
           // A sorter out of range was refused before; this only reads.
           C here = static_cast<C>(rows[base + (sorter ? sorter[base + mid] : mid)]);
           bool further = right ? !before(want, here) : before(here, want);
-          if (further) low = mid + 1;
-          else high = mid;
+          if (further)
+            low = mid + 1;
+          else
+            high = mid;
         }
-        if (out.dtype == DType::Int32) out.ptr<int32_t>()[i] = static_cast<int32_t>(low);
-        else out.ptr<int64_t>()[i] = low;
+        if (out.dtype == DType::Int32)
+          out.ptr<int32_t>()[i] = static_cast<int32_t>(low);
+        else
+          out.ptr<int64_t>()[i] = low;
       }
     });
   });

@@ -1,6 +1,7 @@
 // Walking over several strided arrays of equal sizes at once, element or row at a time.
 // May include: base, kernels/ndview.h.
-// Invariant: a walk visits positions in row-major order; its offsets are always those of the current position.
+// Invariant: a walk visits positions in row-major order; its offsets are always those of the
+// current position.
 #pragma once
 #include "kernels/ndview.h"
 

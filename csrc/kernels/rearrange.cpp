@@ -33,18 +33,21 @@ void copy_signed(const NdView& dst, const NdView& src) {
     int64_t sd = dst.strides[last];
     int64_t ss = src.strides[last];
     const int64_t* strides[2] = {dst.strides, src.strides};
-    parallel_for(n / inner, std::max<int64_t>(1, grain_default / inner), [&](int64_t begin, int64_t end) {
-      Walk<2> walk(dst.sizes, last, strides);
-      walk.seek(begin);
-      for (int64_t r = begin; r < end; ++r, walk.next()) {
-        T* d = dst.ptr<T>() + walk.offset[0];
-        const T* s = src.ptr<const T>() + walk.offset[1];
-        if (sd == 1 && ss == 1) std::memcpy(static_cast<void*>(d), s, sizeof(T) * static_cast<size_t>(inner));
-        else if (sd == 1 && ss == -1) copy_reversed(d, s - (inner - 1), inner);
-        else
-          for (int64_t j = 0; j < inner; ++j) d[j * sd] = s[j * ss];
-      }
-    });
+    parallel_for(
+        n / inner, std::max<int64_t>(1, grain_default / inner), [&](int64_t begin, int64_t end) {
+          Walk<2> walk(dst.sizes, last, strides);
+          walk.seek(begin);
+          for (int64_t r = begin; r < end; ++r, walk.next()) {
+            T* d = dst.ptr<T>() + walk.offset[0];
+            const T* s = src.ptr<const T>() + walk.offset[1];
+            if (sd == 1 && ss == 1)
+              std::memcpy(static_cast<void*>(d), s, sizeof(T) * static_cast<size_t>(inner));
+            else if (sd == 1 && ss == -1)
+              copy_reversed(d, s - (inner - 1), inner);
+            else
+              for (int64_t j = 0; j < inner; ++j) d[j * sd] = s[j * ss];
+          }
+        });
   });
 }
 
@@ -59,21 +62,22 @@ void triangle(const NdView& dst, const NdView& src, int64_t diagonal, bool lower
   const int64_t* strides[2] = {dst.strides, src.strides};
   diagonal = std::clamp(diagonal, -rows - 1, columns + 1);
   dispatch_size(itemsize(dst.dtype), [&]<class T>() {
-    parallel_for(n / columns, std::max<int64_t>(1, grain_default / columns), [&](int64_t begin, int64_t end) {
-      Walk<2> walk(dst.sizes, last, strides);
-      walk.seek(begin);
-      for (int64_t r = begin; r < end; ++r, walk.next()) {
-        T* d = dst.ptr<T>() + walk.offset[0];
-        const T* s = src.ptr<const T>() + walk.offset[1];
-        int64_t edge = r % rows + diagonal + (lower ? 1 : 0);
-        edge = std::clamp<int64_t>(edge, 0, columns);
-        int64_t first = lower ? 0 : edge;
-        int64_t stop = lower ? edge : columns;
-        for (int64_t j = 0; j < first; ++j) d[j * sd] = T{};
-        for (int64_t j = first; j < stop; ++j) d[j * sd] = s[j * ss];
-        for (int64_t j = stop; j < columns; ++j) d[j * sd] = T{};
-      }
-    });
+    parallel_for(n / columns, std::max<int64_t>(1, grain_default / columns),
+                 [&](int64_t begin, int64_t end) {
+                   Walk<2> walk(dst.sizes, last, strides);
+                   walk.seek(begin);
+                   for (int64_t r = begin; r < end; ++r, walk.next()) {
+                     T* d = dst.ptr<T>() + walk.offset[0];
+                     const T* s = src.ptr<const T>() + walk.offset[1];
+                     int64_t edge = r % rows + diagonal + (lower ? 1 : 0);
+                     edge = std::clamp<int64_t>(edge, 0, columns);
+                     int64_t first = lower ? 0 : edge;
+                     int64_t stop = lower ? edge : columns;
+                     for (int64_t j = 0; j < first; ++j) d[j * sd] = T{};
+                     for (int64_t j = first; j < stop; ++j) d[j * sd] = s[j * ss];
+                     for (int64_t j = stop; j < columns; ++j) d[j * sd] = T{};
+                   }
+                 });
   });
 }
 

@@ -12,18 +12,20 @@ namespace clew {
 
 namespace {
 
-// As the gradient of the gradient (`adjoint`), rows at padding_idx are zero and others are divided by their frequency.
+// As the gradient of the gradient (`adjoint`), rows at padding_idx are zero and others are divided
+// by their frequency.
 struct EmbeddingAttrs {
   int64_t padding_idx = -1;
   bool scale_grad_by_freq = false;
   bool adjoint = false;
   static constexpr auto members() {
-    return std::tuple(&EmbeddingAttrs::padding_idx, &EmbeddingAttrs::scale_grad_by_freq, &EmbeddingAttrs::adjoint);
+    return std::tuple(&EmbeddingAttrs::padding_idx, &EmbeddingAttrs::scale_grad_by_freq,
+                      &EmbeddingAttrs::adjoint);
   }
 };
 void check_indices(const Tensor& indices, std::string_view op) {
-  require(indices.dtype() == DType::Int64 || indices.dtype() == DType::Int32, op, ": indices must be int64 or int32; got ",
-          indices);
+  require(indices.dtype() == DType::Int64 || indices.dtype() == DType::Int32, op,
+          ": indices must be int64 or int32; got ", indices);
 }
 // The indices as one dense int64 vector, checked against the table.
 Tensor rows_of(const Tensor& indices, int64_t size, std::string_view op) {
@@ -33,7 +35,9 @@ Tensor rows_of(const Tensor& indices, int64_t size, std::string_view op) {
     copy_into(rows, indices);
   }
   int64_t bad = kernels::find_bad_index(rows.nd(), size, false);
-  if (bad >= 0) fail_index(op, ": index ", rows.data<int64_t>()[bad], " is out of range for a table of ", size, " rows");
+  if (bad >= 0)
+    fail_index(op, ": index ", rows.data<int64_t>()[bad], " is out of range for a table of ", size,
+               " rows");
   return rows;
 }
 std::vector<int64_t> frequencies(const Tensor& rows, int64_t size) {
@@ -72,8 +76,9 @@ void embedding_cpu(const Call& c, Tensors& outs) {
   int64_t from[2] = {0, weight.stride(1)};
   {
     ReleaseGil gil(outs[0].numel());
-    kernels::take_at({outs[0]->data, sizes, to, 2, weight.dtype()}, {weight->data, sizes, from, 2, weight.dtype()}, 0,
-                     rows.data<int64_t>(), weight.stride(0));
+    kernels::take_at({outs[0]->data, sizes, to, 2, weight.dtype()},
+                     {weight->data, sizes, from, 2, weight.dtype()}, 0, rows.data<int64_t>(),
+                     weight.stride(0));
   }
   if (!a.adjoint) return;
   Tensor flat = alias(outs[0], {n, weight.size(1)}, {weight.size(1), 1});
@@ -81,7 +86,8 @@ void embedding_cpu(const Call& c, Tensors& outs) {
   if (a.scale_grad_by_freq) counts = frequencies(rows, weight.size(0));
   for (int64_t k = 0; k < n; ++k) {
     int64_t row = rows.data<int64_t>()[k];
-    if (row == a.padding_idx) fill_(alias(flat, {weight.size(1)}, {1}, k * weight.size(1)), Scalar(0));
+    if (row == a.padding_idx)
+      fill_(alias(flat, {weight.size(1)}, {1}, k * weight.size(1)), Scalar(0));
     else if (a.scale_grad_by_freq && counts[static_cast<size_t>(row)] > 1) {
       scale_row(flat, k, 1.0 / static_cast<double>(counts[static_cast<size_t>(row)]));
     }
@@ -89,7 +95,8 @@ void embedding_cpu(const Call& c, Tensors& outs) {
 }
 void embedding_vjp(Vjp& c);
 constexpr OpDef embedding_op = general({
-    .signature = "_embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, "
+    .signature = "_embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool "
+                 "scale_grad_by_freq=False, "
                  "bool adjoint=False) -> Tensor",
     .doc = "The rows of a table that indices name; the row at padding_idx gets no gradient.",
     .shape = embedding_shape,
@@ -115,9 +122,11 @@ void embedding_backward_shape(const Call& c, OutSpecs& out) {
   check_indices(c.in[1], c.name());
   Dims want = c.in[1].sizes();
   want.push_back(g.ndim() ? g.size(-1) : 0);
-  require(g.sizes() == want, c.name(), ": grad must have the shape of indices and a row; got ", g, " for ", c.in[1]);
+  require(g.sizes() == want, c.name(), ": grad must have the shape of indices and a row; got ", g,
+          " for ", c.in[1]);
   require(is_inexact(g.dtype()), c.name(), ": grad must be floating or complex; got ", g);
-  require(a.num_embeddings >= 0, c.name(), ": num_embeddings must not be negative; got ", a.num_embeddings);
+  require(a.num_embeddings >= 0, c.name(), ": num_embeddings must not be negative; got ",
+          a.num_embeddings);
   out.add(g.dtype(), {a.num_embeddings, g.size(-1)});
 }
 void embedding_backward_cpu(const Call& c, Tensors& outs) {
@@ -144,8 +153,9 @@ void embedding_backward_cpu(const Call& c, Tensors& outs) {
   int64_t to[2] = {0, 1};
   {
     ReleaseGil gil(g.numel());
-    kernels::put_at({sum->data, sizes, to, 2, sum.dtype()}, {values->data, sizes, from, 2, sum.dtype()}, 0,
-                    rows.data<int64_t>(), width, kernels::Combine::Add);
+    kernels::put_at({sum->data, sizes, to, 2, sum.dtype()},
+                    {values->data, sizes, from, 2, sum.dtype()}, 0, rows.data<int64_t>(), width,
+                    kernels::Combine::Add);
   }
   if (a.scale_grad_by_freq) {
     std::vector<int64_t> counts = frequencies(rows, a.num_embeddings);
@@ -161,11 +171,13 @@ void embedding_backward_cpu(const Call& c, Tensors& outs) {
 }
 void embedding_backward_vjp(Vjp& c) {
   const auto& a = c.as<EmbeddingBackwardAttrs>();
-  c.set(0, apply(embedding_op, {c.grad(), c.in(1)}, EmbeddingAttrs{a.padding_idx, a.scale_grad_by_freq, true}));
+  c.set(0, apply(embedding_op, {c.grad(), c.in(1)},
+                 EmbeddingAttrs{a.padding_idx, a.scale_grad_by_freq, true}));
 }
 constexpr OpDef embedding_backward_op = general({
-    .signature = "_embedding_backward(Tensor grad, Tensor indices, int num_embeddings, int padding_idx=-1, "
-                 "bool scale_grad_by_freq=False) -> Tensor",
+    .signature =
+        "_embedding_backward(Tensor grad, Tensor indices, int num_embeddings, int padding_idx=-1, "
+        "bool scale_grad_by_freq=False) -> Tensor",
     .doc = "A table of zeros to whose rows the gradient of an embedding is added.",
     .shape = embedding_backward_shape,
     .cpu = embedding_backward_cpu,

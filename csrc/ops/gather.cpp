@@ -1,6 +1,6 @@
-// gather, scatter, scatter_add, scatter_reduce, take_along_dim: an index for every element, along one dimension.
-// May include: ops, graph, tensor, kernels.
-// Invariant: every index is checked before the first write; repeated indices meet in row-major order.
+// gather, scatter, scatter_add, scatter_reduce, take_along_dim: an index for every element, along
+// one dimension. May include: ops, graph, tensor, kernels. Invariant: every index is checked before
+// the first write; repeated indices meet in row-major order.
 #include <limits>
 
 #include "graph/gil.h"
@@ -34,21 +34,22 @@ void check_index(const Call& c, int which, int dim) {
   require(index.dtype() == DType::Int64, c.name(), ": index must be int64; got ", index);
   if (index.numel() == 0) return;
   int ndim = std::max(x.ndim(), 1);
-  require(std::max(index.ndim(), 1) == ndim, c.name(), ": index must have as many dimensions as the input; got ", index,
-          " and ", x);
+  require(std::max(index.ndim(), 1) == ndim, c.name(),
+          ": index must have as many dimensions as the input; got ", index, " and ", x);
   for (int d = 0; d < ndim; ++d) {
     int64_t have = x.ndim() ? x.size(d) : 1;
     int64_t want = index.ndim() ? index.size(d) : 1;
-    require(d == dim || want <= have, c.name(), ": index must not be larger than the input apart from dimension ", dim,
-            "; got ", index, " and ", x);
+    require(d == dim || want <= have, c.name(),
+            ": index must not be larger than the input apart from dimension ", dim, "; got ", index,
+            " and ", x);
   }
 }
 void check_range(const Tensor& index, const Tensor& x, int dim, std::string_view op) {
   int64_t size = x.ndim() ? x.size(dim) : 1;
   int64_t bad = kernels::find_bad_index(index.nd(), size, false);
   if (bad < 0) return;
-  fail_index(op, ": index ", kernels::index_value(index.nd(), bad), " is out of bounds for dimension ", dim, " with size ",
-             size);
+  fail_index(op, ": index ", kernels::index_value(index.nd(), bad),
+             " is out of bounds for dimension ", dim, " with size ", size);
 }
 
 // ---- gather -------------------------------------------------------------------------------------
@@ -56,7 +57,9 @@ void check_range(const Tensor& index, const Tensor& x, int dim, std::string_view
 struct GatherAttrs {
   int64_t dim = 0;
   bool sparse_grad = false;
-  static constexpr auto members() { return std::tuple(&GatherAttrs::dim, &GatherAttrs::sparse_grad); }
+  static constexpr auto members() {
+    return std::tuple(&GatherAttrs::dim, &GatherAttrs::sparse_grad);
+  }
 };
 void gather_shape(const Call& c, OutSpecs& out) {
   const auto& a = c.as<GatherAttrs>();
@@ -82,7 +85,10 @@ void gather_vjp(Vjp& c) {
 }
 constexpr OpDef gather_op = general({
     .signature = "gather(Tensor input, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
-    .doc = R"(Picks an element for every index: in 2 dimensions `out[i][j] = input[index[i][j]][j]` for `dim` 0.
+    .doc =
+        R"(Picks an element for every index.
+
+In 2 dimensions `out[i][j] = input[index[i][j]][j]` for `dim` 0.
 
 Args:
     dim: the dimension the indices count in.
@@ -110,8 +116,8 @@ void along_run(const Call& c, Tensors& outs) {
   const auto& dim = c.as<AlongAttrs>().dim;
   require(index.dtype() == DType::Int64, c.name(), ": indices must be int64; got ", index);
   if (!dim) return outs.push_back(gather(reshape(x, {-1}), 0, reshape(index, {-1})));
-  require(x.ndim() == index.ndim(), c.name(), ": input and indices must have equally many dimensions; got ", x, " and ",
-          index);
+  require(x.ndim() == index.ndim(), c.name(),
+          ": input and indices must have equally many dimensions; got ", x, " and ", index);
   int d = wrapped(*dim, x.ndim(), c.name());
   Dims a = x.sizes();
   Dims b = index.sizes();
@@ -147,18 +153,20 @@ void check_scatter(const Call& c, int dim) {
   const Tensor& index = c.in[1];
   const Tensor& src = c.in[2];
   if (src.is_wrapped_number()) return;
-  require(src.dtype() == x.dtype(), c.name(), ": src must have the input's dtype; got ", src, " for ", x);
+  require(src.dtype() == x.dtype(), c.name(), ": src must have the input's dtype; got ", src,
+          " for ", x);
   if (index.numel() == 0) return;
   require(std::max(src.ndim(), 1) == std::max(index.ndim(), 1), c.name(),
           ": src must have as many dimensions as index; got ", src, " and ", index);
   for (int d = 0; d < index.ndim(); ++d) {
-    require(index.size(d) <= (src.ndim() ? src.size(d) : 1), c.name(), ": index must not be larger than src; got ", index,
-            " and ", src);
+    require(index.size(d) <= (src.ndim() ? src.size(d) : 1), c.name(),
+            ": index must not be larger than src; got ", index, " and ", src);
   }
 }
 
 // dst[index] op= src; 16-bit floats are combined in 32 bits.
-void scatter_into(const Tensor& out, int dim, const Tensor& index, const Tensor& src, Combine combine) {
+void scatter_into(const Tensor& out, int dim, const Tensor& index, const Tensor& src,
+                  Combine combine) {
   if (index.numel() == 0) return;
   Tensor at = with_dim(index);
   Tensor from = with_dim(src);
@@ -218,7 +226,9 @@ Tensor shrink(Tensor x, const Dims& sizes) {
   }
   return x;
 }
-Tensor zeroed(const Tensor& g, int64_t dim, const Tensor& index) { return scatter(g, dim, index, number(Scalar(0))); }
+Tensor zeroed(const Tensor& g, int64_t dim, const Tensor& index) {
+  return scatter(g, dim, index, number(Scalar(0)));
+}
 
 void scatter_vjp(Vjp& c) {
   int64_t dim = c.as<DimAttrs>().dim;
@@ -229,7 +239,10 @@ void scatter_add_vjp(Vjp& c) {
   if (c.needs(0)) c.set(0, c.grad());
   if (c.needs(2)) c.set(2, grow(gather(c.grad(), c.as<DimAttrs>().dim, c.in(1)), c.sizes(2)));
 }
-constexpr const char* scatter_doc = R"(Writes an element for every index: in 2 dimensions `out[index[i][j]][j] = src[i][j]` for `dim` 0.
+constexpr const char* scatter_doc =
+    R"(Writes an element for every index.
+
+In 2 dimensions `out[index[i][j]][j] = src[i][j]` for `dim` 0.
 
 Args:
     dim: the dimension the indices count in.
@@ -267,8 +280,8 @@ constexpr OpDef scatter_value_op = composite({
     .attrs = &attr_info<ValueAttrs>,
     .inplace = true,
 });
-Tensor scatter_with(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src, const Str& reduce,
-                    std::string_view op);
+Tensor scatter_with(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src,
+                    const Str& reduce, std::string_view op);
 struct ReduceAttrs {
   int64_t dim = 0;
   Str reduce;
@@ -279,7 +292,8 @@ void scatter_src_reduce_run(const Call& c, Tensors& outs) {
   outs.push_back(scatter_with(c.in[0], a.dim, c.in[1], c.in[2], a.reduce, c.name()));
 }
 constexpr OpDef scatter_src_reduce_op = composite({
-    .signature = "scatter(Tensor input, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
+    .signature =
+        "scatter(Tensor input, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
     .doc = scatter_doc,
     .run = scatter_src_reduce_run,
     .attrs = &attr_info<ReduceAttrs>,
@@ -298,7 +312,8 @@ void scatter_value_reduce_run(const Call& c, Tensors& outs) {
   outs.push_back(scatter_with(c.in[0], a.dim, c.in[1], number(a.value), a.reduce, c.name()));
 }
 constexpr OpDef scatter_value_reduce_op = composite({
-    .signature = "scatter(Tensor input, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor",
+    .signature =
+        "scatter(Tensor input, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor",
     .doc = scatter_doc,
     .run = scatter_value_reduce_run,
     .attrs = &attr_info<ValueReduceAttrs>,
@@ -306,7 +321,10 @@ constexpr OpDef scatter_value_reduce_op = composite({
 });
 constexpr OpDef scatter_add_op = general({
     .signature = "scatter_add(Tensor input, int dim, Tensor index, Tensor src) -> Tensor",
-    .doc = R"(Adds an element for every index: in 2 dimensions `out[index[i][j]][j] += src[i][j]` for `dim` 0.
+    .doc =
+        R"(Adds an element for every index.
+
+In 2 dimensions `out[index[i][j]][j] += src[i][j]` for `dim` 0.
 
 Args:
     dim: the dimension the indices count in.
@@ -332,15 +350,18 @@ struct ScatterReduceAttrs {
   Str reduce;
   bool include_self = true;
   static constexpr auto members() {
-    return std::tuple(&ScatterReduceAttrs::dim, &ScatterReduceAttrs::reduce, &ScatterReduceAttrs::include_self);
+    return std::tuple(&ScatterReduceAttrs::dim, &ScatterReduceAttrs::reduce,
+                      &ScatterReduceAttrs::include_self);
   }
 };
 void scatter_reduce_shape(const Call& c, OutSpecs& out) {
   const auto& a = c.as<ScatterReduceAttrs>();
-  bool known = a.reduce == "sum" || a.reduce == "prod" || a.reduce == "mean" || a.reduce == "amax" || a.reduce == "amin";
-  require(known, c.name(), ": reduce must be 'sum', 'prod', 'mean', 'amax' or 'amin'; got '", std::string_view(a.reduce), "'");
-  require(!(c.in[0].is_complex() && (a.reduce == "amax" || a.reduce == "amin")), c.name(), ": reduce '",
-          std::string_view(a.reduce), "' needs real numbers; got ", c.in[0]);
+  bool known = a.reduce == "sum" || a.reduce == "prod" || a.reduce == "mean" ||
+               a.reduce == "amax" || a.reduce == "amin";
+  require(known, c.name(), ": reduce must be 'sum', 'prod', 'mean', 'amax' or 'amin'; got '",
+          std::string_view(a.reduce), "'");
+  require(!(c.in[0].is_complex() && (a.reduce == "amax" || a.reduce == "amin")), c.name(),
+          ": reduce '", std::string_view(a.reduce), "' needs real numbers; got ", c.in[0]);
   check_scatter(c, wrapped(a.dim, c.in[0].ndim(), c.name()));
   out.add(c.in[0].dtype(), c.in[0].sizes());
 }
@@ -356,7 +377,8 @@ Scalar neutral(const Str& reduce, DType dtype) {
   }
   Scalar s;
   dispatch(dtype, IntegralTypes{}, [&]<class T>() {
-    s = Scalar(static_cast<int64_t>(lowest ? std::numeric_limits<T>::lowest() : std::numeric_limits<T>::max()));
+    s = Scalar(static_cast<int64_t>(lowest ? std::numeric_limits<T>::lowest()
+                                           : std::numeric_limits<T>::max()));
   });
   return s;
 }
@@ -369,20 +391,25 @@ void scatter_reduce_cpu(const Call& c, Tensors& outs) {
   Tensor out = outs[0];
   copy_into(out, x);
   if (!a.include_self) {
-    scatter_into(out, dim, index, scalar_tensor(neutral(a.reduce, x.dtype()), x.dtype(), true), Combine::Assign);
+    scatter_into(out, dim, index, scalar_tensor(neutral(a.reduce, x.dtype()), x.dtype(), true),
+                 Combine::Assign);
   }
-  Combine how = a.reduce == "prod" ? Combine::Multiply : a.reduce == "amax" ? Combine::Max
-                : a.reduce == "amin" ? Combine::Min : Combine::Add;
+  Combine how = a.reduce == "prod"   ? Combine::Multiply
+                : a.reduce == "amax" ? Combine::Max
+                : a.reduce == "amin" ? Combine::Min
+                                     : Combine::Add;
   scatter_into(out, dim, index, c.in[2], how);
   if (!(a.reduce == "mean")) return;
   Tensor counts = empty(out.sizes(), DType::Int64);
   fill_(counts, Scalar(1));
   Tensor one = scalar_tensor(Scalar(1), DType::Int64, true);
-  if (!a.include_self) scatter_into(counts, dim, index, scalar_tensor(Scalar(0), DType::Int64, true), Combine::Assign);
+  if (!a.include_self)
+    scatter_into(counts, dim, index, scalar_tensor(Scalar(0), DType::Int64, true), Combine::Assign);
   scatter_into(counts, dim, index, one, Combine::Add);
   kernels::divide_by_counts(out.nd(), counts.data<int64_t>());
 }
-Tensor apply_reduce(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src, const ScatterReduceAttrs& a);
+Tensor apply_reduce(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src,
+                    const ScatterReduceAttrs& a);
 void scatter_reduce_vjp(Vjp& c) {
   const auto& a = c.as<ScatterReduceAttrs>();
   const Tensor& g = c.grad();
@@ -406,19 +433,23 @@ void scatter_reduce_vjp(Vjp& c) {
     Tensor src = shrink(c.in(2), index.sizes());
     Tensor result = c.out();
     if (a.reduce == "prod") {
-      // One factor at a time: the product of the others is the result over it, or, at a lone zero, the product that leaves
-      // the zero out; beside two zeros it is zero.
+      // One factor at a time: the product of the others is the result over it, or, at a lone zero,
+      // the product that leaves the zero out; beside two zeros it is zero.
       Tensor zero = number(Scalar(0));
       Tensor one = number(Scalar(1));
       Tensor x_zero = a.include_self ? eq(x, zero) : Tensor();
       Tensor s_zero = eq(src, zero);
       DType real = real_of(g.dtype());
       Tensor zeros = to_dtype(s_zero, real);
-      Tensor base = a.include_self ? to_dtype(x_zero, real) : zero_block(g.sizes(), real, g.device());
+      Tensor base =
+          a.include_self ? to_dtype(x_zero, real) : zero_block(g.sizes(), real, g.device());
       Tensor count = scatter_add(base, dim, index, zeros);
-      Tensor full = apply_reduce(a.include_self ? where(x_zero, one, x) : x, dim, index, where(s_zero, one, src), a);
-      Tensor alone = mul(g, conj(where(le(count, one), full, zero)));   // for a factor that is the only zero
-      Tensor plain = mul(g, conj(where(eq(count, zero), full, zero)));  // for factors that are not zero
+      Tensor full = apply_reduce(a.include_self ? where(x_zero, one, x) : x, dim, index,
+                                 where(s_zero, one, src), a);
+      Tensor alone =
+          mul(g, conj(where(le(count, one), full, zero)));  // for a factor that is the only zero
+      Tensor plain =
+          mul(g, conj(where(eq(count, zero), full, zero)));  // for factors that are not zero
       if (c.needs(0)) {
         gx = a.include_self ? where(x_zero, alone, div(plain, conj(where(x_zero, one, x)))) : g;
       }
@@ -443,7 +474,8 @@ void scatter_reduce_vjp(Vjp& c) {
   if (c.needs(2)) c.set(2, grow(gs, c.sizes(2)));
 }
 constexpr OpDef scatter_reduce_op = general({
-    .signature = "scatter_reduce(Tensor input, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor",
+    .signature = "scatter_reduce(Tensor input, int dim, Tensor index, Tensor src, str reduce, *, "
+                 "bool include_self=True) -> Tensor",
     .doc = R"(Reduces the elements of a source that share an index.
 
 Args:
@@ -454,7 +486,8 @@ Args:
     include_self: whether the input's own elements take part.
 Returns: a new tensor.
 
->>> clew.tensor([1., 2.]).scatter_reduce(0, clew.tensor([0, 0]), clew.tensor([5., 7.]), 'amax').tolist()
+>>> x = clew.tensor([1., 2.])
+>>> x.scatter_reduce(0, clew.tensor([0, 0]), clew.tensor([5., 7.]), 'amax').tolist()
 [7.0, 2.0]
 )",
     .shape = scatter_reduce_shape,
@@ -465,13 +498,15 @@ Returns: a new tensor.
     .inplace = true,
 });
 
-Tensor apply_reduce(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src, const ScatterReduceAttrs& a) {
-  return apply(scatter_reduce_op, {x, index, src}, ScatterReduceAttrs{dim, a.reduce, a.include_self});
+Tensor apply_reduce(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src,
+                    const ScatterReduceAttrs& a) {
+  return apply(scatter_reduce_op, {x, index, src},
+               ScatterReduceAttrs{dim, a.reduce, a.include_self});
 }
-Tensor scatter_with(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src, const Str& reduce,
-                    std::string_view op) {
-  require(reduce == "add" || reduce == "multiply", op, ": reduce must be 'add' or 'multiply'; got '",
-          std::string_view(reduce), "'");
+Tensor scatter_with(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src,
+                    const Str& reduce, std::string_view op) {
+  require(reduce == "add" || reduce == "multiply", op,
+          ": reduce must be 'add' or 'multiply'; got '", std::string_view(reduce), "'");
   if (reduce == "add") return scatter_add(x, dim, index, src);
   Tensor factors = src;
   if (src.is_wrapped_number()) {

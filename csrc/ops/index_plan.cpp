@@ -1,6 +1,6 @@
-// From what stands in brackets to one op: basic parts in one view, index tensors in one list of places.
-// May include: ops, graph, tensor, kernels.
-// Invariant: a plan's places are in range and not negative.
+// From what stands in brackets to one op: basic parts in one view, index tensors in one list of
+// places. May include: ops, graph, tensor, kernels. Invariant: a plan's places are in range and not
+// negative.
 #include "kernels/index.h"
 #include "ops/indexing.h"
 #include "ops/shape.h"
@@ -25,7 +25,8 @@ ViewSpec part_of(const Dims& sizes, const Dims& strides, const BasicIndex& a, st
   for (int d = 0; d < ndim; ++d) {
     int64_t last = a.start[d] + (a.length[d] > 0 ? (a.length[d] - 1) * a.step[d] : 0);
     bool empty = a.length[d] == 0;
-    bool inside = a.start[d] >= 0 && a.step[d] >= 0 && a.length[d] >= 0 && a.length[d] <= sizes[d] &&
+    bool inside = a.start[d] >= 0 && a.step[d] >= 0 && a.length[d] >= 0 &&
+                  a.length[d] <= sizes[d] &&
                   (empty ? a.start[d] <= sizes[d] && a.step[d] > 0 : last < sizes[d]);
     if (!inside) fail_index(op, ": the part reaches beyond dimension ", d, " with size ", sizes[d]);
     if (!empty) s.offset += a.start[d] * strides[d];
@@ -52,8 +53,8 @@ struct BasicBackward {
   int64_t added = 0;
   BasicIndex part() const { return {start, step, length, added}; }
   static constexpr auto members() {
-    return std::tuple(&BasicBackward::size, &BasicBackward::start, &BasicBackward::step, &BasicBackward::length,
-                      &BasicBackward::added);
+    return std::tuple(&BasicBackward::size, &BasicBackward::start, &BasicBackward::step,
+                      &BasicBackward::length, &BasicBackward::added);
   }
 };
 void basic_backward_shape(const Call& c, OutSpecs& out) {
@@ -71,7 +72,8 @@ void basic_backward_cpu(const Call& c, Tensors& outs) {
 }
 void basic_backward_vjp(Vjp& c) { c.set(0, basic_index(c.grad(), c.as<BasicBackward>().part())); }
 constexpr OpDef basic_backward_op = general({
-    .signature = "_getitem_backward(Tensor input, int[] size, int[] start, int[] step, int[] length, int added) -> Tensor",
+    .signature = "_getitem_backward(Tensor input, int[] size, int[] start, int[] step, int[] "
+                 "length, int added) -> Tensor",
     .doc = "Zeros of the given size with the input put where `_getitem` would read.",
     .shape = basic_backward_shape,
     .cpu = basic_backward_cpu,
@@ -81,11 +83,14 @@ constexpr OpDef basic_backward_op = general({
 });
 void basic_vjp(Vjp& c) {
   const auto& a = c.as<BasicIndex>();
-  c.set(0, apply(basic_backward_op, {c.grad()}, BasicBackward{c.sizes(0), a.start, a.step, a.length, a.added}));
+  c.set(0, apply(basic_backward_op, {c.grad()},
+                 BasicBackward{c.sizes(0), a.start, a.step, a.length, a.added}));
 }
 constexpr OpDef basic_op = view({
-    .signature = "_getitem(Tensor input, int[] start, int[] step, int[] length, int added=0) -> Tensor",
-    .doc = "A part of every dimension (step 0 drops it), with dimensions of size 1 put in where `added` has bits.",
+    .signature =
+        "_getitem(Tensor input, int[] start, int[] step, int[] length, int added=0) -> Tensor",
+    .doc = "A part of every dimension (step 0 drops it), with dimensions of size 1 put in where "
+           "`added` has bits.",
     .view = basic_rule,
     .vjp = basic_vjp,
     .attrs = &attr_info<BasicIndex>,
@@ -106,9 +111,10 @@ Tensor as_int64(const Tensor& t) {
   return wide;
 }
 
-[[noreturn]] void fail_bad_index(const Tensor& index, int64_t at, int64_t dim, int64_t size, std::string_view op) {
-  fail_index(op, ": index ", kernels::index_value(index.nd(), at), " is out of bounds for dimension ", dim, " with size ",
-             size);
+[[noreturn]] void fail_bad_index(const Tensor& index, int64_t at, int64_t dim, int64_t size,
+                                 std::string_view op) {
+  fail_index(op, ": index ", kernels::index_value(index.nd(), at),
+             " is out of bounds for dimension ", dim, " with size ", size);
 }
 
 }  // namespace
@@ -119,7 +125,8 @@ const OpList index_plan_ops = op_list(all);
 Tensor basic_index(const Tensor& x, const BasicIndex& part) { return apply(basic_op, {x}, part); }
 
 Tensor nonzero_flat(const Tensor& x, std::string_view op) {
-  require(!x.is_meta(), op, ": the shape of the result depends on values, which a meta tensor does not have");
+  require(!x.is_meta(), op,
+          ": the shape of the result depends on values, which a meta tensor does not have");
   Tensor out = empty({kernels::count_nonzero(x.nd())}, DType::Int64);
   if (out.numel()) kernels::nonzero_flat(x.nd(), out.data<int64_t>());
   return out;
@@ -146,12 +153,14 @@ IndexPlan plan_index(const Tensor& x, std::span<const Tensor> indices, std::stri
       fail_index(op, ": tensors used as indices must be long, int, byte or bool tensors; got ", t);
     }
     int spans = mask ? t.ndim() : 1;
-    if (dim + spans > x.ndim()) fail_index(op, ": too many indices for a tensor of dimension ", x.ndim());
+    if (dim + spans > x.ndim())
+      fail_index(op, ": too many indices for a tensor of dimension ", x.ndim());
     int64_t size = 1;
     for (int d = 0; d < spans; ++d) {
       if (mask && t.size(d) != x.size(dim + d)) {
         fail_index(op, ": the shape of the mask ", t.sizes(), " at index ", d,
-                   " does not match the shape of the indexed tensor ", x.sizes(), " at index ", dim + d);
+                   " does not match the shape of the indexed tensor ", x.sizes(), " at index ",
+                   dim + d);
       }
       size *= x.size(dim + d);
       plan.dims.push_back(dim + d);
@@ -165,7 +174,8 @@ IndexPlan plan_index(const Tensor& x, std::span<const Tensor> indices, std::stri
   if (entries.size() == 1) {
     Entry& e = entries[0];
     plan.places = e.index;
-    if (e.ready || e.index.is_meta() || kernels::find_bad_index(e.index.nd(), e.size, false) < 0) return plan;
+    if (e.ready || e.index.is_meta() || kernels::find_bad_index(e.index.nd(), e.size, false) < 0)
+      return plan;
     int64_t bad = kernels::find_bad_index(e.index.nd(), e.size, true);
     if (bad >= 0) fail_bad_index(e.index, bad, e.dim, e.size, op);
     plan.places = empty(e.index.sizes(), DType::Int64);
@@ -186,7 +196,9 @@ IndexPlan plan_index(const Tensor& x, std::span<const Tensor> indices, std::stri
       if (a != b && a != 1 && b != 1) {
         std::string text;
         for (Entry& f : entries) text += concat(text.empty() ? "" : ", ", f.index.sizes());
-        fail_index(op, ": shape mismatch: indexing tensors could not be broadcast together with shapes ", text);
+        fail_index(
+            op, ": shape mismatch: indexing tensors could not be broadcast together with shapes ",
+            text);
       }
       joined[n - i] = a == 1 ? b : a;
     }
@@ -198,7 +210,8 @@ IndexPlan plan_index(const Tensor& x, std::span<const Tensor> indices, std::stri
   int64_t weight = 1;
   for (size_t k = entries.size(); k-- > 0;) {
     Entry& e = entries[k];
-    Tensor wide = alias(e.index, shape, broadcast_strides(e.index.sizes(), e.index.strides(), shape));
+    Tensor wide =
+        alias(e.index, shape, broadcast_strides(e.index.sizes(), e.index.strides(), shape));
     int64_t bad = kernels::add_offsets(plan.places.data<int64_t>(), wide.nd(), e.size, weight);
     if (bad >= 0) fail_bad_index(wide, bad, e.dim, e.size, op);
     weight *= e.size;

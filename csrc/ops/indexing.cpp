@@ -8,9 +8,7 @@
 #include "graph/gil.h"
 #include "graph/inplace.h"
 #include "kernels/index.h"
-#include "ops/arithmetic.h"
 #include "ops/shape.h"
-#include "ops/unary.h"
 
 namespace clew {
 
@@ -23,10 +21,13 @@ struct IndexAttrs {
 struct IndexPutAttrs {
   Dims dims;
   bool accumulate = false;
-  static constexpr auto members() { return std::tuple(&IndexPutAttrs::dims, &IndexPutAttrs::accumulate); }
+  static constexpr auto members() {
+    return std::tuple(&IndexPutAttrs::dims, &IndexPutAttrs::accumulate);
+  }
 };
 
-// The dims that are not indexed, before and after the place of the indexed ones, and the block those span.
+// The dims that are not indexed, before and after the place of the indexed ones, and the block
+// those span.
 struct Frame {
   Dims before, after;
   int64_t total = 1;
@@ -38,14 +39,17 @@ Frame frame_of(const Dims& sizes, const Dims& dims, std::string_view op) {
   bool adjacent = true;
   for (int i = 0; i < dims.size(); ++i) {
     require(dims[i] >= 0 && dims[i] < sizes.size() && (i == 0 || dims[i] > dims[i - 1]), op,
-            ": dims must increase and lie within the ", sizes.size(), " dimensions of the input; got ", dims);
+            ": dims must increase and lie within the ", sizes.size(),
+            " dimensions of the input; got ", dims);
     adjacent = adjacent && (i == 0 || dims[i] == dims[i - 1] + 1);
     f.total *= sizes[static_cast<int>(dims[i])];
   }
   int next = 0;
   for (int d = 0; d < sizes.size(); ++d) {
-    if (next < dims.size() && dims[next] == d) ++next;
-    else (adjacent && next == 0 ? f.before : f.after).push_back(d);
+    if (next < dims.size() && dims[next] == d)
+      ++next;
+    else
+      (adjacent && next == 0 ? f.before : f.after).push_back(d);
   }
   return f;
 }
@@ -68,11 +72,12 @@ struct Resolved {
   const int64_t* places = nullptr;
   int64_t scale = 1;
 };
-void resolve(Resolved& r, const Tensor& x, const Tensor& places, const Dims& dims, int64_t total, std::string_view op) {
+void resolve(Resolved& r, const Tensor& x, const Tensor& places, const Dims& dims, int64_t total,
+             std::string_view op) {
   int64_t bad = kernels::find_bad_index(places.nd(), total, false);
   if (bad >= 0) {
-    fail_index(op, ": index ", kernels::index_value(places.nd(), bad), " is out of bounds for dimension ", dims[0],
-               " with size ", total);
+    fail_index(op, ": index ", kernels::index_value(places.nd(), bad),
+               " is out of bounds for dimension ", dims[0], " with size ", total);
   }
   // Dims that lie in memory like one dimension need no decoding.
   int64_t step = x.stride(static_cast<int>(dims.back()));
@@ -133,7 +138,8 @@ void index_cpu(const Call& c, Tensors& outs) {
   Dims from = framed(f, x.strides(), {&zero, 1});
   ReleaseGil gil(outs[0].numel());
   kernels::take_at({outs[0]->data, sizes.data(), strides.data(), sizes.size(), x.dtype()},
-                   {x->data, sizes.data(), from.data(), sizes.size(), x.dtype()}, f.axis(), r.places, r.scale);
+                   {x->data, sizes.data(), from.data(), sizes.size(), x.dtype()}, f.axis(),
+                   r.places, r.scale);
 }
 void index_vjp(Vjp& c) {
   const Dims& dims = c.as<IndexAttrs>().dims;
@@ -158,7 +164,8 @@ void index_put_check(const Call& c) {
   const Tensor& x = c.in[0];
   const Tensor& values = c.in[1];
   if (values.dtype() != x.dtype()) {
-    fail(c.name(), ": source and destination dtypes must match; got ", values.dtype(), " for ", x.dtype());
+    fail(c.name(), ": source and destination dtypes must match; got ", values.dtype(), " for ",
+         x.dtype());
   }
   Frame f = frame_of(x.sizes(), c.as<IndexPutAttrs>().dims, c.name());
   const Dims& middle = c.in[2].sizes();
@@ -209,8 +216,9 @@ void put_into(const Tensor& dst, const Tensor& values, const Tensor& places, con
   {
     ReleaseGil gil(numel_of(sizes));
     kernels::put_at({target->data, sizes.data(), to.data(), sizes.size(), target.dtype()},
-                    {source->data, sizes.data(), strides->data(), sizes.size(), target.dtype()}, f.axis(), r.places,
-                    r.scale, a.accumulate ? kernels::Combine::Add : kernels::Combine::Assign);
+                    {source->data, sizes.data(), strides->data(), sizes.size(), target.dtype()},
+                    f.axis(), r.places, r.scale,
+                    a.accumulate ? kernels::Combine::Add : kernels::Combine::Assign);
   }
   if (widen) copy_into(dst, target);
 }
@@ -222,13 +230,17 @@ void index_put_vjp(Vjp& c) {
   const auto& a = c.as<IndexPutAttrs>();
   const Tensor& g = c.grad();
   if (c.needs(0)) {
-    c.set(0, a.accumulate ? g : index_put(g, zero_block({}, g.dtype(), g.device()), c.in(2), a.dims, false));
+    c.set(0, a.accumulate
+                 ? g
+                 : index_put(g, zero_block({}, g.dtype(), g.device()), c.in(2), a.dims, false));
   }
   if (c.needs(1)) c.set(1, index_at(g, c.in(2), a.dims));
 }
 constexpr OpDef index_put_op = general({
-    .signature = "_index_put(Tensor input, Tensor values, Tensor index, int[] dims, bool accumulate=False) -> Tensor",
-    .doc = "The input with values written (or added) at row-major places of the block that some dims span.",
+    .signature = "_index_put(Tensor input, Tensor values, Tensor index, int[] dims, bool "
+                 "accumulate=False) -> Tensor",
+    .doc = "The input with values written (or added) at row-major places of the block that some "
+           "dims span.",
     .shape = index_put_shape,
     .cpu = index_put_cpu,
     .saves = {.always = in(2)},
@@ -237,299 +249,9 @@ constexpr OpDef index_put_op = general({
     .offer = Offer::function,
 });
 
-// ---- public ops made of the two -----------------------------------------------------------------
-
-struct DimAttrs {
-  int64_t dim = 0;
-  static constexpr auto members() { return std::tuple(&DimAttrs::dim); }
-};
-
-// A vector of indices into a dimension, none negative, as int64.
-Tensor index_vector(const Tensor& index, int64_t size, int dim, std::string_view op) {
-  if (index.dtype() != DType::Int64 && index.dtype() != DType::Int32) {
-    fail_index(op, ": index must be int64 or int32; got ", index);
-  }
-  if (index.ndim() > 1) fail_index(op, ": index must have at most one dimension; got ", index);
-  Tensor v = alias(index, {index.numel()}, {index.ndim() ? index.stride(0) : 1});
-  if (v.is_meta()) return empty(v.sizes(), DType::Int64, Device::Meta);
-  if (v.dtype() != DType::Int64 || !v.is_contiguous()) {
-    Tensor wide = empty(v.sizes(), DType::Int64);
-    copy_into(wide, v);
-    v = wide;
-  }
-  int64_t bad = kernels::find_bad_index(v.nd(), size, false);
-  if (bad >= 0) {
-    fail_index(op, ": index ", v.data<int64_t>()[bad], " is out of bounds for dimension ", dim, " with size ", size);
-  }
-  return v;
-}
-
-Tensor select_by(const Tensor& x, int64_t dim, const Tensor& index, std::string_view op) {
-  if (x.ndim() == 0) {
-    wrapped(dim, 0, op);
-    require(index.numel() == 1, op, ": index must have one element for a 0-d input; got ", index);
-    return reshape(index_at(reshape(x, {1}), index_vector(index, 1, 0, op), {0}), {});
-  }
-  int d = wrapped(dim, x.ndim(), op);
-  return index_at(x, index_vector(index, x.size(d), d, op), {d});
-}
-void index_select_run(const Call& c, Tensors& outs) {
-  outs.push_back(select_by(c.in[0], c.as<DimAttrs>().dim, c.in[1], c.name()));
-}
-constexpr OpDef index_select_op = composite({
-    .signature = "index_select(Tensor input, int dim, Tensor index) -> Tensor",
-    .doc = R"(The parts of a dimension that a vector of indices names.
-
-Args:
-    dim: the dimension.
-    index: int64 or int32, at most one dimension, not negative.
-Returns: a new tensor.
-
->>> clew.index_select(clew.tensor([[1, 2, 3]]), 1, clew.tensor([2, 0])).tolist()
-[[3, 1]]
-)",
-    .run = index_select_run,
-    .attrs = &attr_info<DimAttrs>,
-});
-
-// The checks that index_add and index_copy share; 0-d tensors become vectors of one element.
-Tensor put_along(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source, bool accumulate,
-                 std::string_view op) {
-  int d = wrapped(dim, input.ndim(), op);
-  require(source.dtype() == input.dtype(), op, ": source must have the input's dtype; got ", source, " for ", input);
-  Tensor x = input.ndim() ? input : reshape(input, {1});
-  Tensor s = source.ndim() ? source : reshape(source, {1});
-  require(index.ndim() <= 1, op, ": index must have at most one dimension; got ", index);
-  bool fits = s.ndim() == x.ndim();
-  for (int i = 0; fits && i < x.ndim(); ++i) fits = s.size(i) == (i == d ? index.numel() : x.size(i));
-  require(fits, op, ": source must have the input's sizes but ", index.numel(), " in dimension ", d, "; got ", source,
-          " for ", input);
-  Tensor y = index_put(x, s, index_vector(index, x.size(d), d, op), {d}, accumulate);
-  return input.ndim() ? y : reshape(y, {});
-}
-struct IndexAddAttrs {
-  int64_t dim = 0;
-  Scalar alpha = 1;
-  static constexpr auto members() { return std::tuple(&IndexAddAttrs::dim, &IndexAddAttrs::alpha); }
-};
-void index_add_run(const Call& c, Tensors& outs) {
-  const auto& a = c.as<IndexAddAttrs>();
-  Tensor source = c.in[2];
-  if (!a.alpha.equals(1)) {
-    require(!(is_integral(source.dtype()) && !a.alpha.is_integral()), c.name(),
-            ": alpha must be an integer for integer tensors");
-    source = mul(source, number(a.alpha));
-  }
-  outs.push_back(put_along(c.in[0], a.dim, c.in[1], source, true, c.name()));
-}
-constexpr OpDef index_add_op = composite({
-    .signature = "index_add(Tensor input, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
-    .doc = R"(Adds the parts of a source to the parts of the input that a vector of indices names.
-
-Args:
-    dim: the dimension the indices count in.
-    index: int64 or int32; repeated ones add up.
-    source: what to add; its size along `dim` is that of the index.
-    alpha: a factor for the source.
-Returns: a new tensor.
-
->>> clew.zeros(3).index_add(0, clew.tensor([0, 0, 2]), clew.ones(3)).tolist()
-[2.0, 0.0, 1.0]
-)",
-    .run = index_add_run,
-    .attrs = &attr_info<IndexAddAttrs>,
-    .inplace = true,
-});
-void index_copy_run(const Call& c, Tensors& outs) {
-  outs.push_back(put_along(c.in[0], c.as<DimAttrs>().dim, c.in[1], c.in[2], false, c.name()));
-}
-constexpr OpDef index_copy_op = composite({
-    .signature = "index_copy(Tensor input, int dim, Tensor index, Tensor source) -> Tensor",
-    .doc = R"(Replaces the parts of the input that a vector of indices names.
-
-Args:
-    dim: the dimension the indices count in.
-    index: int64 or int32.
-    source: the new parts; its size along `dim` is that of the index.
-Returns: a new tensor.
-
->>> clew.zeros(3).index_copy(0, clew.tensor([2, 0]), clew.tensor([1., 2.])).tolist()
-[2.0, 0.0, 1.0]
-)",
-    .run = index_copy_run,
-    .attrs = &attr_info<DimAttrs>,
-    .inplace = true,
-});
-void index_fill_run(const Call& c, Tensors& outs) {
-  const Tensor& input = c.in[0];
-  require(c.in[2].ndim() == 0, c.name(), ": value must be a number or a 0-d tensor; got ", c.in[2]);
-  int d = wrapped(c.as<DimAttrs>().dim, input.ndim(), c.name());
-  Tensor x = input.ndim() ? input : reshape(input, {1});
-  Tensor value = c.in[2].dtype() == x.dtype() ? c.in[2] : to_dtype(c.in[2], x.dtype());
-  Tensor y = index_put(x, value, index_vector(c.in[1], x.size(d), d, c.name()), {d}, false);
-  outs.push_back(input.ndim() ? y : reshape(y, {}));
-}
-constexpr OpDef index_fill_op = composite({
-    .signature = "index_fill(Tensor input, int dim, Tensor index, Tensor value) -> Tensor",
-    .doc = R"(Fills the parts of the input that a vector of indices names.
-
-Args:
-    dim: the dimension the indices count in.
-    index: int64 or int32.
-    value: a number or a 0-d tensor.
-Returns: a new tensor.
-
->>> clew.zeros(3).index_fill(0, clew.tensor([2, 0]), 1).tolist()
-[1.0, 0.0, 1.0]
-)",
-    .run = index_fill_run,
-    .attrs = &attr_info<DimAttrs>,
-    .inplace = true,
-});
-
-// Positions in the flattened x; negative ones count from the end.
-Tensor flat_places(const Tensor& x, const Tensor& index, std::string_view op) {
-  require(index.dtype() == DType::Int64, op, ": index must be int64; got ", index);
-  if (index.is_meta()) return index;
-  Tensor places = empty(index.sizes(), DType::Int64);
-  fill_(places, Scalar(0));
-  int64_t bad = kernels::add_offsets(places.data<int64_t>(), index.nd(), x.numel(), 1);
-  if (bad >= 0) {
-    fail_index(op, ": index ", kernels::index_value(index.nd(), bad), " is out of bounds for an input of ", x.numel(),
-               " elements");
-  }
-  return places;
-}
-void take_run(const Call& c, Tensors& outs) {
-  const Tensor& x = c.in[0];
-  outs.push_back(index_at(reshape(x, {-1}), flat_places(x, c.in[1], c.name()), {0}));
-}
-constexpr OpDef take_op = composite({
-    .signature = "take(Tensor input, Tensor index) -> Tensor",
-    .doc = R"(The elements of the flattened input at the given indices.
-
-Args:
-    index: int64, of any shape.
-Returns: a new tensor of the index's shape.
-
->>> clew.tensor([[4, 3], [5, 6]]).take(clew.tensor([0, 2])).tolist()
-[4, 5]
-)",
-    .run = take_run,
-});
-struct AccumulateAttrs {
-  bool accumulate = false;
-  static constexpr auto members() { return std::tuple(&AccumulateAttrs::accumulate); }
-};
-void put_run(const Call& c, Tensors& outs) {
-  const Tensor& x = c.in[0];
-  require(c.in[1].numel() == c.in[2].numel(), c.name(), ": index and source must have equally many elements; got ", c.in[1],
-          " and ", c.in[2]);
-  Tensor places = flat_places(x, c.in[1], c.name());
-  Tensor y = index_put(reshape(x, {-1}), reshape(c.in[2], places.sizes()), places, {0}, c.as<AccumulateAttrs>().accumulate);
-  outs.push_back(reshape(y, x.sizes()));
-}
-constexpr OpDef put_op = composite({
-    .signature = "put(Tensor input, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
-    .doc = R"(Replaces elements of the flattened input at the given indices.
-
-Args:
-    index: int64, of any shape.
-    source: as many elements as the index has.
-    accumulate: add instead of replacing; repeated indices then add up.
-Returns: a new tensor of the input's shape.
-
->>> clew.tensor([[4, 3], [5, 6]]).put(clew.tensor([1, 3]), clew.tensor([9, 10])).tolist()
-[[4, 9], [5, 10]]
-)",
-    .run = put_run,
-    .attrs = &attr_info<AccumulateAttrs>,
-    .inplace = true,
-});
-
-Dims all_dims(const Tensor& x) {
-  Dims dims;
-  for (int d = 0; d < x.ndim(); ++d) dims.push_back(d);
-  return dims;
-}
-Tensor as_broadcast(const Tensor& x, const Dims& sizes) {
-  if (sizes.empty()) return reshape(x, {1});
-  return x.sizes() == sizes ? x : expand(x, sizes);
-}
-void require_mask(const Tensor& mask, std::string_view op) {
-  require(mask.dtype() == DType::Bool, op, ": mask must be a bool tensor; got ", mask);
-}
-void masked_select_run(const Call& c, Tensors& outs) { outs.push_back(masked_select(c.in[0], c.in[1])); }
-constexpr OpDef masked_select_op = composite({
-    .signature = "masked_select(Tensor input, Tensor mask) -> Tensor",
-    .doc = R"(The elements where a mask is true, in one dimension.
-
-Args:
-    mask: bool, broadcast with the input.
-Returns: a new 1-d tensor.
-
->>> clew.masked_select(clew.tensor([1, 2, 3]), clew.tensor([True, False, True])).tolist()
-[1, 3]
-)",
-    .run = masked_select_run,
-});
-void masked_scatter_run(const Call& c, Tensors& outs) {
-  const Tensor& source = c.in[2];
-  require_mask(c.in[1], c.name());
-  require(source.dtype() == c.in[0].dtype(), c.name(), ": source must have the input's dtype; got ", source, " for ",
-          c.in[0]);
-  Dims sizes = broadcast_shapes(c.in[0].sizes(), c.in[1].sizes(), "masked_scatter");
-  Tensor x = as_broadcast(c.in[0], sizes);
-  Tensor places = nonzero_flat(as_broadcast(c.in[1], sizes), c.name());
-  require(places.numel() <= source.numel(), c.name(), ": source has ", source.numel(), " elements, fewer than the ",
-          places.numel(), " that mask selects");
-  Tensor values = slice(reshape(source, {-1}), 0, 0, places.numel());
-  Tensor y = index_put(x, values, places, all_dims(x), false);
-  outs.push_back(sizes.empty() ? reshape(y, {}) : y);
-}
-constexpr OpDef masked_scatter_op = composite({
-    .signature = "masked_scatter(Tensor input, Tensor mask, Tensor source) -> Tensor",
-    .doc = R"(Replaces the elements where a mask is true by those of a source, in order.
-
-Args:
-    mask: bool, broadcast with the input.
-    source: at least as many elements as the mask selects.
-Returns: a new tensor.
-
->>> clew.zeros(3).masked_scatter(clew.tensor([True, False, True]), clew.tensor([1., 2.])).tolist()
-[1.0, 0.0, 2.0]
-)",
-    .run = masked_scatter_run,
-    .inplace = true,
-});
-
-void index_put_at_run(const Call& c, Tensors& outs) {
-  IndexPlan plan = plan_index(c.in[0], c.in.subspan(2), c.name());
-  outs.push_back(index_put(c.in[0], c.in[1], plan.places, plan.dims, c.as<AccumulateAttrs>().accumulate));
-}
-constexpr OpDef index_put_at_op = composite({
-    .signature = "_index_put_at(Tensor input, Tensor values, Tensor[] indices, bool accumulate=False) -> Tensor",
-    .doc = "The input with values written (or added) where index tensors, one for each dimension or None, say.",
-    .run = index_put_at_run,
-    .attrs = &attr_info<AccumulateAttrs>,
-    .offer = Offer::function,
-});
-void index_put_into_run(const Call& c, Tensors& outs) {
-  IndexPlan plan = plan_index(c.in[0], c.in.subspan(2), c.name());
-  index_put_(c.in[0], c.in[1], plan.places, plan.dims, c.as<AccumulateAttrs>().accumulate);
-  outs.push_back(c.in[0]);
-}
-constexpr OpDef index_put_into_op = composite({
-    .signature = "_index_put_into(Tensor input, Tensor values, Tensor[] indices, bool accumulate=False) -> Tensor",
-    .doc = "Writes (or adds) values into the input where index tensors, one for each dimension or None, say.",
-    .run = index_put_into_run,
-    .attrs = &attr_info<AccumulateAttrs>,
-    .offer = Offer::function,
-});
-
 constexpr const OpDef* all[] = {
-    &index_put_at_op, &index_put_into_op, &index_op, &index_put_op, &index_select_op, &index_add_op,     &index_copy_op,
-    &index_fill_op, &take_op, &put_op,          &masked_select_op, &masked_scatter_op,
+    &index_op,
+    &index_put_op,
 };
 
 }  // namespace
@@ -539,15 +261,18 @@ const OpList indexing_ops = op_list(all);
 
 // Index tensors of the CPU may index a meta tensor: only their shape matters then.
 static Tensor beside(const Tensor& places, const Tensor& x) {
-  return x.is_meta() && !places.is_meta() ? empty(places.sizes(), DType::Int64, Device::Meta) : places;
+  return x.is_meta() && !places.is_meta() ? empty(places.sizes(), DType::Int64, Device::Meta)
+                                          : places;
 }
 Tensor index_at(const Tensor& x, const Tensor& places, const Dims& dims) {
   return apply(index_op, {x, beside(places, x)}, IndexAttrs{dims});
 }
-Tensor index_put(const Tensor& x, const Tensor& values, const Tensor& places, const Dims& dims, bool accumulate) {
+Tensor index_put(const Tensor& x, const Tensor& values, const Tensor& places, const Dims& dims,
+                 bool accumulate) {
   return apply(index_put_op, {x, values, beside(places, x)}, IndexPutAttrs{dims, accumulate});
 }
-void index_put_(const Tensor& x, const Tensor& values, const Tensor& places, const Dims& dims, bool accumulate) {
+void index_put_(const Tensor& x, const Tensor& values, const Tensor& places, const Dims& dims,
+                bool accumulate) {
   const Tensor args[3] = {x, values, places};
   IndexPutAttrs a{dims, accumulate};
   index_put_check(Call{index_put_op, args, &a});
@@ -555,7 +280,8 @@ void index_put_(const Tensor& x, const Tensor& values, const Tensor& places, con
   check_inplace(x, "index_put_", records);
   for (int d = 0; d < x.ndim(); ++d) {
     require(x.size(d) <= 1 || x.stride(d) != 0,
-            "index_put_: more than one element of the written-to tensor refers to a single memory location; clone() it first");
+            "index_put_: more than one element of the written-to tensor refers to a single memory "
+            "location; clone() it first");
   }
   // A shared storage would let the write change its own arguments.
   Tensor where = places;
@@ -570,16 +296,6 @@ void index_put_(const Tensor& x, const Tensor& values, const Tensor& places, con
   Tensors outs;
   outs.push_back(x);
   rebase_history(x, record(index_put_op, kept, &a, outs, false));
-}
-Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index) { return select_by(x, dim, index, "index_select"); }
-Tensor index_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source) {
-  return put_along(x, dim, index, source, true, "index_add");
-}
-Tensor masked_select(const Tensor& x, const Tensor& mask) {
-  require_mask(mask, "masked_select");
-  Dims sizes = broadcast_shapes(x.sizes(), mask.sizes(), "masked_select");
-  Tensor wide = as_broadcast(x, sizes);
-  return index_at(wide, nonzero_flat(as_broadcast(mask, sizes), "masked_select"), all_dims(wide));
 }
 
 }  // namespace clew

@@ -8,32 +8,38 @@
 
 namespace clew {
 
-// The part of a tensor that ints, slices and new dimensions name. For each input dim: a start, and a step and length; step 0
-// takes one index and drops the dim. Bit k of `added` puts a dimension of size 1 at place k of the result.
+// The part of a tensor that ints, slices and new dimensions name. For each input dim: a start, and
+// a step and length; step 0 takes one index and drops the dim. Bit k of `added` puts a dimension of
+// size 1 at place k of the result.
 struct BasicIndex {
   Dims start;
   Dims step;
   Dims length;
   int64_t added = 0;
   static constexpr auto members() {
-    return std::tuple(&BasicIndex::start, &BasicIndex::step, &BasicIndex::length, &BasicIndex::added);
+    return std::tuple(&BasicIndex::start, &BasicIndex::step, &BasicIndex::length,
+                      &BasicIndex::added);
   }
 };
 Tensor basic_index(const Tensor& x, const BasicIndex& part);  // a view
 
-// Which places of the indexed dimensions are meant: row-major positions in the block they span, none negative.
+// Which places of the indexed dimensions are meant: row-major positions in the block they span,
+// none negative.
 struct IndexPlan {
   Tensor places;  // int64, of the shape the index tensors broadcast to
   Dims dims;      // strictly increasing
 };
-// indices[k] belongs to the next dimension of x (a mask of n dimensions to the next n); undefined takes all of a dimension.
-// Throws IndexError for what does not fit.
+// indices[k] belongs to the next dimension of x (a mask of n dimensions to the next n); undefined
+// takes all of a dimension. Throws IndexError for what does not fit.
 IndexPlan plan_index(const Tensor& x, std::span<const Tensor> indices, std::string_view op);
 
-// The indexed dims become the places' dims, standing where the indexed ones stood when those are adjacent, else in front.
+// The indexed dims become the places' dims, standing where the indexed ones stood when those are
+// adjacent, else in front.
 Tensor index_at(const Tensor& x, const Tensor& places, const Dims& dims);
-Tensor index_put(const Tensor& x, const Tensor& values, const Tensor& places, const Dims& dims, bool accumulate);
-void index_put_(const Tensor& x, const Tensor& values, const Tensor& places, const Dims& dims, bool accumulate);
+Tensor index_put(const Tensor& x, const Tensor& values, const Tensor& places, const Dims& dims,
+                 bool accumulate);
+void index_put_(const Tensor& x, const Tensor& values, const Tensor& places, const Dims& dims,
+                bool accumulate);
 
 Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index);
 Tensor index_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source);

@@ -21,7 +21,8 @@ struct DimAttrs {
 void require_tensors(std::span<const Tensor> tensors, std::string_view op) {
   require(!tensors.empty(), op, ": expected a non-empty list of tensors");
   for (size_t k = 0; k < tensors.size(); ++k) {
-    if (!tensors[k].defined()) fail_type(op, ": element ", k, " of tensors must be a Tensor; got None");
+    if (!tensors[k].defined())
+      fail_type(op, ": element ", k, " of tensors must be a Tensor; got None");
   }
 }
 
@@ -73,7 +74,8 @@ void cat_shape(const Call& c, OutSpecs& out) {
   require_tensors(c.in, "cat");
   const Tensor& first = c.in[0];
   require(first.ndim() > 0, "cat: 0-d tensors cannot be joined; use stack()");
-  require(a.lengths.size() == static_cast<int>(c.in.size()), "cat: one length for each tensor is required");
+  require(a.lengths.size() == static_cast<int>(c.in.size()),
+          "cat: one length for each tensor is required");
   int dim = wrapped(a.dim, first.ndim(), "cat");
   Dims sizes = first.sizes();
   sizes[dim] = 0;
@@ -83,8 +85,10 @@ void cat_shape(const Call& c, OutSpecs& out) {
     for (int d = 0; fits && d < t.ndim(); ++d) {
       fits = d == dim ? t.size(d) == a.lengths[static_cast<int>(k)] : t.size(d) == first.size(d);
     }
-    require(fits, "cat: sizes must match except in dimension ", dim, "; got ", first, " and ", t, " (number ", k, ")");
-    if (__builtin_add_overflow(sizes[dim], t.size(dim), &sizes[dim])) fail("cat: the result is too large");
+    require(fits, "cat: sizes must match except in dimension ", dim, "; got ", first, " and ", t,
+            " (number ", k, ")");
+    if (__builtin_add_overflow(sizes[dim], t.size(dim), &sizes[dim]))
+      fail("cat: the result is too large");
   }
   out.add(promoted(c.in), sizes);
 }
@@ -116,7 +120,7 @@ constexpr OpDef cat_op = composite({
     .doc = R"(Joins tensors along a dimension they have.
 
 Args:
-    tensors: tensors of equal sizes except along `dim`; 1-d tensors without elements are passed over.
+    tensors: tensors of equal sizes except along `dim`; 1-d ones without elements are passed over.
     dim: the dimension.
 Returns: a new tensor of the promoted dtype.
 
@@ -156,8 +160,8 @@ void stack_shape(const Call& c, OutSpecs& out) {
   require_tensors(c.in, c.name());
   const Tensor& first = c.in[0];
   for (size_t k = 0; k < c.in.size(); ++k) {
-    require(c.in[k].sizes() == first.sizes(), c.name(), ": tensors must have equal sizes; got ", first, " and ", c.in[k],
-            " (number ", k, ")");
+    require(c.in[k].sizes() == first.sizes(), c.name(), ": tensors must have equal sizes; got ",
+            first, " and ", c.in[k], " (number ", k, ")");
   }
   int dim = wrapped(c.as<DimAttrs>().dim, first.ndim() + 1, c.name());
   Dims sizes = first.sizes();
@@ -272,8 +276,8 @@ constexpr OpDef column_stack_op = composite({
 });
 
 constexpr const OpDef* all[] = {
-    &joined_op, &cat_op, &concat_op, &concatenate_op, &stack_op, &hstack_op, &vstack_op, &row_stack_op, &dstack_op,
-    &column_stack_op,
+    &joined_op, &cat_op,    &concat_op,    &concatenate_op, &stack_op,
+    &hstack_op, &vstack_op, &row_stack_op, &dstack_op,      &column_stack_op,
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 // nn.functional.pad and what it is made of.
 // May include: ops, graph, tensor, kernels.
-// Invariant: the gradient of a constant pad is the opposite pad; the other modes are an index along each dimension.
+// Invariant: the gradient of a constant pad is the opposite pad; the other modes are an index along
+// each dimension.
 #include "ops/indexing.h"
 #include "ops/rearrange.h"
 #include "ops/shape.h"
@@ -18,17 +19,19 @@ void constant_shape(const Call& c, OutSpecs& out) {
   const auto& a = c.as<PadAttrs>();
   const Tensor& x = c.in[0];
   require(a.pad.size() % 2 == 0, c.name(), ": pad must have an even length; got ", a.pad);
-  require(a.pad.size() <= 2 * x.ndim(), c.name(), ": pad must have at most twice as many numbers as the input has dimensions; got ",
-          a.pad, " for ", x);
+  require(a.pad.size() <= 2 * x.ndim(), c.name(),
+          ": pad must have at most twice as many numbers as the input has dimensions; got ", a.pad,
+          " for ", x);
   Dims sizes = x.sizes();
   for (int i = 0; i < a.pad.size() / 2; ++i) {
     int64_t& n = sizes[x.ndim() - 1 - i];
     int64_t before = n;
-    if (__builtin_add_overflow(n, a.pad[2 * i], &n) || __builtin_add_overflow(n, a.pad[2 * i + 1], &n)) {
+    if (__builtin_add_overflow(n, a.pad[2 * i], &n) ||
+        __builtin_add_overflow(n, a.pad[2 * i + 1], &n)) {
       fail(c.name(), ": the result is too large");
     }
-    require(n >= 0 && a.pad[2 * i] >= -before && a.pad[2 * i + 1] >= -before, c.name(), ": pad ", a.pad,
-            " gives a negative size in dimension ", x.ndim() - 1 - i, " of ", x);
+    require(n >= 0 && a.pad[2 * i] >= -before && a.pad[2 * i + 1] >= -before, c.name(), ": pad ",
+            a.pad, " gives a negative size in dimension ", x.ndim() - 1 - i, " of ", x);
   }
   out.add(x.dtype(), sizes);
 }
@@ -45,9 +48,12 @@ void constant_cpu(const Call& c, Tensors& outs) {
     int64_t left = a.pad[2 * i];
     int64_t right = a.pad[2 * i + 1];
     grows = grows || left > 0 || right > 0;
-    if (left < 0) from -= left * x.stride(d);
-    else to += left * out.stride(d);
-    sizes[d] = std::max<int64_t>(0, sizes[d] + std::min<int64_t>(left, 0) + std::min<int64_t>(right, 0));
+    if (left < 0)
+      from -= left * x.stride(d);
+    else
+      to += left * out.stride(d);
+    sizes[d] =
+        std::max<int64_t>(0, sizes[d] + std::min<int64_t>(left, 0) + std::min<int64_t>(right, 0));
   }
   if (grows) fill_(out, a.value);
   if (numel_of(sizes) == 0) return;
@@ -75,10 +81,14 @@ Tensor source_of(int64_t size, int64_t left, int64_t right, std::string_view mod
   auto* p = index.data<int64_t>();
   for (int64_t k = 0; k < index.numel(); ++k) {
     int64_t i = k - left;
-    if (mode == "replicate") i = std::clamp<int64_t>(i, 0, size - 1);
-    else if (mode == "circular") i = (i % size + size) % size;
-    else if (i < 0) i = -i;
-    else if (i >= size) i = 2 * (size - 1) - i;
+    if (mode == "replicate")
+      i = std::clamp<int64_t>(i, 0, size - 1);
+    else if (mode == "circular")
+      i = (i % size + size) % size;
+    else if (i < 0)
+      i = -i;
+    else if (i >= size)
+      i = 2 * (size - 1) - i;
     p[k] = i;
   }
   return index;
@@ -93,7 +103,8 @@ Tensor pad_by(const Tensor& input, const Dims& pad, std::string_view mode, std::
   int ndim = input.ndim();
   if (pad.size() % 2 != 0 || dims < 1 || dims > 3 || ndim < dims + 1 || ndim > dims + 2) {
     fail(ErrorKind::NotImplemented, op, ": mode '", mode,
-         "' pads the last 1, 2 or 3 dimensions of an input that has one or two more; got pad ", pad, " for ", input);
+         "' pads the last 1, 2 or 3 dimensions of an input that has one or two more; got pad ", pad,
+         " for ", input);
   }
   for (int d = 0; d < ndim; ++d) {
     require(input.size(d) > 0 || (d == 0 && ndim == dims + 2), op,
@@ -106,7 +117,8 @@ Tensor pad_by(const Tensor& input, const Dims& pad, std::string_view mode, std::
     int64_t most = mode == "reflect" ? n - 1 : mode == "circular" ? n : INT64_MAX / 4;
     require(left <= most && right <= most, op, ": mode '", mode, "' allows at most ", most,
             " elements of padding for a dimension of size ", n, "; got ", pad);
-    require(left > -n - 1 && right > -n - 1 && left + n + right > 0, op, ": pad ", pad, " leaves nothing of ", input);
+    require(left > -n - 1 && right > -n - 1 && left + n + right > 0, op, ": pad ", pad,
+            " leaves nothing of ", input);
   }
   Tensor x = input;
   for (int i = 0; i < dims; ++i) {
@@ -137,21 +149,25 @@ struct PublicAttrs {
   Dims pad;
   Str mode;
   std::optional<double> value;
-  static constexpr auto members() { return std::tuple(&PublicAttrs::pad, &PublicAttrs::mode, &PublicAttrs::value); }
+  static constexpr auto members() {
+    return std::tuple(&PublicAttrs::pad, &PublicAttrs::mode, &PublicAttrs::value);
+  }
 };
 void pad_run(const Call& c, Tensors& outs) {
   const auto& a = c.as<PublicAttrs>();
-  if (a.mode == "constant") return outs.push_back(constant_pad(c.in[0], a.pad, Scalar(a.value.value_or(0))));
-  require(!a.value || *a.value == 0, c.name(), ": value is for mode 'constant'; got value ", a.value.value_or(0), " with mode '",
-          std::string_view(a.mode), "'");
+  if (a.mode == "constant")
+    return outs.push_back(constant_pad(c.in[0], a.pad, Scalar(a.value.value_or(0))));
+  require(!a.value || *a.value == 0, c.name(), ": value is for mode 'constant'; got value ",
+          a.value.value_or(0), " with mode '", std::string_view(a.mode), "'");
   outs.push_back(pad_by(c.in[0], a.pad, a.mode, c.name()));
 }
 constexpr OpDef pad_op = composite({
-    .signature = "nn.functional.pad(Tensor input, int[] pad, str mode='constant', float? value=None) -> Tensor",
+    .signature = "nn.functional.pad(Tensor input, int[] pad, str mode='constant', float? "
+                 "value=None) -> Tensor",
     .doc = R"(Adds elements around the input, or cuts them off.
 
 Args:
-    pad: how many before and after the last dimension, then the one before it, and so on; negative numbers cut off.
+    pad: how many before and after the last dimension, then the one before it ...; negative ones cut off.
     mode: 'constant', 'reflect', 'replicate' or 'circular'.
     value: what to fill with in mode 'constant'.
 Returns: a new tensor.

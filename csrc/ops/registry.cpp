@@ -29,13 +29,17 @@ extern const OpList pooling_ops;
 extern const OpList patches_ops;
 extern const OpList attention_ops;
 extern const OpList shape_ops;
+extern const OpList order_ops;
 extern const OpList slicing_ops;
+extern const OpList splitting_ops;
 extern const OpList strided_ops;
 extern const OpList joining_ops;
 extern const OpList index_plan_ops;
 extern const OpList indexing_ops;
+extern const OpList index_select_ops;
 extern const OpList gather_ops;
 extern const OpList rearrange_ops;
+extern const OpList repeat_ops;
 extern const OpList padding_ops;
 extern const OpList search_ops;
 extern const OpList embedding_ops;
@@ -70,13 +74,17 @@ std::span<const OpList> all_ops() {
       patches_ops,
       attention_ops,
       shape_ops,
+      order_ops,
       slicing_ops,
+      splitting_ops,
       strided_ops,
       joining_ops,
       index_plan_ops,
       indexing_ops,
+      index_select_ops,
       gather_ops,
       rearrange_ops,
+      repeat_ops,
       padding_ops,
       search_ops,
       embedding_ops,

@@ -14,13 +14,15 @@ constexpr NoRule indices_only = no_rule("indices are not a differentiable functi
 
 // Coordinates of the nonzero elements, a row each.
 Tensor coordinates(const Tensor& x, std::string_view op) {
-  require(!x.is_meta(), op, ": the shape of the result depends on values, which a meta tensor does not have");
+  require(!x.is_meta(), op,
+          ": the shape of the result depends on values, which a meta tensor does not have");
   Tensor out = empty({kernels::count_nonzero(x.nd()), x.ndim()}, DType::Int64);
   if (out.numel()) kernels::nonzero(x.nd(), out.data<int64_t>(), x.ndim(), 1);
   return out;
 }
 void coordinates_by_dim(const Tensor& x, std::string_view op, Tensors& outs) {
-  require(!x.is_meta(), op, ": the shape of the result depends on values, which a meta tensor does not have");
+  require(!x.is_meta(), op,
+          ": the shape of the result depends on values, which a meta tensor does not have");
   Tensor at = x.ndim() ? x : alias(x, {1}, {1});
   int64_t count = kernels::count_nonzero(at.nd());
   Tensor columns = empty({at.ndim(), count}, DType::Int64);
@@ -36,7 +38,7 @@ constexpr const char* nonzero_doc = R"(Where the elements are not zero.
 
 Args:
     as_tuple: give one vector of indices for each dimension instead of one row for each element.
-Returns: int64, one row of indices for each nonzero element in row-major order; or a tuple of vectors.
+Returns: int64, a row of indices for each nonzero element in order; or a tuple of vectors.
 
 >>> clew.nonzero(clew.tensor([[0, 5], [6, 0]])).tolist()
 [[0, 1], [1, 0]]
@@ -86,36 +88,46 @@ Tensor as_dense(const Tensor& x, DType dtype) {
   copy_into(out, x);
   return out;
 }
-void search(const Tensor& sorted, const Tensor& sorter, const Tensor& values, bool right, const Tensor& out) {
-  DType dtype = values.is_wrapped_number() && !(is_floating(values.dtype()) && !is_floating(sorted.dtype()))
-                    ? sorted.dtype()
-                    : promote(sorted.dtype(), values.dtype());
+void search(const Tensor& sorted, const Tensor& sorter, const Tensor& values, bool right,
+            const Tensor& out) {
+  DType dtype =
+      values.is_wrapped_number() && !(is_floating(values.dtype()) && !is_floating(sorted.dtype()))
+          ? sorted.dtype()
+          : promote(sorted.dtype(), values.dtype());
   Tensor rows = as_dense(sorted, dtype);
   Tensor v = as_dense(values, dtype);
   Tensor order;
   if (sorter) {
     order = as_dense(sorter, DType::Int64);
     int64_t bad = kernels::find_bad_index(order.nd(), sorted.size(-1), false);
-    if (bad >= 0) fail_index("searchsorted: sorter index ", order.data<int64_t>()[bad], " is out of range for a row of ", sorted.size(-1));
+    if (bad >= 0)
+      fail_index("searchsorted: sorter index ", order.data<int64_t>()[bad],
+                 " is out of range for a row of ", sorted.size(-1));
   }
   if (out.numel() == 0) return;
   ReleaseGil gil(out.numel() * 8);
-  kernels::search_sorted(rows.nd(), order ? order.data<int64_t>() : nullptr, v.nd(), out.nd(), right);
+  kernels::search_sorted(rows.nd(), order ? order.data<int64_t>() : nullptr, v.nd(), out.nd(),
+                         right);
 }
 void check_search(const Call& c, const Tensor& sorted, const Tensor& values) {
-  require(sorted.ndim() > 0, c.name(), ": boundaries must have at least one dimension; got ", sorted);
-  require(!sorted.is_complex() && !values.is_complex(), c.name(), ": complex numbers have no order");
+  require(sorted.ndim() > 0, c.name(), ": boundaries must have at least one dimension; got ",
+          sorted);
+  require(!sorted.is_complex() && !values.is_complex(), c.name(),
+          ": complex numbers have no order");
   if (sorted.ndim() == 1) return;
   bool same = sorted.ndim() == values.ndim();
   for (int d = 0; same && d + 1 < sorted.ndim(); ++d) same = sorted.size(d) == values.size(d);
-  require(same, c.name(), ": boundaries must have one dimension, or equal the values in all but the last; got ", sorted,
-          " and ", values);
+  require(same, c.name(),
+          ": boundaries must have one dimension, or equal the values in all but the last; got ",
+          sorted, " and ", values);
 }
 
 struct BucketAttrs {
   bool out_int32 = false;
   bool right = false;
-  static constexpr auto members() { return std::tuple(&BucketAttrs::out_int32, &BucketAttrs::right); }
+  static constexpr auto members() {
+    return std::tuple(&BucketAttrs::out_int32, &BucketAttrs::right);
+  }
 };
 void bucketize_shape(const Call& c, OutSpecs& out) {
   require(c.in[1].ndim() == 1, c.name(), ": boundaries must have one dimension; got ", c.in[1]);
@@ -126,7 +138,8 @@ void bucketize_cpu(const Call& c, Tensors& outs) {
   search(c.in[1], {}, c.in[0], c.as<BucketAttrs>().right, outs[0]);
 }
 constexpr OpDef bucketize_op = general({
-    .signature = "bucketize(Tensor input, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
+    .signature = "bucketize(Tensor input, Tensor boundaries, *, bool out_int32=False, bool "
+                 "right=False) -> Tensor",
     .doc = R"(The number of the bucket, between sorted boundaries, that each element falls into.
 
 Args:
@@ -149,18 +162,22 @@ struct SearchAttrs {
   bool out_int32 = false;
   bool right = false;
   Str side;
-  static constexpr auto members() { return std::tuple(&SearchAttrs::out_int32, &SearchAttrs::right, &SearchAttrs::side); }
+  static constexpr auto members() {
+    return std::tuple(&SearchAttrs::out_int32, &SearchAttrs::right, &SearchAttrs::side);
+  }
 };
 void searchsorted_shape(const Call& c, OutSpecs& out) {
   const auto& a = c.as<SearchAttrs>();
-  require(a.side == "" || a.side == "left" || a.side == "right", c.name(), ": side must be 'left' or 'right'; got '",
-          std::string_view(a.side), "'");
-  require(!(a.right && a.side == "left"), c.name(), ": side and right must not contradict each other");
+  require(a.side == "" || a.side == "left" || a.side == "right", c.name(),
+          ": side must be 'left' or 'right'; got '", std::string_view(a.side), "'");
+  require(!(a.right && a.side == "left"), c.name(),
+          ": side and right must not contradict each other");
   const Tensor& sorted = c.in[0];
   check_search(c, sorted, c.in[1]);
   if (c.in.size() > 2 && c.in[2]) {
     require(c.in[2].sizes() == sorted.sizes() && c.in[2].dtype() == DType::Int64, c.name(),
-            ": sorter must be int64 and have the shape of sorted_sequence; got ", c.in[2], " for ", sorted);
+            ": sorter must be int64 and have the shape of sorted_sequence; got ", c.in[2], " for ",
+            sorted);
   }
   out.add(a.out_int32 ? DType::Int32 : DType::Int64, c.in[1].sizes());
 }
@@ -170,12 +187,13 @@ void searchsorted_cpu(const Call& c, Tensors& outs) {
   search(c.in[0], sorter, c.in[1], a.right || a.side == "right", outs[0]);
 }
 constexpr OpDef searchsorted_op = general({
-    .signature = "searchsorted(Tensor sorted_sequence, Tensor input, *, bool out_int32=False, bool right=False, "
+    .signature = "searchsorted(Tensor sorted_sequence, Tensor input, *, bool out_int32=False, bool "
+                 "right=False, "
                  "str? side=None, Tensor? sorter=None) -> Tensor",
     .doc = R"(Where elements could be put into sorted rows without breaking their order.
 
 Args:
-    sorted_sequence: sorted along its last dimension; one row for all, or a row for each row of the input.
+    sorted_sequence: sorted along its last dimension; one row for all, or one for each of the input.
     input: a tensor or a number.
     out_int32: give int32 instead of int64.
     right: put an element behind its equals instead of before them.
@@ -211,7 +229,8 @@ void one_hot_run(const Call& c, Tensors& outs) {
     for (int64_t i = 0; i < x.numel(); ++i) classes = std::max(classes, index.data<int64_t>()[i]);
     ++classes;
   }
-  require(classes > 0, c.name(), ": num_classes must be positive; class values must be non-negative");
+  require(classes > 0, c.name(),
+          ": num_classes must be positive; class values must be non-negative");
   Dims sizes = x.sizes();
   sizes.push_back(classes);
   Tensor out = empty(sizes, DType::Int64, x.device());
@@ -219,7 +238,8 @@ void one_hot_run(const Call& c, Tensors& outs) {
     const auto* p = index.data<int64_t>();
     for (int64_t i = 0; i < x.numel(); ++i) {
       require(p[i] >= 0, c.name(), ": class values must be non-negative; got ", p[i]);
-      require(p[i] < classes, c.name(), ": class values must be smaller than num_classes; got ", p[i], " for ", classes);
+      require(p[i] < classes, c.name(), ": class values must be smaller than num_classes; got ",
+              p[i], " for ", classes);
     }
     fill_(out, Scalar(0));
     for (int64_t i = 0; i < x.numel(); ++i) out.data<int64_t>()[i * classes + p[i]] = 1;
@@ -244,7 +264,8 @@ Returns: int64, one dimension more than the input.
 });
 
 constexpr const OpDef* all[] = {
-    &nonzero_op, &nonzero_tuple_op, &argwhere_op, &where_op, &bucketize_op, &searchsorted_op, &one_hot_op,
+    &nonzero_op,   &nonzero_tuple_op, &argwhere_op, &where_op,
+    &bucketize_op, &searchsorted_op,  &one_hot_op,
 };
 
 }  // namespace

@@ -1,13 +1,11 @@
-// Views that change shape or order: view, reshape, permute, transpose, expand, squeeze, flatten, movedim ...
-// May include: ops, graph, tensor, kernels.
-// Invariant: a view rule only computes sizes, strides and offset; no element is read or moved in this file.
+// Views that change the shape: view, reshape, expand, squeeze, unsqueeze, flatten ... and
+// contiguous. May include: ops, graph, tensor, kernels. Invariant: a view rule only computes sizes,
+// strides and offset; no element is read or moved in this file.
 #include "ops/shape.h"
 
 #include "graph/inplace.h"
 
 namespace clew {
-
-Tensor conj(const Tensor& x);
 
 std::optional<Dims> view_strides(const Dims& sizes, const Dims& strides, const Dims& target) {
   Dims out(target.size());
@@ -50,15 +48,19 @@ Dims infer_size(const Dims& target, int64_t numel, std::string_view op) {
       unknown = i;
     } else {
       require(target[i] >= 0, op, ": sizes must be at least 0 (one may be -1); got shape ", target);
-      if (__builtin_mul_overflow(known, target[i], &known)) fail(op, ": shape ", target, " is too large");
+      if (__builtin_mul_overflow(known, target[i], &known))
+        fail(op, ": shape ", target, " is too large");
     }
   }
   if (unknown >= 0) {
-    require(known != 0, op, ": -1 is ambiguous beside a dimension of 0 elements; got shape ", target);
-    require(numel % known == 0, op, ": shape ", target, " is invalid for an input of ", numel, " elements");
+    require(known != 0, op, ": -1 is ambiguous beside a dimension of 0 elements; got shape ",
+            target);
+    require(numel % known == 0, op, ": shape ", target, " is invalid for an input of ", numel,
+            " elements");
     out[unknown] = numel / known;
   } else {
-    require(known == numel, op, ": shape ", target, " is invalid for an input of ", numel, " elements");
+    require(known == numel, op, ": shape ", target, " is invalid for an input of ", numel,
+            " elements");
   }
   return out;
 }
@@ -73,12 +75,6 @@ struct DimAttrs {
   int64_t dim = 0;
   static constexpr auto members() { return std::tuple(&DimAttrs::dim); }
 };
-struct TwoDimsAttrs {
-  int64_t dim0 = 0;
-  int64_t dim1 = 0;
-  static constexpr auto members() { return std::tuple(&TwoDimsAttrs::dim0, &TwoDimsAttrs::dim1); }
-};
-
 using Specs = std::vector<ViewSpec>;
 
 void add_spec(Specs& out, Dims sizes, Dims strides, int64_t offset = 0) {
@@ -96,15 +92,17 @@ void view_rule(const Call& c, Specs& out) {
   const Tensor& x = c.in[0];
   Dims size = infer_size(c.as<SizeAttrs>().size, x.numel(), c.name());
   std::optional<Dims> strides = view_strides(x.sizes(), x.strides(), size);
-  require(strides.has_value(), c.name(), ": shape ", size, " is not compatible with the strides ", x.strides(),
-          " of the input of shape ", x.sizes(), " (a dimension spans two separate runs of memory); use reshape()");
+  require(strides.has_value(), c.name(), ": shape ", size, " is not compatible with the strides ",
+          x.strides(), " of the input of shape ", x.sizes(),
+          " (a dimension spans two separate runs of memory); use reshape()");
   add_spec(out, std::move(size), std::move(*strides));
 }
 constexpr OpDef view_op = view({
     .signature = "view(Tensor input, int[]* size) -> Tensor",
     .doc = R"(The same elements under another shape, without copying.
 
-One size may be -1 and is then inferred. Fails where the strides allow no view; `reshape` copies there.
+One size may be -1 and is then inferred. Fails where the strides allow no view;
+`reshape` copies there.
 
 Args:
     size: the new shape.
@@ -144,7 +142,9 @@ Returns: a contiguous tensor.
     .offer = Offer::method,
 });
 
-void reshape_run(const Call& c, Tensors& outs) { outs.push_back(reshape(c.in[0], c.as<SizeAttrs>().size)); }
+void reshape_run(const Call& c, Tensors& outs) {
+  outs.push_back(reshape(c.in[0], c.as<SizeAttrs>().size));
+}
 constexpr OpDef reshape_op = composite({
     .signature = "reshape(Tensor input, int[]* shape) -> Tensor",
     .doc = R"(The same elements under another shape: a view where possible, else a copy.
@@ -170,7 +170,9 @@ constexpr OpDef view_as_op = composite({
     .run = view_as_run,
     .offer = Offer::method,
 });
-void reshape_as_run(const Call& c, Tensors& outs) { outs.push_back(reshape(c.in[0], c.in[1].sizes())); }
+void reshape_as_run(const Call& c, Tensors& outs) {
+  outs.push_back(reshape(c.in[0], c.in[1].sizes()));
+}
 constexpr OpDef reshape_as_op = composite({
     .signature = "reshape_as(Tensor input, Tensor other) -> Tensor",
     .doc = R"(`input.reshape(other.size())`.
@@ -195,14 +197,17 @@ constexpr OpDef ravel_op = composite({
 struct FlattenAttrs {
   int64_t start_dim = 0;
   int64_t end_dim = -1;
-  static constexpr auto members() { return std::tuple(&FlattenAttrs::start_dim, &FlattenAttrs::end_dim); }
+  static constexpr auto members() {
+    return std::tuple(&FlattenAttrs::start_dim, &FlattenAttrs::end_dim);
+  }
 };
 void flatten_run(const Call& c, Tensors& outs) {
   const auto& a = c.as<FlattenAttrs>();
   const Tensor& x = c.in[0];
   int first = wrapped(a.start_dim, x.ndim(), c.name());
   int last = wrapped(a.end_dim, x.ndim(), c.name());
-  require(first <= last, c.name(), ": start_dim must not come after end_dim; got ", a.start_dim, " and ", a.end_dim);
+  require(first <= last, c.name(), ": start_dim must not come after end_dim; got ", a.start_dim,
+          " and ", a.end_dim);
   if (x.ndim() == 0) return outs.push_back(reshape(x, {1}));
   if (first == last) return outs.push_back(x);
   Dims size;
@@ -233,7 +238,9 @@ Returns: a view where possible, else a copy.
 struct UnflattenAttrs {
   int64_t dim = 0;
   Dims sizes;
-  static constexpr auto members() { return std::tuple(&UnflattenAttrs::dim, &UnflattenAttrs::sizes); }
+  static constexpr auto members() {
+    return std::tuple(&UnflattenAttrs::dim, &UnflattenAttrs::sizes);
+  }
 };
 void unflatten_run(const Call& c, Tensors& outs) {
   const auto& a = c.as<UnflattenAttrs>();
@@ -244,7 +251,8 @@ void unflatten_run(const Call& c, Tensors& outs) {
   Dims parts = infer_size(a.sizes, x.size(dim), c.name());
   Dims size;
   for (int d = 0; d < x.ndim(); ++d) {
-    if (d != dim) size.push_back(x.size(d));
+    if (d != dim)
+      size.push_back(x.size(d));
     else
       for (int64_t s : parts) size.push_back(s);
   }
@@ -266,272 +274,28 @@ Returns: a view of the input.
     .attrs = &attr_info<UnflattenAttrs>,
 });
 
-// ---- orders of dimensions -----------------------------------------------------------------------
-
-void permuted(const Tensor& x, const Dims& order, Specs& out) {
-  Dims sizes(x.ndim());
-  Dims strides(x.ndim());
-  for (int i = 0; i < x.ndim(); ++i) {
-    sizes[i] = x.sizes()[static_cast<int>(order[i])];
-    strides[i] = x.strides()[static_cast<int>(order[i])];
-  }
-  add_spec(out, std::move(sizes), std::move(strides));
-}
-Dims inverse(const Dims& order) {
-  Dims back(order.size());
-  for (int i = 0; i < order.size(); ++i) back[static_cast<int>(order[i])] = i;
-  return back;
-}
-Dims permute_order(const Dims& dims, int ndim, std::string_view op) {
-  require(dims.size() == ndim, op, ": dims must name each of the ", ndim, " dimensions once; got ", dims);
-  Dims order(ndim);
-  uint64_t seen = 0;
-  for (int i = 0; i < ndim; ++i) {
-    order[i] = wrapped(dims[i], ndim, op);
-    uint64_t bit = uint64_t{1} << order[i];
-    require(!(seen & bit), op, ": dims must name each of the ", ndim, " dimensions once; got ", dims);
-    seen |= bit;
-  }
-  return order;
-}
-void permute_rule(const Call& c, Specs& out) {
-  permuted(c.in[0], permute_order(c.as<SizeAttrs>().size, c.in[0].ndim(), c.name()), out);
-}
-void permute_vjp(Vjp& c) {
-  const Dims& dims = c.as<SizeAttrs>().size;
-  c.set(0, permute(c.grad(), inverse(permute_order(dims, dims.size(), "permute"))));
-}
-constexpr OpDef permute_op = view({
-    .signature = "permute(Tensor input, int[]* dims) -> Tensor",
-    .doc = R"(The dimensions in another order.
-
-Args:
-    dims: for each dimension of the result, the input dimension it shows.
-Returns: a view of the input.
-
->>> list(clew.ones(2, 3, 4).permute(2, 0, 1).shape)
-[4, 2, 3]
-)",
-    .view = permute_rule,
-    .vjp = permute_vjp,
-    .attrs = &attr_info<SizeAttrs>,
-});
-
-void swap_rule(const Tensor& x, int a, int b, Specs& out) {
-  ViewSpec& s = out.emplace_back();
-  s.sizes = x.sizes();
-  s.strides = x.strides();
-  if (x.ndim() == 0) return;
-  std::swap(s.sizes[a], s.sizes[b]);
-  std::swap(s.strides[a], s.strides[b]);
-}
-void transpose_rule(const Call& c, Specs& out) {
-  const auto& a = c.as<TwoDimsAttrs>();
-  const Tensor& x = c.in[0];
-  swap_rule(x, wrapped(a.dim0, x.ndim(), c.name()), wrapped(a.dim1, x.ndim(), c.name()), out);
-}
-void transpose_vjp(Vjp& c) {
-  const auto& a = c.as<TwoDimsAttrs>();
-  c.set(0, transpose(c.grad(), a.dim0, a.dim1));
-}
-constexpr OpDef transpose_op = view({
-    .signature = "transpose(Tensor input, int dim0, int dim1) -> Tensor",
-    .doc = R"(Two dimensions exchanged.
-
-Args:
-    dim0: one dimension.
-    dim1: the other.
-Returns: a view of the input.
-
->>> list(clew.ones(2, 3).transpose(0, 1).shape)
-[3, 2]
-)",
-    .view = transpose_rule,
-    .vjp = transpose_vjp,
-    .attrs = &attr_info<TwoDimsAttrs>,
-});
-constexpr OpDef swapaxes_op = view({
-    .signature = "swapaxes(Tensor input, int axis0, int axis1) -> Tensor",
-    .doc = R"(Two dimensions exchanged; NumPy's name for `transpose`.
-
->>> list(clew.ones(2, 3).swapaxes(0, 1).shape)
-[3, 2]
-)",
-    .view = transpose_rule,
-    .vjp = transpose_vjp,
-    .attrs = &attr_info<TwoDimsAttrs>,
-});
-constexpr OpDef swapdims_op = view({
-    .signature = "swapdims(Tensor input, int dim0, int dim1) -> Tensor",
-    .doc = R"(Two dimensions exchanged; the same as `transpose`.
-
->>> list(clew.ones(2, 3).swapdims(0, 1).shape)
-[3, 2]
-)",
-    .view = transpose_rule,
-    .vjp = transpose_vjp,
-    .attrs = &attr_info<TwoDimsAttrs>,
-});
-
-void t_rule(const Call& c, Specs& out) {
-  const Tensor& x = c.in[0];
-  require(x.ndim() <= 2, c.name(), ": input must have at most 2 dimensions; got ", x);
-  swap_rule(x, 0, x.ndim() == 2 ? 1 : 0, out);
-}
-void t_vjp(Vjp& c) { c.set(0, t(c.grad())); }
-constexpr OpDef t_op = view({
-    .signature = "t(Tensor input) -> Tensor",
-    .doc = R"(The transpose of a matrix; vectors and 0-d tensors stay as they are.
-
->>> list(clew.ones(2, 3).t().shape)
-[3, 2]
-)",
-    .view = t_rule,
-    .vjp = t_vjp,
-});
-
-void reversed_rule(const Call& c, Specs& out) {
-  Dims order(c.in[0].ndim());
-  for (int i = 0; i < order.size(); ++i) order[i] = order.size() - 1 - i;
-  permuted(c.in[0], order, out);
-}
-void reversed_vjp(Vjp& c) { c.set(0, reversed_dims(c.grad())); }
-constexpr OpDef reversed_op = view({
-    .signature = "_T(Tensor input) -> Tensor",
-    .doc = "All dimensions in reverse order.",
-    .view = reversed_rule,
-    .vjp = reversed_vjp,
-    .offer = Offer::function,
-});
-
-void matrix_transpose_rule(const Call& c, Specs& out) {
-  const Tensor& x = c.in[0];
-  require(x.ndim() >= 2, c.name(), ": input must have at least 2 dimensions; got ", x);
-  swap_rule(x, x.ndim() - 2, x.ndim() - 1, out);
-}
-void matrix_transpose_vjp(Vjp& c) { c.set(0, transposed(c.grad())); }
-constexpr OpDef matrix_transpose_op = view({
-    .signature = "_mT(Tensor input) -> Tensor",
-    .doc = "The last two dimensions exchanged.",
-    .view = matrix_transpose_rule,
-    .vjp = matrix_transpose_vjp,
-    .offer = Offer::function,
-});
-void adjoint_run(const Call& c, Tensors& outs) {
-  Tensor y = transposed(c.in[0]);
-  outs.push_back(y.is_complex() ? conj(y) : y);
-}
-constexpr OpDef adjoint_op = composite({
-    .signature = "adjoint(Tensor input) -> Tensor",
-    .doc = R"(The last two dimensions exchanged and every element conjugated.
-
->>> clew.tensor([[1., 2.], [3., 4.]]).adjoint().tolist()
-[[1.0, 3.0], [2.0, 4.0]]
-)",
-    .run = adjoint_run,
-});
-constexpr OpDef mh_op = composite({
-    .signature = "_mH(Tensor input) -> Tensor",
-    .doc = "The last two dimensions exchanged and every element conjugated.",
-    .run = adjoint_run,
-    .offer = Offer::function,
-});
-void h_run(const Call& c, Tensors& outs) {
-  const Tensor& x = c.in[0];
-  require(x.ndim() == 2 || x.ndim() == 0, "H: input must be a matrix or 0-d; got ", x);
-  Tensor y = t(x);
-  outs.push_back(y.is_complex() ? conj(y) : y);
-}
-constexpr OpDef h_op = composite({
-    .signature = "_H(Tensor input) -> Tensor",
-    .doc = "The conjugate transpose of a matrix.",
-    .run = h_run,
-    .offer = Offer::function,
-});
-
-struct MovedimAttrs {
-  Dims source;
-  Dims destination;
-  static constexpr auto members() { return std::tuple(&MovedimAttrs::source, &MovedimAttrs::destination); }
-};
-Dims movedim_order(const MovedimAttrs& a, int ndim, std::string_view op) {
-  require(a.source.size() == a.destination.size(), op, ": source and destination must name equally many dimensions; got ",
-          a.source, " and ", a.destination);
-  Dims order(ndim, -1);
-  uint64_t moved = 0;
-  uint64_t taken = 0;
-  for (int i = 0; i < a.source.size(); ++i) {
-    int from = wrapped(a.source[i], ndim, op);
-    int to = wrapped(a.destination[i], ndim, op);
-    require(!(moved >> from & 1) && !(taken >> to & 1), op, ": dimensions must not repeat; got ", a.source, " and ",
-            a.destination);
-    moved |= uint64_t{1} << from;
-    taken |= uint64_t{1} << to;
-    if (ndim) order[to] = from;
-  }
-  int next = 0;
-  for (int i = 0; i < ndim; ++i) {
-    if (order[i] >= 0) continue;
-    while (moved >> next & 1) ++next;
-    order[i] = next++;
-  }
-  return order;
-}
-void movedim_rule(const Call& c, Specs& out) {
-  permuted(c.in[0], movedim_order(c.as<MovedimAttrs>(), c.in[0].ndim(), c.name()), out);
-}
-void movedim_vjp(Vjp& c) {
-  const auto& a = c.as<MovedimAttrs>();
-  c.set(0, movedim(c.grad(), a.destination, a.source));
-}
-constexpr OpDef movedim_op = view({
-    .signature = "movedim(Tensor input, int[1] source, int[1] destination) -> Tensor",
-    .doc = R"(Dimensions moved to other places; the others keep their order.
-
-Args:
-    source: the dimensions to move.
-    destination: where they go.
-Returns: a view of the input.
-
->>> list(clew.ones(2, 3, 4).movedim(0, -1).shape)
-[3, 4, 2]
-)",
-    .view = movedim_rule,
-    .vjp = movedim_vjp,
-    .attrs = &attr_info<MovedimAttrs>,
-});
-constexpr OpDef moveaxis_op = view({
-    .signature = "moveaxis(Tensor input, int[1] source, int[1] destination) -> Tensor",
-    .doc = R"(Dimensions moved to other places; NumPy's name for `movedim`.
-
->>> list(clew.ones(2, 3, 4).moveaxis(0, -1).shape)
-[3, 4, 2]
-)",
-    .view = movedim_rule,
-    .vjp = movedim_vjp,
-    .attrs = &attr_info<MovedimAttrs>,
-});
-
 // ---- expand, squeeze, unsqueeze -----------------------------------------------------------------
 
 void expand_rule(const Call& c, Specs& out) {
   const Tensor& x = c.in[0];
   const Dims& want = c.as<SizeAttrs>().size;
   int lead = want.size() - x.ndim();
-  require(lead >= 0, c.name(), ": size must have at least as many dimensions as the input; got ", want, " for ", x);
+  require(lead >= 0, c.name(), ": size must have at least as many dimensions as the input; got ",
+          want, " for ", x);
   Dims sizes(want.size());
   Dims strides(want.size());
   for (int i = 0; i < want.size(); ++i) {
     int64_t w = want[i];
     if (i < lead) {
-      require(w >= 0, c.name(), ": a size of -1 keeps an existing dimension and cannot stand for a new one; got ", want,
-              " for ", x);
+      require(w >= 0, c.name(),
+              ": a size of -1 keeps an existing dimension and cannot stand for a new one; got ",
+              want, " for ", x);
       sizes[i] = w;
       continue;  // stride 0
     }
     int64_t have = x.size(i - lead);
-    require(w == -1 || w == have || (have == 1 && w >= 0), c.name(), ": size ", want, " must equal the input's in dimension ",
-            i, " or the input's must be 1; got ", x);
+    require(w == -1 || w == have || (have == 1 && w >= 0), c.name(), ": size ", want,
+            " must equal the input's in dimension ", i, " or the input's must be 1; got ", x);
     sizes[i] = w == -1 ? have : w;
     strides[i] = sizes[i] == have ? x.stride(i - lead) : 0;
   }
@@ -564,7 +328,9 @@ constexpr OpDef broadcast_to_op = view({
     .vjp = identity_vjp,
     .attrs = &attr_info<SizeAttrs>,
 });
-void expand_as_run(const Call& c, Tensors& outs) { outs.push_back(expand(c.in[0], c.in[1].sizes())); }
+void expand_as_run(const Call& c, Tensors& outs) {
+  outs.push_back(expand(c.in[0], c.in[1].sizes()));
+}
 constexpr OpDef expand_as_op = composite({
     .signature = "expand_as(Tensor input, Tensor other) -> Tensor",
     .doc = R"(`input.expand(other.size())`.
@@ -644,7 +410,8 @@ Returns: a view of the input.
 void adopt_run(const Call& c, Tensors& outs) {
   const Tensor& x = c.in[0];
   const Tensor& shown = c.in[1];
-  require(shown->storage == x->storage && shown.dtype() == x.dtype(), c.name(), ": the second tensor must be a view of the first");
+  require(shown->storage == x->storage && shown.dtype() == x.dtype(), c.name(),
+          ": the second tensor must be a view of the first");
   check_inplace(x, "in-place change of shape", shown.requires_grad());
   TensorObj* p = x.get();
   p->data = shown->data;
@@ -659,16 +426,16 @@ void adopt_run(const Call& c, Tensors& outs) {
 }
 constexpr OpDef adopt_op = composite({
     .signature = "_adopt(Tensor input, Tensor view) -> Tensor",
-    .doc = "Gives the input the shape and history of a view of it: what squeeze_, t_ and the like are made of.",
+    .doc = "Gives the input the shape and history of a view of it: what squeeze_, t_ and the like "
+           "are made of.",
     .run = adopt_run,
     .offer = Offer::function,
 });
 
 constexpr const OpDef* all[] = {
-    &adopt_op, &view_op,     &reshape_op,  &contiguous_op, &compact_op,   &view_as_op,          &reshape_as_op, &ravel_op,
-    &flatten_op,  &unflatten_op, &permute_op,   &transpose_op, &swapaxes_op,         &swapdims_op,   &t_op,
-    &reversed_op, &matrix_transpose_op, &adjoint_op, &mh_op,   &h_op,                &movedim_op,    &moveaxis_op,
-    &expand_op,   &broadcast_to_op, &expand_as_op, &squeeze_op, &unsqueeze_op,
+    &adopt_op,   &view_op,         &reshape_op,   &contiguous_op, &compact_op,
+    &view_as_op, &reshape_as_op,   &ravel_op,     &flatten_op,    &unflatten_op,
+    &expand_op,  &broadcast_to_op, &expand_as_op, &squeeze_op,    &unsqueeze_op,
 };
 
 }  // namespace
@@ -681,29 +448,18 @@ Tensor contiguous(const Tensor& x) { return x.is_contiguous() ? x : apply(compac
 Tensor contiguous_copy(const Tensor& x) { return apply(compact_op, {x}); }
 Tensor reshape(const Tensor& x, const Dims& size) {
   Dims full = infer_size(size, x.numel(), "reshape");
-  if (x.is_contiguous() || view_strides(x.sizes(), x.strides(), full)) return apply(view_op, {x}, SizeAttrs{full});
+  if (x.is_contiguous() || view_strides(x.sizes(), x.strides(), full))
+    return apply(view_op, {x}, SizeAttrs{full});
   return apply(view_op, {apply(compact_op, {x})}, SizeAttrs{full});
 }
-Tensor permute(const Tensor& x, const Dims& dims) { return apply(permute_op, {x}, SizeAttrs{dims}); }
-Tensor transpose(const Tensor& x, int64_t dim0, int64_t dim1) {
-  return apply(transpose_op, {x}, TwoDimsAttrs{dim0, dim1});
-}
-Tensor t(const Tensor& x) { return apply(t_op, {x}); }
-Tensor transposed(const Tensor& x) { return apply(matrix_transpose_op, {x}); }
-Tensor adjoint(const Tensor& x) {
-  Tensor y = transposed(x);
-  return y.is_complex() ? conj(y) : y;
-}
-Tensor reversed_dims(const Tensor& x) { return apply(reversed_op, {x}); }
 Tensor expand(const Tensor& x, const Dims& size) { return apply(expand_op, {x}, SizeAttrs{size}); }
 Tensor expand_as(const Tensor& x, const Tensor& other) { return expand(x, other.sizes()); }
 Tensor broadcast_to(const Tensor& x, const Dims& size) { return expand(x, size); }
 Tensor squeeze(const Tensor& x) { return apply(squeeze_op, {x}, SqueezeAttrs{}); }
-Tensor squeeze(const Tensor& x, const Dims& dims) { return apply(squeeze_op, {x}, SqueezeAttrs{dims}); }
-Tensor unsqueeze(const Tensor& x, int64_t dim) { return apply(unsqueeze_op, {x}, DimAttrs{dim}); }
-Tensor movedim(const Tensor& x, const Dims& source, const Dims& destination) {
-  return apply(movedim_op, {x}, MovedimAttrs{source, destination});
+Tensor squeeze(const Tensor& x, const Dims& dims) {
+  return apply(squeeze_op, {x}, SqueezeAttrs{dims});
 }
+Tensor unsqueeze(const Tensor& x, int64_t dim) { return apply(unsqueeze_op, {x}, DimAttrs{dim}); }
 Tensor flatten(const Tensor& x, int64_t start_dim, int64_t end_dim) {
   FlattenAttrs a{start_dim, end_dim};
   Tensors outs;

@@ -1,8 +1,7 @@
-// Views of parts: select, slice, narrow, diagonal, unbind, split, unfold, as_strided, other element types.
+// Views of parts: select, slice, narrow, diagonal, unfold.
 // May include: ops, graph, tensor, kernels.
-// Invariant: a part's gradient is zeros with the gradient put back in place; many parts' gradients make one cat.
+// Invariant: a part's gradient is zeros with the gradient put back in place.
 #include "kernels/index.h"
-#include "ops/joining.h"
 #include "ops/shape.h"
 
 namespace clew {
@@ -72,7 +71,8 @@ struct SelectBackwardAttrs {
   int64_t dim = 0;
   int64_t index = 0;
   static constexpr auto members() {
-    return std::tuple(&SelectBackwardAttrs::size, &SelectBackwardAttrs::dim, &SelectBackwardAttrs::index);
+    return std::tuple(&SelectBackwardAttrs::size, &SelectBackwardAttrs::dim,
+                      &SelectBackwardAttrs::index);
   }
 };
 void check_size(const Call& c, const Dims& size) {
@@ -156,8 +156,10 @@ void slice_vjp(Vjp& c) {
   c.set(0, slice_backward(c.grad(), c.sizes(0), a.dim, a.start, a.end, a.step));
 }
 constexpr OpDef slice_op = view({
-    .signature = "_slice(Tensor input, int dim=0, int start=0, int end=4611686018427387904, int step=1) -> Tensor",
-    .doc = "Every step-th part of a range of a dimension; the ends are clamped as Python's slices are.",
+    .signature = "_slice(Tensor input, int dim=0, int start=0, int end=4611686018427387904, int "
+                 "step=1) -> Tensor",
+    .doc = "Every step-th part of a range of a dimension; the ends are clamped as Python's slices "
+           "are.",
     .view = slice_rule,
     .vjp = slice_vjp,
     .attrs = &attr_info<SliceAttrs>,
@@ -171,8 +173,9 @@ struct SliceBackwardAttrs {
   int64_t end = INT64_MAX;
   int64_t step = 1;
   static constexpr auto members() {
-    return std::tuple(&SliceBackwardAttrs::size, &SliceBackwardAttrs::dim, &SliceBackwardAttrs::start,
-                      &SliceBackwardAttrs::end, &SliceBackwardAttrs::step);
+    return std::tuple(&SliceBackwardAttrs::size, &SliceBackwardAttrs::dim,
+                      &SliceBackwardAttrs::start, &SliceBackwardAttrs::end,
+                      &SliceBackwardAttrs::step);
   }
 };
 void slice_backward_shape(const Call& c, OutSpecs& out) {
@@ -199,7 +202,8 @@ void slice_backward_vjp(Vjp& c) {
   c.set(0, slice(c.grad(), a.dim, a.start, a.end, a.step));
 }
 constexpr OpDef slice_backward_op = general({
-    .signature = "_slice_backward(Tensor input, int[] size, int dim, int start, int end, int step) -> Tensor",
+    .signature = "_slice_backward(Tensor input, int[] size, int dim, int start, int end, int step) "
+                 "-> Tensor",
     .doc = "Zeros of the given size with the input put into a slice.",
     .shape = slice_backward_shape,
     .cpu = slice_backward_cpu,
@@ -224,16 +228,18 @@ void narrow_rule(const Call& c, Specs& out) {
   int64_t size = x.size(dim);
   require(a.length >= 0, c.name(), ": length must not be negative; got ", a.length);
   if (a.start < -size || a.start > size) {
-    fail_index(c.name(), ": start ", a.start, " is out of bounds for dimension ", dim, " with size ", size);
+    fail_index(c.name(), ": start ", a.start, " is out of bounds for dimension ", dim,
+               " with size ", size);
   }
   int64_t start = a.start < 0 ? a.start + size : a.start;
-  require(a.length <= size - start, c.name(), ": start (", start, ") + length (", a.length, ") exceeds size (", size,
-          ") of dimension ", dim);
+  require(a.length <= size - start, c.name(), ": start (", start, ") + length (", a.length,
+          ") exceeds size (", size, ") of dimension ", dim);
   part(x, dim, start, a.length, 1, out);
 }
 void narrow_vjp(Vjp& c) {
   const auto& a = c.as<NarrowAttrs>();
-  int64_t start = a.start < 0 ? a.start + c.sizes(0)[wrapped(a.dim, c.sizes(0).size(), "narrow")] : a.start;
+  int64_t start =
+      a.start < 0 ? a.start + c.sizes(0)[wrapped(a.dim, c.sizes(0).size(), "narrow")] : a.start;
   c.set(0, slice_backward(c.grad(), c.sizes(0), a.dim, start, start + a.length, 1));
 }
 constexpr OpDef narrow_op = view({
@@ -264,8 +270,8 @@ struct DiagonalAttrs {
     return std::tuple(&DiagonalAttrs::offset, &DiagonalAttrs::dim1, &DiagonalAttrs::dim2);
   }
 };
-ViewSpec diagonal_of(const Dims& sizes, const Dims& strides, int64_t offset, int64_t dim1, int64_t dim2,
-                     std::string_view op) {
+ViewSpec diagonal_of(const Dims& sizes, const Dims& strides, int64_t offset, int64_t dim1,
+                     int64_t dim2, std::string_view op) {
   int ndim = sizes.size();
   if (ndim < 2) fail_index(op, ": input must have at least 2 dimensions; got shape ", sizes);
   int a = wrapped(dim1, ndim, op);
@@ -273,7 +279,8 @@ ViewSpec diagonal_of(const Dims& sizes, const Dims& strides, int64_t offset, int
   require(a != b, op, ": dim1 and dim2 must differ; got ", dim1, " and ", dim2);
   int64_t row = offset < 0 ? (offset == INT64_MIN ? INT64_MAX : -offset) : 0;
   int64_t col = offset > 0 ? offset : 0;
-  int64_t length = std::max<int64_t>(0, std::min(sizes[a] - std::min(row, sizes[a]), sizes[b] - std::min(col, sizes[b])));
+  int64_t length = std::max<int64_t>(
+      0, std::min(sizes[a] - std::min(row, sizes[a]), sizes[b] - std::min(col, sizes[b])));
   ViewSpec s;
   s.offset = length ? row * strides[a] + col * strides[b] : 0;
   for (int d = 0; d < ndim; ++d) {
@@ -287,7 +294,8 @@ ViewSpec diagonal_of(const Dims& sizes, const Dims& strides, int64_t offset, int
 }
 void diagonal_rule(const Call& c, Specs& out) {
   const auto& a = c.as<DiagonalAttrs>();
-  out.push_back(diagonal_of(c.in[0].sizes(), c.in[0].strides(), a.offset, a.dim1, a.dim2, c.name()));
+  out.push_back(
+      diagonal_of(c.in[0].sizes(), c.in[0].strides(), a.offset, a.dim1, a.dim2, c.name()));
 }
 void diagonal_vjp(Vjp& c) {
   const auto& a = c.as<DiagonalAttrs>();
@@ -317,14 +325,15 @@ struct DiagonalBackwardAttrs {
   int64_t dim1 = 0;
   int64_t dim2 = 1;
   static constexpr auto members() {
-    return std::tuple(&DiagonalBackwardAttrs::size, &DiagonalBackwardAttrs::offset, &DiagonalBackwardAttrs::dim1,
-                      &DiagonalBackwardAttrs::dim2);
+    return std::tuple(&DiagonalBackwardAttrs::size, &DiagonalBackwardAttrs::offset,
+                      &DiagonalBackwardAttrs::dim1, &DiagonalBackwardAttrs::dim2);
   }
 };
 void diagonal_backward_shape(const Call& c, OutSpecs& out) {
   const auto& a = c.as<DiagonalBackwardAttrs>();
   check_size(c, a.size);
-  same_size(c, diagonal_of(a.size, Dims(a.size.size(), 0), a.offset, a.dim1, a.dim2, c.name()).sizes);
+  same_size(c,
+            diagonal_of(a.size, Dims(a.size.size(), 0), a.offset, a.dim1, a.dim2, c.name()).sizes);
   out.add(c.in[0].dtype(), a.size);
 }
 void diagonal_backward_cpu(const Call& c, Tensors& outs) {
@@ -338,7 +347,8 @@ void diagonal_backward_vjp(Vjp& c) {
   c.set(0, diagonal(c.grad(), a.offset, a.dim1, a.dim2));
 }
 constexpr OpDef diagonal_backward_op = general({
-    .signature = "_diagonal_backward(Tensor input, int[] size, int offset=0, int dim1=0, int dim2=1) -> Tensor",
+    .signature = "_diagonal_backward(Tensor input, int[] size, int offset=0, int dim1=0, int "
+                 "dim2=1) -> Tensor",
     .doc = "Zeros of the given size with the input put on a diagonal.",
     .shape = diagonal_backward_shape,
     .cpu = diagonal_backward_cpu,
@@ -357,12 +367,12 @@ struct UnfoldAttrs {
     return std::tuple(&UnfoldAttrs::dimension, &UnfoldAttrs::size, &UnfoldAttrs::step);
   }
 };
-ViewSpec windows_of(const Dims& sizes, const Dims& strides, int64_t dimension, int64_t size, int64_t step,
-                    std::string_view op) {
+ViewSpec windows_of(const Dims& sizes, const Dims& strides, int64_t dimension, int64_t size,
+                    int64_t step, std::string_view op) {
   int dim = wrapped(dimension, sizes.size(), op);
   int64_t extent = sizes.empty() ? 1 : sizes[dim];
-  require(size >= 0 && size <= extent, op, ": size must lie between 0 and ", extent, ", the size of dimension ", dim,
-          "; got ", size);
+  require(size >= 0 && size <= extent, op, ": size must lie between 0 and ", extent,
+          ", the size of dimension ", dim, "; got ", size);
   require(step > 0, op, ": step must be positive; got ", step);
   ViewSpec s;
   s.sizes = sizes;
@@ -377,7 +387,8 @@ ViewSpec windows_of(const Dims& sizes, const Dims& strides, int64_t dimension, i
 }
 void unfold_rule(const Call& c, Specs& out) {
   const auto& a = c.as<UnfoldAttrs>();
-  out.push_back(windows_of(c.in[0].sizes(), c.in[0].strides(), a.dimension, a.size, a.step, c.name()));
+  out.push_back(
+      windows_of(c.in[0].sizes(), c.in[0].strides(), a.dimension, a.size, a.step, c.name()));
 }
 struct UnfoldBackwardAttrs {
   Dims input_size;
@@ -385,8 +396,8 @@ struct UnfoldBackwardAttrs {
   int64_t size = 1;
   int64_t step = 1;
   static constexpr auto members() {
-    return std::tuple(&UnfoldBackwardAttrs::input_size, &UnfoldBackwardAttrs::dimension, &UnfoldBackwardAttrs::size,
-                      &UnfoldBackwardAttrs::step);
+    return std::tuple(&UnfoldBackwardAttrs::input_size, &UnfoldBackwardAttrs::dimension,
+                      &UnfoldBackwardAttrs::size, &UnfoldBackwardAttrs::step);
   }
 };
 void unfold_backward_shape(const Call& c, OutSpecs& out) {
@@ -407,7 +418,8 @@ void unfold_backward_vjp(Vjp& c) {
   c.set(0, unfold(c.grad(), a.dimension, a.size, a.step));
 }
 constexpr OpDef unfold_backward_op = general({
-    .signature = "_unfold_backward(Tensor input, int[] input_size, int dimension, int size, int step) -> Tensor",
+    .signature = "_unfold_backward(Tensor input, int[] input_size, int dimension, int size, int "
+                 "step) -> Tensor",
     .doc = "Zeros of the given size to which every window of `unfold` is added in its place.",
     .shape = unfold_backward_shape,
     .cpu = unfold_backward_cpu,
@@ -417,7 +429,8 @@ constexpr OpDef unfold_backward_op = general({
 });
 void unfold_vjp(Vjp& c) {
   const auto& a = c.as<UnfoldAttrs>();
-  c.set(0, apply(unfold_backward_op, {c.grad()}, UnfoldBackwardAttrs{c.sizes(0), a.dimension, a.size, a.step}));
+  c.set(0, apply(unfold_backward_op, {c.grad()},
+                 UnfoldBackwardAttrs{c.sizes(0), a.dimension, a.size, a.step}));
 }
 constexpr OpDef unfold_op = view({
     .signature = "unfold(Tensor input, int dimension, int size, int step) -> Tensor",
@@ -438,238 +451,6 @@ Returns: a view of the input.
     .offer = Offer::method,
 });
 
-// ---- unbind, split, chunk -----------------------------------------------------------------------
-
-struct DimAttrs {
-  int64_t dim = 0;
-  static constexpr auto members() { return std::tuple(&DimAttrs::dim); }
-};
-int only_grad(const Vjp& c) {
-  int found = -1;
-  for (int k = 0; k < c.outputs(); ++k) {
-    if (!c.grad(k).defined()) continue;
-    if (found >= 0) return -1;
-    found = k;
-  }
-  return found;
-}
-// The gradients of all outputs, zeros where none flowed.
-Tensors all_grads(const Vjp& c) {
-  Device device = Device::CPU;
-  for (int k = 0; k < c.outputs(); ++k) {
-    if (c.grad(k).defined()) device = c.grad(k).device();
-  }
-  Tensors grads;
-  for (int k = 0; k < c.outputs(); ++k) {
-    grads.push_back(c.grad(k).defined() ? c.grad(k) : zero_block(c.out_sizes(k), c.out_dtype(k), device));
-  }
-  return grads;
-}
-void unbind_rule(const Call& c, Specs& out) {
-  const Tensor& x = c.in[0];
-  if (x.ndim() == 0) fail(c.name(), ": a 0-d tensor cannot be unbound");
-  int dim = wrapped(c.as<DimAttrs>().dim, x.ndim(), c.name());
-  Dims sizes = x.sizes();
-  Dims strides = x.strides();
-  sizes.erase(dim);
-  strides.erase(dim);
-  int64_t count = x.size(dim);
-  int64_t stride = x.stride(dim);
-  out.reserve(static_cast<size_t>(count));
-  for (int64_t i = 0; i < count; ++i) out.push_back(ViewSpec{sizes, strides, i * stride});
-}
-void unbind_vjp(Vjp& c) {
-  int64_t dim = c.as<DimAttrs>().dim;
-  int only = only_grad(c);
-  if (only >= 0) return c.set(0, select_backward(c.grad(only), c.sizes(0), dim, only));
-  Tensors grads = all_grads(c);
-  c.set(0, stack(grads, dim));
-}
-constexpr OpDef unbind_op = view({
-    .signature = "unbind(Tensor input, int dim=0) -> Tensor[]",
-    .doc = R"(All parts along a dimension, which goes away.
-
-Args:
-    dim: the dimension to take apart.
-Returns: a tuple of views of the input.
-
->>> [part.tolist() for part in clew.tensor([[1, 2], [3, 4]]).unbind(1)]
-[[1, 3], [2, 4]]
-)",
-    .view = unbind_rule,
-    .vjp = unbind_vjp,
-    .attrs = &attr_info<DimAttrs>,
-});
-
-void split_gradient(Vjp& c, int64_t dim) {
-  int only = only_grad(c);
-  if (only < 0) {
-    Tensors grads = all_grads(c);
-    return c.set(0, cat(grads, dim));
-  }
-  int d = wrapped(dim, c.sizes(0).size(), "split");
-  int64_t start = 0;
-  for (int k = 0; k < only; ++k) start += c.out_sizes(k)[d];
-  c.set(0, slice_backward(c.grad(only), c.sizes(0), d, start, start + c.out_sizes(only)[d], 1));
-}
-
-struct SplitAttrs {
-  int64_t split_size = 1;
-  int64_t dim = 0;
-  static constexpr auto members() { return std::tuple(&SplitAttrs::split_size, &SplitAttrs::dim); }
-};
-int splitting_dim(const Call& c, int64_t dim) {
-  require(c.in[0].ndim() > 0, c.name(), ": input must have at least one dimension");
-  return wrapped(dim, c.in[0].ndim(), c.name());
-}
-void equal_parts(const Tensor& x, int dim, int64_t length, Specs& out) {
-  int64_t size = x.size(dim);
-  out.reserve(static_cast<size_t>(length ? size / length + 1 : 1));
-  if (size == 0) return part(x, dim, 0, 0, 1, out);
-  for (int64_t at = 0; at < size;) {
-    int64_t n = std::min(length, size - at);
-    part(x, dim, at, n, 1, out);
-    at += n;
-  }
-}
-void split_rule(const Call& c, Specs& out) {
-  const auto& a = c.as<SplitAttrs>();
-  int dim = splitting_dim(c, a.dim);
-  require(a.split_size > 0 || (a.split_size == 0 && c.in[0].size(dim) == 0), c.name(),
-          ": split_size must be positive; got ", a.split_size, " for a dimension of size ", c.in[0].size(dim));
-  equal_parts(c.in[0], dim, a.split_size, out);
-}
-void split_vjp(Vjp& c) { split_gradient(c, c.as<SplitAttrs>().dim); }
-
-struct SizesAttrs {
-  Dims split_sizes;
-  int64_t dim = 0;
-  static constexpr auto members() { return std::tuple(&SizesAttrs::split_sizes, &SizesAttrs::dim); }
-};
-void split_sizes_rule(const Call& c, Specs& out) {
-  const auto& a = c.as<SizesAttrs>();
-  int dim = splitting_dim(c, a.dim);
-  int64_t left = c.in[0].size(dim);
-  for (int64_t n : a.split_sizes) {
-    require(n >= 0, c.name(), ": split sizes must not be negative; got ", a.split_sizes);
-    require(n <= left, c.name(), ": split sizes must sum to ", c.in[0].size(dim), ", the size of dimension ", dim,
-            "; got ", a.split_sizes);
-    left -= n;
-  }
-  require(left == 0, c.name(), ": split sizes must sum to ", c.in[0].size(dim), ", the size of dimension ", dim,
-          "; got ", a.split_sizes);
-  int64_t at = 0;
-  for (int64_t n : a.split_sizes) {
-    part(c.in[0], dim, at, n, 1, out);
-    at += n;
-  }
-}
-void split_sizes_vjp(Vjp& c) { split_gradient(c, c.as<SizesAttrs>().dim); }
-
-constexpr const char* split_doc = R"(Parts of a dimension, of one size or of the sizes given.
-
-Args:
-    split_size_or_sections: the size of every part but perhaps the last, or a list of sizes.
-    dim: the dimension to split.
-Returns: a tuple of views of the input.
-
->>> [part.tolist() for part in clew.split(clew.arange(5), 2)]
-[[0, 1], [2, 3], [4]]
-)";
-constexpr const char* method_split_doc = R"(Parts of a dimension, of one size or of the sizes given.
-
-Args:
-    split_size: the size of every part but perhaps the last, or a list of sizes.
-    dim: the dimension to split.
-Returns: a tuple of views of the input.
-
->>> [part.tolist() for part in clew.arange(5).split([1, 4])]
-[[0], [1, 2, 3, 4]]
-)";
-constexpr OpDef split_op = view({
-    .signature = "split(Tensor tensor, int split_size_or_sections, int dim=0) -> Tensor[]",
-    .doc = split_doc,
-    .view = split_rule,
-    .vjp = split_vjp,
-    .attrs = &attr_info<SplitAttrs>,
-    .offer = Offer::function,
-});
-constexpr OpDef split_sections_op = view({
-    .signature = "split(Tensor tensor, int[] split_size_or_sections, int dim=0) -> Tensor[]",
-    .doc = split_doc,
-    .view = split_sizes_rule,
-    .vjp = split_sizes_vjp,
-    .attrs = &attr_info<SizesAttrs>,
-    .offer = Offer::function,
-});
-constexpr OpDef split_method_op = view({
-    .signature = "split(Tensor input, int split_size, int dim=0) -> Tensor[]",
-    .doc = method_split_doc,
-    .view = split_rule,
-    .vjp = split_vjp,
-    .attrs = &attr_info<SplitAttrs>,
-    .offer = Offer::method,
-});
-constexpr OpDef split_sections_method_op = view({
-    .signature = "split(Tensor input, int[] split_size, int dim=0) -> Tensor[]",
-    .doc = method_split_doc,
-    .view = split_sizes_rule,
-    .vjp = split_sizes_vjp,
-    .attrs = &attr_info<SizesAttrs>,
-    .offer = Offer::method,
-});
-constexpr OpDef split_with_sizes_op = view({
-    .signature = "split_with_sizes(Tensor input, int[] split_sizes, int dim=0) -> Tensor[]",
-    .doc = R"(Parts of a dimension of the sizes given.
-
-Args:
-    split_sizes: the size of each part; they sum to the dimension's.
-    dim: the dimension to split.
-Returns: a tuple of views of the input.
-
->>> [part.tolist() for part in clew.arange(5).split_with_sizes([1, 4])]
-[[0], [1, 2, 3, 4]]
-)",
-    .view = split_sizes_rule,
-    .vjp = split_sizes_vjp,
-    .attrs = &attr_info<SizesAttrs>,
-});
-
-struct ChunkAttrs {
-  int64_t chunks = 1;
-  int64_t dim = 0;
-  static constexpr auto members() { return std::tuple(&ChunkAttrs::chunks, &ChunkAttrs::dim); }
-};
-void chunk_rule(const Call& c, Specs& out) {
-  const auto& a = c.as<ChunkAttrs>();
-  const Tensor& x = c.in[0];
-  int dim = splitting_dim(c, a.dim);
-  require(a.chunks > 0, c.name(), ": chunks must be greater than 0; got ", a.chunks);
-  int64_t size = x.size(dim);
-  if (size == 0) {
-    for (int64_t i = 0; i < a.chunks; ++i) part(x, dim, 0, 0, 1, out);
-    return;
-  }
-  equal_parts(x, dim, size / a.chunks + (size % a.chunks != 0), out);
-}
-void chunk_vjp(Vjp& c) { split_gradient(c, c.as<ChunkAttrs>().dim); }
-constexpr OpDef chunk_op = view({
-    .signature = "chunk(Tensor input, int chunks, int dim=0) -> Tensor[]",
-    .doc = R"(At most so many parts of a dimension, of equal size but perhaps the last.
-
-Args:
-    chunks: how many parts.
-    dim: the dimension to split.
-Returns: a tuple of views of the input.
-
->>> [part.tolist() for part in clew.arange(5).chunk(2)]
-[[0, 1, 2], [3, 4]]
-)",
-    .view = chunk_rule,
-    .vjp = chunk_vjp,
-    .attrs = &attr_info<ChunkAttrs>,
-});
-
 }  // namespace
 
 Tensor zero_block(const Dims& size, DType dtype, Device device) {
@@ -677,7 +458,9 @@ Tensor zero_block(const Dims& size, DType dtype, Device device) {
   if (device == Device::CPU) fill_(zero, Scalar(0));
   return alias(zero, size, Dims(size.size(), 0));
 }
-Tensor select(const Tensor& x, int64_t dim, int64_t index) { return apply(select_op, {x}, SelectAttrs{dim, index}); }
+Tensor select(const Tensor& x, int64_t dim, int64_t index) {
+  return apply(select_op, {x}, SelectAttrs{dim, index});
+}
 Tensor slice(const Tensor& x, int64_t dim, int64_t start, int64_t end, int64_t step) {
   return apply(slice_op, {x}, SliceAttrs{dim, start, end, step});
 }
@@ -690,47 +473,23 @@ Tensor diagonal(const Tensor& x, int64_t offset, int64_t dim1, int64_t dim2) {
 Tensor unfold(const Tensor& x, int64_t dimension, int64_t size, int64_t step) {
   return apply(unfold_op, {x}, UnfoldAttrs{dimension, size, step});
 }
-Tensors unbind(const Tensor& x, int64_t dim) {
-  Tensors outs;
-  DimAttrs a{dim};
-  apply(unbind_op, {&x, 1}, &a, outs);
-  return outs;
-}
-Tensors split(const Tensor& x, int64_t split_size, int64_t dim) {
-  Tensors outs;
-  SplitAttrs a{split_size, dim};
-  apply(split_op, {&x, 1}, &a, outs);
-  return outs;
-}
-Tensors split_with_sizes(const Tensor& x, const Dims& split_sizes, int64_t dim) {
-  Tensors outs;
-  SizesAttrs a{split_sizes, dim};
-  apply(split_with_sizes_op, {&x, 1}, &a, outs);
-  return outs;
-}
-Tensors chunk(const Tensor& x, int64_t chunks, int64_t dim) {
-  Tensors outs;
-  ChunkAttrs a{chunks, dim};
-  apply(chunk_op, {&x, 1}, &a, outs);
-  return outs;
-}
 Tensor select_backward(const Tensor& g, const Dims& size, int64_t dim, int64_t index) {
   return apply(select_backward_op, {g}, SelectBackwardAttrs{size, dim, index});
 }
-Tensor slice_backward(const Tensor& g, const Dims& size, int64_t dim, int64_t start, int64_t end, int64_t step) {
+Tensor slice_backward(const Tensor& g, const Dims& size, int64_t dim, int64_t start, int64_t end,
+                      int64_t step) {
   return apply(slice_backward_op, {g}, SliceBackwardAttrs{size, dim, start, end, step});
 }
-Tensor diagonal_backward(const Tensor& g, const Dims& size, int64_t offset, int64_t dim1, int64_t dim2) {
+Tensor diagonal_backward(const Tensor& g, const Dims& size, int64_t offset, int64_t dim1,
+                         int64_t dim2) {
   return apply(diagonal_backward_op, {g}, DiagonalBackwardAttrs{size, offset, dim1, dim2});
 }
 
 namespace {
 
 constexpr const OpDef* all[] = {
-    &select_op,       &select_backward_op,  &slice_op,   &slice_backward_op, &narrow_op,
-    &diagonal_op,     &diagonal_backward_op, &unfold_op, &unfold_backward_op, &unbind_op,
-    &split_op,        &split_sections_op,   &split_method_op, &split_sections_method_op, &split_with_sizes_op,
-    &chunk_op,
+    &select_op,   &select_backward_op,   &slice_op,  &slice_backward_op,  &narrow_op,
+    &diagonal_op, &diagonal_backward_op, &unfold_op, &unfold_backward_op,
 };
 
 }  // namespace

@@ -1,8 +1,7 @@
-// Views that look at memory itself: as_strided and other element types; and the splits made of slices.
+// Views that look at memory itself: as_strided and other element types.
 // May include: ops, graph, tensor, kernels.
 // Invariant: no view reaches beyond its input's storage.
 #include "kernels/index.h"
-#include "ops/joining.h"
 #include "ops/shape.h"
 
 namespace clew {
@@ -17,7 +16,8 @@ std::optional<int64_t> extent_of(const Dims& size, const Dims& stride, std::stri
   for (int i = 0; i < size.size(); ++i) {
     if (size[i] == 0) return {};
     int64_t span = 0;
-    if (__builtin_mul_overflow(size[i] - 1, stride[i], &span) || __builtin_add_overflow(extent, span, &extent)) {
+    if (__builtin_mul_overflow(size[i] - 1, stride[i], &span) ||
+        __builtin_add_overflow(extent, span, &extent)) {
       fail(op, ": size ", size, " with stride ", stride, " is too large");
     }
   }
@@ -31,25 +31,28 @@ struct StridedAttrs {
   int64_t offset = 0;
   Dims in_stride;
   static constexpr auto members() {
-    return std::tuple(&StridedAttrs::size, &StridedAttrs::stride, &StridedAttrs::offset, &StridedAttrs::in_stride);
+    return std::tuple(&StridedAttrs::size, &StridedAttrs::stride, &StridedAttrs::offset,
+                      &StridedAttrs::in_stride);
   }
 };
 void strided_rule(const Call& c, std::vector<ViewSpec>& out) {
   const auto& a = c.as<StridedAttrs>();
   const Tensor& x = c.in[0];
-  require(a.size.size() == a.stride.size(), c.name(), ": size and stride must be equally long; got ", a.size, " and ",
-          a.stride);
+  require(a.size.size() == a.stride.size(), c.name(),
+          ": size and stride must be equally long; got ", a.size, " and ", a.stride);
   for (int i = 0; i < a.size.size(); ++i) {
-    require(a.size[i] >= 0 && a.stride[i] >= 0, c.name(), ": sizes and strides must not be negative; got ", a.size,
-            " and ", a.stride);
+    require(a.size[i] >= 0 && a.stride[i] >= 0, c.name(),
+            ": sizes and strides must not be negative; got ", a.size, " and ", a.stride);
   }
   int64_t first = 0;
-  if (__builtin_add_overflow(x.storage_offset(), a.offset, &first)) fail(c.name(), ": offset is too large");
+  if (__builtin_add_overflow(x.storage_offset(), a.offset, &first))
+    fail(c.name(), ": offset is too large");
   require(first >= 0, c.name(), ": storage_offset must not be negative; got ", first);
   if (std::optional<int64_t> extent = extent_of(a.size, a.stride, c.name())) {
     auto held = static_cast<int64_t>(x->storage->nbytes / itemsize(x.dtype()));
-    require(first < held && *extent < held - first, c.name(), ": size ", a.size, ", stride ", a.stride,
-            " and storage offset ", first, " reach beyond the storage of ", held, " elements");
+    require(first < held && *extent < held - first, c.name(), ": size ", a.size, ", stride ",
+            a.stride, " and storage offset ", first, " reach beyond the storage of ", held,
+            " elements");
   }
   out.push_back(ViewSpec{a.size, a.stride, a.offset});
 }
@@ -62,8 +65,9 @@ struct RestrideAttrs {
   int64_t to_offset = 0;
   int64_t mean = 0;
   static constexpr auto members() {
-    return std::tuple(&RestrideAttrs::from_stride, &RestrideAttrs::from_offset, &RestrideAttrs::to_size,
-                      &RestrideAttrs::to_stride, &RestrideAttrs::to_offset, &RestrideAttrs::mean);
+    return std::tuple(&RestrideAttrs::from_stride, &RestrideAttrs::from_offset,
+                      &RestrideAttrs::to_size, &RestrideAttrs::to_stride, &RestrideAttrs::to_offset,
+                      &RestrideAttrs::mean);
   }
 };
 void restride_shape(const Call& c, OutSpecs& out) {
@@ -97,7 +101,8 @@ void restride_cpu(const Call& c, Tensors& outs) {
     fill_(counts, Scalar(0));
     const Tensor where = a.mean == 1 ? at_result(counts) : at_source(counts);
     Tensor one = scalar_tensor(Scalar(1), x.dtype());
-    if (where.numel()) kernels::accumulate(where.nd(), alias(one, where.sizes(), Dims(where.ndim(), 0)).nd());
+    if (where.numel())
+      kernels::accumulate(where.nd(), alias(one, where.sizes(), Dims(where.ndim(), 0)).nd());
     if (a.mean == 2) {
       values = empty(x.sizes(), x.dtype());
       copy_into(values, x);
@@ -110,9 +115,11 @@ void restride_cpu(const Call& c, Tensors& outs) {
 }
 void restride_vjp(Vjp& c);
 constexpr OpDef restride_op = general({
-    .signature = "_restride(Tensor input, int[] from_stride, int from_offset, int[] to_size, int[] to_stride, "
+    .signature = "_restride(Tensor input, int[] from_stride, int from_offset, int[] to_size, int[] "
+                 "to_stride, "
                  "int to_offset, int mean=0) -> Tensor",
-    .doc = "Adds the input into zeroed memory by one set of strides and reads it by another; `mean` divides by how often "
+    .doc = "Adds the input into zeroed memory by one set of strides and reads it by another; "
+           "`mean` divides by how often "
            "an element of the result (1) or of the input (2) shares its place.",
     .shape = restride_shape,
     .cpu = restride_cpu,
@@ -130,14 +137,17 @@ void strided_vjp(Vjp& c) {
   const auto& a = c.as<StridedAttrs>();
   // Input elements that share memory share the gradient that memory receives.
   bool shares = false;
-  for (int i = 0; i < a.in_stride.size(); ++i) shares = shares || (c.sizes(0)[i] > 1 && a.in_stride[i] == 0);
+  for (int i = 0; i < a.in_stride.size(); ++i)
+    shares = shares || (c.sizes(0)[i] > 1 && a.in_stride[i] == 0);
   shares = shares || !is_non_overlapping_and_dense(c.sizes(0), a.in_stride);
   c.set(0, apply(restride_op, {c.grad()},
                  RestrideAttrs{a.stride, a.offset, c.sizes(0), a.in_stride, 0, shares ? 1 : 0}));
 }
 constexpr OpDef strided_op = view({
-    .signature = "_as_strided(Tensor input, int[] size, int[] stride, int offset, int[] in_stride) -> Tensor",
-    .doc = "A view with the given sizes and strides, offset counted from the input's first element.",
+    .signature = "_as_strided(Tensor input, int[] size, int[] stride, int offset, int[] in_stride) "
+                 "-> Tensor",
+    .doc =
+        "A view with the given sizes and strides, offset counted from the input's first element.",
     .view = strided_rule,
     .vjp = strided_vjp,
     .attrs = &attr_info<StridedAttrs>,
@@ -149,7 +159,8 @@ struct AsStridedAttrs {
   Dims stride;
   std::optional<int64_t> storage_offset;
   static constexpr auto members() {
-    return std::tuple(&AsStridedAttrs::size, &AsStridedAttrs::stride, &AsStridedAttrs::storage_offset);
+    return std::tuple(&AsStridedAttrs::size, &AsStridedAttrs::stride,
+                      &AsStridedAttrs::storage_offset);
   }
 };
 void as_strided_run(const Call& c, Tensors& outs) {
@@ -157,7 +168,8 @@ void as_strided_run(const Call& c, Tensors& outs) {
   outs.push_back(as_strided(c.in[0], a.size, a.stride, a.storage_offset));
 }
 constexpr OpDef as_strided_op = composite({
-    .signature = "as_strided(Tensor input, int[] size, int[] stride, int? storage_offset=None) -> Tensor",
+    .signature =
+        "as_strided(Tensor input, int[] size, int[] stride, int? storage_offset=None) -> Tensor",
     .doc = R"(A view of the input's storage with any sizes and strides.
 
 Args:
@@ -225,12 +237,15 @@ void as_complex_shape(const Call& c, OutSpecs& out) {
   const Tensor& x = c.in[0];
   require(x.dtype() == DType::Float32 || x.dtype() == DType::Float64, c.name(),
           ": input must be float32 or float64; got ", x);
-  require(x.ndim() > 0 && x.size(-1) == 2, c.name(), ": the last dimension must have size 2; got ", x);
-  require(x.stride(-1) == 1, c.name(), ": the last dimension must have stride 1; got strides ", x.strides());
+  require(x.ndim() > 0 && x.size(-1) == 2, c.name(), ": the last dimension must have size 2; got ",
+          x);
+  require(x.stride(-1) == 1, c.name(), ": the last dimension must have stride 1; got strides ",
+          x.strides());
   for (int d = 0; d + 1 < x.ndim(); ++d) {
     require(x.stride(d) % 2 == 0, c.name(), ": strides must be even; got ", x.strides());
   }
-  require(x.storage_offset() % 2 == 0, c.name(), ": the storage offset must be even; got ", x.storage_offset());
+  require(x.storage_offset() % 2 == 0, c.name(), ": the storage offset must be even; got ",
+          x.storage_offset());
   Dims sizes = x.sizes();
   sizes.pop_back();
   out.add(complex_of(x.dtype()), sizes);
@@ -272,9 +287,10 @@ Retyped retype(const Call& c, DType to) {
   auto want = static_cast<int64_t>(itemsize(to));
   Retyped r{x.sizes(), x.strides()};
   if (have == want) return r;
-  require(x.ndim() > 0, c.name(), ": a 0-d tensor cannot be viewed as ", to, ", whose elements have another size");
-  require(x.stride(-1) == 1, c.name(), ": the last dimension must have stride 1 to be viewed as ", to, "; got strides ",
-          x.strides());
+  require(x.ndim() > 0, c.name(), ": a 0-d tensor cannot be viewed as ", to,
+          ", whose elements have another size");
+  require(x.stride(-1) == 1, c.name(), ": the last dimension must have stride 1 to be viewed as ",
+          to, "; got strides ", x.strides());
   int last = x.ndim() - 1;
   if (have > want) {
     int64_t ratio = have / want;
@@ -284,13 +300,13 @@ Retyped retype(const Call& c, DType to) {
     return r;
   }
   int64_t ratio = want / have;
-  require(x.size(-1) % ratio == 0, c.name(), ": the last dimension must be divisible by ", ratio, " to be viewed as ", to,
-          "; got ", x);
-  require(x.storage_offset() % ratio == 0, c.name(), ": the storage offset must be divisible by ", ratio,
-          " to be viewed as ", to, "; got ", x.storage_offset());
+  require(x.size(-1) % ratio == 0, c.name(), ": the last dimension must be divisible by ", ratio,
+          " to be viewed as ", to, "; got ", x);
+  require(x.storage_offset() % ratio == 0, c.name(), ": the storage offset must be divisible by ",
+          ratio, " to be viewed as ", to, "; got ", x.storage_offset());
   for (int d = 0; d < last; ++d) {
-    require(x.stride(d) % ratio == 0, c.name(), ": strides must be divisible by ", ratio, " to be viewed as ", to,
-            "; got ", x.strides());
+    require(x.stride(d) % ratio == 0, c.name(), ": strides must be divisible by ", ratio,
+            " to be viewed as ", to, "; got ", x.strides());
     r.strides[d] /= ratio;
   }
   r.sizes[last] /= ratio;
@@ -328,215 +344,8 @@ Returns: a tensor that shares memory with the input.
     .offer = Offer::method,
 });
 
-// ---- splits made of slices ----------------------------------------------------------------------
-
-struct SectionsAttrs {
-  int64_t sections = 1;
-  int64_t dim = 0;
-  static constexpr auto members() { return std::tuple(&SectionsAttrs::sections, &SectionsAttrs::dim); }
-};
-struct IndicesAttrs {
-  Dims indices;
-  int64_t dim = 0;
-  static constexpr auto members() { return std::tuple(&IndicesAttrs::indices, &IndicesAttrs::dim); }
-};
-struct DimAttrs {
-  int64_t dim = 0;
-  static constexpr auto members() { return std::tuple(&DimAttrs::dim); }
-};
-void give(Tensors parts, Tensors& outs) {
-  for (Tensor& p : parts) outs.push_back(std::move(p));
-}
-void cut_sections(const Tensor& x, int64_t sections, int dim, std::string_view op, Tensors& outs) {
-  require(sections > 0, op, ": the number of sections must be greater than 0; got ", sections);
-  require(sections < (int64_t{1} << 28), op, ": too many sections; got ", sections);
-  Dims sizes;
-  int64_t n = x.size(dim);
-  for (int64_t i = 0; i < sections; ++i) sizes.push_back(n / sections + (i < n % sections));
-  give(split_with_sizes(x, sizes, dim), outs);
-}
-void cut_indices(const Tensor& x, const Dims& indices, int dim, Tensors& outs) {
-  int64_t start = 0;
-  for (int64_t end : indices) {
-    outs.push_back(slice(x, dim, start, end));
-    start = end;
-  }
-  outs.push_back(slice(x, dim, start, INT64_MAX));
-}
-int cutting_dim(const Call& c, int64_t dim) {
-  require(c.in[0].ndim() > 0, c.name(), ": input must have at least one dimension");
-  return wrapped(dim, c.in[0].ndim(), c.name());
-}
-void tensor_split_sections_run(const Call& c, Tensors& outs) {
-  const auto& a = c.as<SectionsAttrs>();
-  cut_sections(c.in[0], a.sections, cutting_dim(c, a.dim), c.name(), outs);
-}
-void tensor_split_indices_run(const Call& c, Tensors& outs) {
-  const auto& a = c.as<IndicesAttrs>();
-  cut_indices(c.in[0], a.indices, cutting_dim(c, a.dim), outs);
-}
-void tensor_split_tensor_run(const Call& c, Tensors& outs) {
-  const Tensor& cuts = c.in[1];
-  require(cuts.dtype() == DType::Int64 && cuts.ndim() <= 1, c.name(),
-          ": tensor_indices_or_sections must be an int64 tensor of at most one dimension; got ", cuts);
-  require(!cuts.is_meta(), c.name(), ": tensor_indices_or_sections must not be on the meta device");
-  int dim = cutting_dim(c, c.as<DimAttrs>().dim);
-  if (cuts.ndim() == 0) return cut_sections(c.in[0], *cuts.data<int64_t>(), dim, c.name(), outs);
-  Dims indices;
-  for (int64_t i = 0; i < cuts.numel(); ++i) indices.push_back(cuts.data<int64_t>()[i * cuts.stride(0)]);
-  cut_indices(c.in[0], indices, dim, outs);
-}
-constexpr const char* tensor_split_doc = R"(Parts of a dimension: so many nearly equal ones, or cut before the given indices.
-
-Args:
-    indices_or_sections: a number of parts, or the indices to cut at.
-    dim: the dimension to split.
-Returns: a tuple of views of the input.
-
->>> [part.tolist() for part in clew.arange(5).tensor_split(2)]
-[[0, 1, 2], [3, 4]]
-)";
-constexpr OpDef tensor_split_sections_op = composite({
-    .signature = "tensor_split(Tensor input, int indices_or_sections, int dim=0) -> Tensor[]",
-    .doc = tensor_split_doc,
-    .run = tensor_split_sections_run,
-    .attrs = &attr_info<SectionsAttrs>,
-});
-constexpr OpDef tensor_split_indices_op = composite({
-    .signature = "tensor_split(Tensor input, int[] indices_or_sections, int dim=0) -> Tensor[]",
-    .doc = tensor_split_doc,
-    .run = tensor_split_indices_run,
-    .attrs = &attr_info<IndicesAttrs>,
-});
-constexpr OpDef tensor_split_named_sections_op = composite({
-    .signature = "tensor_split(Tensor input, int sections, int dim=0) -> Tensor[]",
-    .doc = tensor_split_doc,
-    .run = tensor_split_sections_run,
-    .attrs = &attr_info<SectionsAttrs>,
-});
-constexpr OpDef tensor_split_named_indices_op = composite({
-    .signature = "tensor_split(Tensor input, int[] indices, int dim=0) -> Tensor[]",
-    .doc = tensor_split_doc,
-    .run = tensor_split_indices_run,
-    .attrs = &attr_info<IndicesAttrs>,
-});
-constexpr OpDef tensor_split_tensor_op = composite({
-    .signature = "tensor_split(Tensor input, Tensor tensor_indices_or_sections, int dim=0) -> Tensor[]",
-    .doc = tensor_split_doc,
-    .run = tensor_split_tensor_run,
-    .attrs = &attr_info<DimAttrs>,
-});
-
-// hsplit, vsplit and dsplit: sections must divide the dimension.
-void cut_evenly(const Call& c, int dim, int least, Tensors& outs) {
-  const Tensor& x = c.in[0];
-  require(x.ndim() >= least, c.name(), ": input must have at least ", least, " dimension(s); got ", x);
-  int64_t n = *static_cast<const int64_t*>(c.attrs);
-  require(n > 0 && x.size(dim) % n == 0, c.name(), ": the number of sections must divide the size of dimension ", dim,
-          "; got ", n, " for ", x);
-  cut_sections(x, n, dim, c.name(), outs);
-}
-void cut_at(const Call& c, int dim, int least, Tensors& outs) {
-  require(c.in[0].ndim() >= least, c.name(), ": input must have at least ", least, " dimension(s); got ", c.in[0]);
-  cut_indices(c.in[0], *static_cast<const Dims*>(c.attrs), dim, outs);
-}
-struct OneInt {
-  int64_t n = 1;
-  static constexpr auto members() { return std::tuple(&OneInt::n); }
-};
-struct OneList {
-  Dims list;
-  static constexpr auto members() { return std::tuple(&OneList::list); }
-};
-int horizontal(const Call& c) { return c.in[0].ndim() == 1 ? 0 : 1; }
-void hsplit_run(const Call& c, Tensors& outs) { cut_evenly(c, horizontal(c), 1, outs); }
-void hsplit_at_run(const Call& c, Tensors& outs) { cut_at(c, horizontal(c), 1, outs); }
-void vsplit_run(const Call& c, Tensors& outs) { cut_evenly(c, 0, 2, outs); }
-void vsplit_at_run(const Call& c, Tensors& outs) { cut_at(c, 0, 2, outs); }
-void dsplit_run(const Call& c, Tensors& outs) { cut_evenly(c, 2, 3, outs); }
-void dsplit_at_run(const Call& c, Tensors& outs) { cut_at(c, 2, 3, outs); }
-constexpr const char* hsplit_doc = R"(Splits columns: dimension 1, or dimension 0 of a 1-d tensor.
-
-Args:
-    indices_or_sections: a number of parts that divides the dimension, or the indices to cut at.
-Returns: a tuple of views of the input.
-
->>> [part.tolist() for part in clew.hsplit(clew.tensor([[1, 2], [3, 4]]), 2)]
-[[[1], [3]], [[2], [4]]]
-)";
-constexpr const char* vsplit_doc = R"(Splits rows: dimension 0 of a tensor of at least 2 dimensions.
-
-Args:
-    indices_or_sections: a number of parts that divides the dimension, or the indices to cut at.
-Returns: a tuple of views of the input.
-
->>> [part.tolist() for part in clew.vsplit(clew.tensor([[1, 2], [3, 4]]), 2)]
-[[[1, 2]], [[3, 4]]]
-)";
-constexpr const char* dsplit_doc = R"(Splits dimension 2 of a tensor of at least 3 dimensions.
-
-Args:
-    indices_or_sections: a number of parts that divides the dimension, or the indices to cut at.
-Returns: a tuple of views of the input.
-
->>> [part.tolist() for part in clew.dsplit(clew.tensor([[[1, 2]]]), 2)]
-[[[[1]]], [[[2]]]]
-)";
-constexpr OpDef hsplit_op = composite({
-    .signature = "hsplit(Tensor input, int indices_or_sections) -> Tensor[]",
-    .doc = hsplit_doc,
-    .run = hsplit_run,
-    .attrs = &attr_info<OneInt>,
-});
-constexpr OpDef hsplit_at_op = composite({
-    .signature = "hsplit(Tensor input, int[] indices_or_sections) -> Tensor[]",
-    .doc = hsplit_doc,
-    .run = hsplit_at_run,
-    .attrs = &attr_info<OneList>,
-});
-constexpr OpDef vsplit_op = composite({
-    .signature = "vsplit(Tensor input, int indices_or_sections) -> Tensor[]",
-    .doc = vsplit_doc,
-    .run = vsplit_run,
-    .attrs = &attr_info<OneInt>,
-});
-constexpr OpDef vsplit_at_op = composite({
-    .signature = "vsplit(Tensor input, int[] indices_or_sections) -> Tensor[]",
-    .doc = vsplit_doc,
-    .run = vsplit_at_run,
-    .attrs = &attr_info<OneList>,
-});
-constexpr OpDef dsplit_op = composite({
-    .signature = "dsplit(Tensor input, int indices_or_sections) -> Tensor[]",
-    .doc = dsplit_doc,
-    .run = dsplit_run,
-    .attrs = &attr_info<OneInt>,
-});
-constexpr OpDef dsplit_at_op = composite({
-    .signature = "dsplit(Tensor input, int[] indices_or_sections) -> Tensor[]",
-    .doc = dsplit_doc,
-    .run = dsplit_at_run,
-    .attrs = &attr_info<OneList>,
-});
-
 constexpr const OpDef* all[] = {
-    &strided_op,
-    &restride_op,
-    &as_strided_op,
-    &as_real_op,
-    &as_complex_op,
-    &view_dtype_op,
-    &tensor_split_sections_op,
-    &tensor_split_indices_op,
-    &tensor_split_named_sections_op,
-    &tensor_split_named_indices_op,
-    &tensor_split_tensor_op,
-    &hsplit_op,
-    &hsplit_at_op,
-    &vsplit_op,
-    &vsplit_at_op,
-    &dsplit_op,
-    &dsplit_at_op,
+    &strided_op, &restride_op, &as_strided_op, &as_real_op, &as_complex_op, &view_dtype_op,
 };
 
 }  // namespace
@@ -544,10 +353,12 @@ constexpr const OpDef* all[] = {
 extern const OpList strided_ops;
 const OpList strided_ops = op_list(all);
 
-Tensor as_strided(const Tensor& x, const Dims& size, const Dims& stride, std::optional<int64_t> storage_offset) {
+Tensor as_strided(const Tensor& x, const Dims& size, const Dims& stride,
+                  std::optional<int64_t> storage_offset) {
   int64_t offset = 0;
   if (storage_offset) {
-    require(*storage_offset >= 0, "as_strided: storage_offset must not be negative; got ", *storage_offset);
+    require(*storage_offset >= 0, "as_strided: storage_offset must not be negative; got ",
+            *storage_offset);
     offset = *storage_offset - x.storage_offset();
   }
   return apply(strided_op, {x}, StridedAttrs{size, stride, offset, x.strides()});

@@ -1,6 +1,7 @@
 // x[key] and x[key] = value: keys are parsed once into a basic part and index tensors.
 // May include: everything below python/.
-// Invariant: basic keys give one view, index tensors one op after it; nothing is written before the whole key is checked.
+// Invariant: basic keys give one view, index tensors one op after it; nothing is written before the
+// whole key is checked.
 #include "python/indexing.h"
 
 #include <cstring>
@@ -19,11 +20,16 @@ namespace {
 constexpr const char* name = "indexing";
 
 [[noreturn]] void fail_key(PyObject* o) {
-  fail_index("indexing: only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
-             "(got ", Py_TYPE(o)->tp_name, ")");
+  fail_index(
+      "indexing: only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables "
+      "are valid indices "
+      "(got ",
+      Py_TYPE(o)->tp_name, ")");
 }
 [[noreturn]] void fail_scalar() {
-  fail_index("indexing: invalid index of a 0-dim tensor. Use `tensor.item()` to convert a 0-dim tensor to a number");
+  fail_index(
+      "indexing: invalid index of a 0-dim tensor. Use `tensor.item()` to convert a 0-dim tensor to "
+      "a number");
 }
 
 bool is_type(PyObject* o, const char* type) { return std::strcmp(Py_TYPE(o)->tp_name, type) == 0; }
@@ -44,7 +50,8 @@ Tensor through_python(PyObject* o) {
   return borrow(t.get());
 }
 
-// A list of Python ints or bools, which is what most lists are; undefined when it is something else.
+// A list of Python ints or bools, which is what most lists are; undefined when it is something
+// else.
 Tensor flat_list(PyObject* o) {
   Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
   PyObject** items = PySequence_Fast_ITEMS(o);
@@ -55,8 +62,10 @@ Tensor flat_list(PyObject* o) {
   }
   Tensor t = empty({n}, bools ? DType::Bool : DType::Int64);
   for (Py_ssize_t i = 0; i < n; ++i) {
-    if (bools) t.data<bool>()[i] = items[i] == Py_True;
-    else t.data<int64_t>()[i] = int_from(items[i]);
+    if (bools)
+      t.data<bool>()[i] = items[i] == Py_True;
+    else
+      t.data<int64_t>()[i] = int_from(items[i]);
   }
   return t;
 }
@@ -82,10 +91,12 @@ bool stands_for_tuple(PyObject* o) {
   if (n >= 32) return false;
   for (Py_ssize_t i = 0; i < n; ++i) {
     PyObject* e = PyList_GET_ITEM(o, i);
-    if (e == Py_None || e == Py_Ellipsis || PySlice_Check(e) || PyList_Check(e) || PyTuple_Check(e) || is_tensor(e) ||
-        is_array(e)) {
-      if (PyErr_WarnEx(PyExc_UserWarning,
-                       "using a list that holds more than numbers as a key is deprecated; use x[tuple(key)]", 1) < 0) {
+    if (e == Py_None || e == Py_Ellipsis || PySlice_Check(e) || PyList_Check(e) ||
+        PyTuple_Check(e) || is_tensor(e) || is_array(e)) {
+      if (PyErr_WarnEx(
+              PyExc_UserWarning,
+              "using a list that holds more than numbers as a key is deprecated; use x[tuple(key)]",
+              1) < 0) {
         throw PythonError();
       }
       return true;
@@ -120,13 +131,13 @@ int64_t read_int(PyObject* o, int64_t size, int dim) {
 // What a key means for a tensor of given sizes.
 struct Key {
   BasicIndex part;
-  int out_dims = 0;             // of the view
-  bool whole = true;            // the view is the tensor itself
+  int out_dims = 0;   // of the view
+  bool whole = true;  // the view is the tensor itself
   struct At {
     int dim;  // of the view: the first one it takes
     Tensor index;
   };
-  std::vector<At> tensors;      // in order
+  std::vector<At> tensors;  // in order
   bool advanced() const { return !tensors.empty(); }
   // As plan_index takes them: undefined for dims of which all is taken.
   std::vector<Tensor> indices() const {
@@ -158,7 +169,8 @@ int dims_taken(PyObject* o) {
   if (o == Py_None || o == Py_Ellipsis || truth(o) >= 0) return 0;
   if (is_tensor(o)) {
     auto* t = reinterpret_cast<TensorObj*>(o);
-    if (t->dtype == DType::Bool || (t->dtype == DType::UInt8 && t->sizes.size() > 0)) return t->sizes.size();
+    if (t->dtype == DType::Bool || (t->dtype == DType::UInt8 && t->sizes.size() > 0))
+      return t->sizes.size();
   }
   return 1;
 }
@@ -179,7 +191,8 @@ void read_item(Key& k, PyObject* o, const Dims& sizes, int& dim) {
     k.tensors.push_back({k.out_dims - 1, std::move(which)});
     return;
   }
-  if (dim >= sizes.size()) fail_index("indexing: too many indices for tensor of dimension ", sizes.size());
+  if (dim >= sizes.size())
+    fail_index("indexing: too many indices for tensor of dimension ", sizes.size());
   int64_t size = sizes[dim];
   if (PySlice_Check(o)) {
     Range r = read_slice(o, size);
@@ -203,14 +216,16 @@ void read_item(Key& k, PyObject* o, const Dims& sizes, int& dim) {
   bool mask = t.dtype() == DType::Bool || t.dtype() == DType::UInt8;
   int spans = mask ? t.ndim() : 1;
   if (mask && spans == 0) fail_key(o);
-  if (dim + spans > sizes.size()) fail_index("indexing: too many indices for tensor of dimension ", sizes.size());
+  if (dim + spans > sizes.size())
+    fail_index("indexing: too many indices for tensor of dimension ", sizes.size());
   k.tensors.push_back({k.out_dims, std::move(t)});
   for (int i = 0; i < spans; ++i) k.keep(sizes[dim++]);
 }
 
 void read_key(Key& k, PyObject* const* items, Py_ssize_t n, const Dims& sizes) {
   int taken = 0;
-  for (Py_ssize_t i = 0; i < n; ++i) taken += is_array(items[i]) || PyList_Check(items[i]) ? 1 : dims_taken(items[i]);
+  for (Py_ssize_t i = 0; i < n; ++i)
+    taken += is_array(items[i]) || PyList_Check(items[i]) ? 1 : dims_taken(items[i]);
   int dim = 0;
   bool seen_ellipsis = false;
   for (Py_ssize_t i = 0; i < n; ++i) {
@@ -228,7 +243,8 @@ void read_key(Key& k, PyObject* const* items, Py_ssize_t n, const Dims& sizes) {
 
 void parse(Key& k, PyObject* key, const Dims& sizes) {
   if (PyTuple_Check(key) || stands_for_tuple(key)) {
-    // Boolean arrays and nested lists of bools take as many dims as they have: make them tensors before counting.
+    // Boolean arrays and nested lists of bools take as many dims as they have: make them tensors
+    // before counting.
     Py_ssize_t n = PySequence_Fast_GET_SIZE(key);
     PyObject** items = PySequence_Fast_ITEMS(key);
     bool convert = false;
@@ -250,7 +266,9 @@ void parse(Key& k, PyObject* key, const Dims& sizes) {
   read_key(k, &key, 1, sizes);
 }
 
-Tensor part_of(const Tensor& x, const Key& k) { return k.whole && k.advanced() ? x : basic_index(x, k.part); }
+Tensor part_of(const Tensor& x, const Key& k) {
+  return k.whole && k.advanced() ? x : basic_index(x, k.part);
+}
 
 Tensor get(const Tensor& x, PyObject* key) {
   if (PyLong_CheckExact(key)) {
@@ -294,7 +312,8 @@ Tensor value_tensor(PyObject* value, const Tensor& x) {
     return t;
   }
   Tensor t = tensor_or_number(value);
-  if (!t) fail_type("indexing: can't assign a ", Py_TYPE(value)->tp_name, " to a ", x.dtype(), " tensor");
+  if (!t)
+    fail_type("indexing: can't assign a ", Py_TYPE(value)->tp_name, " to a ", x.dtype(), " tensor");
   return t;
 }
 
@@ -322,7 +341,8 @@ void set(const Tensor& x, PyObject* key, PyObject* value) {
 }  // namespace
 
 PyObject* tensor_getitem(PyObject* self, PyObject* key) {
-  return guarded([&] { return wrap(get(Tensor::borrow(reinterpret_cast<TensorObj*>(self)), key)); });
+  return guarded(
+      [&] { return wrap(get(Tensor::borrow(reinterpret_cast<TensorObj*>(self)), key)); });
 }
 
 int tensor_setitem(PyObject* self, PyObject* key, PyObject* value) {
