@@ -167,7 +167,7 @@ constexpr OpDef pad_op = composite({
     .doc = R"(Adds elements around the input, or cuts them off.
 
 Args:
-    pad: how many before and after the last dimension, then the one before it ...; negative ones cut off.
+    pad: how many before and after the last dimension, then the one before it ...; negative cuts off.
     mode: 'constant', 'reflect', 'replicate' or 'circular'.
     value: what to fill with in mode 'constant'.
 Returns: a new tensor.
