@@ -49,6 +49,10 @@ def einsum(*args: Any) -> Any:
     for x in operands:
         if not isinstance(x, Tensor):
             raise TypeError(f"einsum: operands must be Tensors; got {type(x).__name__}")
+    if len(operands) == 2:
+        plan = _plan_pair(equation, tuple(operands[0].shape), tuple(operands[1].shape))
+        if plan is not None:
+            return _run_plan(plan, *operands)
     inputs, output = _parse(equation, tuple(x.dim() for x in operands))
     terms = [_take_diagonals(x, labels) for x, labels in zip(operands, inputs, strict=True)]
     _check_sizes(terms, equation)
@@ -237,6 +241,55 @@ def _contract(
     if nl != 1 or nr != 1:
         out = out.reshape([*lead, *m, *n])
     return out, batch + left + right
+
+
+@lru_cache(maxsize=512)
+def _plan_pair(equation: str, first: tuple[int, ...], second: tuple[int, ...]) -> Any:
+    """The orders and shapes of one matrix product that does it all; None when it takes more."""
+    (a, b), output = _parse(equation, (len(first), len(second)))
+    p, q = dict(zip(a, first, strict=True)), dict(zip(b, second, strict=True))
+    if len(p) < len(a) or len(q) < len(b) or any(p[v] != q[v] for v in a if v in q):
+        return None
+    kept = set(output)
+    summed = [v for v in a if v in q and v not in kept]
+    if not summed or any(v not in q and v not in kept for v in a):
+        return None
+    if any(v not in p and v not in kept for v in b):
+        return None
+    batch = [v for v in a if v in q and v in kept]
+    left, right = [v for v in a if v not in q], [v for v in b if v not in p]
+    lead, depth = [p[v] for v in batch], math.prod(p[v] for v in summed)
+    m, n = [p[v] for v in left], [q[v] for v in right]
+    order = batch + left + right
+
+    def unless_same(dims: list[int]) -> list[int] | None:
+        return None if dims == list(range(len(dims))) else dims
+
+    flat = len(left) == len(right) == len(summed) == 1
+    return (
+        unless_same([a.index(v) for v in batch + left + summed]),
+        None if flat else [*lead, math.prod(m), depth],
+        unless_same([b.index(v) for v in batch + summed + right]),
+        None if flat else [*lead, depth, math.prod(n)],
+        None if flat else [*lead, *m, *n],
+        unless_same([order.index(v) for v in output]),
+    )
+
+
+def _run_plan(plan: Any, x: Any, y: Any) -> Any:
+    x_order, x_shape, y_order, y_shape, shape, order = plan
+    if x_order is not None:
+        x = x.permute(x_order)
+    if x_shape is not None:
+        x = x.reshape(x_shape)
+    if y_order is not None:
+        y = y.permute(y_order)
+    if y_shape is not None:
+        y = y.reshape(y_shape)
+    out = _ops.matmul(x, y)
+    if shape is not None:
+        out = out.reshape(shape)
+    return out if order is None else out.permute(order)
 
 
 def _aligned(x: Any, labels: list[Label], order: list[Label]) -> Any:
