@@ -220,7 +220,7 @@ def add_safe_globals(safe_globals: list[Any]) -> None:
         safe_globals: classes, or (class, "module.name") pairs for another name in the file.
 
     Example:
-        >>> add_safe_globals([fractions.Fraction])
+        >>> add_safe_globals([collections.Counter])
         >>> clear_safe_globals()
     """
     safe.allow(safe_globals)
@@ -252,7 +252,7 @@ class safe_globals:
         safe_globals: classes, or (class, "module.name") pairs.
 
     Example:
-        >>> with safe_globals([fractions.Fraction]):
+        >>> with safe_globals([collections.Counter]):
         ...     len(get_safe_globals())
         1
     """

@@ -74,7 +74,7 @@ class Adafactor(_PerParameter):
 
     Example:
         >>> w = clew.tensor([1.0], requires_grad=True)
-        >>> opt = Adafactor([w])
+        >>> opt = clew.optim.Adafactor([w])
         >>> (w * w).sum().backward()
         >>> opt.step()
         >>> w.item() < 1

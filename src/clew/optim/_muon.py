@@ -79,7 +79,7 @@ class Muon(_PerParameter):
 
     Example:
         >>> w = clew.ones(2, 2, requires_grad=True)
-        >>> opt = Muon([w], lr=0.1)
+        >>> opt = clew.optim.Muon([w], lr=0.1)
         >>> w.sum().backward()
         >>> opt.step()
         >>> bool((w < 1).all())

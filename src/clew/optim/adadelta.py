@@ -72,7 +72,7 @@ class Adadelta(_PerParameter):
 
     Example:
         >>> w = clew.tensor([1.0], requires_grad=True)
-        >>> opt = Adadelta([w])
+        >>> opt = clew.optim.Adadelta([w])
         >>> (w * w).sum().backward()
         >>> opt.step()
         >>> w.item() < 1

@@ -63,7 +63,7 @@ class Adagrad(_PerParameter):
 
     Example:
         >>> w = clew.tensor([1.0], requires_grad=True)
-        >>> opt = Adagrad([w], lr=0.1)
+        >>> opt = clew.optim.Adagrad([w], lr=0.1)
         >>> (w * w).sum().backward()
         >>> opt.step()
         >>> w.detach()

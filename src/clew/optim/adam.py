@@ -85,7 +85,7 @@ class Adam(_PerParameter):
 
     Example:
         >>> w = clew.tensor([1.0], requires_grad=True)
-        >>> opt = Adam([w], lr=0.1)
+        >>> opt = clew.optim.Adam([w], lr=0.1)
         >>> (w * w).sum().backward()
         >>> opt.step()
         >>> w.detach()

@@ -68,7 +68,7 @@ class Adamax(_PerParameter):
 
     Example:
         >>> w = clew.tensor([1.0], requires_grad=True)
-        >>> opt = Adamax([w])
+        >>> opt = clew.optim.Adamax([w])
         >>> (w * w).sum().backward()
         >>> opt.step()
         >>> w.item() < 1

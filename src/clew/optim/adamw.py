@@ -29,7 +29,7 @@ class AdamW(Adam):
 
     Example:
         >>> w = clew.tensor([1.0], requires_grad=True)
-        >>> opt = AdamW([w], lr=0.1)
+        >>> opt = clew.optim.AdamW([w], lr=0.1)
         >>> (w * w).sum().backward()
         >>> opt.step()
         >>> w.detach()

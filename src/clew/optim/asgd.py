@@ -78,7 +78,7 @@ class ASGD(_PerParameter):
 
     Example:
         >>> w = clew.tensor([1.0], requires_grad=True)
-        >>> opt = ASGD([w])
+        >>> opt = clew.optim.ASGD([w])
         >>> (w * w).sum().backward()
         >>> opt.step()
         >>> w.item() < 1

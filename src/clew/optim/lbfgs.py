@@ -133,7 +133,7 @@ class LBFGS(Optimizer):
 
     Example:
         >>> w = clew.tensor([3.0], requires_grad=True)
-        >>> opt = LBFGS([w], line_search_fn="strong_wolfe")
+        >>> opt = clew.optim.LBFGS([w], line_search_fn="strong_wolfe")
         >>> def closure():
         ...     opt.zero_grad()
         ...     loss = (w * w).sum()

@@ -87,7 +87,7 @@ class NAdam(_PerParameter):
 
     Example:
         >>> w = clew.tensor([1.0], requires_grad=True)
-        >>> opt = NAdam([w])
+        >>> opt = clew.optim.NAdam([w])
         >>> (w * w).sum().backward()
         >>> opt.step()
         >>> w.item() < 1

@@ -91,7 +91,7 @@ class RAdam(_PerParameter):
 
     Example:
         >>> w = clew.tensor([1.0], requires_grad=True)
-        >>> opt = RAdam([w])
+        >>> opt = clew.optim.RAdam([w])
         >>> (w * w).sum().backward()
         >>> opt.step()
         >>> w.item() < 1

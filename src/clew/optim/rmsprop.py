@@ -79,7 +79,7 @@ class RMSprop(_PerParameter):
 
     Example:
         >>> w = clew.tensor([1.0], requires_grad=True)
-        >>> opt = RMSprop([w], lr=0.1)
+        >>> opt = clew.optim.RMSprop([w], lr=0.1)
         >>> (w * w).sum().backward()
         >>> opt.step()
         >>> round(w.item(), 4)

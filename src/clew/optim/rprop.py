@@ -64,7 +64,7 @@ class Rprop(_PerParameter):
 
     Example:
         >>> w = clew.tensor([1.0], requires_grad=True)
-        >>> opt = Rprop([w])
+        >>> opt = clew.optim.Rprop([w])
         >>> (w * w).sum().backward()
         >>> opt.step()
         >>> w.item() < 1

@@ -67,7 +67,7 @@ class SGD(_PerParameter):
 
     Example:
         >>> w = clew.tensor([1.0], requires_grad=True)
-        >>> opt = SGD([w], lr=0.1, momentum=0.9)
+        >>> opt = clew.optim.SGD([w], lr=0.1, momentum=0.9)
         >>> (w * w).sum().backward()
         >>> opt.step()
         >>> w.detach()

@@ -16,7 +16,8 @@ class RemovableHandle:
         extra_dict: a table, or a list of them, with the same keys, emptied together with it.
 
     Example:
-        >>> table = collections.OrderedDict()
+        >>> from collections import OrderedDict
+        >>> table = OrderedDict()
         >>> handle = RemovableHandle(table)
         >>> table[handle.id] = print
         >>> handle.remove()

@@ -61,9 +61,9 @@ class SequentialLR(_Composed):
 
     Example:
         >>> opt = clew.optim.SGD([clew.zeros(1)], lr=1.0)
-        >>> schedule = SequentialLR(
-        ...     opt, [ConstantLR(opt, 0.5, total_iters=9), ExponentialLR(opt, 0.1)], [2]
-        ... )
+        >>> from clew.optim.lr_scheduler import ConstantLR, ExponentialLR, SequentialLR
+        >>> first, second = ConstantLR(opt, 0.5, total_iters=9), ExponentialLR(opt, 0.1)
+        >>> schedule = SequentialLR(opt, [first, second], milestones=[2])
         >>> for _ in range(2):
         ...     opt.step(); schedule.step()
         >>> schedule.get_last_lr()
@@ -135,6 +135,7 @@ class ChainedScheduler(_Composed):
 
     Example:
         >>> opt = clew.optim.SGD([clew.zeros(1)], lr=1.0)
+        >>> from clew.optim.lr_scheduler import ChainedScheduler, ExponentialLR
         >>> schedule = ChainedScheduler([ExponentialLR(opt, 0.5), ExponentialLR(opt, 0.5)])
         >>> opt.step(); schedule.step()
         >>> schedule.get_last_lr()
@@ -171,7 +172,7 @@ class ReduceLROnPlateau(LRScheduler):
 
     Example:
         >>> opt = clew.optim.SGD([clew.zeros(1)], lr=1.0)
-        >>> schedule = ReduceLROnPlateau(opt, patience=1)
+        >>> schedule = clew.optim.lr_scheduler.ReduceLROnPlateau(opt, patience=1)
         >>> for loss in [3.0, 3.0, 3.0]:
         ...     schedule.step(loss)
         >>> schedule.get_last_lr()

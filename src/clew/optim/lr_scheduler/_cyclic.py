@@ -23,7 +23,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
     Example:
         >>> opt = clew.optim.SGD([clew.zeros(1)], lr=1.0)
-        >>> schedule = CosineAnnealingWarmRestarts(opt, T_0=2)
+        >>> schedule = clew.optim.lr_scheduler.CosineAnnealingWarmRestarts(opt, T_0=2)
         >>> for _ in range(2):
         ...     opt.step(); schedule.step()
         >>> schedule.get_last_lr()
@@ -126,6 +126,7 @@ class CyclicLR(LRScheduler):
 
     Example:
         >>> opt = clew.optim.SGD([clew.zeros(1)], lr=1.0, momentum=0.9)
+        >>> from clew.optim.lr_scheduler import CyclicLR
         >>> schedule = CyclicLR(opt, base_lr=0.0, max_lr=1.0, step_size_up=2)
         >>> opt.step(); schedule.step()
         >>> schedule.get_last_lr()
@@ -247,9 +248,9 @@ class OneCycleLR(LRScheduler):
 
     Example:
         >>> opt = clew.optim.SGD([clew.zeros(1)], lr=1.0, momentum=0.9)
-        >>> schedule = OneCycleLR(opt, max_lr=1.0, total_steps=10)
-        >>> schedule.get_last_lr()
-        [0.04]
+        >>> schedule = clew.optim.lr_scheduler.OneCycleLR(opt, max_lr=1.0, total_steps=10)
+        >>> round(schedule.get_last_lr()[0], 6)
+        0.04
     """
 
     def __init__(

@@ -59,7 +59,7 @@ class LambdaLR(_LambdaSchedule):
 
     Example:
         >>> opt = clew.optim.SGD([clew.zeros(1)], lr=1.0)
-        >>> schedule = LambdaLR(opt, lambda epoch: 0.5**epoch)
+        >>> schedule = clew.optim.lr_scheduler.LambdaLR(opt, lambda epoch: 0.5**epoch)
         >>> opt.step(); schedule.step()
         >>> schedule.get_last_lr()
         [0.5]
@@ -81,7 +81,7 @@ class MultiplicativeLR(_LambdaSchedule):
 
     Example:
         >>> opt = clew.optim.SGD([clew.zeros(1)], lr=1.0)
-        >>> schedule = MultiplicativeLR(opt, lambda epoch: 0.5)
+        >>> schedule = clew.optim.lr_scheduler.MultiplicativeLR(opt, lambda epoch: 0.5)
         >>> opt.step(); schedule.step()
         >>> schedule.get_last_lr()
         [0.5]
@@ -106,7 +106,7 @@ class StepLR(LRScheduler):
 
     Example:
         >>> opt = clew.optim.SGD([clew.zeros(1)], lr=1.0)
-        >>> schedule = StepLR(opt, step_size=2, gamma=0.5)
+        >>> schedule = clew.optim.lr_scheduler.StepLR(opt, step_size=2, gamma=0.5)
         >>> for _ in range(4):
         ...     opt.step(); schedule.step()
         >>> schedule.get_last_lr()
@@ -143,7 +143,7 @@ class MultiStepLR(LRScheduler):
 
     Example:
         >>> opt = clew.optim.SGD([clew.zeros(1)], lr=1.0)
-        >>> schedule = MultiStepLR(opt, [1, 3], gamma=0.5)
+        >>> schedule = clew.optim.lr_scheduler.MultiStepLR(opt, [1, 3], gamma=0.5)
         >>> for _ in range(4):
         ...     opt.step(); schedule.step()
         >>> schedule.get_last_lr()
@@ -228,7 +228,7 @@ class LinearLR(LRScheduler):
 
     Example:
         >>> opt = clew.optim.SGD([clew.zeros(1)], lr=1.0)
-        >>> schedule = LinearLR(opt, start_factor=0.5, total_iters=2)
+        >>> schedule = clew.optim.lr_scheduler.LinearLR(opt, start_factor=0.5, total_iters=2)
         >>> opt.step(); schedule.step()
         >>> schedule.get_last_lr()
         [0.75]
@@ -278,7 +278,7 @@ class ExponentialLR(LRScheduler):
 
     Example:
         >>> opt = clew.optim.SGD([clew.zeros(1)], lr=1.0)
-        >>> schedule = ExponentialLR(opt, gamma=0.5)
+        >>> schedule = clew.optim.lr_scheduler.ExponentialLR(opt, gamma=0.5)
         >>> opt.step(); schedule.step()
         >>> schedule.get_last_lr()
         [0.5]
@@ -310,7 +310,7 @@ class PolynomialLR(LRScheduler):
 
     Example:
         >>> opt = clew.optim.SGD([clew.zeros(1)], lr=1.0)
-        >>> schedule = PolynomialLR(opt, total_iters=4)
+        >>> schedule = clew.optim.lr_scheduler.PolynomialLR(opt, total_iters=4)
         >>> opt.step(); schedule.step()
         >>> schedule.get_last_lr()
         [0.75]
@@ -352,7 +352,7 @@ class CosineAnnealingLR(LRScheduler):
 
     Example:
         >>> opt = clew.optim.SGD([clew.zeros(1)], lr=1.0)
-        >>> schedule = CosineAnnealingLR(opt, T_max=2)
+        >>> schedule = clew.optim.lr_scheduler.CosineAnnealingLR(opt, T_max=2)
         >>> opt.step(); schedule.step()
         >>> round(schedule.get_last_lr()[0], 6)
         0.5

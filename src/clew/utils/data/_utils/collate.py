@@ -169,7 +169,7 @@ def default_collate(batch: Any) -> Any:
         One object of the structure of a sample, with a new first dimension (strings: lists).
 
     Example:
-        >>> default_collate([{"x": 1.5, "name": "a"}, {"x": 2.5, "name": "b"}])
-        {'x': tensor([1.5000, 2.5000], dtype=torch.float64), 'name': ['a', 'b']}
+        >>> default_collate([{"x": 1, "name": "a"}, {"x": 2, "name": "b"}])
+        {'x': tensor([1, 2]), 'name': ['a', 'b']}
     """
     return collate(batch, collate_fn_map=default_collate_fn_map)
