@@ -44,7 +44,7 @@ def check_gradients(
         return d + 1j * rng.standard_normal(a.shape) if np.iscomplexobj(a) else d
 
     probe = fn(*_leaves(given, []))
-    weights = clew.tensor(like(probe.numpy()))
+    weights = clew.tensor(like(probe.detach().numpy()))
 
     def value(xs: list[Any]) -> Any:
         out = fn(*xs) * weights.conj()

@@ -1,0 +1,149 @@
+"""Convolutions and pooling at larger sizes: dtypes against float64, layouts, identities."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numeric import check_gradients, normal
+
+import clew
+
+ops = clew._C.ops
+
+SHAPES = [
+    # input, weight, stride, padding, dilation, groups
+    ((2, 16, 14, 14), (32, 16, 3, 3), 1, 1, 1, 1),
+    ((2, 3, 32, 32), (16, 3, 7, 7), 2, 3, 1, 1),
+    ((2, 32, 9, 9), (32, 1, 3, 3), 1, 1, 1, 32),
+    ((2, 8, 13, 12), (12, 4, 3, 2), (2, 1), (0, 1), (1, 2), 2),
+    ((3, 24, 7, 7), (40, 24, 1, 1), 1, 0, 1, 1),
+    ((3, 24, 8, 8), (40, 24, 1, 1), 2, 0, 1, 1),
+    ((2, 4, 8, 8), (6, 4, 2, 2), 3, 0, 1, 1),
+    ((2, 5, 40), (7, 5, 9), 2, 4, 1, 1),
+    ((1, 4, 6, 7, 8), (8, 4, 3, 3, 3), 1, 1, 1, 1),
+]
+
+
+def run(dtype, shape, transposed):
+    x_shape, w_shape, stride, padding, dilation, groups = shape
+    nd = len(x_shape) - 2
+    name = f"conv_transpose{nd}d" if transposed else f"conv{nd}d"
+    x, w = normal(1, *x_shape), normal(2, *w_shape)
+    if transposed:  # the input has the result's channels
+        x = normal(1, x_shape[0], w_shape[0], *x_shape[2:])
+    b = normal(3, w_shape[1] * groups if transposed else w_shape[0])
+    leaves = [clew.tensor(a).to(dtype).requires_grad_() for a in (x, w, b)]
+    extra = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
+    out = getattr(ops, name)(*leaves, **extra)
+    g = clew.tensor(normal(4, *out.shape)).to(dtype)
+    grads = clew.autograd.grad(out, leaves, g)
+    return [t.detach().to(clew.float64).numpy() for t in (out, *grads)]
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_every_dtype_agrees_with_float64(shape, transposed):
+    exact = run(clew.float64, shape, transposed)
+    for dtype, tolerance in ((clew.float32, 1e-5), (clew.bfloat16, 3e-2), (clew.float16, 4e-3)):
+        for got, want in zip(run(dtype, shape, transposed), exact, strict=True):
+            assert got.shape == want.shape
+            assert np.abs(got - want).max() <= tolerance * max(1, np.abs(want).max())
+
+
+def test_forward_and_transpose_are_adjoint():
+    x, w, y = normal(1, 2, 4, 9, 8), normal(2, 6, 2, 3, 3), normal(3, 2, 6, 5, 4)
+    arguments = {"stride": 2, "padding": 1, "groups": 2}
+    left = (ops.conv2d(clew.tensor(x), clew.tensor(w), None, **arguments).numpy() * y).sum()
+    back = ops.conv_transpose2d(
+        clew.tensor(y), clew.tensor(w), None, output_padding=(0, 1), **arguments
+    )
+    np.testing.assert_allclose(left, (back.numpy() * x).sum())
+
+
+@pytest.mark.parametrize("dtype", [clew.float32, clew.float64])
+def test_strided_operands(dtype):
+    x, w = normal(1, 2, 8, 9, 7), normal(2, 4, 8, 3, 3)
+    plain = ops.conv2d(clew.tensor(x).to(dtype), clew.tensor(w).to(dtype), None, 1, 1)
+    last = clew.tensor(x.transpose(0, 2, 3, 1).copy()).to(dtype).permute(0, 3, 1, 2)
+    weights = clew.tensor(w.transpose(3, 2, 1, 0).copy()).to(dtype).permute(3, 2, 1, 0)
+    got = ops.conv2d(last, weights, None, 1, 1)
+    np.testing.assert_array_equal(got.numpy(), plain.numpy())
+
+
+def test_same_padding_puts_the_odd_zero_on_the_right():
+    x = clew.tensor([[[1.0, 2.0, 3.0]]])
+    w = clew.tensor([[[1.0, 10.0]]])
+    assert ops.conv1d(x, w, padding="same").tolist() == [[[21.0, 32.0, 3.0]]]
+    w = clew.tensor([[[1.0, 10.0, 100.0, 1000.0]]])
+    assert ops.conv1d(x, w, padding="same").tolist() == [[[3210.0, 321.0, 32.0]]]
+
+
+def test_integers_and_empty_batches():
+    x = clew.arange(6).reshape(1, 1, 6)
+    assert ops.conv1d(x, clew.tensor([[[1, -1]]])).tolist() == [[[-1, -1, -1, -1, -1]]]
+    x = clew.zeros(0, 2, 5, requires_grad=True)
+    w = clew.ones(3, 2, 2, requires_grad=True)
+    out = ops.conv1d(x, w)
+    assert out.shape == (0, 3, 4)
+    out.sum().backward()
+    assert x.grad.shape == x.shape and (w.grad.numpy() == 0).all()
+
+
+def test_third_derivative_of_a_convolution():
+    x, w = normal(1, 1, 2, 5), normal(2, 2, 2, 3)
+
+    def slope(a, b):
+        out = (ops.conv1d(a, b) ** 3).sum()
+        return clew.autograd.grad(out, b, create_graph=True)[0]
+
+    def with_leaf(a, b):
+        if not b.requires_grad:
+            b = b.detach().requires_grad_()
+        return slope(a, b)
+
+    check_gradients(with_leaf, x, w)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
+@pytest.mark.parametrize("kernel,stride,padding", [(2, 2, 0), (3, 2, 1), (3, 1, 1), (5, 3, 2)])
+def test_pooling_of_larger_images(dtype, kernel, stride, padding):
+    x = np.round(normal(1, 2, 3, 33, 47) * 100).astype(dtype)
+    low = np.iinfo(dtype).min if dtype == "int64" else -np.inf
+    pads = ((0, 0), (0, 0), (padding, padding), (padding, padding))
+    wide = np.pad(x.astype(dtype), pads, constant_values=low)
+    windows = np.lib.stride_tricks.sliding_window_view(wide, (kernel, kernel), (2, 3))
+    windows = windows[:, :, ::stride, ::stride]
+    values, indices = ops._max_pool2d(clew.tensor(x), kernel, stride, padding)
+    np.testing.assert_array_equal(values.numpy(), windows.max((-1, -2)))
+    picked = np.take_along_axis(x.reshape(2, 3, -1), indices.numpy().reshape(2, 3, -1), -1)
+    np.testing.assert_array_equal(picked.reshape(values.shape), values.numpy())
+    if dtype != "int64":
+        zeros = np.lib.stride_tricks.sliding_window_view(np.pad(x, pads), (kernel, kernel), (2, 3))
+        mean = ops.avg_pool2d(clew.tensor(x), kernel, stride, padding)
+        expected = zeros[:, :, ::stride, ::stride].mean((-1, -2), dtype="float64")
+        np.testing.assert_allclose(mean.numpy(), expected, rtol=1e-5, atol=1e-3)
+
+
+def test_max_pooling_lets_nan_win():
+    x = clew.tensor([[[1.0, float("nan"), 3.0, 4.0, 0.0, -1.0, 5.0, 2.0, 7.0, 8.0, 9.0, 1.0]]])
+    values, indices = ops._max_pool1d(x, 2)
+    assert np.isnan(values.numpy()[0, 0, 0]) and indices.tolist()[0][0][0] == 1
+    assert values.tolist()[0][0][1:] == [4.0, 0.0, 5.0, 8.0, 9.0]
+    assert np.isnan(float(ops._adaptive_max_pool1d(x, 1)[0]))
+    low = clew.full((1, 1, 4), float("-inf"))
+    assert (ops._max_pool1d(low, 2)[0].numpy() == -np.inf).all()
+
+
+def test_gradients_of_overlapping_maxima_add_up():
+    x = clew.tensor([[[1.0, 5.0, 2.0, 0.0]]], requires_grad=True)
+    ops._max_pool1d(x, 2, 1)[0].sum().backward()
+    assert x.grad.tolist() == [[[0.0, 2.0, 1.0, 0.0]]]
+
+
+def test_sixteen_bit_means_accumulate_in_float32():
+    x = clew.full((1, 1, 4096), 1.0, dtype=clew.float16)
+    x[..., 0] = 2048.0
+    assert float(ops.adaptive_avg_pool1d(x, 1)) == pytest.approx((2048 + 4095) / 4096, rel=1e-3)
+    ones = clew.ones(1, 1, 4096, dtype=clew.bfloat16, requires_grad=True)
+    ops.avg_pool1d(ones, 4096).backward(clew.ones(1, 1, 1, dtype=clew.bfloat16) * 4096)
+    assert (ones.grad.to(clew.float32).numpy() == 1).all()
