@@ -220,7 +220,8 @@ def add_safe_globals(safe_globals: list[Any]) -> None:
         safe_globals: classes, or (class, "module.name") pairs for another name in the file.
 
     Example:
-        >>> add_safe_globals([collections.Counter])
+        >>> from fractions import Fraction
+        >>> add_safe_globals([Fraction])
         >>> clear_safe_globals()
     """
     safe.allow(safe_globals)
@@ -252,7 +253,8 @@ class safe_globals:
         safe_globals: classes, or (class, "module.name") pairs.
 
     Example:
-        >>> with safe_globals([collections.Counter]):
+        >>> from fractions import Fraction
+        >>> with safe_globals([Fraction]):
         ...     len(get_safe_globals())
         1
     """
