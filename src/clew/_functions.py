@@ -230,3 +230,100 @@ def set_float32_matmul_precision(precision: str) -> None:
     """Accepts the three levels; float32 products are always computed in float32, the most precise of them."""
     if precision not in ("highest", "high", "medium"):
         raise ValueError(f"set_float32_matmul_precision: expected 'highest', 'high' or 'medium'; got {precision!r}")
+
+
+def unique(
+    input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
+    """The distinct elements of input, or its distinct slices along ``dim``, in ascending order.
+
+    Args:
+        input: any shape.
+        sorted: accepted; the result is always in ascending order.
+        return_inverse: also return where each element of input is in the result.
+        return_counts: also return how often each one occurs.
+        dim: compare slices along this dim; None compares elements.
+
+    Returns:
+        the distinct elements, followed by the inverse and the counts when asked for.
+
+    >>> clew.unique(clew.tensor([3, 1, 3]), return_counts=True)
+    (tensor([1, 3]), tensor([1, 2]))
+    """
+    if dim is None:
+        found = _C.ops._unique(input, sorted, return_inverse, return_counts)
+    else:
+        found = _C.ops._unique_dim(input, dim, sorted, return_inverse, return_counts)
+    return _selected(found, return_inverse, return_counts)
+
+
+def unique_consecutive(
+    input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
+    """The elements of input without those that equal the one before.
+
+    >>> clew.unique_consecutive(clew.tensor([1, 1, 2, 1]))
+    tensor([1, 2, 1])
+    """
+    return _selected(_C.ops._unique_consecutive(input, return_inverse, return_counts, dim), return_inverse, return_counts)
+
+
+def _selected(found: Any, inverse: bool, counts: bool) -> Any:
+    chosen = (found[0], *((found[1],) if inverse else ()), *((found[2],) if counts else ()))
+    return chosen if len(chosen) > 1 else chosen[0]
+
+
+def trace(input: Tensor) -> Tensor:
+    """The sum of the diagonal of a matrix.
+
+    >>> clew.trace(clew.eye(3))
+    tensor(3.)
+    """
+    if input.ndim != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")
+    return input.diagonal().sum()
+
+
+def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None) -> Tensor:
+    """The n-th differences of neighbours along ``dim``.
+
+    >>> clew.diff(clew.tensor([1, 4, 9]))
+    tensor([3, 5])
+    """
+    if input.ndim == 0:
+        raise RuntimeError("diff: expects input to be at least one-dimensional")
+    if n < 0:
+        raise RuntimeError(f"diff: order must be non-negative but got {n}")
+    parts = [t for t in (prepend, input, append) if t is not None]
+    if len(parts) > 1:
+        input = _C.functions["cat"](parts, dim)
+    for _ in range(min(n, input.shape[dim])):
+        size = input.shape[dim]
+        high, low = input.narrow(dim, 1, size - 1), input.narrow(dim, 0, size - 1)
+        input = high ^ low if input.dtype is _dtypes.bool else high - low
+    return input
+
+
+def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Tensor | None = None) -> Tensor:
+    """The cross product of 3-vectors along ``dim`` (by default the first dim of size 3).
+
+    >>> clew.cross(clew.tensor([1.0, 0.0, 0.0]), clew.tensor([0.0, 1.0, 0.0]))
+    tensor([0., 0., 1.])
+    """
+    from clew import linalg
+
+    if dim is None:
+        sizes = broadcast_shapes(input.shape, other.shape)
+        if 3 not in sizes:
+            raise RuntimeError(f"cross: no dimension of size 3 in input; got {list(sizes)}")
+        dim = list(sizes).index(3)
+    return linalg.cross(input, other, dim=dim, out=out)
+
+
+def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
+    """The p-norm of input - other.
+
+    >>> clew.dist(clew.tensor([1.0, 1.0]), clew.tensor([4.0, 5.0]))
+    tensor(5.)
+    """
+    return (input - other).norm(p)

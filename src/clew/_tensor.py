@@ -439,5 +439,9 @@ def install() -> None:
         ("byte", _dtypes.uint8), ("bool", _dtypes.bool), ("cfloat", _dtypes.complex64), ("cdouble", _dtypes.complex128),
     ):  # fmt: skip
         methods[name] = _caster(name, dtype)
+    from clew import _functions
+
+    for name in ("unique", "unique_consecutive", "trace", "diff", "cross", "dist", "equal", "allclose"):
+        methods[name] = getattr(_functions, name)
     for name, value in methods.items():
         setattr(Tensor, name, value)

@@ -94,7 +94,7 @@ def printoptions(**kwargs: Any) -> Iterator[None]:
     """Sets print options inside a `with` block only; takes what `set_printoptions` takes.
 
     Example:
-        >>> with clew.printoptions(precision=1):
+        >>> with clew._tensor_str.printoptions(precision=1):
         ...     print(clew.tensor([0.123]))
         tensor([0.1])
     """

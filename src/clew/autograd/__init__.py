@@ -9,6 +9,7 @@ from clew._C import Tensor
 from clew.autograd import graph
 from clew.autograd.function import Function
 from clew.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from clew.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 
 __all__ = [
     "Function",
@@ -188,24 +189,12 @@ def grad(
     return tuple(found)
 
 
-# Loaded when first asked for: most programs never do.
-_LAZY = {
-    "functional": "clew.autograd.functional",
-    "gradcheck": "clew.autograd.gradcheck",
-    "gradgradcheck": "clew.autograd.gradcheck",
-    "GradcheckError": "clew.autograd.gradcheck",
-}
-
 
 def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
-        from clew._namespace import missing_name
+    if name == "functional":  # most programs never ask for it
+        import importlib
 
-        raise missing_name(__name__, name, globals())
-    import importlib
+        return importlib.import_module("clew.autograd.functional")
+    from clew._namespace import missing_name
 
-    module = importlib.import_module(_LAZY[name])
-    # Importing a submodule sets its name on this package: the functions of gradcheck.py go over it together.
-    loaded = {n: module if n == "functional" else getattr(module, n) for n, m in _LAZY.items() if m == module.__name__}
-    globals().update(loaded)
-    return loaded[name]
+    raise missing_name(__name__, name, globals())

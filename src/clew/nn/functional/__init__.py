@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import clew
+from clew._einsum import pdist as pdist
 
 from ._attention import multi_head_attention_forward as multi_head_attention_forward
 from ._core import *  # noqa: F403
@@ -35,5 +36,4 @@ from ._vision import *  # noqa: F403
 
 Tensor = clew.Tensor
 
-pdist = _native("pdist")
 conv_tbc = _native("conv_tbc")

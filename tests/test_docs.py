@@ -1,0 +1,62 @@
+"""The examples in the documentation run: of every op, of every Python module, of the README."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+
+import clew
+from clew import _C
+
+FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+README = Path(__file__).parent.parent / "README.md"
+
+
+def run_examples(text: str, name: str) -> None:
+    clew.manual_seed(0)
+    test = doctest.DocTestParser().get_doctest(text, {"clew": clew, "nn": clew.nn, "F": clew.nn.functional}, name, None, 0)
+    runner = doctest.DocTestRunner(optionflags=FLAGS, verbose=False)
+    out: list[str] = []
+    runner.run(test, out=out.append)
+    assert runner.failures == 0, "".join(out)
+
+
+@pytest.mark.parametrize("name", sorted(n for n in _C.functions if not n.endswith("_")))
+def test_op_examples(name: str):
+    doc = _C.functions[name].__doc__
+    assert ">>>" in doc, f"{name} has no example"
+    run_examples(doc, name)
+
+
+def modules() -> list[str]:
+    skip = ("clew.__main__", "clew._C")
+    return sorted(m.name for m in pkgutil.walk_packages(clew.__path__, "clew.") if m.name not in skip)
+
+
+@pytest.mark.parametrize("name", modules())
+def test_module_examples(name: str, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    module = importlib.import_module(name)
+    finder = doctest.DocTestFinder(exclude_empty=True)
+    for test in finder.find(module, name, globs={"clew": clew, "nn": clew.nn, "F": clew.nn.functional}):
+        if not test.examples:
+            continue
+        clew.manual_seed(0)
+        test.globs.update(vars(module))
+        test.globs["clew"] = clew
+        runner = doctest.DocTestRunner(optionflags=FLAGS, verbose=False)
+        out: list[str] = []
+        runner.run(test, out=out.append)
+        assert runner.failures == 0, "".join(out)
+
+
+def test_readme_example(capsys):
+    (block,) = re.findall(r"```python\n(.*?)```", README.read_text(), re.S)
+    exec(compile(block, "README.md", "exec"), {})
+    loss = float(capsys.readouterr().out.split()[1].rstrip(","))
+    assert loss < 1e-3
