@@ -8,6 +8,7 @@ aliased when they are imported, not before.
 from __future__ import annotations
 
 import importlib
+import importlib.abc
 import importlib.machinery
 import importlib.util
 import io
@@ -153,7 +154,7 @@ def _explain_missing(alias: str, module: Any) -> None:
             _explain_missing(f"{alias}.{name}", part)
 
 
-class _Loader:
+class _Loader(importlib.abc.Loader):
     """Gives the clew module for a torch name, leaving the module's own identity alone."""
 
     def create_module(self, spec: Any) -> Any:
@@ -241,7 +242,7 @@ def install() -> None:
         return
     if "torch" in sys.modules:
         raise RuntimeError("clew run: torch is imported already, so that it cannot be replaced")
-    sys.meta_path.insert(0, _Finder())  # type: ignore[arg-type]
+    sys.meta_path.insert(0, _Finder())
     if "multiprocessing.spawn" in sys.modules:
         _patch_spawn(sys.modules["multiprocessing.spawn"])
 

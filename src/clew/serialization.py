@@ -187,7 +187,7 @@ def _placement(map_location: Any) -> Any:
     if map_location is None:
         return default
     if isinstance(map_location, dict):
-        return lambda raw, location: default(raw, map_location.get(location, location))
+        return lambda raw, location: default(raw, str(map_location.get(location, location)))
     if isinstance(map_location, (str, clew.device)):
         device = clew.device(map_location)
         return lambda raw, location: move(raw, device)

@@ -157,7 +157,7 @@ class Decoder:
         elif kind.build is not None and self.unknown is not None:
             self.stack.append(None)
         elif kind.name in ("collections.OrderedDict", "collections.Counter") and not args:
-            self.stack.append(kind.build())  # type: ignore[misc]
+            self.stack.append(kind.build())
         else:
             fail(f"{kind!r} is not a class")
 

@@ -139,7 +139,8 @@ def read(file: Any, place: Any, path: str | None = None) -> dict[str, Tensor]:
         dtype = _DTYPES[entry["dtype"]]
         raw = _bytes(file, start + begin, stop - begin, path)
         shape = tuple(entry["shape"])
-        stride, n = [], 1
+        stride: list[int] = []
+        n = 1
         for size in reversed(shape):
             stride.insert(0, n)
             n *= max(size, 1)

@@ -158,7 +158,7 @@ class AveragedModel(Module):
         return self.module(*args, **kwargs)
 
     def _tensors(self, module: Module) -> list[Tensor]:
-        tensors = list(module.parameters())
+        tensors: list[Tensor] = list(module.parameters())
         return tensors + list(module.buffers()) if self.use_buffers else tensors
 
     def update_parameters(self, model: Module) -> None:

@@ -140,18 +140,19 @@ class DataLoader(Generic[T_co]):
         elif batch_size is None:
             _require(not drop_last, "batch_size=None excludes drop_last")
 
-        if sampler is None:
+        keys: Any = sampler
+        if keys is None:
             if self._dataset_kind == _DatasetKind.Iterable:
-                sampler = _Endless()
+                keys = _Endless()
             elif shuffle:
-                sampler = RandomSampler(dataset, generator=generator)
+                keys = RandomSampler(dataset, generator=generator)
             else:
-                sampler = SequentialSampler(dataset)
+                keys = SequentialSampler(dataset)
         if batch_size is not None and batch_sampler is None:
-            batch_sampler = BatchSampler(sampler, batch_size, drop_last)
+            batch_sampler = BatchSampler(keys, batch_size, drop_last)
         self.batch_size = batch_size
         self.drop_last = drop_last
-        self.sampler = sampler
+        self.sampler = keys
         self.batch_sampler = batch_sampler
         self.generator = generator
         if collate_fn is None:

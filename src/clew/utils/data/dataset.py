@@ -143,7 +143,7 @@ def _get_items(dataset: Any, indices: Sequence[Any], name: str) -> Sequence[Any]
         raise ValueError(
             f"{name}: __getitems__ must return {len(indices)} samples; got {len(items)}"
         )
-    return items  # type: ignore[no-any-return]
+    return items
 
 
 class ConcatDataset(Dataset[T_co]):
@@ -181,7 +181,7 @@ class ConcatDataset(Dataset[T_co]):
         if which == len(self.datasets):
             raise IndexError(f"ConcatDataset: index must be under {len(self)}; got {idx}")
         start = self.cumulative_sizes[which - 1] if which else 0
-        return self.datasets[which][idx - start]  # type: ignore[no-any-return]
+        return self.datasets[which][idx - start]
 
 
 class ChainDataset(IterableDataset[Any]):
@@ -235,8 +235,8 @@ class Subset(Dataset[T_co]):
 
     def __getitem__(self, idx: Any) -> T_co:
         if isinstance(idx, list):
-            return self.dataset[[self.indices[i] for i in idx]]  # type: ignore[no-any-return]
-        return self.dataset[self.indices[idx]]  # type: ignore[no-any-return]
+            return self.dataset[[self.indices[i] for i in idx]]
+        return self.dataset[self.indices[idx]]
 
     def __getitems__(self, indices: list[int]) -> Sequence[T_co]:
         return _get_items(self.dataset, [self.indices[i] for i in indices], "Subset")

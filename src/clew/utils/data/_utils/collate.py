@@ -31,10 +31,10 @@ def _rebuild(like: Any, items: Any) -> Any:
             clone.update(items)
             return clone
         if isinstance(like, abc.MutableSequence):
-            clone = copy.copy(like)
+            sequence: Any = copy.copy(like)
             for i, item in enumerate(items):
-                clone[i] = item
-            return clone
+                sequence[i] = item
+            return sequence
         return kind(items)
     except TypeError:
         return items
