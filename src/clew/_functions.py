@@ -14,7 +14,10 @@ __all__ = [
     "broadcast_tensors",
     "can_cast",
     "compile",
+    "cross",
     "detach",
+    "diff",
+    "dist",
     "equal",
     "get_default_device",
     "get_float32_matmul_precision",
@@ -34,7 +37,10 @@ __all__ = [
     "set_float32_matmul_precision",
     "set_flush_denormal",
     "set_num_interop_threads",
+    "trace",
     "typename",
+    "unique",
+    "unique_consecutive",
     "use_deterministic_algorithms",
 ]
 
