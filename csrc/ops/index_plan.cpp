@@ -19,16 +19,21 @@ ViewSpec part_of(const Dims& sizes, const Dims& strides, const BasicIndex& a, st
   auto add_new = [&] {
     while (s.sizes.size() < max_dims && (static_cast<uint64_t>(a.added) >> s.sizes.size() & 1)) {
       s.sizes.push_back(1);
-      s.strides.push_back(1);
+      s.strides.push_back(0);
     }
   };
   for (int d = 0; d < ndim; ++d) {
-    int64_t last = a.start[d] + (a.length[d] > 0 ? (a.length[d] - 1) * a.step[d] : 0);
     bool empty = a.length[d] == 0;
-    bool inside = a.start[d] >= 0 && a.step[d] >= 0 && a.length[d] >= 0 &&
-                  a.length[d] <= sizes[d] &&
-                  (empty ? a.start[d] <= sizes[d] && a.step[d] > 0 : last < sizes[d]);
-    if (!inside) fail_index(op, ": the part reaches beyond dimension ", d, " with size ", sizes[d]);
+    bool inside = a.start[d] >= 0 && a.step[d] >= 0 && a.length[d] >= 0 && a.length[d] <= sizes[d];
+    if (inside && empty) inside = a.start[d] <= sizes[d] && a.step[d] > 0;
+    if (inside && !empty) {
+      int64_t span = 0;
+      inside = !__builtin_mul_overflow(a.length[d] - 1, a.step[d], &span) &&
+               a.start[d] < sizes[d] && span < sizes[d] - a.start[d];
+    }
+    if (!inside) {
+      fail_index(op, ": the part reaches beyond dimension ", d, " with size ", sizes[d]);
+    }
     if (!empty) s.offset += a.start[d] * strides[d];
     if (a.step[d] == 0) continue;
     add_new();
@@ -36,6 +41,11 @@ ViewSpec part_of(const Dims& sizes, const Dims& strides, const BasicIndex& a, st
     s.strides.push_back(a.length[d] > 1 ? strides[d] * a.step[d] : strides[d]);
   }
   add_new();
+  // A new dimension gets the stride that a dense tensor would have there.
+  for (int k = s.sizes.size() - 1; a.added && k >= 0; --k) {
+    if (!(static_cast<uint64_t>(a.added) >> k & 1)) continue;
+    s.strides[k] = k + 1 < s.sizes.size() ? s.sizes[k + 1] * s.strides[k + 1] : 1;
+  }
   for (int64_t n : s.sizes) {
     if (n == 0) s.offset = 0;
   }

@@ -16,8 +16,10 @@ struct DimAttrs {
   static constexpr auto members() { return std::tuple(&DimAttrs::dim); }
 };
 
-// A vector of indices into a dimension, none negative, as int64.
-Tensor index_vector(const Tensor& index, int64_t size, int dim, std::string_view op) {
+// A vector of indices into a dimension as int64, none negative; negative ones count from the end
+// where they are allowed.
+Tensor index_vector(const Tensor& index, int64_t size, int dim, std::string_view op,
+                    bool negative = false) {
   if (index.dtype() != DType::Int64 && index.dtype() != DType::Int32) {
     fail_index(op, ": index must be int64 or int32; got ", index);
   }
@@ -29,10 +31,16 @@ Tensor index_vector(const Tensor& index, int64_t size, int dim, std::string_view
     copy_into(wide, v);
     v = wide;
   }
-  int64_t bad = kernels::find_bad_index(v.nd(), size, false);
+  int64_t bad = kernels::find_bad_index(v.nd(), size, negative);
   if (bad >= 0) {
     fail_index(op, ": index ", v.data<int64_t>()[bad], " is out of bounds for dimension ", dim,
                " with size ", size);
+  }
+  if (negative && kernels::find_bad_index(v.nd(), size, false) >= 0) {
+    Tensor counted = empty(v.sizes(), DType::Int64);
+    fill_(counted, Scalar(0));
+    kernels::add_offsets(counted.data<int64_t>(), v.nd(), size, 1);
+    v = counted;
   }
   return v;
 }
@@ -142,7 +150,7 @@ void index_fill_run(const Call& c, Tensors& outs) {
   int d = wrapped(c.as<DimAttrs>().dim, input.ndim(), c.name());
   Tensor x = input.ndim() ? input : reshape(input, {1});
   Tensor value = c.in[2].dtype() == x.dtype() ? c.in[2] : to_dtype(c.in[2], x.dtype());
-  Tensor y = index_put(x, value, index_vector(c.in[1], x.size(d), d, c.name()), {d}, false);
+  Tensor y = index_put(x, value, index_vector(c.in[1], x.size(d), d, c.name(), true), {d}, false);
   outs.push_back(input.ndim() ? y : reshape(y, {}));
 }
 constexpr OpDef index_fill_op = composite({

@@ -7,6 +7,7 @@
 
 #include "kernels/index.h"
 #include "ops/shape.h"
+#include "ops/unary.h"
 
 namespace clew {
 
@@ -286,6 +287,7 @@ extern const OpList joining_ops;
 const OpList joining_ops = op_list(all);
 
 Tensor cat(std::span<const Tensor> tensors, int64_t dim) {
+  if (tensors.empty()) fail_value("cat: expected a non-empty list of tensors");
   require_tensors(tensors, "cat");
   CatAttrs a{dim, {}};
   // A 1-d tensor without elements joins with anything.
@@ -301,7 +303,8 @@ Tensor cat(std::span<const Tensor> tensors, int64_t dim) {
   for (const Tensor& t : kept) a.lengths.push_back(d < t.ndim() ? t.size(d) : 0);
   Tensors outs;
   apply(joined_op, kept, &a, outs);
-  return std::move(outs[0]);
+  // Those passed over still take part in type promotion.
+  return to_dtype(outs[0], promoted(tensors));
 }
 Tensor stack(std::span<const Tensor> tensors, int64_t dim) {
   Tensors outs;

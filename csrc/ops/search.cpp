@@ -158,6 +158,29 @@ Returns: integers of the input's shape.
     .offer = Offer::function,
 });
 
+struct BucketNumberAttrs {
+  Scalar input;
+  bool out_int32 = false;
+  bool right = false;
+  static constexpr auto members() {
+    return std::tuple(&BucketNumberAttrs::input, &BucketNumberAttrs::out_int32,
+                      &BucketNumberAttrs::right);
+  }
+};
+void bucketize_number_run(const Call& c, Tensors& outs) {
+  const auto& a = c.as<BucketNumberAttrs>();
+  Tensor value = scalar_tensor(a.input, a.input.dtype(), true);
+  outs.push_back(apply(bucketize_op, {value, c.in[0]}, BucketAttrs{a.out_int32, a.right}));
+}
+constexpr OpDef bucketize_number_op = composite({
+    .signature = "bucketize(Scalar input, Tensor boundaries, *, bool out_int32=False, bool "
+                 "right=False) -> Tensor",
+    .doc = "The number of the bucket, between sorted boundaries, that a number falls into.",
+    .run = bucketize_number_run,
+    .attrs = &attr_info<BucketNumberAttrs>,
+    .offer = Offer::function,
+});
+
 struct SearchAttrs {
   bool out_int32 = false;
   bool right = false;
@@ -264,8 +287,8 @@ Returns: int64, one dimension more than the input.
 });
 
 constexpr const OpDef* all[] = {
-    &nonzero_op,   &nonzero_tuple_op, &argwhere_op, &where_op,
-    &bucketize_op, &searchsorted_op,  &one_hot_op,
+    &nonzero_op,   &nonzero_tuple_op,    &argwhere_op,     &where_op,
+    &bucketize_op, &bucketize_number_op, &searchsorted_op, &one_hot_op,
 };
 
 }  // namespace

@@ -44,7 +44,7 @@ def like(name: str, reference: Any, shapes: Any, **options: Any) -> Op:
 
 
 ERRORS = [
-    E(S([]), RuntimeError, "non-empty"),
+    E(S([]), ValueError, "non-empty"),
     E(S([X, np.zeros((3, 3))], 1), RuntimeError, "sizes must match"),
     E(S([X, np.zeros((2,))]), RuntimeError, "sizes must match"),
     E(S([np.array(1.0)]), RuntimeError, "0-d"),
