@@ -30,6 +30,11 @@ class Absent(Exception):
 def resolve(name: str) -> Any:
     """clew's function of a dotted PyTorch name."""
     found: Any = clew
+    method = getattr(clew.Tensor, name, None)
+    if callable(method) and not callable(getattr(clew._C, name, None)) and (
+        name not in clew._C.functions and name not in vars(clew) or isinstance(getattr(clew, name), clew.dtype)
+    ):
+        return method
     for part in name.split("."):
         try:
             found = getattr(found, part)

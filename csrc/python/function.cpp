@@ -47,7 +47,10 @@ bool is_number_like(PyObject* o) {
   return t->sizes.size() == 0 && t->storage->device == Device::CPU;
 }
 
-bool fits(const Overload& o, const Param& p, PyObject* v, int index) {
+// `strict` refuses tensors for int and number parameters, so that max(x, other) is not read as max(x, dim).
+bool fits(const Overload& o, const Param& p, PyObject* v, int index, bool strict) {
+  bool wants_tensor = p.kind == ParamKind::Tensor || p.kind == ParamKind::OptTensor;
+  if (strict && !wants_tensor && is_tensor(v)) return false;
   switch (p.kind) {
     case ParamKind::Tensor:
       return is_tensor(v) || ((index > 0 || o.op->kind == OpKind::Elementwise) && is_number(v));
@@ -125,7 +128,7 @@ struct Bound {
 
 // Fills b; returns an explanation when the arguments do not fit, empty when they do. `why` may be null.
 bool match(const FunctionEntry& e, const Overload& o, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames, Bound& b,
-           std::string* why) {
+           bool strict, std::string* why) {
   auto n = static_cast<Py_ssize_t>(o.params.size());
   Py_ssize_t used = 0;
   for (Py_ssize_t i = 0; i < n && used < nargs; ++i) {
@@ -182,7 +185,7 @@ bool match(const FunctionEntry& e, const Overload& o, PyObject* const* args, Py_
       if (why) *why = concat(e.name, "() missing required argument '", p.name, "' (", kind_text(p.kind), ")");
       return false;
     }
-    if (!fits(o, p, v, static_cast<int>(i))) {
+    if (!fits(o, p, v, static_cast<int>(i), strict)) {
       if (why)
         *why = concat(e.name, "(): argument '", p.name, "' (position ", i + 1, ") must be ", kind_text(p.kind), ", not ",
                       Py_TYPE(v)->tp_name);
@@ -396,22 +399,25 @@ std::string describe_arguments(PyObject* const* args, Py_ssize_t nargs, PyObject
 }
 
 PyObject* call(FunctionEntry& e, bool method, bool inplace, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  for (auto& o : e.overloads) {
-    if (inplace && !o->op->inplace) continue;
-    if (method && o->op->offer == Offer::function) continue;
-    Bound b;
-    if (match(e, *o, args, nargs, kwnames, b, nullptr)) return run(e, *o, b, inplace);
+  // With several overloads, one that takes the arguments as they are goes before one that reads a 0-d tensor as a number.
+  bool several = e.overloads.size() > 1;
+  for (bool strict : {true, false}) {
+    if (strict && !several) continue;
+    for (auto& o : e.overloads) {
+      if (inplace && !o->op->inplace) continue;
+      if (method && o->op->offer == Offer::function) continue;
+      Bound b;
+      if (match(e, *o, args, nargs, kwnames, b, strict, nullptr)) return run(e, *o, b, inplace);
+    }
   }
   std::string text;
-  int candidates = 0;
   for (auto& o : e.overloads) {
     if (inplace && !o->op->inplace) continue;
     Bound b;
     std::string why;
-    match(e, *o, args, nargs, kwnames, b, &why);
-    ++candidates;
+    match(e, *o, args, nargs, kwnames, b, false, &why);
     text += concat("\n  ", o->op->signature, "\n    ", why);
-    if (e.overloads.size() == 1) fail_type(why);
+    if (!several) fail_type(why);
   }
   fail_type(e.name, inplace ? "_" : "", "() received an invalid combination of arguments - got ",
             describe_arguments(args, nargs, kwnames), ", but expected one of:", text);
