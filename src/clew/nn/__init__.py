@@ -13,3 +13,20 @@ from .parameter import Buffer as Buffer
 from .parameter import Parameter as Parameter
 from .parameter import UninitializedBuffer as UninitializedBuffer
 from .parameter import UninitializedParameter as UninitializedParameter
+
+# These are imported at their first use.
+_LATER = ("attention", "grad", "parallel", "common_types")
+
+
+def __getattr__(name: str) -> object:
+    import importlib
+
+    if name in _LATER:
+        return importlib.import_module(f"{__name__}.{name}")
+    if name == "DataParallel":
+        return importlib.import_module(f"{__name__}.parallel").DataParallel
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER, "DataParallel"})

@@ -7,33 +7,31 @@ from clew._einsum import pdist as pdist
 
 from ._attention import multi_head_attention_forward as multi_head_attention_forward
 from ._core import *  # noqa: F403
-from ._core import native as _native
 from ._ctc import ctc_loss as ctc_loss
 from ._loss import binary_cross_entropy as binary_cross_entropy
 from ._loss import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
-from ._loss import cosine_embedding_loss as cosine_embedding_loss
-from ._loss import cosine_similarity as cosine_similarity
 from ._loss import cross_entropy as cross_entropy
 from ._loss import gaussian_nll_loss as gaussian_nll_loss
-from ._loss import hinge_embedding_loss as hinge_embedding_loss
 from ._loss import huber_loss as huber_loss
 from ._loss import kl_div as kl_div
 from ._loss import l1_loss as l1_loss
-from ._loss import margin_ranking_loss as margin_ranking_loss
+from ._loss import linear_cross_entropy as linear_cross_entropy
 from ._loss import mse_loss as mse_loss
-from ._loss import multi_margin_loss as multi_margin_loss
-from ._loss import multilabel_margin_loss as multilabel_margin_loss
-from ._loss import multilabel_soft_margin_loss as multilabel_soft_margin_loss
 from ._loss import nll_loss as nll_loss
-from ._loss import pairwise_distance as pairwise_distance
 from ._loss import poisson_nll_loss as poisson_nll_loss
 from ._loss import smooth_l1_loss as smooth_l1_loss
-from ._loss import soft_margin_loss as soft_margin_loss
-from ._loss import triplet_margin_loss as triplet_margin_loss
-from ._loss import triplet_margin_with_distance_loss as triplet_margin_with_distance_loss
+from ._margin import cosine_embedding_loss as cosine_embedding_loss
+from ._margin import cosine_similarity as cosine_similarity
+from ._margin import hinge_embedding_loss as hinge_embedding_loss
+from ._margin import margin_ranking_loss as margin_ranking_loss
+from ._margin import multi_margin_loss as multi_margin_loss
+from ._margin import multilabel_margin_loss as multilabel_margin_loss
+from ._margin import multilabel_soft_margin_loss as multilabel_soft_margin_loss
+from ._margin import pairwise_distance as pairwise_distance
+from ._margin import soft_margin_loss as soft_margin_loss
+from ._margin import triplet_margin_loss as triplet_margin_loss
+from ._margin import triplet_margin_with_distance_loss as triplet_margin_with_distance_loss
 from ._pool import *  # noqa: F403
 from ._vision import *  # noqa: F403
 
 Tensor = clew.Tensor
-
-conv_tbc = _native("conv_tbc")

@@ -558,6 +558,22 @@ def embedding_bag(
     return total / count.clamp(min=1).unsqueeze(1)
 
 
+def conv_tbc(input: Any, weight: Any, bias: Any, pad: int = 0) -> Any:
+    """Convolution of (time, batch, channels).
+
+    Args:
+        input: (L, N, C).
+        weight: (kernel, C, out).
+        bias: (out).
+        pad: zeros added at both ends.
+
+    Returns:
+        (L + 2 pad - kernel + 1, N, out).
+    """
+    x = input.permute(1, 2, 0)
+    return conv1d(x, weight.permute(2, 1, 0), bias, padding=pad).permute(2, 0, 1)
+
+
 __all__ = [
     "alpha_dropout",
     "avg_pool1d",
@@ -570,6 +586,7 @@ __all__ = [
     "conv1d",
     "conv2d",
     "conv3d",
+    "conv_tbc",
     "conv_transpose1d",
     "conv_transpose2d",
     "conv_transpose3d",

@@ -8,7 +8,7 @@ from typing import Any
 
 import clew
 
-from ._core import logsigmoid, private, softplus, vector_norm, xlogy
+from ._core import linear, logsigmoid, private, xlogy
 
 _nll_loss = private("_nll_loss")
 
@@ -33,7 +33,16 @@ def legacy_reduction(size_average: Any, reduce: Any, reduction: str) -> str:
     return found
 
 
-def _reduced(loss: Any, reduction: str) -> Any:
+def reduced(loss: Any, reduction: str) -> Any:
+    """A loss of elements as its mean, its sum or itself.
+
+    Args:
+        loss: the elements.
+        reduction: "none", "mean" or "sum".
+
+    Returns:
+        a tensor.
+    """
     if reduction == "mean":
         return loss.mean()
     if reduction == "sum":
@@ -54,11 +63,11 @@ def _same_size(name: str, input: Any, target: Any) -> None:
 
 def _weighted(loss: Any, weight: Any, reduction: str) -> Any:
     if weight is None:
-        return _reduced(loss, reduction)
+        return reduced(loss, reduction)
     loss = loss * weight
     if reduction == "mean":
         return loss.sum() / weight.expand_as(loss).sum()
-    return _reduced(loss, reduction)
+    return reduced(loss, reduction)
 
 
 def mse_loss(
@@ -148,8 +157,8 @@ def smooth_l1_loss(
         _same_size("smooth_l1_loss", input, target)
     d = (input - target).abs()
     if beta == 0:
-        return _reduced(d, reduction)
-    return _reduced(clew.where(d < beta, (0.5 / beta) * d * d, d - 0.5 * beta), reduction)
+        return reduced(d, reduction)
+    return reduced(clew.where(d < beta, (0.5 / beta) * d * d, d - 0.5 * beta), reduction)
 
 
 def huber_loss(
@@ -239,14 +248,6 @@ def nll_loss(
         raise
 
 
-def _check_classes(index: Any, classes: int) -> None:
-    if index.numel() and index.device.type != "meta":
-        low, high = index.min().item(), index.max().item()
-        if low < 0 or high >= classes:
-            bad = low if low < 0 else high
-            raise IndexError(f"Target {bad} is out of bounds.")
-
-
 def cross_entropy(
     input: Any,
     target: Any,
@@ -301,7 +302,7 @@ def cross_entropy(
             return loss.sum(at)
         if reduction == "mean":
             return loss.sum() / (input.numel() / classes if classes else 0.0)
-        return _reduced(loss, reduction)
+        return reduced(loss, reduction)
     if target.shape == input.shape and input.dim() > 1 and not target.is_floating_point():
         raise RuntimeError(
             "cross_entropy: target with class probabilities must be floating point; got "
@@ -327,7 +328,7 @@ def cross_entropy(
         else:
             smooth = smooth.sum() / kept.sum()
     else:
-        smooth = _reduced(smooth, reduction)
+        smooth = reduced(smooth, reduction)
     return (1 - label_smoothing) * nll + (label_smoothing / classes) * smooth
 
 
@@ -361,7 +362,7 @@ def binary_cross_entropy(
     loss = _binary_terms(input, target)
     if weight is not None:
         loss = loss * weight
-    return _reduced(loss, reduction)
+    return reduced(loss, reduction)
 
 
 def _binary_terms(x: Any, y: Any) -> Any:
@@ -420,7 +421,7 @@ def binary_cross_entropy_with_logits(
         loss = (1 - target) * input - ((pos_weight - 1) * target + 1) * log_sig
     if weight is not None:
         loss = loss * weight
-    return _reduced(loss, reduction)
+    return reduced(loss, reduction)
 
 
 def kl_div(
@@ -457,7 +458,7 @@ def kl_div(
             "reduction='batchmean'",
             stacklevel=2,
         )
-    return _reduced(loss, reduction)
+    return reduced(loss, reduction)
 
 
 def poisson_nll_loss(
@@ -495,7 +496,7 @@ def poisson_nll_loss(
     if full:
         stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
         loss = loss + clew.where(target <= 1, 0.0, stirling)
-    return _reduced(loss, reduction)
+    return reduced(loss, reduction)
 
 
 def gaussian_nll_loss(
@@ -539,7 +540,7 @@ def gaussian_nll_loss(
     loss = 0.5 * (var.log() + (input - target) ** 2 / var)
     if full:
         loss = loss + 0.5 * math.log(2 * math.pi)
-    return _reduced(loss, reduction)
+    return reduced(loss, reduction)
 
 
 def _broadcasts(small: Any, big: Any) -> bool:
@@ -549,382 +550,51 @@ def _broadcasts(small: Any, big: Any) -> bool:
     )
 
 
-def hinge_embedding_loss(
+def linear_cross_entropy(
     input: Any,
+    linear_weight: Any,
     target: Any,
-    margin: float = 1.0,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-) -> Any:
-    """The input where the target is 1, max(0, margin - input) where it is -1.
-
-    Args:
-        input: distances.
-        target: 1 or -1.
-        margin: wanted distance of unlike pairs.
-        size_average: old; see reduction.
-        reduce: old; see reduction.
-        reduction: "none", "mean" or "sum".
-
-    Returns:
-        the loss.
-    """
-    reduction = legacy_reduction(size_average, reduce, reduction)
-    far = clew.where(target != 1, (margin - input).clamp(min=0), 0.0)
-    near = clew.where(target != -1, input, 0.0)
-    return _reduced(far + near, reduction)
-
-
-def soft_margin_loss(
-    input: Any,
-    target: Any,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-) -> Any:
-    """log(1 + exp(-target * input)).
-
-    Args:
-        input: scores.
-        target: 1 or -1.
-        size_average: old; see reduction.
-        reduce: old; see reduction.
-        reduction: "none", "mean" or "sum".
-
-    Returns:
-        the loss.
-    """
-    reduction = legacy_reduction(size_average, reduce, reduction)
-    return _reduced(softplus(-target * input), reduction)
-
-
-def margin_ranking_loss(
-    input1: Any,
-    input2: Any,
-    target: Any,
-    margin: float = 0,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-) -> Any:
-    """max(0, -target * (input1 - input2) + margin).
-
-    Args:
-        input1: scores.
-        input2: other scores.
-        target: 1 if input1 should be greater, -1 if input2.
-        margin: wanted distance.
-        size_average: old; see reduction.
-        reduce: old; see reduction.
-        reduction: "none", "mean" or "sum".
-
-    Returns:
-        the loss.
-    """
-    reduction = legacy_reduction(size_average, reduce, reduction)
-    if not input1.dim() == input2.dim() == target.dim():
-        raise RuntimeError(
-            "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
-            f"input1: {input1.size()}, input2: {input2.size()}, target: {target.size()} "
-        )
-    return _reduced((-target * (input1 - input2) + margin).clamp(min=0), reduction)
-
-
-def cosine_embedding_loss(
-    input1: Any,
-    input2: Any,
-    target: Any,
-    margin: float = 0,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-) -> Any:
-    """1 - cosine for pairs marked 1, max(0, cosine - margin) for pairs marked -1.
-
-    Args:
-        input1: (N, D) or (D).
-        input2: the same shape.
-        target: (N) or (): 1 or -1.
-        margin: the cosine that unlike pairs may have.
-        size_average: old; see reduction.
-        reduce: old; see reduction.
-        reduction: "none", "mean" or "sum".
-
-    Returns:
-        the loss.
-    """
-    reduction = legacy_reduction(size_average, reduce, reduction)
-    if target.dim() not in (0, 1):
-        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
-    if target.dim() == 1 and (input1.dim() != 2 or input2.dim() != 2):
-        raise RuntimeError(
-            f"1D target tensor expects 2D input tensors, but found inputs with sizes "
-            f"{input1.size()} and {input2.size()}."
-        )
-    if target.dim() == 0 and (input1.dim() != 1 or input2.dim() != 1):
-        raise RuntimeError(
-            f"0D target tensor expects 1D input tensors, but found inputs with sizes "
-            f"{input1.size()} and {input2.size()}."
-        )
-    tiny = 1e-12
-    last = target.dim()
-    product = (input1 * input2).sum(last)
-    squares = ((input1 * input1).sum(last) + tiny) * ((input2 * input2).sum(last) + tiny)
-    cosine = product / squares.sqrt()
-    near = clew.where(target == 1, 1 - cosine, 0.0)
-    far = clew.where(target == -1, (cosine - margin).clamp(min=0), 0.0)
-    return _reduced(near + far, reduction)
-
-
-def triplet_margin_loss(
-    anchor: Any,
-    positive: Any,
-    negative: Any,
-    margin: float = 1.0,
-    p: float = 2,
-    eps: float = 1e-6,
-    swap: bool = False,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-) -> Any:
-    """max(0, distance to the positive - distance to the negative + margin).
-
-    Args:
-        anchor: (N, D) or (D).
-        positive: something alike.
-        negative: something unlike.
-        margin: wanted difference of the distances.
-        p: the norm's order.
-        eps: added to differences.
-        swap: use the negative's distance to the positive if that is smaller.
-        size_average: old; see reduction.
-        reduce: old; see reduction.
-        reduction: "none", "mean" or "sum".
-
-    Returns:
-        the loss.
-    """
-    reduction = legacy_reduction(size_average, reduce, reduction)
-    if margin <= 0:
-        raise ValueError(f"margin must be greater than 0, got {margin}")
-    if not anchor.dim() == positive.dim() == negative.dim():
-        raise RuntimeError(
-            "triplet_margin_loss: the three inputs must have as many dims; got "
-            f"{anchor.dim()}D, {positive.dim()}D and {negative.dim()}D"
-        )
-
-    def distance(a: Any, b: Any) -> Any:
-        return pairwise_distance(a, b, p, eps)
-
-    return _triplet(anchor, positive, negative, distance, margin, swap, reduction)
-
-
-def _triplet(
-    anchor: Any, positive: Any, negative: Any, distance: Any, margin: float, swap: bool, how: str
-) -> Any:
-    near = distance(anchor, positive)
-    far = distance(anchor, negative)
-    if swap:
-        far = clew.minimum(far, distance(positive, negative))
-    return _reduced((near - far + margin).clamp(min=0), how)
-
-
-def triplet_margin_with_distance_loss(
-    anchor: Any,
-    positive: Any,
-    negative: Any,
     *,
-    distance_function: Any = None,
-    margin: float = 1.0,
-    swap: bool = False,
-    reduction: str = "mean",
-) -> Any:
-    """triplet_margin_loss with a distance of one's own.
-
-    Args:
-        anchor: (N, D) or another shape that the distance takes.
-        positive: something alike.
-        negative: something unlike.
-        distance_function: pairwise_distance by default.
-        margin: wanted difference of the distances.
-        swap: use the negative's distance to the positive if that is smaller.
-        reduction: "none", "mean" or "sum".
-
-    Returns:
-        the loss.
-    """
-    if margin <= 0:
-        raise ValueError(f"margin must be greater than 0, got {margin}")
-    if distance_function is None:
-        distance_function = pairwise_distance
-    return _triplet(anchor, positive, negative, distance_function, margin, swap, reduction)
-
-
-def pairwise_distance(
-    x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
-) -> Any:
-    """The p-norm of x1 - x2 + eps over the last dim.
-
-    Args:
-        x1: (N, D) or (D).
-        x2: the same, or what broadcasts with it.
-        p: the norm's order.
-        eps: added to the differences.
-        keepdim: keep the last dim, of size 1.
-
-    Returns:
-        the distances.
-    """
-    return vector_norm(x1 - x2 + eps, p, -1, keepdim)
-
-
-def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
-    """The cosine of the angle between vectors.
-
-    Args:
-        x1: vectors along dim.
-        x2: the same, or what broadcasts with it.
-        dim: the dim of the vectors.
-        eps: least length that is divided by.
-
-    Returns:
-        the cosines.
-
-    Example:
-        >>> x = clew.tensor([[1., 0.]])
-        >>> clew.nn.functional.cosine_similarity(x, x).tolist()
-        [1.0]
-    """
-    x1, x2 = clew.broadcast_tensors(x1, x2)
-    # Each vector is divided by its own length, so that the product of two small lengths cannot
-    # vanish.
-    n1 = vector_norm(x1, 2, dim, True).clamp(min=eps)
-    n2 = vector_norm(x2, 2, dim, True).clamp(min=eps)
-    return ((x1 / n1) * (x2 / n2)).sum(dim)
-
-
-def _rows(name: str, input: Any, target: Any) -> tuple[Any, Any]:
-    if input.dim() not in (1, 2) or target.dim() > input.dim():
-        raise RuntimeError(
-            f"{name}: input must be (C) or (N, C); got {tuple(input.shape)} and target "
-            f"{tuple(target.shape)}"
-        )
-    return (input.unsqueeze(0), target.unsqueeze(0)) if input.dim() == 1 else (input, target)
-
-
-def multi_margin_loss(
-    input: Any,
-    target: Any,
-    p: int = 1,
-    margin: float = 1.0,
+    linear_bias: Any = None,
     weight: Any = None,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
     reduction: str = "mean",
+    ignore_index: int | None = None,
+    label_smoothing: float = 0.0,
+    options: Any = None,
 ) -> Any:
-    """Hinge loss of several classes: mean over the others of max(0, margin - right + other)^p.
+    """cross_entropy of linear(input, linear_weight, linear_bias).
 
     Args:
-        input: scores, (N, C) or (C).
-        target: class indices, (N) or ().
-        p: 1 or 2.
-        margin: wanted distance.
+        input: (N, in_features).
+        linear_weight: (C, in_features), or (C, d1, ..., in_features).
+        target: class indices or probabilities.
+        linear_bias: (C), or (C, d1, ...).
         weight: a factor for each class.
-        size_average: old; see reduction.
-        reduce: old; see reduction.
         reduction: "none", "mean" or "sum".
+        ignore_index: an index that counts nothing; None is -100.
+        label_smoothing: how much of the target is spread evenly over the classes.
+        options: must be None: the logits are always made as a whole.
 
     Returns:
         the loss.
     """
-    reduction = legacy_reduction(size_average, reduce, reduction)
-    if p not in (1, 2):
-        raise ValueError("only p == 1 and p == 2 supported")
-    if weight is not None and weight.dim() != 1:
-        raise ValueError("weight must be one-dimensional")
-    single = input.dim() == 1
-    if target.dim() == 0:
-        target = target.unsqueeze(0)
-    rows = input.unsqueeze(0) if single else input
-    if rows.dim() != 2 or target.dim() != 1 or target.shape[0] != rows.shape[0]:
-        raise RuntimeError(
-            f"multi_margin_loss: target must have one index for each row; got input "
-            f"{tuple(input.shape)} and target {tuple(target.shape)}"
+    if options is not None:
+        raise NotImplementedError(
+            "linear_cross_entropy: the chunked computation that options asks for does not exist"
         )
-    _check_classes(target, rows.shape[1])
-    right = rows.gather(1, target.unsqueeze(1))
-    gap = (margin - right + rows).clamp(min=0)
-    if p == 2:
-        gap = gap * gap
-    if weight is not None:
-        gap = gap * weight[target].unsqueeze(1)
-    others = clew.ones_like(rows, requires_grad=False).scatter(1, target.unsqueeze(1), 0.0)
-    loss = (gap * others).sum(1) / rows.shape[1]
-    return _reduced(loss.squeeze(0) if single else loss, reduction)
-
-
-def multilabel_margin_loss(
-    input: Any,
-    target: Any,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-) -> Any:
-    """Hinge loss of several labels: every label against every class that is none.
-
-    Args:
-        input: scores, (N, C) or (C).
-        target: label indices in the same shape; the first -1 ends a row.
-        size_average: old; see reduction.
-        reduce: old; see reduction.
-        reduction: "none", "mean" or "sum".
-
-    Returns:
-        the loss.
-    """
-    reduction = legacy_reduction(size_average, reduce, reduction)
-    if input.shape != target.shape:
-        raise RuntimeError(
-            f"multilabel_margin_loss: input and target must have the same shape; got "
-            f"{tuple(input.shape)} and {tuple(target.shape)}"
-        )
-    single = input.dim() < 2
-    x = input.reshape(1, -1) if single else input
-    y = target.reshape(1, -1) if single else target
-    live = (y < 0).to(clew.int64).cumsum(1) == 0
-    safe = clew.where(live, y, 0)
-    _check_classes(safe, x.shape[1])
-    is_label = clew.zeros_like(y).scatter_add(1, safe, live.to(y.dtype)) > 0
-    right = x.gather(1, safe)
-    gap = (1 - right.unsqueeze(2) + x.unsqueeze(1)).clamp(min=0)
-    counted = live.unsqueeze(2) & ~is_label.unsqueeze(1)
-    loss = clew.where(counted, gap, 0.0).sum((1, 2)) / x.shape[1]
-    return _reduced(loss.squeeze(0) if single else loss, reduction)
-
-
-def multilabel_soft_margin_loss(
-    input: Any,
-    target: Any,
-    weight: Any = None,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-) -> Any:
-    """Binary cross entropy with logits, averaged over classes.
-
-    Args:
-        input: scores, (N, C).
-        target: 0 or 1.
-        weight: a factor for each class.
-        size_average: old; see reduction.
-        reduce: old; see reduction.
-        reduction: "none", "mean" or "sum".
-
-    Returns:
-        the loss.
-    """
-    reduction = legacy_reduction(size_average, reduce, reduction)
-    loss = binary_cross_entropy_with_logits(input, target, weight, reduction="none")
-    return _reduced(loss.mean(-1), reduction)
+    if ignore_index is None:
+        ignore_index = -100
+    elif target.is_floating_point():
+        raise RuntimeError("linear_cross_entropy: ignore_index needs a target of class indices")
+    width = linear_weight.shape[-1]
+    bias = None if linear_bias is None else linear_bias.reshape(-1)
+    logits = linear(input, linear_weight.reshape(-1, width), bias)
+    logits = logits.reshape(*input.shape[:-1], *linear_weight.shape[:-1])
+    return cross_entropy(
+        logits,
+        target,
+        weight,
+        ignore_index=ignore_index,
+        reduction=reduction,
+        label_smoothing=label_smoothing,
+    )

@@ -22,12 +22,22 @@ from .weight_norm import weight_norm as weight_norm
 # The rest is imported at its first use.
 _LATER = {
     "skip_init": "init",
+    "convert_conv2d_weight_memory_format": "memory_format",
+    "convert_conv3d_weight_memory_format": "memory_format",
     "fuse_conv_bn_eval": "fusion",
     "fuse_conv_bn_weights": "fusion",
     "fuse_linear_bn_eval": "fusion",
     "fuse_linear_bn_weights": "fusion",
 }
-_MODULES = ("parametrizations", "parametrize", "prune", "stateless", "fusion", "init")
+_MODULES = (
+    "parametrizations",
+    "parametrize",
+    "prune",
+    "stateless",
+    "fusion",
+    "init",
+    "memory_format",
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -74,7 +74,7 @@ class ParametrizationList(ModuleList):
         super().__init__(modules)
         self.unsafe = unsafe
         shape, dtype = original.shape, original.dtype
-        new = original
+        new: Any = original
         with clew.no_grad():
             for module in reversed(modules):
                 if hasattr(module, "right_inverse"):
@@ -89,7 +89,7 @@ class ParametrizationList(ModuleList):
             )
         self.is_tensor = isinstance(new, clew.Tensor)
         self.ntensors = 1 if self.is_tensor else len(new)
-        if self.is_tensor:
+        if isinstance(new, clew.Tensor):
             if original.dtype != new.dtype:
                 raise ValueError(
                     "When `right_inverse` outputs one tensor, it may not change the dtype.\n"

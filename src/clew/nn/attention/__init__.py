@@ -1,0 +1,39 @@
+"""Choices for scaled_dot_product_attention, and masks that are made when they are used."""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+from collections.abc import Iterator
+from typing import Any
+
+from . import bias as bias
+
+__all__ = ["SDPBackend", "sdpa_kernel"]
+
+
+class SDPBackend(enum.IntEnum):
+    """Kinds of attention kernels in PyTorch; here MATH is the one there is."""
+
+    ERROR = -1
+    MATH = 0
+    FLASH_ATTENTION = 1
+    EFFICIENT_ATTENTION = 2
+    CUDNN_ATTENTION = 3
+    OVERRIDEABLE = 4
+
+
+@contextlib.contextmanager
+def sdpa_kernel(backends: Any, set_priority: bool = False) -> Iterator[None]:
+    """Restricts attention to given kernels: MATH must be among them, others do not exist here.
+
+    Args:
+        backends: one SDPBackend or several.
+        set_priority: accepted; there is nothing to order.
+    """
+    given = [backends] if isinstance(backends, SDPBackend) else list(backends)
+    if not given or not all(isinstance(b, SDPBackend) for b in given):
+        raise AssertionError("sdpa_kernel: backends must be an SDPBackend or a list of them")
+    if SDPBackend.MATH not in given and SDPBackend.FLASH_ATTENTION not in given:
+        raise RuntimeError("sdpa_kernel: no available kernel; add SDPBackend.MATH")
+    yield

@@ -1,0 +1,391 @@
+"""Losses of margins and pairs, and the distances they use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import clew
+
+from ._core import softplus, vector_norm
+from ._loss import binary_cross_entropy_with_logits, legacy_reduction
+from ._loss import reduced as _reduced
+
+
+def _check_classes(index: Any, classes: int) -> None:
+    if index.numel() and index.device.type != "meta":
+        low, high = index.min().item(), index.max().item()
+        if low < 0 or high >= classes:
+            bad = low if low < 0 else high
+            raise IndexError(f"Target {bad} is out of bounds.")
+
+
+def hinge_embedding_loss(
+    input: Any,
+    target: Any,
+    margin: float = 1.0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Any:
+    """The input where the target is 1, max(0, margin - input) where it is -1.
+
+    Args:
+        input: distances.
+        target: 1 or -1.
+        margin: wanted distance of unlike pairs.
+        size_average: old; see reduction.
+        reduce: old; see reduction.
+        reduction: "none", "mean" or "sum".
+
+    Returns:
+        the loss.
+    """
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    far = clew.where(target != 1, (margin - input).clamp(min=0), 0.0)
+    near = clew.where(target != -1, input, 0.0)
+    return _reduced(far + near, reduction)
+
+
+def soft_margin_loss(
+    input: Any,
+    target: Any,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Any:
+    """log(1 + exp(-target * input)).
+
+    Args:
+        input: scores.
+        target: 1 or -1.
+        size_average: old; see reduction.
+        reduce: old; see reduction.
+        reduction: "none", "mean" or "sum".
+
+    Returns:
+        the loss.
+    """
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    return _reduced(softplus(-target * input), reduction)
+
+
+def margin_ranking_loss(
+    input1: Any,
+    input2: Any,
+    target: Any,
+    margin: float = 0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Any:
+    """max(0, -target * (input1 - input2) + margin).
+
+    Args:
+        input1: scores.
+        input2: other scores.
+        target: 1 if input1 should be greater, -1 if input2.
+        margin: wanted distance.
+        size_average: old; see reduction.
+        reduce: old; see reduction.
+        reduction: "none", "mean" or "sum".
+
+    Returns:
+        the loss.
+    """
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    if not input1.dim() == input2.dim() == target.dim():
+        raise RuntimeError(
+            "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
+            f"input1: {input1.size()}, input2: {input2.size()}, target: {target.size()} "
+        )
+    return _reduced((-target * (input1 - input2) + margin).clamp(min=0), reduction)
+
+
+def cosine_embedding_loss(
+    input1: Any,
+    input2: Any,
+    target: Any,
+    margin: float = 0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Any:
+    """1 - cosine for pairs marked 1, max(0, cosine - margin) for pairs marked -1.
+
+    Args:
+        input1: (N, D) or (D).
+        input2: the same shape.
+        target: (N) or (): 1 or -1.
+        margin: the cosine that unlike pairs may have.
+        size_average: old; see reduction.
+        reduce: old; see reduction.
+        reduction: "none", "mean" or "sum".
+
+    Returns:
+        the loss.
+    """
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    if target.dim() not in (0, 1):
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    if target.dim() == 1 and (input1.dim() != 2 or input2.dim() != 2):
+        raise RuntimeError(
+            f"1D target tensor expects 2D input tensors, but found inputs with sizes "
+            f"{input1.size()} and {input2.size()}."
+        )
+    if target.dim() == 0 and (input1.dim() != 1 or input2.dim() != 1):
+        raise RuntimeError(
+            f"0D target tensor expects 1D input tensors, but found inputs with sizes "
+            f"{input1.size()} and {input2.size()}."
+        )
+    tiny = 1e-12
+    last = target.dim()
+    product = (input1 * input2).sum(last)
+    squares = ((input1 * input1).sum(last) + tiny) * ((input2 * input2).sum(last) + tiny)
+    cosine = product / squares.sqrt()
+    near = clew.where(target == 1, 1 - cosine, 0.0)
+    far = clew.where(target == -1, (cosine - margin).clamp(min=0), 0.0)
+    return _reduced(near + far, reduction)
+
+
+def triplet_margin_loss(
+    anchor: Any,
+    positive: Any,
+    negative: Any,
+    margin: float = 1.0,
+    p: float = 2,
+    eps: float = 1e-6,
+    swap: bool = False,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Any:
+    """max(0, distance to the positive - distance to the negative + margin).
+
+    Args:
+        anchor: (N, D) or (D).
+        positive: something alike.
+        negative: something unlike.
+        margin: wanted difference of the distances.
+        p: the norm's order.
+        eps: added to differences.
+        swap: use the negative's distance to the positive if that is smaller.
+        size_average: old; see reduction.
+        reduce: old; see reduction.
+        reduction: "none", "mean" or "sum".
+
+    Returns:
+        the loss.
+    """
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    if not anchor.dim() == positive.dim() == negative.dim():
+        raise RuntimeError(
+            "triplet_margin_loss: the three inputs must have as many dims; got "
+            f"{anchor.dim()}D, {positive.dim()}D and {negative.dim()}D"
+        )
+
+    def distance(a: Any, b: Any) -> Any:
+        return pairwise_distance(a, b, p, eps)
+
+    return _triplet(anchor, positive, negative, distance, margin, swap, reduction)
+
+
+def _triplet(
+    anchor: Any, positive: Any, negative: Any, distance: Any, margin: float, swap: bool, how: str
+) -> Any:
+    near = distance(anchor, positive)
+    far = distance(anchor, negative)
+    if swap:
+        far = clew.minimum(far, distance(positive, negative))
+    return _reduced((near - far + margin).clamp(min=0), how)
+
+
+def triplet_margin_with_distance_loss(
+    anchor: Any,
+    positive: Any,
+    negative: Any,
+    *,
+    distance_function: Any = None,
+    margin: float = 1.0,
+    swap: bool = False,
+    reduction: str = "mean",
+) -> Any:
+    """triplet_margin_loss with a distance of one's own.
+
+    Args:
+        anchor: (N, D) or another shape that the distance takes.
+        positive: something alike.
+        negative: something unlike.
+        distance_function: pairwise_distance by default.
+        margin: wanted difference of the distances.
+        swap: use the negative's distance to the positive if that is smaller.
+        reduction: "none", "mean" or "sum".
+
+    Returns:
+        the loss.
+    """
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    if distance_function is None:
+        distance_function = pairwise_distance
+    return _triplet(anchor, positive, negative, distance_function, margin, swap, reduction)
+
+
+def pairwise_distance(
+    x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
+) -> Any:
+    """The p-norm of x1 - x2 + eps over the last dim.
+
+    Args:
+        x1: (N, D) or (D).
+        x2: the same, or what broadcasts with it.
+        p: the norm's order.
+        eps: added to the differences.
+        keepdim: keep the last dim, of size 1.
+
+    Returns:
+        the distances.
+    """
+    return vector_norm(x1 - x2 + eps, p, -1, keepdim)
+
+
+def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
+    """The cosine of the angle between vectors.
+
+    Args:
+        x1: vectors along dim.
+        x2: the same, or what broadcasts with it.
+        dim: the dim of the vectors.
+        eps: least length that is divided by.
+
+    Returns:
+        the cosines.
+
+    Example:
+        >>> x = clew.tensor([[1., 0.]])
+        >>> clew.nn.functional.cosine_similarity(x, x).tolist()
+        [1.0]
+    """
+    x1, x2 = clew.broadcast_tensors(x1, x2)
+    # Each vector is divided by its own length, so that the product of two small lengths cannot
+    # vanish.
+    n1 = vector_norm(x1, 2, dim, True).clamp(min=eps)
+    n2 = vector_norm(x2, 2, dim, True).clamp(min=eps)
+    return ((x1 / n1) * (x2 / n2)).sum(dim)
+
+
+def multi_margin_loss(
+    input: Any,
+    target: Any,
+    p: int = 1,
+    margin: float = 1.0,
+    weight: Any = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Any:
+    """Hinge loss of several classes: mean over the others of max(0, margin - right + other)^p.
+
+    Args:
+        input: scores, (N, C) or (C).
+        target: class indices, (N) or ().
+        p: 1 or 2.
+        margin: wanted distance.
+        weight: a factor for each class.
+        size_average: old; see reduction.
+        reduce: old; see reduction.
+        reduction: "none", "mean" or "sum".
+
+    Returns:
+        the loss.
+    """
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    if p not in (1, 2):
+        raise ValueError("only p == 1 and p == 2 supported")
+    if weight is not None and weight.dim() != 1:
+        raise ValueError("weight must be one-dimensional")
+    single = input.dim() == 1
+    if target.dim() == 0:
+        target = target.unsqueeze(0)
+    rows = input.unsqueeze(0) if single else input
+    if rows.dim() != 2 or target.dim() != 1 or target.shape[0] != rows.shape[0]:
+        raise RuntimeError(
+            f"multi_margin_loss: target must have one index for each row; got input "
+            f"{tuple(input.shape)} and target {tuple(target.shape)}"
+        )
+    _check_classes(target, rows.shape[1])
+    right = rows.gather(1, target.unsqueeze(1))
+    gap = (margin - right + rows).clamp(min=0)
+    if p == 2:
+        gap = gap * gap
+    if weight is not None:
+        gap = gap * weight[target].unsqueeze(1)
+    others = clew.ones_like(rows, requires_grad=False).scatter(1, target.unsqueeze(1), 0.0)
+    loss = (gap * others).sum(1) / rows.shape[1]
+    return _reduced(loss.squeeze(0) if single else loss, reduction)
+
+
+def multilabel_margin_loss(
+    input: Any,
+    target: Any,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Any:
+    """Hinge loss of several labels: every label against every class that is none.
+
+    Args:
+        input: scores, (N, C) or (C).
+        target: label indices in the same shape; the first -1 ends a row.
+        size_average: old; see reduction.
+        reduce: old; see reduction.
+        reduction: "none", "mean" or "sum".
+
+    Returns:
+        the loss.
+    """
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    if input.shape != target.shape:
+        raise RuntimeError(
+            f"multilabel_margin_loss: input and target must have the same shape; got "
+            f"{tuple(input.shape)} and {tuple(target.shape)}"
+        )
+    single = input.dim() < 2
+    x = input.reshape(1, -1) if single else input
+    y = target.reshape(1, -1) if single else target
+    live = (y < 0).to(clew.int64).cumsum(1) == 0
+    safe = clew.where(live, y, 0)
+    _check_classes(safe, x.shape[1])
+    is_label = clew.zeros_like(y).scatter_add(1, safe, live.to(y.dtype)) > 0
+    right = x.gather(1, safe)
+    gap = (1 - right.unsqueeze(2) + x.unsqueeze(1)).clamp(min=0)
+    counted = live.unsqueeze(2) & ~is_label.unsqueeze(1)
+    loss = clew.where(counted, gap, 0.0).sum((1, 2)) / x.shape[1]
+    return _reduced(loss.squeeze(0) if single else loss, reduction)
+
+
+def multilabel_soft_margin_loss(
+    input: Any,
+    target: Any,
+    weight: Any = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Any:
+    """Binary cross entropy with logits, averaged over classes.
+
+    Args:
+        input: scores, (N, C).
+        target: 0 or 1.
+        weight: a factor for each class.
+        size_average: old; see reduction.
+        reduce: old; see reduction.
+        reduction: "none", "mean" or "sum".
+
+    Returns:
+        the loss.
+    """
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    loss = binary_cross_entropy_with_logits(input, target, weight, reduction="none")
+    return _reduced(loss.mean(-1), reduction)

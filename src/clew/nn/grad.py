@@ -1,0 +1,70 @@
+"""Gradients of convolutions as functions of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import clew
+
+from . import functional as F
+
+
+def _both(conv: Any, input: Any, weight: Any, grad_output: Any, which: int, *args: Any) -> Any:
+    with clew.enable_grad():
+        wanted = [input.detach(), weight.detach()]
+        wanted[which].requires_grad_()
+        out = conv(wanted[0], wanted[1], None, *args)
+        if out.shape != grad_output.shape:
+            raise ValueError(
+                f"grad_output must have the convolution's shape {tuple(out.shape)}; "
+                f"got {tuple(grad_output.shape)}"
+            )
+        return clew.autograd.grad(out, wanted[which], grad_output)[0]
+
+
+def _input(n: int) -> Any:
+    conv = (F.conv1d, F.conv2d, F.conv3d)[n - 1]
+
+    def conv_input(
+        input_size: Any,
+        weight: Any,
+        grad_output: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+    ) -> Any:
+        zero = clew.zeros(input_size, dtype=weight.dtype)
+        return _both(conv, zero, weight, grad_output, 0, stride, padding, dilation, groups)
+
+    conv_input.__name__ = f"conv{n}d_input"
+    conv_input.__doc__ = f"Gradient of conv{n}d with respect to its input, of size input_size."
+    return conv_input
+
+
+def _weight(n: int) -> Any:
+    conv = (F.conv1d, F.conv2d, F.conv3d)[n - 1]
+
+    def conv_weight(
+        input: Any,
+        weight_size: Any,
+        grad_output: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+    ) -> Any:
+        zero = clew.zeros(weight_size, dtype=input.dtype)
+        return _both(conv, input, zero, grad_output, 1, stride, padding, dilation, groups)
+
+    conv_weight.__name__ = f"conv{n}d_weight"
+    conv_weight.__doc__ = f"Gradient of conv{n}d with respect to its weight, of size weight_size."
+    return conv_weight
+
+
+conv1d_input = _input(1)
+conv2d_input = _input(2)
+conv3d_input = _input(3)
+conv1d_weight = _weight(1)
+conv2d_weight = _weight(2)
+conv3d_weight = _weight(3)

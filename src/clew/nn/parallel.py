@@ -1,0 +1,59 @@
+"""DataParallel, for programs that wrap their model in it: with one processor it is the model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .modules.module import Module
+
+__all__ = ["DataParallel", "data_parallel"]
+
+
+class DataParallel(Module):
+    """Calls the module; there is no second device to share the batch with.
+
+    Args:
+        module: the module.
+        device_ids: must be None or empty.
+        output_device: must be None.
+        dim: the batch's dim; not used.
+    """
+
+    def __init__(
+        self, module: Any, device_ids: Any = None, output_device: Any = None, dim: int = 0
+    ) -> None:
+        super().__init__()
+        if device_ids or output_device is not None:
+            raise RuntimeError("DataParallel: this build of clew computes on the CPU only")
+        self.module = module
+        self.device_ids: list[int] = []
+        self.dim = dim
+
+    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+        return self.module(*inputs, **kwargs)
+
+
+def data_parallel(
+    module: Any,
+    inputs: Any,
+    device_ids: Any = None,
+    output_device: Any = None,
+    dim: int = 0,
+    module_kwargs: Any = None,
+) -> Any:
+    """Calls a module, as DataParallel does.
+
+    Args:
+        module: the module.
+        inputs: its arguments.
+        device_ids: must be None or empty.
+        output_device: must be None.
+        dim: the batch's dim; not used.
+        module_kwargs: its named arguments.
+
+    Returns:
+        what the module returns.
+    """
+    made = DataParallel(module, device_ids, output_device, dim)
+    args = inputs if isinstance(inputs, tuple) else (inputs,)
+    return made(*args, **(module_kwargs or {}))
