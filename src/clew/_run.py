@@ -13,6 +13,7 @@ import importlib.machinery
 import importlib.util
 import io
 import os
+import pkgutil
 import sys
 import types
 from collections.abc import Callable, Iterable, Sequence
@@ -187,7 +188,8 @@ class _Finder:
                 return importlib.machinery.ModuleSpec(name, _Loader())
             parent, _, last = name.rpartition(".")
             where = importlib.import_module("clew" + parent[len("torch") :])
-            raise ModuleNotFoundError(missing(parent, last, dir(where)), name=name)
+            parts = [m.name for m in pkgutil.iter_modules(getattr(where, "__path__", []))]
+            raise ModuleNotFoundError(missing(parent, last, parts), name=name)
         if name == "multiprocessing.spawn":
             return _with_spawn_patch(name, path)
         return None
