@@ -21,7 +21,7 @@ constexpr int64_t block = 16 * L;
 
 // Sums term(i) over [0, n).
 template <class C, class F> inline double summed(int64_t n, F term) {
-  double total = 0;
+  double total = 0, part[4] = {};
   int64_t i = 0;
   while (i + L <= n) {
     C lanes[L] = {};
@@ -29,8 +29,9 @@ template <class C, class F> inline double summed(int64_t n, F term) {
     for (; i <= stop; i += L) {
       for (int l = 0; l < L; ++l) lanes[l] += term(i + l);
     }
-    for (int l = 0; l < L; ++l) total += static_cast<double>(lanes[l]);
+    for (int l = 0; l < L; ++l) part[l % 4] += static_cast<double>(lanes[l]);
   }
+  total = (part[0] + part[1]) + (part[2] + part[3]);
   for (; i < n; ++i) total += static_cast<double>(term(i));
   return total;
 }

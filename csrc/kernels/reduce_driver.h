@@ -93,6 +93,7 @@ void reduce_row(const R& r, const typename R::In* p, int64_t stride, int64_t n, 
   constexpr int L = reduce_lanes;
   int64_t i = 0;
   if (stride == 1 && n >= 2 * L) {
+    typename R::Big part[4] = {r.start(), r.start(), r.start(), r.start()};  // four chains of additions side by side
     while (i + L <= n) {
       Small lanes[L];
       for (int l = 0; l < L; ++l) lanes[l] = r.zero();
@@ -100,8 +101,9 @@ void reduce_row(const R& r, const typename R::In* p, int64_t stride, int64_t n, 
       for (; i <= stop; i += L) {
         for (int l = 0; l < L; ++l) r.add(lanes[l], p[i + l], aux);
       }
-      for (int l = 0; l < L; ++l) r.merge(total, lanes[l]);
+      for (int l = 0; l < L; ++l) r.merge(part[l % 4], lanes[l]);
     }
+    for (const auto& p4 : part) r.join(total, p4);
   }
   while (i < n) {
     Small s = r.zero();

@@ -1,6 +1,10 @@
 // Vector norms, variance and logsumexp.
 // May include: base, kernels.
 // Invariant: variance subtracts the mean before squaring, logsumexp the maximum before exp(): neither cancels nor overflows.
+// Comparisons may become selections: nobody reads the floating-point exception flags.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("no-trapping-math")
+#endif
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -8,6 +12,7 @@
 #include "kernels/reduce.h"
 #include "kernels/reduce_driver.h"
 #include "kernels/softmax_exp.h"
+#include "kernels/softmax_rows.h"
 
 namespace clew::kernels {
 namespace {
@@ -187,6 +192,24 @@ void reduce_var(const NdView* var, const NdView* mean, const NdView& src, double
 }
 
 void reduce_logsumexp(const NdView& dst, const NdView& src) {
+  ReducePlan plan(dst, src);
+  bool rows = plan.reduced.size() == 1 && plan.reduced[0].src == 1 && plan.count > 0;
+  if (rows && (src.dtype == DType::Float32 || src.dtype == DType::Float64)) {
+    dispatch(src.dtype, TypeList<float, double>{}, [&]<class T>() {
+      const RowOps<T>& ops = row_ops<T>();
+      parallel_for(plan.outputs, std::max<int64_t>(1, grain_default / 4 / plan.count), [&](int64_t k0, int64_t k1) {
+        for (int64_t k = k0; k < k1; ++k) {
+          ReducePlan::Place at = plan.place(k);
+          const T* row = src.ptr<const T>() + at.src;
+          T top = ops.max(row, plan.count);
+          if (!(std::abs(top) <= std::numeric_limits<T>::max())) top = 0;
+          double sum = ops.exp_sum(row, plan.count, top);
+          dst.ptr<T>()[at.dst] = static_cast<T>(std::log(sum) + static_cast<double>(top));
+        }
+      });
+    });
+    return;
+  }
   dispatch(src.dtype, FloatTypes{}, [&]<class T>() {
     Scratch<compute_t<T>> shift(dst);
     Scratch<double> sum(dst);

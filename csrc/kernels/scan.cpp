@@ -36,6 +36,17 @@ void scan(const NdView& dst, const NdView& src, int dim, bool reverse, Acc start
   const T* in = src.ptr<const T>();
   int64_t n = lines.length[0];
   scan_lines(lines, [&](std::array<int64_t, 2> off, int64_t w) {
+    if (w == 1) {
+      Acc a = start;
+      const T* p = in + off[1] + (reverse ? (n - 1) * lines.step[1] : 0);
+      T* q = out + off[0] + (reverse ? (n - 1) * lines.step[0] : 0);
+      int64_t forth = reverse ? -lines.step[1] : lines.step[1], back = reverse ? -lines.step[0] : lines.step[0];
+      for (int64_t r = 0; r < n; ++r) {
+        a = f(a, p[r * forth]);
+        q[r * back] = convert<T>(a);
+      }
+      return;
+    }
     std::array<Acc, columns> acc;
     for (int64_t j = 0; j < w; ++j) acc[static_cast<size_t>(j)] = start;
     int64_t to = lines.spacing(0), from = lines.spacing(1);

@@ -104,6 +104,21 @@ void for_item_lines(const NdView& values, const NdView& indices, const NdView& s
                });
 }
 
+// The k items of smallest key, in a heap whose top most elements lose against at once.
+template <class T, class It>
+void heap_smallest(It* items, const T* p, int64_t step, int64_t n, int64_t k, bool invert) {
+  load_items(items, p, step, k, invert);
+  std::make_heap(items, items + k);
+  for (int64_t i = k; i < n; ++i) {
+    auto key = key_of(p[i * step]);
+    if (invert) key = static_cast<decltype(key)>(~key);
+    if (key >= items[0].key) continue;
+    std::pop_heap(items, items + k);
+    items[k - 1] = {key, static_cast<decltype(It::index)>(i)};
+    std::push_heap(items, items + k);
+  }
+}
+
 }  // namespace
 
 void sort(const NdView& values, const NdView& indices, const NdView& src, int dim, bool descending) {
@@ -131,8 +146,12 @@ void topk(const NdView& values, const NdView& indices, const NdView& src, int di
   with_items(s.dtype, n, [&]<class T, class It>() {
     for_item_lines<T, It>(v, indices, s, dim, [&](const Lines<3>& l, It* items, std::vector<It>&, const T* from, T* to,
                                                   int64_t* where) {
-      load_items(items, from, l.step[2], n, largest);
-      if (k < n) std::nth_element(items, items + (k - 1), items + n);
+      if (k <= n / 4) {
+        heap_smallest<T>(items, from, l.step[2], n, k, largest);
+      } else {
+        load_items(items, from, l.step[2], n, largest);
+        if (k < n) std::nth_element(items, items + (k - 1), items + n);
+      }
       if (sorted) std::sort(items, items + k);
       for (int64_t i = 0; i < k; ++i) {
         auto at = static_cast<int64_t>(items[i].index);
