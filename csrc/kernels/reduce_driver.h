@@ -117,10 +117,20 @@ void reduce_row(const R& r, const typename R::In* p, int64_t stride, int64_t n, 
   }
 }
 
-// Reduces the units [u0, u1) over the range [lo, hi) of the first reduced axis; emit(output number, Place, Big).
-template <class R, class Emit>
+// Where results go: finished into `out`, or as they are into `partial` (by output number) when it is set.
+template <class R> struct ReduceSink {
+  typename R::Out* out;
+  typename R::Big* partial;
+  void put(const R& r, int64_t number, int64_t dst, const typename R::Big& b) const {
+    if (partial) partial[number] = b;
+    else out[dst] = r.finish(b);
+  }
+};
+
+// Reduces the units [u0, u1) over the range [lo, hi) of the first reduced axis.
+template <class R>
 void reduce_rows(const R& r, const ReducePlan& plan, const typename R::In* src, const typename R::Aux* aux, int64_t lo,
-                 int64_t hi, int64_t u0, int64_t u1, Emit&& emit) {
+                 int64_t hi, int64_t u0, int64_t u1, const ReduceSink<R>& sink) {
   int m = plan.reduced.size();
   for (int64_t u = u0; u < u1; ++u) {
     ReducePlan::Place at = plan.place(u);
@@ -137,13 +147,13 @@ void reduce_rows(const R& r, const ReducePlan& plan, const typename R::In* src, 
       walk_axes(plan.reduced.data(), m - 1, lo, hi,
                 [&](int64_t off) { reduce_row(r, p + off, last.src, last.size, a, total); });
     }
-    emit(u, at, total);
+    sink.put(r, u, at.dst, total);
   }
 }
 
-template <class R, class Emit>
+template <class R>
 void reduce_cols(const R& r, const ReducePlan& plan, const typename R::In* src, const typename R::Aux* aux, int64_t lo,
-                 int64_t hi, int64_t u0, int64_t u1, Emit&& emit) {
+                 int64_t hi, int64_t u0, int64_t u1, const ReduceSink<R>& sink) {
   using In = typename R::In;
   using Aux = typename R::Aux;
   constexpr int64_t W = reduce_columns;
@@ -184,7 +194,7 @@ void reduce_cols(const R& r, const ReducePlan& plan, const typename R::In* src, 
     });
     flush();
     for (int64_t j = 0; j < w; ++j) {
-      emit(first + j, ReducePlan::Place{at.src + j * inner.src, at.dst + j * inner.dst, at.aux + j * inner.aux}, b[j]);
+      sink.put(r, first + j, at.dst + j * inner.dst, b[j]);
     }
   }
 }
@@ -205,11 +215,10 @@ void reduce_with(const R& r, const NdView& dst, const NdView& src, const typenam
   int64_t blocks = cols ? (plan.kept.back().size + reduce_columns - 1) / reduce_columns : 1;
   int64_t units = cols ? plan.outputs / plan.kept.back().size * blocks : plan.outputs;
   int64_t range = plan.reduced.empty() ? 1 : plan.reduced[0].size;
-  auto run = [&](int64_t lo, int64_t hi, int64_t u0, int64_t u1, auto&& emit) {
-    if (cols) reduce_cols(r, plan, in, aux, lo, hi, u0, u1, emit);
-    else reduce_rows(r, plan, in, aux, lo, hi, u0, u1, emit);
+  auto run = [&](int64_t lo, int64_t hi, int64_t u0, int64_t u1, const ReduceSink<R>& sink) {
+    if (cols) reduce_cols(r, plan, in, aux, lo, hi, u0, u1, sink);
+    else reduce_rows(r, plan, in, aux, lo, hi, u0, u1, sink);
   };
-  auto store = [&](int64_t, const ReducePlan::Place& at, const Big& b) { out[at.dst] = r.finish(b); };
   int64_t total = plan.outputs * plan.count;
   int64_t pieces = std::min<int64_t>({num_threads(), range, total / grain_default + 1});
   if (pieces > 1 && units < pieces) {
@@ -217,21 +226,19 @@ void reduce_with(const R& r, const NdView& dst, const NdView& src, const typenam
     std::vector<Big> partial(static_cast<size_t>(pieces * plan.outputs));
     parallel_for(pieces, 1, [&](int64_t first, int64_t last) {
       for (int64_t k = first; k < last; ++k) {
-        Big* row = partial.data() + k * plan.outputs;
-        run(k * range / pieces, (k + 1) * range / pieces, 0, units,
-            [&](int64_t o, const ReducePlan::Place&, const Big& b) { row[o] = b; });
+        run(k * range / pieces, (k + 1) * range / pieces, 0, units, {nullptr, partial.data() + k * plan.outputs});
       }
     });
     for (int64_t o = 0; o < plan.outputs; ++o) {
       Big b = partial[static_cast<size_t>(o)];
       for (int64_t k = 1; k < pieces; ++k) r.join(b, partial[static_cast<size_t>(k * plan.outputs + o)]);
-      store(o, plan.place(o), b);
+      out[plan.place(o).dst] = r.finish(b);
     }
     return;
   }
   int64_t per_unit = std::max<int64_t>(1, total / units);
   parallel_for(units, std::max<int64_t>(1, grain_default / per_unit),
-               [&](int64_t u0, int64_t u1) { run(0, range, u0, u1, store); });
+               [&](int64_t u0, int64_t u1) { run(0, range, u0, u1, {out, nullptr}); });
 }
 
 }  // namespace clew::kernels

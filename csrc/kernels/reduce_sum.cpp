@@ -156,8 +156,10 @@ void reduce_sum(const NdView& dst, const NdView& src) {
 }
 
 void reduce_nansum(const NdView& dst, const NdView& src) {
+  if (is_integral(src.dtype)) return reduce_sum(dst, src);
   with_natural(dst, src, [](const NdView& d, const NdView& s) {
-    dispatch(s.dtype, AllTypes{}, [&]<class T>() { reduce_with(Sum<T, true>{}, d, s); });
+    if (is_integral(s.dtype)) return reduce_sum(d, s);
+    dispatch(s.dtype, FloatTypes{}, [&]<class T>() { reduce_with(Sum<T, true>{}, d, s); });
   });
 }
 
@@ -175,16 +177,26 @@ void reduce_mean(const NdView& dst, const NdView& src) {
   });
 }
 
+// Bool and int8 are zero exactly when their byte is.
+using TruthTypes = TypeList<uint8_t, int16_t, int32_t, int64_t, f16, bf16, float, double, c64, c128>;
+static NdView truth_view(NdView v) {
+  if (v.dtype == DType::Bool || v.dtype == DType::Int8) v.dtype = DType::UInt8;
+  return v;
+}
+
 void reduce_any(const NdView& dst, const NdView& src) {
-  dispatch(src.dtype, AllTypes{}, [&]<class T>() { reduce_with(AnyAll<T, false>{}, dst, src); });
+  NdView s = truth_view(src);
+  dispatch(s.dtype, TruthTypes{}, [&]<class T>() { reduce_with(AnyAll<T, false>{}, dst, s); });
 }
 
 void reduce_all(const NdView& dst, const NdView& src) {
-  dispatch(src.dtype, AllTypes{}, [&]<class T>() { reduce_with(AnyAll<T, true>{}, dst, src); });
+  NdView s = truth_view(src);
+  dispatch(s.dtype, TruthTypes{}, [&]<class T>() { reduce_with(AnyAll<T, true>{}, dst, s); });
 }
 
 void reduce_count_nonzero(const NdView& dst, const NdView& src) {
-  dispatch(src.dtype, AllTypes{}, [&]<class T>() { reduce_with(CountNonzero<T>{}, dst, src); });
+  NdView s = truth_view(src);
+  dispatch(s.dtype, TruthTypes{}, [&]<class T>() { reduce_with(CountNonzero<T>{}, dst, s); });
 }
 
 }  // namespace clew::kernels
