@@ -227,6 +227,7 @@ def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
         >>> clew.complex(clew.tensor([1.0]), clew.tensor([2.0]))
         tensor([1.+2.j])
     """
+    _need_tensors("complex", real=real, imag=imag)
     if real.dtype != imag.dtype:
         raise RuntimeError(
             f"complex: real and imag must have one dtype; got {real.dtype}, {imag.dtype}"
@@ -252,7 +253,16 @@ def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
         >>> clew.polar(clew.tensor([2.0]), clew.tensor([0.0]))
         tensor([2.+0.j])
     """
+    _need_tensors("polar", abs=abs, angle=angle)
     return complex(abs * angle.cos(), abs * angle.sin(), out=out)
+
+
+def _need_tensors(function: str, **arguments: Any) -> None:
+    for name, value in arguments.items():
+        if not isinstance(value, Tensor):
+            raise TypeError(
+                f"{function}(): argument '{name}' must be Tensor, not {type(value).__name__}"
+            )
 
 
 def _broadcast(a: Tensor, b: Tensor) -> list[Tensor]:
@@ -284,6 +294,7 @@ def fill(input: Tensor, value: Tensor | float) -> Tensor:
         >>> clew.fill(clew.zeros(2), 3)
         tensor([3., 3.])
     """
+    _need_tensors("fill", input=input)
     return input.clone().fill_(value)
 
 
@@ -300,6 +311,7 @@ def to_dlpack(tensor: Tensor) -> Any:
         >>> clew.from_dlpack(clew.to_dlpack(clew.ones(2)))
         tensor([1., 1.])
     """
+    _need_tensors("to_dlpack", tensor=tensor)
     return tensor.__dlpack__()
 
 
@@ -319,6 +331,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
         tensor([[4, 2, 1],
                 [9, 3, 1]])
     """
+    _need_tensors("vander", x=x)
     if x.dim() != 1:
         raise RuntimeError(f"vander: x must be one-dimensional; got {x.dim()} dims")
     count = x.numel() if N is None else N
