@@ -143,7 +143,13 @@ template <class T> void where_loop(char* const* p, const int64_t* s, int64_t n, 
     auto* c = reinterpret_cast<const bool*>(p[1]);
     auto* a = reinterpret_cast<const T*>(p[2]);
     auto* b = reinterpret_cast<const T*>(p[3]);
-    for (int64_t i = 0; i < n; ++i) o[i] = c[i] ? a[i] : b[i];
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) {
+      // Both are read first: no branch, so that this is vectorised.
+      T x = a[i];
+      T y = b[i];
+      o[i] = c[i] ? x : y;
+    }
   } else {
     for (int64_t i = 0; i < n; ++i) {
       bool c = *reinterpret_cast<const bool*>(p[1] + i * s[1]);
