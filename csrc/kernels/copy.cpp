@@ -145,10 +145,13 @@ template <class T> void where_loop(char* const* p, const int64_t* s, int64_t n, 
     auto* b = reinterpret_cast<const T*>(p[3]);
 #pragma GCC ivdep
     for (int64_t i = 0; i < n; ++i) {
-      // Both are read first: no branch, so that this is vectorised.
-      T x = a[i];
-      T y = b[i];
-      o[i] = c[i] ? x : y;
+      if constexpr (std::is_integral_v<T>) {
+        // All ones or all zeros: no branch to predict, and the loop is vectorised.
+        T mask = static_cast<T>(T(0) - static_cast<T>(c[i]));
+        o[i] = static_cast<T>((a[i] & mask) | (b[i] & static_cast<T>(~mask)));
+      } else {
+        o[i] = c[i] ? a[i] : b[i];
+      }
     }
   } else {
     for (int64_t i = 0; i < n; ++i) {
