@@ -203,6 +203,8 @@ def test_tracebacks_show_the_program_only(program):
     _, err = program("import torch\n\ndef f():\n    torch.ones(2) @ torch.ones(3)\n\nf()\n", code=1)
     assert err.startswith("Traceback (most recent call last):\n") and "_run.py" not in err
     assert "program.py" in err and "line 4, in f" in err and "RuntimeError" in err
+    _, err = program("from torch.nn import Liner\n", code=1)
+    assert "ImportError: cannot import name 'Liner'" in err and "nearest: 'Linear'" in err
     _, err = program("x = (\n", code=1)
     assert "SyntaxError" in err and "_run.py" not in err
 

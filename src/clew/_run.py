@@ -14,6 +14,7 @@ import importlib.util
 import io
 import os
 import pkgutil
+import re
 import sys
 import types
 from collections.abc import Callable, Iterable, Sequence
@@ -262,6 +263,12 @@ def _report(error: BaseException) -> None:
     while traceback is not None and traceback.tb_frame.f_code.co_filename == __file__:
         traceback = traceback.tb_next
     error.__traceback__ = traceback
+    if isinstance(error, ImportError):
+        found = re.match(r"cannot import name '(\w+)' from '(torch[\w.]*|clew[\w.]*)'", str(error))
+        if found:
+            name, module = found[1], found[2]
+            known = dir(sys.modules.get(module, clew))
+            error.msg += ": " + missing(module.replace("clew", "torch", 1), name, known)
     sys.stdout.flush()
     sys.excepthook(type(error), error, traceback)
 

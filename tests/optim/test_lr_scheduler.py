@@ -222,6 +222,13 @@ def test_order_of_calls_is_checked():
     with pytest.warns(UserWarning, match="replaced"):
         schedule.step()
     opt = sgd()
+    opt.step = lambda: 7  # before the schedule is made
+    schedule = L.StepLR(opt, 1)
+    assert opt.step() == 7
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        schedule.step()
+    opt = sgd()
     schedule = L.StepLR(opt, 1)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -45,14 +45,15 @@ def _watch_steps(optimizer: Optimizer) -> None:
     """Makes the optimizer note that its `step` was called, for the warning on the call order."""
     if hasattr(optimizer.step, "_wrapped_by_lr_sched"):
         return
-    function = optimizer.step.__func__  # type: ignore[attr-defined]
-    reference = weakref.ref(optimizer)
+    function = getattr(optimizer.step, "__func__", None)
+    replaced = optimizer.step if function is None else None  # by a plain function of somebody's
+    reference = weakref.ref(optimizer)  # the wrapper lives in the optimizer itself
 
-    @functools.wraps(function)
+    @functools.wraps(function or replaced)  # type: ignore[arg-type]
     def step(*args: Any, **kwargs: Any) -> Any:
         opt = reference()
         opt._opt_called = True  # type: ignore[union-attr]
-        return function(opt, *args, **kwargs)
+        return function(opt, *args, **kwargs) if function else replaced(*args, **kwargs)  # type: ignore[misc]
 
     step._wrapped_by_lr_sched = True  # type: ignore[attr-defined]
     optimizer.step = step  # type: ignore[method-assign]
