@@ -130,11 +130,14 @@ class _BatchNorm(_NormBase):
     def forward(self, input: Any) -> Any:
         self._check_input_dim(input)
         factor = 0.0 if self.momentum is None else self.momentum
-        if self.training and self.track_running_stats and self.num_batches_tracked is not None:
-            self.num_batches_tracked.add_(1)
-            if self.momentum is None:
-                factor = 1.0 / float(self.num_batches_tracked)
-        mean, var = self.running_mean, self.running_var
+        state = self._buffers
+        if self.training and self.track_running_stats:
+            count = state["num_batches_tracked"]
+            if count is not None:
+                count.add_(1)
+                if self.momentum is None:
+                    factor = 1.0 / float(count)
+        mean, var = state["running_mean"], state["running_var"]
         by_batch = self.training or (mean is None and var is None)
         used = not self.training or self.track_running_stats
         return F.batch_norm(

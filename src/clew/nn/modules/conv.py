@@ -179,7 +179,12 @@ class _Conv(_ConvNd):
         return self._op(padded, weight, bias, self.stride, 0, self.dilation, self.groups)
 
     def forward(self, input: Any) -> Any:
-        return self._conv_forward(input, self.weight, self.bias)
+        own = self._parameters
+        try:
+            weight, bias = own["weight"], own["bias"]
+        except KeyError:  # parametrized
+            weight, bias = self.weight, self.bias
+        return self._conv_forward(input, weight, bias)
 
 
 class Conv1d(_Conv):

@@ -83,11 +83,13 @@ class Linear(Module):
             init.uniform_(self.bias, -bound, bound)
 
     def forward(self, input: Any) -> Any:
-        # The table is asked directly: __getattr__ would cost as much as a small product.
+        # The table is asked directly: __getattr__ would cost as much as a small product. A
+        # parametrized weight is not in it.
         own = self._parameters
-        if "weight" in own and "bias" in own:
+        try:
             return _linear(input, own["weight"], own["bias"])
-        return _linear(input, self.weight, self.bias)
+        except KeyError:
+            return _linear(input, self.weight, self.bias)
 
     def extra_repr(self) -> str:
         return (

@@ -145,9 +145,15 @@ class Module(Conversions, HookMethods):
 
     def __getattr__(self, name: str) -> Any:
         own = self.__dict__
-        for table in ("_parameters", "_buffers", "_modules"):
-            members = own.get(table)
-            if members is not None and name in members:
+        if "_modules" in own:  # set last by __init__, so all three are there
+            members = own["_parameters"]
+            if name in members:
+                return members[name]
+            members = own["_modules"]
+            if name in members:
+                return members[name]
+            members = own["_buffers"]
+            if name in members:
                 return members[name]
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 

@@ -104,7 +104,12 @@ class LayerNorm(Module):
                 init.zeros_(self.bias)
 
     def forward(self, input: Any) -> Any:
-        return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+        own = self._parameters
+        try:
+            weight, bias = own["weight"], own["bias"]
+        except KeyError:  # parametrized
+            weight, bias = self.weight, self.bias
+        return F.layer_norm(input, self.normalized_shape, weight, bias, self.eps)
 
     def extra_repr(self) -> str:
         text = (
@@ -169,7 +174,12 @@ class GroupNorm(Module):
                 init.zeros_(self.bias)
 
     def forward(self, input: Any) -> Any:
-        return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
+        own = self._parameters
+        try:
+            weight, bias = own["weight"], own["bias"]
+        except KeyError:  # parametrized
+            weight, bias = self.weight, self.bias
+        return F.group_norm(input, self.num_groups, weight, bias, self.eps)
 
     def extra_repr(self) -> str:
         text = f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"

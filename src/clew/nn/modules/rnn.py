@@ -10,18 +10,24 @@ import clew
 
 from .. import functional as F
 from .. import init
+from ..functional._core import native
 from ..parameter import Parameter
 from ..utils.rnn import PackedSequence
 from .module import Module
 
 __all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNBase", "RNNCell", "RNNCellBase"]
 
+_addmm = native("addmm")
 _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
 
-def _lstm_step(x: Any, state: Any, w_hh: Any, b_hh: Any, w_hr: Any) -> Any:
+# One step of each kind: from the input's projection x, the state and the weights to the new state.
+# `parts` are the widths that the gates are split into.
+
+
+def _lstm_step(x: Any, state: Any, w_hh: Any, b_hh: Any, w_hr: Any, parts: list[int]) -> Any:
     h, c = state
-    both, new, out = clew.addmm(x, h, w_hh).split([2 * c.shape[1], c.shape[1], c.shape[1]], 1)
+    both, new, out = _addmm(x, h, w_hh).split(parts, 1)
     keep_in, forget = both.sigmoid().chunk(2, 1)
     c = forget * c + keep_in * new.tanh()
     h = out.sigmoid() * c.tanh()
@@ -30,23 +36,26 @@ def _lstm_step(x: Any, state: Any, w_hh: Any, b_hh: Any, w_hr: Any) -> Any:
     return h, c
 
 
-def _gru_step(x: Any, state: Any, w_hh: Any, b_hh: Any, w_hr: Any) -> Any:
+def _gru_step(x: Any, state: Any, w_hh: Any, b_hh: Any, w_hr: Any, parts: list[int]) -> Any:
     (h,) = state
-    size = h.shape[1]
-    g = h.mm(w_hh) if b_hh is None else clew.addmm(b_hh, h, w_hh)
-    x_rz, x_n = x.split([2 * size, size], 1)
-    h_rz, h_n = g.split([2 * size, size], 1)
+    g = h.mm(w_hh) if b_hh is None else _addmm(b_hh, h, w_hh)
+    x_rz, x_n = x.split(parts, 1)
+    h_rz, h_n = g.split(parts, 1)
     reset, update = (x_rz + h_rz).sigmoid().chunk(2, 1)
     new = (x_n + reset * h_n).tanh()
     return (new + update * (h - new),)
 
 
-def _tanh_step(x: Any, state: Any, w_hh: Any, b_hh: Any, w_hr: Any) -> Any:
-    return (clew.addmm(x, state[0], w_hh).tanh(),)
+def _tanh_step(x: Any, state: Any, w_hh: Any, b_hh: Any, w_hr: Any, parts: list[int]) -> Any:
+    return (_addmm(x, state[0], w_hh).tanh(),)
 
 
-def _relu_step(x: Any, state: Any, w_hh: Any, b_hh: Any, w_hr: Any) -> Any:
-    return (clew.addmm(x, state[0], w_hh).relu(),)
+def _relu_step(x: Any, state: Any, w_hh: Any, b_hh: Any, w_hr: Any, parts: list[int]) -> Any:
+    return (_addmm(x, state[0], w_hh).relu(),)
+
+
+def _parts(mode: str, size: int) -> list[int]:
+    return [2 * size, size, size] if mode == "LSTM" else [2 * size, size]
 
 
 _STEPS = {"LSTM": _lstm_step, "GRU": _gru_step, "RNN_TANH": _tanh_step, "RNN_RELU": _relu_step}
@@ -188,10 +197,11 @@ class RNNBase(Module):
         w_hr = weights["weight_hr"].t() if self.proj_size else None
         b_hh = weights.get("bias_hh")
         step = _STEPS[self.mode]
+        parts = _parts(self.mode, self.hidden_size)
         outs = []
         if sizes is None:
             for x in steps:
-                state = step(x, state, w_hh, b_hh, w_hr)
+                state = step(x, state, w_hh, b_hh, w_hr, parts)
                 outs.append(state[0])
             return outs, state
         # Packed: the batch shrinks; the states of sequences that end are kept aside.
@@ -202,7 +212,7 @@ class RNNBase(Module):
                 ended.append(tuple(s[n:] for s in state))
                 state = tuple(s[:n] for s in state)
                 now = n
-            state = step(x, state, w_hh, b_hh, w_hr)
+            state = step(x, state, w_hh, b_hh, w_hr, parts)
             outs.append(state[0])
         if ended:
             ended.append(state)
@@ -222,6 +232,7 @@ class RNNBase(Module):
         w_hr = weights["weight_hr"].t() if self.proj_size else None
         b_hh = weights.get("bias_hh")
         step = _STEPS[self.mode]
+        parts = _parts(self.mode, self.hidden_size)
         first = state
         now = sizes[-1]
         state = tuple(s[:now] for s in first)
@@ -230,7 +241,7 @@ class RNNBase(Module):
             if n > now:
                 state = tuple(clew.cat([s, f[now:n]]) for s, f in zip(state, first, strict=True))
                 now = n
-            state = step(x, state, w_hh, b_hh, w_hr)
+            state = step(x, state, w_hh, b_hh, w_hr, parts)
             outs.append(state[0])
         return outs[::-1], state
 
@@ -524,7 +535,8 @@ class RNNCellBase(Module):
         if bias is not None and mode != "GRU":
             bias = bias + self.bias_hh
         projected = F.linear(x, self.weight_ih, bias)
-        return _STEPS[mode](projected, state, self.weight_hh.t(), self.bias_hh, None)
+        parts = _parts(mode, self.hidden_size)
+        return _STEPS[mode](projected, state, self.weight_hh.t(), self.bias_hh, None, parts)
 
 
 class RNNCell(RNNCellBase):
