@@ -17,6 +17,7 @@ __all__ = [
     "Variable",
     "backward",
     "enable_grad",
+    "forward_ad",
     "functional",
     "grad",
     "gradcheck",
@@ -191,10 +192,10 @@ def grad(
 
 
 def __getattr__(name: str) -> Any:
-    if name == "functional":  # most programs never ask for it
+    if name in ("functional", "forward_ad"):  # most programs never ask for them
         import importlib
 
-        return importlib.import_module("clew.autograd.functional")
+        return importlib.import_module(f"clew.autograd.{name}")
     from clew._namespace import missing_name
 
     raise missing_name(__name__, name, globals())

@@ -24,6 +24,14 @@ class FunctionCtx(_C.Node):
         self._dirty: tuple[Any, ...] = ()
         self._non_differentiable: tuple[Any, ...] = ()
         self._materialize = True
+        self._in_jvp = False
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """The tensors kept by save_for_backward (in ``jvp``: by save_for_forward)."""
+        if self._in_jvp:
+            return self._to_save_forward or self._to_save
+        return _C.Node.saved_tensors.__get__(self)  # type: ignore[attr-defined]
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keeps tensors (inputs or outputs, or None) for backward, where they are ``ctx.saved_tensors``."""
@@ -151,6 +159,12 @@ class Function(metaclass=_Metaclass):
         for o in outputs:
             if not isinstance(o, Tensor) and o is not None and not isinstance(output, tuple):
                 raise TypeError(f"{cls.__name__}.forward: expected a Tensor or tuple of Tensors; got {type(o).__name__}")
+        if recording and cls.jvp is not Function.jvp:
+            from clew.autograd import forward_ad
+
+            dual = forward_ad._push(cls, ctx, args, outputs)
+            if dual is not None:
+                return dual if isinstance(output, tuple) else dual[0]
         if recording:
             inputs = tuple(a if isinstance(a, Tensor) else None for a in args)
             outputs = _C._attach_function(

@@ -1,0 +1,164 @@
+"""Forward-mode differentiation: tensors that carry a tangent, pushed through whatever is computed from them.
+
+A dual tensor is an ordinary recorded tensor whose level remembers its tangent. The tangent of a result is the derivative of
+u -> J^T u along the tangents (transposing the transpose), so every operation with a gradient has a tangent too. A custom
+Function that defines ``jvp`` has that called instead.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from clew import _C
+from clew._C import Tensor
+from clew.autograd.grad_mode import enable_grad
+
+__all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
+
+
+class _Level:
+    """The dual tensors made at one level, with their tangents."""
+
+    def __init__(self) -> None:
+        self.roots: list[tuple[Tensor, Tensor]] = []
+
+
+_levels: list[_Level] = []
+
+
+class UnpackedDualTensor(NamedTuple):
+    """A tensor and its tangent (None when it has none)."""
+
+    primal: Tensor
+    tangent: Tensor | None
+
+
+def enter_dual_level() -> int:
+    """Starts a level of forward differentiation and returns its number.
+
+    Raises:
+        RuntimeError: a level is open already; they do not nest.
+    """
+    if _levels:
+        raise RuntimeError("enter_dual_level: nested forward mode AD is not supported at the moment")
+    _levels.append(_Level())
+    return 0
+
+
+def exit_dual_level(*, level: int | None = None) -> None:
+    """Ends the level: its tangents are forgotten."""
+    if not _levels:
+        raise RuntimeError("exit_dual_level: no forward AD level is open")
+    if level not in (None, 0):
+        raise RuntimeError(f"exit_dual_level: trying to exit a forward AD level that was not the last one; got {level}")
+    _levels.pop()
+
+
+class dual_level:
+    """A context in which dual tensors live.
+
+    >>> from clew.autograd import forward_ad
+    >>> with forward_ad.dual_level():
+    ...     x = forward_ad.make_dual(clew.tensor(3.0), clew.tensor(1.0))
+    ...     forward_ad.unpack_dual(x**2).tangent
+    tensor(6.)
+    """
+
+    def __enter__(self) -> int:
+        return enter_dual_level()
+
+    def __exit__(self, *exc: object) -> None:
+        exit_dual_level()
+
+
+def _current(name: str) -> _Level:
+    if not _levels:
+        raise RuntimeError(f"{name}: no forward AD level is open; use it inside dual_level()")
+    return _levels[-1]
+
+
+def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
+    """The tensor with a tangent: what is computed from the result carries one too.
+
+    Args:
+        tensor: floating point or complex.
+        tangent: of the same shape and dtype.
+        level: the open level, by default.
+
+    Raises:
+        RuntimeError: no level is open, recording is off (tangents follow the recorded graph), or the shapes differ.
+    """
+    current = _current("make_dual")
+    if not (tensor.is_floating_point() or tensor.is_complex()):
+        raise ValueError(f"make_dual: expected primal to be floating point or complex, but got: {tensor.dtype}")
+    if tangent.shape != tensor.shape or tangent.dtype is not tensor.dtype:
+        raise RuntimeError(
+            f"make_dual: expected tangent to have the shape and dtype of the tensor, {tensor.dtype.name}{list(tensor.shape)}; "
+            f"got {tangent.dtype.name}{list(tangent.shape)}"
+        )
+    if not _C.is_grad_enabled():
+        raise RuntimeError("make_dual: tangents follow the recorded graph; switch recording on with enable_grad()")
+    dual = tensor.view_as(tensor) if tensor.requires_grad else tensor.detach().requires_grad_()
+    current.roots.append((dual, tangent))
+    return dual
+
+
+def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
+    """The tensor's value and its tangent.
+
+    Raises:
+        RuntimeError: no level is open.
+    """
+    return UnpackedDualTensor(tensor, _tangent(tensor, _current("unpack_dual")))
+
+
+def _tangent(tensor: Tensor, level: _Level) -> Tensor | None:
+    from clew import zeros_like
+    from clew.autograd import grad
+
+    if not tensor.requires_grad or not level.roots:
+        return None
+    for dual, tangent in level.roots:
+        if dual is tensor:
+            return tangent
+    duals = [dual for dual, _ in level.roots]
+    with enable_grad():
+        u = zeros_like(tensor, requires_grad=True)
+        rows = grad(tensor, duals, u, create_graph=True, allow_unused=True)
+        pairs = [(row, tangent) for row, (_, tangent) in zip(rows, level.roots) if row is not None]
+        if not pairs:
+            return None
+        live = [(row, tangent) for row, tangent in pairs if row.requires_grad]
+        if not live:
+            return zeros_like(tensor)
+        (found,) = grad([row for row, _ in live], u, [t for _, t in live], create_graph=True, allow_unused=True)
+    return zeros_like(tensor) if found is None else found
+
+
+def _push(function: Any, ctx: Any, args: tuple[Any, ...], outputs: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """The outputs of a custom Function as dual tensors with the tangents its jvp gives; None when no input has a tangent."""
+    if not _levels or not _C.is_grad_enabled():
+        return None
+    level = _levels[-1]
+    tangents = tuple(_tangent(a, level) if isinstance(a, Tensor) else None for a in args)
+    if all(t is None for t in tangents):
+        return None
+    ctx._in_jvp = True
+    try:
+        got = function.jvp(ctx, *tangents)
+    finally:
+        ctx._in_jvp = False
+    got = got if isinstance(got, tuple) else (got,)
+    if len(got) != len(outputs):
+        raise RuntimeError(f"{function.__name__}.jvp: expected {len(outputs)} tangents; got {len(got)}")
+    duals = []
+    for o, t in zip(outputs, got):
+        if isinstance(o, Tensor) and t is not None:
+            if t.shape != o.shape:
+                raise RuntimeError(f"{function.__name__}.jvp: tangent has shape {list(t.shape)}; the output has {list(o.shape)}")
+            dual = o.detach().requires_grad_()
+            level.roots.append((dual, t))
+            duals.append(dual)
+        else:
+            duals.append(o)
+    return tuple(duals)
