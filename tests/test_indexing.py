@@ -213,7 +213,7 @@ def test_sequences_and_arrays_as_keys(key: Any):
 def test_boolean_numbers_add_a_dimension():
     a = array(2, 3)
     x = clew.tensor(a)
-    for yes in (True, np.bool_(True), clew.tensor(True)):
+    for yes in (True, np.bool_(True), np.array(True), clew.tensor(True)):
         np.testing.assert_array_equal(x[yes].numpy(), a[True])
     for no in (False, clew.tensor(False)):
         assert x[no].shape == (0, 2, 3)
@@ -694,3 +694,33 @@ def test_unravel_index():
         clew.unravel_index(flat, (2, 3, 4)), np.unravel_index(flat.numpy(), (2, 3, 4))
     ):
         np.testing.assert_array_equal(got.numpy(), want)
+
+
+def test_index_tensors_write_through_views_with_gradient():
+    w = clew.tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True)
+    v = clew.tensor([5.0, 6.0], requires_grad=True)
+    y = w * 2
+    whole = y.reshape(2, 2)
+    y[1:][clew.tensor([2, 0])] = v * 10
+    assert y.tolist() == [2, 60, 6, 50] and whole.tolist() == [[2, 60], [6, 50]]
+    whole.t()[0].index_put_((clew.tensor([1, 1]),), v, accumulate=True)
+    assert y.tolist() == [2, 60, 17, 50]
+    (y * clew.tensor([1.0, 10.0, 100.0, 1000.0])).sum().backward()
+    assert w.grad.tolist() == [2, 0, 200, 0]
+    assert v.grad.tolist() == [10 * 1000 + 100, 10 * 10 + 100]
+
+
+def test_second_derivative_of_assignment():
+    x = clew.tensor([1.0, 2.0, 3.0], dtype=clew.float64, requires_grad=True)
+    v = clew.tensor([4.0], dtype=clew.float64, requires_grad=True)
+    y = x * x
+    y[clew.tensor([1])] = v * v * v
+    y[0] = v[0] * x[2]
+    (g, gv) = clew.autograd.grad((y * y).sum(), (x, v), create_graph=True)
+    # y = (v x2, v^3, x2^2)
+    np.testing.assert_allclose(g.detach().numpy(), [0, 0, 2 * 16 * 3 + 4 * 27])
+    np.testing.assert_allclose(gv.detach().numpy(), [6 * 4**5 + 2 * 4 * 9])
+    (h,) = clew.autograd.grad(gv.sum(), v, retain_graph=True)
+    np.testing.assert_allclose(h.numpy(), [30 * 4**4 + 2 * 9])
+    (hx,) = clew.autograd.grad(g[2], x)
+    np.testing.assert_allclose(hx.numpy(), [0, 0, 2 * 16 + 12 * 9])

@@ -78,8 +78,12 @@ void restride_shape(const Call& c, OutSpecs& out) {
   for (int64_t s : a.from_stride) require(s >= 0, c.name(), ": strides must not be negative");
   for (int64_t s : a.to_stride) require(s >= 0, c.name(), ": strides must not be negative");
   for (int64_t s : a.to_size) require(s >= 0, c.name(), ": sizes must not be negative");
-  extent_of(from, a.from_stride, c.name());
-  extent_of(a.to_size, a.to_stride, c.name());
+  constexpr int64_t far = int64_t{1} << 60;
+  int64_t from_extent = extent_of(from, a.from_stride, c.name()).value_or(0);
+  int64_t to_extent = extent_of(a.to_size, a.to_stride, c.name()).value_or(0);
+  require(std::max(from_extent, to_extent) < far && std::abs(a.from_offset / 2) < far / 2 &&
+              std::abs(a.to_offset / 2) < far / 2,
+          c.name(), ": sizes, strides and offsets are too large");
   out.add(c.in[0].dtype(), a.to_size);
 }
 void restride_cpu(const Call& c, Tensors& outs) {

@@ -215,7 +215,10 @@ void read_item(Key& k, PyObject* o, const Dims& sizes, int& dim) {
   Tensor t = index_tensor(o);
   bool mask = t.dtype() == DType::Bool || t.dtype() == DType::UInt8;
   int spans = mask ? t.ndim() : 1;
-  if (mask && spans == 0) fail_key(o);
+  if (mask && spans == 0) {  // a 0-d array
+    Ref boolean_tensor(wrap(to_dtype(t, DType::Bool)));
+    return read_item(k, boolean_tensor.get(), sizes, dim);
+  }
   if (dim + spans > sizes.size())
     fail_index("indexing: too many indices for tensor of dimension ", sizes.size());
   k.tensors.push_back({k.out_dims, std::move(t)});
