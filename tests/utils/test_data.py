@@ -535,6 +535,42 @@ def test_start_methods(method):
     assert [b[1].tolist() for b in loader] == [[0, 1], [2, 3]]
 
 
+def files():
+    return [p for p in os.listdir("/dev/shm") if p.startswith("clew-")] if SHM else []
+
+
+SHM = os.path.isdir("/dev/shm")
+
+
+class Large(Squares):
+    def __getitem__(self, i):
+        return clew.full((200_000,), float(i)), clew.arange(3)
+
+
+@pytest.mark.parametrize("folder", ["/dev/shm", "/nowhere"])
+def test_shared_memory(folder, monkeypatch):
+    """Large tensors share storages, are writable, and leave no files behind."""
+    from clew.utils.data._utils import transfer
+
+    monkeypatch.setattr(transfer, "_FOLDER", folder)
+    before = set(files())
+
+    def twice(batch):
+        x = clew.stack([b[0] for b in batch])
+        return {"x": x, "row": x[1], "half": x.half(), "small": batch[0][1]}
+
+    loader = DataLoader(Large(6), batch_size=2, collate_fn=twice, num_workers=1)
+    for i, batch in enumerate(loader):
+        assert batch["row"][0].item() == 2 * i + 1 and batch["half"].dtype == clew.float16
+        batch["x"].fill_(-1)
+        assert batch["row"][5].item() == -1 and batch["small"].tolist() == [0, 1, 2]
+    it = iter(loader)
+    next(it)
+    del it, loader
+    gc.collect()
+    assert set(files()) <= before
+
+
 def test_big_batches_come_through():
     data = clew.arange(3_000_000, dtype=clew.float32).view(3, -1)
     loader = DataLoader(TensorDataset(data), num_workers=2, prefetch_factor=1)

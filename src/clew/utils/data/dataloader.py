@@ -425,6 +425,8 @@ class _Workers(_Batches):
         """Waits until some batch of this epoch has arrived."""
         from multiprocessing.connection import wait
 
+        from ._utils.transfer import unpack
+
         deadline = time.monotonic() + self._timeout if self._timeout else None
         waiting = {self._results[w]: w for w in self._waiting.values()}
         while True:
@@ -437,10 +439,10 @@ class _Workers(_Batches):
             for connection in ready:
                 if connection in waiting:
                     try:
-                        payload = connection.recv()
+                        payload = connection.recv_bytes()
                     except (EOFError, ConnectionResetError):
                         self._dead_worker()
-                    epoch, number, batch = payload
+                    epoch, number, batch = unpack(payload)
                     if epoch == self._epoch:
                         self._arrived[number] = batch
                         arrived = True
@@ -494,6 +496,8 @@ class _Workers(_Batches):
             except OSError:
                 pass
             request.close()
+        from ._utils.transfer import remove_files_of
+
         deadline = time.monotonic() + grace
         for process in self._processes:
             process.join(max(0.0, deadline - time.monotonic()))
@@ -503,6 +507,7 @@ class _Workers(_Batches):
                 if process.is_alive():
                     process.kill()
                     process.join()
+            remove_files_of(process.pid)
         for connection in self._results:
             connection.close()
 

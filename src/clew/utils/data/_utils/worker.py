@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import queue
 import random
 import sys
@@ -175,9 +176,10 @@ def run(
     """
     import multiprocessing
     from multiprocessing.connection import wait
-    from multiprocessing.reduction import ForkingPickler
 
     import clew
+
+    from .transfer import pack, remove_files_of
 
     global _worker_info
     for connection in foreign:  # the other ends, which a fork has left open here
@@ -188,9 +190,9 @@ def run(
 
     def send(epoch: int, number: int, batch: Any) -> None:
         try:
-            payload = ForkingPickler.dumps((epoch, number, batch))
+            payload = pack((epoch, number, batch))
         except Exception as error:
-            payload = ForkingPickler.dumps((epoch, number, ExceptionWrapper(error, where)))
+            payload = pack((epoch, number, ExceptionWrapper(error, where)))
         outgoing.put(payload)
 
     clew.set_num_threads(1)
@@ -246,5 +248,6 @@ def run(
     except KeyboardInterrupt:
         pass  # the main process reports it
     finally:
+        remove_files_of(os.getpid())
         sys.stdout.flush()
         sys.stderr.flush()
