@@ -1,6 +1,6 @@
-// Attention in blocks of queries and keys, with a running maximum; its gradient recomputes the weights block by block.
+// Attention in blocks with a running maximum; its gradient recomputes the weights.
 // May include: base, kernels.
-// Invariant: one task owns a key head with all its query heads, so no two threads write the same gradient.
+// Invariant: a task owns a key head with its query heads: no two threads write one gradient.
 #include "kernels/attention.h"
 
 #include <cmath>
@@ -27,8 +27,8 @@ struct Block {
   int64_t rs, cs;
   Block t() const { return {data, cs, rs}; }
 };
-void multiply(DType dtype, int64_t m, int64_t n, int64_t k, const Block& a, const Block& b, void* c, int64_t c_rs,
-              double alpha, double beta) {
+void multiply(DType dtype, int64_t m, int64_t n, int64_t k, const Block& a, const Block& b, void* c,
+              int64_t c_rs, double alpha, double beta) {
   Gemm g;
   g.dtype = dtype;
   g.m = m, g.n = n, g.k = k;
@@ -63,7 +63,8 @@ template <class T> struct Pass {
         const char* m = at(s.mask, 1, b, h, i0 + i) + j0 * s.mask.stride[3];
         for (int64_t j = 0; j < n; ++j) row[j] = m[j * s.mask.stride[3]] ? row[j] : never;
       } else if (s.mask.data) {
-        const T* m = reinterpret_cast<const T*>(at(s.mask, item, b, h, i0 + i)) + j0 * s.mask.stride[3];
+        const T* m =
+            reinterpret_cast<const T*>(at(s.mask, item, b, h, i0 + i)) + j0 * s.mask.stride[3];
         for (int64_t j = 0; j < n; ++j) row[j] += m[j * s.mask.stride[3]];
       }
       if (s.causal) {
@@ -73,7 +74,9 @@ template <class T> struct Pass {
   }
 };
 
-int64_t last_key(const AttentionShape& s, int64_t i1) { return s.causal ? std::min(s.keys, i1) : s.keys; }
+int64_t last_key(const AttentionShape& s, int64_t i1) {
+  return s.causal ? std::min(s.keys, i1) : s.keys;
+}
 
 // Tasks over threads when there are enough of them; otherwise the products inside use the threads.
 template <class F> void each_task(int64_t tasks, F&& f) {
@@ -91,7 +94,8 @@ template <class T> void forward(const AttentionShape& s, T* out, T* logsum) {
   const int64_t blocks = (s.queries + query_block - 1) / query_block;
   const int64_t wide = std::min(s.keys, key_block);
   each_task(s.batch * s.heads * blocks, [&](int64_t task) {
-    const int64_t i0 = task % blocks * query_block, h = task / blocks % s.heads, b = task / blocks / s.heads;
+    const int64_t i0 = task % blocks * query_block, h = task / blocks % s.heads,
+                  b = task / blocks / s.heads;
     const int64_t i1 = std::min(s.queries, i0 + query_block), rows = i1 - i0;
     thread_local std::vector<T> room;
     room.resize(static_cast<size_t>(rows * wide + 2 * rows));
@@ -121,7 +125,8 @@ template <class T> void forward(const AttentionShape& s, T* out, T* logsum) {
         top[i] = best;
       }
       const Block weights{reinterpret_cast<const char*>(scores), n, 1};
-      multiply(s.dtype, rows, s.value_width, n, weights, pass.v(), to, s.value_width, 1, j0 > 0 ? 1 : 0);
+      multiply(s.dtype, rows, s.value_width, n, weights, pass.v(), to, s.value_width, 1,
+               j0 > 0 ? 1 : 0);
     }
     T* log_to = logsum + (b * s.heads + h) * s.queries + i0;
     for (int64_t i = 0; i < rows; ++i) {
@@ -134,7 +139,8 @@ template <class T> void forward(const AttentionShape& s, T* out, T* logsum) {
 }
 
 template <class T>
-void backward(const AttentionShape& s, const T* out, const T* logsum, const T* g, T* dq, T* dk, T* dv) {
+void backward(const AttentionShape& s, const T* out, const T* logsum, const T* g, T* dq, T* dk,
+              T* dv) {
   const RowOps<T>& ops = row_ops<T>();
   const int64_t wide = std::min(s.keys, key_block), share = s.heads / s.kv_heads;
   std::fill_n(dq, s.batch * s.heads * s.queries * s.width, T(0));
@@ -171,10 +177,12 @@ void backward(const AttentionShape& s, const T* out, const T* logsum, const T* g
           }
           const Block w_block{reinterpret_cast<const char*>(weights), n, 1};
           const Block s_block{reinterpret_cast<const char*>(slope), n, 1};
-          multiply(s.dtype, n, s.value_width, rows, w_block.t(), g_block, dv_head + j0 * s.value_width, s.value_width,
-                   1, 1);
-          multiply(s.dtype, rows, s.width, n, s_block, pass.k(), dq + first * s.width, s.width, s.scale, 1);
-          multiply(s.dtype, n, s.width, rows, s_block.t(), pass.q(), dk_head + j0 * s.width, s.width, s.scale, 1);
+          multiply(s.dtype, n, s.value_width, rows, w_block.t(), g_block,
+                   dv_head + j0 * s.value_width, s.value_width, 1, 1);
+          multiply(s.dtype, rows, s.width, n, s_block, pass.k(), dq + first * s.width, s.width,
+                   s.scale, 1);
+          multiply(s.dtype, n, s.width, rows, s_block.t(), pass.q(), dk_head + j0 * s.width,
+                   s.width, s.scale, 1);
         }
       }
     }
@@ -188,11 +196,12 @@ void attention(const AttentionShape& s, void* out, void* logsum) {
            [&]<class T> { forward<T>(s, static_cast<T*>(out), static_cast<T*>(logsum)); });
 }
 
-void attention_backward(const AttentionShape& s, const void* out, const void* logsum, const void* g, void* dq, void* dk,
-                        void* dv) {
+void attention_backward(const AttentionShape& s, const void* out, const void* logsum, const void* g,
+                        void* dq, void* dk, void* dv) {
   dispatch(s.dtype, TypeList<float, double>{}, [&]<class T> {
-    backward<T>(s, static_cast<const T*>(out), static_cast<const T*>(logsum), static_cast<const T*>(g),
-                static_cast<T*>(dq), static_cast<T*>(dk), static_cast<T*>(dv));
+    backward<T>(s, static_cast<const T*>(out), static_cast<const T*>(logsum),
+                static_cast<const T*>(g), static_cast<T*>(dq), static_cast<T*>(dk),
+                static_cast<T*>(dv));
   });
 }
 

@@ -1,6 +1,6 @@
 // Attention in blocks: scores exist only for a few queries and keys at a time.
 // May include: base.
-// Invariant: a query whose keys are all masked has result zero, logarithm +infinity and zero gradients.
+// Invariant: a query without unmasked keys has result 0, logarithm +infinity, zero gradients.
 #pragma once
 #include "base/dtype.h"
 
@@ -20,10 +20,12 @@ struct AttentionShape {
   bool mask_is_bool;
 };
 
-// out (batch, heads, queries, value_width) and the logarithm of each row's sum (batch, heads, queries), contiguous.
+// out (batch, heads, queries, value_width) and the logarithm of each row's sum (batch, heads,
+// queries), contiguous.
 void attention(const AttentionShape& s, void* out, void* logsum);
-// dq, dk, dv, contiguous with their operands' sizes, from contiguous out, logsum and the gradient g of out.
-void attention_backward(const AttentionShape& s, const void* out, const void* logsum, const void* g, void* dq, void* dk,
-                        void* dv);
+// dq, dk, dv, contiguous with their operands' sizes, from contiguous out, logsum and the gradient g
+// of out.
+void attention_backward(const AttentionShape& s, const void* out, const void* logsum, const void* g,
+                        void* dq, void* dk, void* dv);
 
 }  // namespace clew::kernels

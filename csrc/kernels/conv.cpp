@@ -1,6 +1,6 @@
-// Convolutions: oneDNN where it has the dtype, otherwise patches to columns and matrix products.
+// Convolutions: oneDNN where it has the dtype, else columns of patches and matrix products.
 // May include: base, kernels.
-// Invariant: the choice depends on dtype and shape only; 16-bit floats without oneDNN are computed in float32.
+// Invariant: the choice depends on dtype and shape only; 16-bit floats fall back to float32.
 #include "kernels/conv.h"
 
 #include <cstdlib>
@@ -47,9 +47,14 @@ struct Layout {
   bool pointwise;
 
   explicit Layout(const ConvShape& s)
-      : item(static_cast<int64_t>(itemsize(s.dtype))), cig(s.ci / s.groups), cog(s.co / s.groups),
-        depth(cig * s.kernel_points()), in_points(s.in_points()), out_points(s.out_points()),
-        rows(s.out[0] * s.out[1]), pointwise(kernels::pointwise(s)) {
+      : item(static_cast<int64_t>(itemsize(s.dtype))),
+        cig(s.ci / s.groups),
+        cog(s.co / s.groups),
+        depth(cig * s.kernel_points()),
+        in_points(s.in_points()),
+        out_points(s.out_points()),
+        rows(s.out[0] * s.out[1]),
+        pointwise(kernels::pointwise(s)) {
     const int64_t row_bytes = std::max<int64_t>(1, depth * s.out[2] * item);
     chunk_rows = std::clamp<int64_t>(column_bytes / row_bytes, 1, std::max<int64_t>(1, rows));
     if (pointwise) chunk_rows = std::max<int64_t>(1, rows);
@@ -80,18 +85,21 @@ void plus_bias(const ConvShape& s, const void* bias, void* y, int64_t channels, 
                    for (int64_t q = begin; q < end; ++q) {
                      const auto add = static_cast<compute_t<T>>(b[q % channels]);
                      T* row = to + q * points;
-                     for (int64_t i = 0; i < points; ++i) row[i] = static_cast<T>(static_cast<compute_t<T>>(row[i]) + add);
+                     for (int64_t i = 0; i < points; ++i)
+                       row[i] = static_cast<T>(static_cast<compute_t<T>>(row[i]) + add);
                    }
                  });
   });
 }
 
-// Tasks over threads when there are enough of them; otherwise the matrix product inside uses the threads.
+// Tasks over threads when there are enough of them; otherwise the matrix product inside uses the
+// threads.
 template <class F> void each_task(int64_t tasks, int64_t work_each, F&& f) {
   if (tasks >= num_threads()) {
-    parallel_for(tasks, std::max<int64_t>(1, (1 << 19) / std::max<int64_t>(1, work_each)), [&](int64_t b, int64_t e) {
-      for (int64_t q = b; q < e; ++q) f(q);
-    });
+    parallel_for(tasks, std::max<int64_t>(1, (1 << 19) / std::max<int64_t>(1, work_each)),
+                 [&](int64_t b, int64_t e) {
+                   for (int64_t q = b; q < e; ++q) f(q);
+                 });
   } else {
     for (int64_t q = 0; q < tasks; ++q) f(q);
   }
@@ -110,7 +118,8 @@ void forward_columns(const ConvShape& s, const char* x, const char* w, const voi
   if (bias) fill_bias(s, bias, y, s.co, l.out_points);
   const int64_t width = s.out[2];
   each_task(s.n * s.groups * l.chunks, l.depth * l.cog * l.chunk_rows * width, [&](int64_t task) {
-    const int64_t chunk = task % l.chunks, g = task / l.chunks % s.groups, n = task / l.chunks / s.groups;
+    const int64_t chunk = task % l.chunks, g = task / l.chunks % s.groups,
+                  n = task / l.chunks / s.groups;
     const int64_t r0 = chunk * l.chunk_rows, r1 = std::min(l.rows, r0 + l.chunk_rows);
     const int64_t points = (r1 - r0) * width;
     const char* image = x + (n * s.ci + g * l.cig) * l.in_points * l.item;
@@ -142,7 +151,8 @@ void input_columns(const ConvShape& s, const char* y, const char* w, const void*
       const int64_t points = (r1 - r0) * width;
       Gemm p = product(s, l.depth, points, l.cog);
       p.a = w + g * l.cog * l.depth * l.item, p.a_rs = 1, p.a_cs = l.depth;
-      p.b = y + ((n * s.co + g * l.cog) * l.out_points + r0 * width) * l.item, p.b_rs = l.out_points, p.b_cs = 1;
+      p.b = y + ((n * s.co + g * l.cog) * l.out_points + r0 * width) * l.item,
+      p.b_rs = l.out_points, p.b_cs = 1;
       if (l.pointwise) {
         p.c = image, p.c_rs = l.in_points;
         p.beta = Scalar(bias ? 1 : 0);
@@ -171,7 +181,8 @@ void weight_columns(const ConvShape& s, const char* y, const char* x, char* w) {
         const int64_t r1 = std::min(l.rows, r0 + l.chunk_rows);
         const int64_t points = (r1 - r0) * width;
         Gemm p = product(s, l.cog, l.depth, points);
-        p.a = y + ((n * s.co + g * l.cog) * l.out_points + r0 * width) * l.item, p.a_rs = l.out_points, p.a_cs = 1;
+        p.a = y + ((n * s.co + g * l.cog) * l.out_points + r0 * width) * l.item,
+        p.a_rs = l.out_points, p.a_cs = 1;
         if (l.pointwise) {
           p.b = image, p.b_cs = l.in_points;
         } else {
@@ -196,7 +207,8 @@ struct Widened {
     values.resize(static_cast<size_t>(count));
     dispatch(d, TypeList<f16, bf16>{}, [&]<class T> {
       const T* from = static_cast<const T*>(p);
-      for (int64_t i = 0; i < count; ++i) values[static_cast<size_t>(i)] = static_cast<float>(from[i]);
+      for (int64_t i = 0; i < count; ++i)
+        values[static_cast<size_t>(i)] = static_cast<float>(from[i]);
     });
   }
   explicit Widened(int64_t count) : values(static_cast<size_t>(count)) {}
@@ -229,11 +241,13 @@ void conv_forward(const ConvShape& s, const void* x, const void* w, const void* 
   if (y_count(s) == 0) return;
   if (ask_onednn(s) && onednn::conv_forward(s, x, w, bias, y)) return;
   if (is_half(s.dtype)) {
-    Widened fx(s.dtype, x, x_count(s)), fw(s.dtype, w, w_count(s)), fb(s.dtype, bias, s.co), fy(y_count(s));
+    Widened fx(s.dtype, x, x_count(s)), fw(s.dtype, w, w_count(s)), fb(s.dtype, bias, s.co),
+        fy(y_count(s));
     conv_forward(in_float(s), fx.get(), fw.get(), fb.get(), fy.get());
     return fy.narrow_to(s.dtype, y);
   }
-  forward_columns(s, static_cast<const char*>(x), static_cast<const char*>(w), bias, static_cast<char*>(y));
+  forward_columns(s, static_cast<const char*>(x), static_cast<const char*>(w), bias,
+                  static_cast<char*>(y));
 }
 
 void conv_input(const ConvShape& s, const void* y, const void* w, const void* bias, void* x) {
@@ -243,11 +257,13 @@ void conv_input(const ConvShape& s, const void* y, const void* w, const void* bi
     return;
   }
   if (is_half(s.dtype)) {
-    Widened fy(s.dtype, y, y_count(s)), fw(s.dtype, w, w_count(s)), fb(s.dtype, bias, s.ci), fx(x_count(s));
+    Widened fy(s.dtype, y, y_count(s)), fw(s.dtype, w, w_count(s)), fb(s.dtype, bias, s.ci),
+        fx(x_count(s));
     conv_input(in_float(s), fy.get(), fw.get(), fb.get(), fx.get());
     return fx.narrow_to(s.dtype, x);
   }
-  input_columns(s, static_cast<const char*>(y), static_cast<const char*>(w), bias, static_cast<char*>(x));
+  input_columns(s, static_cast<const char*>(y), static_cast<const char*>(w), bias,
+                static_cast<char*>(x));
 }
 
 void conv_weight(const ConvShape& s, const void* y, const void* x, void* w) {
@@ -258,7 +274,8 @@ void conv_weight(const ConvShape& s, const void* y, const void* x, void* w) {
     conv_weight(in_float(s), fy.get(), fx.get(), fw.get());
     return fw.narrow_to(s.dtype, w);
   }
-  weight_columns(s, static_cast<const char*>(y), static_cast<const char*>(x), static_cast<char*>(w));
+  weight_columns(s, static_cast<const char*>(y), static_cast<const char*>(x),
+                 static_cast<char*>(w));
 }
 
 }  // namespace clew::kernels

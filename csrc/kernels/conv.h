@@ -1,14 +1,14 @@
 // Convolutions of 1 to 3 spatial dims: the result, and its two partial adjoints.
 // May include: base.
-// Invariant: operands are contiguous (batch, channels, depth, height, width); weights (co, ci / groups, kernel...).
+// Invariant: operands are contiguous: (batch, channels, spatial), (co, ci / groups, kernel).
 #pragma once
 #include "base/dtype.h"
 #include "base/smallvec.h"
 
 namespace clew::kernels {
 
-// The map y[n, o, p] = sum of x[n, c, p * stride - pad + k * dilation] * w[o, c, k]; missing x count as zero.
-// Spatial arrays have three entries, the unused leading ones being 1 (pad 0).
+// The map y[n, o, p] = sum of x[n, c, p * stride - pad + k * dilation] * w[o, c, k]; missing x
+// count as zero. Spatial arrays have three entries, the unused leading ones being 1 (pad 0).
 struct ConvShape {
   DType dtype;
   int nd;
@@ -27,12 +27,13 @@ void conv_input(const ConvShape& s, const void* y, const void* w, const void* bi
 // w from y and x: the sum over batch and points.
 void conv_weight(const ConvShape& s, const void* y, const void* x, void* w);
 
-// Patches of `channels` images as columns: row (c, kd, kh, kw), a column for each output point of the output rows
-// [row_begin, row_end), a row being the points that share depth and height. `columns` has `stride` elements a row.
-void image_to_columns(const ConvShape& s, int64_t channels, const void* x, void* columns, int64_t stride,
-                      int64_t row_begin, int64_t row_end);
+// Patches of `channels` images as columns: row (c, kd, kh, kw), a column for each output point of
+// the output rows [row_begin, row_end), a row being the points that share depth and height.
+// `columns` has `stride` elements a row.
+void image_to_columns(const ConvShape& s, int64_t channels, const void* x, void* columns,
+                      int64_t stride, int64_t row_begin, int64_t row_end);
 // Adds columns back to where image_to_columns took them from.
-void columns_to_image(const ConvShape& s, int64_t channels, const void* columns, int64_t stride, void* x,
-                      int64_t row_begin, int64_t row_end);
+void columns_to_image(const ConvShape& s, int64_t channels, const void* columns, int64_t stride,
+                      void* x, int64_t row_begin, int64_t row_end);
 
 }  // namespace clew::kernels

@@ -20,9 +20,11 @@ Span inside(int64_t offset, int64_t stride, int64_t in, int64_t out) {
   return {std::min(begin, out), std::max(std::min(begin, out), std::min(end, out))};
 }
 
-// Calls f(column row, output row, first input element of the row's plane line or -1, horizontal offset).
+// Calls f(column row, output row, first input element of the row's plane line or -1, horizontal
+// offset).
 template <class F>
-void walk(const ConvShape& s, int64_t c_begin, int64_t c_end, int64_t row_begin, int64_t row_end, F&& f) {
+void walk(const ConvShape& s, int64_t c_begin, int64_t c_end, int64_t row_begin, int64_t row_end,
+          F&& f) {
   const int64_t points = s.in_points();
   for (int64_t c = c_begin; c < c_end; ++c) {
     int64_t row = c * s.kernel_points();
@@ -43,55 +45,62 @@ void walk(const ConvShape& s, int64_t c_begin, int64_t c_end, int64_t row_begin,
 }
 
 int64_t channels_grain(const ConvShape& s, int64_t rows) {
-  return std::max<int64_t>(1, grain_default / std::max<int64_t>(1, s.kernel_points() * rows * s.out[2]));
+  return std::max<int64_t>(
+      1, grain_default / std::max<int64_t>(1, s.kernel_points() * rows * s.out[2]));
 }
 
 template <class T>
-void to_columns(const ConvShape& s, int64_t channels, const T* x, T* columns, int64_t stride, int64_t row_begin,
-                int64_t row_end) {
+void to_columns(const ConvShape& s, int64_t channels, const T* x, T* columns, int64_t stride,
+                int64_t row_begin, int64_t row_end) {
   const int64_t width = s.out[2], step = s.stride[2];
-  parallel_for(channels, channels_grain(s, row_end - row_begin), [&](int64_t c_begin, int64_t c_end) {
-    walk(s, c_begin, c_end, row_begin, row_end, [&](int64_t row, int64_t r, int64_t line, int64_t offset) {
-      T* to = columns + row * stride + (r - row_begin) * width;
-      if (line < 0) {
-        std::fill_n(to, width, T{});
-        return;
-      }
-      const Span span = inside(offset, step, s.in[2], width);
-      std::fill_n(to, span.begin, T{});
-      const T* from = x + line;
-      if (step == 1) {
-        std::copy_n(from + (span.begin + offset), span.end - span.begin, to + span.begin);
-      } else {
-        for (int64_t i = span.begin; i < span.end; ++i) to[i] = from[i * step + offset];
-      }
-      std::fill_n(to + span.end, width - span.end, T{});
-    });
-  });
+  parallel_for(
+      channels, channels_grain(s, row_end - row_begin), [&](int64_t c_begin, int64_t c_end) {
+        walk(s, c_begin, c_end, row_begin, row_end,
+             [&](int64_t row, int64_t r, int64_t line, int64_t offset) {
+               T* to = columns + row * stride + (r - row_begin) * width;
+               if (line < 0) {
+                 std::fill_n(to, width, T{});
+                 return;
+               }
+               const Span span = inside(offset, step, s.in[2], width);
+               std::fill_n(to, span.begin, T{});
+               const T* from = x + line;
+               if (step == 1) {
+                 std::copy_n(from + (span.begin + offset), span.end - span.begin, to + span.begin);
+               } else {
+                 for (int64_t i = span.begin; i < span.end; ++i) to[i] = from[i * step + offset];
+               }
+               std::fill_n(to + span.end, width - span.end, T{});
+             });
+      });
 }
 
 template <class T>
-void to_image(const ConvShape& s, int64_t channels, const T* columns, int64_t stride, T* x, int64_t row_begin,
-              int64_t row_end) {
+void to_image(const ConvShape& s, int64_t channels, const T* columns, int64_t stride, T* x,
+              int64_t row_begin, int64_t row_end) {
   using A = compute_t<T>;
   const int64_t width = s.out[2], step = s.stride[2];
-  parallel_for(channels, channels_grain(s, row_end - row_begin), [&](int64_t c_begin, int64_t c_end) {
-    walk(s, c_begin, c_end, row_begin, row_end, [&](int64_t row, int64_t r, int64_t line, int64_t offset) {
-      if (line < 0) return;
-      const T* from = columns + row * stride + (r - row_begin) * width;
-      const Span span = inside(offset, step, s.in[2], width);
-      T* to = x + line + offset;
-      if constexpr (std::is_integral_v<T>) {
-        for (int64_t i = span.begin; i < span.end; ++i) {
-          to[i * step] = static_cast<T>(static_cast<uint64_t>(to[i * step]) + static_cast<uint64_t>(from[i]));
-        }
-      } else {
-        for (int64_t i = span.begin; i < span.end; ++i) {
-          to[i * step] = static_cast<T>(static_cast<A>(to[i * step]) + static_cast<A>(from[i]));
-        }
-      }
-    });
-  });
+  parallel_for(
+      channels, channels_grain(s, row_end - row_begin), [&](int64_t c_begin, int64_t c_end) {
+        walk(s, c_begin, c_end, row_begin, row_end,
+             [&](int64_t row, int64_t r, int64_t line, int64_t offset) {
+               if (line < 0) return;
+               const T* from = columns + row * stride + (r - row_begin) * width;
+               const Span span = inside(offset, step, s.in[2], width);
+               T* to = x + line + offset;
+               if constexpr (std::is_integral_v<T>) {
+                 for (int64_t i = span.begin; i < span.end; ++i) {
+                   to[i * step] = static_cast<T>(static_cast<uint64_t>(to[i * step]) +
+                                                 static_cast<uint64_t>(from[i]));
+                 }
+               } else {
+                 for (int64_t i = span.begin; i < span.end; ++i) {
+                   to[i * step] =
+                       static_cast<T>(static_cast<A>(to[i * step]) + static_cast<A>(from[i]));
+                 }
+               }
+             });
+      });
 }
 
 struct Sixteen {
@@ -100,10 +109,11 @@ struct Sixteen {
 
 }  // namespace
 
-void image_to_columns(const ConvShape& s, int64_t channels, const void* x, void* columns, int64_t stride,
-                      int64_t row_begin, int64_t row_end) {
+void image_to_columns(const ConvShape& s, int64_t channels, const void* x, void* columns,
+                      int64_t stride, int64_t row_begin, int64_t row_end) {
   auto run = [&]<class T>() {
-    to_columns<T>(s, channels, static_cast<const T*>(x), static_cast<T*>(columns), stride, row_begin, row_end);
+    to_columns<T>(s, channels, static_cast<const T*>(x), static_cast<T*>(columns), stride,
+                  row_begin, row_end);
   };
   switch (itemsize(s.dtype)) {
     case 1: return run.operator()<uint8_t>();
@@ -114,10 +124,11 @@ void image_to_columns(const ConvShape& s, int64_t channels, const void* x, void*
   }
 }
 
-void columns_to_image(const ConvShape& s, int64_t channels, const void* columns, int64_t stride, void* x,
-                      int64_t row_begin, int64_t row_end) {
+void columns_to_image(const ConvShape& s, int64_t channels, const void* columns, int64_t stride,
+                      void* x, int64_t row_begin, int64_t row_end) {
   dispatch(s.dtype, NumericTypes{}, [&]<class T> {
-    to_image<T>(s, channels, static_cast<const T*>(columns), stride, static_cast<T*>(x), row_begin, row_end);
+    to_image<T>(s, channels, static_cast<const T*>(columns), stride, static_cast<T*>(x), row_begin,
+                row_end);
   });
 }
 

@@ -1,4 +1,4 @@
-// Chooses how a matrix product runs: oneDNN for large float32, bfloat16 and float16, the blocked kernel for the rest.
+// How a matrix product runs: oneDNN for large float32 and 16-bit ones, else the blocked kernel.
 // May include: base, kernels.
 // Invariant: the choice depends on dtype, shape and strides only, so equal calls give equal bits.
 #include "kernels/gemm.h"
@@ -14,8 +14,8 @@ using Blocked = void (*)(const GemmTask&);
 
 Blocked choose() {
 #if !defined(CLEW_ONLY_BASELINE)
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512vl")) {
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
     return avx512::gemm_blocked;
   }
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return avx2::gemm_blocked;
@@ -33,9 +33,12 @@ template <class T> void scale_c(const Gemm& g) {
   for (int64_t i = 0; i < g.m; ++i) {
     for (int64_t j = 0; j < g.n; ++j) {
       T* at = reinterpret_cast<T*>(g.c) + i * g.c_rs + j * g.c_cs;
-      if (zero) *at = T{};
-      else if constexpr (std::is_integral_v<T>) *at = static_cast<T>(static_cast<uint64_t>(*at) * static_cast<uint64_t>(factor));
-      else *at = static_cast<T>(static_cast<compute_t<T>>(*at) * factor);
+      if (zero)
+        *at = T{};
+      else if constexpr (std::is_integral_v<T>)
+        *at = static_cast<T>(static_cast<uint64_t>(*at) * static_cast<uint64_t>(factor));
+      else
+        *at = static_cast<T>(static_cast<compute_t<T>>(*at) * factor);
     }
   }
 }
@@ -113,8 +116,10 @@ void gemm_batched(const Gemm& first, const GemmBatch& batch) {
   };
   const int64_t work = std::max<int64_t>(1, first.m * first.n) * std::max<int64_t>(1, first.k);
   // Few large products: threads inside each one; otherwise threads over the batch.
-  if (count < num_threads() && work > (1 << 20)) run(0, count);
-  else parallel_for(count, std::max<int64_t>(1, (1 << 18) / work), run);
+  if (count < num_threads() && work > (1 << 20))
+    run(0, count);
+  else
+    parallel_for(count, std::max<int64_t>(1, (1 << 18) / work), run);
 }
 
 }  // namespace clew::kernels

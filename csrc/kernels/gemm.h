@@ -1,13 +1,13 @@
 // Matrix products over strided operands of any numeric dtype, single and batched.
 // May include: base, kernels/ndview.h.
-// Invariant: operands are never written; every element of C is written exactly as alpha*A@B + beta*C, with beta = 0
-// ignoring what C held.
+// Invariant: C becomes exactly alpha*A@B + beta*C; with beta = 0 what C held is ignored.
 #pragma once
 #include "kernels/ndview.h"
 
 namespace clew::kernels {
 
-// C[m, n] = alpha * A[m, k] @ B[k, n] + beta * C. Strides in elements, any value (0 for broadcast operands).
+// C[m, n] = alpha * A[m, k] @ B[k, n] + beta * C. Strides in elements, any value (0 for broadcast
+// operands).
 struct Gemm {
   DType dtype;
   int64_t m, n, k;

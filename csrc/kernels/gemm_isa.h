@@ -1,6 +1,6 @@
 // What gemm.cpp hands to the blocked kernel that is compiled once per instruction set.
 // May include: base/dtype.h.
-// Invariant: plain data only, so that no inline function of a header is compiled with a foreign instruction set.
+// Invariant: plain data only: no inline function of a header gets compiled for a foreign processor.
 #pragma once
 #include "base/dtype.h"
 
@@ -19,13 +19,20 @@ struct GemmTask {
   int64_t b_rs, b_cs;
   char* c;
   int64_t c_rs, c_cs;
-  // alpha and beta in the compute type (float for 16-bit floats, unsigned for integers); complex ones as two parts.
+  // alpha and beta in the compute type (float for 16-bit floats, unsigned for integers); complex
+  // ones as two parts.
   alignas(16) char alpha[16];
   alignas(16) char beta[16];
 };
 
-namespace baseline { void gemm_blocked(const GemmTask& t); }
-namespace avx2 { void gemm_blocked(const GemmTask& t); }
-namespace avx512 { void gemm_blocked(const GemmTask& t); }
+namespace baseline {
+void gemm_blocked(const GemmTask& t);
+}
+namespace avx2 {
+void gemm_blocked(const GemmTask& t);
+}
+namespace avx512 {
+void gemm_blocked(const GemmTask& t);
+}
 
 }  // namespace clew::kernels

@@ -1,6 +1,6 @@
-// The blocked matrix product: packing, a register-blocked micro-kernel in vector extensions, threads over blocks.
-// May include: kernels/gemm_isa.h, base/parallel.h. Compiled once per instruction set into namespace CLEW_ISA.
-// Invariant: only internal functions are called, so code for one instruction set never leaks into another's build.
+// The blocked matrix product: packing, a micro-kernel in vector extensions, threads over blocks.
+// May include: kernels/gemm_isa.h, base/parallel.h.
+// Invariant: internal functions only: code for one instruction set never leaks into another's.
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -27,11 +27,13 @@ constexpr int vector_bytes = 16;
 constexpr int rows_max = 6;
 #endif
 
-// Depth of a packed block, in bytes of one column: a panel of B that deep fits in the first-level cache.
+// Depth of a packed block, in bytes of one column: a panel of B that deep fits in the first-level
+// cache.
 constexpr int64_t depth_bytes = 1024;
-constexpr int64_t mc_block = 192;           // rows of a packed A block: fits in the second-level cache
+constexpr int64_t mc_block = 192;  // rows of a packed A block: fits in the second-level cache
 constexpr int64_t packed_b_limit = 8 << 20;  // bytes of packed B held at once
-constexpr int64_t parallel_work = 1 << 20;  // multiply-adds below which threads cost more than they give
+constexpr int64_t parallel_work =
+    1 << 20;  // multiply-adds below which threads cost more than they give
 
 int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -77,12 +79,11 @@ template <> struct Element<bf16> {
   static void store(bf16* p, const S* v) {
     const uint32_t u = std::bit_cast<uint32_t>(v[0]);
     const bool nan = (u & 0x7fffffffu) > 0x7f800000u;
-    p->bits = static_cast<uint16_t>(nan ? (u >> 16) | 0x40u : (u + 0x7fffu + ((u >> 16) & 1u)) >> 16);
+    p->bits =
+        static_cast<uint16_t>(nan ? (u >> 16) | 0x40u : (u + 0x7fffu + ((u >> 16) & 1u)) >> 16);
   }
 };
-template <class R> struct Parts {
-  R part[2];
-};
+template <class R> struct Parts { R part[2]; };
 template <class R> struct Element<Parts<R>> {
   using S = R;
   static constexpr int planes = 2;
@@ -93,15 +94,14 @@ template <class R> struct Element<Parts<R>> {
   }
 };
 
-template <class S> struct VectorOf {
-  typedef S type __attribute__((vector_size(vector_bytes)));
-};
+template <class S> struct VectorOf { typedef S type __attribute__((vector_size(vector_bytes))); };
 template <class S> using Vector = typename VectorOf<S>::type;
 template <class S> constexpr int lanes = vector_bytes / static_cast<int>(sizeof(S));
 
 // tile[MR][NV * lanes] (then the imaginary tile) = sum over k of a(i, k) * b(k, j).
 template <class S, int MR, int NV, int planes>
-void micro(int64_t depth, const S* a, int64_t a_row, int64_t a_k, int64_t a_im, const S* b, int64_t b_k, S* tile) {
+void micro(int64_t depth, const S* a, int64_t a_row, int64_t a_k, int64_t a_im, const S* b,
+           int64_t b_k, S* tile) {
   using V = Vector<S>;
   constexpr int L = lanes<S>;
   V re[MR][NV];
@@ -143,7 +143,8 @@ void micro(int64_t depth, const S* a, int64_t a_row, int64_t a_k, int64_t a_im, 
   }
 }
 
-template <class S> using Micro = void (*)(int64_t, const S*, int64_t, int64_t, int64_t, const S*, int64_t, S*);
+template <class S>
+using Micro = void (*)(int64_t, const S*, int64_t, int64_t, int64_t, const S*, int64_t, S*);
 
 // Rows one micro-kernel takes; complex tiles need twice the registers.
 template <int planes> constexpr int rows_of = planes == 2 ? (rows_max > 6 ? 6 : 2) : rows_max;
@@ -183,7 +184,8 @@ template <class T> struct Problem {
   S alpha[2], beta[2];
 };
 
-// Copies n elements in pieces of fixed size: for the few that a small row has, a call costs more than the copy.
+// Copies n elements in pieces of fixed size: for the few that a small row has, a call costs more
+// than the copy.
 template <class S> [[gnu::always_inline]] inline void copy_row(S* to, const S* from, int64_t n) {
   for (; n >= 8; n -= 8, to += 8, from += 8) std::memcpy(to, from, 8 * sizeof(S));
   if (n & 4) {
@@ -199,7 +201,8 @@ template <class S> [[gnu::always_inline]] inline void copy_row(S* to, const S* f
 
 // C(m x n) = alpha * tile + beta * C.
 template <class T, class S>
-void merge(const Problem<T>& p, const S* tile, int64_t im_offset, int64_t width, T* c, int64_t m, int64_t n, Beta kind) {
+void merge(const Problem<T>& p, const S* tile, int64_t im_offset, int64_t width, T* c, int64_t m,
+           int64_t n, Beta kind) {
   using E = Element<T>;
   constexpr bool direct = E::planes == 1 && sizeof(T) == sizeof(S);
   if (direct && p.alpha_one && p.c_cs == 1 && kind != Beta::other) {
@@ -242,9 +245,11 @@ void merge(const Problem<T>& p, const S* tile, int64_t im_offset, int64_t width,
   }
 }
 
-// dst[k][width] (and an imaginary row after each) from `count` <= width lanes of a strided matrix, zero beyond them.
+// dst[k][width] (and an imaginary row after each) from `count` <= width lanes of a strided matrix,
+// zero beyond them.
 template <class T, class S>
-void pack(S* dst, int width, const T* src, int64_t lane_stride, int64_t k_stride, int64_t count, int64_t depth) {
+void pack(S* dst, int width, const T* src, int64_t lane_stride, int64_t k_stride, int64_t count,
+          int64_t depth) {
   using E = Element<T>;
   constexpr int planes = E::planes;
   const int64_t step = static_cast<int64_t>(width) * planes;
@@ -277,7 +282,8 @@ void pack(S* dst, int width, const T* src, int64_t lane_stride, int64_t k_stride
     }
     return;
   }
-  if (count < width) std::memset(static_cast<void*>(dst), 0, sizeof(S) * static_cast<size_t>(step * depth));
+  if (count < width)
+    std::memset(static_cast<void*>(dst), 0, sizeof(S) * static_cast<size_t>(step * depth));
   // Four lanes at a time: the writes of one step share a cache line.
   int64_t j = 0;
   for (; j + 4 <= count; j += 4) {
@@ -327,10 +333,11 @@ thread_local Scratch scratch_a, scratch_b;
 // Columns a panel of packed B has: one vector when the matrix is that narrow, two otherwise.
 template <class S> int panel_width(int64_t n) { return n <= lanes<S> ? lanes<S> : 2 * lanes<S>; }
 
-// All tiles of m x n over packed B panels. A is either in place (its own strides) or packed by micro-kernel rows.
+// All tiles of m x n over packed B panels. A is either in place (its own strides) or packed by
+// micro-kernel rows.
 template <class T, class S>
-void sweep(const Problem<T>& p, int64_t m, int64_t n, int64_t depth, const T* a_direct, const S* a_packed,
-           const S* b_packed, int width, T* c, Beta kind) {
+void sweep(const Problem<T>& p, int64_t m, int64_t n, int64_t depth, const T* a_direct,
+           const S* a_packed, const S* b_packed, int width, T* c, Beta kind) {
   constexpr int planes = Element<T>::planes;
   alignas(64) S tile[rows_of<planes> * 2 * lanes<S> * planes];
   for (int64_t j = 0; j < n; j += width) {
@@ -342,13 +349,14 @@ void sweep(const Problem<T>& p, int64_t m, int64_t n, int64_t depth, const T* a_
       Micro<S> kernel = width == lanes<S> ? pick_rows<S, 1, planes>(m - i, rows)
                                           : pick_rows<S, 2, planes>(m - i, rows);
       if (a_packed) {
-        kernel(depth, a_packed + i * depth * planes, 1, static_cast<int64_t>(rows) * planes, rows, panel,
-               static_cast<int64_t>(width) * planes, tile);
+        kernel(depth, a_packed + i * depth * planes, 1, static_cast<int64_t>(rows) * planes, rows,
+               panel, static_cast<int64_t>(width) * planes, tile);
       } else {
-        kernel(depth, reinterpret_cast<const S*>(a_direct + i * p.a_rs), p.a_rs * planes, p.a_cs * planes, 1, panel,
-               static_cast<int64_t>(width) * planes, tile);
+        kernel(depth, reinterpret_cast<const S*>(a_direct + i * p.a_rs), p.a_rs * planes,
+               p.a_cs * planes, 1, panel, static_cast<int64_t>(width) * planes, tile);
       }
-      merge<T, S>(p, tile, static_cast<int64_t>(rows) * width, width, c + i * p.c_rs + j * p.c_cs, rows, cols, kind);
+      merge<T, S>(p, tile, static_cast<int64_t>(rows) * width, width, c + i * p.c_rs + j * p.c_cs,
+                  rows, cols, kind);
       i += rows;
     }
   }
@@ -448,17 +456,21 @@ template <class T> void blocked(const Problem<T>& p) {
   }
   const int width = panel_width<S>(p.n);
   constexpr int64_t small_elements = 16384 / static_cast<int64_t>(sizeof(S));
-  if (direct && work < parallel_work && ceil_div(p.n, width) * width * p.k * planes <= small_elements) {
+  if (direct && work < parallel_work &&
+      ceil_div(p.n, width) * width * p.k * planes <= small_elements) {
     // Small: B goes into a buffer on the stack, A is read where it is.
     alignas(64) S packed[small_elements];
     for (int64_t j = 0; j < p.n; j += width) {
-      pack<T, S>(packed + j * p.k * planes, width, p.b + j * p.b_cs, p.b_cs, p.b_rs, least(width, p.n - j), p.k);
+      pack<T, S>(packed + j * p.k * planes, width, p.b + j * p.b_cs, p.b_cs, p.b_rs,
+                 least(width, p.n - j), p.k);
     }
     sweep<T, S>(p, p.m, p.n, p.k, p.a, nullptr, packed, width, p.c, p.beta_kind);
     return;
   }
-  const int64_t kc = exact ? least(p.k, depth_bytes / (static_cast<int64_t>(sizeof(S)) * planes)) : p.k;
-  const int64_t nc_fit = packed_b_limit / (kc * static_cast<int64_t>(sizeof(S)) * planes) / width * width;
+  const int64_t kc =
+      exact ? least(p.k, depth_bytes / (static_cast<int64_t>(sizeof(S)) * planes)) : p.k;
+  const int64_t nc_fit =
+      packed_b_limit / (kc * static_cast<int64_t>(sizeof(S)) * planes) / width * width;
   const int64_t nc = least(ceil_div(p.n, width) * width, nc_fit < width ? width : nc_fit);
   S* b_packed = static_cast<S*>(scratch_b.get(sizeof(S) * static_cast<size_t>(nc * kc * planes)));
   const bool threads = work >= parallel_work;
@@ -468,12 +480,13 @@ template <class T> void blocked(const Problem<T>& p) {
       const int64_t depth = least(kc, p.k - pc);
       const int64_t panels = ceil_div(n, width);
       const T* b_from = p.b + pc * p.b_rs + jc * p.b_cs;
-      parallel_for(panels, threads ? 1 + 65536 / (depth * width) : panels, [&](int64_t begin, int64_t end) {
-        for (int64_t q = begin; q < end; ++q) {
-          pack<T, S>(b_packed + q * width * depth * planes, width, b_from + q * width * p.b_cs, p.b_cs, p.b_rs,
-                     least(width, n - q * width), depth);
-        }
-      });
+      parallel_for(
+          panels, threads ? 1 + 65536 / (depth * width) : panels, [&](int64_t begin, int64_t end) {
+            for (int64_t q = begin; q < end; ++q) {
+              pack<T, S>(b_packed + q * width * depth * planes, width, b_from + q * width * p.b_cs,
+                         p.b_cs, p.b_rs, least(width, n - q * width), depth);
+            }
+          });
       // Tasks: blocks of rows, cut along columns too when there are fewer of them than threads.
       const int64_t team = threads ? num_threads() : 1;
       const int64_t rows_each = ceil_div(ceil_div(p.m, team), rows_of<planes>) * rows_of<planes>;
@@ -484,7 +497,8 @@ template <class T> void blocked(const Problem<T>& p) {
       const Beta kind = pc == 0 ? p.beta_kind : Beta::one;
       const int64_t tasks = row_tasks * col_tasks;
       parallel_for(tasks, threads ? 1 : tasks, [&](int64_t begin, int64_t end) {
-        S* a_packed = static_cast<S*>(scratch_a.get(sizeof(S) * static_cast<size_t>(mc * depth * planes)));
+        S* a_packed =
+            static_cast<S*>(scratch_a.get(sizeof(S) * static_cast<size_t>(mc * depth * planes)));
         for (int64_t task = begin; task < end; ++task) {
           const int64_t i = task / col_tasks * mc;
           const int64_t j = task % col_tasks * panels_each * width;
@@ -492,7 +506,8 @@ template <class T> void blocked(const Problem<T>& p) {
           const int64_t m = least(mc, p.m - i);
           pack_rows<T, S>(a_packed, p, p.a + i * p.a_rs + pc * p.a_cs, m, depth);
           sweep<T, S>(p, m, least(panels_each * width, n - j), depth, nullptr, a_packed,
-                      b_packed + j * depth * planes, width, p.c + i * p.c_rs + (jc + j) * p.c_cs, kind);
+                      b_packed + j * depth * planes, width, p.c + i * p.c_rs + (jc + j) * p.c_cs,
+                      kind);
         }
       });
     }
@@ -509,7 +524,8 @@ template <class T> void run(const GemmTask& t) {
   p.beta_kind = t.beta_kind, p.alpha_one = t.alpha_one;
   std::memcpy(p.alpha, t.alpha, sizeof(S) * 2);
   std::memcpy(p.beta, t.beta, sizeof(S) * 2);
-  // A result much narrower than a vector is computed transposed, so that vectors run along its long side.
+  // A result much narrower than a vector is computed transposed, so that vectors run along its long
+  // side.
   if (p.n < lanes<S> / 2 && p.n < p.m) {
     std::swap(p.m, p.n);
     std::swap(p.a, p.b);

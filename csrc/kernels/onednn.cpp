@@ -1,5 +1,5 @@
-// Matrix products through oneDNN: sgemm for float32, cached matmul primitives for the 16-bit floats.
-// May include: base, kernels; oneapi/dnnl/dnnl.h (only onednn*.cpp do).
+// Matrix products through oneDNN: sgemm for float32, matmul primitives for 16-bit floats.
+// May include: base, kernels; oneapi/dnnl/dnnl.h (only onednn* files do).
 // Invariant: any failure of oneDNN ends in `false`, so the caller's own kernel takes over.
 #include "kernels/onednn.h"
 
@@ -39,7 +39,8 @@ dnnl_primitive_attr_t sum_attr() {
 
 namespace {
 
-// The leading dimension of a matrix that is row-major ('N') or column-major ('T'); 0 when it is neither.
+// The leading dimension of a matrix that is row-major ('N') or column-major ('T'); 0 when it is
+// neither.
 int64_t leading(int64_t rows, int64_t cols, int64_t rs, int64_t cs, char& layout) {
   if ((cs == 1 || cols == 1) && (rs >= std::max<int64_t>(1, cols) || rows == 1)) {
     layout = 'N';
@@ -58,7 +59,8 @@ struct MatmulKey {
   bool operator==(const MatmulKey&) const = default;
 };
 
-dnnl_memory_desc_t matrix_desc(dnnl_data_type_t type, int64_t rows, int64_t cols, int64_t ld, bool transposed) {
+dnnl_memory_desc_t matrix_desc(dnnl_data_type_t type, int64_t rows, int64_t cols, int64_t ld,
+                               bool transposed) {
   const dnnl_dims_t dims = {rows, cols};
   const dnnl_dims_t strides = {transposed ? 1 : ld, transposed ? ld : 1};
   dnnl_memory_desc_t desc = nullptr;
@@ -68,36 +70,50 @@ dnnl_memory_desc_t matrix_desc(dnnl_data_type_t type, int64_t rows, int64_t cols
 
 Primitive make_matmul(const MatmulKey& key) {
   const auto type = static_cast<dnnl_data_type_t>(key.dtype);
-  Desc a(matrix_desc(type, key.m, key.k, key.lda, key.ta)), b(matrix_desc(type, key.k, key.n, key.ldb, key.tb));
+  Desc a(matrix_desc(type, key.m, key.k, key.lda, key.ta)),
+      b(matrix_desc(type, key.k, key.n, key.ldb, key.tb));
   Desc c(matrix_desc(type, key.m, key.n, key.ldc, false));
   Attr attr(key.accumulate ? sum_attr() : nullptr);
   dnnl_primitive_desc_t pd = nullptr;
-  check(dnnl_matmul_primitive_desc_create(&pd, engine(), a.get(), b.get(), nullptr, c.get(), attr.get()));
+  check(dnnl_matmul_primitive_desc_create(&pd, engine(), a.get(), b.get(), nullptr, c.get(),
+                                          attr.get()));
   return Primitive(pd);
 }
 
 }  // namespace
 
 bool gemm(const Gemm& g) {
-  if (g.dtype != DType::Float32 && g.dtype != DType::BFloat16 && g.dtype != DType::Float16) return false;
+  if (g.dtype != DType::Float32 && g.dtype != DType::BFloat16 && g.dtype != DType::Float16)
+    return false;
   if (g.c_cs != 1 || g.c_rs < g.n || g.alpha.is_complex() || g.beta.is_complex()) return false;
   char ta, tb;
   const int64_t lda = leading(g.m, g.k, g.a_rs, g.a_cs, ta);
   const int64_t ldb = leading(g.k, g.n, g.b_rs, g.b_cs, tb);
   if (lda == 0 || ldb == 0) return false;
   if (g.dtype == DType::Float32) {
-    return dnnl_sgemm(ta, tb, g.m, g.n, g.k, g.alpha.to<float>(), reinterpret_cast<const float*>(g.a), lda,
-                      reinterpret_cast<const float*>(g.b), ldb, g.beta.to<float>(), reinterpret_cast<float*>(g.c),
+    return dnnl_sgemm(ta, tb, g.m, g.n, g.k, g.alpha.to<float>(),
+                      reinterpret_cast<const float*>(g.a), lda, reinterpret_cast<const float*>(g.b),
+                      ldb, g.beta.to<float>(), reinterpret_cast<float*>(g.c),
                       g.c_rs) == dnnl_success;
   }
   if (!g.alpha.equals(1) || !(g.beta.equals(0) || g.beta.equals(1))) return false;
-  const MatmulKey key{g.dtype == DType::BFloat16 ? dnnl_bf16 : dnnl_f16, ta == 'T', tb == 'T', g.beta.equals(1),
-                      g.m, g.n, g.k, lda, ldb, g.c_rs};
+  const MatmulKey key{g.dtype == DType::BFloat16 ? dnnl_bf16 : dnnl_f16,
+                      ta == 'T',
+                      tb == 'T',
+                      g.beta.equals(1),
+                      g.m,
+                      g.n,
+                      g.k,
+                      lda,
+                      ldb,
+                      g.c_rs};
   static Cache<MatmulKey> cache;
   try {
     const PrimitiveRef p = cache.get(key, make_matmul);
     if (!p) return false;
-    p->run({{DNNL_ARG_SRC, const_cast<char*>(g.a)}, {DNNL_ARG_WEIGHTS, const_cast<char*>(g.b)}, {DNNL_ARG_DST, g.c}});
+    p->run({{DNNL_ARG_SRC, const_cast<char*>(g.a)},
+            {DNNL_ARG_WEIGHTS, const_cast<char*>(g.b)},
+            {DNNL_ARG_DST, g.c}});
     return true;
   } catch (const Unsupported&) {
     return false;

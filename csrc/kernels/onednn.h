@@ -1,12 +1,13 @@
-// oneDNN behind plain functions: large matrix products, convolutions in onednn_conv.h.
+// oneDNN behind plain functions: large matrix products; convolutions are in onednn_conv.h.
 // May include: base, kernels/gemm.h.
-// Invariant: a function returns false, having written nothing, when oneDNN cannot or should not do the job.
+// Invariant: false means that nothing was written: oneDNN cannot or should not do the job.
 #pragma once
 #include "kernels/gemm.h"
 
 namespace clew::kernels::onednn {
 
-// float32, bfloat16 and float16 products whose operands are row- or column-major and whose C is row-major.
+// float32, bfloat16 and float16 products whose operands are row- or column-major and whose C is
+// row-major.
 bool gemm(const Gemm& g);
 
 }  // namespace clew::kernels::onednn

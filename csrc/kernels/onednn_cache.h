@@ -57,7 +57,9 @@ class Primitive {
   Handle<dnnl_primitive_t, dnnl_primitive_destroy> primitive_;
 
  public:
-  explicit Primitive(dnnl_primitive_desc_t pd) : desc_(pd) { check(dnnl_primitive_create(primitive_.out(), pd)); }
+  explicit Primitive(dnnl_primitive_desc_t pd) : desc_(pd) {
+    check(dnnl_primitive_create(primitive_.out(), pd));
+  }
   const_dnnl_memory_desc_t argument(int index) const {
     return dnnl_primitive_desc_query_md(desc_.get(), dnnl_query_exec_arg_md, index);
   }

@@ -1,5 +1,5 @@
-// Convolutions through oneDNN: it chooses the memory formats, operands are reordered where they differ from ours.
-// May include: base, kernels; oneapi/dnnl/dnnl.h (only onednn*.cpp do).
+// Convolutions through oneDNN, which chooses the memory formats; operands are reordered.
+// May include: base, kernels; oneapi/dnnl/dnnl.h (only onednn* files do).
 // Invariant: primitives and reorders are cached by shape; scratch belongs to the calling thread.
 #include "kernels/onednn_conv.h"
 
@@ -23,7 +23,13 @@ struct ConvKey {
 };
 
 ConvKey key_of(Kind kind, const ConvShape& s, bool bias) {
-  ConvKey k{kind, static_cast<int64_t>(s.dtype), s.nd, bias, s.n, s.ci, s.co, s.groups, {}, {}, {}, {}, {}, {}};
+  ConvKey k{kind, static_cast<int64_t>(s.dtype),
+            s.nd, bias,
+            s.n,  s.ci,
+            s.co, s.groups,
+            {},   {},
+            {},   {},
+            {},   {}};
   for (int d = 0; d < 3; ++d) {
     k.in[d] = s.in[d], k.out[d] = s.out[d], k.kernel[d] = s.kernel[d];
     k.stride[d] = s.stride[d], k.pad[d] = s.pad[d], k.dilation[d] = s.dilation[d];
@@ -31,7 +37,8 @@ ConvKey key_of(Kind kind, const ConvShape& s, bool bias) {
   return k;
 }
 
-// One operand: how we hold it, how the primitive wants it, and the reorder between the two when they differ.
+// One operand: how we hold it, how the primitive wants it, and the reorder between the two when
+// they differ.
 struct Operand {
   int index = 0;
   size_t bytes = 0;
@@ -75,7 +82,8 @@ std::unique_ptr<Primitive> reorder(const_dnnl_memory_desc_t from, const_dnnl_mem
 }
 
 Convolution make(const ConvKey& k) {
-  const dnnl_data_type_t type = k.dtype == static_cast<int64_t>(DType::Float32) ? dnnl_f32 : dnnl_bf16;
+  const dnnl_data_type_t type =
+      k.dtype == static_cast<int64_t>(DType::Float32) ? dnnl_f32 : dnnl_bf16;
   const int nd = static_cast<int>(k.nd), skip = 3 - nd;
   Shape x, w, y, b;
   x.add(k.n), x.add(k.ci);
@@ -90,26 +98,27 @@ Convolution make(const ConvKey& k) {
     stride[d] = k.stride[q];
     dilation[d] = k.dilation[q] - 1;
     left[d] = k.pad[q];
-    const int64_t spare = (k.out[q] - 1) * k.stride[q] + (k.kernel[q] - 1) * k.dilation[q] + 1 - k.in[q] - k.pad[q];
+    const int64_t spare =
+        (k.out[q] - 1) * k.stride[q] + (k.kernel[q] - 1) * k.dilation[q] + 1 - k.in[q] - k.pad[q];
     right[d] = spare < 0 && -spare < k.stride[q] ? 0 : spare;
   }
   const Desc xa = any(x, type), wa = any(w, type), ya = any(y, type), bp = plain(b, type);
   const const_dnnl_memory_desc_t bias = k.bias ? bp.get() : nullptr;
   PrimitiveDesc fwd;
-  check(dnnl_convolution_forward_primitive_desc_create(fwd.out(), engine(), dnnl_forward_training,
-                                                       dnnl_convolution_direct, xa.get(), wa.get(), bias, ya.get(),
-                                                       stride, dilation, left, right, nullptr));
+  check(dnnl_convolution_forward_primitive_desc_create(
+      fwd.out(), engine(), dnnl_forward_training, dnnl_convolution_direct, xa.get(), wa.get(), bias,
+      ya.get(), stride, dilation, left, right, nullptr));
   PrimitiveDesc pd;
   if (k.kind == forward) {
     pd = std::move(fwd);
   } else if (k.kind == backward_input) {
-    check(dnnl_convolution_backward_data_primitive_desc_create(pd.out(), engine(), dnnl_convolution_direct, xa.get(),
-                                                               wa.get(), ya.get(), stride, dilation, left, right,
-                                                               fwd.get(), nullptr));
+    check(dnnl_convolution_backward_data_primitive_desc_create(
+        pd.out(), engine(), dnnl_convolution_direct, xa.get(), wa.get(), ya.get(), stride, dilation,
+        left, right, fwd.get(), nullptr));
   } else {
-    check(dnnl_convolution_backward_weights_primitive_desc_create(pd.out(), engine(), dnnl_convolution_direct,
-                                                                  xa.get(), wa.get(), nullptr, ya.get(), stride,
-                                                                  dilation, left, right, fwd.get(), nullptr));
+    check(dnnl_convolution_backward_weights_primitive_desc_create(
+        pd.out(), engine(), dnnl_convolution_direct, xa.get(), wa.get(), nullptr, ya.get(), stride,
+        dilation, left, right, fwd.get(), nullptr));
   }
   Convolution c;
   c.primitive = std::make_unique<Primitive>(std::exchange(*pd.out(), nullptr));
@@ -164,7 +173,8 @@ class Scratch {
 };
 thread_local Scratch scratch[3];
 
-bool run(Kind kind, const ConvShape& s, const void* first, const void* second, const void* bias, void* result) {
+bool run(Kind kind, const ConvShape& s, const void* first, const void* second, const void* bias,
+         void* result) {
   if (s.dtype != DType::Float32 && s.dtype != DType::BFloat16) return false;
   static Cache<ConvKey, Convolution> cache;
   try {

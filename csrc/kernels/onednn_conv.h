@@ -1,6 +1,6 @@
 // Convolutions through oneDNN.
 // May include: base, kernels/conv.h.
-// Invariant: a function returns false, having written nothing that matters, when oneDNN does not offer the case.
+// Invariant: false means that oneDNN does not offer the case; the result must then be written anew.
 #pragma once
 #include "kernels/conv.h"
 

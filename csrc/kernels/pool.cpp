@@ -1,4 +1,4 @@
-// Pooling kernels: a pass along output rows for regular windows, a pass inside each window for few or irregular ones.
+// Pooling: a pass along output rows for regular windows, inside each window for others.
 // May include: base, kernels/pool.h.
 // Invariant: planes are independent, so results do not depend on the number of threads.
 #include "kernels/pool.h"
@@ -15,13 +15,16 @@ namespace {
 
 template <class F> void each_plane(const PoolShape& s, F&& f) {
   const int64_t work = std::max<int64_t>(1, s.in_points() + s.out_points());
-  parallel_for(s.planes, std::max<int64_t>(1, grain_default / work), [&](int64_t begin, int64_t end) {
-    for (int64_t p = begin; p < end; ++p) f(p);
-  });
+  parallel_for(s.planes, std::max<int64_t>(1, grain_default / work),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t p = begin; p < end; ++p) f(p);
+               });
 }
 
 // Rows pay off when a row of outputs is longer than a window and the windows are regular.
-bool by_rows(const PoolShape& s) { return s.dim[2].stride > 0 && s.dim[2].out > 2 * s.dim[2].kernel; }
+bool by_rows(const PoolShape& s) {
+  return s.dim[2].stride > 0 && s.dim[2].out > 2 * s.dim[2].kernel;
+}
 
 // Outputs [begin, end) of a row whose k-th window element lies inside the image.
 struct Span {
@@ -43,24 +46,31 @@ template <class F> void each_line(const PoolShape& s, int64_t a, int64_t b, F&& 
 }
 
 template <class T> bool is_nan(T v) {
-  if constexpr (std::is_integral_v<T>) return false;
-  else return v != v;
+  if constexpr (std::is_integral_v<T>)
+    return false;
+  else
+    return v != v;
 }
 template <class T> T lowest() {
-  if constexpr (std::is_integral_v<T>) return std::numeric_limits<T>::lowest();
-  else return -std::numeric_limits<T>::infinity();
+  if constexpr (std::is_integral_v<T>)
+    return std::numeric_limits<T>::lowest();
+  else
+    return -std::numeric_limits<T>::infinity();
 }
 
-// Buffers of one output row: the greatest values so far and, in an integer as wide as they are, their places.
+// Buffers of one output row: the greatest values so far and, in an integer as wide as they are,
+// their places.
 template <class A> struct MaxRow {
   using Place = std::conditional_t<sizeof(A) == 4, int32_t, int64_t>;
   std::vector<A> value;
   std::vector<Place> place;
 };
 
-// One line of the image against a row of windows: `first` is the input of output 0 at this window element.
+// One line of the image against a row of windows: `first` is the input of output 0 at this window
+// element.
 template <int fixed_stride, class T, class A, class P>
-void max_line(const T* x, int64_t first, int64_t stride, int64_t begin, int64_t end, A* value, P* place) {
+void max_line(const T* x, int64_t first, int64_t stride, int64_t begin, int64_t end, A* value,
+              P* place) {
   if (fixed_stride) stride = fixed_stride;
   for (int64_t o = begin; o < end; ++o) {
     const A v = static_cast<A>(x[first + o * stride]);
@@ -89,9 +99,12 @@ void max_rows(const PoolShape& s, MaxRow<A>& row, const T* x, T* values, int64_t
         for (int64_t k = 0; k < w.kernel; ++k) {
           const Span span = inside(w, k);
           const int64_t first = line + span.offset;
-          if (w.stride == 1) max_line<1>(x, first, 1, span.begin, span.end, value, place);
-          else if (w.stride == 2) max_line<2>(x, first, 2, span.begin, span.end, value, place);
-          else max_line<0>(x, first, w.stride, span.begin, span.end, value, place);
+          if (w.stride == 1)
+            max_line<1>(x, first, 1, span.begin, span.end, value, place);
+          else if (w.stride == 2)
+            max_line<2>(x, first, 2, span.begin, span.end, value, place);
+          else
+            max_line<0>(x, first, w.stride, span.begin, span.end, value, place);
         }
       });
       const int64_t row_start = (a * s.dim[1].out + b) * w.out;
@@ -134,11 +147,14 @@ double divisor(const PoolShape& s, int64_t a, int64_t b, int64_t o) {
   return static_cast<double>(s.dim[0].count[a] * s.dim[1].count[b] * s.dim[2].count[o]);
 }
 template <class A> auto real_part_type() {
-  if constexpr (is_complex_v<A>) return typename A::value_type{};
-  else return A{};
+  if constexpr (is_complex_v<A>)
+    return typename A::value_type{};
+  else
+    return A{};
 }
 
-// The sum of x[begin], x[begin + step] ... below end; eight partial sums, so that long runs vectorise.
+// The sum of x[begin], x[begin + step] ... below end; eight partial sums, so that long runs
+// vectorise.
 template <class A, class T> A run_sum(const T* x, int64_t begin, int64_t end, int64_t step) {
   A total(0);
   int64_t i = begin;
@@ -147,7 +163,8 @@ template <class A, class T> A run_sum(const T* x, int64_t begin, int64_t end, in
     for (; i + 8 <= end; i += 8) {
       for (int q = 0; q < 8; ++q) part[q] += static_cast<A>(x[i + q]);
     }
-    total = ((part[0] + part[4]) + (part[1] + part[5])) + ((part[2] + part[6]) + (part[3] + part[7]));
+    total =
+        ((part[0] + part[4]) + (part[1] + part[5])) + ((part[2] + part[6]) + (part[3] + part[7]));
   }
   for (; i < end; i += step) total += static_cast<A>(x[i]);
   return total;
@@ -168,17 +185,18 @@ template <class T> void mean_plane(const PoolShape& s, bool rows, const T* x, T*
           for (int64_t k = 0; k < w.kernel; ++k) {
             const Span span = inside(w, k);
             const T* from = x + line + span.offset;
-            for (int64_t o = span.begin; o < span.end; ++o) sum[o] += static_cast<A>(from[o * w.stride]);
+            for (int64_t o = span.begin; o < span.end; ++o)
+              sum[o] += static_cast<A>(from[o * w.stride]);
           }
         });
-        for (int64_t o = 0; o < w.out; ++o) to[o] = static_cast<T>(sum[o] / static_cast<R>(divisor(s, a, b, o)));
+        for (int64_t o = 0; o < w.out; ++o)
+          to[o] = static_cast<T>(sum[o] / static_cast<R>(divisor(s, a, b, o)));
         continue;
       }
       for (int64_t o = 0; o < w.out; ++o) {
         A sum(0);
-        each_line(s, a, b, [&](int64_t line) {
-          sum += run_sum<A>(x + line, w.start[o], w.end[o], w.step);
-        });
+        each_line(s, a, b,
+                  [&](int64_t line) { sum += run_sum<A>(x + line, w.start[o], w.end[o], w.step); });
         to[o] = static_cast<T>(sum / static_cast<R>(divisor(s, a, b, o)));
       }
     }
@@ -199,7 +217,8 @@ template <class T> void mean_plane_backward(const PoolShape& s, bool rows, const
       const T* from = gy + (a * s.dim[1].out + b) * w.out;
       if (rows) {
         A* part = share.data();
-        for (int64_t o = 0; o < w.out; ++o) part[o] = static_cast<A>(from[o]) / static_cast<R>(divisor(s, a, b, o));
+        for (int64_t o = 0; o < w.out; ++o)
+          part[o] = static_cast<A>(from[o]) / static_cast<R>(divisor(s, a, b, o));
         each_line(s, a, b, [&](int64_t line) {
           for (int64_t k = 0; k < w.kernel; ++k) {
             const Span span = inside(w, k);
@@ -256,32 +275,34 @@ void mean_pool_backward(const PoolShape& s, const void* gy, void* gx) {
   const int64_t in = s.in_points(), out = s.out_points();
   dispatch(s.dtype, InexactTypes{}, [&]<class T> {
     each_plane(s, [&](int64_t p) {
-      mean_plane_backward<T>(s, rows, static_cast<const T*>(gy) + p * out, static_cast<T*>(gx) + p * in);
+      mean_plane_backward<T>(s, rows, static_cast<const T*>(gy) + p * out,
+                             static_cast<T*>(gx) + p * in);
     });
   });
 }
 
-bool pool_scatter(DType dtype, int64_t planes, int64_t in_points, int64_t out_points, const void* gy,
-                  const int64_t* indices, void* gx) {
+bool pool_scatter(DType dtype, int64_t planes, int64_t in_points, int64_t out_points,
+                  const void* gy, const int64_t* indices, void* gx) {
   std::atomic<bool> valid = true;
   dispatch(dtype, NumericTypes{}, [&]<class T> {
     using A = compute_t<T>;
-    parallel_for(planes, std::max<int64_t>(1, grain_default / std::max<int64_t>(1, in_points + out_points)),
-                 [&](int64_t begin, int64_t end) {
-                   for (int64_t p = begin; p < end; ++p) {
-                     T* to = static_cast<T*>(gx) + p * in_points;
-                     const T* from = static_cast<const T*>(gy) + p * out_points;
-                     const int64_t* at = indices + p * out_points;
-                     std::fill_n(to, in_points, T{});
-                     for (int64_t i = 0; i < out_points; ++i) {
-                       if (at[i] < 0 || at[i] >= in_points) {
-                         valid = false;
-                         continue;
-                       }
-                       to[at[i]] = static_cast<T>(static_cast<A>(to[at[i]]) + static_cast<A>(from[i]));
-                     }
-                   }
-                 });
+    parallel_for(
+        planes, std::max<int64_t>(1, grain_default / std::max<int64_t>(1, in_points + out_points)),
+        [&](int64_t begin, int64_t end) {
+          for (int64_t p = begin; p < end; ++p) {
+            T* to = static_cast<T*>(gx) + p * in_points;
+            const T* from = static_cast<const T*>(gy) + p * out_points;
+            const int64_t* at = indices + p * out_points;
+            std::fill_n(to, in_points, T{});
+            for (int64_t i = 0; i < out_points; ++i) {
+              if (at[i] < 0 || at[i] >= in_points) {
+                valid = false;
+                continue;
+              }
+              to[at[i]] = static_cast<T>(static_cast<A>(to[at[i]]) + static_cast<A>(from[i]));
+            }
+          }
+        });
   });
   return valid;
 }

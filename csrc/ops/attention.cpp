@@ -1,6 +1,6 @@
-// Scaled dot-product attention: a blocked kernel where it fits, otherwise written with other ops.
+// Scaled dot-product attention: a blocked kernel where it fits, otherwise other ops.
 // May include: ops, kernels/attention.h.
-// Invariant: a query whose keys are all masked attends to nothing: its result and its gradients are zero.
+// Invariant: a query whose keys are all masked has a zero result and zero gradients.
 #include "ops/attention.h"
 
 #include <cmath>
@@ -28,8 +28,8 @@ struct AttentionAttrs {
   std::optional<double> scale;
   bool enable_gqa = false;
   static constexpr auto members() {
-    return std::tuple(&AttentionAttrs::dropout_p, &AttentionAttrs::is_causal, &AttentionAttrs::scale,
-                      &AttentionAttrs::enable_gqa);
+    return std::tuple(&AttentionAttrs::dropout_p, &AttentionAttrs::is_causal,
+                      &AttentionAttrs::scale, &AttentionAttrs::enable_gqa);
   }
 };
 
@@ -42,9 +42,12 @@ void check(const Call& c) {
           ": query, key and value must have at least 2 dimensions; got ", q, ", ", k, " and ", v);
   require(q.dtype() == k.dtype() && q.dtype() == v.dtype() && is_inexact(q.dtype()), op,
           ": query, key and value must have one floating dtype; got ", q, ", ", k, " and ", v);
-  require(q.size(-1) == k.size(-1), op, ": query.shape[-1] must equal key.shape[-1]; got ", q, " and ", k);
-  require(k.size(-2) == v.size(-2), op, ": key.shape[-2] must equal value.shape[-2]; got ", k, " and ", v);
-  require(a.dropout_p >= 0 && a.dropout_p <= 1, op, ": dropout_p must lie between 0 and 1; got ", a.dropout_p);
+  require(q.size(-1) == k.size(-1), op, ": query.shape[-1] must equal key.shape[-1]; got ", q,
+          " and ", k);
+  require(k.size(-2) == v.size(-2), op, ": key.shape[-2] must equal value.shape[-2]; got ", k,
+          " and ", v);
+  require(a.dropout_p >= 0 && a.dropout_p <= 1, op, ": dropout_p must lie between 0 and 1; got ",
+          a.dropout_p);
   if (mask) {
     require(!a.is_causal, op, ": give either attn_mask or is_causal=True, not both");
     require(mask.dtype() == DType::Bool || mask.dtype() == q.dtype(), op,
@@ -56,8 +59,9 @@ void check(const Call& c) {
 Tensor repeated(const Tensor& x, int64_t heads) {
   const int64_t own = x.size(-3);
   if (own == heads) return x;
-  require(own > 0 && heads % own == 0, op, ": the number of query heads must be a multiple of key's and value's; got ",
-          heads, " and ", x);
+  require(own > 0 && heads % own == 0, op,
+          ": the number of query heads must be a multiple of key's and value's; got ", heads,
+          " and ", x);
   Dims wide = x.sizes(), flat = x.sizes();
   wide.insert(wide.size() - 2, heads / own);
   flat[flat.size() - 3] = heads;
@@ -90,7 +94,7 @@ Tensor attention_weights(const Tensor& scores, const Tensor& mask, bool causal) 
   return where(dead, zero, softmax(where(dead, zero, masked), -1));
 }
 
-// --- The blocked kernel as an op ---------------------------------------------------------------------------------
+// --- The blocked kernel as an op -----------------------------------------------------------------
 
 struct FusedAttrs {
   double scale = 1;
@@ -107,10 +111,12 @@ kernels::AttentionOperand operand(const Tensor& t, int ndim) {
   }
   return o;
 }
-int64_t size_or_one(const Tensor& t, int from_end) { return t.ndim() >= from_end ? t.size(-from_end) : 1; }
+int64_t size_or_one(const Tensor& t, int from_end) {
+  return t.ndim() >= from_end ? t.size(-from_end) : 1;
+}
 
-kernels::AttentionShape fused_shape(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask,
-                                    const FusedAttrs& a) {
+kernels::AttentionShape fused_shape(const Tensor& q, const Tensor& k, const Tensor& v,
+                                    const Tensor& mask, const FusedAttrs& a) {
   kernels::AttentionShape s;
   s.dtype = q.dtype();
   s.batch = size_or_one(q, 4), s.heads = size_or_one(q, 3), s.kv_heads = size_or_one(k, 3);
@@ -140,8 +146,9 @@ bool fits(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask)
 
 void fused_rule(const Call& c, OutSpecs& out) {
   const Tensor &q = c.in[0], &k = c.in[1], &v = c.in[2], &mask = c.in[3];
-  require(q.dtype() == k.dtype() && q.dtype() == v.dtype() && fits(q, k, v, mask) && q.size(-1) == k.size(-1) &&
-              k.size(-2) == v.size(-2) && (!mask || mask.dtype() == DType::Bool || mask.dtype() == q.dtype()),
+  require(q.dtype() == k.dtype() && q.dtype() == v.dtype() && fits(q, k, v, mask) &&
+              q.size(-1) == k.size(-1) && k.size(-2) == v.size(-2) &&
+              (!mask || mask.dtype() == DType::Bool || mask.dtype() == q.dtype()),
           "_attention: operands do not fit the blocked kernel; got ", q, ", ", k, " and ", v);
   Dims sizes = q.sizes(), rows(q.sizes().data(), q.ndim() - 1);
   sizes[sizes.size() - 1] = v.size(-1);
@@ -155,7 +162,8 @@ void fused_cpu(const Call& c, Tensors& outs) {
 }
 void fused_vjp(Vjp& c);
 constexpr OpDef fused_op = general({
-    .signature = "_attention(Tensor query, Tensor key, Tensor value, Tensor? mask, float scale, bool causal) "
+    .signature = "_attention(Tensor query, Tensor key, Tensor value, Tensor? mask, float scale, "
+                 "bool causal) "
                  "-> (Tensor output, Tensor logsum)",
     .doc = "Attention in blocks; also the logarithm of each query's sum of exponentials.",
     .shape = fused_rule,
@@ -169,10 +177,12 @@ constexpr OpDef fused_op = general({
 // Inputs: grad, query, key, value, mask, output, logsum.
 void fused_back_rule(const Call& c, OutSpecs& out) {
   const Tensor &g = c.in[0], &q = c.in[1], &k = c.in[2], &v = c.in[3], &mask = c.in[4];
-  require(fits(q, k, v, mask) && g.sizes() == c.in[5].sizes() && g.numel() == q.numel() / q.size(-1) * v.size(-1) &&
-              c.in[6].numel() == q.numel() / q.size(-1) && g.dtype() == q.dtype() && k.dtype() == q.dtype() &&
-              v.dtype() == q.dtype() && c.in[5].dtype() == q.dtype() && c.in[6].dtype() == q.dtype() &&
-              q.size(-1) == k.size(-1) && k.size(-2) == v.size(-2) &&
+  require(fits(q, k, v, mask) && g.sizes() == c.in[5].sizes() &&
+              g.numel() == q.numel() / q.size(-1) * v.size(-1) &&
+              c.in[6].numel() == q.numel() / q.size(-1) && g.dtype() == q.dtype() &&
+              k.dtype() == q.dtype() && v.dtype() == q.dtype() && c.in[5].dtype() == q.dtype() &&
+              c.in[6].dtype() == q.dtype() && q.size(-1) == k.size(-1) &&
+              k.size(-2) == v.size(-2) &&
               (!mask || mask.dtype() == DType::Bool || mask.dtype() == q.dtype()),
           "_attention_backward: operands do not fit; got ", g, ", ", q, ", ", k, " and ", v);
   out.add(q.dtype(), q.sizes());
@@ -189,17 +199,19 @@ void fused_back_cpu(const Call& c, Tensors& outs) {
   const Tensor g = dense(c.in[0]), out = dense(c.in[5]), logsum = dense(c.in[6]);
   const auto s = fused_shape(c.in[1], c.in[2], c.in[3], c.in[4], c.as<FusedAttrs>());
   const ReleaseGil gil(work_of(s));
-  kernels::attention_backward(s, out.data<char>(), logsum.data<char>(), g.data<char>(), outs[0].data<char>(),
-                              outs[1].data<char>(), outs[2].data<char>());
+  kernels::attention_backward(s, out.data<char>(), logsum.data<char>(), g.data<char>(),
+                              outs[0].data<char>(), outs[1].data<char>(), outs[2].data<char>());
 }
 constexpr OpDef fused_back_op = general({
-    .signature = "_attention_backward(Tensor grad, Tensor query, Tensor key, Tensor value, Tensor? mask, "
-                 "Tensor output, Tensor logsum, float scale, bool causal) "
-                 "-> (Tensor query, Tensor key, Tensor value)",
+    .signature =
+        "_attention_backward(Tensor grad, Tensor query, Tensor key, Tensor value, Tensor? mask, "
+        "Tensor output, Tensor logsum, float scale, bool causal) "
+        "-> (Tensor query, Tensor key, Tensor value)",
     .doc = "Gradients of attention in blocks.",
     .shape = fused_back_rule,
     .cpu = fused_back_cpu,
-    .no_vjp = no_rule("it runs only where no graph is recorded; otherwise the gradient is written with other ops"),
+    .no_vjp = no_rule("it runs only where no graph is recorded; otherwise the gradient is written "
+                      "with other ops"),
     .attrs = &attr_info<FusedAttrs>,
     .offer = Offer::function,
 });
@@ -229,7 +241,8 @@ void fused_vjp(Vjp& c) {
   // With other ops, so that it can be differentiated again.
   if (c.grad(1)) fail("_attention: the logarithms have no gradient of their own");
   const int64_t heads = q.ndim() >= 3 ? q.size(-3) : 1;
-  const Tensor all_k = q.ndim() >= 3 ? repeated(k, heads) : k, all_v = q.ndim() >= 3 ? repeated(v, heads) : v;
+  const Tensor all_k = q.ndim() >= 3 ? repeated(k, heads) : k,
+               all_v = q.ndim() >= 3 ? repeated(v, heads) : v;
   const Tensor used = a.causal ? causal_mask(q.size(-2), k.size(-2), q.device()) : mask;
   const Scalar scale(a.scale);
   const Tensor& g = c.grad(0);
@@ -242,7 +255,7 @@ void fused_vjp(Vjp& c) {
   if (wants_mask) c.set(3, slope);
 }
 
-// --- The public function -----------------------------------------------------------------------------------------
+// --- The public function -------------------------------------------------------------------------
 
 void run(const Call& c, Tensors& outs) {
   check(c);
@@ -250,7 +263,8 @@ void run(const Call& c, Tensors& outs) {
   const Tensor& q = c.in[0];
   Tensor k = c.in[1], v = c.in[2], mask = c.in[3];
   if (a.enable_gqa) {
-    require(q.ndim() >= 3 && k.ndim() >= 3 && v.ndim() >= 3, op, ": enable_gqa needs a dimension of heads; got ", q);
+    require(q.ndim() >= 3 && k.ndim() >= 3 && v.ndim() >= 3, op,
+            ": enable_gqa needs a dimension of heads; got ", q);
   }
   const double width = static_cast<double>(std::max<int64_t>(1, q.size(-1)));
   const double scale = a.scale.value_or(1.0 / std::sqrt(width));
@@ -268,15 +282,17 @@ void run(const Call& c, Tensors& outs) {
     v = repeated(v, q.size(-3));
   }
   if (a.is_causal) mask = causal_mask(q.size(-2), k.size(-2), q.device());
-  Tensor weights = attention_weights(matmul(q * Scalar(scale), transpose(k, -2, -1)), mask, a.is_causal);
+  Tensor weights =
+      attention_weights(matmul(q * Scalar(scale), transpose(k, -2, -1)), mask, a.is_causal);
   if (a.dropout_p > 0) weights = dropout(weights, a.dropout_p, true);
   outs.push_back(matmul(weights, v));
 }
 
 constexpr OpDef attention_op = composite({
-    .signature = "nn.functional.scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, "
-                 "Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? scale=None, "
-                 "bool enable_gqa=False) -> Tensor",
+    .signature =
+        "nn.functional.scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, "
+        "Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? scale=None, "
+        "bool enable_gqa=False) -> Tensor",
     .doc = R"(Attends from queries to keys: softmax(query @ key^T * scale + mask) @ value.
 
 Args:
@@ -305,9 +321,11 @@ constexpr const OpDef* listed[] = {&attention_op, &fused_op, &fused_back_op};
 
 }  // namespace
 
-Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask,
-                                    double dropout_p, bool is_causal, std::optional<double> scale) {
-  return apply(attention_op, {query, key, value, mask}, AttentionAttrs{dropout_p, is_causal, scale, false});
+Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
+                                    const Tensor& mask, double dropout_p, bool is_causal,
+                                    std::optional<double> scale) {
+  return apply(attention_op, {query, key, value, mask},
+               AttentionAttrs{dropout_p, is_causal, scale, false});
 }
 
 extern const OpList attention_ops;

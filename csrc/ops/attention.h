@@ -6,8 +6,10 @@
 
 namespace clew {
 
-// softmax(query @ key^T * scale + mask) @ value; mask may be undefined, scale defaults to 1 / sqrt(query.shape[-1]).
-Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask,
-                                    double dropout_p = 0, bool is_causal = false, std::optional<double> scale = {});
+// softmax(query @ key^T * scale + mask) @ value; mask may be undefined, scale defaults to 1 /
+// sqrt(query.shape[-1]).
+Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
+                                    const Tensor& mask, double dropout_p = 0,
+                                    bool is_causal = false, std::optional<double> scale = {});
 
 }  // namespace clew

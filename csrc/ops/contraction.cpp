@@ -1,4 +1,4 @@
-// Linear maps and sums over pairs of dimensions: linear, bilinear, tensordot, outer, inner, vdot, kron, addr, addbmm.
+// Linear maps and sums over pairs of dimensions: linear, bilinear, tensordot, outer, kron ...
 // May include: ops, kernels/gemm.h.
 // Invariant: everything but linear is written with other ops and has no kernel of its own.
 #include "kernels/gemm.h"
@@ -15,22 +15,24 @@ namespace {
 void linear_shape(const Call& c, OutSpecs& out) {
   const Tensor &x = c.in[0], &w = c.in[1], &bias = c.in[2];
   require(w.ndim() == 1 || w.ndim() == 2, "linear: weight must have 1 or 2 dimensions; got ", w);
-  require(x.ndim() >= 1 && x.size(-1) == w.size(-1), "linear: input.shape[-1] must equal weight.shape[-1]; got ", x,
-          " and ", w);
+  require(x.ndim() >= 1 && x.size(-1) == w.size(-1),
+          "linear: input.shape[-1] must equal weight.shape[-1]; got ", x, " and ", w);
   require_multipliable(x, w, "linear");
   Dims sizes(x.sizes().data(), x.ndim() - 1);
   if (w.ndim() == 2) sizes.push_back(w.size(0));
   if (bias) {
-    require(bias.dtype() == x.dtype(), "linear: bias must have the input's dtype; got ", bias, " and ", x);
-    require(expandable(bias.sizes(), sizes),
-            "linear: bias must broadcast to the result's shape ", sizes, "; got ", bias);
+    require(bias.dtype() == x.dtype(), "linear: bias must have the input's dtype; got ", bias,
+            " and ", x);
+    require(expandable(bias.sizes(), sizes), "linear: bias must broadcast to the result's shape ",
+            sizes, "; got ", bias);
   }
   out.add(x.dtype(), std::move(sizes));
 }
 
 // out[..., :] = bias.
 void spread(const Tensor& out, const Tensor& bias) {
-  if (bias.ndim() != 1 || !bias.is_contiguous() || out.ndim() == 0 || bias.size(0) != out.size(-1)) {
+  if (bias.ndim() != 1 || !bias.is_contiguous() || out.ndim() == 0 ||
+      bias.size(0) != out.size(-1)) {
     copy_into(out, bias);
     return;
   }
@@ -39,7 +41,8 @@ void spread(const Tensor& out, const Tensor& bias) {
   char* to = out.data<char>();
   const char* from = bias.data<char>();
   parallel_for(out.numel() / bias.size(0), 1 + (1 << 18) / bytes, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) std::memcpy(to + i * bytes, from, static_cast<size_t>(bytes));
+    for (int64_t i = begin; i < end; ++i)
+      std::memcpy(to + i * bytes, from, static_cast<size_t>(bytes));
   });
 }
 
@@ -52,8 +55,10 @@ void linear_vjp(Vjp& c) {
   const Tensor& g = c.grad();
   if (c.needs(0)) {
     Tensor w = c.in(1);
-    if (w.ndim() == 1) c.set(0, matmul(unsqueeze(g, -1), unsqueeze(conj(w), 0)));
-    else c.set(0, matmul(g, conj(w)));
+    if (w.ndim() == 1)
+      c.set(0, matmul(unsqueeze(g, -1), unsqueeze(conj(w), 0)));
+    else
+      c.set(0, matmul(g, conj(w)));
   }
   if (c.needs(1)) {
     const Dims& ws = c.sizes(1);
@@ -91,18 +96,20 @@ tensor([8.])
     .offer = Offer::function,
 });
 
-// --- Written with other ops --------------------------------------------------------------------------------------
+// --- Written with other ops ----------------------------------------------------------------------
 
 void bilinear_run(const Call& c, Tensors& outs) {
   const Tensor &x1 = c.in[0], &x2 = c.in[1], &w = c.in[2], &bias = c.in[3];
   require(w.ndim() == 3, "bilinear: weight must have 3 dimensions; got ", w);
-  require(x1.ndim() >= 1 && x1.ndim() == x2.ndim(), "bilinear: both inputs must have the same number of dimensions; got ",
-          x1, " and ", x2);
+  require(x1.ndim() >= 1 && x1.ndim() == x2.ndim(),
+          "bilinear: both inputs must have the same number of dimensions; got ", x1, " and ", x2);
   for (int d = 0; d + 1 < x1.ndim(); ++d) {
-    require(x1.size(d) == x2.size(d), "bilinear: the inputs' leading sizes must be equal; got ", x1, " and ", x2);
+    require(x1.size(d) == x2.size(d), "bilinear: the inputs' leading sizes must be equal; got ", x1,
+            " and ", x2);
   }
   require(x1.size(-1) == w.size(1) && x2.size(-1) == w.size(2),
-          "bilinear: the inputs' last sizes must be weight.shape[1] and weight.shape[2]; got ", x1, ", ", x2, " and ", w);
+          "bilinear: the inputs' last sizes must be weight.shape[1] and weight.shape[2]; got ", x1,
+          ", ", x2, " and ", w);
   const int64_t o = w.size(0), i = w.size(1), j = w.size(2);
   Dims lead(x1.sizes().data(), x1.ndim() - 1);
   Dims split = lead;
@@ -113,7 +120,8 @@ void bilinear_run(const Call& c, Tensors& outs) {
   outs.push_back(bias ? y + bias : y);
 }
 constexpr OpDef bilinear_op = composite({
-    .signature = "nn.functional.bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor",
+    .signature = "nn.functional.bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? "
+                 "bias=None) -> Tensor",
     .doc = R"(Applies a bilinear map to two inputs: y[o] = input1^T weight[o] input2 + bias[o].
 
 Args:
@@ -133,7 +141,8 @@ tensor([[6.]])
 });
 
 void require_vectors(const Call& c, const Tensor& a, const Tensor& b) {
-  require(a.ndim() == 1 && b.ndim() == 1, c.name(), ": both operands must have 1 dimension; got ", a, " and ", b);
+  require(a.ndim() == 1 && b.ndim() == 1, c.name(), ": both operands must have 1 dimension; got ",
+          a, " and ", b);
 }
 
 void outer_run(const Call& c, Tensors& outs) {
@@ -217,13 +226,16 @@ tensor([11, 17])
 
 struct PairDims {
   Dims dims_input, dims_other;
-  static constexpr auto members() { return std::tuple(&PairDims::dims_input, &PairDims::dims_other); }
+  static constexpr auto members() {
+    return std::tuple(&PairDims::dims_input, &PairDims::dims_other);
+  }
 };
 void tensordot_run(const Call& c, Tensors& outs) {
   const Tensor &a = c.in[0], &b = c.in[1];
   const auto& p = c.as<PairDims>();
-  require(p.dims_input.size() == p.dims_other.size(), "tensordot: both dimension lists must be equally long; got ",
-          p.dims_input, " and ", p.dims_other);
+  require(p.dims_input.size() == p.dims_other.size(),
+          "tensordot: both dimension lists must be equally long; got ", p.dims_input, " and ",
+          p.dims_other);
   auto arrange = [](const Tensor& t, const Dims& dims, Dims& gone, Dims& kept) {
     bool seen[max_dims] = {};
     for (int64_t d : dims) {
@@ -246,8 +258,9 @@ void tensordot_run(const Call& c, Tensors& outs) {
   int64_t k = 1, m = 1, n = 1;
   for (int i = 0; i < gone_a.size(); ++i) {
     const int64_t size = a.size(static_cast<int>(gone_a[i]));
-    require(size == b.size(static_cast<int>(gone_b[i])), "tensordot: paired dimensions must have equal sizes; got ", a,
-            " over ", gone_a, " and ", b, " over ", gone_b);
+    require(size == b.size(static_cast<int>(gone_b[i])),
+            "tensordot: paired dimensions must have equal sizes; got ", a, " over ", gone_a,
+            " and ", b, " over ", gone_b);
     k *= size;
   }
   Dims order_a = kept_a, order_b = gone_b, sizes;
@@ -255,10 +268,12 @@ void tensordot_run(const Call& c, Tensors& outs) {
   for (int64_t d : kept_b) order_b.push_back(d);
   for (int64_t d : kept_a) sizes.push_back(a.size(static_cast<int>(d))), m *= sizes.back();
   for (int64_t d : kept_b) sizes.push_back(b.size(static_cast<int>(d))), n *= sizes.back();
-  outs.push_back(reshape(mm(reshape(permute(a, order_a), {m, k}), reshape(permute(b, order_b), {k, n})), sizes));
+  outs.push_back(reshape(
+      mm(reshape(permute(a, order_a), {m, k}), reshape(permute(b, order_b), {k, n})), sizes));
 }
 constexpr OpDef tensordot_op = composite({
-    .signature = "_tensordot(Tensor input, Tensor other, int[] dims_input, int[] dims_other) -> Tensor",
+    .signature =
+        "_tensordot(Tensor input, Tensor other, int[] dims_input, int[] dims_other) -> Tensor",
     .doc = R"(Sum of products over pairs of dimensions.
 
 >>> clew._C.ops._tensordot(clew.ones(2, 3), clew.ones(3), [1], [0])
@@ -284,7 +299,8 @@ void kron_run(const Call& c, Tensors& outs) {
 }
 constexpr OpDef kron_op = composite({
     .signature = "kron(Tensor input, Tensor other) -> Tensor",
-    .doc = R"(Kronecker product: every element of input times the whole of other, laid out in blocks.
+    .doc =
+        R"(Kronecker product: every element of input times the whole of other, laid out in blocks.
 
 Args:
     input: any tensor.
@@ -303,12 +319,13 @@ void addr_run(const Call& c, Tensors& outs) {
   require_vectors(c, c.in[1], c.in[2]);
   const auto& p = c.as<BetaAlpha>();
   const Dims sizes{c.in[1].size(0), c.in[2].size(0)};
-  require(expandable(c.in[0].sizes(), sizes), "addr: input must broadcast to the product's shape ", sizes, "; got ",
-          c.in[0]);
+  require(expandable(c.in[0].sizes(), sizes), "addr: input must broadcast to the product's shape ",
+          sizes, "; got ", c.in[0]);
   outs.push_back(addmm(c.in[0], unsqueeze(c.in[1], 1), unsqueeze(c.in[2], 0), p.beta, p.alpha));
 }
 constexpr OpDef addr_op = composite({
-    .signature = "addr(Tensor input, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    .signature =
+        "addr(Tensor input, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     .doc = R"(A matrix plus an outer product: beta * input + alpha * outer(vec1, vec2).
 
 Args:
@@ -339,8 +356,10 @@ void addbmm_run(const Call& c, Tensors& outs) {
   outs.push_back(addmm(c.in[0], left, reshape(b, {count * m, q}), p.beta, p.alpha));
 }
 constexpr OpDef addbmm_op = composite({
-    .signature = "addbmm(Tensor input, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-    .doc = R"(A matrix plus the sum of a batch of matrix products: beta * input + alpha * sum(batch1 @ batch2).
+    .signature = "addbmm(Tensor input, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar "
+                 "alpha=1) -> Tensor",
+    .doc =
+        R"(A matrix plus a sum of products: beta * input + alpha * sum(batch1 @ batch2).
 
 Args:
     input: broadcasts to (n, p); ignored, NaN included, when beta is 0.

@@ -1,6 +1,6 @@
-// Convolutions: one trilinear map of input, weight and result, whose three partial forms are one another's gradients.
+// Convolutions: one trilinear map, whose three partial forms are one another's gradients.
 // May include: ops, kernels/conv.h.
-// Invariant: every derivative of a convolution is again one of the three forms, so any order exists.
+// Invariant: every derivative of a convolution is again one of the three forms.
 #include "ops/convolution.h"
 
 #include "graph/gil.h"
@@ -14,23 +14,26 @@ namespace clew {
 
 namespace {
 
-// --- The three forms ---------------------------------------------------------------------------------------------
+// --- The three forms -----------------------------------------------------------------------------
 
-// `size`: the spatial sizes of the result (of the kernel, for the form that gives the weight); padding on the left,
-// what is missing on the right follows from the sizes.
+// `size`: the spatial sizes of the result (of the kernel, for the form that gives the weight);
+// padding on the left, what is missing on the right follows from the sizes.
 struct ConvAttrs {
   Dims size, stride, padding, dilation;
   int64_t groups = 1;
   static constexpr auto members() {
-    return std::tuple(&ConvAttrs::size, &ConvAttrs::stride, &ConvAttrs::padding, &ConvAttrs::dilation,
-                      &ConvAttrs::groups);
+    return std::tuple(&ConvAttrs::size, &ConvAttrs::stride, &ConvAttrs::padding,
+                      &ConvAttrs::dilation, &ConvAttrs::groups);
   }
 };
 
 void check_attrs(const ConvAttrs& a, std::string_view op) {
   const int nd = a.size.size();
-  require(nd >= 1 && nd <= 3 && a.stride.size() == nd && a.padding.size() == nd && a.dilation.size() == nd, op,
-          ": sizes, stride, padding and dilation must have one entry for each of 1 to 3 spatial dimensions");
+  require(nd >= 1 && nd <= 3 && a.stride.size() == nd && a.padding.size() == nd &&
+              a.dilation.size() == nd,
+          op,
+          ": sizes, stride, padding and dilation must have one entry for each of 1 to 3 spatial "
+          "dimensions");
   require(a.groups >= 1, op, ": groups must be at least 1; got ", a.groups);
   for (int d = 0; d < nd; ++d) {
     require(a.stride[d] >= 1, op, ": stride must be at least 1; got ", a.stride);
@@ -38,22 +41,23 @@ void check_attrs(const ConvAttrs& a, std::string_view op) {
     require(a.dilation[d] >= 1, op, ": dilation must be at least 1; got ", a.dilation);
     require(a.size[d] >= 0, op, ": sizes must be at least 0; got ", a.size);
     constexpr int64_t limit = int64_t{1} << 40;
-    require(a.stride[d] < limit && a.padding[d] < limit && a.dilation[d] < limit && a.size[d] < limit, op,
-            ": sizes, stride, padding and dilation must be below 2^40");
+    require(
+        a.stride[d] < limit && a.padding[d] < limit && a.dilation[d] < limit && a.size[d] < limit,
+        op, ": sizes, stride, padding and dilation must be below 2^40");
   }
 }
 
 void require_pair(const Tensor& a, const Tensor& b, int nd, std::string_view op) {
-  require(a.ndim() == nd + 2 && b.ndim() == nd + 2, op, ": operands must have ", nd + 2, " dimensions; got ", a,
-          " and ", b);
+  require(a.ndim() == nd + 2 && b.ndim() == nd + 2, op, ": operands must have ", nd + 2,
+          " dimensions; got ", a, " and ", b);
   require(a.dtype() == b.dtype(), op, ": operands must have one dtype; got ", a, " and ", b);
   require(a.dtype() != DType::Bool, op, ": not implemented for bool; got ", a);
 }
 
 void require_bias(const Tensor& bias, int64_t channels, DType dtype, std::string_view op) {
   if (!bias) return;
-  require(bias.ndim() == 1 && bias.size(0) == channels, op, ": bias must have one element for each of ", channels,
-          " output channels; got ", bias);
+  require(bias.ndim() == 1 && bias.size(0) == channels, op,
+          ": bias must have one element for each of ", channels, " output channels; got ", bias);
   require(bias.dtype() == dtype, op, ": bias must have the input's dtype ", dtype, "; got ", bias);
 }
 
@@ -70,7 +74,8 @@ Tensor dense(const Tensor& t) {
   return copy;
 }
 
-kernels::ConvShape kernel_shape(const ConvAttrs& a, const Tensor& x, const Tensor& w, const Tensor& y) {
+kernels::ConvShape kernel_shape(const ConvAttrs& a, const Tensor& x, const Tensor& w,
+                                const Tensor& y) {
   kernels::ConvShape s;
   s.dtype = x.dtype();
   s.nd = a.stride.size();
@@ -88,7 +93,8 @@ kernels::ConvShape kernel_shape(const ConvAttrs& a, const Tensor& x, const Tenso
 }
 
 int64_t work_of(const kernels::ConvShape& s) {
-  return s.n * s.co * s.out_points() * std::max<int64_t>(1, s.ci / s.groups * s.kernel_points() / 16);
+  return s.n * s.co * s.out_points() *
+         std::max<int64_t>(1, s.ci / s.groups * s.kernel_points() / 16);
 }
 const void* data_of(const Tensor& t) { return t ? t.data<char>() : nullptr; }
 
@@ -113,10 +119,11 @@ void forward_shape(const Call& c, OutSpecs& out) {
   const Tensor &x = c.in[0], &w = c.in[1];
   check_attrs(a, "convolution");
   require_pair(x, w, a.size.size(), "convolution");
-  require(w.size(0) % a.groups == 0, "convolution: weight.shape[0] must be divisible by groups = ", a.groups, "; got ",
-          w);
-  require(x.size(1) == w.size(1) * a.groups, "convolution: input must have weight.shape[1] * groups = ",
-          w.size(1) * a.groups, " channels; got ", x, " and ", w);
+  require(w.size(0) % a.groups == 0,
+          "convolution: weight.shape[0] must be divisible by groups = ", a.groups, "; got ", w);
+  require(x.size(1) == w.size(1) * a.groups,
+          "convolution: input must have weight.shape[1] * groups = ", w.size(1) * a.groups,
+          " channels; got ", x, " and ", w);
   require_bias(c.in[2], w.size(0), x.dtype(), "convolution");
   out.add(x.dtype(), with_channels(x.size(0), w.size(0), a.size));
 }
@@ -134,8 +141,9 @@ void forward_vjp(Vjp& c) {
   if (c.needs(2)) c.set(2, channel_sum(g));
 }
 constexpr OpDef forward_op = general({
-    .signature = "_conv(Tensor input, Tensor weight, Tensor? bias, int[] size, int[] stride, int[] padding, "
-                 "int[] dilation, int groups) -> Tensor",
+    .signature =
+        "_conv(Tensor input, Tensor weight, Tensor? bias, int[] size, int[] stride, int[] padding, "
+        "int[] dilation, int groups) -> Tensor",
     .doc = "The convolution map with an explicit result size.",
     .shape = forward_shape,
     .cpu = forward_cpu,
@@ -150,10 +158,12 @@ void input_shape(const Call& c, OutSpecs& out) {
   const Tensor &y = c.in[0], &w = c.in[1];
   check_attrs(a, "convolution");
   require_pair(y, w, a.size.size(), "convolution");
-  require(w.size(0) % a.groups == 0, "convolution: weight.shape[0] must be divisible by groups = ", a.groups, "; got ",
-          w);
-  require(y.size(1) == w.size(0), "convolution: a transposed convolution's input must have weight.shape[0] channels; "
-          "got ", y, " and ", w);
+  require(w.size(0) % a.groups == 0,
+          "convolution: weight.shape[0] must be divisible by groups = ", a.groups, "; got ", w);
+  require(y.size(1) == w.size(0),
+          "convolution: a transposed convolution's input must have weight.shape[0] channels; "
+          "got ",
+          y, " and ", w);
   require_bias(c.in[2], w.size(1) * a.groups, y.dtype(), "convolution");
   out.add(y.dtype(), with_channels(y.size(0), w.size(1) * a.groups, a.size));
 }
@@ -171,8 +181,9 @@ void input_vjp(Vjp& c) {
   if (c.needs(2)) c.set(2, channel_sum(g));
 }
 constexpr OpDef input_op = general({
-    .signature = "_conv_input(Tensor grad_output, Tensor weight, Tensor? bias, int[] size, int[] stride, "
-                 "int[] padding, int[] dilation, int groups) -> Tensor",
+    .signature =
+        "_conv_input(Tensor grad_output, Tensor weight, Tensor? bias, int[] size, int[] stride, "
+        "int[] padding, int[] dilation, int groups) -> Tensor",
     .doc = "The transposed convolution map with an explicit result size.",
     .shape = input_shape,
     .cpu = input_cpu,
@@ -189,7 +200,8 @@ void weight_shape(const Call& c, OutSpecs& out) {
   require_pair(y, x, a.size.size(), "convolution");
   require(y.size(0) == x.size(0), "convolution: batch sizes must be equal; got ", y, " and ", x);
   require(y.size(1) % a.groups == 0 && x.size(1) % a.groups == 0,
-          "convolution: channels must be divisible by groups = ", a.groups, "; got ", y, " and ", x);
+          "convolution: channels must be divisible by groups = ", a.groups, "; got ", y, " and ",
+          x);
   out.add(y.dtype(), with_channels(y.size(1), x.size(1) / a.groups, a.size));
 }
 void weight_cpu(const Call& c, Tensors& outs) {
@@ -205,8 +217,9 @@ void weight_vjp(Vjp& c) {
   if (c.needs(1)) c.set(1, input_form(conj(c.in(0)), g, resized(a, c.sizes(1))));
 }
 constexpr OpDef weight_op = general({
-    .signature = "_conv_weight(Tensor grad_output, Tensor input, int[] size, int[] stride, int[] padding, "
-                 "int[] dilation, int groups) -> Tensor",
+    .signature =
+        "_conv_weight(Tensor grad_output, Tensor input, int[] size, int[] stride, int[] padding, "
+        "int[] dilation, int groups) -> Tensor",
     .doc = "The weight's gradient under the convolution map, with an explicit kernel size.",
     .shape = weight_shape,
     .cpu = weight_cpu,
@@ -222,9 +235,11 @@ Tensor forward_form(const Tensor& x, const Tensor& w, const ConvAttrs& a) {
 Tensor input_form(const Tensor& y, const Tensor& w, const ConvAttrs& a) {
   return apply(input_op, {y, w, Tensor()}, a);
 }
-Tensor weight_form(const Tensor& y, const Tensor& x, const ConvAttrs& a) { return apply(weight_op, {y, x}, a); }
+Tensor weight_form(const Tensor& y, const Tensor& x, const ConvAttrs& a) {
+  return apply(weight_op, {y, x}, a);
+}
 
-// --- Public functions --------------------------------------------------------------------------------------------
+// --- Public functions ----------------------------------------------------------------------------
 
 // Sizes, stride and so on as a user gave them; a list of one entry counts for every spatial dim.
 struct UserConv {
@@ -249,24 +264,27 @@ Tensor run_batched(const Tensor& x, const Tensor& w, const Tensor& bias, const U
   a.groups = u.groups;
   a.size = Dims(nd, 0);
   check_attrs(a, u.name);
-  require(w.size(0) > 0 || u.transposed, u.name, ": weight must have at least one output channel; got ", w);
+  require(w.size(0) > 0 || u.transposed, u.name,
+          ": weight must have at least one output channel; got ", w);
   for (int d = 0; d < nd; ++d) {
     const int64_t in = x.size(d + 2);
     int64_t extent, total;
     require(w.size(d + 2) > 0, u.name, ": kernel sizes must be at least 1; got weight ", w);
-    if (__builtin_mul_overflow(a.dilation[d], w.size(d + 2) - 1, &extent) || extent > (int64_t{1} << 40)) {
+    if (__builtin_mul_overflow(a.dilation[d], w.size(d + 2) - 1, &extent) ||
+        extent > (int64_t{1} << 40)) {
       fail(u.name, ": dilation ", a.dilation, " is too large");
     }
     ++extent;
     if (u.transposed) {
       const int64_t extra = u.output_padding[d];
       require(extra >= 0 && (extra < a.stride[d] || extra < a.dilation[d]), u.name,
-              ": output_padding must be smaller than stride or dilation; got output_padding ", u.output_padding,
-              ", stride ", a.stride, ", dilation ", a.dilation);
-      if (__builtin_mul_overflow(in - 1, a.stride[d], &total)) fail(u.name, ": stride ", a.stride, " is too large");
+              ": output_padding must be smaller than stride or dilation; got output_padding ",
+              u.output_padding, ", stride ", a.stride, ", dilation ", a.dilation);
+      if (__builtin_mul_overflow(in - 1, a.stride[d], &total))
+        fail(u.name, ": stride ", a.stride, " is too large");
       a.size[d] = total - 2 * a.padding[d] + extent + extra;
-      require(a.size[d] > 0, u.name, ": the result would have size ", a.size[d], " in spatial dimension ", d,
-              "; got input ", x, " and weight ", w);
+      require(a.size[d] > 0, u.name, ": the result would have size ", a.size[d],
+              " in spatial dimension ", d, "; got input ", x, " and weight ", w);
       continue;
     }
     if (u.same) {
@@ -275,8 +293,10 @@ Tensor run_batched(const Tensor& x, const Tensor& w, const Tensor& bias, const U
       continue;
     }
     total = in + 2 * a.padding[d];
-    require(extent <= total, u.name, ": the kernel (size ", extent, " with dilation) must not be larger than the "
-            "padded input (size ", total, ") in spatial dimension ", d, "; got input ", x, " and weight ", w);
+    require(extent <= total, u.name, ": the kernel (size ", extent,
+            " with dilation) must not be larger than the "
+            "padded input (size ",
+            total, ") in spatial dimension ", d, "; got input ", x, " and weight ", w);
     a.size[d] = (total - extent) / a.stride[d] + 1;
   }
   return apply(u.transposed ? input_op : forward_op, {x, w, bias}, a);
@@ -284,12 +304,12 @@ Tensor run_batched(const Tensor& x, const Tensor& w, const Tensor& bias, const U
 
 Tensor run_conv(const Tensor& x, const Tensor& w, const Tensor& bias, int nd, const UserConv& u) {
   require(w.ndim() == nd + 2, u.name, ": weight must have ", nd + 2, " dimensions; got ", w);
-  require(x.ndim() == nd + 2 || x.ndim() == nd + 1, u.name, ": input must have ", nd + 2, " dimensions, or ", nd + 1,
-          " without a batch; got ", x);
+  require(x.ndim() == nd + 2 || x.ndim() == nd + 1, u.name, ": input must have ", nd + 2,
+          " dimensions, or ", nd + 1, " without a batch; got ", x);
   require(u.groups >= 1, u.name, ": groups must be at least 1; got ", u.groups);
   const int64_t channels = u.transposed ? w.size(0) : w.size(1) * u.groups;
-  require(x.size(-1 - nd) == channels, u.name, ": input must have ", channels, " channels (weight ", w, ", groups ",
-          u.groups, "); got ", x);
+  require(x.size(-1 - nd) == channels, u.name, ": input must have ", channels, " channels (weight ",
+          w, ", groups ", u.groups, "); got ", x);
   if (x.ndim() == nd + 2) return run_batched(x, w, bias, u);
   return squeeze(run_batched(unsqueeze(x, 0), w, bias, u), Dims{0});
 }
@@ -298,12 +318,14 @@ struct PublicAttrs {
   Dims stride, padding, dilation;
   int64_t groups = 1;
   static constexpr auto members() {
-    return std::tuple(&PublicAttrs::stride, &PublicAttrs::padding, &PublicAttrs::dilation, &PublicAttrs::groups);
+    return std::tuple(&PublicAttrs::stride, &PublicAttrs::padding, &PublicAttrs::dilation,
+                      &PublicAttrs::groups);
   }
 };
 template <int nd> void conv_run(const Call& c, Tensors& outs) {
   const auto& a = c.as<PublicAttrs>();
-  outs.push_back(run_conv(c.in[0], c.in[1], c.in[2], nd, {c.name(), a.stride, a.padding, a.dilation, {}, a.groups}));
+  outs.push_back(run_conv(c.in[0], c.in[1], c.in[2], nd,
+                          {c.name(), a.stride, a.padding, a.dilation, {}, a.groups}));
 }
 
 struct NamedPadding {
@@ -312,17 +334,19 @@ struct NamedPadding {
   Dims dilation;
   int64_t groups = 1;
   static constexpr auto members() {
-    return std::tuple(&NamedPadding::stride, &NamedPadding::padding, &NamedPadding::dilation, &NamedPadding::groups);
+    return std::tuple(&NamedPadding::stride, &NamedPadding::padding, &NamedPadding::dilation,
+                      &NamedPadding::groups);
   }
 };
 template <int nd> void named_conv_run(const Call& c, Tensors& outs) {
   const auto& a = c.as<NamedPadding>();
   UserConv u{c.name(), a.stride, Dims(nd, 0), a.dilation, {}, a.groups};
   u.same = a.padding == "same";
-  require(u.same || a.padding == "valid", c.name(), ": padding must be 'same', 'valid' or numbers; got '", a.padding.text,
-          "'");
+  require(u.same || a.padding == "valid", c.name(),
+          ": padding must be 'same', 'valid' or numbers; got '", a.padding.text, "'");
   if (u.same) {
-    for (int64_t s : a.stride) require(s == 1, c.name(), ": padding='same' needs stride 1; got ", a.stride);
+    for (int64_t s : a.stride)
+      require(s == 1, c.name(), ": padding='same' needs stride 1; got ", a.stride);
   }
   outs.push_back(run_conv(c.in[0], c.in[1], c.in[2], nd, u));
 }
@@ -332,14 +356,20 @@ struct TransposedAttrs {
   int64_t groups = 1;
   Dims dilation;
   static constexpr auto members() {
-    return std::tuple(&TransposedAttrs::stride, &TransposedAttrs::padding, &TransposedAttrs::output_padding,
-                      &TransposedAttrs::groups, &TransposedAttrs::dilation);
+    return std::tuple(&TransposedAttrs::stride, &TransposedAttrs::padding,
+                      &TransposedAttrs::output_padding, &TransposedAttrs::groups,
+                      &TransposedAttrs::dilation);
   }
 };
 template <int nd> void transposed_run(const Call& c, Tensors& outs) {
   const auto& a = c.as<TransposedAttrs>();
-  UserConv u{c.name(), a.stride, a.padding, a.dilation, each_dim(a.output_padding, nd, c.name(), "output_padding"),
-             a.groups, true};
+  UserConv u{c.name(),
+             a.stride,
+             a.padding,
+             a.dilation,
+             each_dim(a.output_padding, nd, c.name(), "output_padding"),
+             a.groups,
+             true};
   outs.push_back(run_conv(c.in[0], c.in[1], c.in[2], nd, u));
 }
 
@@ -350,28 +380,37 @@ struct GeneralAttrs {
   int64_t groups = 1;
   static constexpr auto members() {
     return std::tuple(&GeneralAttrs::stride, &GeneralAttrs::padding, &GeneralAttrs::dilation,
-                      &GeneralAttrs::transposed, &GeneralAttrs::output_padding, &GeneralAttrs::groups);
+                      &GeneralAttrs::transposed, &GeneralAttrs::output_padding,
+                      &GeneralAttrs::groups);
   }
 };
 void general_run(const Call& c, Tensors& outs) {
   const auto& a = c.as<GeneralAttrs>();
   const int nd = c.in[1].ndim() - 2;
   require(nd >= 1 && nd <= 3, c.name(), ": weight must have 3 to 5 dimensions; got ", c.in[1]);
-  UserConv u{c.name(), a.stride, a.padding, a.dilation, each_dim(a.output_padding, nd, c.name(), "output_padding"),
-             a.groups, a.transposed};
+  UserConv u{c.name(),
+             a.stride,
+             a.padding,
+             a.dilation,
+             each_dim(a.output_padding, nd, c.name(), "output_padding"),
+             a.groups,
+             a.transposed};
   outs.push_back(run_conv(c.in[0], c.in[1], c.in[2], nd, u));
 }
 
-constexpr const char* conv_doc = R"(Slides a kernel over the input's spatial dimensions and sums the products.
+constexpr const char* conv_doc =
+    R"(Slides a kernel over the input's spatial dimensions and sums the products.
 
-out[n, o, p] = bias[o] + sum over c, k of input[n, c, p * stride - padding + k * dilation] * weight[o, c, k].
+out[n, o, p] = bias[o]
+    + sum over c, k of input[n, c, p * stride - padding + k * dilation] * weight[o, c, k].
 
 Args:
     input: (batch, in_channels, spatial...); the batch may be missing.
     weight: (out_channels, in_channels / groups, kernel...).
     bias: (out_channels).
     stride: step between two positions of the kernel.
-    padding: zeros added on both sides; or 'valid' (none) or 'same' (the result is as large as the input).
+    padding: zeros added on both sides; or 'valid' (none) or 'same' (the result is as large
+        as the input).
     dilation: step between two elements of the kernel.
     groups: number of independent blocks that the channels are divided into.
 
@@ -381,7 +420,8 @@ Returns:
 >>> clew.conv1d(clew.tensor([[[1., 2., 4.]]]), clew.tensor([[[-1., 1.]]]))
 tensor([[[1., 2.]]])
 )";
-constexpr const char* transposed_doc = R"(Transposed convolution: the map that a convolution's gradient applies.
+constexpr const char* transposed_doc =
+    R"(Transposed convolution: the map that a convolution's gradient applies.
 
 Args:
     input: (batch, in_channels, spatial...); the batch may be missing.
@@ -400,35 +440,53 @@ Returns:
 tensor([[[1., 3., 2.]]])
 )";
 
-consteval OpDef conv(const char* signature, void (*run)(const Call&, Tensors&), const AttrInfo* attrs,
-                     const char* doc = conv_doc) {
-  return composite({.signature = signature, .doc = doc, .run = run, .attrs = attrs, .offer = Offer::function});
+consteval OpDef conv(const char* signature, void (*run)(const Call&, Tensors&),
+                     const AttrInfo* attrs, const char* doc = conv_doc) {
+  return composite(
+      {.signature = signature, .doc = doc, .run = run, .attrs = attrs, .offer = Offer::function});
 }
 
 constexpr OpDef conv_ops[] = {
-    conv("conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, "
-         "int[1] dilation=1, int groups=1) -> Tensor", conv_run<1>, &attr_info<PublicAttrs>),
-    conv("conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, str padding='valid', "
-         "int[1] dilation=1, int groups=1) -> Tensor", named_conv_run<1>, &attr_info<NamedPadding>),
-    conv("conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, "
-         "int[2] dilation=1, int groups=1) -> Tensor", conv_run<2>, &attr_info<PublicAttrs>),
-    conv("conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, str padding='valid', "
-         "int[2] dilation=1, int groups=1) -> Tensor", named_conv_run<2>, &attr_info<NamedPadding>),
-    conv("conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, "
-         "int[3] dilation=1, int groups=1) -> Tensor", conv_run<3>, &attr_info<PublicAttrs>),
-    conv("conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, str padding='valid', "
-         "int[3] dilation=1, int groups=1) -> Tensor", named_conv_run<3>, &attr_info<NamedPadding>),
-    conv("conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, "
-         "int[1] output_padding=0, int groups=1, int[1] dilation=1) -> Tensor", transposed_run<1>,
-         &attr_info<TransposedAttrs>, transposed_doc),
-    conv("conv_transpose2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, "
-         "int[2] output_padding=0, int groups=1, int[2] dilation=1) -> Tensor", transposed_run<2>,
-         &attr_info<TransposedAttrs>, transposed_doc),
-    conv("conv_transpose3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, "
-         "int[3] output_padding=0, int groups=1, int[3] dilation=1) -> Tensor", transposed_run<3>,
-         &attr_info<TransposedAttrs>, transposed_doc),
-    conv("convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, "
-         "bool transposed, int[] output_padding, int groups) -> Tensor", general_run, &attr_info<GeneralAttrs>,
+    conv(
+        "conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, "
+        "int[1] dilation=1, int groups=1) -> Tensor",
+        conv_run<1>, &attr_info<PublicAttrs>),
+    conv("conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, str "
+         "padding='valid', "
+         "int[1] dilation=1, int groups=1) -> Tensor",
+         named_conv_run<1>, &attr_info<NamedPadding>),
+    conv(
+        "conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, "
+        "int[2] dilation=1, int groups=1) -> Tensor",
+        conv_run<2>, &attr_info<PublicAttrs>),
+    conv("conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, str "
+         "padding='valid', "
+         "int[2] dilation=1, int groups=1) -> Tensor",
+         named_conv_run<2>, &attr_info<NamedPadding>),
+    conv(
+        "conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, "
+        "int[3] dilation=1, int groups=1) -> Tensor",
+        conv_run<3>, &attr_info<PublicAttrs>),
+    conv("conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, str "
+         "padding='valid', "
+         "int[3] dilation=1, int groups=1) -> Tensor",
+         named_conv_run<3>, &attr_info<NamedPadding>),
+    conv("conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] "
+         "padding=0, "
+         "int[1] output_padding=0, int groups=1, int[1] dilation=1) -> Tensor",
+         transposed_run<1>, &attr_info<TransposedAttrs>, transposed_doc),
+    conv("conv_transpose2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] "
+         "padding=0, "
+         "int[2] output_padding=0, int groups=1, int[2] dilation=1) -> Tensor",
+         transposed_run<2>, &attr_info<TransposedAttrs>, transposed_doc),
+    conv("conv_transpose3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] "
+         "padding=0, "
+         "int[3] output_padding=0, int groups=1, int[3] dilation=1) -> Tensor",
+         transposed_run<3>, &attr_info<TransposedAttrs>, transposed_doc),
+    conv("convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, "
+         "int[] dilation, "
+         "bool transposed, int[] output_padding, int groups) -> Tensor",
+         general_run, &attr_info<GeneralAttrs>,
          R"(Convolution or transposed convolution of 1 to 3 spatial dimensions, all arguments given.
 
 >>> x, w = clew.tensor([[[1., 2., 4.]]]), clew.tensor([[[-1., 1.]]])
@@ -438,15 +496,16 @@ tensor([[[1., 2.]]])
 };
 
 constexpr const OpDef* listed[] = {
-    &forward_op,  &input_op,    &weight_op,   &conv_ops[0], &conv_ops[1], &conv_ops[2], &conv_ops[3],
-    &conv_ops[4], &conv_ops[5], &conv_ops[6], &conv_ops[7], &conv_ops[8], &conv_ops[9],
+    &forward_op,  &input_op,    &weight_op,   &conv_ops[0], &conv_ops[1],
+    &conv_ops[2], &conv_ops[3], &conv_ops[4], &conv_ops[5], &conv_ops[6],
+    &conv_ops[7], &conv_ops[8], &conv_ops[9],
 };
 
 }  // namespace
 
-Tensor convolution(const Tensor& input, const Tensor& weight, const Tensor& bias, const Dims& stride,
-                   const Dims& padding, const Dims& dilation, bool transposed, const Dims& output_padding,
-                   int64_t groups) {
+Tensor convolution(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                   const Dims& stride, const Dims& padding, const Dims& dilation, bool transposed,
+                   const Dims& output_padding, int64_t groups) {
   UserConv u{"convolution", stride, padding, dilation, output_padding, groups, transposed};
   return run_conv(input, weight, bias, weight.ndim() - 2, u);
 }

@@ -6,9 +6,10 @@
 
 namespace clew {
 
-// Result of nd spatial dims from a batched input; bias may be undefined. Lists have one entry a spatial dim.
-Tensor convolution(const Tensor& input, const Tensor& weight, const Tensor& bias, const Dims& stride,
-                   const Dims& padding, const Dims& dilation, bool transposed, const Dims& output_padding,
-                   int64_t groups);
+// Result of nd spatial dims from a batched input; bias may be undefined. Lists have one entry a
+// spatial dim.
+Tensor convolution(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                   const Dims& stride, const Dims& padding, const Dims& dilation, bool transposed,
+                   const Dims& output_padding, int64_t groups);
 
 }  // namespace clew

@@ -1,6 +1,6 @@
-// Products of matrices and vectors: matmul, mm, bmm, mv, dot and their sums addmm, addmv, baddbmm.
+// Products of matrices and vectors: matmul, mm, bmm, mv, dot; and addmm, addmv, baddbmm.
 // May include: ops, kernels/gemm.h.
-// Invariant: an operand is read where it lies: transposes and broadcast batches are never copied out.
+// Invariant: operands are read where they lie: transposes and broadcast batches are never copied.
 #include "ops/matmul.h"
 
 #include "graph/gil.h"
@@ -18,14 +18,18 @@ void require_multipliable(const Tensor& a, const Tensor& b, std::string_view op)
 
 Dims product_sizes(const Tensor& a, const Tensor& b, std::string_view op) {
   const int ra = a.ndim(), rb = b.ndim();
-  require(ra > 0 && rb > 0, op, ": both operands must have at least one dimension; got ", a, " and ", b);
+  require(ra > 0 && rb > 0, op, ": both operands must have at least one dimension; got ", a,
+          " and ", b);
   require_multipliable(a, b, op);
   const int64_t k = a.size(-1);
-  require(k == b.size(rb == 1 ? 0 : rb - 2), op, rb == 1 ? ": input.shape[-1] must equal other.shape[0]; got "
-                                                         : ": input.shape[-1] must equal other.shape[-2]; got ", a, " and ", b);
+  require(k == b.size(rb == 1 ? 0 : rb - 2), op,
+          rb == 1 ? ": input.shape[-1] must equal other.shape[0]; got "
+                  : ": input.shape[-1] must equal other.shape[-2]; got ",
+          a, " and ", b);
   Dims out;
   if (ra > 2 || rb > 2) {
-    const Dims batch_a(a.sizes().data(), std::max(0, ra - 2)), batch_b(b.sizes().data(), std::max(0, rb - 2));
+    const Dims batch_a(a.sizes().data(), std::max(0, ra - 2)),
+        batch_b(b.sizes().data(), std::max(0, rb - 2));
     out = broadcast_shapes(batch_a, batch_b, std::string(op).c_str());
   }
   if (ra > 1) out.push_back(a.size(-2));
@@ -33,8 +37,8 @@ Dims product_sizes(const Tensor& a, const Tensor& b, std::string_view op) {
   return out;
 }
 
-void product_into(const Tensor& out, const Tensor& a, const Tensor& b, const Scalar& alpha, const Scalar& beta,
-                  bool flip) {
+void product_into(const Tensor& out, const Tensor& a, const Tensor& b, const Scalar& alpha,
+                  const Scalar& beta, bool flip) {
   const int ra = a.ndim(), rb = b.ndim();
   kernels::Gemm g;
   g.dtype = a.dtype();
@@ -135,22 +139,26 @@ namespace {
 
 const Scalar one(1), zero(0);
 
-void product_cpu(const Call& c, Tensors& outs) { product_into(outs[0], c.in[0], c.in[1], one, zero); }
+void product_cpu(const Call& c, Tensors& outs) {
+  product_into(outs[0], c.in[0], c.in[1], one, zero);
+}
 void product_vjp(Vjp& c) { product_grads(c, c.grad(), 0); }
 
 void require_ranks(const Call& c, int first, int a, int b) {
-  require(c.in[first].ndim() == a && c.in[first + 1].ndim() == b, c.name(), ": operands must have ", a, " and ", b,
-          " dimensions; got ", c.in[first], " and ", c.in[first + 1]);
+  require(c.in[first].ndim() == a && c.in[first + 1].ndim() == b, c.name(), ": operands must have ",
+          a, " and ", b, " dimensions; got ", c.in[first], " and ", c.in[first + 1]);
 }
 void require_batches(const Call& c, int first) {
   require_ranks(c, first, 3, 3);
-  require(c.in[first].size(0) == c.in[first + 1].size(0), c.name(), ": batch sizes must be equal; got ", c.in[first],
-          " and ", c.in[first + 1]);
+  require(c.in[first].size(0) == c.in[first + 1].size(0), c.name(),
+          ": batch sizes must be equal; got ", c.in[first], " and ", c.in[first + 1]);
 }
 
 template <int ra, int rb> void product_shape(const Call& c, OutSpecs& out) {
-  if constexpr (ra == 3) require_batches(c, 0);
-  else if constexpr (ra > 0) require_ranks(c, 0, ra, rb);
+  if constexpr (ra == 3)
+    require_batches(c, 0);
+  else if constexpr (ra > 0)
+    require_ranks(c, 0, ra, rb);
   out.add(c.in[0].dtype(), product_sizes(c.in[0], c.in[1], c.name()));
 }
 
@@ -160,11 +168,12 @@ constexpr OpDef matmul_op = general({
     .signature = "matmul(Tensor input, Tensor other) -> Tensor",
     .doc = R"(Matrix product of two tensors; leading dimensions are batches and broadcast.
 
-Two vectors give their dot product, a matrix and a vector a vector; of more dimensions the last two are matrices.
+Two vectors give their dot product, a matrix and a vector a vector; of more dimensions the last two
+are matrices.
 
 Args:
     input: the left operand.
-    other: the right operand; input.shape[-1] must equal other.shape[-2] (its only size for a vector).
+    other: the right operand; input.shape[-1] must equal other.shape[-2] (a vector's only size).
 
 Returns:
     The product, with the broadcast batch dimensions first.
@@ -261,11 +270,13 @@ tensor(11)
 // beta * input + alpha * a @ b, input broadcast to the product.
 template <int ra, int rb> void added_shape(const Call& c, OutSpecs& out) {
   const Tensor& input = c.in[0];
-  if constexpr (ra == 3) require_batches(c, 1);
-  else require_ranks(c, 1, ra, rb);
+  if constexpr (ra == 3)
+    require_batches(c, 1);
+  else
+    require_ranks(c, 1, ra, rb);
   Dims sizes = product_sizes(c.in[1], c.in[2], c.name());
-  require(input.dtype() == c.in[1].dtype(), c.name(), ": input must have the operands' dtype; got ", input, " and ",
-          c.in[1]);
+  require(input.dtype() == c.in[1].dtype(), c.name(), ": input must have the operands' dtype; got ",
+          input, " and ", c.in[1]);
   require(expandable(input.sizes(), sizes), c.name(),
           ": input must broadcast to the product's shape ", sizes, "; got ", input);
   const auto& a = c.as<BetaAlpha>();
@@ -293,7 +304,8 @@ void added_vjp(Vjp& c) {
 constexpr Saves keep_factors = {.when = {0, in(2), in(1)}};
 
 constexpr OpDef addmm_op = general({
-    .signature = "addmm(Tensor input, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    .signature =
+        "addmm(Tensor input, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     .doc = R"(A matrix plus a product of two matrices: beta * input + alpha * (mat1 @ mat2).
 
 Args:
@@ -318,7 +330,8 @@ tensor([[7.]])
 });
 
 constexpr OpDef addmv_op = general({
-    .signature = "addmv(Tensor input, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    .signature =
+        "addmv(Tensor input, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     .doc = R"(A vector plus a product of a matrix and a vector: beta * input + alpha * (mat @ vec).
 
 Args:
@@ -343,8 +356,10 @@ tensor([7.])
 });
 
 constexpr OpDef baddbmm_op = general({
-    .signature = "baddbmm(Tensor input, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-    .doc = R"(Matrices plus products of two batches of matrices: beta * input + alpha * (batch1 @ batch2).
+    .signature = "baddbmm(Tensor input, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar "
+                 "alpha=1) -> Tensor",
+    .doc =
+        R"(Matrices plus products of batches: beta * input + alpha * (batch1 @ batch2).
 
 Args:
     input: broadcasts to (b, n, p); ignored, NaN included, when beta is 0.
@@ -375,10 +390,12 @@ constexpr const OpDef* all[] = {&matmul_op, &mm_op,    &bmm_op,   &mv_op,
 Tensor matmul(const Tensor& a, const Tensor& b) { return apply(matmul_op, {a, b}); }
 Tensor mm(const Tensor& a, const Tensor& b) { return apply(mm_op, {a, b}); }
 Tensor bmm(const Tensor& a, const Tensor& b) { return apply(bmm_op, {a, b}); }
-Tensor addmm(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
+Tensor addmm(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta,
+             const Scalar& alpha) {
   return apply(addmm_op, {input, a, b}, BetaAlpha{beta, alpha});
 }
-Tensor baddbmm(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
+Tensor baddbmm(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta,
+               const Scalar& alpha) {
   return apply(baddbmm_op, {input, a, b}, BetaAlpha{beta, alpha});
 }
 

@@ -19,14 +19,15 @@ Tensor dense(const Tensor& t) {
 struct UnfoldAttrs {
   Dims kernel_size, dilation, padding, stride;
   static constexpr auto members() {
-    return std::tuple(&UnfoldAttrs::kernel_size, &UnfoldAttrs::dilation, &UnfoldAttrs::padding, &UnfoldAttrs::stride);
+    return std::tuple(&UnfoldAttrs::kernel_size, &UnfoldAttrs::dilation, &UnfoldAttrs::padding,
+                      &UnfoldAttrs::stride);
   }
 };
 struct FoldAttrs {
   Dims output_size, kernel_size, dilation, padding, stride;
   static constexpr auto members() {
-    return std::tuple(&FoldAttrs::output_size, &FoldAttrs::kernel_size, &FoldAttrs::dilation, &FoldAttrs::padding,
-                      &FoldAttrs::stride);
+    return std::tuple(&FoldAttrs::output_size, &FoldAttrs::kernel_size, &FoldAttrs::dilation,
+                      &FoldAttrs::padding, &FoldAttrs::stride);
   }
   UnfoldAttrs unfold() const { return {kernel_size, dilation, padding, stride}; }
 };
@@ -34,25 +35,29 @@ struct FoldAttrs {
 // Numbers of blocks along height and width of an image of the given sizes.
 Dims block_counts(const Dims& image, const UnfoldAttrs& a, std::string_view op) {
   constexpr int64_t limit = int64_t{1} << 20;
-  require(a.kernel_size.size() == 2 && a.dilation.size() == 2 && a.padding.size() == 2 && a.stride.size() == 2 &&
-              image.size() == 2,
+  require(a.kernel_size.size() == 2 && a.dilation.size() == 2 && a.padding.size() == 2 &&
+              a.stride.size() == 2 && image.size() == 2,
           op, ": sizes must have one or two entries");
   Dims out;
   for (int d = 0; d < 2; ++d) {
     require(a.kernel_size[d] > 0 && a.dilation[d] > 0 && a.stride[d] > 0 && a.padding[d] >= 0, op,
-            ": kernel_size, dilation and stride must be at least 1 and padding at least 0; got kernel_size ",
-            a.kernel_size, ", dilation ", a.dilation, ", padding ", a.padding, ", stride ", a.stride);
-    require(a.kernel_size[d] < limit && a.dilation[d] < limit && a.stride[d] < limit && a.padding[d] < limit, op,
-            ": sizes must be below 2^20");
+            ": kernel_size, dilation and stride must be at least 1 and padding at least 0; got "
+            "kernel_size ",
+            a.kernel_size, ", dilation ", a.dilation, ", padding ", a.padding, ", stride ",
+            a.stride);
+    require(a.kernel_size[d] < limit && a.dilation[d] < limit && a.stride[d] < limit &&
+                a.padding[d] < limit,
+            op, ": sizes must be below 2^20");
     const int64_t room = image[d] + 2 * a.padding[d] - a.dilation[d] * (a.kernel_size[d] - 1) - 1;
-    require(room >= 0, op, ": the blocks must fit into the padded image; got image size ", image, ", kernel_size ",
-            a.kernel_size, ", dilation ", a.dilation, ", padding ", a.padding);
+    require(room >= 0, op, ": the blocks must fit into the padded image; got image size ", image,
+            ", kernel_size ", a.kernel_size, ", dilation ", a.dilation, ", padding ", a.padding);
     out.push_back(room / a.stride[d] + 1);
   }
   return out;
 }
 
-kernels::ConvShape patch_shape(DType dtype, const Dims& image, const Dims& counts, const UnfoldAttrs& a) {
+kernels::ConvShape patch_shape(DType dtype, const Dims& image, const Dims& counts,
+                               const UnfoldAttrs& a) {
   kernels::ConvShape s;
   s.dtype = dtype;
   s.nd = 2;
@@ -72,9 +77,11 @@ Tensor fold_columns(const Tensor& x, const FoldAttrs& a);
 void unfold_shape(const Call& c, OutSpecs& out) {
   const auto& a = c.as<UnfoldAttrs>();
   const Tensor& x = c.in[0];
-  require(x.ndim() == 3 || x.ndim() == 4, "unfold: input must have 4 dimensions, or 3 without a batch; got ", x);
+  require(x.ndim() == 3 || x.ndim() == 4,
+          "unfold: input must have 4 dimensions, or 3 without a batch; got ", x);
   require(x.dtype() != DType::Bool, "unfold: not implemented for bool");
-  for (int d = x.ndim() - 3; d < x.ndim(); ++d) require(x.size(d) > 0, "unfold: only the batch may be empty; got ", x);
+  for (int d = x.ndim() - 3; d < x.ndim(); ++d)
+    require(x.size(d) > 0, "unfold: only the batch may be empty; got ", x);
   const Dims counts = block_counts({x.size(-2), x.size(-1)}, a, "unfold");
   Dims sizes;
   if (x.ndim() == 4) sizes.push_back(x.size(0));
@@ -94,12 +101,13 @@ void unfold_cpu(const Call& c, Tensors& outs) {
   const int64_t in = x.numel() / images * item, out = outs[0].numel() / images * item;
   const ReleaseGil gil(outs[0].numel());
   for (int64_t n = 0; n < images; ++n) {
-    kernels::image_to_columns(s, x.size(-3), x.data<char>() + n * in, outs[0].data<char>() + n * out,
-                              counts[0] * counts[1], 0, counts[0]);
+    kernels::image_to_columns(s, x.size(-3), x.data<char>() + n * in,
+                              outs[0].data<char>() + n * out, counts[0] * counts[1], 0, counts[0]);
   }
 }
 constexpr OpDef unfold_op = general({
-    .signature = "nn.functional.unfold(Tensor input, int[2] kernel_size, int[2] dilation=1, int[2] padding=0, "
+    .signature = "nn.functional.unfold(Tensor input, int[2] kernel_size, int[2] dilation=1, int[2] "
+                 "padding=0, "
                  "int[2] stride=1) -> Tensor",
     .doc = R"(Takes the sliding blocks of a batch of images as columns.
 
@@ -119,13 +127,14 @@ tensor([[[1., 2.],
 )",
     .shape = unfold_shape,
     .cpu = unfold_cpu,
-    .vjp = [](Vjp& c) {
-      const auto& a = c.as<UnfoldAttrs>();
-      if (!c.needs(0)) return;
-      const Dims& sizes = c.sizes(0);
-      const Dims image{sizes[sizes.size() - 2], sizes.back()};
-      c.set(0, fold_columns(c.grad(), {image, a.kernel_size, a.dilation, a.padding, a.stride}));
-    },
+    .vjp =
+        [](Vjp& c) {
+          const auto& a = c.as<UnfoldAttrs>();
+          if (!c.needs(0)) return;
+          const Dims& sizes = c.sizes(0);
+          const Dims image{sizes[sizes.size() - 2], sizes.back()};
+          c.set(0, fold_columns(c.grad(), {image, a.kernel_size, a.dilation, a.padding, a.stride}));
+        },
     .attrs = &attr_info<UnfoldAttrs>,
     .offer = Offer::function,
 });
@@ -133,7 +142,8 @@ tensor([[[1., 2.],
 void fold_shape(const Call& c, OutSpecs& out) {
   const auto& a = c.as<FoldAttrs>();
   const Tensor& x = c.in[0];
-  require(x.ndim() == 2 || x.ndim() == 3, "fold: input must have 3 dimensions, or 2 without a batch; got ", x);
+  require(x.ndim() == 2 || x.ndim() == 3,
+          "fold: input must have 3 dimensions, or 2 without a batch; got ", x);
   require(x.dtype() != DType::Bool, "fold: not implemented for bool");
   require(a.output_size.size() == 2 && a.output_size[0] > 0 && a.output_size[1] > 0,
           "fold: output_size must be two positive sizes; got ", a.output_size);
@@ -141,8 +151,9 @@ void fold_shape(const Call& c, OutSpecs& out) {
   const int64_t block = a.kernel_size[0] * a.kernel_size[1];
   require(x.size(-2) > 0 && x.size(-2) % block == 0,
           "fold: input.shape[-2] must be a multiple of the block's ", block, " elements; got ", x);
-  require(x.size(-1) == counts[0] * counts[1], "fold: input.shape[-1] must be the number of blocks, ",
-          counts[0] * counts[1], "; got ", x);
+  require(x.size(-1) == counts[0] * counts[1],
+          "fold: input.shape[-1] must be the number of blocks, ", counts[0] * counts[1], "; got ",
+          x);
   Dims sizes;
   if (x.ndim() == 3) sizes.push_back(x.size(0));
   sizes.push_back(x.size(-2) / block);
@@ -167,7 +178,8 @@ void fold_cpu(const Call& c, Tensors& outs) {
   }
 }
 constexpr OpDef fold_op = general({
-    .signature = "nn.functional.fold(Tensor input, int[2] output_size, int[2] kernel_size, int[2] dilation=1, "
+    .signature = "nn.functional.fold(Tensor input, int[2] output_size, int[2] kernel_size, int[2] "
+                 "dilation=1, "
                  "int[2] padding=0, int[2] stride=1) -> Tensor",
     .doc = R"(Sums columns of sliding blocks into a batch of images; the transpose of unfold.
 

@@ -1,4 +1,4 @@
-// What matmul.cpp and contraction.cpp share: the kernel call for operands of any rank, and the gradient of a product.
+// What matmul.cpp and contraction.cpp share: the kernel call, the gradient of a product.
 // May include: ops/ops.h.
 // Invariant: shapes were checked by the caller's shape rule.
 #pragma once
@@ -9,8 +9,8 @@ namespace clew {
 // Shape of a @ b; throws when the shapes or dtypes do not fit.
 Dims product_sizes(const Tensor& a, const Tensor& b, std::string_view op);
 // out = alpha * a @ b + beta * out. `flip` reads b transposed (a matrix).
-void product_into(const Tensor& out, const Tensor& a, const Tensor& b, const Scalar& alpha, const Scalar& beta,
-                  bool flip = false);
+void product_into(const Tensor& out, const Tensor& a, const Tensor& b, const Scalar& alpha,
+                  const Scalar& beta, bool flip = false);
 // Gradients of inputs `first` and `first` + 1, whose product has gradient g.
 void product_grads(Vjp& c, const Tensor& g, int first);
 void require_multipliable(const Tensor& a, const Tensor& b, std::string_view op);

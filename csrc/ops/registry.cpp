@@ -26,6 +26,7 @@ extern const OpList matmul_ops;
 extern const OpList contraction_ops;
 extern const OpList convolution_ops;
 extern const OpList pooling_ops;
+extern const OpList pooling_mean_ops;
 extern const OpList patches_ops;
 extern const OpList attention_ops;
 extern const OpList shape_ops;
@@ -71,6 +72,7 @@ std::span<const OpList> all_ops() {
       contraction_ops,
       convolution_ops,
       pooling_ops,
+      pooling_mean_ops,
       patches_ops,
       attention_ops,
       shape_ops,
