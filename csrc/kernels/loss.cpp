@@ -17,8 +17,8 @@ void check_targets(const int64_t* target, const NllShape& sh) {
 }
 
 template <class T>
-void nll(const T* x, const int64_t* target, const T* weight, const NllShape& sh, T* each, double* sum,
-         double* total) {
+void nll(const T* x, const int64_t* target, const T* weight, const NllShape& sh, T* each,
+         double* sum, double* total) {
   *sum = *total = 0;
   for (int64_t n = 0; n < sh.n; ++n) {
     for (int64_t s = 0; s < sh.s; ++s) {
@@ -36,8 +36,8 @@ void nll(const T* x, const int64_t* target, const T* weight, const NllShape& sh,
 }
 
 template <class T>
-void nll_backward(T* dx, const T* grad, bool scalar, double scale, const int64_t* target, const T* weight,
-                  const NllShape& sh) {
+void nll_backward(T* dx, const T* grad, bool scalar, double scale, const int64_t* target,
+                  const T* weight, const NllShape& sh) {
   for (int64_t n = 0; n < sh.n; ++n) {
     for (int64_t s = 0; s < sh.s; ++s) {
       int64_t i = n * sh.s + s, t = target[i];
@@ -49,9 +49,13 @@ void nll_backward(T* dx, const T* grad, bool scalar, double scale, const int64_t
   }
 }
 
-template void nll(const float*, const int64_t*, const float*, const NllShape&, float*, double*, double*);
-template void nll(const double*, const int64_t*, const double*, const NllShape&, double*, double*, double*);
-template void nll_backward(float*, const float*, bool, double, const int64_t*, const float*, const NllShape&);
-template void nll_backward(double*, const double*, bool, double, const int64_t*, const double*, const NllShape&);
+template void nll(const float*, const int64_t*, const float*, const NllShape&, float*, double*,
+                  double*);
+template void nll(const double*, const int64_t*, const double*, const NllShape&, double*, double*,
+                  double*);
+template void nll_backward(float*, const float*, bool, double, const int64_t*, const float*,
+                           const NllShape&);
+template void nll_backward(double*, const double*, bool, double, const int64_t*, const double*,
+                           const NllShape&);
 
 }  // namespace clew::kernels

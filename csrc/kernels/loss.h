@@ -1,6 +1,7 @@
 // Picking each sample's log-probability for the negative log likelihood, and its gradient.
 // May include: base, kernels.
-// Invariant: every target was in [0, c) or equal to `ignore`, or IndexError is thrown before anything is written.
+// Invariant: every target was in [0, c) or equal to `ignore`, or IndexError is thrown before
+// anything is written.
 #pragma once
 #include <cstdint>
 
@@ -10,14 +11,16 @@ namespace clew::kernels {
 struct NllShape {
   int64_t n, c, s, ignore;
 };
-// each[i] = -weight[t] x[t] (0 where ignored) unless null; *sum adds them up, *total the weights that counted.
+// each[i] = -weight[t] x[t] (0 where ignored) unless null; *sum adds them up, *total the weights
+// that counted.
 template <class T>
-void nll(const T* x, const int64_t* target, const T* weight, const NllShape& shape, T* each, double* sum,
-         double* total);
-// dx (zeroed before) gets -weight[t] grad at the targets; grad is [n, s], or one number when `scalar`.
+void nll(const T* x, const int64_t* target, const T* weight, const NllShape& shape, T* each,
+         double* sum, double* total);
+// dx (zeroed before) gets -weight[t] grad at the targets; grad is [n, s], or one number when
+// `scalar`.
 template <class T>
-void nll_backward(T* dx, const T* grad, bool scalar, double scale, const int64_t* target, const T* weight,
-                  const NllShape& shape);
+void nll_backward(T* dx, const T* grad, bool scalar, double scale, const int64_t* target,
+                  const T* weight, const NllShape& shape);
 void check_targets(const int64_t* target, const NllShape& shape);
 
 }  // namespace clew::kernels

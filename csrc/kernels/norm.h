@@ -1,4 +1,4 @@
-// Normalisation over rows (layer norm, group norm) and over channels (batch norm), with their gradients.
+// Normalisation over rows (layer, group) and over channels (batch), with their gradients.
 // May include: base, kernels.
 // Invariant: all operands are contiguous and of one element type, float or double.
 #pragma once
@@ -6,20 +6,21 @@
 
 namespace clew::kernels {
 
-// x is [n, g, k, s]; mean and rstd are [n, g], over k and s; weight and bias are [g, k] and may be null.
+// x is [n, g, k, s]; mean and rstd are [n, g], over k and s; weight and bias are [g, k] and may be
+// null.
 struct GroupShape {
   int64_t n, g, k, s;
   int64_t row() const { return k * s; }
 };
 template <class T>
-void group_norm(T* y, T* mean, T* rstd, const T* x, const T* weight, const T* bias, const GroupShape& shape,
-                double eps);
+void group_norm(T* y, T* mean, T* rstd, const T* x, const T* weight, const T* bias,
+                const GroupShape& shape, double eps);
 template <class T>
-void group_norm_backward(T* dx, const T* grad, const T* x, const T* mean, const T* rstd, const T* weight,
-                         const GroupShape& shape);
+void group_norm_backward(T* dx, const T* grad, const T* x, const T* mean, const T* rstd,
+                         const T* weight, const GroupShape& shape);
 template <class T>
-void group_norm_weight_backward(T* dweight, T* dbias, const T* grad, const T* x, const T* mean, const T* rstd,
-                                const GroupShape& shape);
+void group_norm_weight_backward(T* dweight, T* dbias, const T* grad, const T* x, const T* mean,
+                                const T* rstd, const GroupShape& shape);
 
 // x is [n, c, s]; mean and rstd are [c].
 struct ChannelShape {
@@ -31,10 +32,11 @@ void channel_affine(T* y, const T* x, const T* mean, const T* rstd, const T* wei
                     const ChannelShape& shape);
 // sum g and sum g (x - mean) for every channel
 template <class T>
-void channel_dots(double* sum_g, double* sum_gx, const T* grad, const T* x, const T* mean, const ChannelShape& shape);
+void channel_dots(double* sum_g, double* sum_gx, const T* grad, const T* x, const T* mean,
+                  const ChannelShape& shape);
 // `batch_stats`: mean and rstd came from x itself, so they carry gradient too.
 template <class T>
-void channel_backward(T* dx, const T* grad, const T* x, const T* mean, const T* rstd, const T* weight,
-                      bool batch_stats, const ChannelShape& shape);
+void channel_backward(T* dx, const T* grad, const T* x, const T* mean, const T* rstd,
+                      const T* weight, bool batch_stats, const ChannelShape& shape);
 
 }  // namespace clew::kernels

@@ -1,6 +1,7 @@
-// The loop structure all reductions share: which axes are kept and reduced, rows or columns, blocks, threads.
+// The loops all reductions share: kept and reduced axes, rows or columns, blocks, threads.
 // May include: base, kernels.
-// Invariant: partial results are merged in a fixed order, so equal inputs and thread counts give equal bits.
+// Invariant: partial results are merged in a fixed order, so equal inputs and thread counts give
+// equal bits.
 #pragma once
 #include <memory>
 #include <vector>
@@ -9,8 +10,8 @@
 
 namespace clew::kernels {
 
-// One axis of the iteration: its length and the strides (in elements) of the source, the result and an auxiliary
-// operand that has the result's shape.
+// One axis of the iteration: its length and the strides (in elements) of the source, the result and
+// an auxiliary operand that has the result's shape.
 struct ReduceAxis {
   int64_t size;
   int64_t src;
@@ -24,8 +25,8 @@ struct ReducePlan {
   int64_t outputs = 1;
   int64_t count = 1;  // elements that make one output
 
-  // `dst` has the source's rank and size 1 in the reduced axes; `aux_strides` (may be null) belong to an operand of
-  // dst's shape.
+  // `dst` has the source's rank and size 1 in the reduced axes; `aux_strides` (may be null) belong
+  // to an operand of dst's shape.
   ReducePlan(const NdView& dst, const NdView& src, const int64_t* aux_strides = nullptr);
 
   // Offsets of output number k in the order of the kept axes.
@@ -52,8 +53,7 @@ struct ReducePlan {
 };
 
 // Calls f(source offset) for every index tuple of axes[0..n), axis 0 limited to [lo, hi).
-template <class F>
-void walk_axes(const ReduceAxis* axes, int n, int64_t lo, int64_t hi, F&& f) {
+template <class F> void walk_axes(const ReduceAxis* axes, int n, int64_t lo, int64_t hi, F&& f) {
   if (n == 0) {
     f(int64_t{0});
     return;
@@ -81,7 +81,7 @@ void walk_axes(const ReduceAxis* axes, int n, int64_t lo, int64_t hi, F&& f) {
 //   Small zero() const;  void add(Small&, In, Aux) const;
 //   Big start() const;   void merge(Big&, Small) const;  void join(Big&, const Big&) const;
 //   Out finish(const Big&) const;
-constexpr int64_t reduce_block = 16;    // terms a Small may take before it is merged into a Big
+constexpr int64_t reduce_block = 16;     // terms a Small may take before it is merged into a Big
 constexpr int64_t reduce_columns = 512;  // columns done together
 constexpr int reduce_lanes = 32;
 
@@ -93,7 +93,8 @@ void reduce_row(const R& r, const typename R::In* p, int64_t stride, int64_t n, 
   constexpr int L = reduce_lanes;
   int64_t i = 0;
   if (stride == 1 && n >= 2 * L) {
-    typename R::Big part[4] = {r.start(), r.start(), r.start(), r.start()};  // four chains of additions side by side
+    typename R::Big part[4] = {r.start(), r.start(), r.start(),
+                               r.start()};  // four chains of additions side by side
     while (i + L <= n) {
       Small lanes[L];
       for (int l = 0; l < L; ++l) lanes[l] = r.zero();
@@ -117,20 +118,24 @@ void reduce_row(const R& r, const typename R::In* p, int64_t stride, int64_t n, 
   }
 }
 
-// Where results go: finished into `out`, or as they are into `partial` (by output number) when it is set.
+// Where results go: finished into `out`, or as they are into `partial` (by output number) when it
+// is set.
 template <class R> struct ReduceSink {
   typename R::Out* out;
   typename R::Big* partial;
   void put(const R& r, int64_t number, int64_t dst, const typename R::Big& b) const {
-    if (partial) partial[number] = b;
-    else out[dst] = r.finish(b);
+    if (partial)
+      partial[number] = b;
+    else
+      out[dst] = r.finish(b);
   }
 };
 
 // Reduces the units [u0, u1) over the range [lo, hi) of the first reduced axis.
 template <class R>
-void reduce_rows(const R& r, const ReducePlan& plan, const typename R::In* src, const typename R::Aux* aux, int64_t lo,
-                 int64_t hi, int64_t u0, int64_t u1, const ReduceSink<R>& sink) {
+void reduce_rows(const R& r, const ReducePlan& plan, const typename R::In* src,
+                 const typename R::Aux* aux, int64_t lo, int64_t hi, int64_t u0, int64_t u1,
+                 const ReduceSink<R>& sink) {
   int m = plan.reduced.size();
   for (int64_t u = u0; u < u1; ++u) {
     ReducePlan::Place at = plan.place(u);
@@ -152,8 +157,9 @@ void reduce_rows(const R& r, const ReducePlan& plan, const typename R::In* src, 
 }
 
 template <class R>
-void reduce_cols(const R& r, const ReducePlan& plan, const typename R::In* src, const typename R::Aux* aux, int64_t lo,
-                 int64_t hi, int64_t u0, int64_t u1, const ReduceSink<R>& sink) {
+void reduce_cols(const R& r, const ReducePlan& plan, const typename R::In* src,
+                 const typename R::Aux* aux, int64_t lo, int64_t hi, int64_t u0, int64_t u1,
+                 const ReduceSink<R>& sink) {
   using In = typename R::In;
   using Aux = typename R::Aux;
   constexpr int64_t W = reduce_columns;
@@ -200,8 +206,8 @@ void reduce_cols(const R& r, const ReducePlan& plan, const typename R::In* src, 
 }
 
 template <class R>
-void reduce_with(const R& r, const NdView& dst, const NdView& src, const typename R::Aux* aux = nullptr,
-                 const int64_t* aux_strides = nullptr) {
+void reduce_with(const R& r, const NdView& dst, const NdView& src,
+                 const typename R::Aux* aux = nullptr, const int64_t* aux_strides = nullptr) {
   using Big = typename R::Big;
   ReducePlan plan(dst, src, aux_strides);
   if (plan.outputs == 0) return;
@@ -216,8 +222,10 @@ void reduce_with(const R& r, const NdView& dst, const NdView& src, const typenam
   int64_t units = cols ? plan.outputs / plan.kept.back().size * blocks : plan.outputs;
   int64_t range = plan.reduced.empty() ? 1 : plan.reduced[0].size;
   auto run = [&](int64_t lo, int64_t hi, int64_t u0, int64_t u1, const ReduceSink<R>& sink) {
-    if (cols) reduce_cols(r, plan, in, aux, lo, hi, u0, u1, sink);
-    else reduce_rows(r, plan, in, aux, lo, hi, u0, u1, sink);
+    if (cols)
+      reduce_cols(r, plan, in, aux, lo, hi, u0, u1, sink);
+    else
+      reduce_rows(r, plan, in, aux, lo, hi, u0, u1, sink);
   };
   int64_t total = plan.outputs * plan.count;
   int64_t pieces = std::min<int64_t>({num_threads(), range, total / grain_default + 1});
@@ -226,19 +234,22 @@ void reduce_with(const R& r, const NdView& dst, const NdView& src, const typenam
     std::vector<Big> partial(static_cast<size_t>(pieces * plan.outputs));
     parallel_for(pieces, 1, [&](int64_t first, int64_t last) {
       for (int64_t k = first; k < last; ++k) {
-        run(k * range / pieces, (k + 1) * range / pieces, 0, units, {nullptr, partial.data() + k * plan.outputs});
+        run(k * range / pieces, (k + 1) * range / pieces, 0, units,
+            {nullptr, partial.data() + k * plan.outputs});
       }
     });
     for (int64_t o = 0; o < plan.outputs; ++o) {
       Big b = partial[static_cast<size_t>(o)];
-      for (int64_t k = 1; k < pieces; ++k) r.join(b, partial[static_cast<size_t>(k * plan.outputs + o)]);
+      for (int64_t k = 1; k < pieces; ++k)
+        r.join(b, partial[static_cast<size_t>(k * plan.outputs + o)]);
       out[plan.place(o).dst] = r.finish(b);
     }
     return;
   }
   int64_t per_unit = std::max<int64_t>(1, total / units);
-  parallel_for(units, std::max<int64_t>(1, grain_default / per_unit),
-               [&](int64_t u0, int64_t u1) { run(0, range, u0, u1, {out, nullptr}); });
+  parallel_for(units, std::max<int64_t>(1, grain_default / per_unit), [&](int64_t u0, int64_t u1) {
+    run(0, range, u0, u1, {out, nullptr});
+  });
 }
 
 }  // namespace clew::kernels

@@ -12,14 +12,18 @@ namespace {
 
 template <class C> constexpr C worst(bool largest) {
   using Limits = std::numeric_limits<C>;
-  if constexpr (Limits::has_infinity) return largest ? -Limits::infinity() : Limits::infinity();
-  else return largest ? Limits::lowest() : Limits::max();
+  if constexpr (Limits::has_infinity)
+    return largest ? -Limits::infinity() : Limits::infinity();
+  else
+    return largest ? Limits::lowest() : Limits::max();
 }
 
 // v replaces best: strictly better, or NaN. (A NaN in `best` is left only for another NaN.)
 template <bool Largest, class C> inline bool beats(C v, C best) {
-  if constexpr (Largest) return (v > best) | (v != v);
-  else return (v < best) | (v != v);
+  if constexpr (Largest)
+    return (v > best) | (v != v);
+  else
+    return (v < best) | (v != v);
 }
 
 template <class T, bool Largest> struct Extremum {
@@ -49,11 +53,13 @@ DType comparable(DType d) { return d == DType::Bool ? DType::UInt8 : d; }
 template <bool Largest> void extremum(NdView dst, NdView src) {
   dst.dtype = comparable(dst.dtype);
   src.dtype = comparable(src.dtype);
-  dispatch(src.dtype, RealNumericTypes{}, [&]<class T>() { reduce_with(Extremum<T, Largest>{}, dst, src); });
+  dispatch(src.dtype, RealNumericTypes{},
+           [&]<class T>() { reduce_with(Extremum<T, Largest>{}, dst, src); });
 }
 
 // One row: the extremum first (vectorised), then the place it stands at.
-template <class T, bool Largest> void arg_row(const T* p, int64_t n, int64_t stride, T& value, int64_t& index) {
+template <class T, bool Largest>
+void arg_row(const T* p, int64_t n, int64_t stride, T& value, int64_t& index) {
   using C = compute_t<T>;
   Extremum<T, Largest> r;
   C best = r.start();
@@ -90,48 +96,51 @@ void arg_reduce(T* values, const int64_t* value_strides, const NdView& indices, 
     if (values) values[at.aux] = value;
   };
   if (!plan.by_columns()) {
-    parallel_for(plan.outputs, std::max<int64_t>(1, grain_default / n), [&](int64_t k0, int64_t k1) {
-      for (int64_t k = k0; k < k1; ++k) {
-        ReducePlan::Place at = plan.place(k);
-        T value;
-        int64_t index;
-        arg_row<T, Largest>(in + at.src, n, stride, value, index);
-        store(at, value, index);
-      }
-    });
+    parallel_for(plan.outputs, std::max<int64_t>(1, grain_default / n),
+                 [&](int64_t k0, int64_t k1) {
+                   for (int64_t k = k0; k < k1; ++k) {
+                     ReducePlan::Place at = plan.place(k);
+                     T value;
+                     int64_t index;
+                     arg_row<T, Largest>(in + at.src, n, stride, value, index);
+                     store(at, value, index);
+                   }
+                 });
     return;
   }
   constexpr int64_t W = reduce_columns;
   const ReduceAxis inner = plan.kept.back();
   int64_t blocks = (inner.size + W - 1) / W;
   int64_t units = plan.outputs / inner.size * blocks;
-  parallel_for(units, std::max<int64_t>(1, grain_default / (n * std::min(W, inner.size))), [&](int64_t u0, int64_t u1) {
-    auto best = std::make_unique<C[]>(W);
-    auto where = std::make_unique<int64_t[]>(W);
-    for (int64_t u = u0; u < u1; ++u) {
-      int64_t w = std::min(W, inner.size - (u % blocks) * W);
-      ReducePlan::Place at = plan.place((u / blocks) * inner.size + (u % blocks) * W);
-      const T* p = in + at.src;
-      for (int64_t j = 0; j < w; ++j) {
-        best[static_cast<size_t>(j)] = static_cast<C>(p[j * inner.src]);
-        where[static_cast<size_t>(j)] = 0;
-      }
-      C* b = best.get();
-      int64_t* at_index = where.get();
-      for (int64_t i = 1; i < n; ++i) {
-        p += stride;
-        for (int64_t j = 0; j < w; ++j) {
-          C v = static_cast<C>(p[j * inner.src]);
-          bool take = beats<Largest>(v, b[j]) & (b[j] == b[j]);
-          b[j] = take ? v : b[j];
-          at_index[j] = take ? i : at_index[j];
-        }
-      }
-      for (int64_t j = 0; j < w; ++j) {
-        store({0, at.dst + j * inner.dst, at.aux + j * inner.aux}, static_cast<T>(b[j]), at_index[j]);
-      }
-    }
-  });
+  parallel_for(units, std::max<int64_t>(1, grain_default / (n * std::min(W, inner.size))),
+               [&](int64_t u0, int64_t u1) {
+                 auto best = std::make_unique<C[]>(W);
+                 auto where = std::make_unique<int64_t[]>(W);
+                 for (int64_t u = u0; u < u1; ++u) {
+                   int64_t w = std::min(W, inner.size - (u % blocks) * W);
+                   ReducePlan::Place at = plan.place((u / blocks) * inner.size + (u % blocks) * W);
+                   const T* p = in + at.src;
+                   for (int64_t j = 0; j < w; ++j) {
+                     best[static_cast<size_t>(j)] = static_cast<C>(p[j * inner.src]);
+                     where[static_cast<size_t>(j)] = 0;
+                   }
+                   C* b = best.get();
+                   int64_t* at_index = where.get();
+                   for (int64_t i = 1; i < n; ++i) {
+                     p += stride;
+                     for (int64_t j = 0; j < w; ++j) {
+                       C v = static_cast<C>(p[j * inner.src]);
+                       bool take = beats<Largest>(v, b[j]) & (b[j] == b[j]);
+                       b[j] = take ? v : b[j];
+                       at_index[j] = take ? i : at_index[j];
+                     }
+                   }
+                   for (int64_t j = 0; j < w; ++j) {
+                     store({0, at.dst + j * inner.dst, at.aux + j * inner.aux},
+                           static_cast<T>(b[j]), at_index[j]);
+                   }
+                 }
+               });
 }
 
 }  // namespace
@@ -145,8 +154,10 @@ void reduce_arg(const NdView* values, const NdView& indices, const NdView& src, 
   dispatch(s.dtype, RealNumericTypes{}, [&]<class T>() {
     T* v = values ? values->ptr<T>() : nullptr;
     const int64_t* vs = values ? values->strides : nullptr;
-    if (largest) arg_reduce<T, true>(v, vs, indices, s);
-    else arg_reduce<T, false>(v, vs, indices, s);
+    if (largest)
+      arg_reduce<T, true>(v, vs, indices, s);
+    else
+      arg_reduce<T, false>(v, vs, indices, s);
   });
 }
 

@@ -1,6 +1,7 @@
 // Visiting all lines along one axis of several operands, for softmax, scans and sorts.
 // May include: base, kernels.
-// Invariant: a line is handed out contiguous and in compute type; lines that are not are gathered in tiles and put back.
+// Invariant: a line is handed out contiguous and in compute type; lines that are not are gathered
+// in tiles and put back.
 #pragma once
 #include <array>
 #include <memory>
@@ -9,7 +10,8 @@
 
 namespace clew::kernels {
 
-// The lines along axis `dim` of K operands of equal shape (apart from that axis), in memory order of operand 0.
+// The lines along axis `dim` of K operands of equal shape (apart from that axis), in memory order
+// of operand 0.
 template <int K> struct Lines {
   struct Axis {
     int64_t size;
@@ -38,7 +40,8 @@ template <int K> struct Lines {
     }
     for (int d = axes.size() - 1; d > 0; --d) {
       bool fits = true;
-      for (int k = 0; k < K; ++k) fits = fits && axes[d - 1].stride[k] == axes[d].stride[k] * axes[d].size;
+      for (int k = 0; k < K; ++k)
+        fits = fits && axes[d - 1].stride[k] == axes[d].stride[k] * axes[d].size;
       if (!fits) continue;
       axes[d].size *= axes[d - 1].size;
       axes.erase(d - 1);
@@ -62,7 +65,8 @@ template <int K> struct Lines {
   int64_t spacing(int k) const { return axes.empty() ? 0 : axes.back().stride[k]; }
 };
 
-// Calls f(rows, n) for every line: rows[0] is the output, rows[1..K) the inputs; all have element type T.
+// Calls f(rows, n) for every line: rows[0] is the output, rows[1..K) the inputs; all have element
+// type T.
 template <class T, int K, class F> void for_lines(const std::array<NdView, K>& v, int dim, F&& f) {
   using C = compute_t<T>;
   Lines<K> lines(v, dim);
@@ -96,7 +100,8 @@ template <class T, int K, class F> void for_lines(const std::array<NdView, K>& v
         C* buffer = room.get() + k * tile * pitch;
         int64_t s = lines.step[k], gap = lines.spacing(k);
         for (int64_t r = 0; r < n; ++r) {
-          for (int64_t j = 0; j < w; ++j) buffer[j * pitch + r] = static_cast<C>(p[r * s + j * gap]);
+          for (int64_t j = 0; j < w; ++j)
+            buffer[j * pitch + r] = static_cast<C>(p[r * s + j * gap]);
         }
       }
       for (int64_t j = 0; j < w; ++j) {
@@ -107,7 +112,8 @@ template <class T, int K, class F> void for_lines(const std::array<NdView, K>& v
       T* p = v[0].template ptr<T>() + off[0];
       int64_t s = lines.step[0], gap = lines.spacing(0);
       for (int64_t r = 0; r < n; ++r) {
-        for (int64_t j = 0; j < w; ++j) p[r * s + j * gap] = static_cast<T>(room[static_cast<size_t>(j * pitch + r)]);
+        for (int64_t j = 0; j < w; ++j)
+          p[r * s + j * gap] = static_cast<T>(room[static_cast<size_t>(j * pitch + r)]);
       }
       i += w;
     }

@@ -1,7 +1,8 @@
 // Vector norms, variance and logsumexp.
 // May include: base, kernels.
-// Invariant: variance subtracts the mean before squaring, logsumexp the maximum before exp(): neither cancels nor overflows.
-// Comparisons may become selections: nobody reads the floating-point exception flags.
+// Invariant: variance subtracts the mean before squaring, logsumexp the maximum before exp():
+// neither cancels nor overflows. Comparisons may become selections: nobody reads the floating-point
+// exception flags.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("no-trapping-math")
 #endif
@@ -22,8 +23,10 @@ template <class R> struct real_type<std::complex<R>> { using type = R; };
 template <class T> using real_t = typename real_type<T>::type;
 
 template <class T> inline compute_t<real_t<T>> magnitude(T v) {
-  if constexpr (is_complex_v<T>) return std::abs(v);
-  else return std::abs(static_cast<compute_t<T>>(v));
+  if constexpr (is_complex_v<T>)
+    return std::abs(v);
+  else
+    return std::abs(static_cast<compute_t<T>>(v));
 }
 
 // Kind: 0 counts nonzero, 1 adds, 2 adds squares, 3 adds powers, 4 and 5 the largest and smallest.
@@ -38,39 +41,55 @@ template <class T, int Kind> struct Norm {
   Small zero() const { return Kind == 5 ? std::numeric_limits<C>::infinity() : C(0); }
   Big start() const { return Kind == 5 ? std::numeric_limits<double>::infinity() : 0.0; }
   void add(Small& s, In v, Aux) const {
-    if constexpr (Kind == 0) s += convert<bool>(v);
-    else if constexpr (Kind == 1) s += magnitude(v);
+    if constexpr (Kind == 0)
+      s += convert<bool>(v);
+    else if constexpr (Kind == 1)
+      s += magnitude(v);
     else if constexpr (Kind == 2) {
-      if constexpr (is_complex_v<T>) s += v.real() * v.real() + v.imag() * v.imag();
-      else s += static_cast<C>(v) * static_cast<C>(v);
-    } else if constexpr (Kind == 3) s += std::pow(magnitude(v), static_cast<C>(p));
-    else extreme(s, magnitude(v));
+      if constexpr (is_complex_v<T>)
+        s += v.real() * v.real() + v.imag() * v.imag();
+      else
+        s += static_cast<C>(v) * static_cast<C>(v);
+    } else if constexpr (Kind == 3)
+      s += std::pow(magnitude(v), static_cast<C>(p));
+    else
+      extreme(s, magnitude(v));
   }
   void merge(Big& b, Small s) const {
-    if constexpr (Kind >= 4) extreme(b, static_cast<double>(s));
-    else b += s;
+    if constexpr (Kind >= 4)
+      extreme(b, static_cast<double>(s));
+    else
+      b += s;
   }
   void join(Big& b, const Big& o) const {
-    if constexpr (Kind >= 4) extreme(b, o);
-    else b += o;
+    if constexpr (Kind >= 4)
+      extreme(b, o);
+    else
+      b += o;
   }
   Out finish(const Big& b) const {
-    if constexpr (Kind == 2) return static_cast<Out>(static_cast<C>(std::sqrt(b)));
-    else if constexpr (Kind == 3) return static_cast<Out>(static_cast<C>(std::pow(b, 1.0 / p)));
-    else return static_cast<Out>(static_cast<C>(b));
+    if constexpr (Kind == 2)
+      return static_cast<Out>(static_cast<C>(std::sqrt(b)));
+    else if constexpr (Kind == 3)
+      return static_cast<Out>(static_cast<C>(std::pow(b, 1.0 / p)));
+    else
+      return static_cast<Out>(static_cast<C>(b));
   }
 
  private:
   template <class V> static void extreme(V& s, V x) {
-    if constexpr (Kind == 4) s = (x > s) | (x != x) ? x : s;
-    else s = (x < s) | (x != x) ? x : s;
+    if constexpr (Kind == 4)
+      s = (x > s) | (x != x) ? x : s;
+    else
+      s = (x < s) | (x != x) ? x : s;
   }
 };
 
 template <class T> struct Total {
   using In = T;
   using Aux = char;
-  using Small = std::conditional_t<is_complex_v<T>, c128, double>;  // a rounded mean would spoil the variance
+  using Small =
+      std::conditional_t<is_complex_v<T>, c128, double>;  // a rounded mean would spoil the variance
   using Big = Small;
   using Out = Big;
   double n;
@@ -154,7 +173,8 @@ template <class A> struct Scratch {
       strides[d] = strides[d + 1] * std::max<int64_t>(like.sizes[d + 1], 1);
     }
     values.resize(static_cast<size_t>(like.numel()) + 1);
-    view = {reinterpret_cast<char*>(values.data()), like.sizes, strides.data(), like.ndim, dtype_of<A>()};
+    view = {reinterpret_cast<char*>(values.data()), like.sizes, strides.data(), like.ndim,
+            dtype_of<A>()};
   }
 };
 
@@ -168,16 +188,23 @@ int64_t terms(const NdView& dst, const NdView& src) {
 
 void reduce_norm(const NdView& dst, const NdView& src, double p) {
   dispatch(src.dtype, InexactTypes{}, [&]<class T>() {
-    if (p == 2) reduce_with(Norm<T, 2>{p}, dst, src);
-    else if (p == 1) reduce_with(Norm<T, 1>{p}, dst, src);
-    else if (p == 0) reduce_with(Norm<T, 0>{p}, dst, src);
-    else if (p == std::numeric_limits<double>::infinity()) reduce_with(Norm<T, 4>{p}, dst, src);
-    else if (p == -std::numeric_limits<double>::infinity()) reduce_with(Norm<T, 5>{p}, dst, src);
-    else reduce_with(Norm<T, 3>{p}, dst, src);
+    if (p == 2)
+      reduce_with(Norm<T, 2>{p}, dst, src);
+    else if (p == 1)
+      reduce_with(Norm<T, 1>{p}, dst, src);
+    else if (p == 0)
+      reduce_with(Norm<T, 0>{p}, dst, src);
+    else if (p == std::numeric_limits<double>::infinity())
+      reduce_with(Norm<T, 4>{p}, dst, src);
+    else if (p == -std::numeric_limits<double>::infinity())
+      reduce_with(Norm<T, 5>{p}, dst, src);
+    else
+      reduce_with(Norm<T, 3>{p}, dst, src);
   });
 }
 
-void reduce_var(const NdView* var, const NdView* mean, const NdView& src, double correction, bool root) {
+void reduce_var(const NdView* var, const NdView* mean, const NdView& src, double correction,
+                bool root) {
   const NdView& shape = var ? *var : *mean;
   double n = static_cast<double>(terms(shape, src));
   dispatch(src.dtype, InexactTypes{}, [&]<class T>() {
@@ -185,8 +212,8 @@ void reduce_var(const NdView* var, const NdView* mean, const NdView& src, double
     reduce_with(Total<T>{n}, centre.view, src);
     if (mean) copy(*mean, centre.view);
     if (var) {
-      reduce_with(SquaredDeviation<T>{std::max(0.0, n - correction), root}, *var, src, centre.values.data(),
-                  centre.strides.data());
+      reduce_with(SquaredDeviation<T>{std::max(0.0, n - correction), root}, *var, src,
+                  centre.values.data(), centre.strides.data());
     }
   });
 }
@@ -197,16 +224,18 @@ void reduce_logsumexp(const NdView& dst, const NdView& src) {
   if (rows && (src.dtype == DType::Float32 || src.dtype == DType::Float64)) {
     dispatch(src.dtype, TypeList<float, double>{}, [&]<class T>() {
       const RowOps<T>& ops = row_ops<T>();
-      parallel_for(plan.outputs, std::max<int64_t>(1, grain_default / 4 / plan.count), [&](int64_t k0, int64_t k1) {
-        for (int64_t k = k0; k < k1; ++k) {
-          ReducePlan::Place at = plan.place(k);
-          const T* row = src.ptr<const T>() + at.src;
-          T top = ops.max(row, plan.count);
-          if (!(std::abs(top) <= std::numeric_limits<T>::max())) top = 0;
-          double sum = ops.exp_sum(row, plan.count, top);
-          dst.ptr<T>()[at.dst] = static_cast<T>(std::log(sum) + static_cast<double>(top));
-        }
-      });
+      parallel_for(plan.outputs, std::max<int64_t>(1, grain_default / 4 / plan.count),
+                   [&](int64_t k0, int64_t k1) {
+                     for (int64_t k = k0; k < k1; ++k) {
+                       ReducePlan::Place at = plan.place(k);
+                       const T* row = src.ptr<const T>() + at.src;
+                       T top = ops.max(row, plan.count);
+                       if (!(std::abs(top) <= std::numeric_limits<T>::max())) top = 0;
+                       double sum = ops.exp_sum(row, plan.count, top);
+                       dst.ptr<T>()[at.dst] =
+                           static_cast<T>(std::log(sum) + static_cast<double>(top));
+                     }
+                   });
     });
     return;
   }

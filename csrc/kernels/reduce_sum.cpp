@@ -1,6 +1,7 @@
 // Sum, nansum, mean and product, counting nonzero elements, any and all.
 // May include: base, kernels.
-// Invariant: float sums run in blocks that are added up in double; integer sums wrap as two's complement does.
+// Invariant: float sums run in blocks that are added up in double; integer sums wrap as two's
+// complement does.
 #include <cmath>
 #include <vector>
 
@@ -46,8 +47,10 @@ template <class T> struct SumTypes {
 };
 
 template <class T> bool is_nan(T v) {
-  if constexpr (is_complex_v<T>) return v.real() != v.real() || v.imag() != v.imag();
-  else return v != v;
+  if constexpr (is_complex_v<T>)
+    return v.real() != v.real() || v.imag() != v.imag();
+  else
+    return v != v;
 }
 
 template <class T, bool SkipNan> struct Sum {
@@ -105,7 +108,8 @@ template <class T> struct CountNonzero {
   Out finish(const Big& b) const { return b; }
 };
 
-// All = false: is any term nonzero; All = true: is none zero (counted the same way, on the negation).
+// All = false: is any term nonzero; All = true: is none zero (counted the same way, on the
+// negation).
 template <class T, bool All> struct AnyAll {
   using In = T;
   using Aux = char;
@@ -120,7 +124,8 @@ template <class T, bool All> struct AnyAll {
   Out finish(const Big& b) const { return All ? !b : b; }
 };
 
-// Runs `body` with src, or with a converted contiguous copy of it when dst's dtype is not src's natural result.
+// Runs `body` with src, or with a converted contiguous copy of it when dst's dtype is not src's
+// natural result.
 template <class Body> void with_natural(const NdView& dst, const NdView& src, Body&& body) {
   DType natural = is_integral(src.dtype) ? DType::Int64 : src.dtype;
   if (dst.dtype == natural) {
@@ -129,8 +134,10 @@ template <class Body> void with_natural(const NdView& dst, const NdView& src, Bo
   }
   int64_t n = src.numel();
   Dims strides(src.ndim, 1);
-  for (int d = src.ndim - 2; d >= 0; --d) strides[d] = strides[d + 1] * std::max<int64_t>(src.sizes[d + 1], 1);
-  std::unique_ptr<char[]> room(new char[std::max<size_t>(1, static_cast<size_t>(n) * itemsize(dst.dtype))]);
+  for (int d = src.ndim - 2; d >= 0; --d)
+    strides[d] = strides[d + 1] * std::max<int64_t>(src.sizes[d + 1], 1);
+  std::unique_ptr<char[]> room(
+      new char[std::max<size_t>(1, static_cast<size_t>(n) * itemsize(dst.dtype))]);
   NdView converted{room.get(), src.sizes, strides.data(), src.ndim, dst.dtype};
   copy(converted, src);
   if (dst.dtype == DType::Int64 || !is_integral(dst.dtype)) {
@@ -140,9 +147,11 @@ template <class Body> void with_natural(const NdView& dst, const NdView& src, Bo
   // A narrow integer result: sum in int64, then convert.
   int64_t outs = dst.numel();
   Dims dst_strides(dst.ndim, 1);
-  for (int d = dst.ndim - 2; d >= 0; --d) dst_strides[d] = dst_strides[d + 1] * std::max<int64_t>(dst.sizes[d + 1], 1);
+  for (int d = dst.ndim - 2; d >= 0; --d)
+    dst_strides[d] = dst_strides[d + 1] * std::max<int64_t>(dst.sizes[d + 1], 1);
   std::vector<int64_t> wide(static_cast<size_t>(outs) + 1);
-  NdView tmp{reinterpret_cast<char*>(wide.data()), dst.sizes, dst_strides.data(), dst.ndim, DType::Int64};
+  NdView tmp{reinterpret_cast<char*>(wide.data()), dst.sizes, dst_strides.data(), dst.ndim,
+             DType::Int64};
   body(tmp, converted);
   copy(dst, tmp);
 }
@@ -178,7 +187,8 @@ void reduce_mean(const NdView& dst, const NdView& src) {
 }
 
 // Bool and int8 are zero exactly when their byte is.
-using TruthTypes = TypeList<uint8_t, int16_t, int32_t, int64_t, f16, bf16, float, double, c64, c128>;
+using TruthTypes =
+    TypeList<uint8_t, int16_t, int32_t, int64_t, f16, bf16, float, double, c64, c128>;
 static NdView truth_view(NdView v) {
   if (v.dtype == DType::Bool || v.dtype == DType::Int8) v.dtype = DType::UInt8;
   return v;

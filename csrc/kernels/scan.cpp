@@ -14,19 +14,20 @@ namespace {
 
 constexpr int64_t columns = 64;
 
-// Calls body(line offsets, lines side by side) over all lines; neighbouring lines go together where that walks memory
-// in order.
+// Calls body(line offsets, lines side by side) over all lines; neighbouring lines go together where
+// that walks memory in order.
 template <int K, class Body> void scan_lines(const Lines<K>& lines, Body&& body) {
   int64_t n = lines.length[0];
   if (n == 0 || lines.count == 0) return;
   int64_t width = lines.step[1 % K] <= lines.spacing(1 % K) ? 1 : columns;
-  parallel_for(lines.count, std::max<int64_t>(1, grain_default / n), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end;) {
-      int64_t w = lines.run(i, std::min(width, end - i));
-      body(lines.place(i), w);
-      i += w;
-    }
-  });
+  parallel_for(lines.count, std::max<int64_t>(1, grain_default / n),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t i = begin; i < end;) {
+                   int64_t w = lines.run(i, std::min(width, end - i));
+                   body(lines.place(i), w);
+                   i += w;
+                 }
+               });
 }
 
 template <class T, class Acc, class F>
@@ -40,7 +41,8 @@ void scan(const NdView& dst, const NdView& src, int dim, bool reverse, Acc start
       Acc a = start;
       const T* p = in + off[1] + (reverse ? (n - 1) * lines.step[1] : 0);
       T* q = out + off[0] + (reverse ? (n - 1) * lines.step[0] : 0);
-      int64_t forth = reverse ? -lines.step[1] : lines.step[1], back = reverse ? -lines.step[0] : lines.step[0];
+      int64_t forth = reverse ? -lines.step[1] : lines.step[1],
+              back = reverse ? -lines.step[0] : lines.step[0];
       for (int64_t r = 0; r < n; ++r) {
         a = f(a, p[r * forth]);
         q[r * back] = convert<T>(a);
@@ -86,7 +88,8 @@ void cumextremum_of(const NdView& values, const NdView& indices, const NdView& s
       for (int64_t j = 0; j < w; ++j) {
         auto k = static_cast<size_t>(j);
         C v = static_cast<C>(in[off[1] + r * lines.step[1] + j * lines.spacing(1)]);
-        bool better = r == 0 || v != v || (best[k] == best[k] && (Largest ? v >= best[k] : v <= best[k]));
+        bool better =
+            r == 0 || v != v || (best[k] == best[k] && (Largest ? v >= best[k] : v <= best[k]));
         if (better) {
           best[k] = v;
           at[k] = r;
@@ -127,12 +130,15 @@ void logcumsumexp(const NdView& dst, const NdView& src, int dim) {
   });
 }
 
-void cumextremum(const NdView& values, const NdView& indices, const NdView& src, int dim, bool largest) {
+void cumextremum(const NdView& values, const NdView& indices, const NdView& src, int dim,
+                 bool largest) {
   NdView v = values, s = src;
   if (s.dtype == DType::Bool) v.dtype = s.dtype = DType::UInt8;
   dispatch(s.dtype, RealNumericTypes{}, [&]<class T>() {
-    if (largest) cumextremum_of<T, true>(v, indices, s, dim);
-    else cumextremum_of<T, false>(v, indices, s, dim);
+    if (largest)
+      cumextremum_of<T, true>(v, indices, s, dim);
+    else
+      cumextremum_of<T, false>(v, indices, s, dim);
   });
 }
 

@@ -1,4 +1,4 @@
-// Softmax and log-softmax along one axis, their gradients, and the choice of the row loops' instruction set.
+// Softmax along one axis and its gradient; the choice of the row loops' instruction set.
 // May include: base, kernels.
 // Invariant: the maximum is subtracted before exp(), so nothing overflows.
 #include "kernels/softmax.h"
@@ -27,7 +27,8 @@ namespace {
 
 int instruction_set() {
 #ifndef CLEW_ONLY_BASELINE
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c")) {
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+      __builtin_cpu_supports("f16c")) {
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
       return 2;
@@ -43,16 +44,22 @@ template <class C> const RowOps<C>& choose() {
 #ifndef CLEW_ONLY_BASELINE
   int isa = instruction_set();
   if (isa == 2) {
-    if constexpr (single) return avx512::rows_float;
-    else return avx512::rows_double;
+    if constexpr (single)
+      return avx512::rows_float;
+    else
+      return avx512::rows_double;
   }
   if (isa == 1) {
-    if constexpr (single) return avx2::rows_float;
-    else return avx2::rows_double;
+    if constexpr (single)
+      return avx2::rows_float;
+    else
+      return avx2::rows_double;
   }
 #endif
-  if constexpr (single) return baseline::rows_float;
-  else return baseline::rows_double;
+  if constexpr (single)
+    return baseline::rows_float;
+  else
+    return baseline::rows_double;
 }
 
 }  // namespace
@@ -72,7 +79,8 @@ void softmax(const NdView& dst, const NdView& src, int dim, bool log) {
       C top = ops.max(rows[1], n);
       if (log) {
         double total = ops.exp_sum(rows[1], n, top);
-        ops.affine(rows[0], rows[1], n, C(1), static_cast<C>(-(static_cast<double>(top) + std::log(total))));
+        ops.affine(rows[0], rows[1], n, C(1),
+                   static_cast<C>(-(static_cast<double>(top) + std::log(total))));
       } else {
         double total = ops.exp_store(rows[0], rows[1], n, top);
         ops.affine(rows[0], rows[0], n, static_cast<C>(1 / total), C(0));
@@ -89,7 +97,8 @@ void softmax_backward(const NdView& dst, const NdView& grad, const NdView& out, 
       if (log) {
         ops.log_softmax_grad(rows[0], rows[1], rows[2], n, static_cast<C>(ops.sum(rows[1], n)));
       } else {
-        ops.softmax_grad(rows[0], rows[1], rows[2], n, static_cast<C>(ops.dot(rows[1], rows[2], n)));
+        ops.softmax_grad(rows[0], rows[1], rows[2], n,
+                         static_cast<C>(ops.dot(rows[1], rows[2], n)));
       }
     });
   });

@@ -1,6 +1,7 @@
 // exp() in a form that the compiler turns into vector code, for the loops of softmax and logsumexp.
 // May include: base.
-// Invariant: within 2 ulp of the true value for float; exp(-inf) is 0, NaN stays NaN, overflow gives infinity.
+// Invariant: within 2 ulp of the true value for float; exp(-inf) is 0, NaN stays NaN, overflow
+// gives infinity.
 #pragma once
 #include <bit>
 #include <cmath>
@@ -10,7 +11,8 @@
 namespace clew::kernels {
 
 inline float exp_fast(float x) {
-  // x = k ln 2 + r with |r| <= ln 2 / 2; e^r by a polynomial; 2^k in two factors, so that subnormals come out right.
+  // x = k ln 2 + r with |r| <= ln 2 / 2; e^r by a polynomial; 2^k in two factors, so that
+  // subnormals come out right.
   constexpr float shift = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
   float lo = x < -104.0f ? -104.0f : x;
   float c = x > 89.0f ? 89.0f : lo;  // NaN passes both comparisons

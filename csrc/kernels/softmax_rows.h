@@ -1,4 +1,4 @@
-// The vector loops over one contiguous row that softmax, logsumexp and the normalisations are made of.
+// The vector loops over one contiguous row that softmax, logsumexp and norms are made of.
 // May include: base.
 // Invariant: sums run in lanes of the element type, blocks of which are added up in double.
 #pragma once
@@ -25,7 +25,8 @@ template <class C> struct RowOps {
   // dx = g - exp(y) * s
   void (*log_softmax_grad)(C* dx, const C* g, const C* y, int64_t n, C s);
   // s1 = sum g w, s2 = sum g w (x - centre); w may be null (1)
-  void (*norm_dots)(const C* g, const C* w, const C* x, int64_t n, C centre, double* s1, double* s2);
+  void (*norm_dots)(const C* g, const C* w, const C* x, int64_t n, C centre, double* s1,
+                    double* s2);
   // dw += g * (x * a + b), db += g
   void (*weight_grad)(C* dw, C* db, const C* g, const C* x, int64_t n, C a, C b);
   // dw += g * (x - centre), db += g, with a centre for each element

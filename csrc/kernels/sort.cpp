@@ -1,6 +1,7 @@
 // Sorting along one axis, and what sorting answers.
 // May include: base, kernels.
-// Invariant: elements are compared as unsigned keys that have their order; ties are broken by position.
+// Invariant: elements are compared as unsigned keys that have their order; ties are broken by
+// position.
 #include "kernels/sort.h"
 
 #include <limits>
@@ -44,7 +45,8 @@ template <class U, class I> struct Item {
 };
 
 // Stable: by bytes from the lowest, skipping those in which all keys agree.
-template <class U, class I> void sort_items(Item<U, I>* items, int64_t n, std::vector<Item<U, I>>& spare) {
+template <class U, class I>
+void sort_items(Item<U, I>* items, int64_t n, std::vector<Item<U, I>>& spare) {
   if (n < 256) {
     std::sort(items, items + n);
     return;
@@ -52,7 +54,8 @@ template <class U, class I> void sort_items(Item<U, I>* items, int64_t n, std::v
   constexpr int digits = sizeof(U);
   std::vector<int64_t> counts(256 * digits, 0);
   for (int64_t i = 0; i < n; ++i) {
-    for (int d = 0; d < digits; ++d) ++counts[static_cast<size_t>(256 * d + ((items[i].key >> (8 * d)) & 255))];
+    for (int d = 0; d < digits; ++d)
+      ++counts[static_cast<size_t>(256 * d + ((items[i].key >> (8 * d)) & 255))];
   }
   spare.resize(static_cast<size_t>(n));
   Item<U, I>*from = items, *to = spare.data();
@@ -70,8 +73,10 @@ template <class U, class I> void sort_items(Item<U, I>* items, int64_t n, std::v
 // Calls body(Item<key, index> type, ...) with the dtype's key and an index type that n fits.
 template <class F> void with_items(DType d, int64_t n, F&& body) {
   dispatch(d, SortTypes{}, [&]<class T>() {
-    if (n <= std::numeric_limits<uint32_t>::max()) body.template operator()<T, Item<key_t<T>, uint32_t>>();
-    else body.template operator()<T, Item<key_t<T>, int64_t>>();
+    if (n <= std::numeric_limits<uint32_t>::max())
+      body.template operator()<T, Item<key_t<T>, uint32_t>>();
+    else
+      body.template operator()<T, Item<key_t<T>, int64_t>>();
   });
 }
 
@@ -81,16 +86,19 @@ NdView as_bytes(NdView v) {
   return v;
 }
 
-template <class T, class It> void load_items(It* items, const T* p, int64_t step, int64_t n, bool invert) {
+template <class T, class It>
+void load_items(It* items, const T* p, int64_t step, int64_t n, bool invert) {
   for (int64_t i = 0; i < n; ++i) {
     auto key = key_of(p[i * step]);
-    items[i] = {static_cast<decltype(key)>(invert ? ~key : key), static_cast<decltype(It::index)>(i)};
+    items[i] = {static_cast<decltype(key)>(invert ? ~key : key),
+                static_cast<decltype(It::index)>(i)};
   }
 }
 
 // Visits all lines: body(items, spare, source line, values line, indices line).
 template <class T, class It, class Body>
-void for_item_lines(const NdView& values, const NdView& indices, const NdView& src, int dim, Body&& body) {
+void for_item_lines(const NdView& values, const NdView& indices, const NdView& src, int dim,
+                    Body&& body) {
   Lines<3> lines({values, indices, src}, dim);
   int64_t n = lines.length[2];
   parallel_for(lines.count, std::max<int64_t>(1, grain_default / 8 / std::max<int64_t>(n, 1)),
@@ -98,8 +106,8 @@ void for_item_lines(const NdView& values, const NdView& indices, const NdView& s
                  std::vector<It> items(static_cast<size_t>(n)), spare;
                  for (int64_t i = begin; i < end; ++i) {
                    auto off = lines.place(i);
-                   body(lines, items.data(), spare, src.ptr<const T>() + off[2], values.ptr<T>() + off[0],
-                        indices.ptr<int64_t>() + off[1]);
+                   body(lines, items.data(), spare, src.ptr<const T>() + off[2],
+                        values.ptr<T>() + off[0], indices.ptr<int64_t>() + off[1]);
                  }
                });
 }
@@ -121,44 +129,48 @@ void heap_smallest(It* items, const T* p, int64_t step, int64_t n, int64_t k, bo
 
 }  // namespace
 
-void sort(const NdView& values, const NdView& indices, const NdView& src, int dim, bool descending) {
+void sort(const NdView& values, const NdView& indices, const NdView& src, int dim,
+          bool descending) {
   NdView v = as_bytes(values), s = as_bytes(src);
   int64_t n = s.ndim ? s.sizes[dim] : 1;
   if (n == 0) return;
   with_items(s.dtype, n, [&]<class T, class It>() {
-    for_item_lines<T, It>(v, indices, s, dim, [&](const Lines<3>& l, It* items, std::vector<It>& spare, const T* from,
-                                                  T* to, int64_t* where) {
-      load_items(items, from, l.step[2], n, descending);
-      sort_items(items, n, spare);
-      for (int64_t i = 0; i < n; ++i) {
-        auto at = static_cast<int64_t>(items[i].index);
-        to[i * l.step[0]] = from[at * l.step[2]];
-        where[i * l.step[1]] = at;
-      }
-    });
+    for_item_lines<T, It>(v, indices, s, dim,
+                          [&](const Lines<3>& l, It* items, std::vector<It>& spare, const T* from,
+                              T* to, int64_t* where) {
+                            load_items(items, from, l.step[2], n, descending);
+                            sort_items(items, n, spare);
+                            for (int64_t i = 0; i < n; ++i) {
+                              auto at = static_cast<int64_t>(items[i].index);
+                              to[i * l.step[0]] = from[at * l.step[2]];
+                              where[i * l.step[1]] = at;
+                            }
+                          });
   });
 }
 
-void topk(const NdView& values, const NdView& indices, const NdView& src, int dim, bool largest, bool sorted) {
+void topk(const NdView& values, const NdView& indices, const NdView& src, int dim, bool largest,
+          bool sorted) {
   NdView v = as_bytes(values), s = as_bytes(src);
   int64_t n = s.ndim ? s.sizes[dim] : 1, k = v.ndim ? v.sizes[dim] : 1;
   if (k == 0) return;
   with_items(s.dtype, n, [&]<class T, class It>() {
-    for_item_lines<T, It>(v, indices, s, dim, [&](const Lines<3>& l, It* items, std::vector<It>&, const T* from, T* to,
-                                                  int64_t* where) {
-      if (k <= n / 4) {
-        heap_smallest<T>(items, from, l.step[2], n, k, largest);
-      } else {
-        load_items(items, from, l.step[2], n, largest);
-        if (k < n) std::nth_element(items, items + (k - 1), items + n);
-      }
-      if (sorted) std::sort(items, items + k);
-      for (int64_t i = 0; i < k; ++i) {
-        auto at = static_cast<int64_t>(items[i].index);
-        to[i * l.step[0]] = from[at * l.step[2]];
-        where[i * l.step[1]] = at;
-      }
-    });
+    for_item_lines<T, It>(
+        v, indices, s, dim,
+        [&](const Lines<3>& l, It* items, std::vector<It>&, const T* from, T* to, int64_t* where) {
+          if (k <= n / 4) {
+            heap_smallest<T>(items, from, l.step[2], n, k, largest);
+          } else {
+            load_items(items, from, l.step[2], n, largest);
+            if (k < n) std::nth_element(items, items + (k - 1), items + n);
+          }
+          if (sorted) std::sort(items, items + k);
+          for (int64_t i = 0; i < k; ++i) {
+            auto at = static_cast<int64_t>(items[i].index);
+            to[i * l.step[0]] = from[at * l.step[2]];
+            where[i * l.step[1]] = at;
+          }
+        });
   });
 }
 
@@ -171,7 +183,8 @@ template <class T> bool is_nan(T v) {
 
 // The index of the element that `what` asks for.
 template <class T, class It>
-int64_t picked(It* items, std::vector<It>& spare, const T* from, int64_t step, int64_t n, Pick what, int64_t k) {
+int64_t picked(It* items, std::vector<It>& spare, const T* from, int64_t step, int64_t n, Pick what,
+               int64_t k) {
   if (what == Pick::median || what == Pick::nan_median) {
     int64_t numbers = n, first_nan = 0;
     for (int64_t i = n - 1; i >= 0; --i) {
@@ -211,17 +224,19 @@ template <class T> int compare_rows(const T* a, const T* b, int64_t m) {
 
 }  // namespace
 
-void pick(const NdView& values, const NdView& indices, const NdView& src, int dim, Pick what, int64_t k) {
+void pick(const NdView& values, const NdView& indices, const NdView& src, int dim, Pick what,
+          int64_t k) {
   NdView v = as_bytes(values), s = as_bytes(src);
   int64_t n = s.ndim ? s.sizes[dim] : 1;
   if (n == 0) return;
   with_items(s.dtype, n, [&]<class T, class It>() {
-    for_item_lines<T, It>(v, indices, s, dim, [&](const Lines<3>& l, It* items, std::vector<It>& spare, const T* from,
-                                                  T* to, int64_t* where) {
-      int64_t at = picked<T, It>(items, spare, from, l.step[2], n, what, k);
-      *to = from[at * l.step[2]];
-      *where = at;
-    });
+    for_item_lines<T, It>(v, indices, s, dim,
+                          [&](const Lines<3>& l, It* items, std::vector<It>& spare, const T* from,
+                              T* to, int64_t* where) {
+                            int64_t at = picked<T, It>(items, spare, from, l.step[2], n, what, k);
+                            *to = from[at * l.step[2]];
+                            *where = at;
+                          });
   });
 }
 
@@ -236,15 +251,18 @@ std::vector<int64_t> equal_runs(const NdView& rows, int64_t* order, bool sorted)
       std::vector<It> items(static_cast<size_t>(n)), spare;
       load_items(items.data(), p, 1, n, false);
       sort_items(items.data(), n, spare);
-      for (int64_t i = 0; i < n; ++i) order[i] = static_cast<int64_t>(items[static_cast<size_t>(i)].index);
+      for (int64_t i = 0; i < n; ++i)
+        order[i] = static_cast<int64_t>(items[static_cast<size_t>(i)].index);
     } else if (sorted) {
-      std::stable_sort(order, order + n,
-                       [&](int64_t a, int64_t b) { return compare_rows(p + a * m, p + b * m, m) < 0; });
+      std::stable_sort(order, order + n, [&](int64_t a, int64_t b) {
+        return compare_rows(p + a * m, p + b * m, m) < 0;
+      });
     }
     for (int64_t i = 0; i < n; ++i) {
       bool same = i > 0;
       for (int64_t j = 0; same && j < m; ++j) {
-        same = static_cast<compute_t<T>>(p[order[i] * m + j]) == static_cast<compute_t<T>>(p[order[i - 1] * m + j]);
+        same = static_cast<compute_t<T>>(p[order[i] * m + j]) ==
+               static_cast<compute_t<T>>(p[order[i - 1] * m + j]);
       }
       if (!same) starts.push_back(i);
     }

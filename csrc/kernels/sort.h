@@ -1,6 +1,7 @@
-// Sorting along one axis and what sorting answers: the k largest, order statistics, most frequent and distinct elements.
+// Sorting along one axis and what sorting answers: top k, order statistics, distinct elements.
 // May include: base, kernels.
-// Invariant: NaN is greater than every number and equal to NaN, -0 equals 0; equal elements keep their order.
+// Invariant: NaN is greater than every number and equal to NaN, -0 equals 0; equal elements keep
+// their order.
 #pragma once
 #include <vector>
 
@@ -11,7 +12,8 @@ namespace clew::kernels {
 // Real dtypes throughout. `indices` are int64; values have src's dtype.
 void sort(const NdView& values, const NdView& indices, const NdView& src, int dim, bool descending);
 // The k largest (or smallest), k being the length of the results along dim; in order when `sorted`.
-void topk(const NdView& values, const NdView& indices, const NdView& src, int dim, bool largest, bool sorted);
+void topk(const NdView& values, const NdView& indices, const NdView& src, int dim, bool largest,
+          bool sorted);
 
 // One element of each line; values and indices have size 1 along dim.
 enum class Pick : uint8_t {
@@ -20,11 +22,12 @@ enum class Pick : uint8_t {
   nan_median,  // the lower median of the numbers
   mode,        // the smallest of the most frequent, its last index
 };
-void pick(const NdView& values, const NdView& indices, const NdView& src, int dim, Pick what, int64_t k);
+void pick(const NdView& values, const NdView& indices, const NdView& src, int dim, Pick what,
+          int64_t k);
 
-// Finds equal rows of a contiguous [n, m] operand. `order` (n entries) receives the row numbers, sorted by content when
-// `sorted` and in place otherwise; returned are the positions in `order` where a run of equal rows begins. NaN differs
-// from NaN here, as == has it.
+// Finds equal rows of a contiguous [n, m] operand. `order` (n entries) receives the row numbers,
+// sorted by content when `sorted` and in place otherwise; returned are the positions in `order`
+// where a run of equal rows begins. NaN differs from NaN here, as == has it.
 std::vector<int64_t> equal_runs(const NdView& rows, int64_t* order, bool sorted);
 
 }  // namespace clew::kernels

@@ -1,6 +1,7 @@
 // The negative log likelihood that nll_loss and cross_entropy are made of.
 // May include: ops, graph, tensor, kernels.
-// Invariant: backward keeps the targets and the sum of the weights, and the input only for the weights' gradient.
+// Invariant: backward keeps the targets and the sum of the weights, and the input only for the
+// weights' gradient.
 #include "kernels/loss.h"
 #include "ops/comparison.h"
 #include "ops/indexing.h"
@@ -13,14 +14,17 @@ namespace {
 struct NllAttrs {
   int64_t ignore_index = -100;
   Str reduction = "mean";
-  static constexpr auto members() { return std::tuple(&NllAttrs::ignore_index, &NllAttrs::reduction); }
+  static constexpr auto members() {
+    return std::tuple(&NllAttrs::ignore_index, &NllAttrs::reduction);
+  }
 };
 struct NllBackwardAttrs {
   Dims size;
   int64_t ignore_index = -100;
   Str reduction = "mean";
   static constexpr auto members() {
-    return std::tuple(&NllBackwardAttrs::size, &NllBackwardAttrs::ignore_index, &NllBackwardAttrs::reduction);
+    return std::tuple(&NllBackwardAttrs::size, &NllBackwardAttrs::ignore_index,
+                      &NllBackwardAttrs::reduction);
   }
 };
 
@@ -37,40 +41,46 @@ Dims target_sizes(const Dims& x) {
   }
   return t;
 }
-void check(const Call& c, const Dims& x, const Tensor& target, const Tensor& weight, const Str& reduction) {
+void check(const Call& c, const Dims& x, const Tensor& target, const Tensor& weight,
+           const Str& reduction) {
   if (!(reduction == "mean" || reduction == "sum" || reduction == "none")) {
-    fail_value(c.name(), ": reduction must be 'mean', 'sum' or 'none'; got '", std::string_view(reduction), "'");
+    fail_value(c.name(), ": reduction must be 'mean', 'sum' or 'none'; got '",
+               std::string_view(reduction), "'");
   }
   require(x.size() >= 1, c.name(), ": input must have a dimension of classes; got shape ", x);
   require(target.dtype() == DType::Int64 || target.dtype() == DType::UInt8, c.name(),
           ": expected target dtype to be int64 or uint8; got ", target);
   Dims expect = target_sizes(x);
   if (!expect.empty() && target.ndim() > 0 && target.sizes()[0] != expect[0]) {
-    fail_value(c.name(), ": expected input batch size (", expect[0], ") to match target batch size (",
-               target.sizes()[0], ")");
+    fail_value(c.name(), ": expected input batch size (", expect[0],
+               ") to match target batch size (", target.sizes()[0], ")");
   }
-  require(target.sizes() == expect, c.name(), ": expected target of shape ", expect, " for input of shape ", x,
-          "; got ", target);
+  require(target.sizes() == expect, c.name(), ": expected target of shape ", expect,
+          " for input of shape ", x, "; got ", target);
   int64_t classes = x[x.size() == 1 ? 0 : 1];
-  require(!weight.defined() || (weight.ndim() == 1 && weight.numel() == classes && weight.is_floating()), c.name(),
-          ": weight must be floating point with one element for each of the ", classes, " classes; got ", weight);
+  require(!weight.defined() ||
+              (weight.ndim() == 1 && weight.numel() == classes && weight.is_floating()),
+          c.name(), ": weight must be floating point with one element for each of the ", classes,
+          " classes; got ", weight);
 }
 
 void nll_backward_vjp(Vjp& c);
 
 constexpr OpDef nll_backward_op = general({
-    .signature = "_nll_loss_backward(Tensor grad, Tensor target, Tensor? weight, Tensor total_weight, int[] size, "
+    .signature = "_nll_loss_backward(Tensor grad, Tensor target, Tensor? weight, Tensor "
+                 "total_weight, int[] size, "
                  "int ignore_index, str reduction) -> Tensor",
-    .doc = "Gradient of the negative log likelihood: -weight[t] * grad at the targets, 0 elsewhere.",
+    .doc =
+        "Gradient of the negative log likelihood: -weight[t] * grad at the targets, 0 elsewhere.",
     .shape =
         [](const Call& c, OutSpecs& out) {
           const auto& a = c.as<NllBackwardAttrs>();
           check(c, a.size, c.in[1], c.in[2], a.reduction);
           const Tensor& g = c.in[0];
-          require(g.is_floating() && g.numel() == (a.reduction == "none" ? c.in[1].numel() : 1), c.name(),
-                  ": grad has the wrong size; got ", g);
-          require(c.in[3].is_floating() && c.in[3].numel() == 1, c.name(), ": total_weight must be one number; got ",
-                  c.in[3]);
+          require(g.is_floating() && g.numel() == (a.reduction == "none" ? c.in[1].numel() : 1),
+                  c.name(), ": grad has the wrong size; got ", g);
+          require(c.in[3].is_floating() && c.in[3].numel() == 1, c.name(),
+                  ": total_weight must be one number; got ", c.in[3]);
           out.add(g.dtype(), a.size);
         },
     .cpu =
@@ -94,7 +104,8 @@ constexpr OpDef nll_backward_op = general({
     .offer = Offer::function,
 });
 
-Tensor nll_loss(const Tensor& x, const Tensor& target, const Tensor& weight, int64_t ignore, Str reduction);
+Tensor nll_loss(const Tensor& x, const Tensor& target, const Tensor& weight, int64_t ignore,
+                Str reduction);
 
 // Sums one number a target into the classes: the shape of every gradient of the weights.
 Tensor by_class(const Tensor& each, const Tensor& target, int64_t ignore, int64_t classes) {
@@ -127,9 +138,11 @@ void nll_vjp(Vjp& c) {
   if (dw.defined()) c.set(2, dw);
 }
 constexpr OpDef nll_op = general({
-    .signature = "_nll_loss(Tensor input, Tensor target, Tensor? weight, int ignore_index, str reduction) -> "
+    .signature = "_nll_loss(Tensor input, Tensor target, Tensor? weight, int ignore_index, str "
+                 "reduction) -> "
                  "(Tensor output, Tensor total_weight)",
-    .doc = "Negative log likelihood -weight[t] * input[t] of log-probabilities [N, C, ...] or [C], and the weights' sum.",
+    .doc = "Negative log likelihood -weight[t] * input[t] of log-probabilities [N, C, ...] or [C], "
+           "and the weights' sum.",
     .shape =
         [](const Call& c, OutSpecs& out) {
           const auto& a = c.as<NllAttrs>();
@@ -180,7 +193,8 @@ void nll_backward_vjp(Vjp& c) {
   }
 }
 
-Tensor nll_loss(const Tensor& x, const Tensor& target, const Tensor& weight, int64_t ignore, Str reduction) {
+Tensor nll_loss(const Tensor& x, const Tensor& target, const Tensor& weight, int64_t ignore,
+                Str reduction) {
   return apply(nll_op, {x, target, weight}, NllAttrs{ignore, reduction});
 }
 

@@ -1,4 +1,4 @@
-// layer_norm, group_norm, rms_norm: each row (or group of channels) normalised by its own mean and variance.
+// layer_norm, group_norm, rms_norm: each row or group normalised by its own mean and variance.
 // May include: ops, graph, tensor, kernels.
 // Invariant: mean and rstd are kept from forward, in float32 at least, and never computed again.
 #include "ops/normalization.h"
@@ -23,7 +23,8 @@ struct NormAttrs {
 struct NormShapeAttrs {
   int64_t n = 0, g = 0, k = 0, s = 0;
   static constexpr auto members() {
-    return std::tuple(&NormShapeAttrs::n, &NormShapeAttrs::g, &NormShapeAttrs::k, &NormShapeAttrs::s);
+    return std::tuple(&NormShapeAttrs::n, &NormShapeAttrs::g, &NormShapeAttrs::k,
+                      &NormShapeAttrs::s);
   }
 };
 
@@ -36,22 +37,29 @@ template <class A> void check(const Call& c, const A& a) {
   int64_t total = 1;
   for (int64_t d : {a.n, a.g, a.k, a.s}) fits = fits && !__builtin_mul_overflow(total, d, &total);
   for (const Tensor& t : c.in) {
-    require(!t.defined() || t.is_floating(), c.name(), ": operands must be floating point; got ", t);
+    require(!t.defined() || t.is_floating(), c.name(), ": operands must be floating point; got ",
+            t);
   }
-  require(fits && total == c.in[0].numel(), c.name(), ": the shape does not fit the input; got ", c.in[0]);
+  require(fits && total == c.in[0].numel(), c.name(), ": the shape does not fit the input; got ",
+          c.in[0]);
 }
 void check_like(const Call& c, int i, int64_t numel, DType d) {
   const Tensor& t = c.in[static_cast<size_t>(i)];
-  require(!t.defined() || t.numel() == numel, c.name(), ": operand ", i, " has the wrong size; got ", t);
-  require(d == DType::Bool || t.dtype() == d, c.name(), ": operand ", i, " has the wrong dtype; got ", t);
+  require(!t.defined() || t.numel() == numel, c.name(), ": operand ", i,
+          " has the wrong size; got ", t);
+  require(d == DType::Bool || t.dtype() == d, c.name(), ": operand ", i,
+          " has the wrong dtype; got ", t);
 }
 
-// ---- gradients ------------------------------------------------------------------------------------
+// ---- gradients
+// ------------------------------------------------------------------------------------
 
 constexpr OpDef norm_backward_op = general({
-    .signature = "_native_norm_backward(Tensor grad, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, "
+    .signature = "_native_norm_backward(Tensor grad, Tensor input, Tensor mean, Tensor rstd, "
+                 "Tensor? weight, "
                  "int n, int g, int k, int s) -> Tensor",
-    .doc = "Gradient of the normalised input: rstd (g w - M(g w) - xhat M(g w xhat)), M the mean over a group.",
+    .doc = "Gradient of the normalised input: rstd (g w - M(g w) - xhat M(g w xhat)), M the mean "
+           "over a group.",
     .shape =
         [](const Call& c, OutSpecs& out) {
           const auto& a = c.as<NormShapeAttrs>();
@@ -67,12 +75,13 @@ constexpr OpDef norm_backward_op = general({
         [](const Call& c, Tensors& outs) {
           DType d = norm_dtype(c.in[1].dtype());
           StagedOut dx(outs[0], d);
-          Tensor g = staged(c.in[0], d), x = staged(c.in[1], d), mean = staged(c.in[2], d), rstd = staged(c.in[3], d);
+          Tensor g = staged(c.in[0], d), x = staged(c.in[1], d), mean = staged(c.in[2], d),
+                 rstd = staged(c.in[3], d);
           Tensor w = staged(c.in[4], d);
           with_norm_type(d, [&]<class T>() {
-            kernels::group_norm_backward(dx.data<T>(), g.data<const T>(), x.data<const T>(), mean.data<const T>(),
-                                         rstd.data<const T>(), data_or_null<T>(w),
-                                         group_shape(c.as<NormShapeAttrs>()));
+            kernels::group_norm_backward(dx.data<T>(), g.data<const T>(), x.data<const T>(),
+                                         mean.data<const T>(), rstd.data<const T>(),
+                                         data_or_null<T>(w), group_shape(c.as<NormShapeAttrs>()));
           });
         },
     .saves = {.always = in(0) | in(1) | in(2) | in(3) | in(4)},
@@ -82,8 +91,9 @@ constexpr OpDef norm_backward_op = general({
 });
 
 constexpr OpDef norm_weight_backward_op = general({
-    .signature = "_native_norm_weight_backward(Tensor grad, Tensor input, Tensor mean, Tensor rstd, "
-                 "int n, int g, int k, int s) -> (Tensor dweight, Tensor dbias)",
+    .signature =
+        "_native_norm_weight_backward(Tensor grad, Tensor input, Tensor mean, Tensor rstd, "
+        "int n, int g, int k, int s) -> (Tensor dweight, Tensor dbias)",
     .doc = "Gradients of a normalisation's weight and bias: sum(g xhat) and sum(g).",
     .shape =
         [](const Call& c, OutSpecs& out) {
@@ -100,11 +110,12 @@ constexpr OpDef norm_weight_backward_op = general({
         [](const Call& c, Tensors& outs) {
           DType d = norm_dtype(c.in[1].dtype());
           StagedOut dw(outs[0], d), db(outs[1], d);
-          Tensor g = staged(c.in[0], d), x = staged(c.in[1], d), mean = staged(c.in[2], d), rstd = staged(c.in[3], d);
+          Tensor g = staged(c.in[0], d), x = staged(c.in[1], d), mean = staged(c.in[2], d),
+                 rstd = staged(c.in[3], d);
           with_norm_type(d, [&]<class T>() {
-            kernels::group_norm_weight_backward(dw.data<T>(), db.data<T>(), g.data<const T>(), x.data<const T>(),
-                                                mean.data<const T>(), rstd.data<const T>(),
-                                                group_shape(c.as<NormShapeAttrs>()));
+            kernels::group_norm_weight_backward(
+                dw.data<T>(), db.data<T>(), g.data<const T>(), x.data<const T>(),
+                mean.data<const T>(), rstd.data<const T>(), group_shape(c.as<NormShapeAttrs>()));
           });
         },
     .saves = {.always = in(0) | in(1) | in(2) | in(3)},
@@ -113,7 +124,8 @@ constexpr OpDef norm_weight_backward_op = general({
     .offer = Offer::function,
 });
 
-// ---- the op itself ----------------------------------------------------------------------------------
+// ---- the op itself
+// ----------------------------------------------------------------------------------
 
 void norm_vjp(Vjp& c) {
   const auto& a = c.as<NormAttrs>();
@@ -122,7 +134,8 @@ void norm_vjp(Vjp& c) {
   bool affine = (c.inputs() > 1 && c.needs(1)) || (c.inputs() > 2 && c.needs(2));
   if (c.needs(0)) {
     Tensor dx;
-    if (g.defined()) dx = apply(norm_backward_op, {g, x, mean, rstd, c.has_in(1) ? c.in(1) : Tensor()}, shape);
+    if (g.defined())
+      dx = apply(norm_backward_op, {g, x, mean, rstd, c.has_in(1) ? c.in(1) : Tensor()}, shape);
     Tensor more = statistics_grad(norm_view(a), x, mean, rstd, c.grad(1), c.grad(2));
     if (more.defined()) {
       more = reshape(more, x.sizes());
@@ -139,7 +152,8 @@ void norm_vjp(Vjp& c) {
   }
 }
 constexpr OpDef norm_op = general({
-    .signature = "_native_norm(Tensor input, Tensor? weight, Tensor? bias, int n, int g, int k, int s, float eps) -> "
+    .signature = "_native_norm(Tensor input, Tensor? weight, Tensor? bias, int n, int g, int k, "
+                 "int s, float eps) -> "
                  "(Tensor output, Tensor mean, Tensor rstd)",
     .doc = "Normalises the input, seen as [n, g, k, s], over k and s; weight and bias are [g, k].",
     .shape =
@@ -164,8 +178,8 @@ constexpr OpDef norm_op = general({
             fill_(outs[2], 0);
           }
           with_norm_type(d, [&]<class T>() {
-            kernels::group_norm(y.data<T>(), mean.data<T>(), rstd.data<T>(), x.data<const T>(), data_or_null<T>(w),
-                                data_or_null<T>(b), group_shape(a), a.eps);
+            kernels::group_norm(y.data<T>(), mean.data<T>(), rstd.data<T>(), x.data<const T>(),
+                                data_or_null<T>(w), data_or_null<T>(b), group_shape(a), a.eps);
           });
         },
     .saves = {.always = in(0) | in(1) | out(1) | out(2)},
@@ -174,7 +188,8 @@ constexpr OpDef norm_op = general({
     .offer = Offer::function,
 });
 
-Tensor normalize(const Call& c, const Tensor& x, const Tensor& w, const Tensor& b, const NormAttrs& a) {
+Tensor normalize(const Call& c, const Tensor& x, const Tensor& w, const Tensor& b,
+                 const NormAttrs& a) {
   Tensors outs;
   if (!x.is_floating()) {
     fail(ErrorKind::NotImplemented, c.name(), ": input must be floating point; got ", x);
@@ -184,34 +199,43 @@ Tensor normalize(const Call& c, const Tensor& x, const Tensor& w, const Tensor& 
   return std::move(outs[0]);
 }
 
-// ---- layer_norm -------------------------------------------------------------------------------------
+// ---- layer_norm
+// -------------------------------------------------------------------------------------
 
 struct LayerNormAttrs {
   Dims normalized_shape;
   double eps = 1e-5;
-  static constexpr auto members() { return std::tuple(&LayerNormAttrs::normalized_shape, &LayerNormAttrs::eps); }
+  static constexpr auto members() {
+    return std::tuple(&LayerNormAttrs::normalized_shape, &LayerNormAttrs::eps);
+  }
 };
 struct RmsNormAttrs {
   Dims normalized_shape;
   std::optional<double> eps;
-  static constexpr auto members() { return std::tuple(&RmsNormAttrs::normalized_shape, &RmsNormAttrs::eps); }
+  static constexpr auto members() {
+    return std::tuple(&RmsNormAttrs::normalized_shape, &RmsNormAttrs::eps);
+  }
 };
 
-void check_normalized_shape(const Call& c, const Tensor& x, const Dims& shape, std::span<const Tensor> affine) {
-  require(!shape.empty(), c.name(), ": normalized_shape must have at least one dimension; got ", shape);
+void check_normalized_shape(const Call& c, const Tensor& x, const Dims& shape,
+                            std::span<const Tensor> affine) {
+  require(!shape.empty(), c.name(), ": normalized_shape must have at least one dimension; got ",
+          shape);
   int lead = x.ndim() - shape.size();
   bool fits = lead >= 0;
   for (int d = 0; fits && d < shape.size(); ++d) fits = x.sizes()[lead + d] == shape[d];
-  require(fits, c.name(), ": the input's last dimensions must equal normalized_shape ", shape, "; got ", x);
+  require(fits, c.name(), ": the input's last dimensions must equal normalized_shape ", shape,
+          "; got ", x);
   for (const Tensor& t : affine) {
-    require(!t.defined() || t.sizes() == shape, c.name(), ": weight and bias must have normalized_shape ", shape,
-            "; got ", t);
+    require(!t.defined() || t.sizes() == shape, c.name(),
+            ": weight and bias must have normalized_shape ", shape, "; got ", t);
   }
 }
 
 constexpr OpDef layer_norm_op = composite({
-    .signature = "nn.functional.layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, "
-                 "Tensor? bias=None, float eps=1e-05) -> Tensor",
+    .signature =
+        "nn.functional.layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, "
+        "Tensor? bias=None, float eps=1e-05) -> Tensor",
     .doc = R"(Normalises the last dimensions to mean 0 and variance 1, then scales and shifts.
 
 out = (input - mean) / sqrt(var + eps) * weight + bias
@@ -243,8 +267,9 @@ tensor([-1.,  1.])
 });
 
 constexpr OpDef rms_norm_op = composite({
-    .signature = "nn.functional.rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, "
-                 "float? eps=None) -> Tensor",
+    .signature =
+        "nn.functional.rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, "
+        "float? eps=None) -> Tensor",
     .doc = R"(Divides the last dimensions by their root mean square, then scales.
 
 out = input / sqrt(mean(input^2) + eps) * weight
@@ -268,8 +293,9 @@ tensor([1., 1.])
           require(is_inexact(x.dtype()), c.name(), ": input must be floating point; got ", x);
           bool half = x.dtype() == DType::Float16 || x.dtype() == DType::BFloat16;
           Tensor wide = half ? to_dtype(x, DType::Float32) : x;
-          double eps = real_of(wide.dtype()) == DType::Float64 ? std::numeric_limits<double>::epsilon()
-                                                       : std::numeric_limits<float>::epsilon();
+          double eps = real_of(wide.dtype()) == DType::Float64
+                           ? std::numeric_limits<double>::epsilon()
+                           : std::numeric_limits<float>::epsilon();
           Dims over;
           for (int d = x.ndim() - a.normalized_shape.size(); d < x.ndim(); ++d) over.push_back(d);
           Tensor power = mean(square(wide), over, true) + Scalar(a.eps.value_or(eps));
@@ -281,17 +307,22 @@ tensor([1., 1.])
     .offer = Offer::function,
 });
 
-// ---- group_norm -------------------------------------------------------------------------------------
+// ---- group_norm
+// -------------------------------------------------------------------------------------
 
 struct GroupNormAttrs {
   int64_t num_groups = 1;
   double eps = 1e-5;
-  static constexpr auto members() { return std::tuple(&GroupNormAttrs::num_groups, &GroupNormAttrs::eps); }
+  static constexpr auto members() {
+    return std::tuple(&GroupNormAttrs::num_groups, &GroupNormAttrs::eps);
+  }
 };
 constexpr OpDef group_norm_op = composite({
-    .signature = "nn.functional.group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, "
+    .signature = "nn.functional.group_norm(Tensor input, int num_groups, Tensor? weight=None, "
+                 "Tensor? bias=None, "
                  "float eps=1e-05) -> Tensor",
-    .doc = R"(Normalises each group of channels of each sample to mean 0 and variance 1, then scales and shifts channels.
+    .doc =
+        R"(Normalises each group of channels to mean 0 and variance 1, then scales and shifts channels.
 
 out = (input - mean) / sqrt(var + eps) * weight + bias
 
@@ -313,34 +344,39 @@ tensor([[-1.,  1., -1.,  1.]])
           const Tensor& x = c.in[0];
           require(x.ndim() >= 2, c.name(), ": input must have at least 2 dimensions; got ", x);
           int64_t n = x.sizes()[0], ch = x.sizes()[1], s = 1;
-          require(a.num_groups > 0, c.name(), ": num_groups must be greater than 0; got ", a.num_groups);
-          require(ch % a.num_groups == 0, c.name(), ": the channels must be divisible by num_groups ", a.num_groups,
-                  "; got ", x);
+          require(a.num_groups > 0, c.name(), ": num_groups must be greater than 0; got ",
+                  a.num_groups);
+          require(ch % a.num_groups == 0, c.name(),
+                  ": the channels must be divisible by num_groups ", a.num_groups, "; got ", x);
           for (int i = 1; i <= 2; ++i) {
             const Tensor& t = c.in[static_cast<size_t>(i)];
-            require(!t.defined() || (t.ndim() == 1 && t.numel() == ch), c.name(), ": ", i == 1 ? "weight" : "bias",
-                    " must have one element for each channel; got ", t, " for input ", x);
+            require(!t.defined() || (t.ndim() == 1 && t.numel() == ch), c.name(), ": ",
+                    i == 1 ? "weight" : "bias", " must have one element for each channel; got ", t,
+                    " for input ", x);
           }
           for (int d = 2; d < x.ndim(); ++d) s *= x.sizes()[d];
-          outs.push_back(normalize(c, x, c.in[1], c.in[2], NormAttrs{n, a.num_groups, ch / a.num_groups, s, a.eps}));
+          outs.push_back(normalize(c, x, c.in[1], c.in[2],
+                                   NormAttrs{n, a.num_groups, ch / a.num_groups, s, a.eps}));
         },
     .attrs = &attr_info<GroupNormAttrs>,
     .offer = Offer::function,
 });
 
-constexpr const OpDef* normalization_list[] = {&layer_norm_op, &rms_norm_op,      &group_norm_op,
-                                               &norm_op,       &norm_backward_op, &norm_weight_backward_op};
+constexpr const OpDef* normalization_list[] = {&layer_norm_op,    &rms_norm_op,
+                                               &group_norm_op,    &norm_op,
+                                               &norm_backward_op, &norm_weight_backward_op};
 
 }  // namespace
 
 extern const OpList normalization_ops;
 const OpList normalization_ops = op_list(normalization_list);
 
-Tensor layer_norm(const Tensor& x, const Dims& normalized_shape, const Tensor& weight, const Tensor& bias,
-                  double eps) {
+Tensor layer_norm(const Tensor& x, const Dims& normalized_shape, const Tensor& weight,
+                  const Tensor& bias, double eps) {
   return apply(layer_norm_op, {x, weight, bias}, LayerNormAttrs{normalized_shape, eps});
 }
-Tensor rms_norm(const Tensor& x, const Dims& normalized_shape, const Tensor& weight, std::optional<double> eps) {
+Tensor rms_norm(const Tensor& x, const Dims& normalized_shape, const Tensor& weight,
+                std::optional<double> eps) {
   return apply(rms_norm_op, {x, weight}, RmsNormAttrs{normalized_shape, eps});
 }
 

@@ -6,8 +6,9 @@
 
 namespace clew {
 
-Tensor layer_norm(const Tensor& x, const Dims& normalized_shape, const Tensor& weight, const Tensor& bias,
-                  double eps = 1e-5);
-Tensor rms_norm(const Tensor& x, const Dims& normalized_shape, const Tensor& weight, std::optional<double> eps = {});
+Tensor layer_norm(const Tensor& x, const Dims& normalized_shape, const Tensor& weight,
+                  const Tensor& bias, double eps = 1e-5);
+Tensor rms_norm(const Tensor& x, const Dims& normalized_shape, const Tensor& weight,
+                std::optional<double> eps = {});
 
 }  // namespace clew

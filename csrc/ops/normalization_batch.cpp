@@ -1,6 +1,7 @@
 // batch_norm: every channel normalised over the batch, or by running statistics that it also keeps.
 // May include: ops, graph, tensor, kernels.
-// Invariant: running statistics are written after the result exists, outside the graph, and their version rises.
+// Invariant: running statistics are written after the result exists, outside the graph, and their
+// version rises.
 #include "graph/inplace.h"
 #include "graph/modes.h"
 #include "kernels/norm.h"
@@ -41,20 +42,23 @@ void check_channels(const Call& c, const Tensor& t, const Tensor& x, const char*
           " must be floating point with one element for each channel; got ", t, " for input ", x);
 }
 
-// ---- gradients ------------------------------------------------------------------------------------
+// ---- gradients
+// ------------------------------------------------------------------------------------
 
 void check_backward(const Call& c) {
   const Tensor& x = c.in[1];
   check_input(c, x);
-  require(c.in[0].sizes() == x.sizes() && c.in[0].is_floating(), c.name(), ": grad must be like input; got ", c.in[0],
-          " and ", x);
+  require(c.in[0].sizes() == x.sizes() && c.in[0].is_floating(), c.name(),
+          ": grad must be like input; got ", c.in[0], " and ", x);
   check_channels(c, c.in[2], x, "mean");
   check_channels(c, c.in[3], x, "rstd");
 }
 constexpr OpDef batch_norm_backward_op = general({
-    .signature = "_native_batch_norm_backward(Tensor grad, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, "
+    .signature = "_native_batch_norm_backward(Tensor grad, Tensor input, Tensor mean, Tensor rstd, "
+                 "Tensor? weight, "
                  "bool training) -> Tensor",
-    .doc = "Gradient of batch_norm's input: rstd (g w - M(g w) - xhat M(g w xhat)), or rstd g w when not training.",
+    .doc = "Gradient of batch_norm's input: rstd (g w - M(g w) - xhat M(g w xhat)), or rstd g w "
+           "when not training.",
     .shape =
         [](const Call& c, OutSpecs& out) {
           check_backward(c);
@@ -65,22 +69,28 @@ constexpr OpDef batch_norm_backward_op = general({
         [](const Call& c, Tensors& outs) {
           DType d = norm_dtype(c.in[1].dtype());
           StagedOut dx(outs[0], d);
-          Tensor g = staged(c.in[0], d), x = staged(c.in[1], d), mean = staged(c.in[2], d), rstd = staged(c.in[3], d);
+          Tensor g = staged(c.in[0], d), x = staged(c.in[1], d), mean = staged(c.in[2], d),
+                 rstd = staged(c.in[3], d);
           Tensor w = staged(c.in[4], d);
           with_norm_type(d, [&]<class T>() {
-            kernels::channel_backward(dx.data<T>(), g.data<const T>(), x.data<const T>(), mean.data<const T>(),
-                                      rstd.data<const T>(), data_or_null<T>(w), c.as<BackwardAttrs>().training,
+            kernels::channel_backward(dx.data<T>(), g.data<const T>(), x.data<const T>(),
+                                      mean.data<const T>(), rstd.data<const T>(),
+                                      data_or_null<T>(w), c.as<BackwardAttrs>().training,
                                       channel_shape(x.sizes()));
           });
         },
     .saves = {.always = in(0) | in(1) | in(2) | in(3) | in(4)},
-    .vjp = [](Vjp& c) { norm_backward_vjp(c, norm_view(c.in(1).sizes()), c.as<BackwardAttrs>().training); },
+    .vjp =
+        [](Vjp& c) {
+          norm_backward_vjp(c, norm_view(c.in(1).sizes()), c.as<BackwardAttrs>().training);
+        },
     .attrs = &attr_info<BackwardAttrs>,
     .offer = Offer::function,
 });
 
 constexpr OpDef batch_norm_weight_backward_op = general({
-    .signature = "_native_batch_norm_weight_backward(Tensor grad, Tensor input, Tensor mean, Tensor rstd) -> "
+    .signature = "_native_batch_norm_weight_backward(Tensor grad, Tensor input, Tensor mean, "
+                 "Tensor rstd) -> "
                  "(Tensor dweight, Tensor dbias)",
     .doc = "Gradients of batch_norm's weight and bias: sum(g xhat) and sum(g) of every channel.",
     .shape =
@@ -94,14 +104,17 @@ constexpr OpDef batch_norm_weight_backward_op = general({
         [](const Call& c, Tensors& outs) {
           DType d = norm_dtype(c.in[1].dtype());
           StagedOut dw(outs[0], d), db(outs[1], d);
-          Tensor g = staged(c.in[0], d), x = staged(c.in[1], d), mean = staged(c.in[2], d), rstd = staged(c.in[3], d);
+          Tensor g = staged(c.in[0], d), x = staged(c.in[1], d), mean = staged(c.in[2], d),
+                 rstd = staged(c.in[3], d);
           kernels::ChannelShape sh = channel_shape(x.sizes());
           std::vector<double> s1(static_cast<size_t>(sh.c)), s2(static_cast<size_t>(sh.c));
           with_norm_type(d, [&]<class T>() {
-            kernels::channel_dots(s1.data(), s2.data(), g.data<const T>(), x.data<const T>(), mean.data<const T>(), sh);
+            kernels::channel_dots(s1.data(), s2.data(), g.data<const T>(), x.data<const T>(),
+                                  mean.data<const T>(), sh);
             const T* r = rstd.data<const T>();
             for (int64_t i = 0; i < sh.c; ++i) {
-              dw.data<T>()[i] = static_cast<T>(s2[static_cast<size_t>(i)] * static_cast<double>(r[i]));
+              dw.data<T>()[i] =
+                  static_cast<T>(s2[static_cast<size_t>(i)] * static_cast<double>(r[i]));
               db.data<T>()[i] = static_cast<T>(s1[static_cast<size_t>(i)]);
             }
           });
@@ -111,7 +124,8 @@ constexpr OpDef batch_norm_weight_backward_op = general({
     .offer = Offer::function,
 });
 
-// ---- the op itself ----------------------------------------------------------------------------------
+// ---- the op itself
+// ----------------------------------------------------------------------------------
 
 void batch_norm_vjp(Vjp& c) {
   bool training = c.as<BatchAttrs>().training;
@@ -119,7 +133,8 @@ void batch_norm_vjp(Vjp& c) {
   if (c.needs(0)) {
     Tensor dx;
     if (g.defined()) {
-      dx = apply(batch_norm_backward_op, {g, x, mean, rstd, c.has_in(1) ? c.in(1) : Tensor()}, BackwardAttrs{training});
+      dx = apply(batch_norm_backward_op, {g, x, mean, rstd, c.has_in(1) ? c.in(1) : Tensor()},
+                 BackwardAttrs{training});
     }
     if (training) {
       Tensor more = statistics_grad(norm_view(x.sizes()), x, mean, rstd, c.grad(1), c.grad(2));
@@ -140,10 +155,12 @@ void batch_norm_vjp(Vjp& c) {
 }
 
 constexpr OpDef native_batch_norm_op = general({
-    .signature = "_native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, "
-                 "Tensor? running_var, bool training, float eps) -> "
-                 "(Tensor output, Tensor mean, Tensor rstd, Tensor var)",
-    .doc = "Normalises every channel; also gives the mean, 1 / sqrt(var + eps) and the unbiased variance it used.",
+    .signature =
+        "_native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, "
+        "Tensor? running_var, bool training, float eps) -> "
+        "(Tensor output, Tensor mean, Tensor rstd, Tensor var)",
+    .doc = "Normalises every channel; also gives the mean, 1 / sqrt(var + eps) and the unbiased "
+           "variance it used.",
     .shape =
         [](const Call& c, OutSpecs& out) {
           const Tensor& x = c.in[0];
@@ -214,16 +231,17 @@ void update_running(const Tensor& running, const Tensor& now, double momentum) {
 }
 
 constexpr OpDef batch_norm_op = composite({
-    .signature = "nn.functional.batch_norm(Tensor input, Tensor? running_mean, Tensor? running_var, "
-                 "Tensor? weight=None, Tensor? bias=None, bool training=False, float momentum=0.1, "
-                 "float eps=1e-05) -> Tensor",
+    .signature =
+        "nn.functional.batch_norm(Tensor input, Tensor? running_mean, Tensor? running_var, "
+        "Tensor? weight=None, Tensor? bias=None, bool training=False, float momentum=0.1, "
+        "float eps=1e-05) -> Tensor",
     .doc = R"(Normalises every channel over the batch, then scales and shifts it.
 
 out = (input - mean) / sqrt(var + eps) * weight + bias
 
 Args:
     input: a floating point tensor of shape (N, C, ...).
-    running_mean: of shape (C,): used as the mean when not training, moved towards the batch's mean when training.
+    running_mean: of shape (C,): the mean when not training; moved towards the batch's when training.
     running_var: of shape (C,), likewise (towards the unbiased variance).
     weight: the scale of each channel.
     bias: the shift of each channel.
@@ -260,8 +278,8 @@ tensor([[-1.],
     .offer = Offer::function,
 });
 
-constexpr const OpDef* normalization_batch_list[] = {&batch_norm_op, &native_batch_norm_op, &batch_norm_backward_op,
-                                                     &batch_norm_weight_backward_op};
+constexpr const OpDef* normalization_batch_list[] = {
+    &batch_norm_op, &native_batch_norm_op, &batch_norm_backward_op, &batch_norm_weight_backward_op};
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// What the normalisation ops share: operands made ready for the kernels, and the derivatives of their gradients.
+// What the normalisation ops share: staging for the kernels, derivatives of their gradients.
 // May include: ops, graph, tensor, kernels.
 // Invariant: gradient rules here use only recorded ops, so any order of derivative exists.
 #pragma once
@@ -18,7 +18,8 @@ inline Tensor staged(const Tensor& t, DType d) {
   copy_into(c, t);
   return c;
 }
-// A place for a kernel's result: `out` itself when it is contiguous and of dtype d, else a buffer that is copied back.
+// A place for a kernel's result: `out` itself when it is contiguous and of dtype d, else a buffer
+// that is copied back.
 class StagedOut {
   Tensor out_, room_;
 
@@ -33,16 +34,20 @@ class StagedOut {
   StagedOut& operator=(const StagedOut&) = delete;
   template <class T> T* data() const { return room_.data<T>(); }
 };
-template <class T> const T* data_or_null(const Tensor& t) { return t.defined() ? t.data<const T>() : nullptr; }
+template <class T> const T* data_or_null(const Tensor& t) {
+  return t.defined() ? t.data<const T>() : nullptr;
+}
 
 // Calls f.operator()<float or double>().
 template <class F> void with_norm_type(DType d, F&& f) {
-  if (d == DType::Float64) f.template operator()<double>();
-  else f.template operator()<float>();
+  if (d == DType::Float64)
+    f.template operator()<double>();
+  else
+    f.template operator()<float>();
 }
 
-// How a normalised tensor is seen: x as `view`, its statistics over the axes `over`, statistics and weight as views that
-// broadcast against it.
+// How a normalised tensor is seen: x as `view`, its statistics over the axes `over`, statistics and
+// weight as views that broadcast against it.
 struct NormView {
   Dims view, over, stat, weight;
   double count() const {
@@ -55,8 +60,8 @@ struct NormView {
 // Gradient of x that comes through the mean and rstd outputs of a normalisation.
 Tensor statistics_grad(const NormView& nv, const Tensor& x, const Tensor& mean, const Tensor& rstd,
                        const Tensor& grad_mean, const Tensor& grad_rstd);
-// Derivatives of dx = rstd (g w - M(g w) - xhat M(g w xhat)), inputs (grad, input, mean, rstd, weight); without
-// batch_stats dx = rstd g w.
+// Derivatives of dx = rstd (g w - M(g w) - xhat M(g w xhat)), inputs (grad, input, mean, rstd,
+// weight); without batch_stats dx = rstd g w.
 void norm_backward_vjp(Vjp& c, const NormView& nv, bool batch_stats);
 // Derivatives of (dweight, dbias) = (sum g xhat, sum g), inputs (grad, input, mean, rstd).
 void norm_weight_backward_vjp(Vjp& c, const NormView& nv);

@@ -55,7 +55,8 @@ DType sum_dtype(DType in, std::optional<DType> wanted) {
   return wanted ? *wanted : is_integral(in) ? DType::Int64 : in;
 }
 
-// ---- sum, nansum, mean ----------------------------------------------------------------------------
+// ---- sum, nansum, mean
+// ----------------------------------------------------------------------------
 
 void sum_shape(const Call& c, OutSpecs& out) {
   const auto& a = c.as<SumAttrs>();
@@ -70,13 +71,12 @@ void sum_cpu(const Call& c, Tensors& outs) {
   KeptView out(outs[0], x.ndim(), mask);
   Kernel(out.nd, x.nd());
 }
-DimMask sum_mask(const Vjp& c) {
-  return mask_of(c.as<SumAttrs>().dim, c.sizes(0).size(), "sum");
-}
+DimMask sum_mask(const Vjp& c) { return mask_of(c.as<SumAttrs>().dim, c.sizes(0).size(), "sum"); }
 void sum_vjp(Vjp& c) { c.set(0, spread(c.grad(), c.sizes(0), sum_mask(c))); }
 
 constexpr OpDef sum_op = general({
-    .signature = "sum(Tensor input, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
+    .signature =
+        "sum(Tensor input, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
     .doc = R"(Adds the elements, all of them or along the given axes.
 
 out[i] = sum_j input[i, j]
@@ -103,7 +103,8 @@ void nansum_vjp(Vjp& c) {
   c.set(0, where(eq(x, x), spread(c.grad(), c.sizes(0), sum_mask(c)), number(0)));
 }
 constexpr OpDef nansum_op = general({
-    .signature = "nansum(Tensor input, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
+    .signature =
+        "nansum(Tensor input, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
     .doc = R"(Adds the elements, taking NaN as zero.
 
 out[i] = sum_j (0 if isnan(input[i, j]) else input[i, j])
@@ -121,7 +122,8 @@ tensor(3.)
 )",
     .shape =
         [](const Call& c, OutSpecs& out) {
-          require(!c.in[0].is_complex(), c.name(), ": complex input is not supported; got ", c.in[0]);
+          require(!c.in[0].is_complex(), c.name(), ": complex input is not supported; got ",
+                  c.in[0]);
           sum_shape(c, out);
         },
     .cpu = sum_cpu<kernels::reduce_nansum>,
@@ -134,7 +136,8 @@ void mean_shape(const Call& c, OutSpecs& out) {
   const auto& a = c.as<SumAttrs>();
   DType d = a.dtype.value_or(c.in[0].dtype());
   require(is_inexact(d), c.name(), ": the ", a.dtype ? "dtype" : "input dtype",
-          " must be floating point or complex; got ", d, a.dtype ? "" : " (pass dtype= to convert first)");
+          " must be floating point or complex; got ", d,
+          a.dtype ? "" : " (pass dtype= to convert first)");
   sum_shape(c, out);
 }
 void mean_vjp(Vjp& c) {
@@ -143,7 +146,8 @@ void mean_vjp(Vjp& c) {
   c.set(0, spread(c.grad() / Scalar(n), c.sizes(0), mask));
 }
 constexpr OpDef mean_op = general({
-    .signature = "mean(Tensor input, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
+    .signature =
+        "mean(Tensor input, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
     .doc = R"(Averages the elements, all of them or along the given axes.
 
 out[i] = sum_j input[i, j] / n
@@ -168,7 +172,8 @@ tensor([1.5000, 3.5000])
 Tensor run_sum(const OpDef& op, const Tensor& x, const SumAttrs& a) { return apply(op, {x}, a); }
 
 constexpr OpDef nanmean_op = composite({
-    .signature = "nanmean(Tensor input, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
+    .signature = "nanmean(Tensor input, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) "
+                 "-> Tensor",
     .doc = R"(Averages the elements that are not NaN.
 
 out = nansum(input) / count of input that is not NaN
@@ -188,14 +193,16 @@ tensor(2.)
         [](const Call& c, Tensors& outs) {
           const auto& a = c.as<SumAttrs>();
           const Tensor& x = c.in[0];
-          require(is_inexact(x.dtype()), c.name(), ": input must be floating point or complex; got ", x);
+          require(is_inexact(x.dtype()), c.name(),
+                  ": input must be floating point or complex; got ", x);
           Tensor counted = run_sum(sum_op, eq(x, x), SumAttrs{a.dim, a.keepdim, {}});
           outs.push_back(run_sum(nansum_op, x, a) / counted);
         },
     .attrs = &attr_info<SumAttrs>,
 });
 
-// ---- prod -----------------------------------------------------------------------------------------
+// ---- prod
+// -----------------------------------------------------------------------------------------
 
 // Gradient of a product along one axis: all factors but one.
 Tensor prod_grad(const Tensor& g, const Tensor& x, const Tensor& result, int64_t dim) {
@@ -282,7 +289,8 @@ tensor([ 2., 12.])
     .attrs = &attr_info<ProdAttrs>,
 });
 
-// ---- any, all, count_nonzero ----------------------------------------------------------------------
+// ---- any, all, count_nonzero
+// ----------------------------------------------------------------------
 
 // Unlike the sums, an empty list of axes reduces none.
 DimMask bool_mask(const std::optional<Dims>& dim, int ndim, OpName op) {
@@ -373,8 +381,9 @@ tensor([1, 2])
     .attrs = &attr_info<OnlyDimsAttrs>,
 });
 
-constexpr const OpDef* reduction_list[] = {&sum_op,  &nansum_op, &mean_op, &nanmean_op,      &prod_all_op,
-                                           &prod_op, &any_op,    &all_op,  &count_nonzero_op};
+constexpr const OpDef* reduction_list[] = {&sum_op,     &nansum_op,   &mean_op,
+                                           &nanmean_op, &prod_all_op, &prod_op,
+                                           &any_op,     &all_op,      &count_nonzero_op};
 
 }  // namespace
 

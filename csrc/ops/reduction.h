@@ -1,6 +1,7 @@
 // Reductions as C++ functions, for gradient rules and composites.
 // May include: ops/ops.h.
-// Invariant: each function only calls apply() with its OpDef; an empty `dim` list means all axes, as in PyTorch.
+// Invariant: each function only calls apply() with its OpDef; an empty `dim` list means all axes,
+// as in PyTorch.
 #pragma once
 #include "ops/ops.h"
 

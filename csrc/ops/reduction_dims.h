@@ -1,6 +1,7 @@
-// Which axes a reduction takes, and the shapes that follow; shared by the files of the reduction family.
+// Which axes a reduction takes, and the shapes that follow; shared by the reduction family.
 // May include: ops, tensor, kernels.
-// Invariant: bit d of a mask means that axis d is reduced; a 0-d tensor accepts axis 0 and -1, which reduce nothing.
+// Invariant: bit d of a mask means that axis d is reduced; a 0-d tensor accepts axis 0 and -1,
+// which reduce nothing.
 #pragma once
 #include <string>
 #include <string_view>
@@ -42,8 +43,10 @@ inline DimMask mask_of(const std::optional<int64_t>& dim, int ndim, OpName op) {
 inline Dims reduced_sizes(const Dims& sizes, DimMask mask, bool keepdim) {
   Dims out;
   for (int d = 0; d < sizes.size(); ++d) {
-    if (!(mask >> d & 1)) out.push_back(sizes[d]);
-    else if (keepdim) out.push_back(1);
+    if (!(mask >> d & 1))
+      out.push_back(sizes[d]);
+    else if (keepdim)
+      out.push_back(1);
   }
   return out;
 }
@@ -54,7 +57,8 @@ inline int64_t reduced_count(const Dims& sizes, DimMask mask) {
   return n;
 }
 
-// A result as the kernels want it: the source's rank, size 1 where reduced, with or without keepdim.
+// A result as the kernels want it: the source's rank, size 1 where reduced, with or without
+// keepdim.
 struct KeptView {
   Dims sizes, strides;
   kernels::NdView nd;
@@ -95,8 +99,8 @@ inline void require_nonempty(const Dims& sizes, DimMask mask, OpName op) {
 Tensor zero_of(const Tensor& like, const Dims& sizes);
 // Gradient of picking one element of each line along dim: g written to the places that were picked.
 Tensor picked_grad(const Tensor& g, const Tensor& indices, const Dims& sizes, int64_t dim);
-// Gradient of an extremum-like result over the axes of `mask`: equal parts to all elements that equal the result (to all
-// NaN ones, when it is NaN).
+// Gradient of an extremum-like result over the axes of `mask`: equal parts to all elements that
+// equal the result (to all NaN ones, when it is NaN).
 Tensor shared_grad(const Tensor& g, const Tensor& x, const Tensor& result, DimMask mask);
 // Whether any element is zero; false on the meta device, where nobody knows.
 bool has_zero(const Tensor& x);

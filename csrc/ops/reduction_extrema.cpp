@@ -1,7 +1,8 @@
 // max, min, amax, amin, aminmax, argmax, argmin.
 // May include: ops, graph, tensor, kernels.
-// Invariant: NaN wins; the first of equal elements gives the index; amax, amin and the full forms share the gradient evenly
-// among equal elements, the forms with an index give it to the indexed one.
+// Invariant: NaN wins; the first of equal elements gives the index; amax, amin and the full forms
+// share the gradient evenly among equal elements, the forms with an index give it to the indexed
+// one.
 #include "kernels/reduce.h"
 #include "ops/arithmetic.h"
 #include "ops/comparison.h"
@@ -14,7 +15,8 @@ namespace clew {
 Tensor picked_grad(const Tensor& g, const Tensor& indices, const Dims& sizes, int64_t dim) {
   if (sizes.empty()) return reshape(g, sizes);
   DimMask mask = DimMask{1} << axis_of(dim, sizes.size(), "dim");
-  return scatter_add(zero_of(g, sizes), dim, with_kept_dims(indices, sizes, mask), with_kept_dims(g, sizes, mask));
+  return scatter_add(zero_of(g, sizes), dim, with_kept_dims(indices, sizes, mask),
+                     with_kept_dims(g, sizes, mask));
 }
 
 Tensor shared_grad(const Tensor& g, const Tensor& x, const Tensor& result, DimMask mask) {
@@ -53,30 +55,35 @@ void require_real(const Call& c) {
   }
 }
 void require_elements(const Call& c) {
-  require(c.in[0].numel() > 0, c.name(), ": expected a reduction dim for an input without elements (give 'dim'); got ",
-          c.in[0]);
+  require(c.in[0].numel() > 0, c.name(),
+          ": expected a reduction dim for an input without elements (give 'dim'); got ", c.in[0]);
 }
 
-// ---- amax, amin -----------------------------------------------------------------------------------
+// ---- amax, amin
+// -----------------------------------------------------------------------------------
 
 void amax_shape(const Call& c, OutSpecs& out) {
   const auto& a = c.as<DimsAttrs>();
   const Tensor& x = c.in[0];
   DimMask mask = mask_of(std::optional(a.dim), x.ndim(), c.name());
   require_real(c);
-  if (a.dim.empty()) require_elements(c);
-  else require_nonempty(x.sizes(), mask, c.name());
+  if (a.dim.empty())
+    require_elements(c);
+  else
+    require_nonempty(x.sizes(), mask, c.name());
   out.add(x.dtype(), reduced_sizes(x.sizes(), mask, a.keepdim));
 }
 template <void (*Kernel)(const kernels::NdView&, const kernels::NdView&)>
 void amax_cpu(const Call& c, Tensors& outs) {
   const Tensor& x = c.in[0];
-  KeptView out(outs[0], x.ndim(), mask_of(std::optional(c.as<DimsAttrs>().dim), x.ndim(), c.name()));
+  KeptView out(outs[0], x.ndim(),
+               mask_of(std::optional(c.as<DimsAttrs>().dim), x.ndim(), c.name()));
   Kernel(out.nd, x.nd());
 }
 void amax_vjp(Vjp& c) {
   Tensor x = c.in(0);
-  c.set(0, shared_grad(c.grad(), x, c.out(), mask_of(std::optional(c.as<DimsAttrs>().dim), x.ndim(), "amax")));
+  c.set(0, shared_grad(c.grad(), x, c.out(),
+                       mask_of(std::optional(c.as<DimsAttrs>().dim), x.ndim(), "amax")));
 }
 constexpr OpDef amax_op = general({
     .signature = "amax(Tensor input, int[] dim=(), bool keepdim=False) -> Tensor",
@@ -124,7 +131,8 @@ tensor([1., 2.])
 });
 
 constexpr OpDef aminmax_op = composite({
-    .signature = "aminmax(Tensor input, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)",
+    .signature =
+        "aminmax(Tensor input, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)",
     .doc = R"(The smallest and the largest element together, of all or along one axis.
 
 min[i] = min_j input[i, j], max[i] = max_j input[i, j]
@@ -144,8 +152,10 @@ tensor(3.)
           const auto& a = c.as<OptDimAttrs>();
           const Tensor& x = c.in[0];
           require_real(c);
-          if (!a.dim) require_elements(c);
-          else require_nonempty(x.sizes(), mask_of(a.dim, x.ndim(), c.name()), c.name());
+          if (!a.dim)
+            require_elements(c);
+          else
+            require_nonempty(x.sizes(), mask_of(a.dim, x.ndim(), c.name()), c.name());
           Dims dims;
           if (a.dim) dims.push_back(*a.dim);
           outs.push_back(amin(x, dims, a.keepdim));
@@ -154,7 +164,8 @@ tensor(3.)
     .attrs = &attr_info<OptDimAttrs>,
 });
 
-// ---- max, min -------------------------------------------------------------------------------------
+// ---- max, min
+// -------------------------------------------------------------------------------------
 
 template <void (*Kernel)(const kernels::NdView&, const kernels::NdView&)>
 void max_all_cpu(const Call& c, Tensors& outs) {
@@ -227,10 +238,12 @@ template <bool Largest> void max_dim_cpu(const Call& c, Tensors& outs) {
   kernels::reduce_arg(&values.nd, indices.nd, x.nd(), Largest);
 }
 void max_dim_vjp(Vjp& c) {
-  if (c.grad().defined()) c.set(0, picked_grad(c.grad(), c.out(1), c.sizes(0), c.as<DimAttrs>().dim));
+  if (c.grad().defined())
+    c.set(0, picked_grad(c.grad(), c.out(1), c.sizes(0), c.as<DimAttrs>().dim));
 }
 constexpr OpDef max_dim_op = general({
-    .signature = "max(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+    .signature =
+        "max(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
     .doc = R"(The largest elements along an axis, and where they stand.
 
 values[i] = max_j input[i, j]
@@ -252,7 +265,8 @@ tensor([1, 0])
     .attrs = &attr_info<DimAttrs>,
 });
 constexpr OpDef min_dim_op = general({
-    .signature = "min(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+    .signature =
+        "min(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
     .doc = R"(The smallest elements along an axis, and where they stand.
 
 values[i] = min_j input[i, j]
@@ -309,16 +323,20 @@ tensor([1., 2.])
     .run = [](const Call& c, Tensors& outs) { outs.push_back(minimum(c.in[0], c.in[1])); },
 });
 
-// ---- argmax, argmin -------------------------------------------------------------------------------
+// ---- argmax, argmin
+// -------------------------------------------------------------------------------
 
 void arg_shape(const Call& c, OutSpecs& out) {
   const auto& a = c.as<OptDimAttrs>();
   const Tensor& x = c.in[0];
   DimMask mask = mask_of(a.dim, x.ndim(), c.name());
-  require(!x.is_complex() && x.dtype() != DType::Bool, c.name(), ": input must be a real number, not bool; got ", x);
-  if (a.dim) require_nonempty(x.sizes(), mask, c.name());
+  require(!x.is_complex() && x.dtype() != DType::Bool, c.name(),
+          ": input must be a real number, not bool; got ", x);
+  if (a.dim)
+    require_nonempty(x.sizes(), mask, c.name());
   else if (x.numel() == 0) {
-    fail_index(c.name(), ": expected a reduction dim for an input without elements (give 'dim'); got ", x);
+    fail_index(c.name(),
+               ": expected a reduction dim for an input without elements (give 'dim'); got ", x);
   }
   out.add(DType::Int64, reduced_sizes(x.sizes(), mask, a.keepdim));
 }
@@ -336,8 +354,8 @@ template <bool Largest> void arg_cpu(const Call& c, Tensors& outs) {
     copy_into(x, c.in[0]);
   }
   int64_t n = x.numel(), one = 1;
-  kernels::reduce_arg(nullptr, {outs[0]->data, &one, &one, 1, DType::Int64}, {x->data, &n, &one, 1, x.dtype()},
-                      Largest);
+  kernels::reduce_arg(nullptr, {outs[0]->data, &one, &one, 1, DType::Int64},
+                      {x->data, &n, &one, 1, x.dtype()}, Largest);
 }
 constexpr OpDef argmax_op = general({
     .signature = "argmax(Tensor input, int? dim=None, bool keepdim=False) -> Tensor",
@@ -382,17 +400,21 @@ tensor(1)
     .attrs = &attr_info<OptDimAttrs>,
 });
 
-constexpr const OpDef* reduction_extrema_list[] = {&amax_op,     &amin_op,    &aminmax_op, &max_all_op,
-                                                   &max_dim_op,  &max_other_op, &min_all_op, &min_dim_op,
-                                                   &min_other_op, &argmax_op,  &argmin_op};
+constexpr const OpDef* reduction_extrema_list[] = {
+    &amax_op,    &amin_op,    &aminmax_op,   &max_all_op, &max_dim_op, &max_other_op,
+    &min_all_op, &min_dim_op, &min_other_op, &argmax_op,  &argmin_op};
 
 }  // namespace
 
 extern const OpList reduction_extrema_ops;
 const OpList reduction_extrema_ops = op_list(reduction_extrema_list);
 
-Tensor amax(const Tensor& x, const Dims& dim, bool keepdim) { return apply(amax_op, {x}, DimsAttrs{dim, keepdim}); }
-Tensor amin(const Tensor& x, const Dims& dim, bool keepdim) { return apply(amin_op, {x}, DimsAttrs{dim, keepdim}); }
+Tensor amax(const Tensor& x, const Dims& dim, bool keepdim) {
+  return apply(amax_op, {x}, DimsAttrs{dim, keepdim});
+}
+Tensor amin(const Tensor& x, const Dims& dim, bool keepdim) {
+  return apply(amin_op, {x}, DimsAttrs{dim, keepdim});
+}
 Tensor argmax(const Tensor& x, std::optional<int64_t> dim, bool keepdim) {
   return apply(argmax_op, {x}, OptDimAttrs{dim, keepdim});
 }

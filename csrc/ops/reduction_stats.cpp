@@ -1,6 +1,7 @@
 // var, std, their pairs with the mean, vector norms and logsumexp.
 // May include: ops, graph, tensor, kernels.
-// Invariant: gradients are finite wherever the function has a subgradient (a norm or a deviation of 0 gives 0).
+// Invariant: gradients are finite wherever the function has a subgradient (a norm or a deviation of
+// 0 gives 0).
 #include <limits>
 
 #include "kernels/reduce.h"
@@ -14,13 +15,16 @@ namespace clew {
 
 namespace {
 
-// ---- var, std -------------------------------------------------------------------------------------
+// ---- var, std
+// -------------------------------------------------------------------------------------
 
 struct VarAttrs {
   std::optional<Dims> dim;
   Scalar correction = 1;
   bool keepdim = false;
-  static constexpr auto members() { return std::tuple(&VarAttrs::dim, &VarAttrs::correction, &VarAttrs::keepdim); }
+  static constexpr auto members() {
+    return std::tuple(&VarAttrs::dim, &VarAttrs::correction, &VarAttrs::keepdim);
+  }
   double taken() const { return correction.has_value() ? correction.to_double() : 1.0; }
 };
 struct UnbiasedAllAttrs {
@@ -115,7 +119,8 @@ Returns:
 >>> clew.std(clew.tensor([1., 2., 3.]))
 tensor(1.)
 )";
-constexpr const char* var_mean_doc = R"(The variance and the mean together, of all elements or along the given axes.
+constexpr const char* var_mean_doc =
+    R"(The variance and the mean together, of all elements or along the given axes.
 
 var[i] = sum_j |input[i, j] - mean[i]|^2 / (n - correction)
 
@@ -131,7 +136,8 @@ Returns:
 >>> clew.var_mean(clew.tensor([1., 2., 3.]))
 (tensor(1.), tensor(2.))
 )";
-constexpr const char* std_mean_doc = R"(The standard deviation and the mean together, of all elements or along the given axes.
+constexpr const char* std_mean_doc =
+    R"(The standard deviation and the mean together, of all elements or along the given axes.
 
 std[i] = sqrt(sum_j |input[i, j] - mean[i]|^2 / (n - correction))
 
@@ -148,7 +154,8 @@ Returns:
 (tensor(1.), tensor(2.))
 )";
 
-template <bool Root, bool WithMean> consteval OpDef var_like(const char* signature, const char* doc) {
+template <bool Root, bool WithMean>
+consteval OpDef var_like(const char* signature, const char* doc) {
   return general({
       .signature = signature,
       .doc = doc,
@@ -161,14 +168,18 @@ template <bool Root, bool WithMean> consteval OpDef var_like(const char* signatu
   });
 }
 constexpr OpDef var_op = var_like<false, false>(
-    "var(Tensor input, int[]? dim=None, *, Scalar? correction=1, bool keepdim=False) -> Tensor", var_doc);
+    "var(Tensor input, int[]? dim=None, *, Scalar? correction=1, bool keepdim=False) -> Tensor",
+    var_doc);
 constexpr OpDef std_op = var_like<true, false>(
-    "std(Tensor input, int[]? dim=None, *, Scalar? correction=1, bool keepdim=False) -> Tensor", std_doc);
+    "std(Tensor input, int[]? dim=None, *, Scalar? correction=1, bool keepdim=False) -> Tensor",
+    std_doc);
 constexpr OpDef var_mean_op = var_like<false, true>(
-    "var_mean(Tensor input, int[]? dim=None, *, Scalar? correction=1, bool keepdim=False) -> (Tensor, Tensor)",
+    "var_mean(Tensor input, int[]? dim=None, *, Scalar? correction=1, bool keepdim=False) -> "
+    "(Tensor, Tensor)",
     var_mean_doc);
 constexpr OpDef std_mean_op = var_like<true, true>(
-    "std_mean(Tensor input, int[]? dim=None, *, Scalar? correction=1, bool keepdim=False) -> (Tensor, Tensor)",
+    "std_mean(Tensor input, int[]? dim=None, *, Scalar? correction=1, bool keepdim=False) -> "
+    "(Tensor, Tensor)",
     std_mean_doc);
 
 // The older forms, with a bool for the correction.
@@ -196,19 +207,24 @@ template <const OpDef& Op> consteval OpDef unbiased_dims(const char* signature) 
                     .offer = Op.offer});
 }
 constexpr OpDef var_all_op = unbiased_all<var_op>("var(Tensor input, bool unbiased) -> Tensor");
-constexpr OpDef var_dims_op =
-    unbiased_dims<var_op>("var(Tensor input, int[]? dim, bool unbiased=True, bool keepdim=False) -> Tensor");
+constexpr OpDef var_dims_op = unbiased_dims<var_op>(
+    "var(Tensor input, int[]? dim, bool unbiased=True, bool keepdim=False) -> Tensor");
 constexpr OpDef std_all_op = unbiased_all<std_op>("std(Tensor input, bool unbiased) -> Tensor");
-constexpr OpDef std_dims_op =
-    unbiased_dims<std_op>("std(Tensor input, int[]? dim, bool unbiased=True, bool keepdim=False) -> Tensor");
-constexpr OpDef var_mean_all_op = unbiased_all<var_mean_op>("var_mean(Tensor input, bool unbiased) -> (Tensor, Tensor)");
+constexpr OpDef std_dims_op = unbiased_dims<std_op>(
+    "std(Tensor input, int[]? dim, bool unbiased=True, bool keepdim=False) -> Tensor");
+constexpr OpDef var_mean_all_op =
+    unbiased_all<var_mean_op>("var_mean(Tensor input, bool unbiased) -> (Tensor, Tensor)");
 constexpr OpDef var_mean_dims_op = unbiased_dims<var_mean_op>(
-    "var_mean(Tensor input, int[]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)");
-constexpr OpDef std_mean_all_op = unbiased_all<std_mean_op>("std_mean(Tensor input, bool unbiased) -> (Tensor, Tensor)");
+    "var_mean(Tensor input, int[]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, "
+    "Tensor)");
+constexpr OpDef std_mean_all_op =
+    unbiased_all<std_mean_op>("std_mean(Tensor input, bool unbiased) -> (Tensor, Tensor)");
 constexpr OpDef std_mean_dims_op = unbiased_dims<std_mean_op>(
-    "std_mean(Tensor input, int[]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)");
+    "std_mean(Tensor input, int[]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, "
+    "Tensor)");
 
-// ---- norms ----------------------------------------------------------------------------------------
+// ---- norms
+// ----------------------------------------------------------------------------------------
 
 struct NormAttrs {
   Scalar ord = 2;
@@ -226,7 +242,8 @@ struct NamedNormAttrs {
   bool keepdim = false;
   std::optional<DType> dtype;
   static constexpr auto members() {
-    return std::tuple(&NamedNormAttrs::p, &NamedNormAttrs::dim, &NamedNormAttrs::keepdim, &NamedNormAttrs::dtype);
+    return std::tuple(&NamedNormAttrs::p, &NamedNormAttrs::dim, &NamedNormAttrs::keepdim,
+                      &NamedNormAttrs::dtype);
   }
 };
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -247,10 +264,11 @@ void norm_shape(const Call& c, OutSpecs& out) {
   double p = a.p();
   if (p < 0 || p == infinity) {
     bool whole = !a.dim || a.dim->empty();
-    if (whole) require(x.numel() > 0, c.name(), ": the ", p, " norm of no elements is undefined; got ", x);
+    if (whole)
+      require(x.numel() > 0, c.name(), ": the ", p, " norm of no elements is undefined; got ", x);
     for (int k = 0; !whole && k < x.ndim(); ++k) {
-      require(!(mask >> k & 1) || x.sizes()[k] > 0, c.name(), ": the ", p, " norm of no elements is undefined; got ", x,
-              " for dim ", k);
+      require(!(mask >> k & 1) || x.sizes()[k] > 0, c.name(), ": the ", p,
+              " norm of no elements is undefined; got ", x, " for dim ", k);
     }
   }
   out.add(real_of(d), reduced_sizes(x.sizes(), mask, a.keepdim));
@@ -271,7 +289,8 @@ void norm_vjp(Vjp& c) {
   if (a.dtype) x = to_dtype(x, *a.dtype);
   double p = a.p();
   DimMask mask = mask_of(a.dim, x.ndim(), "norm");
-  Tensor g = with_kept_dims(c.grad(), x.sizes(), mask), y = with_kept_dims(c.out(), x.sizes(), mask);
+  Tensor g = with_kept_dims(c.grad(), x.sizes(), mask),
+         y = with_kept_dims(c.out(), x.sizes(), mask);
   if (p == 0) return c.set(0, zero_of(x, x.sizes()));
   if (p == 1) return c.set(0, sgn(x) * g);
   if (p == 2) return c.set(0, x * (g * inverse_or_zero(y)));
@@ -293,11 +312,13 @@ void norm_vjp(Vjp& c) {
   c.set(0, sgn(x) * (slope * g));
 }
 constexpr OpDef vector_norm_op = general({
-    .signature = "linalg.vector_norm(Tensor input, Scalar ord=2, int[]? dim=None, bool keepdim=False, *, "
-                 "dtype? dtype=None) -> Tensor",
+    .signature =
+        "linalg.vector_norm(Tensor input, Scalar ord=2, int[]? dim=None, bool keepdim=False, *, "
+        "dtype? dtype=None) -> Tensor",
     .doc = R"(The length of vectors, of any order.
 
-out = (sum_j |input[j]|^ord)^(1/ord); the count of nonzero elements for 0, the largest or smallest |input[j]| for +-inf
+out = (sum_j |input[j]|^ord)^(1/ord); for ord 0 the count of nonzero elements, for +-inf the
+largest or smallest |input[j]|
 
 Args:
     input: a floating point or complex tensor.
@@ -336,31 +357,39 @@ Returns:
 tensor(5.)
 )";
 constexpr OpDef norm_named_op = composite({
-    .signature = "norm(Tensor input, str p='fro', int[]? dim=None, bool keepdim=False, dtype? dtype=None) -> Tensor",
+    .signature = "norm(Tensor input, str p='fro', int[]? dim=None, bool keepdim=False, dtype? "
+                 "dtype=None) -> Tensor",
     .doc = norm_doc,
     .run =
         [](const Call& c, Tensors& outs) {
           const auto& a = c.as<NamedNormAttrs>();
-          if (a.p == "nuc") fail(ErrorKind::NotImplemented, "norm: p='nuc' is not available; use the singular values");
-          require(a.p == "fro", "norm: p must be a number, 'fro' or 'nuc'; got '", std::string_view(a.p), "'");
+          if (a.p == "nuc")
+            fail(ErrorKind::NotImplemented,
+                 "norm: p='nuc' is not available; use the singular values");
+          require(a.p == "fro", "norm: p must be a number, 'fro' or 'nuc'; got '",
+                  std::string_view(a.p), "'");
           NormAttrs v{2, a.dim, a.keepdim, a.dtype};
           apply(vector_norm_op, c.in, &v, outs);
         },
     .attrs = &attr_info<NamedNormAttrs>,
 });
 constexpr OpDef norm_op = composite({
-    .signature = "norm(Tensor input, Scalar? p, int[]? dim=None, bool keepdim=False, dtype? dtype=None) -> Tensor",
+    .signature = "norm(Tensor input, Scalar? p, int[]? dim=None, bool keepdim=False, dtype? "
+                 "dtype=None) -> Tensor",
     .doc = norm_doc,
     .run = [](const Call& c, Tensors& outs) { apply(vector_norm_op, c.in, c.attrs, outs); },
     .attrs = &attr_info<NormAttrs>,
 });
 
-// ---- logsumexp ------------------------------------------------------------------------------------
+// ---- logsumexp
+// ------------------------------------------------------------------------------------
 
 struct LogSumExpAttrs {
   Dims dim;
   bool keepdim = false;
-  static constexpr auto members() { return std::tuple(&LogSumExpAttrs::dim, &LogSumExpAttrs::keepdim); }
+  static constexpr auto members() {
+    return std::tuple(&LogSumExpAttrs::dim, &LogSumExpAttrs::keepdim);
+  }
 };
 constexpr OpDef logsumexp_op = general({
     .signature = "logsumexp(Tensor input, int[] dim, bool keepdim=False) -> Tensor",
@@ -384,7 +413,8 @@ tensor(0.6931)
           const Tensor& x = c.in[0];
           require(!x.is_complex(), c.name(), ": complex input is not supported; got ", x);
           DimMask mask = mask_of(std::optional(a.dim), x.ndim(), c.name());
-          out.add(is_integral(x.dtype()) ? default_dtype() : x.dtype(), reduced_sizes(x.sizes(), mask, a.keepdim));
+          out.add(is_integral(x.dtype()) ? default_dtype() : x.dtype(),
+                  reduced_sizes(x.sizes(), mask, a.keepdim));
         },
     .cpu =
         [](const Call& c, Tensors& outs) {
@@ -393,7 +423,8 @@ tensor(0.6931)
             x = empty(x.sizes(), outs[0].dtype());
             copy_into(x, c.in[0]);
           }
-          KeptView out(outs[0], x.ndim(), mask_of(std::optional(c.as<LogSumExpAttrs>().dim), x.ndim(), c.name()));
+          KeptView out(outs[0], x.ndim(),
+                       mask_of(std::optional(c.as<LogSumExpAttrs>().dim), x.ndim(), c.name()));
           kernels::reduce_logsumexp(out.nd, x.nd());
         },
     .saves = {.always = in(0) | out(0)},
@@ -410,9 +441,10 @@ tensor(0.6931)
 });
 
 constexpr const OpDef* reduction_stats_list[] = {
-    &var_all_op,      &var_dims_op,      &var_op,      &std_all_op,      &std_dims_op,      &std_op,
-    &var_mean_all_op, &var_mean_dims_op, &var_mean_op, &std_mean_all_op, &std_mean_dims_op, &std_mean_op,
-    &vector_norm_op,  &norm_named_op,    &norm_op,     &logsumexp_op};
+    &var_all_op,     &var_dims_op,     &var_op,           &std_all_op,
+    &std_dims_op,    &std_op,          &var_mean_all_op,  &var_mean_dims_op,
+    &var_mean_op,    &std_mean_all_op, &std_mean_dims_op, &std_mean_op,
+    &vector_norm_op, &norm_named_op,   &norm_op,          &logsumexp_op};
 
 }  // namespace
 

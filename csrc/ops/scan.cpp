@@ -65,7 +65,8 @@ tensor([1., 3., 6.])
     .cpu =
         [](const Call& c, Tensors& outs) {
           Tensor x = converted(c.in[0], outs[0].dtype());
-          kernels::cumsum(outs[0].nd(), x.nd(), axis_of(c.as<ScanAttrs>().dim, x.ndim(), c.name()), false);
+          kernels::cumsum(outs[0].nd(), x.nd(), axis_of(c.as<ScanAttrs>().dim, x.ndim(), c.name()),
+                          false);
         },
     .vjp = [](Vjp& c) { c.set(0, reverse_cumsum(c.grad(), c.as<ScanAttrs>().dim)); },
     .attrs = &attr_info<ScanAttrs>,
@@ -82,7 +83,8 @@ constexpr OpDef reverse_cumsum_op = general({
     .cpu =
         [](const Call& c, Tensors& outs) {
           const Tensor& x = c.in[0];
-          kernels::cumsum(outs[0].nd(), x.nd(), axis_of(c.as<DimAttrs>().dim, x.ndim(), c.name()), true);
+          kernels::cumsum(outs[0].nd(), x.nd(), axis_of(c.as<DimAttrs>().dim, x.ndim(), c.name()),
+                          true);
         },
     .vjp = [](Vjp& c) { c.set(0, cumsum(c.grad(), c.as<DimAttrs>().dim)); },
     .attrs = &attr_info<DimAttrs>,
@@ -102,14 +104,15 @@ Tensor joined(const Tensor& a, const Tensor& b, int dim) {
   return cat(both, dim);
 }
 
-// S[k] = g[k] + x[k+1] S[k+1], by doubling the span that each S covers: the sums a product's gradient needs, without
-// dividing by x.
+// S[k] = g[k] + x[k+1] S[k+1], by doubling the span that each S covers: the sums a product's
+// gradient needs, without dividing by x.
 Tensor suffix_recurrence(const Tensor& g, const Tensor& x, int dim) {
   int64_t n = x.sizes()[dim];
   Tensor b = g, a = joined(narrow(x, dim, 1, n - 1), constant(x, dim, 1, 0), dim);
   for (int64_t s = 1; s < n; s *= 2) {
     Tensor head = narrow(a, dim, 0, n - s);
-    b = joined(narrow(b, dim, 0, n - s) + head * narrow(b, dim, s, n - s), narrow(b, dim, n - s, s), dim);
+    b = joined(narrow(b, dim, 0, n - s) + head * narrow(b, dim, s, n - s), narrow(b, dim, n - s, s),
+               dim);
     a = joined(head * narrow(a, dim, s, n - s), constant(x, dim, s, 0), dim);
   }
   return b;
@@ -143,7 +146,8 @@ tensor([1., 2., 6.])
     .cpu =
         [](const Call& c, Tensors& outs) {
           Tensor x = converted(c.in[0], outs[0].dtype());
-          kernels::cumprod(outs[0].nd(), x.nd(), axis_of(c.as<ScanAttrs>().dim, x.ndim(), c.name()));
+          kernels::cumprod(outs[0].nd(), x.nd(),
+                           axis_of(c.as<ScanAttrs>().dim, x.ndim(), c.name()));
         },
     .saves = {.always = in(0) | out(0)},
     .vjp = cumprod_vjp,
@@ -151,7 +155,8 @@ tensor([1., 2., 6.])
     .inplace = true,
 });
 
-// ---- cummax, cummin -------------------------------------------------------------------------------
+// ---- cummax, cummin
+// -------------------------------------------------------------------------------
 
 void extremum_shape(const Call& c, OutSpecs& out) {
   const Tensor& x = c.in[0];
@@ -168,7 +173,8 @@ template <bool Largest> void extremum_cpu(const Call& c, Tensors& outs) {
   kernels::cumextremum(outs[0].nd(), outs[1].nd(), x.nd(), dim, Largest);
 }
 void extremum_vjp(Vjp& c) {
-  if (c.grad().defined()) c.set(0, scatter_add(zero_of(c.grad(), c.sizes(0)), c.as<DimAttrs>().dim, c.out(1), c.grad()));
+  if (c.grad().defined())
+    c.set(0, scatter_add(zero_of(c.grad(), c.sizes(0)), c.as<DimAttrs>().dim, c.out(1), c.grad()));
 }
 constexpr OpDef cummax_op = general({
     .signature = "cummax(Tensor input, int dim) -> (Tensor values, Tensor indices)",
@@ -213,7 +219,8 @@ tensor([3., 1., 1.])
     .attrs = &attr_info<DimAttrs>,
 });
 
-// ---- logcumsumexp ---------------------------------------------------------------------------------
+// ---- logcumsumexp
+// ---------------------------------------------------------------------------------
 
 void logcumsumexp_shape(const Call& c, OutSpecs& out) {
   const Tensor& x = c.in[0];
@@ -225,7 +232,8 @@ void logcumsumexp_cpu(const Call& c, Tensors& outs) {
   const Tensor& x = c.in[0];
   kernels::logcumsumexp(outs[0].nd(), x.nd(), axis_of(c.as<DimAttrs>().dim, x.ndim(), c.name()));
 }
-// dx[k] = exp(x[k] - y[k]) R[k] with R[k] = g[k] + exp(y[k] - y[k+1]) R[k+1]: y rises, so nothing overflows.
+// dx[k] = exp(x[k] - y[k]) R[k] with R[k] = g[k] + exp(y[k] - y[k+1]) R[k+1]: y rises, so nothing
+// overflows.
 void logcumsumexp_vjp(Vjp& c) {
   Tensor x = c.in(0), y = c.out(), g = c.grad();
   int dim = axis_of(c.as<DimAttrs>().dim, x.ndim(), "logcumsumexp");
@@ -233,7 +241,8 @@ void logcumsumexp_vjp(Vjp& c) {
   int64_t n = x.sizes()[dim];
   // Where nothing but exp(-inf) was summed the differences would be NaN.
   Tensor safe = where(eq(y, number(-std::numeric_limits<double>::infinity())), number(0.0), y);
-  Tensor falls = joined(constant(x, dim, 1, 0), exp(narrow(y, dim, 0, n - 1) - narrow(safe, dim, 1, n - 1)), dim);
+  Tensor falls = joined(constant(x, dim, 1, 0),
+                        exp(narrow(y, dim, 0, n - 1) - narrow(safe, dim, 1, n - 1)), dim);
   c.set(0, exp(x - safe) * suffix_recurrence(g, falls, dim));
 }
 constexpr OpDef logcumsumexp_op = general({
@@ -274,7 +283,9 @@ Tensor zero_of(const Tensor& like, const Dims& sizes) {
 
 Tensor cumsum(const Tensor& x, int64_t dim) { return apply(cumsum_op, {x}, ScanAttrs{dim, {}}); }
 Tensor cumprod(const Tensor& x, int64_t dim) { return apply(cumprod_op, {x}, ScanAttrs{dim, {}}); }
-Tensor reverse_cumsum(const Tensor& x, int64_t dim) { return apply(reverse_cumsum_op, {x}, DimAttrs{dim}); }
+Tensor reverse_cumsum(const Tensor& x, int64_t dim) {
+  return apply(reverse_cumsum_op, {x}, DimAttrs{dim});
+}
 
 Tensor exclusive_product(const Tensor& x, int64_t dim, bool from_end) {
   int axis = axis_of(dim, x.ndim(), "exclusive_product");
@@ -282,10 +293,12 @@ Tensor exclusive_product(const Tensor& x, int64_t dim, bool from_end) {
   if (n == 0) return x;
   Tensor one = constant(x, axis, 1, 1);
   // The elements moved by one place, then products over spans that double.
-  Tensor e = from_end ? joined(narrow(x, axis, 1, n - 1), one, axis) : joined(one, narrow(x, axis, 0, n - 1), axis);
+  Tensor e = from_end ? joined(narrow(x, axis, 1, n - 1), one, axis)
+                      : joined(one, narrow(x, axis, 0, n - 1), axis);
   for (int64_t s = 1; s < n; s *= 2) {
     Tensor product = narrow(e, axis, 0, n - s) * narrow(e, axis, s, n - s);
-    e = from_end ? joined(product, narrow(e, axis, n - s, s), axis) : joined(narrow(e, axis, 0, s), product, axis);
+    e = from_end ? joined(product, narrow(e, axis, n - s, s), axis)
+                 : joined(narrow(e, axis, 0, s), product, axis);
   }
   return e;
 }

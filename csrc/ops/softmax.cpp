@@ -33,8 +33,8 @@ void softmax_shape(const Call& c, OutSpecs& out) {
   axis_of(a.dim, x.ndim(), c.name());
   DType d = a.dtype.value_or(x.dtype());
   if (!is_floating(d)) {
-    fail(ErrorKind::NotImplemented, c.name(), ": ", a.dtype ? "dtype" : "input", " must be floating point; got ", d,
-         a.dtype ? "" : " (pass dtype= to convert first)");
+    fail(ErrorKind::NotImplemented, c.name(), ": ", a.dtype ? "dtype" : "input",
+         " must be floating point; got ", d, a.dtype ? "" : " (pass dtype= to convert first)");
   }
   out.add(d, x.sizes());
 }
@@ -44,7 +44,8 @@ template <bool Log> void softmax_cpu(const Call& c, Tensors& outs) {
     x = empty(x.sizes(), outs[0].dtype());
     copy_into(x, c.in[0]);
   }
-  kernels::softmax(outs[0].nd(), x.nd(), axis_of(c.as<SoftmaxAttrs>().dim, x.ndim(), c.name()), Log);
+  kernels::softmax(outs[0].nd(), x.nd(), axis_of(c.as<SoftmaxAttrs>().dim, x.ndim(), c.name()),
+                   Log);
 }
 
 void backward_shape(const Call& c, OutSpecs& out) {
@@ -175,8 +176,8 @@ tensor([0.5000, 0.5000])
     .attrs = &attr_info<SoftminAttrs>,
 });
 
-constexpr const OpDef* softmax_list[] = {&softmax_op, &log_softmax_op, &softmin_op, &softmax_backward_op,
-                                         &log_softmax_backward_op};
+constexpr const OpDef* softmax_list[] = {&softmax_op, &log_softmax_op, &softmin_op,
+                                         &softmax_backward_op, &log_softmax_backward_op};
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 // sort, argsort, msort, topk, kthvalue, median, nanmedian, mode.
 // May include: ops, graph, tensor, kernels.
-// Invariant: NaN sorts last; sorting is stable whether asked for or not; gradients go to the elements that were picked.
+// Invariant: NaN sorts last; sorting is stable whether asked for or not; gradients go to the
+// elements that were picked.
 #include "ops/sorting.h"
 
 #include <limits>
@@ -16,7 +17,9 @@ struct SortAttrs {
   int64_t dim = -1;
   bool descending = false;
   std::optional<bool> stable;
-  static constexpr auto members() { return std::tuple(&SortAttrs::dim, &SortAttrs::descending, &SortAttrs::stable); }
+  static constexpr auto members() {
+    return std::tuple(&SortAttrs::dim, &SortAttrs::descending, &SortAttrs::stable);
+  }
 };
 struct TopkAttrs {
   int64_t k = 0;
@@ -31,7 +34,9 @@ struct KthAttrs {
   int64_t k = 1;
   int64_t dim = -1;
   bool keepdim = false;
-  static constexpr auto members() { return std::tuple(&KthAttrs::k, &KthAttrs::dim, &KthAttrs::keepdim); }
+  static constexpr auto members() {
+    return std::tuple(&KthAttrs::k, &KthAttrs::dim, &KthAttrs::keepdim);
+  }
 };
 struct DimAttrs {
   int64_t dim = -1;
@@ -50,7 +55,8 @@ Tensor placed_grad(const Tensor& g, const Tensor& indices, const Dims& sizes, in
   return scatter_add(zero_of(g, sizes), dim, indices, g);
 }
 
-// ---- sort -----------------------------------------------------------------------------------------
+// ---- sort
+// -----------------------------------------------------------------------------------------
 
 constexpr OpDef sort_op = general({
     .signature = "sort(Tensor input, int dim=-1, bool descending=False, bool? stable=None) -> "
@@ -82,17 +88,20 @@ tensor([1, 2, 0])
         [](const Call& c, Tensors& outs) {
           const auto& a = c.as<SortAttrs>();
           const Tensor& x = c.in[0];
-          kernels::sort(outs[0].nd(), outs[1].nd(), x.nd(), axis_of(a.dim, x.ndim(), c.name()), a.descending);
+          kernels::sort(outs[0].nd(), outs[1].nd(), x.nd(), axis_of(a.dim, x.ndim(), c.name()),
+                        a.descending);
         },
     .saves = {.always = out(1)},
     .vjp =
         [](Vjp& c) {
-          if (c.grad().defined()) c.set(0, placed_grad(c.grad(), c.out(1), c.sizes(0), c.as<SortAttrs>().dim));
+          if (c.grad().defined())
+            c.set(0, placed_grad(c.grad(), c.out(1), c.sizes(0), c.as<SortAttrs>().dim));
         },
     .attrs = &attr_info<SortAttrs>,
 });
 constexpr OpDef argsort_op = composite({
-    .signature = "argsort(Tensor input, int dim=-1, bool descending=False, bool? stable=None) -> Tensor",
+    .signature =
+        "argsort(Tensor input, int dim=-1, bool descending=False, bool? stable=None) -> Tensor",
     .doc = R"(The indices that sort along an axis.
 
 input[out[i]] is sorted
@@ -164,8 +173,8 @@ tensor([4., 3.])
           const Tensor& x = c.in[0];
           int dim = axis_of(a.dim, x.ndim(), c.name());
           require_order(c);
-          require(a.k >= 0 && a.k <= line_length(x, dim), c.name(), ": selected index k out of range; got k=", a.k,
-                  " for ", x, " along dim ", dim);
+          require(a.k >= 0 && a.k <= line_length(x, dim), c.name(),
+                  ": selected index k out of range; got k=", a.k, " for ", x, " along dim ", dim);
           Dims sizes = x.sizes();
           if (!sizes.empty()) sizes[dim] = a.k;
           out.add(x.dtype(), sizes);
@@ -176,17 +185,20 @@ tensor([4., 3.])
           const auto& a = c.as<TopkAttrs>();
           const Tensor& x = c.in[0];
           if (x.ndim() == 0 && a.k == 0) return copy_into(outs[0], x), fill_(outs[1], 0);
-          kernels::topk(outs[0].nd(), outs[1].nd(), x.nd(), axis_of(a.dim, x.ndim(), c.name()), a.largest, a.sorted);
+          kernels::topk(outs[0].nd(), outs[1].nd(), x.nd(), axis_of(a.dim, x.ndim(), c.name()),
+                        a.largest, a.sorted);
         },
     .saves = {.always = out(1)},
     .vjp =
         [](Vjp& c) {
-          if (c.grad().defined()) c.set(0, placed_grad(c.grad(), c.out(1), c.sizes(0), c.as<TopkAttrs>().dim));
+          if (c.grad().defined())
+            c.set(0, placed_grad(c.grad(), c.out(1), c.sizes(0), c.as<TopkAttrs>().dim));
         },
     .attrs = &attr_info<TopkAttrs>,
 });
 
-// ---- one element of each line -----------------------------------------------------------------------
+// ---- one element of each line
+// -----------------------------------------------------------------------
 
 template <class A> void pick_shape(const Call& c, OutSpecs& out) {
   const auto& a = c.as<A>();
@@ -196,8 +208,8 @@ template <class A> void pick_shape(const Call& c, OutSpecs& out) {
   require_nonempty(x.sizes(), mask, c.name());
   if constexpr (std::is_same_v<A, KthAttrs>) {
     int64_t n = line_length(x, axis_of(a.dim, x.ndim(), c.name()));
-    require(a.k >= 1 && a.k <= n, c.name(), ": selected number k out of range for dimension ", a.dim, "; got k=", a.k,
-            " for ", x);
+    require(a.k >= 1 && a.k <= n, c.name(), ": selected number k out of range for dimension ",
+            a.dim, "; got k=", a.k, " for ", x);
   }
   Dims sizes = reduced_sizes(x.sizes(), mask, a.keepdim);
   out.add(x.dtype(), sizes);
@@ -216,7 +228,8 @@ template <class A, kernels::Pick What> void pick_cpu(const Call& c, Tensors& out
 template <class A> void pick_vjp(Vjp& c) {
   if (c.grad().defined()) c.set(0, picked_grad(c.grad(), c.out(1), c.sizes(0), c.as<A>().dim));
 }
-template <class A, kernels::Pick What> consteval OpDef picking(const char* signature, const char* doc) {
+template <class A, kernels::Pick What>
+consteval OpDef picking(const char* signature, const char* doc) {
   return general({.signature = signature,
                   .doc = doc,
                   .shape = pick_shape<A>,
@@ -227,7 +240,8 @@ template <class A, kernels::Pick What> consteval OpDef picking(const char* signa
 }
 
 constexpr OpDef kthvalue_op = picking<KthAttrs, kernels::Pick::kth>(
-    "kthvalue(Tensor input, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
+    "kthvalue(Tensor input, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor "
+    "indices)",
     R"(The k-th smallest elements along an axis, and where they stand.
 
 values = sort(input, dim).values[k - 1]
@@ -277,7 +291,7 @@ tensor([1.])
 )");
 constexpr OpDef mode_op = picking<DimAttrs, kernels::Pick::mode>(
     "mode(Tensor input, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
-    R"(The most frequent elements along an axis (the smallest of equally frequent ones), and where they stand last.
+    R"(The most frequent elements along an axis (the smallest among equals), and where they stand last.
 
 values[i] = the element that stands most often in input[i]
 
@@ -300,10 +314,12 @@ template <kernels::Pick What> void median_all_cpu(const Call& c, Tensors& outs) 
     x = empty(x.sizes(), x.dtype());
     copy_into(x, c.in[0]);
   }
-  kernels::pick({outs[0]->data, &one, &one, 1, x.dtype()}, {reinterpret_cast<char*>(&index), &one, &one, 1, DType::Int64},
+  kernels::pick({outs[0]->data, &one, &one, 1, x.dtype()},
+                {reinterpret_cast<char*>(&index), &one, &one, 1, DType::Int64},
                 {x->data, &n, &one, 1, x.dtype()}, 0, What, 0);
 }
-template <kernels::Pick What> consteval OpDef median_of_all(const char* signature, const char* doc) {
+template <kernels::Pick What>
+consteval OpDef median_of_all(const char* signature, const char* doc) {
   return general({.signature = signature,
                   .doc = doc,
                   .shape =
@@ -333,9 +349,9 @@ Returns:
 >>> clew.median(clew.tensor([1., 5., 3., 4.]))
 tensor(3.)
 )");
-constexpr OpDef nanmedian_all_op = median_of_all<kernels::Pick::nan_median>(
-    "nanmedian(Tensor input) -> Tensor",
-    R"(The median of all elements that are not NaN.
+constexpr OpDef nanmedian_all_op =
+    median_of_all<kernels::Pick::nan_median>("nanmedian(Tensor input) -> Tensor",
+                                             R"(The median of all elements that are not NaN.
 
 out = median(input[input == input])
 
@@ -348,8 +364,9 @@ Returns:
 tensor(1.)
 )");
 
-constexpr const OpDef* sorting_list[] = {&sort_op,   &argsort_op,    &msort_op,  &topk_op,          &kthvalue_op,
-                                         &median_op, &median_all_op, &nanmedian_op, &nanmedian_all_op, &mode_op};
+constexpr const OpDef* sorting_list[] = {
+    &sort_op,   &argsort_op,    &msort_op,     &topk_op,          &kthvalue_op,
+    &median_op, &median_all_op, &nanmedian_op, &nanmedian_all_op, &mode_op};
 
 }  // namespace
 

@@ -14,7 +14,8 @@ struct UniqueAttrs {
   bool return_inverse = false;
   bool return_counts = false;
   static constexpr auto members() {
-    return std::tuple(&UniqueAttrs::sorted, &UniqueAttrs::return_inverse, &UniqueAttrs::return_counts);
+    return std::tuple(&UniqueAttrs::sorted, &UniqueAttrs::return_inverse,
+                      &UniqueAttrs::return_counts);
   }
 };
 struct UniqueDimAttrs {
@@ -23,8 +24,8 @@ struct UniqueDimAttrs {
   bool return_inverse = false;
   bool return_counts = false;
   static constexpr auto members() {
-    return std::tuple(&UniqueDimAttrs::dim, &UniqueDimAttrs::sorted, &UniqueDimAttrs::return_inverse,
-                      &UniqueDimAttrs::return_counts);
+    return std::tuple(&UniqueDimAttrs::dim, &UniqueDimAttrs::sorted,
+                      &UniqueDimAttrs::return_inverse, &UniqueDimAttrs::return_counts);
   }
 };
 struct ConsecutiveAttrs {
@@ -32,15 +33,19 @@ struct ConsecutiveAttrs {
   bool return_counts = false;
   std::optional<int64_t> dim;
   static constexpr auto members() {
-    return std::tuple(&ConsecutiveAttrs::return_inverse, &ConsecutiveAttrs::return_counts, &ConsecutiveAttrs::dim);
+    return std::tuple(&ConsecutiveAttrs::return_inverse, &ConsecutiveAttrs::return_counts,
+                      &ConsecutiveAttrs::dim);
   }
 };
 
-// The distinct rows of x along dim (elements, when there is none), by content or in order of appearance.
-void unique_rows(const Call& c, Tensors& outs, std::optional<int64_t> dim, bool sorted, bool inverse, bool counts) {
+// The distinct rows of x along dim (elements, when there is none), by content or in order of
+// appearance.
+void unique_rows(const Call& c, Tensors& outs, std::optional<int64_t> dim, bool sorted,
+                 bool inverse, bool counts) {
   const Tensor& x = c.in[0];
   require(!x.is_complex(), c.name(), ": complex input is not supported; got ", x);
-  require(!x.is_meta(), c.name(), ": the result's size depends on the data, which the meta device lacks; got ", x);
+  require(!x.is_meta(), c.name(),
+          ": the result's size depends on the data, which the meta device lacks; got ", x);
   int axis = dim ? axis_of(*dim, x.ndim(), c.name()) : 0;
   bool whole = !dim || x.ndim() == 0;
   int64_t n = whole ? x.numel() : x.sizes()[axis], m = 1;
@@ -48,7 +53,8 @@ void unique_rows(const Call& c, Tensors& outs, std::optional<int64_t> dim, bool 
     for (int d = 0; d < x.ndim(); ++d) {
       if (d != axis) m *= x.sizes()[d];
     }
-    require(m > 0 || n == 0, c.name(), ": there are no elements to compare along dim ", axis, "; got ", x);
+    require(m > 0 || n == 0, c.name(), ": there are no elements to compare along dim ", axis,
+            "; got ", x);
   }
   // A contiguous [n, m] copy with the axis in front.
   Dims strides, sizes;
@@ -69,7 +75,9 @@ void unique_rows(const Call& c, Tensors& outs, std::optional<int64_t> dim, bool 
   int64_t flat_sizes[] = {n, m}, flat_strides[] = {m, 1};
   std::vector<int64_t> order(static_cast<size_t>(n) + 1);
   std::vector<int64_t> starts;
-  if (n > 0) starts = kernels::equal_runs({rows->data, flat_sizes, flat_strides, 2, x.dtype()}, order.data(), sorted);
+  if (n > 0)
+    starts = kernels::equal_runs({rows->data, flat_sizes, flat_strides, 2, x.dtype()}, order.data(),
+                                 sorted);
   auto found = static_cast<int64_t>(starts.size());
 
   sizes = whole ? Dims{found} : sizes;
@@ -78,13 +86,15 @@ void unique_rows(const Call& c, Tensors& outs, std::optional<int64_t> dim, bool 
   size_t row_bytes = static_cast<size_t>(m) * itemsize(x.dtype());
   for (size_t i = 0; i < starts.size(); ++i) {
     if (row_bytes == 0) break;
-    std::memcpy(picked->data + i * row_bytes, rows->data + static_cast<size_t>(order[static_cast<size_t>(starts[i])]) * row_bytes,
+    std::memcpy(picked->data + i * row_bytes,
+                rows->data + static_cast<size_t>(order[static_cast<size_t>(starts[i])]) * row_bytes,
                 row_bytes);
   }
   if (!whole && axis != 0) {
     Dims out_sizes = x.sizes(), from;
     out_sizes[axis] = found;
-    for (int d = 0; d < x.ndim(); ++d) from.push_back(picked.strides()[d == axis ? 0 : d < axis ? d + 1 : d]);
+    for (int d = 0; d < x.ndim(); ++d)
+      from.push_back(picked.strides()[d == axis ? 0 : d < axis ? d + 1 : d]);
     Tensor moved = empty(out_sizes, x.dtype());
     copy_into(moved, alias(picked, out_sizes, from));
     picked = moved;
@@ -94,18 +104,22 @@ void unique_rows(const Call& c, Tensors& outs, std::optional<int64_t> dim, bool 
   Tensor back = empty(!inverse ? Dims{0} : whole ? x.sizes() : Dims{n}, DType::Int64);
   Tensor times = empty(!counts ? Dims{0} : Dims{found}, DType::Int64);
   for (int64_t i = 0; i < found; ++i) {
-    int64_t begin = starts[static_cast<size_t>(i)], end = i + 1 < found ? starts[static_cast<size_t>(i) + 1] : n;
+    int64_t begin = starts[static_cast<size_t>(i)],
+            end = i + 1 < found ? starts[static_cast<size_t>(i) + 1] : n;
     if (counts) times.data<int64_t>()[i] = end - begin;
-    for (int64_t k = begin; inverse && k < end; ++k) back.data<int64_t>()[order[static_cast<size_t>(k)]] = i;
+    for (int64_t k = begin; inverse && k < end; ++k)
+      back.data<int64_t>()[order[static_cast<size_t>(k)]] = i;
   }
   outs.push_back(back);
   outs.push_back(times);
 }
 
 constexpr OpDef unique_op = composite({
-    .signature = "_unique(Tensor input, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> "
+    .signature = "_unique(Tensor input, bool sorted=True, bool return_inverse=False, bool "
+                 "return_counts=False) -> "
                  "(Tensor output, Tensor inverse, Tensor counts)",
-    .doc = "The distinct elements in rising order, where each element went, and how often each stands; the last two are "
+    .doc = "The distinct elements in rising order, where each element went, and how often each "
+           "stands; the last two are "
            "empty unless asked for.",
     .run =
         [](const Call& c, Tensors& outs) {
@@ -118,7 +132,8 @@ constexpr OpDef unique_op = composite({
 constexpr OpDef unique_dim_op = composite({
     .signature = "_unique_dim(Tensor input, int dim, bool sorted=True, bool return_inverse=False, "
                  "bool return_counts=False) -> (Tensor output, Tensor inverse, Tensor counts)",
-    .doc = "The distinct slices along an axis in lexicographic order, where each went, and how often each stands.",
+    .doc = "The distinct slices along an axis in lexicographic order, where each went, and how "
+           "often each stands.",
     .run =
         [](const Call& c, Tensors& outs) {
           const auto& a = c.as<UniqueDimAttrs>();
@@ -128,9 +143,11 @@ constexpr OpDef unique_dim_op = composite({
     .offer = Offer::function,
 });
 constexpr OpDef unique_consecutive_op = composite({
-    .signature = "_unique_consecutive(Tensor input, bool return_inverse=False, bool return_counts=False, "
-                 "int? dim=None) -> (Tensor output, Tensor inverse, Tensor counts)",
-    .doc = "The first element (or slice along dim) of every run of equal ones, where each went, and the runs' lengths.",
+    .signature =
+        "_unique_consecutive(Tensor input, bool return_inverse=False, bool return_counts=False, "
+        "int? dim=None) -> (Tensor output, Tensor inverse, Tensor counts)",
+    .doc = "The first element (or slice along dim) of every run of equal ones, where each went, "
+           "and the runs' lengths.",
     .run =
         [](const Call& c, Tensors& outs) {
           const auto& a = c.as<ConsecutiveAttrs>();
@@ -140,7 +157,8 @@ constexpr OpDef unique_consecutive_op = composite({
     .offer = Offer::function,
 });
 
-// ---- bincount ---------------------------------------------------------------------------------------
+// ---- bincount
+// ---------------------------------------------------------------------------------------
 
 struct BincountAttrs {
   int64_t minlength = 0;
@@ -154,7 +172,8 @@ Tensor staged(const Tensor& t, DType d) {
 }
 constexpr OpDef bincount_op = composite({
     .signature = "bincount(Tensor input, Tensor? weights=None, int minlength=0) -> Tensor",
-    .doc = R"(Counts how often each integer from 0 stands in a vector, or sums weights instead of ones.
+    .doc =
+        R"(Counts how often each integer from 0 stands in a vector, or sums weights instead of ones.
 
 out[k] = sum_i weights[i] over the i with input[i] = k
 
@@ -177,9 +196,10 @@ tensor([0, 2, 0, 1])
           }
           require(x.ndim() == 1, c.name(), ": input must be a vector; got ", x);
           require(least >= 0, c.name(), ": minlength must be at least 0; got ", least);
-          require(!x.is_meta(), c.name(), ": the result's size depends on the data, which the meta device lacks");
-          require(!w.defined() || w.sizes() == x.sizes(), c.name(), ": weights must have the input's shape; got ", w,
-                  " for ", x);
+          require(!x.is_meta(), c.name(),
+                  ": the result's size depends on the data, which the meta device lacks");
+          require(!w.defined() || w.sizes() == x.sizes(), c.name(),
+                  ": weights must have the input's shape; got ", w, " for ", x);
           Tensor values = staged(x, DType::Int64);
           const int64_t* p = values.data<const int64_t>();
           int64_t n = x.numel(), size = least;
@@ -189,7 +209,9 @@ tensor([0, 2, 0, 1])
             size = std::max(size, p[i] + 1);
           }
           bool single = w.defined() && w.dtype() == DType::Float32;
-          Tensor out = empty(Dims{size}, !w.defined() ? DType::Int64 : single ? DType::Float32 : DType::Float64);
+          Tensor out = empty(Dims{size}, !w.defined() ? DType::Int64
+                                         : single     ? DType::Float32
+                                                      : DType::Float64);
           fill_(out, 0);
           if (!w.defined()) {
             for (int64_t i = 0; i < n; ++i) ++out.data<int64_t>()[p[i]];
@@ -205,7 +227,8 @@ tensor([0, 2, 0, 1])
     .attrs = &attr_info<BincountAttrs>,
 });
 
-constexpr const OpDef* sorting_unique_list[] = {&unique_op, &unique_dim_op, &unique_consecutive_op, &bincount_op};
+constexpr const OpDef* sorting_unique_list[] = {&unique_op, &unique_dim_op, &unique_consecutive_op,
+                                                &bincount_op};
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-"""What the generic suite does not ask of reductions, scans, sorts and norms: ties, accuracy, sizes, threads, side effects."""
+"""Reductions, scans, sorts and norms: ties, accuracy, sizes, threads, side effects."""
 
 from __future__ import annotations
 
@@ -51,7 +51,11 @@ def test_second_derivative_of_a_product_with_zeros():
 def test_long_float_sums_stay_accurate():
     x = np.full((3, 1_000_000), 0.1, dtype=np.float32)
     exact = float(np.float64(np.float32(0.1)) * 1_000_000)
-    for t, dim in [(clew.from_numpy(x), 1), (clew.from_numpy(x).T, 0), (clew.from_numpy(np.ascontiguousarray(x.T)), 0)]:
+    for t, dim in [
+        (clew.from_numpy(x), 1),
+        (clew.from_numpy(x).T, 0),
+        (clew.from_numpy(np.ascontiguousarray(x.T)), 0),
+    ]:
         assert np.abs(t.sum(dim).numpy() / exact - 1).max() < 2e-7
         assert np.abs(t.mean(dim).numpy() / 0.1 - 1).max() < 2e-7
     assert abs(clew.from_numpy(x[0]).cumsum(0)[-1].item() / exact - 1) < 2e-7
@@ -66,10 +70,14 @@ def test_half_sums_accumulate_in_single_precision():
 def test_variance_far_from_zero():
     x = np.random.default_rng(0).normal(size=(4, 1000)) * 1e-3 + 1e4
     got = clew.from_numpy(x.astype(np.float32)).var(1).numpy()
-    np.testing.assert_allclose(got, x.astype(np.float32).astype(np.float64).var(1, ddof=1), rtol=1e-5)
+    np.testing.assert_allclose(
+        got, x.astype(np.float32).astype(np.float64).var(1, ddof=1), rtol=1e-5
+    )
 
 
-@pytest.mark.parametrize("shape", [(90_001,), (3, 20_001), (20_001, 3), (157, 213), (2, 90, 201), (20, 15, 12, 10)])
+@pytest.mark.parametrize(
+    "shape", [(90_001,), (3, 20_001), (20_001, 3), (157, 213), (2, 90, 201), (20, 15, 12, 10)]
+)
 def test_large_reductions_over_every_set_of_axes(shape):
     x = np.random.default_rng(1).normal(size=shape)
     for order in (range(len(shape)), reversed(range(len(shape)))):
@@ -80,7 +88,9 @@ def test_large_reductions_over_every_set_of_axes(shape):
             np.testing.assert_allclose(t.sum(axis).numpy(), y.sum(axis), rtol=1e-9, atol=1e-9)
             np.testing.assert_array_equal(t.amax(axis).numpy(), y.max(axis))
             np.testing.assert_allclose(t.var(axis).numpy(), y.var(axis, ddof=1), rtol=1e-9)
-            np.testing.assert_allclose(clew.norm(t, 1, axis).numpy(), np.abs(y).sum(axis), rtol=1e-9)
+            np.testing.assert_allclose(
+                clew.norm(t, 1, axis).numpy(), np.abs(y).sum(axis), rtol=1e-9
+            )
         for d in range(len(shape)):
             np.testing.assert_array_equal(t.argmax(d).numpy(), y.argmax(d))
             values, indices = t.min(d)
@@ -88,10 +98,14 @@ def test_large_reductions_over_every_set_of_axes(shape):
             np.testing.assert_array_equal(indices.numpy(), y.argmin(d))
             np.testing.assert_allclose(t.cumsum(d).numpy(), y.cumsum(d), rtol=1e-9, atol=1e-9)
             np.testing.assert_array_equal(t.sort(d).values.numpy(), np.sort(y, d))
-            np.testing.assert_array_equal(t.sort(d, descending=True).indices.numpy(), np.argsort(-y, d, kind="stable"))
+            np.testing.assert_array_equal(
+                t.sort(d, descending=True).indices.numpy(), np.argsort(-y, d, kind="stable")
+            )
             e = np.exp(y - y.max(d, keepdims=True))
             np.testing.assert_allclose(t.softmax(d).numpy(), e / e.sum(d, keepdims=True), rtol=1e-9)
-            np.testing.assert_allclose(t.logsumexp(d).numpy(), np.log(e.sum(d)) + y.max(d), rtol=1e-9)
+            np.testing.assert_allclose(
+                t.logsumexp(d).numpy(), np.log(e.sum(d)) + y.max(d), rtol=1e-9
+            )
 
 
 def test_expanded_inputs():
@@ -106,7 +120,12 @@ def test_the_result_does_not_depend_on_the_run():
     x = clew.from_numpy(np.random.default_rng(2).normal(size=(3, 100_003)).astype(np.float32))
     first = [x.sum().item(), x.sum(0).tolist(), x.var(1).tolist(), x.softmax(1)[0, :5].tolist()]
     for _ in range(3):
-        assert [x.sum().item(), x.sum(0).tolist(), x.var(1).tolist(), x.softmax(1)[0, :5].tolist()] == first
+        assert [
+            x.sum().item(),
+            x.sum(0).tolist(),
+            x.var(1).tolist(),
+            x.softmax(1)[0, :5].tolist(),
+        ] == first
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
@@ -121,22 +140,43 @@ def test_any_number_of_threads(threads):
         assert t.argmax().item() == x.argmax()
         w = clew.randn(50_000, dtype=clew.float64)
         y = clew.nn.functional.layer_norm(t, [50_000], w, w)
-        np.testing.assert_allclose(y.mean().item(), (((x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5)) * w.numpy() + w.numpy()).mean(), rtol=1e-8)
+        np.testing.assert_allclose(
+            y.mean().item(),
+            (
+                ((x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5))
+                * w.numpy()
+                + w.numpy()
+            ).mean(),
+            rtol=1e-8,
+        )
     finally:
         clew.set_num_threads(before)
 
 
 def test_dtypes_of_results():
     i = clew.tensor([1, 2, 3], dtype=clew.int8)
-    assert i.sum().dtype is clew.int64 and i.prod().dtype is clew.int64 and i.cumsum(0).dtype is clew.int64
+    assert (
+        i.sum().dtype is clew.int64
+        and i.prod().dtype is clew.int64
+        and i.cumsum(0).dtype is clew.int64
+    )
     assert i.sum(dtype=clew.int8).dtype is clew.int8 and i.sum(dtype=clew.float32).item() == 6.0
     assert clew.tensor([200, 100], dtype=clew.uint8).sum(dtype=clew.uint8).item() == 44
     assert clew.tensor([1.5, 1.5]).sum(dtype=clew.int32).item() == 2
-    assert clew.tensor([True, True]).sum().item() == 2 and clew.tensor([0.5, 0.5]).sum(dtype=clew.bool).item() is True
+    assert (
+        clew.tensor([True, True]).sum().item() == 2
+        and clew.tensor([0.5, 0.5]).sum(dtype=clew.bool).item() is True
+    )
     assert clew.tensor([2**62, 2**62, 5]).sum().item() == -(2**63) + 5
     assert i.amax().dtype is clew.int8 and clew.tensor([False, True]).max().item() is True
-    assert clew.tensor([1, 0], dtype=clew.uint8).any().dtype is clew.uint8 and i.any().dtype is clew.bool
-    assert clew.tensor([1j, 2.0]).var().dtype is clew.float32 and clew.tensor([1j]).norm().dtype is clew.float32
+    assert (
+        clew.tensor([1, 0], dtype=clew.uint8).any().dtype is clew.uint8
+        and i.any().dtype is clew.bool
+    )
+    assert (
+        clew.tensor([1j, 2.0]).var().dtype is clew.float32
+        and clew.tensor([1j]).norm().dtype is clew.float32
+    )
     assert clew.tensor([1.0]).softmax(0, dtype=clew.float64).dtype is clew.float64
     assert clew.tensor([1, 2]).softmax(0, clew.float32).dtype is clew.float32
     assert i.logsumexp(0).dtype is clew.float32
@@ -144,7 +184,12 @@ def test_dtypes_of_results():
 
 def test_reductions_of_nothing():
     e = clew.zeros(2, 0)
-    assert e.sum().item() == 0 and e.prod().item() == 1 and e.sum(1).tolist() == [0, 0] and e.prod(1).tolist() == [1, 1]
+    assert (
+        e.sum().item() == 0
+        and e.prod().item() == 1
+        and e.sum(1).tolist() == [0, 0]
+        and e.prod(1).tolist() == [1, 1]
+    )
     assert e.any().item() is False and e.all().item() is True
     assert np.isnan(e.mean().item()) and np.isnan(e.var().item()) and np.isnan(e.median().item())
     assert e.logsumexp(1).tolist() == [-float("inf")] * 2
@@ -167,7 +212,11 @@ def test_sorting_is_stable_in_both_directions():
 def test_signed_zeros_are_equal_and_kept():
     t = clew.tensor([0.0, -0.0, 0.0])
     s = t.sort()
-    assert s.indices.tolist() == [0, 1, 2] and [str(v) for v in s.values.tolist()] == ["0.0", "-0.0", "0.0"]
+    assert s.indices.tolist() == [0, 1, 2] and [str(v) for v in s.values.tolist()] == [
+        "0.0",
+        "-0.0",
+        "0.0",
+    ]
 
 
 def test_batch_norm_keeps_running_statistics():
@@ -181,8 +230,15 @@ def test_batch_norm_keeps_running_statistics():
     before = mean.clone()
     clew.nn.functional.batch_norm(clew.from_numpy(x), mean, var, training=False)
     assert mean.tolist() == before.tolist()
-    y = clew.nn.functional.batch_norm(clew.from_numpy(x.astype(np.float32)), mean.float(), var.float())
-    np.testing.assert_allclose(y.numpy(), (x - mean.numpy()[:, None]) / np.sqrt(var.numpy()[:, None] + 1e-5), rtol=1e-4, atol=1e-4)
+    y = clew.nn.functional.batch_norm(
+        clew.from_numpy(x.astype(np.float32)), mean.float(), var.float()
+    )
+    np.testing.assert_allclose(
+        y.numpy(),
+        (x - mean.numpy()[:, None]) / np.sqrt(var.numpy()[:, None] + 1e-5),
+        rtol=1e-4,
+        atol=1e-4,
+    )
 
 
 def test_batch_norm_gradients_in_evaluation():
@@ -236,11 +292,19 @@ def test_nll_loss_weights_and_ignored_targets():
 def test_every_spelling_of_the_correction(name):
     f = getattr(clew, name)
     x = clew.tensor([[1.0, 2.0, 4.0], [0.0, 1.0, 5.0]])
-    want = lambda d, c: (x.numpy().var(d, ddof=c) if name == "var" else x.numpy().std(d, ddof=c))  # noqa: E731
+    want = lambda d, c: x.numpy().var(d, ddof=c) if name == "var" else x.numpy().std(d, ddof=c)  # noqa: E731
     for got, d, c in [
-        (f(x), None, 1), (f(x, False), None, 0), (f(x, unbiased=False), None, 0), (f(x, 1), 1, 1), (f(x, 1, False), 1, 0),
-        (f(x, dim=1, unbiased=False), 1, 0), (f(x, dim=(0, 1), correction=0), None, 0), (f(x, correction=2), None, 2), (f(x, 1, correction=0), 1, 0),
-        (getattr(x, name)(0, True), 0, 1), (getattr(x, name)(dim=None), None, 1),
-    ]:  # fmt: skip
+        (f(x), None, 1),
+        (f(x, False), None, 0),
+        (f(x, unbiased=False), None, 0),
+        (f(x, 1), 1, 1),
+        (f(x, 1, False), 1, 0),
+        (f(x, dim=1, unbiased=False), 1, 0),
+        (f(x, dim=(0, 1), correction=0), None, 0),
+        (f(x, correction=2), None, 2),
+        (f(x, 1, correction=0), 1, 0),
+        (getattr(x, name)(0, True), 0, 1),
+        (getattr(x, name)(dim=None), None, 1),
+    ]:
         np.testing.assert_allclose(got.numpy(), want(d, c), rtol=1e-6)
     assert f(x, 1, True, True).shape == (2, 1) and f(x, 1, keepdim=True).shape == (2, 1)

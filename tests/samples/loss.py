@@ -28,7 +28,15 @@ def nll(x: np.ndarray, target: np.ndarray, weight: Any, ignore: int, reduction: 
     return np.asarray(out), np.asarray(total)
 
 
-def backward(g: np.ndarray, target: np.ndarray, weight: Any, total: np.ndarray, size: Any, ignore: int, reduction: str) -> Any:
+def backward(
+    g: np.ndarray,
+    target: np.ndarray,
+    weight: Any,
+    total: np.ndarray,
+    size: Any,
+    ignore: int,
+    reduction: str,
+) -> Any:
     hot, _ = parts(size, target, weight, ignore)
     g = np.expand_dims(g, 1 if len(size) > 1 else 0) if reduction == "none" else g
     return -hot * g / (total if reduction == "mean" else 1)
@@ -39,10 +47,15 @@ def samples(r: Rng) -> list[S]:
     ignored = np.array([0, -100, 2, 1])
     w = r.uniform(3, 0.5, 2)
     return [
-        S(r.normal((4, 3)), t, None, -100, "mean"), S(r.normal((4, 3)), ignored, w, -100, "mean"), S(r.normal((4, 3)), t, w, 1, "sum"), S(r.normal((4, 3)), ignored, None, -100, "none"),
-        S(r.normal((2, 3, 5)), r.integers(0, 3, (2, 5)), w, -100, "mean"), S(r.normal((2, 3, 2, 2)), r.integers(0, 3, (2, 2, 2)), None, -100, "none"), S(r.normal(3), np.array(1), w, -100, "mean"),
+        S(r.normal((4, 3)), t, None, -100, "mean"),
+        S(r.normal((4, 3)), ignored, w, -100, "mean"),
+        S(r.normal((4, 3)), t, w, 1, "sum"),
+        S(r.normal((4, 3)), ignored, None, -100, "none"),
+        S(r.normal((2, 3, 5)), r.integers(0, 3, (2, 5)), w, -100, "mean"),
+        S(r.normal((2, 3, 2, 2)), r.integers(0, 3, (2, 2, 2)), None, -100, "none"),
+        S(r.normal(3), np.array(1), w, -100, "mean"),
         S(r.normal((4, 3)), t.astype(np.uint8), None, -100, "mean"),
-    ]  # fmt: skip
+    ]
 
 
 def backward_samples(r: Rng) -> list[S]:
@@ -56,9 +69,23 @@ def backward_samples(r: Rng) -> list[S]:
 
 X = np.zeros((2, 3))
 OPS = [
-    Op("_nll_loss", nll, samples, dtypes=FLOATS,
-       errors=[E(S(X, np.array([5, 1]), None, -100, "mean"), IndexError, "out of bounds"), E(S(X, np.array([0, 1, 2]), None, -100, "mean"), ValueError, "batch size"),
-               E(S(X, np.array([0.0, 1.0]), None, -100, "mean"), RuntimeError, "dtype"), E(S(X, np.array([0, 1]), np.ones(2), -100, "mean"), RuntimeError, "weight"),
-               E(S(X, np.array([0, 1]), None, -100, "average"), ValueError, "reduction"), E(S(np.zeros((2, 3, 4)), np.zeros((2, 5), dtype=np.int64), None, -100, "mean"), RuntimeError, "expected target")]),
+    Op(
+        "_nll_loss",
+        nll,
+        samples,
+        dtypes=FLOATS,
+        errors=[
+            E(S(X, np.array([5, 1]), None, -100, "mean"), IndexError, "out of bounds"),
+            E(S(X, np.array([0, 1, 2]), None, -100, "mean"), ValueError, "batch size"),
+            E(S(X, np.array([0.0, 1.0]), None, -100, "mean"), RuntimeError, "dtype"),
+            E(S(X, np.array([0, 1]), np.ones(2), -100, "mean"), RuntimeError, "weight"),
+            E(S(X, np.array([0, 1]), None, -100, "average"), ValueError, "reduction"),
+            E(
+                S(np.zeros((2, 3, 4)), np.zeros((2, 5), dtype=np.int64), None, -100, "mean"),
+                RuntimeError,
+                "expected target",
+            ),
+        ],
+    ),
     Op("_nll_loss_backward", backward, backward_samples, dtypes=FLOATS),
-]  # fmt: skip
+]

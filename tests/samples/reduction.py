@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ NUMBERS = FLOATS + COMPLEX
 
 
 def axes(x: np.ndarray, dim: Any) -> Any:
-    """dim as NumPy's axis: None and an empty tuple mean all; a 0-d array has one axis of its own."""
+    """dim as NumPy's axis: None and an empty tuple mean all; a 0-d array has one of its own."""
     if x.ndim == 0 or dim is None:
         return None
     if isinstance(dim, int):
@@ -23,7 +24,9 @@ def axes(x: np.ndarray, dim: Any) -> Any:
 def over(f: Callable[..., Any]) -> Callable[..., Any]:
     """A reference with (input, dim, keepdim, dtype) from a NumPy reduction."""
 
-    def reference(x: np.ndarray, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    def reference(
+        x: np.ndarray, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+    ) -> Any:
         return np.asarray(f(x, axis=axes(x, dim), keepdims=keepdim))
 
     return reference
@@ -51,13 +54,13 @@ def dims(r: Rng, make: Callable[..., np.ndarray] | None = None) -> list[S]:
 
 def numbers(r: Rng) -> list[S]:
     empty = [S(np.zeros((0, 3)), 0), S(np.zeros((0, 3)), 1), S(np.zeros(0))]
-    return dims(r) + [S(r.complex((2, 3)), 1), S(r.complex((2, 3)))] + empty
+    return [*dims(r), S(r.complex((2, 3)), 1), S(r.complex((2, 3))), *empty]
 
 
 def with_nan(r: Rng) -> list[S]:
     x = r.normal((3, 4))
     x[0, 1] = x[2, 3] = np.nan
-    return dims(r) + [S(x), S(x, 1), S(x, (0, 1), True)]
+    return [*dims(r), S(x), S(x, 1), S(x, (0, 1), True)]
 
 
 BAD_DIMS = [
@@ -76,10 +79,21 @@ def prods(r: Rng) -> list[S]:
     y = r.normal((2, 3))
     y[1, 2] = 0
     return [
-        S(r.normal((3, 4))), S(r.normal((3, 4)), 1), S(r.normal((3, 4)), dim=0, keepdim=True), S(r.normal(())),
-        S(r.normal(()), -1), S(x, 0), S(x, 1), S(x), S(y), S(y, 0), S(r.complex((2, 2)), 1), S(r.complex(3)),
-        S(np.zeros((0, 2)), 0), S(r.normal((1, 3)), 0),
-    ]  # fmt: skip
+        S(r.normal((3, 4))),
+        S(r.normal((3, 4)), 1),
+        S(r.normal((3, 4)), dim=0, keepdim=True),
+        S(r.normal(())),
+        S(r.normal(()), -1),
+        S(x, 0),
+        S(x, 1),
+        S(x),
+        S(y),
+        S(y, 0),
+        S(r.complex((2, 2)), 1),
+        S(r.complex(3)),
+        S(np.zeros((0, 2)), 0),
+        S(r.normal((1, 3)), 0),
+    ]
 
 
 def boolean(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -94,10 +108,20 @@ def boolean(f: Callable[..., Any]) -> Callable[..., Any]:
 def boolean_samples(r: Rng) -> list[S]:
     x = r.integers(0, 2, (3, 4)).astype(float)
     return [
-        S(x), S(x, 0), S(x, -1, True), S(x, (0, 1)), S(x, ()), S(r.bools((2, 3)), 1), S(np.array(True)), S(np.array(0.0), 0),
-        S(r.integers(0, 2, (3, 4)).astype(np.uint8), 1), S(np.array([np.nan, 0.0])), S(np.zeros(0)), S(np.zeros((0, 2)), 0),
+        S(x),
+        S(x, 0),
+        S(x, -1, True),
+        S(x, (0, 1)),
+        S(x, ()),
+        S(r.bools((2, 3)), 1),
+        S(np.array(True)),
+        S(np.array(0.0), 0),
+        S(r.integers(0, 2, (3, 4)).astype(np.uint8), 1),
+        S(np.array([np.nan, 0.0])),
+        S(np.zeros(0)),
+        S(np.zeros((0, 2)), 0),
         S(r.integers(0, 2, (2, 3)) * (1 + 1j), 1),
-    ]  # fmt: skip
+    ]
 
 
 def extrema(r: Rng) -> list[S]:
@@ -105,13 +129,27 @@ def extrema(r: Rng) -> list[S]:
     nan = r.distinct((2, 3))
     nan[0, 1] = np.nan
     return [
-        S(x), S(x, 0), S(x, -1, True), S(r.distinct((2, 3, 2)), (0, 2)), S(r.distinct((2, 3, 2)), dim=(1,), keepdim=True),
-        S(x, ()), S(np.array(1.5)), S(np.array(1.5), 0), S(nan, 1), S(nan), S(np.zeros((0, 2)), 1), S(r.distinct((40, 70)), 1),
-    ]  # fmt: skip
+        S(x),
+        S(x, 0),
+        S(x, -1, True),
+        S(r.distinct((2, 3, 2)), (0, 2)),
+        S(r.distinct((2, 3, 2)), dim=(1,), keepdim=True),
+        S(x, ()),
+        S(np.array(1.5)),
+        S(np.array(1.5), 0),
+        S(nan, 1),
+        S(nan),
+        S(np.zeros((0, 2)), 1),
+        S(r.distinct((40, 70)), 1),
+    ]
 
 
-def max_reference(f: Callable[..., Any], arg: Callable[..., Any], pair: Callable[..., Any]) -> Callable[..., Any]:
-    def reference(x: np.ndarray, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
+def max_reference(
+    f: Callable[..., Any], arg: Callable[..., Any], pair: Callable[..., Any]
+) -> Callable[..., Any]:
+    def reference(
+        x: np.ndarray, dim: Any = None, keepdim: bool = False, *, other: Any = None
+    ) -> Any:
         if isinstance(dim, np.ndarray) or other is not None:
             return pair(x, dim if other is None else other)
         if dim is None:
@@ -129,10 +167,23 @@ def max_samples(r: Rng) -> list[S]:
     nan[1, 1] = nan[1, 3] = np.nan
     ties = np.array([[1, 2, 2], [0, 0, 0]])
     return [
-        S(x), S(x, 0), S(x, -1, True), S(x, dim=1, keepdim=True), S(np.array(2.0)), S(np.array(2.0), 0), S(nan, 1), S(nan, 0),
-        S(nan), S(ties, 1), S(x, r.distinct((3, 4)) + 0.05), S(x, r.distinct((4,)) + 0.05), S(r.distinct((2, 3)), other=r.distinct((2, 1)) + 0.05),
-        S(r.distinct((3, 100, 2)), 1), S(np.zeros((0, 3)), 1), S(r.distinct((2, 300)), 1),
-    ]  # fmt: skip
+        S(x),
+        S(x, 0),
+        S(x, -1, True),
+        S(x, dim=1, keepdim=True),
+        S(np.array(2.0)),
+        S(np.array(2.0), 0),
+        S(nan, 1),
+        S(nan, 0),
+        S(nan),
+        S(ties, 1),
+        S(x, r.distinct((3, 4)) + 0.05),
+        S(x, r.distinct((4,)) + 0.05),
+        S(r.distinct((2, 3)), other=r.distinct((2, 1)) + 0.05),
+        S(r.distinct((3, 100, 2)), 1),
+        S(np.zeros((0, 3)), 1),
+        S(r.distinct((2, 300)), 1),
+    ]
 
 
 def arg(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -152,16 +203,35 @@ def arg_samples(r: Rng) -> list[S]:
     ties = np.array([[1.0, 2.0, 2.0], [2.0, 1.0, 1.0]])
     nan = np.array([1.0, np.nan, 3.0, np.nan])
     return [
-        S(x), S(x, 0), S(x, 1, True), S(x, keepdim=True), S(np.array(1.0)), S(np.array(1.0), 0), S(ties, 1), S(ties), S(nan),
-        S(r.distinct((5, 200)), 1), S(r.distinct((5, 200)).T.copy(), 0), S(np.zeros((0, 3)), 1),
-    ]  # fmt: skip
+        S(x),
+        S(x, 0),
+        S(x, 1, True),
+        S(x, keepdim=True),
+        S(np.array(1.0)),
+        S(np.array(1.0), 0),
+        S(ties, 1),
+        S(ties),
+        S(nan),
+        S(r.distinct((5, 200)), 1),
+        S(r.distinct((5, 200)).T.copy(), 0),
+        S(np.zeros((0, 3)), 1),
+    ]
 
 
 def no_elements(**kwargs: Any) -> E:
-    return E(S(np.zeros((2, 0)), **kwargs), RuntimeError if not kwargs else IndexError, "reduction dim")
+    return E(
+        S(np.zeros((2, 0)), **kwargs), RuntimeError if not kwargs else IndexError, "reduction dim"
+    )
 
 
-def var(x: np.ndarray, dim: Any = None, unbiased: Any = True, keepdim: bool = False, *, correction: Any = None) -> Any:
+def var(
+    x: np.ndarray,
+    dim: Any = None,
+    unbiased: Any = True,
+    keepdim: bool = False,
+    *,
+    correction: Any = None,
+) -> Any:
     if isinstance(dim, bool):
         dim, unbiased = None, dim
     take = int(unbiased) if correction is None else correction
@@ -171,21 +241,39 @@ def var(x: np.ndarray, dim: Any = None, unbiased: Any = True, keepdim: bool = Fa
     return np.asarray((np.abs(x - centre) ** 2).sum(axis=axis, keepdims=keepdim) / max(0, n - take))
 
 
-def mean(x: np.ndarray, dim: Any = None, unbiased: Any = True, keepdim: bool = False, *, correction: Any = None) -> Any:
+def mean(
+    x: np.ndarray,
+    dim: Any = None,
+    unbiased: Any = True,
+    keepdim: bool = False,
+    *,
+    correction: Any = None,
+) -> Any:
     dim = None if isinstance(dim, bool) else dim
     return np.asarray(x.mean(axis=axes(x, dim), keepdims=keepdim))
 
 
 def var_samples(r: Rng) -> list[S]:
     return [
-        S(r.normal((3, 4))), S(r.normal((3, 4)), 0), S(r.normal((3, 4)), 1, False), S(r.normal((3, 4)), -1, True, True),
-        S(r.normal((3, 4)), False), S(r.normal((3, 4)), unbiased=True), S(r.normal((3, 4)), correction=0),
-        S(r.normal((2, 3, 4)), dim=(0, 2), correction=2, keepdim=True), S(r.normal((3, 4)), dim=None, correction=0.5),
-        S(r.normal((3, 4)) + 1000.0, 1), S(r.complex((3, 4)), 1), S(r.normal((3, 4)), ()), S(r.normal((2, 3)), dim=1, keepdim=True),
-    ]  # fmt: skip
+        S(r.normal((3, 4))),
+        S(r.normal((3, 4)), 0),
+        S(r.normal((3, 4)), 1, False),
+        S(r.normal((3, 4)), -1, True, True),
+        S(r.normal((3, 4)), False),
+        S(r.normal((3, 4)), unbiased=True),
+        S(r.normal((3, 4)), correction=0),
+        S(r.normal((2, 3, 4)), dim=(0, 2), correction=2, keepdim=True),
+        S(r.normal((3, 4)), dim=None, correction=0.5),
+        S(r.normal((3, 4)) + 1000.0, 1),
+        S(r.complex((3, 4)), 1),
+        S(r.normal((3, 4)), ()),
+        S(r.normal((2, 3)), dim=1, keepdim=True),
+    ]
 
 
-def norm(x: np.ndarray, p: Any = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
+def norm(
+    x: np.ndarray, p: Any = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None
+) -> Any:
     p = 2 if p in ("fro", None) else p
     a, axis = np.abs(x), axes(x, dim)
     if p == 0:
@@ -197,11 +285,23 @@ def norm(x: np.ndarray, p: Any = 2, dim: Any = None, keepdim: bool = False, dtyp
 
 def norms(r: Rng) -> list[S]:
     return [
-        S(r.normal((3, 4))), S(r.normal((3, 4)), 1, 0), S(r.normal((3, 4)), 2.0, (0, 1), True), S(r.normal((3, 4)), 3, 1),
-        S(r.distinct((3, 4)), float("inf"), 1), S(r.distinct((3, 4)), float("-inf"), 0), S(r.normal((3, 4)), 0, 1),
-        S(r.uniform((3, 4), 0.2, 1), 0.5, dim=-1), S(r.uniform((3, 4), 0.2, 1), -1.5, dim=0, keepdim=True), S(r.complex((3, 4)), 2, 1),
-        S(r.complex((3, 4)), 1, 1), S(r.complex((2, 3)), 3, 1), S(r.complex((2, 3)), float("inf"), 1), S(np.array(-2.0)), S(np.zeros(0)), S(np.zeros((0, 2)), 1, 0),
-    ]  # fmt: skip
+        S(r.normal((3, 4))),
+        S(r.normal((3, 4)), 1, 0),
+        S(r.normal((3, 4)), 2.0, (0, 1), True),
+        S(r.normal((3, 4)), 3, 1),
+        S(r.distinct((3, 4)), float("inf"), 1),
+        S(r.distinct((3, 4)), float("-inf"), 0),
+        S(r.normal((3, 4)), 0, 1),
+        S(r.uniform((3, 4), 0.2, 1), 0.5, dim=-1),
+        S(r.uniform((3, 4), 0.2, 1), -1.5, dim=0, keepdim=True),
+        S(r.complex((3, 4)), 2, 1),
+        S(r.complex((3, 4)), 1, 1),
+        S(r.complex((2, 3)), 3, 1),
+        S(r.complex((2, 3)), float("inf"), 1),
+        S(np.array(-2.0)),
+        S(np.zeros(0)),
+        S(np.zeros((0, 2)), 1, 0),
+    ]
 
 
 def logsumexp(x: np.ndarray, dim: Any, keepdim: bool = False) -> Any:
@@ -219,46 +319,191 @@ def logsumexps(r: Rng) -> list[S]:
     big = r.normal((2, 3)) + 1000
     inf = np.array([[-np.inf, -np.inf], [0.0, -np.inf], [np.inf, 0.0]])
     return [
-        S(r.normal((3, 4)), 0), S(r.normal((3, 4)), (0, 1)), S(r.normal((2, 3, 4)), dim=(0, -1), keepdim=True), S(big, 1),
-        S(inf, 1), S(np.array(2.0), 0), S(r.normal((3, 300)), 1), S(np.zeros((0, 2)), 0),
-    ]  # fmt: skip
+        S(r.normal((3, 4)), 0),
+        S(r.normal((3, 4)), (0, 1)),
+        S(r.normal((2, 3, 4)), dim=(0, -1), keepdim=True),
+        S(big, 1),
+        S(inf, 1),
+        S(np.array(2.0), 0),
+        S(r.normal((3, 300)), 1),
+        S(np.zeros((0, 2)), 0),
+    ]
 
 
 OPS = [
     Op("sum", wide(np.sum), numbers, dtypes=NUMBERS, integers=INTS, errors=BAD_DIMS),
     Op("nansum", wide(np.nansum), with_nan, dtypes=FLOATS, integers=INTS, errors=BAD_DIMS),
-    Op("mean", over(np.mean), numbers, dtypes=NUMBERS, errors=[*BAD_DIMS, E(S(np.arange(3)), RuntimeError, "floating point")]),
-    Op("nanmean", over(np.nanmean), with_nan, errors=[E(S(np.arange(3)), RuntimeError, "floating point")]),
-    Op("prod", prod, prods, dtypes=("float32", "float64", *COMPLEX), integers=("int64",), errors=[BAD_DIMS[0]]),
+    Op(
+        "mean",
+        over(np.mean),
+        numbers,
+        dtypes=NUMBERS,
+        errors=[*BAD_DIMS, E(S(np.arange(3)), RuntimeError, "floating point")],
+    ),
+    Op(
+        "nanmean",
+        over(np.nanmean),
+        with_nan,
+        errors=[E(S(np.arange(3)), RuntimeError, "floating point")],
+    ),
+    Op(
+        "prod",
+        prod,
+        prods,
+        dtypes=("float32", "float64", *COMPLEX),
+        integers=("int64",),
+        errors=[BAD_DIMS[0]],
+    ),
     Op("any", boolean(np.any), boolean_samples, dtypes=NUMBERS, grad=False, errors=BAD_DIMS),
     Op("all", boolean(np.all), boolean_samples, dtypes=NUMBERS, grad=False, errors=BAD_DIMS),
     Op(
-        "count_nonzero", lambda x, dim=None: np.asarray(np.count_nonzero(x, axis=axes(x, dim))),
-        lambda r: [S(r.integers(0, 2, (3, 4)) * 1.0), S(r.integers(0, 2, (3, 4)) * 1.0, 1), S(r.bools((2, 3, 4)), (0, 2)), S(np.array(3.0)), S(np.zeros(0))],
-        dtypes=FLOATS, grad=False, errors=BAD_DIMS,
+        "count_nonzero",
+        lambda x, dim=None: np.asarray(np.count_nonzero(x, axis=axes(x, dim))),
+        lambda r: [
+            S(r.integers(0, 2, (3, 4)) * 1.0),
+            S(r.integers(0, 2, (3, 4)) * 1.0, 1),
+            S(r.bools((2, 3, 4)), (0, 2)),
+            S(np.array(3.0)),
+            S(np.zeros(0)),
+        ],
+        dtypes=FLOATS,
+        grad=False,
+        errors=BAD_DIMS,
     ),
-    Op("amax", over(np.max), extrema, dtypes=FLOATS, integers=INTS, errors=[*BAD_DIMS, no_elements(), no_elements(dim=1)]),
-    Op("amin", over(np.min), extrema, dtypes=FLOATS, integers=INTS, errors=[*BAD_DIMS, no_elements(), no_elements(dim=1)]),
     Op(
-        "aminmax", lambda x, *, dim=None, keepdim=False: (over(np.min)(x, dim, keepdim), over(np.max)(x, dim, keepdim)),
-        lambda r: [S(r.distinct((3, 4))), S(r.distinct((3, 4)), dim=0), S(r.distinct((3, 4)), dim=-1, keepdim=True), S(np.array(1.0))],
-        dtypes=FLOATS, integers=INTS, errors=[no_elements(), no_elements(dim=1)],
+        "amax",
+        over(np.max),
+        extrema,
+        dtypes=FLOATS,
+        integers=INTS,
+        errors=[*BAD_DIMS, no_elements(), no_elements(dim=1)],
     ),
-    Op("max", max_reference(np.max, np.argmax, np.maximum), max_samples, dtypes=FLOATS, integers=INTS,
-       errors=[BAD_DIMS[0], no_elements(), no_elements(dim=1), E(S(np.zeros(2) * 1j), NotImplementedError, "complex")]),
-    Op("min", max_reference(np.min, np.argmin, np.minimum), max_samples, dtypes=FLOATS, integers=INTS,
-       errors=[BAD_DIMS[0], no_elements(), no_elements(dim=1)]),
-    Op("argmax", arg(np.argmax), arg_samples, dtypes=FLOATS, integers=INTS, grad=False,
-       errors=[E(S(np.zeros((2, 0))), IndexError, "reduction dim"), E(S(np.array([True])), RuntimeError, "bool")]),
-    Op("argmin", arg(np.argmin), arg_samples, dtypes=FLOATS, integers=INTS, grad=False,
-       errors=[E(S(np.zeros((2, 0)), 1), IndexError, "reduction dim")]),
-    Op("var", var, var_samples, dtypes=("float32", "float64", *COMPLEX), rtol=10, errors=[*BAD_DIMS, E(S(np.arange(3)), RuntimeError, "floating point")]),
-    Op("std", lambda *a, **k: np.sqrt(var(*a, **k)), var_samples, dtypes=("float32", "float64", *COMPLEX), rtol=10, errors=BAD_DIMS),
-    Op("var_mean", lambda *a, **k: (var(*a, **k), mean(*a, **k)), var_samples, dtypes=("float32", "float64"), rtol=10, errors=BAD_DIMS),
-    Op("std_mean", lambda *a, **k: (np.sqrt(var(*a, **k)), mean(*a, **k)), var_samples, dtypes=("float32", "float64"), rtol=10, errors=BAD_DIMS),
-    Op("norm", norm, lambda r: [*norms(r), S(r.normal((2, 3)), "fro"), S(r.normal((2, 3)), dim=1), S(r.normal((2, 3)), None), S(r.normal((2, 3)), p="fro", dim=(0, 1))],
-       dtypes=("float32", "float64", *COMPLEX), errors=[E(S(np.zeros(2), "x"), RuntimeError, "fro"), E(S(np.arange(2)), RuntimeError, "floating point")]),
-    Op("linalg.vector_norm", norm, norms, dtypes=("float32", "float64", *COMPLEX),
-       errors=[*[E(S(np.zeros((2, 0)), p, 1), RuntimeError, "no elements") for p in (float("inf"), -1.0)], E(S(np.arange(2)), RuntimeError, "floating point")]),
+    Op(
+        "amin",
+        over(np.min),
+        extrema,
+        dtypes=FLOATS,
+        integers=INTS,
+        errors=[*BAD_DIMS, no_elements(), no_elements(dim=1)],
+    ),
+    Op(
+        "aminmax",
+        lambda x, *, dim=None, keepdim=False: (
+            over(np.min)(x, dim, keepdim),
+            over(np.max)(x, dim, keepdim),
+        ),
+        lambda r: [
+            S(r.distinct((3, 4))),
+            S(r.distinct((3, 4)), dim=0),
+            S(r.distinct((3, 4)), dim=-1, keepdim=True),
+            S(np.array(1.0)),
+        ],
+        dtypes=FLOATS,
+        integers=INTS,
+        errors=[no_elements(), no_elements(dim=1)],
+    ),
+    Op(
+        "max",
+        max_reference(np.max, np.argmax, np.maximum),
+        max_samples,
+        dtypes=FLOATS,
+        integers=INTS,
+        errors=[
+            BAD_DIMS[0],
+            no_elements(),
+            no_elements(dim=1),
+            E(S(np.zeros(2) * 1j), NotImplementedError, "complex"),
+        ],
+    ),
+    Op(
+        "min",
+        max_reference(np.min, np.argmin, np.minimum),
+        max_samples,
+        dtypes=FLOATS,
+        integers=INTS,
+        errors=[BAD_DIMS[0], no_elements(), no_elements(dim=1)],
+    ),
+    Op(
+        "argmax",
+        arg(np.argmax),
+        arg_samples,
+        dtypes=FLOATS,
+        integers=INTS,
+        grad=False,
+        errors=[
+            E(S(np.zeros((2, 0))), IndexError, "reduction dim"),
+            E(S(np.array([True])), RuntimeError, "bool"),
+        ],
+    ),
+    Op(
+        "argmin",
+        arg(np.argmin),
+        arg_samples,
+        dtypes=FLOATS,
+        integers=INTS,
+        grad=False,
+        errors=[E(S(np.zeros((2, 0)), 1), IndexError, "reduction dim")],
+    ),
+    Op(
+        "var",
+        var,
+        var_samples,
+        dtypes=("float32", "float64", *COMPLEX),
+        rtol=10,
+        errors=[*BAD_DIMS, E(S(np.arange(3)), RuntimeError, "floating point")],
+    ),
+    Op(
+        "std",
+        lambda *a, **k: np.sqrt(var(*a, **k)),
+        var_samples,
+        dtypes=("float32", "float64", *COMPLEX),
+        rtol=10,
+        errors=BAD_DIMS,
+    ),
+    Op(
+        "var_mean",
+        lambda *a, **k: (var(*a, **k), mean(*a, **k)),
+        var_samples,
+        dtypes=("float32", "float64"),
+        rtol=10,
+        errors=BAD_DIMS,
+    ),
+    Op(
+        "std_mean",
+        lambda *a, **k: (np.sqrt(var(*a, **k)), mean(*a, **k)),
+        var_samples,
+        dtypes=("float32", "float64"),
+        rtol=10,
+        errors=BAD_DIMS,
+    ),
+    Op(
+        "norm",
+        norm,
+        lambda r: [
+            *norms(r),
+            S(r.normal((2, 3)), "fro"),
+            S(r.normal((2, 3)), dim=1),
+            S(r.normal((2, 3)), None),
+            S(r.normal((2, 3)), p="fro", dim=(0, 1)),
+        ],
+        dtypes=("float32", "float64", *COMPLEX),
+        errors=[
+            E(S(np.zeros(2), "x"), RuntimeError, "fro"),
+            E(S(np.arange(2)), RuntimeError, "floating point"),
+        ],
+    ),
+    Op(
+        "linalg.vector_norm",
+        norm,
+        norms,
+        dtypes=("float32", "float64", *COMPLEX),
+        errors=[
+            *[
+                E(S(np.zeros((2, 0)), p, 1), RuntimeError, "no elements")
+                for p in (float("inf"), -1.0)
+            ],
+            E(S(np.arange(2)), RuntimeError, "floating point"),
+        ],
+    ),
     Op("logsumexp", logsumexp, logsumexps, dtypes=FLOATS, integers=("int64",), errors=BAD_DIMS),
-]  # fmt: skip
+]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -20,9 +21,18 @@ def along(f: Callable[..., Any]) -> Callable[..., Any]:
 
 def samples(r: Rng) -> list[S]:
     return [
-        S(r.normal((3, 4)), 0), S(r.normal((3, 4)), 1), S(r.normal((2, 3, 4)), dim=-2), S(r.normal(()), 0), S(r.normal(()), -1),
-        S(np.zeros((0, 2)), 0), S(np.zeros((2, 0)), 1), S(r.normal((1, 3)), 0), S(r.complex((2, 3)), 1), S(r.bools((5,)), 0), S(r.normal((3, 70)), 0),
-    ]  # fmt: skip
+        S(r.normal((3, 4)), 0),
+        S(r.normal((3, 4)), 1),
+        S(r.normal((2, 3, 4)), dim=-2),
+        S(r.normal(()), 0),
+        S(r.normal(()), -1),
+        S(np.zeros((0, 2)), 0),
+        S(np.zeros((2, 0)), 1),
+        S(r.normal((1, 3)), 0),
+        S(r.complex((2, 3)), 1),
+        S(r.bools((5,)), 0),
+        S(r.normal((3, 70)), 0),
+    ]
 
 
 def products(r: Rng) -> list[S]:
@@ -53,22 +63,71 @@ def extrema(r: Rng) -> list[S]:
     nan = r.distinct((2, 4))
     nan[0, 2] = np.nan
     return [
-        S(r.distinct((3, 4)), 0), S(r.distinct((3, 4)), dim=-1), S(r.distinct((2, 3, 4)), 1), S(np.array(1.0), 0), S(nan, 1),
-        S(np.array([1, 3, 3, 2, 3]), 0), S(np.zeros((0, 2)), 0),
-    ]  # fmt: skip
+        S(r.distinct((3, 4)), 0),
+        S(r.distinct((3, 4)), dim=-1),
+        S(r.distinct((2, 3, 4)), 1),
+        S(np.array(1.0), 0),
+        S(nan, 1),
+        S(np.array([1, 3, 3, 2, 3]), 0),
+        S(np.zeros((0, 2)), 0),
+    ]
 
 
-BAD = [E(S(np.zeros((2, 3)), 2), IndexError, "[Dd]imension"), E(S(np.zeros((2, 3))), TypeError, "dim")]
+BAD = [
+    E(S(np.zeros((2, 3)), 2), IndexError, "[Dd]imension"),
+    E(S(np.zeros((2, 3))), TypeError, "dim"),
+]
 
 
 OPS = [
-    Op("cumsum", along(lambda x, d: np.cumsum(x, axis=d)), samples, dtypes=FLOATS + COMPLEX, integers=INTS, errors=BAD),
-    Op("_reverse_cumsum", lambda x, dim: np.flip(np.cumsum(np.flip(x, dim), axis=dim), dim) if x.ndim else x, lambda r: samples(r)[:3], dtypes=FLOATS),
-    Op("cumprod", along(lambda x, d: np.cumprod(x, axis=d)), products, dtypes=("float32", "float64", *COMPLEX), errors=BAD),
-    Op("cummax", extremum(max, lambda v, top: v >= top), extrema, dtypes=FLOATS, integers=INTS,
-       errors=[*BAD, E(S(np.zeros(2) * 1j, 0), NotImplementedError, "complex")]),
-    Op("cummin", extremum(min, lambda v, top: v <= top), extrema, dtypes=FLOATS, integers=INTS, errors=BAD),
-    Op("logcumsumexp", lambda x, d: np.logaddexp.accumulate(x, axis=d) if x.ndim else x,
-       lambda r: [S(r.normal((3, 4)), 0), S(r.normal((3, 4)), 1), S(r.normal((2, 3)) + 1000, -1), S(np.array(1.0), 0), S(np.array([-np.inf, 0.0, -np.inf]), 0)],
-       dtypes=FLOATS, errors=[*BAD, E(S(np.arange(2), 0), NotImplementedError, "floating point")]),
-]  # fmt: skip
+    Op(
+        "cumsum",
+        along(lambda x, d: np.cumsum(x, axis=d)),
+        samples,
+        dtypes=FLOATS + COMPLEX,
+        integers=INTS,
+        errors=BAD,
+    ),
+    Op(
+        "_reverse_cumsum",
+        lambda x, dim: np.flip(np.cumsum(np.flip(x, dim), axis=dim), dim) if x.ndim else x,
+        lambda r: samples(r)[:3],
+        dtypes=FLOATS,
+    ),
+    Op(
+        "cumprod",
+        along(lambda x, d: np.cumprod(x, axis=d)),
+        products,
+        dtypes=("float32", "float64", *COMPLEX),
+        errors=BAD,
+    ),
+    Op(
+        "cummax",
+        extremum(max, lambda v, top: v >= top),
+        extrema,
+        dtypes=FLOATS,
+        integers=INTS,
+        errors=[*BAD, E(S(np.zeros(2) * 1j, 0), NotImplementedError, "complex")],
+    ),
+    Op(
+        "cummin",
+        extremum(min, lambda v, top: v <= top),
+        extrema,
+        dtypes=FLOATS,
+        integers=INTS,
+        errors=BAD,
+    ),
+    Op(
+        "logcumsumexp",
+        lambda x, d: np.logaddexp.accumulate(x, axis=d) if x.ndim else x,
+        lambda r: [
+            S(r.normal((3, 4)), 0),
+            S(r.normal((3, 4)), 1),
+            S(r.normal((2, 3)) + 1000, -1),
+            S(np.array(1.0), 0),
+            S(np.array([-np.inf, 0.0, -np.inf]), 0),
+        ],
+        dtypes=FLOATS,
+        errors=[*BAD, E(S(np.arange(2), 0), NotImplementedError, "floating point")],
+    ),
+]
