@@ -15,10 +15,15 @@ __all__ = ["parallel_info", "show"]
 def _onednn() -> str:
     import ctypes
 
-    folder = os.path.dirname(clew.__file__)
-    try:
-        library = ctypes.CDLL(os.path.join(folder, "libdnnl.so.3"))
-    except OSError:
+    # Beside the extension, which in an editable install is not where the Python files are.
+    folder = os.path.dirname(clew._C.__file__)
+    for place in (os.path.join(folder, "libdnnl.so.3"), "libdnnl.so.3"):
+        try:
+            library = ctypes.CDLL(place)
+            break
+        except OSError:
+            continue
+    else:
         return "not found"
 
     class Version(ctypes.Structure):
@@ -67,7 +72,9 @@ def _lines() -> Iterator[tuple[str, str]]:
     yield "oneDNN", _onednn()
     folder = os.path.dirname(clew.__file__)
     yield "installed in", folder
-    yield "size", f"{_size(folder) / 1e6:.1f} MB"
+    native = os.path.dirname(clew._C.__file__)
+    size = _size(folder) + (0 if native == folder else _size(native))
+    yield "size", f"{size / 1e6:.1f} MB"
     yield "default dtype", str(clew.get_default_dtype())
 
 
