@@ -58,7 +58,9 @@ class ProcessContext:
 
         running = {p.sentinel: i for i, p in enumerate(self.processes) if p.is_alive()}
         if running:
-            wait(list(running), timeout)
+            for sentinel in wait(list(running), timeout):
+                # The sentinel may be ready a little before the exit code is known.
+                self.processes[running[sentinel]].join()  # type: ignore[index]
         for i, process in enumerate(self.processes):
             if process.exitcode:
                 for other in self.processes:
