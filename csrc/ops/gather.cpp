@@ -28,10 +28,29 @@ struct DimAttrs {
 // A 0-d tensor as one of one element.
 Tensor with_dim(const Tensor& t) { return t.ndim() ? t : alias(t, {1}, {1}); }
 
+// The kernels read int64 indices.
+Tensor as_int64(const Tensor& index) {
+  if (index.dtype() == DType::Int64) return index;
+  Tensor wide = empty(index.sizes(), DType::Int64);
+  copy_into(wide, index);
+  return wide;
+}
+// Indices counted from the end, as indices counted from the start.
+Tensor from_start(const Tensor& index, int64_t size) {
+  if (index.is_meta()) return index;
+  Tensor out = empty(index.sizes(), DType::Int64);
+  copy_into(out, index);
+  auto* p = out.data<int64_t>();
+  for (int64_t i = 0; i < out.numel(); ++i)
+    if (p[i] < 0) p[i] += size;
+  return out;
+}
+
 void check_index(const Call& c, int which, int dim) {
   const Tensor& x = c.in[0];
   const Tensor& index = c.in[static_cast<size_t>(which)];
-  require(index.dtype() == DType::Int64, c.name(), ": index must be int64; got ", index);
+  require(index.dtype() == DType::Int64 || index.dtype() == DType::Int32, c.name(),
+          ": index must be int64 or int32; got ", index);
   if (index.numel() == 0) return;
   int ndim = std::max(x.ndim(), 1);
   require(std::max(index.ndim(), 1) == ndim, c.name(),
@@ -70,10 +89,11 @@ void gather_shape(const Call& c, OutSpecs& out) {
 void gather_cpu(const Call& c, Tensors& outs) {
   const Tensor& x = c.in[0];
   int dim = wrapped(c.as<GatherAttrs>().dim, x.ndim(), c.name());
-  check_range(c.in[1], x, dim, c.name());
+  Tensor places = as_int64(c.in[1]);
+  check_range(places, x, dim, c.name());
   if (outs[0].numel() == 0) return;
   Tensor out = with_dim(outs[0]);
-  Tensor index = with_dim(c.in[1]);
+  Tensor index = with_dim(places);
   Tensor from = with_dim(x);
   ReleaseGil gil(out.numel());
   kernels::gather(out.nd(), from.nd(), index.nd(), dim);
@@ -112,9 +132,10 @@ struct AlongAttrs {
 };
 void along_run(const Call& c, Tensors& outs) {
   const Tensor& x = c.in[0];
-  const Tensor& index = c.in[1];
   const auto& dim = c.as<AlongAttrs>().dim;
-  require(index.dtype() == DType::Int64, c.name(), ": indices must be int64; got ", index);
+  require(c.in[1].dtype() == DType::Int64, c.name(), ": indices must be int64; got ", c.in[1]);
+  int64_t size = !dim ? x.numel() : x.ndim() ? x.size(wrapped(*dim, x.ndim(), c.name())) : 1;
+  Tensor index = from_start(c.in[1], size);
   if (!dim) return outs.push_back(gather(reshape(x, {-1}), 0, reshape(index, {-1})));
   require(x.ndim() == index.ndim(), c.name(),
           ": input and indices must have equally many dimensions; got ", x, " and ", index);
@@ -203,9 +224,10 @@ void scatter_shape(const Call& c, OutSpecs& out) {
 }
 void scatter_by(const Call& c, Tensors& outs, Combine combine) {
   int dim = wrapped(c.as<DimAttrs>().dim, c.in[0].ndim(), c.name());
-  check_range(c.in[1], c.in[0], dim, c.name());
+  Tensor index = as_int64(c.in[1]);
+  check_range(index, c.in[0], dim, c.name());
   copy_into(outs[0], c.in[0]);
-  scatter_into(outs[0], dim, c.in[1], c.in[2], combine);
+  scatter_into(outs[0], dim, index, c.in[2], combine);
 }
 void scatter_cpu(const Call& c, Tensors& outs) { scatter_by(c, outs, Combine::Assign); }
 void scatter_add_cpu(const Call& c, Tensors& outs) { scatter_by(c, outs, Combine::Add); }
@@ -385,7 +407,7 @@ Scalar neutral(const Str& reduce, DType dtype) {
 void scatter_reduce_cpu(const Call& c, Tensors& outs) {
   const auto& a = c.as<ScatterReduceAttrs>();
   const Tensor& x = c.in[0];
-  const Tensor& index = c.in[1];
+  Tensor index = as_int64(c.in[1]);
   int dim = wrapped(a.dim, x.ndim(), c.name());
   check_range(index, x, dim, c.name());
   Tensor out = outs[0];

@@ -79,12 +79,15 @@ Tensor source_of(int64_t size, int64_t left, int64_t right, std::string_view mod
   Tensor index = empty({left + size + right}, DType::Int64, device);
   if (device == Device::Meta) return index;
   auto* p = index.data<int64_t>();
+  // Circular padding goes round what negative padding leaves.
+  int64_t first = std::max<int64_t>(-left, 0);
+  int64_t kept = size - first - std::max<int64_t>(-right, 0);
   for (int64_t k = 0; k < index.numel(); ++k) {
     int64_t i = k - left;
     if (mode == "replicate")
       i = std::clamp<int64_t>(i, 0, size - 1);
     else if (mode == "circular")
-      i = (i % size + size) % size;
+      i = ((i - first) % kept + kept) % kept + first;
     else if (i < 0)
       i = -i;
     else if (i >= size)
@@ -117,8 +120,11 @@ Tensor pad_by(const Tensor& input, const Dims& pad, std::string_view mode, std::
     int64_t most = mode == "reflect" ? n - 1 : mode == "circular" ? n : INT64_MAX / 4;
     require(left <= most && right <= most, op, ": mode '", mode, "' allows at most ", most,
             " elements of padding for a dimension of size ", n, "; got ", pad);
-    require(left > -n - 1 && right > -n - 1 && left + n + right > 0, op, ": pad ", pad,
-            " leaves nothing of ", input);
+    int64_t left_over = mode == "circular"
+                            ? std::min<int64_t>(left, 0) + n + std::min<int64_t>(right, 0)
+                            : left + n + right;
+    require(left > -n - 1 && right > -n - 1 && left_over > 0, op, ": pad ", pad, " leaves nothing of ",
+            input);
   }
   Tensor x = input;
   for (int i = 0; i < dims; ++i) {
