@@ -80,6 +80,7 @@ void logspace(const NdView& dst, const Scalar& start, const Scalar& end, double 
 
 void eye(const NdView& dst) {
   int64_t rows = dst.sizes[0], cols = dst.sizes[1];
+  if (rows == 0 || cols == 0) return;
   std::memset(dst.data, 0, itemsize(dst.dtype) * static_cast<size_t>(rows * cols));
   dispatch(dst.dtype, AllTypes{}, [&]<class T>() {
     T* x = dst.ptr<T>();

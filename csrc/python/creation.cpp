@@ -17,7 +17,7 @@ constexpr const char* size_name[] = {"size"};
 
 enum class With : uint8_t { nothing, zeros, ones };
 void fill_with(const Tensor& t, With with) {
-  if (with == With::nothing || t.is_meta()) return;
+  if (with == With::nothing || t.is_meta() || t.numel() == 0) return;
   if (with == With::ones)
     kernels::fill(t.nd(), Scalar(1));
   else if (t.is_contiguous())
