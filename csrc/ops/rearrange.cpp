@@ -7,7 +7,6 @@
 #include "graph/gil.h"
 #include "kernels/rearrange.h"
 #include "ops/joining.h"
-#include "ops/reduction.h"
 #include "ops/shape.h"
 
 namespace clew {
@@ -317,23 +316,9 @@ Returns: a new tensor.
     .attrs = &attr_info<OffsetAttrs>,
 });
 
-void trace_run(const Call& c, Tensors& outs) {
-  require(c.in[0].ndim() == 2, c.name(), ": input must be a matrix; got ", c.in[0]);
-  outs.push_back(sum(diagonal(c.in[0])));
-}
-constexpr OpDef trace_op = composite({
-    .signature = "trace(Tensor input) -> Tensor",
-    .doc = R"(The sum of a matrix's main diagonal.
-
->>> clew.trace(clew.tensor([[1, 2], [3, 4]])).item()
-5
-)",
-    .run = trace_run,
-});
-
 constexpr const OpDef* table[] = {
-    &trace_op, &flip_op, &fliplr_op, &flipud_op, &roll_op,     &rot90_op,
-    &tril_op,  &triu_op, &embed_op,  &diag_op,   &diagflat_op,
+    &flip_op, &fliplr_op, &flipud_op, &roll_op, &rot90_op,
+    &tril_op, &triu_op,   &embed_op,  &diag_op, &diagflat_op,
 };
 
 }  // namespace

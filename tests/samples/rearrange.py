@@ -194,7 +194,6 @@ OPS = [
             E(S(np.zeros((1, 1, 1))), RuntimeError, "1 or 2"),
         ],
     ),
-    op("trace", np.trace, lambda r: some(r, S()), [E(S(V), RuntimeError, "matrix")]),
     op(
         "diagflat",
         lambda x, offset=0: np.diagflat(x, offset),
