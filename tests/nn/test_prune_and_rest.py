@@ -106,8 +106,10 @@ def test_linear_cross_entropy():
     z = clew.randint(0, 3, (5, 2))
     want = F.cross_entropy(m.linear(x).reshape(5, 3, 2), z)
     np.testing.assert_allclose(m(x, z).item(), want.item(), rtol=1e-6)
-    with pytest.raises(NotImplementedError):
+    with pytest.raises(TypeError, match="options"):
         F.linear_cross_entropy(x, m.linear.weight, y, options=1)
+    m = nn.LinearCrossEntropyLoss(4, 3, options=nn.LinearCrossEntropyOptions(batch_chunk_size=2))
+    np.testing.assert_allclose(m(x, y).item(), F.cross_entropy(m.linear(x), y).item(), rtol=1e-6)
 
 
 def test_masks_and_kernels():

@@ -108,6 +108,11 @@ def ctc_loss(
     empty = (alive == 0).logical_and(clew.tensor(t_lengths) == 0)
     if any(n == 0 for n in in_lengths):
         loss = clew.where(alive == 0, clew.where(empty, 0.0, math.inf), loss)
+    # log_probs are logarithms of probabilities that sum to one. Their gradient is given along that
+    # constraint, as PyTorch gives it: exp(log_probs) is added, the value stays.
+    used = clew.arange(steps).unsqueeze(1) < alive.unsqueeze(0)
+    mass = clew.where(used, log_probs.exp().sum(2), 0.0).sum(0)
+    loss = loss + clew.where(loss == math.inf, 0.0, mass - mass.detach())
     if zero_infinity:
         loss = clew.where(loss == math.inf, 0.0, loss)
     if reduction == "mean":

@@ -573,14 +573,15 @@ def linear_cross_entropy(
         reduction: "none", "mean" or "sum".
         ignore_index: an index that counts nothing; None is -100.
         label_smoothing: how much of the target is spread evenly over the classes.
-        options: must be None: the logits are always made as a whole.
+        options: a LinearCrossEntropyOptions; the logits are made as a whole nevertheless.
 
     Returns:
         the loss.
     """
-    if options is not None:
-        raise NotImplementedError(
-            "linear_cross_entropy: the chunked computation that options asks for does not exist"
+    if options is not None and not hasattr(options, "chunking_method"):
+        raise TypeError(
+            "linear_cross_entropy: options must be a LinearCrossEntropyOptions or None; "
+            f"got {type(options).__name__}"
         )
     if ignore_index is None:
         ignore_index = -100

@@ -298,6 +298,13 @@ def _fractional(n: int) -> Any:
         batch, channels = x.shape[0], x.shape[1]
         if _random_samples is None:
             _random_samples = clew.rand(batch, channels, n, dtype=input.dtype)
+        elif input.dim() == n + 1:
+            _random_samples = _random_samples[:1]
+        if tuple(_random_samples.shape) != (batch, channels, n):
+            raise RuntimeError(
+                f"{name}: _random_samples must be {(batch, channels, n)}; "
+                f"got {tuple(_random_samples.shape)}"
+            )
         flat = x.reshape(batch, channels, -1)
         place: Any = None
         # Window starts differ by sample and channel; images take the random numbers last dim first.

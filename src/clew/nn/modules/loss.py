@@ -20,6 +20,7 @@ __all__ = [
     "KLDivLoss",
     "L1Loss",
     "LinearCrossEntropyLoss",
+    "LinearCrossEntropyOptions",
     "MSELoss",
     "MarginRankingLoss",
     "MultiLabelMarginLoss",
@@ -174,6 +175,36 @@ class CrossEntropyLoss(_WeightedLoss):
         )
 
 
+class LinearCrossEntropyOptions:
+    """How PyTorch would compute linear_cross_entropy in chunks; the result does not depend on it.
+
+    Args:
+        allow_retain_graph: accepted; backward can always be repeated with retain_graph.
+        batch_chunk_size: rows of a chunk.
+        chunking_method: how that is chosen.
+        acc_policy: how gradients would be accumulated.
+        acc_dtype: in which dtype.
+    """
+
+    def __init__(
+        self,
+        allow_retain_graph: bool = False,
+        batch_chunk_size: int | None = None,
+        chunking_method: str = "auto",
+        acc_policy: str = "auto",
+        acc_dtype: Any = None,
+    ) -> None:
+        self.allow_retain_graph = allow_retain_graph
+        self.batch_chunk_size = batch_chunk_size
+        self.chunking_method = chunking_method
+        self.acc_policy = acc_policy
+        self.acc_dtype = acc_dtype
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{k}={v!r}" for k, v in vars(self).items())
+        return f"LinearCrossEntropyOptions({values})"
+
+
 class LinearCrossEntropyLoss(_WeightedLoss):
     """A linear layer and the cross entropy of its output.
 
@@ -188,7 +219,7 @@ class LinearCrossEntropyLoss(_WeightedLoss):
         weight: a factor for each class.
         ignore_index: an index that counts nothing; None is -100.
         label_smoothing: how much of the target is spread evenly over the classes.
-        options: must be None: the logits are always made as a whole.
+        options: a LinearCrossEntropyOptions; the logits are made as a whole nevertheless.
     """
 
     def __init__(
