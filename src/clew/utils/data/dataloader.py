@@ -415,7 +415,11 @@ class _Workers(_Batches):
     def _dead_worker(self) -> None:
         from multiprocessing.connection import wait
 
-        wait([p.sentinel for p in self._processes], 1.0)  # the pipe may close a little earlier
+        # A pipe may close a little before its process has ended, and that before it can be asked.
+        ready = wait([p.sentinel for p in self._processes], 1.0)
+        for process in self._processes:
+            if process.sentinel in ready:
+                process.join(1.0)
         dead = [p for p in self._processes if not p.is_alive()]
         what = ", ".join(f"{p.pid} (exit code {p.exitcode})" for p in dead)
         self._shutdown_workers()
