@@ -208,18 +208,19 @@ struct GraphTask {
   }
 
   void run_tensor_hooks(Node* n, std::span<Tensor> grads) {
-    for (auto& h : n->extra->tensor_hooks)
-      if (h.nr < grads.size() && grads[h.nr].defined()) {
-        Py_INCREF(h.dict);
-        PyObject* dict = h.dict;
-        try {
-          call_hooks_on(dict, grads[h.nr], "register_hook");
-        } catch (...) {
-          Py_DECREF(dict);
-          throw;
-        }
+    // By index: a hook may add hooks to the same node.
+    for (size_t i = 0; i < n->extra->tensor_hooks.size(); ++i) {
+      auto [nr, dict] = n->extra->tensor_hooks[i];
+      if (nr >= grads.size() || !grads[nr].defined()) continue;
+      Py_INCREF(dict);
+      try {
+        call_hooks_on(dict, grads[nr], "register_hook");
+      } catch (...) {
         Py_DECREF(dict);
+        throw;
       }
+      Py_DECREF(dict);
+    }
     if (n->extra->pre_hooks) {
       PyObject* values = PyMapping_Values(n->extra->pre_hooks);
       for (Py_ssize_t i = 0; values && i < PyList_GET_SIZE(values); ++i) {

@@ -298,3 +298,29 @@ def test_threads_run_one_graph_with_retain():
     assert len(got) == 4
     for g in got:
         assert (g == want).all()
+
+
+def test_hook_that_adds_hooks_to_its_own_node():
+    x = leaf([1.0, 2.0])
+    y = x * 2
+    a, b = y.unbind()
+    seen = []
+
+    def adds(g):
+        seen.append("first")
+        b.register_hook(lambda g: seen.append("second"))
+
+    a.register_hook(adds)
+    (a + b).backward()
+    assert seen == ["first", "second"]
+
+
+def test_data_of_another_shape_while_a_graph_is_alive():
+    x = leaf([1.0, 2.0])
+    old = (x * 3).sum()
+    x.data = clew.ones(3, dtype=clew.float64)
+    (x * 2).sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0, 2.0]
+    del old
+    (x * 2).sum().backward()
+    assert x.grad.tolist() == [4.0, 4.0, 4.0]
