@@ -75,7 +75,7 @@ def init() -> None:
 
 def current_device() -> int:
     """Raises: there is no device."""
-    return _absent("current_device")  # type: ignore[no-any-return]
+    return _absent("current_device")
 
 
 def set_device(device: Any) -> None:
@@ -85,12 +85,12 @@ def set_device(device: Any) -> None:
 
 def get_device_name(device: Any = None) -> str:
     """Raises: there is no device."""
-    return _absent("get_device_name")  # type: ignore[no-any-return]
+    return _absent("get_device_name")
 
 
 def get_device_capability(device: Any = None) -> tuple[int, int]:
     """Raises: there is no device."""
-    return _absent("get_device_capability")  # type: ignore[no-any-return]
+    return _absent("get_device_capability")
 
 
 def get_device_properties(device: Any = None) -> Any:
@@ -100,7 +100,7 @@ def get_device_properties(device: Any = None) -> Any:
 
 def mem_get_info(device: Any = None) -> tuple[int, int]:
     """Raises: there is no device."""
-    return _absent("mem_get_info")  # type: ignore[no-any-return]
+    return _absent("mem_get_info")
 
 
 def synchronize(device: Any = None) -> None:

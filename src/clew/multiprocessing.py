@@ -60,7 +60,7 @@ class ProcessContext:
         if running:
             for sentinel in wait(list(running), timeout):
                 # The sentinel may be ready a little before the exit code is known.
-                self.processes[running[sentinel]].join()  # type: ignore[index]
+                self.processes[running[sentinel]].join()
         for i, process in enumerate(self.processes):
             if process.exitcode:
                 for other in self.processes:
