@@ -37,6 +37,7 @@ __all__ = [
     "set_float32_matmul_precision",
     "set_flush_denormal",
     "set_num_interop_threads",
+    "trace",
     "typename",
     "unique",
     "unique_consecutive",
@@ -276,6 +277,17 @@ def unique_consecutive(
 def _selected(found: Any, inverse: bool, counts: bool) -> Any:
     chosen = (found[0], *((found[1],) if inverse else ()), *((found[2],) if counts else ()))
     return chosen if len(chosen) > 1 else chosen[0]
+
+
+def trace(input: Tensor) -> Tensor:
+    """The sum of the diagonal of a matrix.
+
+    >>> clew.trace(clew.eye(3))
+    tensor(3.)
+    """
+    if input.ndim != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")
+    return input.diagonal().sum()
 
 
 def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None) -> Tensor:

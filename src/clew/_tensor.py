@@ -441,7 +441,7 @@ def install() -> None:
         methods[name] = _caster(name, dtype)
     from clew import _functions
 
-    for name in ("unique", "unique_consecutive", "diff", "cross", "dist", "equal", "allclose"):
+    for name in ("unique", "unique_consecutive", "trace", "diff", "cross", "dist", "equal", "allclose"):
         methods[name] = getattr(_functions, name)
     for name, value in methods.items():
         setattr(Tensor, name, value)
