@@ -263,7 +263,7 @@ void max_pool(const PoolShape& s, const void* x, void* values, int64_t* indices)
 void mean_pool(const PoolShape& s, const void* x, void* y) {
   const bool rows = by_rows(s);
   const int64_t in = s.in_points(), out = s.out_points();
-  dispatch(s.dtype, InexactTypes{}, [&]<class T> {
+  dispatch(s.dtype, TypeList<int64_t, f16, bf16, float, double, c64, c128>{}, [&]<class T> {
     each_plane(s, [&](int64_t p) {
       mean_plane<T>(s, rows, static_cast<const T*>(x) + p * in, static_cast<T*>(y) + p * out);
     });

@@ -5,6 +5,7 @@
 #include "ops/arithmetic.h"
 #include "ops/matmul.h"
 #include "ops/product.h"
+#include "ops/reduction.h"
 #include "ops/shape.h"
 #include "ops/unary.h"
 
@@ -231,7 +232,7 @@ struct PairDims {
   }
 };
 void tensordot_run(const Call& c, Tensors& outs) {
-  const Tensor &a = c.in[0], &b = c.in[1];
+  Tensor a = c.in[0], b = c.in[1];
   const auto& p = c.as<PairDims>();
   require(p.dims_input.size() == p.dims_other.size(),
           "tensordot: both dimension lists must be equally long; got ", p.dims_input, " and ",
@@ -256,13 +257,19 @@ void tensordot_run(const Call& c, Tensors& outs) {
   arrange(a, p.dims_input, gone_a, kept_a);
   arrange(b, p.dims_other, gone_b, kept_b);
   int64_t k = 1, m = 1, n = 1;
+  Dims alone_a, alone_b;  // paired with a size of one, which stands for any size
   for (int i = 0; i < gone_a.size(); ++i) {
-    const int64_t size = a.size(static_cast<int>(gone_a[i]));
-    require(size == b.size(static_cast<int>(gone_b[i])),
+    const int64_t size_a = a.size(static_cast<int>(gone_a[i]));
+    const int64_t size_b = b.size(static_cast<int>(gone_b[i]));
+    require(size_a == size_b || size_a == 1 || size_b == 1,
             "tensordot: paired dimensions must have equal sizes; got ", a, " over ", gone_a,
             " and ", b, " over ", gone_b);
-    k *= size;
+    if (size_a != size_b && size_b == 1) alone_a.push_back(gone_a[i]);
+    if (size_a != size_b && size_a == 1) alone_b.push_back(gone_b[i]);
+    k *= size_a == size_b ? size_a : 1;
   }
+  if (!alone_a.empty()) a = sum(a, alone_a, true);
+  if (!alone_b.empty()) b = sum(b, alone_b, true);
   Dims order_a = kept_a, order_b = gone_b, sizes;
   for (int64_t d : gone_a) order_a.push_back(d);
   for (int64_t d : kept_b) order_b.push_back(d);
@@ -321,6 +328,8 @@ void addr_run(const Call& c, Tensors& outs) {
   const Dims sizes{c.in[1].size(0), c.in[2].size(0)};
   require(expandable(c.in[0].sizes(), sizes), "addr: input must broadcast to the product's shape ",
           sizes, "; got ", c.in[0]);
+  require(!is_integral(c.in[0].dtype()) || (p.beta.is_integral() && p.alpha.is_integral()),
+          "addr: beta and alpha must be integers for integer operands; got ", c.in[0]);
   outs.push_back(addmm(c.in[0], unsqueeze(c.in[1], 1), unsqueeze(c.in[2], 0), p.beta, p.alpha));
 }
 constexpr OpDef addr_op = composite({
@@ -379,8 +388,8 @@ tensor([[7.]])
     .inplace = true,
 });
 
-constexpr const OpDef* all[] = {&linear_op, &bilinear_op,  &outer_op, &ger_op,  &vdot_op,
-                                &inner_op,  &tensordot_op, &kron_op,  &addr_op, &addbmm_op};
+constexpr const OpDef* listed[] = {&linear_op, &bilinear_op,  &outer_op, &ger_op,  &vdot_op,
+                                   &inner_op,  &tensordot_op, &kron_op,  &addr_op, &addbmm_op};
 
 }  // namespace
 
@@ -397,6 +406,6 @@ Tensor tensordot(const Tensor& a, const Tensor& b, const Dims& dims_a, const Dim
 }
 
 extern const OpList contraction_ops;
-const OpList contraction_ops = op_list(all);
+const OpList contraction_ops = op_list(listed);
 
 }  // namespace clew

@@ -280,10 +280,6 @@ template <int ra, int rb> void added_shape(const Call& c, OutSpecs& out) {
   require(expandable(input.sizes(), sizes), c.name(),
           ": input must broadcast to the product's shape ", sizes, "; got ", input);
   const auto& a = c.as<BetaAlpha>();
-  if (is_integral(input.dtype())) {
-    require(a.beta.is_integral() && a.alpha.is_integral(), c.name(),
-            ": beta and alpha must be integers for integer operands; got ", input);
-  }
   require(is_complex(input.dtype()) || !(a.beta.is_complex() || a.alpha.is_complex()), c.name(),
           ": beta and alpha must be real for real operands; got ", input);
   out.add(input.dtype(), std::move(sizes));

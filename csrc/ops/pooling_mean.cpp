@@ -58,7 +58,7 @@ kernels::PoolShape mean_windows(const Dims& x_sizes, DType dtype, const Dims& ou
 void mean_shape(const Call& c, OutSpecs& out) {
   const auto& a = c.as<MeanAttrs>();
   const int nd = std::min(3, a.kernel_size.size());
-  require_inexact(c.in[0], c.name());
+  if (c.in[0].dtype() != DType::Int64) require_inexact(c.in[0], c.name());
   require(!a.divisor_override || *a.divisor_override != 0, c.name(),
           ": divisor_override must not be zero");
   out.add(c.in[0].dtype(),

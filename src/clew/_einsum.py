@@ -496,7 +496,7 @@ def _root(square: Any, apart: Any) -> Any:
 
 def _norm(difference: Any, p: float) -> Any:
     if p == 0:
-        return (difference != 0).to(difference.dtype).sum(-1)
+        return difference.sign().abs().sum(-1)  # a count, whose derivative is zero
     size = difference.abs()
     if p == 1:
         return size.sum(-1)
@@ -531,4 +531,4 @@ def pdist(input: Any, p: float = 2.0) -> Any:
         raise RuntimeError(f"pdist: p must be at least 0; got {p}")
     n = input.shape[0]
     parts = [_norm(input[i + 1 :] - input[i], p) for i in range(n - 1)]
-    return _ops.cat(parts, 0) if parts else input.new_empty((0,))
+    return _ops.cat(parts, 0) if parts else input.reshape(-1)[:0]

@@ -124,6 +124,13 @@ def test_pooling_of_larger_images(dtype, kernel, stride, padding):
         np.testing.assert_allclose(mean.numpy(), expected, rtol=1e-5, atol=1e-3)
 
 
+def test_means_of_integers_are_cut():
+    x = clew.tensor([[[-7, 2, 4, -8]]])
+    assert ops.avg_pool1d(x, 2).tolist() == [[[-2, -2]]]
+    with pytest.raises(NotImplementedError):
+        ops.avg_pool1d(x.to(clew.int32), 2)
+
+
 def test_max_pooling_lets_nan_win():
     x = clew.tensor([[[1.0, float("nan"), 3.0, 4.0, 0.0, -1.0, 5.0, 2.0, 7.0, 8.0, 9.0, 1.0]]])
     values, indices = ops._max_pool1d(x, 2)

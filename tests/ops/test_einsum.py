@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numeric import check_gradients, normal
 from scipy.spatial import distance
 
 import clew
-
-from numeric import check_gradients, normal
 
 CASES = [
     ("ij,jk->ik", (3, 4), (4, 5)),
@@ -108,6 +107,11 @@ def test_tensordot():
     np.testing.assert_allclose(clew.tensordot(x, y, 1).numpy(), np.tensordot(a, b, 1))
     np.testing.assert_allclose(clew.tensordot(x, y, 0).numpy(), np.tensordot(a, b, 0))
     np.testing.assert_allclose(clew.tensordot(x, y, (-1, 0)).numpy(), np.tensordot(a, b, (-1, 0)))
+    one = clew.tensor(normal(3, 1, 3))
+    np.testing.assert_allclose(
+        clew.tensordot(one, clew.tensor(normal(4, 2, 5)), ([0], [0])).numpy(),
+        np.tensordot(normal(3, 1, 3).repeat(2, 0), normal(4, 2, 5), ([0], [0])),
+    )
     out = clew.empty(2, 3, 3, 5, dtype=clew.float64)
     assert clew.tensordot(x, y, 1, out=out) is out
     np.testing.assert_allclose(out.numpy(), np.tensordot(a, b, 1))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+
 from samples import COMPLEX, FLOATS, E, Op, S
 
 

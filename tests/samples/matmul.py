@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+
 from samples import COMPLEX, FLOATS, INTS, E, Op, S
 
 MIXED = (*FLOATS, *COMPLEX)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+
 from samples import FLOATS, E, Op, S
 
 
@@ -13,7 +14,7 @@ def _each(v, nd):
 
 
 def _windows(sizes, kernel, stride, padding, dilation, ceil_mode):
-    """For every dim, the list of windows: (indices inside the image, number of places inside the padded image)."""
+    """Each dim's windows: (indices inside the image, number of places inside the padded image)."""
     out = []
     for n, k, s, p, d in zip(sizes, kernel, stride, padding, dilation, strict=True):
         room = n + 2 * p - d * (k - 1) - 1
