@@ -215,7 +215,15 @@ void apply(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tenso
       outs[0] = run_elementwise(op, in, attrs);
       break;
     case OpKind::View: make_views(op, in, attrs, outs); break;
-    case OpKind::General: allocate_and_run(op, in, attrs, outs); break;
+    case OpKind::General:
+      allocate_and_run(op, in, attrs, outs);
+      // The same bytes as another dtype (view_as_real): a view that must not be written unnoticed.
+      if (outs.size() == 1 && !in.empty() && in[0].defined() && outs[0]->storage == in[0]->storage && !outs[0]->base &&
+          !outs[0].is_same(in[0])) {
+        mark_view(outs[0], in[0], false);
+        outs[0]->view_kind = ViewKind::custom_function;
+      }
+      break;
     case OpKind::Composite: op.composite(Call{op, in, attrs}, outs); return;
   }
   if (modes.grad && any_requires_grad(in) && records_any(outs)) record(op, in, attrs, outs);

@@ -92,7 +92,8 @@ void check_inplace(const Tensor& t, const char* op, bool records) {
            " is a view and is being modified inplace. This view is the output of a function that returns multiple views. "
            "Such functions do not allow the output views to be modified inplace. Use an out-of-place operation instead");
     case ViewKind::custom_function:
-      fail(op, ": the output of a custom Function is a view and is being modified inplace; return a clone() from its forward");
+      fail(op, ": a view made by a custom Function, or one that shows its base as another dtype (.real, view_as_real, "
+           "view(dtype)), is being modified inplace while gradients are recorded; write into a clone() of it");
   }
 }
 

@@ -145,7 +145,7 @@ void set_grad_fn(const Tensor& t, Node* fn, uint32_t nr) {
 }
 
 Node* grad_fn_of(const Tensor& t) {
-  if (!t->base || !t.is_stale_view()) return t->grad_fn;
+  if (!t->base || !t.is_stale_view() || t->base->dtype != t->dtype) return t->grad_fn;
   Tensor base = Tensor::borrow(t->base);
   GradMode on(true);
   Tensor fresh = builtins.as_strided(base, t.sizes(), t.strides(), t.storage_offset());

@@ -205,3 +205,14 @@ def test_data_assignment():
     x.data = clew.tensor([5.0, 6.0, 7.0], dtype=clew.float64)
     assert x.shape == (3,)
     assert x.requires_grad
+
+
+def test_write_through_a_view_of_another_dtype_is_refused_when_recorded():
+    z = clew.tensor([1.0 + 2.0j], requires_grad=True)
+    y = z * 1
+    with pytest.raises(RuntimeError, match="another dtype"):
+        y.real.mul_(2)
+    plain = clew.tensor([1.0 + 2.0j])
+    plain.real.mul_(2)
+    plain.imag = 7.0
+    assert plain.tolist() == [2 + 7j]
