@@ -148,6 +148,13 @@ def test_lp_and_fractional_pooling():
     flat = y.reshape(2, 3, -1).gather(2, where.reshape(2, 3, -1))
     close(values.reshape(2, 3, -1), flat.numpy())
     assert F.fractional_max_pool3d(y, 2, output_ratio=0.5).shape == (2, 1, 4, 3)
+    assert F.fractional_max_pool2d(y[:0], 2, 3).shape == (0, 3, 3, 3)
+    samples = t([[[0.5, 0.25]]]).double()
+    line = t(np.arange(25.0).reshape(1, 1, 5, 5))
+    got = F.fractional_max_pool2d(line, 1, 3, _random_samples=samples)
+    assert got[0, 0].tolist() == [[0, 2, 4], [10, 12, 14], [20, 22, 24]]
+    with pytest.raises(RuntimeError, match="_random_samples must be"):
+        F.fractional_max_pool2d(line, 1, 3, _random_samples=samples[:, :, :1])
     with pytest.raises(ValueError, match="requires specifying"):
         F.fractional_max_pool2d(y, 2)
 
@@ -226,6 +233,21 @@ def test_grid_sample_derivatives(mode, padding):
     grid = (clew.rand(1, 2, 3, 2, dtype=clew.float64) * 2.6 - 1.3).requires_grad_()
     fn = lambda a, g: F.grid_sample(a, g, mode, padding, align_corners=False)  # noqa: E731
     assert clew.autograd.gradcheck(fn, (image, grid))
+
+
+def test_nearest_samples_give_places_a_zero_gradient():
+    image = clew.randn(1, 1, 3, 3, requires_grad=True)
+    grid = clew.zeros(1, 2, 2, 2, requires_grad=True)
+    F.grid_sample(image, grid, "nearest", align_corners=False).sum().backward()
+    assert grid.grad is not None and not grid.grad.any()
+    assert image.grad.sum().item() == 4 == image.grad[0, 0, 1, 1].item()
+
+
+def test_narrow_floats_are_resampled_in_float32():
+    image = clew.randn(1, 1, 4, 4).bfloat16()
+    got = F.interpolate(image, (7, 5), mode="bilinear")
+    want = F.interpolate(image.float(), (7, 5), mode="bilinear").bfloat16()
+    assert got.dtype == clew.bfloat16 and clew.equal(got, want)
 
 
 def test_shuffles_are_inverse():

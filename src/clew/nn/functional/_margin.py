@@ -6,8 +6,8 @@ from typing import Any
 
 import clew
 
-from ._core import softplus, vector_norm
-from ._loss import binary_cross_entropy_with_logits, legacy_reduction
+from ._core import logsigmoid, softplus, vector_norm
+from ._loss import legacy_reduction
 from ._loss import reduced as _reduced
 
 
@@ -305,6 +305,8 @@ def multi_margin_loss(
         raise ValueError("only p == 1 and p == 2 supported")
     if weight is not None and weight.dim() != 1:
         raise ValueError("weight must be one-dimensional")
+    if input.dim() == 0:
+        input = input.unsqueeze(0)
     single = input.dim() == 1
     if target.dim() == 0:
         target = target.unsqueeze(0)
@@ -387,5 +389,7 @@ def multilabel_soft_margin_loss(
         the loss.
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
-    loss = binary_cross_entropy_with_logits(input, target, weight, reduction="none")
+    loss = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
+    if weight is not None:
+        loss = loss * weight
     return _reduced(loss.mean(-1), reduction)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import clew
@@ -305,7 +306,7 @@ def _fractional(n: int) -> Any:
                 f"{name}: _random_samples must be {(batch, channels, n)}; "
                 f"got {tuple(_random_samples.shape)}"
             )
-        flat = x.reshape(batch, channels, -1)
+        flat = x.reshape(batch, channels, math.prod(spatial))
         place: Any = None
         # Window starts differ by sample and channel; images take the random numbers last dim first.
         for d in range(n):
@@ -313,13 +314,14 @@ def _fractional(n: int) -> Any:
             starts = _fraction_starts(u, spatial[d], sizes[d], kernel[d])
             span = starts.unsqueeze(-1) + clew.arange(kernel[d])
             place = span if place is None else _cross(place, span, spatial[d])
-        index = place.reshape(batch, channels, -1)
+        size = math.prod(kernel)
+        index = place.reshape(batch, channels, math.prod(sizes) * size)
         windows = flat.gather(2, index).reshape(*place.shape)
         # (B, C, o0, k0, o1, k1, ...) becomes (B, C, o0, o1, ..., k0, k1, ...).
         order = [0, 1, *range(2, 2 + 2 * n, 2), *range(3, 2 + 2 * n, 2)]
         windows, place = windows.permute(order), place.permute(order)
-        windows = windows.reshape(batch, channels, *sizes, -1)
-        place = place.reshape(batch, channels, *sizes, -1)
+        windows = windows.reshape(batch, channels, *sizes, size)
+        place = place.reshape(batch, channels, *sizes, size)
         values, best = windows.max(-1)
         indices = place.gather(-1, best.unsqueeze(-1)).squeeze(-1)
         if input.dim() == n + 1:
@@ -358,9 +360,9 @@ def _fraction_starts(u: Any, size: int, out: int, kernel: int) -> Any:
     alpha = last / (out - 1)
     steps = clew.arange(out - 1).to(clew.float64)
     u = u.unsqueeze(-1)
-    starts = ((steps + u) * alpha).floor() - (u * alpha).floor()
+    starts = ((steps + u) * alpha).to(clew.int64) - (u * alpha).to(clew.int64)
     end = clew.full((*u.shape[:-1], 1), last, dtype=clew.int64)
-    return clew.cat([starts.to(clew.int64), end], -1)
+    return clew.cat([starts, end], -1)
 
 
 def _cross(place: Any, span: Any, width: int) -> Any:

@@ -306,12 +306,16 @@ def interpolate(
             raise NotImplementedError(f"Got {input.dim()}D input, but bicubic mode needs 4D input")
     else:
         raise NotImplementedError(f"interpolate: unknown mode {mode!r}")
-    out = input
+    # 16-bit images are resampled in float32, and rounded once.
+    narrow = input.dtype in (clew.float16, clew.bfloat16)
+    out = input.float() if narrow else input
     for d in reversed(range(n)):
         if sizes[d] == input.shape[2 + d] and scales[d] in (None, 1.0):
             continue
         rows = _rows(sizes[d], input.shape[2 + d], scales[d], bool(align_corners), kind, antialias)
         out = _resample(out, 2 + d, rows)
+    if narrow:
+        return out.to(input.dtype)
     return out if out is not input else input.clone()
 
 
@@ -508,6 +512,8 @@ def grid_sample(
     out: Any = None
     if mode == "nearest":
         out = fetch([c.detach().round() for c in coords])
+        if grid.requires_grad:  # places have a gradient: zero
+            out = out + clew.where(clew.zeros((), dtype=clew.bool), grid, 0.0).sum()
     elif mode == "bilinear":
         lows = [c.detach().floor() for c in coords]
         parts = [c - low for c, low in zip(coords, lows, strict=True)]
