@@ -1,6 +1,8 @@
-"""Cost of one small operation from Python, in ns: 8x8 float32, with and without recording, and of backward by node.
+"""Cost of one small operation from Python, in ns: 8x8 float32, with and without recording, and of
+backward by node.
 
-Run with clew or with PyTorch: `python bench/overhead.py [--framework torch] [--append results.jsonl]`.
+Run with clew or with PyTorch: `python bench/overhead.py [--framework torch] [--append
+results.jsonl]`.
 """
 
 from __future__ import annotations
@@ -81,16 +83,36 @@ def main() -> None:
         results[name] = round(median, 1)
         print(f"{name:24} {median:9.0f} ns  ± {spread:.0f}")
     one = t.ones(8, 8)
-    for name, step in (("chain of add", lambda y: y + one), ("chain of mul", lambda y: y * one), ("chain of tanh", lambda y: y.tanh())):
+    for name, step in (
+        ("chain of add", lambda y: y + one),
+        ("chain of mul", lambda y: y * one),
+        ("chain of tanh", lambda y: y.tanh()),
+    ):
         forward, backward = chain(t, 10_000, step)
         results[f"{name}, forward a node"] = round(forward, 1)
         results[f"{name}, backward a node"] = round(backward, 1)
         print(f"{name:24} {forward:9.0f} ns forward, {backward:.0f} ns backward a node")
     if options.append:
-        commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
-        cpu = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "")
-        record = {"suite": "overhead", "framework": options.framework, "version": t.__version__, "commit": commit,
-                  "cpu": cpu or platform.processor(), "python": platform.python_version(), "ns": results}  # fmt: skip
+        commit = subprocess.run(
+            ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
+        ).stdout.strip()
+        cpu = next(
+            (
+                line.split(":")[1].strip()
+                for line in open("/proc/cpuinfo")
+                if line.startswith("model name")
+            ),
+            "",
+        )
+        record = {
+            "suite": "overhead",
+            "framework": options.framework,
+            "version": t.__version__,
+            "commit": commit,
+            "cpu": cpu or platform.processor(),
+            "python": platform.python_version(),
+            "ns": results,
+        }
         with open(options.append, "a") as f:
             f.write(json.dumps(record) + "\n")
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import statistics
 import time
-from typing import Callable
+from collections.abc import Callable
 
 
-def nanoseconds(call: Callable[[], object], repeats: int = 9, seconds: float = 0.02) -> tuple[float, float]:
-    """Median and spread (half the interquartile range) of the cost of ``call()``, in ns, without the call of a lambda.
+def nanoseconds(
+    call: Callable[[], object], repeats: int = 9, seconds: float = 0.02
+) -> tuple[float, float]:
+    """Median and spread (half the interquartile range) of the cost of ``call()``, in ns, without
+    the call of a lambda.
 
     Args:
         call: what to time; it should be a lambda around one operation.

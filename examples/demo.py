@@ -1,4 +1,6 @@
-"""Trains the two models of this folder with a progress bar, prints their metrics, and saves curves and graph pictures."""
+"""Trains the two models of this folder with a progress bar, prints their metrics, and saves
+curves and graph pictures.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +9,13 @@ import time
 from pathlib import Path
 from typing import Any
 
-import digits_cnn
-import graph_picture
-import tree_lstm
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+
+import digits_cnn
+import graph_picture
+import tree_lstm
 
 OUTPUT = Path("demo-output")
 console = Console()
@@ -20,13 +23,22 @@ console = Console()
 
 def run(title: str, module: Any, epochs: int) -> tuple[dict[str, Any], float]:
     """Trains one model under a progress bar; returns its result and the seconds it took."""
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[state]}"), TimeElapsedColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[state]}"),
+        TimeElapsedColumn(),
+    )
     start = time.perf_counter()
     with Progress(*columns, console=console) as progress:
         task = progress.add_task(title, total=1.0, state="")
 
         def on_step(epoch: int, step: int, steps: int, loss: float) -> None:
-            progress.update(task, completed=(epoch + step / steps) / epochs, state=f"epoch {epoch + 1}/{epochs}  loss {loss:.3f}")
+            progress.update(
+                task,
+                completed=(epoch + step / steps) / epochs,
+                state=f"epoch {epoch + 1}/{epochs}  loss {loss:.3f}",
+            )
 
         result = module.train(epochs=epochs, on_step=on_step)
     return result, time.perf_counter() - start
@@ -34,11 +46,15 @@ def run(title: str, module: Any, epochs: int) -> tuple[dict[str, Any], float]:
 
 def save_pictures(name: str, title: str, result: dict[str, Any]) -> int:
     """Writes the loss curve and the graph of one sample; returns the number of nodes drawn."""
-    graph_picture.loss_curve(result["losses"], result["accuracies"], OUTPUT / f"{name}-curve.png", title)
+    graph_picture.loss_curve(
+        result["losses"], result["accuracies"], OUTPUT / f"{name}-curve.png", title
+    )
     names = {id(p): n for n, p in result["model"].named_parameters()}
     caption = f"{title}: the graph that one forward pass recorded"
     for suffix in ("png", "svg"):
-        nodes = graph_picture.draw(result["root"], OUTPUT / f"{name}-graph.{suffix}", names, caption)
+        nodes = graph_picture.draw(
+            result["root"], OUTPUT / f"{name}-graph.{suffix}", names, caption
+        )
     return nodes
 
 
@@ -55,18 +71,31 @@ def main() -> int:
         ("syntax trees, Tree-LSTM", tree, tree["majority"], tree_seconds),
     ):
         table.add_row(
-            label, str(r["training"]), str(r["held_out"]), f"{r['losses'][0]:.2f} to {r['losses'][-1]:.3f}",
-            f"{100 * r['accuracies'][-1]:.1f}%", f"{100 * chance:.1f}%", f"{seconds:.0f} s",
-        )  # fmt: skip
+            label,
+            str(r["training"]),
+            str(r["held_out"]),
+            f"{r['losses'][0]:.2f} to {r['losses'][-1]:.3f}",
+            f"{100 * r['accuracies'][-1]:.1f}%",
+            f"{100 * chance:.1f}%",
+            f"{seconds:.0f} s",
+        )
     console.print(table)
-    console.print(f"Every tree made its own graph: {tree['nodes']} tree nodes in the training set, no batching.")
+    console.print(
+        f"Every tree made its own graph: {tree['nodes']} tree nodes in the training set, no "
+        f"batching."
+    )
     drawn = save_pictures("digits", "Digits", cnn), save_pictures("tree-lstm", "Tree-LSTM", tree)
-    console.print(f"Saved loss curves and graph pictures ({drawn[0]} and {drawn[1]} nodes) in {OUTPUT}/:")
+    console.print(
+        f"Saved loss curves and graph pictures ({drawn[0]} and {drawn[1]} nodes) in {OUTPUT}/:"
+    )
     for file in sorted(OUTPUT.iterdir()):
         console.print(f"  {file}  ({file.stat().st_size // 1024} KiB)", highlight=False)
     ok = cnn["accuracies"][-1] >= 0.97 and tree["accuracies"][-1] >= tree["majority"] + 0.2
     if not ok:
-        console.print("[red]a model stayed below its expected accuracy (97% for the digits, 20 points above chance for trees)")
+        console.print(
+            "[red]a model stayed below its expected accuracy (97% for the digits, 20 points "
+            "above chance for trees)"
+        )
     return 0 if ok else 1
 
 

@@ -1,9 +1,12 @@
-"""A small convolutional network learns scikit-learn's handwritten digits (1,797 pictures of 8 x 8)."""
+"""A small convolutional network learns scikit-learn's handwritten digits (1,797 pictures of 8 x
+8).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any
 
 import clew
 import clew.nn.functional as F
@@ -44,7 +47,9 @@ def accuracy(model: nn.Module, loader: DataLoader) -> float:
     return right / count
 
 
-def train(epochs: int = 15, seed: int = 0, on_step: Callable[..., Any] = lambda *a: None) -> dict[str, Any]:
+def train(
+    epochs: int = 15, seed: int = 0, on_step: Callable[..., Any] = lambda *a: None
+) -> dict[str, Any]:
     """Trains the network; on_step(epoch, step, steps, loss) is called after every step.
 
     Returns:
@@ -56,7 +61,9 @@ def train(epochs: int = 15, seed: int = 0, on_step: Callable[..., Any] = lambda 
     digits = load_digits()
     images = clew.tensor(digits.images, dtype=clew.float32).unsqueeze(1) / 16
     data = TensorDataset(images, clew.tensor(digits.target, dtype=clew.int64))
-    training, held_out = random_split(data, [0.8, 0.2], generator=clew.Generator().manual_seed(seed))
+    training, held_out = random_split(
+        data, [0.8, 0.2], generator=clew.Generator().manual_seed(seed)
+    )
     loader: DataLoader[Any] = DataLoader(training, batch_size=32, shuffle=True)
     test: DataLoader[Any] = DataLoader(held_out, batch_size=256)
     model = Net()
@@ -76,11 +83,19 @@ def train(epochs: int = 15, seed: int = 0, on_step: Callable[..., Any] = lambda 
         losses.append(total / len(loader))
         accuracies.append(accuracy(model, test))
     x, y = next(iter(test))
-    return {"model": model, "losses": losses, "accuracies": accuracies, "root": F.cross_entropy(model(x), y),
-            "training": len(training), "held_out": len(held_out)}  # fmt: skip
+    return {
+        "model": model,
+        "losses": losses,
+        "accuracies": accuracies,
+        "root": F.cross_entropy(model(x), y),
+        "training": len(training),
+        "held_out": len(held_out),
+    }
 
 
 if __name__ == "__main__":
-    result = train(on_step=lambda e, s, n, loss: s == n and print(f"epoch {e + 1}: loss {loss:.3f}"))
+    result = train(
+        on_step=lambda e, s, n, loss: s == n and print(f"epoch {e + 1}: loss {loss:.3f}")
+    )
     print(f"held-out accuracy {100 * result['accuracies'][-1]:.1f}%")
     Path("demo-output").mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""Draws the recorded graph behind a tensor: one box a node, gradients flowing down to the leaves."""
+"""Draws the recorded graph behind a tensor: a box a node, gradients flowing down to the leaves."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import clew
 
 
 def collect(root: Any, limit: int) -> tuple[list[Any], list[tuple[int, int]]]:
-    """The nodes reachable from root (at most limit, breadth first) and the edges between them, by index."""
+    """The nodes reachable from root (at most limit, breadth first) and the edges between them, by
+    index.
+    """
     nodes, index, edges = [root], {root: 0}, []
     for node in nodes:
         for child, _ in node.next_functions:
@@ -41,8 +43,15 @@ def layers(count: int, edges: list[tuple[int, int]]) -> list[int]:
     return depth
 
 
-def draw(tensor: clew.Tensor, path: Path, names: dict[int, str] | None = None, title: str = "", limit: int = 400) -> int:
-    """Writes a picture of the graph of ``tensor`` to ``path`` (format by suffix) and returns the number of nodes drawn.
+def draw(
+    tensor: clew.Tensor,
+    path: Path,
+    names: dict[int, str] | None = None,
+    title: str = "",
+    limit: int = 400,
+) -> int:
+    """Writes a picture of the graph of ``tensor`` to ``path`` (format by suffix) and returns the
+    number of nodes drawn.
 
     Args:
         tensor: the root; must have a grad_fn.
@@ -71,8 +80,12 @@ def draw(tensor: clew.Tensor, path: Path, names: dict[int, str] | None = None, t
     widest = max(len(r) for r in rows.values())
     fig, ax = plt.subplots(figsize=(min(40, 2 + 1.9 * widest), min(60, 2 + 0.62 * len(rows))))
     for a, b in edges:
-        ax.annotate("", (x[b], -depth[b] + 0.22), (x[a], -depth[a] - 0.22),
-                    arrowprops={"arrowstyle": "-|>", "color": "#8a8f98", "lw": 0.8})  # fmt: skip
+        ax.annotate(
+            "",
+            (x[b], -depth[b] + 0.22),
+            (x[a], -depth[a] - 0.22),
+            arrowprops={"arrowstyle": "-|>", "color": "#8a8f98", "lw": 0.8},
+        )
     for i, node in enumerate(nodes):
         leaf = node.name() == "AccumulateGrad"
         label = node.name().removesuffix("Backward0")
@@ -80,8 +93,15 @@ def draw(tensor: clew.Tensor, path: Path, names: dict[int, str] | None = None, t
             v = node.variable
             label = f"{(names or {}).get(id(v), 'leaf')}\n{list(v.shape)}"
         color = "#ffe2b8" if leaf else "#cfe3ff"
-        ax.text(x[i], -depth[i], label, ha="center", va="center", fontsize=7,
-                bbox={"boxstyle": "round,pad=0.3", "fc": color, "ec": "#5b6470", "lw": 0.7})  # fmt: skip
+        ax.text(
+            x[i],
+            -depth[i],
+            label,
+            ha="center",
+            va="center",
+            fontsize=7,
+            bbox={"boxstyle": "round,pad=0.3", "fc": color, "ec": "#5b6470", "lw": 0.7},
+        )
     ax.set_xlim(-widest / 2 - 0.2, widest / 2 + 0.2)
     ax.set_ylim(-max(depth) - 0.8, 0.8)
     ax.set_title(title or f"{len(nodes)} nodes", fontsize=10)
@@ -104,7 +124,14 @@ def loss_curve(losses: list[float], accuracies: list[float], path: Path, title: 
     left.set_xlabel("epoch")
     left.set_ylabel("training loss", color="#d1495b")
     right = left.twinx()
-    right.plot(epochs, [100 * a for a in accuracies], color="#2e6fba", marker="s", ms=3, label="held-out accuracy")
+    right.plot(
+        epochs,
+        [100 * a for a in accuracies],
+        color="#2e6fba",
+        marker="s",
+        ms=3,
+        label="held-out accuracy",
+    )
     right.set_ylabel("held-out accuracy, %", color="#2e6fba")
     right.set_ylim(0, 100)
     left.set_title(title)

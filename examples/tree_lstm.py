@@ -1,6 +1,7 @@
 """A recursive Tree-LSTM tells which package of Python's standard library a function comes from.
 
-Every sample is the syntax tree of one function, so every sample makes its own graph: the model is a Python recursion over
+Every sample is the syntax tree of one function, so every sample makes its own graph: the model is
+a Python recursion over
 the tree. Child-sum Tree-LSTM of Tai, Socher and Manning (2015), section 3.1.
 """
 
@@ -18,7 +19,16 @@ import clew
 import clew.nn.functional as F
 from clew import nn, optim
 
-PACKAGES = ("asyncio", "email", "multiprocessing", "unittest", "xml", "http", "importlib", "logging")
+PACKAGES = (
+    "asyncio",
+    "email",
+    "multiprocessing",
+    "unittest",
+    "xml",
+    "http",
+    "importlib",
+    "logging",
+)
 NAME_BUCKETS = 512  # identifiers are known by a hash of their spelling
 
 
@@ -30,8 +40,15 @@ class Node(NamedTuple):
     children: list[Node]
 
 
-KINDS = {c.__name__: i for i, c in enumerate(sorted(
-    (c for c in vars(ast).values() if isinstance(c, type) and issubclass(c, ast.AST)), key=lambda c: c.__name__))}  # fmt: skip
+KINDS = {
+    c.__name__: i
+    for i, c in enumerate(
+        sorted(
+            (c for c in vars(ast).values() if isinstance(c, type) and issubclass(c, ast.AST)),
+            key=lambda c: c.__name__,
+        )
+    )
+}
 
 
 def identifier(tree: ast.AST) -> int:
@@ -56,7 +73,9 @@ def preorder(node: Node) -> Iterator[tuple[int, int]]:
         yield from preorder(child)
 
 
-def load(per_package: int = 170, smallest: int = 25, largest: int = 110, seed: int = 0) -> list[tuple[Node, int]]:
+def load(
+    per_package: int = 170, smallest: int = 25, largest: int = 110, seed: int = 0
+) -> list[tuple[Node, int]]:
     """Functions of the standard library as (tree, package) pairs, in random order."""
     import sysconfig
 
@@ -98,8 +117,12 @@ class TreeLSTM(nn.Module):
         for table in (self.kind, self.name, self.forget_in):
             nn.init.normal_(table.weight, std=0.3)
 
-    def node(self, node: Node, rows: Iterator[tuple[clew.Tensor, clew.Tensor]]) -> tuple[clew.Tensor, clew.Tensor]:
-        """The hidden and cell state, each (1, features), of the subtree at ``node``; takes its input rows from ``rows``."""
+    def node(
+        self, node: Node, rows: Iterator[tuple[clew.Tensor, clew.Tensor]]
+    ) -> tuple[clew.Tensor, clew.Tensor]:
+        """The hidden and cell state, each (1, features), of the subtree at ``node``; takes its
+        input rows from ``rows``.
+        """
         x, bias = next(rows)
         if not node.children:
             i, o, u = x.chunk(3, 1)
@@ -130,12 +153,17 @@ def accuracy(model: TreeLSTM, data: list[tuple[Node, int]]) -> float:
 
 
 def train(
-    epochs: int = 8, features: int = 64, batch: int = 16, seed: int = 0, on_step: Callable[..., Any] = lambda *a: None
+    epochs: int = 8,
+    features: int = 64,
+    batch: int = 16,
+    seed: int = 0,
+    on_step: Callable[..., Any] = lambda *a: None,
 ) -> dict[str, Any]:
     """Trains the model; on_step(epoch, step, steps, loss) is called after every step.
 
     Returns:
-        model, losses and held-out accuracies by epoch, the majority class's share, the scores of one tiny tree.
+        model, losses and held-out accuracies by epoch, the majority class's share, the scores of
+        one tiny tree.
     """
     clew.manual_seed(seed)
     data = load(seed=seed)
@@ -165,12 +193,22 @@ def train(
     counts = Counter(label for _, label in held_out)
     tiny = convert(ast.parse("x + 1", mode="eval").body)  # small enough to draw
     return {
-        "model": model, "losses": losses, "accuracies": accuracies, "training": len(training), "held_out": len(held_out),
+        "model": model,
+        "losses": losses,
+        "accuracies": accuracies,
+        "training": len(training),
+        "held_out": len(held_out),
         "majority": counts.most_common(1)[0][1] / len(held_out),
-        "nodes": sum(size(t) for t, _ in training), "root": model(tiny),
-    }  # fmt: skip
+        "nodes": sum(size(t) for t, _ in training),
+        "root": model(tiny),
+    }
 
 
 if __name__ == "__main__":
-    result = train(on_step=lambda e, s, n, loss: s == n and print(f"epoch {e + 1}: loss {loss:.3f}"))
-    print(f"held-out accuracy {100 * result['accuracies'][-1]:.1f}% (majority class {100 * result['majority']:.1f}%)")
+    result = train(
+        on_step=lambda e, s, n, loss: s == n and print(f"epoch {e + 1}: loss {loss:.3f}")
+    )
+    print(
+        f"held-out accuracy {100 * result['accuracies'][-1]:.1f}% (majority class "
+        f"{100 * result['majority']:.1f}%)"
+    )

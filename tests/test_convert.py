@@ -11,11 +11,18 @@ import pytest
 import clew
 
 NUMPY = {
-    clew.bool: np.bool_, clew.uint8: np.uint8, clew.int8: np.int8, clew.int16: np.int16,
-    clew.int32: np.int32, clew.int64: np.int64, clew.float16: np.float16,
-    clew.float32: np.float32, clew.float64: np.float64, clew.complex64: np.complex64,
+    clew.bool: np.bool_,
+    clew.uint8: np.uint8,
+    clew.int8: np.int8,
+    clew.int16: np.int16,
+    clew.int32: np.int32,
+    clew.int64: np.int64,
+    clew.float16: np.float16,
+    clew.float32: np.float32,
+    clew.float64: np.float64,
+    clew.complex64: np.complex64,
     clew.complex128: np.complex128,
-}  # fmt: skip
+}
 SHAPES = [(), (0,), (1,), (5,), (2, 3), (2, 0, 3), (2, 1, 3, 2)]
 
 

@@ -9,9 +9,19 @@ import pytest
 import clew
 
 DTYPES = [
-    clew.bool, clew.uint8, clew.int8, clew.int16, clew.int32, clew.int64, clew.float16,
-    clew.bfloat16, clew.float32, clew.float64, clew.complex64, clew.complex128,
-]  # fmt: skip
+    clew.bool,
+    clew.uint8,
+    clew.int8,
+    clew.int16,
+    clew.int32,
+    clew.int64,
+    clew.float16,
+    clew.bfloat16,
+    clew.float32,
+    clew.float64,
+    clew.complex64,
+    clew.complex128,
+]
 BY_SIZE = [clew.zeros, clew.ones, clew.empty, clew.rand, clew.randn]
 LIKE = [clew.zeros_like, clew.ones_like, clew.empty_like, clew.rand_like, clew.randn_like]
 
@@ -91,8 +101,14 @@ def test_bad_arguments(make, args, kwargs, error):
 
 
 def test_options():
-    t = clew.zeros(2, dtype=clew.float64, device="cpu", requires_grad=True, layout=clew.strided,
-                   pin_memory=False)  # fmt: skip
+    t = clew.zeros(
+        2,
+        dtype=clew.float64,
+        device="cpu",
+        requires_grad=True,
+        layout=clew.strided,
+        pin_memory=False,
+    )
     assert t.dtype is clew.float64 and t.requires_grad and t.is_leaf
     assert clew.zeros(2, dtype=None, device=None, layout=None).dtype is clew.float32
     assert clew.zeros(2, dtype=float).dtype is clew.float64
@@ -300,9 +316,22 @@ def test_triangle_errors():
 
 @pytest.mark.parametrize(
     "args",
-    [(5,), (2, 7), (7, 2, -2), (0, 10, 3), (10, 0, -3), (0,), (3, 3), (-4, 4, 5), (0.5, 3.2, 0.25),
-     (1.0,), (0, 1, 0.1), (5, 1, -0.5), (2**40, 2**40 + 3)],
-)  # fmt: skip
+    [
+        (5,),
+        (2, 7),
+        (7, 2, -2),
+        (0, 10, 3),
+        (10, 0, -3),
+        (0,),
+        (3, 3),
+        (-4, 4, 5),
+        (0.5, 3.2, 0.25),
+        (1.0,),
+        (0, 1, 0.1),
+        (5, 1, -0.5),
+        (2**40, 2**40 + 3),
+    ],
+)
 def test_arange(args):
     got = clew.arange(*args)
     want = np.arange(*args)
@@ -422,9 +451,11 @@ def test_tensor(data, dtype, shape):
     t = clew.tensor(data)
     assert t.dtype is dtype
     assert t.shape == shape
-    flat = np.asarray([[float(x) if isinstance(x, clew.Tensor) else x for x in data]]) if (
-        isinstance(data, list) and any(isinstance(x, clew.Tensor) for x in data)
-    ) else np.asarray(data)  # fmt: skip
+    flat = (
+        np.asarray([[float(x) if isinstance(x, clew.Tensor) else x for x in data]])
+        if (isinstance(data, list) and any(isinstance(x, clew.Tensor) for x in data))
+        else np.asarray(data)
+    )
     np.testing.assert_array_equal(np.ravel(t.tolist()), flat.ravel())
 
 

@@ -19,7 +19,9 @@ README = Path(__file__).parent.parent / "README.md"
 
 def run_examples(text: str, name: str) -> None:
     clew.manual_seed(0)
-    test = doctest.DocTestParser().get_doctest(text, {"clew": clew, "nn": clew.nn, "F": clew.nn.functional}, name, None, 0)
+    test = doctest.DocTestParser().get_doctest(
+        text, {"clew": clew, "nn": clew.nn, "F": clew.nn.functional}, name, None, 0
+    )
     runner = doctest.DocTestRunner(optionflags=FLAGS, verbose=False)
     out: list[str] = []
     runner.run(test, out=out.append)
@@ -35,7 +37,9 @@ def test_op_examples(name: str):
 
 def modules() -> list[str]:
     skip = ("clew.__main__", "clew._C")
-    return sorted(m.name for m in pkgutil.walk_packages(clew.__path__, "clew.") if m.name not in skip)
+    return sorted(
+        m.name for m in pkgutil.walk_packages(clew.__path__, "clew.") if m.name not in skip
+    )
 
 
 @pytest.mark.parametrize("name", modules())
@@ -43,7 +47,9 @@ def test_module_examples(name: str, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     module = importlib.import_module(name)
     finder = doctest.DocTestFinder(exclude_empty=True)
-    for test in finder.find(module, name, globs={"clew": clew, "nn": clew.nn, "F": clew.nn.functional}):
+    for test in finder.find(
+        module, name, globs={"clew": clew, "nn": clew.nn, "F": clew.nn.functional}
+    ):
         if not test.examples:
             continue
         clew.manual_seed(0)

@@ -9,9 +9,19 @@ import pytest
 import clew
 
 DTYPES = [
-    clew.bool, clew.uint8, clew.int8, clew.int16, clew.int32, clew.int64, clew.float16,
-    clew.bfloat16, clew.float32, clew.float64, clew.complex64, clew.complex128,
-]  # fmt: skip
+    clew.bool,
+    clew.uint8,
+    clew.int8,
+    clew.int16,
+    clew.int32,
+    clew.int64,
+    clew.float16,
+    clew.bfloat16,
+    clew.float32,
+    clew.float64,
+    clew.complex64,
+    clew.complex128,
+]
 
 
 def round_trip(x, protocol=pickle.HIGHEST_PROTOCOL):

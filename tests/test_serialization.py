@@ -17,9 +17,19 @@ from clew import nn, serialization
 from clew.serialization import load, save
 
 DTYPES = [
-    clew.bool, clew.uint8, clew.int8, clew.int16, clew.int32, clew.int64, clew.float16,
-    clew.bfloat16, clew.float32, clew.float64, clew.complex64, clew.complex128,
-]  # fmt: skip
+    clew.bool,
+    clew.uint8,
+    clew.int8,
+    clew.int16,
+    clew.int32,
+    clew.int64,
+    clew.float16,
+    clew.bfloat16,
+    clew.float32,
+    clew.float64,
+    clew.complex64,
+    clew.complex128,
+]
 
 
 def trip(value, **options):
@@ -47,14 +57,58 @@ def same(a, b):
 
 
 VALUES = [
-    None, True, False, 0, 255, 256, 65535, 65536, -1, -70000, 2**31, -(2**63), 10**30, -(2**5000),
-    0.0, -1.5, float("inf"), 1e300, 3 - 4j, "", "text", "é𝄞\n'", "\ud800", b"", b"\x00\xff",
-    bytearray(b"abc"), bytearray(), (), (1,), (1, 2), (1, 2, 3), (1, 2, 3, 4), [], [1, [2, [3]]],
-    {}, {"a": 1, 2: "b", (1, 2): None}, {1, 2}, frozenset([1]), slice(1, None, 2),
-    collections.OrderedDict(b=1, a=2), collections.Counter("aab"), list(range(2500)),
-    {i: str(i) for i in range(2500)}, clew.float32, clew.bool, clew.Size([1, 2]),
-    clew.device("cpu"), clew.device("meta"), np.float64(2.5), np.int32(-3), np.bool_(True),
-]  # fmt: skip
+    None,
+    True,
+    False,
+    0,
+    255,
+    256,
+    65535,
+    65536,
+    -1,
+    -70000,
+    2**31,
+    -(2**63),
+    10**30,
+    -(2**5000),
+    0.0,
+    -1.5,
+    float("inf"),
+    1e300,
+    3 - 4j,
+    "",
+    "text",
+    "é𝄞\n'",
+    "\ud800",
+    b"",
+    b"\x00\xff",
+    bytearray(b"abc"),
+    bytearray(),
+    (),
+    (1,),
+    (1, 2),
+    (1, 2, 3),
+    (1, 2, 3, 4),
+    [],
+    [1, [2, [3]]],
+    {},
+    {"a": 1, 2: "b", (1, 2): None},
+    {1, 2},
+    frozenset([1]),
+    slice(1, None, 2),
+    collections.OrderedDict(b=1, a=2),
+    collections.Counter("aab"),
+    list(range(2500)),
+    {i: str(i) for i in range(2500)},
+    clew.float32,
+    clew.bool,
+    clew.Size([1, 2]),
+    clew.device("cpu"),
+    clew.device("meta"),
+    np.float64(2.5),
+    np.int32(-3),
+    np.bool_(True),
+]
 
 
 @pytest.mark.parametrize("value", VALUES, ids=lambda v: repr(v)[:30])
@@ -73,11 +127,18 @@ def test_defaultdict_and_nan():
 
 @pytest.mark.parametrize(
     "array",
-    [np.arange(6).reshape(2, 3), np.zeros((0, 2)), np.array(3.5), np.array(["a", "bcd"]),
-     np.asfortranarray(np.arange(6.0).reshape(2, 3)), np.arange(3, dtype=">i4"),
-     np.array([b"x"]), np.array([True])],
+    [
+        np.arange(6).reshape(2, 3),
+        np.zeros((0, 2)),
+        np.array(3.5),
+        np.array(["a", "bcd"]),
+        np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+        np.arange(3, dtype=">i4"),
+        np.array([b"x"]),
+        np.array([True]),
+    ],
     ids=str,
-)  # fmt: skip
+)
 def test_numpy_arrays(array):
     back = trip(array)
     # NumPy itself turns arrays of the other byte order when it unpickles them.
@@ -235,8 +296,11 @@ def loads(data, **options):
 def test_bad_arguments(tmp_path):
     file = io.BytesIO()
     save(1, file)
-    for options in ({"pickle_module": json_like}, {"pickle_protocol": 4},
-                    {"_use_new_zipfile_serialization": False}):  # fmt: skip
+    for options in (
+        {"pickle_module": json_like},
+        {"pickle_protocol": 4},
+        {"_use_new_zipfile_serialization": False},
+    ):
         with pytest.raises(ValueError, match="save"):
             save(1, io.BytesIO(), **options)
     with pytest.raises(ValueError, match="pickle_module"):
@@ -271,10 +335,20 @@ class Plain:
 
 @pytest.mark.parametrize(
     "value",
-    [nn.Linear(1, 1), lambda: 1, object(), open, Plain(1), Plain, [Plain(1)], np, range(3),
-     {"a": {"b": Plain(1)}}],
+    [
+        nn.Linear(1, 1),
+        lambda: 1,
+        object(),
+        open,
+        Plain(1),
+        Plain,
+        [Plain(1)],
+        np,
+        range(3),
+        {"a": {"b": Plain(1)}},
+    ],
     ids=lambda v: str(type(v)),
-)  # fmt: skip
+)
 def test_code_is_not_saved(value, tmp_path):
     path = tmp_path / "x.pt"
     path.write_bytes(b"before")
@@ -400,20 +474,33 @@ BAD_PICKLES = {
     "codec": op(name("_codecs", "encode"), text("a"), text("rot13"), b"\x86R"),
     "dtype of objects": op(name("numpy", "dtype"), text("O8"), b"\x85R"),
     "dtype of fields": op(name("numpy", "dtype"), text("i4,O"), b"\x85R"),
-    "scalar too short": op(name("numpy.core.multiarray", "scalar"),
-                           name("numpy", "dtype"), text("f8"), b"\x85R", b"C\x01a\x86R"),
-    "array": op(name("numpy.core.multiarray", "_reconstruct"), name("numpy", "ndarray"),
-                b"K\x00\x85C\x01b\x87R(K\x01K\x05\x85", name("numpy", "dtype"), text("f8"),
-                b"\x85R\x89C\x01atb"),
+    "scalar too short": op(
+        name("numpy.core.multiarray", "scalar"),
+        name("numpy", "dtype"),
+        text("f8"),
+        b"\x85R",
+        b"C\x01a\x86R",
+    ),
+    "array": op(
+        name("numpy.core.multiarray", "_reconstruct"),
+        name("numpy", "ndarray"),
+        b"K\x00\x85C\x01b\x87R(K\x01K\x05\x85",
+        name("numpy", "dtype"),
+        text("f8"),
+        b"\x85R\x89C\x01atb",
+    ),
     "counter of a list": op(name("collections", "Counter"), b"](K\x01eK\x02a\x85R"),
-    "factory": op(name("collections", "defaultdict"), name("collections", "OrderedDict"),
-                  b"\x85R"),
+    "factory": op(name("collections", "defaultdict"), name("collections", "OrderedDict"), b"\x85R"),
     "complex of a text": op(name("__builtin__", "complex"), text("1"), b"\x85R"),
     "meta tensor of a huge size": op(
         name("torch._utils", "_rebuild_meta_tensor_no_storage"),
-        b"(", name("torch", "float32"), b"\x8a\x09" + (2**64).to_bytes(9, "little"), b"\x85",
-        b"K\x01\x85\x89tR"),
-}  # fmt: skip
+        b"(",
+        name("torch", "float32"),
+        b"\x8a\x09" + (2**64).to_bytes(9, "little"),
+        b"\x85",
+        b"K\x01\x85\x89tR",
+    ),
+}
 
 
 @pytest.mark.parametrize("which", sorted(BAD_PICKLES))
@@ -446,8 +533,16 @@ def test_shared_references_stay_small():
         out = out[0]
 
 
-def tensor_pickle(kind="FloatStorage", key="0", count=4, offset=0, size=(2,), stride=(1,),
-                  grad=b"\x89", location="cpu"):  # fmt: skip
+def tensor_pickle(
+    kind="FloatStorage",
+    key="0",
+    count=4,
+    offset=0,
+    size=(2,),
+    stride=(1,),
+    grad=b"\x89",
+    location="cpu",
+):
     def number(n):
         data = n.to_bytes(n.bit_length() // 8 + 1, "little", signed=True)
         return b"\x8a" + bytes([len(data)]) + data
@@ -456,10 +551,21 @@ def tensor_pickle(kind="FloatStorage", key="0", count=4, offset=0, size=(2,), st
         return b"(" + b"".join(number(v) for v in values) + b"t"
 
     return op(
-        name("torch._utils", "_rebuild_tensor_v2"), b"((", text("storage"), name("torch", kind),
-        text(key), text(location), number(count), b"tQ", number(offset), numbers(size),
-        numbers(stride), grad, name("collections", "OrderedDict"), b")RtR",
-    )  # fmt: skip
+        name("torch._utils", "_rebuild_tensor_v2"),
+        b"((",
+        text("storage"),
+        name("torch", kind),
+        text(key),
+        text(location),
+        number(count),
+        b"tQ",
+        number(offset),
+        numbers(size),
+        numbers(stride),
+        grad,
+        name("collections", "OrderedDict"),
+        b")RtR",
+    )
 
 
 FOUR = {"0": np.arange(4, dtype=np.float32).tobytes()}
@@ -474,16 +580,33 @@ def test_the_tensor_that_the_following_break():
 @pytest.mark.parametrize(
     "change",
     [
-        {"size": (5,)}, {"offset": 3}, {"offset": 2**62}, {"offset": -1}, {"stride": (4,)},
-        {"stride": (-1,)}, {"size": (-2,)}, {"size": (2, 2)}, {"size": (2**40, 2**40),
-        "stride": (0, 0)}, {"size": (2**64,)}, {"stride": (2**63,)}, {"size": (1,) * 65,
-        "stride": (1,) * 65}, {"count": 5}, {"count": -1}, {"count": 2**61}, {"key": "1"},
-        {"key": "../data.pkl"}, {"key": ""}, {"kind": "QInt8Storage"}, {"kind": "Tensor"},
-        {"kind": "DoubleStorage"}, {"grad": b"K\x01"}, {"kind": "IntStorage", "grad": b"\x88"},
+        {"size": (5,)},
+        {"offset": 3},
+        {"offset": 2**62},
+        {"offset": -1},
+        {"stride": (4,)},
+        {"stride": (-1,)},
+        {"size": (-2,)},
+        {"size": (2, 2)},
+        {"size": (2**40, 2**40), "stride": (0, 0)},
+        {"size": (2**64,)},
+        {"stride": (2**63,)},
+        {"size": (1,) * 65, "stride": (1,) * 65},
+        {"count": 5},
+        {"count": -1},
+        {"count": 2**61},
+        {"key": "1"},
+        {"key": "../data.pkl"},
+        {"key": ""},
+        {"kind": "QInt8Storage"},
+        {"kind": "Tensor"},
+        {"kind": "DoubleStorage"},
+        {"grad": b"K\x01"},
+        {"kind": "IntStorage", "grad": b"\x88"},
         {"size": (0,), "offset": 9},
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_tensors_stay_within_their_storage(change):
     with pytest.raises((pickle.UnpicklingError, RuntimeError), match="load: "):
         loads(_container(tensor_pickle(**change), FOUR))
@@ -592,9 +715,21 @@ def test_random_opcodes():
     rng = random.Random(0)
     codes = [getattr(pickle, n) for n in dir(pickle) if n.isupper() and len(n) > 2]
     codes = [c for c in codes if isinstance(c, bytes) and len(c) == 1]
-    names = [name("torch", "Size"), name("collections", "OrderedDict"), name("numpy", "dtype"),
-             name("torch._utils", "_rebuild_tensor_v2"), text("f4"), b"K\x01", b"(", b"t", b"]",
-             b")", b"R", b"b", b"\x81"]  # fmt: skip
+    names = [
+        name("torch", "Size"),
+        name("collections", "OrderedDict"),
+        name("numpy", "dtype"),
+        name("torch._utils", "_rebuild_tensor_v2"),
+        text("f4"),
+        b"K\x01",
+        b"(",
+        b"t",
+        b"]",
+        b")",
+        b"R",
+        b"b",
+        b"\x81",
+    ]
     for _ in range(3000):
         body = b"".join(rng.choice(codes if rng.random() < 0.4 else names) for _ in range(12))
         try:

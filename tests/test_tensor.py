@@ -12,8 +12,20 @@ import pytest
 
 import clew
 
-NAMES = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64",
-         "complex128"]  # fmt: skip
+NAMES = [
+    "bool",
+    "uint8",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+]
 # PyTorch's table of promotions, rows and columns in the order above, by first letter and width.
 SHORT = dict(zip(["b1", "u1", "i1", "i2", "i4", "i8", "f2", "bf", "f4", "f8", "c8", "c16"], NAMES))
 TABLE = """
@@ -80,9 +92,16 @@ def test_division_and_default_dtype():
 def test_operators_and_reflections():
     a = clew.tensor([4.0, 9.0])
     for got, want in (
-        (2 - a, [-2.0, -7.0]), (36 / a, [9.0, 4.0]), (2**a, [16.0, 512.0]), (a**0.5, [2.0, 3.0]), (7 // a, [1.0, 0.0]),
-        (10 % a, [2.0, 1.0]), (-a, [-4.0, -9.0]), (abs(-a), [4.0, 9.0]), (+a, [4.0, 9.0]),
-    ):  # fmt: skip
+        (2 - a, [-2.0, -7.0]),
+        (36 / a, [9.0, 4.0]),
+        (2**a, [16.0, 512.0]),
+        (a**0.5, [2.0, 3.0]),
+        (7 // a, [1.0, 0.0]),
+        (10 % a, [2.0, 1.0]),
+        (-a, [-4.0, -9.0]),
+        (abs(-a), [4.0, 9.0]),
+        (+a, [4.0, 9.0]),
+    ):
         assert got.tolist() == want
     i = clew.tensor([6, 5])
     assert (i & 3).tolist() == [2, 1]
@@ -115,7 +134,10 @@ def test_numpy_arrays_mix_in():
 def test_shape_errors_quote_shapes():
     with pytest.raises(RuntimeError, match=r"add: shapes must broadcast .* got \[2, 3\] and \[4\]"):
         clew.ones(2, 3) + clew.ones(4)
-    with pytest.raises(RuntimeError, match=r"matmul: input.shape\[-1\] must equal other.shape\[-2\]; got float32\[2, 3\] and"):
+    with pytest.raises(
+        RuntimeError,
+        match=r"matmul: input.shape\[-1\] must equal other.shape\[-2\]; got float32\[2, 3\] and",
+    ):
         clew.ones(2, 3) @ clew.ones(4, 5)
 
 
@@ -185,12 +207,25 @@ def test_size():
 
 
 def test_dtypes():
-    assert repr(clew.float32) == "clew.float32" and clew.float is clew.float32 and clew.long is clew.int64
+    assert (
+        repr(clew.float32) == "clew.float32"
+        and clew.float is clew.float32
+        and clew.long is clew.int64
+    )
     assert pickle.loads(pickle.dumps(clew.bfloat16)) is clew.bfloat16
     assert copy.deepcopy(clew.int8) is clew.int8
-    for name, np_type in (("float16", np.float16), ("float32", np.float32), ("float64", np.float64)):
+    for name, np_type in (
+        ("float16", np.float16),
+        ("float32", np.float32),
+        ("float64", np.float64),
+    ):
         ours, theirs = clew.finfo(getattr(clew, name)), np.finfo(np_type)
-        assert (ours.max, ours.min, ours.eps, ours.tiny) == (theirs.max, theirs.min, theirs.eps, theirs.tiny)
+        assert (ours.max, ours.min, ours.eps, ours.tiny) == (
+            theirs.max,
+            theirs.min,
+            theirs.eps,
+            theirs.tiny,
+        )
     assert clew.finfo(clew.bfloat16).max == 3.3895313892515355e38
     assert (clew.iinfo(clew.int16).min, clew.iinfo(clew.uint8).max) == (-32768, 255)
     with pytest.raises(TypeError):
@@ -219,7 +254,7 @@ def test_out_argument():
 def test_named_tuples():
     got = clew.max(clew.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1)
     assert got.values.tolist() == [5.0, 7.0] and got.indices.tolist() == [1, 0]
-    values, indices = got
+    values, _ = got
     assert values is got[0] and "max" in type(got).__name__
 
 

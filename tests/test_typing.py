@@ -14,7 +14,12 @@ ROOT = Path(__file__).parent.parent
 
 def test_stubs_are_up_to_date():
     done = subprocess.run(
-        [sys.executable, "tools/make_stubs.py", "--check"], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "tools/make_stubs.py", "--check"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -23,9 +28,21 @@ def test_examples_pass_the_type_checker(tmp_path):
     pytest.importorskip("mypy")
     files = ["digits_cnn.py", "tree_lstm.py", "graph_picture.py"]
     done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--follow-imports=silent", "--ignore-missing-imports", "--config-file=",
-         f"--cache-dir={tmp_path}", *files],
-        cwd=ROOT / "examples", capture_output=True, text=True, timeout=300, check=False,
+        [
+            sys.executable,
+            "-m",
+            "mypy",
+            "--follow-imports=silent",
+            "--ignore-missing-imports",
+            "--config-file=",
+            f"--cache-dir={tmp_path}",
+            *files,
+        ],
+        cwd=ROOT / "examples",
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
         env={**os.environ, "MYPYPATH": str(ROOT / "src")},
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,6 +1,8 @@
-"""Writes the type stubs of the native module and of the package's top level from the table of operations.
+"""Writes the type stubs of the native module and of the package's top level from the table of
+operations.
 
-Run after building: `PYTHONPATH=src python tools/make_stubs.py` (with --check: only compare, for tests).
+Run after building: `PYTHONPATH=src python tools/make_stubs.py` (with --check: only compare, for
+tests).
 """
 
 from __future__ import annotations
@@ -17,11 +19,18 @@ from clew import _C, _creation, _einsum, _functions, _tensor
 PACKAGE = Path(clew.__file__).parent
 HEADER = "# Made by tools/make_stubs.py from the table of operations; not edited by hand.\n\n"
 TYPES = {
-    "Tensor": "Tensor", "int": "int", "bool": "_bool", "float": "_float", "Scalar": "Number", "str": "str",
-    "dtype": "_dtype", "Generator": "Generator",
-}  # fmt: skip
+    "Tensor": "Tensor",
+    "int": "int",
+    "bool": "_bool",
+    "float": "_float",
+    "Scalar": "Number",
+    "str": "str",
+    "dtype": "_dtype",
+    "Generator": "Generator",
+}
 PARAMETER = re.compile(
-    r"(?P<type>\w+)(?P<opt1>\?)?(?P<list>\[\d*\])?(?P<opt2>\?)?(?P<var>\*)? (?P<name>\w+)(=(?P<default>.+))?$"
+    r"(?P<type>\w+)(?P<opt1>\?)?(?P<list>\[\d*\])?(?P<opt2>\?)?(?P<var>\*)? "
+    r"(?P<name>\w+)(=(?P<default>.+))?$"
 )
 
 
@@ -78,7 +87,11 @@ def result(signature: str) -> str:
         return "Tensor"
     if returns == "Tensor[]":
         return "tuple[Tensor, ...]"
-    return "Any" if re.search(r"Tensor \w", returns) else f"tuple[{', '.join(['Tensor'] * returns.count('Tensor'))}]"
+    return (
+        "Any"
+        if re.search(r"Tensor \w", returns)
+        else f"tuple[{', '.join(['Tensor'] * returns.count('Tensor'))}]"
+    )
 
 
 def op_stub(name: str, f: object, indent: str, method: bool) -> list[str]:
@@ -98,7 +111,9 @@ def python_stub(name: str, f: object, indent: str) -> str:
     try:
         signature = inspect.signature(f)  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        return f"{indent}def {name}({'self, ' if indent else ''}*args: Any, **kwargs: Any) -> Any: ..."
+        return (
+            f"{indent}def {name}({'self, ' if indent else ''}*args: Any, **kwargs: Any) -> Any: ..."
+        )
     shown = []
     star = False
     for p in signature.parameters.values():
@@ -114,7 +129,11 @@ def python_stub(name: str, f: object, indent: str) -> str:
                 star = True
             shown.append(f"{p.name}{annotation}{'' if p.default is p.empty else ' = ...'}")
     text = signature.return_annotation
-    plain = text if isinstance(text, str) and text in ("Tensor", "bool", "int", "str", "None") else "Any"
+    plain = (
+        text
+        if isinstance(text, str) and text in ("Tensor", "bool", "int", "str", "None")
+        else "Any"
+    )
     plain = {"bool": "_bool", "int": "_int"}.get(plain, plain)
     return f"{indent}def {name}({', '.join(shown)}) -> {plain}: ..."
 
@@ -174,10 +193,23 @@ def tensor_class() -> list[str]:
     """The Tensor class: attributes, operators, ops, methods."""
     lines = ["class Tensor:", "    def __init__(self, *args: Any, **kwargs: Any) -> None: ..."]
     attributes = {
-        "shape": "Size", "dtype": "_dtype", "device": "_device", "ndim": "_int", "requires_grad": "_bool", "is_leaf": "_bool",
-        "grad": "Tensor | None", "_grad": "Tensor | None", "grad_fn": "Any", "data": "Tensor", "_version": "_int",
-        "_base": "Tensor | None", "output_nr": "_int", "itemsize": "_int", "nbytes": "_int", "retains_grad": "_bool",
-    }  # fmt: skip
+        "shape": "Size",
+        "dtype": "_dtype",
+        "device": "_device",
+        "ndim": "_int",
+        "requires_grad": "_bool",
+        "is_leaf": "_bool",
+        "grad": "Tensor | None",
+        "_grad": "Tensor | None",
+        "grad_fn": "Any",
+        "data": "Tensor",
+        "_version": "_int",
+        "_base": "Tensor | None",
+        "output_nr": "_int",
+        "itemsize": "_int",
+        "nbytes": "_int",
+        "retains_grad": "_bool",
+    }
     for name in sorted(n for n in dir(_C.Tensor) if not n.startswith("__")):
         value = inspect.getattr_static(_C.Tensor, name)
         if isinstance(value, types.GetSetDescriptorType):
@@ -189,8 +221,23 @@ def tensor_class() -> list[str]:
         elif isinstance(value, types.FunctionType):
             lines.append(python_stub(name, value, "    "))
         else:
-            returns = {"item": "Any", "tolist": "Any", "numpy": "Any", "size": "Any", "stride": "Any", "backward": "None"}
-            integers = ("dim", "ndimension", "numel", "nelement", "element_size", "data_ptr", "storage_offset")
+            returns = {
+                "item": "Any",
+                "tolist": "Any",
+                "numpy": "Any",
+                "size": "Any",
+                "stride": "Any",
+                "backward": "None",
+            }
+            integers = (
+                "dim",
+                "ndimension",
+                "numel",
+                "nelement",
+                "element_size",
+                "data_ptr",
+                "storage_offset",
+            )
             kind = returns.get(name, "_int" if name in integers else "Any")
             if name.endswith("_") or name.startswith("new_") or name in ("detach", "as_subclass"):
                 kind = "Tensor"
@@ -206,7 +253,9 @@ def tensor_class() -> list[str]:
     for op in ("lt", "le", "gt", "ge"):
         lines.append(f"    def __{op}__(self, other: Any) -> Tensor: ...")
     for op in ("eq", "ne"):
-        lines.append(f"    def __{op}__(self, other: object) -> Tensor: ...  # type: ignore[override]")
+        lines.append(
+            f"    def __{op}__(self, other: object) -> Tensor: ...  # type: ignore[override]"
+        )
     for op in ("neg", "pos", "abs", "invert"):
         lines.append(f"    def __{op}__(self) -> Tensor: ...")
     lines += [
@@ -238,7 +287,17 @@ def native_stub() -> str:
         else:
             lines.append(f"    {name}: Any")
     lines += ["    def __init__(self, device: Any = ...) -> None: ...", ""]
-    known = {"Tensor", "Generator", "dtype", "device", "Size", "OutOfMemoryError", "Node", "functions", "ops"}
+    known = {
+        "Tensor",
+        "Generator",
+        "dtype",
+        "device",
+        "Size",
+        "OutOfMemoryError",
+        "Node",
+        "functions",
+        "ops",
+    }
     for name in sorted(dir(_C)):
         value = getattr(_C, name)
         if name in known or name.startswith("__"):
@@ -257,23 +316,53 @@ def package_stub() -> str:
     """The text of __init__.pyi."""
     lines = [
         "from clew._C import dtype as _dtype",
-        "from clew import amp as amp, autograd as autograd, cuda as cuda, linalg as linalg, nn as nn, optim as optim"
+        "from clew import amp as amp, autograd as autograd, cuda as cuda, linalg as linalg, nn "
+        "as nn, optim as optim"
         if hasattr(clew, "amp") and hasattr(clew, "cuda")
         else "from clew import autograd as autograd, linalg as linalg, nn as nn, optim as optim",
         "from clew import random as random, special as special, utils as utils",
         "from clew.serialization import load as load, save as save",
-        "from clew.autograd.grad_mode import enable_grad as enable_grad, inference_mode as inference_mode",
-        "from clew.autograd.grad_mode import no_grad as no_grad, set_grad_enabled as set_grad_enabled",
+        "from clew.autograd.grad_mode import enable_grad as enable_grad, inference_mode as "
+        "inference_mode",
+        "from clew.autograd.grad_mode import no_grad as no_grad, set_grad_enabled as "
+        "set_grad_enabled",
     ]
-    native = sorted(n for n in dir(_C) if not n.startswith("_") and n in vars(clew) and n not in ("ops", "functions"))
+    native = sorted(
+        n
+        for n in dir(_C)
+        if not n.startswith("_") and n in vars(clew) and n not in ("ops", "functions")
+    )
     native = [n for n in native if n not in _C.functions]
     dtypes = ("bool", "float", "int")
-    made = {n for n in (*_creation.__all__, *_einsum.__all__, *_functions.__all__)}
-    tensors = {n for n in native if callable(getattr(_C, n)) and n in made and not isinstance(getattr(_C, n), type)}
-    lines += [f"from clew._C import {n} as {n}" for n in native if n not in dtypes and n not in tensors]
-    names = [n for n in ("float", "double", "half", "short", "int", "long", "cfloat", "cdouble", "layout", "memory_format",
-                         "strided", "contiguous_format", "preserve_format", "channels_last", "channels_last_3d", "finfo",
-                         "iinfo", "bool")]  # fmt: skip
+    made = {*_creation.__all__, *_einsum.__all__, *_functions.__all__}
+    tensors = {
+        n
+        for n in native
+        if callable(getattr(_C, n)) and n in made and not isinstance(getattr(_C, n), type)
+    }
+    lines += [
+        f"from clew._C import {n} as {n}" for n in native if n not in dtypes and n not in tensors
+    ]
+    names = [
+            "float",
+            "double",
+            "half",
+            "short",
+            "int",
+            "long",
+            "cfloat",
+            "cdouble",
+            "layout",
+            "memory_format",
+            "strided",
+            "contiguous_format",
+            "preserve_format",
+            "channels_last",
+            "channels_last_3d",
+            "finfo",
+            "iinfo",
+            "bool",
+        ]
     lines += [f"from clew._dtypes import {n} as {n}" for n in names]
     lines += ["", "__version__: str", ""]
     for name in sorted(tensors):
@@ -290,16 +379,25 @@ def package_stub() -> str:
         if "." not in name and vars(clew).get(name) is _C.functions[name]:
             lines += op_stub(name, _C.functions[name], "", False)
     lines += ["def __getattr__(name: str) -> Any: ...", ""]
-    return HEADER + PREAMBLE.replace("_bool = bool", "_bool = builtins.bool").replace("_int = int", "_int = builtins.int").replace(
-        "_float = float", "_float = builtins.float"
-    ).replace("| complex", "| builtins.complex").replace("from typing", "import builtins\nfrom typing", 1) + "\n".join(lines)
+    return (
+        HEADER
+        + PREAMBLE.replace("_bool = bool", "_bool = builtins.bool")
+        .replace("_int = int", "_int = builtins.int")
+        .replace("_float = float", "_float = builtins.float")
+        .replace("| complex", "| builtins.complex")
+        .replace("from typing", "import builtins\nfrom typing", 1)
+        + "\n".join(lines)
+    )
 
 
 def main() -> int:
     """Writes both stubs, or with --check returns 1 when they differ from what stands."""
     assert _tensor
     status = 0
-    for file, text in ((PACKAGE / "_C.pyi", native_stub()), (PACKAGE / "__init__.pyi", package_stub())):
+    for file, text in (
+        (PACKAGE / "_C.pyi", native_stub()),
+        (PACKAGE / "__init__.pyi", package_stub()),
+    ):
         if "--check" in sys.argv:
             if not file.exists() or file.read_text() != text:
                 print(f"{file.name} is not up to date: run tools/make_stubs.py")

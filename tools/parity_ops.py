@@ -1,7 +1,9 @@
-"""Compares clew with PyTorch's own table of operators and sample inputs: values, shapes, dtypes, gradients.
+"""Compares clew with PyTorch's own table of operators and sample inputs: values, shapes, dtypes,
+gradients.
 
 Needs an environment with torch==2.13.0, numpy, scipy and expecttest beside clew; run as
-`python tools/parity_ops.py [--dtype float32] [--only NAME] [--errors]`. Prints one line an operator and a summary.
+`python tools/parity_ops.py [--dtype float32] [--only NAME] [--errors]`. Prints one line an
+operator and a summary.
 """
 
 from __future__ import annotations
@@ -19,8 +21,23 @@ from torch.testing._internal.common_methods_invocations import op_db
 import clew
 
 warnings.simplefilter("ignore")
-DTYPES = {getattr(torch, n): getattr(clew, n) for n in (
-    "bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128")}  # fmt: skip
+DTYPES = {
+    getattr(torch, n): getattr(clew, n)
+    for n in (
+        "bool",
+        "uint8",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "float16",
+        "bfloat16",
+        "float32",
+        "float64",
+        "complex64",
+        "complex128",
+    )
+}
 
 
 class Absent(Exception):
@@ -31,8 +48,13 @@ def resolve(name: str) -> Any:
     """clew's function of a dotted PyTorch name."""
     found: Any = clew
     method = getattr(clew.Tensor, name, None)
-    if callable(method) and not callable(getattr(clew._C, name, None)) and (
-        name not in clew._C.functions and name not in vars(clew) or isinstance(getattr(clew, name), clew.dtype)
+    if (
+        callable(method)
+        and not callable(getattr(clew._C, name, None))
+        and (
+            (name not in clew._C.functions and name not in vars(clew))
+            or isinstance(getattr(clew, name), clew.dtype)
+        )
     ):
         return method
     for part in name.split("."):
@@ -52,7 +74,12 @@ def to_clew(x: Any) -> Any:
             t = clew.from_numpy(data.float().numpy().copy()).to(clew.bfloat16)
         else:
             t = clew.from_numpy(np.array(data.numpy(), copy=True))
-        if not data.is_contiguous() and data.ndim > 1 and data.numel() and all(s > 0 for s in data.stride()):
+        if (
+            not data.is_contiguous()
+            and data.ndim > 1
+            and data.numel()
+            and all(s > 0 for s in data.stride())
+        ):
             order = sorted(range(data.ndim), key=lambda d: -data.stride(d))
             t = t.permute(order).contiguous().permute([order.index(d) for d in range(data.ndim)])
         return t.requires_grad_() if x.requires_grad else t
@@ -67,7 +94,11 @@ def to_clew(x: Any) -> Any:
     if isinstance(x, torch.Size):
         return clew.Size(x)
     if isinstance(x, (list, tuple)):
-        return type(x)(to_clew(v) for v in x) if type(x) in (list, tuple) else tuple(to_clew(v) for v in x)
+        return (
+            type(x)(to_clew(v) for v in x)
+            if type(x) in (list, tuple)
+            else tuple(to_clew(v) for v in x)
+        )
     if isinstance(x, dict):
         return {k: to_clew(v) for k, v in x.items()}
     return x
@@ -99,10 +130,14 @@ def compare(want: list[Any], got: list[Any], what: str, tolerance: float) -> Non
             assert g is None or w is not None or not array(g).any(), f"{what}: unexpected gradient"
             assert w is None or g is not None or not array(w).any(), f"{what}: missing gradient"
             continue
-        assert tuple(w.shape) == tuple(g.shape), f"{what}: shape {tuple(g.shape)}, expected {tuple(w.shape)}"
+        assert tuple(w.shape) == tuple(g.shape), (
+            f"{what}: shape {tuple(g.shape)}, expected {tuple(w.shape)}"
+        )
         assert DTYPES.get(w.dtype) is g.dtype, f"{what}: dtype {g.dtype}, expected {w.dtype}"
         a, b = array(g), array(w)
-        scale = max(1.0, float(np.nanmax(np.abs(b[np.isfinite(b)]))) if np.isfinite(b).any() else 1.0)
+        scale = max(
+            1.0, float(np.nanmax(np.abs(b[np.isfinite(b)]))) if np.isfinite(b).any() else 1.0
+        )
         assert np.allclose(a, b, rtol=tolerance, atol=tolerance * scale, equal_nan=True), (
             f"{what}: values differ by {np.nanmax(np.abs(a.astype(complex) - b)):.3g}"
         )
@@ -110,8 +145,13 @@ def compare(want: list[Any], got: list[Any], what: str, tolerance: float) -> Non
 
 def check(op: Any, dtype: torch.dtype, limit: int) -> str:
     """'ok', or why not."""
-    f = resolve(op.name if op.op is not None and not op.name.startswith("_") else op.name)
-    tolerance = {torch.float64: 1e-7, torch.complex128: 1e-7, torch.float32: 2e-4, torch.complex64: 2e-4}.get(dtype, 2e-2)
+    f = resolve(op.name)
+    tolerance = {
+        torch.float64: 1e-7,
+        torch.complex128: 1e-7,
+        torch.float32: 2e-4,
+        torch.complex64: 2e-4,
+    }.get(dtype, 2e-2)
     differentiable = op.supports_autograd and (dtype.is_floating_point or dtype.is_complex)
     samples = list(op.sample_inputs("cpu", dtype, requires_grad=differentiable))[:limit]
     for k, s in enumerate(samples):
@@ -139,20 +179,51 @@ def check(op: Any, dtype: torch.dtype, limit: int) -> str:
             continue
         torch.manual_seed(k)
         seeds = [torch.randn_like(a) for a, _ in roots]
-        gw = torch.autograd.grad([a for a, _ in roots], [a for a, _ in pairs], seeds, allow_unused=True)
-        gg = clew.autograd.grad([b for _, b in roots], [b for _, b in pairs], [to_clew(x) for x in seeds], allow_unused=True)
+        gw = torch.autograd.grad(
+            [a for a, _ in roots], [a for a, _ in pairs], seeds, allow_unused=True
+        )
+        gg = clew.autograd.grad(
+            [b for _, b in roots],
+            [b for _, b in pairs],
+            [to_clew(x) for x in seeds],
+            allow_unused=True,
+        )
         compare(list(gw), list(gg), f"{what} gradient", tolerance * 5)
     return f"ok ({len(samples)})"
 
 
 RANDOM = {
-    "rand_like", "randn_like", "randint_like", "nn.functional.dropout", "nn.functional.dropout2d", "nn.functional.dropout3d",
-    "nn.functional.alpha_dropout", "nn.functional.feature_alpha_dropout", "normal", "bernoulli", "multinomial", "randn",
-    "randint", "empty", "empty_like", "new_empty", "new_empty_strided", "empty_permuted", "empty_strided", "uniform",
-    "exponential", "cauchy", "geometric", "log_normal", "nn.functional.rrelu", "nn.functional.multi_head_attention_forward",
-    "nn.functional.feature_alpha_dropout", "nn.functional.fractional_max_pool2d", "nn.functional.fractional_max_pool3d",
-    "nn.functional.dropout1d", "nn.functional.gumbel_softmax",
-}  # fmt: skip
+    "rand_like",
+    "randn_like",
+    "randint_like",
+    "nn.functional.dropout",
+    "nn.functional.dropout2d",
+    "nn.functional.dropout3d",
+    "nn.functional.alpha_dropout",
+    "nn.functional.feature_alpha_dropout",
+    "normal",
+    "bernoulli",
+    "multinomial",
+    "randn",
+    "randint",
+    "empty",
+    "empty_like",
+    "new_empty",
+    "new_empty_strided",
+    "empty_permuted",
+    "empty_strided",
+    "uniform",
+    "exponential",
+    "cauchy",
+    "geometric",
+    "log_normal",
+    "nn.functional.rrelu",
+    "nn.functional.multi_head_attention_forward",
+    "nn.functional.fractional_max_pool2d",
+    "nn.functional.fractional_max_pool3d",
+    "nn.functional.dropout1d",
+    "nn.functional.gumbel_softmax",
+}
 
 
 def describe(x: Any) -> str:
@@ -193,7 +264,10 @@ def main() -> int:
             counts["failed"] += 1
         print(f"{label:45} {status}", flush=True)
     total = sum(counts.values())
-    print(f"{total} operators in {options.dtype}: " + ", ".join(f"{n} {k}" for k, n in counts.most_common()))
+    print(
+        f"{total} operators in {options.dtype}: "
+        + ", ".join(f"{n} {k}" for k, n in counts.most_common())
+    )
     return 0
 
 

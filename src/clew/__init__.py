@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import os as _os
 
-# Threads that wait for the next parallel loop spin for a moment only, so that they do not starve other processes. The
+# Threads that wait for the next parallel loop spin for a moment only, so that they do not starve
+# other processes. The
 # OpenMP runtime reads this when it is loaded; a user's own setting stands.
 _spin = "GOMP_SPINCOUNT" not in _os.environ and "OMP_WAIT_POLICY" not in _os.environ
 if _spin:
@@ -22,7 +23,7 @@ from clew import _C
 
 if _spin:
     del _os.environ["GOMP_SPINCOUNT"]
-from clew._C import (  # noqa: E402
+from clew._C import (
     OutOfMemoryError,
     Size,
     Tensor,
@@ -36,7 +37,7 @@ from clew._C import (  # noqa: E402
     reset_peak_memory_stats,
     set_num_threads,
 )
-from clew._dtypes import (  # noqa: E402
+from clew._dtypes import (
     bfloat16,
     bool,
     cdouble,
@@ -73,12 +74,12 @@ __version__ = "0.1.0"
 # Every public op under its own name; dotted ones (nn.functional.gelu) belong to their modules.
 globals().update({name: f for name, f in _C.functions.items() if "." not in name})
 
-from clew import _namespace  # noqa: E402
+from clew import _namespace
 
 _namespace.fill(globals())
 
-from clew import autograd, random  # noqa: E402
-from clew.autograd.grad_mode import (  # noqa: E402
+from clew import autograd, random
+from clew.autograd.grad_mode import (
     enable_grad,
     inference_mode,
     no_grad,

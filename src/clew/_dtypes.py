@@ -28,7 +28,20 @@ long = int64
 cfloat = complex64
 cdouble = complex128
 
-ALL = (bool, uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64, complex64, complex128)
+ALL = (
+    bool,
+    uint8,
+    int8,
+    int16,
+    int32,
+    int64,
+    float16,
+    bfloat16,
+    float32,
+    float64,
+    complex64,
+    complex128,
+)
 
 
 class layout:
@@ -85,7 +98,9 @@ class finfo:
             raise TypeError(f"finfo: type must be a clew.dtype; got {d!r}")
         real = d.to_real()
         if real not in _FLOATS:
-            raise TypeError(f"finfo: {d} is not a floating point dtype; use clew.iinfo for integers")
+            raise TypeError(
+                f"finfo: {d} is not a floating point dtype; use clew.iinfo for integers"
+            )
         bits, mantissa, low, high = _FLOATS[real]
         self.dtype = real.name
         self.bits = bits
@@ -97,7 +112,8 @@ class finfo:
 
     def __repr__(self) -> str:
         return (
-            f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
+            f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, "
+            f"eps={self.eps:g}, "
             f"smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, dtype={self.dtype})"
         )
 

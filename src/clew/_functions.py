@@ -84,7 +84,10 @@ def set_default_dtype(d: _C.dtype) -> None:
         TypeError: d is not a floating point dtype.
     """
     if not isinstance(d, _C.dtype) or not d.is_floating_point:
-        raise TypeError(f"set_default_dtype: only floating-point types are supported as the default type; got {d!r}")
+        raise TypeError(
+            f"set_default_dtype: only floating-point types are supported as the default type; "
+            f"got {d!r}"
+        )
     _C._set_default_dtype(d)
 
 
@@ -100,9 +103,14 @@ def set_default_tensor_type(t: Any) -> None:
 
 
 def set_default_device(device: Any) -> None:
-    """Accepts the CPU; raises for others, since creation functions make CPU tensors unless told otherwise."""
+    """Accepts the CPU; raises for others, since creation functions make CPU tensors unless told
+    otherwise.
+    """
     if device is not None and _C.device(device).type != "cpu":
-        raise NotImplementedError("set_default_device: only 'cpu' can be the default; pass device= to the creation function")
+        raise NotImplementedError(
+            "set_default_device: only 'cpu' can be the default; pass device= to the creation "
+            "function"
+        )
 
 
 def get_default_device() -> _C.device:
@@ -155,7 +163,9 @@ def broadcast_shapes(*shapes: Any) -> _C.Size:
             if size < 0:
                 raise RuntimeError(f"broadcast_shapes: sizes must not be negative; got {s}")
             if size != 1 and out[-i] not in (1, size):
-                raise RuntimeError(f"broadcast_shapes: Shape mismatch: {s} cannot be broadcast with {tuple(out)}")
+                raise RuntimeError(
+                    f"broadcast_shapes: Shape mismatch: {s} cannot be broadcast with {tuple(out)}"
+                )
             if size != 1:
                 out[-i] = size
     return _C.Size(out)
@@ -180,9 +190,15 @@ def equal(input: Tensor, other: Tensor) -> bool:
     return bool((input == other).all().item())
 
 
-def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+def allclose(
+    input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+) -> bool:
     """Whether all |input - other| <= atol + rtol * |other|."""
-    return bool(_C.functions["isclose"](input, other, rtol=rtol, atol=atol, equal_nan=equal_nan).all().item())
+    return bool(
+        _C.functions["isclose"](input, other, rtol=rtol, atol=atol, equal_nan=equal_nan)
+        .all()
+        .item()
+    )
 
 
 def are_deterministic_algorithms_enabled() -> bool:
@@ -233,13 +249,22 @@ def get_float32_matmul_precision() -> str:
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """Accepts the three levels; float32 products are always computed in float32, the most precise of them."""
+    """Accepts the three levels; float32 products are always computed in float32, the most precise
+    of them.
+    """
     if precision not in ("highest", "high", "medium"):
-        raise ValueError(f"set_float32_matmul_precision: expected 'highest', 'high' or 'medium'; got {precision!r}")
+        raise ValueError(
+            f"set_float32_matmul_precision: expected 'highest', 'high' or 'medium'; got "
+            f"{precision!r}"
+        )
 
 
 def unique(
-    input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+    input: Tensor,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
 ) -> Any:
     """The distinct elements of input, or its distinct slices along ``dim``, in ascending order.
 
@@ -271,7 +296,11 @@ def unique_consecutive(
     >>> clew.unique_consecutive(clew.tensor([1, 1, 2, 1]))
     tensor([1, 2, 1])
     """
-    return _selected(_C.ops._unique_consecutive(input, return_inverse, return_counts, dim), return_inverse, return_counts)
+    return _selected(
+        _C.ops._unique_consecutive(input, return_inverse, return_counts, dim),
+        return_inverse,
+        return_counts,
+    )
 
 
 def _selected(found: Any, inverse: bool, counts: bool) -> Any:
@@ -290,7 +319,13 @@ def trace(input: Tensor) -> Tensor:
     return input.diagonal().sum()
 
 
-def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None) -> Tensor:
+def diff(
+    input: Tensor,
+    n: int = 1,
+    dim: int = -1,
+    prepend: Tensor | None = None,
+    append: Tensor | None = None,
+) -> Tensor:
     """The n-th differences of neighbours along ``dim``.
 
     >>> clew.diff(clew.tensor([1, 4, 9]))
@@ -310,7 +345,9 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None
     return input
 
 
-def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Tensor | None = None) -> Tensor:
+def cross(
+    input: Tensor, other: Tensor, dim: int | None = None, *, out: Tensor | None = None
+) -> Tensor:
     """The cross product of 3-vectors along ``dim`` (by default the first dim of size 3).
 
     >>> clew.cross(clew.tensor([1.0, 0.0, 0.0]), clew.tensor([0.0, 1.0, 0.0]))

@@ -1,4 +1,6 @@
-"""What the package's top level offers beyond the ops: Python-written functions, methods, and helpful errors."""
+"""What the package's top level offers beyond the ops: Python-written functions, methods, and
+helpful errors.
+"""
 
 from __future__ import annotations
 
@@ -62,9 +64,13 @@ def missing_name(module: str, name: str, known: Any) -> AttributeError:
     """The error for a name that clew lacks, naming the nearest that exists."""
     import difflib
 
-    near = difflib.get_close_matches(name, [k for k in known if not k.startswith("_")], n=1, cutoff=0.6)
+    near = difflib.get_close_matches(
+        name, [k for k in known if not k.startswith("_")], n=1, cutoff=0.6
+    )
     hint = f"; the nearest name is '{near[0]}'" if near else ""
-    return AttributeError(f"module '{module}' has no attribute '{name}': clew does not have it{hint}")
+    return AttributeError(
+        f"module '{module}' has no attribute '{name}': clew does not have it{hint}"
+    )
 
 
 def module_getattr(module: str, namespace: dict[str, Any]) -> Callable[[str], Any]:

@@ -22,7 +22,8 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """The tensor with another dtype, device or memory format; itself when nothing changes.
 
     Args:
-        args: any of a dtype, a device (or its name), another tensor whose dtype and device are taken.
+        args: any of a dtype, a device (or its name), another tensor whose dtype and device
+            are taken.
         kwargs: dtype, device, non_blocking, copy, memory_format.
 
     >>> clew.ones(2).to(clew.float64).dtype
@@ -34,7 +35,9 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         if device.type == "meta":
             out = Tensor.new_empty(self, self.shape, dtype=dtype or self.dtype, device="meta")
             return out
-        raise NotImplementedError("to: a meta tensor has no data to copy; use Tensor.new_empty or Module.to_empty instead")
+        raise NotImplementedError(
+            "to: a meta tensor has no data to copy; use Tensor.new_empty or Module.to_empty instead"
+        )
     if dtype is not None and dtype is not self.dtype:
         out = _C.ops._to_dtype(self, dtype=dtype)
     elif copy:
@@ -122,7 +125,11 @@ _TYPE_NAMES = {
 def _caster(name: str, dtype: _C.dtype) -> Callable[..., Tensor]:
     def cast(self: Tensor, memory_format: Any = None) -> Tensor:
         out = _to_dtype(self, dtype)
-        return out if memory_format in (None, _dtypes.preserve_format) else out.contiguous(memory_format=memory_format)
+        return (
+            out
+            if memory_format in (None, _dtypes.preserve_format)
+            else out.contiguous(memory_format=memory_format)
+        )
 
     cast.__name__ = cast.__qualname__ = name
     cast.__doc__ = f"The tensor as {dtype}."
@@ -140,12 +147,16 @@ def _strides_for(shape: Any, memory_format: Any) -> tuple[int, ...] | None:
         return None
     if memory_format is _dtypes.channels_last:
         if len(shape) != 4:
-            raise RuntimeError(f"channels_last: required rank 4 tensor to use channels_last format; got {len(shape)} dims")
+            raise RuntimeError(
+                f"channels_last: required rank 4 tensor to use channels_last format; got "
+                f"{len(shape)} dims"
+            )
         order = (0, 2, 3, 1)
     elif memory_format is _dtypes.channels_last_3d:
         if len(shape) != 5:
             raise RuntimeError(
-                f"channels_last_3d: required rank 5 tensor to use channels_last_3d format; got {len(shape)} dims"
+                f"channels_last_3d: required rank 5 tensor to use channels_last_3d format; got "
+                f"{len(shape)} dims"
             )
         order = (0, 2, 3, 4, 1)
     else:
@@ -166,7 +177,9 @@ def is_contiguous(self: Tensor, memory_format: Any = None) -> _builtin_bool:
         wanted = _strides_for(self.shape, memory_format)
     except RuntimeError:
         return False
-    return all(n == 1 or have == want for n, have, want in zip(self.shape, self.stride(), wanted or ()))
+    return all(
+        n == 1 or have == want for n, have, want in zip(self.shape, self.stride(), wanted or ())
+    )
 
 
 _contiguous_op = _C.ops.contiguous
@@ -176,7 +189,11 @@ _clone_op = _C.functions["clone"]
 def _in_format(t: Tensor, memory_format: Any) -> Tensor:
     """A copy of t laid out in memory_format, recorded."""
     strides = _strides_for(t.shape, memory_format)
-    order = sorted(range(t.ndim), key=lambda d: (strides[d], -d), reverse=True) if strides else list(range(t.ndim))
+    order = (
+        sorted(range(t.ndim), key=lambda d: (strides[d], -d), reverse=True)
+        if strides
+        else list(range(t.ndim))
+    )
     inverse = [order.index(d) for d in range(t.ndim)]
     return _contiguous_copy(t.permute(order)).permute(inverse)
 
@@ -190,7 +207,9 @@ def contiguous(self: Tensor, memory_format: Any = _dtypes.contiguous_format) -> 
     if memory_format is _dtypes.contiguous_format:
         return _contiguous_op(self)
     if memory_format is _dtypes.preserve_format:
-        raise RuntimeError("contiguous: preserve memory format is unsupported by the contiguous operator")
+        raise RuntimeError(
+            "contiguous: preserve memory format is unsupported by the contiguous operator"
+        )
     return self if is_contiguous(self, memory_format) else _in_format(self, memory_format)
 
 
@@ -208,7 +227,8 @@ def clone(self: Tensor, *, memory_format: Any = None) -> Tensor:
 
 
 def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
-    """Calls ``hook(grad)`` whenever a gradient for this tensor is computed; what it returns replaces the gradient.
+    """Calls ``hook(grad)`` whenever a gradient for this tensor is computed; what it returns
+    replaces the gradient.
 
     >>> x = clew.tensor(1.0, requires_grad=True)
     >>> handle = x.register_hook(lambda g: 2 * g)
@@ -221,7 +241,9 @@ def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Remo
     return attach_hook(self._hooks_dict(), hook)
 
 
-def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], None]) -> RemovableHandle:
+def register_post_accumulate_grad_hook(
+    self: Tensor, hook: Callable[[Tensor], None]
+) -> RemovableHandle:
     """Calls ``hook(tensor)`` after backward has added to this leaf's ``.grad``."""
     from clew.autograd.hooks import attach_hook
 
@@ -233,9 +255,14 @@ def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
     return self.to("cpu") if memory_format is None else self.to("cpu", memory_format=memory_format)
 
 
-def cuda(self: Tensor, device: Any = None, non_blocking: _builtin_bool = False, memory_format: Any = None) -> Tensor:
+def cuda(
+    self: Tensor, device: Any = None, non_blocking: _builtin_bool = False, memory_format: Any = None
+) -> Tensor:
     """Raises: clew has no CUDA device here."""
-    raise RuntimeError("cuda: clew runs on the CPU here; there is no CUDA device (clew.cuda.is_available() is False)")
+    raise RuntimeError(
+        "cuda: clew runs on the CPU here; there is no CUDA device (clew.cuda.is_available() is "
+        "False)"
+    )
 
 
 def pin_memory(self: Tensor, device: Any = None) -> Tensor:
@@ -294,7 +321,9 @@ def _reversed(self: Tensor) -> Tensor:
 def _contains(self: Tensor, element: Any) -> _builtin_bool:
     if isinstance(element, (Tensor, int, float, complex)):
         return (element == self).any().item()
-    raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}")
+    raise RuntimeError(
+        f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}"
+    )
 
 
 def _divmod(self: Any, other: Any) -> tuple[Tensor, Tensor]:
@@ -313,7 +342,8 @@ def _t_property(self: Tensor) -> Tensor:
     import warnings
 
     warnings.warn(
-        "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated; use "
+        "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is "
+        "deprecated; use "
         "`x.permute(*range(x.ndim - 1, -1, -1))`, or `x.mT` to transpose batches of matrices.",
         UserWarning,
         stacklevel=2,
@@ -323,13 +353,18 @@ def _t_property(self: Tensor) -> Tensor:
 
 def _mt_property(self: Tensor) -> Tensor:
     if self.ndim < 2:
-        raise RuntimeError(f"mT: tensor.mT is only supported on matrices or batches of matrices; got {self.ndim} dims")
+        raise RuntimeError(
+            f"mT: tensor.mT is only supported on matrices or batches of matrices; got "
+            f"{self.ndim} dims"
+        )
     return self.transpose(-2, -1)
 
 
 def _h_property(self: Tensor) -> Tensor:
     if self.ndim not in (0, 2):
-        raise RuntimeError(f"H: tensor.H is only supported on matrices (2-D tensors); got {self.ndim} dims")
+        raise RuntimeError(
+            f"H: tensor.H is only supported on matrices (2-D tensors); got {self.ndim} dims"
+        )
     return self.conj() if self.ndim == 0 else self.transpose(0, 1).conj()
 
 
@@ -434,14 +469,32 @@ def install() -> None:
         "__module__": "clew",
     }
     for name, dtype in (
-        ("float", _dtypes.float32), ("double", _dtypes.float64), ("half", _dtypes.float16), ("bfloat16", _dtypes.bfloat16),
-        ("int", _dtypes.int32), ("long", _dtypes.int64), ("short", _dtypes.int16), ("char", _dtypes.int8),
-        ("byte", _dtypes.uint8), ("bool", _dtypes.bool), ("cfloat", _dtypes.complex64), ("cdouble", _dtypes.complex128),
-    ):  # fmt: skip
+        ("float", _dtypes.float32),
+        ("double", _dtypes.float64),
+        ("half", _dtypes.float16),
+        ("bfloat16", _dtypes.bfloat16),
+        ("int", _dtypes.int32),
+        ("long", _dtypes.int64),
+        ("short", _dtypes.int16),
+        ("char", _dtypes.int8),
+        ("byte", _dtypes.uint8),
+        ("bool", _dtypes.bool),
+        ("cfloat", _dtypes.complex64),
+        ("cdouble", _dtypes.complex128),
+    ):
         methods[name] = _caster(name, dtype)
     from clew import _functions
 
-    for name in ("unique", "unique_consecutive", "trace", "diff", "cross", "dist", "equal", "allclose"):
+    for name in (
+        "unique",
+        "unique_consecutive",
+        "trace",
+        "diff",
+        "cross",
+        "dist",
+        "equal",
+        "allclose",
+    ):
         methods[name] = getattr(_functions, name)
     for name, value in methods.items():
         setattr(Tensor, name, value)

@@ -8,7 +8,16 @@ from clew import _C, _namespace
 from clew._C import Tensor
 from clew._einsum import multi_dot
 
-__all__ = ["cross", "diagonal", "matmul", "matrix_norm", "multi_dot", "norm", "vecdot", "vector_norm"]
+__all__ = [
+    "cross",
+    "diagonal",
+    "matmul",
+    "matrix_norm",
+    "multi_dot",
+    "norm",
+    "vecdot",
+    "vector_norm",
+]
 
 vector_norm = _C.functions["linalg.vector_norm"]
 matmul = _C.functions["matmul"]
@@ -36,7 +45,10 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Tensor | None = N
     tensor([0., 0., 1.])
     """
     if input.shape[dim] != 3 or other.shape[dim] != 3:
-        raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3; got {input.shape[dim]} and {other.shape[dim]}")
+        raise RuntimeError(
+            f"linalg.cross: inputs dimension {dim} must have length 3; got {input.shape[dim]} "
+            f"and {other.shape[dim]}"
+        )
     a, b = input.unbind(dim), other.unbind(dim)
     from clew import stack
 
@@ -48,9 +60,17 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Tensor | None = N
 
 
 def matrix_norm(
-    A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None, out: Tensor | None = None
+    A: Tensor,
+    ord: Any = "fro",
+    dim: Any = (-2, -1),
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+    out: Tensor | None = None,
 ) -> Tensor:
-    """The norm of matrices: 'fro', 1, -1, inf or -inf (orders that need singular values are not offered yet)."""
+    """The norm of matrices: 'fro', 1, -1, inf or -inf (orders that need singular values are not
+    offered yet).
+    """
     if dtype is not None:
         A = A.to(dtype)
     first, second = (d % A.ndim for d in dim)
@@ -65,14 +85,23 @@ def matrix_norm(
         if not keepdim:
             result = result.squeeze((first, second))
     elif ord in ("nuc", 2, -2):
-        raise NotImplementedError(f"linalg.matrix_norm: ord={ord!r} needs singular values, which clew does not compute yet")
+        raise NotImplementedError(
+            f"linalg.matrix_norm: ord={ord!r} needs singular values, which clew does not "
+            f"compute yet"
+        )
     else:
         raise RuntimeError(f"linalg.matrix_norm: order {ord!r} not supported")
     return result if out is None else out.copy_(result)
 
 
 def norm(
-    A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, out: Tensor | None = None, dtype: Any = None
+    A: Tensor,
+    ord: Any = None,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    out: Tensor | None = None,
+    dtype: Any = None,
 ) -> Tensor:
     """A vector norm, or a matrix norm when two dims (or a text order) are given.
 
@@ -81,7 +110,10 @@ def norm(
     """
     if dim is None and ord is not None:
         if A.ndim not in (1, 2):
-            raise RuntimeError(f"linalg.norm: if dim is not specified but ord is, the input must be 1D or 2D; got {A.ndim}D")
+            raise RuntimeError(
+                f"linalg.norm: if dim is not specified but ord is, the input must be 1D or 2D; "
+                f"got {A.ndim}D"
+            )
         dim = (0,) if A.ndim == 1 else (0, 1)
     dims = (dim,) if isinstance(dim, int) else dim
     if ord is not None and dims is not None and len(dims) == 2:

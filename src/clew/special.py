@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from clew import _C, _namespace
 
-globals().update({name.removeprefix("special."): f for name, f in _C.functions.items() if name.startswith("special.")})
+globals().update(
+    {
+        name.removeprefix("special."): f
+        for name, f in _C.functions.items()
+        if name.startswith("special.")
+    }
+)
 # Functions that PyTorch offers in both places.
 softmax = _C.functions["softmax"]
 log_softmax = _C.functions["log_softmax"]

@@ -101,7 +101,9 @@ def test_second_backward_explains():
     x = leaf(2.0)
     y = x * x
     y.backward()
-    with pytest.raises(RuntimeError, match=r"backward through the graph a second time.*retain_graph=True"):
+    with pytest.raises(
+        RuntimeError, match=r"backward through the graph a second time.*retain_graph=True"
+    ):
         y.backward()
     y = x * x
     y.backward(retain_graph=True)

@@ -19,7 +19,9 @@ def test_tangents_follow_the_chain_rule():
         y = forward_ad.make_dual(t([3.0, 4.0]), t([0.0, 2.0]))
         z = (x * y).sin().sum()
         value, tangent = forward_ad.unpack_dual(z)
-    want = np.cos([3.0, 8.0]) * (np.array([3.0, 4.0]) * [1.0, -1.0] + np.array([1.0, 2.0]) * [0.0, 2.0])
+    want = np.cos([3.0, 8.0]) * (
+        np.array([3.0, 4.0]) * [1.0, -1.0] + np.array([1.0, 2.0]) * [0.0, 2.0]
+    )
     np.testing.assert_allclose(tangent.item(), want.sum())
     assert value is z
 

@@ -220,7 +220,10 @@ def test_wrong_gradients_are_refused():
     x = leaf([1.0, 2.0])
     with pytest.raises(RuntimeError, match="incorrect number of gradients"):
         Wrong.apply(x, "count").sum().backward()
-    with pytest.raises(RuntimeError, match=r"invalid gradient at index 0 - got \[7\] but expected shape compatible with \[2\]"):
+    with pytest.raises(
+        RuntimeError,
+        match=r"invalid gradient at index 0 - got \[7\] but expected shape compatible with \[2\]",
+    ):
         Wrong.apply(x, "shape").sum().backward()
     with pytest.raises(TypeError, match="tensors or None"):
         Wrong.apply(x, "type").sum().backward()
@@ -239,7 +242,9 @@ def test_exceptions_keep_their_traceback():
     x = leaf([1.0])
     with pytest.raises(KeyError, match="from backward") as info:
         Bad.apply(x).sum().backward()
-    assert any(entry.name == "backward" and "test_function" in str(entry.path) for entry in info.traceback)
+    assert any(
+        entry.name == "backward" and "test_function" in str(entry.path) for entry in info.traceback
+    )
     Cube.apply(x).sum().backward()
     assert x.grad.item() == 3.0
 

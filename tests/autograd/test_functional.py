@@ -71,7 +71,9 @@ def test_gradcheck_accepts_right_and_finds_wrong():
     for fast in (False, True):
         assert gradcheck(lambda t: (t**2).exp(), (x,), fast_mode=fast, check_forward_ad=True)
         assert gradgradcheck(lambda t: (t**2).exp(), (x,), fast_mode=fast)
-        assert not gradcheck(Wrong.apply, (x,), fast_mode=fast, raise_exception=False, rtol=1e-5, atol=1e-6)
+        assert not gradcheck(
+            Wrong.apply, (x,), fast_mode=fast, raise_exception=False, rtol=1e-5, atol=1e-6
+        )
     with pytest.raises(clew.autograd.GradcheckError, match="Jacobian mismatch"):
         gradcheck(Wrong.apply, (x,), rtol=1e-5, atol=1e-6)
     with pytest.raises(ValueError, match="requires grad"):

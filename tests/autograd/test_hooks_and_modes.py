@@ -77,7 +77,9 @@ def test_optimizer_step_inside_backward_frees_gradients():
     xs = [leaf([float(i)]) for i in range(3)]
     order = []
     for i, x in enumerate(xs):
-        x.register_post_accumulate_grad_hook(lambda t, i=i: (order.append(i), setattr(t, "grad", None)))
+        x.register_post_accumulate_grad_hook(
+            lambda t, i=i: (order.append(i), setattr(t, "grad", None))
+        )
     y = xs[0]
     for x in xs[1:]:
         y = y * x
@@ -105,7 +107,9 @@ def test_node_hooks():
 def test_multi_grad_hook():
     a, b = leaf([1.0]), leaf([2.0])
     seen = []
-    handle = graph.register_multi_grad_hook([a, b], lambda grads: seen.append([g.item() for g in grads]))
+    handle = graph.register_multi_grad_hook(
+        [a, b], lambda grads: seen.append([g.item() for g in grads])
+    )
     (a * b).sum().backward()
     assert seen == [[2.0, 1.0]]
     handle.remove()
@@ -124,7 +128,9 @@ def test_saved_tensor_hooks_round_trip():
     with graph.saved_tensors_hooks(pack, lambda a: clew.tensor(a)):
         y = (x * x).exp()
     y.sum().backward()
-    np.testing.assert_allclose(x.grad.numpy(), 2 * x.detach().numpy() * np.exp(x.detach().numpy() ** 2))
+    np.testing.assert_allclose(
+        x.grad.numpy(), 2 * x.detach().numpy() * np.exp(x.detach().numpy() ** 2)
+    )
     assert len(packed) == 3
 
 
@@ -143,7 +149,10 @@ def test_save_on_cpu_and_disable():
         y = x * x
     y.sum().backward()
     assert x.grad.item() == 2.0
-    with graph.disable_saved_tensors_hooks("not here"), pytest.raises(RuntimeError, match="not here"):
+    with (
+        graph.disable_saved_tensors_hooks("not here"),
+        pytest.raises(RuntimeError, match="not here"),
+    ):
         with graph.saved_tensors_hooks(lambda t: t, lambda t: t):
             pass
 
@@ -243,7 +252,11 @@ def test_backward_of_the_same_graph_from_a_hook():
     y = x * x
     z = y * 3
     inner = []
-    z.register_hook(lambda g: inner.append(clew.autograd.grad(y, x, clew.ones_like(y), retain_graph=True)[0].item()))
+    z.register_hook(
+        lambda g: inner.append(
+            clew.autograd.grad(y, x, clew.ones_like(y), retain_graph=True)[0].item()
+        )
+    )
     z.sum().backward(retain_graph=True)
     assert inner == [4.0]
     assert x.grad.item() == 12.0

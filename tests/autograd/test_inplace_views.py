@@ -31,7 +31,9 @@ def test_write_to_saved_input_is_caught():
     y = x * 1
     z = y * y
     y.add_(1)
-    with pytest.raises(RuntimeError, match="modified by an inplace operation.*version 1; expected version 0"):
+    with pytest.raises(
+        RuntimeError, match="modified by an inplace operation.*version 1; expected version 0"
+    ):
         z.sum().backward()
 
 
@@ -150,7 +152,9 @@ def test_no_grad_view_written_in_grad_mode_is_refused():
         view.mul_(2)
 
 
-@pytest.mark.parametrize("split", [lambda t: t.unbind(), lambda t: t.split(1), lambda t: t.chunk(2)])
+@pytest.mark.parametrize(
+    "split", [lambda t: t.unbind(), lambda t: t.split(1), lambda t: t.chunk(2)]
+)
 def test_multi_output_view_written_in_place_is_refused(split):
     x = leaf([1.0, 2.0])
     base = x * 1
@@ -172,7 +176,9 @@ def test_overlapping_source_and_target():
     np.testing.assert_array_equal(x.numpy(), y.numpy())
     a = clew.arange(9.0).view(3, 3)
     a.add_(a.t())
-    np.testing.assert_array_equal(a.numpy(), np.arange(9.0).reshape(3, 3) + np.arange(9.0).reshape(3, 3).T)
+    np.testing.assert_array_equal(
+        a.numpy(), np.arange(9.0).reshape(3, 3) + np.arange(9.0).reshape(3, 3).T
+    )
 
 
 def test_inplace_type_rules():

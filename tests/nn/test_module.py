@@ -259,7 +259,7 @@ def test_module_list_and_dict():
     items[0] = nn.SiLU()
     del items[1]
     items += [nn.Mish()]
-    assert [type(m).__name__ for m in (items + [nn.ReLU()])] == ["SiLU", "Tanh", "Mish", "ReLU"]  # noqa: RUF005
+    assert [type(m).__name__ for m in (items + [nn.ReLU()])] == ["SiLU", "Tanh", "Mish", "ReLU"]
     with pytest.raises(IndexError, match="out of range"):
         items[9]
     with pytest.raises(NotImplementedError):

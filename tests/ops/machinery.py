@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -160,7 +161,7 @@ class Problem:
         with clew.no_grad():
             high = f(*[x + d * eps for x, d in zip(inputs, directions)])
             low = f(*[x - d * eps for x, d in zip(inputs, directions)])
-        return sum(inner(s, h - l) for s, h, l in zip(seeds, high, low)) / (2 * eps)
+        return sum(inner(s, up - down) for s, up, down in zip(seeds, high, low)) / (2 * eps)
 
     def smooth_derivative(
         self, f: Callable[..., Any], inputs: Any, directions: Any, seeds: Any

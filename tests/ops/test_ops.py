@@ -7,10 +7,10 @@ from typing import Any
 import machinery as m
 import numpy as np
 import pytest
-from samples import E, Op, load
 
 import clew
 from clew import _C
+from samples import E, Op, load
 
 TABLE = load()
 OPS = sorted(TABLE.values(), key=lambda op: op.name)
@@ -56,9 +56,13 @@ def assert_close(got: Any, want: Any, dtype_name: str, factor: float, context: s
         return
     rtol, atol = m.TOLERANCE[dtype_name]
     np.testing.assert_allclose(
-        got.astype(np.complex128 if got.dtype.kind == "c" else np.float64), want, rtol=rtol * factor, atol=atol * factor,
-        equal_nan=True, err_msg=context,
-    )  # fmt: skip
+        got.astype(np.complex128 if got.dtype.kind == "c" else np.float64),
+        want,
+        rtol=rtol * factor,
+        atol=atol * factor,
+        equal_nan=True,
+        err_msg=context,
+    )
 
 
 def has_complex(sample: Any) -> bool:
@@ -136,7 +140,9 @@ def derivative_samples(op: Op) -> Any:
 
 @pytest.mark.parametrize("op", WITH_GRAD, ids=by_name)
 def test_first_derivatives(op: Op):
-    """<seed, J direction> by backward, by forward (the transpose of backward) and by finite differences."""
+    """<seed, J direction> by backward, by forward (the transpose of backward) and by finite
+    differences.
+    """
     rng = np.random.default_rng(1)
     checked = 0
     for sample, problem in derivative_samples(op):
@@ -179,7 +185,9 @@ def test_first_derivatives(op: Op):
 
 @pytest.mark.parametrize("op", [op for op in WITH_GRAD if op.second], ids=by_name)
 def test_second_derivatives(op: Op):
-    """The gradient's own gradient, with respect to inputs and to the seed, against finite differences."""
+    """The gradient's own gradient, with respect to inputs and to the seed, against finite
+    differences.
+    """
     rng = np.random.default_rng(2)
     for sample, problem in derivative_samples(op):
         inputs = [t.detach().clone().requires_grad_() for t in problem.inputs]
@@ -207,8 +215,10 @@ def test_second_derivatives(op: Op):
         weights = [m.random_like(g, rng) for g in live]
         want = problem.smooth_derivative(
             lambda *xs, which=which, gradient=gradient: [gradient(*xs)[i].detach() for i in which],
-            [t.detach() for t in everything], directions, weights,
-        )  # fmt: skip
+            [t.detach() for t in everything],
+            directions,
+            weights,
+        )
         if want is None:
             continue
         got = clew.autograd.grad(live, everything, weights, allow_unused=True)
@@ -259,7 +269,9 @@ def test_inputs_are_left_alone(op: Op):
 
 @pytest.mark.parametrize("op", OPS, ids=by_name)
 def test_inplace(op: Op):
-    """name_(x, ...) gives what name(x, ...) gives, returns x, counts a version, and has the same gradient."""
+    """name_(x, ...) gives what name(x, ...) gives, returns x, counts a version, and has the same
+    gradient.
+    """
     inplace = m.inplace_function(op.name)
     if inplace is None or not op.inplace or "random" in op.why:
         return

@@ -1,6 +1,7 @@
 """Whole models against PyTorch: from the same weights, 20 steps of training follow the same losses.
 
-PyTorch is not a dependency: without it these tests are skipped. `make parity` runs them in an environment of their own.
+PyTorch is not a dependency: without it these tests are skipped. `make parity` runs them in an
+environment of their own.
 """
 
 from __future__ import annotations
@@ -17,7 +18,14 @@ torch = pytest.importorskip("torch")
 
 def mlp(t: Any) -> Any:
     nn = t.nn
-    return nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.LayerNorm(32), nn.Linear(32, 32), nn.GELU(), nn.Linear(32, 4))
+    return nn.Sequential(
+        nn.Linear(10, 32),
+        nn.ReLU(),
+        nn.LayerNorm(32),
+        nn.Linear(32, 32),
+        nn.GELU(),
+        nn.Linear(32, 4),
+    )
 
 
 def lstm(t: Any) -> Any:
@@ -44,7 +52,9 @@ def gpt(t: Any) -> Any:
             super().__init__()
             self.norm1, self.norm2 = nn.LayerNorm(C), nn.LayerNorm(C)
             self.qkv, self.proj = nn.Linear(C, 3 * C), nn.Linear(C, C)
-            self.mlp = nn.Sequential(nn.Linear(C, 4 * C), nn.GELU(approximate="tanh"), nn.Linear(4 * C, C))
+            self.mlp = nn.Sequential(
+                nn.Linear(C, 4 * C), nn.GELU(approximate="tanh"), nn.Linear(4 * C, C)
+            )
 
         def forward(self, x):
             B = x.shape[0]
@@ -75,7 +85,10 @@ def resnet_block(t: Any) -> Any:
         def __init__(self):
             super().__init__()
             self.stem = nn.Conv2d(3, 8, 3, padding=1, bias=False)
-            self.conv1, self.norm1 = nn.Conv2d(8, 16, 3, stride=2, padding=1, bias=False), nn.BatchNorm2d(16)
+            self.conv1, self.norm1 = (
+                nn.Conv2d(8, 16, 3, stride=2, padding=1, bias=False),
+                nn.BatchNorm2d(16),
+            )
             self.conv2, self.norm2 = nn.Conv2d(16, 16, 3, padding=1, bias=False), nn.BatchNorm2d(16)
             self.short = nn.Conv2d(8, 16, 1, stride=2, bias=False)
             self.head = nn.Linear(16, 4)
@@ -130,7 +143,9 @@ def test_losses_follow_pytorch(make: Any, optimizer: str):
     torch.manual_seed(0)
     theirs = make(torch)
     ours = make(clew)
-    ours.load_state_dict({k: clew.from_numpy(v.detach().numpy().copy()) for k, v in theirs.state_dict().items()})
+    ours.load_state_dict(
+        {k: clew.from_numpy(v.detach().numpy().copy()) for k, v in theirs.state_dict().items()}
+    )
     want = train(torch, theirs, make.__name__, OPTIMIZERS[optimizer])
     got = train(clew, ours, make.__name__, OPTIMIZERS[optimizer])
     np.testing.assert_allclose(got, want, rtol=1e-4)
@@ -145,4 +160,6 @@ def test_same_seed_gives_the_same_initial_weights(make: Any):
     ours = make(clew).state_dict()
     assert list(theirs) == list(ours)
     for k in theirs:
-        np.testing.assert_allclose(ours[k].numpy(), theirs[k].numpy(), rtol=1e-6, atol=2e-6, err_msg=k)
+        np.testing.assert_allclose(
+            ours[k].numpy(), theirs[k].numpy(), rtol=1e-6, atol=2e-6, err_msg=k
+        )

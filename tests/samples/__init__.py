@@ -1,16 +1,21 @@
 """Sample inputs for every op: one file a family, one entry an op.
 
-A family file holds ``OPS = [Op(...), ...]``. The generic suite in tests/ops runs each entry through: forward against the
-reference in every dtype, derivatives of first and second order, strided inputs, in-place and out= forms, the meta device,
+A family file holds ``OPS = [Op(...), ...]``. The generic suite in tests/ops runs each entry
+through: forward against the
+reference in every dtype, derivatives of first and second order, strided inputs, in-place and out=
+forms, the meta device,
 bad inputs. An op of the table without an entry fails the suite.
 
     OPS = [
-        Op("hypot", np.hypot, lambda r: [S(r.normal((3, 4)), r.normal((3, 4))), S(r.normal((2, 1)), r.normal((3,)))],
+        Op("hypot", np.hypot, lambda r: [S(r.normal((3, 4)), r.normal((3, 4))), S(r.normal((2,
+        1)), r.normal((3,)))],
            dtypes=FLOATS, errors=[E(S("x"), TypeError, "must be Tensor")]),
     ]
 
-Arrays among a sample's arguments become tensors (of the dtype under test, when they are floating; integer and bool arrays
-keep theirs); everything else is passed on as it is. The reference gets the same arguments as NumPy arrays (float64 or
+Arrays among a sample's arguments become tensors (of the dtype under test, when they are floating;
+integer and bool arrays
+keep theirs); everything else is passed on as it is. The reference gets the same arguments as
+NumPy arrays (float64 or
 complex128 for floating ones) and returns an array, a number or a tuple of them.
 """
 
@@ -19,7 +24,8 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import pkgutil
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -60,7 +66,8 @@ class Op:
     """How to test one op.
 
     name: the dotted public name ("nn.functional.gelu"), or a private one ("_softmax_backward").
-    reference: a function of NumPy arrays; None when only derivatives and consistency are checked (give the reason in `why`).
+    reference: a function of NumPy arrays; None when only derivatives and consistency are
+        checked (give the reason in `why`).
     samples: called with an Rng; a list of S.
     dtypes: element types that floating arrays of the samples are tried in.
     integers: samples are tried with integer arrays too: the dtypes.
@@ -107,7 +114,9 @@ class Rng:
         return np.asarray(self.normal(shape) + 1j * self.normal(shape))
 
     def distinct(self, shape: Any = ()) -> np.ndarray:
-        """Values at least 0.1 apart, in random order: no ties, no kinks within a finite difference."""
+        """Values at least 0.1 apart, in random order: no ties, no kinks within a finite
+        difference.
+        """
         n = int(np.prod(shape))
         return np.asarray((self.generator.permutation(n) - n / 2) * 0.1 + 0.03).reshape(shape)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import scipy.special as sp
@@ -16,7 +17,9 @@ def also(op: Op, *names: str) -> list[Op]:
 
 
 def act(name: str, f: Callable[..., Any], *calls: dict[str, Any], **more: Any) -> Op:
-    """An activation, at numbers away from kinks at multiples of 0.1, once for each set of keyword arguments."""
+    """An activation, at numbers away from kinks at multiples of 0.1, once for each set of keyword
+    arguments.
+    """
 
     def samples(r: Any) -> list[S]:
         found = [S(r.distinct((5, 8)) * 2), S(r.normal(())), S(r.normal((0, 3)))]
@@ -27,7 +30,10 @@ def act(name: str, f: Callable[..., Any], *calls: dict[str, Any], **more: Any) -
 
 def backward(name: str, slope: Callable[..., Any], *args: Any) -> Op:
     def samples(r: Any) -> list[S]:
-        return [S(r.normal((4, 9)), r.distinct((4, 9)) * 2, *args), S(r.normal(()), r.normal(()), *args)]
+        return [
+            S(r.normal((4, 9)), r.distinct((4, 9)) * 2, *args),
+            S(r.normal(()), r.normal(()), *args),
+        ]
 
     return Op(name, lambda g, x, *rest: g * slope(x, *rest), samples, dtypes=FLOATS_32_64)
 
@@ -131,7 +137,7 @@ def hardshrink(x: Any, lambd: float = 0.5) -> Any:
     return np.where(np.abs(x) > lambd, x, 0)
 
 
-def threshold(x: Any, threshold: float, value: float, inplace: bool = False) -> Any:  # noqa: A002
+def threshold(x: Any, threshold: float, value: float, inplace: bool = False) -> Any:
     return np.where(x > threshold, x, value)
 
 
@@ -162,7 +168,12 @@ OPS = [
     act("relu", relu),
     act("nn.functional.relu", relu, {"inplace": False}, inplace=False),
     backward("_relu_backward", lambda y: y > 0),
-    act("nn.functional.gelu", gelu, {"approximate": "tanh"}, errors=[E(S(np.ones(2), approximate="x"), RuntimeError, "'none' or 'tanh'")]),
+    act(
+        "nn.functional.gelu",
+        gelu,
+        {"approximate": "tanh"},
+        errors=[E(S(np.ones(2), approximate="x"), RuntimeError, "'none' or 'tanh'")],
+    ),
     act("_gelu", gelu),
     act("_gelu_tanh", lambda x: gelu(x, "tanh")),
     backward("_gelu_backward", gelu_slope),
@@ -172,13 +183,26 @@ OPS = [
     act("nn.functional.mish", mish),
     backward("_mish_backward", mish_slope),
     act("nn.functional.softplus", softplus, {"beta": 2.0}, {"threshold": 0.31}),
-    backward("_softplus_backward", lambda x, beta, top: np.where(beta * x > top, 1, sigmoid(beta * x)), 2.0, 1.5),
+    backward(
+        "_softplus_backward",
+        lambda x, beta, top: np.where(beta * x > top, 1, sigmoid(beta * x)),
+        2.0,
+        1.5,
+    ),
     act("nn.functional.logsigmoid", lambda x: -np.logaddexp(0, -x)),
     backward("_logsigmoid_backward", lambda x: sigmoid(-x)),
     act("nn.functional.softsign", lambda x: x / (1 + np.abs(x))),
     act("nn.functional.tanhshrink", lambda x: x - np.tanh(x)),
     act("nn.functional.elu", elu, {"alpha": 0.7}),
-    *also(act("celu", celu, {"alpha": 0.7}, errors=[E(S(np.ones(2), 0.0), RuntimeError, "must not be 0")]), "nn.functional.celu"),
+    *also(
+        act(
+            "celu",
+            celu,
+            {"alpha": 0.7},
+            errors=[E(S(np.ones(2), 0.0), RuntimeError, "must not be 0")],
+        ),
+        "nn.functional.celu",
+    ),
     *also(act("selu", selu), "nn.functional.selu"),
     Op("_elu", scaled_elu, lambda r: [S(r.distinct((4, 9)), 0.7, 1.3, 2.0)]),
     backward("_elu_backward", scaled_elu_slope, 0.7, 1.3, 2.0),
@@ -192,7 +216,12 @@ OPS = [
     backward("_hardsigmoid_backward", lambda x: (np.abs(x) < 3) / 6),
     act("nn.functional.hardswish", hardswish),
     backward("_hardswish_backward", hardswish_slope),
-    act("nn.functional.softshrink", softshrink, {"lambd": 0.75}, errors=[E(S(np.ones(2), -1.0), RuntimeError, "greater or equal")]),
+    act(
+        "nn.functional.softshrink",
+        softshrink,
+        {"lambd": 0.75},
+        errors=[E(S(np.ones(2), -1.0), RuntimeError, "greater or equal")],
+    ),
     Op("_softshrink", softshrink, lambda r: [S(r.distinct((4, 9)), 0.75)]),
     *also(act("hardshrink", hardshrink, {"lambd": 0.75}), "nn.functional.hardshrink"),
     backward("_shrink_backward", lambda x, lambd: np.abs(x) > lambd, 0.75),

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import scipy.special as sp
 
 from samples import COMPLEX, FLOATS, FLOATS_32_64, INTS, E, Op, S
 
-SHAPES = [E(S(np.ones(3), np.ones(4)), RuntimeError, "3.*4"), E(S(np.ones(3), "a"), TypeError, "must be")]
+SHAPES = [
+    E(S(np.ones(3), np.ones(4)), RuntimeError, "3.*4"),
+    E(S(np.ones(3), "a"), TypeError, "must be"),
+]
 
 
 def also(op: Op, *names: str) -> list[Op]:
@@ -127,14 +131,23 @@ def rest_pairs(f: Callable[..., Any]) -> dict[str, Any]:
 ZERO = E(S(np.array([1, 2]), 0), RuntimeError, "ZeroDivisionError")
 
 OPS = [
-    Op("add", with_alpha(1), alpha_samples, dtypes=FLOATS + COMPLEX, errors=[*SHAPES, E(S(np.array([1]), 2, alpha=0.5), RuntimeError, "fraction")]),
+    Op(
+        "add",
+        with_alpha(1),
+        alpha_samples,
+        dtypes=FLOATS + COMPLEX,
+        errors=[*SHAPES, E(S(np.array([1]), 2, alpha=0.5), RuntimeError, "fraction")],
+    ),
     *also(
         Op(
             "sub",
             with_alpha(-1),
             alpha_samples,
             dtypes=FLOATS + COMPLEX,
-            errors=[*SHAPES, E(S(np.array([True]), np.array([True])), RuntimeError, "not implemented for bool")],
+            errors=[
+                *SHAPES,
+                E(S(np.array([True]), np.array([True])), RuntimeError, "not implemented for bool"),
+            ],
         ),
         "subtract",
     ),
@@ -159,7 +172,11 @@ OPS = [
     Op(
         "float_power",
         lambda x, e: np.float_power(x, e),
-        lambda r: [S(r.uniform((3, 4), 0.2, 2.0), r.normal((4,))), S(r.uniform((3,), 0.2, 2.0), 2), S(2, r.normal((3,)))],
+        lambda r: [
+            S(r.uniform((3, 4), 0.2, 2.0), r.normal((4,))),
+            S(r.uniform((3,), 0.2, 2.0), 2),
+            S(2, r.normal((3,))),
+        ],
         dtypes=("float64",),
         integers=("int32", "uint8"),
         inplace=False,
@@ -178,14 +195,20 @@ OPS = [
     Op("addcmul", lambda x, a, b, value=1: x + value * a * b, three, dtypes=FLOATS + COMPLEX),
     Op("addcdiv", lambda x, a, b, value=1: x + value * a / b, three, dtypes=FLOATS_32_64 + COMPLEX),
     # --- other functions of two numbers ---
-    *also(two("atan2", lambda a, b: np.arctan2(a * 1.0, b * 1.0), (0.2, 2.0), integers=INTS), "arctan2"),
+    *also(
+        two("atan2", lambda a, b: np.arctan2(a * 1.0, b * 1.0), (0.2, 2.0), integers=INTS),
+        "arctan2",
+    ),
     two("hypot", np.hypot, (0.2, 2.0)),
     two("copysign", np.copysign, (0.2, 2.0), (0.2, 2.0)),
     two("nextafter", np.nextafter, halves=False, grad=False, numbers=False, rtol=1.0),
     Op(
         "heaviside",
         heaviside,
-        lambda r: [S(np.array([-1.5, 0.0, 2.0, -0.0]), np.array([0.5])), S(r.normal((3, 4)), r.normal((4,)))],
+        lambda r: [
+            S(np.array([-1.5, 0.0, 2.0, -0.0]), np.array([0.5])),
+            S(r.normal((3, 4)), r.normal((4,))),
+        ],
         dtypes=FLOATS,
         grad=False,
         errors=[E(S(np.ones(2), np.ones(2, np.int64)), RuntimeError, "same dtype")],
@@ -198,7 +221,10 @@ OPS = [
     Op(
         "gcd",
         np.gcd,
-        lambda r: [S(r.integers(-40, 40, (3, 4)), r.integers(-40, 40, (4,))), S(np.array([0, 12], np.uint8), 6)],
+        lambda r: [
+            S(r.integers(-40, 40, (3, 4)), r.integers(-40, 40, (4,))),
+            S(np.array([0, 12], np.uint8), 6),
+        ],
         dtypes=("float32",),
         grad=False,
         errors=[E(S(np.ones(2), np.ones(2)), RuntimeError, "not implemented")],
@@ -206,7 +232,10 @@ OPS = [
     Op(
         "lcm",
         np.lcm,
-        lambda r: [S(r.integers(-40, 40, (3, 4)), r.integers(-40, 40, (4,))), S(np.array([0, 4], np.uint8), 6)],
+        lambda r: [
+            S(r.integers(-40, 40, (3, 4)), r.integers(-40, 40, (4,))),
+            S(np.array([0, 4], np.uint8), 6),
+        ],
         dtypes=("float32",),
         grad=False,
         errors=[E(S(np.ones(2), np.ones(2)), RuntimeError, "not implemented")],

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -34,10 +35,14 @@ def compare(name: str, f: Callable[..., Any], *, complex_too: bool = False) -> O
     return Op(name, f, samples, dtypes=dtypes, integers=INTS, grad=False, errors=errors)
 
 
-def test(name: str, f: Callable[..., Any], *, complex_too: bool = False, signless: bool = False) -> Op:
+def test(
+    name: str, f: Callable[..., Any], *, complex_too: bool = False, signless: bool = False
+) -> Op:
     def samples(r: Any) -> list[S]:
         found = [S(SPECIAL), S(r.normal(())), S(r.normal((0, 2)))]
-        return found + ([S(np.array([1 + 1j, np.nan, complex(0, np.inf), 0]))] if complex_too else [])
+        return found + (
+            [S(np.array([1 + 1j, np.nan, complex(0, np.inf), 0]))] if complex_too else []
+        )
 
     dtypes = FLOATS + (COMPLEX if complex_too else ())
     return Op(name, f, samples, dtypes=dtypes, grad=False)
@@ -61,14 +66,19 @@ def bits(name: str, f: Callable[..., Any], *, shift: bool = False, bools: bool =
 def pair(r: Any, complex_too: bool = False) -> list[S]:
     """Two tensors without ties."""
     x = r.distinct((3, 4))
-    return [S(x, r.distinct((4,)) + 0.05), S(x, 0.25), S(np.asarray(0.3), x), S(r.normal((0,)), r.normal(()))]
+    return [
+        S(x, r.distinct((4,)) + 0.05),
+        S(x, 0.25),
+        S(np.asarray(0.3), x),
+        S(r.normal((0,)), r.normal(())),
+    ]
 
 
 def where(condition: np.ndarray, x: Any, y: Any) -> np.ndarray:
     return np.where(condition, x, y)
 
 
-def clamp(x: np.ndarray, min: Any = None, max: Any = None) -> np.ndarray:  # noqa: A002 (PyTorch's names)
+def clamp(x: np.ndarray, min: Any = None, max: Any = None) -> np.ndarray:
     if min is not None:
         x = np.maximum(x, min)
     if max is not None:
@@ -76,7 +86,9 @@ def clamp(x: np.ndarray, min: Any = None, max: Any = None) -> np.ndarray:  # noq
     return x
 
 
-def nan_to_num(x: np.ndarray, nan: Any = None, posinf: Any = None, neginf: Any = None) -> np.ndarray:
+def nan_to_num(
+    x: np.ndarray, nan: Any = None, posinf: Any = None, neginf: Any = None
+) -> np.ndarray:
     return np.nan_to_num(x, nan=0.0 if nan is None else nan, posinf=posinf, neginf=neginf)
 
 
@@ -153,7 +165,9 @@ OPS = [
         "_where",
         where,
         lambda r: [S(r.bools((3, 4)), r.normal((3, 4)), r.normal((4,)))],
-        errors=[E(S(np.ones(2, bool), np.ones(2), np.ones(2, np.int64)), RuntimeError, "one dtype")],
+        errors=[
+            E(S(np.ones(2, bool), np.ones(2), np.ones(2, np.int64)), RuntimeError, "one dtype")
+        ],
     ),
     Op(
         "masked_fill",
@@ -208,7 +222,16 @@ OPS = [
     Op(
         "nan_to_num",
         nan_to_num,
-        lambda r: [S(r.normal((3, 4))), S(SPECIAL, 7.0, 8.0, 9.0), S(SPECIAL, posinf=1.0, neginf=2.0), S(r.normal(()))],
+        lambda r: [
+            S(r.normal((3, 4))),
+            S(SPECIAL, 7.0, 8.0, 9.0),
+            S(SPECIAL, posinf=1.0, neginf=2.0),
+            S(r.normal(())),
+        ],
     ),
-    Op("_nan_to_num", nan_to_num, lambda r: [S(r.normal((3,)), 1.0, 2.0, 3.0), S(SPECIAL, 7.0, 8.0, 9.0)]),
+    Op(
+        "_nan_to_num",
+        nan_to_num,
+        lambda r: [S(r.normal((3,)), 1.0, 2.0, 3.0), S(SPECIAL, 7.0, 8.0, 9.0)],
+    ),
 ]

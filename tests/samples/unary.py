@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import scipy.special as sp
@@ -104,14 +105,24 @@ OPS = [
     *also(one("acosh", np.arccosh, 1.2, 3.0, complex_too=True), "arccosh"),
     *also(one("atanh", np.arctanh, -0.9, 0.9, complex_too=True), "arctanh"),
     *also(
-        one("sigmoid", wide(lambda x: 1 / (1 + np.exp(-x))), -8.0, 8.0, complex_too=True, integers=INTS),
+        one(
+            "sigmoid",
+            wide(lambda x: 1 / (1 + np.exp(-x))),
+            -8.0,
+            8.0,
+            complex_too=True,
+            integers=INTS,
+        ),
         "special.expit",
         "nn.functional.sigmoid",
     ),
     Op(
         "_tanh_backward",
         lambda g, y: g * np.conj(1 - y * y),
-        lambda r: [S(r.normal((3, 4)), r.uniform((3, 4), -1, 1)), S(r.complex((3,)), r.complex((3,)))],
+        lambda r: [
+            S(r.normal((3, 4)), r.uniform((3, 4), -1, 1)),
+            S(r.complex((3,)), r.complex((3,))),
+        ],
         dtypes=FLOATS_32_64 + COMPLEX,
     ),
     Op(
@@ -179,7 +190,11 @@ OPS = [
     Op(
         "complex",
         lambda a, b: a + 1j * b,
-        lambda r: [S(r.normal((3, 1)), r.normal((4,))), S(r.normal(()), r.normal(())), S(r.normal((0, 2)), r.normal((2,)))],
+        lambda r: [
+            S(r.normal((3, 1)), r.normal((4,))),
+            S(r.normal(()), r.normal(())),
+            S(r.normal((0, 2)), r.normal((2,))),
+        ],
         dtypes=("float32", "float64"),
         errors=[
             E(S(np.ones(2), np.ones(2, np.int64)), RuntimeError, "one dtype"),
@@ -217,7 +232,12 @@ OPS = [
         rtol=3.0,
         inplace=False,
     ),
-    Op("_polygamma", lambda x, n: sp.polygamma(n, x), lambda r: [S(r.uniform((2, 3), 0.4, 4.0), 2)], rtol=3.0),
+    Op(
+        "_polygamma",
+        lambda x, n: sp.polygamma(n, x),
+        lambda r: [S(r.uniform((2, 3), 0.4, 4.0), 2)],
+        rtol=3.0,
+    ),
     *also(
         Op(
             "mvlgamma",

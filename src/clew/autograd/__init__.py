@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 from clew import _C
 from clew._C import Tensor
@@ -50,21 +51,26 @@ def _seeds(
         elif g is None:
             if not out.requires_grad and not allow_unused_roots:
                 raise RuntimeError(
-                    f"{what}: element 0 of tensors does not require grad and does not have a grad_fn; it is "
+                    f"{what}: element 0 of tensors does not require grad and does not have a "
+                    f"grad_fn; it is "
                     f"{out.dtype.name}{list(out.shape)}"
                 )
             if out.numel() != 1:
                 raise RuntimeError(
-                    f"{what}: grad can be implicitly created only for scalar outputs; got shape {list(out.shape)}. Reduce "
+                    f"{what}: grad can be implicitly created only for scalar outputs; got "
+                    f"shape {list(out.shape)}. Reduce "
                     "the output (for example with .sum()) or pass gradient="
                 )
             if not out.is_floating_point():
                 raise RuntimeError(
-                    f"{what}: grad can be implicitly created only for real scalar outputs but got {out.dtype}"
+                    f"{what}: grad can be implicitly created only for real scalar outputs but "
+                    f"got {out.dtype}"
                 )
             seeds.append(ones_like(out))
         else:
-            raise TypeError(f"{what}: gradients can be either Tensors or None, but got {type(g).__name__}")
+            raise TypeError(
+                f"{what}: gradients can be either Tensors or None, but got {type(g).__name__}"
+            )
     return tuple(seeds)
 
 
@@ -80,14 +86,17 @@ def backward(
 
     Args:
         tensors: the roots, one tensor or a sequence.
-        grad_tensors: the gradient to start with at each root; may be None for roots with one element.
-        retain_graph: keep what backward needs, so that it can run again; default: the value of create_graph.
+        grad_tensors: the gradient to start with at each root; may be None for roots with one
+            element.
+        retain_graph: keep what backward needs, so that it can run again; default: the value
+            of create_graph.
         create_graph: record backward itself, for higher derivatives.
         grad_variables: PyTorch's old name of grad_tensors.
         inputs: the tensors whose ``.grad`` is wanted; default: all leaves.
 
     Raises:
-        RuntimeError: a root does not require grad, a gradient is missing or of the wrong shape, the graph was freed.
+        RuntimeError: a root does not require grad, a gradient is missing or of the wrong
+            shape, the graph was freed.
 
     >>> x = clew.ones(2, requires_grad=True)
     >>> clew.autograd.backward([(x * x).sum()])
@@ -96,10 +105,15 @@ def backward(
     """
     if grad_variables is not None:
         if grad_tensors is not None:
-            raise RuntimeError("backward: 'grad_tensors' and 'grad_variables' (its old name) are the same; pass one")
+            raise RuntimeError(
+                "backward: 'grad_tensors' and 'grad_variables' (its old name) are the same; "
+                "pass one"
+            )
         grad_tensors = grad_variables
     roots = _as_tuple(tensors)
-    seeds = _seeds("backward", roots, [None] * len(roots) if grad_tensors is None else _as_tuple(grad_tensors))
+    seeds = _seeds(
+        "backward", roots, [None] * len(roots) if grad_tensors is None else _as_tuple(grad_tensors)
+    )
     keep = create_graph if retain_graph is None else retain_graph
     if inputs is None:
         _C._run_backward(roots, seeds, keep, create_graph, None)
@@ -115,7 +129,11 @@ def backward(
 
 
 def _tensor_backward(
-    tensor: Tensor, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
+    tensor: Tensor,
+    gradient: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
 ) -> None:
     backward(tensor, gradient, retain_graph, create_graph, inputs=inputs)
 
@@ -151,9 +169,14 @@ def grad(
     (tensor(6.),)
     """
     if not only_inputs:
-        raise ValueError("grad: only_inputs=False is not supported; use backward(), which fills .grad of every leaf")
+        raise ValueError(
+            "grad: only_inputs=False is not supported; use backward(), which fills .grad of "
+            "every leaf"
+        )
     if materialize_grads and allow_unused is False:
-        raise ValueError("grad: expected allow_unused to be True or not passed when materialize_grads=True")
+        raise ValueError(
+            "grad: expected allow_unused to be True or not passed when materialize_grads=True"
+        )
     if allow_unused is None:
         allow_unused = materialize_grads
     roots, wanted = _as_tuple(outputs), _as_tuple(inputs)
@@ -164,31 +187,45 @@ def grad(
 
         B = next(g.shape[0] for g in starts if g is not None)
         rows = [
-            grad(roots, wanted, [None if g is None else g[b] for g in starts], keep or b < B - 1, create_graph,
-                 allow_unused=True, materialize_grads=materialize_grads)
+            grad(
+                roots,
+                wanted,
+                [None if g is None else g[b] for g in starts],
+                keep or b < B - 1,
+                create_graph,
+                allow_unused=True,
+                materialize_grads=materialize_grads,
+            )
             for b in range(B)
-        ]  # fmt: skip
+        ]
         if not allow_unused and any(g is None for g in rows[0]):
-            raise RuntimeError("grad: one of the differentiated Tensors appears to not have been used in the graph")
+            raise RuntimeError(
+                "grad: one of the differentiated Tensors appears to not have been used in the graph"
+            )
         return tuple(
-            None if all(g is None for g in column)
+            None
+            if all(g is None for g in column)
             else stack([zeros_like(t) if g is None else g for g in column])
             for t, column in zip(wanted, zip(*rows))
-        )  # fmt: skip
+        )
     found = _C._run_backward(roots, _seeds("grad", roots, starts), keep, create_graph, wanted)
     if not allow_unused:
         for i, g in enumerate(found):
             if g is None:
                 raise RuntimeError(
-                    f"grad: one of the differentiated Tensors appears to not have been used in the graph (input {i}, "
-                    f"{wanted[i].dtype.name}{list(wanted[i].shape)}). Set allow_unused=True if this is the desired behavior."
+                    f"grad: one of the differentiated Tensors appears to not have been used in "
+                    f"the graph (input {i}, "
+                    f"{wanted[i].dtype.name}{list(wanted[i].shape)}). Set allow_unused=True if "
+                    f"this is the desired behavior."
                 )
     if materialize_grads:
         from clew import zeros_like
 
-        found = tuple(zeros_like(t, requires_grad=create_graph) if g is None else g for t, g in zip(wanted, found))
+        found = tuple(
+            zeros_like(t, requires_grad=create_graph) if g is None else g
+            for t, g in zip(wanted, found)
+        )
     return tuple(found)
-
 
 
 def __getattr__(name: str) -> Any:

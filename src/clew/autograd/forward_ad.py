@@ -1,7 +1,10 @@
-"""Forward-mode differentiation: tensors that carry a tangent, pushed through whatever is computed from them.
+"""Forward-mode differentiation: tensors that carry a tangent, pushed through whatever is computed
+from them.
 
-A dual tensor is an ordinary recorded tensor whose level remembers its tangent. The tangent of a result is the derivative of
-u -> J^T u along the tangents (transposing the transpose), so every operation with a gradient has a tangent too. A custom
+A dual tensor is an ordinary recorded tensor whose level remembers its tangent. The tangent of a
+result is the derivative of
+u -> J^T u along the tangents (transposing the transpose), so every operation with a gradient has
+a tangent too. A custom
 Function that defines ``jvp`` has that called instead.
 """
 
@@ -13,7 +16,14 @@ from clew import _C
 from clew._C import Tensor
 from clew.autograd.grad_mode import enable_grad
 
-__all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
+__all__ = [
+    "UnpackedDualTensor",
+    "dual_level",
+    "enter_dual_level",
+    "exit_dual_level",
+    "make_dual",
+    "unpack_dual",
+]
 
 
 class _Level:
@@ -40,7 +50,9 @@ def enter_dual_level() -> int:
         RuntimeError: a level is open already; they do not nest.
     """
     if _levels:
-        raise RuntimeError("enter_dual_level: nested forward mode AD is not supported at the moment")
+        raise RuntimeError(
+            "enter_dual_level: nested forward mode AD is not supported at the moment"
+        )
     _levels.append(_Level())
     return 0
 
@@ -50,7 +62,10 @@ def exit_dual_level(*, level: int | None = None) -> None:
     if not _levels:
         raise RuntimeError("exit_dual_level: no forward AD level is open")
     if level not in (None, 0):
-        raise RuntimeError(f"exit_dual_level: trying to exit a forward AD level that was not the last one; got {level}")
+        raise RuntimeError(
+            f"exit_dual_level: trying to exit a forward AD level that was not the last one; "
+            f"got {level}"
+        )
     _levels.pop()
 
 
@@ -86,18 +101,24 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         level: the open level, by default.
 
     Raises:
-        RuntimeError: no level is open, recording is off (tangents follow the recorded graph), or the shapes differ.
+        RuntimeError: no level is open, recording is off (tangents follow the recorded graph),
+            or the shapes differ.
     """
     current = _current("make_dual")
     if not (tensor.is_floating_point() or tensor.is_complex()):
-        raise ValueError(f"make_dual: expected primal to be floating point or complex, but got: {tensor.dtype}")
+        raise ValueError(
+            f"make_dual: expected primal to be floating point or complex, but got: {tensor.dtype}"
+        )
     if tangent.shape != tensor.shape or tangent.dtype is not tensor.dtype:
         raise RuntimeError(
-            f"make_dual: expected tangent to have the shape and dtype of the tensor, {tensor.dtype.name}{list(tensor.shape)}; "
+            f"make_dual: expected tangent to have the shape and dtype of the tensor, "
+            f"{tensor.dtype.name}{list(tensor.shape)}; "
             f"got {tangent.dtype.name}{list(tangent.shape)}"
         )
     if not _C.is_grad_enabled():
-        raise RuntimeError("make_dual: tangents follow the recorded graph; switch recording on with enable_grad()")
+        raise RuntimeError(
+            "make_dual: tangents follow the recorded graph; switch recording on with enable_grad()"
+        )
     dual = tensor.view_as(tensor) if tensor.requires_grad else tensor.detach().requires_grad_()
     current.roots.append((dual, tangent))
     return dual
@@ -131,12 +152,18 @@ def _tangent(tensor: Tensor, level: _Level) -> Tensor | None:
         live = [(row, tangent) for row, tangent in pairs if row.requires_grad]
         if not live:
             return zeros_like(tensor)
-        (found,) = grad([row for row, _ in live], u, [t for _, t in live], create_graph=True, allow_unused=True)
+        (found,) = grad(
+            [row for row, _ in live], u, [t for _, t in live], create_graph=True, allow_unused=True
+        )
     return zeros_like(tensor) if found is None else found
 
 
-def _push(function: Any, ctx: Any, args: tuple[Any, ...], outputs: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """The outputs of a custom Function as dual tensors with the tangents its jvp gives; None when no input has a tangent."""
+def _push(
+    function: Any, ctx: Any, args: tuple[Any, ...], outputs: tuple[Any, ...]
+) -> tuple[Any, ...] | None:
+    """The outputs of a custom Function as dual tensors with the tangents its jvp gives; None when
+    no input has a tangent.
+    """
     if not _levels or not _C.is_grad_enabled():
         return None
     level = _levels[-1]
@@ -150,12 +177,17 @@ def _push(function: Any, ctx: Any, args: tuple[Any, ...], outputs: tuple[Any, ..
         ctx._in_jvp = False
     got = got if isinstance(got, tuple) else (got,)
     if len(got) != len(outputs):
-        raise RuntimeError(f"{function.__name__}.jvp: expected {len(outputs)} tangents; got {len(got)}")
+        raise RuntimeError(
+            f"{function.__name__}.jvp: expected {len(outputs)} tangents; got {len(got)}"
+        )
     duals = []
     for o, t in zip(outputs, got):
         if isinstance(o, Tensor) and t is not None:
             if t.shape != o.shape:
-                raise RuntimeError(f"{function.__name__}.jvp: tangent has shape {list(t.shape)}; the output has {list(o.shape)}")
+                raise RuntimeError(
+                    f"{function.__name__}.jvp: tangent has shape {list(t.shape)}; the output "
+                    f"has {list(o.shape)}"
+                )
             dual = o.detach().requires_grad_()
             level.roots.append((dual, t))
             duals.append(dual)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 from clew import _C
 from clew._C import Tensor
@@ -34,11 +35,14 @@ class FunctionCtx(_C.Node):
         return _C.Node.saved_tensors.__get__(self)  # type: ignore[attr-defined]
 
     def save_for_backward(self, *tensors: Any) -> None:
-        """Keeps tensors (inputs or outputs, or None) for backward, where they are ``ctx.saved_tensors``."""
+        """Keeps tensors (inputs or outputs, or None) for backward, where they are
+        ``ctx.saved_tensors``.
+        """
         for t in tensors:
             if t is not None and not isinstance(t, Tensor):
                 raise TypeError(
-                    f"save_for_backward can only save variables, but argument is of type {type(t).__name__}; keep other "
+                    f"save_for_backward can only save variables, but argument is of type "
+                    f"{type(t).__name__}; keep other "
                     "values as attributes of ctx"
                 )
         self._to_save = tensors
@@ -64,7 +68,8 @@ class FunctionCtx(_C.Node):
         if function.vjp is not Function.vjp:
             if function.backward is not Function.backward:
                 raise RuntimeError(
-                    f"{function.__name__}: Implementing both 'backward' and 'vjp' for a custom Function is not allowed"
+                    f"{function.__name__}: Implementing both 'backward' and 'vjp' for a custom "
+                    f"Function is not allowed"
                 )
             got = function.vjp(self, *grads)
         else:
@@ -82,13 +87,17 @@ class _Metaclass(type):
 
     def __init__(cls, name: str, bases: tuple[type, ...], attributes: dict[str, Any]) -> None:
         super().__init__(name, bases, attributes)
-        cls._ctx_class = type(f"{name}Backward", (FunctionCtx,), {"_function": cls, "__module__": cls.__module__})
+        cls._ctx_class = type(
+            f"{name}Backward", (FunctionCtx,), {"_function": cls, "__module__": cls.__module__}
+        )
 
 
 class Function(metaclass=_Metaclass):
-    """An operation with its own gradient: subclass it, write ``forward`` and ``backward``, call ``apply``.
+    """An operation with its own gradient: subclass it, write ``forward`` and ``backward``, call
+    ``apply``.
 
-    ``forward(ctx, *args)`` computes the outputs; or ``forward(*args)`` together with ``setup_context(ctx, inputs, output)``.
+    ``forward(ctx, *args)`` computes the outputs; or ``forward(*args)`` together with
+    ``setup_context(ctx, inputs, output)``.
     ``backward(ctx, *grad_outputs)`` returns a gradient (or None) for each argument of forward.
 
     >>> class Square(clew.autograd.Function):
@@ -110,12 +119,17 @@ class Function(metaclass=_Metaclass):
     generate_vmap_rule = False
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise RuntimeError(f"{type(self).__name__}: a Function is not instantiated; call {type(self).__name__}.apply(...)")
+        raise RuntimeError(
+            f"{type(self).__name__}: a Function is not instantiated; call "
+            f"{type(self).__name__}.apply(...)"
+        )
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
         """Computes the outputs."""
-        raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
+        raise NotImplementedError(
+            "You must implement the forward function for custom autograd.Function."
+        )
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
@@ -126,7 +140,8 @@ class Function(metaclass=_Metaclass):
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
         """Computes the gradients of forward's arguments from those of its outputs."""
         raise NotImplementedError(
-            "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward "
+            "You must implement either the backward or vjp method for your custom "
+            "autograd.Function to use it with backward "
             "mode AD."
         )
 
@@ -137,9 +152,12 @@ class Function(metaclass=_Metaclass):
 
     @staticmethod
     def jvp(ctx: Any, *grad_inputs: Any) -> Any:
-        """Computes the outputs' tangents from the arguments'; used by forward-mode differentiation."""
+        """Computes the outputs' tangents from the arguments'; used by forward-mode
+        differentiation.
+        """
         raise NotImplementedError(
-            "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
+            "You must implement the jvp function for custom autograd.Function to use it with "
+            "forward mode AD."
         )
 
     @classmethod
@@ -158,7 +176,10 @@ class Function(metaclass=_Metaclass):
         outputs = output if isinstance(output, tuple) else (output,)
         for o in outputs:
             if not isinstance(o, Tensor) and o is not None and not isinstance(output, tuple):
-                raise TypeError(f"{cls.__name__}.forward: expected a Tensor or tuple of Tensors; got {type(o).__name__}")
+                raise TypeError(
+                    f"{cls.__name__}.forward: expected a Tensor or tuple of Tensors; got "
+                    f"{type(o).__name__}"
+                )
         if recording and cls.jvp is not Function.jvp:
             from clew.autograd import forward_ad
 
@@ -168,13 +189,21 @@ class Function(metaclass=_Metaclass):
         if recording:
             inputs = tuple(a if isinstance(a, Tensor) else None for a in args)
             outputs = _C._attach_function(
-                ctx, f"{cls.__name__}Backward", inputs, outputs, ctx._to_save, ctx._dirty, ctx._non_differentiable,
+                ctx,
+                f"{cls.__name__}Backward",
+                inputs,
+                outputs,
+                ctx._to_save,
+                ctx._dirty,
+                ctx._non_differentiable,
                 ctx._materialize,
-            )  # fmt: skip
+            )
             ctx._to_save = ctx._dirty = ctx._non_differentiable = ()
         else:
             given = {id(a) for a in args if isinstance(a, Tensor)} - {id(t) for t in ctx._dirty}
-            outputs = tuple(o.view_as(o) if isinstance(o, Tensor) and id(o) in given else o for o in outputs)
+            outputs = tuple(
+                o.view_as(o) if isinstance(o, Tensor) and id(o) in given else o for o in outputs
+            )
         return outputs if isinstance(output, tuple) else outputs[0]
 
 
@@ -183,7 +212,9 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(backward)
     def wrapper(ctx: Any, *grads: Any) -> Any:
-        recorded = _C.is_grad_enabled() and any(isinstance(g, Tensor) and g.requires_grad for g in grads)
+        recorded = _C.is_grad_enabled() and any(
+            isinstance(g, Tensor) and g.requires_grad for g in grads
+        )
         with no_grad():
             got = backward(ctx, *grads)
         if not _C.is_grad_enabled():
@@ -210,7 +241,9 @@ class _Twice(Function):
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Any:
-        raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
+        raise RuntimeError(
+            "trying to differentiate twice a function that was marked with @once_differentiable"
+        )
 
 
 class NestedIOFunction(Function):
@@ -218,4 +251,7 @@ class NestedIOFunction(Function):
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError("NestedIOFunction is not offered; flatten the inputs and outputs of an autograd.Function")
+        raise NotImplementedError(
+            "NestedIOFunction is not offered; flatten the inputs and outputs of an "
+            "autograd.Function"
+        )

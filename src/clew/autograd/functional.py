@@ -1,8 +1,11 @@
-"""Products with Jacobians and Hessians, and the matrices themselves, of Python functions of tensors."""
+"""Products with Jacobians and Hessians, and the matrices themselves, of Python functions of
+tensors.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 from clew._C import Tensor
 from clew.autograd.grad_mode import enable_grad
@@ -16,14 +19,21 @@ def _tuple(x: Any, what: str, name: str) -> tuple[tuple[Tensor, ...], bool]:
     items = tuple(x) if is_tuple else (x,)
     for i, t in enumerate(items):
         if not isinstance(t, Tensor):
-            raise TypeError(f"{name}: the {what} must be a Tensor or a tuple of Tensors; element {i} is {type(t).__name__}")
+            raise TypeError(
+                f"{name}: the {what} must be a Tensor or a tuple of Tensors; element {i} is "
+                f"{type(t).__name__}"
+            )
     return items, is_tuple
 
 
 def _fresh(inputs: tuple[Tensor, ...], create_graph: bool) -> tuple[Tensor, ...]:
-    """Inputs of our own to differentiate with respect to; connected to the given ones with create_graph."""
+    """Inputs of our own to differentiate with respect to; connected to the given ones with
+    create_graph.
+    """
     if create_graph:
-        return tuple(t.view_as(t) if t.requires_grad else t.detach().requires_grad_() for t in inputs)
+        return tuple(
+            t.view_as(t) if t.requires_grad else t.detach().requires_grad_() for t in inputs
+        )
     return tuple(t.detach().requires_grad_() for t in inputs)
 
 
@@ -36,28 +46,39 @@ def _grad(
     if not used:
         return (None,) * len(inputs)
     return grad(
-        [o for o, _ in used], inputs, [s for _, s in used], allow_unused=True, create_graph=create_graph,
+        [o for o, _ in used],
+        inputs,
+        [s for _, s in used],
+        allow_unused=True,
+        create_graph=create_graph,
         retain_graph=keep or create_graph,
-    )  # fmt: skip
+    )
 
 
-def _filled(grads: tuple[Tensor | None, ...], like: tuple[Tensor, ...], strict: bool, name: str) -> tuple[Tensor, ...]:
+def _filled(
+    grads: tuple[Tensor | None, ...], like: tuple[Tensor, ...], strict: bool, name: str
+) -> tuple[Tensor, ...]:
     from clew import zeros_like
 
     if strict and any(g is None for g in grads):
         i = next(i for i, g in enumerate(grads) if g is None)
-        raise RuntimeError(f"{name}: the output does not depend on input {i}; this is not allowed in strict mode")
+        raise RuntimeError(
+            f"{name}: the output does not depend on input {i}; this is not allowed in strict mode"
+        )
     return tuple(zeros_like(t) if g is None else g for g, t in zip(grads, like))
 
 
 def _check_vector(v: Any, like: tuple[Tensor, ...], name: str, what: str) -> tuple[Tensor, ...]:
     vs, _ = _tuple(v, "v", name)
     if len(vs) != len(like):
-        raise RuntimeError(f"{name}: v must have as many elements as the {what} ({len(like)}); got {len(vs)}")
+        raise RuntimeError(
+            f"{name}: v must have as many elements as the {what} ({len(like)}); got {len(vs)}"
+        )
     for i, (a, b) in enumerate(zip(vs, like)):
         if a.shape != b.shape:
             raise RuntimeError(
-                f"{name}: element {i} of v has shape {list(a.shape)}; the {what} there has shape {list(b.shape)}"
+                f"{name}: element {i} of v has shape {list(a.shape)}; the {what} there has "
+                f"shape {list(b.shape)}"
             )
     return vs
 
@@ -68,7 +89,9 @@ def _seed(v: Any, like: tuple[Tensor, ...], name: str, what: str) -> tuple[Tenso
     if v is not None:
         return _check_vector(v, like, name, what)
     if len(like) != 1 or like[0].numel() != 1:
-        raise RuntimeError(f"{name}: the vector v can only be None if the {what} is a single element")
+        raise RuntimeError(
+            f"{name}: the vector v can only be None if the {what} is a single element"
+        )
     return (ones_like(like[0]),)
 
 
@@ -81,7 +104,11 @@ def _detached(x: Any, create_graph: bool) -> Any:
 
 
 def vjp(
-    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+    func: Callable[..., Any],
+    inputs: Any,
+    v: Any = None,
+    create_graph: bool = False,
+    strict: bool = False,
 ) -> tuple[Any, Any]:
     """The output of func, and the product v^T J of v with its Jacobian.
 
@@ -107,7 +134,9 @@ def vjp(
     )
 
 
-def _jvp(outs: Any, ins: Any, tangents: Any, create_graph: bool, strict: bool, name: str) -> tuple[Tensor, ...]:
+def _jvp(
+    outs: Any, ins: Any, tangents: Any, create_graph: bool, strict: bool, name: str
+) -> tuple[Tensor, ...]:
     """J t by differentiating u -> u^T J, which is linear in u."""
     from clew import zeros_like
 
@@ -117,7 +146,11 @@ def _jvp(outs: Any, ins: Any, tangents: Any, create_graph: bool, strict: bool, n
 
 
 def jvp(
-    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+    func: Callable[..., Any],
+    inputs: Any,
+    v: Any = None,
+    create_graph: bool = False,
+    strict: bool = False,
 ) -> tuple[Any, Any]:
     """The output of func, and the product J v of its Jacobian with v.
 
@@ -134,7 +167,9 @@ def jvp(
         tangents = _seed(v, ins, "jvp", "input")
         outs, outs_tuple = _tuple(func(*ins), "outputs of the function", "jvp")
         got = _jvp(outs, ins, tangents, create_graph, strict, "jvp")
-    return _back(_detached(outs, create_graph), outs_tuple), _back(_detached(got, create_graph), outs_tuple)
+    return _back(_detached(outs, create_graph), outs_tuple), _back(
+        _detached(got, create_graph), outs_tuple
+    )
 
 
 def jacobian(
@@ -159,26 +194,34 @@ def jacobian(
     from clew import stack, zeros_like
 
     if strategy not in ("reverse-mode", "forward-mode"):
-        raise ValueError(f"jacobian: strategy must be 'reverse-mode' or 'forward-mode'; got {strategy!r}")
+        raise ValueError(
+            f"jacobian: strategy must be 'reverse-mode' or 'forward-mode'; got {strategy!r}"
+        )
     with enable_grad():
         ins, ins_tuple = _tuple(inputs, "inputs", "jacobian")
         ins = _fresh(ins, create_graph)
         outs, outs_tuple = _tuple(func(*ins), "outputs of the function", "jacobian")
         if strategy == "forward-mode":
             if create_graph:
-                raise NotImplementedError("jacobian: create_graph=True needs strategy='reverse-mode'")
+                raise NotImplementedError(
+                    "jacobian: create_graph=True needs strategy='reverse-mode'"
+                )
             columns: list[list[list[Tensor]]] = [[[] for _ in ins] for _ in outs]
             for i, t in enumerate(ins):
                 for k in range(t.numel()):
                     tangents = [zeros_like(s) for s in ins]
                     tangents[i].view(-1)[k] = 1
-                    for o, column in enumerate(_jvp(outs, ins, tangents, False, strict, "jacobian")):
+                    for o, column in enumerate(
+                        _jvp(outs, ins, tangents, False, strict, "jacobian")
+                    ):
                         columns[o][i].append(column.detach())
             table = tuple(
                 tuple(
-                    (stack(columns[o][i], dim=-1) if columns[o][i] else out.new_zeros((*out.shape, 0))).reshape(
-                        (*out.shape, *t.shape)
-                    )
+                    (
+                        stack(columns[o][i], dim=-1)
+                        if columns[o][i]
+                        else out.new_zeros((*out.shape, 0))
+                    ).reshape((*out.shape, *t.shape))
                     for i, t in enumerate(ins)
                 )
                 for o, out in enumerate(outs)
@@ -189,12 +232,19 @@ def jacobian(
                 rows: list[tuple[Tensor, ...]] = []
                 flat = out.reshape(-1)
                 for k in range(flat.numel()):
-                    got = _grad((flat[k],), ins, (None,) if not flat[k].is_complex() else (flat.new_ones(()),), create_graph,
-                                keep=True)  # fmt: skip
+                    got = _grad(
+                        (flat[k],),
+                        ins,
+                        (None,) if not flat[k].is_complex() else (flat.new_ones(()),),
+                        create_graph,
+                        keep=True,
+                    )
                     rows.append(_filled(got, ins, strict, "jacobian"))
                 rows_of.append(
                     tuple(
-                        (stack([r[i] for r in rows]) if rows else t.new_zeros((0, *t.shape))).reshape((*out.shape, *t.shape))
+                        (
+                            stack([r[i] for r in rows]) if rows else t.new_zeros((0, *t.shape))
+                        ).reshape((*out.shape, *t.shape))
                         for i, t in enumerate(ins)
                     )
                 )
@@ -205,7 +255,10 @@ def jacobian(
 
 def _scalar(outs: tuple[Tensor, ...], outs_tuple: bool, name: str) -> Tensor:
     if outs_tuple or outs[0].numel() != 1:
-        raise RuntimeError(f"{name}: the function must return a single tensor with one element; got {[o.shape for o in outs]}")
+        raise RuntimeError(
+            f"{name}: the function must return a single tensor with one element; got "
+            f"{[o.shape for o in outs]}"
+        )
     return outs[0].reshape(())
 
 
@@ -235,7 +288,11 @@ def hessian(
 
 
 def vhp(
-    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+    func: Callable[..., Any],
+    inputs: Any,
+    v: Any = None,
+    create_graph: bool = False,
+    strict: bool = False,
 ) -> tuple[Any, Any]:
     """The output of func (one element), and the product v^T H with its Hessian."""
     with enable_grad():
@@ -246,11 +303,17 @@ def vhp(
         value = _scalar(outs, many, "vhp")
         first = _filled(_grad((value,), ins, (None,), True), ins, strict, "vhp")
         got = _filled(_grad(first, ins, vs, create_graph), ins, strict, "vhp")
-    return _back(_detached(outs, create_graph), False), _back(_detached(got, create_graph), is_tuple)
+    return _back(_detached(outs, create_graph), False), _back(
+        _detached(got, create_graph), is_tuple
+    )
 
 
 def hvp(
-    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+    func: Callable[..., Any],
+    inputs: Any,
+    v: Any = None,
+    create_graph: bool = False,
+    strict: bool = False,
 ) -> tuple[Any, Any]:
     """The output of func (one element), and the product H v with its Hessian.
 
@@ -266,4 +329,6 @@ def hvp(
         value = _scalar(outs, many, "hvp")
         first = _filled(_grad((value,), ins, (None,), True), ins, strict, "hvp")
         got = _jvp(first, ins, vs, create_graph, strict, "hvp")
-    return _back(_detached(outs, create_graph), False), _back(_detached(got, create_graph), is_tuple)
+    return _back(_detached(outs, create_graph), False), _back(
+        _detached(got, create_graph), is_tuple
+    )

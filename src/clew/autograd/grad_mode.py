@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, Callable, TypeVar
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from clew import _C
 
@@ -28,7 +29,10 @@ class _Mode:
         import inspect
 
         if inspect.isclass(function):
-            raise TypeError(f"{type(self).__name__}: decorating classes is not supported; decorate their methods")
+            raise TypeError(
+                f"{type(self).__name__}: decorating classes is not supported; decorate their "
+                f"methods"
+            )
         if inspect.isgeneratorfunction(function):
             return self._wrap_generator(function)
 
@@ -136,7 +140,9 @@ class set_grad_enabled(_Mode):
         return type(self)(self.mode)
 
     def __call__(self, function: F) -> F:
-        _C._set_grad_enabled(self._before)  # as a decorator it takes effect only inside the function
+        _C._set_grad_enabled(
+            self._before
+        )  # as a decorator it takes effect only inside the function
         return super().__call__(function)
 
 

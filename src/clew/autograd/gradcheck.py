@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 from clew._C import Tensor
 
@@ -22,9 +23,15 @@ def _differentiable(outputs: Any) -> tuple[Tensor, ...]:
 
 
 def _numeric_columns(
-    func: Callable[..., Any], inputs: tuple[Any, ...], target: Tensor, pick: Callable[[Any], Any], eps: float
+    func: Callable[..., Any],
+    inputs: tuple[Any, ...],
+    target: Tensor,
+    pick: Callable[[Any], Any],
+    eps: float,
 ) -> list[list[Tensor]]:
-    """For each element of target (and for complex ones each direction) the central difference of every output."""
+    """For each element of target (and for complex ones each direction) the central difference of
+    every output.
+    """
     from clew import no_grad
 
     columns = []
@@ -41,7 +48,7 @@ def _numeric_columns(
                 flat[k] = original - step
                 low = [o.detach().clone() for o in pick(func(*inputs))]
                 flat[k] = original
-            columns.append([(h - l) / (2 * eps) for h, l in zip(high, low)])
+            columns.append([(h - low_) / (2 * eps) for h, low_ in zip(high, low)])
     return columns
 
 
@@ -71,12 +78,14 @@ def gradcheck(
 ) -> bool:
     r"""Checks the gradients of func at inputs against central differences.
 
-    Each entry of the Jacobian must satisfy :math:`|a - n| \le atol + rtol |n|`. Complex inputs and outputs are checked along
+    Each entry of the Jacobian must satisfy :math:`|a - n| \le atol + rtol |n|`. Complex inputs
+    and outputs are checked along
     the real and the imaginary direction.
 
     Args:
         func: takes the inputs, returns a tensor or a tuple of tensors.
-        inputs: float64 or complex128 tensors (others make the check too coarse), in any mixture with other values.
+        inputs: float64 or complex128 tensors (others make the check too coarse), in any
+            mixture with other values.
         eps: the step of the differences.
         atol, rtol: tolerances.
         raise_exception: raise on disagreement instead of returning False.
@@ -98,7 +107,9 @@ def gradcheck(
     True
     """
     if check_batched_grad or check_batched_forward_grad:
-        raise NotImplementedError("gradcheck: batched gradients cannot be checked yet; leave check_batched_grad=False")
+        raise NotImplementedError(
+            "gradcheck: batched gradients cannot be checked yet; leave check_batched_grad=False"
+        )
     ins = _tensors(inputs)
     wanted = [t for t in ins if isinstance(t, Tensor) and t.requires_grad]
     if not wanted:
@@ -108,19 +119,30 @@ def gradcheck(
             import warnings
 
             warnings.warn(
-                f"gradcheck: an input of dtype {t.dtype} is not double precision; the check will likely fail", stacklevel=2
+                f"gradcheck: an input of dtype {t.dtype} is not double precision; the check "
+                f"will likely fail",
+                stacklevel=2,
             )
     outputs = _differentiable(func(*ins))
     if not outputs:
         return _check_no_gradient(func, ins, wanted, eps, raise_exception)
     if fast_mode:
-        return _fast(func, ins, wanted, eps, atol, rtol, raise_exception, check_backward_ad, check_forward_ad)
-    which = [i for i, o in enumerate(_tensors(func(*ins))) if isinstance(o, Tensor) and o.requires_grad]
-    numeric = [_numeric_columns(func, ins, t, lambda outs: _chosen(outs, which), eps) for t in wanted]
-    if check_backward_ad and not _slow_backward(func, ins, wanted, numeric, atol, rtol, raise_exception, nondet_tol,
-                                                check_grad_dtypes):  # fmt: skip
+        return _fast(
+            func, ins, wanted, eps, atol, rtol, raise_exception, check_backward_ad, check_forward_ad
+        )
+    which = [
+        i for i, o in enumerate(_tensors(func(*ins))) if isinstance(o, Tensor) and o.requires_grad
+    ]
+    numeric = [
+        _numeric_columns(func, ins, t, lambda outs: _chosen(outs, which), eps) for t in wanted
+    ]
+    if check_backward_ad and not _slow_backward(
+        func, ins, wanted, numeric, atol, rtol, raise_exception, nondet_tol, check_grad_dtypes
+    ):
         return False
-    if check_forward_ad and not _slow_forward(func, ins, wanted, numeric, atol, rtol, raise_exception):
+    if check_forward_ad and not _slow_forward(
+        func, ins, wanted, numeric, atol, rtol, raise_exception
+    ):
         return False
     return not check_undefined_grad or _undefined(func, ins, wanted, raise_exception)
 
@@ -129,13 +151,19 @@ def _check_no_gradient(func: Any, ins: Any, wanted: Any, eps: float, raise_excep
     """Outputs that claim no gradient must not change with the inputs."""
 
     def floats(outputs: Any) -> tuple[Tensor, ...]:
-        return tuple(o for o in _tensors(outputs) if isinstance(o, Tensor) and (o.is_floating_point() or o.is_complex()))
+        return tuple(
+            o
+            for o in _tensors(outputs)
+            if isinstance(o, Tensor) and (o.is_floating_point() or o.is_complex())
+        )
 
     for i, t in enumerate(wanted):
         for column in _numeric_columns(func, ins, t, floats, eps):
             if any((c != 0).any() for c in column):
                 return _fail(
-                    raise_exception, f"gradcheck: the output does not require grad but changes with input {i}: {column}"
+                    raise_exception,
+                    f"gradcheck: the output does not require grad but changes with input {i}: "
+                    f"{column}",
                 )
     return True
 
@@ -145,9 +173,16 @@ def _seeds_for(out: Tensor) -> list[Any]:
 
 
 def _slow_backward(
-    func: Any, ins: Any, wanted: Any, numeric: Any, atol: float, rtol: float, raise_exception: bool, nondet_tol: float,
+    func: Any,
+    ins: Any,
+    wanted: Any,
+    numeric: Any,
+    atol: float,
+    rtol: float,
+    raise_exception: bool,
+    nondet_tol: float,
     check_dtypes: bool,
-) -> bool:  # fmt: skip
+) -> bool:
     from clew import zeros_like
     from clew.autograd import grad
 
@@ -161,23 +196,32 @@ def _slow_backward(
                 again = grad(out, wanted, start, retain_graph=True, allow_unused=True)
                 for i, (t, g, g2) in enumerate(zip(wanted, got, again)):
                     if g is not None and g.numel() and (g - g2).abs().max().item() > nondet_tol:
-                        return _fail(raise_exception, f"gradcheck: backward of output {o} is not deterministic for input {i}")
+                        return _fail(
+                            raise_exception,
+                            f"gradcheck: backward of output {o} is not deterministic for input {i}",
+                        )
                     if g is not None and check_dtypes and g.dtype is not t.dtype:
-                        return _fail(raise_exception, f"gradcheck: gradient {i} has dtype {g.dtype}; the input has {t.dtype}")
+                        return _fail(
+                            raise_exception,
+                            f"gradcheck: gradient {i} has dtype {g.dtype}; the input has {t.dtype}",
+                        )
                     flat = zeros_like(t).reshape(-1) if g is None else g.reshape(-1)
                     per = 2 if t.is_complex() else 1
                     for k in range(t.numel()):
                         value = flat[k].item()
                         for part in range(per):
                             n = numeric[i][k * per + part][o].reshape(-1)[j].item()
-                            # A real loss Re(conj(seed) * out) changes by Re(conj(seed) * d out) along each direction.
+                            # A real loss Re(conj(seed) * out) changes by Re(conj(seed) * d out)
+                            # along each direction.
                             expect = (complex(seed).conjugate() * n).real
                             have = complex(value).real if part == 0 else complex(value).imag
                             if not abs(have - expect) <= atol + rtol * abs(expect):
                                 return _fail(
                                     raise_exception,
-                                    f"gradcheck: Jacobian mismatch for output {o} with respect to input {i}, at output element "
-                                    f"{j} and input element {k}: numerical {expect}, analytical {have}",
+                                    f"gradcheck: Jacobian mismatch for output {o} with respect "
+                                    f"to input {i}, at output element "
+                                    f"{j} and input element {k}: numerical {expect}, "
+                                    f"analytical {have}",
                                 )
     return True
 
@@ -200,7 +244,8 @@ def _slow_forward(
                     if not _close(have, expect, atol, rtol):
                         return _fail(
                             raise_exception,
-                            f"gradcheck: forward-mode mismatch for output {o}, input {i}, element {k}: numerical {expect}, "
+                            f"gradcheck: forward-mode mismatch for output {o}, input {i}, "
+                            f"element {k}: numerical {expect}, "
                             f"analytical {have}",
                         )
     return True
@@ -211,9 +256,16 @@ def _close(a: Tensor, b: Tensor, atol: float, rtol: float) -> bool:
 
 
 def _fast(
-    func: Any, ins: Any, wanted: Any, eps: float, atol: float, rtol: float, raise_exception: bool, backward: bool,
+    func: Any,
+    ins: Any,
+    wanted: Any,
+    eps: float,
+    atol: float,
+    rtol: float,
+    raise_exception: bool,
+    backward: bool,
     forward: bool,
-) -> bool:  # fmt: skip
+) -> bool:
     """Compares u^T J v along random u and v."""
     from clew import no_grad, randn_like
     from clew.autograd import grad
@@ -232,8 +284,10 @@ def _fast(
                 t.detach().copy_(original)
         return got
 
-    count = [i for i, o in enumerate(_tensors(func(*ins))) if isinstance(o, Tensor) and o.requires_grad]
-    numeric = [(h - l) / (2 * eps) for h, l in zip(moved(1.0), moved(-1.0))]
+    count = [
+        i for i, o in enumerate(_tensors(func(*ins))) if isinstance(o, Tensor) and o.requires_grad
+    ]
+    numeric = [(h - low_) / (2 * eps) for h, low_ in zip(moved(1.0), moved(-1.0))]
     outputs = _differentiable(func(*ins))  # recorded after the inputs were moved and put back
     for o, (out, n) in enumerate(zip(outputs, numeric)):
         u = randn_like(out)
@@ -243,17 +297,25 @@ def _fast(
             have = 0.0
             for g, d in zip(got, directions):
                 if g is not None:
-                    have += (g.conj() * d).real.sum().item() if d.is_complex() else (g * d).sum().item()
+                    have += (
+                        (g.conj() * d).real.sum().item() if d.is_complex() else (g * d).sum().item()
+                    )
             scale = max(abs(expect), abs(have))
             if not abs(have - expect) <= atol * max(1.0, out.numel() ** 0.5) + rtol * scale:
                 return _fail(
-                    raise_exception, f"gradcheck: output {o} along a random direction: numerical {expect}, analytical {have}"
+                    raise_exception,
+                    f"gradcheck: output {o} along a random direction: numerical {expect}, "
+                    f"analytical {have}",
                 )
     if forward:
         got = _jvp(outputs, wanted, directions, False, False, "gradcheck")
         for o, (have, n) in enumerate(zip(got, numeric)):
             if not _close(have, n, atol, rtol):
-                return _fail(raise_exception, f"gradcheck: forward-mode mismatch for output {o}: numerical {n}, analytical {have}")
+                return _fail(
+                    raise_exception,
+                    f"gradcheck: forward-mode mismatch for output {o}: numerical {n}, "
+                    f"analytical {have}",
+                )
     return True
 
 
@@ -279,7 +341,9 @@ def _undefined(func: Any, ins: Any, wanted: Any, raise_exception: bool) -> bool:
             b = zeros_like(t) if b is None else b
             if not _close(a, b, 1e-12, 1e-9):
                 return _fail(
-                    raise_exception, f"gradcheck: input {i} gets another gradient when only output {o} has one: {a} and {b}"
+                    raise_exception,
+                    f"gradcheck: input {i} gets another gradient when only output {o} has one: "
+                    f"{a} and {b}",
                 )
     return True
 
@@ -338,10 +402,20 @@ def gradgradcheck(
         return tuple(g for g in got if g is not None)
 
     return gradcheck(
-        gradients, (*ins, *seeds), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception, nondet_tol=nondet_tol,
-        check_undefined_grad=check_undefined_grad, check_grad_dtypes=check_grad_dtypes, check_batched_grad=check_batched_grad,
-        check_forward_ad=check_fwd_over_rev, check_backward_ad=check_rev_over_rev, fast_mode=fast_mode,
-    )  # fmt: skip
+        gradients,
+        (*ins, *seeds),
+        eps=eps,
+        atol=atol,
+        rtol=rtol,
+        raise_exception=raise_exception,
+        nondet_tol=nondet_tol,
+        check_undefined_grad=check_undefined_grad,
+        check_grad_dtypes=check_grad_dtypes,
+        check_batched_grad=check_batched_grad,
+        check_forward_ad=check_fwd_over_rev,
+        check_backward_ad=check_rev_over_rev,
+        fast_mode=fast_mode,
+    )
 
 
 def _enabled() -> Any:

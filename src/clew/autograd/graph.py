@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Callable, Iterator, NamedTuple, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from clew import _C
 from clew._C import Node, Tensor
@@ -21,7 +22,9 @@ __all__ = [
 
 
 def _register_hook(self: Node, fn: Callable[[Any, Any], Any]) -> Any:
-    """Calls ``fn(grad_inputs, grad_outputs)`` after the node ran; a tuple it returns replaces the grad_inputs."""
+    """Calls ``fn(grad_inputs, grad_outputs)`` after the node ran; a tuple it returns replaces the
+    grad_inputs.
+    """
     from clew.autograd.hooks import attach_hook
 
     return attach_hook(self._hooks_dict(False), fn)
@@ -52,7 +55,10 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
         RuntimeError: the tensor does not require grad.
     """
     if not tensor.requires_grad:
-        raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
+        raise RuntimeError(
+            "It is not possible to get the gradient edge for a Tensor that does not require "
+            "gradients"
+        )
     if tensor.grad_fn is not None:
         return GradientEdge(tensor.grad_fn, tensor.output_nr)
     with _C_grad():
@@ -67,7 +73,8 @@ def _C_grad() -> Any:
 
 
 class saved_tensors_hooks:
-    """Tensors saved for backward inside go through ``pack_hook``, and come back through ``unpack_hook``.
+    """Tensors saved for backward inside go through ``pack_hook``, and come back through
+    ``unpack_hook``.
 
     >>> packed = []
     >>> x = clew.ones(2, requires_grad=True)
@@ -77,7 +84,9 @@ class saved_tensors_hooks:
     2
     """
 
-    def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
+    def __init__(
+        self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]
+    ) -> None:
         self.pack_hook = pack_hook
         self.unpack_hook = unpack_hook
 
@@ -118,9 +127,13 @@ class save_on_cpu(saved_tensors_hooks):
 def register_multi_grad_hook(
     tensors: Sequence[Tensor], fn: Callable[..., None], *, mode: str = "all"
 ) -> Any:
-    """Calls ``fn`` when the gradients of all (or, with mode 'any', the first) of ``tensors`` are computed."""
+    """Calls ``fn`` when the gradients of all (or, with mode 'any', the first) of ``tensors`` are
+    computed.
+    """
     if mode not in ("all", "any"):
-        raise ValueError(f"register_multi_grad_hook: expects mode to be one of ('all', 'any') but got {mode}")
+        raise ValueError(
+            f"register_multi_grad_hook: expects mode to be one of ('all', 'any') but got {mode}"
+        )
     state: dict[str, Any] = {"got": [None] * len(tensors), "seen": 0, "task": None}
 
     def catch(index: int) -> Callable[[Tensor], None]:
