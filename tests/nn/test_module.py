@@ -181,6 +181,15 @@ def test_conversions():
     assert m.fc.weight.grad.dtype == clew.float32
 
 
+def test_shared_memory_or_a_reason():
+    m = Small()
+    if hasattr(clew.Tensor, "share_memory_"):
+        assert m.share_memory() is m and m.fc.weight.is_shared()
+    else:
+        with pytest.raises(NotImplementedError, match="send a state_dict"):
+            m.share_memory()
+
+
 def test_zero_grad_and_requires_grad():
     m = Small()
     m(clew.ones(1, 2)).sum().backward()
