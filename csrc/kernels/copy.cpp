@@ -206,7 +206,8 @@ void copy(const NdView& dst, const NdView& src) {
   char* data[2] = {dst.data, src.data};
   const int64_t* strides[2] = {dst.strides, src.strides};
   size_t items[2] = {item, itemsize(src.dtype)};
-  run_loop(cast_loop_of(src.dtype, dst.dtype), 2, data, strides, items, dst.sizes, dst.ndim, nullptr);
+  run_loop(cast_loop_of(src.dtype, dst.dtype), 2, data, strides, items, dst.sizes, dst.ndim,
+           nullptr);
 }
 
 void fill(const NdView& dst, const Scalar& value) {

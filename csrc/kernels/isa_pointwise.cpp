@@ -39,7 +39,8 @@ template <bool sine> void trig_loop(char* const* p, const int64_t* s, int64_t n,
 }
 
 // x^y; the common constant exponents by multiplication.
-template <class T> void pow_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* params) {
+template <class T>
+void pow_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* params) {
   if (s[2] == 0) {
     const T y = *reinterpret_cast<const T*>(p[2]);
     auto run = [&](auto f) { unary_loop<T, decltype(f), 0>(p, s, n, params); };
@@ -57,13 +58,10 @@ template <class T> void pow_loop(char* const* p, const int64_t* s, int64_t n, co
   binary_loop<T, decltype(f), 0>(p, s, n, params);
 }
 
-template <class T> T clamp_low(const Scalar& s) {
-  return s.has_value() ? s.to<T>() : -vm::inf<T>;
-}
-template <class T> T clamp_high(const Scalar& s) {
-  return s.has_value() ? s.to<T>() : vm::inf<T>;
-}
-template <class T> void clamp_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* params) {
+template <class T> T clamp_low(const Scalar& s) { return s.has_value() ? s.to<T>() : -vm::inf<T>; }
+template <class T> T clamp_high(const Scalar& s) { return s.has_value() ? s.to<T>() : vm::inf<T>; }
+template <class T>
+void clamp_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* params) {
   const T low = clamp_low<T>(params[0]);
   const T high = clamp_high<T>(params[1]);
   if (low != low || high != high) {
@@ -110,8 +108,10 @@ void init_arithmetic() {
     T d = b - a;
     return T(std::fabs(w) < T(0.5) ? a + w * d : b - d * (T(1) - w));
   });
-  ternary<1>(table::addcmul, F{}, []<class T>(T x, T a, T b, const T* c) { return T(x + c[0] * a * b); });
-  ternary<1>(table::addcdiv, F{}, []<class T>(T x, T a, T b, const T* c) { return T(x + c[0] * a / b); });
+  ternary<1>(table::addcmul, F{},
+             []<class T>(T x, T a, T b, const T* c) { return T(x + c[0] * a * b); });
+  ternary<1>(table::addcdiv, F{},
+             []<class T>(T x, T a, T b, const T* c) { return T(x + c[0] * a / b); });
 }
 
 void init_comparison() {
@@ -121,9 +121,11 @@ void init_comparison() {
   binary(table::le, F{}, []<class T>(T a, T b) { return a <= b; });
   binary(table::gt, F{}, []<class T>(T a, T b) { return a > b; });
   binary(table::ge, F{}, []<class T>(T a, T b) { return a >= b; });
-  binary(table::logical_and, F{}, []<class T>(T a, T b) { return bool((a != T(0)) & (b != T(0))); });
+  binary(table::logical_and, F{},
+         []<class T>(T a, T b) { return bool((a != T(0)) & (b != T(0))); });
   binary(table::logical_or, F{}, []<class T>(T a, T b) { return bool((a != T(0)) | (b != T(0))); });
-  binary(table::logical_xor, F{}, []<class T>(T a, T b) { return bool((a != T(0)) ^ (b != T(0))); });
+  binary(table::logical_xor, F{},
+         []<class T>(T a, T b) { return bool((a != T(0)) ^ (b != T(0))); });
   unary(table::logical_not, F{}, []<class T>(T a) { return a == T(0); });
   // nan wins in maximum and minimum, loses in fmax and fmin.
   binary(table::maximum, F{}, []<class T>(T a, T b) {
@@ -145,9 +147,8 @@ void init_comparison() {
     return m;
   });
   set_loops<1, clamp_loop<float>, clamp_loop<double>>(table::clamp);
-  binary<2>(table::clamp_backward, F{}, []<class T>(T g, T x, const T* c) {
-    return (x >= c[0]) & (x <= c[1]) ? g : T(0);
-  });
+  binary<2>(table::clamp_backward, F{},
+            []<class T>(T g, T x, const T* c) { return (x >= c[0]) & (x <= c[1]) ? g : T(0); });
   unary(table::isnan, F{}, []<class T>(T a) { return a != a; });
   unary(table::isinf, F{}, []<class T>(T a) { return std::fabs(a) == vm::inf<T>; });
   unary(table::isfinite, F{}, []<class T>(T a) { return std::fabs(a) < vm::inf<T>; });

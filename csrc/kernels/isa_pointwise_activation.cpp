@@ -1,6 +1,7 @@
 // Float loops of the activations and their gradients, compiled once for each instruction set.
 // May include: base, kernels.
-// Invariant: a loop named x_backward gives grad * x'(input) (of the output for relu, tanh and sigmoid).
+// Invariant: a loop named x_backward gives grad * x'(input) (of the output for relu, tanh and
+// sigmoid).
 #include "kernels/pointwise.h"
 #include "kernels/pointwise_loops.h"
 #include "kernels/vmath.h"
@@ -25,9 +26,8 @@ void init_activations() {
   binary(table::tanh_backward, F{}, []<class T>(T g, T y) { return T(g * (T(1) - y * y)); });
   binary(table::sigmoid_backward, F{}, []<class T>(T g, T y) { return T(g * (y * (T(1) - y))); });
 
-  unary(table::gelu, F{}, []<class T>(T x) {
-    return T(T(0.5) * x * (T(1) + vm::erf(x * root_half<T>)));
-  });
+  unary(table::gelu, F{},
+        []<class T>(T x) { return T(T(0.5) * x * (T(1) + vm::erf(x * root_half<T>))); });
   binary(table::gelu_backward, F{}, []<class T>(T g, T x) {
     T cdf = T(0.5) * (T(1) + vm::erf(x * root_half<T>));
     return T(g * (cdf + x * (root_1_over_2pi<T> * vm::exp(T(-0.5) * x * x))));
@@ -62,9 +62,8 @@ void init_activations() {
     y = y > T(6) ? T(6) : y;
     return T(y / T(6));
   });
-  binary(table::hardsigmoid_backward, F{}, []<class T>(T g, T x) {
-    return (x > T(-3)) & (x < T(3)) ? T(g / T(6)) : T(0);
-  });
+  binary(table::hardsigmoid_backward, F{},
+         []<class T>(T g, T x) { return (x > T(-3)) & (x < T(3)) ? T(g / T(6)) : T(0); });
   unary(table::hardswish, F{}, []<class T>(T x) {
     T y = x + T(3);
     y = y < T(0) ? T(0) : y;
@@ -76,10 +75,10 @@ void init_activations() {
     inner = x <= T(-3) ? T(0) : inner;
     return x >= T(3) ? g : inner;
   });
-  unary<1>(table::leaky_relu, F{}, []<class T>(T x, const T* c) { return x > T(0) ? x : T(x * c[0]); });
-  binary<1>(table::leaky_relu_backward, F{}, []<class T>(T g, T x, const T* c) {
-    return x > T(0) ? g : T(g * c[0]);
-  });
+  unary<1>(table::leaky_relu, F{},
+           []<class T>(T x, const T* c) { return x > T(0) ? x : T(x * c[0]); });
+  binary<1>(table::leaky_relu_backward, F{},
+            []<class T>(T g, T x, const T* c) { return x > T(0) ? g : T(g * c[0]); });
   // c: alpha, scale, input_scale
   unary<3>(table::elu, F{}, []<class T>(T x, const T* c) {
     T negative = vm::expm1(x * c[2]) * (c[0] * c[1]);
@@ -104,19 +103,15 @@ void init_activations() {
     T low = x < -c[0] ? T(x + c[0]) : T(x * T(0));  // nan stays nan
     return x > c[0] ? T(x - c[0]) : low;
   });
-  unary<1>(table::hardshrink, F{}, []<class T>(T x, const T* c) {
-    return (x >= -c[0]) & (x <= c[0]) ? T(0) : x;
-  });
-  binary<1>(table::shrink_backward, F{}, []<class T>(T g, T x, const T* c) {
-    return (x < -c[0]) | (x > c[0]) ? g : T(0);
-  });
-  binary<2>(table::hardtanh_backward, F{}, []<class T>(T g, T x, const T* c) {
-    return (x > c[0]) & (x < c[1]) ? g : T(0);
-  });
+  unary<1>(table::hardshrink, F{},
+           []<class T>(T x, const T* c) { return (x >= -c[0]) & (x <= c[0]) ? T(0) : x; });
+  binary<1>(table::shrink_backward, F{},
+            []<class T>(T g, T x, const T* c) { return (x < -c[0]) | (x > c[0]) ? g : T(0); });
+  binary<2>(table::hardtanh_backward, F{},
+            []<class T>(T g, T x, const T* c) { return (x > c[0]) & (x < c[1]) ? g : T(0); });
   unary<2>(table::threshold, F{}, []<class T>(T x, const T* c) { return x <= c[0] ? c[1] : x; });
-  binary<1>(table::threshold_backward, F{}, []<class T>(T g, T x, const T* c) {
-    return x <= c[0] ? T(0) : g;
-  });
+  binary<1>(table::threshold_backward, F{},
+            []<class T>(T g, T x, const T* c) { return x <= c[0] ? T(0) : g; });
 }
 
 }  // namespace clew::kernels::CLEW_ISA

@@ -1,6 +1,7 @@
 // run_loop: walks several strided operands of one shape and hands inner rows to a Loop.
 // May include: base, kernels.
-// Invariant: the split over threads depends on shape, strides and thread count only, never on values.
+// Invariant: the split over threads depends on shape, strides and thread count only, never on
+// values.
 #include "kernels/ndview.h"
 
 namespace clew::kernels {
@@ -9,7 +10,8 @@ namespace {
 
 constexpr int max_operands = 8;
 
-// The dims that are left after size-1 dims are gone and neighbours are merged; [0] is the innermost.
+// The dims that are left after size-1 dims are gone and neighbours are merged; [0] is the
+// innermost.
 struct Walk {
   int ndim = 0;
   int count = 0;
@@ -127,9 +129,8 @@ void run_loop(Loop loop, int count, char* const* data, const int64_t* const* str
     loop(data, w.steps[0], numel, params);
     return;
   }
-  parallel_for(numel, grain, [&](int64_t begin, int64_t end) {
-    run_range(loop, w, data, begin, end, params);
-  });
+  parallel_for(numel, grain,
+               [&](int64_t begin, int64_t end) { run_range(loop, w, data, begin, end, params); });
 }
 
 }  // namespace clew::kernels

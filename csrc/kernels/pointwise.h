@@ -6,7 +6,8 @@
 
 namespace clew::kernels {
 
-// Fills every table: plain versions first, then those of the best instruction set that the processor has.
+// Fills every table: plain versions first, then those of the best instruction set that the
+// processor has.
 void init_pointwise();
 
 // The loop that converts one operand; equal dtypes move bytes.
@@ -18,7 +19,7 @@ Loop where_loop_of(size_t item);
 // Named after the ops; a comment tells the scalar parameters that a loop reads.
 namespace table {
 // --- arithmetic ---
-inline LoopTable add, sub;          // alpha
+inline LoopTable add, sub;  // alpha
 inline LoopTable mul, div, neg, pow, square, reciprocal, abs, positive;
 inline LoopTable div_trunc, div_floor, fmod, remainder, gcd, lcm;
 inline LoopTable lerp;
@@ -28,14 +29,14 @@ inline LoopTable eq, ne, lt, le, gt, ge, maximum, minimum, fmax, fmin;
 inline LoopTable logical_and, logical_or, logical_xor, logical_not;
 inline LoopTable bitwise_and, bitwise_or, bitwise_xor, bitwise_not, shift_left, shift_right;
 inline LoopTable isnan, isinf, isfinite, isposinf, isneginf, signbit;
-inline LoopTable clamp;             // min, max; either may be None
-inline LoopTable clamp_backward;    // min, max
-inline LoopTable nan_to_num;        // nan, posinf, neginf
+inline LoopTable clamp;           // min, max; either may be None
+inline LoopTable clamp_backward;  // min, max
+inline LoopTable nan_to_num;      // nan, posinf, neginf
 // --- elementary functions ---
 inline LoopTable exp, exp2, expm1, log, log2, log10, log1p, sqrt, rsqrt;
 inline LoopTable sin, cos, tan, asin, acos, atan, sinh, cosh, tanh, asinh, acosh, atanh;
 inline LoopTable sigmoid, logit, sign, sgn, floor, ceil, trunc, frac;
-inline LoopTable round;             // decimals
+inline LoopTable round;  // decimals
 inline LoopTable sinc, deg2rad, rad2deg;
 inline LoopTable conj, angle;
 // --- two numbers ---
@@ -44,20 +45,20 @@ inline LoopTable logaddexp, logaddexp2;
 // --- special functions ---
 inline LoopTable erf, erfc, erfinv, erfcx, lgamma, digamma, entr, ndtr, ndtri, log_ndtr;
 inline LoopTable i0, i0e, i1, i1e, zeta;
-inline LoopTable polygamma;         // n
+inline LoopTable polygamma;  // n
 // --- activations, and grad * slope as functions of grad and input (or output, where noted) ---
 inline LoopTable relu, relu_backward;              // of the output
 inline LoopTable tanh_backward, sigmoid_backward;  // of the output
 inline LoopTable gelu, gelu_backward, gelu_tanh, gelu_tanh_backward, silu, silu_backward;
 inline LoopTable mish, mish_backward, softsign, logsigmoid, logsigmoid_backward;
 inline LoopTable hardsigmoid, hardsigmoid_backward, hardswish, hardswish_backward;
-inline LoopTable leaky_relu, leaky_relu_backward;  // negative_slope
-inline LoopTable elu, elu_backward;                // alpha, scale, input_scale
-inline LoopTable softplus, softplus_backward;      // beta, threshold
+inline LoopTable leaky_relu, leaky_relu_backward;          // negative_slope
+inline LoopTable elu, elu_backward;                        // alpha, scale, input_scale
+inline LoopTable softplus, softplus_backward;              // beta, threshold
 inline LoopTable softshrink, hardshrink, shrink_backward;  // lambd
-inline LoopTable hardtanh_backward;                // min_val, max_val
-inline LoopTable threshold;                        // threshold, value
-inline LoopTable threshold_backward;               // threshold
+inline LoopTable hardtanh_backward;                        // min_val, max_val
+inline LoopTable threshold;                                // threshold, value
+inline LoopTable threshold_backward;                       // threshold
 }  // namespace table
 
 }  // namespace clew::kernels

@@ -33,8 +33,10 @@ template <class T> T log1p(T a) {
 }
 
 void init_arithmetic() {
-  binary<1>(table::add, C{}, []<class T>(T a, T b, const T* c) { return c[0] == T(1) ? a + b : a + c[0] * b; });
-  binary<1>(table::sub, C{}, []<class T>(T a, T b, const T* c) { return c[0] == T(1) ? a - b : a - c[0] * b; });
+  binary<1>(table::add, C{},
+            []<class T>(T a, T b, const T* c) { return c[0] == T(1) ? a + b : a + c[0] * b; });
+  binary<1>(table::sub, C{},
+            []<class T>(T a, T b, const T* c) { return c[0] == T(1) ? a - b : a - c[0] * b; });
   binary(table::mul, C{}, []<class T>(T a, T b) { return a * b; });
   binary(table::div, C{}, []<class T>(T a, T b) { return a / b; });
   unary(table::neg, C{}, []<class T>(T a) { return -a; });
@@ -58,8 +60,10 @@ void init_arithmetic() {
   ternary(table::lerp, C{}, []<class T>(T a, T b, T w) {
     return std::abs(w) < real_t<T>(0.5) ? a + w * (b - a) : b - (b - a) * (T(1) - w);
   });
-  ternary<1>(table::addcmul, C{}, []<class T>(T x, T a, T b, const T* c) { return x + c[0] * a * b; });
-  ternary<1>(table::addcdiv, C{}, []<class T>(T x, T a, T b, const T* c) { return x + c[0] * a / b; });
+  ternary<1>(table::addcmul, C{},
+             []<class T>(T x, T a, T b, const T* c) { return x + c[0] * a * b; });
+  ternary<1>(table::addcdiv, C{},
+             []<class T>(T x, T a, T b, const T* c) { return x + c[0] * a / b; });
   unary<3>(table::nan_to_num, C{}, []<class T>(T a, const T* c) {
     using R = real_t<T>;
     auto clean = [c](R x) {
@@ -100,7 +104,8 @@ void init_functions() {
     return any_nan(b) ? b : a == T(0) ? T(0) : a * std::log(b);
   });
   binary(table::tanh_backward, C{}, []<class T>(T g, T y) { return g * std::conj(T(1) - y * y); });
-  binary(table::sigmoid_backward, C{}, []<class T>(T g, T y) { return g * std::conj(y * (T(1) - y)); });
+  binary(table::sigmoid_backward, C{},
+         []<class T>(T g, T y) { return g * std::conj(y * (T(1) - y)); });
 }
 
 void init_comparison() {

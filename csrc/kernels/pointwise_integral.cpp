@@ -30,11 +30,13 @@ template <class T> T int_pow(T base, T exponent) {
   return result;
 }
 
-template <class T> void pow_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* params) {
+template <class T>
+void pow_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* params) {
   // One exponent for all elements that would have to be floats.
   if (s[2] == 0 && *reinterpret_cast<const T*>(p[2]) < T(0)) {
     fail("pow: integers to negative integer powers are not allowed; got exponent ",
-         static_cast<int64_t>(*reinterpret_cast<const T*>(p[2])), "; make the base floating, e.g. with .float()");
+         static_cast<int64_t>(*reinterpret_cast<const T*>(p[2])),
+         "; make the base floating, e.g. with .float()");
   }
   auto f = []<class U>(U a, U b) { return int_pow(a, b); };
   binary_loop<T, decltype(f), 0>(p, s, n, params);
@@ -97,7 +99,8 @@ template <class T> T bound(const Scalar& s, T otherwise) {
   if (s.to_double() >= static_cast<double>(limits::max())) return limits::max();
   return s.to<T>();
 }
-template <class T> void clamp_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* params) {
+template <class T>
+void clamp_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* params) {
   using limits = std::numeric_limits<T>;
   const T low = bound(params[0], limits::lowest());
   const T high = bound(params[1], limits::max());
@@ -109,8 +112,10 @@ template <class T> void clamp_loop(char* const* p, const int64_t* s, int64_t n, 
 }
 
 void init_arithmetic() {
-  binary<1>(table::add, I{}, []<class T>(T a, T b, const T* c) { return wrap_add(a, wrap_mul(c[0], b)); });
-  binary<1>(table::sub, N{}, []<class T>(T a, T b, const T* c) { return wrap_sub(a, wrap_mul(c[0], b)); });
+  binary<1>(table::add, I{},
+            []<class T>(T a, T b, const T* c) { return wrap_add(a, wrap_mul(c[0], b)); });
+  binary<1>(table::sub, N{},
+            []<class T>(T a, T b, const T* c) { return wrap_sub(a, wrap_mul(c[0], b)); });
   binary(table::mul, I{}, []<class T>(T a, T b) { return wrap_mul(a, b); });
   unary(table::neg, N{}, []<class T>(T a) { return wrap_sub(T(0), a); });
   unary(table::abs, N{}, []<class T>(T a) { return absolute(a); });
@@ -160,9 +165,11 @@ void init_comparison() {
   binary(table::minimum, I{}, []<class T>(T a, T b) { return a < b ? a : b; });
   table::fmax = table::maximum;
   table::fmin = table::minimum;
-  binary(table::logical_and, I{}, []<class T>(T a, T b) { return bool((a != T(0)) & (b != T(0))); });
+  binary(table::logical_and, I{},
+         []<class T>(T a, T b) { return bool((a != T(0)) & (b != T(0))); });
   binary(table::logical_or, I{}, []<class T>(T a, T b) { return bool((a != T(0)) | (b != T(0))); });
-  binary(table::logical_xor, I{}, []<class T>(T a, T b) { return bool((a != T(0)) ^ (b != T(0))); });
+  binary(table::logical_xor, I{},
+         []<class T>(T a, T b) { return bool((a != T(0)) ^ (b != T(0))); });
   unary(table::logical_not, I{}, []<class T>(T a) { return a == T(0); });
   binary(table::bitwise_and, I{}, []<class T>(T a, T b) { return T(a & b); });
   binary(table::bitwise_or, I{}, []<class T>(T a, T b) { return T(a | b); });

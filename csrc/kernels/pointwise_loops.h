@@ -67,15 +67,18 @@ template <class T, int P> struct Params {
       }
       if constexpr (std::is_integral_v<T>) {
         require(!p[i].is_float() || p[i].re == std::floor(p[i].re),
-                "for integral input tensors, a scalar argument must not be a fraction; got ", p[i].re);
+                "for integral input tensors, a scalar argument must not be a fraction; got ",
+                p[i].re);
       }
       value[i] = p[i].to<T>();
     }
   }
 };
 template <int P, class F, class T, class... A> inline auto call(const T* params, A... a) {
-  if constexpr (P == 0) return F{}(a...);
-  else return F{}(a..., params);
+  if constexpr (P == 0)
+    return F{}(a...);
+  else
+    return F{}(a..., params);
 }
 template <class T, class F, int P, int N> struct result_of;
 template <class T, class F, int P> struct result_of<T, F, P, 1> {
@@ -125,8 +128,7 @@ void binary_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* para
     for (int64_t i = 0; i < n; ++i) o[i] = call<P, F>(c.value, x, b[i]);
   } else {
     for (int64_t i = 0; i < n; ++i) {
-      at<R>(p[0], i * s[0]) =
-          call<P, F>(c.value, read<T>(p[1], i * s[1]), read<T>(p[2], i * s[2]));
+      at<R>(p[0], i * s[0]) = call<P, F>(c.value, read<T>(p[1], i * s[1]), read<T>(p[2], i * s[2]));
     }
   }
 }
@@ -145,16 +147,19 @@ void ternary_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* par
     for (int64_t i = 0; i < n; ++i) o[i] = call<P, F>(c.value, x[i], y[i], z[i]);
   } else {
     for (int64_t i = 0; i < n; ++i) {
-      at<R>(p[0], i * s[0]) = call<P, F>(c.value, read<T>(p[1], i * s[1]),
-                                         read<T>(p[2], i * s[2]), read<T>(p[3], i * s[3]));
+      at<R>(p[0], i * s[0]) = call<P, F>(c.value, read<T>(p[1], i * s[1]), read<T>(p[2], i * s[2]),
+                                         read<T>(p[3], i * s[3]));
     }
   }
 }
 
 template <int N, class T, class F, int P> constexpr Loop plain_loop() {
-  if constexpr (N == 1) return unary_loop<T, F, P>;
-  else if constexpr (N == 2) return binary_loop<T, F, P>;
-  else return ternary_loop<T, F, P>;
+  if constexpr (N == 1)
+    return unary_loop<T, F, P>;
+  else if constexpr (N == 2)
+    return binary_loop<T, F, P>;
+  else
+    return ternary_loop<T, F, P>;
 }
 
 // A float loop (result R) run on blocks of widened halves.
@@ -197,9 +202,9 @@ void half_rows(char* const* p, const int64_t* s, int64_t n, const Scalar* params
   }
 }
 
-// Writes the loops of f for the listed types into the table. P: how many scalar parameters f gets as its last argument.
-template <int N, int P = 0, class F, class... Ts>
-void set(LoopTable& table, TypeList<Ts...>, F) {
+// Writes the loops of f for the listed types into the table. P: how many scalar parameters f gets
+// as its last argument.
+template <int N, int P = 0, class F, class... Ts> void set(LoopTable& table, TypeList<Ts...>, F) {
   auto loop = []<class T>() -> Loop {
     if constexpr (is_half_v<T>) {
       using R = typename result_of<float, F, P, N>::type;
@@ -225,27 +230,32 @@ using Signed = TypeList<int8_t, int16_t, int32_t, int64_t>;
 using Bools = TypeList<bool>;
 
 // Arithmetic that wraps around for integers (signed overflow is undefined in C++).
-template <class T> using wide_unsigned =
-    std::conditional_t<(sizeof(T) < 4), uint32_t, std::make_unsigned_t<T>>;
+template <class T>
+using wide_unsigned = std::conditional_t<(sizeof(T) < 4), uint32_t, std::make_unsigned_t<T>>;
 template <class T> inline T wrap_add(T a, T b) {
-  if constexpr (std::is_same_v<T, bool>) return a || b;
+  if constexpr (std::is_same_v<T, bool>)
+    return a || b;
   else if constexpr (std::is_integral_v<T>) {
     using U = wide_unsigned<T>;
     return static_cast<T>(static_cast<U>(a) + static_cast<U>(b));
-  } else return a + b;
+  } else
+    return a + b;
 }
 template <class T> inline T wrap_sub(T a, T b) {
   if constexpr (std::is_integral_v<T>) {
     using U = wide_unsigned<T>;
     return static_cast<T>(static_cast<U>(a) - static_cast<U>(b));
-  } else return a - b;
+  } else
+    return a - b;
 }
 template <class T> inline T wrap_mul(T a, T b) {
-  if constexpr (std::is_same_v<T, bool>) return a && b;
+  if constexpr (std::is_same_v<T, bool>)
+    return a && b;
   else if constexpr (std::is_integral_v<T>) {
     using U = wide_unsigned<T>;
     return static_cast<T>(static_cast<U>(a) * static_cast<U>(b));
-  } else return a * b;
+  } else
+    return a * b;
 }
 
 }  // namespace

@@ -47,7 +47,8 @@ void init_rounding() {
   unary<1>(table::round, F{}, []<class T>(T a, const T* c) {
     if (c[0] == T(0)) return T(std::nearbyint(a));
     T scale = std::pow(T(10), std::fabs(c[0]));
-    return c[0] > T(0) ? T(std::nearbyint(a * scale) / scale) : T(std::nearbyint(a / scale) * scale);
+    return c[0] > T(0) ? T(std::nearbyint(a * scale) / scale)
+                       : T(std::nearbyint(a / scale) * scale);
   });
   unary(table::signbit, F{}, []<class T>(T a) { return bool(std::signbit(a)); });
   unary(table::isposinf, F{}, []<class T>(T a) { return a == inf<T>; });
@@ -55,7 +56,9 @@ void init_rounding() {
   unary<3>(table::nan_to_num, F{}, []<class T>(T a, const T* c) {
     return a != a ? c[0] : a == inf<T> ? c[1] : a == -inf<T> ? c[2] : a;
   });
-  unary(table::angle, F{}, []<class T>(T a) { return a != a ? a : a < T(0) ? T(special::pi) : T(0); });
+  unary(table::angle, F{}, []<class T>(T a) {
+    return a != a ? a : a < T(0) ? T(special::pi) : T(0);
+  });
   unary(table::deg2rad, F{}, []<class T>(T a) { return T(a * T(special::pi / 180)); });
   unary(table::rad2deg, F{}, []<class T>(T a) { return T(a * T(180 / special::pi)); });
 }
@@ -81,9 +84,8 @@ void init_two_numbers() {
   binary(table::atan2, F{}, []<class T>(T a, T b) { return T(std::atan2(a, b)); });
   binary(table::hypot, F{}, []<class T>(T a, T b) { return T(std::hypot(a, b)); });
   binary(table::copysign, F{}, []<class T>(T a, T b) { return T(std::copysign(a, b)); });
-  binary(table::nextafter, TypeList<float, double>{}, []<class T>(T a, T b) {
-    return T(std::nextafter(a, b));
-  });
+  binary(table::nextafter, TypeList<float, double>{},
+         []<class T>(T a, T b) { return T(std::nextafter(a, b)); });
   binary(table::heaviside, F{}, []<class T>(T a, T b) { return a == T(0) ? b : T(a > T(0)); });
   binary(table::xlogy, F{}, []<class T>(T a, T b) {
     return b != b ? b : a == T(0) ? T(0) : T(a * std::log(b));
@@ -92,7 +94,8 @@ void init_two_numbers() {
     return b != b ? b : a == T(0) ? T(0) : T(a * std::log1p(b));
   });
   binary(table::logaddexp, F{}, []<class T>(T a, T b) { return log_add(a, b, T(1)); });
-  binary(table::logaddexp2, F{}, []<class T>(T a, T b) { return log_add(a, b, T(0.69314718055994530942)); });
+  binary(table::logaddexp2, F{},
+         []<class T>(T a, T b) { return log_add(a, b, T(0.69314718055994530942)); });
   binary(table::zeta, F{}, []<class T>(T a, T b) { return T(special::zeta(a, b)); });
 }
 
@@ -102,7 +105,8 @@ void init_special() {
   unary(table::erfcx, F{}, []<class T>(T a) { return T(special::erfcx(a)); });
   unary(table::lgamma, F{}, []<class T>(T a) { return T(std::lgamma(a)); });
   unary(table::digamma, F{}, []<class T>(T a) { return T(special::digamma(a)); });
-  unary<1>(table::polygamma, F{}, []<class T>(T a, const T* c) { return T(special::polygamma(c[0], a)); });
+  unary<1>(table::polygamma, F{},
+           []<class T>(T a, const T* c) { return T(special::polygamma(c[0], a)); });
   unary(table::entr, F{}, []<class T>(T a) { return T(special::entr(a)); });
   unary(table::ndtr, F{}, []<class T>(T a) { return T(0.5 * std::erfc(-a / special::root_2)); });
   unary(table::ndtri, F{}, []<class T>(T a) { return T(special::ndtri(a)); });

@@ -1,6 +1,6 @@
-// Special functions of one or two doubles: gamma family, inverse error function, modified Bessel functions, zeta.
-// May include: the standard library only.
-// Invariant: about 1e-14 relative to the true value away from zeros and poles; float ops compute here in double.
+// Special functions of one or two doubles: gamma family, inverse error function, modified Bessel
+// functions, zeta. May include: the standard library only. Invariant: about 1e-14 relative to the
+// true value away from zeros and poles; float ops compute here in double.
 #pragma once
 #include <cmath>
 #include <initializer_list>
@@ -29,8 +29,9 @@ inline double digamma(double x) {
   for (; x < 10; ++x) shift += 1 / x;
   double z = 1 / (x * x);
   double tail =
-      z * (1. / 12 - z * (1. / 120 - z * (1. / 252 - z * (1. / 240 - z * (1. / 132 -
-      z * (691. / 32760 - z / 12))))));
+      z * (1. / 12 -
+           z * (1. / 120 -
+                z * (1. / 252 - z * (1. / 240 - z * (1. / 132 - z * (691. / 32760 - z / 12))))));
   return std::log(x) - 0.5 / x - (x < 1e17 ? tail : 0) - shift;
 }
 
@@ -53,8 +54,9 @@ inline double zeta(double s, double q) {
   }
   double power = std::pow(a, -s);
   sum += power * a / (s - 1) + 0.5 * power;
-  constexpr double bernoulli[] = {1. / 12,         -1. / 720,        1. / 30240,
-                                  -1. / 1209600,   1. / 47900160,    -691. / 1307674368000,
+  constexpr double bernoulli[] = {1. / 12,          -1. / 720,
+                                  1. / 30240,       -1. / 1209600,
+                                  1. / 47900160,    -691. / 1307674368000,
                                   1. / 74724249600, -3617. / 10670622842880000};
   double factor = s;
   power /= a;
@@ -76,8 +78,8 @@ inline double polygamma(double n, double x) {
   return sign * std::tgamma(n + 1) * zeta(n + 1, x);
 }
 
-// y with erf(y) = x, where rest = 1 - |x| is given apart, so that tails keep their digits. The starting value is
-// Giles' single-precision approximation; Newton's steps do the rest.
+// y with erf(y) = x, where rest = 1 - |x| is given apart, so that tails keep their digits. The
+// starting value is Giles' single-precision approximation; Newton's steps do the rest.
 inline double erfinv(double x, double rest) {
   if (!(rest >= 0)) return not_a_number;
   if (rest == 0) return std::copysign(infinity, x);

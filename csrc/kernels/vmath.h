@@ -1,7 +1,7 @@
-// exp, log, tanh ... of float and double without branches and calls, so that loops over them vectorise.
-// May include: base, kernels.
-// Invariant: within 3 units in the last place of the true value; infinities and nan as the C library has them.
-// Everything is in an anonymous namespace: each instruction set keeps its own copy.
+// exp, log, tanh ... of float and double without branches and calls, so that loops over them
+// vectorise. May include: base, kernels. Invariant: within 3 units in the last place of the true
+// value; infinities and nan as the C library has them. Everything is in an anonymous namespace:
+// each instruction set keeps its own copy.
 #pragma once
 #include <bit>
 #include <cmath>
@@ -15,16 +15,18 @@ namespace vm {
 template <class T> inline constexpr T inf = std::numeric_limits<T>::infinity();
 template <class T> inline constexpr T nan = std::numeric_limits<T>::quiet_NaN();
 
-// Adding and subtracting this rounds a float of moderate size to the nearest integer, which then stands in the
-// low bits of the sum.
-inline constexpr float round_f = 12582912.0f;         // 1.5 * 2^23
+// Adding and subtracting this rounds a float of moderate size to the nearest integer, which then
+// stands in the low bits of the sum.
+inline constexpr float round_f = 12582912.0f;          // 1.5 * 2^23
 inline constexpr double round_d = 6755399441055744.0;  // 1.5 * 2^52
 
-// The polynomial with coefficients c[I], c[I + 1] ...: recursion, since an inner loop would keep the loop around it from
-// being vectorised.
+// The polynomial with coefficients c[I], c[I + 1] ...: recursion, since an inner loop would keep
+// the loop around it from being vectorised.
 template <int I = 0, class T, int N> [[gnu::always_inline]] inline T horner(T x, const T (&c)[N]) {
-  if constexpr (I == N - 1) return c[I];
-  else return horner<I + 1>(x, c) * x + c[I];
+  if constexpr (I == N - 1)
+    return c[I];
+  else
+    return horner<I + 1>(x, c) * x + c[I];
 }
 
 // 2^n, where n stands in the low bits of a rounding sum.
@@ -42,12 +44,14 @@ template <int I = 0, class T, int N> [[gnu::always_inline]] inline T horner(T x,
   return r + r * r * horner(r, c);
 }
 [[gnu::always_inline]] inline double expm1_core(double r) {
-  constexpr double c[] = {1. / 2,      1. / 6,       1. / 24,       1. / 120,
-                          1. / 720,    1. / 5040,    1. / 40320,    1. / 362880,
+  constexpr double c[] = {1. / 2,       1. / 6,        1. / 24,        1. / 120,
+                          1. / 720,     1. / 5040,     1. / 40320,     1. / 362880,
                           1. / 3628800, 1. / 39916800, 1. / 479001600, 1. / 6227020800};
   return r + r * r * horner(r, c);
 }
-[[gnu::always_inline]] inline float reduce(float x, float n) { return (x - n * 0.693145752f) - n * 1.42860677e-6f; }
+[[gnu::always_inline]] inline float reduce(float x, float n) {
+  return (x - n * 0.693145752f) - n * 1.42860677e-6f;
+}
 [[gnu::always_inline]] inline double reduce(double x, double n) {
   return (x - n * 0.69314718036912382) - n * 1.9082149292705877e-10;
 }
@@ -100,7 +104,8 @@ template <class T> [[gnu::always_inline]] inline T expm1(T x) {
   constexpr uint64_t root = 0x3fe6a09e667f3bcdu;  // sqrt(1/2)
   uint64_t u = std::bit_cast<uint64_t>(x) + (0x3ff0000000000000u - root);
   // The exponent as a double, by its place in the significand of 2^52.
-  double n = std::bit_cast<double>((u >> 52) | 0x4330000000000000u) - 4503599627370496.0 - 1023.0 - shift;
+  double n =
+      std::bit_cast<double>((u >> 52) | 0x4330000000000000u) - 4503599627370496.0 - 1023.0 - shift;
   double f = std::bit_cast<double>((u & 0x000fffffffffffffu) + root) - 1.0;
   double s = f / (2.0 + f);
   double z = s * s;
@@ -144,10 +149,11 @@ template <class T> [[gnu::always_inline]] inline T log1p_exp(T x) {
 }
 
 [[gnu::always_inline]] inline float erf(float x) {
-  constexpr float near[] = {1.128379167e+00f,  -3.761263848e-01f, 1.128378262e-01f, -2.686543831e-02f,
-                            5.221053413e-03f, -8.484396561e-04f, 1.126825397e-04f, -9.673591037e-06f};
-  constexpr float far[] = {-6.718491346e-06f, 2.822630618e-01f, 2.803367019e-01f,
-                           2.566745961e-01f,  1.453501194e-01f, 1.322563147e-01f,
+  constexpr float near[] = {1.128379167e+00f,  -3.761263848e-01f, 1.128378262e-01f,
+                            -2.686543831e-02f, 5.221053413e-03f,  -8.484396561e-04f,
+                            1.126825397e-04f,  -9.673591037e-06f};
+  constexpr float far[] = {-6.718491346e-06f, 2.822630618e-01f,  2.803367019e-01f,
+                           2.566745961e-01f,  1.453501194e-01f,  1.322563147e-01f,
                            -9.531032342e-03f, -1.603549817e-01f, 7.338686521e-02f};
   float a = std::fabs(x);
   float inside = x * horner(x * x, near);

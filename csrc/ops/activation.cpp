@@ -19,8 +19,8 @@ namespace {
 
 constexpr Saves input_saved = {.always = in(0)};
 
-// The gradient op of an activation f: grad * f'(input). Its own gradient by grad is itself again, by input
-// grad * f''(input), which `second` gives.
+// The gradient op of an activation f: grad * f'(input). Its own gradient by grad is itself again,
+// by input grad * f''(input), which `second` gives.
 using Second = Tensor (*)(const Tensor& x);
 template <const OpDef& self, Second second> void slope_vjp(Vjp& c) {
   if (c.needs(0)) c.set(0, apply(self, {c.grad(), c.in(1)}));
@@ -35,7 +35,9 @@ consteval OpDef slope_op(const char* signature, const char* doc, const kernels::
                       .vjp = vjp,
                       .inplace = false});
 }
-template <const OpDef& backward> void by_input(Vjp& c) { c.set(0, apply(backward, {c.grad(), c.in(0)})); }
+template <const OpDef& backward> void by_input(Vjp& c) {
+  c.set(0, apply(backward, {c.grad(), c.in(0)}));
+}
 
 // --- relu ---
 
@@ -90,9 +92,9 @@ Tensor gelu_tanh_second(const Tensor& x) {
   Tensor ddu = x * (6 * gelu_cubic * root_2_over_pi);
   return sech2 * (du + 0.5 * x * ddu - x * t * square(du));
 }
-constexpr OpDef gelu_tanh_backward_op =
-    slope_op("_gelu_tanh_backward(Tensor grad, Tensor input) -> Tensor", "grad * gelu'(input), tanh form",
-             &table::gelu_tanh_backward, slope_vjp<gelu_tanh_backward_op, gelu_tanh_second>);
+constexpr OpDef gelu_tanh_backward_op = slope_op(
+    "_gelu_tanh_backward(Tensor grad, Tensor input) -> Tensor", "grad * gelu'(input), tanh form",
+    &table::gelu_tanh_backward, slope_vjp<gelu_tanh_backward_op, gelu_tanh_second>);
 
 constexpr OpDef gelu_plain_op = elementwise({
     .signature = "_gelu(Tensor input) -> Tensor",
@@ -114,7 +116,8 @@ struct GeluAttrs {
 };
 void gelu_run(const Call& c, Tensors& outs) {
   const Str& form = c.as<GeluAttrs>().approximate;
-  require(form == "none" || form == "tanh", "gelu: approximate must be 'none' or 'tanh'; got '", form.text, "'");
+  require(form == "none" || form == "tanh", "gelu: approximate must be 'none' or 'tanh'; got '",
+          form.text, "'");
   outs.push_back(gelu(c.in[0], form == "tanh"));
 }
 constexpr OpDef gelu_op = composite({
@@ -166,7 +169,8 @@ constexpr OpDef mish_backward_op =
              &table::mish_backward, slope_vjp<mish_backward_op, mish_second>);
 constexpr OpDef mish_op = functional<"mish">(
     unary_same<"nn.functional.mish", "Every element times the tanh of its softplus.",
-               "input * tanh(log(1 + e ** input))", "clew.tensor([0., 1.])", "tensor([0.0000, 0.8651])">(
+               "input * tanh(log(1 + e ** input))", "clew.tensor([0., 1.])",
+               "tensor([0.0000, 0.8651])">(
         {.loops = &table::mish, .saves = input_saved, .vjp = by_input<mish_backward_op>}));
 
 // --- softplus, logsigmoid ---
@@ -174,7 +178,9 @@ constexpr OpDef mish_op = functional<"mish">(
 struct SoftplusAttrs {
   Scalar beta = 1.0;
   Scalar threshold = 20.0;
-  static constexpr auto members() { return std::tuple(&SoftplusAttrs::beta, &SoftplusAttrs::threshold); }
+  static constexpr auto members() {
+    return std::tuple(&SoftplusAttrs::beta, &SoftplusAttrs::threshold);
+  }
 };
 extern const OpDef softplus_backward_op;
 void softplus_backward_vjp(Vjp& c) {
@@ -188,7 +194,8 @@ void softplus_backward_vjp(Vjp& c) {
   }
 }
 constexpr OpDef softplus_backward_op = elementwise({
-    .signature = "_softplus_backward(Tensor grad, Tensor input, Scalar beta, Scalar threshold) -> Tensor",
+    .signature =
+        "_softplus_backward(Tensor grad, Tensor input, Scalar beta, Scalar threshold) -> Tensor",
     .doc = "grad * softplus'(input)",
     .loops = &table::softplus_backward,
     .saves = {.when = {in(1), in(0) | in(1)}},
@@ -200,7 +207,8 @@ void softplus_vjp(Vjp& c) {
   c.set(0, apply(softplus_backward_op, {c.grad(), c.in(0)}, c.as<SoftplusAttrs>()));
 }
 constexpr OpDef softplus_op = elementwise({
-    .signature = "nn.functional.softplus(Tensor input, Scalar beta=1.0, Scalar threshold=20.0) -> Tensor",
+    .signature =
+        "nn.functional.softplus(Tensor input, Scalar beta=1.0, Scalar threshold=20.0) -> Tensor",
     .doc = R"(A smooth form of relu.
 
 out = log(1 + e ** (beta * input)) / beta
@@ -234,12 +242,14 @@ constexpr OpDef logsigmoid_backward_op =
 constexpr OpDef logsigmoid_op =
     unary_same<"nn.functional.logsigmoid", "The logarithm of the logistic function.",
                "-log(1 + e ** -input)", "clew.tensor([0., 1.])", "tensor([-0.6931, -0.3133])">(
-        {.loops = &table::logsigmoid, .saves = input_saved, .vjp = by_input<logsigmoid_backward_op>});
+        {.loops = &table::logsigmoid,
+         .saves = input_saved,
+         .vjp = by_input<logsigmoid_backward_op>});
 
 Tensor d_softsign(const Vjp& c) { return reciprocal(square(abs(c.in(0)) + 1)); }
 constexpr OpDef softsign_op =
     unary<"nn.functional.softsign", "Every element divided by one plus its size.",
-               "input / (1 + |input|)", "clew.tensor([0., 1.])", "tensor([0.0000, 0.5000])">(
+          "input / (1 + |input|)", "clew.tensor([0., 1.])", "tensor([0.0000, 0.5000])">(
         {.loops = &table::softsign, .saves = input_saved, .partials = {d_softsign}});
 
 void tanhshrink_run(const Call& c, Tensors& outs) { outs.push_back(c.in[0] - tanh(c.in[0])); }
@@ -285,8 +295,9 @@ void elu_backward_vjp(Vjp& c) {
   }
 }
 constexpr OpDef elu_backward_op = elementwise({
-    .signature = "_elu_backward(Tensor grad, Tensor input, Scalar alpha, Scalar scale, Scalar input_scale)"
-                 " -> Tensor",
+    .signature =
+        "_elu_backward(Tensor grad, Tensor input, Scalar alpha, Scalar scale, Scalar input_scale)"
+        " -> Tensor",
     .doc = "grad * elu'(input)",
     .loops = &table::elu_backward,
     .saves = {.when = {in(1), in(0) | in(1)}},
@@ -309,7 +320,8 @@ struct ElementAttrs {
   static constexpr auto members() { return std::tuple(&ElementAttrs::alpha); }
 };
 void elu_run(const Call& c, Tensors& outs) {
-  outs.push_back(apply(elu_plain_op, {c.in[0]}, EluAttrs{Scalar(c.as<ElementAttrs>().alpha), 1.0, 1.0}));
+  outs.push_back(
+      apply(elu_plain_op, {c.in[0]}, EluAttrs{Scalar(c.as<ElementAttrs>().alpha), 1.0, 1.0}));
 }
 constexpr OpDef elu_op = composite({
     .signature = "nn.functional.elu(Tensor input, float alpha=1.0, bool inplace=False) -> Tensor",
@@ -363,7 +375,8 @@ constexpr OpDef f_celu_op = [] {
   return op;
 }();
 void selu_run(const Call& c, Tensors& outs) {
-  outs.push_back(apply(elu_plain_op, {c.in[0]}, EluAttrs{1.6732632423543772, 1.0507009873554805, 1.0}));
+  outs.push_back(
+      apply(elu_plain_op, {c.in[0]}, EluAttrs{1.6732632423543772, 1.0507009873554805, 1.0}));
 }
 constexpr OpDef selu_op = composite({
     .signature = "selu(Tensor input) -> Tensor",
@@ -396,7 +409,8 @@ void glu_run(const Call& c, Tensors& outs) {
   require(x.ndim() > 0, "glu: input must have at least one dimension; got ", x);
   int dim = wrap_dim(c.as<DimAttrs>().dim, x.ndim(), "glu");
   int64_t size = x.size(dim);
-  require(size % 2 == 0, "glu: the halved dimension must be even, but dimension ", dim, " is size ", size);
+  require(size % 2 == 0, "glu: the halved dimension must be even, but dimension ", dim, " is size ",
+          size);
   outs.push_back(narrow(x, dim, 0, size / 2) * sigmoid(narrow(x, dim, size / 2, size / 2)));
 }
 constexpr OpDef glu_op = composite({
@@ -432,11 +446,31 @@ Tensor softplus(const Tensor& input, double beta, double threshold) {
 Tensor logsigmoid(const Tensor& input) { return apply(logsigmoid_op, {input}); }
 
 static constexpr const OpDef* all[] = {
-    &relu_backward_op, &relu_op,       &f_relu_op,        &gelu_backward_op,       &gelu_tanh_backward_op,
-    &gelu_plain_op,    &gelu_tanh_op,  &gelu_op,          &silu_backward_op,       &silu_op,
-    &mish_backward_op, &mish_op,       &softplus_op,      &softplus_backward_op,   &logsigmoid_op,
-    &softsign_op,      &tanhshrink_op, &elu_backward_op,  &logsigmoid_backward_op, &elu_plain_op,
-    &elu_op,           &celu_op,       &f_celu_op,        &selu_op,                &f_selu_op,
+    &relu_backward_op,
+    &relu_op,
+    &f_relu_op,
+    &gelu_backward_op,
+    &gelu_tanh_backward_op,
+    &gelu_plain_op,
+    &gelu_tanh_op,
+    &gelu_op,
+    &silu_backward_op,
+    &silu_op,
+    &mish_backward_op,
+    &mish_op,
+    &softplus_op,
+    &softplus_backward_op,
+    &logsigmoid_op,
+    &softsign_op,
+    &tanhshrink_op,
+    &elu_backward_op,
+    &logsigmoid_backward_op,
+    &elu_plain_op,
+    &elu_op,
+    &celu_op,
+    &f_celu_op,
+    &selu_op,
+    &f_selu_op,
     &glu_op,
 };
 extern const OpList activation_ops;

@@ -1,6 +1,6 @@
-// Activations made of straight lines: leaky_relu, prelu, hardtanh, hardsigmoid, hardswish, shrinks, threshold.
-// May include: graph/op.h, kernels/pointwise.h, other families' headers.
-// Invariant: each gradient is one fused loop; gradients at kinks are PyTorch's.
+// Activations made of straight lines: leaky_relu, prelu, hardtanh, hardsigmoid, hardswish, shrinks,
+// threshold. May include: graph/op.h, kernels/pointwise.h, other families' headers. Invariant: each
+// gradient is one fused loop; gradients at kinks are PyTorch's.
 #include "kernels/pointwise.h"
 #include "ops/activation.h"
 #include "ops/arithmetic.h"
@@ -20,11 +20,14 @@ constexpr Saves input_saved = {.always = in(0)};
 
 void set_zero(Vjp& c, int i) { c.set(i, zero_block(c.sizes(i), c.dtype(i), c.grad().device())); }
 
-// grad * f'(input) of a function of straight lines: linear in grad, flat in input almost everywhere.
+// grad * f'(input) of a function of straight lines: linear in grad, flat in input almost
+// everywhere.
 template <const OpDef& self, class Attrs> void line_vjp(Vjp& c) {
   if (c.needs(0)) {
-    if constexpr (std::is_void_v<Attrs>) c.set(0, apply(self, {c.grad(), c.in(1)}));
-    else c.set(0, apply(self, {c.grad(), c.in(1)}, c.as<Attrs>()));
+    if constexpr (std::is_void_v<Attrs>)
+      c.set(0, apply(self, {c.grad(), c.in(1)}));
+    else
+      c.set(0, apply(self, {c.grad(), c.in(1)}, c.as<Attrs>()));
   }
   if (c.needs(1)) set_zero(c, 1);
 }
@@ -39,8 +42,10 @@ consteval OpDef line_op(const char* signature, const kernels::LoopTable* loops, 
                       .inplace = false});
 }
 template <const OpDef& backward, class Attrs> void by_input(Vjp& c) {
-  if constexpr (std::is_void_v<Attrs>) c.set(0, apply(backward, {c.grad(), c.in(0)}));
-  else c.set(0, apply(backward, {c.grad(), c.in(0)}, c.as<Attrs>()));
+  if constexpr (std::is_void_v<Attrs>)
+    c.set(0, apply(backward, {c.grad(), c.in(0)}));
+  else
+    c.set(0, apply(backward, {c.grad(), c.in(0)}, c.as<Attrs>()));
 }
 
 // --- leaky_relu, prelu ---
@@ -55,8 +60,9 @@ constexpr OpDef leaky_relu_backward_op =
             &table::leaky_relu_backward, line_vjp<leaky_relu_backward_op, SlopeAttrs>,
             &attr_info<SlopeAttrs>);
 constexpr OpDef leaky_relu_op = elementwise({
-    .signature = "nn.functional.leaky_relu(Tensor input, Scalar negative_slope=0.01, bool inplace=False)"
-                 " -> Tensor",
+    .signature =
+        "nn.functional.leaky_relu(Tensor input, Scalar negative_slope=0.01, bool inplace=False)"
+        " -> Tensor",
     .doc = R"(The positive part of every element and a small share of the negative part.
 
 out = input if input > 0 else negative_slope * input
@@ -81,13 +87,17 @@ tensor([-0.1000,  2.0000])
 void prelu_run(const Call& c, Tensors& outs) {
   const Tensor& x = c.in[0];
   Tensor weight = c.in[1];
-  require(weight.ndim() <= 1, "prelu: weight must be a number or a 1-dimensional tensor; got ", weight);
-  require(weight.dtype() == x.dtype(), "prelu: weight must have input's dtype; got ", weight, " and ", x);
+  require(weight.ndim() <= 1, "prelu: weight must be a number or a 1-dimensional tensor; got ",
+          weight);
+  require(weight.dtype() == x.dtype(), "prelu: weight must have input's dtype; got ", weight,
+          " and ", x);
   if (weight.ndim() == 1 && weight.numel() != 1) {
-    require(x.ndim() > 0, "prelu: a weight for each channel needs an input with dimensions; got ", x);
+    require(x.ndim() > 0, "prelu: a weight for each channel needs an input with dimensions; got ",
+            x);
     int64_t channels = x.ndim() > 1 ? x.size(1) : 1;
-    require(weight.numel() == channels, "prelu: mismatch of parameter numbers and input channel size; got ",
-            weight.numel(), " and ", channels);
+    require(weight.numel() == channels,
+            "prelu: mismatch of parameter numbers and input channel size; got ", weight.numel(),
+            " and ", channels);
     Dims shape(x.ndim(), 1);
     shape[1] = channels;
     weight = reshape(weight, shape);
@@ -122,9 +132,9 @@ struct RangeAttrs {
   static constexpr auto members() { return std::tuple(&RangeAttrs::min_val, &RangeAttrs::max_val); }
 };
 extern const OpDef hardtanh_backward_op;
-constexpr OpDef hardtanh_backward_op =
-    line_op("_hardtanh_backward(Tensor grad, Tensor input, Scalar min_val, Scalar max_val) -> Tensor",
-            &table::hardtanh_backward, line_vjp<hardtanh_backward_op, RangeAttrs>, &attr_info<RangeAttrs>);
+constexpr OpDef hardtanh_backward_op = line_op(
+    "_hardtanh_backward(Tensor grad, Tensor input, Scalar min_val, Scalar max_val) -> Tensor",
+    &table::hardtanh_backward, line_vjp<hardtanh_backward_op, RangeAttrs>, &attr_info<RangeAttrs>);
 constexpr OpDef hardtanh_op = elementwise({
     .signature = "nn.functional.hardtanh(Tensor input, Scalar min_val=-1.0, Scalar max_val=1.0, "
                  "bool inplace=False) -> Tensor",
@@ -182,12 +192,14 @@ template <Text name> consteval OpDef functional(OpDef op) {
 
 extern const OpDef hardsigmoid_backward_op;
 constexpr OpDef hardsigmoid_backward_op =
-    line_op("_hardsigmoid_backward(Tensor grad, Tensor input) -> Tensor", &table::hardsigmoid_backward,
-            line_vjp<hardsigmoid_backward_op, void>, nullptr);
+    line_op("_hardsigmoid_backward(Tensor grad, Tensor input) -> Tensor",
+            &table::hardsigmoid_backward, line_vjp<hardsigmoid_backward_op, void>, nullptr);
 constexpr OpDef hardsigmoid_op = functional<"hardsigmoid">(
     unary_same<"nn.functional.hardsigmoid", "The logistic function by straight lines.",
-               "min(max(input + 3, 0), 6) / 6", "clew.tensor([-4., 0.])", "tensor([0.0000, 0.5000])">(
-        {.loops = &table::hardsigmoid, .saves = input_saved, .vjp = by_input<hardsigmoid_backward_op, void>}));
+               "min(max(input + 3, 0), 6) / 6", "clew.tensor([-4., 0.])",
+               "tensor([0.0000, 0.5000])">({.loops = &table::hardsigmoid,
+                                            .saves = input_saved,
+                                            .vjp = by_input<hardsigmoid_backward_op, void>}));
 
 void hardswish_backward_vjp(Vjp& c);
 constexpr OpDef hardswish_backward_op = elementwise({
@@ -209,8 +221,9 @@ void hardswish_backward_vjp(Vjp& c) {
 constexpr OpDef hardswish_op = functional<"hardswish">(
     unary_same<"nn.functional.hardswish", "Every element times its hardsigmoid.",
                "input * min(max(input + 3, 0), 6) / 6", "clew.tensor([-4., 1.])",
-               "tensor([-0.0000,  0.6667])">(
-        {.loops = &table::hardswish, .saves = input_saved, .vjp = by_input<hardswish_backward_op, void>}));
+               "tensor([-0.0000,  0.6667])">({.loops = &table::hardswish,
+                                              .saves = input_saved,
+                                              .vjp = by_input<hardswish_backward_op, void>}));
 
 // --- shrinks, threshold ---
 
@@ -219,9 +232,9 @@ struct LambdaAttrs {
   static constexpr auto members() { return std::tuple(&LambdaAttrs::lambd); }
 };
 extern const OpDef shrink_backward_op;
-constexpr OpDef shrink_backward_op =
-    line_op("_shrink_backward(Tensor grad, Tensor input, Scalar lambd) -> Tensor", &table::shrink_backward,
-            line_vjp<shrink_backward_op, LambdaAttrs>, &attr_info<LambdaAttrs>);
+constexpr OpDef shrink_backward_op = line_op(
+    "_shrink_backward(Tensor grad, Tensor input, Scalar lambd) -> Tensor", &table::shrink_backward,
+    line_vjp<shrink_backward_op, LambdaAttrs>, &attr_info<LambdaAttrs>);
 constexpr OpDef softshrink_plain_op = elementwise({
     .signature = "_softshrink(Tensor input, Scalar lambd) -> Tensor",
     .doc = "softshrink() with a checked lambd",
@@ -281,7 +294,9 @@ tensor([-1.,  0.,  2.])
 struct ThresholdAttrs {
   Scalar threshold;
   Scalar value;
-  static constexpr auto members() { return std::tuple(&ThresholdAttrs::threshold, &ThresholdAttrs::value); }
+  static constexpr auto members() {
+    return std::tuple(&ThresholdAttrs::threshold, &ThresholdAttrs::value);
+  }
 };
 struct BoundAttrs {
   Scalar threshold;
@@ -290,9 +305,11 @@ struct BoundAttrs {
 extern const OpDef threshold_backward_op;
 constexpr OpDef threshold_backward_op =
     line_op("_threshold_backward(Tensor grad, Tensor input, Scalar threshold) -> Tensor",
-            &table::threshold_backward, line_vjp<threshold_backward_op, BoundAttrs>, &attr_info<BoundAttrs>);
+            &table::threshold_backward, line_vjp<threshold_backward_op, BoundAttrs>,
+            &attr_info<BoundAttrs>);
 void threshold_vjp(Vjp& c) {
-  c.set(0, apply(threshold_backward_op, {c.grad(), c.in(0)}, BoundAttrs{c.as<ThresholdAttrs>().threshold}));
+  c.set(0, apply(threshold_backward_op, {c.grad(), c.in(0)},
+                 BoundAttrs{c.as<ThresholdAttrs>().threshold}));
 }
 constexpr OpDef threshold_op = elementwise({
     .signature = "threshold(Tensor input, Scalar threshold, Scalar value) -> Tensor",
@@ -319,17 +336,30 @@ tensor([9., 2.])
 constexpr OpDef f_threshold_op = [] {
   OpDef op = threshold_op;
   op.signature =
-      "nn.functional.threshold(Tensor input, Scalar threshold, Scalar value, bool inplace=False) -> Tensor";
+      "nn.functional.threshold(Tensor input, Scalar threshold, Scalar value, bool inplace=False) "
+      "-> Tensor";
   return op;
 }();
 
 }  // namespace
 
 static constexpr const OpDef* all[] = {
-    &leaky_relu_backward_op, &leaky_relu_op,  &prelu_op,           &hardtanh_backward_op,
-    &hardtanh_op,            &relu6_op,       &hardsigmoid_op,     &hardsigmoid_backward_op,
-    &hardswish_backward_op,  &hardswish_op,   &shrink_backward_op, &softshrink_plain_op,
-    &softshrink_op,          &hardshrink_op,  &threshold_op,       &threshold_backward_op,
+    &leaky_relu_backward_op,
+    &leaky_relu_op,
+    &prelu_op,
+    &hardtanh_backward_op,
+    &hardtanh_op,
+    &relu6_op,
+    &hardsigmoid_op,
+    &hardsigmoid_backward_op,
+    &hardswish_backward_op,
+    &hardswish_op,
+    &shrink_backward_op,
+    &softshrink_plain_op,
+    &softshrink_op,
+    &hardshrink_op,
+    &threshold_op,
+    &threshold_backward_op,
     &f_threshold_op,
     renamed<prelu_op, "nn.functional.prelu">,
     renamed<hardshrink_op, "nn.functional.hardshrink">,

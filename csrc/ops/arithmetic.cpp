@@ -20,12 +20,6 @@ struct AlphaAttrs {
   Scalar alpha = 1;
   static constexpr auto members() { return std::tuple(&AlphaAttrs::alpha); }
 };
-struct ValueAttrs {
-  Scalar value = 1;
-  static constexpr auto members() { return std::tuple(&ValueAttrs::value); }
-};
-
-Scalar conj_scalar(const Scalar& s) { return s.is_complex() ? Scalar(c128(s.re, -s.im)) : s; }
 
 // --- add, sub ---
 
@@ -161,7 +155,9 @@ tensor([0.2500, 0.5000])
     .vjp = div_vjp,
 });
 
-Tensor zeros_for(const Vjp& c, int i) { return zero_block(c.sizes(i), c.dtype(i), c.grad().device()); }
+Tensor zeros_for(const Vjp& c, int i) {
+  return zero_block(c.sizes(i), c.dtype(i), c.grad().device());
+}
 
 // A result that does not change for small changes of the inputs.
 void flat_vjp(Vjp& c) {
@@ -189,10 +185,14 @@ struct RoundingAttrs {
 };
 void div_mode_run(const Call& c, Tensors& outs) {
   const Str& mode = c.as<RoundingAttrs>().rounding_mode;
-  if (mode == "") outs.push_back(div(c.in[0], c.in[1]));
-  else if (mode == "trunc") outs.push_back(apply(div_trunc_op, {c.in[0], c.in[1]}));
-  else if (mode == "floor") outs.push_back(apply(div_floor_op, {c.in[0], c.in[1]}));
-  else fail("div: rounding_mode must be None, 'trunc' or 'floor'; got '", mode.text, "'");
+  if (mode == "")
+    outs.push_back(div(c.in[0], c.in[1]));
+  else if (mode == "trunc")
+    outs.push_back(apply(div_trunc_op, {c.in[0], c.in[1]}));
+  else if (mode == "floor")
+    outs.push_back(apply(div_floor_op, {c.in[0], c.in[1]}));
+  else
+    fail("div: rounding_mode must be None, 'trunc' or 'floor'; got '", mode.text, "'");
 }
 constexpr OpDef div_mode_op = composite({
     .signature = "div(Tensor input, Tensor other, *, str? rounding_mode) -> Tensor",
@@ -203,7 +203,8 @@ out = trunc(input / other) or floor(input / other)
 Args:
     input: the dividend.
     other: the divisor, a tensor or a number.
-    rounding_mode: None, 'trunc' (towards zero) or 'floor' (down); integers stay integers unless it is None.
+    rounding_mode: None, 'trunc' (towards zero) or 'floor' (down); with the last two integers
+        stay integers.
 Returns:
     a tensor of the broadcast shape.
 
@@ -226,13 +227,13 @@ void fmod_vjp(Vjp& c) {
   if (c.needs(0)) c.set(0, c.grad());
   if (c.needs(1)) c.set(1, -c.grad() * apply(div_trunc_op, {c.in(0), c.in(1)}));
 }
-constexpr OpDef fmod_op =
-    binary<"fmod", "The rest of a division; it has the sign of input.",
-           "input - trunc(input / other) * other", "clew.tensor([7., -7.]), 4", "tensor([ 3., -3.])">({
-        .loops = &table::fmod,
-        .saves = {.when = {0, in(0) | in(1)}},
-        .vjp = fmod_vjp,
-    });
+constexpr OpDef fmod_op = binary<"fmod", "The rest of a division; it has the sign of input.",
+                                 "input - trunc(input / other) * other",
+                                 "clew.tensor([7., -7.]), 4", "tensor([ 3., -3.])">({
+    .loops = &table::fmod,
+    .saves = {.when = {0, in(0) | in(1)}},
+    .vjp = fmod_vjp,
+});
 
 void remainder_vjp(Vjp& c) {
   if (c.needs(0)) c.set(0, c.grad());
@@ -240,24 +241,25 @@ void remainder_vjp(Vjp& c) {
 }
 constexpr OpDef remainder_op =
     binary<"remainder", "The rest of a division, as Python's % has it; it has the sign of other.",
-           "input - floor(input / other) * other", "clew.tensor([7., -7.]), 4", "tensor([3., 1.])">({
-        .loops = &table::remainder,
-        .saves = {.when = {0, in(0) | in(1)}},
-        .vjp = remainder_vjp,
-    });
+           "input - floor(input / other) * other", "clew.tensor([7., -7.]), 4", "tensor([3., 1.])">(
+        {
+            .loops = &table::remainder,
+            .saves = {.when = {0, in(0) | in(1)}},
+            .vjp = remainder_vjp,
+        });
 
 // --- one operand ---
 
 void neg_vjp(Vjp& c) { c.set(0, -c.grad()); }
-constexpr OpDef neg_op = unary_same<"neg", "Changes the sign of every element; not for bool.", "-input",
-                                    "clew.tensor([1., -2.])", "tensor([-1.,  2.])">({
+constexpr OpDef neg_op = unary_same<"neg", "Changes the sign of every element; not for bool.",
+                                    "-input", "clew.tensor([1., -2.])", "tensor([-1.,  2.])">({
     .loops = &table::neg,
     .vjp = neg_vjp,
 });
 
 void positive_vjp(Vjp& c) { c.set(0, c.grad()); }
-constexpr OpDef positive_op = unary_same<"positive", "The elements as they are; not for bool.", "input",
-                                         "clew.tensor([1., -2.])", "tensor([ 1., -2.])">({
+constexpr OpDef positive_op = unary_same<"positive", "The elements as they are; not for bool.",
+                                         "input", "clew.tensor([1., -2.])", "tensor([ 1., -2.])">({
     .loops = &table::positive,
     .vjp = positive_vjp,
 });
@@ -287,11 +289,12 @@ constexpr OpDef abs_op = unary_same<"abs", "The absolute value of every element.
     .vjp = abs_vjp,
 });
 
-constexpr OpDef sign_op = unary_same<"sign", "The sign of every element; not for complex numbers.",
-                                     "1, 0 or -1", "clew.tensor([3., 0., -2.])", "tensor([ 1.,  0., -1.])">({
-    .loops = &table::sign,
-    .vjp = flat_vjp,
-});
+constexpr OpDef sign_op =
+    unary_same<"sign", "The sign of every element; not for complex numbers.", "1, 0 or -1",
+               "clew.tensor([3., 0., -2.])", "tensor([ 1.,  0., -1.])">({
+        .loops = &table::sign,
+        .vjp = flat_vjp,
+    });
 
 // On the complex plane only the part of g across the direction s of z matters: it turns s.
 void sgn_vjp(Vjp& c) {
@@ -302,13 +305,14 @@ void sgn_vjp(Vjp& c) {
   Tensor size = abs(z);
   c.set(0, where(eq(size, number(0)), number(0), (c.grad() - along) / size));
 }
-constexpr OpDef sgn_op = unary_same<"sgn", "The sign of every element; of a complex number, its direction.",
-                                    "input / |input|, or 0", "clew.tensor([3 + 4j, 0j])",
-                                    "tensor([0.6000+0.8000j, 0.0000+0.0000j])">({
-    .loops = &table::sgn,
-    .saves = {.always = in(0)},
-    .vjp = sgn_vjp,
-});
+constexpr OpDef sgn_op =
+    unary_same<"sgn", "The sign of every element; of a complex number, its direction.",
+               "input / |input|, or 0", "clew.tensor([3 + 4j, 0j])",
+               "tensor([0.6000+0.8000j, 0.0000+0.0000j])">({
+        .loops = &table::sgn,
+        .saves = {.always = in(0)},
+        .vjp = sgn_vjp,
+    });
 
 // --- pow ---
 
@@ -413,93 +417,6 @@ constexpr OpDef float_power_number_op = [] {
   return op;
 }();
 
-// --- three operands ---
-
-void lerp_vjp(Vjp& c) {
-  const Tensor& g = c.grad();
-  if (c.needs(0)) c.set(0, g * conj(1 - operand(c, 2)));
-  if (c.needs(1)) c.set(1, g * conj(c.in(2)));
-  if (c.needs(2)) c.set(2, g * conj(c.in(1) - c.in(0)));
-}
-constexpr OpDef lerp_op = elementwise({
-    .signature = "lerp(Tensor input, Tensor end, Tensor weight) -> Tensor",
-    .doc = R"(A point on the line from input to end.
-
-out = input + weight * (end - input)
-
-Args:
-    input: where weight is 0.
-    end: where weight is 1.
-    weight: a tensor or a number.
-Returns:
-    a tensor of the broadcast shape.
-
->>> clew.lerp(clew.tensor([1., 2.]), clew.tensor([3., 10.]), 0.5)
-tensor([2., 6.])
-)",
-    .loops = &table::lerp,
-    .saves = {.when = {in(2), in(2), in(0) | in(1)}},
-    .vjp = lerp_vjp,
-});
-
-void addcmul_vjp(Vjp& c) {
-  Scalar value = conj_scalar(c.as<ValueAttrs>().value);
-  if (c.needs(0)) c.set(0, c.grad());
-  if (c.needs(1)) c.set(1, c.grad() * (conj(c.in(2)) * value));
-  if (c.needs(2)) c.set(2, c.grad() * (conj(c.in(1)) * value));
-}
-constexpr OpDef addcmul_op = elementwise({
-    .signature = "addcmul(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
-    .doc = R"(Adds a scaled product.
-
-out = input + value * tensor1 * tensor2
-
-Args:
-    input: what is added to.
-    tensor1: the first factor.
-    tensor2: the second factor.
-    value: the scale.
-Returns:
-    a tensor of the broadcast shape.
-
->>> clew.addcmul(clew.tensor([1., 1.]), clew.tensor([2., 3.]), clew.tensor([4., 5.]), value=10)
-tensor([ 81., 151.])
-)",
-    .loops = &table::addcmul,
-    .saves = {.when = {0, in(2), in(1)}},
-    .vjp = addcmul_vjp,
-    .attrs = &attr_info<ValueAttrs>,
-});
-
-void addcdiv_vjp(Vjp& c) {
-  Scalar value = conj_scalar(c.as<ValueAttrs>().value);
-  if (c.needs(0)) c.set(0, c.grad());
-  if (c.needs(1)) c.set(1, c.grad() * value / conj(c.in(2)));
-  if (c.needs(2)) c.set(2, -c.grad() * conj(c.in(1) / square(operand(c, 2))) * value);
-}
-constexpr OpDef addcdiv_op = elementwise({
-    .signature = "addcdiv(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
-    .doc = R"(Adds a scaled quotient.
-
-out = input + value * tensor1 / tensor2
-
-Args:
-    input: what is added to; not integers.
-    tensor1: the dividend.
-    tensor2: the divisor.
-    value: the scale.
-Returns:
-    a tensor of the broadcast shape.
-
->>> clew.addcdiv(clew.tensor([1., 1.]), clew.tensor([2., 3.]), clew.tensor([4., 5.]), value=10)
-tensor([6., 7.])
-)",
-    .loops = &table::addcdiv,
-    .saves = {.when = {0, in(2), in(1) | in(2)}},
-    .vjp = addcdiv_vjp,
-    .attrs = &attr_info<ValueAttrs>,
-});
-
 }  // namespace
 
 Tensor number(const Scalar& value) { return scalar_tensor(value, value.dtype(), true); }
@@ -511,7 +428,9 @@ Tensor sub(const Tensor& input, const Tensor& other, const Scalar& alpha) {
 }
 Tensor mul(const Tensor& input, const Tensor& other) { return apply(mul_op, {input, other}); }
 Tensor div(const Tensor& input, const Tensor& other) { return apply(div_op, {input, other}); }
-Tensor remainder(const Tensor& input, const Tensor& other) { return apply(remainder_op, {input, other}); }
+Tensor remainder(const Tensor& input, const Tensor& other) {
+  return apply(remainder_op, {input, other});
+}
 Tensor floor_divide(const Tensor& input, const Tensor& other) {
   return apply(floor_divide_op, {input, other});
 }
@@ -546,9 +465,6 @@ static constexpr const OpDef* all[] = {
     &pow_op,
     &float_power_op,
     &float_power_number_op,
-    &lerp_op,
-    &addcmul_op,
-    &addcdiv_op,
     renamed<sub_op, "subtract">,
     renamed<mul_op, "multiply">,
     renamed<div_op, "divide">,

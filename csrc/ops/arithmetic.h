@@ -24,8 +24,13 @@ Tensor sgn(const Tensor& input);
 // A Python number as an operand: weak in type promotion.
 Tensor number(const Scalar& value);
 
-// Input i of a recorded call for use in its gradient rule: a Python number becomes a tensor of the gradient's dtype, so
-// that computing with it alone does not fall back to the default dtype's precision.
+inline Scalar conj_scalar(const Scalar& s) {
+  return s.is_complex() ? Scalar(c128(s.re, -s.im)) : s;
+}
+
+// Input i of a recorded call for use in its gradient rule: a Python number becomes a tensor of the
+// gradient's dtype, so that computing with it alone does not fall back to the default dtype's
+// precision.
 inline Tensor operand(const Vjp& c, int i) {
   Tensor t = c.in(i);
   if (!t.is_wrapped_number()) return t;

@@ -30,19 +30,20 @@ constexpr OpDef ge_op = binary_test<"ge", "Whether input is at least other.", "i
 
 constexpr OpDef logical_and_op =
     binary_test<"logical_and", "Whether both elements are nonzero.", "input != 0 and other != 0",
-                "clew.tensor([0, 1, 2]), clew.tensor([1, 1, 0])",
-                "tensor([False,  True, False])">(&table::logical_and);
+                "clew.tensor([0, 1, 2]), clew.tensor([1, 1, 0])", "tensor([False,  True, False])">(
+        &table::logical_and);
 constexpr OpDef logical_or_op =
     binary_test<"logical_or", "Whether one of the elements is nonzero.", "input != 0 or other != 0",
-                "clew.tensor([0, 1, 0]), clew.tensor([1, 1, 0])",
-                "tensor([ True,  True, False])">(&table::logical_or);
+                "clew.tensor([0, 1, 0]), clew.tensor([1, 1, 0])", "tensor([ True,  True, False])">(
+        &table::logical_or);
 constexpr OpDef logical_xor_op =
     binary_test<"logical_xor", "Whether exactly one of the elements is nonzero.",
                 "(input != 0) != (other != 0)", "clew.tensor([0, 1, 0]), clew.tensor([1, 1, 0])",
                 "tensor([ True, False, False])">(&table::logical_xor);
 constexpr OpDef logical_not_op = [] {
-  OpDef op = unary_test<"logical_not", "Whether the element is zero.", "input == 0",
-                        "clew.tensor([0, 1, 2])", "tensor([ True, False, False])">(&table::logical_not);
+  OpDef op =
+      unary_test<"logical_not", "Whether the element is zero.", "input == 0",
+                 "clew.tensor([0, 1, 2])", "tensor([ True, False, False])">(&table::logical_not);
   op.inplace = true;
   return op;
 }();
@@ -50,45 +51,52 @@ constexpr OpDef logical_not_op = [] {
 constexpr NoRule no_bits = no_rule("bits have no derivative");
 constexpr OpDef bitwise_and_op =
     binary<"bitwise_and", "The bits that both integers (or bools) have.", "input & other",
-           "clew.tensor([5, 6]), 3", "tensor([1, 2])">({.loops = &table::bitwise_and, .no_vjp = no_bits});
+           "clew.tensor([5, 6]), 3", "tensor([1, 2])">(
+        {.loops = &table::bitwise_and, .no_vjp = no_bits});
 constexpr OpDef bitwise_or_op =
     binary<"bitwise_or", "The bits that one of the integers (or bools) has.", "input | other",
-           "clew.tensor([5, 6]), 3", "tensor([7, 7])">({.loops = &table::bitwise_or, .no_vjp = no_bits});
+           "clew.tensor([5, 6]), 3", "tensor([7, 7])">(
+        {.loops = &table::bitwise_or, .no_vjp = no_bits});
 constexpr OpDef bitwise_xor_op =
-    binary<"bitwise_xor", "The bits that exactly one of the integers (or bools) has.", "input ^ other",
-           "clew.tensor([5, 6]), 3", "tensor([6, 5])">({.loops = &table::bitwise_xor, .no_vjp = no_bits});
+    binary<"bitwise_xor", "The bits that exactly one of the integers (or bools) has.",
+           "input ^ other", "clew.tensor([5, 6]), 3", "tensor([6, 5])">(
+        {.loops = &table::bitwise_xor, .no_vjp = no_bits});
 constexpr OpDef bitwise_not_op =
     unary_same<"bitwise_not", "Every bit turned round; for bool the logical not.", "~input",
-               "clew.tensor([0, 5])", "tensor([-1, -6])">({.loops = &table::bitwise_not, .no_vjp = no_bits});
+               "clew.tensor([0, 5])", "tensor([-1, -6])">(
+        {.loops = &table::bitwise_not, .no_vjp = no_bits});
 constexpr OpDef left_shift_op =
     binary<"bitwise_left_shift", "The bits moved to higher places.", "input << other",
-           "clew.tensor([1, 3]), 2", "tensor([ 4, 12])">({.loops = &table::shift_left, .no_vjp = no_bits});
+           "clew.tensor([1, 3]), 2", "tensor([ 4, 12])">(
+        {.loops = &table::shift_left, .no_vjp = no_bits});
 constexpr OpDef right_shift_op =
-    binary<"bitwise_right_shift", "The bits moved to lower places; the sign stays.", "input >> other",
-           "clew.tensor([9, -9]), 2", "tensor([ 2, -3])">({.loops = &table::shift_right, .no_vjp = no_bits});
+    binary<"bitwise_right_shift", "The bits moved to lower places; the sign stays.",
+           "input >> other", "clew.tensor([9, -9]), 2", "tensor([ 2, -3])">(
+        {.loops = &table::shift_right, .no_vjp = no_bits});
 
-constexpr OpDef isnan_op = unary_test<"isnan", "Whether the element is not a number.", "input != input",
-                                      "clew.tensor([1., float('nan')])", "tensor([False,  True])">(
-    &table::isnan);
-constexpr OpDef isinf_op = unary_test<"isinf", "Whether the element is infinite.", "|input| == inf",
-                                      "clew.tensor([1., float('-inf')])", "tensor([False,  True])">(
-    &table::isinf);
-constexpr OpDef isfinite_op = unary_test<"isfinite", "Whether the element is neither infinite nor nan.",
-                                         "|input| < inf", "clew.tensor([1., float('inf')])",
-                                         "tensor([ True, False])">(&table::isfinite);
-constexpr OpDef isposinf_op = unary_test<"isposinf", "Whether the element is positive infinity.",
-                                         "input == inf", "clew.tensor([1., float('inf')])",
-                                         "tensor([False,  True])">(&table::isposinf);
-constexpr OpDef isneginf_op = unary_test<"isneginf", "Whether the element is negative infinity.",
-                                         "input == -inf", "clew.tensor([1., float('-inf')])",
-                                         "tensor([False,  True])">(&table::isneginf);
-constexpr OpDef signbit_op = unary_test<"signbit", "Whether the element's sign bit is set; -0. has it.",
-                                        "sign bit of input", "clew.tensor([1., -0.])",
-                                        "tensor([False,  True])">(&table::signbit);
+constexpr OpDef isnan_op =
+    unary_test<"isnan", "Whether the element is not a number.", "input != input",
+               "clew.tensor([1., float('nan')])", "tensor([False,  True])">(&table::isnan);
+constexpr OpDef isinf_op =
+    unary_test<"isinf", "Whether the element is infinite.", "|input| == inf",
+               "clew.tensor([1., float('-inf')])", "tensor([False,  True])">(&table::isinf);
+constexpr OpDef isfinite_op =
+    unary_test<"isfinite", "Whether the element is neither infinite nor nan.", "|input| < inf",
+               "clew.tensor([1., float('inf')])", "tensor([ True, False])">(&table::isfinite);
+constexpr OpDef isposinf_op =
+    unary_test<"isposinf", "Whether the element is positive infinity.", "input == inf",
+               "clew.tensor([1., float('inf')])", "tensor([False,  True])">(&table::isposinf);
+constexpr OpDef isneginf_op =
+    unary_test<"isneginf", "Whether the element is negative infinity.", "input == -inf",
+               "clew.tensor([1., float('-inf')])", "tensor([False,  True])">(&table::isneginf);
+constexpr OpDef signbit_op =
+    unary_test<"signbit", "Whether the element's sign bit is set; -0. has it.", "sign bit of input",
+               "clew.tensor([1., -0.])", "tensor([False,  True])">(&table::signbit);
 
 void isreal_run(const Call& c, Tensors& outs) {
   Tensor x = c.in[0];
-  outs.push_back(x.is_complex() ? eq(imag(x), number(0)) : eq(number(0), to_dtype(x, DType::Bool) * false));
+  outs.push_back(x.is_complex() ? eq(imag(x), number(0))
+                                : eq(number(0), to_dtype(x, DType::Bool) * false));
 }
 constexpr OpDef isreal_op = composite({
     .signature = "isreal(Tensor input) -> Tensor",
@@ -117,7 +125,8 @@ void isclose_run(const Call& c, Tensors& outs) {
   const auto& a = c.as<CloseAttrs>();
   Tensor x = c.in[0];
   Tensor y = c.in[1];
-  if (x.dtype() != y.dtype()) fail("isclose: input and other must have one dtype; got ", x, " and ", y);
+  if (x.dtype() != y.dtype())
+    fail("isclose: input and other must have one dtype; got ", x, " and ", y);
   require(a.rtol >= 0 && a.atol >= 0, "isclose: rtol and atol must not be negative; got ", a.rtol,
           " and ", a.atol);
   Tensor close = eq(x, y);
@@ -173,11 +182,30 @@ Tensor isinf(const Tensor& input) { return apply(isinf_op, {input}); }
 Tensor isfinite(const Tensor& input) { return apply(isfinite_op, {input}); }
 
 static constexpr const OpDef* all[] = {
-    &eq_op,          &ne_op,          &lt_op,          &le_op,          &gt_op,
-    &ge_op,          &logical_and_op, &logical_or_op,  &logical_xor_op, &logical_not_op,
-    &bitwise_and_op, &bitwise_or_op,  &bitwise_xor_op, &bitwise_not_op, &left_shift_op,
-    &right_shift_op, &isnan_op,       &isinf_op,       &isfinite_op,    &isposinf_op,
-    &isneginf_op,    &signbit_op,     &isreal_op,      &isclose_op,
+    &eq_op,
+    &ne_op,
+    &lt_op,
+    &le_op,
+    &gt_op,
+    &ge_op,
+    &logical_and_op,
+    &logical_or_op,
+    &logical_xor_op,
+    &logical_not_op,
+    &bitwise_and_op,
+    &bitwise_or_op,
+    &bitwise_xor_op,
+    &bitwise_not_op,
+    &left_shift_op,
+    &right_shift_op,
+    &isnan_op,
+    &isinf_op,
+    &isfinite_op,
+    &isposinf_op,
+    &isneginf_op,
+    &signbit_op,
+    &isreal_op,
+    &isclose_op,
     renamed<ne_op, "not_equal">,
     renamed<lt_op, "less">,
     renamed<le_op, "less_equal">,

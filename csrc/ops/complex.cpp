@@ -1,6 +1,7 @@
 // Complex numbers: their parts, conjugate, angle, and making them from two real tensors.
 // May include: graph/op.h, kernels/pointwise.h, other families' headers.
-// Invariant: real and imag are views of a complex input; gradients follow PyTorch's convention (conjugate Wirtinger).
+// Invariant: real and imag are views of a complex input; gradients follow PyTorch's convention
+// (conjugate Wirtinger).
 #include "kernels/pointwise.h"
 #include "ops/arithmetic.h"
 #include "ops/comparison.h"
@@ -37,6 +38,36 @@ Returns:
 tensor([1.-2.j])
 )",
     .run = conj_run,
+});
+
+void itself_run(const Call& c, Tensors& outs) { outs.push_back(c.in[0]); }
+constexpr OpDef resolve_conj_op = composite({
+    .signature = "resolve_conj(Tensor input) -> Tensor",
+    .doc = R"(The tensor itself: conj() never leaves work behind.
+
+Args:
+    input: the tensor.
+Returns:
+    input.
+
+>>> clew.resolve_conj(clew.tensor([1 + 2j]).conj())
+tensor([1.-2.j])
+)",
+    .run = itself_run,
+});
+constexpr OpDef resolve_neg_op = composite({
+    .signature = "resolve_neg(Tensor input) -> Tensor",
+    .doc = R"(The tensor itself: imag() of a conjugate never leaves work behind.
+
+Args:
+    input: the tensor.
+Returns:
+    input.
+
+>>> clew.resolve_neg(clew.tensor([1.]))
+tensor([1.])
+)",
+    .run = itself_run,
 });
 
 void real_run(const Call& c, Tensors& outs) { outs.push_back(real(c.in[0])); }
@@ -99,7 +130,8 @@ void complex_shape(const Call& c, OutSpecs& outs) {
   const Tensor& im = c.in[1];
   require(re.dtype() == DType::Float32 || re.dtype() == DType::Float64,
           "complex: real and imag must be float32 or float64; got ", re, " and ", im);
-  require(re.dtype() == im.dtype(), "complex: real and imag must have one dtype; got ", re, " and ", im);
+  require(re.dtype() == im.dtype(), "complex: real and imag must have one dtype; got ", re, " and ",
+          im);
   outs.add(complex_of(re.dtype()), broadcast_shapes(re.sizes(), im.sizes(), "complex"));
 }
 void complex_cpu(const Call& c, Tensors& outs) {
@@ -176,8 +208,9 @@ Tensor imag(const Tensor& input) {
 Tensor angle(const Tensor& input) { return apply(angle_op, {input}); }
 Tensor complex(const Tensor& real, const Tensor& imag) { return apply(complex_op, {real, imag}); }
 
-static constexpr const OpDef* all[] = {&conj_physical_op, &conj_op,    &real_op, &imag_op,
-                                       &angle_op,         &complex_op, &polar_op};
+static constexpr const OpDef* all[] = {&conj_physical_op, &conj_op,         &real_op,
+                                       &imag_op,          &angle_op,        &complex_op,
+                                       &polar_op,         &resolve_conj_op, &resolve_neg_op};
 extern const OpList complex_ops;
 const OpList complex_ops = op_list(all);
 

@@ -1,6 +1,6 @@
-// Builders for functions of one and two numbers: signature and doc text put together while compiling.
-// May include: graph/op.h.
-// Invariant: every text is a static array, so OpDefs stay constant data.
+// Builders for functions of one and two numbers: signature and doc text put together while
+// compiling. May include: graph/op.h. Invariant: every text is a static array, so OpDefs stay
+// constant data.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -16,7 +16,8 @@ template <size_t N> struct Text {
   static constexpr size_t size = N - 1;
 };
 
-template <Text... parts> inline constexpr auto joined_chars = [] {
+template <Text... parts>
+inline constexpr auto joined_chars = [] {
   std::array<char, (parts.size + ...) + 1> all = {};
   size_t at = 0;
   ((std::copy_n(parts.chars, parts.size, all.begin() + at), at += parts.size), ...);
@@ -80,12 +81,16 @@ consteval OpDef binary(ElementwiseSpec s) {
 template <Text name, Text sentence, Text formula, Text arguments, Text printed>
 consteval OpDef binary_test(const kernels::LoopTable* loops) {
   return binary<name, sentence, formula, arguments, printed>(
-      {.result = Result::boolean, .loops = loops, .no_vjp = no_rule("a comparison has no derivative")});
+      {.result = Result::boolean,
+       .loops = loops,
+       .no_vjp = no_rule("a comparison has no derivative")});
 }
 
-// Another public name of an op. Only the text before the parameters differs; names in a submodule are functions only.
+// Another public name of an op. Only the text before the parameters differs; names in a submodule
+// are functions only.
 template <const OpDef& op, Text name> struct Alias {
-  static constexpr size_t rest_at = std::char_traits<char>::find(op.signature, 200, '(') - op.signature;
+  static constexpr size_t rest_at =
+      std::char_traits<char>::find(op.signature, 200, '(') - op.signature;
   static constexpr size_t rest_size = std::char_traits<char>::length(op.signature) - rest_at;
   static constexpr auto signature = [] {
     std::array<char, name.size + rest_size + 1> all = {};

@@ -1,6 +1,7 @@
 // Selection by a condition (where, masked_fill) and by size (maximum, clamp ...).
 // May include: graph/op.h, kernels/pointwise.h, other families' headers.
-// Invariant: gradients go to the element that was taken; maximum and minimum share it at ties, clamp keeps it.
+// Invariant: gradients go to the element that was taken; maximum and minimum share it at ties,
+// clamp keeps it.
 #include <cmath>
 
 #include "graph/promotion.h"
@@ -22,10 +23,11 @@ namespace {
 void where_shape(const Call& c, OutSpecs& outs) {
   const Tensor& cond = c.in[0];
   if (cond.dtype() != DType::Bool) {
-    fail("where: condition must be a boolean tensor; got ", cond, "; compare first, e.g. condition != 0");
+    fail("where: condition must be a boolean tensor; got ", cond,
+         "; compare first, e.g. condition != 0");
   }
-  require(c.in[1].dtype() == c.in[2].dtype(), "where: input and other must have one dtype; got ", c.in[1],
-          " and ", c.in[2]);
+  require(c.in[1].dtype() == c.in[2].dtype(), "where: input and other must have one dtype; got ",
+          c.in[1], " and ", c.in[2]);
   Dims sizes = broadcast_shapes(c.in[1].sizes(), c.in[2].sizes(), "where");
   outs.add(c.in[1].dtype(), broadcast_shapes(cond.sizes(), sizes, "where"));
 }
@@ -38,7 +40,8 @@ void where_cpu(const Call& c, Tensors& outs) {
   for (int k = 0; k < 3; ++k) {
     steps[k] = broadcast_strides(c.in[k].sizes(), c.in[k].strides(), out.sizes());
   }
-  const int64_t* strides[4] = {out.strides().data(), steps[0].data(), steps[1].data(), steps[2].data()};
+  const int64_t* strides[4] = {out.strides().data(), steps[0].data(), steps[1].data(),
+                               steps[2].data()};
   size_t items[4] = {item, 1, item, item};
   kernels::run_loop(kernels::where_loop_of(item), 4, data, strides, items, out.sizes().data(),
                     out.ndim(), nullptr);
@@ -88,7 +91,9 @@ tensor([1., 0.])
     .offer = Offer::function,
 });
 // As a method, the tensor that it is called on is what condition picks from.
-void where_method_run(const Call& c, Tensors& outs) { outs.push_back(where(c.in[1], c.in[0], c.in[2])); }
+void where_method_run(const Call& c, Tensors& outs) {
+  outs.push_back(where(c.in[1], c.in[0], c.in[2]));
+}
 constexpr OpDef where_method_op = composite({
     .signature = "where(Tensor input, Tensor condition, Tensor other) -> Tensor",
     .doc = R"(Keeps each element where condition holds and takes it from other elsewhere.
@@ -113,7 +118,8 @@ void masked_fill_run(const Call& c, Tensors& outs) {
   const Tensor& mask = c.in[1];
   const Tensor& value = c.in[2];
   if (mask.dtype() != DType::Bool) fail("masked_fill: mask must be a boolean tensor; got ", mask);
-  require(value.ndim() == 0, "masked_fill: value must be a number or a 0-dimensional tensor; got ", value);
+  require(value.ndim() == 0, "masked_fill: value must be a number or a 0-dimensional tensor; got ",
+          value);
   require(x.is_complex() || !value.is_complex(), "masked_fill: a complex value does not fit ", x);
   outs.push_back(pick(mask, to_dtype(value, x.dtype()), x));
 }
@@ -217,7 +223,8 @@ constexpr OpDef clamp_same_op = elementwise({
 
 void clamp_run(const Call& c, Tensors& outs) {
   const auto& a = c.as<ClampAttrs>();
-  require(a.min.has_value() || a.max.has_value(), "clamp: at least one of min and max must be given");
+  require(a.min.has_value() || a.max.has_value(),
+          "clamp: at least one of min and max must be given");
   outs.push_back(clamp(c.in[0], a.min, a.max));
 }
 constexpr const char* clamp_doc = R"(Limits every element to the range from min to max.
@@ -374,22 +381,39 @@ Tensor where(const Tensor& condition, const Tensor& input, const Tensor& other) 
 Tensor masked_fill(const Tensor& input, const Tensor& mask, const Scalar& value) {
   return pick(mask, scalar_tensor(value, input.dtype()), input);
 }
-Tensor maximum(const Tensor& input, const Tensor& other) { return apply(maximum_op, {input, other}); }
-Tensor minimum(const Tensor& input, const Tensor& other) { return apply(minimum_op, {input, other}); }
+Tensor maximum(const Tensor& input, const Tensor& other) {
+  return apply(maximum_op, {input, other});
+}
+Tensor minimum(const Tensor& input, const Tensor& other) {
+  return apply(minimum_op, {input, other});
+}
 Tensor clamp(const Tensor& input, const Scalar& min, const Scalar& max) {
   // The bounds take part in promotion as Python numbers do.
   DType d = input.dtype();
   for (const Scalar* s : {&min, &max}) {
     if (s->has_value()) d = result_type(std::array{scalar_tensor(0, d), number(*s)});
   }
-  if (is_complex(d)) fail(ErrorKind::NotImplemented, "clamp: complex numbers have no order; got ", input);
+  if (is_complex(d))
+    fail(ErrorKind::NotImplemented, "clamp: complex numbers have no order; got ", input);
   return apply(clamp_same_op, {to_dtype(input, d)}, ClampAttrs{min, max});
 }
 
 static constexpr const OpDef* all[] = {
-    &where_op,     &where_method_op, &pick_op,       &masked_fill_op,      &maximum_op,
-    &minimum_op,   &fmax_op,         &fmin_op,       &clamp_same_op,       &clamp_backward_op,
-    &clamp_op,     &clamp_tensor_op, &clamp_min_op,  &clamp_max_op,        &nan_to_num_plain_op,
+    &where_op,
+    &where_method_op,
+    &pick_op,
+    &masked_fill_op,
+    &maximum_op,
+    &minimum_op,
+    &fmax_op,
+    &fmin_op,
+    &clamp_same_op,
+    &clamp_backward_op,
+    &clamp_op,
+    &clamp_tensor_op,
+    &clamp_min_op,
+    &clamp_max_op,
+    &nan_to_num_plain_op,
     &nan_to_num_op,
     renamed<clamp_op, "clip">,
     renamed<clamp_tensor_op, "clip">,

@@ -1,5 +1,5 @@
-// Special functions of one number: error functions, gamma family, normal distribution, modified Bessel functions.
-// May include: graph/op.h, kernels/pointwise.h, other families' headers.
+// Special functions of one number: error functions, gamma family, normal distribution, modified
+// Bessel functions. May include: graph/op.h, kernels/pointwise.h, other families' headers.
 // Invariant: derivatives are written with ops that have derivatives themselves.
 #include "kernels/pointwise.h"
 #include "ops/arithmetic.h"
@@ -31,20 +31,22 @@ Tensor d_erf(const Vjp& c) { return bell(c.in(0)) * two_over_root_pi; }
 Tensor d_erfc(const Vjp& c) { return bell(c.in(0)) * -two_over_root_pi; }
 Tensor d_erfinv(const Vjp& c) { return exp(square(c.out())) * half_root_pi; }
 Tensor d_erfcx(const Vjp& c) { return c.in(0) * c.out() * 2 - two_over_root_pi; }
-constexpr OpDef erf_op = unary<"erf", "The error function.",
-                               "2 / sqrt(pi) * integral of e ** -t ** 2 from 0 to input",
-                               "clew.tensor([0., 1.])", "tensor([0.0000, 0.8427])">(
-    {.loops = &table::erf, .saves = input_saved, .partials = {d_erf}});
-constexpr OpDef erfc_op = unary<"erfc", "The complementary error function, accurate in its tail.",
-                                "1 - erf(input)", "clew.tensor([0., 1.])", "tensor([1.0000, 0.1573])">(
-    {.loops = &table::erfc, .saves = input_saved, .partials = {d_erfc}});
-constexpr OpDef erfinv_op = unary<"erfinv", "The inverse of the error function.", "x with erf(x) = input",
-                                  "clew.tensor([0., 0.5])", "tensor([0.0000, 0.4769])">(
-    {.loops = &table::erfinv, .saves = output_saved, .partials = {d_erfinv}});
-constexpr OpDef erfcx_op = unary<"special.erfcx", "The scaled complementary error function.",
-                                 "e ** input ** 2 * erfc(input)", "clew.tensor([0., 1.])",
-                                 "tensor([1.0000, 0.4276])">(
-    {.loops = &table::erfcx, .saves = all_saved, .partials = {d_erfcx}});
+constexpr OpDef erf_op =
+    unary<"erf", "The error function.", "2 / sqrt(pi) * integral of e ** -t ** 2 from 0 to input",
+          "clew.tensor([0., 1.])", "tensor([0.0000, 0.8427])">(
+        {.loops = &table::erf, .saves = input_saved, .partials = {d_erf}});
+constexpr OpDef erfc_op =
+    unary<"erfc", "The complementary error function, accurate in its tail.", "1 - erf(input)",
+          "clew.tensor([0., 1.])", "tensor([1.0000, 0.1573])">(
+        {.loops = &table::erfc, .saves = input_saved, .partials = {d_erfc}});
+constexpr OpDef erfinv_op =
+    unary<"erfinv", "The inverse of the error function.", "x with erf(x) = input",
+          "clew.tensor([0., 0.5])", "tensor([0.0000, 0.4769])">(
+        {.loops = &table::erfinv, .saves = output_saved, .partials = {d_erfinv}});
+constexpr OpDef erfcx_op =
+    unary<"special.erfcx", "The scaled complementary error function.",
+          "e ** input ** 2 * erfc(input)", "clew.tensor([0., 1.])", "tensor([1.0000, 0.4276])">(
+        {.loops = &table::erfcx, .saves = all_saved, .partials = {d_erfcx}});
 
 // --- normal distribution ---
 
@@ -52,22 +54,22 @@ Tensor d_ndtr(const Vjp& c) { return exp(square(c.in(0)) * -0.5) * (1 / root_2pi
 Tensor d_ndtri(const Vjp& c) { return exp(square(c.out()) * 0.5) * root_2pi; }
 Tensor d_log_ndtr(const Vjp& c) { return (2 / root_2pi) / erfcx(c.in(0) * -root_half); }
 Tensor d_entr(const Vjp& c) { return -log(c.in(0)) - 1; }
-constexpr OpDef ndtr_op = unary<"special.ndtr", "The distribution function of the standard normal.",
-                                "(1 + erf(input / sqrt(2))) / 2", "clew.tensor([0., 1.])",
-                                "tensor([0.5000, 0.8413])">(
-    {.loops = &table::ndtr, .saves = input_saved, .partials = {d_ndtr}});
-constexpr OpDef ndtri_op = unary<"special.ndtri", "The inverse of the normal distribution function.",
-                                 "x with ndtr(x) = input", "clew.tensor([0.5, 0.975])",
-                                 "tensor([0.0000, 1.9600])">(
-    {.loops = &table::ndtri, .saves = output_saved, .partials = {d_ndtri}});
-constexpr OpDef log_ndtr_op = unary<"special.log_ndtr", "The logarithm of ndtr, accurate in its tail.",
-                                    "log(ndtr(input))", "clew.tensor([0., -10.])",
-                                    "tensor([ -0.6931, -53.2313])">(
-    {.loops = &table::log_ndtr, .saves = input_saved, .partials = {d_log_ndtr}});
-constexpr OpDef entr_op = unary<"special.entr", "The summands of an entropy.",
-                                "-input * log(input), 0 at 0, -inf below", "clew.tensor([0., 0.5])",
-                                "tensor([0.0000, 0.3466])">(
-    {.loops = &table::entr, .saves = input_saved, .partials = {d_entr}});
+constexpr OpDef ndtr_op =
+    unary<"special.ndtr", "The distribution function of the standard normal.",
+          "(1 + erf(input / sqrt(2))) / 2", "clew.tensor([0., 1.])", "tensor([0.5000, 0.8413])">(
+        {.loops = &table::ndtr, .saves = input_saved, .partials = {d_ndtr}});
+constexpr OpDef ndtri_op =
+    unary<"special.ndtri", "The inverse of the normal distribution function.",
+          "x with ndtr(x) = input", "clew.tensor([0.5, 0.975])", "tensor([0.0000, 1.9600])">(
+        {.loops = &table::ndtri, .saves = output_saved, .partials = {d_ndtri}});
+constexpr OpDef log_ndtr_op =
+    unary<"special.log_ndtr", "The logarithm of ndtr, accurate in its tail.", "log(ndtr(input))",
+          "clew.tensor([0., -10.])", "tensor([ -0.6931, -53.2313])">(
+        {.loops = &table::log_ndtr, .saves = input_saved, .partials = {d_log_ndtr}});
+constexpr OpDef entr_op =
+    unary<"special.entr", "The summands of an entropy.", "-input * log(input), 0 at 0, -inf below",
+          "clew.tensor([0., 0.5])", "tensor([0.0000, 0.3466])">(
+        {.loops = &table::entr, .saves = input_saved, .partials = {d_entr}});
 
 // --- gamma family ---
 
@@ -78,13 +80,14 @@ struct OrderAttrs {
 Tensor d_lgamma(const Vjp& c) { return digamma(c.in(0)); }
 Tensor d_digamma(const Vjp& c) { return polygamma(1, c.in(0)); }
 Tensor d_polygamma(const Vjp& c) { return polygamma(c.as<OrderAttrs>().n.to_int() + 1, c.in(0)); }
-constexpr OpDef lgamma_op = unary<"lgamma", "The logarithm of the absolute value of the gamma function.",
-                                  "log(|gamma(input)|)", "clew.tensor([1., 4.])",
-                                  "tensor([0.0000, 1.7918])">(
-    {.loops = &table::lgamma, .saves = input_saved, .partials = {d_lgamma}});
-constexpr OpDef digamma_op = unary<"digamma", "The derivative of lgamma.", "gamma'(input) / gamma(input)",
-                                   "clew.tensor([1., 0.5])", "tensor([-0.5772, -1.9635])">(
-    {.loops = &table::digamma, .saves = input_saved, .partials = {d_digamma}});
+constexpr OpDef lgamma_op =
+    unary<"lgamma", "The logarithm of the absolute value of the gamma function.",
+          "log(|gamma(input)|)", "clew.tensor([1., 4.])", "tensor([0.0000, 1.7918])">(
+        {.loops = &table::lgamma, .saves = input_saved, .partials = {d_lgamma}});
+constexpr OpDef digamma_op =
+    unary<"digamma", "The derivative of lgamma.", "gamma'(input) / gamma(input)",
+          "clew.tensor([1., 0.5])", "tensor([-0.5772, -1.9635])">(
+        {.loops = &table::digamma, .saves = input_saved, .partials = {d_digamma}});
 
 constexpr OpDef polygamma_plain_op = elementwise({
     .signature = "_polygamma(Tensor input, Scalar n) -> Tensor",
@@ -215,16 +218,19 @@ constexpr OpDef i0_op = unary<"i0", "The modified Bessel function of the first k
                               "sum of (input / 2) ** 2k / k! ** 2", "clew.tensor([0., 1.])",
                               "tensor([1.0000, 1.2661])">(
     {.loops = &table::i0, .saves = input_saved, .partials = {d_i0}});
-constexpr OpDef i0e_op = unary<"special.i0e", "i0 scaled by an exponential.", "e ** -|input| * i0(input)",
-                               "clew.tensor([0., 1.])", "tensor([1.0000, 0.4658])">(
-    {.loops = &table::i0e, .saves = all_saved, .partials = {d_i0e}});
-constexpr OpDef i1_op = unary<"special.i1", "The modified Bessel function of the first kind of order 1.",
-                              "sum of (input / 2) ** (2k + 1) / (k! (k + 1)!)", "clew.tensor([0., 1.])",
-                              "tensor([0.0000, 0.5652])">(
-    {.loops = &table::i1, .saves = all_saved, .partials = {d_i1}});
-constexpr OpDef i1e_op = unary<"special.i1e", "i1 scaled by an exponential.", "e ** -|input| * i1(input)",
-                               "clew.tensor([0., 1.])", "tensor([0.0000, 0.2079])">(
-    {.loops = &table::i1e, .saves = all_saved, .partials = {d_i1e}});
+constexpr OpDef i0e_op =
+    unary<"special.i0e", "i0 scaled by an exponential.", "e ** -|input| * i0(input)",
+          "clew.tensor([0., 1.])", "tensor([1.0000, 0.4658])">(
+        {.loops = &table::i0e, .saves = all_saved, .partials = {d_i0e}});
+constexpr OpDef i1_op =
+    unary<"special.i1", "The modified Bessel function of the first kind of order 1.",
+          "sum of (input / 2) ** (2k + 1) / (k! (k + 1)!)", "clew.tensor([0., 1.])",
+          "tensor([0.0000, 0.5652])">(
+        {.loops = &table::i1, .saves = all_saved, .partials = {d_i1}});
+constexpr OpDef i1e_op =
+    unary<"special.i1e", "i1 scaled by an exponential.", "e ** -|input| * i1(input)",
+          "clew.tensor([0., 1.])", "tensor([0.0000, 0.2079])">(
+        {.loops = &table::i1e, .saves = all_saved, .partials = {d_i1e}});
 
 Tensor i0(const Tensor& x) { return apply(i0_op, {x}); }
 Tensor i0e(const Tensor& x) { return apply(i0e_op, {x}); }
@@ -243,10 +249,25 @@ Tensor polygamma(int64_t n, const Tensor& input) {
 }
 
 static constexpr const OpDef* all[] = {
-    &erf_op,     &erfc_op,   &erfinv_op,          &erfcx_op,     &ndtr_op,
-    &ndtri_op,   &entr_op,   &log_ndtr_op,        &lgamma_op,    &digamma_op,
-    &mvlgamma_op, &zeta_op,  &polygamma_plain_op, &polygamma_op, &polygamma_method_op,
-    &i0_op,      &i0e_op,    &i1_op,              &i1e_op,
+    &erf_op,
+    &erfc_op,
+    &erfinv_op,
+    &erfcx_op,
+    &ndtr_op,
+    &ndtri_op,
+    &entr_op,
+    &log_ndtr_op,
+    &lgamma_op,
+    &digamma_op,
+    &mvlgamma_op,
+    &zeta_op,
+    &polygamma_plain_op,
+    &polygamma_op,
+    &polygamma_method_op,
+    &i0_op,
+    &i0e_op,
+    &i1_op,
+    &i1e_op,
     renamed<erf_op, "special.erf">,
     renamed<erfc_op, "special.erfc">,
     renamed<erfinv_op, "special.erfinv">,

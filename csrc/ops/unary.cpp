@@ -40,30 +40,35 @@ Tensor d_rsqrt(const Vjp& c) { return pow(c.out(), 3) * -0.5; }
 constexpr OpDef exp_op = unary<"exp", "The exponential of every element.", "e ** input",
                                "clew.tensor([0., 1.])", "tensor([1.0000, 2.7183])">(
     {.loops = &table::exp, .saves = output_saved, .partials = {d_exp}});
-constexpr OpDef exp2_op = unary<"exp2", "Two to the power of every element.", "2 ** input",
-                                "clew.tensor([0., 3.])", "tensor([1., 8.])">(
-    {.loops = &table::exp2, .saves = output_saved, .partials = {d_exp2}});
-constexpr OpDef expm1_op = unary<"expm1", "The exponential minus one, accurate near zero.", "e ** input - 1",
-                                 "clew.tensor([0., 1.])", "tensor([0.0000, 1.7183])">(
-    {.loops = &table::expm1, .saves = output_saved, .partials = {d_expm1}});
+constexpr OpDef exp2_op =
+    unary<"exp2", "Two to the power of every element.", "2 ** input", "clew.tensor([0., 3.])",
+          "tensor([1., 8.])">({.loops = &table::exp2, .saves = output_saved, .partials = {d_exp2}});
+constexpr OpDef expm1_op =
+    unary<"expm1", "The exponential minus one, accurate near zero.", "e ** input - 1",
+          "clew.tensor([0., 1.])", "tensor([0.0000, 1.7183])">(
+        {.loops = &table::expm1, .saves = output_saved, .partials = {d_expm1}});
 constexpr OpDef log_op = unary<"log", "The natural logarithm of every element.", "log(input)",
                                "clew.tensor([1., 10.])", "tensor([0.0000, 2.3026])">(
     {.loops = &table::log, .saves = input_saved, .partials = {d_log}});
-constexpr OpDef log2_op = unary<"log2", "The logarithm to base 2 of every element.", "log(input) / log(2)",
-                                "clew.tensor([1., 8.])", "tensor([0., 3.])">(
+constexpr OpDef log2_op = unary<"log2", "The logarithm to base 2 of every element.",
+                                "log(input) / log(2)", "clew.tensor([1., 8.])", "tensor([0., 3.])">(
     {.loops = &table::log2, .saves = input_saved, .partials = {d_log2}});
-constexpr OpDef log10_op = unary<"log10", "The logarithm to base 10 of every element.",
-                                 "log(input) / log(10)", "clew.tensor([1., 100.])", "tensor([0., 2.])">(
-    {.loops = &table::log10, .saves = input_saved, .partials = {d_log10}});
-constexpr OpDef log1p_op = unary<"log1p", "The logarithm of one plus every element, accurate near zero.",
-                                 "log(1 + input)", "clew.tensor([0., 1.])", "tensor([0.0000, 0.6931])">(
-    {.loops = &table::log1p, .saves = input_saved, .partials = {d_log1p}});
-constexpr OpDef sqrt_op = unary<"sqrt", "The square root of every element; nan where it is negative.",
-                                "input ** 0.5", "clew.tensor([1., 4.])", "tensor([1., 2.])">(
-    {.loops = &table::sqrt, .saves = output_saved, .partials = {d_sqrt}});
-constexpr OpDef rsqrt_op = unary<"rsqrt", "One divided by the square root of every element.",
-                                 "input ** -0.5", "clew.tensor([1., 4.])", "tensor([1.0000, 0.5000])">(
-    {.loops = &table::rsqrt, .saves = output_saved, .partials = {d_rsqrt}});
+constexpr OpDef log10_op =
+    unary<"log10", "The logarithm to base 10 of every element.", "log(input) / log(10)",
+          "clew.tensor([1., 100.])", "tensor([0., 2.])">(
+        {.loops = &table::log10, .saves = input_saved, .partials = {d_log10}});
+constexpr OpDef log1p_op =
+    unary<"log1p", "The logarithm of one plus every element, accurate near zero.", "log(1 + input)",
+          "clew.tensor([0., 1.])", "tensor([0.0000, 0.6931])">(
+        {.loops = &table::log1p, .saves = input_saved, .partials = {d_log1p}});
+constexpr OpDef sqrt_op =
+    unary<"sqrt", "The square root of every element; nan where it is negative.", "input ** 0.5",
+          "clew.tensor([1., 4.])", "tensor([1., 2.])">(
+        {.loops = &table::sqrt, .saves = output_saved, .partials = {d_sqrt}});
+constexpr OpDef rsqrt_op =
+    unary<"rsqrt", "One divided by the square root of every element.", "input ** -0.5",
+          "clew.tensor([1., 4.])", "tensor([1.0000, 0.5000])">(
+        {.loops = &table::rsqrt, .saves = output_saved, .partials = {d_rsqrt}});
 
 // --- circular and hyperbolic functions ---
 
@@ -89,35 +94,38 @@ constexpr OpDef sin_op = unary<"sin", "The sine of every element, in radians.", 
 constexpr OpDef cos_op = unary<"cos", "The cosine of every element, in radians.", "cos(input)",
                                "clew.tensor([0., 1.])", "tensor([1.0000, 0.5403])">(
     {.loops = &table::cos, .saves = input_saved, .partials = {d_cos}});
-constexpr OpDef tan_op = unary<"tan", "The tangent of every element, in radians.",
-                               "sin(input) / cos(input)", "clew.tensor([0., 1.])",
-                               "tensor([0.0000, 1.5574])">(
-    {.loops = &table::tan, .saves = output_saved, .partials = {d_tan}});
-constexpr OpDef asin_op = unary<"asin", "The angle in radians whose sine every element is.",
-                                "arcsin(input)", "clew.tensor([0., 1.])", "tensor([0.0000, 1.5708])">(
-    {.loops = &table::asin, .saves = input_saved, .partials = {d_asin}});
-constexpr OpDef acos_op = unary<"acos", "The angle in radians whose cosine every element is.",
-                                "arccos(input)", "clew.tensor([0., 1.])", "tensor([1.5708, 0.0000])">(
-    {.loops = &table::acos, .saves = input_saved, .partials = {d_acos}});
-constexpr OpDef atan_op = unary<"atan", "The angle in radians whose tangent every element is.",
-                                "arctan(input)", "clew.tensor([0., 1.])", "tensor([0.0000, 0.7854])">(
-    {.loops = &table::atan, .saves = input_saved, .partials = {d_atan}});
-constexpr OpDef sinh_op = unary<"sinh", "The hyperbolic sine of every element.",
-                                "(e ** input - e ** -input) / 2", "clew.tensor([0., 1.])",
-                                "tensor([0.0000, 1.1752])">(
-    {.loops = &table::sinh, .saves = input_saved, .partials = {d_sinh}});
-constexpr OpDef cosh_op = unary<"cosh", "The hyperbolic cosine of every element.",
-                                "(e ** input + e ** -input) / 2", "clew.tensor([0., 1.])",
-                                "tensor([1.0000, 1.5431])">(
-    {.loops = &table::cosh, .saves = input_saved, .partials = {d_cosh}});
-constexpr OpDef asinh_op = unary<"asinh", "The inverse hyperbolic sine of every element.",
-                                 "log(input + sqrt(input ** 2 + 1))", "clew.tensor([0., 1.])",
-                                 "tensor([0.0000, 0.8814])">(
-    {.loops = &table::asinh, .saves = input_saved, .partials = {d_asinh}});
-constexpr OpDef acosh_op = unary<"acosh", "The inverse hyperbolic cosine of every element; nan below 1.",
-                                 "log(input + sqrt(input ** 2 - 1))", "clew.tensor([1., 2.])",
-                                 "tensor([0.0000, 1.3170])">(
-    {.loops = &table::acosh, .saves = input_saved, .partials = {d_acosh}});
+constexpr OpDef tan_op =
+    unary<"tan", "The tangent of every element, in radians.", "sin(input) / cos(input)",
+          "clew.tensor([0., 1.])", "tensor([0.0000, 1.5574])">(
+        {.loops = &table::tan, .saves = output_saved, .partials = {d_tan}});
+constexpr OpDef asin_op =
+    unary<"asin", "The angle in radians whose sine every element is.", "arcsin(input)",
+          "clew.tensor([0., 1.])", "tensor([0.0000, 1.5708])">(
+        {.loops = &table::asin, .saves = input_saved, .partials = {d_asin}});
+constexpr OpDef acos_op =
+    unary<"acos", "The angle in radians whose cosine every element is.", "arccos(input)",
+          "clew.tensor([0., 1.])", "tensor([1.5708, 0.0000])">(
+        {.loops = &table::acos, .saves = input_saved, .partials = {d_acos}});
+constexpr OpDef atan_op =
+    unary<"atan", "The angle in radians whose tangent every element is.", "arctan(input)",
+          "clew.tensor([0., 1.])", "tensor([0.0000, 0.7854])">(
+        {.loops = &table::atan, .saves = input_saved, .partials = {d_atan}});
+constexpr OpDef sinh_op =
+    unary<"sinh", "The hyperbolic sine of every element.", "(e ** input - e ** -input) / 2",
+          "clew.tensor([0., 1.])", "tensor([0.0000, 1.1752])">(
+        {.loops = &table::sinh, .saves = input_saved, .partials = {d_sinh}});
+constexpr OpDef cosh_op =
+    unary<"cosh", "The hyperbolic cosine of every element.", "(e ** input + e ** -input) / 2",
+          "clew.tensor([0., 1.])", "tensor([1.0000, 1.5431])">(
+        {.loops = &table::cosh, .saves = input_saved, .partials = {d_cosh}});
+constexpr OpDef asinh_op =
+    unary<"asinh", "The inverse hyperbolic sine of every element.",
+          "log(input + sqrt(input ** 2 + 1))", "clew.tensor([0., 1.])", "tensor([0.0000, 0.8814])">(
+        {.loops = &table::asinh, .saves = input_saved, .partials = {d_asinh}});
+constexpr OpDef acosh_op =
+    unary<"acosh", "The inverse hyperbolic cosine of every element; nan below 1.",
+          "log(input + sqrt(input ** 2 - 1))", "clew.tensor([1., 2.])", "tensor([0.0000, 1.3170])">(
+        {.loops = &table::acosh, .saves = input_saved, .partials = {d_acosh}});
 constexpr OpDef atanh_op = unary<"atanh", "The inverse hyperbolic tangent of every element.",
                                  "log((1 + input) / (1 - input)) / 2", "clew.tensor([0., 0.5])",
                                  "tensor([0.0000, 0.5493])">(
@@ -129,7 +137,8 @@ Tensor tanh_backward(const Tensor& g, const Tensor& y);
 Tensor sigmoid_backward(const Tensor& g, const Tensor& y);
 
 void tanh_backward_vjp(Vjp& c) {
-  // g conj(1 - y^2) depends on y through its conjugate alone, hence the conjugates of the gradient itself.
+  // g conj(1 - y^2) depends on y through its conjugate alone, hence the conjugates of the gradient
+  // itself.
   Tensor y = conj(c.in(1));
   if (c.needs(0)) c.set(0, tanh_backward(c.grad(), y));
   if (c.needs(1)) c.set(1, conj(c.grad()) * c.in(0) * y * -2);
@@ -160,13 +169,15 @@ constexpr OpDef sigmoid_backward_op = elementwise({
     .vjp = sigmoid_backward_vjp,
 });
 void sigmoid_vjp(Vjp& c) { c.set(0, sigmoid_backward(c.grad(), c.out())); }
-constexpr OpDef sigmoid_op = unary<"sigmoid", "The logistic function of every element.",
-                                   "1 / (1 + e ** -input)", "clew.tensor([0., 2.])",
-                                   "tensor([0.5000, 0.8808])">(
-    {.loops = &table::sigmoid, .saves = output_saved, .vjp = sigmoid_vjp});
+constexpr OpDef sigmoid_op =
+    unary<"sigmoid", "The logistic function of every element.", "1 / (1 + e ** -input)",
+          "clew.tensor([0., 2.])", "tensor([0.5000, 0.8808])">(
+        {.loops = &table::sigmoid, .saves = output_saved, .vjp = sigmoid_vjp});
 
 Tensor tanh_backward(const Tensor& g, const Tensor& y) { return apply(tanh_backward_op, {g, y}); }
-Tensor sigmoid_backward(const Tensor& g, const Tensor& y) { return apply(sigmoid_backward_op, {g, y}); }
+Tensor sigmoid_backward(const Tensor& g, const Tensor& y) {
+  return apply(sigmoid_backward_op, {g, y});
+}
 
 // --- logit, sinc, angles ---
 
@@ -218,37 +229,39 @@ Tensor d_sinc(const Vjp& c) {
   return where(eq(x, number(0)), number(0), (cos(x * pi) - c.out()) / x);
 }
 constexpr OpDef sinc_op = unary<"sinc", "The normalised sinc of every element.",
-                                "sin(pi * input) / (pi * input), or 1 at 0", "clew.tensor([0., 0.5])",
-                                "tensor([1.0000, 0.6366])">(
+                                "sin(pi * input) / (pi * input), or 1 at 0",
+                                "clew.tensor([0., 0.5])", "tensor([1.0000, 0.6366])">(
     {.loops = &table::sinc, .saves = {.always = in(0) | out(0)}, .partials = {d_sinc}});
 
 void deg2rad_vjp(Vjp& c) { c.set(0, c.grad() * (pi / 180)); }
 void rad2deg_vjp(Vjp& c) { c.set(0, c.grad() * (180 / pi)); }
-constexpr OpDef deg2rad_op = unary<"deg2rad", "Degrees to radians.", "input * pi / 180",
-                                   "clew.tensor([180.])", "tensor([3.1416])">(
-    {.loops = &table::deg2rad, .vjp = deg2rad_vjp});
-constexpr OpDef rad2deg_op = unary<"rad2deg", "Radians to degrees.", "input * 180 / pi",
-                                   "clew.tensor([1.])", "tensor([57.2958])">(
-    {.loops = &table::rad2deg, .vjp = rad2deg_vjp});
+constexpr OpDef deg2rad_op =
+    unary<"deg2rad", "Degrees to radians.", "input * pi / 180", "clew.tensor([180.])",
+          "tensor([3.1416])">({.loops = &table::deg2rad, .vjp = deg2rad_vjp});
+constexpr OpDef rad2deg_op =
+    unary<"rad2deg", "Radians to degrees.", "input * 180 / pi", "clew.tensor([1.])",
+          "tensor([57.2958])">({.loops = &table::rad2deg, .vjp = rad2deg_vjp});
 
 // --- rounding ---
 
 void flat_vjp(Vjp& c) { c.set(0, zero_block(c.sizes(0), c.dtype(0), c.grad().device())); }
 void same_vjp(Vjp& c) { c.set(0, c.grad()); }
 
-constexpr OpDef floor_op = unary_same<"floor", "The largest integer not above each element.",
-                                      "floor(input)", "clew.tensor([1.5, -1.5])", "tensor([ 1., -2.])">(
-    {.loops = &table::floor, .vjp = flat_vjp});
-constexpr OpDef ceil_op = unary_same<"ceil", "The smallest integer not below each element.",
-                                     "ceil(input)", "clew.tensor([1.5, -1.5])", "tensor([ 2., -1.])">(
-    {.loops = &table::ceil, .vjp = flat_vjp});
+constexpr OpDef floor_op =
+    unary_same<"floor", "The largest integer not above each element.", "floor(input)",
+               "clew.tensor([1.5, -1.5])", "tensor([ 1., -2.])">(
+        {.loops = &table::floor, .vjp = flat_vjp});
+constexpr OpDef ceil_op =
+    unary_same<"ceil", "The smallest integer not below each element.", "ceil(input)",
+               "clew.tensor([1.5, -1.5])", "tensor([ 2., -1.])">(
+        {.loops = &table::ceil, .vjp = flat_vjp});
 constexpr OpDef trunc_op = unary_same<"trunc", "Each element without its fraction.", "trunc(input)",
                                       "clew.tensor([1.5, -1.5])", "tensor([ 1., -1.])">(
     {.loops = &table::trunc, .vjp = flat_vjp});
-constexpr OpDef frac_op = unary_same<"frac", "The fraction of each element, with its sign.",
-                                     "input - trunc(input)", "clew.tensor([1.5, -1.5])",
-                                     "tensor([ 0.5000, -0.5000])">(
-    {.loops = &table::frac, .vjp = same_vjp});
+constexpr OpDef frac_op =
+    unary_same<"frac", "The fraction of each element, with its sign.", "input - trunc(input)",
+               "clew.tensor([1.5, -1.5])", "tensor([ 0.5000, -0.5000])">(
+        {.loops = &table::frac, .vjp = same_vjp});
 
 struct RoundAttrs {
   Scalar decimals = 0;
@@ -342,12 +355,42 @@ Tensor to_dtype(const Tensor& input, DType dtype) {
 }
 
 static constexpr const OpDef* all[] = {
-    &exp_op,   &exp2_op,  &expm1_op,         &log_op,     &log2_op,             &log10_op,
-    &log1p_op, &sqrt_op,  &rsqrt_op,         &sin_op,     &cos_op,              &tan_op,
-    &asin_op,  &acos_op,  &atan_op,          &sinh_op,    &cosh_op,             &asinh_op,
-    &acosh_op, &atanh_op, &tanh_backward_op, &tanh_op,    &sigmoid_backward_op, &sigmoid_op,
-    &logit_op, &sinc_op,  &logit_plain_op,   &deg2rad_op, &rad2deg_op,          &floor_op,
-    &ceil_op,  &trunc_op, &frac_op,          &round_op,   &clone_op,            &to_dtype_op,
+    &exp_op,
+    &exp2_op,
+    &expm1_op,
+    &log_op,
+    &log2_op,
+    &log10_op,
+    &log1p_op,
+    &sqrt_op,
+    &rsqrt_op,
+    &sin_op,
+    &cos_op,
+    &tan_op,
+    &asin_op,
+    &acos_op,
+    &atan_op,
+    &sinh_op,
+    &cosh_op,
+    &asinh_op,
+    &acosh_op,
+    &atanh_op,
+    &tanh_backward_op,
+    &tanh_op,
+    &sigmoid_backward_op,
+    &sigmoid_op,
+    &logit_op,
+    &sinc_op,
+    &logit_plain_op,
+    &deg2rad_op,
+    &rad2deg_op,
+    &floor_op,
+    &ceil_op,
+    &trunc_op,
+    &frac_op,
+    &round_op,
+    &clone_op,
+    &to_dtype_op,
     renamed<asin_op, "arcsin">,
     renamed<acos_op, "arccos">,
     renamed<atan_op, "arctan">,

@@ -1,6 +1,7 @@
 // Functions of one number as C++ functions, for gradient rules and composites.
 // May include: graph/op.h.
-// Invariant: each function only calls apply() with its OpDef, or returns its input where nothing is to be done.
+// Invariant: each function only calls apply() with its OpDef, or returns its input where nothing is
+// to be done.
 #pragma once
 #include "graph/op.h"
 

@@ -17,9 +17,7 @@ def also(op: Op, *names: str) -> list[Op]:
 
 
 def act(name: str, f: Callable[..., Any], *calls: dict[str, Any], **more: Any) -> Op:
-    """An activation, at numbers away from kinks at multiples of 0.1, once for each set of keyword
-    arguments.
-    """
+    """An activation, at numbers away from multiples of 0.1, once for each set of keywords."""
 
     def samples(r: Any) -> list[S]:
         found = [S(r.distinct((5, 8)) * 2), S(r.normal(())), S(r.normal((0, 3)))]

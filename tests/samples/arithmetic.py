@@ -105,7 +105,8 @@ def three(r: Any) -> list[S]:
 def powers(r: Any) -> list[S]:
     base = r.uniform((3, 4), 0.2, 2.0)
     constants = [S(r.normal((3,)), e) for e in (2, 3, 1, 0, -1, -2)]
-    return constants + [
+    return [
+        *constants,
         S(base, 0.5),
         S(base, 2.5),
         S(base, r.normal((4,))),
@@ -125,7 +126,7 @@ def rest_pairs(f: Callable[..., Any]) -> dict[str, Any]:
         a = b * (r.integers(-3, 4, (3, 4)) + r.uniform((3, 4), 0.2, 0.8))
         return [S(a, b), S(a + 0.013, 1.7), S(r.normal((0,)), 2.5)]
 
-    return dict(reference=f, samples=samples, dtypes=("float32", "float64"))
+    return {"reference": f, "samples": samples, "dtypes": FLOATS_32_64}
 
 
 ZERO = E(S(np.array([1, 2]), 0), RuntimeError, "ZeroDivisionError")

@@ -177,6 +177,8 @@ OPS = [
     # --- complex numbers ---
     one("conj_physical", np.conj, complex_too=True, integers=INTS),
     one("conj", np.conj, complex_too=True, out=False),
+    one("resolve_conj", lambda x: x, complex_too=True, out=False),
+    one("resolve_neg", lambda x: x, complex_too=True, out=False),
     one("real", np.real, complex_too=True, out=False),
     Op(
         "imag",
