@@ -33,7 +33,7 @@ NAME_BUCKETS = 512  # identifiers are known by a hash of their spelling
 
 
 class Node(NamedTuple):
-    """A node of a syntax tree: its kind, the bucket of its identifier (0 for none), its children."""
+    """A node of a syntax tree: kind, bucket of its identifier (0 for none), children."""
 
     kind: int
     name: int

@@ -203,7 +203,7 @@ def _contiguous_copy(t: Tensor) -> Tensor:
 
 
 def contiguous(self: Tensor, memory_format: Any = _dtypes.contiguous_format) -> Tensor:
-    """The tensor itself when its elements lie in the order asked for, otherwise a copy that does."""
+    """The tensor itself when its elements lie in the order asked for, else a copy that does."""
     if memory_format is _dtypes.contiguous_format:
         return _contiguous_op(self)
     if memory_format is _dtypes.preserve_format:

@@ -75,8 +75,8 @@ class dual_level:
     >>> from clew.autograd import forward_ad
     >>> with forward_ad.dual_level():
     ...     x = forward_ad.make_dual(clew.tensor(3.0), clew.tensor(1.0))
-    ...     forward_ad.unpack_dual(x**2).tangent
-    tensor(6.)
+    ...     forward_ad.unpack_dual(x**2).tangent.item()
+    6.0
     """
 
     def __enter__(self) -> int:
