@@ -14,8 +14,10 @@ namespace clew::kernels {
 
 namespace {
 
-constexpr int64_t query_block = 64;
 constexpr int64_t key_block = 512;
+// Queries at a time: many, as each block packs the keys anew; fewer where half of a block is
+// masked.
+int64_t query_block_of(const AttentionShape& s) { return s.causal ? 128 : 256; }
 
 const char* at(const AttentionOperand& o, int64_t item, int64_t b, int64_t h, int64_t row) {
   return o.data + (b * o.stride[0] + h * o.stride[1] + row * o.stride[2]) * item;
@@ -91,6 +93,7 @@ template <class F> void each_task(int64_t tasks, F&& f) {
 
 template <class T> void forward(const AttentionShape& s, T* out, T* logsum) {
   const RowOps<T>& ops = row_ops<T>();
+  const int64_t query_block = query_block_of(s);
   const int64_t blocks = (s.queries + query_block - 1) / query_block;
   const int64_t wide = std::min(s.keys, key_block);
   each_task(s.batch * s.heads * blocks, [&](int64_t task) {
@@ -143,6 +146,7 @@ void backward(const AttentionShape& s, const T* out, const T* logsum, const T* g
               T* dv) {
   const RowOps<T>& ops = row_ops<T>();
   const int64_t wide = std::min(s.keys, key_block), share = s.heads / s.kv_heads;
+  const int64_t query_block = query_block_of(s);
   std::fill_n(dq, s.batch * s.heads * s.queries * s.width, T(0));
   std::fill_n(dk, s.batch * s.kv_heads * s.keys * s.width, T(0));
   std::fill_n(dv, s.batch * s.kv_heads * s.keys * s.value_width, T(0));

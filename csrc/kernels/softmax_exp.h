@@ -14,7 +14,8 @@ inline float exp_fast(float x) {
   // x = k ln 2 + r with |r| <= ln 2 / 2; e^r by a polynomial; 2^k in two factors, so that
   // subnormals come out right.
   constexpr float shift = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
-  float lo = x < -104.0f ? -104.0f : x;
+  // Below -104 the result is 0; 0 is computed with instead, for products that underflow are slow.
+  float lo = x < -104.0f ? 0.0f : x;
   float c = x > 89.0f ? 89.0f : lo;  // NaN passes both comparisons
   float t = c * 1.44269504088896341f + shift;
   int32_t k = std::bit_cast<int32_t>(t) - std::bit_cast<int32_t>(shift);
@@ -32,7 +33,7 @@ inline float exp_fast(float x) {
   int32_t half = k >> 1;
   float a = std::bit_cast<float>((half + 127) << 23);
   float b = std::bit_cast<float>((k - half + 127) << 23);
-  return p * a * b;
+  return x < -104.0f ? 0.0f : p * a * b;
 }
 inline double exp_fast(double x) { return std::exp(x); }
 

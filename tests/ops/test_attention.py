@@ -37,7 +37,7 @@ def masks(queries, keys):
     }
 
 
-@pytest.mark.parametrize("queries,keys", [(1, 1), (5, 7), (64, 512), (65, 513), (150, 1100)])
+@pytest.mark.parametrize("queries,keys", [(1, 1), (5, 7), (64, 512), (130, 513), (260, 1100)])
 @pytest.mark.parametrize("kind", ["none", "bool", "added", "row", "heads", "causal"])
 def test_blocks_join(queries, keys, kind):
     if kind in ("bool", "added", "heads", "row") and queries < 3:
