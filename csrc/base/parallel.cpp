@@ -3,9 +3,16 @@
 // Invariant: always at least 1.
 #include "base/parallel.h"
 
+#include <pthread.h>
+
 namespace clew {
 
 static int thread_count = 0;
+
+// A forked process has one thread, but OpenMP believes that its team is still there and waits for
+// it for ever: the child computes on its one thread.
+static void after_fork() { set_num_threads(1); }
+[[maybe_unused]] static const int registered = pthread_atfork(nullptr, nullptr, after_fork);
 
 int num_threads() {
   if (thread_count == 0) thread_count = std::max(1, omp_get_max_threads());

@@ -11,6 +11,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/parallel.h"
+
 namespace clew::kernels::onednn {
 
 struct Unsupported {};
@@ -89,10 +91,16 @@ template <class Key, class Value = Primitive> class Cache {
   };
   std::mutex lock_;
   std::unordered_map<Key, std::shared_ptr<const Value>, Hash> map_;
+  int threads_ = 0;
 
  public:
   template <class Make> std::shared_ptr<const Value> get(const Key& key, Make make) {
     std::lock_guard guard(lock_);
+    // A primitive runs on as many threads as there were when it was made.
+    if (threads_ != num_threads()) {
+      map_.clear();
+      threads_ = num_threads();
+    }
     auto found = map_.find(key);
     if (found != map_.end()) return found->second;
     if (map_.size() >= limit) map_.clear();

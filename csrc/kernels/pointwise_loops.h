@@ -145,6 +145,13 @@ void ternary_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* par
     auto* z = reinterpret_cast<const T*>(p[3]);
 #pragma GCC ivdep
     for (int64_t i = 0; i < n; ++i) o[i] = call<P, F>(c.value, x[i], y[i], z[i]);
+  } else if (s[0] == sizeof(R) && s[1] == item && s[2] == item && s[3] == 0) {  // lerp(a, b, 0.1)
+    auto* o = reinterpret_cast<R*>(p[0]);
+    auto* x = reinterpret_cast<const T*>(p[1]);
+    auto* y = reinterpret_cast<const T*>(p[2]);
+    const T z = read<T>(p[3], 0);
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) o[i] = call<P, F>(c.value, x[i], y[i], z);
   } else {
     for (int64_t i = 0; i < n; ++i) {
       at<R>(p[0], i * s[0]) = call<P, F>(c.value, read<T>(p[1], i * s[1]), read<T>(p[2], i * s[2]),

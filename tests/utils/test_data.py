@@ -642,6 +642,30 @@ def test_multiprocessing_is_imported_only_for_workers():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+class Heavy(Dataset):
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, i):
+        return heavy()
+
+
+def heavy():
+    x = clew.nn.functional.conv2d(clew.ones(8, 8, 64, 64), clew.ones(8, 8, 3, 3)).sum()
+    return (x + (clew.ones(600, 600) @ clew.ones(600, 600)).sum()).item()
+
+
+def test_threads_of_the_parent_do_not_block_forked_processes():
+    """OpenMP's team does not survive a fork: a child that waited for it would hang."""
+    expected = heavy()
+    loader = DataLoader(Heavy(), num_workers=1, timeout=60)
+    assert [b.item() for b in loader] == pytest.approx([expected] * 2)
+    process = multiprocessing.get_context("fork").Process(target=heavy)
+    process.start()
+    process.join(60)
+    assert process.exitcode == 0
+
+
 def test_two_loaders_at_once():
     a, b = iter(DataLoader(Squares(6), num_workers=1)), iter(DataLoader(Squares(6), num_workers=1))
     for i in range(6):
