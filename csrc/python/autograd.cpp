@@ -31,6 +31,7 @@ Node& node_of(PyObject* o) {
 struct PyFunctionNode final : Node {
   PyObject* ctx = nullptr;  // owned
   std::vector<Saved> saved;
+  std::vector<OwnedEdge> saved_edges;  // where gradients of a saved input go; null for others
   bool materialize = true;
   std::string label;
 
@@ -46,6 +47,7 @@ struct PyFunctionNode final : Node {
   void release_saved() override {
     if (saved.empty()) return;
     for (Saved& s : saved) s.clear();
+    saved_edges.clear();
     consumed = true;
   }
   void run(std::span<const Tensor> grads, Tensor* out) override {
@@ -174,14 +176,7 @@ PyObject* node_saved_tensors(PyObject* o, void*) {
         if (!s.tensor && !s.packed) found.push_back(Tensor());
         else if (s.is_output) found.push_back(s.unpack_for(*n, nullptr, s.tensor ? s.tensor->output_nr : 0));
         else {
-          Edge e{};
-          if (s.tensor) {
-            Tensor t = borrow(reinterpret_cast<PyObject*>(s.tensor));
-            OwnedEdge owned = gradient_edge(t);
-            e = {owned.fn.get(), owned.nr};
-            found.push_back(s.unpack_for(*n, &e, 0));
-            continue;
-          }
+          Edge e{n->saved_edges[i].fn.get(), n->saved_edges[i].nr};
           found.push_back(s.unpack_for(*n, &e, 0));
         }
       }
@@ -423,6 +418,7 @@ PyObject* attach_function(PyObject*, PyObject* args) {
         if (output && s.tensor) s.tensor->output_nr = nr;
       }
       node->saved.push_back(s);
+      node->saved_edges.push_back(t.defined() && !s.is_output && t.requires_grad() ? gradient_edge(t) : OwnedEdge{});
     }
     node->ctx = Py_NewRef(ctx);
     node_obj(ctx)->node = node;

@@ -31,6 +31,10 @@ _LAZY_MODULES = {
     "version": "clew.version",
     "multiprocessing": "clew.multiprocessing",
     "hub": "clew.hub",
+    "mps": "clew.mps",
+    "xpu": "clew.xpu",
+    "accelerator": "clew.accelerator",
+    "distributed": "clew.distributed",
     "return_types": "clew.return_types",
 }
 _LAZY_NAMES = {

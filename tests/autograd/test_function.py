@@ -288,3 +288,12 @@ def test_save_for_backward_refuses_other_things():
 
     with pytest.raises(TypeError, match="save_for_backward"):
         Keep.apply(leaf([1.0]))
+
+
+def test_second_order_under_saved_tensor_hooks():
+    x = leaf([2.0])
+    with clew.autograd.graph.saved_tensors_hooks(lambda t: t.clone(), lambda t: t):
+        y = Cube.apply(x * 1)
+    (g,) = clew.autograd.grad(y.sum(), x, create_graph=True)
+    (h,) = clew.autograd.grad(g.sum(), x)
+    assert h.item() == 12.0
