@@ -240,6 +240,7 @@ def install() -> None:
         >>> import torch
         >>> torch.nn is clew.nn
         True
+        >>> uninstall()
     """
     if any(isinstance(finder, _Finder) for finder in sys.meta_path):
         return
