@@ -171,7 +171,7 @@ OPS = [
     ),
     Op(
         "masked_fill",
-        lambda x, mask, value: np.where(mask, value, x).astype(x.dtype),
+        lambda x, mask, value: np.where(mask, np.asarray(value), x).astype(x.dtype),
         lambda r: [
             S(r.normal((3, 4)), r.bools((4,)), 2.5),
             S(r.normal((3, 4)), r.bools((3, 4)), r.normal(())),
