@@ -344,25 +344,25 @@ def package_stub() -> str:
         f"from clew._C import {n} as {n}" for n in native if n not in dtypes and n not in tensors
     ]
     names = [
-            "float",
-            "double",
-            "half",
-            "short",
-            "int",
-            "long",
-            "cfloat",
-            "cdouble",
-            "layout",
-            "memory_format",
-            "strided",
-            "contiguous_format",
-            "preserve_format",
-            "channels_last",
-            "channels_last_3d",
-            "finfo",
-            "iinfo",
-            "bool",
-        ]
+        "float",
+        "double",
+        "half",
+        "short",
+        "int",
+        "long",
+        "cfloat",
+        "cdouble",
+        "layout",
+        "memory_format",
+        "strided",
+        "contiguous_format",
+        "preserve_format",
+        "channels_last",
+        "channels_last_3d",
+        "finfo",
+        "iinfo",
+        "bool",
+    ]
     lines += [f"from clew._dtypes import {n} as {n}" for n in names]
     lines += ["", "__version__: str", ""]
     for name in sorted(tensors):

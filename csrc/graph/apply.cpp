@@ -257,6 +257,10 @@ void apply_inplace(const OpDef& op, std::span<const Tensor> in, const void* attr
   // Other arguments that the write changes too are kept as they were: backward wants their old values.
   for (int i = 1; records && i < args.size(); ++i)
     if (args[i].defined() && args[i]->storage == self->storage) args[i] = keep_old(args[i]);
+  // Refused before anything is written.
+  for (const Tensor& t : args)
+    if (records && !modes.inference && t.defined() && (t->flags & flag_inference))
+      fail(name, ": inference tensors cannot be saved for backward; make a normal tensor of it with clone() first");
   if (op.kind == OpKind::Composite) {
     Tensors outs;
     op.composite(Call{op, args, attrs}, outs);

@@ -279,8 +279,10 @@ struct GraphTask {
       for (uint32_t k = 0; k < count; ++k) many[k] = std::move(slot(n, k));
       grads = many;
     }
+    // Nodes that no requested gradient passes through do not run, and their hooks do not either.
+    bool wanted = args.captures.empty() || needed[n] || capture_at.count(n);
     bool any = false;
-    for (Tensor& g : grads) any = any || g.defined();
+    for (Tensor& g : grads) any = any || (wanted && g.defined());
     if (n->is_accumulator() && any) {
       auto& leaf = static_cast<AccumulateGrad&>(*n).variable;
       if (leaf->extra && leaf->extra->hooks) {
@@ -411,7 +413,19 @@ void AccumulateGrad::run(std::span<const Tensor> grads, Tensor*) {
   }
 }
 
+namespace {
+uint64_t last_backward = 0;
+thread_local uint64_t running_backward = 0;
+}  // namespace
+
+uint64_t backward_id() { return running_backward; }
+
 std::vector<Tensor> run_backward(BackwardArgs& args) {
+  struct Number {
+    uint64_t before = running_backward;
+    Number() { running_backward = ++last_backward; }
+    ~Number() { running_backward = before; }
+  } number;
   GraphTask task(args);
   task.run();
   return std::move(task.captured);

@@ -114,6 +114,8 @@ void copy_(const Tensor& dst, const Tensor& src) {
   check_inplace(dst, "copy_", records);
   if (broadcast_shapes(dst.sizes(), src.sizes(), "copy_") != dst.sizes())
     fail("copy_: src must broadcast to the tensor's shape; got ", src, " for ", dst);
+  if (src.is_meta() && !dst.is_meta())
+    fail(ErrorKind::NotImplemented, "copy_: Cannot copy out of meta tensor; no data!");
   if (dst->data == src->data && dst.strides() == src.strides() && dst.sizes() == src.sizes() && dst.dtype() == src.dtype()) {
     if (dst.is_same(src)) return;
   } else if (dst->storage == src->storage) {

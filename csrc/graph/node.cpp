@@ -145,9 +145,19 @@ void set_grad_fn(const Tensor& t, Node* fn, uint32_t nr) {
 }
 
 Node* grad_fn_of(const Tensor& t) {
-  if (!t->base || !t.is_stale_view() || t->base->dtype != t->dtype) return t->grad_fn;
+  if (!t->base || !t.is_stale_view()) return t->grad_fn;
   Tensor base = Tensor::borrow(t->base);
   GradMode on(true);
+  if (base.dtype() != t.dtype()) {
+    if (!base.is_complex() || real_of(base.dtype()) != t.dtype())
+      fail("autograd: a view that shows its base as another dtype is used after the base was modified inplace; make the "
+           "view again");
+    base = builtins.view_as_real(base);
+  } else if (t->view_kind == ViewKind::custom_function && t->grad_fn) {
+    fail("Output ", t->output_nr, " of ", t->grad_fn->name(),
+         " is a view and its base or another view of its base has been modified inplace, which would override the custom "
+         "backward; return a clone() from the Function's forward");
+  }
   Tensor fresh = builtins.as_strided(base, t.sizes(), t.strides(), t.storage_offset());
   set_grad_fn(t, fresh->grad_fn, fresh->output_nr);
   t->view_version = t->storage->version;
@@ -338,6 +348,9 @@ NodeRef record(const OpDef& op, std::span<const Tensor> in, const void* attrs, c
     uint32_t i = static_cast<uint32_t>(std::countr_zero(m));
     if (i >= n || !in[i].defined()) mask &= ~(1u << i);
   }
+  // A stale view makes its new grad_fn now, before this node: edges point to smaller sequences.
+  for (const Tensor& t : in)
+    if (t.defined() && t->base) grad_fn_of(t);
   OpNode* node = OpNode::create(op, static_cast<uint32_t>(n), static_cast<uint32_t>(std::popcount(mask)), attrs);
   NodeRef guard = NodeRef::steal(node);
   node->saved_mask = mask;

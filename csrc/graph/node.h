@@ -201,6 +201,7 @@ struct Builtins {
   Tensor (*sum_to)(const Tensor&, const Dims&) = nullptr;
   Tensor (*to_dtype)(const Tensor&, DType) = nullptr;
   Tensor (*real)(const Tensor&) = nullptr;
+  Tensor (*view_as_real)(const Tensor&) = nullptr;
   Tensor (*clone)(const Tensor&) = nullptr;
   // Sizes, strides and the storage offset, all in elements.
   Tensor (*as_strided)(const Tensor&, const Dims&, const Dims&, int64_t) = nullptr;
@@ -222,5 +223,7 @@ struct BackwardArgs {
   std::vector<OwnedEdge> captures;  // where to catch gradients
 };
 std::vector<Tensor> run_backward(BackwardArgs& args);
+// The number of the backward call that runs in this thread; 0 outside of one.
+uint64_t backward_id();
 
 }  // namespace clew

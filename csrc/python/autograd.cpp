@@ -213,11 +213,15 @@ PyObject* node_call(PyObject* o, PyObject* args, PyObject*) {
     std::vector<Tensor> grads;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); ++i) {
       PyObject* g = PyTuple_GET_ITEM(args, i);
+      if (!is_tensor(g) && g != Py_None)
+        fail_type(n.name(), ": gradients must be Tensors or None; got ", Py_TYPE(g)->tp_name);
       grads.push_back(is_tensor(g) ? borrow(g) : Tensor());
     }
     if (grads.size() != n.output_count) fail(n.name(), ": expected ", n.output_count, " gradients; got ", grads.size());
     std::vector<Tensor> out(n.edge_count);
-    n.run(grads, out.data());
+    bool any = false;
+    for (const Tensor& g : grads) any = any || g.defined();
+    if (any) n.run(grads, out.data());
     if (out.size() == 1) return out[0].defined() ? wrap(out[0]) : Py_NewRef(Py_None);
     Ref tuple(checked(PyTuple_New(static_cast<Py_ssize_t>(out.size()))));
     for (size_t i = 0; i < out.size(); ++i)
@@ -353,6 +357,8 @@ PyObject* attach_function(PyObject*, PyObject* args) {
         if (PySequence_Fast_GET_ITEM(seq, i) == o) return true;
       return false;
     };
+    for (const Tensor& t : ins)
+      if (t.defined() && t->base) grad_fn_of(t);  // edges point to nodes made before this one
     auto* node = new PyFunctionNode();
     NodeRef guard = NodeRef::steal(node);
     node->label = name;
@@ -392,8 +398,13 @@ PyObject* attach_function(PyObject*, PyObject* args) {
         }
       } else if (is_input) {
         // An input handed through becomes another tensor object, so that the input keeps its own history.
-        t = alias(t);
-        if (differentiable) set_grad_fn(t, node, static_cast<uint32_t>(k));
+        Tensor given = t;
+        t = alias(given);
+        if (differentiable) {
+          set_grad_fn(t, node, static_cast<uint32_t>(k));
+          mark_view(t, given, false);
+          t->view_kind = ViewKind::custom_function;
+        }
       } else if (differentiable) {
         set_grad_fn(t, node, static_cast<uint32_t>(k));
         if (t->base) {
@@ -403,7 +414,8 @@ PyObject* attach_function(PyObject*, PyObject* args) {
       } else if (t->grad_fn) {
         t = detach(t);
       }
-      made.push_back({o, t});
+      // An input handed through stays saved as the input.
+      if (!is_input || contains(dirty, o)) made.push_back({o, t});
       PyTuple_SET_ITEM(result.get(), k, wrap(t));
     }
     for (Tensor& t : keep) {
@@ -443,7 +455,10 @@ PyObject* module_result_type(PyObject*, PyObject* args) {
   });
 }
 
-PyMethodDef functions[] = {{"_bump_version", module_bump_version, METH_O, nullptr},
+PyObject* module_backward_id(PyObject*, PyObject*) { return PyLong_FromUnsignedLongLong(backward_id()); }
+
+PyMethodDef functions[] = {{"_backward_id", module_backward_id, METH_NOARGS, nullptr},
+                           {"_bump_version", module_bump_version, METH_O, nullptr},
                            {"_result_type", module_result_type, METH_VARARGS, nullptr},
                            {"_run_backward", module_run_backward, METH_VARARGS, nullptr},
                            {"is_grad_enabled", is_grad_enabled, METH_NOARGS, "Whether operations are recorded."},

@@ -301,6 +301,8 @@ PyObject* wrap_outputs(const FunctionEntry& e, Overload& o, Tensors& outs) {
 }
 
 void store_out(const FunctionEntry& e, const Tensor& out, const Tensor& result) {
+  if (result.is_meta() != out.is_meta())
+    fail(e.name, ": out must be on the result's device; got ", name(out.device()), " for ", name(result.device()));
   if (!can_cast(result.dtype(), out.dtype()))
     fail(e.name, ": result type ", result.dtype(), " can't be cast to the desired output type ", out.dtype());
   if (out.sizes() != result.sizes()) {

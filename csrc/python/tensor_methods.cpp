@@ -84,9 +84,22 @@ PyObject* method_copy_(PyObject* o, PyObject* const* args, Py_ssize_t nargs, PyO
   return guarded([&] {
     Py_ssize_t kw = names ? PyTuple_GET_SIZE(names) : 0;
     if (nargs + kw < 1 || nargs + kw > 2) fail_type("copy_() takes src and non_blocking; got ", nargs + kw, " arguments");
-    Tensor src = tensor_or_number(args[0]);
-    if (!src.defined()) fail_type("copy_(): argument 'src' must be Tensor, not ", Py_TYPE(args[0])->tp_name);
-    copy_(borrow(o), src);
+    PyObject* from = nargs ? args[0] : nullptr;
+    for (Py_ssize_t k = 0; k < kw; ++k) {
+      PyObject* key = PyTuple_GET_ITEM(names, k);
+      if (PyUnicode_CompareWithASCIIString(key, "src") == 0 && !from) from = args[nargs + k];
+      else if (PyUnicode_CompareWithASCIIString(key, "non_blocking") != 0)
+        fail_type("copy_() got an unexpected keyword argument '", PyUnicode_AsUTF8(key), "'");
+    }
+    if (!from) fail_type("copy_() missing required argument 'src' (Tensor)");
+    Tensor src = tensor_or_number(from);
+    if (!src.defined()) fail_type("copy_(): argument 'src' must be Tensor, not ", Py_TYPE(from)->tp_name);
+    Tensor self = borrow(o);
+    for (int i = 0; i < self.ndim(); ++i)
+      if (self.size(i) > 1 && self.stride(i) == 0)
+        fail("copy_: unsupported operation: more than one element of the written-to tensor refers to a single memory "
+             "location; clone() it first");
+    copy_(self, src);
     Py_INCREF(o);
     return o;
   });

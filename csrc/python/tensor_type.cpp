@@ -227,7 +227,8 @@ int set_data(PyObject* o, PyObject* value, void*) {
     if (self.requires_grad() && !is_inexact(source.dtype()))
       fail("data: a tensor that requires grad can only be set to floating point or complex data; got ", source);
     // Graphs recorded so far keep the accumulator of the old shape; later ones get a new one.
-    if (self->extra) self->extra->accumulator = nullptr;
+    if (self->extra && (self.dtype() != source.dtype() || self.sizes() != source.sizes()))
+      self->extra->accumulator = nullptr;
     Storage* s = source->storage;
     self->dtype = source.dtype();
     set_storage(self, s, source->data - static_cast<char*>(s->data), source.sizes(), source.strides());

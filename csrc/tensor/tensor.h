@@ -113,7 +113,7 @@ class Tensor {
     return p_->grad_fn != nullptr || (p_->flags & flag_requires_grad) || is_stale_view();
   }
   bool is_stale_view() const {
-    return p_->base && p_->base->grad_fn && p_->view_version != p_->storage->version;
+    return p_->base && p_->base->grad_fn && p_->view_version != p_->storage->version && is_inexact(p_->dtype);
   }
   bool is_floating() const { return clew::is_floating(p_->dtype); }
   bool is_complex() const { return clew::is_complex(p_->dtype); }

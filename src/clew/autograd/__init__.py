@@ -118,14 +118,23 @@ def backward(
     if inputs is None:
         _C._run_backward(roots, seeds, keep, create_graph, None)
         return
-    wanted = _as_tuple(inputs)
+    wanted = tuple({id(t): t for t in _as_tuple(inputs)}.values())
     if not wanted:
         raise RuntimeError("backward: 'inputs' argument to backward() cannot be empty")
     found = _C._run_backward(roots, seeds, keep, create_graph, wanted)
     with set_grad_enabled(create_graph):
         for t, g in zip(wanted, found):
-            if g is not None:
-                t.grad = (g if create_graph else g.clone()) if t.grad is None else t.grad + g
+            if g is None:
+                continue
+            if t.grad is None:
+                t.grad = g if create_graph else g.clone()
+            elif create_graph or t.grad.requires_grad:
+                t.grad = t.grad + g
+            else:
+                t.grad.add_(g)
+            if t.is_leaf:
+                for hook in list(t._post_accumulate_dict().values()):
+                    hook(t)
 
 
 def _tensor_backward(

@@ -167,7 +167,7 @@ class inference_mode(_Mode):
         self._before: list[tuple[bool, bool]] = []
 
     def __enter__(self) -> None:
-        grad = _C._set_grad_enabled(False) if self.mode else _C.is_grad_enabled()
+        grad = _C._set_grad_enabled(not self.mode)  # False inside inference mode records again
         self._before.append((grad, _C._set_inference(self.mode)))
 
     def __exit__(self, *exc: object) -> None:

@@ -138,6 +138,8 @@ def register_multi_grad_hook(
 
     def catch(index: int) -> Callable[[Tensor], None]:
         def hook(grad: Tensor) -> None:
+            if state["task"] != _C._backward_id():
+                state.update(task=_C._backward_id(), got=[None] * len(tensors), seen=0)
             if mode == "any":
                 if state["seen"] == 0:
                     state["seen"] = 1
