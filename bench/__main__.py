@@ -1,4 +1,4 @@
-"""`python -m bench`: the overhead and start-up suites, with PyTorch beside clew when it is installed."""
+"""`python -m bench`: the overhead and start-up suites, with PyTorch beside clew if installed."""
 
 from __future__ import annotations
 

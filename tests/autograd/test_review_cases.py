@@ -1,4 +1,4 @@
-"""Cases that once went wrong: stale views, pass-through Functions, hooks of unrequested nodes, refused writes."""
+"""Cases that once went wrong: stale views, pass-through Functions, unrequested hooks, refusals."""
 
 from __future__ import annotations
 
