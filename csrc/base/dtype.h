@@ -13,7 +13,18 @@
 namespace clew {
 
 enum class DType : uint8_t {
-  Bool, UInt8, Int8, Int16, Int32, Int64, Float16, BFloat16, Float32, Float64, Complex64, Complex128
+  Bool,
+  UInt8,
+  Int8,
+  Int16,
+  Int32,
+  Int64,
+  Float16,
+  BFloat16,
+  Float32,
+  Float64,
+  Complex64,
+  Complex128
 };
 constexpr int num_dtypes = 12;
 
@@ -43,7 +54,8 @@ template <> inline constexpr bool is_complex_v<c128> = true;
 template <class T>
 inline constexpr bool is_half_v = std::is_same_v<T, f16> || std::is_same_v<T, bf16>;
 template <class T>
-inline constexpr bool is_float_v = std::is_same_v<T, float> || std::is_same_v<T, double> || is_half_v<T>;
+inline constexpr bool is_float_v =
+    std::is_same_v<T, float> || std::is_same_v<T, double> || is_half_v<T>;
 
 // The type arithmetic is done in: float for the 16-bit floats, the type itself otherwise.
 template <class T> struct compute_type { using type = T; };
@@ -63,18 +75,30 @@ template <> struct accumulate_type<bf16> { using type = float; };
 template <class T> using accumulate_t = typename accumulate_type<T>::type;
 
 template <class T> constexpr DType dtype_of() {
-  if constexpr (std::is_same_v<T, bool>) return DType::Bool;
-  else if constexpr (std::is_same_v<T, uint8_t>) return DType::UInt8;
-  else if constexpr (std::is_same_v<T, int8_t>) return DType::Int8;
-  else if constexpr (std::is_same_v<T, int16_t>) return DType::Int16;
-  else if constexpr (std::is_same_v<T, int32_t>) return DType::Int32;
-  else if constexpr (std::is_same_v<T, int64_t>) return DType::Int64;
-  else if constexpr (std::is_same_v<T, f16>) return DType::Float16;
-  else if constexpr (std::is_same_v<T, bf16>) return DType::BFloat16;
-  else if constexpr (std::is_same_v<T, float>) return DType::Float32;
-  else if constexpr (std::is_same_v<T, double>) return DType::Float64;
-  else if constexpr (std::is_same_v<T, c64>) return DType::Complex64;
-  else return DType::Complex128;
+  if constexpr (std::is_same_v<T, bool>)
+    return DType::Bool;
+  else if constexpr (std::is_same_v<T, uint8_t>)
+    return DType::UInt8;
+  else if constexpr (std::is_same_v<T, int8_t>)
+    return DType::Int8;
+  else if constexpr (std::is_same_v<T, int16_t>)
+    return DType::Int16;
+  else if constexpr (std::is_same_v<T, int32_t>)
+    return DType::Int32;
+  else if constexpr (std::is_same_v<T, int64_t>)
+    return DType::Int64;
+  else if constexpr (std::is_same_v<T, f16>)
+    return DType::Float16;
+  else if constexpr (std::is_same_v<T, bf16>)
+    return DType::BFloat16;
+  else if constexpr (std::is_same_v<T, float>)
+    return DType::Float32;
+  else if constexpr (std::is_same_v<T, double>)
+    return DType::Float64;
+  else if constexpr (std::is_same_v<T, c64>)
+    return DType::Complex64;
+  else
+    return DType::Complex128;
 }
 
 constexpr size_t itemsize(DType d) {
@@ -82,8 +106,9 @@ constexpr size_t itemsize(DType d) {
   return sizes[static_cast<int>(d)];
 }
 constexpr const char* name(DType d) {
-  constexpr const char* names[num_dtypes] = {"bool",    "uint8",    "int8",    "int16",   "int32",     "int64",
-                                             "float16", "bfloat16", "float32", "float64", "complex64", "complex128"};
+  constexpr const char* names[num_dtypes] = {"bool",    "uint8",   "int8",      "int16",
+                                             "int32",   "int64",   "float16",   "bfloat16",
+                                             "float32", "float64", "complex64", "complex128"};
   return names[static_cast<int>(d)];
 }
 constexpr bool is_complex(DType d) { return d >= DType::Complex64; }
@@ -100,7 +125,8 @@ constexpr DType real_of(DType d) {
 constexpr DType complex_of(DType d) {
   return is_complex(d) ? d : d == DType::Float64 ? DType::Complex128 : DType::Complex64;
 }
-// The type both operands fit into, as PyTorch's promotion lattice has it (two tensors of equal rank class).
+// The type both operands fit into, as PyTorch's promotion lattice has it (two tensors of equal rank
+// class).
 constexpr DType promote(DType a, DType b) {
   if (a == b) return a;
   if (a > b) std::swap(a, b);
@@ -114,27 +140,38 @@ constexpr DType promote(DType a, DType b) {
 }
 
 template <class... Ts> struct TypeList {};
-using AllTypes = TypeList<bool, uint8_t, int8_t, int16_t, int32_t, int64_t, f16, bf16, float, double, c64, c128>;
-using RealTypes = TypeList<bool, uint8_t, int8_t, int16_t, int32_t, int64_t, f16, bf16, float, double>;
-using NumericTypes = TypeList<uint8_t, int8_t, int16_t, int32_t, int64_t, f16, bf16, float, double, c64, c128>;
-using RealNumericTypes = TypeList<uint8_t, int8_t, int16_t, int32_t, int64_t, f16, bf16, float, double>;
+using AllTypes =
+    TypeList<bool, uint8_t, int8_t, int16_t, int32_t, int64_t, f16, bf16, float, double, c64, c128>;
+using RealTypes =
+    TypeList<bool, uint8_t, int8_t, int16_t, int32_t, int64_t, f16, bf16, float, double>;
+using NumericTypes =
+    TypeList<uint8_t, int8_t, int16_t, int32_t, int64_t, f16, bf16, float, double, c64, c128>;
+using RealNumericTypes =
+    TypeList<uint8_t, int8_t, int16_t, int32_t, int64_t, f16, bf16, float, double>;
 using IntegralTypes = TypeList<bool, uint8_t, int8_t, int16_t, int32_t, int64_t>;
 using FloatTypes = TypeList<f16, bf16, float, double>;
 using InexactTypes = TypeList<f16, bf16, float, double, c64, c128>;
 using ComplexTypes = TypeList<c64, c128>;
 
-// Calls f.template operator()<T>() for the listed type that `d` names; false when it is not in the list.
+// Calls f.template operator()<T>() for the listed type that `d` names; false when it is not in the
+// list.
 template <class F, class... Ts> bool dispatch(DType d, TypeList<Ts...>, F&& f) {
   return ((d == dtype_of<Ts>() ? (f.template operator()<Ts>(), true) : false) || ...);
 }
 
-// Number conversion between element types: complex to real keeps the real part, anything to bool tests for nonzero.
+// Number conversion between element types: complex to real keeps the real part, anything to bool
+// tests for nonzero.
 template <class To, class From> inline To convert(From v) {
-  if constexpr (std::is_same_v<To, From>) return v;
+  if constexpr (std::is_same_v<To, From>)
+    return v;
   else if constexpr (is_complex_v<From>) {
-    if constexpr (is_complex_v<To>) return To(static_cast<typename To::value_type>(v.real()), static_cast<typename To::value_type>(v.imag()));
-    else if constexpr (std::is_same_v<To, bool>) return v.real() != 0 || v.imag() != 0;
-    else return convert<To>(v.real());
+    if constexpr (is_complex_v<To>)
+      return To(static_cast<typename To::value_type>(v.real()),
+                static_cast<typename To::value_type>(v.imag()));
+    else if constexpr (std::is_same_v<To, bool>)
+      return v.real() != 0 || v.imag() != 0;
+    else
+      return convert<To>(v.real());
   } else if constexpr (is_complex_v<To>) {
     return To(convert<typename To::value_type>(v), 0);
   } else if constexpr (std::is_same_v<To, bool>) {
@@ -142,7 +179,8 @@ template <class To, class From> inline To convert(From v) {
   } else if constexpr (std::is_integral_v<To> && is_float_v<From>) {
     // Out-of-range values wrap through int64 rather than being undefined.
     auto x = static_cast<double>(static_cast<compute_t<From>>(v));
-    if (!(x >= -9223372036854775808.0 && x < 9223372036854775808.0)) return static_cast<To>(INT64_MIN);
+    if (!(x >= -9223372036854775808.0 && x < 9223372036854775808.0))
+      return static_cast<To>(INT64_MIN);
     return static_cast<To>(static_cast<int64_t>(x));
   } else {
     return static_cast<To>(static_cast<compute_t<From>>(v));

@@ -11,7 +11,16 @@
 
 namespace clew {
 
-enum class ErrorKind : uint8_t { Runtime, Index, Type, Value, NotImplemented, OutOfMemory, Overflow, Buffer };
+enum class ErrorKind : uint8_t {
+  Runtime,
+  Index,
+  Type,
+  Value,
+  NotImplemented,
+  OutOfMemory,
+  Overflow,
+  Buffer
+};
 
 class Error : public std::exception {
  public:
@@ -33,17 +42,28 @@ template <class... A> std::string concat(const A&... a) {
   (s << ... << a);
   return s.str();
 }
-template <class... A> [[noreturn]] void fail(ErrorKind k, const A&... a) { throw Error(k, concat(a...)); }
-template <class... A> [[noreturn]] void fail(const A&... a) { throw Error(ErrorKind::Runtime, concat(a...)); }
-template <class... A> [[noreturn]] void fail_index(const A&... a) { throw Error(ErrorKind::Index, concat(a...)); }
-template <class... A> [[noreturn]] void fail_type(const A&... a) { throw Error(ErrorKind::Type, concat(a...)); }
-template <class... A> [[noreturn]] void fail_value(const A&... a) { throw Error(ErrorKind::Value, concat(a...)); }
+template <class... A> [[noreturn]] void fail(ErrorKind k, const A&... a) {
+  throw Error(k, concat(a...));
+}
+template <class... A> [[noreturn]] void fail(const A&... a) {
+  throw Error(ErrorKind::Runtime, concat(a...));
+}
+template <class... A> [[noreturn]] void fail_index(const A&... a) {
+  throw Error(ErrorKind::Index, concat(a...));
+}
+template <class... A> [[noreturn]] void fail_type(const A&... a) {
+  throw Error(ErrorKind::Type, concat(a...));
+}
+template <class... A> [[noreturn]] void fail_value(const A&... a) {
+  throw Error(ErrorKind::Value, concat(a...));
+}
 // A broken invariant of our own.
 template <class... A> [[noreturn]] void fail_internal(const A&... a) {
   throw Error(ErrorKind::Runtime, concat("internal error in clew, please report it: ", a...));
 }
 template <class... A> inline void require(bool ok, const A&... a) {
-  if (!ok) [[unlikely]] throw Error(ErrorKind::Runtime, concat(a...));
+  if (!ok) [[unlikely]]
+    throw Error(ErrorKind::Runtime, concat(a...));
 }
 
 }  // namespace clew

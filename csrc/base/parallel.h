@@ -1,6 +1,7 @@
 // Splitting a range over the OpenMP threads, and the thread count the user set.
 // May include: base; <omp.h>.
-// Invariant: the split depends on n, grain and thread count only, so equal settings give equal bits.
+// Invariant: the split depends on n, grain and thread count only, so equal settings give equal
+// bits.
 #pragma once
 #include <omp.h>
 
@@ -15,7 +16,8 @@ void set_num_threads(int n);
 
 constexpr int64_t grain_default = 32768;
 
-// Calls f(begin, end) over disjoint pieces of [0, n); serial when n is small or when already inside a parallel region.
+// Calls f(begin, end) over disjoint pieces of [0, n); serial when n is small or when already inside
+// a parallel region.
 template <class F> void parallel_for(int64_t n, int64_t grain, F&& f) {
   if (n <= 0) return;
   int64_t pieces = std::min<int64_t>(num_threads(), (n + grain - 1) / std::max<int64_t>(grain, 1));
@@ -24,7 +26,7 @@ template <class F> void parallel_for(int64_t n, int64_t grain, F&& f) {
     return;
   }
   std::exception_ptr failure;
-#pragma omp parallel num_threads(static_cast<int>(pieces))
+#pragma omp parallel num_threads(static_cast <int>(pieces))
   {
     int64_t k = omp_get_thread_num();
     int64_t count = omp_get_num_threads();

@@ -39,7 +39,8 @@ struct Scalar {
   }
   double to_double() const { return to<double>(); }
   int64_t to_int() const { return to<int64_t>(); }
-  // The dtype a lone Python number has before promotion: bool, int64, float64 (stands for default), complex128.
+  // The dtype a lone Python number has before promotion: bool, int64, float64 (stands for default),
+  // complex128.
   DType dtype() const {
     switch (kind) {
       case Kind::Bool: return DType::Bool;
@@ -49,7 +50,9 @@ struct Scalar {
     }
   }
   bool equals(double v) const {
-    return kind == Kind::Float ? re == v : kind == Kind::Complex ? (re == v && im == 0) : static_cast<double>(i) == v;
+    return kind == Kind::Float     ? re == v
+           : kind == Kind::Complex ? (re == v && im == 0)
+                                   : static_cast<double>(i) == v;
   }
 };
 

@@ -19,16 +19,21 @@ Device device_of(const OpDef& op, std::span<const Tensor> in) {
   bool cpu_with_dims = false;
   for (const Tensor& t : in) {
     if (!t.defined()) continue;
-    if (t.is_meta()) d = Device::Meta;
-    else if (t.ndim() > 0) cpu_with_dims = true;
+    if (t.is_meta())
+      d = Device::Meta;
+    else if (t.ndim() > 0)
+      cpu_with_dims = true;
   }
   if (d == Device::Meta && cpu_with_dims)
-    fail(op_name(op), ": expected all tensors to be on the same device, but found at least two devices, cpu and meta");
+    fail(op_name(op),
+         ": expected all tensors to be on the same device, but found at least two devices, cpu and "
+         "meta");
   return d;
 }
 
 [[noreturn]] void fail_dtype(const OpDef& op, DType d) {
-  fail(ErrorKind::NotImplemented, "\"", op_name(op), "\" is not implemented for ", d, "; convert the input first, e.g. with .float()");
+  fail(ErrorKind::NotImplemented, "\"", op_name(op), "\" is not implemented for ", d,
+       "; convert the input first, e.g. with .float()");
 }
 
 Tensor cast_copy(const Tensor& t, DType d) {
@@ -37,12 +42,15 @@ Tensor cast_copy(const Tensor& t, DType d) {
   return out;
 }
 
-// Strides for a fresh result: those of the first dense input of the full shape, so that layouts are kept.
-Tensor empty_like_inputs(const Dims& sizes, std::span<const Tensor> in, DType dtype, Device device) {
+// Strides for a fresh result: those of the first dense input of the full shape, so that layouts are
+// kept.
+Tensor empty_like_inputs(const Dims& sizes, std::span<const Tensor> in, DType dtype,
+                         Device device) {
   for (const Tensor& t : in) {
     if (t.sizes() != sizes) continue;
     if (t.is_contiguous()) break;
-    if (is_non_overlapping_and_dense(t.sizes(), t.strides())) return empty_strided(sizes, t.strides(), dtype, device);
+    if (is_non_overlapping_and_dense(t.sizes(), t.strides()))
+      return empty_strided(sizes, t.strides(), dtype, device);
   }
   return empty(sizes, dtype, device);
 }
@@ -57,7 +65,8 @@ bool overlaps_itself(const Tensor& t) {
 // Whether reading `src` while writing `dst` in one loop would go wrong.
 bool hazardous(const Tensor& dst, const Tensor& src) {
   if (dst->storage != src->storage) return false;
-  if (dst->data == src->data && dst.sizes() == src.sizes() && dst.strides() == src.strides()) return false;
+  if (dst->data == src->data && dst.sizes() == src.sizes() && dst.strides() == src.strides())
+    return false;
   return src.numel() > 0;
 }
 
@@ -72,18 +81,21 @@ OutputTypes elementwise_types(const OpDef& op, std::span<const Tensor> in) {
     c = in[0].dtype();
     for (const Tensor& t : in)
       if (t.dtype() != c && !t.is_wrapped_number())
-        fail(op_name(op), ": expected all inputs to have the same dtype; got ", c, " and ", t.dtype());
+        fail(op_name(op), ": expected all inputs to have the same dtype; got ", c, " and ",
+             t.dtype());
   } else {
     c = result_type(in);
     if (op.promote == Promote::to_float && is_integral(c)) c = default_dtype();
   }
-  DType out = op.result == Result::boolean ? DType::Bool : op.result == Result::real ? real_of(c) : c;
+  DType out = op.result == Result::boolean ? DType::Bool
+              : op.result == Result::real  ? real_of(c)
+                                           : c;
   return {c, out};
 }
 
 // Runs the loop of an elementwise op into `out`, which has the broadcast shape.
-void run_elementwise_into(const OpDef& op, std::span<const Tensor> in, const void* attrs, DType compute, const Tensor& out,
-                          DType out_dtype) {
+void run_elementwise_into(const OpDef& op, std::span<const Tensor> in, const void* attrs,
+                          DType compute, const Tensor& out, DType out_dtype) {
   kernels::Loop loop = (*op.loops)[compute];
   if (!loop) fail_dtype(op, compute);
   if (out.is_meta() || out.numel() == 0) return;
@@ -100,10 +112,12 @@ void run_elementwise_into(const OpDef& op, std::span<const Tensor> in, const voi
   for (int i = 1; i < n; ++i) {
     const Tensor& t = in[static_cast<size_t>(i - 1)];
     if (t.numel() == 1) {
-      if (t.dtype() == compute) data[i] = t->data;
+      if (t.dtype() == compute)
+        data[i] = t->data;
       else {
         Scalar v = item(t);
-        dispatch(compute, AllTypes{}, [&]<class T>() { *reinterpret_cast<T*>(scalars[i]) = v.to<T>(); });
+        dispatch(compute, AllTypes{},
+                 [&]<class T>() { *reinterpret_cast<T*>(scalars[i]) = v.to<T>(); });
         data[i] = scalars[i];
       }
       inner[i] = 0;
@@ -128,8 +142,10 @@ void run_elementwise_into(const OpDef& op, std::span<const Tensor> in, const voi
   strides[0] = out.strides();
   for (int i = 1; i < n; ++i) {
     const Tensor& t = converted[i].defined() ? converted[i] : in[static_cast<size_t>(i - 1)];
-    if (inner[i] == 0) strides[i] = Dims(out.ndim(), 0);
-    else strides[i] = broadcast_strides(t.sizes(), t.strides(), out.sizes());
+    if (inner[i] == 0)
+      strides[i] = Dims(out.ndim(), 0);
+    else
+      strides[i] = broadcast_strides(t.sizes(), t.strides(), out.sizes());
   }
   for (int i = 0; i < n; ++i) {
     stride_ptrs[i] = strides[i].data();
@@ -167,7 +183,8 @@ Tensor run_elementwise(const OpDef& op, std::span<const Tensor> in, const void* 
   return out;
 }
 
-void allocate_and_run(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tensors& outs) {
+void allocate_and_run(const OpDef& op, std::span<const Tensor> in, const void* attrs,
+                      Tensors& outs) {
   Call call{op, in, attrs};
   OutSpecs specs;
   op.shape(call, specs);
@@ -175,7 +192,8 @@ void allocate_and_run(const OpDef& op, std::span<const Tensor> in, const void* a
   outs.resize(specs.size());
   for (int k = 0; k < specs.size(); ++k) {
     OutSpec& s = specs[k];
-    outs[k] = s.strides ? empty_strided(s.sizes, *s.strides, s.dtype, device) : empty(s.sizes, s.dtype, device);
+    outs[k] = s.strides ? empty_strided(s.sizes, *s.strides, s.dtype, device)
+                        : empty(s.sizes, s.dtype, device);
   }
   if (device != Device::Meta) op.cpu(call, outs);
 }
@@ -218,8 +236,8 @@ void apply(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tenso
     case OpKind::General:
       allocate_and_run(op, in, attrs, outs);
       // The same bytes as another dtype (view_as_real): a view that must not be written unnoticed.
-      if (outs.size() == 1 && !in.empty() && in[0].defined() && outs[0]->storage == in[0]->storage && !outs[0]->base &&
-          !outs[0].is_same(in[0])) {
+      if (outs.size() == 1 && !in.empty() && in[0].defined() &&
+          outs[0]->storage == in[0]->storage && !outs[0]->base && !outs[0].is_same(in[0])) {
         mark_view(outs[0], in[0], false);
         outs[0]->view_kind = ViewKind::custom_function;
       }
@@ -243,10 +261,14 @@ void apply_inplace(const OpDef& op, std::span<const Tensor> in, const void* attr
   std::string name = std::string(op_name(op)) + "_";
   check_inplace(self, name.c_str(), records);
   if (overlaps_itself(self))
-    fail(name, ": unsupported operation: more than one element of the written-to tensor refers to a single memory location; "
+    fail(name,
+         ": unsupported operation: more than one element of the written-to tensor refers to a "
+         "single memory location; "
          "clone() the tensor before writing into it");
   if (op.kind != OpKind::Composite && device_of(op, in) != self.device())
-    fail(name, ": expected all tensors to be on the same device, but found at least two devices, cpu and meta");
+    fail(name,
+         ": expected all tensors to be on the same device, but found at least two devices, cpu and "
+         "meta");
   Tensors args;
   for (const Tensor& t : in) args.push_back(t);
   bool saves_self = op.kind == OpKind::Composite;
@@ -254,28 +276,35 @@ void apply_inplace(const OpDef& op, std::span<const Tensor> in, const void* attr
   for (size_t i = 0; i < in.size() && i < 6; ++i)
     if (in[i].defined() && in[i].requires_grad()) mask |= op.saves.when[i];
   if (records && (saves_self || (mask & clew::in(0)))) args[0] = keep_old(self);
-  // Other arguments that the write changes too are kept as they were: backward wants their old values.
+  // Other arguments that the write changes too are kept as they were: backward wants their old
+  // values.
   for (int i = 1; records && i < args.size(); ++i)
     if (args[i].defined() && args[i]->storage == self->storage) args[i] = keep_old(args[i]);
   // Refused before anything is written.
   for (const Tensor& t : args)
     if (records && !modes.inference && t.defined() && (t->flags & flag_inference))
-      fail(name, ": inference tensors cannot be saved for backward; make a normal tensor of it with clone() first");
+      fail(name,
+           ": inference tensors cannot be saved for backward; make a normal tensor of it with "
+           "clone() first");
   if (op.kind == OpKind::Composite) {
     Tensors outs;
     op.composite(Call{op, args, attrs}, outs);
-    require(outs[0].sizes() == self.sizes(), name, ": the result's shape ", outs[0].sizes(), " does not match the tensor's ", self.sizes());
+    require(outs[0].sizes() == self.sizes(), name, ": the result's shape ", outs[0].sizes(),
+            " does not match the tensor's ", self.sizes());
     if (!can_cast(outs[0].dtype(), self.dtype()))
-      fail(name, ": result type ", outs[0].dtype(), " can't be cast to the desired output type ", self.dtype());
+      fail(name, ": result type ", outs[0].dtype(), " can't be cast to the desired output type ",
+           self.dtype());
     copy_(self, outs[0]);
     return;
   }
   if (op.kind == OpKind::Elementwise) {
     OutputTypes types = elementwise_types(op, args);
     if (!can_cast(types.output, self.dtype()))
-      fail(name, ": result type ", types.output, " can't be cast to the desired output type ", self.dtype());
+      fail(name, ": result type ", types.output, " can't be cast to the desired output type ",
+           self.dtype());
     Dims sizes = elementwise_shape(op, args);
-    require(sizes == self.sizes(), name, ": output with shape ", self.sizes(), " doesn't match the broadcast shape ", sizes);
+    require(sizes == self.sizes(), name, ": output with shape ", self.sizes(),
+            " doesn't match the broadcast shape ", sizes);
     bool direct = types.output == self.dtype();
     for (const Tensor& t : args) direct = direct && !hazardous(self, t);
     if (direct) {
@@ -289,9 +318,11 @@ void apply_inplace(const OpDef& op, std::span<const Tensor> in, const void* attr
     if (op.kind == OpKind::View) fail_internal(name, " is a view and cannot be applied in place");
     Tensors outs;
     allocate_and_run(op, args, attrs, outs);
-    require(outs[0].sizes() == self.sizes(), name, ": the result's shape ", outs[0].sizes(), " does not match the tensor's ", self.sizes());
+    require(outs[0].sizes() == self.sizes(), name, ": the result's shape ", outs[0].sizes(),
+            " does not match the tensor's ", self.sizes());
     if (!can_cast(outs[0].dtype(), self.dtype()))
-      fail(name, ": result type ", outs[0].dtype(), " can't be cast to the desired output type ", self.dtype());
+      fail(name, ": result type ", outs[0].dtype(), " can't be cast to the desired output type ",
+           self.dtype());
     copy_into(self, outs[0]);
   }
   bump_version(self);

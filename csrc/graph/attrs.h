@@ -1,12 +1,12 @@
-// How an op's non-tensor arguments live in a plain struct: the field kinds, and a table of them made at compile time.
-// May include: base.
-// Invariant: a struct's fields stand in the order of the signature's non-tensor parameters.
+// How an op's non-tensor arguments live in a plain struct: the field kinds, and a table of them
+// made at compile time. May include: base. Invariant: a struct's fields stand in the order of the
+// signature's non-tensor parameters.
 #pragma once
 #include <array>
 #include <new>
 #include <optional>
-#include <tuple>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 
 #include "base/dtype.h"
@@ -31,24 +31,47 @@ struct Str {
 };
 
 enum class FieldKind : uint8_t {
-  Int, Bool, Float, Number, Ints, Text, OptInt, OptBool, OptFloat, OptInts, OptDType, Generator
+  Int,
+  Bool,
+  Float,
+  Number,
+  Ints,
+  Text,
+  OptInt,
+  OptBool,
+  OptFloat,
+  OptInts,
+  OptDType,
+  Generator
 };
 
 template <class T> constexpr FieldKind field_kind() {
-  if constexpr (std::is_same_v<T, int64_t>) return FieldKind::Int;
-  else if constexpr (std::is_same_v<T, bool>) return FieldKind::Bool;
-  else if constexpr (std::is_same_v<T, double>) return FieldKind::Float;
-  else if constexpr (std::is_same_v<T, Scalar>) return FieldKind::Number;
-  else if constexpr (std::is_same_v<T, Dims>) return FieldKind::Ints;
-  else if constexpr (std::is_same_v<T, Str>) return FieldKind::Text;
-  else if constexpr (std::is_same_v<T, std::optional<int64_t>>) return FieldKind::OptInt;
-  else if constexpr (std::is_same_v<T, std::optional<bool>>) return FieldKind::OptBool;
-  else if constexpr (std::is_same_v<T, std::optional<double>>) return FieldKind::OptFloat;
-  else if constexpr (std::is_same_v<T, std::optional<Dims>>) return FieldKind::OptInts;
-  else if constexpr (std::is_same_v<T, std::optional<DType>>) return FieldKind::OptDType;
+  if constexpr (std::is_same_v<T, int64_t>)
+    return FieldKind::Int;
+  else if constexpr (std::is_same_v<T, bool>)
+    return FieldKind::Bool;
+  else if constexpr (std::is_same_v<T, double>)
+    return FieldKind::Float;
+  else if constexpr (std::is_same_v<T, Scalar>)
+    return FieldKind::Number;
+  else if constexpr (std::is_same_v<T, Dims>)
+    return FieldKind::Ints;
+  else if constexpr (std::is_same_v<T, Str>)
+    return FieldKind::Text;
+  else if constexpr (std::is_same_v<T, std::optional<int64_t>>)
+    return FieldKind::OptInt;
+  else if constexpr (std::is_same_v<T, std::optional<bool>>)
+    return FieldKind::OptBool;
+  else if constexpr (std::is_same_v<T, std::optional<double>>)
+    return FieldKind::OptFloat;
+  else if constexpr (std::is_same_v<T, std::optional<Dims>>)
+    return FieldKind::OptInts;
+  else if constexpr (std::is_same_v<T, std::optional<DType>>)
+    return FieldKind::OptDType;
   else {
-    static_assert(std::is_same_v<T, Generator*>, "an attribute struct may hold: int64_t, bool, double, Scalar, Dims, Str, "
-                                                 "optional<int64_t|bool|double|Dims|DType>, Generator*");
+    static_assert(std::is_same_v<T, Generator*>,
+                  "an attribute struct may hold: int64_t, bool, double, Scalar, Dims, Str, "
+                  "optional<int64_t|bool|double|Dims|DType>, Generator*");
     return FieldKind::Generator;
   }
 }
@@ -90,7 +113,8 @@ template <class A, class... M> constexpr AttrInfo make_attr_info(const std::tupl
 }  // namespace detail
 
 // The table of struct A. A lists its members once:
-//   struct SumAttrs { std::optional<Dims> dim; bool keepdim; static constexpr auto members() { return std::tuple(&SumAttrs::dim, &SumAttrs::keepdim); } };
+//   struct SumAttrs { std::optional<Dims> dim; bool keepdim; static constexpr auto members() {
+//   return std::tuple(&SumAttrs::dim, &SumAttrs::keepdim); } };
 template <class A> inline constexpr AttrInfo attr_info = detail::make_attr_info<A>(A::members());
 
 }  // namespace clew

@@ -1,6 +1,6 @@
-// The backward engine: finds the nodes that matter, runs them latest first, gathers their gradients.
-// May include: graph.
-// Invariant: a node runs once per call, after all its consumers; nothing here recurses over the graph.
+// The backward engine: finds the nodes that matter, runs them latest first, gathers their
+// gradients. May include: graph. Invariant: a node runs once per call, after all its consumers;
+// nothing here recurses over the graph.
 #include <algorithm>
 #include <unordered_map>
 
@@ -22,7 +22,8 @@ PyObject* call_hooks_on(PyObject* dict, Tensor& grad, const char* what) {
   PyObject* values = PyMapping_Values(dict);
   if (!values) throw PythonError();
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(values); ++i) {
-    PyObject* got = PyObject_CallOneArg(PyList_GET_ITEM(values, i), reinterpret_cast<PyObject*>(grad.get()));
+    PyObject* got =
+        PyObject_CallOneArg(PyList_GET_ITEM(values, i), reinterpret_cast<PyObject*>(grad.get()));
     if (!got) {
       Py_DECREF(values);
       throw PythonError();
@@ -33,7 +34,8 @@ PyObject* call_hooks_on(PyObject* dict, Tensor& grad, const char* what) {
       Tensor fresh = Tensor::steal(reinterpret_cast<TensorObj*>(got));
       if (fresh.sizes() != grad.sizes()) {
         Py_DECREF(values);
-        fail(what, ": a hook changed the gradient's shape from ", grad.sizes(), " to ", fresh.sizes());
+        fail(what, ": a hook changed the gradient's shape from ", grad.sizes(), " to ",
+             fresh.sizes());
       }
       grad = std::move(fresh);
     } else {
@@ -58,7 +60,8 @@ PyObject* tuple_of(std::span<const Tensor> ts) {
   return tuple;
 }
 
-// Takes over what a node hook returned: None leaves the gradients, a tuple (or one tensor) replaces them.
+// Takes over what a node hook returned: None leaves the gradients, a tuple (or one tensor) replaces
+// them.
 void take_hook_result(PyObject* got, std::span<Tensor> into, const char* what) {
   if (!got) throw PythonError();
   struct Drop {
@@ -67,18 +70,23 @@ void take_hook_result(PyObject* got, std::span<Tensor> into, const char* what) {
   } drop{got};
   if (got == Py_None) return;
   auto take = [&](size_t i, PyObject* o) {
-    if (o == Py_None) into[i] = Tensor();
-    else if (PyObject_TypeCheck(o, tensor_type)) into[i] = Tensor::borrow(reinterpret_cast<TensorObj*>(o));
-    else fail_type(what, ": a hook must return tensors or None; got ", Py_TYPE(o)->tp_name);
+    if (o == Py_None)
+      into[i] = Tensor();
+    else if (PyObject_TypeCheck(o, tensor_type))
+      into[i] = Tensor::borrow(reinterpret_cast<TensorObj*>(o));
+    else
+      fail_type(what, ": a hook must return tensors or None; got ", Py_TYPE(o)->tp_name);
   };
   if (PyTuple_Check(got)) {
     if (static_cast<size_t>(PyTuple_GET_SIZE(got)) != into.size())
       fail(what, ": a hook returned ", PyTuple_GET_SIZE(got), " gradients; expected ", into.size());
-    for (size_t i = 0; i < into.size(); ++i) take(i, PyTuple_GET_ITEM(got, static_cast<Py_ssize_t>(i)));
+    for (size_t i = 0; i < into.size(); ++i)
+      take(i, PyTuple_GET_ITEM(got, static_cast<Py_ssize_t>(i)));
   } else if (into.size() == 1) {
     take(0, got);
   } else {
-    fail_type(what, ": a hook must return None or a tuple of ", into.size(), " gradients; got ", Py_TYPE(got)->tp_name);
+    fail_type(what, ": a hook must return None or a tuple of ", into.size(), " gradients; got ",
+              Py_TYPE(got)->tp_name);
   }
 }
 
@@ -92,8 +100,8 @@ Tensor fit_gradient(const Edge& edge, Tensor grad, const Node& from, uint32_t in
     for (int i = 0; fits && i < meta.sizes.size(); ++i)
       fits = meta.sizes[i] == grad.size(i + lead) || meta.sizes[i] == 1;
     if (!fits)
-      fail("Function ", from.name(), " returned an invalid gradient at index ", index, " - got ", grad.sizes(),
-           " but expected shape compatible with ", meta.sizes);
+      fail("Function ", from.name(), " returned an invalid gradient at index ", index, " - got ",
+           grad.sizes(), " but expected shape compatible with ", meta.sizes);
     grad = builtins.sum_to(grad, meta.sizes);
   }
   if (grad.dtype() != meta.dtype) [[unlikely]] {
@@ -108,7 +116,8 @@ struct GraphTask {
   BackwardArgs& args;
   std::vector<std::pair<uint64_t, Node*>> ready;  // heap, latest node first
   std::vector<Node*> visited;
-  std::unordered_map<Node*, Scratch> foreign;  // nodes whose own scratch another running backward uses
+  std::unordered_map<Node*, Scratch>
+      foreign;  // nodes whose own scratch another running backward uses
   std::vector<Tensor> captured;
   std::unordered_map<Node*, std::vector<size_t>> capture_at;
   std::unordered_map<Node*, bool> needed;  // only with captures
@@ -123,7 +132,9 @@ struct GraphTask {
     }
   }
 
-  int32_t& dependencies(Node* n) { return n->task == this ? n->dependencies : foreign[n].dependencies; }
+  int32_t& dependencies(Node* n) {
+    return n->task == this ? n->dependencies : foreign[n].dependencies;
+  }
 
   Tensor& slot(Node* n, uint32_t nr) {
     if (n->task == this) {
@@ -167,7 +178,8 @@ struct GraphTask {
       if (Node* n = args.captures[i].fn.get()) capture_at[n].push_back(i);
     std::vector<Node*> order = visited;
     for (auto& [n, s] : foreign) order.push_back(n);
-    // Edges point to earlier nodes (leaves first of all), so this order sees a node's inputs before it.
+    // Edges point to earlier nodes (leaves first of all), so this order sees a node's inputs before
+    // it.
     std::sort(order.begin(), order.end(), [](Node* a, Node* b) {
       if (a->is_accumulator() != b->is_accumulator()) return a->is_accumulator();
       return a->sequence < b->sequence;
@@ -194,10 +206,13 @@ struct GraphTask {
       return;
     }
     // Exclusive buffers are added into; a buffer somebody else may see is not written.
-    bool exclusive = !modes.grad && Py_REFCNT(reinterpret_cast<PyObject*>(s.get())) == 1 && s->storage->refs == 1 &&
-                     s.is_contiguous() && s.dtype() == g.dtype() && !s->grad_fn && s->storage->resizable && !s.is_meta();
-    if (exclusive) accumulate_into(s, g);
-    else s = builtins.add(s, g);
+    bool exclusive = !modes.grad && Py_REFCNT(reinterpret_cast<PyObject*>(s.get())) == 1 &&
+                     s->storage->refs == 1 && s.is_contiguous() && s.dtype() == g.dtype() &&
+                     !s->grad_fn && s->storage->resizable && !s.is_meta();
+    if (exclusive)
+      accumulate_into(s, g);
+    else
+      s = builtins.add(s, g);
   }
 
   static void accumulate_into(const Tensor& into, const Tensor& g);
@@ -331,9 +346,13 @@ struct GraphTask {
   }
 
   [[noreturn]] static void fail_consumed(Node* n) {
-    fail(n->name(), ": Trying to backward through the graph a second time (or directly access saved tensors after they have "
-         "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
-         "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if you need "
+    fail(n->name(),
+         ": Trying to backward through the graph a second time (or directly access saved tensors "
+         "after they have "
+         "already been freed). Saved intermediate values of the graph are freed when you call "
+         ".backward() or "
+         "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a "
+         "second time or if you need "
          "to access saved tensors after calling backward.");
   }
 
@@ -347,7 +366,8 @@ struct GraphTask {
     }
     std::vector<Node*> starts;
     for (OwnedEdge& r : args.roots)
-      if (dependencies(r.fn.get()) == 0 && std::find(starts.begin(), starts.end(), r.fn.get()) == starts.end())
+      if (dependencies(r.fn.get()) == 0 &&
+          std::find(starts.begin(), starts.end(), r.fn.get()) == starts.end())
         starts.push_back(r.fn.get());
     for (Node* n : starts) push(n);
     while (!ready.empty()) {
@@ -373,7 +393,8 @@ void AccumulateGrad::run(std::span<const Tensor> grads, Tensor*) {
   Tensor grad = grads[0];
   TensorObj* leaf = variable.get();
   if (!leaf->grad) {
-    // Nobody else can see the gradient (this function and the engine hold one reference each): take it over as it is.
+    // Nobody else can see the gradient (this function and the engine hold one reference each): take
+    // it over as it is.
     bool mine = Py_REFCNT(reinterpret_cast<PyObject*>(grad.get())) <= 2 && grad->storage->refs == 1;
     bool dense = grad.is_contiguous() || is_non_overlapping_and_dense(grad.sizes(), grad.strides());
     if (modes.grad) {
@@ -383,16 +404,16 @@ void AccumulateGrad::run(std::span<const Tensor> grads, Tensor*) {
       leaf->grad = grad.release();
     } else {
       Tensor fresh = leaf->contiguous ? empty(grad.sizes(), grad.dtype(), grad.device())
-                                      : is_non_overlapping_and_dense(leaf->sizes, leaf->strides)
-                                            ? empty_strided(grad.sizes(), leaf->strides, grad.dtype(), grad.device())
-                                            : empty(grad.sizes(), grad.dtype(), grad.device());
+                     : is_non_overlapping_and_dense(leaf->sizes, leaf->strides)
+                         ? empty_strided(grad.sizes(), leaf->strides, grad.dtype(), grad.device())
+                         : empty(grad.sizes(), grad.dtype(), grad.device());
       copy_into(fresh, grad);
       leaf->grad = fresh.release();
     }
   } else {
     Tensor before = Tensor::borrow(leaf->grad);
-    if (!modes.grad && !(before->flags & flag_requires_grad) && !before->grad_fn && before.sizes() == grad.sizes() &&
-        before.dtype() == grad.dtype()) {
+    if (!modes.grad && !(before->flags & flag_requires_grad) && !before->grad_fn &&
+        before.sizes() == grad.sizes() && before.dtype() == grad.dtype()) {
       GraphTask::accumulate_into(before, grad);
     } else {
       Tensor sum = builtins.add(before, grad);
@@ -402,7 +423,8 @@ void AccumulateGrad::run(std::span<const Tensor> grads, Tensor*) {
   if (leaf->extra && leaf->extra->post_accumulate_hooks) {
     PyObject* values = PyMapping_Values(leaf->extra->post_accumulate_hooks);
     for (Py_ssize_t i = 0; values && i < PyList_GET_SIZE(values); ++i) {
-      PyObject* got = PyObject_CallOneArg(PyList_GET_ITEM(values, i), reinterpret_cast<PyObject*>(leaf));
+      PyObject* got =
+          PyObject_CallOneArg(PyList_GET_ITEM(values, i), reinterpret_cast<PyObject*>(leaf));
       if (!got) {
         Py_DECREF(values);
         throw PythonError();

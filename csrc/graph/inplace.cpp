@@ -9,7 +9,8 @@ namespace clew {
 
 namespace {
 
-// An in-place op on a view, as seen by the base: the op's gradient applies to the slice, the rest passes through.
+// An in-place op on a view, as seen by the base: the op's gradient applies to the slice, the rest
+// passes through.
 struct CopySlices final : Node {
   Dims base_sizes, base_strides, view_sizes, view_strides;
   int64_t view_offset;  // from the base's first element
@@ -18,8 +19,13 @@ struct CopySlices final : Node {
   NodeRef inner;
 
   CopySlices(const Tensor& base, const Tensor& view, NodeRef node)
-      : base_sizes(base.sizes()), base_strides(base.strides()), view_sizes(view.sizes()), view_strides(view.strides()),
-        view_offset(view.storage_offset() - base.storage_offset()), dtype(base.dtype()), device(base.device()),
+      : base_sizes(base.sizes()),
+        base_strides(base.strides()),
+        view_sizes(view.sizes()),
+        view_strides(view.strides()),
+        view_offset(view.storage_offset() - base.storage_offset()),
+        dtype(base.dtype()),
+        device(base.device()),
         inner(std::move(node)) {
     allocate_edges(inner->edge_count);
     add_meta(0, base);
@@ -66,34 +72,49 @@ constexpr OpDef copy_op = general({
     .vjp = copy_vjp,
 });
 
-
 }  // namespace
 
 void check_inplace(const Tensor& t, const char* op, bool records) {
   if ((t->flags & flag_inference) && !modes.inference)
-    fail(op, ": inplace update to inference tensor outside InferenceMode is not allowed; clone() it first");
+    fail(op,
+         ": inplace update to inference tensor outside InferenceMode is not allowed; clone() it "
+         "first");
   if (!modes.grad) return;
   if (t->flags & flag_requires_grad)
-    fail(op, ": a leaf Variable that requires grad is being used in an in-place operation; wrap the write in no_grad(), or "
-         "write into a clone() of the ", t, " leaf");
+    fail(op,
+         ": a leaf Variable that requires grad is being used in an in-place operation; wrap the "
+         "write in no_grad(), or "
+         "write into a clone() of the ",
+         t, " leaf");
   if (!t->base) return;
   Tensor base = Tensor::borrow(t->base);
   if (base->flags & flag_requires_grad)
-    fail(op, ": a view of a leaf Variable that requires grad is being used in an in-place operation; wrap the write in "
-         "no_grad(), or write into a clone() of the ", base, " leaf");
+    fail(op,
+         ": a view of a leaf Variable that requires grad is being used in an in-place operation; "
+         "wrap the write in "
+         "no_grad(), or write into a clone() of the ",
+         base, " leaf");
   if (!(records || t.requires_grad() || base.requires_grad())) return;
   switch (t->view_kind) {
     case ViewKind::plain: return;
     case ViewKind::no_grad:
-      fail(op, ": a view was created in no_grad mode and is being modified inplace with grad mode enabled; make the view "
+      fail(op,
+           ": a view was created in no_grad mode and is being modified inplace with grad mode "
+           "enabled; make the view "
            "outside no_grad(), or do both inside it");
     case ViewKind::multi_output:
-      fail(op, ": output ", t->output_nr, " of ", t->grad_fn ? t->grad_fn->name() : "a view function",
-           " is a view and is being modified inplace. This view is the output of a function that returns multiple views. "
-           "Such functions do not allow the output views to be modified inplace. Use an out-of-place operation instead");
+      fail(op, ": output ", t->output_nr, " of ",
+           t->grad_fn ? t->grad_fn->name() : "a view function",
+           " is a view and is being modified inplace. This view is the output of a function that "
+           "returns multiple views. "
+           "Such functions do not allow the output views to be modified inplace. Use an "
+           "out-of-place operation instead");
     case ViewKind::custom_function:
-      fail(op, ": a view made by a custom Function, or one that shows its base as another dtype (.real, view_as_real, "
-           "view(dtype)), is being modified inplace while gradients are recorded; write into a clone() of it");
+      fail(op,
+           ": a view made by a custom Function, or one that shows its base as another dtype "
+           "(.real, view_as_real, "
+           "view(dtype)), is being modified inplace while gradients are recorded; write into a "
+           "clone() of it");
   }
 }
 
@@ -105,7 +126,8 @@ void rebase_history(const Tensor& t, NodeRef node) {
   Tensor base = Tensor::borrow(t->base);
   NodeRef slices = NodeRef::steal(new CopySlices(base, t, std::move(node)));
   set_grad_fn(base, slices.get(), 0);
-  t->view_version = t->storage->version - 1;  // its own grad_fn is remade from the base's when asked for
+  t->view_version =
+      t->storage->version - 1;  // its own grad_fn is remade from the base's when asked for
   grad_fn_of(t);
 }
 
@@ -116,7 +138,8 @@ void copy_(const Tensor& dst, const Tensor& src) {
     fail("copy_: src must broadcast to the tensor's shape; got ", src, " for ", dst);
   if (src.is_meta() && !dst.is_meta())
     fail(ErrorKind::NotImplemented, "copy_: Cannot copy out of meta tensor; no data!");
-  if (dst->data == src->data && dst.strides() == src.strides() && dst.sizes() == src.sizes() && dst.dtype() == src.dtype()) {
+  if (dst->data == src->data && dst.strides() == src.strides() && dst.sizes() == src.sizes() &&
+      dst.dtype() == src.dtype()) {
     if (dst.is_same(src)) return;
   } else if (dst->storage == src->storage) {
     Tensor temporary = empty(src.sizes(), src.dtype());
@@ -139,8 +162,8 @@ void mark_view(const Tensor& view, const Tensor& t, bool multi_output) {
   Py_INCREF(reinterpret_cast<PyObject*>(base));
   view->base = base;
   view->view_version = t->storage->version;
-  view->view_kind = multi_output ? ViewKind::multi_output
-                    : !modes.grad ? ViewKind::no_grad
+  view->view_kind = multi_output                                 ? ViewKind::multi_output
+                    : !modes.grad                                ? ViewKind::no_grad
                     : t->base && t->view_kind != ViewKind::plain ? t->view_kind
                                                                  : ViewKind::plain;
 }
@@ -148,8 +171,7 @@ void mark_view(const Tensor& view, const Tensor& t, bool multi_output) {
 Tensor detach(const Tensor& t) { return alias(t); }
 
 void detach_(const Tensor& t) {
-  if (t->base)
-    fail("detach_: can't detach views in-place; use detach() instead");
+  if (t->base) fail("detach_: can't detach views in-place; use detach() instead");
   if (Node* fn = std::exchange(t->grad_fn, nullptr)) {
     if (t->extra && t->extra->retains_grad && fn->extra)
       std::erase_if(fn->extra->retains_grad, [&](auto& entry) { return entry.second == t.get(); });

@@ -1,6 +1,7 @@
 // What the current thread has switched on: recording, inference mode, saved-tensor hooks.
 // May include: base.
-// Invariant: thread-local; the scoped setters restore what they found, also when an exception passes.
+// Invariant: thread-local; the scoped setters restore what they found, also when an exception
+// passes.
 #pragma once
 #include <cstdint>
 

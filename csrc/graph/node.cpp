@@ -38,8 +38,10 @@ void* allocate_node(size_t bytes) {
 void free_node(void* p) {
   char* block = static_cast<char*>(p) - 16;
   size_t c = *reinterpret_cast<size_t*>(block);
-  if (c < block_classes && free_nodes[c].size() < 65536) free_nodes[c].push_back(block);
-  else std::free(block);
+  if (c < block_classes && free_nodes[c].size() < 65536)
+    free_nodes[c].push_back(block);
+  else
+    std::free(block);
 }
 
 void release_tensor_graph_state(TensorObj* t) {
@@ -125,7 +127,8 @@ AccumulateGrad::AccumulateGrad(const Tensor& t) : variable(t) {
 }
 
 AccumulateGrad::~AccumulateGrad() {
-  if (variable->extra && variable->extra->accumulator == this) variable->extra->accumulator = nullptr;
+  if (variable->extra && variable->extra->accumulator == this)
+    variable->extra->accumulator = nullptr;
 }
 
 void set_grad_fn(const Tensor& t, Node* fn, uint32_t nr) {
@@ -150,12 +153,15 @@ Node* grad_fn_of(const Tensor& t) {
   GradMode on(true);
   if (base.dtype() != t.dtype()) {
     if (!base.is_complex() || real_of(base.dtype()) != t.dtype())
-      fail("autograd: a view that shows its base as another dtype is used after the base was modified inplace; make the "
-           "view again");
+      fail(
+          "autograd: a view that shows its base as another dtype is used after the base was "
+          "modified inplace; make the "
+          "view again");
     base = builtins.view_as_real(base);
   } else if (t->view_kind == ViewKind::custom_function && t->grad_fn) {
     fail("Output ", t->output_nr, " of ", t->grad_fn->name(),
-         " is a view and its base or another view of its base has been modified inplace, which would override the custom "
+         " is a view and its base or another view of its base has been modified inplace, which "
+         "would override the custom "
          "backward; return a clone() from the Function's forward");
   }
   Tensor fresh = builtins.as_strided(base, t.sizes(), t.strides(), t.storage_offset());
@@ -185,7 +191,9 @@ void Saved::save(const Tensor& t, bool output) {
   is_output = output;
   version = t->storage->version;
   if (t->flags & flag_inference && !modes.inference)
-    fail("autograd: inference tensors cannot be saved for backward; make a normal tensor of it with clone() first");
+    fail(
+        "autograd: inference tensors cannot be saved for backward; make a normal tensor of it with "
+        "clone() first");
   if (modes.saved_hooks) {
     PyObject* top = PyList_GetItem(modes.saved_hook_stack, PyList_Size(modes.saved_hook_stack) - 1);
     PyObject* pack = PyTuple_GetItem(top, 0);
@@ -222,20 +230,30 @@ Tensor Saved::unpack_for(const Node& node, const Edge* edge, uint32_t output_nr)
     return modes.grad && fn ? with_history(t, fn, nr) : t;
   }
   if (!tensor)
-    fail(node.name(), ": Trying to backward through the graph a second time (or directly access saved tensors after they "
-         "have already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
-         "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time.");
+    fail(node.name(),
+         ": Trying to backward through the graph a second time (or directly access saved tensors "
+         "after they "
+         "have already been freed). Saved intermediate values of the graph are freed when you call "
+         ".backward() or "
+         "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a "
+         "second time.");
   Tensor t = Tensor::borrow(tensor);
   if (t->storage->version != version) {
-    fail("one of the variables needed for gradient computation has been modified by an inplace operation: ", t,
-         is_output ? concat(", which is output ", output_nr, " of ", node.name())
-         : fn && !fn->is_accumulator() ? concat(", which is output ", nr, " of ", fn->name(), " and was saved by ", node.name())
-                                       : concat(", which was saved by ", node.name()),
-         ", is at version ", t->storage->version, "; expected version ", version,
-         " instead. Hint: write into a clone() of it, or use the out-of-place form of the operation that changed it");
+    fail(
+        "one of the variables needed for gradient computation has been modified by an inplace "
+        "operation: ",
+        t,
+        is_output                     ? concat(", which is output ", output_nr, " of ", node.name())
+        : fn && !fn->is_accumulator() ? concat(", which is output ", nr, " of ", fn->name(),
+                                               " and was saved by ", node.name())
+                                      : concat(", which was saved by ", node.name()),
+        ", is at version ", t->storage->version, "; expected version ", version,
+        " instead. Hint: write into a clone() of it, or use the out-of-place form of the operation "
+        "that changed it");
   }
   if (is_output) return modes.grad ? with_history(t, fn, nr) : t;
-  if (t->grad_fn == fn ? t->output_nr == nr : (!t->grad_fn && (!fn || fn->is_accumulator()))) return t;
+  if (t->grad_fn == fn ? t->output_nr == nr : (!t->grad_fn && (!fn || fn->is_accumulator())))
+    return t;
   return with_history(t, fn, nr);
 }
 
@@ -290,8 +308,10 @@ OpNode* OpNode::create(const OpDef& op, uint32_t edges, uint32_t saved, const vo
   for (uint32_t i = 0; i < saved; ++i) new (n->saved + i) Saved();
   if (op.attrs && attrs) {
     n->attrs = block + attrs_at;
-    if (op.attrs->trivial) std::memcpy(n->attrs, attrs, op.attrs->size);
-    else op.attrs->copy(n->attrs, attrs);
+    if (op.attrs->trivial)
+      std::memcpy(n->attrs, attrs, op.attrs->size);
+    else
+      op.attrs->copy(n->attrs, attrs);
     n->has_attrs = true;
   }
   return n;
@@ -324,8 +344,7 @@ void OpNode::run(std::span<const Tensor> grads, Tensor* out) {
     op->vjp(c);
     return;
   }
-  if (op->no_vjp)
-    fail(op_name(*op), ": the derivative is not implemented: ", op->no_vjp);
+  if (op->no_vjp) fail(op_name(*op), ": the derivative is not implemented: ", op->no_vjp);
   const Tensor& g = grads[0];
   for (uint32_t i = 0; i < edge_count; ++i) {
     if (!edges[i].fn || i >= 4 || !op->partials[i]) continue;
@@ -338,7 +357,8 @@ void OpNode::run(std::span<const Tensor> grads, Tensor* out) {
   }
 }
 
-NodeRef record(const OpDef& op, std::span<const Tensor> in, const void* attrs, const Tensors& outs, bool attach) {
+NodeRef record(const OpDef& op, std::span<const Tensor> in, const void* attrs, const Tensors& outs,
+               bool attach) {
   uint32_t mask = op.saves.always;
   size_t n = in.size();
   for (size_t i = 0; i < n && i < 6; ++i)
@@ -351,7 +371,8 @@ NodeRef record(const OpDef& op, std::span<const Tensor> in, const void* attrs, c
   // A stale view makes its new grad_fn now, before this node: edges point to smaller sequences.
   for (const Tensor& t : in)
     if (t.defined() && t->base) grad_fn_of(t);
-  OpNode* node = OpNode::create(op, static_cast<uint32_t>(n), static_cast<uint32_t>(std::popcount(mask)), attrs);
+  OpNode* node = OpNode::create(op, static_cast<uint32_t>(n),
+                                static_cast<uint32_t>(std::popcount(mask)), attrs);
   NodeRef guard = NodeRef::steal(node);
   node->saved_mask = mask;
   for (size_t i = 0; i < n; ++i)
@@ -360,8 +381,10 @@ NodeRef record(const OpDef& op, std::span<const Tensor> in, const void* attrs, c
   int slot = 0;
   for (uint32_t m = mask; m; m &= m - 1) {
     int bit = std::countr_zero(m);
-    if (bit < 16) node->saved[slot++].save(in[static_cast<size_t>(bit)], false);
-    else node->saved[slot++].save(outs[bit - 16], true);
+    if (bit < 16)
+      node->saved[slot++].save(in[static_cast<size_t>(bit)], false);
+    else
+      node->saved[slot++].save(outs[bit - 16], true);
   }
   for (int k = 0; k < outs.size(); ++k) {
     node->add_meta(static_cast<uint32_t>(k), outs[k]);
@@ -377,23 +400,29 @@ static OpNode& op_node(Node& n) { return static_cast<OpNode&>(n); }
 Tensor Vjp::in(int i) const {
   OpNode& n = op_node(node_);
   int slot = n.saved_slot(i);
-  if (slot < 0) fail_internal(n.name(), " uses input ", i, " in its gradient but does not list it in saves");
+  if (slot < 0)
+    fail_internal(n.name(), " uses input ", i, " in its gradient but does not list it in saves");
   return n.saved[slot].unpack_for(n, &n.edges[i], 0);
 }
 Tensor Vjp::out(int k) const {
   OpNode& n = op_node(node_);
   int slot = n.saved_slot(16 + k);
-  if (slot < 0) fail_internal(n.name(), " uses output ", k, " in its gradient but does not list it in saves");
+  if (slot < 0)
+    fail_internal(n.name(), " uses output ", k, " in its gradient but does not list it in saves");
   return n.saved[slot].unpack_for(n, nullptr, static_cast<uint32_t>(k));
 }
 bool Vjp::has_in(int i) const { return op_node(node_).saved_slot(i) >= 0; }
-bool Vjp::needs(int i) const { return i < static_cast<int>(node_.edge_count) && node_.edges[i].fn != nullptr; }
+bool Vjp::needs(int i) const {
+  return i < static_cast<int>(node_.edge_count) && node_.edges[i].fn != nullptr;
+}
 const Dims& Vjp::sizes(int i) const {
-  if (!needs(i)) fail_internal(node_.name(), " asks for the shape of input ", i, " which needs no gradient");
+  if (!needs(i))
+    fail_internal(node_.name(), " asks for the shape of input ", i, " which needs no gradient");
   return node_.edges[i].fn->meta(node_.edges[i].nr).sizes;
 }
 DType Vjp::dtype(int i) const {
-  if (!needs(i)) fail_internal(node_.name(), " asks for the dtype of input ", i, " which needs no gradient");
+  if (!needs(i))
+    fail_internal(node_.name(), " asks for the dtype of input ", i, " which needs no gradient");
   return node_.edges[i].fn->meta(node_.edges[i].nr).dtype;
 }
 int Vjp::inputs() const { return static_cast<int>(node_.edge_count); }

@@ -36,7 +36,8 @@ struct NodeExtra {
     PyObject* dict;  // id -> hook, shared with the handle that removes them
   };
   std::vector<TensorHooks> tensor_hooks;
-  std::vector<std::pair<uint32_t, TensorObj*>> retains_grad;  // weak: the tensor takes itself out when it dies
+  std::vector<std::pair<uint32_t, TensorObj*>>
+      retains_grad;  // weak: the tensor takes itself out when it dies
   PyObject* pre_hooks = nullptr;
   PyObject* post_hooks = nullptr;
   PyObject* metadata = nullptr;
@@ -46,11 +47,11 @@ struct NodeExtra {
 struct Node {
   uint32_t refs = 1;
   uint16_t output_count = 1;
-  bool consumed = false;   // saved tensors were released by an earlier backward
+  bool consumed = false;  // saved tensors were released by an earlier backward
   bool owns_edges = false;
   uint32_t edge_count = 0;
-  int32_t dependencies = 0;  // engine: consumers still to run
-  uint64_t sequence;         // creation order; edges always point to smaller numbers
+  int32_t dependencies = 0;   // engine: consumers still to run
+  uint64_t sequence;          // creation order; edges always point to smaller numbers
   GraphTask* task = nullptr;  // engine: the backward call using the scratch fields
   Edge* edges = nullptr;
   NodeExtra* extra = nullptr;
@@ -69,7 +70,9 @@ struct Node {
   virtual void release_saved() {}
   virtual std::string name() const = 0;
   virtual bool is_accumulator() const { return false; }
-  virtual PyObject* python_object() { return nullptr; }  // borrowed; custom functions have their own
+  virtual PyObject* python_object() {
+    return nullptr;
+  }  // borrowed; custom functions have their own
   virtual PyObject* saved_attribute(const char*) { return nullptr; }
 
   const OutMeta& meta(uint32_t nr) const { return nr == 0 ? meta0 : (*more_meta)[nr - 1]; }
@@ -126,7 +129,7 @@ class NodeRef {
 // Per-tensor autograd state that most tensors lack.
 struct AutogradExtra {
   Node* accumulator = nullptr;  // weak: the leaf's AccumulateGrad node while a graph holds it
-  PyObject* hooks = nullptr;                  // of a leaf: id -> hook
+  PyObject* hooks = nullptr;    // of a leaf: id -> hook
   PyObject* post_accumulate_hooks = nullptr;  // id -> hook
   bool retains_grad = false;
 };
@@ -142,7 +145,8 @@ struct AccumulateGrad final : Node {
   bool is_accumulator() const override { return true; }
 };
 
-// A tensor kept for backward, with the version it had. An output is kept without its grad_fn, which would be a cycle.
+// A tensor kept for backward, with the version it had. An output is kept without its grad_fn, which
+// would be a cycle.
 struct Saved {
   TensorObj* tensor = nullptr;  // owned
   uint32_t version = 0;
@@ -189,7 +193,8 @@ Node* grad_fn_of(const Tensor& t);
 void set_grad_fn(const Tensor& t, Node* fn, uint32_t nr);  // takes its own reference
 
 // Records `op` as the maker of outs. In-place callers record before they attach.
-NodeRef record(const OpDef& op, std::span<const Tensor> in, const void* attrs, const Tensors& outs, bool attach = true);
+NodeRef record(const OpDef& op, std::span<const Tensor> in, const void* attrs, const Tensors& outs,
+               bool attach = true);
 bool any_requires_grad(std::span<const Tensor> in);
 
 // Ops the graph itself needs, filled in by ops/registry.cpp.
@@ -207,19 +212,20 @@ struct Builtins {
   Tensor (*as_strided)(const Tensor&, const Dims&, const Dims&, int64_t) = nullptr;
 };
 extern Builtins builtins;
-void init_builtins();  // ops/registry.cpp
+void init_builtins();                       // ops/registry.cpp
 std::string_view op_name(const OpDef& op);  // public name, from the signature
 
 // Fits a gradient to what edge expects (sums broadcast dims, casts dtype); throws when it cannot.
 Tensor fit_gradient(const Edge& edge, Tensor grad, const Node& from, uint32_t index);
 
-// Runs backward from roots; with `inputs` (captures) returns their gradients instead of filling .grad.
+// Runs backward from roots; with `inputs` (captures) returns their gradients instead of filling
+// .grad.
 struct BackwardArgs {
   std::vector<OwnedEdge> roots;
   std::vector<Tensor> grads;
   bool keep_graph = false;
   bool create_graph = false;
-  bool accumulate = true;       // fill .grad of leaves (of `inputs` only, when there are some)
+  bool accumulate = true;           // fill .grad of leaves (of `inputs` only, when there are some)
   std::vector<OwnedEdge> captures;  // where to catch gradients
 };
 std::vector<Tensor> run_backward(BackwardArgs& args);

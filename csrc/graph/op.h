@@ -1,6 +1,7 @@
 // OpDef: the one declaration of an operation, and apply(), which runs and records it.
 // May include: base, tensor, kernels/ndview.h.
-// Invariant: an OpDef is constant data; everything about one call travels in Call, everything kept for backward in Node.
+// Invariant: an OpDef is constant data; everything about one call travels in Call, everything kept
+// for backward in Node.
 #pragma once
 #include <array>
 #include <span>
@@ -46,9 +47,9 @@ class Tensors {
   operator std::span<const Tensor>() const { return {data_, static_cast<size_t>(size_)}; }
 };
 
-// One call, as shape rules and kernels see it. Tensor parameters come first to last in signature order; an optional one
-// that was not given is an undefined Tensor; the elements of a Tensor[] parameter (at most one, the last tensor
-// parameter) follow flattened.
+// One call, as shape rules and kernels see it. Tensor parameters come first to last in signature
+// order; an optional one that was not given is an undefined Tensor; the elements of a Tensor[]
+// parameter (at most one, the last tensor parameter) follow flattened.
 struct Call {
   const OpDef& op;
   std::span<const Tensor> in;
@@ -70,7 +71,8 @@ class OutSpecs {
  public:
   // Declares the next output.
   OutSpec& add(DType dtype, Dims sizes) {
-    if (size_ == 4) fail_internal("an operation with more than four outputs must be a view or a composite");
+    if (size_ == 4)
+      fail_internal("an operation with more than four outputs must be a view or a composite");
     OutSpec& o = inline_[size_++];
     o.dtype = dtype;
     o.sizes = std::move(sizes);
@@ -80,7 +82,8 @@ class OutSpecs {
   OutSpec& operator[](int i) { return inline_[i]; }
 };
 
-// Where a view's elements lie: sizes, strides in elements, offset in elements from the input's first element.
+// Where a view's elements lie: sizes, strides in elements, offset in elements from the input's
+// first element.
 struct ViewSpec {
   Dims sizes;
   Dims strides;
@@ -92,7 +95,8 @@ struct Node;
 // One backward call, as a gradient rule sees it.
 class Vjp {
  public:
-  // Gradient of the k-th output; undefined when nothing flowed into it (with one output always defined).
+  // Gradient of the k-th output; undefined when nothing flowed into it (with one output always
+  // defined).
   const Tensor& grad(int k = 0) const { return grads_[k]; }
   int outputs() const { return static_cast<int>(grads_.size()); }
   // A saved input or output; only those that OpDef::saves lists.
@@ -107,7 +111,8 @@ class Vjp {
   const Dims& out_sizes(int k = 0) const;
   DType out_dtype(int k = 0) const;
   template <class A> const A& as() const { return *static_cast<const A*>(attrs()); }
-  // Sets the gradient of input i. It is reduced to the input's shape (broadcast dims summed) and cast to its dtype.
+  // Sets the gradient of input i. It is reduced to the input's shape (broadcast dims summed) and
+  // cast to its dtype.
   void set(int i, Tensor g) { out_grads_[i] = std::move(g); }
 
   Vjp(Node& node, std::span<const Tensor> grads, Tensor* out_grads)
@@ -121,7 +126,8 @@ class Vjp {
   Tensor* out_grads_;
 };
 
-// Which tensors backward needs. `always`: kept whenever the call is recorded. `when[i]`: kept if input i wants a gradient.
+// Which tensors backward needs. `always`: kept whenever the call is recorded. `when[i]`: kept if
+// input i wants a gradient.
 constexpr uint32_t in(int i) { return 1u << i; }
 constexpr uint32_t out(int k) { return 1u << (16 + k); }
 struct Saves {
@@ -133,9 +139,9 @@ enum class OpKind : uint8_t { Elementwise, View, General, Composite };
 
 // How the inputs' dtypes become the dtype an elementwise kernel computes in.
 enum class Promote : uint8_t {
-  same,          // promoted dtype of the inputs
-  to_float,      // the same, integers and bool become the default float dtype
-  none,          // the first input's dtype; others must equal it
+  same,      // promoted dtype of the inputs
+  to_float,  // the same, integers and bool become the default float dtype
+  none,      // the first input's dtype; others must equal it
 };
 // How the compute dtype becomes the output dtype.
 enum class Result : uint8_t { same, boolean, real };
@@ -179,7 +185,8 @@ consteval void demand(bool ok, const char* what) {
   if (!ok) throw what;  // not a constant expression: the build stops here
 }
 
-// One output, each element of it made from the elements at the same place of up to four broadcast inputs.
+// One output, each element of it made from the elements at the same place of up to four broadcast
+// inputs.
 struct ElementwiseSpec {
   const char* signature = nullptr;
   const char* doc = nullptr;
@@ -187,20 +194,34 @@ struct ElementwiseSpec {
   Result result = Result::same;
   const kernels::LoopTable* loops = nullptr;
   Saves saves = {};
-  std::array<Partial, 4> partials = {};  // gradient of input i is sum_to(grad * conj(partials[i](c)), shape of input i)
-  void (*vjp)(Vjp&) = nullptr;           // instead of partials, where a fused rule is better
+  std::array<Partial, 4> partials =
+      {};  // gradient of input i is sum_to(grad * conj(partials[i](c)), shape of input i)
+  void (*vjp)(Vjp&) = nullptr;  // instead of partials, where a fused rule is better
   NoRule no_vjp = {};
-  const AttrInfo* attrs = nullptr;  // a struct of Scalar fields only: the loops get them as `params`
+  const AttrInfo* attrs =
+      nullptr;  // a struct of Scalar fields only: the loops get them as `params`
   bool inplace = true;
   Offer offer = Offer::both;
 };
 consteval OpDef elementwise(ElementwiseSpec s) {
   demand(s.signature && s.doc && s.loops, "elementwise: signature, doc and loops are required");
-  demand((s.partials[0] || s.partials[1] || s.partials[2]) + (s.vjp != nullptr) + (s.no_vjp.reason != nullptr) == 1,
+  demand((s.partials[0] || s.partials[1] || s.partials[2]) + (s.vjp != nullptr) +
+                 (s.no_vjp.reason != nullptr) ==
+             1,
          "elementwise: give partials, or vjp, or no_vjp = no_rule(reason)");
-  return OpDef{.signature = s.signature, .doc = s.doc, .kind = OpKind::Elementwise, .promote = s.promote,
-               .result = s.result, .loops = s.loops, .partials = s.partials, .vjp = s.vjp, .saves = s.saves,
-               .no_vjp = s.no_vjp.reason, .attrs = s.attrs, .inplace = s.inplace, .offer = s.offer};
+  return OpDef{.signature = s.signature,
+               .doc = s.doc,
+               .kind = OpKind::Elementwise,
+               .promote = s.promote,
+               .result = s.result,
+               .loops = s.loops,
+               .partials = s.partials,
+               .vjp = s.vjp,
+               .saves = s.saves,
+               .no_vjp = s.no_vjp.reason,
+               .attrs = s.attrs,
+               .inplace = s.inplace,
+               .offer = s.offer};
 }
 
 // Outputs share the input's storage; `view` says where each lies (one spec an output).
@@ -213,9 +234,15 @@ struct ViewOpSpec {
   Offer offer = Offer::both;
 };
 consteval OpDef view(ViewOpSpec s) {
-  demand(s.signature && s.doc && s.view && s.vjp, "view: signature, doc, view and vjp are required");
-  return OpDef{.signature = s.signature, .doc = s.doc, .kind = OpKind::View, .view = s.view, .vjp = s.vjp,
-               .attrs = s.attrs, .offer = s.offer};
+  demand(s.signature && s.doc && s.view && s.vjp,
+         "view: signature, doc, view and vjp are required");
+  return OpDef{.signature = s.signature,
+               .doc = s.doc,
+               .kind = OpKind::View,
+               .view = s.view,
+               .vjp = s.vjp,
+               .attrs = s.attrs,
+               .offer = s.offer};
 }
 
 // Anything with a shape rule and a kernel.
@@ -232,10 +259,20 @@ struct GeneralSpec {
   Offer offer = Offer::both;
 };
 consteval OpDef general(GeneralSpec s) {
-  demand(s.signature && s.doc && s.shape && s.cpu, "general: signature, doc, shape and cpu are required");
-  demand((s.vjp != nullptr) + (s.no_vjp.reason != nullptr) == 1, "general: give vjp, or no_vjp = no_rule(reason)");
-  return OpDef{.signature = s.signature, .doc = s.doc, .kind = OpKind::General, .shape = s.shape, .cpu = s.cpu,
-               .vjp = s.vjp, .saves = s.saves, .no_vjp = s.no_vjp.reason, .attrs = s.attrs, .inplace = s.inplace,
+  demand(s.signature && s.doc && s.shape && s.cpu,
+         "general: signature, doc, shape and cpu are required");
+  demand((s.vjp != nullptr) + (s.no_vjp.reason != nullptr) == 1,
+         "general: give vjp, or no_vjp = no_rule(reason)");
+  return OpDef{.signature = s.signature,
+               .doc = s.doc,
+               .kind = OpKind::General,
+               .shape = s.shape,
+               .cpu = s.cpu,
+               .vjp = s.vjp,
+               .saves = s.saves,
+               .no_vjp = s.no_vjp.reason,
+               .attrs = s.attrs,
+               .inplace = s.inplace,
                .offer = s.offer};
 }
 
@@ -250,12 +287,17 @@ struct CompositeSpec {
 };
 consteval OpDef composite(CompositeSpec s) {
   demand(s.signature && s.doc && s.run, "composite: signature, doc and run are required");
-  return OpDef{.signature = s.signature, .doc = s.doc, .kind = OpKind::Composite, .composite = s.run,
-               .attrs = s.attrs, .inplace = s.inplace, .offer = s.offer};
+  return OpDef{.signature = s.signature,
+               .doc = s.doc,
+               .kind = OpKind::Composite,
+               .composite = s.run,
+               .attrs = s.attrs,
+               .inplace = s.inplace,
+               .offer = s.offer};
 }
 
-// Runs one op: shape rule, allocation, kernel (none on meta), record when grad mode is on and an input requires grad.
-// `attrs` points at the op's attribute struct (null when it has none).
+// Runs one op: shape rule, allocation, kernel (none on meta), record when grad mode is on and an
+// input requires grad. `attrs` points at the op's attribute struct (null when it has none).
 void apply(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tensors& outs);
 Tensor apply(const OpDef& op, std::initializer_list<Tensor> in);
 template <class A> Tensor apply(const OpDef& op, std::initializer_list<Tensor> in, const A& attrs) {
@@ -263,7 +305,8 @@ template <class A> Tensor apply(const OpDef& op, std::initializer_list<Tensor> i
   apply(op, std::span<const Tensor>(in.begin(), in.size()), &attrs, outs);
   return std::move(outs[0]);
 }
-// In place: the result is written into in[0], its version rises, its history continues from the new node.
+// In place: the result is written into in[0], its version rises, its history continues from the new
+// node.
 void apply_inplace(const OpDef& op, std::span<const Tensor> in, const void* attrs);
 
 }  // namespace clew

@@ -1,6 +1,5 @@
-// PyTorch's type promotion: tensors with dims outrank 0-d tensors, which outrank Python numbers, inside a category.
-// May include: base, tensor.
-// Invariant: result_type is symmetric in its inputs.
+// PyTorch's type promotion: tensors with dims outrank 0-d tensors, which outrank Python numbers,
+// inside a category. May include: base, tensor. Invariant: result_type is symmetric in its inputs.
 #pragma once
 #include <span>
 
@@ -11,7 +10,8 @@ namespace clew {
 inline DType result_type(std::span<const Tensor> in) {
   DType first = in[0].dtype();
   bool uniform = true;
-  for (const Tensor& t : in) uniform = uniform && t.defined() && t.dtype() == first && !t.is_wrapped_number();
+  for (const Tensor& t : in)
+    uniform = uniform && t.defined() && t.dtype() == first && !t.is_wrapped_number();
   if (uniform) return first;
   constexpr int none = -1;
   int rank[3] = {none, none, none};  // with dims, 0-d, Python number
@@ -22,8 +22,10 @@ inline DType result_type(std::span<const Tensor> in) {
     if (!t.defined()) continue;
     DType d = t.dtype();
     if (t.is_wrapped_number()) {
-      if (is_complex(d)) d = complex_of(default_dtype());
-      else if (is_floating(d)) d = default_dtype();
+      if (is_complex(d))
+        d = complex_of(default_dtype());
+      else if (is_floating(d))
+        d = default_dtype();
     }
     int k = t.is_wrapped_number() ? 2 : t.ndim() == 0 ? 1 : 0;
     rank[k] = join(rank[k], d);

@@ -1,6 +1,6 @@
-// What a kernel sees of a tensor: a pointer, sizes, strides in elements, a dtype. Also iteration over several of them at once.
-// May include: base.
-// Invariant: kernels never allocate results and never see a Tensor.
+// What a kernel sees of a tensor: a pointer, sizes, strides in elements, a dtype. Also iteration
+// over several of them at once. May include: base. Invariant: kernels never allocate results and
+// never see a Tensor.
 #pragma once
 #include "base/dtype.h"
 #include "base/error.h"
@@ -34,7 +34,8 @@ struct NdView {
   template <class T> T* ptr() const { return reinterpret_cast<T*>(data); }
 };
 
-// Inner loop over n elements: p[0] is the output, p[1..] the inputs, strides in bytes, params the op's scalar attributes.
+// Inner loop over n elements: p[0] is the output, p[1..] the inputs, strides in bytes, params the
+// op's scalar attributes.
 using Loop = void (*)(char* const* p, const int64_t* strides, int64_t n, const Scalar* params);
 
 // One Loop per compute dtype; null where the op does not support the dtype.
@@ -43,10 +44,11 @@ struct LoopTable {
   Loop operator[](DType d) const { return fn[static_cast<int>(d)]; }
 };
 
-// Runs `loop` over `count` operands of equal shape (broadcast dims have stride 0): dims are sorted by stride and
-// coalesced, the outer ones iterated, large ones split over threads. strides[k] are in elements of operand k.
-void run_loop(Loop loop, int count, char* const* data, const int64_t* const* strides, const size_t* itemsizes,
-              const int64_t* sizes, int ndim, const Scalar* params);
+// Runs `loop` over `count` operands of equal shape (broadcast dims have stride 0): dims are sorted
+// by stride and coalesced, the outer ones iterated, large ones split over threads. strides[k] are
+// in elements of operand k.
+void run_loop(Loop loop, int count, char* const* data, const int64_t* const* strides,
+              const size_t* itemsizes, const int64_t* sizes, int ndim, const Scalar* params);
 
 // dst[...] = src[...] with conversion; equal sizes.
 void copy(const NdView& dst, const NdView& src);

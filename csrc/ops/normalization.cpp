@@ -322,7 +322,7 @@ constexpr OpDef group_norm_op = composite({
                  "Tensor? bias=None, "
                  "float eps=1e-05) -> Tensor",
     .doc =
-        R"(Normalises each group of channels to mean 0 and variance 1, then scales and shifts channels.
+        R"(Normalises each group of channels to mean 0, variance 1, then scales and shifts channels.
 
 out = (input - mean) / sqrt(var + eps) * weight + bias
 

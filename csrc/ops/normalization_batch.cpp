@@ -241,7 +241,7 @@ out = (input - mean) / sqrt(var + eps) * weight + bias
 
 Args:
     input: a floating point tensor of shape (N, C, ...).
-    running_mean: of shape (C,): the mean when not training; moved towards the batch's when training.
+    running_mean: of shape (C,): the mean when not training; moved to the batch's when training.
     running_var: of shape (C,), likewise (towards the unbiased variance).
     weight: the scale of each channel.
     bias: the shift of each channel.

@@ -123,8 +123,8 @@ Tensor pad_by(const Tensor& input, const Dims& pad, std::string_view mode, std::
     int64_t left_over = mode == "circular"
                             ? std::min<int64_t>(left, 0) + n + std::min<int64_t>(right, 0)
                             : left + n + right;
-    require(left > -n - 1 && right > -n - 1 && left_over > 0, op, ": pad ", pad, " leaves nothing of ",
-            input);
+    require(left > -n - 1 && right > -n - 1 && left_over > 0, op, ": pad ", pad,
+            " leaves nothing of ", input);
   }
   Tensor x = input;
   for (int i = 0; i < dims; ++i) {
@@ -173,7 +173,7 @@ constexpr OpDef pad_op = composite({
     .doc = R"(Adds elements around the input, or cuts them off.
 
 Args:
-    pad: how many before and after the last dimension, then the one before it ...; negative cuts off.
+    pad: how many before and after the last dimension, then the one before ...; negative cuts.
     mode: 'constant', 'reflect', 'replicate' or 'circular'.
     value: what to fill with in mode 'constant'.
 Returns: a new tensor.

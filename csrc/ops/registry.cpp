@@ -130,9 +130,8 @@ void init_builtins() {
   builtins.sum_to = sum_to;
   builtins.to_dtype = to_dtype;
   builtins.clone = [](const Tensor& a) { return clone(a); };
-  builtins.as_strided = [](const Tensor& a, const Dims& sizes, const Dims& strides, int64_t offset) {
-    return as_strided(a, sizes, strides, offset);
-  };
+  builtins.as_strided = [](const Tensor& a, const Dims& sizes, const Dims& strides,
+                           int64_t offset) { return as_strided(a, sizes, strides, offset); };
 }
 
 }  // namespace clew

@@ -291,7 +291,7 @@ tensor([1.])
 )");
 constexpr OpDef mode_op = picking<DimAttrs, kernels::Pick::mode>(
     "mode(Tensor input, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
-    R"(The most frequent elements along an axis (the smallest among equals), and where they stand last.
+    R"(The most frequent elements along an axis (the smallest of equals), and where they last stand.
 
 values[i] = the element that stands most often in input[i]
 

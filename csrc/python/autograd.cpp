@@ -1,6 +1,7 @@
 // The graph from Python: node objects, modes, backward, custom functions, saved-tensor hooks.
 // May include: everything below python/.
-// Invariant: a node owns its Python function context; the context's pointer back is cleared when the node dies.
+// Invariant: a node owns its Python function context; the context's pointer back is cleared when
+// the node dies.
 #include "python/autograd.h"
 
 #include "graph/inplace.h"
@@ -13,8 +14,7 @@ PyTypeObject* node_type = nullptr;
 namespace {
 
 struct NodeObj {
-  PyObject_HEAD
-  Node* node;
+  PyObject_HEAD Node* node;
   bool owns;  // a wrapper owns its node; a custom function's context is owned by it
   PyObject* dict;
   PyObject* weakrefs;
@@ -23,7 +23,10 @@ NodeObj* node_obj(PyObject* o) { return reinterpret_cast<NodeObj*>(o); }
 
 Node& node_of(PyObject* o) {
   Node* n = node_obj(o)->node;
-  if (!n) fail("autograd: this function context is not part of a graph (its graph was freed, or nothing required grad)");
+  if (!n)
+    fail(
+        "autograd: this function context is not part of a graph (its graph was freed, or nothing "
+        "required grad)");
   return *n;
 }
 
@@ -64,13 +67,16 @@ struct PyFunctionNode final : Node {
     }
     Ref got(PyObject_CallMethod(ctx, "_run_backward", "(O)", args.get()));
     if (!got) throw PythonError();
-    if (!PyTuple_Check(got.get()) || PyTuple_GET_SIZE(got.get()) != static_cast<Py_ssize_t>(edge_count))
-      fail(label, ": backward returned an incorrect number of gradients (expected ", edge_count, ", got ",
-           PyTuple_Check(got.get()) ? PyTuple_GET_SIZE(got.get()) : 1, ")");
+    if (!PyTuple_Check(got.get()) ||
+        PyTuple_GET_SIZE(got.get()) != static_cast<Py_ssize_t>(edge_count))
+      fail(label, ": backward returned an incorrect number of gradients (expected ", edge_count,
+           ", got ", PyTuple_Check(got.get()) ? PyTuple_GET_SIZE(got.get()) : 1, ")");
     for (uint32_t i = 0; i < edge_count; ++i) {
       PyObject* g = PyTuple_GET_ITEM(got.get(), i);
       if (g == Py_None) continue;
-      if (!is_tensor(g)) fail_type(label, ": backward must return tensors or None; gradient ", i, " is ", Py_TYPE(g)->tp_name);
+      if (!is_tensor(g))
+        fail_type(label, ": backward must return tensors or None; gradient ", i, " is ",
+                  Py_TYPE(g)->tp_name);
       if (!edges[i].fn) continue;
       out[i] = borrow(g);
     }
@@ -107,7 +113,8 @@ PyObject* node_name_method(PyObject* o, PyObject*) {
 }
 PyObject* node_repr(PyObject* o) {
   return guarded([&]() -> PyObject* {
-    if (!node_obj(o)->node) return PyUnicode_FromFormat("<%s object at %p>", Py_TYPE(o)->tp_name, o);
+    if (!node_obj(o)->node)
+      return PyUnicode_FromFormat("<%s object at %p>", Py_TYPE(o)->tp_name, o);
     return PyUnicode_FromFormat("<%s object at %p>", node_of(o).name().c_str(), o);
   });
 }
@@ -144,7 +151,8 @@ PyObject* node_variable(PyObject* o, void*) {
   return guarded([&] {
     Node& n = node_of(o);
     if (!n.is_accumulator()) {
-      PyErr_Format(PyExc_AttributeError, "'%s' object has no attribute 'variable'", n.name().c_str());
+      PyErr_Format(PyExc_AttributeError, "'%s' object has no attribute 'variable'",
+                   n.name().c_str());
       throw PythonError();
     }
     return wrap(static_cast<AccumulateGrad&>(n).variable);
@@ -156,7 +164,8 @@ PyObject* node_input_metadata(PyObject* o, void*) {
     Ref list(checked(PyList_New(0)));
     for (uint32_t k = 0; k < n.output_count; ++k) {
       const OutMeta& m = n.meta(k);
-      Ref item(checked(Py_BuildValue("(NNN)", size_object(m.sizes), dtype_object(m.dtype), device_object(m.device))));
+      Ref item(checked(Py_BuildValue("(NNN)", size_object(m.sizes), dtype_object(m.dtype),
+                                     device_object(m.device))));
       PyList_Append(list.get(), item.get());
     }
     return list.release();
@@ -169,12 +178,16 @@ PyObject* node_saved_tensors(PyObject* o, void*) {
     std::vector<Tensor> found;
     if (n) {
       if (n->consumed)
-        fail(n->name(), ": Trying to backward through the graph a second time (or directly access saved tensors after they "
+        fail(n->name(),
+             ": Trying to backward through the graph a second time (or directly access saved "
+             "tensors after they "
              "have already been freed). Specify retain_graph=True if you need to.");
       for (size_t i = 0; i < n->saved.size(); ++i) {
         const Saved& s = n->saved[i];
-        if (!s.tensor && !s.packed) found.push_back(Tensor());
-        else if (s.is_output) found.push_back(s.unpack_for(*n, nullptr, s.tensor ? s.tensor->output_nr : 0));
+        if (!s.tensor && !s.packed)
+          found.push_back(Tensor());
+        else if (s.is_output)
+          found.push_back(s.unpack_for(*n, nullptr, s.tensor ? s.tensor->output_nr : 0));
         else {
           Edge e{n->saved_edges[i].fn.get(), n->saved_edges[i].nr};
           found.push_back(s.unpack_for(*n, &e, 0));
@@ -202,7 +215,8 @@ PyObject* node_getattro(PyObject* o, PyObject* name) {
   return guarded([&]() -> PyObject* {
     PyObject* found = node_of(o).saved_attribute(text + 7);
     if (!found && !PyErr_Occurred())
-      PyErr_Format(PyExc_AttributeError, "'%s' object has no attribute '%s'", node_of(o).name().c_str(), text);
+      PyErr_Format(PyExc_AttributeError, "'%s' object has no attribute '%s'",
+                   node_of(o).name().c_str(), text);
     return found;
   });
 }
@@ -217,7 +231,8 @@ PyObject* node_call(PyObject* o, PyObject* args, PyObject*) {
         fail_type(n.name(), ": gradients must be Tensors or None; got ", Py_TYPE(g)->tp_name);
       grads.push_back(is_tensor(g) ? borrow(g) : Tensor());
     }
-    if (grads.size() != n.output_count) fail(n.name(), ": expected ", n.output_count, " gradients; got ", grads.size());
+    if (grads.size() != n.output_count)
+      fail(n.name(), ": expected ", n.output_count, " gradients; got ", grads.size());
     std::vector<Tensor> out(n.edge_count);
     bool any = false;
     for (const Tensor& g : grads) any = any || g.defined();
@@ -225,7 +240,8 @@ PyObject* node_call(PyObject* o, PyObject* args, PyObject*) {
     if (out.size() == 1) return out[0].defined() ? wrap(out[0]) : Py_NewRef(Py_None);
     Ref tuple(checked(PyTuple_New(static_cast<Py_ssize_t>(out.size()))));
     for (size_t i = 0; i < out.size(); ++i)
-      PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), out[i].defined() ? wrap(out[i]) : Py_NewRef(Py_None));
+      PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i),
+                       out[i].defined() ? wrap(out[i]) : Py_NewRef(Py_None));
     return tuple.release();
   });
 }
@@ -241,22 +257,26 @@ PyObject* node_release(PyObject* o, PyObject*) {
   });
 }
 
-PyMethodDef node_methods[] = {{"name", node_name_method, METH_NOARGS, "The name of the operation's gradient."},
-                              {"_sequence_nr", node_sequence, METH_NOARGS, nullptr},
-                              {"_hooks_dict", node_hooks, METH_O, nullptr},
-                              {"_release_saved", node_release, METH_NOARGS, nullptr},
-                              {}};
+PyMethodDef node_methods[] = {
+    {"name", node_name_method, METH_NOARGS, "The name of the operation's gradient."},
+    {"_sequence_nr", node_sequence, METH_NOARGS, nullptr},
+    {"_hooks_dict", node_hooks, METH_O, nullptr},
+    {"_release_saved", node_release, METH_NOARGS, nullptr},
+    {}};
 PyGetSetDef node_getset[] = {
-    {"next_functions", node_next_functions, nullptr, "The nodes gradients go to next, each with an output number.", nullptr},
-    {"metadata", node_metadata, nullptr, "A dict for whatever one wants to keep with the node.", nullptr},
+    {"next_functions", node_next_functions, nullptr,
+     "The nodes gradients go to next, each with an output number.", nullptr},
+    {"metadata", node_metadata, nullptr, "A dict for whatever one wants to keep with the node.",
+     nullptr},
     {"variable", node_variable, nullptr, "Of AccumulateGrad: the leaf.", nullptr},
     {"_input_metadata", node_input_metadata, nullptr, nullptr, nullptr},
     {"saved_tensors", node_saved_tensors, nullptr, "The tensors kept for backward.", nullptr},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
     {}};
-PyMemberDef node_members[] = {{"__dictoffset__", T_PYSSIZET, offsetof(NodeObj, dict), READONLY, nullptr},
-                              {"__weaklistoffset__", T_PYSSIZET, offsetof(NodeObj, weakrefs), READONLY, nullptr},
-                              {}};
+PyMemberDef node_members[] = {
+    {"__dictoffset__", T_PYSSIZET, offsetof(NodeObj, dict), READONLY, nullptr},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(NodeObj, weakrefs), READONLY, nullptr},
+    {}};
 
 // ---- module functions ----
 
@@ -265,14 +285,18 @@ std::vector<Tensor> tensors_from(PyObject* seq, const char* what, bool none_allo
   std::vector<Tensor> out;
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(seq); ++i) {
     PyObject* o = PySequence_Fast_GET_ITEM(seq, i);
-    if (none_allowed && o == Py_None) out.push_back(Tensor());
-    else if (is_tensor(o)) out.push_back(borrow(o));
-    else fail_type(what, ": expected Tensors; element ", i, " is ", Py_TYPE(o)->tp_name);
+    if (none_allowed && o == Py_None)
+      out.push_back(Tensor());
+    else if (is_tensor(o))
+      out.push_back(borrow(o));
+    else
+      fail_type(what, ": expected Tensors; element ", i, " is ", Py_TYPE(o)->tp_name);
   }
   return out;
 }
 
-// _run_backward(tensors, grads, keep_graph, create_graph, inputs or None) -> gradients of inputs, or None
+// _run_backward(tensors, grads, keep_graph, create_graph, inputs or None) -> gradients of inputs,
+// or None
 PyObject* module_run_backward(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     PyObject *tensors, *grads, *inputs;
@@ -283,17 +307,22 @@ PyObject* module_run_backward(PyObject*, PyObject* args) {
     b.create_graph = create;
     std::vector<Tensor> roots = tensors_from(tensors, "tensors", false);
     std::vector<Tensor> seeds = tensors_from(grads, "grad_tensors", false);
-    if (roots.size() != seeds.size()) fail("backward: got ", roots.size(), " tensors and ", seeds.size(), " gradients");
+    if (roots.size() != seeds.size())
+      fail("backward: got ", roots.size(), " tensors and ", seeds.size(), " gradients");
     for (size_t i = 0; i < roots.size(); ++i) {
       OwnedEdge e = gradient_edge(roots[i]);
       if (!e.fn)
-        fail("backward: element ", i, " of tensors does not require grad and does not have a grad_fn; it is ", roots[i]);
+        fail("backward: element ", i,
+             " of tensors does not require grad and does not have a grad_fn; it is ", roots[i]);
       if (seeds[i].sizes() != roots[i].sizes())
-        fail("backward: Mismatch in shape: grad_output[", i, "] has a shape of ", seeds[i].sizes(), " and output[", i,
-             "] has a shape of ", roots[i].sizes());
+        fail("backward: Mismatch in shape: grad_output[", i, "] has a shape of ", seeds[i].sizes(),
+             " and output[", i, "] has a shape of ", roots[i].sizes());
       if (is_complex(seeds[i].dtype()) != is_complex(roots[i].dtype()))
-        fail("backward: for complex tensors, both grad_output and output must be complex; got ", seeds[i], " and ", roots[i]);
-      b.grads.push_back(seeds[i].dtype() == roots[i].dtype() ? seeds[i] : builtins.to_dtype(seeds[i], roots[i].dtype()));
+        fail("backward: for complex tensors, both grad_output and output must be complex; got ",
+             seeds[i], " and ", roots[i]);
+      b.grads.push_back(seeds[i].dtype() == roots[i].dtype()
+                            ? seeds[i]
+                            : builtins.to_dtype(seeds[i], roots[i].dtype()));
       b.roots.push_back(std::move(e));
     }
     if (inputs == Py_None) {
@@ -303,11 +332,14 @@ PyObject* module_run_backward(PyObject*, PyObject* args) {
     std::vector<Tensor> wanted = tensors_from(inputs, "inputs", false);
     for (Tensor& t : wanted) b.captures.push_back(gradient_edge(t));
     for (size_t i = 0; i < wanted.size(); ++i)
-      if (!b.captures[i].fn) fail("grad: one of the differentiated Tensors does not require grad; input ", i, " is ", wanted[i]);
+      if (!b.captures[i].fn)
+        fail("grad: one of the differentiated Tensors does not require grad; input ", i, " is ",
+             wanted[i]);
     std::vector<Tensor> got = run_backward(b);
     Ref tuple(checked(PyTuple_New(static_cast<Py_ssize_t>(got.size()))));
     for (size_t i = 0; i < got.size(); ++i)
-      PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), got[i].defined() ? wrap(got[i]) : Py_NewRef(Py_None));
+      PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i),
+                       got[i].defined() ? wrap(got[i]) : Py_NewRef(Py_None));
     return tuple.release();
   });
 }
@@ -341,14 +373,15 @@ PyObject* pop_saved_hooks(PyObject*, PyObject*) {
   Py_RETURN_NONE;
 }
 
-// _attach_function(ctx, name, inputs, outputs, saved, dirty, non_differentiable, materialize) -> outputs
-// Makes the node of a custom Function: inputs is a tuple with None for non-tensors.
+// _attach_function(ctx, name, inputs, outputs, saved, dirty, non_differentiable, materialize) ->
+// outputs Makes the node of a custom Function: inputs is a tuple with None for non-tensors.
 PyObject* attach_function(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     PyObject *ctx, *inputs, *outputs, *saved, *dirty, *fixed;
     const char* name;
     int materialize;
-    if (!PyArg_ParseTuple(args, "O!sOOOOOp", node_type, &ctx, &name, &inputs, &outputs, &saved, &dirty, &fixed, &materialize))
+    if (!PyArg_ParseTuple(args, "O!sOOOOOp", node_type, &ctx, &name, &inputs, &outputs, &saved,
+                          &dirty, &fixed, &materialize))
       return nullptr;
     std::vector<Tensor> ins = tensors_from(inputs, name, true);
     std::vector<Tensor> keep = tensors_from(saved, "save_for_backward", true);
@@ -365,7 +398,8 @@ PyObject* attach_function(PyObject*, PyObject* args) {
     node->materialize = materialize;
     node->allocate_edges(static_cast<uint32_t>(ins.size()));
     for (size_t i = 0; i < ins.size(); ++i)
-      if (ins[i].defined() && ins[i].requires_grad()) node->set_edge(static_cast<uint32_t>(i), ins[i]);
+      if (ins[i].defined() && ins[i].requires_grad())
+        node->set_edge(static_cast<uint32_t>(i), ins[i]);
     Py_ssize_t count = PyTuple_GET_SIZE(outputs);
     node->output_count = static_cast<uint16_t>(count);
     Ref result(checked(PyTuple_New(count)));
@@ -386,18 +420,23 @@ PyObject* attach_function(PyObject*, PyObject* args) {
       bool is_input = contains(inputs, o);
       bool differentiable = is_inexact(t.dtype()) && !contains(fixed, o);
       if (contains(dirty, o)) {
-        if (!is_input) fail(name, ": mark_dirty only accepts input tensors, but an output that is not an input was marked");
+        if (!is_input)
+          fail(name,
+               ": mark_dirty only accepts input tensors, but an output that is not an input was "
+               "marked");
         check_inplace(t, name, true);
         if (differentiable) {
           if (t->base) {
-            if (count > 1) fail(name, ": a view written in place must be the only output of the Function");
+            if (count > 1)
+              fail(name, ": a view written in place must be the only output of the Function");
             rebase_history(t, guard);
           } else {
             set_grad_fn(t, node, static_cast<uint32_t>(k));
           }
         }
       } else if (is_input) {
-        // An input handed through becomes another tensor object, so that the input keeps its own history.
+        // An input handed through becomes another tensor object, so that the input keeps its own
+        // history.
         Tensor given = t;
         t = alias(given);
         if (differentiable) {
@@ -430,7 +469,8 @@ PyObject* attach_function(PyObject*, PyObject* args) {
         if (output && s.tensor) s.tensor->output_nr = nr;
       }
       node->saved.push_back(s);
-      node->saved_edges.push_back(t.defined() && !s.is_output && t.requires_grad() ? gradient_edge(t) : OwnedEdge{});
+      node->saved_edges.push_back(
+          t.defined() && !s.is_output && t.requires_grad() ? gradient_edge(t) : OwnedEdge{});
     }
     node->ctx = Py_NewRef(ctx);
     node_obj(ctx)->node = node;
@@ -455,20 +495,23 @@ PyObject* module_result_type(PyObject*, PyObject* args) {
   });
 }
 
-PyObject* module_backward_id(PyObject*, PyObject*) { return PyLong_FromUnsignedLongLong(backward_id()); }
+PyObject* module_backward_id(PyObject*, PyObject*) {
+  return PyLong_FromUnsignedLongLong(backward_id());
+}
 
-PyMethodDef functions[] = {{"_backward_id", module_backward_id, METH_NOARGS, nullptr},
-                           {"_bump_version", module_bump_version, METH_O, nullptr},
-                           {"_result_type", module_result_type, METH_VARARGS, nullptr},
-                           {"_run_backward", module_run_backward, METH_VARARGS, nullptr},
-                           {"is_grad_enabled", is_grad_enabled, METH_NOARGS, "Whether operations are recorded."},
-                           {"_set_grad_enabled", set_grad_enabled, METH_O, nullptr},
-                           {"is_inference_mode_enabled", is_inference, METH_NOARGS, "Whether inference mode is on."},
-                           {"_set_inference", set_inference, METH_O, nullptr},
-                           {"_push_saved_hooks", push_saved_hooks, METH_O, nullptr},
-                           {"_pop_saved_hooks", pop_saved_hooks, METH_NOARGS, nullptr},
-                           {"_attach_function", attach_function, METH_VARARGS, nullptr},
-                           {}};
+PyMethodDef functions[] = {
+    {"_backward_id", module_backward_id, METH_NOARGS, nullptr},
+    {"_bump_version", module_bump_version, METH_O, nullptr},
+    {"_result_type", module_result_type, METH_VARARGS, nullptr},
+    {"_run_backward", module_run_backward, METH_VARARGS, nullptr},
+    {"is_grad_enabled", is_grad_enabled, METH_NOARGS, "Whether operations are recorded."},
+    {"_set_grad_enabled", set_grad_enabled, METH_O, nullptr},
+    {"is_inference_mode_enabled", is_inference, METH_NOARGS, "Whether inference mode is on."},
+    {"_set_inference", set_inference, METH_O, nullptr},
+    {"_push_saved_hooks", push_saved_hooks, METH_O, nullptr},
+    {"_pop_saved_hooks", pop_saved_hooks, METH_NOARGS, nullptr},
+    {"_attach_function", attach_function, METH_VARARGS, nullptr},
+    {}};
 
 }  // namespace
 
@@ -486,11 +529,16 @@ PyObject* node_object(Node* n) {
 
 void add_autograd(PyObject* module) {
   auto slot = [](int id, auto* f) { return PyType_Slot{id, reinterpret_cast<void*>(f)}; };
-  PyType_Slot slots[] = {slot(Py_tp_dealloc, node_dealloc), slot(Py_tp_traverse, node_traverse),
-                         slot(Py_tp_clear, node_clear),     slot(Py_tp_repr, node_repr),
-                         slot(Py_tp_methods, node_methods), slot(Py_tp_getset, node_getset),
-                         slot(Py_tp_members, node_members), slot(Py_tp_getattro, node_getattro),
-                         slot(Py_tp_call, node_call),       slot(Py_tp_new, node_new),
+  PyType_Slot slots[] = {slot(Py_tp_dealloc, node_dealloc),
+                         slot(Py_tp_traverse, node_traverse),
+                         slot(Py_tp_clear, node_clear),
+                         slot(Py_tp_repr, node_repr),
+                         slot(Py_tp_methods, node_methods),
+                         slot(Py_tp_getset, node_getset),
+                         slot(Py_tp_members, node_members),
+                         slot(Py_tp_getattro, node_getattro),
+                         slot(Py_tp_call, node_call),
+                         slot(Py_tp_new, node_new),
                          {0, nullptr}};
   PyType_Spec spec = {"clew.autograd.graph.Node", sizeof(NodeObj), 0,
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
@@ -518,7 +566,8 @@ PyObject* OpNode::saved_attribute(const char* which) {
   // The parameters of type Tensor, in order, as the signature spells them.
   std::string_view s(op->signature);
   int index = 0;
-  for (size_t at = s.find("Tensor"); at != std::string_view::npos && at < s.find("->"); at = s.find("Tensor", at + 1)) {
+  for (size_t at = s.find("Tensor"); at != std::string_view::npos && at < s.find("->");
+       at = s.find("Tensor", at + 1)) {
     size_t from = s.find(' ', at);
     size_t to = s.find_first_of(",=)", from);
     if (from == std::string_view::npos || to == std::string_view::npos) break;

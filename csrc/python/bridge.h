@@ -18,22 +18,26 @@ inline bool is_tensor(PyObject* o) {
 }
 inline Tensor borrow(PyObject* o) { return Tensor::borrow(reinterpret_cast<TensorObj*>(o)); }
 
-// A Python or NumPy number (bool, int, float, complex, np.float32(...)); false for anything else, without an error set.
+// A Python or NumPy number (bool, int, float, complex, np.float32(...)); false for anything else,
+// without an error set.
 bool scalar_from(PyObject* o, Scalar& out);
-// An int, NumPy integer or 0-d integer tensor; bool and float are refused. Throws TypeError naming op and argument.
+// An int, NumPy integer or 0-d integer tensor; bool and float are refused. Throws TypeError naming
+// op and argument.
 bool is_int(PyObject* o);
 int64_t int_from(PyObject* o);
 // A tuple, list or Size of ints.
 bool is_int_sequence(PyObject* o);
 Dims ints_from(PyObject* o);
 bool is_dtype(PyObject* o);
-DType dtype_from(PyObject* o);          // o must satisfy is_dtype
-PyObject* dtype_object(DType d);        // new reference
-std::optional<Device> device_from(PyObject* o);  // device, "cpu", "cpu:0", "meta"; throws for others, null when not a device
-PyObject* device_object(Device d);      // new reference
-PyObject* size_object(const Dims& d);   // new reference: clew.Size
+DType dtype_from(PyObject* o);    // o must satisfy is_dtype
+PyObject* dtype_object(DType d);  // new reference
+std::optional<Device> device_from(
+    PyObject* o);  // device, "cpu", "cpu:0", "meta"; throws for others, null when not a device
+PyObject* device_object(Device d);     // new reference
+PyObject* size_object(const Dims& d);  // new reference: clew.Size
 PyObject* scalar_object(const Scalar& s);
-// A tensor as it is, a number as a wrapped 0-d tensor, a NumPy array converted; undefined for anything else.
+// A tensor as it is, a number as a wrapped 0-d tensor, a NumPy array converted; undefined for
+// anything else.
 Tensor tensor_or_number(PyObject* o);
 Tensor wrapped_number(const Scalar& s);
 

@@ -1,6 +1,6 @@
-// Calling ops from Python: argument matching over overloads, out= and in-place forms, result wrapping.
-// May include: everything below python/.
-// Invariant: an argument is converted only after the whole overload has matched.
+// Calling ops from Python: argument matching over overloads, out= and in-place forms, result
+// wrapping. May include: everything below python/. Invariant: an argument is converted only after
+// the whole overload has matched.
 #include <array>
 #include <map>
 
@@ -23,8 +23,7 @@ constexpr int max_params = 24;
 constexpr size_t max_attr_bytes = 768;
 
 struct FunctionObj {
-  PyObject_HEAD
-  vectorcallfunc vectorcall;
+  PyObject_HEAD vectorcallfunc vectorcall;
   FunctionEntry* entry;
   bool inplace;
 };
@@ -35,7 +34,8 @@ enum class Fit : uint8_t { yes, no };
 
 bool is_number(PyObject* o) {
   if (PyFloat_Check(o) || PyLong_Check(o) || PyComplex_Check(o)) return true;
-  if (is_tensor(o) || PyUnicode_Check(o) || PyTuple_Check(o) || PyList_Check(o) || o == Py_None) return false;
+  if (is_tensor(o) || PyUnicode_Check(o) || PyTuple_Check(o) || PyList_Check(o) || o == Py_None)
+    return false;
   Scalar s;
   return scalar_from(o, s);
 }
@@ -47,7 +47,8 @@ bool is_number_like(PyObject* o) {
   return t->sizes.size() == 0 && t->storage->device == Device::CPU;
 }
 
-// `strict` refuses tensors for int and number parameters, so that max(x, other) is not read as max(x, dim).
+// `strict` refuses tensors for int and number parameters, so that max(x, other) is not read as
+// max(x, dim).
 bool fits(const Overload& o, const Param& p, PyObject* v, int index, bool strict) {
   bool wants_tensor = p.kind == ParamKind::Tensor || p.kind == ParamKind::OptTensor;
   if (strict && !wants_tensor && is_tensor(v)) return false;
@@ -65,9 +66,12 @@ bool fits(const Overload& o, const Param& p, PyObject* v, int index, bool strict
     }
     case ParamKind::Int: return is_int(v);
     case ParamKind::OptInt: return v == Py_None || is_int(v);
-    case ParamKind::Ints: return is_int_sequence(v) || ((p.repeat || p.varargs || p.name == "dim" || p.name == "dims") && is_int(v));
+    case ParamKind::Ints:
+      return is_int_sequence(v) ||
+             ((p.repeat || p.varargs || p.name == "dim" || p.name == "dims") && is_int(v));
     case ParamKind::OptInts: return v == Py_None || is_int_sequence(v) || is_int(v);
-    case ParamKind::Bool: return PyBool_Check(v) || std::strcmp(Py_TYPE(v)->tp_name, "numpy.bool") == 0;
+    case ParamKind::Bool:
+      return PyBool_Check(v) || std::strcmp(Py_TYPE(v)->tp_name, "numpy.bool") == 0;
     case ParamKind::OptBool: return v == Py_None || PyBool_Check(v);
     case ParamKind::Float: return is_number_like(v) && !PyComplex_Check(v);
     case ParamKind::OptFloat: return v == Py_None || (is_number_like(v) && !PyComplex_Check(v));
@@ -126,9 +130,10 @@ struct Bound {
   PyObject* out = nullptr;
 };
 
-// Fills b; returns an explanation when the arguments do not fit, empty when they do. `why` may be null.
-bool match(const FunctionEntry& e, const Overload& o, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames, Bound& b,
-           bool strict, std::string* why) {
+// Fills b; returns an explanation when the arguments do not fit, empty when they do. `why` may be
+// null.
+bool match(const FunctionEntry& e, const Overload& o, PyObject* const* args, Py_ssize_t nargs,
+           PyObject* kwnames, Bound& b, bool strict, std::string* why) {
   auto n = static_cast<Py_ssize_t>(o.params.size());
   Py_ssize_t used = 0;
   for (Py_ssize_t i = 0; i < n && used < nargs; ++i) {
@@ -137,7 +142,9 @@ bool match(const FunctionEntry& e, const Overload& o, PyObject* const* args, Py_
     if (p.varargs && (nargs - used > 1 || is_int(args[used]))) {
       for (Py_ssize_t k = used; k < nargs; ++k)
         if (!is_int(args[k])) {
-          if (why) *why = concat(e.name, "(): argument '", p.name, "' must be ints; got ", Py_TYPE(args[k])->tp_name);
+          if (why)
+            *why = concat(e.name, "(): argument '", p.name, "' must be ints; got ",
+                          Py_TYPE(args[k])->tp_name);
           return false;
         }
       b.varargs = args + used;
@@ -149,7 +156,9 @@ bool match(const FunctionEntry& e, const Overload& o, PyObject* const* args, Py_
     b.value[static_cast<size_t>(i)] = args[used++];
   }
   if (used < nargs) {
-    if (why) *why = concat(e.name, "() takes ", o.positional, " positional arguments but ", nargs, " were given");
+    if (why)
+      *why = concat(e.name, "() takes ", o.positional, " positional arguments but ", nargs,
+                    " were given");
     return false;
   }
   Py_ssize_t kwargs = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
@@ -167,11 +176,14 @@ bool match(const FunctionEntry& e, const Overload& o, PyObject* const* args, Py_
         b.out = args[nargs + k] == Py_None ? nullptr : args[nargs + k];
         continue;
       }
-      if (why) *why = concat(e.name, "() got an unexpected keyword argument '", PyUnicode_AsUTF8(key), "'");
+      if (why)
+        *why =
+            concat(e.name, "() got an unexpected keyword argument '", PyUnicode_AsUTF8(key), "'");
       return false;
     }
     if (b.value[static_cast<size_t>(at)]) {
-      if (why) *why = concat(e.name, "() got multiple values for argument '", PyUnicode_AsUTF8(key), "'");
+      if (why)
+        *why = concat(e.name, "() got multiple values for argument '", PyUnicode_AsUTF8(key), "'");
       return false;
     }
     b.value[static_cast<size_t>(at)] = args[nargs + k];
@@ -182,13 +194,15 @@ bool match(const FunctionEntry& e, const Overload& o, PyObject* const* args, Py_
     if (b.varargs && p.varargs) continue;
     if (!v) {
       if (p.has_default) continue;
-      if (why) *why = concat(e.name, "() missing required argument '", p.name, "' (", kind_text(p.kind), ")");
+      if (why)
+        *why =
+            concat(e.name, "() missing required argument '", p.name, "' (", kind_text(p.kind), ")");
       return false;
     }
     if (!fits(o, p, v, static_cast<int>(i), strict)) {
       if (why)
-        *why = concat(e.name, "(): argument '", p.name, "' (position ", i + 1, ") must be ", kind_text(p.kind), ", not ",
-                      Py_TYPE(v)->tp_name);
+        *why = concat(e.name, "(): argument '", p.name, "' (position ", i + 1, ") must be ",
+                      kind_text(p.kind), ", not ", Py_TYPE(v)->tp_name);
       return false;
     }
   }
@@ -197,8 +211,10 @@ bool match(const FunctionEntry& e, const Overload& o, PyObject* const* args, Py_
 
 double float_from(PyObject* v) {
   Scalar s;
-  if (is_tensor(v)) s = item(borrow(v));
-  else if (!scalar_from(v, s)) fail_type("expected a number; got ", Py_TYPE(v)->tp_name);
+  if (is_tensor(v))
+    s = item(borrow(v));
+  else if (!scalar_from(v, s))
+    fail_type("expected a number; got ", Py_TYPE(v)->tp_name);
   return s.to_double();
 }
 
@@ -207,8 +223,10 @@ void store(char* field, const Param& p, PyObject* v) {
     case ParamKind::Int: *reinterpret_cast<int64_t*>(field) = int_from(v); break;
     case ParamKind::OptInt: {
       auto& f = *reinterpret_cast<std::optional<int64_t>*>(field);
-      if (v == Py_None) f.reset();
-      else f = int_from(v);
+      if (v == Py_None)
+        f.reset();
+      else
+        f = int_from(v);
       break;
     }
     case ParamKind::Ints:
@@ -216,30 +234,39 @@ void store(char* field, const Param& p, PyObject* v) {
       Dims d;
       if (v != Py_None) d = is_int(v) ? Dims(std::max(p.repeat, 1), int_from(v)) : ints_from(v);
       if (p.repeat > 1 && d.size() == 1) d = Dims(p.repeat, d[0]);
-      if (p.kind == ParamKind::Ints) *reinterpret_cast<Dims*>(field) = d;
-      else if (v == Py_None) reinterpret_cast<std::optional<Dims>*>(field)->reset();
-      else *reinterpret_cast<std::optional<Dims>*>(field) = d;
+      if (p.kind == ParamKind::Ints)
+        *reinterpret_cast<Dims*>(field) = d;
+      else if (v == Py_None)
+        reinterpret_cast<std::optional<Dims>*>(field)->reset();
+      else
+        *reinterpret_cast<std::optional<Dims>*>(field) = d;
       break;
     }
     case ParamKind::Bool: *reinterpret_cast<bool*>(field) = PyObject_IsTrue(v) == 1; break;
     case ParamKind::OptBool: {
       auto& f = *reinterpret_cast<std::optional<bool>*>(field);
-      if (v == Py_None) f.reset();
-      else f = v == Py_True;
+      if (v == Py_None)
+        f.reset();
+      else
+        f = v == Py_True;
       break;
     }
     case ParamKind::Float: *reinterpret_cast<double*>(field) = float_from(v); break;
     case ParamKind::OptFloat: {
       auto& f = *reinterpret_cast<std::optional<double>*>(field);
-      if (v == Py_None) f.reset();
-      else f = float_from(v);
+      if (v == Py_None)
+        f.reset();
+      else
+        f = float_from(v);
       break;
     }
     case ParamKind::Number:
     case ParamKind::OptNumber: {
       Scalar s;
-      if (is_tensor(v)) s = item(borrow(v));
-      else if (v != Py_None) scalar_from(v, s);
+      if (is_tensor(v))
+        s = item(borrow(v));
+      else if (v != Py_None)
+        scalar_from(v, s);
       *reinterpret_cast<Scalar*>(field) = s;
       break;
     }
@@ -257,11 +284,15 @@ void store(char* field, const Param& p, PyObject* v) {
     }
     case ParamKind::DType: {
       auto& f = *reinterpret_cast<std::optional<DType>*>(field);
-      if (v == Py_None) f.reset();
-      else f = dtype_from(v);
+      if (v == Py_None)
+        f.reset();
+      else
+        f = dtype_from(v);
       break;
     }
-    case ParamKind::Generator: *reinterpret_cast<Generator**>(field) = generator_from_python(v); break;
+    case ParamKind::Generator:
+      *reinterpret_cast<Generator**>(field) = generator_from_python(v);
+      break;
     default: break;
   }
 }
@@ -272,8 +303,10 @@ struct AttrBuffer {
   const AttrInfo* info = nullptr;
   void init(const Overload& o) {
     info = o.op->attrs;
-    if (info->trivial) std::memcpy(bytes, o.defaults, info->size);
-    else info->copy(bytes, o.defaults);
+    if (info->trivial)
+      std::memcpy(bytes, o.defaults, info->size);
+    else
+      info->copy(bytes, o.defaults);
   }
   ~AttrBuffer() {
     if (info && !info->trivial) info->destroy(bytes);
@@ -291,27 +324,32 @@ PyObject* wrap_outputs(const FunctionEntry& e, Overload& o, Tensors& outs) {
     auto* fields = new PyStructSequence_Field[o.outputs.size() + 1]();  // lives as long as the type
     for (size_t i = 0; i < o.outputs.size(); ++i) fields[i] = {o.outputs[i].c_str(), nullptr};
     auto* type_name = new std::string("clew.return_types." + e.short_name());
-    PyStructSequence_Desc desc{type_name->c_str(), nullptr, fields, static_cast<int>(o.outputs.size())};
+    PyStructSequence_Desc desc{type_name->c_str(), nullptr, fields,
+                               static_cast<int>(o.outputs.size())};
     o.result_type = PyStructSequence_NewType(&desc);
     if (!o.result_type) throw PythonError();
   }
   PyObject* result = checked(PyStructSequence_New(o.result_type));
-  for (int i = 0; i < outs.size(); ++i) PyStructSequence_SetItem(result, i, wrap(std::move(outs[i])));
+  for (int i = 0; i < outs.size(); ++i)
+    PyStructSequence_SetItem(result, i, wrap(std::move(outs[i])));
   return result;
 }
 
 void store_out(const FunctionEntry& e, const Tensor& out, const Tensor& result) {
   if (result.is_meta() != out.is_meta())
-    fail(e.name, ": out must be on the result's device; got ", name(out.device()), " for ", name(result.device()));
+    fail(e.name, ": out must be on the result's device; got ", name(out.device()), " for ",
+         name(result.device()));
   if (!can_cast(result.dtype(), out.dtype()))
-    fail(e.name, ": result type ", result.dtype(), " can't be cast to the desired output type ", out.dtype());
+    fail(e.name, ": result type ", result.dtype(), " can't be cast to the desired output type ",
+         out.dtype());
   if (out.sizes() != result.sizes()) {
     if (out.numel() != 0 &&
-        PyErr_WarnEx(PyExc_UserWarning,
-                     concat(e.name, ": an output with one or more elements was resized since it had shape ", out.sizes(),
-                            ", which does not match the required output shape ", result.sizes())
-                         .c_str(),
-                     1) < 0)
+        PyErr_WarnEx(
+            PyExc_UserWarning,
+            concat(e.name, ": an output with one or more elements was resized since it had shape ",
+                   out.sizes(), ", which does not match the required output shape ", result.sizes())
+                .c_str(),
+            1) < 0)
       throw PythonError();
     resize_(out, result.sizes());
   }
@@ -326,11 +364,13 @@ PyObject* return_into_out(const FunctionEntry& e, Overload& o, Tensors& outs, Py
     return out;
   }
   if (!(PyTuple_Check(out) || PyList_Check(out)) || PySequence_Fast_GET_SIZE(out) != outs.size())
-    fail_type(e.name, "(): argument 'out' must be ", outs.size() == 1 ? "a Tensor" : "a tuple of Tensors", "; got ",
+    fail_type(e.name, "(): argument 'out' must be ",
+              outs.size() == 1 ? "a Tensor" : "a tuple of Tensors", "; got ",
               Py_TYPE(out)->tp_name);
   for (int i = 0; i < outs.size(); ++i) {
     PyObject* t = PySequence_Fast_GET_ITEM(out, i);
-    if (!is_tensor(t)) fail_type(e.name, "(): argument 'out' must hold Tensors; got ", Py_TYPE(t)->tp_name);
+    if (!is_tensor(t))
+      fail_type(e.name, "(): argument 'out' must hold Tensors; got ", Py_TYPE(t)->tp_name);
     store_out(e, borrow(t), outs[i]);
     outs[i] = borrow(t);
   }
@@ -376,10 +416,14 @@ PyObject* run(FunctionEntry& e, Overload& o, Bound& b, bool inplace) {
   }
   if (b.out) {
     if (modes.grad && any_requires_grad(in))
-      fail(e.name, "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+      fail(e.name,
+           "(): functions with out=... arguments don't support automatic differentiation, but one "
+           "of the arguments "
            "requires grad; call it without out=, or inside no_grad()");
     if (is_tensor(b.out) && borrow(b.out).requires_grad() && modes.grad)
-      fail(e.name, "(): functions with out=... arguments don't support automatic differentiation, but out requires grad");
+      fail(e.name,
+           "(): functions with out=... arguments don't support automatic differentiation, but out "
+           "requires grad");
     Tensors outs;
     apply(op, in, a, outs);
     return return_into_out(e, o, outs, b.out);
@@ -400,8 +444,10 @@ std::string describe_arguments(PyObject* const* args, Py_ssize_t nargs, PyObject
   return s + ")";
 }
 
-PyObject* call(FunctionEntry& e, bool method, bool inplace, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  // With several overloads, one that takes the arguments as they are goes before one that reads a 0-d tensor as a number.
+PyObject* call(FunctionEntry& e, bool method, bool inplace, PyObject* const* args, Py_ssize_t nargs,
+               PyObject* kwnames) {
+  // With several overloads, one that takes the arguments as they are goes before one that reads a
+  // 0-d tensor as a number.
   bool several = e.overloads.size() > 1;
   for (bool strict : {true, false}) {
     if (strict && !several) continue;
@@ -425,15 +471,20 @@ PyObject* call(FunctionEntry& e, bool method, bool inplace, PyObject* const* arg
             describe_arguments(args, nargs, kwnames), ", but expected one of:", text);
 }
 
-PyObject* function_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
+PyObject* function_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf,
+                              PyObject* kwnames) {
   auto* f = reinterpret_cast<FunctionObj*>(self);
-  return guarded([&] { return call(*f->entry, Py_TYPE(self) == method_type, f->inplace, args, PyVectorcall_NARGS(nargsf), kwnames); });
+  return guarded([&] {
+    return call(*f->entry, Py_TYPE(self) == method_type, f->inplace, args,
+                PyVectorcall_NARGS(nargsf), kwnames);
+  });
 }
 
 PyObject* function_repr(PyObject* self) {
   auto* f = reinterpret_cast<FunctionObj*>(self);
-  return PyUnicode_FromFormat("<%s clew.%s%s>", Py_TYPE(self) == method_type ? "method" : "function", f->entry->name.c_str(),
-                              f->inplace ? "_" : "");
+  return PyUnicode_FromFormat("<%s clew.%s%s>",
+                              Py_TYPE(self) == method_type ? "method" : "function",
+                              f->entry->name.c_str(), f->inplace ? "_" : "");
 }
 PyObject* function_name(PyObject* self, void*) {
   auto* f = reinterpret_cast<FunctionObj*>(self);
@@ -442,8 +493,9 @@ PyObject* function_name(PyObject* self, void*) {
 PyObject* function_module(PyObject* self, void*) {
   auto* f = reinterpret_cast<FunctionObj*>(self);
   size_t dot = f->entry->name.rfind('.');
-  return dot == std::string::npos ? PyUnicode_FromString("clew")
-                                  : PyUnicode_FromFormat("clew.%s", f->entry->name.substr(0, dot).c_str());
+  return dot == std::string::npos
+             ? PyUnicode_FromString("clew")
+             : PyUnicode_FromFormat("clew.%s", f->entry->name.substr(0, dot).c_str());
 }
 PyObject* function_doc(PyObject* self, void*) {
   auto* f = reinterpret_cast<FunctionObj*>(self);
@@ -469,7 +521,8 @@ PyObject* function_reduce(PyObject* self, PyObject*) {
   auto* f = reinterpret_cast<FunctionObj*>(self);
   Ref module(PyImport_ImportModule("clew"));
   if (!module) return nullptr;
-  Ref find(PyObject_GetAttrString(module.get(), Py_TYPE(self) == method_type ? "_find_method" : "_find_function"));
+  Ref find(PyObject_GetAttrString(
+      module.get(), Py_TYPE(self) == method_type ? "_find_method" : "_find_function"));
   if (!find) return nullptr;
   return Py_BuildValue("O(s)", find.get(), (f->entry->name + (f->inplace ? "_" : "")).c_str());
 }
@@ -508,7 +561,8 @@ PyTypeObject* make_function_type(const char* name, bool method) {
                                     {Py_tp_members, function_members}};
   if (method) slots.push_back({Py_tp_descr_get, reinterpret_cast<void*>(method_get)});
   slots.push_back({0, nullptr});
-  unsigned flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION;
+  unsigned flags =
+      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION;
   if (method) flags |= Py_TPFLAGS_METHOD_DESCRIPTOR;
   PyType_Spec spec = {name, sizeof(FunctionObj), 0, flags, slots.data()};
   return reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
@@ -532,7 +586,8 @@ void add_functions(PyObject* module) {
       FunctionEntry& e = entries[name];
       e.name = name;
       e.overloads.push_back(parse_signature(**p));
-      if (e.overloads.back()->params.size() > max_params || ((*p)->attrs && (*p)->attrs->size > max_attr_bytes))
+      if (e.overloads.back()->params.size() > max_params ||
+          ((*p)->attrs && (*p)->attrs->size > max_attr_bytes))
         fail_internal("too many parameters in ", (*p)->signature);
     }
   Ref functions(checked(PyDict_New()));
@@ -542,8 +597,9 @@ void add_functions(PyObject* module) {
     bool any_inplace = false, any_method = false, any_function = false;
     for (auto& o : e.overloads) {
       any_inplace = any_inplace || o->op->inplace;
-      any_method = any_method || (o->op->offer != Offer::function && !o->params.empty() && o->params[0].name == "input" &&
-                                  o->params[0].kind == ParamKind::Tensor);
+      any_method =
+          any_method || (o->op->offer != Offer::function && !o->params.empty() &&
+                         o->params[0].name == "input" && o->params[0].kind == ParamKind::Tensor);
       any_function = any_function || o->op->offer != Offer::method;
     }
     std::string last = e.short_name();
@@ -554,7 +610,8 @@ void add_functions(PyObject* module) {
       std::string suffix = inplace ? "_" : "";
       Ref f(make_function(function_type, &e, inplace));
       PyObject_SetAttrString(ops.get(), (last + suffix).c_str(), f.get());
-      if (!hidden && any_function) PyDict_SetItemString(functions.get(), (name + suffix).c_str(), f.get());
+      if (!hidden && any_function)
+        PyDict_SetItemString(functions.get(), (name + suffix).c_str(), f.get());
       if (!hidden && !dotted && any_method) {
         Ref m(make_function(method_type, &e, inplace));
         if (PyObject_SetAttrString(type, (last + suffix).c_str(), m.get()) < 0) throw PythonError();

@@ -46,7 +46,8 @@ NB_MODULE(_C, m) {
     d["allocations"] = s.allocations;
     return d;
   });
-  m.def("reset_peak_memory_stats", &reset_peak_memory_stats, "Makes the peak start again from the live bytes.");
+  m.def("reset_peak_memory_stats", &reset_peak_memory_stats,
+        "Makes the peak start again from the live bytes.");
   m.def("empty_cache", &empty_cache, "Gives cached free blocks back to the system.");
   m.def("get_default_dtype", [] { return nb::steal(python::dtype_object(default_dtype())); });
   m.def("_set_default_dtype", [](nb::handle d) { set_default_dtype(python::dtype_from(d.ptr())); });

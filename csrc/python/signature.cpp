@@ -32,7 +32,9 @@ struct Reader {
   std::string word() {
     skip();
     size_t from = at;
-    while (at < s.size() && (std::isalnum(static_cast<unsigned char>(s[at])) || s[at] == '_' || s[at] == '.')) ++at;
+    while (at < s.size() &&
+           (std::isalnum(static_cast<unsigned char>(s[at])) || s[at] == '_' || s[at] == '.'))
+      ++at;
     if (from == at) bad("expected a name");
     return std::string(s.substr(from, at - from));
   }
@@ -58,7 +60,8 @@ struct Reader {
 };
 
 ParamKind kind_of(const std::string& type, bool list, bool optional, Reader& r) {
-  if (type == "Tensor") return list ? ParamKind::TensorList : optional ? ParamKind::OptTensor : ParamKind::Tensor;
+  if (type == "Tensor")
+    return list ? ParamKind::TensorList : optional ? ParamKind::OptTensor : ParamKind::Tensor;
   if (type == "int") {
     if (list) return optional ? ParamKind::OptInts : ParamKind::Ints;
     return optional ? ParamKind::OptInt : ParamKind::Int;
@@ -103,17 +106,24 @@ bool looks_integral(const std::string& text) {
   return text.find_first_of(".e") == std::string::npos && text.find("inf") == std::string::npos;
 }
 
-void store_default(char* field, FieldKind kind, const Param& p, const std::string& text, Reader& r) {
+void store_default(char* field, FieldKind kind, const Param& p, const std::string& text,
+                   Reader& r) {
   bool none = text == "None";
   switch (kind) {
-    case FieldKind::Int: *reinterpret_cast<int64_t*>(field) = static_cast<int64_t>(number(text, r)); break;
+    case FieldKind::Int:
+      *reinterpret_cast<int64_t*>(field) = static_cast<int64_t>(number(text, r));
+      break;
     case FieldKind::Bool: *reinterpret_cast<bool*>(field) = text == "True"; break;
     case FieldKind::Float: *reinterpret_cast<double*>(field) = number(text, r); break;
     case FieldKind::Number:
-      if (none) *reinterpret_cast<Scalar*>(field) = Scalar();
-      else if (text == "True" || text == "False") *reinterpret_cast<Scalar*>(field) = Scalar(text == "True");
-      else if (looks_integral(text)) *reinterpret_cast<Scalar*>(field) = Scalar(static_cast<int64_t>(number(text, r)));
-      else *reinterpret_cast<Scalar*>(field) = Scalar(number(text, r));
+      if (none)
+        *reinterpret_cast<Scalar*>(field) = Scalar();
+      else if (text == "True" || text == "False")
+        *reinterpret_cast<Scalar*>(field) = Scalar(text == "True");
+      else if (looks_integral(text))
+        *reinterpret_cast<Scalar*>(field) = Scalar(static_cast<int64_t>(number(text, r)));
+      else
+        *reinterpret_cast<Scalar*>(field) = Scalar(number(text, r));
       break;
     case FieldKind::Text:
       if (!none) {
@@ -122,7 +132,8 @@ void store_default(char* field, FieldKind kind, const Param& p, const std::strin
       }
       break;
     case FieldKind::OptInt:
-      if (!none) *reinterpret_cast<std::optional<int64_t>*>(field) = static_cast<int64_t>(number(text, r));
+      if (!none)
+        *reinterpret_cast<std::optional<int64_t>*>(field) = static_cast<int64_t>(number(text, r));
       break;
     case FieldKind::OptBool:
       if (!none) *reinterpret_cast<std::optional<bool>*>(field) = text == "True";
@@ -140,14 +151,17 @@ void store_default(char* field, FieldKind kind, const Param& p, const std::strin
           size_t next = text.find(',', i);
           if (next == std::string::npos) next = text.size() - 1;
           std::string part = text.substr(i, next - i);
-          if (part.find_first_not_of(' ') != std::string::npos) d.push_back(std::strtoll(part.c_str(), nullptr, 10));
+          if (part.find_first_not_of(' ') != std::string::npos)
+            d.push_back(std::strtoll(part.c_str(), nullptr, 10));
           i = next + 1;
         }
       } else {
         d = Dims(std::max(p.repeat, 1), static_cast<int64_t>(number(text, r)));
       }
-      if (kind == FieldKind::Ints) *reinterpret_cast<Dims*>(field) = d;
-      else *reinterpret_cast<std::optional<Dims>*>(field) = d;
+      if (kind == FieldKind::Ints)
+        *reinterpret_cast<Dims*>(field) = d;
+      else
+        *reinterpret_cast<std::optional<Dims>*>(field) = d;
       break;
     }
     case FieldKind::OptDType:
@@ -167,7 +181,7 @@ std::unique_ptr<Overload> parse_signature(const OpDef& op) {
   r.expect("(");
   const AttrInfo* info = op.attrs;
   if (info) {
-    o->defaults = ::operator new(info->size, std::align_val_t{16});
+    o->defaults = ::operator new (info->size, std::align_val_t{16});
     info->construct(o->defaults);
   }
   bool keyword_only = false;
@@ -204,25 +218,29 @@ std::unique_ptr<Overload> parse_signature(const OpDef& op) {
         p.kind = ParamKind::Inplace;
         o->has_inplace_flag = true;
       }
-      bool tensor = p.kind == ParamKind::Tensor || p.kind == ParamKind::OptTensor || p.kind == ParamKind::TensorList;
+      bool tensor = p.kind == ParamKind::Tensor || p.kind == ParamKind::OptTensor ||
+                    p.kind == ParamKind::TensorList;
       if (tensor) {
         ++o->tensors;
-        if (p.kind != ParamKind::Tensor && p.has_default && text != "None") r.bad("a tensor's default can only be None");
+        if (p.kind != ParamKind::Tensor && p.has_default && text != "None")
+          r.bad("a tensor's default can only be None");
       } else if (p.kind != ParamKind::Inplace) {
         if (!info || field >= info->count) r.bad("the attribute struct has no field for " + p.name);
         if (info->fields[static_cast<size_t>(field)].kind != field_kind_of(p.kind))
           r.bad("the attribute struct's field has another type than " + p.name);
         p.field = field++;
         if (p.has_default)
-          store_default(static_cast<char*>(o->defaults) + info->fields[static_cast<size_t>(p.field)].offset,
-                        info->fields[static_cast<size_t>(p.field)].kind, p, text, r);
+          store_default(
+              static_cast<char*>(o->defaults) + info->fields[static_cast<size_t>(p.field)].offset,
+              info->fields[static_cast<size_t>(p.field)].kind, p, text, r);
       }
       if (!keyword_only) ++o->positional;
       o->params.push_back(std::move(p));
     } while (r.take(","));
     r.expect(")");
   }
-  if (info && field != info->count) r.bad("the attribute struct has more fields than the signature has arguments");
+  if (info && field != info->count)
+    r.bad("the attribute struct has more fields than the signature has arguments");
   r.expect("->");
   if (r.take("(")) {
     o->output_count = 0;

@@ -1,6 +1,7 @@
 // An op's signature text, parsed once at import, and the default values of its attributes.
 // May include: python/bridge.h.
-// Invariant: parameters and the attribute struct's fields agree in number, order and kind; checked when parsed.
+// Invariant: parameters and the attribute struct's fields agree in number, order and kind; checked
+// when parsed.
 #pragma once
 #include <memory>
 #include <string>
@@ -11,19 +12,35 @@
 namespace clew::python {
 
 enum class ParamKind : uint8_t {
-  Tensor, OptTensor, TensorList, Int, Ints, OptInt, OptInts, Bool, OptBool, Float, OptFloat, Number, OptNumber, Text,
-  OptText, DType, Generator, Inplace
+  Tensor,
+  OptTensor,
+  TensorList,
+  Int,
+  Ints,
+  OptInt,
+  OptInts,
+  Bool,
+  OptBool,
+  Float,
+  OptFloat,
+  Number,
+  OptNumber,
+  Text,
+  OptText,
+  DType,
+  Generator,
+  Inplace
 };
 
 struct Param {
   std::string name;
   PyObject* key = nullptr;  // interned name
   ParamKind kind = ParamKind::Tensor;
-  int repeat = 0;         // int[2]: one int stands for two
-  bool varargs = false;   // int[]*: view(2, 3)
+  int repeat = 0;        // int[2]: one int stands for two
+  bool varargs = false;  // int[]*: view(2, 3)
   bool keyword_only = false;
   bool has_default = false;
-  int field = -1;         // index into the attribute struct's fields
+  int field = -1;  // index into the attribute struct's fields
 };
 
 struct Overload {
@@ -32,10 +49,10 @@ struct Overload {
   std::vector<std::string> outputs;  // names, empty when unnamed
   int output_count = 1;
   bool returns_list = false;
-  int positional = 0;   // parameters that may be given by position
-  int tensors = 0;      // leading tensor parameters, a list counted as one
+  int positional = 0;  // parameters that may be given by position
+  int tensors = 0;     // leading tensor parameters, a list counted as one
   bool has_inplace_flag = false;
-  void* defaults = nullptr;  // an attribute struct holding the default values
+  void* defaults = nullptr;             // an attribute struct holding the default values
   PyTypeObject* result_type = nullptr;  // named tuple, made when first needed
 };
 

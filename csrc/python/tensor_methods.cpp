@@ -14,11 +14,13 @@ namespace {
 TensorObj* obj(PyObject* o) { return reinterpret_cast<TensorObj*>(o); }
 
 // The one optional argument of a method, by position or by `keyword`; null when absent.
-PyObject* optional_argument(const char* method, const char* keyword, PyObject* const* args, Py_ssize_t nargs, PyObject* names) {
+PyObject* optional_argument(const char* method, const char* keyword, PyObject* const* args,
+                            Py_ssize_t nargs, PyObject* names) {
   Py_ssize_t kw = names ? PyTuple_GET_SIZE(names) : 0;
   if (nargs + kw > 1) fail_type(method, "() takes at most 1 argument (", nargs + kw, " given)");
   if (kw && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), keyword) != 0)
-    fail_type(method, "() got an unexpected keyword argument '", PyUnicode_AsUTF8(PyTuple_GET_ITEM(names, 0)), "'");
+    fail_type(method, "() got an unexpected keyword argument '",
+              PyUnicode_AsUTF8(PyTuple_GET_ITEM(names, 0)), "'");
   return nargs + kw ? args[0] : nullptr;
 }
 
@@ -27,8 +29,10 @@ PyObject* method_size(PyObject* o, PyObject* const* args, Py_ssize_t nargs, PyOb
     PyObject* dim = optional_argument("size", "dim", args, nargs, names);
     if (!dim || dim == Py_None) return size_object(obj(o)->sizes);
     if (!is_int(dim)) fail_type("size(): argument 'dim' must be int, not ", Py_TYPE(dim)->tp_name);
-    if (obj(o)->sizes.empty()) fail_index("size: dimension specified as ", int_from(dim), " but tensor has no dimensions");
-    return PyLong_FromLongLong(obj(o)->sizes[wrap_dim(int_from(dim), obj(o)->sizes.size(), "size")]);
+    if (obj(o)->sizes.empty())
+      fail_index("size: dimension specified as ", int_from(dim), " but tensor has no dimensions");
+    return PyLong_FromLongLong(
+        obj(o)->sizes[wrap_dim(int_from(dim), obj(o)->sizes.size(), "size")]);
   });
 }
 PyObject* method_stride(PyObject* o, PyObject* const* args, Py_ssize_t nargs, PyObject* names) {
@@ -36,35 +40,54 @@ PyObject* method_stride(PyObject* o, PyObject* const* args, Py_ssize_t nargs, Py
     PyObject* dim = optional_argument("stride", "dim", args, nargs, names);
     const Dims& strides = obj(o)->strides;
     if (dim && dim != Py_None) {
-      if (!is_int(dim)) fail_type("stride(): argument 'dim' must be int, not ", Py_TYPE(dim)->tp_name);
+      if (!is_int(dim))
+        fail_type("stride(): argument 'dim' must be int, not ", Py_TYPE(dim)->tp_name);
       return PyLong_FromLongLong(strides[wrap_dim(int_from(dim), strides.size(), "stride")]);
     }
     PyObject* tuple = checked(PyTuple_New(strides.size()));
-    for (int i = 0; i < strides.size(); ++i) PyTuple_SET_ITEM(tuple, i, PyLong_FromLongLong(strides[i]));
+    for (int i = 0; i < strides.size(); ++i)
+      PyTuple_SET_ITEM(tuple, i, PyLong_FromLongLong(strides[i]));
     return tuple;
   });
 }
 PyObject* method_dim(PyObject* o, PyObject*) { return PyLong_FromLong(obj(o)->sizes.size()); }
 PyObject* method_numel(PyObject* o, PyObject*) { return PyLong_FromLongLong(obj(o)->numel); }
-PyObject* method_element_size(PyObject* o, PyObject*) { return PyLong_FromSize_t(itemsize(obj(o)->dtype)); }
+PyObject* method_element_size(PyObject* o, PyObject*) {
+  return PyLong_FromSize_t(itemsize(obj(o)->dtype));
+}
 PyObject* method_data_ptr(PyObject* o, PyObject*) { return PyLong_FromVoidPtr(obj(o)->data); }
-PyObject* method_storage_offset(PyObject* o, PyObject*) { return PyLong_FromLongLong(borrow(o).storage_offset()); }
+PyObject* method_storage_offset(PyObject* o, PyObject*) {
+  return PyLong_FromLongLong(borrow(o).storage_offset());
+}
 PyObject* method_is_dense(PyObject* o, PyObject*) {
   return PyBool_FromLong(is_non_overlapping_and_dense(obj(o)->sizes, obj(o)->strides));
 }
-PyObject* method_is_contiguous(PyObject* o, PyObject*) { return PyBool_FromLong(obj(o)->contiguous); }
-PyObject* method_is_floating_point(PyObject* o, PyObject*) { return PyBool_FromLong(is_floating(obj(o)->dtype)); }
-PyObject* method_is_complex(PyObject* o, PyObject*) { return PyBool_FromLong(is_complex(obj(o)->dtype)); }
+PyObject* method_is_contiguous(PyObject* o, PyObject*) {
+  return PyBool_FromLong(obj(o)->contiguous);
+}
+PyObject* method_is_floating_point(PyObject* o, PyObject*) {
+  return PyBool_FromLong(is_floating(obj(o)->dtype));
+}
+PyObject* method_is_complex(PyObject* o, PyObject*) {
+  return PyBool_FromLong(is_complex(obj(o)->dtype));
+}
 PyObject* method_is_signed(PyObject* o, PyObject*) {
   return PyBool_FromLong(obj(o)->dtype != DType::UInt8 && obj(o)->dtype != DType::Bool);
 }
-PyObject* method_is_inference(PyObject* o, PyObject*) { return PyBool_FromLong(obj(o)->flags & flag_inference); }
-PyObject* method_is_view(PyObject* o, PyObject*) { return PyBool_FromLong(obj(o)->base != nullptr); }
+PyObject* method_is_inference(PyObject* o, PyObject*) {
+  return PyBool_FromLong(obj(o)->flags & flag_inference);
+}
+PyObject* method_is_view(PyObject* o, PyObject*) {
+  return PyBool_FromLong(obj(o)->base != nullptr);
+}
 
-PyObject* method_requires_grad_(PyObject* o, PyObject* const* args, Py_ssize_t nargs, PyObject* names) {
+PyObject* method_requires_grad_(PyObject* o, PyObject* const* args, Py_ssize_t nargs,
+                                PyObject* names) {
   return guarded([&]() -> PyObject* {
     PyObject* on = optional_argument("requires_grad_", "requires_grad", args, nargs, names);
-    if (on && !PyBool_Check(on)) fail_type("requires_grad_(): argument 'requires_grad' must be bool, not ", Py_TYPE(on)->tp_name);
+    if (on && !PyBool_Check(on))
+      fail_type("requires_grad_(): argument 'requires_grad' must be bool, not ",
+                Py_TYPE(on)->tp_name);
     set_requires_grad_flag(borrow(o), !on || on == Py_True);
     Py_INCREF(o);
     return o;
@@ -83,22 +106,27 @@ PyObject* method_detach_(PyObject* o, PyObject*) {
 PyObject* method_copy_(PyObject* o, PyObject* const* args, Py_ssize_t nargs, PyObject* names) {
   return guarded([&] {
     Py_ssize_t kw = names ? PyTuple_GET_SIZE(names) : 0;
-    if (nargs + kw < 1 || nargs + kw > 2) fail_type("copy_() takes src and non_blocking; got ", nargs + kw, " arguments");
+    if (nargs + kw < 1 || nargs + kw > 2)
+      fail_type("copy_() takes src and non_blocking; got ", nargs + kw, " arguments");
     PyObject* from = nargs ? args[0] : nullptr;
     for (Py_ssize_t k = 0; k < kw; ++k) {
       PyObject* key = PyTuple_GET_ITEM(names, k);
-      if (PyUnicode_CompareWithASCIIString(key, "src") == 0 && !from) from = args[nargs + k];
+      if (PyUnicode_CompareWithASCIIString(key, "src") == 0 && !from)
+        from = args[nargs + k];
       else if (PyUnicode_CompareWithASCIIString(key, "non_blocking") != 0)
         fail_type("copy_() got an unexpected keyword argument '", PyUnicode_AsUTF8(key), "'");
     }
     if (!from) fail_type("copy_() missing required argument 'src' (Tensor)");
     Tensor src = tensor_or_number(from);
-    if (!src.defined()) fail_type("copy_(): argument 'src' must be Tensor, not ", Py_TYPE(from)->tp_name);
+    if (!src.defined())
+      fail_type("copy_(): argument 'src' must be Tensor, not ", Py_TYPE(from)->tp_name);
     Tensor self = borrow(o);
     for (int i = 0; i < self.ndim(); ++i)
       if (self.size(i) > 1 && self.stride(i) == 0)
-        fail("copy_: unsupported operation: more than one element of the written-to tensor refers to a single memory "
-             "location; clone() it first");
+        fail(
+            "copy_: unsupported operation: more than one element of the written-to tensor refers "
+            "to a single memory "
+            "location; clone() it first");
     copy_(self, src);
     Py_INCREF(o);
     return o;
@@ -107,7 +135,8 @@ PyObject* method_copy_(PyObject* o, PyObject* const* args, Py_ssize_t nargs, PyO
 PyObject* method_retain_grad(PyObject* o, PyObject*) {
   return guarded([&]() -> PyObject* {
     Tensor t = borrow(o);
-    if (!t.requires_grad()) fail("retain_grad: can't retain_grad on a Tensor that has requires_grad=False");
+    if (!t.requires_grad())
+      fail("retain_grad: can't retain_grad on a Tensor that has requires_grad=False");
     Node* fn = grad_fn_of(t);
     AutogradExtra& e = extra_of(t);
     if (fn && !e.retains_grad) {
@@ -117,11 +146,13 @@ PyObject* method_retain_grad(PyObject* o, PyObject*) {
     Py_RETURN_NONE;
   });
 }
-// The dict of gradient hooks, made when first asked for: of the leaf, or of the node that made the tensor.
+// The dict of gradient hooks, made when first asked for: of the leaf, or of the node that made the
+// tensor.
 PyObject* method_hooks_dict(PyObject* o, PyObject*) {
   return guarded([&]() -> PyObject* {
     Tensor t = borrow(o);
-    if (!t.requires_grad()) fail("register_hook: cannot register a hook on a tensor that doesn't require gradient");
+    if (!t.requires_grad())
+      fail("register_hook: cannot register a hook on a tensor that doesn't require gradient");
     PyObject* dict = nullptr;
     if (Node* fn = grad_fn_of(t)) {
       for (auto& h : fn->extras().tensor_hooks)
@@ -143,8 +174,10 @@ PyObject* method_hooks_dict(PyObject* o, PyObject*) {
 PyObject* method_post_accumulate_dict(PyObject* o, PyObject*) {
   return guarded([&]() -> PyObject* {
     Tensor t = borrow(o);
-    if (!t.requires_grad()) fail("register_post_accumulate_grad_hook: the tensor must require gradient");
-    if (grad_fn_of(t)) fail("register_post_accumulate_grad_hook: hooks can only be registered on leaf tensors");
+    if (!t.requires_grad())
+      fail("register_post_accumulate_grad_hook: the tensor must require gradient");
+    if (grad_fn_of(t))
+      fail("register_post_accumulate_grad_hook: hooks can only be registered on leaf tensors");
     AutogradExtra& e = extra_of(t);
     if (!e.post_accumulate_hooks) e.post_accumulate_hooks = checked(PyODict_New());
     if (!PyObject_GC_IsTracked(o)) PyObject_GC_Track(o);
@@ -157,10 +190,12 @@ PyObject* method_make_subclass(PyObject*, PyObject* args) {
     PyObject* type;
     PyObject* source;
     int requires_grad = 0;
-    if (!PyArg_ParseTuple(args, "O!O!|p:_make_subclass", &PyType_Type, &type, tensor_type, &source, &requires_grad))
+    if (!PyArg_ParseTuple(args, "O!O!|p:_make_subclass", &PyType_Type, &type, tensor_type, &source,
+                          &requires_grad))
       return nullptr;
     auto* t = reinterpret_cast<PyTypeObject*>(type);
-    if (!PyType_IsSubtype(t, tensor_type)) fail_type("_make_subclass: ", t->tp_name, " is not a subclass of Tensor");
+    if (!PyType_IsSubtype(t, tensor_type))
+      fail_type("_make_subclass: ", t->tp_name, " is not a subclass of Tensor");
     Tensor made = make_subclass_instance(t, borrow(source));
     if (requires_grad) set_requires_grad_flag(made, true);
     return wrap(std::move(made));
@@ -168,7 +203,8 @@ PyObject* method_make_subclass(PyObject*, PyObject* args) {
 }
 PyObject* method_as_subclass(PyObject* o, PyObject* type) {
   return guarded([&]() -> PyObject* {
-    if (!PyType_Check(type) || !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type), tensor_type))
+    if (!PyType_Check(type) ||
+        !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type), tensor_type))
       fail_type("as_subclass: cls must be a subclass of Tensor");
     Tensor source = borrow(o);
     Tensor made = make_subclass_instance(reinterpret_cast<PyTypeObject*>(type), source);
@@ -183,18 +219,24 @@ PyObject* method_set_(PyObject* o, PyObject* args) {
     long long offset = 0;
     PyObject* size = nullptr;
     PyObject* stride = nullptr;
-    if (!PyArg_ParseTuple(args, "O!|LOO:set_", tensor_type, &source, &offset, &size, &stride)) return nullptr;
+    if (!PyArg_ParseTuple(args, "O!|LOO:set_", tensor_type, &source, &offset, &size, &stride))
+      return nullptr;
     Tensor self = borrow(o), src = borrow(source);
-    require(self.dtype() == src.dtype(), "set_: source must have dtype ", self.dtype(), "; got ", src.dtype());
+    require(self.dtype() == src.dtype(), "set_: source must have dtype ", self.dtype(), "; got ",
+            src.dtype());
     if (!size) {
-      set_storage(self, src->storage, src->data - static_cast<char*>(src->storage->data), src.sizes(), src.strides());
+      set_storage(self, src->storage, src->data - static_cast<char*>(src->storage->data),
+                  src.sizes(), src.strides());
     } else {
-      if (!is_int_sequence(size) || (stride && !is_int_sequence(stride))) fail_type("set_: size and stride must be tuples of ints");
+      if (!is_int_sequence(size) || (stride && !is_int_sequence(stride)))
+        fail_type("set_: size and stride must be tuples of ints");
       Dims sizes = ints_from(size);
       Dims strides = stride ? ints_from(stride) : contiguous_strides(sizes);
       require(strides.size() == sizes.size(), "set_: size and stride must have equal length");
-      for (int64_t s : strides) require(s >= 0, "set_: strides must not be negative; got ", strides);
-      set_storage(self, src->storage, offset * static_cast<int64_t>(itemsize(self.dtype())), sizes, strides);
+      for (int64_t s : strides)
+        require(s >= 0, "set_: strides must not be negative; got ", strides);
+      set_storage(self, src->storage, offset * static_cast<int64_t>(itemsize(self.dtype())), sizes,
+                  strides);
     }
     bump_version(self);
     Py_INCREF(o);
@@ -204,10 +246,12 @@ PyObject* method_set_(PyObject* o, PyObject* args) {
 PyObject* method_resize_(PyObject* o, PyObject* const* args, Py_ssize_t nargs) {
   return guarded([&]() -> PyObject* {
     Dims sizes;
-    if (nargs == 1 && is_int_sequence(args[0])) sizes = ints_from(args[0]);
+    if (nargs == 1 && is_int_sequence(args[0]))
+      sizes = ints_from(args[0]);
     else
       for (Py_ssize_t i = 0; i < nargs; ++i) {
-        if (!is_int(args[i])) fail_type("resize_(): sizes must be ints, not ", Py_TYPE(args[i])->tp_name);
+        if (!is_int(args[i]))
+          fail_type("resize_(): sizes must be ints, not ", Py_TYPE(args[i])->tp_name);
         sizes.push_back(int_from(args[i]));
       }
     Tensor self = borrow(o);
@@ -238,9 +282,11 @@ PyObject* method_reinterpret(PyObject* o, PyObject* dtype) {
     require(self.is_contiguous(), "_reinterpret: the tensor must be contiguous");
     int64_t bytes = self.numel() * static_cast<int64_t>(itemsize(self.dtype()));
     auto width = static_cast<int64_t>(itemsize(d));
-    require(bytes % width == 0, "_reinterpret: ", bytes, " bytes are not a whole number of ", d, " elements");
+    require(bytes % width == 0, "_reinterpret: ", bytes, " bytes are not a whole number of ", d,
+            " elements");
     int64_t offset = self->data - static_cast<char*>(self->storage->data);
-    require(offset % width == 0, "_reinterpret: the storage offset of ", offset, " bytes is not a multiple of ", width);
+    require(offset % width == 0, "_reinterpret: the storage offset of ", offset,
+            " bytes is not a multiple of ", width);
     set_storage(out, self->storage, offset, Dims{bytes / width}, Dims{1});
     return wrap(std::move(out));
   });
@@ -280,33 +326,43 @@ PyCFunction fast(PyObject* (*f)(PyObject*, PyObject* const*, Py_ssize_t)) {
 }  // namespace
 
 PyMethodDef tensor_methods[] = {
-    {"size", keyworded(method_size), METH_FASTCALL | METH_KEYWORDS, "The sizes of all dims, or of one."},
-    {"stride", keyworded(method_stride), METH_FASTCALL | METH_KEYWORDS, "The strides, in elements, of all dims, or of one."},
+    {"size", keyworded(method_size), METH_FASTCALL | METH_KEYWORDS,
+     "The sizes of all dims, or of one."},
+    {"stride", keyworded(method_stride), METH_FASTCALL | METH_KEYWORDS,
+     "The strides, in elements, of all dims, or of one."},
     {"dim", method_dim, METH_NOARGS, "Number of dims."},
     {"ndimension", method_dim, METH_NOARGS, "Number of dims."},
     {"numel", method_numel, METH_NOARGS, "Number of elements."},
     {"nelement", method_numel, METH_NOARGS, "Number of elements."},
     {"element_size", method_element_size, METH_NOARGS, "Bytes of one element."},
     {"data_ptr", method_data_ptr, METH_NOARGS, "Address of the first element."},
-    {"storage_offset", method_storage_offset, METH_NOARGS, "Where in the storage the first element lies, in elements."},
+    {"storage_offset", method_storage_offset, METH_NOARGS,
+     "Where in the storage the first element lies, in elements."},
     {"_is_contiguous", method_is_contiguous, METH_NOARGS, nullptr},
     {"_is_dense", method_is_dense, METH_NOARGS, nullptr},
-    {"is_floating_point", method_is_floating_point, METH_NOARGS, "Whether the dtype is a floating point one."},
+    {"is_floating_point", method_is_floating_point, METH_NOARGS,
+     "Whether the dtype is a floating point one."},
     {"is_complex", method_is_complex, METH_NOARGS, "Whether the dtype is a complex one."},
     {"is_signed", method_is_signed, METH_NOARGS, "Whether the dtype has negative numbers."},
-    {"is_inference", method_is_inference, METH_NOARGS, "Whether the tensor was made in inference mode."},
+    {"is_inference", method_is_inference, METH_NOARGS,
+     "Whether the tensor was made in inference mode."},
     {"_is_view", method_is_view, METH_NOARGS, nullptr},
-    {"requires_grad_", keyworded(method_requires_grad_), METH_FASTCALL | METH_KEYWORDS, "Sets requires_grad in place."},
+    {"requires_grad_", keyworded(method_requires_grad_), METH_FASTCALL | METH_KEYWORDS,
+     "Sets requires_grad in place."},
     {"detach", method_detach, METH_NOARGS, "The same elements without history."},
     {"detach_", method_detach_, METH_NOARGS, "Cuts the tensor off its history, in place."},
-    {"copy_", keyworded(method_copy_), METH_FASTCALL | METH_KEYWORDS, "Copies src into the tensor, broadcasting and converting."},
-    {"retain_grad", method_retain_grad, METH_NOARGS, "Makes backward keep the gradient of this non-leaf."},
+    {"copy_", keyworded(method_copy_), METH_FASTCALL | METH_KEYWORDS,
+     "Copies src into the tensor, broadcasting and converting."},
+    {"retain_grad", method_retain_grad, METH_NOARGS,
+     "Makes backward keep the gradient of this non-leaf."},
     {"_hooks_dict", method_hooks_dict, METH_NOARGS, nullptr},
     {"_post_accumulate_dict", method_post_accumulate_dict, METH_NOARGS, nullptr},
     {"_make_subclass", method_make_subclass, METH_VARARGS | METH_STATIC, nullptr},
-    {"as_subclass", method_as_subclass, METH_O, "The same elements and history as an instance of cls."},
+    {"as_subclass", method_as_subclass, METH_O,
+     "The same elements and history as an instance of cls."},
     {"set_", method_set_, METH_VARARGS, "Makes the tensor look at another tensor's storage."},
-    {"resize_", fast(method_resize_), METH_FASTCALL, "Changes the size in place; new elements are uninitialised."},
+    {"resize_", fast(method_resize_), METH_FASTCALL,
+     "Changes the size in place; new elements are uninitialised."},
     {"_storage_bytes", method_storage_bytes, METH_NOARGS, nullptr},
     {"_reinterpret", method_reinterpret, METH_O, nullptr},
     {"_storage_key", method_storage_key, METH_NOARGS, nullptr},
@@ -317,9 +373,11 @@ PyMethodDef tensor_methods[] = {
 PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
     if (kwargs && PyDict_GET_SIZE(kwargs) == 1 && PyDict_GetItemString(kwargs, "device")) {
-      if (!device_from(PyDict_GetItemString(kwargs, "device"))) fail_type("Tensor(): device must be a device or a str");
+      if (!device_from(PyDict_GetItemString(kwargs, "device")))
+        fail_type("Tensor(): device must be a device or a str");
     } else if (kwargs && PyDict_GET_SIZE(kwargs)) {
-      fail_type("Tensor() takes sizes or data only; use clew.tensor(data, dtype=..., requires_grad=...)");
+      fail_type(
+          "Tensor() takes sizes or data only; use clew.tensor(data, dtype=..., requires_grad=...)");
     }
     Py_ssize_t n = PyTuple_GET_SIZE(args);
     Tensor made;

@@ -78,7 +78,8 @@ template <Name name> PyObject* binary(PyObject* a, PyObject* b) {
   return guarded([&]() -> PyObject* {
     static const Overload& o = *lookup(name.text);
     if (is_tensor(a) && is_tensor(b)) {
-      TensorObj* pair[2] = {obj(a), obj(b)};  // Tensor is one pointer: borrowed operands need no counting
+      TensorObj* pair[2] = {obj(a),
+                            obj(b)};  // Tensor is one pointer: borrowed operands need no counting
       static_assert(sizeof(Tensor) == sizeof(TensorObj*));
       return apply_to(o, {reinterpret_cast<const Tensor*>(pair), 2});
     }
@@ -131,7 +132,9 @@ PyObject* compare(PyObject* a, PyObject* b, int op) {
   }
 }
 
-Py_hash_t tensor_hash(PyObject* o) { return static_cast<Py_hash_t>(reinterpret_cast<uintptr_t>(o) >> 4); }
+Py_hash_t tensor_hash(PyObject* o) {
+  return static_cast<Py_hash_t>(reinterpret_cast<uintptr_t>(o) >> 4);
+}
 
 Py_ssize_t tensor_len(PyObject* o) {
   if (obj(o)->sizes.empty()) {
@@ -171,7 +174,9 @@ PyObject* get_shape(PyObject* o, void*) {
 PyObject* get_dtype(PyObject* o, void*) { return dtype_object(obj(o)->dtype); }
 PyObject* get_device(PyObject* o, void*) { return device_object(obj(o)->storage->device); }
 PyObject* get_ndim(PyObject* o, void*) { return PyLong_FromLong(obj(o)->sizes.size()); }
-PyObject* get_requires_grad(PyObject* o, void*) { return PyBool_FromLong(borrow(o).requires_grad()); }
+PyObject* get_requires_grad(PyObject* o, void*) {
+  return PyBool_FromLong(borrow(o).requires_grad());
+}
 int set_requires_grad(PyObject* o, PyObject* value, void*) {
   return guarded_int([&] {
     if (!value || !PyBool_Check(value)) fail_type("requires_grad must be a bool");
@@ -186,8 +191,10 @@ PyObject* get_grad(PyObject* o, void*) {
   if (!t->grad) {
     if (t->grad_fn && !(t->extra && t->extra->retains_grad) &&
         PyErr_WarnEx(PyExc_UserWarning,
-                     "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't "
-                     "be populated during autograd.backward(). Call .retain_grad() on it before backward() if you want it.",
+                     "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. "
+                     "Its .grad attribute won't "
+                     "be populated during autograd.backward(). Call .retain_grad() on it before "
+                     "backward() if you want it.",
                      1) < 0)
       return nullptr;
     Py_RETURN_NONE;
@@ -200,12 +207,16 @@ int set_grad(PyObject* o, PyObject* value, void*) {
     TensorObj* t = obj(o);
     Tensor fresh;
     if (value && value != Py_None) {
-      if (!is_tensor(value)) fail_type("grad: assigned grad must be a Tensor or None; got ", Py_TYPE(value)->tp_name);
+      if (!is_tensor(value))
+        fail_type("grad: assigned grad must be a Tensor or None; got ", Py_TYPE(value)->tp_name);
       fresh = borrow(value);
       require(value != o, "grad: can't assign a tensor as its own grad");
-      require(fresh.sizes() == t->sizes, "grad: assigned grad must have the tensor's shape ", t->sizes, "; got ", fresh);
-      require(fresh.dtype() == t->dtype, "grad: assigned grad must have dtype ", t->dtype, "; got ", fresh.dtype());
-      require(fresh.device() == t->storage->device, "grad: assigned grad must be on the tensor's device");
+      require(fresh.sizes() == t->sizes, "grad: assigned grad must have the tensor's shape ",
+              t->sizes, "; got ", fresh);
+      require(fresh.dtype() == t->dtype, "grad: assigned grad must have dtype ", t->dtype, "; got ",
+              fresh.dtype());
+      require(fresh.device() == t->storage->device,
+              "grad: assigned grad must be on the tensor's device");
     }
     std::swap(t->grad, *reinterpret_cast<TensorObj**>(&fresh));
   });
@@ -222,19 +233,26 @@ PyObject* get_data(PyObject* o, void*) {
 }
 int set_data(PyObject* o, PyObject* value, void*) {
   return guarded_int([&] {
-    if (!value || !is_tensor(value)) fail_type("data must be set to a Tensor; got ", value ? Py_TYPE(value)->tp_name : "nothing");
+    if (!value || !is_tensor(value))
+      fail_type("data must be set to a Tensor; got ", value ? Py_TYPE(value)->tp_name : "nothing");
     Tensor self = borrow(o), source = borrow(value);
     if (self.requires_grad() && !is_inexact(source.dtype()))
-      fail("data: a tensor that requires grad can only be set to floating point or complex data; got ", source);
+      fail(
+          "data: a tensor that requires grad can only be set to floating point or complex data; "
+          "got ",
+          source);
     // Graphs recorded so far keep the accumulator of the old shape; later ones get a new one.
     if (self->extra && (self.dtype() != source.dtype() || self.sizes() != source.sizes()))
       self->extra->accumulator = nullptr;
     Storage* s = source->storage;
     self->dtype = source.dtype();
-    set_storage(self, s, source->data - static_cast<char*>(s->data), source.sizes(), source.strides());
+    set_storage(self, s, source->data - static_cast<char*>(s->data), source.sizes(),
+                source.strides());
   });
 }
-PyObject* get_version(PyObject* o, void*) { return PyLong_FromUnsignedLong(obj(o)->storage->version); }
+PyObject* get_version(PyObject* o, void*) {
+  return PyLong_FromUnsignedLong(obj(o)->storage->version);
+}
 PyObject* get_base(PyObject* o, void*) {
   PyObject* base = obj(o)->base ? py(obj(o)->base) : Py_None;
   Py_INCREF(base);
@@ -248,23 +266,32 @@ PyObject* get_nbytes(PyObject* o, void*) {
 PyObject* get_retains_grad(PyObject* o, void*) {
   return PyBool_FromLong(obj(o)->grad_fn && obj(o)->extra && obj(o)->extra->retains_grad);
 }
-PyObject* get_is_meta(PyObject* o, void*) { return PyBool_FromLong(obj(o)->storage->device == Device::Meta); }
-PyObject* get_is_cpu(PyObject* o, void*) { return PyBool_FromLong(obj(o)->storage->device == Device::CPU); }
+PyObject* get_is_meta(PyObject* o, void*) {
+  return PyBool_FromLong(obj(o)->storage->device == Device::Meta);
+}
+PyObject* get_is_cpu(PyObject* o, void*) {
+  return PyBool_FromLong(obj(o)->storage->device == Device::CPU);
+}
 PyObject* get_false(PyObject*, void*) { Py_RETURN_FALSE; }
 template <Name name> PyObject* get_by_op(PyObject* o, void*) { return unary<name>(o); }
-PyObject* get_weakly_number(PyObject* o, void*) { return PyBool_FromLong(obj(o)->flags & flag_wrapped_number); }
+PyObject* get_weakly_number(PyObject* o, void*) {
+  return PyBool_FromLong(obj(o)->flags & flag_wrapped_number);
+}
 
 PyGetSetDef tensor_getset[] = {
     {"shape", get_shape, nullptr, "The sizes of all dims.", nullptr},
     {"dtype", get_dtype, nullptr, "The element type.", nullptr},
     {"device", get_device, nullptr, "Where the elements are.", nullptr},
     {"ndim", get_ndim, nullptr, "Number of dims.", nullptr},
-    {"requires_grad", get_requires_grad, set_requires_grad, "Whether operations on the tensor are recorded.", nullptr},
+    {"requires_grad", get_requires_grad, set_requires_grad,
+     "Whether operations on the tensor are recorded.", nullptr},
     {"is_leaf", get_is_leaf, nullptr, "Whether no recorded operation made the tensor.", nullptr},
     {"grad", get_grad, set_grad, "The gradient gathered by backward(), or None.", nullptr},
     {"_grad", get_grad, set_grad, nullptr, nullptr},
-    {"grad_fn", get_grad_fn, nullptr, "The node of the operation that made the tensor, or None.", nullptr},
-    {"data", get_data, set_data, "The same elements without history; writes through it go unnoticed by autograd.", nullptr},
+    {"grad_fn", get_grad_fn, nullptr, "The node of the operation that made the tensor, or None.",
+     nullptr},
+    {"data", get_data, set_data,
+     "The same elements without history; writes through it go unnoticed by autograd.", nullptr},
     {"_version", get_version, nullptr, "How many in-place writes the storage has seen.", nullptr},
     {"_base", get_base, nullptr, "The tensor this one is a view of, or None.", nullptr},
     {"output_nr", get_output_nr, nullptr, "Which output of grad_fn the tensor is.", nullptr},
@@ -285,7 +312,8 @@ PyMemberDef tensor_members[] = {
     {"__dictoffset__", T_PYSSIZET, offsetof(TensorObj, dict), READONLY, nullptr},
     {"__weaklistoffset__", T_PYSSIZET, offsetof(TensorObj, weakrefs), READONLY, nullptr},
     {}};
-PyGetSetDef dict_getset = {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr};
+PyGetSetDef dict_getset = {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr,
+                           nullptr};
 
 }  // namespace
 
@@ -308,19 +336,29 @@ Tensor make_subclass_instance(PyTypeObject* type, const Tensor& source) {
 void set_requires_grad_flag(const Tensor& t, bool on) {
   if (grad_fn_of(t)) {
     if (!on)
-      fail("requires_grad: you can only change requires_grad flags of leaf variables; use detach() for a tensor without history");
+      fail(
+          "requires_grad: you can only change requires_grad flags of leaf variables; use detach() "
+          "for a tensor without history");
     return;
   }
   if (on && !is_inexact(t.dtype()))
-    fail("requires_grad: only Tensors of floating point and complex dtype can require gradients; got ", t);
+    fail(
+        "requires_grad: only Tensors of floating point and complex dtype can require gradients; "
+        "got ",
+        t);
   if (on && (t->flags & flag_inference) && !modes.inference)
-    fail("requires_grad: setting requires_grad=True on an inference tensor outside InferenceMode is not allowed");
-  if (on) t->flags |= flag_requires_grad;
-  else t->flags &= static_cast<uint8_t>(~flag_requires_grad);
+    fail(
+        "requires_grad: setting requires_grad=True on an inference tensor outside InferenceMode is "
+        "not allowed");
+  if (on)
+    t->flags |= flag_requires_grad;
+  else
+    t->flags &= static_cast<uint8_t>(~flag_requires_grad);
 }
 
 void add_tensor_type(PyObject* module) {
-  std::vector<PyMethodDef>* methods = new std::vector<PyMethodDef>();  // the type keeps pointing at it
+  std::vector<PyMethodDef>* methods =
+      new std::vector<PyMethodDef>();  // the type keeps pointing at it
   for (PyMethodDef* table : {tensor_methods, convert_methods})
     for (PyMethodDef* m = table; m->ml_name; ++m) methods->push_back(*m);
   methods->push_back({});
@@ -329,28 +367,54 @@ void add_tensor_type(PyObject* module) {
   getset->push_back(dict_getset);
   getset->push_back({});
   auto slot = [](int id, auto* f) { return PyType_Slot{id, reinterpret_cast<void*>(f)}; };
-  PyType_Slot slots[] = {
-      slot(Py_tp_dealloc, tensor_dealloc), slot(Py_tp_traverse, tensor_traverse), slot(Py_tp_clear, tensor_clear),
-      slot(Py_tp_setattro, tensor_setattro), slot(Py_tp_hash, tensor_hash), slot(Py_tp_richcompare, compare),
-      slot(Py_tp_iter, tensor_iter), slot(Py_tp_new, tensor_new), slot(Py_tp_methods, methods->data()),
-      slot(Py_tp_getset, getset->data()), slot(Py_tp_members, tensor_members),
-      slot(Py_nb_add, binary<"add">), slot(Py_nb_subtract, binary<"sub">), slot(Py_nb_multiply, binary<"mul">),
-      slot(Py_nb_true_divide, binary<"div">), slot(Py_nb_floor_divide, binary<"floor_divide">),
-      slot(Py_nb_remainder, binary<"remainder">), slot(Py_nb_power, power), slot(Py_nb_matrix_multiply, binary<"matmul">),
-      slot(Py_nb_and, binary<"bitwise_and">), slot(Py_nb_or, binary<"bitwise_or">), slot(Py_nb_xor, binary<"bitwise_xor">),
-      slot(Py_nb_lshift, binary<"bitwise_left_shift">), slot(Py_nb_rshift, binary<"bitwise_right_shift">),
-      slot(Py_nb_inplace_add, binary_inplace<"add">), slot(Py_nb_inplace_subtract, binary_inplace<"sub">),
-      slot(Py_nb_inplace_multiply, binary_inplace<"mul">), slot(Py_nb_inplace_true_divide, binary_inplace<"div">),
-      slot(Py_nb_inplace_floor_divide, binary_inplace<"floor_divide">),
-      slot(Py_nb_inplace_remainder, binary_inplace<"remainder">), slot(Py_nb_inplace_power, power_inplace),
-      slot(Py_nb_inplace_and, binary_inplace<"bitwise_and">), slot(Py_nb_inplace_or, binary_inplace<"bitwise_or">),
-      slot(Py_nb_inplace_xor, binary_inplace<"bitwise_xor">),
-      slot(Py_nb_inplace_lshift, binary_inplace<"bitwise_left_shift">),
-      slot(Py_nb_inplace_rshift, binary_inplace<"bitwise_right_shift">),
-      slot(Py_nb_negative, unary<"neg">), slot(Py_nb_positive, positive), slot(Py_nb_absolute, unary<"abs">),
-      slot(Py_nb_invert, unary<"bitwise_not">), slot(Py_nb_bool, tensor_bool), slot(Py_nb_float, tensor_float),
-      slot(Py_nb_int, tensor_int), slot(Py_nb_index, tensor_index), slot(Py_mp_length, tensor_len),
-      slot(Py_mp_subscript, tensor_getitem), slot(Py_mp_ass_subscript, tensor_setitem), {0, nullptr}};
+  PyType_Slot slots[] = {slot(Py_tp_dealloc, tensor_dealloc),
+                         slot(Py_tp_traverse, tensor_traverse),
+                         slot(Py_tp_clear, tensor_clear),
+                         slot(Py_tp_setattro, tensor_setattro),
+                         slot(Py_tp_hash, tensor_hash),
+                         slot(Py_tp_richcompare, compare),
+                         slot(Py_tp_iter, tensor_iter),
+                         slot(Py_tp_new, tensor_new),
+                         slot(Py_tp_methods, methods->data()),
+                         slot(Py_tp_getset, getset->data()),
+                         slot(Py_tp_members, tensor_members),
+                         slot(Py_nb_add, binary<"add">),
+                         slot(Py_nb_subtract, binary<"sub">),
+                         slot(Py_nb_multiply, binary<"mul">),
+                         slot(Py_nb_true_divide, binary<"div">),
+                         slot(Py_nb_floor_divide, binary<"floor_divide">),
+                         slot(Py_nb_remainder, binary<"remainder">),
+                         slot(Py_nb_power, power),
+                         slot(Py_nb_matrix_multiply, binary<"matmul">),
+                         slot(Py_nb_and, binary<"bitwise_and">),
+                         slot(Py_nb_or, binary<"bitwise_or">),
+                         slot(Py_nb_xor, binary<"bitwise_xor">),
+                         slot(Py_nb_lshift, binary<"bitwise_left_shift">),
+                         slot(Py_nb_rshift, binary<"bitwise_right_shift">),
+                         slot(Py_nb_inplace_add, binary_inplace<"add">),
+                         slot(Py_nb_inplace_subtract, binary_inplace<"sub">),
+                         slot(Py_nb_inplace_multiply, binary_inplace<"mul">),
+                         slot(Py_nb_inplace_true_divide, binary_inplace<"div">),
+                         slot(Py_nb_inplace_floor_divide, binary_inplace<"floor_divide">),
+                         slot(Py_nb_inplace_remainder, binary_inplace<"remainder">),
+                         slot(Py_nb_inplace_power, power_inplace),
+                         slot(Py_nb_inplace_and, binary_inplace<"bitwise_and">),
+                         slot(Py_nb_inplace_or, binary_inplace<"bitwise_or">),
+                         slot(Py_nb_inplace_xor, binary_inplace<"bitwise_xor">),
+                         slot(Py_nb_inplace_lshift, binary_inplace<"bitwise_left_shift">),
+                         slot(Py_nb_inplace_rshift, binary_inplace<"bitwise_right_shift">),
+                         slot(Py_nb_negative, unary<"neg">),
+                         slot(Py_nb_positive, positive),
+                         slot(Py_nb_absolute, unary<"abs">),
+                         slot(Py_nb_invert, unary<"bitwise_not">),
+                         slot(Py_nb_bool, tensor_bool),
+                         slot(Py_nb_float, tensor_float),
+                         slot(Py_nb_int, tensor_int),
+                         slot(Py_nb_index, tensor_index),
+                         slot(Py_mp_length, tensor_len),
+                         slot(Py_mp_subscript, tensor_getitem),
+                         slot(Py_mp_ass_subscript, tensor_setitem),
+                         {0, nullptr}};
   PyType_Spec spec = {"clew.Tensor", sizeof(TensorObj), 0,
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
   tensor_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));

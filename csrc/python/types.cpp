@@ -14,12 +14,10 @@ PyObject* out_of_memory_error = nullptr;
 namespace {
 
 struct DTypeObj {
-  PyObject_HEAD
-  DType dtype;
+  PyObject_HEAD DType dtype;
 };
 struct DeviceObj {
-  PyObject_HEAD
-  Device device;
+  PyObject_HEAD Device device;
 };
 PyObject* dtype_objects[num_dtypes];
 PyObject* device_objects[2];
@@ -30,7 +28,9 @@ PyObject* dtype_repr(PyObject* o) { return PyUnicode_FromFormat("clew.%s", name(
 PyObject* dtype_reduce(PyObject* o, PyObject*) { return PyUnicode_FromString(name(of(o))); }
 PyObject* dtype_is_floating(PyObject* o, void*) { return PyBool_FromLong(is_floating(of(o))); }
 PyObject* dtype_is_complex(PyObject* o, void*) { return PyBool_FromLong(is_complex(of(o))); }
-PyObject* dtype_is_signed(PyObject* o, void*) { return PyBool_FromLong(of(o) != DType::UInt8 && of(o) != DType::Bool); }
+PyObject* dtype_is_signed(PyObject* o, void*) {
+  return PyBool_FromLong(of(o) != DType::UInt8 && of(o) != DType::Bool);
+}
 PyObject* dtype_itemsize(PyObject* o, void*) { return PyLong_FromSize_t(itemsize(of(o))); }
 PyObject* dtype_name(PyObject* o, void*) { return PyUnicode_FromString(name(of(o))); }
 PyObject* dtype_to_complex(PyObject* o, PyObject*) { return dtype_object(complex_of(of(o))); }
@@ -50,7 +50,9 @@ PyMethodDef dtype_methods[] = {{"__reduce__", dtype_reduce, METH_NOARGS, nullptr
                                {}};
 
 Device device_of(PyObject* o) { return reinterpret_cast<DeviceObj*>(o)->device; }
-PyObject* device_repr(PyObject* o) { return PyUnicode_FromFormat("device(type='%s')", name(device_of(o))); }
+PyObject* device_repr(PyObject* o) {
+  return PyUnicode_FromFormat("device(type='%s')", name(device_of(o)));
+}
 PyObject* device_str(PyObject* o) { return PyUnicode_FromString(name(device_of(o))); }
 PyObject* device_get_type(PyObject* o, void*) { return PyUnicode_FromString(name(device_of(o))); }
 PyObject* device_get_index(PyObject*, void*) { Py_RETURN_NONE; }
@@ -62,10 +64,13 @@ PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
     static const char* names[] = {"type", "index", nullptr};
     PyObject* type = nullptr;
     PyObject* index = nullptr;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:device", const_cast<char**>(names), &type, &index))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:device", const_cast<char**>(names), &type,
+                                     &index))
       return nullptr;
     auto d = device_from(type);
-    if (!d) fail_type("device: type must be a str such as 'cpu' or a device; got ", Py_TYPE(type)->tp_name);
+    if (!d)
+      fail_type("device: type must be a str such as 'cpu' or a device; got ",
+                Py_TYPE(type)->tp_name);
     return device_object(*d);
   });
 }
@@ -126,9 +131,10 @@ PyObject* size_reduce(PyObject* o, PyObject*) {
   }
   return Py_BuildValue("O(O)", reinterpret_cast<PyObject*>(size_type), tuple.get());
 }
-PyMethodDef size_methods[] = {{"numel", size_numel, METH_NOARGS, "Number of elements of a tensor of this size."},
-                              {"__reduce__", size_reduce, METH_NOARGS, nullptr},
-                              {}};
+PyMethodDef size_methods[] = {
+    {"numel", size_numel, METH_NOARGS, "Number of elements of a tensor of this size."},
+    {"__reduce__", size_reduce, METH_NOARGS, nullptr},
+    {}};
 
 PyTypeObject* make_type(PyType_Spec& spec, PyObject* bases = nullptr) {
   return reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpecWithBases(&spec, bases)));
@@ -155,7 +161,8 @@ PyObject* device_object(Device d) {
 }
 bool is_dtype(PyObject* o) {
   return Py_TYPE(o) == dtype_type || o == reinterpret_cast<PyObject*>(&PyFloat_Type) ||
-         o == reinterpret_cast<PyObject*>(&PyLong_Type) || o == reinterpret_cast<PyObject*>(&PyBool_Type) ||
+         o == reinterpret_cast<PyObject*>(&PyLong_Type) ||
+         o == reinterpret_cast<PyObject*>(&PyBool_Type) ||
          o == reinterpret_cast<PyObject*>(&PyComplex_Type);
 }
 DType dtype_from(PyObject* o) {
@@ -175,7 +182,8 @@ std::optional<Device> device_from(PyObject* o) {
   if (type == "cpu") return Device::CPU;
   if (type == "meta") return Device::Meta;
   if (type == "cuda" || type == "mps" || type == "xpu")
-    fail("device: clew runs on the CPU here; there is no '", text, "' device (devices: 'cpu', 'meta')");
+    fail("device: clew runs on the CPU here; there is no '", text,
+         "' device (devices: 'cpu', 'meta')");
   fail("device: expected one of 'cpu', 'meta'; got '", text, "'");
 }
 
@@ -231,7 +239,8 @@ bool is_int(PyObject* o) {
   if (PyFloat_Check(o)) return false;
   if (is_tensor(o)) {
     auto* t = reinterpret_cast<TensorObj*>(o);
-    return t->numel == 1 && t->sizes.size() == 0 && is_integral(t->dtype) && t->dtype != DType::Bool;
+    return t->numel == 1 && t->sizes.size() == 0 && is_integral(t->dtype) &&
+           t->dtype != DType::Bool;
   }
   return is_numpy_scalar(o) && PyIndex_Check(o);
 }
@@ -283,7 +292,8 @@ void set_python_error() noexcept {
   try {
     throw;
   } catch (const PythonError&) {
-    if (!PyErr_Occurred()) PyErr_SetString(PyExc_SystemError, "internal error in clew: lost a Python exception");
+    if (!PyErr_Occurred())
+      PyErr_SetString(PyExc_SystemError, "internal error in clew: lost a Python exception");
   } catch (const Error& e) {
     PyObject* type = PyExc_RuntimeError;
     switch (e.kind) {
@@ -291,18 +301,22 @@ void set_python_error() noexcept {
       case ErrorKind::Type: type = PyExc_TypeError; break;
       case ErrorKind::Value: type = PyExc_ValueError; break;
       case ErrorKind::NotImplemented: type = PyExc_NotImplementedError; break;
-      case ErrorKind::OutOfMemory: type = out_of_memory_error ? out_of_memory_error : PyExc_MemoryError; break;
+      case ErrorKind::OutOfMemory:
+        type = out_of_memory_error ? out_of_memory_error : PyExc_MemoryError;
+        break;
       case ErrorKind::Overflow: type = PyExc_OverflowError; break;
       case ErrorKind::Buffer: type = PyExc_BufferError; break;
       case ErrorKind::Runtime: break;
     }
     PyErr_SetString(type, e.what());
   } catch (const std::bad_alloc&) {
-    PyErr_SetString(out_of_memory_error ? out_of_memory_error : PyExc_MemoryError, "allocation: out of memory");
+    PyErr_SetString(out_of_memory_error ? out_of_memory_error : PyExc_MemoryError,
+                    "allocation: out of memory");
   } catch (const std::exception& e) {
     PyErr_Format(PyExc_RuntimeError, "internal error in clew, please report it: %s", e.what());
   } catch (...) {
-    PyErr_SetString(PyExc_RuntimeError, "internal error in clew, please report it: unknown exception");
+    PyErr_SetString(PyExc_RuntimeError,
+                    "internal error in clew, please report it: unknown exception");
   }
 }
 
@@ -312,7 +326,8 @@ void add_types(PyObject* module) {
                                       {Py_tp_methods, dtype_methods},
                                       {0, nullptr}};
   static PyType_Spec dtype_spec = {"clew.dtype", sizeof(DTypeObj), 0,
-                                   Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, dtype_slots};
+                                   Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                                   dtype_slots};
   dtype_type = make_type(dtype_spec);
   for (int i = 0; i < num_dtypes; ++i) {
     auto* o = PyObject_New(DTypeObj, dtype_type);
@@ -327,7 +342,8 @@ void add_types(PyObject* module) {
                                        {Py_tp_getset, device_getset},
                                        {Py_tp_methods, device_methods},
                                        {0, nullptr}};
-  static PyType_Spec device_spec = {"clew.device", sizeof(DeviceObj), 0, Py_TPFLAGS_DEFAULT, device_slots};
+  static PyType_Spec device_spec = {"clew.device", sizeof(DeviceObj), 0, Py_TPFLAGS_DEFAULT,
+                                    device_slots};
   device_type = make_type(device_spec);
   for (int i = 0; i < 2; ++i) {
     auto* o = PyObject_New(DeviceObj, device_type);
@@ -349,7 +365,8 @@ void add_types(PyObject* module) {
   PyModule_AddObjectRef(module, "Size", reinterpret_cast<PyObject*>(size_type));
   Ref errors(PyTuple_Pack(2, PyExc_RuntimeError, PyExc_MemoryError));
   out_of_memory_error = checked(PyErr_NewExceptionWithDoc(
-      "clew.OutOfMemoryError", "Raised when memory for a tensor cannot be had.", errors.get(), nullptr));
+      "clew.OutOfMemoryError", "Raised when memory for a tensor cannot be had.", errors.get(),
+      nullptr));
   PyModule_AddObjectRef(module, "OutOfMemoryError", out_of_memory_error);
 }
 

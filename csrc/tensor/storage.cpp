@@ -124,9 +124,11 @@ void Storage::destroy(Storage* s) {
 }
 
 void Storage::resize(size_t new_nbytes) {
-  if (!resizable) fail("resize_: cannot resize storage that is not owned by clew (it came from NumPy or DLPack)");
+  if (!resizable)
+    fail("resize_: cannot resize storage that is not owned by clew (it came from NumPy or DLPack)");
   Storage* fresh = allocate(new_nbytes, device);
-  if (data && fresh->data) std::memcpy(fresh->data, data, nbytes < new_nbytes ? nbytes : new_nbytes);
+  if (data && fresh->data)
+    std::memcpy(fresh->data, data, nbytes < new_nbytes ? nbytes : new_nbytes);
   std::swap(data, fresh->data);
   std::swap(nbytes, fresh->nbytes);
   std::swap(size_class, fresh->size_class);

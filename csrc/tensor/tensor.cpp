@@ -96,9 +96,12 @@ int64_t numel_of(const Dims& sizes) {
   int64_t n = 1;
   bool zero = false;
   for (int64_t s : sizes) {
-    if (s == 0) zero = true;
-    else if (s < 0) fail("negative dimension ", s, " in size ", sizes);
-    else if (__builtin_mul_overflow(n, s, &n)) fail(ErrorKind::Runtime, "size ", sizes, " has more elements than an int64 can count");
+    if (s == 0)
+      zero = true;
+    else if (s < 0)
+      fail("negative dimension ", s, " in size ", sizes);
+    else if (__builtin_mul_overflow(n, s, &n))
+      fail(ErrorKind::Runtime, "size ", sizes, " has more elements than an int64 can count");
   }
   return zero ? 0 : n;
 }
@@ -145,12 +148,14 @@ bool is_non_overlapping_and_dense(const Dims& sizes, const Dims& strides) {
 static size_t bytes_for(int64_t numel, DType dtype) {
   int64_t bytes;
   if (__builtin_mul_overflow(numel, static_cast<int64_t>(itemsize(dtype)), &bytes))
-    fail(ErrorKind::OutOfMemory, "allocation: ", numel, " elements of ", dtype, " are more bytes than an int64 can count");
+    fail(ErrorKind::OutOfMemory, "allocation: ", numel, " elements of ", dtype,
+         " are more bytes than an int64 can count");
   return static_cast<size_t>(bytes);
 }
 
 Tensor empty(const Dims& sizes, DType dtype, Device device) {
-  if (sizes.size() > max_dims) fail("tensors have at most ", max_dims, " dimensions; got ", sizes.size());
+  if (sizes.size() > max_dims)
+    fail("tensors have at most ", max_dims, " dimensions; got ", sizes.size());
   int64_t n = numel_of(sizes);
   Storage* s = Storage::allocate(bytes_for(n, dtype), device);
   TensorObj* t;
@@ -173,16 +178,20 @@ static int64_t span_of(const Dims& sizes, const Dims& strides) {
   for (int i = 0; i < sizes.size(); ++i) {
     if (sizes[i] == 0) return 0;
     int64_t reach;
-    if (__builtin_mul_overflow(sizes[i] - 1, strides[i], &reach) || __builtin_add_overflow(span, reach, &span))
+    if (__builtin_mul_overflow(sizes[i] - 1, strides[i], &reach) ||
+        __builtin_add_overflow(span, reach, &span))
       fail("sizes ", sizes, " with strides ", strides, " reach beyond what an int64 can address");
   }
   return span;
 }
 
 Tensor empty_strided(const Dims& sizes, const Dims& strides, DType dtype, Device device) {
-  require(sizes.size() == strides.size(), "empty_strided: sizes and strides must have equal length; got ", sizes, " and ", strides);
-  if (sizes.size() > max_dims) fail("tensors have at most ", max_dims, " dimensions; got ", sizes.size());
-  for (int64_t s : strides) require(s >= 0, "empty_strided: strides must not be negative; got ", strides);
+  require(sizes.size() == strides.size(),
+          "empty_strided: sizes and strides must have equal length; got ", sizes, " and ", strides);
+  if (sizes.size() > max_dims)
+    fail("tensors have at most ", max_dims, " dimensions; got ", sizes.size());
+  for (int64_t s : strides)
+    require(s >= 0, "empty_strided: strides must not be negative; got ", strides);
   int64_t n = numel_of(sizes);
   Storage* s = Storage::allocate(bytes_for(span_of(sizes, strides), dtype), device);
   TensorObj* t = new_tensor_obj();
@@ -241,29 +250,36 @@ void copy_into(const Tensor& dst, const Tensor& src) {
 }
 
 Scalar item(const Tensor& t) {
-  require(t.numel() == 1, "item: a tensor with ", t.numel(), " elements cannot be converted to a number; it must have exactly one");
+  require(t.numel() == 1, "item: a tensor with ", t.numel(),
+          " elements cannot be converted to a number; it must have exactly one");
   require(!t.is_meta(), "item: a meta tensor has no values");
   Scalar out;
   dispatch(t.dtype(), AllTypes{}, [&]<class T>() {
     T v = *t.data<T>();
-    if constexpr (std::is_same_v<T, bool>) out = Scalar(v);
-    else if constexpr (is_complex_v<T>) out = Scalar(convert<c128>(v));
-    else if constexpr (std::is_integral_v<T>) out = Scalar(static_cast<int64_t>(v));
-    else out = Scalar(static_cast<double>(static_cast<compute_t<T>>(v)));
+    if constexpr (std::is_same_v<T, bool>)
+      out = Scalar(v);
+    else if constexpr (is_complex_v<T>)
+      out = Scalar(convert<c128>(v));
+    else if constexpr (std::is_integral_v<T>)
+      out = Scalar(static_cast<int64_t>(v));
+    else
+      out = Scalar(static_cast<double>(static_cast<compute_t<T>>(v)));
   });
   return out;
 }
 
 void resize_(const Tensor& t, const Dims& sizes) {
   int64_t n = numel_of(sizes);
-  size_t need = bytes_for(n, t.dtype()) + static_cast<size_t>(t.storage_offset()) * itemsize(t.dtype());
+  size_t need =
+      bytes_for(n, t.dtype()) + static_cast<size_t>(t.storage_offset()) * itemsize(t.dtype());
   if (need > t->storage->nbytes) {
     int64_t offset = t->storage->data ? t->data - static_cast<char*>(t->storage->data) : 0;
     if (t->storage->refs > 1 && t->storage->resizable) {
       // Views hold addresses into the old bytes: they keep those, the tensor moves to new ones.
       Storage* fresh = Storage::allocate(need, t.device());
       fresh->version = t->storage->version;
-      if (fresh->data && t->storage->data) std::memcpy(fresh->data, t->storage->data, t->storage->nbytes);
+      if (fresh->data && t->storage->data)
+        std::memcpy(fresh->data, t->storage->data, t->storage->nbytes);
       t->storage->decref();
       t->storage = fresh;
     } else {
@@ -274,12 +290,14 @@ void resize_(const Tensor& t, const Dims& sizes) {
   set_shape(t.get(), sizes, n, nullptr);
 }
 
-void set_storage(const Tensor& t, Storage* storage, int64_t offset_bytes, const Dims& sizes, const Dims& strides) {
+void set_storage(const Tensor& t, Storage* storage, int64_t offset_bytes, const Dims& sizes,
+                 const Dims& strides) {
   require(offset_bytes >= 0, "set_: storage_offset must not be negative");
   int64_t n = numel_of(sizes);
   int64_t reach = n == 0 ? 0 : span_of(sizes, strides) * static_cast<int64_t>(itemsize(t.dtype()));
-  require(offset_bytes + reach <= static_cast<int64_t>(storage->nbytes), "set_: sizes ", sizes, " with strides ", strides,
-          " need ", offset_bytes + reach, " bytes; the storage has ", storage->nbytes);
+  require(offset_bytes + reach <= static_cast<int64_t>(storage->nbytes), "set_: sizes ", sizes,
+          " with strides ", strides, " need ", offset_bytes + reach, " bytes; the storage has ",
+          storage->nbytes);
   storage->incref();
   t->storage->decref();
   t->storage = storage;
@@ -290,7 +308,8 @@ void set_storage(const Tensor& t, Storage* storage, int64_t offset_bytes, const 
 int wrap_dim(int64_t dim, int ndim, const char* op) {
   int64_t n = ndim == 0 ? 1 : ndim;
   if (dim < -n || dim >= n)
-    fail_index(op, ": dim must be in [", -n, ", ", n - 1, "]; got ", dim, " (Dimension out of range)");
+    fail_index(op, ": dim must be in [", -n, ", ", n - 1, "]; got ", dim,
+               " (Dimension out of range)");
   return static_cast<int>(dim < 0 ? dim + n : dim);
 }
 
@@ -302,8 +321,10 @@ Dims broadcast_shapes(const Dims& a, const Dims& b, const char* op) {
     int64_t x = i < n - na ? 1 : a[i - (n - na)];
     int64_t y = i < n - nb ? 1 : b[i - (n - nb)];
     if (x != y && x != 1 && y != 1)
-      fail(op, ": shapes must broadcast (sizes equal, or one of them 1, counted from the last dim); got ", a, " and ", b,
-           " which differ at dim ", i, ": ", x, " and ", y);
+      fail(op,
+           ": shapes must broadcast (sizes equal, or one of them 1, counted from the last dim); "
+           "got ",
+           a, " and ", b, " which differ at dim ", i, ": ", x, " and ", y);
     out[i] = x == 1 ? y : x;
   }
   return out;
@@ -315,8 +336,10 @@ Dims broadcast_strides(const Dims& sizes, const Dims& strides, const Dims& targe
   Dims out(n, 0);
   for (int i = lead; i < n; ++i) {
     int64_t s = sizes[i - lead];
-    if (s == target[i]) out[i] = s == 1 ? 0 : strides[i - lead];
-    else if (s != 1) fail("cannot broadcast ", sizes, " to ", target, ": sizes differ at dim ", i);
+    if (s == target[i])
+      out[i] = s == 1 ? 0 : strides[i - lead];
+    else if (s != 1)
+      fail("cannot broadcast ", sizes, " to ", target, ": sizes differ at dim ", i);
   }
   return out;
 }

@@ -1,6 +1,6 @@
-// TensorObj, which is at once the Python object and the C++ tensor, and Tensor, the counted handle to it.
-// May include: base, kernels/ndview.h, tensor; Python.h for the object header.
-// Invariant: everything here happens with the GIL held; kernels get NdViews and never a Tensor.
+// TensorObj, which is at once the Python object and the C++ tensor, and Tensor, the counted handle
+// to it. May include: base, kernels/ndview.h, tensor; Python.h for the object header. Invariant:
+// everything here happens with the GIL held; kernels get NdViews and never a Tensor.
 #pragma once
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -18,35 +18,34 @@
 
 namespace clew {
 
-struct Node;      // graph/node.h
+struct Node;           // graph/node.h
 struct AutogradExtra;  // graph/node.h: hooks, gradient accumulator; absent on most tensors
 
 enum TensorFlag : uint8_t {
-  flag_requires_grad = 1,    // a leaf that asked for a gradient (a non-leaf has grad_fn instead)
-  flag_wrapped_number = 2,   // a 0-d tensor made from a Python number: weak in type promotion
-  flag_own_version = 4,      // reached through .data: writes do not count on the storage's version
-  flag_inference = 8,        // made in inference_mode
+  flag_requires_grad = 1,   // a leaf that asked for a gradient (a non-leaf has grad_fn instead)
+  flag_wrapped_number = 2,  // a 0-d tensor made from a Python number: weak in type promotion
+  flag_own_version = 4,     // reached through .data: writes do not count on the storage's version
+  flag_inference = 8,       // made in inference_mode
 };
 
 // How a view came to be, which decides whether an in-place write through it may be recorded.
 enum class ViewKind : uint8_t { plain, no_grad, multi_output, custom_function };
 
 struct TensorObj {
-  PyObject_HEAD
-  Storage* storage;
-  char* data;         // first element; storage->data plus the offset
+  PyObject_HEAD Storage* storage;
+  char* data;  // first element; storage->data plus the offset
   DType dtype;
   uint8_t flags;
-  bool contiguous;    // kept true to sizes and strides
+  bool contiguous;  // kept true to sizes and strides
   ViewKind view_kind;
   uint32_t output_nr;     // which output of grad_fn this is
   uint32_t view_version;  // of a view: the storage version that grad_fn belongs to
   int64_t numel;
   Dims sizes;
-  Dims strides;       // in elements
-  Node* grad_fn;      // owned; null for leaves
-  TensorObj* grad;    // owned
-  TensorObj* base;    // owned; the tensor this one is a view of (never itself a view)
+  Dims strides;     // in elements
+  Node* grad_fn;    // owned; null for leaves
+  TensorObj* grad;  // owned
+  TensorObj* base;  // owned; the tensor this one is a view of (never itself a view)
   AutogradExtra* extra;
   PyObject* dict;
   PyObject* weakrefs;
@@ -54,12 +53,13 @@ struct TensorObj {
 
 extern PyTypeObject* tensor_type;
 
-// Returns a fresh object of the Tensor type with empty shape fields; never fails but by throwing OutOfMemory.
+// Returns a fresh object of the Tensor type with empty shape fields; never fails but by throwing
+// OutOfMemory.
 TensorObj* new_tensor_obj();
 void free_tensor_obj(TensorObj* t);  // the type's tp_dealloc
 // Cuts a tensor off the graph objects it owns (set by graph/).
 extern void (*release_graph_state)(TensorObj* t);
-int64_t numel_of(const Dims& sizes);                      // throws on overflow
+int64_t numel_of(const Dims& sizes);  // throws on overflow
 Dims contiguous_strides(const Dims& sizes);
 bool is_contiguous(const Dims& sizes, const Dims& strides);
 bool is_non_overlapping_and_dense(const Dims& sizes, const Dims& strides);
@@ -108,28 +108,35 @@ class Tensor {
   int64_t numel() const { return p_->numel; }
   bool is_contiguous() const { return p_->contiguous; }
   bool is_wrapped_number() const { return p_->flags & flag_wrapped_number; }
-  // A leaf that asked for it, or a recorded result; also a view whose base was rewritten by a recorded operation.
+  // A leaf that asked for it, or a recorded result; also a view whose base was rewritten by a
+  // recorded operation.
   bool requires_grad() const {
     return p_->grad_fn != nullptr || (p_->flags & flag_requires_grad) || is_stale_view();
   }
   bool is_stale_view() const {
-    return p_->base && p_->base->grad_fn && p_->view_version != p_->storage->version && is_inexact(p_->dtype);
+    return p_->base && p_->base->grad_fn && p_->view_version != p_->storage->version &&
+           is_inexact(p_->dtype);
   }
   bool is_floating() const { return clew::is_floating(p_->dtype); }
   bool is_complex() const { return clew::is_complex(p_->dtype); }
   int64_t storage_offset() const {
-    return (p_->data - static_cast<char*>(p_->storage->data)) / static_cast<int64_t>(itemsize(p_->dtype));
+    return (p_->data - static_cast<char*>(p_->storage->data)) /
+           static_cast<int64_t>(itemsize(p_->dtype));
   }
   template <class T> T* data() const { return reinterpret_cast<T*>(p_->data); }
-  kernels::NdView nd() const { return {p_->data, p_->sizes.data(), p_->strides.data(), ndim(), p_->dtype}; }
+  kernels::NdView nd() const {
+    return {p_->data, p_->sizes.data(), p_->strides.data(), ndim(), p_->dtype};
+  }
   bool is_same(const Tensor& o) const { return p_ == o.p_; }
 };
 
 // Uninitialised, contiguous (or with the given strides).
 Tensor empty(const Dims& sizes, DType dtype, Device device = Device::CPU);
-Tensor empty_strided(const Dims& sizes, const Dims& strides, DType dtype, Device device = Device::CPU);
+Tensor empty_strided(const Dims& sizes, const Dims& strides, DType dtype,
+                     Device device = Device::CPU);
 // Another tensor object over the same storage, without history: no grad_fn, not requiring grad.
-Tensor alias(const Tensor& t, const Dims& sizes, const Dims& strides, int64_t offset_elements_from_t = 0);
+Tensor alias(const Tensor& t, const Dims& sizes, const Dims& strides,
+             int64_t offset_elements_from_t = 0);
 Tensor alias(const Tensor& t);
 // A CPU 0-d tensor with the value; `wrapped` marks it as a Python number for promotion.
 Tensor scalar_tensor(const Scalar& value, DType dtype, bool wrapped = false);
@@ -142,11 +149,13 @@ Scalar item(const Tensor& t);
 // Gives `t` other sizes in place (contiguous), growing its storage when needed; not recorded.
 void resize_(const Tensor& t, const Dims& sizes);
 // Makes `t` look at another storage, shape included; not recorded.
-void set_storage(const Tensor& t, Storage* storage, int64_t offset_bytes, const Dims& sizes, const Dims& strides);
+void set_storage(const Tensor& t, Storage* storage, int64_t offset_bytes, const Dims& sizes,
+                 const Dims& strides);
 DType default_dtype();
 void set_default_dtype(DType dtype);
 
-// Maps a possibly negative dim into [0, ndim); a 0-d tensor accepts -1 and 0. Throws IndexError naming `op`.
+// Maps a possibly negative dim into [0, ndim); a 0-d tensor accepts -1 and 0. Throws IndexError
+// naming `op`.
 int wrap_dim(int64_t dim, int ndim, const char* op);
 Dims broadcast_shapes(const Dims& a, const Dims& b, const char* op);
 // Strides that make a tensor of `sizes`/`strides` look like `target` (0 where it broadcasts).
