@@ -129,9 +129,8 @@ def promote_types(type1: _C.dtype, type2: _C.dtype) -> _C.dtype:
     >>> clew.promote_types(clew.int32, clew.float32)
     clew.float32
     """
-    empty = _C.functions["empty"] if "empty" in _C.functions else None
-    if empty is None:
-        from clew._creation import empty
+    from clew._creation import empty
+
     return result_type(empty(1, dtype=type1, device="meta"), empty(1, dtype=type2, device="meta"))
 
 

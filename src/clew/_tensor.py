@@ -11,7 +11,6 @@ from clew._C import Tensor
 if TYPE_CHECKING:
     from clew.utils.hooks import RemovableHandle
 
-_builtin_bool = __builtins__["bool"] if isinstance(__builtins__, dict) else __builtins__.bool
 
 
 def _to_dtype(t: Tensor, dtype: _C.dtype) -> Tensor:
@@ -64,7 +63,7 @@ def parse_to(
         if rest and isinstance(rest[0], _C.dtype):
             dtype = rest.pop(0)
     if rest:
-        if not isinstance(rest[0], _builtin_bool):
+        if not isinstance(rest[0], bool):
             raise TypeError(f"{name}(): expected a dtype, a device or a Tensor; got {rest[0]!r}")
         rest.pop(0)  # non_blocking: copies on the CPU never block
     if rest:
@@ -89,7 +88,7 @@ def parse_to(
     return dtype, device, copy, memory_format
 
 
-def type_(self: Tensor, dtype: Any = None, non_blocking: _builtin_bool = False) -> Any:
+def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     """The name of the tensor's type, or the tensor converted to ``dtype``.
 
     >>> clew.ones(1).type()
@@ -151,7 +150,7 @@ def _strides_for(shape: Any, memory_format: Any) -> tuple[int, ...] | None:
                 f"channels_last: required rank 4 tensor to use channels_last format; got "
                 f"{len(shape)} dims"
             )
-        order = (0, 2, 3, 1)
+        order: tuple[int, ...] = (0, 2, 3, 1)
     elif memory_format is _dtypes.channels_last_3d:
         if len(shape) != 5:
             raise RuntimeError(
@@ -169,7 +168,7 @@ def _strides_for(shape: Any, memory_format: Any) -> tuple[int, ...] | None:
     return tuple(strides)
 
 
-def is_contiguous(self: Tensor, memory_format: Any = None) -> _builtin_bool:
+def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
     """Whether the elements lie in memory in the order of the dims (or of ``memory_format``)."""
     if memory_format in (None, _dtypes.contiguous_format):
         return self._is_contiguous()
@@ -256,7 +255,7 @@ def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
 
 
 def cuda(
-    self: Tensor, device: Any = None, non_blocking: _builtin_bool = False, memory_format: Any = None
+    self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None
 ) -> Tensor:
     """Raises: clew has no CUDA device here."""
     raise RuntimeError(
@@ -270,7 +269,7 @@ def pin_memory(self: Tensor, device: Any = None) -> Tensor:
     return self
 
 
-def is_pinned(self: Tensor, device: Any = None) -> _builtin_bool:
+def is_pinned(self: Tensor, device: Any = None) -> bool:
     """False: without an accelerator nothing is pinned."""
     return False
 
@@ -280,12 +279,12 @@ def get_device(self: Tensor) -> int:
     return -1
 
 
-def is_shared(self: Tensor) -> _builtin_bool:
+def is_shared(self: Tensor) -> bool:
     """Whether the storage is in shared memory; it never is."""
     return False
 
 
-def is_same_size(self: Tensor, other: Tensor) -> _builtin_bool:
+def is_same_size(self: Tensor, other: Tensor) -> bool:
     """Whether both tensors have equal shapes."""
     return self.shape == other.shape
 
@@ -318,9 +317,9 @@ def _reversed(self: Tensor) -> Tensor:
     return self if self.ndim == 0 else self.flip(0)
 
 
-def _contains(self: Tensor, element: Any) -> _builtin_bool:
+def _contains(self: Tensor, element: Any) -> bool:
     if isinstance(element, (Tensor, int, float, complex)):
-        return (element == self).any().item()
+        return bool((self == element).any().item())
     raise RuntimeError(
         f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}"
     )
@@ -406,7 +405,7 @@ class UntypedStorage:
     def data_ptr(self) -> int:
         return self._bytes.data_ptr()
 
-    def __eq__(self, other: object) -> _builtin_bool:
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, UntypedStorage) and self._key == other._key
 
     def __hash__(self) -> int:

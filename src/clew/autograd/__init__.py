@@ -157,7 +157,7 @@ def grad(
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
-) -> tuple[Tensor, ...]:
+) -> tuple[Any, ...]:
     """The gradients of ``outputs`` with respect to ``inputs``; ``.grad`` is left alone.
 
     Args:

@@ -159,7 +159,7 @@ class inference_mode(_Mode):
         self = super().__new__(cls)
         if isinstance(mode, bool):
             return self
-        self.__init__()
+        inference_mode.__init__(self)
         return self(mode)
 
     def __init__(self, mode: bool = True) -> None:

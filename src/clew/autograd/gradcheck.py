@@ -308,13 +308,13 @@ def _fast(
                     f"analytical {have}",
                 )
     if forward:
-        got = _jvp(outputs, wanted, directions, False, False, "gradcheck")
-        for o, (have, n) in enumerate(zip(got, numeric)):
-            if not _close(have, n, atol, rtol):
+        tangents = _jvp(outputs, wanted, directions, False, False, "gradcheck")
+        for o, (tangent, n) in enumerate(zip(tangents, numeric)):
+            if not _close(tangent, n, atol, rtol):
                 return _fail(
                     raise_exception,
                     f"gradcheck: forward-mode mismatch for output {o}: numerical {n}, "
-                    f"analytical {have}",
+                    f"analytical {tangent}",
                 )
     return True
 
