@@ -45,7 +45,7 @@ bench: venv ## measure the cost of operations, kernels and training
 lint: venv ## check formatting, layers and types
 	$(PY) -m pip install -q ruff mypy clang-format==14.0.6
 	$(PY) -m ruff check .
-	$(PY) -m ruff format --check .
+	$(PY) -m ruff format --check --exclude "*.pyi" .
 	find csrc -name '*.cpp' -o -name '*.h' | xargs $(VENV)/bin/clang-format --dry-run -Werror
 	$(PY) tools/check_layers.py
 	$(PY) -m mypy
@@ -53,7 +53,7 @@ lint: venv ## check formatting, layers and types
 format: venv ## format C++ and Python
 	$(PY) -m pip install -q ruff clang-format==14.0.6
 	$(PY) -m ruff check --fix-only .
-	$(PY) -m ruff format .
+	$(PY) -m ruff format --exclude "*.pyi" .
 	find csrc -name '*.cpp' -o -name '*.h' | xargs $(VENV)/bin/clang-format -i
 
 coverage: venv ## line and branch coverage of the Python sources

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from clew.utils.hooks import RemovableHandle
 
 
-
 def _to_dtype(t: Tensor, dtype: _C.dtype) -> Tensor:
     return t if t.dtype is dtype else _C.ops._to_dtype(t, dtype=dtype)
 

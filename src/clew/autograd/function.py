@@ -32,7 +32,7 @@ class FunctionCtx(_C.Node):
         """The tensors kept by save_for_backward (in ``jvp``: by save_for_forward)."""
         if self._in_jvp:
             return self._to_save_forward or self._to_save
-        return _C.Node.saved_tensors.__get__(self)  # type: ignore[attr-defined]
+        return _C.Node.saved_tensors.__get__(self)
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keeps tensors (inputs or outputs, or None) for backward, where they are
