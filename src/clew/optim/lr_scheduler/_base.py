@@ -53,7 +53,9 @@ def _watch_steps(optimizer: Optimizer) -> None:
     def step(*args: Any, **kwargs: Any) -> Any:
         opt = reference()
         opt._opt_called = True  # type: ignore[union-attr]
-        return function(opt, *args, **kwargs) if function else replaced(*args, **kwargs)  # type: ignore[misc]
+        if function:
+            return function(opt, *args, **kwargs)
+        return replaced(*args, **kwargs)  # type: ignore[misc]
 
     step._wrapped_by_lr_sched = True  # type: ignore[attr-defined]
     optimizer.step = step  # type: ignore[method-assign]
