@@ -3,11 +3,13 @@
 // the first write; repeated indices meet in row-major order.
 #include <limits>
 
+#include "graph/modes.h"
 #include "graph/gil.h"
 #include "kernels/index.h"
 #include "ops/arithmetic.h"
 #include "ops/comparison.h"
 #include "ops/indexing.h"
+#include "ops/reduction.h"
 #include "ops/shape.h"
 #include "ops/unary.h"
 
@@ -466,6 +468,11 @@ void scatter_reduce_vjp(Vjp& c) {
       Tensor base =
           a.include_self ? to_dtype(x_zero, real) : zero_block(g.sizes(), real, g.device());
       Tensor count = scatter_add(base, dim, index, zeros);
+      // These formulas treat zero factors as constants, so their own derivative would be wrong there.
+      if (modes.grad && !count.is_meta() && item(all(eq(count, zero))).i == 0)
+        fail(ErrorKind::NotImplemented,
+             "scatter_reduce: the second derivative of reduce='prod' is not implemented where "
+             "factors are zero");
       Tensor full = apply_reduce(a.include_self ? where(x_zero, one, x) : x, dim, index,
                                  where(s_zero, one, src), a);
       Tensor alone =
@@ -539,7 +546,7 @@ Tensor scatter_with(const Tensor& x, int64_t dim, const Tensor& index, const Ten
   return apply(scatter_reduce_op, {x, index, factors}, ScatterReduceAttrs{dim, "prod", true});
 }
 
-constexpr const OpDef* all[] = {
+constexpr const OpDef* gather_family[] = {
     &gather_op,
     &along_op,
     &scatter_op,
@@ -553,7 +560,7 @@ constexpr const OpDef* all[] = {
 }  // namespace
 
 extern const OpList gather_ops;
-const OpList gather_ops = op_list(all);
+const OpList gather_ops = op_list(gather_family);
 
 Tensor gather(const Tensor& x, int64_t dim, const Tensor& index) {
   return apply(gather_op, {x, index}, GatherAttrs{dim, false});
