@@ -1,0 +1,161 @@
+"""Functions written in Python at the top level and in linalg: values, arguments, errors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import clew
+
+RNG = np.random.default_rng(0)
+
+
+def t(a):
+    return clew.tensor(np.asarray(a))
+
+
+def test_unique():
+    x = t([[3, 1, 3], [2, 1, 3]])
+    values, inverse, counts = clew.unique(x, return_inverse=True, return_counts=True)
+    want = np.unique(x.numpy(), return_inverse=True, return_counts=True)
+    assert values.tolist() == want[0].tolist()
+    assert inverse.tolist() == want[1].reshape(2, 3).tolist()
+    assert counts.tolist() == want[2].tolist()
+    rows, counts = clew.unique(t([[1, 2], [1, 2], [0, 5]]), dim=0, return_counts=True)
+    assert rows.tolist() == [[0, 5], [1, 2]] and counts.tolist() == [1, 2]
+    values, inverse = clew.unique_consecutive(t([1, 1, 2, 2, 1]), return_inverse=True)
+    assert values.tolist() == [1, 2, 1] and inverse.tolist() == [0, 0, 1, 1, 2]
+    assert x.unique().tolist() == [1, 2, 3]
+
+
+def test_trace_diff_dist():
+    a = RNG.normal(size=(4, 5))
+    np.testing.assert_allclose(clew.trace(t(a)).item(), np.trace(a))
+    for n, dim in ((1, -1), (2, 0), (0, 1), (9, 0)):
+        np.testing.assert_allclose(clew.diff(t(a), n, dim).numpy(), np.diff(a, n, dim))
+    b = RNG.normal(size=(4, 2))
+    np.testing.assert_allclose(
+        clew.diff(t(a), prepend=t(b), append=t(b)).numpy(), np.diff(a, prepend=b, append=b)
+    )
+    assert clew.diff(t([True, False, False])).tolist() == [True, False]
+    np.testing.assert_allclose(clew.dist(t(a), t(a + 1), 3).item(), 20 ** (1 / 3))
+    with pytest.raises(RuntimeError, match="matrix"):
+        clew.trace(clew.ones(3))
+    with pytest.raises(RuntimeError, match="one-dimensional"):
+        clew.diff(clew.tensor(1))
+    with pytest.raises(RuntimeError, match="non-negative"):
+        clew.diff(clew.ones(3), -1)
+
+
+def test_cross_and_vecdot():
+    a, b = RNG.normal(size=(5, 3)), RNG.normal(size=(5, 3))
+    np.testing.assert_allclose(clew.linalg.cross(t(a), t(b)).numpy(), np.cross(a, b))
+    np.testing.assert_allclose(clew.cross(t(a.T), t(b.T)).numpy(), np.cross(a, b).T)
+    np.testing.assert_allclose(clew.linalg.vecdot(t(a), t(b)).numpy(), (a * b).sum(-1))
+    z = a + 1j * b
+    np.testing.assert_allclose(clew.linalg.vecdot(t(z), t(z)).numpy(), (np.conj(z) * z).sum(-1))
+    out = clew.empty(5, 3, dtype=clew.float64)
+    assert clew.linalg.cross(t(a), t(b), out=out) is out
+    with pytest.raises(RuntimeError, match="length 3"):
+        clew.linalg.cross(clew.ones(2, 4), clew.ones(2, 4))
+    with pytest.raises(RuntimeError, match="size 3"):
+        clew.cross(clew.ones(2, 4), clew.ones(2, 4))
+    x, y = (t(v).requires_grad_() for v in (a[0], b[0]))
+    assert clew.autograd.gradcheck(clew.linalg.cross, (x, y))
+
+
+@pytest.mark.parametrize("order", ["fro", 1, -1, float("inf"), float("-inf")])
+@pytest.mark.parametrize("keepdim", [False, True])
+def test_matrix_norms(order, keepdim):
+    a = RNG.normal(size=(2, 3, 4))
+    got = clew.linalg.matrix_norm(t(a), order, keepdim=keepdim)
+    np.testing.assert_allclose(got.numpy(), np.linalg.norm(a, order, axis=(1, 2), keepdims=keepdim))
+    got = clew.linalg.norm(t(a), order, dim=(0, 2), keepdim=keepdim)
+    np.testing.assert_allclose(got.numpy(), np.linalg.norm(a, order, axis=(0, 2), keepdims=keepdim))
+
+
+@pytest.mark.parametrize("order", [None, 0, 1, 2, 3.5, float("inf"), float("-inf")])
+def test_vector_norms(order):
+    a = RNG.normal(size=(3, 4))
+    np.testing.assert_allclose(
+        clew.linalg.norm(t(a), order, dim=1).numpy(), np.linalg.norm(a, order, axis=1)
+    )
+    if order is None:
+        np.testing.assert_allclose(clew.linalg.norm(t(a)).item(), np.linalg.norm(a))
+
+
+def test_norm_errors():
+    a = clew.ones(3, 3)
+    with pytest.raises(NotImplementedError, match="singular values"):
+        clew.linalg.matrix_norm(a, "nuc")
+    with pytest.raises(RuntimeError, match="not supported"):
+        clew.linalg.matrix_norm(a, 7)
+    with pytest.raises(RuntimeError, match="different"):
+        clew.linalg.matrix_norm(a, dim=(0, 0))
+    with pytest.raises(RuntimeError, match="1D or 2D"):
+        clew.linalg.norm(clew.ones(2, 2, 2), 2)
+    with pytest.raises(RuntimeError, match="two dims"):
+        clew.linalg.norm(a, "fro", dim=1)
+    with pytest.raises(AttributeError, match="nearest name is 'norm'"):
+        clew.linalg.nrm  # noqa: B018
+
+
+def test_broadcasting_helpers():
+    assert clew.broadcast_shapes((2, 1), (3,), 1) == (2, 3)
+    a, b = clew.broadcast_tensors(clew.ones(2, 1), clew.ones(3))
+    assert a.shape == b.shape == (2, 3)
+    with pytest.raises(RuntimeError, match="cannot be broadcast"):
+        clew.broadcast_shapes((2,), (3,))
+    with pytest.raises(RuntimeError, match="negative"):
+        clew.broadcast_shapes((-2,))
+
+
+def test_predicates():
+    x = clew.ones(2)
+    assert clew.is_tensor(x) and not clew.is_tensor(3)
+    assert clew.is_storage(x.untyped_storage()) and not clew.is_storage(x)
+    assert clew.is_floating_point(x) and not clew.is_complex(x)
+    assert clew.is_nonzero(clew.tensor([2])) and clew.numel(x) == 2
+    assert clew.equal(x, clew.ones(2)) and not clew.equal(x, clew.ones(3))
+    assert clew.allclose(x, x + 1e-9) and not clew.allclose(x, x + 1)
+    nan = clew.tensor([float("nan")])
+    assert not clew.allclose(nan, nan) and clew.allclose(nan, nan, equal_nan=True)
+    assert clew.can_cast(clew.int32, clew.float32) and not clew.can_cast(clew.float32, clew.int32)
+    assert clew.typename(x) == "clew.FloatTensor"
+    assert clew.detach(x.requires_grad_()).requires_grad is False
+
+
+def test_settings_work_or_raise():
+    assert clew.are_deterministic_algorithms_enabled()
+    clew.use_deterministic_algorithms(True)
+    assert clew.get_num_interop_threads() == 1
+    clew.set_num_interop_threads(1)
+    with pytest.raises(RuntimeError):
+        clew.set_num_interop_threads(2)
+    assert clew.set_flush_denormal(True) is False
+    clew.set_float32_matmul_precision("high")
+    with pytest.raises(ValueError):
+        clew.set_float32_matmul_precision("low")
+    with pytest.raises((NotImplementedError, RuntimeError)):
+        clew.set_default_device("cuda")
+    clew.set_default_tensor_type("torch.DoubleTensor")
+    try:
+        assert clew.zeros(1).dtype is clew.float64
+    finally:
+        clew.set_default_tensor_type("torch.FloatTensor")
+    with pytest.raises(TypeError):
+        clew.set_default_tensor_type("torch.NoSuchTensor")
+    before = clew.get_num_threads()
+    clew.set_num_threads(1)
+    assert clew.get_num_threads() == 1
+    clew.set_num_threads(before)
+    with pytest.raises(ValueError):
+        clew.set_num_threads(0)
+
+
+def test_compile_hands_back():
+    def f(x):
+        return x + 1
+
+    assert clew.compile(f) is f
+    assert clew.compile(mode="default")(f) is f
