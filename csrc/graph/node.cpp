@@ -377,7 +377,7 @@ NodeRef record(const OpDef& op, std::span<const Tensor> in, const void* attrs, c
   node->saved_mask = mask;
   for (size_t i = 0; i < n; ++i)
     if (in[i].defined() && in[i].requires_grad()) node->set_edge(static_cast<uint32_t>(i), in[i]);
-  node->output_count = static_cast<uint16_t>(outs.size());
+  node->output_count = static_cast<uint32_t>(outs.size());
   int slot = 0;
   for (uint32_t m = mask; m; m &= m - 1) {
     int bit = std::countr_zero(m);

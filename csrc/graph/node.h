@@ -46,7 +46,7 @@ struct NodeExtra {
 
 struct Node {
   uint32_t refs = 1;
-  uint16_t output_count = 1;
+  uint32_t output_count = 1;
   bool consumed = false;  // saved tensors were released by an earlier backward
   bool owns_edges = false;
   uint32_t edge_count = 0;

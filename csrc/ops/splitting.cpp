@@ -12,6 +12,11 @@ namespace {
 using Specs = std::vector<ViewSpec>;
 
 void part(const Tensor& x, int dim, int64_t start, int64_t length, int64_t step, Specs& out) {
+  // Each part is a tensor of its own: beyond this they would fill the memory.
+  if (out.size() >= (size_t{1} << 22)) {
+    fail(ErrorKind::OutOfMemory, "split: more than ", 1 << 22, " parts of ", x,
+         " were asked for; use fewer, larger ones");
+  }
   ViewSpec& s = out.emplace_back();
   s.sizes = x.sizes();
   s.strides = x.strides();

@@ -401,7 +401,7 @@ PyObject* attach_function(PyObject*, PyObject* args) {
       if (ins[i].defined() && ins[i].requires_grad())
         node->set_edge(static_cast<uint32_t>(i), ins[i]);
     Py_ssize_t count = PyTuple_GET_SIZE(outputs);
-    node->output_count = static_cast<uint16_t>(count);
+    node->output_count = static_cast<uint32_t>(count);
     Ref result(checked(PyTuple_New(count)));
     struct Kept {
       PyObject* given;

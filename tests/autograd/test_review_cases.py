@@ -186,3 +186,18 @@ def test_multi_grad_hook_keeps_backward_calls_apart():
     assert not every and len(first) == 2
     (a * b).sum().backward()
     assert every == [2] and len(first) == 3
+
+
+def test_more_outputs_than_sixteen_bits_count():
+    x = clew.zeros(70_000, requires_grad=True)
+    parts = x.unbind()
+    (parts[69_999] * 3 + parts[1] * 2).backward()
+    assert x.grad[69_999].item() == 3.0
+    assert x.grad.sum().item() == 5.0
+
+
+def test_absurd_numbers_of_parts_are_refused():
+    with pytest.raises(RuntimeError, match="parts"):
+        clew.zeros(0).chunk(2**40)
+    with pytest.raises(RuntimeError, match="parts|memory"):
+        clew.zeros(1).expand(2**40).unbind()
