@@ -137,7 +137,7 @@ constexpr OpDef polygamma_method_op = composite({
 void mvlgamma_run(const Call& c, Tensors& outs) {
   int64_t p = c.as<IntOrderAttrs>().n;
   // One term a dimension: beyond any real matrix it would only run for hours.
-  require(p >= 1 && p <= 100000, "mvlgamma: p must be in [1, 100000]; got ", p);
+  require(p >= 1 && p <= 100000, "mvlgamma: p must be at least 1 and at most 100000; got ", p);
   Tensor sum;
   for (int64_t k = 0; k < p; ++k) {
     Tensor term = apply(lgamma_op, {c.in[0] - 0.5 * static_cast<double>(k)});
