@@ -3,8 +3,8 @@
 // the first write; repeated indices meet in row-major order.
 #include <limits>
 
-#include "graph/modes.h"
 #include "graph/gil.h"
+#include "graph/modes.h"
 #include "kernels/index.h"
 #include "ops/arithmetic.h"
 #include "ops/comparison.h"
@@ -468,7 +468,8 @@ void scatter_reduce_vjp(Vjp& c) {
       Tensor base =
           a.include_self ? to_dtype(x_zero, real) : zero_block(g.sizes(), real, g.device());
       Tensor count = scatter_add(base, dim, index, zeros);
-      // These formulas treat zero factors as constants, so their own derivative would be wrong there.
+      // These formulas treat zero factors as constants, so their own derivative would be wrong
+      // there.
       if (modes.grad && !count.is_meta() && item(all(eq(count, zero))).i == 0)
         fail(ErrorKind::NotImplemented,
              "scatter_reduce: the second derivative of reduce='prod' is not implemented where "
