@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export OMP_WAIT_POLICY ?= passive
 
 .DEFAULT_GOAL := help
-.PHONY: help venv test demo bench lint format coverage sanitize wheel clean
+.PHONY: help venv test demo bench parity lint format coverage sanitize wheel clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
@@ -41,6 +41,14 @@ demo: venv ## train the two demonstration models
 
 bench: venv ## measure the cost of operations, kernels and training
 	$(PY) -m bench
+
+# PyTorch lives in an environment of its own, so that nothing else comes to need it.
+PARITY := .venv-parity/bin/python
+parity: ## compare with PyTorch: whole models, its table of operators (installs PyTorch in .venv-parity)
+	test -x $(PARITY) || $(PYTHON) -m venv .venv-parity
+	$(PARITY) -m pip install -q torch==2.13.0 numpy scipy pytest pytest-xdist expecttest .
+	$(PARITY) -m pytest -q -p no:cacheprovider tests/parity
+	$(PARITY) tools/parity_ops.py --quiet
 
 lint: venv ## check formatting, layers and types
 	$(PY) -m pip install -q ruff mypy clang-format==14.0.6

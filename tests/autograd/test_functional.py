@@ -102,3 +102,12 @@ def test_gradcheck_finds_wrong_second_order():
     x = X.clone().requires_grad_()
     assert gradcheck(Detached.apply, (x,))
     assert not gradgradcheck(Detached.apply, (x,), raise_exception=False)
+
+
+def test_gradcheck_refuses_what_it_cannot_check():
+    x = X.clone().requires_grad_()
+    for check in (gradcheck, gradgradcheck):
+        with pytest.raises(NotImplementedError, match="sparse"):
+            check(lambda t: t * t, (x,), masked=True)
+        with pytest.raises(NotImplementedError, match="batched"):
+            check(lambda t: t * t, (x,), check_batched_grad=True)

@@ -106,6 +106,8 @@ def gradcheck(
     >>> clew.autograd.gradcheck(lambda x: x.exp(), (x,))
     True
     """
+    if masked:
+        raise NotImplementedError("gradcheck: masked=True is for sparse tensors, which clew lacks")
     if check_batched_grad or check_batched_forward_grad:
         raise NotImplementedError(
             "gradcheck: batched gradients cannot be checked yet; leave check_batched_grad=False"
@@ -378,6 +380,10 @@ def gradgradcheck(
     >>> clew.autograd.gradgradcheck(lambda x: x**3, (x,))
     True
     """
+    if masked:
+        raise NotImplementedError(
+            "gradgradcheck: masked=True is for sparse tensors, which clew lacks"
+        )
     from clew import randn_like
     from clew.autograd import grad
 
