@@ -724,3 +724,13 @@ def test_second_derivative_of_assignment():
     np.testing.assert_allclose(h.numpy(), [30 * 4**4 + 2 * 9])
     (hx,) = clew.autograd.grad(g[2], x)
     np.testing.assert_allclose(hx.numpy(), [0, 0, 2 * 16 + 12 * 9])
+
+
+def test_index_fill_counts_a_repeated_index_once():
+    x = clew.zeros(2, 4, dtype=clew.float64, requires_grad=True)
+    value = clew.tensor(2.0, dtype=clew.float64, requires_grad=True)
+    y = x.index_fill(1, clew.tensor([1, -1, 1, 3]), value)
+    assert y.tolist() == [[0, 2, 0, 2]] * 2
+    y.backward(clew.arange(8.0, dtype=clew.float64).view(2, 4))
+    assert value.grad.item() == 1 + 3 + 5 + 7
+    assert x.grad.tolist() == [[0, 0, 2, 0], [4, 0, 6, 0]]

@@ -3,6 +3,7 @@
 // indexing.cpp, which check, differentiate and run.
 #include "kernels/index.h"
 #include "ops/arithmetic.h"
+#include "ops/comparison.h"
 #include "ops/indexing.h"
 #include "ops/shape.h"
 #include "ops/unary.h"
@@ -150,7 +151,13 @@ void index_fill_run(const Call& c, Tensors& outs) {
   int d = wrapped(c.as<DimAttrs>().dim, input.ndim(), c.name());
   Tensor x = input.ndim() ? input : reshape(input, {1});
   Tensor value = c.in[2].dtype() == x.dtype() ? c.in[2] : to_dtype(c.in[2], x.dtype());
-  Tensor y = index_put(x, value, index_vector(c.in[1], x.size(d), d, c.name(), true), {d}, false);
+  // By a mask, so that an index given twice counts once in the value's gradient.
+  Tensor places = index_vector(c.in[1], x.size(d), d, c.name(), true);
+  Tensor mask = index_put(zero_block({x.size(d)}, DType::Bool, x.device()), number(Scalar(true)),
+                          places, {0}, false);
+  Dims shape(x.ndim(), 1);
+  shape[d] = x.size(d);
+  Tensor y = where(reshape(mask, shape), value, x);
   outs.push_back(input.ndim() ? y : reshape(y, {}));
 }
 constexpr OpDef index_fill_op = composite({
