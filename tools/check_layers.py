@@ -34,7 +34,18 @@ CPP_ALLOWED = {
 
 # Ranks of the parts of src/clew: a module imports its own rank or a lower one. The files at the
 # package's top that are named here belong to the core; whatever is not named is "the rest".
-PYTHON_RANKS = {"_C": 0, "autograd": 2, "func": 2, "nn": 3, "optim": 4}
+PYTHON_RANKS = {
+    "_C": 0,
+    "autograd": 2,
+    "_primitive": 2,
+    "fft": 2,
+    "func": 2,
+    "linalg": 2,
+    "signal": 2,
+    "special": 2,
+    "nn": 3,
+    "optim": 4,
+}
 CORE_MODULES = {"utils.hooks"}  # where PyTorch's names put them, but needed by everything
 CORE = 1
 REST = 5

@@ -7,6 +7,8 @@ tests).
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import inspect
 import re
 import sys
@@ -14,7 +16,7 @@ import types
 from pathlib import Path
 
 import clew
-from clew import _C, _creation, _einsum, _functions, _tensor
+from clew import _C, _namespace, _tensor
 
 PACKAGE = Path(clew.__file__).parent
 HEADER = "# Made by tools/make_stubs.py from the table of operations; not edited by hand.\n\n"
@@ -211,6 +213,8 @@ def tensor_class() -> list[str]:
         "nbytes": "_int",
         "retains_grad": "_bool",
     }
+    for name in _namespace._LAZY_METHODS:
+        getattr(_C.Tensor, name)  # puts the function in its place
     for name in sorted(n for n in dir(_C.Tensor) if not n.startswith("__")):
         value = inspect.getattr_static(_C.Tensor, name)
         if isinstance(value, types.GetSetDescriptorType):
@@ -317,12 +321,15 @@ def package_stub() -> str:
     """The text of __init__.pyi."""
     lines = [
         "from clew._C import dtype as _dtype",
-        "from clew import amp as amp, autograd as autograd, cuda as cuda, linalg as linalg, nn "
-        "as nn, optim as optim"
-        if hasattr(clew, "amp") and hasattr(clew, "cuda")
-        else "from clew import autograd as autograd, linalg as linalg, nn as nn, optim as optim",
-        "from clew import random as random, special as special, utils as utils",
-        "from clew.serialization import load as load, save as save",
+        "from clew import autograd as autograd, random as random",
+        *(
+            f"import {path} as {name}"
+            if "." not in path
+            else f"from {path.rpartition('.')[0]} import {path.rpartition('.')[2]} as {name}"
+            for name, path in sorted(_namespace._LAZY_MODULES.items())
+            if importlib.util.find_spec(path)
+        ),
+        *(f"from {path} import {name} as {name}" for name, path in _namespace._LAZY_NAMES.items()),
         "from clew.autograd.grad_mode import enable_grad as enable_grad, inference_mode as "
         "inference_mode",
         "from clew.autograd.grad_mode import no_grad as no_grad, set_grad_enabled as "
@@ -335,7 +342,8 @@ def package_stub() -> str:
     )
     native = [n for n in native if n not in _C.functions]
     dtypes = ("bool", "float", "int")
-    made = {*_creation.__all__, *_einsum.__all__, *_functions.__all__}
+    sources = [importlib.import_module(path) for path in _namespace._SOURCES]
+    made = {name for module in sources for name in module.__all__}
     tensors = {
         n
         for n in native
@@ -368,7 +376,7 @@ def package_stub() -> str:
     lines += ["", "__version__: str", ""]
     for name in sorted(tensors):
         lines.append(f"def {name}(*args: Any, **kwargs: Any) -> Tensor: ...")
-    for module in (_creation, _einsum, _functions):
+    for module in sources:
         for name in module.__all__:
             value = getattr(module, name)
             if name in tensors or name in native or name in ("manual_seed",):

@@ -41,6 +41,8 @@ _LAZY_NAMES = {
     "save": "clew.serialization",
     "load": "clew.serialization",
 }
+# Methods of Tensor written in modules that are loaded when a method is first called.
+_LAZY_METHODS: dict[str, str] = {}
 
 
 def fill(namespace: dict[str, Any]) -> None:
@@ -48,10 +50,27 @@ def fill(namespace: dict[str, Any]) -> None:
     from clew import _tensor
 
     _tensor.install()
+    for name, path in _LAZY_METHODS.items():
+        setattr(_C.Tensor, name, _LazyMethod(name, path))
     for source in _SOURCES:
         module = importlib.import_module(source)
         for name in module.__all__:
             namespace[name] = getattr(module, name)
+
+
+class _LazyMethod:
+    """Stands for a method until it is first looked up; then the function of that name in the
+    module takes its place.
+    """
+
+    def __init__(self, name: str, module: str) -> None:
+        self.name = name
+        self.module = module
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        function = getattr(importlib.import_module(self.module), self.name)
+        setattr(_C.Tensor, self.name, function)
+        return function if instance is None else function.__get__(instance, owner)
 
 
 def _find_function(name: str) -> Any:

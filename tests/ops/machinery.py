@@ -30,10 +30,17 @@ def function(name: str) -> Callable[..., Any]:
     """The op's function by its dotted name."""
     if name in _C.functions:
         return _C.functions[name]
-    return getattr(_C.ops, public_name(name))
+    if hasattr(_C.ops, public_name(name)) and "." not in name:
+        return getattr(_C.ops, public_name(name))
+    found: Any = clew
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found
 
 
 def inplace_function(name: str) -> Callable[..., Any] | None:
+    if name not in _C.functions and not hasattr(_C.ops, public_name(name)):
+        return None  # written in Python
     return getattr(_C.ops, public_name(name) + "_", None)
 
 

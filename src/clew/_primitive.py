@@ -1,0 +1,254 @@
+"""Operations whose kernel is a NumPy (or SciPy) function: shape rule, kernel and gradient in one
+declaration. What `OpDef` is to the native core, `primitive` is to rare operations.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from clew import _C
+from clew._C import Tensor
+from clew._functions import can_cast
+from clew.autograd.function import Function, FunctionCtx
+
+__all__ = ["Context", "broadcast_batch", "primitive", "scipy", "write_out"]
+
+Spec = tuple[Sequence[int], _C.dtype]  # shape and dtype of one output
+
+
+class Context:
+    """What a gradient rule of a primitive sees.
+
+    Attributes:
+        inputs: the tensor arguments.
+        outputs: the results.
+        attrs: the other arguments, by name.
+        needs: for each input, whether its gradient is wanted.
+    """
+
+    def __init__(
+        self,
+        inputs: tuple[Tensor, ...],
+        outputs: tuple[Tensor, ...],
+        attrs: dict[str, Any],
+        needs: tuple[bool, ...],
+    ) -> None:
+        self.inputs = inputs
+        self.outputs = outputs
+        self.attrs = attrs
+        self.needs = needs
+
+
+class _Primitive(Function):
+    """The recorded form; every primitive has a subclass of its own with these attributes."""
+
+    kernel: Callable[..., Any]
+    shapes: Callable[..., list[Spec]]
+    gradient: Callable[..., Any] | None
+    constant_outputs: tuple[int, ...] = ()
+
+    @classmethod
+    def _run(cls, inputs: tuple[Tensor, ...], attrs: dict[str, Any]) -> tuple[Tensor, ...]:
+        specs = cls.shapes(*inputs, **attrs)
+        if any(t.device.type == "meta" for t in inputs):
+            return tuple(
+                Tensor.new_empty(inputs[0], tuple(shape), dtype=dtype, device="meta")
+                for shape, dtype in specs
+            )
+        got = cls.kernel(*(t.detach().numpy() for t in inputs), **attrs)
+        arrays = got if isinstance(got, tuple) else (got,)
+        outputs = []
+        for array, (shape, dtype) in zip(arrays, specs, strict=True):
+            # A fresh array: a kernel may return a read-only or borrowed one.
+            fresh = np.array(array, dtype=_numpy_dtype(dtype), order="C")
+            if fresh.shape != tuple(shape):
+                raise RuntimeError(
+                    f"internal error: {cls.__name__}: the kernel gave {fresh.shape}, the shape "
+                    f"rule {tuple(shape)}; please report it"
+                )
+            outputs.append(_C.from_numpy(fresh))
+        return tuple(outputs)
+
+    @staticmethod
+    def forward(ctx: FunctionCtx, *inputs: Any, **attrs: Any) -> tuple[Tensor, ...]:
+        cls = ctx._function
+        assert issubclass(cls, _Primitive)
+        outputs = cls._run(inputs, attrs)
+        ctx.attrs = attrs  # type: ignore[attr-defined]
+        ctx.arity = len(inputs)  # type: ignore[attr-defined]
+        ctx.save_for_backward(*inputs, *outputs)
+        ctx.mark_non_differentiable(
+            *(
+                o
+                for k, o in enumerate(outputs)
+                if k in cls.constant_outputs or not (o.is_floating_point() or o.is_complex())
+            )
+        )
+        ctx.set_materialize_grads(False)
+        return outputs
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        rule = ctx._function.gradient
+        if rule is None:
+            raise NotImplementedError(
+                f"{ctx._function.__name__}: the derivative is not implemented"
+            )
+        if all(g is None for g in grads):
+            return (None,) * ctx.arity
+        kept = ctx.saved_tensors
+        context = Context(
+            kept[: ctx.arity], kept[ctx.arity :], ctx.attrs, ctx.needs_input_grad[: ctx.arity]
+        )
+        got = rule(context, *grads)
+        return got if isinstance(got, tuple) else (got,)
+
+
+def _numpy_dtype(dtype: _C.dtype) -> Any:
+    return np.dtype(dtype.name)
+
+
+def primitive(
+    name: str,
+    *,
+    shapes: Callable[..., list[Spec]],
+    kernel: Callable[..., Any],
+    gradient: Callable[..., Any] | None,
+    core: Sequence[int] | Callable[..., Sequence[int]] | None,
+    constant_outputs: tuple[int, ...] = (),
+) -> Callable[..., Any]:
+    """Makes a differentiable, meta- and vmap-capable operation of a NumPy function.
+
+    Args:
+        name: what the graph shows, in CamelCase ("Cholesky" gives CholeskyBackward).
+        shapes: the shape rule: tensors and attributes to a list of (shape, dtype), one for each
+            output. It checks the arguments.
+        kernel: NumPy arrays (in the tensors' dtypes) and attributes to an array or a tuple of
+            arrays.
+        gradient: ``rule(c, *grads)``: a gradient or None for every input, made with clew's own
+            operations; a grad is None where nothing flowed into that output. None: there is no
+            derivative.
+        core: how many trailing dims of each input the operation is about; all others are batch
+            dims, which all inputs have alike (see broadcast_batch) and every output has in front.
+            A function of the attributes when it depends on them; None where the operation is not
+            batched.
+        constant_outputs: outputs without a derivative.
+
+    Returns:
+        A function of tensors (positional) and attributes (by name); a tensor, or a tuple of them
+        when the shape rule lists several.
+    """
+    cls = type(
+        name,
+        (_Primitive,),
+        {
+            "kernel": staticmethod(kernel),
+            "shapes": staticmethod(shapes),
+            "gradient": staticmethod(gradient) if gradient else None,
+            "constant_outputs": constant_outputs,
+            "__module__": kernel.__module__,
+        },
+    )
+
+    def call(*inputs: Tensor, **attrs: Any) -> Any:
+        for t in inputs:
+            if not isinstance(t, Tensor):
+                raise TypeError(f"{name}(): expected Tensors; got {type(t).__name__}")
+        outputs = cls.apply(*inputs, **attrs)  # type: ignore[attr-defined]
+        return outputs[0] if len(outputs) == 1 else outputs
+
+    call.__name__ = call.__qualname__ = name
+    call.core = core  # type: ignore[attr-defined]
+    return call
+
+
+def broadcast_batch(name: str, *tensors: Tensor, core: Sequence[int]) -> tuple[Tensor, ...]:
+    """The tensors with their batch dims (all but the last ``core[i]``) broadcast to one shape.
+
+    Raises:
+        RuntimeError: the batch dims do not broadcast.
+    """
+    batches = [tuple(t.shape[: t.ndim - c]) for t, c in zip(tensors, core)]
+    if all(b == batches[0] for b in batches):
+        return tensors
+    try:
+        batch = np.broadcast_shapes(*batches)
+    except ValueError:
+        raise RuntimeError(
+            f"{name}: the batch dimensions do not broadcast; got shapes "
+            f"{', '.join(str(list(t.shape)) for t in tensors)}"
+        ) from None
+    return tuple(t.expand(*batch, *t.shape[t.ndim - c :]) for t, c in zip(tensors, core))
+
+
+def write_out(name: str, result: Any, out: Any) -> Any:
+    """``result``, or ``out`` with the result written into it when it is given.
+
+    Args:
+        name: the public name of the operation, for messages.
+        result: a tensor or a (named) tuple of tensors.
+        out: None, a tensor, or a tuple of as many tensors.
+
+    Raises:
+        RuntimeError: something requires grad, or the result's dtype cannot be cast to out's.
+        TypeError: out is not a tensor, or not a tuple of the right length.
+    """
+    if out is None:
+        return result
+    if isinstance(result, Tensor):
+        _write_one(name, result, out)
+        return out
+    if not isinstance(out, (tuple, list)) or len(out) != len(result):
+        raise TypeError(f"{name}(): argument 'out' must be a tuple of {len(result)} Tensors")
+    for r, o in zip(result, out):
+        _write_one(name, r, o)
+    return type(result)(*out) if hasattr(result, "_fields") else tuple(out)
+
+
+def _write_one(name: str, result: Tensor, out: Any) -> None:
+    if not isinstance(out, Tensor):
+        raise TypeError(f"{name}(): argument 'out' must be a Tensor; got {type(out).__name__}")
+    if result.requires_grad or (out.requires_grad and _C.is_grad_enabled()):
+        raise RuntimeError(
+            f"{name}(): functions with out=... arguments don't support automatic "
+            f"differentiation, but {'one of the arguments' if result.requires_grad else 'out'} "
+            f"requires grad; call it without out=, or inside no_grad()"
+        )
+    if result.device.type != out.device.type:
+        raise RuntimeError(
+            f"{name}: Expected all tensors to be on the same device; the result is on "
+            f"{result.device}, out on {out.device}"
+        )
+    if not can_cast(result.dtype, out.dtype):
+        raise RuntimeError(
+            f"{name}: result type {result.dtype.name} can't be cast to the desired output type "
+            f"{out.dtype.name}"
+        )
+    if out.shape != result.shape:
+        if out.numel():
+            warnings.warn(
+                f"{name}: an output with one or more elements was resized since it had shape "
+                f"{list(out.shape)}, which does not match the required output shape "
+                f"{list(result.shape)}",
+                stacklevel=4,
+            )
+        out.resize_(result.shape)
+    out.copy_(result)
+
+
+def scipy(module: str, what: str) -> Any:
+    """A module of SciPy, loaded when first needed.
+
+    Raises:
+        ImportError: SciPy is not installed.
+    """
+    import importlib
+
+    try:
+        return importlib.import_module(f"scipy.{module}")
+    except ImportError as e:
+        raise ImportError(f"{what} needs SciPy: pip install clew[scipy]") from e
