@@ -44,11 +44,12 @@ bench: venv ## measure the cost of operations, kernels and training
 
 # PyTorch lives in an environment of its own, so that nothing else comes to need it.
 PARITY := .venv-parity/bin/python
-parity: ## compare with PyTorch: whole models, its table of operators (installs PyTorch in .venv-parity)
+parity: ## compare with PyTorch: whole models, its tables of operators, modules, optimizers (installs PyTorch in .venv-parity)
 	test -x $(PARITY) || $(PYTHON) -m venv .venv-parity
 	$(PARITY) -m pip install -q torch==2.13.0 numpy scipy pytest pytest-xdist expecttest .
 	$(PARITY) -m pytest -q -p no:cacheprovider tests/parity
-	$(PARITY) tools/parity_ops.py --quiet
+	$(PARITY) tools/parity_ops.py --dtypes --quiet
+	$(PARITY) tools/parity_modules.py --quiet
 
 lint: venv ## check formatting, layers and types
 	$(PY) -m pip install -q ruff mypy clang-format==14.0.6
