@@ -1,0 +1,306 @@
+"""The three transforms under all public ones, as primitives, and the reading of their arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from clew import _C
+from clew._C import Tensor
+from clew._primitive import Context, primitive, scipy, write_out
+
+# How a transform is scaled: not at all, by 1/sqrt(n), or by 1/n; n counts the elements of the
+# result's real or complex side. NumPy's names for that depend on the direction.
+_FORWARD = {"none": "backward", "root": "ortho", "n": "forward"}
+_INVERSE = {"none": "forward", "root": "ortho", "n": "backward"}
+# From this many elements on SciPy gets all threads.
+_PARALLEL = 1 << 16
+
+
+def scale_of(name: str, norm: str | None, forward: bool) -> str:
+    """What an argument ``norm`` means for a transform in that direction."""
+    if norm is not None and not isinstance(norm, str):
+        raise TypeError(f"{name}(): argument 'norm' must be str, not {type(norm).__name__}")
+    if norm == "ortho":
+        return "root"
+    if norm not in (None, "forward", "backward"):
+        raise RuntimeError(
+            f'{name}: Invalid normalization mode: "{norm}"; expected "forward", "backward" or '
+            f'"ortho"'
+        )
+    return "n" if (norm == "forward") is forward else "none"
+
+
+def _call(function: str, x: np.ndarray, **arguments: Any) -> Any:
+    """SciPy's function of that name, which keeps single precision, or else NumPy's."""
+    try:
+        library = scipy("fft", function)
+    except ImportError:
+        return getattr(np.fft, function)(x, **arguments)
+    workers = _C.get_num_threads() if x.size >= _PARALLEL else None
+    return getattr(library, function)(x, workers=workers, **arguments)
+
+
+def _core(axes: tuple[int, ...], **_: Any) -> tuple[int]:
+    return (-min(axes),)
+
+
+def _ends(like: Tensor, axis: int, n: int, ends: float, inside: float) -> Tensor:
+    """Factors for a half spectrum of n points: one for the entries that are their own mirror
+    image, another for those that stand for two.
+    """
+    shape = [1] * like.ndim
+    shape[axis] = like.shape[axis]
+    factors = like.new_full(shape, inside, dtype=like.dtype.to_real())
+    factors.narrow(axis, 0, 1).fill_(ends)
+    if n % 2 == 0:
+        factors.narrow(axis, shape[axis] - 1, 1).fill_(ends)
+    return factors
+
+
+def _c2c_shapes(x: Tensor, **_: Any) -> Any:
+    return [(x.shape, x.dtype)]
+
+
+def _c2c_kernel(x: np.ndarray, axes: tuple[int, ...], forward: bool, scale: str) -> Any:
+    if x.size == 0:
+        return x
+    norm = (_FORWARD if forward else _INVERSE)[scale]
+    return _call("fftn" if forward else "ifftn", x, axes=axes, norm=norm)
+
+
+def _c2c_gradient(c: Context, grad: Tensor) -> Tensor:
+    a = c.attrs
+    return c2c(grad, axes=a["axes"], forward=not a["forward"], scale=a["scale"])
+
+
+def _half(shape: Sequence[int], axis: int, size: int) -> list[int]:
+    changed = list(shape)
+    changed[axis] = size
+    return changed
+
+
+def _r2c_shapes(x: Tensor, axes: tuple[int, ...], scale: str) -> Any:
+    last = axes[-1]
+    return [(_half(x.shape, last, x.shape[last] // 2 + 1), x.dtype.to_complex())]
+
+
+def _r2c_kernel(x: np.ndarray, axes: tuple[int, ...], scale: str) -> Any:
+    if x.size == 0:
+        return np.zeros(_half(x.shape, axes[-1], x.shape[axes[-1]] // 2 + 1))
+    return _call("rfftn", x, axes=axes, norm=_FORWARD[scale])
+
+
+def _r2c_gradient(c: Context, grad: Tensor) -> Tensor:
+    axes, last = c.attrs["axes"], c.attrs["axes"][-1]
+    n = c.inputs[0].shape[last]
+    return c2r(grad * _ends(grad, last, n, 1.0, 0.5), axes=axes, n=n, scale=c.attrs["scale"])
+
+
+def _c2r_shapes(x: Tensor, axes: tuple[int, ...], n: int, scale: str) -> Any:
+    return [(_half(x.shape, axes[-1], n), x.dtype.to_real())]
+
+
+def _c2r_kernel(x: np.ndarray, axes: tuple[int, ...], n: int, scale: str) -> Any:
+    if x.size == 0:
+        return np.zeros(_half(x.shape, axes[-1], n))
+    sizes = [*(x.shape[a] for a in axes[:-1]), n]
+    return _call("irfftn", x, s=sizes, axes=axes, norm=_INVERSE[scale])
+
+
+def _c2r_gradient(c: Context, grad: Tensor) -> Tensor:
+    axes, last = c.attrs["axes"], c.attrs["axes"][-1]
+    spectrum = r2c(grad, axes=axes, scale=c.attrs["scale"])
+    return spectrum * _ends(spectrum, last, c.attrs["n"], 1.0, 2.0)
+
+
+# Complex to complex along ``axes`` (negative numbers).
+c2c = primitive(
+    "FftC2C", shapes=_c2c_shapes, kernel=_c2c_kernel, gradient=_c2c_gradient, core=_core
+)
+# Real to the non-redundant half (along the last of ``axes``) of its spectrum; always forward.
+r2c = primitive(
+    "FftR2C", shapes=_r2c_shapes, kernel=_r2c_kernel, gradient=_r2c_gradient, core=_core
+)
+# Half a spectrum to n real values along the last of ``axes``; always the inverse direction.
+c2r = primitive(
+    "FftC2R", shapes=_c2r_shapes, kernel=_c2r_kernel, gradient=_c2r_gradient, core=_core
+)
+
+
+def read_input(name: str, input: Tensor, *, real: bool) -> Tensor:
+    """The input as a floating (real) or complex tensor that a transform takes."""
+    if not isinstance(input, Tensor):
+        raise TypeError(f"{name}(): argument 'input' must be Tensor, not {type(input).__name__}")
+    if real and input.is_complex():
+        raise RuntimeError(f"{name}: expects a real input tensor; got {input.dtype.name}")
+    if not (input.is_floating_point() or input.is_complex()):
+        input = input.to(_C.get_default_dtype())
+    if input.dtype in (_C.float16, _C.bfloat16):
+        raise RuntimeError(
+            f"{name}: unsupported dtype {input.dtype.name}; expected float32, float64 or complex"
+        )
+    return input if real else input.to(input.dtype.to_complex())
+
+
+def _wrapped(name: str, dim: Any, ndim: int) -> int:
+    """The dim as a negative number."""
+    if not isinstance(dim, int) or isinstance(dim, bool):
+        raise TypeError(f"{name}(): argument 'dim' must be int, not {type(dim).__name__}")
+    if ndim == 0:
+        raise IndexError(f"{name}: dimension specified as {dim} but tensor has no dimensions")
+    if not -ndim <= dim < ndim:
+        raise IndexError(
+            f"{name}: dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], "
+            f"but got {dim})"
+        )
+    return dim if dim < 0 else dim - ndim
+
+
+def _integers(name: str, what: str, value: Any) -> tuple[int, ...]:
+    values = (value,) if isinstance(value, int) else value
+    if not isinstance(values, (tuple, list)) or not all(
+        isinstance(v, int) and not isinstance(v, bool) for v in values
+    ):
+        raise TypeError(f"{name}(): argument '{what}' must be a tuple of ints; got {value!r}")
+    return tuple(values)
+
+
+def read_line(name: str, input: Tensor, n: Any, dim: Any) -> tuple[tuple[int, ...], list[Any]]:
+    """The axis of a one-dimensional transform, and its length or None."""
+    axis = _wrapped(name, dim, input.ndim)
+    if n is not None and (not isinstance(n, int) or isinstance(n, bool)):
+        raise TypeError(f"{name}(): argument 'n' must be int, not {type(n).__name__}")
+    return (axis,), [n]
+
+
+def read_grid(name: str, input: Tensor, s: Any, dim: Any) -> tuple[tuple[int, ...], list[Any]]:
+    """The axes of an n-dimensional transform, and for each its length or None."""
+    sizes = None if s is None else _integers(name, "s", s)
+    if dim is not None:
+        dims = _integers(name, "dim", dim)
+    elif sizes is not None:
+        if len(sizes) > input.ndim:
+            raise RuntimeError(
+                f"{name}: got shape with {len(sizes)} values but input tensor only has "
+                f"{input.ndim} dimensions"
+            )
+        dims = tuple(range(-len(sizes), 0))
+    else:
+        dims = tuple(range(-input.ndim, 0))
+    axes = tuple(_wrapped(name, d, input.ndim) for d in dims)
+    if len(set(axes)) != len(axes):
+        raise RuntimeError(f"{name}: FFT dims must be unique; got {dims}")
+    if sizes is not None and len(sizes) != len(axes):
+        raise RuntimeError(
+            f"{name}: dim and s must have the same length; got {len(axes)} and {len(sizes)}"
+        )
+    return axes, [None if v == -1 else v for v in sizes or (-1,) * len(axes)]
+
+
+def shift_dims(name: str, input: Tensor, dim: Any) -> list[int]:
+    """The dims that a shift is about; there must be some."""
+    dims = range(-input.ndim, 0) if dim is None else _integers(name, "dim", dim)
+    if not dims:
+        raise RuntimeError(
+            f"{name}: at least one dim is needed; got dim={dim}, {input.ndim}D input"
+        )
+    return [_wrapped(name, d, input.ndim) for d in dims]
+
+
+def need_axes(name: str, axes: tuple[int, ...]) -> None:
+    if not axes:
+        raise RuntimeError(f"{name}: must transform at least one axis")
+
+
+def resize(name: str, x: Tensor, axes: tuple[int, ...], sizes: Sequence[int | None]) -> Tensor:
+    """x cut or padded with zeros at the end of each axis to the sizes; None keeps."""
+    widths = [0] * (2 * max(-a for a in axes))
+    for axis, size in zip(axes, sizes):
+        size = x.shape[axis] if size is None else size
+        if size < 1:
+            raise RuntimeError(f"{name}: Invalid number of data points ({size}) specified")
+        widths[2 * (-1 - axis) + 1] = size - x.shape[axis]
+    return _C.functions["nn.functional.pad"](x, widths) if any(widths) else x
+
+
+def need_out(name: str, out: Any, *, real: bool) -> None:
+    """Real results are written into floating tensors only, complex ones into complex."""
+    if isinstance(out, Tensor) and (not out.is_floating_point() if real else not out.is_complex()):
+        kind = "floating point" if real else "complex"
+        raise RuntimeError(f"{name}: expects a {kind} output tensor; got {out.dtype.name}")
+
+
+def to_complex(
+    name: str,
+    input: Tensor,
+    given: Any,
+    dim: Any,
+    norm: Any,
+    out: Any,
+    *,
+    forward: bool,
+    grid: bool,
+) -> Tensor:
+    """Complex in, complex out."""
+    x = read_input(name, input, real=False)
+    axes, sizes = (read_grid if grid else read_line)(name, x, given, dim)
+    scale = scale_of(name, norm, forward)
+    need_out(name, out, real=False)
+    if axes:
+        x = resize(name, x, axes, sizes)
+        x = c2c(x, axes=axes, forward=forward, scale=scale)
+    elif x is input:
+        x = x.clone()
+    return write_out(name, x, out)
+
+
+def to_half(
+    name: str,
+    input: Tensor,
+    given: Any,
+    dim: Any,
+    norm: Any,
+    out: Any,
+    *,
+    forward: bool,
+    grid: bool,
+) -> Tensor:
+    """Real in, half a spectrum out; the inverse transform of a real input is the conjugate of the
+    forward one.
+    """
+    x = read_input(name, input, real=True)
+    axes, sizes = (read_grid if grid else read_line)(name, x, given, dim)
+    need_axes(name, axes)
+    scale = scale_of(name, norm, forward)
+    need_out(name, out, real=False)
+    x = resize(name, x, axes, sizes)
+    x = r2c(x, axes=axes, scale=scale)
+    return write_out(name, x if forward else x.conj(), out)
+
+
+def to_real(
+    name: str,
+    input: Tensor,
+    given: Any,
+    dim: Any,
+    norm: Any,
+    out: Any,
+    *,
+    forward: bool,
+    grid: bool,
+) -> Tensor:
+    """Half a spectrum in, real out."""
+    x = read_input(name, input, real=False)
+    axes, sizes = (read_grid if grid else read_line)(name, x, given, dim)
+    need_axes(name, axes)
+    scale = scale_of(name, norm, forward)
+    need_out(name, out, real=True)
+    n = 2 * (x.shape[axes[-1]] - 1) if sizes[-1] is None else sizes[-1]
+    if n < 1:
+        raise RuntimeError(f"{name}: Invalid number of data points ({n}) specified")
+    x = resize(name, x, axes, [*sizes[:-1], n // 2 + 1])
+    x = c2r(x.conj() if forward else x, axes=axes, n=n, scale=scale)
+    return write_out(name, x, out)

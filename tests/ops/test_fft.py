@@ -1,0 +1,148 @@
+"""Discrete Fourier transforms beyond single calls: round trips, norms, precision, errors."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+import clew
+from clew import fft
+
+RNG = np.random.default_rng(3)
+PAIRS = [("fft", "ifft"), ("rfft", "irfft"), ("ihfft", "hfft")]
+
+
+def real(*shape: int) -> clew.Tensor:
+    return clew.tensor(RNG.standard_normal(shape))
+
+
+@pytest.mark.parametrize("norm", [None, "backward", "ortho", "forward"])
+@pytest.mark.parametrize("n", [1, 2, 5, 6, 17])
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda p: p[0])
+def test_round_trip(pair: tuple[str, str], n: int, norm: str | None):
+    there, back = (getattr(fft, f) for f in pair)
+    x = real(3, n)
+    y = back(there(x, norm=norm), n=n, norm=norm)
+    np.testing.assert_allclose((y.real if y.is_complex() else y).numpy(), x.numpy(), atol=1e-13)
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda p: p[0])
+def test_round_trip_of_grids(pair: tuple[str, str]):
+    x = real(3, 4, 5)
+    for suffix, shape in (("2", (4, 5)), ("n", (3, 4, 5))):
+        there, back = (getattr(fft, f + suffix) for f in pair)
+        y = back(there(x, norm="ortho"), s=shape, norm="ortho")
+        np.testing.assert_allclose((y.real if y.is_complex() else y).numpy(), x.numpy(), atol=1e-13)
+
+
+@pytest.mark.parametrize("name", ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft"])
+def test_ortho_is_between_the_others(name: str):
+    f = getattr(fft, name)
+    x = real(8)
+    b, o, w = (f(x, 8, norm=norm) for norm in ("backward", "ortho", "forward"))
+    ratio = 1 / np.sqrt(8) if name in ("fft", "rfft", "hfft") else np.sqrt(8)
+    np.testing.assert_allclose(o.numpy(), (b * ratio).numpy(), rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(w.numpy(), (o * ratio).numpy(), rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("name", ["fft", "ifft", "fftn", "fft2"])
+def test_parseval_gradient(name: str):
+    """The orthonormal transform keeps lengths, so the gradient of |X|^2 is 2 x."""
+    x = real(4, 5).requires_grad_()
+    (getattr(fft, name)(x, norm="ortho").abs() ** 2).sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), 2 * x.detach().numpy(), rtol=1e-12)
+
+
+def test_single_precision_stays():
+    x = clew.ones(4)
+    assert fft.fft(x).dtype is clew.complex64
+    assert fft.rfft(x).dtype is clew.complex64
+    assert fft.irfft(fft.rfft(x)).dtype is clew.float32
+    assert fft.fft(clew.tensor([1, 2])).dtype is clew.complex64
+    assert fft.hfft(clew.tensor([True, False])).dtype is clew.float32
+
+
+def test_integers_become_the_default_dtype():
+    clew.set_default_dtype(clew.float64)
+    try:
+        assert fft.rfft(clew.tensor([1, 2])).dtype is clew.complex128
+        assert fft.fftfreq(3).dtype is clew.float64
+    finally:
+        clew.set_default_dtype(clew.float32)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("name", ["fft", "rfft", "irfft", "fftn", "hfft2"])
+def test_half_raises(name: str, dtype: str):
+    with pytest.raises(RuntimeError, match=f"unsupported dtype {dtype}"):
+        getattr(fft, name)(clew.ones(2, 4, dtype=getattr(clew, dtype)))
+
+
+@pytest.mark.parametrize("name", ["rfft", "ihfft", "rfft2", "ihfft2", "rfftn", "ihfftn"])
+def test_real_transforms_refuse_complex_input(name: str):
+    with pytest.raises(RuntimeError, match="expects a real input"):
+        getattr(fft, name)(clew.ones(2, 2, dtype=clew.complex64))
+
+
+def test_no_dims():
+    x = clew.tensor([1.0, 2.0])
+    y = fft.fftn(x, dim=())
+    assert y.dtype is clew.complex64 and y.real.tolist() == [1.0, 2.0]
+    assert fft.fftn(clew.tensor(3.0)).item() == 3
+    z = clew.tensor([1j])
+    assert fft.ifftn(z, dim=()).data_ptr() != z.data_ptr()
+    for name in ("rfftn", "irfftn", "hfftn", "ihfftn"):
+        with pytest.raises(RuntimeError, match="at least one axis"):
+            getattr(fft, name)(x, dim=())
+
+
+def test_out():
+    x = clew.ones(4)
+    out = clew.empty(0, dtype=clew.complex128)
+    assert fft.fft(x, out=out) is out and out.real.tolist() == [4, 0, 0, 0]
+    with pytest.raises(RuntimeError, match="complex output"):
+        fft.fft(x, out=clew.empty(0))
+    with pytest.raises(RuntimeError, match="floating point output"):
+        fft.irfft(x, out=clew.empty(0, dtype=clew.complex64))
+    with pytest.raises(RuntimeError, match="automatic differentiation"):
+        fft.fft(x.requires_grad_(), out=out)
+
+
+def test_empty_transforms_raise():
+    with pytest.raises(RuntimeError, match="data points"):
+        fft.fft(clew.ones(2, 0))
+    with pytest.raises(RuntimeError, match="data points"):
+        fft.irfft(clew.ones(2, 1))
+    assert fft.fft(clew.ones(2, 0), n=3).tolist() == [[0, 0, 0]] * 2
+
+
+def test_an_absurd_length_raises():
+    for n in (10**15, 10**30):
+        with pytest.raises((RuntimeError, OverflowError, TypeError)):
+            fft.fft(clew.ones(2), n=n)
+
+
+def test_symmetric_impulse_in_the_spectrum_of_shifted():
+    x = real(2, 5)
+    assert clew.equal(fft.ifftshift(fft.fftshift(x)), x)
+    assert fft.fftshift(fft.fftfreq(5)).tolist() == sorted(fft.fftfreq(5).tolist())
+
+
+def test_without_scipy(monkeypatch):
+    """NumPy gives the same values and dtypes."""
+    x = clew.tensor(RNG.standard_normal((3, 4, 5)), dtype=clew.float32)
+    calls = [
+        lambda: fft.fftn(x),
+        lambda: fft.ifft(x, norm="forward"),
+        lambda: fft.rfftn(x, s=(5, 6), norm="ortho"),
+        lambda: fft.irfft2(x, s=(3, 7)),
+        lambda: fft.hfftn(x),
+    ]
+    want = [f() for f in calls]
+    monkeypatch.setitem(sys.modules, "scipy.fft", None)
+    for f, w in zip(calls, want):
+        got = f()
+        assert got.dtype is w.dtype
+        np.testing.assert_allclose(got.numpy(), w.numpy(), rtol=1e-4, atol=1e-4)
