@@ -38,6 +38,7 @@ PYTHON_RANKS = {
     "_C": 0,
     "autograd": 2,
     "_primitive": 2,
+    "_lazy": 2,
     "fft": 2,
     "func": 2,
     "linalg": 2,

@@ -15,6 +15,7 @@ from clew import accelerator as accelerator
 from clew import backends as backends
 from clew import cuda as cuda
 from clew import distributed as distributed
+from clew import fft as fft
 from clew import linalg as linalg
 from clew import mps as mps
 from clew import multiprocessing as multiprocessing
@@ -27,6 +28,19 @@ from clew import version as version
 from clew import xpu as xpu
 from clew.serialization import save as save
 from clew.serialization import load as load
+from clew._lazy.histogram import histc as histc
+from clew._lazy.histogram import histogram as histogram
+from clew._lazy.histogram import histogramdd as histogramdd
+from clew._lazy.statistics import corrcoef as corrcoef
+from clew._lazy.statistics import cov as cov
+from clew._lazy.statistics import isin as isin
+from clew._lazy.statistics import nanquantile as nanquantile
+from clew._lazy.statistics import quantile as quantile
+from clew._lazy.statistics import renorm as renorm
+from clew._lazy.calculus import cumulative_trapezoid as cumulative_trapezoid
+from clew._lazy.calculus import gradient as gradient
+from clew._lazy.calculus import trapezoid as trapezoid
+from clew._lazy.calculus import trapz as trapz
 from clew.autograd.grad_mode import enable_grad as enable_grad, inference_mode as inference_mode
 from clew.autograd.grad_mode import no_grad as no_grad, set_grad_enabled as set_grad_enabled
 from clew._C import Generator as Generator

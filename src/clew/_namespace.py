@@ -11,7 +11,12 @@ from typing import Any
 from clew import _C
 
 # Modules whose public functions appear at the top level, in order.
-_SOURCES = ("clew._creation", "clew._functions", "clew._einsum", "clew._shaping")
+_SOURCES = (
+    "clew._creation",
+    "clew._functions",
+    "clew._einsum",
+    "clew._shaping",
+)
 # Submodules and names that are loaded when first asked for.
 _LAZY_MODULES = {
     "nn": "clew.nn",
@@ -40,9 +45,21 @@ _LAZY_MODULES = {
 _LAZY_NAMES = {
     "save": "clew.serialization",
     "load": "clew.serialization",
+    **dict.fromkeys(("histc", "histogram", "histogramdd"), "clew._lazy.histogram"),
+    **dict.fromkeys(
+        ("corrcoef", "cov", "isin", "nanquantile", "quantile", "renorm"), "clew._lazy.statistics"
+    ),
+    **dict.fromkeys(
+        ("cumulative_trapezoid", "gradient", "trapezoid", "trapz"), "clew._lazy.calculus"
+    ),
 }
 # Methods of Tensor written in modules that are loaded when a method is first called.
-_LAZY_METHODS: dict[str, str] = {}
+_LAZY_METHODS: dict[str, str] = {
+    **dict.fromkeys(("histc", "histogram"), "clew._lazy.histogram"),
+    **dict.fromkeys(
+        ("corrcoef", "cov", "nanquantile", "quantile", "renorm", "renorm_"), "clew._lazy.statistics"
+    ),
+}
 
 
 def fill(namespace: dict[str, Any]) -> None:

@@ -96,7 +96,7 @@ def to_numpy(t: Any) -> Any:
 def flat_outputs(outputs: Any) -> list[clew.Tensor]:
     if isinstance(outputs, clew.Tensor):
         return [outputs]
-    return [o for o in outputs if isinstance(o, clew.Tensor)]
+    return [t for o in outputs if isinstance(o, (clew.Tensor, tuple)) for t in flat_outputs(o)]
 
 
 def tensors_in(sample: S) -> list[clew.Tensor]:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import clew
-from clew import _C
+from clew import _C, _namespace
 from samples import E, Op, load
 
 TABLE = load()
@@ -46,6 +46,12 @@ def test_every_python_function_has_samples(module: str):
     names = {f"{module}.{n}" for n in importlib.import_module(f"clew.{module}").__all__}
     callables = {n for n in names if callable(m.function(n))}
     assert callables <= set(TABLE), f"without samples: {sorted(callables - set(TABLE))}"
+
+
+def test_every_lazy_function_has_samples():
+    """What clew/_lazy offers at the top level."""
+    names = {n for n, module in _namespace._LAZY_NAMES.items() if module.startswith("clew._lazy.")}
+    assert names <= set(TABLE), f"without samples: {sorted(names - set(TABLE))}"
 
 
 def test_samples_name_existing_ops():
@@ -258,11 +264,9 @@ def test_strided_inputs(op: Op):
     for sample in m.samples_of(op):
         plain = double(sample)
         other = m.replace_tensors(plain, [strided(t) for t in m.tensors_in(plain)])
-        want = m.to_numpy(m.function(op.name)(*plain.args, **plain.kwargs))
-        got = m.to_numpy(m.function(op.name)(*other.args, **other.kwargs))
-        for g, w in zip(
-            got if isinstance(got, tuple) else (got,), want if isinstance(want, tuple) else (want,)
-        ):
+        want = m.flat_outputs(m.function(op.name)(*plain.args, **plain.kwargs))
+        got = m.flat_outputs(m.function(op.name)(*other.args, **other.kwargs))
+        for g, w in zip(m.to_numpy(got), m.to_numpy(want), strict=True):
             np.testing.assert_allclose(
                 g, w, rtol=1e-9, atol=1e-9, err_msg=f"{op.name}{sample} strided"
             )

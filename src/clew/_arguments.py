@@ -1,0 +1,45 @@
+"""Checks of arguments that functions written in Python share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from clew._C import Tensor
+
+
+def need_tensors(function: str, **arguments: Any) -> None:
+    """Raises TypeError unless every argument is a Tensor."""
+    for name, value in arguments.items():
+        if not isinstance(value, Tensor):
+            raise TypeError(
+                f"{function}(): argument '{name}' must be Tensor, not {type(value).__name__}"
+            )
+
+
+def need_number(function: str, name: str, value: Any) -> Any:
+    """The value as a Python number; TypeError unless it is a real one or a tensor holding one."""
+    if isinstance(value, Tensor) and value.numel() == 1:
+        value = value.item()
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(
+            f"{function}(): argument '{name}' must be Number, not {type(value).__name__}"
+        )
+    return value
+
+
+def wrapped_dim(function: str, dim: int, ndim: int) -> int:
+    """The dimension counted from the start.
+
+    Raises:
+        TypeError: dim is not an int.
+        IndexError: there is no such dimension; one of a 0-d tensor is 0 or -1.
+    """
+    if isinstance(dim, bool) or not isinstance(dim, int):
+        raise TypeError(f"{function}(): argument 'dim' must be int, not {type(dim).__name__}")
+    n = max(ndim, 1)
+    if not -n <= dim < n:
+        raise IndexError(
+            f"{function}: Dimension out of range (expected to be in range of [{-n}, {n - 1}], but "
+            f"got {dim})"
+        )
+    return dim % n

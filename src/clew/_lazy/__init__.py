@@ -1,0 +1,1 @@
+"""Functions of the top level that are loaded when first asked for (see clew._namespace)."""
