@@ -41,6 +41,25 @@ from clew._lazy.calculus import cumulative_trapezoid as cumulative_trapezoid
 from clew._lazy.calculus import gradient as gradient
 from clew._lazy.calculus import trapezoid as trapezoid
 from clew._lazy.calculus import trapz as trapz
+from clew._lazy.copies import alias_copy as alias_copy
+from clew._lazy.copies import as_strided_copy as as_strided_copy
+from clew._lazy.copies import detach_copy as detach_copy
+from clew._lazy.copies import diagonal_copy as diagonal_copy
+from clew._lazy.copies import expand_copy as expand_copy
+from clew._lazy.copies import permute_copy as permute_copy
+from clew._lazy.copies import select_copy as select_copy
+from clew._lazy.copies import slice_copy as slice_copy
+from clew._lazy.copies import split_copy as split_copy
+from clew._lazy.copies import split_with_sizes_copy as split_with_sizes_copy
+from clew._lazy.copies import squeeze_copy as squeeze_copy
+from clew._lazy.copies import t_copy as t_copy
+from clew._lazy.copies import transpose_copy as transpose_copy
+from clew._lazy.copies import unbind_copy as unbind_copy
+from clew._lazy.copies import unfold_copy as unfold_copy
+from clew._lazy.copies import unsqueeze_copy as unsqueeze_copy
+from clew._lazy.copies import view_as_complex_copy as view_as_complex_copy
+from clew._lazy.copies import view_as_real_copy as view_as_real_copy
+from clew._lazy.copies import view_copy as view_copy
 from clew.autograd.grad_mode import enable_grad as enable_grad, inference_mode as inference_mode
 from clew.autograd.grad_mode import no_grad as no_grad, set_grad_enabled as set_grad_enabled
 from clew._C import Generator as Generator

@@ -52,6 +52,30 @@ _LAZY_NAMES = {
     **dict.fromkeys(
         ("cumulative_trapezoid", "gradient", "trapezoid", "trapz"), "clew._lazy.calculus"
     ),
+    **dict.fromkeys(
+        (
+            "alias_copy",
+            "as_strided_copy",
+            "detach_copy",
+            "diagonal_copy",
+            "expand_copy",
+            "permute_copy",
+            "select_copy",
+            "slice_copy",
+            "split_copy",
+            "split_with_sizes_copy",
+            "squeeze_copy",
+            "t_copy",
+            "transpose_copy",
+            "unbind_copy",
+            "unfold_copy",
+            "unsqueeze_copy",
+            "view_as_complex_copy",
+            "view_as_real_copy",
+            "view_copy",
+        ),
+        "clew._lazy.copies",
+    ),
 }
 # Methods of Tensor written in modules that are loaded when a method is first called.
 _LAZY_METHODS: dict[str, str] = {
