@@ -22,6 +22,7 @@ from clew import multiprocessing as multiprocessing
 from clew import nn as nn
 from clew import optim as optim
 from clew import serialization as serialization
+from clew import signal as signal
 from clew import special as special
 from clew import utils as utils
 from clew import version as version
@@ -60,6 +61,13 @@ from clew._lazy.copies import unsqueeze_copy as unsqueeze_copy
 from clew._lazy.copies import view_as_complex_copy as view_as_complex_copy
 from clew._lazy.copies import view_as_real_copy as view_as_real_copy
 from clew._lazy.copies import view_copy as view_copy
+from clew.signal._stft import istft as istft
+from clew.signal._stft import stft as stft
+from clew.signal._window_functions import bartlett_window as bartlett_window
+from clew.signal._window_functions import blackman_window as blackman_window
+from clew.signal._window_functions import hamming_window as hamming_window
+from clew.signal._window_functions import hann_window as hann_window
+from clew.signal._window_functions import kaiser_window as kaiser_window
 from clew.autograd.grad_mode import enable_grad as enable_grad, inference_mode as inference_mode
 from clew.autograd.grad_mode import no_grad as no_grad, set_grad_enabled as set_grad_enabled
 from clew._C import Generator as Generator

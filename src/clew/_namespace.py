@@ -26,6 +26,7 @@ _LAZY_MODULES = {
     "func": "clew.func",
     "linalg": "clew.linalg",
     "fft": "clew.fft",
+    "signal": "clew.signal",
     "special": "clew.special",
     "distributions": "clew.distributions",
     "testing": "clew.testing",
@@ -76,6 +77,11 @@ _LAZY_NAMES = {
         ),
         "clew._lazy.copies",
     ),
+    **dict.fromkeys(("istft", "stft"), "clew.signal._stft"),
+    **dict.fromkeys(
+        ("bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"),
+        "clew.signal._window_functions",
+    ),
 }
 # Methods of Tensor written in modules that are loaded when a method is first called.
 _LAZY_METHODS: dict[str, str] = {
@@ -83,6 +89,7 @@ _LAZY_METHODS: dict[str, str] = {
     **dict.fromkeys(
         ("corrcoef", "cov", "nanquantile", "quantile", "renorm", "renorm_"), "clew._lazy.statistics"
     ),
+    **dict.fromkeys(("istft", "stft"), "clew.signal._stft"),
 }
 
 

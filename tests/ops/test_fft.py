@@ -146,3 +146,74 @@ def test_without_scipy(monkeypatch):
         got = f()
         assert got.dtype is w.dtype
         np.testing.assert_allclose(got.numpy(), w.numpy(), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("n_fft, hop, width", [(8, 2, 8), (7, 2, 5), (16, 4, 10), (6, 3, 6)])
+@pytest.mark.parametrize("normalized", [False, True])
+@pytest.mark.parametrize("onesided", [False, True])
+def test_istft_inverts_stft(n_fft: int, hop: int, width: int, normalized: bool, onesided: bool):
+    x = real(2, 41)
+    window = clew.hamming_window(width, dtype=clew.float64)
+    same = {"window": window, "normalized": normalized, "onesided": onesided}
+    spectra = clew.stft(x, n_fft, hop, width, return_complex=True, **same)
+    frequencies = n_fft // 2 + 1 if onesided else n_fft
+    assert spectra.shape == (2, frequencies, 1 + (41 + n_fft // 2 * 2 - n_fft) // hop)
+    kept = spectra.istft(n_fft, hop, width, **same)
+    back = clew.istft(spectra, n_fft, hop, width, length=kept.shape[1], **same)
+    np.testing.assert_allclose(kept.numpy(), x[:, : kept.shape[1]].numpy(), atol=1e-12)
+    np.testing.assert_allclose(back.numpy(), kept.numpy(), atol=1e-12)
+
+
+def test_istft_of_complex_signals():
+    x = clew.complex(real(30), real(30))
+    window = clew.hann_window(8, dtype=clew.float64)
+    spectra = x.stft(8, 2, window=window)
+    assert spectra.shape == (8, 16) and spectra.is_complex()
+    back = spectra.istft(8, 2, window=window, return_complex=True, length=30)
+    np.testing.assert_allclose(back.numpy(), x.numpy(), atol=1e-12)
+
+
+def test_stft_as_real_warns_and_has_the_parts():
+    x, w = real(16), clew.ones(4, dtype=clew.float64)
+    whole = clew.stft(x, 4, window=w, return_complex=True)
+    with pytest.warns(UserWarning, match="deprecated"):
+        parts = clew.stft(x, 4, window=w, return_complex=False)
+    assert clew.equal(parts, clew.view_as_real(whole))
+
+
+def test_no_window_warns_and_counts_all_alike():
+    x = real(16)
+    want = clew.stft(x, 4, window=clew.ones(4), return_complex=True)
+    with pytest.warns(UserWarning, match="stft: no window"):
+        assert clew.equal(clew.stft(x, 4, return_complex=True), want)
+    with pytest.warns(UserWarning, match="istft: no window"):
+        clew.istft(want, 4)
+
+
+def test_istft_longer_than_the_signal():
+    x, w = real(16), clew.ones(4, dtype=clew.float64)
+    spectra = clew.stft(x, 4, window=w, return_complex=True)
+    with pytest.warns(UserWarning, match="zeros follow"):
+        y = clew.istft(spectra, 4, window=w, length=30)
+    np.testing.assert_allclose(y[:16].numpy(), x.numpy(), atol=1e-12)
+    assert y.shape == (30,) and not y[18:].any()
+
+
+def test_stft_promotes_with_the_window():
+    x = clew.ones(8)
+    assert clew.stft(x, 4, window=clew.ones(4, dtype=clew.float64), return_complex=True).dtype is (
+        clew.complex128
+    )
+    assert clew.stft(x, 4, window=clew.ones(4, dtype=clew.int64), return_complex=True).dtype is (
+        clew.complex64
+    )
+
+
+def test_windows_take_dtypes_and_gradients():
+    assert clew.hann_window(4, dtype=clew.float16).dtype is clew.float16
+    assert clew.hann_window(4, requires_grad=True).requires_grad
+    assert clew.signal.windows.hann(4, dtype=clew.float64).dtype is clew.float64
+    with pytest.raises(ValueError, match="float32 or float64"):
+        clew.signal.windows.hann(4, dtype=clew.float16)
+    with pytest.raises(RuntimeError, match="floating point"):
+        clew.hann_window(4, dtype=clew.int64)

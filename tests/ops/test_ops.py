@@ -38,7 +38,7 @@ def test_every_op_has_samples():
 
 
 # Modules of functions written in Python, all of which have samples too.
-COVERED_MODULES: tuple[str, ...] = ("fft",)
+COVERED_MODULES: tuple[str, ...] = ("fft", "signal.windows")
 
 
 @pytest.mark.parametrize("module", COVERED_MODULES)

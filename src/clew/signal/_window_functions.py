@@ -1,0 +1,265 @@
+"""The older names of five windows, at the package's top level; periodic unless told otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from clew import _C, _dtypes
+from clew._C import Tensor
+from clew.signal.windows import _bartlett, _cosines, _kaiser
+
+__all__ = [
+    "bartlett_window",
+    "blackman_window",
+    "hamming_window",
+    "hann_window",
+    "kaiser_window",
+]
+
+
+def _sampled(
+    name: str,
+    f: Callable[[np.ndarray, int], np.ndarray],
+    length: Any,
+    periodic: Any,
+    dtype: Any,
+    layout: Any,
+    device: Any,
+    pin_memory: bool,
+    requires_grad: bool,
+) -> Tensor:
+    if not isinstance(length, int) or isinstance(length, bool):
+        raise TypeError(
+            f"{name}(): argument 'window_length' must be int, not {type(length).__name__}"
+        )
+    if not isinstance(periodic, bool):
+        raise TypeError(
+            f"{name}(): argument 'periodic' must be bool, not {type(periodic).__name__}"
+        )
+    if length < 0:
+        raise RuntimeError(
+            f"{name}: requires non-negative window_length; got window_length={length}"
+        )
+    if layout not in (None, _dtypes.strided):
+        raise RuntimeError(f"{name}: is not implemented for sparse types; got {layout}")
+    dtype = _C.get_default_dtype() if dtype is None else dtype
+    if not dtype.is_floating_point:
+        raise RuntimeError(f"{name}: expects floating point dtypes; got {dtype}")
+    points = f(np.arange(length, dtype=np.float64), length - (length <= 1 or not periodic))
+    return _C.tensor(
+        points, dtype=dtype, device=device, pin_memory=pin_memory, requires_grad=requires_grad
+    )
+
+
+def bartlett_window(
+    window_length: int,
+    periodic: bool = True,
+    *,
+    dtype: _C.dtype | None = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A triangle: w[k] = 1 - |2 k / n - 1| with n intervals.
+
+    Args:
+        window_length: number of points.
+        periodic: whether the next period's first point would follow the last; else the window is
+            symmetric.
+        dtype: a floating point type.
+        layout: strided.
+        device: where the result is to be.
+        pin_memory: as in clew.tensor.
+        requires_grad: whether the result asks for a gradient.
+
+    Returns:
+        A tensor of window_length points.
+
+    >>> clew.bartlett_window(4)
+    tensor([0.0000, 0.5000, 1.0000, 0.5000])
+    """
+    return _sampled(
+        "bartlett_window",
+        _bartlett,
+        window_length,
+        periodic,
+        dtype,
+        layout,
+        device,
+        pin_memory,
+        requires_grad,
+    )
+
+
+def blackman_window(
+    window_length: int,
+    periodic: bool = True,
+    *,
+    dtype: _C.dtype | None = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Blackman's window: w[k] = 0.42 - 0.5 cos(2 pi k / n) + 0.08 cos(4 pi k / n).
+
+    Args:
+        window_length: number of points.
+        periodic: whether the next period's first point would follow the last; else the window is
+            symmetric.
+        dtype: a floating point type.
+        layout: strided.
+        device: where the result is to be.
+        pin_memory: as in clew.tensor.
+        requires_grad: whether the result asks for a gradient.
+
+    Returns:
+        A tensor of window_length points.
+
+    >>> clew.blackman_window(3)[1:]
+    tensor([0.6300, 0.6300])
+    """
+    return _sampled(
+        "blackman_window",
+        lambda k, last: _cosines(k, last, (0.42, 0.5, 0.08)),
+        window_length,
+        periodic,
+        dtype,
+        layout,
+        device,
+        pin_memory,
+        requires_grad,
+    )
+
+
+def hamming_window(
+    window_length: int,
+    periodic: bool = True,
+    alpha: float = 0.54,
+    beta: float = 0.46,
+    *,
+    dtype: _C.dtype | None = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Hamming's window: w[k] = alpha - beta cos(2 pi k / n).
+
+    Args:
+        window_length: number of points.
+        periodic: whether the next period's first point would follow the last; else the window is
+            symmetric.
+        alpha: the constant's weight.
+        beta: the cosine's weight.
+        dtype: a floating point type.
+        layout: strided.
+        device: where the result is to be.
+        pin_memory: as in clew.tensor.
+        requires_grad: whether the result asks for a gradient.
+
+    Returns:
+        A tensor of window_length points.
+
+    >>> clew.hamming_window(2)
+    tensor([0.0800, 1.0000])
+    """
+    return _sampled(
+        "hamming_window",
+        lambda k, last: _cosines(k, last, (alpha, beta)),
+        window_length,
+        periodic,
+        dtype,
+        layout,
+        device,
+        pin_memory,
+        requires_grad,
+    )
+
+
+def hann_window(
+    window_length: int,
+    periodic: bool = True,
+    *,
+    dtype: _C.dtype | None = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Hann's window: w[k] = (1 - cos(2 pi k / n)) / 2.
+
+    Args:
+        window_length: number of points.
+        periodic: whether the next period's first point would follow the last; else the window is
+            symmetric.
+        dtype: a floating point type.
+        layout: strided.
+        device: where the result is to be.
+        pin_memory: as in clew.tensor.
+        requires_grad: whether the result asks for a gradient.
+
+    Returns:
+        A tensor of window_length points.
+
+    >>> clew.hann_window(4)
+    tensor([0.0000, 0.5000, 1.0000, 0.5000])
+    """
+    return _sampled(
+        "hann_window",
+        lambda k, last: _cosines(k, last, (0.5, 0.5)),
+        window_length,
+        periodic,
+        dtype,
+        layout,
+        device,
+        pin_memory,
+        requires_grad,
+    )
+
+
+def kaiser_window(
+    window_length: int,
+    periodic: bool = True,
+    beta: float = 12.0,
+    *,
+    dtype: _C.dtype | None = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Kaiser's window: w[k] = I0(beta sqrt(1 - (2 k / n - 1)^2)) / I0(beta).
+
+    Args:
+        window_length: number of points.
+        periodic: whether the next period's first point would follow the last; else the window is
+            symmetric.
+        beta: the larger, the narrower.
+        dtype: a floating point type.
+        layout: strided.
+        device: where the result is to be.
+        pin_memory: as in clew.tensor.
+        requires_grad: whether the result asks for a gradient.
+
+    Returns:
+        A tensor of window_length points.
+
+    >>> clew.kaiser_window(2)
+    tensor([5.2773e-05, 1.0000e+00])
+    """
+    return _sampled(
+        "kaiser_window",
+        lambda k, last: _kaiser(k, last, float(beta)),
+        window_length,
+        periodic,
+        dtype,
+        layout,
+        device,
+        pin_memory,
+        requires_grad,
+    )
