@@ -3,6 +3,7 @@
 // Invariant: nothing is written before the shape rule has accepted the arguments.
 #include <vector>
 
+#include "graph/batch.h"
 #include "graph/gil.h"
 #include "graph/inplace.h"
 #include "graph/node.h"
@@ -227,6 +228,12 @@ Tensor keep_old(const Tensor& t) {
 }  // namespace
 
 void apply(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tensors& outs) {
+  uint8_t flags = 0;
+  for (const Tensor& t : in)
+    if (t.defined()) flags |= t->flags;
+  if (((flags & flag_batched) || (modes.vmap && is_random(op) && op.kind != OpKind::Composite)))
+      [[unlikely]]
+    return apply_batched(op, in, attrs, outs);
   switch (op.kind) {
     case OpKind::Elementwise:
       outs.resize(1);
@@ -256,6 +263,8 @@ Tensor apply(const OpDef& op, std::initializer_list<Tensor> in) {
 }
 
 void apply_inplace(const OpDef& op, std::span<const Tensor> in, const void* attrs) {
+  if (levels_of(in)) [[unlikely]]
+    return apply_batched_inplace(op, in, attrs);
   const Tensor self = in[0];
   bool records = modes.grad && any_requires_grad(in);
   std::string name = std::string(op_name(op)) + "_";

@@ -208,7 +208,8 @@ struct GraphTask {
     // Exclusive buffers are added into; a buffer somebody else may see is not written.
     bool exclusive = !modes.grad && Py_REFCNT(reinterpret_cast<PyObject*>(s.get())) == 1 &&
                      s->storage->refs == 1 && s.is_contiguous() && s.dtype() == g.dtype() &&
-                     !s->grad_fn && s->storage->resizable && !s.is_meta();
+                     !s->grad_fn && s->storage->resizable && !s.is_meta() &&
+                     !((s->flags | g->flags) & flag_batched);
     if (exclusive)
       accumulate_into(s, g);
     else
@@ -392,6 +393,10 @@ void GraphTask::accumulate_into(const Tensor& into, const Tensor& g) {
 void AccumulateGrad::run(std::span<const Tensor> grads, Tensor*) {
   Tensor grad = grads[0];
   TensorObj* leaf = variable.get();
+  if (grad->flags & flag_batched)
+    fail(
+        "vmap: backward() fills .grad of leaves, which all samples share; use func.grad or "
+        "autograd.grad inside vmap");
   if (!leaf->grad) {
     // Nobody else can see the gradient (this function and the engine hold one reference each): take
     // it over as it is.

@@ -3,6 +3,7 @@
 // Invariant: after a recorded write, the base and every view of it agree on one history.
 #include "graph/inplace.h"
 
+#include "graph/batch.h"
 #include "graph/promotion.h"
 
 namespace clew {
@@ -36,13 +37,31 @@ struct CopySlices final : Node {
       if (edges[i].fn) edges[i].fn->incref();
     }
   }
+  // Laid out as the base; with room for all samples when the gradient is batched.
+  Tensor fresh_whole(uint32_t levels) const {
+    if (!levels) return empty_strided(base_sizes, base_strides, dtype, device);
+    Dims sizes = level_sizes(levels);
+    Dims strides(sizes.size());
+    int64_t step = 1;
+    for (int i = 0; i < base_sizes.size(); ++i)
+      if (base_sizes[i] > 0) step += (base_sizes[i] - 1) * base_strides[i];
+    for (int i = sizes.size() - 1; i >= 0; --i) {
+      strides[i] = step;
+      step *= std::max<int64_t>(sizes[i], 1);
+    }
+    for (int i = 0; i < base_sizes.size(); ++i) {
+      sizes.push_back(base_sizes[i]);
+      strides.push_back(base_strides[i]);
+    }
+    return make_batched(empty_strided(sizes, strides, dtype, device), levels);
+  }
   std::string name() const override { return "CopySlices"; }
   void release_saved() override {
     inner->release_saved();
     consumed = inner->consumed;
   }
   void run(std::span<const Tensor> grads, Tensor* out) override {
-    Tensor whole = empty_strided(base_sizes, base_strides, dtype, device);
+    Tensor whole = fresh_whole(levels_of(grads[0]));
     copy_(whole, grads[0]);
     Tensor slice = builtins.as_strided(whole, view_sizes, view_strides, view_offset);
     Tensor slice_grad = builtins.clone(slice);
@@ -132,6 +151,8 @@ void rebase_history(const Tensor& t, NodeRef node) {
 }
 
 void copy_(const Tensor& dst, const Tensor& src) {
+  if (is_batched(dst) || is_batched(src)) [[unlikely]]
+    return copy_batched(dst, src);
   bool records = modes.grad && (dst.requires_grad() || src.requires_grad());
   check_inplace(dst, "copy_", records);
   if (broadcast_shapes(dst.sizes(), src.sizes(), "copy_") != dst.sizes())
@@ -171,6 +192,7 @@ void mark_view(const Tensor& view, const Tensor& t, bool multi_output) {
 Tensor detach(const Tensor& t) { return alias(t); }
 
 void detach_(const Tensor& t) {
+  if (is_batched(t)) return detach_(physical(t));
   if (t->base) fail("detach_: can't detach views in-place; use detach() instead");
   if (Node* fn = std::exchange(t->grad_fn, nullptr)) {
     if (t->extra && t->extra->retains_grad && fn->extra)

@@ -12,6 +12,7 @@ namespace clew {
 struct Modes {
   bool grad = true;
   bool inference = false;
+  bool vmap = false;         // a vmap is open, and ops are not just run sample by sample
   bool keep_gil = false;     // kernels must not release the GIL (gradient accumulation in progress)
   uint32_t saved_hooks = 0;  // depth of the saved-tensor hook stack
   _object* saved_hook_stack = nullptr;  // a Python list of (pack, unpack)

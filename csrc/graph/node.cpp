@@ -148,6 +148,8 @@ void set_grad_fn(const Tensor& t, Node* fn, uint32_t nr) {
 }
 
 Node* grad_fn_of(const Tensor& t) {
+  if (t->flags & flag_batched) [[unlikely]]
+    return grad_fn_of(t.view_as_base());
   if (!t->base || !t.is_stale_view()) return t->grad_fn;
   Tensor base = Tensor::borrow(t->base);
   GradMode on(true);
@@ -171,6 +173,8 @@ Node* grad_fn_of(const Tensor& t) {
 }
 
 OwnedEdge gradient_edge(const Tensor& t) {
+  if (t->flags & flag_batched) [[unlikely]]
+    return gradient_edge(t.view_as_base());
   if (Node* fn = grad_fn_of(t)) return {NodeRef::borrow(fn), t->output_nr};
   if (!(t->flags & flag_requires_grad)) return {};
   AutogradExtra& e = extra_of(t);

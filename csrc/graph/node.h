@@ -210,6 +210,12 @@ struct Builtins {
   Tensor (*clone)(const Tensor&) = nullptr;
   // Sizes, strides and the storage offset, all in elements.
   Tensor (*as_strided)(const Tensor&, const Dims&, const Dims&, int64_t) = nullptr;
+  Tensor (*unsqueeze)(const Tensor&, int64_t dim) = nullptr;
+  Tensor (*expand)(const Tensor&, const Dims& sizes) = nullptr;
+  Tensor (*movedim)(const Tensor&, int64_t from, int64_t to) = nullptr;
+  Tensor (*select)(const Tensor&, int64_t dim, int64_t index) = nullptr;
+  Tensor (*view)(const Tensor&, const Dims& sizes) = nullptr;
+  Tensor (*stack)(std::span<const Tensor>) = nullptr;  // along a new first dim
 };
 extern Builtins builtins;
 void init_builtins();                       // ops/registry.cpp

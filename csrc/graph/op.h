@@ -155,6 +155,10 @@ enum class Offer : uint8_t {
   method,    // input.name(...) only
 };
 
+// How an op runs on all samples of a vmap at once: physical results into outs (graph/batch.h).
+struct Batch;
+using BatchRule = void (*)(const Batch& b, Tensors& outs);
+
 struct OpDef {
   const char* signature = nullptr;
   const char* doc = nullptr;
@@ -170,6 +174,7 @@ struct OpDef {
   void (*vjp)(Vjp&) = nullptr;
   Saves saves;
   const char* no_vjp = nullptr;
+  BatchRule batch = nullptr;  // without one, vmap runs the op sample by sample
   const AttrInfo* attrs = nullptr;
   bool inplace = false;  // also offered as name_(...)
   Offer offer = Offer::both;
@@ -230,6 +235,7 @@ struct ViewOpSpec {
   const char* doc = nullptr;
   void (*view)(const Call&, std::vector<ViewSpec>&) = nullptr;
   void (*vjp)(Vjp&) = nullptr;
+  BatchRule batch = nullptr;  // without one, vmap makes the view from the strides of one sample
   const AttrInfo* attrs = nullptr;
   Offer offer = Offer::both;
 };
@@ -241,6 +247,7 @@ consteval OpDef view(ViewOpSpec s) {
                .kind = OpKind::View,
                .view = s.view,
                .vjp = s.vjp,
+               .batch = s.batch,
                .attrs = s.attrs,
                .offer = s.offer};
 }
@@ -254,6 +261,7 @@ struct GeneralSpec {
   Saves saves = {};
   void (*vjp)(Vjp&) = nullptr;
   NoRule no_vjp = {};
+  BatchRule batch = nullptr;
   const AttrInfo* attrs = nullptr;
   bool inplace = false;
   Offer offer = Offer::both;
@@ -271,6 +279,7 @@ consteval OpDef general(GeneralSpec s) {
                .vjp = s.vjp,
                .saves = s.saves,
                .no_vjp = s.no_vjp.reason,
+               .batch = s.batch,
                .attrs = s.attrs,
                .inplace = s.inplace,
                .offer = s.offer};

@@ -9,6 +9,7 @@
 #include "ops/pointwise_doc.h"
 #include "ops/shape.h"
 #include "ops/unary.h"
+#include "ops/batch_rules.h"
 
 namespace clew {
 
@@ -168,6 +169,7 @@ tensor([1.+3.j, 2.+4.j])
     .shape = complex_shape,
     .cpu = complex_cpu,
     .vjp = complex_vjp,
+    .batch = batch_where,
     .offer = Offer::function,
 });
 

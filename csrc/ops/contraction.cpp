@@ -8,6 +8,7 @@
 #include "ops/reduction.h"
 #include "ops/shape.h"
 #include "ops/unary.h"
+#include "ops/batch_rules.h"
 
 namespace clew {
 
@@ -94,6 +95,7 @@ tensor([8.])
     .cpu = linear_cpu,
     .saves = {.when = {in(1), in(0)}},
     .vjp = linear_vjp,
+    .batch = batch_linear,
     .offer = Offer::function,
 });
 

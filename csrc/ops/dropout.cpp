@@ -8,6 +8,7 @@
 #include "ops/ops.h"
 #include "ops/random.h"
 #include "ops/shape.h"
+#include "ops/batch_rules.h"
 
 namespace clew {
 
@@ -83,6 +84,7 @@ constexpr OpDef dropout_backward_op = general({
     .cpu = backward_cpu,
     .saves = {.always = in(1)},
     .vjp = backward_vjp,
+    .batch = batch_where,
     .attrs = &attr_info<ScaleAttrs>,
     .offer = Offer::function,
 });

@@ -7,6 +7,7 @@
 #include "kernels/index.h"
 #include "ops/indexing.h"
 #include "ops/shape.h"
+#include "ops/batch_rules.h"
 
 namespace clew {
 
@@ -103,6 +104,7 @@ constexpr OpDef embedding_op = general({
     .cpu = embedding_cpu,
     .saves = {.always = in(1)},
     .vjp = embedding_vjp,
+    .batch = batch_embedding,
     .attrs = &attr_info<EmbeddingAttrs>,
     .offer = Offer::function,
 });

@@ -12,6 +12,7 @@
 #include "ops/reduction.h"
 #include "ops/shape.h"
 #include "ops/unary.h"
+#include "ops/batch_rules.h"
 
 namespace clew {
 
@@ -125,6 +126,7 @@ Returns: a new tensor of the index's shape.
     .cpu = gather_cpu,
     .saves = {.always = in(1)},
     .vjp = gather_vjp,
+    .batch = batch_dims,
     .attrs = &attr_info<GatherAttrs>,
 });
 
@@ -285,6 +287,7 @@ constexpr OpDef scatter_op = general({
     .cpu = scatter_cpu,
     .saves = {.always = in(1)},
     .vjp = scatter_vjp,
+    .batch = batch_dims,
     .attrs = &attr_info<DimAttrs>,
     .inplace = true,
 });
@@ -363,6 +366,7 @@ Returns: a new tensor.
     .cpu = scatter_add_cpu,
     .saves = {.always = in(1)},
     .vjp = scatter_add_vjp,
+    .batch = batch_dims,
     .attrs = &attr_info<DimAttrs>,
     .inplace = true,
 });
@@ -524,6 +528,7 @@ Returns: a new tensor.
     .cpu = scatter_reduce_cpu,
     .saves = {.always = in(0) | in(1) | in(2) | out(0)},
     .vjp = scatter_reduce_vjp,
+    .batch = batch_dims,
     .attrs = &attr_info<ScatterReduceAttrs>,
     .inplace = true,
 });

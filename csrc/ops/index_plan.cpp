@@ -4,6 +4,7 @@
 #include "kernels/index.h"
 #include "ops/indexing.h"
 #include "ops/shape.h"
+#include "ops/batch_rules.h"
 
 namespace clew {
 
@@ -103,6 +104,7 @@ constexpr OpDef basic_op = view({
            "`added` has bits.",
     .view = basic_rule,
     .vjp = basic_vjp,
+    .batch = batch_getitem,
     .attrs = &attr_info<BasicIndex>,
     .offer = Offer::function,
 });

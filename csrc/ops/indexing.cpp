@@ -8,16 +8,13 @@
 #include "graph/gil.h"
 #include "graph/inplace.h"
 #include "kernels/index.h"
+#include "ops/batch_rules.h"
 #include "ops/shape.h"
 
 namespace clew {
 
 namespace {
 
-struct IndexAttrs {
-  Dims dims;
-  static constexpr auto members() { return std::tuple(&IndexAttrs::dims); }
-};
 struct IndexPutAttrs {
   Dims dims;
   bool accumulate = false;
@@ -153,6 +150,7 @@ constexpr OpDef index_op = general({
     .cpu = index_cpu,
     .saves = {.always = in(1)},
     .vjp = index_vjp,
+    .batch = batch_index,
     .attrs = &attr_info<IndexAttrs>,
     .offer = Offer::function,
 });

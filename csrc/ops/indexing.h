@@ -25,6 +25,11 @@ Tensor basic_index(const Tensor& x, const BasicIndex& part);  // a view
 
 // Which places of the indexed dimensions are meant: row-major positions in the block they span,
 // none negative.
+// The dims of the input that the places of an index count in.
+struct IndexAttrs {
+  Dims dims;
+  static constexpr auto members() { return std::tuple(&IndexAttrs::dims); }
+};
 struct IndexPlan {
   Tensor places;  // int64, of the shape the index tensors broadcast to
   Dims dims;      // strictly increasing

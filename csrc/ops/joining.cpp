@@ -8,6 +8,7 @@
 #include "kernels/index.h"
 #include "ops/shape.h"
 #include "ops/unary.h"
+#include "ops/batch_rules.h"
 
 namespace clew {
 
@@ -112,6 +113,7 @@ constexpr OpDef joined_op = general({
     .shape = cat_shape,
     .cpu = cat_cpu,
     .vjp = cat_vjp,
+    .batch = batch_dims,
     .attrs = &attr_info<CatAttrs>,
     .offer = Offer::function,
 });
@@ -196,6 +198,7 @@ Returns: a new tensor of the promoted dtype.
     .shape = stack_shape,
     .cpu = stack_cpu,
     .vjp = stack_vjp,
+    .batch = batch_stack,
     .attrs = &attr_info<DimAttrs>,
     .offer = Offer::function,
 });

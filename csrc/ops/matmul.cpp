@@ -8,6 +8,7 @@
 #include "ops/arithmetic.h"
 #include "ops/product.h"
 #include "ops/shape.h"
+#include "ops/batch_rules.h"
 
 namespace clew {
 
@@ -185,6 +186,7 @@ tensor([3., 7.])
     .cpu = product_cpu,
     .saves = keep_other,
     .vjp = product_vjp,
+    .batch = batch_matmul,
 });
 
 constexpr OpDef mm_op = general({
@@ -205,6 +207,7 @@ tensor([[11.]])
     .cpu = product_cpu,
     .saves = keep_other,
     .vjp = product_vjp,
+    .batch = batch_matmul,
 });
 
 constexpr OpDef bmm_op = general({
@@ -225,6 +228,7 @@ tensor([3., 3.])
     .cpu = product_cpu,
     .saves = keep_other,
     .vjp = product_vjp,
+    .batch = batch_matmul,
 });
 
 constexpr OpDef mv_op = general({
@@ -245,6 +249,7 @@ tensor([1., 3.])
     .cpu = product_cpu,
     .saves = keep_other,
     .vjp = product_vjp,
+    .batch = batch_matmul,
 });
 
 constexpr OpDef dot_op = general({
@@ -265,6 +270,7 @@ tensor(11)
     .cpu = product_cpu,
     .saves = keep_other,
     .vjp = product_vjp,
+    .batch = batch_matmul,
 });
 
 // beta * input + alpha * a @ b, input broadcast to the product.

@@ -4,6 +4,7 @@
 // this file.
 #include "ops/shape.h"
 #include "ops/unary.h"
+#include "ops/batch_rules.h"
 
 namespace clew {
 
@@ -76,6 +77,7 @@ Returns: a view of the input.
 )",
     .view = permute_rule,
     .vjp = permute_vjp,
+    .batch = batch_permute,
     .attrs = &attr_info<SizeAttrs>,
 });
 
@@ -110,6 +112,7 @@ Returns: a view of the input.
 )",
     .view = transpose_rule,
     .vjp = transpose_vjp,
+    .batch = batch_dims,
     .attrs = &attr_info<TwoDimsAttrs>,
 });
 constexpr OpDef swapaxes_op = view({
@@ -121,6 +124,7 @@ constexpr OpDef swapaxes_op = view({
 )",
     .view = transpose_rule,
     .vjp = transpose_vjp,
+    .batch = batch_dims,
     .attrs = &attr_info<TwoDimsAttrs>,
 });
 constexpr OpDef swapdims_op = view({
@@ -132,6 +136,7 @@ constexpr OpDef swapdims_op = view({
 )",
     .view = transpose_rule,
     .vjp = transpose_vjp,
+    .batch = batch_dims,
     .attrs = &attr_info<TwoDimsAttrs>,
 });
 
@@ -150,6 +155,7 @@ constexpr OpDef t_op = view({
 )",
     .view = t_rule,
     .vjp = t_vjp,
+    .batch = batch_transpose_last,
 });
 
 void reversed_rule(const Call& c, Specs& out) {
@@ -263,6 +269,7 @@ Returns: a view of the input.
 )",
     .view = movedim_rule,
     .vjp = movedim_vjp,
+    .batch = batch_dims,
     .attrs = &attr_info<MovedimAttrs>,
 });
 constexpr OpDef moveaxis_op = view({
@@ -274,6 +281,7 @@ constexpr OpDef moveaxis_op = view({
 )",
     .view = movedim_rule,
     .vjp = movedim_vjp,
+    .batch = batch_dims,
     .attrs = &attr_info<MovedimAttrs>,
 });
 

@@ -5,6 +5,7 @@
 #include "ops/random.h"
 
 #include "graph/gil.h"
+#include "graph/batch.h"
 #include "graph/inplace.h"
 #include "kernels/random.h"
 #include "ops/ops.h"
@@ -32,7 +33,22 @@ constexpr OpDef overwrite_op = general({
     .vjp = zero_vjp,
 });
 
-template <class F> void overwrite(const Tensor& x, const char* name, F&& fill) {
+template <bool random = true, class F>
+void overwrite(const Tensor& x, const char* name, F&& fill) {
+  if (is_batched(x) || (random && modes.vmap)) [[unlikely]] {
+    uint32_t drawn = random ? random_levels(name, 0) : 0;
+    if (drawn & ~levels_of(x))
+      fail("vmap: ", name,
+           ": cannot ask for different inplace randomness on an unbatched tensor; use the "
+           "out-of-place form, or make the tensor from a batched one");
+    if (drawn || !random) {
+      return overwrite<false>(physical(x), name, fill);
+    } else if (is_batched(x)) {
+      Tensor once = empty(x.sizes(), x.dtype(), x.device());
+      overwrite<false>(once, name, fill);
+      return copy_(x, once);
+    }
+  }
   bool records = modes.grad && x.requires_grad();
   check_inplace(x, name, records);
   for (int i = 0; i < x.ndim(); ++i) {
@@ -187,7 +203,7 @@ void log_normal_(const Tensor& x, double mean, double std, Generator* g) {
 void fill_recorded_(const Tensor& x, const Scalar& value) {
   require(!value.is_complex() || x.is_complex() || value.im == 0,
           "fill_: a complex value cannot be stored in ", x.dtype());
-  overwrite(x, "fill_", [&](auto v) { kernels::fill(v, value); });
+  overwrite<false>(x, "fill_", [&](auto v) { kernels::fill(v, value); });
 }
 
 void fill_randint(const Tensor& fresh, int64_t low, int64_t high, Generator* g) {

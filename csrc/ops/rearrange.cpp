@@ -8,6 +8,7 @@
 #include "kernels/rearrange.h"
 #include "ops/joining.h"
 #include "ops/shape.h"
+#include "ops/batch_rules.h"
 
 namespace clew {
 
@@ -63,6 +64,7 @@ Returns: a new tensor.
     .shape = flip_shape,
     .cpu = flip_cpu,
     .vjp = flip_vjp,
+    .batch = batch_dims,
     .attrs = &attr_info<DimsAttrs>,
 });
 void fliplr_run(const Call& c, Tensors& outs) {
@@ -208,6 +210,7 @@ Returns: a new tensor.
     .shape = triangle_shape,
     .cpu = tril_cpu,
     .vjp = tril_vjp,
+    .batch = batch_leading,
     .attrs = &attr_info<DiagonalAttrs>,
     .inplace = true,
 });
@@ -225,6 +228,7 @@ Returns: a new tensor.
     .shape = triangle_shape,
     .cpu = triu_cpu,
     .vjp = triu_vjp,
+    .batch = batch_leading,
     .attrs = &attr_info<DiagonalAttrs>,
     .inplace = true,
 });

@@ -10,6 +10,7 @@
 #include "ops/reduction_dims.h"
 #include "ops/scan.h"
 #include "ops/unary.h"
+#include "ops/batch_rules.h"
 
 namespace clew {
 
@@ -95,6 +96,7 @@ tensor([4., 6.])
     .shape = sum_shape,
     .cpu = sum_cpu<kernels::reduce_sum>,
     .vjp = sum_vjp,
+    .batch = batch_dims,
     .attrs = &attr_info<SumAttrs>,
 });
 
@@ -129,6 +131,7 @@ tensor(3.)
     .cpu = sum_cpu<kernels::reduce_nansum>,
     .saves = {.always = in(0)},
     .vjp = nansum_vjp,
+    .batch = batch_dims,
     .attrs = &attr_info<SumAttrs>,
 });
 
@@ -166,6 +169,7 @@ tensor([1.5000, 3.5000])
     .shape = mean_shape,
     .cpu = sum_cpu<kernels::reduce_mean>,
     .vjp = mean_vjp,
+    .batch = batch_dims,
     .attrs = &attr_info<SumAttrs>,
 });
 
@@ -286,6 +290,7 @@ tensor([ 2., 12.])
         },
     .saves = {.always = in(0) | out(0)},
     .vjp = prod_vjp,
+    .batch = batch_dims,
     .attrs = &attr_info<ProdAttrs>,
 });
 
@@ -327,6 +332,7 @@ tensor([ True, False])
     .shape = bool_shape,
     .cpu = bool_cpu<kernels::reduce_any>,
     .no_vjp = no_rule("any has a boolean result"),
+    .batch = batch_dims,
     .attrs = &attr_info<DimsAttrs>,
 });
 constexpr OpDef all_op = general({
@@ -348,6 +354,7 @@ tensor([ True, False])
     .shape = bool_shape,
     .cpu = bool_cpu<kernels::reduce_all>,
     .no_vjp = no_rule("all has a boolean result"),
+    .batch = batch_dims,
     .attrs = &attr_info<DimsAttrs>,
 });
 constexpr OpDef count_nonzero_op = general({
@@ -378,6 +385,7 @@ tensor([1, 2])
           kernels::reduce_count_nonzero(out.nd, x.nd());
         },
     .no_vjp = no_rule("count_nonzero is piecewise constant"),
+    .batch = batch_dims,
     .attrs = &attr_info<OnlyDimsAttrs>,
 });
 

@@ -9,6 +9,7 @@
 #include "ops/indexing.h"
 #include "ops/reduction.h"
 #include "ops/reduction_dims.h"
+#include "ops/batch_rules.h"
 
 namespace clew {
 
@@ -105,6 +106,7 @@ tensor([4., 3.])
     .cpu = amax_cpu<kernels::reduce_amax>,
     .saves = {.always = in(0) | out(0)},
     .vjp = amax_vjp,
+    .batch = batch_dims,
     .attrs = &attr_info<DimsAttrs>,
 });
 constexpr OpDef amin_op = general({
@@ -127,6 +129,7 @@ tensor([1., 2.])
     .cpu = amax_cpu<kernels::reduce_amin>,
     .saves = {.always = in(0) | out(0)},
     .vjp = amax_vjp,
+    .batch = batch_dims,
     .attrs = &attr_info<DimsAttrs>,
 });
 
@@ -262,6 +265,7 @@ tensor([1, 0])
     .cpu = max_dim_cpu<true>,
     .saves = {.always = out(1)},
     .vjp = max_dim_vjp,
+    .batch = batch_dims,
     .attrs = &attr_info<DimAttrs>,
 });
 constexpr OpDef min_dim_op = general({
@@ -285,6 +289,7 @@ tensor([0, 1])
     .cpu = max_dim_cpu<false>,
     .saves = {.always = out(1)},
     .vjp = max_dim_vjp,
+    .batch = batch_dims,
     .attrs = &attr_info<DimAttrs>,
 });
 
@@ -376,6 +381,7 @@ tensor(1)
     .shape = arg_shape,
     .cpu = arg_cpu<true>,
     .no_vjp = no_rule("argmax has an integer result"),
+    .batch = batch_dims,
     .attrs = &attr_info<OptDimAttrs>,
 });
 constexpr OpDef argmin_op = general({
@@ -397,6 +403,7 @@ tensor(1)
     .shape = arg_shape,
     .cpu = arg_cpu<false>,
     .no_vjp = no_rule("argmin has an integer result"),
+    .batch = batch_dims,
     .attrs = &attr_info<OptDimAttrs>,
 });
 

@@ -10,6 +10,7 @@
 #include "ops/reduction.h"
 #include "ops/reduction_dims.h"
 #include "ops/unary.h"
+#include "ops/batch_rules.h"
 
 namespace clew {
 
@@ -163,6 +164,7 @@ consteval OpDef var_like(const char* signature, const char* doc) {
       .cpu = var_cpu<Root, WithMean>,
       .saves = {.always = in(0) | (Root ? out(0) : 0)},
       .vjp = var_vjp<Root, WithMean>,
+      .batch = batch_dims,
       .attrs = &attr_info<VarAttrs>,
       .offer = WithMean ? Offer::function : Offer::both,
   });
@@ -336,6 +338,7 @@ tensor(5.)
     .cpu = norm_cpu,
     .saves = {.always = in(0) | out(0)},
     .vjp = norm_vjp,
+    .batch = batch_dims,
     .attrs = &attr_info<NormAttrs>,
     .offer = Offer::function,
 });
@@ -437,6 +440,7 @@ tensor(0.6931)
           Tensor safe = where(eq(y, number(-infinity)), number(0.0), y);
           c.set(0, with_kept_dims(c.grad(), x.sizes(), mask) * exp(x - safe));
         },
+    .batch = batch_dims,
     .attrs = &attr_info<LogSumExpAttrs>,
 });
 

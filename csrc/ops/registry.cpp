@@ -5,6 +5,7 @@
 
 #include "graph/node.h"
 #include "ops/arithmetic.h"
+#include "ops/joining.h"
 #include "ops/ops.h"
 #include "ops/reduction.h"
 #include "ops/shape.h"
@@ -132,6 +133,14 @@ void init_builtins() {
   builtins.clone = [](const Tensor& a) { return clone(a); };
   builtins.as_strided = [](const Tensor& a, const Dims& sizes, const Dims& strides,
                            int64_t offset) { return as_strided(a, sizes, strides, offset); };
+  builtins.unsqueeze = [](const Tensor& a, int64_t dim) { return unsqueeze(a, dim); };
+  builtins.expand = [](const Tensor& a, const Dims& sizes) { return expand(a, sizes); };
+  builtins.movedim = [](const Tensor& a, int64_t from, int64_t to) {
+    return from == to ? a : movedim(a, {from}, {to});
+  };
+  builtins.select = [](const Tensor& a, int64_t dim, int64_t i) { return select(a, dim, i); };
+  builtins.view = [](const Tensor& a, const Dims& sizes) { return view(a, sizes); };
+  builtins.stack = [](std::span<const Tensor> parts) { return stack(parts, 0); };
 }
 
 }  // namespace clew

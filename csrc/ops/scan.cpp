@@ -12,6 +12,7 @@
 #include "ops/joining.h"
 #include "ops/reduction_dims.h"
 #include "ops/unary.h"
+#include "ops/batch_rules.h"
 
 namespace clew {
 namespace {
@@ -69,6 +70,7 @@ tensor([1., 3., 6.])
                           false);
         },
     .vjp = [](Vjp& c) { c.set(0, reverse_cumsum(c.grad(), c.as<ScanAttrs>().dim)); },
+    .batch = batch_dims,
     .attrs = &attr_info<ScanAttrs>,
     .inplace = true,
 });
@@ -87,6 +89,7 @@ constexpr OpDef reverse_cumsum_op = general({
                           true);
         },
     .vjp = [](Vjp& c) { c.set(0, cumsum(c.grad(), c.as<DimAttrs>().dim)); },
+    .batch = batch_dims,
     .attrs = &attr_info<DimAttrs>,
     .offer = Offer::function,
 });
@@ -151,6 +154,7 @@ tensor([1., 2., 6.])
         },
     .saves = {.always = in(0) | out(0)},
     .vjp = cumprod_vjp,
+    .batch = batch_dims,
     .attrs = &attr_info<ScanAttrs>,
     .inplace = true,
 });
@@ -195,6 +199,7 @@ tensor([1., 3., 3.])
     .cpu = extremum_cpu<true>,
     .saves = {.always = out(1)},
     .vjp = extremum_vjp,
+    .batch = batch_dims,
     .attrs = &attr_info<DimAttrs>,
 });
 constexpr OpDef cummin_op = general({
@@ -216,6 +221,7 @@ tensor([3., 1., 1.])
     .cpu = extremum_cpu<false>,
     .saves = {.always = out(1)},
     .vjp = extremum_vjp,
+    .batch = batch_dims,
     .attrs = &attr_info<DimAttrs>,
 });
 
@@ -264,6 +270,7 @@ tensor([0.0000, 0.6931])
     .cpu = logcumsumexp_cpu,
     .saves = {.always = in(0) | out(0)},
     .vjp = logcumsumexp_vjp,
+    .batch = batch_dims,
     .attrs = &attr_info<DimAttrs>,
 });
 

@@ -11,6 +11,7 @@
 #include "ops/ops.h"
 #include "ops/pointwise_doc.h"
 #include "ops/unary.h"
+#include "ops/batch_rules.h"
 
 namespace clew {
 
@@ -65,6 +66,7 @@ constexpr OpDef pick_op = general({
     .cpu = where_cpu,
     .saves = {.always = in(0)},
     .vjp = where_vjp,
+    .batch = batch_where,
 });
 Tensor pick(const Tensor& condition, const Tensor& input, const Tensor& other) {
   return apply(pick_op, {condition, input, other});

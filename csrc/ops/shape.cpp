@@ -3,7 +3,9 @@
 // strides and offset; no element is read or moved in this file.
 #include "ops/shape.h"
 
+#include "graph/batch.h"
 #include "graph/inplace.h"
+#include "ops/batch_rules.h"
 
 namespace clew {
 
@@ -113,6 +115,7 @@ Returns: a view of the input.
 )",
     .view = view_rule,
     .vjp = back_to_shape,
+    .batch = batch_sizes,
     .attrs = &attr_info<SizeAttrs>,
     .offer = Offer::method,
 });
@@ -126,6 +129,7 @@ constexpr OpDef compact_op = general({
     .shape = contiguous_shape,
     .cpu = contiguous_cpu,
     .vjp = identity_vjp,
+    .batch = batch_leading,
     .offer = Offer::function,
 });
 void contiguous_run(const Call& c, Tensors& outs) { outs.push_back(contiguous(c.in[0])); }
@@ -314,6 +318,7 @@ Returns: a view in which repeated elements share memory.
 )",
     .view = expand_rule,
     .vjp = identity_vjp,  // the engine sums a gradient down to the input's shape
+    .batch = batch_expand,
     .attrs = &attr_info<SizeAttrs>,
     .offer = Offer::method,
 });
@@ -326,6 +331,7 @@ constexpr OpDef broadcast_to_op = view({
 )",
     .view = expand_rule,
     .vjp = identity_vjp,
+    .batch = batch_expand,
     .attrs = &attr_info<SizeAttrs>,
 });
 void expand_as_run(const Call& c, Tensors& outs) {
@@ -377,6 +383,7 @@ Returns: a view of the input.
 )",
     .view = squeeze_rule,
     .vjp = back_to_shape,
+    .batch = batch_squeeze,
     .attrs = &attr_info<SqueezeAttrs>,
 });
 
@@ -402,6 +409,7 @@ Returns: a view of the input.
 )",
     .view = unsqueeze_rule,
     .vjp = back_to_shape,
+    .batch = batch_unsqueeze,
     .attrs = &attr_info<DimAttrs>,
 });
 
@@ -412,7 +420,12 @@ void adopt_run(const Call& c, Tensors& outs) {
   const Tensor& shown = c.in[1];
   require(shown->storage == x->storage && shown.dtype() == x.dtype(), c.name(),
           ": the second tensor must be a view of the first");
-  check_inplace(x, "in-place change of shape", shown.requires_grad());
+  if (x->flags & flag_batched) {
+    Tensor inner = physical(shown);
+    std::swap(x->base, *reinterpret_cast<TensorObj**>(&inner));
+  } else {
+    check_inplace(x, "in-place change of shape", shown.requires_grad());
+  }
   TensorObj* p = x.get();
   p->data = shown->data;
   p->sizes = shown.sizes();
@@ -421,7 +434,7 @@ void adopt_run(const Call& c, Tensors& outs) {
   p->contiguous = shown.is_contiguous();
   bump_version(x);
   if (shown->grad_fn) set_grad_fn(x, shown->grad_fn, shown->output_nr);
-  if (p->base) p->view_version = p->storage->version;
+  if (p->base && !(p->flags & flag_batched)) p->view_version = p->storage->version;
   outs.push_back(x);
 }
 constexpr OpDef adopt_op = composite({

@@ -3,6 +3,7 @@
 // Invariant: a part's gradient is zeros with the gradient put back in place.
 #include "kernels/index.h"
 #include "ops/shape.h"
+#include "ops/batch_rules.h"
 
 namespace clew {
 
@@ -63,6 +64,7 @@ Returns: a view of the input.
 )",
     .view = select_rule,
     .vjp = select_vjp,
+    .batch = batch_dims,
     .attrs = &attr_info<SelectAttrs>,
 });
 
@@ -162,6 +164,7 @@ constexpr OpDef slice_op = view({
            "are.",
     .view = slice_rule,
     .vjp = slice_vjp,
+    .batch = batch_dims,
     .attrs = &attr_info<SliceAttrs>,
     .offer = Offer::function,
 });
@@ -257,6 +260,7 @@ Returns: a view of the input.
 )",
     .view = narrow_rule,
     .vjp = narrow_vjp,
+    .batch = batch_dims,
     .attrs = &attr_info<NarrowAttrs>,
 });
 
@@ -316,6 +320,7 @@ Returns: a view of the input.
 )",
     .view = diagonal_rule,
     .vjp = diagonal_vjp,
+    .batch = batch_dims,
     .attrs = &attr_info<DiagonalAttrs>,
 });
 
@@ -447,6 +452,7 @@ Returns: a view of the input.
 )",
     .view = unfold_rule,
     .vjp = unfold_vjp,
+    .batch = batch_dims,
     .attrs = &attr_info<UnfoldAttrs>,
     .offer = Offer::method,
 });

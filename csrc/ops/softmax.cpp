@@ -8,6 +8,7 @@
 #include "ops/reduction.h"
 #include "ops/reduction_dims.h"
 #include "ops/unary.h"
+#include "ops/batch_rules.h"
 
 namespace clew {
 namespace {
@@ -85,6 +86,7 @@ constexpr OpDef softmax_backward_op = general({
     .cpu = backward_cpu<false>,
     .saves = {.always = in(0) | in(1)},
     .vjp = softmax_backward_vjp,
+    .batch = batch_dims,
     .attrs = &attr_info<DimAttrs>,
     .offer = Offer::function,
 });
@@ -95,6 +97,7 @@ constexpr OpDef log_softmax_backward_op = general({
     .cpu = backward_cpu<true>,
     .saves = {.always = in(0) | in(1)},
     .vjp = log_softmax_backward_vjp,
+    .batch = batch_dims,
     .attrs = &attr_info<DimAttrs>,
     .offer = Offer::function,
 });
@@ -123,6 +126,7 @@ tensor([0.2500, 0.2500, 0.2500, 0.2500])
     .cpu = softmax_cpu<false>,
     .saves = {.always = out(0)},
     .vjp = softmax_vjp<softmax_backward_op>,
+    .batch = batch_dims,
     .attrs = &attr_info<SoftmaxAttrs>,
 });
 constexpr OpDef log_softmax_op = general({
@@ -145,6 +149,7 @@ tensor([-0.6931, -0.6931])
     .cpu = softmax_cpu<true>,
     .saves = {.always = out(0)},
     .vjp = softmax_vjp<log_softmax_backward_op>,
+    .batch = batch_dims,
     .attrs = &attr_info<SoftmaxAttrs>,
 });
 

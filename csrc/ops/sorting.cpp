@@ -9,6 +9,7 @@
 #include "kernels/sort.h"
 #include "ops/indexing.h"
 #include "ops/reduction_dims.h"
+#include "ops/batch_rules.h"
 
 namespace clew {
 namespace {
@@ -97,6 +98,7 @@ tensor([1, 2, 0])
           if (c.grad().defined())
             c.set(0, placed_grad(c.grad(), c.out(1), c.sizes(0), c.as<SortAttrs>().dim));
         },
+    .batch = batch_dims,
     .attrs = &attr_info<SortAttrs>,
 });
 constexpr OpDef argsort_op = composite({
@@ -194,6 +196,7 @@ tensor([4., 3.])
           if (c.grad().defined())
             c.set(0, placed_grad(c.grad(), c.out(1), c.sizes(0), c.as<TopkAttrs>().dim));
         },
+    .batch = batch_dims,
     .attrs = &attr_info<TopkAttrs>,
 });
 

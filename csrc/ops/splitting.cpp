@@ -4,6 +4,7 @@
 // not come.
 #include "ops/joining.h"
 #include "ops/shape.h"
+#include "ops/batch_rules.h"
 
 namespace clew {
 
@@ -86,6 +87,7 @@ Returns: a tuple of views of the input.
 )",
     .view = unbind_rule,
     .vjp = unbind_vjp,
+    .batch = batch_dims,
     .attrs = &attr_info<DimAttrs>,
 });
 
@@ -180,6 +182,7 @@ constexpr OpDef split_op = view({
     .doc = split_doc,
     .view = split_rule,
     .vjp = split_vjp,
+    .batch = batch_dims,
     .attrs = &attr_info<SplitAttrs>,
     .offer = Offer::function,
 });
@@ -188,6 +191,7 @@ constexpr OpDef split_sections_op = view({
     .doc = split_doc,
     .view = split_sizes_rule,
     .vjp = split_sizes_vjp,
+    .batch = batch_dims,
     .attrs = &attr_info<SizesAttrs>,
     .offer = Offer::function,
 });
@@ -196,6 +200,7 @@ constexpr OpDef split_method_op = view({
     .doc = method_split_doc,
     .view = split_rule,
     .vjp = split_vjp,
+    .batch = batch_dims,
     .attrs = &attr_info<SplitAttrs>,
     .offer = Offer::method,
 });
@@ -204,6 +209,7 @@ constexpr OpDef split_sections_method_op = view({
     .doc = method_split_doc,
     .view = split_sizes_rule,
     .vjp = split_sizes_vjp,
+    .batch = batch_dims,
     .attrs = &attr_info<SizesAttrs>,
     .offer = Offer::method,
 });
@@ -256,6 +262,7 @@ Returns: a tuple of views of the input.
 )",
     .view = chunk_rule,
     .vjp = chunk_vjp,
+    .batch = batch_dims,
     .attrs = &attr_info<ChunkAttrs>,
 });
 

@@ -3,6 +3,7 @@
 // Invariant: no view reaches beyond its input's storage.
 #include "kernels/index.h"
 #include "ops/shape.h"
+#include "ops/batch_rules.h"
 
 namespace clew {
 
@@ -234,6 +235,7 @@ Returns: a tensor that shares memory with the input.
     .shape = as_real_shape,
     .cpu = as_real_cpu,
     .vjp = as_real_vjp,
+    .batch = batch_leading,
     .offer = Offer::function,
 });
 
@@ -274,6 +276,7 @@ Returns: a tensor that shares memory with the input.
     .shape = as_complex_shape,
     .cpu = as_complex_cpu,
     .vjp = as_complex_vjp,
+    .batch = batch_leading,
     .offer = Offer::function,
 });
 

@@ -11,6 +11,7 @@
 #include "ops/ops.h"
 #include "ops/pointwise_doc.h"
 #include "ops/shape.h"
+#include "ops/batch_rules.h"
 
 namespace clew {
 
@@ -313,6 +314,7 @@ constexpr OpDef to_dtype_op = general({
     .shape = to_dtype_shape,
     .cpu = copy_cpu,
     .vjp = same_vjp,
+    .batch = batch_leading,
     .attrs = &attr_info<ToDtypeAttrs>,
 });
 
@@ -332,6 +334,7 @@ tensor([1., 2.])
     .shape = clone_shape,
     .cpu = copy_cpu,
     .vjp = same_vjp,
+    .batch = batch_leading,
 });
 
 }  // namespace

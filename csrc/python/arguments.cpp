@@ -3,6 +3,7 @@
 // Invariant: nothing is created before every argument has been read.
 #include "python/arguments.h"
 
+#include "graph/batch.h"
 #include "graph/inplace.h"
 
 namespace clew::python {
@@ -193,6 +194,17 @@ Tensor Arguments::fresh(const Dims& sizes, DType d, Device where) const {
   return empty_strided(sizes, strides, d, where);
 }
 
+Tensor room_for_samples(const Tensor& t, const Tensor& x) {
+  if (!is_batched(x)) return t;
+  check_alive(x);
+  uint32_t levels = levels_of(x);
+  Dims sizes = level_sizes(levels);
+  for (int64_t n : t.sizes()) sizes.push_back(n);
+  Tensor whole = empty(sizes, t.dtype(), t.device());
+  copy_into(whole, t);
+  return make_batched(whole, levels);
+}
+
 PyObject* Arguments::finish(Tensor t) const {
   if (out) {
     Tensor o = borrow(out);
@@ -221,7 +233,7 @@ PyObject* Arguments::finish(Tensor t) const {
     require(is_inexact(t.dtype()), fn,
             ": Only Tensors of floating point and complex dtype can require gradients; got ",
             t.dtype());
-    t->flags |= flag_requires_grad;
+    physical(t)->flags |= flag_requires_grad;
   }
   return wrap(std::move(t));
 }

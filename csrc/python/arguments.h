@@ -78,6 +78,8 @@ struct Arguments {
   bool take_option(PyObject* key, PyObject* v, unsigned options);
 };
 
+// t, or as many of it as the vmap that x belongs to has samples, which may be written apart.
+Tensor room_for_samples(const Tensor& t, const Tensor& x);
 inline void fill_fresh(const Tensor& t, const Scalar& v) {
   if (!t.is_meta()) kernels::fill(t.nd(), v);
 }

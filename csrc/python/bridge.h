@@ -96,5 +96,6 @@ void add_types(PyObject* module);
 void add_tensor_type(PyObject* module);
 void add_functions(PyObject* module);
 void add_autograd(PyObject* module);
+void add_vmap(PyObject* module);
 
 }  // namespace clew::python

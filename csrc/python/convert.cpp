@@ -280,6 +280,7 @@ namespace {
 PyObject* method_item(PyObject* self, PyObject*) {
   return guarded([&] {
     Tensor t = borrow(self);
+    require_elements(t, ".item()");
     require(t.numel() == 1, "item: a Tensor with ", t.numel(),
             " elements cannot be converted to Scalar");
     if (t.is_meta()) fail("item: cannot be called on meta tensors, which have no values");
@@ -287,11 +288,15 @@ PyObject* method_item(PyObject* self, PyObject*) {
   });
 }
 PyObject* method_tolist(PyObject* self, PyObject*) {
-  return guarded([&] { return to_list(borrow(self)); });
+  return guarded([&] {
+    require_elements(borrow(self), "tolist()");
+    return to_list(borrow(self));
+  });
 }
 
 PyObject* array_of(PyObject* self) {
   Tensor t = borrow(self);
+  require_elements(t, "numpy()");
   require(!t.requires_grad(),
           "numpy: Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
           "instead.");

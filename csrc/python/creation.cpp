@@ -104,9 +104,10 @@ PyObject* like(const char* fn, With with, Args args, Py_ssize_t nargs, PyObject*
   return guarded([&] {
     static constexpr const char* params[] = {"input"};
     Arguments a(fn, params, -1, like_options, args, nargs, names);
-    Tensor t = fresh_like(a, input_of(a));
+    Tensor x = input_of(a);
+    Tensor t = fresh_like(a, x);
     fill_with(t, with);
-    return a.finish(std::move(t));
+    return a.finish(room_for_samples(t, x));
   });
 }
 PyObject* zeros_like(PyObject*, Args args, Py_ssize_t n, PyObject* names) {
@@ -127,7 +128,7 @@ PyObject* full_like(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
     check_fits("full_like", v, a.dtype_or(x.dtype()));
     Tensor t = fresh_like(a, x);
     fill_fresh(t, v);
-    return a.finish(std::move(t));
+    return a.finish(room_for_samples(t, x));
   });
 }
 
@@ -138,7 +139,7 @@ PyObject* new_of_shape(const char* fn, With with, PyObject* self, Args args, Py_
     Tensor x = borrow(self);
     Tensor t = empty(a.size(0), a.dtype_or(x.dtype()), a.device_or(x.device()));
     fill_with(t, with);
-    return a.finish(std::move(t));
+    return a.finish(room_for_samples(t, x));
   });
 }
 PyObject* new_zeros(PyObject* self, Args args, Py_ssize_t n, PyObject* names) {
@@ -160,7 +161,7 @@ PyObject* new_full(PyObject* self, Args args, Py_ssize_t nargs, PyObject* names)
     check_fits("new_full", v, d);
     Tensor t = empty(a.size(0), d, a.device_or(x.device()));
     fill_fresh(t, v);
-    return a.finish(std::move(t));
+    return a.finish(room_for_samples(t, x));
   });
 }
 PyObject* new_empty_strided(PyObject* self, Args args, Py_ssize_t nargs, PyObject* names) {
@@ -170,8 +171,9 @@ PyObject* new_empty_strided(PyObject* self, Args args, Py_ssize_t nargs, PyObjec
     Tensor x = borrow(self);
     if (!is_int_sequence(a.need(1, "stride")))
       fail_type("new_empty_strided(): argument 'stride' must be tuple of ints");
-    return a.finish(empty_strided(a.size(0), ints_from(a.value[1]), a.dtype_or(x.dtype()),
-                                  a.device_or(x.device())));
+    return a.finish(room_for_samples(empty_strided(a.size(0), ints_from(a.value[1]),
+                                                   a.dtype_or(x.dtype()), a.device_or(x.device())),
+                                     x));
   });
 }
 PyObject* new_tensor(PyObject* self, Args args, Py_ssize_t nargs, PyObject* names) {

@@ -91,6 +91,7 @@ template <class M> void delete_export(M* m) {
   PyGILState_Release(state);
 }
 template <class M> Export<M>* make_export(const Tensor& t) {
+  require_elements(t, "__dlpack__()");
   t->storage->resizable = false;
   auto* e = new Export<M>();
   e->shape = t.sizes();

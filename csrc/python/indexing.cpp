@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/batch.h"
 #include "graph/inplace.h"
 #include "ops/indexing.h"
 #include "ops/shape.h"
@@ -288,7 +289,17 @@ Tensor get(const Tensor& x, PyObject* key) {
   parse(k, key, x.sizes());
   Tensor part = part_of(x, k);
   if (!k.advanced()) return part;
-  IndexPlan plan = plan_index(part, k.indices(), name);
+  std::vector<Tensor> indices = k.indices();
+  if (uint32_t levels = levels_of(indices)) {
+    indices.insert(indices.begin(), part);
+    Tensors outs;
+    for_each_sample(indices, levels | levels_of(part), outs, [](auto in, Tensors& o) {
+      IndexPlan plan = plan_index(in[0], in.subspan(1), name);
+      o.push_back(index_at(in[0], plan.places, plan.dims));
+    });
+    return outs[0];
+  }
+  IndexPlan plan = plan_index(part, indices, name);
   return index_at(part, plan.places, plan.dims);
 }
 
@@ -335,6 +346,22 @@ void set(const Tensor& x, PyObject* key, PyObject* value) {
     return copy_(part, trimmed(v, part.ndim()));
   }
   Tensor part = part_of(x, k);
+  std::vector<Tensor> all = k.indices();
+  all.insert(all.begin(), {part, v});
+  if (uint32_t levels = levels_of(all)) {
+    if (levels & ~levels_of(part))
+      fail(
+          "vmap: indexing: the tensor assigned to is shared by all samples, while what is "
+          "assigned differs between them; make it from a batched one (zeros_like, new_zeros)");
+    Tensors none;
+    for_each_sample(all, levels, none, [](auto in, Tensors&) {
+      IndexPlan plan = plan_index(in[0], in.subspan(2), name);
+      int ndim = in[0].ndim() - plan.dims.size() + plan.places.ndim();
+      index_put_(in[0], trimmed(to_dtype(in[1], in[0].dtype()), ndim), plan.places, plan.dims,
+                 false);
+    });
+    return;
+  }
   IndexPlan plan = plan_index(part, k.indices(), name);
   if (v.dtype() != x.dtype()) v = to_dtype(v, x.dtype());
   int ndim = part.ndim() - plan.dims.size() + plan.places.ndim();

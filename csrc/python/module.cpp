@@ -21,6 +21,7 @@ NB_MODULE(_C, m) {
     python::gather_methods();
     python::add_tensor_type(module);
     python::add_autograd(module);
+    python::add_vmap(module);
     python::add_functions(module);
     python::add_generator(module);
     python::add_convert(module);

@@ -2,9 +2,11 @@
 // May include: everything below python/.
 // Invariant: on the meta device no numbers are drawn.
 #include "kernels/random.h"
+#include "graph/batch.h"
 #include "graph/gil.h"
 #include "graph/inplace.h"
 #include "ops/random.h"
+#include "ops/shape.h"
 #include "python/arguments.h"
 #include "python/convert.h"
 #include "python/creation_docs.h"
@@ -36,6 +38,20 @@ void fill(const Tensor& t, bool normal, Generator& g) {
   else
     kernels::random_uniform(t.nd(), 0, 1, g);
 }
+// A tensor shaped like `fresh` and filled by f; inside vmap with randomness "different" one that
+// has draws of its own for every sample.
+template <class F> Tensor drawn(const char* fn, const Tensor& fresh, F&& f) {
+  uint32_t levels = modes.vmap ? random_levels(fn, 0) : 0;
+  if (!levels) {
+    f(fresh);
+    return fresh;
+  }
+  Dims sizes = level_sizes(levels);
+  for (int64_t n : fresh.sizes()) sizes.push_back(n);
+  Tensor whole = empty(sizes, fresh.dtype(), fresh.device());
+  f(whole);
+  return make_batched(whole, levels);
+}
 Tensor tensor_argument(const Arguments& a, int i, const char* name) {
   PyObject* x = a.need(i, name);
   if (!is_tensor(x))
@@ -57,8 +73,7 @@ PyObject* random_shape(const char* fn, bool normal, Args args, Py_ssize_t nargs,
     DType d = a.dtype_or(a.out ? borrow(a.out).dtype() : default_dtype());
     need_inexact(fn, d);
     Tensor t = a.fresh(a.size(0), d, a.where());
-    fill(t, normal, generator_of(a));
-    return a.finish(std::move(t));
+    return a.finish(drawn(fn, t, [&](const Tensor& x) { fill(x, normal, generator_of(a)); }));
   });
 }
 PyObject* rand(PyObject*, Args args, Py_ssize_t n, PyObject* names) {
@@ -74,8 +89,7 @@ PyObject* random_like(const char* fn, bool normal, Args args, Py_ssize_t nargs, 
     Tensor x = tensor_argument(a, 0, "input");
     need_inexact(fn, a.dtype_or(x.dtype()));
     Tensor t = fresh_like(a, x);
-    fill(t, normal, generator_of(a));
-    return a.finish(std::move(t));
+    return a.finish(drawn(fn, t, [&](const Tensor& y) { fill(y, normal, generator_of(a)); }));
   });
 }
 PyObject* rand_like(PyObject*, Args args, Py_ssize_t n, PyObject* names) {
@@ -108,8 +122,8 @@ PyObject* randint(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
       fail_type("randint(): argument 'size' must be tuple of ints, not int");
     Tensor t =
         empty(a.size(at_size), a.dtype_or(a.out ? borrow(a.out).dtype() : DType::Int64), a.where());
-    fill_randint(t, low, high, a.generator);
-    return a.finish(std::move(t));
+    return a.finish(
+        drawn("randint", t, [&](const Tensor& y) { fill_randint(y, low, high, a.generator); }));
   });
 }
 PyObject* randint_like(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
@@ -123,8 +137,8 @@ PyObject* randint_like(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) 
     int64_t low = has_low ? a.integer_or(1, "low", 0) : 0,
             high = a.integer(has_low ? 2 : 1, "high");
     Tensor t = fresh_like(a, x);
-    fill_randint(t, low, high, a.generator);
-    return a.finish(std::move(t));
+    return a.finish(
+        drawn("randint", t, [&](const Tensor& y) { fill_randint(y, low, high, a.generator); }));
   });
 }
 PyObject* randperm_(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
@@ -132,7 +146,13 @@ PyObject* randperm_(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
     static constexpr const char* params[] = {"n"};
     Arguments a("randperm", params, -1, opt_factory | opt_out | opt_generator, args, nargs, names);
     DType d = a.dtype_or(a.out ? borrow(a.out).dtype() : DType::Int64);
-    return a.finish(randperm(a.integer(0, "n"), d, a.where(), a.generator));
+    int64_t n = a.integer(0, "n");
+    Tensor t = empty({std::max<int64_t>(n, 0)}, d, a.where());
+    return a.finish(drawn("randperm", t, [&](const Tensor& y) {
+      Tensor rows = y.ndim() > 1 ? reshape(y, {-1, n}) : unsqueeze(y, 0);
+      for (int64_t i = 0; i < rows.size(0); ++i)
+        copy_into(select(rows, 0, i), randperm(n, d, a.where(), a.generator));
+    }));
   });
 }
 

@@ -55,7 +55,12 @@ PyObject* method_numel(PyObject* o, PyObject*) { return PyLong_FromLongLong(obj(
 PyObject* method_element_size(PyObject* o, PyObject*) {
   return PyLong_FromSize_t(itemsize(obj(o)->dtype));
 }
-PyObject* method_data_ptr(PyObject* o, PyObject*) { return PyLong_FromVoidPtr(obj(o)->data); }
+PyObject* method_data_ptr(PyObject* o, PyObject*) {
+  return guarded([&] {
+    require_elements(borrow(o), "data_ptr()");
+    return PyLong_FromVoidPtr(obj(o)->data);
+  });
+}
 PyObject* method_storage_offset(PyObject* o, PyObject*) {
   return PyLong_FromLongLong(borrow(o).storage_offset());
 }

@@ -1,6 +1,7 @@
 // The Tensor type: life cycle, operators, attributes.
 // May include: everything below python/.
 // Invariant: an operator slot does no more than parse its operands and call apply().
+#include "graph/batch.h"
 #include "graph/inplace.h"
 #include "python/autograd.h"
 #include "python/bridge.h"
@@ -236,6 +237,8 @@ int set_data(PyObject* o, PyObject* value, void*) {
     if (!value || !is_tensor(value))
       fail_type("data must be set to a Tensor; got ", value ? Py_TYPE(value)->tp_name : "nothing");
     Tensor self = borrow(o), source = borrow(value);
+    require_elements(self, "setting .data");
+    require_elements(source, "setting .data");
     if (self.requires_grad() && !is_inexact(source.dtype()))
       fail(
           "data: a tensor that requires grad can only be set to floating point or complex data; "
@@ -254,7 +257,8 @@ PyObject* get_version(PyObject* o, void*) {
   return PyLong_FromUnsignedLong(obj(o)->storage->version);
 }
 PyObject* get_base(PyObject* o, void*) {
-  PyObject* base = obj(o)->base ? py(obj(o)->base) : Py_None;
+  bool view = obj(o)->base && !(obj(o)->flags & flag_batched);
+  PyObject* base = view ? py(obj(o)->base) : Py_None;
   Py_INCREF(base);
   return base;
 }
@@ -319,6 +323,7 @@ PyGetSetDef dict_getset = {"__dict__", PyObject_GenericGetDict, PyObject_Generic
 
 Tensor make_subclass_instance(PyTypeObject* type, const Tensor& source) {
   if (type == tensor_type) return alias(source);
+  require_elements(source, type->tp_name);
   auto* t = reinterpret_cast<TensorObj*>(checked(type->tp_alloc(type, 0)));
   new (&t->sizes) Dims(source.sizes());
   new (&t->strides) Dims(source.strides());
@@ -334,6 +339,7 @@ Tensor make_subclass_instance(PyTypeObject* type, const Tensor& source) {
 }
 
 void set_requires_grad_flag(const Tensor& t, bool on) {
+  if (is_batched(t)) return set_requires_grad_flag(physical(t), on);
   if (grad_fn_of(t)) {
     if (!on)
       fail(

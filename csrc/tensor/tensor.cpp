@@ -202,7 +202,23 @@ Tensor empty_strided(const Dims& sizes, const Dims& strides, DType dtype, Device
   return Tensor::steal(t);
 }
 
+void Tensor::fail_batched() {
+  throw ElementsOfBatch(
+      ErrorKind::Runtime,
+      "vmap: the elements of a batched tensor were asked for (by .item(), bool(), an if or while, "
+      "numpy(), tolist() ...), but they differ from sample to sample. Use where() instead of if, "
+      "or loop over the samples without vmap");
+}
+void require_elements(const Tensor& t, const char* what) {
+  if (t->flags & flag_batched)
+    throw ElementsOfBatch(ErrorKind::Runtime,
+                          concat("vmap: ", what,
+                                 " cannot be called on a batched tensor, whose elements differ "
+                                 "from sample to sample"));
+}
+
 Tensor alias(const Tensor& src, const Dims& sizes, const Dims& strides, int64_t offset) {
+  require_elements(src, "alias");
   TensorObj* t = new_tensor_obj();
   t->storage = src->storage;
   t->storage->incref();
@@ -224,6 +240,12 @@ Tensor alias(const Tensor& src) {
   t->strides = src->strides;
   t->contiguous = src->contiguous;
   t->numel = src->numel;
+  if (src->flags & flag_batched) [[unlikely]] {
+    t->flags |= flag_batched;
+    t->view_version = src->view_version;
+    t->output_nr = src->output_nr;
+    t->base = alias(src.view_as_base()).release();
+  }
   return Tensor::steal(t);
 }
 
@@ -240,6 +262,7 @@ void fill_(const Tensor& t, const Scalar& value) {
 }
 
 void copy_into(const Tensor& dst, const Tensor& src) {
+  require_elements(src, "copy_into");
   if (dst.is_meta() || src.is_meta() || dst.numel() == 0) return;
   if (dst.sizes() == src.sizes()) {
     kernels::copy(dst.nd(), src.nd());
@@ -269,6 +292,7 @@ Scalar item(const Tensor& t) {
 }
 
 void resize_(const Tensor& t, const Dims& sizes) {
+  require_elements(t, "resize_");
   int64_t n = numel_of(sizes);
   size_t need =
       bytes_for(n, t.dtype()) + static_cast<size_t>(t.storage_offset()) * itemsize(t.dtype());
@@ -292,6 +316,7 @@ void resize_(const Tensor& t, const Dims& sizes) {
 
 void set_storage(const Tensor& t, Storage* storage, int64_t offset_bytes, const Dims& sizes,
                  const Dims& strides) {
+  require_elements(t, "set_");
   require(offset_bytes >= 0, "set_: storage_offset must not be negative");
   int64_t n = numel_of(sizes);
   int64_t reach = n == 0 ? 0 : span_of(sizes, strides) * static_cast<int64_t>(itemsize(t.dtype()));

@@ -26,6 +26,7 @@ enum TensorFlag : uint8_t {
   flag_wrapped_number = 2,  // a 0-d tensor made from a Python number: weak in type promotion
   flag_own_version = 4,     // reached through .data: writes do not count on the storage's version
   flag_inference = 8,       // made in inference_mode
+  flag_batched = 16,        // stands for one sample of `base` inside vmap (graph/batch.h)
 };
 
 // How a view came to be, which decides whether an in-place write through it may be recorded.
@@ -114,21 +115,40 @@ class Tensor {
     return p_->grad_fn != nullptr || (p_->flags & flag_requires_grad) || is_stale_view();
   }
   bool is_stale_view() const {
-    return p_->base && p_->base->grad_fn && p_->view_version != p_->storage->version &&
-           is_inexact(p_->dtype);
+    if (!p_->base) return false;
+    if (p_->flags & flag_batched) return view_as_base().requires_grad();
+    return p_->base->grad_fn && p_->view_version != p_->storage->version && is_inexact(p_->dtype);
   }
+  const Tensor& view_as_base() const { return reinterpret_cast<const Tensor&>(p_->base); }
   bool is_floating() const { return clew::is_floating(p_->dtype); }
   bool is_complex() const { return clew::is_complex(p_->dtype); }
   int64_t storage_offset() const {
     return (p_->data - static_cast<char*>(p_->storage->data)) /
            static_cast<int64_t>(itemsize(p_->dtype));
   }
-  template <class T> T* data() const { return reinterpret_cast<T*>(p_->data); }
+  template <class T> T* data() const {
+    if (p_->flags & flag_batched) [[unlikely]]
+      fail_batched();
+    return reinterpret_cast<T*>(p_->data);
+  }
   kernels::NdView nd() const {
+    if (p_->flags & flag_batched) [[unlikely]]
+      fail_batched();
     return {p_->data, p_->sizes.data(), p_->strides.data(), ndim(), p_->dtype};
   }
   bool is_same(const Tensor& o) const { return p_ == o.p_; }
+
+ private:
+  [[noreturn]] static void fail_batched();
 };
+static_assert(sizeof(Tensor) == sizeof(TensorObj*));
+
+// Thrown where code asks for the elements of a tensor that stands for many samples.
+struct ElementsOfBatch : Error {
+  using Error::Error;
+};
+// Throws ElementsOfBatch when t is batched; `what` is the public name of what reads.
+void require_elements(const Tensor& t, const char* what);
 
 // Uninitialised, contiguous (or with the given strides).
 Tensor empty(const Dims& sizes, DType dtype, Device device = Device::CPU);

@@ -1,0 +1,34 @@
+// Batching rules that many ops share, named in their declarations as `.batch = batch_...`.
+// May include: graph.
+// Invariant: a rule gives physical results, with the dims of all levels in front.
+#pragma once
+#include "graph/batch.h"
+
+namespace clew {
+
+// Every dim argument counts from one sample: moves them behind the dims of the levels. Arguments
+// called dim, dims, dim0 ..., source, start_dim ... are dims; None and an empty list are all dims.
+void batch_dims(const Batch& b, Tensors& outs);
+// The same for an op without a dim argument that works on the last `core` dims of every input and
+// takes any number before them, and for one whose inputs lie alike.
+void batch_leading(const Batch& b, Tensors& outs);
+// view, expand and the like: sizes get the levels' sizes in front.
+void batch_sizes(const Batch& b, Tensors& outs);
+void batch_expand(const Batch& b, Tensors& outs);
+void batch_unsqueeze(const Batch& b, Tensors& outs);
+void batch_permute(const Batch& b, Tensors& outs);
+void batch_transpose_last(const Batch& b, Tensors& outs);  // t, mT
+void batch_squeeze(const Batch& b, Tensors& outs);
+void batch_getitem(const Batch& b, Tensors& outs);
+void batch_matmul(const Batch& b, Tensors& outs);
+void batch_linear(const Batch& b, Tensors& outs);
+void batch_stack(const Batch& b, Tensors& outs);
+void batch_index(const Batch& b, Tensors& outs);
+void batch_embedding(const Batch& b, Tensors& outs);
+void batch_where(const Batch& b, Tensors& outs);
+// Ops whose first dim numbers independent samples already (convolution, pooling): the levels are
+// folded into it. Only the first `folded` inputs have it; where another one is batched, samples run
+// one by one.
+template <int folded> void batch_fold(const Batch& b, Tensors& outs);
+
+}  // namespace clew
