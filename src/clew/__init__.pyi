@@ -68,6 +68,22 @@ from clew.signal._window_functions import blackman_window as blackman_window
 from clew.signal._window_functions import hamming_window as hamming_window
 from clew.signal._window_functions import hann_window as hann_window
 from clew.signal._window_functions import kaiser_window as kaiser_window
+from clew.linalg._toplevel import cholesky as cholesky
+from clew.linalg._toplevel import cholesky_inverse as cholesky_inverse
+from clew.linalg._toplevel import cholesky_solve as cholesky_solve
+from clew.linalg._toplevel import det as det
+from clew.linalg._toplevel import geqrf as geqrf
+from clew.linalg._toplevel import inverse as inverse
+from clew.linalg._toplevel import logdet as logdet
+from clew.linalg._toplevel import matrix_exp as matrix_exp
+from clew.linalg._toplevel import matrix_power as matrix_power
+from clew.linalg._toplevel import orgqr as orgqr
+from clew.linalg._toplevel import ormqr as ormqr
+from clew.linalg._toplevel import pinverse as pinverse
+from clew.linalg._toplevel import qr as qr
+from clew.linalg._toplevel import slogdet as slogdet
+from clew.linalg._toplevel import svd as svd
+from clew.linalg._toplevel import triangular_solve as triangular_solve
 from clew.autograd.grad_mode import enable_grad as enable_grad, inference_mode as inference_mode
 from clew.autograd.grad_mode import no_grad as no_grad, set_grad_enabled as set_grad_enabled
 from clew._C import Generator as Generator

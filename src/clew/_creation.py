@@ -337,7 +337,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     count = x.numel() if N is None else N
     if count < 0:
         raise RuntimeError(f"vander: N must not be negative; got {count}")
-    powers = arange(count)
+    powers = arange(count, device=x.device)
     if not increasing:
         powers = powers.flip(0)
     return x.unsqueeze(1) ** powers

@@ -17,6 +17,13 @@ _SOURCES = (
     "clew._einsum",
     "clew._shaping",
 )
+# Linear algebra that is both at the top level and on Tensor.
+_LINALG = tuple(
+    """
+    cholesky cholesky_inverse cholesky_solve det geqrf inverse logdet matrix_exp matrix_power
+    orgqr ormqr pinverse qr slogdet svd triangular_solve
+    """.split()
+)
 # Submodules and names that are loaded when first asked for.
 _LAZY_MODULES = {
     "nn": "clew.nn",
@@ -82,6 +89,7 @@ _LAZY_NAMES = {
         ("bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"),
         "clew.signal._window_functions",
     ),
+    **dict.fromkeys(_LINALG, "clew.linalg._toplevel"),
 }
 # Methods of Tensor written in modules that are loaded when a method is first called.
 _LAZY_METHODS: dict[str, str] = {
@@ -90,6 +98,7 @@ _LAZY_METHODS: dict[str, str] = {
         ("corrcoef", "cov", "nanquantile", "quantile", "renorm", "renorm_"), "clew._lazy.statistics"
     ),
     **dict.fromkeys(("istft", "stft"), "clew.signal._stft"),
+    **dict.fromkeys(_LINALG, "clew.linalg._toplevel"),
 }
 
 

@@ -1,0 +1,173 @@
+"""The Cholesky factorization and what is solved with it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from clew import _dtypes
+from clew._C import Tensor
+from clew._primitive import Context, broadcast_batch, primitive, write_out
+
+from ._common import CholeskyEx, check_matrix, check_same, eye_like, per_matrix, report, show
+from ._triangular import triangular
+
+
+def _shapes(a: Tensor, **attrs: Any) -> Any:
+    return [(a.shape, a.dtype), (a.shape[:-2], _dtypes.int32)]
+
+
+def _failing(a: np.ndarray) -> tuple[np.ndarray, int]:
+    """The factor of one matrix up to the first minor that is not positive, and its order."""
+    out = np.tril(a)
+    for k in range(len(a)):
+        pivot = out[k, k].real - np.sum(np.abs(out[k, :k]) ** 2)
+        out[k, k] = pivot
+        if not pivot > 0:
+            return out, k + 1
+        out[k, k] = np.sqrt(pivot)
+        out[k + 1 :, k] -= out[k + 1 :, :k] @ out[k, :k].conj()
+        out[k + 1 :, k] /= out[k, k]
+    return out, 0
+
+
+def _kernel(a: np.ndarray, *, name: str, check: bool) -> Any:
+    info = np.zeros(a.shape[:-2], np.int32)
+    try:
+        factor = np.linalg.cholesky(a)
+        if not np.isnan(np.diagonal(factor, axis1=-2, axis2=-1)).any():
+            return factor, info
+    except np.linalg.LinAlgError:
+        pass
+    pairs = per_matrix(a.shape[:-2], _failing, a)
+    factor = np.stack([p[0] for p in pairs]).reshape(a.shape)
+    info = np.array([p[1] for p in pairs], np.int32).reshape(a.shape[:-2])
+    if check:
+        report(
+            name,
+            info,
+            lambda k: (
+                "The factorization could not be completed because the input is not "
+                f"positive-definite (the leading minor of order {k} is not positive-definite)."
+            ),
+        )
+    return factor, info
+
+
+def _gradient(c: Context, g: Any, _: Any) -> Any:
+    # A = L L^H: L^-1 dL is the lower triangle of L^-1 dA L^-H with half its diagonal.
+    if g is None:
+        return None
+    factor = c.outputs[0]
+    phi = (factor.mH @ g).tril()
+    phi = phi - 0.5 * phi.diagonal(0, -2, -1).diag_embed()
+    phi = 0.5 * (phi + phi.mH)
+    inner = triangular(factor.mH, phi, upper=True)
+    return triangular(factor.mH, inner.mH, upper=True).mH
+
+
+_factor = primitive("Cholesky", shapes=_shapes, kernel=_kernel, gradient=_gradient, core=(2,))
+
+
+def cholesky_ex(
+    A: Tensor, *, upper: bool = False, check_errors: bool = False, out: Any = None
+) -> CholeskyEx:
+    """The Cholesky factor, with a number that tells whether it exists instead of an error.
+
+    Args:
+        A: hermitian positive definite matrices; one triangle is read.
+        upper: give the upper factor U, A = U^H U.
+        check_errors: raise as cholesky does.
+        out: a pair of tensors that receive the result.
+
+    Returns:
+        (L, info); info is 0, or the order of the leading minor that is not positive definite.
+
+    >>> clew.linalg.cholesky_ex(-clew.eye(2)).info
+    tensor(1, dtype=clew.int32)
+    """
+    check_matrix("linalg.cholesky_ex", A, square=True)
+    factor, info = _factor(A.mH if upper else A, name="linalg.cholesky_ex", check=check_errors)
+    result = CholeskyEx(factor.mH if upper else factor, info)
+    return write_out("linalg.cholesky_ex", result, out)
+
+
+def cholesky(A: Tensor, *, upper: bool = False, out: Tensor | None = None) -> Tensor:
+    """The lower triangular L of A = L L^H.
+
+    Args:
+        A: (*, n, n), hermitian and positive definite; one triangle is read.
+        upper: give the upper factor U, A = U^H U.
+        out: a tensor that receives the result.
+
+    Returns:
+        (*, n, n).
+
+    Raises:
+        LinAlgError: a matrix is not positive definite.
+
+    >>> clew.linalg.cholesky(clew.tensor([[4.0, 2.0], [2.0, 5.0]]))
+    tensor([[2., 0.],
+            [1., 2.]])
+    """
+    return _cholesky("linalg.cholesky", A, upper, out)
+
+
+def _cholesky(name: str, a: Tensor, upper: bool, out: Any) -> Any:
+    check_matrix(name, a, square=True)
+    factor, _ = _factor(a.mH if upper else a, name=name, check=True)
+    return write_out(name, factor.mH if upper else factor, out)
+
+
+def cholesky_inverse(L: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
+    """The inverse of A from its Cholesky factor.
+
+    Args:
+        L: (*, n, n), the factor.
+        upper: the factor is the upper one.
+        out: a tensor that receives the result.
+
+    Returns:
+        (*, n, n), (L L^H)^-1 or (L^H L)^-1.
+
+    >>> clew.cholesky_inverse(2 * clew.eye(2))
+    tensor([[0.2500, 0.0000],
+            [0.0000, 0.2500]])
+    """
+    check_matrix("cholesky_inverse", L, "L", square=True)
+    one = eye_like(L).expand(L.shape)
+    half = triangular(L.mH if upper else L, one, upper=False)
+    return write_out("cholesky_inverse", half.mH @ half, out)
+
+
+def cholesky_solve(
+    B: Tensor, L: Tensor, upper: bool = False, *, out: Tensor | None = None
+) -> Tensor:
+    """The solution X of A X = B from the Cholesky factor of A.
+
+    Args:
+        B: (*, n, k).
+        L: (*, n, n), the factor.
+        upper: the factor is the upper one.
+        out: a tensor that receives the result.
+
+    Returns:
+        (*, n, k).
+
+    >>> clew.cholesky_solve(clew.ones(2, 1), 2 * clew.eye(2))
+    tensor([[0.2500],
+            [0.2500]])
+    """
+    check_matrix("cholesky_solve", B, "B")
+    check_matrix("cholesky_solve", L, "L", square=True)
+    check_same("cholesky_solve", B, L)
+    if B.shape[-2] != L.shape[-1]:
+        raise RuntimeError(
+            f"cholesky_solve: Incompatible matrix sizes: the rows of B must be as many as L has; "
+            f"got {show(B)} and {show(L)}"
+        )
+    B, L = broadcast_batch("cholesky_solve", B, L, core=(2, 2))
+    lower = L.mH if upper else L
+    half = triangular(lower, B, upper=False)
+    return write_out("cholesky_solve", triangular(lower.mH, half, upper=True), out)

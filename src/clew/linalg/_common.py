@@ -1,0 +1,192 @@
+"""What the families of linear algebra share: checks, errors, result types, small matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from clew import _C, _dtypes
+from clew._C import Tensor
+
+_LOW_PRECISION = (_dtypes.float16, _dtypes.bfloat16)
+
+
+class LinAlgError(RuntimeError):
+    """Raised when a matrix is not of the kind that an operation requires: singular, not positive
+    definite, not finite.
+    """
+
+
+class CholeskyEx(NamedTuple):
+    """The factor of linalg.cholesky_ex and the order of the first minor that is not positive."""
+
+    L: Tensor
+    info: Tensor
+
+
+class InvEx(NamedTuple):
+    """The inverse of linalg.inv_ex and the index of the first zero pivot."""
+
+    inverse: Tensor
+    info: Tensor
+
+
+class SolveEx(NamedTuple):
+    """The solution of linalg.solve_ex and the index of the first zero pivot."""
+
+    result: Tensor
+    info: Tensor
+
+
+class SlogDet(NamedTuple):
+    """Sign and logarithm of the absolute value of a determinant."""
+
+    sign: Tensor
+    logabsdet: Tensor
+
+
+class Eigen(NamedTuple):
+    """Eigenvalues, and eigenvectors as columns."""
+
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+
+class QR(NamedTuple):
+    """An orthogonal and an upper triangular factor."""
+
+    Q: Tensor
+    R: Tensor
+
+
+class SVD(NamedTuple):
+    """The factors of linalg.svd."""
+
+    U: Tensor
+    S: Tensor
+    Vh: Tensor
+
+
+def check_tensor(name: str, argument: str, t: Any) -> None:
+    """Raises TypeError unless ``t`` is a tensor."""
+    if not isinstance(t, Tensor):
+        raise TypeError(f"{name}(): argument '{argument}' must be Tensor, not {type(t).__name__}")
+
+
+def check_inexact(name: str, t: Tensor, *, low: bool = False) -> None:
+    """Raises unless ``t`` is of a floating point or complex dtype that LAPACK has; ``low`` lets
+    float16 and bfloat16 pass.
+    """
+    if not (t.is_floating_point() or t.is_complex()):
+        raise RuntimeError(
+            f"{name}: Expected a floating point or complex tensor as input; got {show(t)}"
+        )
+    if not low and t.dtype in _LOW_PRECISION:
+        raise NotImplementedError(f"{name}: Low precision dtypes not supported; got {show(t)}")
+
+
+def check_matrix(name: str, t: Any, argument: str = "A", *, square: bool = False) -> None:
+    """Raises unless ``t`` is a batch of (square) matrices of a dtype that LAPACK has."""
+    check_tensor(name, argument, t)
+    if t.ndim < 2:
+        raise RuntimeError(
+            f"{name}: The input tensor {argument} must have at least 2 dimensions; got {show(t)}"
+        )
+    if square and t.shape[-1] != t.shape[-2]:
+        raise RuntimeError(
+            f"{name}: {argument} must be batches of square matrices, but they are "
+            f"{t.shape[-2]} by {t.shape[-1]} matrices; got {show(t)}"
+        )
+    check_inexact(name, t)
+
+
+def check_same(name: str, first: Tensor, second: Tensor) -> None:
+    """Raises unless both have the same dtype and device."""
+    if first.dtype is not second.dtype:
+        raise RuntimeError(
+            f"{name}: Expected both tensors to have the same dtype; got {show(first)} and "
+            f"{show(second)}"
+        )
+    if first.device.type != second.device.type:
+        raise RuntimeError(
+            f"{name}: Expected all tensors to be on the same device; got {first.device} and "
+            f"{second.device}"
+        )
+
+
+def show(t: Tensor) -> str:
+    """A tensor's dtype and shape, for messages."""
+    return f"{t.dtype.name}{list(t.shape)}"
+
+
+def real_dtype(dtype: _C.dtype) -> _C.dtype:
+    """The dtype of absolute values."""
+    return dtype.to_real() if dtype.is_complex else dtype
+
+
+def complex_dtype(dtype: _C.dtype) -> _C.dtype:
+    """The dtype of square roots."""
+    return dtype if dtype.is_complex else dtype.to_complex()
+
+
+def eps_of(dtype: _C.dtype) -> float:
+    """The distance from 1 to the next number of a dtype."""
+    return float(_dtypes.finfo(dtype).eps)
+
+
+def eye_like(t: Tensor, n: int | None = None) -> Tensor:
+    """The identity matrix of the size of ``t``'s last dim (or n), in its dtype."""
+    from clew import eye
+
+    return eye(t.shape[-1] if n is None else n, dtype=t.dtype, device=t.device)
+
+
+def diag(t: Tensor) -> Tensor:
+    """Diagonal matrices of vectors."""
+    return _C.functions["diag_embed"](t)
+
+
+def mask_diagonal(t: Tensor) -> Tensor:
+    """Square matrices with zeros on their diagonals (also where these were not finite)."""
+    return t.tril(-1) + t.triu(1)
+
+
+def batch_index(index: Sequence[int], shape: Sequence[int]) -> str:
+    """The words that name one matrix of a batch in a message; empty when there is only one."""
+    if not shape:
+        return ""
+    return f"(Batch element {int(np.ravel_multi_index(tuple(index), tuple(shape)))}): "
+
+
+def report(name: str, info: np.ndarray, text: Callable[[int], str]) -> None:
+    """Raises LinAlgError for the first matrix of a batch whose info is not zero."""
+    for row in np.argwhere(info != 0):
+        index = tuple(int(i) for i in row)
+        raise LinAlgError(f"{name}: {batch_index(index, info.shape)}{text(int(info[index]))}")
+
+
+def lapack(name: str, run: Callable[..., Any], a: np.ndarray, reason: str) -> Any:
+    """``run(a)``; when LAPACK does not converge, LinAlgError names the first matrix at fault."""
+    try:
+        return run(a)
+    except np.linalg.LinAlgError:
+        batch = a.shape[:-2]
+        for index in np.ndindex(*batch):
+            try:
+                run(a[index])
+            except np.linalg.LinAlgError:
+                where = batch_index(index, batch)
+                raise LinAlgError(f"{name}: {where}{reason}") from None
+        raise LinAlgError(f"{name}: {reason}") from None
+
+
+def per_matrix(batch: Sequence[int], run: Callable[..., Any], *arrays: np.ndarray) -> list[Any]:
+    """``run`` of each matrix of a batch by itself, in order."""
+    return [run(*(a[index] for a in arrays)) for index in np.ndindex(*tuple(batch))]
+
+
+def matvec(a: Tensor, x: Tensor) -> Tensor:
+    """Batches of matrices times batches of vectors."""
+    return (a @ x.unsqueeze(-1)).squeeze(-1)

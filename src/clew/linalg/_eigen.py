@@ -1,0 +1,245 @@
+"""Eigenvalues and eigenvectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from clew import _C
+from clew._C import Tensor
+from clew._primitive import Context, primitive, write_out
+
+from ._common import (
+    Eigen,
+    check_matrix,
+    complex_dtype,
+    eye_like,
+    lapack,
+    mask_diagonal,
+    real_dtype,
+)
+from ._solve import inverse_or_nan
+
+_NOT_CONVERGED = (
+    "The algorithm failed to converge because the input matrix is ill-conditioned or has too "
+    "many repeated eigenvalues."
+)
+
+
+def _gauge_kernel(a: np.ndarray, *, message: str) -> np.ndarray:
+    if not np.allclose(a, 0, rtol=1e-2, atol=1e-2):
+        raise RuntimeError(message)
+    return a
+
+
+_gauge = primitive(
+    "GaugeCheck",
+    shapes=lambda a, message: [(a.shape, a.dtype)],
+    kernel=_gauge_kernel,
+    gradient=lambda c, g: g,
+    core=(1,),
+)
+
+
+def require_no_phase(diagonal: Tensor, what: str, name: str) -> None:
+    """Raises when a gradient depends on the phases of complex vectors, which are arbitrary.
+
+    Args:
+        diagonal: the imaginary numbers that must be zero.
+        what: the kind of vectors.
+        name: who asks.
+    """
+    _gauge(
+        diagonal.detach().imag,
+        message=(
+            f"{name}: The {what} in the complex case are specified up to multiplication by "
+            "e^{i phi}. The specified loss function depends on this quantity, so it is "
+            "ill-defined."
+        ),
+    )
+
+
+def differences(values: Tensor) -> Tensor:
+    """The matrix of values_j - values_i, with ones on the diagonal."""
+    return values.unsqueeze(-2) - values.unsqueeze(-1) + eye_like(values)
+
+
+def _eigh_gradient(c: Context, gl: Any, gv: Any) -> Any:
+    # With X = V^H dA V: dL = diag X, dV = V (X / E), E_ij = L_j - L_i off the diagonal.
+    values, vectors = c.outputs
+    if gv is None:
+        return (vectors * gl.unsqueeze(-2)) @ vectors.mH
+    inner = vectors.mH @ gv
+    if inner.is_complex():
+        require_no_phase(inner.diagonal(0, -2, -1), "eigenvectors", "linalg_eigh_backward")
+    # X is hermitian, so only the skew part counts.
+    inner = mask_diagonal(0.5 * (inner - inner.mH)) / differences(values)
+    if gl is not None:
+        inner = inner + gl.diag_embed()
+    return vectors @ inner @ vectors.mH
+
+
+def _eigh_kernel(a: np.ndarray, *, uplo: Any, name: str) -> Any:
+    values, vectors = lapack(name, lambda x: tuple(np.linalg.eigh(x, uplo)), a, _NOT_CONVERGED)
+    return values, vectors
+
+
+_eigh = primitive(
+    "Eigh",
+    shapes=lambda a, **_: [(a.shape[:-1], real_dtype(a.dtype)), (a.shape, a.dtype)],
+    kernel=_eigh_kernel,
+    gradient=_eigh_gradient,
+    core=(2,),
+)
+_eigvalsh = primitive(
+    "Eigvalsh",
+    shapes=lambda a, **_: [(a.shape[:-1], real_dtype(a.dtype))],
+    kernel=lambda a, uplo, name: lapack(
+        name, lambda x: np.linalg.eigvalsh(x, uplo), a, _NOT_CONVERGED
+    ),
+    gradient=None,
+    core=(2,),
+)
+
+
+def _uplo(name: str, A: Any, UPLO: Any) -> str:
+    check_matrix(name, A, square=True)
+    if not isinstance(UPLO, str) or UPLO.upper() not in ("L", "U"):
+        raise RuntimeError(f"{name}: Expected UPLO argument to be 'L' or 'U', but got {UPLO!r}")
+    return UPLO.upper()
+
+
+def eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Eigen:
+    """The eigenvalues and eigenvectors of hermitian matrices, A = V diag(L) V^H.
+
+    Args:
+        A: (*, n, n); the triangle that UPLO names is read.
+        UPLO: "L" (lower) or "U" (upper).
+        out: a pair of tensors that receive the result.
+
+    Returns:
+        (eigenvalues, eigenvectors): (*, n), real and ascending; (*, n, n), columns. Where
+        eigenvalues are equal, the eigenvectors' derivative does not exist.
+
+    >>> clew.linalg.eigh(clew.tensor([[2.0, 0.0], [0.0, 1.0]])).eigenvalues
+    tensor([1., 2.])
+    """
+    uplo = _uplo("linalg.eigh", A, UPLO)
+    return write_out("linalg.eigh", Eigen(*_eigh(A, uplo=uplo, name="linalg.eigh")), out)
+
+
+def eigvalsh(A: Tensor, UPLO: str = "L", *, out: Tensor | None = None) -> Tensor:
+    """The eigenvalues of hermitian matrices, ascending.
+
+    Args:
+        A: (*, n, n); the triangle that UPLO names is read.
+        UPLO: "L" (lower) or "U" (upper).
+        out: a tensor that receives the result.
+
+    Returns:
+        (*, n), real.
+
+    >>> clew.linalg.eigvalsh(clew.tensor([[2.0, 0.0], [0.0, 1.0]]))
+    tensor([1., 2.])
+    """
+    uplo = _uplo("linalg.eigvalsh", A, UPLO)
+    if A.requires_grad and _C.is_grad_enabled():
+        values = _eigh(A, uplo=uplo, name="linalg.eigvalsh")[0]
+    else:
+        values = _eigvalsh(A, uplo=uplo, name="linalg.eigvalsh")
+    return write_out("linalg.eigvalsh", values, out)
+
+
+def _finite(name: str, a: np.ndarray) -> None:
+    if not np.isfinite(a).all():
+        raise RuntimeError(f"{name}: input tensor should not contain infs or NaNs.")
+
+
+def _eig_kernel(a: np.ndarray, *, name: str) -> Any:
+    _finite(name, a)
+    if a.shape[-1] == 0:
+        return np.zeros(a.shape[:-1]), a
+    return lapack(name, lambda x: tuple(np.linalg.eig(x)), a, _NOT_CONVERGED)
+
+
+def _eigvals_kernel(a: np.ndarray, *, name: str) -> Any:
+    _finite(name, a)
+    if a.shape[-1] == 0:
+        return np.zeros(a.shape[:-1])
+    return lapack(name, np.linalg.eigvals, a, _NOT_CONVERGED)
+
+
+def _eig_gradient(c: Context, gl: Any, gv: Any) -> Any:
+    # With X = V^-1 dA V: dL = diag X, dV = V (X / E) less what keeps the columns' lengths.
+    (a,), (values, vectors) = c.inputs, c.outputs
+    inner = None
+    if gv is not None:
+        inner = vectors.mH @ gv
+        diagonal = inner.diagonal(0, -2, -1)
+        require_no_phase(diagonal, "eigenvectors", "linalg_eig_backward")
+        inner = inner - (vectors.mH @ vectors) * diagonal.real.unsqueeze(-2)
+        inner = mask_diagonal(inner) / differences(values).conj()
+    if gl is not None:
+        inner = gl.diag_embed() if inner is None else inner + gl.diag_embed()
+    # Solved with V itself: V^-H (inner V^H).
+    ga = inverse_or_nan(vectors).mH @ inner @ vectors.mH
+    return ga if a.is_complex() else ga.real
+
+
+_eig = primitive(
+    "Eig",
+    shapes=lambda a, **_: [
+        (a.shape[:-1], complex_dtype(a.dtype)),
+        (a.shape, complex_dtype(a.dtype)),
+    ],
+    kernel=_eig_kernel,
+    gradient=_eig_gradient,
+    core=(2,),
+)
+_eigvals = primitive(
+    "Eigvals",
+    shapes=lambda a, **_: [(a.shape[:-1], complex_dtype(a.dtype))],
+    kernel=_eigvals_kernel,
+    gradient=None,
+    core=(2,),
+)
+
+
+def eig(A: Tensor, *, out: Any = None) -> Eigen:
+    """The eigenvalues and eigenvectors of square matrices, A = V diag(L) V^-1.
+
+    Args:
+        A: (*, n, n).
+        out: a pair of tensors that receive the result.
+
+    Returns:
+        (eigenvalues, eigenvectors), complex: (*, n), in no particular order; (*, n, n), columns of
+        length 1.
+
+    >>> clew.linalg.eig(clew.tensor([[0.0, 1.0], [-1.0, 0.0]])).eigenvalues.imag.abs()
+    tensor([1., 1.])
+    """
+    check_matrix("linalg.eig", A, square=True)
+    return write_out("linalg.eig", Eigen(*_eig(A, name="linalg.eig")), out)
+
+
+def eigvals(A: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The eigenvalues of square matrices.
+
+    Args:
+        A: (*, n, n).
+        out: a tensor that receives the result.
+
+    Returns:
+        (*, n), complex, in no particular order.
+
+    >>> clew.linalg.eigvals(clew.tensor([[2.0, 1.0], [0.0, 2.0]]))
+    tensor([2.+0.j, 2.+0.j])
+    """
+    check_matrix("linalg.eigvals", A, square=True)
+    if A.requires_grad and _C.is_grad_enabled():
+        values = _eig(A, name="linalg.eigvals")[0]
+    else:
+        values = _eigvals(A, name="linalg.eigvals")
+    return write_out("linalg.eigvals", values, out)

@@ -1,0 +1,146 @@
+"""Norms of vectors and matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from clew import _C
+from clew._C import Tensor
+from clew._primitive import write_out
+
+from ._common import check_inexact, check_tensor, show
+from ._svd import singular_values
+
+vector_norm = _C.functions["linalg.vector_norm"]
+_INF = float("inf")
+_SPECTRAL = ("nuc", 2, -2)
+
+
+def matrix_norm(
+    A: Tensor,
+    ord: Any = "fro",
+    dim: Any = (-2, -1),
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The norm of matrices.
+
+    Args:
+        A: at least two dims.
+        ord: "fro", "nuc" (the sum of singular values), 2, -2 (the greatest, the least), 1, -1
+            (of the columns' sums of absolute values), inf, -inf (of the rows').
+        dim: the two dims of the matrices.
+        keepdim: keep these dims with size 1.
+        dtype: convert A to this first.
+        out: a tensor that receives the result.
+
+    Returns:
+        real; the shape of A without dim.
+
+    >>> clew.linalg.matrix_norm(clew.tensor([[0.0, 3.0], [4.0, 0.0]]), 2)
+    tensor(4.)
+    """
+    name = "linalg.matrix_norm"
+    check_tensor(name, "A", A)
+    if A.ndim < 2:
+        raise RuntimeError(
+            f"{name}: The input tensor A must have at least 2 dimensions; got {show(A)}"
+        )
+    check_inexact(name, A, low=True)
+    dims = tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
+    if len(dims) != 2:
+        raise RuntimeError(f"{name}: dim must be a 2-tuple; got {dim}")
+    for d in dims:
+        if not isinstance(d, int):
+            raise TypeError(f"{name}(): dim must be a pair of ints; got {dim!r}")
+        if not -A.ndim <= d < A.ndim:
+            raise IndexError(
+                f"{name}: Dimension out of range (expected to be in range of [{-A.ndim}, "
+                f"{A.ndim - 1}], but got {d})"
+            )
+    first, second = (d % A.ndim for d in dims)
+    if first == second:
+        raise RuntimeError(f"{name}: dims must be different; got {dim}")
+    if dtype is not None:
+        A = _converted(name, A, dtype)
+    if isinstance(ord, str):
+        known = ord in ("fro", "nuc")
+    else:
+        known = ord in (1, -1, 2, -2, _INF, -_INF)
+    if not known:
+        raise RuntimeError(f"{name}: order {ord!r} not supported")
+    if ord == "fro":
+        result = vector_norm(A, 2, (first, second), keepdim)
+    elif ord in _SPECTRAL:
+        values = singular_values(A.movedim((first, second), (-2, -1)), name)
+        if ord == "nuc":
+            result = values.sum(-1)
+        else:
+            result = values.amax(-1) if ord == 2 else values.amin(-1)
+        if keepdim:
+            for d in sorted((first, second)):
+                result = result.unsqueeze(d)
+    else:
+        inner, outer = (first, second) if abs(ord) == 1 else (second, first)
+        sums = A.abs().sum(inner, keepdim=True)
+        result = sums.amax(outer, keepdim=True) if ord > 0 else sums.amin(outer, keepdim=True)
+        if not keepdim:
+            result = result.squeeze((first, second))
+    return write_out(name, result, out)
+
+
+def _converted(name: str, t: Tensor, dtype: Any) -> Tensor:
+    if not isinstance(dtype, _C.dtype):
+        raise TypeError(f"{name}(): dtype must be a clew.dtype; got {dtype!r}")
+    if not (dtype.is_floating_point or dtype.is_complex) or (
+        t.is_complex() and not dtype.is_complex
+    ):
+        raise RuntimeError(
+            f"{name}: dtype must be floating point or complex, and complex for complex tensors; "
+            f"got {dtype.name} for {show(t)}"
+        )
+    return t.to(dtype)
+
+
+def norm(
+    A: Tensor,
+    ord: Any = None,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    out: Tensor | None = None,
+    dtype: Any = None,
+) -> Tensor:
+    """A vector norm, or a matrix norm when two dims (or a text order) are given.
+
+    Args:
+        A: the tensor.
+        ord: the order; None is 2 of all elements.
+        dim: one dim or two; None takes all, of which there must be one or two when ord is given.
+        keepdim: keep these dims with size 1.
+        out: a tensor that receives the result.
+        dtype: convert A to this first.
+
+    Returns:
+        real.
+
+    >>> clew.linalg.norm(clew.tensor([3.0, 4.0]))
+    tensor(5.)
+    """
+    check_tensor("linalg.norm", "A", A)
+    if dim is None and ord is not None:
+        if A.ndim not in (1, 2):
+            raise RuntimeError(
+                f"linalg.norm: if dim is not specified but ord is, the input must be 1D or 2D; "
+                f"got {A.ndim}D"
+            )
+        dim = (0,) if A.ndim == 1 else (0, 1)
+    dims = (dim,) if isinstance(dim, int) else dim
+    if ord is not None and dims is not None and len(dims) == 2:
+        return matrix_norm(A, ord, dims, keepdim, dtype=dtype, out=out)
+    if isinstance(ord, str):
+        raise RuntimeError(f"linalg.norm: ord={ord!r} needs two dims; got {dims}")
+    result = vector_norm(A, 2 if ord is None else ord, dims, keepdim, dtype=dtype)
+    return write_out("linalg.norm", result, out)

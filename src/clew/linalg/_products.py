@@ -1,0 +1,276 @@
+"""Products, powers and the exponential of matrices."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from clew import _C, _dtypes
+from clew._C import Tensor
+from clew._primitive import Context, primitive, write_out
+
+from ._common import check_inexact, check_tensor, eye_like, show
+
+matmul = _C.functions["matmul"]
+
+
+def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Tensor | None = None) -> Tensor:
+    """The inner product sum(conj(x) * y) along ``dim``.
+
+    Args:
+        x: floating point or complex.
+        y: of the same dtype; both are broadcast.
+        dim: the dim that is summed over.
+        out: a tensor that receives the result.
+
+    Returns:
+        the broadcast shape without dim.
+
+    >>> clew.linalg.vecdot(clew.ones(3), clew.ones(3))
+    tensor(3.)
+    """
+    name = "linalg.vecdot"
+    check_tensor(name, "x", x)
+    check_tensor(name, "y", y)
+    check_inexact(name, x, low=True)
+    if x.dtype is not y.dtype:
+        raise RuntimeError(
+            f"{name}: Expected x and y to have the same dtype; got {show(x)} and {show(y)}"
+        )
+    if not -x.ndim <= dim < x.ndim or not -y.ndim <= dim < y.ndim:
+        raise IndexError(
+            f"{name}: Dimension out of range; got dim {dim} for {show(x)} and {show(y)}"
+        )
+    if x.shape[dim] != y.shape[dim]:
+        raise RuntimeError(
+            f"{name}: Expected x and y to have the same size in dim {dim}; got {show(x)} and "
+            f"{show(y)}"
+        )
+    return write_out(name, (x.conj() * y).sum(dim), out)
+
+
+def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """The diagonal of the matrices in the dims dim1 and dim2, as a view.
+
+    Args:
+        A: at least two dims.
+        offset: above the diagonal, when positive.
+        dim1: the rows.
+        dim2: the columns.
+
+    Returns:
+        the shape of A without the two, and the diagonal's length last.
+
+    >>> clew.linalg.diagonal(clew.ones(4, 2, 3)).shape
+    clew.Size([4, 2])
+    """
+    check_tensor("linalg.diagonal", "A", A)
+    return A.diagonal(offset, dim1, dim2)
+
+
+def cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Tensor | None = None) -> Tensor:
+    """The cross product of 3-vectors along ``dim``.
+
+    Args:
+        input: size 3 in dim.
+        other: of as many dims; both are broadcast.
+        dim: the dim of the vectors.
+        out: a tensor that receives the result.
+
+    Returns:
+        the broadcast shape.
+
+    >>> clew.linalg.cross(clew.tensor([1.0, 0.0, 0.0]), clew.tensor([0.0, 1.0, 0.0]))
+    tensor([0., 0., 1.])
+    """
+    name = "linalg.cross"
+    check_tensor(name, "input", input)
+    check_tensor(name, "other", other)
+    if input.ndim != other.ndim:
+        raise RuntimeError(
+            f"{name}: inputs must have the same number of dimensions; got {show(input)} and "
+            f"{show(other)}"
+        )
+    if not -input.ndim <= dim < input.ndim:
+        raise IndexError(f"{name}: Dimension out of range; got dim {dim} for {show(input)}")
+    if input.shape[dim] != 3 or other.shape[dim] != 3:
+        raise RuntimeError(
+            f"{name}: inputs dimension {dim} must have length 3; got {input.shape[dim]} and "
+            f"{other.shape[dim]}"
+        )
+    a, b = input.unbind(dim), other.unbind(dim)
+    product = _C.functions["stack"](
+        [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]],
+        dim % input.ndim,
+    )
+    return write_out(name, product, out)
+
+
+def vander(x: Tensor, N: int | None = None) -> Tensor:
+    """Matrices of the powers x^0 ... x^(N-1) of vectors' elements.
+
+    Args:
+        x: (*, n).
+        N: how many powers, by default n.
+
+    Returns:
+        (*, n, N).
+
+    >>> clew.linalg.vander(clew.tensor([1, 2, 3]))
+    tensor([[1, 1, 1],
+            [1, 2, 4],
+            [1, 3, 9]])
+    """
+    check_tensor("linalg.vander", "x", x)
+    if x.dtype in (_dtypes.bool, _dtypes.float16, _dtypes.bfloat16):
+        raise RuntimeError(
+            "linalg.vander: supports floating point, complex, and integer tensors, not bool and "
+            f"low precision; got {show(x)}"
+        )
+    if N is None:
+        N = x.shape[-1] if x.ndim else 1
+    if N < 2:
+        raise RuntimeError(f"linalg.vander: N must be greater than 1; got {N}")
+    return powers(x, N)
+
+
+def powers(x: Tensor, n: int) -> Tensor:
+    """x^0 ... x^(n-1) in a new last dim; of small integers in int64."""
+    if not (x.is_floating_point() or x.is_complex()):
+        x = x.to(_dtypes.int64)
+    one = x.new_ones((*x.shape, min(n, 1)))
+    if n <= 1:
+        return one
+    return _C.functions["cat"]([one, x.unsqueeze(-1).expand(*x.shape, n - 1).cumprod(-1)], -1)
+
+
+def matrix_power(A: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
+    """The n-th power of square matrices.
+
+    Args:
+        A: (*, m, m).
+        n: an integer; negative ones take powers of the inverse.
+        out: a tensor that receives the result.
+
+    Returns:
+        (*, m, m).
+
+    >>> clew.linalg.matrix_power(clew.tensor([[1.0, 1.0], [0.0, 1.0]]), 3)
+    tensor([[1., 3.],
+            [0., 1.]])
+    """
+    name = "linalg.matrix_power"
+    check_tensor(name, "A", A)
+    if not isinstance(n, int) or isinstance(n, bool):
+        raise TypeError(f"{name}(): argument 'n' must be int, not {type(n).__name__}")
+    _check_square(name, A)
+    if n < 0:
+        from ._solve import inv
+
+        A, n = inv(A), -n
+    if n == 0:
+        made = A * 0 + eye_like(A) if A.requires_grad else eye_like(A).expand(A.shape).clone()
+        return write_out(name, made, out)
+    result = None
+    power = A
+    while n:
+        if n & 1:
+            result = power if result is None else result @ power
+        n >>= 1
+        if n:
+            power = power @ power
+    assert result is not None
+    return write_out(name, result.clone() if result is A else result, out)
+
+
+def _check_square(name: str, a: Tensor) -> None:
+    if a.ndim < 2:
+        raise RuntimeError(
+            f"{name}: The input tensor A must have at least 2 dimensions; got {show(a)}"
+        )
+    if a.shape[-1] != a.shape[-2]:
+        raise RuntimeError(
+            f"{name}: A must be batches of square matrices, but they are {a.shape[-2]} by "
+            f"{a.shape[-1]} matrices; got {show(a)}"
+        )
+
+
+def _pade(order: int) -> list[float]:
+    """The numerator of the diagonal Padé approximation of exp."""
+    f = math.factorial
+    return [
+        f(2 * order - j) * f(order) / (f(2 * order) * f(j) * f(order - j)) for j in range(order + 1)
+    ]
+
+
+_ORDER = 8
+_COEFFICIENTS = _pade(_ORDER)
+
+
+def _exp_kernel(a: np.ndarray) -> np.ndarray:
+    """Scaling until the norm is at most 1/2 (where the approximation is exact to rounding), a Padé
+    approximation, squaring.
+    """
+    if a.size == 0:
+        return a
+    one = np.eye(a.shape[-1], dtype=a.dtype)
+    norms = np.abs(a).sum(-2).max(-1)
+    finite = np.isfinite(norms)
+    halvings = np.maximum(0, np.frexp(np.where(finite, norms, 0))[1] + 1)
+    x = a / (2.0**halvings).astype(norms.dtype)[..., None, None]
+    with np.errstate(all="ignore"):
+        even = odd = np.zeros_like(x)
+        power = np.broadcast_to(one, x.shape)
+        for j, c in enumerate(_COEFFICIENTS):
+            if j % 2:
+                odd = odd + c * power
+            else:
+                even = even + c * power
+            power = power @ x
+        bad = ~np.isfinite(x).all((-2, -1))
+        low = np.where(bad[..., None, None], one, even - odd)
+        y = np.where(bad[..., None, None], np.nan, np.linalg.solve(low, even + odd))
+        for k in range(int(halvings.max(initial=0))):
+            y = np.where((halvings > k)[..., None, None], y @ y, y)
+    return y.astype(a.dtype)
+
+
+def _exp_gradient(c: Context, g: Tensor) -> Tensor:
+    # exp([[X, G], [0, X]]) holds the derivative of exp at X along G in its corner.
+    x = c.inputs[0].mH
+    n = x.shape[-1]
+    cat = _C.functions["cat"]
+    top = cat([x, g], -1)
+    bottom = cat([x.new_zeros(x.shape), x], -1)
+    return _exp(cat([top, bottom], -2))[..., :n, n:]
+
+
+_exp = primitive(
+    "MatrixExp",
+    shapes=lambda a: [(a.shape, a.dtype)],
+    kernel=_exp_kernel,
+    gradient=_exp_gradient,
+    core=(2,),
+)
+
+
+def matrix_exp(A: Tensor) -> Tensor:
+    """The exponential of square matrices, the sum of A^k / k!.
+
+    Args:
+        A: (*, n, n).
+
+    Returns:
+        (*, n, n); differentiable to any order.
+
+    >>> clew.linalg.matrix_exp(clew.tensor([[0.0, 1.0], [0.0, 0.0]]))
+    tensor([[1., 1.],
+            [0., 1.]])
+    """
+    check_tensor("linalg.matrix_exp", "A", A)
+    _check_square("linalg.matrix_exp", A)
+    check_inexact("linalg.matrix_exp", A, low=True)
+    if A.dtype in (_dtypes.float16, _dtypes.bfloat16):
+        return _exp(A.to(_dtypes.float32)).to(A.dtype)
+    return _exp(A)

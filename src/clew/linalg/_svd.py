@@ -1,0 +1,354 @@
+"""The singular value decomposition and what is computed with it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from clew import _C, _dtypes
+from clew._C import Tensor
+from clew._primitive import Context, primitive, write_out
+
+from ._common import (
+    SVD,
+    check_matrix,
+    check_tensor,
+    eps_of,
+    lapack,
+    mask_diagonal,
+    real_dtype,
+)
+from ._eigen import differences, eigvalsh, require_no_phase
+
+_NOT_FINITE = (
+    "The algorithm failed to converge because the input matrix contained non-finite values."
+)
+_ILL = (
+    "The algorithm failed to converge because the input matrix is ill-conditioned or has too "
+    "many repeated singular values."
+)
+
+
+def _svd_shapes(a: Tensor, *, full: bool, name: str) -> Any:
+    *batch, m, n = a.shape
+    k = min(m, n)
+    return [
+        ((*batch, m, m if full else k), a.dtype),
+        ((*batch, k), real_dtype(a.dtype)),
+        ((*batch, n if full else k, n), a.dtype),
+    ]
+
+
+def _decomposed(a: np.ndarray, full: bool, name: str) -> Any:
+    *batch, m, n = a.shape
+    if a.size == 0:
+        k = min(m, n)
+        u = np.zeros((*batch, m, m if full else k), a.dtype) + np.eye(
+            m, m if full else k, dtype=a.dtype
+        )
+        vh = np.zeros((*batch, n if full else k, n), a.dtype) + np.eye(
+            n if full else k, n, dtype=a.dtype
+        )
+        return u, np.zeros((*batch, k), a.real.dtype), vh
+    reason = _ILL if np.isfinite(a).all() else _NOT_FINITE
+    return lapack(name, lambda x: tuple(np.linalg.svd(x, full_matrices=full)), a, reason)
+
+
+def _svd_gradient(c: Context, gu: Any, gs: Any, gvh: Any) -> Any:
+    u, s, vh = c.outputs
+    k = s.shape[-1]
+    m, n = c.inputs[0].shape[-2:]
+    if c.attrs["full"]:
+        # The columns beyond min(m, n) are any basis of a complement: they have no gradient.
+        u, vh = u[..., :k], vh[..., :k, :]
+        gu = None if gu is None else gu[..., :k]
+        gvh = None if gvh is None else gvh[..., :k, :]
+    if gu is None and gvh is None:
+        return (u * gs.unsqueeze(-2)) @ vh
+    row, column = s.unsqueeze(-2), s.unsqueeze(-1)
+    ratio = differences(s * s)
+    inner: Any = 0.0
+    phase: Any = 0.0
+    if gu is not None:
+        x = u.mH @ gu
+        skew = x - x.mH
+        inner = mask_diagonal(skew) / ratio * row
+        phase = skew.diagonal(0, -2, -1)
+        if x.is_complex():
+            # Its diagonal is imaginary: the common phase of both vectors.
+            inner = inner + (phase / (2 * s)).diag_embed()
+    if gvh is not None:
+        x = vh @ gvh.mH
+        skew = x - x.mH
+        inner = inner + mask_diagonal(skew) / ratio * column
+        phase = phase + skew.diagonal(0, -2, -1)
+    if phase.is_complex():
+        require_no_phase(phase, "singular vectors", "svd_backward")
+    if gs is not None:
+        inner = inner + gs.diag_embed()
+    ga = u @ inner
+    if gu is not None and m > k:
+        scaled = gu / row
+        ga = ga + scaled - u @ (u.mH @ scaled)
+    ga = ga @ vh
+    if gvh is not None and n > k:
+        scaled = gvh / column
+        ga = ga + u @ (scaled - (scaled @ vh.mH) @ vh)
+    return ga
+
+
+_svd = primitive(
+    "Svd",
+    shapes=_svd_shapes,
+    kernel=_decomposed,
+    gradient=_svd_gradient,
+    core=(2,),
+)
+
+
+def _values_kernel(a: np.ndarray, *, name: str) -> np.ndarray:
+    if a.size == 0:
+        return np.zeros((*a.shape[:-2], min(a.shape[-2:])), a.real.dtype)
+    reason = _ILL if np.isfinite(a).all() else _NOT_FINITE
+    return lapack(name, lambda x: np.linalg.svd(x, compute_uv=False), a, reason)
+
+
+_svdvals = primitive(
+    "Svdvals",
+    shapes=lambda a, **_: [((*a.shape[:-2], min(a.shape[-2:])), real_dtype(a.dtype))],
+    kernel=_values_kernel,
+    gradient=None,
+    core=(2,),
+)
+
+
+def _check_driver(name: str, driver: Any) -> None:
+    if driver is not None:
+        raise RuntimeError(
+            f"{name}: keyword argument `driver=` is only supported on CUDA inputs; got {driver!r}"
+        )
+
+
+def svd(
+    A: Tensor, full_matrices: bool = True, *, driver: str | None = None, out: Any = None
+) -> SVD:
+    """The singular value decomposition A = U diag(S) Vh.
+
+    Args:
+        A: (*, m, n).
+        full_matrices: U and Vh are square; else they have k = min(m, n) columns and rows.
+        driver: None; others belong to CUDA.
+        out: three tensors that receive the result.
+
+    Returns:
+        (U, S, Vh); S is real and descending. Where singular values are equal or zero, the
+        vectors' derivative does not exist.
+
+    >>> clew.linalg.svd(clew.tensor([[0.0, 2.0], [1.0, 0.0]])).S
+    tensor([2., 1.])
+    """
+    check_matrix("linalg.svd", A)
+    _check_driver("linalg.svd", driver)
+    made = _svd(A, full=bool(full_matrices), name="linalg.svd")
+    return write_out("linalg.svd", SVD(*made), out)
+
+
+def svdvals(A: Tensor, *, driver: str | None = None, out: Tensor | None = None) -> Tensor:
+    """The singular values, descending.
+
+    Args:
+        A: (*, m, n).
+        driver: None; others belong to CUDA.
+        out: a tensor that receives the result.
+
+    Returns:
+        (*, min(m, n)), real.
+
+    >>> clew.linalg.svdvals(clew.tensor([[0.0, 2.0], [1.0, 0.0]]))
+    tensor([2., 1.])
+    """
+    check_matrix("linalg.svdvals", A)
+    _check_driver("linalg.svdvals", driver)
+    return write_out("linalg.svdvals", singular_values(A, "linalg.svdvals"), out)
+
+
+def singular_values(a: Tensor, name: str) -> Tensor:
+    """The singular values; errors name ``name``."""
+    if a.requires_grad and _C.is_grad_enabled():
+        return _svd(a, full=False, name=name)[1]
+    return _svdvals(a, name=name)
+
+
+def _tolerances(name: str, a: Tensor, atol: Any, rtol: Any, largest: Tensor) -> Tensor:
+    """max(atol, rtol * largest singular value), broadcast over the batch."""
+    if rtol is None:
+        default = eps_of(a.dtype) * max(a.shape[-2:])
+        if atol is None:
+            rtol = default
+        elif isinstance(atol, Tensor):
+            rtol = (atol <= 0).to(largest.dtype) * default
+        else:
+            rtol = 0.0 if atol > 0 else default
+    if atol is None:
+        atol = 0.0
+    for word, value in (("atol", atol), ("rtol", rtol)):
+        if isinstance(value, Tensor) and value.is_complex():
+            raise RuntimeError(f"{name}: {word} tensor of complex type is not supported.")
+    relative = largest * rtol
+    if isinstance(atol, Tensor):
+        return _C.functions["maximum"](atol.to(relative.dtype), relative)
+    return relative.clamp_min(atol)
+
+
+def _magnitudes(a: Tensor, hermitian: bool, name: str) -> Tensor:
+    return eigvalsh(a).abs() if hermitian else singular_values(a, name)
+
+
+def matrix_rank(
+    A: Tensor,
+    *,
+    atol: Any = None,
+    rtol: Any = None,
+    hermitian: bool = False,
+    out: Tensor | None = None,
+    tol: Any = None,
+) -> Tensor:
+    """The number of singular values greater than max(atol, rtol * the largest).
+
+    Args:
+        A: (*, m, n).
+        atol: 0 by default; a number or a tensor.
+        rtol: max(m, n) * eps by default, 0 when atol is given; a number or a tensor.
+        hermitian: A is hermitian; eigenvalues are used.
+        out: a tensor that receives the result.
+        tol: another name for atol.
+
+    Returns:
+        (*), int64.
+
+    >>> clew.linalg.matrix_rank(clew.ones(3, 3))
+    tensor(1)
+    """
+    name = "linalg.matrix_rank"
+    check_matrix(name, A, square=hermitian)
+    A = A.detach()
+    if tol is not None:
+        atol, rtol = tol, 0.0
+    if min(A.shape[-2:]) == 0:
+        return write_out(name, A.new_zeros(A.shape[:-2], dtype=_dtypes.int64), out)
+    sizes = _magnitudes(A, hermitian, name)
+    limit = _tolerances(name, A, atol, rtol, sizes.amax(-1))
+    return write_out(name, (sizes > limit.unsqueeze(-1)).sum(-1), out)
+
+
+def _pinv_kernel(a: np.ndarray, limit: np.ndarray, *, hermitian: bool, name: str) -> np.ndarray:
+    if hermitian:
+        values, v = np.linalg.eigh(a)
+        u, vh = v, np.swapaxes(v, -2, -1).conj()
+    else:
+        u, values, vh = _decomposed(a, False, name)
+    keep = np.abs(values) > limit
+    inverse = np.where(keep, 1 / np.where(keep, values, 1), 0).astype(values.dtype)
+    return (np.swapaxes(vh, -2, -1).conj() * inverse[..., None, :]) @ np.swapaxes(u, -2, -1).conj()
+
+
+def pinv_gradient(a: Tensor, p: Tensor, g: Tensor) -> Tensor:
+    """The gradient of A for a gradient of P = pinv(A), at constant rank (Golub and Pereyra)."""
+    ph, gh = p.mH, g.mH
+    left, right = gh @ p, p @ gh
+    first = left - a @ (p @ left)
+    second = ph @ (right - (right @ p) @ a)
+    return -(ph @ g @ ph) + first @ ph + second
+
+
+def _pinv_gradient(c: Context, g: Tensor) -> Any:
+    return pinv_gradient(c.inputs[0], c.outputs[0], g), None
+
+
+_pinv = primitive(
+    "Pinv",
+    shapes=lambda a, limit, **_: [((*a.shape[:-2], a.shape[-1], a.shape[-2]), a.dtype)],
+    kernel=_pinv_kernel,
+    gradient=_pinv_gradient,
+    core=(2, 1),
+)
+
+
+def pinv(
+    A: Tensor,
+    *,
+    atol: Any = None,
+    rtol: Any = None,
+    hermitian: bool = False,
+    out: Tensor | None = None,
+    rcond: Any = None,
+) -> Tensor:
+    """The Moore-Penrose pseudo-inverse.
+
+    Args:
+        A: (*, m, n).
+        atol: singular values up to max(atol, rtol * the largest) count as zero; 0 by default.
+        rtol: max(m, n) * eps by default, 0 when atol is given.
+        hermitian: A is hermitian; eigenvalues are used.
+        out: a tensor that receives the result.
+        rcond: another name for rtol.
+
+    Returns:
+        (*, n, m); differentiable where the rank is constant.
+
+    >>> clew.linalg.pinv(clew.tensor([[2.0], [0.0]]))
+    tensor([[0.5000, 0.0000]])
+    """
+    return _pseudo_inverse("linalg.pinv", A, atol, rcond if rtol is None else rtol, hermitian, out)
+
+
+def _pseudo_inverse(name: str, a: Any, atol: Any, rtol: Any, hermitian: bool, out: Any) -> Any:
+    check_matrix(name, a, square=hermitian)
+    if a.numel() == 0:
+        made = a.mH * 1  # keeps the graph
+        return write_out(name, made, out)
+    largest = _magnitudes(a.detach(), hermitian, name).amax(-1)
+    limit = _tolerances(name, a, atol, rtol, largest)
+    made = _pinv(a, limit.expand(a.shape[:-2]).unsqueeze(-1), hermitian=hermitian, name=name)
+    return write_out(name, made, out)
+
+
+def cond(A: Tensor, p: Any = None, *, out: Tensor | None = None) -> Tensor:
+    """The condition number of matrices, norm(A) * norm(A^-1).
+
+    Args:
+        A: (*, m, n); square unless p is None, 2 or -2.
+        p: the norm: None (2), 2, -2, "fro", "nuc", 1, -1, inf, -inf.
+        out: a tensor that receives the result.
+
+    Returns:
+        (*), real; inf for singular matrices.
+
+    >>> clew.linalg.cond(clew.tensor([[4.0, 0.0], [0.0, 2.0]]))
+    tensor(2.)
+    """
+    name = "linalg.cond"
+    check_tensor(name, "A", A)
+    special = p is None or (not isinstance(p, str) and p in (2, -2))
+    check_matrix(name, A, square=not special)
+    if isinstance(p, str) and p not in ("fro", "nuc"):
+        raise RuntimeError(f"{name}: got an invalid norm type: {p!r}")
+    if A.numel() == 0:
+        return write_out(name, A.new_zeros(A.shape[:-2], dtype=real_dtype(A.dtype)), out)
+    if special:
+        s = singular_values(A, name)
+        first, last = s[..., 0], s[..., -1]
+        made = last / first if p == -2 else first / last
+        return write_out(name, made, out)
+    if p == "nuc":
+        s = singular_values(A, name)
+        return write_out(name, s.sum(-1) * s.reciprocal().sum(-1), out)
+    from ._norms import matrix_norm
+    from ._solve import inv_ex
+
+    inverse, info = inv_ex(A)
+    infinite = float("inf")
+    singular = (info != 0).unsqueeze(-1).unsqueeze(-1)
+    made = matrix_norm(A, p) * matrix_norm(inverse.masked_fill(singular, infinite), p)
+    return write_out(name, made.masked_fill(info != 0, infinite), out)

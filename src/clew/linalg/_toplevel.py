@@ -1,0 +1,182 @@
+"""Linear algebra by its older names at the package's top level and on Tensor."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from clew._C import Tensor
+from clew._primitive import write_out
+
+from . import _products
+from ._cholesky import _cholesky, cholesky_inverse, cholesky_solve
+from ._common import QR, SlogDet, check_matrix
+from ._det import det as _det
+from ._det import logdet
+from ._det import slogdet as _slogdet
+from ._qr import _factors, geqrf, ormqr
+from ._qr import householder_product as _householder_product
+from ._solve import inv
+from ._svd import _pseudo_inverse
+from ._svd import svd as _svd
+from ._svd import svdvals as _svdvals
+from ._triangular import triangular_solve
+
+__all__ = [
+    "cholesky",
+    "cholesky_inverse",
+    "cholesky_solve",
+    "det",
+    "geqrf",
+    "inverse",
+    "logdet",
+    "matrix_exp",
+    "matrix_power",
+    "orgqr",
+    "ormqr",
+    "pinverse",
+    "qr",
+    "slogdet",
+    "svd",
+    "triangular_solve",
+]
+
+
+class SVDOfOld(NamedTuple):
+    """The factors of clew.svd: V instead of Vh."""
+
+    U: Tensor
+    S: Tensor
+    V: Tensor
+
+
+def cholesky(input: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
+    """The Cholesky factor; the older form of linalg.cholesky.
+
+    Args:
+        input: (*, n, n), hermitian and positive definite.
+        upper: give the upper factor.
+        out: a tensor that receives the result.
+
+    Returns:
+        (*, n, n).
+
+    >>> clew.cholesky(4 * clew.eye(1))
+    tensor([[2.]])
+    """
+    return _cholesky("cholesky", input, upper, out)
+
+
+def det(input: Tensor) -> Tensor:
+    """The determinant of matrices; another name for linalg.det.
+
+    >>> clew.det(2 * clew.eye(3))
+    tensor(8.)
+    """
+    return _det(input)
+
+
+def slogdet(input: Tensor, *, out: Any = None) -> SlogDet:
+    """Sign and logarithm of the determinant; another name for linalg.slogdet.
+
+    >>> clew.slogdet(clew.eye(2)).logabsdet
+    tensor(0.)
+    """
+    return _slogdet(input, out=out)
+
+
+def inverse(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The inverse of matrices; another name for linalg.inv.
+
+    >>> clew.inverse(2 * clew.eye(1))
+    tensor([[0.5000]])
+    """
+    return inv(input, out=out)
+
+
+def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
+    """The pseudo-inverse; linalg.pinv with rtol=rcond.
+
+    Args:
+        input: (*, m, n).
+        rcond: singular values up to rcond times the largest count as zero.
+
+    Returns:
+        (*, n, m).
+
+    >>> clew.pinverse(clew.tensor([[2.0], [0.0]]))
+    tensor([[0.5000, 0.0000]])
+    """
+    return _pseudo_inverse("pinverse", input, None, rcond, False, None)
+
+
+def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
+    """The n-th power of square matrices; another name for linalg.matrix_power.
+
+    >>> clew.matrix_power(2 * clew.eye(1), 3)
+    tensor([[8.]])
+    """
+    return _products.matrix_power(input, n, out=out)
+
+
+def matrix_exp(input: Tensor) -> Tensor:
+    """The exponential of square matrices; another name for linalg.matrix_exp.
+
+    >>> clew.matrix_exp(clew.zeros(1, 1))
+    tensor([[1.]])
+    """
+    return _products.matrix_exp(input)
+
+
+def qr(input: Tensor, some: bool = True, *, out: Any = None) -> QR:
+    """The factors Q and R; the older form of linalg.qr.
+
+    Args:
+        input: (*, m, n).
+        some: "reduced", else "complete".
+        out: a pair of tensors that receive the result.
+
+    Returns:
+        (Q, R).
+
+    >>> clew.qr(clew.eye(2)).R.shape
+    clew.Size([2, 2])
+    """
+    return _factors("qr", input, "reduced" if some else "complete", out)
+
+
+def orgqr(input: Tensor, input2: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The columns of a product of reflections; another name for linalg.householder_product.
+
+    >>> clew.orgqr(*clew.geqrf(clew.eye(2))).abs()
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    return _householder_product(input, input2, out=out)
+
+
+def svd(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> SVDOfOld:
+    """The singular value decomposition U diag(S) V^H; the older form of linalg.svd.
+
+    Args:
+        input: (*, m, n).
+        some: U and V have min(m, n) columns, else they are square.
+        compute_uv: False leaves U and V zero.
+        out: three tensors that receive the result.
+
+    Returns:
+        (U, S, V): V, not its conjugate transpose.
+
+    >>> clew.svd(clew.tensor([[0.0, 2.0], [1.0, 0.0]])).S
+    tensor([2., 1.])
+    """
+    check_matrix("svd", input, "input")
+    if not compute_uv:
+        m, n = input.shape[-2:]
+        batch = input.shape[:-2]
+        result = SVDOfOld(
+            input.new_zeros((*batch, m, m)), _svdvals(input), input.new_zeros((*batch, n, n))
+        )
+    else:
+        u, s, vh = _svd(input, full_matrices=not some)
+        result = SVDOfOld(u, s, vh.mH)
+    return write_out("svd", result, out)

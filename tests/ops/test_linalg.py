@@ -1,0 +1,396 @@
+"""Linear algebra: factors multiply back, singular input, gradients of functions that do not depend
+on phases or on the triangle that is not read.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numeric import check_gradients, normal
+
+import clew
+from clew import linalg as la
+
+DTYPES = ["float64", "complex128"]
+EYE = np.eye(3)
+
+
+def positive(seed: int, *shape: int, dtype: str = "float64") -> np.ndarray:
+    a = normal(seed, *shape, dtype=dtype)
+    return a @ np.swapaxes(a, -1, -2).conj() + np.eye(shape[-1])
+
+
+def close(got, want, tolerance=1e-10):
+    got = got.detach().numpy() if isinstance(got, clew.Tensor) else got
+    want = want.detach().numpy() if isinstance(want, clew.Tensor) else want
+    np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance)
+
+
+def hermitian(a):
+    """The positive definite a a^H + 1: what reads one triangle sees both move."""
+    return a @ a.mH + clew.eye(a.shape[-1], dtype=a.dtype)
+
+
+def skewed(a):
+    """A hermitian matrix with well separated eigenvalues."""
+    return a + a.mH + clew.diag(clew.arange(a.shape[-1]) * 4.0)
+
+
+# Factors multiply back.
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(3, 3), (2, 4, 4), (0, 2, 2), (0, 0)])
+def test_cholesky_multiplies_back(dtype, shape):
+    a = clew.tensor(positive(1, *shape, dtype=dtype))
+    low = la.cholesky(a)
+    close(low @ low.mH, a)
+    close(low.triu(1), np.zeros(shape))
+    up = la.cholesky(a, upper=True)
+    close(up, low.mH)
+    factor, info = la.cholesky_ex(a)
+    close(factor, low)
+    assert info.dtype is clew.int32 and not info.any()
+
+
+def test_cholesky_reads_one_triangle():
+    a = positive(2, 3, 3)
+    close(la.cholesky(clew.tensor(np.tril(a))), np.linalg.cholesky(a))
+    close(la.cholesky(clew.tensor(np.triu(a)), upper=True), np.linalg.cholesky(a).T)
+
+
+def test_cholesky_failure():
+    bad = np.stack([EYE, np.diag([1.0, -1.0, 1.0]), EYE])
+    factor, info = la.cholesky_ex(clew.tensor(bad))
+    assert info.tolist() == [0, 2, 0]
+    close(factor[0], EYE)
+    with pytest.raises(la.LinAlgError, match=r"linalg.cholesky: \(Batch element 1\).*order 2"):
+        la.cholesky(clew.tensor(bad))
+    with pytest.raises(la.LinAlgError, match="linalg.cholesky_ex"):
+        la.cholesky_ex(clew.tensor(bad), check_errors=True)
+    nan = clew.full((2, 2), float("nan"))
+    with pytest.raises(la.LinAlgError):
+        la.cholesky(nan)
+    assert issubclass(la.LinAlgError, RuntimeError)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("mode", ["reduced", "complete", "r"])
+@pytest.mark.parametrize("shape", [(3, 3), (2, 4, 2), (2, 2, 4), (0, 3), (3, 0), (0, 2, 3)])
+def test_qr(dtype, mode, shape):
+    a = normal(3, *shape, dtype=dtype)
+    q, r = la.qr(clew.tensor(a), mode)
+    m, n = shape[-2:]
+    k = m if mode == "complete" else min(m, n)
+    assert tuple(r.shape) == (*shape[:-2], k, n)
+    close(r.tril(-1), np.zeros(r.shape))
+    if mode == "r":
+        assert q.shape == (0,)
+        close(r.mH @ r, np.swapaxes(a, -1, -2).conj() @ a)
+        return
+    assert tuple(q.shape) == (*shape[:-2], m, k)
+    close(q @ r, a)
+    close(q.mH @ q, np.broadcast_to(np.eye(k), (*shape[:-2], k, k)))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("uplo", ["L", "U"])
+def test_eigh_multiplies_back(dtype, uplo):
+    a = normal(4, 2, 4, 4, dtype=dtype)
+    a = a + np.swapaxes(a, -1, -2).conj()
+    half = np.tril(a) if uplo == "L" else np.triu(a)
+    values, vectors = la.eigh(clew.tensor(half), UPLO=uplo)
+    assert not values.is_complex()
+    close((vectors * values.unsqueeze(-2)) @ vectors.mH, a)
+    close(vectors.mH @ vectors, np.broadcast_to(np.eye(4), (2, 4, 4)))
+    close(la.eigvalsh(clew.tensor(half), uplo), values)
+    assert bool((values.diff() >= 0).all())
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_eig_multiplies_back(dtype):
+    a = clew.tensor(normal(5, 2, 4, 4, dtype=dtype))
+    values, vectors = la.eig(a)
+    assert values.dtype is vectors.dtype is clew.complex128
+    close(a.to(clew.complex128) @ vectors, vectors * values.unsqueeze(-2))
+    close(vectors.abs().square().sum(-2), np.ones((2, 4)))
+    close(la.eigvals(a), values)
+    assert la.eig(clew.eye(2)).eigenvalues.dtype is clew.complex64
+    with pytest.raises(RuntimeError, match="infs or NaNs"):
+        la.eig(clew.full((2, 2), float("nan")))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize("shape", [(3, 3), (2, 4, 2), (2, 2, 4), (0, 3), (2, 3, 0), (0, 2, 3)])
+def test_svd_multiplies_back(dtype, full, shape):
+    a = normal(6, *shape, dtype=dtype)
+    u, s, vh = la.svd(clew.tensor(a), full_matrices=full)
+    m, n = shape[-2:]
+    k = min(m, n)
+    assert u.shape[-2:] == (m, m if full else k) and vh.shape[-2:] == (n if full else k, n)
+    close((u[..., :k] * s.unsqueeze(-2)) @ vh[..., :k, :], a)
+    close(u.mH @ u, np.broadcast_to(np.eye(u.shape[-1]), (*shape[:-2], u.shape[-1], u.shape[-1])))
+    close(la.svdvals(clew.tensor(a)), s)
+    assert not s.is_complex()
+
+
+# Systems and inverses.
+
+
+@pytest.mark.parametrize("size", [1, 5, 64, 65, 150])
+def test_triangular_systems_of_all_sizes(size):
+    a = normal(7, 2, size, size) / size + 2 * np.eye(size)
+    b = normal(8, 2, size, 3)
+    for upper in (False, True):
+        x = la.solve_triangular(clew.tensor(a), clew.tensor(b), upper=upper)
+        half = np.triu(a) if upper else np.tril(a)
+        close(half @ x.numpy(), b)
+
+
+def test_triangular_small_pivots_are_not_exchanged():
+    a = np.array([[1e-12, 0.0], [1.0, 1.0]])
+    x = la.solve_triangular(clew.tensor(a), clew.tensor([[1e-12], [3.0]]).double(), upper=False)
+    close(x, [[1.0], [2.0]], 1e-4)
+
+
+def test_triangular_zero_on_the_diagonal():
+    x = la.solve_triangular(clew.zeros(2, 2), clew.tensor([[1.0], [2.0]]), upper=True)
+    assert not x.isfinite().any()
+    x = la.solve_triangular(clew.zeros(2, 2), clew.ones(2, 1), upper=True, unitriangular=True)
+    assert x.tolist() == [[1.0], [1.0]]
+
+
+def test_singular_systems():
+    a = clew.tensor(np.stack([EYE, np.diag([1.0, 1.0, 0.0]), EYE]))
+    b = clew.ones(3, 3, dtype=clew.float64)
+    x, info = la.solve_ex(a, b)
+    assert info.tolist() == [0, 3, 0]
+    assert x[1].isnan().all() and x[0].tolist() == [1.0, 1.0, 1.0]
+    with pytest.raises(la.LinAlgError, match=r"linalg.solve: \(Batch element 1\).*singular"):
+        la.solve(a, b)
+    inverse, info = la.inv_ex(a)
+    assert info.tolist() == [0, 3, 0] and inverse[2].tolist() == EYE.tolist()
+    with pytest.raises(la.LinAlgError, match=r"linalg.inv: \(Batch element 1\).*element 3 is zero"):
+        la.inv(a)
+    with pytest.raises(la.LinAlgError, match="linalg.inv_ex"):
+        la.inv_ex(a, check_errors=True)
+
+
+def test_batches_are_loops():
+    a = normal(9, 3, 2, 4, 4)
+    b = normal(10, 2, 4, 2)
+    x = la.solve(clew.tensor(a), clew.tensor(b))
+    for i in range(3):
+        for j in range(2):
+            close(x[i, j], np.linalg.solve(a[i, j], b[j]))
+            close(la.det(clew.tensor(a))[i, j], np.linalg.det(a[i, j]))
+
+
+# Gradients.
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("upper", [False, True])
+def test_cholesky_gradient(dtype, upper):
+    check_gradients(
+        lambda a: la.cholesky(hermitian(a), upper=upper), normal(11, 2, 3, 3, dtype=dtype)
+    )
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_eigh_gradient(dtype):
+    a = normal(12, 3, 3, dtype=dtype)
+    check_gradients(lambda a: la.eigvalsh(skewed(a)), a)
+    check_gradients(lambda a: la.eigh(skewed(a), UPLO="U").eigenvalues, a)
+
+    def invariant(a):
+        values, v = la.eigh(skewed(a))
+        return (v * values.exp().unsqueeze(-2)) @ v.mH + v.abs()[..., :1]
+
+    check_gradients(invariant, a * 0.3)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_eig_gradient(dtype):
+    a = normal(13, 3, 3, dtype=dtype)
+    check_gradients(lambda a: la.eig(a).eigenvectors.abs(), a)
+
+    def invariant(a):
+        values, v = la.eig(a)
+        return (v * values.exp().unsqueeze(-2)) @ la.inv(v)
+
+    check_gradients(invariant, a * 0.5)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(3, 3), (4, 2), (2, 4)])
+@pytest.mark.parametrize("full", [False, True])
+def test_svd_gradient(dtype, shape, full):
+    k = min(shape)
+
+    def invariant(a):
+        u, s, vh = la.svd(a, full_matrices=full)
+        u, vh = u[..., :k], vh[..., :k, :]
+        return (u * s.square().unsqueeze(-2)) @ vh
+
+    def vectors(a):
+        u, _, vh = la.svd(a, full_matrices=full)
+        return u.abs()[..., 0].sum() + vh.abs()[..., 1, :].prod()
+
+    a = normal(14, *shape, dtype=dtype)
+    check_gradients(invariant, a)
+    check_gradients(vectors, a)
+
+
+@pytest.mark.parametrize(
+    "loss, name",
+    [
+        (lambda a: la.svd(a).U.real.sum(), "svd_backward"),
+        (lambda a: la.eigh(a + a.mH).eigenvectors.real.sum(), "linalg_eigh_backward"),
+        (lambda a: la.eig(a).eigenvectors.imag.sum(), "linalg_eig_backward"),
+    ],
+)
+def test_losses_that_depend_on_phases_are_refused(loss, name):
+    a = clew.tensor(normal(15, 3, 3, dtype="complex128"), requires_grad=True)
+    with pytest.raises(RuntimeError, match=f"{name}.*ill-defined"):
+        loss(a).backward()
+
+
+def test_repeated_values_have_no_vectors_derivative():
+    a = clew.eye(3, dtype=clew.float64).requires_grad_()
+    (g,) = clew.autograd.grad(la.eigh(a).eigenvectors.sum(), a)
+    assert not g.isfinite().all()
+    (g,) = clew.autograd.grad(la.eigh(a).eigenvalues.sum(), a)
+    close(g, EYE)
+    (g,) = clew.autograd.grad(la.svdvals(a).sum(), a)
+    close(g, EYE)
+
+
+def test_qr_refusals():
+    a = clew.ones(3, 2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="complete"):
+        la.qr(a, "complete").Q.sum().backward()
+    with pytest.raises(RuntimeError, match="mode='r'"):
+        la.qr(a, "r").R.sum().backward()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("rank", [0, 1, 2])
+def test_det_of_singular_matrices(dtype, rank):
+    a = normal(16, 3, rank, dtype=dtype) @ normal(17, rank, 3, dtype=dtype)
+    a[..., 2] = 0  # exactly singular
+    check_gradients(la.det, a)
+    stacked = np.stack([a, a + EYE])
+    check_gradients(la.det, stacked)
+
+
+def test_det_of_large_singular_matrices():
+    a = normal(18, 10, 10)
+    a[:, 4] = 0
+    check_gradients(la.det, a, order=1)
+    ones = clew.ones(4, 4, dtype=clew.float64).requires_grad_()
+    (g,) = clew.autograd.grad(la.det(ones), ones)
+    assert g.abs().max() < 1e-12
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_slogdet_gradient(dtype):
+    a = normal(19, 2, 3, 3, dtype=dtype)
+    check_gradients(lambda a: la.slogdet(a).logabsdet, a)
+    check_gradients(lambda a: la.slogdet(a).sign * (a**2).sum(), a)
+    sign, log = la.slogdet(clew.zeros(2, 2))
+    assert sign == 0 and log == -float("inf")
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(4, 2), (2, 4)])
+def test_pinv_of_constant_rank(dtype, shape):
+    m, n = shape
+    left, right = normal(20, m, 1, dtype=dtype), normal(21, 1, n, dtype=dtype)
+    check_gradients(lambda a, b: la.pinv(a @ b), left, right)
+    a = clew.tensor(left @ right)
+    p = la.pinv(a)
+    close(a @ p @ a, a)
+    close(p @ a @ p, p)
+    close((a @ p).mH, a @ p)
+
+
+def test_pinv_tolerances():
+    a = clew.diag(clew.tensor([4.0, 1.0, 0.1]))
+    close(la.pinv(a, rtol=0.1).diagonal(), [0.25, 1.0, 0.0], 1e-6)
+    close(la.pinv(a, atol=2.0).diagonal(), [0.25, 0.0, 0.0], 1e-6)
+    close(la.pinv(a, atol=clew.tensor(2.0), hermitian=True).diagonal(), [0.25, 0.0, 0.0], 1e-6)
+    assert la.matrix_rank(a, rtol=0.1) == 2 and la.matrix_rank(a, atol=2.0) == 1
+    assert la.matrix_rank(clew.stack([a, a]), atol=clew.tensor([2.0, 0.5])).tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_matrix_exp(dtype):
+    a = normal(22, 2, 3, 3, dtype=dtype)
+    check_gradients(la.matrix_exp, a)
+    x = clew.tensor(a)
+    close(la.matrix_exp(x) @ la.matrix_exp(-x), np.broadcast_to(EYE, (2, 3, 3)))
+    big = a[0] * 30
+    values, v = np.linalg.eig(big)
+    want = (v * np.exp(values)) @ np.linalg.inv(v)
+    tiny = a[0] * 1e-9
+    both = la.matrix_exp(clew.tensor(np.stack([big, tiny]))).numpy()
+    np.testing.assert_allclose(both[0], want, rtol=1e-8, atol=1e-8 * np.abs(want).max())
+    np.testing.assert_allclose(both[1] - EYE, tiny, atol=1e-15)
+    third = clew.tensor(0.7, dtype=clew.float64, requires_grad=True)
+    y = la.matrix_exp(third.reshape(1, 1)).sum()
+    for _ in range(3):
+        (y,) = clew.autograd.grad(y, third, create_graph=True)
+    close(y, np.exp(0.7))
+    assert la.matrix_exp(clew.full((2, 2), float("inf"))).isnan().all()
+
+
+def test_condition_of_singular_matrices():
+    a = clew.zeros(2, 2)
+    for p in ("fro", 1, -1, float("inf")):
+        assert la.cond(a + clew.diag(clew.tensor([1.0, 0.0])), p).item() == float("inf")
+    assert la.cond(clew.eye(2), "nuc").item() == 4.0
+
+
+# Everything else.
+
+
+def test_results_are_named():
+    a = clew.tensor(positive(23, 2, 2))
+    assert la.eigh(a)._fields == ("eigenvalues", "eigenvectors")
+    assert la.svd(a)._fields == ("U", "S", "Vh")
+    assert la.qr(a)._fields == ("Q", "R")
+    assert la.slogdet(a)._fields == ("sign", "logabsdet")
+    assert la.cholesky_ex(a)._fields == ("L", "info")
+    assert la.inv_ex(a)._fields == ("inverse", "info")
+    assert la.solve_ex(a, a)._fields == ("result", "info")
+
+
+def test_out_of_several_results():
+    a = clew.tensor(positive(24, 3, 3))
+    out = (clew.empty(0, dtype=clew.float64), clew.empty(0, dtype=clew.float64))
+    values, vectors = la.eigh(a, out=out)
+    assert values is out[0] and vectors is out[1]
+    close(values, np.linalg.eigvalsh(a.numpy()))
+    with pytest.raises(TypeError, match="tuple of 2"):
+        la.eigh(a, out=out[0])
+    with pytest.raises(RuntimeError, match="cast"):
+        la.inv(a, out=clew.empty(3, 3, dtype=clew.int64))
+
+
+@pytest.mark.parametrize("dtype", [clew.float16, clew.bfloat16])
+def test_low_precision_is_refused(dtype):
+    a = clew.eye(2, dtype=dtype)
+    for f in (la.inv, la.det, la.cholesky, la.svd, la.eigh, la.eig, la.qr, la.pinv, la.slogdet):
+        with pytest.raises(RuntimeError, match="Low precision"):
+            f(a)
+    assert la.matrix_exp(a * 0).dtype is dtype
+
+
+def test_meta_tensors_are_not_examined():
+    a = clew.zeros(2, 3, 3, device="meta")
+    assert la.cholesky(a).shape == (2, 3, 3)
+    assert la.inv(a).is_meta and la.det(a).shape == (2,)
+    u, s, vh = la.svd(a[..., :2])
+    assert (u.shape, s.shape, vh.shape) == ((2, 3, 3), (2, 2), (2, 2, 2))
