@@ -169,15 +169,24 @@ def _tensor(x: torch.Tensor) -> Any:
 TARGETS = ("cpu", "meta")
 
 
-def to_clew(x: Any) -> Any:
-    """A PyTorch value as clew's; raises Skipped for what clew does not hold."""
+def to_clew(x: Any, memo: dict[int, Any] | None = None) -> Any:
+    """A PyTorch value as clew's; raises Skipped for what clew does not hold.
+
+    Args:
+        x: tensors, dtypes, modules and so on, nested.
+        memo: tensors that were converted already: what is one object stays one.
+    """
+    memo = {} if memo is None else memo
+    if isinstance(x, torch.Tensor) and id(x) in memo:
+        return memo[id(x)]
     if isinstance(x, torch.nn.Module):
         args, kwargs = x.__dict__.get("made_with", ((), {}))
-        return lookup(f"nn.{type(x).__name__}")(*to_clew(args), **to_clew(kwargs))
+        return lookup(f"nn.{type(x).__name__}")(*to_clew(args, memo), **to_clew(kwargs, memo))
     if isinstance(x, torch.nn.Parameter):
-        return clew.nn.Parameter(_tensor(x.detach()), requires_grad=x.requires_grad)
+        made = clew.nn.Parameter(_tensor(x.detach()), requires_grad=x.requires_grad)
+        return memo.setdefault(id(x), made)
     if isinstance(x, torch.Tensor):
-        return _tensor(x)
+        return memo.setdefault(id(x), _tensor(x))
     if isinstance(x, torch.dtype):
         if x not in DTYPES:
             raise Skipped(str(x))
@@ -201,12 +210,12 @@ def to_clew(x: Any) -> Any:
     if isinstance(x, torch.Size):
         return clew.Size(x)
     if isinstance(x, (list, tuple)):
-        parts = [to_clew(v) for v in x]
+        parts = [to_clew(v, memo) for v in x]
         return parts if isinstance(x, list) else tuple(parts)
     if isinstance(x, slice):
         return slice(to_clew(x.start), to_clew(x.stop), to_clew(x.step))
     if isinstance(x, dict):
-        return type(x)((k, to_clew(v)) for k, v in x.items())
+        return type(x)((k, to_clew(v, memo)) for k, v in x.items())
     return rebind(x)
 
 
@@ -379,7 +388,7 @@ def verdict(f: Callable[[], str]) -> str:
             return f"absent: {first_line(e)}"
         return f"FAILED AttributeError: {first_line(e)}"
     except Exception as e:
-        return f"FAILED {type(e).__name__ + ': ' if str(e) else repr(e)}{str(e)[:400]}".strip()
+        return f"FAILED {type(e).__name__ + ': ' if str(e) else repr(e)}{str(e)[:4000]}".strip()
 
 
 def outcome(text: str) -> str:

@@ -195,7 +195,7 @@ def check_state(info: Any, dtype: torch.dtype, limit: int) -> str:
         for name, value in vars(case.theirs).items():
             if name.startswith("_") or isinstance(value, (torch.Tensor, torch.nn.Module)):
                 continue
-            if name == "made_with" or callable(value):
+            if name in ("made_with", "use_nested_tensor") or callable(value):
                 continue
             assert hasattr(case.ours, name), f"{case.what}: no attribute {name}"
             mine = getattr(case.ours, name)
@@ -254,7 +254,7 @@ def check_errors(info: Any, dtype: torch.dtype) -> str:
             count += common.agree_on_error(lambda: attempt(False), lambda: attempt(True), what)
         except AssertionError as e:
             wrong.append(str(e))
-    assert not wrong, f"{len(wrong)} of {len(wrong) + count}: {wrong[0]}"
+    assert not wrong, f"{len(wrong)} of {len(wrong) + count}: {' | '.join(wrong)}"
     return f"ok ({count})"
 
 

@@ -373,7 +373,7 @@ def check_errors(op: Any) -> str:
             count += 1
         except AssertionError as e:
             wrong.append(str(e))
-    assert not wrong, f"{len(wrong)} of {count + len(wrong)}: {wrong[0]}"
+    assert not wrong, f"{len(wrong)} of {count + len(wrong)}: {' | '.join(wrong)}"
     return f"ok ({count})"
 
 

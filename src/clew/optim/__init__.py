@@ -5,6 +5,7 @@ from __future__ import annotations
 from . import lr_scheduler, swa_utils
 from ._adafactor import Adafactor
 from ._muon import Muon
+from ._sparse_adam import SparseAdam
 from .adadelta import Adadelta
 from .adagrad import Adagrad
 from .adam import Adam
@@ -35,6 +36,7 @@ __all__ = [
     "RAdam",
     "RMSprop",
     "Rprop",
+    "SparseAdam",
     "lr_scheduler",
     "swa_utils",
 ]

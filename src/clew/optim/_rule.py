@@ -37,8 +37,14 @@ def _check_lr(name: str, lr: Any, foreach: bool | None = None, capturable: bool 
         raise ValueError(f"{name}: lr must not be negative; got {lr}")
 
 
-def _check_betas(name: str, betas: Any) -> None:
+def _check_betas(name: str, betas: Any, foreach: bool | None = None) -> None:
+    if len({isinstance(beta, Tensor) for beta in betas}) > 1:
+        raise ValueError(f"{name}: betas must be all numbers or all tensors; got {betas}")
     for i, beta in enumerate(betas):
+        if isinstance(beta, Tensor) and foreach:
+            raise ValueError(
+                f"{name}: betas[{i}] as a tensor needs foreach=False; got foreach=True"
+            )
         if isinstance(beta, Tensor) and beta.numel() != 1:
             raise ValueError(f"{name}: betas[{i}] must have one element; got {list(beta.shape)}")
         if not 0.0 <= beta < 1.0:

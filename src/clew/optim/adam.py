@@ -121,7 +121,7 @@ class Adam(_PerParameter):
         name = type(self).__name__
         _check_lr(name, lr, foreach, capturable)
         _check_nonnegative(name, eps=eps, weight_decay=weight_decay)
-        _check_betas(name, betas)
+        _check_betas(name, betas, foreach)
         _check_modes(
             name,
             foreach=foreach,

@@ -263,7 +263,8 @@ class LBFGS(Optimizer):
                     steps.append(s)
                     ro.append(1.0 / ys)
                     scale = ys / y.dot(y)
-                direction = _two_loops(grad, changes, steps, ro, scale)
+                alphas = state.setdefault("al", [None] * group["history_size"])
+                direction = _two_loops(grad, changes, steps, ro, scale, alphas)
             if previous_grad is None:
                 previous_grad = grad.clone()
             else:
@@ -322,7 +323,7 @@ class LBFGS(Optimizer):
                 break
 
         state["d"] = direction
-        state["t"] = t
+        state["t"] = clew.tensor(t) if isinstance(group["lr"], Tensor) else t
         state["old_dirs"] = changes
         state["old_stps"] = steps
         state["ro"] = ro
@@ -333,11 +334,15 @@ class LBFGS(Optimizer):
 
 
 def _two_loops(
-    grad: Tensor, changes: list[Tensor], steps: list[Tensor], ro: list[Tensor], scale: Any
+    grad: Tensor,
+    changes: list[Tensor],
+    steps: list[Tensor],
+    ro: list[Tensor],
+    scale: Any,
+    alphas: list[Any],
 ) -> Tensor:
     """The approximate inverse Hessian times the negative gradient."""
     q = grad.neg()
-    alphas: list[Any] = [None] * len(changes)
     for i in range(len(changes) - 1, -1, -1):
         alphas[i] = steps[i].dot(q) * ro[i]
         q.add_(changes[i] * -alphas[i])

@@ -176,6 +176,8 @@ def huber_loss(
     Returns:
         the loss.
     """
+    if not isinstance(delta, int | float):
+        raise TypeError(f"huber_loss: delta must be a float or int; got {type(delta).__name__}")
     if delta <= 0:
         raise RuntimeError(f"huber_loss: delta must be greater than 0; got {delta}")
     if target.shape != input.shape:
@@ -239,6 +241,10 @@ def nll_loss(
         2.5
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
+    if weight is not None and weight.dtype is not input.dtype:
+        raise RuntimeError(
+            f"nll_loss: weight must have input's dtype, {input.dtype}; got {weight.dtype}"
+        )
     try:
         return _nll_loss(input, target, weight, ignore_index, reduction)[0]
     except Exception:

@@ -140,6 +140,12 @@ class _BatchNorm(_NormBase):
         mean, var = state["running_mean"], state["running_var"]
         by_batch = self.training or (mean is None and var is None)
         used = not self.training or self.track_running_stats
+        if by_batch:
+            if self.eps <= 0:
+                raise ValueError(
+                    f"{type(self).__name__}: eps must be positive during training; got {self.eps}"
+                )
+            used = used and input.numel() > 0  # an empty batch says nothing about the data
         return F.batch_norm(
             input,
             mean if used else None,

@@ -240,6 +240,15 @@ class LinearCrossEntropyLoss(_WeightedLoss):
         from .linear import Linear
 
         super().__init__(weight, reduction=reduction)
+        if weight is not None and tuple(weight.shape) != (num_classes,):
+            raise RuntimeError(
+                f"LinearCrossEntropyLoss: weight must be of shape ({num_classes},), one for each "
+                f"class; got {tuple(weight.shape)}"
+            )
+        if not 0 <= label_smoothing <= 1:
+            raise RuntimeError(
+                f"LinearCrossEntropyLoss: label_smoothing must be in [0, 1]; got {label_smoothing}"
+            )
         self.in_features = in_features
         self.num_classes = num_classes
         self.out_features = tuple(out_features)
@@ -473,6 +482,8 @@ class HuberLoss(_Loss):
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
         super().__init__(reduction=reduction)
+        if not isinstance(delta, int | float):
+            raise TypeError(f"HuberLoss: delta must be a float or int; got {type(delta)}")
         self.delta = delta
 
     def forward(self, input: Any, target: Any) -> Any:

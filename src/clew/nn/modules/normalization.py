@@ -115,9 +115,7 @@ class LayerNorm(Module):
         text = (
             f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
         )
-        if self.elementwise_affine:
-            text += f", bias={self.bias is not None}"
-        return text
+        return f"{text}, bias={self.bias is not None}"
 
 
 class GroupNorm(Module):
@@ -183,9 +181,7 @@ class GroupNorm(Module):
 
     def extra_repr(self) -> str:
         text = f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
-        if self.affine:
-            text += f", bias={self.bias is not None}"
-        return text
+        return f"{text}, bias={self.bias is not None}"
 
 
 class RMSNorm(Module):

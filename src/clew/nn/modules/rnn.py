@@ -109,6 +109,11 @@ class RNNBase(Module):
             )
         if not isinstance(hidden_size, int):
             raise TypeError(f"hidden_size should be of type int, got: {type(hidden_size).__name__}")
+        for option, given in (("bias", bias), ("batch_first", batch_first)):
+            if not isinstance(given, bool):
+                raise TypeError(f"{option} should be of type bool, got: {type(given).__name__}")
+        if input_size <= 0:
+            raise ValueError("input_size must be greater than zero")
         if hidden_size <= 0:
             raise ValueError("hidden_size must be greater than zero")
         if num_layers <= 0:
