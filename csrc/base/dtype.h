@@ -15,6 +15,9 @@ namespace clew {
 enum class DType : uint8_t {
   Bool,
   UInt8,
+  UInt16,
+  UInt32,
+  UInt64,
   Int8,
   Int16,
   Int32,
@@ -26,7 +29,7 @@ enum class DType : uint8_t {
   Complex64,
   Complex128
 };
-constexpr int num_dtypes = 12;
+constexpr int num_dtypes = 15;
 
 using f16 = _Float16;
 
@@ -67,6 +70,8 @@ template <class T> using compute_t = typename compute_type<T>::type;
 template <class T> struct accumulate_type { using type = T; };
 template <> struct accumulate_type<bool> { using type = int64_t; };
 template <> struct accumulate_type<uint8_t> { using type = int64_t; };
+template <> struct accumulate_type<uint16_t> { using type = int64_t; };
+template <> struct accumulate_type<uint32_t> { using type = int64_t; };
 template <> struct accumulate_type<int8_t> { using type = int64_t; };
 template <> struct accumulate_type<int16_t> { using type = int64_t; };
 template <> struct accumulate_type<int32_t> { using type = int64_t; };
@@ -79,6 +84,12 @@ template <class T> constexpr DType dtype_of() {
     return DType::Bool;
   else if constexpr (std::is_same_v<T, uint8_t>)
     return DType::UInt8;
+  else if constexpr (std::is_same_v<T, uint16_t>)
+    return DType::UInt16;
+  else if constexpr (std::is_same_v<T, uint32_t>)
+    return DType::UInt32;
+  else if constexpr (std::is_same_v<T, uint64_t>)
+    return DType::UInt64;
   else if constexpr (std::is_same_v<T, int8_t>)
     return DType::Int8;
   else if constexpr (std::is_same_v<T, int16_t>)
@@ -102,19 +113,28 @@ template <class T> constexpr DType dtype_of() {
 }
 
 constexpr size_t itemsize(DType d) {
-  constexpr uint8_t sizes[num_dtypes] = {1, 1, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16};
+  constexpr uint8_t sizes[num_dtypes] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16};
   return sizes[static_cast<int>(d)];
 }
 constexpr const char* name(DType d) {
-  constexpr const char* names[num_dtypes] = {"bool",    "uint8",   "int8",      "int16",
-                                             "int32",   "int64",   "float16",   "bfloat16",
-                                             "float32", "float64", "complex64", "complex128"};
+  constexpr const char* names[num_dtypes] = {
+      "bool",  "uint8",   "uint16",   "uint32",  "uint64",  "int8",      "int16",     "int32",
+      "int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"};
   return names[static_cast<int>(d)];
 }
 constexpr bool is_complex(DType d) { return d >= DType::Complex64; }
 constexpr bool is_floating(DType d) { return d >= DType::Float16 && d <= DType::Float64; }
 constexpr bool is_inexact(DType d) { return d >= DType::Float16; }
 constexpr bool is_integral(DType d) { return d <= DType::Int64; }  // bool included
+constexpr bool is_unsigned(DType d) { return d >= DType::UInt8 && d <= DType::UInt64; }
+// The signed type of the same size: what sign-agnostic kernels (sums, products, equality, bits) run
+// the wider unsigned types as.
+constexpr DType as_signed(DType d) {
+  return d == DType::UInt16   ? DType::Int16
+         : d == DType::UInt32 ? DType::Int32
+         : d == DType::UInt64 ? DType::Int64
+                              : d;
+}
 // 0 bool, 1 integer, 2 floating, 3 complex
 constexpr int category(DType d) {
   return d == DType::Bool ? 0 : d <= DType::Int64 ? 1 : d <= DType::Float64 ? 2 : 3;
@@ -125,8 +145,9 @@ constexpr DType real_of(DType d) {
 constexpr DType complex_of(DType d) {
   return is_complex(d) ? d : d == DType::Float64 ? DType::Complex128 : DType::Complex64;
 }
+[[noreturn]] void fail_promotion(DType a, DType b);
 // The type both operands fit into, as PyTorch's promotion lattice has it (two tensors of equal rank
-// class).
+// class). An unsigned type meets a signed one in the next wider signed type; uint64 has none.
 constexpr DType promote(DType a, DType b) {
   if (a == b) return a;
   if (a > b) std::swap(a, b);
@@ -135,20 +156,28 @@ constexpr DType promote(DType a, DType b) {
     if (a == DType::Float16 && b == DType::BFloat16) return DType::Float32;
     return b;
   }
-  if (a == DType::UInt8) return b == DType::Int8 ? DType::Int16 : b;
-  return b;
+  if (!is_unsigned(a) || is_unsigned(b)) return b;
+  if (a == DType::UInt64) fail_promotion(a, b);
+  if (itemsize(b) > itemsize(a)) return b;
+  return a == DType::UInt8 ? DType::Int16 : a == DType::UInt16 ? DType::Int32 : DType::Int64;
 }
 
 template <class... Ts> struct TypeList {};
-using AllTypes =
+using AllTypes = TypeList<bool, uint8_t, uint16_t, uint32_t, uint64_t, int8_t, int16_t, int32_t,
+                          int64_t, f16, bf16, float, double, c64, c128>;
+using RealTypes = TypeList<bool, uint8_t, uint16_t, uint32_t, uint64_t, int8_t, int16_t, int32_t,
+                           int64_t, f16, bf16, float, double>;
+using NumericTypes = TypeList<uint8_t, uint16_t, uint32_t, uint64_t, int8_t, int16_t, int32_t,
+                              int64_t, f16, bf16, float, double, c64, c128>;
+using RealNumericTypes = TypeList<uint8_t, uint16_t, uint32_t, uint64_t, int8_t, int16_t, int32_t,
+                                  int64_t, f16, bf16, float, double>;
+using IntegralTypes =
+    TypeList<bool, uint8_t, uint16_t, uint32_t, uint64_t, int8_t, int16_t, int32_t, int64_t>;
+// All but the wider unsigned types: for kernels that get as_signed() dtypes, or refuse those.
+using PlainTypes =
     TypeList<bool, uint8_t, int8_t, int16_t, int32_t, int64_t, f16, bf16, float, double, c64, c128>;
-using RealTypes =
-    TypeList<bool, uint8_t, int8_t, int16_t, int32_t, int64_t, f16, bf16, float, double>;
-using NumericTypes =
+using PlainNumericTypes =
     TypeList<uint8_t, int8_t, int16_t, int32_t, int64_t, f16, bf16, float, double, c64, c128>;
-using RealNumericTypes =
-    TypeList<uint8_t, int8_t, int16_t, int32_t, int64_t, f16, bf16, float, double>;
-using IntegralTypes = TypeList<bool, uint8_t, int8_t, int16_t, int32_t, int64_t>;
 using FloatTypes = TypeList<f16, bf16, float, double>;
 using InexactTypes = TypeList<f16, bf16, float, double, c64, c128>;
 using ComplexTypes = TypeList<c64, c128>;
@@ -179,6 +208,9 @@ template <class To, class From> inline To convert(From v) {
   } else if constexpr (std::is_integral_v<To> && is_float_v<From>) {
     // Out-of-range values wrap through int64 rather than being undefined.
     auto x = static_cast<double>(static_cast<compute_t<From>>(v));
+    if constexpr (std::is_same_v<To, uint64_t>) {
+      if (x >= 9223372036854775808.0 && x < 18446744073709551616.0) return static_cast<To>(x);
+    }
     if (!(x >= -9223372036854775808.0 && x < 9223372036854775808.0))
       return static_cast<To>(INT64_MIN);
     return static_cast<To>(static_cast<int64_t>(x));

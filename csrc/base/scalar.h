@@ -8,10 +8,11 @@
 namespace clew {
 
 struct Scalar {
-  enum class Kind : uint8_t { None, Bool, Int, Float, Complex };
+  enum class Kind : uint8_t { None, Bool, Int, Big, Float, Complex };
   Kind kind = Kind::None;
   union {
     int64_t i;
+    uint64_t u;  // of Big, a whole number from 2**63 to 2**64 - 1
     double re;
   };
   double im = 0;
@@ -20,18 +21,27 @@ struct Scalar {
   Scalar(bool v) : kind(Kind::Bool), i(v) {}
   Scalar(int v) : kind(Kind::Int), i(v) {}
   Scalar(int64_t v) : kind(Kind::Int), i(v) {}
+  Scalar(uint64_t v) : kind(v >> 63 ? Kind::Big : Kind::Int), u(v) {}
   Scalar(double v) : kind(Kind::Float), re(v) {}
   Scalar(c128 v) : kind(Kind::Complex), re(v.real()), im(v.imag()) {}
 
   bool has_value() const { return kind != Kind::None; }
   bool is_complex() const { return kind == Kind::Complex; }
   bool is_float() const { return kind == Kind::Float; }
-  bool is_integral() const { return kind == Kind::Bool || kind == Kind::Int; }
-  // The value as element type T; complex to real keeps the real part.
+  bool is_integral() const { return kind == Kind::Bool || kind == Kind::Int || is_big(); }
+  bool is_big() const { return kind == Kind::Big; }
+  // The value as element type T; complex to real keeps the real part. A number that only uint64
+  // holds does not wrap around.
   template <class T> T to() const {
     switch (kind) {
       case Kind::Bool:
       case Kind::Int: return convert<T>(i);
+      case Kind::Big:
+        if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool> &&
+                      !std::is_same_v<T, uint64_t>)
+          fail(ErrorKind::Overflow, "int too big to convert to ", dtype_of<T>(), "; got ", u);
+        else
+          return convert<T>(u);
       case Kind::Float: return convert<T>(re);
       case Kind::Complex: return convert<T>(c128(re, im));
       default: return T{};
@@ -45,6 +55,7 @@ struct Scalar {
     switch (kind) {
       case Kind::Bool: return DType::Bool;
       case Kind::Int: return DType::Int64;
+      case Kind::Big: return DType::UInt64;
       case Kind::Complex: return DType::Complex128;
       default: return DType::Float64;
     }
@@ -52,7 +63,7 @@ struct Scalar {
   bool equals(double v) const {
     return kind == Kind::Float     ? re == v
            : kind == Kind::Complex ? (re == v && im == 0)
-                                   : static_cast<double>(i) == v;
+                                   : to_double() == v;
   }
 };
 

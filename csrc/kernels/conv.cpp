@@ -64,7 +64,7 @@ struct Layout {
 
 // Every point of a channel becomes its bias, or zero without one.
 void fill_bias(const ConvShape& s, const void* bias, void* y, int64_t channels, int64_t points) {
-  dispatch(s.dtype, NumericTypes{}, [&]<class T> {
+  dispatch(as_signed(s.dtype), PlainNumericTypes{}, [&]<class T> {
     const T* b = static_cast<const T*>(bias);
     T* to = static_cast<T*>(y);
     parallel_for(s.n * channels, std::max<int64_t>(1, grain_default / std::max<int64_t>(1, points)),

@@ -56,7 +56,7 @@ void store_factor(char* to, DType d, const Scalar& v) {
   } else if (is_floating(d)) {
     const float x = v.to<float>();
     std::memcpy(to, &x, sizeof x);
-  } else if (d == DType::Int64) {
+  } else if (as_signed(d) == DType::Int64) {
     const int64_t x = v.to<int64_t>();
     std::memcpy(to, &x, sizeof x);
   } else {
@@ -86,7 +86,7 @@ void run_blocked(const Gemm& g) {
 void gemm(const Gemm& g) {
   if (g.m == 0 || g.n == 0) return;
   if (g.k == 0) {
-    dispatch(g.dtype, NumericTypes{}, [&]<class T> { scale_c<T>(g); });
+    dispatch(as_signed(g.dtype), PlainNumericTypes{}, [&]<class T> { scale_c<T>(g); });
     return;
   }
   if (g.m > 1 && g.n > 1 && g.m * g.n >= onednn_work / g.k && onednn::gemm(g)) return;

@@ -30,7 +30,7 @@ template <class T> bool before(T a, T b) {
 int64_t count_nonzero(const NdView& x) {
   int64_t count = 0;
   int64_t n = x.numel();
-  dispatch(x.dtype, AllTypes{}, [&]<class T>() {
+  dispatch(as_signed(x.dtype), PlainTypes{}, [&]<class T>() {
     const T* p = x.ptr<const T>();
     if (x.contiguous()) {
       for (int64_t i = 0; i < n; ++i) count += is_nonzero(p[i]);
@@ -48,7 +48,7 @@ void nonzero(const NdView& x, int64_t* out, int64_t row_step, int64_t column_ste
   int ndim = x.ndim;
   if (n == 0 || ndim == 0) return;
   Dims at(ndim, 0);
-  dispatch(x.dtype, AllTypes{}, [&]<class T>() {
+  dispatch(as_signed(x.dtype), PlainTypes{}, [&]<class T>() {
     const int64_t* strides[1] = {x.strides};
     Walk<1> walk(x.sizes, ndim - 1, strides);
     int64_t inner = x.sizes[ndim - 1];
@@ -71,7 +71,7 @@ void nonzero(const NdView& x, int64_t* out, int64_t row_step, int64_t column_ste
 
 void nonzero_flat(const NdView& x, int64_t* out) {
   int64_t n = x.numel();
-  dispatch(x.dtype, AllTypes{}, [&]<class T>() {
+  dispatch(as_signed(x.dtype), PlainTypes{}, [&]<class T>() {
     const T* p = x.ptr<const T>();
     if (x.contiguous()) {
       for (int64_t i = 0; i < n; ++i) {

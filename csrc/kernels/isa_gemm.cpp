@@ -543,8 +543,11 @@ void gemm_blocked(const GemmTask& t) {
     case DType::Bool: return;
     case DType::UInt8: return run<uint8_t>(t);
     case DType::Int8: return run<int8_t>(t);
+    case DType::UInt16:
     case DType::Int16: return run<int16_t>(t);
+    case DType::UInt32:
     case DType::Int32: return run<int32_t>(t);
+    case DType::UInt64:
     case DType::Int64: return run<int64_t>(t);
     case DType::Float16: return run<f16>(t);
     case DType::BFloat16: return run<bf16>(t);

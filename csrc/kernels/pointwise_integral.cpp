@@ -2,6 +2,7 @@
 // May include: base, kernels.
 // Invariant: arithmetic wraps around; nothing here is undefined behaviour for any value.
 #include <numeric>
+#include <utility>
 
 #include "kernels/pointwise.h"
 #include "kernels/pointwise_loops.h"
@@ -10,8 +11,21 @@ namespace clew::kernels {
 
 namespace {
 
-using I = IntegralTypes;
+// Sign-agnostic loops are compiled for I and N; the wider unsigned types borrow those of the signed
+// ones. Loops that compare or divide are compiled for all types.
+using I = TypeList<bool, uint8_t, int8_t, int16_t, int32_t, int64_t>;
 using N = Integers;
+using AllI = IntegralTypes;
+using AllN = TypeList<uint8_t, uint16_t, uint32_t, uint64_t, int8_t, int16_t, int32_t, int64_t>;
+
+void borrow(LoopTable& to, const LoopTable& from) {
+  for (DType d : {DType::UInt16, DType::UInt32, DType::UInt64})
+    to.fn[static_cast<int>(d)] = from.fn[static_cast<int>(as_signed(d))];
+}
+void copy_unsigned(LoopTable& to, const LoopTable& from) {
+  for (DType d : {DType::UInt16, DType::UInt32, DType::UInt64})
+    to.fn[static_cast<int>(d)] = from.fn[static_cast<int>(d)];
+}
 
 // Square-and-multiply; a negative exponent gives the integer part of the true value.
 template <class T> T int_pow(T base, T exponent) {
@@ -33,7 +47,7 @@ template <class T> T int_pow(T base, T exponent) {
 template <class T>
 void pow_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* params) {
   // One exponent for all elements that would have to be floats.
-  if (s[2] == 0 && *reinterpret_cast<const T*>(p[2]) < T(0)) {
+  if (std::is_signed_v<T> && s[2] == 0 && *reinterpret_cast<const T*>(p[2]) < T(0)) {
     fail("pow: integers to negative integer powers are not allowed; got exponent ",
          static_cast<int64_t>(*reinterpret_cast<const T*>(p[2])),
          "; make the base floating, e.g. with .float()");
@@ -95,6 +109,11 @@ template <class T> T shifted_right(T a, T count) {
 template <class T> T bound(const Scalar& s, T otherwise) {
   using limits = std::numeric_limits<T>;
   if (!s.has_value()) return otherwise;
+  if (s.is_big()) return std::is_same_v<T, uint64_t> ? s.to<T>() : limits::max();
+  if (s.is_integral()) {
+    if (std::cmp_less_equal(s.i, limits::lowest())) return limits::lowest();
+    return std::cmp_greater_equal(s.i, limits::max()) ? limits::max() : static_cast<T>(s.i);
+  }
   if (s.to_double() <= static_cast<double>(limits::lowest())) return limits::lowest();
   if (s.to_double() >= static_cast<double>(limits::max())) return limits::max();
   return s.to<T>();
@@ -125,13 +144,13 @@ void init_arithmetic() {
   unary(table::relu, N{}, []<class T>(T a) { return a < T(0) ? T(0) : a; });
   [&]<class... T>(TypeList<T...>) {
     ((table::pow.fn[static_cast<int>(dtype_of<T>())] = pow_loop<T>), ...);
-  }(N{});
-  binary(table::div_trunc, N{}, []<class T>(T a, T b) { return quotient(a, b); });
+  }(AllN{});
+  binary(table::div_trunc, AllN{}, []<class T>(T a, T b) { return quotient(a, b); });
   binary(table::div_floor, N{}, []<class T>(T a, T b) { return floor_quotient(a, b); });
-  binary(table::fmod, N{}, []<class T>(T a, T b) { return rest(a, b); });
+  binary(table::fmod, AllN{}, []<class T>(T a, T b) { return rest(a, b); });
   binary(table::remainder, N{}, []<class T>(T a, T b) { return floor_rest(a, b); });
-  binary(table::gcd, N{}, []<class T>(T a, T b) { return common_divisor(a, b); });
-  binary(table::lcm, N{}, []<class T>(T a, T b) {
+  binary(table::gcd, AllN{}, []<class T>(T a, T b) { return common_divisor(a, b); });
+  binary(table::lcm, AllN{}, []<class T>(T a, T b) {
     T g = common_divisor(a, b);
     return g == 0 ? T(0) : absolute(wrap_mul(quotient(a, g), b));
   });
@@ -139,7 +158,7 @@ void init_arithmetic() {
     return wrap_add(x, wrap_mul(wrap_mul(c[0], a), b));
   });
   auto sign = []<class T>(T a) { return T(T(a > 0) - T(a < 0)); };
-  unary(table::sign, N{}, sign);
+  unary(table::sign, AllN{}, sign);
   unary(table::sign, Bools{}, []<class T>(T a) { return a; });
   table::sgn = table::sign;
   for (LoopTable* t : {&table::floor, &table::ceil, &table::trunc}) {
@@ -150,19 +169,19 @@ void init_arithmetic() {
     return a;
   });
   unary<3>(table::nan_to_num, I{}, []<class T>(T a, const T*) { return a; });
-  unary<2>(table::threshold, N{}, []<class T>(T x, const T* c) { return x <= c[0] ? c[1] : x; });
-  binary(table::heaviside, I{}, []<class T>(T a, T b) { return a == T(0) ? b : T(a > T(0)); });
+  unary<2>(table::threshold, AllN{}, []<class T>(T x, const T* c) { return x <= c[0] ? c[1] : x; });
+  binary(table::heaviside, AllI{}, []<class T>(T a, T b) { return a == T(0) ? b : T(a > T(0)); });
 }
 
 void init_comparison() {
   binary(table::eq, I{}, []<class T>(T a, T b) { return a == b; });
   binary(table::ne, I{}, []<class T>(T a, T b) { return a != b; });
-  binary(table::lt, I{}, []<class T>(T a, T b) { return a < b; });
-  binary(table::le, I{}, []<class T>(T a, T b) { return a <= b; });
-  binary(table::gt, I{}, []<class T>(T a, T b) { return a > b; });
-  binary(table::ge, I{}, []<class T>(T a, T b) { return a >= b; });
-  binary(table::maximum, I{}, []<class T>(T a, T b) { return a > b ? a : b; });
-  binary(table::minimum, I{}, []<class T>(T a, T b) { return a < b ? a : b; });
+  binary(table::lt, AllI{}, []<class T>(T a, T b) { return a < b; });
+  binary(table::le, AllI{}, []<class T>(T a, T b) { return a <= b; });
+  binary(table::gt, AllI{}, []<class T>(T a, T b) { return a > b; });
+  binary(table::ge, AllI{}, []<class T>(T a, T b) { return a >= b; });
+  binary(table::maximum, AllI{}, []<class T>(T a, T b) { return a > b ? a : b; });
+  binary(table::minimum, AllI{}, []<class T>(T a, T b) { return a < b ? a : b; });
   table::fmax = table::maximum;
   table::fmin = table::minimum;
   binary(table::logical_and, I{},
@@ -176,8 +195,8 @@ void init_comparison() {
   binary(table::bitwise_xor, I{}, []<class T>(T a, T b) { return T(a ^ b); });
   unary(table::bitwise_not, N{}, []<class T>(T a) { return T(~a); });
   unary(table::bitwise_not, Bools{}, []<class T>(T a) { return !a; });
-  binary(table::shift_left, N{}, []<class T>(T a, T b) { return shifted_left(a, b); });
-  binary(table::shift_right, N{}, []<class T>(T a, T b) { return shifted_right(a, b); });
+  binary(table::shift_left, AllN{}, []<class T>(T a, T b) { return shifted_left(a, b); });
+  binary(table::shift_right, AllN{}, []<class T>(T a, T b) { return shifted_right(a, b); });
   unary(table::signbit, I{}, []<class T>(T a) { return a < T(0); });
   for (LoopTable* t : {&table::isnan, &table::isinf, &table::isposinf, &table::isneginf}) {
     unary(*t, I{}, []<class T>(T) { return false; });
@@ -185,7 +204,27 @@ void init_comparison() {
   unary(table::isfinite, I{}, []<class T>(T) { return true; });
   [&]<class... T>(TypeList<T...>) {
     ((table::clamp.fn[static_cast<int>(dtype_of<T>())] = clamp_loop<T>), ...);
-  }(N{});
+  }(AllN{});
+}
+
+void init_unsigned() {
+  using namespace table;
+  for (LoopTable* t :
+       {&add,         &sub,         &mul,         &neg,         &positive,   &conj,
+        &square,      &addcmul,     &floor,       &ceil,        &trunc,      &round,
+        &nan_to_num,  &eq,          &ne,          &logical_and, &logical_or, &logical_xor,
+        &isnan,       &logical_not, &isinf,       &isfinite,    &isposinf,   &isneginf,
+        &bitwise_and, &bitwise_or,  &bitwise_xor, &bitwise_not}) {
+    borrow(*t, *t);
+  }
+  borrow(abs, positive);
+  borrow(relu, positive);
+  borrow(signbit, isnan);
+  copy_unsigned(div_floor, div_trunc);
+  copy_unsigned(remainder, fmod);
+  copy_unsigned(sgn, sign);
+  copy_unsigned(fmax, maximum);
+  copy_unsigned(fmin, minimum);
 }
 
 }  // namespace
@@ -194,6 +233,7 @@ void init_pointwise_integral();
 void init_pointwise_integral() {
   init_arithmetic();
   init_comparison();
+  init_unsigned();
 }
 
 }  // namespace clew::kernels

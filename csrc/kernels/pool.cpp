@@ -243,10 +243,12 @@ template <class T> void mean_plane_backward(const PoolShape& s, bool rows, const
 
 }  // namespace
 
+using PoolTypes = TypeList<uint8_t, int8_t, int16_t, int32_t, int64_t, f16, bf16, float, double>;
+
 void max_pool(const PoolShape& s, const void* x, void* values, int64_t* indices) {
   const int64_t in = s.in_points(), out = s.out_points();
   const bool rows = by_rows(s) && in < INT32_MAX;
-  dispatch(s.dtype, RealNumericTypes{}, [&]<class T> {
+  dispatch(s.dtype, PoolTypes{}, [&]<class T> {
     each_plane(s, [&](int64_t p) {
       const T* from = static_cast<const T*>(x) + p * in;
       T* to = static_cast<T*>(values) + p * out;
@@ -284,7 +286,7 @@ void mean_pool_backward(const PoolShape& s, const void* gy, void* gx) {
 bool pool_scatter(DType dtype, int64_t planes, int64_t in_points, int64_t out_points,
                   const void* gy, const int64_t* indices, void* gx) {
   std::atomic<bool> valid = true;
-  dispatch(dtype, NumericTypes{}, [&]<class T> {
+  dispatch(as_signed(dtype), PlainNumericTypes{}, [&]<class T> {
     using A = compute_t<T>;
     parallel_for(
         planes, std::max<int64_t>(1, grain_default / std::max<int64_t>(1, in_points + out_points)),
@@ -310,7 +312,7 @@ bool pool_scatter(DType dtype, int64_t planes, int64_t in_points, int64_t out_po
 bool pool_gather(DType dtype, int64_t planes, int64_t in_points, int64_t out_points, const void* x,
                  const int64_t* indices, void* y) {
   std::atomic<bool> valid = true;
-  dispatch(dtype, NumericTypes{}, [&]<class T> {
+  dispatch(as_signed(dtype), PlainNumericTypes{}, [&]<class T> {
     parallel_for(planes, std::max<int64_t>(1, grain_default / std::max<int64_t>(1, out_points)),
                  [&](int64_t begin, int64_t end) {
                    for (int64_t p = begin; p < end; ++p) {

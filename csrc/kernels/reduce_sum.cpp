@@ -128,7 +128,8 @@ template <class T, bool All> struct AnyAll {
 // natural result.
 template <class Body> void with_natural(const NdView& dst, const NdView& src, Body&& body) {
   DType natural = is_integral(src.dtype) ? DType::Int64 : src.dtype;
-  if (dst.dtype == natural) {
+  // The wider unsigned types have no loops of their own: they are converted first.
+  if (dst.dtype == natural && as_signed(src.dtype) == src.dtype) {
     body(dst, src);
     return;
   }
@@ -140,8 +141,15 @@ template <class Body> void with_natural(const NdView& dst, const NdView& src, Bo
       new char[std::max<size_t>(1, static_cast<size_t>(n) * itemsize(dst.dtype))]);
   NdView converted{room.get(), src.sizes, strides.data(), src.ndim, dst.dtype};
   copy(converted, src);
+  converted.dtype = as_signed(dst.dtype);
   if (dst.dtype == DType::Int64 || !is_integral(dst.dtype)) {
     body(dst, converted);
+    return;
+  }
+  if (dst.dtype == DType::UInt64) {
+    NdView out = dst;
+    out.dtype = DType::Int64;
+    body(out, converted);
     return;
   }
   // A narrow integer result: sum in int64, then convert.
@@ -160,7 +168,7 @@ template <class Body> void with_natural(const NdView& dst, const NdView& src, Bo
 
 void reduce_sum(const NdView& dst, const NdView& src) {
   with_natural(dst, src, [](const NdView& d, const NdView& s) {
-    dispatch(s.dtype, AllTypes{}, [&]<class T>() { reduce_with(Sum<T, false>{}, d, s); });
+    dispatch(s.dtype, PlainTypes{}, [&]<class T>() { reduce_with(Sum<T, false>{}, d, s); });
   });
 }
 
@@ -174,7 +182,7 @@ void reduce_nansum(const NdView& dst, const NdView& src) {
 
 void reduce_prod(const NdView& dst, const NdView& src) {
   with_natural(dst, src, [](const NdView& d, const NdView& s) {
-    dispatch(s.dtype, AllTypes{}, [&]<class T>() { reduce_with(Prod<T>{}, d, s); });
+    dispatch(s.dtype, PlainTypes{}, [&]<class T>() { reduce_with(Prod<T>{}, d, s); });
   });
 }
 
@@ -186,11 +194,12 @@ void reduce_mean(const NdView& dst, const NdView& src) {
   });
 }
 
-// Bool and int8 are zero exactly when their byte is.
+// Bool and int8 are zero exactly when their byte is, unsigned integers when the signed ones are.
 using TruthTypes =
     TypeList<uint8_t, int16_t, int32_t, int64_t, f16, bf16, float, double, c64, c128>;
 static NdView truth_view(NdView v) {
   if (v.dtype == DType::Bool || v.dtype == DType::Int8) v.dtype = DType::UInt8;
+  v.dtype = as_signed(v.dtype);
   return v;
 }
 

@@ -104,14 +104,14 @@ void cumextremum_of(const NdView& values, const NdView& indices, const NdView& s
 }  // namespace
 
 void cumsum(const NdView& dst, const NdView& src, int dim, bool reverse) {
-  dispatch(dst.dtype, AllTypes{}, [&]<class T>() {
+  dispatch(as_signed(dst.dtype), PlainTypes{}, [&]<class T>() {
     using Acc = running_t<T>;
     scan<T>(dst, src, dim, reverse, Acc(0), [](Acc a, T v) { return a + widen<T, Acc>(v); });
   });
 }
 
 void cumprod(const NdView& dst, const NdView& src, int dim) {
-  dispatch(dst.dtype, AllTypes{}, [&]<class T>() {
+  dispatch(as_signed(dst.dtype), PlainTypes{}, [&]<class T>() {
     using Acc = running_t<T>;
     scan<T>(dst, src, dim, false, Acc(1), [](Acc a, T v) { return a * widen<T, Acc>(v); });
   });

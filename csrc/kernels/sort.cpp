@@ -13,7 +13,7 @@
 namespace clew::kernels {
 namespace {
 
-using SortTypes = TypeList<uint8_t, int8_t, int16_t, int32_t, int64_t, f16, bf16, float, double>;
+using SortTypes = RealNumericTypes;
 
 template <int Bytes> struct unsigned_of;
 template <> struct unsigned_of<1> { using type = uint8_t; };

@@ -405,8 +405,8 @@ Scalar neutral(const Str& reduce, DType dtype) {
   }
   Scalar s;
   dispatch(dtype, IntegralTypes{}, [&]<class T>() {
-    s = Scalar(static_cast<int64_t>(lowest ? std::numeric_limits<T>::lowest()
-                                           : std::numeric_limits<T>::max()));
+    s = Scalar(static_cast<std::conditional_t<std::is_same_v<T, uint64_t>, T, int64_t>>(
+        lowest ? std::numeric_limits<T>::lowest() : std::numeric_limits<T>::max()));
   });
   return s;
 }

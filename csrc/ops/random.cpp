@@ -94,6 +94,8 @@ int64_t largest_exact(DType d) {
   switch (d) {
     case DType::Bool: return 1;
     case DType::UInt8: return 255;
+    case DType::UInt16: return 65535;
+    case DType::UInt32: return UINT32_MAX;
     case DType::Int8: return 127;
     case DType::Int16: return 32767;
     case DType::Int32: return INT32_MAX;
@@ -107,7 +109,10 @@ int64_t largest_exact(DType d) {
 int64_t smallest(DType d) {
   switch (d) {
     case DType::Bool:
-    case DType::UInt8: return 0;
+    case DType::UInt8:
+    case DType::UInt16:
+    case DType::UInt32:
+    case DType::UInt64: return 0;
     case DType::Int8: return -128;
     case DType::Int16: return -32768;
     case DType::Int32: return INT32_MIN;
@@ -167,9 +172,10 @@ void random_(const Tensor& x, std::optional<int64_t> from, std::optional<int64_t
   require(low <= last && low >= smallest(x.dtype()), "random_: from must be a number that ",
           x.dtype(), " holds; got ", low);
   uint64_t range = static_cast<uint64_t>(last) - static_cast<uint64_t>(low) + 1;
+  if (!to && x.dtype() == DType::UInt64) range = uint64_t{0} - static_cast<uint64_t>(low);
   bool bounded = from || to;
   bool wide = bounded ? range == 0 || range >= wide_range
-                      : x.dtype() == DType::Int64 || x.dtype() == DType::Float64;
+                      : as_signed(x.dtype()) == DType::Int64 || x.dtype() == DType::Float64;
   overwrite(x, "random_",
             [&](auto v) { kernels::random_integers(v, low, range, wide, or_default(g)); });
 }

@@ -23,6 +23,9 @@ const char* format_of(DType d) {
   switch (d) {
     case DType::Bool: return "?";
     case DType::UInt8: return "B";
+    case DType::UInt16: return "H";
+    case DType::UInt32: return "I";
+    case DType::UInt64: return "Q";
     case DType::Int8: return "b";
     case DType::Int16: return "h";
     case DType::Int32: return "i";
@@ -90,6 +93,7 @@ std::optional<DType> numpy_scalar_dtype(PyObject* o) {
   std::string_view given(type + 6);
   if (given == "bool_") return DType::Bool;
   if (given == "longlong") return DType::Int64;
+  if (given == "ulonglong") return DType::UInt64;
   for (int i = 0; i < num_dtypes; ++i) {
     auto d = static_cast<DType>(i);
     if (d != DType::BFloat16 && given == name(d)) return d;
@@ -130,7 +134,7 @@ std::string array_type_name(PyObject* array) {
   fail_type("from_numpy: can't convert np.ndarray of type ", array_type_name(array),
             ". The only supported types are: float64, float32, float16, complex64, complex128, "
             "int64, int32, "
-            "int16, int8, uint8, and bool.");
+            "int16, int8, uint64, uint32, uint16, uint8, and bool.");
 }
 
 DType dtype_from_format(const char* format, Py_ssize_t size, PyObject* array) {
@@ -142,7 +146,14 @@ DType dtype_from_format(const char* format, Py_ssize_t size, PyObject* array) {
         ".astype(dtype.newbyteorder('='))");
   }
   if (f == "?") return DType::Bool;
-  if (f == "B") return DType::UInt8;
+  if (f.size() == 1 && std::string_view("BHILQ").find(f[0]) != f.npos) {
+    switch (size) {
+      case 1: return DType::UInt8;
+      case 2: return DType::UInt16;
+      case 4: return DType::UInt32;
+      default: return DType::UInt64;
+    }
+  }
   if (f.size() == 1 && std::string_view("bhilq").find(f[0]) != f.npos) {
     switch (size) {
       case 1: return DType::Int8;
@@ -243,6 +254,8 @@ template <class T> PyObject* number_object(T v) {
     return PyBool_FromLong(v);
   else if constexpr (is_complex_v<T>) {
     return PyComplex_FromDoubles(static_cast<double>(v.real()), static_cast<double>(v.imag()));
+  } else if constexpr (std::is_same_v<T, uint64_t>) {
+    return PyLong_FromUnsignedLongLong(v);
   } else if constexpr (std::is_integral_v<T>) {
     return PyLong_FromLongLong(v);
   } else {
@@ -372,6 +385,10 @@ PyObject* method_complex(PyObject* self, PyObject*) {
   });
 }
 
+PyObject* scalar_int(const Scalar& s) {
+  return s.is_big() ? PyLong_FromUnsignedLongLong(s.u) : PyLong_FromLongLong(s.i);
+}
+
 Scalar only_item(PyObject* self) {
   Tensor t = borrow(self);
   if (t.numel() != 1)
@@ -394,7 +411,7 @@ PyObject* tensor_int(PyObject* self) {
     Scalar s = only_item(self);
     require(!s.is_complex() || s.im == 0,
             "int: a complex value cannot be converted to type int64 without overflow");
-    return s.is_integral() ? PyLong_FromLongLong(s.i) : PyLong_FromDouble(s.re);
+    return s.is_integral() ? scalar_int(s) : PyLong_FromDouble(s.re);
   });
 }
 PyObject* tensor_index(PyObject* self) {
@@ -403,7 +420,7 @@ PyObject* tensor_index(PyObject* self) {
     if (t.numel() != 1 || !is_integral(t.dtype())) {
       fail_type("only integer tensors of a single element can be converted to an index; got ", t);
     }
-    return PyLong_FromLongLong(item(t).to_int());
+    return scalar_int(item(t));
   });
 }
 

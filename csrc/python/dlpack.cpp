@@ -58,7 +58,7 @@ DLDataType dl_type(DType d) {
   uint8_t code = code_float;
   if (d == DType::Bool)
     code = code_bool;
-  else if (d == DType::UInt8)
+  else if (is_unsigned(d))
     code = code_uint;
   else if (is_integral(d))
     code = code_int;

@@ -108,10 +108,22 @@ template <class T> T element(PyObject* o) {
     fail_type("tensor: must be real number, not complex");
   }
   if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+    using limits = std::numeric_limits<T>;
+    if (s.is_big() && !std::is_same_v<T, uint64_t>)
+      fail_value("tensor: Overflow when unpacking long long");
     double v = s.to_double();
-    bool fits =
-        v == v && v <= static_cast<double>(std::numeric_limits<T>::max()) &&
-        v >= (std::is_signed_v<T> ? static_cast<double>(std::numeric_limits<T>::min()) : -255.0);
+    bool fits;
+    if constexpr (std::is_same_v<T, uint64_t>) {
+      if (s.is_integral() && v < 0)
+        fail(ErrorKind::Overflow, "tensor: can't convert negative int to unsigned");
+      fits = v > -1.0 && (s.is_integral() || v < 18446744073709551616.0);
+    } else {
+      // A negative number down to -max becomes an unsigned one as in C.
+      double low = std::is_signed_v<T> ? static_cast<double>(limits::min())
+                                       : -static_cast<double>(limits::max());
+      fits = v >= low && (s.is_integral() || v < static_cast<double>(limits::max()) + 1.0) &&
+             v <= static_cast<double>(limits::max());
+    }
     if (!fits)
       fail("tensor: value cannot be converted to type ", dtype_of<T>(), " without overflow; got ",
            v);

@@ -77,7 +77,7 @@ PyObject* method_is_complex(PyObject* o, PyObject*) {
   return PyBool_FromLong(is_complex(obj(o)->dtype));
 }
 PyObject* method_is_signed(PyObject* o, PyObject*) {
-  return PyBool_FromLong(obj(o)->dtype != DType::UInt8 && obj(o)->dtype != DType::Bool);
+  return PyBool_FromLong(!is_unsigned(obj(o)->dtype) && obj(o)->dtype != DType::Bool);
 }
 PyObject* method_is_inference(PyObject* o, PyObject*) {
   return PyBool_FromLong(obj(o)->flags & flag_inference);

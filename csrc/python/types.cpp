@@ -29,7 +29,7 @@ PyObject* dtype_reduce(PyObject* o, PyObject*) { return PyUnicode_FromString(nam
 PyObject* dtype_is_floating(PyObject* o, void*) { return PyBool_FromLong(is_floating(of(o))); }
 PyObject* dtype_is_complex(PyObject* o, void*) { return PyBool_FromLong(is_complex(of(o))); }
 PyObject* dtype_is_signed(PyObject* o, void*) {
-  return PyBool_FromLong(of(o) != DType::UInt8 && of(o) != DType::Bool);
+  return PyBool_FromLong(!is_unsigned(of(o)) && of(o) != DType::Bool);
 }
 PyObject* dtype_itemsize(PyObject* o, void*) { return PyLong_FromSize_t(itemsize(of(o))); }
 PyObject* dtype_name(PyObject* o, void*) { return PyUnicode_FromString(name(of(o))); }
@@ -198,6 +198,7 @@ PyObject* scalar_object(const Scalar& s) {
   switch (s.kind) {
     case Scalar::Kind::Bool: return PyBool_FromLong(s.i != 0);
     case Scalar::Kind::Int: return PyLong_FromLongLong(s.i);
+    case Scalar::Kind::Big: return PyLong_FromUnsignedLongLong(s.u);
     case Scalar::Kind::Float: return PyFloat_FromDouble(s.re);
     case Scalar::Kind::Complex: return PyComplex_FromDoubles(s.re, s.im);
     default: Py_RETURN_NONE;
@@ -216,7 +217,16 @@ bool scalar_from(PyObject* o, Scalar& out) {
   if (PyLong_Check(o)) {
     int overflow = 0;
     int64_t v = PyLong_AsLongLongAndOverflow(o, &overflow);
-    if (overflow) fail(ErrorKind::Overflow, "int too big to convert to int64");
+    if (overflow) {
+      uint64_t big = overflow > 0 ? PyLong_AsUnsignedLongLong(o) : uint64_t{0};
+      if (PyErr_Occurred()) {
+        PyErr_Clear();
+        big = 0;
+      }
+      if (!big) fail(ErrorKind::Overflow, "int too big to convert to int64");
+      out = Scalar(big);
+      return true;
+    }
     out = Scalar(v);
     return true;
   }

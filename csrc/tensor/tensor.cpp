@@ -284,7 +284,7 @@ Scalar item(const Tensor& t) {
     else if constexpr (is_complex_v<T>)
       out = Scalar(convert<c128>(v));
     else if constexpr (std::is_integral_v<T>)
-      out = Scalar(static_cast<int64_t>(v));
+      out = Scalar(static_cast<std::conditional_t<std::is_same_v<T, uint64_t>, T, int64_t>>(v));
     else
       out = Scalar(static_cast<double>(static_cast<compute_t<T>>(v)));
   });

@@ -67,6 +67,9 @@ from clew._dtypes import (
     short,
     strided,
     uint8,
+    uint16,
+    uint32,
+    uint64,
 )
 
 __version__ = "0.1.0"

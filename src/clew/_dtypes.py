@@ -17,6 +17,9 @@ from clew._C import (
     int32,
     int64,
     uint8,
+    uint16,
+    uint32,
+    uint64,
 )
 
 float = float32
@@ -31,6 +34,9 @@ cdouble = complex128
 ALL = (
     bool,
     uint8,
+    uint16,
+    uint32,
+    uint64,
     int8,
     int16,
     int32,
@@ -132,7 +138,7 @@ class iinfo:
             raise TypeError(f"iinfo: {type} is not an integer dtype; use clew.finfo for floats")
         self.dtype = type.name
         self.bits = 8 * type.itemsize
-        signed = type is not uint8
+        signed = type.is_signed
         self.min = -(2 ** (self.bits - 1)) if signed else 0
         self.max = 2 ** (self.bits - signed) - 1
 

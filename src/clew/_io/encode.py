@@ -18,7 +18,7 @@ import clew
 from clew import Tensor
 
 from .safe import is_allowed
-from .tensors import STORAGE_NAMES, width_of
+from .tensors import STORAGE_NAMES, UNTYPED, width_of
 
 _FACTORIES = {dict: "dict", list: "list", int: "int", float: "float", str: "str", set: "set"}
 _BATCH = 1000
@@ -282,7 +282,7 @@ class Encoder:
             self._storage_keys[value._storage_key()] = (key, dtype)
             self.storages[key] = value._storage_bytes()
         raw = self.storages[key]
-        mixed = dtype != value.dtype
+        mixed = dtype != value.dtype or value.dtype in UNTYPED
         self.out += pickle.MARK
         self.save("storage")
         if mixed:
@@ -304,10 +304,10 @@ class Encoder:
                 (value.dtype, size, stride, requires_grad),
             )
             return
-        if value.dtype not in STORAGE_NAMES:
+        if value.dtype not in STORAGE_NAMES and value.dtype not in UNTYPED:
             _refuse(value, f"of dtype {value.dtype}")
         key = self._storage_keys.get(value._storage_key())
-        mixed = key is not None and key[1] != value.dtype
+        mixed = value.dtype in UNTYPED or (key is not None and key[1] != value.dtype)
         self.name("torch._utils", "_rebuild_tensor_v3" if mixed else "_rebuild_tensor_v2")
         self.out += pickle.MARK
         self._persistent(value)

@@ -17,6 +17,9 @@ from .tensors import buffer_of, view_of, width_of
 _NAMES: dict[Any, str] = {
     clew.bool: "BOOL",
     clew.uint8: "U8",
+    clew.uint16: "U16",
+    clew.uint32: "U32",
+    clew.uint64: "U64",
     clew.int8: "I8",
     clew.int16: "I16",
     clew.int32: "I32",

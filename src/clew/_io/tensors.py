@@ -24,7 +24,9 @@ STORAGE_NAMES: dict[Any, str] = {
     clew.complex128: "ComplexDoubleStorage",
 }
 STORAGE_DTYPES = {name: dtype for dtype, name in STORAGE_NAMES.items()}
-DTYPE_NAMES = {str(dtype).rpartition(".")[2]: dtype for dtype in STORAGE_NAMES}
+# Saved over untyped storages, since no storage class has these element types.
+UNTYPED = (clew.uint16, clew.uint32, clew.uint64)
+DTYPE_NAMES = {str(dtype).rpartition(".")[2]: dtype for dtype in (*STORAGE_NAMES, *UNTYPED)}
 
 MAX_DIMS = 64
 
