@@ -7,12 +7,12 @@
 #include "graph/modes.h"
 #include "kernels/index.h"
 #include "ops/arithmetic.h"
+#include "ops/batch_rules.h"
 #include "ops/comparison.h"
 #include "ops/indexing.h"
 #include "ops/reduction.h"
 #include "ops/shape.h"
 #include "ops/unary.h"
-#include "ops/batch_rules.h"
 
 namespace clew {
 

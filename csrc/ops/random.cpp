@@ -4,8 +4,8 @@
 // counted.
 #include "ops/random.h"
 
-#include "graph/gil.h"
 #include "graph/batch.h"
+#include "graph/gil.h"
 #include "graph/inplace.h"
 #include "kernels/random.h"
 #include "ops/ops.h"
@@ -33,8 +33,7 @@ constexpr OpDef overwrite_op = general({
     .vjp = zero_vjp,
 });
 
-template <bool random = true, class F>
-void overwrite(const Tensor& x, const char* name, F&& fill) {
+template <bool random = true, class F> void overwrite(const Tensor& x, const char* name, F&& fill) {
   if (is_batched(x) || (random && modes.vmap)) [[unlikely]] {
     uint32_t drawn = random ? random_levels(name, 0) : 0;
     if (drawn & ~levels_of(x))

@@ -110,6 +110,9 @@ from clew._C import is_grad_enabled as is_grad_enabled
 from clew._C import is_inference_mode_enabled as is_inference_mode_enabled
 from clew._C import reset_peak_memory_stats as reset_peak_memory_stats
 from clew._C import set_num_threads as set_num_threads
+from clew._C import uint16 as uint16
+from clew._C import uint32 as uint32
+from clew._C import uint64 as uint64
 from clew._C import uint8 as uint8
 from clew._dtypes import float as float
 from clew._dtypes import double as double
