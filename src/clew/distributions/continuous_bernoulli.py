@@ -1,0 +1,154 @@
+"""The continuous Bernoulli distribution."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import clew
+from clew import Size, Tensor
+from clew.distributions import constraints
+from clew.distributions._probs import ProbsOrLogits
+from clew.distributions.exp_family import ExponentialFamily
+from clew.distributions.utils import broadcast_all, clamp_probs
+from clew.nn.functional import binary_cross_entropy_with_logits
+
+__all__ = ["ContinuousBernoulli"]
+
+
+class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
+    """The density p(x) ∝ λˣ (1 - λ)¹⁻ˣ over [0, 1].
+
+    Args:
+        probs: λ, in (0, 1); give either this or ``logits``.
+        logits: log(λ / (1 - λ)).
+        lims: between these values of λ Taylor series around 1/2 replace formulas that cancel.
+        validate_args: whether parameters and values are checked.
+
+    >>> clew.distributions.ContinuousBernoulli(0.5).mean
+    tensor(0.5000)
+    """
+
+    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    support = constraints.unit_interval
+    has_rsample = True
+    _mean_carrier_measure = 0
+
+    def __init__(
+        self,
+        probs: Tensor | float | None = None,
+        logits: Tensor | float | None = None,
+        lims: tuple[float, float] = (0.499, 0.501),
+        validate_args: bool | None = None,
+    ) -> None:
+        (given,) = broadcast_all(self._one_of(probs, logits))
+        if probs is None:
+            self.logits = given
+        else:
+            check = ContinuousBernoulli._validate_args if validate_args is None else validate_args
+            if check and not self.arg_constraints["probs"].check(given).all():
+                raise ValueError("The parameter probs has invalid values")
+            self.probs = clamp_probs(given)
+        self._lims = lims
+        super().__init__(given.shape, validate_args=validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        new = self._expanded(ContinuousBernoulli, batch_shape, _instance)
+        new._lims = self._lims
+        return new
+
+    def _regular(self) -> Tensor:
+        """Where λ is far enough from 1/2 for the plain formulas."""
+        return (self.probs <= self._lims[0]) | (self.probs > self._lims[1])
+
+    def _cut(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Where the plain formulas hold, λ that is safe for them, and λ - 1/2 for the series."""
+        regular = self._regular()
+        probs = clew.where(regular, self.probs, self._lims[0])
+        return regular, probs, clew.where(regular, 0.0, self.probs - 0.5)
+
+    @staticmethod
+    def _log_odds(probs: Tensor) -> Tensor:
+        return probs.log() - (-probs).log1p()
+
+    def _log_constant(self) -> Tensor:
+        """The logarithm of the normalizing factor."""
+        regular, probs, x = self._cut()
+        plain = self._log_odds(probs).abs().log() - (1 - 2 * probs).abs().log()
+        series = math.log(2) + (4 / 3 + 104 / 45 * x.square()) * x.square()
+        return clew.where(regular, plain, series)
+
+    @property
+    def mean(self) -> Tensor:
+        regular, probs, x = self._cut()
+        plain = probs / (2 * probs - 1) - 1 / self._log_odds(probs)
+        return clew.where(regular, plain, 0.5 + (1 / 3 + 16 / 45 * x.square()) * x)
+
+    @property
+    def variance(self) -> Tensor:
+        regular, probs, x = self._cut()
+        plain = (
+            self._log_odds(probs).square().reciprocal()
+            - probs * (1 - probs) / (1 - 2 * probs).square()
+        )
+        series = 1 / 12 - (1 / 15 - 128 / 945 * x.square()) * x.square()
+        return clew.where(regular, plain, series)
+
+    @property
+    def param_shape(self) -> Size:
+        return self._param.shape
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        shape = self._extended_shape(sample_shape)
+        return self.icdf(clew.rand(shape, dtype=self.probs.dtype, device=self.probs.device))
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        logits, value = broadcast_all(self.logits, value)
+        cross = binary_cross_entropy_with_logits(logits, value, reduction="none")
+        return self._log_constant() - cross
+
+    def _log_odds_cut(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Where the plain formulas hold, η = log λ / (1 - λ) safe for them, and for the series."""
+        regular = self._regular()
+        odds = self.logits
+        return regular, clew.where(regular, odds, 1.0), clew.where(regular, 0.0, odds)
+
+    def cdf(self, value: Tensor) -> Tensor:
+        """(exp(η x) - 1) / (exp(η) - 1), with η = log λ / (1 - λ)."""
+        if self._validate_args:
+            self._validate_sample(value)
+        regular, odds, n = self._log_odds_cut()
+        # Mirrored where η > 0, so that nothing overflows.
+        down, x = -odds.abs(), value
+        share = (down * clew.where(odds > 0, 1 - x, x)).expm1() / down.expm1()
+        plain = clew.where(odds > 0, 1 - share, share)
+        series = x * (1 + n * (x - 1) * (1 / 2 + n * ((2 * x - 1) / 12 + n * x * (x - 1) / 24)))
+        inside = clew.where(regular, plain, series)
+        return clew.where(value <= 0, 0.0, clew.where(value >= 1, 1.0, inside))
+
+    def icdf(self, value: Tensor) -> Tensor:
+        regular, odds, n = self._log_odds_cut()
+        down, u = -odds.abs(), value
+        share = (clew.where(odds > 0, 1 - u, u) * down.expm1()).log1p() / down
+        plain = clew.where(odds > 0, 1 - share, share)
+        third = (1 - u * (7 - u * (12 - 6 * u))) / 24
+        second = (1 - u * (3 - 2 * u)) / 6
+        series = u * (1 + n * ((1 - u) / 2 + n * (second + n * third)))
+        return clew.where(regular, plain, series)
+
+    def entropy(self) -> Tensor:
+        rest = (-self.probs).log1p()
+        return -self.mean * (self.probs.log() - rest) - self._log_constant() - rest
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return (self.logits,)
+
+    def _log_normalizer(self, x: Tensor) -> Tensor:
+        regular = (x <= self._lims[0] - 0.5) | (x > self._lims[1] - 0.5)
+        safe = clew.where(regular, x, self._lims[0] - 0.5)
+        plain = safe.expm1().abs().log() - safe.abs().log()
+        series = 0.5 * x + x.square() / 24 - x.pow(4) / 2880
+        return clew.where(regular, plain, series)

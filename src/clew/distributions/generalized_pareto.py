@@ -1,0 +1,123 @@
+"""The generalized Pareto distribution."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import clew
+from clew import Tensor
+from clew.distributions import constraints
+from clew.distributions.distribution import Distribution
+from clew.distributions.utils import broadcast_all
+
+__all__ = ["GeneralizedPareto"]
+
+
+class GeneralizedPareto(Distribution):
+    """The generalized Pareto distribution of what exceeds a threshold.
+
+    cdf(x) = 1 - (1 + ξ z) ** (-1 / ξ) with z = (x - loc) / scale and ξ the concentration;
+    for ξ = 0 it is 1 - exp(-z).
+
+    Args:
+        loc: the threshold, which is the least value.
+        scale: the spread, positive.
+        concentration: ξ; the tail is heavy where it is positive and ends where it is negative.
+        validate_args: whether parameters and values are checked.
+
+    >>> clew.distributions.GeneralizedPareto(0.0, 1.0, 0.5).mean
+    tensor(2.)
+    """
+
+    arg_constraints = {
+        "loc": constraints.real,
+        "scale": constraints.positive,
+        "concentration": constraints.real,
+    }
+    has_rsample = True
+
+    def __init__(
+        self,
+        loc: Tensor | float,
+        scale: Tensor | float,
+        concentration: Tensor | float,
+        validate_args: bool | None = None,
+    ) -> None:
+        self.loc, self.scale, self.concentration = broadcast_all(loc, scale, concentration)
+        super().__init__(self.loc.shape, validate_args=validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        return self._expanded(GeneralizedPareto, batch_shape, _instance)
+
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
+    def support(self):
+        negative = self.concentration < 0
+        length = self.scale / clew.where(negative, -self.concentration, 1.0)
+        return constraints.interval(self.loc, clew.where(negative, self.loc + length, math.inf))
+
+    def _split(self) -> tuple[Tensor, Tensor]:
+        """Where ξ is 0 to rounding, and ξ that is safe to divide by."""
+        flat = self.concentration.abs() < clew.finfo(self.concentration.dtype).eps
+        return flat, clew.where(flat, 1.0, self.concentration)
+
+    def _hazard(self, value: Tensor) -> Tensor:
+        """-log of the probability to exceed ``value``."""
+        flat, xi = self._split()
+        z = (value - self.loc) / self.scale
+        return clew.where(flat, z, (xi * clew.where(flat, 0.0, z)).log1p() / xi)
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        shape = self._extended_shape(sample_shape)
+        return self.icdf(clew.rand(shape, dtype=self.loc.dtype, device=self.loc.device))
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        return -(1 + self.concentration) * self._hazard(value) - self.scale.log()
+
+    def log_survival_function(self, value: Tensor) -> Tensor:
+        """The logarithm of the probability to exceed ``value``."""
+        if self._validate_args:
+            self._validate_sample(value)
+        return -self._hazard(value)
+
+    def log_cdf(self, value: Tensor) -> Tensor:
+        """The logarithm of the cdf."""
+        return self.cdf(value).log()
+
+    def cdf(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        return -(-self._hazard(value)).expm1()
+
+    def icdf(self, value: Tensor) -> Tensor:
+        flat, xi = self._split()
+        hazard = -(-value).log1p()
+        z = clew.where(flat, hazard, (xi * clew.where(flat, 0.0, hazard)).expm1() / xi)
+        return self.loc + self.scale * z
+
+    @property
+    def mean(self) -> Tensor:
+        """Infinite for concentration ≥ 1."""
+        finite = self.concentration < 1
+        rest = 1 - clew.where(finite, self.concentration, 0.0)
+        return clew.where(finite, self.loc + self.scale / rest, math.inf)
+
+    @property
+    def variance(self) -> Tensor:
+        """Infinite for concentration ≥ 1/2."""
+        finite = self.concentration < 0.5
+        xi = clew.where(finite, self.concentration, 0.0)
+        variance = self.scale.square() / ((1 - xi).square() * (1 - 2 * xi))
+        return clew.where(finite, variance, math.inf)
+
+    @property
+    def mode(self) -> Tensor:
+        """The least value; the greatest where the density rises, that is below ξ = -1."""
+        rises = self.concentration < -1
+        length = self.scale / clew.where(rises, -self.concentration, 1.0)
+        return clew.where(rises, self.loc + length, self.loc)
+
+    def entropy(self) -> Tensor:
+        return self.scale.log() + self.concentration + 1
