@@ -47,7 +47,8 @@ PYTHON_RANKS = {
     "nn": 3,
     "optim": 4,
 }
-CORE_MODULES = {"utils.hooks"}  # where PyTorch's names put them, but needed by everything
+# Where PyTorch's names put them, but needed by everything.
+CORE_MODULES = {"utils.hooks", "utils._pytree"}
 CORE = 1
 REST = 5
 

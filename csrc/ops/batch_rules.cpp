@@ -285,13 +285,14 @@ void batch_linear(const Batch& b, Tensors& outs) {
     return run(b, args, b.attrs, outs);
   }
   Batch product{b.op, b.in.first(2), nullptr, b.levels, b.lead};
-  Tensor weight = transpose(b.in[1], -1, -2);  // recorded below the levels, as everything is
+  Tensor weight = b.in[1].ndim() < 2 ? b.in[1] : transpose(b.in[1], -1, -2);
   const Tensor pair[2] = {b.in[0], weight};
   product.in = pair;
   batch_matmul(product, outs);
   if (!b.in[2].defined()) return;
   Tensor bias = b.value(2);
-  for (int i = 1; i < b.in[0].ndim(); ++i) bias = unsqueeze(bias, b.k());
+  int ndim = std::max(b.in[0].ndim() - 1, 0) + (b.in[1].ndim() > 1 ? 1 : 0);
+  while (bias.ndim() - b.k() < ndim) bias = unsqueeze(bias, b.k());
   outs[0] = add(outs[0], bias);
 }
 

@@ -84,7 +84,7 @@ constexpr OpDef dropout_backward_op = general({
     .cpu = backward_cpu,
     .saves = {.always = in(1)},
     .vjp = backward_vjp,
-    .batch = batch_where,
+    .batch = batch_leading,
     .attrs = &attr_info<ScaleAttrs>,
     .offer = Offer::function,
 });

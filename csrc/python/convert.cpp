@@ -102,6 +102,7 @@ std::optional<DType> numpy_scalar_dtype(PyObject* o) {
 }
 
 PyObject* to_numpy(const Tensor& t, bool lend) {
+  require_elements(t, "numpy()");
   if (t.is_meta()) fail_type("numpy: a meta tensor has no values; it can't be converted to numpy");
   if (!format_of(t.dtype()))
     fail_type("numpy: Got unsupported ScalarType BFloat16; convert with .float() first");
@@ -309,7 +310,6 @@ PyObject* method_tolist(PyObject* self, PyObject*) {
 
 PyObject* array_of(PyObject* self) {
   Tensor t = borrow(self);
-  require_elements(t, "numpy()");
   require(!t.requires_grad(),
           "numpy: Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
           "instead.");

@@ -205,7 +205,8 @@ void read_item(Key& k, PyObject* o, const Dims& sizes, int& dim) {
     ++dim;
     return;
   }
-  if (is_int(o)) {
+  bool of_samples = is_tensor(o) && is_batched(borrow(o));
+  if (is_int(o) && !of_samples) {
     k.part.start.push_back(read_int(o, size, dim));
     k.part.step.push_back(0);
     k.part.length.push_back(1);

@@ -301,7 +301,8 @@ PyObject* method_storage_key(PyObject* o, PyObject*) { return PyLong_FromVoidPtr
 PyObject* method_backward(PyObject* o, PyObject* const* args, Py_ssize_t nargs, PyObject* names) {
   return guarded([&]() -> PyObject* {
     Tensor t = borrow(o);
-    if (nargs == 0 && !names && t.numel() == 1 && t.requires_grad() && t.is_floating()) {
+    if (nargs == 0 && !names && t.numel() == 1 && t.requires_grad() && t.is_floating() &&
+        !(t->flags & flag_batched)) {
       BackwardArgs b;
       b.roots.push_back(gradient_edge(t));
       Tensor one = empty(t.sizes(), t.dtype(), t.device());

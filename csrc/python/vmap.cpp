@@ -53,6 +53,17 @@ PyObject* sizes(PyObject*, PyObject*) {
     return out.release();
   });
 }
+PyObject* randomness(PyObject*, PyObject*) {
+  return guarded([&] {
+    static constexpr const char* names[] = {"error", "same", "different"};
+    Ref out(checked(PyTuple_New(vmap_depth())));
+    for (int i = 0; i < vmap_depth(); ++i)
+      PyTuple_SET_ITEM(
+          out.get(), i,
+          checked(PyUnicode_FromString(names[static_cast<int>(vmap_level(i).randomness)])));
+    return out.release();
+  });
+}
 PyObject* add(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     PyObject* o;
@@ -152,6 +163,7 @@ PyMethodDef functions[] = {{"_vmap_enter", enter, METH_VARARGS, nullptr},
                            {"_vmap_exit", leave, METH_NOARGS, nullptr},
                            {"_vmap_depth", depth, METH_NOARGS, nullptr},
                            {"_vmap_sizes", sizes, METH_NOARGS, nullptr},
+                           {"_vmap_randomness", randomness, METH_NOARGS, nullptr},
                            {"_add_level", add, METH_VARARGS, nullptr},
                            {"_remove_level", remove, METH_VARARGS, nullptr},
                            {"_levels", levels, METH_O, nullptr},

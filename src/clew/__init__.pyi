@@ -15,7 +15,9 @@ from clew import accelerator as accelerator
 from clew import backends as backends
 from clew import cuda as cuda
 from clew import distributed as distributed
+from clew import distributions as distributions
 from clew import fft as fft
+from clew import func as func
 from clew import linalg as linalg
 from clew import mps as mps
 from clew import multiprocessing as multiprocessing
@@ -29,6 +31,7 @@ from clew import version as version
 from clew import xpu as xpu
 from clew.serialization import save as save
 from clew.serialization import load as load
+from clew.func import vmap as vmap
 from clew._lazy.histogram import histc as histc
 from clew._lazy.histogram import histogram as histogram
 from clew._lazy.histogram import histogramdd as histogramdd

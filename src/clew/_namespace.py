@@ -53,6 +53,7 @@ _LAZY_MODULES = {
 _LAZY_NAMES = {
     "save": "clew.serialization",
     "load": "clew.serialization",
+    "vmap": "clew.func",
     **dict.fromkeys(("histc", "histogram", "histogramdd"), "clew._lazy.histogram"),
     **dict.fromkeys(
         ("corrcoef", "cov", "isin", "nanquantile", "quantile", "renorm"), "clew._lazy.statistics"

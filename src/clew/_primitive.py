@@ -4,6 +4,7 @@ declaration. What `OpDef` is to the native core, `primitive` is to rare operatio
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,8 +15,9 @@ from clew import _C
 from clew._C import Tensor
 from clew._functions import can_cast
 from clew.autograd.function import Function, FunctionCtx
+from clew.utils._pytree import tree_flatten, tree_unflatten
 
-__all__ = ["Context", "broadcast_batch", "primitive", "scipy", "write_out"]
+__all__ = ["Context", "broadcast_batch", "loops_in_vmap", "primitive", "scipy", "write_out"]
 
 Spec = tuple[Sequence[int], _C.dtype]  # shape and dtype of one output
 
@@ -50,6 +52,7 @@ class _Primitive(Function):
     shapes: Callable[..., list[Spec]]
     gradient: Callable[..., Any] | None
     constant_outputs: tuple[int, ...] = ()
+    batched: bool
 
     @classmethod
     def _run(cls, inputs: tuple[Tensor, ...], attrs: dict[str, Any]) -> tuple[Tensor, ...]:
@@ -72,6 +75,25 @@ class _Primitive(Function):
                 )
             outputs.append(_C.from_numpy(fresh))
         return tuple(outputs)
+
+    @classmethod
+    def _apply_batched(cls, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        levels = 0
+        for t in args:
+            levels |= _C._levels(t)
+        shown = [_C._show_levels(t, levels) for t in args]
+        if cls.batched:
+            outputs = cls.apply(*shown, **kwargs)
+        else:
+            lead = tuple(n for i, n in enumerate(_C._vmap_sizes()) if levels >> i & 1)
+            samples = [
+                cls.apply(*(t[index] for t in shown), **kwargs) for index in np.ndindex(*lead)
+            ]
+            stack = _C.functions["stack"]
+            outputs = tuple(
+                stack(column).reshape(*lead, *column[0].shape) for column in zip(*samples)
+            )
+        return tuple(_C._hide_levels(o, levels) for o in outputs)
 
     @staticmethod
     def forward(ctx: FunctionCtx, *inputs: Any, **attrs: Any) -> tuple[Tensor, ...]:
@@ -150,6 +172,7 @@ def primitive(
             "shapes": staticmethod(shapes),
             "gradient": staticmethod(gradient) if gradient else None,
             "constant_outputs": constant_outputs,
+            "batched": core is not None,
             "__module__": kernel.__module__,
         },
     )
@@ -162,7 +185,6 @@ def primitive(
         return outputs[0] if len(outputs) == 1 else outputs
 
     call.__name__ = call.__qualname__ = name
-    call.core = core  # type: ignore[attr-defined]
     return call
 
 
@@ -238,6 +260,40 @@ def _write_one(name: str, result: Tensor, out: Any) -> None:
             )
         out.resize_(result.shape)
     out.copy_(result)
+
+
+def loops_in_vmap(function: Callable[..., Any]) -> Callable[..., Any]:
+    """For a function that looks at values: inside vmap it runs sample by sample."""
+
+    @functools.wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        if not _C._vmap_depth():
+            return function(*args, **kwargs)
+        leaves, spec = tree_flatten((args, kwargs))
+        levels = 0
+        for x in leaves:
+            levels |= _C._levels(x) if isinstance(x, Tensor) else 0
+        if not levels:
+            return function(*args, **kwargs)
+        lead = tuple(n for i, n in enumerate(_C._vmap_sizes()) if levels >> i & 1)
+        shown = [
+            _C._show_levels(x, levels) if isinstance(x, Tensor) and _C._levels(x) else None
+            for x in leaves
+        ]
+        rows = []
+        out_spec = None
+        for index in np.ndindex(*lead):
+            sample = [x if s is None else s[index] for x, s in zip(leaves, shown)]
+            given, named = tree_unflatten(sample, spec)
+            row, out_spec = tree_flatten(function(*given, **named))
+            rows.append(row)
+        if out_spec is None:
+            raise RuntimeError(f"vmap: {function.__name__} cannot be mapped over no samples")
+        stack = _C.functions["stack"]
+        whole = [stack(c).reshape(*lead, *c[0].shape) for c in zip(*rows)]
+        return tree_unflatten([_C._hide_levels(w, levels) for w in whole], out_spec)
+
+    return wrapper
 
 
 def scipy(module: str, what: str) -> Any:

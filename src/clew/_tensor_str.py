@@ -214,10 +214,27 @@ def _contents(tensor: Tensor, indent: int) -> str:
     return _write(data, indent, summarize, form)
 
 
+def _of_samples(tensor: Tensor) -> str:
+    """The text of a tensor that stands for one sample inside vmap: all samples, if they are known
+    still.
+    """
+    from clew import _C
+
+    levels = _C._levels(tensor)
+    try:
+        value = f", value=\n{_str(_C._show_levels(tensor, levels).detach())}"
+    except RuntimeError:
+        value = ", of a vmap that is over"
+    numbers = [i for i in range(levels.bit_length()) if levels >> i & 1]
+    return f"BatchedTensor(levels={numbers}, shape={list(tensor.shape)}{value})"
+
+
 def _str(tensor: Tensor, *, tensor_contents: str | None = None) -> str:
     """The text of `repr(tensor)`; `tensor_contents` replaces the elements."""
     import clew
 
+    if clew._C._levels(tensor):
+        return _of_samples(tensor)
     plain = type(tensor) is clew.Tensor or type(tensor).__name__ == "Parameter"
     prefix = ("tensor" if plain else type(tensor).__name__) + "("
     indent = len(prefix)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from clew import _C, _dtypes
 from clew._arguments import need_number, need_tensors
 from clew._C import Tensor
-from clew._primitive import write_out
+from clew._primitive import loops_in_vmap, write_out
 
 __all__ = ["histc", "histogram", "histogramdd"]
 
@@ -44,6 +44,7 @@ def _check_bins(function: str, bins: Any) -> int:
     return bins
 
 
+@loops_in_vmap
 def histc(
     input: Tensor, bins: int = 100, min: float = 0, max: float = 0, *, out: Tensor | None = None
 ) -> Tensor:

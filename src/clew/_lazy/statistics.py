@@ -9,7 +9,7 @@ from typing import Any
 from clew import _C, _dtypes
 from clew._arguments import need_number, need_tensors, wrapped_dim
 from clew._C import Tensor
-from clew._primitive import write_out
+from clew._primitive import loops_in_vmap, write_out
 
 __all__ = [
     "corrcoef",
@@ -101,6 +101,7 @@ def _quantile(
     return values.reshape([q.shape[0], *kept]) if keepdim else values
 
 
+@loops_in_vmap
 def quantile(
     input: Tensor,
     q: Any,
@@ -132,6 +133,7 @@ def quantile(
     )
 
 
+@loops_in_vmap
 def nanquantile(
     input: Tensor,
     q: Any,
@@ -181,6 +183,7 @@ def _observation_weights(name: str, weights: Any, count: int, integral: bool) ->
     return weights.reshape(-1)
 
 
+@loops_in_vmap
 def cov(
     input: Tensor,
     *,
@@ -241,6 +244,7 @@ def cov(
     ).squeeze()
 
 
+@loops_in_vmap
 def corrcoef(input: Tensor) -> Tensor:
     """The correlations of variables, one in each row, with observations in the columns.
 

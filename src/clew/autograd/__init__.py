@@ -115,6 +115,11 @@ def backward(
         "backward", roots, [None] * len(roots) if grad_tensors is None else _as_tuple(grad_tensors)
     )
     keep = create_graph if retain_graph is None else retain_graph
+    if _C._vmap_depth() and any(_C._levels(r) for r in roots):
+        raise RuntimeError(
+            "backward: inside vmap the samples share the leaves and their .grad; use "
+            "func.grad or autograd.grad"
+        )
     if inputs is None:
         _C._run_backward(roots, seeds, keep, create_graph, None)
         return
@@ -217,7 +222,11 @@ def grad(
             else stack([zeros_like(t) if g is None else g for g in column])
             for t, column in zip(wanted, zip(*rows))
         )
-    found = _C._run_backward(roots, _seeds("grad", roots, starts), keep, create_graph, wanted)
+    seeds = _seeds("grad", roots, starts)
+    if _C._vmap_depth():
+        found = _grad_of_samples(roots, seeds, keep, create_graph, wanted)
+    else:
+        found = _C._run_backward(roots, seeds, keep, create_graph, wanted)
     if not allow_unused:
         for i, g in enumerate(found):
             if g is None:
@@ -235,6 +244,25 @@ def grad(
             for t, g in zip(wanted, found)
         )
     return tuple(found)
+
+
+def _grad_of_samples(
+    roots: Sequence[Tensor], seeds: Sequence[Tensor], keep: bool, create: bool, wanted: Any
+) -> tuple[Any, ...]:
+    """Gradients inside vmap: the graph knows physical tensors, so roots, seeds and inputs show
+    the levels that they have; a seed may be batched at others.
+    """
+    levels = [_C._levels(r) for r in roots]
+    found = _C._run_backward(
+        tuple(_C._show_levels(r, own) for r, own in zip(roots, levels)),
+        tuple(_C._show_levels(s, own) for s, own in zip(seeds, levels)),
+        keep,
+        create,
+        tuple(_C._show_levels(t, _C._levels(t)) for t in wanted),
+    )
+    return tuple(
+        None if g is None else _C._hide_levels(g, _C._levels(t)) for g, t in zip(found, wanted)
+    )
 
 
 def __getattr__(name: str) -> Any:

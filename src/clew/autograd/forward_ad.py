@@ -10,6 +10,8 @@ Function that defines ``jvp`` has that called instead.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from clew import _C
@@ -86,6 +88,18 @@ class dual_level:
         exit_dual_level()
 
 
+@contextmanager
+def nested_level(roots: list[tuple[Tensor, Tensor]]) -> Iterator[_Level]:
+    """A level for a transform, inside others too, with (dual, tangent) pairs to start with."""
+    level = _Level()
+    level.roots += roots
+    _levels.append(level)
+    try:
+        yield level
+    finally:
+        _levels.remove(level)
+
+
 def _current(name: str) -> _Level:
     if not _levels:
         raise RuntimeError(f"{name}: no forward AD level is open; use it inside dual_level()")
@@ -130,10 +144,11 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     Raises:
         RuntimeError: no level is open.
     """
-    return UnpackedDualTensor(tensor, _tangent(tensor, _current("unpack_dual")))
+    return UnpackedDualTensor(tensor, tangent_of(tensor, _current("unpack_dual")))
 
 
-def _tangent(tensor: Tensor, level: _Level) -> Tensor | None:
+def tangent_of(tensor: Tensor, level: _Level) -> Tensor | None:
+    """The tangent of a tensor at a level; None when it depends on no dual tensor."""
     from clew import zeros_like
     from clew.autograd import grad
 
@@ -167,7 +182,7 @@ def _push(
     if not _levels or not _C.is_grad_enabled():
         return None
     level = _levels[-1]
-    tangents = tuple(_tangent(a, level) if isinstance(a, Tensor) else None for a in args)
+    tangents = tuple(tangent_of(a, level) if isinstance(a, Tensor) else None for a in args)
     if all(t is None for t in tangents):
         return None
     ctx._in_jvp = True

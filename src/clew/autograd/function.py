@@ -26,12 +26,16 @@ class FunctionCtx(_C.Node):
         self._non_differentiable: tuple[Any, ...] = ()
         self._materialize = True
         self._in_jvp = False
+        # Inside vmap: the saved tensors, batched as they were.
+        self._replayed: tuple[Any, ...] | None = None
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
         """The tensors kept by save_for_backward (in ``jvp``: by save_for_forward)."""
         if self._in_jvp:
             return self._to_save_forward or self._to_save
+        if self._replayed is not None:
+            return self._replayed
         return _C.Node.saved_tensors.__get__(self)
 
     def save_for_backward(self, *tensors: Any) -> None:
@@ -163,6 +167,8 @@ class Function(metaclass=_Metaclass):
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Runs forward and records the operation."""
+        if _C._vmap_depth() and any(isinstance(a, Tensor) and _C._levels(a) for a in args):
+            return cls._apply_batched(args, kwargs)
         ctx = cls._ctx_class()
         ctx.needs_input_grad = tuple(isinstance(a, Tensor) and a.requires_grad for a in args)
         recording = _C.is_grad_enabled() and any(ctx.needs_input_grad)
@@ -205,6 +211,21 @@ class Function(metaclass=_Metaclass):
                 o.view_as(o) if isinstance(o, Tensor) and id(o) in given else o for o in outputs
             )
         return outputs if isinstance(output, tuple) else outputs[0]
+
+    @classmethod
+    def _apply_batched(cls, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        from clew.autograd import _batched
+
+        return _batched.apply(cls, args, kwargs)
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
+        """The function for a whole batch: ``info`` has ``batch_size`` and ``randomness``, in_dims
+        the batch dim of every argument (None: it has none). Returns the output and its batch dims.
+
+        Without one, forward and backward are run as they stand on tensors that stand for a sample.
+        """
+        raise NotImplementedError("vmap is not implemented.")
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from clew import _C
 from clew._C import Tensor
+from clew._primitive import loops_in_vmap
 from clew.fft._core import to_complex, to_half, to_real
 
 __all__ = ["istft", "stft"]
@@ -115,6 +116,7 @@ def stft(
     return _C.functions["view_as_real"](spectra)
 
 
+@loops_in_vmap
 def istft(
     input: Tensor,
     n_fft: int,

@@ -1,0 +1,157 @@
+"""Jacobians and Hessians of functions, by vmap over vjp or jvp."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from clew._C import Tensor
+from clew.func._transforms import choose, pushforward, replaced, vjp
+from clew.func._vmap import vmap
+from clew.utils._pytree import tree_flatten, tree_unflatten
+
+
+def _basis(like: list[Tensor]) -> list[Tensor]:
+    """The unit vectors of all the tensors together: for each of them [N, *shape]."""
+    from clew import eye
+
+    sizes = [t.numel() for t in like]
+    out = []
+    start = 0
+    for t, n in zip(like, sizes):
+        rows = eye(sum(sizes), dtype=t.dtype, device=t.device)[:, start : start + n]
+        out.append(rows.reshape(sum(sizes), *t.shape))
+        start += n
+    return out
+
+
+def _split(whole: Tensor, like: list[Tensor]) -> tuple[Tensor, ...]:
+    return whole.split([t.numel() for t in like], dim=0)
+
+
+def jacrev(
+    func: Callable[..., Any],
+    argnums: Any = 0,
+    *,
+    has_aux: bool = False,
+    chunk_size: int | None = None,
+    _preallocate_and_copy: bool = False,
+) -> Callable[..., Any]:
+    """A function that gives the Jacobian of ``func``, computed row by row (reverse mode).
+
+    Args:
+        func: returns tensors; (tensors, aux) with has_aux.
+        argnums: which arguments to differentiate with respect to.
+        has_aux: func returns more that is handed through.
+        chunk_size: how many rows are computed at once; None: all.
+
+    Returns:
+        a function that gives, for every output and every chosen argument, a tensor of shape
+        ``output.shape + argument.shape``.
+
+    >>> clew.func.jacrev(clew.sin)(clew.tensor([0.0, 0.0]))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        chosen, numbers = choose(args, argnums, "jacrev")
+
+        def partial(primals: Any) -> Any:
+            return func(*replaced(args, numbers, argnums, primals), **kwargs)
+
+        if has_aux:
+            output, pull, aux = vjp(partial, chosen, has_aux=True)
+        else:
+            output, pull = vjp(partial, chosen)
+        outs, out_spec = tree_flatten(output)
+        ins, in_spec = tree_flatten(chosen)
+
+        def row(*seeds: Tensor) -> tuple[Tensor, ...]:
+            (got,) = pull(tree_unflatten(seeds, out_spec))
+            return tuple(tree_flatten(got)[0])
+
+        basis = _basis(outs)
+        if basis[0].shape[0] == 0:
+            stacked = tuple(i.new_zeros((0, *i.shape)) for i in ins)
+        else:
+            stacked = vmap(row, chunk_size=chunk_size)(*basis)
+        # For every input all rows; for every output its share of them.
+        table = [_split(s, outs) for s in stacked]
+        per_output = [
+            tree_unflatten(
+                [part[k].reshape(*o.shape, *i.shape) for part, i in zip(table, ins)], in_spec
+            )
+            for k, o in enumerate(outs)
+        ]
+        jacobian = tree_unflatten(per_output, out_spec)
+        return (jacobian, aux) if has_aux else jacobian
+
+    return wrapper
+
+
+def jacfwd(
+    func: Callable[..., Any],
+    argnums: Any = 0,
+    has_aux: bool = False,
+    *,
+    randomness: str = "error",
+    chunk_size: int | None = None,
+) -> Callable[..., Any]:
+    """A function that gives the Jacobian of ``func``, computed column by column (forward mode).
+
+    Args:
+        func, argnums, has_aux: as in :func:`jacrev`.
+        randomness: as in :func:`vmap`.
+        chunk_size: how many columns are computed at once; None: all.
+
+    >>> clew.func.jacfwd(clew.sin)(clew.tensor([0.0, 0.0]))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        chosen, numbers = choose(args, argnums, "jacfwd")
+
+        def partial(primals: Any) -> Any:
+            return func(*replaced(args, numbers, argnums, primals), **kwargs)
+
+        output, push, aux, out_spec = pushforward(partial, (chosen,), has_aux)
+        outs = tree_flatten(output)[0]
+        ins, in_spec = tree_flatten(chosen)
+
+        def column(*tangents: Tensor) -> tuple[Tensor, ...]:
+            return tuple(push(list(tangents)))
+
+        basis = _basis(ins)
+        if basis[0].shape[0] == 0:
+            stacked = tuple(o.new_zeros((0, *o.shape)) for o in outs)
+        else:
+            stacked = vmap(column, randomness=randomness, chunk_size=chunk_size)(*basis)
+        per_output = [
+            tree_unflatten(
+                [
+                    part.movedim(0, -1).reshape(*o.shape, *i.shape)
+                    for part, i in zip(_split(s, ins), ins)
+                ],
+                in_spec,
+            )
+            for s, o in zip(stacked, outs)
+        ]
+        jacobian = tree_unflatten(per_output, out_spec)
+        return (jacobian, aux) if has_aux else jacobian
+
+    return wrapper
+
+
+def hessian(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
+    """A function that gives the Hessian of ``func``: forward mode over reverse mode.
+
+    >>> clew.func.hessian(lambda x: (x**3).sum())(clew.tensor([1.0, 2.0]))
+    tensor([[ 6.,  0.],
+            [ 0., 12.]])
+    """
+    return jacfwd(jacrev(func, argnums), argnums)
