@@ -64,6 +64,8 @@ from clew._lazy.copies import unsqueeze_copy as unsqueeze_copy
 from clew._lazy.copies import view_as_complex_copy as view_as_complex_copy
 from clew._lazy.copies import view_as_real_copy as view_as_real_copy
 from clew._lazy.copies import view_copy as view_copy
+from clew.special._gamma import igamma as igamma
+from clew.special._gamma import igammac as igammac
 from clew.signal._stft import istft as istft
 from clew.signal._stft import stft as stft
 from clew.signal._window_functions import bartlett_window as bartlett_window

@@ -85,6 +85,7 @@ _LAZY_NAMES = {
         ),
         "clew._lazy.copies",
     ),
+    **dict.fromkeys(("igamma", "igammac"), "clew.special._gamma"),
     **dict.fromkeys(("istft", "stft"), "clew.signal._stft"),
     **dict.fromkeys(
         ("bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"),
@@ -98,6 +99,7 @@ _LAZY_METHODS: dict[str, str] = {
     **dict.fromkeys(
         ("corrcoef", "cov", "nanquantile", "quantile", "renorm", "renorm_"), "clew._lazy.statistics"
     ),
+    **dict.fromkeys(("igamma", "igamma_", "igammac", "igammac_"), "clew.special._gamma"),
     **dict.fromkeys(("istft", "stft"), "clew.signal._stft"),
     **dict.fromkeys(_LINALG, "clew.linalg._toplevel"),
 }

@@ -38,7 +38,7 @@ def test_every_op_has_samples():
 
 
 # Modules of functions written in Python, all of which have samples too.
-COVERED_MODULES: tuple[str, ...] = ("fft", "linalg", "signal.windows")
+COVERED_MODULES: tuple[str, ...] = ("fft", "linalg", "signal.windows", "special")
 
 
 @pytest.mark.parametrize("module", COVERED_MODULES)

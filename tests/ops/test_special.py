@@ -1,0 +1,196 @@
+"""Special functions beyond single calls: special values, far derivatives, in-place forms."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+import scipy.special as sp
+
+import clew
+from clew import special
+
+INF = float("inf")
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    "name, x, want",
+    [
+        ("airy_ai", [NAN, 0.0, 200.0, 1e10], [NAN, 0.3550280538878172, 0.0, 0.0]),
+        ("bessel_j0", [NAN, 0.0], [NAN, 1.0]),
+        ("bessel_j1", [NAN, 0.0], [NAN, 0.0]),
+        ("bessel_y0", [NAN, 0.0, -1.0], [NAN, -INF, NAN]),
+        ("bessel_y1", [NAN, 0.0, -1.0], [NAN, -INF, NAN]),
+        ("modified_bessel_i0", [NAN, 0.0, INF, -INF], [NAN, 1.0, INF, INF]),
+        ("modified_bessel_i1", [NAN, 0.0, 1e3, -1e3], [NAN, 0.0, INF, -INF]),
+        ("modified_bessel_k0", [NAN, 0.0, INF, -1.0], [NAN, INF, 0.0, NAN]),
+        ("modified_bessel_k1", [NAN, 0.0, INF, -1.0], [NAN, INF, 0.0, NAN]),
+        ("scaled_modified_bessel_k0", [NAN, 0.0, INF, -1.0], [NAN, INF, 0.0, NAN]),
+        ("scaled_modified_bessel_k1", [NAN, 0.0, INF, -1.0], [NAN, INF, 0.0, NAN]),
+        ("spherical_bessel_j0", [NAN, 0.0, INF, -INF], [NAN, 1.0, 0.0, 0.0]),
+    ],
+)
+def test_special_values(name: str, x: list[float], want: list[float]):
+    got = getattr(special, name)(clew.tensor(x, dtype=clew.float64)).numpy()
+    np.testing.assert_allclose(got, want, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "a, x, lower",
+    [
+        (0.0, 1.0, 1.0),
+        (0.0, 0.0, NAN),
+        (2.0, 0.0, 0.0),
+        (2.0, INF, 1.0),
+        (INF, 2.0, 0.0),
+        (INF, INF, NAN),
+        (-1.0, 2.0, NAN),
+        (2.0, -1.0, NAN),
+        (1e10, 1e10, 0.5),
+    ],
+)
+def test_incomplete_gamma_values(a: float, x: float, lower: float):
+    pair = [clew.tensor(v, dtype=clew.float64) for v in (a, x)]
+    np.testing.assert_allclose(clew.igamma(*pair).item(), lower, rtol=1e-5)
+    np.testing.assert_allclose(clew.igammac(*pair).item(), 1 - lower, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["igamma", "igammac"])
+def test_incomplete_gamma_has_no_derivative_in_the_first_argument(name: str):
+    a, x = (clew.tensor([1.5], requires_grad=True) for _ in range(2))
+    y = getattr(clew, name)(a, x)
+    assert y.requires_grad
+    with pytest.raises(NotImplementedError, match=f"the derivative for '{name}: input'"):
+        y.sum().backward()
+    getattr(clew, name)(a.detach(), x).sum().backward()
+    assert x.grad is not None
+
+
+def test_incomplete_gamma_derivative_at_zero():
+    """The exponential distribution's density at 0 is 1."""
+    x = clew.zeros(1, requires_grad=True)
+    clew.igamma(clew.ones(1), x).sum().backward()
+    assert x.grad.item() == 1
+
+
+@pytest.mark.parametrize("name", ["igamma", "igammac"])
+def test_incomplete_gamma_in_place(name: str):
+    a, x = clew.tensor([0.5, 2.0]), clew.tensor([1.0, 3.0])
+    want = getattr(clew, name)(a, x)
+    assert clew.equal(getattr(a, name)(x), want)
+    version = a._version
+    assert getattr(a, name + "_")(x) is a
+    assert clew.equal(a, want) and a._version > version
+    with pytest.raises(RuntimeError, match="broadcast shape"):
+        getattr(a, name + "_")(clew.ones(3, 2))
+    with pytest.raises(RuntimeError, match="can't be cast"):
+        getattr(clew.ones(2, dtype=clew.int64), name + "_")(clew.ones(2))
+    leaf = clew.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="leaf"):
+        getattr(leaf, name + "_")(x)
+
+
+def test_in_place_gradient_reaches_the_second_argument():
+    x = clew.tensor([1.0, 3.0], requires_grad=True)
+    y = clew.tensor([2.0, 2.0])
+    y.igamma_(x)
+    y.sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), [1 * np.exp(-1), 3 * np.exp(-3)], rtol=1e-6)
+
+
+def derivatives(f, x: float, order: int) -> list[float]:
+    t = clew.tensor(x, dtype=clew.float64, requires_grad=True)
+    y = f(t)
+    found = [y.item()]
+    for _ in range(order):
+        (y,) = clew.autograd.grad(y, t, create_graph=True)
+        found.append(y.item())
+    return found
+
+
+@pytest.mark.parametrize("x", [0.0, 1.5, -2.5])
+@pytest.mark.parametrize("order", [0, 1])
+def test_bessel_derivatives_of_high_order(order: int, x: float):
+    f = special.bessel_j1 if order else special.bessel_j0
+    want = [sp.jvp(order, x, k) for k in range(5)]
+    np.testing.assert_allclose(derivatives(f, x, 4), want, atol=1e-13)
+
+
+@pytest.mark.parametrize("x", [0.7, 3.0])
+def test_modified_and_second_kind_derivatives(x: float):
+    np.testing.assert_allclose(
+        derivatives(special.bessel_y1, x, 3), [sp.yvp(1, x, k) for k in range(4)], rtol=1e-10
+    )
+    np.testing.assert_allclose(
+        derivatives(special.modified_bessel_k0, x, 3), [sp.kvp(0, x, k) for k in range(4)]
+    )
+
+
+def test_airy_satisfies_its_equation():
+    for x in (-3.0, 0.0, 2.0):
+        value, _, second, third = derivatives(special.airy_ai, x, 3)
+        np.testing.assert_allclose(second, x * value, atol=1e-14)
+        np.testing.assert_allclose(third, value + x * sp.airy(x)[1], atol=1e-14)
+
+
+@pytest.mark.parametrize("x", [-1.0, 0.0, 0.4, 1.0, 3.0])
+def test_polynomial_derivatives_are_those_of_the_coefficients(x: float):
+    cases = {
+        "chebyshev_polynomial_t": sp.chebyt(6),
+        "chebyshev_polynomial_u": sp.chebyu(6),
+        "hermite_polynomial_h": sp.hermite(6),
+        "hermite_polynomial_he": sp.hermitenorm(6),
+        "laguerre_polynomial_l": sp.laguerre(6),
+        "legendre_polynomial_p": sp.legendre(6),
+        "shifted_chebyshev_polynomial_t": sp.sh_chebyt(6),
+    }
+    for name, p in cases.items():
+        f = getattr(special, name)
+        want = [np.polyder(np.poly1d(p.coefficients), k)(x) for k in range(4)]
+        got = derivatives(lambda t, f=f: f(t, 6), x, 3)
+        np.testing.assert_allclose(got, want, rtol=1e-7, atol=1e-7, err_msg=name)
+
+
+def test_polynomial_degrees_are_cut_to_integers():
+    x = clew.tensor([0.5])
+    assert special.legendre_polynomial_p(x, 2.9).item() == -0.125
+    assert special.legendre_polynomial_p(x, -0.5).item() == 1
+    assert special.legendre_polynomial_p(x, -3).item() == 0
+    assert np.isnan(special.legendre_polynomial_p(x, NAN).item())
+
+
+def test_polynomials_of_large_degree():
+    """cos(n acos x) within what the recurrence loses; nan ends the recurrence at once."""
+    x = np.linspace(-1, 1, 11)
+    got = special.chebyshev_polynomial_t(clew.tensor(x), 1000).numpy()
+    np.testing.assert_allclose(got, np.cos(1000 * np.arccos(x)), atol=1e-10)
+    assert np.isnan(special.hermite_polynomial_h(clew.tensor([NAN, 2.0]), 10**15).numpy()).all()
+
+
+def test_degrees_get_no_gradient():
+    x, n = (clew.tensor([v], requires_grad=True) for v in (0.5, 2.0))
+    special.chebyshev_polynomial_t(x, n).sum().backward()
+    assert x.grad.item() == 2 and n.grad is None
+
+
+def test_promotion():
+    assert special.bessel_j0(clew.tensor([1, 2])).dtype is clew.float32
+    assert special.bessel_j0(clew.tensor([True])).dtype is clew.float32
+    assert special.bessel_j0(clew.ones(1, dtype=clew.bfloat16)).dtype is clew.bfloat16
+    double, single = clew.ones(1, dtype=clew.float64), clew.ones(1)
+    assert special.gammainc(single, double).dtype is clew.float64
+    assert special.legendre_polynomial_p(single, 2.5).dtype is clew.float32
+    assert special.legendre_polynomial_p(2, clew.tensor([1, 2])).dtype is clew.float32
+
+
+def test_names_in_both_places():
+    assert special.gammainc is clew.igamma and special.gammaincc is clew.igammac
+
+
+def test_without_scipy(monkeypatch):
+    monkeypatch.setitem(sys.modules, "scipy.special", None)
+    with pytest.raises(ImportError, match=r"needs SciPy: pip install clew\[scipy\]"):
+        special.bessel_j0(clew.ones(1))
+    assert special.legendre_polynomial_p(clew.ones(1), 3).item() == 1
