@@ -194,3 +194,15 @@ def test_without_scipy(monkeypatch):
     with pytest.raises(ImportError, match=r"needs SciPy: pip install clew\[scipy\]"):
         special.bessel_j0(clew.ones(1))
     assert special.legendre_polynomial_p(clew.ones(1), 3).item() == 1
+
+
+def test_argument_names():
+    t = clew.tensor([0.5])
+    for name in special.__all__:
+        if "polynomial" in name:
+            assert getattr(special, name)(x=t, n=1).shape == t.shape
+        elif name.startswith(("airy", "scaled", "spherical")):
+            assert getattr(special, name)(x=t).shape == t.shape
+        elif "bessel" in name:
+            assert getattr(special, name)(input=t).shape == t.shape
+    assert special.gammainc(input=t, other=t).shape == t.shape

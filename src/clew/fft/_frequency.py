@@ -20,6 +20,7 @@ def fftfreq(
     dtype: _C.dtype | None = None,
     layout: Any = None,
     device: Any = None,
+    pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
     """The frequencies of the values that fft gives: 0, 1, ... and then the negative ones, over n d.
@@ -31,6 +32,7 @@ def fftfreq(
         dtype: a floating point type.
         layout: strided.
         device: where the result is to be.
+        pin_memory: as in clew.arange.
         requires_grad: whether it asks for a gradient.
 
     Returns:
@@ -39,7 +41,7 @@ def fftfreq(
     >>> clew.fft.fftfreq(4)
     tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
     """
-    return _frequencies("fftfreq", n, d, out, dtype, layout, device, requires_grad)
+    return _frequencies("fftfreq", n, d, out, dtype, layout, device, pin_memory, requires_grad)
 
 
 def rfftfreq(
@@ -50,6 +52,7 @@ def rfftfreq(
     dtype: _C.dtype | None = None,
     layout: Any = None,
     device: Any = None,
+    pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
     """The frequencies of the values that rfft gives: 0, 1, ..., n // 2, over n d.
@@ -61,6 +64,7 @@ def rfftfreq(
         dtype: a floating point type.
         layout: strided.
         device: where the result is to be.
+        pin_memory: as in clew.arange.
         requires_grad: whether it asks for a gradient.
 
     Returns:
@@ -69,11 +73,19 @@ def rfftfreq(
     >>> clew.fft.rfftfreq(4)
     tensor([0.0000, 0.2500, 0.5000])
     """
-    return _frequencies("rfftfreq", n, d, out, dtype, layout, device, requires_grad)
+    return _frequencies("rfftfreq", n, d, out, dtype, layout, device, pin_memory, requires_grad)
 
 
 def _frequencies(
-    name: str, n: Any, d: Any, out: Any, dtype: Any, layout: Any, device: Any, requires_grad: bool
+    name: str,
+    n: Any,
+    d: Any,
+    out: Any,
+    dtype: Any,
+    layout: Any,
+    device: Any,
+    pin_memory: bool,
+    requires_grad: bool,
 ) -> Tensor:
     if not isinstance(n, int) or isinstance(n, bool):
         raise TypeError(f"{name}(): argument 'n' must be int, not {type(n).__name__}")
@@ -86,7 +98,7 @@ def _frequencies(
     if not dtype.is_floating_point:
         raise RuntimeError(f"{name}: requires a floating point dtype; got {dtype.name}")
     count = n if name == "fftfreq" else n // 2 + 1
-    steps = _C.arange(count, dtype=dtype, layout=layout, device=device)
+    steps = _C.arange(count, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory)
     if name == "fftfreq":
         steps.narrow(0, (n + 1) // 2, n // 2).sub_(n)
     width = n * d

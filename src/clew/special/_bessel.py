@@ -109,17 +109,19 @@ _airy = elementwise("AiryAi", 1, _airy_kernel, _airy_gradient)
 _ARGUMENTS = """
 
     Args:
-        input: real numbers.
+        {argument}: real numbers.
         out: the tensor to write into.
 
     Returns:
-        A tensor of input's shape.
+        A tensor of the argument's shape.
 
     """
 
 
 def _public(name: str, doc: str, example: str, function: Any, **attrs: Any) -> Any:
-    return unary(__name__, name, doc + _ARGUMENTS + example, function, **attrs)
+    argument = "input" if name.startswith(("bessel", "modified")) else "x"
+    doc += _ARGUMENTS.format(argument=argument) + example
+    return unary(__name__, name, doc, function, argument, **attrs)
 
 
 airy_ai = _public(

@@ -79,14 +79,19 @@ def evaluate(
 
 
 def unary(
-    module: str, name: str, doc: str, function: Callable[..., Tensor], **attrs: Any
+    module: str, name: str, doc: str, function: Callable[..., Tensor], argument: str, **attrs: Any
 ) -> Callable[..., Tensor]:
-    """The public function ``name(input, *, out=None)``."""
+    """The public function ``name(input, *, out=None)``, or ``name(x, *, out=None)``: PyTorch calls
+    the argument either.
+    """
 
-    def call(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    def of_input(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         return evaluate(name, function, input, out=out, **attrs)
 
-    return published(call, module, name, doc)
+    def of_x(x: Tensor, *, out: Tensor | None = None) -> Tensor:
+        return evaluate(name, function, x, out=out, **attrs)
+
+    return published(of_x if argument == "x" else of_input, module, name, doc)
 
 
 def published(call: Callable[..., Any], module: str, name: str, doc: str) -> Callable[..., Any]:

@@ -100,10 +100,10 @@ _polynomial = elementwise("OrthogonalPolynomial", 2, _kernel, _gradient)
 
 _DOC = """{what}; 0 where n is negative.
 
-    It has a derivative in input, and none in n.
+    It has a derivative in x, and none in n.
 
     Args:
-        input: a tensor, or a number when n is a tensor.
+        x: a tensor, or a number when n is a tensor.
         n: the degree, a tensor or a number; cut to an integer.
         out: the tensor to write into.
 
@@ -116,8 +116,8 @@ _DOC = """{what}; 0 where n is negative.
 
 
 def _public(name: str, what: str, example: str) -> Callable[..., Tensor]:
-    def call(input: Any, n: Any, *, out: Tensor | None = None) -> Tensor:
-        return evaluate(name, _polynomial, input, n, out=out, family=name, derivative=0)
+    def call(x: Any, n: Any, *, out: Tensor | None = None) -> Tensor:
+        return evaluate(name, _polynomial, x, n, out=out, family=name, derivative=0)
 
     return published(call, __name__, name, _DOC.format(what=what, name=name, example=example))
 
