@@ -385,7 +385,9 @@ def chain_matmul(*matrices: Any, out: Any = None) -> Any:
     if not matrices:
         raise ValueError("chain_matmul: expected at least one matrix")
     _check_chain("chain_matmul", matrices)
-    return _into(out, matrices[0] if len(matrices) == 1 else _multiply_chain(matrices))
+    return _into(
+        "chain_matmul", out, matrices[0] if len(matrices) == 1 else _multiply_chain(matrices)
+    )
 
 
 def multi_dot(tensors: Sequence[Any], *, out: Any = None) -> Any:
@@ -415,7 +417,7 @@ def multi_dot(tensors: Sequence[Any], *, out: Any = None) -> Any:
         result = result.squeeze(1)
     if row:
         result = result.squeeze(0)
-    return _into(out, result)
+    return _into("multi_dot", out, result)
 
 
 def _check_chain(name: str, tensors: Sequence[Any]) -> None:
@@ -429,12 +431,10 @@ def _check_chain(name: str, tensors: Sequence[Any]) -> None:
             )
 
 
-def _into(out: Any, result: Any) -> Any:
-    if out is None:
-        return result
-    if out.shape != result.shape:
-        out.resize_(result.shape)
-    return out.copy_(result)
+def _into(name: str, out: Any, result: Any) -> Any:
+    from clew._primitive import write_out
+
+    return write_out(name, result, out)
 
 
 _MM_MODES = (

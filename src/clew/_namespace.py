@@ -20,8 +20,8 @@ _SOURCES = (
 # Linear algebra that is both at the top level and on Tensor.
 _LINALG = tuple(
     """
-    cholesky cholesky_inverse cholesky_solve det geqrf inverse logdet matrix_exp matrix_power
-    orgqr ormqr pinverse qr slogdet svd triangular_solve
+    cholesky cholesky_inverse cholesky_solve det geqrf inverse logdet lu lu_solve matrix_exp
+    matrix_power orgqr ormqr pinverse qr slogdet svd triangular_solve
     """.split()
 )
 # Submodules and names that are loaded when first asked for.
@@ -91,7 +91,8 @@ _LAZY_NAMES = {
         ("bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"),
         "clew.signal._window_functions",
     ),
-    **dict.fromkeys(_LINALG, "clew.linalg._toplevel"),
+    **dict.fromkeys((*_LINALG, "lu_unpack"), "clew.linalg._toplevel"),
+    **dict.fromkeys(("lobpcg", "pca_lowrank", "svd_lowrank"), "clew.linalg._lowrank"),
 }
 # Methods of Tensor written in modules that are loaded when a method is first called.
 _LAZY_METHODS: dict[str, str] = {

@@ -187,6 +187,150 @@ def test_batches_are_loops():
             close(la.det(clew.tensor(a))[i, j], np.linalg.det(a[i, j]))
 
 
+def ldl_product(ld, pivots, hermitian):
+    """P L D L^H P^T from LAPACK's compact form, one elementary factor after the other."""
+    n = len(ld)
+    d, total = np.zeros_like(ld), np.eye(n, dtype=ld.dtype)
+    k = 0
+    while k < n:
+        step = 1 if pivots[k] > 0 else 2
+        last, row = k + step - 1, abs(int(pivots[k])) - 1
+        exchange = np.eye(n, dtype=ld.dtype)
+        exchange[[last, row]] = exchange[[row, last]]
+        low = np.eye(n, dtype=ld.dtype)
+        low[last + 1 :, k : last + 1] = ld[last + 1 :, k : last + 1]
+        total = total @ exchange @ low
+        block = np.tril(ld[k : last + 1, k : last + 1])
+        upper = np.tril(block, -1).T
+        d[k : last + 1, k : last + 1] = block + (upper.conj() if hermitian else upper)
+        k += step
+    return total @ d @ (total.conj().T if hermitian else total.T)
+
+
+@pytest.mark.parametrize("hermitian", [False, True])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("zero", [False, True])
+def test_ldl(dtype, hermitian, zero):
+    a = normal(25, 6, 7, 7, dtype=dtype)
+    a = a + np.swapaxes(a.conj() if hermitian else a, -1, -2)
+    if zero:  # blocks of two
+        a = a * (1 - np.eye(7))
+    ld, pivots = la.ldl_factor(clew.tensor(a), hermitian=hermitian)
+    assert ld.triu(1).abs().max() == 0 and (not zero or pivots.min() < 0)
+    for k in range(6):
+        close(ldl_product(ld[k].numpy(), pivots[k].numpy(), hermitian), a[k])
+    b = normal(26, 7, 2, dtype=dtype)
+    x = la.ldl_solve(ld, pivots, clew.tensor(b), hermitian=hermitian)
+    close(a @ x.numpy(), np.broadcast_to(b, (6, 7, 2)), 1e-8)
+    with pytest.raises(NotImplementedError, match="derivative"):
+        ld, _ = la.ldl_factor(clew.tensor(a, requires_grad=True))
+        ld.abs().sum().backward()
+
+
+def test_ldl_info():
+    _, _, info = la.ldl_factor_ex(clew.tensor(np.stack([EYE, np.diag([1.0, 0.0, 1.0])])))
+    assert info.tolist() == [0, 2]
+    with pytest.raises(la.LinAlgError, match="element 1"):
+        la.ldl_factor(clew.tensor(np.stack([EYE, np.diag([1.0, 0.0, 1.0])])))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(40, 40), (70, 50), (2, 50, 70)])
+def test_lu_multiplies_back(dtype, shape):
+    a = normal(27, *shape, dtype=dtype)
+    p, low, up = la.lu(clew.tensor(a))
+    close(p.to(low.dtype) @ low @ up, a)
+    assert low.abs().max() <= (1 if dtype == "float64" else 2**0.5) + 1e-12
+    compact, pivots = la.lu_factor(clew.tensor(a))
+    for got, want in zip(clew.lu_unpack(compact, pivots), (p, low, up)):
+        close(got, want)
+
+
+def test_lu_of_singular_matrices():
+    a = clew.tensor([[0.0, 1.0], [0.0, 2.0]])
+    p, low, up = la.lu(a)
+    close(p @ low @ up, a)
+    assert la.lu_factor_ex(a).info == 1
+    with pytest.raises(la.LinAlgError, match=r"U\[1,1\] is zero"):
+        la.lu_factor(a)
+    with pytest.raises(la.LinAlgError, match="U"):
+        clew.lu(a)
+    assert clew.lu(a, get_infos=True)[2] == 1
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("upper", [False, True])
+def test_gradients_with_a_known_factor(dtype, upper):
+    a = normal(28, 3, 3, dtype=dtype) + 2 * EYE
+    b = normal(29, 2, 3, 1, dtype=dtype)
+
+    def half(a):
+        return a.triu() if upper else a.tril()
+
+    check_gradients(lambda a: clew.cholesky_inverse(half(a), upper), a)
+    check_gradients(lambda b, a: clew.cholesky_solve(b, half(a), upper), b, a)
+
+
+def test_least_squares_of_lower_rank():
+    a = np.outer([1.0, 2.0, 3.0], [1.0, 1.0])
+    b = np.array([1.0, 1.0, 1.0])
+    found = la.lstsq(clew.tensor(a), clew.tensor(b), driver="gelsd")
+    close(found.solution, np.linalg.lstsq(a, b, rcond=None)[0])
+    assert found.rank == 1 and found.residuals.numel() == 0
+    close(found.singular_values, np.linalg.svd(a, compute_uv=False))
+    whole = la.lstsq(clew.tensor(EYE), clew.tensor(b), rcond=1.5)
+    assert whole.rank == 0 and whole.solution.abs().max() == 0
+    check_gradients(
+        lambda c, b: la.lstsq(c.unsqueeze(-1) * clew.ones(2), b).solution, a[:, 0].copy(), b
+    )
+    empty = la.lstsq(clew.zeros(0, 2), clew.zeros(0, 3))
+    assert empty.solution.tolist() == [[0.0] * 3] * 2 and empty.rank == 0
+
+
+# Few eigenpairs, few singular values.
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(20, 9), (9, 20), (2, 8, 8)])
+def test_randomized_svd(dtype, shape):
+    clew.manual_seed(1)
+    m, n = shape[-2:]
+    a = normal(30, *shape[:-1], 3, dtype=dtype) @ normal(31, *shape[:-2], 3, n, dtype=dtype)
+    u, s, v = clew.svd_lowrank(clew.tensor(a), q=4)
+    assert u.shape[-2:] == (m, 4) and v.shape[-2:] == (n, 4)
+    close((u * s.unsqueeze(-2)) @ v.mH, a, 1e-8)
+    close(s[..., :3], np.linalg.svd(a, compute_uv=False)[..., :3])
+    centered = a - a.mean(-2, keepdims=True)
+    _, s, v = clew.pca_lowrank(clew.tensor(a), q=4)
+    close(s[..., :3], np.linalg.svd(centered, compute_uv=False)[..., :3], 1e-8)
+    _, raw, _ = clew.svd_lowrank(clew.tensor(a), 4, M=clew.tensor(a - centered))
+    close(raw, s, 1e-8)
+
+
+@pytest.mark.parametrize("largest", [None, True, False])
+@pytest.mark.parametrize("generalized", [False, True])
+def test_lobpcg(largest, generalized):
+    clew.manual_seed(2)
+    a = normal(32, 2, 30, 30)
+    a = clew.tensor(a @ np.swapaxes(a, -1, -2))
+    b = clew.tensor(positive(33, 30, 30)) if generalized else None
+    metric = clew.eye(30, dtype=clew.float64) if b is None else b
+    near = la.inv(a) if largest is False else None
+    values, x = clew.lobpcg(a, 3, b, largest=largest, tol=1e-10, iK=near)
+    assert values.shape == (2, 3) and x.shape == (2, 30, 3)
+    close(a @ x, (metric @ x) * values.unsqueeze(-2), 1e-5)
+    want = np.sort(np.linalg.eigvals(np.linalg.solve(metric.numpy(), a.numpy())).real)
+    want = want[..., :3] if largest is False else want[..., ::-1][..., :3]
+    close(values, want, 1e-6)
+
+
+def test_lobpcg_gradient():
+    a = normal(34, 6, 6)
+    check_gradients(lambda a: clew.lobpcg(a + a.mT, 2)[0], a, order=1)
+    with pytest.raises(RuntimeError, match="rows"):
+        clew.lobpcg(clew.eye(6), X=clew.ones(5, 1))
+
+
 # Gradients.
 
 

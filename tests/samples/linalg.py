@@ -13,6 +13,7 @@ from samples import COMPLEX, FLOATS_32_64, INTS, E, Op, S
 
 MIXED = (*FLOATS_32_64, *COMPLEX)
 ONE_TRIANGLE = "reads one triangle: derivatives are in test_linalg.py"
+FULL_FACTOR = "the unread triangle has a gradient: derivatives are in test_linalg.py"
 ANY_PHASE = "the vectors' phases are arbitrary: values are checked in test_linalg.py"
 
 
@@ -127,19 +128,6 @@ def _householder(a, tau):
         outer = v[..., :, None] * v[..., None, :].conj()
         q = q @ (np.eye(m) - tau[..., k, None, None] * outer)
     return q[..., :n]
-
-
-def _ormqr(a, tau, c, left=True, transpose=False):
-    m, k = a.shape[-2:]
-    wide = np.concatenate([a, np.zeros((*a.shape[:-1], max(m - k, 0)))], -1)[..., :m]
-    q = _householder(wide, tau)
-    q = np.swapaxes(q, -1, -2).conj() if transpose else q
-    return q @ c if left else c @ q
-
-
-def _half(a, upper, unitriangular):
-    half = np.triu(a) if upper else np.tril(a)
-    return half * (1 - np.eye(a.shape[-1])) + np.eye(a.shape[-1]) if unitriangular else half
 
 
 def _qr(a, mode="reduced"):
@@ -606,179 +594,6 @@ OPS = [
         errors=[
             E(S(np.ones((2, 3))), RuntimeError, "square"),
             E(S(np.ones((2, 2), int)), RuntimeError, "floating point"),
-        ],
-    ),
-    Op(
-        "cholesky",
-        lambda a, upper=False: (
-            np.swapaxes(np.linalg.cholesky(a), -1, -2).conj() if upper else np.linalg.cholesky(a)
-        ),
-        lambda r: [*_squares(_positive)(r), S(_positive(r, (2, 2)), True)],
-        dtypes=MIXED,
-        grad=False,
-        rtol=8,
-        errors=[*_bad_matrix(), E(S(-np.eye(2)), RuntimeError, "cholesky: The factorization")],
-        why=ONE_TRIANGLE,
-    ),
-    Op(
-        "cholesky_inverse",
-        lambda a, upper=False: np.linalg.inv(
-            np.swapaxes(np.triu(a), -1, -2).conj() @ np.triu(a)
-            if upper
-            else np.tril(a) @ np.swapaxes(np.tril(a), -1, -2).conj()
-        ),
-        lambda r: [*_squares(_regular)(r), S(_regular(r, (3, 3)), True)],
-        dtypes=MIXED,
-        rtol=16,
-        errors=_bad_matrix(argument="L"),
-    ),
-    Op(
-        "cholesky_solve",
-        lambda b, a, upper=False: np.linalg.solve(
-            np.swapaxes(np.triu(a), -1, -2).conj() @ np.triu(a)
-            if upper
-            else np.tril(a) @ np.swapaxes(np.tril(a), -1, -2).conj(),
-            b,
-        ),
-        lambda r: [
-            S(r.normal((3, 2)), _regular(r, (3, 3))),
-            S(r.normal((2, 1, 2, 2)), _regular(r, (3, 2, 2)), True),
-            S(np.zeros((0, 2)), np.zeros((0, 0))),
-            S(r.complex((2, 1)), _regular(r, (2, 2), "complex")),
-        ],
-        dtypes=MIXED,
-        rtol=16,
-        errors=[E(S(np.ones((3, 1)), np.eye(2)), RuntimeError, "Incompatible")],
-    ),
-    Op("det", np.linalg.det, _squares(_regular), dtypes=MIXED, rtol=16, out=False),
-    Op(
-        "logdet",
-        lambda a: np.log(np.linalg.det(a)),
-        lambda r: [*_squares(_regular)(r), S(3 * np.eye(1))],
-        dtypes=MIXED,
-        rtol=16,
-        out=False,
-        errors=_bad_matrix(),
-    ),
-    Op(
-        "slogdet",
-        _slogdet,
-        lambda r: [*_squares(_regular)(r), S(-_regular(r, (3, 3)))],
-        dtypes=MIXED,
-        rtol=16,
-    ),
-    Op("inverse", np.linalg.inv, _squares(_regular), dtypes=MIXED, rtol=8),
-    Op(
-        "pinverse",
-        np.linalg.pinv,
-        lambda r: [S(r.normal((3, 2))), S(r.normal((2, 2, 3)), 1e-6), S(r.complex((2, 3)))],
-        dtypes=MIXED,
-        rtol=32,
-        out=False,
-        errors=[E(S(np.ones(3)), RuntimeError, "pinverse: The input")],
-    ),
-    Op(
-        "matrix_power",
-        _power,
-        lambda r: [S(_regular(r, (2, 2)), 3), S(_regular(r, (3, 3)), -1)],
-        dtypes=MIXED,
-        rtol=256,
-    ),
-    Op(
-        "matrix_exp",
-        _exp,
-        lambda r: [S(r.normal((2, 2))), S(r.complex((2, 2)))],
-        dtypes=MIXED,
-        rtol=64,
-        out=False,
-    ),
-    Op(
-        "qr",
-        lambda a, some=True: tuple(np.linalg.qr(a, "reduced" if some else "complete")),
-        lambda r: [*_rectangles(r), S(r.normal((2, 3)), False)],
-        dtypes=MIXED,
-        rtol=16,
-        errors=_bad_matrix(False),
-    ),
-    Op(
-        "geqrf",
-        lambda a: (lambda h, t: (np.swapaxes(h, -1, -2), t))(*np.linalg.qr(a, "raw")),
-        lambda r: _rectangles(r)[:-2],
-        dtypes=MIXED,
-        grad=False,
-        rtol=16,
-        errors=_bad_matrix(False, "input"),
-    ),
-    Op(
-        "orgqr",
-        _householder,
-        lambda r: [S(r.normal((4, 3)), r.normal(3)), S(r.complex((3, 2)), r.complex(2))],
-        dtypes=MIXED,
-        rtol=16,
-    ),
-    Op(
-        "ormqr",
-        _ormqr,
-        lambda r: [
-            S(r.normal((4, 3)), r.normal(3), r.normal((4, 2))),
-            S(r.normal((4, 3)), r.normal(3), r.normal((4, 2)), transpose=True),
-            S(r.normal((2, 4, 3)), r.normal((2, 2)), r.normal((2, 1, 4)), left=False),
-            S(r.normal((3, 3)), r.normal(3), r.normal((2, 3)), False, True),
-            S(r.complex((3, 2)), r.complex(2), r.complex((3, 2)), transpose=True),
-            S(r.complex((3, 2)), r.complex(2), r.complex((2, 3)), left=False),
-            S(r.normal((3, 2)), r.normal(0), r.normal((3, 2))),
-        ],
-        dtypes=MIXED,
-        rtol=64,
-        errors=[E(S(np.ones((3, 2)), np.ones(2), np.ones((2, 3))), RuntimeError, "as many rows")],
-    ),
-    Op(
-        "svd",
-        lambda a, some=True: (lambda u, s, vh: (u, s, np.swapaxes(vh, -1, -2).conj()))(
-            *np.linalg.svd(a, not some)
-        ),
-        lambda r: [
-            S(r.normal((3, 3))),
-            S(r.normal((2, 2, 3))),
-            S(r.normal((3, 3)), some=False),
-            S(np.zeros((0, 2, 3))),
-        ],
-        rtol=32,
-        errors=_bad_matrix(False),
-    ),
-    Op(
-        "triangular_solve",
-        lambda b, a, upper=True, transpose=False, unitriangular=False: (
-            np.linalg.solve(
-                np.swapaxes(_half(a, upper, unitriangular), -1, -2)
-                if transpose
-                else _half(a, upper, unitriangular),
-                b,
-            ),
-            np.broadcast_to(a, (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), *a.shape[-2:])),
-        ),
-        lambda r: [
-            S(r.normal((3, 2)), _regular(r, (3, 3))),
-            S(r.normal((3, 2)), _regular(r, (3, 3)), False, True),
-            S(r.normal((3, 2)), r.normal((3, 3)), transpose=True, unitriangular=True),
-            S(r.normal((2, 1, 2, 2)), _regular(r, (3, 2, 2))),
-            S(r.complex((2, 1)), _regular(r, (2, 2), "complex")),
-        ],
-        dtypes=MIXED,
-        rtol=16,
-        errors=[E(S(np.ones((3, 1)), np.eye(2)), RuntimeError, "rows of b")],
-    ),
-    Op(
-        "vander",
-        lambda x, N=None, increasing=False: np.vander(x, N, increasing),
-        lambda r: [S(r.normal(3)), S(r.normal(2), 4), S(r.normal(3), 2, True), S(r.complex(2))],
-        dtypes=MIXED,
-        integers=("int32", "int64", "uint8"),
-        rtol=4,
-        out=False,
-        errors=[
-            E(S(np.ones((2, 2))), RuntimeError, "one-dimensional"),
-            E(S(np.ones(2), -1), RuntimeError, "negative"),
         ],
     ),
 ]

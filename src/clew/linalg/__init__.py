@@ -13,6 +13,9 @@ from ._cholesky import cholesky, cholesky_ex
 from ._common import LinAlgError
 from ._det import det, slogdet
 from ._eigen import eig, eigh, eigvals, eigvalsh
+from ._ldl import ldl_factor, ldl_factor_ex, ldl_solve
+from ._lstsq import lstsq
+from ._lu import lu, lu_factor, lu_factor_ex, lu_solve
 from ._norms import matrix_norm, norm, vector_norm
 from ._products import cross, diagonal, matmul, matrix_exp, matrix_power, vander, vecdot
 from ._qr import householder_product, qr
@@ -35,6 +38,14 @@ __all__ = [
     "householder_product",
     "inv",
     "inv_ex",
+    "ldl_factor",
+    "ldl_factor_ex",
+    "ldl_solve",
+    "lstsq",
+    "lu",
+    "lu_factor",
+    "lu_factor_ex",
+    "lu_solve",
     "matmul",
     "matrix_exp",
     "matrix_norm",

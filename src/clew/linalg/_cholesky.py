@@ -10,8 +10,8 @@ from clew import _dtypes
 from clew._C import Tensor
 from clew._primitive import Context, broadcast_batch, primitive, write_out
 
-from ._common import CholeskyEx, check_matrix, check_same, eye_like, per_matrix, report, show
-from ._triangular import triangular
+from ._common import CholeskyEx, check_matrix, check_same, per_matrix, report, show
+from ._triangular import substitute, triangular
 
 
 def _shapes(a: Tensor, **attrs: Any) -> Any:
@@ -120,6 +120,60 @@ def _cholesky(name: str, a: Tensor, upper: bool, out: Any) -> Any:
     return write_out(name, factor.mH if upper else factor, out)
 
 
+def _lower(a: np.ndarray, upper: bool) -> np.ndarray:
+    return np.swapaxes(a, -1, -2).conj() if upper else a
+
+
+def _solved(low: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """(L L^H)^-1 b; one triangle is read."""
+    half = substitute(low[..., ::-1, ::-1], b[..., ::-1, :])[..., ::-1, :]
+    return substitute(np.swapaxes(low, -1, -2).conj(), half)
+
+
+def _factor_gradient(factor: Tensor, ga: Tensor, upper: bool) -> Tensor:
+    """The gradient of a factor from that of A = L L^H. As in PyTorch, the triangle that is not
+    read gets a gradient too, that of the product of full matrices.
+    """
+    both = ga + ga.mH
+    return factor @ both if upper else both @ factor
+
+
+def _inverse_kernel(a: np.ndarray, *, upper: bool) -> np.ndarray:
+    one = np.zeros_like(a) + np.eye(a.shape[-1], dtype=a.dtype)
+    return _solved(_lower(a, upper), one)
+
+
+def _inverse_gradient(c: Context, g: Tensor) -> Tensor:
+    x = c.outputs[0]
+    return _factor_gradient(c.inputs[0], -(x @ g @ x), c.attrs["upper"])
+
+
+_inverse = primitive(
+    "CholeskyInverse",
+    shapes=lambda a, upper: [(a.shape, a.dtype)],
+    kernel=_inverse_kernel,
+    gradient=_inverse_gradient,
+    core=(2,),
+)
+
+
+def _solve_gradient(c: Context, g: Tensor) -> Any:
+    factor, upper = c.inputs[1], c.attrs["upper"]
+    gb = _solve(g, factor, upper=upper)
+    if not c.needs[1]:
+        return gb, None
+    return gb, _factor_gradient(factor, -(gb @ c.outputs[0].mH), upper)
+
+
+_solve = primitive(
+    "CholeskySolve",
+    shapes=lambda b, a, upper: [(b.shape, b.dtype)],
+    kernel=lambda b, a, upper: _solved(_lower(a, upper), b),
+    gradient=_solve_gradient,
+    core=(2, 2),
+)
+
+
 def cholesky_inverse(L: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
     """The inverse of A from its Cholesky factor.
 
@@ -136,9 +190,7 @@ def cholesky_inverse(L: Tensor, upper: bool = False, *, out: Tensor | None = Non
             [0.0000, 0.2500]])
     """
     check_matrix("cholesky_inverse", L, "L", square=True)
-    one = eye_like(L).expand(L.shape)
-    half = triangular(L.mH if upper else L, one, upper=False)
-    return write_out("cholesky_inverse", half.mH @ half, out)
+    return write_out("cholesky_inverse", _inverse(L, upper=bool(upper)), out)
 
 
 def cholesky_solve(
@@ -168,6 +220,4 @@ def cholesky_solve(
             f"got {show(B)} and {show(L)}"
         )
     B, L = broadcast_batch("cholesky_solve", B, L, core=(2, 2))
-    lower = L.mH if upper else L
-    half = triangular(lower, B, upper=False)
-    return write_out("cholesky_solve", triangular(lower.mH, half, upper=True), out)
+    return write_out("cholesky_solve", _solve(B, L, upper=bool(upper)), out)

@@ -29,6 +29,8 @@ def cofactors(a: Tensor, value: Tensor) -> Tensor:
         value: (*), the determinants.
     """
     n = a.shape[-1]
+    if n == 1:
+        return a.new_ones(a.shape)
     if a.device.type == "meta" or not _any_zero(value):
         return value.conj().unsqueeze(-1).unsqueeze(-1) * inverse_or_nan(a).mH
     h = a.mH

@@ -128,8 +128,10 @@ def vander(x: Tensor, N: int | None = None) -> Tensor:
             "linalg.vander: supports floating point, complex, and integer tensors, not bool and "
             f"low precision; got {show(x)}"
         )
+    if x.ndim == 0:
+        x = x.reshape(1)
     if N is None:
-        N = x.shape[-1] if x.ndim else 1
+        N = x.shape[-1]
     if N < 2:
         raise RuntimeError(f"linalg.vander: N must be greater than 1; got {N}")
     return powers(x, N)

@@ -180,25 +180,27 @@ def singular_values(a: Tensor, name: str) -> Tensor:
     return _svdvals(a, name=name)
 
 
-def _tolerances(name: str, a: Tensor, atol: Any, rtol: Any, largest: Tensor) -> Tensor:
-    """max(atol, rtol * largest singular value), broadcast over the batch."""
+def _tolerances(name: str, a: Tensor, atol: Any, rtol: Any) -> tuple[Tensor, Tensor]:
+    """The absolute and the relative limit as real tensors, one number or one a matrix."""
     if rtol is None:
         default = eps_of(a.dtype) * max(a.shape[-2:])
-        if atol is None:
-            rtol = default
-        elif isinstance(atol, Tensor):
-            rtol = (atol <= 0).to(largest.dtype) * default
+        if isinstance(atol, Tensor):
+            rtol = (atol <= 0).to(real_dtype(a.dtype)) * default
         else:
-            rtol = 0.0 if atol > 0 else default
-    if atol is None:
-        atol = 0.0
-    for word, value in (("atol", atol), ("rtol", rtol)):
-        if isinstance(value, Tensor) and value.is_complex():
-            raise RuntimeError(f"{name}: {word} tensor of complex type is not supported.")
-    relative = largest * rtol
-    if isinstance(atol, Tensor):
-        return _C.functions["maximum"](atol.to(relative.dtype), relative)
-    return relative.clamp_min(atol)
+            rtol = 0.0 if atol is not None and atol > 0 else default
+    limits = []
+    for word, value in (("atol", 0.0 if atol is None else atol), ("rtol", rtol)):
+        if isinstance(value, Tensor):
+            if value.is_complex():
+                raise RuntimeError(f"{name}: {word} tensor of complex type is not supported.")
+            limits.append(value.detach().to(real_dtype(a.dtype)))
+        elif isinstance(value, (int, float)):
+            limits.append(a.new_full((), value, dtype=real_dtype(a.dtype)))
+        else:
+            raise TypeError(
+                f"{name}(): {word} must be a number or a Tensor; got {type(value).__name__}"
+            )
+    return limits[0], limits[1]
 
 
 def _magnitudes(a: Tensor, hermitian: bool, name: str) -> Tensor:
@@ -238,17 +240,21 @@ def matrix_rank(
     if min(A.shape[-2:]) == 0:
         return write_out(name, A.new_zeros(A.shape[:-2], dtype=_dtypes.int64), out)
     sizes = _magnitudes(A, hermitian, name)
-    limit = _tolerances(name, A, atol, rtol, sizes.amax(-1))
+    absolute, relative = _tolerances(name, A, atol, rtol)
+    limit = _C.functions["maximum"](absolute, relative * sizes.amax(-1))
     return write_out(name, (sizes > limit.unsqueeze(-1)).sum(-1), out)
 
 
-def _pinv_kernel(a: np.ndarray, limit: np.ndarray, *, hermitian: bool, name: str) -> np.ndarray:
+def _pinv_kernel(
+    a: np.ndarray, atol: np.ndarray, rtol: np.ndarray, *, hermitian: bool, name: str
+) -> np.ndarray:
     if hermitian:
         values, v = np.linalg.eigh(a)
         u, vh = v, np.swapaxes(v, -2, -1).conj()
     else:
         u, values, vh = _decomposed(a, False, name)
-    keep = np.abs(values) > limit
+    sizes = np.abs(values)
+    keep = sizes > np.maximum(atol, rtol * sizes.max(-1, keepdims=True))
     inverse = np.where(keep, 1 / np.where(keep, values, 1), 0).astype(values.dtype)
     return (np.swapaxes(vh, -2, -1).conj() * inverse[..., None, :]) @ np.swapaxes(u, -2, -1).conj()
 
@@ -263,15 +269,15 @@ def pinv_gradient(a: Tensor, p: Tensor, g: Tensor) -> Tensor:
 
 
 def _pinv_gradient(c: Context, g: Tensor) -> Any:
-    return pinv_gradient(c.inputs[0], c.outputs[0], g), None
+    return pinv_gradient(c.inputs[0], c.outputs[0], g), None, None
 
 
 _pinv = primitive(
     "Pinv",
-    shapes=lambda a, limit, **_: [((*a.shape[:-2], a.shape[-1], a.shape[-2]), a.dtype)],
+    shapes=lambda a, *_, **__: [((*a.shape[:-2], a.shape[-1], a.shape[-2]), a.dtype)],
     kernel=_pinv_kernel,
     gradient=_pinv_gradient,
-    core=(2, 1),
+    core=(2, 1, 1),
 )
 
 
@@ -308,9 +314,8 @@ def _pseudo_inverse(name: str, a: Any, atol: Any, rtol: Any, hermitian: bool, ou
     if a.numel() == 0:
         made = a.mH * 1  # keeps the graph
         return write_out(name, made, out)
-    largest = _magnitudes(a.detach(), hermitian, name).amax(-1)
-    limit = _tolerances(name, a, atol, rtol, largest)
-    made = _pinv(a, limit.expand(a.shape[:-2]).unsqueeze(-1), hermitian=hermitian, name=name)
+    limits = (t.expand(a.shape[:-2]).unsqueeze(-1) for t in _tolerances(name, a, atol, rtol))
+    made = _pinv(a, *limits, hermitian=hermitian, name=name)
     return write_out(name, made, out)
 
 

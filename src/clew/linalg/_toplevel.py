@@ -9,10 +9,12 @@ from clew._primitive import write_out
 
 from . import _products
 from ._cholesky import _cholesky, cholesky_inverse, cholesky_solve
-from ._common import QR, SlogDet, check_matrix
+from ._common import QR, SlogDet, check_matrix, check_tensor
 from ._det import det as _det
 from ._det import logdet
 from ._det import slogdet as _slogdet
+from ._lu import _factored, lu_unpack
+from ._lu import _solved as _lu_solved
 from ._qr import _factors, geqrf, ormqr
 from ._qr import householder_product as _householder_product
 from ._solve import inv
@@ -29,6 +31,9 @@ __all__ = [
     "geqrf",
     "inverse",
     "logdet",
+    "lu",
+    "lu_solve",
+    "lu_unpack",
     "matrix_exp",
     "matrix_power",
     "orgqr",
@@ -91,6 +96,53 @@ def inverse(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     tensor([[0.5000]])
     """
     return inv(input, out=out)
+
+
+def lu(input: Tensor, pivot: bool = True, get_infos: bool = False, *, out: Any = None) -> Any:
+    """The LU factorization in compact form; the older form of linalg.lu_factor.
+
+    Args:
+        input: (*, m, n).
+        pivot: True; without row exchanges nothing is offered.
+        get_infos: also give the numbers of the first zero pivots, instead of raising.
+        out: a tuple of tensors that receive the result.
+
+    Returns:
+        (LU, pivots), or (LU, pivots, info).
+
+    >>> clew.lu(clew.eye(2))[1]
+    tensor([1, 2], dtype=clew.int32)
+    """
+    made = _factored("lu", input, pivot, not get_infos)
+    result = tuple(made) if get_infos else tuple(made[:2])
+    if out is None:
+        return result
+    if not isinstance(out, (tuple, list)) or len(out) != len(result):
+        raise TypeError(f"lu(): argument 'out' must be a tuple of {len(result)} Tensors")
+    for given, t in zip(out, result):
+        check_tensor("lu", "out", given)
+        # PyTorch's lu converts to whatever dtype out has.
+        given.resize_(t.shape).copy_(t)
+    return out
+
+
+def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The solution of A X = b from the LU factorization of A; the older form of linalg.lu_solve.
+
+    Args:
+        b: (*, n, k).
+        LU_data: (*, n, n), as lu_factor gives it.
+        LU_pivots: (*, n), int32.
+        out: a tensor that receives the result.
+
+    Returns:
+        (*, n, k).
+
+    >>> clew.lu_solve(clew.ones(2, 1), *clew.linalg.lu_factor(2 * clew.eye(2)))
+    tensor([[0.5000],
+            [0.5000]])
+    """
+    return _lu_solved("lu_solve", LU_data, LU_pivots, b, True, False, out)
 
 
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:

@@ -1,0 +1,100 @@
+"""Least squares."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from clew import _dtypes
+from clew._C import Tensor
+from clew._primitive import broadcast_batch, write_out
+
+from ._common import check_matrix, check_same, check_tensor, eps_of, real_dtype, show
+from ._svd import matrix_rank, pinv, svdvals
+
+_DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
+
+
+class Lstsq(NamedTuple):
+    """The solution, and what the driver tells about it; what it does not is empty."""
+
+    solution: Tensor
+    residuals: Tensor
+    rank: Tensor
+    singular_values: Tensor
+
+
+def lstsq(
+    A: Tensor,
+    B: Tensor,
+    rcond: float | None = None,
+    *,
+    driver: str | None = None,
+    out: Any = None,
+) -> Lstsq:
+    """The X of least norm among those with the least norm of A X - B.
+
+    Args:
+        A: (*, m, n).
+        B: (*, m, k), or (*, m).
+        rcond: singular values up to rcond times the largest count as zero; by default eps times
+            max(m, n).
+        driver: "gelsy" (the default), "gelsd", "gelss", or "gels" for full rank. All are computed
+            from singular values; the driver decides what is told.
+        out: four tensors that receive the result.
+
+    Returns:
+        (solution, residuals, rank, singular_values). The residuals' squares are told when m > n
+        and the rank is n, and not by gelsy; the rank not by gels; the singular values by gelsd
+        and gelss.
+
+    >>> A = clew.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
+    >>> clew.linalg.lstsq(A, clew.tensor([[1.0], [2.0], [3.0]])).solution
+    tensor([[1.],
+            [2.]])
+    """
+    name = "linalg.lstsq"
+    check_matrix(name, A, "input")
+    check_tensor(name, "other", B)
+    check_same(name, A, B)
+    if driver is None:
+        driver = "gelsy"
+    if driver not in _DRIVERS:
+        raise RuntimeError(
+            f"{name}: parameter `driver` should be one of (gels, gelsy, gelsd, gelss); got "
+            f"{driver!r}"
+        )
+    vector = A.ndim - B.ndim == 1
+    if not vector and A.ndim != B.ndim:
+        raise RuntimeError(
+            f"{name}: input.dim() must be greater or equal to other.dim() and (input.dim() - "
+            f"other.dim()) <= 1; got {show(A)} and {show(B)}"
+        )
+    right = B.unsqueeze(-1) if vector else B
+    m, n = A.shape[-2:]
+    if right.shape[-2] != m:
+        raise RuntimeError(
+            f"{name}: input.size(-2) should match other.size({-1 if vector else -2}); got "
+            f"{show(A)} and {show(B)}"
+        )
+    rtol = eps_of(A.dtype) * max(m, n) if rcond is None else rcond
+    A, right = broadcast_batch(name, A, right, core=(2, 2))
+    if m == 0 or n == 0:
+        solution = right.new_zeros((*right.shape[:-2], n, right.shape[-1])) + 0 * (
+            A.sum() + right.sum()
+        )
+    else:
+        solution = pinv(A, rtol=rtol) @ right
+    plain = A.detach()
+    ranks = matrix_rank(plain, rtol=rtol)
+    rank = A.new_empty((0,), dtype=_dtypes.int64)
+    values = A.new_empty((0,), dtype=real_dtype(A.dtype))
+    full = driver == "gels" or A.device.type == "meta" or bool((ranks == n).all())
+    residuals = (A @ solution - right).abs().square().sum(-2)
+    if m <= n or driver == "gelsy" or not full:
+        residuals = residuals.flatten()[:0]
+    if driver != "gels":
+        rank = ranks
+    if driver in ("gelsd", "gelss"):
+        values = svdvals(plain)
+    solution = solution.squeeze(-1) if vector else solution
+    return write_out(name, Lstsq(solution, residuals, rank, values), out)

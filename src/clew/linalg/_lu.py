@@ -1,0 +1,363 @@
+"""The LU factorization, its parts, and what is solved with it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from clew import _C, _dtypes
+from clew._C import Tensor
+from clew._primitive import Context, broadcast_batch, primitive, write_out
+
+from ._common import check_matrix, check_same, check_tensor, eye_like, report, show
+from ._triangular import triangular
+
+_PANEL = 32
+
+
+class LUFactor(NamedTuple):
+    """Both factors in one matrix, and the row exchanges."""
+
+    LU: Tensor
+    pivots: Tensor
+
+
+class LUFactorEx(NamedTuple):
+    """Both factors in one matrix, the row exchanges, and the number of the first zero pivot."""
+
+    LU: Tensor
+    pivots: Tensor
+    info: Tensor
+
+
+class LU(NamedTuple):
+    """Permutation, lower and upper factor."""
+
+    P: Tensor
+    L: Tensor
+    U: Tensor
+
+
+def _factor_panel(
+    lu: np.ndarray, start: int, stop: int, pivots: np.ndarray, info: np.ndarray
+) -> None:
+    """Eliminates the columns start ... stop - 1 below the diagonal, in place; rows are exchanged
+    as a whole, other columns keep their values.
+    """
+    rows = np.arange(len(lu))
+    for j in range(start, stop):
+        column = lu[:, j:, j]
+        # LAPACK compares complex numbers by the sum of their parts.
+        size = np.abs(column.real) + np.abs(column.imag) if np.iscomplexobj(lu) else np.abs(column)
+        top = j + size.argmax(1)
+        pivots[:, j] = top + 1
+        exchanged = lu[rows, top]
+        lu[rows, top] = lu[rows, j]
+        lu[rows, j] = exchanged
+        pivot = exchanged[:, j]
+        zero = pivot == 0
+        info[zero & (info == 0)] = j + 1
+        lu[:, j + 1 :, j] /= np.where(zero, 1, pivot)[:, None]
+        lu[:, j + 1 :, j + 1 : stop] -= lu[:, j + 1 :, j, None] * lu[:, None, j, j + 1 : stop]
+
+
+def _kernel(a: np.ndarray, *, name: str, check: bool) -> Any:
+    *batch, m, n = a.shape
+    k = min(m, n)
+    count = int(np.prod(batch, dtype=np.int64))
+    lu = np.array(a).reshape(count, m, n)
+    pivots = np.zeros((count, k), np.int32)
+    info = np.zeros(count, np.int32)
+    with np.errstate(all="ignore"):
+        for start in range(0, k if count else 0, _PANEL):
+            stop = min(start + _PANEL, k)
+            _factor_panel(lu, start, stop, pivots, info)
+            if stop < n:
+                low = np.tril(lu[:, start:stop, start:stop], -1)
+                low += np.eye(stop - start, dtype=a.dtype)
+                lu[:, start:stop, stop:] = np.linalg.solve(low, lu[:, start:stop, stop:])
+                lu[:, stop:, stop:] -= lu[:, stop:, start:stop] @ lu[:, start:stop, stop:]
+    infos = info.reshape(batch)
+    if check:
+        report(
+            name,
+            infos,
+            lambda j: (
+                f"U[{j},{j}] is zero and using it on lu_solve would result in a division by zero. "
+                "If you still want to perform the factorization, consider calling "
+                "linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)"
+            ),
+        )
+    return lu.reshape(a.shape), pivots.reshape(*batch, k), infos
+
+
+def _gradient(c: Context, g: Any, _pivots: Any, _info: Any) -> Any:
+    if g is None:
+        return None
+    lu, pivots, _ = c.outputs
+    m, n = lu.shape[-2:]
+    k = min(m, n)
+    cat = _C.functions["cat"]
+    square = lu[..., :k, :k]
+    low = square.tril(-1) + eye_like(square, k)
+    up = square.triu()
+    gl, gu = g[..., :k, :k].tril(-1), g[..., :k, :k].triu()
+    rest = None
+    # Of P^T A = [A1 A2] the part A2 gives U2 = L^-1 A2; of [A1; A2] it gives L2 = A2 U^-1.
+    if m < n:
+        rest = triangular(low.mH, g[..., k:], upper=True, unitriangular=True)
+        gl = gl - (rest @ lu[..., k:].mH).tril(-1)
+    elif m > n:
+        rest = triangular(up, g[..., k:, :].mH, upper=True).mH
+        gu = gu - (lu[..., k:, :].mH @ rest).triu()
+    # With X = L^-1 dA1 U^-1: dL = L tril(X, -1), dU = triu(X) U.
+    inner = (low.mH @ gl).tril(-1) + (gu @ up.mH).triu()
+    inner = triangular(low.mH, inner, upper=True, unitriangular=True)
+    ga = triangular(up, inner.mH, upper=True).mH
+    if rest is not None:
+        ga = cat([ga, rest], -1 if m < n else -2)
+    return permute_rows(ga, permutation(pivots, m), inverse=True)
+
+
+_lu = primitive(
+    "LuFactor",
+    shapes=lambda a, **_: [
+        (a.shape, a.dtype),
+        ((*a.shape[:-2], min(a.shape[-2:])), _dtypes.int32),
+        (a.shape[:-2], _dtypes.int32),
+    ],
+    kernel=_kernel,
+    gradient=_gradient,
+    core=(2,),
+)
+
+
+def _permutation_kernel(pivots: np.ndarray, *, rows: int) -> np.ndarray:
+    *batch, k = pivots.shape
+    count = int(np.prod(batch, dtype=np.int64))
+    flat = pivots.reshape(count, k).astype(np.int64) - 1
+    order = np.tile(np.arange(rows), (count, 1))
+    which = np.arange(count)
+    for j in range(k):
+        other = order[which, flat[:, j]]
+        order[which, flat[:, j]] = order[:, j]
+        order[:, j] = other
+    return order.reshape(*batch, rows)
+
+
+_permutation = primitive(
+    "Permutation",
+    shapes=lambda pivots, rows: [((*pivots.shape[:-1], rows), _dtypes.int64)],
+    kernel=_permutation_kernel,
+    gradient=None,
+    core=(1,),
+)
+
+
+def permutation(pivots: Tensor, rows: int) -> Tensor:
+    """The row of A that stands in each row of P^T A = L U."""
+    return _permutation(pivots, rows=rows)
+
+
+def permute_rows(x: Tensor, order: Tensor, *, inverse: bool = False) -> Tensor:
+    """P^T x, or P x when ``inverse``."""
+    if inverse:
+        order = order.argsort(-1)
+    return x.gather(-2, order.unsqueeze(-1).expand(x.shape))
+
+
+def _factored(name: str, a: Any, pivot: bool, check: bool) -> Any:
+    check_matrix(name, a)
+    if not pivot:
+        raise RuntimeError(f"{name}: LU without pivoting is not implemented on the CPU")
+    return _lu(a, name=name, check=check)
+
+
+def lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> LUFactor:
+    """The factors of A = P L U in compact form.
+
+    Args:
+        A: (*, m, n).
+        pivot: True; without row exchanges nothing is offered.
+        out: a pair of tensors that receive the result.
+
+    Returns:
+        (LU, pivots): L below the diagonal (its diagonal is 1), U in and above it; row i was
+        exchanged with row pivots[i] - 1.
+
+    Raises:
+        LinAlgError: a pivot is zero.
+
+    >>> clew.linalg.lu_factor(clew.tensor([[1.0, 2.0], [2.0, 3.0]])).LU
+    tensor([[2.0000, 3.0000],
+            [0.5000, 0.5000]])
+    """
+    lu, pivots, _ = _factored("linalg.lu_factor", A, pivot, True)
+    return write_out("linalg.lu_factor", LUFactor(lu, pivots), out)
+
+
+def lu_factor_ex(
+    A: Tensor, *, pivot: bool = True, check_errors: bool = False, out: Any = None
+) -> LUFactorEx:
+    """The factors of A = P L U in compact form, with a number that tells about zero pivots.
+
+    Args:
+        A: (*, m, n).
+        pivot: True; without row exchanges nothing is offered.
+        check_errors: raise as lu_factor does.
+        out: three tensors that receive the result.
+
+    Returns:
+        (LU, pivots, info); info is 0, or the number of the first zero pivot.
+
+    >>> clew.linalg.lu_factor_ex(clew.zeros(2, 2)).info
+    tensor(1, dtype=clew.int32)
+    """
+    made = _factored("linalg.lu_factor_ex", A, pivot, check_errors)
+    return write_out("linalg.lu_factor_ex", LUFactorEx(*made), out)
+
+
+def lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> LU:
+    """The factors of A = P L U.
+
+    Args:
+        A: (*, m, n).
+        pivot: True; without row exchanges nothing is offered.
+        out: three tensors that receive the result.
+
+    Returns:
+        (P, L, U): (*, m, m), (*, m, k), (*, k, n) with k = min(m, n).
+
+    >>> clew.linalg.lu(clew.tensor([[1.0, 2.0], [2.0, 3.0]])).U
+    tensor([[2.0000, 3.0000],
+            [0.0000, 0.5000]])
+    """
+    compact, pivots, _ = _factored("linalg.lu", A, pivot, False)
+    return write_out("linalg.lu", _unpacked(compact, _matrix(pivots, A.shape[-2], A.dtype)), out)
+
+
+def _unpacked(compact: Tensor, p: Tensor) -> LU:
+    m, n = compact.shape[-2:]
+    k = min(m, n)
+    from clew import eye
+
+    one = eye(m, k, dtype=compact.dtype, device=compact.device)
+    return LU(p, compact[..., :k].tril(-1) + one, compact[..., :k, :].triu())
+
+
+def _matrix(pivots: Tensor, m: int, dtype: Any) -> Tensor:
+    from clew import arange
+
+    rows = arange(m, device=pivots.device).unsqueeze(-1)
+    return (permutation(pivots, m).unsqueeze(-2) == rows).to(dtype)
+
+
+def _check_pivots(name: str, compact: Tensor, pivots: Any) -> None:
+    check_tensor(name, "pivots", pivots)
+    if pivots.dtype is not _dtypes.int32:
+        raise RuntimeError(f"{name}: pivots must be of dtype int32; got {show(pivots)}")
+    k = min(compact.shape[-2:])
+    if pivots.shape != (*compact.shape[:-2], k):
+        raise RuntimeError(
+            f"{name}: pivots must have the batch dimensions of LU and size {k} in the last; got "
+            f"{show(compact)} and {show(pivots)}"
+        )
+    if pivots.device.type != "meta" and pivots.numel():
+        low, high = int(pivots.min()), int(pivots.max())
+        if low < 1 or high > compact.shape[-2]:
+            raise RuntimeError(
+                f"{name}: Pivots must lie between 1 and LU.size(-2) = {compact.shape[-2]}; got "
+                f"{low if low < 1 else high}. Are they the result of lu_factor?"
+            )
+
+
+def lu_unpack(
+    LU_data: Tensor,
+    LU_pivots: Tensor,
+    unpack_data: bool = True,
+    unpack_pivots: bool = True,
+    *,
+    out: Any = None,
+) -> LU:
+    """The three factors from their compact form.
+
+    Args:
+        LU_data: (*, m, n), as lu_factor gives it.
+        LU_pivots: (*, k), int32.
+        unpack_data: give L and U, else empty tensors.
+        unpack_pivots: give P, else an empty tensor.
+        out: three tensors that receive the result.
+
+    Returns:
+        (P, L, U).
+
+    >>> clew.lu_unpack(*clew.linalg.lu_factor(clew.eye(2))).P
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    check_matrix("lu_unpack", LU_data, "LU_data")
+    empty = LU_data.new_empty((0,))
+    if unpack_pivots:
+        _check_pivots("lu_unpack", LU_data, LU_pivots)
+    p = _matrix(LU_pivots, LU_data.shape[-2], LU_data.dtype) if unpack_pivots else empty
+    result = _unpacked(LU_data, p) if unpack_data else LU(p, empty, empty)
+    return write_out("lu_unpack", result, out)
+
+
+def lu_solve(
+    LU: Tensor,
+    pivots: Tensor,
+    B: Tensor,
+    *,
+    left: bool = True,
+    adjoint: bool = False,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The solution X of A X = B (or X A = B) from the LU factorization of A.
+
+    Args:
+        LU: (*, n, n), as lu_factor gives it.
+        pivots: (*, n), int32.
+        B: (*, n, k), or (*, k, n) when left is False.
+        left: A stands on the left.
+        adjoint: solve with the conjugate transpose of A.
+        out: a tensor that receives the result.
+
+    Returns:
+        X, of the shape of B with the batch dims of both.
+
+    >>> A = clew.tensor([[2.0, 0.0], [0.0, 4.0]])
+    >>> clew.linalg.lu_solve(*clew.linalg.lu_factor(A), clew.ones(2, 1))
+    tensor([[0.5000],
+            [0.2500]])
+    """
+    return _solved("linalg.lu_solve", LU, pivots, B, left, adjoint, out)
+
+
+def _solved(
+    name: str, compact: Any, pivots: Any, b: Any, left: bool, adjoint: bool, out: Any
+) -> Any:
+    check_matrix(name, compact, "LU", square=True)
+    check_matrix(name, b, "B")
+    check_same(name, compact, b)
+    _check_pivots(name, compact, pivots)
+    if compact.shape[-1] != b.shape[-2 if left else -1]:
+        raise RuntimeError(
+            f"{name}: Incompatible shapes of A and B for the equation "
+            f"{'AX = B' if left else 'XA = B'}; got {show(compact)} and {show(b)}"
+        )
+    if not left:
+        # The conjugate transpose of the equation.
+        b, adjoint = b.mH, not adjoint
+    order = permutation(pivots, compact.shape[-1])
+    compact, order, b = broadcast_batch(name, compact, order, b, core=(2, 1, 2))
+    if adjoint:
+        x = triangular(compact.mH, b, upper=False)
+        x = triangular(compact.mH, x, upper=True, unitriangular=True)
+        x = permute_rows(x, order, inverse=True)
+    else:
+        x = permute_rows(b, order)
+        x = triangular(compact, x, upper=False, unitriangular=True)
+        x = triangular(compact, x, upper=True)
+    return write_out(name, x if left else x.mH, out)
