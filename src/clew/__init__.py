@@ -11,6 +11,7 @@ tensor(7.)
 from __future__ import annotations
 
 import os as _os
+from math import e, inf, nan, pi
 
 # Threads that wait for the next parallel loop spin for a moment only, so that they do not starve
 # other processes. The
@@ -73,6 +74,7 @@ from clew._dtypes import (
 )
 
 __version__ = "0.1.0"
+newaxis = None
 
 # Every public op under its own name; dotted ones (nn.functional.gelu) belong to their modules.
 globals().update({name: f for name, f in _C.functions.items() if "." not in name})

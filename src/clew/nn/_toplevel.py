@@ -1,0 +1,297 @@
+"""Top-level names of functions whose home is nn.functional, with the arguments they have there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from clew._C import Tensor
+
+from . import functional as F
+
+__all__ = [
+    "adaptive_max_pool1d",
+    "batch_norm",
+    "binary_cross_entropy_with_logits",
+    "cosine_embedding_loss",
+    "ctc_loss",
+    "group_norm",
+    "hinge_embedding_loss",
+    "instance_norm",
+    "kl_div",
+    "layer_norm",
+    "margin_ranking_loss",
+    "max_pool1d_with_indices",
+    "poisson_nll_loss",
+    "rrelu",
+    "rrelu_",
+    "triplet_margin_loss",
+]
+
+_REDUCTIONS = ("none", "mean", "sum")
+
+
+def _reduction(name: str, reduction: int) -> str:
+    """The word for the number that these functions take: 0 none, 1 mean, 2 sum."""
+    if reduction not in (0, 1, 2):
+        raise ValueError(
+            f"{name}: reduction must be 0 (none), 1 (mean) or 2 (sum); got {reduction}"
+        )
+    return _REDUCTIONS[reduction]
+
+
+def adaptive_max_pool1d(input: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
+    """The maxima of output_size parts of the last dimension, and where they lie.
+
+    >>> clew.adaptive_max_pool1d(clew.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
+    (tensor([[3., 2.]]), tensor([[1, 2]]))
+    """
+    return F.adaptive_max_pool1d_with_indices(input, output_size)
+
+
+def max_pool1d_with_indices(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """The maxima of windows of the last dimension, and where they lie.
+
+    >>> clew.max_pool1d_with_indices(clew.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
+    (tensor([[3., 2.]]), tensor([[1, 2]]))
+    """
+    return F.max_pool1d_with_indices(
+        input, kernel_size, stride or None, padding, dilation, ceil_mode
+    )
+
+
+def rrelu(
+    input: Tensor,
+    lower: float = 1 / 8,
+    upper: float = 1 / 3,
+    training: bool = False,
+    generator: Any = None,
+) -> Tensor:
+    """Leaky ReLU, in training with a random slope for each element.
+
+    >>> clew.rrelu(clew.tensor([-24.0, 1.0]))
+    tensor([-5.5000,  1.0000])
+    """
+    if generator is not None:
+        raise NotImplementedError("rrelu: a generator is not supported; use manual_seed")
+    return F.rrelu(input, lower, upper, training)
+
+
+def rrelu_(
+    input: Tensor,
+    lower: float = 1 / 8,
+    upper: float = 1 / 3,
+    training: bool = False,
+    generator: Any = None,
+) -> Tensor:
+    """:func:`clew.rrelu` in place.
+
+    >>> clew.rrelu_(clew.tensor([-24.0, 1.0]))
+    tensor([-5.5000,  1.0000])
+    """
+    if generator is not None:
+        raise NotImplementedError(
+            "rrelu_: a generator of its own is not supported; use manual_seed"
+        )
+    return F.rrelu(input, lower, upper, training, True)
+
+
+def layer_norm(
+    input: Tensor,
+    normalized_shape: Sequence[int],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-05,
+    cudnn_enable: bool = True,
+) -> Tensor:
+    """Layer norm; ``cudnn_enable`` chooses a kernel of other devices.
+
+    >>> clew.layer_norm(clew.tensor([1.0, 3.0]), [2], eps=0.0)
+    tensor([-1.,  1.])
+    """
+    return F.layer_norm(input, normalized_shape, weight, bias, eps)
+
+
+def group_norm(
+    input: Tensor,
+    num_groups: int,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-05,
+    cudnn_enabled: bool = True,
+) -> Tensor:
+    """Group norm; ``cudnn_enabled`` chooses a kernel of other devices.
+
+    >>> clew.group_norm(clew.tensor([[1.0, 3.0]]), 1, eps=0.0)
+    tensor([[-1.,  1.]])
+    """
+    return F.group_norm(input, num_groups, weight, bias, eps)
+
+
+def batch_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool,
+) -> Tensor:
+    """Batch norm, arguments in the order of the low-level function.
+
+    >>> x = clew.tensor([[1.0], [3.0]])
+    >>> clew.batch_norm(x, None, None, None, None, True, 0.1, 1e-12, False).tolist()
+    [[-1.0], [1.0]]
+    """
+    return F.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+
+
+def instance_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    use_input_stats: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool,
+) -> Tensor:
+    """Instance norm, arguments in the order of the low-level function.
+
+    >>> x = clew.tensor([[[1.0, 3.0]]])
+    >>> clew.instance_norm(x, None, None, None, None, True, 0.1, 1e-12, False).tolist()
+    [[[-1.0, 1.0]]]
+    """
+    return F.instance_norm(
+        input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps
+    )
+
+
+def binary_cross_entropy_with_logits(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    pos_weight: Tensor | None = None,
+    reduction: int = 1,
+) -> Tensor:
+    """Binary cross entropy of logits; ``reduction`` is 0 (none), 1 (mean) or 2 (sum).
+
+    >>> clew.binary_cross_entropy_with_logits(clew.zeros(2), clew.ones(2))
+    tensor(0.6931)
+    """
+    how = _reduction("binary_cross_entropy_with_logits", reduction)
+    return F.binary_cross_entropy_with_logits(
+        input, target, weight, reduction=how, pos_weight=pos_weight
+    )
+
+
+def cosine_embedding_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 1
+) -> Tensor:
+    """Cosine embedding loss; ``reduction`` is 0 (none), 1 (mean) or 2 (sum).
+
+    >>> x = clew.tensor([[1.0, 0.0]])
+    >>> clew.cosine_embedding_loss(x, -x, clew.ones(1))
+    tensor(2.)
+    """
+    how = _reduction("cosine_embedding_loss", reduction)
+    return F.cosine_embedding_loss(input1, input2, target, margin, reduction=how)
+
+
+def ctc_loss(
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Any,
+    target_lengths: Any,
+    blank: int = 0,
+    reduction: int = 1,
+    zero_infinity: bool = False,
+) -> Tensor:
+    """Connectionist temporal classification; ``reduction`` is 0 (none), 1 (mean) or 2 (sum).
+
+    >>> log_probs = clew.zeros(3, 1, 2).log_softmax(2)
+    >>> clew.ctc_loss(log_probs, clew.tensor([[1]]), (3,), (1,))
+    tensor(0.2877)
+    """
+    how = _reduction("ctc_loss", reduction)
+    return F.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, how, zero_infinity)
+
+
+def hinge_embedding_loss(
+    input: Tensor, target: Tensor, margin: float = 1.0, reduction: int = 1
+) -> Tensor:
+    """Hinge embedding loss; ``reduction`` is 0 (none), 1 (mean) or 2 (sum).
+
+    >>> clew.hinge_embedding_loss(clew.tensor([0.5, 0.5]), clew.tensor([1.0, -1.0]))
+    tensor(0.5000)
+    """
+    how = _reduction("hinge_embedding_loss", reduction)
+    return F.hinge_embedding_loss(input, target, margin, reduction=how)
+
+
+def kl_div(
+    input: Tensor, target: Tensor, reduction: int = 1, *, log_target: bool = False
+) -> Tensor:
+    """Pointwise divergence; ``reduction`` is 0 (none), 1 (mean) or 2 (sum).
+
+    >>> clew.kl_div(clew.tensor([-1.0]), clew.tensor([1.0]), 2)
+    tensor(1.)
+    """
+    how = _reduction("kl_div", reduction)
+    if how == "mean":
+        return F.kl_div(input, target, reduction="none", log_target=log_target).mean()
+    return F.kl_div(input, target, reduction=how, log_target=log_target)
+
+
+def margin_ranking_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 1
+) -> Tensor:
+    """Margin ranking loss; ``reduction`` is 0 (none), 1 (mean) or 2 (sum).
+
+    >>> clew.margin_ranking_loss(clew.zeros(2), clew.ones(2), clew.ones(2))
+    tensor(1.)
+    """
+    how = _reduction("margin_ranking_loss", reduction)
+    return F.margin_ranking_loss(input1, input2, target, margin, reduction=how)
+
+
+def poisson_nll_loss(
+    input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: int
+) -> Tensor:
+    """Poisson loss; ``reduction`` is 0 (none), 1 (mean) or 2 (sum).
+
+    >>> clew.poisson_nll_loss(clew.zeros(2), clew.ones(2), True, False, 1e-8, 1)
+    tensor(1.)
+    """
+    how = _reduction("poisson_nll_loss", reduction)
+    return F.poisson_nll_loss(input, target, log_input, full, eps=eps, reduction=how)
+
+
+def triplet_margin_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    margin: float = 1.0,
+    p: float = 2,
+    eps: float = 1e-06,
+    swap: bool = False,
+    reduction: int = 1,
+) -> Tensor:
+    """Triplet margin loss; ``reduction`` is 0 (none), 1 (mean) or 2 (sum).
+
+    >>> a = clew.zeros(1, 2)
+    >>> clew.triplet_margin_loss(a, a, a)
+    tensor(1.)
+    """
+    how = _reduction("triplet_margin_loss", reduction)
+    return F.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduction=how)
