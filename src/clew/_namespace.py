@@ -135,6 +135,7 @@ _LAZY_NAMES = {
 }
 # Methods of Tensor written in modules that are loaded when a method is first called.
 _LAZY_METHODS: dict[str, str] = {
+    **dict.fromkeys(("apply_", "is_shared", "map_", "share_memory_"), "clew._lazy.memory"),
     **dict.fromkeys(("histc", "histogram"), "clew._lazy.histogram"),
     **dict.fromkeys(
         ("corrcoef", "cov", "nanquantile", "quantile", "renorm", "renorm_"), "clew._lazy.statistics"

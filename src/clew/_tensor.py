@@ -281,11 +281,6 @@ def get_device(self: Tensor) -> int:
     return -1
 
 
-def is_shared(self: Tensor) -> bool:
-    """Whether the storage is in shared memory; it never is."""
-    return False
-
-
 def is_same_size(self: Tensor, other: Tensor) -> bool:
     """Whether both tensors have equal shapes."""
     return self.shape == other.shape
@@ -448,7 +443,6 @@ def install() -> None:
         "pin_memory": pin_memory,
         "is_pinned": is_pinned,
         "get_device": get_device,
-        "is_shared": is_shared,
         "is_same_size": is_same_size,
         "untyped_storage": untyped_storage,
         "__deepcopy__": _deepcopy,

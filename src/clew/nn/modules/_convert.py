@@ -149,11 +149,6 @@ class Conversions:
         Returns:
             the module itself.
         """
-        if not hasattr(clew.Tensor, "share_memory_"):
-            raise NotImplementedError(
-                "share_memory: tensors have no memory that other processes can map; "
-                "send a state_dict to them instead"
-            )
         return self._apply(lambda t: t.share_memory_())
 
     def compile(self, *args: Any, **kwargs: Any) -> None:

@@ -1,0 +1,69 @@
+"""apply_, map_, and memory that forked processes share."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import pytest
+
+import clew
+
+
+def test_apply_and_map():
+    x = clew.tensor([[1, 2], [3, 4]])
+    assert x.apply_(lambda v: v * v) is x
+    assert x.tolist() == [[1, 4], [9, 16]]
+    t = x.t()  # a view, not contiguous
+    t.map_(clew.tensor([10, 20]), lambda a, b: a - b)
+    assert x.tolist() == [[-9, -6], [-11, -4]]
+    b = clew.tensor([True, False])
+    assert b.apply_(lambda v: not v).tolist() == [False, True]
+    assert clew.zeros(0).apply_(lambda v: 1 / 0).tolist() == []
+    assert clew.tensor(2.0).apply_(lambda v: v + 1).item() == 3.0
+
+
+def test_refusals():
+    w = clew.ones(2, requires_grad=True)
+    with pytest.raises(TypeError, match="detach"):
+        w.apply_(lambda v: v)
+    with pytest.raises(TypeError, match="detach"):
+        clew.ones(2).map_(w, lambda a, b: a)
+    with pytest.raises(TypeError, match="dtypes"):
+        clew.ones(2).map_(clew.ones(2, dtype=clew.float64), lambda a, b: a)
+    with pytest.raises(RuntimeError):
+        clew.ones(2).map_(clew.ones(3), lambda a, b: a)
+    with pytest.raises(TypeError):
+        clew.ones(2).map_(3, lambda a, b: a)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
+def test_forked_processes_write_to_shared_memory():
+    t = clew.arange(6).reshape(2, 3).t()
+    plain = clew.zeros(2)
+    assert t.share_memory_() is t and t.is_shared() and not plain.is_shared()
+    assert t.tolist() == [[0, 3], [1, 4], [2, 5]] and t.stride() == (1, 3)
+    model = clew.nn.Linear(2, 1).share_memory()
+    child = os.fork()
+    if child == 0:
+        t[0, 0] = 7
+        plain[0] = 7
+        with clew.no_grad():
+            model.weight.fill_(3.0)
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert t[0, 0].item() == 7 and plain[0].item() == 0
+    assert model.weight.tolist() == [[3.0, 3.0]]
+    model(clew.ones(1, 2)).sum().backward()
+    assert model.weight.grad.tolist() == [[1.0, 1.0]]
+
+
+def test_shared_memory_is_given_back():
+    from clew._lazy import memory
+
+    before = len(memory._shared)
+    t = clew.ones(5).share_memory_()
+    assert len(memory._shared) == before + 1 and t[2:].is_shared()
+    assert t.share_memory_() is t and len(memory._shared) == before + 1
+    del t
+    assert len(memory._shared) == before
