@@ -1,6 +1,7 @@
 // Convolutions: one trilinear map, whose three partial forms are one another's gradients.
 // May include: ops, kernels/conv.h.
 // Invariant: every derivative of a convolution is again one of the three forms.
+#include "ops/batch_rules.h"
 #include "ops/convolution.h"
 
 #include "graph/gil.h"
@@ -149,6 +150,7 @@ constexpr OpDef forward_op = general({
     .cpu = forward_cpu,
     .saves = {.when = {in(1), in(0)}},
     .vjp = forward_vjp,
+    .batch = batch_fold<1>,
     .attrs = &attr_info<ConvAttrs>,
     .offer = Offer::function,
 });
@@ -189,6 +191,7 @@ constexpr OpDef input_op = general({
     .cpu = input_cpu,
     .saves = {.when = {in(1), in(0)}},
     .vjp = input_vjp,
+    .batch = batch_fold<1>,
     .attrs = &attr_info<ConvAttrs>,
     .offer = Offer::function,
 });

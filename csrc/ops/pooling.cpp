@@ -2,6 +2,7 @@
 // May include: ops, kernels/pool.h.
 // Invariant: routing back is linear, and its own gradient is routing forward again.
 #include "graph/gil.h"
+#include "ops/batch_rules.h"
 #include "ops/pooling_windows.h"
 
 namespace clew {
@@ -149,6 +150,7 @@ consteval OpDef max_pool(const char* signature) {
                   .cpu = max_cpu,
                   .saves = {.always = out(1)},
                   .vjp = max_vjp<PoolAttrs>,
+                  .batch = batch_fold<1>,
                   .attrs = &attr_info<PoolAttrs>,
                   .offer = Offer::function});
 }
@@ -183,6 +185,7 @@ consteval OpDef adaptive_max(const char* signature) {
                   .cpu = adaptive_max_cpu,
                   .saves = {.always = out(1)},
                   .vjp = max_vjp<SizeAttrs>,
+                  .batch = batch_fold<1>,
                   .attrs = &attr_info<SizeAttrs>,
                   .offer = Offer::function});
 }

@@ -2,6 +2,7 @@
 // May include: ops, kernels/pool.h.
 // Invariant: every map here is linear, and a gradient's own gradient is the forward map again.
 #include "graph/gil.h"
+#include "ops/batch_rules.h"
 #include "ops/pooling_windows.h"
 
 namespace clew {
@@ -103,6 +104,7 @@ consteval OpDef mean_pool(const char* signature) {
              if (c.needs(0))
                c.set(0, mean_back(c.grad(), spatial_of(c.sizes(0), a.kernel_size.size()), a));
            },
+       .batch = batch_fold<1>,
        .attrs = &attr_info<MeanAttrs>,
        .offer = Offer::function});
 }
@@ -229,6 +231,7 @@ tensor([[[2., 6.]]])
              const int nd = c.as<SizeAttrs>().size.size();
              if (c.needs(0)) c.set(0, adaptive_back(c.grad(), spatial_of(c.sizes(0), nd)));
            },
+       .batch = batch_fold<1>,
        .attrs = &attr_info<SizeAttrs>,
        .offer = Offer::function});
 }

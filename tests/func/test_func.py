@@ -518,3 +518,46 @@ def test_a_functions_own_vmap():
     close(vmap(vmap(lambda t: Double.apply(t, 5)))(x), x * 10)
     assert seen == [(4, "error", (0, None), (4,)), (3, "error", (0, None), (3, 4))]
     close(vmap(grad(lambda t: Double.apply(t, 5).sum()))(x), clew.full_like(x, 10))
+
+
+# ---- autograd's own Jacobians and batches of gradients --------------------------------------------
+
+
+@pytest.mark.parametrize("strategy", ["reverse-mode", "forward-mode"])
+def test_vectorized_jacobians(strategy):
+    from clew.autograd.functional import hessian as old_hessian
+    from clew.autograd.functional import jacobian
+
+    x, y = normal(3), normal(2, seed=1)
+    f = lambda x, y: (clew.outer(x, y), (x * x.sum()).cos())
+    slow = jacobian(f, (x, y), strategy=strategy)
+    fast = jacobian(f, (x, y), strategy=strategy, vectorize=True)
+    for row, other in zip(slow, fast):
+        for a, b in zip(row, other):
+            assert not b.requires_grad
+            close(a, b)
+    close(jacobian(clew.sin, x, vectorize=True, strategy=strategy), clew.diag(x.cos()))
+    g = lambda x: (x**3).sum() * x[0]
+    close(old_hessian(g, x, vectorize=True), old_hessian(g, x))
+
+
+def test_vectorized_jacobian_with_graph():
+    from clew.autograd.functional import jacobian
+
+    x = normal(3).requires_grad_()
+    table = jacobian(lambda t: t**3, x, create_graph=True, vectorize=True)
+    close(clew.autograd.grad(table.sum(), x)[0], 6 * x)
+    with pytest.raises(RuntimeError, match="strict"):
+        jacobian(clew.sin, x, strict=True, vectorize=True)
+
+
+def test_batches_of_gradients():
+    x, y = normal(3).requires_grad_(), normal(2, seed=1).requires_grad_()
+    out = x.sin() * x.sum()
+    V = normal(4, 3, seed=2)
+    (got,) = clew.autograd.grad(out, x, V, is_grads_batched=True, retain_graph=True)
+    want = [clew.autograd.grad(out, x, v, retain_graph=True)[0] for v in V]
+    close(got, clew.stack(want))
+    pair = clew.autograd.grad(out, (x, y), V, is_grads_batched=True, allow_unused=True)
+    close(pair[0], got)
+    assert pair[1] is None

@@ -197,30 +197,8 @@ def grad(
     starts = [None] * len(roots) if grad_outputs is None else _as_tuple(grad_outputs)
     keep = create_graph if retain_graph is None else retain_graph
     if is_grads_batched:
-        from clew import stack, zeros_like
-
-        B = next(g.shape[0] for g in starts if g is not None)
-        rows = [
-            grad(
-                roots,
-                wanted,
-                [None if g is None else g[b] for g in starts],
-                keep or b < B - 1,
-                create_graph,
-                allow_unused=True,
-                materialize_grads=materialize_grads,
-            )
-            for b in range(B)
-        ]
-        if not allow_unused and any(g is None for g in rows[0]):
-            raise RuntimeError(
-                "grad: one of the differentiated Tensors appears to not have been used in the graph"
-            )
-        return tuple(
-            None
-            if all(g is None for g in column)
-            else stack([zeros_like(t) if g is None else g for g in column])
-            for t, column in zip(wanted, zip(*rows))
+        return _grad_of_batch(
+            roots, wanted, starts, keep, create_graph, allow_unused, materialize_grads
         )
     seeds = _seeds("grad", roots, starts)
     if _C._vmap_depth():
@@ -244,6 +222,27 @@ def grad(
             for t, g in zip(wanted, found)
         )
     return tuple(found)
+
+
+def _grad_of_batch(
+    roots: Any, wanted: Any, starts: Any, keep: bool, create: bool, unused: bool, zeros: bool
+) -> tuple[Any, ...]:
+    """One backward for all rows of the seeds, by vmap."""
+    from clew.func import vmap
+
+    given = [i for i, g in enumerate(starts) if g is not None]
+    missing: list[int] = []
+
+    def row(*rows: Tensor) -> tuple[Tensor, ...]:
+        seeds = list(starts)
+        for i, r in zip(given, rows):
+            seeds[i] = r
+        found = grad(roots, wanted, seeds, keep, create, True, unused, False, zeros)
+        missing.extend(i for i, g in enumerate(found) if g is None)
+        return tuple(g for g in found if g is not None)
+
+    found = iter(vmap(row)(*(starts[i] for i in given)))
+    return tuple(None if i in missing else next(found) for i in range(len(wanted)))
 
 
 def _grad_of_samples(

@@ -184,7 +184,7 @@ def jacobian(
 
     Args:
         func, inputs, create_graph, strict: as in :func:`vjp`.
-        vectorize: accepted; rows are computed one by one.
+        vectorize: compute all rows (or columns) at once, by vmap.
         strategy: "reverse-mode" (a row at a time) or "forward-mode" (a column at a time).
 
     >>> clew.autograd.functional.jacobian(lambda x: x * x.sum(), clew.tensor([1.0, 2.0]))
@@ -197,6 +197,8 @@ def jacobian(
         raise ValueError(
             f"jacobian: strategy must be 'reverse-mode' or 'forward-mode'; got {strategy!r}"
         )
+    if vectorize:
+        return _jacobian_at_once(func, inputs, create_graph, strict, strategy)
     with enable_grad():
         ins, ins_tuple = _tuple(inputs, "inputs", "jacobian")
         ins = _fresh(ins, create_graph)
@@ -251,6 +253,27 @@ def jacobian(
             table = tuple(rows_of)
     table = tuple(_detached(row, create_graph) for row in table)
     return _back(tuple(_back(row, ins_tuple) for row in table), outs_tuple)
+
+
+def _jacobian_at_once(
+    func: Callable[..., Any], inputs: Any, create_graph: bool, strict: bool, strategy: str
+) -> Any:
+    from clew.func import jacfwd, jacrev
+
+    if strict:
+        raise RuntimeError("jacobian: strict=True and vectorize=True are not supported together")
+    if create_graph and strategy == "forward-mode":
+        raise NotImplementedError("jacobian: create_graph=True needs strategy='reverse-mode'")
+    ins, ins_tuple = _tuple(inputs, "inputs", "jacobian")
+    if create_graph:
+        ins = tuple(t if t.requires_grad else t.detach().requires_grad_() for t in ins)
+    numbers = tuple(range(len(ins)))
+    transform = jacrev if strategy == "reverse-mode" else jacfwd
+    with enable_grad():
+        table = transform(lambda *ts: func(*ts), argnums=numbers)(*ins)
+    many = isinstance(table[0], tuple)
+    rows = tuple(_detached(row, create_graph) for row in (table if many else (table,)))
+    return _back(tuple(_back(row, ins_tuple) for row in rows), many)
 
 
 def _scalar(outs: tuple[Tensor, ...], outs_tuple: bool, name: str) -> Tensor:
