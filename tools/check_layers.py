@@ -42,6 +42,7 @@ PYTHON_RANKS = {
     "fft": 2,
     "func": 2,
     "linalg": 2,
+    "masked": 2,
     "signal": 2,
     "special": 2,
     "nn": 3,

@@ -8,7 +8,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from clew import _C
+from clew import _C, _lazy_names
 
 # Modules whose public functions appear at the top level, in order.
 _SOURCES = (
@@ -33,6 +33,7 @@ _LAZY_MODULES = {
     "func": "clew.func",
     "linalg": "clew.linalg",
     "fft": "clew.fft",
+    "masked": "clew.masked",
     "signal": "clew.signal",
     "special": "clew.special",
     "distributions": "clew.distributions",
@@ -54,77 +55,8 @@ _LAZY_NAMES = {
     "save": "clew.serialization",
     "load": "clew.serialization",
     "vmap": "clew.func",
-    **dict.fromkeys(("histc", "histogram", "histogramdd"), "clew._lazy.histogram"),
-    **dict.fromkeys(
-        ("corrcoef", "cov", "isin", "nanquantile", "quantile", "renorm"), "clew._lazy.statistics"
-    ),
-    **dict.fromkeys(
-        ("cumulative_trapezoid", "gradient", "trapezoid", "trapz"), "clew._lazy.calculus"
-    ),
-    **dict.fromkeys(
-        (
-            "alias_copy",
-            "as_strided_copy",
-            "detach_copy",
-            "diagonal_copy",
-            "expand_copy",
-            "permute_copy",
-            "select_copy",
-            "slice_copy",
-            "split_copy",
-            "split_with_sizes_copy",
-            "squeeze_copy",
-            "t_copy",
-            "transpose_copy",
-            "unbind_copy",
-            "unfold_copy",
-            "unsqueeze_copy",
-            "view_as_complex_copy",
-            "view_as_real_copy",
-            "view_copy",
-        ),
-        "clew._lazy.copies",
-    ),
+    **_lazy_names.by_name(_lazy_names.FUNCTIONS),
     **dict.fromkeys(("igamma", "igammac"), "clew.special._gamma"),
-    **dict.fromkeys(
-        (
-            "adaptive_avg_pool1d",
-            "avg_pool1d",
-            "bilinear",
-            "channel_shuffle",
-            "cosine_similarity",
-            "max_pool1d",
-            "max_pool2d",
-            "max_pool3d",
-            "pairwise_distance",
-            "pdist",
-            "pixel_shuffle",
-            "pixel_unshuffle",
-            "rms_norm",
-        ),
-        "clew.nn.functional",
-    ),
-    **dict.fromkeys(
-        (
-            "adaptive_max_pool1d",
-            "batch_norm",
-            "binary_cross_entropy_with_logits",
-            "cosine_embedding_loss",
-            "ctc_loss",
-            "group_norm",
-            "hinge_embedding_loss",
-            "instance_norm",
-            "kl_div",
-            "layer_norm",
-            "margin_ranking_loss",
-            "max_pool1d_with_indices",
-            "poisson_nll_loss",
-            "rrelu",
-            "rrelu_",
-            "triplet_margin_loss",
-        ),
-        "clew.nn._toplevel",
-    ),
     **dict.fromkeys(("istft", "stft"), "clew.signal._stft"),
     **dict.fromkeys(
         ("bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"),
@@ -135,11 +67,8 @@ _LAZY_NAMES = {
 }
 # Methods of Tensor written in modules that are loaded when a method is first called.
 _LAZY_METHODS: dict[str, str] = {
+    **_lazy_names.by_name(_lazy_names.METHODS),
     **dict.fromkeys(("apply_", "is_shared", "map_", "share_memory_"), "clew._lazy.memory"),
-    **dict.fromkeys(("histc", "histogram"), "clew._lazy.histogram"),
-    **dict.fromkeys(
-        ("corrcoef", "cov", "nanquantile", "quantile", "renorm", "renorm_"), "clew._lazy.statistics"
-    ),
     **dict.fromkeys(("igamma", "igamma_", "igammac", "igammac_"), "clew.special._gamma"),
     **dict.fromkeys(("istft", "stft"), "clew.signal._stft"),
     **dict.fromkeys(_LINALG, "clew.linalg._toplevel"),

@@ -453,6 +453,7 @@ def install() -> None:
         "__contains__": _contains,
         "__divmod__": _divmod,
         "__dir__": _dir,
+        "__rdiv__": Tensor.__rtruediv__,
         "__array_priority__": 1000,
         "T": property(_t_property),
         "mT": property(_mt_property),

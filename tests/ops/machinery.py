@@ -39,7 +39,7 @@ def function(name: str) -> Callable[..., Any]:
 
 
 def inplace_function(name: str) -> Callable[..., Any] | None:
-    if name not in _C.functions and not hasattr(_C.ops, public_name(name)):
+    if name not in _C.functions and ("." in name or not hasattr(_C.ops, name)):
         return None  # written in Python
     return getattr(_C.ops, public_name(name) + "_", None)
 

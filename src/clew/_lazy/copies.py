@@ -36,7 +36,7 @@ _f = _C.functions
 
 def _copied(name: str, view: Any, out: Any) -> Any:
     if isinstance(view, Tensor):
-        made = view.clone(memory_format=_dtypes.contiguous_format)
+        made: Any = view.clone(memory_format=_dtypes.contiguous_format)
     else:
         made = tuple(v.clone(memory_format=_dtypes.contiguous_format) for v in view)
         if out is not None:

@@ -5,16 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from clew import _C
+from clew._arguments import need_tensors
 from clew._C import Tensor
 
 from . import functional as F
 
 __all__ = [
+    "_upsample_bilinear2d_aa",
     "adaptive_max_pool1d",
+    "affine_grid_generator",
     "batch_norm",
     "binary_cross_entropy_with_logits",
     "cosine_embedding_loss",
     "ctc_loss",
+    "embedding_bag",
+    "grid_sampler",
+    "grid_sampler_2d",
+    "grid_sampler_3d",
     "group_norm",
     "hinge_embedding_loss",
     "instance_norm",
@@ -295,3 +303,152 @@ def triplet_margin_loss(
     """
     how = _reduction("triplet_margin_loss", reduction)
     return F.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduction=how)
+
+
+# ---- sampling, bags -----------------------------------------------------------------------------
+
+
+def _choice(function: str, name: str, value: Any, words: tuple[str, ...]) -> str:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{function}(): argument '{name}' must be int, not {type(value).__name__}")
+    if not 0 <= value < len(words):
+        raise ValueError(f"{function}: {name} must be 0 to {len(words) - 1}; got {value}")
+    return words[value]
+
+
+_INTERPOLATIONS = ("bilinear", "nearest", "bicubic")
+_PADDINGS = ("zeros", "border", "reflection")
+
+
+def _grid_sampler(
+    name: str, input: Tensor, grid: Tensor, mode: int, padding: int, align_corners: bool, dims: Any
+) -> Tensor:
+    need_tensors(name, input=input, grid=grid)
+    if dims is not None and input.ndim != dims:
+        raise RuntimeError(f"{name}: input must have {dims} dimensions; got {list(input.shape)}")
+    return F.grid_sample(
+        input,
+        grid,
+        _choice(name, "interpolation_mode", mode, _INTERPOLATIONS),
+        _choice(name, "padding_mode", padding, _PADDINGS),
+        align_corners,
+    )
+
+
+def grid_sampler(
+    input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
+) -> Tensor:
+    """:func:`clew.nn.functional.grid_sample` with modes as numbers: bilinear, nearest, bicubic;
+    zeros, border, reflection.
+
+    >>> x, at = clew.tensor([[[[1.0, 3.0]]]]), clew.zeros(1, 1, 1, 2)
+    >>> clew.grid_sampler(x, at, 0, 0, False)
+    tensor([[[[2.]]]])
+    """
+    return _grid_sampler(
+        "grid_sampler", input, grid, interpolation_mode, padding_mode, align_corners, None
+    )
+
+
+def grid_sampler_2d(
+    input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
+) -> Tensor:
+    """:func:`grid_sampler` of images.
+
+    >>> x, at = clew.tensor([[[[1.0, 3.0]]]]), clew.zeros(1, 1, 1, 2)
+    >>> clew.grid_sampler_2d(x, at, 0, 0, False)
+    tensor([[[[2.]]]])
+    """
+    return _grid_sampler(
+        "grid_sampler_2d", input, grid, interpolation_mode, padding_mode, align_corners, 4
+    )
+
+
+def grid_sampler_3d(
+    input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
+) -> Tensor:
+    """:func:`grid_sampler` of volumes.
+
+    >>> x, at = clew.tensor([[[[[1.0, 3.0]]]]]), clew.zeros(1, 1, 1, 1, 3)
+    >>> clew.grid_sampler_3d(x, at, 0, 0, False)
+    tensor([[[[[2.]]]]])
+    """
+    return _grid_sampler(
+        "grid_sampler_3d", input, grid, interpolation_mode, padding_mode, align_corners, 5
+    )
+
+
+def affine_grid_generator(theta: Tensor, size: Sequence[int], align_corners: bool) -> Tensor:
+    """:func:`clew.nn.functional.affine_grid`.
+
+    >>> theta = clew.tensor([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]])
+    >>> clew.affine_grid_generator(theta, (1, 1, 1, 2), True).tolist()
+    [[[[-1.0, 0.0], [1.0, 0.0]]]]
+    """
+    return F.affine_grid(theta, size, align_corners)
+
+
+def _upsample_bilinear2d_aa(
+    input: Tensor,
+    output_size: Sequence[int] | None,
+    align_corners: bool,
+    scale_factors: Sequence[float] | None = None,
+) -> Tensor:
+    """Bilinear :func:`clew.nn.functional.interpolate` that averages where the size shrinks.
+
+    >>> clew._upsample_bilinear2d_aa(clew.tensor([[[[1.0, 3.0]]]]), (1, 1), False)
+    tensor([[[[2.]]]])
+    """
+    return F.interpolate(
+        input,
+        None if output_size is None else list(output_size),
+        None if scale_factors is None else list(scale_factors),
+        "bilinear",
+        align_corners,
+        antialias=True,
+    )
+
+
+def embedding_bag(
+    weight: Tensor,
+    indices: Tensor,
+    offsets: Tensor,
+    scale_grad_by_freq: bool = False,
+    mode: int = 0,
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """:func:`clew.nn.functional.embedding_bag` of a table and the indices of its rows.
+
+    Args:
+        mode: 0 for sums, 1 for means, 2 for maxima; the other arguments are as there.
+
+    Returns:
+        the bags; for each index its bag; for each bag its size and its maxima's indices (empty for
+        other modes than 2, where they are not computed either).
+
+    >>> table = clew.tensor([[1.0], [2.0]])
+    >>> clew.embedding_bag(table, clew.tensor([0, 1, 1]), clew.tensor([0, 1]))[0].tolist()
+    [[1.0], [4.0]]
+    """
+    need_tensors("embedding_bag", weight=weight, indices=indices, offsets=offsets)
+    how = _choice("embedding_bag", "mode", mode, ("sum", "mean", "max"))
+    bags = F.embedding_bag(
+        indices,
+        weight,
+        offsets,
+        scale_grad_by_freq=scale_grad_by_freq,
+        mode=how,
+        sparse=sparse,
+        per_sample_weights=per_sample_weights,
+        include_last_offset=include_last_offset,
+        padding_idx=padding_idx,
+    )
+    starts = offsets[:-1] if include_last_offset else offsets
+    places = _C.arange(indices.shape[0], dtype=starts.dtype)
+    owner = _C.functions["searchsorted"](starts, places, right=True) - 1
+    counted = owner if padding_idx is None else owner[indices != padding_idx % weight.shape[0]]
+    sizes = _C.functions["bincount"](counted, minlength=starts.shape[0]).to(starts.dtype)
+    return bags, owner.to(starts.dtype), sizes, starts.new_empty(0)

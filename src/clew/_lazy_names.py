@@ -1,0 +1,52 @@
+"""The functions and methods of clew/_lazy, and those of clew.nn that are also at the top level."""
+
+from __future__ import annotations
+
+FUNCTIONS = {
+    "clew._lazy.calculus": "cumulative_trapezoid gradient trapezoid trapz",
+    "clew._lazy.copies": (
+        "alias_copy as_strided_copy detach_copy diagonal_copy expand_copy permute_copy select_copy "
+        "slice_copy split_copy split_with_sizes_copy squeeze_copy t_copy transpose_copy "
+        "unbind_copy unfold_copy unsqueeze_copy view_as_complex_copy view_as_real_copy view_copy"
+    ),
+    "clew._lazy.histogram": "histc histogram histogramdd",
+    "clew._lazy.native": (
+        "_batch_norm_with_update _chunk_cat _native_batch_norm_legit _safe_softmax _segment_reduce "
+        "_softmax_backward_data _unsafe_masked_index _unsafe_masked_index_put_accumulate "
+        "max_pool2d_with_indices_backward native_batch_norm native_dropout "
+        "native_dropout_backward native_group_norm native_layer_norm native_norm norm_except_dim "
+        "segment_reduce"
+    ),
+    "clew._lazy.statistics": "corrcoef cov isin nanquantile quantile renorm",
+    "clew._lazy.tensors": (
+        "alpha_dropout_ as_strided_ detach_ dropout_ empty_permuted feature_alpha_dropout_ "
+        "feature_dropout_ fill_ frobenius_norm get_device is_conj is_inference is_neg "
+        "is_same_size is_signed nonzero_static resize_as_ slice_inverse zero_"
+    ),
+    "clew.nn._toplevel": (
+        "_upsample_bilinear2d_aa adaptive_max_pool1d affine_grid_generator batch_norm "
+        "binary_cross_entropy_with_logits cosine_embedding_loss ctc_loss embedding_bag "
+        "grid_sampler grid_sampler_2d grid_sampler_3d group_norm hinge_embedding_loss "
+        "instance_norm kl_div layer_norm margin_ranking_loss max_pool1d_with_indices "
+        "poisson_nll_loss rrelu rrelu_ triplet_margin_loss"
+    ),
+    "clew.nn.functional": (
+        "adaptive_avg_pool1d avg_pool1d bilinear channel_shuffle conv_tbc cosine_similarity "
+        "embedding_renorm_ max_pool1d max_pool2d max_pool3d native_channel_shuffle "
+        "pairwise_distance pdist pixel_shuffle pixel_unshuffle rms_norm"
+    ),
+}
+METHODS = {
+    "clew._functions": "is_nonzero",
+    "clew._lazy.histogram": "histc histogram",
+    "clew._lazy.statistics": "corrcoef cov nanquantile quantile renorm renorm_",
+    "clew._lazy.tensors": (
+        "chalf const_data_ptr dim_order fill_diagonal_ is_conj is_neg is_set_to map2_ "
+        "module_load new nonzero_static resize_as_ slice_inverse storage_type sum_to_size"
+    ),
+}
+
+
+def by_name(table: dict[str, str]) -> dict[str, str]:
+    """The module of each name."""
+    return {name: module for module, names in table.items() for name in names.split()}
