@@ -13,6 +13,7 @@ WINDOW_ERRORS = [
     E(S(-1), ValueError, "non-negative"),
     E(S(4.0), TypeError, "must be int"),
     E(S(4, sym=1), TypeError, "must be bool"),
+    E(S(10**13), MemoryError, "memory"),
 ]
 
 
@@ -69,6 +70,8 @@ def old_window(name: str, samples: list[S] | None = None) -> Op:
             E(S(-1), RuntimeError, "non-negative"),
             E(S(4.0), TypeError, "must be int"),
             E(S(4, 3), TypeError, "must be bool"),
+            E(S(4, dtype=3), TypeError, "must be dtype"),
+            E(S(10**13), MemoryError, "memory"),
         ],
     )
 
@@ -185,6 +188,7 @@ OPS = [
         [
             E(S(4, tau=0), ValueError, "positive"),
             E(S(4, center=1.0), ValueError, "symmetric"),
+            E(S(4, center="a", sym=False), TypeError, "'center' must be float"),
         ],
     ),
     window("gaussian", [S(5, std=2.5)], [E(S(4, std=-1.0), ValueError, "positive")]),
@@ -194,6 +198,7 @@ OPS = [
         [
             E(S(4, a=[]), ValueError, "at least one"),
             E(S(4, a=2.0), TypeError, "list or tuple"),
+            E(S(4, a="ab"), TypeError, "must be float"),
             E(S(-1, a=[1.0]), ValueError, "non-negative"),
         ],
     ),

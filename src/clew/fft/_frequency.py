@@ -95,6 +95,8 @@ def _frequencies(
         raise RuntimeError(f"{name}: n must not be negative; got {n}")
     if dtype is None:
         dtype = out.dtype if isinstance(out, Tensor) else _C.get_default_dtype()
+    if not isinstance(dtype, _C.dtype):
+        raise TypeError(f"{name}(): argument 'dtype' must be dtype, not {type(dtype).__name__}")
     if not dtype.is_floating_point:
         raise RuntimeError(f"{name}: requires a floating point dtype; got {dtype.name}")
     count = n if name == "fftfreq" else n // 2 + 1

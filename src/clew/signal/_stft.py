@@ -179,7 +179,7 @@ def istft(
     if not 0 < hop <= width:
         raise RuntimeError(f"istft: expected 0 < hop_length <= win_length; got {hop} and {width}")
     if window is None:
-        warnings.warn(f"istft: {_NO_WINDOW}", stacklevel=2)
+        warnings.warn(f"istft: {_NO_WINDOW}", stacklevel=3)
     factors = _framed_window(name, window, input, width, n_fft)
     norm = "ortho" if normalized else "backward"
     options: Any = {"forward": False, "grid": False}
@@ -214,7 +214,7 @@ def istft(
     if end > total:
         warnings.warn(
             f"istft: the signal has {kept} samples, fewer than length={length}; zeros follow",
-            stacklevel=2,
+            stacklevel=3,
         )
         signal = _C.functions["nn.functional.pad"](signal, (0, end - total))
     return signal if input.ndim == 3 else signal.squeeze(0)

@@ -9,7 +9,7 @@ import numpy as np
 
 from clew import _C, _dtypes
 from clew._C import Tensor
-from clew.signal.windows import _bartlett, _cosines, _kaiser
+from clew.signal._sampling import bartlett_points, cosines, kaiser_points, made, need_numbers
 
 __all__ = [
     "bartlett_window",
@@ -46,12 +46,12 @@ def _sampled(
     if layout not in (None, _dtypes.strided):
         raise RuntimeError(f"{name}: is not implemented for sparse types; got {layout}")
     dtype = _C.get_default_dtype() if dtype is None else dtype
+    if not isinstance(dtype, _C.dtype):
+        raise TypeError(f"{name}(): argument 'dtype' must be dtype, not {type(dtype).__name__}")
     if not dtype.is_floating_point:
         raise RuntimeError(f"{name}: expects floating point dtypes; got {dtype}")
-    points = f(np.arange(length, dtype=np.float64), length - (length <= 1 or not periodic))
-    return _C.tensor(
-        points, dtype=dtype, device=device, pin_memory=pin_memory, requires_grad=requires_grad
-    )
+    last = length - (length <= 1 or not periodic)
+    return made(f, length, last, dtype, device, pin_memory, requires_grad)
 
 
 def bartlett_window(
@@ -84,7 +84,7 @@ def bartlett_window(
     """
     return _sampled(
         "bartlett_window",
-        _bartlett,
+        bartlett_points,
         window_length,
         periodic,
         dtype,
@@ -125,7 +125,7 @@ def blackman_window(
     """
     return _sampled(
         "blackman_window",
-        lambda k, last: _cosines(k, last, (0.42, 0.5, 0.08)),
+        lambda k, last: cosines(k, last, (0.42, 0.5, 0.08)),
         window_length,
         periodic,
         dtype,
@@ -168,9 +168,10 @@ def hamming_window(
     >>> clew.hamming_window(2)
     tensor([0.0800, 1.0000])
     """
+    need_numbers("hamming_window", alpha=alpha, beta=beta)
     return _sampled(
         "hamming_window",
-        lambda k, last: _cosines(k, last, (alpha, beta)),
+        lambda k, last: cosines(k, last, (alpha, beta)),
         window_length,
         periodic,
         dtype,
@@ -211,7 +212,7 @@ def hann_window(
     """
     return _sampled(
         "hann_window",
-        lambda k, last: _cosines(k, last, (0.5, 0.5)),
+        lambda k, last: cosines(k, last, (0.5, 0.5)),
         window_length,
         periodic,
         dtype,
@@ -252,9 +253,10 @@ def kaiser_window(
     >>> clew.kaiser_window(2)
     tensor([5.2773e-05, 1.0000e+00])
     """
+    need_numbers("kaiser_window", beta=beta)
     return _sampled(
         "kaiser_window",
-        lambda k, last: _kaiser(k, last, float(beta)),
+        lambda k, last: kaiser_points(k, last, float(beta)),
         window_length,
         periodic,
         dtype,

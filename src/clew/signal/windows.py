@@ -11,6 +11,7 @@ import numpy as np
 
 from clew import _C, _dtypes, _namespace
 from clew._C import Tensor
+from clew.signal._sampling import bartlett_points, cosines, kaiser_points, made, need_numbers
 
 __all__ = [
     "bartlett",
@@ -37,9 +38,7 @@ def _sampled(
     device: Any,
     requires_grad: bool,
 ) -> Tensor:
-    """The tensor of f(0 ... M - 1, last), computed in double precision; ``last`` is the index of
-    the window's end, which a periodic window lacks.
-    """
+    """A window of f(k, last); ``last`` is the index of the end, which a periodic window lacks."""
     if not isinstance(M, int):
         raise TypeError(f"{name}(): argument 'M' must be int, not {type(M).__name__}")
     if not isinstance(sym, bool):
@@ -51,25 +50,7 @@ def _sampled(
     dtype = _C.get_default_dtype() if dtype is None else dtype
     if dtype not in (_C.float32, _C.float64):
         raise ValueError(f"{name}: expects float32 or float64 dtypes; got {dtype}")
-    points = f(np.arange(M, dtype=np.float64), M - 1 if sym or M <= 1 else M)
-    return _C.tensor(points, dtype=dtype, device=device, requires_grad=requires_grad)
-
-
-def _cosines(k: np.ndarray, last: int, a: Any) -> np.ndarray:
-    """sum_i (-1)^i a_i cos(2 pi i k / last)"""
-    if last < 1:
-        return np.ones_like(k)
-    terms = [(-1) ** i * w * np.cos(2 * np.pi * i * k / last) for i, w in enumerate(a)]
-    return np.sum(terms, axis=0)
-
-
-def _kaiser(k: np.ndarray, last: int, beta: float) -> np.ndarray:
-    x = 2 * k / last - 1 if last else 0 * k
-    return np.i0(beta * np.sqrt(np.maximum(1 - x * x, 0))) / np.i0(beta)
-
-
-def _bartlett(k: np.ndarray, last: int) -> np.ndarray:
-    return 1 - np.abs(2 * k / last - 1) if last else np.ones_like(k)
+    return made(f, M, M - 1 if sym or M <= 1 else M, dtype, device, False, requires_grad)
 
 
 def bartlett(
@@ -97,7 +78,7 @@ def bartlett(
     >>> clew.signal.windows.bartlett(5)
     tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
     """
-    return _sampled("bartlett", _bartlett, M, sym, dtype, layout, device, requires_grad)
+    return _sampled("bartlett", bartlett_points, M, sym, dtype, layout, device, requires_grad)
 
 
 def blackman(
@@ -127,7 +108,7 @@ def blackman(
     """
     return _sampled(
         "blackman",
-        lambda k, last: _cosines(k, last, (0.42, 0.5, 0.08)),
+        lambda k, last: cosines(k, last, (0.42, 0.5, 0.08)),
         M,
         sym,
         dtype,
@@ -203,6 +184,7 @@ def exponential(
     >>> clew.signal.windows.exponential(3)
     tensor([0.3679, 1.0000, 0.3679])
     """
+    need_numbers("exponential", tau=tau, **({} if center is None else {"center": center}))
     if tau <= 0:
         raise ValueError(f"exponential: tau must be positive; got {tau}")
     if sym and center is not None:
@@ -246,6 +228,7 @@ def gaussian(
     >>> clew.signal.windows.gaussian(3)
     tensor([0.6065, 1.0000, 0.6065])
     """
+    need_numbers("gaussian", std=std)
     if std <= 0:
         raise ValueError(f"gaussian: std must be positive; got {std}")
     return _sampled(
@@ -289,12 +272,13 @@ def general_cosine(
     """
     if not isinstance(a, Iterable):
         raise TypeError(f"general_cosine(): argument 'a' must be a list or tuple; got {a!r}")
-    weights = [float(w) for w in a]
+    weights = list(a)
+    need_numbers("general_cosine", **{f"a[{i}]": w for i, w in enumerate(weights)})
     if not weights:
         raise ValueError("general_cosine: at least one coefficient is needed")
     return _sampled(
         "general_cosine",
-        lambda k, last: _cosines(k, last, weights),
+        lambda k, last: cosines(k, last, weights),
         M,
         sym,
         dtype,
@@ -331,9 +315,10 @@ def general_hamming(
     >>> clew.signal.windows.general_hamming(5, alpha=0.5)
     tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
     """
+    need_numbers("general_hamming", alpha=alpha)
     return _sampled(
         "general_hamming",
-        lambda k, last: _cosines(k, last, (alpha, 1 - alpha)),
+        lambda k, last: cosines(k, last, (alpha, 1 - alpha)),
         M,
         sym,
         dtype,
@@ -370,7 +355,7 @@ def hamming(
     """
     return _sampled(
         "hamming",
-        lambda k, last: _cosines(k, last, (0.54, 0.46)),
+        lambda k, last: cosines(k, last, (0.54, 0.46)),
         M,
         sym,
         dtype,
@@ -407,7 +392,7 @@ def hann(
     """
     return _sampled(
         "hann",
-        lambda k, last: _cosines(k, last, (0.5, 0.5)),
+        lambda k, last: cosines(k, last, (0.5, 0.5)),
         M,
         sym,
         dtype,
@@ -444,11 +429,12 @@ def kaiser(
     >>> clew.signal.windows.kaiser(3)
     tensor([5.2773e-05, 1.0000e+00, 5.2773e-05])
     """
+    need_numbers("kaiser", beta=beta)
     if beta < 0:
         raise ValueError(f"kaiser: beta must not be negative; got {beta}")
     return _sampled(
         "kaiser",
-        lambda k, last: _kaiser(k, last, beta),
+        lambda k, last: kaiser_points(k, last, beta),
         M,
         sym,
         dtype,
@@ -485,7 +471,7 @@ def nuttall(
     """
     return _sampled(
         "nuttall",
-        lambda k, last: _cosines(k, last, (0.3635819, 0.4891775, 0.1365995, 0.0106411)),
+        lambda k, last: cosines(k, last, (0.3635819, 0.4891775, 0.1365995, 0.0106411)),
         M,
         sym,
         dtype,
