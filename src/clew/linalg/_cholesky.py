@@ -18,6 +18,11 @@ def _shapes(a: Tensor, **attrs: Any) -> Any:
     return [(a.shape, a.dtype), (a.shape[:-2], _dtypes.int32)]
 
 
+def _lower(a: np.ndarray, upper: bool) -> np.ndarray:
+    """The matrix whose lower triangle is to be read."""
+    return np.swapaxes(a, -1, -2).conj() if upper else a
+
+
 def _failing(a: np.ndarray) -> tuple[np.ndarray, int]:
     """The factor of one matrix up to the first minor that is not positive, and its order."""
     out = np.tril(a)
@@ -32,7 +37,8 @@ def _failing(a: np.ndarray) -> tuple[np.ndarray, int]:
     return out, 0
 
 
-def _kernel(a: np.ndarray, *, name: str, check: bool) -> Any:
+def _kernel(a: np.ndarray, *, upper: bool, name: str, check: bool) -> Any:
+    a = _lower(a, upper)
     info = np.zeros(a.shape[:-2], np.int32)
     try:
         factor = np.linalg.cholesky(a)
@@ -56,13 +62,13 @@ def _kernel(a: np.ndarray, *, name: str, check: bool) -> Any:
 
 
 def _gradient(c: Context, g: Any, _: Any) -> Any:
-    # A = L L^H: L^-1 dL is the lower triangle of L^-1 dA L^-H with half its diagonal.
+    # A = L L^H: L^-1 dL is the lower triangle of L^-1 dA L^-H with half its diagonal. The
+    # diagonal of dA is real; as in PyTorch, an imaginary part that meets it stays in the gradient.
     if g is None:
         return None
     factor = c.outputs[0]
     phi = (factor.mH @ g).tril()
-    phi = phi - 0.5 * phi.diagonal(0, -2, -1).diag_embed()
-    phi = 0.5 * (phi + phi.mH)
+    phi = 0.5 * (phi + phi.tril(-1).mH)
     inner = triangular(factor.mH, phi, upper=True)
     return triangular(factor.mH, inner.mH, upper=True).mH
 
@@ -88,7 +94,7 @@ def cholesky_ex(
     tensor(1, dtype=clew.int32)
     """
     check_matrix("linalg.cholesky_ex", A, square=True)
-    factor, info = _factor(A.mH if upper else A, name="linalg.cholesky_ex", check=check_errors)
+    factor, info = _factor(A, upper=bool(upper), name="linalg.cholesky_ex", check=check_errors)
     result = CholeskyEx(factor.mH if upper else factor, info)
     return write_out("linalg.cholesky_ex", result, out)
 
@@ -116,12 +122,8 @@ def cholesky(A: Tensor, *, upper: bool = False, out: Tensor | None = None) -> Te
 
 def _cholesky(name: str, a: Tensor, upper: bool, out: Any) -> Any:
     check_matrix(name, a, square=True)
-    factor, _ = _factor(a.mH if upper else a, name=name, check=True)
+    factor, _ = _factor(a, upper=bool(upper), name=name, check=True)
     return write_out(name, factor.mH if upper else factor, out)
-
-
-def _lower(a: np.ndarray, upper: bool) -> np.ndarray:
-    return np.swapaxes(a, -1, -2).conj() if upper else a
 
 
 def _solved(low: np.ndarray, b: np.ndarray) -> np.ndarray:

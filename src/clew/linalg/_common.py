@@ -153,6 +153,12 @@ def mask_diagonal(t: Tensor) -> Tensor:
     return t.tril(-1) + t.triu(1)
 
 
+def every(t: Tensor) -> bool:
+    """Whether all elements are true; inside vmap, of all samples."""
+    t = t.detach()
+    return bool(_C._show_levels(t, _C._levels(t)).all())
+
+
 def batch_index(index: Sequence[int], shape: Sequence[int]) -> str:
     """The words that name one matrix of a batch in a message; empty when there is only one."""
     if not shape:

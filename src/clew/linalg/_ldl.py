@@ -193,7 +193,7 @@ def _solve_one(ld: np.ndarray, pivots: np.ndarray, b: np.ndarray, hermitian: boo
     steps = []
     k = 0
     while k < n:
-        step = 1 if pivots[k] > 0 else 2
+        step = 1 if pivots[k] > 0 or k + 1 == n else 2
         steps.append((k, step))
         k += step
     for k, step in steps:
@@ -217,6 +217,11 @@ def _solve_one(ld: np.ndarray, pivots: np.ndarray, b: np.ndarray, hermitian: boo
 def _solve_kernel(
     ld: np.ndarray, pivots: np.ndarray, b: np.ndarray, *, hermitian: bool
 ) -> np.ndarray:
+    n = ld.shape[-1]
+    if ((np.abs(pivots) < 1) | (np.abs(pivots) > n) | ((pivots < 0) & (n < 2))).any():
+        raise RuntimeError(
+            f"linalg.ldl_solve: pivots must be those that ldl_factor gives; got {pivots.tolist()}"
+        )
     with np.errstate(all="ignore"):
         made = per_matrix(
             ld.shape[:-2], lambda f, p, x: _solve_one(f, p, x, hermitian), ld, pivots, b
@@ -273,9 +278,6 @@ def ldl_solve(
             f"{name}: Expected pivots to be integers of shape {list(LD.shape[:-1])}; got "
             f"{show(pivots)}"
         )
-    if pivots.device.type != "meta" and pivots.numel():
-        if int(pivots.abs().min()) < 1 or int(pivots.abs().max()) > LD.shape[-1]:
-            raise RuntimeError(f"{name}: pivots must be those that ldl_factor gives; got {pivots}")
     LD, pivots, B = broadcast_batch(name, LD, pivots, B, core=(2, 1, 2))
     made = _ldl_solve(LD, pivots, B, hermitian=_is_hermitian(LD, hermitian))
     return write_out(name, made, out)

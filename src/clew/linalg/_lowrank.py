@@ -8,7 +8,7 @@ from clew import _C
 from clew._C import Tensor
 
 from ._cholesky import cholesky
-from ._common import check_matrix, check_same, check_tensor, eps_of, show
+from ._common import check_matrix, check_same, check_tensor, eps_of, every, show
 from ._eigen import eigh
 from ._qr import qr
 from ._svd import svd
@@ -242,7 +242,7 @@ def _iterate(
         residual = a @ x - (x if b is None else b @ x) * values.unsqueeze(-2)
         scale = (size_a + values.abs() * size_b) * x.abs().square().sum(-2).sqrt()
         small = residual.abs().square().sum(-2).sqrt() <= tol * scale
-        if bool(small[..., :k].all()) or step == niter:
+        if step == niter or every(small[..., :k]):
             return values[..., :k], x[..., :k]
         w = residual if ik is None else ik @ residual
         parts = [x, w] if p is None else [x, w, p]

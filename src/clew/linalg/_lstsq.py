@@ -8,7 +8,7 @@ from clew import _dtypes
 from clew._C import Tensor
 from clew._primitive import broadcast_batch, write_out
 
-from ._common import check_matrix, check_same, check_tensor, eps_of, real_dtype, show
+from ._common import check_matrix, check_same, check_tensor, eps_of, every, real_dtype, show
 from ._svd import matrix_rank, pinv, svdvals
 
 _DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
@@ -88,7 +88,7 @@ def lstsq(
     ranks = matrix_rank(plain, rtol=rtol)
     rank = A.new_empty((0,), dtype=_dtypes.int64)
     values = A.new_empty((0,), dtype=real_dtype(A.dtype))
-    full = driver == "gels" or A.device.type == "meta" or bool((ranks == n).all())
+    full = driver == "gels" or A.device.type == "meta" or every(ranks == n)
     residuals = (A @ solution - right).abs().square().sum(-2)
     if m <= n or driver == "gelsy" or not full:
         residuals = residuals.flatten()[:0]

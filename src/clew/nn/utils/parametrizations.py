@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import clew
+from clew import linalg
 
 from .. import functional as F
-from ..functional._core import vector_norm
 from ..init import orthonormal
 from ..modules.module import Module
 from . import parametrize
@@ -147,47 +146,6 @@ def _is_orthogonal(q: Any) -> bool:
     return bool((near.abs() <= eps).all())
 
 
-def _matrix_exp(a: Any) -> Any:
-    """exp(a) of matrices: the series of a scaled matrix, then squared."""
-    size = float(a.detach().abs().sum(-1).max()) if a.numel() else 0.0
-    halvings = max(0, math.frexp(size)[1] + 1)
-    a = a / 2.0**halvings
-    term = total = clew.eye(a.shape[-1], dtype=a.dtype).expand(a.shape)
-    for k in range(1, 15):  # 0.5**14 / 14! is below the precision of float64
-        term = term @ a / k
-        total = total + term
-    for _ in range(halvings):
-        total = total @ total
-    return total
-
-
-_inverse_class: Any = None
-
-
-def _inverse(a: Any) -> Any:
-    """The inverse of matrices, with NumPy's LAPACK."""
-    global _inverse_class
-    if _inverse_class is None:
-        import numpy as np
-
-        class Inverse(clew.autograd.Function):
-            """Inverse of matrices; its derivative is -inv^H g inv^H."""
-
-            @staticmethod
-            def forward(ctx: Any, a: Any) -> Any:
-                out = clew.from_numpy(np.linalg.inv(a.detach().numpy()))
-                ctx.save_for_backward(out)
-                return out
-
-            @staticmethod
-            def backward(ctx: Any, g: Any) -> Any:
-                (out,) = ctx.saved_tensors
-                return -(out.mH @ g @ out.mH)
-
-        _inverse_class = Inverse
-    return _inverse_class.apply(a)
-
-
 class _Orthogonal(Module):
     def __init__(
         self, weight: Any, orthogonal_map: str, *, use_trivialization: bool = True
@@ -215,10 +173,10 @@ class _Orthogonal(Module):
                 a = clew.cat([a, a.new_zeros(*a.shape[:-2], n, n - k)], -1)
             a = a - a.mH
             if self.orthogonal_map == "matrix_exp":
-                q = _matrix_exp(a)
+                q = linalg.matrix_exp(a)
             else:
                 one = clew.eye(n, dtype=a.dtype)
-                q = _inverse(one - 0.5 * a) @ (one + 0.5 * a)
+                q = linalg.solve(one - 0.5 * a, one + 0.5 * a)
             if n != k:
                 q = q[..., :k]
         base = self._buffers.get("base")
@@ -242,9 +200,11 @@ class _Orthogonal(Module):
                     "It is not possible to assign to the matrix exponential or the Cayley "
                     "parametrizations when use_trivialization=False."
                 )
-            a, tau = _geqrf(q)
-            # R's diagonal holds signs; they are moved into the reflections' scale.
-            del tau
+            # The reflections' scales follow from their vectors, except where LAPACK leaves one out
+            # (scale 0): there the sign makes up for it.
+            a, tau = clew.geqrf(q.detach())
+            diagonal = a.diagonal(dim1=-2, dim2=-1)
+            diagonal.copy_(clew.where(tau == 0, -1.0, 1.0) * diagonal.sgn())
             return a.mT if wide else a
         if n == k:
             q = q.clone() if _is_orthogonal(q) else orthonormal(q)
@@ -254,50 +214,20 @@ class _Orthogonal(Module):
         self.base = q
         zero = clew.zeros_like(q)
         zero = zero[..., :k] if n != k else zero
-        # -I on the diagonal would be singular for Cayley; zero is the identity for all maps but
-        # householder.
-        if self.orthogonal_map == "householder":
-            zero.diagonal(dim1=-2, dim2=-1).fill_(-1.0)
+        # The identity for all maps: householder's sign is -1 where the vector is zero, and the
+        # others do not see the diagonal.
+        zero.diagonal(dim1=-2, dim2=-1).fill_(-1.0)
         return zero.mT if wide else zero
 
 
 def _householder(x: Any) -> Any:
-    """The product of the reflections whose vectors stand below the diagonal of x."""
-    n, k = x.shape[-2], x.shape[-1]
-    a = x.tril(-1)
-    eye = clew.eye(n, dtype=x.dtype)
-    tau = 2.0 / (1.0 + (a * a).sum(-2))
-    q = eye.expand(*x.shape[:-2], n, n)
-    for i in range(k):
-        v = a[..., :, i] + eye[:, i]
-        qv = (q @ v.unsqueeze(-1)).squeeze(-1)
-        q = q - tau[..., i].unsqueeze(-1).unsqueeze(-1) * qv.unsqueeze(-1) * v.unsqueeze(-2)
-    q = q[..., :k]
-    # The diagonal of x tells the sign of each column.
+    """The product of the reflections whose vectors stand below the diagonal of x; the diagonal
+    tells the sign of each column.
+    """
+    below = x.tril(-1)
+    tau = 2.0 / (1.0 + (below * below).sum(-2))
+    q = linalg.householder_product(below, tau)
     return q * x.diagonal(dim1=-2, dim2=-1).sgn().unsqueeze(-2)
-
-
-def _geqrf(q: Any) -> tuple[Any, Any]:
-    """Vectors of the reflections that make q upper triangular, below the diagonal; signs on it."""
-    n, k = q.shape[-2], q.shape[-1]
-    r = q.clone()
-    out = clew.zeros_like(q)
-    for i in range(k):
-        x = r[..., i:, i]
-        norm = vector_norm(x, 2, -1, True)
-        first = x[..., :1]
-        alpha = -clew.where(first >= 0, 1.0, -1.0).to(q.dtype) * norm
-        v = x.clone()
-        v[..., :1] = first - alpha
-        head = v[..., :1]
-        v = clew.where(head == 0, v, v / clew.where(head == 0, 1.0, head))
-        tau = 2.0 / (1.0 + (v[..., 1:] ** 2).sum(-1, keepdim=True))
-        block = r[..., i:, :]
-        dots = (v.unsqueeze(-2) @ block).squeeze(-2)
-        r[..., i:, :] = block - tau.unsqueeze(-1) * v.unsqueeze(-1) * dots.unsqueeze(-2)
-        out[..., i + 1 :, i] = v[..., 1:]
-        out[..., i, i] = r[..., i, i].sgn()
-    return out, n
 
 
 def orthogonal(
