@@ -45,7 +45,7 @@ UNIT = [[0.1, 0.5, 0.9], [0.25, 0.01, 0.75]]
 
 # One variable, continuous.
 CONTINUOUS = [
-    Case(D.Beta, {"concentration1": SHAPE, "concentration0": SCALE},
+    Case(D.Beta, {"concentration1": SHAPE, "concentration0": [[0.3, 1.0, 2.5], [4.0, 0.75, 0.6]]},
          lambda concentration1, concentration0: stats.beta(concentration1, concentration0)),
     Case(D.Cauchy, {"loc": LOC, "scale": SCALE}, lambda loc, scale: stats.cauchy(loc, scale)),
     Case(D.Chi2, {"df": SHAPE}, lambda df: stats.chi2(df)),
@@ -132,5 +132,6 @@ ALL = CONTINUOUS + DISCRETE + OTHERS
 
 
 def near(got: Any, expected: Any, rtol: float = 1e-9, atol: float = 1e-9) -> None:
+    expected = expected.detach() if isinstance(expected, clew.Tensor) else expected
     got = got.detach().numpy() if isinstance(got, clew.Tensor) else np.asarray(got)
     np.testing.assert_allclose(got, np.asarray(expected), rtol=rtol, atol=atol)

@@ -300,8 +300,15 @@ class StackTransform(Transform):
         return clew.stack([t.inv(p) for t, p in zip(self.transforms, self._pieces(y))], self.dim)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        pieces = zip(self.transforms, self._pieces(x), self._pieces(y))
-        return clew.stack([t.log_abs_det_jacobian(a, b) for t, a, b in pieces], self.dim)
+        inner = max(t.domain.event_dim for t in self.transforms)
+        changes = []
+        for t, a, b in zip(self.transforms, self._pieces(x), self._pieces(y)):
+            change = t.log_abs_det_jacobian(a, b)
+            changes.append(sum_rightmost(change, inner - t.domain.event_dim))
+        if self.domain.event_dim > inner:  # the stacked dim is part of the event
+            return sum(changes[1:], changes[0])
+        # Counted from the right, the stacked dim moves by the dims that were summed out.
+        return clew.stack(changes, self.dim if self.dim >= 0 else self.dim + inner)
 
     @property
     def bijective(self) -> bool:

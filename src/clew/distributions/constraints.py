@@ -406,7 +406,8 @@ class _Stack(Constraint):
     @property
     def event_dim(self) -> int:
         dim = max(c.event_dim for c in self.cseq)
-        return dim + 1 if self.dim + dim < 0 else dim
+        # The stacked dim belongs to the event where it lies among the slices' event dims.
+        return dim + 1 if -1 - dim <= self.dim < 0 else dim
 
     def check(self, value: Tensor) -> Tensor:
         _check_dim("stack", self.dim, value)

@@ -56,16 +56,19 @@ class GeneralizedPareto(Distribution):
         length = self.scale / clew.where(negative, -self.concentration, 1.0)
         return constraints.interval(self.loc, clew.where(negative, self.loc + length, math.inf))
 
-    def _split(self) -> tuple[Tensor, Tensor]:
-        """Where ξ is 0 to rounding, and ξ that is safe to divide by."""
-        flat = self.concentration.abs() < clew.finfo(self.concentration.dtype).eps
-        return flat, clew.where(flat, 1.0, self.concentration)
+    def _split(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Where ξ x is near 0, so that series take over, ξ x itself, and ξ safe to divide by."""
+        y = self.concentration * x.clamp(max=clew.finfo(x.dtype).max)
+        near = y.abs() < 1e-3
+        return near, y, clew.where(near, 1.0, self.concentration)
 
     def _hazard(self, value: Tensor) -> Tensor:
-        """-log of the probability to exceed ``value``."""
-        flat, xi = self._split()
+        """-log of the probability to exceed ``value``: log(1 + ξ z) / ξ."""
         z = (value - self.loc) / self.scale
-        return clew.where(flat, z, (xi * clew.where(flat, 0.0, z)).log1p() / xi)
+        near, y, xi = self._split(z)
+        n = clew.where(near, y, 0.0)
+        series = z * (1 - n * (1 / 2 - n * (1 / 3 - n * (1 / 4 - n / 5))))
+        return clew.where(near, series, clew.where(near, 0.0, y).log1p() / xi)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
@@ -92,9 +95,11 @@ class GeneralizedPareto(Distribution):
         return -(-self._hazard(value)).expm1()
 
     def icdf(self, value: Tensor) -> Tensor:
-        flat, xi = self._split()
         hazard = -(-value).log1p()
-        z = clew.where(flat, hazard, (xi * clew.where(flat, 0.0, hazard)).expm1() / xi)
+        near, y, xi = self._split(hazard)
+        n = clew.where(near, y, 0.0)
+        series = hazard * (1 + n * (1 / 2 + n * (1 / 6 + n * (1 / 24 + n / 120))))
+        z = clew.where(near, series, clew.where(near, 0.0, y).expm1() / xi)
         return self.loc + self.scale * z
 
     @property

@@ -47,7 +47,7 @@ class LKJCholesky(Distribution):
         eta = self.concentration + 0.5 * (self.dim - 2)
         below = clew.arange(self.dim - 1, dtype=eta.dtype, device=eta.device)
         below = clew.cat([below[:1], below])  # the first row has none; its draw is not used
-        return Beta(below + 0.5, eta.unsqueeze(-1) - 0.5 * below, validate_args=False)
+        return Beta(0.5 * below + 0.5, eta.unsqueeze(-1) - 0.5 * below, validate_args=False)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         new = self._expanded(LKJCholesky, batch_shape, _instance)
