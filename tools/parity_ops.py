@@ -380,7 +380,7 @@ def check_errors(op: Any) -> str:
 def check_aliases(op: Any, dtype: torch.dtype) -> str:
     found = []
     for alias in op.aliases:
-        f = common.lookup(alias.name)
+        f = common.lookup(alias.name.removeprefix("torch."))
         for case in cases(op, dtype, 3, False):
             want, got = case.call(alias.op, False), case.call(f, True)
             if op.name not in GAUGE | RANDOM | EMPTY:
