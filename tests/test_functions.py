@@ -84,6 +84,28 @@ def test_vector_norms(order):
         np.testing.assert_allclose(clew.linalg.norm(t(a)).item(), np.linalg.norm(a))
 
 
+def test_nuclear_norm():
+    a = RNG.normal(size=(2, 3, 4))
+    want = np.linalg.norm(a, "nuc", axis=(0, 2), keepdims=True)
+    for got in (
+        clew.norm(t(a), "nuc", (0, 2), True),
+        t(a).norm("nuc", (0, 2), True),
+        clew.nuclear_norm(t(a), (0, 2), True),
+    ):
+        np.testing.assert_allclose(got.numpy(), want)
+    x = t(a).float()
+    assert x.norm(2, 1, False, clew.float64).dtype is clew.float64
+    assert x[0].norm("nuc", dtype=clew.float64).dtype is clew.float64
+    out = clew.empty(0, dtype=clew.float64)
+    assert clew.norm(t(a), out=out) is out and clew.norm(t(a[0]), "nuc", out=out) is out
+    np.testing.assert_allclose(out.item(), np.linalg.norm(a[0], "nuc"))
+    assert clew.nuclear_norm(t(a[0]), True).shape == (1, 1)
+    with pytest.raises(RuntimeError, match="2 dimensions"):
+        clew.norm(t(a), "nuc")
+    with pytest.raises(RuntimeError, match="Low precision"):
+        clew.norm(clew.ones(2, 2).half(), "nuc")
+
+
 def test_norm_errors():
     a = clew.ones(3, 3)
     with pytest.raises(RuntimeError, match="not supported"):

@@ -28,6 +28,7 @@ __all__ = [
     "is_storage",
     "is_tensor",
     "memory_stats",
+    "norm",
     "numel",
     "promote_types",
     "result_type",
@@ -369,3 +370,39 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     tensor(5.)
     """
     return (input - other).norm(p)
+
+
+_norm = _C.functions["norm"]
+
+
+def norm(
+    input: Tensor,
+    p: Any = "fro",
+    dim: Any = None,
+    keepdim: bool = False,
+    out: Tensor | None = None,
+    dtype: Any = None,
+) -> Tensor:
+    """The p-norm of a tensor, of all elements or along dims.
+
+    Args:
+        input: floating point or complex.
+        p: the order; "fro" is 2, "nuc" the sum of a matrix's singular values.
+        dim: one dim or several; None for all.
+        keepdim: keep these dims with size 1.
+        out: a tensor that receives the result.
+        dtype: convert to this first.
+
+    Returns:
+        real.
+
+    >>> clew.norm(clew.tensor([3.0, 4.0]))
+    tensor(5.)
+    """
+    if isinstance(p, str) and p == "nuc":
+        from clew.linalg._norms import nuclear_norm
+
+        return nuclear_norm(input if dtype is None else input.to(dtype), dim, keepdim, out=out)
+    if out is None:
+        return _norm(input, p, dim, keepdim, dtype=dtype)
+    return _norm(input, p, dim, keepdim, dtype=dtype, out=out)

@@ -63,6 +63,7 @@ _LAZY_NAMES = {
         "clew.signal._window_functions",
     ),
     **dict.fromkeys((*_LINALG, "lu_unpack"), "clew.linalg._toplevel"),
+    "nuclear_norm": "clew.linalg._norms",
     **dict.fromkeys(("lobpcg", "pca_lowrank", "svd_lowrank"), "clew.linalg._lowrank"),
 }
 # Methods of Tensor written in modules that are loaded when a method is first called.

@@ -422,6 +422,19 @@ class UntypedStorage:
         return f"<clew.UntypedStorage of {self.nbytes()} bytes at {self.data_ptr():#x}>"
 
 
+def norm(
+    self: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None
+) -> Tensor:
+    """The p-norm, of all elements or along dims; see clew.norm.
+
+    >>> clew.tensor([3.0, 4.0]).norm()
+    tensor(5.)
+    """
+    from clew import _functions
+
+    return _functions.norm(self, p, dim, keepdim, None, dtype)
+
+
 def untyped_storage(self: Tensor) -> UntypedStorage:
     """The bytes behind the tensor, as an object that knows their address and number."""
     return UntypedStorage(self)
@@ -445,6 +458,7 @@ def install() -> None:
         "get_device": get_device,
         "is_same_size": is_same_size,
         "untyped_storage": untyped_storage,
+        "norm": norm,
         "__deepcopy__": _deepcopy,
         "__reduce_ex__": _reduce_ex,
         "__repr__": _repr,

@@ -144,3 +144,32 @@ def norm(
         raise RuntimeError(f"linalg.norm: ord={ord!r} needs two dims; got {dims}")
     result = vector_norm(A, 2 if ord is None else ord, dims, keepdim, dtype=dtype)
     return write_out("linalg.norm", result, out)
+
+
+def nuclear_norm(
+    input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Tensor | None = None
+) -> Tensor:
+    """The sum of the singular values; linalg.matrix_norm with ord="nuc".
+
+    Args:
+        input: a matrix, or any tensor when dim is given.
+        dim: the two dims of the matrices; a bool here is keepdim.
+        keepdim: keep these dims with size 1.
+        out: a tensor that receives the result.
+
+    Returns:
+        real.
+
+    >>> clew.nuclear_norm(clew.eye(3))
+    tensor(3.)
+    """
+    check_tensor("nuclear_norm", "input", input)
+    if isinstance(dim, bool):
+        dim, keepdim = None, dim
+    if dim is None:
+        if input.ndim != 2:
+            raise RuntimeError(
+                f"nuclear_norm: Expected a tensor with 2 dimensions, but got {show(input)}"
+            )
+        dim = (0, 1)
+    return matrix_norm(input, "nuc", dim, keepdim, out=out)

@@ -12,6 +12,7 @@ from clew._primitive import Context, primitive, write_out
 
 from ._common import (
     SVD,
+    check_inexact,
     check_matrix,
     check_tensor,
     eps_of,
@@ -175,6 +176,7 @@ def svdvals(A: Tensor, *, driver: str | None = None, out: Tensor | None = None) 
 
 def singular_values(a: Tensor, name: str) -> Tensor:
     """The singular values; errors name ``name``."""
+    check_inexact(name, a)
     if a.requires_grad and _C.is_grad_enabled():
         return _svd(a, full=False, name=name)[1]
     return _svdvals(a, name=name)
