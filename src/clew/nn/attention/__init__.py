@@ -37,3 +37,11 @@ def sdpa_kernel(backends: Any, set_priority: bool = False) -> Iterator[None]:
     if SDPBackend.MATH not in given and SDPBackend.FLASH_ATTENTION not in given:
         raise RuntimeError("sdpa_kernel: no available kernel; add SDPBackend.MATH")
     yield
+
+
+def __getattr__(name: str) -> Any:
+    if name == "flex_attention":
+        import importlib
+
+        return importlib.import_module(f"{__name__}.flex_attention")
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

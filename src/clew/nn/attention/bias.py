@@ -2,14 +2,55 @@
 
 from __future__ import annotations
 
+import enum
 from typing import Any
 
 import clew
 
-__all__ = ["causal_lower_right", "causal_upper_left"]
+__all__ = ["CausalBias", "CausalVariant", "causal_lower_right", "causal_upper_left"]
 
 
-def causal_upper_left(*size: int) -> Any:
+class CausalVariant(enum.IntEnum):
+    """Which corner of the score matrix the diagonal starts from."""
+
+    UPPER_LEFT = 1
+    LOWER_RIGHT = 2
+
+
+class CausalBias(clew.Tensor):
+    """A causal mask that knows its kind; of bool, True where a key is seen.
+
+    Args:
+        variant: a CausalVariant.
+        seq_len_q: queries.
+        seq_len_kv: keys.
+
+    Example:
+        >>> from clew.nn.attention.bias import CausalBias, CausalVariant
+        >>> CausalBias(CausalVariant.LOWER_RIGHT, 2, 3).tolist()
+        [[True, True, False], [True, True, True]]
+    """
+
+    variant: CausalVariant
+    seq_len_q: int
+    seq_len_kv: int
+
+    def __new__(cls, variant: CausalVariant, seq_len_q: int, seq_len_kv: int) -> CausalBias:
+        if not isinstance(variant, CausalVariant):
+            raise AssertionError(f"CausalBias: variant must be a CausalVariant; got {variant!r}")
+        whole = clew.ones(seq_len_q, seq_len_kv, dtype=clew.bool)
+        shift = seq_len_kv - seq_len_q if variant is CausalVariant.LOWER_RIGHT else 0
+        mask: Any = whole.tril(shift).as_subclass(cls)
+        mask.variant = variant
+        mask.seq_len_q = seq_len_q
+        mask.seq_len_kv = seq_len_kv
+        return mask
+
+    def __init__(self, variant: CausalVariant, seq_len_q: int, seq_len_kv: int) -> None:
+        pass
+
+
+def causal_upper_left(*size: int) -> CausalBias:
     """A mask that lets query i see keys 0 to i.
 
     Args:
@@ -18,11 +59,10 @@ def causal_upper_left(*size: int) -> Any:
     Returns:
         (queries, keys) of bool.
     """
-    rows, cols = _two(size)
-    return clew.ones(rows, cols, dtype=clew.bool).tril()
+    return CausalBias(CausalVariant.UPPER_LEFT, *_two(size))
 
 
-def causal_lower_right(*size: int) -> Any:
+def causal_lower_right(*size: int) -> CausalBias:
     """A mask that lets the last query see all keys, and each earlier one a key less.
 
     Args:
@@ -31,8 +71,7 @@ def causal_lower_right(*size: int) -> Any:
     Returns:
         (queries, keys) of bool.
     """
-    rows, cols = _two(size)
-    return clew.ones(rows, cols, dtype=clew.bool).tril(cols - rows)
+    return CausalBias(CausalVariant.LOWER_RIGHT, *_two(size))
 
 
 def _two(size: tuple[int, ...]) -> tuple[int, int]:
