@@ -17,6 +17,7 @@ FUNCTIONS = {
         "native_dropout_backward native_group_norm native_layer_norm native_norm norm_except_dim "
         "segment_reduce"
     ),
+    "clew._lazy.random": "binomial",
     "clew._lazy.statistics": "corrcoef cov isin nanquantile quantile renorm",
     "clew._lazy.tensors": (
         "alpha_dropout_ as_strided_ detach_ dropout_ empty_permuted feature_alpha_dropout_ "

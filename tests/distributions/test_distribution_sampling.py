@@ -11,7 +11,7 @@ from scipy import special, stats
 
 import clew
 from clew import distributions as D
-from clew.distributions import _implicit, _sampling
+from clew.distributions import _implicit
 
 N = 4000
 # A test makes at most 30 comparisons: with this bound a right sampler fails one seed in 300.
@@ -143,11 +143,6 @@ def test_numpy_samplers_follow_the_seed_and_the_state():
         assert not clew.equal(first, second)
         clew.set_rng_state(state)
         assert clew.equal(first, draw()) and clew.equal(second, draw())
-
-
-def test_draw_binomial_rejects_impossible_chances():
-    drawn = _sampling.draw_binomial(clew.tensor([3.0, 3.0]), clew.tensor([0.5, 1.5]))
-    assert drawn[0] <= 3 and drawn[1].isnan()
 
 
 def test_small_concentrations_do_not_underflow():

@@ -21,6 +21,7 @@ def draws(op: Op) -> bool:
     signatures = getattr(m.function(op.name), "signatures", ())
     return (
         "random" in op.why
+        or op.name == "binomial"
         or ("dropout" in op.name and "backward" not in op.name)
         or any("Generator" in s for s in signatures)
     )

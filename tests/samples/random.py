@@ -56,6 +56,27 @@ OPS = [
         ],
     ),
     Op(
+        "binomial",
+        lambda count, prob: count * prob,
+        lambda r: [
+            S(r.integers(0, 9, (3, 4)).astype(float), np.round(r.uniform((3, 4)))),
+            S(r.integers(0, 9, (3, 1)).astype(float), np.round(r.uniform((4,)))),
+            S(np.asarray(5.0), np.asarray(1.0)),
+            S(np.zeros((0, 2)), np.ones((1, 2))),
+        ],
+        dtypes=FLOATS,
+        grad=False,
+        errors=[
+            E(S(np.ones(2), np.array([0.5, 1.5])), RuntimeError, r"prob must be in \[0, 1\]"),
+            E(S(np.ones(2), np.array([0.5, np.nan])), RuntimeError, r"prob must be in \[0, 1\]"),
+            E(S(np.array([-1.0]), np.ones(1)), RuntimeError, "whole and not negative"),
+            E(S(np.array([1.5]), np.ones(1)), RuntimeError, "whole and not negative"),
+            E(S(np.ones(2, dtype=np.int64), np.ones(2)), ValueError, "floating point"),
+            E(S(np.ones(2), np.ones(3)), RuntimeError, "broadcast|match"),
+            E(S(3.0, np.ones(3)), TypeError, "Tensor"),
+        ],
+    ),
+    Op(
         "multinomial",
         lambda w, n, replacement=False: np.repeat(np.argmax(w, -1)[..., None], n, -1),
         lambda r: [

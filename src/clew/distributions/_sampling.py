@@ -6,12 +6,7 @@ import numpy as np
 
 import clew
 from clew import Tensor
-
-
-def numpy_generator() -> np.random.Generator:
-    """A NumPy generator whose seed is drawn from clew's default generator."""
-    low, high = clew.randint(0, 2**62, (2,)).tolist()
-    return np.random.Generator(np.random.PCG64([low, high]))
+from clew._lazy.random import numpy_generator
 
 
 def _float64(x: Tensor) -> np.ndarray:
@@ -43,12 +38,3 @@ def draw_dirichlet(concentration: Tensor) -> Tensor:
     logs = log_gamma_numbers(_float64(concentration))
     weights = np.exp(logs - logs.max(-1, keepdims=True, initial=-np.inf))
     return _like(weights / weights.sum(-1, keepdims=True), concentration)
-
-
-def draw_binomial(count: Tensor, probs: Tensor) -> Tensor:
-    """Binomially distributed numbers; ``count`` and ``probs`` have one shape."""
-    n = count.detach().to(clew.int64).cpu().numpy()
-    p = _float64(probs)
-    wrong = ~((p >= 0) & (p <= 1)) | (n < 0)
-    drawn = numpy_generator().binomial(np.where(wrong, 0, n), np.where(wrong, 0.0, p))
-    return _like(np.where(wrong, np.nan, drawn.astype(np.float64)), probs)

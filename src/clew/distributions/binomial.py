@@ -8,7 +8,6 @@ import clew
 from clew import Tensor
 from clew.distributions import constraints
 from clew.distributions._probs import ProbsOrLogits
-from clew.distributions._sampling import draw_binomial
 from clew.distributions.utils import broadcast_all
 from clew.nn.functional import softplus
 
@@ -71,7 +70,8 @@ class Binomial(ProbsOrLogits):
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
-        return draw_binomial(self.total_count.expand(shape), self.probs.expand(shape))
+        with clew.no_grad():
+            return clew.binomial(self.total_count.expand(shape), self.probs.expand(shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:

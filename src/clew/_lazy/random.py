@@ -1,0 +1,60 @@
+"""Samplers that NumPy provides, seeded from clew's generator so that manual_seed repeats them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from clew import _C
+from clew._C import Generator, Tensor
+
+__all__ = ["binomial", "numpy_generator"]
+
+
+def numpy_generator(generator: Generator | None = None) -> np.random.Generator:
+    """A NumPy generator whose seed is drawn from a generator of clew's, or from the default one."""
+    seed = _C.randint(0, 2**62, (2,), generator=generator).tolist()
+    return np.random.Generator(np.random.PCG64(seed))
+
+
+def binomial(
+    count: Tensor,
+    prob: Tensor,
+    generator: Generator | None = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
+    """Draws how many of ``count`` trials succeed, each with probability ``prob``.
+
+    Args:
+        count: the numbers of trials, floating point whole numbers.
+        prob: the probabilities, of the same dtype; broadcasts with count.
+        generator: where the random numbers come from.
+        out: the tensor to write into.
+
+    Returns:
+        A tensor of the broadcast shape and of count's dtype.
+
+    >>> clew.binomial(clew.tensor([3.0, 7.0]), clew.tensor([0.0, 1.0]))
+    tensor([0., 7.])
+    """
+    for name, value in (("count", count), ("prob", prob)):
+        if not isinstance(value, Tensor):
+            raise TypeError(f"binomial: {name} must be a Tensor; got {type(value).__name__}")
+    if not count.is_floating_point():
+        raise ValueError(f"binomial: count must be floating point; got {count.dtype}")
+    if prob.dtype != count.dtype:
+        raise RuntimeError(
+            f"binomial: count and prob must have one dtype; got {count.dtype} and {prob.dtype}"
+        )
+    shape = _C.functions["add"](count.detach(), prob.detach()).shape
+    if count.device.type == "meta" or prob.device.type == "meta":
+        drawn = _C.empty(shape, dtype=count.dtype, device="meta")
+    else:
+        n, p = (t.detach().to(_C.float64).numpy() for t in (count, prob))
+        if not ((p >= 0) & (p <= 1)).all():
+            raise RuntimeError(f"binomial: prob must be in [0, 1]; got {prob}")
+        if not ((n >= 0) & (n == np.floor(n)) & (n < 2**63)).all():
+            raise RuntimeError(f"binomial: count must be whole and not negative; got {count}")
+        values = numpy_generator(generator).binomial(n.astype(np.int64), p, tuple(shape))
+        drawn = _C.from_numpy(np.asarray(values, dtype=np.float64)).to(count.dtype)
+    return drawn if out is None else out.resize_(shape).copy_(drawn)
