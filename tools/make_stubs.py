@@ -22,6 +22,7 @@ PACKAGE = Path(clew.__file__).parent
 HEADER = "# Made by tools/make_stubs.py from the table of operations; not edited by hand.\n\n"
 TYPES = {
     "Tensor": "Tensor",
+    "Operand": "Tensor | Number",
     "int": "int",
     "bool": "_bool",
     "float": "_float",
@@ -69,8 +70,6 @@ def parameters(signature: str, method: bool, inplace: bool) -> str:
             kind = "_int | Sequence[_int]"
         elif kind == "int":
             kind = "_int"
-        elif kind == "Tensor" and k > 0:
-            kind = "Tensor | Number"
         if m["var"] and not star:
             out.append(f"*{m['name']}: _int | Sequence[_int]")
             star = True
@@ -101,6 +100,9 @@ def op_stub(name: str, f: object, indent: str, method: bool) -> list[str]:
     inplace = name.endswith("_")
     seen: list[str] = []
     for signature in f.signatures:  # type: ignore[attr-defined]
+        first = signature[signature.index("(") + 1 :]
+        if method and not first.startswith(("Tensor", "Operand")):
+            continue
         line = f"def {name}({parameters(signature, method, inplace)}) -> {result(signature)}: ..."
         if line not in seen:
             seen.append(line)

@@ -56,13 +56,6 @@ Tensor empty_like_inputs(const Dims& sizes, std::span<const Tensor> in, DType dt
   return empty(sizes, dtype, device);
 }
 
-bool overlaps_itself(const Tensor& t) {
-  if (t.numel() < 2) return false;
-  for (int i = 0; i < t.ndim(); ++i)
-    if (t.size(i) > 1 && t.stride(i) == 0) return true;
-  return false;
-}
-
 // Whether reading `src` while writing `dst` in one loop would go wrong.
 bool hazardous(const Tensor& dst, const Tensor& src) {
   if (dst->storage != src->storage) return false;
@@ -226,6 +219,13 @@ Tensor keep_old(const Tensor& t) {
 }
 
 }  // namespace
+
+bool overlaps_itself(const Tensor& t) {
+  if (t.numel() < 2) return false;
+  for (int i = 0; i < t.ndim(); ++i)
+    if (t.size(i) > 1 && t.stride(i) == 0) return true;
+  return false;
+}
 
 void apply(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tensors& outs) {
   uint8_t flags = 0;

@@ -11,6 +11,8 @@ void check_inplace(const Tensor& t, const char* op, bool records);
 inline void bump_version(const Tensor& t) {
   if (!(t->flags & flag_own_version)) ++t->storage->version;
 }
+// Whether two elements of t are certainly the same memory (a stride is 0).
+bool overlaps_itself(const Tensor& t);
 // t was overwritten by the recorded node (node's edge 0 is t's old history).
 void rebase_history(const Tensor& t, NodeRef node);
 // dst[...] = src, broadcasting and converting; recorded.

@@ -36,7 +36,7 @@ void sub_vjp(Vjp& c) {
 }
 
 constexpr OpDef add_op = elementwise({
-    .signature = "add(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor",
+    .signature = "add(Operand input, Operand other, *, Scalar alpha=1) -> Tensor",
     .doc = R"(Adds other, scaled by alpha, to input.
 
 out = input + alpha * other
@@ -57,7 +57,7 @@ tensor([21., 22.])
 });
 
 constexpr OpDef sub_op = elementwise({
-    .signature = "sub(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor",
+    .signature = "sub(Operand input, Operand other, *, Scalar alpha=1) -> Tensor",
     .doc = R"(Subtracts other, scaled by alpha, from input.
 
 out = input - alpha * other
@@ -81,7 +81,7 @@ void rsub_run(const Call& c, Tensors& outs) {
   outs.push_back(sub(c.in[1], c.in[0], c.as<AlphaAttrs>().alpha));
 }
 constexpr OpDef rsub_op = composite({
-    .signature = "rsub(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor",
+    .signature = "rsub(Tensor input, Operand other, *, Scalar alpha=1) -> Tensor",
     .doc = R"(Subtracts input, scaled by alpha, from other.
 
 out = other - alpha * input
@@ -108,7 +108,7 @@ void mul_vjp(Vjp& c) {
 }
 
 constexpr OpDef mul_op = elementwise({
-    .signature = "mul(Tensor input, Tensor other) -> Tensor",
+    .signature = "mul(Operand input, Operand other) -> Tensor",
     .doc = R"(Multiplies input by other, element by element.
 
 out = input * other
@@ -135,7 +135,7 @@ void div_vjp(Vjp& c) {
 }
 
 constexpr OpDef div_op = elementwise({
-    .signature = "div(Tensor input, Tensor other) -> Tensor",
+    .signature = "div(Operand input, Operand other) -> Tensor",
     .doc = R"(Divides input by other, element by element.
 
 out = input / other, where integers are divided as floats
@@ -167,13 +167,13 @@ void flat_vjp(Vjp& c) {
 }
 
 constexpr OpDef div_trunc_op = elementwise({
-    .signature = "_div_trunc(Tensor input, Tensor other) -> Tensor",
+    .signature = "_div_trunc(Operand input, Operand other) -> Tensor",
     .doc = "The quotient rounded towards zero; integers stay integers.",
     .loops = &table::div_trunc,
     .vjp = flat_vjp,
 });
 constexpr OpDef div_floor_op = elementwise({
-    .signature = "_div_floor(Tensor input, Tensor other) -> Tensor",
+    .signature = "_div_floor(Operand input, Operand other) -> Tensor",
     .doc = "The quotient rounded down; integers stay integers.",
     .loops = &table::div_floor,
     .vjp = flat_vjp,
@@ -195,7 +195,7 @@ void div_mode_run(const Call& c, Tensors& outs) {
     fail("div: rounding_mode must be None, 'trunc' or 'floor'; got '", mode.text, "'");
 }
 constexpr OpDef div_mode_op = composite({
-    .signature = "div(Tensor input, Tensor other, *, str? rounding_mode) -> Tensor",
+    .signature = "div(Operand input, Operand other, *, str? rounding_mode) -> Tensor",
     .doc = R"(Divides and rounds the quotient.
 
 out = trunc(input / other) or floor(input / other)
@@ -356,7 +356,7 @@ void pow_vjp(Vjp& c) {
 }
 
 constexpr OpDef pow_op = elementwise({
-    .signature = "pow(Tensor input, Tensor exponent) -> Tensor",
+    .signature = "pow(Operand input, Operand exponent) -> Tensor",
     .doc = R"(Raises input to a power, element by element.
 
 out = input ** exponent
@@ -380,7 +380,7 @@ void float_power_run(const Call& c, Tensors& outs) {
   outs.push_back(pow(to_dtype(c.in[0], d), to_dtype(c.in[1], d)));
 }
 constexpr OpDef float_power_op = composite({
-    .signature = "float_power(Tensor input, Tensor exponent) -> Tensor",
+    .signature = "float_power(Tensor input, Operand exponent) -> Tensor",
     .doc = R"(Raises input to a power in double precision.
 
 out = input ** exponent

@@ -61,7 +61,8 @@ const std::vector<int>& dim_fields(const OpDef& op) {
     std::string_view part = text.substr(start, i - start);
     while (part.starts_with(' ')) part.remove_prefix(1);
     start = i + 1;
-    if (!part.empty() && part != "*" && !part.starts_with("Tensor")) {
+    if (!part.empty() && part != "*" && !part.starts_with("Tensor") &&
+        !part.starts_with("Operand")) {
       std::string_view name = part.substr(part.find(' ') + 1);
       name = name.substr(0, name.find('='));
       if (name != "inplace") {

@@ -72,7 +72,7 @@ void copysign_vjp(Vjp& c) {
   if (c.needs(1)) c.set(1, zeros_for(c, 1));
 }
 constexpr OpDef copysign_op = elementwise({
-    .signature = "copysign(Tensor input, Tensor other) -> Tensor",
+    .signature = "copysign(Tensor input, Operand other) -> Tensor",
     .doc = R"(The size of input with the sign of other.
 
 out = |input| with other's sign bit
@@ -167,7 +167,7 @@ void xlog1py_vjp(Vjp& c) {
 }
 
 constexpr OpDef xlogy_op = elementwise({
-    .signature = "xlogy(Tensor input, Tensor other) -> Tensor",
+    .signature = "xlogy(Operand input, Operand other) -> Tensor",
     .doc = R"(A number times the logarithm of another; 0 where the first is 0.
 
 out = input * log(other)
@@ -187,7 +187,7 @@ tensor([0., 0.])
     .vjp = xlogy_vjp,
 });
 constexpr OpDef xlog1py_op = elementwise({
-    .signature = "special.xlog1py(Tensor input, Tensor other) -> Tensor",
+    .signature = "special.xlog1py(Operand input, Operand other) -> Tensor",
     .doc = R"(A number times the logarithm of one plus another; 0 where the first is 0.
 
 out = input * log(1 + other)
@@ -239,12 +239,12 @@ constexpr OpDef logaddexp2_op =
 constexpr NoRule no_integers = no_rule("integers have no derivative");
 constexpr OpDef gcd_op =
     binary<"gcd", "The greatest common divisor of two integers; never negative.",
-           "gcd(input, other)", "clew.tensor([12, -9]), 6", "tensor([6, 3])">(
+           "gcd(input, other)", "clew.tensor([12, -9]), clew.tensor(6)", "tensor([6, 3])">(
         {.loops = &table::gcd, .no_vjp = no_integers});
 constexpr OpDef lcm_op =
     binary<"lcm", "The least common multiple of two integers; never negative.",
-           "|input * other| / gcd(input, other)", "clew.tensor([4, 6]), 10", "tensor([20, 30])">(
-        {.loops = &table::lcm, .no_vjp = no_integers});
+           "|input * other| / gcd(input, other)", "clew.tensor([4, 6]), clew.tensor(10)",
+           "tensor([20, 30])">({.loops = &table::lcm, .no_vjp = no_integers});
 
 // --- three operands ---
 
@@ -255,7 +255,7 @@ void lerp_vjp(Vjp& c) {
   if (c.needs(2)) c.set(2, g * conj(c.in(1) - c.in(0)));
 }
 constexpr OpDef lerp_op = elementwise({
-    .signature = "lerp(Tensor input, Tensor end, Tensor weight) -> Tensor",
+    .signature = "lerp(Tensor input, Tensor end, Operand weight) -> Tensor",
     .doc = R"(A point on the line from input to end.
 
 out = input + weight * (end - input)

@@ -161,7 +161,7 @@ void index_fill_run(const Call& c, Tensors& outs) {
   outs.push_back(input.ndim() ? y : reshape(y, {}));
 }
 constexpr OpDef index_fill_op = composite({
-    .signature = "index_fill(Tensor input, int dim, Tensor index, Tensor value) -> Tensor",
+    .signature = "index_fill(Tensor input, int dim, Tensor index, Operand value) -> Tensor",
     .doc = R"(Fills the parts of the input that a vector of indices names.
 
 Args:

@@ -67,13 +67,35 @@ consteval OpDef unary_test(const kernels::LoopTable* loops) {
   op.inplace = false;
   return op;
 }
+// Which functions of two tensors take a Python number for the first or second one.
+consteval bool one_of(std::string_view name, std::initializer_list<std::string_view> names) {
+  for (std::string_view n : names)
+    if (n == name) return true;
+  return false;
+}
+consteval bool number_first(std::string_view name) {
+  return name.starts_with("bitwise_") || one_of(name, {"remainder"});
+}
+consteval bool number_second(std::string_view name) {
+  return number_first(name) ||
+         one_of(name, {"eq", "ne", "lt", "le", "gt", "ge", "fmod", "floor_divide"});
+}
+template <Text name> consteval const char* binary_signature() {
+  constexpr std::string_view text(name.chars, name.size);
+  if constexpr (number_first(text))
+    return joined<name, "(Operand input, Operand other) -> Tensor">;
+  else if constexpr (number_second(text))
+    return joined<name, "(Tensor input, Operand other) -> Tensor">;
+  else
+    return joined<name, "(Tensor input, Tensor other) -> Tensor">;
+}
 // A function of two numbers.
 template <Text name, Text sentence, Text formula, Text arguments, Text printed>
 consteval OpDef binary(ElementwiseSpec s) {
-  return with_texts(s, joined<name, "(Tensor input, Tensor other) -> Tensor">,
+  return with_texts(s, binary_signature<name>(),
                     joined<sentence, "\n\nout = ", formula,
                            "\n\nArgs:\n    input: the first operand.\n"
-                           "    other: the second operand, a tensor or a number.\n"
+                           "    other: the second operand.\n"
                            "Returns:\n    a tensor of the broadcast shape.\n\n>>> clew.",
                            name, "(", arguments, ")\n", printed, "\n">);
 }

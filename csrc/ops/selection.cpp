@@ -74,7 +74,7 @@ Tensor pick(const Tensor& condition, const Tensor& input, const Tensor& other) {
 
 void where_run(const Call& c, Tensors& outs) { outs.push_back(where(c.in[0], c.in[1], c.in[2])); }
 constexpr OpDef where_op = composite({
-    .signature = "where(Tensor condition, Tensor input, Tensor other) -> Tensor",
+    .signature = "where(Tensor condition, Operand input, Operand other) -> Tensor",
     .doc = R"(Takes each element from input where condition holds, from other elsewhere.
 
 out = input if condition else other
@@ -97,7 +97,7 @@ void where_method_run(const Call& c, Tensors& outs) {
   outs.push_back(where(c.in[1], c.in[0], c.in[2]));
 }
 constexpr OpDef where_method_op = composite({
-    .signature = "where(Tensor input, Tensor condition, Tensor other) -> Tensor",
+    .signature = "where(Operand input, Tensor condition, Operand other) -> Tensor",
     .doc = R"(Keeps each element where condition holds and takes it from other elsewhere.
 
 out = input if condition else other
@@ -126,7 +126,7 @@ void masked_fill_run(const Call& c, Tensors& outs) {
   outs.push_back(pick(mask, to_dtype(value, x.dtype()), x));
 }
 constexpr OpDef masked_fill_op = composite({
-    .signature = "masked_fill(Tensor input, Tensor mask, Tensor value) -> Tensor",
+    .signature = "masked_fill(Tensor input, Tensor mask, Operand value) -> Tensor",
     .doc = R"(Puts value where mask holds.
 
 out = value if mask else input
@@ -263,7 +263,7 @@ void clamp_max_vjp(Vjp& c) {
   if (c.needs(1)) c.set(1, gated(above, c.grad()));
 }
 constexpr OpDef clamp_min_op = elementwise({
-    .signature = "clamp_min(Tensor input, Tensor min) -> Tensor",
+    .signature = "clamp_min(Tensor input, Operand min) -> Tensor",
     .doc = R"(Raises every element to at least min.
 
 out = max(input, min)
@@ -282,7 +282,7 @@ tensor([0., 2.])
     .vjp = clamp_min_vjp,
 });
 constexpr OpDef clamp_max_op = elementwise({
-    .signature = "clamp_max(Tensor input, Tensor max) -> Tensor",
+    .signature = "clamp_max(Tensor input, Operand max) -> Tensor",
     .doc = R"(Lowers every element to at most max.
 
 out = min(input, max)

@@ -173,7 +173,7 @@ void zeta_vjp(Vjp& c) {
   c.set(1, c.grad() * (-s * zeta(s + 1, c.in(1))));
 }
 constexpr OpDef zeta_op = elementwise({
-    .signature = "special.zeta(Tensor input, Tensor other) -> Tensor",
+    .signature = "special.zeta(Operand input, Operand other) -> Tensor",
     .doc = R"(The Hurwitz zeta function.
 
 out = sum of (other + k) ** -input for k = 0, 1, 2 ...

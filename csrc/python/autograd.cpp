@@ -566,8 +566,11 @@ PyObject* OpNode::saved_attribute(const char* which) {
   // The parameters of type Tensor, in order, as the signature spells them.
   std::string_view s(op->signature);
   int index = 0;
-  for (size_t at = s.find("Tensor"); at != std::string_view::npos && at < s.find("->");
-       at = s.find("Tensor", at + 1)) {
+  auto next_tensor = [&](size_t from) {
+    return std::min(s.find("Tensor", from), s.find("Operand", from));
+  };
+  for (size_t at = next_tensor(0); at != std::string_view::npos && at < s.find("->");
+       at = next_tensor(at + 1)) {
     size_t from = s.find(' ', at);
     size_t to = s.find_first_of(",=)", from);
     if (from == std::string_view::npos || to == std::string_view::npos) break;

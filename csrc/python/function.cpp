@@ -49,13 +49,14 @@ bool is_number_like(PyObject* o) {
 
 // `strict` refuses tensors for int and number parameters, so that max(x, other) is not read as
 // max(x, dim).
-bool fits(const Overload& o, const Param& p, PyObject* v, int index, bool strict) {
-  bool wants_tensor = p.kind == ParamKind::Tensor || p.kind == ParamKind::OptTensor;
+bool fits(const Param& p, PyObject* v, bool strict) {
+  bool wants_tensor =
+      p.kind == ParamKind::Tensor || p.kind == ParamKind::Operand || p.kind == ParamKind::OptTensor;
   if (strict && !wants_tensor && is_tensor(v)) return false;
   switch (p.kind) {
-    case ParamKind::Tensor:
-      return is_tensor(v) || ((index > 0 || o.op->kind == OpKind::Elementwise) && is_number(v));
-    case ParamKind::OptTensor: return v == Py_None || is_tensor(v) || (index > 0 && is_number(v));
+    case ParamKind::Tensor: return is_tensor(v);
+    case ParamKind::Operand: return is_tensor(v) || is_number(v);
+    case ParamKind::OptTensor: return v == Py_None || is_tensor(v);
     case ParamKind::TensorList: {
       if (!PyTuple_Check(v) && !PyList_Check(v)) return false;
       Py_ssize_t n = PySequence_Fast_GET_SIZE(v);
@@ -90,6 +91,7 @@ const char* kind_text(ParamKind k) {
   switch (k) {
     case ParamKind::Tensor:
     case ParamKind::OptTensor: return "Tensor";
+    case ParamKind::Operand: return "Tensor or Number";
     case ParamKind::TensorList: return "tuple of Tensors";
     case ParamKind::Int:
     case ParamKind::OptInt: return "int";
@@ -120,6 +122,17 @@ bool is_numpy_name(const std::string& param, PyObject* key) {
   if (param == "input") return given == "x" || given == "a" || given == "x1" || given == "self";
   if (param == "other") return given == "x2";
   return false;
+}
+
+std::string describe_arguments(PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  std::string s = "(";
+  Py_ssize_t kwargs = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
+  for (Py_ssize_t i = 0; i < nargs + kwargs; ++i) {
+    if (i) s += ", ";
+    if (i >= nargs) s += std::string(PyUnicode_AsUTF8(PyTuple_GET_ITEM(kwnames, i - nargs))) + "=";
+    s += is_tensor(args[i]) ? concat(borrow(args[i])) : Py_TYPE(args[i])->tp_name;
+  }
+  return s + ")";
 }
 
 // One call's arguments laid beside an overload's parameters.
@@ -199,10 +212,22 @@ bool match(const FunctionEntry& e, const Overload& o, PyObject* const* args, Py_
             concat(e.name, "() missing required argument '", p.name, "' (", kind_text(p.kind), ")");
       return false;
     }
-    if (!fits(o, p, v, static_cast<int>(i), strict)) {
+    if (!fits(p, v, strict)) {
       if (why)
         *why = concat(e.name, "(): argument '", p.name, "' (position ", i + 1, ") must be ",
                       kind_text(p.kind), ", not ", Py_TYPE(v)->tp_name);
+      return false;
+    }
+  }
+  if (o.has_operand) {
+    bool any = false;
+    for (Py_ssize_t i = 0; i < n; ++i)
+      any = any || (b.value[static_cast<size_t>(i)] && is_tensor(b.value[static_cast<size_t>(i)]));
+    if (!any) {
+      if (why)
+        *why = concat(e.name, "() received an invalid combination of arguments - got ",
+                      describe_arguments(args, nargs, kwnames),
+                      "; at least one operand must be a Tensor");
       return false;
     }
   }
@@ -353,6 +378,10 @@ void store_out(const FunctionEntry& e, const Tensor& out, const Tensor& result) 
       throw PythonError();
     resize_(out, result.sizes());
   }
+  if (overlaps_itself(out))
+    fail(e.name,
+         ": unsupported operation: more than one element of the written-to tensor refers to a "
+         "single memory location. Please clone() the tensor before performing the operation.");
   copy_into(out, result);
   bump_version(out);
 }
@@ -431,17 +460,6 @@ PyObject* run(FunctionEntry& e, Overload& o, Bound& b, bool inplace) {
   Tensors outs;
   apply(op, in, a, outs);
   return wrap_outputs(e, o, outs);
-}
-
-std::string describe_arguments(PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  std::string s = "(";
-  Py_ssize_t kwargs = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
-  for (Py_ssize_t i = 0; i < nargs + kwargs; ++i) {
-    if (i) s += ", ";
-    if (i >= nargs) s += std::string(PyUnicode_AsUTF8(PyTuple_GET_ITEM(kwnames, i - nargs))) + "=";
-    s += is_tensor(args[i]) ? concat(borrow(args[i])) : Py_TYPE(args[i])->tp_name;
-  }
-  return s + ")";
 }
 
 PyObject* call(FunctionEntry& e, bool method, bool inplace, PyObject* const* args, Py_ssize_t nargs,
@@ -598,8 +616,9 @@ void add_functions(PyObject* module) {
     for (auto& o : e.overloads) {
       any_inplace = any_inplace || o->op->inplace;
       any_method =
-          any_method || (o->op->offer != Offer::function && !o->params.empty() &&
-                         o->params[0].name == "input" && o->params[0].kind == ParamKind::Tensor);
+          any_method ||
+          (o->op->offer != Offer::function && !o->params.empty() && o->params[0].name == "input" &&
+           (o->params[0].kind == ParamKind::Tensor || o->params[0].kind == ParamKind::Operand));
       any_function = any_function || o->op->offer != Offer::method;
     }
     std::string last = e.short_name();

@@ -60,6 +60,7 @@ struct Reader {
 };
 
 ParamKind kind_of(const std::string& type, bool list, bool optional, Reader& r) {
+  if (type == "Operand") return ParamKind::Operand;
   if (type == "Tensor")
     return list ? ParamKind::TensorList : optional ? ParamKind::OptTensor : ParamKind::Tensor;
   if (type == "int") {
@@ -218,8 +219,9 @@ std::unique_ptr<Overload> parse_signature(const OpDef& op) {
         p.kind = ParamKind::Inplace;
         o->has_inplace_flag = true;
       }
-      bool tensor = p.kind == ParamKind::Tensor || p.kind == ParamKind::OptTensor ||
-                    p.kind == ParamKind::TensorList;
+      bool tensor = p.kind == ParamKind::Tensor || p.kind == ParamKind::Operand ||
+                    p.kind == ParamKind::OptTensor || p.kind == ParamKind::TensorList;
+      o->has_operand = o->has_operand || p.kind == ParamKind::Operand;
       if (tensor) {
         ++o->tensors;
         if (p.kind != ParamKind::Tensor && p.has_default && text != "None")

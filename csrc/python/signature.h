@@ -13,6 +13,7 @@ namespace clew::python {
 
 enum class ParamKind : uint8_t {
   Tensor,
+  Operand,  // a tensor or a Python number; one operand at least is a tensor
   OptTensor,
   TensorList,
   Int,
@@ -52,6 +53,7 @@ struct Overload {
   int positional = 0;  // parameters that may be given by position
   int tensors = 0;     // leading tensor parameters, a list counted as one
   bool has_inplace_flag = false;
+  bool has_operand = false;
   void* defaults = nullptr;             // an attribute struct holding the default values
   PyTypeObject* result_type = nullptr;  // named tuple, made when first needed
 };

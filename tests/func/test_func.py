@@ -520,7 +520,7 @@ def test_a_functions_own_vmap():
     close(vmap(grad(lambda t: Double.apply(t, 5).sum()))(x), clew.full_like(x, 10))
 
 
-# ---- autograd's own Jacobians and batches of gradients --------------------------------------------
+# ---- autograd's own Jacobians and batches of gradients -------------------------------------------
 
 
 @pytest.mark.parametrize("strategy", ["reverse-mode", "forward-mode"])

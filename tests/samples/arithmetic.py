@@ -21,6 +21,14 @@ def also(op: Op, *names: str) -> list[Op]:
     return [op] + [dataclasses.replace(op, name=name) for name in names]
 
 
+# Functions of two tensors that take a Python number for the second one.
+TAKES_NUMBERS = (
+    "add sub subtract mul multiply div divide true_divide floor_divide remainder fmod copysign "
+    "xlogy special.xlogy special.xlog1py special.zeta"
+).split()
+A_NUMBER = E(S(np.ones(3), 2), TypeError, "must be Tensor")
+
+
 def two(
     name: str,
     reference: Callable[..., Any],
@@ -29,7 +37,6 @@ def two(
     *,
     halves: bool = True,
     complex_too: bool = False,
-    numbers: bool = True,
     **more: Any,
 ) -> Op:
     """An op of two operands, the first from one range and the second from another."""
@@ -42,14 +49,14 @@ def two(
             S(r.uniform((), *first), r.uniform((), *second)),
             S(r.uniform((0, 3), *first), r.uniform((3,), *second)),
         ]
-        if numbers:
+        if name in TAKES_NUMBERS:
             found += [S(a, 2), S(a, 1.5)]
         if complex_too:
             found += [S(r.complex((3, 2)), r.complex((2,))), S(r.complex((2,)), 1.5 + 1j)]
         return found
 
     dtypes = (FLOATS if halves else FLOATS_32_64) + (COMPLEX if complex_too else ())
-    more.setdefault("errors", SHAPES)
+    more.setdefault("errors", SHAPES if name in TAKES_NUMBERS else [*SHAPES, A_NUMBER])
     return Op(name, reference, samples, dtypes=dtypes, **more)
 
 
@@ -202,7 +209,7 @@ OPS = [
     ),
     two("hypot", np.hypot, (0.2, 2.0)),
     two("copysign", np.copysign, (0.2, 2.0), (0.2, 2.0)),
-    two("nextafter", np.nextafter, halves=False, grad=False, numbers=False, rtol=1.0),
+    two("nextafter", np.nextafter, halves=False, grad=False, rtol=1.0),
     Op(
         "heaviside",
         heaviside,
@@ -224,7 +231,7 @@ OPS = [
         np.gcd,
         lambda r: [
             S(r.integers(-40, 40, (3, 4)), r.integers(-40, 40, (4,))),
-            S(np.array([0, 12], np.uint8), 6),
+            S(np.array([0, 12], np.uint8), np.array([6], np.uint8)),
         ],
         dtypes=("float32",),
         grad=False,
@@ -235,7 +242,7 @@ OPS = [
         np.lcm,
         lambda r: [
             S(r.integers(-40, 40, (3, 4)), r.integers(-40, 40, (4,))),
-            S(np.array([0, 4], np.uint8), 6),
+            S(np.array([0, 4], np.uint8), np.array([6], np.uint8)),
         ],
         dtypes=("float32",),
         grad=False,

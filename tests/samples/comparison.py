@@ -22,16 +22,20 @@ def compare(name: str, f: Callable[..., Any], *, complex_too: bool = False) -> O
         x = np.round(r.normal((3, 4)))
         found = [
             S(x, np.round(r.normal((4,)))),
-            S(x, 1),
-            S(x, 0.5),
-            S(np.round(r.normal(())), x),
+            *([] if name.startswith("logical") else [S(x, 1), S(x, 0.5)]),
+            S(np.asarray(np.round(r.normal(()))), x),
             S(r.normal((0, 2)), r.normal((2,))),
             S(SPECIAL[:, None], SPECIAL),
         ]
-        return found + ([S(np.round(r.complex((2, 3))), 1)] if complex_too else [])
+        return found + ([S(np.round(r.complex((2, 3))), np.ones(3))] if complex_too else [])
 
     dtypes = FLOATS + (COMPLEX if complex_too else ())
-    errors = [E(S(np.ones(3), np.ones(4)), RuntimeError, "3.*4")]
+    errors = [
+        E(S(np.ones(3), np.ones(4)), RuntimeError, "3.*4"),
+        E(S(2, np.ones(3)), TypeError, "must be Tensor"),
+    ]
+    if name.startswith("logical"):
+        errors.append(E(S(np.ones(3), 2), TypeError, "must be Tensor"))
     return Op(name, f, samples, dtypes=dtypes, integers=INTS, grad=False, errors=errors)
 
 
@@ -68,7 +72,6 @@ def pair(r: Any, complex_too: bool = False) -> list[S]:
     x = r.distinct((3, 4))
     return [
         S(x, r.distinct((4,)) + 0.05),
-        S(x, 0.25),
         S(np.asarray(0.3), x),
         S(r.normal((0,)), r.normal(())),
     ]

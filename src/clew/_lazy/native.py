@@ -10,7 +10,7 @@ from typing import Any
 from clew import _C, _dtypes
 from clew._arguments import need_tensors, wrapped_dim
 from clew._C import Tensor
-from clew._primitive import write_out
+from clew._primitive import loops_in_vmap, write_out
 
 __all__ = [
     "_batch_norm_with_update",
@@ -333,6 +333,7 @@ _NEUTRAL = {
 }
 
 
+@loops_in_vmap
 def segment_reduce(
     data: Tensor,
     reduce: str,

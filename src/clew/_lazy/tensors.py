@@ -8,7 +8,7 @@ from typing import Any
 from clew import _C, _dtypes
 from clew._arguments import need_tensors
 from clew._C import Tensor
-from clew._primitive import write_out
+from clew._primitive import loops_in_vmap, write_out
 
 __all__ = [
     "alpha_dropout_",
@@ -249,6 +249,7 @@ def empty_permuted(
     return made.requires_grad_() if requires_grad else made
 
 
+@loops_in_vmap
 def nonzero_static(
     input: Tensor, *, size: int, fill_value: int = -1, out: Tensor | None = None
 ) -> Tensor:
