@@ -11,13 +11,18 @@ Number = _bool | _int | _float | builtins.complex
 
 from clew._C import dtype as _dtype
 from clew import autograd as autograd, random as random
+from clew import _utils as _utils
 from clew import accelerator as accelerator
 from clew import backends as backends
+from clew import compiler as compiler
 from clew import cuda as cuda
 from clew import distributed as distributed
 from clew import distributions as distributions
 from clew import fft as fft
 from clew import func as func
+from clew import functional as functional
+from clew import hub as hub
+from clew import jit as jit
 from clew import linalg as linalg
 from clew import masked as masked
 from clew import mps as mps
@@ -27,7 +32,9 @@ from clew import optim as optim
 from clew import serialization as serialization
 from clew import signal as signal
 from clew import special as special
+from clew import storage as storage
 from clew import testing as testing
+from clew import types as types
 from clew import utils as utils
 from clew import version as version
 from clew import xpu as xpu

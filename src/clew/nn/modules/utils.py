@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 
@@ -17,6 +17,14 @@ def ntuple(n: int, value: Any) -> tuple[Any, ...]:
         a tuple.
     """
     return tuple(value) if isinstance(value, Iterable) else (value,) * n
+
+
+def _ntuple(n: int, name: str = "parse") -> Callable[[Any], tuple[Any, ...]]:
+    def parse(x: Any) -> tuple[Any, ...]:
+        return ntuple(n, x)
+
+    parse.__name__ = name
+    return parse
 
 
 def _single(x: Any) -> tuple[Any, ...]:

@@ -1,0 +1,63 @@
+"""PyTorch's names for steering a compiler; programs run as they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from clew import compile as compile
+
+__all__ = [
+    "allow_in_graph",
+    "assume_constant_result",
+    "compile",
+    "cudagraph_mark_step_begin",
+    "disable",
+    "is_compiling",
+    "is_dynamo_compiling",
+    "is_exporting",
+    "list_backends",
+    "reset",
+]
+
+
+def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
+    """The function itself, or a decorator that returns it."""
+    return fn if fn is not None else lambda f: f
+
+
+def allow_in_graph(fn: Any) -> Any:
+    """The function itself."""
+    return fn
+
+
+def assume_constant_result(fn: Any) -> Any:
+    """The function itself."""
+    return fn
+
+
+def is_compiling() -> bool:
+    """False: nothing is compiled."""
+    return False
+
+
+def is_dynamo_compiling() -> bool:
+    """False: nothing is compiled."""
+    return False
+
+
+def is_exporting() -> bool:
+    """False: nothing is exported."""
+    return False
+
+
+def list_backends(exclude_tags: Any = ()) -> list[str]:
+    """None: an empty list."""
+    return []
+
+
+def reset() -> None:
+    """Does nothing: there is nothing compiled to forget."""
+
+
+def cudagraph_mark_step_begin() -> None:
+    """Does nothing: there are no recorded graphs of kernels."""

@@ -1,0 +1,144 @@
+"""Weights from the net, kept in a directory. Programs are never fetched: that is executing them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import sys
+import tempfile
+from typing import Any, NoReturn
+from urllib.parse import urlparse
+from urllib.request import Request, urlopen
+
+__all__ = [
+    "download_url_to_file",
+    "get_dir",
+    "help",
+    "list",
+    "load",
+    "load_state_dict_from_url",
+    "set_dir",
+]
+
+_dir: str | None = None
+# The digits of the file's SHA-256 in a name such as model-1a2b3c4d.pth.
+_HASH = re.compile(r"-([a-f0-9]{8,})\.")
+
+
+def get_dir() -> str:
+    """The directory: what `set_dir` was given, else $CLEW_HOME/hub, $TORCH_HOME/hub or
+    ~/.cache/clew/hub.
+
+    >>> clew.hub.get_dir().endswith("hub")
+    True
+    """
+    if _dir is not None:
+        return _dir
+    home = os.environ.get("CLEW_HOME") or os.environ.get("TORCH_HOME")
+    if home is None:
+        cache = os.environ.get("XDG_CACHE_HOME", os.path.join("~", ".cache"))
+        home = os.path.join(cache, "clew")
+    return os.path.join(os.path.expanduser(home), "hub")
+
+
+def set_dir(d: str | os.PathLike[str]) -> None:
+    """Chooses the directory.
+
+    Args:
+        d: where files are kept.
+    """
+    global _dir
+    _dir = os.path.expanduser(d)
+
+
+def download_url_to_file(
+    url: str, dst: str, hash_prefix: str | None = None, progress: bool = True
+) -> None:
+    """Fetches a file; it appears at its place only when it is whole.
+
+    Args:
+        url: from where.
+        dst: to where.
+        hash_prefix: the first digits of its SHA-256; another file raises.
+        progress: print how much has come.
+    """
+    dst = os.path.expanduser(dst)
+    digest, done = hashlib.sha256(), 0
+    folder = os.path.dirname(os.path.abspath(dst))
+    handle, part = tempfile.mkstemp(dir=folder, suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as out:
+            with urlopen(Request(url, headers={"User-Agent": "clew.hub"})) as answer:
+                total = int(answer.headers.get("Content-Length") or 0)
+                while block := answer.read(1 << 20):
+                    out.write(block)
+                    digest.update(block)
+                    done += len(block)
+                    if progress and sys.stderr.isatty():
+                        share = f" of {total / 1e6:.1f}" if total else ""
+                        print(f"\r{done / 1e6:.1f}{share} MB", end="", file=sys.stderr)
+            if progress and sys.stderr.isatty():
+                print(file=sys.stderr)
+        if hash_prefix is not None and not digest.hexdigest().startswith(hash_prefix):
+            raise RuntimeError(
+                f'invalid hash value (expected "{hash_prefix}", got "{digest.hexdigest()}")'
+            )
+        os.replace(part, dst)
+    finally:
+        if os.path.exists(part):
+            os.remove(part)
+
+
+def load_state_dict_from_url(
+    url: str,
+    model_dir: str | None = None,
+    map_location: Any = None,
+    progress: bool = True,
+    check_hash: bool = False,
+    file_name: str | None = None,
+    weights_only: bool = True,
+) -> Any:
+    """Loads a file of weights, fetching it when it is not there.
+
+    Args:
+        url: from where.
+        model_dir: where it is kept; `get_dir()`/checkpoints by default.
+        map_location: as for `clew.load`.
+        progress: print how much has come.
+        check_hash: the name ends with the first digits of the file's SHA-256; compare.
+        file_name: what it is called; the end of the URL by default.
+        weights_only: as for `clew.load`, which never executes code.
+    """
+    import clew
+
+    folder = os.path.join(get_dir(), "checkpoints") if model_dir is None else model_dir
+    os.makedirs(folder, exist_ok=True)
+    name = file_name or os.path.basename(urlparse(url).path)
+    path = os.path.join(folder, name)
+    if not os.path.exists(path):
+        found = _HASH.search(name) if check_hash else None
+        download_url_to_file(url, path, found.group(1) if found else None, progress)
+    return clew.load(path, map_location=map_location, weights_only=weights_only)
+
+
+def _no_programs(what: str) -> NoReturn:
+    raise NotImplementedError(
+        f"hub.{what}: clew does not fetch and run programs; load weights with "
+        "hub.load_state_dict_from_url"
+    )
+
+
+def load(repo_or_dir: str, model: str, *args: Any, **kwargs: Any) -> NoReturn:
+    """Raises: programs are not fetched."""
+    _no_programs("load")
+
+
+def list(github: str, *args: Any, **kwargs: Any) -> NoReturn:
+    """Raises: programs are not fetched."""
+    _no_programs("list")
+
+
+def help(github: str, model: str, *args: Any, **kwargs: Any) -> NoReturn:
+    """Raises: programs are not fetched."""
+    _no_programs("help")

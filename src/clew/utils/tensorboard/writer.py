@@ -1,0 +1,8 @@
+"""SummaryWriter where some programs look for it."""
+
+from __future__ import annotations
+
+from ._writer import FileWriter as FileWriter
+from ._writer import SummaryWriter as SummaryWriter
+
+__all__ = ["FileWriter", "SummaryWriter"]
