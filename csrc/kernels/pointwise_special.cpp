@@ -22,9 +22,11 @@ template <class T> T floor_div(T a, T b) {
   T whole = std::floor(quotient);
   return quotient - whole > T(0.5) ? whole + 1 : whole;
 }
+// A remainder of zero has the divisor's sign, as Python's has.
 template <class T> T python_mod(T a, T b) {
   T rest = std::fmod(a, b);
-  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+  if (rest == 0) return std::copysign(T(0), b);
+  return (rest < 0) != (b < 0) ? rest + b : rest;
 }
 template <class T> T log_add(T a, T b, T base) {
   if (std::isinf(a) && a == b) return a;

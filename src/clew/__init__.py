@@ -75,6 +75,7 @@ from clew._dtypes import (
 
 __version__ = "0.1.0"
 newaxis = None
+__array_api_version__ = "2024.12"
 
 # Every public op under its own name; dotted ones (nn.functional.gelu) belong to their modules.
 globals().update({name: f for name, f in _C.functions.items() if "." not in name})
@@ -84,6 +85,7 @@ from clew import _namespace
 _namespace.fill(globals())
 
 from clew import autograd, random
+from clew._tensor import array_namespace as __array_namespace__
 from clew.autograd.grad_mode import (
     enable_grad,
     inference_mode,

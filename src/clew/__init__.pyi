@@ -13,6 +13,7 @@ from clew._C import dtype as _dtype
 from clew import autograd as autograd, random as random
 from clew import _utils as _utils
 from clew import accelerator as accelerator
+from clew import array_api as array_api
 from clew import backends as backends
 from clew import compiler as compiler
 from clew import cuda as cuda
@@ -110,6 +111,23 @@ from clew._lazy.tensors import nonzero_static as nonzero_static
 from clew._lazy.tensors import resize_as_ as resize_as_
 from clew._lazy.tensors import slice_inverse as slice_inverse
 from clew._lazy.tensors import zero_ as zero_
+from clew.array_api import __array_namespace_info__ as __array_namespace_info__
+from clew.array_api import astype as astype
+from clew.array_api import bitwise_invert as bitwise_invert
+from clew.array_api import broadcast_arrays as broadcast_arrays
+from clew.array_api import cumulative_prod as cumulative_prod
+from clew.array_api import cumulative_sum as cumulative_sum
+from clew.array_api import expand_dims as expand_dims
+from clew.array_api import isdtype as isdtype
+from clew.array_api import matrix_transpose as matrix_transpose
+from clew.array_api import permute_dims as permute_dims
+from clew.array_api import take_along_axis as take_along_axis
+from clew.array_api import unique_all as unique_all
+from clew.array_api import unique_counts as unique_counts
+from clew.array_api import unique_inverse as unique_inverse
+from clew.array_api import unique_values as unique_values
+from clew.array_api import unstack as unstack
+from clew.array_api import vecdot as vecdot
 from clew.nn._toplevel import _upsample_bilinear2d_aa as _upsample_bilinear2d_aa
 from clew.nn._toplevel import adaptive_max_pool1d as adaptive_max_pool1d
 from clew.nn._toplevel import affine_grid_generator as affine_grid_generator

@@ -24,6 +24,12 @@ FUNCTIONS = {
         "feature_dropout_ fill_ frobenius_norm get_device is_conj is_inference is_neg "
         "is_same_size is_signed nonzero_static resize_as_ slice_inverse zero_"
     ),
+    # The Array API standard's names that mean nothing else in PyTorch.
+    "clew.array_api": (
+        "__array_namespace_info__ astype bitwise_invert broadcast_arrays cumulative_prod "
+        "cumulative_sum expand_dims isdtype matrix_transpose permute_dims take_along_axis "
+        "unique_all unique_counts unique_inverse unique_values unstack vecdot"
+    ),
     "clew.nn._toplevel": (
         "_upsample_bilinear2d_aa adaptive_max_pool1d affine_grid_generator batch_norm "
         "binary_cross_entropy_with_logits cosine_embedding_loss ctc_loss embedding_bag "

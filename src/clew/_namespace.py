@@ -55,6 +55,7 @@ _LAZY_MODULES = {
     "accelerator": "clew.accelerator",
     "distributed": "clew.distributed",
     "return_types": "clew.return_types",
+    "array_api": "clew.array_api",
 }
 _LAZY_NAMES = {
     "save": "clew.serialization",

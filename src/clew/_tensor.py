@@ -104,6 +104,38 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     return _to_dtype(self, dtype)
 
 
+def _to_device(self: Tensor, device: Any, /, *, stream: Any = None) -> Tensor:
+    """The tensor on a device, by the Array API's name.
+
+    Args:
+        stream: None; a CPU has no streams.
+    """
+    if stream is not None:
+        raise ValueError("to_device: a CPU has no streams; stream must be None")
+    return self.to(device=device)
+
+
+def _imatmul(self: Tensor, other: Any) -> Any:
+    # The product has a shape of its own, so that it takes the tensor's name rather than its place.
+    return self.__matmul__(other)
+
+
+def array_namespace(self: Any = None, /, *, api_version: str | None = None) -> Any:
+    """The namespace of the Array API standard, ``clew.array_api``.
+
+    Args:
+        api_version: the version wanted; None takes the one that there is.
+
+    >>> clew.ones(2).__array_namespace__().__array_api_version__
+    '2024.12'
+    """
+    if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
+        raise ValueError(f"__array_namespace__: the version is 2024.12; got {api_version!r}")
+    from clew import array_api
+
+    return array_api
+
+
 _TYPE_NAMES = {
     _dtypes.float32: "FloatTensor",
     _dtypes.float64: "DoubleTensor",
@@ -477,6 +509,9 @@ def install() -> None:
         "imag": property(_imag, _set_imag),
         "layout": property(lambda self: _dtypes.strided),
         "__module__": "clew",
+        "to_device": _to_device,
+        "__array_namespace__": array_namespace,
+        "__imatmul__": _imatmul,
     }
     for name, dtype in (
         ("float", _dtypes.float32),
