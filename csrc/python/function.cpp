@@ -6,6 +6,7 @@
 
 #include "graph/inplace.h"
 #include "graph/promotion.h"
+#include "ops/reduction.h"
 #include "python/bridge.h"
 #include "python/signature.h"
 
@@ -141,6 +142,7 @@ struct Bound {
   PyObject* const* varargs = nullptr;
   Py_ssize_t varargs_count = 0;
   PyObject* out = nullptr;
+  bool out_given = false;  // perhaps as None
 };
 
 // Fills b; returns an explanation when the arguments do not fit, empty when they do. `why` may be
@@ -187,6 +189,7 @@ bool match(const FunctionEntry& e, const Overload& o, PyObject* const* args, Py_
     if (at < 0) {
       if (PyUnicode_CompareWithASCIIString(key, "out") == 0) {
         b.out = args[nargs + k] == Py_None ? nullptr : args[nargs + k];
+        b.out_given = true;
         continue;
       }
       if (why)
@@ -462,8 +465,38 @@ PyObject* run(FunctionEntry& e, Overload& o, Bound& b, bool inplace) {
   return wrap_outputs(e, o, outs);
 }
 
+// numpy.max(tensor, axis) calls tensor.max(axis=axis, out=None) and wants the values alone; null
+// when the call is not of that kind.
+PyObject* numpy_extremum(const FunctionEntry& e, PyObject* const* args, Py_ssize_t nargs,
+                         PyObject* kwnames) {
+  bool largest = e.name == "max";
+  if (nargs != 1 || !kwnames || (!largest && e.name != "min")) return nullptr;
+  bool out = false, keep = false;
+  Dims dims;
+  for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(kwnames); ++k) {
+    std::string_view key(PyUnicode_AsUTF8(PyTuple_GET_ITEM(kwnames, k)));
+    PyObject* v = args[nargs + k];
+    if (key == "out" && v == Py_None)
+      out = true;
+    else if (key == "keepdims" && PyBool_Check(v))
+      keep = v == Py_True;
+    else if (key == "axis" && is_int(v))
+      dims = Dims{int_from(v)};
+    else if (key == "axis" && is_int_sequence(v))
+      dims = ints_from(v);
+    else if (key != "axis" || v != Py_None)
+      return nullptr;
+  }
+  if (!out) return nullptr;
+  Tensor x = borrow(args[0]);
+  return wrap(largest ? amax(x, dims, keep) : amin(x, dims, keep));
+}
+
 PyObject* call(FunctionEntry& e, bool method, bool inplace, PyObject* const* args, Py_ssize_t nargs,
                PyObject* kwnames) {
+  if (method) {
+    if (PyObject* found = numpy_extremum(e, args, nargs, kwnames)) return found;
+  }
   // With several overloads, one that takes the arguments as they are goes before one that reads a
   // 0-d tensor as a number.
   bool several = e.overloads.size() > 1;
@@ -473,7 +506,15 @@ PyObject* call(FunctionEntry& e, bool method, bool inplace, PyObject* const* arg
       if (inplace && !o->op->inplace) continue;
       if (method && o->op->offer == Offer::function) continue;
       Bound b;
-      if (match(e, *o, args, nargs, kwnames, b, strict, nullptr)) return run(e, *o, b, inplace);
+      if (!match(e, *o, args, nargs, kwnames, b, strict, nullptr)) continue;
+      // So a function of NumPy would get a pair of results.
+      if (method && b.out_given && o->outputs.size() > 1) {
+        fail_type(e.name,
+                  "(): a method with several results takes no out (which NumPy's functions "
+                  "pass); call clew.",
+                  e.name, "(...), or convert with .numpy() first");
+      }
+      return run(e, *o, b, inplace);
     }
   }
   std::string text;

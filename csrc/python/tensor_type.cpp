@@ -3,6 +3,7 @@
 // Invariant: an operator slot does no more than parse its operands and call apply().
 #include "graph/batch.h"
 #include "graph/inplace.h"
+#include "ops/unary.h"
 #include "python/autograd.h"
 #include "python/bridge.h"
 #include "python/convert.h"
@@ -75,6 +76,13 @@ PyObject* apply_to(const Overload& o, std::span<const Tensor> in) {
   return wrap(std::move(outs[0]));
 }
 
+// A product with a NumPy array, whose dtype is seldom meant, has the common dtype of both.
+void match_dtypes(Tensor (&in)[2]) {
+  if (in[0].dtype() == in[1].dtype()) return;
+  DType d = promote(in[0].dtype(), in[1].dtype());
+  for (Tensor& t : in) t = to_dtype(t, d);
+}
+
 template <Name name> PyObject* binary(PyObject* a, PyObject* b) {
   return guarded([&]() -> PyObject* {
     static const Overload& o = *lookup(name.text);
@@ -86,6 +94,7 @@ template <Name name> PyObject* binary(PyObject* a, PyObject* b) {
     }
     Tensor in[2] = {tensor_or_number(a), tensor_or_number(b)};
     if (!in[0].defined() || !in[1].defined()) Py_RETURN_NOTIMPLEMENTED;
+    if constexpr (std::string_view(name.text) == "matmul") match_dtypes(in);
     return apply_to(o, in);
   });
 }
