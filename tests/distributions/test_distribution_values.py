@@ -300,4 +300,6 @@ def test_float32_densities_stay_exact():
     d = D.GeneralizedPareto(0.0, 1.0, clew.tensor([-0.5, 0.0, 2.0]), validate_args=False)
     assert d.cdf(clew.tensor(math.inf))[1:].tolist() == [1, 1]
     assert d.icdf(clew.tensor(1.0)).tolist() == [2, math.inf, math.inf]
+    for d in (D.Cauchy(0.0, 1.0), D.HalfCauchy(1.0)):
+        assert d.icdf(clew.tensor(1.0)) == math.inf
     assert D.VonMises(0.0, 1000.0).log_prob(clew.tensor(0.0)).isfinite()

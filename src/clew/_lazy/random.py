@@ -10,10 +10,18 @@ from clew._C import Generator, Tensor
 __all__ = ["binomial", "numpy_generator"]
 
 
-def numpy_generator(generator: Generator | None = None) -> np.random.Generator:
-    """A NumPy generator whose seed is drawn from a generator of clew's, or from the default one."""
-    seed = _C.randint(0, 2**62, (2,), generator=generator).tolist()
-    return np.random.Generator(np.random.PCG64(seed))
+def numpy_generator(
+    generator: Generator | None = None, *, all_samples: bool = False
+) -> np.random.Generator:
+    """A NumPy generator whose seed is drawn from a generator of clew's, or from the default one.
+
+    Inside vmap with randomness="different" it raises, unless ``all_samples`` promises that one
+    call draws the numbers of all samples.
+    """
+    seed = _C.randint(0, 2**62, (2,), generator=generator)
+    if all_samples and (levels := _C._levels(seed)):
+        seed = _C.functions["reshape"](_C._show_levels(seed, levels), (-1, 2))[0]
+    return np.random.Generator(np.random.PCG64(seed.tolist()))
 
 
 def binomial(

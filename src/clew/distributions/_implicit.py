@@ -10,6 +10,7 @@ rest. All of it is written with differentiable ops, which gives the second deriv
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,11 @@ import clew
 from clew import Tensor
 from clew.autograd import Function
 from clew.distributions import _sampling
-from clew.nn.functional import logsigmoid, softplus
+from clew.nn.functional import logsigmoid
 
-_NODES, _WEIGHTS = ((x + off) / 2 for x, off in zip(np.polynomial.legendre.leggauss(64), (1, 0)))
+_NODES, _WEIGHTS = ((x + off) / 2 for x, off in zip(np.polynomial.legendre.leggauss(48), (1, 0)))
 _CUT = 45.0  # exp(-45) of the integrand's height is left out
-_CHUNK = 16384  # elements that are handled at once; each has 64 nodes
+_CHUNK = 16384  # elements that are handled at once; each has 48 nodes
 
 
 def _integral(function: Any, length: Tensor) -> Tensor:
@@ -82,69 +83,127 @@ def gamma_log_derivative(a: Tensor, z: Tensor) -> Tensor:
     return clew.where(small, series, quadrature)
 
 
+def _left_series(a: Tensor, b: Tensor, t: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+    """p and c of the terms c sᵖ⁻¹ of sᵃ⁻¹ (1 - s)ᵇ⁻¹, with tᵏ in c, for small t."""
+    c = clew.ones_like(t)
+    for k in range(16):
+        yield a + k, c
+        c = c * t * (k + 1 - b) / (k + 1)
+
+
+def _right_series(a: Tensor, b: Tensor, psi: Tensor, y: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+    """The same of sᵇ⁻¹ (1 - s)ᵃ⁻¹ (log(1 - s) - psi)."""
+    c, logarithmic = clew.ones_like(y), clew.zeros_like(y)
+    for k in range(16):
+        yield b + k, logarithmic - psi * c
+        # of (1 - s) ** (a - 1), and their derivatives by a
+        logarithmic = y * (logarithmic * (k + 1 - a) - c) / (k + 1)
+        c = y * c * (k + 1 - a) / (k + 1)
+
+
 def _left_tail(a: Tensor, b: Tensor, psi: Tensor, t: Tensor, log_t: Tensor) -> Tensor:
     """t⁻ᵃ times the integral from 0 to t of sᵃ⁻¹ (1 - s)ᵇ⁻¹ (psi - log s), for small t."""
-    coefficient, total = clew.ones_like(t), clew.zeros_like(t)
-    for k in range(16):
-        below = (a + k).reciprocal()
-        total = total + coefficient * below * (psi - log_t + below)
-        coefficient = coefficient * t * (k + 1 - b) / (k + 1)
-    return total
+    terms = ((c / p) * (psi - log_t + 1 / p) for p, c in _left_series(a, b, t))
+    return sum(terms, clew.zeros_like(t))
 
 
 def _right_tail(a: Tensor, b: Tensor, psi: Tensor, y: Tensor) -> Tensor:
     """y⁻ᵇ times the integral from 0 to y of sᵇ⁻¹ (1 - s)ᵃ⁻¹ (log(1 - s) - psi), for small y."""
-    coefficient, logarithmic, total = clew.ones_like(y), clew.zeros_like(y), clew.zeros_like(y)
-    for k in range(16):
-        total = total + (logarithmic - psi * coefficient) / (b + k)
-        # the coefficients of (1 - s) ** (a - 1), and their derivatives by a
-        logarithmic = y * (logarithmic * (k + 1 - a) - coefficient) / (k + 1)
-        coefficient = y * coefficient * (k + 1 - a) / (k + 1)
+    return sum((c / p for p, c in _right_series(a, b, psi, y)), clew.zeros_like(y))
+
+
+def _left_piece(
+    a: Tensor, b: Tensor, psi: Tensor, t: Tensor, log_t: Tensor, span: Tensor
+) -> Tensor:
+    """t⁻ᵃ times the integral from t to t exp(span) of sᵃ⁻¹ (1 - s)ᵇ⁻¹ (log s - psi)."""
+    total = clew.zeros_like(t)
+    for k, (p, c) in enumerate(_left_series(a, b, clew.ones_like(t))):
+        end = c * (a * span + k * (log_t + span)).exp()
+        first = (a * span).expm1() / p if k == 0 else (end - c * t.pow(k)) / p
+        total = total + (log_t - psi) * first + (span * end - first) / p
+    return total
+
+
+def _right_piece(a: Tensor, b: Tensor, psi: Tensor, y: Tensor, span: Tensor) -> Tensor:
+    """y⁻ᵇ times the integral from y to y exp(span) of sᵇ⁻¹ (1 - s)ᵃ⁻¹ (psi - log(1 - s))."""
+    total, log_y = clew.zeros_like(y), y.log()
+    for k, (p, c) in enumerate(_right_series(a, b, psi, clew.ones_like(y))):
+        power = (b * span).expm1()
+        if k:
+            power = (b * span + k * (log_y + span)).exp() - y.pow(k)
+        total = total - c * power / p
     return total
 
 
 def beta_logit_derivative(a: Tensor, b: Tensor, logit: Tensor) -> Tensor:
-    """d logit(x) / d a of a beta sample x at a fixed quantile, in float64."""
+    """d logit(x) / d a of a beta sample x at a fixed quantile, in float64.
+
+    Beyond ±``reach`` the density over the logit is nearly exponential and the series converge;
+    between them lie the nodes. The integral runs from the logit of x to one side.
+    """
     total = a + b
     log_x, log_rest = logsigmoid(logit), logsigmoid(-logit)
     psi = a.digamma() - total.digamma()
     side = clew.where(log_x < psi, -1.0, 1.0)
 
-    def growth(u: Tensor, log_x: Tensor, log_rest: Tensor) -> Tensor:
+    # A sum a + b of less than a thousand leaves nothing to cancel.
+    plain = total.numel() == 0 or bool(total.max() < 1e3)
+
+    def growth(u: Tensor, logit: Tensor, log_rest: Tensor) -> Tensor:
         """log(1 - x + x exp(u))"""
+        far = log_rest - logsigmoid(-logit - u)
+        if plain:
+            return far
         near = clew.where(u.abs() < 1, u, 0.0)
-        far = clew.logaddexp(log_rest, log_x + u)
-        return clew.where(u.abs() < 1, (log_x.exp() * near.expm1()).log1p(), far)
+        return clew.where(u.abs() < 1, (logit.sigmoid() * near.expm1()).log1p(), far)
+
+    def exponent(u: Tensor) -> Tensor:
+        return a * u - total * growth(u, logit, log_rest)
 
     with clew.no_grad():
-        tail = ((total + 1) * 10).log()  # beyond ±tail the series converge
-        length = (tail - side * logit).clamp(min=0)
-        for _ in range(24):
-            u = side * length
-            height = a * u - total * growth(u, log_x, log_rest)
+        reach = ((total + 1) * 10).log()
+        early = side * logit < -reach  # the integral begins before the nodes do
+        first = clew.where(early, -side * reach - logit, 0.0)
+        base = exponent(first) - _CUT
+        length = (reach - side * (logit + first)).clamp(min=0)
+        for _ in range(30):
+            u = first + side * length
+            below = exponent(u) - base
+            if not (below < -0.5).any():
+                break
             slope = side * (a - total * (logit + u).sigmoid())
-            step = ((height + _CUT) / slope).clamp(min=0)
-            length = clew.where(height < -_CUT, length - step, length)
-        u = side * length
-        ends = (a * u - total * growth(u, log_x, log_rest)) > -_CUT + 1
+            length = clew.where(below < 0, length - (below / slope).clamp(min=0), length)
+        ends = exponent(first + side * length) > base + 1
+    start = clew.where(early, -side * reach - logit, 0.0)
 
     def integrand(v: Tensor) -> Tensor:
-        u = side.unsqueeze(-1) * v
-        grown = growth(u, log_x.unsqueeze(-1), log_rest.unsqueeze(-1))
+        u = start.unsqueeze(-1) + side.unsqueeze(-1) * v
+        grown = growth(u, logit.unsqueeze(-1), log_rest.unsqueeze(-1))
         height = (a.unsqueeze(-1) * u - total.unsqueeze(-1) * grown).exp()
         return height * ((log_x - psi).unsqueeze(-1) + u - grown)
 
-    body = side * _integral(integrand, length)
-    # The tail begins where the nodes end, at the logit `begin`; both move with x.
-    begin = clew.where(ends, logit + side * length, side * tail)
-    u = clew.where(ends, side * length, 0.0)
-    height = (a * u - total * growth(u, log_x, log_rest)).exp()
-    left = _left_tail(a, b, psi, begin.clamp(max=0).sigmoid(), -softplus(-begin))
-    right = _right_tail(a, b, psi, (-begin).clamp(max=0).sigmoid())
-    left = left * (b * softplus(begin)).exp()
-    right = right * (a * softplus(-begin)).exp()
-    beyond = height * clew.where(side < 0, left, right)
-    return body + clew.where(ends, beyond, 0.0)
+    result = side * _integral(integrand, length)
+
+    # From the nodes' end outward.
+    u = clew.where(ends, start + side * length, 0.0)
+    at = clew.where(ends, logit + u, side * reach)
+    left = _left_tail(a, b, psi, at.clamp(max=0).sigmoid(), logsigmoid(at))
+    right = _right_tail(a, b, psi, (-at).clamp(max=0).sigmoid())
+    left, right = left * (-b * logsigmoid(-at)).exp(), right * (-a * logsigmoid(at)).exp()
+    beyond = exponent(u).exp() * clew.where(side < 0, left, right)
+    result = result + clew.where(ends, beyond, 0.0)
+
+    # From x to the nodes' begin.
+    if early.any():
+        at = clew.where(early, logit, -side * reach)
+        rest = clew.where(side > 0, logsigmoid(at), logsigmoid(-at))
+        span = clew.where(early, logsigmoid(-reach) - rest, 0.0)
+        low, high = clew.where(side > 0, at, -reach), clew.where(side > 0, reach, at)
+        left = _left_piece(a, b, psi, low.sigmoid(), logsigmoid(low), span)
+        right = _right_piece(a, b, psi, (-high).sigmoid(), span)
+        left, right = left * (-b * logsigmoid(-low)).exp(), right * (-a * logsigmoid(high)).exp()
+        result = result + clew.where(early, clew.where(side > 0, left, right), 0.0)
+    return result
 
 
 def _chunked(function: Any, *tensors: Tensor) -> Tensor:
@@ -155,8 +214,22 @@ def _chunked(function: Any, *tensors: Tensor) -> Tensor:
     return clew.cat(pieces).reshape(shape) if len(pieces) > 1 else pieces[0].reshape(shape)
 
 
+def _for_each(cls: type[Function], info: Any, in_dims: Any, concentration: Tensor) -> Any:
+    """Inside vmap every sample gets its own numbers, if vmap was told so."""
+    if info.randomness != "different":
+        raise RuntimeError(
+            f"vmap: gamma and Dirichlet samples need randomness='different'; got "
+            f"{info.randomness!r}"
+        )
+    return cls.apply(concentration.movedim(in_dims[0], 0)), 0
+
+
 class _StandardGamma(Function):
     """Gamma samples of rate 1."""
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
+        return _for_each(_StandardGamma, info, in_dims, *args)
 
     @staticmethod
     def forward(ctx: Any, concentration: Tensor) -> Tensor:
@@ -175,6 +248,10 @@ class _StandardDirichlet(Function):
     """Dirichlet samples: d xᵢ / d aⱼ = hⱼ xⱼ (δᵢⱼ - xᵢ), with hⱼ the derivative of logit(xⱼ)."""
 
     @staticmethod
+    def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
+        return _for_each(_StandardDirichlet, info, in_dims, *args)
+
+    @staticmethod
     def forward(ctx: Any, concentration: Tensor) -> Tensor:
         value = _sampling.draw_dirichlet(concentration)
         ctx.save_for_backward(concentration, value)
@@ -190,6 +267,8 @@ class _StandardDirichlet(Function):
 
 def _rest(x: Tensor) -> Tensor:
     """The sum of the other elements along the last dim, without cancellation."""
+    if x.shape[-1] == 0:
+        return x
     largest = x == x.amax(-1, keepdim=True)
     others = x.masked_fill(largest, 0.0).sum(-1, keepdim=True)
     several = x.sum(-1, keepdim=True) - x
@@ -203,11 +282,18 @@ def x_logit(x: Tensor) -> Tensor:
     return x.clamp(min=tiny).log() - _rest(x).clamp(min=tiny).log()
 
 
+def _batched(concentration: Tensor) -> Tensor:
+    """Inside vmap, the concentration of every sample, where they draw different numbers."""
+    if not clew._C._vmap_depth():
+        return concentration
+    return concentration + clew.randint(0, 1, ()).to(concentration.dtype)
+
+
 def standard_gamma(concentration: Tensor) -> Tensor:
     """Gamma samples of rate 1 with implicit reparameterized gradients."""
-    return _StandardGamma.apply(concentration)
+    return _StandardGamma.apply(_batched(concentration))
 
 
 def standard_dirichlet(concentration: Tensor) -> Tensor:
     """Dirichlet samples with implicit reparameterized gradients."""
-    return _StandardDirichlet.apply(concentration)
+    return _StandardDirichlet.apply(_batched(concentration))

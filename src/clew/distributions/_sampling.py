@@ -19,7 +19,7 @@ def _like(values: np.ndarray, x: Tensor) -> Tensor:
 
 def log_gamma_numbers(concentration: np.ndarray) -> np.ndarray:
     """Logarithms of gamma distributed numbers; they do not underflow for small concentrations."""
-    generator = numpy_generator()
+    generator = numpy_generator(all_samples=True)
     small = concentration < 1
     drawn = np.log(generator.standard_gamma(np.where(small, concentration + 1, concentration)))
     uniform = 1.0 - generator.random(concentration.shape)  # in (0, 1]

@@ -68,7 +68,10 @@ class Cauchy(Distribution):
         return clew.atan((value - self.loc) / self.scale) / math.pi + 0.5
 
     def icdf(self, value: Tensor) -> Tensor:
-        return clew.tan(math.pi * (value - 0.5)) * self.scale + self.loc
+        # Rounding would put the ends of the tangent on the wrong side.
+        z = clew.tan(math.pi * (value - 0.5))
+        z = clew.where(value == 0, -math.inf, clew.where(value == 1, math.inf, z))
+        return z * self.scale + self.loc
 
     def entropy(self) -> Tensor:
         return math.log(4 * math.pi) + self.scale.log()
