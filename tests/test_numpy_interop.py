@@ -166,3 +166,33 @@ def test_indexing_each_other():
     a[0] = clew.tensor([7.0, 8.0])
     x[0] = np.array([7.0, 8.0])
     assert a[0].tolist() == x[0].tolist() == [7, 8]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, **k: clew.diff(x, **k),
+        lambda x, **k: clew.cross(clew.ones(3, 3), clew.eye(3), **k),
+        lambda x, **k: clew.quantile(x, 0.3, **k),
+        lambda x, **k: clew.nanquantile(x, 0.3, **k),
+        lambda x, **k: clew.renorm(x, 2, maxnorm=0.5, **k),
+        lambda x, **k: clew.trapezoid(x, **k),
+        lambda x, **k: clew.linalg.norm(x, **k),
+        lambda x, **k: clew.linalg.vecdot(x, x, **k),
+        lambda x, **k: clew.fft.fft(x, **k),
+        lambda x, **k: clew.fft.fftshift(x, **k),
+        lambda x, **k: clew.fft.fftn(x, **k),
+    ],
+)
+def test_axis_is_another_name_of_dim(call):
+    x = clew.arange(9.0).reshape(3, 3) ** 2
+    assert call(x, axis=0).equal(call(x, dim=0)) and not call(x, axis=0).equal(call(x, dim=1))
+    with pytest.raises(TypeError, match="axis"):
+        call(x, axis=0, dim=0)
+
+
+def test_keepdims_is_another_name_of_keepdim():
+    x = clew.ones(2, 3)
+    assert clew.linalg.norm(x, axis=1, keepdims=True).shape == (2, 1)
+    assert clew.quantile(x, 0.5, axis=1, keepdims=True).shape == (2, 1)
+    assert clew.linalg.matrix_norm(x, keepdims=True).shape == (1, 1)

@@ -2,9 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
 
 from clew._C import Tensor
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def numpy_names(function: F) -> F:
+    """The function, taking NumPy's `axis` and `keepdims` too, as PyTorch's own do."""
+
+    @wraps(function)
+    def named(*args: Any, **kwargs: Any) -> Any:
+        if "axis" in kwargs and "dim" not in kwargs:
+            kwargs["dim"] = kwargs.pop("axis")
+        if "keepdims" in kwargs and "keepdim" not in kwargs:
+            kwargs["keepdim"] = kwargs.pop("keepdims")
+        return function(*args, **kwargs)
+
+    return named  # type: ignore[return-value]
 
 
 def need_tensors(function: str, **arguments: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from clew import _C, _dtypes
+from clew._arguments import numpy_names
 from clew._C import Tensor
 
 __all__ = [
@@ -319,6 +320,7 @@ def trace(input: Tensor) -> Tensor:
     return input.diagonal().sum()
 
 
+@numpy_names
 def diff(
     input: Tensor,
     n: int = 1,
@@ -345,6 +347,7 @@ def diff(
     return input
 
 
+@numpy_names
 def cross(
     input: Tensor, other: Tensor, dim: int | None = None, *, out: Tensor | None = None
 ) -> Tensor:

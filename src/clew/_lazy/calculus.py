@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from clew import _C, _dtypes
-from clew._arguments import need_number, need_tensors, wrapped_dim
+from clew._arguments import need_number, need_tensors, numpy_names, wrapped_dim
 from clew._C import Tensor
 
 __all__ = ["cumulative_trapezoid", "gradient", "trapezoid", "trapz"]
@@ -49,6 +49,7 @@ def _samples(
     return sums, x.narrow(axis, x.shape[axis] - m, m) - x.narrow(axis, 0, m), axis
 
 
+@numpy_names
 def trapezoid(
     y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1
 ) -> Tensor:
@@ -67,6 +68,7 @@ def trapezoid(
     return (sums * steps).sum(axis) / 2
 
 
+@numpy_names
 def trapz(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1) -> Tensor:
     """The integral along ``dim`` by the trapezoid rule; another name of :func:`trapezoid`.
 
@@ -76,6 +78,7 @@ def trapz(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: i
     return trapezoid(y, x, dx=dx, dim=dim)
 
 
+@numpy_names
 def cumulative_trapezoid(
     y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1
 ) -> Tensor:

@@ -7,7 +7,7 @@ import warnings
 from typing import Any
 
 from clew import _C, _dtypes
-from clew._arguments import need_number, need_tensors, wrapped_dim
+from clew._arguments import need_number, need_tensors, numpy_names, wrapped_dim
 from clew._C import Tensor
 from clew._primitive import loops_in_vmap, write_out
 
@@ -102,6 +102,7 @@ def _quantile(
 
 
 @loops_in_vmap
+@numpy_names
 def quantile(
     input: Tensor,
     q: Any,
@@ -134,6 +135,7 @@ def quantile(
 
 
 @loops_in_vmap
+@numpy_names
 def nanquantile(
     input: Tensor,
     q: Any,
@@ -338,6 +340,7 @@ def isin(
 # ---- norms of parts ------------------------------------------------------------------------------
 
 
+@numpy_names
 def renorm(
     input: Tensor, p: float, dim: int, maxnorm: float, *, out: Tensor | None = None
 ) -> Tensor:

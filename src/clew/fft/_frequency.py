@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from clew import _C
+from clew._arguments import numpy_names
 from clew._C import Tensor
 from clew._primitive import write_out
 from clew.fft import _core
@@ -109,6 +110,7 @@ def _frequencies(
     return result.requires_grad_() if requires_grad else result
 
 
+@numpy_names
 def fftshift(input: Tensor, dim: Any = None) -> Tensor:
     """Moves the zero frequency from the front to the middle.
 
@@ -125,6 +127,7 @@ def fftshift(input: Tensor, dim: Any = None) -> Tensor:
     return _shift("fftshift", input, dim, False)
 
 
+@numpy_names
 def ifftshift(input: Tensor, dim: Any = None) -> Tensor:
     """Moves the zero frequency from the middle to the front.
 

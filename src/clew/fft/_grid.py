@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from clew._arguments import numpy_names
 from clew._C import Tensor
 from clew.fft._core import to_complex, to_half, to_real
 
@@ -23,6 +24,7 @@ __all__ = [
 ]
 
 
+@numpy_names
 def fft2(
     input: Tensor,
     s: Any = None,
@@ -50,6 +52,7 @@ def fft2(
     return to_complex("fft2", input, s, dim, norm, out, forward=True, grid=True)
 
 
+@numpy_names
 def ifft2(
     input: Tensor,
     s: Any = None,
@@ -77,6 +80,7 @@ def ifft2(
     return to_complex("ifft2", input, s, dim, norm, out, forward=False, grid=True)
 
 
+@numpy_names
 def rfft2(
     input: Tensor,
     s: Any = None,
@@ -104,6 +108,7 @@ def rfft2(
     return to_half("rfft2", input, s, dim, norm, out, forward=True, grid=True)
 
 
+@numpy_names
 def irfft2(
     input: Tensor,
     s: Any = None,
@@ -131,6 +136,7 @@ def irfft2(
     return to_real("irfft2", input, s, dim, norm, out, forward=False, grid=True)
 
 
+@numpy_names
 def hfft2(
     input: Tensor,
     s: Any = None,
@@ -157,6 +163,7 @@ def hfft2(
     return to_real("hfft2", input, s, dim, norm, out, forward=True, grid=True)
 
 
+@numpy_names
 def ihfft2(
     input: Tensor,
     s: Any = None,
@@ -184,6 +191,7 @@ def ihfft2(
     return to_half("ihfft2", input, s, dim, norm, out, forward=False, grid=True)
 
 
+@numpy_names
 def fftn(
     input: Tensor,
     s: Any = None,
@@ -211,6 +219,7 @@ def fftn(
     return to_complex("fftn", input, s, dim, norm, out, forward=True, grid=True)
 
 
+@numpy_names
 def ifftn(
     input: Tensor,
     s: Any = None,
@@ -238,6 +247,7 @@ def ifftn(
     return to_complex("ifftn", input, s, dim, norm, out, forward=False, grid=True)
 
 
+@numpy_names
 def rfftn(
     input: Tensor,
     s: Any = None,
@@ -265,6 +275,7 @@ def rfftn(
     return to_half("rfftn", input, s, dim, norm, out, forward=True, grid=True)
 
 
+@numpy_names
 def irfftn(
     input: Tensor,
     s: Any = None,
@@ -292,6 +303,7 @@ def irfftn(
     return to_real("irfftn", input, s, dim, norm, out, forward=False, grid=True)
 
 
+@numpy_names
 def hfftn(
     input: Tensor,
     s: Any = None,
@@ -318,6 +330,7 @@ def hfftn(
     return to_real("hfftn", input, s, dim, norm, out, forward=True, grid=True)
 
 
+@numpy_names
 def ihfftn(
     input: Tensor,
     s: Any = None,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from clew._arguments import numpy_names
 from clew._C import Tensor
 from clew.fft._core import to_complex, to_half, to_real
 
 __all__ = ["fft", "hfft", "ifft", "ihfft", "irfft", "rfft"]
 
 
+@numpy_names
 def fft(
     input: Tensor,
     n: int | None = None,
@@ -34,6 +36,7 @@ def fft(
     return to_complex("fft", input, n, dim, norm, out, forward=True, grid=False)
 
 
+@numpy_names
 def ifft(
     input: Tensor,
     n: int | None = None,
@@ -60,6 +63,7 @@ def ifft(
     return to_complex("ifft", input, n, dim, norm, out, forward=False, grid=False)
 
 
+@numpy_names
 def rfft(
     input: Tensor,
     n: int | None = None,
@@ -86,6 +90,7 @@ def rfft(
     return to_half("rfft", input, n, dim, norm, out, forward=True, grid=False)
 
 
+@numpy_names
 def irfft(
     input: Tensor,
     n: int | None = None,
@@ -112,6 +117,7 @@ def irfft(
     return to_real("irfft", input, n, dim, norm, out, forward=False, grid=False)
 
 
+@numpy_names
 def hfft(
     input: Tensor,
     n: int | None = None,
@@ -138,6 +144,7 @@ def hfft(
     return to_real("hfft", input, n, dim, norm, out, forward=True, grid=False)
 
 
+@numpy_names
 def ihfft(
     input: Tensor,
     n: int | None = None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from clew import _C
+from clew._arguments import numpy_names
 from clew._C import Tensor
 from clew._primitive import write_out
 
@@ -16,6 +17,7 @@ _INF = float("inf")
 _SPECTRAL = ("nuc", 2, -2)
 
 
+@numpy_names
 def matrix_norm(
     A: Tensor,
     ord: Any = "fro",
@@ -104,6 +106,7 @@ def _converted(name: str, t: Tensor, dtype: Any) -> Tensor:
     return t.to(dtype)
 
 
+@numpy_names
 def norm(
     A: Tensor,
     ord: Any = None,

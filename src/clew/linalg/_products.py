@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from clew import _C, _dtypes
+from clew._arguments import numpy_names
 from clew._C import Tensor
 from clew._primitive import Context, primitive, write_out
 
@@ -15,6 +16,7 @@ from ._common import check_inexact, check_tensor, eye_like, show
 matmul = _C.functions["matmul"]
 
 
+@numpy_names
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Tensor | None = None) -> Tensor:
     """The inner product sum(conj(x) * y) along ``dim``.
 
@@ -69,6 +71,7 @@ def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
     return A.diagonal(offset, dim1, dim2)
 
 
+@numpy_names
 def cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Tensor | None = None) -> Tensor:
     """The cross product of 3-vectors along ``dim``.
 
