@@ -255,6 +255,36 @@ def test_mixture_of_vectors():
     near(drawn.var(0), d.variance, 0.1, 0.1)
 
 
+def test_mixture_arguments():
+    weights, normal = D.Categorical(clew.ones(3)), D.Normal(clew.zeros(3), 1.0)
+    for mixture, component in (
+        (normal, normal),
+        (weights, D.Normal),
+        (weights, D.Normal(0.0, 1.0)),
+        (weights, D.Normal(clew.zeros(2), 1.0)),
+        (D.Categorical(clew.ones(4, 3)), D.Normal(clew.zeros(2, 3), 1.0)),
+    ):
+        with pytest.raises(ValueError, match="MixtureSameFamily"):
+            D.MixtureSameFamily(mixture, component)
+    d = D.MixtureSameFamily(weights, normal)
+    assert d.mixture_distribution is weights and d.component_distribution is normal
+    assert repr(d).startswith("MixtureSameFamily(\n  Categorical(")
+
+
+def test_generalized_pareto_tails():
+    d = D.GeneralizedPareto(*(clew.tensor(v, dtype=clew.float64) for v in (1.0, 2.0, 0.3)))
+    law, x = stats.genpareto(0.3, 1.0, 2.0), np.array([1.5, 4.0, 30.0])
+    near(d.log_survival_function(clew.tensor(x)), law.logsf(x))
+    near(d.log_cdf(clew.tensor(x)), law.logcdf(x))
+
+
+def test_bernoulli_support():
+    d = D.Bernoulli(clew.tensor([0.2, 0.7], dtype=clew.float64))
+    assert d.enumerate_support().tolist() == [[0, 0], [1, 1]]
+    assert d.enumerate_support(False).shape == (2, 1)
+    near(d.log_prob(d.enumerate_support()).exp().sum(0), [1, 1])
+
+
 def test_independent():
     normal = D.Normal(clew.tensor(LOC), clew.tensor(SCALE))
     for n in range(3):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from clew import Size, Tensor
 from clew.distributions import constraints
@@ -11,8 +11,10 @@ from clew.distributions.utils import sum_rightmost
 
 __all__ = ["Independent"]
 
+D = TypeVar("D", bound=Distribution)
 
-class Independent(Distribution):
+
+class Independent(Distribution, Generic[D]):
     """Moves the last batch dims of a distribution into its event, whose log_prob is their sum.
 
     Args:
@@ -29,7 +31,7 @@ class Independent(Distribution):
 
     def __init__(
         self,
-        base_distribution: Distribution,
+        base_distribution: D,
         reinterpreted_batch_ndims: int,
         validate_args: bool | None = None,
     ) -> None:
@@ -39,7 +41,7 @@ class Independent(Distribution):
                 "Expected reinterpreted_batch_ndims <= len(base_distribution.batch_shape), actual "
                 f"{reinterpreted_batch_ndims} vs {len(batch)}"
             )
-        self.base_dist = base_distribution
+        self.base_dist: D = base_distribution
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
         kept = len(batch) - reinterpreted_batch_ndims
         super().__init__(
