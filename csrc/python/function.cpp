@@ -8,6 +8,7 @@
 #include "graph/promotion.h"
 #include "ops/reduction.h"
 #include "python/bridge.h"
+#include "python/overrides.h"
 #include "python/signature.h"
 
 namespace clew {
@@ -341,6 +342,34 @@ struct AttrBuffer {
   }
 };
 
+// The named tuple of a function's results. Overloads with the same fields share it, and
+// clew._C._return_types knows it by name, so that results can be pickled.
+PyTypeObject* named_result(const std::string& name, const std::vector<std::string>& outputs) {
+  static PyObject* known = [] {
+    PyObject* dict = checked(PyDict_New());
+    PyObject* module = PyImport_AddModule("clew._C");
+    if (!module || PyObject_SetAttrString(module, "_return_types", dict) < 0) throw PythonError();
+    return dict;
+  }();
+  if (PyObject* found = PyDict_GetItemString(known, name.c_str())) {
+    auto* type = reinterpret_cast<PyTypeObject*>(found);
+    size_t same = 0;
+    while (same < outputs.size() && type->tp_members[same].name &&
+           outputs[same] == type->tp_members[same].name)
+      ++same;
+    if (same == outputs.size() && !type->tp_members[same].name) return type;
+  }
+  auto* fields = new PyStructSequence_Field[outputs.size() + 1]();  // lives as long as the type
+  for (size_t i = 0; i < outputs.size(); ++i) fields[i] = {outputs[i].c_str(), nullptr};
+  auto* type_name = new std::string("clew.return_types." + name);
+  PyStructSequence_Desc desc{type_name->c_str(), nullptr, fields, static_cast<int>(outputs.size())};
+  PyTypeObject* type = PyStructSequence_NewType(&desc);
+  if (!type) throw PythonError();
+  Ref key(checked(PyUnicode_FromString(name.c_str())));
+  if (!PyDict_SetDefault(known, key.get(), reinterpret_cast<PyObject*>(type))) throw PythonError();
+  return type;
+}
+
 PyObject* wrap_outputs(const FunctionEntry& e, Overload& o, Tensors& outs) {
   if (outs.size() == 1 && !o.returns_list && o.output_count == 1) return wrap(std::move(outs[0]));
   if (o.outputs.empty()) {
@@ -348,15 +377,7 @@ PyObject* wrap_outputs(const FunctionEntry& e, Overload& o, Tensors& outs) {
     for (int i = 0; i < outs.size(); ++i) PyTuple_SET_ITEM(tuple, i, wrap(std::move(outs[i])));
     return tuple;
   }
-  if (!o.result_type) {
-    auto* fields = new PyStructSequence_Field[o.outputs.size() + 1]();  // lives as long as the type
-    for (size_t i = 0; i < o.outputs.size(); ++i) fields[i] = {o.outputs[i].c_str(), nullptr};
-    auto* type_name = new std::string("clew.return_types." + e.short_name());
-    PyStructSequence_Desc desc{type_name->c_str(), nullptr, fields,
-                               static_cast<int>(o.outputs.size())};
-    o.result_type = PyStructSequence_NewType(&desc);
-    if (!o.result_type) throw PythonError();
-  }
+  if (!o.result_type) o.result_type = named_result(e.short_name(), o.outputs);
   PyObject* result = checked(PyStructSequence_New(o.result_type));
   for (int i = 0; i < outs.size(); ++i)
     PyStructSequence_SetItem(result, i, wrap(std::move(outs[i])));
@@ -492,8 +513,10 @@ PyObject* numpy_extremum(const FunctionEntry& e, PyObject* const* args, Py_ssize
   return wrap(largest ? amax(x, dims, keep) : amin(x, dims, keep));
 }
 
-PyObject* call(FunctionEntry& e, bool method, bool inplace, PyObject* const* args, Py_ssize_t nargs,
-               PyObject* kwnames) {
+PyObject* call(PyObject* self, FunctionEntry& e, bool method, bool inplace, PyObject* const* args,
+               Py_ssize_t nargs, PyObject* kwnames) {
+  if (overriding)
+    if (PyObject* result = overridden(self, args, nargs, kwnames)) return result;
   if (method) {
     if (PyObject* found = numpy_extremum(e, args, nargs, kwnames)) return found;
   }
@@ -517,6 +540,7 @@ PyObject* call(FunctionEntry& e, bool method, bool inplace, PyObject* const* arg
       return run(e, *o, b, inplace);
     }
   }
+  if (PyObject* result = overridden(self, args, nargs, kwnames)) return result;
   std::string text;
   for (auto& o : e.overloads) {
     if (inplace && !o->op->inplace) continue;
@@ -534,7 +558,7 @@ PyObject* function_vectorcall(PyObject* self, PyObject* const* args, size_t narg
                               PyObject* kwnames) {
   auto* f = reinterpret_cast<FunctionObj*>(self);
   return guarded([&] {
-    return call(*f->entry, Py_TYPE(self) == method_type, f->inplace, args,
+    return call(self, *f->entry, Py_TYPE(self) == method_type, f->inplace, args,
                 PyVectorcall_NARGS(nargsf), kwnames);
   });
 }

@@ -8,6 +8,7 @@
 #include "kernels/pointwise.h"
 #include "python/bridge.h"
 #include "python/convert.h"
+#include "python/overrides.h"
 
 namespace nb = nanobind;
 using namespace clew;
@@ -23,6 +24,7 @@ NB_MODULE(_C, m) {
     python::add_autograd(module);
     python::add_vmap(module);
     python::add_functions(module);
+    python::add_overrides(module);
     python::add_generator(module);
     python::add_convert(module);
     python::add_creation(module);

@@ -8,6 +8,7 @@
 #include "python/bridge.h"
 #include "python/convert.h"
 #include "python/indexing.h"
+#include "python/overrides.h"
 #include "python/signature.h"
 #include "python/tensor_methods.h"
 
@@ -93,7 +94,7 @@ template <Name name> PyObject* binary(PyObject* a, PyObject* b) {
       return apply_to(o, {reinterpret_cast<const Tensor*>(pair), 2});
     }
     Tensor in[2] = {tensor_or_number(a), tensor_or_number(b)};
-    if (!in[0].defined() || !in[1].defined()) Py_RETURN_NOTIMPLEMENTED;
+    if (!in[0].defined() || !in[1].defined()) return overridden_operator(name.text, a, b);
     if constexpr (std::string_view(name.text) == "matmul") match_dtypes(in);
     return apply_to(o, in);
   });

@@ -30,6 +30,8 @@ from clew import mps as mps
 from clew import multiprocessing as multiprocessing
 from clew import nn as nn
 from clew import optim as optim
+from clew import overrides as overrides
+from clew import return_types as return_types
 from clew import serialization as serialization
 from clew import signal as signal
 from clew import special as special
@@ -40,6 +42,8 @@ from clew import utils as utils
 from clew import version as version
 from clew import xpu as xpu
 from clew.serialization import save as save
+from clew.overrides import DisableTorchFunction as DisableTorchFunction
+from clew.overrides import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
 from clew.serialization import load as load
 from clew.func import vmap as vmap
 from clew._lazy.calculus import cumulative_trapezoid as cumulative_trapezoid

@@ -46,6 +46,7 @@ _LAZY_MODULES = {
     "multiprocessing": "clew.multiprocessing",
     "hub": "clew.hub",
     "compiler": "clew.compiler",
+    "overrides": "clew.overrides",
     "functional": "clew.functional",
     "storage": "clew.storage",
     "types": "clew.types",
@@ -59,6 +60,8 @@ _LAZY_MODULES = {
 }
 _LAZY_NAMES = {
     "save": "clew.serialization",
+    "DisableTorchFunction": "clew.overrides",
+    "DisableTorchFunctionSubclass": "clew.overrides",
     "load": "clew.serialization",
     "vmap": "clew.func",
     **_lazy_names.by_name(_lazy_names.FUNCTIONS),

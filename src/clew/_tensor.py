@@ -472,6 +472,30 @@ def untyped_storage(self: Tensor) -> UntypedStorage:
     return UntypedStorage(self)
 
 
+def _torch_function(cls: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    """What a call does unless a subclass says otherwise; see clew.overrides."""
+    from clew import overrides
+
+    return overrides._default(cls, func, types, args, kwargs)
+
+
+def _disabled_torch_function_impl(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    """A class's __torch_function__ that leaves calls as they are."""
+    from clew.overrides import DisableTorchFunctionSubclass
+
+    with DisableTorchFunctionSubclass():
+        return func(*args, **(kwargs or {}))
+
+
+def _init_subclass(cls: Any, **kwargs: Any) -> None:
+    super(Tensor, cls).__init_subclass__(**kwargs)
+    own = cls.__torch_function__
+    if getattr(own, "__func__", own) not in (_torch_function, _disabled_torch_function_impl):
+        from clew import overrides
+
+        overrides._prepare(cls)
+
+
 def install() -> None:
     """Sets the methods on the Tensor type."""
     methods: dict[str, Any] = {
@@ -500,6 +524,8 @@ def install() -> None:
         "__divmod__": _divmod,
         "__dir__": _dir,
         "__rdiv__": Tensor.__rtruediv__,
+        "__torch_function__": classmethod(_torch_function),
+        "__init_subclass__": classmethod(_init_subclass),
         "__array_priority__": 1000,
         "T": property(_t_property),
         "mT": property(_mt_property),
@@ -543,3 +569,4 @@ def install() -> None:
         methods[name] = getattr(_functions, name)
     for name, value in methods.items():
         setattr(Tensor, name, value)
+    _C._disabled_torch_function_impl = _disabled_torch_function_impl

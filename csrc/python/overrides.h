@@ -1,0 +1,23 @@
+// Calls that an argument's __torch_function__ takes over.
+// May include: everything below python/.
+// Invariant: programs without such classes pay one test of a bool an operation.
+#pragma once
+#include "python/bridge.h"
+
+namespace clew::python {
+
+// A subclass of Tensor with a __torch_function__ of its own exists.
+extern bool overriding;
+
+// What clew.overrides makes of a call: a new reference, or null without an error when no argument
+// takes it over.
+PyObject* overridden(PyObject* function, PyObject* const* args, Py_ssize_t nargs,
+                     PyObject* kwnames);
+
+// The same for an operator between a tensor and something else: NotImplemented when that does not
+// take it over.
+PyObject* overridden_operator(const char* name, PyObject* a, PyObject* b);
+
+void add_overrides(PyObject* module);
+
+}  // namespace clew::python

@@ -1,0 +1,262 @@
+"""``__torch_function__``: classes that take calls of clew's functions over.
+
+Two kinds of classes have a say. A class that is no tensor gets every call of an operation (and
+every operator) that has an instance among its arguments and would otherwise fail. A subclass of
+Tensor that defines ``__torch_function__`` gets every method, operator and operation that is called
+on its instances. Attributes such as ``shape`` are not calls. Functions written in Python are taken
+over at the operations they are made of. A subclass that does not define it is left alone, and
+operations on it give plain tensors.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from clew import _C
+from clew._C import Tensor
+from clew._tensor import _disabled_torch_function_impl, _torch_function
+
+__all__ = [
+    "DisableTorchFunction",
+    "DisableTorchFunctionSubclass",
+    "handle_torch_function",
+    "has_torch_function",
+    "is_tensor_like",
+    "wrap_torch_function",
+]
+
+
+class _State(threading.local):
+    disabled = False
+
+
+_state = _State()
+
+
+class DisableTorchFunctionSubclass:
+    """Within it no ``__torch_function__`` is called.
+
+    >>> with clew.DisableTorchFunctionSubclass():
+    ...     clew.ones(1) + 1
+    tensor([2.])
+    """
+
+    def __enter__(self) -> None:
+        self._before = _state.disabled
+        _state.disabled = True
+
+    def __exit__(self, *args: Any) -> None:
+        _state.disabled = self._before
+
+
+DisableTorchFunction = DisableTorchFunctionSubclass
+
+
+def _own(kind: type) -> Any:
+    """The class's own __torch_function__; None when there is none that decides anything."""
+    found = getattr(kind, "__torch_function__", None)
+    plain = (_torch_function, _disabled_torch_function_impl)
+    return None if getattr(found, "__func__", found) in plain else found
+
+
+def _relevant(args: Iterable[Any]) -> list[Any]:
+    """Arguments whose class has a say, one of each class, subclasses before their bases."""
+    found: list[Any] = []
+    for arg in args:
+        kind = type(arg)
+        if isinstance(arg, (tuple, list)) and not hasattr(kind, "__torch_function__"):
+            nested = _relevant(arg)
+        else:
+            nested = [] if kind is Tensor or _own(kind) is None else [arg]
+        for one in nested:
+            if any(type(one) is type(other) for other in found):
+                continue
+            at = next((i for i, o in enumerate(found) if isinstance(one, type(o))), len(found))
+            found.insert(at, one)
+    return found
+
+
+def has_torch_function(relevant_args: Iterable[Any]) -> bool:
+    """Whether an argument's class has a say.
+
+    Args:
+        relevant_args: the arguments.
+
+    >>> clew.overrides.has_torch_function((clew.ones(1), 2))
+    False
+    """
+    return not _state.disabled and bool(_relevant(relevant_args))
+
+
+def is_tensor_like(inp: Any) -> bool:
+    """Whether something is a tensor or a class that takes calls over.
+
+    Args:
+        inp: anything.
+
+    >>> clew.overrides.is_tensor_like(clew.ones(1)), clew.overrides.is_tensor_like(1)
+    (True, False)
+    """
+    return type(inp) is Tensor or hasattr(inp, "__torch_function__")
+
+
+def handle_torch_function(
+    public_api: Callable[..., Any], relevant_args: Iterable[Any], *args: Any, **kwargs: Any
+) -> Any:
+    """Lets the arguments' classes answer a call, the first that does not say NotImplemented.
+
+    Args:
+        public_api: the function that was called.
+        relevant_args: the arguments whose classes are asked.
+        args: its arguments.
+        kwargs: its named arguments.
+    """
+    relevant = _relevant(relevant_args)
+    types = tuple(map(type, relevant))
+    for one in relevant:
+        answer = type(one).__torch_function__(public_api, types, args, kwargs)
+        if answer is not NotImplemented:
+            return answer
+    module = getattr(public_api, "__module__", "")
+    name = f"{module}.{public_api.__name__}" if module else public_api.__name__
+    raise TypeError(
+        f"no implementation found for '{name}': every __torch_function__ said NotImplemented; "
+        f"asked {[t.__name__ for t in types]}"
+    )
+
+
+def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[..., Any]:
+    """A decorator that lets classes take over calls of a function written in Python.
+
+    Args:
+        dispatcher: takes the function's arguments and returns those whose classes are asked.
+
+    >>> @clew.overrides.wrap_torch_function(lambda a: (a,))
+    ... def twice(a):
+    ...     return a + a
+    >>> twice(clew.ones(1))
+    tensor([2.])
+    """
+
+    def decorate(func: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(func)
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            asked = dispatcher(*args, **kwargs)
+            if has_torch_function(asked):
+                return handle_torch_function(wrapped, asked, *args, **kwargs)
+            return func(*args, **kwargs)
+
+        return wrapped
+
+    return decorate
+
+
+def _dispatch(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What the core asks of a call: the answer, or NotImplemented when nobody has a say."""
+    if _state.disabled:
+        return NotImplemented
+    asked = (*args, *kwargs.values())
+    if not _relevant(asked):
+        return NotImplemented
+    return handle_torch_function(func, asked, *args, **kwargs)
+
+
+def _converted(value: Any, cls: type) -> Any:
+    if isinstance(value, Tensor):
+        return value if isinstance(value, cls) else value.as_subclass(cls)
+    if isinstance(value, (tuple, list)) and not isinstance(value, _C.Size):
+        return type(value)([_converted(v, cls) for v in value])
+    return value
+
+
+def _default(cls: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    """Runs the function and gives tensors among its results the class."""
+    if not all(issubclass(cls, t) for t in types):
+        return NotImplemented
+    with DisableTorchFunctionSubclass():
+        return _converted(func(*args, **(kwargs or {})), cls)
+
+
+# Operators arrive as the methods that they are.
+_OPERATORS = {
+    "__abs__": "abs",
+    "__add__": "add",
+    "__and__": "bitwise_and",
+    "__ge__": "ge",
+    "__gt__": "gt",
+    "__iadd__": "add_",
+    "__imul__": "mul_",
+    "__isub__": "sub_",
+    "__itruediv__": "div_",
+    "__le__": "le",
+    "__lt__": "lt",
+    "__matmul__": "matmul",
+    "__mod__": "remainder",
+    "__mul__": "mul",
+    "__ne__": "ne",
+    "__neg__": "neg",
+    "__or__": "bitwise_or",
+    "__pow__": "pow",
+    "__radd__": "add",
+    "__rmul__": "mul",
+    "__sub__": "sub",
+    "__truediv__": "div",
+    "__xor__": "bitwise_xor",
+}
+_PLAIN = {
+    *("__eq__", "__floordiv__", "__rfloordiv__", "__rsub__", "__rtruediv__", "__rpow__"),
+    *("__rmod__", "__rmatmul__", "__invert__", "__lshift__", "__rshift__", "__rand__", "__ror__"),
+    *("__rxor__", "__ifloordiv__", "__imod__", "__ipow__", "__iand__", "__ior__", "__ixor__"),
+    *("__getitem__", "__setitem__", "__len__", "__bool__", "__float__", "__int__", "__index__"),
+    *("__complex__", "__contains__", "__iter__", "__reversed__", "__repr__"),
+}
+_NOT_CALLS = {"as_subclass", "register_hook", "register_post_accumulate_grad_hook"}
+_PROPERTIES = ("T", "mT", "H", "mH", "real", "imag")
+
+
+def _taken_over(name: str, target: str) -> Callable[..., Any]:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not _state.disabled:
+            return handle_torch_function(
+                getattr(Tensor, target), (self, *args, *kwargs.values()), self, *args, **kwargs
+            )
+        return getattr(Tensor, name)(self, *args, **kwargs)
+
+    method.__name__ = method.__qualname__ = name
+    return method
+
+
+def _property(name: str) -> property:
+    def get(self: Any) -> Any:
+        own = vars(Tensor)[name]
+        if not _state.disabled:
+            return handle_torch_function(own.__get__, (self,), self)
+        return own.__get__(self)
+
+    return property(get)
+
+
+def _prepare(cls: type) -> None:
+    """Makes a new subclass's methods ask its __torch_function__."""
+    if _own(cls) is None or any(_own(b) for b in cls.__mro__[1:] if issubclass(b, Tensor)):
+        return
+    public = [
+        n
+        for n, v in vars(Tensor).items()
+        if not n.startswith("_") and n not in _NOT_CALLS and not isinstance(v, property)
+        if callable(v) or type(v).__name__ == "_LazyMethod"
+    ]
+    taken: dict[str, Any] = {n: _taken_over(n, n) for n in public}
+    taken |= {n: _taken_over(n, t) for n, t in _OPERATORS.items()}
+    taken |= {n: _taken_over(n, n) for n in _PLAIN if hasattr(Tensor, n)}
+    taken |= {n: _property(n) for n in _PROPERTIES}
+    inherited = cls.__mro__[1 : cls.__mro__.index(Tensor)]
+    for name, value in taken.items():
+        if name not in vars(cls) and not any(name in vars(b) for b in inherited):
+            setattr(cls, name, value)
+    if vars(cls).get("__hash__") is None:  # a class with __eq__ loses the one it inherits
+        setattr(cls, "__hash__", Tensor.__hash__)  # noqa: B010
+    vars(_C)["_set_overriding"](True)

@@ -1,0 +1,169 @@
+"""__torch_function__ of tensors' subclasses and of classes that are no tensors."""
+
+from __future__ import annotations
+
+import copy
+import operator
+import pickle
+import subprocess
+import sys
+from typing import ClassVar
+
+import pytest
+
+import clew
+from clew import overrides
+
+
+class Logged(clew.Tensor):
+    """Notes what is called; results are of its class."""
+
+    calls: ClassVar[list] = []
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        cls.calls.append(func.__name__)
+        return super().__torch_function__(func, types, args, kwargs or {})
+
+
+@pytest.fixture
+def x():
+    made = clew.tensor([1.0, 2.0]).as_subclass(Logged)
+    Logged.calls.clear()
+    return made
+
+
+def test_operators_methods_and_functions_arrive(x):
+    for f, name in [
+        (lambda: x + 1, "add"),
+        (lambda: 1 + x, "add"),
+        (lambda: clew.ones(2) + x, "add"),
+        (lambda: 1 - x, "__rsub__"),
+        (lambda: x @ x, "matmul"),
+        (lambda: -x, "neg"),
+        (lambda: x > 1, "gt"),
+        (lambda: x == 1, "__eq__"),
+        (lambda: x[0], "__getitem__"),
+        (lambda: x.sum(), "sum"),
+        (lambda: x.quantile(0.5), "quantile"),
+        (lambda: clew.add(x, 1), "add"),
+        (lambda: clew.add(clew.ones(2), other=x), "add"),
+        (lambda: clew.stack([clew.ones(2), x]), "stack"),
+        (lambda: clew.nn.functional.gelu(x), "gelu"),
+    ]:
+        Logged.calls.clear()
+        assert type(f()) is Logged and Logged.calls == [name]
+    Logged.calls.clear()
+    assert x.tolist() == [1.0, 2.0] and len(x) == 2 and x.size() == (2,)
+    assert Logged.calls == ["tolist", "__len__", "size"]
+    assert type(x.max(0)).__name__ == "max" and type(x.max(0).values) is Logged
+    assert type(x.unsqueeze(0).mT) is Logged
+    x[0] = 5.0
+    x += 1
+    assert type(x) is Logged and x.tolist() == [6.0, 3.0]
+    assert {x: 1}[x] == 1
+
+
+def test_gradients_flow_through(x):
+    w = clew.ones(2, requires_grad=True)
+    y = (w * x).sum()
+    assert type(y) is Logged
+    y.backward()
+    assert w.grad.tolist() == [1.0, 2.0]
+
+
+def test_only_their_own_methods_are_theirs(x):
+    class Times(Logged):
+        calls: ClassVar[list] = []
+
+        def double(self):
+            return self * 2
+
+        def sum(self):
+            return "mine"
+
+    t = clew.ones(2).as_subclass(Times)
+    assert type(t.double()) is Times and t.sum() == "mine"
+    assert type(t + x) is Times  # the subclass is asked first
+    with clew.DisableTorchFunctionSubclass():
+        assert not overrides.has_torch_function((x,))
+        assert type(x + 1) is clew.Tensor and type(clew.add(x, 1)) is clew.Tensor
+    assert overrides.has_torch_function((x,)) and not overrides.has_torch_function((clew.ones(1),))
+
+
+def test_other_subclasses_are_left_alone():
+    class Plain(clew.Tensor):
+        pass
+
+    class Closed(clew.Tensor):
+        __torch_function__ = clew._C._disabled_torch_function_impl
+
+    for kind in (Plain, Closed):
+        t = clew.ones(2).as_subclass(kind)
+        assert type(t + 1) is clew.Tensor and type(clew.add(t, 1)) is clew.Tensor
+    p = clew.nn.Parameter(clew.ones(2))
+    assert type(p * 2) is clew.Tensor and not overrides.has_torch_function((p,))
+
+
+class Duck:
+    def __init__(self, value):
+        self.value = value
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        if func.__name__ not in ("add", "sub", "cat", "sum"):
+            return NotImplemented
+        return func.__name__, [t.__name__ for t in types], len(args), kwargs
+
+
+def test_classes_that_are_no_tensors():
+    d, t = Duck(3), clew.ones(1)
+    for f in (operator.add, clew.add, lambda a, b: clew.Tensor.add(t, d)):
+        assert f(d, t) == ("add", ["Duck"], 2, {}) and f(t, d) == ("add", ["Duck"], 2, {})
+    assert (t - d)[0] == "sub" and clew.cat([t, d])[0] == "cat"
+    assert clew.sum(d, dim=0) == ("sum", ["Duck"], 1, {"dim": 0})
+    assert overrides.is_tensor_like(d) and not overrides.is_tensor_like(3)
+    with pytest.raises(TypeError, match="no implementation"):
+        clew.mul(d, t)
+    with pytest.raises(TypeError, match="must be Tensor"):
+        clew.add(Duck, 1)  # a class, not an instance
+    with pytest.raises(TypeError):
+        t + object()
+
+
+def test_functions_written_in_python():
+    @overrides.wrap_torch_function(lambda a, b=None: (a, b))
+    def f(a, b=None):
+        return "plain"
+
+    assert f(1) == "plain" and f(clew.ones(1)) == "plain"
+    with pytest.raises(TypeError, match="no implementation"):
+        f(1, b=Duck(1))
+    with pytest.raises(ZeroDivisionError):
+
+        class Failing:
+            @classmethod
+            def __torch_function__(cls, *args):
+                return 1 / 0
+
+        clew.add(Failing(), 1)
+
+
+def test_results_with_names_can_be_pickled():
+    for made in (clew.max(clew.ones(2, 2), 0), clew.sort(clew.ones(2)), clew.aminmax(clew.ones(2))):
+        back = pickle.loads(pickle.dumps(made))
+        assert type(back) is type(made) and all(clew.equal(a, b) for a, b in zip(made, back))
+        assert type(copy.deepcopy(made)) is type(made)
+    a = clew.sort(clew.ones(2))
+    assert type(clew.sort(clew.ones(2), stable=True)) is type(a) is clew.return_types.sort
+    assert clew.return_types.kthvalue.__name__ == "kthvalue"
+    with pytest.raises(AttributeError):
+        clew.return_types.nothing  # noqa: B018
+
+
+def test_a_fresh_process_reads_a_pickled_result(tmp_path):
+    path = tmp_path / "x.pkl"
+    path.write_bytes(pickle.dumps(clew.median(clew.tensor([[3.0, 1.0, 2.0]]), 1)))
+    code = f"import pickle; print(pickle.load(open({str(path)!r}, 'rb')).values.item())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.strip() == "2.0", done.stderr
