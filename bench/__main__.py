@@ -1,30 +1,98 @@
-"""`python -m bench`: the overhead and start-up suites, with PyTorch beside clew if installed."""
+"""`python -m bench [suites]`: clew and PyTorch in alternation, each in processes of its own.
+
+Medians over the rounds are printed with their ratio, appended to bench/results/SUITE.jsonl with
+commit and processor, and docs/benchmarks.md is made of the latest.
+"""
 
 from __future__ import annotations
 
-import importlib.util
+import argparse
+import json
+import platform
+import statistics
 import subprocess
 import sys
 from pathlib import Path
 
-HERE = Path(__file__).parent
-RESULTS = HERE / "results" / "overhead.jsonl"
+from bench import report
+
+SUITES = ("overhead", "graph", "kernels", "training", "memory", "start")
+RESULTS = Path(__file__).parent / "results"
+
+
+def work(python: str, suite: str, library: str) -> tuple[str, dict[str, float]]:
+    """One run of a suite: the library's version and its values."""
+    run = subprocess.run(
+        [python, "-m", "bench.worker", suite, library], capture_output=True, text=True, check=False
+    )
+    if run.returncode:
+        raise SystemExit(f"{library}, {suite}:\n{run.stdout}{run.stderr}")
+    last = json.loads(run.stdout.splitlines()[-1])
+    return last["version"], last["values"]
+
+
+def cpu() -> str:
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.split(":")[1].strip()
+    return platform.processor()
+
+
+def commit() -> str:
+    run = ["git", "describe", "--always", "--dirty"]
+    return subprocess.run(run, capture_output=True, text=True, check=False).stdout.strip()
 
 
 def main() -> int:
-    """Runs every suite in a process of its own and returns the worst exit status."""
-    frameworks = ["clew"] + (["torch"] if importlib.util.find_spec("torch") else [])
-    RESULTS.parent.mkdir(exist_ok=True)
-    runs = [
-        [sys.executable, str(HERE / "overhead.py"), "--framework", f, "--append", str(RESULTS)]
-        for f in frameworks
-    ]
-    runs.append([sys.executable, str(HERE / "start.py")])
-    status = 0
-    for run in runs:
-        print("$", *run[1:], flush=True)
-        status = max(status, subprocess.run(run, check=False).returncode)
-    return status
+    """Runs the suites that were asked for."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("suites", nargs="*", metavar="suite", help=", ".join(SUITES))
+    parser.add_argument("--torch-python", help="an interpreter that has PyTorch; else clew alone")
+    parser.add_argument("--rounds", type=int, default=3, help="alternations (3)")
+    parser.add_argument("--dry", action="store_true", help="print only")
+    options = parser.parse_args()
+    unknown = set(options.suites) - set(SUITES)
+    if unknown:
+        parser.error(f"unknown suites {sorted(unknown)}; there are {', '.join(SUITES)}")
+    libraries = {"clew": sys.executable}
+    if options.torch_python:
+        libraries["torch"] = options.torch_python
+    for suite in options.suites or SUITES:
+        rounds: dict[str, list[dict[str, float]]] = {name: [] for name in libraries}
+        versions = {}
+        for _ in range(options.rounds):
+            for name, python in libraries.items():
+                versions[name], values = work(python, suite, name)
+                rounds[name].append(values)
+        record = {
+            "suite": suite,
+            "commit": commit(),
+            "cpu": cpu(),
+            "python": platform.python_version(),
+            "versions": versions,
+            "rounds": options.rounds,
+            "median": {
+                name: {
+                    case: round(statistics.median(r[case] for r in found), 4) for case in found[0]
+                }
+                for name, found in rounds.items()
+            },
+            "spread": {
+                name: {
+                    case: round(max(r[case] for r in found) - min(r[case] for r in found), 4)
+                    for case in found[0]
+                }
+                for name, found in rounds.items()
+            },
+        }
+        print(report.table(record), flush=True)
+        if not options.dry:
+            RESULTS.mkdir(exist_ok=True)
+            with (RESULTS / f"{suite}.jsonl").open("a") as file:
+                file.write(json.dumps(record) + "\n")
+    if not options.dry:
+        report.write(RESULTS)
+    return 0
 
 
 if __name__ == "__main__":

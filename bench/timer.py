@@ -1,4 +1,4 @@
-"""Timing of short calls: many repetitions, the loop's own cost taken off, medians."""
+"""Timing: medians of repeated measurements, the loop's own cost taken off where it matters."""
 
 from __future__ import annotations
 
@@ -7,11 +7,8 @@ import time
 from collections.abc import Callable
 
 
-def nanoseconds(
-    call: Callable[[], object], repeats: int = 9, seconds: float = 0.02
-) -> tuple[float, float]:
-    """Median and spread (half the interquartile range) of the cost of ``call()``, in ns, without
-    the call of a lambda.
+def nanoseconds(call: Callable[[], object], repeats: int = 9, seconds: float = 0.02) -> float:
+    """Median cost of a short ``call()``, in ns, without the call of a lambda.
 
     Args:
         call: what to time; it should be a lambda around one operation.
@@ -37,9 +34,25 @@ def nanoseconds(
             _nothing()
         end = time.perf_counter_ns()
         samples.append((2 * middle - start - end) / count)
-    samples.sort()
-    quarter = repeats // 4
-    return statistics.median(samples), (samples[-1 - quarter] - samples[quarter]) / 2
+    return statistics.median(samples)
 
 
 _nothing = lambda: None  # noqa: E731
+
+
+def milliseconds(call: Callable[[], object], seconds: float = 0.6, least: int = 5) -> float:
+    """Median wall time of a long ``call()``, in ms, after one call that warms up.
+
+    Args:
+        call: what to time.
+        seconds: how long to go on.
+        least: number of calls at least.
+    """
+    call()
+    samples: list[float] = []
+    end = time.perf_counter() + seconds
+    while len(samples) < least or time.perf_counter() < end:
+        start = time.perf_counter()
+        call()
+        samples.append(time.perf_counter() - start)
+    return statistics.median(samples) * 1e3

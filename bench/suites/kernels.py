@@ -1,0 +1,118 @@
+"""Throughput of large operations, all threads: GB/s of the bytes that must move (every input read
+and every output written once), GF/s of arithmetic; the machine's own limits measured beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from bench.timer import milliseconds
+
+UNIT = "GB/s or GF/s"
+BETTER = "higher"
+
+N = 4096  # rows and columns of the large matrices: 64 MB of float32
+
+
+def memory_bound(t: Any) -> dict[str, tuple[Callable[[], object], float]]:
+    """Calls and the MB that they must move."""
+    f = t.nn.functional
+    x, y = t.randn(N, N), t.randn(N, N)
+    out = t.empty(N, N)
+    small = t.randn(64, 256)
+    weight, bias = t.ones(N), t.zeros(N)
+    index = t.randint(0, N, (N,))
+    table = t.randn(N, N)
+    image = t.randn(64, 64, 64, 64)
+    mean, var = t.zeros(64), t.ones(64)
+    mb = N * N * 4 / 1e6
+    recorded = t.randn(N, N, requires_grad=True)
+
+    def backward(g: Any) -> Callable[[], object]:
+        def call() -> None:
+            recorded.grad = None
+            g(recorded).backward(y)
+
+        return call
+
+    return {
+        "triad (the limit): out = x + 2 y": (lambda: t.add(x, y, alpha=2, out=out), 3 * mb),
+        "add": (lambda: x + y, 3 * mb),
+        "mul by a number": (lambda: x * 1.5, 2 * mb),
+        "exp": (lambda: x.exp(), 2 * mb),
+        "tanh": (lambda: x.tanh(), 2 * mb),
+        "sigmoid": (lambda: x.sigmoid(), 2 * mb),
+        "gelu": (lambda: f.gelu(x), 2 * mb),
+        "gelu, tanh form": (lambda: f.gelu(x, approximate="tanh"), 2 * mb),
+        "silu": (lambda: f.silu(x), 2 * mb),
+        "relu": (lambda: x.relu(), 2 * mb),
+        "sin": (lambda: x.sin(), 2 * mb),
+        "log of abs": (lambda: x.abs().log(), 4 * mb),
+        "softmax, rows": (lambda: x.softmax(-1), 2 * mb),
+        "softmax, columns": (lambda: x.softmax(0), 2 * mb),
+        "log_softmax": (lambda: x.log_softmax(-1), 2 * mb),
+        "layer_norm": (lambda: f.layer_norm(x, (N,), weight, bias), 2 * mb),
+        "layer_norm, with backward": (backward(lambda v: f.layer_norm(v, (N,), weight)), 7 * mb),
+        "softmax, with backward": (backward(lambda v: v.softmax(-1)), 7 * mb),
+        "gelu, with backward": (backward(lambda v: f.gelu(v)), 7 * mb),
+        "batch_norm, evaluating": (lambda: f.batch_norm(image, mean, var), 2 * 67.1),
+        "sum": (lambda: x.sum(), mb),
+        "sum of rows": (lambda: x.sum(1), mb),
+        "sum of columns": (lambda: x.sum(0), mb),
+        "max of rows": (lambda: x.max(1), mb),
+        "transposed copy": (lambda: x.t().contiguous(), 2 * mb),
+        "cat": (lambda: t.cat([x, y]), 4 * mb),
+        "where": (lambda: t.where(x > 0, x, y), 4.25 * mb),
+        "gather of rows": (lambda: table[index], 2 * mb),
+        "cumsum": (lambda: x.cumsum(-1), 2 * mb),
+        "dropout": (lambda: f.dropout(x, 0.1), 2 * mb),
+        "to bfloat16": (lambda: x.bfloat16(), 1.5 * mb),
+        "softmax 64x256": (lambda: small.softmax(-1), 2 * 0.0655),
+        "gelu 64x256": (lambda: f.gelu(small), 2 * 0.0655),
+    }
+
+
+def arithmetic(t: Any) -> dict[str, tuple[Callable[[], object], float]]:
+    """Calls and their GFLOP."""
+    f = t.nn.functional
+    a, b = t.randn(2048, 2048), t.randn(2048, 2048)
+    s = t.randn(128, 128)
+    batch = t.randn(64, 128, 128)
+    h, w, bias = t.randn(512, 1024), t.randn(4096, 1024), t.randn(4096)
+    ah, bh = a.bfloat16(), b.bfloat16()
+    ad, bd = t.randn(1024, 1024, dtype=t.float64), t.randn(1024, 1024, dtype=t.float64)
+    image, kernel = t.randn(16, 64, 56, 56), t.randn(64, 64, 3, 3)
+    q = t.randn(4, 8, 512, 64)
+    conv = 2 * 16 * 64 * 64 * 9 * 56 * 56 / 1e9
+    leaf, filters = t.randn(16, 64, 56, 56, requires_grad=True), kernel.clone().requires_grad_()
+
+    def conv_step() -> None:
+        leaf.grad = filters.grad = None
+        f.conv2d(leaf, filters, padding=1).sum().backward()
+
+    return {
+        "matmul 2048 (the limit)": (lambda: a @ b, 2 * 2.048**3),
+        "matmul 128": (lambda: s @ s, 2 * 0.128**3),
+        "bmm 64x128": (lambda: batch @ batch, 64 * 2 * 0.128**3),
+        "linear 512x1024 to 4096": (lambda: f.linear(h, w, bias), 2 * 0.512 * 1.024 * 4.096),
+        "matmul 2048 bfloat16": (lambda: ah @ bh, 2 * 2.048**3),
+        "matmul 1024 float64": (lambda: ad @ bd, 2 * 1.024**3),
+        "conv2d 3x3, 64 channels, 56x56": (lambda: f.conv2d(image, kernel, padding=1), conv),
+        "conv2d, with backward": (conv_step, 3 * conv),
+        "attention 512, causal": (
+            lambda: f.scaled_dot_product_attention(q, q, q, is_causal=True),
+            4 * 4 * 8 * 512 * 512 * 64 / 2 / 1e9,
+        ),
+    }
+
+
+def run(t: Any) -> dict[str, float]:
+    """GB/s and GF/s of every case."""
+    t.manual_seed(0)
+    found = {}
+    for name, (call, mb) in memory_bound(t).items():
+        found[name] = mb / milliseconds(call, seconds=0.25)
+    for name, (call, gflop) in arithmetic(t).items():
+        found[name] = gflop / milliseconds(call, seconds=0.25) * 1e3
+    return found
