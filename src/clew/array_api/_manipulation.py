@@ -55,7 +55,8 @@ def expand_dims(x: Tensor, /, axis: int | tuple[int, ...] = 0) -> Tensor:
     n = x.ndim + len(axes)
     places = {a % n for a in axes if -n <= a < n}
     if len(places) < len(axes):
-        raise IndexError(f"expand_dims: axes {axes} are repeated or out of range for {n} dims")
+        error = ValueError if all(-n <= a < n for a in axes) else IndexError
+        raise error(f"expand_dims: axes {axes} are repeated or out of range for {n} dims")
     for a in sorted(places):
         x = clew.unsqueeze(x, a)
     return x
