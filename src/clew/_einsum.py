@@ -384,6 +384,7 @@ def chain_matmul(*matrices: Any, out: Any = None) -> Any:
         matrices = tuple(matrices[0])
     if not matrices:
         raise ValueError("chain_matmul: expected at least one matrix")
+    _check_tensors("chain_matmul", matrices)
     _check_chain("chain_matmul", matrices)
     return _into(
         "chain_matmul", out, matrices[0] if len(matrices) == 1 else _multiply_chain(matrices)
@@ -406,6 +407,7 @@ def multi_dot(tensors: Sequence[Any], *, out: Any = None) -> Any:
     chain = list(tensors)
     if len(chain) < 2:
         raise RuntimeError(f"multi_dot: expected at least 2 tensors; got {len(chain)}")
+    _check_tensors("multi_dot", chain)
     row, column = chain[0].dim() == 1, chain[-1].dim() == 1
     if row:
         chain[0] = chain[0].unsqueeze(0)
@@ -418,6 +420,12 @@ def multi_dot(tensors: Sequence[Any], *, out: Any = None) -> Any:
     if row:
         result = result.squeeze(0)
     return _into("multi_dot", out, result)
+
+
+def _check_tensors(name: str, tensors: Sequence[Any]) -> None:
+    for t in tensors:
+        if not isinstance(t, Tensor):
+            raise TypeError(f"{name}(): expected Tensors; got {type(t).__name__}")
 
 
 def _check_chain(name: str, tensors: Sequence[Any]) -> None:

@@ -388,25 +388,26 @@ OPS = [
     ),
     Op(
         "linalg.matrix_rank",
-        lambda a, **k: np.linalg.matrix_rank(a, tol=k.get("atol", k.get("tol"))),
+        lambda a, tol=None, hermitian=False, atol=None: np.linalg.matrix_rank(
+            a, tol=tol if atol is None else atol
+        ),
         lambda r: [
             S(r.normal((3, 2))),
             S(np.outer([1.0, 2.0], [3.0, 4.0])),
             S(np.diag([4.0, 2.0, 1.0]), atol=1.5),
             S(np.diag([4.0, 2.0, 1.0]), tol=2.5),
             S(np.diag([4.0, -2.0, 1.0]), hermitian=True),
+            S(np.diag([4.0, -2.0, 1.0]), 1.5, True),
             S(np.zeros((2, 2, 0))),
             S(r.complex((2, 3))),
         ],
         dtypes=MIXED,
         grad=False,
-        errors=_bad_matrix(False),
+        errors=[*_bad_matrix(False), E(S(np.eye(2), 1.0, atol=1.0), TypeError, "together")],
     ),
     Op(
         "linalg.pinv",
-        lambda a, rtol=None, hermitian=False: (
-            np.linalg.pinv(a) if rtol is None else np.linalg.pinv(a, rtol)
-        ),
+        lambda a, rcond=1e-15, rtol=None: np.linalg.pinv(a, rcond if rtol is None else rtol),
         lambda r: [
             S(r.normal((3, 2))),
             S(r.normal((2, 2, 3))),
@@ -415,10 +416,11 @@ OPS = [
             S(np.zeros((2, 3, 0))),
             S(r.complex((3, 2))),
             S(r.complex((2, 3)), rtol=1e-3),
+            S(r.normal((2, 3)), 1e-3),
         ],
         dtypes=MIXED,
         rtol=32,
-        errors=_bad_matrix(False),
+        errors=[*_bad_matrix(False), E(S(np.eye(2), 1.0, atol=1.0), TypeError, "together")],
     ),
     Op(
         "linalg.cond",

@@ -77,12 +77,12 @@ _factor = primitive("Cholesky", shapes=_shapes, kernel=_kernel, gradient=_gradie
 
 
 def cholesky_ex(
-    A: Tensor, *, upper: bool = False, check_errors: bool = False, out: Any = None
+    input: Tensor, *, upper: bool = False, check_errors: bool = False, out: Any = None
 ) -> CholeskyEx:
     """The Cholesky factor, with a number that tells whether it exists instead of an error.
 
     Args:
-        A: hermitian positive definite matrices; one triangle is read.
+        input: hermitian positive definite matrices; one triangle is read.
         upper: give the upper factor U, A = U^H U.
         check_errors: raise as cholesky does.
         out: a pair of tensors that receive the result.
@@ -93,17 +93,17 @@ def cholesky_ex(
     >>> clew.linalg.cholesky_ex(-clew.eye(2)).info
     tensor(1, dtype=clew.int32)
     """
-    check_matrix("linalg.cholesky_ex", A, square=True)
-    factor, info = _factor(A, upper=bool(upper), name="linalg.cholesky_ex", check=check_errors)
+    check_matrix("linalg.cholesky_ex", input, square=True)
+    factor, info = _factor(input, upper=bool(upper), name="linalg.cholesky_ex", check=check_errors)
     result = CholeskyEx(factor.mH if upper else factor, info)
     return write_out("linalg.cholesky_ex", result, out)
 
 
-def cholesky(A: Tensor, *, upper: bool = False, out: Tensor | None = None) -> Tensor:
+def cholesky(input: Tensor, *, upper: bool = False, out: Tensor | None = None) -> Tensor:
     """The lower triangular L of A = L L^H.
 
     Args:
-        A: (*, n, n), hermitian and positive definite; one triangle is read.
+        input: A, (*, n, n), hermitian and positive definite; one triangle is read.
         upper: give the upper factor U, A = U^H U.
         out: a tensor that receives the result.
 
@@ -117,7 +117,7 @@ def cholesky(A: Tensor, *, upper: bool = False, out: Tensor | None = None) -> Te
     tensor([[2., 0.],
             [1., 2.]])
     """
-    return _cholesky("linalg.cholesky", A, upper, out)
+    return _cholesky("linalg.cholesky", input, upper, out)
 
 
 def _cholesky(name: str, a: Tensor, upper: bool, out: Any) -> Any:
@@ -176,11 +176,11 @@ _solve = primitive(
 )
 
 
-def cholesky_inverse(L: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
+def cholesky_inverse(input: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
     """The inverse of A from its Cholesky factor.
 
     Args:
-        L: (*, n, n), the factor.
+        input: (*, n, n), the factor.
         upper: the factor is the upper one.
         out: a tensor that receives the result.
 
@@ -191,18 +191,18 @@ def cholesky_inverse(L: Tensor, upper: bool = False, *, out: Tensor | None = Non
     tensor([[0.2500, 0.0000],
             [0.0000, 0.2500]])
     """
-    check_matrix("cholesky_inverse", L, "L", square=True)
-    return write_out("cholesky_inverse", _inverse(L, upper=bool(upper)), out)
+    check_matrix("cholesky_inverse", input, "L", square=True)
+    return write_out("cholesky_inverse", _inverse(input, upper=bool(upper)), out)
 
 
 def cholesky_solve(
-    B: Tensor, L: Tensor, upper: bool = False, *, out: Tensor | None = None
+    input: Tensor, input2: Tensor, upper: bool = False, *, out: Tensor | None = None
 ) -> Tensor:
     """The solution X of A X = B from the Cholesky factor of A.
 
     Args:
-        B: (*, n, k).
-        L: (*, n, n), the factor.
+        input: B, (*, n, k).
+        input2: (*, n, n), the factor of A.
         upper: the factor is the upper one.
         out: a tensor that receives the result.
 
@@ -213,13 +213,13 @@ def cholesky_solve(
     tensor([[0.2500],
             [0.2500]])
     """
-    check_matrix("cholesky_solve", B, "B")
-    check_matrix("cholesky_solve", L, "L", square=True)
-    check_same("cholesky_solve", B, L)
-    if B.shape[-2] != L.shape[-1]:
+    check_matrix("cholesky_solve", input, "B")
+    check_matrix("cholesky_solve", input2, "L", square=True)
+    check_same("cholesky_solve", input, input2)
+    if input.shape[-2] != input2.shape[-1]:
         raise RuntimeError(
             f"cholesky_solve: Incompatible matrix sizes: the rows of B must be as many as L has; "
-            f"got {show(B)} and {show(L)}"
+            f"got {show(input)} and {show(input2)}"
         )
-    B, L = broadcast_batch("cholesky_solve", B, L, core=(2, 2))
-    return write_out("cholesky_solve", _solve(B, L, upper=bool(upper)), out)
+    input, input2 = broadcast_batch("cholesky_solve", input, input2, core=(2, 2))
+    return write_out("cholesky_solve", _solve(input, input2, upper=bool(upper)), out)

@@ -126,11 +126,11 @@ def slogdet(A: Tensor, *, out: Any = None) -> SlogDet:
     return write_out("linalg.slogdet", SlogDet(*_slogdet(A)), out)
 
 
-def logdet(A: Tensor) -> Tensor:
+def logdet(input: Tensor) -> Tensor:
     """The logarithm of the determinant; nan when it is negative.
 
     Args:
-        A: (*, n, n).
+        input: (*, n, n).
 
     Returns:
         (*).
@@ -138,8 +138,8 @@ def logdet(A: Tensor) -> Tensor:
     >>> clew.logdet(clew.eye(3))
     tensor(0.)
     """
-    check_matrix("logdet", A, square=True)
-    sign, log = _slogdet(A)
-    if A.is_complex():
+    check_matrix("logdet", input, square=True)
+    sign, log = _slogdet(input)
+    if input.is_complex():
         return sign.log() + log
     return log.masked_fill(sign == -1, float("nan"))

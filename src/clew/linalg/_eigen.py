@@ -110,11 +110,11 @@ def _uplo(name: str, A: Any, UPLO: Any) -> str:
     return UPLO.upper()
 
 
-def eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Eigen:
+def eigh(input: Tensor, UPLO: str = "L", *, out: Any = None) -> Eigen:
     """The eigenvalues and eigenvectors of hermitian matrices, A = V diag(L) V^H.
 
     Args:
-        A: (*, n, n); the triangle that UPLO names is read.
+        input: A, (*, n, n); the triangle that UPLO names is read.
         UPLO: "L" (lower) or "U" (upper).
         out: a pair of tensors that receive the result.
 
@@ -125,15 +125,15 @@ def eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Eigen:
     >>> clew.linalg.eigh(clew.tensor([[2.0, 0.0], [0.0, 1.0]])).eigenvalues
     tensor([1., 2.])
     """
-    uplo = _uplo("linalg.eigh", A, UPLO)
-    return write_out("linalg.eigh", Eigen(*_eigh(A, uplo=uplo, name="linalg.eigh")), out)
+    uplo = _uplo("linalg.eigh", input, UPLO)
+    return write_out("linalg.eigh", Eigen(*_eigh(input, uplo=uplo, name="linalg.eigh")), out)
 
 
-def eigvalsh(A: Tensor, UPLO: str = "L", *, out: Tensor | None = None) -> Tensor:
+def eigvalsh(input: Tensor, UPLO: str = "L", *, out: Tensor | None = None) -> Tensor:
     """The eigenvalues of hermitian matrices, ascending.
 
     Args:
-        A: (*, n, n); the triangle that UPLO names is read.
+        input: (*, n, n); the triangle that UPLO names is read.
         UPLO: "L" (lower) or "U" (upper).
         out: a tensor that receives the result.
 
@@ -143,11 +143,11 @@ def eigvalsh(A: Tensor, UPLO: str = "L", *, out: Tensor | None = None) -> Tensor
     >>> clew.linalg.eigvalsh(clew.tensor([[2.0, 0.0], [0.0, 1.0]]))
     tensor([1., 2.])
     """
-    uplo = _uplo("linalg.eigvalsh", A, UPLO)
-    if A.requires_grad and _C.is_grad_enabled():
-        values = _eigh(A, uplo=uplo, name="linalg.eigvalsh")[0]
+    uplo = _uplo("linalg.eigvalsh", input, UPLO)
+    if input.requires_grad and _C.is_grad_enabled():
+        values = _eigh(input, uplo=uplo, name="linalg.eigvalsh")[0]
     else:
-        values = _eigvalsh(A, uplo=uplo, name="linalg.eigvalsh")
+        values = _eigvalsh(input, uplo=uplo, name="linalg.eigvalsh")
     return write_out("linalg.eigvalsh", values, out)
 
 
@@ -206,11 +206,11 @@ _eigvals = primitive(
 )
 
 
-def eig(A: Tensor, *, out: Any = None) -> Eigen:
+def eig(input: Tensor, *, out: Any = None) -> Eigen:
     """The eigenvalues and eigenvectors of square matrices, A = V diag(L) V^-1.
 
     Args:
-        A: (*, n, n).
+        input: A, (*, n, n).
         out: a pair of tensors that receive the result.
 
     Returns:
@@ -220,15 +220,15 @@ def eig(A: Tensor, *, out: Any = None) -> Eigen:
     >>> clew.linalg.eig(clew.tensor([[0.0, 1.0], [-1.0, 0.0]])).eigenvalues.imag.abs()
     tensor([1., 1.])
     """
-    check_matrix("linalg.eig", A, square=True)
-    return write_out("linalg.eig", Eigen(*_eig(A, name="linalg.eig")), out)
+    check_matrix("linalg.eig", input, square=True)
+    return write_out("linalg.eig", Eigen(*_eig(input, name="linalg.eig")), out)
 
 
-def eigvals(A: Tensor, *, out: Tensor | None = None) -> Tensor:
+def eigvals(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The eigenvalues of square matrices.
 
     Args:
-        A: (*, n, n).
+        input: (*, n, n).
         out: a tensor that receives the result.
 
     Returns:
@@ -237,9 +237,9 @@ def eigvals(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> clew.linalg.eigvals(clew.tensor([[2.0, 1.0], [0.0, 2.0]]))
     tensor([2.+0.j, 2.+0.j])
     """
-    check_matrix("linalg.eigvals", A, square=True)
-    if A.requires_grad and _C.is_grad_enabled():
-        values = _eig(A, name="linalg.eigvals")[0]
+    check_matrix("linalg.eigvals", input, square=True)
+    if input.requires_grad and _C.is_grad_enabled():
+        values = _eig(input, name="linalg.eigvals")[0]
     else:
-        values = _eigvals(A, name="linalg.eigvals")
+        values = _eigvals(input, name="linalg.eigvals")
     return write_out("linalg.eigvals", values, out)

@@ -140,11 +140,11 @@ _ldl = primitive(
 )
 
 
-def ldl_factor(A: Tensor, *, hermitian: bool = False, out: Any = None) -> LDLFactor:
+def ldl_factor(input: Tensor, *, hermitian: bool = False, out: Any = None) -> LDLFactor:
     """The factors of A = P L D L^T P^T in LAPACK's compact form.
 
     Args:
-        A: (*, n, n), symmetric or hermitian; the lower triangle is read.
+        input: A, (*, n, n), symmetric or hermitian; the lower triangle is read.
         hermitian: complex matrices are hermitian, else symmetric.
         out: a pair of tensors that receive the result.
 
@@ -155,18 +155,20 @@ def ldl_factor(A: Tensor, *, hermitian: bool = False, out: Any = None) -> LDLFac
     tensor([[2.0000, 0.0000],
             [0.5000, 1.5000]])
     """
-    check_matrix("linalg.ldl_factor", A, square=True)
-    made = _ldl(A, hermitian=_is_hermitian(A, hermitian), name="linalg.ldl_factor", check=True)
+    check_matrix("linalg.ldl_factor", input, square=True)
+    made = _ldl(
+        input, hermitian=_is_hermitian(input, hermitian), name="linalg.ldl_factor", check=True
+    )
     return write_out("linalg.ldl_factor", LDLFactor(*made[:2]), out)
 
 
 def ldl_factor_ex(
-    A: Tensor, *, hermitian: bool = False, check_errors: bool = False, out: Any = None
+    input: Tensor, *, hermitian: bool = False, check_errors: bool = False, out: Any = None
 ) -> LDLFactorEx:
     """The factors of ldl_factor, with a number that tells about zero pivots.
 
     Args:
-        A: (*, n, n), symmetric or hermitian; the lower triangle is read.
+        input: (*, n, n), symmetric or hermitian; the lower triangle is read.
         hermitian: complex matrices are hermitian, else symmetric.
         check_errors: raise as ldl_factor does.
         out: three tensors that receive the result.
@@ -178,8 +180,8 @@ def ldl_factor_ex(
     tensor(1, dtype=clew.int32)
     """
     name = "linalg.ldl_factor_ex"
-    check_matrix(name, A, square=True)
-    made = _ldl(A, hermitian=_is_hermitian(A, hermitian), name=name, check=check_errors)
+    check_matrix(name, input, square=True)
+    made = _ldl(input, hermitian=_is_hermitian(input, hermitian), name=name, check=check_errors)
     return write_out(name, LDLFactorEx(*made), out)
 
 

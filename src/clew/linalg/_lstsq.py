@@ -24,18 +24,18 @@ class Lstsq(NamedTuple):
 
 
 def lstsq(
-    A: Tensor,
-    B: Tensor,
+    input: Tensor,
+    b: Tensor,
     rcond: float | None = None,
     *,
     driver: str | None = None,
     out: Any = None,
 ) -> Lstsq:
-    """The X of least norm among those with the least norm of A X - B.
+    """The X of least norm among those with the least norm of A X - b.
 
     Args:
-        A: (*, m, n).
-        B: (*, m, k), or (*, m).
+        input: A, (*, m, n).
+        b: (*, m, k), or (*, m).
         rcond: singular values up to rcond times the largest count as zero; by default eps times
             max(m, n).
         driver: "gelsy" (the default), "gelsd", "gelss", or "gels" for full rank. All are computed
@@ -53,9 +53,9 @@ def lstsq(
             [2.]])
     """
     name = "linalg.lstsq"
-    check_matrix(name, A, "input")
-    check_tensor(name, "other", B)
-    check_same(name, A, B)
+    check_matrix(name, input, "input")
+    check_tensor(name, "other", b)
+    check_same(name, input, b)
     if driver is None:
         driver = "gelsy"
     if driver not in _DRIVERS:
@@ -63,33 +63,33 @@ def lstsq(
             f"{name}: parameter `driver` should be one of (gels, gelsy, gelsd, gelss); got "
             f"{driver!r}"
         )
-    vector = A.ndim - B.ndim == 1
-    if not vector and A.ndim != B.ndim:
+    vector = input.ndim - b.ndim == 1
+    if not vector and input.ndim != b.ndim:
         raise RuntimeError(
             f"{name}: input.dim() must be greater or equal to other.dim() and (input.dim() - "
-            f"other.dim()) <= 1; got {show(A)} and {show(B)}"
+            f"other.dim()) <= 1; got {show(input)} and {show(b)}"
         )
-    right = B.unsqueeze(-1) if vector else B
-    m, n = A.shape[-2:]
+    right = b.unsqueeze(-1) if vector else b
+    m, n = input.shape[-2:]
     if right.shape[-2] != m:
         raise RuntimeError(
             f"{name}: input.size(-2) should match other.size({-1 if vector else -2}); got "
-            f"{show(A)} and {show(B)}"
+            f"{show(input)} and {show(b)}"
         )
-    rtol = eps_of(A.dtype) * max(m, n) if rcond is None else rcond
-    A, right = broadcast_batch(name, A, right, core=(2, 2))
+    rtol = eps_of(input.dtype) * max(m, n) if rcond is None else rcond
+    input, right = broadcast_batch(name, input, right, core=(2, 2))
     if m == 0 or n == 0:
         solution = right.new_zeros((*right.shape[:-2], n, right.shape[-1])) + 0 * (
-            A.sum() + right.sum()
+            input.sum() + right.sum()
         )
     else:
-        solution = pinv(A, rtol=rtol) @ right
-    plain = A.detach()
+        solution = pinv(input, rtol=rtol) @ right
+    plain = input.detach()
     ranks = matrix_rank(plain, rtol=rtol)
-    rank = A.new_empty((0,), dtype=_dtypes.int64)
-    values = A.new_empty((0,), dtype=real_dtype(A.dtype))
-    full = driver == "gels" or A.device.type == "meta" or every(ranks == n)
-    residuals = (A @ solution - right).abs().square().sum(-2)
+    rank = input.new_empty((0,), dtype=_dtypes.int64)
+    values = input.new_empty((0,), dtype=real_dtype(input.dtype))
+    full = driver == "gels" or input.device.type == "meta" or every(ranks == n)
+    residuals = (input @ solution - right).abs().square().sum(-2)
     if m <= n or driver == "gelsy" or not full:
         residuals = residuals.flatten()[:0]
     if driver != "gels":

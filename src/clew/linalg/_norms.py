@@ -19,7 +19,7 @@ _SPECTRAL = ("nuc", 2, -2)
 
 @numpy_names
 def matrix_norm(
-    A: Tensor,
+    input: Tensor,
     ord: Any = "fro",
     dim: Any = (-2, -1),
     keepdim: bool = False,
@@ -30,12 +30,12 @@ def matrix_norm(
     """The norm of matrices.
 
     Args:
-        A: at least two dims.
+        input: at least two dims.
         ord: "fro", "nuc" (the sum of singular values), 2, -2 (the greatest, the least), 1, -1
             (of the columns' sums of absolute values), inf, -inf (of the rows').
         dim: the two dims of the matrices.
         keepdim: keep these dims with size 1.
-        dtype: convert A to this first.
+        dtype: convert input to this first.
         out: a tensor that receives the result.
 
     Returns:
@@ -45,28 +45,28 @@ def matrix_norm(
     tensor(4.)
     """
     name = "linalg.matrix_norm"
-    check_tensor(name, "A", A)
-    if A.ndim < 2:
+    check_tensor(name, "A", input)
+    if input.ndim < 2:
         raise RuntimeError(
-            f"{name}: The input tensor A must have at least 2 dimensions; got {show(A)}"
+            f"{name}: The input tensor A must have at least 2 dimensions; got {show(input)}"
         )
-    check_inexact(name, A, low=True)
+    check_inexact(name, input, low=True)
     dims = tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
     if len(dims) != 2:
         raise RuntimeError(f"{name}: dim must be a 2-tuple; got {dim}")
     for d in dims:
         if not isinstance(d, int):
             raise TypeError(f"{name}(): dim must be a pair of ints; got {dim!r}")
-        if not -A.ndim <= d < A.ndim:
+        if not -input.ndim <= d < input.ndim:
             raise IndexError(
-                f"{name}: Dimension out of range (expected to be in range of [{-A.ndim}, "
-                f"{A.ndim - 1}], but got {d})"
+                f"{name}: Dimension out of range (expected to be in range of [{-input.ndim}, "
+                f"{input.ndim - 1}], but got {d})"
             )
-    first, second = (d % A.ndim for d in dims)
+    first, second = (d % input.ndim for d in dims)
     if first == second:
         raise RuntimeError(f"{name}: dims must be different; got {dim}")
     if dtype is not None:
-        A = _converted(name, A, dtype)
+        input = _converted(name, input, dtype)
     if isinstance(ord, str):
         known = ord in ("fro", "nuc")
     else:
@@ -74,9 +74,9 @@ def matrix_norm(
     if not known:
         raise RuntimeError(f"{name}: order {ord!r} not supported")
     if ord == "fro":
-        result = vector_norm(A, 2, (first, second), keepdim)
+        result = vector_norm(input, 2, (first, second), keepdim)
     elif ord in _SPECTRAL:
-        values = singular_values(A.movedim((first, second), (-2, -1)), name)
+        values = singular_values(input.movedim((first, second), (-2, -1)), name)
         if ord == "nuc":
             result = values.sum(-1)
         else:
@@ -86,7 +86,7 @@ def matrix_norm(
                 result = result.unsqueeze(d)
     else:
         inner, outer = (first, second) if abs(ord) == 1 else (second, first)
-        sums = A.abs().sum(inner, keepdim=True)
+        sums = input.abs().sum(inner, keepdim=True)
         result = sums.amax(outer, keepdim=True) if ord > 0 else sums.amin(outer, keepdim=True)
         if not keepdim:
             result = result.squeeze((first, second))
@@ -108,7 +108,7 @@ def _converted(name: str, t: Tensor, dtype: Any) -> Tensor:
 
 @numpy_names
 def norm(
-    A: Tensor,
+    input: Tensor,
     ord: Any = None,
     dim: Any = None,
     keepdim: bool = False,
@@ -119,12 +119,12 @@ def norm(
     """A vector norm, or a matrix norm when two dims (or a text order) are given.
 
     Args:
-        A: the tensor.
+        input: the tensor.
         ord: the order; None is 2 of all elements.
         dim: one dim or two; None takes all, of which there must be one or two when ord is given.
         keepdim: keep these dims with size 1.
         out: a tensor that receives the result.
-        dtype: convert A to this first.
+        dtype: convert input to this first.
 
     Returns:
         real.
@@ -132,20 +132,20 @@ def norm(
     >>> clew.linalg.norm(clew.tensor([3.0, 4.0]))
     tensor(5.)
     """
-    check_tensor("linalg.norm", "A", A)
+    check_tensor("linalg.norm", "A", input)
     if dim is None and ord is not None:
-        if A.ndim not in (1, 2):
+        if input.ndim not in (1, 2):
             raise RuntimeError(
                 f"linalg.norm: if dim is not specified but ord is, the input must be 1D or 2D; "
-                f"got {A.ndim}D"
+                f"got {input.ndim}D"
             )
-        dim = (0,) if A.ndim == 1 else (0, 1)
+        dim = (0,) if input.ndim == 1 else (0, 1)
     dims = (dim,) if isinstance(dim, int) else dim
     if ord is not None and dims is not None and len(dims) == 2:
-        return matrix_norm(A, ord, dims, keepdim, dtype=dtype, out=out)
+        return matrix_norm(input, ord, dims, keepdim, dtype=dtype, out=out)
     if isinstance(ord, str):
         raise RuntimeError(f"linalg.norm: ord={ord!r} needs two dims; got {dims}")
-    result = vector_norm(A, 2 if ord is None else ord, dims, keepdim, dtype=dtype)
+    result = vector_norm(input, 2 if ord is None else ord, dims, keepdim, dtype=dtype)
     return write_out("linalg.norm", result, out)
 
 

@@ -150,11 +150,11 @@ def powers(x: Tensor, n: int) -> Tensor:
     return _C.functions["cat"]([one, x.unsqueeze(-1).expand(*x.shape, n - 1).cumprod(-1)], -1)
 
 
-def matrix_power(A: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
+def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
     """The n-th power of square matrices.
 
     Args:
-        A: (*, m, m).
+        input: (*, m, m).
         n: an integer; negative ones take powers of the inverse.
         out: a tensor that receives the result.
 
@@ -166,19 +166,23 @@ def matrix_power(A: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
             [0., 1.]])
     """
     name = "linalg.matrix_power"
-    check_tensor(name, "A", A)
+    check_tensor(name, "A", input)
     if not isinstance(n, int) or isinstance(n, bool):
         raise TypeError(f"{name}(): argument 'n' must be int, not {type(n).__name__}")
-    _check_square(name, A)
+    _check_square(name, input)
     if n < 0:
         from ._solve import inv
 
-        A, n = inv(A), -n
+        input, n = inv(input), -n
     if n == 0:
-        made = A * 0 + eye_like(A) if A.requires_grad else eye_like(A).expand(A.shape).clone()
+        made = (
+            input * 0 + eye_like(input)
+            if input.requires_grad
+            else eye_like(input).expand(input.shape).clone()
+        )
         return write_out(name, made, out)
     result = None
-    power = A
+    power = input
     while n:
         if n & 1:
             result = power if result is None else result @ power
@@ -186,7 +190,7 @@ def matrix_power(A: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
         if n:
             power = power @ power
     assert result is not None
-    return write_out(name, result.clone() if result is A else result, out)
+    return write_out(name, result.clone() if result is input else result, out)
 
 
 def _check_square(name: str, a: Tensor) -> None:
@@ -260,11 +264,11 @@ _exp = primitive(
 )
 
 
-def matrix_exp(A: Tensor) -> Tensor:
+def matrix_exp(input: Tensor) -> Tensor:
     """The exponential of square matrices, the sum of A^k / k!.
 
     Args:
-        A: (*, n, n).
+        input: (*, n, n).
 
     Returns:
         (*, n, n); differentiable to any order.
@@ -273,9 +277,9 @@ def matrix_exp(A: Tensor) -> Tensor:
     tensor([[1., 1.],
             [0., 1.]])
     """
-    check_tensor("linalg.matrix_exp", "A", A)
-    _check_square("linalg.matrix_exp", A)
-    check_inexact("linalg.matrix_exp", A, low=True)
-    if A.dtype in (_dtypes.float16, _dtypes.bfloat16):
-        return _exp(A.to(_dtypes.float32)).to(A.dtype)
-    return _exp(A)
+    check_tensor("linalg.matrix_exp", "A", input)
+    _check_square("linalg.matrix_exp", input)
+    check_inexact("linalg.matrix_exp", input, low=True)
+    if input.dtype in (_dtypes.float16, _dtypes.bfloat16):
+        return _exp(input.to(_dtypes.float32)).to(input.dtype)
+    return _exp(input)

@@ -171,11 +171,11 @@ def _vector(a: Tensor, k: int) -> Tensor:
     return _C.functions["cat"]([zeros, one, column] if m else [column], -2)
 
 
-def householder_product(A: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
+def householder_product(input: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The first n columns of the product of the reflections I - tau_i v_i v_i^H.
 
     Args:
-        A: (*, m, n), m >= n; v_i stands below the diagonal in column i.
+        input: (*, m, n), m >= n; v_i stands below the diagonal in column i.
         tau: (*, k), k <= n.
         out: a tensor that receives the result.
 
@@ -188,25 +188,25 @@ def householder_product(A: Tensor, tau: Tensor, *, out: Tensor | None = None) ->
             [0.8000]])
     """
     name = "linalg.householder_product"
-    _check_reflections(name, A, tau, "input")
-    m, n = A.shape[-2:]
+    _check_reflections(name, input, tau, "input")
+    m, n = input.shape[-2:]
     if m < n or tau.shape[-1] > n:
         raise RuntimeError(
             f"{name}: input must have at least as many rows as columns, and tau at most as many "
-            f"elements as there are columns; got {show(A)} and {show(tau)}"
+            f"elements as there are columns; got {show(input)} and {show(tau)}"
         )
     from clew import eye
 
-    q = eye(m, n, dtype=A.dtype, device=A.device).expand(A.shape)
+    q = eye(m, n, dtype=input.dtype, device=input.device).expand(input.shape)
     for k in range(tau.shape[-1] - 1, -1, -1):
-        q = _reflect(_vector(A, k), tau[..., k], q)
-    return write_out(name, q if tau.shape[-1] else q + 0 * A, out)
+        q = _reflect(_vector(input, k), tau[..., k], q)
+    return write_out(name, q if tau.shape[-1] else q + 0 * input, out)
 
 
 def ormqr(
     input: Tensor,
-    tau: Tensor,
-    other: Tensor,
+    input2: Tensor,
+    input3: Tensor,
     left: bool = True,
     transpose: bool = False,
     *,
@@ -216,8 +216,8 @@ def ormqr(
 
     Args:
         input: (*, m, k), the reflections as geqrf gives them.
-        tau: (*, k).
-        other: (*, m, n), or (*, n, m) when left is False.
+        input2: (*, k).
+        input3: (*, m, n), or (*, n, m) when left is False.
         left: multiply from the left.
         transpose: multiply with the conjugate transpose.
         out: a tensor that receives the result.
@@ -229,26 +229,26 @@ def ormqr(
     >>> clew.ormqr(a, tau, clew.tensor([[3.0], [4.0]]), transpose=True)[0].abs()
     tensor([5.])
     """
-    _check_reflections("ormqr", input, tau, "input")
-    check_matrix("ormqr", other, "other")
-    check_same("ormqr", input, other)
+    _check_reflections("ormqr", input, input2, "input")
+    check_matrix("ormqr", input3, "other")
+    check_same("ormqr", input, input3)
     if (
-        other.shape[:-2] != input.shape[:-2]
-        or other.shape[-2 if left else -1] != input.shape[-2]
-        or tau.shape[-1] > min(input.shape[-2:])
+        input3.shape[:-2] != input.shape[:-2]
+        or input3.shape[-2 if left else -1] != input.shape[-2]
+        or input2.shape[-1] > min(input.shape[-2:])
     ):
         raise RuntimeError(
             "ormqr: other must have the batch dimensions of input and as many "
             f"{'rows' if left else 'columns'} as input has rows, and tau at most min(m, k) "
-            f"elements; got {show(input)}, {show(tau)} and {show(other)}"
+            f"elements; got {show(input)}, {show(input2)} and {show(input3)}"
         )
     # x Q is (Q^H x^H)^H.
-    x = other if left else other.mH
+    x = input3 if left else input3.mH
     adjoint = transpose == left
-    steps = range(tau.shape[-1])
+    steps = range(input2.shape[-1])
     for k in steps if adjoint else reversed(steps):
-        factor = tau[..., k].conj() if adjoint else tau[..., k]
+        factor = input2[..., k].conj() if adjoint else input2[..., k]
         x = _reflect(_vector(input, k), factor, x)
     if not left:
         x = x.mH
-    return write_out("ormqr", x if tau.shape[-1] else x.clone(), out)
+    return write_out("ormqr", x if input2.shape[-1] else x.clone(), out)

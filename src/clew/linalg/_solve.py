@@ -241,11 +241,11 @@ def _product(sizes: Sequence[int]) -> int:
     return int(np.prod(sizes, dtype=np.int64))
 
 
-def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tensor:
-    """The inverse with respect to tensordot(A, B, ind).
+def tensorinv(input: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tensor:
+    """The inverse of A with respect to tensordot(A, B, ind).
 
     Args:
-        A: a tensor whose first ``ind`` dims have as many elements as the rest.
+        input: A, a tensor whose first ``ind`` dims have as many elements as the rest.
         ind: how many dims count as rows.
         out: a tensor that receives the result.
 
@@ -255,29 +255,29 @@ def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tensor:
     >>> clew.linalg.tensorinv(clew.eye(6).reshape(6, 2, 3), ind=1).shape
     clew.Size([2, 3, 6])
     """
-    check_tensor("linalg.tensorinv", "A", A)
+    check_tensor("linalg.tensorinv", "A", input)
     if ind <= 0:
         raise RuntimeError(
             f"linalg.tensorinv: Expected a strictly positive integer for ind; got {ind}"
         )
-    rows, columns = tuple(A.shape[:ind]), tuple(A.shape[ind:])
+    rows, columns = tuple(input.shape[:ind]), tuple(input.shape[ind:])
     if _product(rows) != _product(columns):
         raise RuntimeError(
             "linalg.tensorinv: Expected self to satisfy the requirement prod(A.shape[ind:]) == "
-            f"prod(A.shape[:ind]); got {show(A)} and ind={ind}"
+            f"prod(A.shape[:ind]); got {show(input)} and ind={ind}"
         )
-    made = inv(A.reshape(_product(columns), _product(rows))).reshape(*columns, *rows)
+    made = inv(input.reshape(_product(columns), _product(rows))).reshape(*columns, *rows)
     return write_out("linalg.tensorinv", made, out)
 
 
 def tensorsolve(
-    A: Tensor, B: Tensor, dims: Sequence[int] | None = None, *, out: Tensor | None = None
+    input: Tensor, other: Tensor, dims: Sequence[int] | None = None, *, out: Tensor | None = None
 ) -> Tensor:
     """The solution X of tensordot(A, X, X.ndim) = B.
 
     Args:
-        A: a tensor of shape B.shape + X.shape (after dims are moved).
-        B: the right hand side.
+        input: A, of shape B.shape + X.shape (after dims are moved).
+        other: B, the right hand side.
         dims: dims of A that are moved to its end first.
         out: a tensor that receives the result.
 
@@ -289,17 +289,17 @@ def tensorsolve(
     clew.Size([2, 3])
     """
     name = "linalg.tensorsolve"
-    check_tensor(name, "A", A)
-    check_tensor(name, "B", B)
+    check_tensor(name, "A", input)
+    check_tensor(name, "B", other)
     if dims is not None:
-        moved = [d % A.ndim for d in ((dims,) if isinstance(dims, int) else dims)]
-        A = A.permute([d for d in range(A.ndim) if d not in moved] + moved)
-    shape = tuple(A.shape[B.ndim :])
+        moved = [d % input.ndim for d in ((dims,) if isinstance(dims, int) else dims)]
+        input = input.permute([d for d in range(input.ndim) if d not in moved] + moved)
+    shape = tuple(input.shape[other.ndim :])
     size = _product(shape)
-    if size != B.numel() or A.numel() != size * size:
+    if size != other.numel() or input.numel() != size * size:
         raise RuntimeError(
             f"{name}: Expected self to satisfy the requirement prod(A.shape[B.ndim:]) == "
-            f"prod(A.shape[:B.ndim]); got {show(A)} and {show(B)}"
+            f"prod(A.shape[:B.ndim]); got {show(input)} and {show(other)}"
         )
-    solved = solve(A.reshape(size, size), B.flatten()).reshape(shape)
+    solved = solve(input.reshape(size, size), other.flatten()).reshape(shape)
     return write_out(name, solved, out)

@@ -210,23 +210,23 @@ def _magnitudes(a: Tensor, hermitian: bool, name: str) -> Tensor:
 
 
 def matrix_rank(
-    A: Tensor,
+    input: Tensor,
+    tol: Any = None,
+    hermitian: bool = False,
     *,
     atol: Any = None,
     rtol: Any = None,
-    hermitian: bool = False,
     out: Tensor | None = None,
-    tol: Any = None,
 ) -> Tensor:
     """The number of singular values greater than max(atol, rtol * the largest).
 
     Args:
-        A: (*, m, n).
+        input: A, (*, m, n).
+        tol: the older name of atol, with rtol 0.
+        hermitian: A is hermitian; eigenvalues are used.
         atol: 0 by default; a number or a tensor.
         rtol: max(m, n) * eps by default, 0 when atol is given; a number or a tensor.
-        hermitian: A is hermitian; eigenvalues are used.
         out: a tensor that receives the result.
-        tol: another name for atol.
 
     Returns:
         (*), int64.
@@ -235,14 +235,16 @@ def matrix_rank(
     tensor(1)
     """
     name = "linalg.matrix_rank"
-    check_matrix(name, A, square=hermitian)
-    A = A.detach()
+    check_matrix(name, input, square=hermitian)
+    input = input.detach()
     if tol is not None:
+        if atol is not None or rtol is not None:
+            raise TypeError(f"{name}(): tol cannot be given together with atol or rtol")
         atol, rtol = tol, 0.0
-    if min(A.shape[-2:]) == 0:
-        return write_out(name, A.new_zeros(A.shape[:-2], dtype=_dtypes.int64), out)
-    sizes = _magnitudes(A, hermitian, name)
-    absolute, relative = _tolerances(name, A, atol, rtol)
+    if min(input.shape[-2:]) == 0:
+        return write_out(name, input.new_zeros(input.shape[:-2], dtype=_dtypes.int64), out)
+    sizes = _magnitudes(input, hermitian, name)
+    absolute, relative = _tolerances(name, input, atol, rtol)
     limit = _C.functions["maximum"](absolute, relative * sizes.amax(-1))
     return write_out(name, (sizes > limit.unsqueeze(-1)).sum(-1), out)
 
@@ -284,23 +286,23 @@ _pinv = primitive(
 
 
 def pinv(
-    A: Tensor,
+    input: Tensor,
+    rcond: Any = None,
+    hermitian: bool = False,
     *,
     atol: Any = None,
     rtol: Any = None,
-    hermitian: bool = False,
     out: Tensor | None = None,
-    rcond: Any = None,
 ) -> Tensor:
     """The Moore-Penrose pseudo-inverse.
 
     Args:
-        A: (*, m, n).
+        input: A, (*, m, n).
+        rcond: the older name of rtol.
+        hermitian: A is hermitian; eigenvalues are used.
         atol: singular values up to max(atol, rtol * the largest) count as zero; 0 by default.
         rtol: max(m, n) * eps by default, 0 when atol is given.
-        hermitian: A is hermitian; eigenvalues are used.
         out: a tensor that receives the result.
-        rcond: another name for rtol.
 
     Returns:
         (*, n, m); differentiable where the rank is constant.
@@ -308,7 +310,11 @@ def pinv(
     >>> clew.linalg.pinv(clew.tensor([[2.0], [0.0]]))
     tensor([[0.5000, 0.0000]])
     """
-    return _pseudo_inverse("linalg.pinv", A, atol, rcond if rtol is None else rtol, hermitian, out)
+    if rcond is not None:
+        if atol is not None or rtol is not None:
+            raise TypeError("linalg.pinv(): rcond cannot be given together with atol or rtol")
+        rtol = rcond
+    return _pseudo_inverse("linalg.pinv", input, atol, rtol, hermitian, out)
 
 
 def _pseudo_inverse(name: str, a: Any, atol: Any, rtol: Any, hermitian: bool, out: Any) -> Any:
@@ -321,11 +327,11 @@ def _pseudo_inverse(name: str, a: Any, atol: Any, rtol: Any, hermitian: bool, ou
     return write_out(name, made, out)
 
 
-def cond(A: Tensor, p: Any = None, *, out: Tensor | None = None) -> Tensor:
+def cond(input: Tensor, p: Any = None, *, out: Tensor | None = None) -> Tensor:
     """The condition number of matrices, norm(A) * norm(A^-1).
 
     Args:
-        A: (*, m, n); square unless p is None, 2 or -2.
+        input: A, (*, m, n); square unless p is None, 2 or -2.
         p: the norm: None (2), 2, -2, "fro", "nuc", 1, -1, inf, -inf.
         out: a tensor that receives the result.
 
@@ -336,26 +342,28 @@ def cond(A: Tensor, p: Any = None, *, out: Tensor | None = None) -> Tensor:
     tensor(2.)
     """
     name = "linalg.cond"
-    check_tensor(name, "A", A)
+    check_tensor(name, "A", input)
     special = p is None or (not isinstance(p, str) and p in (2, -2))
-    check_matrix(name, A, square=not special)
+    check_matrix(name, input, square=not special)
     if isinstance(p, str) and p not in ("fro", "nuc"):
         raise RuntimeError(f"{name}: got an invalid norm type: {p!r}")
-    if A.numel() == 0:
-        return write_out(name, A.new_zeros(A.shape[:-2], dtype=real_dtype(A.dtype)), out)
+    if input.numel() == 0:
+        return write_out(
+            name, input.new_zeros(input.shape[:-2], dtype=real_dtype(input.dtype)), out
+        )
     if special:
-        s = singular_values(A, name)
+        s = singular_values(input, name)
         first, last = s[..., 0], s[..., -1]
         made = last / first if p == -2 else first / last
         return write_out(name, made, out)
     if p == "nuc":
-        s = singular_values(A, name)
+        s = singular_values(input, name)
         return write_out(name, s.sum(-1) * s.reciprocal().sum(-1), out)
     from ._norms import matrix_norm
     from ._solve import inv_ex
 
-    inverse, info = inv_ex(A)
+    inverse, info = inv_ex(input)
     infinite = float("inf")
     singular = (info != 0).unsqueeze(-1).unsqueeze(-1)
-    made = matrix_norm(A, p) * matrix_norm(inverse.masked_fill(singular, infinite), p)
+    made = matrix_norm(input, p) * matrix_norm(inverse.masked_fill(singular, infinite), p)
     return write_out(name, made.masked_fill(info != 0, infinite), out)

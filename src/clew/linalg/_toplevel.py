@@ -98,11 +98,11 @@ def inverse(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     return inv(input, out=out)
 
 
-def lu(input: Tensor, pivot: bool = True, get_infos: bool = False, *, out: Any = None) -> Any:
+def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, *, out: Any = None) -> Any:
     """The LU factorization in compact form; the older form of linalg.lu_factor.
 
     Args:
-        input: (*, m, n).
+        A: (*, m, n).
         pivot: True; without row exchanges nothing is offered.
         get_infos: also give the numbers of the first zero pivots, instead of raising.
         out: a tuple of tensors that receive the result.
@@ -113,7 +113,7 @@ def lu(input: Tensor, pivot: bool = True, get_infos: bool = False, *, out: Any =
     >>> clew.lu(clew.eye(2))[1]
     tensor([1, 2], dtype=clew.int32)
     """
-    made = _factored("lu", input, pivot, not get_infos)
+    made = _factored("lu", A, pivot, not get_infos)
     result = tuple(made) if get_infos else tuple(made[:2])
     if out is None:
         return result
@@ -126,11 +126,13 @@ def lu(input: Tensor, pivot: bool = True, get_infos: bool = False, *, out: Any =
     return out
 
 
-def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Tensor:
+def lu_solve(
+    input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None
+) -> Tensor:
     """The solution of A X = b from the LU factorization of A; the older form of linalg.lu_solve.
 
     Args:
-        b: (*, n, k).
+        input: (*, n, k).
         LU_data: (*, n, n), as lu_factor gives it.
         LU_pivots: (*, n), int32.
         out: a tensor that receives the result.
@@ -142,7 +144,7 @@ def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | Non
     tensor([[0.5000],
             [0.5000]])
     """
-    return _lu_solved("lu_solve", LU_data, LU_pivots, b, True, False, out)
+    return _lu_solved("lu_solve", LU_data, LU_pivots, input, True, False, out)
 
 
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:

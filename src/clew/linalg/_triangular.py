@@ -76,7 +76,7 @@ def triangular(a: Tensor, b: Tensor, *, upper: bool, unitriangular: bool = False
 
 
 def solve_triangular(
-    A: Tensor,
+    input: Tensor,
     B: Tensor,
     *,
     upper: bool,
@@ -87,7 +87,7 @@ def solve_triangular(
     """The solution X of A X = B (or X A = B) with triangular A.
 
     Args:
-        A: (*, n, n); only the triangle that is asked for is read.
+        input: A, (*, n, n); only the triangle that is asked for is read.
         B: (*, n, k), or (*, k, n) when left is False.
         upper: A is upper triangular, else lower.
         left: A stands on the left.
@@ -104,19 +104,19 @@ def solve_triangular(
             [2.]])
     """
     name = "linalg.solve_triangular"
-    check_matrix(name, A, square=True)
+    check_matrix(name, input, square=True)
     check_matrix(name, B, "B")
-    check_same(name, A, B)
-    if A.shape[-1] != B.shape[-2 if left else -1]:
+    check_same(name, input, B)
+    if input.shape[-1] != B.shape[-2 if left else -1]:
         raise RuntimeError(
             f"{name}: Incompatible shapes of A and B for the equation "
-            f"{'AX = B' if left else 'XA = B'}; got {show(A)} and {show(B)}"
+            f"{'AX = B' if left else 'XA = B'}; got {show(input)} and {show(B)}"
         )
-    A, B = broadcast_batch(name, A, B, core=(2, 2))
+    input, B = broadcast_batch(name, input, B, core=(2, 2))
     if left:
-        x = triangular(A, B, upper=upper, unitriangular=unitriangular)
+        x = triangular(input, B, upper=upper, unitriangular=unitriangular)
     else:
-        x = triangular(A.mT, B.mT, upper=not upper, unitriangular=unitriangular).mT
+        x = triangular(input.mT, B.mT, upper=not upper, unitriangular=unitriangular).mT
     return write_out(name, x, out)
 
 
@@ -128,7 +128,7 @@ class TriangularSolve(NamedTuple):
 
 
 def triangular_solve(
-    b: Tensor,
+    input: Tensor,
     A: Tensor,
     upper: bool = True,
     transpose: bool = False,
@@ -139,7 +139,7 @@ def triangular_solve(
     """The solution of A X = b with triangular A; the older form of linalg.solve_triangular.
 
     Args:
-        b: (*, n, k).
+        input: b, (*, n, k).
         A: (*, n, n).
         upper: A is upper triangular.
         transpose: solve with the transposed A.
@@ -153,14 +153,15 @@ def triangular_solve(
     tensor([[0.5000],
             [0.5000]])
     """
-    check_matrix("triangular_solve", b, "b")
+    check_matrix("triangular_solve", input, "b")
     check_matrix("triangular_solve", A, square=True)
-    check_same("triangular_solve", b, A)
-    if A.shape[-1] != b.shape[-2]:
+    check_same("triangular_solve", input, A)
+    if A.shape[-1] != input.shape[-2]:
         raise RuntimeError(
-            f"triangular_solve: the rows of b must be as many as A has; got {show(b)} and {show(A)}"
+            "triangular_solve: the rows of b must be as many as A has; got "
+            f"{show(input)} and {show(A)}"
         )
-    b, A = broadcast_batch("triangular_solve", b, A, core=(2, 2))
+    input, A = broadcast_batch("triangular_solve", input, A, core=(2, 2))
     matrix, up = (A.mT, not upper) if transpose else (A, upper)
-    x = triangular(matrix, b, upper=up, unitriangular=unitriangular)
+    x = triangular(matrix, input, upper=up, unitriangular=unitriangular)
     return write_out("triangular_solve", TriangularSolve(x, A.clone()), out)
