@@ -135,6 +135,9 @@ def test_bounds_and_choice(name: str):
     np.testing.assert_array_equal(added.numpy(), want)
     most = clew.zeros(6, dtype=getattr(clew, name)).scatter_reduce(0, at, x[:3], "amax")
     np.maximum.at(want := np.zeros(6, name), [0, 2, 0], a[:3])
+    mean = x[:2].scatter_reduce(0, clew.tensor([0, 1, 1]), x[2:5] // 2, "mean", include_self=False)
+    total = (a[3] // 2 + a[4] // 2) // np.array(2, name)
+    np.testing.assert_array_equal(mean.numpy(), np.array([a[2] // 2, total]))
     np.testing.assert_array_equal(most.numpy(), want)
 
 

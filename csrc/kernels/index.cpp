@@ -162,6 +162,10 @@ void divide_by_counts(const NdView& x, const int64_t* counts) {
       if constexpr (std::is_same_v<T, bool>) {
         p[i] = false;
       } else if constexpr (std::is_integral_v<T>) {
+        if constexpr (std::is_unsigned_v<T>) {
+          p[i] = static_cast<T>(p[i] / static_cast<uint64_t>(by));
+          continue;
+        }
         auto v = static_cast<int64_t>(p[i]);
         p[i] = static_cast<T>(v / by - (v % by < 0));
       } else {
