@@ -199,18 +199,44 @@ struct GraphTask {
     return needed[n];
   }
 
+  // Exclusive buffers are added into; a buffer somebody else may see is not written.
+  static bool exclusive(const Tensor& s) {
+    return !modes.grad && Py_REFCNT(reinterpret_cast<PyObject*>(s.get())) == 1 &&
+           s->storage->refs == 1 && s.is_contiguous() && !s->grad_fn && s->storage->resizable &&
+           !s.is_meta() && !(s->flags & flag_batched);
+  }
+
+  // A buffer that n may add its input's gradient into; null when it must make a gradient itself.
+  Tensor* buffer_for(Node* n, std::span<const Tensor> grads) {
+    if (modes.grad || !n->accumulates() || (n->extra && n->extra->post_hooks)) return nullptr;
+    const Edge& e = n->edges[0];
+    if (!e.fn) return nullptr;
+    for (uint32_t i = 1; i < n->edge_count; ++i)
+      if (n->edges[i].fn) return nullptr;
+    const OutMeta& meta = e.fn->meta(e.nr);
+    for (const Tensor& g : grads)
+      if (g.defined() && (g.dtype() != meta.dtype || g.is_meta() || (g->flags & flag_batched)))
+        return nullptr;
+    Tensor& s = slot(e.fn, e.nr);
+    if (!s.defined()) {
+      s = empty(meta.sizes, meta.dtype);
+      fill_(s, Scalar(0));
+    } else if (!exclusive(s)) {
+      if (s.dtype() != meta.dtype || s.is_meta() || (s->flags & flag_batched)) return nullptr;
+      Tensor own = empty(meta.sizes, meta.dtype);
+      copy_into(own, s);
+      s = std::move(own);
+    }
+    return &s;
+  }
+
   void add_to(Node* n, uint32_t nr, Tensor g) {
     Tensor& s = slot(n, nr);
     if (!s.defined()) {
       s = std::move(g);
       return;
     }
-    // Exclusive buffers are added into; a buffer somebody else may see is not written.
-    bool exclusive = !modes.grad && Py_REFCNT(reinterpret_cast<PyObject*>(s.get())) == 1 &&
-                     s->storage->refs == 1 && s.is_contiguous() && s.dtype() == g.dtype() &&
-                     !s->grad_fn && s->storage->resizable && !s.is_meta() &&
-                     !((s->flags | g->flags) & flag_batched);
-    if (exclusive)
+    if (exclusive(s) && s.dtype() == g.dtype() && !(g->flags & flag_batched))
       accumulate_into(s, g);
     else
       s = builtins.add(s, g);
@@ -330,7 +356,10 @@ struct GraphTask {
     bool run = must_run(n) || (n->is_accumulator() && args.captures.empty());
     if (run && any) {
       if (n->consumed) fail_consumed(n);
-      n->run(grads, outs.data());
+      if (Tensor* into = buffer_for(n, grads))
+        n->run_into(grads, *into);
+      else
+        n->run(grads, outs.data());
       if (n->extra && n->extra->post_hooks) run_post_hooks(n, outs, grads);
       if (!args.keep_graph) n->release_saved();
     }
@@ -380,6 +409,17 @@ struct GraphTask {
     }
   }
 };
+
+void add_to_part(Vjp& c, const Tensor& into) {
+  auto& node = static_cast<OpNode&>(c.node());
+  std::vector<ViewSpec> specs;
+  node.op->view(Call{*node.op, {&into, 1}, node.attrs}, specs);
+  for (int k = 0; k < c.outputs(); ++k) {
+    if (!c.grad(k).defined()) continue;
+    const ViewSpec& s = specs[static_cast<size_t>(k)];
+    GraphTask::accumulate_into(alias(into, s.sizes, s.strides, s.offset), c.grad(k));
+  }
+}
 
 // into += g, without a graph.
 void GraphTask::accumulate_into(const Tensor& into, const Tensor& g) {

@@ -67,6 +67,9 @@ struct Node {
 
   // Computes the gradients of the inputs; out has edge_count undefined entries.
   virtual void run(std::span<const Tensor> grads, Tensor* out) = 0;
+  // Instead of run(), for nodes that can: see OpDef::accumulate.
+  virtual bool accumulates() const { return false; }
+  virtual void run_into(std::span<const Tensor>, const Tensor&) {}
   virtual void release_saved() {}
   virtual std::string name() const = 0;
   virtual bool is_accumulator() const { return false; }
@@ -172,6 +175,11 @@ struct OpNode final : Node {
   static OpNode* create(const OpDef& op, uint32_t edges, uint32_t saved, const void* attrs);
   ~OpNode() override;
   void run(std::span<const Tensor> grads, Tensor* out) override;
+  bool accumulates() const override { return op->accumulate != nullptr; }
+  void run_into(std::span<const Tensor> grads, const Tensor& into) override {
+    Vjp c(*this, grads, nullptr);
+    op->accumulate(c, into);
+  }
   void release_saved() override;
   std::string name() const override;
   PyObject* saved_attribute(const char* which) override;

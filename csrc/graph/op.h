@@ -159,6 +159,13 @@ enum class Offer : uint8_t {
 struct Batch;
 using BatchRule = void (*)(const Batch& b, Tensors& outs);
 
+// Adds the gradient of input 0 to what others have put into `into`, a dense tensor of its shape and
+// dtype, where that is cheaper than a tensor of its own that is mostly zeros. Used when backward is
+// not recorded and no other input wants a gradient.
+using Accumulate = void (*)(Vjp& c, const Tensor& into);
+// The rule of views that show a part of their input.
+void add_to_part(Vjp& c, const Tensor& into);
+
 struct OpDef {
   const char* signature = nullptr;
   const char* doc = nullptr;
@@ -175,6 +182,7 @@ struct OpDef {
   Saves saves;
   const char* no_vjp = nullptr;
   BatchRule batch = nullptr;  // without one, vmap runs the op sample by sample
+  Accumulate accumulate = nullptr;
   const AttrInfo* attrs = nullptr;
   bool inplace = false;  // also offered as name_(...)
   Offer offer = Offer::both;
@@ -236,6 +244,7 @@ struct ViewOpSpec {
   void (*view)(const Call&, std::vector<ViewSpec>&) = nullptr;
   void (*vjp)(Vjp&) = nullptr;
   BatchRule batch = nullptr;  // without one, vmap makes the view from the strides of one sample
+  Accumulate accumulate = nullptr;
   const AttrInfo* attrs = nullptr;
   Offer offer = Offer::both;
 };
@@ -248,6 +257,7 @@ consteval OpDef view(ViewOpSpec s) {
                .view = s.view,
                .vjp = s.vjp,
                .batch = s.batch,
+               .accumulate = s.accumulate,
                .attrs = s.attrs,
                .offer = s.offer};
 }
@@ -262,6 +272,7 @@ struct GeneralSpec {
   void (*vjp)(Vjp&) = nullptr;
   NoRule no_vjp = {};
   BatchRule batch = nullptr;
+  Accumulate accumulate = nullptr;
   const AttrInfo* attrs = nullptr;
   bool inplace = false;
   Offer offer = Offer::both;
@@ -280,6 +291,7 @@ consteval OpDef general(GeneralSpec s) {
                .saves = s.saves,
                .no_vjp = s.no_vjp.reason,
                .batch = s.batch,
+               .accumulate = s.accumulate,
                .attrs = s.attrs,
                .inplace = s.inplace,
                .offer = s.offer};

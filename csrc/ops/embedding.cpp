@@ -5,9 +5,10 @@
 
 #include "graph/gil.h"
 #include "kernels/index.h"
+#include "ops/arithmetic.h"
+#include "ops/batch_rules.h"
 #include "ops/indexing.h"
 #include "ops/shape.h"
-#include "ops/batch_rules.h"
 
 namespace clew {
 
@@ -95,6 +96,7 @@ void embedding_cpu(const Call& c, Tensors& outs) {
   }
 }
 void embedding_vjp(Vjp& c);
+void embedding_accumulate(Vjp& c, const Tensor& into);
 constexpr OpDef embedding_op = general({
     .signature = "_embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool "
                  "scale_grad_by_freq=False, "
@@ -105,6 +107,7 @@ constexpr OpDef embedding_op = general({
     .saves = {.always = in(1)},
     .vjp = embedding_vjp,
     .batch = batch_embedding,
+    .accumulate = embedding_accumulate,
     .attrs = &attr_info<EmbeddingAttrs>,
     .offer = Offer::function,
 });
@@ -192,6 +195,29 @@ void embedding_vjp(Vjp& c) {
   const auto& a = c.as<EmbeddingAttrs>();
   c.set(0, apply(embedding_backward_op, {c.grad(), c.in(1)},
                  EmbeddingBackwardAttrs{c.sizes(0)[0], a.padding_idx, a.scale_grad_by_freq}));
+}
+
+void embedding_accumulate(Vjp& c, const Tensor& into) {
+  const auto& a = c.as<EmbeddingAttrs>();
+  const Tensor& g = c.grad();
+  bool padded = a.padding_idx >= 0 && a.padding_idx < into.size(0);
+  bool half = g.dtype() == DType::Float16 || g.dtype() == DType::BFloat16;
+  if (padded || half || a.scale_grad_by_freq || a.adjoint) {
+    Tensor whole = apply(embedding_backward_op, {g, c.in(1)},
+                         EmbeddingBackwardAttrs{into.size(0), a.padding_idx, a.scale_grad_by_freq});
+    copy_into(into, add(into, whole));
+    return;
+  }
+  if (g.numel() == 0) return;
+  Tensor rows = rows_of(c.in(1), into.size(0), "embedding");
+  Tensor values = contiguous(g);
+  int64_t width = g.size(-1);
+  int64_t sizes[2] = {rows.numel(), width};
+  int64_t from[2] = {width, 1};
+  int64_t to[2] = {0, 1};
+  kernels::put_at({into->data, sizes, to, 2, into.dtype()},
+                  {values->data, sizes, from, 2, into.dtype()}, 0, rows.data<int64_t>(), width,
+                  kernels::Combine::Add);
 }
 
 constexpr const OpDef* all[] = {&embedding_op, &embedding_backward_op};

@@ -105,6 +105,7 @@ constexpr OpDef basic_op = view({
     .view = basic_rule,
     .vjp = basic_vjp,
     .batch = batch_getitem,
+    .accumulate = add_to_part,
     .attrs = &attr_info<BasicIndex>,
     .offer = Offer::function,
 });

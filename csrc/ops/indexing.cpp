@@ -143,6 +143,11 @@ void index_vjp(Vjp& c) {
   const Tensor& g = c.grad();
   c.set(0, index_put(zero_block(c.sizes(0), g.dtype(), g.device()), g, c.in(1), dims, true));
 }
+void put_into(const Tensor& dst, const Tensor& values, const Tensor& places, const IndexPutAttrs& a,
+              std::string_view op);
+void index_accumulate(Vjp& c, const Tensor& into) {
+  put_into(into, c.grad(), c.in(1), IndexPutAttrs{c.as<IndexAttrs>().dims, true}, "indexing");
+}
 constexpr OpDef index_op = general({
     .signature = "_index(Tensor input, Tensor index, int[] dims) -> Tensor",
     .doc = "The elements at row-major places of the block that some dims span.",
@@ -151,6 +156,7 @@ constexpr OpDef index_op = general({
     .saves = {.always = in(1)},
     .vjp = index_vjp,
     .batch = batch_index,
+    .accumulate = index_accumulate,
     .attrs = &attr_info<IndexAttrs>,
     .offer = Offer::function,
 });

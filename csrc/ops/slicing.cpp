@@ -2,8 +2,8 @@
 // May include: ops, graph, tensor, kernels.
 // Invariant: a part's gradient is zeros with the gradient put back in place.
 #include "kernels/index.h"
-#include "ops/shape.h"
 #include "ops/batch_rules.h"
+#include "ops/shape.h"
 
 namespace clew {
 
@@ -65,6 +65,7 @@ Returns: a view of the input.
     .view = select_rule,
     .vjp = select_vjp,
     .batch = batch_dims,
+    .accumulate = add_to_part,
     .attrs = &attr_info<SelectAttrs>,
 });
 
@@ -165,6 +166,7 @@ constexpr OpDef slice_op = view({
     .view = slice_rule,
     .vjp = slice_vjp,
     .batch = batch_dims,
+    .accumulate = add_to_part,
     .attrs = &attr_info<SliceAttrs>,
     .offer = Offer::function,
 });
@@ -261,6 +263,7 @@ Returns: a view of the input.
     .view = narrow_rule,
     .vjp = narrow_vjp,
     .batch = batch_dims,
+    .accumulate = add_to_part,
     .attrs = &attr_info<NarrowAttrs>,
 });
 

@@ -1,0 +1,111 @@
+"""Gradients of parts (x[i], slices, embedding rows) are added into one buffer."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import clew
+from clew import nn
+
+
+def parts(x):
+    return [
+        x[1],
+        x[1:],
+        x.select(1, 2),
+        x.narrow(0, 0, 2),
+        x[..., 1:3],
+        x[clew.tensor([0, 2, 0])],
+        x[0],
+        x.t()[1],
+        x[None, 2, ::2],
+    ]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16", "complex128"])
+@pytest.mark.parametrize("seed", range(4))
+def test_sums_of_parts(dtype, seed):
+    rng = np.random.default_rng(seed)
+    x = clew.tensor(rng.standard_normal((3, 4))).to(getattr(clew, dtype)).requires_grad_()
+    y = x * 1  # not a leaf: its buffer is the engine's own
+    total = 0
+    want = np.zeros((3, 4), complex)
+    for target in (x, y):
+        for part, position in zip(parts(target), parts(clew.arange(12).reshape(3, 4))):
+            w = rng.integers(-3, 4, tuple(part.shape))
+            total = total + (part * clew.tensor(w).to(part.dtype)).sum()
+            np.add.at(want.reshape(-1), position.numpy().reshape(-1), w.reshape(-1))
+    total = total + (y * 2).sum() + y.sum()
+    want += 3
+    (total.real if total.is_complex() else total).backward()
+    got = x.grad.to(clew.complex128).numpy()
+    np.testing.assert_allclose(got, want, rtol=0, atol=0.25 if dtype == "bfloat16" else 1e-5)
+
+
+def test_a_gradient_that_somebody_holds_is_not_written():
+    x = clew.ones(3, requires_grad=True)
+    y = x * 1
+    seen = []
+    z = y + 0
+    z.register_hook(lambda g: seen.append(g))
+    (z.sum() + y[0] * 5 + y[1:].sum()).backward()
+    assert seen[0].tolist() == [1, 1, 1]
+    assert x.grad.tolist() == [6, 2, 2]
+    first = x.grad
+    (x[0] * 2).backward()
+    assert x.grad.tolist() == [8, 2, 2] and first is x.grad
+
+
+def test_seeds_are_not_written():
+    x = clew.zeros(3, requires_grad=True)
+    y = x * 1
+    seed = clew.ones(3)
+    clew.autograd.backward([y, y[0]], [seed, clew.tensor(4.0)])
+    assert seed.tolist() == [1, 1, 1] and x.grad.tolist() == [5, 1, 1]
+
+
+def test_hooks_see_whole_gradients():
+    x = clew.zeros(4, requires_grad=True)
+    y = x * 1
+    seen = []
+    y.register_hook(lambda g: seen.append(g.tolist()))
+    y.retain_grad()
+    part = y[1]
+    part.grad_fn.register_hook(lambda ins, outs: seen.append(ins[0].tolist()))
+    (y[0] + part * 3 + y[2:].sum()).backward()
+    assert seen == [[0, 3, 0, 0], [1, 3, 1, 1]] and y.grad.tolist() == [1, 3, 1, 1]
+
+
+def test_second_derivatives_and_captures():
+    x = clew.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    y = x**3
+    (g,) = clew.autograd.grad(y[0] + y[1:].sum(), x, create_graph=True)
+    assert clew.autograd.grad(g[1] + g[0], x)[0].tolist() == [6, 12, 0]
+    y = x**3
+    assert clew.autograd.grad(y[0] + 2 * y[0], y)[0].tolist() == [3, 0, 0]
+
+
+@pytest.mark.parametrize("options", [{}, {"padding_idx": 1}, {"scale_grad_by_freq": True}])
+def test_embeddings(options):
+    table = nn.Embedding(4, 2, **options).double()
+    ids = [clew.tensor([0, 1, 1]), clew.tensor([3]), clew.tensor([[1, 3], [3, 0]])]
+    sum(table(i).sum() * (k + 1) for k, i in enumerate(ids)).backward()
+    want = np.zeros((4, 2))
+    for k, i in enumerate(ids):
+        flat = i.numpy().reshape(-1)
+        for row in flat:
+            scale = 1 / (flat == row).sum() if "scale_grad_by_freq" in options else 1
+            want[row] += (k + 1) * scale
+    if "padding_idx" in options:
+        want[1] = 0
+    np.testing.assert_allclose(table.weight.grad.numpy(), want)
+
+
+def test_writes_between_are_noticed():
+    x = clew.zeros(4, requires_grad=True)
+    index = clew.tensor([0, 1])
+    y = (x * 1)[index]
+    index.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
