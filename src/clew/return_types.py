@@ -2,12 +2,40 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 from clew import _C
 
+# Those of linear algebra, which is written in Python: where the class is.
+_LINALG = {
+    "geqrf": "_qr.Geqrf",
+    "linalg_cholesky_ex": "_common.CholeskyEx",
+    "linalg_eig": "_common.Eigen",
+    "linalg_eigh": "_common.Eigen",
+    "linalg_inv_ex": "_common.InvEx",
+    "linalg_ldl_factor": "_ldl.LDLFactor",
+    "linalg_ldl_factor_ex": "_ldl.LDLFactorEx",
+    "linalg_lstsq": "_lstsq.Lstsq",
+    "linalg_lu": "_lu.LU",
+    "linalg_lu_factor": "_lu.LUFactor",
+    "linalg_lu_factor_ex": "_lu.LUFactorEx",
+    "linalg_qr": "_common.QR",
+    "linalg_slogdet": "_common.SlogDet",
+    "linalg_solve_ex": "_common.SolveEx",
+    "linalg_svd": "_common.SVD",
+    "lu_unpack": "_lu.LU",
+    "qr": "_common.QR",
+    "slogdet": "_common.SlogDet",
+    "svd": "_toplevel.SVDOfOld",
+    "triangular_solve": "_triangular.TriangularSolve",
+}
+
 
 def __getattr__(name: str) -> Any:
+    if name in _LINALG:
+        module, _, cls = _LINALG[name].partition(".")
+        return getattr(importlib.import_module(f"clew.linalg.{module}"), cls)
     known = _C.__dict__.get("_return_types", {})
     if name not in known and not name.startswith("_"):
         _call(name)

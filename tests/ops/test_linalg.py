@@ -4,6 +4,8 @@ on phases or on the triangle that is not read.
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from numeric import check_gradients, normal
@@ -509,6 +511,23 @@ def test_results_are_named():
     assert la.cholesky_ex(a)._fields == ("L", "info")
     assert la.inv_ex(a)._fields == ("inverse", "info")
     assert la.solve_ex(a, a)._fields == ("result", "info")
+
+
+def test_result_types_have_pytorchs_names():
+    a = clew.tensor(positive(23, 2, 2))
+    b = clew.ones(2, 1, dtype=clew.float64)
+    types = clew.return_types
+    assert isinstance(la.eigh(a), types.linalg_eigh) and isinstance(la.eig(a), types.linalg_eig)
+    assert isinstance(la.svd(a), types.linalg_svd) and isinstance(clew.svd(a), types.svd)
+    assert isinstance(la.lstsq(a, b), types.linalg_lstsq)
+    assert isinstance(b.triangular_solve(a), types.triangular_solve)
+    made = [la.qr(a), la.slogdet(a), la.cholesky_ex(a), la.inv_ex(a), la.solve_ex(a, a)]
+    made += [la.lu(a), la.lu_factor(a), la.lu_factor_ex(a), la.ldl_factor(a), la.ldl_factor_ex(a)]
+    names = "qr slogdet cholesky_ex inv_ex solve_ex lu lu_factor lu_factor_ex ldl_factor"
+    for result, name in zip(made, [*names.split(), "ldl_factor_ex"]):
+        assert isinstance(result, getattr(types, f"linalg_{name}"))
+        again = pickle.loads(pickle.dumps(result))
+        assert type(again) is type(result) and clew.equal(again[0], result[0])
 
 
 def test_out_of_several_results():
