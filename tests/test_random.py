@@ -123,8 +123,8 @@ def test_state_round_trip_keeps_the_waiting_normal():
     ("state", "error"),
     [
         (clew.zeros(3, dtype=clew.uint8), RuntimeError),
-        (clew.full((2520,), 255, dtype=clew.uint8), RuntimeError),
-        (clew.zeros(2520), TypeError),
+        (clew.full((5056,), 255, dtype=clew.uint8), RuntimeError),
+        (clew.zeros(5056), TypeError),
         ([1, 2], TypeError),
     ],
 )
@@ -489,3 +489,27 @@ def test_alpha_dropout_keeps_mean_and_variance():
     values = np.asarray(y.tolist())
     assert abs(values.mean()) < 0.05 and abs(values.var() - 1) < 0.1
     assert dropout("alpha_dropout")(x, 0.3) is x
+
+
+def test_states_have_pytorchs_layout():
+    g = clew.Generator().manual_seed(7)
+    clew.rand(5, generator=g)
+    raw = g.get_state().numpy().tobytes()
+    assert len(raw) == 5056
+    seed, left, seeded, following = np.frombuffer(raw[:24], "<u8,<u4,<u4,<u8")[0]
+    assert (seed, left, seeded, following) == (7, 620, 1, 5)
+    words = np.random.RandomState(7).get_state()[1]  # NumPy's, before its first draw
+    fresh = clew.Generator().manual_seed(7).get_state().numpy()
+    np.testing.assert_array_equal(fresh[24 : 24 + 8 * 624].view("<u8"), words)
+    broken = bytearray(raw)
+    broken[8] = 0  # no word left
+    with pytest.raises(RuntimeError, match="state"):
+        g.set_state(clew.frombuffer(broken, dtype=clew.uint8))
+
+
+def test_a_pending_normal_is_part_of_the_state():
+    g = clew.Generator().manual_seed(1)
+    clew.randn(3, generator=g)
+    state = g.get_state()
+    want = clew.randn(5, generator=g)
+    assert clew.equal(clew.randn(5, generator=clew.Generator().set_state(state)), want)

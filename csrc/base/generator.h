@@ -15,8 +15,11 @@ struct Generator {
   static constexpr int words = 624;
   static constexpr int middle = 397;
   static constexpr uint64_t default_seed = 67280421310721ull;
-  // seed, position, flag, pending normal, state words
-  static constexpr int64_t state_bytes = 8 + 4 + 4 + 8 + 4 * words;
+  // PyTorch's layout, so that checkpoints can be exchanged: seed, words left, a flag, next word,
+  // the words in 64 bits each, pending normal and its flag, and a pending float that is never used.
+  static constexpr int64_t state_bytes = 5056;
+  static constexpr int at_left = 8, at_seeded = 12, at_next = 16, at_words = 24,
+                       at_normal = at_words + 8 * words + 8, at_valid = at_normal + 16;
 
   uint32_t state[words];
   uint32_t position = words;
@@ -67,24 +70,42 @@ struct Generator {
   }
 
   void save(uint8_t* out) const {
+    std::memset(out, 0, state_bytes);
+    uint32_t left = words + 1 - position, one = 1, valid = has_pending;
+    uint64_t next = position;
     std::memcpy(out, &seed_value, 8);
-    std::memcpy(out + 8, &position, 4);
-    std::memcpy(out + 12, &has_pending, 4);
-    std::memcpy(out + 16, &pending_normal, 8);
-    std::memcpy(out + 24, state, sizeof state);
+    std::memcpy(out + at_left, &left, 4);
+    std::memcpy(out + at_seeded, &one, 4);
+    std::memcpy(out + at_next, &next, 8);
+    for (int i = 0; i < words; ++i) {
+      uint64_t word = state[i];
+      std::memcpy(out + at_words + 8 * i, &word, 8);
+    }
+    if (has_pending) std::memcpy(out + at_normal, &pending_normal, 8);
+    std::memcpy(out + at_valid, &valid, 4);
   }
   void load(const uint8_t* in, int64_t size) {
     require(size == state_bytes, "set_state: the state must be a uint8 tensor of ", state_bytes,
             " elements; got ", size);
-    uint32_t at = 0, flag = 0;
-    std::memcpy(&at, in + 8, 4);
-    std::memcpy(&flag, in + 12, 4);
-    require(at <= words && flag <= 1, "set_state: these bytes are not a generator's state");
+    uint32_t left = 0, seeded = 0, valid = 0;
+    uint64_t next = 0;
+    std::memcpy(&left, in + at_left, 4);
+    std::memcpy(&seeded, in + at_seeded, 4);
+    std::memcpy(&next, in + at_next, 8);
+    std::memcpy(&valid, in + at_valid, 4);
+    // One word left means that the next one comes from a new block, wherever `next` points.
+    require(left >= 1 && left <= words && seeded == 1 && valid <= 1 &&
+                (left == 1 ? next <= words : next == words + 1 - left),
+            "set_state: these bytes are not a generator's state");
     std::memcpy(&seed_value, in, 8);
-    position = at;
-    has_pending = flag;
-    std::memcpy(&pending_normal, in + 16, 8);
-    std::memcpy(state, in + 24, sizeof state);
+    position = words + 1 - left;
+    has_pending = valid;
+    std::memcpy(&pending_normal, in + at_normal, 8);
+    for (int i = 0; i < words; ++i) {
+      uint64_t word = 0;
+      std::memcpy(&word, in + at_words + 8 * i, 8);
+      state[i] = static_cast<uint32_t>(word);
+    }
   }
 
  private:
