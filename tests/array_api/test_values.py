@@ -179,6 +179,12 @@ def test_asarray_and_copies():
     with pytest.raises(ValueError, match="copy"):
         xp.asarray(a, dtype=clew.float32, copy=False)
     assert xp.from_dlpack(a).tolist() == a.tolist()
+    fixed = np.arange(2.0)
+    fixed.flags.writeable = False
+    for odd in (fixed, np.arange(2.0)[::-1]):
+        assert xp.asarray(odd).tolist() == odd.tolist()
+        with pytest.raises(ValueError, match="copy"):
+            xp.asarray(odd, copy=False)
 
 
 def test_other_creation():

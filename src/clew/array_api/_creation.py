@@ -77,19 +77,21 @@ def asarray(
         if copy is False:
             raise ValueError("asarray: a Python object cannot become an array without a copy")
         return clew.tensor(obj, dtype=dtype, device=device)
-    if isinstance(obj, (bytes, bytearray, memoryview)) or hasattr(obj, "__buffer__"):
+    if not isinstance(obj, Tensor):
         import numpy as np
 
-        obj = np.asarray(obj)
-    out = clew.as_tensor(obj, dtype=dtype, device=device)
-    shared = out is obj or out._is_view() or not isinstance(obj, Tensor)
-    if isinstance(obj, Tensor):
-        shared = out.data_ptr() == obj.data_ptr() and out.dtype is obj.dtype
-    elif dtype is not None:
-        shared = clew.as_tensor(obj).dtype is dtype
-    if copy is False and not shared:
+        array = np.asarray(obj)
+        # Memory that clew must not write to, or cannot lie over.
+        odd = not array.flags.writeable or any(n < 0 for n in array.strides)
+        if copy or (odd and copy is None):
+            array, copy = array.copy(), None
+        elif odd:
+            raise ValueError("asarray: read-only or reversed memory needs a copy, got copy=False")
+        obj = clew.from_numpy(array)
+    out = obj.to(device=device, dtype=dtype)
+    if copy is False and out is not obj:
         raise ValueError("asarray: the conversion needs a copy, which copy=False forbids")
-    return out.clone() if copy and shared else out
+    return out.clone() if copy and out is obj else out
 
 
 def empty(shape: Shape, *, dtype: clew.dtype | None = None, device: Any = None) -> Tensor:
