@@ -490,8 +490,9 @@ PyObject* run(FunctionEntry& e, Overload& o, Bound& b, bool inplace) {
 // when the call is not of that kind.
 PyObject* numpy_extremum(const FunctionEntry& e, PyObject* const* args, Py_ssize_t nargs,
                          PyObject* kwnames) {
+  if (nargs != 1) return nullptr;
   bool largest = e.name == "max";
-  if (nargs != 1 || !kwnames || (!largest && e.name != "min")) return nullptr;
+  if (!largest && e.name != "min") return nullptr;
   bool out = false, keep = false;
   Dims dims;
   for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(kwnames); ++k) {
@@ -517,7 +518,7 @@ PyObject* call(PyObject* self, FunctionEntry& e, bool method, bool inplace, PyOb
                Py_ssize_t nargs, PyObject* kwnames) {
   if (overriding)
     if (PyObject* result = overridden(self, args, nargs, kwnames)) return result;
-  if (method) {
+  if (method && kwnames) {
     if (PyObject* found = numpy_extremum(e, args, nargs, kwnames)) return found;
   }
   // With several overloads, one that takes the arguments as they are goes before one that reads a

@@ -9,7 +9,7 @@ import numpy as np
 from samples import COMPLEX, FLOATS, E, Op, Rng, S
 
 DTYPES = FLOATS + COMPLEX
-INTS = ("int64", "uint8")
+INTS = ("int64", "uint8", "uint16", "uint64")
 X = np.zeros((2, 3))
 V = np.zeros(3)
 

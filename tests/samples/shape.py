@@ -9,7 +9,7 @@ import numpy as np
 from samples import COMPLEX, FLOATS, E, Op, Rng, S
 
 DTYPES = FLOATS + COMPLEX
-INTS = ("int64", "uint8")
+INTS = ("int64", "uint8", "uint16", "uint64")
 
 
 def movedim(x: Any, source: Any, destination: Any) -> Any:
