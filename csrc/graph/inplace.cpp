@@ -79,6 +79,11 @@ struct CopySlices final : Node {
 };
 
 void copy_vjp(Vjp& c) {
+  if (c.needs(0)) {
+    Tensor zeros = empty(c.sizes(0), c.dtype(0), c.grad().device());
+    if (!zeros.is_meta()) fill_(zeros, Scalar(0));
+    c.set(0, zeros);
+  }
   if (c.needs(1)) c.set(1, c.grad());
 }
 void copy_shape(const Call&, OutSpecs&) { fail_internal("copy_ runs only in place"); }

@@ -32,6 +32,15 @@ template <class T> T log1p(T a) {
   return T(real, std::atan2(y, 1 + x));
 }
 
+// log(e^a + e^b), the larger operand taken out first; its imaginary part stays as it is.
+template <class T> T log_add(T a, T b) {
+  if (any_nan(a) || any_nan(b)) return a + b;
+  T top = a.real() >= b.real() ? a : b;
+  T low = a.real() >= b.real() ? b : a;
+  if (std::isinf(top.real())) return top;
+  return top + log1p(std::exp(low - top));
+}
+
 void init_arithmetic() {
   binary<1>(table::add, C{},
             []<class T>(T a, T b, const T* c) { return c[0] == T(1) ? a + b : a + c[0] * b; });
@@ -100,6 +109,13 @@ void init_functions() {
     T x = scale(a, 3.14159265358979323846);
     return a == T(0) ? T(1) : std::sin(x) / x;
   });
+  unary(table::silu, C{}, []<class T>(T a) { return a / (T(1) + std::exp(-a)); });
+  binary(table::silu_backward, C{}, []<class T>(T g, T a) {
+    T s = T(1) / (T(1) + std::exp(-a));
+    return g * std::conj(s * (T(1) + a * (T(1) - s)));
+  });
+  unary(table::softsign, C{}, []<class T>(T a) { return a / (real_t<T>(1) + std::abs(a)); });
+  binary(table::logaddexp, C{}, []<class T>(T a, T b) { return log_add(a, b); });
   binary(table::xlogy, C{}, []<class T>(T a, T b) {
     return any_nan(b) ? b : a == T(0) ? T(0) : a * std::log(b);
   });

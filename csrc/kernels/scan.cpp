@@ -118,6 +118,19 @@ void cumprod(const NdView& dst, const NdView& src, int dim) {
 }
 
 void logcumsumexp(const NdView& dst, const NdView& src, int dim) {
+  if (is_complex(dst.dtype)) {
+    dispatch(dst.dtype, ComplexTypes{}, [&]<class T>() {
+      using Acc = std::complex<double>;
+      constexpr double none = -std::numeric_limits<double>::infinity();
+      scan<T>(dst, src, dim, false, Acc(none), [](Acc a, T x) {
+        Acc v(x.real(), x.imag());
+        Acc top = a.real() >= v.real() ? a : v, low = a.real() >= v.real() ? v : a;
+        if (!(std::abs(top.real()) <= std::numeric_limits<double>::max())) return top;
+        return top + std::log(1.0 + std::exp(low - top));
+      });
+    });
+    return;
+  }
   dispatch(dst.dtype, FloatTypes{}, [&]<class T>() {
     constexpr double none = -std::numeric_limits<double>::infinity();
     scan<T>(dst, src, dim, false, none, [](double a, T x) {

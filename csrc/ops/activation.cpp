@@ -246,11 +246,17 @@ constexpr OpDef logsigmoid_op =
          .saves = input_saved,
          .vjp = by_input<logsigmoid_backward_op>});
 
-Tensor d_softsign(const Vjp& c) { return reciprocal(square(abs(c.in(0)) + 1)); }
+// x h(|x|) with h(r) = 1 / (1 + r); a complex x also moves |x|.
+void softsign_vjp(Vjp& c) {
+  Tensor x = c.in(0), g = c.grad();
+  Tensor h = reciprocal(abs(x) + 1);
+  if (!x.is_complex()) return c.set(0, g * square(h));
+  c.set(0, g * h - real(conj(g) * x) * square(h) * sgn(x));
+}
 constexpr OpDef softsign_op =
     unary<"nn.functional.softsign", "Every element divided by one plus its size.",
           "input / (1 + |input|)", "clew.tensor([0., 1.])", "tensor([0.0000, 0.5000])">(
-        {.loops = &table::softsign, .saves = input_saved, .partials = {d_softsign}});
+        {.loops = &table::softsign, .saves = input_saved, .vjp = softsign_vjp});
 
 void tanhshrink_run(const Call& c, Tensors& outs) { outs.push_back(c.in[0] - tanh(c.in[0])); }
 constexpr OpDef tanhshrink_op = composite({

@@ -92,12 +92,17 @@ tensor([-1., -2.])
     .vjp = copysign_vjp,
 });
 
+// The result stays next to input: input moves it along, other does not.
+void nextafter_vjp(Vjp& c) {
+  if (c.needs(0)) c.set(0, c.grad());
+  if (c.needs(1)) c.set(1, zeros_for(c, 1));
+}
 constexpr OpDef nextafter_op =
     binary<"nextafter", "The next number after input in the direction of other.",
            "nextafter(input, other)", "clew.tensor([0.]), clew.tensor([1.])",
            "tensor([1.4013e-45])">({
         .loops = &table::nextafter,
-        .no_vjp = no_rule("nextafter has no derivative"),
+        .vjp = nextafter_vjp,
     });
 
 constexpr OpDef heaviside_op = elementwise({

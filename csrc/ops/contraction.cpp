@@ -3,12 +3,13 @@
 // Invariant: everything but linear is written with other ops and has no kernel of its own.
 #include "kernels/gemm.h"
 #include "ops/arithmetic.h"
+#include "ops/batch_rules.h"
+#include "ops/comparison.h"
 #include "ops/matmul.h"
 #include "ops/product.h"
 #include "ops/reduction.h"
 #include "ops/shape.h"
 #include "ops/unary.h"
-#include "ops/batch_rules.h"
 
 namespace clew {
 
@@ -332,6 +333,13 @@ void addr_run(const Call& c, Tensors& outs) {
           sizes, "; got ", c.in[0]);
   require(!is_integral(c.in[0].dtype()) || (p.beta.is_integral() && p.alpha.is_integral()),
           "addr: beta and alpha must be integers for integer operands; got ", c.in[0]);
+  if (c.in[0].dtype() == DType::Bool && c.in[1].dtype() == DType::Bool &&
+      c.in[2].dtype() == DType::Bool) {
+    Tensor product = mul(unsqueeze(c.in[1], 1), unsqueeze(c.in[2], 0));
+    if (p.alpha.to_double() == 0) product = logical_and(product, logical_not(product));
+    bool kept = p.beta.to_double() != 0;
+    return outs.push_back(kept ? logical_or(c.in[0], product) : product);
+  }
   outs.push_back(addmm(c.in[0], unsqueeze(c.in[1], 1), unsqueeze(c.in[2], 0), p.beta, p.alpha));
 }
 constexpr OpDef addr_op = composite({

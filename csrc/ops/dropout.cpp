@@ -5,10 +5,10 @@
 
 #include "graph/gil.h"
 #include "kernels/random.h"
+#include "ops/batch_rules.h"
 #include "ops/ops.h"
 #include "ops/random.h"
 #include "ops/shape.h"
-#include "ops/batch_rules.h"
 
 namespace clew {
 
@@ -150,7 +150,7 @@ Tensor run_channels(const Tensor& x, const char* name, const DropoutAttrs& a, in
   return squeeze(run(unsqueeze(x, 0), name, a, true, false), {0});
 }
 Tensor run_feature(const Tensor& x, const char* name, const DropoutAttrs& a, bool alpha) {
-  require(x.ndim() >= 2, name, ": input must have at least 2 dims; got ", x);
+  require(x.ndim() >= 2 || !a.training, name, ": input must have at least 2 dims; got ", x);
   return run(x, name, a, true, alpha);
 }
 

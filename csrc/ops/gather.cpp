@@ -10,7 +10,9 @@
 #include "ops/batch_rules.h"
 #include "ops/comparison.h"
 #include "ops/indexing.h"
+#include "ops/joining.h"
 #include "ops/reduction.h"
+#include "ops/scan.h"
 #include "ops/shape.h"
 #include "ops/unary.h"
 
@@ -52,7 +54,8 @@ Tensor from_start(const Tensor& index, int64_t size) {
 void check_index(const Call& c, int which, int dim) {
   const Tensor& x = c.in[0];
   const Tensor& index = c.in[static_cast<size_t>(which)];
-  require(index.dtype() == DType::Int64 || index.dtype() == DType::Int32, c.name(),
+  bool wide = index.dtype() == DType::Int64 || index.dtype() == DType::Int32;
+  require(wide || (index.numel() == 0 && is_integral(index.dtype())), c.name(),
           ": index must be int64 or int32; got ", index);
   if (index.numel() == 0) return;
   int ndim = std::max(x.ndim(), 1);
@@ -438,6 +441,53 @@ void scatter_reduce_cpu(const Call& c, Tensors& outs) {
 }
 Tensor apply_reduce(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src,
                     const ScatterReduceAttrs& a);
+
+// The gradients of products by x and src, whatever zeros they hold, in a form that can be
+// differentiated again: each target's factors become a row of a matrix, whose products without one
+// factor are made of the products before and after it.
+std::pair<Tensor, Tensor> product_gradients(const Tensor& g, const Tensor& x, int64_t dim,
+                                            const Tensor& index, const Tensor& src,
+                                            bool include_self) {
+  Tensor at = reshape(from_start(index, 0), {-1});
+  int d = wrapped(dim, x.ndim(), "scatter_reduce");
+  const Dims& sizes = x.sizes();
+  int64_t targets = x.numel();
+  int64_t count = at.numel();
+  // The flat place of each factor's target, and the how manieth factor of it this is.
+  std::vector<int64_t> flat(static_cast<size_t>(count)), seen(static_cast<size_t>(targets), 0);
+  std::vector<int64_t> rank(static_cast<size_t>(count));
+  auto* p = at.data<int64_t>();
+  int64_t most = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t rest = i, place = 0, step = 1;
+    for (int k = index.ndim() - 1; k >= 0; --k) {
+      int64_t here = rest % index.size(k);
+      rest /= index.size(k);
+      place += (k == d ? p[i] : here) * step;
+      step *= sizes[k];
+    }
+    if (index.ndim() == 0) place = p[i];
+    flat[static_cast<size_t>(i)] = place;
+    rank[static_cast<size_t>(i)] = seen[static_cast<size_t>(place)]++;
+    most = std::max(most, seen[static_cast<size_t>(place)]);
+  }
+  for (int64_t i = 0; i < count; ++i)
+    p[i] = flat[static_cast<size_t>(i)] * most + rank[static_cast<size_t>(i)];
+  Tensor ones = empty({targets * most}, x.dtype());
+  fill_(ones, Scalar(1));
+  Tensor rows = reshape(scatter(ones, 0, at, reshape(src, {-1})), {targets, most});
+  Tensor first = reshape(x, {targets, 1});
+  if (!include_self) {
+    first = empty({targets, 1}, x.dtype());
+    fill_(first, Scalar(1));
+  }
+  Tensor parts[] = {first, rows};
+  Tensor factors = cat(parts, 1);
+  Tensor others = exclusive_product(factors, 1, false) * exclusive_product(factors, 1, true);
+  Tensor grads = reshape(g, {targets, 1}) * conj(others);
+  Tensor by_src = gather(reshape(narrow(grads, 1, 1, most), {-1}), 0, at);
+  return {reshape(narrow(grads, 1, 0, 1), sizes), reshape(by_src, index.sizes())};
+}
 void scatter_reduce_vjp(Vjp& c) {
   const auto& a = c.as<ScatterReduceAttrs>();
   const Tensor& g = c.grad();
@@ -474,10 +524,12 @@ void scatter_reduce_vjp(Vjp& c) {
       Tensor count = scatter_add(base, dim, index, zeros);
       // These formulas treat zero factors as constants, so their own derivative would be wrong
       // there.
-      if (modes.grad && !count.is_meta() && item(all(eq(count, zero))).i == 0)
-        fail(ErrorKind::NotImplemented,
-             "scatter_reduce: the second derivative of reduce='prod' is not implemented where "
-             "factors are zero");
+      if (modes.grad && !count.is_meta() && item(all(eq(count, zero))).i == 0) {
+        auto [by_x, by_src] = product_gradients(g, x, dim, index, src, a.include_self);
+        if (c.needs(0)) c.set(0, a.include_self ? by_x : zeroed(g, dim, index));
+        if (c.needs(2)) c.set(2, grow(by_src, c.sizes(2)));
+        return;
+      }
       Tensor full = apply_reduce(a.include_self ? where(x_zero, one, x) : x, dim, index,
                                  where(s_zero, one, src), a);
       Tensor alone =

@@ -6,11 +6,11 @@
 
 #include "kernels/reduce.h"
 #include "ops/arithmetic.h"
+#include "ops/batch_rules.h"
 #include "ops/comparison.h"
 #include "ops/reduction.h"
 #include "ops/reduction_dims.h"
 #include "ops/unary.h"
-#include "ops/batch_rules.h"
 
 namespace clew {
 
@@ -394,6 +394,15 @@ struct LogSumExpAttrs {
     return std::tuple(&LogSumExpAttrs::dim, &LogSumExpAttrs::keepdim);
   }
 };
+// The largest real part taken out first.
+void complex_logsumexp(const Tensor& x, const LogSumExpAttrs& a, const Tensor& out) {
+  GradMode off(false);
+  if (x.numel() == 0) return fill_(out, Scalar(-infinity));
+  Tensor top = amax(real(x), a.dim, true);
+  top = where(isfinite(top), top, number(0.0));
+  copy_into(out, log(sum(exp(x - top), a.dim, a.keepdim)) +
+                     (a.keepdim ? top : reshape(top, out.sizes())));
+}
 constexpr OpDef logsumexp_op = general({
     .signature = "logsumexp(Tensor input, int[] dim, bool keepdim=False) -> Tensor",
     .doc = R"(The logarithm of the sum of exponentials, without overflow.
@@ -401,7 +410,7 @@ constexpr OpDef logsumexp_op = general({
 out[i] = log(sum_j exp(input[i, j]))
 
 Args:
-    input: a real tensor; integers are converted to the default dtype.
+    input: any tensor; integers are converted to the default dtype.
     dim: the axis or axes to sum over.
     keepdim: whether the axes stay, with size 1.
 Returns:
@@ -414,7 +423,6 @@ tensor(0.6931)
         [](const Call& c, OutSpecs& out) {
           const auto& a = c.as<LogSumExpAttrs>();
           const Tensor& x = c.in[0];
-          require(!x.is_complex(), c.name(), ": complex input is not supported; got ", x);
           DimMask mask = mask_of(std::optional(a.dim), x.ndim(), c.name());
           out.add(is_integral(x.dtype()) ? default_dtype() : x.dtype(),
                   reduced_sizes(x.sizes(), mask, a.keepdim));
@@ -426,6 +434,7 @@ tensor(0.6931)
             x = empty(x.sizes(), outs[0].dtype());
             copy_into(x, c.in[0]);
           }
+          if (x.is_complex()) return complex_logsumexp(x, c.as<LogSumExpAttrs>(), outs[0]);
           KeptView out(outs[0], x.ndim(),
                        mask_of(std::optional(c.as<LogSumExpAttrs>().dim), x.ndim(), c.name()));
           kernels::reduce_logsumexp(out.nd, x.nd());
@@ -437,8 +446,8 @@ tensor(0.6931)
           DimMask mask = mask_of(std::optional(c.as<LogSumExpAttrs>().dim), x.ndim(), "logsumexp");
           Tensor y = with_kept_dims(c.out(), x.sizes(), mask);
           // Where all terms are exp(-inf) = 0 the difference would be NaN.
-          Tensor safe = where(eq(y, number(-infinity)), number(0.0), y);
-          c.set(0, with_kept_dims(c.grad(), x.sizes(), mask) * exp(x - safe));
+          Tensor safe = where(eq(real(y), number(-infinity)), number(0.0), y);
+          c.set(0, with_kept_dims(c.grad(), x.sizes(), mask) * conj(exp(x - safe)));
         },
     .batch = batch_dims,
     .attrs = &attr_info<LogSumExpAttrs>,

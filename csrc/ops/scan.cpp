@@ -7,12 +7,12 @@
 
 #include "kernels/scan.h"
 #include "ops/arithmetic.h"
+#include "ops/batch_rules.h"
 #include "ops/comparison.h"
 #include "ops/indexing.h"
 #include "ops/joining.h"
 #include "ops/reduction_dims.h"
 #include "ops/unary.h"
-#include "ops/batch_rules.h"
 
 namespace clew {
 namespace {
@@ -231,7 +231,7 @@ tensor([3., 1., 1.])
 void logcumsumexp_shape(const Call& c, OutSpecs& out) {
   const Tensor& x = c.in[0];
   axis_of(c.as<DimAttrs>().dim, x.ndim(), c.name());
-  require_floating(c);
+  if (!x.is_complex()) require_floating(c);
   out.add(x.dtype(), x.sizes());
 }
 void logcumsumexp_cpu(const Call& c, Tensors& outs) {
@@ -246,10 +246,11 @@ void logcumsumexp_vjp(Vjp& c) {
   if (x.numel() == 0 || x.ndim() == 0) return c.set(0, g);
   int64_t n = x.sizes()[dim];
   // Where nothing but exp(-inf) was summed the differences would be NaN.
-  Tensor safe = where(eq(y, number(-std::numeric_limits<double>::infinity())), number(0.0), y);
+  Tensor safe =
+      where(eq(real(y), number(-std::numeric_limits<double>::infinity())), number(0.0), y);
   Tensor falls = joined(constant(x, dim, 1, 0),
                         exp(narrow(y, dim, 0, n - 1) - narrow(safe, dim, 1, n - 1)), dim);
-  c.set(0, exp(x - safe) * suffix_recurrence(g, falls, dim));
+  c.set(0, conj(exp(x - safe)) * suffix_recurrence(g, conj(falls), dim));
 }
 constexpr OpDef logcumsumexp_op = general({
     .signature = "logcumsumexp(Tensor input, int dim) -> Tensor",

@@ -327,6 +327,8 @@ def diff(
     dim: int = -1,
     prepend: Tensor | None = None,
     append: Tensor | None = None,
+    *,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The n-th differences of neighbours along ``dim``.
 
@@ -338,13 +340,17 @@ def diff(
     if n < 0:
         raise RuntimeError(f"diff: order must be non-negative but got {n}")
     parts = [t for t in (prepend, input, append) if t is not None]
-    if len(parts) > 1:
+    if n > 0 and len(parts) > 1:
         input = _C.functions["cat"](parts, dim)
     for _ in range(min(n, input.shape[dim])):
         size = input.shape[dim]
         high, low = input.narrow(dim, 1, size - 1), input.narrow(dim, 0, size - 1)
         input = high ^ low if input.dtype is _dtypes.bool else high - low
-    return input
+    if out is None:
+        return input
+    from clew._primitive import write_out
+
+    return write_out("diff", input, out)
 
 
 @numpy_names

@@ -21,8 +21,8 @@ FUNCTIONS = {
     "clew._lazy.statistics": "corrcoef cov isin nanquantile quantile renorm",
     "clew._lazy.tensors": (
         "alpha_dropout_ as_strided_ detach_ dropout_ empty_permuted feature_alpha_dropout_ "
-        "feature_dropout_ fill_ frobenius_norm get_device is_conj is_inference is_neg "
-        "is_same_size is_signed nonzero_static resize_as_ slice_inverse zero_"
+        "feature_dropout_ fill_ frexp frobenius_norm get_device hash_tensor is_conj "
+        "is_inference is_neg is_same_size is_signed nonzero_static resize_as_ slice_inverse zero_"
     ),
     # The Array API standard's names that mean nothing else in PyTorch.
     "clew.array_api": (
@@ -48,8 +48,9 @@ METHODS = {
     "clew._lazy.histogram": "histc histogram",
     "clew._lazy.statistics": "corrcoef cov nanquantile quantile renorm renorm_",
     "clew._lazy.tensors": (
-        "chalf const_data_ptr dim_order fill_diagonal_ is_conj is_neg is_set_to map2_ "
-        "module_load new nonzero_static resize_as_ slice_inverse storage_type sum_to_size"
+        "chalf const_data_ptr dim_order fill_diagonal_ frexp hash_tensor is_conj is_neg "
+        "is_set_to map2_ module_load new nonzero_static resize_as_ slice_inverse storage_type "
+        "sum_to_size"
     ),
 }
 

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from clew import _C
+from clew import _C, _dtypes
 from clew._C import Tensor
 
 __all__ = [
@@ -35,6 +35,14 @@ __all__ = [
 ]
 
 _ops = _C.ops
+
+
+def _written(name: str, made: Tensor, out: Tensor | None) -> Tensor:
+    if out is None:
+        return made
+    from clew._primitive import write_out
+
+    return write_out(name, made, out)
 
 
 def _one_list(tensors: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -189,11 +197,9 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
         raise RuntimeError(f"combinations: r must not be negative; got {r}")
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     rows = [list(c) for c in choose(range(input.shape[0]), r)]
-    if r == 0 or not rows:
-        return input.new_empty((0, *([r] if r else [])))
-    from clew import tensor
-
-    return input[tensor(rows)]
+    if r == 0:
+        return input.new_empty(0)
+    return input[_C.tensor(rows, dtype=_dtypes.int64).reshape(len(rows), r)]
 
 
 def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False) -> Any:
@@ -261,6 +267,7 @@ def index_reduce(
     reduce: str,
     *,
     include_self: bool = True,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Reduces the parts of a source that share an index.
 
@@ -271,6 +278,7 @@ def index_reduce(
         source: its size along `dim` is that of the index.
         reduce: 'prod', 'mean', 'amax' or 'amin'.
         include_self: whether the input's own elements take part.
+        out: receives the result.
 
     >>> clew.ones(2).index_reduce(0, clew.tensor([0, 0]), clew.tensor([2.0, 3.0]), "prod").tolist()
     [6.0, 1.0]
@@ -282,14 +290,15 @@ def index_reduce(
     at = index.long().reshape(
         [-1 if d == dim % max(source.ndim, 1) else 1 for d in range(source.ndim)]
     )
-    return input.scatter_reduce(
+    made = input.scatter_reduce(
         dim, at.expand(source.shape), source, reduce, include_self=include_self
     )
+    return _written("index_reduce", made, out)
 
 
 def _index_reduce_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """index_reduce in place."""
-    return self.copy_(index_reduce(self, *args, **kwargs))
+    return self.copy_(index_reduce(self.clone(), *args, **kwargs))
 
 
 def _scattered(name: str, input: Tensor, src: Tensor, pick: Callable[[Tensor], Tensor]) -> Tensor:
@@ -301,13 +310,16 @@ def _scattered(name: str, input: Tensor, src: Tensor, pick: Callable[[Tensor], T
     return out
 
 
-def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
+def select_scatter(
+    input: Tensor, src: Tensor, dim: int, index: int, *, out: Tensor | None = None
+) -> Tensor:
     """The input with src at one index of a dimension.
 
     >>> clew.zeros(2, 2).select_scatter(clew.ones(2), 0, 1).tolist()
     [[0.0, 0.0], [1.0, 1.0]]
     """
-    return _scattered("select_scatter", input, src, lambda t: t.select(dim, index))
+    made = _scattered("select_scatter", input, src, lambda t: t.select(dim, index))
+    return _written("select_scatter", made, out)
 
 
 def slice_scatter(
@@ -317,6 +329,8 @@ def slice_scatter(
     start: int | None = None,
     end: int | None = None,
     step: int = 1,
+    *,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The input with src in a slice of a dimension.
 
@@ -324,40 +338,57 @@ def slice_scatter(
     [0.0, 1.0, 1.0, 0.0]
     """
     first, last = 0 if start is None else start, 2**62 if end is None else min(end, 2**62)
-    return _scattered("slice_scatter", input, src, lambda t: _ops._slice(t, dim, first, last, step))
+    made = _scattered("slice_scatter", input, src, lambda t: _ops._slice(t, dim, first, last, step))
+    return _written("slice_scatter", made, out)
 
 
 def diagonal_scatter(
-    input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1
+    input: Tensor,
+    src: Tensor,
+    offset: int = 0,
+    dim1: int = 0,
+    dim2: int = 1,
+    *,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The input with src on a diagonal.
 
     >>> clew.zeros(2, 2).diagonal_scatter(clew.ones(2)).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
-    return _scattered("diagonal_scatter", input, src, lambda t: t.diagonal(offset, dim1, dim2))
+    made = _scattered("diagonal_scatter", input, src, lambda t: t.diagonal(offset, dim1, dim2))
+    return _written("diagonal_scatter", made, out)
 
 
 def as_strided_scatter(
-    input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None
+    input: Tensor,
+    src: Tensor,
+    size: Any,
+    stride: Any,
+    storage_offset: int | None = None,
+    *,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The input with src where a strided view of it would lie.
 
     >>> clew.zeros(4).as_strided_scatter(clew.ones(2), (2,), (2,)).tolist()
     [1.0, 0.0, 1.0, 0.0]
     """
-    return _scattered(
+    made = _scattered(
         "as_strided_scatter", input, src, lambda t: t.as_strided(size, stride, storage_offset)
     )
+    return _written("as_strided_scatter", made, out)
 
 
-def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
+def narrow_copy(
+    input: Tensor, dim: int, start: int, length: int, *, out: Tensor | None = None
+) -> Tensor:
     """A range of a dimension, copied.
 
     >>> clew.arange(4).narrow_copy(0, 1, 2).tolist()
     [1, 2]
     """
-    return _ops._contiguous(input.narrow(dim, start, length))
+    return _written("narrow_copy", _ops._contiguous(input.narrow(dim, start, length)), out)
 
 
 def constant_pad_nd(input: Tensor, pad: Any, value: Any = 0) -> Tensor:
@@ -400,6 +431,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     if indices.is_floating_point() or indices.is_complex() or indices.dtype is _C.bool:
         raise ValueError(f"unravel_index: indices must be integers; got {indices.dtype}")
     out = []
+    indices = indices.long()
     for size in reversed(sizes):
         out.append(indices % size)
         indices = indices.div(size, rounding_mode="floor")

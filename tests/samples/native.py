@@ -176,10 +176,10 @@ def static(x: Any, *, size: int, fill_value: int = -1) -> Any:
     return np.concatenate([found, np.full((size - len(found), x.ndim), fill_value)]).astype(int)
 
 
-def partly_infinite(r: Rng) -> np.ndarray:
-    x = r.normal((3, 4))
-    x[1] = -np.inf
-    return x
+def hashed(x: Any, dim: Any = (), keepdim: bool = False) -> Any:
+    wide = x.astype(np.float64 if x.dtype.kind == "f" else np.int64)
+    axes = tuple(range(x.ndim)) if dim == () else dim
+    return np.bitwise_xor.reduce(wide.view(np.uint64), axis=axes, keepdims=keepdim)
 
 
 OPS = [
@@ -331,6 +331,38 @@ OPS = [
         lambda x, dim=None, keepdim=False: np.sqrt((np.abs(x) ** 2).sum(dim, keepdims=keepdim)),
         lambda r: [S(r.normal((2, 3))), S(r.normal((2, 3)), (0, 1), True), S(r.complex((2, 3)), 1)],
         FLOATS_32_64 + COMPLEX,
+    ),
+    Op(
+        "frexp",
+        np.frexp,
+        lambda r: [
+            S(r.normal((3, 4), 10.0)),
+            S(np.array([0.0, 1.0, -1.0, 0.5, 1e-300, 3e38, -7.0])),
+            S(r.normal(())),
+            S(np.zeros((0, 2))),
+        ],
+        second=False,
+        errors=[E(S(np.array([1, 2])), RuntimeError, "floating-point")],
+        why="the exponent is constant: no second derivative",
+    ),
+    Op(
+        "hash_tensor",
+        hashed,
+        lambda r: [
+            S(r.normal((3, 4))),
+            S(r.normal((3, 4)), 0),
+            S(r.normal((2, 3, 4)), (0, -1), keepdim=True),
+            S(r.integers(-9, 9, (5,))),
+            S(r.bools((5,))),
+            S(np.zeros((0, 3)), 0),
+        ],
+        grad=False,
+        errors=[
+            E(S(np.zeros((0,))), RuntimeError, "reduction dim"),
+            E(S(np.ones((2,)), mode=1), RuntimeError, "mode"),
+            E(S(np.array([1j])), NotImplementedError, "real"),
+            E(S(np.ones((2,)), 1), IndexError, "out of range"),
+        ],
     ),
     Op(
         "nonzero_static",

@@ -382,4 +382,4 @@ def renorm(
 
 def renorm_(self: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     """renorm in place."""
-    return self.copy_(renorm(self, p, dim, maxnorm))
+    return self.copy_(renorm(self.clone(), p, dim, maxnorm))

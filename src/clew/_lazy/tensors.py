@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from clew import _C, _dtypes
-from clew._arguments import need_tensors
+from clew._arguments import need_tensors, wrapped_dim
 from clew._C import Tensor
-from clew._primitive import loops_in_vmap, write_out
+from clew._primitive import loops_in_vmap, primitive, write_out
 
 __all__ = [
     "alpha_dropout_",
@@ -19,8 +21,10 @@ __all__ = [
     "feature_alpha_dropout_",
     "feature_dropout_",
     "fill_",
+    "frexp",
     "frobenius_norm",
     "get_device",
+    "hash_tensor",
     "is_conj",
     "is_inference",
     "is_neg",
@@ -312,6 +316,8 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
         raise TypeError("sum_to_size() missing 1 required positional arguments: 'size'")
     sizes = size[0] if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
     wanted = [int(n) for n in sizes]
+    if not wanted:
+        return self.sum()
     extra = self.ndim - len(wanted)
     if extra < 0 or any(w not in (1, n) for w, n in zip(wanted, self.shape[extra:])):
         raise RuntimeError(
@@ -408,3 +414,91 @@ def new(self: Tensor, *args: Any, dtype: Any = None, device: Any = None) -> Tens
     if len(args) == 1 and not isinstance(args[0], int):
         return self.new_tensor(args[0], dtype=dtype, device=device)
     return self.new_empty(args or (0,), dtype=dtype, device=device)
+
+
+# ---- the parts of numbers ------------------------------------------------------------------------
+
+
+class frexp_result(NamedTuple):
+    """What :func:`frexp` returns: mantissas between 0.5 and 1 in size, and exponents of 2."""
+
+    mantissa: Tensor
+    exponent: Tensor
+
+
+def _frexp_kernel(x: Any) -> Any:
+    mantissa, exponent = np.frexp(x)
+    return mantissa, np.where(np.isfinite(x), exponent, 0)
+
+
+_frexp = primitive(
+    "Frexp",
+    shapes=lambda x: [(x.shape, x.dtype), (x.shape, _dtypes.int32)],
+    kernel=_frexp_kernel,
+    gradient=lambda c, g, _: None if g is None else g / _f["exp2"](c.outputs[1].to(g.dtype)),
+    core=(0,),
+    constant_outputs=(1,),
+)
+
+
+def frexp(input: Tensor, *, out: Any = None) -> frexp_result:
+    """Splits numbers into mantissa and exponent: input = mantissa * 2 ** exponent.
+
+    Args:
+        input: floating point.
+        out: two tensors that receive the results.
+
+    Returns:
+        a named tuple (mantissa, exponent): sizes of at least 0.5 and less than 1, and int32.
+
+    >>> clew.frexp(clew.tensor([1.0, -6.0])).mantissa
+    tensor([ 0.5000, -0.7500])
+    """
+    need_tensors("frexp", input=input)
+    if not input.is_floating_point():
+        raise RuntimeError(f"frexp() only supports floating-point dtypes; got {input.dtype}")
+    wide = input.float() if input.dtype is _dtypes.bfloat16 else input
+    mantissa, exponent = _frexp(wide)
+    return write_out("frexp", frexp_result(mantissa.to(input.dtype), exponent), out)
+
+
+@loops_in_vmap
+def hash_tensor(
+    input: Tensor, dim: Any = (), *, keepdim: bool = False, mode: int = 0, out: Any = None
+) -> Tensor:
+    """Hashes of elements: the exclusive or of their bits, as float64 or int64.
+
+    Args:
+        input: real.
+        dim: the dimension or dimensions to reduce; all when empty.
+        keepdim: keep reduced dimensions, of size 1.
+        mode: 0.
+        out: receives the result.
+
+    Returns:
+        a uint64 tensor.
+
+    >>> clew.hash_tensor(clew.tensor([1, 2]))
+    tensor(3, dtype=clew.uint64)
+    """
+    need_tensors("hash_tensor", input=input)
+    if input.is_complex():
+        raise NotImplementedError(f"hash_tensor: input must be real; got {input.dtype}")
+    if mode != 0:
+        raise RuntimeError(f"hash_tensor: Unknown hash_tensor mode: {mode}")
+    given = (dim,) if isinstance(dim, int) else tuple(dim)
+    dims = tuple(wrapped_dim("hash_tensor", d, input.ndim) for d in given)
+    if not dims and input.numel() == 0:
+        raise RuntimeError(
+            "hash_tensor: Expected reduction dim to be specified for input.numel() == 0. Specify "
+            "the reduction dim with the 'dim' argument."
+        )
+    axes = tuple(range(input.ndim)) if not dims else dims if input.ndim else ()
+    if input.is_meta:
+        made = input.new_empty(input.shape).sum(axes, keepdim).to(_dtypes.uint64)
+        return write_out("hash_tensor", made, out)
+    wide = input.detach().to(_dtypes.float64 if input.is_floating_point() else _dtypes.int64)
+    bits = np.array(wide.numpy(), order="C").view(np.uint64)
+    combine: Any = np.bitwise_xor.reduce
+    made = _C.from_numpy(np.array(combine(bits, axis=axes, keepdims=keepdim)))
+    return write_out("hash_tensor", made, out)

@@ -212,7 +212,7 @@ def cumsum(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = 
     tensor([1, 1, 4])
     """
     x = prepared("cumsum", input, mask, dtype)
-    return filled(x, mask, 0).cumsum(dim, dtype=dtype)
+    return filled(x, mask, 0).cumsum(dim, dtype=x.dtype)
 
 
 def cumprod(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
@@ -223,7 +223,7 @@ def cumprod(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None =
     tensor([2, 2, 6])
     """
     x = prepared("cumprod", input, mask, dtype)
-    return filled(x, mask, 1).cumprod(dim, dtype=dtype)
+    return filled(x, mask, 1).cumprod(dim, dtype=x.dtype)
 
 
 def _floating(x: Tensor) -> Tensor:
@@ -246,9 +246,10 @@ def logsumexp(
     >>> clew.masked.logsumexp(x, 0, mask=m)
     tensor(0.)
     """
-    x = _floating(prepared("logsumexp", input, mask, dtype))
+    given = prepared("logsumexp", input, mask, dtype)
+    x = _floating(given)
     dims = dims_of("logsumexp", dim, x.ndim)
-    return _f["logsumexp"](filled(x, mask, -float("inf")), dims, keepdim)
+    return _f["logsumexp"](filled(x, mask, -float("inf")), dims, keepdim).to(given.dtype)
 
 
 def logaddexp(

@@ -158,10 +158,8 @@ def _spread(
     count = _count(x, dims, mask)
     centred = x - filled(x, mask, 0).sum(dims, True) / count
     squares = centred * centred.conj()
-    if squares.is_complex():
-        squares = _f["real"](squares)
     left = (count - (1 if correction is None else correction)).clamp(min=0)
-    return _shaped(filled(squares, mask, 0).sum(dims, True) / left, dims, keepdim)
+    return _shaped(filled(squares, mask, 0).sum(dims, True) / left.to(x.dtype), dims, keepdim)
 
 
 def var(

@@ -393,12 +393,17 @@ def _upsample_bilinear2d_aa(
     output_size: Sequence[int] | None,
     align_corners: bool,
     scale_factors: Sequence[float] | None = None,
+    *,
+    scales_h: float | None = None,
+    scales_w: float | None = None,
 ) -> Tensor:
     """Bilinear :func:`clew.nn.functional.interpolate` that averages where the size shrinks.
 
     >>> clew._upsample_bilinear2d_aa(clew.tensor([[[[1.0, 3.0]]]]), (1, 1), False)
     tensor([[[[2.]]]])
     """
+    if scales_h is not None or scales_w is not None:
+        raise NotImplementedError("_upsample_bilinear2d_aa: give scale_factors instead of scales")
     return F.interpolate(
         input,
         None if output_size is None else list(output_size),

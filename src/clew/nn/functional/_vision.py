@@ -307,13 +307,16 @@ def interpolate(
     else:
         raise NotImplementedError(f"interpolate: unknown mode {mode!r}")
     # 16-bit images are resampled in float32, and rounded once.
-    narrow = input.dtype in (clew.float16, clew.bfloat16)
+    # So are bytes, whose results are cut off at 0 and 255.
+    narrow = input.dtype in (clew.float16, clew.bfloat16, clew.uint8)
     out = input.float() if narrow else input
     for d in reversed(range(n)):
         if sizes[d] == input.shape[2 + d] and scales[d] in (None, 1.0):
             continue
         rows = _rows(sizes[d], input.shape[2 + d], scales[d], bool(align_corners), kind, antialias)
         out = _resample(out, 2 + d, rows)
+    if input.dtype is clew.uint8:
+        out = out.round().clamp(0, 255)
     if narrow:
         return out.to(input.dtype)
     return out if out is not input else input.clone()

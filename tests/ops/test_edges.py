@@ -1,0 +1,216 @@
+"""Edges of operations: complex numbers, empty and one-dimensional inputs, zeros among factors,
+bytes, overwritten inputs.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import clew
+from clew import nn
+from clew.autograd import gradcheck, gradgradcheck
+
+F = nn.functional
+
+
+def complex_tensor(*shape: int, scale: float = 1.0, seed: int = 0) -> clew.Tensor:
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=shape) + 1j * rng.normal(size=shape)
+    return clew.tensor(np.asarray(x * scale)).requires_grad_()
+
+
+def check(f, *inputs: clew.Tensor) -> None:
+    assert gradcheck(f, inputs) and gradgradcheck(f, inputs)
+
+
+@pytest.mark.parametrize(
+    "function, formula",
+    [
+        (F.silu, lambda z: z / (1 + np.exp(-z))),
+        (F.softsign, lambda z: z / (1 + np.abs(z))),
+    ],
+)
+def test_activations_of_complex_numbers(function, formula):
+    z = complex_tensor(3, 4)
+    got = function(z)
+    np.testing.assert_allclose(got.detach().numpy(), formula(z.detach().numpy()), rtol=1e-12)
+    assert gradcheck(function, (z,))
+
+
+def test_softsign_of_complex_numbers_has_a_second_derivative():
+    assert gradgradcheck(F.softsign, (complex_tensor(3),))
+
+
+@pytest.mark.parametrize("dim", [0, 1, (0, 1)])
+def test_logsumexp_of_complex_numbers(dim):
+    z = complex_tensor(3, 4)
+    want = np.log(np.exp(z.detach().numpy()).sum(dim))
+    np.testing.assert_allclose(clew.logsumexp(z, dim).detach().numpy(), want, rtol=1e-12)
+    check(lambda t: clew.logsumexp(t, dim), z)
+    huge = clew.logsumexp(z.detach() + 800, dim).numpy()
+    np.testing.assert_allclose(huge, want + 800, rtol=1e-12)
+    empty = clew.logsumexp(clew.zeros(0, 2, dtype=clew.complex128), 0)
+    assert (empty.real == -np.inf).all()
+
+
+def test_logcumsumexp_of_complex_numbers():
+    z = complex_tensor(3, 4, scale=0.3)
+    want = np.log(np.cumsum(np.exp(z.detach().numpy()), 1))
+    np.testing.assert_allclose(clew.logcumsumexp(z, 1).detach().numpy(), want, rtol=1e-12)
+    check(lambda t: clew.logcumsumexp(t, 1), z)
+
+
+def test_logaddexp_of_complex_numbers():
+    a, b = complex_tensor(3, 4, scale=0.4), complex_tensor(4, scale=0.4, seed=1)
+    want = np.log(np.exp(a.detach().numpy()) + np.exp(b.detach().numpy()))
+    np.testing.assert_allclose(clew.logaddexp(a, b).detach().numpy(), want, rtol=1e-12)
+    check(clew.logaddexp, a, b)
+    # The imaginary part goes on from the larger operand's instead of being wrapped.
+    got = clew.logaddexp(clew.tensor(5 + 9j), clew.tensor(-50 + 0j))
+    np.testing.assert_allclose(got.numpy(), 5 + 9j, rtol=1e-6)
+
+
+@pytest.mark.parametrize("include_self", [True, False])
+def test_scatter_reduce_prod_can_be_differentiated_twice_at_zeros(include_self: bool):
+    x = clew.tensor([[2.0, 0.0, -1.0], [0.5, 3.0, 0.0]], dtype=clew.float64, requires_grad=True)
+    src = clew.tensor(
+        [[0.0, 2.0, 3.0, 0.0], [1.5, 0.0, 0.0, -2.0]], dtype=clew.float64, requires_grad=True
+    )
+    index = clew.tensor([[0, 0, 1, 0], [2, 1, 1, 2]])
+    check(lambda a, b: a.scatter_reduce(1, index, b, "prod", include_self=include_self), x, src)
+    columns = clew.tensor([[0, 1, 1], [1, 0, 1], [0, 0, 1]])
+    wide = clew.tensor(
+        [[0.0, 1.0, 2.0], [0.0, -1.0, 0.0], [3.0, 0.5, 4.0]],
+        dtype=clew.float64,
+        requires_grad=True,
+    )
+    check(lambda a, b: a.scatter_reduce(0, columns, b, "prod", include_self=include_self), x, wide)
+
+
+def test_nextafter_moves_with_its_first_operand():
+    x = clew.tensor([1.0, 2.0], requires_grad=True)
+    y = clew.tensor([3.0, 0.0], requires_grad=True)
+    gx, gy = clew.autograd.grad(clew.nextafter(x, y).sum(), (x, y))
+    assert gx.tolist() == [1.0, 1.0] and gy.tolist() == [0.0, 0.0]
+
+
+def test_an_overwritten_tensor_has_a_gradient_of_zeros():
+    x = clew.ones(2, requires_grad=True)
+    z = clew.tensor([3.0, 4.0], requires_grad=True)
+    y = x * 2
+    y.copy_(z)
+    gx, gz = clew.autograd.grad(y.sum(), (x, z))
+    assert gx.tolist() == [0.0, 0.0] and gz.tolist() == [1.0, 1.0]
+    w = x * 2
+    w[0].copy_(z[1])
+    gx, gz = clew.autograd.grad(w.sum(), (x, z))
+    assert gx.tolist() == [0.0, 2.0] and gz.tolist() == [0.0, 1.0]
+
+
+def test_gather_accepts_empty_indices_of_any_integer_dtype():
+    x = clew.ones(5, requires_grad=True)
+    index = clew.zeros(0, dtype=clew.uint8)
+    got = clew.gather(x, 0, index)
+    assert got.shape == (0,) and got.requires_grad
+    (g,) = clew.autograd.grad(got.sum(), x)
+    assert g.tolist() == [0.0] * 5
+    with pytest.raises(RuntimeError, match="int64 or int32"):
+        clew.gather(x, 0, clew.zeros(2, dtype=clew.uint8))
+
+
+def test_batch_norm_of_an_empty_vector_and_feature_dropout_of_a_vector():
+    empty = clew.zeros(0, requires_grad=True)
+    out = F.batch_norm(empty, clew.zeros(0), clew.zeros(0), training=True)
+    assert out.shape == (0,) and out.requires_grad
+    with pytest.raises(RuntimeError, match="at least 2"):
+        F.batch_norm(clew.ones(3), None, None, training=True)
+    x = clew.ones(3)
+    assert F.feature_alpha_dropout(x, 0.5, training=False).tolist() == [1.0] * 3
+    with pytest.raises(RuntimeError, match="at least 2"):
+        F.feature_alpha_dropout(x, 0.5, training=True)
+
+
+def test_addr_of_bools():
+    eye = clew.eye(2, dtype=clew.bool)
+    a, b = clew.tensor([True, False]), clew.tensor([True, True])
+    assert clew.addr(eye, a, b).tolist() == [[True, True], [False, True]]
+    assert clew.addr(eye, a, b, beta=0).tolist() == [[True, True], [False, False]]
+    assert clew.addr(eye, a, b, alpha=0).tolist() == eye.tolist()
+
+
+def test_diff_of_order_zero_is_the_input():
+    x = clew.ones(3, 3)
+    assert clew.diff(x, 0, 0, clew.ones(1, 3), clew.ones(2, 3)).shape == (3, 3)
+    out = clew.empty(0)
+    assert clew.diff(x, out=out) is out and out.shape == (3, 2)
+
+
+def test_combinations_of_too_few_elements():
+    x = clew.ones(1, requires_grad=True)
+    got = clew.combinations(x, 2)
+    assert got.shape == (0, 2) and got.requires_grad
+    assert clew.combinations(x, 0).shape == (0,)
+
+
+@pytest.mark.parametrize("reduce", ["prod", "mean", "amax", "amin"])
+def test_index_reduce_in_place_and_into_out(reduce: str):
+    index = clew.tensor([0, 0, 1])
+    source = clew.tensor([[2.0, 3.0], [4.0, 0.5], [1.5, 5.0]], requires_grad=True)
+    x = clew.tensor([[1.0, 2.5], [3.0, 4.0]], requires_grad=True)
+    want = clew.index_reduce(x, 0, index, source, reduce)
+    y = x * 1
+    assert y.index_reduce_(0, index, source, reduce) is y
+    np.testing.assert_allclose(y.detach().numpy(), want.detach().numpy())
+    got = clew.autograd.grad(y.sum(), (x, source))
+    for a, b in zip(got, clew.autograd.grad(want.sum(), (x, source))):
+        np.testing.assert_allclose(a.numpy(), b.numpy())
+    out = clew.empty(0)
+    assert clew.index_reduce(x.detach(), 0, index, source.detach(), reduce, out=out) is out
+    np.testing.assert_allclose(out.numpy(), want.detach().numpy())
+
+
+def test_renorm_in_place_has_the_gradient_of_renorm():
+    x = clew.tensor([[3.0, 4.0], [0.3, 0.4]], requires_grad=True)
+    y = x * 1
+    y.renorm_(2, 0, 1.0)
+    want = clew.renorm(x, 2, 0, 1.0)
+    seed = clew.tensor([[1.0, 2.0], [3.0, 4.0]])
+    a, b = clew.autograd.grad(y, x, seed)[0], clew.autograd.grad(want, x, seed)[0]
+    np.testing.assert_allclose(a.numpy(), b.numpy())
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, **k: clew.narrow_copy(x, 0, 1, 2, **k),
+        lambda x, **k: clew.select_scatter(x, clew.ones(3), 0, 1, **k),
+        lambda x, **k: clew.slice_scatter(x, clew.ones(1, 3), 0, 1, 2, **k),
+        lambda x, **k: clew.diagonal_scatter(x, clew.ones(3), **k),
+        lambda x, **k: clew.as_strided_scatter(x, clew.ones(2), (2,), (2,), **k),
+    ],
+)
+def test_copies_into_out(call):
+    x = clew.arange(9.0).reshape(3, 3)
+    out = clew.empty(0)
+    assert call(x, out=out) is out
+    np.testing.assert_array_equal(out.numpy(), call(x).numpy())
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+def test_interpolation_of_bytes_is_rounded_and_cut_off(mode: str):
+    x = clew.tensor(np.random.default_rng(0).integers(0, 256, (1, 1, 6, 6)).astype(np.uint8))
+    got = F.interpolate(x, size=(4, 9), mode=mode)
+    want = F.interpolate(x.double(), size=(4, 9), mode=mode).round().clamp(0, 255)
+    assert got.dtype is clew.uint8
+    assert np.abs(got.numpy().astype(int) - want.numpy()).max() <= 1
+
+
+def test_dtypes_of_sums_and_indices():
+    byte = clew.tensor([5, 2], dtype=clew.uint8)
+    assert all(i.dtype is clew.int64 for i in clew.unravel_index(byte, (2, 3)))
+    assert byte.sum_to_size(()).dtype is clew.int64
+    mask = clew.tensor([True, False])
+    assert clew.masked.cumsum(byte, 0, mask=mask).dtype is clew.uint8
+    half = clew.ones(3, dtype=clew.float16)
+    assert clew.masked.var(half, correction=0.5).dtype is clew.float16
