@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "kernels/instruction_set.h"
 #include "kernels/reduce_lines.h"
 #include "kernels/softmax_rows.h"
 
@@ -25,31 +26,17 @@ extern const RowOps<double> rows_double;
 
 namespace {
 
-int instruction_set() {
-#ifndef CLEW_ONLY_BASELINE
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-      __builtin_cpu_supports("f16c")) {
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-      return 2;
-    }
-    return 1;
-  }
-#endif
-  return 0;
-}
-
 template <class C> const RowOps<C>& choose() {
   constexpr bool single = std::is_same_v<C, float>;
 #ifndef CLEW_ONLY_BASELINE
-  int isa = instruction_set();
-  if (isa == 2) {
+  InstructionSet isa = instruction_set();
+  if (isa == InstructionSet::avx512) {
     if constexpr (single)
       return avx512::rows_float;
     else
       return avx512::rows_double;
   }
-  if (isa == 1) {
+  if (isa == InstructionSet::avx2) {
     if constexpr (single)
       return avx2::rows_float;
     else

@@ -97,5 +97,6 @@ void add_tensor_type(PyObject* module);
 void add_functions(PyObject* module);
 void add_autograd(PyObject* module);
 void add_vmap(PyObject* module);
+void add_optimize(PyObject* module);
 
 }  // namespace clew::python

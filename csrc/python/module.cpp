@@ -23,6 +23,7 @@ NB_MODULE(_C, m) {
     python::add_tensor_type(module);
     python::add_autograd(module);
     python::add_vmap(module);
+    python::add_optimize(module);
     python::add_functions(module);
     python::add_overrides(module);
     python::add_generator(module);

@@ -173,6 +173,16 @@ class _PerParameter(Optimizer):
     ) -> None:
         raise NotImplementedError
 
+    def _update_all(
+        self,
+        group: dict[str, Any],
+        params: list[Tensor],
+        grads: list[Tensor],
+        states: list[dict[str, Any]],
+    ) -> Any:
+        """Updates what one pass over memory can; gives the numbers of the others."""
+        return range(len(params))
+
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Changes every parameter that has a gradient, once.
 
@@ -191,21 +201,32 @@ class _PerParameter(Optimizer):
             for group in self.param_groups:
                 if group.get("capturable"):
                     _check_modes(type(self).__name__, capturable=True)
-                keeps_state = self._keeps_state(group)
-                for param in group["params"]:
-                    grad = param.grad
-                    if grad is None:
-                        continue
-                    if not keeps_state:
-                        self._update(group, param, grad, {})
-                        continue
-                    state = self.state[param]
-                    if not state:
-                        self._init_state(group, param, state)
-                    elif differentiable:
-                        # Earlier steps' graphs hold the old tensors: the updates write to copies.
-                        for key, value in state.items():
-                            if isinstance(value, Tensor) and key != "step":
-                                state[key] = value.clone()
-                    self._update(group, param, grad, state)
+                self._step_group(group, differentiable)
         return loss
+
+    def _step_group(self, group: dict[str, Any], differentiable: bool) -> None:
+        keeps_state = self._keeps_state(group)
+        params, grads, states = [], [], []
+        for param in group["params"]:
+            grad = param.grad
+            if grad is None:
+                continue
+            params.append(param)
+            grads.append(grad)
+            if not keeps_state:
+                states.append({})
+                continue
+            state = self.state[param]
+            if not state:
+                self._init_state(group, param, state)
+            elif differentiable:
+                # Earlier steps' graphs hold the old tensors: the updates write to copies.
+                for key, value in state.items():
+                    if isinstance(value, Tensor) and key != "step":
+                        state[key] = value.clone()
+            states.append(state)
+        left: Any = range(len(params))
+        if not differentiable and group.get("fused") is not False:
+            left = self._update_all(group, params, grads, states)
+        for i in left:
+            self._update(group, params[i], grads[i], states[i])

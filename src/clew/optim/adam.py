@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import clew
-from clew import Tensor
+from clew import _C, Tensor
 
 from ._rule import (
     ParamsT,
@@ -77,7 +77,8 @@ class Adam(_PerParameter):
         eps: added to the denominator.
         weight_decay: strength of the L2 penalty.
         amsgrad: use the largest v so far.
-        foreach, fused: accepted; they choose an implementation, and clew has one.
+        foreach: accepted; it chooses an implementation of PyTorch's.
+        fused: False: tensor operations instead of one pass over memory.
         maximize: climb instead of descending.
         capturable: not for this device; True raises.
         differentiable: record the step itself, so that backward goes through it.
@@ -150,6 +151,27 @@ class Adam(_PerParameter):
         state["exp_avg_sq"] = clew.zeros_like(param, requires_grad=False)
         if group["amsgrad"]:
             state["max_exp_avg_sq"] = clew.zeros_like(param, requires_grad=False)
+
+    def _update_all(
+        self,
+        group: dict[str, Any],
+        params: list[Tensor],
+        grads: list[Tensor],
+        states: list[dict[str, Any]],
+    ) -> Any:
+        numbers = [_number(x) for x in (group["lr"], *group["betas"], group["eps"])]
+        numbers.append(_number(group["weight_decay"]))
+        if any(isinstance(x, Tensor) for x in numbers):
+            return range(len(params))
+        return _C._fused_adam(
+            params,
+            grads,
+            states,
+            *numbers,
+            group["amsgrad"],
+            group["maximize"],
+            group["decoupled_weight_decay"],
+        )
 
     def _update(
         self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]

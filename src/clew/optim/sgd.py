@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from clew import Tensor
+from clew import _C, Tensor
 
 from ._rule import (
     ParamsT,
@@ -62,7 +62,8 @@ class SGD(_PerParameter):
         weight_decay: strength of the L2 penalty.
         nesterov: look ahead along the direction; needs momentum and no dampening.
         maximize: climb instead of descending.
-        foreach, fused: accepted; they choose an implementation, and clew has one.
+        foreach: accepted; it chooses an implementation of PyTorch's.
+        fused: False: tensor operations instead of one pass over memory.
         differentiable: record the step itself, so that backward goes through it.
 
     Example:
@@ -119,6 +120,21 @@ class SGD(_PerParameter):
 
     def _keeps_state(self, group: dict[str, Any]) -> bool:
         return bool(group["momentum"] != 0)
+
+    def _update_all(
+        self,
+        group: dict[str, Any],
+        params: list[Tensor],
+        grads: list[Tensor],
+        states: list[dict[str, Any]],
+    ) -> Any:
+        names = ("lr", "momentum", "dampening", "weight_decay")
+        numbers = [_number(group[name]) for name in names]
+        if any(isinstance(x, Tensor) for x in numbers):
+            return range(len(params))
+        return _C._fused_sgd(
+            params, grads, states, *numbers, bool(group["nesterov"]), bool(group["maximize"])
+        )
 
     def _update(
         self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]
