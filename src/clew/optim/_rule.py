@@ -206,7 +206,9 @@ class _PerParameter(Optimizer):
 
     def _step_group(self, group: dict[str, Any], differentiable: bool) -> None:
         keeps_state = self._keeps_state(group)
-        params, grads, states = [], [], []
+        params: list[Tensor] = []
+        grads: list[Tensor] = []
+        states: list[dict[str, Any]] = []
         for param in group["params"]:
             grad = param.grad
             if grad is None:
