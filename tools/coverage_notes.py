@@ -91,6 +91,10 @@ NOT_PUBLIC = {
     "matrix_rank",
     "solve",
     "symeig",
+    "index",  # Tensor's: needs named dimensions
+    "name",
+    "resize",
+    "resize_as",
     "volatile",
     "reinforce",
 }
@@ -106,6 +110,7 @@ _COPIES = "copying forms of views, made for the compiler"
 _PIPES = "data pipes, which PyTorch gave up"
 _STORAGE = "storages of one type and types named by strings, deprecated"
 _INTERNAL = "PyTorch's own internals"
+_MASKED = "masked tensors, a prototype"
 
 _PATTERNS: tuple[tuple[str, str], ...] = (
     (
@@ -131,6 +136,7 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
         r"\w*flash_attention_impl\w*|WARN_FOR_UNFUSED_KERNELS|privateuse1|custom_(fwd|bwd))",
         _DEVICES,
     ),
+    (r"masked\.(\w*_?masked_tensor|MaskedTensor)", _MASKED),
     (r"(.*\.)?\w+_copy", _COPIES),
     (r"(.*\.)?(Sym\w+|sym_\w+)", _SYMBOLIC),
     (
@@ -140,7 +146,7 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     ),
     (
         r"(.*\.)?(\w+Storage|\w+Tensor|StorageBase|TypedStorage|UntypedStorage|"
-        r"storage|storage_type|new)",
+        r"Storage|storage|storage_type|new)",
         _STORAGE,
     ),
     (
@@ -191,6 +197,8 @@ SAME_PARAMETERS = {
     "hsplit",
     "isin",
     "ldexp",
+    "nn.functional.one_hot",
+    "resize_as_",
     "ne",
     "nn.functional.elu_",
     "result_type",

@@ -43,6 +43,11 @@ from clew import version as version
 from clew import xpu as xpu
 from clew.serialization import save as save
 from clew.overrides import DisableTorchFunction as DisableTorchFunction
+from clew._lazy.modes import get_deterministic_debug_mode as get_deterministic_debug_mode
+from clew._lazy.modes import is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled
+from clew._lazy.modes import is_warn_always_enabled as is_warn_always_enabled
+from clew._lazy.modes import set_deterministic_debug_mode as set_deterministic_debug_mode
+from clew._lazy.modes import set_warn_always as set_warn_always
 from clew.overrides import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
 from clew.serialization import load as load
 from clew.func import vmap as vmap

@@ -61,6 +61,16 @@ _LAZY_MODULES = {
 _LAZY_NAMES = {
     "save": "clew.serialization",
     "DisableTorchFunction": "clew.overrides",
+    **dict.fromkeys(
+        (
+            "get_deterministic_debug_mode",
+            "is_deterministic_algorithms_warn_only_enabled",
+            "is_warn_always_enabled",
+            "set_deterministic_debug_mode",
+            "set_warn_always",
+        ),
+        "clew._lazy.modes",
+    ),
     "DisableTorchFunctionSubclass": "clew.overrides",
     "load": "clew.serialization",
     "vmap": "clew.func",

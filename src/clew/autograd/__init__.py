@@ -9,7 +9,13 @@ from clew import _C
 from clew._C import Tensor
 from clew.autograd import graph
 from clew.autograd.function import Function
-from clew.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from clew.autograd.grad_mode import (
+    enable_grad,
+    inference_mode,
+    no_grad,
+    set_grad_enabled,
+    set_multithreading_enabled,
+)
 from clew.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 
 __all__ = [
@@ -27,6 +33,7 @@ __all__ = [
     "inference_mode",
     "no_grad",
     "set_grad_enabled",
+    "set_multithreading_enabled",
 ]
 
 Variable = Tensor  # PyTorch's old name

@@ -10,7 +10,13 @@ from clew import _C
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-__all__ = ["enable_grad", "inference_mode", "no_grad", "set_grad_enabled"]
+__all__ = [
+    "enable_grad",
+    "inference_mode",
+    "no_grad",
+    "set_grad_enabled",
+    "set_multithreading_enabled",
+]
 
 
 class _Mode:
@@ -176,4 +182,25 @@ class inference_mode(_Mode):
         _C._set_inference(inference)
 
     def clone(self) -> inference_mode:
+        return type(self)(self.mode)
+
+
+class set_multithreading_enabled:
+    """Accepted: backward runs in the thread that calls it, whatever the mode.
+
+    Args:
+        mode: True or False.
+    """
+
+    def __init__(self, mode: bool) -> None:
+        self.mode = mode
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *args: Any) -> None:
+        pass
+
+    def clone(self) -> set_multithreading_enabled:
+        """Another one with the same mode."""
         return type(self)(self.mode)

@@ -8,10 +8,12 @@ from typing import Any, NamedTuple
 
 from clew import _C
 from clew._C import Node, Tensor
+from clew.autograd.grad_mode import no_grad
 
 __all__ = [
     "GradientEdge",
     "Node",
+    "allow_mutation_on_saved_tensors",
     "disable_saved_tensors_hooks",
     "get_gradient_edge",
     "increment_version",
@@ -122,6 +124,37 @@ class save_on_cpu(saved_tensors_hooks):
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cpu") -> None:
         super().__init__(lambda t: (t.device, t.clone()), lambda packed: packed[1].to(packed[0]))
+
+
+class allow_mutation_on_saved_tensors:
+    """Within it tensors that backward needs may be written to: backward gets copies.
+
+    A copy is made of everything that is saved.
+
+    >>> x = clew.ones(2, requires_grad=True)
+    >>> y = x.clone()
+    >>> with clew.autograd.graph.allow_mutation_on_saved_tensors():
+    ...     z = y.sin()
+    ...     _ = y.fill_(7.0)
+    >>> z.sum().backward()
+    >>> x.grad
+    tensor([0.5403, 0.5403])
+    """
+
+    def __enter__(self) -> allow_mutation_on_saved_tensors:
+        self._hooks = saved_tensors_hooks(self._copy, lambda t: t)
+        self._hooks.__enter__()
+        return self
+
+    def _copy(self, t: Tensor) -> Tensor:
+        with no_grad():
+            return t.clone()
+
+    def __exit__(self, *args: Any) -> None:
+        self._hooks.__exit__(*args)
+
+    def clear(self) -> None:
+        """Does nothing: the copies go when the graph does."""
 
 
 def register_multi_grad_hook(
