@@ -28,6 +28,12 @@ class Suspend {
   Suspend(const Suspend&) = delete;
 };
 
+[[noreturn]] void fail_over() {
+  fail(
+      "vmap: a tensor made inside vmap was kept and used after that vmap was over; return it "
+      "from the function that is vmapped instead");
+}
+
 int bits(uint32_t levels) { return std::popcount(levels); }
 uint32_t bit(int level) { return 1u << level; }
 int position(uint32_t levels, int level) { return bits(levels & (bit(level) - 1)); }
@@ -117,7 +123,10 @@ void exit_vmap() {
   levels_open.pop_back();
   modes.vmap = !levels_open.empty();
 }
-const VmapLevel& vmap_level(int level) { return levels_open[static_cast<size_t>(level)]; }
+const VmapLevel& vmap_level(int level) {
+  if (level >= vmap_depth()) fail_over();
+  return levels_open[static_cast<size_t>(level)];
+}
 
 uint32_t levels_of(std::span<const Tensor> in) {
   uint32_t levels = 0;
@@ -130,10 +139,7 @@ Tensor physical(const Tensor& t) { return is_batched(t) ? t.view_as_base() : t; 
 void check_alive(const Tensor& t) {
   if (!is_batched(t)) return;
   int top = std::bit_width(t->view_version) - 1;
-  if (top >= vmap_depth() || vmap_level(top).serial != t->output_nr)
-    fail(
-        "vmap: a tensor made inside vmap was kept and used after that vmap was over; return it "
-        "from the function that is vmapped instead");
+  if (vmap_level(top).serial != t->output_nr) fail_over();
 }
 
 Tensor make_batched(const Tensor& value, uint32_t levels) {
@@ -157,9 +163,12 @@ Tensor make_batched(const Tensor& value, uint32_t levels) {
 }
 
 Tensor add_level(const Tensor& t, int dim, int level) {
+  check_alive(t);
   uint32_t own = levels_of(t);
-  return make_batched(builtins.movedim(physical(t), bits(own) + dim, position(own, level)),
-                      own | bit(level));
+  Tensor value = builtins.movedim(physical(t), bits(own) + dim, position(own, level));
+  // A tensor of its own, even if nothing moved: requires_grad_() on the sample is not on t.
+  if (value.is_same(physical(t))) value = builtins.view(value, value.sizes());
+  return make_batched(value, own | bit(level));
 }
 
 Tensor remove_level(const Tensor& t, int level) {
@@ -195,6 +204,9 @@ Tensor physical_at(const Tensor& t, uint32_t levels, bool expanded) {
 
 void for_each_sample(std::span<const Tensor> in, uint32_t levels, Tensors& outs,
                      const std::function<void(std::span<const Tensor>, Tensors&)>& f) {
+  for (const Tensor& t : in) {
+    if (t.defined()) check_alive(t);
+  }
   Suspend suspend;
   Dims lead = level_sizes(levels);
   int64_t count = numel_of(lead);
@@ -311,7 +323,7 @@ void apply_batched(const OpDef& op, std::span<const Tensor> in, const void* attr
     if (t.defined()) t = make_batched(t, levels);
 }
 
-static void require_room(const Tensor& self, uint32_t levels, std::string_view name) {
+void require_room(const Tensor& self, uint32_t levels, std::string_view name) {
   if (levels & ~levels_of(self))
     fail("vmap: ", name,
          ": inplace arithmetic is not possible because the tensor written to is shared by all "
@@ -326,6 +338,9 @@ void apply_batched_inplace(const OpDef& op, std::span<const Tensor> in, const vo
   std::string name = std::string(op_name(op)) + "_";
   require_room(self, levels, name);
   if (op.kind == OpKind::Elementwise) {
+    for (const Tensor& t : in)
+      require(t.ndim() <= self.ndim(), name, ": output with shape ", self.sizes(),
+              " doesn't match the broadcast shape; got an operand of ", t);
     Batch b{op, in, attrs, levels, level_sizes(levels)};
     Tensors args;
     align(b, args);

@@ -63,6 +63,8 @@ struct Batch {
 // batched.
 void apply_batched(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tensors& outs);
 void apply_batched_inplace(const OpDef& op, std::span<const Tensor> in, const void* attrs);
+// Raises when `self`, which `name` writes into, lacks one of `levels`.
+void require_room(const Tensor& self, uint32_t levels, std::string_view name);
 // dst[...] = src where either is batched.
 void copy_batched(const Tensor& dst, const Tensor& src);
 // Calls f with one sample of every tensor after the other and stacks what it returns.

@@ -1,6 +1,7 @@
 // index_select, index_add, index_copy, index_fill, take, put, masked_select, masked_scatter,
 // index_put. May include: ops, graph, tensor, kernels. Invariant: each is made of the two ops of
 // indexing.cpp, which check, differentiate and run.
+#include "graph/batch.h"
 #include "kernels/index.h"
 #include "ops/arithmetic.h"
 #include "ops/comparison.h"
@@ -312,6 +313,7 @@ constexpr OpDef index_put_at_op = composite({
     .offer = Offer::function,
 });
 void index_put_into_run(const Call& c, Tensors& outs) {
+  if (uint32_t levels = levels_of(c.in)) require_room(c.in[0], levels, "index_put_");
   IndexPlan plan = plan_index(c.in[0], c.in.subspan(2), c.name());
   index_put_(c.in[0], c.in[1], plan.places, plan.dims, c.as<AccumulateAttrs>().accumulate);
   outs.push_back(c.in[0]);

@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "graph/batch.h"
 #include "graph/gil.h"
 #include "graph/inplace.h"
 #include "kernels/index.h"
@@ -278,6 +279,13 @@ Tensor index_put(const Tensor& x, const Tensor& values, const Tensor& places, co
 void index_put_(const Tensor& x, const Tensor& values, const Tensor& places, const Dims& dims,
                 bool accumulate) {
   const Tensor args[3] = {x, values, places};
+  if (uint32_t levels = levels_of(args)) [[unlikely]] {
+    require_room(x, levels, "index_put_");
+    Tensors none;
+    return for_each_sample(args, levels, none, [&](auto in, Tensors&) {
+      index_put_(in[0], in[1], in[2], dims, accumulate);
+    });
+  }
   IndexPutAttrs a{dims, accumulate};
   index_put_check(Call{index_put_op, args, &a});
   bool records = modes.grad && any_requires_grad(args);

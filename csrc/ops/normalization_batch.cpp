@@ -2,6 +2,7 @@
 // May include: ops, graph, tensor, kernels.
 // Invariant: running statistics are written after the result exists, outside the graph, and their
 // version rises.
+#include "graph/batch.h"
 #include "graph/inplace.h"
 #include "graph/modes.h"
 #include "kernels/norm.h"
@@ -226,6 +227,10 @@ struct BatchNormAttrs {
 void update_running(const Tensor& running, const Tensor& now, double momentum) {
   if (!running.defined() || running.is_meta()) return;
   GradMode off(false);
+  if (is_batched(now) || is_batched(running)) {
+    require_room(running, levels_of(now), "batch_norm: running statistics");
+    return copy_(running, running * Scalar(1 - momentum) + now * Scalar(momentum));
+  }
   copy_into(running, running * Scalar(1 - momentum) + now * Scalar(momentum));
   bump_version(running);
 }

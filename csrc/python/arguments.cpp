@@ -223,8 +223,12 @@ PyObject* Arguments::finish(Tensor t) const {
       }
       resize_(o, t.sizes());
     }
-    copy_into(o, t);
-    bump_version(o);
+    if (is_batched(o) || is_batched(t)) {
+      copy_(o, t);
+    } else {
+      copy_into(o, t);
+      bump_version(o);
+    }
     t = std::move(o);
   } else if (modes.inference) {
     t->flags |= flag_inference;

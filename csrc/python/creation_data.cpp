@@ -3,6 +3,8 @@
 // Invariant: all arguments are read and checked before memory is allocated.
 #include <memory>
 
+#include "graph/batch.h"
+#include "graph/inplace.h"
 #include "python/arguments.h"
 #include "python/convert.h"
 #include "python/creation_docs.h"
@@ -173,6 +175,7 @@ Tensor tensor_from(PyObject* data, std::optional<DType> dtype, Device device) {
   if (source.is_meta() && device != Device::Meta) {
     fail(ErrorKind::NotImplemented, "tensor: a meta tensor has no values to copy");
   }
+  if (is_batched(source)) return detach(builtins.clone(builtins.to_dtype(source, d)));
   Tensor out = empty(source.sizes(), d, device);
   if (device == Device::CPU) copy_into(out, source);
   return out;

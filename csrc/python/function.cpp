@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 
+#include "graph/batch.h"
 #include "graph/inplace.h"
 #include "graph/promotion.h"
 #include "ops/reduction.h"
@@ -406,6 +407,7 @@ void store_out(const FunctionEntry& e, const Tensor& out, const Tensor& result) 
     fail(e.name,
          ": unsupported operation: more than one element of the written-to tensor refers to a "
          "single memory location. Please clone() the tensor before performing the operation.");
+  if (is_batched(out) || is_batched(result)) return copy_(out, result);
   copy_into(out, result);
   bump_version(out);
 }

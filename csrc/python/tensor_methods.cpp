@@ -3,6 +3,7 @@
 // Invariant: nothing here is recorded by autograd, except through the functions of graph/.
 #include "python/tensor_methods.h"
 
+#include "graph/batch.h"
 #include "graph/inplace.h"
 #include "graph/promotion.h"
 #include "python/autograd.h"
@@ -140,6 +141,10 @@ PyObject* method_copy_(PyObject* o, PyObject* const* args, Py_ssize_t nargs, PyO
 PyObject* method_retain_grad(PyObject* o, PyObject*) {
   return guarded([&]() -> PyObject* {
     Tensor t = borrow(o);
+    if (is_batched(t))
+      fail(
+          "vmap: retain_grad() inside vmap is not supported; return what is wanted from the "
+          "function that is vmapped, or use func.grad");
     if (!t.requires_grad())
       fail("retain_grad: can't retain_grad on a Tensor that has requires_grad=False");
     Node* fn = grad_fn_of(t);
@@ -155,7 +160,7 @@ PyObject* method_retain_grad(PyObject* o, PyObject*) {
 // tensor.
 PyObject* method_hooks_dict(PyObject* o, PyObject*) {
   return guarded([&]() -> PyObject* {
-    Tensor t = borrow(o);
+    Tensor t = physical(borrow(o));
     if (!t.requires_grad())
       fail("register_hook: cannot register a hook on a tensor that doesn't require gradient");
     PyObject* dict = nullptr;
@@ -169,7 +174,8 @@ PyObject* method_hooks_dict(PyObject* o, PyObject*) {
     } else {
       AutogradExtra& e = extra_of(t);
       if (!e.hooks) e.hooks = checked(PyODict_New());
-      if (!PyObject_GC_IsTracked(o)) PyObject_GC_Track(o);
+      auto* holder = reinterpret_cast<PyObject*>(t.get());
+      if (!PyObject_GC_IsTracked(holder)) PyObject_GC_Track(holder);
       dict = e.hooks;
     }
     Py_INCREF(dict);
@@ -179,6 +185,8 @@ PyObject* method_hooks_dict(PyObject* o, PyObject*) {
 PyObject* method_post_accumulate_dict(PyObject* o, PyObject*) {
   return guarded([&]() -> PyObject* {
     Tensor t = borrow(o);
+    if (is_batched(t))
+      fail("vmap: register_post_accumulate_grad_hook: leaves inside vmap gather no gradient");
     if (!t.requires_grad())
       fail("register_post_accumulate_grad_hook: the tensor must require gradient");
     if (grad_fn_of(t))
@@ -227,6 +235,7 @@ PyObject* method_set_(PyObject* o, PyObject* args) {
     if (!PyArg_ParseTuple(args, "O!|LOO:set_", tensor_type, &source, &offset, &size, &stride))
       return nullptr;
     Tensor self = borrow(o), src = borrow(source);
+    require_elements(src, "set_()");
     require(self.dtype() == src.dtype(), "set_: source must have dtype ", self.dtype(), "; got ",
             src.dtype());
     if (!size) {
@@ -271,6 +280,7 @@ PyObject* method_resize_(PyObject* o, PyObject* const* args, Py_ssize_t nargs) {
 PyObject* method_storage_bytes(PyObject* o, PyObject*) {
   return guarded([&] {
     Tensor self = borrow(o);
+    require_elements(self, "untyped_storage()");
     Tensor bytes = empty(Dims{0}, DType::UInt8, self.device());
     auto n = static_cast<int64_t>(self->storage->nbytes);
     set_storage(bytes, self->storage, 0, Dims{n}, Dims{1});
@@ -282,6 +292,7 @@ PyObject* method_reinterpret(PyObject* o, PyObject* dtype) {
   return guarded([&] {
     if (!is_dtype(dtype)) fail_type("_reinterpret: expected a dtype");
     Tensor self = borrow(o);
+    require_elements(self, "_reinterpret");
     DType d = dtype_from(dtype);
     Tensor out = empty(Dims{0}, d, self.device());
     require(self.is_contiguous(), "_reinterpret: the tensor must be contiguous");

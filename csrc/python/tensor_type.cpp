@@ -221,6 +221,8 @@ int set_grad(PyObject* o, PyObject* value, void*) {
       if (!is_tensor(value))
         fail_type("grad: assigned grad must be a Tensor or None; got ", Py_TYPE(value)->tp_name);
       fresh = borrow(value);
+      require(!is_batched(fresh) || (t->flags & flag_batched),
+              "vmap: a batched tensor cannot become the .grad of one that all samples share");
       require(value != o, "grad: can't assign a tensor as its own grad");
       require(fresh.sizes() == t->sizes, "grad: assigned grad must have the tensor's shape ",
               t->sizes, "; got ", fresh);
@@ -239,6 +241,7 @@ PyObject* get_data(PyObject* o, void*) {
   return guarded([&] {
     Tensor t = alias(borrow(o));
     t->flags |= flag_own_version;
+    if (is_batched(t)) t->base->flags |= flag_own_version;
     return wrap(std::move(t));
   });
 }
@@ -272,7 +275,9 @@ PyObject* get_base(PyObject* o, void*) {
   Py_INCREF(base);
   return base;
 }
-PyObject* get_output_nr(PyObject* o, void*) { return PyLong_FromUnsignedLong(obj(o)->output_nr); }
+PyObject* get_output_nr(PyObject* o, void*) {
+  return PyLong_FromUnsignedLong(physical(borrow(o))->output_nr);
+}
 PyObject* get_itemsize(PyObject* o, void*) { return PyLong_FromSize_t(itemsize(obj(o)->dtype)); }
 PyObject* get_nbytes(PyObject* o, void*) {
   return PyLong_FromLongLong(obj(o)->numel * static_cast<int64_t>(itemsize(obj(o)->dtype)));

@@ -53,6 +53,15 @@ PyObject* sizes(PyObject*, PyObject*) {
     return out.release();
   });
 }
+// What tells each open level from others that had its number before.
+PyObject* serials(PyObject*, PyObject*) {
+  return guarded([&] {
+    Ref out(checked(PyTuple_New(vmap_depth())));
+    for (int i = 0; i < vmap_depth(); ++i)
+      PyTuple_SET_ITEM(out.get(), i, checked(PyLong_FromUnsignedLong(vmap_level(i).serial)));
+    return out.release();
+  });
+}
 PyObject* randomness(PyObject*, PyObject*) {
   return guarded([&] {
     static constexpr const char* names[] = {"error", "same", "different"};
@@ -163,6 +172,7 @@ PyMethodDef functions[] = {{"_vmap_enter", enter, METH_VARARGS, nullptr},
                            {"_vmap_exit", leave, METH_NOARGS, nullptr},
                            {"_vmap_depth", depth, METH_NOARGS, nullptr},
                            {"_vmap_sizes", sizes, METH_NOARGS, nullptr},
+                           {"_vmap_serials", serials, METH_NOARGS, nullptr},
                            {"_vmap_randomness", randomness, METH_NOARGS, nullptr},
                            {"_add_level", add, METH_VARARGS, nullptr},
                            {"_remove_level", remove, METH_VARARGS, nullptr},

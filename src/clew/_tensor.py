@@ -271,6 +271,10 @@ def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Remo
     """
     from clew.autograd.hooks import attach_hook
 
+    if _C._levels(self):
+        from clew.autograd._batched import hook_of_samples
+
+        hook = hook_of_samples(self, hook)
     return attach_hook(self._hooks_dict(), hook)
 
 

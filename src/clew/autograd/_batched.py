@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -68,6 +68,32 @@ def _levels_again(sizes: list[int]) -> Iterator[int]:
             _C._vmap_exit()
 
 
+@contextmanager
+def _same_levels(order: list[int], sizes: list[int], serials: list[int]) -> Iterator[list[int]]:
+    """The levels that something was made in, or as many others when those are over."""
+    now = _C._vmap_serials()
+    if all(i < len(now) and now[i] == s for i, s in zip(order, serials)):
+        yield order
+        return
+    with _levels_again(sizes) as first:
+        yield list(range(first, first + len(sizes)))
+
+
+def hook_of_samples(t: Tensor, hook: Callable[[Tensor], Any]) -> Callable[[Tensor], Any]:
+    """A hook for the physical tensor of a hook for one sample."""
+    order = _bits(_levels(t))
+    sizes = [_C._vmap_sizes()[i] for i in order]
+    serials = [_C._vmap_serials()[i] for i in order]
+
+    def physical(grad: Tensor) -> Any:
+        with _same_levels(order, sizes, serials) as now:
+            levels = sum(1 << i for i in now)
+            got = hook(_C._hide_levels(grad, levels))
+            return _C._show_levels(got, levels) if isinstance(got, Tensor) else got
+
+    return physical
+
+
 def _sample_by_rule(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Forward and backward as they are written, on batched tensors; recorded as a Function of the
     physical ones.
@@ -80,9 +106,10 @@ def _sample_by_rule(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
         union |= levels
     order = _bits(union)
     sizes = [_C._vmap_sizes()[i] for i in order]
+    serials = [_C._vmap_serials()[i] for i in order]
 
-    def moved(levels: int, first: int) -> int:
-        return sum(1 << (first + order.index(i)) for i in _bits(levels))
+    def moved(levels: int, now: list[int]) -> int:
+        return sum(1 << now[order.index(i)] for i in _bits(levels))
 
     state: dict[str, Any] = {}
 
@@ -127,10 +154,10 @@ def _sample_by_rule(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 
     def backward(ctx: Any, *grads: Any) -> Any:
         inner = ctx.inner
-        with _levels_again(sizes) as first:
+        with _same_levels(order, sizes, serials) as now:
 
             def hide(t: Any, levels: int) -> Any:
-                return t if t is None or not levels else _C._hide_levels(t, moved(levels, first))
+                return t if t is None or not levels else _C._hide_levels(t, moved(levels, now))
 
             inner._replayed = tuple(hide(t, n) for t, n in zip(ctx.saved_tensors, ctx.saved_levels))
             try:
@@ -138,7 +165,7 @@ def _sample_by_rule(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
             finally:
                 inner._replayed = None
             return tuple(
-                g if g is None else _gathered(g, moved(n, first), moved(union & ~n, first))
+                g if g is None else _gathered(g, moved(n, now), moved(union & ~n, now))
                 for g, n in zip(got, own)
             )
 
