@@ -79,13 +79,15 @@ void run(const Batch& b, const Tensors& args, const void* attrs, Tensors& outs) 
   apply(b.op, args, attrs, outs);
 }
 
+// All with the levels in front; a number stays what it is.
 Tensors tensors_of(const Batch& b) {
   int given = 0;
   for (const Tensor& t : b.in) given += t.defined();
   Tensors args;
   for (size_t i = 0; i < b.in.size(); ++i) {
     int n = static_cast<int>(i);
-    args.push_back(given == 1 ? b.value(n) : b.full(n));
+    bool number = b.in[i].defined() && b.in[i].is_wrapped_number() && !b.batched(n);
+    args.push_back(number ? b.in[i] : given == 1 ? b.value(n) : b.full(n));
   }
   return args;
 }
@@ -112,7 +114,7 @@ void batch_dims(const Batch& b, Tensors& outs) {
   bool scalar = n == 0;
   if (scalar) {
     for (Tensor& t : args)
-      if (t.defined()) t = unsqueeze(t, k);
+      if (t.defined() && t.ndim() >= k) t = unsqueeze(t, k);
     n = 1;
   }
   AttrsCopy attrs(*b.op.attrs, b.attrs);

@@ -561,3 +561,32 @@ def test_batches_of_gradients():
     pair = clew.autograd.grad(out, (x, y), V, is_grads_batched=True, allow_unused=True)
     close(pair[0], got)
     assert pair[1] is None
+
+
+def test_jacobian_of_writes_at_places():
+    """scatter's gradient writes a number, which has no samples, into batched gradients."""
+    at = clew.tensor([2, 0])
+
+    def f(x, s):
+        return x.scatter(0, at, s) * x
+
+    x, s = normal(3), normal(2, seed=1)
+    want_x = clew.diag(x.scatter(0, at, s)) + clew.diag(x * clew.tensor([0.0, 1.0, 0.0]))
+    want_s = clew.zeros(3, 2).double()
+    want_s[2, 0], want_s[0, 1] = x[2], x[0]
+    for jacobian in (jacrev, jacfwd):
+        got_x, got_s = jacobian(f, argnums=(0, 1))(x, s)
+        close(got_x, want_x)
+        close(got_s, want_s)
+    got = vmap(lambda a, i: a.scatter(0, i, 1.5))(normal(4, 3).float(), clew.tensor([[1]] * 4))
+    assert (got[:, 1] == 1.5).all()
+    got = vmap(lambda a, i: a.scatter(0, i, 1.5))(normal(4).float(), clew.tensor([0] * 4))
+    assert (got == 1.5).all()
+
+
+def test_jacobians_of_numbers():
+    x = clew.tensor(0.5, dtype=clew.float64)
+    for jacobian in (jacrev, jacfwd, lambda f: jacrev(f, chunk_size=1)):
+        close(jacobian(clew.sin)(x), x.cos())
+        close(vmap(jacobian(clew.sin))(normal(3)), normal(3).cos())
+    close(hessian(clew.sin)(x), -x.sin())

@@ -21,7 +21,7 @@ def _basis(like: list[Tensor]) -> list[Tensor]:
     start = 0
     for t, n in zip(like, sizes):
         rows = eye(sum(sizes), dtype=t.dtype, device=t.device)[:, start : start + n]
-        out.append(rows.reshape(sum(sizes), *t.shape))
+        out.append(rows.reshape((sum(sizes), *t.shape)))
         start += n
     return out
 
@@ -82,7 +82,7 @@ def jacrev(
         table = [_split(s, outs) for s in stacked]
         per_output = [
             tree_unflatten(
-                [part[k].reshape(*o.shape, *i.shape) for part, i in zip(table, ins)], in_spec
+                [part[k].reshape((*o.shape, *i.shape)) for part, i in zip(table, ins)], in_spec
             )
             for k, o in enumerate(outs)
         ]
@@ -134,7 +134,7 @@ def jacfwd(
         per_output = [
             tree_unflatten(
                 [
-                    part.movedim(0, -1).reshape(*o.shape, *i.shape)
+                    part.movedim(0, -1).reshape((*o.shape, *i.shape))
                     for part, i in zip(_split(s, ins), ins)
                 ],
                 in_spec,
