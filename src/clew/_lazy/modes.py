@@ -32,7 +32,7 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
         )
     if debug_mode not in (*_LEVELS, 0, 1, 2):
         raise RuntimeError(
-            "set_deterministic_debug_mode: debug_mode must be one of default, warn, error, 0, 1, 2; "
+            "set_deterministic_debug_mode: debug_mode must be default, warn, error, 0, 1 or 2; "
             f"got {debug_mode!r}"
         )
     level = _LEVELS.index(debug_mode) if isinstance(debug_mode, str) else debug_mode

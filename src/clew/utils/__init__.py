@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-_lazy = ("checkpoint", "data", "dlpack", "hooks", "model_zoo", "tensorboard")
+_lazy = ("benchmark", "checkpoint", "data", "dlpack", "hooks", "model_zoo", "tensorboard")
 
 __all__ = list(_lazy)
 
