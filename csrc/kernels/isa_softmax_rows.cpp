@@ -74,17 +74,24 @@ template <class C> double exp_sum(const C* x, int64_t n, C shift) {
 template <class C> void affine(C* y, const C* x, int64_t n, C a, C b) {
   for (int64_t i = 0; i < n; ++i) y[i] = x[i] * a + b;
 }
+template <class C> void centred(C* y, const C* x, int64_t n, C centre, C a, C b) {
+  for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - centre) * a + b;
+}
 template <class C>
-void affine_weighted(C* y, const C* x, int64_t n, C a, C b, const C* w, const C* c) {
+void centred_weighted(C* y, const C* x, int64_t n, C centre, C a, C b, const C* w, const C* c) {
   if (w && c) {
-    for (int64_t i = 0; i < n; ++i) y[i] = (x[i] * a + b) * w[i] + c[i];
+    for (int64_t i = 0; i < n; ++i) y[i] = ((x[i] - centre) * a + b) * w[i] + c[i];
   } else if (w) {
-    for (int64_t i = 0; i < n; ++i) y[i] = (x[i] * a + b) * w[i];
+    for (int64_t i = 0; i < n; ++i) y[i] = ((x[i] - centre) * a + b) * w[i];
   } else if (c) {
-    for (int64_t i = 0; i < n; ++i) y[i] = x[i] * a + b + c[i];
+    for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - centre) * a + b + c[i];
   } else {
-    affine(y, x, n, a, b);
+    centred(y, x, n, centre, a, b);
   }
+}
+template <class C>
+void column_centred(C* y, const C* x, const C* centre, const C* a, const C* b, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - centre[i]) * a[i] + b[i];
 }
 template <class C> void softmax_grad(C* dx, const C* g, const C* y, int64_t n, C s) {
   for (int64_t i = 0; i < n; ++i) dx[i] = y[i] * (g[i] - s);
@@ -102,9 +109,10 @@ void norm_dots(const C* g, const C* w, const C* x, int64_t n, C centre, double* 
     *s2 = summed<C>(n, [=](int64_t i) { return g[i] * (x[i] - centre); });
   }
 }
-template <class C> void weight_grad(C* dw, C* db, const C* g, const C* x, int64_t n, C a, C b) {
+template <class C>
+void weight_grad(C* dw, C* db, const C* g, const C* x, int64_t n, C centre, C a) {
   for (int64_t i = 0; i < n; ++i) {
-    dw[i] += g[i] * (x[i] * a + b);
+    dw[i] += g[i] * ((x[i] - centre) * a);
     db[i] += g[i];
   }
 }
@@ -116,15 +124,16 @@ void column_dots(C* dw, C* db, const C* g, const C* x, const C* centre, int64_t 
   }
 }
 template <class C>
-void column_grad(C* dx, const C* g, const C* x, const C* a, const C* b, const C* c, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) dx[i] = g[i] * a[i] + (x[i] * b[i] + c[i]);
+void column_grad(C* dx, const C* g, const C* x, const C* centre, const C* a, const C* b, const C* c,
+                 int64_t n) {
+  for (int64_t i = 0; i < n; ++i) dx[i] = g[i] * a[i] + ((x[i] - centre[i]) * b[i] + c[i]);
 }
 template <class C>
-void norm_grad(C* dx, const C* g, const C* w, const C* x, int64_t n, C a, C b, C c) {
+void norm_grad(C* dx, const C* g, const C* w, const C* x, int64_t n, C centre, C a, C b, C c) {
   if (w) {
-    for (int64_t i = 0; i < n; ++i) dx[i] = g[i] * w[i] * a + (x[i] * b + c);
+    for (int64_t i = 0; i < n; ++i) dx[i] = g[i] * w[i] * a + ((x[i] - centre) * b + c);
   } else {
-    for (int64_t i = 0; i < n; ++i) dx[i] = g[i] * a + (x[i] * b + c);
+    for (int64_t i = 0; i < n; ++i) dx[i] = g[i] * a + ((x[i] - centre) * b + c);
   }
 }
 
@@ -136,7 +145,9 @@ template <class C> constexpr RowOps<C> table() {
           .exp_store = exp_store<C>,
           .exp_sum = exp_sum<C>,
           .affine = affine<C>,
-          .affine_weighted = affine_weighted<C>,
+          .centred = centred<C>,
+          .centred_weighted = centred_weighted<C>,
+          .column_centred = column_centred<C>,
           .softmax_grad = softmax_grad<C>,
           .log_softmax_grad = log_softmax_grad<C>,
           .norm_dots = norm_dots<C>,

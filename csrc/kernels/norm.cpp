@@ -70,15 +70,16 @@ void group_norm(T* y, T* mean, T* rstd, const T* x, const T* weight, const T* bi
           rstd[r] = static_cast<T>(inv);
           int64_t first = r % sh.g * sh.k;
           if (sh.s == 1) {
-            ops.affine_weighted(out, row, n, static_cast<T>(inv), static_cast<T>(-mu * inv),
-                                weight ? weight + first : nullptr, bias ? bias + first : nullptr);
+            ops.centred_weighted(out, row, n, centre, static_cast<T>(inv),
+                                 static_cast<T>(-off * inv), weight ? weight + first : nullptr,
+                                 bias ? bias + first : nullptr);
             continue;
           }
           for (int64_t k = 0; k < sh.k; ++k) {
             double w = weight ? static_cast<double>(weight[first + k]) : 1.0;
             double b = bias ? static_cast<double>(bias[first + k]) : 0.0;
-            ops.affine(out + k * sh.s, row + k * sh.s, sh.s, static_cast<T>(inv * w),
-                       static_cast<T>(b - mu * inv * w));
+            ops.centred(out + k * sh.s, row + k * sh.s, sh.s, centre, static_cast<T>(inv * w),
+                        static_cast<T>(b - off * inv * w));
           }
         }
       });
@@ -96,8 +97,7 @@ void group_norm_backward(T* dx, const T* grad, const T* x, const T* mean, const 
                    const T *g = grad + r * n, *row = x + r * n;
                    int64_t first = r % sh.g * sh.k;
                    const T* w = weight ? weight + first : nullptr;
-                   double s1 = 0, s2 = 0, mu = static_cast<double>(mean[r]),
-                          inv = static_cast<double>(rstd[r]);
+                   double s1 = 0, s2 = 0, inv = static_cast<double>(rstd[r]);
                    if (sh.s == 1 || !w) {
                      ops.norm_dots(g, w, row, n, mean[r], &s1, &s2);
                    } else {
@@ -110,15 +110,15 @@ void group_norm_backward(T* dx, const T* grad, const T* x, const T* mean, const 
                    }
                    // dx = rstd (g w - s1 / n) - rstd^3 (x - mean) s2 / n
                    double b = -inv * inv * inv * s2 / static_cast<double>(n);
-                   double c = -b * mu - inv * s1 / static_cast<double>(n);
+                   double c = -inv * s1 / static_cast<double>(n);
                    if (sh.s == 1 || !w) {
-                     ops.norm_grad(dx + r * n, g, w, row, n, static_cast<T>(inv), static_cast<T>(b),
-                                   static_cast<T>(c));
+                     ops.norm_grad(dx + r * n, g, w, row, n, mean[r], static_cast<T>(inv),
+                                   static_cast<T>(b), static_cast<T>(c));
                      continue;
                    }
                    for (int64_t k = 0; k < sh.k; ++k) {
                      ops.norm_grad(dx + r * n + k * sh.s, g + k * sh.s, nullptr, row + k * sh.s,
-                                   sh.s, static_cast<T>(inv * static_cast<double>(w[k])),
+                                   sh.s, mean[r], static_cast<T>(inv * static_cast<double>(w[k])),
                                    static_cast<T>(b), static_cast<T>(c));
                    }
                  }
@@ -133,18 +133,17 @@ void group_norm_weight_backward(T* dweight, T* dbias, const T* grad, const T* x,
   std::vector<double> w(static_cast<size_t>(channels)), b(static_cast<size_t>(channels));
   sum_over_rows<T>(sh.n, channels, w.data(), b.data(), [&](int64_t r, T* dw, T* db) {
     for (int64_t g = 0; g < sh.g; ++g) {
-      double mu = static_cast<double>(mean[r * sh.g + g]),
-             inv = static_cast<double>(rstd[r * sh.g + g]);
+      T centre = mean[r * sh.g + g];
+      double inv = static_cast<double>(rstd[r * sh.g + g]);
       int64_t at = (r * sh.g + g) * sh.row();
       if (sh.s == 1) {
-        ops.weight_grad(dw + g * sh.k, db + g * sh.k, grad + at, x + at, sh.k, static_cast<T>(inv),
-                        static_cast<T>(-mu * inv));
+        ops.weight_grad(dw + g * sh.k, db + g * sh.k, grad + at, x + at, sh.k, centre,
+                        static_cast<T>(inv));
         continue;
       }
       for (int64_t k = 0; k < sh.k; ++k) {
         double s1, s2;
-        ops.norm_dots(grad + at + k * sh.s, nullptr, x + at + k * sh.s, sh.s, static_cast<T>(mu),
-                      &s1, &s2);
+        ops.norm_dots(grad + at + k * sh.s, nullptr, x + at + k * sh.s, sh.s, centre, &s1, &s2);
         dw[g * sh.k + k] += static_cast<T>(s2 * inv);
         db[g * sh.k + k] += static_cast<T>(s1);
       }
@@ -164,15 +163,13 @@ void channel_affine(T* y, const T* x, const T* mean, const T* rstd, const T* wei
   for (int64_t c = 0; c < sh.c; ++c) {
     double scale = static_cast<double>(rstd[c]) * (weight ? static_cast<double>(weight[c]) : 1.0);
     a[static_cast<size_t>(c)] = static_cast<T>(scale);
-    b[static_cast<size_t>(c)] = static_cast<T>((bias ? static_cast<double>(bias[c]) : 0.0) -
-                                               static_cast<double>(mean[c]) * scale);
+    b[static_cast<size_t>(c)] = bias ? bias[c] : T(0);
   }
   if (sh.s == 1) {
     parallel_for(sh.n, std::max<int64_t>(1, grain_default / std::max<int64_t>(sh.c, 1)),
                  [&](int64_t r0, int64_t r1) {
                    for (int64_t r = r0; r < r1; ++r) {
-                     ops.affine_weighted(y + r * sh.c, x + r * sh.c, sh.c, T(1), T(0), a.data(),
-                                         b.data());
+                     ops.column_centred(y + r * sh.c, x + r * sh.c, mean, a.data(), b.data(), sh.c);
                    }
                  });
     return;
@@ -181,7 +178,7 @@ void channel_affine(T* y, const T* x, const T* mean, const T* rstd, const T* wei
                [&](int64_t r0, int64_t r1) {
                  for (int64_t r = r0; r < r1; ++r) {
                    auto c = static_cast<size_t>(r % sh.c);
-                   ops.affine(y + r * sh.s, x + r * sh.s, sh.s, a[c], b[c]);
+                   ops.centred(y + r * sh.s, x + r * sh.s, sh.s, mean[c], a[c], b[c]);
                  }
                });
 }
@@ -225,14 +222,13 @@ void channel_backward(T* dx, const T* grad, const T* x, const T* mean, const T* 
     double slope = batch_stats ? -w * inv * inv * inv * s2[i] / m : 0.0;
     a[i] = static_cast<T>(inv * w);
     b[i] = static_cast<T>(slope);
-    c[i] = static_cast<T>(batch_stats ? -slope * static_cast<double>(mean[i]) - inv * w * s1[i] / m
-                                      : 0.0);
+    c[i] = static_cast<T>(batch_stats ? -inv * w * s1[i] / m : 0.0);
   }
   if (sh.s == 1) {
     parallel_for(sh.n, std::max<int64_t>(1, grain_default / std::max<int64_t>(sh.c, 1)),
                  [&](int64_t r0, int64_t r1) {
                    for (int64_t r = r0; r < r1; ++r) {
-                     ops.column_grad(dx + r * sh.c, grad + r * sh.c, x + r * sh.c, a.data(),
+                     ops.column_grad(dx + r * sh.c, grad + r * sh.c, x + r * sh.c, mean, a.data(),
                                      b.data(), c.data(), sh.c);
                    }
                  });
@@ -242,8 +238,8 @@ void channel_backward(T* dx, const T* grad, const T* x, const T* mean, const T* 
                [&](int64_t r0, int64_t r1) {
                  for (int64_t r = r0; r < r1; ++r) {
                    auto i = static_cast<size_t>(r % sh.c);
-                   ops.norm_grad(dx + r * sh.s, grad + r * sh.s, nullptr, x + r * sh.s, sh.s, a[i],
-                                 b[i], c[i]);
+                   ops.norm_grad(dx + r * sh.s, grad + r * sh.s, nullptr, x + r * sh.s, sh.s,
+                                 mean[i], a[i], b[i], c[i]);
                  }
                });
 }

@@ -214,3 +214,44 @@ def test_dtypes_of_sums_and_indices():
     assert clew.masked.cumsum(byte, 0, mask=mask).dtype is clew.uint8
     half = clew.ones(3, dtype=clew.float16)
     assert clew.masked.var(half, correction=0.5).dtype is clew.float16
+
+
+@pytest.mark.parametrize("kind", ["layer", "group", "batch", "batch of images"])
+def test_norms_of_values_far_from_zero_are_as_exact_as_their_mean(kind: str):
+    """The mean is taken off before scaling: 1000 and a little gives what the little gives."""
+    rng = np.random.default_rng(0)
+    shape = {"batch of images": (4, 6, 3, 3), "group": (4, 6, 3)}.get(kind, (64, 6))
+    little = np.round(rng.normal(size=shape) * 8) / 8  # exact beside 1000 in float32
+    w, b = rng.normal(size=6).astype(np.float32), rng.normal(size=6).astype(np.float32)
+
+    def run(x: np.ndarray, dtype: clew.dtype) -> list[np.ndarray]:
+        t = clew.tensor(x, dtype=dtype, requires_grad=True)
+        weight = clew.tensor(w, dtype=dtype, requires_grad=True)
+        bias = clew.tensor(b, dtype=dtype)
+        if kind == "layer":
+            y = F.layer_norm(t, (6,), weight, bias)
+        elif kind == "group":
+            y = F.group_norm(t, 2, weight, bias)
+        else:
+            y = F.batch_norm(t, None, None, weight, bias, training=True)
+        seed = clew.tensor(np.sin(np.arange(x.size)).reshape(x.shape), dtype=dtype)
+        grads = clew.autograd.grad(y, (t, weight), seed)
+        return [y.detach().numpy(), *(g.numpy() for g in grads)]
+
+    for got, want in zip(run(little + 1000, clew.float32), run(little, clew.float64)):
+        np.testing.assert_allclose(got, want, rtol=2e-4, atol=2e-4)
+
+
+def test_layer_norm_of_one_element_is_the_bias():
+    x, w = clew.tensor([-4.3228]), clew.tensor([-8.4784])
+    assert F.layer_norm(x, (1,), w, clew.tensor([-1.75])).item() == -1.75
+
+
+@pytest.mark.parametrize("groups", [1, 3])
+def test_layer_and_group_norm_lose_nothing_to_large_means(groups: int):
+    little = np.round(np.random.default_rng(0).normal(size=(16, 6, 5)) * 8) / 8
+    x = clew.tensor(little + 30000, dtype=clew.float32)  # exact
+    want = F.group_norm(clew.tensor(little), groups).numpy()
+    np.testing.assert_allclose(F.group_norm(x, groups).numpy(), want, rtol=2e-5, atol=2e-5)
+    rows = F.layer_norm(clew.tensor(little), (5,)).numpy()
+    np.testing.assert_allclose(F.layer_norm(x, (5,)).numpy(), rows, rtol=2e-5, atol=2e-5)
