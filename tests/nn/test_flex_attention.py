@@ -141,6 +141,10 @@ def test_blocks():
     )
     assert again.shape == (2, 1, 6, 6) and clew.equal(again.to_dense(), mask.to_dense())
     assert clew.equal(again.q_indices, mask.q_indices)
+    joint = create_block_mask(causal, 2, None, 5, 5, BLOCK_SIZE=2, separate_full_blocks=False)
+    assert joint.full_kv_num_blocks is None and clew.equal(joint.to_dense(), mask.to_dense())
+    x = clew.randn(2, 1, 5, 4)
+    assert clew.allclose(flex_attention(x, x, x, None, joint), flex_attention(x, x, x, None, mask))
     with pytest.raises(AssertionError, match="together"):
         BlockMask.from_kv_blocks(mask.kv_num_blocks, mask.kv_indices, mask.kv_num_blocks)
     with pytest.raises(RuntimeError, match="functions"):

@@ -6,7 +6,12 @@ from __future__ import annotations
 
 from clew import _namespace
 from clew.func._jacobians import hessian, jacfwd, jacrev
-from clew.func._modules import functional_call, stack_module_state
+from clew.func._modules import (
+    functional_call,
+    replace_all_batch_norm_modules_,
+    stack_module_state,
+)
+from clew.func._rearrange import rearrange
 from clew.func._transforms import (
     debug_unwrap,
     functionalize,
@@ -29,6 +34,8 @@ __all__ = [
     "jacrev",
     "jvp",
     "linearize",
+    "rearrange",
+    "replace_all_batch_norm_modules_",
     "stack_module_state",
     "vjp",
     "vmap",

@@ -106,3 +106,26 @@ def stack_module_state(models: Any) -> tuple[dict[str, Tensor], dict[str, Tensor
         stacked([dict(m.named_parameters()) for m in models], True),
         stacked([dict(m.named_buffers()) for m in models], False),
     )
+
+
+def replace_all_batch_norm_modules_(root: Any) -> Any:
+    """Takes the running statistics away from all batch norms of a module, in place.
+
+    Without them nothing is written in the forward pass, so that it can be mapped over.
+
+    Args:
+        root: the module.
+
+    Returns: the module.
+
+    >>> net = clew.func.replace_all_batch_norm_modules_(nn.Sequential(nn.BatchNorm1d(2)))
+    >>> net[0].running_mean is None
+    True
+    """
+    for module in root.modules():
+        if "BatchNorm" in type(module).__name__ and "num_batches_tracked" in module._buffers:
+            module.running_mean = None
+            module.running_var = None
+            module.num_batches_tracked = None
+            module.track_running_stats = False
+    return root

@@ -102,7 +102,7 @@ def create_mask(
     H: int | None,
     Q_LEN: int,
     KV_LEN: int,
-    device: Any = "cpu",
+    device: Any = None,
 ) -> Tensor:
     """The whole tensor that a mask function (or a score function, of zero scores) makes.
 
@@ -120,6 +120,8 @@ def create_mask(
     >>> create_mask(lambda b, h, q, k: q >= k, 1, 1, 2, 2)[0, 0].tolist()
     [[True, False], [True, True]]
     """
+    if device is not None:
+        clew.empty(0, device=device)  # says so when there is no such device
     sizes = (B or 1, H or 1, Q_LEN, KV_LEN)
     takes = sum(
         p.default is p.empty
@@ -389,9 +391,11 @@ def create_block_mask(
     H: int | None,
     Q_LEN: int,
     KV_LEN: int,
-    device: Any = "cpu",
+    device: Any = None,
     BLOCK_SIZE: int | tuple[int, int] = 128,
     _compile: bool = False,
+    *,
+    separate_full_blocks: bool = True,
 ) -> BlockMask:
     """The blocks of a mask function.
 
@@ -403,6 +407,7 @@ def create_block_mask(
         KV_LEN: keys.
         device: where it lives.
         BLOCK_SIZE: queries and keys of a block.
+        separate_full_blocks: list blocks that are seen as a whole apart from the others.
 
     >>> from clew.nn.attention.flex_attention import create_block_mask
     >>> mask = create_block_mask(lambda b, h, q, k: q >= k, None, None, 256, 256)
@@ -420,10 +425,14 @@ def create_block_mask(
     blocks = padded.reshape(*mask.shape[:2], rows, size[0], columns, size[1]).transpose(-2, -3)
     seen = blocks.to(clew.int64).sum((-2, -1))
     full = seen == size[0] * size[1]
-    partial = (seen > 0) & ~full
+    partial = (seen > 0) & ~full if separate_full_blocks else seen > 0
+    counts, indices = _ordered(partial)
+    whole = _ordered(full) if separate_full_blocks else (None, None)
     return BlockMask.from_kv_blocks(
-        *_ordered(partial),
-        *_ordered(full),
+        counts,
+        indices,
+        whole[0],
+        whole[1],
         BLOCK_SIZE=size,
         mask_mod=mask_mod,
         seq_lengths=(Q_LEN, KV_LEN),

@@ -103,6 +103,22 @@ class PackedSequence(
         """With data in int32."""
         return self.to(clew.int32)
 
+    def short(self) -> PackedSequence:
+        """With data in int16."""
+        return self.to(clew.int16)
+
+    def char(self) -> PackedSequence:
+        """With data in int8."""
+        return self.to(clew.int8)
+
+    def byte(self) -> PackedSequence:
+        """With data in uint8."""
+        return self.to(clew.uint8)
+
+    def cuda(self, *args: Any, **kwargs: Any) -> PackedSequence:
+        """Raises: there is no CUDA device here."""
+        return self._with(self.data.cuda(*args, **kwargs))
+
 
 def invert_permutation(permutation: Any) -> Any:
     """The permutation that undoes another.

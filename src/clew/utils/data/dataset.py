@@ -160,6 +160,15 @@ class ConcatDataset(Dataset[T_co]):
     datasets: list[Any]
     cumulative_sizes: list[int]
 
+    @staticmethod
+    def cumsum(sequence: Iterable[Any]) -> list[int]:
+        """The sums of the lengths up to each dataset.
+
+        Args:
+            sequence: the datasets.
+        """
+        return list(accumulate(len(d) for d in sequence))
+
     def __init__(self, datasets: Iterable[Any]) -> None:
         self.datasets = list(datasets)
         assert len(self.datasets) > 0, "ConcatDataset: datasets must not be empty"
@@ -167,7 +176,7 @@ class ConcatDataset(Dataset[T_co]):
             assert not isinstance(d, IterableDataset), (
                 "ConcatDataset: an IterableDataset cannot be indexed; use ChainDataset"
             )
-        self.cumulative_sizes = list(accumulate(len(d) for d in self.datasets))
+        self.cumulative_sizes = self.cumsum(self.datasets)
 
     def __len__(self) -> int:
         return self.cumulative_sizes[-1]
