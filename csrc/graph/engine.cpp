@@ -206,19 +206,24 @@ struct GraphTask {
            !s.is_meta() && !(s->flags & flag_batched);
   }
 
+  static bool other_edges(Node* n, uint32_t but) {
+    for (uint32_t i = 0; i < n->edge_count; ++i)
+      if (i != but && n->edges[i].fn) return true;
+    return false;
+  }
+
   // A buffer that n may add its input's gradient into; null when it must make a gradient itself.
   Tensor* buffer_for(Node* n, std::span<const Tensor> grads) {
     if (modes.grad || !n->accumulates() || (n->extra && n->extra->post_hooks)) return nullptr;
-    const Edge& e = n->edges[0];
+    const Edge& e = n->edges[n->accumulated_input()];
     if (!e.fn) return nullptr;
-    for (uint32_t i = 1; i < n->edge_count; ++i)
-      if (n->edges[i].fn) return nullptr;
     const OutMeta& meta = e.fn->meta(e.nr);
     for (const Tensor& g : grads)
       if (g.defined() && (g.dtype() != meta.dtype || g.is_meta() || (g->flags & flag_batched)))
         return nullptr;
     Tensor& s = slot(e.fn, e.nr);
     if (!s.defined()) {
+      if (!n->accumulates_part()) return nullptr;
       s = empty(meta.sizes, meta.dtype);
       fill_(s, Scalar(0));
     } else if (!exclusive(s)) {
@@ -356,10 +361,19 @@ struct GraphTask {
     bool run = must_run(n) || (n->is_accumulator() && args.captures.empty());
     if (run && any) {
       if (n->consumed) fail_consumed(n);
-      if (Tensor* into = buffer_for(n, grads))
+      if (Tensor* into = buffer_for(n, grads)) {
         n->run_into(grads, *into);
-      else
+        if (other_edges(n, n->accumulated_input())) {
+          struct Restore {
+            Skip before = skip;
+            ~Restore() { skip = before; }
+          } restore;
+          skip = {n, static_cast<int>(n->accumulated_input())};
+          n->run(grads, outs.data());
+        }
+      } else {
         n->run(grads, outs.data());
+      }
       if (n->extra && n->extra->post_hooks) run_post_hooks(n, outs, grads);
       if (!args.keep_graph) n->release_saved();
     }

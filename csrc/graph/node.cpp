@@ -416,8 +416,11 @@ Tensor Vjp::out(int k) const {
   return n.saved[slot].unpack_for(n, nullptr, static_cast<uint32_t>(k));
 }
 bool Vjp::has_in(int i) const { return op_node(node_).saved_slot(i) >= 0; }
+thread_local Skip skip;
+
 bool Vjp::needs(int i) const {
-  return i < static_cast<int>(node_.edge_count) && node_.edges[i].fn != nullptr;
+  return i < static_cast<int>(node_.edge_count) && node_.edges[i].fn != nullptr &&
+         !(skip.node == &node_ && skip.input == i);
 }
 const Dims& Vjp::sizes(int i) const {
   if (!needs(i))

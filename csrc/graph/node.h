@@ -69,6 +69,8 @@ struct Node {
   virtual void run(std::span<const Tensor> grads, Tensor* out) = 0;
   // Instead of run(), for nodes that can: see OpDef::accumulate.
   virtual bool accumulates() const { return false; }
+  virtual uint32_t accumulated_input() const { return 0; }
+  virtual bool accumulates_part() const { return true; }
   virtual void run_into(std::span<const Tensor>, const Tensor&) {}
   virtual void release_saved() {}
   virtual std::string name() const = 0;
@@ -163,6 +165,13 @@ struct Saved {
   void clear();
 };
 
+// Of the node that runs in this thread, the input whose gradient was accumulated already.
+struct Skip {
+  const Node* node = nullptr;
+  int input = -1;
+};
+extern thread_local Skip skip;
+
 // A node of an OpDef: saved tensors and attributes lie behind it in the same block of memory.
 struct OpNode final : Node {
   const OpDef* op;
@@ -176,6 +185,8 @@ struct OpNode final : Node {
   ~OpNode() override;
   void run(std::span<const Tensor> grads, Tensor* out) override;
   bool accumulates() const override { return op->accumulate != nullptr; }
+  uint32_t accumulated_input() const override { return op->accumulates; }
+  bool accumulates_part() const override { return op->accumulates_part; }
   void run_into(std::span<const Tensor> grads, const Tensor& into) override {
     Vjp c(*this, grads, nullptr);
     op->accumulate(c, into);

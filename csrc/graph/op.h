@@ -159,9 +159,8 @@ enum class Offer : uint8_t {
 struct Batch;
 using BatchRule = void (*)(const Batch& b, Tensors& outs);
 
-// Adds the gradient of input 0 to what others have put into `into`, a dense tensor of its shape and
-// dtype, where that is cheaper than a tensor of its own that is mostly zeros. Used when backward is
-// not recorded and no other input wants a gradient.
+// Adds the gradient of one input to what others have put into `into`, a dense tensor of its shape
+// and dtype, where that is cheaper than a tensor of its own. Used when backward is not recorded.
 using Accumulate = void (*)(Vjp& c, const Tensor& into);
 // The rule of views that show a part of their input.
 void add_to_part(Vjp& c, const Tensor& into);
@@ -183,6 +182,9 @@ struct OpDef {
   const char* no_vjp = nullptr;
   BatchRule batch = nullptr;  // without one, vmap runs the op sample by sample
   Accumulate accumulate = nullptr;
+  uint8_t accumulates = 0;  // the input that `accumulate` is about
+  // Whether that gradient is mostly zeros, so that even the first one goes into a buffer.
+  bool accumulates_part = true;
   const AttrInfo* attrs = nullptr;
   bool inplace = false;  // also offered as name_(...)
   Offer offer = Offer::both;
@@ -273,6 +275,8 @@ struct GeneralSpec {
   NoRule no_vjp = {};
   BatchRule batch = nullptr;
   Accumulate accumulate = nullptr;
+  uint8_t accumulates = 0;
+  bool accumulates_part = true;
   const AttrInfo* attrs = nullptr;
   bool inplace = false;
   Offer offer = Offer::both;
@@ -292,6 +296,8 @@ consteval OpDef general(GeneralSpec s) {
                .no_vjp = s.no_vjp.reason,
                .batch = s.batch,
                .accumulate = s.accumulate,
+               .accumulates = s.accumulates,
+               .accumulates_part = s.accumulates_part,
                .attrs = s.attrs,
                .inplace = s.inplace,
                .offer = s.offer};

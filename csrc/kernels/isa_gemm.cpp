@@ -422,11 +422,51 @@ template <class S> S dot(const S* x, const S* y, int64_t n) {
   return total;
 }
 
-// One contiguous row times a matrix whose columns are contiguous.
+// a's lanes added in pairs, then b's.
+template <class S, int... I>
+Vector<S> pair_sums(Vector<S> a, Vector<S> b, std::integer_sequence<int, I...>) {
+  return __builtin_shufflevector(a, b, (2 * I)...) + __builtin_shufflevector(a, b, (2 * I + 1)...);
+}
+// The sum of each vector's lanes: lane r of the result belongs to v[r]. v has as many vectors as
+// lanes, and is used up.
+template <class S> Vector<S> lane_sums(Vector<S>* v) {
+  constexpr int L = lanes<S>;
+  for (int n = L; n > 1; n /= 2)
+    for (int i = 0; i < n / 2; ++i)
+      v[i] = pair_sums<S>(v[2 * i], v[2 * i + 1], std::make_integer_sequence<int, L>());
+  return v[0];
+}
+
+// One contiguous row times a matrix whose columns are contiguous: as many columns at a time as a
+// vector has lanes, so that the row is read once and the sums over lanes are shared.
 template <class T, class S> void row_by_columns(const Problem<T>& p, int64_t begin, int64_t end) {
+  using V = Vector<S>;
+  constexpr int L = lanes<S>;
   const S* a = reinterpret_cast<const S*>(p.a);
   const S* b = reinterpret_cast<const S*>(p.b);
-  for (int64_t j = begin; j < end; ++j) {
+  int64_t j = begin;
+  for (; j + L <= end; j += L) {
+    V acc[L] = {};
+    const S* column = b + j * p.b_cs;
+    int64_t i = 0;
+    for (; i + L <= p.k; i += L) {
+      V u;
+      std::memcpy(&u, a + i, sizeof(V));
+      unroll<L>([&]<int r> {
+        V w;
+        std::memcpy(&w, column + r * p.b_cs + i, sizeof(V));
+        acc[r] += u * w;
+      });
+    }
+    V sums = lane_sums<S>(acc);
+    if (i < p.k)
+      for (int r = 0; r < L; ++r)
+        for (int64_t t = i; t < p.k; ++t) sums[r] += a[t] * column[r * p.b_cs + t];
+    S tile[L];
+    std::memcpy(tile, &sums, sizeof(V));
+    merge<T, S>(p, tile, 0, L, p.c + j * p.c_cs, 1, L, p.beta_kind);
+  }
+  for (; j < end; ++j) {
     const S v = dot<S>(a, b + j * p.b_cs, p.k);
     merge<T, S>(p, &v, 0, 1, p.c + j * p.c_cs, 1, 1, p.beta_kind);
   }

@@ -77,6 +77,18 @@ void linear_vjp(Vjp& c) {
   if (c.needs(2)) c.set(2, g);
 }
 
+// weight.grad += g^T x, in the product itself.
+void linear_accumulate(Vjp& c, const Tensor& into) {
+  const Tensor& g = c.grad();
+  Tensor x = c.in(0);
+  const int64_t k = into.size(-1), n = into.ndim() == 2 ? into.size(0) : 1;
+  const int64_t rows = k ? x.numel() / k : 0;
+  if (rows == 0) return;
+  Tensor left = transpose(reshape(g, {rows, n}), 0, 1);
+  Tensor right = conj(reshape(x, {rows, k}));
+  product_into(reshape(into, {n, k}), left, right, Scalar(1), Scalar(1));
+}
+
 constexpr OpDef linear_op = general({
     .signature = "nn.functional.linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
     .doc = R"(Applies a linear map to the last dimension: input @ weight^T + bias.
@@ -97,6 +109,9 @@ tensor([8.])
     .saves = {.when = {in(1), in(0)}},
     .vjp = linear_vjp,
     .batch = batch_linear,
+    .accumulate = linear_accumulate,
+    .accumulates = 1,
+    .accumulates_part = false,
     .offer = Offer::function,
 });
 

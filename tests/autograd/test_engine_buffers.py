@@ -109,3 +109,51 @@ def test_writes_between_are_noticed():
     index.add_(1)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         y.sum().backward()
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16", "complex128"])
+@pytest.mark.parametrize("rows", [(), (1,), (3,), (2, 3), (0,)])
+def test_a_weight_that_is_used_often(dtype, rows):
+    rng = np.random.default_rng(0)
+    kind = getattr(clew, dtype)
+
+    def draw(*shape):
+        x = rng.integers(-3, 4, shape)
+        if kind.is_complex:
+            x = x + 1j * rng.integers(-3, 4, shape)
+        return x
+
+    w, vector = draw(4, 5), draw(5)
+    weight = clew.tensor(w).to(kind).requires_grad_()
+    flat = clew.tensor(vector).to(kind).requires_grad_()
+    want, want_flat = np.zeros((4, 5), complex), np.zeros(5, complex)
+    outputs, seeds, inputs = [], [], []
+    for _ in range(3):
+        x, g, h = draw(*rows, 5), draw(*rows, 4), draw(*rows)
+        x_leaf = clew.tensor(x).to(kind).requires_grad_()
+        inputs.append((x_leaf, g @ w.conj() + np.multiply.outer(h, vector.conj())))
+        outputs += [nn.functional.linear(x_leaf, weight), nn.functional.linear(x_leaf, flat)]
+        seeds += [clew.tensor(g).to(kind), clew.tensor(np.asarray(h)).to(kind)]
+        want += g.reshape(-1, 4).T @ x.reshape(-1, 5).conj()
+        want_flat += np.asarray(h).reshape(-1) @ x.reshape(-1, 5).conj()
+    clew.autograd.backward(outputs, seeds)
+    for leaf, expect in ((weight, want), (flat, want_flat), *inputs):
+        got = leaf.grad.to(clew.complex128).numpy()
+        np.testing.assert_allclose(got, expect, rtol=0, atol=1.0 if dtype == "bfloat16" else 1e-4)
+
+
+def test_recurrent_weights_with_second_derivatives():
+    cell = nn.Linear(3, 3).double()
+    h = clew.ones(2, 3, dtype=clew.float64)
+    for _ in range(4):
+        h = cell(h).tanh()
+    first = clew.autograd.grad(h.sum(), list(cell.parameters()), create_graph=True)
+    total = sum((g * g).sum() for g in first)
+    second = clew.autograd.grad(total, list(cell.parameters()))
+    h = clew.ones(2, 3, dtype=clew.float64)
+    for _ in range(4):
+        h = cell(h).tanh()
+    h.sum().backward()
+    for p, g, s in zip(cell.parameters(), first, second):
+        np.testing.assert_allclose(p.grad.numpy(), g.detach().numpy(), rtol=1e-12)
+        assert s.isfinite().all()

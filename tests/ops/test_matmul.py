@@ -271,3 +271,20 @@ def test_errors_say_what_is_wrong():
         clew._C.ops.linear(t(2, 3), t(4, 3), t(5))
     with pytest.raises(TypeError):
         clew.mm(t(2, 2))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [1, 3, 15, 16, 17, 33, 64])
+@pytest.mark.parametrize("k", [1, 7, 8, 16, 31, 64, 67])
+def test_a_row_times_rows(n, k, dtype):
+    """One row against a matrix whose columns are contiguous: what linear does for one sample."""
+    rng = np.random.default_rng(n * 100 + k)
+    x, w, b = (rng.integers(-8, 9, s).astype(dtype) for s in ((1, k), (n, k), (n,)))
+    got = clew.nn.functional.linear(clew.tensor(x), clew.tensor(w), clew.tensor(b))
+    np.testing.assert_array_equal(got.numpy(), x @ w.T + b)  # small whole numbers: exact
+    wide = clew.tensor(np.concatenate([w, w], 1))[:, :k]
+    np.testing.assert_array_equal((clew.tensor(x) @ wide.T).numpy(), x @ w.T)
+    np.testing.assert_array_equal(
+        clew.addmv(clew.tensor(b), clew.tensor(w), clew.tensor(x[0]), alpha=2, beta=3).numpy(),
+        3 * b + 2 * (w @ x[0]),
+    )
