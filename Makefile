@@ -39,11 +39,13 @@ test: venv ## run the tests (TESTS=tests/ops for some of them)
 demo: venv ## train the two demonstration models
 	$(PY) examples/demo.py
 
-bench: venv ## measure the cost of operations, kernels and training
-	$(PY) -m bench
-
 # PyTorch lives in an environment of its own, so that nothing else comes to need it.
 PARITY := .venv-parity/bin/python
+bench: venv ## measure clew and PyTorch in alternation, write docs/benchmarks.md (installs PyTorch in .venv-parity)
+	test -x $(PARITY) || $(PYTHON) -m venv .venv-parity
+	$(PARITY) -c "import torch" 2>/dev/null || $(PARITY) -m pip install -q torch==2.13.0 numpy
+	$(PY) -m bench --torch-python $(PARITY)
+
 parity: ## compare with PyTorch: whole models, its tables of operators, modules, optimizers (installs PyTorch in .venv-parity)
 	test -x $(PARITY) || $(PYTHON) -m venv .venv-parity
 	$(PARITY) -m pip install -q torch==2.13.0 numpy scipy pytest pytest-xdist expecttest .
