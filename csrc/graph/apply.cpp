@@ -33,6 +33,8 @@ Device device_of(const OpDef& op, std::span<const Tensor> in) {
 }
 
 [[noreturn]] void fail_dtype(const OpDef& op, DType d) {
+  if (d == DType::Bool && op_name(op) == "neg")
+    fail("neg: the negation of bools is not supported; turn them round with ~ or logical_not()");
   fail(ErrorKind::NotImplemented, "\"", op_name(op), "\" is not implemented for ", d,
        "; convert the input first, e.g. with .float()");
 }

@@ -73,8 +73,8 @@ void check_range(const Tensor& index, const Tensor& x, int dim, std::string_view
   int64_t size = x.ndim() ? x.size(dim) : 1;
   int64_t bad = kernels::find_bad_index(index.nd(), size, false);
   if (bad < 0) return;
-  fail_index(op, ": index ", kernels::index_value(index.nd(), bad),
-             " is out of bounds for dimension ", dim, " with size ", size);
+  fail(op, ": index ", kernels::index_value(index.nd(), bad), " is out of bounds for dimension ",
+       dim, " with size ", size);
 }
 
 // ---- gather -------------------------------------------------------------------------------------

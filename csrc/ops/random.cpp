@@ -344,7 +344,7 @@ struct MultinomialAttrs {
 void multinomial_shape(const Call& c, OutSpecs& outs) {
   const Tensor& w = c.in[0];
   const auto& a = c.as<MultinomialAttrs>();
-  need_floating(w, "multinomial");
+  require(w.is_floating(), "multinomial: only supports floating-point dtypes for input; got ", w);
   require(w.ndim() == 1 || w.ndim() == 2, "multinomial: input must have 1 or 2 dims; got ", w);
   require(a.num_samples > 0, "multinomial: num_samples must be above 0; got ", a.num_samples);
   require(w.size(-1) > 0 || w.numel() > 0, "multinomial: input must have categories; got ", w);

@@ -120,7 +120,8 @@ void roll_run(const Call& c, Tensors& outs) {
   }
   require(a.dims->size() == a.shifts.size(), c.name(),
           ": shifts and dims must be equally long; got ", a.shifts, " and ", *a.dims);
-  require(x.ndim() > 0, c.name(), ": a 0-d tensor has no dimension to roll");
+  if (x.ndim() == 0)
+    fail_index(c.name(), ": a dimension is specified but the 0-d tensor has no dimensions");
   for (int64_t d : *a.dims) wrapped(d, x.ndim(), c.name());
   outs.push_back(roll(x, a.shifts, *a.dims));
 }

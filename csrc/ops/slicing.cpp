@@ -267,6 +267,29 @@ Returns: a view of the input.
     .attrs = &attr_info<NarrowAttrs>,
 });
 
+struct NarrowFromAttrs {
+  int64_t dim = 0;
+  int64_t length = 0;
+  static constexpr auto members() {
+    return std::tuple(&NarrowFromAttrs::dim, &NarrowFromAttrs::length);
+  }
+};
+void narrow_from_run(const Call& c, Tensors& outs) {
+  const auto& a = c.as<NarrowFromAttrs>();
+  const Tensor& start = c.in[1];
+  require(start.ndim() == 0 && is_integral(start.dtype()) && start.dtype() != DType::Bool, c.name(),
+          ": start must be a 0-dim integral Tensor; got ", start);
+  outs.push_back(narrow(c.in[0], a.dim, item(start).i, a.length));
+}
+constexpr OpDef narrow_from_op = [] {
+  OpDef op = composite({.signature = "narrow(Tensor input, int dim, Tensor start, int length) -> "
+                                     "Tensor",
+                        .doc = narrow_op.doc,
+                        .run = narrow_from_run,
+                        .attrs = &attr_info<NarrowFromAttrs>});
+  return op;
+}();
+
 // ---- diagonal -----------------------------------------------------------------------------------
 
 struct DiagonalAttrs {
@@ -497,8 +520,9 @@ Tensor diagonal_backward(const Tensor& g, const Dims& size, int64_t offset, int6
 namespace {
 
 constexpr const OpDef* all[] = {
-    &select_op,   &select_backward_op,   &slice_op,  &slice_backward_op,  &narrow_op,
-    &diagonal_op, &diagonal_backward_op, &unfold_op, &unfold_backward_op,
+    &select_op, &select_backward_op, &slice_op,    &slice_backward_op,
+    &narrow_op, &narrow_from_op,     &diagonal_op, &diagonal_backward_op,
+    &unfold_op, &unfold_backward_op,
 };
 
 }  // namespace

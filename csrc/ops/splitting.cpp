@@ -56,7 +56,8 @@ Tensors all_grads(const Vjp& c) {
 }
 void unbind_rule(const Call& c, Specs& out) {
   const Tensor& x = c.in[0];
-  if (x.ndim() == 0) fail(c.name(), ": a 0-d tensor cannot be unbound");
+  if (x.ndim() == 0)
+    fail_index(c.name(), ": a 0-d tensor has no dimensions and cannot be unbound");
   int dim = wrapped(c.as<DimAttrs>().dim, x.ndim(), c.name());
   Dims sizes = x.sizes();
   Dims strides = x.strides();

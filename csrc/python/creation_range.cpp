@@ -109,6 +109,13 @@ DType spaced_dtype(const Arguments& a, const Scalar& start, const Scalar& end) {
           " can't be safely cast to passed dtype ", *a.dtype);
   return *a.dtype;
 }
+// The ends may be tensors without dimensions.
+void need_ends(const Arguments& a) {
+  for (int i = 0; i < 2; ++i) {
+    if (a.value[i] && is_tensor(a.value[i]) && borrow(a.value[i]).ndim() > 0)
+      fail(a.fn, ": only supports 0-dimensional start and end tensors; got ", borrow(a.value[i]));
+  }
+}
 int64_t steps_of(const Arguments& a) {
   int64_t n = a.integer(2, "steps");
   require(n >= 0, a.fn, ": number of steps must be non-negative; got ", n);
@@ -119,6 +126,7 @@ PyObject* linspace(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
   return guarded([&] {
     static constexpr const char* params[] = {"start", "end", "steps"};
     Arguments a("linspace", params, -1, range_options, args, nargs, names);
+    need_ends(a);
     Scalar start = a.number(0, "start"), end = a.number(1, "end");
     Tensor t = empty({steps_of(a)}, spaced_dtype(a, start, end), a.where());
     if (!t.is_meta() && t.numel()) kernels::linspace(t.nd(), start, end);
@@ -129,6 +137,7 @@ PyObject* logspace(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
   return guarded([&] {
     static constexpr const char* params[] = {"start", "end", "steps", "base"};
     Arguments a("logspace", params, -1, range_options, args, nargs, names);
+    need_ends(a);
     Scalar start = a.number(0, "start"), end = a.number(1, "end");
     double base = a.real_or(3, "base", 10.0);
     Tensor t = empty({steps_of(a)}, spaced_dtype(a, start, end), a.where());

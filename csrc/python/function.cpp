@@ -464,6 +464,15 @@ PyObject* run(FunctionEntry& e, Overload& o, Bound& b, bool inplace) {
       in.push_back(!v || v == Py_None ? Tensor() : tensor_or_number(v));
     }
   }
+  // Running sums and products are computed in the dtype of the tensor that receives them.
+  if (b.out && is_tensor(b.out) && (e.name == "cumsum" || e.name == "cumprod")) {
+    for (size_t i = 0; i < n; ++i) {
+      const Param& p = o.params[i];
+      if (p.kind != ParamKind::DType || (b.value[i] && b.value[i] != Py_None)) continue;
+      char* field = attrs.bytes + op.attrs->fields[static_cast<size_t>(p.field)].offset;
+      *reinterpret_cast<std::optional<DType>*>(field) = borrow(b.out).dtype();
+    }
+  }
   const void* a = op.attrs ? attrs.bytes : nullptr;
   if (inplace) {
     apply_inplace(op, in, a);

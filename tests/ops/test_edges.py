@@ -255,3 +255,62 @@ def test_layer_and_group_norm_lose_nothing_to_large_means(groups: int):
     np.testing.assert_allclose(F.group_norm(x, groups).numpy(), want, rtol=2e-5, atol=2e-5)
     rows = F.layer_norm(clew.tensor(little), (5,)).numpy()
     np.testing.assert_allclose(F.layer_norm(x, (5,)).numpy(), rows, rtol=2e-5, atol=2e-5)
+
+
+def test_narrow_from_a_tensor():
+    x = clew.arange(5.0).requires_grad_()
+    part = clew.narrow(x, 0, clew.tensor(1), 3)
+    assert part.tolist() == [1.0, 2.0, 3.0] and part.requires_grad
+    assert x.narrow(0, clew.tensor(-2, dtype=clew.int32), 2).tolist() == [3.0, 4.0]
+    for start in (clew.tensor([1]), clew.tensor(1.0), clew.tensor(True)):
+        with pytest.raises(RuntimeError, match="0-dim integral"):
+            clew.narrow(x, 0, start, 1)
+
+
+@pytest.mark.parametrize("f", [clew.linspace, clew.logspace])
+def test_spaced_numbers_between_tensors(f):
+    got = f(clew.tensor(1.0), clew.tensor(3.0), 3)
+    np.testing.assert_allclose(got.numpy(), f(1.0, 3.0, 3).numpy())
+    with pytest.raises(RuntimeError, match="0-dimensional"):
+        f(clew.tensor([1.0]), clew.tensor(3.0), 3)
+
+
+@pytest.mark.parametrize("name", ["cumsum", "cumprod"])
+def test_running_sums_are_computed_in_the_dtype_of_out(name: str):
+    x = clew.tensor([1.5, 2.5, 3.5])
+    out = clew.empty(3, dtype=clew.int64)
+    assert getattr(clew, name)(x, 0, out=out) is out
+    assert out.tolist() == getattr(np, name)([1, 2, 3]).tolist()
+    wide = clew.empty(3, dtype=clew.float64)
+    getattr(clew, name)(x, 0, out=wide)
+    np.testing.assert_allclose(wide.numpy(), getattr(np, name)([1.5, 2.5, 3.5]))
+
+
+@pytest.mark.parametrize("kind", ["avg", "max"])
+def test_adaptive_pools_refuse_sizes_that_do_not_fit(kind: str):
+    two = getattr(F, f"adaptive_{kind}_pool2d")
+    with pytest.raises(ValueError, match="at least 3"):
+        two(clew.ones(2, 2), (2, 2))
+    with pytest.raises(RuntimeError, match="3D or 4D"):
+        two(clew.ones(2, 2), 2)
+    with pytest.raises(RuntimeError, match="2 elements"):
+        two(clew.ones(1, 2, 3, 4), ())
+    with pytest.raises(RuntimeError, match="1 elements"):
+        getattr(F, f"adaptive_{kind}_pool1d")(clew.ones(1, 2, 3), ())
+
+
+def test_types_of_errors():
+    x = clew.ones(2, 3)
+    with pytest.raises(ValueError, match="min_val"):
+        F.hardtanh(x, 0.5, -0.5)
+    for loss in (F.multi_margin_loss, F.multilabel_margin_loss):
+        with pytest.raises(ValueError, match="not a valid value for reduction"):
+            loss(x, x, reduction="abc")
+    with pytest.raises(RuntimeError, match="logical_not"):
+        -clew.tensor([True])
+    with pytest.raises(IndexError, match="no dimensions"):
+        clew.roll(clew.tensor(1.0), 1, 0)
+    with pytest.raises(RuntimeError, match="floating-point"):
+        clew.multinomial(clew.tensor([1, 2]), 1)
+    with pytest.raises(RuntimeError, match="index 5 is out of bounds for dimension 0 with size 2"):
+        clew.gather(x, 0, clew.tensor([[5]]))

@@ -27,6 +27,12 @@ TESTED_HERE = {
     "is_signed",
     "resize_as_",
     "slice_inverse",
+    # Switches: tests/test_small_names.py.
+    "get_deterministic_debug_mode",
+    "is_deterministic_algorithms_warn_only_enabled",
+    "is_warn_always_enabled",
+    "set_deterministic_debug_mode",
+    "set_warn_always",
 }
 
 

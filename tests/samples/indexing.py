@@ -249,10 +249,10 @@ OPS = [
         errors=[
             E(
                 S(X, 0, ids([2, 0, 0])),
-                IndexError,
+                RuntimeError,
                 "index 2 is out of bounds for dimension 0 with size 2",
             ),
-            E(S(X, 0, ids([-1, 0, 0])), IndexError, "index -1"),
+            E(S(X, 0, ids([-1, 0, 0])), RuntimeError, "index -1"),
             E(S(X, 0, ids(0)), RuntimeError, "as many dimensions"),
             E(S(X, 0, ids([0, 0, 0, 0])), RuntimeError, "larger"),
             E(S(X, 0, X), RuntimeError, "int64"),
@@ -289,7 +289,7 @@ OPS = [
         errors=[
             E(
                 S(X, 0, ids([2, 0, 0]), X),
-                IndexError,
+                RuntimeError,
                 "index 2 is out of bounds for dimension 0 with size 2",
             ),
             E(S(X, 0, ids([0, 0, 0], [0, 0, 0], [0, 0, 0]), X), RuntimeError, "larger than src"),
@@ -305,7 +305,7 @@ OPS = [
         integers=INTS,
         rtol=4,
         errors=[
-            E(S(X, 0, ids([2, 0, 0]), X), IndexError, "index 2"),
+            E(S(X, 0, ids([2, 0, 0]), X), RuntimeError, "index 2"),
             E(S(X, 0, ids(0), V), RuntimeError, "as many dimensions"),
         ],
     ),
@@ -318,7 +318,7 @@ OPS = [
         rtol=8,
         errors=[
             E(S(X, 0, ids([0, 0, 0]), X, "max"), RuntimeError, "reduce must be"),
-            E(S(X, 0, ids([5, 0, 0]), X, "sum"), IndexError, "index 5"),
+            E(S(X, 0, ids([5, 0, 0]), X, "sum"), RuntimeError, "index 5"),
             E(S(np.zeros(2) + 0j, 0, ids(0), np.zeros(2) + 0j, "amax"), RuntimeError, "real"),
         ],
     ),

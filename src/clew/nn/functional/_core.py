@@ -55,7 +55,7 @@ silu = native("silu")
 mish = native("mish")
 hardswish = native("hardswish")
 hardsigmoid = native("hardsigmoid")
-hardtanh = native("hardtanh")
+_hardtanh = native("hardtanh")
 hardshrink = native("hardshrink")
 logsigmoid = native("logsigmoid")
 softplus = native("softplus")
@@ -120,6 +120,29 @@ def _implicit_dim(name: str, input: Any) -> int:
         f"{name}: the choice of a dim when none is given is deprecated; give dim", stacklevel=3
     )
     return 0 if input.dim() in (0, 1, 3) else 1
+
+
+def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
+    """Cuts every element off at two limits.
+
+    Args:
+        input: any real tensor.
+        min_val: the lower limit.
+        max_val: the upper limit.
+        inplace: write the result into input.
+
+    Returns:
+        a tensor of input's shape.
+
+    Example:
+        >>> clew.nn.functional.hardtanh(clew.tensor([-2.0, 0.5])).tolist()
+        [-1.0, 0.5]
+    """
+    if min_val > max_val:
+        raise ValueError(
+            f"hardtanh: min_val cannot be greater than max_val; got {min_val} and {max_val}"
+        )
+    return _hardtanh(input, min_val, max_val, inplace)
 
 
 def softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:

@@ -11,6 +11,11 @@ from ._loss import legacy_reduction
 from ._loss import reduced as _reduced
 
 
+def _check_reduction(reduction: str) -> None:
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+
+
 def _check_classes(index: Any, classes: int) -> None:
     if index.numel() and index.device.type != "meta":
         low, high = index.min().item(), index.max().item()
@@ -301,6 +306,7 @@ def multi_margin_loss(
         the loss.
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
+    _check_reduction(reduction)
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
     if weight is not None and weight.dim() != 1:
@@ -348,6 +354,7 @@ def multilabel_margin_loss(
         the loss.
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
+    _check_reduction(reduction)
     if input.shape != target.shape:
         raise RuntimeError(
             f"multilabel_margin_loss: input and target must have the same shape; got "

@@ -65,11 +65,13 @@ max_pool3d, max_pool3d_with_indices = _max_pool(3)
 
 
 def _adaptive_sizes(input: Any, output_size: Any, n: int, name: str) -> list[int]:
+    if n > 1 and isinstance(output_size, (tuple, list)) and input.dim() <= len(output_size):
+        raise ValueError(f"{name}: Input dimension should be at least {len(output_size) + 1}")
     if input.dim() not in (n + 1, n + 2):
         raise RuntimeError(f"{name}: Expected {n + 1}D or {n + 2}D input; got {tuple(input.shape)}")
     sizes = _tuple(output_size, n)
     if len(sizes) != n:
-        raise ValueError(f"{name}: output_size must have {n} elements; got {len(sizes)}")
+        raise RuntimeError(f"{name}: output_size must have {n} elements; got {len(sizes)}")
     return [int(d) if s is None else s for s, d in zip(sizes, input.shape[-n:], strict=True)]
 
 
