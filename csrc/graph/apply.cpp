@@ -211,16 +211,16 @@ bool records_any(const Tensors& outs) {
   return false;
 }
 
-// A copy of t that stands for its value before an in-place write, with t's place in the graph.
+}  // namespace
+
 Tensor keep_old(const Tensor& t) {
+  if (is_batched(t)) return make_batched(keep_old(physical(t)), levels_of(t));
   Tensor old = empty_like_inputs(t.sizes(), {&t, 1}, t.dtype(), t.device());
   copy_into(old, t);
   OwnedEdge e = gradient_edge(t);
   if (e.fn) set_grad_fn(old, e.fn.get(), e.nr);
   return old;
 }
-
-}  // namespace
 
 bool overlaps_itself(const Tensor& t) {
   if (t.numel() < 2) return false;

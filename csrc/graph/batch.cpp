@@ -347,8 +347,11 @@ void apply_batched_inplace(const OpDef& op, std::span<const Tensor> in, const vo
     args[0] = physical(self);
     return apply_inplace(op, args, attrs);
   }
-  Tensors outs;
-  apply(op, in, attrs, outs);
+  bool records = modes.grad && any_requires_grad(in);
+  Tensors args, outs;
+  for (const Tensor& t : in)
+    args.push_back(records && t.defined() && t->storage == self->storage ? keep_old(t) : t);
+  apply(op, args, attrs, outs);
   require(outs[0].sizes() == self.sizes(), name, ": the result's shape ", outs[0].sizes(),
           " does not match the tensor's ", self.sizes());
   if (!can_cast(outs[0].dtype(), self.dtype()))

@@ -57,6 +57,8 @@ struct CopySlices final : Node {
   }
   std::string name() const override { return "CopySlices"; }
   void release_saved() override {
+    // Backward of a recorded backward also reaches the inner node by itself, later.
+    if (inner->refs > 1) return;
     inner->release_saved();
     consumed = inner->consumed;
   }

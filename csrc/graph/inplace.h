@@ -13,6 +13,8 @@ inline void bump_version(const Tensor& t) {
 }
 // Whether two elements of t are certainly the same memory (a stride is 0).
 bool overlaps_itself(const Tensor& t);
+// A copy of t that stands for its value before an in-place write, with t's place in the graph.
+Tensor keep_old(const Tensor& t);
 // t was overwritten by the recorded node (node's edge 0 is t's old history).
 void rebase_history(const Tensor& t, NodeRef node);
 // dst[...] = src, broadcasting and converting; recorded.

@@ -222,3 +222,14 @@ def test_write_through_a_view_of_another_dtype_is_refused_when_recorded():
     plain.real.mul_(2)
     plain.imag = 7.0
     assert plain.tolist() == [2 + 7j]
+
+
+def test_second_derivative_through_a_write_into_a_view():
+    """exp_ saves its result; the write's node and the base's both lead to it."""
+    x = clew.tensor([0.1, -0.5, 0.3, 0.9], dtype=clew.float64, requires_grad=True)
+    y = x * 1
+    y.view(2, 2).exp_()
+    (g,) = clew.autograd.grad(y.sin().sum(), x, create_graph=True)
+    (h,) = clew.autograd.grad(g.sum(), x)
+    e = x.detach().exp()
+    assert h.allclose(e.cos() * e - e.sin() * e * e, atol=1e-12)

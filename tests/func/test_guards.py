@@ -224,3 +224,34 @@ def test_function_contexts_keep_samples():
     k = clew.tensor([1.0, 10.0, 100.0])
     got = vmap(grad(lambda a, b: Scaled.apply(a, b).sum()))(rows(), k)
     assert got.equal(k[:, None].expand(3, 2))
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda a, b: a.clamp_(min=b),
+        lambda a, b: a.cumprod_(0),
+        lambda a, b: a.addmm_(a, b),
+        lambda a, b: a.masked_fill_(b > 0.5, 2.0),
+        lambda a, b: a.addcmul_(a, b),
+        lambda a, b: a[0].copy_(b[0] * 3),
+        lambda a, b: a.tril_().mul_(a),
+        lambda a, b: a.index_add_(0, clew.tensor([1, 0]), a),
+    ],
+)
+def test_gradients_of_writes(write):
+    """Backward finds the values from before the write, for every sample."""
+    gen = clew.Generator().manual_seed(0)
+    x, y = clew.rand(3, 2, 2, generator=gen).double(), clew.rand(3, 2, 2, generator=gen).double()
+
+    def f(a, b):
+        c = a.sin()
+        write(c, b)
+        return (c * c).sum()
+
+    got = vmap(grad(f, argnums=(0, 1)))(x, y)
+    through = grad(lambda a, b: vmap(f)(a, b).sum(), argnums=(0, 1))(x, y)
+    for i in range(3):
+        want = grad(f, argnums=(0, 1))(x[i], y[i])
+        for g, t, w in zip(got, through, want):
+            assert g[i].allclose(w, atol=1e-12) and t[i].allclose(w, atol=1e-12)
