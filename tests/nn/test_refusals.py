@@ -54,6 +54,15 @@ def test_losses():
         nn.LinearCrossEntropyLoss(3, 2, label_smoothing=2.0)
 
 
+def test_linear_cross_entropy_wants_rows():
+    f = nn.functional.linear_cross_entropy
+    with pytest.raises(RuntimeError, match="dims"):
+        f(clew.ones(2, 3, 3), clew.ones(2, 3), clew.ones(3, 2))
+    with pytest.raises(RuntimeError, match="batch"):
+        f(clew.ones(3), clew.ones(2, 4, 3), clew.ones(2, 4))
+    assert f(clew.ones(3), clew.ones(2, 3), clew.tensor(1)).shape == ()
+
+
 def test_norms_print_their_bias():
     assert repr(nn.LayerNorm(5, elementwise_affine=False)).endswith("bias=False)")
     assert repr(nn.GroupNorm(5, 5, affine=False)).endswith("bias=False)")

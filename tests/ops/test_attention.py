@@ -103,3 +103,27 @@ def test_broadcast_and_empty_operands():
     got = attend(*map(clew.tensor, (q, k, v)))
     np.testing.assert_allclose(got.numpy(), reference(q, k, v), rtol=1e-10)
     assert attend(clew.ones(0, 4), clew.ones(3, 4), clew.ones(3, 2)).shape == (0, 2)
+
+
+@pytest.mark.parametrize("dtype", [clew.bfloat16, clew.float16])
+@pytest.mark.parametrize("options", [{}, {"is_causal": True}, {"mask": True}])
+def test_narrow_dtypes_keep_the_digits_of_large_scores(dtype, options):
+    clew.manual_seed(0)
+    q, k, v = (clew.empty(4, 6, 8).uniform_(-9, 9).to(dtype).requires_grad_() for _ in range(3))
+    options = dict(options)
+    mask = None
+    if options.pop("mask", False):
+        mask = clew.empty(6, 6).uniform_(-9, 9).to(dtype)
+    f = clew.nn.functional.scaled_dot_product_attention
+    got = f(q, k, v, mask, **options)
+    wide = [t.detach().double().requires_grad_() for t in (q, k, v)]
+    want = f(*wide, None if mask is None else mask.double(), **options)
+    assert got.dtype is dtype
+    step = clew.finfo(dtype).eps
+    assert (got.double() - want).abs().max() <= 9 * step
+    seed = clew.ones(4, 6, 8)
+    mine = clew.autograd.grad(got, (q, k, v), seed.to(dtype))
+    exact = clew.autograd.grad(want, wide, seed.double())
+    for a, b in zip(mine, exact):
+        assert a.dtype is dtype
+        assert (a.double() - b).abs().max() <= 4 * step * b.abs().max() + 1e-2

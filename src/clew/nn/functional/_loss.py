@@ -593,6 +593,15 @@ def linear_cross_entropy(
         ignore_index = -100
     elif target.is_floating_point():
         raise RuntimeError("linear_cross_entropy: ignore_index needs a target of class indices")
+    if input.dim() not in (1, 2):
+        raise RuntimeError(
+            f"linear_cross_entropy: input must have 1 or 2 dims; got {tuple(input.shape)}"
+        )
+    if linear_weight.dim() > 2 and input.dim() == 1:
+        raise RuntimeError(
+            "linear_cross_entropy: further dims of linear_weight need a batch, (N, in_features); "
+            f"got input {tuple(input.shape)} and linear_weight {tuple(linear_weight.shape)}"
+        )
     width = linear_weight.shape[-1]
     bias = None if linear_bias is None else linear_bias.reshape(-1)
     logits = linear(input, linear_weight.reshape(-1, width), bias)
