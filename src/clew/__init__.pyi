@@ -29,6 +29,7 @@ from clew import masked as masked
 from clew import mps as mps
 from clew import multiprocessing as multiprocessing
 from clew import nn as nn
+from clew import ops as ops
 from clew import optim as optim
 from clew import overrides as overrides
 from clew import return_types as return_types

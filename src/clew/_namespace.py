@@ -27,6 +27,7 @@ _LINALG = tuple(
 # Submodules and names that are loaded when first asked for.
 _LAZY_MODULES = {
     "nn": "clew.nn",
+    "ops": "clew.ops",
     "optim": "clew.optim",
     "utils": "clew.utils",
     "serialization": "clew.serialization",

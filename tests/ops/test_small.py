@@ -193,3 +193,27 @@ def test_embedding_bag_of_a_table():
     bags, owner, sizes, _ = clew.embedding_bag(table, rows, starts, False, 1, padding_idx=3)
     same(bags, nn.functional.embedding_bag(rows, table, starts, mode="mean", padding_idx=3))
     assert owner.tolist() == [0, 0, 0, 1] and sizes.tolist() == [2, 0]
+
+
+def test_operations_by_their_names_in_compiled_graphs():
+    aten = clew.ops.aten
+    x = clew.tensor([[-1.0, 2.0], [3.0, -4.0]])
+    assert aten.relu.default(x).tolist() == x.relu().tolist() == aten.relu(x).tolist()
+    assert aten.add.Tensor(x, x, alpha=2).tolist() == (3 * x).tolist()
+    assert aten._safe_softmax.default(x - clew.inf, 1).tolist() == [[0.0, 0.0]] * 2
+    assert aten.slice.Tensor(x, 1, 1).tolist() == [[2.0], [-4.0]]
+    assert aten.expand.default(clew.ones(1), (2,)).shape == (2,)
+    assert aten.relu is clew.ops.aten.relu and "aten.relu" in repr(aten.relu)
+    for name in ("no_such_operation", "float32", "Tensor", "__wrapped__"):
+        with pytest.raises(AttributeError):
+            getattr(aten, name)
+
+
+def test_upsampling_with_scales_and_a_size():
+    x = clew.randn(1, 2, 6, 8)
+    same(
+        clew._upsample_bilinear2d_aa(x, (3, 4), False, scales_h=0.5, scales_w=0.5),
+        nn.functional.interpolate(x, (3, 4), mode="bilinear", antialias=True),
+    )
+    with pytest.raises(ValueError, match="output_size"):
+        clew._upsample_bilinear2d_aa(x, None, False, scales_h=0.5)

@@ -318,7 +318,7 @@ def max_pool2d_with_indices_backward(
     need_tensors(
         "max_pool2d_with_indices_backward", grad_output=grad_output, input=input, indices=indices
     )
-    planes = _C.zeros(input.shape, dtype=input.dtype, device=input.device).flatten(-2)
+    planes = input.clone().fill_(0).flatten(-2)  # input has a gradient, of zeros, as in PyTorch
     return planes.scatter_add(-1, indices.flatten(-2), grad_output.flatten(-2)).reshape(input.shape)
 
 

@@ -10,6 +10,7 @@ from clew._arguments import need_tensors
 from clew._C import Tensor
 
 from . import functional as F
+from .functional._vision import bilinear_aa as resampled
 
 __all__ = [
     "_upsample_bilinear2d_aa",
@@ -402,16 +403,18 @@ def _upsample_bilinear2d_aa(
     >>> clew._upsample_bilinear2d_aa(clew.tensor([[[[1.0, 3.0]]]]), (1, 1), False)
     tensor([[[[2.]]]])
     """
-    if scales_h is not None or scales_w is not None:
-        raise NotImplementedError("_upsample_bilinear2d_aa: give scale_factors instead of scales")
-    return F.interpolate(
-        input,
-        None if output_size is None else list(output_size),
-        None if scale_factors is None else list(scale_factors),
-        "bilinear",
-        align_corners,
-        antialias=True,
-    )
+    if scales_h is None and scales_w is None:
+        return F.interpolate(
+            input,
+            None if output_size is None else list(output_size),
+            None if scale_factors is None else list(scale_factors),
+            "bilinear",
+            align_corners,
+            antialias=True,
+        )
+    if output_size is None or scale_factors is not None:
+        raise ValueError("_upsample_bilinear2d_aa: scales_h and scales_w need an output_size")
+    return resampled(input, list(output_size), [scales_h, scales_w], align_corners)
 
 
 def embedding_bag(

@@ -195,6 +195,15 @@ def _resample(input: Any, dim: int, rows: list[list[tuple[int, float]]]) -> Any:
     return (input.transpose(dim, -1) @ matrix.t()).transpose(dim, -1)
 
 
+def bilinear_aa(input: Any, sizes: list[int], scales: list[Any], align_corners: bool) -> Any:
+    """Bilinear resampling to a size as if by given scales, averaging where the size shrinks."""
+    out = input
+    for d in (1, 0):
+        rows = _rows(sizes[d], input.shape[2 + d], scales[d], align_corners, "linear", True)
+        out = _resample(out, 2 + d, rows)
+    return out
+
+
 def interpolate(
     input: Any,
     size: Any = None,

@@ -1,0 +1,65 @@
+"""Operations under the names that PyTorch's compiled graphs use: ``clew.ops.aten.relu``.
+
+Each name gives the function of that name at the top level (or a native one); its overloads,
+``.default``, ``.Tensor`` and the like, give the same function, which looks at its arguments itself.
+
+>>> clew.ops.aten.relu.default(clew.tensor([-1.0, 2.0]))
+tensor([0., 2.])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from clew import _C
+from clew._C import Tensor
+
+__all__ = ["aten"]
+
+
+def _slice(
+    self: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Tensor:
+    first, last = 0 if start is None else start, 2**62 if end is None else min(end, 2**62)
+    return _C.ops._slice(self, dim, first, last, step)
+
+
+class _Operation:
+    """A function that is also each of its overloads."""
+
+    def __init__(self, name: str, function: Callable[..., Any]) -> None:
+        self._name = name
+        self._function = function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._function(*args, **kwargs)
+
+    def __getattr__(self, overload: str) -> _Operation:
+        if overload.startswith("__"):
+            raise AttributeError(overload)
+        return self
+
+    def __repr__(self) -> str:
+        return f"<clew.ops.aten.{self._name}>"
+
+
+class _Namespace:
+    """Finds operations by name when they are first asked for."""
+
+    def __getattr__(self, name: str) -> _Operation:
+        import clew
+
+        if name.startswith("__"):
+            raise AttributeError(name)
+        found = _slice if name == "slice" else _C.functions.get(name)
+        if found is None:
+            found = getattr(clew, name, None) or getattr(Tensor, name, None)
+        if not callable(found) or isinstance(found, (type, _C.dtype)):
+            raise AttributeError(f"clew.ops.aten has no operation '{name}'")
+        operation = _Operation(name, found)
+        setattr(self, name, operation)
+        return operation
+
+
+aten = _Namespace()
