@@ -179,3 +179,11 @@ def test_compile_hands_back():
 
     assert clew.compile(f) is f
     assert clew.compile(mode="default")(f) is f
+
+
+def test_clone_takes_a_memory_format():
+    x = clew.arange(48.0).reshape(1, 3, 4, 4).requires_grad_()
+    y = clew.clone(x, memory_format=clew.channels_last)
+    assert y.stride() == (48, 1, 12, 3) and clew.equal(x, y) and y.grad_fn is not None
+    assert clew.clone(input=y, memory_format=clew.contiguous_format).is_contiguous()
+    assert clew.clone(y).stride() == y.stride()

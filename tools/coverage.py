@@ -24,8 +24,10 @@ import torch
 import clew
 from coverage_notes import (
     DIFFERS,
+    INNER_MEMBERS,
     MODULES,
     NOT_PUBLIC,
+    OTHER_PARAMETERS,
     SAME_DEFAULTS,
     SAME_MEMBERS,
     SAME_PARAMETERS,
@@ -186,7 +188,7 @@ def compare_functions(path: str, theirs: Any, ours: Any) -> list[str]:
     want, have = parameters(theirs, path), parameters(ours, path)
     if want is None or have is None or path in SAME_PARAMETERS:
         return []
-    ignored = {"args", "kwargs", "_stacklevel", "_random_samples"}
+    ignored = {"args", "kwargs"} | OTHER_PARAMETERS | {n for n in want if n.startswith("_")}
     if isinstance(ours, OPS):
         ignored |= {"out", "name"}
     packed = "args" in have or "size" in have
@@ -207,7 +209,7 @@ def compare_classes(path: str, theirs: Any, ours: Any) -> list[str]:
         said += compare_functions(path, theirs.__init__, ours.__init__)
     except AttributeError:
         pass
-    skip = {"call_super_init", "dump_patches", "ipu", "xpu", "mtia", "T_destination"} | NOT_PUBLIC
+    skip = INNER_MEMBERS | NOT_PUBLIC
     if issubclass(theirs, torch.Tensor) or path in SAME_MEMBERS:
         return said
     lacking = [

@@ -210,13 +210,49 @@ SAME_PARAMETERS = {
 # None stands for these values.
 SAME_DEFAULTS = {"correction", "dtype", "device_type", "dx", "spacing"}
 
+# Members that serve the classes themselves, or other devices.
+INNER_MEMBERS = {
+    "T_destination",
+    "abbr",
+    "call_super_init",
+    "check_forward_args",
+    "check_hidden_size",
+    "check_input",
+    "clone",
+    "dump_patches",
+    "get_expected_cell_size",
+    "get_expected_hidden_size",
+    "get_offset",
+    "graphsafe_get_state",
+    "graphsafe_set_state",
+    "ipu",
+    "mtia",
+    "ownership_token",
+    "permute_hidden",
+    "recursive_undo",
+    "set_offset",
+    "xpu",
+}
+
+# Parameters that only other devices' kernels take.
+OTHER_PARAMETERS = {
+    "dq_kv_order",
+    "dq_kv_order_spt",
+    "dq_write_order",
+    "dq_write_order_full",
+    "compute_dq_write_order",
+    "out_dtype",
+}
+
 # Members are on instances, or on the context that methods are given.
 SAME_MEMBERS = {
     "autograd.Function",
     "finfo",
     "iinfo",
     "nn.LinearCrossEntropyOptions",
+    "nn.DataParallel",
     "nn.attention.SDPBackend",
+    "nn.parameter.UninitializedTensorMixin",
     "utils.checkpoint.CheckpointFunction",
 }
 

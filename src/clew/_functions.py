@@ -7,6 +7,7 @@ from typing import Any
 from clew import _C, _dtypes
 from clew._arguments import numpy_names
 from clew._C import Tensor
+from clew._tensor import clone
 
 __all__ = [
     "allclose",
@@ -14,6 +15,7 @@ __all__ = [
     "broadcast_shapes",
     "broadcast_tensors",
     "can_cast",
+    "clone",
     "compile",
     "cross",
     "detach",

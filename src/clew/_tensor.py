@@ -246,17 +246,17 @@ def contiguous(self: Tensor, memory_format: Any = _dtypes.contiguous_format) -> 
     return self if is_contiguous(self, memory_format) else _in_format(self, memory_format)
 
 
-def clone(self: Tensor, *, memory_format: Any = None) -> Tensor:
+def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """A copy of the tensor, recorded, so that gradients flow through it.
 
     >>> clew.ones(2).clone()
     tensor([1., 1.])
     """
     if memory_format is None or memory_format is _dtypes.preserve_format:
-        return _clone_op(self)
+        return _clone_op(input)
     if memory_format is _dtypes.contiguous_format:
-        return _contiguous_copy(self)
-    return _in_format(self, memory_format)
+        return _contiguous_copy(input)
+    return _in_format(input, memory_format)
 
 
 def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
