@@ -513,3 +513,11 @@ def test_a_pending_normal_is_part_of_the_state():
     state = g.get_state()
     want = clew.randn(5, generator=g)
     assert clew.equal(clew.randn(5, generator=clew.Generator().set_state(state)), want)
+
+
+def test_one_draw_with_replacement_is_pytorchs():
+    """Categorical.sample draws so: PyTorch 2.13's numbers for the same seeds."""
+    for seed, want in ((0, [0, 2, 3]), (1, [5, 0, 4]), (2, [1, 4, 4]), (3, [4, 0, 1])):
+        clew.manual_seed(seed)
+        p = clew.rand(3, 6)
+        assert clew.multinomial(p, 1, replacement=True).flatten().tolist() == want

@@ -404,7 +404,7 @@ void random_multinomial(const NdView& dst, const NdView& weights, bool replaceme
         sums[static_cast<size_t>(c)] = total += x;
       }
       require(total > 0, "multinomial: the weights of each row must have a sum above 0");
-      if (replacement) {
+      if (replacement && samples > 1) {  // one draw is the same either way, and cheaper below
         for (int64_t s = 0; s < samples; ++s) {
           double u = next_double(g) * total;
           auto at = std::upper_bound(sums.begin(), sums.end(), u) - sums.begin();
