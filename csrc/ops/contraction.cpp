@@ -286,8 +286,8 @@ void tensordot_run(const Call& c, Tensors& outs) {
     if (size_a != size_b && size_a == 1) alone_b.push_back(gone_b[i]);
     k *= size_a == size_b ? size_a : 1;
   }
-  if (!alone_a.empty()) a = sum(a, alone_a, true);
-  if (!alone_b.empty()) b = sum(b, alone_b, true);
+  if (!alone_a.empty()) a = sum(a, alone_a, true, a.dtype());
+  if (!alone_b.empty()) b = sum(b, alone_b, true, b.dtype());
   Dims order_a = kept_a, order_b = gone_b, sizes;
   for (int64_t d : gone_a) order_a.push_back(d);
   for (int64_t d : kept_b) order_b.push_back(d);

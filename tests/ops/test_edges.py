@@ -314,3 +314,11 @@ def test_types_of_errors():
         clew.multinomial(clew.tensor([1, 2]), 1)
     with pytest.raises(RuntimeError, match="index 5 is out of bounds for dimension 0 with size 2"):
         clew.gather(x, 0, clew.tensor([[5]]))
+
+
+@pytest.mark.parametrize("dtype", [clew.uint8, clew.int32])
+def test_tensordot_of_small_integers_keeps_the_dtype(dtype: clew.dtype):
+    a, b = clew.ones(1, 1, 1, dtype=dtype), clew.full((2, 1, 2), 3, dtype=dtype)
+    got = clew.tensordot(a, b, dims=((0, 1), (2, 0)))
+    assert got.dtype is dtype
+    np.testing.assert_array_equal(got.numpy(), [[12]])
