@@ -9,6 +9,7 @@
 #include "graph/modes.h"
 #include "kernels/attention.h"
 #include "ops/arithmetic.h"
+#include "ops/batch_rules.h"
 #include "ops/comparison.h"
 #include "ops/matmul.h"
 #include "ops/product.h"
@@ -161,6 +162,46 @@ void fused_cpu(const Call& c, Tensors& outs) {
   const ReleaseGil gil(work_of(s));
   kernels::attention(s, outs[0].data<char>(), outs[1].data<char>());
 }
+// vmap: samples are folded into the batch, in front of heads, rows and (but for logsum) columns.
+Tensor fold(const Batch& b, int i, int trailing) {
+  const Tensor& one = b.in[static_cast<size_t>(i)];
+  Dims sizes{numel_of(b.lead)};
+  int own = one.ndim();
+  if (own > trailing + 1) sizes[0] *= one.size(0);
+  if (own <= trailing) sizes.push_back(1);
+  for (int d = own > trailing + 1 ? 1 : 0; d < own; ++d) sizes.push_back(one.size(d));
+  return reshape(b.full(i), sizes);
+}
+Tensor fold_mask(const Batch& b, int i, const Tensor& q) {
+  const Tensor& mask = b.in[static_cast<size_t>(i)];
+  bool shared = !is_batched(mask) && (mask.defined() && (mask.ndim() < 4 || mask.size(0) == 1));
+  if (!mask.defined() || shared) return mask;
+  Tensor t = b.value(i);
+  while (t.ndim() - b.k() < 4) t = unsqueeze(t, b.k());
+  Dims each = with_lead(b, Dims{size_or_one(q, 4), t.size(-3), t.size(-2), t.size(-1)});
+  return reshape(expand(t, each),
+                 Dims{numel_of(b.lead) * size_or_one(q, 4), t.size(-3), t.size(-2), t.size(-1)});
+}
+void fused_batch(const Batch& b, Tensors& outs) {
+  if (!numel_of(b.lead)) return batch_each(b, outs);
+  const Tensor& q = b.in[0];
+  const Tensor in[] = {fold(b, 0, 2), fold(b, 1, 2), fold(b, 2, 2), fold_mask(b, 3, q)};
+  apply(b.op, in, b.attrs, outs);
+  Dims rows(q.sizes().data(), q.ndim() - 1), sizes = q.sizes();
+  sizes[sizes.size() - 1] = b.in[2].size(-1);
+  outs[0] = view(outs[0], with_lead(b, sizes));
+  outs[1] = view(outs[1], with_lead(b, rows));
+}
+void fused_back_batch(const Batch& b, Tensors& outs) {
+  if (!numel_of(b.lead)) return batch_each(b, outs);
+  const Tensor in[] = {
+      fold(b, 0, 2), fold(b, 1, 2), fold(b, 2, 2), fold(b, 3, 2), fold_mask(b, 4, b.in[1]),
+      fold(b, 5, 2), fold(b, 6, 1)};
+  apply(b.op, in, b.attrs, outs);
+  for (int i = 0; i < 3; ++i)
+    outs[i] = view(outs[i], with_lead(b, b.in[static_cast<size_t>(i) + 1].sizes()));
+}
+
 void fused_vjp(Vjp& c);
 constexpr OpDef fused_op = general({
     .signature = "_attention(Tensor query, Tensor key, Tensor value, Tensor? mask, float scale, "
@@ -171,6 +212,7 @@ constexpr OpDef fused_op = general({
     .cpu = fused_cpu,
     .saves = {.always = in(0) | in(1) | in(2) | in(3) | out(0) | out(1)},
     .vjp = fused_vjp,
+    .batch = fused_batch,
     .attrs = &attr_info<FusedAttrs>,
     .offer = Offer::function,
 });
@@ -213,6 +255,7 @@ constexpr OpDef fused_back_op = general({
     .cpu = fused_back_cpu,
     .no_vjp = no_rule("it runs only where no graph is recorded; otherwise the gradient is written "
                       "with other ops"),
+    .batch = fused_back_batch,
     .attrs = &attr_info<FusedAttrs>,
     .offer = Offer::function,
 });

@@ -92,20 +92,19 @@ Tensors tensors_of(const Batch& b) {
   return args;
 }
 
+}  // namespace
+
 Dims with_lead(const Batch& b, const Dims& sizes) {
   Dims out = b.lead;
   for (int64_t n : sizes) out.push_back(n);
   return out;
 }
 
-// Sample by sample, after all.
 void batch_each(const Batch& b, Tensors& outs) {
   for_each_sample(b.in, b.levels, outs,
                   [&](std::span<const Tensor> in, Tensors& o) { apply(b.op, in, b.attrs, o); });
   for (Tensor& t : outs) t = physical(t);
 }
-
-}  // namespace
 
 void batch_dims(const Batch& b, Tensors& outs) {
   int k = b.k(), n = b.in[0].ndim();

@@ -6,6 +6,10 @@
 
 namespace clew {
 
+// Sample by sample, after all.
+void batch_each(const Batch& b, Tensors& outs);
+// The levels' sizes and then these.
+Dims with_lead(const Batch& b, const Dims& sizes);
 // Every dim argument counts from one sample: moves them behind the dims of the levels. Arguments
 // called dim, dims, dim0 ..., source, start_dim ... are dims; None and an empty list are all dims.
 void batch_dims(const Batch& b, Tensors& outs);

@@ -3,9 +3,11 @@
 // Invariant: backward keeps the targets and the sum of the weights, and the input only for the
 // weights' gradient.
 #include "kernels/loss.h"
+#include "ops/batch_rules.h"
 #include "ops/comparison.h"
 #include "ops/indexing.h"
 #include "ops/normalization_common.h"
+#include "ops/shape.h"
 #include "ops/unary.h"
 
 namespace clew {
@@ -64,6 +66,14 @@ void check(const Call& c, const Dims& x, const Tensor& target, const Tensor& wei
           " classes; got ", weight);
 }
 
+// vmap: losses of single targets, samples folded into the batch, are summed within each sample.
+Dims folded(const Batch& b, const Dims& x) {
+  Dims sizes{numel_of(b.lead) * (x.size() == 1 ? 1 : x[0])};
+  for (int d = x.size() == 1 ? 0 : 1; d < x.size(); ++d) sizes.push_back(x[d]);
+  return sizes;
+}
+void nll_batch(const Batch& b, Tensors& outs);
+void nll_backward_batch(const Batch& b, Tensors& outs);
 void nll_backward_vjp(Vjp& c);
 
 constexpr OpDef nll_backward_op = general({
@@ -100,6 +110,7 @@ constexpr OpDef nll_backward_op = general({
         },
     .saves = {.always = in(0) | in(1) | in(2) | in(3)},
     .vjp = nll_backward_vjp,
+    .batch = nll_backward_batch,
     .attrs = &attr_info<NllBackwardAttrs>,
     .offer = Offer::function,
 });
@@ -171,6 +182,7 @@ constexpr OpDef nll_op = general({
         },
     .saves = {.always = in(1) | in(2) | out(1), .when = {0, 0, in(0) | out(0)}},
     .vjp = nll_vjp,
+    .batch = nll_batch,
     .attrs = &attr_info<NllAttrs>,
     .offer = Offer::function,
 });
@@ -196,6 +208,52 @@ void nll_backward_vjp(Vjp& c) {
 Tensor nll_loss(const Tensor& x, const Tensor& target, const Tensor& weight, int64_t ignore,
                 Str reduction) {
   return apply(nll_op, {x, target, weight}, NllAttrs{ignore, reduction});
+}
+
+void nll_batch(const Batch& b, Tensors& outs) {
+  const auto& a = b.as<NllAttrs>();
+  const Tensor& x = b.in[0];
+  const Tensor& weight = b.in[2];
+  if (is_batched(weight) || !numel_of(b.lead)) return batch_each(b, outs);
+  DType d = norm_dtype(x.dtype());
+  Dims sizes = folded(b, x.sizes()), targets = target_sizes(sizes);
+  Dims each = with_lead(b, b.in[1].sizes());
+  Tensor target = reshape(b.full(1), targets);
+  Tensor loss =
+      nll_loss(reshape(to_dtype(b.full(0), d), sizes), target, weight, a.ignore_index, "none");
+  loss = reshape(loss, each);
+  Tensor counted;
+  if (weight.defined()) {
+    counted = nll_loss(expand(scalar_tensor(Scalar(-1.0), d), sizes), target, weight,
+                       a.ignore_index, "none");
+  } else {
+    counted = to_dtype(ne(target, number(a.ignore_index)), d);
+  }
+  Dims over;
+  for (int i = b.k(); i < each.size(); ++i) over.push_back(i);
+  auto total = [&](const Tensor& t) { return over.empty() ? t : sum(t, over, false); };
+  counted = total(reshape(counted, each));
+  if (!(a.reduction == "none")) loss = total(loss);
+  if (a.reduction == "mean") loss = loss / counted;
+  outs.push_back(to_dtype(loss, x.dtype()));
+  outs.push_back(counted);
+}
+void nll_backward_batch(const Batch& b, Tensors& outs) {
+  const auto& a = b.as<NllBackwardAttrs>();
+  if (is_batched(b.in[2]) || !numel_of(b.lead)) return batch_each(b, outs);
+  Dims sizes = folded(b, a.size), targets = target_sizes(sizes);
+  Tensor g = b.full(0);
+  if (!(a.reduction == "none")) {
+    Dims ones = with_lead(b, Dims(b.in[1].ndim(), 1));
+    g = reshape(g, ones);
+    if (a.reduction == "mean") g = to_dtype(g / reshape(b.full(3), ones), g.dtype());
+    g = expand(g, with_lead(b, b.in[1].sizes()));
+  }
+  Tensor in[] = {reshape(g, targets), reshape(b.full(1), targets), b.in[2],
+                 scalar_tensor(Scalar(1.0), norm_dtype(g.dtype()))};
+  NllBackwardAttrs attrs{sizes, a.ignore_index, "none"};
+  apply(b.op, in, &attrs, outs);
+  outs[0] = view(outs[0], with_lead(b, a.size));
 }
 
 constexpr const OpDef* loss_list[] = {&nll_op, &nll_backward_op};

@@ -6,7 +6,9 @@
 #include <limits>
 
 #include "kernels/norm.h"
+#include "ops/batch_rules.h"
 #include "ops/normalization_common.h"
+#include "ops/shape.h"
 #include "ops/unary.h"
 
 namespace clew {
@@ -51,6 +53,68 @@ void check_like(const Call& c, int i, int64_t numel, DType d) {
           " has the wrong dtype; got ", t);
 }
 
+// ---- vmap: samples are folded into n ------------------------------------------------------------
+
+// A weight, seen to broadcast against the samples seen as [n, g, k, s].
+template <class A> Tensor weight_of_samples(const Batch& b, int i, const A& a) {
+  Tensor w = b.value(i);
+  Dims sizes(w.sizes().data(), b.k());
+  for (int64_t n : {int64_t{1}, a.g, a.k, int64_t{1}}) sizes.push_back(n);
+  return reshape(w, sizes);
+}
+template <class A> Tensor in_groups(const Batch& b, const Tensor& t, const A& a) {
+  return reshape(t, with_lead(b, Dims{a.n, a.g, a.k, a.s}));
+}
+
+void norm_batch(const Batch& b, Tensors& outs) {
+  NormAttrs a = b.as<NormAttrs>();
+  const NormAttrs one = a;
+  a.n *= numel_of(b.lead);
+  if (!a.n) return batch_each(b, outs);
+  Tensor w = b.in[1], bias = b.in[2];
+  bool apart = is_batched(w) || is_batched(bias);
+  Tensor in[] = {b.full(0), apart ? Tensor() : w, apart ? Tensor() : bias};
+  apply(b.op, in, &a, outs);
+  for (int i : {1, 2}) outs[i] = view(outs[i], with_lead(b, Dims{one.n, one.g}));
+  if (!apart) return;
+  Tensor y = in_groups(b, outs[0], one);
+  if (w.defined()) y = y * weight_of_samples(b, 1, one);
+  if (bias.defined()) y = y + weight_of_samples(b, 2, one);
+  outs[0] = to_dtype(reshape(y, outs[0].sizes()), b.in[0].dtype());
+}
+void norm_backward_batch(const Batch& b, Tensors& outs) {
+  NormShapeAttrs a = b.as<NormShapeAttrs>();
+  const NormShapeAttrs one = a;
+  a.n *= numel_of(b.lead);
+  if (!a.n) return batch_each(b, outs);
+  Tensor g = b.full(0), w = b.in[4];
+  if (is_batched(w)) {
+    g = in_groups(b, g, one) * weight_of_samples(b, 4, one);
+    w = Tensor();
+  }
+  Tensor in[] = {g, b.full(1), b.full(2), b.full(3), w};
+  apply(b.op, in, &a, outs);
+}
+void norm_weight_backward_batch(const Batch& b, Tensors& outs) {
+  NormShapeAttrs a = b.as<NormShapeAttrs>();
+  int64_t count = numel_of(b.lead);
+  if (!count) return batch_each(b, outs);
+  Dims sizes = with_lead(b, Dims{a.g * a.k});
+  if (a.n == 1) {
+    a.g *= count;
+    Tensor in[] = {b.full(0), b.full(1), b.full(2), b.full(3)};
+    apply(b.op, in, &a, outs);
+    for (Tensor& t : outs) t = view(t, sizes);
+    return;
+  }
+  DType d = norm_dtype(b.in[1].dtype());
+  Dims stat = with_lead(b, Dims{a.n, a.g, 1, 1}), over{b.k(), b.k() + 3};
+  Tensor g = in_groups(b, to_dtype(b.full(0), d), a), x = in_groups(b, to_dtype(b.full(1), d), a);
+  Tensor xhat = (x - reshape(b.full(2), stat)) * reshape(b.full(3), stat);
+  outs.push_back(reshape(sum(g * xhat, over, false), sizes));
+  outs.push_back(reshape(sum(g, over, false), sizes));
+}
+
 // ---- gradients
 // ------------------------------------------------------------------------------------
 
@@ -86,6 +150,7 @@ constexpr OpDef norm_backward_op = general({
         },
     .saves = {.always = in(0) | in(1) | in(2) | in(3) | in(4)},
     .vjp = [](Vjp& c) { norm_backward_vjp(c, norm_view(c.as<NormShapeAttrs>()), true); },
+    .batch = norm_backward_batch,
     .attrs = &attr_info<NormShapeAttrs>,
     .offer = Offer::function,
 });
@@ -120,6 +185,7 @@ constexpr OpDef norm_weight_backward_op = general({
         },
     .saves = {.always = in(0) | in(1) | in(2) | in(3)},
     .vjp = [](Vjp& c) { norm_weight_backward_vjp(c, norm_view(c.as<NormShapeAttrs>())); },
+    .batch = norm_weight_backward_batch,
     .attrs = &attr_info<NormShapeAttrs>,
     .offer = Offer::function,
 });
@@ -184,6 +250,7 @@ constexpr OpDef norm_op = general({
         },
     .saves = {.always = in(0) | in(1) | out(1) | out(2)},
     .vjp = norm_vjp,
+    .batch = norm_batch,
     .attrs = &attr_info<NormAttrs>,
     .offer = Offer::function,
 });

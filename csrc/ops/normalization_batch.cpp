@@ -7,7 +7,9 @@
 #include "graph/modes.h"
 #include "kernels/norm.h"
 #include "kernels/reduce.h"
+#include "ops/batch_rules.h"
 #include "ops/normalization_common.h"
+#include "ops/shape.h"
 
 namespace clew {
 namespace {
@@ -41,6 +43,34 @@ void check_channels(const Call& c, const Tensor& t, const Tensor& x, const char*
   if (!t.defined()) return;
   require(t.is_floating() && t.ndim() == 1 && t.numel() == x.sizes()[1], c.name(), ": ", what,
           " must be floating point with one element for each channel; got ", t, " for input ", x);
+}
+
+// vmap: every channel of every sample is a channel.
+void batch_channels(const Batch& b, Tensors& outs) {
+  int64_t count = numel_of(b.lead);
+  if (!count) return batch_each(b, outs);
+  Tensors args;
+  for (size_t i = 0; i < b.in.size(); ++i) {
+    if (!b.in[i].defined()) {
+      args.push_back(Tensor());
+      continue;
+    }
+    Dims sizes = b.in[i].sizes(), flat{count};
+    for (int64_t n : sizes) flat.push_back(n);
+    Tensor t = reshape(b.full(static_cast<int>(i)), flat);
+    if (sizes.size() > 1) t = builtins.movedim(t, 0, 1);
+    sizes[sizes.size() > 1 ? 1 : 0] *= count;
+    args.push_back(reshape(t, sizes));
+  }
+  apply(b.op, args, b.attrs, outs);
+  for (Tensor& t : outs) {
+    Dims sizes = t.sizes();
+    int at = sizes.size() > 1 ? 1 : 0;
+    sizes[at] /= count;
+    Dims apart = sizes;
+    apart.insert(at, count);
+    t = reshape(builtins.movedim(view(t, apart), at, 0), with_lead(b, sizes));
+  }
 }
 
 // ---- gradients
@@ -85,6 +115,7 @@ constexpr OpDef batch_norm_backward_op = general({
         [](Vjp& c) {
           norm_backward_vjp(c, norm_view(c.in(1).sizes()), c.as<BackwardAttrs>().training);
         },
+    .batch = batch_channels,
     .attrs = &attr_info<BackwardAttrs>,
     .offer = Offer::function,
 });
@@ -122,6 +153,7 @@ constexpr OpDef batch_norm_weight_backward_op = general({
         },
     .saves = {.always = in(0) | in(1) | in(2) | in(3)},
     .vjp = [](Vjp& c) { norm_weight_backward_vjp(c, norm_view(c.in(1).sizes())); },
+    .batch = batch_channels,
     .offer = Offer::function,
 });
 
@@ -210,6 +242,7 @@ constexpr OpDef native_batch_norm_op = general({
         },
     .saves = {.always = in(0) | in(1) | out(1) | out(2)},
     .vjp = batch_norm_vjp,
+    .batch = batch_channels,
     .attrs = &attr_info<BatchAttrs>,
     .offer = Offer::function,
 });

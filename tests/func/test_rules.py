@@ -1,0 +1,83 @@
+"""Batching rules of layers, against loops, whichever arguments are mapped."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import clew
+from clew import nn
+from clew.func import grad, jacfwd, jacrev, vmap
+
+
+def normal(*shape, seed=0):
+    return clew.tensor(np.random.default_rng(seed).standard_normal(shape))
+
+
+def close(a, b):
+    np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-9, atol=1e-9)
+
+
+def _layers():
+    f = nn.functional
+    t = clew.tensor([[1, 3], [0, 4], [1, 1]])
+    yield lambda x, w, b: f.layer_norm(x, (3,), w, b), [(4, 3), (3,), (3,)], ()
+    yield lambda x, w, b: f.group_norm(x, 2, w, b), [(2, 4, 3), (4,), (4,)], ()
+    yield lambda x, w, b: f.batch_norm(x, None, None, w, b, training=True), [(3, 2), (2,), (2,)], ()
+    yield lambda x, m, w: f.batch_norm(x, m, w.exp(), w), [(3, 2, 2), (2,), (2,)], ()
+    for mask in ((3, 5), (2, 1, 3, 5)):
+        shapes = [(2, 2, 3, 4), (2, 2, 5, 4), mask]
+        yield lambda q, k, m: f.scaled_dot_product_attention(q, k, k.sin(), m), shapes, ()
+        yield lambda q, k, m: f.scaled_dot_product_attention(q, k, k, m > 0), shapes, ()
+    yield lambda q, k: f.scaled_dot_product_attention(q, k, k, is_causal=True), [(3, 4), (3, 4)], ()
+    for how in ("mean", "sum", "none"):
+        yield (
+            lambda x, w, t, how=how: f.nll_loss(x, t, w.exp(), reduction=how, ignore_index=1),
+            [(2, 5), (5,)],
+            (t,),
+        )
+        yield lambda x, t, how=how: f.cross_entropy(x, t[0], reduction=how), [(5,)], (t,)
+
+
+@pytest.mark.parametrize("case", range(len(list(_layers()))))
+def test_rules_of_layers(case):
+    f, shapes, more = list(_layers())[case]
+    full = [normal(3, *s, seed=i) for i, s in enumerate(shapes)] + list(more)
+    floats = tuple(range(len(shapes)))
+
+    def loss(*a):
+        return f(*a).sin().sum()
+
+    def slope(*a):
+        return sum(g.sin().sum() for g in grad(loss, argnums=floats)(*a))
+
+    for bits in range(1, 2 ** len(full)):
+        dims = [0 if bits >> i & 1 else None for i in range(len(full))]
+        args = [a if d == 0 else a[0] for a, d in zip(full, dims)]
+        rows = [[a[i] if d == 0 else a for a, d in zip(args, dims)] for i in range(3)]
+        close(vmap(f, in_dims=tuple(dims))(*args), clew.stack([f(*r) for r in rows]))
+        for g in (grad(loss, argnums=floats), grad(slope, argnums=floats)):
+            got = vmap(g, in_dims=tuple(dims))(*args)
+            for a, b in zip(got, zip(*[g(*r) for r in rows])):
+                close(a, clew.stack(b))
+    leaves = [a[0].clone().requires_grad_() for a in full[: len(shapes)]]
+    rest = [a[0] for a in more]
+    out = f(*leaves, *rest)
+    for way in (jacrev, jacfwd):
+        table = way(f, argnums=floats)(*[x.detach() for x in leaves], *rest)
+        for k, jacobian in enumerate(table):
+            for row, o in zip(jacobian.reshape((-1, *leaves[k].shape)), out.reshape((-1,))):
+                (want,) = clew.autograd.grad(o, leaves[k], retain_graph=True, allow_unused=True)
+                close(row, clew.zeros_like(leaves[k]) if want is None else want)
+
+
+def test_rules_of_layers_check_every_sample():
+    f, x = nn.functional, normal(3, 2, 5)
+    with pytest.raises(IndexError, match="out of bounds"):
+        vmap(f.nll_loss)(x, clew.tensor([[0, 1], [5, 0], [0, 0]]))
+    for g in (
+        lambda a: f.layer_norm(a, (5,)),
+        lambda a: f.cross_entropy(a, clew.tensor([0, 1]), reduction="none"),
+        lambda a: f.scaled_dot_product_attention(a, a, a),
+    ):
+        assert vmap(g)(x[:0]).shape == (0, *g(x[0]).shape)
