@@ -65,6 +65,9 @@ void unbind_rule(const Call& c, Specs& out) {
   strides.erase(dim);
   int64_t count = x.size(dim);
   int64_t stride = x.stride(dim);
+  if (count > (int64_t{1} << 26))
+    fail(ErrorKind::OutOfMemory, "unbind: more than ", 1 << 26, " parts of ", x,
+         " were asked for; there is no memory for so many tensors");
   out.reserve(static_cast<size_t>(count));
   for (int64_t i = 0; i < count; ++i) out.push_back(ViewSpec{sizes, strides, i * stride});
 }
