@@ -163,6 +163,9 @@ PyObject* method_hooks_dict(PyObject* o, PyObject*) {
     Tensor t = physical(borrow(o));
     if (!t.requires_grad())
       fail("register_hook: cannot register a hook on a tensor that doesn't require gradient");
+    auto* holder = reinterpret_cast<PyObject*>(t.get());
+    for (PyObject* tracked : {o, holder})
+      if (!PyObject_GC_IsTracked(tracked)) PyObject_GC_Track(tracked);
     PyObject* dict = nullptr;
     if (Node* fn = grad_fn_of(t)) {
       for (auto& h : fn->extras().tensor_hooks)
@@ -174,8 +177,6 @@ PyObject* method_hooks_dict(PyObject* o, PyObject*) {
     } else {
       AutogradExtra& e = extra_of(t);
       if (!e.hooks) e.hooks = checked(PyODict_New());
-      auto* holder = reinterpret_cast<PyObject*>(t.get());
-      if (!PyObject_GC_IsTracked(holder)) PyObject_GC_Track(holder);
       dict = e.hooks;
     }
     Py_INCREF(dict);

@@ -25,10 +25,15 @@ void tensor_dealloc(PyObject* o) { free_tensor_obj(obj(o)); }
 int tensor_traverse(PyObject* o, visitproc visit, void* arg) {
   TensorObj* t = obj(o);
   Py_VISIT(t->dict);
+  Py_VISIT(t->base);
+  Py_VISIT(t->grad);
   if (t->extra) {
     Py_VISIT(t->extra->hooks);
     Py_VISIT(t->extra->post_accumulate_hooks);
   }
+  // Hooks on a result belong to its node, and that to this tensor where nobody else holds it.
+  if (t->grad_fn && t->grad_fn->refs == 1 && t->grad_fn->extra)
+    for (const auto& h : t->grad_fn->extra->tensor_hooks) Py_VISIT(h.dict);
   Py_VISIT(Py_TYPE(o));
   return 0;
 }

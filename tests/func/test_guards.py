@@ -5,17 +5,27 @@ the first sample in place of all.
 from __future__ import annotations
 
 import copy
+import gc
 import io
 import pickle
 import threading
 import warnings
+import weakref
 
 import numpy as np
 import pytest
 
 import clew
 from clew import nn
-from clew.func import functional_call, grad, jacrev, stack_module_state, vmap
+from clew.func import (
+    functional_call,
+    grad,
+    hessian,
+    jacfwd,
+    jacrev,
+    stack_module_state,
+    vmap,
+)
 
 
 def rows():
@@ -255,3 +265,30 @@ def test_gradients_of_writes(write):
         want = grad(f, argnums=(0, 1))(x[i], y[i])
         for g, t, w in zip(got, through, want):
             assert g[i].allclose(w, atol=1e-12) and t[i].allclose(w, atol=1e-12)
+
+
+def test_jacobians_are_of_real_functions():
+    z = clew.tensor([1 + 2j, 2.0])
+    for jacobian in (jacrev, jacfwd, hessian):
+        with pytest.raises(RuntimeError, match="inputs to be real"):
+            jacobian(lambda x: x * x)(z)
+        with pytest.raises(RuntimeError, match="outputs to be real"):
+            jacobian(lambda x: x * (1 + 1j))(clew.ones(2))
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_hooks_that_hold_their_tensor_are_collected(inside):
+    """tensor -> node -> hook -> tensor is a cycle; Python's collector sees it."""
+    held = []
+
+    def f(a):
+        b = a * 2
+        b.register_hook(lambda g: g * b.detach())
+        held.append(weakref.ref(b))
+        return b.sum()
+
+    x = rows()
+    got = vmap(grad(f))(x) if inside else grad(f)(x)
+    assert got.equal(x * 4)
+    gc.collect()
+    assert held[0]() is None

@@ -26,6 +26,14 @@ def _basis(like: list[Tensor]) -> list[Tensor]:
     return out
 
 
+def _check_real(tensors: list[Tensor], what: str) -> None:
+    for i, t in enumerate(tensors):
+        if isinstance(t, Tensor) and t.is_complex():
+            raise RuntimeError(
+                f"{what} to be real but received complex tensor at flattened index: {i}"
+            )
+
+
 def _split(whole: Tensor, like: list[Tensor]) -> tuple[Tensor, ...]:
     return whole.split([t.numel() for t in like], dim=0)
 
@@ -58,6 +66,7 @@ def jacrev(
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         chosen, numbers = choose(args, argnums, "jacrev")
+        _check_real(tree_flatten(chosen)[0], "jacrev: Expected all inputs")
 
         def partial(primals: Any) -> Any:
             return func(*replaced(args, numbers, argnums, primals), **kwargs)
@@ -67,6 +76,7 @@ def jacrev(
         else:
             output, pull = vjp(partial, chosen)
         outs, out_spec = tree_flatten(output)
+        _check_real(outs, "jacrev: Expected all outputs")
         ins, in_spec = tree_flatten(chosen)
 
         def row(*seeds: Tensor) -> tuple[Tensor, ...]:
@@ -115,12 +125,14 @@ def jacfwd(
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         chosen, numbers = choose(args, argnums, "jacfwd")
+        _check_real(tree_flatten(chosen)[0], "jacfwd: Expected all inputs")
 
         def partial(primals: Any) -> Any:
             return func(*replaced(args, numbers, argnums, primals), **kwargs)
 
         output, push, aux, out_spec = pushforward(partial, (chosen,), has_aux)
         outs = tree_flatten(output)[0]
+        _check_real(outs, "jacfwd: Expected all outputs")
         ins, in_spec = tree_flatten(chosen)
 
         def column(*tangents: Tensor) -> tuple[Tensor, ...]:
