@@ -253,7 +253,8 @@ def index_put_(input: Tensor, indices: Any, values: Tensor, accumulate: bool = F
     [0.0, 5.0]
     """
     indices, values = _index_arguments("index_put_", input, indices, values)
-    return _ops._index_put_into(input, values, indices, accumulate)
+    _ops._index_put_into(input, values, indices, accumulate)
+    return input
 
 
 _REDUCTIONS = ("prod", "mean", "amax", "amin")

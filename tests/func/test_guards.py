@@ -98,6 +98,8 @@ def test_index_put_writes_every_sample():
     at = clew.tensor([1, 0, 1])
     vmap(lambda a, i: a.index_put_((i.view(1),), a[:1] * 2, accumulate=True))(x, at)
     assert x.tolist() == [[5.0, 11.0], [15.0, 3.0], [5.0, 15.0]]
+    vmap(lambda a, i: a.index_put_((i.view(1),), a[:1]).zero_())(x, at)
+    assert x.equal(clew.zeros(3, 2))
     shared = clew.zeros(2)
     with pytest.raises(RuntimeError, match="shared by all samples"):
         vmap(lambda i: shared.index_put_((i.view(1),), clew.ones(1)))(at)
