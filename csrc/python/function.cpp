@@ -525,6 +525,33 @@ PyObject* numpy_extremum(const FunctionEntry& e, PyObject* const* args, Py_ssize
   return wrap(largest ? amax(x, dims, keep) : amin(x, dims, keep));
 }
 
+// The most frequent form of call: nothing but tensors, by position. Null when it is another one.
+PyObject* call_with_tensors(FunctionEntry& e, bool method, bool inplace, PyObject* const* args,
+                            Py_ssize_t nargs) {
+  constexpr int most = 8;
+  if (nargs == 0 || nargs > most) return nullptr;
+  TensorObj* in[most] = {};  // a Tensor is one pointer: the arguments are lent, not counted
+  for (Py_ssize_t i = 0; i < nargs; ++i) {
+    if (!is_tensor(args[i])) return nullptr;
+    in[i] = reinterpret_cast<TensorObj*>(args[i]);
+  }
+  for (auto& o : e.overloads) {
+    if (nargs < o->fewest || nargs > o->most || (inplace && !o->op->inplace) ||
+        (method && o->op->offer == Offer::function))
+      continue;
+    std::span<const Tensor> tensors{reinterpret_cast<const Tensor*>(in),
+                                    static_cast<size_t>(o->tensors)};
+    if (inplace) {
+      apply_inplace(*o->op, tensors, o->defaults);
+      return Py_NewRef(args[0]);
+    }
+    Tensors outs;
+    apply(*o->op, tensors, o->defaults, outs);
+    return wrap_outputs(e, *o, outs);
+  }
+  return nullptr;
+}
+
 PyObject* call(PyObject* self, FunctionEntry& e, bool method, bool inplace, PyObject* const* args,
                Py_ssize_t nargs, PyObject* kwnames) {
   if (overriding)
@@ -532,6 +559,8 @@ PyObject* call(PyObject* self, FunctionEntry& e, bool method, bool inplace, PyOb
   if (method && kwnames) {
     if (PyObject* found = numpy_extremum(e, args, nargs, kwnames)) return found;
   }
+  if (!kwnames)
+    if (PyObject* result = call_with_tensors(e, method, inplace, args, nargs)) return result;
   // With several overloads, one that takes the arguments as they are goes before one that reads a
   // 0-d tensor as a number.
   bool several = e.overloads.size() > 1;

@@ -174,6 +174,23 @@ void store_default(char* field, FieldKind kind, const Param& p, const std::strin
 
 }  // namespace
 
+// Sets fewest and most: how many tensors, all by position, make a call.
+static void count_plain_tensors(Overload& o) {
+  int leading = 0, required = 0;
+  bool open = true;
+  for (size_t i = 0; i < o.params.size(); ++i) {
+    const Param& p = o.params[i];
+    bool plain = p.kind == ParamKind::Tensor || p.kind == ParamKind::Operand ||
+                 p.kind == ParamKind::OptTensor;
+    open = open && plain && !p.keyword_only;
+    if (open) ++leading;
+    if (!p.has_default) required = static_cast<int>(i) + 1;
+  }
+  if (required > leading || leading == 0 || o.tensors > 8) return;
+  o.fewest = std::max(required, 1);
+  o.most = leading;
+}
+
 std::unique_ptr<Overload> parse_signature(const OpDef& op) {
   Reader r{op.signature, op};
   auto o = std::make_unique<Overload>();
@@ -257,6 +274,7 @@ std::unique_ptr<Overload> parse_signature(const OpDef& op) {
     r.expect("Tensor");
     o->returns_list = r.take("[]");
   }
+  count_plain_tensors(*o);
   return o;
 }
 

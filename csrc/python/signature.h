@@ -54,6 +54,9 @@ struct Overload {
   int tensors = 0;     // leading tensor parameters, a list counted as one
   bool has_inplace_flag = false;
   bool has_operand = false;
+  // A call with only tensors, from `fewest` to `most` of them, needs no matching: the parameters
+  // after them have defaults. most is 0 where there is no such call.
+  int fewest = 0, most = 0;
   void* defaults = nullptr;             // an attribute struct holding the default values
   PyTypeObject* result_type = nullptr;  // named tuple, made when first needed
 };
