@@ -241,6 +241,29 @@ void index_put_vjp(Vjp& c) {
   }
   if (c.needs(1)) c.set(1, index_at(g, c.in(2), a.dims));
 }
+bool side_by_side(const Dims& dims) {
+  for (int i = 1; i < dims.size(); ++i)
+    if (dims[i] != dims[i - 1] + 1) return false;
+  return !dims.empty();
+}
+Dims moved(Dims dims, int k) {
+  for (int64_t& d : dims) d += k;
+  return dims;
+}
+// Values with the levels in front, to broadcast against the places of all samples.
+Tensor values_of_samples(const Tensor& values, uint32_t levels, int k, int ndim) {
+  if (!is_batched(values)) return values;
+  Tensor v = physical_at(values, levels, false);
+  while (v.ndim() - k < ndim) v = builtins.unsqueeze(v, k);
+  return v;
+}
+void index_put_batch(const Batch& b, Tensors& outs) {
+  const auto& a = b.as<IndexPutAttrs>();
+  if (b.batched(2) || !side_by_side(a.dims)) return batch_each(b, outs);
+  int ndim = b.in[0].ndim() - a.dims.size() + b.in[2].ndim();
+  Tensor values = values_of_samples(b.in[1], b.levels, b.k(), ndim);
+  outs.push_back(index_put(b.full(0), values, b.in[2], moved(a.dims, b.k()), a.accumulate));
+}
 constexpr OpDef index_put_op = general({
     .signature = "_index_put(Tensor input, Tensor values, Tensor index, int[] dims, bool "
                  "accumulate=False) -> Tensor",
@@ -250,6 +273,7 @@ constexpr OpDef index_put_op = general({
     .cpu = index_put_cpu,
     .saves = {.always = in(2)},
     .vjp = index_put_vjp,
+    .batch = index_put_batch,
     .attrs = &attr_info<IndexPutAttrs>,
     .offer = Offer::function,
 });
@@ -280,7 +304,16 @@ void index_put_(const Tensor& x, const Tensor& values, const Tensor& places, con
                 bool accumulate) {
   const Tensor args[3] = {x, values, places};
   if (uint32_t levels = levels_of(args)) [[unlikely]] {
+    for (const Tensor& t : args) check_alive(t);
     require_room(x, levels, "index_put_");
+    if (!is_batched(places) && side_by_side(dims)) {
+      IndexPutAttrs one{dims, accumulate};
+      index_put_check(Call{index_put_op, args, &one});
+      int k = level_sizes(levels).size();
+      int ndim = x.ndim() - dims.size() + places.ndim();
+      return index_put_(physical(x), values_of_samples(values, levels, k, ndim), places,
+                        moved(dims, k), accumulate);
+    }
     Tensors none;
     return for_each_sample(args, levels, none, [&](auto in, Tensors&) {
       index_put_(in[0], in[1], in[2], dims, accumulate);

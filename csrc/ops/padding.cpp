@@ -2,6 +2,7 @@
 // May include: ops, graph, tensor, kernels.
 // Invariant: the gradient of a constant pad is the opposite pad; the other modes are an index along
 // each dimension.
+#include "ops/batch_rules.h"
 #include "ops/indexing.h"
 #include "ops/rearrange.h"
 #include "ops/shape.h"
@@ -70,6 +71,7 @@ constexpr OpDef constant_op = general({
     .shape = constant_shape,
     .cpu = constant_cpu,
     .vjp = constant_vjp,
+    .batch = batch_leading,
     .attrs = &attr_info<PadAttrs>,
     .offer = Offer::function,
 });

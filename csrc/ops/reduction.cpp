@@ -6,11 +6,11 @@
 #include "graph/modes.h"
 #include "kernels/reduce.h"
 #include "ops/arithmetic.h"
+#include "ops/batch_rules.h"
 #include "ops/comparison.h"
 #include "ops/reduction_dims.h"
 #include "ops/scan.h"
 #include "ops/unary.h"
-#include "ops/batch_rules.h"
 
 namespace clew {
 
@@ -219,6 +219,12 @@ void prod_all_vjp(Vjp& c) {
   Tensor flat = reshape(x, Dims{x.numel()});
   c.set(0, reshape(prod_grad(c.grad(), flat, c.out(), 0), x.sizes()));
 }
+void prod_all_batch(const Batch& b, Tensors& outs) {
+  const auto& a = b.as<ProdAllAttrs>();
+  Tensor x = b.value(0);
+  if (a.dtype) x = to_dtype(x, *a.dtype);
+  outs.push_back(prod(reshape(x, with_lead(b, Dims{b.in[0].numel()})), b.k()));
+}
 constexpr OpDef prod_all_op = general({
     .signature = "prod(Tensor input, *, dtype? dtype=None) -> Tensor",
     .doc = R"(Multiplies all elements.
@@ -246,6 +252,7 @@ tensor(24.)
         },
     .saves = {.always = in(0) | out(0)},
     .vjp = prod_all_vjp,
+    .batch = prod_all_batch,
     .attrs = &attr_info<ProdAllAttrs>,
 });
 

@@ -5,11 +5,11 @@
 // one.
 #include "kernels/reduce.h"
 #include "ops/arithmetic.h"
+#include "ops/batch_rules.h"
 #include "ops/comparison.h"
 #include "ops/indexing.h"
 #include "ops/reduction.h"
 #include "ops/reduction_dims.h"
-#include "ops/batch_rules.h"
 
 namespace clew {
 
@@ -185,6 +185,11 @@ void max_all_vjp(Vjp& c) {
   Tensor x = c.in(0);
   c.set(0, shared_grad(c.grad(), x, c.out(), all_dims(x.ndim())));
 }
+template <Tensor (*Reduce)(const Tensor&, const Dims&, bool)>
+void max_all_batch(const Batch& b, Tensors& outs) {
+  Tensor flat = reshape(b.value(0), with_lead(b, Dims{b.in[0].numel()}));
+  outs.push_back(Reduce(flat, Dims{b.k()}, false));
+}
 constexpr OpDef max_all_op = general({
     .signature = "max(Tensor input) -> Tensor",
     .doc = R"(The largest element of all.
@@ -203,6 +208,7 @@ tensor(4.)
     .cpu = max_all_cpu<kernels::reduce_amax>,
     .saves = {.always = in(0) | out(0)},
     .vjp = max_all_vjp,
+    .batch = max_all_batch<amax>,
 });
 constexpr OpDef min_all_op = general({
     .signature = "min(Tensor input) -> Tensor",
@@ -222,6 +228,7 @@ tensor(1.)
     .cpu = max_all_cpu<kernels::reduce_amin>,
     .saves = {.always = in(0) | out(0)},
     .vjp = max_all_vjp,
+    .batch = max_all_batch<amin>,
 });
 
 void max_dim_shape(const Call& c, OutSpecs& out) {

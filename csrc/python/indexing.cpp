@@ -349,7 +349,8 @@ void set(const Tensor& x, PyObject* key, PyObject* value) {
   Tensor part = part_of(x, k);
   std::vector<Tensor> all = k.indices();
   all.insert(all.begin(), {part, v});
-  if (uint32_t levels = levels_of(all)) {
+  if (levels_of(k.indices())) {
+    uint32_t levels = levels_of(all);
     if (levels & ~levels_of(part))
       fail(
           "vmap: indexing: the tensor assigned to is shared by all samples, while what is "

@@ -81,3 +81,54 @@ def test_rules_of_layers_check_every_sample():
         lambda a: f.scaled_dot_product_attention(a, a, a),
     ):
         assert vmap(g)(x[:0]).shape == (0, *g(x[0]).shape)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x.max(),
+        lambda x: x.min() * x.max(),
+        lambda x: x.prod(),
+        lambda x: x.prod(dtype=clew.float64),
+        lambda x: nn.functional.pad(x, (1, -1, 0, 2), value=3.0),
+        lambda x: x.index_put((clew.tensor([1, 0]),), x[0]),
+        lambda x: x.index_put((clew.tensor([[1], [0]]), clew.tensor([0, 2])), x[:2, :2]),
+        lambda x: x.index_put((None, clew.tensor([0, 0])), x[:, :2], accumulate=True),
+        lambda x: _written(x, ([0, 1], slice(1, None)), x[0, 0] * 2),
+        lambda x: _written(x, (slice(None), [2, 0]), x[:, :2] ** 2),
+        lambda x: _written(x, ([1], [2]), 5.0),
+        lambda x: _written(x, ([1],), clew.ones(1, 1, 3).double()),
+    ],
+)
+@pytest.mark.parametrize("shape", [(2, 3), (3, 3)])
+def test_rules_of_reductions_and_writes(f, shape):
+    """Values, gradients, Jacobians and nested samples; zeros and ties among them."""
+    x = normal(4, *shape)
+    x[1] = 0.0
+    x[2, 0] = x[2, 1]
+    rows = list(x)
+    close(vmap(f)(x), clew.stack([f(r) for r in rows]))
+    close(vmap(vmap(f), in_dims=1, out_dims=1)(clew.stack([x, x * 2], 1))[:, 1], vmap(f)(x * 2))
+    assert vmap(f)(x[:0]).shape == (0, *f(x[0]).shape)
+
+    def loss(r):
+        return f(r).sin().sum()
+
+    close(vmap(grad(loss))(x), clew.stack([grad(loss)(r) for r in rows]))
+    close(grad(lambda a: vmap(loss)(a).sum())(x), vmap(grad(loss))(x))
+    close(jacrev(f)(x[0]), jacfwd(f)(x[0]))
+    close(vmap(jacrev(f))(x)[0], jacrev(f)(x[0]))
+
+
+def _written(x, key, value):
+    y = x * 1
+    y[key] = value
+    return y
+
+
+def test_products_of_samples_have_the_dtype_asked_for():
+    x = clew.tensor([[1, 2], [3, 4]])
+    got = vmap(lambda a: a.prod())(x), vmap(lambda a: a.prod(dtype=clew.float32))(x)
+    assert [g.dtype for g in got] == [clew.int64, clew.float32]
+    assert [g.tolist() for g in got] == [[2, 12], [2.0, 12.0]]
+    assert vmap(lambda a: (a > 1).prod())(x).tolist() == [0, 1]
