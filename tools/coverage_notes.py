@@ -117,7 +117,8 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
         r"(.*\.)?(sparse_\w+|\w*_sparse\w*|s?addmm|hspmm|hsmm|dsmm|smm|spmm|sspaddmm|saddmm|"
         r"c?c?(ol|row)_indices\w*|crow_indices\w*|row_indices\w*|indices(_copy)?|values_copy|"
         r"resize_as_sparse_|coalesce|is_coalesced|dense_dim|sparse_dim|is_sparse_csr|to_sparse\w*|"
-        r"sparse_resize_\w*|to_padded_tensor|jagged|values|hash_tensor|to_mkldnn|is_mkldnn|to_dense)",
+        r"sparse_resize_\w*|to_padded_tensor|jagged|values|hash_tensor|"
+        r"to_mkldnn|is_mkldnn|to_dense)",
         _SPARSE,
     ),
     (
@@ -132,7 +133,8 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
         r"is_vulkan|is_xla|is_xpu|xpu|Stream\w*|Event|record_stream|DeviceObjType|AcceleratorError|"
         r"get_device_module|.*(_xla_|_ipu_).*|.*_(xla|ipu)_\w+|is_distributed|"
         r"profiler_allow_cudagraph\w*|scaled_mm|scaled_grouped_mm|grouped_mm|ScalingType|"
-        r"SwizzleType|set_override_stale_capture_stream|set_warn_on_accumulate_grad_stream_mismatch|"
+        r"SwizzleType|set_override_stale_capture_stream|"
+        r"set_warn_on_accumulate_grad_stream_mismatch|"
         r"\w*flash_attention_impl\w*|WARN_FOR_UNFUSED_KERNELS|privateuse1|custom_(fwd|bwd))",
         _DEVICES,
     ),
@@ -152,7 +154,8 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     (
         r"(.*\.)?(native_\w+|batch_norm_\w+|\w+_backward\w*|slice_inverse|affine_grid_generator|"
         r"grid_sampler\w*|embedding_renorm_|norm_except_dim|init_num_threads|hash_tensor|"
-        r"max_pool1d_with_indices|is_set_to|const_data_ptr|map2_|prepare_multiprocessing_environment|"
+        r"max_pool1d_with_indices|is_set_to|const_data_ptr|map2_|"
+        r"prepare_multiprocessing_environment|"
         r"thread_safe_generator|dim_order|module_load|sum_to_size_|feature_dropout_|grad_dtype|"
         r"(lstm|gru|rnn_\w+)(_cell)?|conv_tbc)",
         _KERNELS,
@@ -162,11 +165,13 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
         r"Code|CallStack|Capsule|Class\w+|CompilationUnit|Complete\w+|ConcreteModule\w+|Deep\w+|"
         r"Deserialization\w+|Serialization\w+|Dispatch\w+|ErrorReport|Exclude\w+|Execution\w+|"
         r"FatalError|FileCheck|Function\w+|Future|Gradient|Graph\w*|IODescriptor|JITException|"
-        r"Lite\w+|Lock\w+|Logger\w*|Module(Dict|List)|BufferDict|Node|Noop\w+|Operator\w+|Parameter\w+|"
+        r"Lite\w+|Lock\w+|Logger\w*|Module(Dict|List)|BufferDict|Node|Noop\w+|"
+        r"Operator\w+|Parameter\w+|"
         r"PyTorch\w+|Script\w+|StaticModule|ThroughputBenchmark|Tracing\w+|Use|Value|Tag|Type|"
         r"fork|wait|import_ir\w*|merge_type\w*|parse_\w+|unify_type_list|compiled_with_cxx11_abi|"
         r"has_(lapack|mkl|openmp|spectral)|while_loop|cond|get_file_path|DisableTorchFunction\w*|"
-        r"autocast_\w+|clear_autocast_cache|\w+autocast_cache_enabled|from_file|legacy_contiguous_format)",
+        r"autocast_\w+|clear_autocast_cache|\w+autocast_cache_enabled|"
+        r"from_file|legacy_contiguous_format)",
         _JIT,
     ),
     (

@@ -4,12 +4,12 @@
 // (conjugate Wirtinger).
 #include "kernels/pointwise.h"
 #include "ops/arithmetic.h"
+#include "ops/batch_rules.h"
 #include "ops/comparison.h"
 #include "ops/ops.h"
 #include "ops/pointwise_doc.h"
 #include "ops/shape.h"
 #include "ops/unary.h"
-#include "ops/batch_rules.h"
 
 namespace clew {
 

@@ -1,8 +1,8 @@
 // Convolutions: one trilinear map, whose three partial forms are one another's gradients.
 // May include: ops, kernels/conv.h.
 // Invariant: every derivative of a convolution is again one of the three forms.
-#include "ops/batch_rules.h"
 #include "ops/convolution.h"
+#include "ops/batch_rules.h"
 
 #include "graph/gil.h"
 #include "kernels/conv.h"

@@ -2,9 +2,9 @@
 // places. May include: ops, graph, tensor, kernels. Invariant: a plan's places are in range and not
 // negative.
 #include "kernels/index.h"
+#include "ops/batch_rules.h"
 #include "ops/indexing.h"
 #include "ops/shape.h"
-#include "ops/batch_rules.h"
 
 namespace clew {
 

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "kernels/index.h"
+#include "ops/batch_rules.h"
 #include "ops/shape.h"
 #include "ops/unary.h"
-#include "ops/batch_rules.h"
 
 namespace clew {
 

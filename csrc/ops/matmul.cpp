@@ -6,9 +6,9 @@
 #include "graph/gil.h"
 #include "kernels/gemm.h"
 #include "ops/arithmetic.h"
+#include "ops/batch_rules.h"
 #include "ops/product.h"
 #include "ops/shape.h"
-#include "ops/batch_rules.h"
 
 namespace clew {
 

@@ -2,9 +2,9 @@
 // May include: ops, graph, tensor, kernels.
 // Invariant: a view rule only computes sizes, strides and offset; no element is read or moved in
 // this file.
+#include "ops/batch_rules.h"
 #include "ops/shape.h"
 #include "ops/unary.h"
-#include "ops/batch_rules.h"
 
 namespace clew {
 

@@ -6,9 +6,9 @@
 
 #include "graph/gil.h"
 #include "kernels/rearrange.h"
+#include "ops/batch_rules.h"
 #include "ops/joining.h"
 #include "ops/shape.h"
-#include "ops/batch_rules.h"
 
 namespace clew {
 

@@ -210,9 +210,10 @@ void searchsorted_cpu(const Call& c, Tensors& outs) {
   search(c.in[0], sorter, c.in[1], a.right || a.side == "right", outs[0]);
 }
 constexpr OpDef searchsorted_op = general({
-    .signature = "searchsorted(Tensor sorted_sequence, Operand input, *, bool out_int32=False, bool "
-                 "right=False, "
-                 "str? side=None, Tensor? sorter=None) -> Tensor",
+    .signature =
+        "searchsorted(Tensor sorted_sequence, Operand input, *, bool out_int32=False, bool "
+        "right=False, "
+        "str? side=None, Tensor? sorter=None) -> Tensor",
     .doc = R"(Where elements could be put into sorted rows without breaking their order.
 
 Args:

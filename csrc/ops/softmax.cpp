@@ -5,10 +5,10 @@
 
 #include "kernels/softmax.h"
 #include "ops/arithmetic.h"
+#include "ops/batch_rules.h"
 #include "ops/reduction.h"
 #include "ops/reduction_dims.h"
 #include "ops/unary.h"
-#include "ops/batch_rules.h"
 
 namespace clew {
 namespace {

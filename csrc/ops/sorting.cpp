@@ -7,9 +7,9 @@
 #include <limits>
 
 #include "kernels/sort.h"
+#include "ops/batch_rules.h"
 #include "ops/indexing.h"
 #include "ops/reduction_dims.h"
-#include "ops/batch_rules.h"
 
 namespace clew {
 namespace {

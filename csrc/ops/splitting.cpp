@@ -2,9 +2,9 @@
 // May include: ops, graph, tensor, kernels.
 // Invariant: the gradients of all parts make one cat or stack, zeros standing for those that did
 // not come.
+#include "ops/batch_rules.h"
 #include "ops/joining.h"
 #include "ops/shape.h"
-#include "ops/batch_rules.h"
 
 namespace clew {
 
@@ -56,8 +56,7 @@ Tensors all_grads(const Vjp& c) {
 }
 void unbind_rule(const Call& c, Specs& out) {
   const Tensor& x = c.in[0];
-  if (x.ndim() == 0)
-    fail_index(c.name(), ": a 0-d tensor has no dimensions and cannot be unbound");
+  if (x.ndim() == 0) fail_index(c.name(), ": a 0-d tensor has no dimensions and cannot be unbound");
   int dim = wrapped(c.as<DimAttrs>().dim, x.ndim(), c.name());
   Dims sizes = x.sizes();
   Dims strides = x.strides();

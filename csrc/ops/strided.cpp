@@ -2,8 +2,8 @@
 // May include: ops, graph, tensor, kernels.
 // Invariant: no view reaches beyond its input's storage.
 #include "kernels/index.h"
-#include "ops/shape.h"
 #include "ops/batch_rules.h"
+#include "ops/shape.h"
 
 namespace clew {
 
