@@ -268,26 +268,28 @@ struct GraphTask {
       }
       Py_DECREF(dict);
     }
-    if (n->extra->pre_hooks) {
-      PyObject* values = PyMapping_Values(n->extra->pre_hooks);
-      for (Py_ssize_t i = 0; values && i < PyList_GET_SIZE(values); ++i) {
-        PyObject* arg = tuple_of(grads);
-        PyObject* got = PyObject_CallOneArg(PyList_GET_ITEM(values, i), arg);
-        Py_DECREF(arg);
-        try {
-          take_hook_result(got, grads, "register_prehook");
-        } catch (...) {
-          Py_DECREF(values);
-          throw;
-        }
-      }
-      Py_XDECREF(values);
-    }
     for (auto& [nr, t] : n->extra->retains_grad)
       if (nr < grads.size() && grads[nr].defined()) {
         Tensor kept = grads[nr];
         std::swap(t->grad, *reinterpret_cast<TensorObj**>(&kept));
       }
+  }
+
+  // They see what the node is about to be given: neither .grad nor captures have their results.
+  void run_pre_hooks(Node* n, std::span<Tensor> grads) {
+    PyObject* values = PyMapping_Values(n->extra->pre_hooks);
+    for (Py_ssize_t i = 0; values && i < PyList_GET_SIZE(values); ++i) {
+      PyObject* arg = tuple_of(grads);
+      PyObject* got = PyObject_CallOneArg(PyList_GET_ITEM(values, i), arg);
+      Py_DECREF(arg);
+      try {
+        take_hook_result(got, grads, "register_prehook");
+      } catch (...) {
+        Py_DECREF(values);
+        throw;
+      }
+    }
+    Py_XDECREF(values);
   }
 
   void run_post_hooks(Node* n, std::span<Tensor> outs, std::span<const Tensor> grads) {
@@ -360,6 +362,7 @@ struct GraphTask {
     }
     bool run = must_run(n) || (n->is_accumulator() && args.captures.empty());
     if (run && any) {
+      if (n->extra && n->extra->pre_hooks) run_pre_hooks(n, grads);
       if (n->consumed) fail_consumed(n);
       if (Tensor* into = buffer_for(n, grads)) {
         n->run_into(grads, *into);

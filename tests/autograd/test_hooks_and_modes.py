@@ -337,3 +337,24 @@ def test_data_of_another_shape_while_a_graph_is_alive():
     del old
     (x * 2).sum().backward()
     assert x.grad.tolist() == [4.0, 4.0, 4.0]
+
+
+def test_prehooks_of_a_node_change_neither_captured_nor_retained_gradients():
+    for inputs in ("z", "x", "xz"):
+        x = clew.ones(2, requires_grad=True)
+        z = x * 3
+        calls = []
+
+        def five_fold(grads, calls=calls):
+            calls.append(1)
+            return (grads[0] * 5,)
+
+        z.grad_fn.register_prehook(five_fold)
+        z.register_hook(lambda g: g * 2)
+        z.retain_grad()
+        wanted = [{"x": x, "z": z}[name] for name in inputs]
+        got = clew.autograd.grad(z.sum(), wanted)
+        for name, g in zip(inputs, got, strict=True):
+            assert g.tolist() == {"x": [30, 30], "z": [2, 2]}[name]
+        assert z.grad.tolist() == [2, 2]
+        assert len(calls) == ("x" in inputs)  # where only z is asked for, its node does not run
