@@ -4,6 +4,7 @@
 #include "kernels/optimize.h"
 
 #include <cmath>
+#include <unordered_set>
 #include <vector>
 
 #include "base/parallel.h"
@@ -67,6 +68,9 @@ struct Group {
   Py_ssize_t count;
   std::vector<Job> singles, doubles;
   Ref left{checked(PyList_New(0))};
+  // Memory that other tensors show too: only the first parameter in it goes with the rest, which
+  // run at the same time.
+  std::unordered_set<const void*> shared;
 
   Group(PyObject* p, PyObject* g, PyObject* s)
       : params(p), grads(g), states(s), count(PyList_GET_SIZE(p)) {
@@ -85,6 +89,7 @@ struct Group {
     bool real = param.dtype() == DType::Float32 || param.dtype() == DType::Float64;
     if (!real || !fits(o, param) || !fits(PyList_GET_ITEM(grads, i), param)) return false;
     if (param->base || !PyDict_Check(PyList_GET_ITEM(states, i))) return false;
+    if (param->storage->refs > 1 && !shared.insert(param->storage).second) return false;
     job.array[0] = param->data;
     job.array[1] = borrow(PyList_GET_ITEM(grads, i))->data;
     job.n = param.numel();
@@ -92,7 +97,9 @@ struct Group {
   }
   bool add(const Tensor& param, Job& job, int slot, PyObject* o) {
     if (!fits(o, param)) return false;
-    job.array[slot] = borrow(o)->data;
+    Tensor t = borrow(o);
+    job.array[slot] = t->data;
+    bump_version(t);
     return true;
   }
   void take(const Tensor& param, const Job& job) {
