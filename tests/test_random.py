@@ -521,3 +521,13 @@ def test_one_draw_with_replacement_is_pytorchs():
         clew.manual_seed(seed)
         p = clew.rand(3, 6)
         assert clew.multinomial(p, 1, replacement=True).flatten().tolist() == want
+
+
+def test_dropout_draws_in_the_order_of_memory():
+    """So that transposed inputs get PyTorch's mask: the transpose of the contiguous one's."""
+    for p in (0.3, 0.5):
+        clew.manual_seed(0)
+        a = clew.nn.functional.dropout(clew.ones(3, 5), p)
+        clew.manual_seed(0)
+        b = clew.nn.functional.dropout(clew.ones(3, 5).t(), p)
+        assert b.t().equal(a) and b.stride() == (1, 5)

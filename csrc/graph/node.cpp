@@ -273,7 +273,12 @@ std::string_view op_name(const OpDef& op) {
   std::string_view s(op.signature);
   return s.substr(0, s.find('('));
 }
-std::string_view Call::name() const { return op_name(op); }
+// What messages call the op: private ones by the name that users know them by.
+std::string_view Call::name() const {
+  std::string_view name = op_name(op);
+  if (name.starts_with('_')) name.remove_prefix(1);
+  return name;
+}
 
 std::string node_name(const OpDef& op) {
   std::string_view full = op_name(op);

@@ -50,8 +50,12 @@ void masked_shape(const Call& c, OutSpecs& outs) {
   if (a.feature) {
     for (int i = 2; i < x.ndim(); ++i) sizes[i] = 1;
   }
-  outs.add(x.dtype(), x.sizes());
-  outs.add(DType::Bool, sizes);
+  // Numbers are drawn in the order of memory, so the mask has the input's layout.
+  bool keep = !x.is_contiguous() && is_non_overlapping_and_dense(x.sizes(), x.strides());
+  OutSpec& out = outs.add(x.dtype(), x.sizes());
+  if (keep) out.strides = x.strides();
+  OutSpec& mask = outs.add(DType::Bool, sizes);
+  if (keep && !a.feature) mask.strides = x.strides();
 }
 void masked_cpu(const Call& c, Tensors& outs) {
   const auto& a = c.as<MaskAttrs>();

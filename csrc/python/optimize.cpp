@@ -67,6 +67,7 @@ struct Group {
   PyObject *params, *grads, *states;
   Py_ssize_t count;
   std::vector<Job> singles, doubles;
+  std::vector<Tensor> held;  // other threads may replace them while the loops run
   Ref left{checked(PyList_New(0))};
   // Memory that other tensors show too: only the first parameter in it goes with the rest, which
   // run at the same time.
@@ -91,6 +92,8 @@ struct Group {
     if (param->base || !PyDict_Check(PyList_GET_ITEM(states, i))) return false;
     if (param->storage->refs > 1 && !shared.insert(param->storage).second) return false;
     job.array[0] = param->data;
+    held.push_back(param);
+    held.push_back(borrow(PyList_GET_ITEM(grads, i)));
     job.array[1] = borrow(PyList_GET_ITEM(grads, i))->data;
     job.n = param.numel();
     return true;
@@ -100,6 +103,7 @@ struct Group {
     Tensor t = borrow(o);
     job.array[slot] = t->data;
     bump_version(t);
+    held.push_back(std::move(t));
     return true;
   }
   void take(const Tensor& param, const Job& job) {

@@ -294,3 +294,13 @@ def test_hooks_that_hold_their_tensor_are_collected(inside):
     assert got.equal(x * 4)
     gc.collect()
     assert held[0]() is None
+
+
+def test_one_gradient_for_what_all_samples_share():
+    """autograd.grad inside vmap knows one gradient of a shared tensor; func.grad gives each."""
+    w = clew.ones(3, requires_grad=True)
+    x = clew.arange(6.0).reshape(2, 3)
+    with pytest.raises(RuntimeError, match=r"func\.grad"):
+        clew.func.vmap(lambda v: clew.autograd.grad((v * w).sum(), w)[0])(x)
+    each = clew.func.vmap(clew.func.grad(lambda w, v: (v * w).sum()), in_dims=(None, 0))(w, x)
+    assert each.equal(x)

@@ -266,13 +266,23 @@ def _grad_of_samples(
         create,
         tuple(_C._show_levels(t, _C._levels(t)) for t in wanted),
     )
+    together = 0
+    for own in levels:
+        together |= own
+    for t, g in zip(wanted, found):
+        if g is not None and together & ~_C._levels(t):
+            raise RuntimeError(
+                "grad: inside vmap, a tensor that all samples share has one gradient for all of "
+                "them, not one for each; use func.grad with the tensor as an argument of the "
+                "function, or differentiate outside vmap"
+            )
     return tuple(
         None if g is None else _C._hide_levels(g, _C._levels(t)) for g, t in zip(found, wanted)
     )
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("functional", "forward_ad"):  # most programs never ask for them
+    if name in ("functional", "forward_ad", "variable"):  # most programs never ask for them
         import importlib
 
         return importlib.import_module(f"clew.autograd.{name}")

@@ -33,7 +33,7 @@ def _of_order(names: tuple[str, str, str]) -> Any:
     """A kernel: SciPy's functions for the orders 0, 1, and any other."""
 
     def kernel(x: np.ndarray, order: int) -> Any:
-        functions = scipy("special", "special.bessel functions")
+        functions = scipy("special", "a Bessel function")
         if order < 2:
             return getattr(functions, names[order])(x)
         return getattr(functions, names[2])(order, x)

@@ -443,7 +443,7 @@ def embedding(
 _embedding = private("_embedding")
 
 
-def embedding_renorm_(weight: Any, index: Any, max_norm: float, norm_type: float) -> None:
+def embedding_renorm_(weight: Any, index: Any, max_norm: float, norm_type: float) -> Any:
     """Scales the rows that an index names down to a norm, in place.
 
     Args:
@@ -451,6 +451,9 @@ def embedding_renorm_(weight: Any, index: Any, max_norm: float, norm_type: float
         index: row indices.
         max_norm: greatest norm that stays.
         norm_type: the norm's order.
+
+    Returns:
+        the table.
     """
     with clew.no_grad():
         # A row that is named twice is written twice with the same values.
@@ -459,6 +462,7 @@ def embedding_renorm_(weight: Any, index: Any, max_norm: float, norm_type: float
         norms = vector_norm(picked, norm_type, 1, True)
         scale = clew.where(norms > max_norm, max_norm / (norms + 1e-7), 1.0)
         weight[rows] = picked * scale
+    return weight
 
 
 def embedding_bag(
