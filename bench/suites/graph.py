@@ -13,13 +13,13 @@ def chain(t: Any, n: int, step: Any, shape: tuple[int, ...] = (8, 8)) -> tuple[f
     """ns a node, forward and backward, of a chain of n operations."""
     best = (float("inf"), float("inf"))
     for _ in range(5):
-        x = t.ones(*shape, requires_grad=True)
+        x = t.ones(shape, requires_grad=True)
         start = time.perf_counter_ns()
         y = x
         for _ in range(n):
             y = step(y)
         middle = time.perf_counter_ns()
-        y.backward(t.ones(*shape))
+        y.backward(t.ones(shape))
         end = time.perf_counter_ns()
         best = min(best, ((middle - start) / n, (end - middle) / n), key=sum)
     return best
