@@ -52,7 +52,6 @@ class _Primitive(Function):
     shapes: Callable[..., list[Spec]]
     gradient: Callable[..., Any] | None
     constant_outputs: tuple[int, ...] = ()
-    batched: bool
 
     @classmethod
     def _run(cls, inputs: tuple[Tensor, ...], attrs: dict[str, Any]) -> tuple[Tensor, ...]:
@@ -83,17 +82,7 @@ class _Primitive(Function):
         for t in args:
             levels |= _C._levels(t)
         shown = [_C._show_levels(t, levels) for t in args]
-        if cls.batched:
-            outputs = cls.apply(*shown, **kwargs)
-        else:
-            lead = tuple(n for i, n in enumerate(_C._vmap_sizes()) if levels >> i & 1)
-            samples = [
-                cls.apply(*(t[index] for t in shown), **kwargs) for index in np.ndindex(*lead)
-            ]
-            stack = _C.functions["stack"]
-            outputs = tuple(
-                stack(column).reshape(*lead, *column[0].shape) for column in zip(*samples)
-            )
+        outputs = cls.apply(*shown, **kwargs)
         return tuple(_C._hide_levels(o, levels) for o in outputs)
 
     @staticmethod
@@ -141,10 +130,12 @@ def primitive(
     shapes: Callable[..., list[Spec]],
     kernel: Callable[..., Any],
     gradient: Callable[..., Any] | None,
-    core: Sequence[int] | Callable[..., Sequence[int]] | None,
     constant_outputs: tuple[int, ...] = (),
 ) -> Callable[..., Any]:
     """Makes a differentiable, meta- and vmap-capable operation of a NumPy function.
+
+    The operation is about trailing dims: all inputs have the same dims before those (see
+    broadcast_batch), and so has every output, which is how vmap runs all samples at once.
 
     Args:
         name: what the graph shows, in CamelCase ("Cholesky" gives CholeskyBackward).
@@ -155,10 +146,6 @@ def primitive(
         gradient: ``rule(c, *grads)``: a gradient or None for every input, made with clew's own
             operations; a grad is None where nothing flowed into that output. None: there is no
             derivative.
-        core: how many trailing dims of each input the operation is about; all others are batch
-            dims, which all inputs have alike (see broadcast_batch) and every output has in front.
-            A function of the attributes when it depends on them; None where the operation is not
-            batched.
         constant_outputs: outputs without a derivative.
 
     Returns:
@@ -173,7 +160,6 @@ def primitive(
             "shapes": staticmethod(shapes),
             "gradient": staticmethod(gradient) if gradient else None,
             "constant_outputs": constant_outputs,
-            "batched": core is not None,
             "__module__": kernel.__module__,
         },
     )

@@ -436,7 +436,6 @@ _frexp = primitive(
     shapes=lambda x: [(x.shape, x.dtype), (x.shape, _dtypes.int32)],
     kernel=_frexp_kernel,
     gradient=lambda c, g, _: None if g is None else g / _f["exp2"](c.outputs[1].to(g.dtype)),
-    core=(0,),
     constant_outputs=(1,),
 )
 

@@ -43,10 +43,6 @@ def _call(function: str, x: np.ndarray, **arguments: Any) -> Any:
     return getattr(library, function)(x, workers=workers, **arguments)
 
 
-def _core(axes: tuple[int, ...], **_: Any) -> tuple[int]:
-    return (-min(axes),)
-
-
 def _ends(like: Tensor, axis: int, n: int, ends: float, inside: float) -> Tensor:
     """Factors for a half spectrum of n points: one for the entries that are their own mirror
     image, another for those that stand for two.
@@ -117,17 +113,11 @@ def _c2r_gradient(c: Context, grad: Tensor) -> Tensor:
 
 
 # Complex to complex along ``axes`` (negative numbers).
-c2c = primitive(
-    "FftC2C", shapes=_c2c_shapes, kernel=_c2c_kernel, gradient=_c2c_gradient, core=_core
-)
+c2c = primitive("FftC2C", shapes=_c2c_shapes, kernel=_c2c_kernel, gradient=_c2c_gradient)
 # Real to the non-redundant half (along the last of ``axes``) of its spectrum; always forward.
-r2c = primitive(
-    "FftR2C", shapes=_r2c_shapes, kernel=_r2c_kernel, gradient=_r2c_gradient, core=_core
-)
+r2c = primitive("FftR2C", shapes=_r2c_shapes, kernel=_r2c_kernel, gradient=_r2c_gradient)
 # Half a spectrum to n real values along the last of ``axes``; always the inverse direction.
-c2r = primitive(
-    "FftC2R", shapes=_c2r_shapes, kernel=_c2r_kernel, gradient=_c2r_gradient, core=_core
-)
+c2r = primitive("FftC2R", shapes=_c2r_shapes, kernel=_c2r_kernel, gradient=_c2r_gradient)
 
 
 def read_input(name: str, input: Tensor, *, real: bool) -> Tensor:

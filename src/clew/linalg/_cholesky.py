@@ -73,7 +73,7 @@ def _gradient(c: Context, g: Any, _: Any) -> Any:
     return triangular(factor.mH, inner.mH, upper=True).mH
 
 
-_factor = primitive("Cholesky", shapes=_shapes, kernel=_kernel, gradient=_gradient, core=(2,))
+_factor = primitive("Cholesky", shapes=_shapes, kernel=_kernel, gradient=_gradient)
 
 
 def cholesky_ex(
@@ -155,7 +155,6 @@ _inverse = primitive(
     shapes=lambda a, upper: [(a.shape, a.dtype)],
     kernel=_inverse_kernel,
     gradient=_inverse_gradient,
-    core=(2,),
 )
 
 
@@ -172,7 +171,6 @@ _solve = primitive(
     shapes=lambda b, a, upper: [(b.shape, b.dtype)],
     kernel=lambda b, a, upper: _solved(_lower(a, upper), b),
     gradient=_solve_gradient,
-    core=(2, 2),
 )
 
 

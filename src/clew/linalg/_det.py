@@ -60,7 +60,6 @@ _det = primitive(
     shapes=lambda a: [(a.shape[:-2], a.dtype)],
     kernel=lambda a: np.asarray(np.linalg.det(a), a.dtype),
     gradient=_det_gradient,
-    core=(2,),
 )
 
 
@@ -105,7 +104,6 @@ _slogdet = primitive(
     shapes=lambda a: [(a.shape[:-2], a.dtype), (a.shape[:-2], real_dtype(a.dtype))],
     kernel=lambda a: tuple(np.linalg.slogdet(a)),
     gradient=_slogdet_gradient,
-    core=(2,),
 )
 
 

@@ -38,7 +38,6 @@ _gauge = primitive(
     shapes=lambda a, message: [(a.shape, a.dtype)],
     kernel=_gauge_kernel,
     gradient=lambda c, g: g,
-    core=(1,),
 )
 
 
@@ -90,7 +89,6 @@ _eigh = primitive(
     shapes=lambda a, **_: [(a.shape[:-1], real_dtype(a.dtype)), (a.shape, a.dtype)],
     kernel=_eigh_kernel,
     gradient=_eigh_gradient,
-    core=(2,),
 )
 _eigvalsh = primitive(
     "Eigvalsh",
@@ -99,7 +97,6 @@ _eigvalsh = primitive(
         name, lambda x: np.linalg.eigvalsh(x, uplo), a, _NOT_CONVERGED
     ),
     gradient=None,
-    core=(2,),
 )
 
 
@@ -195,14 +192,12 @@ _eig = primitive(
     ],
     kernel=_eig_kernel,
     gradient=_eig_gradient,
-    core=(2,),
 )
 _eigvals = primitive(
     "Eigvals",
     shapes=lambda a, **_: [(a.shape[:-1], complex_dtype(a.dtype))],
     kernel=_eigvals_kernel,
     gradient=None,
-    core=(2,),
 )
 
 

@@ -136,7 +136,6 @@ _ldl = primitive(
     ],
     kernel=_kernel,
     gradient=None,
-    core=(2,),
 )
 
 
@@ -236,7 +235,6 @@ _ldl_solve = primitive(
     shapes=lambda ld, pivots, b, **_: [(b.shape, b.dtype)],
     kernel=_solve_kernel,
     gradient=None,
-    core=(2, 1, 2),
 )
 
 

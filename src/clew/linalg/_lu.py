@@ -129,7 +129,6 @@ _lu = primitive(
     ],
     kernel=_kernel,
     gradient=_gradient,
-    core=(2,),
 )
 
 
@@ -157,7 +156,6 @@ _permutation = primitive(
     shapes=lambda pivots, rows, name: [((*pivots.shape[:-1], rows), _dtypes.int64)],
     kernel=_permutation_kernel,
     gradient=None,
-    core=(1,),
 )
 
 

@@ -260,7 +260,6 @@ _exp = primitive(
     shapes=lambda a: [(a.shape, a.dtype)],
     kernel=_exp_kernel,
     gradient=_exp_gradient,
-    core=(2,),
 )
 
 

@@ -78,7 +78,7 @@ def _qr_gradient(c: Context, gq: Any, gr: Any) -> Any:
     return ga
 
 
-_qr = primitive("Qr", shapes=_qr_shapes, kernel=_qr_kernel, gradient=_qr_gradient, core=(2,))
+_qr = primitive("Qr", shapes=_qr_shapes, kernel=_qr_kernel, gradient=_qr_gradient)
 
 
 def qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> QR:
@@ -126,7 +126,7 @@ def _geqrf_kernel(a: np.ndarray) -> Any:
     return np.swapaxes(h, -2, -1), tau
 
 
-_geqrf = primitive("Geqrf", shapes=_geqrf_shapes, kernel=_geqrf_kernel, gradient=None, core=(2,))
+_geqrf = primitive("Geqrf", shapes=_geqrf_shapes, kernel=_geqrf_kernel, gradient=None)
 
 
 def geqrf(input: Tensor, *, out: Any = None) -> Geqrf:

@@ -69,9 +69,7 @@ def _solve_gradient(c: Context, g: Any, _: Any) -> Any:
     return -(gb @ c.outputs[0].mH) if c.needs[0] else None, gb
 
 
-_solve = primitive(
-    "Solve", shapes=_solve_shapes, kernel=_solve_kernel, gradient=_solve_gradient, core=(2, 2)
-)
+_solve = primitive("Solve", shapes=_solve_shapes, kernel=_solve_kernel, gradient=_solve_gradient)
 
 
 def is_vector(A: Tensor, B: Tensor) -> bool:
@@ -187,9 +185,7 @@ def _inv_gradient(c: Context, g: Any, _: Any) -> Any:
     return -(back @ g @ back)
 
 
-_inv = primitive(
-    "Inverse", shapes=_inv_shapes, kernel=_inv_kernel, gradient=_inv_gradient, core=(2,)
-)
+_inv = primitive("Inverse", shapes=_inv_shapes, kernel=_inv_kernel, gradient=_inv_gradient)
 
 
 def inverse_or_nan(a: Tensor) -> Tensor:

@@ -104,7 +104,6 @@ _svd = primitive(
     shapes=_svd_shapes,
     kernel=_decomposed,
     gradient=_svd_gradient,
-    core=(2,),
 )
 
 
@@ -120,7 +119,6 @@ _svdvals = primitive(
     shapes=lambda a, **_: [((*a.shape[:-2], min(a.shape[-2:])), real_dtype(a.dtype))],
     kernel=_values_kernel,
     gradient=None,
-    core=(2,),
 )
 
 
@@ -281,7 +279,6 @@ _pinv = primitive(
     shapes=lambda a, *_, **__: [((*a.shape[:-2], a.shape[-1], a.shape[-2]), a.dtype)],
     kernel=_pinv_kernel,
     gradient=_pinv_gradient,
-    core=(2, 1, 1),
 )
 
 

@@ -65,9 +65,7 @@ def _gradient(c: Context, g: Tensor) -> Any:
     return ga, gb
 
 
-_solve = primitive(
-    "SolveTriangular", shapes=_shapes, kernel=_kernel, gradient=_gradient, core=(2, 2)
-)
+_solve = primitive("SolveTriangular", shapes=_shapes, kernel=_kernel, gradient=_gradient)
 
 
 def triangular(a: Tensor, b: Tensor, *, upper: bool, unitriangular: bool = False) -> Tensor:

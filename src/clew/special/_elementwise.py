@@ -28,7 +28,7 @@ def elementwise(
     def shapes(first: Tensor, *others: Tensor, **attrs: Any) -> Any:
         return [(first.shape, first.dtype)]
 
-    return primitive(name, shapes=shapes, kernel=kernel, gradient=gradient, core=(0,) * inputs)
+    return primitive(name, shapes=shapes, kernel=kernel, gradient=gradient)
 
 
 def evaluate(
