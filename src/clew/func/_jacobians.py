@@ -53,6 +53,7 @@ def jacrev(
         argnums: which arguments to differentiate with respect to.
         has_aux: func returns more that is handed through.
         chunk_size: how many rows are computed at once; None: all.
+        _preallocate_and_copy: accepted; it is about PyTorch's memory and never changes the result.
 
     Returns:
         a function that gives, for every output and every chosen argument, a tensor of shape
