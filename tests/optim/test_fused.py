@@ -104,3 +104,28 @@ def test_state_that_somebody_replaced():
         opt.state[w]["exp_avg"] = clew.zeros(2, 4).t()[:, 0]  # strided
         opt.step()
     assert clew.allclose(p, q)
+
+
+def test_parameters_in_the_same_memory_are_updated_one_after_the_other():
+    for _ in range(5):
+        memory = clew.ones(1_000_000)
+        params = [clew.nn.Parameter(memory), clew.nn.Parameter(memory)]
+        for p in params:
+            p.grad = clew.ones_like(memory)
+        clew.optim.SGD(params, lr=1.0).step()
+        assert (memory == -1).all()
+
+
+def test_steps_count_as_writes_to_the_state():
+    w = clew.nn.Parameter(clew.ones(3))
+    x = clew.ones(3, requires_grad=True)
+    for opt, key in (
+        (clew.optim.Adam([w]), "exp_avg"),
+        (clew.optim.SGD([w], momentum=0.9), "momentum_buffer"),
+    ):
+        w.grad = clew.ones(3)
+        opt.step()
+        loss = (x * opt.state[w][key]).sum()
+        opt.step()
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            loss.backward()
