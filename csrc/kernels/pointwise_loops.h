@@ -13,9 +13,6 @@
 namespace clew::kernels {
 namespace {
 
-// Half-precision rows are converted to float in blocks of this many elements.
-constexpr int64_t half_block = 256;
-
 inline void widen(const f16* a, float* out, int64_t n) {
   int64_t i = 0;
 #ifdef __F16C__
@@ -91,73 +88,139 @@ template <class T, class F, int P> struct result_of<T, F, P, 3> {
   using type = decltype(call<P, F>(static_cast<const T*>(nullptr), T{}, T{}, T{}));
 };
 
+// Elements of a block of rows that are not what a loop takes.
+constexpr int64_t block_size = 256;
+
+template <class H, class T> void gather(const char* from, int64_t step, T* to, int64_t n) {
+  if constexpr (!std::is_same_v<T, H>) {
+    if (step == sizeof(H)) return widen(reinterpret_cast<const H*>(from), to, n);
+  }
+  for (int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(read<H>(from, i * step));
+}
+template <class H, class R> void scatter(const R* from, char* to, int64_t step, int64_t n) {
+  if constexpr (!std::is_same_v<R, H>) {
+    if (step == sizeof(H)) return narrow(from, reinterpret_cast<H*>(to), n);
+  }
+  for (int64_t i = 0; i < n; ++i) at<H>(to, i * step) = static_cast<H>(from[i]);
+}
+
+// Runs a loop for dense rows of T (its result: R) on blocks of rows that are strided, or hold H.
+template <int N, class H, class T, class R>
+[[gnu::noinline]] void block_rows(Loop loop, char* const* p, const int64_t* s, int64_t n,
+                                  const Scalar* params) {
+  using Stored = std::conditional_t<std::is_same_v<R, T>, H, R>;  // tests of halves give bools
+  const bool dense_result = std::is_same_v<R, Stored> && s[0] == sizeof(R);
+  alignas(64) T block[N][block_size];
+  alignas(64) R result[block_size];
+  char* rows[N + 1];
+  int64_t steps[N + 1] = {sizeof(R)};
+  for (int k = 1; k <= N; ++k) {
+    rows[k] = reinterpret_cast<char*>(block[k - 1]);
+    steps[k] = sizeof(T);
+    if (s[k] != 0) continue;
+    if constexpr (std::is_same_v<T, H>) {
+      std::fill_n(block[k - 1], std::min(n, block_size), read<T>(p[k], 0));
+    } else {
+      block[k - 1][0] = static_cast<T>(read<H>(p[k], 0));
+      steps[k] = 0;
+    }
+  }
+  for (int64_t begin = 0; begin < n; begin += block_size) {
+    int64_t count = std::min(block_size, n - begin);
+    for (int k = 1; k <= N; ++k) {
+      if (s[k] == 0) continue;
+      char* from = p[k] + begin * s[k];
+      if (std::is_same_v<T, H> && s[k] == sizeof(T)) {
+        rows[k] = from;
+      } else {
+        gather<H>(from, s[k], block[k - 1], count);
+      }
+    }
+    char* to = p[0] + begin * s[0];
+    rows[0] = dense_result ? to : reinterpret_cast<char*>(result);
+    loop(rows, steps, count, params);
+    if (!dense_result) scatter<Stored>(result, to, s[0], count);
+  }
+}
+
+// The loops are flattened: around a call that is not inlined nothing is vectorised.
+template <class T, class F, int P>
+[[gnu::flatten]] void unary_rows(char* const* p, int64_t n, const Scalar* params) {
+  using R = typename result_of<T, F, P, 1>::type;
+  const Params<T, P> c(params);
+  auto* o = reinterpret_cast<R*>(p[0]);
+  auto* a = reinterpret_cast<const T*>(p[1]);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) o[i] = call<P, F>(c.value, a[i]);
+}
 template <class T, class F, int P>
 void unary_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* params) {
   using R = typename result_of<T, F, P, 1>::type;
-  const Params<T, P> c(params);
-  if (s[0] == sizeof(R) && s[1] == sizeof(T)) {
-    auto* o = reinterpret_cast<R*>(p[0]);
-    auto* a = reinterpret_cast<const T*>(p[1]);
-#pragma GCC ivdep
-    for (int64_t i = 0; i < n; ++i) o[i] = call<P, F>(c.value, a[i]);
-  } else {
-    for (int64_t i = 0; i < n; ++i) {
-      at<R>(p[0], i * s[0]) = call<P, F>(c.value, read<T>(p[1], i * s[1]));
-    }
-  }
+  if (s[0] == sizeof(R) && s[1] == sizeof(T))
+    unary_rows<T, F, P>(p, n, params);
+  else
+    block_rows<1, T, T, R>(unary_loop<T, F, P>, p, s, n, params);
 }
 
-template <class T, class F, int P>
-void binary_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* params) {
+// The second operand: a row (0), or one number for all (2); the first one: (1).
+template <class T, class F, int P, int single>
+[[gnu::flatten]] void binary_rows(char* const* p, int64_t n, const Scalar* params) {
   using R = typename result_of<T, F, P, 2>::type;
   const Params<T, P> c(params);
-  constexpr int64_t item = sizeof(T);
   auto* o = reinterpret_cast<R*>(p[0]);
   auto* a = reinterpret_cast<const T*>(p[1]);
   auto* b = reinterpret_cast<const T*>(p[2]);
-  if (s[0] == sizeof(R) && s[1] == item && s[2] == item) {
+  const T x = single == 1 ? *a : T();
+  const T y = single == 2 ? *b : T();
 #pragma GCC ivdep
-    for (int64_t i = 0; i < n; ++i) o[i] = call<P, F>(c.value, a[i], b[i]);
-  } else if (s[0] == sizeof(R) && s[1] == item && s[2] == 0) {
-    const T y = *b;
-#pragma GCC ivdep
-    for (int64_t i = 0; i < n; ++i) o[i] = call<P, F>(c.value, a[i], y);
-  } else if (s[0] == sizeof(R) && s[1] == 0 && s[2] == item) {
-    const T x = *a;
-#pragma GCC ivdep
-    for (int64_t i = 0; i < n; ++i) o[i] = call<P, F>(c.value, x, b[i]);
-  } else {
-    for (int64_t i = 0; i < n; ++i) {
-      at<R>(p[0], i * s[0]) = call<P, F>(c.value, read<T>(p[1], i * s[1]), read<T>(p[2], i * s[2]));
-    }
+  for (int64_t i = 0; i < n; ++i) {
+    if constexpr (single == 1)
+      o[i] = call<P, F>(c.value, x, b[i]);
+    else if constexpr (single == 2)
+      o[i] = call<P, F>(c.value, a[i], y);
+    else
+      o[i] = call<P, F>(c.value, a[i], b[i]);
   }
 }
+template <class T, class F, int P>
+void binary_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* params) {
+  using R = typename result_of<T, F, P, 2>::type;
+  constexpr int64_t item = sizeof(T);
+  const bool dense = s[0] == sizeof(R);
+  if (dense && s[1] == item && s[2] == item)
+    binary_rows<T, F, P, 0>(p, n, params);
+  else if (dense && s[1] == item && s[2] == 0)
+    binary_rows<T, F, P, 2>(p, n, params);
+  else if (dense && s[1] == 0 && s[2] == item)
+    binary_rows<T, F, P, 1>(p, n, params);
+  else
+    block_rows<2, T, T, R>(binary_loop<T, F, P>, p, s, n, params);
+}
 
+// The third operand is a row, or one number for all, as in lerp(a, b, 0.1).
+template <class T, class F, int P, bool single>
+[[gnu::flatten]] void ternary_rows(char* const* p, int64_t n, const Scalar* params) {
+  using R = typename result_of<T, F, P, 3>::type;
+  const Params<T, P> c(params);
+  auto* o = reinterpret_cast<R*>(p[0]);
+  auto* x = reinterpret_cast<const T*>(p[1]);
+  auto* y = reinterpret_cast<const T*>(p[2]);
+  auto* z = reinterpret_cast<const T*>(p[3]);
+  const T last = single ? *z : T();
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) o[i] = call<P, F>(c.value, x[i], y[i], single ? last : z[i]);
+}
 template <class T, class F, int P>
 void ternary_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* params) {
   using R = typename result_of<T, F, P, 3>::type;
-  const Params<T, P> c(params);
   constexpr int64_t item = sizeof(T);
-  if (s[0] == sizeof(R) && s[1] == item && s[2] == item && s[3] == item) {
-    auto* o = reinterpret_cast<R*>(p[0]);
-    auto* x = reinterpret_cast<const T*>(p[1]);
-    auto* y = reinterpret_cast<const T*>(p[2]);
-    auto* z = reinterpret_cast<const T*>(p[3]);
-#pragma GCC ivdep
-    for (int64_t i = 0; i < n; ++i) o[i] = call<P, F>(c.value, x[i], y[i], z[i]);
-  } else if (s[0] == sizeof(R) && s[1] == item && s[2] == item && s[3] == 0) {  // lerp(a, b, 0.1)
-    auto* o = reinterpret_cast<R*>(p[0]);
-    auto* x = reinterpret_cast<const T*>(p[1]);
-    auto* y = reinterpret_cast<const T*>(p[2]);
-    const T z = read<T>(p[3], 0);
-#pragma GCC ivdep
-    for (int64_t i = 0; i < n; ++i) o[i] = call<P, F>(c.value, x[i], y[i], z);
-  } else {
-    for (int64_t i = 0; i < n; ++i) {
-      at<R>(p[0], i * s[0]) = call<P, F>(c.value, read<T>(p[1], i * s[1]), read<T>(p[2], i * s[2]),
-                                         read<T>(p[3], i * s[3]));
-    }
-  }
+  const bool dense = s[0] == sizeof(R) && s[1] == item && s[2] == item;
+  if (dense && s[3] == item)
+    ternary_rows<T, F, P, false>(p, n, params);
+  else if (dense && s[3] == 0)
+    ternary_rows<T, F, P, true>(p, n, params);
+  else
+    block_rows<3, T, T, R>(ternary_loop<T, F, P>, p, s, n, params);
 }
 
 template <int N, class T, class F, int P> constexpr Loop plain_loop() {
@@ -169,44 +232,10 @@ template <int N, class T, class F, int P> constexpr Loop plain_loop() {
     return ternary_loop<T, F, P>;
 }
 
-// A float loop (result R) run on blocks of widened halves.
+// A float loop (result R) for rows of H.
 template <int N, class H, class R, Loop loop>
 void half_rows(char* const* p, const int64_t* s, int64_t n, const Scalar* params) {
-  constexpr bool same = std::is_same_v<R, float>;
-  constexpr int64_t item = sizeof(H);
-  float wide[N][half_block];
-  float result[half_block];
-  int64_t steps[N + 1];
-  char* rows[N + 1];
-  for (int k = 0; k < N; ++k) {
-    rows[k + 1] = reinterpret_cast<char*>(wide[k]);
-    steps[k + 1] = s[k + 1] == 0 ? 0 : sizeof(float);
-  }
-  for (int64_t begin = 0; begin < n; begin += half_block) {
-    int64_t count = std::min(half_block, n - begin);
-    for (int k = 0; k < N; ++k) {
-      const char* from = p[k + 1] + begin * s[k + 1];
-      if (s[k + 1] == item) {
-        widen(reinterpret_cast<const H*>(from), wide[k], count);
-      } else {
-        int64_t m = s[k + 1] == 0 ? 1 : count;
-        for (int64_t i = 0; i < m; ++i) {
-          wide[k][i] = static_cast<float>(read<H>(from, i * s[k + 1]));
-        }
-      }
-    }
-    char* to = p[0] + begin * s[0];
-    rows[0] = same ? reinterpret_cast<char*>(result) : to;
-    steps[0] = same ? static_cast<int64_t>(sizeof(float)) : s[0];
-    loop(rows, steps, count, params);
-    if constexpr (same) {
-      if (s[0] == item) {
-        narrow(result, reinterpret_cast<H*>(to), count);
-      } else {
-        for (int64_t i = 0; i < count; ++i) at<H>(to, i * s[0]) = static_cast<H>(result[i]);
-      }
-    }
-  }
+  block_rows<N, H, float, R>(loop, p, s, n, params);
 }
 
 // Writes the loops of f for the listed types into the table. P: how many scalar parameters f gets
