@@ -280,6 +280,7 @@ void apply_inplace(const OpDef& op, std::span<const Tensor> in, const void* attr
     fail(name,
          ": expected all tensors to be on the same device, but found at least two devices, cpu and "
          "meta");
+  if (op.kind == OpKind::Composite && op.write) return op.write(Call{op, in, attrs});
   Tensors args;
   for (const Tensor& t : in) args.push_back(t);
   bool saves_self = op.kind == OpKind::Composite;
@@ -327,14 +328,25 @@ void apply_inplace(const OpDef& op, std::span<const Tensor> in, const void* attr
     }
   } else {
     if (op.kind == OpKind::View) fail_internal(name, " is a view and cannot be applied in place");
+    bool direct = op.write && args[0].is_same(self);
+    for (int i = 1; i < args.size(); ++i)
+      direct = direct && !(args[i].defined() && args[i]->storage == self->storage);
     Tensors outs;
-    allocate_and_run(op, args, attrs, outs);
+    if (direct) {
+      Call call{op, args, attrs};
+      OutSpecs specs;
+      op.shape(call, specs);
+      direct = specs[0].dtype == self.dtype() && specs[0].sizes == self.sizes();
+      if (direct && !self.is_meta()) op.write(call);
+    }
+    if (!direct) allocate_and_run(op, args, attrs, outs);
+    if (direct) outs.push_back(self);
     require(outs[0].sizes() == self.sizes(), name, ": the result's shape ", outs[0].sizes(),
             " does not match the tensor's ", self.sizes());
     if (!can_cast(outs[0].dtype(), self.dtype()))
       fail(name, ": result type ", outs[0].dtype(), " can't be cast to the desired output type ",
            self.dtype());
-    copy_into(self, outs[0]);
+    if (!direct) copy_into(self, outs[0]);
   }
   bump_version(self);
   if (!records) return;

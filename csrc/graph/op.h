@@ -177,6 +177,9 @@ struct OpDef {
   void (*shape)(const Call&, OutSpecs&) = nullptr;
   void (*cpu)(const Call&, Tensors& outs) = nullptr;
   void (*composite)(const Call&, Tensors& outs) = nullptr;
+  // How name_(...) changes in[0] where it lies; without it, the result is made and copied there. A
+  // composite's writes with recorded operations, a general one's is recorded like `cpu`.
+  void (*write)(const Call&) = nullptr;
   void (*vjp)(Vjp&) = nullptr;
   Saves saves;
   const char* no_vjp = nullptr;
@@ -270,6 +273,7 @@ struct GeneralSpec {
   const char* doc = nullptr;
   void (*shape)(const Call&, OutSpecs&) = nullptr;
   void (*cpu)(const Call&, Tensors& outs) = nullptr;
+  void (*write)(const Call&) = nullptr;
   Saves saves = {};
   void (*vjp)(Vjp&) = nullptr;
   NoRule no_vjp = {};
@@ -291,6 +295,7 @@ consteval OpDef general(GeneralSpec s) {
                .kind = OpKind::General,
                .shape = s.shape,
                .cpu = s.cpu,
+               .write = s.write,
                .vjp = s.vjp,
                .saves = s.saves,
                .no_vjp = s.no_vjp.reason,
@@ -308,6 +313,7 @@ struct CompositeSpec {
   const char* signature = nullptr;
   const char* doc = nullptr;
   void (*run)(const Call&, Tensors& outs) = nullptr;
+  void (*write)(const Call&) = nullptr;
   const AttrInfo* attrs = nullptr;
   bool inplace = false;
   Offer offer = Offer::both;
@@ -318,6 +324,7 @@ consteval OpDef composite(CompositeSpec s) {
                .doc = s.doc,
                .kind = OpKind::Composite,
                .composite = s.run,
+               .write = s.write,
                .attrs = s.attrs,
                .inplace = s.inplace,
                .offer = s.offer};

@@ -56,9 +56,6 @@ template <class C> double sum(const C* x, int64_t n) {
 template <class C> double dot(const C* x, const C* y, int64_t n) {
   return summed<C>(n, [=](int64_t i) { return x[i] * y[i]; });
 }
-template <class C> double squares(const C* x, int64_t n, C centre) {
-  return summed<C>(n, [=](int64_t i) { return (x[i] - centre) * (x[i] - centre); });
-}
 template <class C> double exp_store(C* y, const C* x, int64_t n, C shift) {
   for (int64_t i = 0; i < n; ++i) y[i] = exp_fast(x[i] - shift);
   return sum(y, n);
@@ -89,10 +86,6 @@ void centred_weighted(C* y, const C* x, int64_t n, C centre, C a, C b, const C* 
     centred(y, x, n, centre, a, b);
   }
 }
-template <class C>
-void column_centred(C* y, const C* x, const C* centre, const C* a, const C* b, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - centre[i]) * a[i] + b[i];
-}
 template <class C> void softmax_grad(C* dx, const C* g, const C* y, int64_t n, C s) {
   for (int64_t i = 0; i < n; ++i) dx[i] = y[i] * (g[i] - s);
 }
@@ -100,33 +93,11 @@ template <class C> void log_softmax_grad(C* dx, const C* g, const C* y, int64_t 
   for (int64_t i = 0; i < n; ++i) dx[i] = g[i] - exp_fast(y[i]) * s;
 }
 template <class C>
-void norm_dots(const C* g, const C* w, const C* x, int64_t n, C centre, double* s1, double* s2) {
-  if (w) {
-    *s1 = summed<C>(n, [=](int64_t i) { return g[i] * w[i]; });
-    *s2 = summed<C>(n, [=](int64_t i) { return g[i] * w[i] * (x[i] - centre); });
-  } else {
-    *s1 = summed<C>(n, [=](int64_t i) { return g[i]; });
-    *s2 = summed<C>(n, [=](int64_t i) { return g[i] * (x[i] - centre); });
-  }
-}
-template <class C>
 void weight_grad(C* dw, C* db, const C* g, const C* x, int64_t n, C centre, C a) {
   for (int64_t i = 0; i < n; ++i) {
     dw[i] += g[i] * ((x[i] - centre) * a);
     db[i] += g[i];
   }
-}
-template <class C>
-void column_dots(C* dw, C* db, const C* g, const C* x, const C* centre, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) {
-    dw[i] += g[i] * (x[i] - centre[i]);
-    db[i] += g[i];
-  }
-}
-template <class C>
-void column_grad(C* dx, const C* g, const C* x, const C* centre, const C* a, const C* b, const C* c,
-                 int64_t n) {
-  for (int64_t i = 0; i < n; ++i) dx[i] = g[i] * a[i] + ((x[i] - centre[i]) * b[i] + c[i]);
 }
 template <class C>
 void norm_grad(C* dx, const C* g, const C* w, const C* x, int64_t n, C centre, C a, C b, C c) {
@@ -141,19 +112,14 @@ template <class C> constexpr RowOps<C> table() {
   return {.max = max_<C>,
           .sum = sum<C>,
           .dot = dot<C>,
-          .squares = squares<C>,
           .exp_store = exp_store<C>,
           .exp_sum = exp_sum<C>,
           .affine = affine<C>,
           .centred = centred<C>,
           .centred_weighted = centred_weighted<C>,
-          .column_centred = column_centred<C>,
           .softmax_grad = softmax_grad<C>,
           .log_softmax_grad = log_softmax_grad<C>,
-          .norm_dots = norm_dots<C>,
           .weight_grad = weight_grad<C>,
-          .column_dots = column_dots<C>,
-          .column_grad = column_grad<C>,
           .norm_grad = norm_grad<C>};
 }
 

@@ -15,17 +15,21 @@ struct GroupShape {
 template <class T>
 void group_norm(T* y, T* mean, T* rstd, const T* x, const T* weight, const T* bias,
                 const GroupShape& shape, double eps);
+// dweight and dbias may be null, both of them.
 template <class T>
-void group_norm_backward(T* dx, const T* grad, const T* x, const T* mean, const T* rstd,
-                         const T* weight, const GroupShape& shape);
+void group_norm_backward(T* dx, T* dweight, T* dbias, const T* grad, const T* x, const T* mean,
+                         const T* rstd, const T* weight, const GroupShape& shape);
 template <class T>
 void group_norm_weight_backward(T* dweight, T* dbias, const T* grad, const T* x, const T* mean,
                                 const T* rstd, const GroupShape& shape);
 
-// x is [n, c, s]; mean and rstd are [c].
+// x is [n, c, s]; mean and rstd are [c]. Channels last are [n s, c, 1].
 struct ChannelShape {
   int64_t n, c, s;
 };
+// Every channel's mean, and its sum of squared deviations from it.
+template <class T>
+void channel_moments(double* mean, double* squares, const T* x, const ChannelShape& shape);
 // y = (x - mean) * rstd * weight + bias
 template <class T>
 void channel_affine(T* y, const T* x, const T* mean, const T* rstd, const T* weight, const T* bias,
@@ -34,9 +38,11 @@ void channel_affine(T* y, const T* x, const T* mean, const T* rstd, const T* wei
 template <class T>
 void channel_dots(double* sum_g, double* sum_gx, const T* grad, const T* x, const T* mean,
                   const ChannelShape& shape);
-// `batch_stats`: mean and rstd came from x itself, so they carry gradient too.
+// The sums are those of channel_dots, or null where mean and rstd did not come from x itself and
+// carry no gradient.
 template <class T>
 void channel_backward(T* dx, const T* grad, const T* x, const T* mean, const T* rstd,
-                      const T* weight, bool batch_stats, const ChannelShape& shape);
+                      const T* weight, const double* sum_g, const double* sum_gx,
+                      const ChannelShape& shape);
 
 }  // namespace clew::kernels

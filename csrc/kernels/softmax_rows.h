@@ -11,8 +11,6 @@ template <class C> struct RowOps {
   C (*max)(const C* x, int64_t n);  // NaN is passed over
   double (*sum)(const C* x, int64_t n);
   double (*dot)(const C* x, const C* y, int64_t n);
-  // sum (x - centre)^2
-  double (*squares)(const C* x, int64_t n, C centre);
   // y = exp(x - shift); returns the sum of y
   double (*exp_store)(C* y, const C* x, int64_t n, C shift);
   double (*exp_sum)(const C* x, int64_t n, C shift);
@@ -23,22 +21,12 @@ template <class C> struct RowOps {
   void (*centred)(C* y, const C* x, int64_t n, C centre, C a, C b);
   // y = ((x - centre) * a + b) * w + c; w or c may be null (1 and 0)
   void (*centred_weighted)(C* y, const C* x, int64_t n, C centre, C a, C b, const C* w, const C* c);
-  // y = (x - centre) * a + b, with centre, a, b for each element
-  void (*column_centred)(C* y, const C* x, const C* centre, const C* a, const C* b, int64_t n);
   // dx = y * (g - s)
   void (*softmax_grad)(C* dx, const C* g, const C* y, int64_t n, C s);
   // dx = g - exp(y) * s
   void (*log_softmax_grad)(C* dx, const C* g, const C* y, int64_t n, C s);
-  // s1 = sum g w, s2 = sum g w (x - centre); w may be null (1)
-  void (*norm_dots)(const C* g, const C* w, const C* x, int64_t n, C centre, double* s1,
-                    double* s2);
   // dw += g * (x - centre) * a, db += g
   void (*weight_grad)(C* dw, C* db, const C* g, const C* x, int64_t n, C centre, C a);
-  // dw += g * (x - centre), db += g, with a centre for each element
-  void (*column_dots)(C* dw, C* db, const C* g, const C* x, const C* centre, int64_t n);
-  // dx = g * a + (x - centre) * b + c, with a, b, c and centre for each element
-  void (*column_grad)(C* dx, const C* g, const C* x, const C* centre, const C* a, const C* b,
-                      const C* c, int64_t n);
   // dx = g * w * a + (x - centre) * b + c, w may be null (1)
   void (*norm_grad)(C* dx, const C* g, const C* w, const C* x, int64_t n, C centre, C a, C b, C c);
 };

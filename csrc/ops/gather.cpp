@@ -229,15 +229,17 @@ void scatter_shape(const Call& c, OutSpecs& out) {
   check_scatter(c, wrapped(c.as<DimAttrs>().dim, c.in[0].ndim(), c.name()));
   out.add(c.in[0].dtype(), c.in[0].sizes());
 }
-void scatter_by(const Call& c, Tensors& outs, Combine combine) {
+void scatter_by(const Call& c, const Tensor& out, Combine combine) {
   int dim = wrapped(c.as<DimAttrs>().dim, c.in[0].ndim(), c.name());
   Tensor index = as_int64(c.in[1]);
   check_range(index, c.in[0], dim, c.name());
-  copy_into(outs[0], c.in[0]);
-  scatter_into(outs[0], dim, index, c.in[2], combine);
+  if (!out.is_same(c.in[0])) copy_into(out, c.in[0]);
+  scatter_into(out, dim, index, c.in[2], combine);
 }
-void scatter_cpu(const Call& c, Tensors& outs) { scatter_by(c, outs, Combine::Assign); }
-void scatter_add_cpu(const Call& c, Tensors& outs) { scatter_by(c, outs, Combine::Add); }
+void scatter_cpu(const Call& c, Tensors& outs) { scatter_by(c, outs[0], Combine::Assign); }
+void scatter_add_cpu(const Call& c, Tensors& outs) { scatter_by(c, outs[0], Combine::Add); }
+void scatter_write(const Call& c) { scatter_by(c, c.in[0], Combine::Assign); }
+void scatter_add_write(const Call& c) { scatter_by(c, c.in[0], Combine::Add); }
 
 // A gradient of the index's shape for a src that may be larger.
 Tensor grow(const Tensor& g, const Dims& sizes) {
@@ -288,6 +290,7 @@ constexpr OpDef scatter_op = general({
     .doc = scatter_doc,
     .shape = scatter_shape,
     .cpu = scatter_cpu,
+    .write = scatter_write,
     .saves = {.always = in(1)},
     .vjp = scatter_vjp,
     .batch = batch_dims,
@@ -303,10 +306,17 @@ void scatter_value_run(const Call& c, Tensors& outs) {
   const auto& a = c.as<ValueAttrs>();
   outs.push_back(scatter(c.in[0], a.dim, c.in[1], number(a.value)));
 }
+void scatter_value_write(const Call& c) {
+  const auto& a = c.as<ValueAttrs>();
+  const Tensor in[] = {c.in[0], c.in[1], number(a.value)};
+  DimAttrs dim{a.dim};
+  apply_inplace(scatter_op, in, &dim);
+}
 constexpr OpDef scatter_value_op = composite({
     .signature = "scatter(Tensor input, int dim, Tensor index, Scalar value) -> Tensor",
     .doc = scatter_doc,
     .run = scatter_value_run,
+    .write = scatter_value_write,
     .attrs = &attr_info<ValueAttrs>,
     .inplace = true,
 });
@@ -367,6 +377,7 @@ Returns: a new tensor.
 )",
     .shape = scatter_shape,
     .cpu = scatter_add_cpu,
+    .write = scatter_add_write,
     .saves = {.always = in(1)},
     .vjp = scatter_add_vjp,
     .batch = batch_dims,

@@ -75,9 +75,10 @@ Returns: a new tensor.
     .attrs = &attr_info<DimAttrs>,
 });
 
-// The checks that index_add and index_copy share; 0-d tensors become vectors of one element.
+// The checks that index_add and index_copy share; 0-d tensors become vectors of one element. With
+// `here` the input itself is written.
 Tensor put_along(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source,
-                 bool accumulate, std::string_view op) {
+                 bool accumulate, std::string_view op, bool here = false) {
   int d = wrapped(dim, input.ndim(), op);
   require(source.dtype() == input.dtype(), op, ": source must have the input's dtype; got ", source,
           " for ", input);
@@ -89,7 +90,12 @@ Tensor put_along(const Tensor& input, int64_t dim, const Tensor& index, const Te
     fits = s.size(i) == (i == d ? index.numel() : x.size(i));
   require(fits, op, ": source must have the input's sizes but ", index.numel(), " in dimension ", d,
           "; got ", source, " for ", input);
-  Tensor y = index_put(x, s, index_vector(index, x.size(d), d, op), {d}, accumulate);
+  Tensor places = index_vector(index, x.size(d), d, op);
+  if (here) {
+    index_put_(x, s, places, {d}, accumulate);
+    return input;
+  }
+  Tensor y = index_put(x, s, places, {d}, accumulate);
   return input.ndim() ? y : reshape(y, {});
 }
 struct IndexAddAttrs {
@@ -97,7 +103,8 @@ struct IndexAddAttrs {
   Scalar alpha = 1;
   static constexpr auto members() { return std::tuple(&IndexAddAttrs::dim, &IndexAddAttrs::alpha); }
 };
-void index_add_run(const Call& c, Tensors& outs) {
+// The source times alpha.
+Tensor scaled_source(const Call& c) {
   const auto& a = c.as<IndexAddAttrs>();
   Tensor source = c.in[2];
   if (!a.alpha.equals(1)) {
@@ -105,7 +112,14 @@ void index_add_run(const Call& c, Tensors& outs) {
             ": alpha must be an integer for integer tensors");
     source = mul(source, number(a.alpha));
   }
-  outs.push_back(put_along(c.in[0], a.dim, c.in[1], source, true, c.name()));
+  return source;
+}
+void index_add_run(const Call& c, Tensors& outs) {
+  const auto& a = c.as<IndexAddAttrs>();
+  outs.push_back(put_along(c.in[0], a.dim, c.in[1], scaled_source(c), true, c.name()));
+}
+void index_add_write(const Call& c) {
+  put_along(c.in[0], c.as<IndexAddAttrs>().dim, c.in[1], scaled_source(c), true, c.name(), true);
 }
 constexpr OpDef index_add_op = composite({
     .signature = "index_add(Tensor input, int dim, Tensor index, Tensor source, *, Scalar alpha=1) "
@@ -123,11 +137,15 @@ Returns: a new tensor.
 [2.0, 0.0, 1.0]
 )",
     .run = index_add_run,
+    .write = index_add_write,
     .attrs = &attr_info<IndexAddAttrs>,
     .inplace = true,
 });
 void index_copy_run(const Call& c, Tensors& outs) {
   outs.push_back(put_along(c.in[0], c.as<DimAttrs>().dim, c.in[1], c.in[2], false, c.name()));
+}
+void index_copy_write(const Call& c) {
+  put_along(c.in[0], c.as<DimAttrs>().dim, c.in[1], c.in[2], false, c.name(), true);
 }
 constexpr OpDef index_copy_op = composite({
     .signature = "index_copy(Tensor input, int dim, Tensor index, Tensor source) -> Tensor",
@@ -143,6 +161,7 @@ Returns: a new tensor.
 [2.0, 0.0, 1.0]
 )",
     .run = index_copy_run,
+    .write = index_copy_write,
     .attrs = &attr_info<DimAttrs>,
     .inplace = true,
 });

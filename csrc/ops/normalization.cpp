@@ -5,6 +5,9 @@
 
 #include <limits>
 
+#include "graph/batch.h"
+#include "graph/gil.h"
+#include "graph/modes.h"
 #include "kernels/norm.h"
 #include "ops/batch_rules.h"
 #include "ops/normalization_common.h"
@@ -143,9 +146,10 @@ constexpr OpDef norm_backward_op = general({
                  rstd = staged(c.in[3], d);
           Tensor w = staged(c.in[4], d);
           with_norm_type(d, [&]<class T>() {
-            kernels::group_norm_backward(dx.data<T>(), g.data<const T>(), x.data<const T>(),
-                                         mean.data<const T>(), rstd.data<const T>(),
-                                         data_or_null<T>(w), group_shape(c.as<NormShapeAttrs>()));
+            kernels::group_norm_backward<T>(dx.data<T>(), nullptr, nullptr, g.data<const T>(),
+                                            x.data<const T>(), mean.data<const T>(),
+                                            rstd.data<const T>(), data_or_null<T>(w),
+                                            group_shape(c.as<NormShapeAttrs>()));
           });
         },
     .saves = {.always = in(0) | in(1) | in(2) | in(3) | in(4)},
@@ -193,15 +197,40 @@ constexpr OpDef norm_weight_backward_op = general({
 // ---- the op itself
 // ----------------------------------------------------------------------------------
 
+// Where backward is not recorded: all gradients in one pass over the rows.
+void norm_backward_at_once(Vjp& c, const kernels::GroupShape& sh, const Tensor& grad,
+                           const Tensor& input, const Tensor& mean, const Tensor& rstd,
+                           const Tensor& weight) {
+  DType d = norm_dtype(input.dtype());
+  Tensor out = empty(input.sizes(), input.dtype());
+  Tensor dw = empty(Dims{sh.g * sh.k}, d), db = empty(Dims{sh.g * sh.k}, d);
+  {
+    StagedOut dx(out, d);
+    Tensor g = staged(grad, d), x = staged(input, d), w = staged(weight, d);
+    ReleaseGil gil(x.numel());
+    with_norm_type(d, [&]<class T>() {
+      kernels::group_norm_backward(dx.data<T>(), dw.data<T>(), db.data<T>(), g.data<const T>(),
+                                   x.data<const T>(), mean.data<const T>(), rstd.data<const T>(),
+                                   data_or_null<T>(w), sh);
+    });
+  }
+  c.set(0, out);
+  if (c.needs(1)) c.set(1, reshape(dw, c.sizes(1)));
+  if (c.inputs() > 2 && c.needs(2)) c.set(2, reshape(db, c.sizes(2)));
+}
 void norm_vjp(Vjp& c) {
   const auto& a = c.as<NormAttrs>();
   NormShapeAttrs shape{a.n, a.g, a.k, a.s};
   Tensor g = c.grad(0), x = c.in(0), mean = c.out(1), rstd = c.out(2);
   bool affine = (c.inputs() > 1 && c.needs(1)) || (c.inputs() > 2 && c.needs(2));
+  Tensor weight = c.has_in(1) ? c.in(1) : Tensor();
+  if (c.needs(0) && affine && g.defined() && !c.grad(1).defined() && !c.grad(2).defined() &&
+      !modes.grad && !x.is_meta() && !levels_of(std::initializer_list<Tensor>{g, x, weight})) {
+    return norm_backward_at_once(c, group_shape(a), g, x, mean, rstd, weight);
+  }
   if (c.needs(0)) {
     Tensor dx;
-    if (g.defined())
-      dx = apply(norm_backward_op, {g, x, mean, rstd, c.has_in(1) ? c.in(1) : Tensor()}, shape);
+    if (g.defined()) dx = apply(norm_backward_op, {g, x, mean, rstd, weight}, shape);
     Tensor more = statistics_grad(norm_view(a), x, mean, rstd, c.grad(1), c.grad(2));
     if (more.defined()) {
       more = reshape(more, x.sizes());

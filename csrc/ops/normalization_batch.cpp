@@ -2,11 +2,13 @@
 // May include: ops, graph, tensor, kernels.
 // Invariant: running statistics are written after the result exists, outside the graph, and their
 // version rises.
+#include <cmath>
+
 #include "graph/batch.h"
+#include "graph/gil.h"
 #include "graph/inplace.h"
 #include "graph/modes.h"
 #include "kernels/norm.h"
-#include "kernels/reduce.h"
 #include "ops/batch_rules.h"
 #include "ops/normalization_common.h"
 #include "ops/shape.h"
@@ -28,6 +30,35 @@ kernels::ChannelShape channel_shape(const Dims& sizes) {
   int64_t s = 1;
   for (int d = 2; d < sizes.size(); ++d) s *= sizes[d];
   return {sizes[0], sizes[1], s};
+}
+// How the kernels read an input and write results like it: contiguous, or with channels last where
+// the input is so.
+struct Layout {
+  Dims strides;
+  bool last = false;
+  explicit Layout(const Tensor& x) : strides(contiguous_strides(x.sizes())) {
+    if (x.ndim() < 3 || x.is_contiguous()) return;
+    Dims want = strides;
+    int64_t n = want[1] = 1;
+    n *= x.size(1);
+    for (int d = x.ndim() - 1; d >= 2; --d) {
+      want[d] = n;
+      n *= x.size(d);
+    }
+    want[0] = n;
+    last = true;
+    for (int d = 0; d < x.ndim(); ++d) last = last && (x.size(d) == 1 || x.stride(d) == want[d]);
+    if (last) strides = want;
+  }
+  kernels::ChannelShape shape(const Dims& sizes) const {
+    kernels::ChannelShape sh = channel_shape(sizes);
+    return last ? kernels::ChannelShape{sh.n * sh.s, sh.c, 1} : sh;
+  }
+};
+void add_like(OutSpecs& out, const Tensor& x) {
+  Layout layout(x);
+  OutSpec& spec = out.add(x.dtype(), x.sizes());
+  if (layout.last) spec.strides = layout.strides;
 }
 NormView norm_view(const Dims& sizes) {
   kernels::ChannelShape sh = channel_shape(sizes);
@@ -69,7 +100,7 @@ void batch_channels(const Batch& b, Tensors& outs) {
     sizes[at] /= count;
     Dims apart = sizes;
     apart.insert(at, count);
-    t = reshape(builtins.movedim(view(t, apart), at, 0), with_lead(b, sizes));
+    t = reshape(builtins.movedim(reshape(t, apart), at, 0), with_lead(b, sizes));
   }
 }
 
@@ -84,6 +115,33 @@ void check_backward(const Call& c) {
   check_channels(c, c.in[2], x, "mean");
   check_channels(c, c.in[3], x, "rstd");
 }
+// Gradients of one batch_norm: of the input into dx, and of weight and bias where they are defined.
+void backward_into(const Tensor& dx_out, const Tensor& dw_out, const Tensor& db_out,
+                   const Tensor& grad, const Tensor& input, const Tensor& mean_in,
+                   const Tensor& rstd_in, const Tensor& weight, bool training) {
+  DType d = norm_dtype(input.dtype());
+  Layout layout(input);
+  Tensor g = staged(grad, d, layout.strides), x = staged(input, d, layout.strides);
+  Tensor mean = staged(mean_in, d), rstd = staged(rstd_in, d), w = staged(weight, d);
+  kernels::ChannelShape sh = layout.shape(x.sizes());
+  std::vector<double> s1(static_cast<size_t>(sh.c)), s2(static_cast<size_t>(sh.c));
+  std::optional<StagedOut> dx;
+  if (dx_out.defined()) dx.emplace(dx_out, d, layout.strides);
+  ReleaseGil gil(x.numel());
+  with_norm_type(d, [&]<class T>() {
+    const T *m = mean.data<const T>(), *r = rstd.data<const T>();
+    if (dw_out.defined() || training)
+      kernels::channel_dots(s1.data(), s2.data(), g.data<const T>(), x.data<const T>(), m, sh);
+    for (int64_t i = 0; dw_out.defined() && i < sh.c; ++i) {
+      auto k = static_cast<size_t>(i);
+      dw_out.data<T>()[i] = static_cast<T>(s2[k] * static_cast<double>(r[i]));
+      db_out.data<T>()[i] = static_cast<T>(s1[k]);
+    }
+    if (!dx) return;
+    kernels::channel_backward(dx->data<T>(), g.data<const T>(), x.data<const T>(), m, r,
+                              data_or_null<T>(w), training ? s1.data() : nullptr, s2.data(), sh);
+  });
+}
 constexpr OpDef batch_norm_backward_op = general({
     .signature = "_native_batch_norm_backward(Tensor grad, Tensor input, Tensor mean, Tensor rstd, "
                  "Tensor? weight, "
@@ -94,21 +152,12 @@ constexpr OpDef batch_norm_backward_op = general({
         [](const Call& c, OutSpecs& out) {
           check_backward(c);
           check_channels(c, c.in[4], c.in[1], "weight");
-          out.add(c.in[1].dtype(), c.in[1].sizes());
+          add_like(out, c.in[1]);
         },
     .cpu =
         [](const Call& c, Tensors& outs) {
-          DType d = norm_dtype(c.in[1].dtype());
-          StagedOut dx(outs[0], d);
-          Tensor g = staged(c.in[0], d), x = staged(c.in[1], d), mean = staged(c.in[2], d),
-                 rstd = staged(c.in[3], d);
-          Tensor w = staged(c.in[4], d);
-          with_norm_type(d, [&]<class T>() {
-            kernels::channel_backward(dx.data<T>(), g.data<const T>(), x.data<const T>(),
-                                      mean.data<const T>(), rstd.data<const T>(),
-                                      data_or_null<T>(w), c.as<BackwardAttrs>().training,
-                                      channel_shape(x.sizes()));
-          });
+          backward_into(outs[0], Tensor(), Tensor(), c.in[0], c.in[1], c.in[2], c.in[3], c.in[4],
+                        c.as<BackwardAttrs>().training);
         },
     .saves = {.always = in(0) | in(1) | in(2) | in(3) | in(4)},
     .vjp =
@@ -134,22 +183,8 @@ constexpr OpDef batch_norm_weight_backward_op = general({
         },
     .cpu =
         [](const Call& c, Tensors& outs) {
-          DType d = norm_dtype(c.in[1].dtype());
-          StagedOut dw(outs[0], d), db(outs[1], d);
-          Tensor g = staged(c.in[0], d), x = staged(c.in[1], d), mean = staged(c.in[2], d),
-                 rstd = staged(c.in[3], d);
-          kernels::ChannelShape sh = channel_shape(x.sizes());
-          std::vector<double> s1(static_cast<size_t>(sh.c)), s2(static_cast<size_t>(sh.c));
-          with_norm_type(d, [&]<class T>() {
-            kernels::channel_dots(s1.data(), s2.data(), g.data<const T>(), x.data<const T>(),
-                                  mean.data<const T>(), sh);
-            const T* r = rstd.data<const T>();
-            for (int64_t i = 0; i < sh.c; ++i) {
-              dw.data<T>()[i] =
-                  static_cast<T>(s2[static_cast<size_t>(i)] * static_cast<double>(r[i]));
-              db.data<T>()[i] = static_cast<T>(s1[static_cast<size_t>(i)]);
-            }
-          });
+          backward_into(Tensor(), outs[0], outs[1], c.in[0], c.in[1], c.in[2], c.in[3], Tensor(),
+                        false);
         },
     .saves = {.always = in(0) | in(1) | in(2) | in(3)},
     .vjp = [](Vjp& c) { norm_weight_backward_vjp(c, norm_view(c.in(1).sizes())); },
@@ -163,11 +198,25 @@ constexpr OpDef batch_norm_weight_backward_op = general({
 void batch_norm_vjp(Vjp& c) {
   bool training = c.as<BatchAttrs>().training;
   Tensor g = c.grad(0), x = c.in(0), mean = c.out(1), rstd = c.out(2);
+  bool affine = c.needs(1) || c.needs(2);
+  Tensor w = c.has_in(1) ? c.in(1) : Tensor();
+  bool statistics = training && (c.grad(1).defined() || c.grad(2).defined());
+  if (c.needs(0) && affine && g.defined() && !statistics && !modes.grad && !x.is_meta() &&
+      !levels_of(std::initializer_list<Tensor>{g, x, w})) {
+    // Not recorded: all gradients at once, which share their sums.
+    Layout layout(x);
+    Tensor dx = empty_strided(x.sizes(), layout.strides, x.dtype());
+    Tensor dw = empty(mean.sizes(), mean.dtype()), db = empty(mean.sizes(), mean.dtype());
+    backward_into(dx, dw, db, g, x, mean, rstd, w, training);
+    c.set(0, dx);
+    if (c.needs(1)) c.set(1, dw);
+    if (c.needs(2)) c.set(2, db);
+    return;
+  }
   if (c.needs(0)) {
     Tensor dx;
     if (g.defined()) {
-      dx = apply(batch_norm_backward_op, {g, x, mean, rstd, c.has_in(1) ? c.in(1) : Tensor()},
-                 BackwardAttrs{training});
+      dx = apply(batch_norm_backward_op, {g, x, mean, rstd, w}, BackwardAttrs{training});
     }
     if (training) {
       Tensor more = statistics_grad(norm_view(x.sizes()), x, mean, rstd, c.grad(1), c.grad(2));
@@ -178,7 +227,7 @@ void batch_norm_vjp(Vjp& c) {
     }
     if (dx.defined()) c.set(0, dx);
   }
-  if ((c.needs(1) || c.needs(2)) && g.defined()) {
+  if (affine && g.defined()) {
     Tensors grads;
     Tensor in[] = {g, x, mean, rstd};
     apply(batch_norm_weight_backward_op, in, nullptr, grads);
@@ -205,31 +254,33 @@ constexpr OpDef native_batch_norm_op = general({
           require(c.as<BatchAttrs>().training || (c.in[3].defined() && c.in[4].defined()), c.name(),
                   ": running_mean and running_var must be given when training is False");
           DType d = norm_dtype(x.dtype());
-          out.add(x.dtype(), x.sizes());
+          add_like(out, x);
           for (int i = 0; i < 3; ++i) out.add(d, Dims{x.sizes()[1]});
         },
     .cpu =
         [](const Call& c, Tensors& outs) {
           const auto& a = c.as<BatchAttrs>();
           DType d = norm_dtype(c.in[0].dtype());
-          Tensor x = staged(c.in[0], d), w = staged(c.in[1], d), b = staged(c.in[2], d);
-          kernels::ChannelShape sh = channel_shape(x.sizes());
-          StagedOut y(outs[0], d), mean_out(outs[1], d), rstd_out(outs[2], d), var_out(outs[3], d);
+          Layout layout(c.in[0]);
+          Tensor x = staged(c.in[0], d, layout.strides);
+          Tensor w = staged(c.in[1], d), b = staged(c.in[2], d);
+          Tensor rm = staged(c.in[3], d), rv = staged(c.in[4], d);
+          kernels::ChannelShape sh = layout.shape(x.sizes());
+          StagedOut y(outs[0], d, layout.strides);
           auto count = static_cast<double>(sh.n * sh.s);
+          ReleaseGil gil(x.numel());
           with_norm_type(d, [&]<class T>() {
-            T *mean = mean_out.data<T>(), *rstd = rstd_out.data<T>(), *var = var_out.data<T>();
+            T *mean = outs[1].data<T>(), *rstd = outs[2].data<T>(), *var = outs[3].data<T>();
             if (a.training) {
-              int64_t sizes[] = {sh.n, sh.c, sh.s}, strides[] = {sh.c * sh.s, sh.s, 1};
-              int64_t stat_sizes[] = {1, sh.c, 1}, stat_strides[] = {sh.c, 1, 1};
-              kernels::NdView m{reinterpret_cast<char*>(mean), stat_sizes, stat_strides, 3, d};
-              kernels::NdView v{reinterpret_cast<char*>(var), stat_sizes, stat_strides, 3, d};
-              kernels::reduce_var(&v, &m, {x->data, sizes, strides, 3, d}, 0, false);
+              std::vector<double> m(static_cast<size_t>(sh.c)), squares(m.size());
+              kernels::channel_moments(m.data(), squares.data(), x.data<const T>(), sh);
               for (int64_t i = 0; i < sh.c; ++i) {
-                rstd[i] = static_cast<T>(1 / std::sqrt(static_cast<double>(var[i]) + a.eps));
-                var[i] = static_cast<T>(static_cast<double>(var[i]) * (count / (count - 1)));
+                auto k = static_cast<size_t>(i);
+                mean[i] = static_cast<T>(m[k]);
+                rstd[i] = static_cast<T>(1 / std::sqrt(squares[k] / count + a.eps));
+                var[i] = static_cast<T>(squares[k] / (count - 1));
               }
             } else {
-              Tensor rm = staged(c.in[3], d), rv = staged(c.in[4], d);
               for (int64_t i = 0; i < sh.c; ++i) {
                 mean[i] = rm.data<T>()[i];
                 var[i] = rv.data<T>()[i];

@@ -18,14 +18,25 @@ inline Tensor staged(const Tensor& t, DType d) {
   copy_into(c, t);
   return c;
 }
-// A place for a kernel's result: `out` itself when it is contiguous and of dtype d, else a buffer
-// that is copied back.
+// t with these strides and of dtype d.
+inline Tensor staged(const Tensor& t, DType d, const Dims& strides) {
+  if (t.dtype() == d && t.strides() == strides) return t;
+  Tensor c = empty_strided(t.sizes(), strides, d);
+  copy_into(c, t);
+  return c;
+}
+// A place for a kernel's result: `out` itself when it lies as wanted and is of dtype d, else a
+// buffer that is copied back.
 class StagedOut {
   Tensor out_, room_;
 
  public:
   StagedOut(const Tensor& out, DType d) : out_(out), room_(out) {
     if (out.dtype() != d || !out.is_contiguous()) room_ = empty(out.sizes(), d);
+  }
+  StagedOut(const Tensor& out, DType d, const Dims& strides) : out_(out), room_(out) {
+    if (out.dtype() != d || out.strides() != strides)
+      room_ = empty_strided(out.sizes(), strides, d);
   }
   ~StagedOut() noexcept(false) {
     if (!room_.is_same(out_)) copy_into(out_, room_);

@@ -1,0 +1,64 @@
+// Vectors as wide as the instruction set has them, for loops that keep their sums in registers.
+// May include: the standard library.
+// Invariant: everything has internal linkage and is inlined: code for one instruction set never
+// leaks into another's.
+#pragma once
+#include <cstdint>
+#include <cstring>
+
+namespace clew::kernels {
+namespace {
+
+#if defined(__AVX512F__)
+constexpr int lane_bytes = 64;
+#elif defined(__AVX2__)
+constexpr int lane_bytes = 32;
+#else
+constexpr int lane_bytes = 16;
+#endif
+
+template <class C> struct LanesOf { typedef C type __attribute__((vector_size(lane_bytes))); };
+template <class C> using Lanes_t = typename LanesOf<C>::type;
+template <class C> constexpr int lane_count = lane_bytes / static_cast<int>(sizeof(C));
+
+template <class C> [[gnu::always_inline]] inline Lanes_t<C> load(const C* p) {
+  Lanes_t<C> v;
+  std::memcpy(&v, p, sizeof v);
+  return v;
+}
+template <class C> [[gnu::always_inline]] inline void store(C* p, const Lanes_t<C>& v) {
+  std::memcpy(p, &v, sizeof v);
+}
+template <class C> [[gnu::always_inline]] inline Lanes_t<C> spread(C v) { return v - Lanes_t<C>{}; }
+template <class C> [[gnu::always_inline]] inline double sum_of_lanes(const Lanes_t<C>& v) {
+  double total = 0;
+  for (int l = 0; l < lane_count<C>; ++l) total += static_cast<double>(v[l]);
+  return total;
+}
+
+// K sums over `planes` pieces of `size` neighbours at distance `step`: at each place, vec(i, acc)
+// adds the terms of one vector to acc[0..K), one(i, acc) those of one element. For blocks of a few
+// thousand terms: their sums run in lanes of C, and are added up in double.
+template <class C, int K, class F, class G>
+[[gnu::always_inline]] inline void block_sums(int64_t planes, int64_t step, int64_t size,
+                                              double (&total)[K], F&& vec, G&& one) {
+  constexpr int N = lane_count<C>;
+  constexpr int U = 4;
+  Lanes_t<C> acc[U][K] = {};
+  for (int64_t p = 0; p < planes; ++p) {
+    int64_t i = p * step, end = i + size;
+    for (; i + U * N <= end; i += U * N) {
+      vec(i, acc[0]);
+      vec(i + N, acc[1]);
+      vec(i + 2 * N, acc[2]);
+      vec(i + 3 * N, acc[3]);
+    }
+    for (; i + N <= end; i += N) vec(i, acc[0]);
+    for (; i < end; ++i) one(i, total);
+  }
+  for (int k = 0; k < K; ++k)
+    total[k] += sum_of_lanes<C>((acc[0][k] + acc[1][k]) + (acc[2][k] + acc[3][k]));
+}
+
+}  // namespace
+}  // namespace clew::kernels
