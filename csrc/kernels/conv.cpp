@@ -1,6 +1,6 @@
-// Convolutions: oneDNN where it has the dtype, else columns of patches and matrix products.
+// Convolutions: by tiles (winograd.h), by oneDNN, or by columns of patches and matrix products.
 // May include: base, kernels.
-// Invariant: the choice depends on dtype and shape only; 16-bit floats fall back to float32.
+// Invariant: dtype and shape choose, tiles must come out finite; 16-bit floats may be widened.
 #include "kernels/conv.h"
 
 #include <cstdlib>
@@ -9,6 +9,7 @@
 
 #include "kernels/gemm.h"
 #include "kernels/onednn_conv.h"
+#include "kernels/winograd.h"
 
 namespace clew::kernels {
 
@@ -239,6 +240,7 @@ bool ask_onednn(const ConvShape& s) {
 
 void conv_forward(const ConvShape& s, const void* x, const void* w, const void* bias, void* y) {
   if (y_count(s) == 0) return;
+  if (winograd_forward(s, x, w, bias, y)) return;
   if (ask_onednn(s) && onednn::conv_forward(s, x, w, bias, y)) return;
   if (is_half(s.dtype)) {
     Widened fx(s.dtype, x, x_count(s)), fw(s.dtype, w, w_count(s)), fb(s.dtype, bias, s.co),
@@ -252,6 +254,7 @@ void conv_forward(const ConvShape& s, const void* x, const void* w, const void* 
 
 void conv_input(const ConvShape& s, const void* y, const void* w, const void* bias, void* x) {
   if (x_count(s) == 0) return;
+  if (winograd_input(s, y, w, bias, x)) return;
   if (ask_onednn(s) && onednn::conv_input(s, y, w, x)) {
     if (bias) plus_bias(s, bias, x, s.ci, s.in_points());
     return;
@@ -268,6 +271,7 @@ void conv_input(const ConvShape& s, const void* y, const void* w, const void* bi
 
 void conv_weight(const ConvShape& s, const void* y, const void* x, void* w) {
   if (w_count(s) == 0) return;
+  if (winograd_weight(s, y, x, w)) return;
   if (ask_onednn(s) && onednn::conv_weight(s, y, x, w)) return;
   if (is_half(s.dtype)) {
     Widened fy(s.dtype, y, y_count(s)), fx(s.dtype, x, x_count(s)), fw(w_count(s));
