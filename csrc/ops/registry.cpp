@@ -57,6 +57,8 @@ extern const OpList reduction_stats_ops;
 extern const OpList sorting_ops;
 extern const OpList sorting_unique_ops;
 extern const OpList loss_ops;
+extern const OpList recurrent_ops;
+extern const OpList recurrent_module_ops;
 
 std::span<const OpList> all_ops() {
   static const std::array lists = {
@@ -103,6 +105,8 @@ std::span<const OpList> all_ops() {
       sorting_ops,
       sorting_unique_ops,
       loss_ops,
+      recurrent_ops,
+      recurrent_module_ops,
   };
   return lists;
 }

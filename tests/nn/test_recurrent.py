@@ -210,3 +210,111 @@ def test_mistakes(what, error, text):
     with pytest.raises(error) as caught:
         what()
     assert text in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU"])
+def test_threads_share_the_batch(kind):
+    """Sequences are cut among threads; the result stays the same bits for one thread count."""
+    m = getattr(nn, kind)(40, 96, bidirectional=True)
+    x = clew.randn(30, 21, 40)
+    packed = R.pack_padded_sequence(x, [30 - k for k in range(21)])
+    before, found = clew.get_num_threads(), []
+    try:
+        for threads in (1, 3, 3):
+            clew.set_num_threads(threads)
+            for given in (x, packed):
+                m.zero_grad()
+                out = m(given)[0]
+                out = out.data if given is packed else out
+                out.square().sum().backward()
+                found.append([out, *(p.grad for p in m.parameters())])
+    finally:
+        clew.set_num_threads(before)
+    for one, three, again in zip(*(found[2 * k] + found[2 * k + 1] for k in range(3)), strict=True):
+        assert clew.equal(three, again)
+        scale = one.abs().max().item()
+        assert clew.allclose(one, three, rtol=1e-4, atol=1e-5 * scale)
+
+
+@pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU"])
+def test_half_precision_computes_in_float(kind):
+    m = getattr(nn, kind)(3, 4, 2)
+    x = clew.randn(5, 2, 3)
+    want = m(x)[0]
+    m.bfloat16()
+    out, h = m(x.bfloat16())
+    last = h[0] if kind == "LSTM" else h
+    assert out.dtype == clew.bfloat16 and last.dtype == clew.bfloat16
+    assert clew.allclose(out.float(), want, atol=0.05)
+    out.sum().backward()
+    assert all(p.grad.dtype == clew.bfloat16 for p in m.parameters())
+    cell = getattr(nn, kind + "Cell")(3, 4, dtype=clew.bfloat16)
+    got = cell(x[0].bfloat16())
+    assert (got[0] if kind == "LSTM" else got).dtype == clew.bfloat16
+
+
+def test_states_may_be_detached_in_place():
+    m = nn.LSTM(3, 4)
+    h = None
+    for _ in range(2):
+        out, h = m(clew.ones(2, 2, 3), h)
+        out.sum().backward()
+        for s in h:
+            s.detach_()
+    rnn = nn.GRU(3, 4, 2, bidirectional=True)
+    rnn(clew.ones(2, 2, 3))[1].detach_()
+
+
+@pytest.mark.parametrize("kind", ["RNN", "GRU"])
+@pytest.mark.parametrize("batch_first", [False, True])
+def test_the_output_may_be_written_to(kind, batch_first):
+    m = getattr(nn, kind)(3, 4, batch_first=batch_first, dtype=D)
+    x = clew.randn(5, 2, 3, dtype=D)
+    want = clew.autograd.grad((m(x)[0] * 2).square().sum(), list(m.parameters()))
+    got = clew.autograd.grad(m(x)[0].mul_(2).square().sum(), list(m.parameters()))
+    assert all(clew.equal(a, b) for a, b in zip(want, got, strict=True))
+
+
+def test_weights_that_are_not_parameters():
+    m = nn.utils.parametrizations.weight_norm(nn.LSTM(3, 4), "weight_hh_l0")
+    x = clew.randn(5, 2, 3)
+    plain = nn.LSTM(3, 4)
+    plain.load_state_dict({k: getattr(m, k) for k in plain.state_dict()})
+    assert clew.allclose(m(x)[0], plain(x)[0])
+    m(x)[0].sum().backward()
+    assert all(p.grad is not None for p in m.parameters())
+    zeros = {k: clew.zeros_like(p) for k, p in plain.named_parameters()}
+    assert not clew.func.functional_call(plain, zeros, (x,))[0].any()
+
+
+def test_gradients_of_each_output_alone():
+    m = nn.LSTM(3, 4, dtype=D)
+    x = clew.randn(5, 2, 3, dtype=D, requires_grad=True)
+    h = [clew.randn(1, 2, 4, dtype=D, requires_grad=True) for _ in range(2)]
+    for pick in (lambda o, s: o[:2], lambda o, s: s[0], lambda o, s: s[1]):
+
+        def f(x, h, c, pick=pick):
+            return pick(*m(x, (h, c)))
+
+        assert clew.autograd.gradcheck(f, (x, *h))
+        assert clew.autograd.gradgradcheck(f, (x, *h))
+    cell = nn.LSTMCell(3, 4, dtype=D)
+    for k in range(2):
+        assert clew.autograd.gradcheck(lambda x, k=k: cell(x)[k], (x[0].detach().requires_grad_(),))
+
+
+def test_vmap_and_per_sample_gradients():
+    from clew.func import grad, vmap
+
+    m = nn.GRU(3, 4, dtype=D)
+    x = clew.randn(3, 5, 2, 3, dtype=D)
+    params = dict(m.named_parameters())
+
+    def loss(p, x):
+        return clew.func.functional_call(m, p, (x,))[0].square().sum()
+
+    each = vmap(grad(loss), (None, 0))(params, x)
+    for k in range(3):
+        alone = grad(loss)(params, x[k])
+        for name in params:
+            assert clew.allclose(each[name][k], alone[name])

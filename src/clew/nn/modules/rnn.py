@@ -8,57 +8,21 @@ from typing import Any
 
 import clew
 
-from .. import functional as F
 from .. import init
-from ..functional._core import native
+from ..functional._core import private
 from ..parameter import Parameter
 from ..utils.rnn import PackedSequence
 from .module import Module
 
 __all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNBase", "RNNCell", "RNNCellBase"]
 
-_addmm = native("addmm")
+_rnn = private("_rnn")
+_lstm_cell = private("_lstm_cell")
+_gru_cell = private("_gru_cell")
+_rnn_cell = private("_rnn_cell")
 _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
-
-
-# One step of each kind: from the input's projection x, the state and the weights to the new state.
-# `parts` are the widths that the gates are split into.
-
-
-def _lstm_step(x: Any, state: Any, w_hh: Any, b_hh: Any, w_hr: Any, parts: list[int]) -> Any:
-    h, c = state
-    both, new, out = _addmm(x, h, w_hh).split(parts, 1)
-    keep_in, forget = both.sigmoid().chunk(2, 1)
-    c = forget * c + keep_in * new.tanh()
-    h = out.sigmoid() * c.tanh()
-    if w_hr is not None:
-        h = h.mm(w_hr)
-    return h, c
-
-
-def _gru_step(x: Any, state: Any, w_hh: Any, b_hh: Any, w_hr: Any, parts: list[int]) -> Any:
-    (h,) = state
-    g = h.mm(w_hh) if b_hh is None else _addmm(b_hh, h, w_hh)
-    x_rz, x_n = x.split(parts, 1)
-    h_rz, h_n = g.split(parts, 1)
-    reset, update = (x_rz + h_rz).sigmoid().chunk(2, 1)
-    new = (x_n + reset * h_n).tanh()
-    return (new + update * (h - new),)
-
-
-def _tanh_step(x: Any, state: Any, w_hh: Any, b_hh: Any, w_hr: Any, parts: list[int]) -> Any:
-    return (_addmm(x, state[0], w_hh).tanh(),)
-
-
-def _relu_step(x: Any, state: Any, w_hh: Any, b_hh: Any, w_hr: Any, parts: list[int]) -> Any:
-    return (_addmm(x, state[0], w_hh).relu(),)
-
-
-def _parts(mode: str, size: int) -> list[int]:
-    return [2 * size, size, size] if mode == "LSTM" else [2 * size, size]
-
-
-_STEPS = {"LSTM": _lstm_step, "GRU": _gru_step, "RNN_TANH": _tanh_step, "RNN_RELU": _relu_step}
+# The native operations' numbers of the kinds.
+_KINDS = {"LSTM": 0, "GRU": 1, "RNN_TANH": 2, "RNN_RELU": 3}
 
 
 class RNNBase(Module):
@@ -154,6 +118,7 @@ class RNNBase(Module):
                     fresh = clew.empty(shape, device=device, dtype=dtype)
                     setattr(self, name + end, Parameter(fresh))
                 self._names.append([name + end for name in shapes])
+        self._flat_names = self._flat_weights_names
         self.reset_parameters()
 
     @property
@@ -194,181 +159,56 @@ class RNNBase(Module):
             text += f", bidirectional={self.bidirectional}"
         return text
 
-    # One layer in one direction; `steps` are the input's projections for each time.
-    def _run(
-        self, steps: Any, state: tuple[Any, ...], weights: dict[str, Any], sizes: Any
-    ) -> tuple[list[Any], tuple[Any, ...]]:
-        w_hh = weights["weight_hh"].t()
-        w_hr = weights["weight_hr"].t() if self.proj_size else None
-        b_hh = weights.get("bias_hh")
-        step = _STEPS[self.mode]
-        parts = _parts(self.mode, self.hidden_size)
-        outs = []
-        if sizes is None:
-            for x in steps:
-                state = step(x, state, w_hh, b_hh, w_hr, parts)
-                outs.append(state[0])
-            return outs, state
-        # Packed: the batch shrinks; the states of sequences that end are kept aside.
-        ended: list[tuple[Any, ...]] = []
-        now = sizes[0]
-        for x, n in zip(steps, sizes, strict=True):
-            if n < now:
-                ended.append(tuple(s[n:] for s in state))
-                state = tuple(s[:n] for s in state)
-                now = n
-            state = step(x, state, w_hh, b_hh, w_hr, parts)
-            outs.append(state[0])
-        if ended:
-            ended.append(state)
-            state = tuple(
-                clew.cat([part[k] for part in reversed(ended)]) for k in range(len(state))
-            )
-        return outs, state
-
-    def _run_back(
-        self, steps: Any, state: tuple[Any, ...], weights: dict[str, Any], sizes: Any
-    ) -> tuple[list[Any], tuple[Any, ...]]:
-        if sizes is None:
-            outs, state = self._run(steps[::-1], state, weights, None)
-            return outs[::-1], state
-        # Packed and backwards: the batch grows by sequences that start from the first state.
-        w_hh = weights["weight_hh"].t()
-        w_hr = weights["weight_hr"].t() if self.proj_size else None
-        b_hh = weights.get("bias_hh")
-        step = _STEPS[self.mode]
-        parts = _parts(self.mode, self.hidden_size)
-        first = state
-        now = sizes[-1]
-        state = tuple(s[:now] for s in first)
-        outs = []
-        for x, n in zip(steps[::-1], sizes[::-1], strict=True):
-            if n > now:
-                state = tuple(clew.cat([s, f[now:n]]) for s, f in zip(state, first, strict=True))
-                now = n
-            state = step(x, state, w_hh, b_hh, w_hr, parts)
-            outs.append(state[0])
-        return outs[::-1], state
-
-    def _layers(self, x: Any, state: tuple[Any, ...], sizes: Any) -> tuple[Any, tuple[Any, ...]]:
-        directions = 2 if self.bidirectional else 1
-        joint_bias = self.mode != "GRU"
-        finals = []
-        for layer in range(self.num_layers):
-            if layer and self.dropout > 0.0 and self.training:
-                x = F.dropout(x, self.dropout, True)
-            sides = []
-            for direction in range(directions):
-                k = layer * directions + direction
-                weights = {}
-                for name in self._names[k]:
-                    param = self._parameters.get(name)
-                    if param is None:
-                        param = getattr(self, name)
-                    weights[name.split("_l", 1)[0]] = param
-                bias = weights.get("bias_ih")
-                if bias is not None and joint_bias:
-                    bias = bias + weights["bias_hh"]
-                projected = F.linear(x, weights["weight_ih"], bias)
-                steps = projected.unbind(0) if sizes is None else projected.split(sizes)
-                start = tuple(s[k] for s in state)
-                run = self._run_back if direction else self._run
-                outs, final = run(steps, start, weights, sizes)
-                sides.append(clew.stack(list(outs)) if sizes is None else clew.cat(list(outs)))
-                finals.append(final)
-            x = sides[0] if directions == 1 else clew.cat(sides, -1)
-        return x, tuple(clew.stack([f[k] for f in finals]) for k in range(len(state)))
-
-    def _check(self, input: Any, sizes: Any) -> None:
-        if input.dtype != self._parameters_dtype() and not _autocast():
-            raise ValueError(
-                f"RNN input dtype ({input.dtype}) does not match weight dtype "
-                f"({self._parameters_dtype()}). Convert input: "
-                f"input.to({self._parameters_dtype()}), "
-                f"or convert model: model.to({input.dtype})"
-            )
-        want = 2 if sizes is not None else 3
-        if input.dim() != want:
-            raise RuntimeError(f"input must have {want} dimensions, got {input.dim()}")
-        if self.input_size != input.shape[-1]:
-            raise RuntimeError(
-                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, "
-                f"got {input.shape[-1]}"
-            )
-
-    def _parameters_dtype(self) -> Any:
-        return getattr(self, self._names[0][0]).dtype
-
-    def _shape(self, batch: int, size: int) -> tuple[int, int, int]:
-        return (self.num_layers * (2 if self.bidirectional else 1), batch, size)
-
-    def _check_state(self, given: Any, want: tuple[int, ...], name: str) -> None:
-        if tuple(given.shape) != want:
-            raise RuntimeError(f"Expected {name} {want}, got {list(given.shape)}")
+    def _weights(self) -> list[Any]:
+        # The table is asked directly: __getattr__ would cost more than a short sequence. A
+        # parametrized weight is not in it.
+        own = self._parameters
+        try:
+            return [own[name] for name in self._flat_names]
+        except KeyError:
+            return self._flat_weights
 
     def forward(self, input: Any, hx: Any = None) -> Any:
-        lstm = self.mode == "LSTM"
-        packed = isinstance(input, PackedSequence)
-        sizes = None
-        single = False
-        order = back = None
-        if packed:
-            x, batch_sizes, order, back = input
+        sizes = order = back = batch_sizes = None
+        if isinstance(input, PackedSequence):
+            input, batch_sizes, order, back = input
             sizes = batch_sizes.tolist()
-            batch = sizes[0]
-        else:
-            if input.dim() not in (2, 3):
+        tensors = self._weights()
+        dtype = tensors[0].dtype
+        if input.dtype != dtype:
+            if not _autocast():
                 raise ValueError(
-                    f"{type(self).__name__}: Expected input to be 2D or 3D, got {input.dim()}D "
-                    "instead"
+                    f"RNN input dtype ({input.dtype}) does not match weight dtype ({dtype}). "
+                    f"Convert input: input.to({dtype}), or convert model: model.to({input.dtype})"
                 )
-            single = input.dim() == 2
-            x = input.unsqueeze(1) if single else input
-            if self.batch_first and not single:
-                x = x.transpose(0, 1)
-            batch = x.shape[1]
-        self._check(x, sizes)
-        if not packed and x.shape[0] == 0:
-            raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
-        out_size = self.proj_size or self.hidden_size
-        wanted = [("hidden[0] size" if lstm else "hidden size", out_size)]
-        if lstm:
-            wanted.append(("hidden[1] size", self.hidden_size))
-        if hx is None:
-            state = tuple(
-                clew.zeros(self._shape(batch, size), dtype=x.dtype, device=x.device)
-                for _, size in wanted
-            )
-        else:
-            state = tuple(hx) if lstm else (hx,)
-            if lstm and len(state) != 2:
+            input = input.to(dtype)
+        lstm = self.mode == "LSTM"
+        if hx is not None:
+            states = tuple(hx) if lstm else (hx,)
+            if lstm and len(states) != 2:
                 raise RuntimeError("LSTM: hx must be a tuple of two tensors (h_0, c_0)")
-            dims = 2 if single else 3
-            for given in state:
-                if given.dim() != dims:
-                    raise RuntimeError(
-                        f"For {'unbatched 2-D' if single else 'batched 3-D'} input, hx should "
-                        "also be "
-                        f"{dims}-D but got {given.dim()}-D tensor"
-                    )
-            if single:
-                state = tuple(given.unsqueeze(1) for given in state)
             if order is not None:
-                state = tuple(given.index_select(1, order) for given in state)
-            for given, (name, size) in zip(state, wanted, strict=True):
-                self._check_state(given, self._shape(batch, size), name)
-        out, state = self._layers(x, state, sizes)
-        if packed:
+                states = tuple(s.index_select(1, order) for s in states)
+            tensors = [*states, *tensors]
+        out, *last = _rnn(
+            input,
+            tensors,
+            _KINDS[self.mode],
+            self.num_layers,
+            self.bias,
+            self.bidirectional,
+            self.batch_first,
+            self.dropout if self.training else 0.0,
+            self.input_size,
+            self.hidden_size,
+            self.proj_size,
+            sizes,
+        )
+        if batch_sizes is not None:
             out = PackedSequence(out, batch_sizes, order, back)
             if back is not None:
-                state = tuple(s.index_select(1, back) for s in state)
-        else:
-            if single:
-                out = out.squeeze(1)
-                state = tuple(s.squeeze(1) for s in state)
-            elif self.batch_first:
-                out = out.transpose(0, 1)
-        return out, (state if lstm else state[0])
+                last = [s.index_select(1, back) for s in last]
+        return out, (tuple(last) if lstm else last[0])
 
 
 def _autocast() -> bool:
@@ -509,39 +349,12 @@ class RNNCellBase(Module):
             text += f", nonlinearity={self.nonlinearity}"
         return text
 
-    def _prepare(self, input: Any, states: Any) -> tuple[Any, Any, bool]:
-        name = type(self).__name__
-        if input.dim() not in (1, 2):
-            raise ValueError(f"{name}: Expected input to be 1D or 2D, got {input.dim()}D instead")
-        if input.shape[-1] != self.input_size:
-            raise RuntimeError(
-                f"input has inconsistent input_size: got {input.shape[-1]} expected "
-                f"{self.input_size}"
-            )
-        single = input.dim() == 1
-        x = input.unsqueeze(0) if single else input
-        if states[0] is None:
-            zero = clew.zeros(x.shape[0], self.hidden_size, dtype=x.dtype, device=x.device)
-            return x, (zero,) * len(states), single
-        for h in states:
-            if h.dim() not in (1, 2):
-                raise ValueError(f"{name}: Expected hidden to be 1D or 2D, got {h.dim()}D instead")
-        rows = tuple(h.unsqueeze(0) for h in states) if single else tuple(states)
-        for h in rows:
-            if tuple(h.shape) != (x.shape[0], self.hidden_size):
-                raise RuntimeError(
-                    f"{name}: hidden must have shape {(x.shape[0], self.hidden_size)}; "
-                    f"got {tuple(h.shape)}"
-                )
-        return x, rows, single
-
-    def _step(self, mode: str, x: Any, state: Any) -> Any:
-        bias = self.bias_ih
-        if bias is not None and mode != "GRU":
-            bias = bias + self.bias_hh
-        projected = F.linear(x, self.weight_ih, bias)
-        parts = _parts(mode, self.hidden_size)
-        return _STEPS[mode](projected, state, self.weight_hh.t(), self.bias_hh, None, parts)
+    def _weights(self) -> tuple[Any, Any, Any, Any]:
+        own = self._parameters
+        try:
+            return own["weight_ih"], own["weight_hh"], own["bias_ih"], own["bias_hh"]
+        except KeyError:  # parametrized
+            return self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
 
 
 class RNNCell(RNNCellBase):
@@ -569,11 +382,9 @@ class RNNCell(RNNCellBase):
         self.nonlinearity = nonlinearity
 
     def forward(self, input: Any, hx: Any = None) -> Any:
-        x, state, single = self._prepare(input, (hx,))
         if self.nonlinearity not in ("tanh", "relu"):
             raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
-        (h,) = self._step("RNN_" + self.nonlinearity.upper(), x, state)
-        return h.squeeze(0) if single else h
+        return _rnn_cell(input, hx, *self._weights(), self.nonlinearity == "relu")
 
 
 class LSTMCell(RNNCellBase):
@@ -598,9 +409,8 @@ class LSTMCell(RNNCellBase):
         super().__init__(input_size, hidden_size, bias, 4, device, dtype)
 
     def forward(self, input: Any, hx: Any = None) -> Any:
-        x, state, single = self._prepare(input, (None, None) if hx is None else tuple(hx))
-        h, c = self._step("LSTM", x, state)
-        return (h.squeeze(0), c.squeeze(0)) if single else (h, c)
+        h, c = (None, None) if hx is None else hx
+        return _lstm_cell(input, h, c, *self._weights())
 
 
 class GRUCell(RNNCellBase):
@@ -625,6 +435,4 @@ class GRUCell(RNNCellBase):
         super().__init__(input_size, hidden_size, bias, 3, device, dtype)
 
     def forward(self, input: Any, hx: Any = None) -> Any:
-        x, state, single = self._prepare(input, (hx,))
-        (h,) = self._step("GRU", x, state)
-        return h.squeeze(0) if single else h
+        return _gru_cell(input, hx, *self._weights())
