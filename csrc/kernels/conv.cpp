@@ -233,7 +233,45 @@ ConvShape in_float(ConvShape s) {
 // oneDNN takes no empty operands; a pointwise float32 map is one plain matrix product.
 bool ask_onednn(const ConvShape& s) {
   if (x_count(s) == 0 || y_count(s) == 0 || w_count(s) == 0) return false;
-  return !(s.dtype == DType::Float32 && s.groups == 1 && pointwise(s));
+  return s.last || !(s.dtype == DType::Float32 && s.groups == 1 && pointwise(s));
+}
+
+ConvShape channels_first(ConvShape s) {
+  s.last = false;
+  return s;
+}
+// Images of (points, channels) as (channels, points), and back.
+struct Planes {
+  std::vector<char> bytes;
+  int64_t images, channels, points, item;
+  Planes(DType d, int64_t n, int64_t channels, int64_t points, const void* from = nullptr)
+      : images(n), channels(channels), points(points), item(static_cast<int64_t>(itemsize(d))) {
+    bytes.resize(static_cast<size_t>(n * channels * points * item));
+    if (from) move(static_cast<const char*>(from), bytes.data(), points, channels);
+  }
+  void* get() { return bytes.data(); }
+  void back_to(void* to) const { move(bytes.data(), static_cast<char*>(to), channels, points); }
+
+ private:
+  void move(const char* from, char* to, int64_t rows, int64_t columns) const {
+    parallel_for(images, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t n = begin; n < end; ++n) {
+        const int64_t start = n * rows * columns;
+        for (int64_t r = 0; r < rows; ++r) {
+          for (int64_t c = 0; c < columns; ++c) {
+            std::memcpy(to + (start + c * rows + r) * item, from + (start + r * columns + c) * item,
+                        static_cast<size_t>(item));
+          }
+        }
+      }
+    });
+  }
+};
+Planes x_planes(const ConvShape& s, const void* from = nullptr) {
+  return Planes(s.dtype, s.n, s.ci, s.in_points(), from);
+}
+Planes y_planes(const ConvShape& s, const void* from = nullptr) {
+  return Planes(s.dtype, s.n, s.co, s.out_points(), from);
 }
 
 }  // namespace
@@ -242,6 +280,11 @@ void conv_forward(const ConvShape& s, const void* x, const void* w, const void* 
   if (y_count(s) == 0) return;
   if (winograd_forward(s, x, w, bias, y)) return;
   if (ask_onednn(s) && onednn::conv_forward(s, x, w, bias, y)) return;
+  if (s.last) {
+    Planes px = x_planes(s, x), py = y_planes(s);
+    conv_forward(channels_first(s), px.get(), w, bias, py.get());
+    return py.back_to(y);
+  }
   if (is_half(s.dtype)) {
     Widened fx(s.dtype, x, x_count(s)), fw(s.dtype, w, w_count(s)), fb(s.dtype, bias, s.co),
         fy(y_count(s));
@@ -255,9 +298,15 @@ void conv_forward(const ConvShape& s, const void* x, const void* w, const void* 
 void conv_input(const ConvShape& s, const void* y, const void* w, const void* bias, void* x) {
   if (x_count(s) == 0) return;
   if (winograd_input(s, y, w, bias, x)) return;
-  if (ask_onednn(s) && onednn::conv_input(s, y, w, x)) {
+  // A bias after the map is added to planes.
+  if (!(s.last && bias) && ask_onednn(s) && onednn::conv_input(s, y, w, x)) {
     if (bias) plus_bias(s, bias, x, s.ci, s.in_points());
     return;
+  }
+  if (s.last) {
+    Planes py = y_planes(s, y), px = x_planes(s);
+    conv_input(channels_first(s), py.get(), w, bias, px.get());
+    return px.back_to(x);
   }
   if (is_half(s.dtype)) {
     Widened fy(s.dtype, y, y_count(s)), fw(s.dtype, w, w_count(s)), fb(s.dtype, bias, s.ci),
@@ -273,6 +322,10 @@ void conv_weight(const ConvShape& s, const void* y, const void* x, void* w) {
   if (w_count(s) == 0) return;
   if (winograd_weight(s, y, x, w)) return;
   if (ask_onednn(s) && onednn::conv_weight(s, y, x, w)) return;
+  if (s.last) {
+    Planes py = y_planes(s, y), px = x_planes(s, x);
+    return conv_weight(channels_first(s), py.get(), px.get(), w);
+  }
   if (is_half(s.dtype)) {
     Widened fy(s.dtype, y, y_count(s)), fx(s.dtype, x, x_count(s)), fw(w_count(s));
     conv_weight(in_float(s), fy.get(), fx.get(), fw.get());

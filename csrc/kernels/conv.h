@@ -1,6 +1,6 @@
 // Convolutions of 1 to 3 spatial dims: the result, and its two partial adjoints.
 // May include: base.
-// Invariant: operands are contiguous: (batch, channels, spatial), (co, ci / groups, kernel).
+// Invariant: operands are dense: (batch, channels, spatial), (co, ci / groups, kernel).
 #pragma once
 #include "base/dtype.h"
 #include "base/smallvec.h"
@@ -14,6 +14,7 @@ struct ConvShape {
   int nd;
   int64_t n, ci, co, groups;
   int64_t in[3], out[3], kernel[3], stride[3], pad[3], dilation[3];
+  bool last = false;  // x and y lie as (batch, spatial, channels)
 
   int64_t in_points() const { return in[0] * in[1] * in[2]; }
   int64_t out_points() const { return out[0] * out[1] * out[2]; }

@@ -114,6 +114,7 @@ template <int half, int... I>
 // `first` of the image, with `left` empty pixels in front; zero outside the image.
 struct Window {
   int64_t height, width, first, rows, left, pitch;
+  int64_t last;  // zero for planes; the number of channels where these lie last
   int64_t begin() const { return most(0, first); }
   int64_t end() const { return least(height, first + rows); }
 };
@@ -129,6 +130,14 @@ void load_window(const Window& o, const float* image, float* to) {
       std::memset(line, 0, static_cast<size_t>(o.left * L) * sizeof(float));
       std::memset(line + (o.left + o.width) * L, 0, static_cast<size_t>(right * L) * sizeof(float));
     }
+  }
+  if (o.last) {
+    for (int64_t r = begin; r < end; ++r) {
+      const float* pixel = image + r * o.width * o.last;
+      float* at = to + (r - o.first) * row + o.left * L;
+      for (int64_t c = 0; c < o.width; ++c, pixel += o.last, at += L) store(at, load(pixel));
+    }
+    return;
   }
   const int64_t from = begin * o.width, stop = end * o.width;
   for (int64_t p = from; p < stop; p += L) {
@@ -160,6 +169,18 @@ void load_window(const Window& o, const float* image, float* to) {
 void store_window(const Window& o, const float* from_pixels, float* image, Vec& poison) {
   const int64_t begin = o.begin(), end = o.end(), plane = o.height * o.width;
   const int64_t row = o.pitch * L;
+  if (o.last) {
+    for (int64_t r = begin; r < end; ++r) {
+      const float* at = from_pixels + (r - o.first) * row + o.left * L;
+      float* pixel = image + r * o.width * o.last;
+      for (int64_t c = 0; c < o.width; ++c, pixel += o.last, at += L) {
+        const Vec v = load(at);
+        poison += v * 0.0f;
+        store(pixel, v);
+      }
+    }
+    return;
+  }
   const int64_t from = begin * o.width, stop = end * o.width;
   for (int64_t p = from; p < stop; p += L) {
     int64_t n = stop - p;
@@ -416,14 +437,26 @@ struct Units {
   int64_t window_floats() const { return (2 * rows + 2) * (2 * across + 2) * L; }
 };
 
+// How the images of one operand lie in memory.
+struct Images {
+  int64_t channels, height, width;
+  bool last;
+  int64_t block(int64_t image, int64_t b) const {
+    return image * channels * height * width + b * L * (last ? 1 : height * width);
+  }
+  Window window(int64_t first, int64_t rows, int64_t left, int64_t pitch) const {
+    return {height, width, first, rows, left, pitch, last ? channels : 0};
+  }
+};
+
 // Transformed tiles of a unit's inputs, all channels.
-void unit_inputs(const Units& u, int64_t unit, const float* in, int64_t channels, int64_t h,
-                 int64_t w, int64_t pad_h, int64_t pad_w, float* window, float* tiles) {
-  const int64_t blocks = channels / L, count = u.tiles(unit), pitch = 2 * u.across + 2;
+void unit_inputs(const Units& u, int64_t unit, const float* in, const Images& images, int64_t pad_h,
+                 int64_t pad_w, float* window, float* tiles) {
+  const int64_t blocks = images.channels / L, count = u.tiles(unit), pitch = 2 * u.across + 2;
   u.each(unit, [&](int64_t image, int64_t first, int64_t rows, int64_t before) {
-    const Window o{h, w, 2 * first - pad_h, 2 * rows + 2, pad_w, pitch};
+    const Window o = images.window(2 * first - pad_h, 2 * rows + 2, pad_w, pitch);
     for (int64_t b = 0; b < blocks; ++b) {
-      load_window(o, in + (image * channels + b * L) * h * w, window);
+      load_window(o, in + images.block(image, b), window);
       input_tiles(window, pitch, rows, u.across, tiles + (b * count + before) * L,
                   u.step(count, blocks));
     }
@@ -449,6 +482,8 @@ int64_t winograd_lanes() { return L; }
 
 bool winograd_map(const WinogradMap& m) {
   const Units u(m.n, m.out_h, m.out_w, m.channels_in);
+  const Images in{m.channels_in, m.in_h, m.in_w, m.last};
+  const Images out{m.channels_out, m.out_h, m.out_w, m.last};
   const int64_t in_blocks = m.channels_in / L, out_blocks = m.channels_out / L;
   const int64_t weight_step = m.channels_in * m.channels_out + gap;
   float* weights = shared_scratch.get(products * weight_step);
@@ -464,7 +499,7 @@ bool winograd_map(const WinogradMap& m) {
     Vec poison{};
     for (int64_t unit = part_begin * u.count / parts; unit < part_end * u.count / parts; ++unit) {
       const int64_t count = u.tiles(unit);
-      unit_inputs(u, unit, m.in, m.channels_in, m.in_h, m.in_w, m.pad_h, m.pad_w, window, tiles);
+      unit_inputs(u, unit, m.in, in, m.pad_h, m.pad_w, window, tiles);
       for (int64_t b = 0; b < out_blocks; b += 2) {
         const int64_t wide = least(2, out_blocks - b);
         for (int64_t q = 0; q < products; ++q) {
@@ -481,10 +516,8 @@ bool winograd_map(const WinogradMap& m) {
         for (int64_t j = 0; j < wide; ++j) {
           u.each(unit, [&](int64_t image, int64_t first, int64_t rows, int64_t before) {
             output_tiles(sums + (j * count + before) * L, u.step(count, 2), rows, u.across, window);
-            const Window o{m.out_h, m.out_w, 2 * first, 2 * rows, 0, 2 * u.across};
-            store_window(o, window,
-                         m.out + (image * m.channels_out + (b + j) * L) * m.out_h * m.out_w,
-                         poison);
+            store_window(out.window(2 * first, 2 * rows, 0, 2 * u.across), window,
+                         m.out + out.block(image, b + j), poison);
           });
         }
       }
@@ -501,6 +534,7 @@ bool winograd_map(const WinogradMap& m) {
 
 bool winograd_weight(const WinogradWeight& m) {
   const Units u(m.n, m.out_h, m.out_w, m.ci);
+  const Images x{m.ci, m.in_h, m.in_w, m.last}, y{m.co, m.out_h, m.out_w, m.last};
   const int64_t in_blocks = m.ci / L, out_blocks = m.co / L, step = m.ci * m.co + gap,
                 each = products * step;
   const int64_t affordable = most(1, sums_bytes / (each * static_cast<int64_t>(sizeof(float))));
@@ -516,13 +550,13 @@ bool winograd_weight(const WinogradWeight& m) {
       const int64_t begin = part * u.count / parts, end = (part + 1) * u.count / parts;
       for (int64_t unit = begin; unit < end; ++unit) {
         const int64_t count = u.tiles(unit);
-        unit_inputs(u, unit, m.x, m.ci, m.in_h, m.in_w, m.pad_h, m.pad_w, window, tiles);
+        unit_inputs(u, unit, m.x, x, m.pad_h, m.pad_w, window, tiles);
         for (int64_t b = 0; b < out_blocks; b += 2) {
           const int64_t wide = least(2, out_blocks - b);
           for (int64_t j = 0; j < wide; ++j) {
             u.each(unit, [&](int64_t image, int64_t first, int64_t rows, int64_t before) {
-              const Window o{m.out_h, m.out_w, 2 * first, 2 * rows, 0, 2 * u.across};
-              load_window(o, m.y + (image * m.co + (b + j) * L) * m.out_h * m.out_w, window);
+              load_window(y.window(2 * first, 2 * rows, 0, 2 * u.across),
+                          m.y + y.block(image, b + j), window);
               gradient_tiles(window, rows, u.across, gradients + (j * count + before) * L,
                              u.step(count, 2));
             });

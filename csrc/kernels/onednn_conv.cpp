@@ -16,20 +16,21 @@ enum Kind : int64_t { forward, backward_input, backward_weight };
 
 // What the primitive depends on; int64 throughout, so that it has no padding.
 struct ConvKey {
-  int64_t kind, dtype, nd, bias;
+  int64_t kind, dtype, nd, bias, last;
   int64_t n, ci, co, groups;
   int64_t in[3], out[3], kernel[3], stride[3], pad[3], dilation[3];
   bool operator==(const ConvKey&) const = default;
 };
 
 ConvKey key_of(Kind kind, const ConvShape& s, bool bias) {
-  ConvKey k{kind, static_cast<int64_t>(s.dtype),
-            s.nd, bias,
-            s.n,  s.ci,
-            s.co, s.groups,
-            {},   {},
-            {},   {},
-            {},   {}};
+  ConvKey k{kind,     static_cast<int64_t>(s.dtype),
+            s.nd,     bias,
+            s.last,   s.n,
+            s.ci,     s.co,
+            s.groups, {},
+            {},       {},
+            {},       {},
+            {}};
   for (int d = 0; d < 3; ++d) {
     k.in[d] = s.in[d], k.out[d] = s.out[d], k.kernel[d] = s.kernel[d];
     k.stride[d] = s.stride[d], k.pad[d] = s.pad[d], k.dilation[d] = s.dilation[d];
@@ -63,6 +64,21 @@ Desc plain(const Shape& s, dnnl_data_type_t type) {
     strides[d] = step;
     step *= s.dims[d];
   }
+  Desc desc;
+  check(dnnl_memory_desc_create_with_strides(desc.out(), s.count, s.dims, type, strides));
+  return desc;
+}
+
+// Images whose channels lie last.
+Desc channels_last(const Shape& s, dnnl_data_type_t type) {
+  dnnl_dims_t strides;
+  strides[1] = 1;
+  int64_t step = s.dims[1];
+  for (int d = s.count - 1; d >= 2; --d) {
+    strides[d] = step;
+    step *= s.dims[d];
+  }
+  strides[0] = step;
   Desc desc;
   check(dnnl_memory_desc_create_with_strides(desc.out(), s.count, s.dims, type, strides));
   return desc;
@@ -102,7 +118,8 @@ Convolution make(const ConvKey& k) {
         (k.out[q] - 1) * k.stride[q] + (k.kernel[q] - 1) * k.dilation[q] + 1 - k.in[q] - k.pad[q];
     right[d] = spare < 0 && -spare < k.stride[q] ? 0 : spare;
   }
-  const Desc xa = any(x, type), wa = any(w, type), ya = any(y, type), bp = plain(b, type);
+  const auto images = k.last ? channels_last : any;
+  const Desc xa = images(x, type), wa = any(w, type), ya = images(y, type), bp = plain(b, type);
   const const_dnnl_memory_desc_t bias = k.bias ? bp.get() : nullptr;
   PrimitiveDesc fwd;
   check(dnnl_convolution_forward_primitive_desc_create(
@@ -122,7 +139,8 @@ Convolution make(const ConvKey& k) {
   }
   Convolution c;
   c.primitive = std::make_unique<Primitive>(std::exchange(*pd.out(), nullptr));
-  const Desc xp = plain(x, type), wp = plain(w, type), yp = plain(y, type);
+  const auto held = k.last ? channels_last : plain;
+  const Desc xp = held(x, type), wp = plain(w, type), yp = held(y, type);
   auto bind = [&](Operand& o, int index, const Desc& ours, bool output) {
     o.index = index;
     const_dnnl_memory_desc_t theirs = c.primitive->argument(index);

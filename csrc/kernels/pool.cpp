@@ -170,6 +170,14 @@ template <class A, class T> A run_sum(const T* x, int64_t begin, int64_t end, in
   return total;
 }
 
+// One window that is the whole plane: the mean of a run.
+bool whole_plane(const PoolShape& s) {
+  for (const PoolDim& d : s.dim) {
+    if (d.out != 1 || d.step != 1 || d.start[0] != 0 || d.end[0] != d.in) return false;
+  }
+  return true;
+}
+
 template <class T> void mean_plane(const PoolShape& s, bool rows, const T* x, T* y) {
   using A = accumulate_t<T>;
   using R = decltype(real_part_type<A>());
@@ -263,10 +271,17 @@ void max_pool(const PoolShape& s, const void* x, void* values, int64_t* indices)
 }
 
 void mean_pool(const PoolShape& s, const void* x, void* y) {
-  const bool rows = by_rows(s);
+  const bool rows = by_rows(s), whole = whole_plane(s);
   const int64_t in = s.in_points(), out = s.out_points();
   dispatch(s.dtype, TypeList<int64_t, f16, bf16, float, double, c64, c128>{}, [&]<class T> {
+    using A = accumulate_t<T>;
+    const auto count = static_cast<decltype(real_part_type<A>())>(whole ? divisor(s, 0, 0, 0) : 1);
     each_plane(s, [&](int64_t p) {
+      if (whole) {
+        const A sum = run_sum<A>(static_cast<const T*>(x) + p * in, 0, in, 1);
+        static_cast<T*>(y)[p] = static_cast<T>(sum / count);
+        return;
+      }
       mean_plane<T>(s, rows, static_cast<const T*>(x) + p * in, static_cast<T*>(y) + p * out);
     });
   });

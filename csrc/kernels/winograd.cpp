@@ -62,6 +62,7 @@ bool winograd_forward(const ConvShape& s, const void* x, const void* w, const vo
                                   .weight = static_cast<const float*>(w),
                                   .bias = static_cast<const float*>(bias),
                                   .out = static_cast<float*>(y),
+                                  .last = s.last,
                                   .transposed = false});
 }
 
@@ -79,6 +80,7 @@ bool winograd_input(const ConvShape& s, const void* y, const void* w, const void
                                   .weight = static_cast<const float*>(w),
                                   .bias = static_cast<const float*>(bias),
                                   .out = static_cast<float*>(x),
+                                  .last = s.last,
                                   .transposed = true});
 }
 
@@ -94,7 +96,8 @@ bool winograd_weight(const ConvShape& s, const void* y, const void* x, void* w) 
                                      .pad_w = s.pad[2],
                                      .x = static_cast<const float*>(x),
                                      .y = static_cast<const float*>(y),
-                                     .weight = static_cast<float*>(w)});
+                                     .weight = static_cast<float*>(w),
+                                     .last = s.last});
 }
 
 }  // namespace clew::kernels

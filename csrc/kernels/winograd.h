@@ -14,6 +14,7 @@ struct WinogradMap {
   const float* weight;  // (co, ci, 3, 3) of the convolution, whichever map this is
   const float* bias;    // channels_out, or null
   float* out;
+  bool last;        // images lie as (n, height, width, channels)
   bool transposed;  // channels_in are the weight's first dim, and the kernels are turned around
 };
 
@@ -24,6 +25,7 @@ struct WinogradWeight {
   const float* x;
   const float* y;
   float* weight;
+  bool last;
 };
 
 namespace baseline {

@@ -75,6 +75,39 @@ Tensor dense(const Tensor& t) {
   return copy;
 }
 
+// Strides of images (n, c, h, w) whose channels lie last in memory.
+Dims last_strides(const Dims& s) { return {s[1] * s[2] * s[3], 1, s[1] * s[3], s[1]}; }
+
+// Whether images lie, perhaps with gaps, so that channels are the innermost dim.
+bool lies_last(const Tensor& t) {
+  if (t.ndim() != 4) return false;
+  int64_t least = 1;
+  for (int d : {1, 3, 2, 0}) {
+    if (t.size(d) == 0 || t.stride(d) < least) return false;
+    if (d == 0 && least == t.stride(1)) return false;
+    least = t.stride(d) * std::max<int64_t>(1, t.size(d));
+  }
+  return true;
+}
+
+Tensor dense_last(const Tensor& t) {
+  const Dims strides = last_strides(t.sizes());
+  if (t.strides() == strides) return t;
+  Tensor copy = empty_strided(t.sizes(), strides, t.dtype());
+  copy_into(copy, t);
+  return copy;
+}
+Tensor dense(const Tensor& t, bool last) { return last ? dense_last(t) : dense(t); }
+
+// The result lies as its operands do: channels last when one of them does.
+void add_result(OutSpecs& out, DType dtype, Dims sizes, const Tensor& a, const Tensor& b) {
+  OutSpec& spec = out.add(dtype, std::move(sizes));
+  if (lies_last(a) || lies_last(b)) spec.strides = last_strides(spec.sizes);
+}
+bool made_last(const Tensor& result) {
+  return result.ndim() == 4 && result.strides() == last_strides(result.sizes());
+}
+
 kernels::ConvShape kernel_shape(const ConvAttrs& a, const Tensor& x, const Tensor& w,
                                 const Tensor& y) {
   kernels::ConvShape s;
@@ -126,11 +159,13 @@ void forward_shape(const Call& c, OutSpecs& out) {
           "convolution: input must have weight.shape[1] * groups = ", w.size(1) * a.groups,
           " channels; got ", x, " and ", w);
   require_bias(c.in[2], w.size(0), x.dtype(), "convolution");
-  out.add(x.dtype(), with_channels(x.size(0), w.size(0), a.size));
+  add_result(out, x.dtype(), with_channels(x.size(0), w.size(0), a.size), x, w);
 }
 void forward_cpu(const Call& c, Tensors& outs) {
-  const Tensor x = dense(c.in[0]), w = dense(c.in[1]), b = dense(c.in[2]);
-  const auto s = kernel_shape(c.as<ConvAttrs>(), x, w, outs[0]);
+  const bool last = made_last(outs[0]);
+  const Tensor x = dense(c.in[0], last), w = dense(c.in[1]), b = dense(c.in[2]);
+  auto s = kernel_shape(c.as<ConvAttrs>(), x, w, outs[0]);
+  s.last = last;
   const ReleaseGil gil(work_of(s));
   kernels::conv_forward(s, data_of(x), data_of(w), data_of(b), outs[0].data<char>());
 }
@@ -167,11 +202,13 @@ void input_shape(const Call& c, OutSpecs& out) {
           "got ",
           y, " and ", w);
   require_bias(c.in[2], w.size(1) * a.groups, y.dtype(), "convolution");
-  out.add(y.dtype(), with_channels(y.size(0), w.size(1) * a.groups, a.size));
+  add_result(out, y.dtype(), with_channels(y.size(0), w.size(1) * a.groups, a.size), y, w);
 }
 void input_cpu(const Call& c, Tensors& outs) {
-  const Tensor y = dense(c.in[0]), w = dense(c.in[1]), b = dense(c.in[2]);
-  const auto s = kernel_shape(c.as<ConvAttrs>(), outs[0], w, y);
+  const bool last = made_last(outs[0]);
+  const Tensor y = dense(c.in[0], last), w = dense(c.in[1]), b = dense(c.in[2]);
+  auto s = kernel_shape(c.as<ConvAttrs>(), outs[0], w, y);
+  s.last = last;
   const ReleaseGil gil(work_of(s));
   kernels::conv_input(s, data_of(y), data_of(w), data_of(b), outs[0].data<char>());
 }
@@ -208,8 +245,10 @@ void weight_shape(const Call& c, OutSpecs& out) {
   out.add(y.dtype(), with_channels(y.size(1), x.size(1) / a.groups, a.size));
 }
 void weight_cpu(const Call& c, Tensors& outs) {
-  const Tensor y = dense(c.in[0]), x = dense(c.in[1]);
-  const auto s = kernel_shape(c.as<ConvAttrs>(), x, outs[0], y);
+  const bool last = lies_last(c.in[1]);
+  const Tensor y = dense(c.in[0], last), x = dense(c.in[1], last);
+  auto s = kernel_shape(c.as<ConvAttrs>(), x, outs[0], y);
+  s.last = last;
   const ReleaseGil gil(work_of(s));
   kernels::conv_weight(s, data_of(y), data_of(x), outs[0].data<char>());
 }

@@ -154,3 +154,50 @@ def test_sixteen_bit_means_accumulate_in_float32():
     ones = clew.ones(1, 1, 4096, dtype=clew.bfloat16, requires_grad=True)
     ops.avg_pool1d(ones, 4096).backward(clew.ones(1, 1, 1, dtype=clew.bfloat16) * 4096)
     assert (ones.grad.to(clew.float32).numpy() == 1).all()
+
+
+LAST = [
+    # input, weight, options
+    ((2, 16, 9, 8), (32, 16, 3, 3), {"padding": 1}),
+    ((2, 16, 9, 8), (32, 16, 3, 3), {"padding": 1, "stride": 2}),
+    ((2, 16, 9, 8), (32, 16, 1, 1), {}),
+    ((2, 6, 9, 8), (9, 2, 3, 2), {"groups": 3, "dilation": 2}),
+    ((2, 8, 9, 8), (8, 1, 3, 3), {"groups": 8}),
+]
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+@pytest.mark.parametrize("case", LAST, ids=str)
+def test_channels_last_in_and_out(case, dtype, transposed):
+    """Results and the input's gradient lie with channels last when an operand does."""
+    x_shape, w_shape, options = case
+    function = ops.conv_transpose2d if transposed else ops.conv2d
+    if transposed:
+        x_shape = (x_shape[0], w_shape[0], *x_shape[2:])
+    kind = getattr(clew, dtype)
+    channels = w_shape[1] * options.get("groups", 1) if transposed else w_shape[0]
+    arrays = normal(1, *x_shape), normal(2, *w_shape), normal(3, channels)
+
+    def results(*last):
+        leaves = [clew.tensor(a).to(kind) for a in arrays]
+        for i in last:
+            leaves[i] = leaves[i].to(memory_format=clew.channels_last)
+        leaves = [t.requires_grad_() for t in leaves]
+        out = function(*leaves, **options)
+        seed = clew.tensor(normal(4, *out.shape)).to(kind)
+        if last:
+            assert out.is_contiguous(memory_format=clew.channels_last)
+            seed = seed.to(memory_format=clew.channels_last)
+        grads = clew.autograd.grad(out, leaves, seed)
+        if last:
+            assert grads[0].is_contiguous(memory_format=clew.channels_last)
+        return [t.detach().double().numpy() for t in (out, *grads)]
+
+    want = results()
+    bound = {"float32": 1e-5, "float64": 1e-12, "bfloat16": 3e-2}[dtype]
+    for last in ((0,), (1,), (0, 1)):
+        if last == (1,) and (w_shape[1] == 1 or w_shape[2:] == (1, 1)):
+            continue  # such a weight lies both ways at once
+        for got, expected in zip(results(*last), want, strict=True):
+            assert np.abs(got - expected).max() <= bound * max(1, np.abs(expected).max())
