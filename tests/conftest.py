@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent / "ops")]
+sys.path[:0] = [str(Path(__file__).parent / part) for part in ("", "ops", "amp")]
 
 
 @pytest.fixture(autouse=True)

@@ -135,7 +135,7 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
         r"profiler_allow_cudagraph\w*|scaled_mm|scaled_grouped_mm|grouped_mm|ScalingType|"
         r"SwizzleType|set_override_stale_capture_stream|"
         r"set_warn_on_accumulate_grad_stream_mismatch|"
-        r"\w*flash_attention_impl\w*|WARN_FOR_UNFUSED_KERNELS|privateuse1|custom_(fwd|bwd))",
+        r"\w*flash_attention_impl\w*|WARN_FOR_UNFUSED_KERNELS|privateuse1)",
         _DEVICES,
     ),
     (r"masked\.(\w*_?masked_tensor|MaskedTensor)", _MASKED),
@@ -170,7 +170,6 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
         r"PyTorch\w+|Script\w+|StaticModule|ThroughputBenchmark|Tracing\w+|Use|Value|Tag|Type|"
         r"fork|wait|import_ir\w*|merge_type\w*|parse_\w+|unify_type_list|compiled_with_cxx11_abi|"
         r"has_(lapack|mkl|openmp|spectral)|while_loop|cond|get_file_path|DisableTorchFunction\w*|"
-        r"autocast_\w+|clear_autocast_cache|\w+autocast_cache_enabled|"
         r"from_file|legacy_contiguous_format)",
         _JIT,
     ),

@@ -3,6 +3,7 @@
 // Invariant: nothing is written before the shape rule has accepted the arguments.
 #include <vector>
 
+#include "graph/autocast.h"
 #include "graph/batch.h"
 #include "graph/gil.h"
 #include "graph/inplace.h"
@@ -230,6 +231,8 @@ bool overlaps_itself(const Tensor& t) {
 }
 
 void apply(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tensors& outs) {
+  if (modes.autocast) [[unlikely]]
+    return apply_autocast(op, in, attrs, outs);
   uint8_t flags = 0;
   for (const Tensor& t : in)
     if (t.defined()) flags |= t->flags;
@@ -265,6 +268,7 @@ Tensor apply(const OpDef& op, std::initializer_list<Tensor> in) {
 }
 
 void apply_inplace(const OpDef& op, std::span<const Tensor> in, const void* attrs) {
+  AutocastMode off(false);  // what is written keeps its dtype
   if (levels_of(in)) [[unlikely]]
     return apply_batched_inplace(op, in, attrs);
   const Tensor self = in[0];

@@ -364,6 +364,9 @@ struct GraphTask {
     if (run && any) {
       if (n->extra && n->extra->pre_hooks) run_pre_hooks(n, grads);
       if (n->consumed) fail_consumed(n);
+      // Gradients are computed in the dtypes of the forward pass; functions of Python's see the
+      // caller's region.
+      AutocastMode cast(modes.autocast && n->python_object());
       if (Tensor* into = buffer_for(n, grads)) {
         n->run_into(grads, *into);
         if (other_edges(n, n->accumulated_input())) {

@@ -1,4 +1,4 @@
-// What the current thread has switched on: recording, inference mode, saved-tensor hooks.
+// What the current thread has switched on: recording, inference mode, autocast, saved-tensor hooks.
 // May include: base.
 // Invariant: thread-local; the scoped setters restore what they found, also when an exception
 // passes.
@@ -13,6 +13,7 @@ struct Modes {
   bool grad = true;
   bool inference = false;
   bool vmap = false;         // a vmap is open, and ops are not just run sample by sample
+  bool autocast = false;     // ops choose their dtypes (graph/autocast.h)
   bool keep_gil = false;     // kernels must not release the GIL (gradient accumulation in progress)
   uint32_t saved_hooks = 0;  // depth of the saved-tensor hook stack
   _object* saved_hook_stack = nullptr;  // a Python list of (pack, unpack)
@@ -26,6 +27,15 @@ class GradMode {
   explicit GradMode(bool on) : before_(modes.grad) { modes.grad = on; }
   ~GradMode() { modes.grad = before_; }
   GradMode(const GradMode&) = delete;
+};
+
+class AutocastMode {
+  bool before_;
+
+ public:
+  explicit AutocastMode(bool on) : before_(modes.autocast) { modes.autocast = on; }
+  ~AutocastMode() { modes.autocast = before_; }
+  AutocastMode(const AutocastMode&) = delete;
 };
 
 }  // namespace clew

@@ -2,6 +2,8 @@
 // May include: ops, graph, tensor, kernels.
 // Invariant: the gradient of a constant pad is the opposite pad; the other modes are an index along
 // each dimension.
+#include "graph/autocast.h"
+#include "graph/modes.h"
 #include "ops/batch_rules.h"
 #include "ops/indexing.h"
 #include "ops/rearrange.h"
@@ -129,6 +131,8 @@ Tensor pad_by(const Tensor& input, const Dims& pad, std::string_view mode, std::
             " leaves nothing of ", input);
   }
   Tensor x = input;
+  if (modes.autocast && (mode == "replicate" || (mode == "reflect" && dims < 3)))
+    x = autocast_to(x, DType::Float32);  // PyTorch's list has these as operations of their own
   for (int i = 0; i < dims; ++i) {
     int d = ndim - 1 - i;
     if (pad[2 * i] == 0 && pad[2 * i + 1] == 0) continue;

@@ -96,7 +96,9 @@ void add_types(PyObject* module);
 void add_tensor_type(PyObject* module);
 void add_functions(PyObject* module);
 void add_autograd(PyObject* module);
+void add_autocast(PyObject* module);
 void add_vmap(PyObject* module);
 void add_optimize(PyObject* module);
+void add_gradients(PyObject* module);
 
 }  // namespace clew::python

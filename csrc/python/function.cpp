@@ -489,6 +489,7 @@ PyObject* run(FunctionEntry& e, Overload& o, Bound& b, bool inplace) {
            "(): functions with out=... arguments don't support automatic differentiation, but out "
            "requires grad");
     Tensors outs;
+    AutocastMode off(false);
     apply(op, in, a, outs);
     return return_into_out(e, o, outs, b.out);
   }

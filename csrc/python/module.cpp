@@ -22,8 +22,10 @@ NB_MODULE(_C, m) {
     python::gather_methods();
     python::add_tensor_type(module);
     python::add_autograd(module);
+    python::add_autocast(module);
     python::add_vmap(module);
     python::add_optimize(module);
+    python::add_gradients(module);
     python::add_functions(module);
     python::add_overrides(module);
     python::add_generator(module);

@@ -13,9 +13,11 @@ from clew._C import dtype as _dtype
 from clew import autograd as autograd, random as random
 from clew import _utils as _utils
 from clew import accelerator as accelerator
+from clew import amp as amp
 from clew import array_api as array_api
 from clew import backends as backends
 from clew import compiler as compiler
+from clew import cpu as cpu
 from clew import cuda as cuda
 from clew import distributed as distributed
 from clew import distributions as distributions
@@ -52,6 +54,9 @@ from clew._lazy.modes import set_warn_always as set_warn_always
 from clew.overrides import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
 from clew.serialization import load as load
 from clew.func import vmap as vmap
+from clew._C import autocast_decrement_nesting as autocast_decrement_nesting
+from clew._C import autocast_increment_nesting as autocast_increment_nesting
+from clew._C import clear_autocast_cache as clear_autocast_cache
 from clew._lazy.calculus import cumulative_trapezoid as cumulative_trapezoid
 from clew._lazy.calculus import gradient as gradient
 from clew._lazy.calculus import trapezoid as trapezoid
@@ -123,6 +128,20 @@ from clew._lazy.tensors import nonzero_static as nonzero_static
 from clew._lazy.tensors import resize_as_ as resize_as_
 from clew._lazy.tensors import slice_inverse as slice_inverse
 from clew._lazy.tensors import zero_ as zero_
+from clew.amp import GradScaler as GradScaler
+from clew.amp import autocast as autocast
+from clew.amp._state import get_autocast_cpu_dtype as get_autocast_cpu_dtype
+from clew.amp._state import get_autocast_dtype as get_autocast_dtype
+from clew.amp._state import get_autocast_gpu_dtype as get_autocast_gpu_dtype
+from clew.amp._state import is_autocast_cache_enabled as is_autocast_cache_enabled
+from clew.amp._state import is_autocast_cpu_enabled as is_autocast_cpu_enabled
+from clew.amp._state import is_autocast_enabled as is_autocast_enabled
+from clew.amp._state import set_autocast_cache_enabled as set_autocast_cache_enabled
+from clew.amp._state import set_autocast_cpu_dtype as set_autocast_cpu_dtype
+from clew.amp._state import set_autocast_cpu_enabled as set_autocast_cpu_enabled
+from clew.amp._state import set_autocast_dtype as set_autocast_dtype
+from clew.amp._state import set_autocast_enabled as set_autocast_enabled
+from clew.amp._state import set_autocast_gpu_dtype as set_autocast_gpu_dtype
 from clew.array_api import __array_namespace_info__ as __array_namespace_info__
 from clew.array_api import astype as astype
 from clew.array_api import bitwise_invert as bitwise_invert

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from clew import _C
+from clew._autocast import in_float32
 from clew._C import (
     Generator,
     Tensor,
@@ -238,6 +239,7 @@ def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
     return made if out is None else _into(out, made, "complex")
 
 
+@in_float32
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Makes complex numbers of lengths and angles: abs * (cos(angle) + i sin(angle)).
 

@@ -8,6 +8,8 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
+from clew._autocast import in_float32
+
 from . import _C
 
 __all__ = ["cdist", "chain_matmul", "einsum", "tensordot"]
@@ -452,6 +454,7 @@ _MM_MODES = (
 )
 
 
+@in_float32
 def cdist(
     x1: Any, x2: Any, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary"
 ) -> Any:

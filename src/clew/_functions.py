@@ -6,6 +6,7 @@ from typing import Any
 
 from clew import _C, _dtypes
 from clew._arguments import numpy_names
+from clew._autocast import in_float32
 from clew._C import Tensor
 from clew._tensor import clone
 
@@ -311,6 +312,7 @@ def _selected(found: Any, inverse: bool, counts: bool) -> Any:
     return chosen if len(chosen) > 1 else chosen[0]
 
 
+@in_float32
 def trace(input: Tensor) -> Tensor:
     """The sum of the diagonal of a matrix.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 FUNCTIONS = {
+    "clew._C": "autocast_decrement_nesting autocast_increment_nesting clear_autocast_cache",
     "clew._lazy.calculus": "cumulative_trapezoid gradient trapezoid trapz",
     "clew._lazy.copies": (
         "alias_copy as_strided_copy detach_copy diagonal_copy expand_copy permute_copy select_copy "
@@ -23,6 +24,13 @@ FUNCTIONS = {
         "alpha_dropout_ as_strided_ detach_ dropout_ empty_permuted feature_alpha_dropout_ "
         "feature_dropout_ fill_ frexp frobenius_norm get_device hash_tensor is_conj "
         "is_inference is_neg is_same_size is_signed nonzero_static resize_as_ slice_inverse zero_"
+    ),
+    "clew.amp": "GradScaler autocast",
+    "clew.amp._state": (
+        "get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype "
+        "is_autocast_cache_enabled is_autocast_cpu_enabled is_autocast_enabled "
+        "set_autocast_cache_enabled set_autocast_cpu_dtype set_autocast_cpu_enabled "
+        "set_autocast_dtype set_autocast_enabled set_autocast_gpu_dtype"
     ),
     # The Array API standard's names that mean nothing else in PyTorch.
     "clew.array_api": (

@@ -42,6 +42,7 @@ _LAZY_MODULES = {
     "amp": "clew.amp",
     "jit": "clew.jit",
     "backends": "clew.backends",
+    "cpu": "clew.cpu",
     "cuda": "clew.cuda",
     "version": "clew.version",
     "multiprocessing": "clew.multiprocessing",

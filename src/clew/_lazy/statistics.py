@@ -8,6 +8,7 @@ from typing import Any
 
 from clew import _C, _dtypes
 from clew._arguments import need_number, need_tensors, numpy_names, wrapped_dim
+from clew._autocast import in_float32
 from clew._C import Tensor
 from clew._primitive import loops_in_vmap, write_out
 
@@ -101,6 +102,7 @@ def _quantile(
     return values.reshape([q.shape[0], *kept]) if keepdim else values
 
 
+@in_float32
 @loops_in_vmap
 @numpy_names
 def quantile(
@@ -134,6 +136,7 @@ def quantile(
     )
 
 
+@in_float32
 @loops_in_vmap
 @numpy_names
 def nanquantile(

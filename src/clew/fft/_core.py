@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from clew import _C
+from clew._autocast import autocasting, float32
 from clew._C import Tensor
 from clew._primitive import Context, primitive, scipy, write_out
 
@@ -128,6 +129,8 @@ def read_input(name: str, input: Tensor, *, real: bool) -> Tensor:
         raise RuntimeError(f"{name}: expects a real input tensor; got {input.dtype.name}")
     if not (input.is_floating_point() or input.is_complex()):
         input = input.to(_C.get_default_dtype())
+    if autocasting():
+        (input,) = float32(input)
     if input.dtype in (_C.float16, _C.bfloat16):
         raise RuntimeError(
             f"{name}: unsupported dtype {input.dtype.name}; expected float32, float64 or complex"

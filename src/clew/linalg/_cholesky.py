@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from clew import _dtypes
+from clew._autocast import in_float32
 from clew._C import Tensor
 from clew._primitive import Context, broadcast_batch, primitive, write_out
 
@@ -76,6 +77,7 @@ def _gradient(c: Context, g: Any, _: Any) -> Any:
 _factor = primitive("Cholesky", shapes=_shapes, kernel=_kernel, gradient=_gradient)
 
 
+@in_float32
 def cholesky_ex(
     input: Tensor, *, upper: bool = False, check_errors: bool = False, out: Any = None
 ) -> CholeskyEx:
@@ -99,6 +101,7 @@ def cholesky_ex(
     return write_out("linalg.cholesky_ex", result, out)
 
 
+@in_float32
 def cholesky(input: Tensor, *, upper: bool = False, out: Tensor | None = None) -> Tensor:
     """The lower triangular L of A = L L^H.
 
@@ -174,6 +177,7 @@ _solve = primitive(
 )
 
 
+@in_float32
 def cholesky_inverse(input: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
     """The inverse of A from its Cholesky factor.
 
@@ -193,6 +197,7 @@ def cholesky_inverse(input: Tensor, upper: bool = False, *, out: Tensor | None =
     return write_out("cholesky_inverse", _inverse(input, upper=bool(upper)), out)
 
 
+@in_float32
 def cholesky_solve(
     input: Tensor, input2: Tensor, upper: bool = False, *, out: Tensor | None = None
 ) -> Tensor:

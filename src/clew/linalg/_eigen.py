@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from clew import _C
+from clew._autocast import in_float32
 from clew._C import Tensor
 from clew._primitive import Context, primitive, write_out
 
@@ -107,6 +108,7 @@ def _uplo(name: str, A: Any, UPLO: Any) -> str:
     return UPLO.upper()
 
 
+@in_float32
 def eigh(input: Tensor, UPLO: str = "L", *, out: Any = None) -> Eigen:
     """The eigenvalues and eigenvectors of hermitian matrices, A = V diag(L) V^H.
 
@@ -126,6 +128,7 @@ def eigh(input: Tensor, UPLO: str = "L", *, out: Any = None) -> Eigen:
     return write_out("linalg.eigh", Eigen(*_eigh(input, uplo=uplo, name="linalg.eigh")), out)
 
 
+@in_float32
 def eigvalsh(input: Tensor, UPLO: str = "L", *, out: Tensor | None = None) -> Tensor:
     """The eigenvalues of hermitian matrices, ascending.
 
@@ -201,6 +204,7 @@ _eigvals = primitive(
 )
 
 
+@in_float32
 def eig(input: Tensor, *, out: Any = None) -> Eigen:
     """The eigenvalues and eigenvectors of square matrices, A = V diag(L) V^-1.
 
@@ -219,6 +223,7 @@ def eig(input: Tensor, *, out: Any = None) -> Eigen:
     return write_out("linalg.eig", Eigen(*_eig(input, name="linalg.eig")), out)
 
 
+@in_float32
 def eigvals(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The eigenvalues of square matrices.
 

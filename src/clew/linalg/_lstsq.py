@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from clew import _dtypes
+from clew._autocast import in_float32
 from clew._C import Tensor
 from clew._primitive import broadcast_batch, write_out
 
@@ -23,6 +24,7 @@ class Lstsq(NamedTuple):
     singular_values: Tensor
 
 
+@in_float32
 def lstsq(
     input: Tensor,
     b: Tensor,

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from clew import _C, _dtypes
+from clew._autocast import in_float32
 from clew._C import Tensor
 from clew._primitive import Context, broadcast_batch, primitive, write_out
 
@@ -308,6 +309,7 @@ def lu_unpack(
     return write_out("lu_unpack", result, out)
 
 
+@in_float32
 def lu_solve(
     LU: Tensor,
     pivots: Tensor,

@@ -8,6 +8,7 @@ import numpy as np
 
 from clew import _C, _dtypes
 from clew._arguments import numpy_names
+from clew._autocast import autocasting, lower
 from clew._C import Tensor
 from clew._primitive import Context, primitive, write_out
 
@@ -36,6 +37,8 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Tensor | None = None) ->
     check_tensor(name, "x", x)
     check_tensor(name, "y", y)
     check_inexact(name, x, low=True)
+    if autocasting() and out is None:
+        x, y = lower(x, y)
     if x.dtype is not y.dtype:
         raise RuntimeError(
             f"{name}: Expected x and y to have the same dtype; got {show(x)} and {show(y)}"

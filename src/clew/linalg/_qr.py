@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from clew import _C
+from clew._autocast import in_float32
 from clew._C import Tensor
 from clew._primitive import Context, primitive, write_out
 
@@ -81,6 +82,7 @@ def _qr_gradient(c: Context, gq: Any, gr: Any) -> Any:
 _qr = primitive("Qr", shapes=_qr_shapes, kernel=_qr_kernel, gradient=_qr_gradient)
 
 
+@in_float32
 def qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> QR:
     """The factors of A = Q R with orthonormal columns of Q and upper triangular R.
 
@@ -129,6 +131,7 @@ def _geqrf_kernel(a: np.ndarray) -> Any:
 _geqrf = primitive("Geqrf", shapes=_geqrf_shapes, kernel=_geqrf_kernel, gradient=None)
 
 
+@in_float32
 def geqrf(input: Tensor, *, out: Any = None) -> Geqrf:
     """LAPACK's compact form of the QR factorization.
 
@@ -171,6 +174,7 @@ def _vector(a: Tensor, k: int) -> Tensor:
     return _C.functions["cat"]([zeros, one, column] if m else [column], -2)
 
 
+@in_float32
 def householder_product(input: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The first n columns of the product of the reflections I - tau_i v_i v_i^H.
 
@@ -203,6 +207,7 @@ def householder_product(input: Tensor, tau: Tensor, *, out: Tensor | None = None
     return write_out(name, q if tau.shape[-1] else q + 0 * input, out)
 
 
+@in_float32
 def ormqr(
     input: Tensor,
     input2: Tensor,

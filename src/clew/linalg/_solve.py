@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from clew import _dtypes
+from clew._autocast import in_float32
 from clew._C import Tensor
 from clew._primitive import Context, broadcast_batch, primitive, write_out
 
@@ -104,6 +105,7 @@ def _solve_any(name: str, A: Any, B: Any, left: bool, check: bool) -> tuple[Tens
     return x.squeeze(-1) if vector else x, info
 
 
+@in_float32
 def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None) -> Tensor:
     """The solution X of A X = B (or X A = B).
 
@@ -193,6 +195,7 @@ def inverse_or_nan(a: Tensor) -> Tensor:
     return _inv(a, name="linalg.inv", check=False)[0]
 
 
+@in_float32
 def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse of matrices.
 
@@ -214,6 +217,7 @@ def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     return write_out("linalg.inv", _inv(A, name="linalg.inv", check=True)[0], out)
 
 
+@in_float32
 def inv_ex(A: Tensor, *, check_errors: bool = False, out: Any = None) -> InvEx:
     """The inverse of matrices, with a number that tells whether it exists instead of an error.
 
@@ -237,6 +241,7 @@ def _product(sizes: Sequence[int]) -> int:
     return int(np.prod(sizes, dtype=np.int64))
 
 
+@in_float32
 def tensorinv(input: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tensor:
     """The inverse of A with respect to tensordot(A, B, ind).
 
@@ -266,6 +271,7 @@ def tensorinv(input: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tens
     return write_out("linalg.tensorinv", made, out)
 
 
+@in_float32
 def tensorsolve(
     input: Tensor, other: Tensor, dims: Sequence[int] | None = None, *, out: Tensor | None = None
 ) -> Tensor:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from clew import _C, _dtypes
+from clew._autocast import in_float32
 from clew._C import Tensor
 from clew._primitive import Context, primitive, write_out
 
@@ -129,6 +130,7 @@ def _check_driver(name: str, driver: Any) -> None:
         )
 
 
+@in_float32
 def svd(
     A: Tensor, full_matrices: bool = True, *, driver: str | None = None, out: Any = None
 ) -> SVD:
@@ -153,6 +155,7 @@ def svd(
     return write_out("linalg.svd", SVD(*made), out)
 
 
+@in_float32
 def svdvals(A: Tensor, *, driver: str | None = None, out: Tensor | None = None) -> Tensor:
     """The singular values, descending.
 
@@ -207,6 +210,7 @@ def _magnitudes(a: Tensor, hermitian: bool, name: str) -> Tensor:
     return eigvalsh(a).abs() if hermitian else singular_values(a, name)
 
 
+@in_float32
 def matrix_rank(
     input: Tensor,
     tol: Any = None,
@@ -324,6 +328,7 @@ def _pseudo_inverse(name: str, a: Any, atol: Any, rtol: Any, hermitian: bool, ou
     return write_out(name, made, out)
 
 
+@in_float32
 def cond(input: Tensor, p: Any = None, *, out: Tensor | None = None) -> Tensor:
     """The condition number of matrices, norm(A) * norm(A^-1).
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from clew._autocast import in_float32
 from clew._C import Tensor
 from clew._primitive import write_out
 
@@ -54,6 +55,7 @@ class SVDOfOld(NamedTuple):
     V: Tensor
 
 
+@in_float32
 def cholesky(input: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
     """The Cholesky factor; the older form of linalg.cholesky.
 
@@ -89,6 +91,7 @@ def slogdet(input: Tensor, *, out: Any = None) -> SlogDet:
     return _slogdet(input, out=out)
 
 
+@in_float32
 def inverse(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse of matrices; another name for linalg.inv.
 
@@ -126,6 +129,7 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, *, out: Any = Non
     return out
 
 
+@in_float32
 def lu_solve(
     input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None
 ) -> Tensor:
@@ -147,6 +151,7 @@ def lu_solve(
     return _lu_solved("lu_solve", LU_data, LU_pivots, input, True, False, out)
 
 
+@in_float32
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     """The pseudo-inverse; linalg.pinv with rtol=rcond.
 
@@ -181,6 +186,7 @@ def matrix_exp(input: Tensor) -> Tensor:
     return _products.matrix_exp(input)
 
 
+@in_float32
 def qr(input: Tensor, some: bool = True, *, out: Any = None) -> QR:
     """The factors Q and R; the older form of linalg.qr.
 
@@ -198,6 +204,7 @@ def qr(input: Tensor, some: bool = True, *, out: Any = None) -> QR:
     return _factors("qr", input, "reduced" if some else "complete", out)
 
 
+@in_float32
 def orgqr(input: Tensor, input2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The columns of a product of reflections; another name for linalg.householder_product.
 
@@ -208,6 +215,7 @@ def orgqr(input: Tensor, input2: Tensor, *, out: Tensor | None = None) -> Tensor
     return _householder_product(input, input2, out=out)
 
 
+@in_float32
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> SVDOfOld:
     """The singular value decomposition U diag(S) V^H; the older form of linalg.svd.
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from clew._autocast import in_float32
 from clew._C import Tensor
 from clew._primitive import Context, broadcast_batch, primitive, write_out
 
@@ -125,6 +126,7 @@ class TriangularSolve(NamedTuple):
     cloned_coefficient: Tensor
 
 
+@in_float32
 def triangular_solve(
     input: Tensor,
     A: Tensor,

@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 from clew import _C
+from clew._autocast import in_float32
 from clew._C import Tensor
 from clew._primitive import loops_in_vmap
 from clew.fft._core import to_complex, to_half, to_real
@@ -18,6 +19,7 @@ _NO_WINDOW = (
 )
 
 
+@in_float32
 def stft(
     input: Tensor,
     n_fft: int,

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import clew
-from clew import Tensor
+from clew import _C, Tensor
 from clew.autograd import Function
 from clew.autograd.graph import saved_tensors_hooks
 
@@ -144,6 +144,19 @@ def _rng(state: Any) -> Iterator[None]:
         clew.set_rng_state(present)
 
 
+@contextlib.contextmanager
+def _autocast(state: Any) -> Iterator[None]:
+    """Runs the block with autocast as it was when the function ran first."""
+    present = _C._autocast_state()
+    _C._set_autocast(*state)
+    _C.autocast_increment_nesting()
+    try:
+        yield
+    finally:
+        _C.autocast_decrement_nesting()
+        _C._set_autocast(*present)
+
+
 class CheckpointFunction(Function):
     """The node of a checkpoint with use_reentrant=True."""
 
@@ -153,6 +166,7 @@ class CheckpointFunction(Function):
         check_backward_validity(args)
         ctx.run_function = run_function
         ctx.rng_state = clew.get_rng_state() if preserve_rng_state else None
+        ctx.autocast_state = _C._autocast_state()
         ctx.places = [i for i, arg in enumerate(args) if isinstance(arg, Tensor)]
         ctx.others = [None if isinstance(arg, Tensor) else arg for arg in args]
         ctx.save_for_backward(*(args[i] for i in ctx.places))
@@ -166,7 +180,7 @@ class CheckpointFunction(Function):
         for i, tensor in zip(ctx.places, ctx.saved_tensors):
             args[i] = tensor
         inputs = detach_variable(tuple(args))
-        with _rng(ctx.rng_state), clew.enable_grad():
+        with _rng(ctx.rng_state), _autocast(ctx.autocast_state), clew.enable_grad():
             outputs = ctx.run_function(*inputs)
         if isinstance(outputs, Tensor):
             outputs = (outputs,)
@@ -365,6 +379,7 @@ def checkpoint(
             return function(*args, **kwargs)
 
     rng_state = clew.get_rng_state() if preserve else None
+    autocast_state = _C._autocast_state()
     # The tensors among the inputs are kept as saved tensors of a node of their own: within an
     # outer checkpoint they are then forgotten and computed again like all others.
     tensors = [x for x in (*args, *kwargs.values()) if isinstance(x, Tensor)]
@@ -383,7 +398,7 @@ def checkpoint(
             again[i] = tensor
         for name, tensor in zip(names, kept[len(places) :]):
             again_kwargs[name] = tensor
-        with _rng(rng_state), recompute_context, clew.enable_grad():
+        with _rng(rng_state), _autocast(autocast_state), recompute_context, clew.enable_grad():
             function(*again, **again_kwargs)
 
     frame = _Frame(

@@ -6,8 +6,10 @@ import math
 from typing import Any
 
 import clew
+from clew._autocast import in_float32
 
 
+@in_float32
 def ctc_loss(
     log_probs: Any,
     targets: Any,

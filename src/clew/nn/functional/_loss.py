@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 import clew
+from clew._autocast import autocasting, float32
 
 from ._core import linear, logsigmoid, private, xlogy
 
@@ -95,6 +96,8 @@ def mse_loss(
         >>> clew.nn.functional.mse_loss(clew.tensor([1., 2.]), clew.tensor([1., 4.])).item()
         2.0
     """
+    if autocasting():
+        input, target, weight = float32(input, target, weight)
     reduction = legacy_reduction(size_average, reduce, reduction)
     if target.shape != input.shape:
         _same_size("mse_loss", input, target)
@@ -123,6 +126,8 @@ def l1_loss(
     Returns:
         the loss.
     """
+    if autocasting():
+        input, target, weight = float32(input, target, weight)
     reduction = legacy_reduction(size_average, reduce, reduction)
     if target.shape != input.shape:
         _same_size("l1_loss", input, target)
@@ -150,6 +155,8 @@ def smooth_l1_loss(
     Returns:
         the loss.
     """
+    if autocasting():
+        input, target = float32(input, target)
     reduction = legacy_reduction(size_average, reduce, reduction)
     if beta < 0:
         raise RuntimeError(f"smooth_l1_loss: beta must not be negative; got {beta}")
@@ -176,6 +183,8 @@ def huber_loss(
     Returns:
         the loss.
     """
+    if autocasting():
+        input, target, weight = float32(input, target, weight)
     if not isinstance(delta, int | float):
         raise TypeError(f"huber_loss: delta must be a float or int; got {type(delta).__name__}")
     if delta <= 0:
@@ -240,6 +249,8 @@ def nll_loss(
         >>> clew.nn.functional.nll_loss(logp, clew.tensor([0, 1])).item()
         2.5
     """
+    if autocasting():
+        input, weight = float32(input, weight)
     reduction = legacy_reduction(size_average, reduce, reduction)
     if weight is not None and weight.dtype is not input.dtype:
         raise RuntimeError(
@@ -284,6 +295,8 @@ def cross_entropy(
         >>> round(loss.item(), 4)
         1.3863
     """
+    if autocasting():
+        input, target, weight = float32(input, target, weight)
     reduction = legacy_reduction(size_average, reduce, reduction)
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(
@@ -359,6 +372,8 @@ def binary_cross_entropy(
     Returns:
         the loss; each logarithm is at least -100.
     """
+    if autocasting():
+        input, target, weight = float32(input, target, weight)
     reduction = legacy_reduction(size_average, reduce, reduction)
     if target.shape != input.shape:
         raise ValueError(
@@ -415,6 +430,8 @@ def binary_cross_entropy_with_logits(
     Returns:
         the loss.
     """
+    if autocasting():
+        input, target, weight, pos_weight = float32(input, target, weight, pos_weight)
     reduction = legacy_reduction(size_average, reduce, reduction)
     if target.shape != input.shape:
         raise ValueError(
@@ -451,6 +468,8 @@ def kl_div(
     Returns:
         the loss.
     """
+    if autocasting():
+        input, target = float32(input, target)
     reduction = legacy_reduction(size_average, reduce, reduction)
     if log_target:
         loss = target.exp() * (target - input)
@@ -492,6 +511,8 @@ def poisson_nll_loss(
     Returns:
         the loss.
     """
+    if autocasting():
+        input, target = float32(input, target)
     reduction = legacy_reduction(size_average, reduce, reduction)
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not a valid value for reduction")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import clew
+from clew._autocast import in_float32
 
 from ._core import logsigmoid, softplus, vector_norm
 from ._loss import legacy_reduction
@@ -24,6 +25,7 @@ def _check_classes(index: Any, classes: int) -> None:
             raise IndexError(f"Target {bad} is out of bounds.")
 
 
+@in_float32
 def hinge_embedding_loss(
     input: Any,
     target: Any,
@@ -51,6 +53,7 @@ def hinge_embedding_loss(
     return _reduced(far + near, reduction)
 
 
+@in_float32
 def soft_margin_loss(
     input: Any,
     target: Any,
@@ -74,6 +77,7 @@ def soft_margin_loss(
     return _reduced(softplus(-target * input), reduction)
 
 
+@in_float32
 def margin_ranking_loss(
     input1: Any,
     input2: Any,
@@ -106,6 +110,7 @@ def margin_ranking_loss(
     return _reduced((-target * (input1 - input2) + margin).clamp(min=0), reduction)
 
 
+@in_float32
 def cosine_embedding_loss(
     input1: Any,
     input2: Any,
@@ -152,6 +157,7 @@ def cosine_embedding_loss(
     return _reduced(near + far, reduction)
 
 
+@in_float32
 def triplet_margin_loss(
     anchor: Any,
     positive: Any,
@@ -280,6 +286,7 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     return ((x1 / n1) * (x2 / n2)).sum(dim)
 
 
+@in_float32
 def multi_margin_loss(
     input: Any,
     target: Any,
@@ -334,6 +341,7 @@ def multi_margin_loss(
     return _reduced(loss.squeeze(0) if single else loss, reduction)
 
 
+@in_float32
 def multilabel_margin_loss(
     input: Any,
     target: Any,

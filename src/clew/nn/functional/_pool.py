@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import clew
+from clew._autocast import in_float32
 
 from ._core import _table, avg_pool1d, avg_pool2d, avg_pool3d, private
 
@@ -61,7 +62,7 @@ def _describe(fn: Any, name: str, text: str) -> None:
 
 max_pool1d, max_pool1d_with_indices = _max_pool(1)
 max_pool2d, max_pool2d_with_indices = _max_pool(2)
-max_pool3d, max_pool3d_with_indices = _max_pool(3)
+max_pool3d, max_pool3d_with_indices = map(in_float32, _max_pool(3))
 
 
 def _adaptive_sizes(input: Any, output_size: Any, n: int, name: str) -> list[int]:
@@ -122,7 +123,7 @@ def _adaptive_max(n: int) -> Any:
 
 adaptive_max_pool1d, adaptive_max_pool1d_with_indices = _adaptive_max(1)
 adaptive_max_pool2d, adaptive_max_pool2d_with_indices = _adaptive_max(2)
-adaptive_max_pool3d, adaptive_max_pool3d_with_indices = _adaptive_max(3)
+adaptive_max_pool3d, adaptive_max_pool3d_with_indices = map(in_float32, _adaptive_max(3))
 
 
 def _unpool(
@@ -199,6 +200,7 @@ def max_unpool1d(
     return _unpool(input, indices, kernel_size, stride, padding, output_size, 1)
 
 
+@in_float32
 def max_unpool2d(
     input: Any,
     indices: Any,
@@ -223,6 +225,7 @@ def max_unpool2d(
     return _unpool(input, indices, kernel_size, stride, padding, output_size, 2)
 
 
+@in_float32
 def max_unpool3d(
     input: Any,
     indices: Any,
@@ -374,8 +377,8 @@ def _cross(place: Any, span: Any, width: int) -> Any:
     return place * width + span.reshape(shape)
 
 
-fractional_max_pool2d, fractional_max_pool2d_with_indices = _fractional(2)
-fractional_max_pool3d, fractional_max_pool3d_with_indices = _fractional(3)
+fractional_max_pool2d, fractional_max_pool2d_with_indices = map(in_float32, _fractional(2))
+fractional_max_pool3d, fractional_max_pool3d_with_indices = map(in_float32, _fractional(3))
 
 __all__ = [
     "adaptive_avg_pool1d",

@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 import clew
+from clew._autocast import in_float32
 
 _LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3}
 
@@ -455,6 +456,7 @@ def _placed(x: Any, size: int, padding_mode: str, align: bool) -> Any:
     return x
 
 
+@in_float32
 def grid_sample(
     input: Any,
     grid: Any,

@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 import clew
+from clew import _C
 
 from ..functional._core import vector_norm
 
@@ -19,10 +20,7 @@ __all__ = [
 ]
 
 
-def _gradients(parameters: Any) -> list[Any]:
-    if isinstance(parameters, clew.Tensor):
-        parameters = [parameters]
-    return [p.grad for p in parameters if p.grad is not None]
+_gradients = _C._gradients_of
 
 
 def get_total_norm(
@@ -50,10 +48,14 @@ def get_total_norm(
     if not tensors:
         return clew.tensor(0.0)
     norm_type = float(norm_type)
-    with clew.no_grad():
-        norms = [vector_norm(t, norm_type) for t in tensors]
-        dtype = norms[0].dtype
-        total = vector_norm(clew.stack([n.to(dtype) for n in norms]), norm_type)
+    value = _C._norm_of_gradients(tensors, norm_type)
+    if value is not None:
+        total = clew.tensor(value, dtype=tensors[0].dtype)
+    else:
+        with clew.no_grad():
+            norms = [vector_norm(t, norm_type) for t in tensors]
+            dtype = norms[0].dtype
+            total = vector_norm(clew.stack([n.to(dtype) for n in norms]), norm_type)
     if error_if_nonfinite and not math.isfinite(total.item()):
         raise RuntimeError(
             f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, "
@@ -80,6 +82,9 @@ def clip_grads_with_norm_(
         return
     with clew.no_grad():
         factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
+        number = factor.item()
+        if number == 1.0 or _C._scale_gradients(grads, number):
+            return
         for grad in grads:
             grad.mul_(factor.to(grad.dtype))
 
@@ -144,6 +149,9 @@ def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = 
         foreach: accepted; there is one way to compute it.
     """
     bound = float(clip_value)
+    grads = _gradients(parameters)
+    if _C._clamp_gradients(grads, bound):
+        return
     with clew.no_grad():
-        for grad in _gradients(parameters):
+        for grad in grads:
             grad.clamp_(min=-bound, max=bound)

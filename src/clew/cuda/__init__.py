@@ -165,5 +165,5 @@ def __getattr__(name: str) -> Any:
     if name == "amp":
         import importlib
 
-        return importlib.import_module("clew.amp")
+        return importlib.import_module("clew.cuda.amp")
     raise AttributeError(f"module 'clew.cuda' has no attribute {name!r}: there is no CUDA device")

@@ -1,0 +1,82 @@
+// autocast as clew.amp sees it: what the thread has chosen, regions, casts by policy.
+// May include: everything below python/.
+// Invariant: state of the calling thread only.
+#include "graph/autocast.h"
+
+#include "graph/modes.h"
+#include "python/bridge.h"
+
+namespace clew::python {
+
+namespace {
+
+PyObject* autocasting(PyObject*, PyObject*) { return PyBool_FromLong(modes.autocast); }
+
+PyObject* state(PyObject*, PyObject*) {
+  return Py_BuildValue("(NNN)", PyBool_FromLong(modes.autocast), dtype_object(autocast.dtype),
+                       PyBool_FromLong(autocast.keeps_casts));
+}
+// (enabled, dtype, keeps_casts): what _autocast_state gave, or part of it changed.
+PyObject* set_state(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    int enabled, keeps_casts;
+    PyObject* dtype;
+    if (!PyArg_ParseTuple(args, "pOp:_set_autocast", &enabled, &dtype, &keeps_casts))
+      return nullptr;
+    if (!is_dtype(dtype))
+      fail_type("set_autocast_dtype: expected a clew.dtype; got ", Py_TYPE(dtype)->tp_name);
+    modes.autocast = enabled != 0;
+    autocast.dtype = dtype_from(dtype);
+    autocast.keeps_casts = keeps_casts != 0;
+    Py_RETURN_NONE;
+  });
+}
+PyObject* increment(PyObject*, PyObject*) {
+  enter_autocast_region();
+  return PyLong_FromLong(autocast_depth());
+}
+PyObject* decrement(PyObject*, PyObject*) {
+  exit_autocast_region();
+  return PyLong_FromLong(autocast_depth());
+}
+PyObject* clear_cache(PyObject*, PyObject*) {
+  forget_casts();
+  Py_RETURN_NONE;
+}
+
+// The arguments in the dtype of a policy; whatever is no tensor that autocast changes as it is.
+PyObject* cast_all(PyObject* args, DType dtype) {
+  return guarded([&]() -> PyObject* {
+    Py_ssize_t n = PyTuple_GET_SIZE(args);
+    Ref result(checked(PyTuple_New(n)));
+    for (Py_ssize_t i = 0; i < n; ++i) {
+      PyObject* o = PyTuple_GET_ITEM(args, i);
+      PyTuple_SET_ITEM(result.get(), i,
+                       is_tensor(o) ? wrap(autocast_to(borrow(o), dtype)) : Py_NewRef(o));
+    }
+    return result.release();
+  });
+}
+PyObject* to_float32(PyObject*, PyObject* args) { return cast_all(args, DType::Float32); }
+PyObject* to_lower(PyObject*, PyObject* args) { return cast_all(args, autocast.dtype); }
+
+PyMethodDef functions[] = {{"_autocasting", autocasting, METH_NOARGS, nullptr},
+                           {"_autocast_state", state, METH_NOARGS, nullptr},
+                           {"_set_autocast", set_state, METH_VARARGS, nullptr},
+                           {"autocast_increment_nesting", increment, METH_NOARGS,
+                            "Opens a region in which parameters are cast once; its depth."},
+                           {"autocast_decrement_nesting", decrement, METH_NOARGS,
+                            "Closes the innermost region; the depth that is left."},
+                           {"clear_autocast_cache", clear_cache, METH_NOARGS,
+                            "Forgets the casts of parameters that the region keeps."},
+                           {"_autocast_float32", to_float32, METH_VARARGS, nullptr},
+                           {"_autocast_lower", to_lower, METH_VARARGS, nullptr},
+                           {}};
+
+}  // namespace
+
+void add_autocast(PyObject* module) {
+  if (PyModule_AddFunctions(module, functions) < 0) throw PythonError();
+}
+
+}  // namespace clew::python

@@ -1,0 +1,28 @@
+"""The older name of `GradScaler("cpu")`."""
+
+from __future__ import annotations
+
+import warnings
+
+from clew import amp
+
+__all__ = ["GradScaler"]
+
+
+class GradScaler(amp.GradScaler):
+    """Deprecated: clew.amp.GradScaler("cpu")."""
+
+    def __init__(
+        self,
+        init_scale: float = 2.0**16,
+        growth_factor: float = 2.0,
+        backoff_factor: float = 0.5,
+        growth_interval: int = 2000,
+        enabled: bool = True,
+    ) -> None:
+        warnings.warn(
+            "cpu.amp.GradScaler(args...) is deprecated; use amp.GradScaler('cpu', args...)",
+            FutureWarning,
+            stacklevel=2,
+        )
+        super().__init__("cpu", init_scale, growth_factor, backoff_factor, growth_interval, enabled)

@@ -1,0 +1,10 @@
+"""Whether mixed precision can work on a CUDA device."""
+
+from __future__ import annotations
+
+__all__ = ["amp_definitely_not_available"]
+
+
+def amp_definitely_not_available() -> bool:
+    """Whether there is no CUDA device: there is none."""
+    return True

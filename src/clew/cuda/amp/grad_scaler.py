@@ -1,0 +1,31 @@
+"""The older name of `GradScaler("cuda")`."""
+
+from __future__ import annotations
+
+import warnings
+
+from clew import amp
+from clew.amp.grad_scaler import OptState
+
+__all__ = ["GradScaler", "OptState"]
+
+
+class GradScaler(amp.GradScaler):
+    """Deprecated: clew.amp.GradScaler("cuda")."""
+
+    def __init__(
+        self,
+        init_scale: float = 2.0**16,
+        growth_factor: float = 2.0,
+        backoff_factor: float = 0.5,
+        growth_interval: int = 2000,
+        enabled: bool = True,
+    ) -> None:
+        warnings.warn(
+            "cuda.amp.GradScaler(args...) is deprecated; use amp.GradScaler('cuda', args...)",
+            FutureWarning,
+            stacklevel=2,
+        )
+        super().__init__(
+            "cuda", init_scale, growth_factor, backoff_factor, growth_interval, enabled
+        )
