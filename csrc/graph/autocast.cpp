@@ -31,6 +31,10 @@ struct Named {
 // PyTorch's lists for the CPU, by clew's names. What is written in Python asks by itself
 // (clew.amp._policy).
 constexpr Named policies[] = {
+    {"_gru_cell", Policy::float32},
+    {"_lstm_cell", Policy::float32},
+    {"_rnn", Policy::as_given},  // the module casts
+    {"_rnn_cell", Policy::lower},
     {"adaptive_avg_pool3d", Policy::float32},
     {"addbmm", Policy::lower},
     {"addmm", Policy::lower},

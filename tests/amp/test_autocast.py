@@ -17,15 +17,10 @@ from clew.utils.checkpoint import checkpoint
 F = clew.nn.functional
 EXPECTED = json.loads((pathlib.Path(__file__).parent / "autocast_dtypes.json").read_text())
 DTYPES = ("bfloat16", "float16")
-# PyTorch gives whole LSTMs to a kernel for low precision; clew's is made of products, which run in
-# it, and sums, which do not.
-DIFFERENT = {"LSTM"}
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_result_dtypes_are_pytorchs(name):
-    if name in DIFFERENT:
-        pytest.skip("different on purpose")
     for inputs in INPUTS:
         for dtype in DTYPES:
             want = EXPECTED[name][f"{inputs} in {dtype}"]

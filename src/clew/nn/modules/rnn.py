@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 import clew
+from clew._autocast import autocasting, float32, lower
 
 from .. import init
 from ..functional._core import private
@@ -168,6 +169,17 @@ class RNNBase(Module):
         except KeyError:
             return self._flat_weights
 
+    def _autocast(self, input: Any, hx: Any, tensors: list[Any]) -> tuple[Any, ...]:
+        # PyTorch's kernels on the CPU: GRUs give float32, the others the region's dtype.
+        cast = float32 if self.mode == "GRU" else lower
+        if tensors[0].dtype is clew.float32:
+            input = input.to(clew.float32)
+        if isinstance(hx, (tuple, list)):
+            hx = cast(*hx)
+        elif hx is not None:
+            (hx,) = cast(hx)
+        return (*cast(input), hx, *cast(*tensors))
+
     def forward(self, input: Any, hx: Any = None) -> Any:
         sizes = order = back = batch_sizes = None
         if isinstance(input, PackedSequence):
@@ -175,14 +187,14 @@ class RNNBase(Module):
             sizes = batch_sizes.tolist()
         tensors = self._weights()
         dtype = tensors[0].dtype
-        if input.dtype != dtype:
-            if not _autocast():
-                raise ValueError(
-                    f"RNN input dtype ({input.dtype}) does not match weight dtype ({dtype}). "
-                    f"Convert input: input.to({dtype}), or convert model: model.to({input.dtype})"
-                )
-            input = input.to(dtype)
         lstm = self.mode == "LSTM"
+        if autocasting():
+            input, hx, *tensors = self._autocast(input, hx, tensors)
+        elif input.dtype != dtype:
+            raise ValueError(
+                f"RNN input dtype ({input.dtype}) does not match weight dtype ({dtype}). "
+                f"Convert input: input.to({dtype}), or convert model: model.to({input.dtype})"
+            )
         if hx is not None:
             states = tuple(hx) if lstm else (hx,)
             if lstm and len(states) != 2:
@@ -209,11 +221,6 @@ class RNNBase(Module):
             if back is not None:
                 last = [s.index_select(1, back) for s in last]
         return out, (tuple(last) if lstm else last[0])
-
-
-def _autocast() -> bool:
-    check = getattr(clew, "is_autocast_enabled", None)
-    return bool(check and check("cpu"))
 
 
 class RNN(RNNBase):
