@@ -191,8 +191,10 @@ template <class T> void forward(const Recurrence& r, char* h_n, char* c_n) {
   const bool gru = r.cell == RecurrentCell::gru, lstm = r.cell == RecurrentCell::lstm;
   const T* w_hh = Run<T>::typed(r.w_hh);
   // A GRU adds its state's part of `new` apart from the input's.
-  const Matrix<T> joint = run.pack(w_hh, state, gru ? 2 * n : width, 1, state);
-  const Matrix<T> apart = gru ? run.pack(w_hh + 2 * n * state, state, n, 1, state) : Matrix<T>{};
+  const bool many = r.steps > 1;
+  const Matrix<T> joint = many ? run.pack(w_hh, state, gru ? 2 * n : width, 1, state) : Matrix<T>{};
+  const Matrix<T> apart =
+      many && gru ? run.pack(w_hh + 2 * n * state, state, n, 1, state) : Matrix<T>{};
   const Matrix<T> project = r.w_hr ? run.pack(Run<T>::typed(r.w_hr), n, state, 1, n) : Matrix<T>{};
   const T* bias = run.biases();
   T* full = r.w_hr ? run.take(r.batch * n) : nullptr;
@@ -201,7 +203,7 @@ template <class T> void forward(const Recurrence& r, char* h_n, char* c_n) {
     for (int64_t s = 0; s < r.steps; ++s) {
       const Part p = part_of(r, s, begin, end);
       auto add_state = [&](int64_t from, int64_t to, const T* h) {
-        if (from >= to) return;
+        if (from >= to || !many) return;
         T* g = run.row(gates, p.step, from, width);
         if (h) {
           multiply(to - from, h, state, joint, g, width, true);
@@ -250,8 +252,10 @@ template <class T> void backward(const Recurrence& r, const RecurrentGrads& g) {
   const int64_t n = r.hidden, state = r.state, width = run.width;
   const bool gru = r.cell == RecurrentCell::gru;
   const T* w_hh = Run<T>::typed(r.w_hh);
-  const Matrix<T> joint = run.pack(w_hh, gru ? 2 * n : width, state, state, 1);
-  const Matrix<T> apart = gru ? run.pack(w_hh + 2 * n * state, n, state, state, 1) : Matrix<T>{};
+  const bool many = r.steps > 1;
+  const Matrix<T> joint = many ? run.pack(w_hh, gru ? 2 * n : width, state, state, 1) : Matrix<T>{};
+  const Matrix<T> apart =
+      many && gru ? run.pack(w_hh + 2 * n * state, n, state, state, 1) : Matrix<T>{};
   const Matrix<T> unproject =
       r.w_hr ? run.pack(Run<T>::typed(r.w_hr), state, n, n, 1) : Matrix<T>{};
   T* full = r.w_hr ? run.take(r.batch * n) : nullptr;
@@ -305,8 +309,8 @@ template <class T> void backward(const Recurrence& r, const RecurrentGrads& g) {
         }
       }
       const T* d = run.row(g.d_gates, p.step, p.low, width);
-      multiply(rows, d, width, joint, own, state, gru);
-      if (gru) multiply(rows, d + 3 * n, width, apart, own, state, true);
+      if (many) multiply(rows, d, width, joint, own, state, gru);
+      if (many && gru) multiply(rows, d + 3 * n, width, apart, own, state, true);
       for (int64_t j = 0; j < width; ++j) {
         total[j] += bias[j];
         bias[j] = 0;

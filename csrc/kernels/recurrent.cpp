@@ -44,8 +44,8 @@ int64_t recurrent_scratch(const Recurrence& r) {
   // Packed weights, whose columns are padded to panels; biases; a row of zeros; of projected layers
   // each sequence's full state.
   const int64_t width = recurrent_width(r.cell, r.hidden);
-  int64_t count = padded(width) * padded(r.state) + 64 * (width + r.state) + padded(width) +
-                  2 * r.pieces * padded(width) + padded(r.hidden + r.state) + 1024;
+  int64_t count = padded(width) + 2 * r.pieces * padded(width) + padded(r.hidden + r.state) + 1024;
+  if (r.steps > 1) count += padded(width) * padded(r.state) + 64 * (width + r.state);
   if (r.w_hr) count += padded(r.hidden) * padded(r.state) + r.batch * r.hidden;
   return count * static_cast<int64_t>(itemsize(r.dtype));
 }

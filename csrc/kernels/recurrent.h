@@ -11,6 +11,9 @@ enum class RecurrentCell : uint8_t { lstm, gru, tanh, relu };
 // One layer in one direction. The rows of all steps lie one after another, as a packed sequence has
 // them: step t has rows[t] of them, and no step has more than the one before it.
 //
+// Of a single step the caller adds the state's products itself: packing would cost more than they
+// do.
+//
 // Columns of `gates`, `hidden` each: LSTM input, forget, new, output; GRU reset, update, new, and
 // what the state adds to new before the reset gate; simple layers have one, which is `out` itself.
 struct Recurrence {
@@ -25,7 +28,7 @@ struct Recurrence {
   // Dense. h0, c0, biases and w_hr may be null.
   const char *h0, *c0, *w_hh, *b_ih, *b_hh, *w_hr;
   char* out;
-  char* gates;    // before: the input's product; after: the gates
+  char* gates;    // before: the input's product (of one step the state's too); after: the gates
   char* cells;    // LSTM: c of every row
   char* scratch;  // as many bytes as recurrent_scratch() says
   int pieces;     // what recurrent_pieces() says
@@ -42,7 +45,8 @@ void recurrent_forward(const Recurrence& r, char* h_n, char* c_n);
 
 struct RecurrentGrads {
   const char* g_out;  // may be null
-  // Before: the gradients of the last states; after: those of the first ones.
+  // Before: the gradients of the last states; after: those of the first ones, but for the product
+  // of a single step's d_gates and the weights.
   char *dh, *dc;
   char* d_gates;  // like gates; its GRU columns are the gradients of the sums inside the gates
   char* d_bias;   // their sums over all rows

@@ -80,6 +80,39 @@ kernels::Recurrence task(const Layout& l, DType dtype, const RecurrentAttrs& a, 
 }
 int64_t work_of(const Layout& l) { return l.rows * l.width * std::max<int64_t>(1, l.state / 16); }
 
+// The products with h0 that a single step needs: gates += h0 @ w_hh^T.
+void add_state(const Layout& l, const Tensor& gates, const Tensor& h0, const Tensor& w_hh) {
+  const bool gru = l.cell == RecurrentCell::gru;
+  const int64_t joint = gru ? 2 * l.hidden : l.width, step = gates.stride(0);
+  const Tensor apart = gru ? matrix(gates, 3 * l.hidden, l.rows, l.hidden, step) : Tensor();
+  if (!h0) {
+    if (gru) fill_(apart, Scalar(0));
+    return;
+  }
+  const Tensor h = matrix(h0, 0, l.rows, l.state, l.state);
+  auto rows_of = [&](int64_t from, int64_t count) {
+    return alias(w_hh, {count, l.state}, w_hh.strides(), from * w_hh.stride(0));
+  };
+  product_into(matrix(gates, 0, l.rows, joint, step), h, rows_of(0, joint), Scalar(1), Scalar(1),
+               true);
+  if (gru) product_into(apart, h, rows_of(joint, l.hidden), Scalar(1), Scalar(0), true);
+}
+// dh (+)= d_gates @ w_hh.
+void add_state_grad(const Layout& l, const Tensor& dh, const Tensor& d, const Tensor& w_hh) {
+  const bool gru = l.cell == RecurrentCell::gru;
+  const int64_t joint = gru ? 2 * l.hidden : l.width;
+  const Tensor to = matrix(dh, 0, l.rows, l.state, l.state);
+  auto rows_of = [&](int64_t from, int64_t count) {
+    return alias(w_hh, {count, l.state}, w_hh.strides(), from * w_hh.stride(0));
+  };
+  product_into(to, matrix(d, 0, l.rows, joint, l.width), rows_of(0, joint), Scalar(1),
+               Scalar(gru ? 1 : 0));
+  if (gru) {
+    product_into(to, matrix(d, 3 * l.hidden, l.rows, l.hidden, l.width), rows_of(joint, l.hidden),
+                 Scalar(1), Scalar(1));
+  }
+}
+
 void layer_shape(const Call& c, OutSpecs& out) {
   const auto& a = c.as<RecurrentAttrs>();
   const Tensor &x = c.in[r_input], &w_ih = c.in[r_w_ih], &w_hh = c.in[r_w_hh];
@@ -126,6 +159,8 @@ void layer_cpu(const Call& c, Tensors& outs) {
   for (int i = r_h0; i < r_inputs; ++i) kept[i] = i == r_w_ih ? Tensor() : dense(c.in[i]);
   r.h0 = bytes(kept[r_h0]), r.c0 = bytes(kept[r_c0]), r.w_hh = bytes(kept[r_w_hh]);
   r.b_ih = bytes(kept[r_b_ih]), r.b_hh = bytes(kept[r_b_hh]), r.w_hr = bytes(kept[r_w_hr]);
+  if (l.steps == 1)
+    add_state(l, matrix(gates, 0, l.rows, l.width, l.width), kept[r_h0], c.in[r_w_hh]);
   const Tensor scratch = empty({kernels::recurrent_scratch(r)}, DType::UInt8);
   r.scratch = scratch.data<char>();
   char *h_n = outs[1].data<char>(), *c_n = outs[2].data<char>();
@@ -187,8 +222,11 @@ void back_cpu(const Call& c, Tensors& outs) {
     g.full = g.d_gates + l.rows * l.width * size;
     g.d_out = g.full + l.rows * l.hidden * size;
   }
-  const ReleaseGil gil(work_of(l));
-  kernels::recurrent_backward(r, g);
+  {
+    const ReleaseGil gil(work_of(l));
+    kernels::recurrent_backward(r, g);
+  }
+  if (l.steps == 1 && in[3]) add_state_grad(l, outs[1], outs[0], in[5]);
 }
 
 constexpr OpDef back_op = general({

@@ -136,10 +136,13 @@ def rnn_samples(r: Rng) -> list[S]:
             call(r, cell, (6, 2), 2, both=True, sizes=[3, 2, 1]),
             call(r, cell, (4, 2), 2, False, both=True, sizes=[2, 2]),
             call(r, cell, (2, 0, 2), 2),
+            call(r, cell, (1, 2, 2), 3),
+            call(r, cell, (1, 2), 3, False, both=True),
         ]
     calls += [
         call(r, LSTM, (3, 2, 2), 3, proj=2, layers=2, both=True),
         call(r, LSTM, (5, 2), 3, False, proj=1, sizes=[2, 2, 1]),
+        call(r, LSTM, (1, 3, 2), 3, proj=2),
     ]
     return calls + large_samples(r)
 
