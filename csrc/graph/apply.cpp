@@ -267,6 +267,50 @@ Tensor apply(const OpDef& op, std::initializer_list<Tensor> in) {
   return std::move(outs[0]);
 }
 
+bool apply_into(const OpDef& op, std::span<const Tensor> in, const void* attrs,
+                std::span<const Tensor> outs) {
+  bool elementwise = op.kind == OpKind::Elementwise;
+  if (!elementwise && op.kind != OpKind::General) return false;
+  if (levels_of(in) || levels_of(outs) || (modes.vmap && is_random(op))) return false;
+  for (const Tensor& o : outs) {
+    if (o.is_meta() || overlaps_itself(o)) return false;
+    for (const Tensor& t : in)
+      if (t.defined() &&
+          (t.is_meta() || (elementwise ? hazardous(o, t) : t->storage == o->storage)))
+        return false;
+    for (const Tensor& other : outs)
+      if (!o.is_same(other) && o->storage == other->storage) return false;
+  }
+  if (elementwise) {
+    OutputTypes types = elementwise_types(op, in);
+    if (outs.size() != 1 || types.output != outs[0].dtype() ||
+        elementwise_shape(op, in) != outs[0].sizes())
+      return false;
+    run_elementwise_into(op, in, attrs, types.compute, outs[0], types.output);
+    bump_version(outs[0]);
+    return true;
+  }
+  Call call{op, in, attrs};
+  OutSpecs specs;
+  op.shape(call, specs);
+  if (specs.size() != static_cast<int>(outs.size())) return false;
+  Tensors made;
+  for (int k = 0; k < specs.size(); ++k) {
+    const OutSpec& s = specs[k];
+    const Tensor& o = outs[static_cast<size_t>(k)];
+    if (s.dtype != o.dtype() || s.sizes != o.sizes()) return false;
+    if (s.strides ? *s.strides != o.strides() : !o.is_contiguous()) return false;
+    made.push_back(o);
+  }
+  op.cpu(call, made);
+  for (int k = 0; k < made.size(); ++k) {
+    const Tensor& o = outs[static_cast<size_t>(k)];
+    if (!made[k].is_same(o)) copy_into(o, made[k]);  // a kernel may put a tensor of its own there
+    bump_version(o);
+  }
+  return true;
+}
+
 void apply_inplace(const OpDef& op, std::span<const Tensor> in, const void* attrs) {
   AutocastMode off(false);  // what is written keeps its dtype
   if (levels_of(in)) [[unlikely]]

@@ -13,6 +13,11 @@ inline void bump_version(const Tensor& t) {
 }
 // Whether two elements of t are certainly the same memory (a stride is 0).
 bool overlaps_itself(const Tensor& t);
+// Writes an op's results into tensors that are there already, unrecorded. False, and nothing is
+// done, where they do not fit as they are: dtype, shape, layout, memory shared with an input,
+// composites.
+bool apply_into(const OpDef& op, std::span<const Tensor> in, const void* attrs,
+                std::span<const Tensor> outs);
 // A copy of t that stands for its value before an in-place write, with t's place in the graph.
 Tensor keep_old(const Tensor& t);
 // t was overwritten by the recorded node (node's edge 0 is t's old history).

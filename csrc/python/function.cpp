@@ -490,6 +490,10 @@ PyObject* run(FunctionEntry& e, Overload& o, Bound& b, bool inplace) {
            "requires grad");
     Tensors outs;
     AutocastMode off(false);
+    if (is_tensor(b.out)) {
+      Tensor target = borrow(b.out);
+      if (apply_into(op, in, a, {&target, 1})) return wrap(std::move(target));
+    }
     apply(op, in, a, outs);
     return return_into_out(e, o, outs, b.out);
   }
