@@ -5,6 +5,7 @@
 
 #include "kernels/ndview.h"
 #include "kernels/pointwise.h"
+#include "kernels/transpose.h"
 
 namespace clew::kernels {
 
@@ -41,15 +42,9 @@ Loop move_loop_of(size_t item) {
 
 template <class To, class From>
 void cast_loop(char* const* p, const int64_t* s, int64_t n, const Scalar*) {
-  if (s[0] == sizeof(To) && s[1] == sizeof(From)) {
-    auto* d = reinterpret_cast<To*>(p[0]);
-    auto* a = reinterpret_cast<const From*>(p[1]);
-    for (int64_t i = 0; i < n; ++i) d[i] = convert<To>(a[i]);
-  } else {
-    for (int64_t i = 0; i < n; ++i) {
-      *reinterpret_cast<To*>(p[0] + i * s[0]) =
-          convert<To>(*reinterpret_cast<const From*>(p[1] + i * s[1]));
-    }
+  for (int64_t i = 0; i < n; ++i) {
+    *reinterpret_cast<To*>(p[0] + i * s[0]) =
+        convert<To>(*reinterpret_cast<const From*>(p[1] + i * s[1]));
   }
 }
 
@@ -66,75 +61,6 @@ template <class... From> constexpr CastTable make_cast_table(TypeList<From...>) 
   return t;
 }
 constexpr CastTable casts = make_cast_table(AllTypes{});
-
-// Copies a plane whose destination runs along one dim and whose source runs along the other, tile
-// by tile, so that both sides touch whole cache lines.
-template <class T>
-void transpose_plane(char* d, const char* s, int64_t rows, int64_t cols, int64_t d_row,
-                     int64_t s_col) {
-  constexpr int64_t tile = sizeof(T) >= 8 ? 16 : 32;
-  for (int64_t r0 = 0; r0 < rows; r0 += tile) {
-    int64_t r1 = std::min(rows, r0 + tile);
-    for (int64_t c0 = 0; c0 < cols; c0 += tile) {
-      int64_t c1 = std::min(cols, c0 + tile);
-      for (int64_t r = r0; r < r1; ++r) {
-        auto* out = reinterpret_cast<T*>(d + r * d_row);
-        const char* from = s + r * static_cast<int64_t>(sizeof(T));
-        for (int64_t c = c0; c < c1; ++c) out[c] = *reinterpret_cast<const T*>(from + c * s_col);
-      }
-    }
-  }
-}
-
-// True when it did the copy: same item size, destination unit-stride in one dim, source in another.
-bool copy_transposed(const NdView& dst, const NdView& src, size_t item) {
-  int inner = -1;
-  int other = -1;
-  for (int d = 0; d < dst.ndim; ++d) {
-    if (dst.sizes[d] < 8) continue;
-    if (dst.strides[d] == 1 && src.strides[d] != 1) inner = d;
-    if (src.strides[d] == 1 && dst.strides[d] != 1) other = d;
-  }
-  if (inner < 0 || other < 0 || src.strides[inner] == 0 || dst.strides[other] == 0) return false;
-  int64_t outer_count = 1;
-  for (int d = 0; d < dst.ndim; ++d) {
-    if (d != inner && d != other) outer_count *= dst.sizes[d];
-  }
-  const auto bytes = static_cast<int64_t>(item);
-  int64_t rows = dst.sizes[other];
-  int64_t cols = dst.sizes[inner];
-  constexpr int64_t band = 32;  // rows of one unit of work
-  int64_t bands = (rows + band - 1) / band;
-  int64_t grain = std::max<int64_t>(1, grain_default / (band * cols));
-  parallel_for(outer_count * bands, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t k = begin; k < end; ++k) {
-      int64_t rest = k / bands;
-      int64_t r0 = k % bands * band;
-      char* d = dst.data;
-      const char* s = src.data;
-      for (int dim = dst.ndim - 1; dim >= 0; --dim) {
-        if (dim == inner || dim == other) continue;
-        int64_t i = rest % dst.sizes[dim];
-        rest /= dst.sizes[dim];
-        d += i * dst.strides[dim] * bytes;
-        s += i * src.strides[dim] * bytes;
-      }
-      int64_t d_row = dst.strides[other] * bytes;
-      int64_t s_col = src.strides[inner] * bytes;
-      d += r0 * d_row;
-      s += r0 * bytes;
-      int64_t count = std::min(band, rows - r0);
-      switch (item) {
-        case 1: transpose_plane<uint8_t>(d, s, count, cols, d_row, s_col); break;
-        case 2: transpose_plane<uint16_t>(d, s, count, cols, d_row, s_col); break;
-        case 4: transpose_plane<uint32_t>(d, s, count, cols, d_row, s_col); break;
-        case 8: transpose_plane<uint64_t>(d, s, count, cols, d_row, s_col); break;
-        default: transpose_plane<Bytes16>(d, s, count, cols, d_row, s_col); break;
-      }
-    }
-  });
-  return true;
-}
 
 template <class T> void where_loop(char* const* p, const int64_t* s, int64_t n, const Scalar*) {
   constexpr int64_t item = sizeof(T);
@@ -175,7 +101,8 @@ template <class T> void fill_loop(char* const* p, const int64_t* s, int64_t n, c
 
 Loop cast_loop_of(DType from, DType to) {
   if (from == to) return move_loop_of(itemsize(to));
-  return casts.fn[static_cast<int>(from)][static_cast<int>(to)];
+  Loop fast = table::casts[static_cast<int>(from)][to];
+  return fast ? fast : casts.fn[static_cast<int>(from)][static_cast<int>(to)];
 }
 
 Loop where_loop_of(size_t item) {
@@ -201,7 +128,7 @@ void copy(const NdView& dst, const NdView& src) {
       });
       return;
     }
-    if (dst.numel() == 0 || copy_transposed(dst, src, item)) return;
+    if (dst.numel() == 0 || copy_transposed(dst, src)) return;
   }
   char* data[2] = {dst.data, src.data};
   const int64_t* strides[2] = {dst.strides, src.strides};

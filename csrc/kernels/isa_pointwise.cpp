@@ -1,4 +1,4 @@
-// Float loops of the hot elementwise ops, compiled once for each instruction set.
+// Float loops of arithmetic and comparisons, compiled once for each instruction set.
 // May include: base, kernels.
 // Invariant: only float dtypes are set here; integers and complex numbers live in pointwise_*.cpp.
 #include "kernels/pointwise.h"
@@ -10,33 +10,6 @@ namespace clew::kernels::CLEW_ISA {
 namespace {
 
 using F = FloatTypes;
-
-// sin and cos: the vector form for rows whose numbers are moderate, the C library's for the others.
-template <bool sine> void trig_loop(char* const* p, const int64_t* s, int64_t n, const Scalar*) {
-  constexpr int64_t block = 512;
-  for (int64_t begin = 0; begin < n; begin += block) {
-    int64_t count = std::min(block, n - begin);
-    char* o = p[0] + begin * s[0];
-    const char* a = p[1] + begin * s[1];
-    bool flat = s[0] == sizeof(float) && s[1] == sizeof(float);
-    float top = 0;
-    for (int64_t i = 0; flat && i < count; ++i) {
-      float x = std::fabs(reinterpret_cast<const float*>(a)[i]);
-      top = x <= vm::trig_limit ? top : x;
-    }
-    if (flat && top == 0) {
-      auto* x = reinterpret_cast<const float*>(a);
-      auto* y = reinterpret_cast<float*>(o);
-#pragma GCC ivdep
-      for (int64_t i = 0; i < count; ++i) y[i] = sine ? vm::sincos(x[i]).sin : vm::sincos(x[i]).cos;
-    } else {
-      for (int64_t i = 0; i < count; ++i) {
-        float x = read<float>(a, i * s[1]);
-        at<float>(o, i * s[0]) = sine ? std::sin(x) : std::cos(x);
-      }
-    }
-  }
-}
 
 // x^y; the common constant exponents by multiplication.
 template <class T>
@@ -54,7 +27,7 @@ void pow_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* params)
       return run([](T a) { return a == -vm::inf<T> ? vm::inf<T> : T(std::sqrt(a) + T(0)); });
     }
   }
-  auto f = []<class U>(U a, U b) { return U(std::pow(a, b)); };
+  auto f = []<class U>(U a, U b) { return vm::pow(a, b); };
   binary_loop<T, decltype(f), 0>(p, s, n, params);
 }
 
@@ -83,14 +56,6 @@ void clamp_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* param
       at<T>(p[0], i * s[0]) = x > high ? high : x;
     }
   }
-}
-
-// A hand-written loop for float and double, and its half forms.
-template <int N, Loop f32, Loop f64> void set_loops(LoopTable& table) {
-  table.fn[static_cast<int>(DType::Float32)] = f32;
-  table.fn[static_cast<int>(DType::Float64)] = f64;
-  table.fn[static_cast<int>(DType::Float16)] = half_rows<N, f16, float, f32>;
-  table.fn[static_cast<int>(DType::BFloat16)] = half_rows<N, bf16, float, f32>;
 }
 
 void init_arithmetic() {
@@ -154,37 +119,21 @@ void init_comparison() {
   unary(table::isfinite, F{}, []<class T>(T a) { return std::fabs(a) < vm::inf<T>; });
 }
 
-void init_functions() {
-  unary(table::sqrt, F{}, []<class T>(T a) { return T(std::sqrt(a)); });
-  unary(table::rsqrt, F{}, []<class T>(T a) { return T(T(1) / std::sqrt(a)); });
-  unary(table::exp, F{}, []<class T>(T a) { return vm::exp(a); });
-  unary(table::expm1, F{}, []<class T>(T a) { return vm::expm1(a); });
-  unary(table::log, F{}, []<class T>(T a) { return vm::log(a); });
-  unary(table::log1p, F{}, []<class T>(T a) { return vm::log1p(a); });
-  unary(table::tanh, F{}, []<class T>(T a) { return vm::tanh(a); });
-  unary(table::sigmoid, F{}, []<class T>(T a) { return vm::sigmoid(a); });
-  unary(table::erf, F{}, []<class T>(T a) { return vm::erf(a); });
-  auto sin64 = [](double a) { return std::sin(a); };
-  auto cos64 = [](double a) { return std::cos(a); };
-  set_loops<1, trig_loop<true>, unary_loop<double, decltype(sin64), 0>>(table::sin);
-  set_loops<1, trig_loop<false>, unary_loop<double, decltype(cos64), 0>>(table::cos);
-  // Written so that nan gives 0, as in PyTorch.
-  for (LoopTable* t : {&table::sign, &table::sgn}) {
-    unary(*t, F{}, []<class T>(T a) { return T(T(a > T(0)) - T(a < T(0))); });
-  }
-  unary(table::floor, F{}, []<class T>(T a) { return T(std::floor(a)); });
-  unary(table::ceil, F{}, []<class T>(T a) { return T(std::ceil(a)); });
-  unary(table::trunc, F{}, []<class T>(T a) { return T(std::trunc(a)); });
-}
-
 }  // namespace
 
+void init_casts();
+void init_functions();
+void init_rounding();
+void init_slopes();
 void init_activations();
 
 void init_pointwise() {
   init_arithmetic();
   init_comparison();
+  init_casts();
   init_functions();
+  init_rounding();
+  init_slopes();
   init_activations();
 }
 

@@ -59,6 +59,17 @@ inline LoopTable softshrink, hardshrink, shrink_backward;  // lambd
 inline LoopTable hardtanh_backward;                        // min_val, max_val
 inline LoopTable threshold;                                // threshold, value
 inline LoopTable threshold_backward;                       // threshold
+// --- grad * slope, of the input ---
+inline LoopTable log2_slope, log10_slope, log1p_slope, sin_slope, cos_slope, square_slope;
+inline LoopTable asin_slope, acos_slope, atan_slope, asinh_slope, acosh_slope, atanh_slope;
+inline LoopTable sinh_slope, cosh_slope, erf_slope, abs_slope;
+inline LoopTable pow_slope;  // exponent
+// --- grad * slope, of the output ---
+inline LoopTable exp2_slope, expm1_slope, sqrt_slope, rsqrt_slope, tan_slope, reciprocal_slope;
+// --- of grad, dividend, divisor ---
+inline LoopTable divisor_slope;
+// --- conversions, [from][to]; those that are not here are made element by element ---
+inline LoopTable casts[num_dtypes];
 }  // namespace table
 
 }  // namespace clew::kernels

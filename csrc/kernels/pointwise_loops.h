@@ -238,6 +238,56 @@ void half_rows(char* const* p, const int64_t* s, int64_t n, const Scalar* params
   block_rows<N, H, float, R>(loop, p, s, n, params);
 }
 
+// A hand-written loop for float and double, and its half forms.
+template <int N, Loop f32, Loop f64> void set_loops(LoopTable& table) {
+  table.fn[static_cast<int>(DType::Float32)] = f32;
+  table.fn[static_cast<int>(DType::Float64)] = f64;
+  table.fn[static_cast<int>(DType::Float16)] = half_rows<N, f16, float, f32>;
+  table.fn[static_cast<int>(DType::BFloat16)] = half_rows<N, bf16, float, f32>;
+}
+
+// A function with a fast form that is right where F::fits(x ...) holds: blocks that hold other
+// numbers go through F::slow.
+template <class T, class F>
+[[gnu::flatten]] void guarded_rows(char* const* p, int64_t n, const Scalar*) {
+  auto* o = reinterpret_cast<T*>(p[0]);
+  auto* a = reinterpret_cast<const T*>(p[1]);
+  for (int64_t begin = 0; begin < n; begin += block_size) {
+    const int64_t end = std::min(n, begin + block_size);
+    int bad = 0;
+    if constexpr (F::inputs == 1) {
+      for (int64_t i = begin; i < end; ++i) bad |= !F::fits(a[i]);
+      if (bad) {
+        for (int64_t i = begin; i < end; ++i) o[i] = F::slow(a[i]);
+        continue;
+      }
+#pragma GCC ivdep
+      for (int64_t i = begin; i < end; ++i) o[i] = F::fast(a[i]);
+    } else {
+      auto* b = reinterpret_cast<const T*>(p[2]);
+      for (int64_t i = begin; i < end; ++i) bad |= !F::fits(a[i], b[i]);
+      if (bad) {
+        for (int64_t i = begin; i < end; ++i) o[i] = F::slow(a[i], b[i]);
+        continue;
+      }
+#pragma GCC ivdep
+      for (int64_t i = begin; i < end; ++i) o[i] = F::fast(a[i], b[i]);
+    }
+  }
+}
+template <class T, class F>
+void guarded_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* params) {
+  bool dense = true;
+  for (int k = 0; k <= F::inputs; ++k) dense = dense && s[k] == sizeof(T);
+  if (dense)
+    guarded_rows<T, F>(p, n, params);
+  else
+    block_rows<F::inputs, T, T, T>(guarded_loop<T, F>, p, s, n, params);
+}
+template <class F> void guarded(LoopTable& table, F) {
+  set_loops<F::inputs, guarded_loop<float, F>, guarded_loop<double, F>>(table);
+}
+
 // Writes the loops of f for the listed types into the table. P: how many scalar parameters f gets
 // as its last argument.
 template <int N, int P = 0, class F, class... Ts> void set(LoopTable& table, TypeList<Ts...>, F) {

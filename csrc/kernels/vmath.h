@@ -1,7 +1,7 @@
 // exp, log, tanh ... of float and double without branches and calls, so that loops over them
-// vectorise. May include: base, kernels. Invariant: within 3 units in the last place of the true
-// value; infinities and nan as the C library has them. Everything is in an anonymous namespace:
-// each instruction set keeps its own copy.
+// vectorise. May include: base, kernels. Invariant: within 2 units in the last place of the true
+// value, tanh, asin and tan 3, erfinv 4 (tests/ops/test_accuracy.py); infinities and nan as the C
+// library has them. Everything is in an anonymous namespace: each instruction set keeps its copy.
 #pragma once
 #include <bit>
 #include <cmath>
@@ -73,6 +73,11 @@ template <class T> [[gnu::always_inline]] inline T exp(T x) {
   return value * power_of_two(half_sum) * power_of_two(rest_sum);
 }
 
+// For results that are normal numbers.
+template <class T> [[gnu::always_inline]] inline T exp_moderate(T x) {
+  T sum = x * log2_e<T> + rounder<T>;
+  return (T(1) + expm1_core(reduce(x, sum - rounder<T>))) * power_of_two(sum);
+}
 // For |x| <= 60.
 template <class T> [[gnu::always_inline]] inline T expm1_moderate(T x) {
   T sum = x * log2_e<T> + rounder<T>;
@@ -88,42 +93,56 @@ template <class T> [[gnu::always_inline]] inline T expm1(T x) {
   return x > top ? exp(x) : small;
 }
 
-// ln of a positive normal number scaled by 2^-shift.
-[[gnu::always_inline]] inline float log_core(float x, float shift) {
+// A positive normal number is 2^n (1 + f) with f around 0, and log(1 + f) is f - (half - tail).
+template <class T> struct LogParts { T n, f, half, tail; };
+[[gnu::always_inline]] inline LogParts<float> log_split(float x) {
   uint32_t u = std::bit_cast<uint32_t>(x) + (0x3f800000u - 0x3f3504f3u);
-  auto n = static_cast<float>(static_cast<int32_t>(u >> 23) - 127) - shift;
+  auto n = static_cast<float>(static_cast<int32_t>(u >> 23) - 127);
   float f = std::bit_cast<float>((u & 0x007fffffu) + 0x3f3504f3u) - 1.0f;
   float s = f / (2.0f + f);
   float z = s * s;
   constexpr float c[] = {2.f / 3, 2.f / 5, 2.f / 7, 2.f / 9};
-  float tail = z * horner(z, c);
   float half = 0.5f * f * f;
-  return n * 0.693145752f + (f - (half - (s * (half + tail) + n * 1.42860677e-6f)));
+  return {n, f, half, s * (half + z * horner(z, c))};
 }
-[[gnu::always_inline]] inline double log_core(double x, double shift) {
+[[gnu::always_inline]] inline LogParts<double> log_split(double x) {
   constexpr uint64_t root = 0x3fe6a09e667f3bcdu;  // sqrt(1/2)
   uint64_t u = std::bit_cast<uint64_t>(x) + (0x3ff0000000000000u - root);
   // The exponent as a double, by its place in the significand of 2^52.
-  double n =
-      std::bit_cast<double>((u >> 52) | 0x4330000000000000u) - 4503599627370496.0 - 1023.0 - shift;
+  double n = std::bit_cast<double>((u >> 52) | 0x4330000000000000u) - 4503599627370496.0 - 1023.0;
   double f = std::bit_cast<double>((u & 0x000fffffffffffffu) + root) - 1.0;
   double s = f / (2.0 + f);
   double z = s * s;
   constexpr double c[] = {2. / 3,  2. / 5,  2. / 7,  2. / 9,  2. / 11,
                           2. / 13, 2. / 15, 2. / 17, 2. / 19, 2. / 21};
-  double tail = z * horner(z, c);
   double half = 0.5 * f * f;
-  return n * 0.69314718036912382 + (f - (half - (s * (half + tail) + n * 1.9082149292705877e-10)));
+  return {n, f, half, s * (half + z * horner(z, c))};
 }
-template <class T> [[gnu::always_inline]] inline T log(T x) {
+// Also for subnormal numbers.
+template <class T> [[gnu::always_inline]] inline LogParts<T> log_parts(T x) {
   constexpr T tiny = std::numeric_limits<T>::min();
   constexpr T up = std::is_same_v<T, float> ? T(33554432.0) : T(18014398509481984.0);
   constexpr T shift = std::is_same_v<T, float> ? T(25) : T(54);
-  T scaled = x < tiny ? x * up : x;
-  T value = log_core(scaled, x < tiny ? shift : T(0));
+  LogParts<T> p = log_split(x < tiny ? x * up : x);
+  p.n = x < tiny ? p.n - shift : p.n;
+  return p;
+}
+// `value` for positive finite numbers; else infinity, minus infinity or nan.
+template <class T> [[gnu::always_inline]] inline T log_ends(T x, T value) {
   value = x == inf<T> ? x : value;
   value = x == T(0) ? -inf<T> : value;
   return x >= T(0) ? value : nan<T>;
+}
+template <class T> inline constexpr T ln2 = static_cast<T>(0.69314718055994530942);
+// ln 2 in two parts; products of the first with exponents are exact.
+template <class T>
+inline constexpr T ln2_high = std::is_same_v<T, float> ? T(0.693145752) : T(0.69314718036912382);
+template <class T>
+inline constexpr T ln2_low = std::is_same_v<T, float> ? T(1.42860677e-6)
+                                                      : T(1.9082149292705877e-10);
+template <class T> [[gnu::always_inline]] inline T log(T x) {
+  LogParts<T> p = log_parts(x);
+  return log_ends(x, p.n * ln2_high<T> + (p.f - (p.half - (p.tail + p.n * ln2_low<T>))));
 }
 template <class T> [[gnu::always_inline]] inline T log1p(T x) {
   T u = T(1) + x;
@@ -141,50 +160,348 @@ template <class T> [[gnu::always_inline]] inline T tanh(T x) {
   T t = expm1_moderate(T(2) * a);
   return std::copysign(t / (t + T(2)), x);
 }
-template <class T> [[gnu::always_inline]] inline T sigmoid(T x) { return T(1) / (T(1) + exp(-x)); }
+template <class T> [[gnu::always_inline]] inline T sigmoid(T x) {
+  T e = exp(-std::fabs(x));
+  return (x < T(0) ? e : T(1)) / (T(1) + e);
+}
 // log(1 + e^x) without overflow.
 template <class T> [[gnu::always_inline]] inline T log1p_exp(T x) {
   T top = x > T(0) ? x : T(0);
   return top + log1p(exp(-std::fabs(x)));
 }
 
+// Near 0 a series in x^2; farther out 1 - e^p(x), where p stands for the logarithm of erfc.
 [[gnu::always_inline]] inline float erf(float x) {
-  constexpr float near[] = {1.128379167e+00f,  -3.761263848e-01f, 1.128378262e-01f,
-                            -2.686543831e-02f, 5.221053413e-03f,  -8.484396561e-04f,
-                            1.126825397e-04f,  -9.673591037e-06f};
-  constexpr float far[] = {-6.718491346e-06f, 2.822630618e-01f,  2.803367019e-01f,
-                           2.566745961e-01f,  1.453501194e-01f,  1.322563147e-01f,
-                           -9.531032342e-03f, -1.603549817e-01f, 7.338686521e-02f};
+  constexpr float near[] = {1.28379166e-01f,   -3.761262913e-01f, 1.128362922e-01f,
+                            -2.685593785e-02f, 5.192925834e-03f,  -8.055719432e-04f,
+                            8.021900384e-05f};
+  constexpr float far[] = {-1.774872297e-04f, -1.127749596e+00f, -6.370596926e-01f,
+                           -1.040374171e-01f, 2.227711711e-02f,  -3.055615712e-03f,
+                           1.971826240e-04f};
   float a = std::fabs(x);
-  float inside = x * horner(x * x, near);
-  float b = a > 10.0f ? 10.0f : a;
-  float outside = 1.0f - exp(-b * b) * horner(1.0f / (1.0f + 0.5f * b), far);
-  float value = a < 1.0f ? inside : std::copysign(outside, x);
+  float inside = x + x * horner(x * x, near);
+  float b = a > 4.0f ? 4.0f : a;
+  float outside = 1.0f - exp_moderate(horner(b, far));
+  float value = a < 0.95f ? inside : std::copysign(outside, x);
   return x != x ? x : value;
 }
 [[gnu::always_inline]] inline double erf(double x) { return std::erf(x); }
 
-// Good for |x| <= trig_limit.
-inline constexpr float trig_limit = 100000.0f;
-struct SinCos {
-  float sin, cos;
+// erfc of a float: e^-x^2 times a polynomial in 3 / (3 + |x|), in double for the sake of the tail.
+[[gnu::always_inline]] inline double erfc_of_float(double x) {
+  constexpr double c[] = {0.18803688964308718,  0.1886640750800192,     0.17160722390222063,
+                          0.19130378861176128,  0.00047369788892729758, 0.39911315732915276,
+                          -0.43595692387753648, 0.53185526689956952,    -0.29051625958039429,
+                          0.055419081900338237};
+  double a = std::fabs(x);
+  a = a > 11.0 ? 11.0 : a;
+  double t = 3.0 / (3.0 + a);
+  double y = exp_moderate(-a * a) * t * horner(t, c);
+  y = x < 0 ? 2.0 - y : y;
+  return x != x ? x : y;
+}
+
+// x times a function of w = -log(1 - x^2): one polynomial around the middle of [0, 6.25], one in
+// the root of w beyond.
+[[gnu::always_inline]] inline float erfinv(float x) {
+  constexpr float near[] = {1.623542015e+00f,  2.416304109e-01f, -5.738193735e-03f,
+                            -8.362000200e-04f, 1.951260358e-04f, -1.270510803e-05f,
+                            -1.774768498e-06f, 4.477600303e-07f, -1.854222757e-08f,
+                            -5.435840714e-09f, 6.377772750e-10f};
+  constexpr float far[] = {3.083885630e+00f,  1.005258443e+00f, 5.369700961e-03f,
+                           -3.741360805e-03f, 2.500772283e-03f, -1.740536416e-03f,
+                           9.395584026e-04f,  -2.490554222e-04f};
+  float a = std::fabs(x);
+  float w = -log((1.0f - a) * (1.0f + a));
+  float value = w < 6.25f ? horner(w - 3.0f, near) : horner(std::sqrt(w) - 3.25f, far);
+  value = a == 1.0f ? inf<float> : value;
+  return value * x;
+}
+
+// --- exponentials and logarithms to other bases, hyperbolic functions ---
+
+template <class T> [[gnu::always_inline]] inline T exp2(T x) {
+  constexpr T top = std::is_same_v<T, float> ? T(129) : T(1025);
+  constexpr T bottom = std::is_same_v<T, float> ? T(-151) : T(-1076);
+  T y = x > top ? top : x;
+  y = y < bottom ? bottom : y;
+  T n = (y + rounder<T>)-rounder<T>;
+  T half_sum = n * T(0.5) + rounder<T>;
+  T rest_sum = (n - (half_sum - rounder<T>)) + rounder<T>;
+  T value = T(1) + expm1_core((y - n) * ln2<T>);
+  return value * power_of_two(half_sum) * power_of_two(rest_sum);
+}
+// e^x / 2, which overflows later than e^x.
+template <class T> [[gnu::always_inline]] inline T half_exp(T x) {
+  constexpr T top = exp_top<T> + T(2);
+  T y = x > top ? top : x;
+  y = y < exp_bottom<T> ? exp_bottom<T> : y;
+  T n = (y * log2_e<T> + rounder<T>)-rounder<T>;
+  T half_sum = n * T(0.5) + rounder<T>;
+  T rest_sum = (n - T(1) - (half_sum - rounder<T>)) + rounder<T>;
+  T value = T(1) + expm1_core(reduce(y, n));
+  return value * power_of_two(half_sum) * power_of_two(rest_sum);
+}
+template <class T> [[gnu::always_inline]] inline T cosh(T x) {
+  T a = std::fabs(x);
+  return half_exp(a) + half_exp(-a);
+}
+// sinh(x) / x - 1 over z = x^2, for |x| <= 1.
+[[gnu::always_inline]] inline float sinh_series(float z) {
+  constexpr float c[] = {1.f / 6, 1.f / 120, 1.f / 5040, 1.f / 362880};
+  return horner(z, c);
+}
+[[gnu::always_inline]] inline double sinh_series(double z) {
+  constexpr double c[] = {
+      1. / 6,          1. / 120,          1. / 5040,           1. / 362880,           1. / 39916800,
+      1. / 6227020800, 1. / 1307674368e3, 1. / 355687428096e3, 1. / 121645100408832e3};
+  return horner(z, c);
+}
+template <class T> [[gnu::always_inline]] inline T sinh(T x) {
+  T a = std::fabs(x);
+  T z = x * x;
+  T small = x + x * z * sinh_series(z);
+  T large = half_exp(a) - half_exp(-a);
+  return a < T(1) ? small : std::copysign(large, x);
+}
+
+template <class T> [[gnu::always_inline]] inline T log2(T x) {
+  LogParts<T> p = log_parts(x);
+  constexpr T low = static_cast<T>(1.44269504088896340736L - static_cast<long double>(log2_e<T>));
+  T rest = p.f - (p.half - p.tail);
+  return log_ends(x, p.n + (rest * log2_e<T> + rest * low));
+}
+template <class T> [[gnu::always_inline]] inline T log10(T x) {
+  constexpr T log10_e = static_cast<T>(0.43429448190325182765L);
+  constexpr T low = static_cast<T>(0.43429448190325182765L - static_cast<long double>(log10_e));
+  // The first part has few enough bits for products with exponents to be exact.
+  constexpr T log10_2 = std::is_same_v<T, float> ? T(0.30102539) : T(0.30102999566406183);
+  constexpr T log10_2_low =
+      static_cast<T>(0.30102999566398119521L - static_cast<long double>(log10_2));
+  LogParts<T> p = log_parts(x);
+  T rest = p.f - (p.half - p.tail);
+  return log_ends(x, p.n * log10_2 + (rest * log10_e + (rest * low + p.n * log10_2_low)));
+}
+
+// --- powers ---
+
+// log and exp good to some 1e-11 (relative to 1), for float results.
+[[gnu::always_inline]] inline double log_for_float(double x) {
+  constexpr uint64_t root = 0x3fe6a09e667f3bcdu;  // sqrt(1/2)
+  uint64_t u = std::bit_cast<uint64_t>(x) + (0x3ff0000000000000u - root);
+  double n = std::bit_cast<double>((u >> 52) | 0x4330000000000000u) - 4503599627370496.0 - 1023.0;
+  double f = std::bit_cast<double>((u & 0x000fffffffffffffu) + root) - 1.0;
+  double s = f / (2.0 + f);
+  double z = s * s;
+  constexpr double c[] = {1. / 3,          2.000000001e-01, 1.428571182e-01,
+                          1.111145564e-01, 9.069087248e-02, 8.325527028e-02};
+  return n * ln2<double> + 2.0 * (s + s * z * horner(z, c));
+}
+[[gnu::always_inline]] inline double exp_for_float(double x) {
+  double y = x > 200.0 ? 200.0 : x;
+  y = y < -200.0 ? -200.0 : y;
+  double sum = y * log2_e<double> + round_d;
+  double r = y - (sum - round_d) * ln2<double>;
+  constexpr double c[] = {1. / 2, 1. / 6, 1. / 24, 1. / 120, 1. / 720, 1. / 5040, 1. / 40320};
+  return (1.0 + (r + r * r * horner(r, c))) * power_of_two(sum);
+}
+[[gnu::always_inline]] inline float pow(float x, float y) {
+  auto a = static_cast<double>(std::fabs(x));
+  double l = log_for_float(a);
+  l = a == 0.0 ? -inf<double> : l;
+  l = a == inf<double> ? inf<double> : l;
+  double e = static_cast<double>(y) * l;
+  auto value = static_cast<float>(exp_for_float(e));
+  value = e != e ? nan<float> : value;
+  bool whole = std::trunc(y) == y;
+  bool odd = whole & (std::trunc(0.5f * y) != 0.5f * y);
+  value = (std::bit_cast<uint32_t>(x) >> 31) & odd ? -value : value;
+  value = (x < 0.0f) & (x != -inf<float>)&!whole ? nan<float> : value;
+  value = (x == -1.0f) & (std::fabs(y) == inf<float>) ? 1.0f : value;
+  value = (x != x) | (y != y) ? nan<float> : value;
+  return (y == 0.0f) | (x == 1.0f) ? 1.0f : value;
+}
+[[gnu::always_inline]] inline double pow(double x, double y) { return std::pow(x, y); }
+
+// --- arcs ---
+
+// atan(x) / x - 1 over z = x^2, for |x| <= tan(pi / 8).
+[[gnu::always_inline]] inline float atan_series(float z) {
+  constexpr float c[] = {-0.33333331750569989f, 0.19999536505453153f, -0.14263783094254992f,
+                         0.10741604562949936f, -0.064442384740476172f};
+  return horner(z, c);
+}
+[[gnu::always_inline]] inline double atan_series(double z) {
+  constexpr double c[] = {-0.33333333333333315,  0.19999999999995119,   -0.1428571428467566,
+                          0.11111111018529411,   -0.090909047425683287, 0.076921870858692148,
+                          -0.066645635186114757, 0.05858564834169603,   -0.050874257240478213,
+                          0.039283386472559384,  -0.019234569460305637};
+  return horner(z, c);
+}
+// The arc tangent of y / x for y >= 0, x >= 0: the angle is turned by 0, 45 or 90 degrees.
+template <class T> [[gnu::always_inline]] inline T first_quadrant(T y, T x) {
+  constexpr T turn = static_cast<T>(0.78539816339744830962L);
+  constexpr T turn_low = static_cast<T>(0.78539816339744830962L - static_cast<long double>(turn));
+  bool steep = y > x * T(2.41421356237309504880);
+  bool middle = y > x * T(0.41421356237309504880);
+  T up = steep ? -x : middle ? y - x : y;
+  T down = steep ? y : middle ? y + x : x;
+  T turns = steep ? T(2) : middle ? T(1) : T(0);
+  T q = up == T(0) ? T(0) : up / down;
+  T z = q * q;
+  return turns * turn + (q + (q * z * atan_series(z) + turns * turn_low));
+}
+template <class T> [[gnu::always_inline]] inline T atan(T x) {
+  T a = std::fabs(x);
+  T value = first_quadrant(a == inf<T> ? T(1) : a, a == inf<T> ? T(0) : T(1));
+  return x != x ? x : std::copysign(value, x);
+}
+// In double, where sums of floats do not overflow.
+[[gnu::always_inline]] inline float atan2(float y, float x) {
+  double a = std::fabs(static_cast<double>(y));
+  double b = std::fabs(static_cast<double>(x));
+  bool far_up = a == inf<double>;
+  bool far_out = b == inf<double>;
+  a = far_up ? 1.0 : far_out ? 0.0 : a;
+  b = far_out ? 1.0 : far_up ? 0.0 : b;
+  double turn = first_quadrant(a, b);
+  turn = std::signbit(x) ? 3.14159265358979323846 - turn : turn;
+  auto value = static_cast<float>(std::copysign(turn, static_cast<double>(y)));
+  return (x != x) | (y != y) ? nan<float> : value;
+}
+[[gnu::always_inline]] inline double atan2(double y, double x) { return std::atan2(y, x); }
+
+// asin(x) / x - 1 over z = x^2, for |x| <= 1/2.
+[[gnu::always_inline]] inline float asin_series(float z) {
+  constexpr float c[] = {0.16666666317990445f,  0.075000985217539826f, 0.044598108349548811f,
+                         0.031115312098373663f, 0.017081690442396491f, 0.033799654985406533f};
+  return horner(z, c);
+}
+[[gnu::always_inline]] inline double asin_series(double z) {
+  constexpr double c[] = {0.16666666666666663,   0.074999999999986217, 0.044642857145840951,
+                          0.030381944172274668,  0.02237217192108697,  0.017352409781648384,
+                          0.013971047493588224,  0.011480066618587848, 0.010320978513057149,
+                          0.0054514812731450957, 0.01744755977142325,  -0.014961508567046755,
+                          0.028851392229548533};
+  return horner(z, c);
+}
+// What asin and acos share: for |x| <= 1/2 asin |x|, else half of acos |x|.
+template <class T> [[gnu::always_inline]] inline T asin_core(T a) {
+  bool far = a > T(0.5);
+  T z = far ? (T(1) - a) * T(0.5) : a * a;
+  T s = far ? std::sqrt(z) : a;
+  return s + s * z * asin_series(z);
+}
+template <class T> inline constexpr T right_angle = static_cast<T>(1.57079632679489661923L);
+template <class T>
+inline constexpr T right_angle_low = static_cast<T>(1.57079632679489661923L -
+                                                    static_cast<long double>(right_angle<T>));
+template <class T> [[gnu::always_inline]] inline T asin(T x) {
+  T a = std::fabs(x);
+  T core = asin_core(a);
+  T value = a > T(0.5) ? right_angle<T> - (T(2) * core - right_angle_low<T>) : core;
+  return std::copysign(value, x);
+}
+template <class T> [[gnu::always_inline]] inline T acos(T x) {
+  T a = std::fabs(x);
+  T core = asin_core(a);
+  T near = right_angle<T> - (std::copysign(core, x) - right_angle_low<T>);
+  T back = T(2) * right_angle<T> - (T(2) * core - T(2) * right_angle_low<T>);
+  T far = x < T(0) ? back : T(2) * core;
+  return a > T(0.5) ? far : near;
+}
+
+// The inverse hyperbolic functions of a float: logarithms in double; near 0 the number itself.
+[[gnu::always_inline]] inline float asinh(float x) {
+  double a = std::fabs(static_cast<double>(x));
+  auto value = static_cast<float>(log_for_float(a + std::sqrt(a * a + 1.0)));
+  value = a < 0.03 ? static_cast<float>(a - a * a * a * (1. / 6 - a * a * (3. / 40))) : value;
+  value = a == inf<double> ? inf<float> : value;
+  return x != x ? x : std::copysign(value, x);
+}
+[[gnu::always_inline]] inline float acosh(float x) {
+  auto d = static_cast<double>(x);
+  double e = d - 1.0;
+  double t = e + std::sqrt(e * (d + 1.0));  // the argument less 1
+  auto value = static_cast<float>(log_for_float(1.0 + t));
+  value = x == inf<float> ? x : value;
+  return x >= 1.0f ? value : nan<float>;
+}
+[[gnu::always_inline]] inline float atanh(float x) {
+  double a = std::fabs(static_cast<double>(x));
+  auto value = static_cast<float>(0.5 * log_for_float((1.0 + a) / (1.0 - a)));
+  value = a < 0.03 ? static_cast<float>(a + a * a * a * (1. / 3 + a * a * (1. / 5))) : value;
+  value = a == 1.0 ? inf<float> : value;
+  value = a > 1.0 ? nan<float> : value;
+  return x != x ? x : std::copysign(value, x);
+}
+[[gnu::always_inline]] inline double asinh(double x) { return std::asinh(x); }
+[[gnu::always_inline]] inline double acosh(double x) { return std::acosh(x); }
+[[gnu::always_inline]] inline double atanh(double x) { return std::atanh(x); }
+
+// --- sums of exponentials ---
+
+// log(e^a + e^b).
+template <class T> [[gnu::always_inline]] inline T logaddexp(T a, T b) {
+  T top = a > b ? a : b;
+  T value = top + log1p(exp(-std::fabs(a - b)));
+  value = a == b ? a + ln2<T> : value;  // equal infinities too
+  return (a != a) | (b != b) ? nan<T> : value;
+}
+template <class T> [[gnu::always_inline]] inline T logaddexp2(T a, T b) {
+  T top = a > b ? a : b;
+  T value = top + log1p(exp2(-std::fabs(a - b))) * log2_e<T>;
+  value = a == b ? a + T(1) : value;
+  return (a != a) | (b != b) ? nan<T> : value;
+}
+
+// --- circular functions ---
+
+// The quarter turns in x, and what is left of it, for |x| <= trig_limit: the angle of a float is
+// reduced in double, that of a double in three steps whose products are exact.
+template <class T> inline constexpr T trig_limit = static_cast<T>(100000);
+struct Turned {
+  double rest;
+  uint32_t quarter;
 };
-[[gnu::always_inline]] inline SinCos sincos(float x) {
-  double d = static_cast<double>(x);
-  double sum = d * 0.63661977236758134308 + round_d;
+[[gnu::always_inline]] inline Turned turned(double x, double last) {
+  double sum = x * 0.63661977236758134308 + round_d;
   double n = sum - round_d;
-  auto r = static_cast<float>((d - n * 1.57079632673412561417) - n * 6.07710050650619224932e-11);
-  auto q = static_cast<uint32_t>(std::bit_cast<uint64_t>(sum));
+  double rest = (x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11;
+  return {rest - n * last, static_cast<uint32_t>(std::bit_cast<uint64_t>(sum))};
+}
+template <class T> struct SinCos { T sin, cos; };
+[[gnu::always_inline]] inline SinCos<float> quarter_sincos(float r) {
   float z = r * r;
   constexpr float s[] = {-1.f / 6, 1.f / 120, -1.f / 5040, 1.f / 362880};
   constexpr float c[] = {1.f / 24, -1.f / 720, 1.f / 40320, -1.f / 3628800};
-  float sine = r + r * z * horner(z, s);
-  float cosine = 1.0f - 0.5f * z + z * z * horner(z, c);
-  float a = (q & 1u) != 0 ? cosine : sine;
-  float b = (q & 1u) != 0 ? sine : cosine;
+  return {r + r * z * horner(z, s), 1.0f - 0.5f * z + z * z * horner(z, c)};
+}
+[[gnu::always_inline]] inline SinCos<double> quarter_sincos(double r) {
+  double z = r * r;
+  constexpr double s[] = {-1. / 6,        1. / 120,        -1. / 5040,         1. / 362880,
+                          -1. / 39916800, 1. / 6227020800, -1. / 1307674368e3, 1. / 355687428096e3};
+  constexpr double c[] = {
+      1. / 24,        -1. / 720,         1. / 40320,         -1. / 3628800,
+      1. / 479001600, -1. / 87178291200, 1. / 20922789888e3, -1. / 6402373705728e3};
+  return {r + r * z * horner(z, s), 1.0 - (0.5 * z - z * z * horner(z, c))};
+}
+template <class T> [[gnu::always_inline]] inline SinCos<T> sincos(T x) {
+  Turned t =
+      turned(static_cast<double>(x), std::is_same_v<T, float> ? 0.0 : 2.02226624879595063154e-21);
+  SinCos<T> v = quarter_sincos(static_cast<T>(t.rest));
+  uint32_t q = t.quarter;
+  T a = (q & 1u) != 0 ? v.cos : v.sin;
+  T b = (q & 1u) != 0 ? v.sin : v.cos;
   a = (q & 2u) != 0 ? -a : a;
   b = ((q + 1u) & 2u) != 0 ? -b : b;
-  return {x == 0.0f ? x : a, b};
+  return {x == T(0) ? x : a, b};
+}
+template <class T> [[gnu::always_inline]] inline T sin(T x) { return sincos(x).sin; }
+template <class T> [[gnu::always_inline]] inline T cos(T x) { return sincos(x).cos; }
+template <class T> [[gnu::always_inline]] inline T tan(T x) {
+  SinCos<T> v = sincos(x);
+  return v.sin / v.cos;
 }
 
 }  // namespace vm

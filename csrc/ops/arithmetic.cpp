@@ -8,6 +8,7 @@
 #include "ops/ops.h"
 #include "ops/pointwise_doc.h"
 #include "ops/shape.h"
+#include "ops/slope.h"
 #include "ops/unary.h"
 
 namespace clew {
@@ -128,7 +129,18 @@ tensor([2., 4., 6.])
 });
 
 // The gradient of the quotient q = a / b is g / b and -g q / b.
+constexpr OpDef divisor_slope_op =
+    elementwise({.signature = "_divisor_slope(Tensor grad, Tensor input, Tensor other) -> Tensor",
+                 .doc = "-grad / other * (input / other)",
+                 .loops = &table::divisor_slope,
+                 .no_vjp = no_rule("gradients that are recorded are composed of other operations"),
+                 .inplace = false});
 void div_vjp(Vjp& c) {
+  if (!modes.grad && c.needs(1) && !c.grad().is_complex()) {
+    if (c.needs(0)) c.set(0, c.grad() / c.in(1));
+    c.set(1, apply(divisor_slope_op, {c.grad(), c.in(0), c.in(1)}));
+    return;
+  }
   Tensor g = c.grad() / conj(c.in(1));
   if (c.needs(0)) c.set(0, g);
   if (c.needs(1)) c.set(1, -g * conj(c.in(0) / c.in(1)));
@@ -264,12 +276,12 @@ constexpr OpDef positive_op = unary_same<"positive", "The elements as they are; 
     .vjp = positive_vjp,
 });
 
-void square_vjp(Vjp& c) { c.set(0, c.grad() * (conj(c.in(0)) * 2)); }
+Tensor d_square(const Vjp& c) { return c.in(0) * 2; }
 constexpr OpDef square_op = unary_same<"square", "Squares every element.", "input * input",
                                        "clew.tensor([1., -2.])", "tensor([1., 4.])">({
     .loops = &table::square,
     .saves = {.always = in(0)},
-    .vjp = square_vjp,
+    .vjp = fused_vjp<&table::square_slope, Of::input, d_square>,
 });
 
 Tensor d_reciprocal(const Vjp& c) { return -square(c.out()); }
@@ -277,10 +289,15 @@ constexpr OpDef reciprocal_op = unary<"reciprocal", "One divided by every elemen
                                       "clew.tensor([2., -4.])", "tensor([ 0.5000, -0.2500])">({
     .loops = &table::reciprocal,
     .saves = {.always = out(0)},
-    .partials = {d_reciprocal},
+    .vjp = fused_vjp<&table::reciprocal_slope, Of::output, d_reciprocal>,
 });
 
-void abs_vjp(Vjp& c) { c.set(0, c.grad() * sgn(c.in(0))); }
+Tensor d_abs(const Vjp& c) { return sgn(c.in(0)); }
+void abs_vjp(Vjp& c) {
+  // The gradient of a complex number's size is real: it is not conjugated.
+  if (is_complex(c.dtype(0))) return c.set(0, c.grad() * sgn(c.in(0)));
+  fused_vjp<&table::abs_slope, Of::input, d_abs>(c);
+}
 constexpr OpDef abs_op = unary_same<"abs", "The absolute value of every element.", "|input|",
                                     "clew.tensor([1., -2.])", "tensor([1., 2.])">({
     .result = Result::real,
@@ -323,6 +340,18 @@ bool constant_exponent(const Vjp& c, const Tensor& exponent, Scalar& value) {
   return true;
 }
 
+struct ExponentAttrs {
+  Scalar exponent;
+  static constexpr auto members() { return std::tuple(&ExponentAttrs::exponent); }
+};
+constexpr OpDef pow_slope_op =
+    elementwise({.signature = "_pow_slope(Tensor grad, Tensor input, Scalar exponent) -> Tensor",
+                 .doc = "grad * exponent * input ** (exponent - 1)",
+                 .loops = &table::pow_slope,
+                 .no_vjp = no_rule("gradients that are recorded are composed of other operations"),
+                 .attrs = &attr_info<ExponentAttrs>,
+                 .inplace = false});
+
 void pow_vjp(Vjp& c) {
   const Tensor& g = c.grad();
   Tensor base = operand(c, 0);
@@ -337,6 +366,8 @@ void pow_vjp(Vjp& c) {
       c.set(0, zeros_for(c, 0));
     } else if (e.equals(1)) {
       c.set(0, g);
+    } else if (!modes.grad && !g.is_complex() && !base.is_complex() && !e.is_complex()) {
+      c.set(0, apply(pow_slope_op, {g, base}, ExponentAttrs{e}));
     } else if (e.equals(2)) {
       c.set(0, g * (conj(base) * 2));
     } else {

@@ -7,6 +7,7 @@
 #include "ops/ops.h"
 #include "ops/pointwise_doc.h"
 #include "ops/shape.h"
+#include "ops/slope.h"
 #include "ops/unary.h"
 
 namespace clew {
@@ -34,7 +35,9 @@ Tensor d_erfcx(const Vjp& c) { return c.in(0) * c.out() * 2 - two_over_root_pi; 
 constexpr OpDef erf_op =
     unary<"erf", "The error function.", "2 / sqrt(pi) * integral of e ** -t ** 2 from 0 to input",
           "clew.tensor([0., 1.])", "tensor([0.0000, 0.8427])">(
-        {.loops = &table::erf, .saves = input_saved, .partials = {d_erf}});
+        {.loops = &table::erf,
+         .saves = input_saved,
+         .vjp = fused_vjp<&table::erf_slope, Of::input, d_erf>});
 constexpr OpDef erfc_op =
     unary<"erfc", "The complementary error function, accurate in its tail.", "1 - erf(input)",
           "clew.tensor([0., 1.])", "tensor([1.0000, 0.1573])">(

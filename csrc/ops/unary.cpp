@@ -12,6 +12,7 @@
 #include "ops/ops.h"
 #include "ops/pointwise_doc.h"
 #include "ops/shape.h"
+#include "ops/slope.h"
 
 namespace clew {
 
@@ -31,45 +32,60 @@ constexpr Saves output_saved = {.always = out(0)};
 Tensor d_exp(const Vjp& c) { return c.out(); }
 Tensor d_exp2(const Vjp& c) { return c.out() * ln_2; }
 Tensor d_expm1(const Vjp& c) { return c.out() + 1; }
-Tensor d_log(const Vjp& c) { return reciprocal(c.in(0)); }
 Tensor d_log2(const Vjp& c) { return reciprocal(c.in(0) * ln_2); }
 Tensor d_log10(const Vjp& c) { return reciprocal(c.in(0) * ln_10); }
 Tensor d_log1p(const Vjp& c) { return reciprocal(c.in(0) + 1); }
 Tensor d_sqrt(const Vjp& c) { return 0.5 / c.out(); }
 Tensor d_rsqrt(const Vjp& c) { return pow(c.out(), 3) * -0.5; }
 
+void log_vjp(Vjp& c) { c.set(0, c.grad() / conj(c.in(0))); }
+
 constexpr OpDef exp_op = unary<"exp", "The exponential of every element.", "e ** input",
                                "clew.tensor([0., 1.])", "tensor([1.0000, 2.7183])">(
     {.loops = &table::exp, .saves = output_saved, .partials = {d_exp}});
 constexpr OpDef exp2_op =
     unary<"exp2", "Two to the power of every element.", "2 ** input", "clew.tensor([0., 3.])",
-          "tensor([1., 8.])">({.loops = &table::exp2, .saves = output_saved, .partials = {d_exp2}});
+          "tensor([1., 8.])">({.loops = &table::exp2,
+                               .saves = output_saved,
+                               .vjp = fused_vjp<&table::exp2_slope, Of::output, d_exp2>});
 constexpr OpDef expm1_op =
     unary<"expm1", "The exponential minus one, accurate near zero.", "e ** input - 1",
           "clew.tensor([0., 1.])", "tensor([0.0000, 1.7183])">(
-        {.loops = &table::expm1, .saves = output_saved, .partials = {d_expm1}});
-constexpr OpDef log_op = unary<"log", "The natural logarithm of every element.", "log(input)",
-                               "clew.tensor([1., 10.])", "tensor([0.0000, 2.3026])">(
-    {.loops = &table::log, .saves = input_saved, .partials = {d_log}});
+        {.loops = &table::expm1,
+         .saves = output_saved,
+         .vjp = fused_vjp<&table::expm1_slope, Of::output, d_expm1>});
+constexpr OpDef log_op =
+    unary<"log", "The natural logarithm of every element.", "log(input)", "clew.tensor([1., 10.])",
+          "tensor([0.0000, 2.3026])">({.loops = &table::log, .saves = input_saved, .vjp = log_vjp});
 constexpr OpDef log2_op = unary<"log2", "The logarithm to base 2 of every element.",
                                 "log(input) / log(2)", "clew.tensor([1., 8.])", "tensor([0., 3.])">(
-    {.loops = &table::log2, .saves = input_saved, .partials = {d_log2}});
+    {.loops = &table::log2,
+     .saves = input_saved,
+     .vjp = fused_vjp<&table::log2_slope, Of::input, d_log2>});
 constexpr OpDef log10_op =
     unary<"log10", "The logarithm to base 10 of every element.", "log(input) / log(10)",
           "clew.tensor([1., 100.])", "tensor([0., 2.])">(
-        {.loops = &table::log10, .saves = input_saved, .partials = {d_log10}});
+        {.loops = &table::log10,
+         .saves = input_saved,
+         .vjp = fused_vjp<&table::log10_slope, Of::input, d_log10>});
 constexpr OpDef log1p_op =
     unary<"log1p", "The logarithm of one plus every element, accurate near zero.", "log(1 + input)",
           "clew.tensor([0., 1.])", "tensor([0.0000, 0.6931])">(
-        {.loops = &table::log1p, .saves = input_saved, .partials = {d_log1p}});
+        {.loops = &table::log1p,
+         .saves = input_saved,
+         .vjp = fused_vjp<&table::log1p_slope, Of::input, d_log1p>});
 constexpr OpDef sqrt_op =
     unary<"sqrt", "The square root of every element; nan where it is negative.", "input ** 0.5",
           "clew.tensor([1., 4.])", "tensor([1., 2.])">(
-        {.loops = &table::sqrt, .saves = output_saved, .partials = {d_sqrt}});
+        {.loops = &table::sqrt,
+         .saves = output_saved,
+         .vjp = fused_vjp<&table::sqrt_slope, Of::output, d_sqrt>});
 constexpr OpDef rsqrt_op =
     unary<"rsqrt", "One divided by the square root of every element.", "input ** -0.5",
           "clew.tensor([1., 4.])", "tensor([1.0000, 0.5000])">(
-        {.loops = &table::rsqrt, .saves = output_saved, .partials = {d_rsqrt}});
+        {.loops = &table::rsqrt,
+         .saves = output_saved,
+         .vjp = fused_vjp<&table::rsqrt_slope, Of::output, d_rsqrt>});
 
 // --- circular and hyperbolic functions ---
 
@@ -89,48 +105,70 @@ Tensor d_acosh(const Vjp& c) {
 }
 Tensor d_atanh(const Vjp& c) { return reciprocal(1 - square(c.in(0))); }
 
-constexpr OpDef sin_op = unary<"sin", "The sine of every element, in radians.", "sin(input)",
-                               "clew.tensor([0., 1.])", "tensor([0.0000, 0.8415])">(
-    {.loops = &table::sin, .saves = input_saved, .partials = {d_sin}});
-constexpr OpDef cos_op = unary<"cos", "The cosine of every element, in radians.", "cos(input)",
-                               "clew.tensor([0., 1.])", "tensor([1.0000, 0.5403])">(
-    {.loops = &table::cos, .saves = input_saved, .partials = {d_cos}});
+constexpr OpDef sin_op =
+    unary<"sin", "The sine of every element, in radians.", "sin(input)", "clew.tensor([0., 1.])",
+          "tensor([0.0000, 0.8415])">({.loops = &table::sin,
+                                       .saves = input_saved,
+                                       .vjp = fused_vjp<&table::sin_slope, Of::input, d_sin>});
+constexpr OpDef cos_op =
+    unary<"cos", "The cosine of every element, in radians.", "cos(input)", "clew.tensor([0., 1.])",
+          "tensor([1.0000, 0.5403])">({.loops = &table::cos,
+                                       .saves = input_saved,
+                                       .vjp = fused_vjp<&table::cos_slope, Of::input, d_cos>});
 constexpr OpDef tan_op =
     unary<"tan", "The tangent of every element, in radians.", "sin(input) / cos(input)",
           "clew.tensor([0., 1.])", "tensor([0.0000, 1.5574])">(
-        {.loops = &table::tan, .saves = output_saved, .partials = {d_tan}});
+        {.loops = &table::tan,
+         .saves = output_saved,
+         .vjp = fused_vjp<&table::tan_slope, Of::output, d_tan>});
 constexpr OpDef asin_op =
     unary<"asin", "The angle in radians whose sine every element is.", "arcsin(input)",
           "clew.tensor([0., 1.])", "tensor([0.0000, 1.5708])">(
-        {.loops = &table::asin, .saves = input_saved, .partials = {d_asin}});
+        {.loops = &table::asin,
+         .saves = input_saved,
+         .vjp = fused_vjp<&table::asin_slope, Of::input, d_asin>});
 constexpr OpDef acos_op =
     unary<"acos", "The angle in radians whose cosine every element is.", "arccos(input)",
           "clew.tensor([0., 1.])", "tensor([1.5708, 0.0000])">(
-        {.loops = &table::acos, .saves = input_saved, .partials = {d_acos}});
+        {.loops = &table::acos,
+         .saves = input_saved,
+         .vjp = fused_vjp<&table::acos_slope, Of::input, d_acos>});
 constexpr OpDef atan_op =
     unary<"atan", "The angle in radians whose tangent every element is.", "arctan(input)",
           "clew.tensor([0., 1.])", "tensor([0.0000, 0.7854])">(
-        {.loops = &table::atan, .saves = input_saved, .partials = {d_atan}});
+        {.loops = &table::atan,
+         .saves = input_saved,
+         .vjp = fused_vjp<&table::atan_slope, Of::input, d_atan>});
 constexpr OpDef sinh_op =
     unary<"sinh", "The hyperbolic sine of every element.", "(e ** input - e ** -input) / 2",
           "clew.tensor([0., 1.])", "tensor([0.0000, 1.1752])">(
-        {.loops = &table::sinh, .saves = input_saved, .partials = {d_sinh}});
+        {.loops = &table::sinh,
+         .saves = input_saved,
+         .vjp = fused_vjp<&table::sinh_slope, Of::input, d_sinh>});
 constexpr OpDef cosh_op =
     unary<"cosh", "The hyperbolic cosine of every element.", "(e ** input + e ** -input) / 2",
           "clew.tensor([0., 1.])", "tensor([1.0000, 1.5431])">(
-        {.loops = &table::cosh, .saves = input_saved, .partials = {d_cosh}});
+        {.loops = &table::cosh,
+         .saves = input_saved,
+         .vjp = fused_vjp<&table::cosh_slope, Of::input, d_cosh>});
 constexpr OpDef asinh_op =
     unary<"asinh", "The inverse hyperbolic sine of every element.",
           "log(input + sqrt(input ** 2 + 1))", "clew.tensor([0., 1.])", "tensor([0.0000, 0.8814])">(
-        {.loops = &table::asinh, .saves = input_saved, .partials = {d_asinh}});
+        {.loops = &table::asinh,
+         .saves = input_saved,
+         .vjp = fused_vjp<&table::asinh_slope, Of::input, d_asinh>});
 constexpr OpDef acosh_op =
     unary<"acosh", "The inverse hyperbolic cosine of every element; nan below 1.",
           "log(input + sqrt(input ** 2 - 1))", "clew.tensor([1., 2.])", "tensor([0.0000, 1.3170])">(
-        {.loops = &table::acosh, .saves = input_saved, .partials = {d_acosh}});
-constexpr OpDef atanh_op = unary<"atanh", "The inverse hyperbolic tangent of every element.",
-                                 "log((1 + input) / (1 - input)) / 2", "clew.tensor([0., 0.5])",
-                                 "tensor([0.0000, 0.5493])">(
-    {.loops = &table::atanh, .saves = input_saved, .partials = {d_atanh}});
+        {.loops = &table::acosh,
+         .saves = input_saved,
+         .vjp = fused_vjp<&table::acosh_slope, Of::input, d_acosh>});
+constexpr OpDef atanh_op =
+    unary<"atanh", "The inverse hyperbolic tangent of every element.",
+          "log((1 + input) / (1 - input)) / 2", "clew.tensor([0., 0.5])",
+          "tensor([0.0000, 0.5493])">({.loops = &table::atanh,
+                                       .saves = input_saved,
+                                       .vjp = fused_vjp<&table::atanh_slope, Of::input, d_atanh>});
 
 // --- tanh and sigmoid, whose gradient is one loop over the saved output ---
 

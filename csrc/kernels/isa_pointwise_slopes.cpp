@@ -1,0 +1,65 @@
+// Float loops of gradients: grad times the slope of a function, compiled once for each instruction
+// set.
+// May include: base, kernels.
+// Invariant: y is a function's output, x its input; values agree with the composed gradients of
+// csrc/ops up to rounding, special values included.
+#include "kernels/pointwise.h"
+#include "kernels/pointwise_loops.h"
+#include "kernels/vmath.h"
+
+namespace clew::kernels::CLEW_ISA {
+
+namespace {
+
+using F = FloatTypes;
+
+template <class T> inline constexpr T ln_2 = static_cast<T>(0.69314718055994530942);
+template <class T> inline constexpr T ln_10 = static_cast<T>(2.30258509299404568402);
+template <class T> inline constexpr T two_over_root_pi = static_cast<T>(1.12837916709551257390);
+
+// c: the exponent. Common ones by multiplication, as in pow itself.
+template <class T>
+void pow_slope_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* params) {
+  const T e = params[0].to<T>();
+  auto run = [&](auto f) { binary_loop<T, decltype(f), 0>(p, s, n, params); };
+  if (e == T(2)) return run([](T g, T x) { return T(g * (x * T(2))); });
+  if (e == T(3)) return run([](T g, T x) { return T(g * (x * x * T(3))); });
+  if (e == T(0.5)) return run([](T g, T x) { return T(g * (T(0.5) / std::sqrt(x))); });
+  if (e == T(-1)) return run([](T g, T x) { return T(g * (T(-1) / (x * x))); });
+  auto f = []<class U>(U g, U x, const U* c) { return U(g * (vm::pow(x, c[0] - U(1)) * c[0])); };
+  binary_loop<T, decltype(f), 1>(p, s, n, params);
+}
+
+}  // namespace
+
+void init_slopes();
+void init_slopes() {
+  binary(table::log2_slope, F{}, []<class T>(T g, T x) { return T(g / (x * ln_2<T>)); });
+  binary(table::log10_slope, F{}, []<class T>(T g, T x) { return T(g / (x * ln_10<T>)); });
+  binary(table::log1p_slope, F{}, []<class T>(T g, T x) { return T(g / (x + T(1))); });
+  binary(table::square_slope, F{}, []<class T>(T g, T x) { return T(g * (x * T(2))); });
+  binary(table::abs_slope, F{},
+         []<class T>(T g, T x) { return T(g * (T(x > T(0)) - T(x < T(0)))); });
+  binary(table::asin_slope, F{}, []<class T>(T g, T x) { return T(g / std::sqrt(T(1) - x * x)); });
+  binary(table::acos_slope, F{}, []<class T>(T g, T x) { return T(-g / std::sqrt(T(1) - x * x)); });
+  binary(table::atan_slope, F{}, []<class T>(T g, T x) { return T(g / (x * x + T(1))); });
+  binary(table::asinh_slope, F{}, []<class T>(T g, T x) { return T(g / std::sqrt(x * x + T(1))); });
+  binary(table::acosh_slope, F{}, []<class T>(T g, T x) { return T(g / std::sqrt(x * x - T(1))); });
+  binary(table::atanh_slope, F{}, []<class T>(T g, T x) { return T(g / (T(1) - x * x)); });
+  binary(table::sinh_slope, F{}, []<class T>(T g, T x) { return T(g * vm::cosh(x)); });
+  binary(table::cosh_slope, F{}, []<class T>(T g, T x) { return T(g * vm::sinh(x)); });
+  binary(table::erf_slope, F{},
+         []<class T>(T g, T x) { return T(g * (vm::exp(-x * x) * two_over_root_pi<T>)); });
+
+  binary(table::exp2_slope, F{}, []<class T>(T g, T y) { return T(g * (y * ln_2<T>)); });
+  binary(table::expm1_slope, F{}, []<class T>(T g, T y) { return T(g * (y + T(1))); });
+  binary(table::sqrt_slope, F{}, []<class T>(T g, T y) { return T(g * (T(0.5) / y)); });
+  binary(table::rsqrt_slope, F{}, []<class T>(T g, T y) { return T(g * (y * y * y * T(-0.5))); });
+  binary(table::tan_slope, F{}, []<class T>(T g, T y) { return T(g * (y * y + T(1))); });
+  binary(table::reciprocal_slope, F{}, []<class T>(T g, T y) { return T(g * -(y * y)); });
+
+  ternary(table::divisor_slope, F{}, []<class T>(T g, T a, T b) { return T(-(g / b) * (a / b)); });
+  set_loops<2, pow_slope_loop<float>, pow_slope_loop<double>>(table::pow_slope);
+}
+
+}  // namespace clew::kernels::CLEW_ISA

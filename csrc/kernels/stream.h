@@ -1,0 +1,49 @@
+// Stores that go past the caches, for large results whose lines are not written in order: there
+// they spare reading each line before. (In order, plain stores were faster with one thread.)
+// May include: the standard library only.
+// Invariant: without such stores on this processor the same bytes are written in the usual way.
+#pragma once
+#include <cstdint>
+#include <cstring>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+namespace clew::kernels {
+
+constexpr int64_t line_bytes = 64;
+
+// Scattered lines are streamed from this size of a result on: more than the cache of one core.
+constexpr int64_t stream_bytes = int64_t{1} << 20;
+
+// Copies whole lines to a place that is aligned to lines.
+inline void stream_lines(char* to, const char* from, int64_t bytes) {
+#ifdef __SSE2__
+  for (int64_t i = 0; i < bytes; i += line_bytes) {
+    auto* d = reinterpret_cast<__m128i*>(to + i);
+    auto* s = reinterpret_cast<const __m128i*>(from + i);
+    __m128i a = _mm_loadu_si128(s);
+    __m128i b = _mm_loadu_si128(s + 1);
+    __m128i c = _mm_loadu_si128(s + 2);
+    __m128i e = _mm_loadu_si128(s + 3);
+    _mm_stream_si128(d, a);
+    _mm_stream_si128(d + 1, b);
+    _mm_stream_si128(d + 2, c);
+    _mm_stream_si128(d + 3, e);
+  }
+#else
+  std::memcpy(to, from, static_cast<size_t>(bytes));
+#endif
+}
+// Streamed lines are seen by other threads after this.
+inline void stream_end() {
+#ifdef __SSE2__
+  _mm_sfence();
+#endif
+}
+
+inline bool starts_line(const void* p) {
+  return reinterpret_cast<uintptr_t>(p) % static_cast<uintptr_t>(line_bytes) == 0;
+}
+
+}  // namespace clew::kernels

@@ -1,0 +1,209 @@
+// Transposed copies in tiles of whole cache lines.
+// May include: base, kernels.
+// Invariant: every line of a full tile is read and written once, so strides that are powers of two,
+// whose lines fight for the same places in a cache, cost nothing.
+#include "kernels/transpose.h"
+
+#include <cstring>
+
+#include "kernels/stream.h"
+
+namespace clew::kernels {
+
+namespace {
+
+struct alignas(8) Bytes16 {
+  uint64_t half[2];
+};
+
+template <class T> constexpr int64_t side = line_bytes / static_cast<int64_t>(sizeof(T));
+
+template <class T> struct LaneOf {
+  typedef T type __attribute__((vector_size(16)));  // an alias template would lose the attribute
+};
+template <class T> using Lane = typename LaneOf<T>::type;
+template <class T> Lane<T> load(const char* p) {
+  Lane<T> v;
+  std::memcpy(&v, p, sizeof(v));
+  return v;
+}
+// The low (high) halves of a and b, alternating.
+template <class T> Lane<T> low(Lane<T> a, Lane<T> b) {
+  if constexpr (sizeof(T) == 8)
+    return __builtin_shufflevector(a, b, 0, 2);
+  else if constexpr (sizeof(T) == 4)
+    return __builtin_shufflevector(a, b, 0, 4, 1, 5);
+  else
+    return __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
+}
+template <class T> Lane<T> high(Lane<T> a, Lane<T> b) {
+  if constexpr (sizeof(T) == 8)
+    return __builtin_shufflevector(a, b, 1, 3);
+  else if constexpr (sizeof(T) == 4)
+    return __builtin_shufflevector(a, b, 2, 6, 3, 7);
+  else
+    return __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+}
+// Interleaving the first half of the rows with the second, once for each bit of the row number,
+// transposes a square of registers.
+template <class T, int n> void transpose_lanes(Lane<T> (&v)[n]) {
+  for (int step = 1; step < n; step *= 2) {
+    Lane<T> next[n];
+    for (int i = 0; i < n / 2; ++i) {
+      next[2 * i] = low<T>(v[i], v[i + n / 2]);
+      next[2 * i + 1] = high<T>(v[i], v[i + n / 2]);
+    }
+    for (int i = 0; i < n; ++i) v[i] = next[i];
+  }
+}
+
+// tile[r * step + c] = column c of the source, row r.
+template <class T> void transpose_tile(const char* s, int64_t s_col, T* tile, int64_t step) {
+  if constexpr (sizeof(T) == 1 || sizeof(T) == 16) {
+    for (int64_t c = 0; c < side<T>; ++c) {
+      const T* column = reinterpret_cast<const T*>(s + c * s_col);
+      for (int64_t r = 0; r < side<T>; ++r) tile[r * step + c] = column[r];
+    }
+  } else {
+    constexpr int n = 16 / sizeof(T);
+    for (int64_t r = 0; r < side<T>; r += n) {
+      for (int64_t c = 0; c < side<T>; c += n) {
+        Lane<T> v[n];
+        for (int k = 0; k < n; ++k) {
+          v[k] = load<T>(s + (c + k) * s_col + r * static_cast<int64_t>(sizeof(T)));
+        }
+        transpose_lanes<T, n>(v);
+        for (int k = 0; k < n; ++k) std::memcpy(tile + (r + k) * step + c, &v[k], sizeof(v[k]));
+      }
+    }
+  }
+}
+
+// A plane whose destination runs along one dim (columns) and whose source runs along the other.
+template <class T> struct Plane {
+  static constexpr auto item = static_cast<int64_t>(sizeof(T));
+  char* d;
+  const char* s;
+  int64_t d_row, s_col;  // bytes
+  int64_t rows, cols;
+
+  const char* from(int64_t r, int64_t c) const { return s + c * s_col + r * item; }
+  char* to(int64_t r, int64_t c) const { return d + r * d_row + c * item; }
+  void singles(int64_t r0, int64_t r1, int64_t c0, int64_t c1) const {
+    for (int64_t c = c0; c < c1; ++c) {
+      for (int64_t r = r0; r < r1; ++r) {
+        *reinterpret_cast<T*>(to(r, c)) = *reinterpret_cast<const T*>(from(r, c));
+      }
+    }
+  }
+  // The tile of columns that starts at c, along the source; its lines go past the caches.
+  void stream_columns(int64_t c) const {
+    alignas(64) T tile[side<T>][side<T>];
+    int64_t full = c + side<T> <= cols ? rows / side<T> * side<T> : 0;
+    for (int64_t r = 0; r < full; r += side<T>) {
+      transpose_tile<T>(from(r, c), s_col, &tile[0][0], side<T>);
+      for (int64_t k = 0; k < side<T>; ++k) {
+        stream_lines(to(r + k, c), reinterpret_cast<const char*>(tile[k]), line_bytes);
+      }
+    }
+    singles(full, rows, c, std::min(cols, c + side<T>));
+    stream_end();
+  }
+  // The tile of rows that starts at r, along the destination, in runs of several lines.
+  void copy_rows(int64_t r) const {
+    constexpr int64_t run = 16 * side<T>;
+    alignas(64) T strip[side<T>][run];
+    int64_t full = r + side<T> <= rows ? cols / side<T> * side<T> : 0;
+    for (int64_t c0 = 0; c0 < full; c0 += run) {
+      int64_t c1 = std::min(full, c0 + run);
+      for (int64_t c = c0; c < c1; c += side<T>) {
+        transpose_tile<T>(from(r, c), s_col, &strip[0][c - c0], run);
+      }
+      for (int64_t k = 0; k < side<T>; ++k) {
+        std::memcpy(to(r + k, c0), strip[k], static_cast<size_t>((c1 - c0) * item));
+      }
+    }
+    singles(r, std::min(rows, r + side<T>), full, cols);
+  }
+};
+
+// Dims of both sides, without those of size 1 and with neighbours merged where both lie dense.
+struct Layout {
+  int ndim = 0;
+  int64_t sizes[max_dims], dst[max_dims], src[max_dims];
+  Layout(const NdView& d, const NdView& s) {
+    for (int i = 0; i < d.ndim; ++i) {
+      if (d.sizes[i] == 1) continue;
+      if (ndim > 0 && dst[ndim - 1] == d.strides[i] * d.sizes[i] &&
+          src[ndim - 1] == s.strides[i] * s.sizes[i]) {
+        sizes[ndim - 1] *= d.sizes[i];
+        dst[ndim - 1] = d.strides[i];
+        src[ndim - 1] = s.strides[i];
+        continue;
+      }
+      sizes[ndim] = d.sizes[i];
+      dst[ndim] = d.strides[i];
+      src[ndim] = s.strides[i];
+      ++ndim;
+    }
+  }
+};
+
+template <class T>
+void copy_planes(const NdView& to, const NdView& from, const Layout& l, int inner, int other) {
+  constexpr auto item = static_cast<int64_t>(sizeof(T));
+  int64_t outer = 1;
+  for (int d = 0; d < l.ndim; ++d) {
+    if (d != inner && d != other) outer *= l.sizes[d];
+  }
+  const int64_t rows = l.sizes[other];
+  const int64_t cols = l.sizes[inner];
+  bool streamed = outer * rows * cols * item >= stream_bytes && starts_line(to.data);
+  for (int d = 0; d < l.ndim; ++d) {
+    streamed = streamed && (d == inner || l.dst[d] * item % line_bytes == 0);
+  }
+  const int64_t tiles = ((streamed ? cols : rows) + side<T> - 1) / side<T>;
+  int64_t grain = std::max<int64_t>(1, grain_default * tiles / std::max<int64_t>(1, rows * cols));
+  parallel_for(outer * tiles, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t k = begin; k < end; ++k) {
+      int64_t rest = k / tiles;
+      Plane<T> plane{to.data, from.data, l.dst[other] * item, l.src[inner] * item, rows, cols};
+      for (int dim = l.ndim - 1; dim >= 0; --dim) {
+        if (dim == inner || dim == other) continue;
+        int64_t i = rest % l.sizes[dim];
+        rest /= l.sizes[dim];
+        plane.d += i * l.dst[dim] * item;
+        plane.s += i * l.src[dim] * item;
+      }
+      if (streamed)
+        plane.stream_columns(k % tiles * side<T>);
+      else
+        plane.copy_rows(k % tiles * side<T>);
+    }
+  });
+}
+
+}  // namespace
+
+bool copy_transposed(const NdView& dst, const NdView& src) {
+  Layout l(dst, src);
+  int inner = -1;
+  int other = -1;
+  for (int d = 0; d < l.ndim; ++d) {
+    if (l.sizes[d] < 4) continue;
+    if (l.dst[d] == 1 && l.src[d] != 1) inner = d;
+    if (l.src[d] == 1 && l.dst[d] != 1) other = d;
+  }
+  if (inner < 0 || other < 0 || l.src[inner] == 0 || l.dst[other] == 0) return false;
+  if (std::max(l.sizes[inner], l.sizes[other]) < 8) return false;
+  switch (itemsize(dst.dtype)) {
+    case 1: copy_planes<uint8_t>(dst, src, l, inner, other); break;
+    case 2: copy_planes<uint16_t>(dst, src, l, inner, other); break;
+    case 4: copy_planes<uint32_t>(dst, src, l, inner, other); break;
+    case 8: copy_planes<uint64_t>(dst, src, l, inner, other); break;
+    default: copy_planes<Bytes16>(dst, src, l, inner, other); break;
+  }
+  return true;
+}
+
+}  // namespace clew::kernels

@@ -1,0 +1,13 @@
+// Copies between layouts whose innermost dims differ.
+// May include: base, kernels/ndview.h.
+// Invariant: bytes are moved, never converted.
+#pragma once
+#include "kernels/ndview.h"
+
+namespace clew::kernels {
+
+// dst[...] = src[...] for equal sizes and dtypes; false, and nothing is done, unless each has a dim
+// with stride 1 that is long, and not the same one.
+bool copy_transposed(const NdView& dst, const NdView& src);
+
+}  // namespace clew::kernels

@@ -1,0 +1,237 @@
+"""How close vectorised functions come to the true values, over the whole range of float32."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.special as sp
+
+import clew
+
+INF = float("inf")
+
+
+def expit(x: Any) -> Any:
+    e = np.exp(-np.abs(x))
+    return np.where(x < 0, e, 1) / (1 + e)
+
+
+# Function: units in the last place that a float32 result may be off, float64 reference.
+BOUNDS: dict[str, tuple[float, Callable[[Any], Any]]] = {
+    "exp": (2, np.exp),
+    "exp2": (2, np.exp2),
+    "expm1": (2, np.expm1),
+    "log": (1, np.log),
+    "log2": (2, np.log2),
+    "log10": (2, np.log10),
+    "log1p": (2, np.log1p),
+    "sqrt": (0.5, np.sqrt),
+    "rsqrt": (1.5, lambda x: 1 / np.sqrt(x)),
+    "reciprocal": (0.5, lambda x: 1 / x),
+    "tanh": (3, np.tanh),
+    "sinh": (2, np.sinh),
+    "cosh": (2, np.cosh),
+    "asinh": (1, np.arcsinh),
+    "acosh": (1, np.arccosh),
+    "atanh": (1, np.arctanh),
+    "sin": (2, np.sin),
+    "cos": (2, np.cos),
+    "tan": (3.5, np.tan),
+    "asin": (2.5, np.arcsin),
+    "acos": (2, np.arccos),
+    "atan": (2, np.arctan),
+    "sigmoid": (2.5, expit),
+    "erf": (2, sp.erf),
+    "erfc": (1, sp.erfc),
+    "erfinv": (4, sp.erfinv),
+    "special.ndtr": (1, sp.ndtr),
+}
+POW_BOUND = 1.0
+SPECIAL = [
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    INF,
+    -INF,
+    float("nan"),
+    1e-45,
+    -1e-45,
+    1.1754944e-38,
+    3.4028235e38,
+]
+
+
+def ulps(got: np.ndarray, want: np.ndarray) -> np.ndarray:
+    """Distance in units of the last place of the float32 result; 0 for the same special values."""
+    near = want.astype(np.float32)
+    with np.errstate(all="ignore"):
+        unit = np.spacing(np.minimum(np.abs(near), np.float32(3e38))).astype(np.float64)
+        off = np.abs(got.astype(np.float64) - want) / unit
+    same = (got == near) | (np.isnan(got) & np.isnan(near))
+    # A result may overflow where the true value is within rounding of the largest number.
+    edge = np.isinf(got) & (np.abs(want) > 3.4028233e38)
+    return np.where(same | edge, np.where(np.isfinite(near), np.minimum(off, 0.5), 0), off)
+
+
+def worst(f: Any, reference: Callable[[Any], Any], bits: np.ndarray) -> tuple[float, float]:
+    """The largest distance and where it is."""
+    x = bits.astype(np.uint32).view(np.float32)
+    got = f(clew.from_numpy(x)).numpy()
+    with np.errstate(all="ignore"):
+        off = ulps(got, np.asarray(reference(x.astype(np.float64))))
+    at = int(np.argmax(np.where(np.isnan(off), INF, off)))
+    return float(off[at]), float(x[at])
+
+
+def function(name: str) -> Any:
+    return clew.special.ndtr if name == "special.ndtr" else getattr(clew, name)
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_float32(name: str):
+    bound, reference = BOUNDS[name]
+    special = np.array(SPECIAL, dtype=np.float32).view(np.uint32)
+    sample = np.arange(0, 1 << 32, 32771)
+    for bits in (special, sample):
+        off, x = worst(function(name), reference, bits)
+        assert off <= bound, f"{name}({x!r}) is {off} ulp off"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BOUNDS)
+def test_every_float32(name: str):
+    bound, reference = BOUNDS[name]
+    for begin in range(0, 1 << 32, 1 << 24):
+        off, x = worst(function(name), reference, np.arange(begin, begin + (1 << 24)))
+        assert off <= bound, f"{name}({x!r}) is {off} ulp off"
+
+
+def pairs() -> tuple[np.ndarray, np.ndarray]:
+    r = np.random.default_rng(0)
+    x = r.integers(0, 1 << 32, 100_000).astype(np.uint32).view(np.float32)
+    y = r.integers(0, 1 << 32, 100_000).astype(np.uint32).view(np.float32)
+    mild = r.uniform(-4, 4, (2, 100_000)).astype(np.float32)
+    whole = np.stack([mild[0], np.round(mild[1] * 5)]).astype(np.float32)
+    edges = np.array([*SPECIAL, 0.5, -2.0, -3.0, 7.0, 1e30, -1e30], dtype=np.float32)
+    a, b = (g.ravel() for g in np.meshgrid(edges, edges))
+    return np.concatenate([x, mild[0], whole[0], a]), np.concatenate([y, mild[1], whole[1], b])
+
+
+def test_pow():
+    x, y = pairs()
+    got = clew.pow(clew.from_numpy(x), clew.from_numpy(y)).numpy()
+    with np.errstate(all="ignore"):
+        want = np.power(x.astype(np.float64), y.astype(np.float64))
+    off = ulps(got, want)
+    assert off.max() <= POW_BOUND, (x[off.argmax()], y[off.argmax()])
+    zero = want == 0
+    np.testing.assert_array_equal(np.signbit(got[zero]), np.signbit(want[zero]))
+
+
+@pytest.mark.parametrize(
+    "name, reference, bound",
+    [
+        ("atan2", np.arctan2, 1),
+        ("hypot", np.hypot, 1),
+        ("fmod", np.fmod, 0),
+        ("remainder", np.remainder, 1),
+        ("logaddexp", np.logaddexp, None),
+        ("logaddexp2", np.logaddexp2, None),
+    ],
+)
+def test_two_numbers(name: str, reference: Any, bound: float | None):
+    x, y = pairs()
+    got = getattr(clew, name)(clew.from_numpy(x), clew.from_numpy(y)).numpy()
+    with np.errstate(all="ignore"):
+        wide = np.float32 if name in ("fmod", "remainder") else np.float64
+        want = reference(x.astype(wide), y.astype(wide)).astype(np.float64)
+    if bound is None:
+        # Where terms of opposite signs cancel, the bound is relative to the larger one.
+        np.testing.assert_allclose(got, want.astype(np.float32), rtol=1e-6, atol=2e-6)
+    else:
+        off = ulps(got, want)
+        assert off.max() <= bound, (x[off.argmax()], y[off.argmax()])
+
+
+WIDE = {
+    "exp": np.exp,
+    "exp2": np.exp2,
+    "expm1": np.expm1,
+    "log": np.log,
+    "log2": np.log2,
+    "log10": np.log10,
+    "log1p": np.log1p,
+    "tanh": np.tanh,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "sin": np.sin,
+    "cos": np.cos,
+    "tan": np.tan,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+}
+
+
+@pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="long double is no wider")
+@pytest.mark.parametrize("name", WIDE)
+def test_float64(name: str):
+    r = np.random.default_rng(1)
+    bits = r.integers(0, 1 << 63, 20_000).view(np.float64) * r.choice([-1, 1], 20_000)
+    x = np.concatenate([bits, r.normal(size=20_000), r.uniform(-1e5, 1e5, 20_000), SPECIAL])
+    x = x[~np.isnan(x)]
+    got = getattr(clew, name)(clew.from_numpy(x)).numpy()
+    with np.errstate(all="ignore"):
+        want = WIDE[name](x.astype(np.longdouble))
+        near = want.astype(np.float64)
+        off = np.abs(got - want) / np.spacing(np.minimum(np.abs(near), 1e308))
+    off = np.where((got == near) | (np.isnan(got) & np.isnan(near)), 0, off)
+    assert off.max() <= 3.5, (name, x[off.argmax()])
+
+
+@pytest.mark.parametrize("name", ["sin", "cos", "tan", "special.sinc"])
+def test_large_angles_beside_small_ones(name: str):
+    x = np.linspace(-3, 3, 1000, dtype=np.float32)
+    x[[7, 500]] = [3e8, -1e30]
+    f = clew.special.sinc if name == "special.sinc" else getattr(clew, name)
+    reference = np.sinc if name == "special.sinc" else getattr(np, name)
+    keep = slice(None) if name != "special.sinc" else np.abs(x) < 10
+    got = f(clew.from_numpy(x)).numpy()
+    np.testing.assert_allclose(
+        got[keep], reference(x.astype(np.float64))[keep], rtol=1e-5, atol=2e-7
+    )
+
+
+# Gradients in one pass against those composed of operations, which create_graph makes.
+SLOPES = """exp2 expm1 log log2 log10 log1p sqrt rsqrt sin cos tan asin acos atan sinh cosh asinh
+acosh atanh square reciprocal abs erf""".split()
+
+
+@pytest.mark.parametrize("dtype", [clew.float32, clew.float64, clew.bfloat16, clew.float16])
+@pytest.mark.parametrize("name", [*SLOPES, "pow2", "pow3", "pow.5", "pow-1", "pow2.7", "div"])
+def test_fused_gradients(name: str, dtype: Any):
+    high = 1.0 if name in ("asin", "acos", "atanh") else 2.5
+    low = 1.01 if name == "acosh" else 0.05
+    x = clew.linspace(low, high, 700, dtype=clew.float64)[:-1].to(dtype).requires_grad_()
+    y = clew.linspace(2, 1, 699, dtype=clew.float64).to(dtype).requires_grad_()
+    inputs = [x]
+    if name == "div":
+        out, inputs = x / y, [x, y]
+    elif name.startswith("pow"):
+        out = x ** float(name[3:])
+    else:
+        out = getattr(clew, name)(x)
+    g = clew.linspace(-1, 2, 699).to(dtype)
+    fused = clew.autograd.grad(out, inputs, g, retain_graph=True)
+    composed = clew.autograd.grad(out, inputs, g, create_graph=True)
+    rtol = {clew.float64: 1e-13, clew.float32: 1e-5, clew.float16: 1e-2, clew.bfloat16: 4e-2}[dtype]
+    for a, b in zip(fused, composed, strict=True):
+        assert a.dtype == dtype and not a.requires_grad
+        a, b = a.double().numpy(), b.detach().double().numpy()
+        finite = np.isfinite(b)
+        np.testing.assert_array_equal(np.isfinite(a), finite)
+        np.testing.assert_allclose(a[finite], b[finite], rtol=rtol, atol=rtol / 10)
