@@ -5,7 +5,10 @@ and every output written once), GF/s of arithmetic; the machine's own limits mea
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+
+import numpy as np
 
 from bench.timer import milliseconds
 
@@ -13,6 +16,26 @@ UNIT = "GB/s or GF/s"
 BETTER = "higher"
 
 N = 4096  # rows and columns of the large matrices: 64 MB of float32
+
+
+def triad(threads: int) -> Callable[[], object]:
+    """STREAM's triad ``out = x + 2 y`` on 64 MB arrays without the library that is measured.
+
+    NumPy lets go of the GIL, so each thread works on a part of its own, in blocks: the second of
+    the two passes that NumPy needs finds its block in the cache.
+    """
+    x, y, out = (np.ones(N * N, dtype=np.float32) for _ in range(3))
+    block = 1 << 15
+    pool = ThreadPoolExecutor(threads)
+    edges = [N * N * k // threads // block * block for k in range(threads)] + [N * N]
+
+    def part(begin: int, end: int) -> None:
+        for i in range(begin, end, block):
+            piece = slice(i, min(i + block, end))
+            np.multiply(y[piece], np.float32(2), out=out[piece])
+            np.add(x[piece], out[piece], out=out[piece])
+
+    return lambda: list(pool.map(part, edges[:-1], edges[1:]))
 
 
 def memory_bound(t: Any) -> dict[str, tuple[Callable[[], object], float]]:
@@ -37,7 +60,9 @@ def memory_bound(t: Any) -> dict[str, tuple[Callable[[], object], float]]:
         return call
 
     return {
-        "triad (the limit): out = x + 2 y": (lambda: t.add(x, y, alpha=2, out=out), 3 * mb),
+        "triad (the limit)": (triad(t.get_num_threads()), 3 * mb),
+        "add into out": (lambda: t.add(x, y, alpha=2, out=out), 3 * mb),
+        "add in place": (lambda: out.add_(y), 3 * mb),
         "add": (lambda: x + y, 3 * mb),
         "mul by a number": (lambda: x * 1.5, 2 * mb),
         "exp": (lambda: x.exp(), 2 * mb),
@@ -48,6 +73,9 @@ def memory_bound(t: Any) -> dict[str, tuple[Callable[[], object], float]]:
         "silu": (lambda: f.silu(x), 2 * mb),
         "relu": (lambda: x.relu(), 2 * mb),
         "sin": (lambda: x.sin(), 2 * mb),
+        "cos": (lambda: x.cos(), 2 * mb),
+        "erf": (lambda: x.erf(), 2 * mb),
+        "pow 2.5 of abs": (lambda: x.abs().pow(2.5), 4 * mb),
         "log of abs": (lambda: x.abs().log(), 4 * mb),
         "softmax, rows": (lambda: x.softmax(-1), 2 * mb),
         "softmax, columns": (lambda: x.softmax(0), 2 * mb),
@@ -56,12 +84,16 @@ def memory_bound(t: Any) -> dict[str, tuple[Callable[[], object], float]]:
         "layer_norm, with backward": (backward(lambda v: f.layer_norm(v, (N,), weight)), 7 * mb),
         "softmax, with backward": (backward(lambda v: v.softmax(-1)), 7 * mb),
         "gelu, with backward": (backward(lambda v: f.gelu(v)), 7 * mb),
+        "relu, with backward": (backward(lambda v: v.relu()), 5 * mb),
+        "tanh, with backward": (backward(lambda v: v.tanh()), 5 * mb),
+        "sqrt of square, with backward": (backward(lambda v: v.square().sqrt()), 10 * mb),
         "batch_norm, evaluating": (lambda: f.batch_norm(image, mean, var), 2 * 67.1),
         "sum": (lambda: x.sum(), mb),
         "sum of rows": (lambda: x.sum(1), mb),
         "sum of columns": (lambda: x.sum(0), mb),
         "max of rows": (lambda: x.max(1), mb),
         "transposed copy": (lambda: x.t().contiguous(), 2 * mb),
+        "NCHW to NHWC": (lambda: image.permute(0, 2, 3, 1).contiguous(), 2 * 67.1),
         "cat": (lambda: t.cat([x, y]), 4 * mb),
         "where": (lambda: t.where(x > 0, x, y), 4.25 * mb),
         "gather of rows": (lambda: table[index], 2 * mb),
