@@ -123,6 +123,11 @@ def arithmetic(t: Any) -> dict[str, tuple[Callable[[], object], float]]:
         leaf.grad = filters.grad = None
         f.conv2d(leaf, filters, padding=1).sum().backward()
 
+    last, wide = image.to(memory_format=t.channels_last), t.randn(256, 64, 1, 1)
+    taps, large, line = t.randn(64, 1, 7, 7), t.randn(64, 3, 7, 7), t.randn(64, 64, 3)
+    photo, sound = t.randn(4, 3, 112, 112), t.randn(16, 64, 256)
+    volume, cube = t.randn(2, 16, 16, 16, 16), t.randn(16, 16, 3, 3, 3)
+
     return {
         "matmul 2048 (the limit)": (lambda: a @ b, 2 * 2.048**3),
         "matmul 128": (lambda: s @ s, 2 * 0.128**3),
@@ -132,6 +137,29 @@ def arithmetic(t: Any) -> dict[str, tuple[Callable[[], object], float]]:
         "matmul 1024 float64": (lambda: ad @ bd, 2 * 1.024**3),
         "conv2d 3x3, 64 channels, 56x56": (lambda: f.conv2d(image, kernel, padding=1), conv),
         "conv2d, with backward": (conv_step, 3 * conv),
+        "conv2d 3x3, channels last": (lambda: f.conv2d(last, kernel, padding=1), conv),
+        "conv2d 3x3, stride 2": (lambda: f.conv2d(image, kernel, None, 2, 1), conv / 4),
+        "conv2d 1x1, 64 to 256 channels": (lambda: f.conv2d(image, wide), conv * 4 / 9),
+        "conv2d 7x7, depthwise": (
+            lambda: f.conv2d(image, taps, padding=3, groups=64),
+            conv * 49 / 9 / 64,
+        ),
+        "conv2d 7x7, stride 2, 3 to 64 channels": (
+            lambda: f.conv2d(photo, large, None, 2, 3),
+            2 * 4 * 64 * 3 * 49 * 56 * 56 / 1e9,
+        ),
+        "conv1d 3, 64 channels": (
+            lambda: f.conv1d(sound, line, padding=1),
+            2 * 16 * 64 * 64 * 3 * 256 / 1e9,
+        ),
+        "conv3d 3x3x3, 16 channels": (
+            lambda: f.conv3d(volume, cube, padding=1),
+            2 * 2 * 16 * 16 * 27 * 16**3 / 1e9,
+        ),
+        "conv_transpose2d 3x3, stride 2": (
+            lambda: f.conv_transpose2d(image, kernel, None, 2, 1),
+            conv,
+        ),
         "attention 512, causal": (
             lambda: f.scaled_dot_product_attention(q, q, q, is_causal=True),
             4 * 4 * 8 * 512 * 512 * 64 / 2 / 1e9,

@@ -7,6 +7,7 @@
 #include <new>
 #include <vector>
 
+#include "kernels/depthwise.h"
 #include "kernels/gemm.h"
 #include "kernels/onednn_conv.h"
 #include "kernels/winograd.h"
@@ -278,7 +279,7 @@ Planes y_planes(const ConvShape& s, const void* from = nullptr) {
 
 void conv_forward(const ConvShape& s, const void* x, const void* w, const void* bias, void* y) {
   if (y_count(s) == 0) return;
-  if (winograd_forward(s, x, w, bias, y)) return;
+  if (winograd_forward(s, x, w, bias, y) || depthwise_forward(s, x, w, bias, y)) return;
   if (ask_onednn(s) && onednn::conv_forward(s, x, w, bias, y)) return;
   if (s.last) {
     Planes px = x_planes(s, x), py = y_planes(s);
@@ -297,7 +298,7 @@ void conv_forward(const ConvShape& s, const void* x, const void* w, const void* 
 
 void conv_input(const ConvShape& s, const void* y, const void* w, const void* bias, void* x) {
   if (x_count(s) == 0) return;
-  if (winograd_input(s, y, w, bias, x)) return;
+  if (winograd_input(s, y, w, bias, x) || depthwise_input(s, y, w, bias, x)) return;
   // A bias after the map is added to planes.
   if (!(s.last && bias) && ask_onednn(s) && onednn::conv_input(s, y, w, x)) {
     if (bias) plus_bias(s, bias, x, s.ci, s.in_points());
@@ -320,7 +321,7 @@ void conv_input(const ConvShape& s, const void* y, const void* w, const void* bi
 
 void conv_weight(const ConvShape& s, const void* y, const void* x, void* w) {
   if (w_count(s) == 0) return;
-  if (winograd_weight(s, y, x, w)) return;
+  if (winograd_weight(s, y, x, w) || depthwise_weight(s, y, x, w)) return;
   if (ask_onednn(s) && onednn::conv_weight(s, y, x, w)) return;
   if (s.last) {
     Planes py = y_planes(s, y), px = x_planes(s, x);

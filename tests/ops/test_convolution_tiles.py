@@ -1,4 +1,4 @@
-"""3x3 convolutions of unit stride, whose float32 sums are made by tiles (Winograd)."""
+"""Convolutions of which float32 has loops of its own: 3x3 by tiles (Winograd), depthwise."""
 
 from __future__ import annotations
 
@@ -80,9 +80,11 @@ def test_what_is_not_finite_stays_where_it_belongs(value):
         np.testing.assert_allclose(back, wide.numpy().astype("float32"), rtol=1e-6)
 
 
-def test_infinities_in_the_gradient_of_a_weight():
+@pytest.mark.parametrize("groups", [1, 16])
+def test_infinities_in_the_gradient_of_a_weight(groups):
     leaves, _ = operands((2, 16, 16, 8, 8, 1))
-    out = ops.conv2d(*leaves, padding=1)
+    leaves[1] = leaves[1][:, : 16 // groups].detach().requires_grad_()
+    out = ops.conv2d(*leaves, padding=1, groups=groups)
     seed = np.zeros(out.shape, "float32")
     seed[0, 2, 0, 0] = np.inf
     (grad,) = clew.autograd.grad(out, [leaves[1]], clew.tensor(seed))
@@ -92,3 +94,13 @@ def test_infinities_in_the_gradient_of_a_weight():
     assert finite[2, :, 0].all()  # these taps see padding alone
     assert finite[2, :, :, 0].all()
     assert not finite[2, :, 1:, 1:].any()
+
+
+@pytest.mark.parametrize("value", [np.inf, np.nan])
+def test_a_depthwise_kernel_that_is_not_finite(value):
+    x, w = np.ones((2, 8, 12, 12), "float32"), np.ones((8, 1, 3, 3), "float32")
+    x[1, 3, 5, 6] = w[2, 0, 1, 1] = value
+    got = ops.conv2d(clew.tensor(x), clew.tensor(w), padding=1, groups=8).numpy()
+    assert np.isfinite(got[:, [0, 1, 4, 5, 6, 7]]).all()
+    assert not np.isfinite(got[:, 2]).any()
+    assert (~np.isfinite(got[1, 3])).sum() == 9
