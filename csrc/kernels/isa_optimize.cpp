@@ -8,81 +8,236 @@
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("no-trapping-math")
 #endif
+#include <algorithm>
 #include <cmath>
 
 #include "kernels/optimize.h"
+#include "kernels/pointwise_loops.h"
 
 namespace clew::kernels::CLEW_ISA {
 namespace {
 
-template <class C, bool amsgrad>
-void adam_loop(const AdamRule& r, int64_t n, C* __restrict param, const C* __restrict grad,
-               C* __restrict m, C* __restrict v, C* __restrict largest) {
-  const C sign = r.maximize ? C(-1) : C(1);
-  const C decay = static_cast<C>(r.weight_decay), shrink = static_cast<C>(r.shrink);
-  const C new1 = static_cast<C>(1 - r.beta1);
-  const C beta2 = static_cast<C>(r.beta2), new2 = static_cast<C>(1 - r.beta2);
-  const C eps = static_cast<C>(r.eps), root = static_cast<C>(1 / r.root);
-  const C step = static_cast<C>(r.step_size);
-  for (int64_t i = 0; i < n; ++i) {
-    C p = param[i] * shrink;
-    C g = grad[i] * sign;
-    if (decay != 0) g += decay * p;  // 0 times an infinite parameter would be nan
-    C a = m[i] + new1 * (g - m[i]);
-    C b = beta2 * v[i] + new2 * (g * g);
-    m[i] = a;
-    v[i] = b;
-    if constexpr (amsgrad) {
-      b = b > largest[i] || b != b ? b : largest[i];
-      largest[i] = b;
-    }
-    param[i] = p - step * (a / (std::sqrt(b) * root + eps));
-  }
-}
-template <class C>
-void adam(const AdamRule& r, int64_t n, C* param, const C* grad, C* m, C* v, C* largest) {
-  if (largest)
-    adam_loop<C, true>(r, n, param, grad, m, v, largest);
-  else
-    adam_loop<C, false>(r, n, param, grad, m, v, nullptr);
-}
+// Elements of half precision that are widened at once; they are computed with in float.
+constexpr int64_t half_block = 256;
 
-template <class C>
-void sgd(const SgdRule& r, int64_t n, C* __restrict param, const C* __restrict grad,
-         C* __restrict buffer) {
-  const C sign = r.maximize ? C(-1) : C(1);
-  const C decay = static_cast<C>(r.weight_decay), lr = static_cast<C>(r.lr);
-  if (!buffer) {
-    for (int64_t i = 0; i < n; ++i) {
-      C g = grad[i] * sign;
-      if (decay != 0) g += decay * param[i];
-      param[i] -= lr * g;
-    }
-    return;
+// The gradient as an update sees it: turned round to climb, with the penalty's part.
+template <class C> struct Gradient {
+  C sign, decay;
+  Gradient(bool maximize, double weight_decay)
+      : sign(maximize ? C(-1) : C(1)), decay(static_cast<C>(weight_decay)) {}
+  C operator()(C grad, C param) const {
+    C g = grad * sign;
+    return decay != 0 ? g + decay * param : g;  // 0 times an infinite parameter would be nan
   }
+};
+
+template <class C> void update(const SgdRule& r, int64_t n, C* const* a) {
+  C* __restrict param = a[0];
+  const C* __restrict grad = a[1];
+  C* __restrict buffer = a[2];
+  const Gradient<C> gradient(r.maximize, r.weight_decay);
+  const C lr = static_cast<C>(r.lr);
   const C momentum = static_cast<C>(r.momentum), fresh = static_cast<C>(1 - r.dampening);
-  if (r.nesterov) {
+  if (!buffer) {
+    for (int64_t i = 0; i < n; ++i) param[i] -= lr * gradient(grad[i], param[i]);
+  } else if (r.nesterov) {
     for (int64_t i = 0; i < n; ++i) {
-      C g = grad[i] * sign;
-      if (decay != 0) g += decay * param[i];
+      C g = gradient(grad[i], param[i]);
       buffer[i] = momentum * buffer[i] + fresh * g;
       param[i] -= lr * (g + momentum * buffer[i]);
     }
   } else {
     for (int64_t i = 0; i < n; ++i) {
-      C g = grad[i] * sign;
-      if (decay != 0) g += decay * param[i];
-      buffer[i] = momentum * buffer[i] + fresh * g;
+      buffer[i] = momentum * buffer[i] + fresh * gradient(grad[i], param[i]);
       param[i] -= lr * buffer[i];
     }
   }
 }
 
+template <class C, bool amsgrad> void adam(const AdamRule& r, int64_t n, C* const* a) {
+  C* __restrict param = a[0];
+  const C* __restrict grad = a[1];
+  C* __restrict m = a[2];
+  C* __restrict v = a[3];
+  C* __restrict largest = a[4];
+  const Gradient<C> gradient(r.maximize, r.weight_decay);
+  const C shrink = static_cast<C>(r.shrink), new1 = static_cast<C>(1 - r.beta1);
+  const C beta2 = static_cast<C>(r.beta2), new2 = static_cast<C>(1 - r.beta2);
+  const C eps = static_cast<C>(r.eps), root = static_cast<C>(1 / r.root);
+  const C step = static_cast<C>(r.step_size);
+  for (int64_t i = 0; i < n; ++i) {
+    C p = param[i] * shrink;
+    C g = gradient(grad[i], p);
+    C mean = m[i] + new1 * (g - m[i]);
+    C square = beta2 * v[i] + new2 * (g * g);
+    m[i] = mean;
+    v[i] = square;
+    if constexpr (amsgrad) {
+      square = square > largest[i] || square != square ? square : largest[i];
+      largest[i] = square;
+    }
+    param[i] = p - step * (mean / (std::sqrt(square) * root + eps));
+  }
+}
+template <class C> void update(const AdamRule& r, int64_t n, C* const* a) {
+  a[4] ? adam<C, true>(r, n, a) : adam<C, false>(r, n, a);
+}
+
+template <class C, bool buffered, bool centered>
+void rmsprop(const RmspropRule& r, int64_t n, C* const* a) {
+  C* __restrict param = a[0];
+  const C* __restrict grad = a[1];
+  C* __restrict v = a[2];
+  C* __restrict buffer = a[3];
+  C* __restrict mean = a[4];
+  const Gradient<C> gradient(r.maximize, r.weight_decay);
+  const C alpha = static_cast<C>(r.alpha), fresh = static_cast<C>(1 - r.alpha);
+  const C eps = static_cast<C>(r.eps), lr = static_cast<C>(r.lr);
+  const C momentum = static_cast<C>(r.momentum);
+  for (int64_t i = 0; i < n; ++i) {
+    C g = gradient(grad[i], param[i]);
+    C square = alpha * v[i] + fresh * (g * g);
+    v[i] = square;
+    if constexpr (centered) {
+      mean[i] = mean[i] + fresh * (g - mean[i]);
+      square -= mean[i] * mean[i];
+    }
+    C change = g / (std::sqrt(square) + eps);
+    if constexpr (buffered) {
+      change = momentum * buffer[i] + change;
+      buffer[i] = change;
+    }
+    param[i] -= lr * change;
+  }
+}
+template <class C> void update(const RmspropRule& r, int64_t n, C* const* a) {
+  if (a[3])
+    a[4] ? rmsprop<C, true, true>(r, n, a) : rmsprop<C, true, false>(r, n, a);
+  else
+    a[4] ? rmsprop<C, false, true>(r, n, a) : rmsprop<C, false, false>(r, n, a);
+}
+
+template <class C> void update(const AdagradRule& r, int64_t n, C* const* a) {
+  C* __restrict param = a[0];
+  const C* __restrict grad = a[1];
+  C* __restrict sum = a[2];
+  const Gradient<C> gradient(r.maximize, r.weight_decay);
+  const C eps = static_cast<C>(r.eps), lr = static_cast<C>(r.lr);
+  for (int64_t i = 0; i < n; ++i) {
+    C g = gradient(grad[i], param[i]);
+    sum[i] += g * g;
+    param[i] -= lr * (g / (std::sqrt(sum[i]) + eps));
+  }
+}
+
+template <class C> void update(const NadamRule& r, int64_t n, C* const* a) {
+  C* __restrict param = a[0];
+  const C* __restrict grad = a[1];
+  C* __restrict m = a[2];
+  C* __restrict v = a[3];
+  const Gradient<C> gradient(r.maximize, r.weight_decay);
+  const C shrink = static_cast<C>(r.shrink), new1 = static_cast<C>(1 - r.beta1);
+  const C beta2 = static_cast<C>(r.beta2), new2 = static_cast<C>(1 - r.beta2);
+  const C eps = static_cast<C>(r.eps), root2 = static_cast<C>(1 / r.root2);
+  const C grad_size = static_cast<C>(r.grad_size), mean_size = static_cast<C>(r.mean_size);
+  for (int64_t i = 0; i < n; ++i) {
+    C p = param[i] * shrink;
+    C g = gradient(grad[i], p);
+    C mean = m[i] + new1 * (g - m[i]);
+    C square = beta2 * v[i] + new2 * (g * g);
+    m[i] = mean;
+    v[i] = square;
+    param[i] = p - (grad_size * g + mean_size * mean) / (std::sqrt(square * root2) + eps);
+  }
+}
+
+template <class C> void update(const RadamRule& r, int64_t n, C* const* a) {
+  C* __restrict param = a[0];
+  const C* __restrict grad = a[1];
+  C* __restrict m = a[2];
+  C* __restrict v = a[3];
+  const Gradient<C> gradient(r.maximize, r.weight_decay);
+  const C shrink = static_cast<C>(r.shrink), new1 = static_cast<C>(1 - r.beta1);
+  const C beta2 = static_cast<C>(r.beta2), new2 = static_cast<C>(1 - r.beta2);
+  const C eps = static_cast<C>(r.eps), root = static_cast<C>(r.root);
+  const C step = static_cast<C>(r.step_size);
+  for (int64_t i = 0; i < n; ++i) {
+    C p = param[i] * shrink;
+    C g = gradient(grad[i], p);
+    C mean = m[i] + new1 * (g - m[i]);
+    C square = beta2 * v[i] + new2 * (g * g);
+    m[i] = mean;
+    v[i] = square;
+    C scale = r.adapted ? root / (std::sqrt(square) + eps) : C(1);
+    param[i] = p - step * mean * scale;
+  }
+}
+
+template <class C> void update(const AdamaxRule& r, int64_t n, C* const* a) {
+  C* __restrict param = a[0];
+  const C* __restrict grad = a[1];
+  C* __restrict m = a[2];
+  C* __restrict most = a[3];
+  const Gradient<C> gradient(r.maximize, r.weight_decay);
+  const C new1 = static_cast<C>(1 - r.beta1), beta2 = static_cast<C>(r.beta2);
+  const C eps = static_cast<C>(r.eps), step = static_cast<C>(r.step_size);
+  for (int64_t i = 0; i < n; ++i) {
+    C g = gradient(grad[i], param[i]);
+    m[i] = m[i] + new1 * (g - m[i]);
+    C before = beta2 * most[i], now = std::fabs(g) + eps;
+    C norm = now > before || now != now ? now : before;
+    most[i] = norm;
+    param[i] -= step * (m[i] / norm);
+  }
+}
+
+template <class C> void update(const AdadeltaRule& r, int64_t n, C* const* a) {
+  C* __restrict param = a[0];
+  const C* __restrict grad = a[1];
+  C* __restrict v = a[2];
+  C* __restrict changes = a[3];
+  const Gradient<C> gradient(r.maximize, r.weight_decay);
+  const C rho = static_cast<C>(r.rho), fresh = static_cast<C>(1 - r.rho);
+  const C eps = static_cast<C>(r.eps), lr = static_cast<C>(r.lr);
+  for (int64_t i = 0; i < n; ++i) {
+    C g = gradient(grad[i], param[i]);
+    C square = rho * v[i] + fresh * (g * g);
+    v[i] = square;
+    C change = std::sqrt(changes[i] + eps) / std::sqrt(square + eps) * g;
+    changes[i] = rho * changes[i] + fresh * (change * change);
+    param[i] -= lr * change;
+  }
+}
+
+template <class Rule, class T> void run(const void* rule, int64_t n, void* const* arrays) {
+  const Rule& r = *static_cast<const Rule*>(rule);
+  if constexpr (is_half_v<T>) {
+    float wide[most_optimizer_arrays][half_block];
+    float* a[most_optimizer_arrays];
+    for (int k = 0; k < most_optimizer_arrays; ++k) a[k] = arrays[k] ? wide[k] : nullptr;
+    for (int64_t i = 0; i < n; i += half_block) {
+      int64_t count = std::min(half_block, n - i);
+      for (int k = 0; k < most_optimizer_arrays; ++k)
+        if (a[k]) widen(static_cast<const T*>(arrays[k]) + i, a[k], count);
+      update<float>(r, count, a);
+      for (int k = 0; k < most_optimizer_arrays; ++k)
+        if (a[k] && k != 1) narrow(a[k], static_cast<T*>(arrays[k]) + i, count);
+    }
+  } else {
+    T* a[most_optimizer_arrays];
+    for (int k = 0; k < most_optimizer_arrays; ++k) a[k] = static_cast<T*>(arrays[k]);
+    update<T>(r, n, a);
+  }
+}
+
+template <class... Rule> constexpr UpdateTable table_of() {
+  return {Updates{run<Rule, float>, run<Rule, double>, run<Rule, bf16>, run<Rule, f16>}...};
+}
+
 }  // namespace
 
-extern const OptimizerLoops<float> optimizer_float;
-extern const OptimizerLoops<double> optimizer_double;
-const OptimizerLoops<float> optimizer_float = {adam<float>, sgd<float>};
-const OptimizerLoops<double> optimizer_double = {adam<double>, sgd<double>};
+extern const UpdateTable updates;
+const UpdateTable updates = table_of<SgdRule, AdamRule, RmspropRule, AdagradRule, NadamRule,
+                                     RadamRule, AdamaxRule, AdadeltaRule>();
 
 }  // namespace clew::kernels::CLEW_ISA

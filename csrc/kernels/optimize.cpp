@@ -3,40 +3,40 @@
 // Invariant: the choice is made once and does not change.
 #include "kernels/optimize.h"
 
-#include <type_traits>
-
+#include "base/error.h"
 #include "kernels/instruction_set.h"
 
 namespace clew::kernels {
 
 namespace baseline {
-extern const OptimizerLoops<float> optimizer_float;
-extern const OptimizerLoops<double> optimizer_double;
-}  // namespace baseline
-namespace avx2 {
-extern const OptimizerLoops<float> optimizer_float;
-extern const OptimizerLoops<double> optimizer_double;
-}  // namespace avx2
-namespace avx512 {
-extern const OptimizerLoops<float> optimizer_float;
-extern const OptimizerLoops<double> optimizer_double;
-}  // namespace avx512
-
-template <class C> const OptimizerLoops<C>& optimizer_loops() {
-  auto pick = [](const OptimizerLoops<float>& f, const OptimizerLoops<double>& d) -> auto& {
-    if constexpr (std::is_same_v<C, float>)
-      return f;
-    else
-      return d;
-  };
-#ifndef CLEW_ONLY_BASELINE
-  static const InstructionSet isa = instruction_set();
-  if (isa == InstructionSet::avx512) return pick(avx512::optimizer_float, avx512::optimizer_double);
-  if (isa == InstructionSet::avx2) return pick(avx2::optimizer_float, avx2::optimizer_double);
-#endif
-  return pick(baseline::optimizer_float, baseline::optimizer_double);
+extern const UpdateTable updates;
 }
-template const OptimizerLoops<float>& optimizer_loops<float>();
-template const OptimizerLoops<double>& optimizer_loops<double>();
+namespace avx2 {
+extern const UpdateTable updates;
+}
+namespace avx512 {
+extern const UpdateTable updates;
+}
+
+static const UpdateTable& table() {
+#ifndef CLEW_ONLY_BASELINE
+  InstructionSet isa = instruction_set();
+  if (isa == InstructionSet::avx512) return avx512::updates;
+  if (isa == InstructionSet::avx2) return avx2::updates;
+#endif
+  return baseline::updates;
+}
+
+Update optimizer_update(Optimizer kind, DType d) {
+  static const UpdateTable& chosen = table();
+  const Updates& of_kind = chosen[static_cast<size_t>(kind)];
+  switch (d) {
+    case DType::Float32: return of_kind[0];
+    case DType::Float64: return of_kind[1];
+    case DType::BFloat16: return of_kind[2];
+    case DType::Float16: return of_kind[3];
+    default: fail_internal("optimizer_update: ", d);
+  }
+}
 
 }  // namespace clew::kernels

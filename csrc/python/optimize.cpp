@@ -16,214 +16,391 @@ namespace clew::python {
 
 namespace {
 
-constexpr int most_arrays = 5;
+using kernels::most_optimizer_arrays;
+constexpr int most_states = most_optimizer_arrays - 2;
 constexpr int64_t chunk = 8192;
 
-// One parameter's arrays, each with the same number of elements.
+// The keys of the states, made once: looking them up compares pointers.
+struct Keys {
+  PyObject *step, *exp_avg, *exp_avg_sq, *max_exp_avg_sq, *momentum_buffer, *square_avg, *grad_avg,
+      *sum, *mu_product, *exp_inf, *acc_delta;
+} keys;
+
+// One parameter's arrays, each with the same number of elements in the same order.
 struct Job {
-  void* array[most_arrays] = {};
+  void* array[most_optimizer_arrays] = {};
   int64_t n = 0;
+  int64_t width = 0;
+  kernels::Update update = nullptr;
   int rule = 0;  // index into the rules of the call
 };
 
-// Whether t can be one of the arrays: dense, of the parameter's shape and dtype.
-bool fits(PyObject* o, const Tensor& param) {
+// Whether t can be one of the arrays: of the parameter's shape, dtype and layout.
+bool fits(PyObject* o, TensorObj* param) {
   if (!o || !is_tensor(o)) return false;
-  Tensor t = borrow(o);
-  return t.is_contiguous() && t.dtype() == param.dtype() && t.sizes() == param.sizes() &&
-         !t.is_meta() && !t->grad_fn && !(t->flags & flag_batched) &&
+  auto* t = reinterpret_cast<TensorObj*>(o);
+  return t->dtype == param->dtype && t->sizes == param->sizes && t->strides == param->strides &&
+         t->storage->device == Device::CPU && !t->grad_fn && !(t->flags & flag_batched) &&
          !((t->flags & flag_inference) && !modes.inference);
 }
 
-PyObject* of_state(PyObject* state, const char* key) {
-  return PyDict_GetItemString(state, key);  // borrowed, null when absent
-}
-
-// Splits all jobs of a dtype over the threads, piece by piece.
-template <class C, class F> void run_all(const std::vector<Job>& jobs, F&& f) {
-  if (jobs.empty()) return;
-  std::vector<int64_t> first{0};
-  for (const Job& j : jobs) first.push_back(first.back() + (j.n + chunk - 1) / chunk);
-  int64_t total = 0;
-  for (const Job& j : jobs) total += j.n;
-  ReleaseGil gil(total);
-  parallel_for(first.back(), std::max<int64_t>(grain_default / chunk, 1),
-               [&](int64_t b, int64_t e) {
-                 size_t k = static_cast<size_t>(std::upper_bound(first.begin(), first.end(), b) -
-                                                first.begin() - 1);
-                 for (int64_t piece = b; piece < e; ++piece) {
-                   while (piece >= first[k + 1]) ++k;
-                   const Job& j = jobs[k];
-                   int64_t at = (piece - first[k]) * chunk;
-                   C* arrays[most_arrays];
-                   for (int i = 0; i < most_arrays; ++i)
-                     arrays[i] = j.array[i] ? static_cast<C*>(j.array[i]) + at : nullptr;
-                   f(j, std::min(chunk, j.n - at), arrays);
-                 }
-               });
-}
-
-struct Group {
-  PyObject *params, *grads, *states;
-  Py_ssize_t count;
-  std::vector<Job> singles, doubles;
-  std::vector<Tensor> held;  // other threads may replace them while the loops run
-  Ref left{checked(PyList_New(0))};
-  // Memory that other tensors show too: only the first parameter in it goes with the rest, which
-  // run at the same time.
-  std::unordered_set<const void*> shared;
-
-  Group(PyObject* p, PyObject* g, PyObject* s)
-      : params(p), grads(g), states(s), count(PyList_GET_SIZE(p)) {
-    require(PyList_GET_SIZE(g) == count && PyList_GET_SIZE(s) == count,
-            "optimizer: params, grads and states must be equally many");
-  }
-  void leave(Py_ssize_t i) {
-    Ref index(checked(PyLong_FromSsize_t(i)));
-    if (PyList_Append(left.get(), index.get()) < 0) throw PythonError();
-  }
-  // A job with the parameter and its gradient; nothing when they do not fit.
-  bool begin(Py_ssize_t i, Tensor& param, Job& job) {
-    PyObject* o = PyList_GET_ITEM(params, i);
-    if (!is_tensor(o)) return false;
-    param = borrow(o);
-    bool real = param.dtype() == DType::Float32 || param.dtype() == DType::Float64;
-    if (!real || !fits(o, param) || !fits(PyList_GET_ITEM(grads, i), param)) return false;
-    if (param->base || !PyDict_Check(PyList_GET_ITEM(states, i))) return false;
-    if (param->storage->refs > 1 && !shared.insert(param->storage).second) return false;
-    job.array[0] = param->data;
-    held.push_back(param);
-    held.push_back(borrow(PyList_GET_ITEM(grads, i)));
-    job.array[1] = borrow(PyList_GET_ITEM(grads, i))->data;
-    job.n = param.numel();
-    return true;
-  }
-  bool add(const Tensor& param, Job& job, int slot, PyObject* o) {
-    if (!fits(o, param)) return false;
-    Tensor t = borrow(o);
-    job.array[slot] = t->data;
-    bump_version(t);
-    held.push_back(std::move(t));
-    return true;
-  }
-  void take(const Tensor& param, const Job& job) {
-    (param.dtype() == DType::Float32 ? singles : doubles).push_back(job);
-  }
-};
-
-// Counts one more step; the count is a 0-d float tensor, as PyTorch keeps it.
-bool next_step(PyObject* o, double& step) {
+// The one element of a tensor that counts or multiplies, or null.
+template <class F> bool change_number(PyObject* o, F&& f) {
   if (!o || !is_tensor(o)) return false;
   Tensor t = borrow(o);
   if (t.numel() != 1 || t.is_meta() || t->grad_fn || (t->flags & flag_batched)) return false;
   if (t.dtype() == DType::Float32)
-    step = (*t.data<float>() += 1);
+    f(*t.data<float>());
   else if (t.dtype() == DType::Float64)
-    step = (*t.data<double>() += 1);
+    f(*t.data<double>());
   else
     return false;
   bump_version(t);
   return true;
 }
 
-// (params, grads, states, lr, beta1, beta2, eps, weight_decay, amsgrad, maximize, decoupled): the
-// numbers of those that were left alone.
-PyObject* adam(PyObject*, PyObject* args) {
-  return guarded([&]() -> PyObject* {
-    PyObject *params, *grads, *states;
-    double lr, beta1, beta2, eps, weight_decay;
-    int amsgrad, maximize, decoupled;
-    if (!PyArg_ParseTuple(args, "O!O!O!dddddppp:_fused_adam", &PyList_Type, &params, &PyList_Type,
-                          &grads, &PyList_Type, &states, &lr, &beta1, &beta2, &eps, &weight_decay,
-                          &amsgrad, &maximize, &decoupled))
-      return nullptr;
-    Group group(params, grads, states);
-    std::vector<kernels::AdamRule> rules;
-    double last_step = -1;
-    for (Py_ssize_t i = 0; i < group.count; ++i) {
-      Tensor param;
+// One step of a group. `params` is a list, `states` the optimizer's dict, or None for rules without
+// states.
+template <class Rule> class Group {
+  PyObject *params_, *states_;
+  std::vector<Rule> rules_;
+  std::vector<Job> jobs_;
+  std::vector<Tensor> held_;  // other threads may replace them while the loops run
+  std::vector<Storage*> written_;
+  std::unordered_set<const void*> many_;
+  PyObject* left_ = nullptr;  // owned
+
+  // False the second time that memory is written: what lies in it goes after the rest, which run
+  // at the same time.
+  bool first_in(Storage* memory) {
+    if (PyList_GET_SIZE(params_) > 32) return many_.insert(memory).second;
+    for (Storage* s : written_)
+      if (s == memory) return false;
+    written_.push_back(memory);
+    return true;
+  }
+  void leave(Py_ssize_t i) {
+    if (!left_) left_ = checked(PyList_New(0));
+    Ref index(checked(PyLong_FromSsize_t(i)));
+    if (PyList_Append(left_, index.get()) < 0) throw PythonError();
+  }
+  bool parameter(PyObject* o, Job& job) {
+    auto* param = reinterpret_cast<TensorObj*>(o);
+    if (!is_floating(param->dtype) || !fits(o, param) || param->base ||
+        !fits(reinterpret_cast<PyObject*>(param->grad), param))
+      return false;
+    if (!param->contiguous && !is_non_overlapping_and_dense(param->sizes, param->strides))
+      return false;
+    if (!first_in(param->storage)) return false;
+    job.array[0] = param->data;
+    job.array[1] = param->grad->data;
+    job.n = param->numel;
+    job.width = static_cast<int64_t>(itemsize(param->dtype));
+    job.update = kernels::optimizer_update(Rule::kind, param->dtype);
+    return true;
+  }
+  void take(PyObject* o, const Job& job, PyObject* const* arrays) {
+    held_.push_back(borrow(o));
+    held_.push_back(Tensor::borrow(reinterpret_cast<TensorObj*>(o)->grad));
+    bump_version(borrow(o));
+    for (int k = 0; k < most_states; ++k) {
+      if (!arrays[k]) continue;
+      held_.push_back(borrow(arrays[k]));
+      bump_version(held_.back());
+    }
+    jobs_.push_back(job);
+  }
+  void run() {
+    if (jobs_.empty()) return;
+    std::vector<int64_t> first{0};
+    int64_t total = 0;
+    for (const Job& j : jobs_) {
+      first.push_back(first.back() + (j.n + chunk - 1) / chunk);
+      total += j.n;
+    }
+    ReleaseGil gil(total);
+    parallel_for(
+        first.back(), std::max<int64_t>(grain_default / chunk, 1), [&](int64_t b, int64_t e) {
+          size_t k = static_cast<size_t>(std::upper_bound(first.begin(), first.end(), b) -
+                                         first.begin() - 1);
+          for (int64_t piece = b; piece < e; ++piece) {
+            while (piece >= first[k + 1]) ++k;
+            const Job& j = jobs_[k];
+            int64_t at = (piece - first[k]) * chunk;
+            void* arrays[most_optimizer_arrays];
+            for (int i = 0; i < most_optimizer_arrays; ++i)
+              arrays[i] = j.array[i] ? static_cast<char*>(j.array[i]) + at * j.width : nullptr;
+            j.update(&rules_[static_cast<size_t>(j.rule)], std::min(chunk, j.n - at), arrays);
+          }
+        });
+  }
+
+ public:
+  Group(PyObject* params, PyObject* states) : params_(params), states_(states) {
+    if (states_ == Py_None) states_ = nullptr;
+    if (states_ && !PyDict_Check(states_)) fail_type("optimizer: the state must be a dict");
+  }
+  ~Group() { Py_XDECREF(left_); }
+  Group(const Group&) = delete;
+
+  // Updates what it can. `names` are the states' keys in the order of the rule, null for those
+  // that are not used; with `counts` the state's step goes up. make(step, state) gives the rule,
+  // or nothing where the parameter has to be left; `own` if it differs between parameters of one
+  // step. Gives the numbers of those left alone; None when there are none.
+  template <class Make>
+  PyObject* step(const std::array<PyObject*, most_states>& names, bool counts, bool own,
+                 Make&& make) {
+    double last = -1;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(params_); ++i) {
+      PyObject* o = PyList_GET_ITEM(params_, i);
+      if (!is_tensor(o)) fail_type("optimizer: parameters must be tensors");
+      if (!reinterpret_cast<TensorObj*>(o)->grad) continue;
+      PyObject* state = nullptr;  // borrowed: the optimizer holds it
+      if (states_) {
+        state = PyDict_GetItemWithError(states_, o);
+        if (!state && PyErr_Occurred()) throw PythonError();
+      }
       Job job;
-      PyObject* state = PyList_GET_ITEM(states, i);
+      PyObject* arrays[most_states] = {};
+      bool ok = (!states_ || (state && PyDict_Check(state))) && parameter(o, job);
+      for (int k = 0; ok && k < most_states; ++k) {
+        if (!names[static_cast<size_t>(k)]) continue;
+        arrays[k] = PyDict_GetItemWithError(state, names[static_cast<size_t>(k)]);
+        ok = fits(arrays[k], reinterpret_cast<TensorObj*>(o));
+        if (ok) job.array[k + 2] = reinterpret_cast<TensorObj*>(arrays[k])->data;
+      }
       double step = 0;
-      bool ok = group.begin(i, param, job) &&
-                group.add(param, job, 2, of_state(state, "exp_avg")) &&
-                group.add(param, job, 3, of_state(state, "exp_avg_sq")) &&
-                (!amsgrad || group.add(param, job, 4, of_state(state, "max_exp_avg_sq"))) &&
-                next_step(of_state(state, "step"), step);
+      ok = ok && (!counts || change_number(PyDict_GetItemWithError(state, keys.step),
+                                           [&](auto& x) { step = (x += 1); }));
       if (!ok) {
-        group.leave(i);
+        leave(i);
         continue;
       }
-      if (step != last_step) {
-        last_step = step;
-        rules.push_back({.beta1 = beta1,
-                         .beta2 = beta2,
-                         .eps = eps,
-                         .weight_decay = decoupled ? 0 : weight_decay,
-                         .shrink = decoupled ? 1 - lr * weight_decay : 1,
-                         .step_size = lr / (1 - std::pow(beta1, step)),
-                         .root = std::sqrt(1 - std::pow(beta2, step)),
-                         .maximize = maximize != 0});
+      if (own || rules_.empty() || step != last) {
+        rules_.push_back(make(step, state));
+        last = step;
       }
-      job.rule = static_cast<int>(rules.size()) - 1;
-      bump_version(param);
-      group.take(param, job);
+      job.rule = static_cast<int>(rules_.size()) - 1;
+      take(o, job, arrays);
     }
-    auto run = [&]<class C>(const std::vector<Job>& jobs) {
-      run_all<C>(jobs, [&](const Job& j, int64_t n, C** a) {
-        kernels::optimizer_loops<C>().adam(rules[static_cast<size_t>(j.rule)], n, a[0], a[1], a[2],
-                                           a[3], a[4]);
-      });
-    };
-    run.template operator()<float>(group.singles);
-    run.template operator()<double>(group.doubles);
-    return group.left.release();
-  });
+    run();
+    if (!left_) Py_RETURN_NONE;
+    return std::exchange(left_, nullptr);
+  }
+};
+
+// The numbers of one call: (params, states, number ..., flag ...).
+template <int numbers, int flags> struct Options {
+  PyObject *params = nullptr, *states = nullptr;
+  double number[numbers];
+  bool flag[flags];
+
+  Options(const char* name, PyObject* const* args, Py_ssize_t count) {
+    if (count != 2 + numbers + flags || !PyList_Check(args[0]))
+      fail_type(name, ": expected a list, the states, ", numbers, " numbers and ", flags, " flags");
+    params = args[0];
+    states = args[1];
+    for (int i = 0; i < numbers; ++i) {
+      number[i] = PyFloat_AsDouble(args[2 + i]);
+      if (number[i] == -1 && PyErr_Occurred()) throw PythonError();
+    }
+    for (int i = 0; i < flags; ++i) {
+      int on = PyObject_IsTrue(args[2 + numbers + i]);
+      if (on < 0) throw PythonError();
+      flag[i] = on != 0;
+    }
+  }
+};
+
+double decayed(bool decoupled, double weight_decay) { return decoupled ? 0 : weight_decay; }
+double shrunk(bool decoupled, double lr, double weight_decay) {
+  return decoupled ? 1 - lr * weight_decay : 1;
 }
 
-// (params, grads, states, lr, momentum, dampening, weight_decay, nesterov, maximize)
-PyObject* sgd(PyObject*, PyObject* args) {
+// lr, momentum, dampening, weight_decay; nesterov, maximize
+PyObject* sgd(PyObject*, PyObject* const* args, Py_ssize_t count) {
   return guarded([&]() -> PyObject* {
-    PyObject *params, *grads, *states;
-    kernels::SgdRule rule{};
-    int nesterov, maximize;
-    if (!PyArg_ParseTuple(args, "O!O!O!ddddpp:_fused_sgd", &PyList_Type, &params, &PyList_Type,
-                          &grads, &PyList_Type, &states, &rule.lr, &rule.momentum, &rule.dampening,
-                          &rule.weight_decay, &nesterov, &maximize))
-      return nullptr;
-    rule.nesterov = nesterov != 0;
-    rule.maximize = maximize != 0;
-    Group group(params, grads, states);
-    for (Py_ssize_t i = 0; i < group.count; ++i) {
-      Tensor param;
-      Job job;
-      bool ok = group.begin(i, param, job) &&
-                (rule.momentum == 0 ||
-                 group.add(param, job, 2, of_state(PyList_GET_ITEM(states, i), "momentum_buffer")));
-      if (!ok) {
-        group.leave(i);
-        continue;
-      }
-      bump_version(param);
-      group.take(param, job);
-    }
-    auto run = [&]<class C>(const std::vector<Job>& jobs) {
-      run_all<C>(jobs, [&](const Job&, int64_t n, C** a) {
-        kernels::optimizer_loops<C>().sgd(rule, n, a[0], a[1], a[2]);
-      });
-    };
-    run.template operator()<float>(group.singles);
-    run.template operator()<double>(group.doubles);
-    return group.left.release();
+    const Options<4, 2> o("_fused_sgd", args, count);
+    Group<kernels::SgdRule> group(o.params, o.states);
+    const bool buffered = o.number[1] != 0;
+    return group.step({buffered ? keys.momentum_buffer : nullptr}, false, false,
+                      [&](double, PyObject*) {
+                        return kernels::SgdRule{o.number[0], o.number[1], o.number[2],
+                                                o.number[3], o.flag[0],   o.flag[1]};
+                      });
   });
 }
 
-PyMethodDef functions[] = {
-    {"_fused_adam", adam, METH_VARARGS, nullptr}, {"_fused_sgd", sgd, METH_VARARGS, nullptr}, {}};
+// lr, beta1, beta2, eps, weight_decay; amsgrad, maximize, decoupled
+PyObject* adam(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return guarded([&]() -> PyObject* {
+    const Options<5, 3> o("_fused_adam", args, count);
+    const auto [lr, beta1, beta2, eps, weight_decay] = o.number;
+    Group<kernels::AdamRule> group(o.params, o.states);
+    return group.step({keys.exp_avg, keys.exp_avg_sq, o.flag[0] ? keys.max_exp_avg_sq : nullptr},
+                      true, false, [&](double step, PyObject*) {
+                        return kernels::AdamRule{.beta1 = beta1,
+                                                 .beta2 = beta2,
+                                                 .eps = eps,
+                                                 .weight_decay = decayed(o.flag[2], weight_decay),
+                                                 .shrink = shrunk(o.flag[2], lr, weight_decay),
+                                                 .step_size = lr / (1 - std::pow(beta1, step)),
+                                                 .root = std::sqrt(1 - std::pow(beta2, step)),
+                                                 .maximize = o.flag[1]};
+                      });
+  });
+}
+
+// lr, alpha, eps, weight_decay, momentum; centered, maximize
+PyObject* rmsprop(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return guarded([&]() -> PyObject* {
+    const Options<5, 2> o("_fused_rmsprop", args, count);
+    Group<kernels::RmspropRule> group(o.params, o.states);
+    return group.step({keys.square_avg, o.number[4] > 0 ? keys.momentum_buffer : nullptr,
+                       o.flag[0] ? keys.grad_avg : nullptr},
+                      true, false, [&](double, PyObject*) {
+                        return kernels::RmspropRule{o.number[0], o.number[1], o.number[2],
+                                                    o.number[3], o.number[4], o.flag[1]};
+                      });
+  });
+}
+
+// lr, lr_decay, eps, weight_decay; maximize
+PyObject* adagrad(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return guarded([&]() -> PyObject* {
+    const Options<4, 1> o("_fused_adagrad", args, count);
+    Group<kernels::AdagradRule> group(o.params, o.states);
+    return group.step({keys.sum}, true, false, [&](double step, PyObject*) {
+      return kernels::AdagradRule{o.number[0] / (1 + (step - 1) * o.number[1]), o.number[2],
+                                  o.number[3], o.flag[0]};
+    });
+  });
+}
+
+// lr, beta1, beta2, eps, weight_decay, momentum_decay; decoupled, maximize
+PyObject* nadam(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return guarded([&]() -> PyObject* {
+    const Options<6, 2> o("_fused_nadam", args, count);
+    const auto [lr, beta1, beta2, eps, weight_decay, momentum_decay] = o.number;
+    Group<kernels::NadamRule> group(o.params, o.states);
+    auto momentum = [&](double step) {
+      return beta1 * (1 - 0.5 * std::pow(0.96, step * momentum_decay));
+    };
+    return group.step(
+        {keys.exp_avg, keys.exp_avg_sq}, true, true, [&](double step, PyObject* state) {
+          double mu = momentum(step), next = momentum(step + 1), product = 0;
+          if (!change_number(PyDict_GetItemWithError(state, keys.mu_product), [&](auto& x) {
+                product = (x *= static_cast<std::remove_cvref_t<decltype(x)>>(mu));
+              }))
+            fail("NAdam: the state's mu_product must be a tensor with one element");
+          return kernels::NadamRule{.beta1 = beta1,
+                                    .beta2 = beta2,
+                                    .eps = eps,
+                                    .weight_decay = decayed(o.flag[0], weight_decay),
+                                    .shrink = shrunk(o.flag[0], lr, weight_decay),
+                                    .grad_size = lr * (1 - mu) / (1 - product),
+                                    .mean_size = lr * next / (1 - product * next),
+                                    .root2 = 1 - std::pow(beta2, step),
+                                    .maximize = o.flag[1]};
+        });
+  });
+}
+
+// lr, beta1, beta2, eps, weight_decay; decoupled, maximize
+PyObject* radam(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return guarded([&]() -> PyObject* {
+    const Options<5, 2> o("_fused_radam", args, count);
+    const auto [lr, beta1, beta2, eps, weight_decay] = o.number;
+    Group<kernels::RadamRule> group(o.params, o.states);
+    return group.step({keys.exp_avg, keys.exp_avg_sq}, true, false, [&](double step, PyObject*) {
+      const double bias2 = 1 - std::pow(beta2, step);
+      // The length of the average's memory: after infinitely many steps, and now.
+      const double limit = 2 / (1 - beta2) - 1;
+      const double rho = limit - 2 * step * std::pow(beta2, step) / bias2;
+      const bool adapted = rho > 5;
+      const double rectified =
+          adapted ? std::sqrt((rho - 4) * (rho - 2) * limit / ((limit - 4) * (limit - 2) * rho))
+                  : 1;
+      return kernels::RadamRule{.beta1 = beta1,
+                                .beta2 = beta2,
+                                .eps = eps,
+                                .weight_decay = decayed(o.flag[0], weight_decay),
+                                .shrink = shrunk(o.flag[0], lr, weight_decay),
+                                .step_size = lr / (1 - std::pow(beta1, step)),
+                                .root = rectified * std::sqrt(bias2),
+                                .adapted = adapted,
+                                .maximize = o.flag[1]};
+    });
+  });
+}
+
+// lr, beta1, beta2, eps, weight_decay; maximize
+PyObject* adamax(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return guarded([&]() -> PyObject* {
+    const Options<5, 1> o("_fused_adamax", args, count);
+    const auto [lr, beta1, beta2, eps, weight_decay] = o.number;
+    Group<kernels::AdamaxRule> group(o.params, o.states);
+    return group.step({keys.exp_avg, keys.exp_inf}, true, false, [&](double step, PyObject*) {
+      return kernels::AdamaxRule{
+          beta1, beta2, eps, weight_decay, lr / (1 - std::pow(beta1, step)), o.flag[0]};
+    });
+  });
+}
+
+// lr, rho, eps, weight_decay; maximize
+PyObject* adadelta(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return guarded([&]() -> PyObject* {
+    const Options<4, 1> o("_fused_adadelta", args, count);
+    Group<kernels::AdadeltaRule> group(o.params, o.states);
+    return group.step({keys.square_avg, keys.acc_delta}, true, false, [&](double, PyObject*) {
+      return kernels::AdadeltaRule{o.number[0], o.number[1], o.number[2], o.number[3], o.flag[0]};
+    });
+  });
+}
+
+// Lets go of the gradients of a list of parameters.
+PyObject* drop_gradients(PyObject*, PyObject* params) {
+  return guarded([&]() -> PyObject* {
+    if (!PyList_Check(params)) fail_type("zero_grad: parameters must be a list");
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(params); ++i) {
+      PyObject* o = PyList_GET_ITEM(params, i);
+      if (!is_tensor(o)) fail_type("zero_grad: parameters must be tensors");
+      TensorObj* grad = std::exchange(reinterpret_cast<TensorObj*>(o)->grad, nullptr);
+      Tensor::steal(grad);
+    }
+    Py_RETURN_NONE;
+  });
+}
+
+PyMethodDef method(const char* name, PyObject* (*f)(PyObject*, PyObject* const*, Py_ssize_t)) {
+  return {name, reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(f)), METH_FASTCALL, nullptr};
+}
+PyMethodDef functions[] = {method("_fused_sgd", sgd),
+                           method("_fused_adam", adam),
+                           method("_fused_rmsprop", rmsprop),
+                           method("_fused_adagrad", adagrad),
+                           method("_fused_nadam", nadam),
+                           method("_fused_radam", radam),
+                           method("_fused_adamax", adamax),
+                           method("_fused_adadelta", adadelta),
+                           {"_drop_gradients", drop_gradients, METH_O, nullptr},
+                           {}};
 
 }  // namespace
 
 void add_optimize(PyObject* module) {
+  auto key = [](const char* text) { return checked(PyUnicode_InternFromString(text)); };
+  keys = {key("step"),
+          key("exp_avg"),
+          key("exp_avg_sq"),
+          key("max_exp_avg_sq"),
+          key("momentum_buffer"),
+          key("square_avg"),
+          key("grad_avg"),
+          key("sum"),
+          key("mu_product"),
+          key("exp_inf"),
+          key("acc_delta")};
   if (PyModule_AddFunctions(module, functions) < 0) throw PythonError();
 }
 

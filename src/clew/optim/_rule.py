@@ -173,15 +173,11 @@ class _PerParameter(Optimizer):
     ) -> None:
         raise NotImplementedError
 
-    def _update_all(
-        self,
-        group: dict[str, Any],
-        params: list[Tensor],
-        grads: list[Tensor],
-        states: list[dict[str, Any]],
-    ) -> Any:
-        """Updates what one pass over memory can; gives the numbers of the others."""
-        return range(len(params))
+    def _update_all(self, group: dict[str, Any], params: list[Tensor]) -> list[int] | None:
+        """Updates what one pass over memory can of the parameters that have a gradient; gives the
+        numbers of the others, None if there are none. A parameter without its state is left.
+        """
+        return [i for i, param in enumerate(params) if param.grad is not None]
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Changes every parameter that has a gradient, once.
@@ -197,38 +193,46 @@ class _PerParameter(Optimizer):
             with clew.enable_grad():
                 loss = closure()
         differentiable = bool(self.defaults.get("differentiable"))
-        with clew.set_grad_enabled(differentiable):
-            for group in self.param_groups:
-                if group.get("capturable"):
-                    _check_modes(type(self).__name__, capturable=True)
-                self._step_group(group, differentiable)
+        for group in self.param_groups:
+            if group.get("capturable"):
+                _check_modes(type(self).__name__, capturable=True)
+            params = group["params"]
+            if differentiable or group.get("fused") is False:
+                self._step_each(group, params, differentiable)
+                continue
+            left = self._update_all(group, params)
+            if left is not None:
+                self._step_left(group, [params[i] for i in left])
         return loss
 
-    def _step_group(self, group: dict[str, Any], differentiable: bool) -> None:
-        keeps_state = self._keeps_state(group)
-        params: list[Tensor] = []
-        grads: list[Tensor] = []
-        states: list[dict[str, Any]] = []
-        for param in group["params"]:
-            grad = param.grad
-            if grad is None:
-                continue
-            params.append(param)
-            grads.append(grad)
-            if not keeps_state:
-                states.append({})
-                continue
+    def _step_left(self, group: dict[str, Any], params: list[Tensor]) -> None:
+        """What the pass over memory left: at the first step, because there were no states."""
+        made = False
+        for param in params if self._keeps_state(group) else ():
             state = self.state[param]
             if not state:
                 self._init_state(group, param, state)
-            elif differentiable:
-                # Earlier steps' graphs hold the old tensors: the updates write to copies.
-                for key, value in state.items():
-                    if isinstance(value, Tensor) and key != "step":
-                        state[key] = value.clone()
-            states.append(state)
-        left: Any = range(len(params))
-        if not differentiable and group.get("fused") is not False:
-            left = self._update_all(group, params, grads, states)
-        for i in left:
-            self._update(group, params[i], grads[i], states[i])
+                made = True
+        if made:
+            left = self._update_all(group, params)
+            params = [] if left is None else [params[i] for i in left]
+        self._step_each(group, params, False)
+
+    def _step_each(self, group: dict[str, Any], params: list[Tensor], differentiable: bool) -> None:
+        """Updates parameters with tensor operations."""
+        keeps_state = self._keeps_state(group)
+        with clew.set_grad_enabled(differentiable):
+            for param in params:
+                grad = param.grad
+                if grad is None:
+                    continue
+                state = self.state[param] if keeps_state else {}
+                if not state:
+                    if keeps_state:
+                        self._init_state(group, param, state)
+                elif differentiable:
+                    # Earlier steps' graphs hold the old tensors: the updates write to copies.
+                    for key, value in state.items():
+                        if isinstance(value, Tensor) and key != "step":
+                            state[key] = value.clone()
+                self._update(group, param, grad, state)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import clew
-from clew import Tensor
+from clew import _C, Tensor
 
 from ._rule import (
     ParamsT,
@@ -121,6 +121,17 @@ class Adadelta(_PerParameter):
         state["step"] = _step_tensor()
         state["square_avg"] = clew.zeros_like(param, requires_grad=False)
         state["acc_delta"] = clew.zeros_like(param, requires_grad=False)
+
+    def _update_all(self, group: dict[str, Any], params: list[Tensor]) -> list[int] | None:
+        return _C._fused_adadelta(
+            params,
+            self.state,
+            group["lr"],
+            group["rho"],
+            group["eps"],
+            group["weight_decay"],
+            group["maximize"],
+        )
 
     def _update(
         self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import clew
-from clew import Tensor
+from clew import _C, Tensor
 
 from ._rule import (
     ParamsT,
@@ -127,6 +127,17 @@ class Adagrad(_PerParameter):
         """Moves the state to memory that processes share."""
         for state in self.state.values():
             state["sum"].share_memory_()
+
+    def _update_all(self, group: dict[str, Any], params: list[Tensor]) -> list[int] | None:
+        return _C._fused_adagrad(
+            params,
+            self.state,
+            group["lr"],
+            group["lr_decay"],
+            group["eps"],
+            group["weight_decay"],
+            group["maximize"],
+        )
 
     def _update(
         self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]

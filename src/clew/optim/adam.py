@@ -152,22 +152,16 @@ class Adam(_PerParameter):
         if group["amsgrad"]:
             state["max_exp_avg_sq"] = clew.zeros_like(param, requires_grad=False)
 
-    def _update_all(
-        self,
-        group: dict[str, Any],
-        params: list[Tensor],
-        grads: list[Tensor],
-        states: list[dict[str, Any]],
-    ) -> Any:
-        numbers = [_number(x) for x in (group["lr"], *group["betas"], group["eps"])]
-        numbers.append(_number(group["weight_decay"]))
-        if any(isinstance(x, Tensor) for x in numbers):
-            return range(len(params))
+    def _update_all(self, group: dict[str, Any], params: list[Tensor]) -> list[int] | None:
+        beta1, beta2 = group["betas"]
         return _C._fused_adam(
             params,
-            grads,
-            states,
-            *numbers,
+            self.state,
+            group["lr"],
+            beta1,
+            beta2,
+            group["eps"],
+            group["weight_decay"],
             group["amsgrad"],
             group["maximize"],
             group["decoupled_weight_decay"],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import clew
-from clew import Tensor
+from clew import _C, Tensor
 
 from ._rule import (
     ParamsT,
@@ -117,6 +117,19 @@ class Adamax(_PerParameter):
         state["step"] = _step_tensor()
         state["exp_avg"] = clew.zeros_like(param, requires_grad=False)
         state["exp_inf"] = clew.zeros_like(param, requires_grad=False)
+
+    def _update_all(self, group: dict[str, Any], params: list[Tensor]) -> list[int] | None:
+        beta1, beta2 = group["betas"]
+        return _C._fused_adamax(
+            params,
+            self.state,
+            group["lr"],
+            beta1,
+            beta2,
+            group["eps"],
+            group["weight_decay"],
+            group["maximize"],
+        )
 
     def _update(
         self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]

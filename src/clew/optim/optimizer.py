@@ -10,7 +10,7 @@ from copy import deepcopy
 from itertools import chain
 from typing import Any, TypeAlias
 
-from clew import Tensor
+from clew import _C, Tensor
 from clew.utils.hooks import RemovableHandle
 
 __all__ = [
@@ -318,18 +318,18 @@ class Optimizer:
             True
         """
         for group in self.param_groups:
+            if set_to_none:
+                _C._drop_gradients(group["params"])
+                continue
             for p in group["params"]:
                 grad = p.grad
                 if grad is None:
                     continue
-                if set_to_none:
-                    p.grad = None
+                if grad.grad_fn is not None:
+                    grad.detach_()
                 else:
-                    if grad.grad_fn is not None:
-                        grad.detach_()
-                    else:
-                        grad.requires_grad_(False)
-                    grad.zero_()
+                    grad.requires_grad_(False)
+                grad.zero_()
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Changes the parameters once; subclasses define how.

@@ -6,7 +6,7 @@ import math
 from typing import Any, ClassVar
 
 import clew
-from clew import Tensor
+from clew import _C, Tensor
 
 from ._rule import (
     ParamsT,
@@ -141,6 +141,20 @@ class RAdam(_PerParameter):
         state["step"] = _step_tensor()
         state["exp_avg"] = clew.zeros_like(param, requires_grad=False)
         state["exp_avg_sq"] = clew.zeros_like(param, requires_grad=False)
+
+    def _update_all(self, group: dict[str, Any], params: list[Tensor]) -> list[int] | None:
+        beta1, beta2 = group["betas"]
+        return _C._fused_radam(
+            params,
+            self.state,
+            group["lr"],
+            beta1,
+            beta2,
+            group["eps"],
+            group["weight_decay"],
+            group["decoupled_weight_decay"],
+            group["maximize"],
+        )
 
     def _update(
         self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]

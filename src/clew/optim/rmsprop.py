@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import clew
-from clew import Tensor
+from clew import _C, Tensor
 
 from ._rule import (
     ParamsT,
@@ -137,6 +137,19 @@ class RMSprop(_PerParameter):
             state["momentum_buffer"] = clew.zeros_like(param, requires_grad=False)
         if group["centered"]:
             state["grad_avg"] = clew.zeros_like(param, requires_grad=False)
+
+    def _update_all(self, group: dict[str, Any], params: list[Tensor]) -> list[int] | None:
+        return _C._fused_rmsprop(
+            params,
+            self.state,
+            group["lr"],
+            group["alpha"],
+            group["eps"],
+            group["weight_decay"],
+            group["momentum"],
+            group["centered"],
+            group["maximize"],
+        )
 
     def _update(
         self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]

@@ -121,19 +121,16 @@ class SGD(_PerParameter):
     def _keeps_state(self, group: dict[str, Any]) -> bool:
         return bool(group["momentum"] != 0)
 
-    def _update_all(
-        self,
-        group: dict[str, Any],
-        params: list[Tensor],
-        grads: list[Tensor],
-        states: list[dict[str, Any]],
-    ) -> Any:
-        names = ("lr", "momentum", "dampening", "weight_decay")
-        numbers = [_number(group[name]) for name in names]
-        if any(isinstance(x, Tensor) for x in numbers):
-            return range(len(params))
+    def _update_all(self, group: dict[str, Any], params: list[Tensor]) -> list[int] | None:
         return _C._fused_sgd(
-            params, grads, states, *numbers, bool(group["nesterov"]), bool(group["maximize"])
+            params,
+            self.state if group["momentum"] != 0 else None,
+            group["lr"],
+            group["momentum"],
+            group["dampening"],
+            group["weight_decay"],
+            group["nesterov"],
+            group["maximize"],
         )
 
     def _update(

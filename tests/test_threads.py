@@ -1,0 +1,86 @@
+"""Threads: waiting ones do not burn the processor, children of fork compute, counts agree."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+import clew
+
+HOME = os.path.dirname(os.path.dirname(clew.__file__))
+
+WAITING = """
+import time
+import clew
+clew.set_num_threads(2)
+x = clew.ones(4_000_000)
+burnt = []
+for _ in range(9):
+    x + x
+    before = time.process_time()
+    time.sleep(0.1)
+    burnt.append(time.process_time() - before)
+print(sorted(burnt)[4] * 1000)
+import os
+assert "GOMP_SPINCOUNT" not in os.environ
+"""
+
+
+def run(program, **environment):
+    kept = {k: v for k, v in os.environ.items() if k not in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")}
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        env={**kept, "PYTHONPATH": HOME, **environment},
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_threads_that_wait_leave_the_processor_to_others():
+    milliseconds = float(run(WAITING))
+    assert milliseconds < 5
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_computes_after_the_parent_used_threads():
+    x = clew.ones(500_000)
+    want = (x * 2).sum().item()
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        w = clew.ones(300, 300, requires_grad=True)
+        (w @ w).sum().backward()
+        p = clew.nn.Parameter(x.clone())
+        p.grad = x.clone()
+        clew.optim.Adam([p]).step()
+        clew.nn.utils.clip_grad_norm_([p], 1.0)
+        os.write(writer, str((x * 2).sum().item()).encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert float(os.read(reader, 100)) == want
+    os.close(reader)
+    os.close(writer)
+    assert (x * 2).sum().item() == want
+
+
+def test_equal_thread_counts_give_equal_bits():
+    before = clew.get_num_threads()
+    x = clew.randn(300, 1111)
+    w = clew.randn(1111, 77)
+    try:
+        for n in (1, 2, 5, 8):
+            clew.set_num_threads(n)
+
+            def result():
+                y = clew.nn.functional.softmax(x @ w, 1)
+                return [*y.flatten(), x.sum(), x.sum(0)[7], x.var()]
+
+            assert all(a.equal(b) for a, b in zip(result(), result(), strict=True))
+    finally:
+        clew.set_num_threads(before)
