@@ -62,22 +62,24 @@ void lstm_row_back(int64_t n, const T* __restrict g, const T* __restrict c,
   }
 }
 
-template <class T>
+template <class T, bool biased>
 void gru_row(int64_t n, T* __restrict g, const T* __restrict b, const T* __restrict before,
              T* __restrict h) {
 #pragma omp simd
   for (int64_t j = 0; j < n; ++j) {
-    const T reset = vm::sigmoid(g[j] + b[j]), update = vm::sigmoid(g[n + j] + b[n + j]);
-    const T state = g[3 * n + j] + b[3 * n + j];
-    const T fresh = vm::tanh(g[2 * n + j] + b[2 * n + j] + reset * state);
-    g[j] = reset, g[n + j] = update, g[2 * n + j] = fresh, g[3 * n + j] = state;
+    T sums[4];
+    for (int q = 0; q < 4; ++q) sums[q] = biased ? g[q * n + j] + b[q * n + j] : g[q * n + j];
+    const T reset = vm::sigmoid(sums[0]), update = vm::sigmoid(sums[1]);
+    const T fresh = vm::tanh(sums[2] + reset * sums[3]);
+    g[j] = reset, g[n + j] = update, g[2 * n + j] = fresh, g[3 * n + j] = sums[3];
     h[j] = fresh + update * (before[j] - fresh);
   }
 }
-// dh: the gradient of h, becomes the part of before's that does not go through a product.
+// dh: the gradient of h, becomes the part of before's that does not go through a product. d: of the
+// reset, update and new gates' sums; d_own: of what the state adds to new.
 template <class T>
 void gru_row_back(int64_t n, const T* __restrict g, const T* __restrict before, T* __restrict dh,
-                  T* __restrict d, T* __restrict bias) {
+                  T* __restrict d, T* __restrict d_own, T* __restrict bias) {
 #pragma omp simd
   for (int64_t j = 0; j < n; ++j) {
     const T reset = g[j], update = g[n + j], fresh = g[2 * n + j], state = g[3 * n + j];
@@ -87,9 +89,9 @@ void gru_row_back(int64_t n, const T* __restrict g, const T* __restrict before, 
     const T d_reset = d_fresh * state * reset * (T(1) - reset);
     const T d_state = d_fresh * reset;
     dh[j] = total * update;
-    d[j] = d_reset, d[n + j] = d_update, d[2 * n + j] = d_fresh, d[3 * n + j] = d_state;
-    bias[j] += d_reset, bias[n + j] += d_update, bias[2 * n + j] += d_fresh,
-        bias[3 * n + j] += d_state;
+    d[j] = d_reset, d[n + j] = d_update, d[2 * n + j] = d_fresh, d_own[j] = d_state;
+    bias[j] += d_reset, bias[n + j] += d_update, bias[2 * n + j] += d_fresh;
+    bias[3 * n + j] += d_state;
   }
 }
 
@@ -224,7 +226,7 @@ template <class T> void forward(const Recurrence& r, char* h_n, char* c_n) {
                               run.row(r.cells, p.step, i, n), h);
             break;
           case RecurrentCell::gru:
-            gru_row<T>(n, g, bias, run.before(p, i, r.out, r.h0, state), h);
+            gru_row<T, true>(n, g, bias, run.before(p, i, r.out, r.h0, state), h);
             break;
           case RecurrentCell::tanh: simple_row<T, false>(n, h, bias); break;
           case RecurrentCell::relu: simple_row<T, true>(n, h, bias); break;
@@ -298,7 +300,7 @@ template <class T> void backward(const Recurrence& r, const RecurrentGrads& g) {
           }
           case RecurrentCell::gru:
             gru_row_back<T>(n, run.row(r.gates, p.step, i, width),
-                            run.before(p, i, r.out, r.h0, state), gh, d, bias);
+                            run.before(p, i, r.out, r.h0, state), gh, d, d + 3 * n, bias);
             break;
           case RecurrentCell::tanh:
             simple_row_back<T, false>(n, run.row(r.out, p.step, i, n), gh, d, bias);
@@ -340,64 +342,104 @@ void backward_any(const Recurrence& r, const RecurrentGrads& g) {
 
 // --- One step ------------------------------------------------------------------------------------
 
-template <class T> void step(const LstmStep& s, T* h, T* c, T* gates) {
+template <class T> const T* typed(const char* p) { return reinterpret_cast<const T*>(p); }
+template <class T> T* typed(char* p) { return reinterpret_cast<T*>(p); }
+
+template <class T> void add_to(int64_t n, T* __restrict to, const T* __restrict from) {
+  for (int64_t j = 0; from && j < n; ++j) to[j] += from[j];
+}
+template <class T>
+void sum_of(int64_t n, T* __restrict to, const T* __restrict a, const T* __restrict b) {
+  for (int64_t j = 0; j < n; ++j) to[j] = a[j] + b[j];
+}
+
+template <class T> void lstm_step(const CellStep& s, T* h, T* c, T* gates) {
   const int64_t n = s.hidden, width = 4 * n;
-  const T *x = reinterpret_cast<const T*>(s.x), *y = reinterpret_cast<const T*>(s.h);
-  const T *b1 = reinterpret_cast<const T*>(s.b_ih), *b2 = reinterpret_cast<const T*>(s.b_hh);
-  const T* before = reinterpret_cast<const T*>(s.c);
   for (int64_t i = 0; i < s.rows; ++i) {
-    const T *xi = x + i * width, *yi = y + i * width;
-    T* __restrict g = gates + i * width;
-    if (b1 && b2) {
-      for (int64_t j = 0; j < width; ++j) g[j] = (xi[j] + b1[j]) + (yi[j] + b2[j]);
-    } else {
-      for (int64_t j = 0; j < width; ++j) g[j] = xi[j] + yi[j];
-      for (const T* b : {b1, b2})
-        for (int64_t j = 0; b && j < width; ++j) g[j] += b[j];
-    }
-    lstm_row<T, false>(n, g, nullptr, before + i * n, c + i * n, h + i * n);
+    T* g = gates + i * width;
+    sum_of(width, g, typed<T>(s.x) + i * width, typed<T>(s.h) + i * width);
+    add_to(width, g, typed<T>(s.b_ih));
+    add_to(width, g, typed<T>(s.b_hh));
+    lstm_row<T, false>(n, g, nullptr, typed<T>(s.before) + i * n, c + i * n, h + i * n);
   }
 }
 template <class T>
-void step_backward(const LstmStep& s, const T* gates, const T* c, const T* g_h, const T* g_c, T* d,
-                   T* d_c, T* bias) {
+void lstm_step_back(const CellStep& s, const T* gates, const T* c, const T* g_h, const T* g_c, T* d,
+                    T* d_c, T* bias) {
   const int64_t n = s.hidden, width = 4 * n;
-  const T* before = reinterpret_cast<const T*>(s.c);
-  for (int64_t j = 0; j < width; ++j) bias[j] = 0;
+  std::memset(static_cast<void*>(bias), 0, sizeof(T) * static_cast<size_t>(width));
   for (int64_t i = 0; i < s.rows; ++i) {
     T* own = d_c + i * n;
     for (int64_t j = 0; j < n; ++j) own[j] = g_c ? g_c[i * n + j] : T(0);
-    lstm_row_back<T>(n, gates + i * width, c + i * n, before + i * n, g_h + i * n, own,
+    lstm_row_back<T>(n, gates + i * width, c + i * n, typed<T>(s.before) + i * n, g_h + i * n, own,
                      d + i * width, bias);
   }
 }
 
-void step_any(const LstmStep& s, char* h_n, char* c_n, char* gates) {
-  auto run = [&]<class T>(T*) {
-    step<T>(s, reinterpret_cast<T*>(h_n), reinterpret_cast<T*>(c_n), reinterpret_cast<T*>(gates));
-  };
-  if (s.dtype == DType::Float32)
-    run(static_cast<float*>(nullptr));
-  else
-    run(static_cast<double*>(nullptr));
+template <class T> void gru_step(const CellStep& s, T* h, T* gates) {
+  const int64_t n = s.hidden, width = 3 * n;
+  const T *b_ih = typed<T>(s.b_ih), *b_hh = typed<T>(s.b_hh);
+  const auto bytes = sizeof(T) * static_cast<size_t>(n);
+  for (int64_t i = 0; i < s.rows; ++i) {
+    const T *x = typed<T>(s.x) + i * width, *y = typed<T>(s.h) + i * width;
+    T* g = gates + i * 4 * n;
+    sum_of(2 * n, g, x, y);
+    std::memcpy(g + 2 * n, x + 2 * n, bytes);
+    std::memcpy(g + 3 * n, y + 2 * n, bytes);
+    add_to(3 * n, g, b_ih);
+    add_to(2 * n, g, b_hh);
+    add_to(n, g + 3 * n, b_hh ? b_hh + 2 * n : nullptr);
+    gru_row<T, false>(n, g, nullptr, typed<T>(s.before) + i * n, h + i * n);
+  }
 }
-void step_backward_any(const LstmStep& s, const char* gates, const char* c_n, const char* g_h,
-                       const char* g_c, char* d_gates, char* d_c, char* d_bias) {
-  auto run = [&]<class T>(T*) {
-    step_backward<T>(s, reinterpret_cast<const T*>(gates), reinterpret_cast<const T*>(c_n),
-                     reinterpret_cast<const T*>(g_h), reinterpret_cast<const T*>(g_c),
-                     reinterpret_cast<T*>(d_gates), reinterpret_cast<T*>(d_c),
-                     reinterpret_cast<T*>(d_bias));
-  };
-  if (s.dtype == DType::Float32)
-    run(static_cast<float*>(nullptr));
+template <class T>
+void gru_step_back(const CellStep& s, const T* gates, const T* g_h, T* d_x, T* d_h, T* d_before,
+                   T* bias) {
+  const int64_t n = s.hidden, width = 3 * n;
+  const auto bytes = sizeof(T) * static_cast<size_t>(n);
+  std::memset(static_cast<void*>(bias), 0, 4 * bytes);
+  for (int64_t i = 0; i < s.rows; ++i) {
+    T *dx = d_x + i * width, *dh = d_h + i * width;
+    std::memcpy(d_before + i * n, g_h + i * n, bytes);
+    gru_row_back<T>(n, gates + i * 4 * n, typed<T>(s.before) + i * n, d_before + i * n, dx,
+                    dh + 2 * n, bias);
+    std::memcpy(dh, dx, 2 * bytes);
+  }
+}
+
+// Calls f with a null pointer of the dtype's type.
+template <class F> void with_type(DType dtype, F f) {
+  if (dtype == DType::Float32)
+    f(static_cast<float*>(nullptr));
   else
-    run(static_cast<double*>(nullptr));
+    f(static_cast<double*>(nullptr));
+}
+void lstm_step_any(const CellStep& s, char* h_n, char* c_n, char* gates) {
+  with_type(s.dtype,
+            [&]<class T>(T*) { lstm_step<T>(s, typed<T>(h_n), typed<T>(c_n), typed<T>(gates)); });
+}
+void lstm_step_back_any(const CellStep& s, const char* gates, const char* c_n, const char* g_h,
+                        const char* g_c, char* d_gates, char* d_c, char* d_bias) {
+  with_type(s.dtype, [&]<class T>(T*) {
+    lstm_step_back<T>(s, typed<T>(gates), typed<T>(c_n), typed<T>(g_h), typed<T>(g_c),
+                      typed<T>(d_gates), typed<T>(d_c), typed<T>(d_bias));
+  });
+}
+void gru_step_any(const CellStep& s, char* h_n, char* gates) {
+  with_type(s.dtype, [&]<class T>(T*) { gru_step<T>(s, typed<T>(h_n), typed<T>(gates)); });
+}
+void gru_step_back_any(const CellStep& s, const char* gates, const char* g_h, char* d_x, char* d_h,
+                       char* d_before, char* d_bias) {
+  with_type(s.dtype, [&]<class T>(T*) {
+    gru_step_back<T>(s, typed<T>(gates), typed<T>(g_h), typed<T>(d_x), typed<T>(d_h),
+                     typed<T>(d_before), typed<T>(d_bias));
+  });
 }
 
 }  // namespace
 
 extern const RecurrentLoops recurrent_loops;
-const RecurrentLoops recurrent_loops = {forward_any, backward_any, step_any, step_backward_any};
+const RecurrentLoops recurrent_loops = {forward_any,        backward_any, lstm_step_any,
+                                        lstm_step_back_any, gru_step_any, gru_step_back_any};
 
 }  // namespace clew::kernels::CLEW_ISA

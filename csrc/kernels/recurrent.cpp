@@ -52,12 +52,17 @@ int64_t recurrent_scratch(const Recurrence& r) {
 
 void recurrent_forward(const Recurrence& r, char* h_n, char* c_n) { loops.forward(r, h_n, c_n); }
 void recurrent_backward(const Recurrence& r, const RecurrentGrads& g) { loops.backward(r, g); }
-void lstm_step(const LstmStep& s, char* h_n, char* c_n, char* gates) {
-  loops.step(s, h_n, c_n, gates);
+void lstm_step(const CellStep& s, char* h_n, char* c_n, char* gates) {
+  loops.lstm_step(s, h_n, c_n, gates);
 }
-void lstm_step_backward(const LstmStep& s, const char* gates, const char* c_n, const char* g_h,
+void lstm_step_backward(const CellStep& s, const char* gates, const char* c_n, const char* g_h,
                         const char* g_c, char* d_gates, char* d_c, char* d_bias) {
-  loops.step_backward(s, gates, c_n, g_h, g_c, d_gates, d_c, d_bias);
+  loops.lstm_step_backward(s, gates, c_n, g_h, g_c, d_gates, d_c, d_bias);
+}
+void gru_step(const CellStep& s, char* h_n, char* gates) { loops.gru_step(s, h_n, gates); }
+void gru_step_backward(const CellStep& s, const char* gates, const char* g_h, char* d_x, char* d_h,
+                       char* d_before, char* d_bias) {
+  loops.gru_step_backward(s, gates, g_h, d_x, d_h, d_before, d_bias);
 }
 
 }  // namespace clew::kernels

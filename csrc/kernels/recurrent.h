@@ -55,16 +55,20 @@ struct RecurrentGrads {
 };
 void recurrent_backward(const Recurrence& r, const RecurrentGrads& g);
 
-// One step of an LSTM where both products are known: gates = x + h + biases, which may be null.
-// Everything is dense; x and h have 4 * hidden columns.
-struct LstmStep {
+// One step where both products are known; biases may be null. Everything is dense; x and h have
+// hidden columns for each gate. `before` is the c (of a GRU the h) that the step starts from.
+struct CellStep {
   DType dtype;
   int64_t rows, hidden;
-  const char *x, *h, *b_ih, *b_hh, *c;
+  const char *x, *h, *b_ih, *b_hh, *before;
 };
-void lstm_step(const LstmStep& s, char* h_n, char* c_n, char* gates);
+void lstm_step(const CellStep& s, char* h_n, char* c_n, char* gates);
 // g_c may be null. d_bias: sums over the rows, 4 * hidden.
-void lstm_step_backward(const LstmStep& s, const char* gates, const char* c_n, const char* g_h,
+void lstm_step_backward(const CellStep& s, const char* gates, const char* c_n, const char* g_h,
                         const char* g_c, char* d_gates, char* d_c, char* d_bias);
+// gates and d_bias have four columns a unit, as those of layers.
+void gru_step(const CellStep& s, char* h_n, char* gates);
+void gru_step_backward(const CellStep& s, const char* gates, const char* g_h, char* d_x, char* d_h,
+                       char* d_before, char* d_bias);
 
 }  // namespace clew::kernels

@@ -9,9 +9,12 @@ namespace clew::kernels {
 struct RecurrentLoops {
   void (*forward)(const Recurrence&, char* h_n, char* c_n);
   void (*backward)(const Recurrence&, const RecurrentGrads&);
-  void (*step)(const LstmStep&, char* h_n, char* c_n, char* gates);
-  void (*step_backward)(const LstmStep&, const char* gates, const char* c_n, const char* g_h,
-                        const char* g_c, char* d_gates, char* d_c, char* d_bias);
+  void (*lstm_step)(const CellStep&, char* h_n, char* c_n, char* gates);
+  void (*lstm_step_backward)(const CellStep&, const char* gates, const char* c_n, const char* g_h,
+                             const char* g_c, char* d_gates, char* d_c, char* d_bias);
+  void (*gru_step)(const CellStep&, char* h_n, char* gates);
+  void (*gru_step_backward)(const CellStep&, const char* gates, const char* g_h, char* d_x,
+                            char* d_h, char* d_before, char* d_bias);
 };
 
 namespace baseline {

@@ -2,6 +2,8 @@
 // May include: ops/ops.h.
 // Invariant: each function only calls apply(); no second implementation of a kernel lives here.
 #pragma once
+#include <string>
+
 #include "kernels/recurrent.h"
 #include "ops/ops.h"
 
@@ -25,6 +27,15 @@ enum RecurrentInput { r_input, r_h0, r_c0, r_w_ih, r_w_hh, r_b_ih, r_b_hh, r_w_h
 void recurrent_composed(std::span<const Tensor> in, const RecurrentAttrs& a, Tensors& outs);
 // The same by the native operation where it has loops for the dtype.
 void recurrent_layer(std::span<const Tensor> in, const RecurrentAttrs& a, Tensors& outs);
+
+// Half precision is computed in float32.
+inline bool is_reduced(DType d) { return d == DType::Float16 || d == DType::BFloat16; }
+// As Python shows the size of a tensor.
+inline std::string tuple_text(const Dims& sizes) {
+  std::string text = "(";
+  for (int d = 0; d < sizes.size(); ++d) text += (d ? ", " : "") + std::to_string(sizes[d]);
+  return text + (sizes.size() == 1 ? ",)" : ")");
+}
 
 struct CellState {
   Tensor h, c;

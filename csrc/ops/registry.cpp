@@ -59,6 +59,7 @@ extern const OpList sorting_unique_ops;
 extern const OpList loss_ops;
 extern const OpList recurrent_ops;
 extern const OpList recurrent_module_ops;
+extern const OpList recurrent_cell_ops;
 
 std::span<const OpList> all_ops() {
   static const std::array lists = {
@@ -107,6 +108,7 @@ std::span<const OpList> all_ops() {
       loss_ops,
       recurrent_ops,
       recurrent_module_ops,
+      recurrent_cell_ops,
   };
   return lists;
 }

@@ -194,6 +194,23 @@ def lstm_gates(x: Any, y: Any, b_ih: Any, b_hh: Any, c: Any) -> Any:
     return o * np.tanh(c), c, np.concatenate([i, f, g, o], -1)
 
 
+def gru_gates(x: Any, y: Any, b_ih: Any, b_hh: Any, h: Any) -> Any:
+    x = x if b_ih is None else x + b_ih
+    y = y if b_hh is None else y + b_hh
+    (ar, az, an), (br, bz, s) = np.split(x, 3, -1), np.split(y, 3, -1)
+    r, z = sigmoid(ar + br), sigmoid(az + bz)
+    n = np.tanh(an + r * s)
+    return (1 - z) * n + z * h, np.concatenate([r, z, n, s], -1)
+
+
+def gru_gates_samples(r: Rng) -> list[S]:
+    return [
+        S(r.normal((2, 9)), r.normal((2, 9)), r.normal(9), r.normal(9), r.normal((2, 3))),
+        S(r.normal((1, 3)), r.normal((1, 3)), None, r.normal(3), r.normal((1, 1))),
+        S(r.normal((2, 3)), r.normal((2, 3)), None, None, r.normal((2, 1))),
+    ]
+
+
 def gates_samples(r: Rng) -> list[S]:
     return [
         S(r.normal((2, 12)), r.normal((2, 12)), r.normal(12), r.normal(12), r.normal((2, 3))),
@@ -259,6 +276,14 @@ OPS = [
         gates_back_samples,
         grad=False,
         why="its values are tested through the derivatives of _lstm_gates",
+    ),
+    Op("_gru_gates", gru_gates, gru_gates_samples),
+    Op(
+        "_gru_gates_backward",
+        None,
+        lambda r: [S(r.normal((2, 3)), r.normal((2, 3)), r.uniform((2, 12)))],
+        grad=False,
+        why="its values are tested through the derivatives of _gru_gates",
     ),
     Op("_recurrent", None, layer_samples, grad=False, why="it is tested through _rnn"),
     Op(
