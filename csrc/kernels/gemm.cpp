@@ -1,9 +1,10 @@
-// How a matrix product runs: oneDNN for large float32 and 16-bit ones, else the blocked kernel.
+// How a matrix product runs: the blocked kernel, or oneDNN where the processor has better units.
 // May include: base, kernels.
 // Invariant: the choice depends on dtype, shape and strides only, so equal calls give equal bits.
 #include "kernels/gemm.h"
 
 #include "kernels/gemm_isa.h"
+#include "kernels/instruction_set.h"
 #include "kernels/onednn.h"
 
 namespace clew::kernels {
@@ -14,11 +15,11 @@ using Blocked = void (*)(const GemmTask&);
 
 Blocked choose() {
 #if !defined(CLEW_ONLY_BASELINE)
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-    return avx512::gemm_blocked;
+  switch (instruction_set()) {
+    case InstructionSet::avx512: return avx512::gemm_blocked;
+    case InstructionSet::avx2: return avx2::gemm_blocked;
+    case InstructionSet::baseline: break;
   }
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return avx2::gemm_blocked;
 #endif
   return baseline::gemm_blocked;
 }
@@ -27,6 +28,13 @@ const Blocked blocked = choose();
 // Multiply-adds from which oneDNN's own overhead no longer counts.
 constexpr int64_t onednn_work = 1 << 20;
 
+// Where its kernels use instructions that the blocked kernel does not, or read B in place: the
+// blocked kernel packs it, which pays only where its columns are the contiguous ones.
+bool onednn_is_faster(const Gemm& g) {
+  if (g.dtype != DType::Float32) return onednn::has_units_for(g.dtype);
+  return instruction_set() == InstructionSet::baseline || g.b_cs == 1;
+}
+
 template <class T> void scale_c(const Gemm& g) {
   const bool zero = g.beta.equals(0);
   const auto factor = g.beta.to<compute_t<T>>();
@@ -34,7 +42,7 @@ template <class T> void scale_c(const Gemm& g) {
     for (int64_t j = 0; j < g.n; ++j) {
       T* at = reinterpret_cast<T*>(g.c) + i * g.c_rs + j * g.c_cs;
       if (zero)
-        *at = T{};
+        *at = g.bias ? reinterpret_cast<const T*>(g.bias)[j] : T{};
       else if constexpr (std::is_integral_v<T>)
         *at = static_cast<T>(static_cast<uint64_t>(*at) * static_cast<uint64_t>(factor));
       else
@@ -72,6 +80,7 @@ void run_blocked(const Gemm& g) {
   t.a = g.a, t.a_rs = g.a_rs, t.a_cs = g.a_cs;
   t.b = g.b, t.b_rs = g.b_rs, t.b_cs = g.b_cs;
   t.c = g.c, t.c_rs = g.c_rs, t.c_cs = g.c_cs;
+  t.bias = g.beta.equals(0) ? g.bias : nullptr;
   t.alpha_one = g.alpha.equals(1);
   t.beta_kind = g.beta.equals(0) ? Beta::zero : g.beta.equals(1) ? Beta::one : Beta::other;
   std::memset(t.alpha, 0, sizeof t.alpha);
@@ -89,7 +98,18 @@ void gemm(const Gemm& g) {
     dispatch(as_signed(g.dtype), PlainNumericTypes{}, [&]<class T> { scale_c<T>(g); });
     return;
   }
-  if (g.m > 1 && g.n > 1 && g.m * g.n >= onednn_work / g.k && onednn::gemm(g)) return;
+  if (g.m > 1 && g.n > 1 && g.m * g.n >= onednn_work / g.k && onednn_is_faster(g)) {
+    if (!g.bias && onednn::gemm(g)) return;
+    if (g.bias && g.beta.equals(0) && g.c_cs == 1) {
+      Gemm added = g;
+      added.bias = nullptr;
+      added.beta = Scalar(1);
+      const auto row = static_cast<int64_t>(itemsize(g.dtype));
+      for (int64_t i = 0; i < g.m; ++i)
+        std::memcpy(g.c + i * g.c_rs * row, g.bias, static_cast<size_t>(g.n * row));
+      if (onednn::gemm(added)) return;
+    }
+  }
   run_blocked(g);
 }
 

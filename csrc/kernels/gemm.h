@@ -19,6 +19,8 @@ struct Gemm {
   int64_t c_rs, c_cs;
   Scalar alpha = Scalar(1);
   Scalar beta = Scalar(0);
+  // n contiguous elements that every row of C gets as well; only where beta is 0. May be null.
+  const char* bias = nullptr;
 };
 
 // False when matrix products of the dtype are not offered (bool).

@@ -19,6 +19,7 @@ struct GemmTask {
   int64_t b_rs, b_cs;
   char* c;
   int64_t c_rs, c_cs;
+  const char* bias;
   // alpha and beta in the compute type (float for 16-bit floats, unsigned for integers); complex
   // ones as two parts.
   alignas(16) char alpha[16];

@@ -1,172 +1,22 @@
-// The blocked matrix product: packing, a micro-kernel in vector extensions, threads over blocks.
-// May include: kernels/gemm_isa.h, base/parallel.h.
+// The blocked matrix product: B packed once for all threads, blocks of C spread over them.
+// May include: kernels/gemm_isa.h, kernels/gemm_micro.h, base/parallel.h.
 // Invariant: internal functions only: code for one instruction set never leaks into another's.
 #include <cstdlib>
-#include <cstring>
 #include <new>
-#include <utility>
 
 #include "base/parallel.h"
 #include "kernels/gemm_isa.h"
-
-#ifndef CLEW_ISA
-#define CLEW_ISA baseline
-#endif
+#include "kernels/gemm_micro.h"
 
 namespace clew::kernels::CLEW_ISA {
 namespace {
 
-#if defined(__AVX512F__)
-constexpr int vector_bytes = 64;
-constexpr int rows_max = 12;
-#elif defined(__AVX2__)
-constexpr int vector_bytes = 32;
-constexpr int rows_max = 6;
-#else
-constexpr int vector_bytes = 16;
-constexpr int rows_max = 6;
-#endif
-
-// Depth of a packed block, in bytes of one column: a panel of B that deep fits in the first-level
-// cache.
-constexpr int64_t depth_bytes = 1024;
-constexpr int64_t mc_block = 192;  // rows of a packed A block: fits in the second-level cache
-constexpr int64_t packed_b_limit = 8 << 20;  // bytes of packed B held at once
-constexpr int64_t parallel_work =
-    1 << 20;  // multiply-adds below which threads cost more than they give
-
-int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-template <class F, int... I>
-[[gnu::always_inline]] inline void unroll_impl(F&& f, std::integer_sequence<int, I...>) {
-  (f.template operator()<I>(), ...);
-}
-template <int N, class F> [[gnu::always_inline]] inline void unroll(F&& f) {
-  unroll_impl(f, std::make_integer_sequence<int, N>{});
-}
-
-// How an element type is computed with: scalar S, `planes` parts an element (2 for complex).
-template <class T> struct Element {
-  using S = T;
-  static constexpr int planes = 1;
-  static S load(const T* p, int) { return *p; }
-  static void store(T* p, const S* v) { *p = v[0]; }
-};
-template <class T, class U> struct IntegerElement {
-  using S = U;
-  static constexpr int planes = 1;
-  static S load(const T* p, int) { return static_cast<U>(*p); }
-  static void store(T* p, const S* v) { *p = static_cast<T>(v[0]); }
-};
-template <> struct Element<uint8_t> : IntegerElement<uint8_t, uint32_t> {};
-template <> struct Element<int8_t> : IntegerElement<int8_t, uint32_t> {};
-template <> struct Element<int16_t> : IntegerElement<int16_t, uint32_t> {};
-template <> struct Element<int32_t> : IntegerElement<int32_t, uint32_t> {};
-template <> struct Element<int64_t> : IntegerElement<int64_t, uint64_t> {};
-template <> struct Element<f16> {
-  using S = float;
-  static constexpr int planes = 1;
-  static S load(const f16* p, int) { return static_cast<float>(*p); }
-  static void store(f16* p, const S* v) { *p = static_cast<f16>(v[0]); }
-};
-template <> struct Element<bf16> {
-  using S = float;
-  static constexpr int planes = 1;
-  static S load(const bf16* p, int) {
-    return std::bit_cast<float>(static_cast<uint32_t>(p->bits) << 16);
-  }
-  static void store(bf16* p, const S* v) {
-    const uint32_t u = std::bit_cast<uint32_t>(v[0]);
-    const bool nan = (u & 0x7fffffffu) > 0x7f800000u;
-    p->bits =
-        static_cast<uint16_t>(nan ? (u >> 16) | 0x40u : (u + 0x7fffu + ((u >> 16) & 1u)) >> 16);
-  }
-};
-template <class R> struct Parts { R part[2]; };
-template <class R> struct Element<Parts<R>> {
-  using S = R;
-  static constexpr int planes = 2;
-  static S load(const Parts<R>* p, int plane) { return p->part[plane]; }
-  static void store(Parts<R>* p, const S* v) {
-    p->part[0] = v[0];
-    p->part[1] = v[1];
-  }
-};
-
-template <class S> struct VectorOf { typedef S type __attribute__((vector_size(vector_bytes))); };
-template <class S> using Vector = typename VectorOf<S>::type;
-template <class S> constexpr int lanes = vector_bytes / static_cast<int>(sizeof(S));
-
-// tile[MR][NV * lanes] (then the imaginary tile) = sum over k of a(i, k) * b(k, j).
-template <class S, int MR, int NV, int planes>
-void micro(int64_t depth, const S* a, int64_t a_row, int64_t a_k, int64_t a_im, const S* b,
-           int64_t b_k, S* tile) {
-  using V = Vector<S>;
-  constexpr int L = lanes<S>;
-  V re[MR][NV];
-  V im[planes == 2 ? MR : 1][NV];
-  unroll<MR>([&]<int i> { unroll<NV>([&]<int j> { re[i][j] = V{}; }); });
-  if constexpr (planes == 2) unroll<MR>([&]<int i> { unroll<NV>([&]<int j> { im[i][j] = V{}; }); });
-  for (int64_t p = 0; p < depth; ++p) {
-    V br[NV];
-    unroll<NV>([&]<int j> { std::memcpy(&br[j], b + j * L, sizeof(V)); });
-    if constexpr (planes == 2) {
-      V bi[NV];
-      unroll<NV>([&]<int j> { std::memcpy(&bi[j], b + (NV + j) * L, sizeof(V)); });
-      unroll<MR>([&]<int i> {
-        const S ar = a[i * a_row];
-        const S ai = a[i * a_row + a_im];
-        unroll<NV>([&]<int j> {
-          re[i][j] += ar * br[j];
-          re[i][j] -= ai * bi[j];
-          im[i][j] += ar * bi[j];
-          im[i][j] += ai * br[j];
-        });
-      });
-    } else {
-      unroll<MR>([&]<int i> {
-        const S ar = a[i * a_row];
-        unroll<NV>([&]<int j> { re[i][j] += ar * br[j]; });
-      });
-    }
-    a += a_k;
-    b += b_k;
-  }
-  unroll<MR>([&]<int i> {
-    unroll<NV>([&]<int j> { std::memcpy(tile + (i * NV + j) * L, &re[i][j], sizeof(V)); });
-  });
-  if constexpr (planes == 2) {
-    unroll<MR>([&]<int i> {
-      unroll<NV>([&]<int j> { std::memcpy(tile + ((MR + i) * NV + j) * L, &im[i][j], sizeof(V)); });
-    });
-  }
-}
-
-template <class S>
-using Micro = void (*)(int64_t, const S*, int64_t, int64_t, int64_t, const S*, int64_t, S*);
-
-// Rows one micro-kernel takes; complex tiles need twice the registers.
-template <int planes> constexpr int rows_of = planes == 2 ? (rows_max > 6 ? 6 : 2) : rows_max;
-
-template <class S, int MR, int NV, int planes> Micro<S> chosen(int& rows) {
-  rows = MR;
-  return micro<S, MR, NV, planes>;
-}
-template <class S, int NV, int planes> Micro<S> pick_rows(int64_t left, int& rows) {
-  constexpr int top = rows_of<planes>;
-  if (left >= top) return chosen<S, top, NV, planes>(rows);
-  if constexpr (top > 8) {
-    if (left >= 8) return chosen<S, 8, NV, planes>(rows);
-  }
-  if constexpr (top > 4) {
-    if (left >= 4) return chosen<S, 4, NV, planes>(rows);
-  }
-  if constexpr (top > 2) {
-    if (left >= 2) return chosen<S, 2, NV, planes>(rows);
-  }
-  return chosen<S, 1, NV, planes>(rows);
-}
+// Depth of a packed block: a panel of A that deep leaves room in the first-level cache.
+constexpr int64_t depth_most = 400;
+constexpr int64_t mc_block = 4 * tile_rows<1>;  // rows of A packed at a time
+constexpr int64_t b_block_bytes = 640 << 10;  // packed B at a time: the second-level cache holds it
+constexpr int64_t copied_steps = 16;          // rows read before the next panel's turn
+constexpr int64_t parallel_work = 3 << 19;    // multiply-adds from which threads pay
 
 // A problem with typed pointers; alpha and beta in the compute type.
 template <class T> struct Problem {
@@ -179,46 +29,37 @@ template <class T> struct Problem {
   int64_t b_rs, b_cs;
   T* c;
   int64_t c_rs, c_cs;
+  const T* bias;  // n of them, added to each row where beta is zero; or null
   Beta beta_kind;
   bool alpha_one;
   S alpha[2], beta[2];
 };
 
-// Copies n elements in pieces of fixed size: for the few that a small row has, a call costs more
-// than the copy.
-template <class S> [[gnu::always_inline]] inline void copy_row(S* to, const S* from, int64_t n) {
-  for (; n >= 8; n -= 8, to += 8, from += 8) std::memcpy(to, from, 8 * sizeof(S));
-  if (n & 4) {
-    std::memcpy(to, from, 4 * sizeof(S));
-    to += 4, from += 4;
-  }
-  if (n & 2) {
-    std::memcpy(to, from, 2 * sizeof(S));
-    to += 2, from += 2;
-  }
-  if (n & 1) *to = *from;
-}
-
-// C(m x n) = alpha * tile + beta * C.
+// C(m x n) = alpha * tile + beta * C, or + bias.
 template <class T, class S>
-void merge(const Problem<T>& p, const S* tile, int64_t im_offset, int64_t width, T* c, int64_t m,
-           int64_t n, Beta kind) {
+void merge(const Problem<T>& p, const S* tile, int64_t im_offset, int64_t width, T* c,
+           const T* bias, int64_t m, int64_t n, Beta kind) {
   using E = Element<T>;
-  constexpr bool direct = E::planes == 1 && sizeof(T) == sizeof(S);
-  if (direct && p.alpha_one && p.c_cs == 1 && kind != Beta::other) {
-    for (int64_t i = 0; i < m; ++i) {
-      S* row = reinterpret_cast<S*>(c + i * p.c_rs);
-      const S* from = tile + i * width;
-      if (kind == Beta::zero) {
-        copy_row(row, from, n);
-      } else {
-        for (int64_t j = 0; j < n; ++j) row[j] += from[j];
+  constexpr int L = lanes<S>;
+  const S factor = kind == Beta::one ? S(1) : p.beta[0];
+  for (int64_t i = 0; i < m; ++i) {
+    int64_t j = 0;
+    if constexpr (E::planes == 1) {
+      if (p.c_cs == 1) {
+        for (; j + L <= n; j += L) {
+          T* at = c + i * p.c_rs + j;
+          Vector<S> v;
+          std::memcpy(&v, tile + i * width + j, sizeof v);
+          if (!p.alpha_one) v *= p.alpha[0];
+          if (kind != Beta::zero)
+            v += factor * load_lanes<T>(at);
+          else if (bias)
+            v += load_lanes<T>(bias + j);
+          store_lanes<T>(at, v);
+        }
       }
     }
-    return;
-  }
-  for (int64_t i = 0; i < m; ++i) {
-    for (int64_t j = 0; j < n; ++j) {
+    for (; j < n; ++j) {
       T* at = c + i * p.c_rs + j * p.c_cs;
       S v[2] = {tile[i * width + j], S(0)};
       if constexpr (E::planes == 2) {
@@ -230,84 +71,21 @@ void merge(const Problem<T>& p, const S* tile, int64_t im_offset, int64_t width,
         }
         if (kind != Beta::zero) {
           const S re = E::load(at, 0), im = E::load(at, 1);
-          const S br = kind == Beta::one ? S(1) : p.beta[0];
           const S bi = kind == Beta::one ? S(0) : p.beta[1];
-          v[0] += re * br - im * bi;
-          v[1] += re * bi + im * br;
+          v[0] += re * factor - im * bi;
+          v[1] += re * bi + im * factor;
+        } else if (bias) {
+          v[0] += E::load(bias + j, 0);
+          v[1] += E::load(bias + j, 1);
         }
       } else {
         if (!p.alpha_one) v[0] *= p.alpha[0];
-        if (kind == Beta::one) v[0] += E::load(at, 0);
-        if (kind == Beta::other) v[0] += p.beta[0] * E::load(at, 0);
+        if (kind != Beta::zero)
+          v[0] += factor * E::load(at, 0);
+        else if (bias)
+          v[0] += E::load(bias + j, 0);
       }
       E::store(at, v);
-    }
-  }
-}
-
-// dst[k][width] (and an imaginary row after each) from `count` <= width lanes of a strided matrix,
-// zero beyond them.
-template <class T, class S>
-void pack(S* dst, int width, const T* src, int64_t lane_stride, int64_t k_stride, int64_t count,
-          int64_t depth) {
-  using E = Element<T>;
-  constexpr int planes = E::planes;
-  const int64_t step = static_cast<int64_t>(width) * planes;
-  if constexpr (planes == 1 && sizeof(T) == sizeof(S)) {
-    if (lane_stride == 1) {
-      const S* from = reinterpret_cast<const S*>(src);
-      for (int64_t p = 0; p < depth; ++p, dst += width, from += k_stride) {
-        if (count < width) {
-          // Panels of B are one or two vectors wide, panels of A a few rows.
-          if (width % lanes<S> == 0) {
-            for (int v = 0; v < width; v += lanes<S>) {
-              const Vector<S> none{};
-              std::memcpy(dst + v, &none, sizeof none);
-            }
-          } else {
-            for (int64_t j = count; j < width; ++j) dst[j] = S(0);
-          }
-        }
-        copy_row(dst, from, count);
-      }
-      return;
-    }
-  }
-  if (planes == 1 && lane_stride == 1) {
-    for (int64_t p = 0; p < depth; ++p) {
-      const T* from = src + p * k_stride;
-      S* to = dst + p * step;
-      for (int64_t j = 0; j < count; ++j) to[j] = E::load(from + j, 0);
-      for (int64_t j = count; j < width; ++j) to[j] = S(0);
-    }
-    return;
-  }
-  if (count < width)
-    std::memset(static_cast<void*>(dst), 0, sizeof(S) * static_cast<size_t>(step * depth));
-  // Four lanes at a time: the writes of one step share a cache line.
-  int64_t j = 0;
-  for (; j + 4 <= count; j += 4) {
-    const T* f0 = src + j * lane_stride;
-    const T* f1 = f0 + lane_stride;
-    const T* f2 = f1 + lane_stride;
-    const T* f3 = f2 + lane_stride;
-    S* to = dst + j;
-    for (int64_t p = 0; p < depth; ++p, to += step) {
-      const int64_t o = p * k_stride;
-      for (int plane = 0; plane < planes; ++plane) {
-        S* t = to + plane * width;
-        t[0] = E::load(f0 + o, plane);
-        t[1] = E::load(f1 + o, plane);
-        t[2] = E::load(f2 + o, plane);
-        t[3] = E::load(f3 + o, plane);
-      }
-    }
-  }
-  for (; j < count; ++j) {
-    for (int64_t p = 0; p < depth; ++p) {
-      for (int plane = 0; plane < planes; ++plane) {
-        dst[p * step + plane * width + j] = E::load(src + j * lane_stride + p * k_stride, plane);
-      }
     }
   }
 }
@@ -328,230 +106,371 @@ struct Scratch {
   }
   ~Scratch() { std::free(data); }
 };
-thread_local Scratch scratch_a, scratch_b;
+thread_local Scratch scratch_a, scratch_b, scratch_c;
+template <class S> S* room(Scratch& s, int64_t elements) {
+  return static_cast<S*>(s.get(sizeof(S) * static_cast<size_t>(elements)));
+}
 
-// Columns a panel of packed B has: one vector when the matrix is that narrow, two otherwise.
-template <class S> int panel_width(int64_t n) { return n <= lanes<S> ? lanes<S> : 2 * lanes<S>; }
+// How columns are cut into packed panels: all of `width` but perhaps the last.
+struct Panels {
+  int64_t n, width, lane;
+  int64_t count() const { return ceil_div(n, width); }
+  int64_t columns(int64_t q) const { return least(width, n - q * width); }
+  // Lanes that a panel takes: whole vectors.
+  int64_t packed(int64_t q) const { return ceil_div(columns(q), lane) * lane; }
+};
+template <class T> Panels panels_of(int64_t n) {
+  constexpr int L = lanes<typename Element<T>::S>;
+  return {n, int64_t{L} * tile_vectors<Element<T>::planes>, L};
+}
 
-// All tiles of m x n over packed B panels. A is either in place (its own strides) or packed by
-// micro-kernel rows.
-template <class T, class S>
-void sweep(const Problem<T>& p, int64_t m, int64_t n, int64_t depth, const T* a_direct,
-           const S* a_packed, const S* b_packed, int width, T* c, Beta kind) {
-  constexpr int planes = Element<T>::planes;
-  alignas(64) S tile[rows_of<planes> * 2 * lanes<S> * planes];
-  for (int64_t j = 0; j < n; j += width) {
-    const S* panel = b_packed + j * depth * planes;
-    const int64_t cols = least(width, n - j);
-    int64_t i = 0;
-    while (i < m) {
-      int rows;
-      Micro<S> kernel = width == lanes<S> ? pick_rows<S, 1, planes>(m - i, rows)
-                                          : pick_rows<S, 2, planes>(m - i, rows);
-      if (a_packed) {
-        kernel(depth, a_packed + i * depth * planes, 1, static_cast<int64_t>(rows) * planes, rows,
-               panel, static_cast<int64_t>(width) * planes, tile);
-      } else {
-        kernel(depth, reinterpret_cast<const S*>(a_direct + i * p.a_rs), p.a_rs * planes,
-               p.a_cs * planes, 1, panel, static_cast<int64_t>(width) * planes, tile);
+// Where the results of a sweep go: C itself when it holds sums as they are, else through merge().
+template <class T> struct Sink {
+  using S = typename Element<T>::S;
+  S* sums;  // rows of sums, rs apart; null: merge into c
+  int64_t rs;
+  const S* bias;
+  T* c;
+  const T* c_bias;
+  Beta kind;
+};
+
+// Lines of a strided block that are asked for piece by piece while other work goes on.
+struct Ahead {
+  const char* next = nullptr;
+  int64_t line_bytes = 0, lines = 0, left = 0, stride = 0, at = 0, each = 0;
+  // `outer` runs of `inner_bytes` contiguous bytes, in `pieces` pieces.
+  Ahead() = default;
+  Ahead(const void* from, int64_t outer, int64_t stride_bytes, int64_t inner_bytes, int64_t pieces)
+      : next(static_cast<const char*>(from)),
+        lines(inner_bytes / 64 + 1),
+        left(outer),
+        stride(stride_bytes),
+        each(ceil_div(outer * lines, pieces)) {}
+  void step() {
+    for (int64_t x = 0; x < each && left > 0; ++x) {
+      __builtin_prefetch(next + at * 64, 0, 2);
+      if (++at == lines) {
+        at = 0;
+        next += stride;
+        --left;
       }
-      merge<T, S>(p, tile, static_cast<int64_t>(rows) * width, width, c + i * p.c_rs + j * p.c_cs,
-                  rows, cols, kind);
+    }
+  }
+};
+
+// All tiles of m rows and the panels [q0, q1) over one block of depth. A is either in place (its
+// own strides) or packed by micro-kernel rows; B has `b_ks` elements from one step to the next, 0
+// for packed panels.
+template <class T, class S>
+void sweep(const Problem<T>& p, int64_t m, const Panels& panels, int64_t q0, int64_t q1,
+           int64_t depth, const S* a_direct, const S* a_packed, const S* b, int64_t b_ks,
+           const Sink<T>& to, Ahead ahead = {}) {
+  constexpr int planes = Element<T>::planes;
+  constexpr int L = lanes<S>;
+  alignas(64) S tile[tile_rows<planes> * tile_vectors<planes> * L * planes];
+  for (int64_t i = 0; i < m;) {
+    const int rows = rows_for<planes>(m - i);
+    for (int64_t q = q0; q < q1; ++q) {
+      const int64_t cols = panels.columns(q), vectors = ceil_div(cols, L), first = q * panels.width;
+      const S* panel = b_ks ? b + first : b + first * depth * planes;
+      const int64_t step = b_ks ? b_ks : vectors * L * planes;
+      ahead.step();
+      if constexpr (planes == 2) {
+        const S* from = a_packed ? a_packed + i * depth * 2 : a_direct + i * p.a_rs * 2;
+        micro_complex_for<S>(rows, vectors)(depth, from, a_packed ? 1 : p.a_rs * 2,
+                                            a_packed ? rows * 2 : p.a_cs * 2, a_packed ? rows : 1,
+                                            panel, step, tile);
+        merge<T, S>(p, tile, rows * vectors * L, vectors * L, to.c + i * p.c_rs + first * p.c_cs,
+                    to.c_bias ? to.c_bias + first : nullptr, rows, cols, to.kind);
+      } else {
+        const bool own = to.sums != nullptr;
+        TileTarget<S> t;
+        t.c = own ? to.sums + i * to.rs + first : tile;
+        t.rs = own ? to.rs : vectors * L;
+        t.from = !own ? nullptr : to.kind == Beta::one ? t.c : to.bias ? to.bias + first : nullptr;
+        t.from_rs = own && to.kind == Beta::one ? t.rs : 0;
+        t.last = own ? cols - (vectors - 1) * L : L;
+        t.alpha = p.alpha[0];
+        t.scaled = own && !p.alpha_one;
+        if (a_packed)
+          micro_for<S, true>(rows, vectors)(depth, a_packed + i * depth, 1, rows, panel, step, t);
+        else
+          micro_for<S, false>(rows, vectors)(depth, a_direct + i * p.a_rs, p.a_rs, p.a_cs, panel,
+                                             step, t);
+        if (!own)
+          merge<T, S>(p, tile, 0, vectors * L, to.c + i * p.c_rs + first * p.c_cs,
+                      to.c_bias ? to.c_bias + first : nullptr, rows, cols, to.kind);
+      }
+    }
+    i += rows;
+  }
+}
+
+// Rows of A by micro-kernels. What is contiguous across rows is read along them.
+template <class T, class S>
+void pack_rows(S* dst, const Problem<T>& p, const T* a, int64_t m, int64_t depth) {
+  constexpr int planes = Element<T>::planes;
+  const int64_t steps = p.a_rs == 1 ? copied_steps : depth;
+  for (int64_t k = 0; k < depth; k += steps) {
+    const int64_t n = least(steps, depth - k);
+    for (int64_t i = 0; i < m;) {
+      const int rows = rows_for<planes>(m - i);
+      pack<T, S>(dst + (i * depth + k * rows) * planes, rows, a + i * p.a_rs + k * p.a_cs, p.a_rs,
+                 p.a_cs, rows, n);
       i += rows;
     }
   }
 }
 
+// A block of B in panels, by all threads.
 template <class T, class S>
-void pack_rows(S* dst, const Problem<T>& p, const T* a, int64_t m, int64_t depth) {
+void pack_block(S* dst, const Problem<T>& p, const T* b, const Panels& panels, int64_t depth,
+                bool threads) {
   constexpr int planes = Element<T>::planes;
-  int64_t i = 0;
-  while (i < m) {
-    int rows;
-    pick_rows<S, 2, planes>(m - i, rows);
-    pack<T, S>(dst + i * depth * planes, rows, a + i * p.a_rs, p.a_rs, p.a_cs, rows, depth);
-    i += rows;
+  const int64_t count = panels.count();
+  auto one = [&](int64_t q, int64_t k, int64_t n) {
+    const int64_t width = panels.packed(q);
+    pack<T, S>(dst + (q * panels.width * depth + k * width) * planes, width,
+               b + k * p.b_rs + q * panels.width * p.b_cs, p.b_cs, p.b_rs, panels.columns(q), n);
+  };
+  if (p.b_cs == 1) {
+    const int64_t pieces = ceil_div(depth, copied_steps);
+    parallel_for(pieces, threads ? 1 + 65536 / (copied_steps * panels.n) : pieces,
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t k = begin * copied_steps; k < least(depth, end * copied_steps);
+                        k += copied_steps) {
+                     for (int64_t q = 0; q < count; ++q) one(q, k, least(copied_steps, depth - k));
+                   }
+                 });
+  } else {
+    parallel_for(count, threads ? 1 + 65536 / (depth * panels.width) : count,
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t q = begin; q < end; ++q) one(q, 0, depth);
+                 });
   }
 }
 
 // One row times a matrix whose rows are contiguous: no packing, vectors run along the columns.
-template <class T, class S> void row_by_rows(const Problem<T>& p, int64_t begin, int64_t end) {
+template <class S> void row_by_rows(const Problem<S>& p, int64_t begin, int64_t end) {
   constexpr int L = lanes<S>;
-  alignas(64) S tile[4 * L];
-  const S* a = reinterpret_cast<const S*>(p.a);
-  const S* b = reinterpret_cast<const S*>(p.b);
-  int64_t j = begin;
-  for (; j + 4 * L <= end; j += 4 * L) {
-    micro<S, 1, 4, 1>(p.k, a, 0, p.a_cs, 0, b + j, p.b_rs, tile);
-    merge<T, S>(p, tile, 0, 4 * L, p.c + j * p.c_cs, 1, 4 * L, p.beta_kind);
-  }
-  for (; j + L <= end; j += L) {
-    micro<S, 1, 1, 1>(p.k, a, 0, p.a_cs, 0, b + j, p.b_rs, tile);
-    merge<T, S>(p, tile, 0, L, p.c + j * p.c_cs, 1, L, p.beta_kind);
-  }
-  if (j < end) {
-    const int64_t left = end - j;
-    for (int64_t x = 0; x < left; ++x) tile[x] = S(0);
-    for (int64_t q = 0; q < p.k; ++q) {
-      const S v = a[q * p.a_cs];
-      const S* row = b + q * p.b_rs + j;
-      for (int64_t x = 0; x < left; ++x) tile[x] += v * row[x];
+  for (int64_t j = begin; j < end; j += 4 * L) {
+    const int64_t cols = least(4 * L, end - j), vectors = ceil_div(cols, L);
+    TileTarget<S> t;
+    t.c = p.c + j * p.c_cs;
+    alignas(64) S tile[4 * L];
+    const bool own = p.c_cs == 1 && p.beta_kind != Beta::other;
+    if (!own) t.c = tile;
+    t.rs = t.from_rs = 0;
+    t.from = !own || (p.beta_kind == Beta::zero && !p.bias) ? nullptr
+             : p.beta_kind == Beta::one                     ? t.c
+                                                            : p.bias + j;
+    t.last = L;
+    t.alpha = p.alpha[0];
+    t.scaled = own && !p.alpha_one;
+    const int64_t whole = cols / L * L;
+    if (vectors == 4 && whole == cols) {
+      micro<S, 1, 4, false>(p.k, p.a, 0, p.a_cs, p.b + j, p.b_rs, t);
+    } else {
+      for (int64_t v = 0; v < whole; v += L) {
+        TileTarget<S> one = t;
+        one.c += v;
+        if (t.from) one.from += v;
+        micro<S, 1, 1, false>(p.k, p.a, 0, p.a_cs, p.b + j + v, p.b_rs, one);
+      }
+      if (whole < cols) {
+        const int64_t left = cols - whole;
+        Vector<S> sum{};
+        const S* row = p.b + j + whole;
+        for (int64_t q = 0; q < p.k; ++q, row += p.b_rs)
+          sum += p.a[q * p.a_cs] * load_part<S>(row, left);
+        if (t.scaled) sum *= t.alpha;
+        if (t.from) sum += load_part<S>(t.from + whole, left);
+        store_part<S>(t.c + whole, sum, left);
+      }
     }
-    merge<T, S>(p, tile, 0, L, p.c + j * p.c_cs, 1, left, p.beta_kind);
+    if (!own)
+      merge<S, S>(p, tile, 0, 4 * L, p.c + j * p.c_cs, p.bias ? p.bias + j : nullptr, 1, cols,
+                  p.beta_kind);
   }
 }
 
-// The sum of x[i] * y[i], four vectors at a time.
-template <class S> S dot(const S* x, const S* y, int64_t n) {
+// R rows of A times as many columns of B as make a vector of sums, both contiguous along k.
+template <class S, int R> void dots(const Problem<S>& p, int64_t i, int64_t j, int64_t cols) {
   using V = Vector<S>;
-  constexpr int L = lanes<S>;
-  V acc[4] = {};
-  int64_t i = 0;
-  for (; i + 4 * L <= n; i += 4 * L) {
-    unroll<4>([&]<int q> {
-      V u, v;
-      std::memcpy(&u, x + i + q * L, sizeof(V));
-      std::memcpy(&v, y + i + q * L, sizeof(V));
-      acc[q] += u * v;
+  constexpr int L = lanes<S>, C = L / R;
+  const S *a[R], *b[C];
+  unroll<R>([&]<int r> { a[r] = p.a + (i + r) * p.a_rs; });
+  // Columns beyond the last stand in for nothing: their sums are dropped.
+  unroll<C>([&]<int c> { b[c] = p.b + (j + (c < cols ? c : 0)) * p.b_cs; });
+  V sums[L] = {};
+  int64_t q = 0;
+  auto add = [&](auto&& load) {
+    V x[R];
+    unroll<R>([&]<int r> { x[r] = load(a[r] + q); });
+    unroll<C>([&]<int c> {
+      const V y = load(b[c] + q);
+      unroll<R>([&]<int r> { sums[r * C + c] += x[r] * y; });
     });
-  }
-  const V all = (acc[0] + acc[1]) + (acc[2] + acc[3]);
-  S total = S(0);
-  unroll<L>([&]<int q> { total += all[q]; });
-  for (; i < n; ++i) total += x[i] * y[i];
-  return total;
+  };
+  for (; q + L <= p.k; q += L) add([](const S* at) { return load_lanes<S>(at); });
+  if (q < p.k) add([left = p.k - q](const S* at) { return load_part<S>(at, left); });
+  const V all = lane_sums<S>(sums);
+  S tile[L];
+  std::memcpy(tile, &all, sizeof all);
+  merge<S, S>(p, tile, 0, C, p.c + i * p.c_rs + j * p.c_cs, p.bias ? p.bias + j : nullptr, R, cols,
+              p.beta_kind);
 }
-
-// a's lanes added in pairs, then b's.
-template <class S, int... I>
-Vector<S> pair_sums(Vector<S> a, Vector<S> b, std::integer_sequence<int, I...>) {
-  return __builtin_shufflevector(a, b, (2 * I)...) + __builtin_shufflevector(a, b, (2 * I + 1)...);
+template <class S, int R> void dots_along(const Problem<S>& p, int64_t i, int64_t j, int64_t end) {
+  constexpr int C = lanes<S> / R;
+  for (; j < end; j += C) dots<S, R>(p, i, j, least(C, end - j));
 }
-// The sum of each vector's lanes: lane r of the result belongs to v[r]. v has as many vectors as
-// lanes, and is used up.
-template <class S> Vector<S> lane_sums(Vector<S>* v) {
-  constexpr int L = lanes<S>;
-  for (int n = L; n > 1; n /= 2)
-    for (int i = 0; i < n / 2; ++i)
-      v[i] = pair_sums<S>(v[2 * i], v[2 * i + 1], std::make_integer_sequence<int, L>());
-  return v[0];
-}
-
-// One contiguous row times a matrix whose columns are contiguous: as many columns at a time as a
-// vector has lanes, so that the row is read once and the sums over lanes are shared.
-template <class T, class S> void row_by_columns(const Problem<T>& p, int64_t begin, int64_t end) {
-  using V = Vector<S>;
-  constexpr int L = lanes<S>;
-  const S* a = reinterpret_cast<const S*>(p.a);
-  const S* b = reinterpret_cast<const S*>(p.b);
-  int64_t j = begin;
-  for (; j + L <= end; j += L) {
-    V acc[L] = {};
-    const S* column = b + j * p.b_cs;
+// Few rows: sums over k in lanes need no packing. A group of columns stays in the cache for all
+// rows.
+template <class S> void by_dots(const Problem<S>& p, int64_t begin, int64_t end) {
+  constexpr int L = lanes<S>, R = L >= 16 ? 4 : L >= 4 ? 2 : 1;
+  if (p.m == 1) return dots_along<S, 1>(p, 0, begin, end);
+  for (int64_t j = begin; j < end; j += L) {
+    const int64_t stop = least(end, j + L);
     int64_t i = 0;
-    for (; i + L <= p.k; i += L) {
-      V u;
-      std::memcpy(&u, a + i, sizeof(V));
-      unroll<L>([&]<int r> {
-        V w;
-        std::memcpy(&w, column + r * p.b_cs + i, sizeof(V));
-        acc[r] += u * w;
+    for (; i + R <= p.m; i += R) dots_along<S, R>(p, i, j, stop);
+    if constexpr (R > 2) {
+      if (i + 2 <= p.m) {
+        dots_along<S, 2>(p, i, j, stop);
+        i += 2;
+      }
+    }
+    for (; i < p.m; ++i) dots_along<S, 1>(p, i, j, stop);
+  }
+}
+
+// A grid of blocks of C, one for each thread, along the rows if there are enough of them.
+struct Grid {
+  int64_t down = 1, across = 1;
+  int64_t rows, panels;  // of a block
+  Grid(int64_t m, int64_t tile, const Panels& all, int64_t team) {
+    const int64_t count = all.count(), tiles = ceil_div(m, tile);
+    int64_t best = INT64_MAX;
+    for (int64_t d = team; d >= 1; --d) {
+      const int64_t e = least(team / d, count);
+      // The packing of A counts as a few columns.
+      const int64_t cost = ceil_div(tiles, d) * (ceil_div(count, e) * all.width + 8);
+      if (cost < best) best = cost, down = d, across = e;
+    }
+    rows = ceil_div(tiles, down) * tile;
+    panels = ceil_div(count, across);
+  }
+};
+
+template <class T, class S> void packed_product(const Problem<T>& p, bool threads) {
+  constexpr int planes = Element<T>::planes;
+  constexpr auto size = static_cast<int64_t>(sizeof(S)) * planes;
+  constexpr bool plain = planes == 1 && sizeof(T) == sizeof(S);
+  constexpr int top = tile_rows<planes>;
+  const bool in_place = plain && p.c_cs == 1 && p.beta_kind != Beta::other;
+  // Whole lines of 16 elements, so that none is read for two blocks.
+  const int64_t kc = ceil_div(ceil_div(p.k, ceil_div(p.k, depth_most / planes)), int64_t{16}) * 16;
+  // 16-bit results are rounded once: several blocks of depth are summed up elsewhere.
+  const bool gathered = sizeof(T) < sizeof(S) && std::is_floating_point_v<S> && kc < p.k;
+  const int64_t team = threads ? num_threads() : 1;
+  const int64_t width = panels_of<T>(p.n).width;
+  const int64_t fit = most(1, b_block_bytes / (kc * size * width)) * width;
+  const int64_t nc = ceil_div(ceil_div(p.n, ceil_div(p.n, fit)), width) * width;
+  for (int64_t jc = 0; jc < p.n; jc += nc) {
+    const Panels panels = panels_of<T>(least(nc, p.n - jc));
+    const int64_t count = panels.count();
+    const Grid grid(p.m, top, panels, team);
+    S* b_packed = room<S>(scratch_b, count * width * kc * planes);
+    S* gather = gathered ? room<S>(scratch_c, p.m * panels.n) : nullptr;
+    for (int64_t k0 = 0; k0 < p.k; k0 += kc) {
+      const int64_t depth = least(kc, p.k - k0);
+      pack_block<T, S>(b_packed, p, p.b + k0 * p.b_rs + jc * p.b_cs, panels, depth, threads);
+      parallel_for(grid.down * grid.across, 1, [&](int64_t begin, int64_t end) {
+        S* a_packed = room<S>(scratch_a, mc_block * depth * planes);
+        for (int64_t task = begin; task < end; ++task) {
+          const int64_t i0 = task / grid.across * grid.rows, i1 = least(p.m, i0 + grid.rows);
+          const int64_t q0 = task % grid.across * grid.panels, q1 = least(count, q0 + grid.panels);
+          if (q0 >= q1) continue;
+          for (int64_t i = i0; i < i1; i += mc_block) {
+            const int64_t m = least(mc_block, i1 - i);
+            Sink<T> to;
+            to.c = p.c + i * p.c_rs + jc * p.c_cs;
+            to.c_bias = p.bias ? p.bias + jc : nullptr;
+            to.sums = gathered   ? gather + i * panels.n
+                      : in_place ? reinterpret_cast<S*>(to.c)
+                                 : nullptr;
+            to.rs = gathered ? panels.n : p.c_rs;
+            to.bias = plain ? reinterpret_cast<const S*>(to.c_bias) : nullptr;
+            to.kind = k0 > 0 ? Beta::one : gathered ? Beta::zero : p.beta_kind;
+            pack_rows<T, S>(a_packed, p, p.a + i * p.a_rs + k0 * p.a_cs, m, depth);
+            Ahead ahead;
+            if (const int64_t more = least(mc_block, i1 - i - m); more > 0) {
+              const T* rows = p.a + (i + m) * p.a_rs + k0 * p.a_cs;
+              const int64_t item = sizeof(T), pieces = ceil_div(m, top) * (q1 - q0);
+              if (p.a_cs == 1)
+                ahead = Ahead(rows, more, p.a_rs * item, depth * item, pieces);
+              else if (p.a_rs == 1)
+                ahead = Ahead(rows, depth, p.a_cs * item, more * item, pieces);
+            }
+            sweep<T, S>(p, m, panels, q0, q1, depth, nullptr, a_packed, b_packed, 0, to, ahead);
+            if (gathered && k0 + kc >= p.k) {
+              const int64_t first = q0 * width;
+              const int64_t cols = least(panels.n, q1 * width) - first;
+              Problem<T> last = p;
+              last.alpha_one = true;  // it was applied to each block
+              merge<T, S>(last, to.sums + first, 0, to.rs, to.c + first * p.c_cs,
+                          to.c_bias ? to.c_bias + first : nullptr, m, cols, p.beta_kind);
+            }
+          }
+        }
       });
     }
-    V sums = lane_sums<S>(acc);
-    if (i < p.k)
-      for (int r = 0; r < L; ++r)
-        for (int64_t t = i; t < p.k; ++t) sums[r] += a[t] * column[r * p.b_cs + t];
-    S tile[L];
-    std::memcpy(tile, &sums, sizeof(V));
-    merge<T, S>(p, tile, 0, L, p.c + j * p.c_cs, 1, L, p.beta_kind);
-  }
-  for (; j < end; ++j) {
-    const S v = dot<S>(a, b + j * p.b_cs, p.k);
-    merge<T, S>(p, &v, 0, 1, p.c + j * p.c_cs, 1, 1, p.beta_kind);
   }
 }
 
 template <class T> void blocked(const Problem<T>& p) {
   using S = typename Element<T>::S;
   constexpr int planes = Element<T>::planes;
-  constexpr bool direct = sizeof(T) == sizeof(S) * planes;
-  constexpr bool exact = sizeof(T) >= sizeof(S);  // partial sums may be kept in C
+  constexpr bool plain = planes == 1 && sizeof(T) == sizeof(S);
   const int64_t work = p.m * p.n * p.k;
-  if constexpr (direct && planes == 1) {
-    if (p.m == 1 && (p.b_cs == 1 || p.n == 1)) {
-      if (p.n == 1 && p.b_rs == 1 && p.a_cs == 1) {
-        row_by_columns<T, S>(p, 0, 1);
-      } else {
-        parallel_for(p.n, least(p.n, 1 + parallel_work / 2 / p.k),
-                     [&](int64_t begin, int64_t end) { row_by_rows<T, S>(p, begin, end); });
-      }
-      return;
-    }
-    if (p.m == 1 && p.b_rs == 1 && p.a_cs == 1) {
-      parallel_for(p.n, least(p.n, 1 + parallel_work / 2 / p.k),
-                   [&](int64_t begin, int64_t end) { row_by_columns<T, S>(p, begin, end); });
-      return;
-    }
-  }
-  const int width = panel_width<S>(p.n);
-  constexpr int64_t small_elements = 16384 / static_cast<int64_t>(sizeof(S));
-  if (direct && work < parallel_work &&
-      ceil_div(p.n, width) * width * p.k * planes <= small_elements) {
-    // Small: B goes into a buffer on the stack, A is read where it is.
-    alignas(64) S packed[small_elements];
-    for (int64_t j = 0; j < p.n; j += width) {
-      pack<T, S>(packed + j * p.k * planes, width, p.b + j * p.b_cs, p.b_cs, p.b_rs,
-                 least(width, p.n - j), p.k);
-    }
-    sweep<T, S>(p, p.m, p.n, p.k, p.a, nullptr, packed, width, p.c, p.beta_kind);
-    return;
-  }
-  const int64_t kc =
-      exact ? least(p.k, depth_bytes / (static_cast<int64_t>(sizeof(S)) * planes)) : p.k;
-  const int64_t nc_fit =
-      packed_b_limit / (kc * static_cast<int64_t>(sizeof(S)) * planes) / width * width;
-  const int64_t nc = least(ceil_div(p.n, width) * width, nc_fit < width ? width : nc_fit);
-  S* b_packed = static_cast<S*>(scratch_b.get(sizeof(S) * static_cast<size_t>(nc * kc * planes)));
   const bool threads = work >= parallel_work;
-  for (int64_t jc = 0; jc < p.n; jc += nc) {
-    const int64_t n = least(nc, p.n - jc);
-    for (int64_t pc = 0; pc < p.k; pc += kc) {
-      const int64_t depth = least(kc, p.k - pc);
-      const int64_t panels = ceil_div(n, width);
-      const T* b_from = p.b + pc * p.b_rs + jc * p.b_cs;
-      parallel_for(
-          panels, threads ? 1 + 65536 / (depth * width) : panels, [&](int64_t begin, int64_t end) {
-            for (int64_t q = begin; q < end; ++q) {
-              pack<T, S>(b_packed + q * width * depth * planes, width, b_from + q * width * p.b_cs,
-                         p.b_cs, p.b_rs, least(width, n - q * width), depth);
-            }
-          });
-      // Tasks: blocks of rows, cut along columns too when there are fewer of them than threads.
-      const int64_t team = threads ? num_threads() : 1;
-      const int64_t rows_each = ceil_div(ceil_div(p.m, team), rows_of<planes>) * rows_of<planes>;
-      const int64_t mc = least(mc_block, rows_each);
-      const int64_t row_tasks = ceil_div(p.m, mc);
-      const int64_t col_tasks = least(panels, row_tasks >= team ? 1 : ceil_div(team, row_tasks));
-      const int64_t panels_each = ceil_div(panels, col_tasks);
-      const Beta kind = pc == 0 ? p.beta_kind : Beta::one;
-      const int64_t tasks = row_tasks * col_tasks;
-      parallel_for(tasks, threads ? 1 : tasks, [&](int64_t begin, int64_t end) {
-        S* a_packed =
-            static_cast<S*>(scratch_a.get(sizeof(S) * static_cast<size_t>(mc * depth * planes)));
-        for (int64_t task = begin; task < end; ++task) {
-          const int64_t i = task / col_tasks * mc;
-          const int64_t j = task % col_tasks * panels_each * width;
-          if (j >= n) continue;
-          const int64_t m = least(mc, p.m - i);
-          pack_rows<T, S>(a_packed, p, p.a + i * p.a_rs + pc * p.a_cs, m, depth);
-          sweep<T, S>(p, m, least(panels_each * width, n - j), depth, nullptr, a_packed,
-                      b_packed + j * depth * planes, width, p.c + i * p.c_rs + (jc + j) * p.c_cs,
-                      kind);
-        }
-      });
+  if constexpr (plain) {
+    const int64_t grain = threads ? 1 + parallel_work / 2 / (p.k * p.m) : p.n;
+    if (p.m == 1 && p.b_cs == 1) {
+      return parallel_for(p.n, grain,
+                          [&](int64_t begin, int64_t end) { row_by_rows<S>(p, begin, end); });
+    }
+    if (p.a_cs == 1 && p.b_rs == 1 && (p.m == 1 || p.m * 8 <= p.k)) {
+      return parallel_for(p.n, grain,
+                          [&](int64_t begin, int64_t end) { by_dots<S>(p, begin, end); });
+    }
+    constexpr int64_t small_elements = 16384 / static_cast<int64_t>(sizeof(S));
+    const bool in_place = p.c_cs == 1 && p.beta_kind != Beta::other;
+    const Panels panels = panels_of<T>(p.n);
+    const int64_t count = panels.count();
+    const int64_t n_packed = (count - 1) * panels.width + panels.packed(count - 1);
+    const bool as_it_is = p.b_cs == 1 && n_packed == p.n && p.k * p.n <= 2 * small_elements;
+    if (!threads && p.k <= 512 && (as_it_is || n_packed * p.k <= small_elements)) {
+      // Small: B is read where it is or from a buffer on the stack, A where it is.
+      alignas(64) S packed[small_elements];
+      if (!as_it_is) {
+        for (int64_t q = 0; q < count; ++q)
+          pack<T, S>(packed + q * panels.width * p.k, panels.packed(q),
+                     p.b + q * panels.width * p.b_cs, p.b_cs, p.b_rs, panels.columns(q), p.k);
+      }
+      Sink<T> to;
+      to.c = p.c;
+      to.c_bias = p.bias;
+      to.sums = in_place ? reinterpret_cast<S*>(p.c) : nullptr;
+      to.rs = p.c_rs;
+      to.bias = reinterpret_cast<const S*>(p.bias);
+      to.kind = p.beta_kind;
+      sweep<T, S>(p, p.m, panels, 0, count, p.k, reinterpret_cast<const S*>(p.a), nullptr,
+                  as_it_is ? reinterpret_cast<const S*>(p.b) : packed, as_it_is ? p.b_rs : 0, to);
+      return;
     }
   }
+  packed_product<T, S>(p, threads);
 }
 
 template <class T> void run(const GemmTask& t) {
@@ -561,12 +480,15 @@ template <class T> void run(const GemmTask& t) {
   p.a = reinterpret_cast<const T*>(t.a), p.a_rs = t.a_rs, p.a_cs = t.a_cs;
   p.b = reinterpret_cast<const T*>(t.b), p.b_rs = t.b_rs, p.b_cs = t.b_cs;
   p.c = reinterpret_cast<T*>(t.c), p.c_rs = t.c_rs, p.c_cs = t.c_cs;
+  p.bias = reinterpret_cast<const T*>(t.bias);
   p.beta_kind = t.beta_kind, p.alpha_one = t.alpha_one;
   std::memcpy(p.alpha, t.alpha, sizeof(S) * 2);
   std::memcpy(p.beta, t.beta, sizeof(S) * 2);
-  // A result much narrower than a vector is computed transposed, so that vectors run along its long
-  // side.
-  if (p.n < lanes<S> / 2 && p.n < p.m) {
+  // Vectors run along the rows of C: a column-major C, or one much narrower than a vector, is
+  // computed transposed.
+  const bool columns = p.c_rs == 1 && p.c_cs != 1 && p.m > 1 && p.n > 1;
+  const bool narrow = p.n < lanes<S> / 2 && p.n < p.m && (p.c_cs != 1 || p.n == 1);
+  if (!p.bias && (columns || narrow)) {
     std::swap(p.m, p.n);
     std::swap(p.a, p.b);
     std::swap(p.a_rs, p.b_cs);
@@ -586,9 +508,9 @@ void gemm_blocked(const GemmTask& t) {
     case DType::UInt16:
     case DType::Int16: return run<int16_t>(t);
     case DType::UInt32:
-    case DType::Int32: return run<int32_t>(t);
+    case DType::Int32: return run<uint32_t>(t);
     case DType::UInt64:
-    case DType::Int64: return run<int64_t>(t);
+    case DType::Int64: return run<uint64_t>(t);
     case DType::Float16: return run<f16>(t);
     case DType::BFloat16: return run<bf16>(t);
     case DType::Float32: return run<float>(t);

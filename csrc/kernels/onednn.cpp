@@ -82,6 +82,14 @@ Primitive make_matmul(const MatmulKey& key) {
 
 }  // namespace
 
+bool has_units_for(DType d) {
+  static const unsigned isa = dnnl_get_effective_cpu_isa();
+  const unsigned asked = d == DType::BFloat16  ? dnnl_cpu_isa_avx512_core_bf16
+                         : d == DType::Float16 ? dnnl_cpu_isa_avx512_core_fp16
+                                               : 0;
+  return asked && (isa & asked) == asked;
+}
+
 bool gemm(const Gemm& g) {
   if (g.dtype != DType::Float32 && g.dtype != DType::BFloat16 && g.dtype != DType::Float16)
     return false;

@@ -32,26 +32,12 @@ void linear_shape(const Call& c, OutSpecs& out) {
   out.add(x.dtype(), std::move(sizes));
 }
 
-// out[..., :] = bias.
-void spread(const Tensor& out, const Tensor& bias) {
-  if (bias.ndim() != 1 || !bias.is_contiguous() || out.ndim() == 0 ||
-      bias.size(0) != out.size(-1)) {
-    copy_into(out, bias);
-    return;
-  }
-  const auto bytes = static_cast<int64_t>(itemsize(out.dtype())) * bias.size(0);
-  if (bytes == 0) return;
-  char* to = out.data<char>();
-  const char* from = bias.data<char>();
-  parallel_for(out.numel() / bias.size(0), 1 + (1 << 18) / bytes, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i)
-      std::memcpy(to + i * bytes, from, static_cast<size_t>(bytes));
-  });
-}
-
 void linear_cpu(const Call& c, Tensors& outs) {
-  if (c.in[2]) spread(outs[0], c.in[2]);
-  product_into(outs[0], c.in[0], c.in[1], Scalar(1), Scalar(c.in[2] ? 1 : 0), true);
+  const Tensor& bias = c.in[2];
+  const bool in_kernel = bias && c.in[1].ndim() == 2 && bias_fits(bias, outs[0]);
+  if (bias && !in_kernel) copy_into(outs[0], bias);
+  product_into(outs[0], c.in[0], c.in[1], Scalar(1), Scalar(bias && !in_kernel ? 1 : 0), true,
+               in_kernel ? bias : Tensor());
 }
 
 void linear_vjp(Vjp& c) {

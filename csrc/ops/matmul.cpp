@@ -39,7 +39,7 @@ Dims product_sizes(const Tensor& a, const Tensor& b, std::string_view op) {
 }
 
 void product_into(const Tensor& out, const Tensor& a, const Tensor& b, const Scalar& alpha,
-                  const Scalar& beta, bool flip) {
+                  const Scalar& beta, bool flip, const Tensor& bias) {
   const int ra = a.ndim(), rb = b.ndim();
   kernels::Gemm g;
   g.dtype = a.dtype();
@@ -48,6 +48,7 @@ void product_into(const Tensor& out, const Tensor& a, const Tensor& b, const Sca
   g.c = out.data<char>();
   g.alpha = alpha;
   g.beta = beta;
+  if (bias) g.bias = bias.data<char>();
   g.k = a.size(-1);
   g.m = ra > 1 ? a.size(-2) : 1;
   g.a_rs = ra > 1 ? a.stride(-2) : 0;
@@ -89,6 +90,10 @@ void product_into(const Tensor& out, const Tensor& a, const Tensor& b, const Sca
     batch.c.pop_back();
   }
   kernels::gemm_batched(g, batch);
+}
+
+bool bias_fits(const Tensor& bias, const Tensor& out) {
+  return bias.ndim() == 1 && out.ndim() > 0 && bias.size(0) == out.size(-1) && bias.is_contiguous();
 }
 
 bool expandable(const Dims& sizes, const Dims& target) {
@@ -293,6 +298,8 @@ template <int ra, int rb> void added_shape(const Call& c, OutSpecs& out) {
 
 void added_cpu(const Call& c, Tensors& outs) {
   const auto& a = c.as<BetaAlpha>();
+  if (a.beta.equals(1) && c.in[2].ndim() > 1 && bias_fits(c.in[0], outs[0]))
+    return product_into(outs[0], c.in[1], c.in[2], a.alpha, zero, false, c.in[0]);
   if (!a.beta.equals(0)) copy_into(outs[0], c.in[0]);
   product_into(outs[0], c.in[1], c.in[2], a.alpha, a.beta);
 }

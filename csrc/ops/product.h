@@ -8,9 +8,12 @@ namespace clew {
 
 // Shape of a @ b; throws when the shapes or dtypes do not fit.
 Dims product_sizes(const Tensor& a, const Tensor& b, std::string_view op);
-// out = alpha * a @ b + beta * out. `flip` reads b transposed (a matrix).
+// out = alpha * a @ b + beta * out. `flip` reads b transposed (a matrix). `bias`, where it is
+// given, is added to each row; beta is 0 then, and bias_fits() held.
 void product_into(const Tensor& out, const Tensor& a, const Tensor& b, const Scalar& alpha,
-                  const Scalar& beta, bool flip = false);
+                  const Scalar& beta, bool flip = false, const Tensor& bias = {});
+// Whether the kernel can add the bias itself: one contiguous row.
+bool bias_fits(const Tensor& bias, const Tensor& out);
 // Gradients of inputs `first` and `first` + 1, whose product has gradient g.
 void product_grads(Vjp& c, const Tensor& g, int first);
 void require_multipliable(const Tensor& a, const Tensor& b, std::string_view op);

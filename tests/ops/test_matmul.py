@@ -288,3 +288,56 @@ def test_a_row_times_rows(n, k, dtype):
         clew.addmv(clew.tensor(b), clew.tensor(w), clew.tensor(x[0]), alpha=2, beta=3).numpy(),
         3 * b + 2 * (w @ x[0]),
     )
+
+
+# Sizes around what the blocked kernel cuts at: tiles of rows, vectors, blocks of depth.
+BLOCKS = [(1, 1, 1), (3, 5, 7), (4, 100, 64), (9, 50, 401), (17, 49, 33), (7, 3, 130)]
+BLOCKS += [(100, 130, 850), (64, 48, 16), (200, 96, 420), (40, 700, 30), (1, 200, 90), (90, 1, 70)]
+
+
+def _operand(rng, dtype, rows, cols, transposed):
+    shape = (cols, rows) if transposed else (rows, cols)
+    if dtype.is_floating_point or dtype.is_complex:
+        values = rng.standard_normal(shape)
+        if dtype.is_complex:
+            values = values + 1j * rng.standard_normal(shape)
+    else:
+        values = rng.integers(-9, 10, shape)
+    t = clew.tensor(values.tolist(), dtype=dtype)
+    t = t.t() if transposed else t
+    if dtype.is_complex:
+        return t, np.array(t.tolist())
+    return t, np.array(t.tolist(), dtype=np.float64)
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    [clew.float32, clew.float64, clew.bfloat16, clew.float16, clew.complex64, clew.int8]
+    + [clew.int32, clew.int64],
+    ids=str,
+)
+@pytest.mark.parametrize("size", BLOCKS, ids=str)
+def test_blocks_of_products(dtype, size):
+    m, n, k = size
+    rng = np.random.default_rng(m * n + k)
+    loose = {clew.bfloat16: 1e-2, clew.float16: 2e-3, clew.float64: 1e-12}.get(dtype, 2e-5)
+    for turn_a, turn_b in [(False, False), (False, True), (True, False), (True, True)]:
+        a, an = _operand(rng, dtype, m, k, turn_a)
+        b, bn = _operand(rng, dtype, k, n, turn_b)
+        row, rown = _operand(rng, dtype, 1, n, False)
+        whole, wholen = _operand(rng, dtype, m, n, False)
+        size_of_sums = np.abs(an) @ np.abs(bn) + 30
+
+        def check(got, expected, scale=size_of_sums):
+            if dtype == clew.int8:
+                expected = expected.astype(np.int64).astype(np.int8)
+            got = np.array(got.tolist())
+            assert (np.abs(got - expected) <= loose * scale).all()
+
+        check(a @ b, an @ bn)
+        check(clew.nn.functional.linear(a, b.t(), row[0]), an @ bn + rown)
+        check(clew.addmm(row[0], a, b), an @ bn + rown)
+        check(clew.addmm(whole, a, b, beta=2, alpha=3), 2 * wholen + 3 * (an @ bn))
+        if dtype.is_floating_point or dtype.is_complex:
+            out = clew.empty(n, m, dtype=dtype).t()  # a result with contiguous columns
+            check(clew.mm(a, b, out=out), an @ bn)
