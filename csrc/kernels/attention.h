@@ -7,10 +7,12 @@
 namespace clew::kernels {
 
 // Strides in elements of batch, head, row and column; zero where an operand repeats.
-struct AttentionOperand {
-  const char* data = nullptr;
+template <class Byte> struct AttentionView {
+  Byte* data = nullptr;
   int64_t stride[4] = {};
 };
+using AttentionOperand = AttentionView<const char>;
+using AttentionTarget = AttentionView<char>;  // contiguous columns
 struct AttentionShape {
   DType dtype;  // float32 or float64
   int64_t batch, heads, kv_heads, queries, keys, width, value_width;
@@ -20,12 +22,30 @@ struct AttentionShape {
   bool mask_is_bool;
 };
 
-// out (batch, heads, queries, value_width) and the logarithm of each row's sum (batch, heads,
+// out (batch, heads, queries, value_width), and the logarithm of each row's sum (batch, heads,
 // queries), contiguous.
-void attention(const AttentionShape& s, void* out, void* logsum);
-// dq, dk, dv, contiguous with their operands' sizes, from contiguous out, logsum and the gradient g
-// of out.
-void attention_backward(const AttentionShape& s, const void* out, const void* logsum, const void* g,
-                        void* dq, void* dk, void* dv);
+void attention(const AttentionShape& s, const AttentionTarget& out, void* logsum);
+
+// From the gradient g of out: dq, dk, dv with their operands' sizes.
+struct AttentionGrads {
+  AttentionOperand out, g;
+  const void* logsum;
+  AttentionTarget dq, dk, dv;
+};
+void attention_backward(const AttentionShape& s, const AttentionGrads& grads);
+
+// The kernels, compiled once per instruction set.
+namespace baseline {
+void attention_forward(const AttentionShape& s, const AttentionTarget& out, void* logsum);
+void attention_backward(const AttentionShape& s, const AttentionGrads& grads);
+}  // namespace baseline
+namespace avx2 {
+void attention_forward(const AttentionShape& s, const AttentionTarget& out, void* logsum);
+void attention_backward(const AttentionShape& s, const AttentionGrads& grads);
+}  // namespace avx2
+namespace avx512 {
+void attention_forward(const AttentionShape& s, const AttentionTarget& out, void* logsum);
+void attention_backward(const AttentionShape& s, const AttentionGrads& grads);
+}  // namespace avx512
 
 }  // namespace clew::kernels

@@ -3,6 +3,9 @@
 // Invariant: packed lanes beyond a matrix's edge are zero, so tiles need no edge cases of their
 // own.
 #pragma once
+#include <cstdlib>
+#include <new>
+
 #include "kernels/gemm_vector.h"
 
 namespace clew::kernels::CLEW_ISA {
@@ -291,6 +294,42 @@ void pack(S* dst, int64_t width, const T* src, int64_t lane_stride, int64_t k_st
     }
   }
   pack_any<T, S>(dst, width, src, lane_stride, k_stride, count, depth);
+}
+
+// ---- What drivers share
+// --------------------------------------------------------------------------
+
+// Scratch that one thread keeps between calls.
+struct Scratch {
+  void* data = nullptr;
+  size_t bytes = 0;
+  void* get(size_t need) {
+    if (need > bytes) {
+      std::free(data);
+      bytes = 0;
+      data = std::aligned_alloc(64, (need + 63) / 64 * 64);
+      if (!data) throw std::bad_alloc();
+      bytes = need;
+    }
+    return data;
+  }
+  ~Scratch() { std::free(data); }
+};
+template <class S> S* room(Scratch& s, int64_t elements) {
+  return static_cast<S*>(s.get(sizeof(S) * static_cast<size_t>(elements)));
+}
+
+// How columns are cut into packed panels: all of `width` but perhaps the last.
+struct Panels {
+  int64_t n, width, lane;
+  int64_t count() const { return ceil_div(n, width); }
+  int64_t columns(int64_t q) const { return least(width, n - q * width); }
+  // Lanes that a panel takes: whole vectors.
+  int64_t packed(int64_t q) const { return ceil_div(columns(q), lane) * lane; }
+};
+template <class T> Panels panels_of(int64_t n) {
+  constexpr int L = lanes<typename Element<T>::S>;
+  return {n, int64_t{L} * tile_vectors<Element<T>::planes>, L};
 }
 
 }  // namespace

@@ -1,9 +1,6 @@
 // The blocked matrix product: B packed once for all threads, blocks of C spread over them.
 // May include: kernels/gemm_isa.h, kernels/gemm_micro.h, base/parallel.h.
 // Invariant: internal functions only: code for one instruction set never leaks into another's.
-#include <cstdlib>
-#include <new>
-
 #include "base/parallel.h"
 #include "kernels/gemm_isa.h"
 #include "kernels/gemm_micro.h"
@@ -90,39 +87,7 @@ void merge(const Problem<T>& p, const S* tile, int64_t im_offset, int64_t width,
   }
 }
 
-// Scratch that one thread keeps between calls.
-struct Scratch {
-  void* data = nullptr;
-  size_t bytes = 0;
-  void* get(size_t need) {
-    if (need > bytes) {
-      std::free(data);
-      bytes = 0;
-      data = std::aligned_alloc(64, (need + 63) / 64 * 64);
-      if (!data) throw std::bad_alloc();
-      bytes = need;
-    }
-    return data;
-  }
-  ~Scratch() { std::free(data); }
-};
 thread_local Scratch scratch_a, scratch_b, scratch_c;
-template <class S> S* room(Scratch& s, int64_t elements) {
-  return static_cast<S*>(s.get(sizeof(S) * static_cast<size_t>(elements)));
-}
-
-// How columns are cut into packed panels: all of `width` but perhaps the last.
-struct Panels {
-  int64_t n, width, lane;
-  int64_t count() const { return ceil_div(n, width); }
-  int64_t columns(int64_t q) const { return least(width, n - q * width); }
-  // Lanes that a panel takes: whole vectors.
-  int64_t packed(int64_t q) const { return ceil_div(columns(q), lane) * lane; }
-};
-template <class T> Panels panels_of(int64_t n) {
-  constexpr int L = lanes<typename Element<T>::S>;
-  return {n, int64_t{L} * tile_vectors<Element<T>::planes>, L};
-}
 
 // Where the results of a sweep go: C itself when it holds sums as they are, else through merge().
 template <class T> struct Sink {

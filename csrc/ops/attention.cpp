@@ -104,8 +104,8 @@ struct FusedAttrs {
   static constexpr auto members() { return std::tuple(&FusedAttrs::scale, &FusedAttrs::causal); }
 };
 
-kernels::AttentionOperand operand(const Tensor& t, int ndim) {
-  kernels::AttentionOperand o;
+template <class View = kernels::AttentionOperand> View operand(const Tensor& t, int ndim) {
+  View o;
   o.data = t.data<char>();
   for (int d = 0; d < 4; ++d) {
     const int own = d - 4 + t.ndim();
@@ -128,6 +128,13 @@ kernels::AttentionShape fused_shape(const Tensor& q, const Tensor& k, const Tens
   if (mask) s.mask = operand(mask, 4);
   s.mask_is_bool = mask && mask.dtype() == DType::Bool;
   return s;
+}
+// Results of four dims lie as (batch, rows, heads, columns): merging the heads again is a view.
+void add_result(OutSpecs& out, DType dtype, const Dims& sizes) {
+  OutSpec& o = out.add(dtype, sizes);
+  if (sizes.size() != 4) return;
+  const int64_t heads = sizes[1], rows = sizes[2], width = sizes[3];
+  o.strides = Dims{rows * heads * width, width, heads * width, 1};
 }
 int64_t work_of(const kernels::AttentionShape& s) { return s.batch * s.heads * s.queries * s.keys; }
 
@@ -154,13 +161,14 @@ void fused_rule(const Call& c, OutSpecs& out) {
           "_attention: operands do not fit the blocked kernel; got ", q, ", ", k, " and ", v);
   Dims sizes = q.sizes(), rows(q.sizes().data(), q.ndim() - 1);
   sizes[sizes.size() - 1] = v.size(-1);
-  out.add(q.dtype(), std::move(sizes));
+  add_result(out, q.dtype(), sizes);
   out.add(q.dtype(), std::move(rows));
 }
 void fused_cpu(const Call& c, Tensors& outs) {
   const auto s = fused_shape(c.in[0], c.in[1], c.in[2], c.in[3], c.as<FusedAttrs>());
+  const auto to = operand<kernels::AttentionTarget>(outs[0], outs[0].ndim());
   const ReleaseGil gil(work_of(s));
-  kernels::attention(s, outs[0].data<char>(), outs[1].data<char>());
+  kernels::attention(s, to, outs[1].data<char>());
 }
 // vmap: samples are folded into the batch, in front of heads, rows and (but for logsum) columns.
 Tensor fold(const Batch& b, int i, int trailing) {
@@ -189,7 +197,7 @@ void fused_batch(const Batch& b, Tensors& outs) {
   apply(b.op, in, b.attrs, outs);
   Dims rows(q.sizes().data(), q.ndim() - 1), sizes = q.sizes();
   sizes[sizes.size() - 1] = b.in[2].size(-1);
-  outs[0] = view(outs[0], with_lead(b, sizes));
+  outs[0] = reshape(outs[0], with_lead(b, sizes));
   outs[1] = view(outs[1], with_lead(b, rows));
 }
 void fused_back_batch(const Batch& b, Tensors& outs) {
@@ -199,7 +207,7 @@ void fused_back_batch(const Batch& b, Tensors& outs) {
       fold(b, 5, 2), fold(b, 6, 1)};
   apply(b.op, in, b.attrs, outs);
   for (int i = 0; i < 3; ++i)
-    outs[i] = view(outs[i], with_lead(b, b.in[static_cast<size_t>(i) + 1].sizes()));
+    outs[i] = reshape(outs[i], with_lead(b, b.in[static_cast<size_t>(i) + 1].sizes()));
 }
 
 void fused_vjp(Vjp& c);
@@ -228,22 +236,26 @@ void fused_back_rule(const Call& c, OutSpecs& out) {
               k.size(-2) == v.size(-2) &&
               (!mask || mask.dtype() == DType::Bool || mask.dtype() == q.dtype()),
           "_attention_backward: operands do not fit; got ", g, ", ", q, ", ", k, " and ", v);
-  out.add(q.dtype(), q.sizes());
-  out.add(q.dtype(), k.sizes());
-  out.add(q.dtype(), v.sizes());
+  add_result(out, q.dtype(), q.sizes());
+  add_result(out, q.dtype(), k.sizes());
+  add_result(out, q.dtype(), v.sizes());
 }
 void fused_back_cpu(const Call& c, Tensors& outs) {
-  auto dense = [](const Tensor& t) {
-    if (t.is_contiguous()) return t;
-    Tensor copy = empty(t.sizes(), t.dtype());
-    copy_into(copy, t);
-    return copy;
-  };
-  const Tensor g = dense(c.in[0]), out = dense(c.in[5]), logsum = dense(c.in[6]);
   const auto s = fused_shape(c.in[1], c.in[2], c.in[3], c.in[4], c.as<FusedAttrs>());
+  const int nd = c.in[1].ndim();
+  Tensor logsum = c.in[6];
+  if (!logsum.is_contiguous()) {
+    logsum = empty(logsum.sizes(), logsum.dtype());
+    copy_into(logsum, c.in[6]);
+  }
+  const kernels::AttentionGrads grads{operand(c.in[5], nd),
+                                      operand(c.in[0], nd),
+                                      logsum.data<char>(),
+                                      operand<kernels::AttentionTarget>(outs[0], nd),
+                                      operand<kernels::AttentionTarget>(outs[1], nd),
+                                      operand<kernels::AttentionTarget>(outs[2], nd)};
   const ReleaseGil gil(work_of(s));
-  kernels::attention_backward(s, out.data<char>(), logsum.data<char>(), g.data<char>(),
-                              outs[0].data<char>(), outs[1].data<char>(), outs[2].data<char>());
+  kernels::attention_backward(s, grads);
 }
 constexpr OpDef fused_back_op = general({
     .signature =

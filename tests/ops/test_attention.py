@@ -37,7 +37,9 @@ def masks(queries, keys):
     }
 
 
-@pytest.mark.parametrize("queries,keys", [(1, 1), (5, 7), (64, 512), (130, 513), (260, 1100)])
+@pytest.mark.parametrize(
+    "queries,keys", [(1, 1), (5, 7), (64, 512), (130, 513), (260, 1100), (505, 600)]
+)
 @pytest.mark.parametrize("kind", ["none", "bool", "added", "row", "heads", "causal"])
 def test_blocks_join(queries, keys, kind):
     if kind in ("bool", "added", "heads", "row") and queries < 3:
@@ -61,6 +63,30 @@ def test_float32_and_strided_operands():
     swapped = [clew.tensor(a).transpose(1, 2) for a in (q, k, v)]
     expected = reference(*(a.swapaxes(1, 2).astype("float64") for a in (q, k, v)))
     np.testing.assert_allclose(attend(*swapped).numpy(), expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("width", [3, 16, 40, 100])
+@pytest.mark.parametrize("causal", [False, True])
+def test_float32_gradients(width, causal):
+    arrays = [normal(s, 2, 150, 3, width) for s in (1, 2, 3)]
+    g = normal(4, 2, 3, 150, width)
+    grads = []
+    for dtype in (clew.float32, clew.float64):
+        # Heads cut out of rows, as a model has them; the gradient comes in rows too.
+        leaves = [clew.tensor(a, dtype=dtype, requires_grad=True) for a in arrays]
+        out = attend(*(x.transpose(1, 2) for x in leaves), is_causal=causal)
+        grads.append(clew.autograd.grad(out, leaves, clew.tensor(g, dtype=dtype)))
+    for a, b in zip(*grads, strict=True):
+        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-3, atol=2e-5)
+
+
+def test_heads_merge_without_a_copy():
+    q = clew.tensor(normal(1, 2, 3, 5, 8), requires_grad=True)
+    out = attend(q, q, q)
+    assert out.stride() == (120, 8, 24, 1)
+    assert out.transpose(1, 2).is_contiguous()
+    grads = clew.autograd.grad(attend(q, q.clone(), q.clone()).sum(), q)
+    assert grads[0].shape == q.shape
 
 
 @pytest.mark.parametrize("causal", [False, True])

@@ -1,0 +1,343 @@
+// Attention in blocks with a running maximum; its gradient recomputes the weights.
+// May include: base/parallel.h, kernels/attention.h, kernels/gemm_micro.h.
+// Invariant: internal functions only; a task of backward owns a key head with its query heads, so
+// that no two threads write one gradient.
+#include <cmath>
+#include <limits>
+
+#include "base/parallel.h"
+#include "kernels/attention.h"
+#include "kernels/gemm_micro.h"
+
+namespace clew::kernels::CLEW_ISA {
+namespace {
+
+constexpr int64_t row_block = 64;   // queries at a time
+constexpr int64_t key_block = 480;  // keys at a time: a multiple of every panel's width
+
+template <class T> constexpr T never = -std::numeric_limits<T>::infinity();
+
+template <class T, class View> auto* at(const View& v, int64_t b, int64_t h, int64_t row) {
+  using P =
+      std::conditional_t<std::is_const_v<std::remove_pointer_t<decltype(v.data)>>, const T, T>;
+  return reinterpret_cast<P*>(v.data) + b * v.stride[0] + h * v.stride[1] + row * v.stride[2];
+}
+
+// e^x for x that are not far above 0; what is below e^-87 is 0.
+inline Vector<float> exp_lanes(Vector<float> x) {
+  using I = Vector<int32_t>;
+  constexpr float shift = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
+  const auto small = x < -87.0f;
+  const Vector<float> c = small ? Vector<float>{} : x;
+  const Vector<float> t = c * 1.44269504088896341f + shift;
+  const Vector<float> n = t - shift;
+  Vector<float> r = c - n * 0.693359375f;
+  r += n * 2.12194440e-4f;
+  Vector<float> p = r * (1.0f / 5040.0f) + 1.0f / 720.0f;
+  p = p * r + 1.0f / 120.0f;
+  p = p * r + 1.0f / 24.0f;
+  p = p * r + 1.0f / 6.0f;
+  p = p * r + 0.5f;
+  p = p * r + 1.0f;
+  p = p * r + 1.0f;
+  I bits, sum;
+  std::memcpy(&bits, &p, sizeof p);
+  std::memcpy(&sum, &t, sizeof t);
+  bits += (sum - std::bit_cast<int32_t>(shift)) << 23;
+  Vector<float> e;
+  std::memcpy(&e, &bits, sizeof e);
+  e = c == c ? e : c;  // adding to a NaN's exponent could make a number of it
+  return small ? Vector<float>{} : e;
+}
+inline Vector<double> exp_lanes(Vector<double> x) {
+  for (int l = 0; l < lanes<double>; ++l) x[l] = std::exp(x[l]);
+  return x;
+}
+
+template <class S> Vector<S> load(const S* p) {
+  Vector<S> v;
+  std::memcpy(&v, p, sizeof v);
+  return v;
+}
+template <class S> void store(S* p, Vector<S> v) { std::memcpy(p, &v, sizeof v); }
+template <class S> int64_t padded(int64_t n) { return ceil_div(n, lanes<S>) * lanes<S>; }
+
+// Rows are whole vectors long: n is rounded up, what is beyond it is masked by the caller.
+template <class S> S row_max(const S* row, int64_t n) {
+  constexpr int L = lanes<S>;
+  Vector<S> best = Vector<S>{} + never<S>;
+  for (int64_t j = 0; j < n; j += L) {
+    const Vector<S> v = load(row + j);
+    best = v > best ? v : best;
+  }
+  S top = best[0];
+  for (int l = 1; l < L; ++l) top = best[l] > top ? best[l] : top;
+  return top;
+}
+template <class S> S row_exp(S* row, int64_t n, S shift) {
+  constexpr int L = lanes<S>;
+  Vector<S> sum{};
+  for (int64_t j = 0; j < n; j += L) {
+    const Vector<S> e = exp_lanes(load(row + j) - shift);
+    store(row + j, e);
+    sum += e;
+  }
+  S total = 0;
+  for (int l = 0; l < L; ++l) total += sum[l];
+  return total;
+}
+template <class S> void row_scale(S* row, int64_t n, S factor) {
+  for (int64_t j = 0; j < n; ++j) row[j] *= factor;
+}
+// slope = weight * (slope - mean)
+template <class S> void row_slope(S* slope, const S* weight, int64_t n, S mean) {
+  for (int64_t j = 0; j < n; j += lanes<S>)
+    store(slope + j, load(weight + j) * (load(slope + j) - mean));
+}
+
+// A matrix of B's in packed panels, all of one depth.
+template <class S> struct Packed {
+  Panels panels{};
+  const S* data = nullptr;
+  int64_t depth = 0;
+  int64_t elements() const { return panels.count() * panels.width * depth; }
+  void fill(S* to, const S* from, int64_t lane_stride, int64_t k_stride) {
+    for (int64_t q = 0; q < panels.count(); ++q) {
+      pack<S, S>(to + q * panels.width * depth, panels.packed(q),
+                 from + q * panels.width * lane_stride, lane_stride, k_stride, panels.columns(q),
+                 depth);
+    }
+    data = to;
+  }
+};
+
+// c (rows x all columns of b) = alpha * a @ b[k0, k0 + depth), plus c itself where `add`.
+template <class S>
+void multiply(int64_t rows, int64_t depth, const S* a, int64_t a_rs, int64_t a_ks,
+              const Packed<S>& b, int64_t q0, int64_t q1, int64_t k0, S* c, int64_t c_rs, S alpha,
+              bool add, bool whole) {
+  constexpr int L = lanes<S>;
+  for (int64_t q = q0; q < q1; ++q) {
+    const int64_t width = b.panels.packed(q), vectors = width / L;
+    const S* panel = b.data + q * b.panels.width * b.depth + k0 * width;
+    TileTarget<S> t;
+    t.rs = c_rs;
+    t.from_rs = add ? c_rs : 0;
+    // Sums beyond the last column may be written where there is room for them.
+    t.last = whole ? L : b.panels.columns(q) - (vectors - 1) * L;
+    t.alpha = alpha;
+    t.scaled = alpha != S(1);
+    for (int64_t i = 0; i < rows;) {
+      const int r = rows_for<1>(rows - i);
+      t.c = c + i * c_rs + (q - q0) * b.panels.width;
+      t.from = add ? t.c : nullptr;
+      micro_for<S, false>(r, vectors)(depth, a + i * a_rs, a_rs, a_ks, panel, width, t);
+      i += r;
+    }
+  }
+}
+
+// One block: queries [i0, i0 + rows) of head h against keys [j0, j0 + cols).
+template <class S> struct Pass {
+  const AttentionShape& s;
+  int64_t b, h, i0, rows, j0, cols;
+  int64_t wide() const { return padded<S>(cols); }
+  // Keys of this block that row i may see.
+  int64_t seen(int64_t i) const { return s.causal ? most(0, least(cols, i0 + i + 1 - j0)) : cols; }
+  // to[rows][key_block] = a @ packed keys (or values), a tile of rows at a time, as far as its last
+  // row sees.
+  void against(S* to, const S* a, int64_t a_rs, int64_t a_ks, const Packed<S>& b, S alpha) const {
+    const int64_t width = b.panels.width, first = j0 / width;
+    const int64_t last = first + ceil_div(cols, width);
+    for (int64_t q = first; q < last; ++q) {
+      // Rows before this one see nothing of the panel.
+      const int64_t hidden = s.causal ? most(0, q * width - i0) : 0;
+      const int64_t from = least(rows, hidden / tile_rows<1> * tile_rows<1>);
+      multiply<S>(rows - from, b.depth, a + from * a_rs, a_rs, a_ks, b, q, q + 1, 0,
+                  to + from * key_block + q * width - j0, key_block, alpha, false, true);
+    }
+  }
+  // Masks a row of scores; returns how many are left to look at, a whole number of vectors.
+  int64_t mask_row(S* row, int64_t i) const {
+    const int64_t n = seen(i), all = padded<S>(n);
+    if (s.mask.data && s.mask_is_bool) {
+      const char* m = at<char>(s.mask, b, h, i0 + i) + j0 * s.mask.stride[3];
+      for (int64_t j = 0; j < n; ++j) row[j] = m[j * s.mask.stride[3]] ? row[j] : never<S>;
+    } else if (s.mask.data) {
+      const S* m = at<S>(s.mask, b, h, i0 + i) + j0 * s.mask.stride[3];
+      for (int64_t j = 0; j < n; ++j) row[j] += m[j * s.mask.stride[3]];
+    }
+    for (int64_t j = n; j < all; ++j) row[j] = never<S>;
+    return all;
+  }
+  // Products read tiles of rows and of columns: what such a tile has beyond `from` is zero.
+  void clear_row(S* row, int64_t from) const {
+    const int64_t end = least(wide(), from + tile_rows<1> + lanes<S>);
+    for (int64_t j = from; j < end; ++j) row[j] = S(0);
+  }
+};
+
+thread_local Scratch packed_room, block_room;
+
+int64_t last_key(const AttentionShape& s, int64_t i1) {
+  return s.causal ? least(s.keys, i1) : s.keys;
+}
+
+template <class S> void forward(const AttentionShape& s, const AttentionTarget& out, S* logsum) {
+  const int64_t blocks = ceil_div(s.queries, row_block), share = s.heads / s.kv_heads;
+  const int64_t vw = padded<S>(s.value_width);
+  parallel_for(s.batch * s.heads * blocks, 1, [&](int64_t begin, int64_t end) {
+    Packed<S> keys{panels_of<S>(s.keys), nullptr, s.width};
+    Packed<S> values{panels_of<S>(s.value_width), nullptr, s.keys};
+    S* pack_to = room<S>(packed_room, keys.elements() + values.elements());
+    S* scores = room<S>(block_room, row_block * (key_block + 64 + vw + 2));
+    S* sums = scores + row_block * (key_block + 64);
+    S* top = sums + row_block * vw;
+    S* total = top + row_block;
+    int64_t packed = -1;
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t i0 = task % blocks * row_block, h = task / blocks % s.heads;
+      const int64_t b = task / blocks / s.heads, kv = h / share;
+      if (packed != b * s.kv_heads + kv) {
+        packed = b * s.kv_heads + kv;
+        keys.fill(pack_to, at<S>(s.k, b, kv, 0), s.k.stride[2], s.k.stride[3]);
+        values.fill(pack_to + keys.elements(), at<S>(s.v, b, kv, 0), s.v.stride[3], s.v.stride[2]);
+      }
+      const int64_t rows = least(row_block, s.queries - i0), last = last_key(s, i0 + rows);
+      for (int64_t i = 0; i < rows; ++i) top[i] = never<S>, total[i] = 0;
+      for (int64_t j0 = 0; j0 < last; j0 += key_block) {
+        const Pass<S> pass{s, b, h, i0, rows, j0, least(key_block, last - j0)};
+        pass.against(scores, at<S>(s.q, b, h, i0), s.q.stride[2], s.q.stride[3], keys,
+                     static_cast<S>(s.scale));
+        for (int64_t i = 0; i < rows; ++i) {
+          S* row = scores + i * key_block;
+          const int64_t n = pass.mask_row(row, i);
+          const S own = row_max(row, n), best = own > top[i] ? own : top[i];
+          const S shift = best == never<S> ? S(0) : best;
+          const S sum = row_exp(row, n, shift);
+          pass.clear_row(row, n);
+          if (j0 > 0 && best != top[i]) {
+            const S shrink = std::exp(top[i] - shift);
+            total[i] *= shrink;
+            row_scale(sums + i * vw, vw, shrink);
+          }
+          total[i] += sum;
+          top[i] = best;
+        }
+        for (int64_t i = 0; i < rows;) {
+          const int r = rows_for<1>(rows - i);
+          const int64_t depth = pass.seen(i + r - 1);
+          multiply<S>(r, depth, scores + i * key_block, key_block, 1, values, 0,
+                      values.panels.count(), j0, sums + i * vw, vw, S(1), j0 > 0, true);
+          i += r;
+        }
+      }
+      S* log_to = logsum + (b * s.heads + h) * s.queries + i0;
+      for (int64_t i = 0; i < rows; ++i) {
+        const bool dead = total[i] == 0;
+        log_to[i] = dead ? std::numeric_limits<S>::infinity() : top[i] + std::log(total[i]);
+        const S factor = dead ? S(0) : S(1) / total[i];
+        S* to = at<S>(out, b, h, i0 + i);
+        for (int64_t j = 0; j < s.value_width; ++j) to[j] = dead ? S(0) : sums[i * vw + j] * factor;
+      }
+    }
+  });
+}
+
+template <class S> void backward(const AttentionShape& s, const AttentionGrads& d) {
+  const int64_t share = s.heads / s.kv_heads;
+  const S* logsum = static_cast<const S*>(d.logsum);
+  const S scale = static_cast<S>(s.scale);
+  parallel_for(s.batch * s.kv_heads, 1, [&](int64_t begin, int64_t end) {
+    const Panels by_width = panels_of<S>(s.width), by_value = panels_of<S>(s.value_width);
+    Packed<S> keys{panels_of<S>(s.keys), nullptr, s.width};
+    Packed<S> values{panels_of<S>(s.keys), nullptr, s.value_width};
+    Packed<S> key_rows{by_width, nullptr, s.keys};
+    Packed<S> query_rows{by_width, nullptr, row_block}, grad_rows{by_value, nullptr, row_block};
+    S* to = room<S>(packed_room, keys.elements() + values.elements() + key_rows.elements() +
+                                     query_rows.elements() + grad_rows.elements());
+    S* weights = room<S>(block_room, 2 * row_block * (key_block + 64));
+    S* slopes = weights + row_block * (key_block + 64);
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t kv = task % s.kv_heads, b = task / s.kv_heads;
+      S* next = to;
+      const S* k = at<S>(s.k, b, kv, 0);
+      keys.fill(next, k, s.k.stride[2], s.k.stride[3]);
+      values.fill(next += keys.elements(), at<S>(s.v, b, kv, 0), s.v.stride[2], s.v.stride[3]);
+      key_rows.fill(next += values.elements(), k, s.k.stride[3], s.k.stride[2]);
+      next += key_rows.elements();
+      for (int64_t j = 0; j < s.keys; ++j) {
+        std::memset(at<S>(d.dk, b, kv, j), 0, sizeof(S) * static_cast<size_t>(s.width));
+        std::memset(at<S>(d.dv, b, kv, j), 0, sizeof(S) * static_cast<size_t>(s.value_width));
+      }
+      for (int64_t h = kv * share; h < (kv + 1) * share; ++h) {
+        for (int64_t i0 = 0; i0 < s.queries; i0 += row_block) {
+          const int64_t rows = least(row_block, s.queries - i0), last = last_key(s, i0 + rows);
+          const S *q = at<S>(s.q, b, h, i0), *g = at<S>(d.g, b, h, i0);
+          query_rows.depth = grad_rows.depth = rows;
+          query_rows.fill(next, q, s.q.stride[3], s.q.stride[2]);
+          grad_rows.fill(next + query_rows.elements(), g, d.g.stride[3], d.g.stride[2]);
+          S means[row_block];
+          for (int64_t i = 0; i < rows; ++i) {
+            const S* o = at<S>(d.out, b, h, i0 + i);
+            const S* gi = g + i * d.g.stride[2];
+            S sum = 0;
+            for (int64_t j = 0; j < s.value_width; ++j)
+              sum += gi[j * d.g.stride[3]] * o[j * d.out.stride[3]];
+            means[i] = sum;
+          }
+          const S* logs = logsum + (b * s.heads + h) * s.queries + i0;
+          for (int64_t j0 = 0; j0 < last; j0 += key_block) {
+            const Pass<S> pass{s, b, h, i0, rows, j0, least(key_block, last - j0)};
+            pass.against(weights, q, s.q.stride[2], s.q.stride[3], keys, scale);
+            pass.against(slopes, g, d.g.stride[2], d.g.stride[3], values, S(1));
+            for (int64_t i = 0; i < rows; ++i) {
+              S *w = weights + i * key_block, *e = slopes + i * key_block;
+              const int64_t n = pass.mask_row(w, i);
+              row_exp(w, n, logs[i]);
+              row_slope(e, w, n, means[i]);
+              pass.clear_row(w, n);
+              pass.clear_row(e, n);
+            }
+            for (int64_t i = 0; i < rows;) {
+              const int r = rows_for<1>(rows - i);
+              multiply<S>(r, pass.seen(i + r - 1), slopes + i * key_block, key_block, 1, key_rows,
+                          0, by_width.count(), j0, at<S>(d.dq, b, h, i0 + i), d.dq.stride[2], scale,
+                          j0 > 0, false);
+              i += r;
+            }
+            for (int64_t j = 0; j < pass.cols;) {
+              const int r = rows_for<1>(pass.cols - j);
+              // Earlier queries do not see these keys.
+              const int64_t from = s.causal ? most(0, j0 + j - i0) : 0;
+              const S *w = weights + from * key_block + j, *e = slopes + from * key_block + j;
+              multiply<S>(r, rows - from, w, 1, key_block, grad_rows, 0, by_value.count(), from,
+                          at<S>(d.dv, b, kv, j0 + j), d.dv.stride[2], S(1), true, false);
+              multiply<S>(r, rows - from, e, 1, key_block, query_rows, 0, by_width.count(), from,
+                          at<S>(d.dk, b, kv, j0 + j), d.dk.stride[2], scale, true, false);
+              j += r;
+            }
+          }
+        }
+      }
+    }
+  });
+}
+
+}  // namespace
+
+void attention_forward(const AttentionShape& s, const AttentionTarget& out, void* logsum) {
+  if (s.dtype == DType::Float32)
+    forward<float>(s, out, static_cast<float*>(logsum));
+  else
+    forward<double>(s, out, static_cast<double*>(logsum));
+}
+
+void attention_backward(const AttentionShape& s, const AttentionGrads& grads) {
+  if (s.dtype == DType::Float32)
+    backward<float>(s, grads);
+  else
+    backward<double>(s, grads);
+}
+
+}  // namespace clew::kernels::CLEW_ISA
