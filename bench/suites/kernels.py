@@ -119,6 +119,19 @@ def arithmetic(t: Any) -> dict[str, tuple[Callable[[], object], float]]:
     conv = 2 * 16 * 64 * 64 * 9 * 56 * 56 / 1e9
     leaf, filters = t.randn(16, 64, 56, 56, requires_grad=True), kernel.clone().requires_grad_()
 
+    rows, weight = t.randn(512, 384, requires_grad=True), t.randn(1152, 384, requires_grad=True)
+    slope = t.randn(512, 1152)
+    heads = [t.randn(4, 8, 512, 64, requires_grad=True) for _ in range(3)]
+    out_slope = t.randn(4, 8, 512, 64)
+    scores = 2 * 4 * 8 * 512 * 512 * 64 / 2 / 1e9  # one product of causal attention
+
+    def linear_step() -> None:
+        t.autograd.grad(f.linear(rows, weight), (rows, weight), slope)
+
+    def attention_step() -> None:
+        y = f.scaled_dot_product_attention(*heads, is_causal=True)
+        t.autograd.grad(y, heads, out_slope)
+
     def conv_step() -> None:
         leaf.grad = filters.grad = None
         f.conv2d(leaf, filters, padding=1).sum().backward()
@@ -162,8 +175,10 @@ def arithmetic(t: Any) -> dict[str, tuple[Callable[[], object], float]]:
         ),
         "attention 512, causal": (
             lambda: f.scaled_dot_product_attention(q, q, q, is_causal=True),
-            4 * 4 * 8 * 512 * 512 * 64 / 2 / 1e9,
+            2 * scores,
         ),
+        "attention 512, causal, with backward": (attention_step, 7 * scores),
+        "linear 384 to 1152, with backward": (linear_step, 3 * 2 * 0.512 * 0.384 * 1.152),
     }
 
 
