@@ -59,6 +59,26 @@ def memory_bound(t: Any) -> dict[str, tuple[Callable[[], object], float]]:
 
         return call
 
+    recorded_image = t.randn(64, 64, 64, 64, requires_grad=True)
+    scale, shift = t.ones(64, requires_grad=True), t.zeros(64, requires_grad=True)
+    classes = t.randint(0, N, (N,))
+    embedded = t.randn(50000, 512, requires_grad=True)
+    words, flow = t.randint(0, 50000, (8192,)), t.randn(8192, 512)
+    long = t.randn(1_000_000)
+    rows = t.randn(1000, 1000)
+
+    def batch_norm_step() -> None:
+        recorded_image.grad = scale.grad = shift.grad = None
+        f.batch_norm(recorded_image, mean, var, scale, shift, training=True).backward(image)
+
+    def cross_entropy_step() -> None:
+        recorded.grad = None
+        f.cross_entropy(recorded, classes).backward()
+
+    def embedding_step() -> None:
+        embedded.grad = None
+        f.embedding(words, embedded).backward(flow)
+
     return {
         "triad (the limit)": (triad(t.get_num_threads()), 3 * mb),
         "add into out": (lambda: t.add(x, y, alpha=2, out=out), 3 * mb),
@@ -100,6 +120,15 @@ def memory_bound(t: Any) -> dict[str, tuple[Callable[[], object], float]]:
         "cumsum": (lambda: x.cumsum(-1), 2 * mb),
         "dropout": (lambda: f.dropout(x, 0.1), 2 * mb),
         "to bfloat16": (lambda: x.bfloat16(), 1.5 * mb),
+        "batch_norm, training, with backward": (batch_norm_step, 8 * 67.1),
+        "cross_entropy, with backward": (cross_entropy_step, 3 * mb),
+        "embedding of 50000x512, with backward": (embedding_step, 4 * 16.8 + 102.4),
+        "variance of rows": (lambda: x.var(1), mb),
+        "cumsum, columns": (lambda: x.cumsum(0), 2 * mb),
+        "randn": (lambda: t.randn(N, N), mb),
+        "sort of 1e6": (lambda: long.sort(), 16),
+        "sort of 1000 rows of 1000": (lambda: rows.sort(-1), 16),
+        "top 10 of 1000 rows of 1000": (lambda: rows.topk(10), 4),
         "softmax 64x256": (lambda: small.softmax(-1), 2 * 0.0655),
         "gelu 64x256": (lambda: f.gelu(small), 2 * 0.0655),
     }

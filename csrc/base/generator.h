@@ -50,17 +50,6 @@ struct Generator {
     uint64_t high = next32();
     return high << 32 | next32();
   }
-  // Writes n words, the same that n calls of next32() would return.
-  void fill32(uint32_t* out, int64_t n) {
-    while (n > 0) {
-      if (position == words) advance();
-      int64_t take = words - position < n ? words - position : n;
-      for (int64_t i = 0; i < take; ++i) out[i] = temper(state[position + i]);
-      position += static_cast<uint32_t>(take);
-      out += take;
-      n -= take;
-    }
-  }
 
   static double to_double(uint64_t bits) {
     return static_cast<double>(bits & ((1ull << 53) - 1)) * 0x1p-53;

@@ -304,6 +304,10 @@ void put_at(const NdView& dst, const NdView& values, int axis, const int64_t* pl
       for (int64_t r = 0; r < rows; ++r, walk.next()) {
         T* v = from + walk.offset[0];
         T* d = to + walk.offset[1];
+        if (all && block.count == 1 && scale == 1 && step == 1) {
+          for (int64_t k = 0; k < picks; ++k) F::apply(d[places[k]], v[k]);
+          continue;
+        }
         for (int64_t k = 0; k < picks; ++k) {
           if (!all && (places[k] < low || places[k] >= high)) continue;
           if (block.count == 1)
@@ -338,7 +342,11 @@ void gather(const NdView& out, const NdView& src, const NdView& index, int dim) 
         T* o = out.ptr<T>() + walk.offset[0];
         const int64_t* i = indices + walk.offset[1];
         const T* s = src.ptr<const T>() + walk.offset[2];
-        for (int64_t j = 0; j < n; ++j) o[j * so] = s[i[j * si] * along + j * ss];
+        if (so == 1 && si == 1 && along == 1 && ss == 0) {
+          for (int64_t j = 0; j < n; ++j) o[j] = s[i[j]];
+        } else {
+          for (int64_t j = 0; j < n; ++j) o[j * so] = s[i[j * si] * along + j * ss];
+        }
       }
     });
   });
@@ -365,7 +373,11 @@ void scatter(const NdView& dst, const NdView& src, const NdView& index, int dim,
         T* d = dst.ptr<T>() + walk.offset[0];
         const int64_t* i = indices + walk.offset[1];
         const T* v = src.ptr<const T>() + walk.offset[2];
-        for (int64_t j = j0; j < j1; ++j) F::apply(d[i[j * si] * along + j * sd], v[j * sv]);
+        if (si == 1 && along == 1 && sd == 0 && sv == 1) {
+          for (int64_t j = j0; j < j1; ++j) F::apply(d[i[j]], v[j]);
+        } else {
+          for (int64_t j = j0; j < j1; ++j) F::apply(d[i[j * si] * along + j * sd], v[j * sv]);
+        }
       }
     };
     // Rows are independent when the scatter runs inside them; else columns are.

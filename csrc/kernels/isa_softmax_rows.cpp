@@ -68,6 +68,9 @@ template <class C> double exp_sum(const C* x, int64_t n, C shift) {
   }
   return total;
 }
+template <class C> void exp_affine(C* y, const C* x, int64_t n, C shift, C a, C b) {
+  for (int64_t i = 0; i < n; ++i) y[i] = exp_fast(x[i] - shift) * a + b;
+}
 template <class C> void affine(C* y, const C* x, int64_t n, C a, C b) {
   for (int64_t i = 0; i < n; ++i) y[i] = x[i] * a + b;
 }
@@ -114,6 +117,7 @@ template <class C> constexpr RowOps<C> table() {
           .dot = dot<C>,
           .exp_store = exp_store<C>,
           .exp_sum = exp_sum<C>,
+          .exp_affine = exp_affine<C>,
           .affine = affine<C>,
           .centred = centred<C>,
           .centred_weighted = centred_weighted<C>,

@@ -30,10 +30,18 @@ template <class C> [[gnu::always_inline]] inline void store(C* p, const Lanes_t<
   std::memcpy(p, &v, sizeof v);
 }
 template <class C> [[gnu::always_inline]] inline Lanes_t<C> spread(C v) { return v - Lanes_t<C>{}; }
+// All lanes as B, joined in pairs: a chain of them would wait for each other.
+template <class B, class C, class F>
+[[gnu::always_inline]] inline B join_lanes(const Lanes_t<C>& v, F&& join) {
+  B room[lane_count<C>];
+  for (int l = 0; l < lane_count<C>; ++l) room[l] = static_cast<B>(v[l]);
+  for (int half = lane_count<C> / 2; half > 0; half /= 2) {
+    for (int l = 0; l < half; ++l) room[l] = join(room[l], room[l + half]);
+  }
+  return room[0];
+}
 template <class C> [[gnu::always_inline]] inline double sum_of_lanes(const Lanes_t<C>& v) {
-  double total = 0;
-  for (int l = 0; l < lane_count<C>; ++l) total += static_cast<double>(v[l]);
-  return total;
+  return join_lanes<double, C>(v, [](double a, double b) { return a + b; });
 }
 
 // K sums over `planes` pieces of `size` neighbours at distance `step`: at each place, vec(i, acc)

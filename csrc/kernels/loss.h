@@ -21,6 +21,21 @@ void nll(const T* x, const int64_t* target, const T* weight, const NllShape& sha
 template <class T>
 void nll_backward(T* dx, const T* grad, bool scalar, double scale, const int64_t* target,
                   const T* weight, const NllShape& shape);
+
+// Cross-entropy of scores in one pass: every target's loss, with `smoothing` spread over all
+// classes, and the logarithm of the sum of exp() that backward needs.
+struct CrossEntropy {
+  NllShape shape;
+  double smoothing;
+};
+template <class T>
+void cross_entropy(const T* x, const int64_t* target, const T* weight, const CrossEntropy& of,
+                   T* log_sum, T* each, double* sum, double* total);
+// dx is written, not added to; grad is [n, s], or one number when `scalar`.
+template <class T>
+void cross_entropy_backward(T* dx, const T* x, const T* log_sum, const T* grad, bool scalar,
+                            double scale, const int64_t* target, const T* weight,
+                            const CrossEntropy& of);
 void check_targets(const int64_t* target, const NllShape& shape);
 
 }  // namespace clew::kernels

@@ -7,9 +7,30 @@
 #include <numbers>
 #include <vector>
 
+#include "kernels/instruction_set.h"
+#include "kernels/random_loops.h"
 #include "kernels/visit.h"
 
 namespace clew::kernels {
+
+namespace baseline {
+extern const RandomLoops random_table;
+}
+namespace avx2 {
+extern const RandomLoops random_table;
+}
+namespace avx512 {
+extern const RandomLoops random_table;
+}
+
+const RandomLoops& random_loops() {
+#ifndef CLEW_ONLY_BASELINE
+  static const InstructionSet isa = instruction_set();
+  if (isa == InstructionSet::avx512) return avx512::random_table;
+  if (isa == InstructionSet::avx2) return avx2::random_table;
+#endif
+  return baseline::random_table;
+}
 
 namespace {
 
@@ -38,50 +59,7 @@ double next_normal(Generator& g) {
 
 constexpr int block = 16;
 
-// Natural logarithm of x in (0, 1], a multiple of 2^-24: within 2 units in the last place, and
-// vectorisable.
-inline float log_unit(float x) {
-  uint32_t bits = std::bit_cast<uint32_t>(x);
-  // Mantissa in [sqrt(1/2), sqrt(2)).
-  uint32_t shifted = bits + (0x3f800000u - 0x3f3504f3u);
-  int exponent = static_cast<int>(shifted >> 23) - 127;
-  float m = std::bit_cast<float>((shifted & 0x007fffffu) + 0x3f3504f3u);
-  float s = (m - 1) / (m + 1);
-  float z = s * s;
-  // 2 * atanh(s) by its series; |s| < 0.1716.
-  float p = 2.0f / 9 * z + 2.0f / 7;
-  p = p * z + 2.0f / 5;
-  p = p * z + 2.0f / 3;
-  float e = static_cast<float>(exponent);
-  return e * 0.693359375f + (s * p * z + (e * -2.12194440e-4f + 2 * s));
-}
-
-// Cosine and sine of 2 pi u, u in [0, 1): exact reduction to an eighth of a turn, then the two
-// Taylor series.
-inline void turn(float u, float& cosine, float& sine) {
-  float t = u * 4;
-  int quadrant = static_cast<int>(t + 0.5f);
-  float x = (t - static_cast<float>(quadrant)) * static_cast<float>(std::numbers::pi / 2);
-  float z = x * x;
-  float s = x + x * z * (-1.0f / 6 + z * (1.0f / 120 + z * (-1.0f / 5040 + z * (1.0f / 362880))));
-  float c = 1 - z * 0.5f +
-            z * z * (1.0f / 24 + z * (-1.0f / 720 + z * (1.0f / 40320 + z * (-1.0f / 3628800))));
-  float a = quadrant & 1 ? s : c;
-  float b = quadrant & 1 ? c : s;
-  cosine = ((quadrant + 1) & 2) ? -a : a;
-  sine = (quadrant & 2) ? -b : b;
-}
-
 // Turns 16 uniforms into 16 normals: the first half gives the radii, the second the angles.
-inline void normal_block(float* x, float mean, float std) {
-  for (int j = 0; j < block / 2; ++j) {
-    float radius = std::sqrt(-2 * log_unit(1 - x[j]));
-    float c, s;
-    turn(x[j + block / 2], c, s);
-    x[j] = radius * c * std + mean;
-    x[j + block / 2] = radius * s * std + mean;
-  }
-}
 inline void normal_block(double* x, double mean, double std) {
   for (int j = 0; j < block / 2; ++j) {
     double radius = std::sqrt(-2 * std::log(1 - x[j]));
@@ -91,11 +69,21 @@ inline void normal_block(double* x, double mean, double std) {
   }
 }
 
+inline void normal_run(double* x, int64_t blocks, double mean, double std) {
+  for (int64_t k = 0; k < blocks; ++k) normal_block(x + k * block, mean, std);
+}
+inline void normal_run(float* x, int64_t blocks, float mean, float std) {
+  random_loops().normals(x, blocks, mean, std);
+}
+
+void draw_words(Generator& g, uint32_t* out, int64_t n) {
+  random_loops().words(g.state, g.position, out, n);
+}
 void draw(float* out, int64_t n, Generator& g) {
   uint32_t words[512];
   while (n > 0) {
     int64_t take = std::min<int64_t>(n, 512);
-    g.fill32(words, take);
+    draw_words(g, words, take);
     for (int64_t i = 0; i < take; ++i) out[i] = Generator::to_float(words[i]);
     out += take;
     n -= take;
@@ -105,7 +93,7 @@ void draw(double* out, int64_t n, Generator& g) {
   uint32_t words[512];
   while (n > 0) {
     int64_t take = std::min<int64_t>(n, 256);
-    g.fill32(words, 2 * take);
+    draw_words(g, words, 2 * take);
     for (int64_t i = 0; i < take; ++i) {
       out[i] = Generator::to_double(static_cast<uint64_t>(words[2 * i]) << 32 | words[2 * i + 1]);
     }
@@ -126,10 +114,10 @@ void normal_blocks(T* x, int64_t n, T mean, T std, bool sixteen_bits, Generator&
   T fresh[block];
   if (tail) draw(fresh, block, g);
   parallel_for(whole, 2048, [&](int64_t begin, int64_t end) {
-    for (int64_t k = begin; k < end; ++k) normal_block(x + k * block, mean, std);
+    normal_run(x + begin * block, end - begin, mean, std);
   });
   if (tail) {
-    normal_block(fresh, mean, std);
+    normal_run(fresh, 1, mean, std);
     std::copy(fresh, fresh + block, tail);
   }
 }
@@ -279,11 +267,15 @@ void random_bernoulli(const NdView& dst, double p, Generator& g) {
   auto quick = [&]<class T>() {
     T* out = dst.ptr<T>();
     int64_t n = dst.numel();
-    double piece[256];
-    for (int64_t i = 0; i < n; i += 256) {
-      int64_t take = std::min<int64_t>(256, n - i);
-      draw(piece, take, g);
-      for (int64_t k = 0; k < take; ++k) out[i + k] = static_cast<T>(piece[k] < p);
+    // u * 2^-53 < p  exactly where  u < ceil(p * 2^53).
+    auto limit = static_cast<uint64_t>(std::ceil(std::clamp(p, 0.0, 1.0) * 0x1p53));
+    uint32_t words[1024];
+    uint8_t below[512];
+    for (int64_t i = 0; i < n; i += 512) {
+      int64_t take = std::min<int64_t>(512, n - i);
+      draw_words(g, words, 2 * take);
+      random_loops().below(below, words, take, limit);
+      for (int64_t k = 0; k < take; ++k) out[i + k] = static_cast<T>(below[k]);
     }
   };
   if (dst.contiguous() && dispatch(dst.dtype, TypeList<bool, float>{}, quick)) return;

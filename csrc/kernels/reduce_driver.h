@@ -4,9 +4,11 @@
 // equal bits.
 #pragma once
 #include <memory>
+#include <numeric>
 #include <vector>
 
 #include "kernels/ndview.h"
+#include "kernels/reduce_loops.h"
 
 namespace clew::kernels {
 
@@ -36,8 +38,8 @@ struct ReducePlan {
   Place place(int64_t k) const {
     Place p;
     for (int d = kept.size() - 1; d >= 0; --d) {
-      int64_t i = k % kept[d].size;
-      k /= kept[d].size;
+      int64_t i = d ? k % kept[d].size : k;
+      if (d) k /= kept[d].size;
       p.src += i * kept[d].src;
       p.dst += i * kept[d].dst;
       p.aux += i * kept[d].aux;
@@ -56,6 +58,10 @@ struct ReducePlan {
 template <class F> void walk_axes(const ReduceAxis* axes, int n, int64_t lo, int64_t hi, F&& f) {
   if (n == 0) {
     f(int64_t{0});
+    return;
+  }
+  if (n == 1) {
+    for (int64_t i = lo; i < hi; ++i) f(i * axes[0].src);
     return;
   }
   SmallVec<int64_t, 8> index(n, 0);
@@ -81,8 +87,15 @@ template <class F> void walk_axes(const ReduceAxis* axes, int n, int64_t lo, int
 //   Small zero() const;  void add(Small&, In, Aux) const;
 //   Big start() const;   void merge(Big&, Small) const;  void join(Big&, const Big&) const;
 //   Out finish(const Big&) const;
+// and may have
+//   const ReduceLoops<In, Big>* loops;   vector loops for neighbours in memory, or nothing of use
+template <class R>
+concept HasLoops = requires(const R& r) {
+  r.loops->row;
+};
 constexpr int64_t reduce_block = 16;     // terms a Small may take before it is merged into a Big
 constexpr int64_t reduce_columns = 512;  // columns done together
+constexpr int64_t wide_columns = 2048;   // by vector loops
 constexpr int reduce_lanes = 32;
 
 // Adds n terms at p to `total`.
@@ -91,6 +104,9 @@ void reduce_row(const R& r, const typename R::In* p, int64_t stride, int64_t n, 
                 typename R::Big& total) {
   using Small = typename R::Small;
   constexpr int L = reduce_lanes;
+  if constexpr (HasLoops<R>) {
+    if (stride == 1) return r.loops->row(p, n, total);
+  }
   int64_t i = 0;
   if (stride == 1 && n >= 2 * L) {
     typename R::Big part[4] = {r.start(), r.start(), r.start(),
@@ -205,6 +221,50 @@ void reduce_cols(const R& r, const ReducePlan& plan, const typename R::In* src,
   }
 }
 
+// The same by the reducer's vector loops, for neighbouring columns.
+template <class R>
+void reduce_wide_cols(const R& r, const ReducePlan& plan, const typename R::In* src, int64_t lo,
+                      int64_t hi, int64_t u0, int64_t u1, const ReduceSink<R>& sink) {
+  using In = typename R::In;
+  const ReduceAxis inner = plan.kept.back();
+  int64_t blocks = (inner.size + wide_columns - 1) / wide_columns;
+  // Narrow rows that follow each other in memory are taken several at a time.
+  int64_t fold = 1;
+  if (inner.size < 64 && plan.reduced.size() == 1 && plan.reduced[0].src == inner.size)
+    fold = std::min((hi - lo) / reduce_batch, 64 / std::gcd(inner.size, int64_t{64}));
+  fold = std::max<int64_t>(fold, 1);
+  int64_t most = std::min(inner.size, wide_columns) * fold;
+  std::unique_ptr<typename R::Big[]> room(new typename R::Big[static_cast<size_t>(most)]);
+  typename R::Big* big = room.get();
+  const In* rows[reduce_batch];
+  for (int64_t u = u0; u < u1; ++u) {
+    int64_t first = (u / blocks) * inner.size + (u % blocks) * wide_columns;
+    int64_t w = std::min(wide_columns, inner.size - (u % blocks) * wide_columns);
+    ReducePlan::Place at = plan.place(first);
+    const In* base = src + at.src;
+    for (int64_t j = 0; j < w * fold; ++j) big[j] = r.start();
+    int64_t count = 0, begin = lo;
+    auto flush = [&](int64_t width) {
+      if (count) r.loops->columns(rows, count, width, big);
+      count = 0;
+    };
+    if (fold > 1) {
+      for (; begin + fold <= hi; begin += fold) {
+        rows[count++] = base + begin * w;
+        if (count == reduce_batch) flush(w * fold);
+      }
+      flush(w * fold);
+      for (int64_t j = w; j < w * fold; ++j) r.join(big[j % w], big[j]);
+    }
+    walk_axes(plan.reduced.data(), plan.reduced.size(), begin, hi, [&](int64_t off) {
+      rows[count++] = base + off;
+      if (count == reduce_batch) flush(w);
+    });
+    flush(w);
+    for (int64_t j = 0; j < w; ++j) sink.put(r, first + j, at.dst + j * inner.dst, big[j]);
+  }
+}
+
 template <class R>
 void reduce_with(const R& r, const NdView& dst, const NdView& src,
                  const typename R::Aux* aux = nullptr, const int64_t* aux_strides = nullptr) {
@@ -218,10 +278,16 @@ void reduce_with(const R& r, const NdView& dst, const NdView& src,
     return;
   }
   bool cols = plan.by_columns();
-  int64_t blocks = cols ? (plan.kept.back().size + reduce_columns - 1) / reduce_columns : 1;
+  bool wide = false;
+  if constexpr (HasLoops<R>) wide = cols && plan.kept.back().src == 1;
+  int64_t width = wide ? wide_columns : reduce_columns;
+  int64_t blocks = cols ? (plan.kept.back().size + width - 1) / width : 1;
   int64_t units = cols ? plan.outputs / plan.kept.back().size * blocks : plan.outputs;
   int64_t range = plan.reduced.empty() ? 1 : plan.reduced[0].size;
   auto run = [&](int64_t lo, int64_t hi, int64_t u0, int64_t u1, const ReduceSink<R>& sink) {
+    if constexpr (HasLoops<R>) {
+      if (wide) return reduce_wide_cols(r, plan, in, lo, hi, u0, u1, sink);
+    }
     if (cols)
       reduce_cols(r, plan, in, aux, lo, hi, u0, u1, sink);
     else

@@ -3,6 +3,7 @@
 // Invariant: NaN beats every number, the first of equal elements gives the index.
 #include <limits>
 #include <memory>
+#include <vector>
 
 #include "kernels/reduce.h"
 #include "kernels/reduce_driver.h"
@@ -26,6 +27,20 @@ template <bool Largest, class C> inline bool beats(C v, C best) {
     return (v < best) | (v != v);
 }
 
+template <class T, bool Largest> auto extremum_loops() {
+  const ReduceTable& table = reduce_table();
+  if constexpr (std::is_same_v<T, float>)
+    return Largest ? &table.max_float : &table.min_float;
+  else if constexpr (std::is_same_v<T, double>)
+    return Largest ? &table.max_double : &table.min_double;
+  else if constexpr (std::is_same_v<T, int64_t>)
+    return Largest ? &table.max_int64 : &table.min_int64;
+  else if constexpr (std::is_same_v<T, int32_t>)
+    return Largest ? &table.max_int32 : &table.min_int32;
+  else
+    return nullptr;
+}
+
 template <class T, bool Largest> struct Extremum {
   using C = compute_t<T>;
   using In = T;
@@ -33,6 +48,7 @@ template <class T, bool Largest> struct Extremum {
   using Small = C;
   using Big = C;
   using Out = T;
+  decltype(extremum_loops<T, Largest>()) loops = extremum_loops<T, Largest>();
   C zero() const { return worst<C>(Largest); }
   C start() const { return worst<C>(Largest); }
   void add(C& s, In v, Aux) const {
@@ -95,6 +111,26 @@ void arg_reduce(T* values, const int64_t* value_strides, const NdView& indices, 
     out[at.dst] = index;
     if (values) values[at.aux] = value;
   };
+  int64_t pieces = std::min<int64_t>(num_threads(), n / grain_default + 1);
+  if (plan.outputs == 1 && pieces > 1) {
+    // One long row: the threads share it, and the first of the best pieces wins.
+    std::vector<std::pair<T, int64_t>> part(static_cast<size_t>(pieces));
+    parallel_for(pieces, 1, [&](int64_t p0, int64_t p1) {
+      for (int64_t p = p0; p < p1; ++p) {
+        int64_t first = p * n / pieces;
+        auto& [value, index] = part[static_cast<size_t>(p)];
+        arg_row<T, Largest>(in + first * stride, (p + 1) * n / pieces - first, stride, value,
+                            index);
+        index += first;
+      }
+    });
+    auto best = part[0];
+    for (const auto& next : part) {
+      C v = static_cast<C>(next.first), b = static_cast<C>(best.first);
+      if (beats<Largest>(v, b) && b == b) best = next;
+    }
+    return store(plan.place(0), best.first, best.second);
+  }
   if (!plan.by_columns()) {
     parallel_for(plan.outputs, std::max<int64_t>(1, grain_default / n),
                  [&](int64_t k0, int64_t k1) {

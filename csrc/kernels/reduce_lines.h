@@ -86,6 +86,28 @@ template <class T, int K, class F> void for_lines(const std::array<NdView, K>& v
     });
     return;
   }
+  if constexpr (!std::is_same_v<T, C>) {
+    bool neighbours = true;
+    for (int k = 0; k < K; ++k) neighbours = neighbours && lines.step[k] == 1;
+    if (neighbours) {
+      parallel_for(lines.count, grain, [&](int64_t begin, int64_t end) {
+        std::unique_ptr<C[]> room(new C[static_cast<size_t>(K * n)]);
+        C* rows[K];
+        for (int k = 0; k < K; ++k) rows[k] = room.get() + k * n;
+        for (int64_t i = begin; i < end; ++i) {
+          auto off = lines.place(i);
+          for (int k = 1; k < K; ++k) {
+            const T* p = v[k].template ptr<const T>() + off[k];
+            for (int64_t r = 0; r < n; ++r) rows[k][r] = static_cast<C>(p[r]);
+          }
+          f(rows, n);
+          T* p = v[0].template ptr<T>() + off[0];
+          for (int64_t r = 0; r < n; ++r) p[r] = static_cast<T>(rows[0][r]);
+        }
+      });
+      return;
+    }
+  }
   int64_t tile = std::clamp<int64_t>((int64_t{1} << 16) / n, 1, 16);
   // Rows of the tile start in different cache sets.
   int64_t pitch = (n + 15) / 16 * 16;

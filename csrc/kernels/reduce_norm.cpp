@@ -10,8 +10,10 @@
 #include <limits>
 #include <vector>
 
+#include "kernels/norm_loops.h"
 #include "kernels/reduce.h"
 #include "kernels/reduce_driver.h"
+#include "kernels/softmax_columns.h"
 #include "kernels/softmax_exp.h"
 #include "kernels/softmax_rows.h"
 
@@ -29,6 +31,16 @@ template <class T> inline compute_t<real_t<T>> magnitude(T v) {
     return std::abs(static_cast<compute_t<T>>(v));
 }
 
+template <class T, int Kind> auto norm_sums() {
+  const ReduceTable& table = reduce_table();
+  if constexpr (std::is_same_v<T, float> && (Kind == 1 || Kind == 2))
+    return Kind == 1 ? &table.abs_float : &table.squares_float;
+  else if constexpr (std::is_same_v<T, double> && (Kind == 1 || Kind == 2))
+    return Kind == 1 ? &table.abs_double : &table.squares_double;
+  else
+    return nullptr;
+}
+
 // Kind: 0 counts nonzero, 1 adds, 2 adds squares, 3 adds powers, 4 and 5 the largest and smallest.
 template <class T, int Kind> struct Norm {
   using C = compute_t<real_t<T>>;
@@ -38,6 +50,7 @@ template <class T, int Kind> struct Norm {
   using Big = double;
   using Out = real_t<T>;
   double p;
+  decltype(norm_sums<T, Kind>()) loops = norm_sums<T, Kind>();
   Small zero() const { return Kind == 5 ? std::numeric_limits<C>::infinity() : C(0); }
   Big start() const { return Kind == 5 ? std::numeric_limits<double>::infinity() : 0.0; }
   void add(Small& s, In v, Aux) const {
@@ -203,17 +216,89 @@ void reduce_norm(const NdView& dst, const NdView& src, double p) {
   });
 }
 
+namespace {
+
+// Variance and mean in one pass by the vector loops of normalisation, for neighbours in memory.
+// False when the operand does not lie so.
+template <class T>
+bool var_by_loops(const NdView* var, const NdView* mean, const NdView& src, double divisor,
+                  bool root) {
+  const NdView& shape = var ? *var : *mean;
+  ReducePlan plan(shape, src, mean ? mean->strides : nullptr);
+  if (plan.outputs == 0 || plan.reduced.empty() || plan.count == 0) return false;
+  const NormLoops<T>& loops = norm_loops<T>();
+  const int axes = plan.reduced.size();
+  bool cols = plan.by_columns();
+  if (cols ? plan.kept.back().src != 1 || axes != 1 : plan.reduced.back().src != 1 || axes > 2)
+    return false;
+  T* out = var ? var->ptr<T>() : nullptr;
+  T* mean_out = mean ? mean->ptr<T>() : nullptr;
+  auto put = [&](int64_t k, double m, double squares) {
+    ReducePlan::Place at = plan.place(k);
+    double v = squares / divisor;
+    if (out) out[at.dst] = static_cast<T>(root ? std::sqrt(v) : v);
+    if (mean_out) mean_out[at.aux] = static_cast<T>(m);
+  };
+  const ReduceAxis outer = plan.reduced[0];
+  int64_t work = plan.outputs * plan.count;
+  // Columns are done a few thousand at a time, rows one by one; few of them are cut into pieces.
+  int64_t width = cols ? std::min<int64_t>(plan.kept.back().size, 2048) : 1;
+  int64_t blocks = cols ? (plan.kept.back().size + width - 1) / width : 1;
+  int64_t units = cols ? plan.outputs / plan.kept.back().size * blocks : plan.outputs;
+  int64_t pieces = std::min<int64_t>({num_threads(), outer.size, work / grain_default + 1});
+  if (units >= pieces) pieces = 1;
+  auto room = static_cast<size_t>(plan.outputs * pieces);
+  std::vector<double> means(room), squares(room);
+  const T* in = src.ptr<const T>();
+  parallel_for(pieces * units,
+               std::max<int64_t>(1, grain_default * units * pieces / std::max<int64_t>(work, 1)),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t i = begin; i < end; ++i) {
+                   int64_t u = i % units, p = i / units;
+                   int64_t lo = p * outer.size / pieces, hi = (p + 1) * outer.size / pieces;
+                   int64_t inner = cols ? plan.kept.back().size : 1;
+                   int64_t k = u / blocks * inner + u % blocks * width;
+                   auto at = static_cast<size_t>(p * plan.outputs + k);
+                   const T* from = in + plan.place(k).src + lo * outer.src;
+                   if (cols) {
+                     int64_t w = std::min(width, inner - u % blocks * width);
+                     loops.column_moments(from, hi - lo, w, outer.src, &means[at], &squares[at]);
+                   } else {
+                     Planes planes{1, 0, hi - lo};
+                     if (axes == 2) planes = {hi - lo, outer.src, plan.reduced[1].size};
+                     loops.moments(from, planes, &means[at], &squares[at]);
+                   }
+                 }
+               });
+  for (int64_t k = 0; k < plan.outputs; ++k) {
+    double m = 0, q = 0, n = 0;
+    for (int64_t p = 0; p < pieces; ++p) {
+      auto at = static_cast<size_t>(p * plan.outputs + k);
+      auto terms = static_cast<double>(((p + 1) * outer.size / pieces - p * outer.size / pieces) *
+                                       (plan.count / outer.size));
+      join_moments(m, q, n, means[at], squares[at], terms);
+      n += terms;
+    }
+    put(k, m, q);
+  }
+  return true;
+}
+
+}  // namespace
+
 void reduce_var(const NdView* var, const NdView* mean, const NdView& src, double correction,
                 bool root) {
   const NdView& shape = var ? *var : *mean;
-  double n = static_cast<double>(terms(shape, src));
+  double n = static_cast<double>(terms(shape, src)), divisor = std::max(0.0, n - correction);
+  if (src.dtype == DType::Float32 && var_by_loops<float>(var, mean, src, divisor, root)) return;
+  if (src.dtype == DType::Float64 && var_by_loops<double>(var, mean, src, divisor, root)) return;
   dispatch(src.dtype, InexactTypes{}, [&]<class T>() {
     Scratch<typename Total<T>::Out> centre(shape);
     reduce_with(Total<T>{n}, centre.view, src);
     if (mean) copy(*mean, centre.view);
     if (var) {
-      reduce_with(SquaredDeviation<T>{std::max(0.0, n - correction), root}, *var, src,
-                  centre.values.data(), centre.strides.data());
+      reduce_with(SquaredDeviation<T>{divisor, root}, *var, src, centre.values.data(),
+                  centre.strides.data());
     }
   });
 }
@@ -234,6 +319,28 @@ void reduce_logsumexp(const NdView& dst, const NdView& src) {
                        double sum = ops.exp_sum(row, plan.count, top);
                        dst.ptr<T>()[at.dst] =
                            static_cast<T>(std::log(sum) + static_cast<double>(top));
+                     }
+                   });
+    });
+    return;
+  }
+  bool columns = plan.by_columns() && plan.reduced.size() == 1 && plan.kept.back().src == 1 &&
+                 plan.kept.back().dst == 1 && plan.count > 0;
+  if (columns && (src.dtype == DType::Float32 || src.dtype == DType::Float64)) {
+    dispatch(src.dtype, TypeList<float, double>{}, [&]<class T>() {
+      int64_t inner = plan.kept.back().size, tiles = (inner + column_tile - 1) / column_tile;
+      parallel_for(plan.outputs / std::max<int64_t>(inner, 1) * tiles,
+                   std::max<int64_t>(1, grain_default / 4 / (plan.count * column_tile)),
+                   [&](int64_t u0, int64_t u1) {
+                     for (int64_t u = u0; u < u1; ++u) {
+                       int64_t first = u % tiles * column_tile;
+                       ReducePlan::Place at = plan.place(u / tiles * inner + first);
+                       int64_t w = std::min(column_tile, inner - first);
+                       double sums[column_tile];
+                       column_softmax<T>().log_sum(sums, src.ptr<const T>() + at.src,
+                                                   plan.reduced[0].src, plan.count, w);
+                       for (int64_t j = 0; j < w; ++j)
+                         dst.ptr<T>()[at.dst + j] = static_cast<T>(sums[j]);
                      }
                    });
     });

@@ -53,12 +53,35 @@ template <class T> bool is_nan(T v) {
     return v != v;
 }
 
+// The vector loops for T; nullptr_t where there are none.
+template <class T> auto sum_loops() {
+  const ReduceTable& table = reduce_table();
+  if constexpr (std::is_same_v<T, float>)
+    return &table.sum_float;
+  else if constexpr (std::is_same_v<T, double>)
+    return &table.sum_double;
+  else if constexpr (std::is_same_v<T, bf16>)
+    return &table.sum_bf16;
+  else if constexpr (std::is_same_v<T, int64_t>)
+    return &table.sum_int64;
+  else if constexpr (std::is_same_v<T, int32_t>)
+    return &table.sum_int32;
+  else if constexpr (std::is_same_v<T, uint8_t>)
+    return &table.sum_uint8;
+  else if constexpr (std::is_same_v<T, bool>)
+    return &table.sum_bool;
+  else
+    return nullptr;
+}
+
 template <class T, bool SkipNan> struct Sum {
   using In = T;
   using Aux = char;
   using Small = typename SumTypes<T>::Small;
   using Big = typename SumTypes<T>::Big;
   using Out = typename SumTypes<T>::Out;
+  decltype(sum_loops<std::conditional_t<SkipNan, char, T>>()) loops =
+      sum_loops<std::conditional_t<SkipNan, char, T>>();
   Small zero() const { return Small(0); }
   Big start() const { return Big(0); }
   void add(Small& s, In v, Aux) const {

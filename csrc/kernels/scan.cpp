@@ -82,6 +82,21 @@ void cumextremum_of(const NdView& values, const NdView& indices, const NdView& s
   int64_t* where = indices.ptr<int64_t>();
   int64_t n = lines.length[0];
   scan_lines(lines, [&](std::array<int64_t, 3> off, int64_t w) {
+    if (w == 1) {
+      const T* p = in + off[1];
+      C top = static_cast<C>(*p);
+      int64_t place = 0;
+      for (int64_t r = 0; r < n; ++r) {
+        C v = static_cast<C>(p[r * lines.step[1]]);
+        if (v != v || (top == top && (Largest ? v >= top : v <= top))) {
+          top = v;
+          place = r;
+        }
+        out[off[0] + r * lines.step[0]] = static_cast<T>(top);
+        where[off[2] + r * lines.step[2]] = place;
+      }
+      return;
+    }
     std::array<C, columns> best;
     std::array<int64_t, columns> at;
     for (int64_t r = 0; r < n; ++r) {

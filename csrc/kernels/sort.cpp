@@ -4,6 +4,7 @@
 // position.
 #include "kernels/sort.h"
 
+#include <bit>
 #include <limits>
 #include <memory>
 #include <numeric>
@@ -158,7 +159,8 @@ void topk(const NdView& values, const NdView& indices, const NdView& src, int di
     for_item_lines<T, It>(
         v, indices, s, dim,
         [&](const Lines<3>& l, It* items, std::vector<It>&, const T* from, T* to, int64_t* where) {
-          if (k <= n / 4) {
+          // A heap is entered some k log(n / k) times; where that is often, selection is cheaper.
+          if (k * static_cast<int64_t>(std::bit_width(static_cast<uint64_t>(n / k))) * 10 < n) {
             heap_smallest<T>(items, from, l.step[2], n, k, largest);
           } else {
             load_items(items, from, l.step[2], n, largest);

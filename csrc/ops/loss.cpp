@@ -3,11 +3,15 @@
 // Invariant: backward keeps the targets and the sum of the weights, and the input only for the
 // weights' gradient.
 #include "kernels/loss.h"
+#include "graph/batch.h"
+#include "graph/gil.h"
+#include "graph/modes.h"
 #include "ops/batch_rules.h"
 #include "ops/comparison.h"
 #include "ops/indexing.h"
 #include "ops/normalization_common.h"
 #include "ops/shape.h"
+#include "ops/softmax.h"
 #include "ops/unary.h"
 
 namespace clew {
@@ -256,7 +260,153 @@ void nll_backward_batch(const Batch& b, Tensors& outs) {
   outs[0] = view(outs[0], with_lead(b, a.size));
 }
 
-constexpr const OpDef* loss_list[] = {&nll_op, &nll_backward_op};
+// ---- cross-entropy in one pass
+// --------------------------------------------------------------------
+
+struct CrossEntropyAttrs {
+  int64_t ignore_index = -100;
+  Str reduction = "mean";
+  double label_smoothing = 0;
+  static constexpr auto members() {
+    return std::tuple(&CrossEntropyAttrs::ignore_index, &CrossEntropyAttrs::reduction,
+                      &CrossEntropyAttrs::label_smoothing);
+  }
+};
+kernels::CrossEntropy cross_shape(const Dims& x, const CrossEntropyAttrs& a) {
+  return {nll_shape(x, a.ignore_index), a.label_smoothing};
+}
+int class_dim(int ndim) { return ndim == 1 ? 0 : 1; }
+// A weight for each class, seen to broadcast against the scores.
+Tensor beside_classes(const Tensor& w, int ndim) {
+  Dims sizes(ndim, 1);
+  sizes[class_dim(ndim)] = w.numel();
+  return reshape(w, sizes);
+}
+
+void cross_entropy_vjp(Vjp& c) {
+  const auto& a = c.as<CrossEntropyAttrs>();
+  Tensor x = c.in(0), target = c.in(1), w = c.has_in(2) ? c.in(2) : Tensor(), g = c.grad(0);
+  if (!c.needs(0)) return;
+  Tensor log_sum = c.out(1), total = c.out(2);
+  bool mean = a.reduction == "mean", scalar = !(a.reduction == "none");
+  bool plain = !modes.grad && g.defined() && !c.grad(1).defined() && !x.is_meta() &&
+               !levels_of(std::initializer_list<Tensor>{x, target, w, g});
+  if (plain) {
+    DType d = norm_dtype(x.dtype());
+    Tensor out = empty(x.sizes(), x.dtype());
+    {
+      StagedOut dx(out, d);
+      Tensor from = staged(x, d), t = staged(target, DType::Int64), weight = staged(w, d),
+             grad = staged(g, d);
+      double scale = mean ? 1 / item(total).to_double() : 1.0;
+      ReleaseGil gil(x.numel());
+      with_norm_type(d, [&]<class T>() {
+        kernels::cross_entropy_backward(dx.data<T>(), from.data<const T>(), log_sum.data<const T>(),
+                                        grad.data<const T>(), scalar, scale,
+                                        t.data<const int64_t>(), data_or_null<T>(weight),
+                                        cross_shape(x.sizes(), a));
+      });
+    }
+    return c.set(0, out);
+  }
+  // Recorded: the gradient of log_softmax, of what flows into the log-probabilities.
+  int dim = class_dim(x.ndim());
+  Tensor p = softmax(x, dim, std::nullopt), into;
+  if (g.defined()) {
+    Tensor each = mean ? g / to_dtype(total, g.dtype()) : g;
+    each = over_targets(each, target);
+    Tensor one = scalar_tensor(Scalar(1.0), norm_dtype(g.dtype()));
+    into = apply(nll_backward_op, {each, target, w, one},
+                 NllBackwardAttrs{x.sizes(), a.ignore_index, "none"});
+    if (a.label_smoothing != 0) {
+      double share = a.label_smoothing / static_cast<double>(x.size(dim));
+      Tensor kept = where(eq(target, number(a.ignore_index)), number(0), each);
+      Tensor spread = builtins.unsqueeze(kept, dim) * Scalar(-share);
+      spread = w.defined() ? spread * to_dtype(beside_classes(w, x.ndim()), g.dtype())
+                           : expand(spread, x.sizes());
+      into = into * Scalar(1 - a.label_smoothing) + spread;
+    }
+    into = into - p * sum(into, Dims{dim}, true);
+  }
+  if (c.grad(1).defined()) {
+    Tensor part = p * builtins.unsqueeze(to_dtype(c.grad(1), p.dtype()), dim);
+    into = into.defined() ? into + part : part;
+  }
+  if (into.defined()) c.set(0, into);
+}
+
+// vmap: the composition, of operations that have rules.
+void cross_entropy_batch(const Batch& b, Tensors& outs) {
+  const auto& a = b.as<CrossEntropyAttrs>();
+  const Tensor &x = b.in[0], &target = b.in[1], &w = b.in[2];
+  int dim = class_dim(x.ndim());
+  Tensor logp = log_softmax(x, dim, std::nullopt);
+  Tensor each = nll_loss(logp, target, w, a.ignore_index, "none");
+  Tensor kept = ne(target, number(a.ignore_index));
+  if (a.label_smoothing != 0) {
+    Tensor smooth = w.defined() ? logp * beside_classes(w, x.ndim()) : logp;
+    smooth = where(kept, -sum(smooth, Dims{dim}, false), number(0));
+    each = each * Scalar(1 - a.label_smoothing) +
+           smooth * Scalar(a.label_smoothing / static_cast<double>(x.size(dim)));
+  }
+  Dims all;
+  for (int d = 0; d < target.ndim(); ++d) all.push_back(d);
+  auto total = [&](const Tensor& t) { return all.empty() ? t : sum(t, all, false); };
+  DType d = norm_dtype(x.dtype());
+  Tensor ones = expand(scalar_tensor(Scalar(-1.0), d), x.sizes());
+  Tensor counted =
+      w.defined() ? nll_loss(ones, target, w, a.ignore_index, "none") : to_dtype(kept, d);
+  counted = total(counted);
+  if (!(a.reduction == "none")) each = total(each);
+  if (a.reduction == "mean") each = each / counted;
+  Tensor log_sum = logsumexp(to_dtype(x, d), Dims{dim});
+  for (const Tensor& t : {to_dtype(each, x.dtype()), log_sum, counted})
+    outs.push_back(physical_at(t, b.levels, true));
+}
+
+constexpr OpDef cross_entropy_op = general({
+    .signature = "_cross_entropy(Tensor input, Tensor target, Tensor? weight, int ignore_index, "
+                 "str reduction, float label_smoothing) -> "
+                 "(Tensor output, Tensor log_sum, Tensor total_weight)",
+    .doc = "Cross-entropy of scores [N, C, ...] or [C] and class indices, the logarithm of each "
+           "sum of exp, and the weights' sum. The weights get no gradient.",
+    .shape =
+        [](const Call& c, OutSpecs& out) {
+          const auto& a = c.as<CrossEntropyAttrs>();
+          const Tensor& x = c.in[0];
+          check(c, x.sizes(), c.in[1], c.in[2], a.reduction);
+          require(x.is_floating(), c.name(), ": input must be floating point; got ", x);
+          out.add(x.dtype(), a.reduction == "none" ? c.in[1].sizes() : Dims{});
+          out.add(norm_dtype(x.dtype()), c.in[1].sizes());
+          out.add(norm_dtype(x.dtype()), Dims{});
+        },
+    .cpu =
+        [](const Call& c, Tensors& outs) {
+          const auto& a = c.as<CrossEntropyAttrs>();
+          DType d = norm_dtype(outs[0].dtype());
+          bool each = a.reduction == "none";
+          StagedOut out(outs[0], d);
+          Tensor x = staged(c.in[0], d), t = staged(c.in[1], DType::Int64), w = staged(c.in[2], d);
+          kernels::CrossEntropy of = cross_shape(x.sizes(), a);
+          kernels::check_targets(t.data<const int64_t>(), of.shape);
+          ReleaseGil gil(x.numel());
+          with_norm_type(d, [&]<class T>() {
+            double sum, total;
+            kernels::cross_entropy(x.data<const T>(), t.data<const int64_t>(), data_or_null<T>(w),
+                                   of, outs[1].data<T>(), each ? out.data<T>() : nullptr, &sum,
+                                   &total);
+            if (!each) *out.data<T>() = static_cast<T>(a.reduction == "mean" ? sum / total : sum);
+            *outs[2].data<T>() = static_cast<T>(total);
+          });
+        },
+    .saves = {.always = in(0) | in(1) | in(2) | out(1) | out(2)},
+    .vjp = cross_entropy_vjp,
+    .batch = cross_entropy_batch,
+    .attrs = &attr_info<CrossEntropyAttrs>,
+    .offer = Offer::function,
+});
+
+constexpr const OpDef* loss_list[] = {&nll_op, &nll_backward_op, &cross_entropy_op};
 
 }  // namespace
 

@@ -202,26 +202,29 @@ tensor([0, 2, 0, 1])
                   ": weights must have the input's shape; got ", w, " for ", x);
           Tensor values = staged(x, DType::Int64);
           const int64_t* p = values.data<const int64_t>();
-          int64_t n = x.numel(), size = least;
+          int64_t n = x.numel(), smallest = 0, largest = -1;
           for (int64_t i = 0; i < n; ++i) {
-            require(p[i] >= 0, c.name(), ": input must be at least 0; got ", p[i]);
-            require(p[i] < INT64_MAX, c.name(), ": input is too large; got ", p[i]);
-            size = std::max(size, p[i] + 1);
+            smallest = std::min(smallest, p[i]);
+            largest = std::max(largest, p[i]);
           }
+          require(smallest >= 0, c.name(), ": input must be at least 0; got ", smallest);
+          require(largest < INT64_MAX, c.name(), ": input is too large; got ", largest);
+          int64_t size = std::max(least, largest + 1);
           bool single = w.defined() && w.dtype() == DType::Float32;
           Tensor out = empty(Dims{size}, !w.defined() ? DType::Int64
                                          : single     ? DType::Float32
                                                       : DType::Float64);
           fill_(out, 0);
-          if (!w.defined()) {
-            for (int64_t i = 0; i < n; ++i) ++out.data<int64_t>()[p[i]];
-          } else if (single) {
-            Tensor weights = staged(w, DType::Float32);
-            for (int64_t i = 0; i < n; ++i) out.data<float>()[p[i]] += weights.data<float>()[i];
-          } else {
-            Tensor weights = staged(w, DType::Float64);
-            for (int64_t i = 0; i < n; ++i) out.data<double>()[p[i]] += weights.data<double>()[i];
-          }
+          auto add = [&]<class T>(T* to, const T* each) {
+            for (int64_t i = 0; i < n; ++i) to[p[i]] += each ? each[i] : T(1);
+          };
+          Tensor weights = w.defined() ? staged(w, out.dtype()) : Tensor();
+          if (!w.defined())
+            add(out.data<int64_t>(), static_cast<const int64_t*>(nullptr));
+          else if (single)
+            add(out.data<float>(), weights.data<const float>());
+          else
+            add(out.data<double>(), weights.data<const double>());
           outs.push_back(out);
         },
     .attrs = &attr_info<BincountAttrs>,

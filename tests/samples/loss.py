@@ -67,6 +67,33 @@ def backward_samples(r: Rng) -> list[S]:
     return out
 
 
+def cross_entropy(
+    x: np.ndarray, target: np.ndarray, weight: Any, ignore: int, reduction: str, smoothing: float
+) -> Any:
+    dim = 1 if x.ndim > 1 else 0
+    top = x.max(axis=dim, keepdims=True)
+    log_sum = top + np.log(np.exp(x - top).sum(axis=dim, keepdims=True))
+    logp, classes = x - log_sum, x.shape[dim]
+    hot, each = parts(x.shape, target, weight, ignore)
+    shape = [1] * x.ndim
+    shape[dim] = classes
+    w = np.ones(classes) if weight is None else weight
+    kept = np.expand_dims(target != ignore, dim)
+    mixed = (1 - smoothing) * hot + smoothing / classes * kept * w.reshape(shape)
+    loss, total = -(mixed * logp).sum(axis=dim), each.sum()
+    out = loss if reduction == "none" else loss.sum() / (total if reduction == "mean" else 1)
+    return np.asarray(out), log_sum.squeeze(dim), np.asarray(total)
+
+
+def cross_entropy_samples(r: Rng) -> list[S]:
+    # The weights get no gradient here: cross_entropy is composed where they want one.
+    plain = [S(s.args[0], s.args[1], None, *s.args[3:], 0.0) for s in samples(r)]
+    smooth = [S(*s.args[:5], 0.3) for s in plain]
+    return (
+        plain + smooth + [S(r.normal((3, 4, 70)), r.integers(0, 4, (3, 70)), None, 2, "mean", 0.1)]
+    )
+
+
 X = np.zeros((2, 3))
 OPS = [
     Op(
@@ -85,6 +112,17 @@ OPS = [
                 RuntimeError,
                 "expected target",
             ),
+        ],
+    ),
+    Op(
+        "_cross_entropy",
+        cross_entropy,
+        cross_entropy_samples,
+        dtypes=FLOATS,
+        rtol=5,
+        errors=[
+            E(S(X, np.array([5, 1]), None, -100, "mean", 0.0), IndexError, "out of bounds"),
+            E(S(X, np.array([0, 1]), None, -100, "average", 0.0), ValueError, "reduction"),
         ],
     ),
     Op("_nll_loss_backward", backward, backward_samples, dtypes=FLOATS),

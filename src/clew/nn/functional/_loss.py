@@ -12,6 +12,7 @@ from clew._autocast import autocasting, float32
 from ._core import linear, logsigmoid, private, xlogy
 
 _nll_loss = private("_nll_loss")
+_cross_entropy = private("_cross_entropy")
 
 
 def legacy_reduction(size_average: Any, reduce: Any, reduction: str) -> str:
@@ -327,6 +328,18 @@ def cross_entropy(
             "cross_entropy: target with class probabilities must be floating point; got "
             f"{target.dtype}"
         )
+    if input.is_floating_point() and (weight is None or not weight.requires_grad):
+        if weight is not None and weight.dtype is not input.dtype:
+            raise RuntimeError(
+                f"cross_entropy: weight must have input's dtype, {input.dtype}; got {weight.dtype}"
+            )
+        try:
+            return _cross_entropy(
+                input, target, weight, ignore_index, reduction, float(label_smoothing)
+            )[0]
+        except Exception:
+            _check_nll(input, target, weight, reduction)
+            raise
     logp = clew.log_softmax(input, at)
     nll = nll_loss(logp, target, weight, None, ignore_index, None, reduction)
     if label_smoothing == 0.0:

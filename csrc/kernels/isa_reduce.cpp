@@ -1,0 +1,188 @@
+// The vector loops of reductions, compiled once for each instruction set.
+// May include: kernels.
+// Invariant: everything lies in the namespace CLEW_ISA or has internal linkage.
+#ifndef CLEW_ISA
+#define CLEW_ISA baseline
+#endif
+#include <bit>
+#include <limits>
+
+#include "kernels/lanes.h"
+#include "kernels/reduce_loops.h"
+
+namespace clew::kernels::CLEW_ISA {
+namespace {
+
+// How elements are read: C is what is computed with.
+template <class T> struct AsTheyAre {
+  using C = T;
+  [[gnu::always_inline]] static Lanes_t<C> lanes(const T* p) { return load(p); }
+  [[gnu::always_inline]] static C one(const T* p) { return *p; }
+};
+// Narrow integers widened to W, in which a block of them does not overflow.
+template <class T, class W> struct Widened {
+  using C = W;
+  [[gnu::always_inline]] static Lanes_t<C> lanes(const void* p) {
+    typedef T Few __attribute__((vector_size(lane_count<W> * sizeof(T))));
+    Few v;
+    std::memcpy(&v, p, sizeof v);
+    return __builtin_convertvector(v, Lanes_t<C>);
+  }
+  [[gnu::always_inline]] static C one(const void* p) {
+    T v;
+    std::memcpy(&v, p, sizeof v);
+    return static_cast<C>(v);
+  }
+};
+template <class T> struct Reader : AsTheyAre<T> {};
+template <> struct Reader<uint8_t> : Widened<uint8_t, uint32_t> {};
+template <> struct Reader<bool> : Widened<uint8_t, uint32_t> {};
+template <> struct Reader<int32_t> : Widened<int32_t, uint64_t> {};
+template <> struct Reader<int64_t> {
+  using C = uint64_t;
+  [[gnu::always_inline]] static Lanes_t<C> lanes(const int64_t* p) {
+    return load(reinterpret_cast<const uint64_t*>(p));
+  }
+  [[gnu::always_inline]] static C one(const int64_t* p) { return static_cast<C>(*p); }
+};
+template <> struct Reader<bf16> {
+  using C = float;
+  [[gnu::always_inline]] static Lanes_t<C> lanes(const bf16* p) {
+    constexpr int N = lane_count<float>;
+    typedef uint16_t Half __attribute__((vector_size(N * 2)));
+    typedef uint32_t Bits __attribute__((vector_size(N * 4)));
+    Half h;
+    std::memcpy(&h, p, sizeof h);
+    Bits bits = __builtin_convertvector(h, Bits) << 16;
+    Lanes_t<float> v;
+    std::memcpy(&v, &bits, sizeof v);
+    return v;
+  }
+  [[gnu::always_inline]] static C one(const bf16* p) {
+    return std::bit_cast<float>(static_cast<uint32_t>(p->bits) << 16);
+  }
+};
+
+// Sums of f(x).
+struct Plain {
+  template <class V> [[gnu::always_inline]] static V of(V v) { return v; }
+};
+struct Absolute {
+  template <class V> [[gnu::always_inline]] static V of(V v) { return v < 0 ? -v : v; }
+};
+struct Square {
+  template <class V> [[gnu::always_inline]] static V of(V v) { return v * v; }
+};
+template <class F> struct Sum {
+  template <class T> using Source = Reader<T>;
+  template <class C> static constexpr C neutral = C(0);
+  template <class V> [[gnu::always_inline]] static V term(V v) { return F::of(v); }
+  template <class V> [[gnu::always_inline]] static V join(V a, V b) { return a + b; }
+};
+// NaN wins: once there, no comparison replaces it.
+template <bool Largest> struct Extremum {
+  template <class T> using Source = AsTheyAre<T>;
+  template <class C>
+  static constexpr C most = std::numeric_limits<C>::has_infinity
+                                ? std::numeric_limits<C>::infinity()
+                                : std::numeric_limits<C>::max();
+  template <class C>
+  static constexpr C least = std::numeric_limits<C>::has_infinity
+                                 ? -most<C>
+                                 : std::numeric_limits<C>::lowest();
+  template <class C> static constexpr C neutral = Largest ? least<C> : most<C>;
+  template <class V> [[gnu::always_inline]] static V term(V v) { return v; }
+  template <class V> [[gnu::always_inline]] static V join(V a, V b) {
+    V c = Largest ? (b > a ? b : a) : (b < a ? b : a);
+    return b != b ? b : c;
+  }
+};
+
+template <class Op, class T, class B> void row(const T* p, int64_t n, B& total) {
+  using R = typename Op::template Source<T>;
+  using C = typename R::C;
+  constexpr int N = lane_count<C>;
+  constexpr int U = 8;
+  constexpr int64_t block = 16 * U * N;  // a lane rounds that seldom before it goes to `total`
+  const Lanes_t<C> none = spread(Op::template neutral<C>);
+  int64_t i = 0;
+  while (n - i >= N) {
+    Lanes_t<C> acc[U];
+    for (int u = 0; u < U; ++u) acc[u] = none;
+    int64_t end = n - i > block ? i + block : n;
+    for (; i + U * N <= end; i += U * N) {
+      for (int u = 0; u < U; ++u) acc[u] = Op::join(acc[u], Op::term(R::lanes(p + i + u * N)));
+    }
+    for (; i + 4 * N <= end; i += 4 * N) {
+      for (int u = 0; u < 4; ++u) acc[u] = Op::join(acc[u], Op::term(R::lanes(p + i + u * N)));
+    }
+    for (; i + N <= end; i += N) acc[0] = Op::join(acc[0], Op::term(R::lanes(p + i)));
+    for (int half = U / 2; half > 0; half /= 2) {
+      for (int u = 0; u < half; ++u) acc[u] = Op::join(acc[u], acc[u + half]);
+    }
+    total = Op::join(total, join_lanes<B, C>(acc[0], [](B a, B b) { return Op::join(a, b); }));
+  }
+  for (; i < n; ++i) total = Op::join(total, static_cast<B>(Op::term(R::one(p + i))));
+}
+
+// V vectors of columns at once, or a single column when V is 0.
+template <class Op, int V, class T, class B>
+[[gnu::always_inline]] inline void some_columns(const T* const* rows, int64_t count, int64_t j,
+                                                B* total) {
+  using R = typename Op::template Source<T>;
+  using C = typename R::C;
+  constexpr int N = lane_count<C>;
+  if constexpr (V == 0) {
+    C acc = Op::template neutral<C>;
+    for (int64_t r = 0; r < count; ++r) acc = Op::join(acc, Op::term(R::one(rows[r] + j)));
+    total[j] = Op::join(total[j], static_cast<B>(acc));
+  } else {
+    Lanes_t<C> acc[V];
+    for (int k = 0; k < V; ++k) acc[k] = Op::term(R::lanes(rows[0] + j + k * N));
+    for (int64_t r = 1; r < count; ++r) {
+      for (int k = 0; k < V; ++k)
+        acc[k] = Op::join(acc[k], Op::term(R::lanes(rows[r] + j + k * N)));
+    }
+    C room[V * N];
+    for (int k = 0; k < V; ++k) store<C>(room + k * N, acc[k]);
+    B* to = total + j;
+    for (int l = 0; l < V * N; ++l) to[l] = Op::join(to[l], static_cast<B>(room[l]));
+  }
+}
+template <class Op, class T, class B>
+void columns(const T* const* rows, int64_t count, int64_t w, B* total) {
+  constexpr int N = lane_count<typename Op::template Source<T>::C>;
+  int64_t j = 0;
+  for (; j + 4 * N <= w; j += 4 * N) some_columns<Op, 4>(rows, count, j, total);
+  for (; j + N <= w; j += N) some_columns<Op, 1>(rows, count, j, total);
+  for (; j < w; ++j) some_columns<Op, 0>(rows, count, j, total);
+}
+
+template <class Op, class T, class B> constexpr ReduceLoops<T, B> loops() {
+  return {.row = row<Op, T, B>, .columns = columns<Op, T, B>};
+}
+
+}  // namespace
+
+extern const ReduceTable reduce_loops;
+const ReduceTable reduce_loops = {.sum_float = loops<Sum<Plain>, float, double>(),
+                                  .abs_float = loops<Sum<Absolute>, float, double>(),
+                                  .squares_float = loops<Sum<Square>, float, double>(),
+                                  .sum_double = loops<Sum<Plain>, double, double>(),
+                                  .abs_double = loops<Sum<Absolute>, double, double>(),
+                                  .squares_double = loops<Sum<Square>, double, double>(),
+                                  .sum_bf16 = loops<Sum<Plain>, bf16, double>(),
+                                  .sum_int64 = loops<Sum<Plain>, int64_t, uint64_t>(),
+                                  .sum_int32 = loops<Sum<Plain>, int32_t, uint64_t>(),
+                                  .sum_uint8 = loops<Sum<Plain>, uint8_t, uint64_t>(),
+                                  .sum_bool = loops<Sum<Plain>, bool, uint64_t>(),
+                                  .max_float = loops<Extremum<true>, float, float>(),
+                                  .min_float = loops<Extremum<false>, float, float>(),
+                                  .max_double = loops<Extremum<true>, double, double>(),
+                                  .min_double = loops<Extremum<false>, double, double>(),
+                                  .max_int64 = loops<Extremum<true>, int64_t, int64_t>(),
+                                  .min_int64 = loops<Extremum<false>, int64_t, int64_t>(),
+                                  .max_int32 = loops<Extremum<true>, int32_t, int32_t>(),
+                                  .min_int32 = loops<Extremum<false>, int32_t, int32_t>()};
+
+}  // namespace clew::kernels::CLEW_ISA

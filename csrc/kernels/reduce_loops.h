@@ -1,0 +1,38 @@
+// The vector loops under the common reductions, and the choice of their instruction set.
+// May include: base.
+// Invariant: sums run in lanes of the element type over blocks that are added up in double;
+// extrema pass NaN on.
+#pragma once
+#include <cstdint>
+
+#include "base/dtype.h"
+
+namespace clew::kernels {
+
+// T: the elements; B: the running result.
+template <class T, class B> struct ReduceLoops {
+  // total takes n neighbours.
+  void (*row)(const T* p, int64_t n, B& total);
+  // total[j] takes rows[0..count)[j], for w columns; count is at most reduce_batch.
+  void (*columns)(const T* const* rows, int64_t count, int64_t w, B* total);
+};
+constexpr int64_t reduce_batch = 16;
+
+// The reductions that have vector loops.
+struct ReduceTable {
+  ReduceLoops<float, double> sum_float, abs_float, squares_float;
+  ReduceLoops<double, double> sum_double, abs_double, squares_double;
+  ReduceLoops<bf16, double> sum_bf16;
+  ReduceLoops<int64_t, uint64_t> sum_int64;
+  ReduceLoops<int32_t, uint64_t> sum_int32;
+  ReduceLoops<uint8_t, uint64_t> sum_uint8;
+  ReduceLoops<bool, uint64_t> sum_bool;
+  ReduceLoops<float, float> max_float, min_float;
+  ReduceLoops<double, double> max_double, min_double;
+  ReduceLoops<int64_t, int64_t> max_int64, min_int64;
+  ReduceLoops<int32_t, int32_t> max_int32, min_int32;
+};
+// The fastest this processor runs.
+const ReduceTable& reduce_table();
+
+}  // namespace clew::kernels

@@ -1,0 +1,26 @@
+// The loops of softmax over an axis whose lines lie side by side in memory.
+// May include: the standard library.
+// Invariant: w is at most column_tile; lines run down the columns of x, y and g, whose rows are
+// sx, sy and sg elements apart; the maximum is subtracted before exp().
+#pragma once
+#include <cstdint>
+
+namespace clew::kernels {
+
+constexpr int64_t column_tile = 64;
+
+template <class C> struct ColumnSoftmax {
+  void (*softmax)(C* y, int64_t sy, const C* x, int64_t sx, int64_t n, int64_t w, bool log);
+  // out[j] = log(sum of exp of column j)
+  void (*log_sum)(double* out, const C* x, int64_t sx, int64_t n, int64_t w);
+  // y = exp(x - shift[j]) * a[j] + b[j]
+  void (*shares)(C* y, int64_t sy, const C* x, int64_t sx, int64_t n, int64_t w, const C* shift,
+                 const C* a, const C* b);
+  // The gradient of (log-)softmax, y being its result.
+  void (*gradient)(C* dx, int64_t sd, const C* g, int64_t sg, const C* y, int64_t sy, int64_t n,
+                   int64_t w, bool log);
+};
+// The fastest this processor runs; C is float or double.
+template <class C> const ColumnSoftmax<C>& column_softmax();
+
+}  // namespace clew::kernels
