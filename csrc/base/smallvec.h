@@ -108,7 +108,10 @@ template <class T, int N> class SmallVec {
   T& back() { return data_[size_ - 1]; }
   const T& back() const { return data_[size_ - 1]; }
   bool operator==(const SmallVec& o) const {
-    return size_ == o.size_ && std::equal(begin(), end(), o.begin());
+    if (size_ != o.size_) return false;
+    for (int i = 0; i < size_; ++i)  // short: a call of memcmp would cost more
+      if (data_[i] != o.data_[i]) return false;
+    return true;
   }
 };
 

@@ -162,7 +162,70 @@ Dims elementwise_shape(const OpDef& op, std::span<const Tensor> in) {
   return sizes;
 }
 
+// Whether the result may be written over in[0], which holds a gradient of no further use.
+bool disposes(const TensorObj* disposable, std::span<const Tensor> in, DType output) {
+  return disposable && in[0].get() == disposable && disposable->dtype == output;
+}
+
+// What most calls are: few elements, dense tensors of one shape and dtype, numbers beside them.
+// Undefined where it is another case, with nothing done.
+Tensor run_small_dense(const OpDef& op, std::span<const Tensor> in, const void* attrs,
+                       TensorObj* disposable) {
+  const Tensor& a = in[0];
+  DType d = a.dtype();
+  kernels::Loop loop = (*op.loops)[d];
+  if (!loop || !a->contiguous || a->numel >= grain_default || a->numel == 0 || a.is_meta() ||
+      (a->flags & flag_wrapped_number) || (op.promote == Promote::to_float && is_integral(d)) ||
+      (op.result == Result::real && is_complex(d)))
+    return {};
+  char* data[max_operands];
+  int64_t inner[max_operands];
+  alignas(16) double scalars[max_operands];
+  auto step = static_cast<int64_t>(itemsize(d));
+  data[1] = a->data;
+  inner[1] = step;
+  for (size_t i = 1; i < in.size(); ++i) {
+    const TensorObj* t = in[i].get();
+    data[i + 1] = t->data;
+    if (t->sizes.empty() && t->storage->device == Device::CPU) {
+      inner[i + 1] = 0;
+      if (t->dtype == d) continue;
+      // A Python number beside floats.
+      if (!(t->flags & flag_wrapped_number) || op.promote == Promote::none) return {};
+      double v;
+      if (t->dtype == DType::Float64)
+        v = *reinterpret_cast<double*>(t->data);
+      else if (t->dtype == DType::Int64)
+        v = static_cast<double>(*reinterpret_cast<int64_t*>(t->data));
+      else
+        return {};
+      data[i + 1] = reinterpret_cast<char*>(&scalars[i]);
+      if (d == DType::Float64) {
+        scalars[i] = v;
+      } else if (d == DType::Float32) {
+        auto single = static_cast<float>(v);
+        std::memcpy(&scalars[i], &single, sizeof single);
+      } else {
+        return {};
+      }
+    } else {
+      if (t->dtype != d || !t->contiguous || t->sizes != a->sizes ||
+          t->storage->device != Device::CPU)
+        return {};
+      inner[i + 1] = step;
+    }
+  }
+  DType output = op.result == Result::boolean ? DType::Bool : d;
+  Tensor out = disposes(disposable, in, output) ? a : empty_dense_like(a, output);
+  data[0] = out->data;
+  inner[0] = static_cast<int64_t>(itemsize(output));
+  loop(data, inner, a->numel, static_cast<const Scalar*>(attrs));
+  return out;
+}
+
 Tensor run_elementwise(const OpDef& op, std::span<const Tensor> in, const void* attrs) {
+  TensorObj* disposable = std::exchange(modes.disposable, nullptr);
+  if (Tensor out = run_small_dense(op, in, attrs, disposable)) return out;
   OutputTypes types = elementwise_types(op, in);
   const Tensor& a = in[0];
   bool same_shape = a.is_contiguous() && !a.is_meta();
@@ -172,7 +235,7 @@ Tensor run_elementwise(const OpDef& op, std::span<const Tensor> in, const void* 
   }
   Tensor out;
   if (same_shape) {
-    out = empty(a.sizes(), types.output);
+    out = disposes(disposable, in, types.output) ? a : empty(a.sizes(), types.output);
   } else {
     out = empty_like_inputs(elementwise_shape(op, in), in, types.output, device_of(op, in));
   }
@@ -230,20 +293,30 @@ bool overlaps_itself(const Tensor& t) {
   return false;
 }
 
-void apply(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tensors& outs) {
-  if (modes.autocast) [[unlikely]]
-    return apply_autocast(op, in, attrs, outs);
+namespace {
+
+// What decides how a call goes, looked at once.
+struct Glance {
   uint8_t flags = 0;
-  for (const Tensor& t : in)
-    if (t.defined()) flags |= t->flags;
-  if (((flags & flag_batched) || (modes.vmap && is_random(op) && op.kind != OpKind::Composite)))
-      [[unlikely]]
-    return apply_batched(op, in, attrs, outs);
+  bool requires_grad = false;
+  explicit Glance(std::span<const Tensor> in) {
+    for (const Tensor& t : in) {
+      if (!t.defined()) continue;
+      flags |= t->flags;
+      requires_grad = requires_grad || t->grad_fn || (t->base && t.requires_grad());
+    }
+    requires_grad = requires_grad || (flags & flag_requires_grad);
+  }
+  bool batched(const OpDef& op) const {
+    return (flags & flag_batched) || (modes.vmap && is_random(op) && op.kind != OpKind::Composite);
+  }
+};
+
+void run_and_record(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tensors& outs,
+                    const Glance& glance) {
+  modes.disposable = nullptr;
   switch (op.kind) {
-    case OpKind::Elementwise:
-      outs.resize(1);
-      outs[0] = run_elementwise(op, in, attrs);
-      break;
+    case OpKind::Elementwise: fail_internal("an elementwise operation went the general way");
     case OpKind::View: make_views(op, in, attrs, outs); break;
     case OpKind::General:
       allocate_and_run(op, in, attrs, outs);
@@ -256,14 +329,44 @@ void apply(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tenso
       break;
     case OpKind::Composite: op.composite(Call{op, in, attrs}, outs); return;
   }
-  if (modes.grad && any_requires_grad(in) && records_any(outs)) record(op, in, attrs, outs);
+  if (modes.grad && glance.requires_grad && records_any(outs)) record(op, in, attrs, outs);
   if (modes.inference)
     for (Tensor& t : outs) t->flags |= flag_inference;
 }
 
-Tensor apply(const OpDef& op, std::initializer_list<Tensor> in) {
+Tensor run_and_record_elementwise(const OpDef& op, std::span<const Tensor> in, const void* attrs,
+                                  const Glance& glance) {
+  Tensor out = run_elementwise(op, in, attrs);
+  if (modes.grad && glance.requires_grad && is_inexact(out.dtype()))
+    record(op, in, attrs, {&out, 1});
+  if (modes.inference) out->flags |= flag_inference;
+  return out;
+}
+
+}  // namespace
+
+void apply(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tensors& outs) {
+  if (modes.autocast) [[unlikely]]
+    return apply_autocast(op, in, attrs, outs);
+  Glance glance(in);
+  if (glance.batched(op)) [[unlikely]] {
+    modes.disposable = nullptr;
+    return apply_batched(op, in, attrs, outs);
+  }
+  if (op.kind == OpKind::Elementwise) {
+    outs.resize(1);
+    outs[0] = run_and_record_elementwise(op, in, attrs, glance);
+  } else {
+    run_and_record(op, in, attrs, outs, glance);
+  }
+}
+
+Tensor apply_one(const OpDef& op, std::span<const Tensor> in, const void* attrs) {
+  Glance glance(in);
+  if (op.kind == OpKind::Elementwise && !modes.autocast && !glance.batched(op)) [[likely]]
+    return run_and_record_elementwise(op, in, attrs, glance);
   Tensors outs;
-  apply(op, std::span<const Tensor>(in.begin(), in.size()), nullptr, outs);
+  apply(op, in, attrs, outs);
   return std::move(outs[0]);
 }
 

@@ -115,7 +115,10 @@ Tensor fit_gradient(const Edge& edge, Tensor grad, const Node& from, uint32_t in
 struct GraphTask {
   BackwardArgs& args;
   std::vector<std::pair<uint64_t, Node*>> ready;  // heap, latest node first
+  Node* next = nullptr;                           // ready too: chains never touch the heap
   std::vector<Node*> visited;
+  size_t finished = 0;        // of the visited ones
+  bool captures_any = false;  // some gradients are captured
   std::unordered_map<Node*, Scratch>
       foreign;  // nodes whose own scratch another running backward uses
   std::vector<Tensor> captured;
@@ -124,6 +127,8 @@ struct GraphTask {
 
   explicit GraphTask(BackwardArgs& a) : args(a) {}
   ~GraphTask() {
+    modes.disposable = nullptr;
+    if (finished == visited.size()) return;
     for (Node* n : visited) {
       if (n->task != this) continue;
       n->task = nullptr;
@@ -181,7 +186,7 @@ struct GraphTask {
     // Edges point to earlier nodes (leaves first of all), so this order sees a node's inputs before
     // it.
     std::sort(order.begin(), order.end(), [](Node* a, Node* b) {
-      if (a->is_accumulator() != b->is_accumulator()) return a->is_accumulator();
+      if (a->is_accumulator != b->is_accumulator) return a->is_accumulator;
       return a->sequence < b->sequence;
     });
     for (Node* n : order) {
@@ -214,7 +219,7 @@ struct GraphTask {
 
   // A buffer that n may add its input's gradient into; null when it must make a gradient itself.
   Tensor* buffer_for(Node* n, std::span<const Tensor> grads) {
-    if (modes.grad || !n->accumulates() || (n->extra && n->extra->post_hooks)) return nullptr;
+    if (modes.grad || !n->accumulates || (n->extra && n->extra->post_hooks)) return nullptr;
     const Edge& e = n->edges[n->accumulated_input()];
     if (!e.fn) return nullptr;
     const OutMeta& meta = e.fn->meta(e.nr);
@@ -250,6 +255,25 @@ struct GraphTask {
   static void accumulate_into(const Tensor& into, const Tensor& g);
 
   void push(Node* n) {
+    if (!next) {
+      next = n;
+      return;
+    }
+    if (n->sequence > next->sequence) std::swap(n, next);
+    push_on_heap(n);
+  }
+
+  Node* pop() {
+    Node* n = std::exchange(next, nullptr);
+    if (ready.empty() || (n && n->sequence >= ready.front().first)) return n;
+    if (n) push_on_heap(n);
+    std::pop_heap(ready.begin(), ready.end());
+    n = ready.back().second;
+    ready.pop_back();
+    return n;
+  }
+
+  void push_on_heap(Node* n) {
     ready.emplace_back(n->sequence, n);
     std::push_heap(ready.begin(), ready.end());
   }
@@ -301,7 +325,7 @@ struct GraphTask {
       Py_DECREF(a);
       Py_DECREF(b);
       try {
-        if (n->is_accumulator()) {
+        if (n->is_accumulator) {
           if (!got) throw PythonError();
           Py_DECREF(got);
         } else {
@@ -332,21 +356,7 @@ struct GraphTask {
     bool wanted = args.captures.empty() || needed[n] || capture_at.count(n);
     bool any = false;
     for (Tensor& g : grads) any = any || (wanted && g.defined());
-    if (n->is_accumulator() && any) {
-      auto& leaf = static_cast<AccumulateGrad&>(*n).variable;
-      if (leaf->extra && leaf->extra->hooks) {
-        Tensor keep = leaf;
-        PyObject* dict = leaf->extra->hooks;
-        Py_INCREF(dict);
-        try {
-          call_hooks_on(dict, grads[0], "register_hook");
-        } catch (...) {
-          Py_DECREF(dict);
-          throw;
-        }
-        Py_DECREF(dict);
-      }
-    }
+    if (n->is_accumulator && any) call_leaf_hooks(n, grads[0]);
     if (n->extra && any) run_tensor_hooks(n, grads);
     if (!capture_at.empty()) {
       if (auto it = capture_at.find(n); it != capture_at.end())
@@ -360,26 +370,15 @@ struct GraphTask {
       more.resize(edges);
       outs = more;
     }
-    bool run = must_run(n) || (n->is_accumulator() && args.captures.empty());
+    bool run = must_run(n) || (n->is_accumulator && args.captures.empty());
     if (run && any) {
       if (n->extra && n->extra->pre_hooks) run_pre_hooks(n, grads);
       if (n->consumed) fail_consumed(n);
       // Gradients are computed in the dtypes of the forward pass; functions of Python's see the
       // caller's region.
       AutocastMode cast(modes.autocast && n->python_object());
-      if (Tensor* into = buffer_for(n, grads)) {
-        n->run_into(grads, *into);
-        if (other_edges(n, n->accumulated_input())) {
-          struct Restore {
-            Skip before = skip;
-            ~Restore() { skip = before; }
-          } restore;
-          skip = {n, static_cast<int>(n->accumulated_input())};
-          n->run(grads, outs.data());
-        }
-      } else {
-        n->run(grads, outs.data());
-      }
+      run_node(n, grads, outs.data());
+      modes.disposable = nullptr;
       if (n->extra && n->extra->post_hooks) run_post_hooks(n, outs, grads);
       if (!args.keep_graph) n->release_saved();
     }
@@ -392,7 +391,73 @@ struct GraphTask {
       }
       if (--dependencies(e.fn) == 0) push(e.fn);
     }
-    if (n->task == this) n->task = nullptr;
+    finish(n);
+  }
+
+  void finish(Node* n) {
+    if (n->task != this) return;
+    n->task = nullptr;
+    ++finished;
+  }
+
+  static constexpr uint32_t few_edges = 4;
+
+  // process() of a node with one output, without hooks, when no gradient is captured.
+  void process_plain(Node* n) {
+    Tensor grad = std::move(n->grad_in);
+    Tensor outs[few_edges];
+    if (grad) {
+      if (n->consumed) fail_consumed(n);
+      if (n->is_accumulator) call_leaf_hooks(n, grad);
+      run_node(n, {&grad, 1}, outs);
+      modes.disposable = nullptr;
+      if (!args.keep_graph) n->release_saved();
+      grad = Tensor();
+    }
+    for (uint32_t i = 0; i < n->edge_count; ++i) {
+      Edge e = n->edges[i];
+      if (!e.fn) continue;
+      if (outs[i]) {
+        const OutMeta& meta = e.fn->meta(e.nr);
+        if (outs[i]->dtype != meta.dtype || outs[i]->sizes != meta.sizes) [[unlikely]]
+          outs[i] = fit_gradient(e, std::move(outs[i]), *n, i);
+        if (e.nr == 0 && e.fn->task == this && !e.fn->grad_in)
+          e.fn->grad_in = std::move(outs[i]);
+        else
+          add_to(e.fn, e.nr, std::move(outs[i]));
+      }
+      if (--dependencies(e.fn) == 0) push(e.fn);
+    }
+    finish(n);
+  }
+
+  static void call_leaf_hooks(Node* n, Tensor& grad) {
+    auto& leaf = static_cast<AccumulateGrad&>(*n).variable;
+    if (!leaf->extra || !leaf->extra->hooks) return;
+    Tensor keep = leaf;
+    PyObject* dict = leaf->extra->hooks;
+    Py_INCREF(dict);
+    try {
+      call_hooks_on(dict, grad, "register_hook");
+    } catch (...) {
+      Py_DECREF(dict);
+      throw;
+    }
+    Py_DECREF(dict);
+  }
+
+  // Runs n, or has it add to the buffer of one of its inputs.
+  void run_node(Node* n, std::span<const Tensor> grads, Tensor* outs) {
+    Tensor* into = n->accumulates ? buffer_for(n, grads) : nullptr;
+    if (!into) return n->run(grads, outs);
+    n->run_into(grads, *into);
+    if (!other_edges(n, n->accumulated_input())) return;
+    struct Restore {
+      Skip before = skip;
+      ~Restore() { skip = before; }
+    } restore;
+    skip = {n, static_cast<int>(n->accumulated_input())};
+    n->run(grads, outs);
   }
 
   [[noreturn]] static void fail_consumed(Node* n) {
@@ -409,6 +474,7 @@ struct GraphTask {
   void run() {
     GradMode mode(args.create_graph);
     captured.resize(args.captures.size());
+    captures_any = !args.captures.empty();
     discover();
     for (size_t i = 0; i < args.roots.size(); ++i) {
       Node* n = args.roots[i].fn.get();
@@ -420,12 +486,13 @@ struct GraphTask {
           std::find(starts.begin(), starts.end(), r.fn.get()) == starts.end())
         starts.push_back(r.fn.get());
     for (Node* n : starts) push(n);
-    while (!ready.empty()) {
-      std::pop_heap(ready.begin(), ready.end());
-      Node* n = ready.back().second;
-      ready.pop_back();
-      NodeRef keep = NodeRef::borrow(n);
-      process(n);
+    // The roots, which args hold, keep every node alive.
+    while (Node* n = pop()) {
+      if (!n->extra && !captures_any && !modes.autocast && n->task == this && n->output_count == 1 &&
+          n->edge_count <= few_edges)
+        process_plain(n);
+      else
+        process(n);
     }
   }
 };

@@ -18,30 +18,43 @@ uint64_t next_sequence = 1;
 // Freed nodes wait here while another node is being freed, so that a long chain is freed by a loop.
 thread_local std::vector<Node*>* dying = nullptr;
 
-constexpr int block_classes = 17;  // multiples of 64 bytes, up to 1024
-std::vector<void*> free_nodes[block_classes];
+// Blocks of nodes: multiples of 64 bytes; freed ones up to 1024 bytes wait in lists by size.
+struct Block {
+  size_t size_class;
+  Block* next;
+};
+constexpr size_t block_classes = 17;
+struct FreeBlocks {
+  Block* first = nullptr;
+  size_t count = 0;
+};
+FreeBlocks free_nodes[block_classes];
 
 void* allocate_node(size_t bytes) {
-  size_t c = (bytes + 16 + 63) / 64;
-  char* block;
-  if (c < block_classes && !free_nodes[c].empty()) {
-    block = static_cast<char*>(free_nodes[c].back());
-    free_nodes[c].pop_back();
+  size_t c = (bytes + sizeof(Block) + 63) / 64;
+  Block* block;
+  if (c < block_classes && free_nodes[c].first) {
+    block = free_nodes[c].first;
+    free_nodes[c].first = block->next;
+    --free_nodes[c].count;
   } else {
-    block = static_cast<char*>(std::malloc(c * 64));
+    block = static_cast<Block*>(std::malloc(c * 64));
     if (!block) fail(ErrorKind::OutOfMemory, "autograd: no memory for a graph node");
+    block->size_class = c;
   }
-  *reinterpret_cast<size_t*>(block) = c;
-  return block + 16;
+  return block + 1;
 }
 
 void free_node(void* p) {
-  char* block = static_cast<char*>(p) - 16;
-  size_t c = *reinterpret_cast<size_t*>(block);
-  if (c < block_classes && free_nodes[c].size() < 65536)
-    free_nodes[c].push_back(block);
-  else
+  Block* block = static_cast<Block*>(p) - 1;
+  size_t c = block->size_class;
+  if (c >= block_classes || free_nodes[c].count >= 65536) {
     std::free(block);
+    return;
+  }
+  block->next = free_nodes[c].first;
+  free_nodes[c].first = block;
+  ++free_nodes[c].count;
 }
 
 void release_tensor_graph_state(TensorObj* t) {
@@ -121,6 +134,7 @@ AutogradExtra& extra_of(const Tensor& t) {
 }
 
 AccumulateGrad::AccumulateGrad(const Tensor& t) : variable(t) {
+  is_accumulator = true;
   sequence = UINT64_MAX;  // runs as soon as it is ready
   --next_sequence;
   add_meta(0, t);
@@ -247,16 +261,17 @@ Tensor Saved::unpack_for(const Node& node, const Edge* edge, uint32_t output_nr)
         "one of the variables needed for gradient computation has been modified by an inplace "
         "operation: ",
         t,
-        is_output                     ? concat(", which is output ", output_nr, " of ", node.name())
-        : fn && !fn->is_accumulator() ? concat(", which is output ", nr, " of ", fn->name(),
-                                               " and was saved by ", node.name())
-                                      : concat(", which was saved by ", node.name()),
+        is_output                   ? concat(", which is output ", output_nr, " of ", node.name())
+        : fn && !fn->is_accumulator ? concat(", which is output ", nr, " of ", fn->name(),
+                                             " and was saved by ", node.name())
+                                    : concat(", which was saved by ", node.name()),
         ", is at version ", t->storage->version, "; expected version ", version,
         " instead. Hint: write into a clone() of it, or use the out-of-place form of the operation "
         "that changed it");
   }
-  if (is_output) return modes.grad ? with_history(t, fn, nr) : t;
-  if (t->grad_fn == fn ? t->output_nr == nr : (!t->grad_fn && (!fn || fn->is_accumulator())))
+  if (!modes.grad) return t;
+  if (is_output) return with_history(t, fn, nr);
+  if (t->grad_fn == fn ? t->output_nr == nr : (!t->grad_fn && (!fn || fn->is_accumulator)))
     return t;
   return with_history(t, fn, nr);
 }
@@ -309,6 +324,7 @@ OpNode* OpNode::create(const OpDef& op, uint32_t edges, uint32_t saved, const vo
   char* block = static_cast<char*>(allocate_node(at));
   auto* n = new (block) OpNode();
   n->op = &op;
+  n->accumulates = op.accumulate != nullptr;
   n->edge_count = edges;
   n->edges = reinterpret_cast<Edge*>(block + edges_at);
   for (uint32_t i = 0; i < edges; ++i) new (n->edges + i) Edge();
@@ -344,7 +360,10 @@ std::string OpNode::name() const { return node_name(*op); }
 int OpNode::saved_slot(int bit) const {
   uint32_t b = 1u << bit;
   if (!(saved_mask & b)) return -1;
-  return std::popcount(saved_mask & (b - 1));
+  uint32_t before = saved_mask & (b - 1);
+  int slot = 0;
+  for (; before; before &= before - 1) ++slot;  // few: cheaper than counting bits without POPCNT
+  return slot;
 }
 
 void OpNode::run(std::span<const Tensor> grads, Tensor* out) {
@@ -362,30 +381,41 @@ void OpNode::run(std::span<const Tensor> grads, Tensor* out) {
       out[i] = g;
       continue;
     }
-    out[i] = builtins.mul(g, p.is_complex() ? builtins.conj(p) : p);
+    if (p.is_complex()) p = builtins.conj(p);
+    out[i] = builtins.mul(edge_count == 1 ? c.last_grad() : g, p);
   }
 }
 
-NodeRef record(const OpDef& op, std::span<const Tensor> in, const void* attrs, const Tensors& outs,
-               bool attach) {
+NodeRef record(const OpDef& op, std::span<const Tensor> in, const void* attrs,
+               std::span<const Tensor> outs, bool attach) {
+  auto n = static_cast<uint32_t>(in.size());
   uint32_t mask = op.saves.always;
-  size_t n = in.size();
-  for (size_t i = 0; i < n && i < 6; ++i)
-    if (op.saves.when[i] && in[i].defined() && in[i].requires_grad()) mask |= op.saves.when[i];
-  // Optional tensors that were not given have nothing to save.
-  for (uint32_t m = mask & 0xffffu; m; m &= m - 1) {
-    uint32_t i = static_cast<uint32_t>(std::countr_zero(m));
-    if (i >= n || !in[i].defined()) mask &= ~(1u << i);
+  uint64_t wants = 0;  // of the first 64 inputs; a stale view makes its new grad_fn here, before
+                       // this node: edges point to smaller sequences
+  for (uint32_t i = 0; i < n; ++i) {
+    if (!in[i].defined()) continue;
+    if (in[i]->base) grad_fn_of(in[i]);
+    if (!in[i].requires_grad()) continue;
+    if (i < 64) wants |= uint64_t{1} << i;
+    if (i < 6) mask |= op.saves.when[i];
   }
-  // A stale view makes its new grad_fn now, before this node: edges point to smaller sequences.
-  for (const Tensor& t : in)
-    if (t.defined() && t->base) grad_fn_of(t);
-  OpNode* node = OpNode::create(op, static_cast<uint32_t>(n),
-                                static_cast<uint32_t>(std::popcount(mask)), attrs);
+  uint32_t saved = 0;  // optional tensors that were not given have nothing to save
+  for (uint32_t m = mask; m; m &= m - 1) {
+    auto bit = static_cast<uint32_t>(std::countr_zero(m));
+    if (bit < 16 && (bit >= n || !in[bit].defined()))
+      mask &= ~(1u << bit);
+    else
+      ++saved;
+  }
+  OpNode* node = OpNode::create(op, n, saved, attrs);
   NodeRef guard = NodeRef::steal(node);
   node->saved_mask = mask;
-  for (size_t i = 0; i < n; ++i)
-    if (in[i].defined() && in[i].requires_grad()) node->set_edge(static_cast<uint32_t>(i), in[i]);
+  for (uint64_t w = wants; w; w &= w - 1) {
+    auto i = static_cast<uint32_t>(std::countr_zero(w));
+    node->set_edge(i, in[i]);
+  }
+  for (uint32_t i = 64; i < n; ++i)
+    if (in[i].defined() && in[i].requires_grad()) node->set_edge(i, in[i]);
   node->output_count = static_cast<uint32_t>(outs.size());
   int slot = 0;
   for (uint32_t m = mask; m; m &= m - 1) {
@@ -393,11 +423,11 @@ NodeRef record(const OpDef& op, std::span<const Tensor> in, const void* attrs, c
     if (bit < 16)
       node->saved[slot++].save(in[static_cast<size_t>(bit)], false);
     else
-      node->saved[slot++].save(outs[bit - 16], true);
+      node->saved[slot++].save(outs[static_cast<size_t>(bit - 16)], true);
   }
-  for (int k = 0; k < outs.size(); ++k) {
-    node->add_meta(static_cast<uint32_t>(k), outs[k]);
-    if (attach && is_inexact(outs[k].dtype())) set_grad_fn(outs[k], node, static_cast<uint32_t>(k));
+  for (uint32_t k = 0; k < outs.size(); ++k) {
+    node->add_meta(k, outs[k]);
+    if (attach && is_inexact(outs[k].dtype())) set_grad_fn(outs[k], node, k);
   }
   return guard;
 }
@@ -419,6 +449,14 @@ Tensor Vjp::out(int k) const {
   if (slot < 0)
     fail_internal(n.name(), " uses output ", k, " in its gradient but does not list it in saves");
   return n.saved[slot].unpack_for(n, nullptr, static_cast<uint32_t>(k));
+}
+const Tensor& Vjp::last_grad() const {
+  const Tensor& g = grads_[0];
+  if (!modes.grad && Py_REFCNT(reinterpret_cast<PyObject*>(g.get())) == 1 &&
+      g->storage->refs == 1 && g->contiguous && !g->grad_fn && !g->base && g->flags == 0 &&
+      g->storage->resizable && !(node_.extra && node_.extra->post_hooks))
+    modes.disposable = g.get();
+  return g;
 }
 bool Vjp::has_in(int i) const { return op_node(node_).saved_slot(i) >= 0; }
 thread_local Skip skip;

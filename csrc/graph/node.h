@@ -49,6 +49,8 @@ struct Node {
   uint32_t output_count = 1;
   bool consumed = false;  // saved tensors were released by an earlier backward
   bool owns_edges = false;
+  bool is_accumulator = false;  // an AccumulateGrad
+  bool accumulates = false;     // has run_into(), see OpDef::accumulate
   uint32_t edge_count = 0;
   int32_t dependencies = 0;   // engine: consumers still to run
   uint64_t sequence;          // creation order; edges always point to smaller numbers
@@ -68,13 +70,11 @@ struct Node {
   // Computes the gradients of the inputs; out has edge_count undefined entries.
   virtual void run(std::span<const Tensor> grads, Tensor* out) = 0;
   // Instead of run(), for nodes that can: see OpDef::accumulate.
-  virtual bool accumulates() const { return false; }
   virtual uint32_t accumulated_input() const { return 0; }
   virtual bool accumulates_part() const { return true; }
   virtual void run_into(std::span<const Tensor>, const Tensor&) {}
   virtual void release_saved() {}
   virtual std::string name() const = 0;
-  virtual bool is_accumulator() const { return false; }
   virtual PyObject* python_object() {
     return nullptr;
   }  // borrowed; custom functions have their own
@@ -147,7 +147,6 @@ struct AccumulateGrad final : Node {
   ~AccumulateGrad() override;
   void run(std::span<const Tensor> grads, Tensor* out) override;
   std::string name() const override { return "AccumulateGrad"; }
-  bool is_accumulator() const override { return true; }
 };
 
 // A tensor kept for backward, with the version it had. An output is kept without its grad_fn, which
@@ -184,7 +183,6 @@ struct OpNode final : Node {
   static OpNode* create(const OpDef& op, uint32_t edges, uint32_t saved, const void* attrs);
   ~OpNode() override;
   void run(std::span<const Tensor> grads, Tensor* out) override;
-  bool accumulates() const override { return op->accumulate != nullptr; }
   uint32_t accumulated_input() const override { return op->accumulates; }
   bool accumulates_part() const override { return op->accumulates_part; }
   void run_into(std::span<const Tensor> grads, const Tensor& into) override {
@@ -212,8 +210,8 @@ Node* grad_fn_of(const Tensor& t);
 void set_grad_fn(const Tensor& t, Node* fn, uint32_t nr);  // takes its own reference
 
 // Records `op` as the maker of outs. In-place callers record before they attach.
-NodeRef record(const OpDef& op, std::span<const Tensor> in, const void* attrs, const Tensors& outs,
-               bool attach = true);
+NodeRef record(const OpDef& op, std::span<const Tensor> in, const void* attrs,
+               std::span<const Tensor> outs, bool attach = true);
 bool any_requires_grad(std::span<const Tensor> in);
 
 // Ops the graph itself needs, filled in by ops/registry.cpp.

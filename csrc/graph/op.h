@@ -98,6 +98,9 @@ class Vjp {
   // Gradient of the k-th output; undefined when nothing flowed into it (with one output always
   // defined).
   const Tensor& grad(int k = 0) const { return grads_[k]; }
+  // The gradient of the only output, for a rule that uses it once, as the first argument of the
+  // next operation: that one may write over it. Elsewhere it is grad().
+  const Tensor& last_grad() const;
   int outputs() const { return static_cast<int>(grads_.size()); }
   // A saved input or output; only those that OpDef::saves lists.
   Tensor in(int i) const;
@@ -333,11 +336,13 @@ consteval OpDef composite(CompositeSpec s) {
 // Runs one op: shape rule, allocation, kernel (none on meta), record when grad mode is on and an
 // input requires grad. `attrs` points at the op's attribute struct (null when it has none).
 void apply(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tensors& outs);
-Tensor apply(const OpDef& op, std::initializer_list<Tensor> in);
+// The same for ops with one output.
+Tensor apply_one(const OpDef& op, std::span<const Tensor> in, const void* attrs);
+inline Tensor apply(const OpDef& op, std::initializer_list<Tensor> in) {
+  return apply_one(op, {in.begin(), in.size()}, nullptr);
+}
 template <class A> Tensor apply(const OpDef& op, std::initializer_list<Tensor> in, const A& attrs) {
-  Tensors outs;
-  apply(op, std::span<const Tensor>(in.begin(), in.size()), &attrs, outs);
-  return std::move(outs[0]);
+  return apply_one(op, {in.begin(), in.size()}, &attrs);
 }
 // In place: the result is written into in[0], its version rises, its history continues from the new
 // node.

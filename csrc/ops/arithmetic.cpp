@@ -104,8 +104,9 @@ tensor([9., 8.])
 // --- mul, div ---
 
 void mul_vjp(Vjp& c) {
-  if (c.needs(0)) c.set(0, c.grad() * conj(c.in(1)));
-  if (c.needs(1)) c.set(1, c.grad() * conj(c.in(0)));
+  bool both = c.needs(0) && c.needs(1);
+  if (c.needs(0)) c.set(0, mul(both ? c.grad() : c.last_grad(), conj(c.in(1))));
+  if (c.needs(1)) c.set(1, mul(both ? c.grad() : c.last_grad(), conj(c.in(0))));
 }
 
 constexpr OpDef mul_op = elementwise({

@@ -150,7 +150,7 @@ PyObject* node_hooks(PyObject* o, PyObject* which) {
 PyObject* node_variable(PyObject* o, void*) {
   return guarded([&] {
     Node& n = node_of(o);
-    if (!n.is_accumulator()) {
+    if (!n.is_accumulator) {
       PyErr_Format(PyExc_AttributeError, "'%s' object has no attribute 'variable'",
                    n.name().c_str());
       throw PythonError();

@@ -550,6 +550,7 @@ PyObject* call_with_tensors(FunctionEntry& e, bool method, bool inplace, PyObjec
       apply_inplace(*o->op, tensors, o->defaults);
       return Py_NewRef(args[0]);
     }
+    if (o->op->kind == OpKind::Elementwise) return wrap(apply_one(*o->op, tensors, o->defaults));
     Tensors outs;
     apply(*o->op, tensors, o->defaults, outs);
     return wrap_outputs(e, *o, outs);

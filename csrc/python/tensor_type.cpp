@@ -77,9 +77,7 @@ template <size_t N> struct Name {
 };
 
 PyObject* apply_to(const Overload& o, std::span<const Tensor> in) {
-  Tensors outs;
-  apply(*o.op, in, o.defaults, outs);
-  return wrap(std::move(outs[0]));
+  return wrap(apply_one(*o.op, in, o.defaults));
 }
 
 // A product with a NumPy array, whose dtype is seldom meant, has the common dtype of both.

@@ -160,7 +160,7 @@ PyObject* reaches_others(PyObject*, PyObject* args) {
     while (!stack.empty()) {
       Node* n = stack.back();
       stack.pop_back();
-      if (n->is_accumulator()) Py_RETURN_TRUE;
+      if (n->is_accumulator) Py_RETURN_TRUE;
       for (uint32_t i = 0; i < n->edge_count; ++i)
         if (Node* next = n->edges[i].fn; next && seen.insert(next).second) stack.push_back(next);
     }

@@ -5,8 +5,8 @@
 
 #include <sys/mman.h>
 
+#include <array>
 #include <cstdlib>
-#include <vector>
 
 namespace clew {
 
@@ -18,8 +18,9 @@ constexpr int class_count = 4 * 44;
 constexpr size_t cache_limit_block = size_t{1} << 30;
 
 struct Allocator {
-  std::vector<void*> free_blocks[class_count];
-  std::vector<Storage*> free_storages;
+  // Freed storages, linked through `owner`: by class those that kept their block, the rest apart.
+  Storage* with_block[class_count] = {};
+  Storage* bare = nullptr;
   MemoryStats stats;
   size_t cached_limit = size_t{4} << 30;
 };
@@ -37,9 +38,33 @@ int class_of(size_t nbytes) {
   return (log - 6) * 4 + static_cast<int>(part);
 }
 
-size_t class_bytes(int c) {
-  int log = c / 4 + 6;
-  return (size_t{1} << log) + static_cast<size_t>(c % 4) * (size_t{1} << (log - 2));
+constexpr auto class_sizes = [] {
+  std::array<size_t, class_count> sizes{};
+  for (int c = 0; c < class_count; ++c) {
+    int log = c / 4 + 6;
+    sizes[static_cast<size_t>(c)] =
+        (size_t{1} << log) + static_cast<size_t>(c % 4) * (size_t{1} << (log - 2));
+  }
+  return sizes;
+}();
+size_t class_bytes(int c) { return class_sizes[static_cast<size_t>(c)]; }
+
+Storage* pop(Storage*& list) {
+  Storage* s = list;
+  list = static_cast<Storage*>(s->owner);
+  s->owner = nullptr;
+  return s;
+}
+void push(Storage*& list, Storage* s) {
+  s->owner = list;
+  list = s;
+}
+
+Storage* bare_storage(Allocator& a) {
+  if (!a.bare) return new Storage();
+  Storage* s = pop(a.bare);
+  *s = Storage();
+  return s;
 }
 
 void* allocate_block(int c) {
@@ -54,39 +79,34 @@ void* allocate_block(int c) {
 
 Storage* Storage::allocate(size_t nbytes, Device device) {
   Allocator& a = allocator();
-  Storage* s;
-  if (!a.free_storages.empty()) {
-    s = a.free_storages.back();
-    a.free_storages.pop_back();
-    *s = Storage();
-  } else {
-    s = new Storage();
+  if (device == Device::Meta || nbytes == 0) [[unlikely]] {
+    Storage* s = bare_storage(a);
+    s->device = device;
+    s->nbytes = nbytes;
+    return s;
   }
-  s->device = device;
-  s->nbytes = nbytes;
-  if (device == Device::Meta || nbytes == 0) return s;
   int c = nbytes > (size_t{1} << 46) ? class_count : class_of(nbytes);
-  if (c < class_count) {
-    auto& list = a.free_blocks[c];
-    if (!list.empty()) {
-      s->data = list.back();
-      list.pop_back();
-      a.stats.cached_bytes -= static_cast<int64_t>(class_bytes(c));
-    } else {
-      s->data = allocate_block(c);
-      if (!s->data && a.stats.cached_bytes > 0) {
-        empty_cache();
-        s->data = allocate_block(c);
-      }
+  Storage* s = nullptr;
+  if (c < class_count && a.with_block[c]) [[likely]] {
+    s = pop(a.with_block[c]);
+    s->refs = 1;
+    s->version = 0;
+    s->resizable = true;
+    a.stats.cached_bytes -= static_cast<int64_t>(class_bytes(c));
+  } else {
+    void* data = c < class_count ? allocate_block(c) : nullptr;
+    if (!data && c < class_count && a.stats.cached_bytes > 0) {
+      empty_cache();
+      data = allocate_block(c);
     }
+    if (!data)
+      fail(ErrorKind::OutOfMemory, "allocation: not enough memory, tried to allocate ", nbytes,
+           " bytes; use smaller tensors, a smaller batch, or free others first");
+    s = bare_storage(a);
+    s->data = data;
+    s->size_class = static_cast<uint8_t>(c);
   }
-  if (!s->data) {
-    s->nbytes = 0;
-    a.free_storages.push_back(s);
-    fail(ErrorKind::OutOfMemory, "allocation: not enough memory, tried to allocate ", nbytes,
-         " bytes; use smaller tensors, a smaller batch, or free others first");
-  }
-  s->size_class = static_cast<uint8_t>(c);
+  s->nbytes = nbytes;
   a.stats.allocations++;
   a.stats.live_bytes += static_cast<int64_t>(nbytes);
   if (a.stats.live_bytes > a.stats.peak_bytes) a.stats.peak_bytes = a.stats.live_bytes;
@@ -110,17 +130,17 @@ void Storage::destroy(Storage* s) {
     delete s;
     return;
   }
-  if (s->data) {
+  if (s->data) [[likely]] {
     a.stats.live_bytes -= static_cast<int64_t>(s->nbytes);
     size_t bytes = class_bytes(s->size_class);
     if (bytes <= cache_limit_block && a.stats.cached_bytes + bytes <= a.cached_limit) {
-      a.free_blocks[s->size_class].push_back(s->data);
       a.stats.cached_bytes += static_cast<int64_t>(bytes);
-    } else {
-      std::free(s->data);
+      push(a.with_block[s->size_class], s);
+      return;
     }
+    std::free(s->data);
   }
-  a.free_storages.push_back(s);
+  push(a.bare, s);
 }
 
 void Storage::resize(size_t new_nbytes) {
@@ -139,10 +159,12 @@ MemoryStats memory_stats() { return allocator().stats; }
 void reset_peak_memory_stats() { allocator().stats.peak_bytes = allocator().stats.live_bytes; }
 void empty_cache() {
   Allocator& a = allocator();
-  for (auto& list : a.free_blocks) {
-    for (void* p : list) std::free(p);
-    list.clear();
-  }
+  for (Storage*& list : a.with_block)
+    while (list) {
+      Storage* s = pop(list);
+      std::free(s->data);
+      push(a.bare, s);
+    }
   a.stats.cached_bytes = 0;
 }
 

@@ -3,16 +3,16 @@
 // Invariant: sizes, strides, numel and `contiguous` of a TensorObj always agree.
 #include "tensor/tensor.h"
 
-#include <vector>
-
 namespace clew {
 
 PyTypeObject* tensor_type = nullptr;
 void (*release_graph_state)(TensorObj*) = nullptr;
 
 namespace {
-std::vector<TensorObj*> free_objects;
-constexpr size_t free_objects_limit = 4096;
+// Freed objects, linked through `base`.
+TensorObj* free_objects = nullptr;
+size_t free_objects_count = 0;
+constexpr size_t free_objects_limit = 65536;
 DType default_float = DType::Float32;
 
 void set_shape(TensorObj* t, const Dims& sizes, int64_t numel, const Dims* strides) {
@@ -39,9 +39,10 @@ void set_default_dtype(DType dtype) { default_float = dtype; }
 
 TensorObj* new_tensor_obj() {
   TensorObj* t;
-  if (!free_objects.empty()) {
-    t = free_objects.back();
-    free_objects.pop_back();
+  if (free_objects) {
+    t = free_objects;
+    free_objects = t->base;
+    --free_objects_count;
     Py_SET_REFCNT(reinterpret_cast<PyObject*>(t), 1);
   } else {
     t = PyObject_GC_New(TensorObj, tensor_type);
@@ -82,8 +83,10 @@ void free_tensor_obj(TensorObj* t) {
     t->storage->decref();
     t->storage = nullptr;
   }
-  if (type == tensor_type && free_objects.size() < free_objects_limit) {
-    free_objects.push_back(t);  // keeps its reference to the type
+  if (type == tensor_type && free_objects_count < free_objects_limit) {
+    t->base = free_objects;  // keeps its reference to the type
+    free_objects = t;
+    ++free_objects_count;
     return;
   }
   t->sizes.~Dims();
@@ -169,6 +172,32 @@ Tensor empty(const Dims& sizes, DType dtype, Device device) {
   t->data = static_cast<char*>(s->data);
   t->dtype = dtype;
   set_shape(t, sizes, n, nullptr);
+  return Tensor::steal(t);
+}
+
+Tensor empty_dense_like(const Tensor& a, DType dtype) {
+  Storage* s = Storage::allocate(static_cast<size_t>(a->numel) * itemsize(dtype));
+  TensorObj* t;
+  try {
+    t = new_tensor_obj();
+  } catch (...) {
+    s->decref();
+    throw;
+  }
+  t->storage = s;
+  t->data = static_cast<char*>(s->data);
+  t->dtype = dtype;
+  t->numel = a->numel;
+  int n = a->sizes.size();
+  t->sizes.resize(n);
+  t->strides.resize(n);
+  int64_t step = 1;
+  for (int i = n - 1; i >= 0; --i) {
+    int64_t size = a->sizes[i];
+    t->sizes[i] = size;
+    t->strides[i] = step;
+    step *= size > 1 ? size : 1;
+  }
   return Tensor::steal(t);
 }
 
