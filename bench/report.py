@@ -35,17 +35,50 @@ def _number(x: float) -> str:
     return f"{x:.0f}" if x >= 100 else f"{x:.1f}" if x >= 10 else f"{x:.2f}"
 
 
+def _percent(spread: float | None, median: float | None) -> str:
+    """Half the range of the rounds, relative to their median."""
+    if spread is None or not median:
+        return ""
+    return f"{50 * spread / median:.0f}%"
+
+
+# Why a case is behind, where it is known.
+REASONS: dict[tuple[str, str], str] = {}
+
+
+def behind(record: dict[str, Any]) -> list[str]:
+    """The cases that miss their target, or PyTorch where there is none, worst first."""
+    suite = importlib.import_module(f"bench.suites.{record['suite']}")
+    targets = TARGETS.get(record["suite"], {})
+    found = []
+    theirs = record["median"].get("torch", {})
+    for case, value in record["median"]["clew"].items():
+        if not theirs.get(case):
+            continue
+        ratio = value / theirs[case]
+        slower = ratio if suite.BETTER == "lower" else 1 / ratio
+        wanted = targets.get(case, targets.get("", 1.0) if record["suite"] == "memory" else 1.0)
+        if slower <= wanted:
+            continue
+        reason = REASONS.get((record["suite"], case), "")
+        text = f"- {record['suite']}, {case}: {slower:.2f} times PyTorch's"
+        text += f" time, wanted {wanted:g}" if suite.UNIT != "MB" else f" memory, wanted {wanted:g}"
+        found.append((slower / wanted, text + (f". {reason}" if reason else "")))
+    return [text for _, text in sorted(found, reverse=True)]
+
+
 def table(record: dict[str, Any]) -> str:
     """One suite as a Markdown table."""
     suite = importlib.import_module(f"bench.suites.{record['suite']}")
     ours, theirs = record["median"]["clew"], record["median"].get("torch", {})
+    spreads = record["spread"]
     targets = TARGETS.get(record["suite"], {})
     better = "below 1 is faster" if suite.BETTER == "lower" else "above 1 is faster"
     lines = [
         f"## {record['suite']} ({suite.UNIT})",
         "",
-        f"| case | clew | PyTorch | clew / PyTorch ({better}) | target |",
-        "| --- | ---: | ---: | ---: | ---: |",
+        f"| case | clew | ± | PyTorch | ± | clew / PyTorch ({better}) | target |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     logs = []
     for case, value in ours.items():
@@ -56,10 +89,15 @@ def table(record: dict[str, Any]) -> str:
         shown = "" if ratio is None else f"{ratio:.3f}"
         there = "" if other is None else _number(other)
         target = targets.get(case, "")
-        lines.append(f"| {case} | {_number(value)} | {there} | {shown} | {target} |")
+        mine, other_spread = (
+            _percent(spreads.get(library, {}).get(case), median)
+            for library, median in (("clew", value), ("torch", other))
+        )
+        row = (case, _number(value), mine, there, other_spread, shown, target)
+        lines.append(f"| {' | '.join(map(str, row))} |")
     if logs:
         mean = math.exp(sum(logs) / len(logs))
-        lines.append(f"| **geometric mean** | | | **{mean:.3f}** | {targets.get('', '')} |")
+        lines.append(f"| **geometric mean** | | | | | **{mean:.3f}** | {targets.get('', '')} |")
     return "\n".join(lines)
 
 
@@ -69,10 +107,16 @@ def write(results: Path) -> None:
         "# Benchmarks",
         "",
         "Made by `python -m bench` from the latest results in bench/results; not edited by hand. "
-        "clew and PyTorch ran in alternation, in processes of their own; medians over the rounds.",
+        "clew and PyTorch ran in alternation, in processes of their own; medians over the "
+        "rounds, ± half their range.",
     ]
-    for file in sorted(results.glob("*.jsonl")):
-        record = json.loads(file.read_text().splitlines()[-1])
+    latest = [
+        json.loads(file.read_text().splitlines()[-1]) for file in sorted(results.glob("*.jsonl"))
+    ]
+    late = [line for record in latest for line in behind(record)]
+    parts += ["", "## Where clew is behind", ""]
+    parts += late or ["Nowhere in these suites."]
+    for record in latest:
         versions = ", ".join(f"{name} {v}" for name, v in record["versions"].items())
         parts += [
             "",

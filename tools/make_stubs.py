@@ -174,6 +174,9 @@ _device = device
 
 class OutOfMemoryError(RuntimeError, MemoryError): ...
 
+class ModuleBase:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
 class Node:
     next_functions: tuple[tuple[Any, _int], ...]
     metadata: dict[Any, Any]
@@ -301,6 +304,7 @@ def native_stub() -> str:
         "device",
         "Size",
         "OutOfMemoryError",
+        "ModuleBase",
         "Node",
         "functions",
         "ops",

@@ -15,6 +15,13 @@ def single_operations(t: Any) -> dict[str, Any]:
     w = t.randn(8, 8, requires_grad=True)
     s = t.tensor(1.5)
     out = t.empty(8, 8)
+    nn, f = t.nn, t.nn.functional
+    linear, table = nn.Linear(8, 8), nn.Embedding(16, 8)
+    model = nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 8))
+    optimizer = t.optim.Adam(model.parameters(), foreach=False)
+    for p in model.parameters():
+        p.grad = t.zeros_like(p)
+    ids, labels = t.tensor([3]), t.tensor([1, 2, 3, 4, 5, 6, 7, 0])
     return {
         "add": lambda: a + b,
         "add, recorded": lambda: w + a,
@@ -40,6 +47,18 @@ def single_operations(t: Any) -> dict[str, Any]:
         "cat": lambda: t.cat([a, b]),
         "detach": lambda: a.detach(),
         "shape": lambda: a.shape,
+        "mean": lambda: a.mean(),
+        "max of dim": lambda: a.max(1),
+        "where": lambda: t.where(a > 0, a, b),
+        "stack": lambda: t.stack([a, b]),
+        "assign a row": lambda: out.__setitem__(2, s),
+        "relu (nn.functional)": lambda: f.relu(a),
+        "layer_norm": lambda: f.layer_norm(a, (8,)),
+        "cross_entropy": lambda: f.cross_entropy(a, labels),
+        "Linear module": lambda: linear(a),
+        "Embedding module": lambda: table(ids),
+        "Sequential of three": lambda: model(a),
+        "Adam step, 4 parameters": optimizer.step,
     }
 
 

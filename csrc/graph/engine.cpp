@@ -94,6 +94,13 @@ void take_hook_result(PyObject* got, std::span<Tensor> into, const char* what) {
 
 Tensor fit_gradient(const Edge& edge, Tensor grad, const Node& from, uint32_t index) {
   const OutMeta& meta = edge.fn->meta(edge.nr);
+  if (grad.sizes() != meta.sizes && !modes.grad && grad.is_contiguous() && grad.ndim() > 0 &&
+      !(grad->flags & flag_batched) && grad.ndim() == meta.sizes.size() + 1 && grad.size(0) == 1 &&
+      grad.numel() == numel_of(meta.sizes)) {
+    // One row, as it is.
+    Dims inner(grad.sizes().data() + 1, grad.ndim() - 1);
+    if (inner == meta.sizes) grad = alias(grad, inner, contiguous_strides(inner));
+  }
   if (grad.sizes() != meta.sizes) [[unlikely]] {
     bool fits = grad.ndim() >= meta.sizes.size();
     int lead = grad.ndim() - meta.sizes.size();
@@ -133,6 +140,7 @@ struct GraphTask {
       if (n->task != this) continue;
       n->task = nullptr;
       n->grad_in = Tensor();
+      n->staged.reset();
       if (n->more_grads) n->more_grads->clear();
     }
   }
@@ -217,25 +225,63 @@ struct GraphTask {
     return false;
   }
 
-  // A buffer that n may add its input's gradient into; null when it must make a gradient itself.
-  Tensor* buffer_for(Node* n, std::span<const Tensor> grads) {
-    if (modes.grad || !n->accumulates || (n->extra && n->extra->post_hooks)) return nullptr;
+  // Adds the products that were gathered for n to its gradient.
+  void multiply_staged(Node* n) {
+    Staged& s = *n->staged;
+    if (s.rows == 0) return;
+    const OutMeta& meta = n->meta0;
+    Tensor left = alias(s.left, Dims{s.rows, s.left.size(1)}, s.left.strides());
+    Tensor right = alias(s.right, Dims{s.rows, s.right.size(1)}, s.right.strides());
+    s.rows = 0;
+    if (!n->grad_in) {
+      n->grad_in = empty(meta.sizes, meta.dtype);
+      builtins.multiply_into(n->grad_in, left, right, Scalar(0));
+    } else {
+      make_exclusive(n->grad_in, meta);
+      builtins.multiply_into(n->grad_in, left, right, Scalar(1));
+    }
+  }
+
+  // Whether n's rows were put with others that wait for one product.
+  bool stage(Node* n, std::span<const Tensor> grads) {
     const Edge& e = n->edges[n->accumulated_input()];
-    if (!e.fn) return nullptr;
+    if (e.nr != 0 || e.fn->task != this || (!e.fn->staged && e.fn->dependencies < 2)) return false;
+    if (!e.fn->staged) e.fn->staged = std::make_unique<Staged>();
+    if (e.fn->staged->rows > Staged::capacity - 16) multiply_staged(e.fn);
+    return n->run_staged(grads, *e.fn->staged);
+  }
+
+  // Whether n may leave its input's gradient to run_into() or run_staged().
+  static bool may_accumulate(Node* n, std::span<const Tensor> grads) {
+    if (modes.grad || !n->accumulates || (n->extra && n->extra->post_hooks)) return false;
+    const Edge& e = n->edges[n->accumulated_input()];
+    if (!e.fn) return false;
     const OutMeta& meta = e.fn->meta(e.nr);
     for (const Tensor& g : grads)
       if (g.defined() && (g.dtype() != meta.dtype || g.is_meta() || (g->flags & flag_batched)))
-        return nullptr;
+        return false;
+    return true;
+  }
+
+  static void make_exclusive(Tensor& s, const OutMeta& meta) {
+    if (exclusive(s)) return;
+    Tensor own = empty(meta.sizes, meta.dtype);
+    copy_into(own, s);
+    s = std::move(own);
+  }
+
+  // A buffer that n may add its input's gradient into; null when it must make a gradient itself.
+  Tensor* buffer_for(Node* n) {
+    const Edge& e = n->edges[n->accumulated_input()];
+    const OutMeta& meta = e.fn->meta(e.nr);
     Tensor& s = slot(e.fn, e.nr);
     if (!s.defined()) {
       if (!n->accumulates_part()) return nullptr;
       s = empty(meta.sizes, meta.dtype);
       fill_(s, Scalar(0));
-    } else if (!exclusive(s)) {
+    } else {
       if (s.dtype() != meta.dtype || s.is_meta() || (s->flags & flag_batched)) return nullptr;
-      Tensor own = empty(meta.sizes, meta.dtype);
-      copy_into(own, s);
-      s = std::move(own);
+      make_exclusive(s, meta);
     }
     return &s;
   }
@@ -255,6 +301,10 @@ struct GraphTask {
   static void accumulate_into(const Tensor& into, const Tensor& g);
 
   void push(Node* n) {
+    if (n->staged) {
+      multiply_staged(n);
+      n->staged.reset();
+    }
     if (!next) {
       next = n;
       return;
@@ -448,9 +498,12 @@ struct GraphTask {
 
   // Runs n, or has it add to the buffer of one of its inputs.
   void run_node(Node* n, std::span<const Tensor> grads, Tensor* outs) {
-    Tensor* into = n->accumulates ? buffer_for(n, grads) : nullptr;
-    if (!into) return n->run(grads, outs);
-    n->run_into(grads, *into);
+    if (!n->accumulates || !may_accumulate(n, grads)) return n->run(grads, outs);
+    if (!stage(n, grads)) {
+      Tensor* into = buffer_for(n);
+      if (!into) return n->run(grads, outs);
+      n->run_into(grads, *into);
+    }
     if (!other_edges(n, n->accumulated_input())) return;
     struct Restore {
       Skip before = skip;
@@ -488,8 +541,8 @@ struct GraphTask {
     for (Node* n : starts) push(n);
     // The roots, which args hold, keep every node alive.
     while (Node* n = pop()) {
-      if (!n->extra && !captures_any && !modes.autocast && n->task == this && n->output_count == 1 &&
-          n->edge_count <= few_edges)
+      if (!n->extra && !captures_any && !modes.autocast && n->task == this &&
+          n->output_count == 1 && n->edge_count <= few_edges)
         process_plain(n);
       else
         process(n);
@@ -514,7 +567,7 @@ void GraphTask::accumulate_into(const Tensor& into, const Tensor& g) {
   struct Restore {
     ~Restore() { modes.keep_gil = false; }
   } restore;
-  builtins.add_(into, g);
+  builtins.add_over(into, g);
 }
 
 void AccumulateGrad::run(std::span<const Tensor> grads, Tensor*) {

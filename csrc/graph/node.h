@@ -2,6 +2,7 @@
 // May include: base, tensor, graph/op.h.
 // Invariant: nodes are counted under the GIL; freeing a graph is a loop, never a recursion.
 #pragma once
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -60,6 +61,7 @@ struct Node {
   PyObject* wrapper = nullptr;  // weak: the Python object standing for this node, if one is alive
   Tensor grad_in;               // engine: gradient gathered for output 0
   std::vector<Tensor>* more_grads = nullptr;  // engine: for the outputs after it
+  std::unique_ptr<Staged> staged;  // engine: products that belong to grad_in, not yet multiplied
   OutMeta meta0;
   std::vector<OutMeta>* more_meta = nullptr;
 
@@ -73,6 +75,7 @@ struct Node {
   virtual uint32_t accumulated_input() const { return 0; }
   virtual bool accumulates_part() const { return true; }
   virtual void run_into(std::span<const Tensor>, const Tensor&) {}
+  virtual bool run_staged(std::span<const Tensor>, Staged&) { return false; }
   virtual void release_saved() {}
   virtual std::string name() const = 0;
   virtual PyObject* python_object() {
@@ -189,6 +192,10 @@ struct OpNode final : Node {
     Vjp c(*this, grads, nullptr);
     op->accumulate(c, into);
   }
+  bool run_staged(std::span<const Tensor> grads, Staged& into) override {
+    Vjp c(*this, grads, nullptr);
+    return op->stage && op->stage(c, into);
+  }
   void release_saved() override;
   std::string name() const override;
   PyObject* saved_attribute(const char* which) override;
@@ -217,7 +224,10 @@ bool any_requires_grad(std::span<const Tensor> in);
 // Ops the graph itself needs, filled in by ops/registry.cpp.
 struct Builtins {
   Tensor (*add)(const Tensor&, const Tensor&) = nullptr;
-  void (*add_)(const Tensor&, const Tensor&) = nullptr;
+  void (*add_over)(const Tensor& into, const Tensor&) = nullptr;  // not recorded
+  // into = left^T right + beta * into, for matrices; not recorded.
+  void (*multiply_into)(const Tensor& into, const Tensor& left, const Tensor& right,
+                        const Scalar& beta) = nullptr;
   Tensor (*mul)(const Tensor&, const Tensor&) = nullptr;
   Tensor (*conj)(const Tensor&) = nullptr;
   Tensor (*sum_to)(const Tensor&, const Dims&) = nullptr;

@@ -165,6 +165,15 @@ using BatchRule = void (*)(const Batch& b, Tensors& outs);
 // Adds the gradient of one input to what others have put into `into`, a dense tensor of its shape
 // and dtype, where that is cheaper than a tensor of its own. Used when backward is not recorded.
 using Accumulate = void (*)(Vjp& c, const Tensor& into);
+// Rows of the two factors of a gradient left^T right, gathered from many calls on the same tensor,
+// so that many small products become one.
+struct Staged {
+  static constexpr int64_t capacity = 128;  // rows
+  Tensor left, right;
+  int64_t rows = 0;
+};
+// Takes this call's rows instead of multiplying them; false when they are too many to gain by it.
+using Stage = bool (*)(Vjp& c, Staged& into);
 // The rule of views that show a part of their input.
 void add_to_part(Vjp& c, const Tensor& into);
 
@@ -191,6 +200,7 @@ struct OpDef {
   uint8_t accumulates = 0;  // the input that `accumulate` is about
   // Whether that gradient is mostly zeros, so that even the first one goes into a buffer.
   bool accumulates_part = true;
+  Stage stage = nullptr;  // of the same input
   const AttrInfo* attrs = nullptr;
   bool inplace = false;  // also offered as name_(...)
   Offer offer = Offer::both;
@@ -284,6 +294,7 @@ struct GeneralSpec {
   Accumulate accumulate = nullptr;
   uint8_t accumulates = 0;
   bool accumulates_part = true;
+  Stage stage = nullptr;
   const AttrInfo* attrs = nullptr;
   bool inplace = false;
   Offer offer = Offer::both;
@@ -306,6 +317,7 @@ consteval OpDef general(GeneralSpec s) {
                .accumulate = s.accumulate,
                .accumulates = s.accumulates,
                .accumulates_part = s.accumulates_part,
+               .stage = s.stage,
                .attrs = s.attrs,
                .inplace = s.inplace,
                .offer = s.offer};

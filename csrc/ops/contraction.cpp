@@ -75,6 +75,32 @@ void linear_accumulate(Vjp& c, const Tensor& into) {
   product_into(reshape(into, {n, k}), left, right, Scalar(1), Scalar(1));
 }
 
+// Few rows wait with those of other calls: their product alone would read and write all of the
+// weight's gradient.
+bool linear_stage(Vjp& c, Staged& into) {
+  const Tensor& g = c.grad();
+  Tensor x = c.in(0);
+  if (c.sizes(1).size() != 2 || g.is_complex() || g.ndim() == 0 || !x.is_contiguous() ||
+      !g.is_contiguous())
+    return false;
+  const int64_t k = x.size(-1), n = g.size(-1);
+  const int64_t rows = k ? x.numel() / k : 0;
+  if (rows == 0 || rows > 16 || n == 0) return false;
+  if (!into.left) {
+    into.left = empty({Staged::capacity, n}, g.dtype());
+    into.right = empty({Staged::capacity, k}, x.dtype());
+  }
+  auto append = [&](const Tensor& all, const Tensor& t, int64_t width) {
+    const size_t row = static_cast<size_t>(width) * itemsize(t.dtype());
+    std::memcpy(all.data<char>() + static_cast<size_t>(into.rows) * row, t.data<char>(),
+                static_cast<size_t>(rows) * row);
+  };
+  append(into.left, g, n);
+  append(into.right, x, k);
+  into.rows += rows;
+  return true;
+}
+
 constexpr OpDef linear_op = general({
     .signature = "nn.functional.linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
     .doc = R"(Applies a linear map to the last dimension: input @ weight^T + bias.
@@ -98,6 +124,7 @@ tensor([8.])
     .accumulate = linear_accumulate,
     .accumulates = 1,
     .accumulates_part = false,
+    .stage = linear_stage,
     .offer = Offer::function,
 });
 

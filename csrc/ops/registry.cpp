@@ -7,6 +7,7 @@
 #include "ops/arithmetic.h"
 #include "ops/joining.h"
 #include "ops/ops.h"
+#include "ops/product.h"
 #include "ops/reduction.h"
 #include "ops/shape.h"
 #include "ops/unary.h"
@@ -124,11 +125,16 @@ static const OpDef& find_op(std::string_view name) {
 
 void init_builtins() {
   builtins.add = [](const Tensor& a, const Tensor& b) { return add(a, b); };
-  builtins.add_ = [](const Tensor& a, const Tensor& b) {
+  builtins.add_over = [](const Tensor& into, const Tensor& g) {
     static const OpDef& op = find_op("add");
     const Scalar alpha(1);
-    const Tensor in[2] = {a, b};
-    apply_inplace(op, in, &alpha);
+    const Tensor in[2] = {into, g};
+    if (!apply_into(op, in, &alpha, {&into, 1})) apply_inplace(op, in, &alpha);
+  };
+  builtins.multiply_into = [](const Tensor& into, const Tensor& left, const Tensor& right,
+                              const Scalar& beta) {
+    Tensor columns = alias(left, Dims{left.size(1), left.size(0)}, Dims{1, left.stride(0)});
+    product_into(into, columns, right, Scalar(1), beta);
   };
   builtins.mul = [](const Tensor& a, const Tensor& b) { return mul(a, b); };
   builtins.conj = [](const Tensor& a) { return conj(a); };

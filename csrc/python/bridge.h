@@ -100,5 +100,6 @@ void add_autocast(PyObject* module);
 void add_vmap(PyObject* module);
 void add_optimize(PyObject* module);
 void add_gradients(PyObject* module);
+void add_module_base(PyObject* module);
 
 }  // namespace clew::python

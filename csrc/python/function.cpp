@@ -140,11 +140,12 @@ std::string describe_arguments(PyObject* const* args, Py_ssize_t nargs, PyObject
 
 // One call's arguments laid beside an overload's parameters.
 struct Bound {
-  std::array<PyObject*, max_params> value{};
+  std::array<PyObject*, max_params> value;  // as many as the overload has parameters
   PyObject* const* varargs = nullptr;
   Py_ssize_t varargs_count = 0;
   PyObject* out = nullptr;
   bool out_given = false;  // perhaps as None
+  explicit Bound(const Overload& o) { std::fill_n(value.begin(), o.params.size(), nullptr); }
 };
 
 // Fills b; returns an explanation when the arguments do not fit, empty when they do. `why` may be
@@ -575,7 +576,7 @@ PyObject* call(PyObject* self, FunctionEntry& e, bool method, bool inplace, PyOb
     for (auto& o : e.overloads) {
       if (inplace && !o->op->inplace) continue;
       if (method && o->op->offer == Offer::function) continue;
-      Bound b;
+      Bound b(*o);
       if (!match(e, *o, args, nargs, kwnames, b, strict, nullptr)) continue;
       // So a function of NumPy would get a pair of results.
       if (method && b.out_given && o->outputs.size() > 1) {
@@ -591,7 +592,7 @@ PyObject* call(PyObject* self, FunctionEntry& e, bool method, bool inplace, PyOb
   std::string text;
   for (auto& o : e.overloads) {
     if (inplace && !o->op->inplace) continue;
-    Bound b;
+    Bound b(*o);
     std::string why;
     match(e, *o, args, nargs, kwnames, b, false, &why);
     text += concat("\n  ", o->op->signature, "\n    ", why);

@@ -157,3 +157,105 @@ def test_recurrent_weights_with_second_derivatives():
     for p, g, s in zip(cell.parameters(), first, second):
         np.testing.assert_allclose(p.grad.numpy(), g.detach().numpy(), rtol=1e-12)
         assert s.isfinite().all()
+
+
+def _staged(rows_of, dtype=clew.float64, bias=True, retain=False):
+    """Gradients of a weight used by many small products, and those of one product of all rows."""
+    clew.manual_seed(0)
+    weight = clew.randn(5, 6, dtype=dtype, requires_grad=True)
+    offset = clew.randn(5, dtype=dtype, requires_grad=True) if bias else None
+    rows = [clew.randn(n, 6, dtype=dtype, requires_grad=True) for n in rows_of]
+    loss = sum(clew.nn.functional.linear(x, weight, offset).tanh().sum() for x in rows)
+    loss.backward(retain_graph=retain)
+    found = [weight.grad, *([offset.grad] if bias else []), *(x.grad for x in rows)]
+    if retain:
+        for t in found:
+            t.zero_()
+        loss.backward()
+    whole = clew.cat([x.detach() for x in rows]).requires_grad_()
+    w = weight.detach().clone().requires_grad_()
+    b = offset.detach().clone().requires_grad_() if bias else None
+    clew.nn.functional.linear(whole, w, b).tanh().sum().backward()
+    expected = [w.grad, *([b.grad] if bias else []), *whole.grad.split(list(rows_of))]
+    return found, expected
+
+
+@pytest.mark.parametrize("dtype", [clew.float64, clew.float32])
+@pytest.mark.parametrize("retain", [False, True])
+@pytest.mark.parametrize(
+    "rows_of", [[1], [1, 1], [3] * 100, [1] * 300, [40, 1, 1, 2], [1, 1, 40, 1], [16] * 9, [17, 16]]
+)
+def test_products_that_wait_for_each_other_sum_to_the_whole(rows_of, retain, dtype):
+    found, expected = _staged(rows_of, dtype, bias=len(rows_of) % 2 == 0, retain=retain)
+    tolerance = 1e-12 if dtype == clew.float64 else 2e-4
+    for a, b in zip(found, expected, strict=True):
+        assert clew.allclose(a, b, rtol=tolerance, atol=tolerance)
+
+
+def test_waiting_products_add_to_other_gradients_of_the_weight():
+    clew.manual_seed(1)
+    weight = clew.randn(4, 4, dtype=clew.float64, requires_grad=True)
+    x = clew.randn(1, 4, dtype=clew.float64)
+
+    def loss(w):
+        y = x
+        for _ in range(4):
+            y = clew.nn.functional.linear(y, w).tanh()
+        return y.sum() + (w * w).sum() + (y @ w).sum()
+
+    assert clew.autograd.gradcheck(loss, (weight,))
+    assert clew.autograd.gradgradcheck(loss, (weight,))
+    (captured,) = clew.autograd.grad(loss(weight), weight)
+    loss(weight).backward()
+    assert clew.allclose(captured, weight.grad)
+
+
+def test_a_hook_that_fails_leaves_no_waiting_products():
+    weight = clew.ones(3, 3, requires_grad=True)
+    x = clew.ones(1, 3, requires_grad=True)
+
+    def fail(grad):
+        raise RuntimeError("stop")
+
+    first = clew.nn.functional.linear(x, weight)
+    handle = first.register_hook(fail)
+    loss = clew.nn.functional.linear(first, weight).sum()
+    with pytest.raises(RuntimeError, match="stop"):
+        loss.backward(retain_graph=True)
+    assert weight.grad is None
+    handle.remove()
+    loss.backward()
+    assert clew.equal(weight.grad, clew.full((3, 3), 6.0))
+
+
+def test_gradients_that_others_hold_are_not_written_over():
+    x = clew.randn(4, requires_grad=True)
+    seed = clew.ones(4)
+    held = []
+    y = x * 2
+    y.register_hook(held.append)
+    y.retain_grad()
+    z = y * 3
+    z.backward(seed)
+    assert clew.equal(seed, clew.ones(4))
+    assert clew.equal(held[0], clew.full((4,), 3.0)) and clew.equal(y.grad, held[0])
+    assert clew.equal(x.grad, clew.full((4,), 6.0))
+    a = clew.randn(4, requires_grad=True)
+    b = (a * 2).exp()
+    grads = clew.autograd.grad(b.sum(), [b, a], retain_graph=True)
+    assert clew.equal(grads[0], clew.ones(4)) and clew.allclose(grads[1], 2 * b)
+    node = b.grad_fn
+    seen = []
+    node.register_hook(lambda inputs, outputs: seen.append((inputs[0].clone(), outputs[0].clone())))
+    b.backward(clew.ones(4))
+    assert clew.equal(seen[0][1], clew.ones(4)) and clew.allclose(seen[0][0], b)
+
+
+def test_both_factors_of_a_square_get_their_share():
+    x = clew.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    y = x + 0
+    (y * y).backward(clew.ones(3))
+    assert clew.equal(x.grad, clew.tensor([2.0, 4.0, 6.0]))
+    a, b = clew.tensor([2.0], requires_grad=True), clew.tensor([5.0], requires_grad=True)
+    ((a * b) * 7).sum().backward()
+    assert (a.grad.item(), b.grad.item()) == (35, 14)

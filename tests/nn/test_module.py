@@ -330,3 +330,49 @@ def test_dict_subclass_state_is_plain():
     m = Own()
     m(1)
     assert m.calls == 1 and m.__dict__["calls"] == 1
+
+
+def test_attributes_of_subclasses_with_getattr_of_their_own():
+    class Wrapper(nn.Module):
+        def __init__(self, inner):
+            super().__init__()
+            self.inner = inner
+
+        def __getattr__(self, name):
+            try:
+                return super().__getattr__(name)
+            except AttributeError:
+                return getattr(self.inner, name)
+
+    inner = nn.Linear(2, 3)
+    wrapper = Wrapper(inner)
+    assert wrapper.inner is inner and wrapper.weight is inner.weight
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = wrapper.nothing
+
+
+def test_a_property_that_raises_attribute_error_gives_way_to_a_member():
+    class Lazy(nn.Module):
+        @property
+        def weight(self):
+            raise AttributeError("not yet")
+
+    module = Lazy()
+    with pytest.raises(AttributeError, match="not yet"):
+        _ = module.weight
+    module._parameters["weight"] = nn.Parameter(clew.ones(2))
+    assert module.weight.shape == (2,)
+
+
+def test_call_can_be_replaced():
+    class Twice(nn.Module):
+        def __call__(self, x):
+            return 2 * super().__call__(x)
+
+        def forward(self, x):
+            return x + 1
+
+    module = Twice()
+    assert module(1) == 4
+    module.forward = lambda x: x
+    assert module(1) == 2

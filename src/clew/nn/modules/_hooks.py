@@ -23,13 +23,9 @@ global_buffer_registration: OrderedDict[int, Any] = OrderedDict()
 global_module_registration: OrderedDict[int, Any] = OrderedDict()
 
 
-# Set by module.py, which imports this file.
-module_class: Any = None
-
-
 def switch_on() -> None:
     """Makes every module look for hooks at its calls."""
-    module_class._hooked = True
+    clew._C._hook_every_module(True)
 
 
 def any_global() -> bool:
@@ -211,7 +207,7 @@ def call_with_hooks(module: Any, args: Any, kwargs: Any) -> Any:
         what forward and the hooks make of them.
     """
     if not any_global():
-        module_class._hooked = False
+        clew._C._hook_every_module(False)
         if not (
             module._forward_hooks
             or module._forward_pre_hooks
@@ -291,3 +287,6 @@ def _after(module: Any, key: int, hook: Any, args: Any, kwargs: Any, result: Any
     else:
         answer = hook(module, args, result)
     return result if answer is None else answer
+
+
+clew._C._set_call_with_hooks(call_with_hooks)

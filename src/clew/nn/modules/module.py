@@ -28,7 +28,6 @@ from ._global import (
 from ._global import (
     register_module_parameter_registration_hook as register_module_parameter_registration_hook,
 )
-from ._hooks import call_with_hooks
 from ._register import HookMethods
 
 __all__ = [
@@ -68,7 +67,7 @@ _HOOK_TABLES = frozenset(
 )
 
 
-class Module(Conversions, HookMethods):
+class Module(Conversions, HookMethods, clew._C.ModuleBase):
     """Base class of all models: parameters and children are attributes, forward() is written.
 
     Example:
@@ -86,7 +85,6 @@ class Module(Conversions, HookMethods):
     call_super_init: bool = False
     training: bool
     _version: int = 1
-    _hooked: bool = False
     _parameters: dict[str, Any]
     _buffers: dict[str, Any]
     _modules: dict[str, Any]
@@ -132,14 +130,12 @@ class Module(Conversions, HookMethods):
             f'Module [{type(self).__name__}] is missing the required "forward" function'
         )
 
-    # Without hooks a call costs one test and forward itself. A hook for every module sets the flag
-    # of the class.
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._hooked:
-            return call_with_hooks(self, args, kwargs)
-        return self.forward(*args, **kwargs)
+    # Calls, and attributes that are not in the class, are looked up by compiled code.
+    _call_impl = clew._C.ModuleBase.__call__
 
-    _call_impl = __call__
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        clew._C._quick_attributes(cls, Module)
 
     # ---- attributes -------------------------------------------------------------------------
 
@@ -703,4 +699,4 @@ def _type_name(value: Any) -> str:
     return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
 
 
-_hooks.module_class = Module
+clew._C._quick_attributes(Module, Module)

@@ -13,6 +13,8 @@ from .module import Module
 
 __all__ = ["Embedding", "EmbeddingBag"]
 
+_embedding = clew._C.ops._embedding
+
 
 def _row(padding_idx: int | None, rows: int) -> int | None:
     if padding_idx is None:
@@ -89,6 +91,8 @@ class Embedding(Module):
                 self.weight[self.padding_idx].fill_(0)
 
     def forward(self, input: Any) -> Any:
+        if self.padding_idx is None and self.max_norm is None and not self.scale_grad_by_freq:
+            return _embedding(self.weight, input)
         return F.embedding(
             input,
             self.weight,

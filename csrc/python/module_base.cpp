@@ -1,0 +1,150 @@
+// What calling an nn.Module and reading its attributes cost: the base class that holds __call__,
+// and the look-up of parameters, children and buffers. May include: python/bridge.h. Invariant: the
+// outcome is that of the plain Python way (Module.__getattr__, call_with_hooks); only the way is
+// shorter.
+#include <array>
+
+#include "python/bridge.h"
+
+namespace clew::python {
+
+namespace {
+
+struct Names {
+  PyObject* forward = PyUnicode_InternFromString("forward");
+  PyObject* hooked = PyUnicode_InternFromString("_hooked");
+  PyObject* getattr = PyUnicode_InternFromString("__getattr__");
+  PyObject* getattribute = PyUnicode_InternFromString("__getattribute__");
+  std::array<PyObject*, 3> tables = {PyUnicode_InternFromString("_parameters"),
+                                     PyUnicode_InternFromString("_modules"),
+                                     PyUnicode_InternFromString("_buffers")};
+};
+const Names& names() {
+  static const Names n;
+  return n;
+}
+
+PyObject* call_with_hooks = nullptr;  // nn.modules._hooks.call_with_hooks
+bool every_module_hooked = false;
+
+// Module.__call__: forward itself, unless hooks were registered for this module or for all.
+PyObject* module_call(PyObject* self, PyObject* args, PyObject* kwargs) {
+  bool hooked = every_module_hooked;
+  if (!hooked) {
+    Ref own(PyObject_GenericGetDict(self, nullptr));
+    if (!own) return nullptr;
+    hooked = PyDict_GetItemWithError(own.get(), names().hooked) != nullptr;
+    if (!hooked && PyErr_Occurred()) return nullptr;
+  }
+  if (hooked) {
+    Ref empty(kwargs ? Py_NewRef(kwargs) : PyDict_New());
+    if (!empty) return nullptr;
+    return PyObject_CallFunctionObjArgs(call_with_hooks, self, args, empty.get(), nullptr);
+  }
+  Ref forward(PyObject_GetAttr(self, names().forward));
+  if (!forward) return nullptr;
+  if (kwargs && PyDict_GET_SIZE(kwargs) > 0) return PyObject_Call(forward.get(), args, kwargs);
+  // One free place in front lets a bound method put its object there.
+  constexpr Py_ssize_t most = 7;
+  Py_ssize_t n = PyTuple_GET_SIZE(args);
+  if (n > most) return PyObject_Call(forward.get(), args, nullptr);
+  PyObject* stack[most + 1] = {};
+  for (Py_ssize_t i = 0; i < n; ++i) stack[i + 1] = PyTuple_GET_ITEM(args, i);
+  return PyObject_Vectorcall(forward.get(), stack + 1,
+                             static_cast<size_t>(n) | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr);
+}
+
+// A parameter, child or buffer; null, perhaps without an error set, where there is none.
+PyObject* member(PyObject* own, PyObject* name) {
+  for (PyObject* key : names().tables) {
+    PyObject* table = PyDict_GetItemWithError(own, key);
+    if (!table || !PyDict_Check(table)) {
+      if (PyErr_Occurred()) return nullptr;
+      continue;
+    }
+    PyObject* found = PyDict_GetItemWithError(table, name);
+    if (found) return Py_NewRef(found);
+    if (PyErr_Occurred()) return nullptr;
+  }
+  return nullptr;
+}
+
+PyObject* module_getattro(PyObject* self, PyObject* name) {
+  // Properties and methods, found in the type, go the usual way; what is left lies in the instance.
+  if (!PyUnicode_Check(name) || _PyType_Lookup(Py_TYPE(self), name)) {
+    PyObject* found = PyObject_GenericGetAttr(self, name);
+    if (found || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
+    // A property that raised AttributeError: Module.__getattr__ is asked next.
+    Ref own(PyObject_GenericGetDict(self, nullptr));
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    found = own ? member(own.get(), name) : nullptr;
+    if (found || PyErr_Occurred()) {
+      Py_XDECREF(type);
+      Py_XDECREF(value);
+      Py_XDECREF(traceback);
+      return found;
+    }
+    PyErr_Restore(type, value, traceback);
+    return nullptr;
+  }
+  Ref own(PyObject_GenericGetDict(self, nullptr));
+  if (!own) return nullptr;
+  PyObject* found = PyDict_GetItemWithError(own.get(), name);
+  if (found) return Py_NewRef(found);
+  if (PyErr_Occurred()) return nullptr;
+  found = member(own.get(), name);
+  if (found || PyErr_Occurred()) return found;
+  // Sets the name and the object, which suggestions of similar names need.
+  PyObject_GenericGetAttr(self, name);
+  return nullptr;
+}
+
+// Lets a subclass of Module look its attributes up here, unless it has a way of its own. The slot
+// is set by hand: Module has a Python __getattr__ for super() to find, and with that CPython would
+// fill it with the slow one.
+PyObject* quick_attributes(PyObject*, PyObject* const* args, Py_ssize_t n) {
+  return guarded([&]() -> PyObject* {
+    if (n != 2 || !PyType_Check(args[0]) || !PyType_Check(args[1]))
+      fail_type("_quick_attributes: two classes are expected");
+    auto* type = reinterpret_cast<PyTypeObject*>(args[0]);
+    auto* base = reinterpret_cast<PyTypeObject*>(args[1]);
+    if (_PyType_Lookup(type, names().getattr) == _PyType_Lookup(base, names().getattr) &&
+        _PyType_Lookup(type, names().getattribute) ==
+            _PyType_Lookup(&PyBaseObject_Type, names().getattribute))
+      type->tp_getattro = module_getattro;
+    Py_RETURN_NONE;
+  });
+}
+
+PyObject* set_call_with_hooks(PyObject*, PyObject* callable) {
+  Py_XSETREF(call_with_hooks, Py_NewRef(callable));
+  Py_RETURN_NONE;
+}
+
+PyObject* hook_every_module(PyObject*, PyObject* on) {
+  every_module_hooked = PyObject_IsTrue(on) == 1;
+  Py_RETURN_NONE;
+}
+
+PyMethodDef functions[] = {
+    {"_quick_attributes", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(quick_attributes)),
+     METH_FASTCALL, nullptr},
+    {"_set_call_with_hooks", set_call_with_hooks, METH_O, nullptr},
+    {"_hook_every_module", hook_every_module, METH_O, nullptr},
+    {}};
+
+}  // namespace
+
+void add_module_base(PyObject* module) {
+  PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void*>(module_call)},
+                         {Py_tp_doc, const_cast<char*>("Holds __call__ of nn.Module.")},
+                         {0, nullptr}};
+  PyType_Spec spec = {"clew._C.ModuleBase", sizeof(PyObject), 0,
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
+  Ref type(checked(PyType_FromSpec(&spec)));
+  PyModule_AddObjectRef(module, "ModuleBase", type.get());
+  if (PyModule_AddFunctions(module, functions) < 0) throw PythonError();
+}
+
+}  // namespace clew::python
