@@ -3,6 +3,7 @@
 // Invariant: registration is this list and nothing else; no object registers itself.
 #include <array>
 
+#include "graph/inplace.h"
 #include "graph/node.h"
 #include "ops/arithmetic.h"
 #include "ops/joining.h"
