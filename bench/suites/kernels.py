@@ -65,7 +65,7 @@ def memory_bound(t: Any) -> dict[str, tuple[Callable[[], object], float]]:
     embedded = t.randn(50000, 512, requires_grad=True)
     words, flow = t.randint(0, 50000, (8192,)), t.randn(8192, 512)
     long = t.randn(1_000_000)
-    rows = t.randn(1000, 1000)
+    ids, rows = t.randint(0, 1_000_000, (1_000_000,)), t.randn(1000, 1000)
 
     def batch_norm_step() -> None:
         recorded_image.grad = scale.grad = shift.grad = None
@@ -127,6 +127,9 @@ def memory_bound(t: Any) -> dict[str, tuple[Callable[[], object], float]]:
         "cumsum, columns": (lambda: x.cumsum(0), 2 * mb),
         "randn": (lambda: t.randn(N, N), mb),
         "sort of 1e6": (lambda: long.sort(), 16),
+        "sort of 1e6 integers": (lambda: ids.sort(), 24),
+        "unique of 1e6": (lambda: t.unique(ids), 13),
+        "top 1000 of 1e6": (lambda: long.topk(1000), 4),
         "sort of 1000 rows of 1000": (lambda: rows.sort(-1), 16),
         "top 10 of 1000 rows of 1000": (lambda: rows.topk(10), 4),
         "softmax 64x256": (lambda: small.softmax(-1), 2 * 0.0655),

@@ -12,7 +12,8 @@
 namespace clew::kernels {
 namespace {
 
-constexpr int64_t columns = 64;
+// Lines side by side: enough that each row of them is a long run of memory.
+constexpr int64_t columns = 1024;
 
 // Calls body(line offsets, lines side by side) over all lines; neighbouring lines go together where
 // that walks memory in order.
@@ -56,6 +57,14 @@ void scan(const NdView& dst, const NdView& src, int dim, bool reverse, Acc start
       int64_t at = reverse ? n - 1 - r : r;
       const T* p = in + off[1] + at * lines.step[1];
       T* q = out + off[0] + at * lines.step[0];
+      if (to == 1 && from == 1) {  // apart, as this one is made vectors of
+        for (int64_t j = 0; j < w; ++j) {
+          Acc& a = acc[static_cast<size_t>(j)];
+          a = f(a, p[j]);
+          q[j] = convert<T>(a);
+        }
+        continue;
+      }
       for (int64_t j = 0; j < w; ++j) {
         Acc& a = acc[static_cast<size_t>(j)];
         a = f(a, p[j * from]);

@@ -1,7 +1,6 @@
 // Sorting along one axis, and what sorting answers.
 // May include: base, kernels.
-// Invariant: elements are compared as unsigned keys that have their order; ties are broken by
-// position.
+// Invariant: ties are broken by position, so that no result depends on the thread count.
 #include "kernels/sort.h"
 
 #include <bit>
@@ -10,66 +9,12 @@
 #include <numeric>
 
 #include "kernels/reduce_lines.h"
+#include "kernels/sort_items.h"
 
 namespace clew::kernels {
 namespace {
 
 using SortTypes = RealNumericTypes;
-
-template <int Bytes> struct unsigned_of;
-template <> struct unsigned_of<1> { using type = uint8_t; };
-template <> struct unsigned_of<2> { using type = uint16_t; };
-template <> struct unsigned_of<4> { using type = uint32_t; };
-template <> struct unsigned_of<8> { using type = uint64_t; };
-template <class T> using key_t = typename unsigned_of<sizeof(T)>::type;
-
-template <class T> inline key_t<T> key_of(T v) {
-  using U = key_t<T>;
-  constexpr U top = static_cast<U>(U(1) << (sizeof(T) * 8 - 1));
-  if constexpr (std::is_unsigned_v<T>) {
-    return v;
-  } else if constexpr (std::is_integral_v<T>) {
-    return static_cast<U>(static_cast<U>(v) ^ top);
-  } else {
-    auto c = static_cast<compute_t<T>>(v);
-    if (c != c) return static_cast<U>(~U(0));
-    if (c == 0) return top;
-    U bits = std::bit_cast<U>(v);
-    return static_cast<U>(bits & top ? ~bits : bits | top);
-  }
-}
-
-template <class U, class I> struct Item {
-  U key;
-  I index;
-  bool operator<(const Item& o) const { return key < o.key || (key == o.key && index < o.index); }
-};
-
-// Stable: by bytes from the lowest, skipping those in which all keys agree.
-template <class U, class I>
-void sort_items(Item<U, I>* items, int64_t n, std::vector<Item<U, I>>& spare) {
-  if (n < 256) {
-    std::sort(items, items + n);
-    return;
-  }
-  constexpr int digits = sizeof(U);
-  std::vector<int64_t> counts(256 * digits, 0);
-  for (int64_t i = 0; i < n; ++i) {
-    for (int d = 0; d < digits; ++d)
-      ++counts[static_cast<size_t>(256 * d + ((items[i].key >> (8 * d)) & 255))];
-  }
-  spare.resize(static_cast<size_t>(n));
-  Item<U, I>*from = items, *to = spare.data();
-  for (int d = 0; d < digits; ++d) {
-    int64_t* count = counts.data() + 256 * d;
-    if (count[(from[0].key >> (8 * d)) & 255] == n) continue;
-    int64_t at = 0;
-    for (int b = 0; b < 256; ++b) at += std::exchange(count[b], at);
-    for (int64_t i = 0; i < n; ++i) to[count[(from[i].key >> (8 * d)) & 255]++] = from[i];
-    std::swap(from, to);
-  }
-  if (from != items) std::copy(from, from + n, items);
-}
 
 // Calls body(Item<key, index> type, ...) with the dtype's key and an index type that n fits.
 template <class F> void with_items(DType d, int64_t n, F&& body) {
@@ -87,43 +32,34 @@ NdView as_bytes(NdView v) {
   return v;
 }
 
-template <class T, class It>
-void load_items(It* items, const T* p, int64_t step, int64_t n, bool invert) {
-  for (int64_t i = 0; i < n; ++i) {
-    auto key = key_of(p[i * step]);
-    items[i] = {static_cast<decltype(key)>(invert ? ~key : key),
-                static_cast<decltype(It::index)>(i)};
-  }
-}
-
-// Visits all lines: body(items, spare, source line, values line, indices line).
-template <class T, class It, class Body>
-void for_item_lines(const NdView& values, const NdView& indices, const NdView& src, int dim,
+// Visits all lines: body(lines, room, source line, values line, indices line). Few long lines go
+// one after another, each on all threads.
+template <class T, class Body>
+void for_sort_lines(const NdView& values, const NdView& indices, const NdView& src, int dim,
                     Body&& body) {
   Lines<3> lines({values, indices, src}, dim);
   int64_t n = lines.length[2];
-  parallel_for(lines.count, std::max<int64_t>(1, grain_default / 8 / std::max<int64_t>(n, 1)),
-               [&](int64_t begin, int64_t end) {
-                 std::vector<It> items(static_cast<size_t>(n)), spare;
-                 for (int64_t i = begin; i < end; ++i) {
-                   auto off = lines.place(i);
-                   body(lines, items.data(), spare, src.ptr<const T>() + off[2],
-                        values.ptr<T>() + off[0], indices.ptr<int64_t>() + off[1]);
-                 }
-               });
+  bool one_by_one = n >= long_line && lines.count < num_threads();
+  int64_t grain = std::max<int64_t>(1, grain_default / 8 / std::max<int64_t>(n, 1));
+  parallel_for(lines.count, one_by_one ? lines.count : grain, [&](int64_t begin, int64_t end) {
+    Room room;
+    for (int64_t i = begin; i < end; ++i) {
+      auto off = lines.place(i);
+      body(lines, room, src.ptr<const T>() + off[2], values.ptr<T>() + off[0],
+           indices.ptr<int64_t>() + off[1]);
+    }
+  });
 }
 
 // The k items of smallest key, in a heap whose top most elements lose against at once.
-template <class T, class It>
-void heap_smallest(It* items, const T* p, int64_t step, int64_t n, int64_t k, bool invert) {
-  load_items(items, p, step, k, invert);
+template <class T, class It> void heap_smallest(It* items, Keys<T> keys, int64_t n, int64_t k) {
+  load_items(items, keys, k);
   std::make_heap(items, items + k);
   for (int64_t i = k; i < n; ++i) {
-    auto key = key_of(p[i * step]);
-    if (invert) key = static_cast<decltype(key)>(~key);
+    auto key = keys[i];
     if (key >= items[0].key) continue;
     std::pop_heap(items, items + k);
-    items[k - 1] = {key, static_cast<decltype(It::index)>(i)};
+    items[k - 1] = {key, static_cast<typename It::Index>(i)};
     std::push_heap(items, items + k);
   }
 }
@@ -136,17 +72,14 @@ void sort(const NdView& values, const NdView& indices, const NdView& src, int di
   int64_t n = s.ndim ? s.sizes[dim] : 1;
   if (n == 0) return;
   with_items(s.dtype, n, [&]<class T, class It>() {
-    for_item_lines<T, It>(v, indices, s, dim,
-                          [&](const Lines<3>& l, It* items, std::vector<It>& spare, const T* from,
-                              T* to, int64_t* where) {
-                            load_items(items, from, l.step[2], n, descending);
-                            sort_items(items, n, spare);
-                            for (int64_t i = 0; i < n; ++i) {
-                              auto at = static_cast<int64_t>(items[i].index);
-                              to[i * l.step[0]] = from[at * l.step[2]];
-                              where[i * l.step[1]] = at;
-                            }
-                          });
+    for_sort_lines<T>(v, indices, s, dim,
+                      [&](const Lines<3>& l, Room& room, const T* from, T* to, int64_t* where) {
+                        in_order<T, typename It::Index>({from, l.step[2], descending}, n, room,
+                                                        [&](int64_t i, int64_t at) {
+                                                          to[i * l.step[0]] = from[at * l.step[2]];
+                                                          where[i * l.step[1]] = at;
+                                                        });
+                      });
   });
 }
 
@@ -156,16 +89,16 @@ void topk(const NdView& values, const NdView& indices, const NdView& src, int di
   int64_t n = s.ndim ? s.sizes[dim] : 1, k = v.ndim ? v.sizes[dim] : 1;
   if (k == 0) return;
   with_items(s.dtype, n, [&]<class T, class It>() {
-    for_item_lines<T, It>(
+    for_sort_lines<T>(
         v, indices, s, dim,
-        [&](const Lines<3>& l, It* items, std::vector<It>&, const T* from, T* to, int64_t* where) {
+        [&](const Lines<3>& l, Room& room, const T* from, T* to, int64_t* where) {
+          It* items = room.take<It>(n);
+          Keys<T> keys{from, l.step[2], largest};
           // A heap is entered some k log(n / k) times; where that is often, selection is cheaper.
-          if (k * static_cast<int64_t>(std::bit_width(static_cast<uint64_t>(n / k))) * 10 < n) {
-            heap_smallest<T>(items, from, l.step[2], n, k, largest);
-          } else {
-            load_items(items, from, l.step[2], n, largest);
-            if (k < n) std::nth_element(items, items + (k - 1), items + n);
-          }
+          if (k * static_cast<int64_t>(std::bit_width(static_cast<uint64_t>(n / k))) * 10 < n)
+            heap_smallest<T>(items, keys, n, k);
+          else
+            select_items<T>(items, keys, n, k - 1);
           if (sorted) std::sort(items, items + k);
           for (int64_t i = 0; i < k; ++i) {
             auto at = static_cast<int64_t>(items[i].index);
@@ -185,8 +118,7 @@ template <class T> bool is_nan(T v) {
 
 // The index of the element that `what` asks for.
 template <class T, class It>
-int64_t picked(It* items, std::vector<It>& spare, const T* from, int64_t step, int64_t n, Pick what,
-               int64_t k) {
+int64_t picked(Room& room, const T* from, int64_t step, int64_t n, Pick what, int64_t k) {
   if (what == Pick::median || what == Pick::nan_median) {
     int64_t numbers = n, first_nan = 0;
     for (int64_t i = n - 1; i >= 0; --i) {
@@ -197,12 +129,14 @@ int64_t picked(It* items, std::vector<It>& spare, const T* from, int64_t step, i
     if (numbers == 0 || (numbers < n && what == Pick::median)) return first_nan;
     k = (numbers - 1) / 2;
   }
-  load_items(items, from, step, n, false);
+  Keys<T> keys{from, step, false};
+  It* items = room.take<It>(what == Pick::mode ? 2 * n : n);
   if (what != Pick::mode) {
-    std::nth_element(items, items + k, items + n);
+    select_items<T>(items, keys, n, k);
     return static_cast<int64_t>(items[k].index);
   }
-  sort_items(items, n, spare);
+  load_items(items, keys, n);
+  items = sort_items(items, items + n, n, std::numeric_limits<typename It::Key>::max());
   int64_t best = 0, most = 0;
   for (int64_t i = 0; i < n;) {
     int64_t j = i + 1;
@@ -232,13 +166,12 @@ void pick(const NdView& values, const NdView& indices, const NdView& src, int di
   int64_t n = s.ndim ? s.sizes[dim] : 1;
   if (n == 0) return;
   with_items(s.dtype, n, [&]<class T, class It>() {
-    for_item_lines<T, It>(v, indices, s, dim,
-                          [&](const Lines<3>& l, It* items, std::vector<It>& spare, const T* from,
-                              T* to, int64_t* where) {
-                            int64_t at = picked<T, It>(items, spare, from, l.step[2], n, what, k);
-                            *to = from[at * l.step[2]];
-                            *where = at;
-                          });
+    for_sort_lines<T>(v, indices, s, dim,
+                      [&](const Lines<3>& l, Room& room, const T* from, T* to, int64_t* where) {
+                        int64_t at = picked<T, It>(room, from, l.step[2], n, what, k);
+                        *to = from[at * l.step[2]];
+                        *where = at;
+                      });
   });
 }
 
@@ -250,15 +183,22 @@ std::vector<int64_t> equal_runs(const NdView& rows, int64_t* order, bool sorted)
   with_items(v.dtype, n, [&]<class T, class It>() {
     const T* p = v.ptr<const T>();
     if (sorted && m == 1) {
-      std::vector<It> items(static_cast<size_t>(n)), spare;
-      load_items(items.data(), p, 1, n, false);
-      sort_items(items.data(), n, spare);
-      for (int64_t i = 0; i < n; ++i)
-        order[i] = static_cast<int64_t>(items[static_cast<size_t>(i)].index);
+      Room room;
+      in_order<T, typename It::Index>({p, 1, false}, n, room,
+                                      [&](int64_t i, int64_t at) { order[i] = at; });
     } else if (sorted) {
       std::stable_sort(order, order + n, [&](int64_t a, int64_t b) {
         return compare_rows(p + a * m, p + b * m, m) < 0;
       });
+    }
+    if (m == 1) {
+      auto last = compute_t<T>(0);
+      for (int64_t i = 0; i < n; ++i) {
+        auto here = static_cast<compute_t<T>>(p[order[i]]);
+        if (i == 0 || !(here == last)) starts.push_back(i);
+        last = here;
+      }
+      return;
     }
     for (int64_t i = 0; i < n; ++i) {
       bool same = i > 0;

@@ -84,12 +84,19 @@ void unique_rows(const Call& c, Tensors& outs, std::optional<int64_t> dim, bool 
   if (!whole) sizes[0] = found;
   Tensor picked = empty(sizes, x.dtype());
   size_t row_bytes = static_cast<size_t>(m) * itemsize(x.dtype());
-  for (size_t i = 0; i < starts.size(); ++i) {
-    if (row_bytes == 0) break;
-    std::memcpy(picked->data + i * row_bytes,
-                rows->data + static_cast<size_t>(order[static_cast<size_t>(starts[i])]) * row_bytes,
-                row_bytes);
-  }
+  auto collect = [&](auto bytes) {
+    for (size_t i = 0; i < starts.size(); ++i)
+      std::memcpy(picked->data + i * bytes,
+                  rows->data + static_cast<size_t>(order[static_cast<size_t>(starts[i])]) * bytes,
+                  bytes);
+  };
+  // A width known beforehand makes each copy one load and one store.
+  if (row_bytes == 8)
+    collect(std::integral_constant<size_t, 8>{});
+  else if (row_bytes == 4)
+    collect(std::integral_constant<size_t, 4>{});
+  else if (row_bytes > 0)
+    collect(row_bytes);
   if (!whole && axis != 0) {
     Dims out_sizes = x.sizes(), from;
     out_sizes[axis] = found;
