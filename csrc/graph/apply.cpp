@@ -259,7 +259,10 @@ void allocate_and_run(const OpDef& op, std::span<const Tensor> in, const void* a
 }
 
 void make_views(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tensors& outs) {
-  std::vector<ViewSpec> specs;
+  // Its memory is kept from call to call.
+  static thread_local std::vector<ViewSpec> kept;
+  std::vector<ViewSpec> specs = std::exchange(kept, {});
+  specs.clear();
   op.view(Call{op, in, attrs}, specs);
   outs.resize(static_cast<int>(specs.size()));
   for (size_t k = 0; k < specs.size(); ++k) {
@@ -267,6 +270,7 @@ void make_views(const OpDef& op, std::span<const Tensor> in, const void* attrs, 
     outs[static_cast<int>(k)]->flags &= static_cast<uint8_t>(~flag_wrapped_number);
     mark_view(outs[static_cast<int>(k)], in[0], specs.size() > 1);
   }
+  kept = std::move(specs);
 }
 
 bool records_any(const Tensors& outs) {

@@ -284,10 +284,7 @@ void Saved::clear() {
 
 // ---- nodes of ops ----
 
-std::string_view op_name(const OpDef& op) {
-  std::string_view s(op.signature);
-  return s.substr(0, s.find('('));
-}
+std::string_view op_name(const OpDef& op) { return {op.signature, op.name_length}; }
 // What messages call the op: private ones by the name that users know them by.
 std::string_view Call::name() const {
   std::string_view name = op_name(op);

@@ -4,6 +4,8 @@
 // for backward in Node.
 #pragma once
 #include <array>
+#include <cstddef>
+#include <new>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -65,21 +67,32 @@ struct OutSpec {
   std::optional<Dims> strides;
 };
 class OutSpecs {
-  std::array<OutSpec, 4> inline_;
+  static constexpr int most = 4;
+  alignas(OutSpec) std::byte bytes_[most * sizeof(OutSpec)];  // made one by one
   int size_ = 0;
 
  public:
+  OutSpecs() = default;
+  OutSpecs(const OutSpecs&) = delete;
+  OutSpecs& operator=(const OutSpecs&) = delete;
+  ~OutSpecs() {
+    for (int i = 0; i < size_; ++i) (*this)[i].~OutSpec();
+  }
   // Declares the next output.
   OutSpec& add(DType dtype, Dims sizes) {
-    if (size_ == 4)
+    if (size_ == most)
       fail_internal("an operation with more than four outputs must be a view or a composite");
-    OutSpec& o = inline_[size_++];
-    o.dtype = dtype;
-    o.sizes = std::move(sizes);
-    return o;
+    auto* o = new (bytes_ + static_cast<size_t>(size_) * sizeof(OutSpec)) OutSpec{};
+    ++size_;
+    o->dtype = dtype;
+    o->sizes = std::move(sizes);
+    return *o;
   }
   int size() const { return size_; }
-  OutSpec& operator[](int i) { return inline_[i]; }
+  OutSpec& operator[](int i) {
+    return *std::launder(
+        reinterpret_cast<OutSpec*>(bytes_ + static_cast<size_t>(i) * sizeof(OutSpec)));
+  }
 };
 
 // Where a view's elements lie: sizes, strides in elements, offset in elements from the input's
@@ -177,6 +190,10 @@ using Stage = bool (*)(Vjp& c, Staged& into);
 // The rule of views that show a part of their input.
 void add_to_part(Vjp& c, const Tensor& into);
 
+constexpr uint8_t name_size(const char* signature) {
+  return static_cast<uint8_t>(std::string_view(signature).find('('));
+}
+
 struct OpDef {
   const char* signature = nullptr;
   const char* doc = nullptr;
@@ -204,6 +221,11 @@ struct OpDef {
   const AttrInfo* attrs = nullptr;
   bool inplace = false;  // also offered as name_(...)
   Offer offer = Offer::both;
+  uint8_t name_length = 0;  // of the public name, which the signature begins with
+  constexpr void sign(const char* text) {
+    signature = text;
+    name_length = name_size(text);
+  }
 };
 
 // The reason an op has no derivative, where it has none.
@@ -252,7 +274,8 @@ consteval OpDef elementwise(ElementwiseSpec s) {
                .no_vjp = s.no_vjp.reason,
                .attrs = s.attrs,
                .inplace = s.inplace,
-               .offer = s.offer};
+               .offer = s.offer,
+               .name_length = name_size(s.signature)};
 }
 
 // Outputs share the input's storage; `view` says where each lies (one spec an output).
@@ -277,7 +300,8 @@ consteval OpDef view(ViewOpSpec s) {
                .batch = s.batch,
                .accumulate = s.accumulate,
                .attrs = s.attrs,
-               .offer = s.offer};
+               .offer = s.offer,
+               .name_length = name_size(s.signature)};
 }
 
 // Anything with a shape rule and a kernel.
@@ -320,7 +344,8 @@ consteval OpDef general(GeneralSpec s) {
                .stage = s.stage,
                .attrs = s.attrs,
                .inplace = s.inplace,
-               .offer = s.offer};
+               .offer = s.offer,
+               .name_length = name_size(s.signature)};
 }
 
 // Written with other ops, which record themselves; needs no rule of its own.
@@ -342,7 +367,8 @@ consteval OpDef composite(CompositeSpec s) {
                .write = s.write,
                .attrs = s.attrs,
                .inplace = s.inplace,
-               .offer = s.offer};
+               .offer = s.offer,
+               .name_length = name_size(s.signature)};
 }
 
 // Runs one op: shape rule, allocation, kernel (none on meta), record when grad mode is on and an

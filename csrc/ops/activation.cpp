@@ -61,7 +61,7 @@ constexpr OpDef relu_op = unary_same<"relu", "The positive part of every element
 
 // F.x(input, inplace=False) of an op whose public form takes input alone.
 template <Text name> consteval OpDef functional(OpDef op) {
-  op.signature = joined<"nn.functional.", name, "(Tensor input, bool inplace=False) -> Tensor">;
+  op.sign(joined<"nn.functional.", name, "(Tensor input, bool inplace=False) -> Tensor">);
   op.inplace = true;
   op.offer = Offer::function;
   return op;
@@ -377,7 +377,7 @@ tensor([-0.6321,  1.0000])
 });
 constexpr OpDef f_celu_op = [] {
   OpDef op = celu_op;
-  op.signature = "nn.functional.celu(Tensor input, float alpha=1.0, bool inplace=False) -> Tensor";
+  op.sign("nn.functional.celu(Tensor input, float alpha=1.0, bool inplace=False) -> Tensor");
   return op;
 }();
 void selu_run(const Call& c, Tensors& outs) {

@@ -185,7 +185,7 @@ tensor([0., 2., 6.])
 // --- hardsigmoid, hardswish ---
 
 template <Text name> consteval OpDef functional(OpDef op) {
-  op.signature = joined<"nn.functional.", name, "(Tensor input, bool inplace=False) -> Tensor">;
+  op.sign(joined<"nn.functional.", name, "(Tensor input, bool inplace=False) -> Tensor">);
   op.inplace = true;
   return op;
 }
@@ -335,9 +335,9 @@ tensor([9., 2.])
 });
 constexpr OpDef f_threshold_op = [] {
   OpDef op = threshold_op;
-  op.signature =
+  op.sign(
       "nn.functional.threshold(Tensor input, Scalar threshold, Scalar value, bool inplace=False) "
-      "-> Tensor";
+      "-> Tensor");
   return op;
 }();
 

@@ -108,21 +108,45 @@ bool expandable(const Dims& sizes, const Dims& target) {
 Tensor scaled(const Tensor& t, const Scalar& s) { return s.equals(1) ? t : t * s; }
 Scalar conj_of(const Scalar& s) { return s.is_complex() ? Scalar(c128(s.re, -s.im)) : s; }
 
+namespace {
+// Whether g is the gradient of a product of matrices of real numbers and its own product with
+// `factor` is not recorded: the kernel then reads the factor turned, without a view of it.
+bool plain_matrices(const Tensor& g, const Tensor& factor, int other_ndim) {
+  return g.ndim() == 2 && factor.ndim() == 2 && other_ndim == 2 && !modes.grad && !g.is_complex() &&
+         g.dtype() == factor.dtype() && !g.is_meta() &&
+         !((g->flags | factor->flags) & flag_batched);
+}
+Tensor turned(const Tensor& t) {
+  return alias(t, Dims{t.size(1), t.size(0)}, Dims{t.stride(1), t.stride(0)});
+}
+}  // namespace
+
 void product_grads(Vjp& c, const Tensor& g, int first) {
   if (c.needs(first)) {
     const int ra = c.sizes(first).size();
     Tensor b = c.in(first + 1);
-    Tensor grad = g;
-    if (b.ndim() == 1) {
-      b = unsqueeze(b, 1);
-      grad = unsqueeze(grad, -1);
+    if (plain_matrices(g, b, ra)) {
+      Tensor out = empty({g.size(0), b.size(0)}, g.dtype());
+      product_into(out, g, b, Scalar(1), Scalar(0), true);
+      c.set(first, std::move(out));
+    } else {
+      Tensor grad = g;
+      if (b.ndim() == 1) {
+        b = unsqueeze(b, 1);
+        grad = unsqueeze(grad, -1);
+      }
+      if (ra == 1) grad = unsqueeze(grad, -2);
+      c.set(first, matmul(grad, adjoint(b)));
     }
-    if (ra == 1) grad = unsqueeze(grad, -2);
-    c.set(first, matmul(grad, adjoint(b)));
   }
   if (c.needs(first + 1)) {
     const int rb = c.sizes(first + 1).size();
     Tensor a = c.in(first);
+    if (plain_matrices(g, a, rb)) {
+      Tensor out = empty({a.size(1), g.size(1)}, g.dtype());
+      product_into(out, turned(a), g, Scalar(1), Scalar(0));
+      return c.set(first + 1, std::move(out));
+    }
     Tensor grad = rb == 1 ? unsqueeze(g, -1) : g;
     if (a.ndim() == 1) {
       a = unsqueeze(a, 0);

@@ -122,7 +122,7 @@ template <const OpDef& op, Text name> struct Alias {
   }();
   static constexpr OpDef def = [] {
     OpDef copy = op;
-    copy.signature = signature.data();
+    copy.sign(signature.data());
     if (dotted(name.chars)) {
       copy.inplace = false;
       copy.offer = Offer::function;
