@@ -301,7 +301,7 @@ struct GraphTask {
   static void accumulate_into(const Tensor& into, const Tensor& g);
 
   void push(Node* n) {
-    if (n->staged) {
+    if (n->staged && n->task == this) {
       multiply_staged(n);
       n->staged.reset();
     }
