@@ -55,7 +55,7 @@ def _percent(spread: float | None, median: float | None) -> str:
 # Why a case is behind, where it is known.
 REASONS: dict[tuple[str, str], str] = {
     ("training", "recursive Tree-LSTM, 32 trees"): (
-        "A graph of 70,000 small nodes: about a kilobyte a node passes through the caches, and "
+        "A graph of 35,000 small nodes: about a kilobyte a node passes through the caches, and "
         "products of single rows read the whole weight each time"
     ),
     ("training", "GPT, 6 layers of 384, batch 4"): (
