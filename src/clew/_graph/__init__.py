@@ -1,0 +1,1 @@
+"""A recorded graph as an object: its data, its questions, its pictures."""
