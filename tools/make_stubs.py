@@ -308,6 +308,7 @@ def native_stub() -> str:
         "Node",
         "functions",
         "ops",
+        "_operation_kinds",
     }
     for name in sorted(dir(_C)):
         value = getattr(_C, name)
@@ -319,7 +320,7 @@ def native_stub() -> str:
             lines.append(f"{name}: Generator")
         elif callable(value):
             lines.append(f"def {name}(*args: Any, **kwargs: Any) -> Any: ...")
-    lines += ["functions: dict[str, Any]", "ops: Any", ""]
+    lines += ["functions: dict[str, Any]", "ops: Any", "_operation_kinds: dict[str, str]", ""]
     return HEADER + PREAMBLE + DTYPE + "\n".join(lines)
 
 

@@ -706,8 +706,12 @@ FunctionEntry* find_entry(std::string_view name) {
   return it == entries.end() ? nullptr : &it->second;
 }
 
+namespace {
+constexpr const char* kind_names[] = {"elementwise", "view", "general", "composite"};
+}
+
 // functions: dotted public name -> function. ops: every op by its last name, private ones too.
-// Methods are set on the Tensor type.
+// _operation_kinds: name -> what the op is made by. Methods are set on the Tensor type.
 void add_functions(PyObject* module) {
   function_type = make_function_type("clew.OpFunction", false);
   method_type = make_function_type("clew.OpMethod", true);
@@ -724,7 +728,11 @@ void add_functions(PyObject* module) {
   Ref functions(checked(PyDict_New()));
   Ref ops(checked(PyModule_New("clew._C.ops")));
   auto* type = reinterpret_cast<PyObject*>(tensor_type);
+  Ref kinds(checked(PyDict_New()));
   for (auto& [name, e] : entries) {
+    Ref kind(
+        checked(PyUnicode_FromString(kind_names[static_cast<int>(e.overloads.front()->op->kind)])));
+    if (PyDict_SetItemString(kinds.get(), name.c_str(), kind.get()) < 0) throw PythonError();
     bool any_inplace = false, any_method = false, any_function = false;
     for (auto& o : e.overloads) {
       any_inplace = any_inplace || o->op->inplace;
@@ -752,6 +760,7 @@ void add_functions(PyObject* module) {
   }
   PyModule_AddObjectRef(module, "functions", functions.get());
   PyModule_AddObjectRef(module, "ops", ops.get());
+  PyModule_AddObjectRef(module, "_operation_kinds", kinds.get());
 }
 
 }  // namespace clew::python

@@ -1,0 +1,140 @@
+"""Formulas against counts that were written out by hand: each term names its loop."""
+
+from __future__ import annotations
+
+import pytest
+
+from clew import _C
+from clew._flops import _MOVES, _OTHERS, PRODUCTS, backward_flops, flops
+
+# One multiplication and one addition for each pair that meets.
+COUNTED = [
+    ("linear", [(8, 32), (64, 32), (64,)], [(8, 64)], 8 * 64 * 32 * 2),
+    ("nn.functional.linear", [(2, 3, 5), (7, 5), None], [(2, 3, 7)], 2 * 3 * 7 * 5 * 2),
+    ("linear", [(4, 5), (5,), None], [(4,)], 4 * 5 * 2),
+    ("mm", [(2, 3), (3, 4)], [(2, 4)], 48),
+    ("bmm", [(6, 2, 3), (6, 3, 4)], [(6, 2, 4)], 6 * 48),
+    ("matmul", [(5, 1, 2, 3), (7, 3, 4)], [(5, 7, 2, 4)], 35 * 48),
+    ("matmul", [(3,), (3,)], [()], 6),
+    ("mv", [(2, 3), (3,)], [(2,)], 12),
+    ("dot", [(9,), (9,)], [()], 18),
+    ("addmm_", [(4,), (2, 3), (3, 4)], [(2, 4)], 48),
+    ("baddbmm", [(1,), (6, 2, 3), (6, 3, 4)], [(6, 2, 4)], 6 * 48),
+    ("addbmm", [(2, 4), (6, 2, 3), (6, 3, 4)], [(2, 4)], 6 * 48),
+    # 10 output places, 4 output channels, 3 input channels, 5 taps.
+    ("conv1d", [(2, 3, 14), (4, 3, 5), (4,)], [(2, 4, 10)], 2 * 10 * 4 * 3 * 5 * 2),
+    # Two groups: each output channel sees 2 of 4 channels.
+    ("_conv", [(1, 4, 8, 8), (6, 2, 3, 3), None], [(1, 6, 6, 6)], 6 * 36 * 2 * 9 * 2),
+    # Each of 5 * 7 input elements is spread over 3 channels and 16 taps.
+    ("conv_transpose2d", [(1, 5, 7, 1), (5, 3, 4, 4), None], [(1, 3, 10, 4)], 35 * 3 * 16 * 2),
+    # The same pairs as forward: (2, 4, 10) gradients meet 3 channels and 5 taps.
+    ("_conv_weight", [(2, 4, 10), (2, 3, 14)], [(4, 3, 5)], 2 * 4 * 10 * 15 * 2),
+    ("_conv_input", [(2, 4, 10), (4, 3, 5), None], [(2, 3, 14)], 2 * 4 * 10 * 15 * 2),
+    # 2 batches, 3 heads: 5 queries on 7 keys of width 4, then values of width 6.
+    (
+        "scaled_dot_product_attention",
+        [(2, 3, 5, 4), (2, 3, 7, 4), (2, 3, 7, 6)],
+        [(2, 3, 5, 6)],
+        2 * 3 * 5 * 7 * (4 + 6) * 2,
+    ),
+    # 5 steps of 2 rows: 3 -> 4*6 and 6 -> 4*6 weights, 13 for each of 6 units.
+    (
+        "_recurrent",
+        [(5, 2, 3), None, None, (24, 3), (24, 6), None, None, None],
+        [(5, 2, 6), (1, 2, 6), (1, 2, 6), (100,)],
+        10 * (2 * 24 * 3 + 2 * 24 * 6 + 13 * 6),
+    ),
+    # Projected from 6 hidden units to a state of 4.
+    (
+        "_recurrent",
+        [(5, 2, 3), None, None, (24, 3), (24, 4), None, None, (4, 6)],
+        [(5, 2, 4), (1, 2, 4), (1, 2, 6), (100,)],
+        10 * (2 * 24 * 3 + 2 * 24 * 4 + 2 * 4 * 6 + 13 * 6),
+    ),
+    (
+        "_recurrent",  # a GRU: three gates
+        [(5, 2, 3), None, None, (18, 3), (18, 6), None, None, None],
+        [(5, 2, 6), (1, 2, 6), (0,), (100,)],
+        10 * (2 * 18 * 3 + 2 * 18 * 6 + 10 * 6),
+    ),
+    ("mul", [(4, 1), (1, 5)], [(4, 5)], 20),
+    ("mul_", [(4, 5), ()], [(4, 5)], 20),
+    ("nn.functional.relu", [(4, 5)], [(4, 5)], 20),
+    ("_gelu_backward", [(4, 5), (4, 5)], [(4, 5)], 20),
+    ("sum", [(4, 5)], [(4,)], 20),
+    ("softmax", [(4, 5)], [(4, 5)], 100),
+    ("_native_norm", [(4, 5), (5,), (5,)], [(4, 5), (4,), (4,)], 8 * 20),
+    ("_native_norm", [(4, 5), None, None], [(4, 5), (4,), (4,)], 6 * 20),
+    ("transpose", [(4, 5)], [(5, 4)], 0),
+    ("clone", [(4, 5)], [(4, 5)], 0),
+]
+
+
+@pytest.mark.parametrize("name, ins, outs, expected", COUNTED)
+def test_counted_by_hand(name, ins, outs, expected):
+    assert flops(name, ins, outs) == expected
+
+
+def test_attributes_decide_where_shapes_do_not():
+    shapes = [(1, 4, 9), (4, 4, 3), None]
+    there = flops("convolution", shapes, [(1, 4, 7)], {"transposed": False})
+    back = flops("convolution", shapes, [(1, 4, 11)], {"transposed": True})
+    assert (there, back) == (7 * 4 * 4 * 3 * 2, 9 * 4 * 4 * 3 * 2)
+    assert flops("convolution", shapes, [(1, 4, 7)]) is None
+
+
+def test_pooling_counts_its_window():
+    shapes = [(1, 2, 8, 8)], [(1, 2, 4, 4), (1, 2, 4, 4)]
+    assert flops("_max_pool2d", *shapes, {"kernel_size": (2, 2)}) == 2 * 16 * 4
+    assert flops("_max_pool2d", *shapes, {"kernel_size": 3}) == 2 * 16 * 9
+    assert flops("_max_pool2d", *shapes) is None
+
+
+def test_unknown_is_not_zero():
+    assert flops("MyFunction", [(4, 5)], [(4, 5)]) is None
+    assert flops("sort", [(4, 5)], [(4, 5), (4, 5)]) is None
+    assert flops("linear", [], []) is None
+
+
+def test_backward_of_products():
+    shapes = [(8, 32), (64, 32), (64,)], [(8, 64)]
+    once = 8 * 64 * 32 * 2
+    assert backward_flops("linear", *shapes) == 2 * once
+    assert backward_flops("linear", *shapes, needs=(False, True, True)) == once
+    assert backward_flops("addmm", [(4,), (2, 3), (3, 4)], [(2, 4)]) == 2 * 48
+    conv = backward_flops("_conv", [(2, 3, 14), (4, 3, 5), None], [(2, 4, 10)])
+    assert conv == 2 * (2 * 10 * 4 * 15 * 2)
+
+
+def test_backward_of_attention_is_five_products():
+    shapes = [(2, 3, 5, 4), (2, 3, 7, 4), (2, 3, 7, 4)]
+    forward = flops("_attention", shapes, [(2, 3, 5, 4)])
+    assert backward_flops("_attention", shapes, [(2, 3, 5, 4)]) == forward // 2 * 5
+
+
+def test_backward_of_others():
+    assert backward_flops("mul", [(4, 5), (4, 5)], [(4, 5)]) == 40
+    assert backward_flops("mul", [(4, 5), (4, 5)], [(4, 5)], needs=(True, False)) == 20
+    assert backward_flops("add", [(4, 5), (4, 5)], [(4, 5)]) == 0
+    assert backward_flops("transpose", [(4, 5)], [(5, 4)]) == 0
+    assert backward_flops("MyFunction", [(4, 5)], [(4, 5)]) is None
+
+
+def test_tables_name_existing_ops():
+    known = {n.rsplit(".", 1)[-1] for n in _C._operation_kinds} | set(_C._operation_kinds)
+    tables = set(PRODUCTS) | set(_OTHERS) | set(_MOVES)
+    assert tables <= known, sorted(tables - known)
+
+
+# No arithmetic that could be counted: random numbers, sorting, searching.
+UNCOUNTED = set(
+    """
+    _normal bernoulli poisson multinomial sort topk kthvalue median nanmedian mode searchsorted
+    bucketize
+    """.split()
+)
+
+
+def test_every_kernel_has_a_formula_or_a_reason():
+    general = {n.rsplit(".", 1)[-1] for n, kind in _C._operation_kinds.items() if kind == "general"}
+    assert general - set(PRODUCTS) - set(_OTHERS) - _MOVES == UNCOUNTED
