@@ -30,6 +30,7 @@ CPP_ALLOWED = {
     ("graph", "kernels/ndview.h"),
     ("tensor", "Python.h"),
     ("graph", "Python.h"),
+    ("graph", "frameobject.h"),
 }
 
 # Ranks of the parts of src/clew: a module imports its own rank or a lower one. The files at the

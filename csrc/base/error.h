@@ -26,6 +26,7 @@ class Error : public std::exception {
  public:
   ErrorKind kind;
   std::string text;
+  bool located = false;  // the text names the lines involved
   Error(ErrorKind k, std::string t) : kind(k), text(std::move(t)) {}
   const char* what() const noexcept override { return text.c_str(); }
 };

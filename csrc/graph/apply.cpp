@@ -303,10 +303,12 @@ namespace {
 struct Glance {
   uint8_t flags = 0;
   bool requires_grad = false;
+  Cut* cut = nullptr;  // of the first input that has lost its history
   explicit Glance(std::span<const Tensor> in) {
     for (const Tensor& t : in) {
       if (!t.defined()) continue;
       flags |= t->flags;
+      if (!cut) cut = t->cut;
       requires_grad = requires_grad || t->grad_fn || (t->base && t.requires_grad());
     }
     requires_grad = requires_grad || (flags & flag_requires_grad);
@@ -315,6 +317,28 @@ struct Glance {
     return (flags & flag_batched) || (modes.vmap && is_random(op) && op.kind != OpKind::Composite);
   }
 };
+
+// Keeps trace of values that do not require grad although something they came from did.
+void mark_unrecorded(const OpDef& op, std::span<const Tensor> in, std::span<Tensor> outs,
+                     const Glance& glance) {
+  if (modes.running) return;  // gradients are not expected to have a history
+  for (Tensor& t : outs) {
+    if (t->cut || t->grad_fn) continue;
+    if (glance.cut) {
+      glance.cut->incref();
+      t->cut = glance.cut;
+      continue;
+    }
+    const Node* from = nullptr;
+    for (const Tensor& x : in)
+      if (x.defined() && x->grad_fn) from = x->grad_fn;
+    mark_cut(t.get(),
+             modes.grad        ? CutKind::dtype
+             : modes.inference ? CutKind::inference
+                               : CutKind::no_grad,
+             &op, from);
+  }
+}
 
 void run_and_record(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tensors& outs,
                     const Glance& glance) {
@@ -333,7 +357,10 @@ void run_and_record(const OpDef& op, std::span<const Tensor> in, const void* att
       break;
     case OpKind::Composite: op.composite(Call{op, in, attrs}, outs); return;
   }
-  if (modes.grad && glance.requires_grad && records_any(outs)) record(op, in, attrs, outs);
+  if (modes.grad && glance.requires_grad && records_any(outs))
+    record(op, in, attrs, outs)->note_cut(glance.cut);
+  else if (glance.requires_grad || glance.cut)
+    mark_unrecorded(op, in, {outs.begin(), outs.end()}, glance);
   if (modes.inference)
     for (Tensor& t : outs) t->flags |= flag_inference;
 }
@@ -342,7 +369,9 @@ Tensor run_and_record_elementwise(const OpDef& op, std::span<const Tensor> in, c
                                   const Glance& glance) {
   Tensor out = run_elementwise(op, in, attrs);
   if (modes.grad && glance.requires_grad && is_inexact(out.dtype()))
-    record(op, in, attrs, {&out, 1});
+    record(op, in, attrs, {&out, 1})->note_cut(glance.cut);
+  else if (glance.requires_grad || glance.cut)
+    mark_unrecorded(op, in, {&out, 1}, glance);
   if (modes.inference) out->flags |= flag_inference;
   return out;
 }
@@ -350,7 +379,7 @@ Tensor run_and_record_elementwise(const OpDef& op, std::span<const Tensor> in, c
 }  // namespace
 
 void apply(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tensors& outs) {
-  if (modes.autocast) [[unlikely]]
+  if (autocasts()) [[unlikely]]
     return apply_autocast(op, in, attrs, outs);
   Glance glance(in);
   if (glance.batched(op)) [[unlikely]] {
@@ -367,7 +396,7 @@ void apply(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tenso
 
 Tensor apply_one(const OpDef& op, std::span<const Tensor> in, const void* attrs) {
   Glance glance(in);
-  if (op.kind == OpKind::Elementwise && !modes.autocast && !glance.batched(op)) [[likely]]
+  if (op.kind == OpKind::Elementwise && !modes.intercept && !glance.batched(op)) [[likely]]
     return run_and_record_elementwise(op, in, attrs, glance);
   Tensors outs;
   apply(op, in, attrs, outs);

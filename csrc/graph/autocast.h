@@ -7,7 +7,7 @@
 
 namespace clew {
 
-// What the current thread has chosen; whether autocast is on is modes.autocast.
+// What the current thread has chosen; whether autocast is on is autocasts().
 struct AutocastSettings {
   DType dtype = DType::BFloat16;
   bool keeps_casts = true;  // whether a parameter is cast once in a region

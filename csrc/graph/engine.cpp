@@ -2,6 +2,7 @@
 // gradients. May include: graph. Invariant: a node runs once per call, after all its consumers;
 // nothing here recurses over the graph.
 #include <algorithm>
+#include <array>
 #include <unordered_map>
 
 #include "graph/inplace.h"
@@ -426,7 +427,7 @@ struct GraphTask {
       if (n->consumed) fail_consumed(n);
       // Gradients are computed in the dtypes of the forward pass; functions of Python's see the
       // caller's region.
-      AutocastMode cast(modes.autocast && n->python_object());
+      AutocastMode cast(autocasts() && n->python_object());
       run_node(n, grads, outs.data());
       modes.disposable = nullptr;
       if (n->extra && n->extra->post_hooks) run_post_hooks(n, outs, grads);
@@ -498,6 +499,11 @@ struct GraphTask {
 
   // Runs n, or has it add to the buffer of one of its inputs.
   void run_node(Node* n, std::span<const Tensor> grads, Tensor* outs) {
+    struct Running {
+      Node* before = modes.running;
+      explicit Running(Node* now) { modes.running = now; }
+      ~Running() { modes.running = before; }
+    } running(n);
     if (!n->accumulates || !may_accumulate(n, grads)) return n->run(grads, outs);
     if (!stage(n, grads)) {
       Tensor* into = buffer_for(n);
@@ -514,6 +520,7 @@ struct GraphTask {
   }
 
   [[noreturn]] static void fail_consumed(Node* n) {
+    Origin* first = backward_origin(n->consumed);
     fail(n->name(),
          ": Trying to backward through the graph a second time (or directly access saved tensors "
          "after they have "
@@ -521,7 +528,29 @@ struct GraphTask {
          ".backward() or "
          "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a "
          "second time or if you need "
-         "to access saved tensors after calling backward.");
+         "to access saved tensors after calling backward.",
+         first ? concat("\n  the graph was first consumed by the backward at ", describe(first))
+               : "");
+  }
+
+  // Says where the node came from whose gradient failed; the error in flight goes on.
+  static void locate(Error& e, const Node& n) {
+    if (e.located || !n.origin) return;
+    e.located = true;
+    e.text += concat("\n  in the backward of ", n.name(), ", made at ", describe(n.origin));
+  }
+  static void locate_python_error(const Node& n) {
+#if PY_VERSION_HEX >= 0x030b0000
+    if (!n.origin) return;
+    std::string note = concat("in the backward of ", n.name(), ", made at ", describe(n.origin));
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback);
+    PyObject* got = value ? PyObject_CallMethod(value, "add_note", "s", note.c_str()) : nullptr;
+    if (!got) PyErr_Clear();
+    Py_XDECREF(got);
+    PyErr_Restore(type, value, traceback);
+#endif
   }
 
   void run() {
@@ -541,11 +570,19 @@ struct GraphTask {
     for (Node* n : starts) push(n);
     // The roots, which args hold, keep every node alive.
     while (Node* n = pop()) {
-      if (!n->extra && !captures_any && !modes.autocast && n->task == this &&
-          n->output_count == 1 && n->edge_count <= few_edges)
-        process_plain(n);
-      else
-        process(n);
+      try {
+        if (!n->extra && !captures_any && !modes.intercept && n->task == this &&
+            n->output_count == 1 && n->edge_count <= few_edges)
+          process_plain(n);
+        else
+          process(n);
+      } catch (Error& e) {
+        locate(e, *n);
+        throw;
+      } catch (const PythonError&) {
+        locate_python_error(*n);
+        throw;
+      }
     }
   }
 };
@@ -623,9 +660,23 @@ void AccumulateGrad::run(std::span<const Tensor> grads, Tensor*) {
 namespace {
 uint64_t last_backward = 0;
 thread_local uint64_t running_backward = 0;
+
+struct BackwardCall {
+  uint32_t id = 0;
+  Origin* origin = nullptr;  // owned
+};
+std::array<BackwardCall, 256> calls;
 }  // namespace
 
 uint64_t backward_id() { return running_backward; }
+uint32_t consuming_id() {
+  auto id = static_cast<uint32_t>(running_backward);
+  return id ? id : 1;
+}
+Origin* backward_origin(uint32_t id) {
+  const BackwardCall& call = calls[id % calls.size()];
+  return call.id == id ? call.origin : nullptr;
+}
 
 std::vector<Tensor> run_backward(BackwardArgs& args) {
   struct Number {
@@ -633,6 +684,10 @@ std::vector<Tensor> run_backward(BackwardArgs& args) {
     Number() { running_backward = ++last_backward; }
     ~Number() { running_backward = before; }
   } number;
+  auto id = static_cast<uint32_t>(running_backward);
+  BackwardCall& call = calls[id % calls.size()];
+  call.id = id;
+  if (Origin* before = std::exchange(call.origin, kept(origin_here()))) before->decref();
   GraphTask task(args);
   task.run();
   return std::move(task.captured);

@@ -111,7 +111,7 @@ void check_inplace(const Tensor& t, const char* op, bool records) {
          ": a leaf Variable that requires grad is being used in an in-place operation; wrap the "
          "write in no_grad(), or "
          "write into a clone() of the ",
-         t, " leaf");
+         t, " leaf", describe_parameter(t.get()));
   if (!t->base) return;
   Tensor base = Tensor::borrow(t->base);
   if (base->flags & flag_requires_grad)
@@ -119,7 +119,7 @@ void check_inplace(const Tensor& t, const char* op, bool records) {
          ": a view of a leaf Variable that requires grad is being used in an in-place operation; "
          "wrap the write in "
          "no_grad(), or write into a clone() of the ",
-         base, " leaf");
+         base, " leaf", describe_parameter(base.get()));
   if (!(records || t.requires_grad() || base.requires_grad())) return;
   switch (t->view_kind) {
     case ViewKind::plain: return;

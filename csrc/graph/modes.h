@@ -1,7 +1,6 @@
-// What the current thread has switched on: recording, inference mode, autocast, saved-tensor hooks.
-// May include: base.
-// Invariant: thread-local; the scoped setters restore what they found, also when an exception
-// passes.
+// What the current thread has switched on: recording, inference mode, what looks at every
+// operation, saved-tensor hooks; and what it is in the middle of. May include: base. Invariant:
+// thread-local; the scoped setters restore what they found, also when an exception passes.
 #pragma once
 #include <cstdint>
 
@@ -10,16 +9,27 @@ struct _object;
 namespace clew {
 
 struct TensorObj;
+struct Node;
+struct Scope;
+
+// Who wants to see every operation: bits of Modes::intercept.
+constexpr uint8_t intercept_autocast = 1;  // ops choose their dtypes (graph/autocast.h)
+constexpr uint8_t intercept_trace = 2;     // a profiler writes events
+constexpr uint8_t intercept_watch = 4;     // results are searched for NaN and infinity
 
 struct Modes {
   bool grad = true;
   bool inference = false;
-  bool vmap = false;      // a vmap is open, and ops are not just run sample by sample
-  bool autocast = false;  // ops choose their dtypes (graph/autocast.h)
+  bool vmap = false;  // a vmap is open, and ops are not just run sample by sample
+  uint8_t intercept = 0;
+  bool whole_stacks = false;  // places are kept with their callers
   bool keep_gil = false;  // kernels must not release the GIL (gradient accumulation in progress)
   // A gradient that nobody but the running node will see again: the next operation, if elementwise,
   // may write its result there (Vjp::last_grad).
   TensorObj* disposable = nullptr;
+  Scope* scope = nullptr;               // lent: the module call in progress
+  _object* module = nullptr;            // lent: its module
+  Node* running = nullptr;              // the node whose gradient rule runs
   uint32_t saved_hooks = 0;             // depth of the saved-tensor hook stack
   _object* saved_hook_stack = nullptr;  // a Python list of (pack, unpack)
 };
@@ -34,12 +44,18 @@ class GradMode {
   GradMode(const GradMode&) = delete;
 };
 
+inline bool autocasts() { return modes.intercept & intercept_autocast; }
+inline void set_autocast(bool on) {
+  modes.intercept = static_cast<uint8_t>(on ? modes.intercept | intercept_autocast
+                                            : modes.intercept & ~intercept_autocast);
+}
+
 class AutocastMode {
   bool before_;
 
  public:
-  explicit AutocastMode(bool on) : before_(modes.autocast) { modes.autocast = on; }
-  ~AutocastMode() { modes.autocast = before_; }
+  explicit AutocastMode(bool on) : before_(autocasts()) { set_autocast(on); }
+  ~AutocastMode() { set_autocast(before_); }
   AutocastMode(const AutocastMode&) = delete;
 };
 

@@ -67,6 +67,7 @@ void release_tensor_graph_state(TensorObj* t) {
     Py_CLEAR(e->post_accumulate_hooks);
     delete e;
   }
+  if (Cut* cut = std::exchange(t->cut, nullptr)) cut->decref();
   if (Node* fn = std::exchange(t->grad_fn, nullptr)) fn->decref();
 }
 [[maybe_unused]] const bool installed = (release_graph_state = release_tensor_graph_state, true);
@@ -79,12 +80,15 @@ NodeExtra::~NodeExtra() {
   Py_XDECREF(metadata);
 }
 
-Node::Node() : sequence(next_sequence++) {}
+Node::Node(bool has_origin)
+    : sequence(next_sequence++), origin(has_origin ? origin_for_node() : nullptr) {}
 
 Node::~Node() {
   for (uint32_t i = 0; i < edge_count; ++i)
     if (edges[i].fn) edges[i].fn->decref();
   if (owns_edges) delete[] edges;
+  if (origin) origin->decref();
+  if (cut) cut->decref();
   delete extra;
   delete more_grads;
   delete more_meta;
@@ -133,7 +137,7 @@ AutogradExtra& extra_of(const Tensor& t) {
   return *t->extra;
 }
 
-AccumulateGrad::AccumulateGrad(const Tensor& t) : variable(t) {
+AccumulateGrad::AccumulateGrad(const Tensor& t) : Node(false), variable(t) {
   is_accumulator = true;
   sequence = UINT64_MAX;  // runs as soon as it is ready
   --next_sequence;
@@ -257,17 +261,26 @@ Tensor Saved::unpack_for(const Node& node, const Edge* edge, uint32_t output_nr)
          "second time.");
   Tensor t = Tensor::borrow(tensor);
   if (t->storage->version != version) {
-    fail(
-        "one of the variables needed for gradient computation has been modified by an inplace "
-        "operation: ",
-        t,
-        is_output                   ? concat(", which is output ", output_nr, " of ", node.name())
-        : fn && !fn->is_accumulator ? concat(", which is output ", nr, " of ", fn->name(),
-                                             " and was saved by ", node.name())
-                                    : concat(", which was saved by ", node.name()),
-        ", is at version ", t->storage->version, "; expected version ", version,
-        " instead. Hint: write into a clone() of it, or use the out-of-place form of the operation "
-        "that changed it");
+    Error e(
+        ErrorKind::Runtime,
+        concat(
+            "one of the variables needed for gradient computation has been modified by an inplace "
+            "operation: ",
+            t,
+            is_output ? concat(", which is output ", output_nr, " of ", node.name())
+            : fn && !fn->is_accumulator ? concat(", which is output ", nr, " of ", fn->name(),
+                                                 " and was saved by ", node.name())
+                                        : concat(", which was saved by ", node.name()),
+            ", is at version ", t->storage->version, "; expected version ", version,
+            " instead. Hint: write into a clone() of it, or use the out-of-place form of the "
+            "operation "
+            "that changed it"));
+    if (node.origin) e.text += concat("\n  saved at ", describe(node.origin));
+    if (t->storage->writer)
+      e.text += concat("\n  ", t->storage->version - version == 1 ? "" : "last ", "written at ",
+                       describe(t->storage->writer));
+    e.located = node.origin != nullptr;
+    throw e;
   }
   if (!modes.grad) return t;
   if (is_output) return with_history(t, fn, nr);
@@ -349,7 +362,7 @@ void OpNode::operator delete(void* p) { free_node(p); }
 void OpNode::release_saved() {
   if (saved_count == 0) return;
   for (int i = 0; i < saved_count; ++i) saved[i].clear();
-  consumed = true;
+  consumed = consuming_id();
 }
 
 std::string OpNode::name() const { return node_name(*op); }

@@ -8,6 +8,7 @@
 
 #include "graph/modes.h"
 #include "graph/op.h"
+#include "graph/provenance.h"
 #include "tensor/tensor.h"
 
 namespace clew {
@@ -48,7 +49,7 @@ struct NodeExtra {
 struct Node {
   uint32_t refs = 1;
   uint32_t output_count = 1;
-  bool consumed = false;  // saved tensors were released by an earlier backward
+  uint32_t consumed = 0;  // the backward call that released the saved tensors; 0 if none did
   bool owns_edges = false;
   bool is_accumulator = false;  // an AccumulateGrad
   bool accumulates = false;     // has run_into(), see OpDef::accumulate
@@ -57,6 +58,8 @@ struct Node {
   uint64_t sequence;          // creation order; edges always point to smaller numbers
   GraphTask* task = nullptr;  // engine: the backward call using the scratch fields
   Edge* edges = nullptr;
+  Origin* origin = nullptr;  // owned: the line and module call that made the node
+  Cut* cut = nullptr;        // owned: how an input that wants no gradient lost its history
   NodeExtra* extra = nullptr;
   PyObject* wrapper = nullptr;  // weak: the Python object standing for this node, if one is alive
   Tensor grad_in;               // engine: gradient gathered for output 0
@@ -65,7 +68,7 @@ struct Node {
   OutMeta meta0;
   std::vector<OutMeta>* more_meta = nullptr;
 
-  Node();
+  explicit Node(bool has_origin = true);
   virtual ~Node();
   Node(const Node&) = delete;
 
@@ -94,6 +97,11 @@ struct Node {
   NodeExtra& extras() {
     if (!extra) extra = new NodeExtra();
     return *extra;
+  }
+  void note_cut(Cut* of_an_input) {
+    if (!of_an_input || of_an_input->kind == CutKind::made) return;
+    of_an_input->incref();
+    cut = of_an_input;
   }
   void incref() { ++refs; }
   void decref() {
@@ -264,5 +272,9 @@ struct BackwardArgs {
 std::vector<Tensor> run_backward(BackwardArgs& args);
 // The number of the backward call that runs in this thread; 0 outside of one.
 uint64_t backward_id();
+// The line that called it, for the last few hundred calls; null for others.
+Origin* backward_origin(uint32_t id);
+// What `consumed` becomes now.
+uint32_t consuming_id();
 
 }  // namespace clew

@@ -131,7 +131,7 @@ Tensor pad_by(const Tensor& input, const Dims& pad, std::string_view mode, std::
             " leaves nothing of ", input);
   }
   Tensor x = input;
-  if (modes.autocast && (mode == "replicate" || (mode == "reflect" && dims < 3)))
+  if (autocasts() && (mode == "replicate" || (mode == "reflect" && dims < 3)))
     x = autocast_to(x, DType::Float32);  // PyTorch's list has these as operations of their own
   for (int i = 0; i < dims; ++i) {
     int d = ndim - 1 - i;

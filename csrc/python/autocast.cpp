@@ -10,10 +10,10 @@ namespace clew::python {
 
 namespace {
 
-PyObject* autocasting(PyObject*, PyObject*) { return PyBool_FromLong(modes.autocast); }
+PyObject* autocasting(PyObject*, PyObject*) { return PyBool_FromLong(autocasts()); }
 
 PyObject* state(PyObject*, PyObject*) {
-  return Py_BuildValue("(NNN)", PyBool_FromLong(modes.autocast), dtype_object(autocast.dtype),
+  return Py_BuildValue("(NNN)", PyBool_FromLong(autocasts()), dtype_object(autocast.dtype),
                        PyBool_FromLong(autocast.keeps_casts));
 }
 // (enabled, dtype, keeps_casts): what _autocast_state gave, or part of it changed.
@@ -25,7 +25,7 @@ PyObject* set_state(PyObject*, PyObject* args) {
       return nullptr;
     if (!is_dtype(dtype))
       fail_type("set_autocast_dtype: expected a clew.dtype; got ", Py_TYPE(dtype)->tp_name);
-    modes.autocast = enabled != 0;
+    set_autocast(enabled != 0);
     autocast.dtype = dtype_from(dtype);
     autocast.keeps_casts = keeps_casts != 0;
     Py_RETURN_NONE;

@@ -4,6 +4,8 @@
 // the node dies.
 #include "python/autograd.h"
 
+#include "python/provenance.h"
+
 #include "graph/inplace.h"
 #include "graph/promotion.h"
 
@@ -20,15 +22,6 @@ struct NodeObj {
   PyObject* weakrefs;
 };
 NodeObj* node_obj(PyObject* o) { return reinterpret_cast<NodeObj*>(o); }
-
-Node& node_of(PyObject* o) {
-  Node* n = node_obj(o)->node;
-  if (!n)
-    fail(
-        "autograd: this function context is not part of a graph (its graph was freed, or nothing "
-        "required grad)");
-  return *n;
-}
 
 // A node of a Python autograd.Function.
 struct PyFunctionNode final : Node {
@@ -51,7 +44,7 @@ struct PyFunctionNode final : Node {
     if (saved.empty()) return;
     for (Saved& s : saved) s.clear();
     saved_edges.clear();
-    consumed = true;
+    consumed = consuming_id();
   }
   void run(std::span<const Tensor> grads, Tensor* out) override {
     Ref args(checked(PyTuple_New(static_cast<Py_ssize_t>(grads.size()))));
@@ -271,6 +264,9 @@ PyGetSetDef node_getset[] = {
     {"variable", node_variable, nullptr, "Of AccumulateGrad: the leaf.", nullptr},
     {"_input_metadata", node_input_metadata, nullptr, nullptr, nullptr},
     {"saved_tensors", node_saved_tensors, nullptr, "The tensors kept for backward.", nullptr},
+    {"_place", node_place, nullptr, nullptr, nullptr},
+    {"_callers", node_callers, nullptr, nullptr, nullptr},
+    {"_cut", node_cut, nullptr, nullptr, nullptr},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
     {}};
 PyMemberDef node_members[] = {
@@ -313,7 +309,8 @@ PyObject* module_run_backward(PyObject*, PyObject* args) {
       OwnedEdge e = gradient_edge(roots[i]);
       if (!e.fn)
         fail("backward: element ", i,
-             " of tensors does not require grad and does not have a grad_fn; it is ", roots[i]);
+             " of tensors does not require grad and does not have a grad_fn; it is ", roots[i],
+             why_no_grad(roots[i]));
       if (seeds[i].sizes() != roots[i].sizes())
         fail("backward: Mismatch in shape: grad_output[", i, "] has a shape of ", seeds[i].sizes(),
              " and output[", i, "] has a shape of ", roots[i].sizes());
@@ -514,6 +511,15 @@ PyMethodDef functions[] = {
     {}};
 
 }  // namespace
+
+Node& node_of(PyObject* o) {
+  Node* n = node_obj(o)->node;
+  if (!n)
+    fail(
+        "autograd: this function context is not part of a graph (its graph was freed, or nothing "
+        "required grad)");
+  return *n;
+}
 
 PyObject* node_object(Node* n) {
   if (!n) Py_RETURN_NONE;

@@ -7,6 +7,7 @@
 namespace clew::python {
 
 PyObject* node_object(Node* n);  // new reference; None for null
+Node& node_of(PyObject* o);      // of a node object; throws when its graph is gone
 void set_requires_grad_flag(const Tensor& t, bool on);
 Tensor make_subclass_instance(PyTypeObject* type, const Tensor& source);
 

@@ -101,5 +101,6 @@ void add_vmap(PyObject* module);
 void add_optimize(PyObject* module);
 void add_gradients(PyObject* module);
 void add_module_base(PyObject* module);
+void add_provenance(PyObject* module);
 
 }  // namespace clew::python

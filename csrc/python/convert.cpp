@@ -298,12 +298,14 @@ PyObject* method_item(PyObject* self, PyObject*) {
     require(t.numel() == 1, "item: a Tensor with ", t.numel(),
             " elements cannot be converted to Scalar");
     if (t.is_meta()) fail("item: cannot be called on meta tensors, which have no values");
+    note_leaving(t.get(), "item()");
     return scalar_object(item(t));
   });
 }
 PyObject* method_tolist(PyObject* self, PyObject*) {
   return guarded([&] {
     require_elements(borrow(self), "tolist()");
+    note_leaving(reinterpret_cast<TensorObj*>(self), "tolist()");
     return to_list(borrow(self));
   });
 }
@@ -313,6 +315,7 @@ PyObject* array_of(PyObject* self) {
   require(!t.requires_grad(),
           "numpy: Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
           "instead.");
+  note_leaving(t.get(), "numpy()");
   return to_numpy(t);
 }
 PyObject* method_numpy(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* names) {
@@ -329,7 +332,10 @@ PyObject* method_numpy(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
       if (truth < 0) throw PythonError();
       force = truth == 1;
     }
-    if (force) return to_numpy(detach(borrow(self)));
+    if (force) {
+      note_leaving(reinterpret_cast<TensorObj*>(self), "numpy()");
+      return to_numpy(detach(borrow(self)));
+    }
     return array_of(self);
   });
 }
@@ -400,6 +406,7 @@ Scalar only_item(PyObject* self) {
 
 PyObject* tensor_float(PyObject* self) {
   return guarded([&] {
+    note_leaving(reinterpret_cast<TensorObj*>(self), "float()");
     Scalar s = only_item(self);
     require(!s.is_complex() || s.im == 0,
             "float: a complex value cannot be converted to type double without overflow");
@@ -431,12 +438,17 @@ void add_convert(PyObject* module) {
   static PyType_Spec spec = {"clew._C.Buffer", sizeof(BufferObj), 0,
                              Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
   buffer_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
-  static PyMethodDef functions[] = {
-      {"from_numpy",
-       [](PyObject*, PyObject* array) { return guarded([&] { return wrap(from_numpy(array)); }); },
-       METH_O, docs::from_numpy},
-      fast_method("from_dlpack", dlpack_import, docs::from_dlpack),
-      {}};
+  static PyMethodDef functions[] = {{"from_numpy",
+                                     [](PyObject*, PyObject* array) {
+                                       return guarded([&] {
+                                         Tensor t = from_numpy(array);
+                                         mark_cut(t.get(), CutKind::made, nullptr, nullptr);
+                                         return wrap(std::move(t));
+                                       });
+                                     },
+                                     METH_O, docs::from_numpy},
+                                    fast_method("from_dlpack", dlpack_import, docs::from_dlpack),
+                                    {}};
   if (PyModule_AddFunctions(module, functions) < 0) throw PythonError();
   Ref priority(PyLong_FromLong(1000));
   if (PyObject_SetAttrString(reinterpret_cast<PyObject*>(tensor_type), "__array_priority__",

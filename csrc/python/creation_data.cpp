@@ -17,6 +17,12 @@ using Args = PyObject* const*;
 
 // ---- from data ----
 
+// Notes where numbers became a tensor: what they were computed from is out of sight.
+Tensor made_here(Tensor t) {
+  if (!t->cut) mark_cut(t.get(), CutKind::made, nullptr, nullptr);
+  return t;
+}
+
 PyObject* tensor(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
   return guarded([&] {
     static constexpr const char* params[] = {"data"};
@@ -34,7 +40,7 @@ PyObject* tensor(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
     Device where = a.device          ? *a.device
                    : is_tensor(data) ? borrow(data).device()
                                      : default_device();
-    return a.finish(tensor_from(data, a.dtype, where));
+    return a.finish(made_here(tensor_from(data, a.dtype, where)));
   });
 }
 
@@ -72,9 +78,9 @@ PyObject* as_tensor(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
     }
     if (is_numpy_array(data) && a.device_or(default_device()) == Device::CPU) {
       Tensor t = from_numpy(data);
-      if (!a.dtype || *a.dtype == t.dtype()) return a.finish(std::move(t));
+      if (!a.dtype || *a.dtype == t.dtype()) return a.finish(made_here(std::move(t)));
     }
-    return a.finish(tensor_from(data, a.dtype, a.device_or(default_device())));
+    return a.finish(made_here(tensor_from(data, a.dtype, a.device_or(default_device()))));
   });
 }
 

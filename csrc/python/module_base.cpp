@@ -4,7 +4,7 @@
 // shorter.
 #include <array>
 
-#include "python/bridge.h"
+#include "python/provenance.h"
 
 namespace clew::python {
 
@@ -29,6 +29,7 @@ bool every_module_hooked = false;
 
 // Module.__call__: forward itself, unless hooks were registered for this module or for all.
 PyObject* module_call(PyObject* self, PyObject* args, PyObject* kwargs) {
+  ModuleCall call(self);
   bool hooked = every_module_hooked;
   if (!hooked) {
     Ref own(PyObject_GenericGetDict(self, nullptr));
@@ -137,7 +138,14 @@ PyMethodDef functions[] = {
 }  // namespace
 
 void add_module_base(PyObject* module) {
+  static constexpr destructor dealloc = [](PyObject* self) {
+    PyTypeObject* type = Py_TYPE(self);
+    forget_module(self);
+    type->tp_free(self);
+    Py_DECREF(type);
+  };
   PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void*>(module_call)},
+                         {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
                          {Py_tp_doc, const_cast<char*>("Holds __call__ of nn.Module.")},
                          {0, nullptr}};
   PyType_Spec spec = {"clew._C.ModuleBase", sizeof(PyObject), 0,

@@ -100,7 +100,11 @@ PyObject* method_requires_grad_(PyObject* o, PyObject* const* args, Py_ssize_t n
   });
 }
 PyObject* method_detach(PyObject* o, PyObject*) {
-  return guarded([&] { return wrap(detach(borrow(o))); });
+  return guarded([&] {
+    Tensor t = borrow(o), out = detach(t);
+    carry_cut(out.get(), t.get(), CutKind::detach);
+    return wrap(std::move(out));
+  });
 }
 PyObject* method_detach_(PyObject* o, PyObject*) {
   return guarded([&] {

@@ -243,6 +243,7 @@ PyObject* get_grad_fn(PyObject* o, void*) {
 PyObject* get_data(PyObject* o, void*) {
   return guarded([&] {
     Tensor t = alias(borrow(o));
+    carry_cut(t.get(), reinterpret_cast<TensorObj*>(o), CutKind::data);
     t->flags |= flag_own_version;
     if (is_batched(t)) t->base->flags |= flag_own_version;
     return wrap(std::move(t));

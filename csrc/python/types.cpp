@@ -318,7 +318,10 @@ void set_python_error() noexcept {
       case ErrorKind::Buffer: type = PyExc_BufferError; break;
       case ErrorKind::Runtime: break;
     }
-    PyErr_SetString(type, e.what());
+    // Inside a module the message says which, and which line called it.
+    std::string in_module =
+        modes.scope && !e.located ? concat("\n  in ", describe(origin_here())) : "";
+    PyErr_SetString(type, concat(e.text, in_module).c_str());
   } catch (const std::bad_alloc&) {
     PyErr_SetString(out_of_memory_error ? out_of_memory_error : PyExc_MemoryError,
                     "allocation: out of memory");

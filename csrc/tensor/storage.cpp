@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdlib>
+#include <utility>
 
 namespace clew {
 
@@ -123,8 +124,11 @@ Storage* Storage::wrap(void* data, size_t nbytes, void* owner, void (*release)(S
   return s;
 }
 
+void (*release_origin)(Origin*) = nullptr;
+
 void Storage::destroy(Storage* s) {
   Allocator& a = allocator();
+  if (s->writer) release_origin(std::exchange(s->writer, nullptr));
   if (s->release) {
     s->release(s);
     delete s;

@@ -12,6 +12,8 @@ namespace clew {
 enum class Device : uint8_t { CPU, Meta };
 constexpr const char* name(Device d) { return d == Device::CPU ? "cpu" : "meta"; }
 
+struct Origin;  // graph/provenance.h
+
 struct Storage {
   uint32_t refs = 1;
   uint32_t version = 0;  // counts in-place writes through any view
@@ -22,6 +24,7 @@ struct Storage {
   size_t nbytes = 0;
   void (*release)(Storage*) = nullptr;  // for foreign memory: gives `owner` back
   void* owner = nullptr;
+  Origin* writer = nullptr;  // owned: where the last counted write came from
 
   // 64-byte aligned, uninitialised. Throws OutOfMemory when the bytes cannot be had.
   static Storage* allocate(size_t nbytes, Device device = Device::CPU);
@@ -35,6 +38,9 @@ struct Storage {
  private:
   static void destroy(Storage*);
 };
+
+// Lets go of a storage's writer (set by graph/).
+extern void (*release_origin)(Origin*);
 
 struct MemoryStats {
   int64_t live_bytes = 0;

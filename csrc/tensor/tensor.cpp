@@ -66,6 +66,7 @@ TensorObj* new_tensor_obj() {
   t->grad = nullptr;
   t->base = nullptr;
   t->extra = nullptr;
+  t->cut = nullptr;
   t->dict = nullptr;
   t->weakrefs = nullptr;
   return t;
@@ -76,7 +77,7 @@ void free_tensor_obj(TensorObj* t) {
   PyObject_GC_UnTrack(t);
   if (t->weakrefs) PyObject_ClearWeakRefs(reinterpret_cast<PyObject*>(t));
   Py_CLEAR(t->dict);
-  if (t->grad_fn || t->extra) release_graph_state(t);
+  if (t->grad_fn || t->extra || t->cut) release_graph_state(t);
   Py_CLEAR(t->grad);
   Py_CLEAR(t->base);
   if (t->storage) {

@@ -20,6 +20,7 @@ namespace clew {
 
 struct Node;           // graph/node.h
 struct AutogradExtra;  // graph/node.h: hooks, gradient accumulator; absent on most tensors
+struct Cut;            // graph/provenance.h: where a value lost its history
 
 enum TensorFlag : uint8_t {
   flag_requires_grad = 1,   // a leaf that asked for a gradient (a non-leaf has grad_fn instead)
@@ -48,6 +49,7 @@ struct TensorObj {
   TensorObj* grad;  // owned
   TensorObj* base;  // owned; the tensor this one is a view of (never itself a view)
   AutogradExtra* extra;
+  Cut* cut;  // owned; null on most
   PyObject* dict;
   PyObject* weakrefs;
 };

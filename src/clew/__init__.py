@@ -84,6 +84,7 @@ from clew import _namespace
 
 _namespace.fill(globals())
 
+from clew import _provenance as _provenance
 from clew import autograd, random
 from clew._tensor import array_namespace as __array_namespace__
 from clew.autograd.grad_mode import (

@@ -60,7 +60,7 @@ def _seeds(
                 raise RuntimeError(
                     f"{what}: element 0 of tensors does not require grad and does not have a "
                     f"grad_fn; it is "
-                    f"{out.dtype.name}{list(out.shape)}"
+                    f"{out.dtype.name}{list(out.shape)}{_C._why_no_grad(out)}"
                 )
             if out.numel() != 1:
                 raise RuntimeError(

@@ -1,0 +1,269 @@
+// Interning of places and module paths, cut marks, and the text that messages show of them.
+// May include: graph; Python.h for frames and code objects.
+// Invariant: capturing never fails and never runs Python code; describing may, and keeps no error.
+#include "graph/provenance.h"
+
+#include <array>
+
+#include "graph/frames.h"
+#include "graph/node.h"
+
+namespace clew {
+
+namespace {
+
+bool enabled = true;
+std::string library_folder;
+
+// Direct-mapped, so that what is kept alive is bounded.
+std::array<Origin*, 4096> origins;
+struct KnownCode {
+  PyCodeObject* code = nullptr;  // owned, so that its address stays its own
+  bool library = false;
+};
+std::array<KnownCode, 1024> codes;
+std::array<Cut*, 256> cuts;
+Leaving leaving;
+
+[[maybe_unused]] const bool installed = (
+    release_origin = [](Origin* o) { o->decref(); }, true);
+
+size_t mix(const void* a, const void* b) {
+  auto x = reinterpret_cast<uintptr_t>(a) * 0x9E3779B97F4A7C15u;
+  auto y = reinterpret_cast<uintptr_t>(b) * 0xC2B2AE3D27D4EB4Fu;
+  return static_cast<size_t>((x ^ y) >> 40);
+}
+
+bool in_library(PyCodeObject* code) {
+  KnownCode& known = codes[mix(code, nullptr) % codes.size()];
+  if (known.code == code) [[likely]]
+    return known.library;
+  Py_ssize_t length = 0;
+  const char* file = PyUnicode_AsUTF8AndSize(code->co_filename, &length);
+  if (!file) PyErr_Clear();
+  std::string_view name(file ? file : "", file ? static_cast<size_t>(length) : 0);
+  bool library = (!library_folder.empty() && name.starts_with(library_folder)) ||
+                 name == "<shim>" || name.starts_with("<frozen ");
+  Py_INCREF(reinterpret_cast<PyObject*>(code));
+  PyCodeObject* before = std::exchange(known.code, code);
+  known.library = library;
+  Py_XDECREF(reinterpret_cast<PyObject*>(before));
+  return library;
+}
+
+struct Place {
+  PyCodeObject* code;
+  const void* at;
+  int32_t offset;
+};
+Place place_of(const Frames& frame) { return {frame.code(), frame.at(), frame.offset()}; }
+
+Origin* new_origin(const Place& p, Scope* scope, Origin* caller) {
+  auto* o = new Origin();
+  o->at = p.at;
+  o->instruction = p.offset;
+  o->code = p.code;
+  Py_INCREF(reinterpret_cast<PyObject*>(o->code));
+  o->scope = scope;
+  if (scope) scope->incref();
+  o->caller = kept(caller);
+  return o;
+}
+
+// The caller of the last whole stack, and what tells it from others.
+uint64_t last_stack = 0;
+Origin* last_caller = nullptr;  // owned
+
+// The user's frames from the outermost inwards, each with its caller.
+Origin* caller_of(Frames& innermost) {
+  constexpr int most = 128;
+  Place places[most];
+  int count = 0;
+  uint64_t key = 1469598103934665603u;
+  for (innermost.next(); innermost && count < most; innermost.next()) {
+    if (in_library(innermost.code())) continue;
+    places[count++] = place_of(innermost);
+    key = (key ^ reinterpret_cast<uintptr_t>(innermost.at())) * 0x100000001B3u;
+  }
+  if (key == last_stack) return last_caller;
+  Origin* chain = nullptr;
+  while (count > 0) {
+    Origin* inner = new_origin(places[--count], nullptr, chain);
+    if (chain) chain->decref();
+    chain = inner;
+  }
+  last_stack = key;
+  Origin* before = std::exchange(last_caller, chain);
+  if (before) before->decref();
+  return chain;
+}
+
+// Asks clew._provenance for a text; an error there leaves it empty, since another error is about to
+// be told.
+template <class... A> std::string ask(const char* function, const char* format, A... args) {
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  std::string text;
+  PyObject* module = PyImport_ImportModule("clew._provenance");
+  PyObject* got = module ? PyObject_CallMethod(module, function, format, args...) : nullptr;
+  if (got && PyUnicode_Check(got)) {
+    const char* utf8 = PyUnicode_AsUTF8(got);
+    if (utf8) text = utf8;
+  }
+  Py_XDECREF(got);
+  Py_XDECREF(module);
+  PyErr_Clear();
+  PyErr_Restore(type, value, traceback);
+  return text;
+}
+
+}  // namespace
+
+void Scope::destroy(Scope* s) {
+  while (s) {
+    Scope* parent = s->parent;
+    delete s;
+    s = parent && --parent->refs == 0 ? parent : nullptr;
+  }
+}
+
+void Origin::destroy(Origin* o) {
+  while (o) {
+    Origin* caller = o->caller;
+    Py_DECREF(reinterpret_cast<PyObject*>(o->code));
+    if (o->scope) o->scope->decref();
+    delete o;
+    o = caller && --caller->refs == 0 ? caller : nullptr;
+  }
+}
+
+void Cut::destroy(Cut* c) {
+  if (c->where) c->where->decref();
+  if (c->source) c->source->decref();
+  delete c;
+}
+
+std::string path_of(const Scope* scope) {
+  std::string path;
+  for (; scope; scope = scope->parent) {
+    if (scope->name.empty()) continue;
+    path = path.empty() ? scope->name : concat(scope->name, ".", path);
+  }
+  return path;
+}
+
+Origin* origin_here() {
+  if (!enabled) return nullptr;
+  Frames frame;
+  while (frame && in_library(frame.code())) frame.next();
+  if (!frame) return nullptr;
+  Place here = place_of(frame);
+  Origin* caller = modes.whole_stacks ? caller_of(frame) : nullptr;
+  Scope* scope = modes.scope;
+  Origin*& slot = origins[mix(here.at, scope) % origins.size()];
+  if (slot && slot->at == here.at && slot->scope == scope && slot->caller == caller) [[likely]]
+    return slot;
+  Origin* before = std::exchange(slot, new_origin(here, scope, caller));
+  if (before) before->decref();
+  return slot;
+}
+
+Origin* origin_for_node() { return kept(modes.running ? modes.running->origin : origin_here()); }
+
+void mark_cut(TensorObj* t, CutKind kind, const OpDef* op, const Node* from) {
+  Origin* where = origin_here();
+  if (!where) return;
+  Origin* source = from ? from->origin : nullptr;
+  Cut*& slot = cuts[(mix(where, source) + static_cast<size_t>(kind)) % cuts.size()];
+  if (!slot || slot->where != where || slot->source != source || slot->kind != kind ||
+      slot->op != op) {
+    auto* c = new Cut();
+    c->kind = kind;
+    c->op = op;
+    c->where = kept(where);
+    c->source = kept(source);
+    Cut* before = std::exchange(slot, c);
+    if (before) before->decref();
+  }
+  slot->incref();
+  Cut* before = std::exchange(t->cut, slot);
+  if (before) before->decref();
+}
+
+void carry_cut(TensorObj* out, const TensorObj* t, CutKind kind) {
+  if (t->grad_fn || (t->flags & flag_requires_grad))
+    return mark_cut(out, kind, nullptr, t->grad_fn);
+  if (!t->cut) return;
+  t->cut->incref();
+  out->cut = t->cut;
+}
+
+void note_leaving(const TensorObj* t, const char* how) {
+  bool has_history =
+      t->grad_fn || (t->flags & flag_requires_grad) || (t->cut && t->cut->kind != CutKind::made);
+  if (!has_history) return;
+  Origin* before = std::exchange(leaving.where, kept(origin_here()));
+  leaving.how = how;
+  if (before) before->decref();
+}
+const Leaving& last_leaving() { return leaving; }
+
+void note_write(Storage* storage) {
+  Origin* here = origin_here();
+  if (here == storage->writer) return;
+  if (Origin* before = std::exchange(storage->writer, kept(here))) before->decref();
+}
+
+void set_library_folder(std::string folder) {
+  library_folder = std::move(folder);
+  for (KnownCode& known : codes) {
+    Py_XDECREF(reinterpret_cast<PyObject*>(known.code));
+    known = {};
+  }
+}
+bool provenance_enabled() { return enabled; }
+void enable_provenance(bool on) { enabled = on; }
+
+std::string describe(const Origin* o) {
+  if (!o) return {};
+  std::string path = path_of(o->scope);
+  return ask("describe", "Oiss", reinterpret_cast<PyObject*>(o->code),
+             static_cast<int>(o->instruction), path.c_str(),
+             o->scope ? o->scope->type.c_str() : "");
+}
+
+std::string describe_cut(const Cut* c) {
+  if (!c || !c->where) return {};
+  std::string where = describe(c->where);
+  std::string made = c->source ? concat(" (that value was made at ", describe(c->source), ")") : "";
+  switch (c->kind) {
+    case CutKind::no_grad: return concat("it was computed inside no_grad() at ", where, made);
+    case CutKind::inference: return concat("it was computed in inference_mode() at ", where, made);
+    case CutKind::detach: return concat("the thread was cut by detach() at ", where, made);
+    case CutKind::data: return concat("the thread was cut by .data at ", where, made);
+    case CutKind::dtype:
+      return concat("the thread was cut by ", op_name(*c->op),
+                    ", whose result has a dtype without gradients, at ", where, made);
+    case CutKind::made: {
+      std::string text = concat("it was made from plain numbers at ", where);
+      if (leaving.where)
+        text += concat("; the last value to leave a graph before left through ", leaving.how,
+                       " at ", describe(leaving.where));
+      return text;
+    }
+  }
+  return {};
+}
+
+std::string why_no_grad(const Tensor& t) {
+  if (t->cut) return concat("\n  ", describe_cut(t->cut));
+  return "\n  nothing that it was computed from requires grad; set requires_grad=True on the "
+         "tensors "
+         "to differentiate, or check that parameters are not frozen";
+}
+
+std::string describe_parameter(const TensorObj* t) {
+  return ask("describe_parameter", "O", reinterpret_cast<PyObject*>(const_cast<TensorObj*>(t)));
+}
+
+}  // namespace clew

@@ -1,0 +1,112 @@
+// Provenance: the user's line and the module call that a node, a write or a cut came from.
+// May include: base; Python.h for frames and code objects.
+// Invariant: everything here is counted and happens with the GIL held; text is made only when
+// asked.
+#pragma once
+#include <Python.h>
+
+#include <cstdint>
+#include <string>
+
+namespace clew {
+
+struct OpDef;
+struct Node;
+struct Storage;
+class Tensor;
+struct TensorObj;
+
+// One module in the call that is in progress. Names are kept, modules are not: a node must not keep
+// a module alive that may keep the node.
+struct Scope {
+  uint32_t refs = 1;
+  Scope* parent = nullptr;  // owned
+  std::string name;         // as the parent knows it: "blocks.3.attn"; of a root empty
+  std::string type;         // its class
+
+  void incref() { ++refs; }
+  void decref() {
+    if (--refs == 0) destroy(this);
+  }
+
+ private:
+  static void destroy(Scope*);
+};
+std::string path_of(const Scope* scope);  // "blocks.3.attn.qkv"; empty for a root
+
+// A place in the user's program. Equal ones are mostly one object, handed out again and again.
+struct Origin {
+  uint32_t refs = 1;
+  int32_t instruction = 0;  // offset in bytes into the code
+  const void* at = nullptr;
+  PyCodeObject* code = nullptr;  // owned
+  Scope* scope = nullptr;        // owned; null outside of modules
+  Origin* caller = nullptr;      // owned; the frame that called, where whole stacks are kept
+
+  void incref() { ++refs; }
+  void decref() {
+    if (--refs == 0) destroy(this);
+  }
+
+ private:
+  static void destroy(Origin*);
+};
+
+// The line that runs now, frames of this library left out. Lent until the next call of this
+// function; null where there is no Python frame or provenance is switched off.
+Origin* origin_here();
+inline Origin* kept(Origin* o) {
+  if (o) o->incref();
+  return o;
+}
+// The same, counted, for a node that is being made: inside of a recorded backward, where the
+// node came from whose gradient is computed.
+Origin* origin_for_node();
+
+// How a value lost its way back to what it was computed from.
+enum class CutKind : uint8_t { no_grad, inference, detach, data, dtype, made };
+struct Cut {
+  uint32_t refs = 1;
+  CutKind kind = CutKind::no_grad;
+  const OpDef* op = nullptr;  // the operation, where it was one
+  Origin* where = nullptr;    // owned
+  Origin* source = nullptr;   // owned; where the value that was cut off came from, if recorded
+
+  void incref() { ++refs; }
+  void decref() {
+    if (--refs == 0) destroy(this);
+  }
+
+ private:
+  static void destroy(Cut*);
+};
+// Notes that t, which does not require grad, was made from `from`, which did (or, for `made`, from
+// nothing).
+void mark_cut(TensorObj* t, CutKind kind, const OpDef* op, const Node* from);
+// Of a plain copy or alias of t: how its history ends, from here or from t on.
+void carry_cut(TensorObj* out, const TensorObj* t, CutKind kind);
+// The last time a tensor with a history gave its value to Python: item(), tolist(), numpy().
+void note_leaving(const TensorObj* t, const char* how);
+struct Leaving {
+  const char* how = nullptr;
+  Origin* where = nullptr;
+};
+const Leaving& last_leaving();
+
+// Notes the line that runs now as the last that wrote into the storage.
+void note_write(Storage* storage);
+
+// Frames whose code lies below one of these folders belong to the library.
+void set_library_folder(std::string folder);
+bool provenance_enabled();
+void enable_provenance(bool on);
+
+// "train.py:12 in forward: `h = h * mask` (module blocks.3.attn: Attention)"; for messages.
+std::string describe(const Origin* o);
+std::string describe_cut(const Cut* c);
+// The continuation of a message about t, a root that does not require grad.
+std::string why_no_grad(const Tensor& t);
+// " (parameter fc1.weight of Net)" for a parameter of a module that was called; else empty.
+std::string describe_parameter(const TensorObj* t);
+
+}  // namespace clew

@@ -1,0 +1,240 @@
+// Provenance from Python: places of nodes, writes and cuts; the module calls that are in progress.
+// May include: everything below python/.
+// Invariant: places are handed out as (code, offset in bytes, module path, module class).
+#include "python/provenance.h"
+
+#include <array>
+#include <vector>
+
+#include "graph/inplace.h"
+#include "python/autograd.h"
+
+namespace clew::python {
+
+namespace {
+
+PyObject* modules_name = PyUnicode_InternFromString("_modules");
+
+// Direct-mapped by module; an entry is cleared when its module dies.
+struct Called {
+  PyObject* module = nullptr;  // lent
+  Scope* parent = nullptr;     // owned
+  Scope* scope = nullptr;      // owned
+};
+std::array<Called, 1024> calls;
+Called& slot_of(PyObject* module) {
+  return calls[(reinterpret_cast<uintptr_t>(module) * 0x9E3779B97F4A7C15u >> 40) % calls.size()];
+}
+void clear(Called& c) {
+  Called before = std::exchange(c, {});
+  if (before.parent) before.parent->decref();
+  if (before.scope) before.scope->decref();
+}
+
+// Weak references to the modules that were called from outside of any other.
+std::vector<PyObject*> roots;
+
+void remember_root(PyObject* module) {
+  std::erase_if(roots, [](PyObject* weak) {
+    bool dead = PyWeakref_GetObject(weak) == Py_None;
+    if (dead) Py_DECREF(weak);
+    return dead;
+  });
+  for (PyObject* weak : roots)
+    if (PyWeakref_GetObject(weak) == module) return;
+  PyObject* weak = PyWeakref_NewRef(module, nullptr);
+  if (weak)
+    roots.push_back(weak);
+  else
+    PyErr_Clear();
+}
+
+// The children of a module, lent; null when it has none.
+PyObject* children_of(PyObject* module) {
+  PyObject* own = PyObject_GenericGetDict(module, nullptr);
+  if (!own) {
+    PyErr_Clear();
+    return nullptr;
+  }
+  PyObject* children = PyDict_GetItemWithError(own, modules_name);
+  Py_DECREF(own);  // the module keeps it
+  if (!children) PyErr_Clear();
+  return children && PyDict_Check(children) ? children : nullptr;
+}
+
+// How `parent` calls `module`: "attn", "blocks.3"; empty where it is not below it.
+std::string name_below(PyObject* parent, PyObject* module, std::vector<PyObject*>& seen) {
+  PyObject* children = children_of(parent);
+  if (!children) return {};
+  PyObject *key, *child;
+  auto text = [](PyObject* name) -> std::string {
+    const char* utf8 = PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : nullptr;
+    if (!utf8) PyErr_Clear();
+    return utf8 ? utf8 : "";
+  };
+  for (Py_ssize_t at = 0; PyDict_Next(children, &at, &key, &child);)
+    if (child == module) return text(key);
+  for (Py_ssize_t at = 0; PyDict_Next(children, &at, &key, &child);) {
+    if (child == Py_None || std::find(seen.begin(), seen.end(), child) != seen.end()) continue;
+    seen.push_back(child);
+    std::string below = name_below(child, module, seen);
+    if (!below.empty()) return concat(text(key), ".", below);
+  }
+  return {};
+}
+
+const char* short_name(PyTypeObject* type) {
+  const char* dot = std::strrchr(type->tp_name, '.');
+  return dot ? dot + 1 : type->tp_name;
+}
+
+Scope* new_scope(PyObject* module) {
+  auto* scope = new Scope();
+  scope->type = short_name(Py_TYPE(module));
+  scope->parent = modes.scope;
+  if (!scope->parent) {
+    remember_root(module);
+    return scope;
+  }
+  scope->parent->incref();
+  if (modes.module == module) return scope;  // it calls itself: the same path
+  std::vector<PyObject*> seen;
+  scope->name = modes.module ? name_below(modes.module, module, seen) : "";
+  if (scope->name.empty()) scope->name = concat("<", scope->type, ">");
+  return scope;
+}
+
+PyObject* place(const Origin* o) {
+  if (!o) Py_RETURN_NONE;
+  std::string path = path_of(o->scope);
+  return checked(o->scope ? Py_BuildValue("(Oiss)", reinterpret_cast<PyObject*>(o->code),
+                                          static_cast<int>(o->instruction), path.c_str(),
+                                          o->scope->type.c_str())
+                          : Py_BuildValue("(OiOO)", reinterpret_cast<PyObject*>(o->code),
+                                          static_cast<int>(o->instruction), Py_None, Py_None));
+}
+
+Tensor tensor_argument(PyObject* o, const char* function) {
+  if (!is_tensor(o)) fail_type(function, ": expected a Tensor; got ", Py_TYPE(o)->tp_name);
+  return borrow(o);
+}
+
+PyObject* here(PyObject*, PyObject*) {
+  return guarded([] { return place(origin_here()); });
+}
+PyObject* place_of_write(PyObject*, PyObject* o) {
+  return guarded([&] { return place(tensor_argument(o, "_place_of_write")->storage->writer); });
+}
+PyObject* place_of_backward(PyObject*, PyObject* id) {
+  return guarded([&] { return place(backward_origin(static_cast<uint32_t>(int_from(id)))); });
+}
+constexpr const char* kind_name(CutKind kind) {
+  constexpr const char* names[] = {"no_grad", "inference_mode", "detach", "data", "dtype", "made"};
+  return names[static_cast<int>(kind)];
+}
+// (kind, name of the operation or None, place, place of the value that was cut off or None)
+PyObject* cut_tuple(const Cut* c) {
+  if (!c) Py_RETURN_NONE;
+  Ref where(place(c->where)), source(place(c->source));
+  std::string op(c->op ? op_name(*c->op) : "");
+  return checked(Py_BuildValue("(szOO)", kind_name(c->kind), c->op ? op.c_str() : nullptr,
+                               where.get(), source.get()));
+}
+PyObject* cut_of(PyObject*, PyObject* o) {
+  return guarded([&] { return cut_tuple(tensor_argument(o, "_cut_of")->cut); });
+}
+PyObject* explain_no_grad(PyObject*, PyObject* o) {
+  return guarded([&] {
+    return checked(PyUnicode_FromString(why_no_grad(tensor_argument(o, "_why_no_grad")).c_str()));
+  });
+}
+PyObject* called_roots(PyObject*, PyObject*) {
+  return guarded([] {
+    Ref list(checked(PyList_New(0)));
+    for (PyObject* weak : roots) {
+      PyObject* module = PyWeakref_GetObject(weak);
+      if (module != Py_None && PyList_Append(list.get(), module) < 0) throw PythonError();
+    }
+    return list.release();
+  });
+}
+PyObject* set_folder(PyObject*, PyObject* folder) {
+  return guarded([&]() -> PyObject* {
+    const char* text = PyUnicode_AsUTF8(folder);
+    if (!text) throw PythonError();
+    set_library_folder(text);
+    Py_RETURN_NONE;
+  });
+}
+PyObject* enable(PyObject*, PyObject* on) {
+  bool before = provenance_enabled();
+  enable_provenance(PyObject_IsTrue(on) == 1);
+  return PyBool_FromLong(before);
+}
+PyObject* keep_whole_stacks(PyObject*, PyObject* on) {
+  return PyBool_FromLong(std::exchange(modes.whole_stacks, PyObject_IsTrue(on) == 1));
+}
+
+PyMethodDef functions[] = {{"_here", here, METH_NOARGS, nullptr},
+                           {"_place_of_write", place_of_write, METH_O, nullptr},
+                           {"_place_of_backward", place_of_backward, METH_O, nullptr},
+                           {"_cut_of", cut_of, METH_O, nullptr},
+                           {"_why_no_grad", explain_no_grad, METH_O, nullptr},
+                           {"_called_roots", called_roots, METH_NOARGS, nullptr},
+                           {"_set_library_folder", set_folder, METH_O, nullptr},
+                           {"_enable_provenance", enable, METH_O, nullptr},
+                           {"_keep_whole_stacks", keep_whole_stacks, METH_O, nullptr},
+                           {}};
+
+}  // namespace
+
+ModuleCall::ModuleCall(PyObject* module)
+    : scope_before_(modes.scope), module_before_(modes.module) {
+  Called& c = slot_of(module);
+  if (c.module != module || c.parent != modes.scope) [[unlikely]] {
+    Scope* fresh = new_scope(module);
+    clear(c);
+    c.module = module;
+    c.parent = modes.scope;
+    if (c.parent) c.parent->incref();
+    c.scope = fresh;
+  }
+  scope_ = c.scope;
+  scope_->incref();
+  modes.scope = scope_;
+  modes.module = module;
+}
+ModuleCall::~ModuleCall() {
+  modes.scope = scope_before_;
+  modes.module = module_before_;
+  scope_->decref();
+}
+
+void forget_module(PyObject* module) {
+  Called& c = slot_of(module);
+  if (c.module == module) clear(c);
+}
+
+PyObject* node_place(PyObject* o, void*) {
+  return guarded([&] { return place(node_of(o).origin); });
+}
+PyObject* node_callers(PyObject* o, void*) {
+  return guarded([&] {
+    Ref list(checked(PyList_New(0)));
+    const Origin* origin = node_of(o).origin;
+    for (origin = origin ? origin->caller : nullptr; origin; origin = origin->caller) {
+      Ref one(place(origin));
+      if (PyList_Append(list.get(), one.get()) < 0) throw PythonError();
+    }
+    return list.release();
+  });
+}
+PyObject* node_cut(PyObject* o, void*) {
+  return guarded([&] { return cut_tuple(node_of(o).cut); });
+}
+
+void add_provenance(PyObject* module) {
+  if (PyModule_AddFunctions(module, functions) < 0) throw PythonError();
+}
+
+}  // namespace clew::python

@@ -1,0 +1,28 @@
+// Module calls in progress, and what node objects show of where they came from.
+// May include: python/bridge.h.
+// Invariant: a call that is left, also by an exception, restores the one around it.
+#pragma once
+#include "python/bridge.h"
+
+namespace clew::python {
+
+// Marks the call of a module for as long as it runs.
+class ModuleCall {
+  Scope* scope_;
+  Scope* scope_before_;
+  PyObject* module_before_;
+
+ public:
+  explicit ModuleCall(PyObject* module);
+  ~ModuleCall();
+  ModuleCall(const ModuleCall&) = delete;
+};
+// A module object dies.
+void forget_module(PyObject* module);
+
+// Getters of node objects.
+PyObject* node_place(PyObject* o, void*);
+PyObject* node_callers(PyObject* o, void*);
+PyObject* node_cut(PyObject* o, void*);
+
+}  // namespace clew::python
