@@ -9,6 +9,7 @@
 #include "graph/inplace.h"
 #include "graph/node.h"
 #include "graph/promotion.h"
+#include "graph/watch.h"
 
 namespace clew {
 
@@ -378,9 +379,8 @@ Tensor run_and_record_elementwise(const OpDef& op, std::span<const Tensor> in, c
 
 }  // namespace
 
-void apply(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tensors& outs) {
-  if (autocasts()) [[unlikely]]
-    return apply_autocast(op, in, attrs, outs);
+static void apply_plainly(const OpDef& op, std::span<const Tensor> in, const void* attrs,
+                          Tensors& outs) {
   Glance glance(in);
   if (glance.batched(op)) [[unlikely]] {
     modes.disposable = nullptr;
@@ -392,6 +392,14 @@ void apply(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tenso
   } else {
     run_and_record(op, in, attrs, outs, glance);
   }
+}
+
+void apply(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tensors& outs) {
+  if (!modes.intercept) [[likely]]
+    return apply_plainly(op, in, attrs, outs);
+  if (autocasts()) return apply_autocast(op, in, attrs, outs);  // comes back with autocast off
+  apply_plainly(op, in, attrs, outs);
+  watch_results(op, in, attrs, outs);
 }
 
 Tensor apply_one(const OpDef& op, std::span<const Tensor> in, const void* attrs) {
@@ -424,6 +432,7 @@ bool apply_into(const OpDef& op, std::span<const Tensor> in, const void* attrs,
       return false;
     run_elementwise_into(op, in, attrs, types.compute, outs[0], types.output);
     bump_version(outs[0]);
+    watch_results(op, in, attrs, outs);
     return true;
   }
   Call call{op, in, attrs};
@@ -444,6 +453,7 @@ bool apply_into(const OpDef& op, std::span<const Tensor> in, const void* attrs,
     if (!made[k].is_same(o)) copy_into(o, made[k]);  // a kernel may put a tensor of its own there
     bump_version(o);
   }
+  watch_results(op, in, attrs, outs);
   return true;
 }
 
@@ -493,6 +503,7 @@ void apply_inplace(const OpDef& op, std::span<const Tensor> in, const void* attr
     copy_(self, outs[0]);
     return;
   }
+  WatchedWrite watched(op, args, attrs);
   if (op.kind == OpKind::Elementwise) {
     OutputTypes types = elementwise_types(op, args);
     if (!can_cast(types.output, self.dtype()))
@@ -533,6 +544,7 @@ void apply_inplace(const OpDef& op, std::span<const Tensor> in, const void* attr
     if (!direct) copy_into(self, outs[0]);
   }
   bump_version(self);
+  watched.done(self);
   if (!records) return;
   Tensors outs;
   outs.push_back(self);

@@ -7,6 +7,7 @@
 
 #include "graph/inplace.h"
 #include "graph/node.h"
+#include "graph/watch.h"
 
 namespace clew {
 
@@ -254,7 +255,8 @@ struct GraphTask {
 
   // Whether n may leave its input's gradient to run_into() or run_staged().
   static bool may_accumulate(Node* n, std::span<const Tensor> grads) {
-    if (modes.grad || !n->accumulates || (n->extra && n->extra->post_hooks)) return false;
+    if (modes.grad || modes.intercept || !n->accumulates || (n->extra && n->extra->post_hooks))
+      return false;
     const Edge& e = n->edges[n->accumulated_input()];
     if (!e.fn) return false;
     const OutMeta& meta = e.fn->meta(e.nr);
@@ -430,6 +432,7 @@ struct GraphTask {
       AutocastMode cast(autocasts() && n->python_object());
       run_node(n, grads, outs.data());
       modes.disposable = nullptr;
+      if (modes.intercept & (intercept_watch | intercept_anomaly)) watch_gradients(*n, grads, outs);
       if (n->extra && n->extra->post_hooks) run_post_hooks(n, outs, grads);
       if (!args.keep_graph) n->release_saved();
     }
@@ -533,16 +536,21 @@ struct GraphTask {
                : "");
   }
 
+  static std::string place_of(const Node& n) {
+    return concat("in the backward of ", n.name(), ", made at ", describe(n.origin),
+                  describe_callers(n.origin));
+  }
+
   // Says where the node came from whose gradient failed; the error in flight goes on.
   static void locate(Error& e, const Node& n) {
     if (e.located || !n.origin) return;
     e.located = true;
-    e.text += concat("\n  in the backward of ", n.name(), ", made at ", describe(n.origin));
+    e.text += concat("\n  ", place_of(n));
   }
   static void locate_python_error(const Node& n) {
 #if PY_VERSION_HEX >= 0x030b0000
     if (!n.origin) return;
-    std::string note = concat("in the backward of ", n.name(), ", made at ", describe(n.origin));
+    std::string note = place_of(n);
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     PyErr_NormalizeException(&type, &value, &traceback);

@@ -16,6 +16,7 @@ struct Scope;
 constexpr uint8_t intercept_autocast = 1;  // ops choose their dtypes (graph/autocast.h)
 constexpr uint8_t intercept_trace = 2;     // a profiler writes events
 constexpr uint8_t intercept_watch = 4;     // results are searched for NaN and infinity
+constexpr uint8_t intercept_anomaly = 8;   // gradients are searched for NaN
 
 struct Modes {
   bool grad = true;

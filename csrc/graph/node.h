@@ -229,6 +229,9 @@ NodeRef record(const OpDef& op, std::span<const Tensor> in, const void* attrs,
                std::span<const Tensor> outs, bool attach = true);
 bool any_requires_grad(std::span<const Tensor> in);
 
+// The worst kind of value among a tensor's elements.
+enum class NonFinite : uint8_t { none, infinity, nan };
+
 // Ops the graph itself needs, filled in by ops/registry.cpp.
 struct Builtins {
   Tensor (*add)(const Tensor&, const Tensor&) = nullptr;
@@ -251,6 +254,7 @@ struct Builtins {
   Tensor (*select)(const Tensor&, int64_t dim, int64_t index) = nullptr;
   Tensor (*view)(const Tensor&, const Dims& sizes) = nullptr;
   Tensor (*stack)(std::span<const Tensor>) = nullptr;  // along a new first dim
+  NonFinite (*non_finite)(const Tensor&) = nullptr;    // floating or complex, with elements
 };
 extern Builtins builtins;
 void init_builtins();                       // ops/registry.cpp

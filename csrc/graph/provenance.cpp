@@ -232,6 +232,20 @@ std::string describe(const Origin* o) {
              o->scope ? o->scope->type.c_str() : "");
 }
 
+std::string describe_callers(const Origin* o) {
+  if (!o || !o->caller) return {};
+  PyObject* places = PyList_New(0);
+  for (; places && o; o = o->caller) {
+    PyObject* place = Py_BuildValue("(Oi)", reinterpret_cast<PyObject*>(o->code),
+                                    static_cast<int>(o->instruction));
+    if (!place || PyList_Append(places, place) < 0) Py_CLEAR(places);
+    Py_XDECREF(place);
+  }
+  std::string text = places ? ask("describe_calls", "O", places) : "";
+  Py_XDECREF(places);
+  return text;
+}
+
 std::string describe_cut(const Cut* c) {
   if (!c || !c->where) return {};
   std::string where = describe(c->where);

@@ -103,6 +103,8 @@ void enable_provenance(bool on);
 
 // "train.py:12 in forward: `h = h * mask` (module blocks.3.attn: Attention)"; for messages.
 std::string describe(const Origin* o);
+// The calls that led there, as a traceback; empty where they were not kept.
+std::string describe_callers(const Origin* o);
 std::string describe_cut(const Cut* c);
 // The continuation of a message about t, a root that does not require grad.
 std::string why_no_grad(const Tensor& t);

@@ -5,8 +5,11 @@
 #define CLEW_ISA baseline
 #endif
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstring>
 #include <limits>
+#include <type_traits>
 
 #include "kernels/gradients.h"
 #include "kernels/pointwise_loops.h"
@@ -74,29 +77,32 @@ template <class T> double sum_sizes(const void* x, int64_t n) {
   });
   return total(part);
 }
+// Sizes of numbers are ordered as their bits without the sign are, NaN above infinity.
 template <class T> double greatest(const void* x, int64_t n) {
-  double most = 0;
-  bool nan = false;
-  in_blocks(static_cast<const T*>(x), n, [&](const auto* v, int64_t count) {
-    using C = std::remove_cvref_t<decltype(*v)>;
-    C part[lanes] = {};
-    int bad = 0;
-    int64_t i = 0;
-    for (; i + lanes <= count; i += lanes)
-      for (int k = 0; k < lanes; ++k) {
-        C size = std::fabs(v[i + k]);
-        part[k] = size > part[k] ? size : part[k];
-        bad |= size != size;
-      }
-    for (; i < count; ++i) {
-      C size = std::fabs(v[i]);
-      part[0] = size > part[0] ? size : part[0];
-      bad |= size != size;
+  using Bits = std::conditional_t<sizeof(T) == 8, int64_t,
+                                  std::conditional_t<sizeof(T) == 4, int32_t, int16_t>>;
+  constexpr Bits no_sign = std::numeric_limits<Bits>::max();
+  constexpr int count = 64 / sizeof(Bits), together = 4;
+  typedef Bits Vector __attribute__((vector_size(64)));
+  const char* at = static_cast<const char*>(x);
+  Vector part[together] = {};
+  int64_t i = 0;
+  for (; i + count * together <= n; i += count * together)
+    for (int k = 0; k < together; ++k) {
+      Vector v;
+      std::memcpy(&v, at + (i + k * count) * static_cast<int64_t>(sizeof(Bits)), sizeof v);
+      v &= no_sign;
+      part[k] = v > part[k] ? v : part[k];
     }
-    for (C p : part) most = std::max(most, static_cast<double>(p));
-    nan = nan || bad;
-  });
-  return nan ? std::numeric_limits<double>::quiet_NaN() : most;
+  Bits most = 0;
+  for (; i < n; ++i) {
+    Bits v;
+    std::memcpy(&v, at + i * static_cast<int64_t>(sizeof(Bits)), sizeof v);
+    most = std::max(most, static_cast<Bits>(v & no_sign));
+  }
+  for (const Vector& p : part)
+    for (int k = 0; k < count; ++k) most = std::max(most, static_cast<Bits>(p[k]));
+  return static_cast<double>(std::bit_cast<T>(most));
 }
 
 template <class T> void scale(void* x, int64_t n, double factor) {

@@ -6,6 +6,7 @@
 #include "graph/inplace.h"
 #include "graph/node.h"
 #include "ops/arithmetic.h"
+#include "ops/finite.h"
 #include "ops/joining.h"
 #include "ops/ops.h"
 #include "ops/product.h"
@@ -153,6 +154,7 @@ void init_builtins() {
   };
   builtins.select = [](const Tensor& a, int64_t dim, int64_t i) { return select(a, dim, i); };
   builtins.view = [](const Tensor& a, const Dims& sizes) { return view(a, sizes); };
+  builtins.non_finite = non_finite;
   builtins.stack = [](std::span<const Tensor> parts) { return stack(parts, 0); };
 }
 

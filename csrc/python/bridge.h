@@ -102,5 +102,6 @@ void add_optimize(PyObject* module);
 void add_gradients(PyObject* module);
 void add_module_base(PyObject* module);
 void add_provenance(PyObject* module);
+void add_watch(PyObject* module);
 
 }  // namespace clew::python

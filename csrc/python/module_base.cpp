@@ -138,14 +138,7 @@ PyMethodDef functions[] = {
 }  // namespace
 
 void add_module_base(PyObject* module) {
-  static constexpr destructor dealloc = [](PyObject* self) {
-    PyTypeObject* type = Py_TYPE(self);
-    forget_module(self);
-    type->tp_free(self);
-    Py_DECREF(type);
-  };
   PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void*>(module_call)},
-                         {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
                          {Py_tp_doc, const_cast<char*>("Holds __call__ of nn.Module.")},
                          {0, nullptr}};
   PyType_Spec spec = {"clew._C.ModuleBase", sizeof(PyObject), 0,

@@ -15,9 +15,9 @@ namespace {
 
 PyObject* modules_name = PyUnicode_InternFromString("_modules");
 
-// Direct-mapped by module; an entry is cleared when its module dies.
+// Direct-mapped by module. The weak reference tells a module from a later one at its address.
 struct Called {
-  PyObject* module = nullptr;  // lent
+  PyObject* module = nullptr;  // owned weak reference
   Scope* parent = nullptr;     // owned
   Scope* scope = nullptr;      // owned
 };
@@ -27,6 +27,7 @@ Called& slot_of(PyObject* module) {
 }
 void clear(Called& c) {
   Called before = std::exchange(c, {});
+  Py_XDECREF(before.module);
   if (before.parent) before.parent->decref();
   if (before.scope) before.scope->decref();
 }
@@ -191,16 +192,19 @@ PyMethodDef functions[] = {{"_here", here, METH_NOARGS, nullptr},
 ModuleCall::ModuleCall(PyObject* module)
     : scope_before_(modes.scope), module_before_(modes.module) {
   Called& c = slot_of(module);
-  if (c.module != module || c.parent != modes.scope) [[unlikely]] {
-    Scope* fresh = new_scope(module);
+  if (c.module && PyWeakref_GetObject(c.module) == module && c.parent == modes.scope) [[likely]] {
+    scope_ = c.scope;
+    scope_->incref();
+  } else {
+    scope_ = new_scope(module);
     clear(c);
-    c.module = module;
+    c.module = PyWeakref_NewRef(module, nullptr);
+    if (!c.module) PyErr_Clear();  // found anew at each call
     c.parent = modes.scope;
     if (c.parent) c.parent->incref();
-    c.scope = fresh;
+    c.scope = scope_;
+    scope_->incref();
   }
-  scope_ = c.scope;
-  scope_->incref();
   modes.scope = scope_;
   modes.module = module;
 }
@@ -208,11 +212,6 @@ ModuleCall::~ModuleCall() {
   modes.scope = scope_before_;
   modes.module = module_before_;
   scope_->decref();
-}
-
-void forget_module(PyObject* module) {
-  Called& c = slot_of(module);
-  if (c.module == module) clear(c);
 }
 
 PyObject* node_place(PyObject* o, void*) {

@@ -17,8 +17,6 @@ class ModuleCall {
   ~ModuleCall();
   ModuleCall(const ModuleCall&) = delete;
 };
-// A module object dies.
-void forget_module(PyObject* module);
 
 // Getters of node objects.
 PyObject* node_place(PyObject* o, void*);

@@ -19,6 +19,7 @@ from clew import backends as backends
 from clew import compiler as compiler
 from clew import cpu as cpu
 from clew import cuda as cuda
+from clew import debug as debug
 from clew import distributed as distributed
 from clew import distributions as distributions
 from clew import fft as fft
@@ -130,6 +131,8 @@ from clew._lazy.tensors import slice_inverse as slice_inverse
 from clew._lazy.tensors import zero_ as zero_
 from clew.amp import GradScaler as GradScaler
 from clew.amp import autocast as autocast
+from clew.autograd.anomaly_mode import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
+from clew.autograd.anomaly_mode import is_anomaly_enabled as is_anomaly_enabled
 from clew.amp._state import get_autocast_cpu_dtype as get_autocast_cpu_dtype
 from clew.amp._state import get_autocast_dtype as get_autocast_dtype
 from clew.amp._state import get_autocast_gpu_dtype as get_autocast_gpu_dtype

@@ -35,6 +35,7 @@ _LAZY_MODULES = {
     "linalg": "clew.linalg",
     "fft": "clew.fft",
     "masked": "clew.masked",
+    "debug": "clew.debug",
     "signal": "clew.signal",
     "special": "clew.special",
     "distributions": "clew.distributions",

@@ -121,6 +121,17 @@ def describe(code: CodeType, offset: int, path: str, kind: str) -> str:
     return f"{text} (module {path}: {kind})" if path else f"{text} (module {kind})"
 
 
+def describe_calls(places: list[tuple[CodeType, int]]) -> str:
+    """A traceback of the forward pass, from its places, innermost first; the core calls it."""
+    lines = ["\n  Traceback of the forward call (most recent call last):"]
+    for code, offset in reversed(places):
+        at = Location(code, offset)
+        lines.append(f'    File "{at.file}", line {at.line}, in {at.function}')
+        if at.source:
+            lines.append(f"      {at.source}")
+    return "\n".join(lines)
+
+
 def parameter_name(tensor: Tensor) -> tuple[str, str] | None:
     """Name and model class of a parameter or buffer of a model that was called."""
     for root in _C._called_roots():

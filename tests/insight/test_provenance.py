@@ -103,7 +103,7 @@ def test_a_shared_module_is_named_as_its_caller_knows_it():
         def forward(self, x):
             return self.b(self.a(x))
 
-    for _ in range(3):
+    for _ in range(200):  # later ones lie where earlier ones did
         y = Both()(clew.ones(1, 2))
         assert y.grad_fn.module == "b.mine"
         assert y.grad_fn.next_functions[0][0].module == "a.mine"
@@ -196,7 +196,7 @@ def test_generators_threads_and_lambdas():
     thread.start()
     thread.join()
     assert made[0].grad_fn.location.line == line_of("thread")
-    assert list(map(x.__mul__, [2]))[0].grad_fn.location.function.startswith("test_generators")
+    assert next(map(x.__mul__, [2])).grad_fn.location.function.startswith("test_generators")
 
 
 def test_code_made_at_run_time():

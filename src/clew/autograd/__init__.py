@@ -23,6 +23,7 @@ __all__ = [
     "GradcheckError",
     "Variable",
     "backward",
+    "detect_anomaly",
     "enable_grad",
     "forward_ad",
     "functional",
@@ -32,6 +33,7 @@ __all__ = [
     "graph",
     "inference_mode",
     "no_grad",
+    "set_detect_anomaly",
     "set_grad_enabled",
     "set_multithreading_enabled",
 ]
@@ -282,10 +284,14 @@ def _grad_of_samples(
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("functional", "forward_ad", "variable"):  # most programs never ask for them
+    if name in ("anomaly_mode", "functional", "forward_ad", "variable"):  # seldom asked for
         import importlib
 
         return importlib.import_module(f"clew.autograd.{name}")
+    if name in ("detect_anomaly", "set_detect_anomaly"):
+        from clew.autograd import anomaly_mode
+
+        return getattr(anomaly_mode, name)
     from clew._namespace import missing_name
 
     raise missing_name(__name__, name, globals())

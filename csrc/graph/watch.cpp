@@ -1,0 +1,143 @@
+// Search of results for NaN and infinity, forward and backward.
+// May include: graph.
+// Invariant: nothing is watched while a report is made.
+#include "graph/watch.h"
+
+#include <cmath>
+
+#include "graph/batch.h"
+
+namespace clew {
+
+thread_local Watch watch;
+
+namespace {
+
+constexpr uint8_t watching = intercept_watch | intercept_anomaly;
+
+NonFinite look(const Tensor& t) {
+  if (!t.defined() || !is_inexact(t.dtype()) || t.numel() == 0) return NonFinite::none;
+  const Tensor& all = is_batched(t) ? physical(t) : t;
+  return all.is_meta() ? NonFinite::none : builtins.non_finite(all);
+}
+NonFinite look(std::span<const Tensor> ts) {
+  NonFinite worst = NonFinite::none;
+  for (const Tensor& t : ts) worst = std::max(worst, look(t));
+  return worst;
+}
+
+// A constant such as masked_fill's -inf is the user's wish.
+NonFinite look(const OpDef& op, const void* attrs) {
+  NonFinite worst = NonFinite::none;
+  auto note = [&](double v) {
+    if (std::isnan(v)) worst = NonFinite::nan;
+    if (std::isinf(v)) worst = std::max(worst, NonFinite::infinity);
+  };
+  for (int i = 0; op.attrs && attrs && i < op.attrs->count; ++i) {
+    const AttrField& f = op.attrs->fields[static_cast<size_t>(i)];
+    const char* at = static_cast<const char*>(attrs) + f.offset;
+    if (f.kind == FieldKind::Float) note(*reinterpret_cast<const double*>(at));
+    if (f.kind == FieldKind::Number) {
+      const auto& s = *reinterpret_cast<const Scalar*>(at);
+      if (s.is_float() || s.is_complex()) note(s.re);
+      if (s.is_complex()) note(s.im);
+    }
+    if (f.kind == FieldKind::OptFloat) {
+      const auto& v = *reinterpret_cast<const std::optional<double>*>(at);
+      if (v) note(*v);
+    }
+  }
+  return worst;
+}
+
+// Whether `found` is to be reported when the worst that went in was `given`.
+bool born(NonFinite found, NonFinite given) {
+  if (found == NonFinite::nan) return watch.nan && given != NonFinite::nan;
+  return found == NonFinite::infinity && watch.infinity && given == NonFinite::none;
+}
+
+PyObject* list_of(std::span<const Tensor> ts) {
+  PyObject* list = PyList_New(static_cast<Py_ssize_t>(ts.size()));
+  if (!list) throw PythonError();
+  for (size_t i = 0; i < ts.size(); ++i) {
+    PyObject* o = ts[i].defined() ? reinterpret_cast<PyObject*>(ts[i].get()) : Py_None;
+    Py_INCREF(o);
+    PyList_SET_ITEM(list, static_cast<Py_ssize_t>(i), o);
+  }
+  return list;
+}
+
+// callback(name, found, place, backward, what went in, what came out)
+void report(const std::string& name, NonFinite found, const Origin* where, bool backward,
+            std::span<const Tensor> in, std::span<const Tensor> out) {
+  struct Pause {
+    uint8_t before = modes.intercept;
+    bool grad = modes.grad;
+    Pause() {
+      modes.intercept = static_cast<uint8_t>(before & ~watching);
+      modes.grad = false;
+    }
+    ~Pause() {
+      modes.intercept = before;
+      modes.grad = grad;
+    }
+  } pause;
+  std::string place = where ? describe(where) : "";
+  PyObject* args[2] = {list_of(in), nullptr};
+  PyObject* got = nullptr;
+  try {
+    args[1] = list_of(out);
+    got = PyObject_CallFunction(watch.callback, "sssOOO", name.c_str(),
+                                found == NonFinite::nan ? "NaN" : "infinity", place.c_str(),
+                                backward ? Py_True : Py_False, args[0], args[1]);
+  } catch (...) {
+    Py_DECREF(args[0]);
+    throw;
+  }
+  Py_DECREF(args[0]);
+  Py_DECREF(args[1]);
+  if (!got) throw PythonError();
+  Py_DECREF(got);
+}
+
+bool looks_at(const OpDef& op) {
+  if (!(modes.intercept & intercept_watch)) return false;
+  if (op.kind == OpKind::Composite || op.kind == OpKind::View) return false;
+  return !modes.running || modes.running->python_object();
+}
+
+}  // namespace
+
+void watch_results(const OpDef& op, std::span<const Tensor> in, const void* attrs,
+                   std::span<const Tensor> outs) {
+  if (in.empty() || !looks_at(op)) return;
+  NonFinite found = look(outs);
+  if (found == NonFinite::none || !born(found, std::max(look(in), look(op, attrs)))) return;
+  report(std::string(Call{op, in, attrs}.name()), found, origin_here(), backward_id() != 0, in,
+         outs);
+}
+
+WatchedWrite::WatchedWrite(const OpDef& op, std::span<const Tensor> in, const void* attrs)
+    : op_(op), in_(in), attrs_(attrs), on_(!in.empty() && looks_at(op)) {
+  if (on_) before_ = std::max(look(in), look(op, attrs));
+}
+void WatchedWrite::done(const Tensor& written) const {
+  if (!on_) return;
+  NonFinite found = look(written);
+  if (!born(found, before_)) return;
+  report(concat(Call{op_, in_, attrs_}.name(), "_"), found, origin_here(), backward_id() != 0,
+         in_.subspan(1), {&written, 1});
+}
+
+void watch_gradients(Node& n, std::span<const Tensor> grads, std::span<const Tensor> made) {
+  if (modes.intercept & intercept_watch) {
+    NonFinite found = look(made);
+    if (born(found, look(grads))) report(n.name(), found, n.origin, true, grads, made);
+  }
+  if (!(modes.intercept & intercept_anomaly)) return;
+  for (size_t i = 0; i < made.size(); ++i)
+    if (look(made[i]) == NonFinite::nan)
+      fail("Function '", n.name(), "' returned nan values in its ", i, "th output.");
+}
+
+}  // namespace clew

@@ -1,0 +1,36 @@
+// Search of results for NaN and infinity: what is searched, and who is told.
+// May include: graph.
+// Invariant: a value is reported where it was born, not where it was handed on.
+#pragma once
+#include "graph/node.h"
+
+namespace clew {
+
+// Who is told: nan_watch's callback, or the error that detect_anomaly raises.
+struct Watch {
+  PyObject* callback = nullptr;  // owned
+  bool nan = true;
+  bool infinity = true;
+};
+extern thread_local Watch watch;
+
+// The operation's results, against what it was given. A recorded gradient rule is searched as a
+// whole, by watch_gradients().
+void watch_results(const OpDef& op, std::span<const Tensor> in, const void* attrs,
+                   std::span<const Tensor> outs);
+// The same for an operation that writes over its first input.
+class WatchedWrite {
+  const OpDef& op_;
+  std::span<const Tensor> in_;
+  const void* attrs_;
+  NonFinite before_ = NonFinite::none;
+  bool on_;
+
+ public:
+  WatchedWrite(const OpDef& op, std::span<const Tensor> in, const void* attrs);
+  void done(const Tensor& written) const;
+};
+// What node n made of grads.
+void watch_gradients(Node& n, std::span<const Tensor> grads, std::span<const Tensor> made);
+
+}  // namespace clew

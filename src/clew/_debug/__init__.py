@@ -1,0 +1,1 @@
+"""What clew.debug offers, one file each."""

@@ -1,0 +1,38 @@
+"""Finding out what went wrong: where a NaN was born, what a tensor holds, what is missing.
+
+Each part loads when it is first asked for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from clew._debug.summary import summary as summary
+    from clew._debug.watch import NonFinite as NonFinite
+    from clew._debug.watch import NonFiniteError as NonFiniteError
+    from clew._debug.watch import nan_watch as nan_watch
+
+# Public name -> the module that holds it.
+_PARTS = {
+    "NonFinite": "watch",
+    "NonFiniteError": "watch",
+    "nan_watch": "watch",
+    "summary": "summary",
+}
+
+__all__ = sorted(_PARTS)
+
+
+def __getattr__(name: str) -> Any:
+    import importlib
+
+    if name in _PARTS:
+        return getattr(importlib.import_module(f"clew._debug.{_PARTS[name]}"), name)
+    from clew._namespace import missing_name
+
+    raise missing_name(__name__, name, dict.fromkeys(_PARTS))
+
+
+def __dir__() -> list[str]:
+    return __all__
