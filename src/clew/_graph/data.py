@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class Location(Protocol):
-    """Where in a program a node was made: the line, as the user wrote it."""
+    """Where in a program a node was made: the line, as the user wrote it. Equal ones are equal."""
 
     @property
     def file(self) -> str: ...
@@ -19,6 +19,7 @@ class Location(Protocol):
     def function(self) -> str: ...
     @property
     def source(self) -> str: ...
+    def __hash__(self) -> int: ...
 
 
 @dataclass(slots=True)

@@ -1,0 +1,628 @@
+// The page's behaviour: draws what is open, and opens, searches, measures and moves.
+"use strict";
+
+const clewViewer = (() => {
+  const data = JSON.parse(document.getElementById("clew-data").textContent);
+  const clusters = data.clusters;
+  for (const cluster of Object.values(clusters)) {
+    for (const content of [cluster.merged, cluster.each]) {
+      if (!content) continue;
+      content.edges = content.edges.map(([a, b, count, back, via]) => ({a, b, count, back, via}));
+      content.loops = new Map(content.loops);
+    }
+  }
+
+  // As in labels.py and svg.py: every text is set in a monospaced font, so its width is known.
+  const TITLE_WIDTH = 7.4, SUB_WIDTH = 6.1, TITLE_CHARS = 30, SUB_CHARS = 34;
+  const BAR = 26, PAD = 14, LOOP = 18, CONTROL = 30;
+  const FONT = "ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace";
+  // "Open all" stops at this number of boxes, a search opens the way to this many hits.
+  const MOST_OPEN = 400, MOST_HITS = 40;
+
+  const SVG = "http://www.w3.org/2000/svg";
+  const byId = id => document.getElementById(id);
+  const canvas = byId("canvas"), scene = byId("scene");
+
+  const state = {
+    open: new Set(data.open), each: new Set(), backward: false, colour: "saved", size: "even",
+    selected: null, hits: [], at: -1, x: 0, y: 0, scale: 1,
+  };
+  for (const [id, cluster] of Object.entries(clusters))
+    if (cluster.starts === "each" && cluster.each) state.each.add(Number(id));
+  let root = null; // what is shown, as a tree
+  let boxes = new Map(); // key -> shown box
+
+  // What is shown ------------------------------------------------------------------------------
+
+  const cut = (text, limit) => {
+    const signs = [...text];
+    if (signs.length <= limit) return text;
+    const tail = (limit - 1) >> 1;
+    return signs.slice(0, limit - 1 - tail).join("") + "…" + signs.slice(-tail).join("");
+  };
+  const titleOf = child =>
+    cut((state.backward && child.backward) || child.title, TITLE_CHARS);
+  const timesOf = child => (child.times > 1 ? `×${child.times}` : "");
+  const lengthOf = text => [...text].length;
+  const share = (child, what) => {
+    const whole = what === "kind" || what === "even" ? 0 : data[what];
+    return whole > 0 && child.values[what] > 0 ? child.values[what] / whole : 0;
+  };
+  const stepOf = child => {
+    const part = share(child, state.colour);
+    if (!part) return 0;
+    return Math.min(data.steps - 1, Math.max(1, Math.round((data.steps - 1) * Math.sqrt(part))));
+  };
+  const linesOf = child => {
+    const lines = child.lines.map(line => cut(line, SUB_CHARS));
+    const value = child.texts[state.colour] || "";
+    if (value && lines.length) lines[lines.length - 1] += ` · ${value}`;
+    else if (value) lines.push(value);
+    return lines;
+  };
+  const contentOf = id =>
+    (state.each.has(id) && clusters[id].each) || clusters[id].merged;
+
+  function closedSize(child) {
+    const times = timesOf(child), lines = linesOf(child);
+    let w = TITLE_WIDTH * (lengthOf(titleOf(child)) + (times ? 1 + times.length : 0));
+    w = Math.max(w, ...lines.map(line => SUB_WIDTH * lengthOf(line))) + 22;
+    const large = Math.sqrt(share(child, state.size));
+    w += 90 * large;
+    return {w, h: 27 + 13 * lines.length + 110 * large, enter: w / 2, leave: w / 2, open: false};
+  }
+
+  function show(child, id, key) {
+    const content = contentOf(id);
+    const kids = content.children.map((inner, i) => {
+      const own = `${key}/${state.each.has(id) ? "e" : ""}${i}`;
+      const isOpen = inner.cluster !== undefined && state.open.has(inner.cluster)
+        && clusters[inner.cluster].merged;
+      const kid = isOpen ? show(inner, inner.cluster, own)
+        : {child: inner, key: own, size: closedSize(inner), content: null};
+      // Members that stand one by one show themselves what flows from one to the next.
+      kid.loops = (!(isOpen && state.each.has(inner.cluster)) && content.loops.get(i)) || 0;
+      if (kid.loops) kid.size.w += LOOP;
+      return kid;
+    });
+    const placed = clewPlace.place(content, kids.map(kid => kid.size));
+    const shown = {child, id, key, content, placed, kids, loops: 0};
+    if (!child) {
+      shown.size = {w: placed.w, h: placed.h, enter: 0, leave: 0, open: true};
+      return shown;
+    }
+    const value = child.texts[state.colour] || "";
+    const signs = lengthOf(titleOf(child)) + timesOf(child).length;
+    const bar = TITLE_WIDTH * signs + SUB_WIDTH * (value.length + lengthOf(child.word || "")) + 56
+      + (clusters[id].each ? CONTROL : 0);
+    const w = Math.max(placed.w + 2 * PAD, bar), side = (w - placed.w) / 2;
+    shown.size = {
+      w, h: BAR + placed.h, enter: side + placed.leave, leave: side + placed.leave, open: true,
+    };
+    return shown;
+  }
+
+  // Drawing ------------------------------------------------------------------------------------
+
+  function make(tag, attributes, ...kids) {
+    const element = document.createElementNS(SVG, tag);
+    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+    element.append(...kids);
+    return element;
+  }
+
+  function text(x, y, words, look, anchor = "start") {
+    const title = look === "title" || look === "times";
+    const fill = {title: "tink", times: "ttimes", soft: "tsoft"}[look];
+    const attributes = {
+      x, y, class: fill, "font-size": title ? 12 : 10, "text-anchor": anchor,
+    };
+    if (title) attributes["font-weight"] = 600;
+    return make("text", attributes, words);
+  }
+
+  function arrow(x, y, look, dx, dy) {
+    // Its tip at (x, y), pointing in the direction (dx, dy).
+    const bx = x - 6.5 * dx, by = y - 6.5 * dy;
+    const points = `${bx - 3.3 * dy},${by - 3.3 * dx} ${bx + 3.3 * dy},${by + 3.3 * dx} ${x},${y}`;
+    return make("polygon", {class: `${look}head`, points});
+  }
+
+  function drawContent(shown, x, y, depth, into) {
+    const {placed, kids} = shown;
+    const width = shown.size.w - (shown.loops ? LOOP : 0);
+    const group = make("g", {transform: `translate(${x + (width - placed.w) / 2} ${y})`});
+    into.append(group);
+    for (const line of placed.lines) {
+      const look = line.edge.back ? "loop" : "edge";
+      const [ax, ay] = state.backward ? line.start : line.end;
+      const ends = [line.edge.a, line.edge.b].map(i => (i < 0 ? shown.key : kids[i].key));
+      const times = `${line.edge.count} ${line.edge.count === 1 ? "value" : "values"}`;
+      const note = make("title", {}, line.edge.back ? `${times} to a later time` : times);
+      group.append(make("g", {"data-a": ends[0], "data-b": ends[1]}, note,
+        make("path", {class: look, d: line.d}), arrow(ax, ay, look, 0, state.backward ? -1 : 1)));
+    }
+    // From top to bottom, which is also the order in which the keyboard goes through them.
+    for (const i of shown.content.layers.flat()) {
+      if (i >= kids.length) continue;
+      const kid = kids[i], [kx, ky] = placed.xy[i];
+      boxes.set(kid.key, kid);
+      kid.parent = shown;
+      if (kid.loops) group.append(drawSelfLoop(kid, kx, ky));
+      if (kid.content) drawOpen(kid, kx, ky, depth, group);
+      else drawClosed(kid, kx, ky, group);
+    }
+  }
+
+  function drawSelfLoop(kid, x, y) {
+    const right = x + kid.size.w - LOOP, far = right + LOOP - 4;
+    const low = kid.content ? y + kid.size.h - 14 : y + kid.size.h * 0.72;
+    const high = kid.content ? y + BAR / 2 : y + kid.size.h * 0.28;
+    const d = `M${right} ${low}H${far - 5}Q${far} ${low} ${far} ${low - 5}V${high + 5}`
+      + `Q${far} ${high} ${far - 5} ${high}H${right}`;
+    return make("g", {"data-a": kid.key, "data-b": kid.key},
+      make("title", {}, `${kid.loops} from one to the next`),
+      make("path", {class: "loop", d}),
+      arrow(right, state.backward ? low : high, "loop", -1, 0));
+  }
+
+  function boxGroup(kid, expanded) {
+    const words = [titleOf(kid.child), timesOf(kid.child), ...linesOf(kid.child)];
+    const attributes = {
+      class: "box", tabindex: 0, role: "button", "data-key": kid.key,
+      "aria-label": words.filter(Boolean).join(", "),
+    };
+    if (kid.child.cluster !== undefined) attributes["aria-expanded"] = expanded;
+    return make("g", attributes, make("title", {}, words.filter(Boolean).join("\n")));
+  }
+
+  function drawOpen(kid, x, y, depth, into) {
+    const {child} = kid;
+    const w = kid.size.w - (kid.loops ? LOOP : 0), h = kid.size.h;
+    const room = make("rect", {class: `room${depth % 2} frame`, x, y, width: w, height: h, rx: 7});
+    const group = boxGroup(kid, true), heat = stepOf(child);
+    const d = `M${x} ${y + BAR}v${7 - BAR}q0 -7 7 -7h${w - 14}q7 0 7 7v${BAR - 7}z`;
+    group.append(make("path", {class: `outline frame ${heat ? `heat${heat}` : "bar"}`, d}));
+    const title = titleOf(child), times = timesOf(child), middle = y + 17.5;
+    let at = x + 10;
+    group.append(text(at, middle, title, "title"));
+    at += TITLE_WIDTH * lengthOf(title) + 8;
+    if (times) {
+      group.append(text(at, middle, times, "times"));
+      at += TITLE_WIDTH * times.length + 8;
+    }
+    if (child.word) group.append(text(at, middle, child.word, "soft"));
+    const control = clusters[kid.id].each ? CONTROL : 0;
+    const value = child.texts[state.colour];
+    if (value) group.append(text(x + w - 10 - control, middle, value, "soft", "end"));
+    into.append(room, group);
+    if (control) into.append(drawControl(kid, x + w - CONTROL - 2, y + 4));
+    drawContent(kid, x, y + BAR, depth + 1, into);
+  }
+
+  // The button in a title bar that shows a group's members one by one, or together again.
+  function drawControl(kid, x, y) {
+    const single = state.each.has(kid.id), label = single ? "Fold together" : "Show one by one";
+    const control = make("g", {
+      class: "control", tabindex: 0, role: "button", "data-unfold": kid.id, "data-of": kid.key,
+      "aria-label": `${label}: ${titleOf(kid.child)}`,
+    }, make("title", {}, label), make("rect", {x, y, width: 26, height: 18, rx: 4}));
+    for (let i = 0; i < 3; i++) {
+      const at = single ? {x: x + 9.5, y: y + 5 + 1.7 * i} : {x: x + 4.5 + 6.2 * i, y: y + 6};
+      control.append(make("rect", {
+        ...at, width: single ? 7 : 4.6, height: single ? 4 : 6, rx: 1, class: "frame",
+        style: "fill:var(--bar);stroke:var(--soft)",
+      }));
+    }
+    return control;
+  }
+
+  function drawClosed(kid, x, y, into) {
+    const {child} = kid;
+    const w = kid.size.w - (kid.loops ? LOOP : 0), h = kid.size.h;
+    const group = boxGroup(kid, false);
+    if (child.cluster !== undefined)
+      for (const back of clusters[child.cluster].fold ? [6, 3] : [3])
+        group.append(make("rect", {
+          class: "bar frame", x: x + back, y: y + back, width: w, height: h, rx: 6,
+        }));
+    const round = child.kind === "leaf" || child.kind === "result";
+    const look = round ? child.kind : `heat${stepOf(child)} frame`;
+    const rx = round ? Math.min(h / 2, 22) : child.kind === "cluster" ? 6 : 4;
+    group.append(make("rect", {class: `outline ${look}`, x, y, width: w, height: h, rx}));
+    const lines = linesOf(child), title = titleOf(child), times = timesOf(child);
+    const middle = x + w / 2, ty = y + (h - 13 * lines.length) / 2 + 4.5;
+    if (times) {
+      const width = TITLE_WIDTH * (lengthOf(title) + 1 + times.length);
+      group.append(text(middle - width / 2, ty, title, "title"),
+        text(middle + width / 2, ty, times, "times", "end"));
+    } else group.append(text(middle, ty, title, "title", "middle"));
+    lines.forEach((line, i) => group.append(text(middle, ty + 15 + 13 * i, line, "soft", "middle")));
+    into.append(group);
+  }
+
+  function draw() {
+    const focused = document.activeElement && document.activeElement.dataset;
+    const key = focused && focused.key, unfold = focused && focused.unfold;
+    boxes = new Map();
+    root = show(null, data.top, "");
+    const drawing = make("g", {"font-family": FONT});
+    drawContent(root, 0, 0, 0, drawing);
+    scene.replaceChildren(drawing);
+    mark();
+    const again = key ? find(key) : unfold ? scene.querySelector(`[data-unfold="${unfold}"]`) : null;
+    if (again) again.focus({preventScroll: true});
+    move();
+  }
+
+  const find = key => scene.querySelector(`[data-key="${CSS.escape(key)}"]`);
+
+  // Selected box, hits of the search, and the edges at the selected box.
+  function mark() {
+    const hits = new Set(state.hits.map(hit => hit.key));
+    const now = state.at >= 0 ? state.hits[state.at].key : null;
+    for (const element of scene.querySelectorAll(".box")) {
+      const {key} = element.dataset;
+      element.classList.toggle("selected", key === state.selected);
+      element.classList.toggle("hit", hits.has(key));
+      element.classList.toggle("now", key === now);
+    }
+    near(state.selected);
+  }
+
+  function near(key) {
+    for (const edge of scene.querySelectorAll("[data-a]")) {
+      const on = key !== null && (edge.dataset.a === key || edge.dataset.b === key);
+      edge.querySelector("path").classList.toggle("near", on);
+      edge.querySelector("polygon").classList.toggle("nearhead", on);
+    }
+  }
+
+  // Moving -------------------------------------------------------------------------------------
+
+  function move() {
+    scene.setAttribute("transform", `translate(${state.x} ${state.y}) scale(${state.scale})`);
+  }
+
+  function zoom(factor, x = canvas.clientWidth / 2, y = canvas.clientHeight / 2) {
+    const scale = Math.min(4, Math.max(0.04, state.scale * factor));
+    state.x = x - ((x - state.x) * scale) / state.scale;
+    state.y = y - ((y - state.y) * scale) / state.scale;
+    state.scale = scale;
+    move();
+  }
+
+  function fit(smallest = 0.04) {
+    const {w, h} = root.size, cw = canvas.clientWidth, ch = canvas.clientHeight;
+    const scale = Math.min(1.25, (cw - 30) / w, (ch - 30) / h);
+    state.scale = Math.max(smallest, scale);
+    state.x = (cw - w * state.scale) / 2;
+    state.y = Math.max(8, (ch - h * state.scale) / 2);
+    move();
+  }
+
+  // Where a box lies on the canvas.
+  function whereIs(key) {
+    const element = key === null ? null : find(key);
+    if (!element) return null;
+    const box = element.querySelector(".outline").getBoundingClientRect();
+    const frame = canvas.getBoundingClientRect();
+    return {x: box.x - frame.x, y: box.y - frame.y, w: box.width, h: box.height};
+  }
+
+  // Draws again so that one box stays where it is.
+  function redraw(key = null) {
+    const before = whereIs(key);
+    draw();
+    const after = before && whereIs(key);
+    if (after) {
+      state.x += before.x + before.w / 2 - after.x - after.w / 2;
+      state.y += before.y - after.y;
+      move();
+    }
+  }
+
+  function centre(key) {
+    const box = whereIs(key);
+    if (!box) return;
+    if (state.scale < 0.5) zoom(0.9 / state.scale, box.x, box.y);
+    const at = whereIs(key);
+    state.x += canvas.clientWidth / 2 - at.x - at.w / 2;
+    state.y += canvas.clientHeight / 2 - at.y - Math.min(at.h, 60) / 2;
+    move();
+  }
+
+  // Opening ------------------------------------------------------------------------------------
+
+  function say(words) { byId("status").textContent = words; }
+
+  function toggle(key) {
+    const {child} = boxes.get(key);
+    if (child.cluster === undefined) return;
+    const cluster = clusters[child.cluster];
+    if (!cluster.merged) return say(`${child.title}: ${cluster.note}`);
+    if (state.open.has(child.cluster)) state.open.delete(child.cluster);
+    else {
+      state.open.add(child.cluster);
+      say(cluster.note ? `${child.title}: ${cluster.note}` : "");
+    }
+    redraw(key);
+  }
+
+  function unfold(id, key = null) {
+    if (state.each.has(id)) state.each.delete(id);
+    else if (clusters[id].each) state.each.add(id);
+    else return say(clusters[id].note || "There is nothing to show one by one.");
+    say("");
+    redraw(key);
+    if (key !== null) select(key);
+    else fit(0.3);
+    topButton();
+  }
+
+  function openAll() {
+    let count = contentOf(data.top).children.length, left = 0, level = [data.top];
+    while (level.length) {
+      const inner = [];
+      for (const id of level)
+        for (const child of contentOf(id).children) {
+          if (child.cluster === undefined || !clusters[child.cluster].merged) continue;
+          const more = contentOf(child.cluster).children.length;
+          if (count + more > MOST_OPEN) left++;
+          else {
+            count += more;
+            state.open.add(child.cluster);
+            inner.push(child.cluster);
+          }
+        }
+      level = inner;
+    }
+    say(left ? `Opened ${count} boxes; ${left} modules stay closed.` : "");
+    draw();
+    fit(0.3);
+  }
+
+  function closeAll() {
+    state.open = new Set([data.top]);
+    say("");
+    draw();
+    fit(0.5);
+  }
+
+  function topButton() {
+    const button = byId("unfold-top"), top = clusters[data.top];
+    button.hidden = !top.each && !top.note;
+    button.setAttribute("aria-pressed", state.each.has(data.top));
+  }
+
+  // Search -------------------------------------------------------------------------------------
+
+  // Every box of the page with the clusters that must be open for it to be seen.
+  function* everything() {
+    const queue = [{id: data.top, key: "", route: []}], seen = new Set();
+    while (queue.length) {
+      const {id, key, route} = queue.shift();
+      if (seen.has(id) || !clusters[id].merged) continue;
+      seen.add(id);
+      const single = state.each.has(id), content = contentOf(id);
+      for (let i = 0; i < content.children.length; i++) {
+        const child = content.children[i], own = `${key}/${single ? "e" : ""}${i}`;
+        yield {child, key: own, route};
+        if (child.cluster !== undefined)
+          queue.push({id: child.cluster, key: own, route: [...route, child.cluster]});
+      }
+    }
+  }
+
+  function wordsOf({title, backward, word, details}) {
+    const words = [title, backward, word, details.op, details.type, details.source, details.function];
+    if (details.file) words.push(`${details.file}:${details.line}`);
+    for (const list of [details.names, details.modules, details.labels])
+      for (const [name] of list || []) words.push(name);
+    return words.filter(Boolean).join("\n").toLowerCase();
+  }
+
+  function search(words) {
+    const sought = words.trim().toLowerCase();
+    state.hits = [];
+    state.at = -1;
+    let total = 0;
+    if (sought)
+      for (const hit of everything())
+        if (wordsOf(hit.child).includes(sought) && total++ < MOST_HITS) state.hits.push(hit);
+    for (const hit of state.hits) for (const id of hit.route) state.open.add(id);
+    state.total = total;
+    draw();
+    if (state.hits.length) step(1);
+    else {
+      byId("hits").textContent = sought ? "nothing found" : "";
+      mark();
+    }
+  }
+
+  function step(by) {
+    if (!state.hits.length) return;
+    state.at = (state.at + by + state.hits.length) % state.hits.length;
+    const more = state.total > state.hits.length ? ` (of ${state.total})` : "";
+    byId("hits").textContent = `${state.at + 1} of ${state.hits.length}${more}`;
+    select(state.hits[state.at].key);
+    centre(state.hits[state.at].key);
+  }
+
+  // Opens the way to a box and goes there.
+  function reach(hit) {
+    for (const id of hit.route) state.open.add(id);
+    draw();
+    select(hit.key);
+    centre(hit.key);
+  }
+
+  function select(key) {
+    state.selected = key;
+    mark();
+    panel.show();
+  }
+
+  const panel = clewPanel({
+    data, clusters, state, boxes: () => boxes, everything, timesOf, toggle, unfold, select, reach,
+  });
+
+  // Events -------------------------------------------------------------------------------------
+
+  function setDirection(backward) {
+    state.backward = backward;
+    byId("forward").setAttribute("aria-pressed", !backward);
+    byId("backward").setAttribute("aria-pressed", backward);
+    redraw(state.selected);
+    panel.show();
+  }
+
+  function legend() {
+    const parts = [];
+    if (state.colour !== "kind") {
+      parts.push(state.colour === "saved" ? "share of bytes kept: 0" : "share of FLOPs: 0");
+      const bar = panel.element("span", {});
+      for (let i = 0; i < data.steps; i++)
+        bar.append(panel.element("i", {style: `background:var(--heat${i})`}));
+      parts.push(bar, "all");
+    }
+    byId("legend").replaceChildren(...parts);
+  }
+
+  const pointers = new Map();
+  let dragged = false;
+
+  function pressed(event) {
+    if (event.button) return;
+    pointers.set(event.pointerId, [event.clientX, event.clientY]);
+    dragged = false;
+  }
+
+  function dragging(event) {
+    const from = pointers.get(event.pointerId);
+    if (!from) {
+      const over = event.target.closest && event.target.closest(".box");
+      near(over ? over.dataset.key : state.selected);
+      return;
+    }
+    const [x, y] = [event.clientX, event.clientY];
+    if (!dragged && Math.hypot(x - from[0], y - from[1]) < 4) return;
+    if (!dragged) canvas.setPointerCapture(event.pointerId);
+    dragged = true;
+    canvas.classList.add("dragging");
+    if (pointers.size === 2) {
+      const [other] = [...pointers].filter(([id]) => id !== event.pointerId).map(([, at]) => at);
+      const frame = canvas.getBoundingClientRect();
+      const before = Math.hypot(from[0] - other[0], from[1] - other[1]);
+      const after = Math.hypot(x - other[0], y - other[1]);
+      if (before > 0)
+        zoom(after / before, (x + other[0]) / 2 - frame.x, (y + other[1]) / 2 - frame.y);
+    } else {
+      state.x += x - from[0];
+      state.y += y - from[1];
+      move();
+    }
+    pointers.set(event.pointerId, [x, y]);
+  }
+
+  function released(event) {
+    pointers.delete(event.pointerId);
+    if (!pointers.size) canvas.classList.remove("dragging");
+  }
+
+  function activate(element) {
+    if (element.dataset.unfold !== undefined)
+      return unfold(Number(element.dataset.unfold), element.dataset.of);
+    toggle(element.dataset.key);
+    select(element.dataset.key);
+  }
+
+  canvas.addEventListener("pointerdown", pressed);
+  canvas.addEventListener("pointermove", dragging);
+  canvas.addEventListener("pointerup", released);
+  canvas.addEventListener("pointercancel", released);
+  canvas.addEventListener("click", event => {
+    if (dragged) return;
+    const element = event.target.closest(".control, .box");
+    if (element) activate(element);
+    else select(null);
+  });
+  canvas.addEventListener("wheel", event => {
+    event.preventDefault();
+    const frame = canvas.getBoundingClientRect();
+    const lines = event.deltaMode === 1 ? 16 : event.deltaMode === 2 ? 400 : 1;
+    const by = Math.max(-240, Math.min(240, event.deltaY * lines));
+    zoom(Math.exp(-by * 0.0022), event.clientX - frame.x, event.clientY - frame.y);
+  }, {passive: false});
+  canvas.addEventListener("focusin", event => {
+    // A box that the keyboard comes to is brought into sight.
+    if (!event.target.matches(".box:focus-visible")) return;
+    const box = whereIs(event.target.dataset.key);
+    if (box.x < 0 || box.y < 0 || box.x + box.w > canvas.clientWidth || box.y + 20 > canvas.clientHeight)
+      centre(event.target.dataset.key);
+  });
+  document.addEventListener("keydown", event => {
+    if (event.target.matches("input, select") || event.ctrlKey || event.metaKey || event.altKey) return;
+    const moves = {ArrowLeft: [60, 0], ArrowRight: [-60, 0], ArrowUp: [0, 60], ArrowDown: [0, -60]};
+    const element = event.target.closest && event.target.closest(".box, .control");
+    if ((event.key === "Enter" || event.key === " ") && element) activate(element);
+    else if (moves[event.key]) {
+      state.x += moves[event.key][0];
+      state.y += moves[event.key][1];
+      move();
+    } else if (event.key === "+" || event.key === "=") zoom(1.25);
+    else if (event.key === "-") zoom(0.8);
+    else if (event.key === "0") fit();
+    else if (event.key === "Escape") select(null);
+    else if (event.key === "/") byId("search").focus();
+    else return;
+    event.preventDefault();
+  });
+  byId("forward").addEventListener("click", () => setDirection(false));
+  byId("backward").addEventListener("click", () => setDirection(true));
+  byId("colour").addEventListener("change", event => {
+    state.colour = event.target.value;
+    legend();
+    redraw(state.selected);
+  });
+  byId("size").addEventListener("change", event => {
+    state.size = event.target.value;
+    redraw(state.selected);
+  });
+  byId("open-all").addEventListener("click", openAll);
+  byId("close-all").addEventListener("click", closeAll);
+  byId("unfold-top").addEventListener("click", () => unfold(data.top));
+  byId("zoom-in").addEventListener("click", () => zoom(1.25));
+  byId("zoom-out").addEventListener("click", () => zoom(0.8));
+  byId("fit").addEventListener("click", () => fit());
+  byId("search").addEventListener("input", event => search(event.target.value));
+  byId("search").addEventListener("keydown", event => {
+    if (event.key === "Enter") step(event.shiftKey ? -1 : 1);
+    if (event.key === "Escape") event.target.blur();
+  });
+  byId("theme").addEventListener("click", event => {
+    const names = ["system", "light", "dark"], root = document.documentElement;
+    const next = names[(names.indexOf(root.dataset.theme || "system") + 1) % 3];
+    if (next === "system") delete root.dataset.theme;
+    else root.dataset.theme = next;
+    event.target.textContent = `Theme: ${next}`;
+  });
+
+  const flops = data.flops ? ` · ${panel.amount(data.flops, "FLOP")}` : "";
+  byId("totals").textContent =
+    `${data.nodes.toLocaleString("en")} nodes · ${panel.amount(data.saved, "B")} kept for backward${flops}`;
+  legend();
+  topButton();
+  panel.show();
+  draw();
+  fit(0.75);
+
+  // For tests: what is shown, where it lies on the screen, and what the layout makes of sizes.
+  return {
+    state, data, place: clewPlace.place, search, reach,
+    boxes: () => [...boxes.values()].map(kid => ({
+      key: kid.key, title: titleOf(kid.child), times: kid.child.times, kind: kid.child.kind,
+      open: Boolean(kid.content), ...whereIs(kid.key),
+    })),
+  };
+})();
