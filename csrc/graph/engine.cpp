@@ -547,7 +547,7 @@ struct GraphTask {
     e.located = true;
     e.text += concat("\n  ", place_of(n));
   }
-  static void locate_python_error(const Node& n) {
+  static void locate_python_error([[maybe_unused]] const Node& n) {
 #if PY_VERSION_HEX >= 0x030b0000
     if (!n.origin) return;
     std::string note = place_of(n);

@@ -43,7 +43,8 @@ bool in_library(PyCodeObject* code) {
   if (!file) PyErr_Clear();
   std::string_view name(file ? file : "", file ? static_cast<size_t>(length) : 0);
   bool library = (!library_folder.empty() && name.starts_with(library_folder)) ||
-                 name == "<shim>" || name.starts_with("<frozen ");
+                 name == "<shim>" || name == "__init__" ||  // the interpreter's own
+                 name.starts_with("<frozen ");
   Py_INCREF(reinterpret_cast<PyObject*>(code));
   PyCodeObject* before = std::exchange(known.code, code);
   known.library = library;

@@ -32,17 +32,30 @@ void clear(Called& c) {
   if (before.scope) before.scope->decref();
 }
 
+// What a weak reference stands for, lent by whoever else holds it; null when it is gone.
+PyObject* referent(PyObject* weak) {
+#if PY_VERSION_HEX >= 0x030d0000
+  PyObject* o = nullptr;
+  if (PyWeakref_GetRef(weak, &o) <= 0) return nullptr;
+  Py_DECREF(o);
+  return o;
+#else
+  PyObject* o = PyWeakref_GET_OBJECT(weak);
+  return o == Py_None ? nullptr : o;
+#endif
+}
+
 // Weak references to the modules that were called from outside of any other.
 std::vector<PyObject*> roots;
 
 void remember_root(PyObject* module) {
   std::erase_if(roots, [](PyObject* weak) {
-    bool dead = PyWeakref_GetObject(weak) == Py_None;
+    bool dead = !referent(weak);
     if (dead) Py_DECREF(weak);
     return dead;
   });
   for (PyObject* weak : roots)
-    if (PyWeakref_GetObject(weak) == module) return;
+    if (referent(weak) == module) return;
   PyObject* weak = PyWeakref_NewRef(module, nullptr);
   if (weak)
     roots.push_back(weak);
@@ -153,8 +166,8 @@ PyObject* called_roots(PyObject*, PyObject*) {
   return guarded([] {
     Ref list(checked(PyList_New(0)));
     for (PyObject* weak : roots) {
-      PyObject* module = PyWeakref_GetObject(weak);
-      if (module != Py_None && PyList_Append(list.get(), module) < 0) throw PythonError();
+      PyObject* module = referent(weak);
+      if (module && PyList_Append(list.get(), module) < 0) throw PythonError();
     }
     return list.release();
   });
@@ -192,7 +205,7 @@ PyMethodDef functions[] = {{"_here", here, METH_NOARGS, nullptr},
 ModuleCall::ModuleCall(PyObject* module)
     : scope_before_(modes.scope), module_before_(modes.module) {
   Called& c = slot_of(module);
-  if (c.module && PyWeakref_GetObject(c.module) == module && c.parent == modes.scope) [[likely]] {
+  if (c.module && referent(c.module) == module && c.parent == modes.scope) [[likely]] {
     scope_ = c.scope;
     scope_->incref();
   } else {
