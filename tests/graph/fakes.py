@@ -30,6 +30,7 @@ class Recorder:
     def __init__(self, places: bool = True) -> None:
         self.nodes: list[GraphNode] = []
         self.path: list[tuple[str, str]] = []
+        self.stacks: list[tuple[tuple[str, str], ...]] = []
         self.places = places
         self.storages = 0
 
@@ -60,12 +61,18 @@ class Recorder:
             node.location = Place("/somewhere/model.py", line, column, function, text)
         if self.path:
             node.module, node.module_type = self.path[-1]
+        self.stacks += [()] * (index - len(self.stacks)) + [tuple(self.path)]
         node.flops = flops if flops is not None else prod(shape)
         self.nodes.append(node)
         return index, 0
 
-    def graph(self, *roots: tuple[int, int]) -> FakeGraph:
-        return FakeGraph(self.nodes, list(roots))
+    def graph(self, *roots: tuple[int, int], stacks: bool = False) -> FakeGraph:
+        """The graph; with `stacks` it also knows which modules lay around each call."""
+        graph = FakeGraph(self.nodes, list(roots))
+        if stacks:
+            graph._scopes = self.stacks
+            graph._places = range(len(self.nodes))
+        return graph
 
 
 def transformer(layers: int = 12, width: int = 768, *, places: bool = True) -> FakeGraph:
@@ -199,6 +206,15 @@ def chain(count: int = 100_000) -> FakeGraph:
     for _ in range(count):
         x = r.op("mul", [x], (8,), 5, 8)
     return r.graph(x)
+
+
+def parameters(count: int = 200) -> FakeGraph:
+    """Nothing but named leaves of different ranks, summed up."""
+    r = Recorder()
+    leaves = [
+        r.leaf(f"{'abcdefghij'[i % 10] * (i // 10 + 1)}", (2,) * (i % 3)) for i in range(count)
+    ]
+    return r.graph(r.op("stack", leaves, (count,), 3, 4))
 
 
 def straight(count: int = 5000) -> FakeGraph:

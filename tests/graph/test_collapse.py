@@ -273,6 +273,45 @@ def test_a_loss_module_is_not_the_model():
     assert sorted(labels) == ["0", "MSELoss"]
 
 
+def test_calls_around_a_node_tell_models_apart():
+    r = fakes.Recorder()
+    x = r.leaf("0.weight", (4,))
+    for kind, line in (("Coder", 3), ("Judge", 5)):
+        with r.module("", kind), r.module("0", "Sequential"), r.module("1", "Linear"):
+            x = r.op("linear", [x], (4,), line, 4)
+    with r.module("", "MSELoss"):
+        x = r.op("mse_loss", [x], (), 9, 4)
+    picture = Picture(r.graph(x, stacks=True))
+    labels = [c.label for c in picture.top.merged.children if c.cluster is not None]
+    assert sorted(labels) == ["Coder", "Judge", "MSELoss"]
+    assert inside(picture, "Judge", "0").type == "Sequential"
+    # The parameter lies in the model that uses it first.
+    inner = inside(picture, "Coder", "0").merged.children
+    assert {c.kind for c in inner} == {"cluster", "leaf"}
+    assert [c.kind for c in inside(picture, "Judge", "0").merged.children] == ["cluster"]
+
+
+def test_a_module_of_the_library_is_its_call():
+    r = fakes.Recorder()
+    x = r.leaf("x", (4,))
+    for column in (4, 8):
+        with r.module("", "Linear"):
+            x = r.op("linear", [x], (4,), 3, column)
+        x = r.op("relu", [x], (4,), 3, column)
+    content = Picture(r.graph(x)).top.merged
+    assert sorted(c.label for c in content.children if c.cluster) == ["Linear", "Linear"]
+    assert not any(e.back for e in content.edges)
+
+
+def test_parameters_own_memory_is_not_kept_by_the_graph():
+    r = fakes.Recorder()
+    x = r.op("linear", [r.leaf("w", (4,))], (4,), 2, 4, keeps=2)
+    graph = r.graph(x)
+    assert Picture(graph).top.totals.saved == 32
+    graph._leaf_storages = {r.nodes[x[0]].saved[1].storage}
+    assert Picture(graph).top.totals.saved == 16
+
+
 def test_several_results():
     r = fakes.Recorder()
     x = r.leaf("x", (4,))
@@ -290,6 +329,7 @@ GRAPHS = {
     "placeless loop": lambda: fakes.loop(20, places=False),
     "diamond": fakes.diamond,
     "leaf": fakes.one_leaf,
+    "parameters": fakes.parameters,
     "straight": lambda: fakes.straight(300),
     "pattern": lambda: sequential(["Linear", "ReLU"] * 9).graph,
 }

@@ -23,6 +23,7 @@ SAMPLES = {
     "diamond": fakes.diamond,
     "leaf": fakes.one_leaf,
     "placeless": lambda: fakes.loop(30, places=False),
+    "parameters": fakes.parameters,
     "straight": lambda: fakes.straight(3000),
 }
 

@@ -138,6 +138,8 @@ class Picture:
         for index in indices:
             node = self.program.nodes[index]
             for saved in node.saved:
+                if saved.storage in self.program.own:
+                    continue
                 storages[saved.storage] = max(saved.nbytes, storages.get(saved.storage, 0))
             if node.flops is not None:
                 flops = (flops or 0) + node.flops
@@ -186,8 +188,8 @@ class Picture:
             label = _unit_name(groups[0], cluster.instances[0])
             fold = len(groups[0]) > 1
             instances = [scope for group in groups for scope in group]
-            # A module that only holds others ("blocks") is named with them ("blocks.*").
-            while not instances[0].boxes and len(instances[0].units) == 1:
+            # A list of modules, which is not called itself, is named with them ("blocks.*").
+            while _is_list(instances[0]) and len(instances[0].units) == 1:
                 inner = instances[0].units[0]
                 fold = fold or len(inner) > 1
                 name = _unit_name(inner, instances[0])
@@ -318,12 +320,16 @@ def _parts(cluster: Cluster) -> dict[int, int]:
     }
 
 
+def _is_list(scope: Scope) -> bool:
+    return scope.type is None and not scope.boxes
+
+
 def _single(scope: Scope) -> list[Scope]:
     """The scope's modules one by one, those of a mere list of equal ones directly."""
     found = []
     for unit in scope.units:
         for child in unit:
-            bare = not child.boxes and len(child.units) == 1 and len(child.units[0]) > 1
+            bare = _is_list(child) and len(child.units) == 1 and len(child.units[0]) > 1
             found += child.units[0] if bare else [child]
     return found
 

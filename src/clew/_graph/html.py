@@ -9,7 +9,7 @@ from importlib import resources
 
 from clew._graph import palette
 from clew._graph.collapse import EACH_LIMIT, Child, Cluster, Picture
-from clew._graph.data import GraphLike, GraphNode
+from clew._graph.data import GraphLike
 from clew._graph.labels import details, text_of
 from clew._graph.layout import Content
 from clew._graph.svg import readable, style
@@ -96,7 +96,7 @@ class _Writer:
     """Writes the clusters' contents, outer ones first, while there is room in the page."""
 
     def __init__(self, picture: Picture) -> None:
-        self.nodes: list[GraphNode] = picture.program.nodes
+        self.program = picture.program
         self.found: dict[int, dict] = {}
         self.waiting = deque([picture.top])
         self.boxes = self.single = 0
@@ -148,7 +148,7 @@ class _Writer:
         }
 
     def _child(self, child: Child) -> dict:
-        text = text_of(child, self.nodes)
+        text = text_of(child, self.program.nodes)
         found = {
             "kind": child.kind,
             "title": text.title,
@@ -156,7 +156,7 @@ class _Writer:
             "lines": text.lines,
             "texts": {"saved": text.saved, "flops": text.flops},
             "values": {"saved": child.totals.saved, "flops": child.totals.flops or 0},
-            "details": details(child, self.nodes),
+            "details": details(child, self.program),
         }
         if text.backward != text.title:
             found["backward"] = text.backward

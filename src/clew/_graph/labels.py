@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from clew._graph.collapse import Child, Cluster
 from clew._graph.data import GraphNode, Location
+from clew._graph.scopes import Program
 
 # Every text is set in a monospaced font, so that its width is known without one.
 TITLE_WIDTH = 7.4
@@ -36,7 +37,7 @@ def amount(value: int | None, unit: str) -> str:
     if not value:
         return ""
     if value < 1000:
-        return f"{value} {unit}"
+        return f"{value} {unit.removesuffix('s') if value == 1 else unit}"
     scaled = float(value)
     for prefix in ("k", "M", "G", "T", "P", "E"):
         scaled /= 1000
@@ -135,8 +136,9 @@ def box_lines(text: Text, colour: str) -> list[str]:
 # Details -------------------------------------------------------------------------------------
 
 
-def details(child: Child, nodes: list[GraphNode]) -> dict:
+def details(child: Child, program: Program) -> dict:
     """Everything that the side panel of the page says about one box."""
+    nodes = program.nodes
     found: dict = {"saved": child.totals.saved, "nodes": child.totals.nodes}
     if child.totals.flops is not None:
         found["flops"] = child.totals.flops
@@ -158,9 +160,11 @@ def details(child: Child, nodes: list[GraphNode]) -> dict:
     size: Counter[str] = Counter()
     for node in members:
         for saved in node.saved:
-            line = f"{saved.role}: {shape_text(saved.shape)} {saved.dtype}"
+            what = f": {shape_text(saved.shape)} {saved.dtype}" if saved.dtype else ""
+            own = saved.storage in program.own
+            line = f"{saved.role}{what}{', a leaf itself' if own else ''}"
             kept[line] += 1
-            size[line] += saved.nbytes
+            size[line] += 0 if own else saved.nbytes
     lines = sorted(kept, key=lambda line: -size[line])
     found["kept"] = [[line, kept[line], size[line]] for line in lines[:DETAILS]]
     if len(lines) > DETAILS:
@@ -178,7 +182,9 @@ def details(child: Child, nodes: list[GraphNode]) -> dict:
     labels = Counter(node.label for node in members if node.label is not None)
     if labels:
         found["labels"] = _counted(labels)
-    modules = Counter(node.module for node in members if node.module is not None)
+    modules = Counter(
+        node.module or "(the outermost)" for node in members if node.module is not None
+    )
     if modules:
         found["modules"] = _counted(modules)
     if first.module_type:

@@ -12,7 +12,7 @@ from clew._graph.layout import Content, Edge
 
 SPACE = 24.0  # between boxes
 POINT_SPACE = 14.0  # between an edge that passes and its neighbours
-GAP = 30.0  # between layers
+GAP = 26.0  # between layers
 MARGIN = 14.0  # above and below, where no edge goes out
 TRACK = 8.0  # between lines of loops
 ROUNDS = 14

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Iterator
 
-from clew._graph.data import GraphLike, GraphNode
+from clew._graph.data import GraphLike, GraphNode, Location
 
 # A scope shows at most about this many boxes: what is more is grouped by function, then by line.
 MANY = 40
@@ -67,12 +67,14 @@ class Program:
 
     def __init__(self, graph: GraphLike) -> None:
         self.nodes = graph.nodes
+        # Memory of parameters and inputs is there with or without the graph.
+        self.own: frozenset[int] | set[int] = getattr(graph, "_leaf_storages", frozenset())
         self.top = Scope("", None, None)
         self.boxes: list[Box] = []
         self.keys: dict[Hashable, int] = {}
         self.places: list[tuple] = []  # of a key: (file, function, line, column), for grouping
         self.consumers = _consumers(self.nodes)
-        self.box_of = self._make_boxes()
+        self.box_of = self._make_boxes(graph)
         # What each box gives to others, counted; and who gives to it.
         self.gives: list[dict[int, int]] = [{} for _ in self.boxes]
         self.takes: list[set[int]] = [set() for _ in self.boxes]
@@ -90,9 +92,9 @@ class Program:
 
     # Boxes ------------------------------------------------------------------------------------
 
-    def _make_boxes(self) -> list[int]:
+    def _make_boxes(self, graph: GraphLike) -> list[int]:
         nodes = self.nodes
-        scopes = _Scopes(nodes, self.top)
+        scopes = _Scopes(graph, self.top)
         spans: dict[Hashable, tuple] = {}
         placeless = _structure_keys(nodes)
         found: dict[tuple[int, int], Box] = {}
@@ -189,12 +191,12 @@ class Program:
         """Puts children of the scope into one of its own between it and them."""
         path = f"{scope.path}.{name}" if scope.path else name
         group = Scope(name, path, scope)
-        for unit in units:
-            for child in unit:
-                del scope.children[child.name]
-                group.children[child.name] = child
-                child.parent = group
+        moved = {child for unit in units for child in unit}
+        group.children = {key: child for key, child in scope.children.items() if child in moved}
+        scope.children = {key: c for key, c in scope.children.items() if c not in moved}
         scope.children[name] = group
+        for child in moved:
+            child.parent = group
         group.units = units
         self._sign(group, signatures)
         return group
@@ -249,40 +251,75 @@ class Program:
 class _Scopes:
     """Finds the scope of each node in the tree of module paths, which it makes on the way."""
 
-    def __init__(self, nodes: list[GraphNode], top: Scope) -> None:
+    def __init__(self, graph: GraphLike, top: Scope) -> None:
         self.top = top
-        self.nodes = nodes
-        self.found: dict[tuple[str, str | None], Scope] = {}
-        self.labelled = any(node.label is not None for node in nodes)
-        self.owner = _owner_of_paths(nodes)
-        for node in nodes:  # operations first: parameters go where operations left scopes
+        self.nodes = graph.nodes
+        self.stacks = module_stacks(graph)
+        self.found: dict[Hashable, Scope] = {}
+        self.labelled = any(node.label is not None for node in self.nodes)
+        self.owner = _owner_of_paths(self.nodes)
+        # Roots that hold no others: of the library's, each line that calls one is one of its own.
+        roots = {self._root(node) for node in self.nodes if node.module}
+        self.bare = {
+            node.module_type
+            for node in self.nodes
+            if node.module == "" and node.module_type not in roots and _is_library(node.module_type)
+        }
+        for node in self.nodes:  # operations first: parameters go where operations left scopes
             if node.op != "leaf":
                 self.of(node)
+
+    def _root(self, node: GraphNode) -> str | None:
+        """The class of the outermost module around a node."""
+        if self.stacks is not None and self.stacks[node.index]:
+            return self.stacks[node.index][0][1]
+        return self.owner if node.module else node.module_type
 
     def of(self, node: GraphNode) -> Scope:
         if node.module is None:
             return self.top
-        # Modules called from outside any module all have the path "": told apart by their type.
-        kind = self.owner if node.module else node.module_type
-        scope = self.found.get((node.module, kind))
+        kind = self._root(node)
+        if node.module == "" and kind in self.bare and node.location is not None:
+            key: tuple = ("", kind, _span(node.location))
+        else:
+            key = (node.module, kind)
+        scope = self.found.get(key)
         if scope is None:
-            scope = self.found[("", kind)] = self.top.child(kind or "model", "")
-            path = ""
-            for name in node.module.split(".") if node.module else ():
-                path = f"{path}.{name}" if path else name
-                scope = self.found[path, kind] = scope.child(name, path)
+            name = kind or "model"
+            scope = self.top.child(name if len(key) == 2 else f"{name} at {key[2]}", "")
+            scope.name = name
+            if len(key) == 2:
+                scope = self._walk(scope, node.module, kind)
+            self.found[key] = scope
+            if self.stacks is not None:
+                for path, inner in self.stacks[node.index]:
+                    outer = self.found.get((path, kind))
+                    if outer is not None:
+                        outer.type = inner
         if scope.type is None:
             scope.type = node.module_type
         return scope
 
+    def _walk(self, scope: Scope, module: str, kind: str | None) -> Scope:
+        self.found["", kind] = scope
+        path = ""
+        for name in module.split(".") if module else ():
+            path = f"{path}.{name}" if path else name
+            scope = self.found[path, kind] = scope.child(name, path)
+        return scope
+
     def of_leaf(self, leaf: GraphNode, consumers: list[list[int]]) -> Scope:
         """A parameter lies in its module; where nothing has a name, with those who use it."""
-        if leaf.label is not None:
-            path = leaf.label.rpartition(".")[0]
-            while path and (path, self.owner) not in self.found:
-                path = path.rpartition(".")[0]
-            return self.found.get((path, self.owner), self.top)
         users = consumers[leaf.index]
+        if leaf.label is not None:
+            kinds = [self._root(self.nodes[user]) for user in users] + [self.owner]
+            path = leaf.label
+            while path:
+                path = path.rpartition(".")[0]
+                for kind in kinds:
+                    if (path, kind) in self.found:
+                        return self.found[path, kind]
+            return self.of(self.nodes[users[0]]) if len(users) == 1 else self.top
         if self.labelled or not users:
             return self.of(leaf)
         common = self.of(self.nodes[users[0]])
@@ -292,6 +329,18 @@ class _Scopes:
                 assert common.parent is not None
                 common = common.parent
         return common
+
+
+def module_stacks(graph: GraphLike) -> list[tuple[tuple[str, str], ...]] | None:
+    """Of each node the modules that were being called, outermost first, as (path, class)."""
+    scopes = getattr(graph, "_scopes", None)
+    return None if scopes is None else [scopes[place] for place in graph._places]  # type: ignore
+
+
+def _is_library(kind: str | None) -> bool:
+    from clew import nn
+
+    return kind is not None and hasattr(nn, kind)
 
 
 def _ancestors(scope: Scope | None) -> Iterator[Scope]:
@@ -341,10 +390,13 @@ def _place_key(
         return placeless[node.index]
     span = spans.get(at)
     if span is None:  # looking it up takes a walk over the function's code
-        # Where an expression ends tells the two sums of a + b + c apart.
-        span = (at.file, at.line, at.column, *getattr(at, "span", ()))
-        spans[at] = span
+        span = spans[at] = _span(at)
     return (node.op, span, _ranks(node))
+
+
+def _span(at: Location) -> tuple:
+    """Where an expression begins and ends: its end tells the two sums of a + b + c apart."""
+    return (at.file, at.line, at.column, *getattr(at, "span", ()))
 
 
 def _structure_keys(nodes: list[GraphNode]) -> dict[int, Hashable]:

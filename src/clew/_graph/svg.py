@@ -64,12 +64,13 @@ def readable(picture: Picture, limit: int = READABLE) -> set[int]:
     level = [picture.top]
     shown = len(content_of(picture.top).children)
     while level:
-        inner = [c.cluster for outer in level for c in content_of(outer).children]
-        clusters = sorted((c for c in inner if c is not None), key=lambda c: -c.totals.nodes)
+        below = [c.cluster for outer in level for c in content_of(outer).children]
+        clusters = sorted((c for c in below if c is not None), key=lambda c: -c.totals.nodes)
         level = []
         for cluster in clusters:
             children = content_of(cluster).children
-            tells = sum(child.kind != "leaf" for child in children) > 1
+            inner = [child for child in children if child.kind != "leaf"]
+            tells = len(inner) > 1 or any(child.cluster is not None for child in inner)
             if tells and len(children) <= limit // 2 and shown + len(children) - 1 <= limit:
                 shown += len(children) - 1
                 opened.add(cluster.index)

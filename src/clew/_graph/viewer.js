@@ -414,24 +414,33 @@ const clewViewer = (() => {
     }
   }
 
-  function wordsOf({title, backward, word, details}) {
-    const words = [title, backward, word, details.op, details.type, details.source, details.function];
-    if (details.file) words.push(`${details.file}:${details.line}`);
-    for (const list of [details.names, details.modules, details.labels])
-      for (const [name] of list || []) words.push(name);
-    return words.filter(Boolean).join("\n").toLowerCase();
+  // How closely a box fits what is sought: by its name, by its place, by its line's text.
+  function fitness({title, backward, word, details}, sought) {
+    const names = list => (list || []).map(([name]) => name);
+    const place = details.file ? `${details.file}:${details.line}` : "";
+    const kinds = [
+      [title, backward, details.op, ...names(details.names), ...names(details.labels)],
+      [word, details.type, place, ...names(details.modules)],
+      [details.source, details.function],
+    ];
+    return kinds.findIndex(words => words.some(w => w && w.toLowerCase().includes(sought)));
   }
 
   function search(words) {
     const sought = words.trim().toLowerCase();
     state.hits = [];
     state.at = -1;
-    let total = 0;
+    const found = [[], [], []];
     if (sought)
-      for (const hit of everything())
-        if (wordsOf(hit.child).includes(sought) && total++ < MOST_HITS) state.hits.push(hit);
+      for (const hit of everything()) {
+        const kind = fitness(hit.child, sought);
+        if (kind >= 0) found[kind].push(hit);
+      }
+    // The text of a line counts where nothing else fits: all operations of the line have it.
+    const all = found[0].length + found[1].length ? [...found[0], ...found[1]] : found[2];
+    state.hits = all.slice(0, MOST_HITS);
     for (const hit of state.hits) for (const id of hit.route) state.open.add(id);
-    state.total = total;
+    state.total = all.length;
     draw();
     if (state.hits.length) step(1);
     else {

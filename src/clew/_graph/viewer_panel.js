@@ -80,7 +80,7 @@ const clewPanel = viewer => {
       ["FLOPs", d.flops ? amount(d.flops, "FLOP") : ""],
       ["elements", d.parameters ? d.parameters.toLocaleString("en") : ""],
       ["class of module", d.type],
-      ["order", d.sequence && d.nodes > 1 ? `${d.sequence[0]} … ${d.sequence[1]}`
+      ["sequence", d.sequence && d.nodes > 1 ? `${d.sequence[0]} … ${d.sequence[1]}`
         : d.sequence && d.sequence[0]],
     ]));
     if (d.file) {
@@ -92,6 +92,8 @@ const clewPanel = viewer => {
     parts.push(...table("Output", counted(d.outputs)));
     parts.push(...table("Kept for backward",
       (d.kept || []).map(([line, count, size]) => [line + (count > 1 ? ` ×${count}` : ""), amount(size, "B")])));
+    if (d.kept && d.kept.reduce((total, [, , size]) => total + size, 0) > d.saved)
+      parts.push(html("p", {}, "Some share their memory, which counts once in the sum."));
     parts.push(...table("Backward node", counted(d.names)));
     parts.push(...table("Parameter", counted(d.labels)));
     parts.push(...table("Module", counted(d.modules)));

@@ -2,7 +2,7 @@
 "use strict";
 
 const clewPlace = (() => {
-  const SPACE = 24, POINT_SPACE = 14, GAP = 30, MARGIN = 14, TRACK = 8, ROUNDS = 14;
+  const SPACE = 24, POINT_SPACE = 14, GAP = 26, MARGIN = 14, TRACK = 8, ROUNDS = 14;
 
   // Positions nearest to those wanted (least squares) that keep the gaps between neighbours.
   function separate(wanted, weights, gaps) {
