@@ -73,9 +73,14 @@ def behind(record: dict[str, Any]) -> list[str]:
     suite = importlib.import_module(f"bench.suites.{record['suite']}")
     targets = TARGETS.get(record["suite"], {})
     found = []
+    for case, limit in getattr(suite, "LIMITS", {}).items():
+        value = record["median"]["clew"][case]
+        if value > limit:
+            text = f"- {record['suite']}, {case}: {value:.2f} {suite.UNIT}, wanted {limit:g}"
+            found.append((value / limit, text))
     theirs = record["median"].get("torch", {})
     for case, value in record["median"]["clew"].items():
-        if not theirs.get(case):
+        if not theirs.get(case) or hasattr(suite, "LIMITS"):
             continue
         ratio = value / theirs[case]
         slower = ratio if suite.BETTER == "lower" else 1 / ratio
@@ -95,6 +100,7 @@ def table(record: dict[str, Any]) -> str:
     ours, theirs = record["median"]["clew"], record["median"].get("torch", {})
     spreads = record["spread"]
     targets = TARGETS.get(record["suite"], {})
+    limits = getattr(suite, "LIMITS", {})
     better = "below 1 is faster" if suite.BETTER == "lower" else "above 1 is faster"
     lines = [
         f"## {record['suite']} ({suite.UNIT})",
@@ -110,7 +116,7 @@ def table(record: dict[str, Any]) -> str:
             logs.append(math.log(ratio))
         shown = "" if ratio is None else f"{ratio:.3f}"
         there = "" if other is None else _number(other)
-        target = targets.get(case, "")
+        target = limits.get(case, targets.get(case, ""))
         mine, other_spread = (
             _percent(spreads.get(library, {}).get(case), median)
             for library, median in (("clew", value), ("torch", other))

@@ -209,10 +209,10 @@ void note_leaving(const TensorObj* t, const char* how) {
 }
 const Leaving& last_leaving() { return leaving; }
 
-void note_write(Storage* storage) {
-  Origin* here = origin_here();
-  if (here == storage->writer) return;
-  if (Origin* before = std::exchange(storage->writer, kept(here))) before->decref();
+void note_write(Storage* storage) { note_write(storage, origin_here()); }
+void note_write(Storage* storage, Origin* writer) {
+  if (writer == storage->writer) return;
+  if (Origin* before = std::exchange(storage->writer, kept(writer))) before->decref();
 }
 
 void set_library_folder(std::string folder) {

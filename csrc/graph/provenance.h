@@ -93,8 +93,9 @@ struct Leaving {
 };
 const Leaving& last_leaving();
 
-// Notes the line that runs now as the last that wrote into the storage.
+// Notes the line that runs now, or another, as the last that wrote into the storage.
 void note_write(Storage* storage);
+void note_write(Storage* storage, Origin* writer);
 
 // Frames whose code lies below one of these folders belong to the library.
 void set_library_folder(std::string folder);

@@ -55,7 +55,7 @@ template <class F> bool change_number(PyObject* o, F&& f) {
     f(*t.data<double>());
   else
     return false;
-  bump_version(t);
+  if (!(t->flags & flag_own_version)) ++t->storage->version;  // nobody asks who counted
   return true;
 }
 
@@ -68,7 +68,8 @@ template <class Rule> class Group {
   std::vector<Tensor> held_;  // other threads may replace them while the loops run
   std::vector<Storage*> written_;
   std::unordered_set<const void*> many_;
-  PyObject* left_ = nullptr;  // owned
+  PyObject* left_ = nullptr;            // owned
+  Origin* here_ = kept(origin_here());  // owned
 
   // False the second time that memory is written: what lies in it goes after the rest, which run
   // at the same time.
@@ -99,14 +100,19 @@ template <class Rule> class Group {
     job.update = kernels::optimizer_update(Rule::kind, param->dtype);
     return true;
   }
+  void count_write(const Tensor& t) {
+    if (t->flags & flag_own_version) return;
+    ++t->storage->version;
+    note_write(t->storage, here_);
+  }
   void take(PyObject* o, const Job& job, PyObject* const* arrays) {
     held_.push_back(borrow(o));
     held_.push_back(Tensor::borrow(reinterpret_cast<TensorObj*>(o)->grad));
-    bump_version(borrow(o));
+    count_write(borrow(o));
     for (int k = 0; k < most_states; ++k) {
       if (!arrays[k]) continue;
       held_.push_back(borrow(arrays[k]));
-      bump_version(held_.back());
+      count_write(held_.back());
     }
     jobs_.push_back(job);
   }
@@ -140,7 +146,10 @@ template <class Rule> class Group {
     if (states_ == Py_None) states_ = nullptr;
     if (states_ && !PyDict_Check(states_)) fail_type("optimizer: the state must be a dict");
   }
-  ~Group() { Py_XDECREF(left_); }
+  ~Group() {
+    Py_XDECREF(left_);
+    if (here_) here_->decref();
+  }
   Group(const Group&) = delete;
 
   // Updates what it can. `names` are the states' keys in the order of the rule, null for those
