@@ -96,13 +96,6 @@ void take_hook_result(PyObject* got, std::span<Tensor> into, const char* what) {
 
 Tensor fit_gradient(const Edge& edge, Tensor grad, const Node& from, uint32_t index) {
   const OutMeta& meta = edge.fn->meta(edge.nr);
-  if (grad.sizes() != meta.sizes && !modes.grad && grad.is_contiguous() && grad.ndim() > 0 &&
-      !(grad->flags & flag_batched) && grad.ndim() == meta.sizes.size() + 1 && grad.size(0) == 1 &&
-      grad.numel() == numel_of(meta.sizes)) {
-    // One row, as it is.
-    Dims inner(grad.sizes().data() + 1, grad.ndim() - 1);
-    if (inner == meta.sizes) grad = alias(grad, inner, contiguous_strides(inner));
-  }
   if (grad.sizes() != meta.sizes) [[unlikely]] {
     bool fits = grad.ndim() >= meta.sizes.size();
     int lead = grad.ndim() - meta.sizes.size();

@@ -157,11 +157,8 @@ static size_t bytes_for(int64_t numel, DType dtype) {
   return static_cast<size_t>(bytes);
 }
 
-Tensor empty(const Dims& sizes, DType dtype, Device device) {
-  if (sizes.size() > max_dims)
-    fail("tensors have at most ", max_dims, " dimensions; got ", sizes.size());
-  int64_t n = numel_of(sizes);
-  Storage* s = Storage::allocate(bytes_for(n, dtype), device);
+// A tensor object over s, which it takes over, from its first byte on; shape still to be set.
+static TensorObj* over(Storage* s, DType dtype) {
   TensorObj* t;
   try {
     t = new_tensor_obj();
@@ -172,22 +169,20 @@ Tensor empty(const Dims& sizes, DType dtype, Device device) {
   t->storage = s;
   t->data = static_cast<char*>(s->data);
   t->dtype = dtype;
+  return t;
+}
+
+Tensor empty(const Dims& sizes, DType dtype, Device device) {
+  if (sizes.size() > max_dims)
+    fail("tensors have at most ", max_dims, " dimensions; got ", sizes.size());
+  int64_t n = numel_of(sizes);
+  TensorObj* t = over(Storage::allocate(bytes_for(n, dtype), device), dtype);
   set_shape(t, sizes, n, nullptr);
   return Tensor::steal(t);
 }
 
 Tensor empty_dense_like(const Tensor& a, DType dtype) {
-  Storage* s = Storage::allocate(static_cast<size_t>(a->numel) * itemsize(dtype));
-  TensorObj* t;
-  try {
-    t = new_tensor_obj();
-  } catch (...) {
-    s->decref();
-    throw;
-  }
-  t->storage = s;
-  t->data = static_cast<char*>(s->data);
-  t->dtype = dtype;
+  TensorObj* t = over(Storage::allocate(static_cast<size_t>(a->numel) * itemsize(dtype)), dtype);
   t->numel = a->numel;
   int n = a->sizes.size();
   t->sizes.resize(n);
@@ -223,11 +218,7 @@ Tensor empty_strided(const Dims& sizes, const Dims& strides, DType dtype, Device
   for (int64_t s : strides)
     require(s >= 0, "empty_strided: strides must not be negative; got ", strides);
   int64_t n = numel_of(sizes);
-  Storage* s = Storage::allocate(bytes_for(span_of(sizes, strides), dtype), device);
-  TensorObj* t = new_tensor_obj();
-  t->storage = s;
-  t->data = static_cast<char*>(s->data);
-  t->dtype = dtype;
+  TensorObj* t = over(Storage::allocate(bytes_for(span_of(sizes, strides), dtype), device), dtype);
   set_shape(t, sizes, n, &strides);
   return Tensor::steal(t);
 }
