@@ -29,7 +29,6 @@ struct Modes {
   // may write its result there (Vjp::last_grad).
   TensorObj* disposable = nullptr;
   Scope* scope = nullptr;               // lent: the module call in progress
-  _object* module = nullptr;            // lent: its module
   Node* running = nullptr;              // the node whose gradient rule runs
   uint32_t saved_hooks = 0;             // depth of the saved-tensor hook stack
   _object* saved_hook_stack = nullptr;  // a Python list of (pack, unpack)

@@ -102,18 +102,19 @@ const char* short_name(PyTypeObject* type) {
   return dot ? dot + 1 : type->tp_name;
 }
 
-Scope* new_scope(PyObject* module) {
+thread_local ModuleCall* innermost = nullptr;
+
+Scope* new_scope(PyObject* module, PyObject* caller) {
   auto* scope = new Scope();
   scope->type = short_name(Py_TYPE(module));
-  scope->parent = modes.scope;
-  if (!scope->parent) {
+  if (!caller) {
     remember_root(module);
     return scope;
   }
+  scope->parent = modes.scope;
   scope->parent->incref();
-  if (modes.module == module) return scope;  // it calls itself: the same path
   std::vector<PyObject*> seen;
-  scope->name = modes.module ? name_below(modes.module, module, seen) : "";
+  scope->name = name_below(caller, module, seen);
   if (scope->name.empty()) scope->name = concat("<", scope->type, ">");
   return scope;
 }
@@ -202,28 +203,38 @@ PyMethodDef functions[] = {{"_here", here, METH_NOARGS, nullptr},
 
 }  // namespace
 
-ModuleCall::ModuleCall(PyObject* module)
-    : scope_before_(modes.scope), module_before_(modes.module) {
-  Called& c = slot_of(module);
-  if (c.module && referent(c.module) == module && c.parent == modes.scope) [[likely]] {
-    scope_ = c.scope;
-    scope_->incref();
-  } else {
-    scope_ = new_scope(module);
-    clear(c);
-    c.module = PyWeakref_NewRef(module, nullptr);
-    if (!c.module) PyErr_Clear();  // found anew at each call
-    c.parent = modes.scope;
-    if (c.parent) c.parent->incref();
-    c.scope = scope_;
-    scope_->incref();
+// The scope of this call, counted.
+Scope* ModuleCall::found() const {
+  Called& c = slot_of(module_);
+  if (c.module && referent(c.module) == module_ && c.parent == modes.scope) [[likely]] {
+    c.scope->incref();
+    return c.scope;
   }
+  // A module that is called again inside of itself goes by the path it has already.
+  for (const ModuleCall* call = around_; call; call = call->around_)
+    if (call->module_ == module_) {
+      call->scope_->incref();
+      return call->scope_;
+    }
+  Scope* fresh = new_scope(module_, around_ ? around_->module_ : nullptr);
+  clear(c);
+  c.module = PyWeakref_NewRef(module_, nullptr);
+  if (!c.module) PyErr_Clear();  // found anew at each call
+  c.parent = modes.scope;
+  if (c.parent) c.parent->incref();
+  c.scope = fresh;
+  fresh->incref();
+  return fresh;
+}
+
+ModuleCall::ModuleCall(PyObject* module) : module_(module), around_(innermost) {
+  scope_ = found();
   modes.scope = scope_;
-  modes.module = module;
+  innermost = this;
 }
 ModuleCall::~ModuleCall() {
-  modes.scope = scope_before_;
-  modes.module = module_before_;
+  innermost = around_;
+  modes.scope = around_ ? around_->scope_ : nullptr;
   scope_->decref();
 }
 

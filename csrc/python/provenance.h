@@ -8,9 +8,11 @@ namespace clew::python {
 
 // Marks the call of a module for as long as it runs.
 class ModuleCall {
-  Scope* scope_;
-  Scope* scope_before_;
-  PyObject* module_before_;
+  PyObject* module_;
+  Scope* scope_;  // owned
+  ModuleCall* around_;
+
+  Scope* found() const;
 
  public:
   explicit ModuleCall(PyObject* module);

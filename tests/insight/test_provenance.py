@@ -129,6 +129,26 @@ def test_recursion_stays_in_the_module():
     assert y.grad_fn.next_functions[0][0].module == ""
 
 
+def test_modules_that_call_each_other_do_not_pile_up_paths():
+    class Even(nn.Module):
+        def forward(self, x, n):
+            return self.odd(x * 2, n - 1) if n else x.exp()
+
+    class Odd(nn.Module):
+        def forward(self, x, n):
+            return even(x * 2, n - 1)
+
+    even = Even()
+    even.odd = Odd()
+    y = even(clew.ones(1, requires_grad=True), 6)
+    modules = []
+    node = y.grad_fn
+    while node.location is not None:
+        modules.append(node.module)
+        node = node.next_functions[0][0]
+    assert modules == ["", "odd", "", "odd", "", "odd", ""]
+
+
 def test_a_module_that_raised_is_left():
     class Bad(nn.Module):
         def forward(self, x):
