@@ -35,7 +35,7 @@ const char* format_of(DType d) {
     case DType::Float64: return "d";
     case DType::Complex64: return "Zf";
     case DType::Complex128: return "Zd";
-    case DType::BFloat16: break;
+    case DType::BFloat16: return "H";  // lent as its bits: NumPy has no type for it
   }
   return nullptr;
 }
@@ -104,7 +104,7 @@ std::optional<DType> numpy_scalar_dtype(PyObject* o) {
 PyObject* to_numpy(const Tensor& t, bool lend) {
   require_elements(t, "numpy()");
   if (t.is_meta()) fail_type("numpy: a meta tensor has no values; it can't be converted to numpy");
-  if (!format_of(t.dtype()))
+  if (t.dtype() == DType::BFloat16 && !lend)
     fail_type("numpy: Got unsupported ScalarType BFloat16; convert with .float() first");
   static PyObject* asarray = numpy_function("asarray");
   auto* b = PyObject_New(BufferObj, buffer_type);

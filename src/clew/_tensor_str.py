@@ -198,14 +198,15 @@ def _write(data: np.ndarray, indent: int, summarize: bool, form: Any) -> str:
     return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
 
 
+def widen(data: np.ndarray, bits: bool) -> np.ndarray:
+    """Numbers as NumPy knows them: `bits` are those of bfloat16, which it has no type for."""
+    return (data.astype(np.uint32) << 16).view(np.float32) if bits else data
+
+
 def _contents(tensor: Tensor, indent: int) -> str:
     """The elements of a tensor that is neither empty nor on the meta device."""
-    import clew
-
-    plain = tensor.detach()
-    if plain.dtype is clew.bfloat16:
-        plain = plain.float()
-    data = plain._array_view()
+    # Not through detach(), which would leave a mark on the tensor.
+    data = widen(tensor._array_view(), tensor.dtype.name == "bfloat16")
     if data.dtype == np.float16:
         data = data.astype(np.float32)
     summarize = data.size > _options.threshold

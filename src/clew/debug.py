@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from clew._debug.summary import Summary as Summary
     from clew._debug.summary import summary as summary
     from clew._debug.watch import NonFinite as NonFinite
     from clew._debug.watch import NonFiniteError as NonFiniteError
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 _PARTS = {
     "NonFinite": "watch",
     "NonFiniteError": "watch",
+    "Summary": "summary",
     "nan_watch": "watch",
     "summary": "summary",
 }

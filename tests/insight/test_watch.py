@@ -37,8 +37,8 @@ def test_the_first_operation_is_named_with_its_line():
     assert (found.operation, found.kind, found.backward) == ("log", "NaN", False)
     assert f"{__file__.rsplit('/', 1)[1]}:{line} " in found.place
     assert "clean.mul(-1).log()" in found.place
-    assert found.outputs[0] == "float32[3] [nan, nan, nan]"
-    assert found.inputs[0].startswith("float32[3] [-2.718, -0.3679, -54.6]")
+    assert found.outputs[0] == "float32[3] = [nan, nan, nan]"
+    assert found.inputs[0].startswith("float32[3] = [-2.718, -0.3679, -54.6]")
 
 
 def test_what_is_handed_on_is_not_reported():
@@ -81,7 +81,7 @@ def test_gradients_are_searched_rule_by_rule():
     found = caught.value.found
     assert (found.operation, found.kind, found.backward) == ("SqrtBackward0", "infinity", True)
     assert f":{line} " in found.place
-    assert found.outputs[0] == "float32[3] [inf, inf, inf]"
+    assert found.outputs[0] == "float32[3] = [inf, inf, inf]"
 
 
 def test_the_trap_of_where():
