@@ -5,6 +5,7 @@
 
 #include "graph/autocast.h"
 #include "graph/batch.h"
+#include "graph/explain.h"
 #include "graph/gil.h"
 #include "graph/inplace.h"
 #include "graph/node.h"
@@ -342,7 +343,7 @@ void mark_unrecorded(const OpDef& op, std::span<const Tensor> in, std::span<Tens
 }
 
 void run_and_record(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tensors& outs,
-                    const Glance& glance) {
+                    const Glance& glance) try {
   modes.disposable = nullptr;
   switch (op.kind) {
     case OpKind::Elementwise: fail_internal("an elementwise operation went the general way");
@@ -364,10 +365,12 @@ void run_and_record(const OpDef& op, std::span<const Tensor> in, const void* att
     mark_unrecorded(op, in, {outs.begin(), outs.end()}, glance);
   if (modes.inference)
     for (Tensor& t : outs) t->flags |= flag_inference;
+} catch (const Error& e) {
+  rethrow_with_operands(e, in);
 }
 
 Tensor run_and_record_elementwise(const OpDef& op, std::span<const Tensor> in, const void* attrs,
-                                  const Glance& glance) {
+                                  const Glance& glance) try {
   Tensor out = run_elementwise(op, in, attrs);
   if (modes.grad && glance.requires_grad && is_inexact(out.dtype()))
     record(op, in, attrs, {&out, 1})->note_cut(glance.cut);
@@ -375,6 +378,8 @@ Tensor run_and_record_elementwise(const OpDef& op, std::span<const Tensor> in, c
     mark_unrecorded(op, in, {&out, 1}, glance);
   if (modes.inference) out->flags |= flag_inference;
   return out;
+} catch (const Error& e) {
+  rethrow_with_operands(e, in);
 }
 
 }  // namespace
@@ -457,7 +462,7 @@ bool apply_into(const OpDef& op, std::span<const Tensor> in, const void* attrs,
   return true;
 }
 
-void apply_inplace(const OpDef& op, std::span<const Tensor> in, const void* attrs) {
+void apply_inplace(const OpDef& op, std::span<const Tensor> in, const void* attrs) try {
   AutocastMode off(false);  // what is written keeps its dtype
   if (levels_of(in)) [[unlikely]]
     return apply_batched_inplace(op, in, attrs);
@@ -550,6 +555,8 @@ void apply_inplace(const OpDef& op, std::span<const Tensor> in, const void* attr
   outs.push_back(self);
   if (!is_inexact(self.dtype())) return;
   rebase_history(self, record(op, args, attrs, outs, false));
+} catch (const Error& e) {
+  rethrow_with_operands(e, in);
 }
 
 }  // namespace clew

@@ -5,6 +5,7 @@
 #include <array>
 #include <unordered_map>
 
+#include "graph/explain.h"
 #include "graph/inplace.h"
 #include "graph/node.h"
 #include "graph/watch.h"
@@ -102,8 +103,11 @@ Tensor fit_gradient(const Edge& edge, Tensor grad, const Node& from, uint32_t in
     for (int i = 0; fits && i < meta.sizes.size(); ++i)
       fits = meta.sizes[i] == grad.size(i + lead) || meta.sizes[i] == 1;
     if (!fits)
-      fail("Function ", from.name(), " returned an invalid gradient at index ", index, " - got ",
-           grad.sizes(), " but expected shape compatible with ", meta.sizes);
+      throw Explained(
+          {ErrorKind::Runtime,
+           concat("Function ", from.name(), " returned an invalid gradient at index ", index,
+                  " - got ", grad.sizes(), " but expected shape compatible with ", meta.sizes)},
+          describe_gradient(from, index));
     grad = builtins.sum_to(grad, meta.sizes);
   }
   if (grad.dtype() != meta.dtype) [[unlikely]] {
@@ -119,8 +123,9 @@ struct GraphTask {
   std::vector<std::pair<uint64_t, Node*>> ready;  // heap, latest node first
   Node* next = nullptr;                           // ready too: chains never touch the heap
   std::vector<Node*> visited;
-  size_t finished = 0;        // of the visited ones
-  bool captures_any = false;  // some gradients are captured
+  Moment moment = Moment::rule;  // of the node that is being processed, when something fails
+  size_t finished = 0;           // of the visited ones
+  bool captures_any = false;     // some gradients are captured
   std::unordered_map<Node*, Scratch>
       foreign;  // nodes whose own scratch another running backward uses
   std::vector<Tensor> captured;
@@ -403,7 +408,10 @@ struct GraphTask {
     bool any = false;
     for (Tensor& g : grads) any = any || (wanted && g.defined());
     if (n->is_accumulator && any) call_leaf_hooks(n, grads[0]);
-    if (n->extra && any) run_tensor_hooks(n, grads);
+    if (n->extra && any) {
+      moment = Moment::tensor_hook;
+      run_tensor_hooks(n, grads);
+    }
     if (!capture_at.empty()) {
       if (auto it = capture_at.find(n); it != capture_at.end())
         for (size_t i : it->second) captured[i] = grads[args.captures[i].nr];
@@ -416,17 +424,26 @@ struct GraphTask {
       more.resize(edges);
       outs = more;
     }
+    moment = Moment::rule;
     bool run = must_run(n) || (n->is_accumulator && args.captures.empty());
     if (run && any) {
-      if (n->extra && n->extra->pre_hooks) run_pre_hooks(n, grads);
-      if (n->consumed) fail_consumed(n);
+      if (n->extra && n->extra->pre_hooks) {
+        moment = Moment::node_hook;
+        run_pre_hooks(n, grads);
+        moment = Moment::rule;
+      }
+      if (n->consumed) fail_consumed(*n, args.roots[0].fn->sequence);
       // Gradients are computed in the dtypes of the forward pass; functions of Python's see the
       // caller's region.
       AutocastMode cast(autocasts() && n->python_object());
       run_node(n, grads, outs.data());
       modes.disposable = nullptr;
       if (modes.intercept & (intercept_watch | intercept_anomaly)) watch_gradients(*n, grads, outs);
-      if (n->extra && n->extra->post_hooks) run_post_hooks(n, outs, grads);
+      if (n->extra && n->extra->post_hooks) {
+        moment = Moment::node_hook;
+        run_post_hooks(n, outs, grads);
+        moment = Moment::rule;
+      }
       if (!args.keep_graph) n->release_saved();
     }
     for (Tensor& g : grads) g = Tensor();
@@ -454,7 +471,7 @@ struct GraphTask {
     Tensor grad = std::move(n->grad_in);
     Tensor outs[few_edges];
     if (grad) {
-      if (n->consumed) fail_consumed(n);
+      if (n->consumed) fail_consumed(*n, args.roots[0].fn->sequence);
       if (n->is_accumulator) call_leaf_hooks(n, grad);
       run_node(n, {&grad, 1}, outs);
       modes.disposable = nullptr;
@@ -478,11 +495,12 @@ struct GraphTask {
     finish(n);
   }
 
-  static void call_leaf_hooks(Node* n, Tensor& grad) {
+  void call_leaf_hooks(Node* n, Tensor& grad) {
     auto& leaf = static_cast<AccumulateGrad&>(*n).variable;
     if (!leaf->extra || !leaf->extra->hooks) return;
     Tensor keep = leaf;
     PyObject* dict = leaf->extra->hooks;
+    moment = Moment::tensor_hook;
     Py_INCREF(dict);
     try {
       call_hooks_on(dict, grad, "register_hook");
@@ -491,6 +509,7 @@ struct GraphTask {
       throw;
     }
     Py_DECREF(dict);
+    moment = Moment::rule;
   }
 
   // Runs n, or has it add to the buffer of one of its inputs.
@@ -515,35 +534,19 @@ struct GraphTask {
     n->run(grads, outs);
   }
 
-  [[noreturn]] static void fail_consumed(Node* n) {
-    Origin* first = backward_origin(n->consumed);
-    fail(n->name(),
-         ": Trying to backward through the graph a second time (or directly access saved tensors "
-         "after they have "
-         "already been freed). Saved intermediate values of the graph are freed when you call "
-         ".backward() or "
-         "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a "
-         "second time or if you need "
-         "to access saved tensors after calling backward.",
-         first ? concat("\n  the graph was first consumed by the backward at ", describe(first))
-               : "");
-  }
-
-  static std::string place_of(const Node& n) {
-    return concat("in the backward of ", n.name(), ", made at ", describe(n.origin),
-                  describe_callers(n.origin));
-  }
-
   // Says where the node came from whose gradient failed; the error in flight goes on.
-  static void locate(Error& e, const Node& n) {
-    if (e.located || !n.origin) return;
+  void locate(Error& e, const Node& n) const {
+    if (e.located) return;
+    std::string place = describe_moment(n, moment);
+    if (place.empty()) return;
     e.located = true;
-    e.text += concat("\n  ", place_of(n));
+    e.text += concat("\n  ", place);
   }
-  static void locate_python_error([[maybe_unused]] const Node& n) {
+  void locate_python_error([[maybe_unused]] const Node& n) const {
 #if PY_VERSION_HEX >= 0x030b0000
-    if (!n.origin) return;
-    std::string note = place_of(n);
+    if (!PyErr_ExceptionMatches(PyExc_Exception)) return;  // an exit or an interrupt is no mistake
+    std::string note = describe_moment(n, moment);
+    if (note.empty()) return;
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     PyErr_NormalizeException(&type, &value, &traceback);
@@ -556,6 +559,13 @@ struct GraphTask {
 
   void run() {
     GradMode mode(args.create_graph);
+    // What hooks compute is not recorded because of backward.
+    struct Unrecorded {
+      Origin* before = std::exchange(modes.unrecorded_since, nullptr);
+      ~Unrecorded() {
+        if (Origin* inner = std::exchange(modes.unrecorded_since, before)) inner->decref();
+      }
+    } unrecorded;
     captured.resize(args.captures.size());
     captures_any = !args.captures.empty();
     discover();
@@ -664,6 +674,7 @@ thread_local uint64_t running_backward = 0;
 
 struct BackwardCall {
   uint32_t id = 0;
+  uint64_t root = 0;
   Origin* origin = nullptr;  // owned
 };
 std::array<BackwardCall, 256> calls;
@@ -678,6 +689,10 @@ Origin* backward_origin(uint32_t id) {
   const BackwardCall& call = calls[id % calls.size()];
   return call.id == id ? call.origin : nullptr;
 }
+uint64_t backward_root(uint32_t id) {
+  const BackwardCall& call = calls[id % calls.size()];
+  return call.id == id ? call.root : 0;
+}
 
 std::vector<Tensor> run_backward(BackwardArgs& args) {
   struct Number {
@@ -688,6 +703,7 @@ std::vector<Tensor> run_backward(BackwardArgs& args) {
   auto id = static_cast<uint32_t>(running_backward);
   BackwardCall& call = calls[id % calls.size()];
   call.id = id;
+  call.root = args.roots.empty() ? 0 : args.roots[0].fn->sequence;
   if (Origin* before = std::exchange(call.origin, kept(origin_here()))) before->decref();
   GraphTask task(args);
   task.run();

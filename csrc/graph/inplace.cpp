@@ -4,6 +4,7 @@
 #include "graph/inplace.h"
 
 #include "graph/batch.h"
+#include "graph/explain.h"
 #include "graph/promotion.h"
 
 namespace clew {
@@ -106,20 +107,10 @@ void check_inplace(const Tensor& t, const char* op, bool records) {
          ": inplace update to inference tensor outside InferenceMode is not allowed; clone() it "
          "first");
   if (!modes.grad) return;
-  if (t->flags & flag_requires_grad)
-    fail(op,
-         ": a leaf Variable that requires grad is being used in an in-place operation; wrap the "
-         "write in no_grad(), or "
-         "write into a clone() of the ",
-         t, " leaf", describe_parameter(t.get()));
+  if (t->flags & flag_requires_grad) fail_leaf_write(op, t, false);
   if (!t->base) return;
   Tensor base = Tensor::borrow(t->base);
-  if (base->flags & flag_requires_grad)
-    fail(op,
-         ": a view of a leaf Variable that requires grad is being used in an in-place operation; "
-         "wrap the write in "
-         "no_grad(), or write into a clone() of the ",
-         base, " leaf", describe_parameter(base.get()));
+  if (base->flags & flag_requires_grad) fail_leaf_write(op, base, true);
   if (!(records || t.requires_grad() || base.requires_grad())) return;
   switch (t->view_kind) {
     case ViewKind::plain: return;

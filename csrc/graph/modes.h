@@ -11,6 +11,7 @@ namespace clew {
 struct TensorObj;
 struct Node;
 struct Scope;
+struct Origin;
 
 // Who wants to see every operation: bits of Modes::intercept.
 constexpr uint8_t intercept_autocast = 1;  // ops choose their dtypes (graph/autocast.h)
@@ -30,6 +31,7 @@ struct Modes {
   TensorObj* disposable = nullptr;
   Scope* scope = nullptr;               // lent: the module call in progress
   Node* running = nullptr;              // the node whose gradient rule runs
+  Origin* unrecorded_since = nullptr;   // owned: where the program switched recording off
   uint32_t saved_hooks = 0;             // depth of the saved-tensor hook stack
   _object* saved_hook_stack = nullptr;  // a Python list of (pack, unpack)
 };

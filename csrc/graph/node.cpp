@@ -5,6 +5,7 @@
 
 #include <bit>
 
+#include "graph/explain.h"
 #include "graph/inplace.h"
 
 namespace clew {
@@ -251,37 +252,9 @@ Tensor Saved::unpack_for(const Node& node, const Edge* edge, uint32_t output_nr)
     Tensor t = Tensor::steal(reinterpret_cast<TensorObj*>(got));
     return modes.grad && fn ? with_history(t, fn, nr) : t;
   }
-  if (!tensor)
-    fail(node.name(),
-         ": Trying to backward through the graph a second time (or directly access saved tensors "
-         "after they "
-         "have already been freed). Saved intermediate values of the graph are freed when you call "
-         ".backward() or "
-         "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a "
-         "second time.");
+  if (!tensor) fail_consumed(node);
   Tensor t = Tensor::borrow(tensor);
-  if (t->storage->version != version) {
-    Error e(
-        ErrorKind::Runtime,
-        concat(
-            "one of the variables needed for gradient computation has been modified by an inplace "
-            "operation: ",
-            t,
-            is_output ? concat(", which is output ", output_nr, " of ", node.name())
-            : fn && !fn->is_accumulator ? concat(", which is output ", nr, " of ", fn->name(),
-                                                 " and was saved by ", node.name())
-                                        : concat(", which was saved by ", node.name()),
-            ", is at version ", t->storage->version, "; expected version ", version,
-            " instead. Hint: write into a clone() of it, or use the out-of-place form of the "
-            "operation "
-            "that changed it"));
-    if (node.origin) e.text += concat("\n  saved at ", describe(node.origin));
-    if (t->storage->writer)
-      e.text += concat("\n  ", t->storage->version - version == 1 ? "" : "last ", "written at ",
-                       describe(t->storage->writer));
-    e.located = node.origin != nullptr;
-    throw e;
-  }
+  if (t->storage->version != version) fail_written(node, t, version, is_output, fn, nr);
   if (!modes.grad) return t;
   if (is_output) return with_history(t, fn, nr);
   if (t->grad_fn == fn ? t->output_nr == nr : (!t->grad_fn && (!fn || fn->is_accumulator)))

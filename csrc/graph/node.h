@@ -278,6 +278,8 @@ std::vector<Tensor> run_backward(BackwardArgs& args);
 uint64_t backward_id();
 // The line that called it, for the last few hundred calls; null for others.
 Origin* backward_origin(uint32_t id);
+// The sequence of the node where it began; 0 for others.
+uint64_t backward_root(uint32_t id);
 // What `consumed` becomes now.
 uint32_t consuming_id();
 

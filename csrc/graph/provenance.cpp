@@ -4,6 +4,7 @@
 #include "graph/provenance.h"
 
 #include <array>
+#include <cstdarg>
 
 #include "graph/frames.h"
 #include "graph/node.h"
@@ -99,25 +100,6 @@ Origin* caller_of(Frames& innermost) {
   return chain;
 }
 
-// Asks clew._provenance for a text; an error there leaves it empty, since another error is about to
-// be told.
-template <class... A> std::string ask(const char* function, const char* format, A... args) {
-  PyObject *type, *value, *traceback;
-  PyErr_Fetch(&type, &value, &traceback);
-  std::string text;
-  PyObject* module = PyImport_ImportModule("clew._provenance");
-  PyObject* got = module ? PyObject_CallMethod(module, function, format, args...) : nullptr;
-  if (got && PyUnicode_Check(got)) {
-    const char* utf8 = PyUnicode_AsUTF8(got);
-    if (utf8) text = utf8;
-  }
-  Py_XDECREF(got);
-  Py_XDECREF(module);
-  PyErr_Clear();
-  PyErr_Restore(type, value, traceback);
-  return text;
-}
-
 }  // namespace
 
 void Scope::destroy(Scope* s) {
@@ -141,6 +123,7 @@ void Origin::destroy(Origin* o) {
 void Cut::destroy(Cut* c) {
   if (c->where) c->where->decref();
   if (c->source) c->source->decref();
+  if (c->region) c->region->decref();
   delete c;
 }
 
@@ -175,14 +158,17 @@ void mark_cut(TensorObj* t, CutKind kind, const OpDef* op, const Node* from) {
   Origin* where = origin_here();
   if (!where) return;
   Origin* source = from ? from->origin : nullptr;
+  bool unrecorded = kind == CutKind::no_grad || kind == CutKind::inference;
+  Origin* region = unrecorded ? modes.unrecorded_since : nullptr;
   Cut*& slot = cuts[(mix(where, source) + static_cast<size_t>(kind)) % cuts.size()];
   if (!slot || slot->where != where || slot->source != source || slot->kind != kind ||
-      slot->op != op) {
+      slot->op != op || slot->region != region) {
     auto* c = new Cut();
     c->kind = kind;
     c->op = op;
     c->where = kept(where);
     c->source = kept(source);
+    c->region = kept(region);
     Cut* before = std::exchange(slot, c);
     if (before) before->decref();
   }
@@ -225,10 +211,39 @@ void set_library_folder(std::string folder) {
 bool provenance_enabled() { return enabled; }
 void enable_provenance(bool on) { enabled = on; }
 
-std::string describe(const Origin* o) {
+bool from_library(PyCodeObject* code) { return in_library(code); }
+
+void note_recording(bool on) {
+  if (on == modes.grad) return;
+  Origin* before = std::exchange(modes.unrecorded_since, on ? nullptr : kept(origin_here()));
+  if (before) before->decref();
+}
+
+std::string ask(const char* function, const char* format, ...) {
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  va_list values;
+  va_start(values, format);
+  PyObject* args = Py_VaBuildValue(format, values);
+  va_end(values);
+  PyObject* module = args ? PyImport_ImportModule("clew._explain") : nullptr;
+  PyObject* callable = module ? PyObject_GetAttrString(module, function) : nullptr;
+  PyObject* got = callable ? PyObject_CallObject(callable, args) : nullptr;
+  const char* utf8 = got && PyUnicode_Check(got) ? PyUnicode_AsUTF8(got) : nullptr;
+  std::string text = utf8 ? utf8 : "";
+  Py_XDECREF(got);
+  Py_XDECREF(callable);
+  Py_XDECREF(module);
+  Py_XDECREF(args);
+  PyErr_Clear();
+  PyErr_Restore(type, value, traceback);
+  return text;
+}
+
+std::string ask_of(const char* function, const Origin* o) {
   if (!o) return {};
   std::string path = path_of(o->scope);
-  return ask("describe", "Oiss", reinterpret_cast<PyObject*>(o->code),
+  return ask(function, "(Oiss)", reinterpret_cast<PyObject*>(o->code),
              static_cast<int>(o->instruction), path.c_str(),
              o->scope ? o->scope->type.c_str() : "");
 }
@@ -242,43 +257,11 @@ std::string describe_callers(const Origin* o) {
     if (!place || PyList_Append(places, place) < 0) Py_CLEAR(places);
     Py_XDECREF(place);
   }
-  std::string text = places ? ask("describe_calls", "O", places) : "";
+  std::string text = places ? ask("describe_calls", "(O)", places) : "";
   Py_XDECREF(places);
   return text;
 }
 
-std::string describe_cut(const Cut* c) {
-  if (!c || !c->where) return {};
-  std::string where = describe(c->where);
-  std::string made = c->source ? concat(" (that value was made at ", describe(c->source), ")") : "";
-  switch (c->kind) {
-    case CutKind::no_grad: return concat("it was computed inside no_grad() at ", where, made);
-    case CutKind::inference: return concat("it was computed in inference_mode() at ", where, made);
-    case CutKind::detach: return concat("the thread was cut by detach() at ", where, made);
-    case CutKind::data: return concat("the thread was cut by .data at ", where, made);
-    case CutKind::dtype:
-      return concat("the thread was cut by ", op_name(*c->op),
-                    ", whose result has a dtype without gradients, at ", where, made);
-    case CutKind::made: {
-      std::string text = concat("it was made from plain numbers at ", where);
-      if (leaving.where)
-        text += concat("; the last value to leave a graph before left through ", leaving.how,
-                       " at ", describe(leaving.where));
-      return text;
-    }
-  }
-  return {};
-}
-
-std::string why_no_grad(const Tensor& t) {
-  if (t->cut) return concat("\n  ", describe_cut(t->cut));
-  return "\n  nothing that it was computed from requires grad; set requires_grad=True on the "
-         "tensors "
-         "to differentiate, or check that parameters are not frozen";
-}
-
-std::string describe_parameter(const TensorObj* t) {
-  return ask("describe_parameter", "O", reinterpret_cast<PyObject*>(const_cast<TensorObj*>(t)));
-}
+std::string describe(const Origin* o) { return ask_of("describe", o); }
 
 }  // namespace clew

@@ -71,6 +71,7 @@ struct Cut {
   const OpDef* op = nullptr;  // the operation, where it was one
   Origin* where = nullptr;    // owned
   Origin* source = nullptr;   // owned; where the value that was cut off came from, if recorded
+  Origin* region = nullptr;   // owned; where recording was switched off
 
   void incref() { ++refs; }
   void decref() {
@@ -106,10 +107,15 @@ void enable_provenance(bool on);
 std::string describe(const Origin* o);
 // The calls that led there, as a traceback; empty where they were not kept.
 std::string describe_callers(const Origin* o);
-std::string describe_cut(const Cut* c);
-// The continuation of a message about t, a root that does not require grad.
-std::string why_no_grad(const Tensor& t);
-// " (parameter fc1.weight of Net)" for a parameter of a module that was called; else empty.
-std::string describe_parameter(const TensorObj* t);
+// Asks a function of clew._explain for a text; an error there leaves it empty, since another error
+// is about to be told.
+std::string ask(const char* function, const char* format, ...);
+// The same of a place.
+std::string ask_of(const char* function, const Origin* o);
+
+// Whether frames of this code are left out of places.
+bool from_library(PyCodeObject* code);
+// Recording was switched off here, or on again.
+void note_recording(bool on);
 
 }  // namespace clew

@@ -6,6 +6,7 @@
 
 #include "python/provenance.h"
 
+#include "graph/explain.h"
 #include "graph/inplace.h"
 #include "graph/promotion.h"
 
@@ -62,14 +63,20 @@ struct PyFunctionNode final : Node {
     if (!got) throw PythonError();
     if (!PyTuple_Check(got.get()) ||
         PyTuple_GET_SIZE(got.get()) != static_cast<Py_ssize_t>(edge_count))
-      fail(label, ": backward returned an incorrect number of gradients (expected ", edge_count,
-           ", got ", PyTuple_Check(got.get()) ? PyTuple_GET_SIZE(got.get()) : 1, ")");
+      throw Explained(
+          {ErrorKind::Runtime,
+           concat(label, ": backward returned an incorrect number of gradients (expected ",
+                  edge_count, ", got ", PyTuple_Check(got.get()) ? PyTuple_GET_SIZE(got.get()) : 1,
+                  ")")},
+          describe_gradient(*this, -1));
     for (uint32_t i = 0; i < edge_count; ++i) {
       PyObject* g = PyTuple_GET_ITEM(got.get(), i);
       if (g == Py_None) continue;
       if (!is_tensor(g))
-        fail_type(label, ": backward must return tensors or None; gradient ", i, " is ",
-                  Py_TYPE(g)->tp_name);
+        throw Explained(
+            {ErrorKind::Type, concat(label, ": backward must return tensors or None; gradient ", i,
+                                     " is ", Py_TYPE(g)->tp_name)},
+            describe_gradient(*this, i));
       if (!edges[i].fn) continue;
       out[i] = borrow(g);
     }
@@ -170,11 +177,7 @@ PyObject* node_saved_tensors(PyObject* o, void*) {
     Node& any = node_of(o);
     std::vector<Tensor> found;
     if (n) {
-      if (n->consumed)
-        fail(n->name(),
-             ": Trying to backward through the graph a second time (or directly access saved "
-             "tensors after they "
-             "have already been freed). Specify retain_graph=True if you need to.");
+      if (n->consumed) fail_consumed(*n);
       for (size_t i = 0; i < n->saved.size(); ++i) {
         const Saved& s = n->saved[i];
         if (!s.tensor && !s.packed)
@@ -331,7 +334,7 @@ PyObject* module_run_backward(PyObject*, PyObject* args) {
     for (size_t i = 0; i < wanted.size(); ++i)
       if (!b.captures[i].fn)
         fail("grad: one of the differentiated Tensors does not require grad; input ", i, " is ",
-             wanted[i]);
+             wanted[i], why_no_grad(wanted[i]));
     std::vector<Tensor> got = run_backward(b);
     Ref tuple(checked(PyTuple_New(static_cast<Py_ssize_t>(got.size()))));
     for (size_t i = 0; i < got.size(); ++i)
@@ -344,6 +347,7 @@ PyObject* module_run_backward(PyObject*, PyObject* args) {
 PyObject* is_grad_enabled(PyObject*, PyObject*) { return PyBool_FromLong(modes.grad); }
 PyObject* set_grad_enabled(PyObject*, PyObject* on) {
   bool before = modes.grad;
+  note_recording(PyObject_IsTrue(on) == 1);
   modes.grad = PyObject_IsTrue(on) == 1;
   return PyBool_FromLong(before);
 }

@@ -27,9 +27,7 @@ const Names& names() {
 PyObject* call_with_hooks = nullptr;  // nn.modules._hooks.call_with_hooks
 bool every_module_hooked = false;
 
-// Module.__call__: forward itself, unless hooks were registered for this module or for all.
-PyObject* module_call(PyObject* self, PyObject* args, PyObject* kwargs) {
-  ModuleCall call(self);
+PyObject* forward(PyObject* self, PyObject* args, PyObject* kwargs) {
   bool hooked = every_module_hooked;
   if (!hooked) {
     Ref own(PyObject_GenericGetDict(self, nullptr));
@@ -42,17 +40,26 @@ PyObject* module_call(PyObject* self, PyObject* args, PyObject* kwargs) {
     if (!empty) return nullptr;
     return PyObject_CallFunctionObjArgs(call_with_hooks, self, args, empty.get(), nullptr);
   }
-  Ref forward(PyObject_GetAttr(self, names().forward));
-  if (!forward) return nullptr;
-  if (kwargs && PyDict_GET_SIZE(kwargs) > 0) return PyObject_Call(forward.get(), args, kwargs);
+  Ref own(PyObject_GetAttr(self, names().forward));
+  if (!own) return nullptr;
+  if (kwargs && PyDict_GET_SIZE(kwargs) > 0) return PyObject_Call(own.get(), args, kwargs);
   // One free place in front lets a bound method put its object there.
   constexpr Py_ssize_t most = 7;
   Py_ssize_t n = PyTuple_GET_SIZE(args);
-  if (n > most) return PyObject_Call(forward.get(), args, nullptr);
+  if (n > most) return PyObject_Call(own.get(), args, nullptr);
   PyObject* stack[most + 1] = {};
   for (Py_ssize_t i = 0; i < n; ++i) stack[i + 1] = PyTuple_GET_ITEM(args, i);
-  return PyObject_Vectorcall(forward.get(), stack + 1,
+  return PyObject_Vectorcall(own.get(), stack + 1,
                              static_cast<size_t>(n) | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr);
+}
+
+// Module.__call__: forward itself, unless hooks were registered for this module or for all.
+PyObject* module_call(PyObject* self, PyObject* args, PyObject* kwargs) {
+  ModuleCall call(self);
+  PyObject* result = forward(self, args, kwargs);
+  if (!result) [[unlikely]]
+    call.name_module();
+  return result;
 }
 
 // A parameter, child or buffer; null, perhaps without an error set, where there is none.

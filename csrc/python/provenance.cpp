@@ -6,6 +6,7 @@
 #include <array>
 #include <vector>
 
+#include "graph/explain.h"
 #include "graph/inplace.h"
 #include "python/autograd.h"
 
@@ -236,6 +237,38 @@ ModuleCall::~ModuleCall() {
   innermost = around_;
   modes.scope = around_ ? around_->scope_ : nullptr;
   scope_->decref();
+}
+
+void ModuleCall::name_module() const {
+  PyObject* raised = PyErr_Occurred();
+  PyObject* const told[] = {PyExc_RuntimeError, PyExc_ValueError, PyExc_TypeError, PyExc_IndexError,
+                            PyExc_NotImplementedError};
+  if (std::find(std::begin(told), std::end(told), raised) == std::end(told)) return;
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  // The frames from the call inwards: the library must have raised, and the innermost line of the
+  // program is shown.
+  bool library = false;
+  PyCodeObject* line = nullptr;  // lent by its frame
+  int offset = 0;
+  for (auto* at = reinterpret_cast<PyTracebackObject*>(traceback); at; at = at->tb_next) {
+    PyCodeObject* code = PyFrame_GetCode(at->tb_frame);
+    Py_DECREF(code);
+    library = from_library(code);
+    if (library) continue;
+    line = code;
+    offset = at->tb_lasti;
+  }
+  const Origin* here = line ? nullptr : origin_here();
+  if (here) {
+    line = here->code;
+    offset = here->instruction;
+  }
+  if (library && line)
+    ask("name_module", "(OOiss)", value, reinterpret_cast<PyObject*>(line), offset,
+        path_of(scope_).c_str(), scope_->type.c_str());
+  PyErr_Restore(type, value, traceback);
 }
 
 PyObject* node_place(PyObject* o, void*) {

@@ -17,6 +17,9 @@ class ModuleCall {
  public:
   explicit ModuleCall(PyObject* module);
   ~ModuleCall();
+  // The call ends in an exception: where it is the library's own, its message is made to say which
+  // module was called from which line.
+  void name_module() const;
   ModuleCall(const ModuleCall&) = delete;
 };
 

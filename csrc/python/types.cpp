@@ -1,6 +1,7 @@
 // The small Python types: dtype, device, Size; and parsing of numbers, sizes and dtypes.
 // May include: everything below python/.
 // Invariant: there is one dtype object per DType and one device object per Device.
+#include "graph/explain.h"
 #include "graph/promotion.h"
 #include "python/bridge.h"
 
@@ -321,7 +322,8 @@ void set_python_error() noexcept {
     // Inside a module the message says which, and which line called it.
     std::string in_module =
         modes.scope && !e.located ? concat("\n  in ", describe(origin_here())) : "";
-    PyErr_SetString(type, concat(e.text, in_module).c_str());
+    auto* explained = dynamic_cast<const Explained*>(&e);
+    PyErr_SetString(type, concat(e.text, in_module, explained ? explained->details : "").c_str());
   } catch (const std::bad_alloc&) {
     PyErr_SetString(out_of_memory_error ? out_of_memory_error : PyExc_MemoryError,
                     "allocation: out of memory");

@@ -5,6 +5,7 @@ asked.
 from __future__ import annotations
 
 import os
+import sys
 from types import CodeType
 from typing import Any
 
@@ -108,6 +109,15 @@ def _short_path(path: str) -> str:
     return path[len(here) :] if path.startswith(here) else path
 
 
+def user_level() -> int:
+    """The stacklevel that a warning of the caller needs in order to point at the user's line."""
+    folder = os.path.dirname(os.path.abspath(__file__)) + os.sep
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(folder):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
 def location(place: tuple[Any, ...] | None) -> Location | None:
     """The location of a place that the core hands out."""
     return None if place is None else Location(place[0], place[1])
@@ -140,12 +150,6 @@ def parameter_name(tensor: Tensor) -> tuple[str, str] | None:
                 if member is tensor:
                     return name, type(root).__name__
     return None
-
-
-def describe_parameter(tensor: Tensor) -> str:
-    """The continuation of a message about a leaf; the core calls it."""
-    found = parameter_name(tensor)
-    return f", which is the parameter {found[0]} of {found[1]}" if found else ""
 
 
 def _node_location(node: Node) -> Location | None:

@@ -102,7 +102,7 @@ def test_second_backward_explains():
     y = x * x
     y.backward()
     with pytest.raises(
-        RuntimeError, match=r"backward through the graph a second time.*retain_graph=True"
+        RuntimeError, match=r"(?s)backward through the graph a second time.*retain_graph=True"
     ):
         y.backward()
     y = x * x

@@ -54,13 +54,13 @@ def _seeds(
     if len(outputs) != len(grads):
         raise RuntimeError(f"{what}: got {len(outputs)} tensors and {len(grads)} gradients")
     seeds = []
-    for out, g in zip(outputs, grads):
+    for i, (out, g) in enumerate(zip(outputs, grads)):
         if isinstance(g, Tensor):
             seeds.append(g)
         elif g is None:
             if not out.requires_grad and not allow_unused_roots:
                 raise RuntimeError(
-                    f"{what}: element 0 of tensors does not require grad and does not have a "
+                    f"{what}: element {i} of tensors does not require grad and does not have a "
                     f"grad_fn; it is "
                     f"{out.dtype.name}{list(out.shape)}{_C._why_no_grad(out)}"
                 )
@@ -214,15 +214,14 @@ def grad(
         found = _grad_of_samples(roots, seeds, keep, create_graph, wanted)
     else:
         found = _C._run_backward(roots, seeds, keep, create_graph, wanted)
-    if not allow_unused:
-        for i, g in enumerate(found):
-            if g is None:
-                raise RuntimeError(
-                    f"grad: one of the differentiated Tensors appears to not have been used in "
-                    f"the graph (input {i}, "
-                    f"{wanted[i].dtype.name}{list(wanted[i].shape)}). Set allow_unused=True if "
-                    f"this is the desired behavior."
-                )
+    unused = [] if allow_unused else [i for i, g in enumerate(found) if g is None]
+    if unused:
+        from clew import _explain
+
+        raise RuntimeError(
+            "grad: one of the differentiated Tensors appears to not have been used in the graph"
+            + _explain.unused(roots, {i: wanted[i] for i in unused})
+        )
     if materialize_grads:
         from clew import zeros_like
 

@@ -1,0 +1,201 @@
+// The texts of the errors that autograd's classic mistakes end in.
+// May include: graph.
+// Invariant: a message says what went wrong, then the lines involved, then what to do; each of the
+// latter on a line of its own.
+#include "graph/explain.h"
+
+#include <typeinfo>
+
+namespace clew {
+
+namespace {
+
+std::string shown(const Tensor& t) { return concat(t); }
+
+// A line of a message; empty when there is nothing to say.
+std::string line(std::string_view before, const std::string& text) {
+  return text.empty() ? "" : concat("\n  ", before, text);
+}
+
+bool same_line(const Origin* a, const Origin* b) {
+  return a && b && a->code == b->code && ask_of("line", a) == ask_of("line", b);
+}
+
+std::string quoted(std::string name) { return concat("`", name, "`"); }
+
+}  // namespace
+
+std::string describe_tensor(const Tensor& t, const Origin* maker) {
+  if (!t->grad_fn && !maker) {
+    const Tensor& whole = t->base && !(t->flags & flag_batched) ? t.view_as_base() : t;
+    std::string name = ask("member", "(O)", reinterpret_cast<PyObject*>(whole.get()));
+    if (!name.empty())
+      return whole.is_same(t) ? concat(name, ", ", t) : concat("a view of ", name, ", ", t);
+  }
+  std::string name = ask_of("result_name", maker);
+  return name.empty() ? shown(t) : concat(quoted(name), ", ", t);
+}
+
+void fail_written(const Node& saver, const Tensor& t, uint32_t version, bool is_output,
+                  const Node* maker, uint32_t nr) {
+  uint32_t writes = t->storage->version - version;
+  const Origin* writer = t->storage->writer;
+  bool leaf = !is_output && (!maker || maker->is_accumulator);
+  const Origin* made = leaf ? nullptr : is_output ? saver.origin : maker->origin;
+  Error e(
+      ErrorKind::Runtime,
+      concat("one of the variables needed for gradient computation has been modified by an "
+             "inplace operation: ",
+             describe_tensor(t, made),
+             leaf        ? concat(", which was saved by ", saver.name())
+             : is_output ? concat(", which is output ", nr, " of ", saver.name())
+                         : concat(", which is output ", nr, " of ", maker->name(),
+                                  " and was saved by ", saver.name()),
+             ", is at version ", t->storage->version, "; expected version ", version, " instead"));
+  e.text += line("saved at ", describe(saver.origin));
+  if (writes > 1)
+    e.text += line(concat("written ", writes, " times since, the last time at "), describe(writer));
+  else
+    e.text += line("written at ", describe(writer));
+  bool parameter = maker && maker->is_accumulator;
+  std::string rewrite = parameter ? "" : ask_of("rewrite", writer);
+  e.located = saver.origin != nullptr;
+  std::string advice =
+      parameter ? "run backward before the values change, or run forward again after it"
+      : rewrite.empty()
+          ? "write into a clone() of it, or use the out-of-place form of the operation"
+          : concat("to keep the value that backward needs, write `", rewrite, "`");
+  throw Explained(e, line("", advice));
+}
+
+void fail_consumed(const Node& n, uint64_t root) {
+  const Origin* first = backward_origin(n.consumed);
+  uint64_t first_root = backward_root(n.consumed);
+  std::string name = ask_of("result_name", n.origin);
+  std::string value = concat(n.meta0.dtype, n.meta0.sizes);
+  Error e(ErrorKind::Runtime,
+          concat(n.name(),
+                 ": Trying to backward through the graph a second time (or directly access saved "
+                 "tensors after they have already been freed): what it saved to make ",
+                 name.empty() ? value : concat(quoted(name), ", ", value, ","),
+                 " was freed by the first backward"));
+  e.text += line("made at ", describe(n.origin));
+  e.text += line("first consumed by the backward at ", describe(first));
+  const char* advice =
+      "Specify retain_graph=True in the first backward, or run forward again before the second";
+  if (root && first_root && root != first_root)
+    advice = same_line(first, origin_here())
+                 ? "it was carried over from an earlier round: detach() what is carried over, or "
+                   "specify retain_graph=True"
+                 : "two results share it: add them up and run backward once, or specify "
+                   "retain_graph=True in the first backward";
+  e.located = n.origin != nullptr;
+  throw Explained(e, line("", advice));
+}
+
+void fail_leaf_write(const char* op, const Tensor& leaf, bool through_view) {
+  throw Explained(
+      {ErrorKind::Runtime,
+       concat(op, through_view ? ": a view of a leaf" : ": a leaf",
+              " Variable that requires grad is being used in an in-place operation: ",
+              describe_tensor(leaf, nullptr))},
+      line("",
+           "wrap the write in no_grad() if it is not to be differentiated; else write into a "
+           "clone() of the leaf"));
+}
+
+std::string why_no_grad(const Tensor& t) {
+  const Cut* c = t->cut;
+  if (!c || !c->where) return ask("without_parameters", "()");
+  std::string where = describe(c->where);
+  std::string text;
+  const char* advice = nullptr;
+  auto region = [&](const char* mode) {
+    text = concat("\n  ", c->op ? concat(op_name(*c->op), " was computed") : "it was made",
+                  " under ", mode, " at ", where);
+    if (c->region && !same_line(c->region, c->where))
+      text += line(concat(mode, " was entered at "), describe(c->region));
+    advice = "compute what is to be differentiated where operations are recorded";
+  };
+  auto cut_by = [&](const std::string& what) {
+    text = concat("\n  cut off from its history by ", what, " at ", where);
+    if (c->source && !same_line(c->source, c->where))
+      text += line("what it was cut off from was made at ", describe(c->source));
+  };
+  switch (c->kind) {
+    case CutKind::no_grad: region("no_grad()"); break;
+    case CutKind::inference: region("inference_mode()"); break;
+    case CutKind::detach:
+      cut_by("detach()");
+      advice = "leave detach() out where gradients are to flow through";
+      break;
+    case CutKind::data:
+      cut_by(".data");
+      advice = "use the tensor itself, not its .data, where gradients are to flow through";
+      break;
+    case CutKind::dtype:
+      cut_by(op_name(*c->op) == "_to_dtype"
+                 ? "a cast to integers or booleans"
+                 : concat(op_name(*c->op), ", whose result is not floating-point,"));
+      advice =
+          "compute the loss from floating-point values (logits, probabilities), not from counts, "
+          "positions or comparisons";
+      break;
+    case CutKind::made: {
+      text = concat("\n  made from plain numbers at ", where);
+      const Leaving& leaving = last_leaving();
+      if (leaving.where)
+        text +=
+            line(concat("the last value that left a graph did so through ", leaving.how, " at "),
+                 describe(leaving.where));
+      advice =
+          "compute with tensors all the way: item(), tolist() and numpy() leave the history "
+          "behind";
+      break;
+    }
+  }
+  return text + line("", advice);
+}
+
+void rethrow_with_operands(const Error& e, std::span<const Tensor> in) {
+  if (typeid(e) != typeid(Error) || e.kind == ErrorKind::OutOfMemory || modes.running) throw;
+  constexpr int most = 2;
+  const Tensor* known[most];
+  int count = 0;
+  const Origin* here = origin_here();
+  for (const Tensor& t : in) {
+    if (!t.defined() || !t->grad_fn || !t->grad_fn->origin) continue;
+    const Origin* made = t->grad_fn->origin;
+    // Within one operation of the library, or one line of the program, nothing new is said.
+    if (here && made->code == here->code && made->instruction == here->instruction) continue;
+    if (count == most) throw;  // a list of tensors: not all of them matter
+    known[count++] = &t;
+  }
+  std::string details;
+  for (int i = 0; i < count; ++i) {
+    const Node& n = *(*known[i])->grad_fn;
+    details += concat("\n  ", describe_tensor(*known[i], n.origin), " was made by ", n.name(),
+                      " at ", describe(n.origin));
+  }
+  if (details.empty()) throw;
+  throw Explained(e, details);
+}
+
+std::string describe_moment(const Node& n, Moment moment) {
+  if (n.is_accumulator)
+    return concat(
+        moment == Moment::tensor_hook ? "in a hook on the gradient of " : "at the gradient of ",
+        describe_tensor(static_cast<const AccumulateGrad&>(n).variable, nullptr));
+  if (!n.origin) return {};
+  const char* what = moment == Moment::rule          ? "in the backward of "
+                     : moment == Moment::tensor_hook ? "in a hook on the gradient of the result of "
+                                                     : "in a hook of ";
+  return concat(what, n.name(), ", made at ", describe(n.origin), describe_callers(n.origin));
+}
+
+std::string describe_gradient(const Node& n, int64_t index) {
+  PyObject* context = const_cast<Node&>(n).python_object();
+  return context ? ask("gradient_of", "(OL)", context, static_cast<long long>(index)) : "";
+}
+
+}  // namespace clew

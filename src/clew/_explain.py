@@ -1,0 +1,196 @@
+"""What error messages say of lines, names and parameters; the core asks when an error is told.
+
+Everything here looks at what is there and changes nothing but the text of a message.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import gc
+import inspect
+import linecache
+from collections.abc import Iterator
+from types import CodeType
+from typing import Any
+
+from clew import _C
+from clew._C import Tensor
+from clew._provenance import Location, describe, describe_calls, parameter_name
+
+__all__ = ["describe", "describe_calls"]
+
+
+def line(code: CodeType, offset: int, *_: str) -> str:
+    """The number of the line."""
+    return str(Location(code, offset).line)
+
+
+# ---- names that a line shows ----
+
+
+@functools.lru_cache(maxsize=4)
+def _parsed(text: str) -> ast.Module | None:
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError):  # not Python as it stands, such as a notebook's magic
+        return None
+
+
+_MOST = 4  # tensors that are listed
+_OPERATIONS = (ast.Call, ast.BinOp, ast.UnaryOp, ast.Compare, ast.Subscript)
+_SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
+
+
+def _found(at: Location) -> tuple[ast.stmt, ast.AST] | None:
+    """The statement and the expression in it that the instruction belongs to."""
+    tree = _parsed("".join(linecache.getlines(at.file)))
+    if tree is None:
+        return None
+    first, last, column, end = at.span
+    for statement in ast.walk(tree):
+        if not isinstance(statement, _SIMPLE):
+            continue
+        if not statement.lineno <= first <= (statement.end_lineno or first):
+            continue
+        if column is None:  # before Python 3.11: only where there is nothing to mix up
+            if isinstance(statement, ast.AugAssign):
+                return statement, statement
+            parts = [n for n in ast.walk(statement) if isinstance(n, _OPERATIONS)]
+            return (statement, parts[0]) if len(parts) == 1 else None
+        for part in ast.walk(statement):
+            if not isinstance(part, (ast.expr, ast.AugAssign)):
+                continue
+            where = (part.lineno, part.end_lineno, part.col_offset, part.end_col_offset)
+            if where == (first, last, column, end):
+                return statement, part
+    return None
+
+
+def result_name(code: CodeType, offset: int, *_: str) -> str:
+    """The name that the line gives to what it makes there, such as ``h`` or ``self.state``."""
+    found = _found(Location(code, offset))
+    if found is None:
+        return ""
+    statement, part = found
+    target: ast.AST | None = None
+    if isinstance(statement, ast.AugAssign) and part is statement:
+        target = statement.target
+    elif isinstance(statement, ast.Assign) and part is statement.value:
+        target = statement.targets[0] if len(statement.targets) == 1 else None
+    elif isinstance(statement, ast.AnnAssign) and part is statement.value:
+        target = statement.target
+    return ast.unparse(target) if isinstance(target, (ast.Name, ast.Attribute)) else ""
+
+
+def rewrite(code: CodeType, offset: int, *_: str) -> str:
+    """The in-place write on the line in its out-of-place form, ``h = h + 1``."""
+    found = _found(Location(code, offset))
+    if found is None:
+        return ""
+    statement, part = found
+    if isinstance(statement, ast.AugAssign) and part is statement:
+        if not isinstance(statement.target, (ast.Name, ast.Attribute)):
+            return ""
+        target = ast.unparse(statement.target)
+        value = ast.BinOp(statement.target, statement.op, statement.value)
+        return f"{target} = {ast.unparse(value)}"
+    if not (isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute)):
+        return ""
+    owner, name = part.func.value, part.func.attr
+    if not isinstance(owner, (ast.Name, ast.Attribute)) or not isinstance(statement, ast.Expr):
+        return ""
+    plain = name.removesuffix("_")
+    if plain == name or name.endswith("__") or not callable(getattr(Tensor, plain, None)):
+        return ""
+    call = ast.Call(ast.Attribute(owner, plain, ast.Load()), part.args, part.keywords)
+    return f"{ast.unparse(owner)} = {ast.unparse(call)}"
+
+
+# ---- parameters ----
+
+
+def _models() -> Iterator[Any]:
+    """Modules that are alive and part of no other."""
+    from clew import nn
+
+    # By type, not isinstance(), which may run code of objects that pretend to be others.
+    found = [o for o in gc.get_objects() if nn.Module in type(o).__mro__]
+    inner = {id(m) for o in found for m in vars(o).get("_modules", {}).values()}
+    return (o for o in found if id(o) not in inner and "_parameters" in vars(o))
+
+
+def member(tensor: Tensor) -> str:
+    """``the parameter fc1.weight of Net``, or buffer; empty for other tensors."""
+    found = parameter_name(tensor)
+    if found is None:
+        for model in _models():
+            for table in (model.named_parameters(), model.named_buffers()):
+                for name, one in table:
+                    if one is tensor and found is None:
+                        found = name, type(model).__name__
+    if found is None:
+        return ""
+    return f"the {'parameter' if tensor.requires_grad else 'buffer'} {found[0]} of {found[1]}"
+
+
+def unused(roots: tuple[Tensor, ...], inputs: dict[int, Tensor]) -> str:
+    """The inputs of autograd.grad, by number, that no root depends on; and what to do."""
+    lines = [""]
+    for i, t in list(inputs.items())[:_MOST]:
+        name = member(t)
+        shape = f"{t.dtype.name}{list(t.shape)}"
+        lines.append(f"input {i}, {name + ', ' if name else ''}{shape}")
+    if len(inputs) > _MOST:
+        lines.append(f"and {len(inputs) - _MOST} more")
+    lines.append("set allow_unused=True to get None there, or leave it out of the inputs")
+    return "\n  ".join(lines)
+
+
+def without_parameters() -> str:
+    """Why a value has no history although nothing cut it off."""
+    for model in _C._called_roots():
+        parameters = list(model.parameters())
+        if parameters and not any(p.requires_grad for p in parameters):
+            return (
+                f"\n  all {len(parameters)} parameters of {type(model).__name__} are frozen "
+                "(requires_grad=False)\n  set requires_grad=True on what is to be trained"
+            )
+    return (
+        "\n  nothing that it was computed from requires grad\n  set requires_grad=True on the "
+        "tensors to differentiate"
+    )
+
+
+# ---- custom Functions ----
+
+
+def gradient_of(context: Any, index: int) -> str:
+    """Which argument a gradient of a custom Function belongs to, and where backward stands."""
+    function = context._function
+    own = function.setup_context is function.__mro__[-2].setup_context
+    names = list(inspect.signature(function.forward).parameters.values())[1 if own else 0 :]
+    backward = function.backward
+    if function.vjp is not function.__mro__[-2].vjp:
+        backward = function.vjp
+    code = inspect.unwrap(backward).__code__
+    where = f"{Location(code, 0).short} in {getattr(code, 'co_qualname', code.co_name)}"
+    if index < 0 or any(p.kind is p.VAR_POSITIONAL for p in names[: index + 1]):
+        listed = ", ".join(str(p).split(":")[0].split("=")[0] for p in names)
+        text = f"\n  forward's arguments are {listed}" if index < 0 else ""
+        advice = "return one gradient for each argument, None for those that have none"
+    else:
+        text = f"\n  gradient {index} is that of forward's argument `{names[index].name}`"
+        advice = "return a gradient of the argument's shape, or None"
+    return f"{text}\n  backward begins at {where}\n  {advice}"
+
+
+# ---- errors that Python code of the library raised ----
+
+
+def name_module(error: BaseException, code: CodeType, offset: int, path: str, kind: str) -> None:
+    """Adds to the message which module was being called from which line, once."""
+    if len(error.args) != 1 or not isinstance(error.args[0], str):
+        return
+    if "\n  in " not in error.args[0]:
+        error.args = (f"{error.args[0]}\n  in {describe(code, offset, path, kind)}",)

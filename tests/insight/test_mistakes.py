@@ -1,0 +1,631 @@
+"""The classic mistakes: each error tells the tensor, the module and the lines involved, in order.
+
+Facts are checked, not sentences: lines are those of marks in this file.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import threading
+
+import pytest
+
+import clew
+from clew import nn
+from clew.nn import functional as F
+
+notes = pytest.mark.skipif(sys.version_info < (3, 11), reason="notes come with Python 3.11")
+columns = pytest.mark.skipif(sys.version_info < (3, 11), reason="columns come with Python 3.11")
+
+
+def at(mark: str) -> re.Pattern[str]:
+    """What shows the only line of this file that ends in the mark."""
+    with open(__file__, encoding="utf-8") as f:
+        found = [i for i, line in enumerate(f, 1) if line.rstrip().endswith("# " + mark)]
+    assert len(found) == 1, (mark, found)
+    return re.compile(rf"test_mistakes\.py:{found[0]}\b")
+
+
+def text_of(error: BaseException) -> str:
+    return "\n  ".join([str(error), *getattr(error, "__notes__", [])])
+
+
+def tells(error: BaseException, *facts: str | re.Pattern[str]) -> None:
+    """Whether the message contains the facts, in this order."""
+    text = text_of(error)
+    start = 0
+    for fact in facts:
+        pattern = fact if isinstance(fact, re.Pattern) else re.compile(re.escape(fact))
+        found = pattern.search(text, start)
+        assert found, f"{fact} is missing after character {start} of:\n{text}"
+        start = found.end()
+
+
+class Block(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.fc(x).relu()  # block
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.blocks = nn.ModuleList(Block() for _ in range(2))
+        self.head = nn.Linear(4, 2)
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = block(x)
+        return self.head(x)  # head
+
+
+# 1. A saved value is written in place.
+
+
+class Writes(nn.Module):
+    def forward(self, x):
+        h = x.exp()  # makes h
+        h.add_(1)  # writes h
+        return h
+
+
+class Outer(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = Writes()
+
+    def forward(self, x):
+        return self.inner(x)
+
+
+def test_saved_value_written():
+    loss = Outer()(clew.ones(3, 4, requires_grad=True)).sum()
+    with pytest.raises(RuntimeError, match="modified by an inplace operation") as e:
+        loss.backward()
+    tells(e.value, "float32[3, 4]", "ExpBackward0", "version 1; expected version 0")
+    tells(e.value, "saved at", at("makes h"), "inner: Writes", "written at", at("writes h"))
+    tells(e.value, at("writes h"), "inner: Writes", "clone" if sys.version_info < (3, 11) else "h")
+    assert text_of(e.value).count("makes h") == 1  # no line is told twice
+
+
+@columns
+def test_the_written_variable_is_named_with_what_to_write_instead():
+    x = clew.ones(3, requires_grad=True)
+    state = x.exp()
+    state *= 2
+    with pytest.raises(RuntimeError) as e:
+        state.sum().backward()
+    tells(e.value, "`state`", "write `state = state * 2`")
+    y = x.sqrt()
+    y.clamp_(min=2, max=3)
+    with pytest.raises(RuntimeError) as e:
+        y.sum().backward()
+    tells(e.value, "`y`", "write `y = y.clamp(min=2, max=3)`")
+
+
+def test_written_through_a_view_and_more_than_once():
+    x = clew.ones(2, 3, requires_grad=True)
+    y = x.exp()  # viewed
+    row = y[0]
+    row.mul_(2)
+    y[1, 2] = 5.0  # last write
+    with pytest.raises(RuntimeError) as e:
+        y.sum().backward()
+    tells(e.value, "float32[2, 3]", at("viewed"), "2 times", at("last write"), "clone()")
+
+
+def test_written_input_says_who_saved_it():
+    x = clew.ones(3, requires_grad=True)
+    a = x * 2  # made a
+    b = a.sin()  # saves a
+    a.zero_()  # zeroes a
+    with pytest.raises(RuntimeError) as e:
+        b.sum().backward()
+    tells(e.value, "float32[3]", "MulBackward0", "SinBackward0", at("saves a"), at("zeroes a"))
+
+
+def test_written_by_an_optimizer_between_forward_and_backward():
+    net = Net()
+    opt = clew.optim.SGD(net.parameters(), lr=0.1)
+    x = clew.ones(3, 4)
+    net(x).sum().backward()
+    loss = net(x).sum()
+    opt.step()  # step
+    with pytest.raises(RuntimeError, match="modified by an inplace operation") as e:
+        loss.backward()
+    tells(e.value, "the parameter head.weight of Net, float32[2, 4]", at("head"), "head: Linear")
+    tells(e.value, "written at", at("step"), "forward again")
+
+
+def test_written_buffer():
+    class Scaled(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("scale", clew.ones(4))
+
+        def forward(self, x):
+            y = x * self.scale  # scales
+            self.scale.mul_(0.9)  # decays the scale
+            return y
+
+    net = nn.Sequential(Scaled())
+    loss = net(clew.ones(4, requires_grad=True)).sum()
+    with pytest.raises(RuntimeError, match="modified by an inplace operation") as e:
+        loss.backward()
+    tells(e.value, "the buffer 0.scale of Sequential, float32[4]", "MulBackward0", at("scales"))
+    tells(e.value, "written at", at("decays the scale"), "0: Scaled")
+
+
+def test_buffers_of_a_batch_norm_may_change_between_forward_and_backward():
+    """Backward uses the statistics that forward used: nothing is to be told."""
+    bn = nn.BatchNorm1d(2).eval()
+    bn.running_var.fill_(4.0)
+    x = clew.randn(3, 2, requires_grad=True)
+    loss = bn(x).sum()
+    bn.train()
+    bn(clew.randn(3, 2))
+    loss.backward()
+    assert clew.allclose(x.grad, clew.full((3, 2), 0.5), atol=1e-4)
+
+
+# 2. A leaf is written.
+
+
+def test_leaf_written():
+    net = Net()
+    with pytest.raises(RuntimeError, match="leaf Variable that requires grad") as e:
+        net.blocks[1].fc.weight.mul_(0.5)
+    tells(e.value, "mul_: ", "the parameter blocks.1.fc.weight of Net", "float32[4, 4]", "no_grad")
+    with pytest.raises(RuntimeError, match="view of a leaf Variable") as e:
+        net.head.bias[0] = 1.0
+    tells(e.value, "the parameter head.bias of Net", "float32[2]", "no_grad")
+
+
+def test_leaf_written_inside_a_module():
+    class Decays(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scale = nn.Parameter(clew.ones(3))
+
+        def forward(self, x):
+            self.scale.mul_(0.9)  # decays
+            return x * self.scale
+
+    with pytest.raises(RuntimeError) as e:
+        nn.Sequential(Decays())(clew.ones(3))
+    tells(e.value, "the parameter 0.scale of Sequential", at("decays"), "0: Decays", "no_grad")
+
+
+def test_leaf_that_is_no_parameter():
+    x = clew.ones(2, 5, requires_grad=True)
+    with pytest.raises(RuntimeError) as e:
+        x += 1
+    tells(e.value, "add_: ", "float32[2, 5]", "no_grad")
+    assert "parameter" not in text_of(e.value)
+
+
+# 3. Backward a second time.
+
+
+def test_backward_twice():
+    net = Net()
+    loss = net(clew.ones(3, 4)).sum()
+    loss.backward()  # consumes
+    with pytest.raises(RuntimeError, match="second time") as e:
+        loss.backward()
+    tells(e.value, "LinearBackward0", "float32[3, 2]", at("head"), "head: Linear")
+    tells(e.value, "first", at("consumes"), "retain_graph=True")
+    assert "share" not in text_of(e.value)
+
+
+@columns
+def test_backward_of_two_losses_that_share_a_part():
+    x = clew.ones(3, requires_grad=True)
+    code = x.exp()  # shared
+    one, two = (code * 2).sum(), code.square().sum()
+    one.backward()  # first loss
+    with pytest.raises(RuntimeError, match="second time") as e:
+        two.backward()
+    tells(e.value, "ExpBackward0", "`code`, float32[3]", at("shared"), at("first loss"), "add them")
+
+
+@columns
+def test_backward_in_a_loop_that_carries_state_over():
+    cell = nn.Linear(3, 3)
+    state = clew.zeros(1, 3)
+    with pytest.raises(RuntimeError, match="second time") as e:
+        for _ in range(2):
+            state = cell(state).tanh()  # next state
+            state.sum().backward()  # each round
+    tells(e.value, "`state`, float32[1, 3]", at("next state"), at("each round"), "detach()")
+
+
+def test_saved_tensors_after_backward():
+    x = clew.ones(3, requires_grad=True)
+    y = x.exp()  # looked at
+    y.sum().backward()  # frees
+    with pytest.raises(RuntimeError, match="second time") as e:
+        y.grad_fn._saved_result  # noqa: B018
+    tells(e.value, "ExpBackward0", at("looked at"), at("frees"), "retain_graph=True")
+
+
+# 4 to 7. The loss does not require grad.
+
+
+def test_loss_under_no_grad():
+    net = Net()
+    with clew.no_grad():  # not recorded
+        h = net(clew.ones(3, 4))
+    loss = (h * 2).mean()
+    with pytest.raises(
+        RuntimeError, match="does not require grad and does not have a grad_fn"
+    ) as e:
+        loss.backward()
+    tells(
+        e.value, "element 0", "float32[]", "linear", "no_grad()", at("block"), "blocks.0.fc: Linear"
+    )
+    tells(e.value, "entered", at("not recorded"))
+
+
+def test_loss_in_inference_mode_and_in_a_decorated_function():
+    net = nn.Linear(2, 2)
+
+    @clew.inference_mode()
+    def infer(x):
+        return net(x).sum()  # infers
+
+    loss = infer(clew.ones(1, 2))  # calls infer
+    with pytest.raises(RuntimeError, match="does not require grad") as e:
+        loss.backward()
+    tells(e.value, "inference_mode()", at("infers"), "Linear", "entered", at("calls infer"))
+
+
+def test_the_region_ends_where_recording_goes_on():
+    with clew.no_grad():
+        pass
+    x = clew.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError) as e, clew.set_grad_enabled(False):  # this region
+        x.sum().backward()
+    tells(e.value, "no_grad()", "entered", at("this region"))
+
+
+def test_nothing_requires_grad():
+    with pytest.raises(RuntimeError) as e:
+        clew.ones(3).sum().backward()
+    tells(e.value, "float32[]", "requires_grad=True")
+    net = nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 1)).requires_grad_(False)
+    with pytest.raises(RuntimeError) as e:
+        net(clew.ones(1, 2)).sum().backward()
+    tells(e.value, "all 4 parameters of Sequential are frozen", "requires_grad=True")
+
+
+@pytest.mark.parametrize("way", ["detach()", ".data"])
+def test_detached(way):
+    net = Net()
+    h = net(clew.ones(3, 4))
+    if way == ".data":
+        cut = h.data  # takes data
+    else:
+        cut = h.detach()  # detaches
+    later = (cut * 2).detach()  # is cut already: the first cut counts
+    with pytest.raises(RuntimeError, match="does not require grad") as e:
+        later.sum().backward()
+    mark = at("takes data") if way == ".data" else at("detaches")
+    tells(e.value, "float32[]", way, mark, "made at", at("head"), "head: Linear", way)
+
+
+@pytest.mark.parametrize(
+    ("op", "name"),
+    [
+        (lambda y: y.argmax(1), "argmax, whose result is not floating-point"),
+        (lambda y: y > 0, "gt, whose result is not floating-point"),
+        (lambda y: y.long(), "a cast to integers"),
+    ],
+)
+def test_cut_by_a_dtype(op, name):
+    y = Net()(clew.ones(3, 4))
+    hits = op(y)
+    with pytest.raises(RuntimeError, match="does not require grad") as e:
+        hits.float().mean().backward()
+    tells(e.value, "float32[]", f"by {name}", "test_mistakes.py:")
+    tells(e.value, "made at", at("head"), "head: Linear")
+
+
+@pytest.mark.parametrize("way", ["item()", "numpy()", "tolist()", "float()"])
+def test_through_a_number(way):
+    net = Net()
+    y = net(clew.ones(3, 4)).sum()
+    if way == "item()":
+        number = y.item()  # item()
+    elif way == "numpy()":
+        number = y.detach().numpy()  # numpy()
+    elif way == "tolist()":
+        number = y.tolist()  # tolist()
+    else:
+        number = float(y)  # float()
+    loss = clew.tensor(number * 2)  # made again
+    with pytest.raises(RuntimeError, match="does not require grad") as e:
+        loss.backward()
+    tells(e.value, "plain numbers", at("made again"), way, at(way))
+
+
+def test_one_bad_root_among_good_ones():
+    good = clew.ones(1, requires_grad=True) * 2
+    bad = good.detach()  # bad root
+    with pytest.raises(RuntimeError, match="element 1 of tensors does not require grad") as e:
+        clew.autograd.backward([good, bad])
+    tells(e.value, "float32[1]", "detach()", at("bad root"))
+    with pytest.raises(RuntimeError, match="element 1 of tensors does not require grad") as e:
+        clew.autograd.backward([good, bad], [clew.ones(1), clew.ones(1)])
+    tells(e.value, "float32[1]", "detach()", at("bad root"))
+
+
+# 8. A parameter without gradient.
+
+
+class Forgets(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.used, self.unused = nn.Linear(2, 2), nn.Linear(2, 3)
+
+    def forward(self, x):
+        return self.used(x)
+
+
+def test_gradient_of_an_unused_parameter():
+    net = Forgets()
+    loss = net(clew.ones(1, 2)).sum()
+    with pytest.raises(RuntimeError, match="not have been used in the graph") as e:
+        clew.autograd.grad(loss, list(net.parameters()))
+    tells(e.value, "input 2, the parameter unused.weight of Forgets, float32[3, 2]")
+    tells(e.value, "input 3, the parameter unused.bias of Forgets, float32[3]", "allow_unused=True")
+    assert "used.weight of" not in text_of(e.value).replace("unused.weight of", "")
+
+
+def test_gradient_of_an_input_without_grad():
+    x = clew.ones(2, requires_grad=True)
+    y = (x * 2).detach()  # no input
+    with pytest.raises(RuntimeError, match="does not require grad") as e:
+        clew.autograd.grad((y * x).sum(), [x, y])
+    tells(e.value, "input 1", "float32[2]", "detach()", at("no input"))
+
+
+# 9. Shapes that do not fit.
+
+
+def test_shape_mismatch_in_a_module():
+    class Flat(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.mix = nn.Linear(8, 3)
+
+        def forward(self, x):
+            h = x.flatten(1)  # flattens
+            return self.mix(h)  # mixes
+
+    net = nn.Sequential(nn.Conv1d(1, 8, 2), nn.ModuleList([Flat()])[0])
+    with pytest.raises(RuntimeError) as e:
+        net(clew.ones(5, 1, 4))
+    tells(e.value, "linear: ", "float32[5, 24]", "float32[3, 8]", at("mixes"), "1.mix: Linear")
+    tells(e.value, "float32[5, 24] was made by", at("flattens"), "(module 1: Flat)")
+    assert text_of(e.value).count("\n  in ") == 1
+
+
+def test_shape_mismatch_outside_of_modules():
+    x = clew.ones(2, 3, requires_grad=True)
+    a = x * 2  # operand
+    with pytest.raises(RuntimeError) as e:
+        a @ x
+    tells(
+        e.value,
+        "matmul: ",
+        "float32[2, 3]",
+        "float32[2, 3] was made by MulBackward0",
+        at("operand"),
+    )
+    with pytest.raises(RuntimeError) as e:
+        a.add_(clew.ones(4, 3))
+    tells(e.value, "add", "[4, 3]", "float32[2, 3] was made by MulBackward0", at("operand"))
+
+
+def test_operands_of_long_lists_are_not_told():
+    x = clew.ones(2, 3, requires_grad=True)
+    many = [x[:, : i + 1] * 1 for i in range(3)]
+    with pytest.raises(RuntimeError) as e:
+        clew.stack(many)
+    assert "was made by" not in text_of(e.value)  # which of three is to blame is not known
+
+
+def test_a_check_of_the_library_in_a_module_names_it():
+    """Raised by Python code: no operation sees it."""
+
+    class Shuffles(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.shuffle = nn.PixelShuffle(2)
+
+        def forward(self, x):
+            return self.shuffle(x)  # shuffles
+
+    net = nn.Sequential(Shuffles())
+    with pytest.raises(RuntimeError) as e:
+        net(clew.ones(1, 3, 2, 2))
+    tells(e.value, "pixel_shuffle", at("shuffles"), "0.shuffle: PixelShuffle")
+    assert text_of(e.value).count("(module") == 1
+
+    class Calls(nn.Module):
+        def forward(self, x):
+            return F.interpolate(x, size=2, scale_factor=2)  # calls a function
+
+    with pytest.raises(ValueError) as e:
+        nn.Sequential(Calls())(clew.ones(1, 1, 2))
+    tells(e.value, "scale_factor", at("calls a function"), "0: Calls")
+
+
+def test_exceptions_of_the_user_stay_as_they_are():
+    class Mine(RuntimeError):
+        pass
+
+    class Raises(nn.Module):
+        def forward(self, error):
+            raise error
+
+    net = nn.Sequential(Raises())
+    for error in (ValueError("mine"), RuntimeError("mine"), Mine("mine"), KeyError("k")):
+        with pytest.raises(type(error)) as e:
+            net(error)
+        assert e.value is error
+        assert e.value.args in (("mine",), ("k",))
+        assert not getattr(e.value, "__notes__", [])
+
+
+# 10. Custom Functions.
+
+
+class Scale(clew.autograd.Function):
+    answer = staticmethod(lambda g: (g, g))
+
+    @staticmethod
+    def forward(ctx, x, scale):
+        return x * scale
+
+    @staticmethod  # backward begins
+    def backward(ctx, grad):
+        return Scale.answer(grad)
+
+
+def test_gradient_of_wrong_shape(monkeypatch):
+    x, scale = clew.ones(3, 4, requires_grad=True), clew.ones(4, requires_grad=True)
+    monkeypatch.setattr(Scale, "answer", lambda g: (g, g.sum(1)))
+    loss = Scale.apply(x, scale).sum()  # applied
+    with pytest.raises(RuntimeError, match="invalid gradient at index 1") as e:
+        loss.backward()
+    tells(e.value, "ScaleBackward", "got [3]", "[4]", at("applied"), "`scale`")
+    tells(e.value, "`scale`", at("backward begins"))
+
+
+def test_wrong_number_of_gradients(monkeypatch):
+    x, scale = clew.ones(3, 4, requires_grad=True), clew.ones(4, requires_grad=True)
+    monkeypatch.setattr(Scale, "answer", lambda g: g)
+    loss = Scale.apply(x, scale).sum()  # applied once more
+    with pytest.raises(RuntimeError, match="incorrect number of gradients") as e:
+        loss.backward()
+    tells(e.value, "ScaleBackward", "expected 2", "got 1", at("applied once more"))
+    tells(e.value, "x, scale", at("backward begins"))
+
+
+def test_gradient_that_is_no_tensor(monkeypatch):
+    x, scale = clew.ones(3, 4, requires_grad=True), clew.ones(4, requires_grad=True)
+    monkeypatch.setattr(Scale, "answer", lambda g: (g, 1.5))
+    loss = Scale.apply(x, scale).sum()  # applied again
+    with pytest.raises(TypeError) as e:
+        loss.backward()
+    tells(e.value, "ScaleBackward", "float", at("applied again"), "`scale`")
+    tells(e.value, "`scale`", at("backward begins"))
+
+
+@notes
+def test_an_exception_in_a_custom_backward_names_the_forward_line(monkeypatch):
+    def broken(grad):
+        raise LookupError("mine")
+
+    x = clew.ones(2, requires_grad=True)
+    monkeypatch.setattr(Scale, "answer", broken)
+    loss = Scale.apply(x, 2.0).sum()  # applied to a number
+    with pytest.raises(LookupError) as e:
+        loss.backward()
+    assert e.value.args == ("mine",)
+    tells(e.value, "mine", "in the backward of ScaleBackward", at("applied to a number"))
+
+
+@notes
+def test_an_exception_in_a_hook_says_which():
+    def broken(*_):
+        raise LookupError("mine")
+
+    net = Net()
+    h = net(clew.ones(3, 4))
+    h.register_hook(broken)
+    with pytest.raises(LookupError) as e:
+        h.sum().backward()
+    tells(e.value, "in a hook on the gradient of the result of LinearBackward0", at("head"))
+
+    net.blocks[0].fc.weight.register_hook(broken)
+    with pytest.raises(LookupError) as e:
+        net(clew.ones(3, 4)).sum().backward()
+    tells(e.value, "in a hook on the gradient of the parameter blocks.0.fc.weight of Net")
+
+    other = Net()
+    other.head.bias.register_post_accumulate_grad_hook(broken)
+    with pytest.raises(LookupError) as e:
+        other(clew.ones(3, 4)).sum().backward()
+    tells(e.value, "at the gradient of the parameter head.bias of Net, float32[2]")
+
+    y = clew.ones(2, requires_grad=True).exp()  # hooked node
+    y.grad_fn.register_hook(broken)
+    with pytest.raises(LookupError) as e:
+        y.sum().backward()
+    tells(e.value, "in a hook of ExpBackward0", at("hooked node"))
+
+
+def test_a_hook_that_changes_the_shape():
+    h = clew.ones(3, requires_grad=True) * 2  # hooked
+    h.register_hook(lambda g: g[:2])
+    with pytest.raises(RuntimeError) as e:
+        h.sum().backward()
+    tells(e.value, "register_hook", "[3]", "[2]", "hook", "MulBackward0", at("hooked"))
+
+
+# Everywhere else.
+
+
+def test_in_a_worker_thread():
+    net = Net()
+    told: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            loss = net(clew.ones(3, 4)).sum()
+            loss.backward()  # first in thread
+            loss.backward()
+        except RuntimeError as e:
+            told.append(e)
+        try:
+            net(clew.ones(3, 5))
+        except RuntimeError as e:
+            told.append(e)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    tells(told[0], "second time", at("head"), at("first in thread"))
+    tells(told[1], "float32[3, 5]", at("block"), "blocks.0.fc: Linear")
+
+
+def test_code_without_source_and_without_lines():
+    space = {"clew": clew}
+    source = "x = clew.ones(2, requires_grad=True)\ny = x.exp()\ny.add_(1)\nz = y.sum()"
+    exec(compile(source, "<typed>", "exec"), space)
+    with pytest.raises(RuntimeError) as e:
+        space["z"].backward()
+    tells(e.value, "ExpBackward0", "saved at <typed>:2", "written at <typed>:3", "clone()")
+
+
+def test_without_provenance_the_plain_message_is_left():
+    before = clew._C._enable_provenance(False)
+    try:
+        y = clew.ones(2, requires_grad=True).exp()
+        y.add_(1)
+        with pytest.raises(RuntimeError, match=r"modified by an inplace .*version 1") as e:
+            y.sum().backward()
+        assert ".py" not in text_of(e.value)
+        with clew.no_grad():
+            z = clew.ones(2, requires_grad=True).sum()
+        with pytest.raises(RuntimeError, match="does not require grad"):
+            z.backward()
+    finally:
+        clew._C._enable_provenance(before)
