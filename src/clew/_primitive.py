@@ -14,6 +14,7 @@ import numpy as np
 from clew import _C
 from clew._C import Tensor
 from clew._functions import can_cast
+from clew._provenance import user_level
 from clew.autograd.function import Function, FunctionCtx
 from clew.utils._pytree import tree_flatten, tree_unflatten
 
@@ -243,7 +244,7 @@ def _write_one(name: str, result: Tensor, out: Any) -> None:
                 f"{name}: an output with one or more elements was resized since it had shape "
                 f"{list(out.shape)}, which does not match the required output shape "
                 f"{list(result.shape)}",
-                stacklevel=4,
+                stacklevel=user_level(),
             )
         out.resize_(result.shape)
     out.copy_(result)

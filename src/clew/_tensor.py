@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew import _C, _dtypes
 from clew._C import Tensor
+from clew._provenance import user_level
 
 if TYPE_CHECKING:
     from clew.utils.hooks import RemovableHandle
@@ -342,7 +343,10 @@ def _repr(self: Tensor, *, tensor_contents: Any = None) -> str:
 
 def _format(self: Tensor, spec: str) -> str:
     if self.ndim == 0 and not self.is_meta:
-        return self.item().__format__(spec)
+        from clew._tensor_str import widen
+
+        # Not through item(), which is a way out of the graph; this only shows the number.
+        return widen(self._array_view(), self.dtype is _C.bfloat16).item().__format__(spec)
     return object.__format__(self, spec)
 
 
@@ -378,7 +382,7 @@ def _t_property(self: Tensor) -> Tensor:
         "deprecated; use "
         "`x.permute(*range(x.ndim - 1, -1, -1))`, or `x.mT` to transpose batches of matrices.",
         UserWarning,
-        stacklevel=2,
+        stacklevel=user_level(),
     )
     return self.permute(*range(self.ndim - 1, -1, -1))
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from clew import _C
 from clew._C import Tensor
+from clew._provenance import user_level
 
 __all__ = ["NonFinite", "NonFiniteError", "nan_watch"]
 
@@ -117,7 +118,7 @@ class nan_watch:
         if self.action == "raise":
             raise NonFiniteError(found)
         if self.action == "warn":
-            warnings.warn(f"nan_watch: {found}", RuntimeWarning, stacklevel=2)
+            warnings.warn(f"nan_watch: {found}", RuntimeWarning, stacklevel=user_level())
 
 
 def _lines(tensors: list[Tensor | None]) -> tuple[str, ...]:

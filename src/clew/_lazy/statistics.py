@@ -11,6 +11,7 @@ from clew._arguments import need_number, need_tensors, numpy_names, wrapped_dim
 from clew._autocast import in_float32
 from clew._C import Tensor
 from clew._primitive import loops_in_vmap, write_out
+from clew._provenance import user_level
 
 __all__ = [
     "corrcoef",
@@ -237,7 +238,7 @@ def cov(
             divisor = total - correction * (both * a).sum() / total
     if not isinstance(divisor, Tensor) or not divisor.is_meta:
         if float(divisor) <= 0:
-            warnings.warn("cov(): degrees of freedom is <= 0", UserWarning, stacklevel=2)
+            warnings.warn("cov(): degrees of freedom is <= 0", UserWarning, stacklevel=user_level())
             divisor = 0
     centred = x - mean.unsqueeze(1)
     scaled = centred if both is None else centred * both

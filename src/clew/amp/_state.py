@@ -12,6 +12,7 @@ from typing import Any
 
 import clew
 from clew import _C
+from clew._provenance import user_level
 
 __all__ = [
     "get_autocast_cpu_dtype",
@@ -167,7 +168,9 @@ def set_autocast_cache_enabled(enabled: bool) -> None:
 
 def _deprecated(name: str, instead: str) -> None:
     warnings.warn(
-        f"clew.{name} is deprecated; use clew.{instead}", DeprecationWarning, stacklevel=3
+        f"clew.{name} is deprecated; use clew.{instead}",
+        DeprecationWarning,
+        stacklevel=user_level(),
     )
 
 

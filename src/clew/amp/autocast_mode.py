@@ -9,6 +9,7 @@ from typing import Any
 
 import clew
 from clew import _C
+from clew._provenance import user_level
 
 from ._state import (
     get_autocast_dtype,
@@ -70,14 +71,14 @@ class autocast:
             is_autocast_cache_enabled() if cache_enabled is None else bool(cache_enabled)
         )
         if enabled and device_type == "cuda":
-            warnings.warn("CUDA is not available. Disabling autocast.", stacklevel=2)
+            warnings.warn("CUDA is not available. Disabling autocast.", stacklevel=user_level())
             enabled = False
         elif enabled and self.fast_dtype not in (clew.bfloat16, clew.float16):
             warnings.warn(
                 f"In {device_type.upper()} autocast, but the target dtype is not supported. "
                 f"Disabling autocast.\nIt must be {clew.bfloat16} or {clew.float16}; "
                 f"got {self.fast_dtype}",
-                stacklevel=2,
+                stacklevel=user_level(),
             )
             enabled = False
         self._enabled = bool(enabled)

@@ -12,6 +12,7 @@ from typing import Any
 
 import clew
 from clew import _C, Tensor
+from clew._provenance import user_level
 
 __all__ = ["GradScaler", "OptState"]
 
@@ -70,7 +71,7 @@ class GradScaler:
             warnings.warn(
                 "GradScaler is enabled for 'cuda', but CUDA is not available. Disabling. "
                 "GradScaler('cpu') scales on the CPU.",
-                stacklevel=2,
+                stacklevel=user_level(),
             )
             self._enabled = False
         if not self._enabled:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from clew._C import Tensor
+from clew._provenance import user_level
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
@@ -123,7 +124,7 @@ def gradcheck(
             warnings.warn(
                 f"gradcheck: an input of dtype {t.dtype} is not double precision; the check "
                 f"will likely fail",
-                stacklevel=2,
+                stacklevel=user_level(),
             )
     outputs = _differentiable(func(*ins))
     if not outputs:

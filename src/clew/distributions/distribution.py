@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import clew
 from clew import Size, Tensor
+from clew._provenance import user_level
 from clew.distributions import constraints
 from clew.distributions.utils import lazy_property
 
@@ -81,7 +82,7 @@ class Distribution:
             warnings.warn(
                 f"{type(self)} does not define `arg_constraints`, so its parameters are not "
                 "checked; set it (to {} if there is nothing to check) or pass validate_args=False",
-                stacklevel=4,
+                stacklevel=user_level(),
             )
             return
         for name, constraint in arg_constraints.items():
@@ -148,7 +149,9 @@ class Distribution:
     def sample_n(self, n: int) -> Tensor:
         """Draws n values of every batch member; ``sample((n,))`` is the name to use."""
         warnings.warn(
-            "sample_n(n) will be deprecated. Use .sample((n,)) instead", FutureWarning, stacklevel=2
+            "sample_n(n) will be deprecated. Use .sample((n,)) instead",
+            FutureWarning,
+            stacklevel=user_level(),
         )
         return self.sample((n,))
 
@@ -205,7 +208,7 @@ class Distribution:
             warnings.warn(
                 f"{type(self)} does not define `support`, so values are not checked; set it or "
                 "pass validate_args=False",
-                stacklevel=3,
+                stacklevel=user_level(),
             )
             return
         if not support.check(value).all():

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from clew import Tensor
+from clew._provenance import user_level
 from clew.distributions.distribution import Distribution
 
 __all__ = ["kl_divergence", "register_kl"]
@@ -58,7 +59,7 @@ def _dispatch(type_p: type, type_q: type) -> Callable[..., Tensor] | None:
             f"Ambiguous kl_divergence({type_p.__name__}, {type_q.__name__}): rules for {a} and "
             f"for {b} fit; register_kl the pair itself. The first is taken.",
             RuntimeWarning,
-            stacklevel=3,
+            stacklevel=user_level(),
         )
     return _KL_REGISTRY[left]
 

@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 import clew
+from clew._provenance import user_level
 
 __all__ = [
     "calculate_gain",
@@ -121,7 +122,7 @@ def trunc_normal_(
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(
             "trunc_normal_: mean is more than two std from [a, b]; the distribution may be wrong",
-            stacklevel=2,
+            stacklevel=user_level(),
         )
 
     def cdf(x: float) -> float:
@@ -284,7 +285,7 @@ def xavier_normal_(tensor: Any, gain: float = 1.0, generator: Any = None) -> Any
 def _empty(tensor: Any) -> bool:
     if 0 not in tensor.shape:
         return False
-    warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=3)
+    warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=user_level())
     return True
 
 
@@ -417,7 +418,9 @@ def _old_name(new: Any) -> Any:
 
     def old(*args: Any, **kwargs: Any) -> Any:
         warnings.warn(
-            f"nn.init.{name} is deprecated; use nn.init.{name}_", FutureWarning, stacklevel=2
+            f"nn.init.{name} is deprecated; use nn.init.{name}_",
+            FutureWarning,
+            stacklevel=user_level(),
         )
         return new(*args, **kwargs)
 

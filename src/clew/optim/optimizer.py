@@ -11,6 +11,7 @@ from itertools import chain
 from typing import Any, TypeAlias
 
 from clew import _C, Tensor
+from clew._provenance import user_level
 from clew.utils.hooks import RemovableHandle
 
 __all__ = [
@@ -390,7 +391,7 @@ class Optimizer:
         if len(mine) != len(params):
             warnings.warn(
                 f"{name}: a parameter group holds the same parameter twice; this will be an error",
-                stacklevel=3,
+                stacklevel=user_level(),
             )
         if any(id(p) in mine for group in self.param_groups for p in group["params"]):
             raise ValueError(f"{name}: some parameters appear in more than one parameter group")

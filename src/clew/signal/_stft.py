@@ -9,6 +9,7 @@ from clew import _C
 from clew._autocast import in_float32
 from clew._C import Tensor
 from clew._primitive import loops_in_vmap
+from clew._provenance import user_level
 from clew.fft._core import to_complex, to_half, to_real
 
 __all__ = ["istft", "stft"]
@@ -91,7 +92,7 @@ def stft(
     if hop < 1:
         raise RuntimeError(f"stft: expected hop_length > 0; got {hop}")
     if window is None:
-        warnings.warn(f"stft: {_NO_WINDOW}", stacklevel=2)
+        warnings.warn(f"stft: {_NO_WINDOW}", stacklevel=user_level())
     factors = _framed_window(name, window, input, width, n_fft)
     if align_to_window:
         before = (n_fft - width) // 2
@@ -113,7 +114,7 @@ def stft(
         return spectra
     warnings.warn(
         "stft: return_complex=False is deprecated; use view_as_real on the complex result",
-        stacklevel=2,
+        stacklevel=user_level(),
     )
     return _C.functions["view_as_real"](spectra)
 
@@ -181,7 +182,7 @@ def istft(
     if not 0 < hop <= width:
         raise RuntimeError(f"istft: expected 0 < hop_length <= win_length; got {hop} and {width}")
     if window is None:
-        warnings.warn(f"istft: {_NO_WINDOW}", stacklevel=3)
+        warnings.warn(f"istft: {_NO_WINDOW}", stacklevel=user_level())
     factors = _framed_window(name, window, input, width, n_fft)
     norm = "ortho" if normalized else "backward"
     options: Any = {"forward": False, "grid": False}
@@ -216,7 +217,7 @@ def istft(
     if end > total:
         warnings.warn(
             f"istft: the signal has {kept} samples, fewer than length={length}; zeros follow",
-            stacklevel=3,
+            stacklevel=user_level(),
         )
         signal = _C.functions["nn.functional.pad"](signal, (0, end - total))
     return signal if input.ndim == 3 else signal.squeeze(0)

@@ -12,6 +12,7 @@ import numpy as np
 
 import clew
 from clew import Tensor
+from clew._provenance import user_level
 
 __all__ = ["assert_allclose", "assert_close"]
 
@@ -123,7 +124,9 @@ def assert_allclose(
 
     >>> clew.testing.assert_allclose([1, 2], clew.tensor([1.0, 2.0]))
     """
-    warnings.warn("assert_allclose is deprecated; use assert_close", FutureWarning, stacklevel=2)
+    warnings.warn(
+        "assert_allclose is deprecated; use assert_close", FutureWarning, stacklevel=user_level()
+    )
     actual = actual if isinstance(actual, Tensor) else clew.tensor(actual)
     expected = expected if isinstance(expected, Tensor) else clew.tensor(expected)
     if rtol is None and atol is None:

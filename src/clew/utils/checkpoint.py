@@ -16,6 +16,7 @@ from typing import Any
 
 import clew
 from clew import _C, Tensor
+from clew._provenance import user_level
 from clew.autograd import Function
 from clew.autograd.graph import saved_tensors_hooks
 
@@ -126,7 +127,7 @@ def check_backward_validity(inputs: Iterable[Any]) -> None:
     if not any(isinstance(x, Tensor) and x.requires_grad for x in inputs):
         warnings.warn(
             "checkpoint: none of the inputs have requires_grad=True; gradients will be None",
-            stacklevel=3,
+            stacklevel=user_level(),
         )
 
 
@@ -356,7 +357,7 @@ def checkpoint(
         tensor([1.2534, 1.2534])
     """
     if use_reentrant is None:
-        warnings.warn(_UNSTATED, stacklevel=2)
+        warnings.warn(_UNSTATED, stacklevel=user_level())
         use_reentrant = True
     preserve = kwargs.pop("preserve_rng_state", True)
     if use_reentrant:
@@ -436,7 +437,7 @@ def checkpoint_sequential(
         clew.Size([1])
     """
     if use_reentrant is None:
-        warnings.warn(_UNSTATED, stacklevel=2)
+        warnings.warn(_UNSTATED, stacklevel=user_level())
         use_reentrant = True
     preserve = kwargs.pop("preserve_rng_state", True)
     if kwargs:

@@ -6,6 +6,7 @@ import warnings
 
 import clew
 from clew import amp
+from clew._provenance import user_level
 
 __all__ = ["autocast"]
 
@@ -22,6 +23,6 @@ class autocast(amp.autocast):
         warnings.warn(
             "cpu.amp.autocast(args...) is deprecated; use amp.autocast('cpu', args...)",
             FutureWarning,
-            stacklevel=2,
+            stacklevel=user_level(),
         )
         super().__init__("cpu", enabled=enabled, dtype=dtype, cache_enabled=cache_enabled)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 from clew import amp
+from clew._provenance import user_level
 
 __all__ = ["GradScaler"]
 
@@ -23,6 +24,6 @@ class GradScaler(amp.GradScaler):
         warnings.warn(
             "cpu.amp.GradScaler(args...) is deprecated; use amp.GradScaler('cpu', args...)",
             FutureWarning,
-            stacklevel=2,
+            stacklevel=user_level(),
         )
         super().__init__("cpu", init_scale, growth_factor, backoff_factor, growth_interval, enabled)

@@ -8,6 +8,7 @@ from typing import Any
 
 import clew
 from clew import amp
+from clew._provenance import user_level
 
 __all__ = ["autocast", "custom_bwd", "custom_fwd"]
 
@@ -24,7 +25,7 @@ class autocast(amp.autocast):
         warnings.warn(
             "cuda.amp.autocast(args...) is deprecated; use amp.autocast('cuda', args...)",
             FutureWarning,
-            stacklevel=2,
+            stacklevel=user_level(),
         )
         super().__init__("cuda", enabled=enabled, dtype=dtype, cache_enabled=cache_enabled)
 
@@ -42,7 +43,7 @@ def custom_fwd(
         "cuda.amp.custom_fwd(args...) is deprecated; use amp.custom_fwd(args..., "
         "device_type='cuda')",
         FutureWarning,
-        stacklevel=2,
+        stacklevel=user_level(),
     )
     return amp.custom_fwd(fwd, device_type="cuda", cast_inputs=cast_inputs)
 
@@ -57,6 +58,6 @@ def custom_bwd(bwd: Callable[..., Any]) -> Any:
         "cuda.amp.custom_bwd(args...) is deprecated; use amp.custom_bwd(args..., "
         "device_type='cuda')",
         FutureWarning,
-        stacklevel=2,
+        stacklevel=user_level(),
     )
     return amp.custom_bwd(bwd, device_type="cuda")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 from clew import amp
+from clew._provenance import user_level
 from clew.amp.grad_scaler import OptState
 
 __all__ = ["GradScaler", "OptState"]
@@ -24,7 +25,7 @@ class GradScaler(amp.GradScaler):
         warnings.warn(
             "cuda.amp.GradScaler(args...) is deprecated; use amp.GradScaler('cuda', args...)",
             FutureWarning,
-            stacklevel=2,
+            stacklevel=user_level(),
         )
         super().__init__(
             "cuda", init_scale, growth_factor, backoff_factor, growth_interval, enabled

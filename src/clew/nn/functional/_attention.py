@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import clew
+from clew._provenance import user_level
 
 from ._core import dropout, linear, pad, scaled_dot_product_attention
 
@@ -34,7 +35,7 @@ def canonical_mask(
 
         warnings.warn(
             f"{mask_name} and {other_name} have different dtypes; use the same for both",
-            stacklevel=3,
+            stacklevel=user_level(),
         )
     if mask.dtype == clew.bool:
         return clew.zeros(mask.shape, dtype=target_type).masked_fill(mask, -math.inf)

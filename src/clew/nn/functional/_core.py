@@ -7,6 +7,7 @@ from typing import Any
 
 import clew
 from clew import _C
+from clew._provenance import user_level
 
 _table = _C.functions
 
@@ -117,7 +118,8 @@ _log_softmax = native("log_softmax")
 
 def _implicit_dim(name: str, input: Any) -> int:
     warnings.warn(
-        f"{name}: the choice of a dim when none is given is deprecated; give dim", stacklevel=3
+        f"{name}: the choice of a dim when none is given is deprecated; give dim",
+        stacklevel=user_level(),
     )
     return 0 if input.dim() in (0, 1, 3) else 1
 
@@ -287,7 +289,9 @@ def gumbel_softmax(
         samples that sum to one along dim.
     """
     if eps != 1e-10:
-        warnings.warn("gumbel_softmax: eps is deprecated and has no effect", stacklevel=2)
+        warnings.warn(
+            "gumbel_softmax: eps is deprecated and has no effect", stacklevel=user_level()
+        )
     noise = -clew.empty_like(logits).exponential_().log()
     soft = _softmax((logits + noise) / tau, dim)
     if not hard:

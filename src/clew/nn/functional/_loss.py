@@ -8,6 +8,7 @@ from typing import Any
 
 import clew
 from clew._autocast import autocasting, float32
+from clew._provenance import user_level
 
 from ._core import linear, logsigmoid, private, xlogy
 
@@ -30,7 +31,8 @@ def legacy_reduction(size_average: Any, reduce: Any, reduction: str) -> str:
         return reduction
     found = "none" if reduce is False else "sum" if size_average is False else "mean"
     warnings.warn(
-        f"size_average and reduce are deprecated; use reduction='{found}' instead", stacklevel=3
+        f"size_average and reduce are deprecated; use reduction='{found}' instead",
+        stacklevel=user_level(),
     )
     return found
 
@@ -59,7 +61,7 @@ def _same_size(name: str, input: Any, target: Any) -> None:
         warnings.warn(
             f"{name}: the target has shape {tuple(target.shape)} and the input "
             f"{tuple(input.shape)}; they are broadcast, which is likely not what is meant",
-            stacklevel=3,
+            stacklevel=user_level(),
         )
 
 
@@ -494,7 +496,7 @@ def kl_div(
         warnings.warn(
             "kl_div: reduction='mean' divides by the number of elements; the divergence is "
             "reduction='batchmean'",
-            stacklevel=2,
+            stacklevel=user_level(),
         )
     return reduced(loss, reduction)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import clew
 from clew._autocast import in_float32
+from clew._provenance import user_level
 
 _LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3}
 
@@ -351,7 +352,7 @@ def upsample(
     Returns:
         the resized tensor.
     """
-    warnings.warn("upsample is deprecated; use interpolate", stacklevel=2)
+    warnings.warn("upsample is deprecated; use interpolate", stacklevel=user_level())
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
@@ -366,7 +367,7 @@ def upsample_nearest(input: Any, size: Any = None, scale_factor: Any = None) -> 
     Returns:
         the resized tensor.
     """
-    warnings.warn("upsample_nearest is deprecated; use interpolate", stacklevel=2)
+    warnings.warn("upsample_nearest is deprecated; use interpolate", stacklevel=user_level())
     return interpolate(input, size, scale_factor, "nearest")
 
 
@@ -381,7 +382,7 @@ def upsample_bilinear(input: Any, size: Any = None, scale_factor: Any = None) ->
     Returns:
         the resized tensor.
     """
-    warnings.warn("upsample_bilinear is deprecated; use interpolate", stacklevel=2)
+    warnings.warn("upsample_bilinear is deprecated; use interpolate", stacklevel=user_level())
     return interpolate(input, size, scale_factor, "bilinear", True)
 
 

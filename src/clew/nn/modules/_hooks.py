@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import clew
+from clew._provenance import user_level
 from clew.utils.hooks import RemovableHandle as RemovableHandle
 
 # Hooks of every module; the public functions that fill these are in module.py.
@@ -276,7 +277,7 @@ def call_with_hooks(module: Any, args: Any, kwargs: Any) -> Any:
                 warnings.warn(
                     f"a forward hook registered with always_call=True raised {problem!r}; it was "
                     "silenced because another error is being raised already",
-                    stacklevel=2,
+                    stacklevel=user_level(),
                 )
         raise
 

@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 import clew
+from clew._provenance import user_level
 
 from .. import functional as F
 from ..parameter import Parameter
@@ -94,10 +95,18 @@ class Hardtanh(Module):
     ) -> None:
         super().__init__()
         if min_value is not None:
-            warnings.warn("Hardtanh: min_value is deprecated; use min_val", FutureWarning, 2)
+            warnings.warn(
+                "Hardtanh: min_value is deprecated; use min_val",
+                FutureWarning,
+                stacklevel=user_level(),
+            )
             min_val = min_value
         if max_value is not None:
-            warnings.warn("Hardtanh: max_value is deprecated; use max_val", FutureWarning, 2)
+            warnings.warn(
+                "Hardtanh: max_value is deprecated; use max_val",
+                FutureWarning,
+                stacklevel=user_level(),
+            )
             max_val = max_value
         self.min_val = min_val
         self.max_val = max_val

@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from clew._provenance import user_level
+
 from .. import functional as F
 from .batchnorm import _LazyNormBase, _NormBase
 
@@ -56,7 +58,7 @@ class _InstanceNorm(_NormBase):
             warnings.warn(
                 f"input's size at dim={0 if single else 1} does not match num_features; it is not "
                 "used, since affine=False",
-                stacklevel=2,
+                stacklevel=user_level(),
             )
         out = F.instance_norm(
             input.unsqueeze(0) if single else input,

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import clew
+from clew._provenance import user_level
 
 from ..parameter import Buffer, Parameter, UninitializedTensorMixin
 from . import _hooks, _state
@@ -574,7 +575,7 @@ class Module(Conversions, HookMethods, clew._C.ModuleBase):
             warnings.warn(
                 "state_dict: positional arguments are deprecated; name them",
                 FutureWarning,
-                stacklevel=2,
+                stacklevel=user_level(),
             )
             if destination is None:
                 destination = args[0]

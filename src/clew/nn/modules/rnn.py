@@ -8,6 +8,7 @@ from typing import Any
 
 import clew
 from clew._autocast import autocasting, float32, lower
+from clew._provenance import user_level
 
 from .. import init
 from ..functional._core import private
@@ -70,7 +71,7 @@ class RNNBase(Module):
         if dropout > 0 and num_layers == 1:
             warnings.warn(
                 "dropout acts between recurrent layers only; with num_layers=1 it has no effect",
-                stacklevel=3,
+                stacklevel=user_level(),
             )
         if not isinstance(hidden_size, int):
             raise TypeError(f"hidden_size should be of type int, got: {type(hidden_size).__name__}")

@@ -8,6 +8,7 @@ from typing import Any
 
 import clew
 from clew import _C
+from clew._provenance import user_level
 
 from ..functional._core import vector_norm
 
@@ -136,7 +137,9 @@ def clip_grad_norm(
     Returns:
         the norm before.
     """
-    warnings.warn("clip_grad_norm is deprecated; use clip_grad_norm_", FutureWarning, stacklevel=2)
+    warnings.warn(
+        "clip_grad_norm is deprecated; use clip_grad_norm_", FutureWarning, stacklevel=user_level()
+    )
     return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
 
 

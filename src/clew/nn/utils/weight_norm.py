@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from clew._provenance import user_level
+
 from ..functional._core import vector_norm
 from ..parameter import Parameter
 
@@ -112,7 +114,7 @@ def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
     warnings.warn(
         "nn.utils.weight_norm is deprecated; use nn.utils.parametrizations.weight_norm",
         FutureWarning,
-        stacklevel=2,
+        stacklevel=user_level(),
     )
     WeightNorm.apply(module, name, dim)
     return module

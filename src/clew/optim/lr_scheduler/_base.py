@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from clew import Tensor
+from clew._provenance import user_level
 
 from ..optimizer import Optimizer
 
@@ -139,7 +140,7 @@ class LRScheduler:
             warnings.warn(
                 "get_lr() is called by step(); use get_last_lr() to ask for the learning rate.",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=user_level(),
             )
 
     def _rates(self) -> list[Any]:
@@ -165,18 +166,18 @@ class LRScheduler:
                     "optimizer.step was replaced after the schedule was made; the order of "
                     "optimizer.step() and lr_scheduler.step() cannot be checked.",
                     UserWarning,
-                    stacklevel=2,
+                    stacklevel=user_level(),
                 )
             elif not getattr(self.optimizer, "_opt_called", False):
                 warnings.warn(
                     "Detected call of `lr_scheduler.step()` before `optimizer.step()`: call "
                     "optimizer.step() first, or the first value of the schedule is skipped.",
                     UserWarning,
-                    stacklevel=2,
+                    stacklevel=user_level(),
                 )
         self._step_count += 1
         if epoch is not None:
-            warnings.warn(_EPOCH_WARNING, UserWarning, stacklevel=2)
+            warnings.warn(_EPOCH_WARNING, UserWarning, stacklevel=user_level())
         self._update_lr(epoch)
 
     def _update_lr(self, epoch: int | None = None) -> None:

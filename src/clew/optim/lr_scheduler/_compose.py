@@ -8,6 +8,8 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from clew._provenance import user_level
+
 from ..optimizer import Optimizer
 from ._base import _EPOCH_WARNING, LRScheduler, _write
 
@@ -252,7 +254,7 @@ class ReduceLROnPlateau(LRScheduler):
         if epoch is None:
             epoch = self.last_epoch + 1
         else:
-            warnings.warn(_EPOCH_WARNING, UserWarning, stacklevel=2)
+            warnings.warn(_EPOCH_WARNING, UserWarning, stacklevel=user_level())
         self.last_epoch = epoch
         if self._is_better(current, self.best):
             self.best = current

@@ -9,6 +9,8 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
+from clew._provenance import user_level
+
 from ._utils.collate import default_collate, default_convert
 from ._utils.worker import (
     EndOfIterable,
@@ -175,7 +177,7 @@ class DataLoader(Generic[T_co]):
             warnings.warn(
                 f"DataLoader: num_workers={self.num_workers} on {available} processors may be "
                 "slower than fewer workers",
-                stacklevel=3,
+                stacklevel=user_level(),
             )
 
     @property
@@ -287,7 +289,7 @@ class _Batches:
                 warnings.warn(
                     f"DataLoader: the dataset says its length is {length}, but gives more than "
                     f"{expected} batches; with workers, each must give its own share",
-                    stacklevel=2,
+                    stacklevel=user_level(),
                 )
         return batch
 

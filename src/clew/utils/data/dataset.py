@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 
 import clew
 from clew import Tensor
+from clew._provenance import user_level
 
 __all__ = [
     "ChainDataset",
@@ -285,7 +286,8 @@ def random_split(
         for i, count in enumerate(counts):
             if count == 0:
                 warnings.warn(
-                    f"random_split: part {i} has no samples; it is an empty dataset", stacklevel=2
+                    f"random_split: part {i} has no samples; it is an empty dataset",
+                    stacklevel=user_level(),
                 )
         lengths = counts
     if sum(lengths) != total:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from clew import Tensor
+from clew._provenance import user_level
 
 __all__ = [
     "array",
@@ -255,7 +256,7 @@ def audio(tag: str, sound: Any, sample_rate: int) -> Any:
     if np.abs(values).max(initial=0) > 1:
         import warnings
 
-        warnings.warn("add_audio: samples beyond [-1, 1] are cut off", stacklevel=3)
+        warnings.warn("add_audio: samples beyond [-1, 1] are cut off", stacklevel=user_level())
     samples = (np.clip(values, -1, 1) * np.iinfo(np.int16).max).astype("<i2")
     buffer = io.BytesIO()
     with wave.open(buffer, "wb") as f:
