@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from math import prod
 
 from clew._graph.data import GraphNode, Saved
@@ -200,6 +201,7 @@ def one_leaf() -> FakeGraph:
     return r.graph(r.leaf(None, (2, 2)))
 
 
+@cache
 def chain(count: int = 100_000) -> FakeGraph:
     r = Recorder()
     x = r.leaf("x", (8,))

@@ -499,7 +499,7 @@ const clewViewer = (() => {
   }
 
   const pointers = new Map();
-  let dragged = false;
+  let dragged = false, over = null;
 
   function pressed(event) {
     if (event.button) return;
@@ -510,8 +510,9 @@ const clewViewer = (() => {
   function dragging(event) {
     const from = pointers.get(event.pointerId);
     if (!from) {
-      const over = event.target.closest && event.target.closest(".box");
-      near(over ? over.dataset.key : state.selected);
+      const box = event.target.closest && event.target.closest(".box");
+      const key = box ? box.dataset.key : state.selected;
+      if (key !== over) near(over = key);
       return;
     }
     const [x, y] = [event.clientX, event.clientY];
