@@ -3,6 +3,7 @@
 // nothing here recurses over the graph.
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <unordered_map>
 
 #include "graph/explain.h"
@@ -542,6 +543,17 @@ struct GraphTask {
     e.located = true;
     e.text += concat("\n  ", place);
   }
+  // Unless the exception tells the place itself.
+  static void add_note(PyObject* error, const std::string& note, const std::string& place) {
+    PyObject* text = PyObject_Str(error);
+    const char* told = text ? PyUnicode_AsUTF8(text) : nullptr;
+    PyObject* got = nullptr;
+    if (told && (place.empty() || !std::strstr(told, place.c_str())))
+      got = PyObject_CallMethod(error, "add_note", "s", note.c_str());
+    PyErr_Clear();
+    Py_XDECREF(got);
+    Py_XDECREF(text);
+  }
   void locate_python_error([[maybe_unused]] const Node& n) const {
 #if PY_VERSION_HEX >= 0x030b0000
     if (!PyErr_ExceptionMatches(PyExc_Exception)) return;  // an exit or an interrupt is no mistake
@@ -550,9 +562,7 @@ struct GraphTask {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     PyErr_NormalizeException(&type, &value, &traceback);
-    PyObject* got = value ? PyObject_CallMethod(value, "add_note", "s", note.c_str()) : nullptr;
-    if (!got) PyErr_Clear();
-    Py_XDECREF(got);
+    if (value) add_note(value, note, describe(n.origin));
     PyErr_Restore(type, value, traceback);
 #endif
   }

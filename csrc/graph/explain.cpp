@@ -174,8 +174,11 @@ void rethrow_with_operands(const Error& e, std::span<const Tensor> in) {
   std::string details;
   for (int i = 0; i < count; ++i) {
     const Node& n = *(*known[i])->grad_fn;
-    details += concat("\n  ", describe_tensor(*known[i], n.origin), " was made by ", n.name(),
-                      " at ", describe(n.origin));
+    // Inside of a module the message names the line that runs.
+    bool told = modes.scope && same_line(here, n.origin);
+    std::string what = describe_tensor(*known[i], n.origin);
+    details += concat("\n  ", what, what[0] == '`' ? "," : "", " was made by ", n.name(),
+                      told ? " on the same line" : concat(" at ", describe(n.origin)));
   }
   if (details.empty()) throw;
   throw Explained(e, details);

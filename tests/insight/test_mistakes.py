@@ -411,7 +411,7 @@ def test_shape_mismatch_in_a_module():
     with pytest.raises(RuntimeError) as e:
         net(clew.ones(5, 1, 4))
     tells(e.value, "linear: ", "float32[5, 24]", "float32[3, 8]", at("mixes"), "1.mix: Linear")
-    tells(e.value, "float32[5, 24] was made by", at("flattens"), "(module 1: Flat)")
+    tells(e.value, "float32[5, 24]", "was made by", at("flattens"), "(module 1: Flat)")
     assert text_of(e.value).count("\n  in ") == 1
 
 
@@ -424,12 +424,31 @@ def test_shape_mismatch_outside_of_modules():
         e.value,
         "matmul: ",
         "float32[2, 3]",
-        "float32[2, 3] was made by MulBackward0",
+        "float32[2, 3]",
+        "was made by MulBackward0",
         at("operand"),
     )
     with pytest.raises(RuntimeError) as e:
         a.add_(clew.ones(4, 3))
-    tells(e.value, "add", "[4, 3]", "float32[2, 3] was made by MulBackward0", at("operand"))
+    tells(e.value, "add", "[4, 3]", "float32[2, 3]", "was made by MulBackward0", at("operand"))
+
+
+def test_an_operand_of_the_line_that_is_told_already():
+    class Transposes(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc = nn.Linear(2, 2)
+
+        def forward(self, x):
+            return self.fc(x.T)  # transposes
+
+    x = clew.ones(2, 3, requires_grad=True)
+    with pytest.raises(RuntimeError) as e:
+        Transposes()(x.T)
+    tells(
+        e.value, at("transposes"), "fc: Linear", "float32[2, 3]", "was made by", "on the same line"
+    )
+    assert text_of(e.value).count("transposes") == 1
 
 
 def test_operands_of_long_lists_are_not_told():
@@ -540,6 +559,17 @@ def test_an_exception_in_a_custom_backward_names_the_forward_line(monkeypatch):
         loss.backward()
     assert e.value.args == ("mine",)
     tells(e.value, "mine", "in the backward of ScaleBackward", at("applied to a number"))
+
+
+@notes
+def test_what_a_message_tells_itself_is_not_noted_again():
+    x = clew.zeros(2, requires_grad=True)
+    with clew.debug.nan_watch():
+        y = x.sqrt()  # infinite slope
+        with pytest.raises(clew.debug.NonFiniteError) as e:
+            y.sum().backward()
+    tells(e.value, "SqrtBackward0", at("infinite slope"))
+    assert text_of(e.value).count("infinite slope") == 1
 
 
 @notes

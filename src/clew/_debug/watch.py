@@ -34,18 +34,23 @@ class NonFinite(NamedTuple):
     outputs: tuple[str, ...]
 
     def __str__(self) -> str:
-        what, given = ("gradient", "gradients") if self.backward else ("result", "input")
+        given, what = ("gradient", "gradient of input") if self.backward else ("input", "result")
         source = "finite" if self.kind == "infinity" else "NaN-free"
-        lines = [f"{self.operation}: {self.kind} was born here, from {source} {given}"]
+        lines = [f"{self.operation}: {self.kind} was born here, from {source} {given}s"]
         if self.place:
             lines.append(f"  {'made at ' if self.backward else 'at '}{self.place}")
-        lines += [f"  {given[:8]} {i}: {text}" for i, text in enumerate(self.inputs)]
+        lines += [
+            f"  {'incoming ' if self.backward else ''}{given} {i}: {text}"
+            for i, text in enumerate(self.inputs)
+        ]
         lines += [f"  {what} {i}: {text}" for i, text in enumerate(self.outputs)]
         return "\n".join(lines)
 
 
 class NonFiniteError(RuntimeError):
     """Raised by nan_watch; ``.found`` is the NonFinite that it tells of."""
+
+    __module__ = "clew.debug"
 
     def __init__(self, found: NonFinite) -> None:
         super().__init__(f"nan_watch: {found}")
