@@ -310,7 +310,7 @@ struct Glance {
     for (const Tensor& t : in) {
       if (!t.defined()) continue;
       flags |= t->flags;
-      if (!cut) cut = t->cut;
+      if (t->cut && (!cut || cut->kind == CutKind::made)) cut = t->cut;
       requires_grad = requires_grad || t->grad_fn || (t->base && t.requires_grad());
     }
     requires_grad = requires_grad || (flags & flag_requires_grad);
@@ -324,21 +324,21 @@ struct Glance {
 void mark_unrecorded(const OpDef& op, std::span<const Tensor> in, std::span<Tensor> outs,
                      const Glance& glance) {
   if (modes.running) return;  // gradients are not expected to have a history
+  CutKind kind = modes.grad        ? CutKind::dtype
+                 : modes.inference ? CutKind::inference
+                                   : CutKind::no_grad;
+  Cut* here = glance.flags & flag_requires_grad ? note_unrecorded_uses(in, kind, &op) : nullptr;
   for (Tensor& t : outs) {
     if (t->cut || t->grad_fn) continue;
-    if (glance.cut) {
-      glance.cut->incref();
-      t->cut = glance.cut;
-      continue;
-    }
     const Node* from = nullptr;
     for (const Tensor& x : in)
       if (x.defined() && x->grad_fn) from = x->grad_fn;
-    mark_cut(t.get(),
-             modes.grad        ? CutKind::dtype
-             : modes.inference ? CutKind::inference
-                               : CutKind::no_grad,
-             &op, from);
+    if (Cut* known = glance.cut ? glance.cut : from ? nullptr : here) {
+      known->incref();
+      t->cut = known;
+      continue;
+    }
+    mark_cut(t.get(), kind, &op, from);
   }
 }
 

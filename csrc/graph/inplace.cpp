@@ -18,7 +18,7 @@ struct CopySlices final : Node {
   int64_t view_offset;  // from the base's first element
   DType dtype;
   Device device;
-  NodeRef inner;
+  NodeRef wrapped;
 
   CopySlices(const Tensor& base, const Tensor& view, NodeRef node)
       : base_sizes(base.sizes()),
@@ -28,13 +28,13 @@ struct CopySlices final : Node {
         view_offset(view.storage_offset() - base.storage_offset()),
         dtype(base.dtype()),
         device(base.device()),
-        inner(std::move(node)) {
-    allocate_edges(inner->edge_count);
+        wrapped(std::move(node)) {
+    allocate_edges(wrapped->edge_count);
     add_meta(0, base);
     OwnedEdge to_base = gradient_edge(base);
     edges[0] = {to_base.fn.release(), to_base.nr};
     for (uint32_t i = 1; i < edge_count; ++i) {
-      edges[i] = inner->edges[i];
+      edges[i] = wrapped->edges[i];
       if (edges[i].fn) edges[i].fn->incref();
     }
   }
@@ -57,11 +57,13 @@ struct CopySlices final : Node {
     return make_batched(empty_strided(sizes, strides, dtype, device), levels);
   }
   std::string name() const override { return "CopySlices"; }
+  const Node& inner() const override { return *wrapped.get(); }
+  std::span<const Saved> saved_tensors() const override { return wrapped->saved_tensors(); }
   void release_saved() override {
     // Backward of a recorded backward also reaches the inner node by itself, later.
-    if (inner->refs > 1) return;
-    inner->release_saved();
-    consumed = inner->consumed;
+    if (wrapped->refs > 1) return;
+    wrapped->release_saved();
+    consumed = wrapped->consumed;
   }
   void run(std::span<const Tensor> grads, Tensor* out) override {
     Tensor whole = fresh_whole(levels_of(grads[0]));
@@ -69,7 +71,7 @@ struct CopySlices final : Node {
     Tensor slice = builtins.as_strided(whole, view_sizes, view_strides, view_offset);
     Tensor slice_grad = builtins.clone(slice);
     std::vector<Tensor> inner_out(edge_count);
-    inner->run({&slice_grad, 1}, inner_out.data());
+    wrapped->run({&slice_grad, 1}, inner_out.data());
     for (uint32_t i = 1; i < edge_count; ++i) out[i] = std::move(inner_out[i]);
     if (!edges[0].fn) return;
     if (inner_out[0].defined()) {

@@ -66,6 +66,7 @@ void release_tensor_graph_state(TensorObj* t) {
     }
     Py_CLEAR(e->hooks);
     Py_CLEAR(e->post_accumulate_hooks);
+    if (e->unrecorded) e->unrecorded->decref();
     delete e;
   }
   if (Cut* cut = std::exchange(t->cut, nullptr)) cut->decref();

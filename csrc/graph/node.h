@@ -19,10 +19,26 @@ struct PythonError : std::exception {
 };
 
 struct GraphTask;
+struct Node;
 
 struct Edge {
   Node* fn = nullptr;  // owned by the node that holds the edge
   uint32_t nr = 0;
+};
+
+// A tensor kept for backward, with the version it had. An output is kept without its grad_fn, which
+// would be a cycle.
+struct Saved {
+  TensorObj* tensor = nullptr;  // owned
+  uint32_t version = 0;
+  bool is_output = false;
+  PyObject* packed = nullptr;  // owned: what a saved-tensor hook returned instead of the tensor
+  PyObject* unpack = nullptr;  // owned: the hook that brings it back
+
+  void save(const Tensor& t, bool output);
+  // The tensor, with its place in the graph; throws when it was written since.
+  Tensor unpack_for(const Node& node, const Edge* edge, uint32_t output_nr) const;
+  void clear();
 };
 
 struct OutMeta {
@@ -81,6 +97,9 @@ struct Node {
   virtual bool run_staged(std::span<const Tensor>, Staged&) { return false; }
   virtual void release_saved() {}
   virtual std::string name() const = 0;
+  virtual std::span<const Saved> saved_tensors() const { return {}; }
+  // The node whose rule runs: this one, or what a write into a view wraps.
+  virtual const Node& inner() const { return *this; }
   virtual PyObject* python_object() {
     return nullptr;
   }  // borrowed; custom functions have their own
@@ -148,6 +167,7 @@ struct AutogradExtra {
   PyObject* hooks = nullptr;    // of a leaf: id -> hook
   PyObject* post_accumulate_hooks = nullptr;  // id -> hook
   bool retains_grad = false;
+  Cut* unrecorded = nullptr;  // owned; of a leaf: where it was last used without being recorded
 };
 AutogradExtra& extra_of(const Tensor& t);
 
@@ -158,21 +178,6 @@ struct AccumulateGrad final : Node {
   ~AccumulateGrad() override;
   void run(std::span<const Tensor> grads, Tensor* out) override;
   std::string name() const override { return "AccumulateGrad"; }
-};
-
-// A tensor kept for backward, with the version it had. An output is kept without its grad_fn, which
-// would be a cycle.
-struct Saved {
-  TensorObj* tensor = nullptr;  // owned
-  uint32_t version = 0;
-  bool is_output = false;
-  PyObject* packed = nullptr;  // owned: what a saved-tensor hook returned instead of the tensor
-  PyObject* unpack = nullptr;  // owned: the hook that brings it back
-
-  void save(const Tensor& t, bool output);
-  // The tensor, with its place in the graph; throws when it was written since.
-  Tensor unpack_for(const Node& node, const Edge* edge, uint32_t output_nr) const;
-  void clear();
 };
 
 // Of the node that runs in this thread, the input whose gradient was accumulated already.
@@ -205,6 +210,7 @@ struct OpNode final : Node {
     return op->stage && op->stage(c, into);
   }
   void release_saved() override;
+  std::span<const Saved> saved_tensors() const override { return {saved, saved_count}; }
   std::string name() const override;
   PyObject* saved_attribute(const char* which) override;
   int saved_slot(int bit) const;  // index into saved, or -1

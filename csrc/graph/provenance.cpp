@@ -154,9 +154,10 @@ Origin* origin_here() {
 
 Origin* origin_for_node() { return kept(modes.running ? modes.running->origin : origin_here()); }
 
-void mark_cut(TensorObj* t, CutKind kind, const OpDef* op, const Node* from) {
+// Lent; null where there is no Python frame or provenance is switched off.
+static Cut* cut_here(CutKind kind, const OpDef* op, const Node* from) {
   Origin* where = origin_here();
-  if (!where) return;
+  if (!where) return nullptr;
   Origin* source = from ? from->origin : nullptr;
   bool unrecorded = kind == CutKind::no_grad || kind == CutKind::inference;
   Origin* region = unrecorded ? modes.unrecorded_since : nullptr;
@@ -172,14 +173,44 @@ void mark_cut(TensorObj* t, CutKind kind, const OpDef* op, const Node* from) {
     Cut* before = std::exchange(slot, c);
     if (before) before->decref();
   }
-  slot->incref();
-  Cut* before = std::exchange(t->cut, slot);
+  return slot;
+}
+
+static void replace(Cut*& member, Cut* by) {
+  by->incref();
+  Cut* before = std::exchange(member, by);
   if (before) before->decref();
 }
 
+void mark_cut(TensorObj* t, CutKind kind, const OpDef* op, const Node* from) {
+  if (Cut* here = cut_here(kind, op, from)) replace(t->cut, here);
+}
+
+Cut* note_unrecorded_uses(std::span<const Tensor> in, CutKind kind, const OpDef* op) {
+  Cut* here = nullptr;
+  for (const Tensor& t : in) {
+    if (!t.defined() || !(t->flags & flag_requires_grad)) continue;
+    if (Cut* before = t->extra ? t->extra->unrecorded : nullptr) {
+      const Scope* scope = before->where->scope;
+      // What a model does matters more than what is done to it (saving it, looking at it); and of
+      // equal uses in one module the first does, so that no frame need be looked at again.
+      if (scope && (!modes.scope || (op && scope == modes.scope && before->kind == kind))) continue;
+    }
+    if (!here && !(here = cut_here(kind, op, nullptr))) return nullptr;
+    AutogradExtra& extra = extra_of(t);
+    if (extra.unrecorded != here) replace(extra.unrecorded, here);
+  }
+  return here;
+}
+
 void carry_cut(TensorObj* out, const TensorObj* t, CutKind kind) {
-  if (t->grad_fn || (t->flags & flag_requires_grad))
+  if (t->grad_fn || (t->flags & flag_requires_grad)) {
+    if (!t->grad_fn) {
+      Tensor leaf = Tensor::borrow(const_cast<TensorObj*>(t));
+      note_unrecorded_uses({&leaf, 1}, kind, nullptr);
+    }
     return mark_cut(out, kind, nullptr, t->grad_fn);
+  }
   if (!t->cut) return;
   t->cut->incref();
   out->cut = t->cut;

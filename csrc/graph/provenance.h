@@ -6,6 +6,7 @@
 #include <Python.h>
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 namespace clew {
@@ -86,6 +87,9 @@ struct Cut {
 void mark_cut(TensorObj* t, CutKind kind, const OpDef* op, const Node* from);
 // Of a plain copy or alias of t: how its history ends, from here or from t on.
 void carry_cut(TensorObj* out, const TensorObj* t, CutKind kind);
+// Notes of the leaves among `in` that require grad that they are used here without being recorded.
+// Returns, lent, what mark_cut() would give a result of leaves alone; null where it was not needed.
+Cut* note_unrecorded_uses(std::span<const Tensor> in, CutKind kind, const OpDef* op);
 // The last time a tensor with a history gave its value to Python: item(), tolist(), numpy().
 void note_leaving(const TensorObj* t, const char* how);
 struct Leaving {

@@ -41,6 +41,7 @@ struct PyFunctionNode final : Node {
   }
   std::string name() const override { return label; }
   PyObject* python_object() override { return ctx; }
+  std::span<const Saved> saved_tensors() const override { return saved; }
   void release_saved() override {
     if (saved.empty()) return;
     for (Saved& s : saved) s.clear();

@@ -84,6 +84,10 @@ class Ref {
   Ref() = default;
   explicit Ref(PyObject* o) : o_(o) {}
   Ref(Ref&& r) noexcept : o_(std::exchange(r.o_, nullptr)) {}
+  Ref& operator=(Ref&& r) noexcept {
+    std::swap(o_, r.o_);
+    return *this;
+  }
   Ref(const Ref&) = delete;
   ~Ref() { Py_XDECREF(o_); }
   PyObject* get() const { return o_; }
@@ -103,5 +107,6 @@ void add_gradients(PyObject* module);
 void add_module_base(PyObject* module);
 void add_provenance(PyObject* module);
 void add_watch(PyObject* module);
+void add_graph_export(PyObject* module);
 
 }  // namespace clew::python

@@ -12,6 +12,30 @@
 
 namespace clew::python {
 
+PyObject* place(const Origin* o) {
+  if (!o) Py_RETURN_NONE;
+  std::string path = path_of(o->scope);
+  return checked(o->scope ? Py_BuildValue("(Oiss)", reinterpret_cast<PyObject*>(o->code),
+                                          static_cast<int>(o->instruction), path.c_str(),
+                                          o->scope->type.c_str())
+                          : Py_BuildValue("(OiOO)", reinterpret_cast<PyObject*>(o->code),
+                                          static_cast<int>(o->instruction), Py_None, Py_None));
+}
+
+static constexpr const char* kind_name(CutKind kind) {
+  constexpr const char* names[] = {"no_grad", "inference_mode", "detach", "data", "dtype", "made"};
+  return names[static_cast<int>(kind)];
+}
+
+// (kind, name of the operation or None, place, place of the value that was cut off or None)
+PyObject* cut_tuple(const Cut* c) {
+  if (!c) Py_RETURN_NONE;
+  Ref where(place(c->where)), source(place(c->source));
+  std::string op(c->op ? op_name(*c->op) : "");
+  return checked(Py_BuildValue("(szOO)", kind_name(c->kind), c->op ? op.c_str() : nullptr,
+                               where.get(), source.get()));
+}
+
 namespace {
 
 PyObject* modules_name = PyUnicode_InternFromString("_modules");
@@ -120,16 +144,6 @@ Scope* new_scope(PyObject* module, PyObject* caller) {
   return scope;
 }
 
-PyObject* place(const Origin* o) {
-  if (!o) Py_RETURN_NONE;
-  std::string path = path_of(o->scope);
-  return checked(o->scope ? Py_BuildValue("(Oiss)", reinterpret_cast<PyObject*>(o->code),
-                                          static_cast<int>(o->instruction), path.c_str(),
-                                          o->scope->type.c_str())
-                          : Py_BuildValue("(OiOO)", reinterpret_cast<PyObject*>(o->code),
-                                          static_cast<int>(o->instruction), Py_None, Py_None));
-}
-
 Tensor tensor_argument(PyObject* o, const char* function) {
   if (!is_tensor(o)) fail_type(function, ": expected a Tensor; got ", Py_TYPE(o)->tp_name);
   return borrow(o);
@@ -144,20 +158,14 @@ PyObject* place_of_write(PyObject*, PyObject* o) {
 PyObject* place_of_backward(PyObject*, PyObject* id) {
   return guarded([&] { return place(backward_origin(static_cast<uint32_t>(int_from(id)))); });
 }
-constexpr const char* kind_name(CutKind kind) {
-  constexpr const char* names[] = {"no_grad", "inference_mode", "detach", "data", "dtype", "made"};
-  return names[static_cast<int>(kind)];
-}
-// (kind, name of the operation or None, place, place of the value that was cut off or None)
-PyObject* cut_tuple(const Cut* c) {
-  if (!c) Py_RETURN_NONE;
-  Ref where(place(c->where)), source(place(c->source));
-  std::string op(c->op ? op_name(*c->op) : "");
-  return checked(Py_BuildValue("(szOO)", kind_name(c->kind), c->op ? op.c_str() : nullptr,
-                               where.get(), source.get()));
-}
 PyObject* cut_of(PyObject*, PyObject* o) {
   return guarded([&] { return cut_tuple(tensor_argument(o, "_cut_of")->cut); });
+}
+PyObject* unrecorded_use(PyObject*, PyObject* o) {
+  return guarded([&] {
+    Tensor t = tensor_argument(o, "_unrecorded_use");
+    return cut_tuple(t->extra ? t->extra->unrecorded : nullptr);
+  });
 }
 PyObject* explain_no_grad(PyObject*, PyObject* o) {
   return guarded([&] {
@@ -195,6 +203,7 @@ PyMethodDef functions[] = {{"_here", here, METH_NOARGS, nullptr},
                            {"_place_of_write", place_of_write, METH_O, nullptr},
                            {"_place_of_backward", place_of_backward, METH_O, nullptr},
                            {"_cut_of", cut_of, METH_O, nullptr},
+                           {"_unrecorded_use", unrecorded_use, METH_O, nullptr},
                            {"_why_no_grad", explain_no_grad, METH_O, nullptr},
                            {"_called_roots", called_roots, METH_NOARGS, nullptr},
                            {"_set_library_folder", set_folder, METH_O, nullptr},

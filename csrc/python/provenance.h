@@ -23,6 +23,10 @@ class ModuleCall {
   ModuleCall(const ModuleCall&) = delete;
 };
 
+// What Python is handed of a place and of a cut; None for null.
+PyObject* place(const Origin* o);
+PyObject* cut_tuple(const Cut* c);
+
 // Getters of node objects.
 PyObject* node_place(PyObject* o, void*);
 PyObject* node_callers(PyObject* o, void*);

@@ -60,9 +60,11 @@ _LAZY_MODULES = {
     "distributed": "clew.distributed",
     "return_types": "clew.return_types",
     "array_api": "clew.array_api",
+    "debug": "clew.debug",
 }
 _LAZY_NAMES = {
     "save": "clew.serialization",
+    "graph": "clew._graph.graph",
     "DisableTorchFunction": "clew.overrides",
     **dict.fromkeys(
         (
@@ -91,6 +93,7 @@ _LAZY_NAMES = {
 # Methods of Tensor written in modules that are loaded when a method is first called.
 _LAZY_METHODS: dict[str, str] = {
     **_lazy_names.by_name(_lazy_names.METHODS),
+    "history": "clew._graph.history",
     **dict.fromkeys(("apply_", "is_shared", "map_", "share_memory_"), "clew._lazy.memory"),
     **dict.fromkeys(("igamma", "igamma_", "igammac", "igammac_"), "clew.special._gamma"),
     **dict.fromkeys(("istft", "stft"), "clew.signal._stft"),

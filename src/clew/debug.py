@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from clew._debug.gradients import check_gradients as check_gradients
     from clew._debug.summary import Summary as Summary
     from clew._debug.summary import summary as summary
     from clew._debug.watch import NonFinite as NonFinite
@@ -19,6 +20,7 @@ _PARTS = {
     "NonFinite": "watch",
     "NonFiniteError": "watch",
     "Summary": "summary",
+    "check_gradients": "gradients",
     "nan_watch": "watch",
     "summary": "summary",
 }

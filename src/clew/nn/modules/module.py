@@ -656,6 +656,39 @@ class Module(Conversions, HookMethods, clew._C.ModuleBase):
             param.requires_grad_(requires_grad)
         return self
 
+    def summary(
+        self, *input: Any, depth: int | None = None, fold: bool = True, **kwargs: Any
+    ) -> Any:
+        """Runs the module once and tells of each layer in it: output shapes, parameters, FLOPs, and
+        the memory kept for backward.
+
+        The mode (training or not) stays as it is, operations are recorded; random state and buffers
+        are afterwards what they were. A module of which a part is frozen runs a second time, since
+        what wants no gradient is not recorded. Inputs on the meta device cost no computation if the
+        parameters lie there, too.
+
+        Args:
+            input: the arguments of the call.
+            depth: levels below this module that are shown; None shows all.
+            fold: whether consecutive numbered modules of equal structure share a row, with their
+                sums.
+            kwargs: the keyword arguments of the call.
+
+        Returns: an object that prints as a table; `summary["layer.path"]` is a row, with `.shapes`,
+        `.parameters`, `.flops` and `.held` (bytes kept for backward).
+
+        Raises:
+            ValueError: `depth` is negative.
+
+        >>> model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+        >>> table = model.summary(clew.ones(2, 4))
+        >>> table.parameters, table["0"].shapes, table["0"].flops
+        (49, ((2, 8),), 128)
+        """
+        from clew._graph.model import summarize
+
+        return summarize(self, input, kwargs, depth, fold)
+
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Clears the gradients of all parameters.
 
