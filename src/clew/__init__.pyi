@@ -46,6 +46,7 @@ from clew import utils as utils
 from clew import version as version
 from clew import xpu as xpu
 from clew.serialization import save as save
+from clew._graph.graph import graph as graph
 from clew.overrides import DisableTorchFunction as DisableTorchFunction
 from clew._lazy.modes import get_deterministic_debug_mode as get_deterministic_debug_mode
 from clew._lazy.modes import is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled

@@ -60,7 +60,6 @@ _LAZY_MODULES = {
     "distributed": "clew.distributed",
     "return_types": "clew.return_types",
     "array_api": "clew.array_api",
-    "debug": "clew.debug",
 }
 _LAZY_NAMES = {
     "save": "clew.serialization",

@@ -221,7 +221,7 @@ def test_summary_arguments(net):
     by_held = g.summary(sort="held").split("\n\n")[1].split("\n")
     assert [row.split()[0] for row in by_held[1:3]] == ["Net", "blocks"]
     short = g.by_module().text(limit=2)
-    assert short.split("\n")[-1] == "... 3 more rows"
+    assert short.split("\n")[-1] == "... 4 more rows"
     names = [line.split()[0] for line in g.by_op().text(sort="name").split("\n")[1:]]
     assert names == sorted(names)
     with pytest.raises(ValueError, match="sort must be one of order, count, .* got 'size'"):
@@ -307,3 +307,42 @@ def test_total_parameters_match_the_model(net):
     assert sum(prod(n.outputs[0][0]) for n in g.parameters.values()) == sum(
         p.numel() for p in net.parameters()
     )
+
+
+def test_networkx(net):
+    networkx = pytest.importorskip("networkx")
+    g = clew.graph(loss_of(net))
+    out = g.to_networkx()
+    assert out.number_of_nodes() == len(g) and out.number_of_edges() == len(g.edges)
+    assert networkx.is_directed_acyclic_graph(out)
+    root = g.roots[0][0]
+    assert networkx.ancestors(out, root) == set(range(len(g))) - {root}
+    at = g.parameters["head.weight"].index
+    assert out.nodes[at]["label"] == "head.weight" and out.nodes[at]["shape"] == (2, 8)
+    (linear,) = out.successors(at)
+    assert out.nodes[linear]["line"].endswith(f"test_graph.py:{line_of('head')}")
+    assert out.edges[at, linear, 0] == {"output": 0, "input": 1}
+    w = clew.ones(2, requires_grad=True)
+    assert clew.graph(w * w).to_networkx().number_of_edges(0, 1) == 2  # both factors
+
+
+def test_networkx_is_optional(monkeypatch):
+    monkeypatch.setitem(sys.modules, "networkx", None)
+    with pytest.raises(ModuleNotFoundError, match=r"to_networkx: networkx is not installed.*viz"):
+        clew.graph(clew.ones(1, requires_grad=True)).to_networkx()
+
+
+def test_pictures_of_real_graphs(net, tmp_path):
+    import json
+    from xml.etree import ElementTree
+
+    g = clew.graph(loss_of(net))
+    for ending in ("svg", "html", "dot", "json"):
+        g.save(tmp_path / f"g.{ending}")
+        assert (tmp_path / f"g.{ending}").stat().st_size > 500
+    assert ElementTree.fromstring(g.to_svg(color="flops")).tag.endswith("svg")
+    nodes = json.loads(g.to_json())["nodes"]
+    assert [n["op"] for n in nodes] == [n.op for n in g]
+    assert "head" in g.to_dot() and "<svg" in g._repr_html_()
+    with pytest.raises(ValueError, match=r"must end in one of '.svg'"):
+        g.save(tmp_path / "g.png")

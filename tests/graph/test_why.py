@@ -140,7 +140,8 @@ def test_the_second_of_two_layers_that_were_cut_off():
                 x = self.b(x)  # second
             return self.c(x).sum()
 
-    g = clew.graph(Deep()(clew.ones(1, 2)))
+    model = Deep()
+    g = clew.graph(model(clew.ones(1, 2)))
     assert g.why("a.weight").kind == "cut"
     answer = g.why("b.weight")
     assert answer.kind == "likely cut" and "likely" in answer.reason
@@ -154,15 +155,28 @@ def test_a_detached_value():
         h = fc(x)  # made here
         return h.detach()  # cut here
 
-    answer = clew.graph(Two(between)(clew.ones(1, 3))).why("fc1.weight")
+    model = Two(between)
+    answer = clew.graph(model(clew.ones(1, 3))).why("fc1.weight")
     assert not answer.reached and answer.kind == "likely cut"
     assert "likely it belongs to a part that was cut off: by detach()" in answer.reason
     assert f"test_why.py:{line_of('cut here')}" in answer.reason
     assert f"test_why.py:{line_of('made here')}" in answer.reason
 
 
+def test_a_result_that_was_cut_off():
+    model = Two(lambda fc, x: fc(x))
+    w = nn.Parameter(clew.ones(2))
+    extra = (w * 2).detach().sum()  # a lost term
+    g = clew.graph([model(clew.ones(1, 3)), extra], params={"w": w})
+    assert len(g.roots) == 1
+    answer = g.why("w")
+    assert not answer.reached and len(answer.cuts) == 1
+    assert f"test_why.py:{line_of('a lost term')}" in str(answer)
+
+
 def test_a_module_that_was_not_called():
-    g = clew.graph(Two(lambda fc, x: fc(x))(clew.ones(1, 3)))
+    model = Two(lambda fc, x: fc(x))
+    g = clew.graph(model(clew.ones(1, 3)))
     answer = g.why("idle.weight")
     assert answer.kind == "not called" and "idle was not called" in answer.reason
     assert answer.cuts == []
@@ -178,7 +192,8 @@ def test_a_parameter_that_its_module_does_not_use():
         def forward(self, x):
             return self.inner(x)
 
-    answer = clew.graph(Odd()(clew.ones(1, 2)).sum()).why("inner.scale")
+    model = Odd()
+    answer = clew.graph(model(clew.ones(1, 2)).sum()).why("inner.scale")
     assert answer.kind == "not used" and "was called, but no operation" in answer.reason
 
 

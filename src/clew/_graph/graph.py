@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -15,7 +16,7 @@ from clew._graph.export import make_nodes
 from clew._graph.listing import Nodes
 from clew._graph.names import Names
 from clew._graph.search import search
-from clew._graph.tables import Row, Table, amount, counted, shape_text
+from clew._graph.tables import WIDTH, Row, Table, amount, clip, counted, shape_text
 from clew.utils._pytree import tree_leaves
 
 if TYPE_CHECKING:
@@ -54,7 +55,11 @@ class Graph(Sequence[GraphNode]):
     """
 
     def __init__(
-        self, columns: dict[str, Any], names: Names, tensors: Sequence[clew.Tensor]
+        self,
+        columns: dict[str, Any],
+        names: Names,
+        tensors: Sequence[clew.Tensor],
+        lost: Sequence[tuple[Any, ...]] = (),
     ) -> None:
         leaves = {index: tensor for index, tensor, _ in columns["leaves"]}
         labels = names.choose(leaves)
@@ -67,7 +72,8 @@ class Graph(Sequence[GraphNode]):
         self._places: list[int] = columns["place"]
         self._locations = [*map(_provenance.location, columns["places"]), None]
         self._scopes: list[tuple[tuple[str, str], ...]] = [*columns["scopes"], ()]
-        self._cuts: dict[int, tuple[Any, ...]] = columns["cuts"]
+        # Where values were cut off: by the node that took one, and those of passed-over results.
+        self._cuts: list[tuple[Any, ...]] = [*columns["cuts"].values(), *lost]
         self._released: bytes = columns["released"]
         self._leaf_storages = {storage for _, _, storage in columns["leaves"]}
         self._tensors = {index: weakref.ref(tensor) for index, tensor in leaves.items()}
@@ -375,13 +381,81 @@ class Graph(Sequence[GraphNode]):
             node = self.nodes[index]
             shape, dtype = node.outputs[number]
             at = f" at {node.location}" if node.location else ""
-            lines.append(f"result: {node.op} {shape_text(shape)} {dtype}{at}"[:100])
+            lines.append(clip(f"result: {node.op} {shape_text(shape)} {dtype}{at}", WIDTH))
         if len(self.roots) > 3:
             lines.append(f"... {len(self.roots) - 3} more results")
         return lines
 
     def __repr__(self) -> str:
         return self.summary()
+
+    # Pictures ---------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the graph into a file: a picture, a page to explore it, or its data.
+
+        Args:
+            path: ends in ".svg", ".html", ".dot" or ".json".
+
+        Raises:
+            ValueError: the name ends in anything else.
+
+        >>> x = clew.ones(2, requires_grad=True)
+        >>> clew.graph((x * x).sum()).save("square.svg")
+        """
+        from clew._graph.pictures import save
+
+        save(self, path)
+
+    def to_svg(self, **options: Any) -> str:
+        """The picture as SVG text; options as of `clew._graph.svg.to_svg`: `direction`, `color`
+        and `limit`.
+        """
+        from clew._graph.pictures import to_svg
+
+        return to_svg(self, **options)
+
+    def to_dot(self, collapsed: bool = True) -> str:
+        """The graph as text for Graphviz.
+
+        Args:
+            collapsed: whether nodes that one line made are one box and equal modules one cluster;
+                otherwise every node is written.
+
+        Returns: a directed graph in the DOT language.
+
+        >>> x = clew.ones(2, requires_grad=True)
+        >>> print(clew.graph(x.exp()).to_dot()[:9])
+        digraph {
+        """
+        from clew._graph.pictures import to_dot
+
+        return to_dot(self, collapsed)
+
+    def to_json(self) -> str:
+        """The graph as JSON text, every node with all that is known of it."""
+        from clew._graph.pictures import to_json
+
+        return to_json(self)
+
+    def to_networkx(self) -> Any:
+        """The graph for networkx: edges go from the operation that made a value to its user.
+
+        Returns: a `networkx.MultiDiGraph`. Nodes are numbered as here and carry "op", "name",
+        "shape", "dtype", "module", "line", "label", "flops" and "saved" (bytes); edges carry
+        "output" and "input", the numbers of the value among the results and the arguments.
+
+        Raises:
+            ModuleNotFoundError: networkx is not installed.
+        """
+        from clew._graph.exchange import to_networkx
+
+        return to_networkx(self)
+
+    def _repr_html_(self) -> str:
+        from clew._graph.pictures import repr_html
+
+        return repr_html(self)
 
 
 # Making one -------------------------------------------------------------------------------------
@@ -426,7 +500,8 @@ def graph(
             f"require grad and does not have a grad_fn{_C._why_no_grad(found[0])}"
         )
     kept = [t for t, root in zip(found, columns["roots"]) if root is not None]
-    return Graph(columns, Names(params, model), kept)
+    cuts = [_C._cut_of(t) for t, root in zip(found, columns["roots"]) if root is None]
+    return Graph(columns, Names(params, model), kept, [cut for cut in cuts if cut is not None])
 
 
 def _chain(

@@ -26,10 +26,9 @@ class History(Nodes):
         self.reason = reason
 
     def __repr__(self) -> str:
-        if not self:
-            return self.reason
-        text = table(self, len(self))
-        return f"{text}\n... {self.more:,} more" if self.more else text
+        parts = [self.reason, table(self, len(self)) if self else ""]
+        parts.append(f"... {self.more:,} more" if self.more else "")
+        return "\n".join(part for part in parts if part)
 
 
 def history(self: Tensor, depth: int = 10) -> History:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from clew._graph.data import GraphNode
-from clew._graph.tables import WIDTH, fit, shape_text
+from clew._graph.tables import WIDTH, clip, fit, shape_text
 
 SHOWN = 40
 
@@ -39,7 +39,7 @@ def table(nodes: list[GraphNode], limit: int = SHOWN) -> str:
     ]
     rest = WIDTH - sum(widths) - 6
     rows = [
-        "  ".join((fit(n, widths[0]), fit(s, widths[1]), fit(m, widths[2]), _cut(at, rest)))
+        "  ".join((fit(n, widths[0]), fit(s, widths[1]), fit(m, widths[2]), clip(at, rest)))
         for n, s, m, at in zip(names, shapes, modules, lines)
     ]
     if len(nodes) > limit:
@@ -52,7 +52,3 @@ def module_text(node: GraphNode) -> str:
     if node.module is None:
         return ""
     return f"{node.module} {node.module_type}" if node.module else node.module_type or ""
-
-
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import clew
 from clew import _C
 from clew._graph.graph import OUTSIDE, Graph, graph
-from clew._graph.tables import WIDTH, Row, amount, counted, fit, fold, shape_text
+from clew._graph.tables import WIDTH, Row, amount, counted, fit, fold, indented, label, shape_text
 from clew.utils._pytree import tree_leaves, tree_map
 
 if TYPE_CHECKING:
@@ -91,21 +91,27 @@ class ModelSummary:
         Returns: text of at most 100 columns.
         """
         rows = list(_shown(self.top, depth, fold))
-        names = ["  " * level + _label(row) for row, level in rows]
-        wide = min(max(len("layer"), *map(len, names)), 34)
-        kinds = min(max(len("class"), *(len(row.kind) for row, _ in rows)), 20)
-        rest = WIDTH - wide - kinds - 36
+        widths = [
+            min(most, max(len(head), *(len(text) for text in column)))
+            for head, most, column in (
+                ("layer", 32, ["  " * level + label(row) for row, level in rows]),
+                ("class", 18, [row.kind for row, _ in rows]),
+                ("parameters", 20, [f"{row.parameters:,}" for row, _ in rows]),
+            )
+        ]
+        wide, kinds, numbers = widths
+        rest = WIDTH - sum(widths) - 23
         lines = [
             f"{fit('layer', wide)} {fit('class', kinds)} {fit('output', rest)} "
-            f"{'parameters':>13} {'FLOPs':>9} {'kept':>9}"
+            f"{'parameters':>{numbers}} {'FLOPs':>9} {'kept':>9}"
         ]
-        lines.append("-" * len(lines[0]))
-        for name, (row, _) in zip(names, rows):
+        lines.append("-" * WIDTH)
+        for row, level in rows:
             lines.append(
-                f"{fit(name, wide)} {fit(row.kind, kinds)} {fit(_outputs(row), rest)} "
-                f"{row.parameters:>13,} {_flops_text(row):>9} {amount(row.held, 'B'):>9}"
+                f"{indented(row, level, wide)} {fit(row.kind, kinds)} {fit(_outputs(row), rest)} "
+                f"{row.parameters:>{numbers},} {_flops_text(row):>9} {amount(row.held, 'B'):>9}"
             )
-        lines.append("-" * len(lines[0]))
+        lines.append("-" * WIDTH)
         lines += self._totals()
         return "\n".join(line.rstrip() for line in lines)
 
@@ -320,10 +326,6 @@ def _shown(top: Layer, depth: int | None, folded: bool) -> Iterator[tuple[Layer,
 
     yield top, 0
     yield from below(fold(top.children) if folded else top.children, 1)
-
-
-def _label(row: Layer) -> str:
-    return f"{row.name} x{row.copies}" if row.copies > 1 else row.name
 
 
 def _outputs(row: Layer) -> str:

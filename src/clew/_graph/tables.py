@@ -41,6 +41,16 @@ def fit(text: str, width: int) -> str:
     return text[: width - 1 - tail] + "…" + text[len(text) - tail :]
 
 
+def fit_end(text: str, width: int) -> str:
+    """The text padded to a width, its beginning left out where it is longer."""
+    return text.ljust(width) if len(text) <= width else "…" + text[len(text) - width + 1 :]
+
+
+def clip(text: str, width: int) -> str:
+    """The text's beginning, as far as it has room."""
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
 @dataclass
 class Row:
     """What the operations of one line, module or kind take.
@@ -125,9 +135,9 @@ class Table(Sequence[Row]):
         check_sort(sort)
         top = fold(self.top) if self.nested else self.top
         shown = list(_walk(_sorted(top, sort), depth, sort))
-        wide = max([len(self.title), *(2 * d + len(_label(r)) for r, d in shown[:limit])])
+        wide = max([len(self.title), *(2 * d + len(label(r)) for r, d in shown[:limit])])
         wide = min(wide, 44 if self.nested else 32)
-        rest = WIDTH - wide - 39
+        rest = WIDTH - wide - 40
         lines = [
             f"{fit(self.title, wide)} {'ops':>7} {'FLOPs':>9} {'held':>9} {'outputs':>9}  "
             f"{'class' if self.nested else ''}"
@@ -137,9 +147,9 @@ class Table(Sequence[Row]):
             if row.unknown == row.count:
                 flops = "?"
             lines.append(
-                f"{fit('  ' * level + _label(row), wide)} {row.count:>7} {flops:>9} "
+                f"{indented(row, level, wide)} {row.count:>7} {flops:>9} "
                 f"{amount(row.held, 'B'):>9} {amount(row.outputs, 'B'):>9}  "
-                f"{fit(row.kind, rest)}"
+                f"{clip(row.kind, rest)}"
             )
         if len(shown) > limit:
             lines.append(f"... {len(shown) - limit} more rows")
@@ -154,8 +164,15 @@ def check_sort(sort: str) -> None:
         raise ValueError(f"sort must be one of {', '.join(SORTS)}; got {sort!r}")
 
 
-def _label(row: Row) -> str:
+def label(row: Row) -> str:
+    """The row's name, with how many it stands for."""
     return f"{row.name} x{row.copies}" if row.copies > 1 else row.name
+
+
+def indented(row: Row, level: int, width: int) -> str:
+    """The first column of a table: paths keep their end where they have no room."""
+    left = "  " * min(level, 8)
+    return left + fit_end(label(row), width - len(left))
 
 
 def _sorted(rows: list[R], sort: str) -> list[R]:

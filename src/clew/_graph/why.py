@@ -258,7 +258,7 @@ def cut_text(cut: tuple[Any, ...]) -> str:
 
 
 def _not_reached(graph: Graph, tensor: Tensor, name: str) -> Why:
-    cuts = list(dict.fromkeys(cut for cut in graph._cuts.values() if cut[0] != "made"))
+    cuts = list(dict.fromkeys(cut for cut in graph._cuts if cut[0] != "made"))
     kind, reason = _reason(graph, tensor, name, cuts)
     why = Why(name, False, kind, f"does not reach the result: {reason}")
     why.cuts = [cut_text(cut) for cut in cuts]
