@@ -289,7 +289,7 @@ class Graph(Sequence[GraphNode]):
         """Counts, FLOPs and memory of each line of the program.
 
         >>> x = clew.ones(1000, requires_grad=True)
-        >>> table = clew.graph((x.exp() * 2).sum()).by_line()
+        >>> table = clew.graph((x.exp() + x).sum()).by_line()
         >>> table[0].count, table[0].held
         (3, 4000)
         """
