@@ -680,6 +680,7 @@ class Module(Conversions, HookMethods, clew._C.ModuleBase):
         Raises:
             ValueError: `depth` is negative.
 
+        >>> from clew import nn
         >>> model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
         >>> table = model.summary(clew.ones(2, 4))
         >>> table.parameters, table["0"].shapes, table["0"].flops
