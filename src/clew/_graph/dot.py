@@ -8,7 +8,7 @@ import re
 from clew._graph import palette
 from clew._graph.collapse import Child, Cluster, Picture
 from clew._graph.data import GraphLike, GraphNode, Location
-from clew._graph.labels import box_lines, shape_text, short_file, text_of, times_text
+from clew._graph.labels import box_lines, shape_name, short_file, text_of, times_text
 from clew._graph.svg import content_of, readable
 
 # Modules are opened in the collapsed text while about this many boxes are shown.
@@ -16,16 +16,7 @@ OPEN = 400
 
 
 def to_dot(graph: GraphLike, collapsed: bool = True) -> str:
-    """The graph as text for Graphviz.
-
-    Args:
-        graph: What `clew.graph` returned.
-        collapsed: Whether nodes that one line made are one box and equal modules one cluster, as in
-            the picture; otherwise every node is written.
-
-    Returns:
-        A directed graph in the DOT language, with modules as clusters.
-    """
+    """The graph as text for Graphviz; `Graph.to_dot` describes it."""
     lines = ["digraph {", "  compound=true; rankdir=TB;"]
     lines.append('  node [shape=box, style="rounded,filled", fillcolor=white, fontsize=10];')
     lines.append("  graph [fontsize=11, style=rounded];")
@@ -109,7 +100,7 @@ def _write_nodes(graph: GraphLike, lines: list[str]) -> None:
 def _write_tree(tree: dict, name: str, pad: str, lines: list[str]) -> None:
     for node in tree.get(None, ()):
         words = [node.label or node.op]
-        words += [shape_text(shape) for shape, _ in node.outputs]
+        words += [shape_name(shape) for shape, _ in node.outputs]
         if node.location is not None:
             words.append(short_file(node.location))
         shape = ", shape=ellipse" if node.op == "leaf" else ""
@@ -131,28 +122,7 @@ def _quote(text: str) -> str:
 
 
 def to_json(graph: GraphLike) -> str:
-    """The graph as JSON text: every node with everything that is known of it.
-
-    The object has `format` ("clew.graph"), `version` (1), `roots` (pairs of a node's index and the
-    number of its output) and `nodes` in order of creation, each with the fields
-
-    - `index`, `name` ("MulBackward0"), `op` ("mul"; "leaf" for a tensor that collects its
-      gradient), `sequence` (order of creation in the program);
-    - `inputs`: for each input of the operation, a pair of the index of the node that made it and
-      the number of that node's output, or null where no gradient flows;
-    - `outputs`: `shape` and `dtype` of each;
-    - `saved`: tensors kept for backward, each with `role`, `shape`, `dtype`, `nbytes` and `storage`
-      (equal numbers are one memory);
-    - `location`: `file`, `line`, `column`, `function`, `source`, or null;
-    - `module` (path, "" for the outermost, null outside any), `module_type`, `label` (a parameter's
-      name), `flops`.
-
-    Args:
-        graph: What `clew.graph` returned.
-
-    Returns:
-        The text of one JSON object.
-    """
+    """The graph as JSON text; `Graph.to_json` describes it."""
     whole = {
         "format": "clew.graph",
         "version": 1,

@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import clew
 from clew import _C, _flops, _provenance
@@ -407,13 +407,46 @@ class Graph(Sequence[GraphNode]):
 
         save(self, path)
 
-    def to_svg(self, **options: Any) -> str:
-        """The picture as SVG text; options as of `clew._graph.svg.to_svg`: `direction`, `color`
-        and `limit`.
+    def to_svg(
+        self,
+        *,
+        direction: Literal["forward", "backward"] = "forward",
+        color: Literal["saved", "flops", "kind"] = "saved",
+        limit: int = 60,
+    ) -> str:
+        """A picture in which what one line made is one box, and equal modules are one.
+
+        Args:
+            direction: "forward" names operations and follows data; "backward" names backward nodes
+                and follows gradients.
+            color: what the boxes' colour shows: "saved" bytes, "flops", or only their "kind".
+            limit: modules are opened while about this number of boxes is shown.
+
+        Returns: SVG text that needs no font, script or file beside it.
+
+        Raises:
+            ValueError: `direction` or `color` is none of these words.
+
+        >>> x = clew.ones(2, requires_grad=True)
+        >>> clew.graph((x * x).sum()).to_svg()[:4]
+        '<svg'
         """
         from clew._graph.pictures import to_svg
 
-        return to_svg(self, **options)
+        return to_svg(self, direction=direction, color=color, limit=limit)
+
+    def to_html(self) -> str:
+        """The page that `save` writes: modules open and close, boxes are searched and measured.
+
+        Returns: the text of one HTML file that needs no network.
+
+        >>> x = clew.ones(2, requires_grad=True)
+        >>> clew.graph((x * x).sum()).to_html()[:15]
+        '<!DOCTYPE html>'
+        """
+        from clew._graph.pictures import to_html
+
+        return to_html(self)
 
     def to_dot(self, collapsed: bool = True) -> str:
         """The graph as text for Graphviz.
@@ -433,7 +466,27 @@ class Graph(Sequence[GraphNode]):
         return to_dot(self, collapsed)
 
     def to_json(self) -> str:
-        """The graph as JSON text, every node with all that is known of it."""
+        """The graph as JSON text, every node with all that is known of it.
+
+        Returns: the text of an object with "format" ("clew.graph"), "version" (1), "roots" (pairs
+        of a node's index and the number of its output) and "nodes" in order of creation. Each has
+
+        - "index", "name" ("MulBackward0"), "op" ("mul"; "leaf" for a tensor that collects its
+          gradient), "sequence";
+        - "inputs": for each input of the operation a pair of the index of the node that made it and
+          the number of that node's output, or null where no gradient flows;
+        - "outputs": "shape" and "dtype" of each;
+        - "saved": what is kept for backward: "role", "shape", "dtype", "nbytes" and "storage"
+          (equal numbers are one memory);
+        - "location": "file", "line", "column", "function" and "source", or null;
+        - "module" (its path, "" for the outermost, null outside of any), "module_type", "label" (a
+          parameter's name), "flops".
+
+        >>> import json
+        >>> x = clew.ones(2, requires_grad=True)
+        >>> [node["op"] for node in json.loads(clew.graph(x * x).to_json())["nodes"]]
+        ['leaf', 'mul']
+        """
         from clew._graph.pictures import to_json
 
         return to_json(self)

@@ -23,14 +23,7 @@ FIRST = 16
 
 
 def to_html(graph: GraphLike) -> str:
-    """A page that shows the graph and lets modules be opened, searched and measured.
-
-    Args:
-        graph: What `clew.graph` returned.
-
-    Returns:
-        The text of one HTML file without references to others.
-    """
+    """The page; `Graph.to_html` describes it."""
     picture = Picture(graph)
     data = json.dumps(_data(picture), ensure_ascii=False, separators=(",", ":"))
     # What would end the script element, or be read as the beginning of a comment in it.

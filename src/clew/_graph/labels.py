@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from clew._graph.collapse import Child, Cluster
 from clew._graph.data import GraphNode, Location
 from clew._graph.scopes import Program
+from clew._graph.tables import amount, counted, fit, shape_text
 
 # Every text is set in a monospaced font, so that its width is known without one.
 TITLE_WIDTH = 7.4
@@ -32,31 +33,13 @@ class Text:
     kind: str = ""  # a module's class, where the title does not say it
 
 
-def amount(value: int | None, unit: str) -> str:
-    """A number in a few characters: "4.7 MB", "1.2 GFLOP", "38 nodes"; nothing for none."""
-    if not value:
-        return ""
-    if value < 1000:
-        return f"{value} {unit.removesuffix('s') if value == 1 else unit}"
-    scaled = float(value)
-    for prefix in ("k", "M", "G", "T", "P", "E"):
-        scaled /= 1000
-        if scaled < 999.5 or prefix == "E":
-            break
-    # "4.7 MB", but "4.7 M params": a prefix belongs to a unit, not to a word.
-    return f"{scaled:.3g} {prefix} {unit}" if unit.islower() else f"{scaled:.3g} {prefix}{unit}"
-
-
-def shape_text(shape: tuple[int, ...]) -> str:
-    return "scalar" if not shape else "(" + ", ".join(map(str, shape)) + ")"
+def shape_name(shape: tuple[int, ...]) -> str:
+    return shape_text(shape) if shape else "scalar"
 
 
 def cut(text: str, limit: int) -> str:
     """The text with its middle left out where it is too long."""
-    if len(text) <= limit:
-        return text
-    tail = (limit - 1) // 2
-    return text[: limit - 1 - tail] + "…" + text[-tail:]
+    return fit(text, limit).rstrip()
 
 
 def short_file(location: Location) -> str:
@@ -81,17 +64,20 @@ def _most(counter: Counter[str]) -> str:
 def text_of(child: Child, nodes: list[GraphNode]) -> Text:
     """What a closed box says."""
     totals = child.totals
-    saved, flops = amount(totals.saved, "B"), amount(totals.flops, "FLOP")
+    saved = amount(totals.saved, "B") if totals.saved else ""
+    flops = amount(totals.flops, "FLOP") if totals.flops else ""
     if child.cluster is not None:
         kind, title = child.cluster.type or "", child.label
         if title[:1].isdigit() and kind:
             title, kind = f"{title} {kind}", ""
         kind = "" if kind == title else kind
-        size = amount(totals.parameters, "params") or amount(totals.nodes, "nodes")
+        size = counted(totals.nodes, "node")
+        if totals.parameters:
+            size = f"{amount(totals.parameters)} params"
         lines = [kind, size] if kind else [size]
         return Text(title, title, child.cluster.copies, lines, saved, flops, kind)
     members = [nodes[index] for index in child.nodes]
-    shapes = Counter(shape_text(shape) for node in members for shape, _ in node.outputs[:1])
+    shapes = Counter(shape_name(shape) for node in members for shape, _ in node.outputs[:1])
     lines = [_most(shapes)] if shapes else []
     if child.kind == "result":
         return Text("result", "gradient of result", len(members), lines, "", "")
@@ -153,14 +139,14 @@ def details(child: Child, program: Program) -> dict:
     found["names"] = _counted(Counter(node.name for node in members))
     found["sequence"] = [first.sequence, members[-1].sequence]
     outputs = Counter(
-        f"{shape_text(shape)} {dtype}" for node in members for shape, dtype in node.outputs
+        f"{shape_name(shape)} {dtype}" for node in members for shape, dtype in node.outputs
     )
     found["outputs"] = _counted(outputs)
     kept: Counter[str] = Counter()
     size: Counter[str] = Counter()
     for node in members:
         for saved in node.saved:
-            what = f": {shape_text(saved.shape)} {saved.dtype}" if saved.dtype else ""
+            what = f": {shape_name(saved.shape)} {saved.dtype}" if saved.dtype else ""
             own = saved.storage in program.own
             line = f"{saved.role}{what}{', a leaf itself' if own else ''}"
             kept[line] += 1

@@ -23,16 +23,7 @@ NOTEBOOK = 30
 
 
 def save(graph: GraphLike, path: str | os.PathLike[str]) -> None:
-    """Writes the graph into a file, in the format that its name ends in.
-
-    Args:
-        graph: What `clew.graph` returned.
-        path: Ends in ".svg" (a picture), ".html" (a page to explore it), ".dot" (Graphviz) or
-            ".json" (every node).
-
-    Raises:
-        ValueError: If the name ends in anything else.
-    """
+    """Writes the graph into a file; `Graph.save` describes it."""
     name = os.fspath(path)
     ending = os.path.splitext(name)[1].lower()
     writer = _WRITERS.get(ending)

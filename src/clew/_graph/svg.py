@@ -16,7 +16,6 @@ from clew._graph.labels import (
     SUB_WIDTH,
     TITLE_WIDTH,
     Text,
-    amount,
     box_lines,
     cut,
     text_of,
@@ -25,6 +24,7 @@ from clew._graph.labels import (
 )
 from clew._graph.layout import Content
 from clew._graph.place import Placed, Size, place
+from clew._graph.tables import amount
 
 # Clusters are opened, outer ones first, while no more boxes than this are shown.
 READABLE = 60
@@ -85,21 +85,7 @@ def to_svg(
     color: Colour = "saved",
     limit: int = READABLE,
 ) -> str:
-    """A picture of the graph as SVG text.
-
-    Args:
-        graph: What `clew.graph` returned.
-        direction: "forward" names operations and follows data from parameters to the result;
-            "backward" names backward nodes and follows gradients.
-        color: What the boxes' colour shows: "saved" bytes, "flops", or nothing but their "kind".
-        limit: Modules are opened while about this number of boxes is shown.
-
-    Returns:
-        SVG text that needs no font, script or file beside it.
-
-    Raises:
-        ValueError: If `direction` or `color` is none of these words.
-    """
+    """The still picture; `Graph.to_svg` describes it."""
     if direction not in ("forward", "backward"):
         raise ValueError(f"to_svg: direction is 'forward' or 'backward', not {direction!r}")
     if color not in ("saved", "flops", "kind"):
@@ -308,7 +294,7 @@ class _Drawing:
         totals = self.picture.top.totals
         facts = [
             f"{totals.nodes:,} nodes",
-            f"{amount(totals.saved, 'B') or 'nothing'} kept for backward",
+            f"{amount(totals.saved, 'B')} kept for backward",
         ]
         if totals.flops:
             facts.append(amount(totals.flops, "FLOP"))
