@@ -38,7 +38,15 @@ ORDER = (
     "nan_forward",
     "nan_backward",
 )
-ANOMALY, WATCH = "torch.autograd.detect_anomaly()", "torch.debug.nan_watch()"
+# What clew has for a mistake beyond PyTorch's interface: what stands there instead of which text.
+BEYOND = {
+    "unused_parameter": (
+        "torch.autograd.grad(loss, list(net.parameters()))",
+        "torch.debug.check_gradients(net, loss)",
+    ),
+    "nan_forward": ("torch.autograd.detect_anomaly()", "torch.debug.nan_watch()"),
+    "nan_backward": ("torch.autograd.detect_anomaly()", "torch.debug.nan_watch()"),
+}
 
 
 def said(command: list[str], folder: Path) -> str:
@@ -85,11 +93,12 @@ def with_clew() -> dict[str, str]:
         command = [sys.executable, "-m", "clew", "run", f"{name}.py"]
         results = [(name, said(command, PROGRAMS))]
         source = (PROGRAMS / f"{name}.py").read_text(encoding="utf-8")
-        if ANOMALY in source:
+        if name in BEYOND:
+            assert BEYOND[name][0] in source, name
             with tempfile.TemporaryDirectory() as folder:
                 changed = Path(folder).resolve() / f"{name}.py"
-                changed.write_text(source.replace(ANOMALY, WATCH), encoding="utf-8")
-                results.append((f"{name} watched", said(command, changed.parent)))
+                changed.write_text(source.replace(*BEYOND[name]), encoding="utf-8")
+                results.append((f"{name} beyond", said(command, changed.parent)))
         return results
 
     with ThreadPoolExecutor(2) as pool:
@@ -115,8 +124,9 @@ def section(number: int, name: str, torch: dict[str, str], clew: dict[str, str])
         "clew:",
         quoted(clew[name]),
     ]
-    if f"{name} watched" in clew:
-        parts += ["clew, with `clew.debug.nan_watch()` instead:", quoted(clew[f"{name} watched"])]
+    if name in BEYOND:
+        call = BEYOND[name][1].replace("torch.", "clew.")
+        parts += [f"clew, with `{call}` instead:", quoted(clew[f"{name} beyond"])]
     return "\n\n".join([*parts, rest.strip()])
 
 

@@ -21,18 +21,39 @@ bool same_line(const Origin* a, const Origin* b) {
   return a && b && a->code == b->code && ask_of("line", a) == ask_of("line", b);
 }
 
+// Where recording was switched off, unless that is the line of the cut itself.
+std::string entered(const Cut& c) {
+  if (!c.region || same_line(c.region, c.where)) return {};
+  const char* mode = c.kind == CutKind::inference ? "inference_mode()" : "no_grad()";
+  return line(concat(mode, " was entered at "), describe(c.region));
+}
+
+std::string last_way_out(const char* before, const Origin* told) {
+  const Leaving& leaving = last_leaving();
+  if (!leaving.where) return {};
+  std::string what =
+      concat(before, "the last value that left a graph did so through ", leaving.how);
+  if (same_line(leaving.where, told)) return line("", what + " on the same line");
+  return line(what + " at ", describe(leaving.where));
+}
+
+// Of several results none is what the line names.
+std::string name_of_result(const Node& n) {
+  return n.output_count == 1 ? ask_of("result_name", n.origin) : "";
+}
+
 std::string quoted(std::string name) { return concat("`", name, "`"); }
 
 }  // namespace
 
-std::string describe_tensor(const Tensor& t, const Origin* maker) {
+std::string describe_tensor(const Tensor& t, const Node* maker) {
   if (!t->grad_fn && !maker) {
     const Tensor& whole = t->base && !(t->flags & flag_batched) ? t.view_as_base() : t;
     std::string name = ask("member", "(O)", reinterpret_cast<PyObject*>(whole.get()));
     if (!name.empty())
       return whole.is_same(t) ? concat(name, ", ", t) : concat("a view of ", name, ", ", t);
   }
-  std::string name = ask_of("result_name", maker);
+  std::string name = maker ? name_of_result(*maker) : "";
   return name.empty() ? shown(t) : concat(quoted(name), ", ", t);
 }
 
@@ -41,7 +62,7 @@ void fail_written(const Node& saver, const Tensor& t, uint32_t version, bool is_
   uint32_t writes = t->storage->version - version;
   const Origin* writer = t->storage->writer;
   bool leaf = !is_output && (!maker || maker->is_accumulator);
-  const Origin* made = leaf ? nullptr : is_output ? saver.origin : maker->origin;
+  const Node* made = leaf ? nullptr : is_output ? &saver : maker;
   Error e(
       ErrorKind::Runtime,
       concat("one of the variables needed for gradient computation has been modified by an "
@@ -71,7 +92,7 @@ void fail_written(const Node& saver, const Tensor& t, uint32_t version, bool is_
 void fail_consumed(const Node& n, uint64_t root) {
   const Origin* first = backward_origin(n.consumed);
   uint64_t first_root = backward_root(n.consumed);
-  std::string name = ask_of("result_name", n.origin);
+  std::string name = name_of_result(n);
   std::string value = concat(n.meta0.dtype, n.meta0.sizes);
   Error e(ErrorKind::Runtime,
           concat(n.name(),
@@ -104,17 +125,30 @@ void fail_leaf_write(const char* op, const Tensor& leaf, bool through_view) {
            "clone() of the leaf"));
 }
 
+void fail_unrecorded_view_write(const char* op, const Tensor& t) {
+  std::string lines;
+  if (const Cut* c = t->cut; c && c->where)
+    lines = line("the view was made at ", describe(c->where)) + entered(*c);
+  throw Explained({ErrorKind::Runtime,
+                   concat(op,
+                          ": a view was created in no_grad mode and is being modified inplace "
+                          "with grad mode enabled: ",
+                          t)},
+                  lines + line("", "make the view outside no_grad(), or do both inside it"));
+}
+
 std::string why_no_grad(const Tensor& t) {
   const Cut* c = t->cut;
-  if (!c || !c->where) return ask("without_parameters", "()");
+  if (!c || !c->where)
+    return ask("without_parameters", "(s)",
+               last_way_out("if it was filled with numbers: ", nullptr).c_str());
   std::string where = describe(c->where);
   std::string text;
   const char* advice = nullptr;
   auto region = [&](const char* mode) {
     text = concat("\n  ", c->op ? concat(op_name(*c->op), " was computed") : "it was made",
                   " under ", mode, " at ", where);
-    if (c->region && !same_line(c->region, c->where))
-      text += line(concat(mode, " was entered at "), describe(c->region));
+    text += entered(*c);
     advice = "compute what is to be differentiated where operations are recorded";
   };
   auto cut_by = [&](const std::string& what) {
@@ -136,21 +170,17 @@ std::string why_no_grad(const Tensor& t) {
     case CutKind::dtype:
       cut_by(op_name(*c->op) == "_to_dtype"
                  ? "a cast to integers or booleans"
-                 : concat(op_name(*c->op), ", whose result is not floating-point,"));
+                 : concat(op_name(*c->op), ", whose result has a dtype without gradients,"));
       advice =
           "compute the loss from floating-point values (logits, probabilities), not from counts, "
           "positions or comparisons";
       break;
     case CutKind::made: {
       text = concat("\n  made from plain numbers at ", where);
-      const Leaving& leaving = last_leaving();
-      if (leaving.where)
-        text +=
-            line(concat("the last value that left a graph did so through ", leaving.how, " at "),
-                 describe(leaving.where));
+      text += last_way_out("", c->where);
       advice =
-          "compute with tensors all the way: item(), tolist() and numpy() leave the history "
-          "behind";
+          "compute with tensors all the way: item(), tolist(), numpy() and tensor() leave the "
+          "history behind";
       break;
     }
   }
@@ -158,7 +188,7 @@ std::string why_no_grad(const Tensor& t) {
 }
 
 void rethrow_with_operands(const Error& e, std::span<const Tensor> in) {
-  if (typeid(e) != typeid(Error) || e.kind == ErrorKind::OutOfMemory || modes.running) throw;
+  if (typeid(e) != typeid(Error) || e.kind != ErrorKind::Runtime || modes.running) throw;
   constexpr int most = 2;
   const Tensor* known[most];
   int count = 0;
@@ -176,7 +206,7 @@ void rethrow_with_operands(const Error& e, std::span<const Tensor> in) {
     const Node& n = *(*known[i])->grad_fn;
     // Inside of a module the message names the line that runs.
     bool told = modes.scope && same_line(here, n.origin);
-    std::string what = describe_tensor(*known[i], n.origin);
+    std::string what = describe_tensor(*known[i], &n);
     details += concat("\n  ", what, what[0] == '`' ? "," : "", " was made by ", n.name(),
                       told ? " on the same line" : concat(" at ", describe(n.origin)));
   }

@@ -15,7 +15,7 @@ class Explained final : public Error {
 
 // "the parameter fc1.weight of Net, float32[4, 4]"; "`h`, float32[3]" where the line that made it
 // names it; "float32[3]" where nothing is known.
-std::string describe_tensor(const Tensor& t, const Origin* maker);
+std::string describe_tensor(const Tensor& t, const Node* maker);
 
 // A saved tensor was written since: `maker` is the node whose output `nr` it is, if any.
 [[noreturn]] void fail_written(const Node& saver, const Tensor& t, uint32_t version, bool is_output,
@@ -25,6 +25,9 @@ std::string describe_tensor(const Tensor& t, const Origin* maker);
 [[noreturn]] void fail_consumed(const Node& n, uint64_t root = 0);
 // t may not be written, since it or its base is a leaf.
 [[noreturn]] void fail_leaf_write(const char* op, const Tensor& leaf, bool through_view);
+
+// t is a view that was made while nothing was recorded.
+[[noreturn]] void fail_unrecorded_view_write(const char* op, const Tensor& t);
 
 // The continuation of a message about t, which does not require grad.
 std::string why_no_grad(const Tensor& t);

@@ -116,11 +116,7 @@ void check_inplace(const Tensor& t, const char* op, bool records) {
   if (!(records || t.requires_grad() || base.requires_grad())) return;
   switch (t->view_kind) {
     case ViewKind::plain: return;
-    case ViewKind::no_grad:
-      fail(op,
-           ": a view was created in no_grad mode and is being modified inplace with grad mode "
-           "enabled; make the view "
-           "outside no_grad(), or do both inside it");
+    case ViewKind::no_grad: fail_unrecorded_view_write(op, t);
     case ViewKind::multi_output:
       fail(op, ": output ", t->output_nr, " of ",
            t->grad_fn ? t->grad_fn->name() : "a view function",

@@ -157,9 +157,10 @@ PyObject* frombuffer(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
 
 Tensor tensor_from(PyObject* data, std::optional<DType> dtype, Device device) {
   Tensor source;
-  if (is_tensor(data))
+  if (is_tensor(data)) {
     source = borrow(data);
-  else if (is_numpy_array(data))
+    note_leaving(source.get(), "tensor()");
+  } else if (is_numpy_array(data))
     source = from_numpy(data, false);
   else if (auto d = numpy_scalar_dtype(data))
     source = tensor_from_sequence(data, dtype ? dtype : d);

@@ -250,8 +250,8 @@ ModuleCall::~ModuleCall() {
 
 void ModuleCall::name_module() const {
   PyObject* raised = PyErr_Occurred();
-  PyObject* const told[] = {PyExc_RuntimeError, PyExc_ValueError, PyExc_TypeError, PyExc_IndexError,
-                            PyExc_NotImplementedError};
+  PyObject* const told[] = {PyExc_RuntimeError, PyExc_ValueError,          PyExc_TypeError,
+                            PyExc_IndexError,   PyExc_NotImplementedError, PyExc_AssertionError};
   if (std::find(std::begin(told), std::end(told), raised) == std::end(told)) return;
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);

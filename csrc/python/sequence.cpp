@@ -82,6 +82,7 @@ template <class T> T element(PyObject* o) {
     Tensor t = borrow(o);
     if (t.numel() != 1)
       fail_value("tensor: only one element tensors can be converted to Python scalars; got ", t);
+    note_leaving(t.get(), "tensor()");
     s = item(t);
   } else {
     bool known;

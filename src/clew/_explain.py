@@ -38,6 +38,7 @@ def _parsed(text: str) -> ast.Module | None:
 
 
 _MOST = 4  # tensors that are listed
+_NOT_REACHED = "does not reach the result: "
 _OPERATIONS = (ast.Call, ast.BinOp, ast.UnaryOp, ast.Compare, ast.Subscript)
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
 
@@ -136,19 +137,24 @@ def member(tensor: Tensor) -> str:
 
 def unused(roots: tuple[Tensor, ...], inputs: dict[int, Tensor]) -> str:
     """The inputs of autograd.grad, by number, that no root depends on; and what to do."""
+    from clew._graph.graph import graph
+
+    asked = None if any(_C._levels(t) for t in roots) else graph(roots)
     lines = [""]
     for i, t in list(inputs.items())[:_MOST]:
         name = member(t)
-        shape = f"{t.dtype.name}{list(t.shape)}"
-        lines.append(f"input {i}, {name + ', ' if name else ''}{shape}")
+        text = f"input {i}, {name + ', ' if name else ''}{t.dtype.name}{list(t.shape)}"
+        if asked is not None:
+            text += f": {asked.why(t).reason.removeprefix(_NOT_REACHED)}"
+        lines.append(text)
     if len(inputs) > _MOST:
         lines.append(f"and {len(inputs) - _MOST} more")
     lines.append("set allow_unused=True to get None there, or leave it out of the inputs")
     return "\n  ".join(lines)
 
 
-def without_parameters() -> str:
-    """Why a value has no history although nothing cut it off."""
+def without_parameters(way_out: str) -> str:
+    """Why a value has no history although nothing cut it off; way_out is a line of the message."""
     for model in _C._called_roots():
         parameters = list(model.parameters())
         if parameters and not any(p.requires_grad for p in parameters):
@@ -157,8 +163,8 @@ def without_parameters() -> str:
                 "(requires_grad=False)\n  set requires_grad=True on what is to be trained"
             )
     return (
-        "\n  nothing that it was computed from requires grad\n  set requires_grad=True on the "
-        "tensors to differentiate"
+        f"\n  nothing that it was computed from requires grad{way_out}\n  set requires_grad=True "
+        "on the tensors to differentiate"
     )
 
 

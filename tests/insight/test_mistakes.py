@@ -208,6 +208,23 @@ def test_leaf_that_is_no_parameter():
     assert "parameter" not in text_of(e.value)
 
 
+def test_view_that_was_made_under_no_grad():
+    h = clew.ones(2, 3, requires_grad=True) * 2
+    with clew.no_grad():  # hides
+        row = h[0]  # the view
+    with pytest.raises(RuntimeError, match="view was created in no_grad mode") as e:
+        row.mul_(2)
+    tells(e.value, "mul_: ", "float32[3]", at("the view"), "entered", at("hides"), "no_grad()")
+
+
+def test_one_of_several_results_has_no_name_of_its_own():
+    rows = (clew.ones(2, 3, requires_grad=True) * 2).unbind()  # rows
+    with pytest.raises(RuntimeError, match="multiple views") as e:
+        rows[0].add_(1)
+    tells(e.value, "UnbindBackward0", "float32[3]", "made by", at("rows"))
+    assert "`rows`," not in text_of(e.value)
+
+
 # 3. Backward a second time.
 
 
@@ -321,8 +338,8 @@ def test_detached(way):
 @pytest.mark.parametrize(
     ("op", "name"),
     [
-        (lambda y: y.argmax(1), "argmax, whose result is not floating-point"),
-        (lambda y: y > 0, "gt, whose result is not floating-point"),
+        (lambda y: y.argmax(1), "argmax, whose result has a dtype without gradients"),
+        (lambda y: y > 0, "gt, whose result has a dtype without gradients"),
         (lambda y: y.long(), "a cast to integers"),
     ],
 )
@@ -353,6 +370,29 @@ def test_through_a_number(way):
     tells(e.value, "plain numbers", at("made again"), way, at(way))
 
 
+@pytest.mark.parametrize("listed", [True, False])
+def test_through_a_new_tensor(listed):
+    y = Net()(clew.ones(3, 4)).sum()
+    if listed:
+        loss = clew.tensor([y, 2.0]).sum()  # copied as list
+    else:
+        with pytest.warns(UserWarning, match="copy construct"):
+            loss = clew.tensor(y)  # copied
+    with pytest.raises(RuntimeError, match="does not require grad") as e:
+        loss.backward()
+    mark = at("copied as list" if listed else "copied")
+    tells(e.value, "plain numbers", mark, "tensor() on the same line")
+
+
+def test_through_numbers_that_are_put_into_a_tensor():
+    y = Net()(clew.ones(3, 4)).sum()
+    total = clew.zeros(3)
+    total[0] = float(y)  # put in
+    with pytest.raises(RuntimeError, match="does not require grad") as e:
+        total.sum().backward()
+    tells(e.value, "float()", at("put in"))
+
+
 def test_one_bad_root_among_good_ones():
     good = clew.ones(1, requires_grad=True) * 2
     bad = good.detach()  # bad root
@@ -381,9 +421,27 @@ def test_gradient_of_an_unused_parameter():
     loss = net(clew.ones(1, 2)).sum()
     with pytest.raises(RuntimeError, match="not have been used in the graph") as e:
         clew.autograd.grad(loss, list(net.parameters()))
-    tells(e.value, "input 2, the parameter unused.weight of Forgets, float32[3, 2]")
+    tells(e.value, "input 2, the parameter unused.weight of Forgets, float32[3, 2]", "not called")
     tells(e.value, "input 3, the parameter unused.bias of Forgets, float32[3]", "allow_unused=True")
     assert "used.weight of" not in text_of(e.value).replace("unused.weight of", "")
+
+
+def test_gradient_of_a_parameter_that_was_used_in_a_part_that_was_cut_off():
+    class Cuts(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.one, self.two = nn.Linear(2, 2), nn.Linear(2, 2)
+
+        def forward(self, x):
+            with clew.no_grad():
+                x = self.one(x)  # not recorded use
+            return self.two(x)
+
+    net = Cuts()
+    loss = net(clew.ones(1, 2)).sum()
+    with pytest.raises(RuntimeError, match="not have been used in the graph") as e:
+        clew.autograd.grad(loss, [net.one.bias])
+    tells(e.value, "input 0, the parameter one.bias of Cuts", "no_grad()", at("not recorded use"))
 
 
 def test_gradient_of_an_input_without_grad():

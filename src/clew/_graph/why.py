@@ -251,7 +251,7 @@ def place_text(place: tuple[Any, ...]) -> str:
 def cut_text(cut: tuple[Any, ...]) -> str:
     """How and where a value was cut off, and where that value came from."""
     kind, op, where, source = cut
-    how = _HOW[kind].format(op=op)
+    how = "by a cast to integers or booleans" if op == "_to_dtype" else _HOW[kind].format(op=op)
     what = f"{op}, " if op and kind != "dtype" else ""
     text = f"{what}{how} at {place_text(where)}"
     return f"{text}; the value was made at {place_text(source)}" if source else text

@@ -379,7 +379,12 @@ class Optimizer:
             if not isinstance(p, Tensor):
                 raise TypeError(f"{name}: parameters must be tensors; got {type(p).__name__}")
             if not self.defaults.get("differentiable") and not (p.is_leaf or p.retains_grad):
-                raise ValueError(f"{name}: can't optimize a non-leaf Tensor")
+                from clew._debug.summary import summary
+
+                raise ValueError(
+                    f"{name}: can't optimize a non-leaf Tensor: {summary(p)}; give the parameters "
+                    "that it was made from, or a detach().requires_grad_() of it"
+                )
         for option, value in self.defaults.items():
             if value is required and option not in param_group:
                 raise ValueError(f"{name}: a parameter group must give a value for {option!r}")
