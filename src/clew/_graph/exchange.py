@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from clew._graph.graph import Graph
+from clew._graph.data import GraphLike
 
 
-def to_networkx(graph: Graph) -> Any:
+def to_networkx(graph: GraphLike) -> Any:
     """The graph for networkx; see `Graph.to_networkx`."""
     try:
         import networkx
@@ -34,6 +33,8 @@ def to_networkx(graph: Graph) -> Any:
             flops=node.flops,
             saved=sum(saved.nbytes for saved in node.saved),
         )
-    for edge in graph.edges:
-        out.add_edge(edge.source, edge.target, output=edge.output, input=edge.input)
+    for node in graph.nodes:
+        for number, edge in enumerate(node.inputs):
+            if edge is not None:
+                out.add_edge(edge[0], node.index, output=edge[1], input=number)
     return out
