@@ -142,12 +142,17 @@ def screenshots(folder: Path) -> None:
         return
     browser = Browser(1280, 800)
     for name, dark, sought in (
-        ("transformer", False, "attention"),
+        ("transformer", False, "AttentionB"),
         ("tree", True, "cat"),
         ("loop", False, "tanh"),
     ):
         browser.open(folder / f"graph_{name}.html", dark)
-        browser.run(f"clewViewer.search({sought!r})")
+        browser.run(
+            "(() => {const box = document.getElementById('search');"
+            f"box.value = {sought!r}; box.dispatchEvent(new Event('input'))}})()"
+        )
+        if name == "tree":
+            browser.run("document.getElementById('fit').click()")
         (IMAGES / f"graph_{name}_page.png").write_bytes(browser.screenshot())
     browser.close()
 
