@@ -144,6 +144,24 @@ def test_frozen_layers_still_cost_their_flops():
     assert none.flops == whole.flops and none.activation_bytes == 0 and none.graph is None
 
 
+def test_what_runs_inside_no_grad_is_said_to_be_unknown():
+    class Half(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b = nn.Linear(2, 2), nn.Linear(2, 2)
+
+        def forward(self, x):
+            with clew.no_grad():
+                x = self.a(x)
+            return self.b(x)
+
+    table = Half().summary(clew.ones(1, 2))
+    assert table["a"].calls == 1 and table["a"].count == 0
+    assert table.flops == table["b"].flops == 8
+    assert "not recorded (inside no_grad()?): a" in str(table)
+    assert next(row for row in str(table).split("\n") if row.startswith("  a")).split()[-3] == "-"
+
+
 def test_nothing_is_changed():
     model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Dropout(0.5), nn.Linear(8, 2))
     frozen = model[0].weight.requires_grad_(False)

@@ -150,6 +150,26 @@ def test_the_second_of_two_layers_that_were_cut_off():
     assert g.why("c.weight").reached
 
 
+def test_a_parameter_of_the_outermost_module():
+    class Scaled(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc, self.scale = nn.Linear(2, 2), nn.Parameter(clew.ones(2))
+
+        def forward(self, x):
+            with clew.no_grad():
+                x = x * 2 * self.fc.bias
+            return self.fc(x * self.scale.detach()).sum()  # scaled
+
+    model = Scaled()
+    answer = clew.graph(model(clew.ones(1, 2))).why("scale")
+    assert answer.kind == "likely cut"
+    assert "by detach() at" in answer.reason
+    assert f"test_why.py:{line_of('scaled')}" in answer.reason
+    # What the reason names is not told again; the other cut is.
+    assert str(answer).count("by detach()") == 1 and str(answer).count("inside no_grad()") == 1
+
+
 def test_a_detached_value():
     def between(fc, x):
         h = fc(x)  # made here
@@ -302,9 +322,9 @@ def test_check_gradients_names_all_with_their_reasons(after):
     verb = "got no gradient" if after else "cannot get a gradient"
     assert f"3 of 5 parameters {verb}" in text
     lines = {line.split(":")[0].strip(): line for line in text.split("\n")[1:]}
-    assert set(lines) == {"fc1.weight", "fc1.bias", "idle.weight"}
-    assert "no_grad" in lines["fc1.weight"] and "not called" in lines["idle.weight"]
-    assert f"test_why.py:{line_of('under no_grad')}" in lines["fc1.bias"]
+    assert set(lines) == {"fc1.weight, fc1.bias", "idle.weight"}  # equal reasons are told once
+    assert "no_grad" in lines["fc1.weight, fc1.bias"] and "not called" in lines["idle.weight"]
+    assert f"test_why.py:{line_of('under no_grad')}" in lines["fc1.weight, fc1.bias"]
 
 
 def test_check_gradients_without_the_loss():
@@ -314,7 +334,7 @@ def test_check_gradients_without_the_loss():
         clew.debug.check_gradients(model)
     text = str(caught.value)
     assert "4 of 6 parameters got no gradient" in text
-    assert "fc1.weight: its .grad is None; its last use that was not recorded" in text
+    assert "fc1.weight, fc1.bias: its .grad is None; its last use that was not recorded" in text
     fresh = nn.Linear(2, 2)
     with pytest.raises(RuntimeError, match="perhaps backward"):
         clew.debug.check_gradients(fresh)

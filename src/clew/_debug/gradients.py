@@ -33,8 +33,7 @@ def check_gradients(model: nn.Module, loss: Any = None) -> None:
     Traceback (most recent call last):
         ...
     RuntimeError: check_gradients: 2 of 4 parameters cannot get a gradient:
-      idle.weight: does not reach the result: its module idle was not called while this graph...
-      idle.bias: does not reach the result: its module idle was not called while this graph...
+      idle.weight, idle.bias: does not reach the result: its module idle was not called while...
     """
     wanted = {name: p for name, p in model.named_parameters() if p.requires_grad}
     whole = None if loss is None else graph(loss, model=model)
@@ -54,7 +53,10 @@ def check_gradients(model: nn.Module, loss: Any = None) -> None:
         return
     verb = "cannot get a gradient" if before else "got no gradient"
     lines = [f"check_gradients: {len(missing)} of {len(wanted)} parameters {verb}:"]
-    lines += [f"  {name}: {reason}" for name, reason in missing.items()]
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in missing.items():
+        by_reason.setdefault(reason, []).append(name)
+    lines += [f"  {', '.join(names)}: {reason}" for reason, names in by_reason.items()]
     if whole is None:
         if len(missing) == len(wanted):
             lines.append("  perhaps backward() has not run, or zero_grad() has since")

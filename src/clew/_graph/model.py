@@ -117,6 +117,9 @@ class ModelSummary:
 
     def _totals(self) -> list[str]:
         frozen = self.parameters - self.trainable
+        lost = [row.name for row in self.layers if row.calls and row.members and not row.count]
+        if len(lost) > 4:
+            lost[3:] = [f"{len(lost) - 3} more layers"]
         more = (
             f", without {counted(self.unknown, 'operation')} of unknown cost"
             if self.unknown
@@ -128,6 +131,7 @@ class ModelSummary:
             f"{amount(self.buffer_bytes, 'B')}",
             f"FLOPs of one forward pass: {amount(self.flops)}{more if self.unknown else ''}",
             f"kept for backward: {amount(self.activation_bytes, 'B')}",
+            *([f"not recorded (inside no_grad()?): {', '.join(lost)}"] if lost else []),
         ]
 
     def __repr__(self) -> str:

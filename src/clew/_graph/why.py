@@ -55,11 +55,11 @@ class Why:
         lines = [f"{self.name}: {self.reason}"]
         if self.reached:
             lines += self._reached_lines()
-        elif self.cuts:
-            lines.append("values of this graph were cut off:")
-            lines += [f"  {cut}" for cut in self.cuts[:SHOWN_CUTS]]
-            if len(self.cuts) > SHOWN_CUTS:
-                lines.append(f"  ... {len(self.cuts) - SHOWN_CUTS} more places")
+        elif others := [cut for cut in self.cuts if cut not in self.reason]:
+            lines.append("where values of this graph were cut off, too:")
+            lines += [f"  {cut}" for cut in others[:SHOWN_CUTS]]
+            if len(others) > SHOWN_CUTS:
+                lines.append(f"  ... {len(others) - SHOWN_CUTS} more places")
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -299,10 +299,10 @@ def _called(graph: Graph) -> set[str | None]:
 
 
 def _is_in(path: str | None, owner: str | None) -> bool:
-    """Whether a module's path is the owner's or below it."""
-    if path is None or not owner:
+    """Whether a module's path is the owner's or below it; of the outermost, only its own."""
+    if path is None or owner is None:
         return False
-    return path == owner or path.startswith(owner + ".")
+    return path == owner or (owner != "" and path.startswith(owner + "."))
 
 
 def _touches(cut: tuple[Any, ...], owner: str | None) -> bool:
