@@ -81,8 +81,13 @@ def test_what_is_not_finite_is_seen_everywhere(bad, order, at):
     params[3].grad[at] = bad
     norm = get_total_norm([p.grad for p in params[:-1]], order).item()
     assert math.isnan(norm) if math.isnan(bad) else norm == math.inf
-    with pytest.raises(RuntimeError, match="non-finite"):
+    with pytest.raises(RuntimeError, match="non-finite") as e:
         clip_grad_norm_(params, 1.0, order, error_if_nonfinite=True)
+    grads = [p.grad for p in params if p.grad is not None]
+    index = next(i for i, g in enumerate(grads) if g is params[3].grad)
+    shape = list(params[3].shape)
+    assert f"\n  gradient {index}: float32{shape} in [" in str(e.value)
+    assert str(e.value).endswith(f", 1 {'NaN' if math.isnan(bad) else 'inf'}")
     clip_grad_norm_(params, 1.0, order)
     assert math.isnan(params[3].grad[at].item())
 

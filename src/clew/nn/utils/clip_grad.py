@@ -22,6 +22,7 @@ __all__ = [
 
 
 _gradients = _C._gradients_of
+_SHOWN = 4  # tensors that a message lists
 
 
 def get_total_norm(
@@ -60,11 +61,21 @@ def get_total_norm(
     if error_if_nonfinite and not math.isfinite(total.item()):
         raise RuntimeError(
             f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, "
-            "so "
-            "it cannot be clipped. To disable this error and scale the gradients by the non-finite "
-            "norm anyway, set `error_if_nonfinite=False`"
+            "so it cannot be clipped. To disable this error and scale the gradients by the "
+            f"non-finite norm anyway, set `error_if_nonfinite=False`{_non_finite(tensors)}"
         )
     return total
+
+
+def _non_finite(tensors: list[clew.Tensor]) -> str:
+    """A line for each of the tensors that has a NaN or infinity, as far as a message goes."""
+    from clew._debug.summary import summary
+
+    bad = [(i, t) for i, t in enumerate(tensors) if not t.isfinite().all().item()]
+    lines = [f"\n  gradient {i}: {summary(t)}" for i, t in bad[:_SHOWN]]
+    if len(bad) > _SHOWN:
+        lines.append(f"\n  and {len(bad) - _SHOWN} more")
+    return "".join(lines)
 
 
 def clip_grads_with_norm_(
