@@ -13,8 +13,9 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+import clew
+import curves
 import digits_cnn
-import graph_picture
 import tree_lstm
 
 OUTPUT = Path("demo-output")
@@ -45,17 +46,12 @@ def run(title: str, module: Any, epochs: int) -> tuple[dict[str, Any], float]:
 
 
 def save_pictures(name: str, title: str, result: dict[str, Any]) -> int:
-    """Writes the loss curve and the graph of one sample; returns the number of nodes drawn."""
-    graph_picture.loss_curve(
-        result["losses"], result["accuracies"], OUTPUT / f"{name}-curve.png", title
-    )
-    names = {id(p): n for n, p in result["model"].named_parameters()}
-    caption = f"{title}: the graph that one forward pass recorded"
-    for suffix in ("png", "svg"):
-        nodes = graph_picture.draw(
-            result["root"], OUTPUT / f"{name}-graph.{suffix}", names, caption
-        )
-    return nodes
+    """Writes the loss curve and the graph of one sample; returns the number of its nodes."""
+    curves.loss_curve(result["losses"], result["accuracies"], OUTPUT / f"{name}-curve.png", title)
+    graph = clew.graph(result["root"])
+    for suffix in ("svg", "html"):
+        graph.save(OUTPUT / f"{name}-graph.{suffix}")
+    return len(graph)
 
 
 def main() -> int:

@@ -26,7 +26,7 @@ def test_stubs_are_up_to_date():
 
 def test_examples_pass_the_type_checker(tmp_path):
     pytest.importorskip("mypy")
-    files = ["digits_cnn.py", "tree_lstm.py", "graph_picture.py"]
+    files = ["digits_cnn.py", "tree_lstm.py", "curves.py"]
     done = subprocess.run(
         [
             sys.executable,
