@@ -43,6 +43,9 @@ MODULES = (
     "amp",
     "testing",
     "overrides",
+    "profiler",
+    "autograd.profiler",
+    "utils.flop_counter",
     "utils.data",
     "utils.checkpoint",
     "utils.dlpack",
@@ -177,7 +180,8 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
         r"(autograd\.(NestedIOFunction|enforce_grad_layout_policy|variable)|"
         r"utils\.checkpoint\.(DefaultDeviceType|GraphExecGroup|SAC_IGNORED_OPS|\w+device_states)|"
         r"utils\.dlpack\.DLDeviceType|utils\.hooks\.\w+|testing\.FileCheck|"
-        r"autograd\.graph\.region_activation_memory_budget|overrides\.\w*)",
+        r"autograd\.graph\.region_activation_memory_budget|overrides\.\w*|"
+        r"profiler\.ExecutionTraceObserver|autograd\.profiler\.\w*)",
         _INTERNAL,
     ),
 )
@@ -257,6 +261,9 @@ SAME_MEMBERS = {
     "nn.DataParallel",
     "nn.attention.SDPBackend",
     "nn.parameter.UninitializedTensorMixin",
+    "profiler.DeviceType",
+    "profiler.ProfilerAction",
+    "profiler.ProfilerActivity",
     "utils.checkpoint.CheckpointFunction",
 }
 
@@ -266,6 +273,8 @@ DIFFERS = {
     "load": "never executes code: `weights_only=False` reads the same safe set of types",
     "use_deterministic_algorithms": "accepted; operations are deterministic anyway",
     "set_flush_denormal": "denormal numbers are always kept",
+    "profiler.profile": "operations are called `mul`, not `aten::mul`; also has `by_line`, "
+    "`by_module`, `peak`, `memory_timeline`",
     "Tensor.cuda": "raises: there is no CUDA device",
     "Tensor.pin_memory": "the tensor itself: nothing to pin for",
     "nn.Embedding": "`sparse=True` gives dense gradients",

@@ -10,6 +10,7 @@
 #include "graph/inplace.h"
 #include "graph/node.h"
 #include "graph/promotion.h"
+#include "graph/trace.h"
 #include "graph/watch.h"
 
 namespace clew {
@@ -382,10 +383,7 @@ Tensor run_and_record_elementwise(const OpDef& op, std::span<const Tensor> in, c
   rethrow_with_operands(e, in);
 }
 
-}  // namespace
-
-static void apply_plainly(const OpDef& op, std::span<const Tensor> in, const void* attrs,
-                          Tensors& outs) {
+void apply_plain(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tensors& outs) {
   Glance glance(in);
   if (glance.batched(op)) [[unlikely]] {
     modes.disposable = nullptr;
@@ -399,12 +397,24 @@ static void apply_plainly(const OpDef& op, std::span<const Tensor> in, const voi
   }
 }
 
-void apply(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tensors& outs) {
-  if (!modes.intercept) [[likely]]
-    return apply_plainly(op, in, attrs, outs);
+// Somebody wants to see the operation (Modes::intercept).
+[[gnu::cold, gnu::noinline]] void apply_intercepted(const OpDef& op, std::span<const Tensor> in,
+                                                    const void* attrs, Tensors& outs) {
   if (autocasts()) return apply_autocast(op, in, attrs, outs);  // comes back with autocast off
-  apply_plainly(op, in, attrs, outs);
+  {
+    TraceOp trace(op);
+    apply_plain(op, in, attrs, outs);
+    trace.results(op, in, attrs, outs);
+  }
   watch_results(op, in, attrs, outs);
+}
+
+}  // namespace
+
+void apply(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tensors& outs) {
+  if (modes.intercept) [[unlikely]]
+    return apply_intercepted(op, in, attrs, outs);
+  apply_plain(op, in, attrs, outs);
 }
 
 Tensor apply_one(const OpDef& op, std::span<const Tensor> in, const void* attrs) {
@@ -435,7 +445,9 @@ bool apply_into(const OpDef& op, std::span<const Tensor> in, const void* attrs,
     if (outs.size() != 1 || types.output != outs[0].dtype() ||
         elementwise_shape(op, in) != outs[0].sizes())
       return false;
+    TraceOp trace(op);
     run_elementwise_into(op, in, attrs, types.compute, outs[0], types.output);
+    trace.results(op, in, attrs, outs);
     bump_version(outs[0]);
     watch_results(op, in, attrs, outs);
     return true;
@@ -452,7 +464,9 @@ bool apply_into(const OpDef& op, std::span<const Tensor> in, const void* attrs,
     if (s.strides ? *s.strides != o.strides() : !o.is_contiguous()) return false;
     made.push_back(o);
   }
+  TraceOp trace(op);
   op.cpu(call, made);
+  trace.results(op, in, attrs, outs);
   for (int k = 0; k < made.size(); ++k) {
     const Tensor& o = outs[static_cast<size_t>(k)];
     if (!made[k].is_same(o)) copy_into(o, made[k]);  // a kernel may put a tensor of its own there
@@ -462,7 +476,7 @@ bool apply_into(const OpDef& op, std::span<const Tensor> in, const void* attrs,
   return true;
 }
 
-void apply_inplace(const OpDef& op, std::span<const Tensor> in, const void* attrs) try {
+static void write_inplace(const OpDef& op, std::span<const Tensor> in, const void* attrs) try {
   AutocastMode off(false);  // what is written keeps its dtype
   if (levels_of(in)) [[unlikely]]
     return apply_batched_inplace(op, in, attrs);
@@ -557,6 +571,19 @@ void apply_inplace(const OpDef& op, std::span<const Tensor> in, const void* attr
   rebase_history(self, record(op, args, attrs, outs, false));
 } catch (const Error& e) {
   rethrow_with_operands(e, in);
+}
+
+[[gnu::cold]] static void write_inplace_traced(const OpDef& op, std::span<const Tensor> in,
+                                               const void* attrs) {
+  TraceOp trace(op, true);
+  write_inplace(op, in, attrs);
+  trace.results(op, in, attrs, in.first(1));
+}
+
+void apply_inplace(const OpDef& op, std::span<const Tensor> in, const void* attrs) {
+  if (traces()) [[unlikely]]
+    return write_inplace_traced(op, in, attrs);
+  write_inplace(op, in, attrs);
 }
 
 }  // namespace clew

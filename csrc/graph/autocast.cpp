@@ -9,6 +9,7 @@
 #include "graph/batch.h"
 #include "graph/modes.h"
 #include "graph/node.h"
+#include "graph/trace.h"
 
 namespace clew {
 
@@ -143,8 +144,12 @@ void apply_autocast(const OpDef& op, std::span<const Tensor> in, const void* att
   Policy policy = policy_of(op);
   if (policy == Policy::none && op.kind == OpKind::Composite) {
     // As apply() does, with autocast on for the parts.
-    if (levels_of(in)) return apply_batched(op, in, attrs, outs);
-    return op.composite(Call{op, in, attrs}, outs);
+    TraceOp trace(op);
+    if (levels_of(in))
+      apply_batched(op, in, attrs, outs);
+    else
+      op.composite(Call{op, in, attrs}, outs);
+    return trace.results(op, in, attrs, outs);
   }
   AutocastMode off(false);
   if (policy == Policy::none || policy == Policy::as_given) return apply(op, in, attrs, outs);

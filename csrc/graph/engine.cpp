@@ -9,6 +9,7 @@
 #include "graph/explain.h"
 #include "graph/inplace.h"
 #include "graph/node.h"
+#include "graph/trace.h"
 #include "graph/watch.h"
 
 namespace clew {
@@ -230,6 +231,7 @@ struct GraphTask {
   void multiply_staged(Node* n) {
     Staged& s = *n->staged;
     if (s.rows == 0) return;
+    TraceSpan trace("gathered products");
     const OutMeta& meta = n->meta0;
     Tensor left = alias(s.left, Dims{s.rows, s.left.size(1)}, s.left.strides());
     Tensor right = alias(s.right, Dims{s.rows, s.right.size(1)}, s.right.strides());
@@ -254,7 +256,8 @@ struct GraphTask {
 
   // Whether n may leave its input's gradient to run_into() or run_staged().
   static bool may_accumulate(Node* n, std::span<const Tensor> grads) {
-    if (modes.grad || modes.intercept || !n->accumulates || (n->extra && n->extra->post_hooks))
+    if (modes.grad || (modes.intercept & ~intercept_trace) || !n->accumulates ||
+        (n->extra && n->extra->post_hooks))
       return false;
     const Edge& e = n->edges[n->accumulated_input()];
     if (!e.fn) return false;
@@ -392,6 +395,7 @@ struct GraphTask {
   }
 
   void process(Node* n) {
+    TraceNode trace;  // of what follows the rule, too: fitting its gradients, adding them up
     Tensor single;
     std::vector<Tensor> many;
     std::span<Tensor> grads;
@@ -437,6 +441,7 @@ struct GraphTask {
       // Gradients are computed in the dtypes of the forward pass; functions of Python's see the
       // caller's region.
       AutocastMode cast(autocasts() && n->python_object());
+      trace.open_for(*n);
       run_node(n, grads, outs.data());
       modes.disposable = nullptr;
       if (modes.intercept & (intercept_watch | intercept_anomaly)) watch_gradients(*n, grads, outs);
@@ -715,6 +720,7 @@ std::vector<Tensor> run_backward(BackwardArgs& args) {
   call.id = id;
   call.root = args.roots.empty() ? 0 : args.roots[0].fn->sequence;
   if (Origin* before = std::exchange(call.origin, kept(origin_here()))) before->decref();
+  TraceSpan trace("backward");
   GraphTask task(args);
   task.run();
   return std::move(task.captured);

@@ -6,6 +6,7 @@
 #include "graph/batch.h"
 #include "graph/explain.h"
 #include "graph/promotion.h"
+#include "graph/trace.h"
 
 namespace clew {
 
@@ -146,9 +147,7 @@ void rebase_history(const Tensor& t, NodeRef node) {
   grad_fn_of(t);
 }
 
-void copy_(const Tensor& dst, const Tensor& src) {
-  if (is_batched(dst) || is_batched(src)) [[unlikely]]
-    return copy_batched(dst, src);
+static void copy_unbatched(const Tensor& dst, const Tensor& src) {
   bool records = modes.grad && (dst.requires_grad() || src.requires_grad());
   check_inplace(dst, "copy_", records);
   if (broadcast_shapes(dst.sizes(), src.sizes(), "copy_") != dst.sizes())
@@ -172,6 +171,21 @@ void copy_(const Tensor& dst, const Tensor& src) {
   Tensor in[2] = {dst, src};
   // An integer source carries no gradient, but the write still ends the old history.
   rebase_history(dst, record(copy_op, in, nullptr, outs, false));
+}
+
+[[gnu::cold]] static void copy_traced(const Tensor& dst, const Tensor& src) {
+  TraceOp trace(copy_op, true);
+  copy_unbatched(dst, src);
+  const Tensor in[2] = {dst, src};
+  trace.results(copy_op, in, nullptr, {&dst, 1});
+}
+
+void copy_(const Tensor& dst, const Tensor& src) {
+  if (is_batched(dst) || is_batched(src)) [[unlikely]]
+    return copy_batched(dst, src);
+  if (traces()) [[unlikely]]
+    return copy_traced(dst, src);
+  copy_unbatched(dst, src);
 }
 
 void mark_view(const Tensor& view, const Tensor& t, bool multi_output) {

@@ -84,7 +84,7 @@ bool Arguments::take_option(PyObject* key, PyObject* v, unsigned options) {
 
 Arguments::Arguments(const char* function, std::span<const char* const> names, int size_at,
                      unsigned options, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames)
-    : fn(function) {
+    : fn(function), trace(function) {
   int count = static_cast<int>(names.size());
   Py_ssize_t used = 0;
   for (int i = 0; i < count && used < nargs; ++i) {

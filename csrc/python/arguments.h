@@ -9,6 +9,7 @@
 #include "base/generator.h"
 #include "graph/modes.h"
 #include "graph/promotion.h"
+#include "graph/trace.h"
 #include "python/bridge.h"
 
 namespace clew::python {
@@ -42,6 +43,7 @@ struct Arguments {
   PyObject* out = nullptr;
   Generator* generator = nullptr;
   std::optional<MemoryFormat> memory_format;
+  TraceSpan trace;
 
   // `names` are the positional-or-keyword parameters. With `size_at` >= 0 that parameter is a size
   // and may be given as several ints, which end the positional arguments.

@@ -5,6 +5,7 @@
 #include "python/convert.h"
 
 #include "graph/inplace.h"
+#include "graph/trace.h"
 #include "python/creation_docs.h"
 
 namespace clew::python {
@@ -299,6 +300,7 @@ PyObject* method_item(PyObject* self, PyObject*) {
             " elements cannot be converted to Scalar");
     if (t.is_meta()) fail("item: cannot be called on meta tensors, which have no values");
     note_leaving(t.get(), "item()");
+    TraceSpan trace("item");
     return scalar_object(item(t));
   });
 }
@@ -306,6 +308,7 @@ PyObject* method_tolist(PyObject* self, PyObject*) {
   return guarded([&] {
     require_elements(borrow(self), "tolist()");
     note_leaving(reinterpret_cast<TensorObj*>(self), "tolist()");
+    TraceSpan trace("tolist");
     return to_list(borrow(self));
   });
 }

@@ -30,6 +30,7 @@ NB_MODULE(_C, m) {
     python::add_provenance(module);
     python::add_watch(module);
     python::add_graph_export(module);
+    python::add_trace(module);
     python::add_functions(module);
     python::add_overrides(module);
     python::add_generator(module);

@@ -10,6 +10,7 @@
 #include "base/parallel.h"
 #include "graph/gil.h"
 #include "graph/inplace.h"
+#include "graph/trace.h"
 #include "python/bridge.h"
 
 namespace clew::python {
@@ -203,8 +204,9 @@ template <int numbers, int flags> struct Options {
   PyObject *params = nullptr, *states = nullptr;
   double number[numbers];
   bool flag[flags];
+  TraceSpan trace;
 
-  Options(const char* name, PyObject* const* args, Py_ssize_t count) {
+  Options(const char* name, PyObject* const* args, Py_ssize_t count) : trace(name) {
     if (count != 2 + numbers + flags || !PyList_Check(args[0]))
       fail_type(name, ": expected a list, the states, ", numbers, " numbers and ", flags, " flags");
     params = args[0];

@@ -241,6 +241,7 @@ ModuleCall::ModuleCall(PyObject* module) : module_(module), around_(innermost) {
   scope_ = found();
   modes.scope = scope_;
   innermost = this;
+  trace_.enter();
 }
 ModuleCall::~ModuleCall() {
   innermost = around_;

@@ -2,6 +2,7 @@
 // May include: python/bridge.h.
 // Invariant: a call that is left, also by an exception, restores the one around it.
 #pragma once
+#include "graph/trace.h"
 #include "python/bridge.h"
 
 namespace clew::python {
@@ -11,6 +12,7 @@ class ModuleCall {
   PyObject* module_;
   Scope* scope_;  // owned
   ModuleCall* around_;
+  TraceModule trace_;
 
   Scope* found() const;
 

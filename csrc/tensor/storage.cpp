@@ -17,13 +17,18 @@ constexpr size_t alignment = 64;
 // Four classes to each power of two: at most 25% of a block is unused.
 constexpr int class_count = 4 * 44;
 constexpr size_t cache_limit_block = size_t{1} << 30;
+constexpr size_t cached_most = size_t{4} << 30;
 
 struct Allocator {
   // Freed storages, linked through `owner`: by class those that kept their block, the rest apart.
   Storage* with_block[class_count] = {};
   Storage* bare = nullptr;
   MemoryStats stats;
-  size_t cached_limit = size_t{4} << 30;
+  // What goes beyond these takes the long way. With a watch everything does, so that without one
+  // it costs nothing.
+  int64_t live_limit = 0;  // the peak
+  size_t cached_limit = cached_most;
+  StorageWatch watch = nullptr;
 };
 
 Allocator& allocator() {
@@ -68,6 +73,22 @@ Storage* bare_storage(Allocator& a) {
   return s;
 }
 
+[[gnu::cold, gnu::noinline]] void beyond_live_limit(Allocator& a, const Storage& s) {
+  if (a.stats.live_bytes > a.stats.peak_bytes) a.stats.peak_bytes = a.stats.live_bytes;
+  if (a.watch)
+    a.watch(s.data, static_cast<int64_t>(s.nbytes));
+  else
+    a.live_limit = a.stats.peak_bytes;
+}
+
+// Whether the block is kept nevertheless.
+[[gnu::cold, gnu::noinline]] bool beyond_cached_limit(Allocator& a, const Storage& s,
+                                                      size_t bytes) {
+  if (a.watch) a.watch(s.data, -static_cast<int64_t>(s.nbytes));
+  return bytes <= cache_limit_block &&
+         static_cast<size_t>(a.stats.cached_bytes) + bytes <= cached_most;
+}
+
 void* allocate_block(int c) {
   size_t bytes = (class_bytes(c) + alignment - 1) / alignment * alignment;
   void* p = std::aligned_alloc(alignment, bytes);
@@ -110,7 +131,8 @@ Storage* Storage::allocate(size_t nbytes, Device device) {
   s->nbytes = nbytes;
   a.stats.allocations++;
   a.stats.live_bytes += static_cast<int64_t>(nbytes);
-  if (a.stats.live_bytes > a.stats.peak_bytes) a.stats.peak_bytes = a.stats.live_bytes;
+  if (a.stats.live_bytes > a.live_limit) [[unlikely]]
+    beyond_live_limit(a, *s);
   return s;
 }
 
@@ -137,7 +159,8 @@ void Storage::destroy(Storage* s) {
   if (s->data) [[likely]] {
     a.stats.live_bytes -= static_cast<int64_t>(s->nbytes);
     size_t bytes = class_bytes(s->size_class);
-    if (bytes <= cache_limit_block && a.stats.cached_bytes + bytes <= a.cached_limit) {
+    if ((bytes <= cache_limit_block && a.stats.cached_bytes + bytes <= a.cached_limit) ||
+        beyond_cached_limit(a, *s, bytes)) {
       a.stats.cached_bytes += static_cast<int64_t>(bytes);
       push(a.with_block[s->size_class], s);
       return;
@@ -160,7 +183,17 @@ void Storage::resize(size_t new_nbytes) {
 }
 
 MemoryStats memory_stats() { return allocator().stats; }
-void reset_peak_memory_stats() { allocator().stats.peak_bytes = allocator().stats.live_bytes; }
+void reset_peak_memory_stats() {
+  Allocator& a = allocator();
+  a.stats.peak_bytes = a.stats.live_bytes;
+  if (!a.watch) a.live_limit = a.stats.peak_bytes;
+}
+void watch_storages(StorageWatch watch) {
+  Allocator& a = allocator();
+  a.watch = watch;
+  a.live_limit = watch ? -1 : a.stats.peak_bytes;
+  a.cached_limit = watch ? 0 : cached_most;
+}
 void empty_cache() {
   Allocator& a = allocator();
   for (Storage*& list : a.with_block)

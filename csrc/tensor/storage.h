@@ -39,6 +39,9 @@ struct Storage {
   static void destroy(Storage*);
 };
 
+// Told of every block that is taken (bytes above zero) or given back (below). Null takes it away.
+using StorageWatch = void (*)(void* data, int64_t bytes);
+void watch_storages(StorageWatch watch);
 // Lets go of a storage's writer (set by graph/).
 extern void (*release_origin)(Origin*);
 

@@ -35,6 +35,7 @@ from clew import nn as nn
 from clew import ops as ops
 from clew import optim as optim
 from clew import overrides as overrides
+from clew import profiler as profiler
 from clew import return_types as return_types
 from clew import serialization as serialization
 from clew import signal as signal

@@ -60,6 +60,7 @@ _LAZY_MODULES = {
     "distributed": "clew.distributed",
     "return_types": "clew.return_types",
     "array_api": "clew.array_api",
+    "profiler": "clew.profiler",
 }
 _LAZY_NAMES = {
     "save": "clew.serialization",

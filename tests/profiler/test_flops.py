@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from clew import _C
+import clew
+from clew import _C, nn
 from clew._flops import _MOVES, _OTHERS, PRODUCTS, backward_flops, flops
+from clew.profiler import profile
+from clew.utils.flop_counter import FlopCounterMode, register_flop_formula
 
 # One multiplication and one addition for each pair that meets.
 COUNTED = [
@@ -138,3 +141,59 @@ UNCOUNTED = set(
 def test_every_kernel_has_a_formula_or_a_reason():
     general = {n.rsplit(".", 1)[-1] for n, kind in _C._operation_kinds.items() if kind == "general"}
     assert general - set(PRODUCTS) - set(_OTHERS) - _MOVES == UNCOUNTED
+
+
+# FlopCounterMode
+
+
+def test_counter_counts_products_forward_and_backward(capsys):
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = nn.Linear(8, 16), nn.Linear(16, 4)
+
+        def forward(self, x):
+            return self.second(self.first(x).relu())
+
+    model = Net()
+    with FlopCounterMode() as counter:
+        model(clew.randn(3, 8)).sum().backward()
+    first, second = 2 * 3 * 8 * 16, 2 * 3 * 16 * 4
+    assert counter.get_flop_counts() == {
+        # The input wants no gradient: one product for the first layer's weight.
+        "Global": {"linear": first + second, "LinearBackward0": first + 2 * second},
+        "Net": {"linear": first + second, "LinearBackward0": first + 2 * second},
+        "Net.first": {"linear": first, "LinearBackward0": first},
+        "Net.second": {"linear": second, "LinearBackward0": 2 * second},
+    }
+    assert counter.get_total_flops() == 2 * first + 3 * second
+    shown = capsys.readouterr().out
+    assert "Net.second" in shown and "100.00%" in shown
+    assert "Net.second" not in counter.get_table(depth=1)
+
+
+def test_counter_takes_formulas():
+    mapping = {"sin": lambda x, out_shape: 7 * x[0] + out_shape[0]}
+    with FlopCounterMode(display=False, custom_mapping=mapping) as counter:
+        clew.ones(5).sin().cos()
+    assert counter.get_flop_counts() == {"Global": {"sin": 40}}
+
+
+def test_registered_formulas():
+    @register_flop_formula(["sinc", "erf"])
+    def formula(x, *, out_shape):
+        return 3 * out_shape[0]
+
+    with FlopCounterMode(display=False) as counter:
+        clew.ones(5).sinc().erf()
+    assert counter.get_flop_counts()["Global"] == {"sinc": 15, "erf": 15}
+    with pytest.raises(NotImplementedError, match="get_raw"):
+        register_flop_formula("sinc", get_raw=True)
+
+
+def test_counter_is_no_profile_within_another():
+    with profile(), pytest.raises(RuntimeError, match="another profiler"):
+        FlopCounterMode(display=False).__enter__()
+    with FlopCounterMode(display=False) as counter:
+        pass
+    assert counter.get_total_flops() == 0

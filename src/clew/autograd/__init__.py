@@ -283,7 +283,15 @@ def _grad_of_samples(
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("anomaly_mode", "functional", "forward_ad", "variable"):  # seldom asked for
+    # Seldom asked for.
+    if name in (
+        "anomaly_mode",
+        "functional",
+        "forward_ad",
+        "profiler",
+        "profiler_util",
+        "variable",
+    ):
         import importlib
 
         return importlib.import_module(f"clew.autograd.{name}")

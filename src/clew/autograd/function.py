@@ -173,12 +173,17 @@ class Function(metaclass=_Metaclass):
         ctx.needs_input_grad = tuple(isinstance(a, Tensor) and a.requires_grad for a in args)
         recording = _C.is_grad_enabled() and any(ctx.needs_input_grad)
         separate = cls.setup_context is not Function.setup_context
-        with no_grad():
-            if separate:
-                output = cls.forward(*args, **kwargs)
-                cls.setup_context(ctx, args, output)
-            else:
-                output = cls.forward(ctx, *args, **kwargs)
+        trace = _C._trace_running() and _C._trace_begin_call(cls.__name__)
+        try:
+            with no_grad():
+                if separate:
+                    output = cls.forward(*args, **kwargs)
+                    cls.setup_context(ctx, args, output)
+                else:
+                    output = cls.forward(ctx, *args, **kwargs)
+        finally:
+            if trace:
+                _C._trace_end(trace)
         outputs = output if isinstance(output, tuple) else (output,)
         for o in outputs:
             if not isinstance(o, Tensor) and o is not None and not isinstance(output, tuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import warnings
 from collections import OrderedDict, defaultdict
@@ -76,31 +77,47 @@ def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHand
     return _register(_global_post_hooks, hook)
 
 
+def _marked(optimizer: Any, what: str) -> Any:
+    """What a profile shows for the optimizer's method."""
+    if not _C._trace_running():
+        return contextlib.nullcontext()
+    from clew.autograd.profiler import record_function
+
+    name = type(optimizer).__name__
+    return record_function(f"Optimizer.{what}#{name}.{what}")
+
+
 def _hooked(step: Callable[..., Any]) -> Callable[..., Any]:
     """`step` with the pre and post hooks around it; nested calls (super().step()) run them once."""
 
     @functools.wraps(step)
     def run(self: Any, *args: Any, **kwargs: Any) -> Any:
         pre, post = self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks
-        if not (pre or post or _global_pre_hooks or _global_post_hooks) or self._in_step:
+        hooks = pre or post or _global_pre_hooks or _global_post_hooks
+        if self._in_step or not (hooks or _C._trace_running()):
             return step(self, *args, **kwargs)
         self._in_step = True
         try:
-            for hook in (*_global_pre_hooks.values(), *pre.values()):
-                result = hook(self, args, kwargs)
-                if result is not None:
-                    if not (isinstance(result, tuple) and len(result) == 2):
-                        raise RuntimeError(
-                            "Optimizer.step: a pre-hook must return None or new (args, kwargs); "
-                            f"got {result!r}"
-                        )
-                    args, kwargs = result
-            out = step(self, *args, **kwargs)
-            for hook in (*post.values(), *_global_post_hooks.values()):
-                hook(self, args, kwargs)
-            return out
+            with _marked(self, "step"):
+                return with_hooks(self, args, kwargs)
         finally:
             self._in_step = False
+
+    def with_hooks(self: Any, args: Any, kwargs: Any) -> Any:
+        pre, post = self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks
+        for hook in (*_global_pre_hooks.values(), *pre.values()):
+            result = hook(self, args, kwargs)
+            if result is not None:
+                if not (isinstance(result, tuple) and len(result) == 2):
+                    raise RuntimeError(
+                        "Optimizer.step: a pre-hook must return None or new (args, kwargs); "
+                        f"got {result!r}"
+                    )
+                args, kwargs = result
+        out = step(self, *args, **kwargs)
+        for hook in (*post.values(), *_global_post_hooks.values()):
+            hook(self, args, kwargs)
+        return out
 
     run.hooked = True  # type: ignore[attr-defined]
     return run
@@ -318,6 +335,12 @@ class Optimizer:
             >>> w.grad is None
             True
         """
+        if not _C._trace_running():
+            return self._forget_gradients(set_to_none)
+        with _marked(self, "zero_grad"):
+            return self._forget_gradients(set_to_none)
+
+    def _forget_gradients(self, set_to_none: bool) -> None:
         for group in self.param_groups:
             if set_to_none:
                 _C._drop_gradients(group["params"])

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
+from clew import _C
 from clew._provenance import user_level
 
 from ._utils.collate import default_collate, default_convert
@@ -278,7 +279,13 @@ class _Batches:
         raise NotImplementedError
 
     def __next__(self) -> Any:
-        batch = self._next_batch()
+        if _C._trace_running():
+            from clew.autograd.profiler import record_function
+
+            with record_function(f"enumerate(DataLoader)#{type(self).__name__}.__next__"):
+                batch = self._next_batch()
+        else:
+            batch = self._next_batch()
         self._num_yielded += 1
         length = self._loader._iterable_length
         if self._iterable and length is not None and not self._warned:

@@ -1,0 +1,641 @@
+"""Profiles of programs that run: what is recorded, and what it adds up to."""
+
+from __future__ import annotations
+
+import gc
+import inspect
+import threading
+import time
+
+import pytest
+
+import clew
+from clew import _C, nn
+from clew.autograd import profiler as plain
+from clew.profiler import (
+    ProfilerAction,
+    ProfilerActivity,
+    profile,
+    record_function,
+    schedule,
+    supported_activities,
+    tensorboard_trace_handler,
+)
+
+
+def here() -> int:
+    """The line that calls."""
+    frame = inspect.currentframe()
+    assert frame is not None and frame.f_back is not None
+    return frame.f_back.f_lineno
+
+
+def named(prof, name):
+    """The events of that name."""
+    return [event for event in prof.events() if event.name == name]
+
+
+@pytest.fixture(autouse=True)
+def _nothing_left():
+    yield
+    assert not _C._trace_running()
+    assert _C._set_intercept(0) == 0
+
+
+class Block(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.fc = nn.Linear(width, width)
+
+    def forward(self, x):
+        return clew.tanh(self.fc(x))
+
+
+class Net(nn.Module):
+    def __init__(self, width=32, depth=3):
+        super().__init__()
+        self.blocks = nn.ModuleList([Block(width) for _ in range(depth)])
+        self.head = nn.Linear(width, 4)
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = block(x)
+        return self.head(x)
+
+
+def test_a_sleep_in_a_range_shows_up():
+    with profile() as prof:
+        with record_function("nap"):
+            time.sleep(0.02)
+    (nap,) = named(prof, "nap")
+    assert 20_000 <= nap.cpu_time_total < 2_000_000
+    assert nap.is_user_annotation
+
+
+def test_record_function_as_decorator_and_with_arguments():
+    @record_function("twice")
+    def twice(x, *, by=2):
+        """Doc."""
+        return x * by
+
+    with profile() as prof:
+        twice(clew.ones(2), by=3)
+        twice(clew.ones(2))
+        with record_function("part", "a=1"):
+            pass
+    assert len(named(prof, "twice")) == 2
+    assert len(named(prof, "part(a=1)")) == 1
+    assert twice.__name__ == "twice" and twice.__doc__ == "Doc."
+    assert [c.name for c in named(prof, "twice")[0].cpu_children] == ["mul"]
+    with pytest.raises(TypeError, match="name must be a str"):
+        record_function(3)
+
+
+def test_ranges_that_overlap():
+    with profile() as prof:
+        first, second = record_function("first"), record_function("second")
+        first.__enter__()
+        second.__enter__()
+        first.__exit__()
+        clew.ones(1)
+        second.__exit__()
+        clew.zeros(1)
+    parents = {e.name: e.cpu_parent and e.cpu_parent.name for e in prof.events()}
+    assert parents == {"first": None, "second": None, "ones": "second", "zeros": None}
+    assert all(e.self_cpu_time_total >= 0 for e in prof.events())
+
+
+def test_record_function_without_a_profiler_does_nothing():
+    with record_function("alone"):
+        assert (clew.ones(2) + 1).sum().item() == 4
+
+
+def test_operations_are_counted_under_their_names():
+    x = clew.ones(3, 3)
+    with profile() as prof:
+        for _ in range(5):
+            x @ x
+        x.add_(1)
+        nn.functional.conv1d(clew.ones(1, 1, 5), clew.ones(1, 1, 2))
+        x.copy_(x + 1)
+        x[0, 0].item()
+    count = {row.key: row.count for row in prof.key_averages()}
+    assert count["matmul"] == 5
+    assert count["add_"] == 1 and count["add"] == 1
+    assert count["copy_"] >= 1 and count["item"] == 1
+    (conv,) = named(prof, "conv1d")
+    assert "_conv" in {event.name for event in conv.cpu_children}
+
+
+def test_self_times_and_children_make_the_total():
+    model, x = Net(), clew.randn(4, 32)
+    with profile(with_modules=True) as prof:
+        with record_function("step"):
+            model(x).sum().backward()
+    for event in prof.events():
+        inside = sum(child.cpu_time_total for child in event.cpu_children)
+        assert event.self_cpu_time_total + inside == pytest.approx(event.cpu_time_total)
+        assert event.self_cpu_time_total >= 0
+        for child in event.cpu_children:
+            assert child.time_range.start >= event.time_range.start
+            assert child.time_range.end <= event.time_range.end
+    (step,) = named(prof, "step")
+    top = [event for event in prof.events() if event.cpu_parent is None]
+    assert top == [step]
+    assert prof.events().self_cpu_time_total == pytest.approx(step.cpu_time_total)
+
+
+def test_backward_lies_in_backward_and_counts_for_the_forward_line():
+    w = clew.randn(64, 64, requires_grad=True)
+    with profile() as prof:
+        y = w.tanh(); forward = here()  # fmt: skip # noqa: E702
+        loss = y.sum()
+        loss.backward(); backward = here()  # fmt: skip # noqa: E702
+    (node,) = named(prof, "TanhBackward0")
+    assert node.is_backward and node.cpu_parent.name == "backward"
+    assert node.location.line == forward
+    assert node.sequence_nr == named(prof, "tanh")[0].sequence_nr
+    assert node.fwd_thread == node.thread
+    rows = {row.location.line: row for row in prof.by_line()}
+    assert rows[forward].backward_us == pytest.approx(node.cpu_time_total)
+    assert rows[forward].forward_us == pytest.approx(named(prof, "tanh")[0].cpu_time_total)
+    assert rows[forward].calls == 1
+    assert rows[backward].forward_us == 0 and rows[backward].backward_us > 0
+    whole = sum(row.total_us for row in rows.values())
+    assert whole == pytest.approx(prof.events().self_cpu_time_total)
+
+
+def test_recorded_backward_counts_for_the_forward_line_too():
+    x = clew.randn(5, requires_grad=True)
+    with profile() as prof:
+        y = (x**3).sum(); forward = here()  # fmt: skip # noqa: E702
+        (g,) = clew.autograd.grad(y, x, create_graph=True)
+        g.sum().backward()
+    inner = [e for e in prof.events() if e.cpu_parent and e.cpu_parent.name == "PowBackward0"]
+    assert inner and {e.location.line for e in inner} == {forward}
+
+
+def test_what_follows_a_rule_counts_for_it():
+    x, bias = clew.randn(8, 4), clew.zeros(4, requires_grad=True)
+    with profile() as prof:
+        y = x + bias; forward = here()  # fmt: skip # noqa: E702
+        y.backward(clew.ones(8, 4))
+    (total,) = named(prof, "sum")  # over the dim that was broadcast
+    assert total.cpu_parent.name == "AddBackward0" and total.is_backward
+    assert total.location.line == forward
+
+
+def test_modules():
+    model, x = Net(depth=3), clew.randn(4, 32)
+    with profile(profile_memory=True) as prof:
+        model(x).sum().backward()
+        model(x)
+    rows = {row.label: row for row in prof.by_module()}
+    assert rows["(Net)"].calls == 2 and rows["blocks.1"].calls == 2
+    assert rows["blocks.1.fc"].module_type == "Linear"
+    inside = sum(rows[name].forward_us for name in ("blocks.0", "blocks.1", "blocks.2", "head"))
+    assert rows["(Net)"].self_forward_us + inside == pytest.approx(rows["(Net)"].forward_us)
+    assert rows["blocks"].forward_us == pytest.approx(
+        sum(rows[f"blocks.{i}"].forward_us for i in range(3))
+    )
+    nodes = named(prof, "TanhBackward0")
+    own = [node.cpu_time_total for node in nodes if node.module == "blocks.1"]
+    assert len(own) == 1
+    assert rows["blocks.1"].self_backward_us == pytest.approx(own[0])
+    assert rows["blocks.1"].backward_us > rows["blocks.1.fc"].backward_us > 0
+    table = prof.by_module().table(sort_by="calls", row_limit=2)
+    assert len([line for line in table.splitlines() if not line.startswith("--")]) == 3
+    with pytest.raises(ValueError, match="sort_by"):
+        prof.by_module().table(sort_by="colour")
+
+
+def test_flops_by_operation_and_by_line():
+    x, w = clew.randn(8, 16), clew.randn(4, 16, requires_grad=True)
+    with profile(with_flops=True) as prof:
+        y = nn.functional.linear(x, w); line = here()  # fmt: skip # noqa: E702
+        y.backward(clew.ones(8, 4))
+    product = 2 * 8 * 16 * 4
+    rows = {row.key: row for row in prof.key_averages()}
+    assert rows["linear"].flops == product
+    assert rows["LinearBackward0"].flops == product  # x wants no gradient
+    by_line = {row.location.line: row for row in prof.by_line()}
+    assert by_line[line].flops == 2 * product
+    assert "Total KFLOPs" in prof.key_averages().table()
+    with profile() as prof:
+        nn.functional.linear(x, w)
+    assert {row.flops for row in prof.key_averages()} == {0}
+
+
+def test_shapes():
+    with profile(record_shapes=True) as prof:
+        clew.ones(2, 3) * clew.ones(3)
+        clew.ones(2, 3) * clew.ones(3)
+        clew.ones(4) * 2
+        clew.ones(2, 3).sum(1, keepdim=True)
+    mul = named(prof, "mul")[0]
+    assert (mul.input_shapes, mul.input_dtypes) == ([[2, 3], [3]], ["float32", "float32"])
+    assert mul.output_shapes == [[2, 3]]
+    assert named(prof, "sum")[0].concrete_inputs["keepdim"] is True
+    rows = [r for r in prof.key_averages(group_by_input_shape=True) if r.key == "mul"]
+    assert [(row.count, row.input_shapes) for row in rows] == [
+        (2, [[2, 3], [3]]),
+        (1, [[4], []]),
+    ]
+    assert "[[2, 3], [3]]" in prof.key_averages(group_by_input_shape=True).table()
+    with profile() as prof:
+        clew.ones(2)
+    with pytest.raises(RuntimeError, match="record_shapes=True"):
+        prof.key_averages(group_by_input_shape=True)
+
+
+def test_overloads():
+    x = clew.ones(3, 3)
+    with profile() as prof:
+        x.sum()
+        x.sum(1)
+        x.max()
+        x.max(1)
+    rows = [r for r in prof.key_averages(group_by_overload_name=True) if r.key == "max"]
+    assert len(rows) == 2 and len({row.overload_name for row in rows}) == 2
+    assert "Overload Name" in prof.key_averages(group_by_overload_name=True).table()
+
+
+def inner_function(x):
+    return x * 2
+
+
+def outer_function(x):
+    return inner_function(x)
+
+
+def test_stacks(tmp_path):
+    with profile(with_stack=True) as prof:
+        outer_function(clew.ones(2))
+    (mul,) = named(prof, "mul")
+    functions = [frame.split(": ")[1] for frame in mul.stack]
+    assert functions[:3] == ["inner_function", "outer_function", "test_stacks"]
+    (row,) = [r for r in prof.key_averages(group_by_stack_n=2) if r.key == "mul"]
+    assert [frame.split(": ")[1] for frame in row.stack] == ["inner_function", "outer_function"]
+    with profile(with_stack=True) as prof:
+        with record_function("nap"):
+            time.sleep(0.001)
+    prof.export_stacks(str(tmp_path / "stacks"))
+    (line,) = (tmp_path / "stacks").read_text().splitlines()
+    frames, value = line.rsplit(" ", 1)
+    assert int(value) >= 1000
+    assert frames.split(";")[-1].endswith("test_stacks")
+    with pytest.raises(ValueError, match="self_cpu_time_total"):
+        prof.export_stacks(str(tmp_path / "x"), "self_cuda_time_total")
+    with profile() as prof:
+        clew.ones(2)
+    assert len(prof.events()[0].stack) == 1
+    with pytest.raises(RuntimeError, match="with_stack=True"):
+        prof.export_stacks(str(tmp_path / "x"))
+
+
+def test_optimizer_and_loader_are_marked():
+    model = nn.Linear(4, 2)
+    opt = clew.optim.SGD(model.parameters(), lr=0.1)
+    data = clew.utils.data.DataLoader(clew.utils.data.TensorDataset(clew.randn(6, 4)), batch_size=3)
+    with profile() as prof:
+        for (x,) in data:
+            opt.zero_grad()
+            model(x).sum().backward()
+            opt.step()
+    count = {row.key: row.count for row in prof.key_averages()}
+    assert count["Optimizer.step#SGD.step"] == 2
+    assert count["Optimizer.zero_grad#SGD.zero_grad"] == 2
+    assert count["enumerate(DataLoader)#_InProcess.__next__"] == 3  # the last finds nothing
+    assert count["_fused_sgd"] == 2
+
+
+def test_custom_functions_are_events():
+    class Double(clew.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 2
+
+    x = clew.ones(3, requires_grad=True)
+    with profile() as prof:
+        Double.apply(x).sum().backward()
+    (forward,) = named(prof, "Double")
+    assert [child.name for child in forward.cpu_children] == ["mul"]
+    (node,) = named(prof, "DoubleBackward")
+    assert [child.name for child in node.cpu_children] == ["mul"]
+    assert node.location.line == forward.location.line
+
+
+def test_autocast_does_not_count_twice():
+    x = clew.randn(8, 8)
+    with profile() as prof:
+        with clew.autocast("cpu"):
+            x @ x
+    assert len(named(prof, "matmul")) == 1
+
+
+def test_profiled_results_are_the_same():
+    def train():
+        clew.manual_seed(3)
+        model = Net()
+        opt = clew.optim.Adam(model.parameters())
+        for _ in range(3):
+            opt.zero_grad()
+            model(clew.randn(4, 32)).square().mean().backward()
+            opt.step()
+        return [p.detach().clone() for p in model.parameters()]
+
+    expected = train()
+    with profile(record_shapes=True, profile_memory=True, with_stack=True, with_modules=True):
+        got = train()
+    assert all(clew.equal(a, b) for a, b in zip(expected, got))
+
+
+# states
+
+
+def test_two_profilers_at_once_are_refused():
+    with profile() as prof:
+        with pytest.raises(RuntimeError, match="another profiler is recording"):
+            with profile():
+                pass
+        with pytest.raises(RuntimeError, match="another profiler is recording"):
+            plain.profile().__enter__()
+        clew.ones(1)
+    assert len(prof.events()) == 1
+    with profile() as again:
+        clew.ones(1)
+    assert len(again.events()) == 1
+
+
+def test_exceptions_pass_and_end_the_recording():
+    class Wrong(clew.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, grad):
+            raise KeyError("inside")
+
+    with pytest.raises(ZeroDivisionError):
+        with profile() as prof:
+            with record_function("outer"):
+                try:
+                    clew.ones(2) @ clew.ones(3)
+                except RuntimeError:
+                    pass
+                with pytest.raises(KeyError, match="inside"):
+                    Wrong.apply(clew.ones(2, requires_grad=True)).sum().backward()
+                clew.ones(1) + 1
+                raise ZeroDivisionError
+    (outer,) = named(prof, "outer")
+    assert [child.name for child in outer.cpu_children][-2:] == ["ones", "add"]
+    assert [c.name for c in outer.cpu_children if c.name == "matmul"] == ["matmul"]
+    assert named(prof, "WrongBackward")[0].cpu_parent.name == "backward"
+
+
+def test_a_profiler_stopped_inside_backward():
+    x = clew.ones(3, requires_grad=True)
+    y = x * 2
+    prof = profile()
+    y.register_hook(lambda grad: prof.stop())
+    prof.start()
+    with_range = record_function("open")
+    with_range.__enter__()
+    (y * 3).sum().backward()
+    with_range.__exit__()
+    assert x.grad.tolist() == [6, 6, 6]
+    assert prof.events()[0].name == "open"
+    with profile() as later:
+        clew.ones(1)
+    assert [e.name for e in later.events()] == ["ones"]
+    assert later.events()[0].cpu_parent is None
+
+
+def test_nothing_is_recorded_outside():
+    with profile() as prof:
+        pass
+    clew.ones(3) * 2
+    assert list(prof.events()) == []
+    assert prof.key_averages().table() == ""
+
+
+def test_asking_before_or_during_a_recording():
+    prof = profile()
+    with pytest.raises(AssertionError, match="start the profiler first"):
+        prof.key_averages()
+    with prof:
+        with pytest.raises(RuntimeError, match="nothing was recorded yet"):
+            prof.events()
+
+
+def test_threads():
+    barrier = threading.Barrier(2)
+
+    def work(x):
+        barrier.wait()
+        clew.empty(1)  # a thread is noticed when it first allocates
+        for _ in range(20):
+            x = x * 2
+        with record_function(threading.current_thread().name):
+            x.sum()
+
+    others = [threading.Thread(target=work, args=(clew.ones(8),), name=f"w{i}") for i in range(2)]
+    with profile() as prof:
+        for thread in others:
+            thread.start()
+        for thread in others:
+            thread.join()
+    first, second = named(prof, "w0")[0], named(prof, "w1")[0]
+    assert first.thread != second.thread
+    for event in prof.events():
+        assert event.cpu_parent is None or event.cpu_parent.thread == event.thread
+    assert len(named(prof, "mul")) == 40
+    # A thread that was recorded does not go on when the profile has ended.
+    assert not _C._trace_running()
+
+
+def test_a_long_thread_stops_recording_with_the_profiler():
+    go, done = threading.Event(), threading.Event()
+    seen = []
+
+    def work():
+        with profile() as prof:
+            clew.ones(2)
+        go.set()
+        done.wait(10)
+        seen.append(prof)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    assert go.wait(10)
+    x = clew.ones(3) + 1  # this thread was never part of it
+    done.set()
+    thread.join()
+    assert x.tolist() == [2, 2, 2]
+    assert [e.name for e in seen[0].events()] == ["ones"]
+
+
+def test_recordings_are_let_go():
+    gc.collect()
+    before = _C._memory_stats()["live_bytes"]
+    with profile(profile_memory=True, record_shapes=True, with_stack=True) as prof:
+        Net()(clew.randn(4, 32)).sum().backward()
+    prof.events()
+    del prof
+    gc.collect()
+    assert _C._memory_stats()["live_bytes"] == before
+
+
+# arguments
+
+
+def test_activities():
+    assert supported_activities() == {ProfilerActivity.CPU}
+    with profile(activities=[ProfilerActivity.CPU]) as prof:
+        clew.ones(1)
+    assert len(prof.events()) == 1
+    with pytest.warns(UserWarning, match="CUDA is not there"):
+        profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])
+    with pytest.raises(AssertionError, match="ProfilerActivity.CPU"):
+        profile(activities=[])
+    with pytest.raises(TypeError, match="ProfilerActivity members"):
+        profile(activities=["cpu"])
+
+
+@pytest.mark.parametrize(
+    "argument", ["experimental_config", "execution_trace_observer", "post_processing_timeout_s"]
+)
+def test_what_is_not_offered_is_refused(argument):
+    with pytest.raises(NotImplementedError, match=argument):
+        profile(**{argument: 1.0})
+    with pytest.raises(NotImplementedError, match="toggle_collection_dynamic"):
+        profile().toggle_collection_dynamic(True, [ProfilerActivity.CPU])
+
+
+def test_memory_needs_memory():
+    with profile() as prof:
+        clew.ones(1)
+    for ask in (prof.peak, prof.memory_timeline):
+        with pytest.raises(RuntimeError, match="profile_memory=True"):
+            ask()
+
+
+def test_plain_profile():
+    with plain.profile(record_shapes=True) as prof:
+        clew.ones(2) * 2
+    assert [e.name for e in prof.function_events] == ["ones", "mul"]
+    assert "mul" in prof.table(sort_by="count") and "mul" in str(prof)
+    assert prof.total_average().count == 2
+    assert prof.self_cpu_time_total > 0
+    with plain.profile(enabled=False) as prof:
+        clew.ones(2)
+    with pytest.raises(RuntimeError, match="nothing was recorded"):
+        prof.key_averages()
+    with pytest.raises(ValueError, match="use_cpu"):
+        plain.profile(use_cpu=False)
+    with pytest.warns(UserWarning, match="cuda is not there"):
+        plain.profile(use_cuda=True)
+
+
+# schedules
+
+NONE, WARMUP, RECORD, SAVE = ProfilerAction
+
+
+def test_schedule():
+    rule = schedule(wait=1, warmup=2, active=2, repeat=2, skip_first=1)
+    cycle = [NONE, WARMUP, WARMUP, RECORD, SAVE]
+    assert [rule(i) for i in range(13)] == [NONE, *cycle, *cycle, NONE, NONE]
+    rule = schedule(wait=3, warmup=1, active=1, skip_first=2, skip_first_wait=1)
+    assert [rule(i) for i in range(9)] == [
+        NONE, NONE, WARMUP, SAVE, NONE, NONE, NONE, WARMUP, SAVE
+    ]  # fmt: skip
+    with pytest.raises(AssertionError, match="active must be above 0"):
+        schedule(wait=0, warmup=1, active=0)
+    with pytest.warns(UserWarning, match="warmup"):
+        schedule(wait=0, warmup=0, active=1)
+    with pytest.raises(AssertionError):
+        rule(-1)
+
+
+def test_on_trace_ready_is_called_at_the_end_of_each_cycle():
+    seen = []
+
+    def ready(prof):
+        seen.append((prof.step_num, [e.name for e in prof.events() if e.name != "ones"]))
+
+    x = clew.ones(2)
+    rule = schedule(wait=1, warmup=1, active=2, repeat=2)
+    with profile(schedule=rule, on_trace_ready=ready) as prof:
+        for _ in range(10):
+            x + 1
+            prof.step()
+    assert seen == [
+        (4, ["ProfilerStep#2", "add", "ProfilerStep#3", "add"]),
+        (8, ["ProfilerStep#6", "add", "ProfilerStep#7", "add"]),
+    ]
+
+
+def test_without_a_schedule_the_end_is_the_cycle():
+    seen = []
+    with profile(on_trace_ready=lambda p: seen.append(len(p.events()))) as prof:
+        clew.ones(1)
+        prof.step()
+        clew.ones(1)
+    assert seen == [2]
+
+
+def test_a_program_that_ends_while_recording():
+    seen = []
+    rule = schedule(wait=0, warmup=1, active=5)
+    with profile(schedule=rule, on_trace_ready=lambda p: seen.append(p.step_num)) as prof:
+        prof.step()
+        clew.ones(1)
+    assert seen == [1]
+    with profile(schedule=rule, on_trace_ready=lambda p: seen.append("warm")) as prof:
+        clew.ones(1)
+    assert seen == [1]
+    with pytest.raises(AssertionError):
+        prof.events()
+
+
+def test_accumulated_events():
+    rule = schedule(wait=0, warmup=1, active=1, repeat=2)
+    with profile(schedule=rule, acc_events=True) as prof:
+        for _ in range(4):
+            clew.ones(1) + 1
+            prof.step()
+    assert [e.name for e in prof.events() if e.name == "add"] == ["add", "add"]
+    starts = [e.time_range.start for e in prof.events()]
+    assert starts == sorted(starts)
+    assert [e.id for e in prof.events()] == list(range(len(starts)))
+
+
+def test_steps_without_cycles_warn():
+    plan = [RECORD, NONE, WARMUP, NONE]
+    with profile(schedule=lambda step: plan[min(step, 3)]) as prof:
+        with pytest.warns(UserWarning, match="without RECORD_AND_SAVE"):
+            prof.step()
+        prof.step()
+        with pytest.warns(UserWarning, match="does not record"):
+            prof.step()
+
+
+def test_tensorboard_handler(tmp_path):
+    for gzip in (False, True):
+        with profile(
+            on_trace_ready=tensorboard_trace_handler(str(tmp_path / "a"), "me", use_gzip=gzip)
+        ):
+            clew.ones(1)
+    names = sorted(path.name for path in (tmp_path / "a").iterdir())
+    assert len(names) == 2
+    assert {name.split(".")[0] for name in names} == {"me"}
+    assert sorted(name.endswith(".pt.trace.json.gz") for name in names) == [False, True]
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RuntimeError, match="cannot make"):
+        tensorboard_trace_handler(str(tmp_path / "file" / "b"))(None)
