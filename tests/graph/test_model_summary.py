@@ -287,3 +287,36 @@ def test_a_recurrent_layer():
     assert table[""].shapes == ((5, 2, 6), (1, 2, 6), (1, 2, 6))
     assert table.parameters == 4 * 6 * (4 + 6) + 2 * 4 * 6
     assert table.flops >= 2 * 5 * 2 * (4 * 24 + 6 * 24)
+
+
+def test_parts_of_a_module_may_have_the_name():
+    # PyTorch has no such method, and programs written for it use the name.
+    class Head(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.summary = nn.Linear(2, 3)
+
+        def forward(self, x):
+            return self.summary(x)
+
+    head = Head()
+    assert isinstance(head.summary, nn.Linear) and head(clew.ones(1, 2)).shape == (1, 3)
+    assert nn.Module.summary(head, clew.ones(1, 2)).parameters == 9
+    parts = {
+        "register_parameter": nn.Parameter(clew.ones(1)),
+        "register_buffer": clew.ones(1),
+        "add_module": nn.Identity(),
+    }
+    for register, part in parts.items():
+        module = nn.Module()
+        getattr(module, register)("summary", part)
+        assert module.summary is part
+        for again in set(parts) - {register}:
+            with pytest.raises(KeyError, match="attribute 'summary' already exists"):
+                getattr(module, again)("summary", parts[again])
+    assert nn.ModuleDict({"summary": nn.ReLU()})["summary"](-clew.ones(1)).item() == 0
+    plain = nn.Module()
+    plain.summary = "text"
+    assert plain.summary == "text"
+    with pytest.raises(KeyError, match="attribute 'forward' already exists"):
+        nn.Module().register_parameter("forward", None)

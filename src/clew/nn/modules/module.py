@@ -11,7 +11,7 @@ import clew
 from clew._provenance import user_level
 
 from ..parameter import Buffer, Parameter, UninitializedTensorMixin
-from . import _hooks, _state
+from . import _hooks, _state, _summary
 from ._convert import Conversions
 from ._global import register_module_backward_hook as register_module_backward_hook
 from ._global import (
@@ -300,7 +300,7 @@ class Module(Conversions, HookMethods, clew._C.ModuleBase):
             raise KeyError(f'{kind} name can\'t contain "."')
         if name == "":
             raise KeyError(f'{kind} name can\'t be empty string ""')
-        if name not in table and hasattr(self, name):
+        if name not in table and _summary.is_taken(self, name):
             raise KeyError(f"attribute '{name}' already exists")
         return table
 
@@ -315,7 +315,7 @@ class Module(Conversions, HookMethods, clew._C.ModuleBase):
             raise TypeError(f"{_type_name(module)} is not a Module subclass")
         if not isinstance(name, str):
             raise TypeError(f"module name should be a string. Got {_type_name(name)}")
-        if name not in self._modules and hasattr(self, name):
+        if name not in self._modules and _summary.is_taken(self, name):
             raise KeyError(f"attribute '{name}' already exists")
         if "." in name:
             raise KeyError(f'module name can\'t contain ".", got: {name}')
@@ -656,39 +656,7 @@ class Module(Conversions, HookMethods, clew._C.ModuleBase):
             param.requires_grad_(requires_grad)
         return self
 
-    def summary(
-        self, *input: Any, depth: int | None = None, fold: bool = True, **kwargs: Any
-    ) -> Any:
-        """Runs the module once and tells of each layer in it: output shapes, parameters, FLOPs, and
-        the memory kept for backward.
-
-        The mode (training or not) stays as it is, operations are recorded; random state and buffers
-        are afterwards what they were. A module of which a part is frozen runs a second time, since
-        what wants no gradient is not recorded. Inputs on the meta device cost no computation if the
-        parameters lie there, too.
-
-        Args:
-            input: the arguments of the call.
-            depth: levels below this module that are shown; None shows all.
-            fold: whether consecutive numbered modules of equal structure share a row, with their
-                sums.
-            kwargs: the keyword arguments of the call.
-
-        Returns: an object that prints as a table; `summary["layer.path"]` is a row, with `.shapes`,
-        `.parameters`, `.flops` and `.held` (bytes kept for backward).
-
-        Raises:
-            ValueError: `depth` is negative.
-
-        >>> from clew import nn
-        >>> model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
-        >>> table = model.summary(clew.ones(2, 4))
-        >>> table.parameters, table["0"].shapes, table["0"].flops
-        (49, ((2, 8),), 128)
-        """
-        from clew._graph.model import summarize
-
-        return summarize(self, input, kwargs, depth, fold)
+    summary = _summary.Yielding(_summary.summary)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Clears the gradients of all parameters.
