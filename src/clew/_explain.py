@@ -16,7 +16,13 @@ from typing import Any
 
 from clew import _C
 from clew._C import Tensor
-from clew._provenance import Location, describe, describe_calls, parameter_name
+from clew._provenance import (
+    Location,
+    describe,
+    describe_calls,
+    parameter_name,
+    short_path,
+)
 
 __all__ = ["describe", "describe_calls"]
 
@@ -180,7 +186,10 @@ def gradient_of(context: Any, index: int) -> str:
     if function.vjp is not function.__mro__[-2].vjp:
         backward = function.vjp
     code = inspect.unwrap(backward).__code__
-    where = f"{Location(code, 0).short} in {getattr(code, 'co_qualname', code.co_name)}"
+    first = code.co_firstlineno
+    while linecache.getline(code.co_filename, first).lstrip().startswith("@"):
+        first += 1
+    where = f"{short_path(code.co_filename)}:{first} in {backward.__qualname__}"
     if index < 0 or any(p.kind is p.VAR_POSITIONAL for p in names[: index + 1]):
         listed = ", ".join(str(p).split(":")[0].split("=")[0] for p in names)
         text = f"\n  forward's arguments are {listed}" if index < 0 else ""

@@ -72,7 +72,7 @@ class Location:
     @property
     def short(self) -> str:
         """``model.py:48``, the file relative to the current folder when it lies below it."""
-        return f"{_short_path(self.file)}:{self.line}"
+        return f"{short_path(self.file)}:{self.line}"
 
     def __str__(self) -> str:
         name = "" if self.function == "<module>" else f" in {self.function}"
@@ -104,7 +104,8 @@ def _span(code: CodeType, offset: int) -> tuple[Any, ...]:
     return (code.co_firstlineno, None, None, None)
 
 
-def _short_path(path: str) -> str:
+def short_path(path: str) -> str:
+    """Relative to the current folder when it lies below it."""
     here = os.getcwd() + os.sep
     return path[len(here) :] if path.startswith(here) else path
 
