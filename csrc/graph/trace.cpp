@@ -6,6 +6,10 @@
 
 #include <bit>
 #include <ctime>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <x86intrin.h>
+#endif
 
 #include "graph/attrs.h"
 
@@ -36,6 +40,30 @@ ThreadState& join() {
   return here;
 }
 
+int64_t nanoseconds_now() {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
+}
+
+// The processor's counter, where it counts at one rate always; it is read in half the time.
+#if defined(__x86_64__)
+bool counts_steadily() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(0x80000007, &a, &b, &c, &d) && (d >> 8 & 1);
+}
+const bool has_counter = counts_steadily();
+int64_t ticks_now() { return has_counter ? static_cast<int64_t>(__rdtsc()) : nanoseconds_now(); }
+#else
+int64_t ticks_now() { return nanoseconds_now(); }
+#endif
+
+struct Instant {
+  int64_t ticks = ticks_now(), nanoseconds = nanoseconds_now();
+};
+// Long ago, so that the rate is known well.
+const Instant loaded;
+
 void watch_storage(void* data, int64_t bytes) {
   set_traces(true);
   tracer.memory(data, bytes);
@@ -54,12 +82,6 @@ Origin* origin_now() {
 
 }  // namespace
 
-int64_t trace_clock() {
-  timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
-}
-
 void Tracer::start(TraceOptions options) {
   clear();
   ++session_;
@@ -69,14 +91,24 @@ void Tracer::start(TraceOptions options) {
   watch_storages(watch_storage);
   set_traces(true);
   join();
-  started = trace_clock();
+  Instant now;
+  started = now.nanoseconds;
+  started_ticks_ = now.ticks;
 }
 
 void Tracer::stop() {
-  stopped = trace_clock();
+  Instant now;
+  if (now.ticks > loaded.ticks)
+    rate_ = static_cast<double>(now.nanoseconds - loaded.nanoseconds) /
+            static_cast<double>(now.ticks - loaded.ticks);
+  stopped = nanoseconds(now.ticks);
   running_ = false;
   watch_storages(nullptr);
   set_traces(false);
+}
+
+int64_t Tracer::nanoseconds(int64_t ticks) const {
+  return started + static_cast<int64_t>(static_cast<double>(ticks - started_ticks_) * rate_);
 }
 
 void Tracer::clear() {
@@ -119,13 +151,13 @@ int32_t Tracer::begin(TraceKind kind, const void* what, int32_t name, Origin* or
   r.name = name;
   r.origin = kept(origin);
   here.current = count_ - 1;
-  r.begin = trace_clock();
+  r.begin = ticks_now();
   return here.current;
 }
 
 void Tracer::end(int32_t index) {
   TraceRecord& r = at(index);
-  r.end = trace_clock();
+  r.end = ticks_now();
   if (here.current == index) here.current = r.parent;
 }
 
@@ -140,7 +172,7 @@ void Tracer::memory(void* address, int64_t bytes) {
     bool same = around && at(r.parent).kind <= TraceKind::node;
     r.origin = kept(same ? around : origin_now());
   }
-  r.begin = r.end = trace_clock();
+  r.begin = r.end = ticks_now();
 }
 
 int32_t Tracer::intern(std::string_view name) {

@@ -20,7 +20,7 @@ constexpr uint8_t trace_inplace = 1;
 constexpr uint8_t trace_backward = 2;
 
 struct TraceRecord {
-  int64_t begin;     // nanoseconds of the monotonic clock
+  int64_t begin;     // in ticks, see Tracer::nanoseconds()
   int64_t end;       // 0 as long as it runs
   int64_t value;     // the node's sequence number; bytes
   int64_t extra;     // a node's inputs that want gradients, one bit each; an address
@@ -61,6 +61,8 @@ class Tracer {
   TraceRecord& at(int32_t i) { return chunks_[static_cast<size_t>(i >> chunk_bits)][i & mask]; }
   const std::vector<std::string>& names() const { return names_; }
   const std::vector<int64_t>& details() const { return details_; }
+  // Of a tick, by the monotonic clock; when it has stopped.
+  int64_t nanoseconds(int64_t ticks) const;
   int64_t started = 0, stopped = 0, live_bytes = 0;
 
  private:
@@ -72,6 +74,8 @@ class Tracer {
   bool running_ = false;
   uint32_t session_ = 0;
   int32_t count_ = 0;
+  int64_t started_ticks_ = 0;
+  double rate_ = 1;  // nanoseconds a tick
   TraceOptions options_;
   std::vector<std::unique_ptr<TraceRecord[]>> chunks_;
   std::vector<std::string> names_;
@@ -79,7 +83,6 @@ class Tracer {
   std::vector<int64_t> details_;
 };
 extern Tracer tracer;
-int64_t trace_clock();  // nanoseconds
 
 inline bool traces() { return modes.intercept & intercept_trace; }
 

@@ -164,12 +164,18 @@ PyObject* stop(PyObject*, PyObject*) {
     std::vector<Row> rows(static_cast<size_t>(tracer.count()));
     for (int32_t i = 0; i < tracer.count(); ++i) {
       const TraceRecord& r = tracer.at(i);
-      rows[static_cast<size_t>(i)] = {r.begin,        r.end,
-                                      r.value,        r.extra,
-                                      tables.name(r), tables.place(r.origin),
-                                      r.parent,       r.detail,
-                                      r.thread,       static_cast<uint8_t>(r.kind),
-                                      r.flags,        0};
+      rows[static_cast<size_t>(i)] = {tracer.nanoseconds(r.begin),
+                                      r.end ? tracer.nanoseconds(r.end) : 0,
+                                      r.value,
+                                      r.extra,
+                                      tables.name(r),
+                                      tables.place(r.origin),
+                                      r.parent,
+                                      r.detail,
+                                      r.thread,
+                                      static_cast<uint8_t>(r.kind),
+                                      r.flags,
+                                      0};
     }
     Ref dtypes(checked(PyList_New(0)));
     for (int d = 0; d < num_dtypes; ++d) append(dtypes.get(), text(name(static_cast<DType>(d))));

@@ -72,6 +72,21 @@ def test_a_sleep_in_a_range_shows_up():
     assert nap.is_user_annotation
 
 
+def test_times_are_those_of_the_clock():
+    with profile() as prof:
+        before = time.monotonic_ns()
+        with record_function("busy"):
+            inner = time.monotonic_ns()
+            while time.monotonic_ns() < before + 30_000_000:
+                pass
+            after = time.monotonic_ns()
+        outer = time.monotonic_ns()
+    (busy,) = named(prof, "busy")
+    assert (after - inner) / 1000 - 1 <= busy.cpu_time_total <= (outer - before) / 1000 + 1
+    begin = prof.profiler.recordings[0].started + busy.time_range.start * 1000
+    assert before - 1000 <= begin <= inner + 1000
+
+
 def test_record_function_as_decorator_and_with_arguments():
     @record_function("twice")
     def twice(x, *, by=2):
