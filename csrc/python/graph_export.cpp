@@ -15,7 +15,7 @@ namespace clew::python {
 
 namespace {
 
-// What all nodes of one op share.
+// What all nodes of one op share; made once, since a signature is parsed for it.
 struct OpText {
   Ref op, node;
   std::unique_ptr<Overload> signature;
@@ -117,7 +117,6 @@ Ref output_name(const Overload& o, int k) {
 class Exporter {
   std::vector<Node*> nodes_;
   std::unordered_map<const Node*, Py_ssize_t> index_;
-  std::unordered_map<const OpDef*, OpText> ops_;
   std::unordered_map<MetaKey, Ref, MetaHash> metas_;
   std::unordered_map<const Origin*, Py_ssize_t> place_index_;
   std::unordered_map<const Cut*, Ref> cut_tuples_;
@@ -156,13 +155,14 @@ class Exporter {
     for (size_t i = 0; i < nodes_.size(); ++i) index_[nodes_[i]] = static_cast<Py_ssize_t>(i);
   }
 
-  OpText& text_of(const OpDef& op) {
-    OpText& t = ops_[&op];
+  static OpText& text_of(const OpDef& op) {
+    static auto& known = *new std::unordered_map<const OpDef*, OpText>();
+    OpText& t = known[&op];
     if (!t.op) {
+      t.signature = parse_signature(op);
+      t.node = interned(node_name(op));
       std::string_view full = op_name(op);
       t.op = interned(full.substr(full.rfind('.') + 1));
-      t.node = interned(node_name(op));
-      t.signature = parse_signature(op);
     }
     return t;
   }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import math
+import sys
 import time
 import weakref
 
@@ -327,6 +328,24 @@ def test_the_graph_keeps_nothing_alive():
         assert gone() is None  # and it is part of no cycle
     finally:
         gc.enable()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_asking_again_and_again_takes_no_memory():
+    def resident():
+        with open("/proc/self/statm") as f:
+            return int(f.read().split()[1]) * 4096
+
+    net = nn.Sequential(nn.Conv2d(1, 1, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten())
+    loss = net(clew.ones(1, 1, 6, 6)).logsumexp(1).sum()
+    for _ in range(200):
+        _C._export_graph((loss,))
+    gc.collect()
+    before = resident()
+    for _ in range(3000):
+        _C._export_graph((loss,))
+    gc.collect()
+    assert resident() - before < 200_000
 
 
 def test_a_tensor_that_holds_its_own_graph_is_collected():
