@@ -10,6 +10,14 @@
 
 namespace clew {
 
+// What stands for an instruction where its address cannot: functions of equal text share their
+// instructions in Python 3.10. Other objects and other offsets give other values.
+inline const void* instruction_of(const PyCodeObject* code, int32_t offset) {
+  uint64_t value = reinterpret_cast<uintptr_t>(code) * 0x9E3779B97F4A7C15u;
+  return reinterpret_cast<const void*>(
+      static_cast<uintptr_t>(value + static_cast<uint64_t>(offset)));
+}
+
 // A walk from the innermost frame outwards. code() is borrowed; at() names the instruction.
 #if PY_VERSION_HEX >= 0x030b0000 && PY_VERSION_HEX < 0x030e0000
 class Frames {
@@ -73,7 +81,7 @@ class Frames {
   void next() { frame_ = frame_->f_back; }
   PyCodeObject* code() const { return frame_->f_code; }
   int32_t offset() const { return frame_->f_lasti * 2; }
-  const void* at() const { return PyBytes_AS_STRING(frame_->f_code->co_code) + offset(); }
+  const void* at() const { return instruction_of(code(), offset()); }
 };
 #else
 class Frames {
@@ -96,9 +104,7 @@ class Frames {
     return code;
   }
   int32_t offset() const { return PyFrame_GetLasti(frame_); }
-  const void* at() const {
-    return reinterpret_cast<const char*>(code()) + static_cast<size_t>(offset()) + 1;
-  }
+  const void* at() const { return instruction_of(code(), offset()); }
 };
 #endif
 

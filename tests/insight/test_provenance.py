@@ -219,6 +219,18 @@ def test_generators_threads_and_lambdas():
     assert next(map(x.__mul__, [2])).grad_fn.location.function.startswith("test_generators")
 
 
+def test_functions_of_equal_text_are_told_apart():
+    def one(x):
+        return x * 2  # one
+
+    def two(x):
+        return x * 2  # two
+
+    x = clew.ones(1, requires_grad=True)
+    made = [f(x).grad_fn.location for f in (one, two, one)]
+    assert [at.line for at in made] == [line_of("one"), line_of("two"), line_of("one")]
+
+
 def test_code_made_at_run_time():
     space = {"x": clew.ones(1, requires_grad=True)}
     exec(compile("\n\ny = x * 2", "<typed>", "exec"), space)
