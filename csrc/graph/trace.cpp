@@ -12,6 +12,7 @@
 #endif
 
 #include "graph/attrs.h"
+#include "graph/batch.h"
 
 namespace clew {
 
@@ -287,7 +288,8 @@ void TraceOp::note_results(const OpDef& op, std::span<const Tensor> in, const vo
         r->value = static_cast<int64_t>(t->grad_fn->sequence);
         break;
       }
-  if (tracer.shapes()) tracer.add_details(index(), op, in, attrs, outs);
+  // Of samples in vmap, the operation on all of them inside knows the shapes.
+  if (tracer.shapes() && !levels_of(in)) tracer.add_details(index(), op, in, attrs, outs);
 }
 
 void TraceNode::open_node(const Node& node) {

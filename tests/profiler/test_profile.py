@@ -241,6 +241,13 @@ def test_flops_by_operation_and_by_line():
     assert {row.flops for row in prof.key_averages()} == {0}
 
 
+def test_vmap_counts_all_samples():
+    w, x = clew.randn(5, 4, 4), clew.randn(4)
+    with profile(with_flops=True, record_shapes=True) as prof:
+        clew.func.vmap(lambda one: one @ x)(w)
+    assert sum(event.flops for event in prof.events()) == 5 * 2 * 4 * 4
+
+
 def test_shapes():
     with profile(record_shapes=True) as prof:
         clew.ones(2, 3) * clew.ones(3)

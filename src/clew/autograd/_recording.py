@@ -7,6 +7,7 @@ somebody asks.
 from __future__ import annotations
 
 import functools
+import gc
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -238,6 +239,19 @@ _SCOPES = {
 def _build(
     recording: Recording,
 ) -> tuple[list[FunctionEvent], list[MemoryEvent], list[FunctionEvent]]:
+    # Many objects are made that all stay: looking for garbage among them is in vain.
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        return _built_from(recording)
+    finally:
+        if collects:
+            gc.enable()
+
+
+def _built_from(
+    recording: Recording,
+) -> tuple[list[FunctionEvent], list[MemoryEvent], list[FunctionEvent]]:
     events: list[FunctionEvent] = []
     memory: list[MemoryEvent] = []
     modules: list[FunctionEvent] = []
@@ -246,46 +260,41 @@ def _build(
     counted: list[bool] = []
     calls: list[FunctionEvent | None] = []  # the innermost call of a module
     forward: dict[int, tuple[FunctionEvent, _Details | None]] = {}
-    records = recording.records
-    columns = {name: records[name].tolist() for name in RECORD.names or ()}
-    zero, stopped = recording.zero, recording.stopped
-    for i in range(len(records)):
-        kind, parent = columns["kind"][i], columns["parent"][i]
-        ends = columns["end"][i] or stopped
+    columns = [recording.records[name].tolist() for name in (RECORD.names or ())[:-1]]
+    all_ends, all_parents = columns[1], columns[6]
+    zero, stopped, overloads = recording.zero, recording.stopped, recording.overloads
+    for begin, end, value, extra, number, at, parent, detail, thread, kind, flags in zip(*columns):
+        ends = end or stopped
         # A range that ended before what began in it holds it no longer.
-        while parent >= 0 and 0 < columns["end"][parent] < ends:
-            parent = columns["parent"][parent]
-        at = columns["place"][i]
+        while parent >= 0 and 0 < all_ends[parent] < ends:
+            parent = all_parents[parent]
         place = recording.places[at] if at >= 0 else NOWHERE
         above = shown[parent] if parent >= 0 else None
-        begin = (columns["begin"][i] - zero) / 1e3
-        backward = bool(columns["flags"][i] & FLAG_BACKWARD)
-        thread = columns["thread"][i]
+        start_us = (begin - zero) / 1e3
+        backward = bool(flags & FLAG_BACKWARD)
         if kind in (Kind.ALLOCATION, Kind.FREE):
-            nbytes = columns["value"][i] * (1 if kind == Kind.ALLOCATION else -1)
-            memory.append(
-                MemoryEvent(begin, nbytes, columns["extra"][i], place, backward, thread, above)
-            )
+            nbytes = value if kind == Kind.ALLOCATION else -value
+            memory.append(MemoryEvent(start_us, nbytes, extra, place, backward, thread, above))
             shown.append(above)
             counted.append(True)
             calls.append(None)
             continue
-        number = columns["name"][i]
         name = recording.names[number]
-        in_place = bool(columns["flags"][i] & FLAG_INPLACE)
-        end = (ends - zero) / 1e3
-        detail = columns["detail"][i]
+        if kind == Kind.MODULE:
+            name = f"nn.Module: {name or place.module_type}"
+        elif flags & FLAG_INPLACE:
+            name += "_"
         details = _details_of(recording, detail, number) if detail >= 0 else None
         event = FunctionEvent(
             len(events),
-            name + "_" * in_place,
+            name,
             thread,
-            begin,
-            end,
+            start_us,
+            (ends - zero) / 1e3,
             kind=_KIND_NAMES[kind],
-            overload_name=recording.overloads[number] if number < len(recording.overloads) else "",
+            overload_name=overloads[number] if overloads else "",
             scope=_SCOPES.get(kind, Scope.FUNCTION),
-            sequence_nr=columns["value"][i] if kind in (Kind.OP, Kind.NODE) else -1,
+            sequence_nr=value if kind <= Kind.NODE else -1,
             is_backward=backward or kind == Kind.NODE,
             place=place,
         )
@@ -296,17 +305,15 @@ def _build(
             ]
             event.output_shapes = details.outputs
             event.concrete_inputs = details.arguments
-        if kind == Kind.OP and not backward and event.sequence_nr >= 0:
-            forward.setdefault(event.sequence_nr, (event, details))
-        if kind == Kind.NODE and event.sequence_nr in forward:
-            event.fwd_thread = forward[event.sequence_nr][0].thread
+        if kind == Kind.OP and not backward and value >= 0:
+            forward.setdefault(value, (event, details))
+        if kind == Kind.NODE and value in forward:
+            event.fwd_thread = forward[value][0].thread
         covered = counted[parent] if parent >= 0 else False
         if recording.with_flops and not covered:
-            count = _count(kind, event, details, forward, columns["extra"][i])
+            count = _count(kind, event, details, forward, extra)
             if count is not None:
                 event.flops, covered = count, True
-        if kind == Kind.MODULE:
-            event.name = f"nn.Module: {name or place.module_type}"
         event.enclosing = calls[parent] if parent >= 0 else None
         calls.append(event if kind == Kind.MODULE else event.enclosing)
         counted.append(covered)

@@ -198,10 +198,6 @@ class FunctionEvent(FormattedTimesMixin):
         is_backward: bool = False,
         place: Any = None,
         stack: Sequence[str] = (),
-        input_shapes: Sequence[Any] = (),
-        input_dtypes: Sequence[str] = (),
-        output_shapes: Sequence[Any] = (),
-        concrete_inputs: dict[str, Any] | None = None,
         flops: int = 0,
     ) -> None:
         self.id = id
@@ -217,10 +213,11 @@ class FunctionEvent(FormattedTimesMixin):
         self.is_user_annotation = scope == Scope.USER_SCOPE
         self.place = place
         self.stack: Sequence[str] = stack if place is None else place.stack
-        self.input_shapes = list(input_shapes)
-        self.input_dtypes = list(input_dtypes)
-        self.output_shapes = list(output_shapes)
-        self.concrete_inputs = concrete_inputs or {}
+        # Of what was recorded with its shapes.
+        self.input_shapes: Sequence[Any] = ()
+        self.input_dtypes: Sequence[str] = ()
+        self.output_shapes: Sequence[Any] = ()
+        self.concrete_inputs: dict[str, Any] | None = None
         self.flops = flops
         self.count = 1
         self.cpu_parent: FunctionEvent | None = None

@@ -5,7 +5,16 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-_lazy = ("benchmark", "checkpoint", "data", "dlpack", "hooks", "model_zoo", "tensorboard")
+_lazy = (
+    "benchmark",
+    "checkpoint",
+    "data",
+    "dlpack",
+    "flop_counter",
+    "hooks",
+    "model_zoo",
+    "tensorboard",
+)
 
 __all__ = list(_lazy)
 
