@@ -197,6 +197,7 @@ def reason(path: str, theirs: Any) -> str:
 
 # The parameters are the same though an inspection says otherwise.
 SAME_PARAMETERS = {
+    "autograd.profiler.FunctionEvent",  # made by the profiler alone
     "as_tensor",
     "cummax",
     "cummin",
