@@ -476,7 +476,8 @@ bool apply_into(const OpDef& op, std::span<const Tensor> in, const void* attrs,
   return true;
 }
 
-static void write_inplace(const OpDef& op, std::span<const Tensor> in, const void* attrs) try {
+[[gnu::always_inline]] static inline void write_inplace(const OpDef& op, std::span<const Tensor> in,
+                                                        const void* attrs) try {
   AutocastMode off(false);  // what is written keeps its dtype
   if (levels_of(in)) [[unlikely]]
     return apply_batched_inplace(op, in, attrs);
