@@ -23,8 +23,7 @@ US = 1000  # nanoseconds
 def location(line: int, file: str = "model.py") -> Location:
     """A location on the given line."""
     code = compile("\n" * (line - 1) + "f()", file, "exec")
-    at = [i * 2 for i, span in enumerate(code.co_positions()) if span[0] == line]
-    return Location(code, at[0])
+    return Location(code, next(start for start, _, at in code.co_lines() if at == line))
 
 
 class Book:
