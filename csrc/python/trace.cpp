@@ -223,6 +223,14 @@ PyObject* end(PyObject*, PyObject* handle) {
     Py_RETURN_NONE;
   });
 }
+// Ends the recording and forgets it: a forked process has no part in its parent's.
+PyObject* abandon(PyObject*, PyObject*) {
+  if (tracer.running()) {
+    tracer.stop();
+    tracer.clear();
+  }
+  Py_RETURN_NONE;
+}
 PyObject* running(PyObject*, PyObject*) { return PyBool_FromLong(tracer.running()); }
 
 PyMethodDef functions[] = {{"_trace_start", start, METH_VARARGS, nullptr},
@@ -231,6 +239,7 @@ PyMethodDef functions[] = {{"_trace_start", start, METH_VARARGS, nullptr},
                            {"_trace_begin_call", begin_call, METH_O, nullptr},
                            {"_trace_end", end, METH_O, nullptr},
                            {"_trace_running", running, METH_NOARGS, nullptr},
+                           {"_trace_abandon", abandon, METH_NOARGS, nullptr},
                            {}};
 
 }  // namespace

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import inspect
+import os
 import threading
 import time
 
@@ -500,6 +501,20 @@ def test_a_long_thread_stops_recording_with_the_profiler():
     thread.join()
     assert x.tolist() == [2, 2, 2]
     assert [e.name for e in seen[0].events()] == ["ones"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_process_is_not_recorded():
+    with profile() as prof:
+        child = os.fork()
+        if child == 0:
+            left = _C._trace_running()
+            (clew.ones(2) + 1).sum()
+            os._exit(1 if left or _C._trace_running() else 0)
+        _, status = os.waitpid(child, 0)
+        clew.ones(1)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert [e.name for e in prof.events()] == ["ones"]
 
 
 def test_recordings_are_let_go():

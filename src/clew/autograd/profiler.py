@@ -6,6 +6,7 @@ The plain form. `clew.profiler.profile` adds schedules and what is said by line 
 from __future__ import annotations
 
 import functools
+import os
 import threading
 import time
 import warnings
@@ -34,6 +35,8 @@ __all__ = [
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_C._trace_abandon)
 
 
 def kineto_available() -> bool:
