@@ -403,6 +403,9 @@ void apply_plain(const OpDef& op, std::span<const Tensor> in, const void* attrs,
   if (autocasts()) return apply_autocast(op, in, attrs, outs);  // comes back with autocast off
   {
     TraceOp trace(op);
+    // Of an operation on samples the whole is searched, not its steps as well.
+    bool whole = op.kind != OpKind::Composite && levels_of(in);
+    InterceptWithout steps(whole ? intercept_watch : uint8_t{0});
     apply_plain(op, in, attrs, outs);
     trace.results(op, in, attrs, outs);
   }

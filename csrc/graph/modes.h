@@ -46,6 +46,18 @@ class GradMode {
   GradMode(const GradMode&) = delete;
 };
 
+// Some of those who look, sent away.
+class InterceptWithout {
+  uint8_t before_;
+
+ public:
+  explicit InterceptWithout(uint8_t bits) : before_(modes.intercept) {
+    modes.intercept = static_cast<uint8_t>(before_ & ~bits);
+  }
+  ~InterceptWithout() { modes.intercept = before_; }
+  InterceptWithout(const InterceptWithout&) = delete;
+};
+
 inline bool autocasts() { return modes.intercept & intercept_autocast; }
 inline void set_autocast(bool on) {
   modes.intercept = static_cast<uint8_t>(on ? modes.intercept | intercept_autocast

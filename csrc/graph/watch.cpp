@@ -70,18 +70,8 @@ PyObject* list_of(std::span<const Tensor> ts) {
 // callback(name, found, place, backward, what went in, what came out)
 void report(const std::string& name, NonFinite found, const Origin* where, bool backward,
             std::span<const Tensor> in, std::span<const Tensor> out) {
-  struct Pause {
-    uint8_t before = modes.intercept;
-    bool grad = modes.grad;
-    Pause() {
-      modes.intercept = static_cast<uint8_t>(before & ~watching);
-      modes.grad = false;
-    }
-    ~Pause() {
-      modes.intercept = before;
-      modes.grad = grad;
-    }
-  } pause;
+  InterceptWithout pause(watching);
+  GradMode unrecorded(false);
   std::string place = where ? describe(where) : "";
   PyObject* args[2] = {list_of(in), nullptr};
   PyObject* got = nullptr;

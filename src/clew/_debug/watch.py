@@ -56,6 +56,9 @@ class NonFiniteError(RuntimeError):
         super().__init__(f"nan_watch: {found}")
         self.found = found
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.found,)
+
 
 class nan_watch:
     """Searches the result of every operation, forward and backward, for NaN and infinity, and tells

@@ -4,23 +4,31 @@ ran.
 
 from __future__ import annotations
 
+import threading
+
 from clew import _C
 
 __all__ = ["detect_anomaly", "set_detect_anomaly"]
 
-_mode = {"on": False, "check_nan": True}
+
+class _Mode(threading.local):
+    on = False
+    check_nan = True
+
+
+_mode = _Mode()
 
 
 def _switch(on: bool, check_nan: bool) -> dict[str, bool]:
-    before = dict(_mode)
-    _mode.update(on=on, check_nan=check_nan)
+    before = {"on": _mode.on, "check_nan": _mode.check_nan}
+    _mode.on, _mode.check_nan = on, check_nan
     _C._keep_whole_stacks(on)
     _C._set_anomaly(on and check_nan)
     return before
 
 
 class set_detect_anomaly:
-    """Switches anomaly detection on or off, at once, or for a ``with`` block.
+    """Switches anomaly detection on or off in this thread, at once, or for a ``with`` block.
 
     Args:
         mode: whether it is on.
@@ -76,10 +84,10 @@ class detect_anomaly:
 
 
 def is_anomaly_enabled() -> bool:
-    """Whether anomaly detection is on."""
-    return _mode["on"]
+    """Whether anomaly detection is on in this thread."""
+    return _mode.on
 
 
 def is_anomaly_check_nan_enabled() -> bool:
     """Whether anomaly detection looks for NaN."""
-    return _mode["check_nan"]
+    return _mode.check_nan

@@ -416,8 +416,10 @@ def _binary_terms(x: Any, y: Any) -> Any:
     safe = clew.where(inner, x, 0.5)
     smooth = (y - 1) * clew.log1p(-safe) - y * clew.log(safe)
     with clew.no_grad():
-        log_x = clew.log(plain).clamp(min=-100)
-        log_1x = clew.log1p(-plain).clamp(min=-100)
+        # Not the logarithm of 0: nan_watch would see an infinity be born.
+        log_x = clew.where(plain > 0, clew.log(clew.where(plain > 0, plain, 1)), -100)
+        log_1x = clew.where(plain < 1, clew.log1p(-clew.where(plain < 1, plain, 0)), -100)
+        log_x, log_1x = log_x.clamp(min=-100), log_1x.clamp(min=-100)
         slope = (plain - y) * 1e12
     return clew.where(inner, smooth, (y - 1) * log_1x - y * log_x + slope * (x - plain))
 
