@@ -21,6 +21,11 @@ bool same_line(const Origin* a, const Origin* b) {
   return a && b && a->code == b->code && ask_of("line", a) == ask_of("line", b);
 }
 
+// Came by again, as loops do.
+bool same_instruction(const Origin* a, const Origin* b) {
+  return a && b && a->code == b->code && a->instruction == b->instruction;
+}
+
 // Where recording was switched off, unless that is the line of the cut itself.
 std::string entered(const Cut& c) {
   if (!c.region || same_line(c.region, c.where)) return {};
@@ -39,7 +44,11 @@ std::string last_way_out(const char* before, const Origin* told) {
 
 // Of several results none is what the line names.
 std::string name_of_result(const Node& n) {
-  return n.output_count == 1 ? ask_of("result_name", n.origin) : "";
+  const Origin* o = n.origin;
+  if (n.output_count != 1 || !o) return {};
+  return ask("result_name", "(Oisss)", reinterpret_cast<PyObject*>(o->code),
+             static_cast<int>(o->instruction), path_of(o->scope).c_str(),
+             o->scope ? o->scope->type.c_str() : "", n.name().c_str());
 }
 
 std::string quoted(std::string name) { return concat("`", name, "`"); }
@@ -105,7 +114,7 @@ void fail_consumed(const Node& n, uint64_t root) {
   const char* advice =
       "Specify retain_graph=True in the first backward, or run forward again before the second";
   if (root && first_root && root != first_root)
-    advice = same_line(first, origin_here())
+    advice = same_instruction(first, origin_here())
                  ? "it was carried over from an earlier round: detach() what is carried over, or "
                    "specify retain_graph=True"
                  : "two results share it: add them up and run backward once, or specify "
@@ -192,12 +201,19 @@ void rethrow_with_operands(const Error& e, std::span<const Tensor> in) {
   constexpr int most = 2;
   const Tensor* known[most];
   int count = 0;
-  const Origin* here = origin_here();
+  // Counted: names are found by Python code, which may run other threads.
+  struct Kept {
+    Origin* place = kept(origin_here());
+    ~Kept() {
+      if (place) place->decref();
+    }
+  } line_now;
+  const Origin* here = line_now.place;
   for (const Tensor& t : in) {
     if (!t.defined() || !t->grad_fn || !t->grad_fn->origin) continue;
     const Origin* made = t->grad_fn->origin;
     // Within one operation of the library, or one line of the program, nothing new is said.
-    if (here && made->code == here->code && made->instruction == here->instruction) continue;
+    if (same_instruction(here, made)) continue;
     if (count == most) throw;  // a list of tensors: not all of them matter
     known[count++] = &t;
   }

@@ -320,8 +320,8 @@ void set_python_error() noexcept {
       case ErrorKind::Runtime: break;
     }
     // Inside a module the message says which, and which line called it.
-    std::string in_module =
-        modes.scope && !e.located ? concat("\n  in ", describe(origin_here())) : "";
+    std::string place = modes.scope && !e.located ? describe(origin_here()) : "";
+    std::string in_module = place.empty() ? "" : concat("\n  in ", place);
     auto* explained = dynamic_cast<const Explained*>(&e);
     PyErr_SetString(type, concat(e.text, in_module, explained ? explained->details : "").c_str());
   } catch (const std::bad_alloc&) {

@@ -74,10 +74,44 @@ def _found(at: Location) -> tuple[ast.stmt, ast.AST] | None:
     return None
 
 
-def result_name(code: CodeType, offset: int, *_: str) -> str:
-    """The name that the line gives to what it makes there, such as ``h`` or ``self.state``."""
+def _plain(name: str) -> str:
+    return name.replace("_", "").lower()
+
+
+_END_IN_A_VIEW = ("flatten", "ravel", "reshape", "reshape_as", "unflatten", "view_as")
+
+
+def _makes(part: ast.AST, path: str, kind: str, node: str) -> bool:
+    """Whether the node is what the expression gives, and not a step on the way there: functions
+    of the library run several operations, all of which belong to this line."""
+    op = _plain(node.removesuffix("Backward0").removesuffix("Backward"))
+    if isinstance(part, ast.Subscript):
+        return op in ("select", "index", "slice", "getitem")
+    if isinstance(part, ast.Attribute):
+        return op == "transpose" or op == _plain(part.attr)
+    if not isinstance(part, ast.Call):
+        return isinstance(part, (ast.BinOp, ast.UnaryOp, ast.AugAssign))
+    called = ast.unparse(part.func).rpartition(".")
+    if called[2] == "apply":  # of a custom Function
+        return op == _plain(called[0].rpartition(".")[2])
+    if _plain(called[2]) == op or (op == "view" and called[2] in _END_IN_A_VIEW):
+        return True
+    # A layer that is one operation: the module in progress is the one that the line calls.
+    own = path.rpartition(".")[2]
+    return _plain(kind) == op and (not own or own == called[2])
+
+
+def result_name(code: CodeType, offset: int, path: str, kind: str, node: str) -> str:
+    """The name that the line gives to what a node makes there, such as ``h`` or ``self.state``;
+    empty for what has none.
+
+    Args:
+        path: of the module in progress.
+        kind: its class.
+        node: the node's name.
+    """
     found = _found(Location(code, offset))
-    if found is None:
+    if found is None or not _makes(found[1], path, kind, node):
         return ""
     statement, part = found
     target: ast.AST | None = None
@@ -90,9 +124,24 @@ def result_name(code: CodeType, offset: int, *_: str) -> str:
     return ast.unparse(target) if isinstance(target, (ast.Name, ast.Attribute)) else ""
 
 
+def _is_imported(owner: ast.expr, file: str) -> bool:
+    """Whether the name is that of a module, such as F in ``F.relu_(h)``."""
+    while isinstance(owner, ast.Attribute):
+        owner = owner.value
+    tree = _parsed("".join(linecache.getlines(file)))
+    names = {
+        (alias.asname or alias.name).partition(".")[0]
+        for imported in ast.walk(tree or ast.Module([], []))
+        if isinstance(imported, (ast.Import, ast.ImportFrom))
+        for alias in imported.names
+    }
+    return isinstance(owner, ast.Name) and owner.id in names
+
+
 def rewrite(code: CodeType, offset: int, *_: str) -> str:
     """The in-place write on the line in its out-of-place form, ``h = h + 1``."""
-    found = _found(Location(code, offset))
+    at = Location(code, offset)
+    found = _found(at)
     if found is None:
         return ""
     statement, part = found
@@ -106,6 +155,8 @@ def rewrite(code: CodeType, offset: int, *_: str) -> str:
         return ""
     owner, name = part.func.value, part.func.attr
     if not isinstance(owner, (ast.Name, ast.Attribute)) or not isinstance(statement, ast.Expr):
+        return ""
+    if statement.value is not part or _is_imported(owner, at.file):
         return ""
     plain = name.removesuffix("_")
     if plain == name or name.endswith("__") or not callable(getattr(Tensor, plain, None)):
