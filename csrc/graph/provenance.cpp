@@ -35,17 +35,25 @@ size_t mix(const void* a, const void* b) {
   return static_cast<size_t>((x ^ y) >> 40);
 }
 
+// Bytes of a path that are no UTF-8 stand as they are.
+std::string path_text(PyObject* path) {
+  PyObject* bytes = PyUnicode_EncodeFSDefault(path);
+  if (!bytes) PyErr_Clear();
+  std::string text = bytes ? std::string(PyBytes_AS_STRING(bytes)) : "";
+  Py_XDECREF(bytes);
+  return text;
+}
+
 bool in_library(PyCodeObject* code) {
   KnownCode& known = codes[mix(code, nullptr) % codes.size()];
   if (known.code == code) [[likely]]
     return known.library;
-  Py_ssize_t length = 0;
-  const char* file = PyUnicode_AsUTF8AndSize(code->co_filename, &length);
-  if (!file) PyErr_Clear();
-  std::string_view name(file ? file : "", file ? static_cast<size_t>(length) : 0);
-  bool library = (!library_folder.empty() && name.starts_with(library_folder)) ||
-                 name == "<shim>" || name == "__init__" ||  // the interpreter's own
-                 name.starts_with("<frozen ");
+  std::string file = path_text(code->co_filename);
+  bool library = (!library_folder.empty() && file.starts_with(library_folder)) ||
+                 file == "<shim>" || file == "__init__" ||  // the interpreter's own
+                 file.starts_with("<frozen ") ||
+                 // Hands on what another line does.
+                 PyUnicode_CompareWithASCIIString(code->co_name, "__torch_function__") == 0;
   Py_INCREF(reinterpret_cast<PyObject*>(code));
   PyCodeObject* before = std::exchange(known.code, code);
   known.library = library;
@@ -152,7 +160,16 @@ Origin* origin_here() {
   return slot;
 }
 
-Origin* origin_for_node() { return kept(modes.running ? modes.running->origin : origin_here()); }
+Origin* origin_for_node() {
+  if (!modes.running) return kept(origin_here());
+  // A backward written in Python has lines of its own, unless it is one of the library's.
+  if (modes.running->python_object()) {
+    Origin* here = origin_here();
+    const Origin* call = backward_origin(static_cast<uint32_t>(backward_id()));
+    if (here && !(call && call->at == here->at)) return kept(here);
+  }
+  return kept(modes.running->origin);
+}
 
 // Lent; null where there is no Python frame or provenance is switched off.
 static Cut* cut_here(CutKind kind, const OpDef* op, const Node* from) {
@@ -232,8 +249,8 @@ void note_write(Storage* storage, Origin* writer) {
   if (Origin* before = std::exchange(storage->writer, kept(writer))) before->decref();
 }
 
-void set_library_folder(std::string folder) {
-  library_folder = std::move(folder);
+void set_library_folder(PyObject* folder) {
+  library_folder = path_text(folder);
   for (KnownCode& known : codes) {
     Py_XDECREF(reinterpret_cast<PyObject*>(known.code));
     known = {};
@@ -245,8 +262,10 @@ void enable_provenance(bool on) { enabled = on; }
 bool from_library(PyCodeObject* code) { return in_library(code); }
 
 void note_recording(bool on) {
-  if (on == modes.grad) return;
-  Origin* before = std::exchange(modes.unrecorded_since, on ? nullptr : kept(origin_here()));
+  if (on != modes.grad) note_recording(on ? nullptr : origin_here());
+}
+void note_recording(Origin* off_since) {
+  Origin* before = std::exchange(modes.unrecorded_since, kept(off_since));
   if (before) before->decref();
 }
 
@@ -260,8 +279,12 @@ std::string ask(const char* function, const char* format, ...) {
   PyObject* module = args ? PyImport_ImportModule("clew._explain") : nullptr;
   PyObject* callable = module ? PyObject_GetAttrString(module, function) : nullptr;
   PyObject* got = callable ? PyObject_CallObject(callable, args) : nullptr;
-  const char* utf8 = got && PyUnicode_Check(got) ? PyUnicode_AsUTF8(got) : nullptr;
-  std::string text = utf8 ? utf8 : "";
+  // A path need not be UTF-8.
+  PyObject* utf8 = got && PyUnicode_Check(got)
+                       ? PyUnicode_AsEncodedString(got, "utf-8", "backslashreplace")
+                       : nullptr;
+  std::string text = utf8 ? PyBytes_AS_STRING(utf8) : "";
+  Py_XDECREF(utf8);
   Py_XDECREF(got);
   Py_XDECREF(callable);
   Py_XDECREF(module);

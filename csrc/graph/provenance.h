@@ -103,7 +103,7 @@ void note_write(Storage* storage);
 void note_write(Storage* storage, Origin* writer);
 
 // Frames whose code lies below one of these folders belong to the library.
-void set_library_folder(std::string folder);
+void set_library_folder(PyObject* folder);  // a str
 bool provenance_enabled();
 void enable_provenance(bool on);
 
@@ -121,5 +121,6 @@ std::string ask_of(const char* function, const Origin* o);
 bool from_library(PyCodeObject* code);
 // Recording was switched off here, or on again.
 void note_recording(bool on);
+void note_recording(Origin* off_since);  // or goes on as it was; null where it is on
 
 }  // namespace clew

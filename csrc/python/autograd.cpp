@@ -346,11 +346,32 @@ PyObject* module_run_backward(PyObject*, PyObject* args) {
 }
 
 PyObject* is_grad_enabled(PyObject*, PyObject*) { return PyBool_FromLong(modes.grad); }
+// _set_grad_enabled(on) -> what _restore_grad_enabled() takes: True, False, or False with the place
+// where recording was switched off.
+constexpr const char* off_since = "clew.off_since";
 PyObject* set_grad_enabled(PyObject*, PyObject* on) {
-  bool before = modes.grad;
-  note_recording(PyObject_IsTrue(on) == 1);
-  modes.grad = PyObject_IsTrue(on) == 1;
-  return PyBool_FromLong(before);
+  PyObject* before = Py_NewRef(modes.grad ? Py_True : Py_False);
+  bool now = PyObject_IsTrue(on) == 1;
+  if (now && !modes.grad && modes.unrecorded_since) {
+    Py_SETREF(before, PyCapsule_New(modes.unrecorded_since, off_since, [](PyObject* capsule) {
+                static_cast<Origin*>(PyCapsule_GetPointer(capsule, off_since))->decref();
+              }));
+    if (!before) return nullptr;
+    modes.unrecorded_since->incref();
+  }
+  note_recording(now);
+  modes.grad = now;
+  return before;
+}
+PyObject* restore_grad_enabled(PyObject*, PyObject* before) {
+  bool place = PyCapsule_IsValid(before, off_since);
+  bool on = !place && PyObject_IsTrue(before) == 1;
+  if (place)
+    note_recording(static_cast<Origin*>(PyCapsule_GetPointer(before, off_since)));
+  else
+    note_recording(on);
+  modes.grad = on;
+  Py_RETURN_NONE;
 }
 PyObject* is_inference(PyObject*, PyObject*) { return PyBool_FromLong(modes.inference); }
 PyObject* set_inference(PyObject*, PyObject* on) {
@@ -508,6 +529,7 @@ PyMethodDef functions[] = {
     {"_run_backward", module_run_backward, METH_VARARGS, nullptr},
     {"is_grad_enabled", is_grad_enabled, METH_NOARGS, "Whether operations are recorded."},
     {"_set_grad_enabled", set_grad_enabled, METH_O, nullptr},
+    {"_restore_grad_enabled", restore_grad_enabled, METH_O, nullptr},
     {"is_inference_mode_enabled", is_inference, METH_NOARGS, "Whether inference mode is on."},
     {"_set_inference", set_inference, METH_O, nullptr},
     {"_push_saved_hooks", push_saved_hooks, METH_O, nullptr},

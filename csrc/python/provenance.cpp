@@ -182,11 +182,16 @@ PyObject* called_roots(PyObject*, PyObject*) {
     return list.release();
   });
 }
+// _forget_call(module): its name among its parent's children may have changed.
+PyObject* forget_call(PyObject*, PyObject* module) {
+  Called& c = slot_of(module);
+  if (c.module && referent(c.module) == module) clear(c);
+  Py_RETURN_NONE;
+}
 PyObject* set_folder(PyObject*, PyObject* folder) {
   return guarded([&]() -> PyObject* {
-    const char* text = PyUnicode_AsUTF8(folder);
-    if (!text) throw PythonError();
-    set_library_folder(text);
+    if (!PyUnicode_Check(folder)) fail_type("_set_library_folder: expected a str");
+    set_library_folder(folder);
     Py_RETURN_NONE;
   });
 }
@@ -206,6 +211,7 @@ PyMethodDef functions[] = {{"_here", here, METH_NOARGS, nullptr},
                            {"_unrecorded_use", unrecorded_use, METH_O, nullptr},
                            {"_why_no_grad", explain_no_grad, METH_O, nullptr},
                            {"_called_roots", called_roots, METH_NOARGS, nullptr},
+                           {"_forget_call", forget_call, METH_O, nullptr},
                            {"_set_library_folder", set_folder, METH_O, nullptr},
                            {"_enable_provenance", enable, METH_O, nullptr},
                            {"_keep_whole_stacks", keep_whole_stacks, METH_O, nullptr},

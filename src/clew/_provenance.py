@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
@@ -112,11 +113,14 @@ def short_path(path: str) -> str:
 
 def user_level() -> int:
     """The stacklevel that a warning of the caller needs in order to point at the user's line."""
-    folder = os.path.dirname(os.path.abspath(__file__)) + os.sep
     frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(folder):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_LIBRARY):
         frame, level = frame.f_back, level + 1
     return level
+
+
+# As code objects spell it: sys.path may lead here by "./src" or "..".
+_LIBRARY = os.path.join(os.path.dirname(user_level.__code__.co_filename), "")
 
 
 def location(place: tuple[Any, ...] | None) -> Location | None:
@@ -171,7 +175,19 @@ def _node_module_type(node: Node) -> str | None:
     return None if place is None else place[3]
 
 
-Node.location = property(_node_location)
-Node.module = property(_node_module)
-Node.module_type = property(_node_module_type)
-_C._set_library_folder(os.path.dirname(os.path.abspath(__file__)) + os.sep)
+class _Shown:
+    """A property that gives way to the instance: a custom Function's ctx is its node, and what
+    forward() keeps there may have any name."""
+
+    def __init__(self, get: Callable[[Node], Any]) -> None:
+        self._get = get
+        self.__doc__ = get.__doc__
+
+    def __get__(self, node: Node | None, owner: type | None = None) -> Any:
+        return self if node is None else self._get(node)
+
+
+Node.location = _Shown(_node_location)
+Node.module = _Shown(_node_module)
+Node.module_type = _Shown(_node_module_type)
+_C._set_library_folder(_LIBRARY)

@@ -91,13 +91,13 @@ class no_grad(_Mode):
         return self if function is None else self(function)
 
     def __init__(self) -> None:
-        self._before: list[bool] = []
+        self._before: list[object] = []
 
     def __enter__(self) -> None:
         self._before.append(_C._set_grad_enabled(False))
 
     def __exit__(self, *exc: object) -> None:
-        _C._set_grad_enabled(self._before.pop())
+        _C._restore_grad_enabled(self._before.pop())
 
 
 class enable_grad(_Mode):
@@ -115,13 +115,13 @@ class enable_grad(_Mode):
         return self if function is None else self(function)
 
     def __init__(self) -> None:
-        self._before: list[bool] = []
+        self._before: list[object] = []
 
     def __enter__(self) -> None:
         self._before.append(_C._set_grad_enabled(True))
 
     def __exit__(self, *exc: object) -> None:
-        _C._set_grad_enabled(self._before.pop())
+        _C._restore_grad_enabled(self._before.pop())
 
 
 class set_grad_enabled(_Mode):
@@ -140,7 +140,7 @@ class set_grad_enabled(_Mode):
         _C._set_grad_enabled(self.mode)
 
     def __exit__(self, *exc: object) -> None:
-        _C._set_grad_enabled(self._before)
+        _C._restore_grad_enabled(self._before)
 
     def clone(self) -> set_grad_enabled:
         return type(self)(self.mode)
@@ -178,7 +178,7 @@ class inference_mode(_Mode):
 
     def __exit__(self, *exc: object) -> None:
         grad, inference = self._before.pop()
-        _C._set_grad_enabled(grad)
+        _C._restore_grad_enabled(grad)
         _C._set_inference(inference)
 
     def clone(self) -> inference_mode:

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any
 
 import clew
+from clew import _C
 
 from ..parameter import Parameter
 from .module import Module, _addindent
@@ -34,6 +35,19 @@ class Container(Module):
         super().__init__()
         for name, module in kwargs.items():
             self.add_module(name, module)
+
+
+# What a module is called in messages is remembered between calls.
+def _renumber(container: Module, modules: list[Any]) -> None:
+    for module in modules:
+        _C._forget_call(module)
+    container.__dict__["_modules"] = {str(i): m for i, m in enumerate(modules)}
+
+
+def _take_out(container: Module, key: str) -> Any:
+    module = container._modules.pop(key)
+    _C._forget_call(module)
+    return module
 
 
 def _position(idx: Any, length: int) -> int:
@@ -95,7 +109,7 @@ class Sequential(Module):
         self._renumber(list(self._modules.values()))
 
     def _renumber(self, modules: list[Any]) -> None:
-        self.__dict__["_modules"] = {str(i): m for i, m in enumerate(modules)}
+        _renumber(self, modules)
 
     def __add__(self, other: Any) -> Sequential:
         if not isinstance(other, Sequential):
@@ -223,7 +237,7 @@ class ModuleList(Module):
         self._renumber(modules)
 
     def _renumber(self, modules: list[Any]) -> None:
-        self.__dict__["_modules"] = {str(i): m for i, m in enumerate(modules)}
+        _renumber(self, modules)
 
     def __len__(self) -> int:
         return len(self._modules)
@@ -334,7 +348,7 @@ class ModuleDict(Module):
         self.add_module(key, module)
 
     def __delitem__(self, key: str) -> None:
-        del self._modules[key]
+        _take_out(self, key)
 
     def __len__(self) -> int:
         return len(self._modules)
@@ -347,7 +361,8 @@ class ModuleDict(Module):
 
     def clear(self) -> None:
         """Takes all modules out."""
-        self._modules.clear()
+        for key in list(self._modules):
+            _take_out(self, key)
 
     def pop(self, key: str) -> Any:
         """Takes a module out.
@@ -358,7 +373,7 @@ class ModuleDict(Module):
         Returns:
             the module.
         """
-        return self._modules.pop(key)
+        return _take_out(self, key)
 
     def keys(self) -> Any:
         """The names."""

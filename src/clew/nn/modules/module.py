@@ -178,6 +178,8 @@ class Module(Conversions, HookMethods, clew._C.ModuleBase):
             self._forget(name, "_parameters", "_buffers")
             if _hooks.global_module_registration:
                 value = _registered(_hooks.global_module_registration, self, name, value)
+            if name in modules:
+                clew._C._forget_call(modules[name])
             modules[name] = value
             return
         if modules is not None and name in modules:
@@ -186,6 +188,7 @@ class Module(Conversions, HookMethods, clew._C.ModuleBase):
                     f"cannot assign '{_type_name(value)}' as child module '{name}' "
                     "(nn.Module or None expected)"
                 )
+            clew._C._forget_call(modules[name])
             modules[name] = value
             return
         buffers = own.get("_buffers")
@@ -223,7 +226,7 @@ class Module(Conversions, HookMethods, clew._C.ModuleBase):
             del self._buffers[name]
             self._non_persistent_buffers_set.discard(name)
         elif name in self._modules:
-            del self._modules[name]
+            clew._C._forget_call(self._modules.pop(name))
         else:
             super().__delattr__(name)
 

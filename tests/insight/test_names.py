@@ -1,0 +1,330 @@
+"""Which tensor, module, line and rewrite a message names where more than one could be meant."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+import textwrap
+import threading
+from pathlib import Path
+
+import pytest
+
+import clew
+from clew import nn
+from clew.nn import functional as F
+
+columns = pytest.mark.skipif(sys.version_info < (3, 11), reason="columns come with Python 3.11")
+
+
+def line() -> int:
+    """The line that calls it."""
+    return sys._getframe(1).f_lineno
+
+
+def modules_of(y):
+    """Paths of the modules that made y, the first called first."""
+    return [node.module for node in reversed(y.history())]
+
+
+def text_of_second_backward(y):
+    y.backward()
+    with pytest.raises(RuntimeError, match="second time") as e:
+        y.backward()
+    return str(e.value)
+
+
+# ---- names of results ----
+
+
+def test_steps_of_a_function_do_not_go_by_the_name_of_its_result():
+    x = clew.ones(3, 4, requires_grad=True)
+    loss = F.mse_loss(x * 2, clew.zeros(3, 4))
+    text = text_of_second_backward(loss)  # what was freed first is the square
+    assert "float32[3, 4]" in text
+    assert "`loss`, float32" not in text
+
+    criterion = nn.SmoothL1Loss()
+    loss = criterion(x, clew.zeros(3, 4))
+    assert "`loss`, float32" not in text_of_second_backward(loss)
+
+    y = x * 1
+    near = F.cosine_similarity(y, y)
+    y += 1
+    with pytest.raises(RuntimeError, match="modified by an inplace") as e:
+        near.sum().backward()
+    assert "`near`, float32[3, 4]" not in str(e.value)
+
+
+class Cube(clew.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * 3 * x * x
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+        self.all = nn.Sequential(nn.Linear(4, 4), nn.Tanh())
+
+
+@columns
+def test_results_of_one_operation_go_by_their_name():
+    x = clew.ones(3, 4, requires_grad=True)
+    net = Net()
+    h1 = x * 2
+    h2 = x.exp()
+    h3 = F.softmax(x, 1)
+    h4 = net.fc(x)
+    h5 = x.flatten()
+    h6 = Cube.apply(x)
+    h7 = net.all(x)  # two
+    h8 = x[0]
+    h9 = x.T
+    results = (h1, h2, h3, h4, h5, h6, h7, h8, h9)
+    for i, h in enumerate(results, 1):
+        with pytest.raises(RuntimeError) as e:
+            h + clew.ones(7, 7, 7, 7)
+        assert (f"`h{i}`, float32" in str(e.value)) == (h is not h7), e.value
+
+
+# ---- out-of-place forms ----
+
+
+@columns
+def test_a_module_of_functions_is_not_what_is_written():
+    x = clew.ones(3, requires_grad=True)
+
+    def advice(write):
+        h = x.exp()
+        write(h)
+        with pytest.raises(RuntimeError, match="modified by an inplace") as e:
+            h.sum().backward()
+        return str(e.value).rsplit("\n", 1)[1].strip()
+
+    def method(h):
+        h.mul_(2)
+
+    def function(h):
+        F.relu_(h)
+
+    def own(h):
+        clew.sigmoid_(h)
+
+    def chain(h):
+        h.mul_(2).add_(1)
+
+    assert advice(method).endswith("write `h = h.mul(2)`")
+    for write in (function, own, chain):
+        assert advice(write).startswith("write into a clone()")
+
+
+# ---- modules ----
+
+
+def test_modules_that_moved_go_by_their_new_names():
+    x = clew.ones(1, 2)
+    net = nn.Sequential(nn.Linear(2, 2), nn.Tanh())
+    assert modules_of(net(x)) == ["0", "1"]
+    net.insert(0, nn.Linear(2, 2))
+    assert modules_of(net(x)) == ["0", "1", "2"]
+    del net[1]
+    assert modules_of(net(x)) == ["0", "1"]
+
+    class Holder(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.parts = nn.ModuleList([nn.Linear(2, 2), nn.Linear(2, 2)])
+            self.named = nn.ModuleDict({"a": nn.Linear(2, 2)})
+            self.one = nn.Linear(2, 2)
+
+        def forward(self, x):
+            for part in [*self.parts, *self.named.values(), *self.children()]:
+                if isinstance(part, nn.Linear):
+                    x = part(x)
+            return x
+
+    net = Holder()
+    assert modules_of(net(x)) == ["parts.0", "parts.1", "named.a", "one"]
+    net.parts.insert(0, nn.Linear(2, 2))
+    net.named["b"] = net.named.pop("a")
+    moved, net.other = net.one, net.one
+    del net.one
+    assert net.other is moved
+    assert modules_of(net(x)) == ["parts.0", "parts.1", "parts.2", "named.b", "other"]
+    moved, net.other = net.other, nn.Linear(2, 2)
+    net.third = moved
+    assert modules_of(net(x))[-2:] == ["other", "third"]
+
+
+# ---- lines ----
+
+
+def test_no_grad_was_entered_where_it_began_also_after_an_inner_enable_grad():
+    w = clew.ones(3, requires_grad=True)
+    begun = line() + 1
+    with clew.no_grad():
+        with clew.enable_grad():
+            with clew.no_grad():
+                w * 2
+            assert (w * 2).requires_grad
+        c = w * 3
+    with pytest.raises(RuntimeError, match="does not require grad") as e:
+        c.sum().backward()
+    assert f"entered at {os.path.relpath(__file__)}:{begun} " in str(e.value)
+    assert clew.is_grad_enabled()
+
+
+def test_what_a_backward_in_python_runs_has_lines_of_its_own():
+    def part(x):
+        h = x.exp()
+        h += 1
+        return h * 2
+
+    x = clew.ones(2, requires_grad=True)
+    y = clew.utils.checkpoint.checkpoint(part, x, use_reentrant=True)
+    with pytest.raises(RuntimeError, match="modified by an inplace") as e:
+        y.sum().backward()
+    first = part.__code__.co_firstlineno
+    assert f"test_names.py:{first + 1} in " in str(e.value).split("saved at ")[1]
+    assert f"test_names.py:{first + 2} in " in str(e.value).split("written at ")[1]
+
+    y = Cube.apply(x)
+    (grad,) = clew.autograd.grad(y.sum(), x, create_graph=True)
+    assert grad.grad_fn.location.source == "return grad * 3 * x * x"
+    # A backward of the library's own shows the line that its operation ran on.
+    a = clew.eye(2, requires_grad=True)
+    z = clew.linalg.inv(a)
+    made = line() - 1
+    (grad,) = clew.autograd.grad(z.sum(), a, create_graph=True)
+    assert {node.location.line for node in grad.history(100)} == {made}
+
+
+def test_torch_function_is_not_the_line():
+    class Marked(clew.Tensor):
+        @classmethod
+        def __torch_function__(cls, function, types, args=(), kwargs=None):
+            return super().__torch_function__(function, types, args, kwargs or {})
+
+    x = clew.ones(2, requires_grad=True).as_subclass(Marked)
+    y = x * 2
+    assert y.grad_fn.location.line == line() - 1
+
+
+@pytest.mark.parametrize("way", ["./src", "docs/../src"])
+def test_the_library_knows_itself_however_it_was_found(way):
+    root = Path(clew.__file__).parents[2]
+    if root.name == "site-packages" or not (root / "src").exists():
+        pytest.skip("runs in a checkout")
+    program = f"""
+    import sys
+    sys.path.insert(0, {way!r})
+    import clew
+    y = clew.nn.functional.mse_loss(clew.ones(2, requires_grad=True), clew.zeros(2))
+    print({{node.location.file for node in y.history()}})
+    """
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        cwd=root,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout == "{'<string>'}\n", done.stderr
+
+
+def test_a_path_that_is_not_utf_8():
+    space: dict = {}
+    source = "def f(x):\n  h = x.exp()\n  h += 1\n  return h.sum()"
+    exec(compile(source, "/tmp/\udce9.py", "exec"), space)
+    with pytest.raises(RuntimeError, match="modified by an inplace") as e:
+        space["f"](clew.ones(1, requires_grad=True)).backward()
+    assert "saved at /tmp/\\udce9.py:2 in f" in str(e.value)
+    assert "written at /tmp/\\udce9.py:3 in f" in str(e.value)
+
+
+# ---- what belongs to the program ----
+
+
+def test_a_functions_context_may_hold_any_name():
+    class Scale(clew.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, module):
+            ctx.module, ctx.location, ctx.module_type = module, "here", None
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            assert (ctx.module, ctx.location, ctx.module_type) == ("m", "here", None)
+            return grad * 2, None
+
+    x = clew.ones(2, requires_grad=True)
+    y = Scale.apply(x, "m")
+    y.sum().backward()
+    assert x.grad.tolist() == [2, 2]
+    assert y.history()[0].location.source == 'y = Scale.apply(x, "m")'
+
+
+# ---- watching ----
+
+
+def test_detect_anomaly_stays_in_its_thread():
+    told = []
+
+    def root_of_negative():
+        x = clew.zeros(1, requires_grad=True)
+        try:
+            ((x * 0).sqrt() * 0).sum().backward()
+        except RuntimeError:
+            return True
+        return False
+
+    def other():
+        told.append(clew.is_anomaly_enabled())
+        with clew.autograd.detect_anomaly():
+            told.append(root_of_negative())
+        told.append(clew.is_anomaly_enabled())
+        told.append(root_of_negative())
+
+    with clew.autograd.detect_anomaly():
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+        assert clew.is_anomaly_enabled()
+        assert root_of_negative()
+    assert told == [False, True, False, False]
+    assert not clew.is_anomaly_enabled()
+
+
+def test_a_birth_in_vmap_is_told_once():
+    with clew.debug.nan_watch(action="record") as watch:
+        clew.vmap(clew.log)(clew.tensor([-1.0, 2.0]))
+        clew.vmap(lambda x: F.softplus(x).log().log())(clew.full((2, 3), -3.0))
+    assert [found.operation for found in watch.found] == ["log", "log"]
+    assert "for each of 2 samples" in watch.found[0].inputs[0]
+
+
+def test_sure_probabilities_are_no_false_alarm():
+    p = clew.tensor([0.0, 1.0, 0.5], requires_grad=True)
+    with clew.debug.nan_watch():
+        loss = F.binary_cross_entropy(p, clew.tensor([1.0, 0.0, 1.0]), reduction="none")
+        loss.sum().backward()
+    assert loss.tolist()[:2] == [100, 100]
+
+
+def test_the_error_of_nan_watch_can_be_pickled():
+    with pytest.raises(clew.debug.NonFiniteError) as e, clew.debug.nan_watch():
+        clew.log(clew.tensor([-1.0]))
+    copy = pickle.loads(pickle.dumps(e.value))
+    assert str(copy) == str(e.value)
+    assert copy.found == e.value.found
