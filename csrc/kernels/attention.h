@@ -1,6 +1,6 @@
 // Attention in blocks: scores exist only for a few queries and keys at a time.
 // May include: base.
-// Invariant: a query without unmasked keys has result 0, logarithm +infinity, zero gradients.
+// Invariant: a query without unmasked keys has result 0, the greatest logarithm, zero gradients.
 #pragma once
 #include "base/dtype.h"
 

@@ -235,7 +235,8 @@ template <class S> void forward(const AttentionShape& s, const AttentionTarget& 
       S* log_to = logsum + (b * s.heads + h) * s.queries + i0;
       for (int64_t i = 0; i < rows; ++i) {
         const bool dead = total[i] == 0;
-        log_to[i] = dead ? std::numeric_limits<S>::infinity() : top[i] + std::log(total[i]);
+        // Finite, since nan_watch looks at it; no weight is left of it in backward.
+        log_to[i] = dead ? std::numeric_limits<S>::max() : top[i] + std::log(total[i]);
         const S factor = dead ? S(0) : S(1) / total[i];
         S* to = at<S>(out, b, h, i0 + i);
         for (int64_t j = 0; j < s.value_width; ++j) to[j] = dead ? S(0) : sums[i * vw + j] * factor;

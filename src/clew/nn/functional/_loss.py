@@ -416,7 +416,7 @@ def _binary_terms(x: Any, y: Any) -> Any:
     safe = clew.where(inner, x, 0.5)
     smooth = (y - 1) * clew.log1p(-safe) - y * clew.log(safe)
     with clew.no_grad():
-        # Not the logarithm of 0: nan_watch would see an infinity be born.
+        # No logarithm of 0: nan_watch would tell of it.
         log_x = clew.where(plain > 0, clew.log(clew.where(plain > 0, plain, 1)), -100)
         log_1x = clew.where(plain < 1, clew.log1p(-clew.where(plain < 1, plain, 0)), -100)
         log_x, log_1x = log_x.clamp(min=-100), log_1x.clamp(min=-100)
@@ -538,8 +538,10 @@ def poisson_nll_loss(
     else:
         loss = input - target * (input + eps).log()
     if full:
-        stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
-        loss = loss + clew.where(target <= 1, 0.0, stirling)
+        few = target <= 1
+        many = clew.where(few, 1.0, target)  # no logarithm of 0: nan_watch would tell of it
+        stirling = many * many.log() - many + 0.5 * (2 * math.pi * many).log()
+        loss = loss + clew.where(few, 0.0, stirling)
     return reduced(loss, reduction)
 
 
