@@ -548,12 +548,22 @@ struct GraphTask {
     e.located = true;
     e.text += concat("\n  ", place);
   }
+  // One object may be raised again and again.
+  static bool has_note(PyObject* error, const std::string& note) {
+    PyObject* notes = PyObject_GetAttrString(error, "__notes__");
+    PyObject* text = notes ? PyUnicode_FromString(note.c_str()) : nullptr;
+    bool has = text && PySequence_Contains(notes, text) == 1;
+    PyErr_Clear();
+    Py_XDECREF(text);
+    Py_XDECREF(notes);
+    return has;
+  }
   // Unless the exception tells the place itself.
   static void add_note(PyObject* error, const std::string& note, const std::string& place) {
     PyObject* text = PyObject_Str(error);
     const char* told = text ? PyUnicode_AsUTF8(text) : nullptr;
     PyObject* got = nullptr;
-    if (told && (place.empty() || !std::strstr(told, place.c_str())))
+    if (told && (place.empty() || !std::strstr(told, place.c_str())) && !has_note(error, note))
       got = PyObject_CallMethod(error, "add_note", "s", note.c_str());
     PyErr_Clear();
     Py_XDECREF(got);

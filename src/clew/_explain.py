@@ -216,6 +216,7 @@ def without_parameters(way_out: str) -> str:
         parameters = list(model.parameters())
         if parameters and not any(p.requires_grad for p in parameters):
             return (
+                "\n  nothing that it was computed from requires grad"
                 f"\n  all {len(parameters)} parameters of {type(model).__name__} are frozen "
                 "(requires_grad=False)\n  set requires_grad=True on what is to be trained"
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import pickle
 import subprocess
@@ -253,6 +254,35 @@ def test_a_path_that_is_not_utf_8():
     assert "written at /tmp/\\udce9.py:3 in f" in str(e.value)
 
 
+# ---- what is said ----
+
+
+def test_frozen_parameters_are_told_beside_the_reason():
+    frozen = nn.Linear(2, 2).requires_grad_(False)
+    frozen(clew.ones(1, 2))
+    with pytest.raises(RuntimeError, match="does not require grad") as e:
+        clew.zeros(3).sum().backward()
+    told = str(e.value)
+    reason = told.index("nothing that it was computed from requires grad")
+    assert reason < told.index("all 2 parameters of Linear are frozen")
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="notes come with Python 3.11")
+def test_an_exception_that_is_raised_again_gets_its_note_once():
+    error = ValueError("no")
+
+    def fail(grad):
+        raise error
+
+    x = clew.ones(1, requires_grad=True)
+    y = x * 2
+    y.register_hook(fail)
+    for _ in range(3):
+        with pytest.raises(ValueError, match="no"):
+            y.sum().backward()
+    assert len(error.__notes__) == 1
+
+
 # ---- what belongs to the program ----
 
 
@@ -320,6 +350,25 @@ def test_sure_probabilities_are_no_false_alarm():
         loss = F.binary_cross_entropy(p, clew.tensor([1.0, 0.0, 1.0]), reduction="none")
         loss.sum().backward()
     assert loss.tolist()[:2] == [100, 100]
+    with clew.debug.nan_watch():
+        loss = F.poisson_nll_loss(
+            clew.ones(2), clew.tensor([0.0, 2.0]), full=True, reduction="none"
+        )
+    assert loss[0].item() == pytest.approx(math.e, rel=1e-6)
+    stirling = 2 * math.log(2) - 2 + 0.5 * math.log(4 * math.pi)
+    assert loss[1].item() == pytest.approx(math.e - 2 + stirling, rel=1e-6)
+
+
+def test_queries_that_may_look_at_nothing_are_no_false_alarm():
+    q, k, v = (clew.randn(1, 2, 5, 8, requires_grad=True) for _ in range(3))
+    mask = clew.ones(5, 5).bool()
+    mask[3] = False
+    with clew.debug.nan_watch():
+        out = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+        out.sum().backward()
+    assert (out[:, :, 3] == 0).all()
+    assert (q.grad[:, :, 3] == 0).all()
+    assert (q.grad[:, :, 2] != 0).any()
 
 
 def test_the_error_of_nan_watch_can_be_pickled():
