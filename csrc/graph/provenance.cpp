@@ -32,7 +32,9 @@ Leaving leaving;
 size_t mix(const void* a, const void* b) {
   auto x = reinterpret_cast<uintptr_t>(a) * 0x9E3779B97F4A7C15u;
   auto y = reinterpret_cast<uintptr_t>(b) * 0xC2B2AE3D27D4EB4Fu;
-  return static_cast<size_t>((x ^ y) >> 40);
+  uintptr_t both = x ^ y;
+  both = (both ^ both >> 32) * 0x9E3779B97F4A7C15u;
+  return static_cast<size_t>(both >> 40);
 }
 
 // Bytes of a path that are no UTF-8 stand as they are.

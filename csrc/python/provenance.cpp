@@ -4,6 +4,7 @@
 #include "python/provenance.h"
 
 #include <array>
+#include <unordered_set>
 #include <vector>
 
 #include "graph/explain.h"
@@ -40,23 +41,6 @@ namespace {
 
 PyObject* modules_name = PyUnicode_InternFromString("_modules");
 
-// Direct-mapped by module. The weak reference tells a module from a later one at its address.
-struct Called {
-  PyObject* module = nullptr;  // owned weak reference
-  Scope* parent = nullptr;     // owned
-  Scope* scope = nullptr;      // owned
-};
-std::array<Called, 1024> calls;
-Called& slot_of(PyObject* module) {
-  return calls[(reinterpret_cast<uintptr_t>(module) * 0x9E3779B97F4A7C15u >> 40) % calls.size()];
-}
-void clear(Called& c) {
-  Called before = std::exchange(c, {});
-  Py_XDECREF(before.module);
-  if (before.parent) before.parent->decref();
-  if (before.scope) before.scope->decref();
-}
-
 // What a weak reference stands for, lent by whoever else holds it; null when it is gone.
 PyObject* referent(PyObject* weak) {
 #if PY_VERSION_HEX >= 0x030d0000
@@ -68,6 +52,36 @@ PyObject* referent(PyObject* weak) {
   PyObject* o = PyWeakref_GET_OBJECT(weak);
   return o == Py_None ? nullptr : o;
 #endif
+}
+
+// The weak reference tells a module from a later one at its address.
+struct Called {
+  PyObject* address = nullptr;  // lent, perhaps gone
+  PyObject* module = nullptr;   // owned weak reference
+  Scope* parent = nullptr;      // owned
+  Scope* scope = nullptr;       // owned
+};
+// A few places for each hash: models have thousands of modules, and one that had to be found anew
+// at each call would take all below it along.
+constexpr size_t ways = 4;
+std::array<std::array<Called, ways>, 2048> calls;
+// The module's place, or one for it.
+Called& slot_of(PyObject* module) {
+  auto& set =
+      calls[(reinterpret_cast<uintptr_t>(module) * 0x9E3779B97F4A7C15u >> 40) % calls.size()];
+  for (Called& c : set)
+    if (c.address == module) [[likely]]
+      return c;
+  for (Called& c : set)
+    if (!c.module || !referent(c.module)) return c;
+  static size_t next = 0;
+  return set[++next % ways];
+}
+void clear(Called& c) {
+  Called before = std::exchange(c, {});
+  Py_XDECREF(before.module);
+  if (before.parent) before.parent->decref();
+  if (before.scope) before.scope->decref();
 }
 
 // Weak references to the modules that were called from outside of any other.
@@ -102,7 +116,7 @@ PyObject* children_of(PyObject* module) {
 }
 
 // How `parent` calls `module`: "attn", "blocks.3"; empty where it is not below it.
-std::string name_below(PyObject* parent, PyObject* module, std::vector<PyObject*>& seen) {
+std::string name_below(PyObject* parent, PyObject* module, std::unordered_set<PyObject*>& seen) {
   PyObject* children = children_of(parent);
   if (!children) return {};
   PyObject *key, *child;
@@ -114,8 +128,7 @@ std::string name_below(PyObject* parent, PyObject* module, std::vector<PyObject*
   for (Py_ssize_t at = 0; PyDict_Next(children, &at, &key, &child);)
     if (child == module) return text(key);
   for (Py_ssize_t at = 0; PyDict_Next(children, &at, &key, &child);) {
-    if (child == Py_None || std::find(seen.begin(), seen.end(), child) != seen.end()) continue;
-    seen.push_back(child);
+    if (child == Py_None || !seen.insert(child).second) continue;
     std::string below = name_below(child, module, seen);
     if (!below.empty()) return concat(text(key), ".", below);
   }
@@ -138,7 +151,7 @@ Scope* new_scope(PyObject* module, PyObject* caller) {
   }
   scope->parent = modes.scope;
   scope->parent->incref();
-  std::vector<PyObject*> seen;
+  std::unordered_set<PyObject*> seen;
   scope->name = name_below(caller, module, seen);
   if (scope->name.empty()) scope->name = concat("<", scope->type, ">");
   return scope;
@@ -234,6 +247,7 @@ Scope* ModuleCall::found() const {
     }
   Scope* fresh = new_scope(module_, around_ ? around_->module_ : nullptr);
   clear(c);
+  c.address = module_;
   c.module = PyWeakref_NewRef(module_, nullptr);
   if (!c.module) PyErr_Clear();  // found anew at each call
   c.parent = modes.scope;

@@ -236,3 +236,16 @@ def test_code_made_at_run_time():
     exec(compile("\n\ny = x * 2", "<typed>", "exec"), space)
     here = space["y"].grad_fn.location
     assert (here.file, here.line, here.source) == ("<typed>", 3, "")
+
+
+def test_places_of_many_modules_are_kept_from_call_to_call():
+    """What has to be found anew at each call costs time and memory; a few may."""
+    model = nn.Sequential(*(nn.Linear(1, 1) for _ in range(300)))
+    x = clew.ones(1, 1)
+
+    def places(*results):
+        return len(_C._export_graph(results)["places"])
+
+    first, second = [model(x) for _ in range(2)]  # one instruction
+    assert places(first) == 300
+    assert places(first, second) < 360
