@@ -16,7 +16,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 
 import graph_pictures as models
 
-
 # Operations of one line cannot be told apart where Python keeps no columns.
 needs_columns = pytest.mark.skipif(sys.version_info < (3, 11), reason="columns: Python 3.11")
 
