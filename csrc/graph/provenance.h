@@ -60,8 +60,8 @@ inline Origin* kept(Origin* o) {
   if (o) o->incref();
   return o;
 }
-// The same, counted, for a node that is being made: inside of a recorded backward, where the
-// node came from whose gradient is computed.
+// The same, counted, for a node that is being made. Inside of a recorded backward it is where the
+// node came from whose gradient is computed, unless a line of the program computes it.
 Origin* origin_for_node();
 
 // How a value lost its way back to what it was computed from.

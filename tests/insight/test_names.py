@@ -181,7 +181,7 @@ def test_no_grad_was_entered_where_it_began_also_after_an_inner_enable_grad():
         c = w * 3
     with pytest.raises(RuntimeError, match="does not require grad") as e:
         c.sum().backward()
-    assert f"entered at {os.path.relpath(__file__)}:{begun} " in str(e.value)
+    assert f"test_names.py:{begun} " in str(e.value).split("entered at ")[1]
     assert clew.is_grad_enabled()
 
 

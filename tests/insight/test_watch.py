@@ -51,9 +51,7 @@ def test_what_is_handed_on_is_not_reported():
 
 def test_kinds_are_told_apart():
     zero = clew.zeros(2)
-    assert born(lambda: 1 / zero) == [("div", "infinity")] or born(lambda: 1 / zero)[0][1] == (
-        "infinity"
-    )
+    assert born(lambda: 1 / zero) == [("div", "infinity")]
     assert born(lambda: zero / zero) == [("div", "NaN")]
     assert born(lambda: 1 / zero, inf=False) == []
     assert born(lambda: zero / zero, nan=False) == []
