@@ -237,3 +237,28 @@ def test_sequential(reentrant, segments):
     size = 5 // segments
     again = size * (segments - 1)
     assert len(calls) >= 5 + max(0, again - 1) and calls[:5] == list(range(5))
+
+
+def test_a_saved_tensor_written_in_the_second_run_is_no_silent_wrong_gradient():
+    def part(x):
+        h = x.exp()
+        h += 1
+        return h * h
+
+    x = clew.ones(2, requires_grad=True)
+    y = checkpoint(part, x, use_reentrant=False)
+    with pytest.raises(RuntimeError, match="modified by an inplace") as e:
+        y.sum().backward()
+    first = part.__code__.co_firstlineno
+    told = str(e.value)
+    assert f"test_checkpoint.py:{first + 1} " in told.split("saved at ")[1].split("\n")[0]
+    assert f"test_checkpoint.py:{first + 2} " in told.split("written at ")[1].split("\n")[0]
+
+    def fine(x):
+        h = x * 3
+        h += 1  # nothing needs what it overwrites
+        h.relu_()
+        return h * h
+
+    checkpoint(fine, x, use_reentrant=False).sum().backward()
+    assert x.grad.tolist() == [24, 24]

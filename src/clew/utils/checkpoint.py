@@ -16,7 +16,7 @@ from typing import Any
 
 import clew
 from clew import _C, Tensor
-from clew._provenance import user_level
+from clew._provenance import describe, user_level
 from clew.autograd import Function
 from clew.autograd.graph import saved_tensors_hooks
 
@@ -263,6 +263,7 @@ class _Frame:
 
     def _recompute(self) -> None:
         found: dict[int, Tensor] = {}
+        saved: dict[int, tuple[int, Any]] = {}  # version and place of those
         facts: list[Any] = []
         traces: list[str] = []
         count = len(self.places)
@@ -275,6 +276,7 @@ class _Frame:
                 traces.append(self._trace())
             if index < count and self.places[index]() is not None:
                 found[index] = cut
+                saved[index] = cut._version, _C._here()
             if self.early_stop and index + 1 == count:
                 raise _Stop
             return cut
@@ -296,6 +298,9 @@ class _Frame:
                     f"saved tensor {i} was {before} at first and is {now} now"
                     + self._traces(i, traces)
                 )
+        for i, tensor in found.items():
+            if tensor._version != saved[i][0]:
+                raise RuntimeError(_written_text(tensor, *saved[i]))
         self.found = found
 
     def _traces(self, index: int | None, again: list[str]) -> str:
@@ -308,6 +313,18 @@ class _Frame:
             if 0 <= index < len(list_):
                 text += f"\n\n{name}, saved tensor {index}:\n{list_[index]}"
         return text
+
+
+def _written_text(tensor: Tensor, version: int, saver: Any) -> str:
+    text = (
+        "one of the variables needed for gradient computation has been modified by an inplace "
+        f"operation: {_facts_of(tensor)}, which was saved when checkpoint ran the function again, "
+        f"is at version {tensor._version}; expected version {version} instead"
+    )
+    for verb, place in (("saved", saver), ("written", _C._place_of_write(tensor))):
+        if place is not None:
+            text += f"\n  {verb} at {describe(place[0], place[1], place[2] or '', place[3] or '')}"
+    return text + ("\n  write into a clone() of it, or use the out-of-place form of the operation")
 
 
 def _needing(tensor: Tensor, need: bool) -> Tensor:
