@@ -33,6 +33,30 @@ template <class S> struct TileTarget {
   bool scaled;
 };
 
+// Writes a tile whose last vector is not whole.
+template <class S, int MR, int NV>
+[[gnu::noinline]] void write_edge(const Vector<S> (&sums)[MR][NV], const TileTarget<S>& t) {
+  using V = Vector<S>;
+  constexpr int L = lanes<S>;
+  for (int i = 0; i < MR; ++i)
+    for (int j = 0; j < NV; ++j) {
+      V v = sums[i][j];
+      S* c = t.c + i * t.rs + j * L;
+      const S* from = t.from ? t.from + i * t.from_rs + j * L : nullptr;
+      if (j + 1 < NV) {
+        if (from) {
+          V w;
+          std::memcpy(&w, from, sizeof(V));
+          v += w;
+        }
+        std::memcpy(c, &v, sizeof(V));
+      } else {
+        if (from) v += load_part<S>(from, t.last);
+        store_part<S>(c, v, t.last);
+      }
+    }
+}
+
 // c(MR x NV vectors) from the sum over `depth` of a(i, k) * b(k, j). Packed A has MR elements a
 // step.
 template <class S, int MR, int NV, bool packed>
@@ -62,26 +86,25 @@ void micro(int64_t depth, const S* a, int64_t a_rs, int64_t a_ks, const S* b, in
     b += b_ks;
   }
   if (t.scaled) unroll<MR>([&]<int i> { unroll<NV>([&]<int j> { sums[i][j] *= t.alpha; }); });
-  const bool whole = t.last == L;
-  unroll<MR>([&]<int i> {
-    S* c = t.c + i * t.rs;
-    const S* from = t.from + i * t.from_rs;
-    unroll<NV>([&]<int j> {
-      if (j + 1 < NV || whole) {
+  if (t.last == L) {
+    unroll<MR>([&]<int i> {
+      unroll<NV>([&]<int j> {
         V v = sums[i][j];
         if (t.from) {
           V w;
-          std::memcpy(&w, from + j * L, sizeof(V));
+          std::memcpy(&w, t.from + i * t.from_rs + j * L, sizeof(V));
           v += w;
         }
-        std::memcpy(c + j * L, &v, sizeof(V));
-      } else {
-        V v = sums[i][j];
-        if (t.from) v += load_part<S>(from + j * L, t.last);
-        store_part<S>(c + j * L, v, t.last);
-      }
+        std::memcpy(t.c + i * t.rs + j * L, &v, sizeof(V));
+      });
     });
-  });
+    return;
+  }
+  // The edge is written from memory: sums that live across its calls would have no register in the
+  // loop above.
+  V edge[MR][NV];
+  unroll<MR>([&]<int i> { unroll<NV>([&]<int j> { edge[i][j] = sums[i][j]; }); });
+  write_edge<S, MR, NV>(edge, t);
 }
 template <class S>
 using Micro = void (*)(int64_t, const S*, int64_t, int64_t, const S*, int64_t,
