@@ -349,3 +349,12 @@ def test_check_gradients_before_backward_looks_at_old_gradients_as_such():
     assert model.fc1.weight.grad is not None
     with pytest.raises(RuntimeError, match=r"(?s)cannot get a gradient.*fc1.weight"):
         clew.debug.check_gradients(model, loss)
+
+
+def test_paths_of_the_same_look_are_shown_once():
+    w = clew.ones(6, 2, requires_grad=True)
+    a, b, c = (part * 2 for part in w.split(2))
+    why = clew.graph(clew.stack([a, b, c]).sum()).why(w)
+    assert len(why.paths) > 1
+    shown = str(why).split("a shortest path")[1:]
+    assert len(shown) == len(set(shown)) < len(why.paths)

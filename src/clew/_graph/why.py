@@ -12,6 +12,7 @@ from clew._graph.zeros import zero_report
 
 if TYPE_CHECKING:
     from clew import Tensor
+    from clew._graph.data import GraphNode
     from clew._graph.graph import Graph
 
 MANY_PATHS = 10**18
@@ -72,15 +73,20 @@ class Why:
             lines.append(f"  {count} x {op}{where} {at}".rstrip())
         if len(uses) > SHOWN_USES:
             lines.append(f"  ... {len(uses) - SHOWN_USES} more places")
-        for path in self.paths:
+        # Paths of the same look (through the outputs of one split) are shown once.
+        for rows, path in {_path_rows(path): path for path in self.paths}.items():
             lines.append(f"a shortest path, of {len(path) - 1} operations:")
-            if len(path) <= HEAD + TAIL + 1:
-                lines += ["  " + row for row in table(path).split("\n")]
-                continue
-            rows = table([*path[:HEAD], *path[-TAIL:]]).split("\n")
-            rows.insert(HEAD + 1, f"... {len(path) - HEAD - TAIL} more")
             lines += ["  " + row for row in rows]
         return lines
+
+
+def _path_rows(path: list[GraphNode]) -> tuple[str, ...]:
+    """The table of a path, its middle left out when it is long."""
+    if len(path) <= HEAD + TAIL + 1:
+        return tuple(table(path).split("\n"))
+    rows = table([*path[:HEAD], *path[-TAIL:]]).split("\n")
+    rows.insert(HEAD + 1, f"... {len(path) - HEAD - TAIL} more")
+    return tuple(rows)
 
 
 def explain(graph: Graph, parameter: Tensor | str) -> Why:

@@ -170,7 +170,7 @@ class profile:
 
     Args:
         enabled: False makes it do nothing.
-        use_cuda: refused when set: there is no such device.
+        use_cuda: warned about when set: there is no such device.
         use_device: the same; None or "cpu".
         record_shapes: keep the shapes of arguments and results.
         with_flops: count floating-point operations.

@@ -38,7 +38,7 @@ class profile:
         experimental_config: settings of PyTorch's recorder; refused.
         execution_trace_observer: PyTorch's recorder of graphs; refused.
         acc_events: keep the events of all cycles, not only of the last.
-        use_cuda: refused when True; the old way to ask for another device.
+        use_cuda: warned about when True, as in PyTorch without CUDA; only the CPU is recorded.
         custom_trace_id_callback: makes the trace's id; a random one when not given.
         post_processing_timeout_s: refused: there is no work after the end that takes long.
 
