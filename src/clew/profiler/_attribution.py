@@ -13,8 +13,20 @@ from clew.autograd.profiler_util import format_memory, format_time
 __all__ = ["Holder", "LineRow", "ModuleRow", "Peak", "Rows", "lines", "modules", "peak"]
 
 
+class _Timed:
+    """A row with both directions' times."""
+
+    forward_us: float
+    backward_us: float
+
+    @property
+    def total_us(self) -> float:
+        """Forward and backward together."""
+        return self.forward_us + self.backward_us
+
+
 @dataclass
-class LineRow:
+class LineRow(_Timed):
     """What one line of the program cost; times in microseconds, memory in bytes."""
 
     location: Any
@@ -26,14 +38,9 @@ class LineRow:
     allocated: int = 0
     at_peak: int = 0
 
-    @property
-    def total_us(self) -> float:
-        """Forward and backward together."""
-        return self.forward_us + self.backward_us
-
 
 @dataclass
-class ModuleRow:
+class ModuleRow(_Timed):
     """What one module cost, those in it included; times in microseconds, memory in bytes."""
 
     module: str | None
@@ -47,11 +54,6 @@ class ModuleRow:
     flops: int = 0
     allocated: int = 0
     at_peak: int = 0
-
-    @property
-    def total_us(self) -> float:
-        """Forward and backward together."""
-        return self.forward_us + self.backward_us
 
     @property
     def label(self) -> str:
