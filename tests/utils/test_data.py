@@ -519,6 +519,30 @@ def test_interrupted_iteration_ends_the_workers():
         next(it)
 
 
+class EarlyPipes(type(multiprocessing.get_context("fork"))):
+    """A context whose connections are older than the iterator that uses them."""
+
+    def __init__(self):
+        self.pipes = [super(EarlyPipes, self).Pipe(duplex=False) for _ in range(2)]
+
+    def Pipe(self, duplex=True):
+        return self.pipes.pop()
+
+
+def test_workers_end_with_an_iterator_in_a_cycle_of_garbage():
+    gc.collect()
+    context = EarlyPipes()
+    before = len(children())
+    it = iter(DataLoader(Squares(1000), num_workers=1, multiprocessing_context=context))
+    it.itself = it
+    next(it)
+    assert len(children()) == before + 1
+    del it, context
+    # The collector finalizes what is older first: the connections, then the iterator.
+    gc.collect()
+    assert len(children()) == before
+
+
 def test_persistent_workers():
     loader = DataLoader(
         Noise(), batch_size=None, num_workers=2, persistent_workers=True, collate_fn=lambda x: x

@@ -6,6 +6,7 @@ import itertools
 import os
 import time
 import warnings
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
@@ -232,7 +233,7 @@ class DataLoader(Generic[T_co]):
             return _InProcess(self)
         if not self.persistent_workers:
             return _Workers(self)
-        if self._iterator is None or self._iterator.closed:
+        if self._iterator is None or self._iterator._pool.closed:
             self._iterator = _Workers(self)
         else:
             self._iterator.restart()
@@ -318,6 +319,50 @@ class _InProcess(_Batches):
         return self._fetcher.fetch(next(self._keys))
 
 
+class _Pool:
+    """The processes of one iterator and the pipes to and from them.
+
+    It lives outside the iterator, which may be part of a cycle of garbage: the collector would
+    finalize the connections of that cycle in any order, before they were asked to end the workers.
+    """
+
+    poll_seconds = 5.0
+
+    def __init__(self) -> None:
+        self.owner = os.getpid()
+        self.processes: list[Any] = []
+        self.requests: list[Any] = []
+        self.results: list[Any] = []
+        self.closed = False
+
+    def shutdown(self, grace: float = 5.0) -> None:
+        """Asks the workers to end, and ends those that do not within `grace` seconds."""
+        # A forked process has a copy of this object, but the workers are not its own.
+        if self.closed or os.getpid() != self.owner:
+            return
+        self.closed = True
+        for request in self.requests:
+            try:
+                request.send(None)
+            except OSError:
+                pass
+            request.close()
+        from ._utils.transfer import remove_files_of
+
+        deadline = time.monotonic() + grace
+        for process in self.processes:
+            process.join(max(0.0, deadline - time.monotonic()))
+            if process.is_alive():
+                process.terminate()
+                process.join(self.poll_seconds)
+                if process.is_alive():
+                    process.kill()
+                    process.join()
+            remove_files_of(process.pid)
+        for connection in self.results:
+            connection.close()
+
+
 class _Workers(_Batches):
     """Batches made in worker processes.
 
@@ -326,22 +371,19 @@ class _Workers(_Batches):
     interrupted epoch left in the pipes is recognised and dropped.
     """
 
-    _poll_seconds = 5.0
-
     def __init__(self, loader: DataLoader[Any]) -> None:
-        self.closed = True  # until the workers run, there is nothing to close
         super().__init__(loader)
         import multiprocessing
 
         context = loader.multiprocessing_context or multiprocessing.get_context()
-        self._owner = os.getpid()
         self._timeout = loader.timeout
         self._in_order = loader.in_order
         self._epoch = 0
-        self._processes: list[Any] = []
-        self._requests: list[Any] = []
-        self._results: list[Any] = []
-        self.closed = False
+        self._pool = pool = _Pool()
+        self._processes = pool.processes
+        self._requests = pool.requests
+        self._results = pool.results
+        weakref.finalize(self, pool.shutdown)
         try:
             for i in range(loader.num_workers):
                 theirs, mine = context.Pipe(duplex=False)
@@ -374,7 +416,7 @@ class _Workers(_Batches):
                 theirs.close()
                 their_result.close()
         except BaseException:
-            self._shutdown_workers()
+            pool.shutdown()
             raise
         self._begin()
 
@@ -431,7 +473,7 @@ class _Workers(_Batches):
                 process.join(1.0)
         dead = [p for p in self._processes if not p.is_alive()]
         what = ", ".join(f"{p.pid} (exit code {p.exitcode})" for p in dead)
-        self._shutdown_workers()
+        self._pool.shutdown()
         raise RuntimeError(f"DataLoader worker (pid(s) {what}) exited unexpectedly")
 
     def _receive(self) -> None:
@@ -444,7 +486,7 @@ class _Workers(_Batches):
         waiting = {self._results[w]: w for w in self._waiting.values()}
         while True:
             sentinels = [self._processes[w].sentinel for w in waiting.values()]
-            left = self._poll_seconds
+            left = _Pool.poll_seconds
             if deadline is not None:
                 left = min(left, max(0.0, deadline - time.monotonic()))
             ready: list[Any] = wait([*waiting, *sentinels], left)
@@ -464,7 +506,7 @@ class _Workers(_Batches):
             if any(sentinel in ready for sentinel in sentinels):
                 self._dead_worker()
             if deadline is not None and time.monotonic() >= deadline:
-                self._shutdown_workers(grace=0.1)
+                self._pool.shutdown(grace=0.1)
                 raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds")
 
     def _take(self) -> tuple[int, Any] | None:
@@ -478,7 +520,7 @@ class _Workers(_Batches):
         return number, self._arrived.pop(number)
 
     def _next_batch(self) -> Any:
-        while self._waiting and not self.closed:
+        while self._waiting and not self._pool.closed:
             taken = self._take()
             if taken is None:
                 self._receive()
@@ -494,35 +536,5 @@ class _Workers(_Batches):
                 batch.reraise()
             return batch
         if not self._loader.persistent_workers:
-            self._shutdown_workers()
+            self._pool.shutdown()
         raise StopIteration
-
-    def _shutdown_workers(self, grace: float = 5.0) -> None:
-        """Asks the workers to end, and ends those that do not within `grace` seconds."""
-        # A forked process has a copy of this object, but the workers are not its own.
-        if self.closed or os.getpid() != self._owner:
-            return
-        self.closed = True
-        for request in self._requests:
-            try:
-                request.send(None)
-            except OSError:
-                pass
-            request.close()
-        from ._utils.transfer import remove_files_of
-
-        deadline = time.monotonic() + grace
-        for process in self._processes:
-            process.join(max(0.0, deadline - time.monotonic()))
-            if process.is_alive():
-                process.terminate()
-                process.join(self._poll_seconds)
-                if process.is_alive():
-                    process.kill()
-                    process.join()
-            remove_files_of(process.pid)
-        for connection in self._results:
-            connection.close()
-
-    def __del__(self) -> None:
-        self._shutdown_workers()
