@@ -177,8 +177,9 @@ Tensor run_small_dense(const OpDef& op, std::span<const Tensor> in, const void* 
   const Tensor& a = in[0];
   DType d = a.dtype();
   kernels::Loop loop = (*op.loops)[d];
-  if (!loop || !a->contiguous || a->numel >= grain_default || a->numel == 0 || a.is_meta() ||
-      (a->flags & flag_wrapped_number) || (op.promote == Promote::to_float && is_integral(d)) ||
+  if (!loop || !a->shape->contiguous || a->shape->numel >= grain_default || a->shape->numel == 0 ||
+      a.is_meta() || (a->flags & flag_wrapped_number) ||
+      (op.promote == Promote::to_float && is_integral(d)) ||
       (op.result == Result::real && is_complex(d)))
     return {};
   char* data[max_operands];
@@ -190,7 +191,7 @@ Tensor run_small_dense(const OpDef& op, std::span<const Tensor> in, const void* 
   for (size_t i = 1; i < in.size(); ++i) {
     const TensorObj* t = in[i].get();
     data[i + 1] = t->data;
-    if (t->sizes.empty() && t->storage->device == Device::CPU) {
+    if (t->shape->sizes.empty() && t->storage->device == Device::CPU) {
       inner[i + 1] = 0;
       if (t->dtype == d) continue;
       // A Python number beside floats.
@@ -212,7 +213,7 @@ Tensor run_small_dense(const OpDef& op, std::span<const Tensor> in, const void* 
         return {};
       }
     } else {
-      if (t->dtype != d || !t->contiguous || t->sizes != a->sizes ||
+      if (t->dtype != d || !t->shape->contiguous || t->shape->sizes != a->shape->sizes ||
           t->storage->device != Device::CPU)
         return {};
       inner[i + 1] = step;
@@ -222,7 +223,7 @@ Tensor run_small_dense(const OpDef& op, std::span<const Tensor> in, const void* 
   Tensor out = disposes(disposable, in, output) ? a : empty_dense_like(a, output);
   data[0] = out->data;
   inner[0] = static_cast<int64_t>(itemsize(output));
-  loop(data, inner, a->numel, static_cast<const Scalar*>(attrs));
+  loop(data, inner, a->shape->numel, static_cast<const Scalar*>(attrs));
   return out;
 }
 

@@ -152,10 +152,8 @@ Tensor make_batched(const Tensor& value, uint32_t levels) {
   t->dtype = value->dtype;
   t->flags =
       static_cast<uint8_t>((value->flags & (flag_own_version | flag_inference)) | flag_batched);
-  t->sizes = Dims(value.sizes().data() + k, value.ndim() - k);
-  t->strides = Dims(value.strides().data() + k, value.ndim() - k);
-  t->contiguous = is_contiguous(t->sizes, t->strides);
-  t->numel = numel_of(t->sizes);
+  take_shape(t, Shape::strided(Dims(value.sizes().data() + k, value.ndim() - k),
+                               Dims(value.strides().data() + k, value.ndim() - k)));
   t->base = Tensor(value).release();
   t->view_version = levels;
   t->output_nr = vmap_level(std::bit_width(levels) - 1).serial;

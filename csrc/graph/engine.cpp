@@ -99,18 +99,19 @@ void take_hook_result(PyObject* got, std::span<Tensor> into, const char* what) {
 
 Tensor fit_gradient(const Edge& edge, Tensor grad, const Node& from, uint32_t index) {
   const OutMeta& meta = edge.fn->meta(edge.nr);
-  if (grad.sizes() != meta.sizes) [[unlikely]] {
-    bool fits = grad.ndim() >= meta.sizes.size();
-    int lead = grad.ndim() - meta.sizes.size();
-    for (int i = 0; fits && i < meta.sizes.size(); ++i)
-      fits = meta.sizes[i] == grad.size(i + lead) || meta.sizes[i] == 1;
+  if (grad->shape != meta.shape.get() && grad.sizes() != meta.sizes()) [[unlikely]] {
+    const Dims& sizes = meta.sizes();
+    bool fits = grad.ndim() >= sizes.size();
+    int lead = grad.ndim() - sizes.size();
+    for (int i = 0; fits && i < sizes.size(); ++i)
+      fits = sizes[i] == grad.size(i + lead) || sizes[i] == 1;
     if (!fits)
       throw Explained(
           {ErrorKind::Runtime,
            concat("Function ", from.name(), " returned an invalid gradient at index ", index,
-                  " - got ", grad.sizes(), " but expected shape compatible with ", meta.sizes)},
+                  " - got ", grad.sizes(), " but expected shape compatible with ", sizes)},
           describe_gradient(from, index));
-    grad = builtins.sum_to(grad, meta.sizes);
+    grad = builtins.sum_to(grad, sizes);
   }
   if (grad.dtype() != meta.dtype) [[unlikely]] {
     if (grad.is_complex() && !is_complex(meta.dtype)) grad = builtins.real(grad);
@@ -143,7 +144,7 @@ struct GraphTask {
       n->task = nullptr;
       n->grad_in = Tensor();
       n->staged.reset();
-      if (n->more_grads) n->more_grads->clear();
+      for (uint32_t k = 1; n->more && k < n->output_count; ++k) n->gradient(k) = Tensor();
     }
   }
 
@@ -152,12 +153,7 @@ struct GraphTask {
   }
 
   Tensor& slot(Node* n, uint32_t nr) {
-    if (n->task == this) {
-      if (nr == 0) return n->grad_in;
-      if (!n->more_grads) n->more_grads = new std::vector<Tensor>();
-      if (n->more_grads->size() < nr) n->more_grads->resize(nr);
-      return (*n->more_grads)[nr - 1];
-    }
+    if (n->task == this) return n->gradient(nr);
     auto& list = foreign[n].grads;
     if (list.size() <= nr) list.resize(nr + 1);
     return list[nr];
@@ -237,7 +233,7 @@ struct GraphTask {
     Tensor right = alias(s.right, Dims{s.rows, s.right.size(1)}, s.right.strides());
     s.rows = 0;
     if (!n->grad_in) {
-      n->grad_in = empty(meta.sizes, meta.dtype);
+      n->grad_in = empty(meta.sizes(), meta.dtype);
       builtins.multiply_into(n->grad_in, left, right, Scalar(0));
     } else {
       make_exclusive(n->grad_in, meta);
@@ -270,7 +266,7 @@ struct GraphTask {
 
   static void make_exclusive(Tensor& s, const OutMeta& meta) {
     if (exclusive(s)) return;
-    Tensor own = empty(meta.sizes, meta.dtype);
+    Tensor own = empty(meta.sizes(), meta.dtype);
     copy_into(own, s);
     s = std::move(own);
   }
@@ -282,7 +278,7 @@ struct GraphTask {
     Tensor& s = slot(e.fn, e.nr);
     if (!s.defined()) {
       if (!n->accumulates_part()) return nullptr;
-      s = empty(meta.sizes, meta.dtype);
+      s = empty(meta.sizes(), meta.dtype);
       fill_(s, Scalar(0));
     } else {
       if (s.dtype() != meta.dtype || s.is_meta() || (s->flags & flag_batched)) return nullptr;
@@ -489,7 +485,7 @@ struct GraphTask {
       if (!e.fn) continue;
       if (outs[i]) {
         const OutMeta& meta = e.fn->meta(e.nr);
-        if (outs[i]->dtype != meta.dtype || outs[i]->sizes != meta.sizes) [[unlikely]]
+        if (outs[i]->dtype != meta.dtype || outs[i]->shape != meta.shape.get()) [[unlikely]]
           outs[i] = fit_gradient(e, std::move(outs[i]), *n, i);
         if (e.nr == 0 && e.fn->task == this && !e.fn->grad_in)
           e.fn->grad_in = std::move(outs[i]);
@@ -661,10 +657,11 @@ void AccumulateGrad::run(std::span<const Tensor> grads, Tensor*) {
       if (grad->grad_fn || (grad->flags & flag_requires_grad)) grad = detach(grad);
       leaf->grad = grad.release();
     } else {
-      Tensor fresh = leaf->contiguous ? empty(grad.sizes(), grad.dtype(), grad.device())
-                     : is_non_overlapping_and_dense(leaf->sizes, leaf->strides)
-                         ? empty_strided(grad.sizes(), leaf->strides, grad.dtype(), grad.device())
-                         : empty(grad.sizes(), grad.dtype(), grad.device());
+      Tensor fresh =
+          leaf->shape->contiguous ? empty(grad.sizes(), grad.dtype(), grad.device())
+          : is_non_overlapping_and_dense(leaf->shape->sizes, leaf->shape->strides)
+              ? empty_strided(grad.sizes(), leaf->shape->strides, grad.dtype(), grad.device())
+              : empty(grad.sizes(), grad.dtype(), grad.device());
       copy_into(fresh, grad);
       leaf->grad = fresh.release();
     }

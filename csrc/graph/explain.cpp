@@ -57,10 +57,8 @@ std::string quoted(std::string name) { return concat("`", name, "`"); }
 
 std::string describe_tensor(const Tensor& t, const Node* maker) {
   if (!t->grad_fn && !maker) {
-    const Tensor& whole = t->base && !(t->flags & flag_batched) ? t.view_as_base() : t;
-    std::string name = ask("member", "(O)", reinterpret_cast<PyObject*>(whole.get()));
-    if (!name.empty())
-      return whole.is_same(t) ? concat(name, ", ", t) : concat("a view of ", name, ", ", t);
+    std::string name = ask("member", "(O)", reinterpret_cast<PyObject*>(t.get()));
+    if (!name.empty()) return concat(name, ", ", t);
   }
   std::string name = maker ? name_of_result(*maker) : "";
   return name.empty() ? shown(t) : concat(quoted(name), ", ", t);
@@ -102,7 +100,7 @@ void fail_consumed(const Node& n, uint64_t root) {
   const Origin* first = backward_origin(n.consumed);
   uint64_t first_root = backward_root(n.consumed);
   std::string name = name_of_result(n);
-  std::string value = concat(n.meta0.dtype, n.meta0.sizes);
+  std::string value = concat(n.meta0.dtype, n.meta0.sizes());
   Error e(ErrorKind::Runtime,
           concat(n.name(),
                  ": Trying to backward through the graph a second time (or directly access saved "

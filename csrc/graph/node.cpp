@@ -3,6 +3,7 @@
 // Invariant: a node never owns a tensor whose grad_fn is that node.
 #include "graph/node.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "graph/explain.h"
@@ -19,42 +20,41 @@ uint64_t next_sequence = 1;
 // Freed nodes wait here while another node is being freed, so that a long chain is freed by a loop.
 thread_local std::vector<Node*>* dying = nullptr;
 
-// Blocks of nodes: multiples of 64 bytes; freed ones up to 1024 bytes wait in lists by size.
+// Blocks of nodes: multiples of a cache line; freed ones up to 1024 bytes wait in lists by size.
 struct Block {
-  size_t size_class;
   Block* next;
 };
-constexpr size_t block_classes = 17;
+constexpr size_t block_unit = 64;
+constexpr uint16_t block_classes = 17;
 struct FreeBlocks {
   Block* first = nullptr;
   size_t count = 0;
 };
 FreeBlocks free_nodes[block_classes];
 
-void* allocate_node(size_t bytes) {
-  size_t c = (bytes + sizeof(Block) + 63) / 64;
-  Block* block;
-  if (c < block_classes && free_nodes[c].first) {
-    block = free_nodes[c].first;
-    free_nodes[c].first = block->next;
-    --free_nodes[c].count;
-  } else {
-    block = static_cast<Block*>(std::malloc(c * 64));
-    if (!block) fail(ErrorKind::OutOfMemory, "autograd: no memory for a graph node");
-    block->size_class = c;
-  }
-  return block + 1;
+uint16_t block_class(size_t bytes) {
+  size_t c = (bytes + block_unit - 1) / block_unit;
+  return static_cast<uint16_t>(std::min<size_t>(c, block_classes));
 }
 
-void free_node(void* p) {
-  Block* block = static_cast<Block*>(p) - 1;
-  size_t c = block->size_class;
+void* allocate_node(uint16_t c, size_t bytes) {
+  if (c < block_classes && free_nodes[c].first) {
+    Block* block = free_nodes[c].first;
+    free_nodes[c].first = block->next;
+    --free_nodes[c].count;
+    return block;
+  }
+  void* block = std::aligned_alloc(block_unit, (bytes + block_unit - 1) / block_unit * block_unit);
+  if (!block) fail(ErrorKind::OutOfMemory, "autograd: no memory for a graph node");
+  return block;
+}
+
+void free_node(void* p, uint16_t c) {
   if (c >= block_classes || free_nodes[c].count >= 65536) {
-    std::free(block);
+    std::free(p);
     return;
   }
-  block->next = free_nodes[c].first;
-  free_nodes[c].first = block;
+  free_nodes[c].first = new (p) Block{free_nodes[c].first};
   ++free_nodes[c].count;
 }
 
@@ -92,8 +92,7 @@ Node::~Node() {
   if (origin) origin->decref();
   if (cut) cut->decref();
   delete extra;
-  delete more_grads;
-  delete more_meta;
+  if (owns_more) delete[] more;
 }
 
 void Node::destroy(Node* n) {
@@ -103,25 +102,13 @@ void Node::destroy(Node* n) {
   }
   std::vector<Node*> queue;
   dying = &queue;
-  delete n;
+  n->dispose();
   while (!queue.empty()) {
     Node* next = queue.back();
     queue.pop_back();
-    delete next;
+    next->dispose();
   }
   dying = nullptr;
-}
-
-void Node::add_meta(uint32_t nr, const Tensor& t) {
-  OutMeta* m = &meta0;
-  if (nr > 0) {
-    if (!more_meta) more_meta = new std::vector<OutMeta>();
-    if (more_meta->size() < nr) more_meta->resize(nr);
-    m = &(*more_meta)[nr - 1];
-  }
-  m->sizes = t.sizes();
-  m->dtype = t.dtype();
-  m->device = t.device();
 }
 
 void Node::set_edge(uint32_t i, const Tensor& t) {
@@ -211,7 +198,7 @@ bool any_requires_grad(std::span<const Tensor> in) {
 
 // ---- saved tensors ----
 
-void Saved::save(const Tensor& t, bool output) {
+void Saved::save(const Tensor& t, bool output, bool as_object) {
   is_output = output;
   version = t->storage->version;
   if (t->flags & flag_inference && !modes.inference)
@@ -223,13 +210,32 @@ void Saved::save(const Tensor& t, bool output) {
     PyObject* pack = PyTuple_GetItem(top, 0);
     Tensor plain = alias(t);
     GradMode off(false);
-    packed = PyObject_CallOneArg(pack, reinterpret_cast<PyObject*>(plain.get()));
-    if (!packed) throw PythonError();
-    unpack = PyTuple_GetItem(top, 1);
-    Py_INCREF(unpack);
+    PyObject* value = PyObject_CallOneArg(pack, reinterpret_cast<PyObject*>(plain.get()));
+    if (!value) throw PythonError();
+    hooked = new Packed{value, Py_NewRef(PyTuple_GetItem(top, 1))};
+    kind = Kind::packed;
     return;
   }
-  tensor = output ? alias(t).release() : Tensor(t).release();
+  if (as_object || (t->flags & flag_batched) || t->cut ||
+      Py_TYPE(reinterpret_cast<PyObject*>(t.get())) != tensor_type) [[unlikely]] {
+    tensor = output ? alias(t).release() : Tensor(t).release();
+    kind = Kind::object;
+    return;
+  }
+  storage = t->storage;
+  storage->incref();
+  shape = t->shape;
+  shape->incref();
+  data = t->data;
+  dtype = t->dtype;
+  flags = t->flags & kept_flags;
+  kind = Kind::parts;
+}
+
+Tensor Saved::values() const {
+  if (kind == Kind::object) return Tensor::borrow(tensor);
+  if (kind == Kind::parts) return over_parts(storage, shape, data, dtype, flags);
+  return {};
 }
 
 static Tensor with_history(const Tensor& data, Node* fn, uint32_t nr) {
@@ -242,8 +248,8 @@ static Tensor with_history(const Tensor& data, Node* fn, uint32_t nr) {
 Tensor Saved::unpack_for(const Node& node, const Edge* edge, uint32_t output_nr) const {
   Node* fn = edge ? edge->fn : const_cast<Node*>(&node);
   uint32_t nr = edge ? edge->nr : output_nr;
-  if (packed) {
-    PyObject* got = PyObject_CallOneArg(unpack, packed);
+  if (kind == Kind::packed) {
+    PyObject* got = PyObject_CallOneArg(hooked->unpack, hooked->value);
     if (!got) throw PythonError();
     if (!PyObject_TypeCheck(got, tensor_type)) {
       std::string type = Py_TYPE(got)->tp_name;
@@ -253,7 +259,20 @@ Tensor Saved::unpack_for(const Node& node, const Edge* edge, uint32_t output_nr)
     Tensor t = Tensor::steal(reinterpret_cast<TensorObj*>(got));
     return modes.grad && fn ? with_history(t, fn, nr) : t;
   }
-  if (!tensor) fail_consumed(node);
+  if (kind == Kind::none) fail_consumed(node);
+  if (kind == Kind::parts) {
+    if (storage->version != version) [[unlikely]]
+      fail_written(node, values(), version, is_output, fn, nr);
+    if (fn && fn->is_accumulator) {  // the leaf itself, while it still shows what was saved
+      const Tensor& leaf = static_cast<AccumulateGrad*>(fn)->variable;
+      if (leaf->storage == storage && leaf->data == data && leaf->shape == shape &&
+          leaf->dtype == dtype)
+        return leaf;
+    }
+    Tensor t = values();
+    if (modes.grad && fn) set_grad_fn(t, fn, nr);
+    return t;
+  }
   Tensor t = Tensor::borrow(tensor);
   if (t->storage->version != version) fail_written(node, t, version, is_output, fn, nr);
   if (!modes.grad) return t;
@@ -264,9 +283,15 @@ Tensor Saved::unpack_for(const Node& node, const Edge* edge, uint32_t output_nr)
 }
 
 void Saved::clear() {
-  Py_XDECREF(reinterpret_cast<PyObject*>(std::exchange(tensor, nullptr)));
-  Py_CLEAR(packed);
-  Py_CLEAR(unpack);
+  switch (std::exchange(kind, Kind::none)) {
+    case Kind::none: break;
+    case Kind::parts:
+      storage->decref();
+      shape->decref();
+      break;
+    case Kind::object: Py_DECREF(reinterpret_cast<PyObject*>(tensor)); break;
+    case Kind::packed: delete hooked; break;
+  }
 }
 
 // ---- nodes of ops ----
@@ -296,46 +321,56 @@ std::string node_name(const OpDef& op) {
   return out + "Backward0";
 }
 
-OpNode* OpNode::create(const OpDef& op, uint32_t edges, uint32_t saved, const void* attrs) {
-  size_t at = sizeof(OpNode);
-  size_t edges_at = at;
-  at += edges * sizeof(Edge);
-  size_t saved_at = at;
-  at += saved * sizeof(Saved);
-  at = (at + 15) / 16 * 16;
-  size_t attrs_at = at;
-  if (op.attrs) at += op.attrs->size;
-  char* block = static_cast<char*>(allocate_node(at));
+OpNode* OpNode::create(const OpDef& op, uint32_t edges, uint32_t saved, uint32_t outputs,
+                       const void* attrs) {
+  size_t edges_at = sizeof(OpNode);
+  size_t saved_at = edges_at + edges * sizeof(Edge);
+  size_t more_at = saved_at + saved * sizeof(Saved);
+  size_t attrs_at = more_at + (outputs > 1 ? outputs - 1 : 0) * sizeof(More);
+  attrs_at = (attrs_at + 15) / 16 * 16;
+  bool has_attrs = op.attrs && attrs;
+  size_t bytes = has_attrs ? attrs_at + op.attrs->size : attrs_at;
+  uint16_t c = clew::block_class(bytes);
+  char* block = static_cast<char*>(allocate_node(c, bytes));
   auto* n = new (block) OpNode();
   n->op = &op;
+  n->block_class = c;
   n->accumulates = op.accumulate != nullptr;
   n->edge_count = edges;
   n->edges = reinterpret_cast<Edge*>(block + edges_at);
   for (uint32_t i = 0; i < edges; ++i) new (n->edges + i) Edge();
   n->saved_count = static_cast<uint16_t>(saved);
-  n->saved = reinterpret_cast<Saved*>(block + saved_at);
-  for (uint32_t i = 0; i < saved; ++i) new (n->saved + i) Saved();
-  if (op.attrs && attrs) {
+  for (uint32_t i = 0; i < saved; ++i) new (block + saved_at + i * sizeof(Saved)) Saved();
+  n->output_count = outputs;
+  if (outputs > 1) {
+    n->more = reinterpret_cast<More*>(block + more_at);
+    for (uint32_t k = 0; k + 1 < outputs; ++k) new (n->more + k) More();
+  }
+  if (has_attrs) {
     n->attrs = block + attrs_at;
     if (op.attrs->trivial)
       std::memcpy(n->attrs, attrs, op.attrs->size);
     else
       op.attrs->copy(n->attrs, attrs);
-    n->has_attrs = true;
   }
   return n;
 }
 
 OpNode::~OpNode() {
-  for (int i = 0; i < saved_count; ++i) saved[i].clear();
-  if (has_attrs && !op->attrs->trivial) op->attrs->destroy(attrs);
+  for (int i = 0; i < saved_count; ++i) saved(i).clear();
+  for (uint32_t k = 0; more && k + 1 < output_count; ++k) more[k].~More();
+  if (attrs && !op->attrs->trivial) op->attrs->destroy(attrs);
 }
 
-void OpNode::operator delete(void* p) { free_node(p); }
+void OpNode::dispose() {
+  uint16_t c = block_class;
+  this->~OpNode();
+  free_node(this, c);
+}
 
 void OpNode::release_saved() {
   if (saved_count == 0) return;
-  for (int i = 0; i < saved_count; ++i) saved[i].clear();
+  for (int i = 0; i < saved_count; ++i) saved(i).clear();
   consumed = consuming_id();
 }
 
@@ -391,7 +426,7 @@ NodeRef record(const OpDef& op, std::span<const Tensor> in, const void* attrs,
     else
       ++saved;
   }
-  OpNode* node = OpNode::create(op, n, saved, attrs);
+  OpNode* node = OpNode::create(op, n, saved, static_cast<uint32_t>(outs.size()), attrs);
   NodeRef guard = NodeRef::steal(node);
   node->saved_mask = mask;
   for (uint64_t w = wants; w; w &= w - 1) {
@@ -400,14 +435,13 @@ NodeRef record(const OpDef& op, std::span<const Tensor> in, const void* attrs,
   }
   for (uint32_t i = 64; i < n; ++i)
     if (in[i].defined() && in[i].requires_grad()) node->set_edge(i, in[i]);
-  node->output_count = static_cast<uint32_t>(outs.size());
   int slot = 0;
   for (uint32_t m = mask; m; m &= m - 1) {
     int bit = std::countr_zero(m);
     if (bit < 16)
-      node->saved[slot++].save(in[static_cast<size_t>(bit)], false);
+      node->saved(slot++).save(in[static_cast<size_t>(bit)], false);
     else
-      node->saved[slot++].save(outs[static_cast<size_t>(bit - 16)], true);
+      node->saved(slot++).save(outs[static_cast<size_t>(bit - 16)], true);
   }
   for (uint32_t k = 0; k < outs.size(); ++k) {
     node->add_meta(k, outs[k]);
@@ -425,19 +459,19 @@ Tensor Vjp::in(int i) const {
   int slot = n.saved_slot(i);
   if (slot < 0)
     fail_internal(n.name(), " uses input ", i, " in its gradient but does not list it in saves");
-  return n.saved[slot].unpack_for(n, &n.edges[i], 0);
+  return n.saved(slot).unpack_for(n, &n.edges[i], 0);
 }
 Tensor Vjp::out(int k) const {
   OpNode& n = op_node(node_);
   int slot = n.saved_slot(16 + k);
   if (slot < 0)
     fail_internal(n.name(), " uses output ", k, " in its gradient but does not list it in saves");
-  return n.saved[slot].unpack_for(n, nullptr, static_cast<uint32_t>(k));
+  return n.saved(slot).unpack_for(n, nullptr, static_cast<uint32_t>(k));
 }
 const Tensor& Vjp::last_grad() const {
   const Tensor& g = grads_[0];
   if (!modes.grad && Py_REFCNT(reinterpret_cast<PyObject*>(g.get())) == 1 &&
-      g->storage->refs == 1 && g->contiguous && !g->grad_fn && !g->base && g->flags == 0 &&
+      g->storage->refs == 1 && g->shape->contiguous && !g->grad_fn && !g->base && g->flags == 0 &&
       g->storage->resizable && !(node_.extra && node_.extra->post_hooks))
     modes.disposable = g.get();
   return g;
@@ -452,7 +486,7 @@ bool Vjp::needs(int i) const {
 const Dims& Vjp::sizes(int i) const {
   if (!needs(i))
     fail_internal(node_.name(), " asks for the shape of input ", i, " which needs no gradient");
-  return node_.edges[i].fn->meta(node_.edges[i].nr).sizes;
+  return node_.edges[i].fn->meta(node_.edges[i].nr).sizes();
 }
 DType Vjp::dtype(int i) const {
   if (!needs(i))
@@ -460,7 +494,7 @@ DType Vjp::dtype(int i) const {
   return node_.edges[i].fn->meta(node_.edges[i].nr).dtype;
 }
 int Vjp::inputs() const { return static_cast<int>(node_.edge_count); }
-const Dims& Vjp::out_sizes(int k) const { return node_.meta(static_cast<uint32_t>(k)).sizes; }
+const Dims& Vjp::out_sizes(int k) const { return node_.meta(static_cast<uint32_t>(k)).sizes(); }
 DType Vjp::out_dtype(int k) const { return node_.meta(static_cast<uint32_t>(k)).dtype; }
 const void* Vjp::attrs() const { return op_node(node_).attrs; }
 

@@ -26,25 +26,52 @@ struct Edge {
   uint32_t nr = 0;
 };
 
-// A tensor kept for backward, with the version it had. An output is kept without its grad_fn, which
-// would be a cycle.
-struct Saved {
-  TensorObj* tensor = nullptr;  // owned
-  uint32_t version = 0;
-  bool is_output = false;
-  PyObject* packed = nullptr;  // owned: what a saved-tensor hook returned instead of the tensor
+// What a saved-tensor hook made of a tensor.
+struct Packed {
+  PyObject* value = nullptr;   // owned
   PyObject* unpack = nullptr;  // owned: the hook that brings it back
+  ~Packed() {
+    Py_XDECREF(value);
+    Py_XDECREF(unpack);
+  }
+};
 
-  void save(const Tensor& t, bool output);
+// A tensor kept for backward, with the version it had. Mostly its parts, not the object: that would
+// hold memory which the next operation can use, and an output's would be a cycle.
+struct Saved {
+  enum class Kind : uint8_t { none, parts, object, packed };
+  union {
+    Storage* storage = nullptr;  // owned; of parts
+    TensorObj* tensor;           // owned; object: one with state that its parts do not tell
+    Packed* hooked;              // owned; packed
+  };
+  Shape* shape = nullptr;  // owned; of parts
+  char* data = nullptr;
+  uint32_t version = 0;
+  DType dtype = DType::Float32;
+  uint8_t flags = 0;
+  bool is_output = false;
+  Kind kind = Kind::none;
+
+  // As an object it stays the one that was given, where it is not an output.
+  void save(const Tensor& t, bool output, bool as_object = false);
+  bool is_held() const { return kind != Kind::none; }
+  uint32_t output_nr() const { return kind == Kind::object ? tensor->output_nr : 0; }
+  // The values, without history and without a check; undefined where a hook took them.
+  Tensor values() const;
   // The tensor, with its place in the graph; throws when it was written since.
   Tensor unpack_for(const Node& node, const Edge* edge, uint32_t output_nr) const;
   void clear();
 };
 
 struct OutMeta {
-  Dims sizes;
+  ShapeRef shape;  // null where the output is no tensor
   DType dtype = DType::Float32;
   Device device = Device::CPU;
+  const Dims& sizes() const {
+    static const Dims none;
+    return shape ? shape->sizes : none;
+  }
 };
 
 // Rarely present parts of a node.
@@ -67,6 +94,7 @@ struct Node {
   uint32_t output_count = 1;
   uint32_t consumed = 0;  // the backward call that released the saved tensors; 0 if none did
   bool owns_edges = false;
+  bool owns_more = false;
   bool is_accumulator = false;  // an AccumulateGrad
   bool accumulates = false;     // has run_into(), see OpDef::accumulate
   uint32_t edge_count = 0;
@@ -79,10 +107,14 @@ struct Node {
   NodeExtra* extra = nullptr;
   PyObject* wrapper = nullptr;  // weak: the Python object standing for this node, if one is alive
   Tensor grad_in;               // engine: gradient gathered for output 0
-  std::vector<Tensor>* more_grads = nullptr;  // engine: for the outputs after it
   std::unique_ptr<Staged> staged;  // engine: products that belong to grad_in, not yet multiplied
   OutMeta meta0;
-  std::vector<OutMeta>* more_meta = nullptr;
+  // The same for the outputs after the first.
+  struct More {
+    OutMeta meta;
+    Tensor grad_in;
+  };
+  More* more = nullptr;
 
   explicit Node(bool has_origin = true);
   virtual ~Node();
@@ -105,8 +137,20 @@ struct Node {
   }  // borrowed; custom functions have their own
   virtual PyObject* saved_attribute(const char*) { return nullptr; }
 
-  const OutMeta& meta(uint32_t nr) const { return nr == 0 ? meta0 : (*more_meta)[nr - 1]; }
-  void add_meta(uint32_t nr, const Tensor& t);
+  const OutMeta& meta(uint32_t nr) const { return nr == 0 ? meta0 : more[nr - 1].meta; }
+  Tensor& gradient(uint32_t nr) { return nr == 0 ? grad_in : more[nr - 1].grad_in; }
+  void add_meta(uint32_t nr, const Tensor& t) {
+    OutMeta& m = nr == 0 ? meta0 : more[nr - 1].meta;
+    m.shape = ShapeRef::borrow(t->shape);
+    m.dtype = t.dtype();
+    m.device = t.device();
+  }
+  void set_output_count(uint32_t n) {
+    output_count = n;
+    if (n < 2) return;
+    more = new More[n - 1];
+    owns_more = true;
+  }
   void allocate_edges(uint32_t n) {
     edges = new Edge[n];
     edge_count = n;
@@ -127,6 +171,7 @@ struct Node {
     if (--refs == 0) destroy(this);
   }
   static void destroy(Node*);
+  virtual void dispose() { delete this; }
 };
 
 // A counted handle.
@@ -187,16 +232,18 @@ struct Skip {
 };
 extern thread_local Skip skip;
 
-// A node of an OpDef: saved tensors and attributes lie behind it in the same block of memory.
+// A node of an OpDef. Behind it in the same block of memory: its edges, saved tensors, what it
+// knows of outputs after the first, and attributes.
 struct OpNode final : Node {
   const OpDef* op;
   uint32_t saved_mask = 0;  // which inputs (low half) and outputs (high half) were saved
   uint16_t saved_count = 0;
-  bool has_attrs = false;
-  Saved* saved = nullptr;
-  void* attrs = nullptr;
+  uint16_t block_class = 0;
+  void* attrs = nullptr;  // null where the op has none
 
-  static OpNode* create(const OpDef& op, uint32_t edges, uint32_t saved, const void* attrs);
+  static OpNode* create(const OpDef& op, uint32_t edges, uint32_t saved, uint32_t outputs,
+                        const void* attrs);
+  Saved& saved(int slot) const { return reinterpret_cast<Saved*>(edges + edge_count)[slot]; }
   ~OpNode() override;
   void run(std::span<const Tensor> grads, Tensor* out) override;
   uint32_t accumulated_input() const override { return op->accumulates; }
@@ -210,11 +257,11 @@ struct OpNode final : Node {
     return op->stage && op->stage(c, into);
   }
   void release_saved() override;
-  std::span<const Saved> saved_tensors() const override { return {saved, saved_count}; }
+  std::span<const Saved> saved_tensors() const override { return {&saved(0), saved_count}; }
   std::string name() const override;
   PyObject* saved_attribute(const char* which) override;
   int saved_slot(int bit) const;  // index into saved, or -1
-  static void operator delete(void* p);
+  void dispose() override;
 };
 
 // The name a node of this op shows: "AddBackward0".

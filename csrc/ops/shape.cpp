@@ -428,10 +428,7 @@ void adopt_run(const Call& c, Tensors& outs) {
   }
   TensorObj* p = x.get();
   p->data = shown->data;
-  p->sizes = shown.sizes();
-  p->strides = shown.strides();
-  p->numel = shown.numel();
-  p->contiguous = shown.is_contiguous();
+  take_shape(p, ShapeRef::borrow(shown->shape));
   bump_version(x);
   if (shown->grad_fn) set_grad_fn(x, shown->grad_fn, shown->output_nr);
   if (p->base && !(p->flags & flag_batched)) p->view_version = p->storage->version;

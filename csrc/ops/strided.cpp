@@ -197,10 +197,7 @@ Tensor reinterpret(const Tensor& x, DType dtype, const Dims& sizes, const Dims& 
   Tensor y = alias(x);
   TensorObj* p = y.get();
   p->dtype = dtype;
-  p->sizes = sizes;
-  p->strides = strides;
-  p->numel = numel_of(sizes);
-  p->contiguous = is_contiguous(sizes, strides);
+  take_shape(p, Shape::strided(sizes, strides));
   p->flags &= static_cast<uint8_t>(~flag_wrapped_number);
   return y;
 }

@@ -54,7 +54,7 @@ struct PyFunctionNode final : Node {
       Tensor g = grads[k];
       if (!g.defined() && materialize) {
         const OutMeta& m = meta(static_cast<uint32_t>(k));
-        g = empty(m.sizes, m.dtype, m.device);
+        g = empty(m.sizes(), m.dtype, m.device);
         fill_(g, Scalar(0));
       }
       PyObject* o = g.defined() ? wrap(std::move(g)) : Py_NewRef(Py_None);
@@ -165,7 +165,7 @@ PyObject* node_input_metadata(PyObject* o, void*) {
     Ref list(checked(PyList_New(0)));
     for (uint32_t k = 0; k < n.output_count; ++k) {
       const OutMeta& m = n.meta(k);
-      Ref item(checked(Py_BuildValue("(NNN)", size_object(m.sizes), dtype_object(m.dtype),
+      Ref item(checked(Py_BuildValue("(NNN)", size_object(m.sizes()), dtype_object(m.dtype),
                                      device_object(m.device))));
       PyList_Append(list.get(), item.get());
     }
@@ -181,10 +181,10 @@ PyObject* node_saved_tensors(PyObject* o, void*) {
       if (n->consumed) fail_consumed(*n);
       for (size_t i = 0; i < n->saved.size(); ++i) {
         const Saved& s = n->saved[i];
-        if (!s.tensor && !s.packed)
+        if (!s.is_held())
           found.push_back(Tensor());
         else if (s.is_output)
-          found.push_back(s.unpack_for(*n, nullptr, s.tensor ? s.tensor->output_nr : 0));
+          found.push_back(s.unpack_for(*n, nullptr, s.output_nr()));
         else {
           Edge e{n->saved_edges[i].fn.get(), n->saved_edges[i].nr};
           found.push_back(s.unpack_for(*n, &e, 0));
@@ -192,8 +192,7 @@ PyObject* node_saved_tensors(PyObject* o, void*) {
       }
     } else if (auto* op = dynamic_cast<OpNode*>(&any)) {
       for (int i = 0; i < op->saved_count; ++i) {
-        const Saved& s = op->saved[i];
-        if (s.tensor) found.push_back(Tensor::borrow(s.tensor));
+        if (Tensor t = op->saved(i).values()) found.push_back(std::move(t));
       }
     }
     Ref tuple(checked(PyTuple_New(static_cast<Py_ssize_t>(found.size()))));
@@ -424,7 +423,7 @@ PyObject* attach_function(PyObject*, PyObject* args) {
       if (ins[i].defined() && ins[i].requires_grad())
         node->set_edge(static_cast<uint32_t>(i), ins[i]);
     Py_ssize_t count = PyTuple_GET_SIZE(outputs);
-    node->output_count = static_cast<uint32_t>(count);
+    node->set_output_count(static_cast<uint32_t>(count));
     Ref result(checked(PyTuple_New(count)));
     struct Kept {
       PyObject* given;
@@ -488,8 +487,8 @@ PyObject* attach_function(PyObject*, PyObject* args) {
           if (m.given == reinterpret_cast<PyObject*>(t.get())) use = m.used;
         bool output = use->grad_fn == node;
         uint32_t nr = use->output_nr;
-        s.save(use, output);
-        if (output && s.tensor) s.tensor->output_nr = nr;
+        s.save(use, output, true);
+        if (output && s.kind == Saved::Kind::object) s.tensor->output_nr = nr;
       }
       node->saved.push_back(s);
       node->saved_edges.push_back(
@@ -590,8 +589,8 @@ PyObject* OpNode::saved_attribute(const char* which) {
   auto found = [&](int bit) -> PyObject* {
     int slot = saved_slot(bit);
     if (slot < 0) return Py_NewRef(Py_None);
-    Tensor t = bit < 16 ? saved[slot].unpack_for(*this, &edges[bit], 0)
-                        : saved[slot].unpack_for(*this, nullptr, static_cast<uint32_t>(bit - 16));
+    Tensor t = bit < 16 ? saved(slot).unpack_for(*this, &edges[bit], 0)
+                        : saved(slot).unpack_for(*this, nullptr, static_cast<uint32_t>(bit - 16));
     return python::wrap(std::move(t));
   };
   if (w == "result") return found(16);

@@ -44,7 +44,7 @@ const char* format_of(DType d) {
 int buffer_get(PyObject* self, Py_buffer* view, int flags) {
   auto* b = reinterpret_cast<BufferObj*>(self);
   TensorObj* t = b->tensor;
-  if (!t->contiguous && !(flags & PyBUF_STRIDES)) {
+  if (!t->shape->contiguous && !(flags & PyBUF_STRIDES)) {
     PyErr_SetString(PyExc_BufferError, "the tensor is not contiguous");
     view->obj = nullptr;
     return -1;
@@ -54,9 +54,9 @@ int buffer_get(PyObject* self, Py_buffer* view, int flags) {
   view->obj = self;
   Py_INCREF(self);
   view->itemsize = static_cast<Py_ssize_t>(itemsize(t->dtype));
-  view->len = t->numel * view->itemsize;
+  view->len = t->shape->numel * view->itemsize;
   view->readonly = 0;
-  view->ndim = t->sizes.size();
+  view->ndim = t->shape->sizes.size();
   view->format = flags & PyBUF_FORMAT ? const_cast<char*>(format_of(t->dtype)) : nullptr;
   view->shape = b->shape;
   view->strides = b->shape + view->ndim;

@@ -205,14 +205,15 @@ class Exporter {
     Ref list(checked(PyList_New(n.output_count)));
     for (uint32_t k = 0; k < n.output_count; ++k) {
       const OutMeta& m = n.meta(k);
-      PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(k), Py_NewRef(meta(m.sizes, m.dtype)));
+      PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(k), Py_NewRef(meta(m.sizes(), m.dtype)));
     }
     return list.release();
   }
 
   // (role, number of the input or -1, (shape, dtype) or None, bytes, storage or -1)
   Ref saved_entry(const Saved& s, Ref role, int input) {
-    Tensor t = s.tensor ? physical(Tensor::borrow(s.tensor)) : Tensor();
+    Tensor t = s.values();
+    if (t.defined()) t = physical(t);
     return Ref(tuple_of(5, [&](int i) -> PyObject* {
       switch (i) {
         case 0: return role.release();
@@ -235,7 +236,7 @@ class Exporter {
   PyObject* saved(const Node& node, OpText* known) {
     const Node& n = node.inner();
     std::span<const Saved> kept = n.saved_tensors();
-    auto is_held = [](const Saved& s) { return s.tensor || s.packed; };
+    auto is_held = [](const Saved& s) { return s.is_held(); };
     auto count = std::count_if(kept.begin(), kept.end(), is_held);
     if (count == 0) Py_RETURN_NONE;
     Ref list(checked(PyList_New(count)));
@@ -257,7 +258,7 @@ class Exporter {
     return list.release();
   }
   PyObject* attributes(const OpNode& n, const OpText& known) {
-    if (!n.has_attrs || n.op->attrs->count == 0) Py_RETURN_NONE;
+    if (!n.attrs || n.op->attrs->count == 0) Py_RETURN_NONE;
     Ref dict(checked(PyDict_New()));
     for (const Param& p : known.signature->params) {
       if (p.field < 0 || p.kind == ParamKind::Generator) continue;
@@ -277,7 +278,7 @@ class Exporter {
   void note_part(const Node& n, Py_ssize_t i) {
     const OutMeta& m = n.inner().meta(0);
     Ref key(checked(PyLong_FromSsize_t(i)));
-    if (PyDict_SetItem(parts_.get(), key.get(), meta(m.sizes, m.dtype)) < 0) throw PythonError();
+    if (PyDict_SetItem(parts_.get(), key.get(), meta(m.sizes(), m.dtype)) < 0) throw PythonError();
   }
   void note_cut(const Cut* c, Py_ssize_t i) {
     Ref& tuple = cut_tuples_[c];

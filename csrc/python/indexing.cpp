@@ -170,8 +170,8 @@ int dims_taken(PyObject* o) {
   if (o == Py_None || o == Py_Ellipsis || truth(o) >= 0) return 0;
   if (is_tensor(o)) {
     auto* t = reinterpret_cast<TensorObj*>(o);
-    if (t->dtype == DType::Bool || (t->dtype == DType::UInt8 && t->sizes.size() > 0))
-      return t->sizes.size();
+    if (t->dtype == DType::Bool || (t->dtype == DType::UInt8 && t->shape->sizes.size() > 0))
+      return t->shape->sizes.size();
   }
   return 1;
 }
@@ -183,7 +183,8 @@ void read_item(Key& k, PyObject* o, const Dims& sizes, int& dim) {
   int boolean = truth(o);
   if (boolean < 0 && is_tensor(o)) {
     auto* t = reinterpret_cast<TensorObj*>(o);
-    if (t->dtype == DType::Bool && t->sizes.size() == 0) boolean = item(borrow(o)).to_int() != 0;
+    if (t->dtype == DType::Bool && t->shape->sizes.size() == 0)
+      boolean = item(borrow(o)).to_int() != 0;
   }
   if (boolean >= 0) {  // a new dimension, of which the one part or none is taken
     k.add_dim();

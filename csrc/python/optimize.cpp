@@ -40,8 +40,9 @@ struct Job {
 bool fits(PyObject* o, TensorObj* param) {
   if (!o || !is_tensor(o)) return false;
   auto* t = reinterpret_cast<TensorObj*>(o);
-  return t->dtype == param->dtype && t->sizes == param->sizes && t->strides == param->strides &&
-         t->storage->device == Device::CPU && !t->grad_fn && !(t->flags & flag_batched) &&
+  return t->dtype == param->dtype && t->shape->sizes == param->shape->sizes &&
+         t->shape->strides == param->shape->strides && t->storage->device == Device::CPU &&
+         !t->grad_fn && !(t->flags & flag_batched) &&
          !((t->flags & flag_inference) && !modes.inference);
 }
 
@@ -91,12 +92,13 @@ template <class Rule> class Group {
     if (!is_floating(param->dtype) || !fits(o, param) || param->base ||
         !fits(reinterpret_cast<PyObject*>(param->grad), param))
       return false;
-    if (!param->contiguous && !is_non_overlapping_and_dense(param->sizes, param->strides))
+    if (!param->shape->contiguous &&
+        !is_non_overlapping_and_dense(param->shape->sizes, param->shape->strides))
       return false;
     if (!first_in(param->storage)) return false;
     job.array[0] = param->data;
     job.array[1] = param->grad->data;
-    job.n = param->numel;
+    job.n = param->shape->numel;
     job.width = static_cast<int64_t>(itemsize(param->dtype));
     job.update = kernels::optimizer_update(Rule::kind, param->dtype);
     return true;

@@ -28,18 +28,18 @@ PyObject* optional_argument(const char* method, const char* keyword, PyObject* c
 PyObject* method_size(PyObject* o, PyObject* const* args, Py_ssize_t nargs, PyObject* names) {
   return guarded([&]() -> PyObject* {
     PyObject* dim = optional_argument("size", "dim", args, nargs, names);
-    if (!dim || dim == Py_None) return size_object(obj(o)->sizes);
+    if (!dim || dim == Py_None) return size_object(obj(o)->shape->sizes);
     if (!is_int(dim)) fail_type("size(): argument 'dim' must be int, not ", Py_TYPE(dim)->tp_name);
-    if (obj(o)->sizes.empty())
+    if (obj(o)->shape->sizes.empty())
       fail_index("size: dimension specified as ", int_from(dim), " but tensor has no dimensions");
     return PyLong_FromLongLong(
-        obj(o)->sizes[wrap_dim(int_from(dim), obj(o)->sizes.size(), "size")]);
+        obj(o)->shape->sizes[wrap_dim(int_from(dim), obj(o)->shape->sizes.size(), "size")]);
   });
 }
 PyObject* method_stride(PyObject* o, PyObject* const* args, Py_ssize_t nargs, PyObject* names) {
   return guarded([&]() -> PyObject* {
     PyObject* dim = optional_argument("stride", "dim", args, nargs, names);
-    const Dims& strides = obj(o)->strides;
+    const Dims& strides = obj(o)->shape->strides;
     if (dim && dim != Py_None) {
       if (!is_int(dim))
         fail_type("stride(): argument 'dim' must be int, not ", Py_TYPE(dim)->tp_name);
@@ -51,8 +51,10 @@ PyObject* method_stride(PyObject* o, PyObject* const* args, Py_ssize_t nargs, Py
     return tuple;
   });
 }
-PyObject* method_dim(PyObject* o, PyObject*) { return PyLong_FromLong(obj(o)->sizes.size()); }
-PyObject* method_numel(PyObject* o, PyObject*) { return PyLong_FromLongLong(obj(o)->numel); }
+PyObject* method_dim(PyObject* o, PyObject*) {
+  return PyLong_FromLong(obj(o)->shape->sizes.size());
+}
+PyObject* method_numel(PyObject* o, PyObject*) { return PyLong_FromLongLong(obj(o)->shape->numel); }
 PyObject* method_element_size(PyObject* o, PyObject*) {
   return PyLong_FromSize_t(itemsize(obj(o)->dtype));
 }
@@ -66,10 +68,11 @@ PyObject* method_storage_offset(PyObject* o, PyObject*) {
   return PyLong_FromLongLong(borrow(o).storage_offset());
 }
 PyObject* method_is_dense(PyObject* o, PyObject*) {
-  return PyBool_FromLong(is_non_overlapping_and_dense(obj(o)->sizes, obj(o)->strides));
+  return PyBool_FromLong(
+      is_non_overlapping_and_dense(obj(o)->shape->sizes, obj(o)->shape->strides));
 }
 PyObject* method_is_contiguous(PyObject* o, PyObject*) {
-  return PyBool_FromLong(obj(o)->contiguous);
+  return PyBool_FromLong(obj(o)->shape->contiguous);
 }
 PyObject* method_is_floating_point(PyObject* o, PyObject*) {
   return PyBool_FromLong(is_floating(obj(o)->dtype));

@@ -151,19 +151,20 @@ Py_hash_t tensor_hash(PyObject* o) {
 }
 
 Py_ssize_t tensor_len(PyObject* o) {
-  if (obj(o)->sizes.empty()) {
+  if (obj(o)->shape->sizes.empty()) {
     PyErr_SetString(PyExc_TypeError, "len() of a 0-d tensor");
     return -1;
   }
-  return obj(o)->sizes[0];
+  return obj(o)->shape->sizes[0];
 }
 
 int tensor_bool(PyObject* o) {
   int result = 0;
   int status = guarded_int([&] {
     TensorObj* t = obj(o);
-    if (t->numel != 1)
-      fail("Boolean value of Tensor with ", t->numel == 0 ? "no values" : "more than one value",
+    if (t->shape->numel != 1)
+      fail("Boolean value of Tensor with ",
+           t->shape->numel == 0 ? "no values" : "more than one value",
            " is ambiguous; use .any() or .all()");
     Scalar s = item(borrow(o));
     result = s.is_complex() ? (s.re != 0 || s.im != 0) : s.is_float() ? s.re != 0 : s.i != 0;
@@ -172,7 +173,7 @@ int tensor_bool(PyObject* o) {
 }
 
 PyObject* tensor_iter(PyObject* o) {
-  if (obj(o)->sizes.empty()) {
+  if (obj(o)->shape->sizes.empty()) {
     PyErr_SetString(PyExc_TypeError, "iteration over a 0-d tensor");
     return nullptr;
   }
@@ -183,11 +184,11 @@ PyObject* tensor_iter(PyObject* o) {
 // ---- attributes ----
 
 PyObject* get_shape(PyObject* o, void*) {
-  return guarded([&] { return size_object(obj(o)->sizes); });
+  return guarded([&] { return size_object(obj(o)->shape->sizes); });
 }
 PyObject* get_dtype(PyObject* o, void*) { return dtype_object(obj(o)->dtype); }
 PyObject* get_device(PyObject* o, void*) { return device_object(obj(o)->storage->device); }
-PyObject* get_ndim(PyObject* o, void*) { return PyLong_FromLong(obj(o)->sizes.size()); }
+PyObject* get_ndim(PyObject* o, void*) { return PyLong_FromLong(obj(o)->shape->sizes.size()); }
 PyObject* get_requires_grad(PyObject* o, void*) {
   return PyBool_FromLong(borrow(o).requires_grad());
 }
@@ -227,8 +228,8 @@ int set_grad(PyObject* o, PyObject* value, void*) {
       require(!is_batched(fresh) || (t->flags & flag_batched),
               "vmap: a batched tensor cannot become the .grad of one that all samples share");
       require(value != o, "grad: can't assign a tensor as its own grad");
-      require(fresh.sizes() == t->sizes, "grad: assigned grad must have the tensor's shape ",
-              t->sizes, "; got ", fresh);
+      require(fresh.sizes() == t->shape->sizes, "grad: assigned grad must have the tensor's shape ",
+              t->shape->sizes, "; got ", fresh);
       require(fresh.dtype() == t->dtype, "grad: assigned grad must have dtype ", t->dtype, "; got ",
               fresh.dtype());
       require(fresh.device() == t->storage->device,
@@ -284,7 +285,7 @@ PyObject* get_output_nr(PyObject* o, void*) {
 }
 PyObject* get_itemsize(PyObject* o, void*) { return PyLong_FromSize_t(itemsize(obj(o)->dtype)); }
 PyObject* get_nbytes(PyObject* o, void*) {
-  return PyLong_FromLongLong(obj(o)->numel * static_cast<int64_t>(itemsize(obj(o)->dtype)));
+  return PyLong_FromLongLong(obj(o)->shape->numel * static_cast<int64_t>(itemsize(obj(o)->dtype)));
 }
 PyObject* get_retains_grad(PyObject* o, void*) {
   return PyBool_FromLong(obj(o)->grad_fn && obj(o)->extra && obj(o)->extra->retains_grad);
@@ -344,14 +345,11 @@ Tensor make_subclass_instance(PyTypeObject* type, const Tensor& source) {
   if (type == tensor_type) return alias(source);
   require_elements(source, type->tp_name);
   auto* t = reinterpret_cast<TensorObj*>(checked(type->tp_alloc(type, 0)));
-  new (&t->sizes) Dims(source.sizes());
-  new (&t->strides) Dims(source.strides());
+  t->shape = ShapeRef::borrow(source->shape).release();
   t->storage = source->storage;
   t->storage->incref();
   t->data = source->data;
   t->dtype = source->dtype;
-  t->contiguous = source->contiguous;
-  t->numel = source->numel;
   t->view_kind = ViewKind::plain;
   t->flags = source->flags & (flag_own_version | flag_inference);
   return Tensor::steal(t);

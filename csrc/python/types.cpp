@@ -250,7 +250,7 @@ bool is_int(PyObject* o) {
   if (PyFloat_Check(o)) return false;
   if (is_tensor(o)) {
     auto* t = reinterpret_cast<TensorObj*>(o);
-    return t->numel == 1 && t->sizes.size() == 0 && is_integral(t->dtype) &&
+    return t->shape->numel == 1 && t->shape->sizes.size() == 0 && is_integral(t->dtype) &&
            t->dtype != DType::Bool;
   }
   return is_numpy_scalar(o) && PyIndex_Check(o);

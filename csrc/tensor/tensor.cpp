@@ -15,23 +15,6 @@ size_t free_objects_count = 0;
 constexpr size_t free_objects_limit = 65536;
 DType default_float = DType::Float32;
 
-void set_shape(TensorObj* t, const Dims& sizes, int64_t numel, const Dims* strides) {
-  t->sizes = sizes;
-  t->numel = numel;
-  if (strides) {
-    t->strides = *strides;
-    t->contiguous = is_contiguous(sizes, *strides);
-  } else {
-    int n = sizes.size();
-    t->strides.resize(n);
-    int64_t step = 1;
-    for (int i = n - 1; i >= 0; --i) {
-      t->strides[i] = step;
-      step *= sizes[i] > 1 ? sizes[i] : 1;
-    }
-    t->contiguous = true;
-  }
-}
 }  // namespace
 
 DType default_dtype() { return default_float; }
@@ -50,18 +33,15 @@ TensorObj* new_tensor_obj() {
       PyErr_Clear();
       fail(ErrorKind::OutOfMemory, "allocation: no memory for a tensor object");
     }
-    new (&t->sizes) Dims();
-    new (&t->strides) Dims();
   }
   t->storage = nullptr;
   t->data = nullptr;
   t->dtype = DType::Float32;
   t->flags = 0;
-  t->contiguous = true;
   t->view_kind = ViewKind::plain;
   t->output_nr = 0;
   t->view_version = 0;
-  t->numel = 0;
+  t->shape = nullptr;
   t->grad_fn = nullptr;
   t->grad = nullptr;
   t->base = nullptr;
@@ -84,69 +64,18 @@ void free_tensor_obj(TensorObj* t) {
     t->storage->decref();
     t->storage = nullptr;
   }
+  if (t->shape) {
+    t->shape->decref();
+    t->shape = nullptr;
+  }
   if (type == tensor_type && free_objects_count < free_objects_limit) {
     t->base = free_objects;  // keeps its reference to the type
     free_objects = t;
     ++free_objects_count;
     return;
   }
-  t->sizes.~Dims();
-  t->strides.~Dims();
   type->tp_free(t);
   Py_DECREF(type);
-}
-
-int64_t numel_of(const Dims& sizes) {
-  int64_t n = 1;
-  bool zero = false;
-  for (int64_t s : sizes) {
-    if (s == 0)
-      zero = true;
-    else if (s < 0)
-      fail("negative dimension ", s, " in size ", sizes);
-    else if (__builtin_mul_overflow(n, s, &n))
-      fail(ErrorKind::Runtime, "size ", sizes, " has more elements than an int64 can count");
-  }
-  return zero ? 0 : n;
-}
-
-Dims contiguous_strides(const Dims& sizes) {
-  Dims strides(sizes.size());
-  int64_t step = 1;
-  for (int i = sizes.size() - 1; i >= 0; --i) {
-    strides[i] = step;
-    step *= sizes[i] > 1 ? sizes[i] : 1;
-  }
-  return strides;
-}
-
-bool is_contiguous(const Dims& sizes, const Dims& strides) {
-  int64_t expect = 1;
-  for (int64_t s : sizes)
-    if (s == 0) return true;
-  for (int i = sizes.size() - 1; i >= 0; --i) {
-    if (sizes[i] != 1) {
-      if (strides[i] != expect) return false;
-      expect *= sizes[i];
-    }
-  }
-  return true;
-}
-
-bool is_non_overlapping_and_dense(const Dims& sizes, const Dims& strides) {
-  int n = sizes.size();
-  SmallVec<int, 8> order;
-  for (int i = 0; i < n; ++i)
-    if (sizes[i] != 1) order.push_back(i);
-  for (int64_t s : sizes)
-    if (s == 0) return true;
-  std::sort(order.begin(), order.end(), [&](int a, int b) { return strides[a] < strides[b]; });
-  int64_t expect = 1;
-  for (int i : order) {
-    if (strides[i] != expect) return false;
-    expect *= sizes[i];
-  }
-  return true;
 }
 
 static size_t bytes_for(int64_t numel, DType dtype) {
@@ -157,8 +86,8 @@ static size_t bytes_for(int64_t numel, DType dtype) {
   return static_cast<size_t>(bytes);
 }
 
-// A tensor object over s, which it takes over, from its first byte on; shape still to be set.
-static TensorObj* over(Storage* s, DType dtype) {
+// A tensor object over s, which it takes over, from its first byte on.
+static Tensor over(Storage* s, DType dtype, ShapeRef shape) {
   TensorObj* t;
   try {
     t = new_tensor_obj();
@@ -169,32 +98,22 @@ static TensorObj* over(Storage* s, DType dtype) {
   t->storage = s;
   t->data = static_cast<char*>(s->data);
   t->dtype = dtype;
-  return t;
+  t->shape = shape.release();
+  return Tensor::steal(t);
 }
 
 Tensor empty(const Dims& sizes, DType dtype, Device device) {
   if (sizes.size() > max_dims)
     fail("tensors have at most ", max_dims, " dimensions; got ", sizes.size());
-  int64_t n = numel_of(sizes);
-  TensorObj* t = over(Storage::allocate(bytes_for(n, dtype), device), dtype);
-  set_shape(t, sizes, n, nullptr);
-  return Tensor::steal(t);
+  ShapeRef shape = Shape::dense(sizes);
+  Storage* storage = Storage::allocate(bytes_for(shape->numel, dtype), device);
+  return over(storage, dtype, std::move(shape));
 }
 
 Tensor empty_dense_like(const Tensor& a, DType dtype) {
-  TensorObj* t = over(Storage::allocate(static_cast<size_t>(a->numel) * itemsize(dtype)), dtype);
-  t->numel = a->numel;
-  int n = a->sizes.size();
-  t->sizes.resize(n);
-  t->strides.resize(n);
-  int64_t step = 1;
-  for (int i = n - 1; i >= 0; --i) {
-    int64_t size = a->sizes[i];
-    t->sizes[i] = size;
-    t->strides[i] = step;
-    step *= size > 1 ? size : 1;
-  }
-  return Tensor::steal(t);
+  ShapeRef shape = Shape::dense_like(a->shape);
+  Storage* storage = Storage::allocate(static_cast<size_t>(shape->numel) * itemsize(dtype));
+  return over(storage, dtype, std::move(shape));
 }
 
 // Number of elements from the first to one past the last that sizes/strides can reach.
@@ -217,10 +136,9 @@ Tensor empty_strided(const Dims& sizes, const Dims& strides, DType dtype, Device
     fail("tensors have at most ", max_dims, " dimensions; got ", sizes.size());
   for (int64_t s : strides)
     require(s >= 0, "empty_strided: strides must not be negative; got ", strides);
-  int64_t n = numel_of(sizes);
-  TensorObj* t = over(Storage::allocate(bytes_for(span_of(sizes, strides), dtype), device), dtype);
-  set_shape(t, sizes, n, &strides);
-  return Tensor::steal(t);
+  ShapeRef shape = Shape::strided(sizes, strides);
+  Storage* storage = Storage::allocate(bytes_for(span_of(sizes, strides), dtype), device);
+  return over(storage, dtype, std::move(shape));
 }
 
 void Tensor::fail_batched() {
@@ -240,34 +158,31 @@ void require_elements(const Tensor& t, const char* what) {
 
 Tensor alias(const Tensor& src, const Dims& sizes, const Dims& strides, int64_t offset) {
   require_elements(src, "alias");
-  TensorObj* t = new_tensor_obj();
-  t->storage = src->storage;
-  t->storage->incref();
+  ShapeRef shape = Shape::strided(sizes, strides);
+  src->storage->incref();
+  Tensor t = over(src->storage, src->dtype, std::move(shape));
   t->data = src->data + offset * static_cast<int64_t>(itemsize(src->dtype));
-  t->dtype = src->dtype;
-  t->flags = src->flags & (flag_own_version | flag_inference | flag_wrapped_number);
-  set_shape(t, sizes, numel_of(sizes), &strides);
-  return Tensor::steal(t);
+  t->flags = src->flags & kept_flags;
+  return t;
+}
+
+Tensor over_parts(Storage* storage, Shape* shape, char* data, DType dtype, uint8_t flags) {
+  storage->incref();
+  Tensor t = over(storage, dtype, ShapeRef::borrow(shape));
+  t->data = data;
+  t->flags = flags;
+  return t;
 }
 
 Tensor alias(const Tensor& src) {
-  TensorObj* t = new_tensor_obj();
-  t->storage = src->storage;
-  t->storage->incref();
-  t->data = src->data;
-  t->dtype = src->dtype;
-  t->flags = src->flags & (flag_own_version | flag_inference | flag_wrapped_number);
-  t->sizes = src->sizes;
-  t->strides = src->strides;
-  t->contiguous = src->contiguous;
-  t->numel = src->numel;
+  Tensor t = over_parts(src->storage, src->shape, src->data, src->dtype, src->flags & kept_flags);
   if (src->flags & flag_batched) [[unlikely]] {
     t->flags |= flag_batched;
     t->view_version = src->view_version;
     t->output_nr = src->output_nr;
     t->base = alias(src.view_as_base()).release();
   }
-  return Tensor::steal(t);
+  return t;
 }
 
 Tensor scalar_tensor(const Scalar& value, DType dtype, bool wrapped) {
@@ -314,9 +229,9 @@ Scalar item(const Tensor& t) {
 
 void resize_(const Tensor& t, const Dims& sizes) {
   require_elements(t, "resize_");
-  int64_t n = numel_of(sizes);
-  size_t need =
-      bytes_for(n, t.dtype()) + static_cast<size_t>(t.storage_offset()) * itemsize(t.dtype());
+  ShapeRef shape = Shape::dense(sizes);
+  size_t need = bytes_for(shape->numel, t.dtype()) +
+                static_cast<size_t>(t.storage_offset()) * itemsize(t.dtype());
   if (need > t->storage->nbytes) {
     int64_t offset = t->storage->data ? t->data - static_cast<char*>(t->storage->data) : 0;
     if (t->storage->refs > 1 && t->storage->resizable) {
@@ -332,23 +247,25 @@ void resize_(const Tensor& t, const Dims& sizes) {
     }
     t->data = static_cast<char*>(t->storage->data) + offset;
   }
-  set_shape(t.get(), sizes, n, nullptr);
+  take_shape(t.get(), std::move(shape));
 }
 
 void set_storage(const Tensor& t, Storage* storage, int64_t offset_bytes, const Dims& sizes,
                  const Dims& strides) {
   require_elements(t, "set_");
   require(offset_bytes >= 0, "set_: storage_offset must not be negative");
-  int64_t n = numel_of(sizes);
-  int64_t reach = n == 0 ? 0 : span_of(sizes, strides) * static_cast<int64_t>(itemsize(t.dtype()));
+  int64_t reach = numel_of(sizes) == 0
+                      ? 0
+                      : span_of(sizes, strides) * static_cast<int64_t>(itemsize(t.dtype()));
   require(offset_bytes + reach <= static_cast<int64_t>(storage->nbytes), "set_: sizes ", sizes,
           " with strides ", strides, " need ", offset_bytes + reach, " bytes; the storage has ",
           storage->nbytes);
+  ShapeRef shape = Shape::strided(sizes, strides);
   storage->incref();
   t->storage->decref();
   t->storage = storage;
   t->data = static_cast<char*>(storage->data) + offset_bytes;
-  set_shape(t.get(), sizes, n, &strides);
+  take_shape(t.get(), std::move(shape));
 }
 
 int wrap_dim(int64_t dim, int ndim, const char* op) {

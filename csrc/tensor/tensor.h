@@ -14,6 +14,7 @@
 #include "base/scalar.h"
 #include "base/smallvec.h"
 #include "kernels/ndview.h"
+#include "tensor/shape.h"
 #include "tensor/storage.h"
 
 namespace clew {
@@ -38,16 +39,13 @@ struct TensorObj {
   char* data;  // first element; storage->data plus the offset
   DType dtype;
   uint8_t flags;
-  bool contiguous;  // kept true to sizes and strides
   ViewKind view_kind;
   uint32_t output_nr;     // which output of grad_fn this is
   uint32_t view_version;  // of a view: the storage version that grad_fn belongs to
-  int64_t numel;
-  Dims sizes;
-  Dims strides;     // in elements
-  Node* grad_fn;    // owned; null for leaves
-  TensorObj* grad;  // owned
-  TensorObj* base;  // owned; the tensor this one is a view of (never itself a view)
+  Shape* shape;           // owned, never null; take_shape() puts another in its place
+  Node* grad_fn;          // owned; null for leaves
+  TensorObj* grad;        // owned
+  TensorObj* base;        // owned; the tensor this one is a view of (never itself a view)
   AutogradExtra* extra;
   Cut* cut;  // owned; null on most
   PyObject* dict;
@@ -62,10 +60,9 @@ TensorObj* new_tensor_obj();
 void free_tensor_obj(TensorObj* t);  // the type's tp_dealloc
 // Cuts a tensor off the graph objects it owns (set by graph/).
 extern void (*release_graph_state)(TensorObj* t);
-int64_t numel_of(const Dims& sizes);  // throws on overflow
-Dims contiguous_strides(const Dims& sizes);
-bool is_contiguous(const Dims& sizes, const Dims& strides);
-bool is_non_overlapping_and_dense(const Dims& sizes, const Dims& strides);
+inline void take_shape(TensorObj* t, ShapeRef shape) {
+  if (Shape* before = std::exchange(t->shape, shape.release())) before->decref();
+}
 
 class Tensor {
   TensorObj* p_ = nullptr;
@@ -103,13 +100,13 @@ class Tensor {
   DType dtype() const { return p_->dtype; }
   Device device() const { return p_->storage->device; }
   bool is_meta() const { return p_->storage->device == Device::Meta; }
-  const Dims& sizes() const { return p_->sizes; }
-  const Dims& strides() const { return p_->strides; }
-  int ndim() const { return p_->sizes.size(); }
-  int64_t size(int d) const { return p_->sizes[d < 0 ? d + ndim() : d]; }
-  int64_t stride(int d) const { return p_->strides[d < 0 ? d + ndim() : d]; }
-  int64_t numel() const { return p_->numel; }
-  bool is_contiguous() const { return p_->contiguous; }
+  const Dims& sizes() const { return p_->shape->sizes; }
+  const Dims& strides() const { return p_->shape->strides; }
+  int ndim() const { return sizes().size(); }
+  int64_t size(int d) const { return sizes()[d < 0 ? d + ndim() : d]; }
+  int64_t stride(int d) const { return strides()[d < 0 ? d + ndim() : d]; }
+  int64_t numel() const { return p_->shape->numel; }
+  bool is_contiguous() const { return p_->shape->contiguous; }
   bool is_wrapped_number() const { return p_->flags & flag_wrapped_number; }
   // A leaf that asked for it, or a recorded result; also a view whose base was rewritten by a
   // recorded operation.
@@ -136,9 +133,12 @@ class Tensor {
   kernels::NdView nd() const {
     if (p_->flags & flag_batched) [[unlikely]]
       fail_batched();
-    return {p_->data, p_->sizes.data(), p_->strides.data(), ndim(), p_->dtype};
+    return {p_->data, sizes().data(), strides().data(), ndim(), p_->dtype};
   }
   bool is_same(const Tensor& o) const { return p_ == o.p_; }
+  bool has_sizes_of(const Tensor& o) const {
+    return p_->shape == o.p_->shape || sizes() == o.sizes();
+  }
 
  private:
   [[noreturn]] static void fail_batched();
@@ -162,6 +162,9 @@ Tensor empty_dense_like(const Tensor& a, DType dtype);
 Tensor alias(const Tensor& t, const Dims& sizes, const Dims& strides,
              int64_t offset_elements_from_t = 0);
 Tensor alias(const Tensor& t);
+constexpr uint8_t kept_flags = flag_own_version | flag_inference | flag_wrapped_number;
+// The same, of what a tensor consists of.
+Tensor over_parts(Storage* storage, Shape* shape, char* data, DType dtype, uint8_t flags);
 // A CPU 0-d tensor with the value; `wrapped` marks it as a Python number for promotion.
 Tensor scalar_tensor(const Scalar& value, DType dtype, bool wrapped = false);
 // Writes value into every element; not recorded.

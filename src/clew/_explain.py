@@ -9,6 +9,7 @@ import ast
 import functools
 import gc
 import inspect
+import itertools
 import linecache
 from collections.abc import Iterator
 from types import CodeType
@@ -16,13 +17,7 @@ from typing import Any
 
 from clew import _C
 from clew._C import Tensor
-from clew._provenance import (
-    Location,
-    describe,
-    describe_calls,
-    parameter_name,
-    short_path,
-)
+from clew._provenance import Location, describe, describe_calls, short_path
 
 __all__ = ["describe", "describe_calls"]
 
@@ -179,17 +174,26 @@ def _models() -> Iterator[Any]:
 
 
 def member(tensor: Tensor) -> str:
-    """``the parameter fc1.weight of Net``, or buffer; empty for other tensors."""
-    found = parameter_name(tensor)
-    if found is None:
-        for model in _models():
-            for table in (model.named_parameters(), model.named_buffers()):
-                for name, one in table:
-                    if one is tensor and found is None:
-                        found = name, type(model).__name__
-    if found is None:
-        return ""
-    return f"the {'parameter' if tensor.requires_grad else 'buffer'} {found[0]} of {found[1]}"
+    """``the parameter fc1.weight of Net``, or buffer, or a view of one; empty for other tensors.
+
+    What backward has saved is another object than the member, over the same memory.
+    """
+    memory = 0 if _C._levels(tensor) else tensor.data_ptr()
+    view = ""
+    for model in itertools.chain(_C._called_roots(), _models()):
+        for table in (model.named_parameters(), model.named_buffers()):
+            for name, one in table:
+                kind = "parameter" if one.requires_grad else "buffer"
+                told = f"the {kind} {name} of {type(model).__name__}"
+                if one is tensor:
+                    return told
+                if not memory or _C._levels(one):
+                    continue
+                if one.data_ptr() == memory and one.shape == tensor.shape:
+                    return told
+                if one.data_ptr() <= memory < one.data_ptr() + one.nbytes:
+                    view = view or f"a view of {told}"
+    return view
 
 
 def unused(roots: tuple[Tensor, ...], inputs: dict[int, Tensor]) -> str:

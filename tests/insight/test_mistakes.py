@@ -160,6 +160,24 @@ def test_written_buffer():
     tells(e.value, "written at", at("decays the scale"), "0: Scaled")
 
 
+def test_written_part_of_a_buffer():
+    class Scaled(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("scales", clew.ones(2, 4))
+
+        def forward(self, x):
+            y = x * self.scales[1]
+            self.scales.mul_(0.9)
+            return y
+
+    net = Scaled()
+    loss = net(clew.ones(4, requires_grad=True)).sum()
+    with pytest.raises(RuntimeError, match="modified by an inplace operation") as e:
+        loss.backward()
+    tells(e.value, "a view of the buffer scales of Scaled, float32[4]")
+
+
 def test_buffers_of_a_batch_norm_may_change_between_forward_and_backward():
     """Backward uses the statistics that forward used: nothing is to be told."""
     bn = nn.BatchNorm1d(2).eval()

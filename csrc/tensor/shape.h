@@ -1,0 +1,79 @@
+// Shape: sizes and strides that tensors, nodes and saved tensors of one shape share.
+// May include: base.
+// Invariant: one that is handed out never changes; counted, and looked up, with the GIL held only.
+#pragma once
+#include <utility>
+
+#include "base/error.h"
+#include "base/smallvec.h"
+
+namespace clew {
+
+class ShapeRef;
+
+struct Shape {
+  uint32_t refs = 1;
+  bool contiguous = true;
+  bool dense_strides = true;  // those of a fresh tensor; sizes of 1 have them in other ways, too
+  int64_t numel = 1;
+  Dims sizes;
+  Dims strides;  // in elements
+
+  // Recent ones are handed out again. dense() throws where the sizes are negative or their product
+  // overflows.
+  static ShapeRef dense(const Dims& sizes);
+  static ShapeRef strided(const Dims& sizes, const Dims& strides);
+  // Of the same sizes.
+  static ShapeRef dense_like(Shape* like);
+
+  void incref() { ++refs; }
+  void decref() {
+    if (--refs == 0) destroy(this);
+  }
+
+ private:
+  static void destroy(Shape*);
+};
+
+// A counted handle.
+class ShapeRef {
+  Shape* p_ = nullptr;
+
+ public:
+  ShapeRef() = default;
+  ShapeRef(const ShapeRef& o) : p_(o.p_) {
+    if (p_) p_->incref();
+  }
+  ShapeRef(ShapeRef&& o) noexcept : p_(std::exchange(o.p_, nullptr)) {}
+  ShapeRef& operator=(ShapeRef o) noexcept {
+    std::swap(p_, o.p_);
+    return *this;
+  }
+  ~ShapeRef() {
+    if (p_) p_->decref();
+  }
+  static ShapeRef steal(Shape* s) {
+    ShapeRef r;
+    r.p_ = s;
+    return r;
+  }
+  static ShapeRef borrow(Shape* s) {
+    s->incref();
+    return steal(s);
+  }
+  Shape* get() const { return p_; }
+  Shape* operator->() const { return p_; }
+  Shape* release() { return std::exchange(p_, nullptr); }
+  explicit operator bool() const { return p_ != nullptr; }
+};
+
+inline ShapeRef Shape::dense_like(Shape* like) {
+  return like->dense_strides ? ShapeRef::borrow(like) : dense(like->sizes);
+}
+
+int64_t numel_of(const Dims& sizes);  // throws on overflow
+Dims contiguous_strides(const Dims& sizes);
+bool is_contiguous(const Dims& sizes, const Dims& strides);
+bool is_non_overlapping_and_dense(const Dims& sizes, const Dims& strides);
+
+}  // namespace clew
