@@ -12,11 +12,6 @@ namespace {
 
 using F = FloatTypes;
 
-template <class T> inline constexpr T root_half = static_cast<T>(0.70710678118654752440);
-template <class T> inline constexpr T root_2_over_pi = static_cast<T>(0.79788456080286535588);
-template <class T> inline constexpr T root_1_over_2pi = static_cast<T>(0.39894228040143267794);
-template <class T> inline constexpr T gelu_cubic = static_cast<T>(0.044715);
-
 }  // namespace
 
 void init_activations();
@@ -26,23 +21,11 @@ void init_activations() {
   binary(table::tanh_backward, F{}, []<class T>(T g, T y) { return T(g * (T(1) - y * y)); });
   binary(table::sigmoid_backward, F{}, []<class T>(T g, T y) { return T(g * (y * (T(1) - y))); });
 
-  unary(table::gelu, F{},
-        []<class T>(T x) { return T(T(0.5) * x * (T(1) + vm::erf(x * root_half<T>))); });
-  binary(table::gelu_backward, F{}, []<class T>(T g, T x) {
-    T cdf = T(0.5) * (T(1) + vm::erf(x * root_half<T>));
-    return T(g * (cdf + x * (root_1_over_2pi<T> * vm::exp(T(-0.5) * x * x))));
-  });
-  unary(table::gelu_tanh, F{}, []<class T>(T x) {
-    T u = root_2_over_pi<T> * (x + gelu_cubic<T> * x * x * x);
-    return T(T(0.5) * x * (T(1) + vm::tanh(u)));
-  });
-  binary(table::gelu_tanh_backward, F{}, []<class T>(T g, T x) {
-    T z = x * x;
-    T u = root_2_over_pi<T> * (x + gelu_cubic<T> * x * z);
-    T t = vm::tanh(u);
-    T du = root_2_over_pi<T> * (T(1) + T(3) * gelu_cubic<T> * z);
-    return T(g * (T(0.5) * (T(1) + t) + T(0.5) * x * (T(1) - t * t) * du));
-  });
+  unary(table::gelu, F{}, []<class T>(T x) { return vm::gelu(x); });
+  binary(table::gelu_backward, F{}, []<class T>(T g, T x) { return T(g * vm::gelu_slope(x)); });
+  unary(table::gelu_tanh, F{}, []<class T>(T x) { return vm::gelu_tanh(x); });
+  binary(table::gelu_tanh_backward, F{},
+         []<class T>(T g, T x) { return T(g * vm::gelu_tanh_slope(x)); });
   unary(table::silu, F{}, []<class T>(T x) { return T(x / (T(1) + vm::exp(-x))); });
   binary(table::silu_backward, F{}, []<class T>(T g, T x) {
     T s = vm::sigmoid(x);

@@ -160,8 +160,18 @@ template <class T> [[gnu::always_inline]] inline T tanh(T x) {
   T t = expm1_moderate(T(2) * a);
   return std::copysign(t / (t + T(2)), x);
 }
+// e^x for x <= 0: only results below the smallest normal number need a second factor.
+[[gnu::always_inline]] inline float exp_negative(float x) {
+  float y = x < -104.0f ? -104.0f : x;
+  float sum = y * log2_e<float> + round_f;
+  float value = 1.0f + expm1_core(reduce(y, sum - round_f));
+  float raised = std::bit_cast<float>((std::bit_cast<uint32_t>(sum) + (24u + 127u)) << 23);
+  return value * raised * 0x1p-24f;
+}
+[[gnu::always_inline]] inline double exp_negative(double x) { return exp(x); }
+
 template <class T> [[gnu::always_inline]] inline T sigmoid(T x) {
-  T e = exp(-std::fabs(x));
+  T e = exp_negative(-std::fabs(x));
   return (x < T(0) ? e : T(1)) / (T(1) + e);
 }
 // log(1 + e^x) without overflow.
@@ -170,20 +180,24 @@ template <class T> [[gnu::always_inline]] inline T log1p_exp(T x) {
   return top + log1p(exp(-std::fabs(x)));
 }
 
-// Near 0 a series in x^2; farther out 1 - e^p(x), where p stands for the logarithm of erfc.
+// Near 0 a series in x^2; farther out 1 - 2^p(x), where p stands for the logarithm of erfc.
 [[gnu::always_inline]] inline float erf(float x) {
-  constexpr float near[] = {1.28379166e-01f,   -3.761262913e-01f, 1.128362922e-01f,
-                            -2.685593785e-02f, 5.192925834e-03f,  -8.055719432e-04f,
-                            8.021900384e-05f};
-  constexpr float far[] = {-1.774872297e-04f, -1.127749596e+00f, -6.370596926e-01f,
-                           -1.040374171e-01f, 2.227711711e-02f,  -3.055615712e-03f,
-                           1.971826240e-04f};
+  constexpr float near[] = {1.283791423e-01f,  -3.761244592e-01f, 1.128132055e-01f,
+                            -2.674885931e-02f, 4.967499753e-03f,  -5.862047360e-04f};
+  constexpr float far[] = {-3.167859195e-03f, -1.614480794e+00f, -9.410571429e-01f,
+                           -1.299570064e-01f, 2.198994464e-02f,  -1.743675549e-03f};
+  constexpr float power[] = {1.f,
+                             6.931469776e-01f,
+                             2.402224209e-01f,
+                             5.550733744e-02f,
+                             9.671512649e-03f,
+                             1.326472707e-03f};
   float a = std::fabs(x);
   float inside = x + x * horner(x * x, near);
-  float b = a > 4.0f ? 4.0f : a;
-  float outside = 1.0f - exp_moderate(horner(b, far));
-  float value = a < 0.95f ? inside : std::copysign(outside, x);
-  return x != x ? x : value;
+  float p = horner(a > 4.0f ? 4.0f : a, far);
+  float sum = p + round_f;
+  float outside = 1.0f - horner(p - (sum - round_f), power) * power_of_two(sum);
+  return a < 0.95f ? inside : std::copysign(outside, x);
 }
 [[gnu::always_inline]] inline double erf(double x) { return std::erf(x); }
 
@@ -199,6 +213,92 @@ template <class T> [[gnu::always_inline]] inline T log1p_exp(T x) {
   double y = exp_moderate(-a * a) * t * horner(t, c);
   y = x < 0 ? 2.0 - y : y;
   return x != x ? x : y;
+}
+
+// --- the normal distribution, for gelu ---
+
+// horner() in two chains, of even and of odd powers, that do not wait for each other.
+template <int I, class T, int N>
+[[gnu::always_inline]] inline T every_other(T square, const T (&c)[N]) {
+  if constexpr (I + 2 >= N)
+    return c[I];
+  else
+    return every_other<I + 2>(square, c) * square + c[I];
+}
+template <class T, int N> [[gnu::always_inline]] inline T two_chains(T x, const T (&c)[N]) {
+  T square = x * x;
+  return every_other<1>(square, c) * x + every_other<0>(square, c);
+}
+
+// 2^x, 0 from -126.5 down and infinity from 127.5 up, for -127 <= x <= 128; not for subnormal
+// results.
+[[gnu::always_inline]] inline float exp2_moderate(float x) {
+  constexpr float c[] = {1.f,
+                         6.931472029e-01f,
+                         2.402264791e-01f,
+                         5.550332471e-02f,
+                         9.618437358e-03f,
+                         1.339887442e-03f,
+                         1.535336187e-04f};
+  float sum = x + round_f;
+  return two_chains(x - (sum - round_f), c) * power_of_two(sum);
+}
+
+// P(X > |x|) of a normal X is bell * rest, where bell = e^(-x^2 / 2), and rest is a polynomial in
+// 1 / (1 + 0.21 |x|). From |x| = 13.25 on, bell is 0.
+struct NormalTail {
+  float size, bell, rest;
+};
+[[gnu::always_inline]] inline NormalTail normal_tail(float x) {
+  constexpr float c[] = {8.370606565e-02f,  8.515483952e-02f,  6.862207083e-02f,
+                         1.269715713e-01f,  -9.862154532e-02f, 3.559480110e-01f,
+                         -3.358131746e-01f, 2.862216416e-01f,  -7.218948077e-02f};
+  float a = std::fabs(x);
+  a = a > 13.25f ? 13.25f : a;
+  float t = 1.0f / (1.0f + 0.21f * a);
+  return {a, exp2_moderate(a * a * -0.72134752044448170f), t * two_chains(t, c)};
+}
+[[gnu::always_inline]] inline float gelu(float x) {
+  NormalTail t = normal_tail(x);
+  return (x < 0.0f ? 0.0f : x) - t.size * (t.bell * t.rest);
+}
+[[gnu::always_inline]] inline float gelu_slope(float x) {
+  NormalTail t = normal_tail(x);
+  float left = t.bell * (t.rest - t.size * 0.39894228040143267794f);
+  return x < 0.0f ? left : 1.0f - left;
+}
+// sigmoid(-2 sqrt(2 / pi) (a + 0.044715 a^3)), the tail that gelu's tanh form takes; 0 for the
+// largest a, which is |x|.
+[[gnu::always_inline]] inline float gelu_tanh_tail(float a) {
+  return 1.0f / (1.0f + exp2_moderate(a * (a * a * (0.044715f * 2.3022081984f) + 2.3022081984f)));
+}
+[[gnu::always_inline]] inline double gelu_tanh_tail(double a) {
+  return 1.0 /
+         (1.0 + exp_moderate(a * (a * a * (0.044715 * 1.5957691216057308) + 1.5957691216057308)));
+}
+template <class T> [[gnu::always_inline]] inline T gelu_tanh_size(T x) {
+  // The powers of these have infinity's exponent.
+  constexpr T most = std::is_same_v<T, float> ? T(10.06097) : T(21.1597899);
+  T a = std::fabs(x);
+  return a > most ? most : a;
+}
+template <class T> [[gnu::always_inline]] inline T gelu_tanh(T x) {
+  T a = gelu_tanh_size(x);
+  return (x < T(0) ? T(0) : x) - a * gelu_tanh_tail(a);
+}
+template <class T> [[gnu::always_inline]] inline T gelu_tanh_slope(T x) {
+  T a = gelu_tanh_size(x);
+  T tail = gelu_tanh_tail(a);
+  T du = T(1.5957691216057308) * (T(1) + T(3 * 0.044715) * a * a);
+  T left = tail - a * (tail * (T(1) - tail)) * du;
+  return x < T(0) ? left : T(1) - left;
+}
+[[gnu::always_inline]] inline double gelu(double x) {
+  return 0.5 * x * (1.0 + erf(x * 0.70710678118654752440));
+}
+[[gnu::always_inline]] inline double gelu_slope(double x) {
+  double cdf = 0.5 * (1.0 + erf(x * 0.70710678118654752440));
+  return cdf + x * (0.39894228040143267794 * exp(-0.5 * x * x));
 }
 
 // x times a function of w = -log(1 - x^2): one polynomial around the middle of [0, 6.25], one in
@@ -457,18 +557,35 @@ template <class T> [[gnu::always_inline]] inline T logaddexp2(T a, T b) {
 
 // --- circular functions ---
 
-// The quarter turns in x, and what is left of it, for |x| <= trig_limit: the angle of a float is
-// reduced in double, that of a double in three steps whose products are exact.
+// The quarter turns in x, and what is left of it, for |x| <= trig_limit. The angle of a float is
+// reduced in three steps where products are not rounded, otherwise in double; that of a double in
+// three steps whose products are exact.
 template <class T> inline constexpr T trig_limit = static_cast<T>(100000);
-struct Turned {
-  double rest;
+template <class T> struct Turned {
+  T rest;
   uint32_t quarter;
 };
-[[gnu::always_inline]] inline Turned turned(double x, double last) {
+[[gnu::always_inline]] inline Turned<double> turned(double x, double last) {
   double sum = x * 0.63661977236758134308 + round_d;
   double n = sum - round_d;
   double rest = (x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11;
   return {rest - n * last, static_cast<uint32_t>(std::bit_cast<uint64_t>(sum))};
+}
+[[gnu::always_inline]] inline Turned<double> turned(double x) {
+  return turned(x, 2.02226624879595063154e-21);
+}
+[[gnu::always_inline]] inline Turned<float> turned(float x) {
+#ifdef __FMA__
+  float sum = std::fma(x, 0.636619772f, round_f);
+  float n = sum - round_f;
+  // The first step is exact: multiples of 2^-23 that are less than 1.
+  float rest = std::fma(n, -1.57079637051f, x);
+  rest = std::fma(n, 4.371139e-08f, rest);
+  return {std::fma(n, 1.7151245e-15f, rest), std::bit_cast<uint32_t>(sum)};
+#else
+  Turned<double> t = turned(static_cast<double>(x), 0.0);
+  return {static_cast<float>(t.rest), t.quarter};
+#endif
 }
 template <class T> struct SinCos { T sin, cos; };
 [[gnu::always_inline]] inline SinCos<float> quarter_sincos(float r) {
@@ -487,9 +604,8 @@ template <class T> struct SinCos { T sin, cos; };
   return {r + r * z * horner(z, s), 1.0 - (0.5 * z - z * z * horner(z, c))};
 }
 template <class T> [[gnu::always_inline]] inline SinCos<T> sincos(T x) {
-  Turned t =
-      turned(static_cast<double>(x), std::is_same_v<T, float> ? 0.0 : 2.02226624879595063154e-21);
-  SinCos<T> v = quarter_sincos(static_cast<T>(t.rest));
+  Turned<T> t = turned(x);
+  SinCos<T> v = quarter_sincos(t.rest);
   uint32_t q = t.quarter;
   T a = (q & 1u) != 0 ? v.cos : v.sin;
   T b = (q & 1u) != 0 ? v.sin : v.cos;

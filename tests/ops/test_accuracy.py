@@ -110,6 +110,35 @@ def test_every_float32(name: str):
         assert off <= bound, f"{name}({x!r}) is {off} ulp off"
 
 
+@pytest.mark.parametrize("form", ["none", "tanh"])
+def test_gelu_is_precise_in_its_tail_too(form: str):
+    x = np.concatenate([np.linspace(-12, 12, 200_001), np.geomspace(1e-30, 1, 1000)])
+    x = np.concatenate([x, -x]).astype(np.float32)
+    wide = x.astype(np.float64)
+    k = np.sqrt(2 / np.pi)
+    if form == "none":
+        gate = sp.ndtr(wide)
+        slope = gate + wide * np.exp(-wide * wide / 2) / np.sqrt(2 * np.pi)
+    else:
+        gate = expit(2 * k * (wide + 0.044715 * wide**3))
+        slope = gate + wide * gate * (1 - gate) * 2 * k * (1 + 3 * 0.044715 * wide * wide)
+    t = clew.from_numpy(x).requires_grad_()
+    got = clew.nn.functional.gelu(t, approximate=form)
+    got.backward(clew.ones(len(x)))
+    # The exponent of a tail is as long as 87, and rounded to 24 bits.
+    normal = gate > 1e-36
+    np.testing.assert_allclose(got.detach().numpy()[normal], (wide * gate)[normal], rtol=1.2e-5)
+    assert np.abs(got.detach().numpy()[~normal]).max(initial=0) < 1e-34
+    np.testing.assert_allclose(t.grad.numpy(), slope, rtol=0, atol=4e-7)
+
+
+def test_gelu_of_the_ends():
+    ends = clew.tensor([INF, 3e38, -3e38, float("nan"), 0.0, -0.0])
+    got = clew.nn.functional.gelu(ends).numpy()
+    np.testing.assert_array_equal(got, np.float32([INF, 3e38, 0, np.nan, 0, 0]))
+    assert np.signbit(got).tolist()[4:] == [False, True]
+
+
 def pairs() -> tuple[np.ndarray, np.ndarray]:
     r = np.random.default_rng(0)
     x = r.integers(0, 1 << 32, 100_000).astype(np.uint32).view(np.float32)
