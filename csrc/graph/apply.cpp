@@ -175,9 +175,10 @@ bool disposes(const TensorObj* disposable, std::span<const Tensor> in, DType out
 Tensor run_small_dense(const OpDef& op, std::span<const Tensor> in, const void* attrs,
                        TensorObj* disposable) {
   const Tensor& a = in[0];
+  const Shape* shape = a->shape;
   DType d = a.dtype();
   kernels::Loop loop = (*op.loops)[d];
-  if (!loop || !a->shape->contiguous || a->shape->numel >= grain_default || a->shape->numel == 0 ||
+  if (!loop || !shape->contiguous || shape->numel >= grain_default || shape->numel == 0 ||
       a.is_meta() || (a->flags & flag_wrapped_number) ||
       (op.promote == Promote::to_float && is_integral(d)) ||
       (op.result == Result::real && is_complex(d)))
@@ -191,7 +192,9 @@ Tensor run_small_dense(const OpDef& op, std::span<const Tensor> in, const void* 
   for (size_t i = 1; i < in.size(); ++i) {
     const TensorObj* t = in[i].get();
     data[i + 1] = t->data;
-    if (t->shape->sizes.empty() && t->storage->device == Device::CPU) {
+    if (t->shape == shape && t->dtype == d && t->storage->device == Device::CPU) [[likely]] {
+      inner[i + 1] = step;
+    } else if (t->shape->sizes.empty() && t->storage->device == Device::CPU) {
       inner[i + 1] = 0;
       if (t->dtype == d) continue;
       // A Python number beside floats.
@@ -213,7 +216,7 @@ Tensor run_small_dense(const OpDef& op, std::span<const Tensor> in, const void* 
         return {};
       }
     } else {
-      if (t->dtype != d || !t->shape->contiguous || t->shape->sizes != a->shape->sizes ||
+      if (t->dtype != d || !t->shape->contiguous || t->shape->sizes != shape->sizes ||
           t->storage->device != Device::CPU)
         return {};
       inner[i + 1] = step;
@@ -223,7 +226,7 @@ Tensor run_small_dense(const OpDef& op, std::span<const Tensor> in, const void* 
   Tensor out = disposes(disposable, in, output) ? a : empty_dense_like(a, output);
   data[0] = out->data;
   inner[0] = static_cast<int64_t>(itemsize(output));
-  loop(data, inner, a->shape->numel, static_cast<const Scalar*>(attrs));
+  loop(data, inner, shape->numel, static_cast<const Scalar*>(attrs));
   return out;
 }
 

@@ -1,10 +1,12 @@
-// The backward engine: finds the nodes that matter, runs them latest first, gathers their
-// gradients. May include: graph. Invariant: a node runs once per call, after all its consumers;
-// nothing here recurses over the graph.
+// The backward engine: runs the nodes that gradients reach, latest first, and gathers gradients.
+// May include: graph.
+// Invariant: a node runs once per call, after all its consumers: these were made later, so that the
+// latest node reached has none left. Nothing here recurses over the graph.
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "graph/explain.h"
 #include "graph/inplace.h"
@@ -16,10 +18,9 @@ namespace clew {
 
 namespace {
 
-// Gradients gathered for one node, and how many consumers have yet to run.
+// Gradients gathered for one node, and how many of its consumers have run.
 struct Scratch {
-  int32_t dependencies = 0;
-  bool needed = true;
+  uint32_t delivered = 0;
   std::vector<Tensor> grads;
 };
 
@@ -123,11 +124,13 @@ Tensor fit_gradient(const Edge& edge, Tensor grad, const Node& from, uint32_t in
 // One backward call.
 struct GraphTask {
   BackwardArgs& args;
-  std::vector<std::pair<uint64_t, Node*>> ready;  // heap, latest node first
-  Node* next = nullptr;                           // ready too: chains never touch the heap
-  std::vector<Node*> visited;
+  std::vector<std::pair<uint64_t, Node*>> reached;  // heap, latest node first
+  Node* next = nullptr;                             // later than these: chains never touch the heap
+  // Accumulators, made at any time. They run when all their consumers did, as far as their count of
+  // references tells (those of another graph count, too), or else at the end.
+  std::vector<Node*> leaves;
+  Node* current = nullptr;
   Moment moment = Moment::rule;  // of the node that is being processed, when something fails
-  size_t finished = 0;           // of the visited ones
   bool captures_any = false;     // some gradients are captured
   std::unordered_map<Node*, Scratch>
       foreign;  // nodes whose own scratch another running backward uses
@@ -138,18 +141,18 @@ struct GraphTask {
   explicit GraphTask(BackwardArgs& a) : args(a) {}
   ~GraphTask() {
     modes.disposable = nullptr;
-    if (finished == visited.size()) return;
-    for (Node* n : visited) {
-      if (n->task != this) continue;
-      n->task = nullptr;
-      n->grad_in = Tensor();
-      n->staged.reset();
-      for (uint32_t k = 1; n->more && k < n->output_count; ++k) n->gradient(k) = Tensor();
-    }
+    // What an exception left.
+    if (current) forget(current);
+    if (next) forget(next);
+    for (auto& [sequence, n] : reached) forget(n);
+    for (Node* n : leaves) forget(n);
   }
-
-  int32_t& dependencies(Node* n) {
-    return n->task == this ? n->dependencies : foreign[n].dependencies;
+  void forget(Node* n) {
+    if (n->task != this) return;
+    n->task = nullptr;
+    n->grad_in = Tensor();
+    n->staged.reset();
+    for (uint32_t k = 1; n->more && k < n->output_count; ++k) n->gradient(k) = Tensor();
   }
 
   Tensor& slot(Node* n, uint32_t nr) {
@@ -159,36 +162,37 @@ struct GraphTask {
     return list[nr];
   }
 
-  bool visit(Node* n) {
+  // A gradient is on its way to n.
+  void reach(Node* n) {
     if (n->task == nullptr) {
       n->task = this;
-      n->dependencies = 0;
-      visited.push_back(n);
-      return true;
+      n->delivered = 0;
+    } else if (n->task == this || !foreign.try_emplace(n).second) {
+      return;
     }
-    if (n->task == this) return false;
-    return foreign.try_emplace(n).second;
+    if (n->is_accumulator)
+      leaves.push_back(n);
+    else
+      push(n);
   }
 
-  void discover() {
-    std::vector<Node*> stack;
-    for (OwnedEdge& r : args.roots)
-      if (visit(r.fn.get())) stack.push_back(r.fn.get());
-    while (!stack.empty()) {
-      Node* n = stack.back();
-      stack.pop_back();
-      for (uint32_t i = 0; i < n->edge_count; ++i) {
-        Node* next = n->edges[i].fn;
-        if (!next) continue;
-        if (visit(next)) stack.push_back(next);
-        ++dependencies(next);
-      }
-    }
-    if (args.captures.empty()) return;
+  // A consumer of n has run; an accumulator may have waited for it as the last one.
+  void count(Node* n) {
+    if (n->task == this && ++n->delivered == n->refs && n->is_accumulator) push(n);
+  }
+
+  // Marks the nodes that captured gradients pass through.
+  void find_needed() {
+    std::vector<Node*> order;
+    std::unordered_set<Node*> seen;
+    auto visit = [&](Node* n) {
+      if (n && seen.insert(n).second) order.push_back(n);
+    };
+    for (OwnedEdge& r : args.roots) visit(r.fn.get());
+    for (size_t at = 0; at < order.size(); ++at)
+      for (uint32_t i = 0; i < order[at]->edge_count; ++i) visit(order[at]->edges[i].fn);
     for (size_t i = 0; i < args.captures.size(); ++i)
       if (Node* n = args.captures[i].fn.get()) capture_at[n].push_back(i);
-    std::vector<Node*> order = visited;
-    for (auto& [n, s] : foreign) order.push_back(n);
     // Edges point to earlier nodes (leaves first of all), so this order sees a node's inputs before
     // it.
     std::sort(order.begin(), order.end(), [](Node* a, Node* b) {
@@ -241,10 +245,16 @@ struct GraphTask {
     }
   }
 
+  // Whether other nodes than the one that runs seem to have gradients for n.
+  static bool awaits_more(const Node* n) {
+    uint32_t others = n->is_accumulator ? 0 : 1;  // the tensor that n made
+    return n->refs > n->delivered + 1 + others;
+  }
+
   // Whether n's rows were put with others that wait for one product.
   bool stage(Node* n, std::span<const Tensor> grads) {
     const Edge& e = n->edges[n->accumulated_input()];
-    if (e.nr != 0 || e.fn->task != this || (!e.fn->staged && e.fn->dependencies < 2)) return false;
+    if (e.nr != 0 || e.fn->task != this || (!e.fn->staged && !awaits_more(e.fn))) return false;
     if (!e.fn->staged) e.fn->staged = std::make_unique<Staged>();
     if (e.fn->staged->rows > Staged::capacity - 16) multiply_staged(e.fn);
     return n->run_staged(grads, *e.fn->staged);
@@ -287,8 +297,7 @@ struct GraphTask {
     return &s;
   }
 
-  void add_to(Node* n, uint32_t nr, Tensor g) {
-    Tensor& s = slot(n, nr);
+  static void add_to(Tensor& s, Tensor g) {
     if (!s.defined()) {
       s = std::move(g);
       return;
@@ -302,10 +311,6 @@ struct GraphTask {
   static void accumulate_into(const Tensor& into, const Tensor& g);
 
   void push(Node* n) {
-    if (n->staged && n->task == this) {
-      multiply_staged(n);
-      n->staged.reset();
-    }
     if (!next) {
       next = n;
       return;
@@ -316,17 +321,17 @@ struct GraphTask {
 
   Node* pop() {
     Node* n = std::exchange(next, nullptr);
-    if (ready.empty() || (n && n->sequence >= ready.front().first)) return n;
+    if (reached.empty() || (n && n->sequence >= reached.front().first)) return n;
     if (n) push_on_heap(n);
-    std::pop_heap(ready.begin(), ready.end());
-    n = ready.back().second;
-    ready.pop_back();
+    std::pop_heap(reached.begin(), reached.end());
+    n = reached.back().second;
+    reached.pop_back();
     return n;
   }
 
   void push_on_heap(Node* n) {
-    ready.emplace_back(n->sequence, n);
-    std::push_heap(ready.begin(), ready.end());
+    reached.emplace_back(n->sequence, n);
+    std::push_heap(reached.begin(), reached.end());
   }
 
   void run_tensor_hooks(Node* n, std::span<Tensor> grads) {
@@ -395,13 +400,13 @@ struct GraphTask {
     Tensor single;
     std::vector<Tensor> many;
     std::span<Tensor> grads;
-    uint32_t count = n->output_count;
-    if (n->task == this && count == 1) {
+    uint32_t outputs = n->output_count;
+    if (n->task == this && outputs == 1) {
       single = std::move(n->grad_in);
       grads = {&single, 1};
     } else {
-      many.resize(count);
-      for (uint32_t k = 0; k < count; ++k) many[k] = std::move(slot(n, k));
+      many.resize(outputs);
+      for (uint32_t k = 0; k < outputs; ++k) many[k] = std::move(slot(n, k));
       grads = many;
     }
     // Nodes that no requested gradient passes through do not run, and their hooks do not either.
@@ -453,33 +458,31 @@ struct GraphTask {
       Edge e = n->edges[i];
       if (!e.fn) continue;
       if (outs[i].defined()) {
-        add_to(e.fn, e.nr, fit_gradient(e, std::move(outs[i]), *n, i));
+        reach(e.fn);
+        add_to(slot(e.fn, e.nr), fit_gradient(e, std::move(outs[i]), *n, i));
       }
-      if (--dependencies(e.fn) == 0) push(e.fn);
+      count(e.fn);
     }
-    finish(n);
+    if (n->task == this)
+      n->task = nullptr;
+    else
+      foreign.erase(n);
   }
 
-  void finish(Node* n) {
-    if (n->task != this) return;
-    n->task = nullptr;
-    ++finished;
-  }
+  static constexpr uint32_t few = 4;
 
-  static constexpr uint32_t few_edges = 4;
-
-  // process() of a node with one output, without hooks, when no gradient is captured.
+  // process() of a node of few outputs and inputs, without hooks, when no gradient is captured.
   void process_plain(Node* n) {
-    Tensor grad = std::move(n->grad_in);
-    Tensor outs[few_edges];
-    if (grad) {
-      if (n->consumed) fail_consumed(*n, args.roots[0].fn->sequence);
-      if (n->is_accumulator) call_leaf_hooks(n, grad);
-      run_node(n, {&grad, 1}, outs);
-      modes.disposable = nullptr;
-      if (!args.keep_graph) n->release_saved();
-      grad = Tensor();
-    }
+    Tensor grads[few];
+    uint32_t outputs = n->output_count;
+    for (uint32_t k = 0; k < outputs; ++k) grads[k] = std::move(n->gradient(k));
+    if (n->consumed) fail_consumed(*n, args.roots[0].fn->sequence);
+    if (n->is_accumulator) call_leaf_hooks(n, grads[0]);
+    Tensor outs[few];
+    run_node(n, {grads, outputs}, outs);
+    modes.disposable = nullptr;
+    if (!args.keep_graph) n->release_saved();
+    for (uint32_t k = 0; k < outputs; ++k) grads[k] = Tensor();
     for (uint32_t i = 0; i < n->edge_count; ++i) {
       Edge e = n->edges[i];
       if (!e.fn) continue;
@@ -487,14 +490,15 @@ struct GraphTask {
         const OutMeta& meta = e.fn->meta(e.nr);
         if (outs[i]->dtype != meta.dtype || outs[i]->shape != meta.shape.get()) [[unlikely]]
           outs[i] = fit_gradient(e, std::move(outs[i]), *n, i);
-        if (e.nr == 0 && e.fn->task == this && !e.fn->grad_in)
-          e.fn->grad_in = std::move(outs[i]);
+        reach(e.fn);
+        if (Tensor& s = slot(e.fn, e.nr); s)
+          add_to(s, std::move(outs[i]));
         else
-          add_to(e.fn, e.nr, std::move(outs[i]));
+          s = std::move(outs[i]);
       }
-      if (--dependencies(e.fn) == 0) push(e.fn);
+      count(e.fn);
     }
-    finish(n);
+    n->task = nullptr;
   }
 
   void call_leaf_hooks(Node* n, Tensor& grad) {
@@ -522,6 +526,7 @@ struct GraphTask {
       ~Running() { modes.running = before; }
     } running(n);
     if (!n->accumulates || !may_accumulate(n, grads)) return n->run(grads, outs);
+    reach(n->edges[n->accumulated_input()].fn);
     if (!stage(n, grads)) {
       Tensor* into = buffer_for(n);
       if (!into) return n->run(grads, outs);
@@ -589,33 +594,38 @@ struct GraphTask {
     } unrecorded;
     captured.resize(args.captures.size());
     captures_any = !args.captures.empty();
-    discover();
+    if (captures_any) find_needed();
     for (size_t i = 0; i < args.roots.size(); ++i) {
       Node* n = args.roots[i].fn.get();
-      add_to(n, args.roots[i].nr, args.grads[i]);
+      reach(n);
+      add_to(slot(n, args.roots[i].nr), args.grads[i]);
     }
-    std::vector<Node*> starts;
-    for (OwnedEdge& r : args.roots)
-      if (dependencies(r.fn.get()) == 0 &&
-          std::find(starts.begin(), starts.end(), r.fn.get()) == starts.end())
-        starts.push_back(r.fn.get());
-    for (Node* n : starts) push(n);
-    // The roots, which args hold, keep every node alive.
-    while (Node* n = pop()) {
-      try {
-        if (!n->extra && !captures_any && !modes.intercept && n->task == this &&
-            n->output_count == 1 && n->edge_count <= few_edges)
-          process_plain(n);
-        else
-          process(n);
-      } catch (Error& e) {
-        locate(e, *n);
-        throw;
-      } catch (const PythonError&) {
-        locate_python_error(*n);
-        throw;
-      }
+    while ((current = pop())) step(current);
+    // By index: hooks may add to them.
+    for (size_t i = 0; i < leaves.size(); ++i) {
+      current = leaves[i];
+      if (current->task == this || foreign.count(current)) step(current);
     }
+    leaves.clear();
+  }
+
+  // The roots, which args hold, keep every node alive.
+  void step(Node* n) try {
+    if (n->staged && n->task == this) {
+      multiply_staged(n);
+      n->staged.reset();
+    }
+    if (!n->extra && !captures_any && !modes.intercept && n->task == this &&
+        n->output_count <= few && n->edge_count <= few)
+      process_plain(n);
+    else
+      process(n);
+  } catch (Error& e) {
+    locate(e, *n);
+    throw;
+  } catch (const PythonError&) {
+    locate_python_error(*n);
+    throw;
   }
 };
 

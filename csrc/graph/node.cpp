@@ -40,8 +40,12 @@ uint16_t block_class(size_t bytes) {
 void* allocate_node(uint16_t c, size_t bytes) {
   if (c < block_classes && free_nodes[c].first) {
     Block* block = free_nodes[c].first;
-    free_nodes[c].first = block->next;
+    Block* next = free_nodes[c].first = block->next;
     --free_nodes[c].count;
+    // A graph that outgrows the cache is slow by waiting for its memory: that of the next node is
+    // on its way while the next operation computes.
+    for (uint16_t i = 0; next && i < c; ++i)
+      __builtin_prefetch(reinterpret_cast<char*>(next) + i * block_unit, 1);
     return block;
   }
   void* block = std::aligned_alloc(block_unit, (bytes + block_unit - 1) / block_unit * block_unit);

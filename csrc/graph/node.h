@@ -98,7 +98,7 @@ struct Node {
   bool is_accumulator = false;  // an AccumulateGrad
   bool accumulates = false;     // has run_into(), see OpDef::accumulate
   uint32_t edge_count = 0;
-  int32_t dependencies = 0;   // engine: consumers still to run
+  uint32_t delivered = 0;     // engine: consumers that have run
   uint64_t sequence;          // creation order; edges always point to smaller numbers
   GraphTask* task = nullptr;  // engine: the backward call using the scratch fields
   Edge* edges = nullptr;

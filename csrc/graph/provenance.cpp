@@ -149,11 +149,17 @@ std::string path_of(const Scope* scope) {
 Origin* origin_here() {
   if (!enabled) return nullptr;
   Frames frame;
+  if (!frame) return nullptr;
+  Scope* scope = modes.scope;
+  if (!modes.whole_stacks) [[likely]] {  // an instruction that is known is none of the library's
+    Origin* known = origins[mix(frame.at(), scope) % origins.size()];
+    if (known && known->at == frame.at() && known->scope == scope && !known->caller) [[likely]]
+      return known;
+  }
   while (frame && in_library(frame.code())) frame.next();
   if (!frame) return nullptr;
   Place here = place_of(frame);
   Origin* caller = modes.whole_stacks ? caller_of(frame) : nullptr;
-  Scope* scope = modes.scope;
   Origin*& slot = origins[mix(here.at, scope) % origins.size()];
   if (slot && slot->at == here.at && slot->scope == scope && slot->caller == caller) [[likely]]
     return slot;

@@ -43,14 +43,14 @@ void join(const Tensor& out, std::span<const Tensor> in, int dim, const int64_t*
   bool plain = out.is_contiguous();
   for (const Tensor& t : in) plain = plain && t.is_contiguous() && t.dtype() == out.dtype();
   if (plain) {
-    std::vector<const char*> data;
-    std::vector<int64_t> bytes;
+    SmallVec<const char*, 8> data;
+    SmallVec<int64_t, 8> bytes;
     for (size_t k = 0; k < in.size(); ++k) {
       if (in[k].numel() == 0) continue;
       data.push_back(in[k]->data);
       bytes.push_back(lengths[k] * inner * static_cast<int64_t>(itemsize(out.dtype())));
     }
-    kernels::cat_rows(out->data, data.data(), bytes.data(), static_cast<int>(data.size()), rows);
+    kernels::cat_rows(out->data, data.data(), bytes.data(), data.size(), rows);
     return;
   }
   int64_t at = 0;
