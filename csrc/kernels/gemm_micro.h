@@ -87,16 +87,21 @@ void micro(int64_t depth, const S* a, int64_t a_rs, int64_t a_ks, const S* b, in
   }
   if (t.scaled) unroll<MR>([&]<int i> { unroll<NV>([&]<int j> { sums[i][j] *= t.alpha; }); });
   if (t.last == L) {
-    unroll<MR>([&]<int i> {
-      unroll<NV>([&]<int j> {
-        V v = sums[i][j];
-        if (t.from) {
+    // Copies: for all the compiler knows, writing to c changes t.
+    S* const c = t.c;
+    const S* const from = t.from;
+    const int64_t rs = t.rs, from_rs = t.from_rs;
+    if (from) {
+      unroll<MR>([&]<int i> {
+        unroll<NV>([&]<int j> {
           V w;
-          std::memcpy(&w, t.from + i * t.from_rs + j * L, sizeof(V));
-          v += w;
-        }
-        std::memcpy(t.c + i * t.rs + j * L, &v, sizeof(V));
+          std::memcpy(&w, from + i * from_rs + j * L, sizeof(V));
+          sums[i][j] += w;
+        });
       });
+    }
+    unroll<MR>([&]<int i> {
+      unroll<NV>([&]<int j> { std::memcpy(c + i * rs + j * L, &sums[i][j], sizeof(V)); });
     });
     return;
   }

@@ -1,5 +1,5 @@
 // Attention in blocks with a running maximum; its gradient recomputes the weights.
-// May include: base/parallel.h, kernels/attention.h, kernels/gemm_micro.h.
+// May include: base/parallel.h, kernels/attention.h, kernels/gemm_micro.h, kernels/vmath.h.
 // Invariant: internal functions only; a task of backward owns a key head with its query heads, so
 // that no two threads write one gradient.
 #include <cmath>
@@ -8,6 +8,7 @@
 #include "base/parallel.h"
 #include "kernels/attention.h"
 #include "kernels/gemm_micro.h"
+#include "kernels/vmath.h"
 
 namespace clew::kernels::CLEW_ISA {
 namespace {
@@ -23,34 +24,29 @@ template <class T, class View> auto* at(const View& v, int64_t b, int64_t h, int
   return reinterpret_cast<P*>(v.data) + b * v.stride[0] + h * v.stride[1] + row * v.stride[2];
 }
 
-// e^x for x that are not far above 0; what is below e^-87 is 0.
-inline Vector<float> exp_lanes(Vector<float> x) {
-  using I = Vector<int32_t>;
+// Scores are computed in units of log 2, so that weights are powers of two.
+constexpr double log2_e = 1.44269504088896340736, ln_2 = 0.69314718055994530942;
+
+// 2^x for x that are not far above 0; what is below 2^-126.5 is 0.
+[[gnu::always_inline]] inline Vector<float> power_lanes(Vector<float> x) {
   constexpr float shift = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
-  const auto small = x < -87.0f;
-  const Vector<float> c = small ? Vector<float>{} : x;
-  const Vector<float> t = c * 1.44269504088896341f + shift;
-  const Vector<float> n = t - shift;
-  Vector<float> r = c - n * 0.693359375f;
-  r += n * 2.12194440e-4f;
-  Vector<float> p = r * (1.0f / 5040.0f) + 1.0f / 720.0f;
-  p = p * r + 1.0f / 120.0f;
-  p = p * r + 1.0f / 24.0f;
-  p = p * r + 1.0f / 6.0f;
-  p = p * r + 0.5f;
+  x = x < -127.0f ? Vector<float>{} - 127.0f : x;
+  const Vector<float> t = x + shift, r = x - (t - shift);
+  Vector<float> p = r * 1.535336187e-04f + 1.339887442e-03f;
+  p = p * r + 9.618437358e-03f;
+  p = p * r + 5.550332471e-02f;
+  p = p * r + 2.402264791e-01f;
+  p = p * r + 6.931472029e-01f;
   p = p * r + 1.0f;
-  p = p * r + 1.0f;
-  I bits, sum;
-  std::memcpy(&bits, &p, sizeof p);
-  std::memcpy(&sum, &t, sizeof t);
-  bits += (sum - std::bit_cast<int32_t>(shift)) << 23;
-  Vector<float> e;
-  std::memcpy(&e, &bits, sizeof e);
-  e = c == c ? e : c;  // adding to a NaN's exponent could make a number of it
-  return small ? Vector<float>{} : e;
+  Vector<int32_t> bits;
+  std::memcpy(&bits, &t, sizeof t);
+  bits = (bits + (127 - std::bit_cast<int32_t>(shift))) << 23;
+  Vector<float> scale;
+  std::memcpy(&scale, &bits, sizeof scale);
+  return p * scale;
 }
-inline Vector<double> exp_lanes(Vector<double> x) {
-  for (int l = 0; l < lanes<double>; ++l) x[l] = std::exp(x[l]);
+inline Vector<double> power_lanes(Vector<double> x) {
+  for (int l = 0; l < lanes<double>; ++l) x[l] = std::exp2(x[l]);
   return x;
 }
 
@@ -62,6 +58,21 @@ template <class S> Vector<S> load(const S* p) {
 template <class S> void store(S* p, Vector<S> v) { std::memcpy(p, &v, sizeof v); }
 template <class S> int64_t padded(int64_t n) { return ceil_div(n, lanes<S>) * lanes<S>; }
 
+// All lanes as one, joined in halves that stay in registers.
+template <int half, class V, int... I>
+[[gnu::always_inline]] inline V other_half(V v, std::integer_sequence<int, I...>) {
+  return __builtin_shufflevector(v, v, (I ^ half)...);
+}
+template <class S, int half = lanes<S> / 2, class F>
+[[gnu::always_inline]] inline S join_lanes(Vector<S> v, F&& join) {
+  if constexpr (half == 0) {
+    return v[0];
+  } else {
+    constexpr auto all = std::make_integer_sequence<int, lanes<S>>{};
+    return join_lanes<S, half / 2>(join(v, other_half<half>(v, all)), join);
+  }
+}
+
 // Rows are whole vectors long: n is rounded up, what is beyond it is masked by the caller.
 template <class S> S row_max(const S* row, int64_t n) {
   constexpr int L = lanes<S>;
@@ -70,29 +81,48 @@ template <class S> S row_max(const S* row, int64_t n) {
     const Vector<S> v = load(row + j);
     best = v > best ? v : best;
   }
-  S top = best[0];
-  for (int l = 1; l < L; ++l) top = best[l] > top ? best[l] : top;
-  return top;
+  return join_lanes<S>(best, [](auto a, auto b) { return b > a ? b : a; });
 }
-template <class S> S row_exp(S* row, int64_t n, S shift) {
-  constexpr int L = lanes<S>;
+// Turns scores into weights, and returns their sum.
+template <class S> S row_weights(S* row, int64_t n, S shift) {
   Vector<S> sum{};
-  for (int64_t j = 0; j < n; j += L) {
-    const Vector<S> e = exp_lanes(load(row + j) - shift);
-    store(row + j, e);
-    sum += e;
+  for (int64_t j = 0; j < n; j += lanes<S>) {
+    const Vector<S> w = power_lanes(load(row + j) - shift);
+    store(row + j, w);
+    sum += w;
   }
-  S total = 0;
-  for (int l = 0; l < L; ++l) total += sum[l];
-  return total;
+  return join_lanes<S>(sum, [](auto a, auto b) { return a + b; });
 }
 template <class S> void row_scale(S* row, int64_t n, S factor) {
   for (int64_t j = 0; j < n; ++j) row[j] *= factor;
 }
-// slope = weight * (slope - mean)
-template <class S> void row_slope(S* slope, const S* weight, int64_t n, S mean) {
-  for (int64_t j = 0; j < n; j += lanes<S>)
-    store(slope + j, load(weight + j) * (load(slope + j) - mean));
+// to = from * factor, or 0
+template <class S> void row_scaled(S* to, const S* from, int64_t n, bool dead, S factor) {
+  int64_t j = 0;
+  for (; j + lanes<S> <= n; j += lanes<S>) {
+    const Vector<S> v = load(from + j) * factor;
+    store(to + j, dead ? Vector<S>{} : v);
+  }
+  for (; j < n; ++j) to[j] = dead ? S(0) : from[j] * factor;
+}
+// From scores to weights, and slope = weight * (slope - mean).
+template <class S> void row_slope(S* slope, S* score, int64_t n, S shift, S mean) {
+  for (int64_t j = 0; j < n; j += lanes<S>) {
+    const Vector<S> w = power_lanes(load(score + j) - shift);
+    store(score + j, w);
+    store(slope + j, w * (load(slope + j) - mean));
+  }
+}
+template <class S> S dot(const S* a, int64_t a_step, const S* b, int64_t b_step, int64_t n) {
+  int64_t j = 0;
+  S sum = 0;
+  if (a_step == 1 && b_step == 1 && n >= lanes<S>) {
+    Vector<S> v{};
+    for (; j + lanes<S> <= n; j += lanes<S>) v += load(a + j) * load(b + j);
+    sum = join_lanes<S>(v, [](auto x, auto y) { return x + y; });
+  }
+  for (; j < n; ++j) sum += a[j * a_step] * b[j * b_step];
+  return sum;
 }
 
 // A matrix of B's in packed panels, all of one depth.
@@ -165,7 +195,7 @@ template <class S> struct Pass {
       for (int64_t j = 0; j < n; ++j) row[j] = m[j * s.mask.stride[3]] ? row[j] : never<S>;
     } else if (s.mask.data) {
       const S* m = at<S>(s.mask, b, h, i0 + i) + j0 * s.mask.stride[3];
-      for (int64_t j = 0; j < n; ++j) row[j] += m[j * s.mask.stride[3]];
+      for (int64_t j = 0; j < n; ++j) row[j] += m[j * s.mask.stride[3]] * static_cast<S>(log2_e);
     }
     for (int64_t j = n; j < all; ++j) row[j] = never<S>;
     return all;
@@ -208,16 +238,16 @@ template <class S> void forward(const AttentionShape& s, const AttentionTarget& 
       for (int64_t j0 = 0; j0 < last; j0 += key_block) {
         const Pass<S> pass{s, b, h, i0, rows, j0, least(key_block, last - j0)};
         pass.against(scores, at<S>(s.q, b, h, i0), s.q.stride[2], s.q.stride[3], keys,
-                     static_cast<S>(s.scale));
+                     static_cast<S>(s.scale * log2_e));
         for (int64_t i = 0; i < rows; ++i) {
           S* row = scores + i * key_block;
           const int64_t n = pass.mask_row(row, i);
           const S own = row_max(row, n), best = own > top[i] ? own : top[i];
           const S shift = best == never<S> ? S(0) : best;
-          const S sum = row_exp(row, n, shift);
+          const S sum = row_weights(row, n, shift);
           pass.clear_row(row, n);
           if (j0 > 0 && best != top[i]) {
-            const S shrink = std::exp(top[i] - shift);
+            const S shrink = std::exp2(top[i] - shift);
             total[i] *= shrink;
             row_scale(sums + i * vw, vw, shrink);
           }
@@ -233,13 +263,15 @@ template <class S> void forward(const AttentionShape& s, const AttentionTarget& 
         }
       }
       S* log_to = logsum + (b * s.heads + h) * s.queries + i0;
+      S logs[row_block];
+      for (int64_t i = 0; i < rows; ++i) logs[i] = vm::log(total[i]);
       for (int64_t i = 0; i < rows; ++i) {
         const bool dead = total[i] == 0;
         // Finite, since nan_watch looks at it; no weight is left of it in backward.
-        log_to[i] = dead ? std::numeric_limits<S>::max() : top[i] + std::log(total[i]);
+        log_to[i] = dead ? std::numeric_limits<S>::max() : top[i] * static_cast<S>(ln_2) + logs[i];
         const S factor = dead ? S(0) : S(1) / total[i];
         S* to = at<S>(out, b, h, i0 + i);
-        for (int64_t j = 0; j < s.value_width; ++j) to[j] = dead ? S(0) : sums[i * vw + j] * factor;
+        row_scaled(to, sums + i * vw, s.value_width, dead, factor);
       }
     }
   });
@@ -267,7 +299,7 @@ template <class S> void backward(const AttentionShape& s, const AttentionGrads& 
       values.fill(next += keys.elements(), at<S>(s.v, b, kv, 0), s.v.stride[2], s.v.stride[3]);
       key_rows.fill(next += values.elements(), k, s.k.stride[3], s.k.stride[2]);
       next += key_rows.elements();
-      for (int64_t j = 0; j < s.keys; ++j) {
+      for (int64_t j = last_key(s, s.queries); j < s.keys; ++j) {
         std::memset(at<S>(d.dk, b, kv, j), 0, sizeof(S) * static_cast<size_t>(s.width));
         std::memset(at<S>(d.dv, b, kv, j), 0, sizeof(S) * static_cast<size_t>(s.value_width));
       }
@@ -280,23 +312,19 @@ template <class S> void backward(const AttentionShape& s, const AttentionGrads& 
           grad_rows.fill(next + query_rows.elements(), g, d.g.stride[3], d.g.stride[2]);
           S means[row_block];
           for (int64_t i = 0; i < rows; ++i) {
-            const S* o = at<S>(d.out, b, h, i0 + i);
-            const S* gi = g + i * d.g.stride[2];
-            S sum = 0;
-            for (int64_t j = 0; j < s.value_width; ++j)
-              sum += gi[j * d.g.stride[3]] * o[j * d.out.stride[3]];
-            means[i] = sum;
+            means[i] = dot(g + i * d.g.stride[2], d.g.stride[3], at<S>(d.out, b, h, i0 + i),
+                           d.out.stride[3], s.value_width);
           }
           const S* logs = logsum + (b * s.heads + h) * s.queries + i0;
           for (int64_t j0 = 0; j0 < last; j0 += key_block) {
             const Pass<S> pass{s, b, h, i0, rows, j0, least(key_block, last - j0)};
-            pass.against(weights, q, s.q.stride[2], s.q.stride[3], keys, scale);
+            pass.against(weights, q, s.q.stride[2], s.q.stride[3], keys,
+                         static_cast<S>(s.scale * log2_e));
             pass.against(slopes, g, d.g.stride[2], d.g.stride[3], values, S(1));
             for (int64_t i = 0; i < rows; ++i) {
               S *w = weights + i * key_block, *e = slopes + i * key_block;
               const int64_t n = pass.mask_row(w, i);
-              row_exp(w, n, logs[i]);
-              row_slope(e, w, n, means[i]);
+              row_slope(e, w, n, logs[i] * static_cast<S>(log2_e), means[i]);
               pass.clear_row(w, n);
               pass.clear_row(e, n);
             }
@@ -307,15 +335,21 @@ template <class S> void backward(const AttentionShape& s, const AttentionGrads& 
                           j0 > 0, false);
               i += r;
             }
+            // Keys that an earlier block of queries saw have sums already.
+            const bool first = h == kv * share;
+            const int64_t before = !first    ? pass.cols
+                                   : i0 == 0 ? 0
+                                             : most(0, least(pass.cols, last_key(s, i0) - j0));
             for (int64_t j = 0; j < pass.cols;) {
-              const int r = rows_for<1>(pass.cols - j);
+              const bool add = j < before;
+              const int r = rows_for<1>((add ? before : pass.cols) - j);
               // Earlier queries do not see these keys.
               const int64_t from = s.causal ? most(0, j0 + j - i0) : 0;
               const S *w = weights + from * key_block + j, *e = slopes + from * key_block + j;
               multiply<S>(r, rows - from, w, 1, key_block, grad_rows, 0, by_value.count(), from,
-                          at<S>(d.dv, b, kv, j0 + j), d.dv.stride[2], S(1), true, false);
+                          at<S>(d.dv, b, kv, j0 + j), d.dv.stride[2], S(1), add, false);
               multiply<S>(r, rows - from, e, 1, key_block, query_rows, 0, by_width.count(), from,
-                          at<S>(d.dk, b, kv, j0 + j), d.dk.stride[2], scale, true, false);
+                          at<S>(d.dk, b, kv, j0 + j), d.dk.stride[2], scale, add, false);
               j += r;
             }
           }

@@ -172,14 +172,50 @@ void sweep(const Problem<T>& p, int64_t m, const Panels& panels, int64_t q0, int
   }
 }
 
-// Rows of A by micro-kernels. What is contiguous across rows is read along them.
+// Whole tiles of rows that are contiguous across rows, side by side. A vector is longer than a tile
+// is high: what it has too much the next step overwrites. `beyond` elements may be read after m.
+template <class S>
+void pack_across(S* dst, const S* a, int64_t a_cs, int64_t m, int64_t beyond, int64_t depth) {
+  constexpr int R = tile_rows<1>, L = lanes<S>;
+  using V = Vector<S>;
+  auto tiles = [&]<int N>(int64_t i) {
+    const S* from = a + i;
+    S* to = dst + i * depth;
+    for (int64_t k = 0; k + 1 < depth; ++k, from += a_cs, to += R) {
+      unroll<N>([&]<int t> {
+        V x;
+        std::memcpy(&x, from + t * R, sizeof x);
+        std::memcpy(to + t * R * depth, &x, sizeof x);
+      });
+    }
+    unroll<N>([&]<int t> { std::memcpy(to + t * R * depth, from + t * R, R * sizeof(S)); });
+  };
+  int64_t i = 0;
+  const int64_t end = beyond >= L - R ? m : m - (L - R);
+  for (; i + 4 * R <= end; i += 4 * R) tiles.template operator()<4>(i);
+  for (; i + R <= end; i += R) tiles.template operator()<1>(i);
+  for (; i < m; i += R) {
+    for (int64_t k = 0; k < depth; ++k)
+      std::memcpy(dst + i * depth + k * R, a + i + k * a_cs, R * sizeof(S));
+  }
+}
+
+// Rows of A by micro-kernels. What is contiguous across rows is read along them; `beyond` the rows
+// there are as many more.
 template <class T, class S>
-void pack_rows(S* dst, const Problem<T>& p, const T* a, int64_t m, int64_t depth) {
+void pack_rows(S* dst, const Problem<T>& p, const T* a, int64_t m, int64_t beyond, int64_t depth) {
   constexpr int planes = Element<T>::planes;
+  int64_t first = 0;
+  if constexpr (planes == 1 && sizeof(T) == sizeof(S) && tile_rows<1> < lanes<S>) {
+    if (p.a_rs == 1) {
+      first = m / tile_rows<1> * tile_rows<1>;
+      pack_across<S>(dst, reinterpret_cast<const S*>(a), p.a_cs, first, m - first + beyond, depth);
+    }
+  }
   const int64_t steps = p.a_rs == 1 ? copied_steps : depth;
   for (int64_t k = 0; k < depth; k += steps) {
     const int64_t n = least(steps, depth - k);
-    for (int64_t i = 0; i < m;) {
+    for (int64_t i = first; i < m;) {
       const int rows = rows_for<planes>(m - i);
       pack<T, S>(dst + (i * depth + k * rows) * planes, rows, a + i * p.a_rs + k * p.a_cs, p.a_rs,
                  p.a_cs, rows, n);
@@ -367,7 +403,7 @@ template <class T, class S> void packed_product(const Problem<T>& p, bool thread
             to.rs = gathered ? panels.n : p.c_rs;
             to.bias = plain ? reinterpret_cast<const S*>(to.c_bias) : nullptr;
             to.kind = k0 > 0 ? Beta::one : gathered ? Beta::zero : p.beta_kind;
-            pack_rows<T, S>(a_packed, p, p.a + i * p.a_rs + k0 * p.a_cs, m, depth);
+            pack_rows<T, S>(a_packed, p, p.a + i * p.a_rs + k0 * p.a_cs, m, p.m - i - m, depth);
             Ahead ahead;
             if (const int64_t more = least(mc_block, i1 - i - m); more > 0) {
               const T* rows = p.a + (i + m) * p.a_rs + k0 * p.a_cs;
