@@ -11,19 +11,28 @@ namespace clew::kernels {
 
 namespace {
 
-using Blocked = void (*)(const GemmTask&);
-
-Blocked choose() {
+struct Kernels {
+  void (*blocked)(const GemmTask&);
+  void (*small)(const SmallGemm&);
+};
+Kernels choose() {
 #if !defined(CLEW_ONLY_BASELINE)
   switch (instruction_set()) {
-    case InstructionSet::avx512: return avx512::gemm_blocked;
-    case InstructionSet::avx2: return avx2::gemm_blocked;
+    case InstructionSet::avx512: return {avx512::gemm_blocked, avx512::gemm_small};
+    case InstructionSet::avx2: return {avx2::gemm_blocked, avx2::gemm_small};
     case InstructionSet::baseline: break;
   }
 #endif
-  return baseline::gemm_blocked;
+  return {baseline::gemm_blocked, baseline::gemm_small};
 }
-const Blocked blocked = choose();
+const Kernels chosen = choose();
+
+// Where the blocked kernel would do more about the product than the product itself.
+bool is_small(const Gemm& g) {
+  return g.n <= small_columns && g.k <= small_depth && g.m <= 32 && g.n > 1 && g.c_cs == 1 &&
+         (g.b_cs == 1 || g.b_rs == 1) && (g.dtype == DType::Float32 || g.dtype == DType::Float64) &&
+         g.alpha.equals(1) && g.beta.equals(0);
+}
 
 // Multiply-adds from which oneDNN's own overhead no longer counts.
 constexpr int64_t onednn_work = 1 << 20;
@@ -93,13 +102,16 @@ void run_blocked(const Gemm& g) {
   std::memset(t.beta, 0, sizeof t.beta);
   if (!t.alpha_one) store_factor(t.alpha, g.dtype, g.alpha);
   if (t.beta_kind == Beta::other) store_factor(t.beta, g.dtype, g.beta);
-  blocked(t);
+  chosen.blocked(t);
 }
 
 }  // namespace
 
 void gemm(const Gemm& g) {
   if (g.m == 0 || g.n == 0) return;
+  if (is_small(g))
+    return chosen.small(
+        {g.dtype, g.m, g.n, g.k, g.a, g.a_rs, g.a_cs, g.b, g.b_rs, g.b_cs, g.c, g.c_rs, g.bias});
   if (g.k == 0) {
     dispatch(as_signed(g.dtype), PlainNumericTypes{}, [&]<class T> { scale_c<T>(g); });
     return;

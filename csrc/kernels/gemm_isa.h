@@ -26,14 +26,33 @@ struct GemmTask {
   alignas(16) char beta[16];
 };
 
+// C = A B + bias of float32 or float64, of at most so many columns and steps; C's rows are
+// contiguous, and B's rows or columns.
+constexpr int64_t small_columns = 32;
+constexpr int64_t small_depth = 16;
+struct SmallGemm {
+  DType dtype;
+  int64_t m, n, k;
+  const char* a;
+  int64_t a_rs, a_cs;
+  const char* b;
+  int64_t b_rs, b_cs;
+  char* c;
+  int64_t c_rs;
+  const char* bias;
+};
+
 namespace baseline {
 void gemm_blocked(const GemmTask& t);
-}
+void gemm_small(const SmallGemm& g);
+}  // namespace baseline
 namespace avx2 {
 void gemm_blocked(const GemmTask& t);
-}
+void gemm_small(const SmallGemm& g);
+}  // namespace avx2
 namespace avx512 {
 void gemm_blocked(const GemmTask& t);
-}
+void gemm_small(const SmallGemm& g);
+}  // namespace avx512
 
 }  // namespace clew::kernels

@@ -35,6 +35,7 @@ std::optional<Device> device_from(
     PyObject* o);  // device, "cpu", "cpu:0", "meta"; throws for others, null when not a device
 PyObject* device_object(Device d);     // new reference
 PyObject* size_object(const Dims& d);  // new reference: clew.Size
+PyObject* size_object(Shape* shape);   // the same, of its sizes
 PyObject* scalar_object(const Scalar& s);
 // A tensor as it is, a number as a wrapped 0-d tensor, a NumPy array converted; undefined for
 // anything else.

@@ -28,7 +28,7 @@ PyObject* optional_argument(const char* method, const char* keyword, PyObject* c
 PyObject* method_size(PyObject* o, PyObject* const* args, Py_ssize_t nargs, PyObject* names) {
   return guarded([&]() -> PyObject* {
     PyObject* dim = optional_argument("size", "dim", args, nargs, names);
-    if (!dim || dim == Py_None) return size_object(obj(o)->shape->sizes);
+    if (!dim || dim == Py_None) return size_object(obj(o)->shape);
     if (!is_int(dim)) fail_type("size(): argument 'dim' must be int, not ", Py_TYPE(dim)->tp_name);
     if (obj(o)->shape->sizes.empty())
       fail_index("size: dimension specified as ", int_from(dim), " but tensor has no dimensions");

@@ -184,7 +184,7 @@ PyObject* tensor_iter(PyObject* o) {
 // ---- attributes ----
 
 PyObject* get_shape(PyObject* o, void*) {
-  return guarded([&] { return size_object(obj(o)->shape->sizes); });
+  return guarded([&] { return size_object(obj(o)->shape); });
 }
 PyObject* get_dtype(PyObject* o, void*) { return dtype_object(obj(o)->dtype); }
 PyObject* get_device(PyObject* o, void*) { return device_object(obj(o)->storage->device); }

@@ -195,6 +195,11 @@ PyObject* size_object(const Dims& d) {
   return out;
 }
 
+PyObject* size_object(Shape* shape) {
+  if (!shape->size_object) shape->size_object = size_object(shape->sizes);
+  return Py_NewRef(shape->size_object);
+}
+
 PyObject* scalar_object(const Scalar& s) {
   switch (s.kind) {
     case Scalar::Kind::Bool: return PyBool_FromLong(s.i != 0);

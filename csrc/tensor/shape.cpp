@@ -56,7 +56,10 @@ ShapeRef keep(Shape*& slot, ShapeRef s) {
 
 }  // namespace
 
-void Shape::destroy(Shape* s) { freed().push_back(s); }
+void Shape::destroy(Shape* s) {
+  Py_CLEAR(s->size_object);
+  freed().push_back(s);
+}
 
 ShapeRef Shape::dense(const Dims& sizes) {
   Hash hash(sizes.size());

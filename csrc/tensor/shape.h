@@ -1,7 +1,10 @@
 // Shape: sizes and strides that tensors, nodes and saved tensors of one shape share.
-// May include: base.
+// May include: base; Python.h for a reference that it keeps.
 // Invariant: one that is handed out never changes; counted, and looked up, with the GIL held only.
 #pragma once
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
 #include <utility>
 
 #include "base/error.h"
@@ -17,7 +20,8 @@ struct Shape {
   bool dense_strides = true;  // those of a fresh tensor; sizes of 1 have them in other ways, too
   int64_t numel = 1;
   Dims sizes;
-  Dims strides;  // in elements
+  Dims strides;                     // in elements
+  PyObject* size_object = nullptr;  // owned; the clew.Size of `sizes`, once one was asked for
 
   // Recent ones are handed out again. dense() throws where the sizes are negative or their product
   // overflows.

@@ -341,3 +341,37 @@ def test_blocks_of_products(dtype, size):
         if dtype.is_floating_point or dtype.is_complex:
             out = clew.empty(n, m, dtype=dtype).t()  # a result with contiguous columns
             check(clew.mm(a, b, out=out), an @ bn)
+
+
+def laid_out(values: np.ndarray, layout: str) -> clew.Tensor:
+    if layout == "rows":
+        return clew.tensor(values)
+    if layout == "columns":
+        return clew.tensor(np.ascontiguousarray(values.T)).t()
+    wide = clew.full((2 * values.shape[0], 2 * values.shape[1] + 1), float("nan"))
+    part = wide.to(clew.float64 if values.dtype == np.float64 else clew.float32)
+    part = part[::2, 1 : 1 + values.shape[1]] if layout == "part" else part[::2, 1::2]
+    part.copy_(clew.tensor(values))
+    return part
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("layout", ["rows", "columns", "part", "spread"])
+def test_small_products(dtype, layout):
+    """Sizes on both sides of every vector, of four rows, and of what is small."""
+    sizes = [1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 31, 32, 33]
+    tolerance = (
+        {"rtol": 1e-5, "atol": 1e-5} if dtype == "float32" else {"rtol": 1e-12, "atol": 1e-12}
+    )
+    for m in sizes:
+        for n in sizes:
+            for k in (1, 3, 4, 8, 15, 16, 17):
+                a, b = normal(m, m, k).astype(dtype), normal(n, k, n).astype(dtype)
+                bias = normal(k, n).astype(dtype)
+                x, w = laid_out(a, layout), laid_out(b, layout)
+                np.testing.assert_allclose((x @ w).numpy(), a @ b, **tolerance)
+                got = clew.nn.functional.linear(x, w.t(), clew.tensor(bias))
+                np.testing.assert_allclose(got.numpy(), a @ b + bias, **tolerance)
+                out = clew.full((n, m), float("nan"), dtype=x.dtype).t()
+                clew.matmul(x, w, out=out)
+                np.testing.assert_allclose(out.numpy(), a @ b, **tolerance)
