@@ -426,10 +426,13 @@ void apply(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tenso
 
 Tensor apply_one(const OpDef& op, std::span<const Tensor> in, const void* attrs) {
   Glance glance(in);
-  if (op.kind == OpKind::Elementwise && !modes.intercept && !glance.batched(op)) [[likely]]
-    return run_and_record_elementwise(op, in, attrs, glance);
   Tensors outs;
-  apply(op, in, attrs, outs);
+  if (modes.intercept || glance.batched(op)) [[unlikely]]
+    apply(op, in, attrs, outs);
+  else if (op.kind == OpKind::Elementwise)
+    return run_and_record_elementwise(op, in, attrs, glance);
+  else
+    run_and_record(op, in, attrs, outs, glance);
   return std::move(outs[0]);
 }
 

@@ -336,7 +336,7 @@ OpNode* OpNode::create(const OpDef& op, uint32_t edges, uint32_t saved, uint32_t
   size_t bytes = has_attrs ? attrs_at + op.attrs->size : attrs_at;
   uint16_t c = clew::block_class(bytes);
   char* block = static_cast<char*>(allocate_node(c, bytes));
-  auto* n = new (block) OpNode();
+  auto* n = new (block) OpNode;
   n->op = &op;
   n->block_class = c;
   n->accumulates = op.accumulate != nullptr;

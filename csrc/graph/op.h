@@ -62,9 +62,10 @@ struct Call {
 
 // Shape, dtype (and strides, when not contiguous) of one output to be.
 struct OutSpec {
-  DType dtype = DType::Float32;
+  DType dtype;
   Dims sizes;
   std::optional<Dims> strides;
+  OutSpec(DType d, Dims s) : dtype(d), sizes(std::move(s)) {}  // a constructor: no zeros first
 };
 class OutSpecs {
   static constexpr int most = 4;
@@ -82,10 +83,9 @@ class OutSpecs {
   OutSpec& add(DType dtype, Dims sizes) {
     if (size_ == most)
       fail_internal("an operation with more than four outputs must be a view or a composite");
-    auto* o = new (bytes_ + static_cast<size_t>(size_) * sizeof(OutSpec)) OutSpec{};
+    auto* o = new (bytes_ + static_cast<size_t>(size_) * sizeof(OutSpec))
+        OutSpec(dtype, std::move(sizes));
     ++size_;
-    o->dtype = dtype;
-    o->sizes = std::move(sizes);
     return *o;
   }
   int size() const { return size_; }
