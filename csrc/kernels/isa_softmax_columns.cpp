@@ -9,6 +9,7 @@
 #pragma GCC optimize("no-trapping-math")
 #endif
 #include "kernels/softmax_columns.h"
+#include "kernels/softmax_exp.h"
 #include "kernels/vmath.h"
 
 namespace clew::kernels::CLEW_ISA {
@@ -40,10 +41,10 @@ template <class C, int W> struct Tile {
       for (int64_t j = 0; j < w(); ++j) total[j] += static_cast<double>(sum[j]);
     }
   }
-  void add_exps(const C* x, int64_t sx, int64_t n) {
+  void add_exps(const C* __restrict x, int64_t sx, int64_t n) {
     add_up(n, [&](int64_t r) {
-      const C* p = x + r * sx;
-      for (int64_t j = 0; j < w(); ++j) sum[j] += vm::exp(p[j] - top[j]);
+      const C* __restrict p = x + r * sx;
+      for (int64_t j = 0; j < w(); ++j) sum[j] += exp_fast(p[j] - top[j]);
     });
   }
 
@@ -62,7 +63,7 @@ template <class C, int W> struct Tile {
       const C* p = x + r * sx;
       C* to = y + r * sy;
       for (int64_t j = 0; j < w(); ++j) {
-        C e = vm::exp(p[j] - top[j]);
+        C e = exp_fast(p[j] - top[j]);
         to[j] = e;
         sum[j] += e;
       }
@@ -86,7 +87,7 @@ template <class C, int W> struct Tile {
               const C* __restrict shift, const C* __restrict a, const C* __restrict b) const {
     for (int64_t r = 0; r < n; ++r) {
       for (int64_t j = 0; j < w(); ++j)
-        y[r * sy + j] = vm::exp(x[r * sx + j] - shift[j]) * a[j] + b[j];
+        y[r * sy + j] = exp_fast(x[r * sx + j] - shift[j]) * a[j] + b[j];
     }
   }
   void gradient(C* __restrict dx, int64_t sd, const C* __restrict g, int64_t sg,
@@ -104,7 +105,7 @@ template <class C, int W> struct Tile {
       const C *pg = g + r * sg, *py = y + r * sy;
       C* to = dx + r * sd;
       if (log) {
-        for (int64_t j = 0; j < w(); ++j) to[j] = pg[j] - vm::exp(py[j]) * other[j];
+        for (int64_t j = 0; j < w(); ++j) to[j] = pg[j] - exp_fast(py[j]) * other[j];
       } else {
         for (int64_t j = 0; j < w(); ++j) to[j] = py[j] * (pg[j] - other[j]);
       }

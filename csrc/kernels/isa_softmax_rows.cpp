@@ -19,6 +19,15 @@ namespace {
 constexpr int L = 32;
 constexpr int64_t block = 16 * L;
 
+// The lanes joined in halves, as far as a vector goes.
+template <class C, class F> [[gnu::always_inline]] inline void join_halves(C* lanes, F&& join) {
+  for (int l = 0; l < L / 2; ++l) lanes[l] = join(lanes[l], lanes[l + L / 2]);
+  for (int l = 0; l < L / 4; ++l) lanes[l] = join(lanes[l], lanes[l + L / 4]);
+}
+template <class C> [[gnu::always_inline]] inline void add_lanes(double* part, C* lanes) {
+  join_halves(lanes, [](C a, C b) { return a + b; });
+  for (int l = 0; l < L / 4; ++l) part[l % 4] += static_cast<double>(lanes[l]);
+}
 // Sums term(i) over [0, n).
 template <class C, class F> inline double summed(int64_t n, F term) {
   double total = 0, part[4] = {};
@@ -29,7 +38,7 @@ template <class C, class F> inline double summed(int64_t n, F term) {
     for (; i <= stop; i += L) {
       for (int l = 0; l < L; ++l) lanes[l] += term(i + l);
     }
-    for (int l = 0; l < L; ++l) part[l % 4] += static_cast<double>(lanes[l]);
+    add_lanes(part, lanes);
   }
   total = (part[0] + part[1]) + (part[2] + part[3]);
   for (; i < n; ++i) total += static_cast<double>(term(i));
@@ -45,7 +54,8 @@ template <class C> C max_(const C* x, int64_t n) {
     for (; i + L <= n; i += L) {
       for (int l = 0; l < L; ++l) lanes[l] = x[i + l] > lanes[l] ? x[i + l] : lanes[l];
     }
-    for (int l = 0; l < L; ++l) best = lanes[l] > best ? lanes[l] : best;
+    join_halves(lanes, [](C a, C b) { return b > a ? b : a; });
+    for (int l = 0; l < L / 4; ++l) best = lanes[l] > best ? lanes[l] : best;
   }
   for (; i < n; ++i) best = x[i] > best ? x[i] : best;
   return best;
@@ -56,17 +66,42 @@ template <class C> double sum(const C* x, int64_t n) {
 template <class C> double dot(const C* x, const C* y, int64_t n) {
   return summed<C>(n, [=](int64_t i) { return x[i] * y[i]; });
 }
-template <class C> double exp_store(C* y, const C* x, int64_t n, C shift) {
-  for (int64_t i = 0; i < n; ++i) y[i] = exp_fast(x[i] - shift);
-  return sum(y, n);
+// The next row is likely to follow: it is read from memory while this one is computed.
+template <class C> [[gnu::always_inline]] inline void fetch_ahead(const C* x, int64_t n) {
+  constexpr int64_t line = 64 / static_cast<int64_t>(sizeof(C));
+  for (int64_t i = 0; i < L; i += line) __builtin_prefetch(x + n + i, 0, 2);
 }
-template <class C> double exp_sum(const C* x, int64_t n, C shift) {
-  double total = 0;
-  C room[256];
-  for (int64_t i = 0; i < n; i += 256) {
-    total += exp_store(room, x + i, n - i < 256 ? n - i : 256, shift);
+// Calls put(i, e) with e = exp(x[i] - shift) and returns the sum of all e.
+template <class C, class F>
+[[gnu::always_inline]] inline double exps(const C* x, int64_t n, C shift, F&& put) {
+  double part[4] = {};
+  int64_t i = 0;
+  while (i + L <= n) {
+    C lanes[L] = {};
+    const int64_t stop = i + block < n - L ? i + block : n - L;
+    for (; i <= stop; i += L) {
+      fetch_ahead(x + i, n);
+      for (int l = 0; l < L; ++l) {
+        const C e = exp_fast(x[i + l] - shift);
+        put(i + l, e);
+        lanes[l] += e;
+      }
+    }
+    add_lanes(part, lanes);
+  }
+  double total = (part[0] + part[1]) + (part[2] + part[3]);
+  for (; i < n; ++i) {
+    const C e = exp_fast(x[i] - shift);
+    put(i, e);
+    total += static_cast<double>(e);
   }
   return total;
+}
+template <class C> double exp_store(C* __restrict to, const C* __restrict x, int64_t n, C shift) {
+  return exps(x, n, shift, [=](int64_t i, C e) { to[i] = e; });
+}
+template <class C> double exp_sum(const C* x, int64_t n, C shift) {
+  return exps(x, n, shift, [](int64_t, C) {});
 }
 template <class C> void exp_affine(C* y, const C* x, int64_t n, C shift, C a, C b) {
   for (int64_t i = 0; i < n; ++i) y[i] = exp_fast(x[i] - shift) * a + b;

@@ -1,7 +1,7 @@
 // exp() in a form that the compiler turns into vector code, for the loops of softmax and logsumexp.
 // May include: base, kernels/vmath.h.
-// Invariant: within 2 ulp of the true value for float, 3 for double; exp(-inf) is 0, NaN stays NaN,
-// overflow gives infinity.
+// Invariant: within 2 ulp of the true value for float, 3 for double; exp(-inf) is 0, NaN stays NaN.
+// Arguments are at most 0, but for rounding, or infinite: from 71 on the result is infinity.
 #pragma once
 #include <bit>
 #include <cmath>
@@ -12,31 +12,34 @@
 
 namespace clew::kernels {
 
-inline float exp_fast(float x) {
-  // x = k ln 2 + r with |r| <= ln 2 / 2; e^r by a polynomial; 2^k in two factors, so that
-  // subnormals come out right.
-  constexpr float shift = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
-  // Below -104 the result is 0; 0 is computed with instead, for products that underflow are slow.
-  float lo = x < -104.0f ? 0.0f : x;
-  float c = x > 89.0f ? 89.0f : lo;  // NaN passes both comparisons
-  float t = c * 1.44269504088896341f + shift;
-  int32_t k = std::bit_cast<int32_t>(t) - std::bit_cast<int32_t>(shift);
-  float kf = t - shift;
-  float r = c - kf * 0.693359375f;
-  r = r + kf * 2.12194440e-4f;
-  float p = 1.0f / 5040.0f;
-  p = p * r + 1.0f / 720.0f;
-  p = p * r + 1.0f / 120.0f;
-  p = p * r + 1.0f / 24.0f;
-  p = p * r + 1.0f / 6.0f;
-  p = p * r + 0.5f;
-  p = p * r + 1.0f;
-  p = p * r + 1.0f;
-  int32_t half = k >> 1;
-  float a = std::bit_cast<float>((half + 127) << 23);
-  float b = std::bit_cast<float>((k - half + 127) << 23);
-  return x < -104.0f ? 0.0f : p * a * b;
-}
-inline double exp_fast(double x) { return vm::exp(x); }
+namespace {
 
+[[gnu::always_inline]] inline float exp_fast(float x) {
+  // Below -104 the result is 0; 0 is computed with instead, for products that underflow are slow.
+  float c = x < -104.0f ? 0.0f : x;
+  float t = c * vm::log2_e<float> + vm::round_f;
+  float n = t - vm::round_f;
+#ifdef __FMA__
+  // e^x = 2^n 2^f; the product that n is taken from is not rounded, what log2(e) lacks is added.
+  constexpr float power[] = {1.f,
+                             6.931472029e-01f,
+                             2.402264791e-01f,
+                             5.550332471e-02f,
+                             9.618437358e-03f,
+                             1.339887442e-03f,
+                             1.535336187e-04f};
+  float f = std::fma(c, vm::log2_e<float>, -n);
+  float p = vm::horner(std::fma(c, 1.925963033e-8f, f), power);
+#else
+  float p = 1.0f + vm::expm1_core(vm::reduce(c, n));
+#endif
+  // 2^n in two factors, so that subnormals come out right.
+  float raised = std::bit_cast<float>((std::bit_cast<uint32_t>(t) + (24u + 127u)) << 23);
+  float e = p * raised * 0x1p-24f;
+  e = x < -104.0f ? 0.0f : e;
+  return x > 71.0f ? vm::inf<float> : e;
+}
+[[gnu::always_inline]] inline double exp_fast(double x) { return vm::exp(x); }
+
+}  // namespace
 }  // namespace clew::kernels
