@@ -8,8 +8,10 @@
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("no-trapping-math")
 #endif
+#include "kernels/lanes.h"
 #include "kernels/softmax_columns.h"
 #include "kernels/softmax_exp.h"
+#include "kernels/stream.h"
 #include "kernels/vmath.h"
 
 namespace clew::kernels::CLEW_ISA {
@@ -48,30 +50,67 @@ template <class C, int W> struct Tile {
     });
   }
 
-  void softmax(C* __restrict y, int64_t sy, const C* __restrict x, int64_t sx, int64_t n,
-               bool log) {
-    find_top(x, sx, n);
-    if (log) {
-      add_exps(x, sx, n);
-      for (int64_t j = 0; j < w(); ++j) other[j] = static_cast<C>(vm::log(total[j]));
-      for (int64_t r = 0; r < n; ++r) {
-        for (int64_t j = 0; j < w(); ++j) y[r * sy + j] = (x[r * sx + j] - top[j]) - other[j];
+  // find_top() that copies what it reads; it is fetched some rows ahead.
+  void take(C* __restrict room, const C* __restrict x, int64_t sx, int64_t n) {
+    constexpr int64_t ahead = 16, line = line_bytes / static_cast<int64_t>(sizeof(C));
+    constexpr int N = lane_count<C>, V = W / N;
+    if constexpr (V > 0) {
+      Lanes_t<C> best[V];
+      for (int v = 0; v < V; ++v) best[v] = spread<C>(-vm::inf<C>);
+      for (int64_t r = 0; r < n; ++r, room += W, x += sx) {
+        for (int64_t j = 0; j < W; j += line) __builtin_prefetch(x + ahead * sx + j, 0, 2);
+        for (int v = 0; v < V; ++v) {
+          const Lanes_t<C> row = load(x + v * N);
+          store<C>(room + v * N, row);
+          best[v] = row > best[v] ? row : best[v];
+        }
       }
+      for (int v = 0; v < V; ++v) store<C>(top + v * N, best[v]);
+    } else {
+      find_top(x, sx, n);
+      for (int64_t r = 0; r < n; ++r) {
+        for (int64_t j = 0; j < w(); ++j) room[r * w() + j] = x[r * sx + j];
+      }
+    }
+  }
+  // y = row(r) for all rows, past the caches where lines are whole and many.
+  template <class F>
+  [[gnu::always_inline]] void give(C* __restrict y, int64_t sy, int64_t n, F&& value) {
+    constexpr auto item = static_cast<int64_t>(sizeof(C));
+    if (W * item % line_bytes == 0 && W > 0 && n * sy * item >= stream_bytes && starts_line(y) &&
+        sy * item % line_bytes == 0) {
+      for (int64_t r = 0; r < n; ++r) {
+        C row[W ? W : 1];
+        for (int64_t j = 0; j < W; ++j) row[j] = value(r, j);
+        stream_lines(reinterpret_cast<char*>(y + r * sy), reinterpret_cast<const char*>(row),
+                     W * item);
+      }
+      stream_end();
+      return;
+    }
+    for (int64_t r = 0; r < n; ++r) {
+      for (int64_t j = 0; j < w(); ++j) y[r * sy + j] = value(r, j);
+    }
+  }
+  void softmax(C* __restrict y, int64_t sy, const C* __restrict x, int64_t sx, int64_t n, bool log,
+               C* __restrict room) {
+    take(room, x, sx, n);
+    if (log) {
+      add_exps(room, w(), n);
+      for (int64_t j = 0; j < w(); ++j) other[j] = static_cast<C>(vm::log(total[j]));
+      give(y, sy, n, [&](int64_t r, int64_t j) { return (room[r * w() + j] - top[j]) - other[j]; });
       return;
     }
     add_up(n, [&](int64_t r) {
-      const C* p = x + r * sx;
-      C* to = y + r * sy;
+      C* __restrict p = room + r * w();
       for (int64_t j = 0; j < w(); ++j) {
         C e = exp_fast(p[j] - top[j]);
-        to[j] = e;
+        p[j] = e;
         sum[j] += e;
       }
     });
     for (int64_t j = 0; j < w(); ++j) other[j] = static_cast<C>(1 / total[j]);
-    for (int64_t r = 0; r < n; ++r) {
-      for (int64_t j = 0; j < w(); ++j) y[r * sy + j] *= other[j];
-    }
+    give(y, sy, n, [&](int64_t r, int64_t j) { return room[r * w() + j] * other[j]; });
   }
   void log_sum(double* out, const C* x, int64_t sx, int64_t n) {
     find_top(x, sx, n);
@@ -114,11 +153,11 @@ template <class C, int W> struct Tile {
 };
 
 template <class C, class F> inline void with_tile(int64_t w, F&& f) {
-  if (w == 64) {
-    Tile<C, 64> t;
+  if (w == 128) {
+    Tile<C, 128> t;
     f(t);
-  } else if (w == 32) {
-    Tile<C, 32> t;
+  } else if (w == 64) {
+    Tile<C, 64> t;
     f(t);
   } else {
     Tile<C, 0> t;
@@ -128,8 +167,8 @@ template <class C, class F> inline void with_tile(int64_t w, F&& f) {
 }
 
 template <class C>
-void softmax(C* y, int64_t sy, const C* x, int64_t sx, int64_t n, int64_t w, bool log) {
-  with_tile<C>(w, [&](auto& t) { t.softmax(y, sy, x, sx, n, log); });
+void softmax(C* y, int64_t sy, const C* x, int64_t sx, int64_t n, int64_t w, bool log, C* room) {
+  with_tile<C>(w, [&](auto& t) { t.softmax(y, sy, x, sx, n, log, room); });
 }
 template <class C> void log_sum(double* out, const C* x, int64_t sx, int64_t n, int64_t w) {
   with_tile<C>(w, [&](auto& t) { t.log_sum(out, x, sx, n); });

@@ -4,6 +4,7 @@
 #include "kernels/softmax.h"
 
 #include <cmath>
+#include <memory>
 
 #include "kernels/instruction_set.h"
 #include "kernels/reduce_lines.h"
@@ -79,21 +80,25 @@ template <class C> const ColumnSoftmax<C>& choose_columns() {
     return baseline::columns_double;
 }
 
-// Calls f(columns, offsets, width) for tiles of neighbouring lines along `dim`, in parallel. False
-// when the lines do not lie side by side in all operands.
-template <int K, class F> bool for_columns(const Lines<K>& lines, F&& f) {
+// Calls f(offsets, width, room) for tiles of neighbouring lines along `dim`, in parallel. False
+// when the lines do not lie side by side in all operands. `room` has `rooms` times a tile's
+// elements of C.
+template <class C, int rooms, int K, class F> bool for_columns(const Lines<K>& lines, F&& f) {
   if (lines.axes.empty() || lines.axes.back().size < 8) return false;
   for (int k = 0; k < K; ++k)
     if (lines.spacing(k) != 1 || lines.step[k] == 1) return false;
   int64_t n = lines.length[0], inner = lines.axes.back().size;
-  // A tile of long lines stays in the second-level cache.
-  int64_t width = n > 1024 ? column_tile / 2 : column_tile;
+  // Rows far apart are read in long pieces, unless that leaves threads without work.
+  bool large = n * inner * static_cast<int64_t>(sizeof(C)) >= (int64_t{4} << 20);
+  bool enough = lines.count >= 2 * column_tile * num_threads();
+  int64_t width = large && enough ? column_tile : column_tile / 2;
   int64_t tiles = (inner + width - 1) / width;
   int64_t grain = std::max<int64_t>(1, grain_default / 4 / std::max<int64_t>(n * width, 1));
   parallel_for(lines.count / inner * tiles, grain, [&](int64_t begin, int64_t end) {
+    std::unique_ptr<C[]> room(new C[static_cast<size_t>(rooms * n * width)]);
     for (int64_t u = begin; u < end; ++u) {
       int64_t first = u % tiles * width;
-      f(lines.place(u / tiles * inner + first), std::min(width, inner - first));
+      f(lines.place(u / tiles * inner + first), std::min(width, inner - first), room.get());
     }
   });
   return true;
@@ -120,10 +125,11 @@ void softmax(const NdView& dst, const NdView& src, int dim, bool log) {
     if constexpr (std::is_same_v<T, C>) {
       Lines<2> lines({dst, src}, dim);
       if (lines.count == 0) return;
-      bool done = for_columns(lines, [&](const std::array<int64_t, 2>& at, int64_t w) {
-        column_softmax<C>().softmax(dst.ptr<C>() + at[0], lines.step[0], src.ptr<C>() + at[1],
-                                    lines.step[1], lines.length[0], w, log);
-      });
+      bool done =
+          for_columns<C, 1>(lines, [&](const std::array<int64_t, 2>& at, int64_t w, C* room) {
+            column_softmax<C>().softmax(dst.ptr<C>() + at[0], lines.step[0], src.ptr<C>() + at[1],
+                                        lines.step[1], lines.length[0], w, log, room);
+          });
       if (done) return;
     }
     const RowOps<C>& ops = row_ops<C>();
@@ -146,7 +152,7 @@ void softmax_backward(const NdView& dst, const NdView& grad, const NdView& out, 
     if constexpr (std::is_same_v<T, C>) {
       Lines<3> lines({dst, grad, out}, dim);
       if (lines.count == 0) return;
-      bool done = for_columns(lines, [&](const std::array<int64_t, 3>& at, int64_t w) {
+      bool done = for_columns<C, 0>(lines, [&](const std::array<int64_t, 3>& at, int64_t w, C*) {
         column_softmax<C>().gradient(dst.ptr<C>() + at[0], lines.step[0], grad.ptr<C>() + at[1],
                                      lines.step[1], out.ptr<C>() + at[2], lines.step[2],
                                      lines.length[0], w, log);

@@ -7,10 +7,13 @@
 
 namespace clew::kernels {
 
-constexpr int64_t column_tile = 64;
+constexpr int64_t column_tile = 128;
 
 template <class C> struct ColumnSoftmax {
-  void (*softmax)(C* y, int64_t sy, const C* x, int64_t sx, int64_t n, int64_t w, bool log);
+  // room: n * w elements, where x is copied to when it is read first: its rows may lie so that the
+  // caches hold few of them at a time.
+  void (*softmax)(C* y, int64_t sy, const C* x, int64_t sx, int64_t n, int64_t w, bool log,
+                  C* room);
   // out[j] = log(sum of exp of column j)
   void (*log_sum)(double* out, const C* x, int64_t sx, int64_t n, int64_t w);
   // y = exp(x - shift[j]) * a[j] + b[j]
