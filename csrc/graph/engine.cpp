@@ -478,6 +478,12 @@ struct GraphTask {
     for (uint32_t k = 0; k < outputs; ++k) grads[k] = std::move(n->gradient(k));
     if (n->consumed) fail_consumed(*n, args.roots[0].fn->sequence);
     if (n->is_accumulator) call_leaf_hooks(n, grads[0]);
+    for (uint32_t i = 0; i < n->edge_count; ++i) {
+      auto* fn = reinterpret_cast<char*>(n->edges[i].fn);
+      __builtin_prefetch(fn, 1);
+      __builtin_prefetch(fn + 64, 1);
+      __builtin_prefetch(fn + 128);
+    }
     Tensor outs[few];
     run_node(n, {grads, outputs}, outs);
     modes.disposable = nullptr;

@@ -390,6 +390,11 @@ int OpNode::saved_slot(int bit) const {
 }
 
 void OpNode::run(std::span<const Tensor> grads, Tensor* out) {
+  for (int i = 0; i < saved_count; ++i) {
+    const Saved& s = saved(i);
+    __builtin_prefetch(s.storage);
+    for (int at = 0; at < 256; at += 64) __builtin_prefetch(s.data + at);
+  }
   Vjp c(*this, grads, out);
   if (op->vjp) {
     op->vjp(c);
