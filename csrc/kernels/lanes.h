@@ -5,6 +5,7 @@
 #pragma once
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 namespace clew::kernels {
 namespace {
@@ -40,8 +41,31 @@ template <class B, class C, class F>
   }
   return room[0];
 }
+// Their sum in double, without leaving the registers.
+template <int half, class V, int... I>
+[[gnu::always_inline]] inline V other_half(V v, std::integer_sequence<int, I...>) {
+  return __builtin_shufflevector(v, v, (I ^ half)...);
+}
+template <int half = lane_count<double> / 2>
+[[gnu::always_inline]] inline double sum_of_doubles(Lanes_t<double> v) {
+  if constexpr (half == 0) {
+    return v[0];
+  } else {
+    constexpr auto all = std::make_integer_sequence<int, lane_count<double>>{};
+    return sum_of_doubles<half / 2>(v + other_half<half>(v, all));
+  }
+}
 template <class C> [[gnu::always_inline]] inline double sum_of_lanes(const Lanes_t<C>& v) {
-  return join_lanes<double, C>(v, [](double a, double b) { return a + b; });
+  if constexpr (sizeof(C) == sizeof(double)) {
+    return sum_of_doubles(v);
+  } else {
+    typedef C Half __attribute__((vector_size(lane_bytes / 2)));
+    Half low, high;
+    std::memcpy(&low, &v, sizeof low);
+    std::memcpy(&high, reinterpret_cast<const char*>(&v) + sizeof low, sizeof high);
+    return sum_of_doubles(__builtin_convertvector(low, Lanes_t<double>) +
+                          __builtin_convertvector(high, Lanes_t<double>));
+  }
 }
 
 // K sums over `planes` pieces of `size` neighbours at distance `step`: at each place, vec(i, acc)
