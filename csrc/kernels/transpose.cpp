@@ -17,6 +17,7 @@ struct alignas(8) Bytes16 {
 };
 
 template <class T> constexpr int64_t side = line_bytes / static_cast<int64_t>(sizeof(T));
+template <class T> constexpr int64_t most_wide = 4 * side<T>;
 
 template <class T> struct LaneOf {
   typedef T type __attribute__((vector_size(16)));  // an alias template would lose the attribute
@@ -96,17 +97,20 @@ template <class T> struct Plane {
       }
     }
   }
-  // The tile of columns that starts at c, along the source; its lines go past the caches.
-  void stream_columns(int64_t c) const {
-    alignas(64) T tile[side<T>][side<T>];
-    int64_t full = c + side<T> <= cols ? rows / side<T> * side<T> : 0;
+  // `wide` columns from c on, along the source; their lines go past the caches, neighbours
+  // together.
+  void stream_columns(int64_t c, int64_t wide) const {
+    const int64_t whole = std::min(wide, (cols - c) / side<T> * side<T>);
+    const int64_t full = whole > 0 ? rows / side<T> * side<T> : 0;
+    alignas(64) T tile[side<T>][most_wide<T>];
     for (int64_t r = 0; r < full; r += side<T>) {
-      transpose_tile<T>(from(r, c), s_col, &tile[0][0], side<T>);
-      for (int64_t k = 0; k < side<T>; ++k) {
-        stream_lines(to(r + k, c), reinterpret_cast<const char*>(tile[k]), line_bytes);
-      }
+      for (int64_t j = 0; j < whole; j += side<T>)
+        transpose_tile<T>(from(r, c + j), s_col, &tile[0][j], most_wide<T>);
+      for (int64_t k = 0; k < side<T>; ++k)
+        stream_lines(to(r + k, c), reinterpret_cast<const char*>(tile[k]), whole * item);
     }
-    singles(full, rows, c, std::min(cols, c + side<T>));
+    singles(full, rows, c, c + whole);
+    singles(0, rows, c + whole, std::min(cols, c + wide));
     stream_end();
   }
   // The tile of rows that starts at r, along the destination, in runs of several lines.
@@ -162,7 +166,11 @@ void copy_planes(const NdView& to, const NdView& from, const Layout& l, int inne
   for (int d = 0; d < l.ndim; ++d) {
     streamed = streamed && (d == inner || l.dst[d] * item % line_bytes == 0);
   }
-  const int64_t tiles = ((streamed ? cols : rows) + side<T> - 1) / side<T>;
+  // Lines that lie a power of two apart are written several neighbours at a time: one by one they
+  // wait for the same parts of the memory. Otherwise few columns at a time are read faster.
+  const bool apart = l.dst[other] * item % 2048 == 0;
+  const int64_t tile = streamed && apart ? most_wide<T> : side<T>;
+  const int64_t tiles = ((streamed ? cols : rows) + tile - 1) / tile;
   int64_t grain = std::max<int64_t>(1, grain_default * tiles / std::max<int64_t>(1, rows * cols));
   parallel_for(outer * tiles, grain, [&](int64_t begin, int64_t end) {
     for (int64_t k = begin; k < end; ++k) {
@@ -176,9 +184,9 @@ void copy_planes(const NdView& to, const NdView& from, const Layout& l, int inne
         plane.s += i * l.src[dim] * item;
       }
       if (streamed)
-        plane.stream_columns(k % tiles * side<T>);
+        plane.stream_columns(k % tiles * tile, tile);
       else
-        plane.copy_rows(k % tiles * side<T>);
+        plane.copy_rows(k % tiles * tile);
     }
   });
 }
