@@ -15,12 +15,17 @@ namespace {
 // Lines side by side: enough that each row of them is a long run of memory.
 constexpr int64_t columns = 1024;
 
+// Whether the elements of a line lie nearer to each other than those of neighbouring lines.
+template <int K> bool run_along(const Lines<K>& lines) {
+  return lines.axes.empty() || lines.step[1 % K] <= lines.spacing(1 % K);
+}
+
 // Calls body(line offsets, lines side by side) over all lines; neighbouring lines go together where
 // that walks memory in order.
 template <int K, class Body> void scan_lines(const Lines<K>& lines, Body&& body) {
   int64_t n = lines.length[0];
   if (n == 0 || lines.count == 0) return;
-  int64_t width = lines.step[1 % K] <= lines.spacing(1 % K) ? 1 : columns;
+  int64_t width = run_along(lines) ? 1 : columns;
   parallel_for(lines.count, std::max<int64_t>(1, grain_default / n),
                [&](int64_t begin, int64_t end) {
                  for (int64_t i = begin; i < end;) {
@@ -37,19 +42,49 @@ void scan(const NdView& dst, const NdView& src, int dim, bool reverse, Acc start
   T* out = dst.ptr<T>();
   const T* in = src.ptr<const T>();
   int64_t n = lines.length[0];
-  scan_lines(lines, [&](std::array<int64_t, 2> off, int64_t w) {
-    if (w == 1) {
+  if (n == 0 || lines.count == 0) return;
+  if (run_along(lines)) {
+    const int64_t sign = reverse ? -1 : 1, from = sign * lines.step[1], to = sign * lines.step[0];
+    const int64_t in0 = reverse ? (n - 1) * lines.step[1] : 0,
+                  out0 = reverse ? (n - 1) * lines.step[0] : 0;
+    auto one = [&](int64_t i) {
+      const auto off = lines.place(i);
+      const T* p = in + off[1] + in0;
+      T* q = out + off[0] + out0;
       Acc a = start;
-      const T* p = in + off[1] + (reverse ? (n - 1) * lines.step[1] : 0);
-      T* q = out + off[0] + (reverse ? (n - 1) * lines.step[0] : 0);
-      int64_t forth = reverse ? -lines.step[1] : lines.step[1],
-              back = reverse ? -lines.step[0] : lines.step[0];
       for (int64_t r = 0; r < n; ++r) {
-        a = f(a, p[r * forth]);
-        q[r * back] = convert<T>(a);
+        a = f(a, p[r * from]);
+        q[r * to] = convert<T>(a);
       }
-      return;
-    }
+    };
+    // Four lines at a time, for a sum waits for the one before it. All reading comes first: it
+    // would wait for a write to a line that lies a power of two apart.
+    auto four = [&](int64_t i) {
+      const auto o0 = lines.place(i), o1 = lines.place(i + 1), o2 = lines.place(i + 2),
+                 o3 = lines.place(i + 3);
+      const T *p0 = in + o0[1] + in0, *p1 = in + o1[1] + in0, *p2 = in + o2[1] + in0,
+              *p3 = in + o3[1] + in0;
+      T *q0 = out + o0[0] + out0, *q1 = out + o1[0] + out0, *q2 = out + o2[0] + out0,
+        *q3 = out + o3[0] + out0;
+      Acc a0 = start, a1 = start, a2 = start, a3 = start;
+      for (int64_t r = 0; r < n; ++r) {
+        const T v0 = p0[r * from], v1 = p1[r * from], v2 = p2[r * from], v3 = p3[r * from];
+        a0 = f(a0, v0), a1 = f(a1, v1), a2 = f(a2, v2), a3 = f(a3, v3);
+        q0[r * to] = convert<T>(a0);
+        q1[r * to] = convert<T>(a1);
+        q2[r * to] = convert<T>(a2);
+        q3[r * to] = convert<T>(a3);
+      }
+    };
+    parallel_for(lines.count, std::max<int64_t>(1, grain_default / n),
+                 [&](int64_t begin, int64_t end) {
+                   int64_t i = begin;
+                   for (; i + 4 <= end; i += 4) four(i);
+                   for (; i < end; ++i) one(i);
+                 });
+    return;
+  }
+  scan_lines(lines, [&](std::array<int64_t, 2> off, int64_t w) {
     std::array<Acc, columns> acc;
     for (int64_t j = 0; j < w; ++j) acc[static_cast<size_t>(j)] = start;
     int64_t to = lines.spacing(0), from = lines.spacing(1);
