@@ -227,19 +227,36 @@ template <class S, int R> [[gnu::always_inline]] inline void interleave(Vector<S
   }
 }
 
-// a's lanes added in pairs, then b's.
-template <class S, int... I>
-Vector<S> pair_sums(Vector<S> a, Vector<S> b, std::integer_sequence<int, I...>) {
-  return __builtin_shufflevector(a, b, (2 * I)...) + __builtin_shufflevector(a, b, (2 * I + 1)...);
+// Which element of a (or of b, behind it) lane i of a sum over neighbours takes: within blocks of
+// 16 bytes, where shuffles are quick, or whole blocks.
+template <class S, bool blocks> constexpr int neighbour(int i, int odd) {
+  constexpr int L = lanes<S>, E = 16 / static_cast<int>(sizeof(S));
+  constexpr int all = blocks ? L / E : E, half = all / 2;
+  const int at = blocks ? i / E : i % E;
+  const int from = (at % half) * 2 + odd, other = at < half ? 0 : L;
+  return other + (blocks ? from * E + i % E : i / E * E + from);
+}
+template <class S, bool blocks, int... I>
+[[gnu::always_inline]] inline Vector<S> pair_sums(Vector<S> a, Vector<S> b,
+                                                  std::integer_sequence<int, I...>) {
+  return __builtin_shufflevector(a, b, neighbour<S, blocks>(I, 0)...) +
+         __builtin_shufflevector(a, b, neighbour<S, blocks>(I, 1)...);
 }
 // The sum of each vector's lanes: lane r of the result belongs to v[r]. v has as many vectors as
 // lanes, and is used up.
-template <class S> Vector<S> lane_sums(Vector<S>* v) {
-  constexpr int L = lanes<S>;
-  for (int n = L; n > 1; n /= 2)
-    for (int i = 0; i < n / 2; ++i)
-      v[i] = pair_sums<S>(v[2 * i], v[2 * i + 1], std::make_integer_sequence<int, L>());
-  return v[0];
+template <class S, int n = lanes<S>>
+[[gnu::always_inline]] inline Vector<S> lane_sums(Vector<S> (&v)[lanes<S>]) {
+  constexpr int L = lanes<S>, E = 16 / static_cast<int>(sizeof(S));
+  if constexpr (n == 1) {
+    return v[0];
+  } else {
+    // The first steps join the elements of a block, the others blocks.
+    unroll<n / 2>([&]<int i> {
+      v[i] =
+          pair_sums<S, (n <= L / E)>(v[2 * i], v[2 * i + 1], std::make_integer_sequence<int, L>());
+    });
+    return lane_sums<S, n / 2>(v);
+  }
 }
 
 }  // namespace

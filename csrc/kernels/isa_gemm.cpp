@@ -296,35 +296,54 @@ template <class S> void row_by_rows(const Problem<S>& p, int64_t begin, int64_t 
   }
 }
 
-// R rows of A times as many columns of B as make a vector of sums, both contiguous along k.
-template <class S, int R> void dots(const Problem<S>& p, int64_t i, int64_t j, int64_t cols) {
+// R rows of A times as many columns of B as make a vector of sums, both contiguous along k; `whole`
+// where C has all of these columns.
+template <class S, int R, bool whole>
+void dots(const Problem<S>& p, int64_t i, int64_t j, int64_t cols) {
   using V = Vector<S>;
   constexpr int L = lanes<S>, C = L / R;
   const S *a[R], *b[C];
   unroll<R>([&]<int r> { a[r] = p.a + (i + r) * p.a_rs; });
   // Columns beyond the last stand in for nothing: their sums are dropped.
-  unroll<C>([&]<int c> { b[c] = p.b + (j + (c < cols ? c : 0)) * p.b_cs; });
-  V sums[L] = {};
-  int64_t q = 0;
-  auto add = [&](auto&& load) {
+  unroll<C>([&]<int c> { b[c] = p.b + (j + (whole || c < cols ? c : 0)) * p.b_cs; });
+  V sums[L];
+  unroll<L>([&]<int l> { sums[l] = V{}; });
+  auto add = [&](auto&& load) __attribute__((always_inline)) {
     V x[R];
-    unroll<R>([&]<int r> { x[r] = load(a[r] + q); });
+    unroll<R>([&]<int r> { x[r] = load(a[r]); });
     unroll<C>([&]<int c> {
-      const V y = load(b[c] + q);
+      const V y = load(b[c]);
       unroll<R>([&]<int r> { sums[r * C + c] += x[r] * y; });
     });
   };
-  for (; q + L <= p.k; q += L) add([](const S* at) { return load_lanes<S>(at); });
-  if (q < p.k) add([left = p.k - q](const S* at) { return load_part<S>(at, left); });
+  int64_t q = 0;
+  for (; q + L <= p.k; q += L) add([=](const S* from) { return load_lanes<S>(from + q); });
+  if (const int64_t left = p.k - q; left > 0)
+    add([=](const S* from) { return load_part<S>(from + q, left); });
   const V all = lane_sums<S>(sums);
+  const S* bias = p.bias && p.beta_kind == Beta::zero ? p.bias + j : nullptr;
+  S* c = p.c + i * p.c_rs + j * p.c_cs;
   S tile[L];
   std::memcpy(tile, &all, sizeof all);
-  merge<S, S>(p, tile, 0, C, p.c + i * p.c_rs + j * p.c_cs, p.bias ? p.bias + j : nullptr, R, cols,
-              p.beta_kind);
+  if (whole && p.c_cs == 1 && p.alpha_one && p.beta_kind != Beta::other) {
+    using Row = typename VectorOf<S, C* static_cast<int>(sizeof(S))>::type;
+    unroll<R>([&]<int r> {
+      Row row, more{};
+      S* to = c + r * p.c_rs;
+      if (const S* from = p.beta_kind == Beta::one ? to : bias)
+        std::memcpy(&more, from, sizeof more);
+      std::memcpy(&row, tile + r * C, sizeof row);
+      row += more;
+      std::memcpy(to, &row, sizeof row);
+    });
+    return;
+  }
+  merge<S, S>(p, tile, 0, C, c, bias, R, cols, p.beta_kind);
 }
 template <class S, int R> void dots_along(const Problem<S>& p, int64_t i, int64_t j, int64_t end) {
   constexpr int C = lanes<S> / R;
-  for (; j < end; j += C) dots<S, R>(p, i, j, least(C, end - j));
+  for (; j + C <= end; j += C) dots<S, R, true>(p, i, j, C);
+  if (j < end) dots<S, R, false>(p, i, j, end - j);
 }
 // Few rows: sums over k in lanes need no packing. A group of columns stays in the cache for all
 // rows.
