@@ -170,9 +170,8 @@ PyObject* method_hooks_dict(PyObject* o, PyObject*) {
     Tensor t = physical(borrow(o));
     if (!t.requires_grad())
       fail("register_hook: cannot register a hook on a tensor that doesn't require gradient");
-    auto* holder = reinterpret_cast<PyObject*>(t.get());
-    for (PyObject* tracked : {o, holder})
-      if (!PyObject_GC_IsTracked(tracked)) PyObject_GC_Track(tracked);
+    track(obj(o));
+    track(t.get());
     PyObject* dict = nullptr;
     if (Node* fn = grad_fn_of(t)) {
       for (auto& h : fn->extras().tensor_hooks)
@@ -201,7 +200,7 @@ PyObject* method_post_accumulate_dict(PyObject* o, PyObject*) {
       fail("register_post_accumulate_grad_hook: hooks can only be registered on leaf tensors");
     AutogradExtra& e = extra_of(t);
     if (!e.post_accumulate_hooks) e.post_accumulate_hooks = checked(PyODict_New());
-    if (!PyObject_GC_IsTracked(o)) PyObject_GC_Track(o);
+    track(obj(o));
     Py_INCREF(e.post_accumulate_hooks);
     return e.post_accumulate_hooks;
   });

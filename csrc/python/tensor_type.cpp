@@ -50,7 +50,7 @@ int tensor_clear(PyObject* o) {
 // Setting an attribute makes a __dict__, so the object may from then on be part of a cycle.
 int tensor_setattro(PyObject* o, PyObject* name, PyObject* value) {
   int status = PyObject_GenericSetAttr(o, name, value);
-  if (obj(o)->dict && !PyObject_GC_IsTracked(o)) PyObject_GC_Track(o);
+  if (obj(o)->dict) track(obj(o));
   return status;
 }
 
@@ -352,6 +352,7 @@ Tensor make_subclass_instance(PyTypeObject* type, const Tensor& source) {
   t->dtype = source->dtype;
   t->view_kind = ViewKind::plain;
   t->flags = source->flags & (flag_own_version | flag_inference);
+  track(t);  // which its allocation did
   return Tensor::steal(t);
 }
 

@@ -31,10 +31,9 @@ struct Allocator {
   StorageWatch watch = nullptr;
 };
 
-Allocator& allocator() {
-  static Allocator* a = new Allocator;  // lives as long as the process: tensors may die after main
-  return *a;
-}
+// Ready before anything runs and never destroyed: tensors may die after main.
+constinit Allocator the_allocator;
+Allocator& allocator() { return the_allocator; }
 
 int class_of(size_t nbytes) {
   size_t n = nbytes < 64 ? 64 : nbytes;

@@ -29,6 +29,7 @@ enum TensorFlag : uint8_t {
   flag_own_version = 4,     // reached through .data: writes do not count on the storage's version
   flag_inference = 8,       // made in inference_mode
   flag_batched = 16,        // stands for one sample of `base` inside vmap (graph/batch.h)
+  flag_tracked = 32,        // the garbage collector knows it
 };
 
 // How a view came to be, which decides whether an in-place write through it may be recorded.
@@ -58,6 +59,12 @@ extern PyTypeObject* tensor_type;
 // OutOfMemory.
 TensorObj* new_tensor_obj();
 void free_tensor_obj(TensorObj* t);  // the type's tp_dealloc
+// It may be part of a cycle from now on.
+inline void track(TensorObj* t) {
+  t->flags |= flag_tracked;
+  auto* o = reinterpret_cast<PyObject*>(t);
+  if (!PyObject_GC_IsTracked(o)) PyObject_GC_Track(o);
+}
 // Cuts a tensor off the graph objects it owns (set by graph/).
 extern void (*release_graph_state)(TensorObj* t);
 inline void take_shape(TensorObj* t, ShapeRef shape) {
