@@ -123,8 +123,10 @@ void gemm(const Gemm& g) {
       added.bias = nullptr;
       added.beta = Scalar(1);
       const auto row = static_cast<int64_t>(itemsize(g.dtype));
-      for (int64_t i = 0; i < g.m; ++i)
-        std::memcpy(g.c + i * g.c_rs * row, g.bias, static_cast<size_t>(g.n * row));
+      parallel_for(g.m, 1 + grain_default / g.n, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i)
+          std::memcpy(g.c + i * g.c_rs * row, g.bias, static_cast<size_t>(g.n * row));
+      });
       if (onednn::gemm(added)) return;
     }
   }

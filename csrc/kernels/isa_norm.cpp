@@ -140,11 +140,14 @@ template <class C> struct Wide<C, 0> {
 };
 template <class C, int V> constexpr int parts = V ? V : 1;
 
-// Calls f.operator()<V>(first column) over w columns.
-template <class C, class F> [[gnu::always_inline]] inline void for_columns(int64_t w, F&& f) {
+// Calls f.operator()<V>(first column) over w columns, up to `most` vectors at a time.
+template <class C, int most = 4, class F>
+[[gnu::always_inline]] inline void for_columns(int64_t w, F&& f) {
   constexpr int N = lane_count<C>;
   int64_t j = 0;
-  for (; j + 4 * N <= w; j += 4 * N) f.template operator()<4>(j);
+  if constexpr (most > 1) {
+    for (; j + most * N <= w; j += most * N) f.template operator()<most>(j);
+  }
   for (; j + N <= w; j += N) f.template operator()<1>(j);
   for (; j < w; ++j) f.template operator()<0>(j);
 }
@@ -282,7 +285,9 @@ void row_dots(const C* g, const C* w, const C* x, int64_t n, C centre, double* s
 template <class C>
 void row_grad(C* dx, C* dw, C* db, const C* g, const C* w, const C* x, int64_t n, C centre, C rstd,
               C a, C b, C c) {
-  for_columns<C>(n, [&]<int V>(int64_t i) {
+  // Without AVX-512 there are no registers for more, and for the numbers that all share.
+  constexpr int most = lane_bytes == 64 ? 4 : 2;
+  for_columns<C, most>(n, [&]<int V>(int64_t i) {
     using W = Wide<C, V>;
     W vg = W::of(g + i), vx = W::of(x + i), vdw = W::of(dw + i), vdb = W::of(db + i), out = vg;
     if (w) {
