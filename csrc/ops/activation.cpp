@@ -36,7 +36,7 @@ consteval OpDef slope_op(const char* signature, const char* doc, const kernels::
                       .inplace = false});
 }
 template <const OpDef& backward> void by_input(Vjp& c) {
-  c.set(0, apply(backward, {c.grad(), c.in(0)}));
+  c.set(0, apply(backward, {c.last_grad(), c.in(0)}));
 }
 
 // --- relu ---
@@ -54,7 +54,7 @@ constexpr OpDef relu_backward_op = elementwise({
     .vjp = relu_backward_vjp,
     .inplace = false,
 });
-void relu_vjp(Vjp& c) { c.set(0, apply(relu_backward_op, {c.grad(), c.out()})); }
+void relu_vjp(Vjp& c) { c.set(0, apply(relu_backward_op, {c.last_grad(), c.out()})); }
 constexpr OpDef relu_op = unary_same<"relu", "The positive part of every element.", "max(input, 0)",
                                      "clew.tensor([-1., 2.])", "tensor([0., 2.])">(
     {.loops = &table::relu, .saves = {.always = out(0)}, .vjp = relu_vjp});
@@ -204,7 +204,7 @@ constexpr OpDef softplus_backward_op = elementwise({
     .inplace = false,
 });
 void softplus_vjp(Vjp& c) {
-  c.set(0, apply(softplus_backward_op, {c.grad(), c.in(0)}, c.as<SoftplusAttrs>()));
+  c.set(0, apply(softplus_backward_op, {c.last_grad(), c.in(0)}, c.as<SoftplusAttrs>()));
 }
 constexpr OpDef softplus_op = elementwise({
     .signature =
@@ -311,7 +311,9 @@ constexpr OpDef elu_backward_op = elementwise({
     .attrs = &attr_info<EluAttrs>,
     .inplace = false,
 });
-void elu_vjp(Vjp& c) { c.set(0, apply(elu_backward_op, {c.grad(), c.in(0)}, c.as<EluAttrs>())); }
+void elu_vjp(Vjp& c) {
+  c.set(0, apply(elu_backward_op, {c.last_grad(), c.in(0)}, c.as<EluAttrs>()));
+}
 constexpr OpDef elu_plain_op = elementwise({
     .signature = "_elu(Tensor input, Scalar alpha, Scalar scale, Scalar input_scale) -> Tensor",
     .doc = "scale * (input if input > 0 else alpha * (e ** (input_scale * input) - 1))",

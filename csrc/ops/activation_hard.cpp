@@ -43,9 +43,9 @@ consteval OpDef line_op(const char* signature, const kernels::LoopTable* loops, 
 }
 template <const OpDef& backward, class Attrs> void by_input(Vjp& c) {
   if constexpr (std::is_void_v<Attrs>)
-    c.set(0, apply(backward, {c.grad(), c.in(0)}));
+    c.set(0, apply(backward, {c.last_grad(), c.in(0)}));
   else
-    c.set(0, apply(backward, {c.grad(), c.in(0)}, c.as<Attrs>()));
+    c.set(0, apply(backward, {c.last_grad(), c.in(0)}, c.as<Attrs>()));
 }
 
 // --- leaky_relu, prelu ---
@@ -308,7 +308,7 @@ constexpr OpDef threshold_backward_op =
             &table::threshold_backward, line_vjp<threshold_backward_op, BoundAttrs>,
             &attr_info<BoundAttrs>);
 void threshold_vjp(Vjp& c) {
-  c.set(0, apply(threshold_backward_op, {c.grad(), c.in(0)},
+  c.set(0, apply(threshold_backward_op, {c.last_grad(), c.in(0)},
                  BoundAttrs{c.as<ThresholdAttrs>().threshold}));
 }
 constexpr OpDef threshold_op = elementwise({

@@ -106,7 +106,7 @@ tensor([9., 8.])
 void mul_vjp(Vjp& c) {
   bool both = c.needs(0) && c.needs(1);
   if (c.needs(0)) c.set(0, mul(both ? c.grad() : c.last_grad(), conj(c.in(1))));
-  if (c.needs(1)) c.set(1, mul(both ? c.grad() : c.last_grad(), conj(c.in(0))));
+  if (c.needs(1)) c.set(1, mul(c.last_grad(), conj(c.in(0))));
 }
 
 constexpr OpDef mul_op = elementwise({

@@ -26,7 +26,7 @@ enum class Of : uint8_t { input, output };
 // loop, or `slope` in terms of ops.
 template <const kernels::LoopTable* loops, Of saved, Partial slope> void fused_vjp(Vjp& c) {
   Tensor t = saved == Of::input ? c.in(0) : c.out();
-  if (!modes.grad && !t.is_complex()) return c.set(0, apply(slope_op<loops>, {c.grad(), t}));
+  if (!modes.grad && !t.is_complex()) return c.set(0, apply(slope_op<loops>, {c.last_grad(), t}));
   c.set(0, c.grad() * conj(slope(c)));
 }
 

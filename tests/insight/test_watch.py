@@ -296,3 +296,10 @@ def test_whole_stacks_tell_equal_lines_apart():
         for n in nodes
     ]
     assert callers == ["left", "right", "left"]
+
+
+def test_gradient_that_overflows_where_it_may_be_written_over():
+    x = clew.full((4,), 1e-30, requires_grad=True)
+    big = clew.full((4,), 1e30)
+    with pytest.raises(NonFiniteError, match="MulBackward0"), nan_watch():
+        ((x * big) * big).sum().backward()

@@ -110,8 +110,9 @@ def test_freed_blocks_are_still_cached_while_a_profile_runs():
 
 def test_the_peak_names_the_blocks(trained):
     rows = [row for row in trained.peak().rows if row.module == "blocks.*"]
-    assert rows[0].blocks == 4 and rows[0].phase == "forward"
-    assert rows[0].nbytes == 4 * 256 * 64 * 4
+    # The last of four has run backward: its result was let go before the peak.
+    assert rows[0].blocks == 3 and rows[0].phase == "forward"
+    assert rows[0].nbytes == 3 * 256 * 64 * 4
     assert rows[0].location.source == "return clew.tanh(self.fc(x))"
     assert "blocks.*, line" in str(trained.peak())
 
