@@ -12,6 +12,7 @@ namespace {
 constexpr int64_t depth_most = 400;
 constexpr int64_t mc_block = 4 * tile_rows<1>;  // rows of A packed at a time
 constexpr int64_t b_block_bytes = 640 << 10;  // packed B at a time: the second-level cache holds it
+constexpr int64_t b_group_bytes = 2 << 20;    // packed at once, block by block
 constexpr int64_t copied_steps = 16;          // rows read before the next panel's turn
 constexpr int64_t parallel_work = 3 << 19;    // multiply-adds from which threads pay
 
@@ -224,30 +225,33 @@ void pack_rows(S* dst, const Problem<T>& p, const T* a, int64_t m, int64_t beyon
   }
 }
 
-// A block of B in panels, by all threads.
+// Blocks of B of kc steps each in panels, `block` elements apart, by all threads.
 template <class T, class S>
-void pack_block(S* dst, const Problem<T>& p, const T* b, const Panels& panels, int64_t depth,
-                bool threads) {
+void pack_blocks(S* dst, const Problem<T>& p, const T* b, const Panels& panels, int64_t steps,
+                 int64_t kc, int64_t block, bool threads) {
   constexpr int planes = Element<T>::planes;
   const int64_t count = panels.count();
-  auto one = [&](int64_t q, int64_t k, int64_t n) {
-    const int64_t width = panels.packed(q);
-    pack<T, S>(dst + (q * panels.width * depth + k * width) * planes, width,
-               b + k * p.b_rs + q * panels.width * p.b_cs, p.b_cs, p.b_rs, panels.columns(q), n);
+  auto one = [&](int64_t at, int64_t q, int64_t k, int64_t n) {
+    const int64_t width = panels.packed(q), depth = least(kc, steps - at * kc);
+    pack<T, S>(dst + at * block + (q * panels.width * depth + k * width) * planes, width,
+               b + (at * kc + k) * p.b_rs + q * panels.width * p.b_cs, p.b_cs, p.b_rs,
+               panels.columns(q), least(n, depth - k));
   };
   if (p.b_cs == 1) {
-    const int64_t pieces = ceil_div(depth, copied_steps);
-    parallel_for(pieces, threads ? 1 + 65536 / (copied_steps * panels.n) : pieces,
+    const int64_t pieces = ceil_div(steps, copied_steps);  // kc is a multiple of their size
+    parallel_for(pieces, threads ? 1 + 32768 / (copied_steps * panels.n) : pieces,
                  [&](int64_t begin, int64_t end) {
-                   for (int64_t k = begin * copied_steps; k < least(depth, end * copied_steps);
-                        k += copied_steps) {
-                     for (int64_t q = 0; q < count; ++q) one(q, k, least(copied_steps, depth - k));
+                   for (int64_t piece = begin; piece < end; ++piece) {
+                     const int64_t k = piece * copied_steps;
+                     for (int64_t q = 0; q < count; ++q) one(k / kc, q, k % kc, copied_steps);
                    }
                  });
   } else {
-    parallel_for(count, threads ? 1 + 65536 / (depth * panels.width) : count,
+    const int64_t pieces = ceil_div(steps, kc) * count;
+    parallel_for(pieces, threads ? 1 + 32768 / (least(kc, steps) * panels.width) : pieces,
                  [&](int64_t begin, int64_t end) {
-                   for (int64_t q = begin; q < end; ++q) one(q, 0, depth);
+                   for (int64_t piece = begin; piece < end; ++piece)
+                     one(piece / count, piece % count, 0, kc);
                  });
   }
 }
@@ -400,46 +404,56 @@ template <class T, class S> void packed_product(const Problem<T>& p, bool thread
     const Panels panels = panels_of<T>(least(nc, p.n - jc));
     const int64_t count = panels.count();
     const Grid grid(p.m, top, panels, team);
-    S* b_packed = room<S>(scratch_b, count * width * kc * planes);
+    const int64_t block = count * width * kc * planes;
+    // Blocks are packed together as far as caches hold them: threads meet seldom.
+    const int64_t group = most(1, least(b_group_bytes / (block * static_cast<int64_t>(sizeof(S))),
+                                        ceil_div(p.k, kc))) *
+                          kc;
+    S* b_packed = room<S>(scratch_b, group / kc * block);
     S* gather = gathered ? room<S>(scratch_c, p.m * panels.n) : nullptr;
-    for (int64_t k0 = 0; k0 < p.k; k0 += kc) {
-      const int64_t depth = least(kc, p.k - k0);
-      pack_block<T, S>(b_packed, p, p.b + k0 * p.b_rs + jc * p.b_cs, panels, depth, threads);
+    for (int64_t g0 = 0; g0 < p.k; g0 += group) {
+      const int64_t g1 = least(p.k, g0 + group);
+      pack_blocks<T, S>(b_packed, p, p.b + g0 * p.b_rs + jc * p.b_cs, panels, g1 - g0, kc, block,
+                        threads);
       parallel_for(grid.down * grid.across, 1, [&](int64_t begin, int64_t end) {
-        S* a_packed = room<S>(scratch_a, mc_block * depth * planes);
+        S* a_packed = room<S>(scratch_a, mc_block * least(kc, p.k) * planes);
         for (int64_t task = begin; task < end; ++task) {
           const int64_t i0 = task / grid.across * grid.rows, i1 = least(p.m, i0 + grid.rows);
           const int64_t q0 = task % grid.across * grid.panels, q1 = least(count, q0 + grid.panels);
           if (q0 >= q1) continue;
-          for (int64_t i = i0; i < i1; i += mc_block) {
-            const int64_t m = least(mc_block, i1 - i);
-            Sink<T> to;
-            to.c = p.c + i * p.c_rs + jc * p.c_cs;
-            to.c_bias = p.bias ? p.bias + jc : nullptr;
-            to.sums = gathered   ? gather + i * panels.n
-                      : in_place ? reinterpret_cast<S*>(to.c)
-                                 : nullptr;
-            to.rs = gathered ? panels.n : p.c_rs;
-            to.bias = plain ? reinterpret_cast<const S*>(to.c_bias) : nullptr;
-            to.kind = k0 > 0 ? Beta::one : gathered ? Beta::zero : p.beta_kind;
-            pack_rows<T, S>(a_packed, p, p.a + i * p.a_rs + k0 * p.a_cs, m, p.m - i - m, depth);
-            Ahead ahead;
-            if (const int64_t more = least(mc_block, i1 - i - m); more > 0) {
-              const T* rows = p.a + (i + m) * p.a_rs + k0 * p.a_cs;
-              const int64_t item = sizeof(T), pieces = ceil_div(m, top) * (q1 - q0);
-              if (p.a_cs == 1)
-                ahead = Ahead(rows, more, p.a_rs * item, depth * item, pieces);
-              else if (p.a_rs == 1)
-                ahead = Ahead(rows, depth, p.a_cs * item, more * item, pieces);
-            }
-            sweep<T, S>(p, m, panels, q0, q1, depth, nullptr, a_packed, b_packed, 0, to, ahead);
-            if (gathered && k0 + kc >= p.k) {
-              const int64_t first = q0 * width;
-              const int64_t cols = least(panels.n, q1 * width) - first;
-              Problem<T> last = p;
-              last.alpha_one = true;  // it was applied to each block
-              merge<T, S>(last, to.sums + first, 0, to.rs, to.c + first * p.c_cs,
-                          to.c_bias ? to.c_bias + first : nullptr, m, cols, p.beta_kind);
+          for (int64_t k0 = g0; k0 < g1; k0 += kc) {
+            const int64_t depth = least(kc, g1 - k0);
+            const S* b_block = b_packed + (k0 - g0) / kc * block;
+            for (int64_t i = i0; i < i1; i += mc_block) {
+              const int64_t m = least(mc_block, i1 - i);
+              Sink<T> to;
+              to.c = p.c + i * p.c_rs + jc * p.c_cs;
+              to.c_bias = p.bias ? p.bias + jc : nullptr;
+              to.sums = gathered   ? gather + i * panels.n
+                        : in_place ? reinterpret_cast<S*>(to.c)
+                                   : nullptr;
+              to.rs = gathered ? panels.n : p.c_rs;
+              to.bias = plain ? reinterpret_cast<const S*>(to.c_bias) : nullptr;
+              to.kind = k0 > 0 ? Beta::one : gathered ? Beta::zero : p.beta_kind;
+              pack_rows<T, S>(a_packed, p, p.a + i * p.a_rs + k0 * p.a_cs, m, p.m - i - m, depth);
+              Ahead ahead;
+              if (const int64_t more = least(mc_block, i1 - i - m); more > 0) {
+                const T* rows = p.a + (i + m) * p.a_rs + k0 * p.a_cs;
+                const int64_t item = sizeof(T), pieces = ceil_div(m, top) * (q1 - q0);
+                if (p.a_cs == 1)
+                  ahead = Ahead(rows, more, p.a_rs * item, depth * item, pieces);
+                else if (p.a_rs == 1)
+                  ahead = Ahead(rows, depth, p.a_cs * item, more * item, pieces);
+              }
+              sweep<T, S>(p, m, panels, q0, q1, depth, nullptr, a_packed, b_block, 0, to, ahead);
+              if (gathered && k0 + kc >= p.k) {
+                const int64_t first = q0 * width;
+                const int64_t cols = least(panels.n, q1 * width) - first;
+                Problem<T> last = p;
+                last.alpha_one = true;  // it was applied to each block
+                merge<T, S>(last, to.sums + first, 0, to.rs, to.c + first * p.c_cs,
+                            to.c_bias ? to.c_bias + first : nullptr, m, cols, p.beta_kind);
+              }
             }
           }
         }
