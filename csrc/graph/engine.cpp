@@ -638,7 +638,7 @@ struct GraphTask {
 void add_to_part(Vjp& c, const Tensor& into) {
   auto& node = static_cast<OpNode&>(c.node());
   std::vector<ViewSpec> specs;
-  node.op->view(Call{*node.op, {&into, 1}, node.attrs}, specs);
+  node.op->view(Call{*node.op, {&into, 1}, node.attrs()}, specs);
   for (int k = 0; k < c.outputs(); ++k) {
     if (!c.grad(k).defined()) continue;
     const ViewSpec& s = specs[static_cast<size_t>(k)];

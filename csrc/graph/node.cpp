@@ -25,26 +25,26 @@ struct Block {
   Block* next;
 };
 constexpr size_t block_unit = 64;
-constexpr uint16_t block_classes = 17;
+constexpr uint8_t block_classes = 17;
 struct FreeBlocks {
   Block* first = nullptr;
   size_t count = 0;
 };
 FreeBlocks free_nodes[block_classes];
 
-uint16_t block_class(size_t bytes) {
+uint8_t block_class(size_t bytes) {
   size_t c = (bytes + block_unit - 1) / block_unit;
-  return static_cast<uint16_t>(std::min<size_t>(c, block_classes));
+  return static_cast<uint8_t>(std::min<size_t>(c, block_classes));
 }
 
-void* allocate_node(uint16_t c, size_t bytes) {
+void* allocate_node(uint8_t c, size_t bytes) {
   if (c < block_classes && free_nodes[c].first) {
     Block* block = free_nodes[c].first;
     Block* next = free_nodes[c].first = block->next;
     --free_nodes[c].count;
     // A graph that outgrows the cache is slow by waiting for its memory: that of the next node is
     // on its way while the next operation computes.
-    for (uint16_t i = 0; next && i < c; ++i)
+    for (size_t i = 0; next && i < c; ++i)
       __builtin_prefetch(reinterpret_cast<char*>(next) + i * block_unit, 1);
     return block;
   }
@@ -53,7 +53,7 @@ void* allocate_node(uint16_t c, size_t bytes) {
   return block;
 }
 
-void free_node(void* p, uint16_t c) {
+void free_node(void* p, uint8_t c) {
   if (c >= block_classes || free_nodes[c].count >= 65536) {
     std::free(p);
     return;
@@ -327,14 +327,13 @@ std::string node_name(const OpDef& op) {
 
 OpNode* OpNode::create(const OpDef& op, uint32_t edges, uint32_t saved, uint32_t outputs,
                        const void* attrs) {
-  size_t edges_at = sizeof(OpNode);
+  static_assert(sizeof(OpNode) % 16 == 0, "attributes follow it");
+  bool has_attrs = op.attrs && attrs;
+  size_t edges_at = sizeof(OpNode) + (has_attrs ? (op.attrs->size + size_t{7}) / 8 * 8 : 0);
   size_t saved_at = edges_at + edges * sizeof(Edge);
   size_t more_at = saved_at + saved * sizeof(Saved);
-  size_t attrs_at = more_at + (outputs > 1 ? outputs - 1 : 0) * sizeof(More);
-  attrs_at = (attrs_at + 15) / 16 * 16;
-  bool has_attrs = op.attrs && attrs;
-  size_t bytes = has_attrs ? attrs_at + op.attrs->size : attrs_at;
-  uint16_t c = clew::block_class(bytes);
+  size_t bytes = more_at + (outputs > 1 ? outputs - 1 : 0) * sizeof(More);
+  uint8_t c = clew::block_class(bytes);
   char* block = static_cast<char*>(allocate_node(c, bytes));
   auto* n = new (block) OpNode;
   n->op = &op;
@@ -343,7 +342,7 @@ OpNode* OpNode::create(const OpDef& op, uint32_t edges, uint32_t saved, uint32_t
   n->edge_count = edges;
   n->edges = reinterpret_cast<Edge*>(block + edges_at);
   for (uint32_t i = 0; i < edges; ++i) new (n->edges + i) Edge();
-  n->saved_count = static_cast<uint16_t>(saved);
+  n->saved_count = static_cast<uint8_t>(saved);
   for (uint32_t i = 0; i < saved; ++i) new (block + saved_at + i * sizeof(Saved)) Saved();
   n->output_count = outputs;
   if (outputs > 1) {
@@ -351,11 +350,11 @@ OpNode* OpNode::create(const OpDef& op, uint32_t edges, uint32_t saved, uint32_t
     for (uint32_t k = 0; k + 1 < outputs; ++k) new (n->more + k) More();
   }
   if (has_attrs) {
-    n->attrs = block + attrs_at;
     if (op.attrs->trivial)
-      std::memcpy(n->attrs, attrs, op.attrs->size);
+      std::memcpy(static_cast<void*>(n + 1), attrs, op.attrs->size);
     else
-      op.attrs->copy(n->attrs, attrs);
+      op.attrs->copy(n + 1, attrs);
+    n->has_attrs = true;
   }
   return n;
 }
@@ -363,11 +362,11 @@ OpNode* OpNode::create(const OpDef& op, uint32_t edges, uint32_t saved, uint32_t
 OpNode::~OpNode() {
   for (int i = 0; i < saved_count; ++i) saved(i).clear();
   for (uint32_t k = 0; more && k + 1 < output_count; ++k) more[k].~More();
-  if (attrs && !op->attrs->trivial) op->attrs->destroy(attrs);
+  if (has_attrs && !op->attrs->trivial) op->attrs->destroy(this + 1);
 }
 
 void OpNode::dispose() {
-  uint16_t c = block_class;
+  uint8_t c = block_class;
   this->~OpNode();
   free_node(this, c);
 }
@@ -507,7 +506,7 @@ DType Vjp::dtype(int i) const {
 int Vjp::inputs() const { return static_cast<int>(node_.edge_count); }
 const Dims& Vjp::out_sizes(int k) const { return node_.meta(static_cast<uint32_t>(k)).sizes(); }
 DType Vjp::out_dtype(int k) const { return node_.meta(static_cast<uint32_t>(k)).dtype; }
-const void* Vjp::attrs() const { return op_node(node_).attrs; }
+const void* Vjp::attrs() const { return op_node(node_).attrs(); }
 
 // ---- Tensors ----
 

@@ -232,17 +232,18 @@ struct Skip {
 };
 extern thread_local Skip skip;
 
-// A node of an OpDef. Behind it in the same block of memory: its edges, saved tensors, what it
-// knows of outputs after the first, and attributes.
+// A node of an OpDef. Behind it in the same block of memory: attributes, edges, saved tensors, what
+// it knows of outputs after the first.
 struct OpNode final : Node {
   const OpDef* op;
   uint32_t saved_mask = 0;  // which inputs (low half) and outputs (high half) were saved
-  uint16_t saved_count = 0;
-  uint16_t block_class = 0;
-  void* attrs = nullptr;  // null where the op has none
+  uint8_t saved_count = 0;
+  uint8_t block_class = 0;
+  bool has_attrs = false;
 
   static OpNode* create(const OpDef& op, uint32_t edges, uint32_t saved, uint32_t outputs,
                         const void* attrs);
+  const void* attrs() const { return has_attrs ? this + 1 : nullptr; }
   Saved& saved(int slot) const { return reinterpret_cast<Saved*>(edges + edge_count)[slot]; }
   ~OpNode() override;
   void run(std::span<const Tensor> grads, Tensor* out) override;

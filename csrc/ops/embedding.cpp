@@ -1,6 +1,7 @@
 // Embedding: rows of a table by index, and the sums that are its gradient.
 // May include: ops, graph, tensor, kernels.
 // Invariant: the row at padding_idx gets no gradient; repeated indices add up in one fixed order.
+#include <cstring>
 #include <vector>
 
 #include "graph/gil.h"
@@ -67,9 +68,25 @@ void embedding_shape(const Call& c, OutSpecs& out) {
   sizes.push_back(weight.size(1));
   out.add(weight.dtype(), sizes);
 }
+// Whether it could be done: a few rows, dense and in range.
+bool copy_few_rows(const Tensor& weight, const Tensor& indices, const Tensor& out) {
+  int64_t n = indices.numel(), columns = weight.size(1);
+  if (indices.dtype() != DType::Int64 || !indices.is_contiguous() || weight.stride(1) != 1 ||
+      n * columns > 4096)
+    return false;
+  const auto* rows = indices.data<int64_t>();
+  for (int64_t k = 0; k < n; ++k)
+    if (rows[k] < 0 || rows[k] >= weight.size(0)) return false;
+  auto size = static_cast<int64_t>(itemsize(weight.dtype()));
+  for (int64_t k = 0; k < n; ++k)
+    std::memcpy(out->data + k * columns * size, weight->data + rows[k] * weight.stride(0) * size,
+                static_cast<size_t>(columns * size));
+  return true;
+}
 void embedding_cpu(const Call& c, Tensors& outs) {
   const auto& a = c.as<EmbeddingAttrs>();
   const Tensor& weight = c.in[0];
+  if (!a.adjoint && copy_few_rows(weight, c.in[1], outs[0])) return;
   Tensor rows = rows_of(c.in[1], weight.size(0), c.name());
   int64_t n = rows.numel();
   if (outs[0].numel() == 0) return;

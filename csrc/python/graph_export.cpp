@@ -258,12 +258,12 @@ class Exporter {
     return list.release();
   }
   PyObject* attributes(const OpNode& n, const OpText& known) {
-    if (!n.attrs || n.op->attrs->count == 0) Py_RETURN_NONE;
+    if (!n.has_attrs || n.op->attrs->count == 0) Py_RETURN_NONE;
     Ref dict(checked(PyDict_New()));
     for (const Param& p : known.signature->params) {
       if (p.field < 0 || p.kind == ParamKind::Generator) continue;
       const AttrField& f = n.op->attrs->fields[static_cast<size_t>(p.field)];
-      Ref value(checked(attribute(f.kind, static_cast<const char*>(n.attrs) + f.offset)));
+      Ref value(checked(attribute(f.kind, static_cast<const char*>(n.attrs()) + f.offset)));
       if (PyDict_SetItem(dict.get(), p.key, value.get()) < 0) throw PythonError();
     }
     return dict.release();

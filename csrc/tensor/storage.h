@@ -14,7 +14,7 @@ constexpr const char* name(Device d) { return d == Device::CPU ? "cpu" : "meta";
 
 struct Origin;  // graph/provenance.h
 
-struct Storage {
+struct alignas(64) Storage {  // one line of the cache
   uint32_t refs = 1;
   uint32_t version = 0;  // counts in-place writes through any view
   Device device = Device::CPU;
