@@ -2,7 +2,9 @@
 // and the look-up of parameters, children and buffers. May include: python/bridge.h. Invariant: the
 // outcome is that of the plain Python way (Module.__getattr__, call_with_hooks); only the way is
 // shorter.
+#include <algorithm>
 #include <array>
+#include <vector>
 
 #include "python/provenance.h"
 
@@ -24,8 +26,49 @@ const Names& names() {
   return n;
 }
 
+// What a forward() written in Python does: one call of a function of the core.
+struct Shortcut {
+  PyObject* forward = nullptr;    // owned: the function in the class
+  PyObject* callee = nullptr;     // owned
+  PyObject* arguments = nullptr;  // owned tuple: attributes' names, None for the input
+  PyObject* unset = nullptr;      // owned tuple: attributes that must be None or False
+};
+std::vector<Shortcut> shortcuts;
+constexpr Py_ssize_t most_arguments = 7;
+
 PyObject* call_with_hooks = nullptr;  // nn.modules._hooks.call_with_hooks
 bool every_module_hooked = false;
+
+// Lent; what `self.name` gives where the class has nothing to say of it; null otherwise.
+PyObject* own_or_parameter(PyObject* self, PyObject* own, PyObject* name) {
+  if (_PyType_Lookup(Py_TYPE(self), name)) return nullptr;
+  if (PyObject* found = PyDict_GetItemWithError(own, name)) return found;
+  PyObject* parameters = PyDict_GetItemWithError(own, names().tables[0]);
+  return parameters && PyDict_Check(parameters) ? PyDict_GetItemWithError(parameters, name)
+                                                : nullptr;
+}
+
+// Null, perhaps without an error set, where forward() must be called itself.
+PyObject* take_shortcut(PyObject* self, PyObject* own, PyObject* input) {
+  PyObject* function = _PyType_Lookup(Py_TYPE(self), names().forward);
+  auto s = std::find_if(shortcuts.begin(), shortcuts.end(),
+                        [&](const Shortcut& known) { return known.forward == function; });
+  if (s == shortcuts.end() || PyDict_GetItemWithError(own, names().forward)) return nullptr;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(s->unset); ++i) {
+    PyObject* value = own_or_parameter(self, own, PyTuple_GET_ITEM(s->unset, i));
+    if (value != Py_None && value != Py_False) return nullptr;
+  }
+  PyObject* stack[most_arguments];
+  Ref kept[most_arguments];  // another thread may put others in their places
+  Py_ssize_t n = PyTuple_GET_SIZE(s->arguments);
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    PyObject* name = PyTuple_GET_ITEM(s->arguments, i);
+    stack[i] = name == Py_None ? input : own_or_parameter(self, own, name);
+    if (!stack[i]) return nullptr;
+    kept[i] = Ref(Py_NewRef(stack[i]));
+  }
+  return PyObject_Vectorcall(s->callee, stack, static_cast<size_t>(n), nullptr);
+}
 
 PyObject* forward(PyObject* self, PyObject* args, PyObject* kwargs) {
   bool hooked = every_module_hooked;
@@ -34,6 +77,10 @@ PyObject* forward(PyObject* self, PyObject* args, PyObject* kwargs) {
     if (!own) return nullptr;
     hooked = PyDict_GetItemWithError(own.get(), names().hooked) != nullptr;
     if (!hooked && PyErr_Occurred()) return nullptr;
+    if (!hooked && PyTuple_GET_SIZE(args) == 1 && !(kwargs && PyDict_GET_SIZE(kwargs) > 0)) {
+      PyObject* result = take_shortcut(self, own.get(), PyTuple_GET_ITEM(args, 0));
+      if (result || PyErr_Occurred()) return result;
+    }
   }
   if (hooked) {
     Ref empty(kwargs ? Py_NewRef(kwargs) : PyDict_New());
@@ -135,7 +182,24 @@ PyObject* hook_every_module(PyObject*, PyObject* on) {
   Py_RETURN_NONE;
 }
 
+// (forward, callee, arguments, unset)
+PyObject* add_shortcut(PyObject*, PyObject* args) {
+  Shortcut s;
+  if (!PyArg_ParseTuple(args, "OOO!O!:_add_shortcut", &s.forward, &s.callee, &PyTuple_Type,
+                        &s.arguments, &PyTuple_Type, &s.unset))
+    return nullptr;
+  return guarded([&]() -> PyObject* {
+    if (PyTuple_GET_SIZE(s.arguments) > most_arguments)
+      fail_type("_add_shortcut: at most ", most_arguments, " arguments; got ",
+                PyTuple_GET_SIZE(s.arguments));
+    for (PyObject* o : {s.forward, s.callee, s.arguments, s.unset}) Py_INCREF(o);
+    shortcuts.push_back(s);
+    Py_RETURN_NONE;
+  });
+}
+
 PyMethodDef functions[] = {
+    {"_add_shortcut", add_shortcut, METH_VARARGS, nullptr},
     {"_quick_attributes", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(quick_attributes)),
      METH_FASTCALL, nullptr},
     {"_set_call_with_hooks", set_call_with_hooks, METH_O, nullptr},

@@ -10,6 +10,7 @@ from clew._provenance import user_level
 
 from .. import functional as F
 from ..parameter import Parameter
+from ._shortcut import one_call
 from .attention import MultiheadAttention
 from .module import Module
 
@@ -70,6 +71,7 @@ class ReLU(_Inplace):
         [0.0, 2.0]
     """
 
+    @one_call(F.relu, "input", unset=("inplace",))
     def forward(self, input: Any) -> Any:
         return F.relu(input, inplace=True) if self.inplace else F.relu(input)
 
@@ -192,6 +194,7 @@ class RReLU(Module):
 class Sigmoid(Module):
     """1 / (1 + exp(-x))."""
 
+    @one_call(F.sigmoid, "input")
     def forward(self, input: Any) -> Any:
         return F.sigmoid(input)
 
@@ -199,6 +202,7 @@ class Sigmoid(Module):
 class Tanh(Module):
     """Hyperbolic tangent."""
 
+    @one_call(F.tanh, "input")
     def forward(self, input: Any) -> Any:
         return F.tanh(input)
 

@@ -10,12 +10,11 @@ import clew
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter, UninitializedParameter
+from ._shortcut import one_call
 from .lazy import LazyModuleMixin
 from .module import Module
 
 __all__ = ["Bilinear", "Identity", "LazyLinear", "Linear"]
-
-_linear = F.linear
 
 
 class Identity(Module):
@@ -82,14 +81,9 @@ class Linear(Module):
             bound = 1 / math.sqrt(self.in_features) if self.in_features > 0 else 0
             init.uniform_(self.bias, -bound, bound)
 
+    @one_call(F.linear, "input", "weight", "bias")
     def forward(self, input: Any) -> Any:
-        # The table is asked directly: __getattr__ would cost as much as a small product. A
-        # parametrized weight is not in it.
-        own = self._parameters
-        try:
-            return _linear(input, own["weight"], own["bias"])
-        except KeyError:
-            return _linear(input, self.weight, self.bias)
+        return F.linear(input, self.weight, self.bias)
 
     def extra_repr(self) -> str:
         return (

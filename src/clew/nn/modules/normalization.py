@@ -9,6 +9,7 @@ import clew
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter
+from ._shortcut import one_call
 from .module import Module
 
 __all__ = ["CrossMapLRN2d", "GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
@@ -103,13 +104,9 @@ class LayerNorm(Module):
             if self.bias is not None:
                 init.zeros_(self.bias)
 
+    @one_call(F.layer_norm, "input", "normalized_shape", "weight", "bias", "eps")
     def forward(self, input: Any) -> Any:
-        own = self._parameters
-        try:
-            weight, bias = own["weight"], own["bias"]
-        except KeyError:  # parametrized
-            weight, bias = self.weight, self.bias
-        return F.layer_norm(input, self.normalized_shape, weight, bias, self.eps)
+        return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
         text = (
@@ -171,13 +168,9 @@ class GroupNorm(Module):
             if self.bias is not None:
                 init.zeros_(self.bias)
 
+    @one_call(F.group_norm, "input", "num_groups", "weight", "bias", "eps")
     def forward(self, input: Any) -> Any:
-        own = self._parameters
-        try:
-            weight, bias = own["weight"], own["bias"]
-        except KeyError:  # parametrized
-            weight, bias = self.weight, self.bias
-        return F.group_norm(input, self.num_groups, weight, bias, self.eps)
+        return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
         text = f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"

@@ -9,6 +9,7 @@ import clew
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter
+from ._shortcut import one_call
 from .module import Module
 
 __all__ = ["Embedding", "EmbeddingBag"]
@@ -90,6 +91,9 @@ class Embedding(Module):
             with clew.no_grad():
                 self.weight[self.padding_idx].fill_(0)
 
+    @one_call(
+        _embedding, "weight", "input", unset=("padding_idx", "max_norm", "scale_grad_by_freq")
+    )
     def forward(self, input: Any) -> Any:
         if self.padding_idx is None and self.max_norm is None and not self.scale_grad_by_freq:
             return _embedding(self.weight, input)
