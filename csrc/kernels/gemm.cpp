@@ -27,13 +27,6 @@ Kernels choose() {
 }
 const Kernels chosen = choose();
 
-// Where the blocked kernel would do more about the product than the product itself.
-bool is_small(const Gemm& g) {
-  return g.n <= small_columns && g.k <= small_depth && g.m <= 32 && g.n > 1 && g.c_cs == 1 &&
-         (g.b_cs == 1 || g.b_rs == 1) && (g.dtype == DType::Float32 || g.dtype == DType::Float64) &&
-         g.alpha.equals(1) && g.beta.equals(0);
-}
-
 // Multiply-adds from which oneDNN's own overhead no longer counts.
 constexpr int64_t onednn_work = 1 << 20;
 
@@ -107,11 +100,20 @@ void run_blocked(const Gemm& g) {
 
 }  // namespace
 
+bool gemm_if_small(const SmallGemm& g) {
+  if (g.n > small_columns || g.k > small_depth || g.m > small_rows || g.n < 2 || g.m == 0 ||
+      (g.dtype != DType::Float32 && g.dtype != DType::Float64) || (g.b_cs != 1 && g.b_rs != 1))
+    return false;
+  chosen.small(g);
+  return true;
+}
+
 void gemm(const Gemm& g) {
   if (g.m == 0 || g.n == 0) return;
-  if (is_small(g))
-    return chosen.small(
-        {g.dtype, g.m, g.n, g.k, g.a, g.a_rs, g.a_cs, g.b, g.b_rs, g.b_cs, g.c, g.c_rs, g.bias});
+  if (g.c_cs == 1 && g.alpha.equals(1) && g.beta.equals(0) &&
+      gemm_if_small(
+          {g.dtype, g.m, g.n, g.k, g.a, g.a_rs, g.a_cs, g.b, g.b_rs, g.b_cs, g.c, g.c_rs, g.bias}))
+    return;
   if (g.k == 0) {
     dispatch(as_signed(g.dtype), PlainNumericTypes{}, [&]<class T> { scale_c<T>(g); });
     return;

@@ -2,6 +2,7 @@
 // May include: base, kernels/ndview.h.
 // Invariant: C becomes exactly alpha*A@B + beta*C; with beta = 0 what C held is ignored.
 #pragma once
+#include "kernels/gemm_isa.h"
 #include "kernels/ndview.h"
 
 namespace clew::kernels {
@@ -27,6 +28,9 @@ struct Gemm {
 constexpr bool gemm_supports(DType d) { return d != DType::Bool; }
 
 void gemm(const Gemm& g);
+// Whether it was done, by a kernel without packing: that of few rows, columns and steps. For them
+// what surrounds a product costs more than the product.
+bool gemm_if_small(const SmallGemm& g);
 
 // The same product for every index of the batch dims; strides in elements.
 struct GemmBatch {

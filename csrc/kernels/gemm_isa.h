@@ -26,8 +26,9 @@ struct GemmTask {
   alignas(16) char beta[16];
 };
 
-// C = A B + bias of float32 or float64, of at most so many columns and steps; C's rows are
+// C = A B + bias of float32 or float64, of at most so many rows, columns and steps; C's rows are
 // contiguous, and B's rows or columns.
+constexpr int64_t small_rows = 32;
 constexpr int64_t small_columns = 32;
 constexpr int64_t small_depth = 16;
 struct SmallGemm {

@@ -41,6 +41,12 @@ Dims product_sizes(const Tensor& a, const Tensor& b, std::string_view op) {
 void product_into(const Tensor& out, const Tensor& a, const Tensor& b, const Scalar& alpha,
                   const Scalar& beta, bool flip, const Tensor& bias) {
   const int ra = a.ndim(), rb = b.ndim();
+  if (ra == 2 && rb == 2 && out.stride(1) == 1 && alpha.equals(1) && beta.equals(0) &&
+      kernels::gemm_if_small({a.dtype(), a.size(0), out.size(1), a.size(1), a.data<char>(),
+                              a.stride(0), a.stride(1), b.data<char>(), b.stride(flip ? 1 : 0),
+                              b.stride(flip ? 0 : 1), out.data<char>(), out.stride(0),
+                              bias ? bias.data<char>() : nullptr}))
+    return;
   kernels::Gemm g;
   g.dtype = a.dtype();
   g.a = a.data<char>();
