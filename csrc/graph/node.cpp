@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/lines.h"
 #include "graph/explain.h"
 #include "graph/inplace.h"
 
@@ -24,8 +25,8 @@ thread_local std::vector<Node*>* dying = nullptr;
 struct Block {
   Block* next;
 };
-constexpr size_t block_unit = 64;
 constexpr uint8_t block_classes = 17;
+constexpr size_t kept_most = 65536;  // of those that can be given back
 struct FreeBlocks {
   Block* first = nullptr;
   size_t count = 0;
@@ -33,7 +34,7 @@ struct FreeBlocks {
 FreeBlocks free_nodes[block_classes];
 
 uint8_t block_class(size_t bytes) {
-  size_t c = (bytes + block_unit - 1) / block_unit;
+  size_t c = (bytes + line_bytes - 1) / line_bytes;
   return static_cast<uint8_t>(std::min<size_t>(c, block_classes));
 }
 
@@ -45,16 +46,19 @@ void* allocate_node(uint8_t c, size_t bytes) {
     // A graph that outgrows the cache is slow by waiting for its memory: that of the next node is
     // on its way while the next operation computes.
     for (size_t i = 0; next && i < c; ++i)
-      __builtin_prefetch(reinterpret_cast<char*>(next) + i * block_unit, 1);
+      __builtin_prefetch(reinterpret_cast<char*>(next) + i * line_bytes, 1);
     return block;
   }
-  void* block = std::aligned_alloc(block_unit, (bytes + block_unit - 1) / block_unit * block_unit);
+  void* block =
+      c < block_classes
+          ? allocate_lines(bytes)
+          : std::aligned_alloc(line_bytes, (bytes + line_bytes - 1) / line_bytes * line_bytes);
   if (!block) fail(ErrorKind::OutOfMemory, "autograd: no memory for a graph node");
   return block;
 }
 
 void free_node(void* p, uint8_t c) {
-  if (c >= block_classes || free_nodes[c].count >= 65536) {
+  if (c >= block_classes || (free_nodes[c].count >= kept_most && !is_permanent(p))) {
     std::free(p);
     return;
   }

@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "base/lines.h"
+
 namespace clew {
 
 namespace {
@@ -71,7 +73,11 @@ void push(Storage*& list, Storage* s) {
 }
 
 Storage* bare_storage(Allocator& a) {
-  if (!a.bare) return new Storage();
+  if (!a.bare) {
+    void* at = allocate_lines(sizeof(Storage));
+    if (!at) fail(ErrorKind::OutOfMemory, "allocation: no memory for a tensor");
+    return new (at) Storage();
+  }
   Storage* s = pop(a.bare);
   *s = Storage();
   return s;
@@ -95,6 +101,7 @@ Storage* bare_storage(Allocator& a) {
 
 void* allocate_block(int c) {
   size_t bytes = (class_bytes(c) + alignment - 1) / alignment * alignment;
+  if (bytes <= small_block_most) return allocate_lines(bytes);
   void* p = std::aligned_alloc(alignment, bytes);
   // Huge pages spare large results most of their page faults.
   if (p && bytes >= (size_t{4} << 20)) madvise(p, bytes, MADV_HUGEPAGE);
@@ -164,7 +171,7 @@ void Storage::destroy(Storage* s) {
     a.stats.live_bytes -= static_cast<int64_t>(s->nbytes);
     size_t bytes = class_bytes(s->size_class);
     if ((bytes <= cache_limit_block && a.stats.cached_bytes + bytes <= a.cached_limit) ||
-        beyond_cached_limit(a, *s, bytes)) {
+        beyond_cached_limit(a, *s, bytes) || is_permanent(s->data)) {
       a.stats.cached_bytes += static_cast<int64_t>(bytes);
       push(a.with_block[s->size_class], s);
       return;
@@ -200,13 +207,22 @@ void watch_storages(StorageWatch watch) {
 }
 void empty_cache() {
   Allocator& a = allocator();
-  for (Storage*& list : a.with_block)
+  a.stats.cached_bytes = 0;
+  for (int c = 0; c < class_count; ++c) {
+    Storage*& list = a.with_block[c];
+    Storage* kept = nullptr;
     while (list) {
       Storage* s = pop(list);
-      std::free(s->data);
-      push(a.bare, s);
+      if (is_permanent(s->data)) {
+        a.stats.cached_bytes += static_cast<int64_t>(class_bytes(c));
+        push(kept, s);
+      } else {
+        std::free(s->data);
+        push(a.bare, s);
+      }
     }
-  a.stats.cached_bytes = 0;
+    list = kept;
+  }
 }
 
 }  // namespace clew

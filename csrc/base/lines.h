@@ -1,0 +1,19 @@
+// Small blocks of whole cache lines, carved one behind the other from huge pages.
+// May include: the standard library only.
+// Invariant: a permanent block is never given back; who took it keeps it for use again.
+#pragma once
+#include <cstddef>
+
+namespace clew {
+
+constexpr size_t line_bytes = 64;
+constexpr size_t small_block_most = 4096;
+
+// A block that starts with a line; null when there is no memory. What one operation takes lies
+// together and on few pages: a graph that outgrew the caches is walked without a miss of the
+// address tables for each block. Only with the GIL.
+void* allocate_lines(size_t bytes);
+// Whether it is permanent; others are given back with std::free().
+bool is_permanent(const void* block);
+
+}  // namespace clew
