@@ -273,8 +273,32 @@ void take_at(const NdView& out, const NdView& src, int axis, const int64_t* plac
   });
 }
 
+namespace {
+// A few contiguous rows added to rows of a table: what surrounds the loop would cost more.
+template <class T>
+void add_few_rows(T* table, const T* rows, int64_t count, int64_t width, const int64_t* places,
+                  int64_t scale) {
+  for (int64_t k = 0; k < count; ++k) {
+    T* to = table + places[k] * scale;
+    const T* from = rows + k * width;
+    for (int64_t j = 0; j < width; ++j) to[j] += from[j];
+  }
+}
+constexpr int64_t few_rows = 8;
+}  // namespace
+
 void put_at(const NdView& dst, const NdView& values, int axis, const int64_t* places, int64_t scale,
             Combine combine) {
+  if (axis == 0 && combine == Combine::Add && values.ndim == 2 && values.sizes[0] <= few_rows &&
+      values.sizes[1] <= grain_default && values.strides[1] == 1 && dst.strides[1] == 1 &&
+      values.strides[0] == values.sizes[1]) {
+    if (dst.dtype == DType::Float32)
+      return add_few_rows(dst.ptr<float>(), values.ptr<const float>(), values.sizes[0],
+                          values.sizes[1], places, scale);
+    if (dst.dtype == DType::Float64)
+      return add_few_rows(dst.ptr<double>(), values.ptr<const double>(), values.sizes[0],
+                          values.sizes[1], places, scale);
+  }
   Block block(values, dst, axis + 1);
   int64_t picks = values.sizes[axis];
   int64_t rows = product(values.sizes, 0, axis);

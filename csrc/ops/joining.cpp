@@ -295,20 +295,30 @@ Tensor cat(std::span<const Tensor> tensors, int64_t dim) {
   require_tensors(tensors, "cat");
   CatAttrs a{dim, {}};
   // A 1-d tensor without elements joins with anything.
-  Tensors kept;
-  bool any_full = false;
-  for (const Tensor& t : tensors) any_full = any_full || t.ndim() != 1 || t.size(0) != 0;
+  bool any_full = false, any_empty = false;
   for (const Tensor& t : tensors) {
-    if (any_full && t.ndim() == 1 && t.size(0) == 0) continue;
-    kept.push_back(t);
+    const bool empty = t.ndim() == 1 && t.size(0) == 0;
+    any_full = any_full || !empty;
+    any_empty = any_empty || empty;
+  }
+  Tensors full;
+  std::span<const Tensor> kept = tensors;
+  if (any_full && any_empty) {
+    for (const Tensor& t : tensors)
+      if (t.ndim() != 1 || t.size(0) != 0) full.push_back(t);
+    kept = full;
   }
   require(kept[0].ndim() > 0, "cat: 0-d tensors cannot be joined; use stack()");
   int d = wrapped(dim, kept[0].ndim(), "cat");
   for (const Tensor& t : kept) a.lengths.push_back(d < t.ndim() ? t.size(d) : 0);
-  Tensors outs;
-  apply(joined_op, kept, &a, outs);
+  Tensor out = apply_one(joined_op, kept, &a);
   // Those passed over still take part in type promotion.
-  return to_dtype(outs[0], promoted(tensors));
+  return kept.size() == tensors.size() ? out : to_dtype(out, promoted(tensors));
+}
+void join_into(const Tensor& out, std::span<const Tensor> tensors, int dim) {
+  SmallVec<int64_t, 8> lengths;
+  for (const Tensor& t : tensors) lengths.push_back(t.size(dim));
+  join(out, tensors, dim, lengths.data());
 }
 Tensor stack(std::span<const Tensor> tensors, int64_t dim) {
   Tensors outs;

@@ -94,11 +94,21 @@ Returns: a tuple of views of the input.
     .attrs = &attr_info<DimAttrs>,
 });
 
+// Whether they may be joined without an operation: one dtype, not under vmap, not on meta.
+bool alike(const Tensors& grads) {
+  for (const Tensor& g : grads)
+    if (g.dtype() != grads[0].dtype() || (g->flags & flag_batched) || g.is_meta()) return false;
+  return true;
+}
 void split_gradient(Vjp& c, int64_t dim) {
   int only = only_grad(c);
   if (only < 0) {
     Tensors grads = all_grads(c);
-    return c.set(0, cat(grads, dim));
+    if (modes.grad || modes.intercept || !alike(grads)) return c.set(0, cat(grads, dim));
+    const Dims& sizes = c.sizes(0);
+    Tensor joined = empty(sizes, grads[0].dtype());
+    join_into(joined, grads, wrapped(dim, sizes.size(), "split"));
+    return c.set(0, std::move(joined));
   }
   int d = wrapped(dim, c.sizes(0).size(), "split");
   int64_t start = 0;
