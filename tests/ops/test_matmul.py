@@ -375,3 +375,29 @@ def test_small_products(dtype, layout):
                 out = clew.full((n, m), float("nan"), dtype=x.dtype).t()
                 clew.matmul(x, w, out=out)
                 np.testing.assert_allclose(out.numpy(), a @ b, **tolerance)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "float32", "float64", "complex64"])
+@pytest.mark.parametrize("m, k, n", [(7, 8, 8), (64, 20, 16), (64, 300, 32), (3, 5, 2)])
+def test_rows_that_are_one_and_the_same(m, k, n, dtype):
+    a, row = whole(0, m, k, dtype=dtype), whole(1, 1, n, dtype=dtype)
+    want = a @ np.repeat(row, k, axis=0)
+    same = clew.tensor(row).expand(k, n)
+    left = clew.tensor(a)
+    np.testing.assert_array_equal((left @ same).numpy(), want)
+    np.testing.assert_array_equal((same.t() @ left.t()).numpy(), want.T)
+    bias = clew.tensor(whole(2, n, dtype=dtype))
+    got = clew.nn.functional.linear(left, same.t(), bias)
+    np.testing.assert_array_equal(got.numpy(), want + bias.numpy())
+    into = clew.tensor(whole(3, m, n, dtype=dtype))
+    np.testing.assert_array_equal(clew.addmm(into, left, same).numpy(), want + into.numpy())
+
+
+def test_gradient_of_a_mean_over_rows():
+    x = clew.tensor(normal(0, 64, 20))
+    v = clew.tensor(normal(1, 16))
+    w = clew.tensor(normal(2, 20, 16), requires_grad=True)
+    ((x @ w).mean(0) * v).sum().backward()
+    np.testing.assert_allclose(
+        w.grad.numpy(), np.outer(x.numpy().mean(0), v.numpy()), rtol=1e-12, atol=1e-12
+    )
