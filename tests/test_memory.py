@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -67,3 +68,19 @@ def test_shared_memory_is_given_back():
     assert t.share_memory_() is t and len(memory._shared) == before + 1
     del t
     assert len(memory._shared) == before
+
+
+def test_collection_while_an_object_of_a_class_set_later_dies():
+    class Collects:
+        def __del__(self):
+            gc.collect()
+
+    class Sub(clew.Tensor):
+        pass
+
+    for _ in range(50):
+        t = clew.ones(3)
+        t.__class__ = Sub
+        t.__dict__["last"] = Collects()
+        del t
+    gc.collect()

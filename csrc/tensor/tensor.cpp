@@ -54,7 +54,9 @@ TensorObj* new_tensor_obj() {
 
 void free_tensor_obj(TensorObj* t) {
   PyTypeObject* type = Py_TYPE(reinterpret_cast<PyObject*>(t));
-  if (t->flags & flag_tracked) PyObject_GC_UnTrack(t);
+  // One of a subclass comes here tracked whatever its flag says, for instance after `__class__` was
+  // set.
+  if ((t->flags & flag_tracked) || type != tensor_type) PyObject_GC_UnTrack(t);
   if (t->weakrefs) PyObject_ClearWeakRefs(reinterpret_cast<PyObject*>(t));
   Py_CLEAR(t->dict);
   if (t->grad_fn || t->extra || t->cut) release_graph_state(t);
