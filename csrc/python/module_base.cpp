@@ -39,6 +39,8 @@ constexpr Py_ssize_t most_arguments = 7;
 PyObject* call_with_hooks = nullptr;  // nn.modules._hooks.call_with_hooks
 bool every_module_hooked = false;
 
+PyObject* module_getattro(PyObject* self, PyObject* name);
+
 // Lent; what `self.name` gives where the class has nothing to say of it; null otherwise.
 PyObject* own_or_parameter(PyObject* self, PyObject* own, PyObject* name) {
   if (_PyType_Lookup(Py_TYPE(self), name)) return nullptr;
@@ -50,6 +52,7 @@ PyObject* own_or_parameter(PyObject* self, PyObject* own, PyObject* name) {
 
 // Null, perhaps without an error set, where forward() must be called itself.
 PyObject* take_shortcut(PyObject* self, PyObject* own, PyObject* input) {
+  if (Py_TYPE(self)->tp_getattro != module_getattro) return nullptr;  // a way of its own
   PyObject* function = _PyType_Lookup(Py_TYPE(self), names().forward);
   auto s = std::find_if(shortcuts.begin(), shortcuts.end(),
                         [&](const Shortcut& known) { return known.forward == function; });

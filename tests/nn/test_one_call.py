@@ -104,3 +104,14 @@ def test_errors_are_those_of_forward():
     del module.bias
     with pytest.raises(AttributeError, match="bias"):
         module(X)
+
+
+def test_a_class_with_a_getattr_of_its_own_is_asked():
+    class Doubled(nn.Linear):
+        def __getattr__(self, name):
+            found = super().__getattr__(name)
+            return found * 2 if name == "weight" else found
+
+    module = Doubled(4, 2)
+    want = nn.functional.linear(X, module._parameters["weight"] * 2, module.bias)
+    clew.testing.assert_close(module(X), want)
