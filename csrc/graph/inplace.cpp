@@ -116,7 +116,10 @@ void check_inplace(const Tensor& t, const char* op, bool records) {
   if (base->flags & flag_requires_grad) fail_leaf_write(op, base, true);
   if (!(records || t.requires_grad() || base.requires_grad())) return;
   switch (t->view_kind) {
-    case ViewKind::plain: return;
+    case ViewKind::plain:
+      // It comes from a leaf that is itself a view, whose history the base does not know.
+      if (t.requires_grad() && !base.requires_grad()) fail_leaf_write(op, base, true);
+      return;
     case ViewKind::no_grad: fail_unrecorded_view_write(op, t);
     case ViewKind::multi_output:
       fail(op, ": output ", t->output_nr, " of ",

@@ -233,3 +233,17 @@ def test_second_derivative_through_a_write_into_a_view():
     (h,) = clew.autograd.grad(g.sum(), x)
     e = x.detach().exp()
     assert h.allclose(e.cos() * e - e.sin() * e * e, atol=1e-12)
+
+
+def test_a_view_of_a_leaf_that_is_a_view_is_not_written():
+    whole = clew.ones(4, dtype=clew.float64)
+    x = whole.view(2, 2).requires_grad_()
+    with pytest.raises(RuntimeError, match="a view of a leaf"):
+        x.view(4).mul_(2)
+    with clew.no_grad():
+        x.view(4).mul_(2)
+    assert x.is_leaf and x.tolist() == [[2.0, 2.0], [2.0, 2.0]]
+    y = x * 1
+    y.view(4).mul_(3)
+    y.sum().backward()
+    assert x.grad.tolist() == [[3.0, 3.0], [3.0, 3.0]]
