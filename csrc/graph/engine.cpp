@@ -164,7 +164,9 @@ struct GraphTask {
 
   // A gradient is on its way to n.
   void reach(Node* n) {
-    if (n->task == nullptr) {
+    // One that was foreign stays so when the other call is through with it: its gradients gathered
+    // so far lie in the table.
+    if (n->task == nullptr && (foreign.empty() || !foreign.count(n))) {
       n->task = this;
       n->delivered = 0;
     } else if (n->task == this || !foreign.try_emplace(n).second) {

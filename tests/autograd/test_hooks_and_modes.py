@@ -358,3 +358,41 @@ def test_prehooks_of_a_node_change_neither_captured_nor_retained_gradients():
             assert g.tolist() == {"x": [30, 30], "z": [2, 2]}[name]
         assert z.grad.tolist() == [2, 2]
         assert len(calls) == ("x" in inputs)  # where only z is asked for, its node does not run
+
+
+def test_a_node_runs_once_in_each_of_two_interleaved_backwards():
+    x = clew.ones(3, requires_grad=True)
+    shared = x.exp()
+    late, early = shared * 3, shared * 2
+    second, first = shared * 7, shared * 5
+    reached, delivered, done = threading.Event(), threading.Event(), threading.Event()
+    seen = []
+    shared.register_hook(lambda g: seen.append(g[0].item()))
+
+    def wait_for_the_other(grad):  # this call has claimed the shared node and has yet to run it
+        reached.set()
+        delivered.wait(10)
+
+    def let_the_other_end(grad):
+        delivered.set()
+        done.wait(10)
+
+    late.register_hook(wait_for_the_other)
+    second.register_hook(let_the_other_end)
+    one, two = (early + late).sum(), (first + second).sum()
+
+    def run_one():
+        one.backward(retain_graph=True)
+        done.set()
+
+    def run_two():
+        reached.wait(10)
+        two.backward(retain_graph=True)
+
+    threads = [threading.Thread(target=f) for f in (run_one, run_two)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert seen == [5.0, 12.0]
+    clew.testing.assert_close(x.grad, 17 * x.detach().exp())
