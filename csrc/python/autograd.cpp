@@ -232,6 +232,9 @@ PyObject* node_call(PyObject* o, PyObject* args, PyObject*) {
     std::vector<Tensor> out(n.edge_count);
     bool any = false;
     for (const Tensor& g : grads) any = any || g.defined();
+    struct Withdraw {  // a rule that failed may have left its offer (Vjp::last_grad)
+      ~Withdraw() { modes.disposable = nullptr; }
+    } withdraw;
     if (any) n.run(grads, out.data());
     if (out.size() == 1) return out[0].defined() ? wrap(out[0]) : Py_NewRef(Py_None);
     Ref tuple(checked(PyTuple_New(static_cast<Py_ssize_t>(out.size()))));

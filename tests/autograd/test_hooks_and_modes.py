@@ -396,3 +396,22 @@ def test_a_node_runs_once_in_each_of_two_interleaved_backwards():
         t.join()
     assert seen == [5.0, 12.0]
     clew.testing.assert_close(x.grad, 17 * x.detach().exp())
+
+
+def test_a_failed_call_of_a_node_withdraws_its_offer():
+    def refuse(packed):
+        raise ValueError("no")
+
+    x = clew.ones(4, requires_grad=True)
+    with clew.autograd.graph.saved_tensors_hooks(lambda t: t, refuse):
+        y = x * 1
+        y[:3].relu_()
+    node = y.grad_fn
+    ones = clew.ones(4)
+    with clew.no_grad():
+        for k in range(12):
+            with pytest.raises(ValueError, match="no"):
+                node(ones)
+            aliases = [ones.data for _ in range(12)]  # in the memory of what the call let go of
+            assert (aliases[k] + 1).tolist() == [2.0] * 4
+            assert ones.tolist() == [1.0] * 4
