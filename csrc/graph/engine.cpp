@@ -352,7 +352,7 @@ struct GraphTask {
     }
     for (auto& [nr, t] : n->extra->retains_grad)
       if (nr < grads.size() && grads[nr].defined()) {
-        Tensor kept = grads[nr];
+        Tensor kept = t->grad ? builtins.add(Tensor::borrow(t->grad), grads[nr]) : grads[nr];
         std::swap(t->grad, *reinterpret_cast<TensorObj**>(&kept));
       }
   }
@@ -658,6 +658,7 @@ void GraphTask::accumulate_into(const Tensor& into, const Tensor& g) {
 }
 
 void AccumulateGrad::run(std::span<const Tensor> grads, Tensor*) {
+  if (!variable.requires_grad()) return;  // not any more
   Tensor grad = grads[0];
   TensorObj* leaf = variable.get();
   if (grad->flags & flag_batched)

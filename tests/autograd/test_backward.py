@@ -198,6 +198,42 @@ def test_retain_grad():
         assert (x * 1).grad is None
 
 
+def test_retained_gradients_add_up():
+    x = leaf([1.0, 2.0])
+    y = x * 3
+    y.retain_grad()
+    loss = (y * y).sum()
+    loss.backward(retain_graph=True)
+    before = y.grad
+    loss.backward()
+    assert before.tolist() == [6.0, 12.0]
+    assert y.grad.tolist() == [12.0, 24.0]
+
+
+def test_backward_into_what_is_no_leaf(recwarn):
+    x = leaf([1.0, 2.0])
+    for retain in (False, True):
+        y = x * 3
+        if retain:
+            y.retain_grad()
+        loss = (y * 2).sum()
+        loss.backward(inputs=[y], retain_graph=True)
+        assert y.grad.tolist() == [2.0, 2.0]
+        loss.backward(inputs=[y])
+        assert y.grad.tolist() == [4.0, 4.0]
+        assert x.grad is None
+    assert not recwarn.list
+
+
+def test_a_leaf_that_asks_no_more_gets_no_gradient():
+    x, w = leaf([1.0, 2.0]), leaf([3.0, 4.0])
+    loss = (x * w).sum()
+    x.requires_grad_(False)
+    loss.backward()
+    assert x.grad is None
+    assert w.grad.tolist() == [1.0, 2.0]
+
+
 def test_graph_can_be_walked():
     x, w = leaf(2.0), leaf(3.0)
     y = x * w + x

@@ -135,10 +135,13 @@ def backward(
     wanted = tuple({id(t): t for t in _as_tuple(inputs)}.values())
     if not wanted:
         raise RuntimeError("backward: 'inputs' argument to backward() cannot be empty")
+    for t in wanted:
+        if not t.is_leaf:
+            t.retain_grad()
     found = _C._run_backward(roots, seeds, keep, create_graph, wanted)
     with set_grad_enabled(create_graph):
         for t, g in zip(wanted, found):
-            if g is None:
+            if g is None or not t.is_leaf:  # what is no leaf has kept its gradient
                 continue
             if t.grad is None:
                 t.grad = g if create_graph else g.clone()
@@ -146,9 +149,8 @@ def backward(
                 t.grad = t.grad + g
             else:
                 t.grad.add_(g)
-            if t.is_leaf:
-                for hook in list(t._post_accumulate_dict().values()):
-                    hook(t)
+            for hook in list(t._post_accumulate_dict().values()):
+                hook(t)
 
 
 def _tensor_backward(
