@@ -32,6 +32,24 @@ struct Shortcut {
   PyObject* callee = nullptr;     // owned
   PyObject* arguments = nullptr;  // owned tuple: attributes' names, None for the input
   PyObject* unset = nullptr;      // owned tuple: attributes that must be None or False
+  PyObject* home = nullptr;       // owned dict: where forward() looks the callee up; or None
+  PyObject* name = nullptr;       // owned: by which name
+  uint64_t home_version = 0;      // of `home`, when it was last seen to hold the callee
+
+  // Somebody may have put another function there.
+  bool is_in_place() {
+    if (home == Py_None) return true;
+#if PY_VERSION_HEX < 0x030c0000
+    uint64_t version = reinterpret_cast<PyDictObject*>(home)->ma_version_tag;
+    if (version == home_version) [[likely]]
+      return true;
+#endif
+    if (PyDict_GetItemWithError(home, name) != callee) return false;
+#if PY_VERSION_HEX < 0x030c0000
+    home_version = version;
+#endif
+    return true;
+  }
 };
 std::vector<Shortcut> shortcuts;
 constexpr Py_ssize_t most_arguments = 7;
@@ -57,6 +75,7 @@ PyObject* take_shortcut(PyObject* self, PyObject* own, PyObject* input) {
   auto s = std::find_if(shortcuts.begin(), shortcuts.end(),
                         [&](const Shortcut& known) { return known.forward == function; });
   if (s == shortcuts.end() || PyDict_GetItemWithError(own, names().forward)) return nullptr;
+  if (!s->is_in_place()) return nullptr;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(s->unset); ++i) {
     PyObject* value = own_or_parameter(self, own, PyTuple_GET_ITEM(s->unset, i));
     if (value != Py_None && value != Py_False) return nullptr;
@@ -185,17 +204,20 @@ PyObject* hook_every_module(PyObject*, PyObject* on) {
   Py_RETURN_NONE;
 }
 
-// (forward, callee, arguments, unset)
+// (forward, callee, arguments, unset, home, name)
 PyObject* add_shortcut(PyObject*, PyObject* args) {
   Shortcut s;
-  if (!PyArg_ParseTuple(args, "OOO!O!:_add_shortcut", &s.forward, &s.callee, &PyTuple_Type,
-                        &s.arguments, &PyTuple_Type, &s.unset))
+  if (!PyArg_ParseTuple(args, "OOO!O!OU:_add_shortcut", &s.forward, &s.callee, &PyTuple_Type,
+                        &s.arguments, &PyTuple_Type, &s.unset, &s.home, &s.name))
     return nullptr;
   return guarded([&]() -> PyObject* {
+    if (s.home != Py_None && !PyDict_Check(s.home))
+      fail_type("_add_shortcut: home must be a dict or None");
     if (PyTuple_GET_SIZE(s.arguments) > most_arguments)
       fail_type("_add_shortcut: at most ", most_arguments, " arguments; got ",
                 PyTuple_GET_SIZE(s.arguments));
-    for (PyObject* o : {s.forward, s.callee, s.arguments, s.unset}) Py_INCREF(o);
+    for (PyObject* o : {s.forward, s.callee, s.arguments, s.unset, s.home, s.name}) Py_INCREF(o);
+    PyUnicode_InternInPlace(&s.name);  // found by its address
     shortcuts.push_back(s);
     Py_RETURN_NONE;
   });

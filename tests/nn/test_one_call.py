@@ -115,3 +115,20 @@ def test_a_class_with_a_getattr_of_its_own_is_asked():
     module = Doubled(4, 2)
     want = nn.functional.linear(X, module._parameters["weight"] * 2, module.bias)
     clew.testing.assert_close(module(X), want)
+
+
+@pytest.mark.parametrize("name", ["linear", "relu", "sigmoid", "tanh", "layer_norm", "group_norm"])
+def test_a_function_put_in_the_place_of_one_of_functional_is_called(name, monkeypatch):
+    module = {
+        "linear": nn.Linear(4, 2),
+        "relu": nn.ReLU(),
+        "sigmoid": nn.Sigmoid(),
+        "tanh": nn.Tanh(),
+        "layer_norm": nn.LayerNorm(4),
+        "group_norm": nn.GroupNorm(2, 4),
+    }[name]
+    want = module(X)
+    monkeypatch.setattr(nn.functional, name, lambda *args: name)
+    assert module(X) == name
+    monkeypatch.undo()
+    clew.testing.assert_close(module(X), want)

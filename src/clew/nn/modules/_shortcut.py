@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 
 import clew
 
+from .. import functional as F
+
 _Forward = TypeVar("_Forward", bound=Callable[..., Any])
 
 
@@ -17,14 +19,17 @@ def one_call(
     False: a call of the module may then make that call without entering Python.
 
     Args:
-        callee: a function of the core.
+        callee: a function of the core. One of nn.functional is looked up there at every call, as
+            forward does: others may stand in for it.
         arguments: names of the module's attributes, "input" for the argument of forward.
         unset: names of attributes that ask for more.
     """
     names = tuple(None if name == "input" else name for name in arguments)
+    name = callee.__name__
+    home = vars(F) if vars(F).get(name) is callee else None
 
     def register(forward: _Forward) -> _Forward:
-        clew._C._add_shortcut(forward, callee, names, unset)
+        clew._C._add_shortcut(forward, callee, names, unset, home, name)
         return forward
 
     return register
