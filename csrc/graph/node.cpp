@@ -228,6 +228,10 @@ void Saved::save(const Tensor& t, bool output, bool as_object) {
       Py_TYPE(reinterpret_cast<PyObject*>(t.get())) != tensor_type) [[unlikely]] {
     tensor = output ? alias(t).release() : Tensor(t).release();
     kind = Kind::object;
+    if (as_object) return;
+    shape = t->shape;
+    shape->incref();
+    dtype = t->dtype;
     return;
   }
   storage = t->storage;
@@ -283,6 +287,10 @@ Tensor Saved::unpack_for(const Node& node, const Edge* edge, uint32_t output_nr)
   }
   Tensor t = Tensor::borrow(tensor);
   if (t->storage->version != version) fail_written(node, t, version, is_output, fn, nr);
+  // Rules rely on what the forward pass checked.
+  if (shape && (t.sizes() != shape->sizes || t.dtype() != dtype))
+    fail(node.name(), ": a tensor that was saved for backward as ", dtype, shape->sizes,
+         " was given other data since (.data =), and is now ", t);
   if (!modes.grad) return t;
   if (is_output) return with_history(t, fn, nr);
   if (t->grad_fn == fn ? t->output_nr == nr : (!t->grad_fn && (!fn || fn->is_accumulator)))
@@ -297,7 +305,10 @@ void Saved::clear() {
       storage->decref();
       shape->decref();
       break;
-    case Kind::object: Py_DECREF(reinterpret_cast<PyObject*>(tensor)); break;
+    case Kind::object:
+      Py_DECREF(reinterpret_cast<PyObject*>(tensor));
+      if (Shape* s = std::exchange(shape, nullptr)) s->decref();
+      break;
     case Kind::packed: delete hooked; break;
   }
 }

@@ -45,7 +45,7 @@ struct Saved {
     TensorObj* tensor;           // owned; object: one with state that its parts do not tell
     Packed* hooked;              // owned; packed
   };
-  Shape* shape = nullptr;  // owned; of parts
+  Shape* shape = nullptr;  // owned; of parts, and of objects that rules get
   char* data = nullptr;
   uint32_t version = 0;
   DType dtype = DType::Float32;

@@ -415,3 +415,23 @@ def test_a_failed_call_of_a_node_withdraws_its_offer():
             aliases = [ones.data for _ in range(12)]  # in the memory of what the call let go of
             assert (aliases[k] + 1).tolist() == [2.0] * 4
             assert ones.tolist() == [1.0] * 4
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, w: clew.nn.functional.layer_norm(x, (48,), w),
+        lambda x, w: clew.nn.functional.group_norm(x, 4, w),
+        lambda x, w: clew.nn.functional.batch_norm(x, None, None, w, training=True),
+    ],
+)
+def test_a_parameter_of_another_shape_than_was_saved(function):
+    x, w = clew.randn(4, 48, requires_grad=True), clew.nn.Parameter(clew.ones(48))
+    y = function(x, w)
+    kept = w.data
+    w.data = clew.ones(1)
+    with pytest.raises(RuntimeError, match=r"saved for backward as float32\[48\]"):
+        y.sum().backward(retain_graph=True)
+    w.data = kept  # as those do who take weights out of memory in between
+    y.sum().backward()
+    assert w.grad.shape == (48,)
