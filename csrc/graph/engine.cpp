@@ -43,6 +43,11 @@ PyObject* call_hooks_on(PyObject* dict, Tensor& grad, const char* what) {
         fail(what, ": a hook changed the gradient's shape from ", grad.sizes(), " to ",
              fresh.sizes());
       }
+      if (fresh.dtype() != grad.dtype()) {
+        Py_DECREF(values);
+        fail(what, ": a hook changed the gradient's dtype from ", grad.dtype(), " to ",
+             fresh.dtype());
+      }
       grad = std::move(fresh);
     } else {
       std::string type = Py_TYPE(got)->tp_name;
@@ -357,8 +362,22 @@ struct GraphTask {
       }
   }
 
+  // Rules rely on the shapes of the forward pass.
+  static void check_replaced(const Node& n, std::span<const Tensor> before,
+                             std::span<const Tensor> after) {
+    for (uint32_t k = 0; k < after.size(); ++k) {
+      const Tensor& g = after[k];
+      if (!g || g.is_same(before[k])) continue;
+      const OutMeta& meta = n.meta(k);
+      DType dtype = before[k] ? before[k].dtype() : meta.dtype;
+      if (g.sizes() != meta.sizes() || g.dtype() != dtype)
+        fail("register_prehook: a hook changed the gradient from ", dtype, meta.sizes(), " to ", g);
+    }
+  }
+
   // They see what the node is about to be given: neither .grad nor captures have their results.
   void run_pre_hooks(Node* n, std::span<Tensor> grads) {
+    const std::vector<Tensor> before(grads.begin(), grads.end());
     PyObject* values = PyMapping_Values(n->extra->pre_hooks);
     for (Py_ssize_t i = 0; values && i < PyList_GET_SIZE(values); ++i) {
       PyObject* arg = tuple_of(grads);
@@ -372,6 +391,7 @@ struct GraphTask {
       }
     }
     Py_XDECREF(values);
+    check_replaced(*n, before, grads);
   }
 
   void run_post_hooks(Node* n, std::span<Tensor> outs, std::span<const Tensor> grads) {
@@ -439,7 +459,11 @@ struct GraphTask {
         moment = Moment::node_hook;
         run_pre_hooks(n, grads);
         moment = Moment::rule;
+        any = n->python_object();  // which is given zeros for what they took away
+        for (Tensor& g : grads) any = any || g;
       }
+    }
+    if (run && any) {
       if (n->consumed) fail_consumed(*n, args.roots[0].fn->sequence);
       // Gradients are computed in the dtypes of the forward pass; functions of Python's see the
       // caller's region.

@@ -231,6 +231,14 @@ PyObject* node_call(PyObject* o, PyObject* args, PyObject*) {
       fail(n.name(), ": expected ", n.output_count, " gradients; got ", grads.size());
     std::vector<Tensor> out(n.edge_count);
     bool any = false;
+    for (uint32_t k = 0; k < grads.size(); ++k) {
+      Tensor& g = grads[k];
+      const OutMeta& meta = n.meta(k);
+      if (!g || !meta.shape) continue;
+      // Rules rely on the shapes of the forward pass.
+      if (g.sizes() != meta.sizes()) g = builtins.expand(g, meta.sizes());
+      if (g.dtype() != meta.dtype) g = builtins.to_dtype(g, meta.dtype);
+    }
     for (const Tensor& g : grads) any = any || g.defined();
     struct Withdraw {  // a rule that failed may have left its offer (Vjp::last_grad)
       ~Withdraw() { modes.disposable = nullptr; }

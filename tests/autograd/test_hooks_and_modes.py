@@ -435,3 +435,60 @@ def test_a_parameter_of_another_shape_than_was_saved(function):
     w.data = kept  # as those do who take weights out of memory in between
     y.sum().backward()
     assert w.grad.shape == (48,)
+
+
+def test_prehooks_that_take_the_gradient_away():
+    x = clew.ones(2, requires_grad=True)
+    y = x * 2
+    y.grad_fn.register_prehook(lambda grads: (None,))
+    (y.sum() + x.sum()).backward()
+    assert x.grad.tolist() == [1.0, 1.0]
+
+    class Twice(clew.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad + 1  # of zeros
+
+    x.grad = None
+    y = Twice.apply(x)
+    y.grad_fn.register_prehook(lambda grads: (None,))
+    y.sum().backward()
+    assert x.grad.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: clew.nn.functional.embedding(clew.tensor([0, 1, 2]), x),
+        lambda x: x.sort(1)[0],
+        lambda x: x.tanh(),
+        lambda x: x[1:],
+    ],
+)
+def test_hooks_leave_shape_and_dtype(function):
+    x = clew.randn(3, 4, requires_grad=True)
+    for replace in (lambda g: g[:1], lambda g: clew.ones(7, 9), lambda g: g.double()):
+        y = function(x)
+        y.grad_fn.register_prehook(lambda grads, f=replace: (f(grads[0]), *grads[1:]))
+        with pytest.raises(RuntimeError, match="a hook changed the gradient"):
+            y.backward(clew.ones(y.shape))
+        y = function(x)
+        y.register_hook(replace)
+        with pytest.raises(RuntimeError, match="a hook changed the gradient"):
+            y.backward(clew.ones(y.shape))
+
+
+def test_a_called_node_fits_its_gradient():
+    x = clew.ones(3, 4, requires_grad=True)
+    node = clew.nn.functional.embedding(clew.tensor([0, 1, 1]), x).grad_fn
+    want = [[1.0] * 4, [2.0] * 4, [0.0] * 4]
+    for grad in (clew.tensor(1.0), clew.ones(4), clew.ones(3, 4, dtype=clew.float64)):
+        got = node(grad)
+        got = got[0] if isinstance(got, tuple) else got
+        assert got.tolist() == want
+    with pytest.raises(RuntimeError, match="expand"):
+        node(clew.ones(7, 9))
