@@ -7,6 +7,7 @@ import pytest
 import clew
 from clew import nn
 
+clew.manual_seed(0)
 X = clew.randn(3, 4)
 CASES = [
     (nn.Linear(4, 2), X),

@@ -464,8 +464,9 @@ def embedding_renorm_(weight: Any, index: Any, max_norm: float, norm_type: float
         rows = index.reshape(-1)
         picked = weight[rows]
         norms = vector_norm(picked, norm_type, 1, True)
-        scale = clew.where(norms > max_norm, max_norm / (norms + 1e-7), 1.0)
-        weight[rows] = picked * scale
+        # In double: rounded twice, rows would be a little too long for the next call.
+        scale = clew.where(norms > max_norm, max_norm / (norms.double() + 1e-7), 1.0)
+        weight[rows] = picked * scale.to(picked.dtype)
     return weight
 
 
