@@ -205,6 +205,9 @@ struct OpDef {
   void (*view)(const Call&, std::vector<ViewSpec>&) = nullptr;
   void (*shape)(const Call&, OutSpecs&) = nullptr;
   void (*cpu)(const Call&, Tensors& outs) = nullptr;
+  // shape and cpu in one, for the inputs that are met most; undefined where those must do it, which
+  // also say what is wrong with inputs that do not fit.
+  Tensor (*quick)(const Call&) = nullptr;
   void (*composite)(const Call&, Tensors& outs) = nullptr;
   // How name_(...) changes in[0] where it lies; without it, the result is made and copied there. A
   // composite's writes with recorded operations, a general one's is recorded like `cpu`.
@@ -310,6 +313,7 @@ struct GeneralSpec {
   const char* doc = nullptr;
   void (*shape)(const Call&, OutSpecs&) = nullptr;
   void (*cpu)(const Call&, Tensors& outs) = nullptr;
+  Tensor (*quick)(const Call&) = nullptr;
   void (*write)(const Call&) = nullptr;
   Saves saves = {};
   void (*vjp)(Vjp&) = nullptr;
@@ -333,6 +337,7 @@ consteval OpDef general(GeneralSpec s) {
                .kind = OpKind::General,
                .shape = s.shape,
                .cpu = s.cpu,
+               .quick = s.quick,
                .write = s.write,
                .vjp = s.vjp,
                .saves = s.saves,

@@ -40,11 +40,14 @@ void linear_cpu(const Call& c, Tensors& outs) {
                in_kernel ? bias : Tensor());
 }
 
+Tensor linear_quick(const Call& c) { return product_of_matrices(c.in[0], c.in[1], true, c.in[2]); }
 void linear_vjp(Vjp& c) {
   const Tensor& g = c.grad();
   if (c.needs(0)) {
     Tensor w = c.in(1);
-    if (w.ndim() == 1)
+    if (!modes.intercept && plain_matrices(g, w, c.sizes(0).size()))
+      c.set(0, product_of_matrices(g, w, false, Tensor()));
+    else if (w.ndim() == 1)
       c.set(0, matmul(unsqueeze(g, -1), unsqueeze(conj(w), 0)));
     else
       c.set(0, matmul(g, conj(w)));
@@ -118,6 +121,7 @@ tensor([8.])
 )",
     .shape = linear_shape,
     .cpu = linear_cpu,
+    .quick = linear_quick,
     .saves = {.when = {in(1), in(0)}},
     .vjp = linear_vjp,
     .batch = batch_linear,

@@ -38,6 +38,8 @@ Dims product_sizes(const Tensor& a, const Tensor& b, std::string_view op) {
   return out;
 }
 
+static const Scalar one(1), zero(0);
+
 void product_into(const Tensor& out, const Tensor& a, const Tensor& b, const Scalar& alpha,
                   const Scalar& beta, bool flip, const Tensor& bias) {
   const int ra = a.ndim(), rb = b.ndim();
@@ -111,29 +113,38 @@ bool expandable(const Dims& sizes, const Dims& target) {
   return true;
 }
 
+Tensor product_of_matrices(const Tensor& a, const Tensor& b, bool flip, const Tensor& bias) {
+  if (a.ndim() != 2 || b.ndim() != 2 || a.dtype() != b.dtype() || a.is_meta() || b.is_meta() ||
+      a.size(1) != b.size(flip ? 1 : 0) || !kernels::gemm_supports(a.dtype()))
+    return {};
+  const int64_t m = a.size(0), n = b.size(flip ? 0 : 1);
+  if (bias && (bias.ndim() != 1 || bias.size(0) != n || !bias.is_contiguous() ||
+               bias.dtype() != a.dtype() || bias.is_meta()))
+    return {};
+  Tensor out = empty_matrix(m, n, a);
+  product_into(out, a, b, one, zero, flip, bias);
+  return out;
+}
+
 Tensor scaled(const Tensor& t, const Scalar& s) { return s.equals(1) ? t : t * s; }
 Scalar conj_of(const Scalar& s) { return s.is_complex() ? Scalar(c128(s.re, -s.im)) : s; }
 
-namespace {
-// Whether g is the gradient of a product of matrices of real numbers and its own product with
-// `factor` is not recorded: the kernel then reads the factor turned, without a view of it.
 bool plain_matrices(const Tensor& g, const Tensor& factor, int other_ndim) {
   return g.ndim() == 2 && factor.ndim() == 2 && other_ndim == 2 && !modes.grad && !g.is_complex() &&
          g.dtype() == factor.dtype() && !g.is_meta() &&
          !((g->flags | factor->flags) & flag_batched);
 }
-Tensor turned(const Tensor& t) {
+static Tensor turned(const Tensor& t) {
   return alias(t, Dims{t.size(1), t.size(0)}, Dims{t.stride(1), t.stride(0)});
 }
-}  // namespace
 
 void product_grads(Vjp& c, const Tensor& g, int first) {
   if (c.needs(first)) {
     const int ra = c.sizes(first).size();
     Tensor b = c.in(first + 1);
     if (plain_matrices(g, b, ra)) {
-      Tensor out = empty({g.size(0), b.size(0)}, g.dtype());
-      product_into(out, g, b, Scalar(1), Scalar(0), true);
+      Tensor out = empty_matrix(g.size(0), b.size(0), g);
+      product_into(out, g, b, one, zero, true);
       c.set(first, std::move(out));
     } else {
       Tensor grad = g;
@@ -149,8 +160,8 @@ void product_grads(Vjp& c, const Tensor& g, int first) {
     const int rb = c.sizes(first + 1).size();
     Tensor a = c.in(first);
     if (plain_matrices(g, a, rb)) {
-      Tensor out = empty({a.size(1), g.size(1)}, g.dtype());
-      product_into(out, turned(a), g, Scalar(1), Scalar(0));
+      Tensor out = empty_matrix(a.size(1), g.size(1), g);
+      product_into(out, turned(a), g, one, zero);
       return c.set(first + 1, std::move(out));
     }
     Tensor grad = rb == 1 ? unsqueeze(g, -1) : g;
@@ -173,10 +184,11 @@ void product_grads(Vjp& c, const Tensor& g, int first) {
 
 namespace {
 
-const Scalar one(1), zero(0);
-
 void product_cpu(const Call& c, Tensors& outs) {
   product_into(outs[0], c.in[0], c.in[1], one, zero);
+}
+Tensor product_quick(const Call& c) {
+  return product_of_matrices(c.in[0], c.in[1], false, Tensor());
 }
 void product_vjp(Vjp& c) { product_grads(c, c.grad(), 0); }
 
@@ -219,6 +231,7 @@ tensor([3., 7.])
 )",
     .shape = product_shape<0, 0>,
     .cpu = product_cpu,
+    .quick = product_quick,
     .saves = keep_other,
     .vjp = product_vjp,
     .batch = batch_matmul,
@@ -240,6 +253,7 @@ tensor([[11.]])
 )",
     .shape = product_shape<2, 2>,
     .cpu = product_cpu,
+    .quick = product_quick,
     .saves = keep_other,
     .vjp = product_vjp,
     .batch = batch_matmul,

@@ -118,6 +118,13 @@ Tensor empty_dense_like(const Tensor& a, DType dtype) {
   return over(storage, dtype, std::move(shape));
 }
 
+Tensor empty_matrix(int64_t rows, int64_t columns, const Tensor& a) {
+  const Dims& sizes = a->shape->sizes;
+  if (a->shape->dense_strides && sizes.size() == 2 && sizes[0] == rows && sizes[1] == columns)
+    return empty_dense_like(a, a.dtype());
+  return empty({rows, columns}, a.dtype());
+}
+
 // Number of elements from the first to one past the last that sizes/strides can reach.
 static int64_t span_of(const Dims& sizes, const Dims& strides) {
   int64_t span = 1;
