@@ -39,9 +39,11 @@ template <int rows, bool part, class S>
   });
 }
 
-// Four rows at a time: their addresses need three registers.
+// As many rows at a time as addresses and sums have registers for; parts of vectors need more.
 template <bool part, class S> void column(const SmallGemm& g, const S* b, int64_t b_rs, int64_t j) {
   int64_t i = 0;
+  if constexpr (!part)
+    for (; i + 8 <= g.m; i += 8) tile<8, part>(g, b, b_rs, i, j);
   for (; i + 4 <= g.m; i += 4) tile<4, part>(g, b, b_rs, i, j);
   for (; i < g.m; ++i) tile<1, part>(g, b, b_rs, i, j);
 }
