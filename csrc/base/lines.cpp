@@ -1,6 +1,6 @@
-// The region that small blocks are carved from.
+// The regions that blocks are carved from: one for small blocks, one for others.
 // May include: base.
-// Invariant: the region is reserved once; its pages become memory when they are first written.
+// Invariant: a region is reserved once; its pages become memory when they are first written.
 #include "base/lines.h"
 
 #include <sys/mman.h>
@@ -13,49 +13,62 @@ namespace clew {
 namespace {
 
 constexpr size_t huge_page = size_t{2} << 20;
-#if defined(__SANITIZE_ADDRESS__)
-constexpr size_t region_bytes = 0;  // each block has its own red zones
-#else
-constexpr size_t region_bytes = size_t{256} << 20;
-#endif
+constexpr size_t page = 4096;
 
 struct Region {
+  size_t size;
   char* begin = nullptr;
   char* next = nullptr;
   char* end = nullptr;
   bool opened = false;
+
   void open() {
     opened = true;
-    if (region_bytes == 0) return;
-    void* got = mmap(nullptr, region_bytes + huge_page, PROT_READ | PROT_WRITE,
+#if !defined(__SANITIZE_ADDRESS__)  // there each block has red zones of its own
+    void* got = mmap(nullptr, size + huge_page, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (got == MAP_FAILED) return;
     const auto at = (reinterpret_cast<uintptr_t>(got) + huge_page - 1) / huge_page * huge_page;
     begin = next = reinterpret_cast<char*>(at);
-    end = begin + region_bytes;
-    madvise(begin, region_bytes, MADV_HUGEPAGE);
+    end = begin + size;
+    madvise(begin, size, MADV_HUGEPAGE);
+#endif
   }
+  char* take(size_t bytes) {
+    if (!opened) open();
+    if (bytes > static_cast<size_t>(end - next)) return nullptr;
+    char* block = next;
+    next += bytes;
+    return block;
+  }
+  bool holds(const char* at) const { return at >= begin && at < end; }
 };
-constinit Region region;
+constexpr size_t small_most = 4096;
+constinit Region small{size_t{256} << 20};
+constinit Region large{size_t{2} << 30};
 
 }  // namespace
 
 void* allocate_lines(size_t bytes) {
   bytes = (bytes + line_bytes - 1) / line_bytes * line_bytes;
-  if (bytes <= small_block_most) {
-    if (!region.opened) region.open();
-    if (bytes <= static_cast<size_t>(region.end - region.next)) {
-      char* block = region.next;
-      region.next += bytes;
-      return block;
-    }
-  }
-  return std::aligned_alloc(line_bytes, bytes);
+  char* block = nullptr;
+  if (bytes <= small_most)
+    block = small.take(bytes);
+  else if (bytes <= carved_most)
+    block =
+        large.take(bytes + line_bytes);  // sizes are round: neighbours shall not share cache sets
+  return block ? block : std::aligned_alloc(line_bytes, bytes);
 }
 
 bool is_permanent(const void* block) {
   const auto* at = static_cast<const char*>(block);
-  return at >= region.begin && at < region.end;
+  return small.holds(at) || large.holds(at);
+}
+
+void release_pages(void* block, size_t bytes) {
+  const auto begin = (reinterpret_cast<uintptr_t>(block) + page - 1) / page * page;
+  const auto end = (reinterpret_cast<uintptr_t>(block) + bytes) / page * page;
+  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
 }  // namespace clew

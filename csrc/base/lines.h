@@ -1,4 +1,4 @@
-// Small blocks of whole cache lines, carved one behind the other from huge pages.
+// Blocks of whole cache lines, carved one behind the other from huge pages.
 // May include: the standard library only.
 // Invariant: a permanent block is never given back; who took it keeps it for use again.
 #pragma once
@@ -7,7 +7,8 @@
 namespace clew {
 
 constexpr size_t line_bytes = 64;
-constexpr size_t small_block_most = 4096;
+// Longer ones get huge pages of their own.
+constexpr size_t carved_most = (size_t{4} << 20) - 1;
 
 // A block that starts with a line; null when there is no memory. What one operation takes lies
 // together and on few pages: a graph that outgrew the caches is walked without a miss of the
@@ -15,5 +16,7 @@ constexpr size_t small_block_most = 4096;
 void* allocate_lines(size_t bytes);
 // Whether it is permanent; others are given back with std::free().
 bool is_permanent(const void* block);
+// Gives the memory behind a permanent block back, but not its addresses: what it held is lost.
+void release_pages(void* block, size_t bytes);
 
 }  // namespace clew

@@ -435,7 +435,14 @@ template <class T, class S> void packed_product(const Problem<T>& p, bool thread
               to.rs = gathered ? panels.n : p.c_rs;
               to.bias = plain ? reinterpret_cast<const S*>(to.c_bias) : nullptr;
               to.kind = k0 > 0 ? Beta::one : gathered ? Beta::zero : p.beta_kind;
-              pack_rows<T, S>(a_packed, p, p.a + i * p.a_rs + k0 * p.a_cs, m, p.m - i - m, depth);
+              // Rows that are contiguous along the depth are read where they lie: a tile's few are
+              // as many streams, and packing would turn them.
+              const S* a_direct = nullptr;
+              if constexpr (plain) {
+                if (p.a_cs == 1) a_direct = p.a + i * p.a_rs + k0;
+              }
+              if (!a_direct)
+                pack_rows<T, S>(a_packed, p, p.a + i * p.a_rs + k0 * p.a_cs, m, p.m - i - m, depth);
               Ahead ahead;
               if (const int64_t more = least(mc_block, i1 - i - m); more > 0) {
                 const T* rows = p.a + (i + m) * p.a_rs + k0 * p.a_cs;
@@ -445,7 +452,8 @@ template <class T, class S> void packed_product(const Problem<T>& p, bool thread
                 else if (p.a_rs == 1)
                   ahead = Ahead(rows, depth, p.a_cs * item, more * item, pieces);
               }
-              sweep<T, S>(p, m, panels, q0, q1, depth, nullptr, a_packed, b_block, 0, to, ahead);
+              sweep<T, S>(p, m, panels, q0, q1, depth, a_direct, a_direct ? nullptr : a_packed,
+                          b_block, 0, to, ahead);
               if (gathered && k0 + kc >= p.k) {
                 const int64_t first = q0 * width;
                 const int64_t cols = least(panels.n, q1 * width) - first;

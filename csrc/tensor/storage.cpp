@@ -22,8 +22,10 @@ constexpr size_t cache_limit_block = size_t{1} << 30;
 constexpr size_t cached_most = size_t{4} << 30;
 
 struct Allocator {
-  // Freed storages, linked through `owner`: by class those that kept their block, the rest apart.
+  // Freed storages, linked through `owner`: by class those that kept their block, those whose
+  // block has addresses but no memory (empty_cache), the rest apart.
   Storage* with_block[class_count] = {};
+  Storage* with_addresses[class_count] = {};
   Storage* bare = nullptr;
   MemoryStats stats;
   // What goes beyond these takes the long way. With a watch everything does, so that without one
@@ -101,10 +103,10 @@ Storage* bare_storage(Allocator& a) {
 
 void* allocate_block(int c) {
   size_t bytes = (class_bytes(c) + alignment - 1) / alignment * alignment;
-  if (bytes <= small_block_most) return allocate_lines(bytes);
+  if (bytes <= carved_most) return allocate_lines(bytes);
   void* p = std::aligned_alloc(alignment, bytes);
   // Huge pages spare large results most of their page faults.
-  if (p && bytes >= (size_t{4} << 20)) madvise(p, bytes, MADV_HUGEPAGE);
+  if (p) madvise(p, bytes, MADV_HUGEPAGE);
   return p;
 }
 
@@ -126,6 +128,11 @@ Storage* Storage::allocate(size_t nbytes, Device device) {
     s->version = 0;
     s->resizable = true;
     a.stats.cached_bytes -= static_cast<int64_t>(class_bytes(c));
+  } else if (c < class_count && a.with_addresses[c]) {
+    s = pop(a.with_addresses[c]);
+    s->refs = 1;
+    s->version = 0;
+    s->resizable = true;
   } else {
     void* data = c < class_count ? allocate_block(c) : nullptr;
     if (!data && c < class_count && a.stats.cached_bytes > 0) {
@@ -210,18 +217,16 @@ void empty_cache() {
   a.stats.cached_bytes = 0;
   for (int c = 0; c < class_count; ++c) {
     Storage*& list = a.with_block[c];
-    Storage* kept = nullptr;
     while (list) {
       Storage* s = pop(list);
       if (is_permanent(s->data)) {
-        a.stats.cached_bytes += static_cast<int64_t>(class_bytes(c));
-        push(kept, s);
+        release_pages(s->data, class_bytes(c));
+        push(a.with_addresses[c], s);
       } else {
         std::free(s->data);
         push(a.bare, s);
       }
     }
-    list = kept;
   }
 }
 
