@@ -84,3 +84,31 @@ def test_collection_while_an_object_of_a_class_set_later_dies():
         t.__dict__["last"] = Collects()
         del t
     gc.collect()
+
+
+def resident() -> int:
+    with open("/proc/self/statm") as f:
+        return int(f.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.skipif("asan" in os.environ.get("LD_PRELOAD", ""), reason="it keeps freed memory")
+@pytest.mark.parametrize("elements", [100, 5_000, 250_000, 3_000_000])
+def test_an_emptied_cache_gives_memory_back_and_serves_again(elements: int):
+    count = (64 << 20) // (4 * elements)
+    kept, dropped = [], []
+    for k in range(count):  # those that stay lie between those that go
+        dropped.append(clew.full((elements,), float(k)))
+        if k % 50 == 0:
+            kept.append(clew.full((elements,), -float(k)))
+    before = resident()
+    del dropped
+    clew.empty_cache()
+    assert clew.memory_stats()["cached_bytes"] == 0
+    if elements > 10_000:  # pages of small blocks are shared
+        assert before - resident() > 40 << 20
+    again = [clew.full((elements,), float(k)) for k in range(count)]
+    for i in (0, 1, count // 2, count - 1):
+        assert again[i].eq(float(i)).all()
+    for i, t in enumerate(kept):
+        assert t.eq(-50.0 * i).all()
