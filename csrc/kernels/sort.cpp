@@ -175,6 +175,27 @@ void pick(const NdView& values, const NdView& indices, const NdView& src, int di
   });
 }
 
+// Where elements differ from the one before; NaN does from any.
+template <class T, class At> static std::vector<int64_t> starts_of(int64_t n, At&& at) {
+  std::vector<int64_t> starts;
+  auto last = compute_t<T>(0);
+  for (int64_t i = 0; i < n; ++i) {
+    const auto here = static_cast<compute_t<T>>(at(i));
+    if (i == 0 || !(here == last)) starts.push_back(i);
+    last = here;
+  }
+  return starts;
+}
+
+std::vector<int64_t> equal_neighbours(const NdView& values) {
+  const NdView v = as_bytes(values);
+  std::vector<int64_t> starts;
+  with_items(v.dtype, v.sizes[0], [&]<class T, class It>() {
+    starts = starts_of<T>(v.sizes[0], [p = v.ptr<const T>()](int64_t i) { return p[i]; });
+  });
+  return starts;
+}
+
 std::vector<int64_t> equal_runs(const NdView& rows, int64_t* order, bool sorted) {
   NdView v = as_bytes(rows);
   int64_t n = v.sizes[0], m = v.sizes[1];
@@ -192,12 +213,7 @@ std::vector<int64_t> equal_runs(const NdView& rows, int64_t* order, bool sorted)
       });
     }
     if (m == 1) {
-      auto last = compute_t<T>(0);
-      for (int64_t i = 0; i < n; ++i) {
-        auto here = static_cast<compute_t<T>>(p[order[i]]);
-        if (i == 0 || !(here == last)) starts.push_back(i);
-        last = here;
-      }
+      starts = starts_of<T>(n, [&](int64_t i) { return p[order[i]]; });
       return;
     }
     for (int64_t i = 0; i < n; ++i) {

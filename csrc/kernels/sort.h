@@ -29,5 +29,7 @@ void pick(const NdView& values, const NdView& indices, const NdView& src, int di
 // sorted by content when `sorted` and in place otherwise; returned are the positions in `order`
 // where a run of equal rows begins. NaN differs from NaN here, as == has it.
 std::vector<int64_t> equal_runs(const NdView& rows, int64_t* order, bool sorted);
+// Where runs of equal elements begin in contiguous values.
+std::vector<int64_t> equal_neighbours(const NdView& values);
 
 }  // namespace clew::kernels

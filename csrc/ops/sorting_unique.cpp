@@ -5,6 +5,7 @@
 
 #include "kernels/sort.h"
 #include "ops/reduction_dims.h"
+#include "ops/sorting.h"
 
 namespace clew {
 namespace {
@@ -73,11 +74,22 @@ void unique_rows(const Call& c, Tensors& outs, std::optional<int64_t> dim, bool 
   Tensor rows = empty(sizes, x.dtype());
   copy_into(rows, alias(x, sizes, strides));
   int64_t flat_sizes[] = {n, m}, flat_strides[] = {m, 1};
-  std::vector<int64_t> order(static_cast<size_t>(n) + 1);
+  // Elements are sorted as such: values are then read one after the other.
+  const bool by_value = whole && sorted && n > 0;
+  std::vector<int64_t> order_room(by_value ? 0 : static_cast<size_t>(n) + 1);
   std::vector<int64_t> starts;
-  if (n > 0)
-    starts = kernels::equal_runs({rows->data, flat_sizes, flat_strides, 2, x.dtype()}, order.data(),
-                                 sorted);
+  int64_t* order = order_room.data();
+  Tensor values = rows, places;
+  if (by_value) {
+    Tensors in_order = sort(alias(rows, {n}, {1}), 0);
+    values = in_order[0];
+    places = in_order[1];
+    order = places.data<int64_t>();
+    starts = kernels::equal_neighbours(values.nd());
+  } else if (n > 0) {
+    starts =
+        kernels::equal_runs({rows->data, flat_sizes, flat_strides, 2, x.dtype()}, order, sorted);
+  }
   auto found = static_cast<int64_t>(starts.size());
 
   sizes = whole ? Dims{found} : sizes;
@@ -85,10 +97,10 @@ void unique_rows(const Call& c, Tensors& outs, std::optional<int64_t> dim, bool 
   Tensor picked = empty(sizes, x.dtype());
   size_t row_bytes = static_cast<size_t>(m) * itemsize(x.dtype());
   auto collect = [&](auto bytes) {
-    for (size_t i = 0; i < starts.size(); ++i)
-      std::memcpy(picked->data + i * bytes,
-                  rows->data + static_cast<size_t>(order[static_cast<size_t>(starts[i])]) * bytes,
-                  bytes);
+    for (size_t i = 0; i < starts.size(); ++i) {
+      const int64_t row = by_value ? starts[i] : order[starts[i]];
+      std::memcpy(picked->data + i * bytes, values->data + static_cast<size_t>(row) * bytes, bytes);
+    }
   };
   // A width known beforehand makes each copy one load and one store.
   if (row_bytes == 8)
@@ -114,8 +126,7 @@ void unique_rows(const Call& c, Tensors& outs, std::optional<int64_t> dim, bool 
     int64_t begin = starts[static_cast<size_t>(i)],
             end = i + 1 < found ? starts[static_cast<size_t>(i) + 1] : n;
     if (counts) times.data<int64_t>()[i] = end - begin;
-    for (int64_t k = begin; inverse && k < end; ++k)
-      back.data<int64_t>()[order[static_cast<size_t>(k)]] = i;
+    for (int64_t k = begin; inverse && k < end; ++k) back.data<int64_t>()[order[k]] = i;
   }
   outs.push_back(back);
   outs.push_back(times);
