@@ -54,9 +54,8 @@ void* allocate_lines(size_t bytes) {
   char* block = nullptr;
   if (bytes <= small_most)
     block = small.take(bytes);
-  else if (bytes <= carved_most)
-    block =
-        large.take(bytes + line_bytes);  // sizes are round: neighbours shall not share cache sets
+  else if (bytes <= carved_most)  // sizes are round: a line more, for neighbours' sets in the cache
+    block = large.take(bytes + line_bytes);
   return block ? block : std::aligned_alloc(line_bytes, bytes);
 }
 
@@ -65,10 +64,10 @@ bool is_permanent(const void* block) {
   return small.holds(at) || large.holds(at);
 }
 
-void release_pages(void* block, size_t bytes) {
+bool release_pages(void* block, size_t bytes) {
   const auto begin = (reinterpret_cast<uintptr_t>(block) + page - 1) / page * page;
   const auto end = (reinterpret_cast<uintptr_t>(block) + bytes) / page * page;
-  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+  return begin < end && madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED) == 0;
 }
 
 }  // namespace clew

@@ -17,6 +17,7 @@ void* allocate_lines(size_t bytes);
 // Whether it is permanent; others are given back with std::free().
 bool is_permanent(const void* block);
 // Gives the memory behind a permanent block back, but not its addresses: what it held is lost.
-void release_pages(void* block, size_t bytes);
+// False where it has no pages of its own and keeps what it is.
+bool release_pages(void* block, size_t bytes);
 
 }  // namespace clew

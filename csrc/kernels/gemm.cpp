@@ -32,10 +32,10 @@ constexpr int64_t onednn_work = 1 << 20;
 // Rows of A that make up for packing B: where its rows are contiguous, and where its columns are.
 constexpr int64_t few_rows = 48, many_rows = 512;
 
-// Where its kernels use instructions that the blocked kernel does not, or turn B faster than that
-// packs it, as measured: with AVX-512 where B's rows are contiguous, with AVX2 where its columns
-// are and A has too few rows to make up for it. With many both run at the processor's rate, and the
-// blocked kernel adds the bias on the way.
+// Where its kernels use instructions that the blocked kernel does not, or bring B into order
+// faster, as measured: with AVX-512 where B's rows are contiguous, with AVX2 where A's are and they
+// are few. With many both run at the processor's rate, and the blocked kernel adds the bias on the
+// way.
 bool onednn_is_faster(const Gemm& g) {
   if (g.dtype != DType::Float32) return onednn::has_units_for(g.dtype);
   switch (instruction_set()) {

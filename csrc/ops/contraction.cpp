@@ -45,9 +45,7 @@ void linear_vjp(Vjp& c) {
   const Tensor& g = c.grad();
   if (c.needs(0)) {
     Tensor w = c.in(1);
-    if (!modes.intercept && plain_matrices(g, w, c.sizes(0).size()))
-      c.set(0, product_of_matrices(g, w, false, Tensor()));
-    else if (w.ndim() == 1)
+    if (w.ndim() == 1)
       c.set(0, matmul(unsqueeze(g, -1), unsqueeze(conj(w), 0)));
     else
       c.set(0, matmul(g, conj(w)));

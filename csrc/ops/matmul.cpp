@@ -129,7 +129,9 @@ Tensor product_of_matrices(const Tensor& a, const Tensor& b, bool flip, const Te
 Tensor scaled(const Tensor& t, const Scalar& s) { return s.equals(1) ? t : t * s; }
 Scalar conj_of(const Scalar& s) { return s.is_complex() ? Scalar(c128(s.re, -s.im)) : s; }
 
-bool plain_matrices(const Tensor& g, const Tensor& factor, int other_ndim) {
+// Whether g is the gradient of a product of matrices of real numbers and its own product with
+// `factor` is not recorded: the kernel then reads the factor turned, without a view of it.
+static bool plain_matrices(const Tensor& g, const Tensor& factor, int other_ndim) {
   return g.ndim() == 2 && factor.ndim() == 2 && other_ndim == 2 && !modes.grad && !g.is_complex() &&
          g.dtype() == factor.dtype() && !g.is_meta() &&
          !((g->flags | factor->flags) & flag_batched);

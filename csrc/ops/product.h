@@ -15,9 +15,6 @@ void product_into(const Tensor& out, const Tensor& a, const Tensor& b, const Sca
 // a @ b + bias of two matrices (`flip` and `bias` as above) as a new tensor, unrecorded; undefined
 // where they are none, or do not fit.
 Tensor product_of_matrices(const Tensor& a, const Tensor& b, bool flip, const Tensor& bias);
-// Whether g is the gradient of a product of matrices of real numbers and its own product with
-// `factor` is not recorded: the kernel then reads the factor turned, without a view of it.
-bool plain_matrices(const Tensor& g, const Tensor& factor, int other_ndim);
 // Whether the kernel can add the bias itself: one contiguous row.
 bool bias_fits(const Tensor& bias, const Tensor& out);
 // Gradients of inputs `first` and `first` + 1, whose product has gradient g.

@@ -74,6 +74,15 @@ void push(Storage*& list, Storage* s) {
   list = s;
 }
 
+// One that kept its block, as new.
+Storage* again(Storage*& list) {
+  Storage* s = pop(list);
+  s->refs = 1;
+  s->version = 0;
+  s->resizable = true;
+  return s;
+}
+
 Storage* bare_storage(Allocator& a) {
   if (!a.bare) {
     void* at = allocate_lines(sizeof(Storage));
@@ -123,16 +132,10 @@ Storage* Storage::allocate(size_t nbytes, Device device) {
   int c = nbytes > (size_t{1} << 46) ? class_count : class_of(nbytes);
   Storage* s = nullptr;
   if (c < class_count && a.with_block[c]) [[likely]] {
-    s = pop(a.with_block[c]);
-    s->refs = 1;
-    s->version = 0;
-    s->resizable = true;
+    s = again(a.with_block[c]);
     a.stats.cached_bytes -= static_cast<int64_t>(class_bytes(c));
   } else if (c < class_count && a.with_addresses[c]) {
-    s = pop(a.with_addresses[c]);
-    s->refs = 1;
-    s->version = 0;
-    s->resizable = true;
+    s = again(a.with_addresses[c]);
   } else {
     void* data = c < class_count ? allocate_block(c) : nullptr;
     if (!data && c < class_count && a.stats.cached_bytes > 0) {
@@ -217,16 +220,19 @@ void empty_cache() {
   a.stats.cached_bytes = 0;
   for (int c = 0; c < class_count; ++c) {
     Storage*& list = a.with_block[c];
+    Storage* kept = nullptr;
     while (list) {
       Storage* s = pop(list);
       if (is_permanent(s->data)) {
-        release_pages(s->data, class_bytes(c));
-        push(a.with_addresses[c], s);
+        const bool released = release_pages(s->data, class_bytes(c));
+        push(released ? a.with_addresses[c] : kept, s);
+        if (!released) a.stats.cached_bytes += static_cast<int64_t>(class_bytes(c));
       } else {
         std::free(s->data);
         push(a.bare, s);
       }
     }
+    list = kept;
   }
 }
 

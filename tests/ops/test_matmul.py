@@ -401,3 +401,26 @@ def test_gradient_of_a_mean_over_rows():
     np.testing.assert_allclose(
         w.grad.numpy(), np.outer(x.numpy().mean(0), v.numpy()), rtol=1e-12, atol=1e-12
     )
+
+
+@pytest.mark.parametrize("m", [47, 48, 511, 512, 517])
+@pytest.mark.parametrize("k, n", [(33, 130), (401, 47), (820, 97)])
+def test_each_way_of_a_large_product_reads_each_layout(m: int, k: int, n: int):
+    # The number of rows and where the factors are contiguous decide which kernel runs, and whether
+    # it packs the first factor or reads it in place.
+    rng = np.random.default_rng(m + k + n)
+    row = rng.standard_normal(n).astype(np.float32)
+    for dtype in (np.float32, np.float64):
+        a, b = rng.standard_normal((m, k)).astype(dtype), rng.standard_normal((k, n)).astype(dtype)
+        loose = 4e-6 if dtype == np.float32 else 1e-14
+        for layout_a in ("rows", "columns", "part", "spread", "one row"):
+            x = laid_out(a, layout_a) if layout_a != "one row" else clew.tensor(a[0]).expand(m, k)
+            xn = a.astype(np.float64) if layout_a != "one row" else np.tile(a[0], (m, 1))
+            for layout_b in ("rows", "columns", "part", "spread"):
+                w = laid_out(b, layout_b)
+                scale = loose * (np.abs(xn) @ np.abs(b) + 3)
+                expected = xn @ b.astype(np.float64)
+                assert (np.abs((x @ w).numpy() - expected) <= scale).all(), (layout_a, layout_b)
+                bias = clew.tensor(row.astype(dtype))
+                got = clew.nn.functional.linear(x, w.t(), bias).numpy()
+                assert (np.abs(got - expected - row) <= scale).all(), (layout_a, layout_b)
