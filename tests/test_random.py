@@ -531,3 +531,58 @@ def test_dropout_draws_in_the_order_of_memory():
         clew.manual_seed(0)
         b = clew.nn.functional.dropout(clew.ones(3, 5).t(), p)
         assert b.t().equal(a) and b.stride() == (1, 5)
+
+
+FILLS = {
+    "rand": lambda n: clew.rand(n),
+    "rand in double": lambda n: clew.rand(n, dtype=clew.float64),
+    "randint": lambda n: clew.randint(-3, 997, (n,)),
+    "randint of 64 bits": lambda n: clew.empty(n, dtype=clew.int64).random_(-(2**62), 2**62),
+    "randint as float": lambda n: clew.randint(0, 10, (n,), dtype=clew.float32),
+    "bernoulli as bool": lambda n: clew.empty(n, dtype=clew.bool).bernoulli_(0.3),
+    "bernoulli as float": lambda n: clew.empty(n).bernoulli_(0.3),
+    "dropout": lambda n: clew.nn.functional.dropout(clew.ones(n), 0.4),
+    "exponential": lambda n: clew.empty(n).exponential_(),
+}
+NORMALS = {
+    "randn": lambda n: clew.randn(n),
+    "randn in double": lambda n: clew.randn(n, dtype=clew.float64),
+    "randn in half": lambda n: clew.randn(n, dtype=clew.float16),
+}
+
+
+@pytest.mark.parametrize("fill", FILLS)
+def test_a_long_fill_is_many_short_ones(fill):
+    """Pieces of it are drawn by several threads, and begin anywhere in a block of 624 words."""
+    sizes = [1, 622, 3, 311, 8192, 8191, 300, 20011]
+    clew.manual_seed(5)
+    whole = FILLS[fill](sum(sizes))
+    after = clew.rand(3)
+    clew.manual_seed(5)
+    # Below 256 elements `exponential_` goes another way, to the same numbers.
+    parts = clew.cat([FILLS[fill](n) for n in sizes])
+    assert clew.equal(whole, parts)
+    assert clew.equal(after, clew.rand(3))
+
+
+@pytest.mark.parametrize("fill", FILLS | NORMALS)
+@pytest.mark.parametrize("threads", [2, 5])
+def test_the_thread_count_does_not_change_a_fill(fill, threads):
+    make, before = (FILLS | NORMALS)[fill], clew.get_num_threads()
+    try:
+        clew.set_num_threads(1)
+        clew.manual_seed(6)
+        alone, state = make(100_007), clew.get_rng_state()
+        clew.set_num_threads(threads)
+        clew.manual_seed(6)
+        assert clew.equal(alone, make(100_007))
+        assert clew.equal(state, clew.get_rng_state())
+    finally:
+        clew.set_num_threads(before)
+
+
+def test_integers_are_remainders_of_words():
+    words = np.random.RandomState(7).randint(0, 2**32, 5000, dtype=np.uint32)
+    for top in [1, 2, 3, 7, 1000, 2**27 + 1, 2**28 - 1]:
+        clew.manual_seed(7)
+        assert clew.randint(0, top, (5000,)).tolist() == (words % top).tolist()

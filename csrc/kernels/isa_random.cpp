@@ -16,6 +16,9 @@
 #include <numbers>
 
 #include "kernels/random_loops.h"
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
 
 namespace clew::kernels::CLEW_ISA {
 namespace {
@@ -32,38 +35,63 @@ inline uint32_t twist(uint32_t a, uint32_t b) {
   uint32_t y = (a & 0x80000000u) | (b & 0x7fffffffu);
   return (y >> 1) ^ ((0u - (b & 1u)) & 0x9908b0dfu);
 }
-// The next 624 words. No word depends on one less than 227 places before it.
-void advance(uint32_t* state) {
-  for (int i = 0; i < size - middle; ++i)
-    state[i] = state[i + middle] ^ twist(state[i], state[i + 1]);
-  for (int i = size - middle; i < size - 1; ++i)
-    state[i] = state[i + middle - size] ^ twist(state[i], state[i + 1]);
-  state[size - 1] = state[middle - 1] ^ twist(state[size - 1], state[0]);
+// No word depends on one less than 227 places before it.
+void extend(uint32_t* x, int64_t blocks) {
+  constexpr int apart = size - middle;
+  for (uint32_t *to = x + size, *end = to + blocks * size; to < end; to += apart) {
+    const uint32_t *a = to - size, *m = to - apart;
+    const int64_t n = end - to < apart ? end - to : apart;
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) to[i] = m[i] ^ twist(a[i], a[i + 1]);
+  }
+}
+void temper_all(uint32_t* x, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) x[i] = temper(x[i]);
 }
 
-void words(uint32_t* state, uint32_t& position, uint32_t* __restrict out, int64_t n) {
-  while (n > 0) {
-    if (position == size) {
-      advance(state);
-      position = 0;
-    }
-    int64_t take = size - static_cast<int64_t>(position);
-    if (take > n) take = n;
-    const uint32_t* from = state + position;
-    for (int64_t i = 0; i < take; ++i) out[i] = temper(from[i]);
-    position += static_cast<uint32_t>(take);
-    out += take;
-    n -= take;
+#ifdef __AVX2__
+// All ones in each pair of words that is below the limit.
+[[gnu::always_inline]] inline __m256i pairs_below(const uint32_t* words, __m256i limit) {
+  const auto pair = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(words));
+  const auto number = _mm256_and_si256(_mm256_shuffle_epi32(pair, 0b10110001),
+                                       _mm256_set1_epi64x((int64_t{1} << 53) - 1));
+  return _mm256_cmpgt_epi64(limit, number);
+}
+// The same of sixteen pairs, in 16 bits each: 0 1 4 5 8 9 12 13, then the others.
+[[gnu::always_inline]] inline __m256i sixteen_below(const uint32_t* words, __m256i limit) {
+  auto eight = [=](const uint32_t* at) {
+    const auto first = _mm256_castsi256_ps(pairs_below(at, limit));
+    const auto last = _mm256_castsi256_ps(pairs_below(at + 8, limit));
+    return _mm256_castps_si256(_mm256_shuffle_ps(first, last, 0b10001000));
+  };
+  return _mm256_packs_epi32(eight(words), eight(words + 16));
+}
+#endif
+void below(uint8_t* __restrict out, const uint32_t* __restrict words, int64_t n, uint64_t limit) {
+  int64_t i = 0;
+#ifdef __AVX2__
+  const auto limits = _mm256_set1_epi64x(static_cast<int64_t>(limit));
+  for (; i + 32 <= n; i += 32) {
+    const auto both = _mm256_packs_epi16(sixteen_below(words + 2 * i, limits),
+                                         sixteen_below(words + 2 * i + 32, limits));
+    const auto ones = _mm256_and_si256(both, _mm256_set1_epi8(1));
+    const auto low = _mm256_castsi256_si128(ones), high = _mm256_extracti128_si256(ones, 1);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i), _mm_unpacklo_epi16(low, high));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i + 16), _mm_unpackhi_epi16(low, high));
+  }
+#endif
+  // The first word of a pair is the upper half.
+  for (; i < n; ++i) {
+    const uint64_t number = static_cast<uint64_t>(words[2 * i]) << 32 | words[2 * i + 1];
+    out[i] = (number & ((uint64_t{1} << 53) - 1)) < limit;
   }
 }
 
-void below(uint8_t* __restrict out, const uint32_t* __restrict words, int64_t n, uint64_t limit) {
+void masked(float* __restrict out, const float* __restrict x, const uint8_t* __restrict mask,
+            int64_t n, float a, float b, float dropped) {
   for (int64_t i = 0; i < n; ++i) {
-    // The first word of a pair is the upper half.
-    uint64_t pair;
-    std::memcpy(&pair, words + 2 * i, sizeof pair);
-    if constexpr (std::endian::native == std::endian::little) pair = pair << 32 | pair >> 32;
-    out[i] = (pair & ((uint64_t{1} << 53) - 1)) < limit;
+    const float y = x[i] * a + b;
+    out[i] = mask[i] ? y : dropped;
   }
 }
 
@@ -119,6 +147,7 @@ void normals(float* x, int64_t blocks, float mean, float std) {
 }  // namespace
 
 extern const RandomLoops random_table;
-const RandomLoops random_table = {.words = words, .below = below, .normals = normals};
+const RandomLoops random_table = {
+    .extend = extend, .temper = temper_all, .below = below, .masked = masked, .normals = normals};
 
 }  // namespace clew::kernels::CLEW_ISA

@@ -10,6 +10,9 @@
 #include "kernels/instruction_set.h"
 #include "kernels/random_loops.h"
 #include "kernels/visit.h"
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 namespace clew::kernels {
 
@@ -76,50 +79,85 @@ inline void normal_run(float* x, int64_t blocks, float mean, float std) {
   random_loops().normals(x, blocks, mean, std);
 }
 
-void draw_words(Generator& g, uint32_t* out, int64_t n) {
-  random_loops().words(g.state, g.position, out, n);
-}
-void draw(float* out, int64_t n, Generator& g) {
-  uint32_t words[512];
-  while (n > 0) {
-    int64_t take = std::min<int64_t>(n, 512);
-    draw_words(g, words, take);
-    for (int64_t i = 0; i < take; ++i) out[i] = Generator::to_float(words[i]);
-    out += take;
-    n -= take;
+// Held for some microseconds at a time: whoever waits looks a while before it sleeps.
+void lock_soon(std::mutex& m) {
+  for (int look = 0; look < 2000; ++look) {
+    if (m.try_lock()) return;
+#ifdef __SSE2__
+    _mm_pause();
+#endif
   }
+  m.lock();
 }
-void draw(double* out, int64_t n, Generator& g) {
-  uint32_t words[512];
-  while (n > 0) {
-    int64_t take = std::min<int64_t>(n, 256);
-    draw_words(g, words, 2 * take);
-    for (int64_t i = 0; i < take; ++i) {
-      out[i] = Generator::to_double(static_cast<uint64_t>(words[2 * i]) << 32 | words[2 * i + 1]);
+
+constexpr int64_t piece_words = 8192;
+
+// Calls use(first item, words, items) for pieces of n items that take `per` words each, on all
+// threads: the words are drawn in order, by one thread at a time, and the rest is done beside it.
+template <class F> void for_words(Generator& g, int64_t n, int64_t per, F&& use) {
+  const int64_t piece = piece_words / per;
+  const RandomLoops& loops = random_loops();
+  std::mutex order;
+  int64_t next = 0;
+  parallel_for(std::min<int64_t>((n + piece - 1) / piece, num_threads()), 1, [&](int64_t, int64_t) {
+    uint32_t room[piece_words + 2 * Generator::words];
+    for (;;) {
+      lock_soon(order);
+      const int64_t first = next, take = std::min(piece, n - first), begin = g.position;
+      if (take <= 0) return order.unlock();
+      next += take;
+      const int64_t blocks = std::max<int64_t>(0, (begin + take * per - 1) / Generator::words);
+      constexpr int64_t size = Generator::words;
+      std::copy_n(g.state, size, room);
+      loops.extend(room, blocks);
+      std::copy_n(room + blocks * size, size, g.state);
+      g.position = static_cast<uint32_t>(begin + take * per - blocks * size);
+      order.unlock();
+      loops.temper(room + begin, take * per);
+      use(first, room + begin, take);
     }
-    out += take;
-    n -= take;
-  }
+  });
+}
+template <class C> constexpr int64_t words_of = sizeof(C) / sizeof(uint32_t);
+
+inline uint64_t pair_of(const uint32_t* words) {
+  return static_cast<uint64_t>(words[0]) << 32 | words[1];
+}
+template <class C> inline C unit_of(const uint32_t* words) {
+  if constexpr (std::is_same_v<C, double>)
+    return Generator::to_double(pair_of(words));
+  else
+    return Generator::to_float(*words);
+}
+// put(i, u) for n uniforms u.
+template <class C, class F> void for_units(Generator& g, int64_t n, F&& put) {
+  for_words(g, n, words_of<C>, [&](int64_t first, const uint32_t* words, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) put(first + i, unit_of<C>(words + words_of<C> * i));
+  });
 }
 
 // At least 16 normals into contiguous x: uniforms, turned block by block; the rest by drawing the
 // last 16 anew. The 16-bit types draw nothing for the elements after the last whole block, which
 // the tail replaces anyway.
-template <class T>
-void normal_blocks(T* x, int64_t n, T mean, T std, bool sixteen_bits, Generator& g) {
-  int64_t whole = n / block;
-  draw(x, sixteen_bits ? whole * block : n, g);
-  T* tail = x + n - block;
-  if (n % block == 0) tail = nullptr;
-  T fresh[block];
-  if (tail) draw(fresh, block, g);
-  parallel_for(whole, 2048, [&](int64_t begin, int64_t end) {
-    normal_run(x + begin * block, end - begin, mean, std);
+template <class T, class C> void normal_blocks(T* x, int64_t n, C mean, C std, Generator& g) {
+  constexpr bool same = std::is_same_v<T, C>;
+  auto turned = [=](T* to, const uint32_t* words, int64_t count) {
+    C room[block * 16];
+    for (int64_t at = 0; at < count; at += block * 16) {
+      const int64_t take = std::min<int64_t>(block * 16, count - at);
+      for (int64_t i = 0; i < take; ++i) room[i] = unit_of<C>(words + words_of<C> * (at + i));
+      normal_run(room, take / block, mean, std);
+      for (int64_t i = 0; i < take; ++i) to[at + i] = static_cast<T>(room[i]);
+    }
+  };
+  for_words(g, same ? n : n / block * block, words_of<C>,
+            [&](int64_t first, const uint32_t* words, int64_t count) {
+              turned(x + first, words, count);
+            });
+  if (n % block == 0) return;
+  for_words(g, block, words_of<C>, [&](int64_t, const uint32_t* words, int64_t count) {
+    turned(x + n - block, words, count);
   });
-  if (tail) {
-    normal_run(fresh, 1, mean, std);
-    std::copy(fresh, fresh + block, tail);
-  }
 }
 
 template <class F> void dispatch_float(const char* op, DType d, F&& f) {
@@ -137,23 +175,13 @@ template <class V, class F> void fill_each(const NdView& dst, F&& next) {
 // Stores f(u) for one uniform u an element; the numbers are drawn in order, f runs on all threads.
 template <class F> void fill_mapped(const NdView& dst, Generator& g, F&& f) {
   int64_t n = dst.numel();
-  constexpr int64_t piece = 1 << 19;
   if (!dst.contiguous() || n < 256) {
     fill_each<double>(dst, [&] { return f(next_double(g)); });
     return;
   }
-  std::vector<double> u(static_cast<size_t>(std::min(n, piece)));
   dispatch(dst.dtype, RealTypes{}, [&]<class T>() {
     T* out = dst.ptr<T>();
-    for (int64_t at = 0; at < n; at += piece) {
-      int64_t take = std::min(piece, n - at);
-      draw(u.data(), take, g);
-      parallel_for(take, 4096, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          out[at + i] = convert<T>(f(u[static_cast<size_t>(i)]));
-        }
-      });
-    }
+    for_units<double>(g, n, [=](int64_t i, double u) { out[i] = convert<T>(f(u)); });
   });
 }
 void need_float(const char* op, const NdView& v) {
@@ -178,13 +206,7 @@ void random_uniform(const NdView& dst, double from, double to, Generator& g) {
     };
     if (d.contiguous()) {
       T* out = d.ptr<T>();
-      int64_t n = d.numel();
-      C piece[256];
-      for (int64_t i = 0; i < n; i += 256) {
-        int64_t take = std::min<int64_t>(256, n - i);
-        draw(piece, take, g);
-        for (int64_t k = 0; k < take; ++k) out[i + k] = scaled(piece[k]);
-      }
+      for_units<C>(g, d.numel(), [=](int64_t i, C u) { out[i] = scaled(u); });
       return;
     }
     visit<T>(d, [&](T& x) { x = scaled(next_unit<C>(g)); });
@@ -209,14 +231,7 @@ void random_normal(const NdView& dst, double mean, double std, Generator& g) {
       visit<T>(d, [&](T& x) { x = static_cast<T>(static_cast<C>(next_normal(g) * s + m)); });
       return;
     }
-    if constexpr (std::is_same_v<T, C>) {
-      normal_blocks<C>(d.ptr<C>(), n, static_cast<C>(m), static_cast<C>(s), false, g);
-    } else {
-      std::vector<C> wide(static_cast<size_t>(n));
-      normal_blocks<C>(wide.data(), n, static_cast<C>(m), static_cast<C>(s), true, g);
-      T* out = d.ptr<T>();
-      for (int64_t i = 0; i < n; ++i) out[i] = static_cast<T>(wide[static_cast<size_t>(i)]);
-    }
+    normal_blocks<T, C>(d.ptr<T>(), n, static_cast<C>(m), static_cast<C>(s), g);
   };
   if (is_complex(dst.dtype)) {
     // The two parts share the variance; the mean applies to both.
@@ -251,7 +266,30 @@ void random_integers(const NdView& dst, int64_t low, uint64_t range, bool wide, 
   Lock lock(g.mutex);
   need_real("random", dst);
   uint64_t base = static_cast<uint64_t>(low);
-  if (!wide && range != 0 && range <= UINT32_MAX) {
+  const bool narrow = !wide && range != 0 && range <= UINT32_MAX;
+  // word % range without a division (Lemire, Kaser, Kurz, "Faster remainder by direct computation",
+  // 2019): the product's low half is the fraction, which range times makes the remainder.
+  const uint64_t inverse = narrow ? UINT64_MAX / range + 1 : 0;
+  auto remainder = [=](uint32_t word) {
+    const uint64_t fraction = inverse * word;
+    return static_cast<uint64_t>((static_cast<unsigned __int128>(fraction) * range) >> 64);
+  };
+  auto quick = [&]<class T>() {
+    T* out = dst.ptr<T>();
+    for_words(g, dst.numel(), narrow ? 1 : 2,
+              [=](int64_t first, const uint32_t* words, int64_t count) {
+                for (int64_t i = 0; i < count; ++i) {
+                  uint64_t r = 0;
+                  if (narrow)
+                    r = remainder(words[i]);
+                  else
+                    r = range ? pair_of(words + 2 * i) % range : pair_of(words + 2 * i);
+                  out[first + i] = convert<T>(static_cast<int64_t>(base + r));
+                }
+              });
+  };
+  if (dst.contiguous() && dispatch(dst.dtype, TypeList<int64_t, int32_t, float>{}, quick)) return;
+  if (narrow) {
     uint32_t small = static_cast<uint32_t>(range);
     fill_each<int64_t>(dst, [&] { return static_cast<int64_t>(base + g.next32() % small); });
   } else {
@@ -262,21 +300,28 @@ void random_integers(const NdView& dst, int64_t low, uint64_t range, bool wide, 
   }
 }
 
+// u * 2^-53 < p  exactly where  u < ceil(p * 2^53).
+static uint64_t limit_of(double p) {
+  return static_cast<uint64_t>(std::ceil(std::clamp(p, 0.0, 1.0) * 0x1p53));
+}
+
 void random_bernoulli(const NdView& dst, double p, Generator& g) {
   Lock lock(g.mutex);
+  const uint64_t limit = limit_of(p);
   auto quick = [&]<class T>() {
     T* out = dst.ptr<T>();
-    int64_t n = dst.numel();
-    // u * 2^-53 < p  exactly where  u < ceil(p * 2^53).
-    auto limit = static_cast<uint64_t>(std::ceil(std::clamp(p, 0.0, 1.0) * 0x1p53));
-    uint32_t words[1024];
-    uint8_t below[512];
-    for (int64_t i = 0; i < n; i += 512) {
-      int64_t take = std::min<int64_t>(512, n - i);
-      draw_words(g, words, 2 * take);
-      random_loops().below(below, words, take, limit);
-      for (int64_t k = 0; k < take; ++k) out[i + k] = static_cast<T>(below[k]);
-    }
+    for_words(g, dst.numel(), 2, [&](int64_t first, const uint32_t* words, int64_t count) {
+      if constexpr (std::is_same_v<T, bool>) {
+        random_loops().below(reinterpret_cast<uint8_t*>(out + first), words, count, limit);
+      } else {
+        uint8_t below[256];
+        for (int64_t i = 0; i < count; i += 256) {
+          const int64_t take = std::min<int64_t>(256, count - i);
+          random_loops().below(below, words + 2 * i, take, limit);
+          for (int64_t k = 0; k < take; ++k) out[first + i + k] = static_cast<T>(below[k]);
+        }
+      }
+    });
   };
   if (dst.contiguous() && dispatch(dst.dtype, TypeList<bool, float>{}, quick)) return;
   fill_each<int64_t>(dst, [&] { return int64_t{next_double(g) < p}; });
@@ -425,6 +470,25 @@ void random_multinomial(const NdView& dst, const NdView& weights, bool replaceme
   });
 }
 
+void random_masked_affine(const NdView& out, const NdView& mask, const NdView& in, double keep,
+                          double scale, double shift, double dropped, Generator& g) {
+  if (out.dtype != DType::Float32 || !out.contiguous() || !in.contiguous() || !mask.contiguous() ||
+      mask.numel() != out.numel()) {
+    random_bernoulli(mask, keep, g);
+    masked_affine(out, in, mask, scale, shift, dropped);
+    return;
+  }
+  Lock lock(g.mutex);
+  const auto a = static_cast<float>(scale), b = static_cast<float>(shift),
+             d = static_cast<float>(dropped);
+  const uint64_t limit = limit_of(keep);
+  for_words(g, out.numel(), 2, [&](int64_t first, const uint32_t* words, int64_t count) {
+    uint8_t* kept = mask.ptr<uint8_t>() + first;
+    random_loops().below(kept, words, count, limit);
+    random_loops().masked(out.ptr<float>() + first, in.ptr<float>() + first, kept, count, a, b, d);
+  });
+}
+
 void masked_affine(const NdView& out, const NdView& in, const NdView& mask, double scale,
                    double shift, double dropped) {
   dispatch_float("dropout", out.dtype, [&]<class T>() {
@@ -435,6 +499,8 @@ void masked_affine(const NdView& out, const NdView& in, const NdView& mask, doub
       const T* x = in.ptr<T>();
       const uint8_t* m = mask.ptr<uint8_t>();
       parallel_for(out.numel(), grain_default, [&](int64_t begin, int64_t end) {
+        if constexpr (std::is_same_v<T, float>)
+          return random_loops().masked(o + begin, x + begin, m + begin, end - begin, a, b, d);
         for (int64_t i = begin; i < end; ++i) {
           C y = static_cast<C>(x[i]) * a + b;
           o[i] = static_cast<T>(m[i] ? y : d);

@@ -7,10 +7,15 @@
 namespace clew::kernels {
 
 struct RandomLoops {
-  // n words of the generator with this state of 624 words and this position in it.
-  void (*words)(uint32_t* state, uint32_t& position, uint32_t* out, int64_t n);
+  // `blocks` more blocks of 624 words of mt19937 after the one at x, as they stand in its state ...
+  void (*extend)(uint32_t* x, int64_t blocks);
+  // ... and n of them made what the generator gives.
+  void (*temper)(uint32_t* x, int64_t n);
   // out[i] = 1 where pair i of words, 53 bits of it, is below the limit.
   void (*below)(uint8_t* out, const uint32_t* words, int64_t n, uint64_t limit);
+  // out[i] = mask[i] ? x[i] * a + b : dropped
+  void (*masked)(float* out, const float* x, const uint8_t* mask, int64_t n, float a, float b,
+                 float dropped);
   // Blocks of 16 uniforms into normals: the first half gives the radii, the second the angles.
   void (*normals)(float* x, int64_t blocks, float mean, float std);
 };

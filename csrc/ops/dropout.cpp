@@ -59,13 +59,19 @@ void masked_shape(const Call& c, OutSpecs& outs) {
 }
 void masked_cpu(const Call& c, Tensors& outs) {
   const auto& a = c.as<MaskAttrs>();
+  Generator& g = a.generator ? *a.generator : default_generator();
+  if (a.keep > 0 && !a.feature) {
+    ReleaseGil gil(outs[1].numel());
+    kernels::random_masked_affine(outs[0].nd(), outs[1].nd(), c.in[0].nd(), a.keep, a.scale,
+                                  a.shift, a.dropped, g);
+    return;
+  }
   {
     ReleaseGil gil(outs[1].numel());
     if (a.keep <= 0)
       kernels::fill(outs[1].nd(), Scalar(false));
     else
-      kernels::random_bernoulli(outs[1].nd(), a.keep,
-                                a.generator ? *a.generator : default_generator());
+      kernels::random_bernoulli(outs[1].nd(), a.keep, g);
   }
   apply_mask(outs[0], c.in[0], outs[1], a.scale, a.shift, a.dropped);
 }
