@@ -19,6 +19,8 @@ namespace {
 
 constexpr int64_t flush = 32;  // sums run in C that far
 
+constexpr int64_t least_width = 32;  // columns whose sums stay in registers
+
 // What is kept of each column of a tile. W is the width, or 0 when it is only known now.
 template <class C, int W> struct Tile {
   int64_t width;
@@ -50,15 +52,13 @@ template <class C, int W> struct Tile {
     });
   }
 
-  // find_top() that copies what it reads; it is fetched some rows ahead.
+  // find_top() that copies what it reads.
   void take(C* __restrict room, const C* __restrict x, int64_t sx, int64_t n) {
-    constexpr int64_t ahead = 16, line = line_bytes / static_cast<int64_t>(sizeof(C));
     constexpr int N = lane_count<C>, V = W / N;
     if constexpr (V > 0) {
       Lanes_t<C> best[V];
       for (int v = 0; v < V; ++v) best[v] = spread<C>(-vm::inf<C>);
       for (int64_t r = 0; r < n; ++r, room += W, x += sx) {
-        for (int64_t j = 0; j < W; j += line) __builtin_prefetch(x + ahead * sx + j, 0, 2);
         for (int v = 0; v < V; ++v) {
           const Lanes_t<C> row = load(x + v * N);
           store<C>(room + v * N, row);
@@ -73,44 +73,101 @@ template <class C, int W> struct Tile {
       }
     }
   }
-  // y = row(r) for all rows, past the caches where lines are whole and many.
-  template <class F>
-  [[gnu::always_inline]] void give(C* __restrict y, int64_t sy, int64_t n, F&& value) {
+  // Whether n rows are written past the caches: lines are whole and many.
+  bool streams(const C* y, int64_t sy, int64_t n) const {
     constexpr auto item = static_cast<int64_t>(sizeof(C));
-    if (W * item % line_bytes == 0 && W > 0 && n * sy * item >= stream_bytes && starts_line(y) &&
-        sy * item % line_bytes == 0) {
+    return W * item % line_bytes == 0 && W > 0 && n * sy * item >= stream_bytes && starts_line(y) &&
+           sy * item % line_bytes == 0;
+  }
+  // y = row(r) for all rows.
+  template <class F>
+  [[gnu::always_inline]] void give(C* __restrict y, int64_t sy, int64_t n, bool streams,
+                                   F&& value) {
+    if (streams) {
+      constexpr auto item = static_cast<int64_t>(sizeof(C));
       for (int64_t r = 0; r < n; ++r) {
         C row[W ? W : 1];
         for (int64_t j = 0; j < W; ++j) row[j] = value(r, j);
         stream_lines(reinterpret_cast<char*>(y + r * sy), reinterpret_cast<const char*>(row),
                      W * item);
       }
-      stream_end();
       return;
     }
     for (int64_t r = 0; r < n; ++r) {
       for (int64_t j = 0; j < w(); ++j) y[r * sy + j] = value(r, j);
     }
   }
+  // sum = the sum of exp(x - top) over rows of room, which become these unless they are `kept`.
+  // Meanwhile the n rows from `next` on are fetched.
+  template <bool kept> void exps(C* __restrict room, int64_t n, const C* next, int64_t sx) {
+    constexpr int64_t some = W ? least_width : 1, line = line_bytes / int64_t{sizeof(C)};
+    for (int64_t j0 = 0; j0 < w(); j0 += some) {
+      C shift[some], added[some];
+      for (int64_t j = 0; j < some; ++j) {
+        shift[j] = top[j0 + j] == -vm::inf<C> ? C(0) : top[j0 + j];  // a column without numbers
+        added[j] = 0;
+      }
+      for (int64_t r = 0; r < n; ++r) {
+        C* __restrict p = room + r * w() + j0;
+        for (int64_t j = 0; j < some; j += line) __builtin_prefetch(next + r * sx + j0 + j, 0, 2);
+        for (int64_t j = 0; j < some; ++j) {
+          const C e = exp_fast(p[j] - shift[j]);
+          added[j] += e;
+          if constexpr (!kept) p[j] = e;
+        }
+      }
+      for (int64_t j = 0; j < some; ++j) sum[j0 + j] = added[j];
+    }
+  }
+  // Piece by piece: each is shifted by its own maximum, which `tops` keeps. In the end `top` and
+  // `total` are those of all rows.
+  template <bool kept>
+  void take_exps(C* __restrict room, C* __restrict tops, const C* __restrict x, int64_t sx,
+                 int64_t n) {
+    C before[column_tile];
+    for (int64_t j = 0; j < w(); ++j) {
+      before[j] = -vm::inf<C>;
+      total[j] = 0;
+    }
+    for (int64_t r = 0; r < n; r += column_rows, tops += w()) {
+      const int64_t count = n - r < column_rows ? n - r : column_rows;
+      take(room + r * w(), x + r * sx, sx, count);
+      exps<kept>(room + r * w(), count, x + (r + column_rows) * sx, sx);
+      for (int64_t j = 0; j < w(); ++j) {
+        const C of_piece = top[j], all = of_piece > before[j] ? of_piece : before[j];
+        // What was added up before, and what comes now, in units of the maximum of both.
+        other[j] = before[j] == all ? C(1) : exp_fast(before[j] - all);
+        sum[j] *= of_piece == all ? C(1) : exp_fast(of_piece - all);
+        tops[j] = of_piece;
+        before[j] = all;
+      }
+      for (int64_t j = 0; j < w(); ++j)
+        total[j] = total[j] * static_cast<double>(other[j]) + static_cast<double>(sum[j]);
+    }
+    for (int64_t j = 0; j < w(); ++j) top[j] = before[j];
+  }
   void softmax(C* __restrict y, int64_t sy, const C* __restrict x, int64_t sx, int64_t n, bool log,
                C* __restrict room) {
-    take(room, x, sx, n);
+    C* tops = room + n * w();
+    const bool stream = streams(y, sy, n);
     if (log) {
-      add_exps(room, w(), n);
+      take_exps<true>(room, tops, x, sx, n);
       for (int64_t j = 0; j < w(); ++j) other[j] = static_cast<C>(vm::log(total[j]));
-      give(y, sy, n, [&](int64_t r, int64_t j) { return (room[r * w() + j] - top[j]) - other[j]; });
+      give(y, sy, n, stream,
+           [&](int64_t r, int64_t j) { return (room[r * w() + j] - top[j]) - other[j]; });
+      if (stream) stream_end();
       return;
     }
-    add_up(n, [&](int64_t r) {
-      C* __restrict p = room + r * w();
+    take_exps<false>(room, tops, x, sx, n);
+    for (int64_t r = 0; r < n; r += column_rows, tops += w()) {
       for (int64_t j = 0; j < w(); ++j) {
-        C e = exp_fast(p[j] - top[j]);
-        p[j] = e;
-        sum[j] += e;
+        const C apart = tops[j] == top[j] ? C(1) : exp_fast(tops[j] - top[j]);
+        other[j] = static_cast<C>(static_cast<double>(apart) / total[j]);
       }
-    });
-    for (int64_t j = 0; j < w(); ++j) other[j] = static_cast<C>(1 / total[j]);
-    give(y, sy, n, [&](int64_t r, int64_t j) { return room[r * w() + j] * other[j]; });
+      give(y + r * sy, sy, n - r < column_rows ? n - r : column_rows, stream,
+           [&](int64_t i, int64_t j) { return room[(r + i) * w() + j] * other[j]; });
+    }
+    if (stream) stream_end();
   }
   void log_sum(double* out, const C* x, int64_t sx, int64_t n) {
     find_top(x, sx, n);

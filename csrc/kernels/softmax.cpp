@@ -81,9 +81,10 @@ template <class C> const ColumnSoftmax<C>& choose_columns() {
 }
 
 // Calls f(offsets, width, room) for tiles of neighbouring lines along `dim`, in parallel. False
-// when the lines do not lie side by side in all operands. `room` has `rooms` times a tile's
-// elements of C.
-template <class C, int rooms, int K, class F> bool for_columns(const Lines<K>& lines, F&& f) {
+// when the lines do not lie side by side in all operands. `room` is column_room() of a tile, if
+// it is wanted.
+template <class C, bool room_wanted, int K, class F>
+bool for_columns(const Lines<K>& lines, F&& f) {
   if (lines.axes.empty() || lines.axes.back().size < 8) return false;
   for (int k = 0; k < K; ++k)
     if (lines.spacing(k) != 1 || lines.step[k] == 1) return false;
@@ -95,7 +96,8 @@ template <class C, int rooms, int K, class F> bool for_columns(const Lines<K>& l
   int64_t tiles = (inner + width - 1) / width;
   int64_t grain = std::max<int64_t>(1, grain_default / 4 / std::max<int64_t>(n * width, 1));
   parallel_for(lines.count / inner * tiles, grain, [&](int64_t begin, int64_t end) {
-    std::unique_ptr<C[]> room(new C[static_cast<size_t>(rooms * n * width)]);
+    std::unique_ptr<C[]> room;
+    if (room_wanted) room.reset(new C[static_cast<size_t>(column_room(n, width))]);
     for (int64_t u = begin; u < end; ++u) {
       int64_t first = u % tiles * width;
       f(lines.place(u / tiles * inner + first), std::min(width, inner - first), room.get());
@@ -126,7 +128,7 @@ void softmax(const NdView& dst, const NdView& src, int dim, bool log) {
       Lines<2> lines({dst, src}, dim);
       if (lines.count == 0) return;
       bool done =
-          for_columns<C, 1>(lines, [&](const std::array<int64_t, 2>& at, int64_t w, C* room) {
+          for_columns<C, true>(lines, [&](const std::array<int64_t, 2>& at, int64_t w, C* room) {
             column_softmax<C>().softmax(dst.ptr<C>() + at[0], lines.step[0], src.ptr<C>() + at[1],
                                         lines.step[1], lines.length[0], w, log, room);
           });
@@ -152,11 +154,12 @@ void softmax_backward(const NdView& dst, const NdView& grad, const NdView& out, 
     if constexpr (std::is_same_v<T, C>) {
       Lines<3> lines({dst, grad, out}, dim);
       if (lines.count == 0) return;
-      bool done = for_columns<C, 0>(lines, [&](const std::array<int64_t, 3>& at, int64_t w, C*) {
-        column_softmax<C>().gradient(dst.ptr<C>() + at[0], lines.step[0], grad.ptr<C>() + at[1],
-                                     lines.step[1], out.ptr<C>() + at[2], lines.step[2],
-                                     lines.length[0], w, log);
-      });
+      bool done =
+          for_columns<C, false>(lines, [&](const std::array<int64_t, 3>& at, int64_t w, C*) {
+            column_softmax<C>().gradient(dst.ptr<C>() + at[0], lines.step[0], grad.ptr<C>() + at[1],
+                                         lines.step[1], out.ptr<C>() + at[2], lines.step[2],
+                                         lines.length[0], w, log);
+          });
       if (done) return;
     }
     const RowOps<C>& ops = row_ops<C>();

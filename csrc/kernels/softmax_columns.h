@@ -8,10 +8,16 @@
 namespace clew::kernels {
 
 constexpr int64_t column_tile = 128;
+// Rows that are done together, while the first-level cache holds them.
+constexpr int64_t column_rows = 64;
+// Elements that softmax needs room for: a copy of w columns, and what is kept of each piece of it.
+constexpr int64_t column_room(int64_t n, int64_t w) {
+  return (n + (n + column_rows - 1) / column_rows) * w;
+}
 
 template <class C> struct ColumnSoftmax {
-  // room: n * w elements, where x is copied to when it is read first: its rows may lie so that the
-  // caches hold few of them at a time.
+  // room: column_room(n, w) elements. x is copied when it is read first: its rows may lie so that
+  // the caches hold few of them at a time.
   void (*softmax)(C* y, int64_t sy, const C* x, int64_t sx, int64_t n, int64_t w, bool log,
                   C* room);
   // out[j] = log(sum of exp of column j)
