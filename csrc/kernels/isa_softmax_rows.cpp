@@ -66,21 +66,22 @@ template <class C> double sum(const C* x, int64_t n) {
 template <class C> double dot(const C* x, const C* y, int64_t n) {
   return summed<C>(n, [=](int64_t i) { return x[i] * y[i]; });
 }
-// The next row is likely to follow: it is read from memory while this one is computed.
-template <class C> [[gnu::always_inline]] inline void fetch_ahead(const C* x, int64_t n) {
+template <class C, int write> [[gnu::always_inline]] inline void fetch(const C* from) {
   constexpr int64_t line = 64 / static_cast<int64_t>(sizeof(C));
-  for (int64_t i = 0; i < L; i += line) __builtin_prefetch(x + n + i, 0, 2);
+  for (int64_t i = 0; i < L; i += line) __builtin_prefetch(from + i, write, write ? 3 : 2);
 }
-// Calls put(i, e) with e = exp(x[i] - shift) and returns the sum of all e.
+// Calls put(i, e) with e = exp(x[i] - shift) and returns the sum of all e. The next row is likely
+// to follow: it is read from memory meanwhile, and so is what `to` holds, if it is not null.
 template <class C, class F>
-[[gnu::always_inline]] inline double exps(const C* x, int64_t n, C shift, F&& put) {
+[[gnu::always_inline]] inline double exps(const C* x, int64_t n, C shift, const C* to, F&& put) {
   double part[4] = {};
   int64_t i = 0;
   while (i + L <= n) {
     C lanes[L] = {};
     const int64_t stop = i + block < n - L ? i + block : n - L;
     for (; i <= stop; i += L) {
-      fetch_ahead(x + i, n);
+      fetch<C, 0>(x + i + n);
+      if (to) fetch<C, 1>(to + i);
       for (int l = 0; l < L; ++l) {
         const C e = exp_fast(x[i + l] - shift);
         put(i + l, e);
@@ -98,10 +99,13 @@ template <class C, class F>
   return total;
 }
 template <class C> double exp_store(C* __restrict to, const C* __restrict x, int64_t n, C shift) {
-  return exps(x, n, shift, [=](int64_t i, C e) { to[i] = e; });
+  return exps<C>(x, n, shift, nullptr, [=](int64_t i, C e) { to[i] = e; });
 }
 template <class C> double exp_sum(const C* x, int64_t n, C shift) {
-  return exps(x, n, shift, [](int64_t, C) {});
+  return exps<C>(x, n, shift, nullptr, [](int64_t, C) {});
+}
+template <class C> double exp_sum_before(const C* to, const C* x, int64_t n, C shift) {
+  return exps<C>(x, n, shift, to, [](int64_t, C) {});
 }
 template <class C> void exp_affine(C* y, const C* x, int64_t n, C shift, C a, C b) {
   for (int64_t i = 0; i < n; ++i) y[i] = exp_fast(x[i] - shift) * a + b;
@@ -152,6 +156,7 @@ template <class C> constexpr RowOps<C> table() {
           .dot = dot<C>,
           .exp_store = exp_store<C>,
           .exp_sum = exp_sum<C>,
+          .exp_sum_before = exp_sum_before<C>,
           .exp_affine = exp_affine<C>,
           .affine = affine<C>,
           .centred = centred<C>,

@@ -138,7 +138,7 @@ void softmax(const NdView& dst, const NdView& src, int dim, bool log) {
     for_lines<T, 2>({dst, src}, dim, [&](C* const* rows, int64_t n) {
       C top = ops.max(rows[1], n);
       if (log) {
-        double total = ops.exp_sum(rows[1], n, top);
+        double total = ops.exp_sum_before(rows[0], rows[1], n, top);
         ops.centred(rows[0], rows[1], n, top, C(1), static_cast<C>(-std::log(total)));
       } else {
         double total = ops.exp_store(rows[0], rows[1], n, top);

@@ -14,6 +14,8 @@ template <class C> struct RowOps {
   // y = exp(x - shift); returns the sum of y
   double (*exp_store)(C* y, const C* x, int64_t n, C shift);
   double (*exp_sum)(const C* x, int64_t n, C shift);
+  // The same, while `to` is fetched to be written next.
+  double (*exp_sum_before)(const C* to, const C* x, int64_t n, C shift);
   // y = exp(x - shift) * a + b
   void (*exp_affine)(C* y, const C* x, int64_t n, C shift, C a, C b);
   // y = x * a + b
