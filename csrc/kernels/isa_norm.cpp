@@ -33,7 +33,11 @@ template <class F> [[gnu::always_inline]] inline void for_blocks(const Planes& a
     f(p * at.step, at.planes - p < few ? at.planes - p : few, at.size);
 }
 
-template <class C> void moments(const C* x, const Planes& at, double* mean, double* squares) {
+// With `fetches`, `to` and what follows x are fetched meanwhile: one row is written next, and
+// another one read after it.
+template <class C, bool fetches>
+[[gnu::always_inline]] inline void moments_of(const C* x, const Planes& at, double* mean,
+                                              double* squares, const C* to) {
   double n = 0, m = 0, q = 0;
   for_blocks(at, [&](int64_t off, int64_t planes, int64_t size) {
     const C* p = x + off;
@@ -48,6 +52,10 @@ template <class C> void moments(const C* x, const Planes& at, double* mean, doub
     block_sums<C, 2>(
         planes, at.step, size, dev,
         [=](int64_t i, auto& acc) {
+          if constexpr (fetches) {
+            __builtin_prefetch(to + off + i, 1, 3);
+            __builtin_prefetch(p + i + at.size, 0, 2);
+          }
           auto d = load(p + i) - near;
           acc[0] += d;
           acc[1] += d * d;
@@ -63,6 +71,14 @@ template <class C> void moments(const C* x, const Planes& at, double* mean, doub
   });
   *mean = m;
   *squares = q > 0 || q != q ? q : 0;
+}
+
+template <class C> void moments(const C* x, const Planes& at, double* mean, double* squares) {
+  moments_of<C, false>(x, at, mean, squares, nullptr);
+}
+template <class C>
+void row_moments(const C* to, const C* x, int64_t n, double* mean, double* squares) {
+  moments_of<C, true>(x, {1, n, n}, mean, squares, to);
 }
 
 template <class C>
@@ -308,6 +324,7 @@ void row_grad(C* dx, C* dw, C* db, const C* g, const C* w, const C* x, int64_t n
 
 template <class C> constexpr NormLoops<C> table() {
   return {.moments = moments<C>,
+          .row_moments = row_moments<C>,
           .dots = dots<C>,
           .rows_affine = rows_affine<C>,
           .rows_grad = rows_grad<C>,

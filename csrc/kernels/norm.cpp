@@ -131,7 +131,7 @@ void group_norm(T* y, T* mean, T* rstd, const T* x, const T* weight, const T* bi
           const T* row = x + r * n;
           T* out = y + r * n;
           double mu, squares;
-          loops.moments(row, {1, n, n}, &mu, &squares);
+          loops.row_moments(out, row, n, &mu, &squares);
           T centre = static_cast<T>(mu);
           double off = mu - static_cast<double>(centre);
           double inv = 1 / std::sqrt(squares / static_cast<double>(n) + eps);
