@@ -62,29 +62,36 @@ template <class... From> constexpr CastTable make_cast_table(TypeList<From...>) 
 }
 constexpr CastTable casts = make_cast_table(AllTypes{});
 
+// Rows, or one number for all of them.
+template <class T, bool one_a, bool one_b>
+void where_rows(T* o, const bool* c, const T* a, const T* b, int64_t n) {
+  const T first = *a, second = *b;
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) {
+    const T x = one_a ? first : a[i], y = one_b ? second : b[i];
+    if constexpr (std::is_integral_v<T>) {
+      // All ones or all zeros: no branch to predict, and the loop is vectorised.
+      T mask = static_cast<T>(T(0) - static_cast<T>(c[i]));
+      o[i] = static_cast<T>((x & mask) | (y & static_cast<T>(~mask)));
+    } else {
+      o[i] = c[i] ? x : y;
+    }
+  }
+}
 template <class T> void where_loop(char* const* p, const int64_t* s, int64_t n, const Scalar*) {
   constexpr int64_t item = sizeof(T);
-  if (s[0] == item && s[1] == 1 && s[2] == item && s[3] == item) {
-    auto* o = reinterpret_cast<T*>(p[0]);
-    auto* c = reinterpret_cast<const bool*>(p[1]);
-    auto* a = reinterpret_cast<const T*>(p[2]);
-    auto* b = reinterpret_cast<const T*>(p[3]);
-#pragma GCC ivdep
-    for (int64_t i = 0; i < n; ++i) {
-      if constexpr (std::is_integral_v<T>) {
-        // All ones or all zeros: no branch to predict, and the loop is vectorised.
-        T mask = static_cast<T>(T(0) - static_cast<T>(c[i]));
-        o[i] = static_cast<T>((a[i] & mask) | (b[i] & static_cast<T>(~mask)));
-      } else {
-        o[i] = c[i] ? a[i] : b[i];
-      }
-    }
-  } else {
-    for (int64_t i = 0; i < n; ++i) {
-      bool c = *reinterpret_cast<const bool*>(p[1] + i * s[1]);
-      const char* from = c ? p[2] + i * s[2] : p[3] + i * s[3];
-      *reinterpret_cast<T*>(p[0] + i * s[0]) = *reinterpret_cast<const T*>(from);
-    }
+  const bool one_a = s[2] == 0, one_b = s[3] == 0;
+  if (s[0] == item && s[1] == 1 && (s[2] == item || one_a) && (s[3] == item || one_b)) {
+    auto rows = one_a ? (one_b ? where_rows<T, true, true> : where_rows<T, true, false>)
+                      : (one_b ? where_rows<T, false, true> : where_rows<T, false, false>);
+    rows(reinterpret_cast<T*>(p[0]), reinterpret_cast<const bool*>(p[1]),
+         reinterpret_cast<const T*>(p[2]), reinterpret_cast<const T*>(p[3]), n);
+    return;
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    bool c = *reinterpret_cast<const bool*>(p[1] + i * s[1]);
+    const char* from = c ? p[2] + i * s[2] : p[3] + i * s[3];
+    *reinterpret_cast<T*>(p[0] + i * s[0]) = *reinterpret_cast<const T*>(from);
   }
 }
 

@@ -58,10 +58,36 @@ void clamp_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* param
   }
 }
 
+// Cheap operations on rows of bfloat16, without blocks of float in between.
+template <int P, class F>
+[[gnu::flatten]] void bf16_rows(char* const* p, int64_t n, const Scalar* params) {
+  const Params<float, P> c(params);
+  auto* o = reinterpret_cast<uint16_t*>(p[0]);
+  auto* a = reinterpret_cast<const uint16_t*>(p[1]);
+  auto* b = reinterpret_cast<const uint16_t*>(p[2]);
+  auto wide = [](uint16_t bits) { return std::bit_cast<float>(uint32_t{bits} << 16); };
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) {
+    const float x = call<P, F>(c.value, wide(a[i]), wide(b[i]));
+    o[i] = static_cast<uint16_t>(rounded_bits(x));
+  }
+}
+template <int P, class F>
+void bf16_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* params) {
+  if (s[0] == 2 && s[1] == 2 && s[2] == 2)
+    bf16_rows<P, F>(p, n, params);
+  else
+    half_rows<2, bf16, float, binary_loop<float, F, P>>(p, s, n, params);
+}
+template <int P, class F> void cheap(LoopTable& table, F f) {
+  binary<P>(table, FloatTypes{}, f);
+  table.fn[static_cast<int>(DType::BFloat16)] = bf16_loop<P, F>;
+}
+
 void init_arithmetic() {
-  binary<1>(table::add, F{}, []<class T>(T a, T b, const T* c) { return T(a + c[0] * b); });
-  binary<1>(table::sub, F{}, []<class T>(T a, T b, const T* c) { return T(a - c[0] * b); });
-  binary(table::mul, F{}, []<class T>(T a, T b) { return T(a * b); });
+  cheap<1>(table::add, []<class T>(T a, T b, const T* c) { return T(a + c[0] * b); });
+  cheap<1>(table::sub, []<class T>(T a, T b, const T* c) { return T(a - c[0] * b); });
+  cheap<0>(table::mul, []<class T>(T a, T b) { return T(a * b); });
   binary(table::div, F{}, []<class T>(T a, T b) { return T(a / b); });
   unary(table::neg, F{}, []<class T>(T a) { return T(-a); });
   unary(table::abs, F{}, []<class T>(T a) { return T(std::fabs(a)); });

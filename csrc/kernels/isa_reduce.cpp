@@ -36,7 +36,7 @@ template <class T, class W> struct Widened {
 };
 template <class T> struct Reader : AsTheyAre<T> {};
 template <> struct Reader<uint8_t> : Widened<uint8_t, uint32_t> {};
-template <> struct Reader<bool> : Widened<uint8_t, uint32_t> {};
+template <> struct Reader<bool> : Widened<uint8_t, uint16_t> {};
 template <> struct Reader<int32_t> : Widened<int32_t, uint64_t> {};
 template <> struct Reader<int64_t> {
   using C = uint64_t;

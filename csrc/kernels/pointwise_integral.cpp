@@ -130,6 +130,18 @@ void clamp_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* param
   }
 }
 
+// A byte of a bool is 0 or 1; as numbers they are compared in vectors.
+void not_loop(char* const* p, const int64_t* s, int64_t n, const Scalar*) {
+  if (s[0] == 1 && s[1] == 1) {
+    auto* o = reinterpret_cast<uint8_t*>(p[0]);
+    auto* a = reinterpret_cast<const uint8_t*>(p[1]);
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) o[i] = a[i] == 0;
+  } else {
+    for (int64_t i = 0; i < n; ++i) at<bool>(p[0], i * s[0]) = !read<bool>(p[1], i * s[1]);
+  }
+}
+
 void init_arithmetic() {
   binary<1>(table::add, I{},
             []<class T>(T a, T b, const T* c) { return wrap_add(a, wrap_mul(c[0], b)); });
@@ -194,7 +206,8 @@ void init_comparison() {
   binary(table::bitwise_or, I{}, []<class T>(T a, T b) { return T(a | b); });
   binary(table::bitwise_xor, I{}, []<class T>(T a, T b) { return T(a ^ b); });
   unary(table::bitwise_not, N{}, []<class T>(T a) { return T(~a); });
-  unary(table::bitwise_not, Bools{}, []<class T>(T a) { return !a; });
+  table::bitwise_not.fn[static_cast<int>(DType::Bool)] = not_loop;
+  table::logical_not.fn[static_cast<int>(DType::Bool)] = not_loop;
   binary(table::shift_left, AllN{}, []<class T>(T a, T b) { return shifted_left(a, b); });
   binary(table::shift_right, AllN{}, []<class T>(T a, T b) { return shifted_right(a, b); });
   unary(table::signbit, I{}, []<class T>(T a) { return a < T(0); });

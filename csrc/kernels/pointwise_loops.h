@@ -38,13 +38,14 @@ inline void widen(const bf16* a, float* out, int64_t n) {
     out[i] = std::bit_cast<float>(static_cast<uint32_t>(a[i].bits) << 16);
   }
 }
+// The bits of x as bfloat16.
+inline uint32_t rounded_bits(float x) {
+  const uint32_t u = std::bit_cast<uint32_t>(x);
+  const uint32_t rounded = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
+  return x != x ? (u >> 16) | 0x40u : rounded;
+}
 inline void narrow(const float* a, bf16* out, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) {
-    uint32_t u = std::bit_cast<uint32_t>(a[i]);
-    uint32_t rounded = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
-    uint32_t quiet = (u >> 16) | 0x40u;
-    out[i].bits = static_cast<uint16_t>((u & 0x7fffffffu) > 0x7f800000u ? quiet : rounded);
-  }
+  for (int64_t i = 0; i < n; ++i) out[i].bits = static_cast<uint16_t>(rounded_bits(a[i]));
 }
 
 template <class T> inline T& at(char* p, int64_t offset) {
