@@ -1,4 +1,4 @@
-// Finding elements: nonzero ones, those under a mask, places in sorted rows.
+// Finding elements: nonzero ones, those under a mask.
 // May include: base, kernels.
 // Invariant: results come in row-major order.
 #include <cmath>
@@ -15,14 +15,6 @@ template <class T> bool is_nonzero(const T& v) {
     return v.real() != 0 || v.imag() != 0;
   else
     return static_cast<compute_t<T>>(v) != compute_t<T>(0);
-}
-
-// NaN sorts after everything.
-template <class T> bool before(T a, T b) {
-  if constexpr (std::is_floating_point_v<T>)
-    return a < b || (b != b && a == a);
-  else
-    return a < b;
 }
 
 }  // namespace
@@ -84,41 +76,6 @@ void nonzero_flat(const NdView& x, int64_t* out) {
     for (int64_t i = 0; i < n; ++i, walk.next()) {
       if (is_nonzero(p[walk.offset[0]])) *out++ = i;
     }
-  });
-}
-
-void search_sorted(const NdView& sorted, const int64_t* sorter, const NdView& values,
-                   const NdView& out, bool right) {
-  int64_t length = sorted.sizes[sorted.ndim - 1];
-  int64_t per_row = values.ndim ? values.sizes[values.ndim - 1] : 1;
-  bool shared = sorted.ndim == 1;
-  int64_t n = values.numel();
-  dispatch(sorted.dtype, RealTypes{}, [&]<class T>() {
-    using C = compute_t<T>;
-    const T* rows = sorted.ptr<const T>();
-    const T* v = values.ptr<const T>();
-    parallel_for(n, 4096, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        int64_t base = shared ? 0 : i / per_row * length;
-        C want = static_cast<C>(v[i]);
-        int64_t low = 0;
-        int64_t high = length;
-        while (low < high) {
-          int64_t mid = low + (high - low) / 2;
-          // A sorter out of range was refused before; this only reads.
-          C here = static_cast<C>(rows[base + (sorter ? sorter[base + mid] : mid)]);
-          bool further = right ? !before(want, here) : before(here, want);
-          if (further)
-            low = mid + 1;
-          else
-            high = mid;
-        }
-        if (out.dtype == DType::Int32)
-          out.ptr<int32_t>()[i] = static_cast<int32_t>(low);
-        else
-          out.ptr<int64_t>()[i] = low;
-      }
-    });
   });
 }
 
