@@ -2,7 +2,11 @@
 // May include: base, kernels.
 // Invariant: the split over threads depends on shape, strides and thread count only, never on
 // values.
+#include <cstring>
+#include <memory>
+
 #include "kernels/ndview.h"
+#include "kernels/transpose.h"
 
 namespace clew::kernels {
 
@@ -61,7 +65,87 @@ struct Walk {
     }
     if (best != 0 && sizes[best] >= 8 * sizes[0]) swap_dims(0, best);
   }
+  // Whether input k runs across the rows, and along dim d: each of its elements in a row is on a
+  // cache line of its own, which the next rows need again.
+  bool crosses(int k, int d, const size_t* items) const {
+    return std::abs(steps[0][k]) >= 64 && steps[d][k] == static_cast<int64_t>(items[k]);
+  }
+  // Makes the dim along which some input crosses the rows dim 1. False where there is none, or too
+  // little to do.
+  bool find_crossed(const size_t* items) {
+    if (sizes[0] < 64 || steps[0][0] != static_cast<int64_t>(items[0])) return false;
+    for (int d = 1; d < ndim; ++d) {
+      for (int k = 1; sizes[d] >= 16 && k < count; ++k) {
+        if (!crosses(k, d, items)) continue;
+        swap_dims(1, d);
+        return true;
+      }
+    }
+    return false;
+  }
 };
+
+DType bytes_of(size_t item) {
+  switch (item) {
+    case 1: return DType::UInt8;
+    case 2: return DType::Int16;
+    case 4: return DType::Int32;
+    case 8: return DType::Int64;
+    default: return DType::Complex128;
+  }
+}
+
+// Goes over dims 0 and 1 in tiles, for which the inputs that cross the rows are turned first.
+void run_crossed(Loop loop, const Walk& w, char* const* data, const size_t* items,
+                 const Scalar* params) {
+  constexpr int64_t most_rows = 64, most_columns = 512;
+  const int64_t across = (w.sizes[0] + most_columns - 1) / most_columns;
+  const int64_t down = (w.sizes[1] + most_rows - 1) / most_rows;
+  int64_t tiles = across * down;
+  for (int d = 2; d < w.ndim; ++d) tiles *= w.sizes[d];
+  parallel_for(tiles, 1, [&](int64_t begin, int64_t end) {
+    std::unique_ptr<char[]> rooms[max_operands];
+    for (int k = 1; k < w.count; ++k) {
+      if (w.crosses(k, 1, items)) rooms[k].reset(new char[most_rows * most_columns * items[k]]);
+    }
+    for (int64_t tile = begin; tile < end; ++tile) {
+      const int64_t column = tile % across * most_columns, row = tile / across % down * most_rows;
+      const int64_t sizes[2] = {std::min(most_rows, w.sizes[1] - row),
+                                std::min(most_columns, w.sizes[0] - column)};
+      char* at[max_operands];
+      int64_t along[max_operands], next[max_operands];
+      for (int k = 0; k < w.count; ++k) {
+        at[k] = data[k] + column * w.steps[0][k] + row * w.steps[1][k];
+        int64_t rest = tile / (across * down);
+        for (int d = 2; d < w.ndim; ++d) {
+          at[k] += rest % w.sizes[d] * w.steps[d][k];
+          rest /= w.sizes[d];
+        }
+        along[k] = w.steps[0][k];
+        next[k] = w.steps[1][k];
+        if (!rooms[k]) continue;
+        const auto item = static_cast<int64_t>(items[k]);
+        const int64_t from[2] = {next[k] / item, along[k] / item}, to[2] = {sizes[1], 1};
+        const DType bytes = bytes_of(items[k]);
+        const NdView turned{rooms[k].get(), sizes, to, 2, bytes};
+        if (!copy_transposed(turned, {at[k], sizes, from, 2, bytes})) {
+          for (int64_t i = 0; i < sizes[0]; ++i) {
+            for (int64_t j = 0; j < sizes[1]; ++j)
+              std::memcpy(turned.data + (i * sizes[1] + j) * item,
+                          at[k] + i * next[k] + j * along[k], items[k]);
+          }
+        }
+        at[k] = turned.data;
+        along[k] = item;
+        next[k] = sizes[1] * item;
+      }
+      for (int64_t i = 0; i < sizes[0]; ++i) {
+        loop(at, along, sizes[1], params);
+        for (int k = 0; k < w.count; ++k) at[k] += next[k];
+      }
+    }
+  });
+}
 
 void run_range(Loop loop, const Walk& w, char* const* data, int64_t begin, int64_t end,
                const Scalar* params) {
@@ -129,6 +213,8 @@ void run_loop(Loop loop, int count, char* const* data, const int64_t* const* str
     loop(data, w.steps[0], numel, params);
     return;
   }
+  if (numel >= grain_default && grain == grain_default && w.ndim > 1 && w.find_crossed(itemsizes))
+    return run_crossed(loop, w, data, itemsizes, params);
   parallel_for(numel, grain,
                [&](int64_t begin, int64_t end) { run_range(loop, w, data, begin, end, params); });
 }
