@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import warnings
 from typing import Any
@@ -106,6 +107,8 @@ def _source(out: int, size: int, scale: float | None, align_corners: bool) -> li
     return [(i + 0.5) * step - 0.5 for i in range(out)]
 
 
+# A model resizes the same sizes again and again: what follows from them alone is kept.
+@functools.lru_cache(maxsize=256)
 def _nearest_index(out: int, size: int, scale: float | None, exact: bool) -> list[int]:
     step = 1.0 / scale if scale is not None and scale > 0 else size / out
     # PyTorch computes these places in float32.
@@ -126,6 +129,27 @@ def _cubic(t: float, a: float) -> list[float]:
         return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
 
     return [far(t + 1), near(t), near(1 - t), far(2 - t)]
+
+
+# What the output positions take: their places in the input and weights, for every term.
+_Terms = list[tuple[list[int], list[float]]]
+
+
+@functools.lru_cache(maxsize=256)
+def _terms(
+    out: int, size: int, scale: float | None, align: bool, kind: str, antialias: bool
+) -> tuple[_Terms, list[list[float]]]:
+    """The terms of a line, or else, where they are many, a matrix of weights."""
+    rows = _rows(out, size, scale, align, kind, antialias)
+    most = max(len(r) for r in rows)
+    if most <= 4:
+        padded = [r + [(0, 0.0)] * (most - len(r)) for r in rows]
+        return [([r[k][0] for r in padded], [r[k][1] for r in padded]) for k in range(most)], []
+    table = [[0.0] * size for _ in rows]
+    for i, row in enumerate(rows):
+        for j, w in row:
+            table[i][j] += w
+    return [], table
 
 
 def _rows(
@@ -175,34 +199,28 @@ def _kernel(x: float, kind: str) -> float:
     return 0.0
 
 
-def _resample(input: Any, dim: int, rows: list[list[tuple[int, float]]]) -> Any:
+def _resample(input: Any, dim: int, terms: _Terms, table: list[list[float]]) -> Any:
     """Weighted sums along one dim: gathers when few terms count, else one product with a matrix."""
-    terms = max(len(r) for r in rows)
-    size = input.shape[dim]
-    if terms <= 4:
-        total = None
-        shape = [1] * input.dim()
-        shape[dim] = len(rows)
-        for k in range(terms):
-            index = clew.tensor([r[k][0] if k < len(r) else 0 for r in rows], dtype=clew.int64)
-            weight = clew.tensor([r[k][1] if k < len(r) else 0.0 for r in rows], dtype=input.dtype)
-            part = input.index_select(dim, index) * weight.reshape(shape)
-            total = part if total is None else total + part
-        return total
-    table = [[0.0] * size for _ in rows]
-    for i, row in enumerate(rows):
-        for j, w in row:
-            table[i][j] += w
-    matrix = clew.tensor(table, dtype=input.dtype)
-    return (input.transpose(dim, -1) @ matrix.t()).transpose(dim, -1)
+    if table:
+        matrix = clew.tensor(table, dtype=input.dtype)
+        return (input.transpose(dim, -1) @ matrix.t()).transpose(dim, -1)
+    total = None
+    shape = [1] * input.dim()
+    shape[dim] = len(terms[0][0])
+    for places, weights in terms:
+        index = clew.tensor(places, dtype=clew.int64)
+        weight = clew.tensor(weights, dtype=input.dtype)
+        part = input.index_select(dim, index) * weight.reshape(shape)
+        total = part if total is None else total + part
+    return total
 
 
 def bilinear_aa(input: Any, sizes: list[int], scales: list[Any], align_corners: bool) -> Any:
     """Bilinear resampling to a size as if by given scales, averaging where the size shrinks."""
     out = input
     for d in (1, 0):
-        rows = _rows(sizes[d], input.shape[2 + d], scales[d], align_corners, "linear", True)
-        out = _resample(out, 2 + d, rows)
+        terms = _terms(sizes[d], input.shape[2 + d], scales[d], align_corners, "linear", True)
+        out = _resample(out, 2 + d, terms)
     return out
 
 
@@ -324,8 +342,9 @@ def interpolate(
     for d in reversed(range(n)):
         if sizes[d] == input.shape[2 + d] and scales[d] in (None, 1.0):
             continue
-        rows = _rows(sizes[d], input.shape[2 + d], scales[d], bool(align_corners), kind, antialias)
-        out = _resample(out, 2 + d, rows)
+        corners = bool(align_corners)
+        terms = _terms(sizes[d], input.shape[2 + d], scales[d], corners, kind, antialias)
+        out = _resample(out, 2 + d, *terms)
     if input.dtype is clew.uint8:
         out = out.round().clamp(0, 255)
     if narrow:
