@@ -220,7 +220,7 @@ def bilinear_aa(input: Any, sizes: list[int], scales: list[Any], align_corners: 
     out = input
     for d in (1, 0):
         terms = _terms(sizes[d], input.shape[2 + d], scales[d], align_corners, "linear", True)
-        out = _resample(out, 2 + d, terms)
+        out = _resample(out, 2 + d, *terms)
     return out
 
 
