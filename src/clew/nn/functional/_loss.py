@@ -137,6 +137,18 @@ def l1_loss(
     return _weighted((input - target).abs(), weight, reduction)
 
 
+def _square_then_line(d: Any, end: float, scale: float) -> Any:
+    """scale d^2 / 2 for |d| <= end, beyond it the line that goes on from there."""
+    if d.is_complex():
+        d = d.abs()
+    elif not d.is_floating_point():
+        d = d.to(clew.get_default_dtype())
+    # With c = d up to the end, this is c (d - c / 2) on both sides of it.
+    near = d.clamp(-end, end)
+    slope = near if scale == 1.0 else near * scale
+    return slope * clew.sub(d, near, alpha=0.5)
+
+
 def smooth_l1_loss(
     input: Any,
     target: Any,
@@ -165,10 +177,10 @@ def smooth_l1_loss(
         raise RuntimeError(f"smooth_l1_loss: beta must not be negative; got {beta}")
     if target.shape != input.shape:
         _same_size("smooth_l1_loss", input, target)
-    d = (input - target).abs()
+    d = input - target
     if beta == 0:
-        return reduced(d, reduction)
-    return reduced(clew.where(d < beta, (0.5 / beta) * d * d, d - 0.5 * beta), reduction)
+        return reduced(d.abs(), reduction)
+    return reduced(_square_then_line(d, beta, 1.0 / beta), reduction)
 
 
 def huber_loss(
@@ -194,9 +206,7 @@ def huber_loss(
         raise RuntimeError(f"huber_loss: delta must be greater than 0; got {delta}")
     if target.shape != input.shape:
         _same_size("huber_loss", input, target)
-    d = (input - target).abs()
-    loss = clew.where(d < delta, 0.5 * d * d, delta * (d - 0.5 * delta))
-    return _weighted(loss, weight, reduction)
+    return _weighted(_square_then_line(input - target, delta, 1.0), weight, reduction)
 
 
 def _check_nll(input: Any, target: Any, weight: Any, reduction: str) -> None:
