@@ -3,6 +3,7 @@
 // Invariant: two threads never write the same element; each place sees its writes in index order.
 #include "kernels/index.h"
 
+#include <atomic>
 #include <cmath>
 #include <vector>
 
@@ -86,6 +87,9 @@ int64_t product(const int64_t* sizes, int begin, int end) {
   for (int d = begin; d < end; ++d) n *= sizes[d];
   return n;
 }
+
+// So many indices are still in the nearest cache when the loop that checked them comes to use them.
+constexpr int64_t check_piece = 1024;
 
 // Two arrays' dims after an axis, with neighbours joined where memory allows.
 struct Block {
@@ -200,77 +204,53 @@ void cat_rows(char* out, const char* const* src, const int64_t* bytes, int count
   });
 }
 
-int64_t add_offsets(int64_t* out, const NdView& index, int64_t size, int64_t stride) {
-  const auto* at = index.ptr<const int64_t>();
-  const int64_t* strides[1] = {index.strides};
-  Walk<1> walk(index.sizes, index.ndim, strides);
-  int64_t n = index.numel();
-  for (int64_t k = 0; k < n; ++k, walk.next()) {
-    int64_t i = at[walk.offset[0]];
-    if (i < -size || i >= size) return k;
-    out[k] += (i < 0 ? i + size : i) * stride;
-  }
-  return -1;
-}
-
-int64_t find_bad_index(const NdView& index, int64_t size, bool negative) {
-  const auto* at = index.ptr<const int64_t>();
-  int64_t least = negative ? -size : 0;
-  int64_t n = index.numel();
-  if (index.contiguous()) {
-    bool ok = true;
-    for (int64_t k = 0; k < n; ++k) ok &= at[k] >= least && at[k] < size;
-    if (ok) return -1;
-  }
-  const int64_t* strides[1] = {index.strides};
-  Walk<1> walk(index.sizes, index.ndim, strides);
-  for (int64_t k = 0; k < n; ++k, walk.next()) {
-    int64_t i = at[walk.offset[0]];
-    if (i < least || i >= size) return k;
-  }
-  return -1;
-}
-
-int64_t index_value(const NdView& index, int64_t k) {
-  const int64_t* strides[1] = {index.strides};
-  Walk<1> walk(index.sizes, index.ndim, strides);
-  walk.seek(k);
-  return index.ptr<const int64_t>()[walk.offset[0]];
-}
-
-void take_at(const NdView& out, const NdView& src, int axis, const int64_t* places, int64_t scale) {
+bool take_at(const NdView& out, const NdView& src, int axis, const int64_t* places, int64_t scale,
+             Range range, int64_t total) {
   Block block(out, src, axis + 1);
   int64_t picks = out.sizes[axis];
-  int64_t rows = product(out.sizes, 0, axis) * picks;
-  if (rows == 0 || block.count == 0) return;
+  int64_t outer = product(out.sizes, 0, axis);
+  int64_t rows = outer * picks;
+  if (range == Range::Check && (outer != 1 || block.count == 0)) {
+    if (!in_range(places, picks, 1, total)) return false;
+    range = Range::Checked;
+  }
+  if (rows == 0 || block.count == 0) return true;
   const int64_t* strides[2] = {out.strides, src.strides};
   int64_t step = out.strides[axis];
+  std::atomic<bool> ok = true;
   dispatch_size(itemsize(out.dtype), [&]<class T>() {
     T* to = out.ptr<T>();
     T* from = src.ptr<T>();
-    parallel_for(
-        rows, std::max<int64_t>(1, grain_default / block.count), [&](int64_t begin, int64_t end) {
-          Walk<2> walk(out.sizes, axis, strides);
-          for (int64_t at = begin; at < end;) {
-            int64_t k = at % picks;
-            int64_t stop = std::min(picks, k + end - at);
-            walk.seek(at / picks);
-            at += stop - k;
-            T* o = to + walk.offset[0];
-            T* s = from + walk.offset[1];
-            if (block.count == 1) {
-              for (; k < stop; ++k) o[k * step] = s[places[k] * scale];
-            } else if (block.dense) {
-              auto bytes = sizeof(T) * static_cast<size_t>(block.count);
-              for (; k < stop; ++k)
-                std::memcpy(static_cast<void*>(o + k * step), s + places[k] * scale, bytes);
-            } else {
-              for (; k < stop; ++k)
-                block.each(o + k * step, s + places[k] * scale, [](T& d, const T& v) { d = v; });
-            }
-          }
-        });
+    auto some = [&](T* o, T* s, int64_t k, int64_t stop) {
+      if (range == Range::Check && !in_range(places + k, stop - k, 1, total)) {
+        ok = false;
+      } else if (block.count == 1 && step == 1 && scale == 1) {
+        for (; k < stop; ++k) o[k] = s[places[k]];
+      } else if (block.count == 1) {
+        for (; k < stop; ++k) o[k * step] = s[places[k] * scale];
+      } else if (block.dense) {
+        auto bytes = sizeof(T) * static_cast<size_t>(block.count);
+        for (; k < stop; ++k)
+          std::memcpy(static_cast<void*>(o + k * step), s + places[k] * scale, bytes);
+      } else {
+        for (; k < stop; ++k)
+          block.each(o + k * step, s + places[k] * scale, [](T& d, const T& v) { d = v; });
+      }
+    };
+    parallel_for(rows, std::max<int64_t>(1, grain_default / block.count),
+                 [&](int64_t begin, int64_t end) {
+                   Walk<2> walk(out.sizes, axis, strides);
+                   for (int64_t at = begin; at < end;) {
+                     int64_t k = at % picks;
+                     int64_t stop = std::min(picks, k + end - at);
+                     if (range == Range::Check) stop = std::min(stop, k + check_piece);
+                     walk.seek(at / picks);
+                     at += stop - k;
+                     some(to + walk.offset[0], from + walk.offset[1], k, stop);
+                   }
+                 });
   });
+  return ok;
 }
 
 namespace {
@@ -345,20 +325,33 @@ void put_at(const NdView& dst, const NdView& values, int axis, const int64_t* pl
   });
 }
 
-void gather(const NdView& out, const NdView& src, const NdView& index, int dim) {
+bool gather(const NdView& out, const NdView& src, const NdView& index, int dim, Range range) {
   int last = out.ndim - 1;
   int64_t n = out.sizes[last];
   Dims src_strides(src.strides, src.ndim);
   int64_t along = src_strides[dim];
   src_strides[dim] = 0;
+  int64_t size = src.sizes[dim];
   int64_t so = out.strides[last];
   int64_t si = index.strides[last];
   int64_t ss = src_strides[last];
   const int64_t* strides[3] = {out.strides, index.strides, src_strides.data()};
   int64_t rows = product(out.sizes, 0, last);
-  if (rows * n == 0) return;
+  if (rows * n == 0) return true;
   const auto* indices = index.ptr<const int64_t>();
+  std::atomic<bool> ok = true;
   dispatch_size(itemsize(out.dtype), [&]<class T>() {
+    auto some = [&](T* o, const int64_t* i, const T* s, int64_t count) {
+      if (range == Range::Check && !in_range(i, count, si, size)) {
+        ok = false;
+      } else if (so == 1 && si == 1 && along == 1 && ss == 0) {
+        for (int64_t j = 0; j < count; ++j) o[j] = s[i[j]];
+      } else if (so == 1 && si == 1 && ss == 1) {
+        for (int64_t j = 0; j < count; ++j) o[j] = s[i[j] * along + j];
+      } else {
+        for (int64_t j = 0; j < count; ++j) o[j * so] = s[i[j * si] * along + j * ss];
+      }
+    };
     parallel_for(rows, std::max<int64_t>(1, grain_default / n), [&](int64_t begin, int64_t end) {
       Walk<3> walk(out.sizes, last, strides);
       walk.seek(begin);
@@ -366,30 +359,49 @@ void gather(const NdView& out, const NdView& src, const NdView& index, int dim) 
         T* o = out.ptr<T>() + walk.offset[0];
         const int64_t* i = indices + walk.offset[1];
         const T* s = src.ptr<const T>() + walk.offset[2];
-        if (so == 1 && si == 1 && along == 1 && ss == 0) {
-          for (int64_t j = 0; j < n; ++j) o[j] = s[i[j]];
-        } else {
-          for (int64_t j = 0; j < n; ++j) o[j * so] = s[i[j * si] * along + j * ss];
-        }
+        for (int64_t j = 0; j < n; j += check_piece)
+          some(o + j * so, i + j * si, s + j * ss, std::min(check_piece, n - j));
       }
     });
   });
+  return ok;
 }
 
-void scatter(const NdView& dst, const NdView& src, const NdView& index, int dim, Combine combine) {
+bool copies_rows(const NdView& dst, const NdView& base, const NdView& index, int dim) {
+  if (dim != dst.ndim - 1 || !dst.contiguous() || !base.contiguous()) return false;
+  for (int d = 0; d < dim; ++d)
+    if (dst.sizes[d] != index.sizes[d]) return false;
+  return true;
+}
+
+bool scatter(const NdView& dst, const NdView& src, const NdView& index, int dim, Combine combine,
+             Range range, const NdView* base) {
   int last = index.ndim - 1;
   int64_t n = index.sizes[last];
   Dims dst_strides(dst.strides, dst.ndim);
   int64_t along = dst_strides[dim];
   dst_strides[dim] = 0;
+  int64_t size = dst.sizes[dim];
   int64_t sv = src.strides[last];
   int64_t si = index.strides[last];
   int64_t sd = dst_strides[last];
   const int64_t* strides[3] = {dst_strides.data(), index.strides, src.strides};
   int64_t rows = product(index.sizes, 0, last);
-  if (rows * n == 0) return;
+  if (rows * n == 0) return true;
   const auto* indices = index.ptr<const int64_t>();
+  std::atomic<bool> ok = true;
   dispatch_combine(dst.dtype, combine, [&]<class T, class F>() {
+    auto some = [&](T* d, const int64_t* i, const T* v, int64_t count) {
+      if (range == Range::Check && !in_range(i, count, si, size)) {
+        ok = false;
+      } else if (si == 1 && along == 1 && sd == 0 && sv == 1) {
+        for (int64_t j = 0; j < count; ++j) F::apply(d[i[j]], v[j]);
+      } else if (si == 1 && sd == 1 && sv == 1) {
+        for (int64_t j = 0; j < count; ++j) F::apply(d[i[j] * along + j], v[j]);
+      } else {
+        for (int64_t j = 0; j < count; ++j) F::apply(d[i[j * si] * along + j * sd], v[j * sv]);
+      }
+    };
     auto run = [&](int64_t r0, int64_t r1, int64_t j0, int64_t j1) {
       Walk<3> walk(index.sizes, last, strides);
       walk.seek(r0);
@@ -397,11 +409,11 @@ void scatter(const NdView& dst, const NdView& src, const NdView& index, int dim,
         T* d = dst.ptr<T>() + walk.offset[0];
         const int64_t* i = indices + walk.offset[1];
         const T* v = src.ptr<const T>() + walk.offset[2];
-        if (si == 1 && along == 1 && sd == 0 && sv == 1) {
-          for (int64_t j = j0; j < j1; ++j) F::apply(d[i[j]], v[j]);
-        } else {
-          for (int64_t j = j0; j < j1; ++j) F::apply(d[i[j * si] * along + j * sd], v[j * sv]);
-        }
+        if (base)
+          std::memcpy(static_cast<void*>(d), base->ptr<const T>() + walk.offset[0],
+                      sizeof(T) * static_cast<size_t>(size));
+        for (int64_t j = j0; j < j1; j += check_piece)
+          some(d + j * sd, i + j * si, v + j * sv, std::min(check_piece, j1 - j));
       }
     };
     // Rows are independent when the scatter runs inside them; else columns are.
@@ -413,6 +425,7 @@ void scatter(const NdView& dst, const NdView& src, const NdView& index, int dim,
                    [&](int64_t begin, int64_t end) { run(0, rows, begin, end); });
     }
   });
+  return ok;
 }
 
 }  // namespace clew::kernels

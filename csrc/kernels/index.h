@@ -1,7 +1,9 @@
 // Loops that gather and scatter: cat's rows, gather, scatter, advanced indexing, nonzero,
-// searching. May include: base, kernels/ndview.h. Invariant: indices were checked before; writes to
-// one place happen in the order of the indices, however many threads.
+// searching. May include: base, kernels/ndview.h. Invariant: no index that is out of range is
+// followed; writes to one place happen in the order of the indices, however many threads.
 #pragma once
+#include <vector>
+
 #include "kernels/ndview.h"
 
 namespace clew::kernels {
@@ -24,29 +26,45 @@ int64_t add_offsets(int64_t* out, const NdView& index, int64_t size, int64_t str
 
 enum class Combine : uint8_t { Assign, Add, Multiply, Max, Min };
 
+// Whether n indices, `step` apart, lie in [0, size).
+bool in_range(const int64_t* index, int64_t n, int64_t step, int64_t size);
+
+// Indices are checked before, or by the loop itself, piece by piece as it comes to them: that
+// spares reading them twice, but leaves the result half written when false is returned.
+enum class Range : uint8_t { Checked, Check };
+
 // out[.., k, ..] = src[.., places[k], ..] where a place is `scale` elements: sizes are equal,
-// `axis` is where k stands and src's stride there is ignored.
-void take_at(const NdView& out, const NdView& src, int axis, const int64_t* places, int64_t scale);
+// `axis` is where k stands and src's stride there is ignored; places are checked against `total`.
+[[nodiscard]] bool take_at(const NdView& out, const NdView& src, int axis, const int64_t* places,
+                           int64_t scale, Range range, int64_t total);
 // dst[.., places[k], ..] = (or +=, *=, max=, min=) values[.., k, ..].
 void put_at(const NdView& dst, const NdView& values, int axis, const int64_t* places, int64_t scale,
             Combine combine);
 
 // out[.., j, ..] = src[.., index[.., j, ..], ..] along dim; out has index's sizes. All have at
 // least one dimension.
-void gather(const NdView& out, const NdView& src, const NdView& index, int dim);
+[[nodiscard]] bool gather(const NdView& out, const NdView& src, const NdView& index, int dim,
+                          Range range);
 // dst[.., index[.., j, ..], ..] = (or +=, *=, max=, min=) src[.., j, ..]; src has index's sizes.
-void scatter(const NdView& dst, const NdView& src, const NdView& index, int dim, Combine combine);
+// With a `base`, dst is a copy of it first (copies_rows() must hold).
+[[nodiscard]] bool scatter(const NdView& dst, const NdView& src, const NdView& index, int dim,
+                           Combine combine, Range range, const NdView* base);
+// Whether scatter() can copy `base` to dst row by row, just before it writes to the row.
+bool copies_rows(const NdView& dst, const NdView& base, const NdView& index, int dim);
 // First position (row-major) whose index is outside [-size, size), or -1; negative ones are allowed
 // only when asked for.
 int64_t find_bad_index(const NdView& index, int64_t size, bool negative);
 // The k-th index in row-major order.
 int64_t index_value(const NdView& index, int64_t k);
 
-int64_t count_nonzero(const NdView& x);
+// The nonzero elements before each stretch of an array, in row-major order, and at the end all.
+using NonzeroCounts = std::vector<int64_t>;
+NonzeroCounts count_nonzero(const NdView& x);
 // Coordinates of nonzero elements: out[i * row_step + d * column_step].
-void nonzero(const NdView& x, int64_t* out, int64_t row_step, int64_t column_step);
+void nonzero(const NdView& x, const NonzeroCounts& counts, int64_t* out, int64_t row_step,
+             int64_t column_step);
 // Row-major positions of nonzero elements.
-void nonzero_flat(const NdView& x, int64_t* out);
+void nonzero_flat(const NdView& x, const NonzeroCounts& counts, int64_t* out);
 
 // For each value the first place in its sorted row (row r of `sorted` and of `values`, or the one
 // row of `sorted`) where it could be put in: before equals, or after them when `right`. `sorter`,

@@ -49,6 +49,50 @@ template <int N> class Walk {
   }
 };
 
+// The elements of one array in row-major order, as runs of equal steps: neighbouring dims are
+// joined where memory allows.
+class Runs {
+  Walk<1> outer_;
+  int64_t length_ = 1;
+  int64_t step_ = 1;
+
+ public:
+  explicit Runs(const NdView& v) {
+    Dims sizes;
+    Dims strides;
+    for (int d = 0; d < v.ndim; ++d) {
+      if (v.sizes[d] == 1) continue;
+      int last = sizes.size() - 1;
+      if (last >= 0 && strides[last] == v.sizes[d] * v.strides[d]) {
+        sizes[last] *= v.sizes[d];
+        strides[last] = v.strides[d];
+      } else {
+        sizes.push_back(v.sizes[d]);
+        strides.push_back(v.strides[d]);
+      }
+    }
+    if (sizes.empty()) return;
+    int last = sizes.size() - 1;
+    length_ = sizes[last];
+    step_ = strides[last];
+    const int64_t* outer[1] = {strides.data()};
+    outer_ = Walk<1>(sizes.data(), last, outer);
+  }
+  // Between the elements of a run.
+  int64_t step() const { return step_; }
+  // f(position, offset, count) for the elements at positions [begin, end).
+  template <class F> void each(int64_t begin, int64_t end, F&& f) const {
+    if (begin >= end) return;
+    Walk<1> walk = outer_;
+    walk.seek(begin / length_);
+    for (int64_t at = begin, j = begin % length_; at < end; j = 0, walk.next()) {
+      int64_t count = std::min(length_ - j, end - at);
+      f(at, walk.offset[0] + j * step_, count);
+      at += count;
+    }
+  }
+};
+
 struct Bytes16 {
   uint64_t half[2];
 };

@@ -95,9 +95,9 @@ void embedding_cpu(const Call& c, Tensors& outs) {
   int64_t from[2] = {0, weight.stride(1)};
   {
     ReleaseGil gil(outs[0].numel());
-    kernels::take_at({outs[0]->data, sizes, to, 2, weight.dtype()},
-                     {weight->data, sizes, from, 2, weight.dtype()}, 0, rows.data<int64_t>(),
-                     weight.stride(0));
+    (void)kernels::take_at({outs[0]->data, sizes, to, 2, weight.dtype()},
+                           {weight->data, sizes, from, 2, weight.dtype()}, 0, rows.data<int64_t>(),
+                           weight.stride(0), kernels::Range::Checked, weight.size(0));
   }
   if (!a.adjoint) return;
   Tensor flat = alias(outs[0], {n, weight.size(1)}, {weight.size(1), 1});

@@ -1,6 +1,6 @@
 // gather, scatter, scatter_add, scatter_reduce, take_along_dim: an index for every element, along
 // one dimension. May include: ops, graph, tensor, kernels. Invariant: every index is checked before
-// the first write; repeated indices meet in row-major order.
+// the first write that outlives an error; repeated indices meet in row-major order.
 #include <limits>
 
 #include "graph/gil.h"
@@ -24,6 +24,7 @@ namespace {
 
 using kernels::Combine;
 using kernels::NdView;
+using kernels::Range;
 
 struct DimAttrs {
   int64_t dim = 0;
@@ -96,13 +97,19 @@ void gather_cpu(const Call& c, Tensors& outs) {
   const Tensor& x = c.in[0];
   int dim = wrapped(c.as<GatherAttrs>().dim, x.ndim(), c.name());
   Tensor places = as_int64(c.in[1]);
-  check_range(places, x, dim, c.name());
+  bool fresh = is_fresh(outs[0]);
+  if (!fresh) check_range(places, x, dim, c.name());
   if (outs[0].numel() == 0) return;
   Tensor out = with_dim(outs[0]);
   Tensor index = with_dim(places);
   Tensor from = with_dim(x);
-  ReleaseGil gil(out.numel());
-  kernels::gather(out.nd(), from.nd(), index.nd(), dim);
+  bool ok = true;
+  {
+    ReleaseGil gil(out.numel());
+    ok = kernels::gather(out.nd(), from.nd(), index.nd(), dim,
+                         fresh ? Range::Check : Range::Checked);
+  }
+  if (!ok) check_range(places, x, dim, c.name());
 }
 void gather_vjp(Vjp& c) {
   const Tensor& g = c.grad();
@@ -192,10 +199,15 @@ void check_scatter(const Call& c, int dim) {
   }
 }
 
-// dst[index] op= src; 16-bit floats are combined in 32 bits.
-void scatter_into(const Tensor& out, int dim, const Tensor& index, const Tensor& src,
-                  Combine combine) {
-  if (index.numel() == 0) return;
+bool is_widened(DType d, Combine combine) {
+  bool half = d == DType::Float16 || d == DType::BFloat16;
+  return half && (combine == Combine::Add || combine == Combine::Multiply);
+}
+// dst[index] op= src; 16-bit floats are combined in 32 bits. With a range to check, which is not
+// for those, answers whether all indices were in it. With a base, out is made a copy of that first.
+bool scatter_into(const Tensor& out, int dim, const Tensor& index, const Tensor& src,
+                  Combine combine, Range range = Range::Checked, const NdView* base = nullptr) {
+  if (index.numel() == 0) return true;
   Tensor at = with_dim(index);
   Tensor from = with_dim(src);
   Tensor cast;
@@ -207,22 +219,21 @@ void scatter_into(const Tensor& out, int dim, const Tensor& index, const Tensor&
     from = alias(from, at.sizes(), from.strides());
   }
   Tensor to = with_dim(out);
-  bool half = out.dtype() == DType::Float16 || out.dtype() == DType::BFloat16;
-  bool widen = half && (combine == Combine::Add || combine == Combine::Multiply);
-  if (widen) {
+  if (is_widened(out.dtype(), combine)) {
     Tensor wide = empty(to.sizes(), DType::Float32);
     copy_into(wide, to);
     Tensor values = empty(from.sizes(), DType::Float32);
     copy_into(values, from);
     {
       ReleaseGil gil(at.numel());
-      kernels::scatter(wide.nd(), values.nd(), at.nd(), dim, combine);
+      (void)kernels::scatter(wide.nd(), values.nd(), at.nd(), dim, combine, Range::Checked,
+                             nullptr);
     }
     copy_into(to, wide);
-    return;
+    return true;
   }
   ReleaseGil gil(at.numel());
-  kernels::scatter(to.nd(), from.nd(), at.nd(), dim, combine);
+  return kernels::scatter(to.nd(), from.nd(), at.nd(), dim, combine, range, base);
 }
 
 void scatter_shape(const Call& c, OutSpecs& out) {
@@ -232,9 +243,16 @@ void scatter_shape(const Call& c, OutSpecs& out) {
 void scatter_by(const Call& c, const Tensor& out, Combine combine) {
   int dim = wrapped(c.as<DimAttrs>().dim, c.in[0].ndim(), c.name());
   Tensor index = as_int64(c.in[1]);
-  check_range(index, c.in[0], dim, c.name());
-  if (!out.is_same(c.in[0])) copy_into(out, c.in[0]);
-  scatter_into(out, dim, index, c.in[2], combine);
+  const Tensor& x = c.in[0];
+  bool fused = !out.is_same(x) && is_fresh(out) && !is_widened(x.dtype(), combine) && index.numel();
+  if (!fused) check_range(index, x, dim, c.name());
+  Tensor from = with_dim(x);
+  NdView base = from.nd();
+  bool by_rows = fused && kernels::copies_rows(with_dim(out).nd(), base, with_dim(index).nd(), dim);
+  if (!out.is_same(x) && !by_rows) copy_into(out, x);
+  if (!scatter_into(out, dim, index, c.in[2], combine, fused ? Range::Check : Range::Checked,
+                    by_rows ? &base : nullptr))
+    check_range(index, x, dim, c.name());
 }
 void scatter_cpu(const Call& c, Tensors& outs) { scatter_by(c, outs[0], Combine::Assign); }
 void scatter_add_cpu(const Call& c, Tensors& outs) { scatter_by(c, outs[0], Combine::Add); }

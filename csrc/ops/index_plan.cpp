@@ -140,8 +140,9 @@ Tensor basic_index(const Tensor& x, const BasicIndex& part) { return apply(basic
 Tensor nonzero_flat(const Tensor& x, std::string_view op) {
   require(!x.is_meta(), op,
           ": the shape of the result depends on values, which a meta tensor does not have");
-  Tensor out = empty({kernels::count_nonzero(x.nd())}, DType::Int64);
-  if (out.numel()) kernels::nonzero_flat(x.nd(), out.data<int64_t>());
+  kernels::NonzeroCounts counts = kernels::count_nonzero(x.nd());
+  Tensor out = empty({counts.back()}, DType::Int64);
+  if (out.numel()) kernels::nonzero_flat(x.nd(), counts, out.data<int64_t>());
   return out;
 }
 

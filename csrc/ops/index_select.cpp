@@ -2,6 +2,7 @@
 // index_put. May include: ops, graph, tensor, kernels. Invariant: each is made of the two ops of
 // indexing.cpp, which check, differentiate and run.
 #include "graph/batch.h"
+#include "graph/modes.h"
 #include "kernels/index.h"
 #include "ops/arithmetic.h"
 #include "ops/comparison.h"
@@ -198,10 +199,13 @@ Returns: a new tensor.
     .inplace = true,
 });
 
-// Positions in the flattened x; negative ones count from the end.
-Tensor flat_places(const Tensor& x, const Tensor& index, std::string_view op) {
+// Positions in the flattened x; negative ones count from the end. Those that backward keeps are a
+// copy, which a later write to the index does not reach.
+Tensor flat_places(const Tensor& x, const Tensor& index, bool kept, std::string_view op) {
   require(index.dtype() == DType::Int64, op, ": index must be int64; got ", index);
   if (index.is_meta()) return index;
+  if (!kept && index.is_contiguous() && kernels::find_bad_index(index.nd(), x.numel(), false) < 0)
+    return index;
   Tensor places = empty(index.sizes(), DType::Int64);
   fill_(places, Scalar(0));
   int64_t bad = kernels::add_offsets(places.data<int64_t>(), index.nd(), x.numel(), 1);
@@ -213,7 +217,8 @@ Tensor flat_places(const Tensor& x, const Tensor& index, std::string_view op) {
 }
 void take_run(const Call& c, Tensors& outs) {
   const Tensor& x = c.in[0];
-  outs.push_back(index_at(reshape(x, {-1}), flat_places(x, c.in[1], c.name()), {0}));
+  bool kept = is_batched(x) || (modes.grad && any_requires_grad(c.in));
+  outs.push_back(index_at(reshape(x, {-1}), flat_places(x, c.in[1], kept, c.name()), {0}));
 }
 constexpr OpDef take_op = composite({
     .signature = "take(Tensor input, Tensor index) -> Tensor",
@@ -236,7 +241,7 @@ void put_run(const Call& c, Tensors& outs) {
   const Tensor& x = c.in[0];
   require(c.in[1].numel() == c.in[2].numel(), c.name(),
           ": index and source must have equally many elements; got ", c.in[1], " and ", c.in[2]);
-  Tensor places = flat_places(x, c.in[1], c.name());
+  Tensor places = flat_places(x, c.in[1], true, c.name());
   Tensor y = index_put(reshape(x, {-1}), reshape(c.in[2], places.sizes()), places, {0},
                        c.as<AccumulateAttrs>().accumulate);
   outs.push_back(reshape(y, x.sizes()));

@@ -16,6 +16,8 @@ namespace clew {
 
 namespace {
 
+using kernels::Range;
+
 struct IndexPutAttrs {
   Dims dims;
   bool accumulate = false;
@@ -69,14 +71,18 @@ struct Resolved {
   std::vector<int64_t> own;
   const int64_t* places = nullptr;
   int64_t scale = 1;
+  Range range = Range::Checked;
 };
-void resolve(Resolved& r, const Tensor& x, const Tensor& places, const Dims& dims, int64_t total,
-             std::string_view op) {
+void check_places(const Tensor& places, const Dims& dims, int64_t total, std::string_view op) {
   int64_t bad = kernels::find_bad_index(places.nd(), total, false);
   if (bad >= 0) {
     fail_index(op, ": index ", kernels::index_value(places.nd(), bad),
                " is out of bounds for dimension ", dims[0], " with size ", total);
   }
+}
+// Places that are used as they are may be left to the loop to check.
+void resolve(Resolved& r, const Tensor& x, const Tensor& places, const Dims& dims, int64_t total,
+             std::string_view op, Range range = Range::Checked) {
   // Dims that lie in memory like one dimension need no decoding.
   int64_t step = x.stride(static_cast<int>(dims.back()));
   int64_t expect = step;
@@ -86,7 +92,10 @@ void resolve(Resolved& r, const Tensor& x, const Tensor& places, const Dims& dim
     regular = regular && x.stride(d) == expect;
     expect *= x.size(d);
   }
-  if (regular && places.is_contiguous()) {
+  bool as_they_are = regular && places.is_contiguous();
+  r.range = as_they_are ? range : Range::Checked;
+  if (r.range == Range::Checked) check_places(places, dims, total, op);
+  if (as_they_are) {
     r.places = places.data<int64_t>();
     r.scale = step;
     return;
@@ -128,16 +137,20 @@ void index_cpu(const Call& c, Tensors& outs) {
   const Dims& dims = c.as<IndexAttrs>().dims;
   Frame f = frame_of(x.sizes(), dims, c.name());
   Resolved r;
-  resolve(r, x, places, dims, f.total, c.name());
+  resolve(r, x, places, dims, f.total, c.name(), is_fresh(outs[0]) ? Range::Check : Range::Checked);
   int64_t n = places.numel();
   int64_t zero = 0;
   Dims sizes = framed(f, x.sizes(), {&n, 1});
   Dims strides = contiguous_strides(sizes);
   Dims from = framed(f, x.strides(), {&zero, 1});
-  ReleaseGil gil(outs[0].numel());
-  kernels::take_at({outs[0]->data, sizes.data(), strides.data(), sizes.size(), x.dtype()},
-                   {x->data, sizes.data(), from.data(), sizes.size(), x.dtype()}, f.axis(),
-                   r.places, r.scale);
+  bool ok = true;
+  {
+    ReleaseGil gil(outs[0].numel());
+    ok = kernels::take_at({outs[0]->data, sizes.data(), strides.data(), sizes.size(), x.dtype()},
+                          {x->data, sizes.data(), from.data(), sizes.size(), x.dtype()}, f.axis(),
+                          r.places, r.scale, r.range, f.total);
+  }
+  if (!ok) check_places(places, dims, f.total, c.name());
 }
 void index_vjp(Vjp& c) {
   const Dims& dims = c.as<IndexAttrs>().dims;

@@ -1,6 +1,6 @@
 // Indexing by tensors as C++ functions: advanced indexing, gather, scatter, embedding.
 // May include: ops/ops.h.
-// Invariant: indices are checked before anything is written.
+// Invariant: indices are checked before anything is written that outlives an error.
 #pragma once
 #include <string_view>
 
@@ -53,6 +53,10 @@ Tensor gather(const Tensor& x, int64_t dim, const Tensor& index);
 Tensor scatter(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src);
 Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src);
 Tensor embedding(const Tensor& weight, const Tensor& indices, int64_t padding_idx = -1);
+// Whether nobody else holds an op's output: what was written there is not seen when the op fails.
+inline bool is_fresh(const Tensor& out) {
+  return Py_REFCNT(out.get()) == 1 && out->storage->refs == 1;
+}
 // Row-major positions of nonzero elements, int64[n]; not recorded.
 Tensor nonzero_flat(const Tensor& x, std::string_view op);
 

@@ -16,17 +16,19 @@ constexpr NoRule indices_only = no_rule("indices are not a differentiable functi
 Tensor coordinates(const Tensor& x, std::string_view op) {
   require(!x.is_meta(), op,
           ": the shape of the result depends on values, which a meta tensor does not have");
-  Tensor out = empty({kernels::count_nonzero(x.nd()), x.ndim()}, DType::Int64);
-  if (out.numel()) kernels::nonzero(x.nd(), out.data<int64_t>(), x.ndim(), 1);
+  kernels::NonzeroCounts counts = kernels::count_nonzero(x.nd());
+  Tensor out = empty({counts.back(), x.ndim()}, DType::Int64);
+  if (out.numel()) kernels::nonzero(x.nd(), counts, out.data<int64_t>(), x.ndim(), 1);
   return out;
 }
 void coordinates_by_dim(const Tensor& x, std::string_view op, Tensors& outs) {
   require(!x.is_meta(), op,
           ": the shape of the result depends on values, which a meta tensor does not have");
   Tensor at = x.ndim() ? x : alias(x, {1}, {1});
-  int64_t count = kernels::count_nonzero(at.nd());
+  kernels::NonzeroCounts counts = kernels::count_nonzero(at.nd());
+  int64_t count = counts.back();
   Tensor columns = empty({at.ndim(), count}, DType::Int64);
-  if (count) kernels::nonzero(at.nd(), columns.data<int64_t>(), 1, count);
+  if (count) kernels::nonzero(at.nd(), counts, columns.data<int64_t>(), 1, count);
   for (int d = 0; d < at.ndim(); ++d) outs.push_back(alias(columns, {count}, {1}, d * count));
 }
 
