@@ -1,4 +1,4 @@
-// Transposed copies in tiles of whole cache lines.
+// Transposed copies in tiles of whole cache lines; copies that make rows alternate.
 // May include: base, kernels.
 // Invariant: every line of a full tile is read and written once, so strides that are powers of two,
 // whose lines fight for the same places in a cache, cost nothing.
@@ -191,6 +191,61 @@ void copy_planes(const NdView& to, const NdView& from, const Layout& l, int inne
   });
 }
 
+// d[j * W + k] = s[k * apart + j]: W rows of the source become one of the destination.
+template <class T, int W> void interleave(T* d, const T* s, int64_t apart, int64_t n) {
+#pragma GCC ivdep
+  for (int64_t j = 0; j < n; ++j)
+    for (int k = 0; k < W; ++k) d[j * W + k] = s[k * apart + j];
+}
+
+template <class T>
+void copy_interleaved(const NdView& to, const NdView& from, const Layout& l, int inner, int other) {
+  int64_t rows = 1;
+  for (int d = 0; d < l.ndim; ++d) {
+    if (d != inner && d != other) rows *= l.sizes[d];
+  }
+  const int64_t n = l.sizes[other];
+  const int64_t apart = l.src[inner];
+  parallel_for(rows, std::max<int64_t>(1, grain_default / n), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      T* d = to.ptr<T>();
+      const T* s = from.ptr<const T>();
+      int64_t rest = row;
+      for (int dim = l.ndim - 1; dim >= 0; --dim) {
+        if (dim == inner || dim == other) continue;
+        int64_t i = rest % l.sizes[dim];
+        rest /= l.sizes[dim];
+        d += i * l.dst[dim];
+        s += i * l.src[dim];
+      }
+      if (l.sizes[inner] == 2)
+        interleave<T, 2>(d, s, apart, n);
+      else
+        interleave<T, 3>(d, s, apart, n);
+    }
+  });
+}
+
+// Two or three rows of the source that alternate in the destination, as pixel_shuffle has them.
+bool copy_alternating(const NdView& dst, const NdView& src, const Layout& l) {
+  int inner = -1;
+  int other = -1;
+  for (int d = 0; d < l.ndim; ++d) {
+    if (l.dst[d] == 0) return false;
+    if (l.dst[d] == 1 && (l.sizes[d] == 2 || l.sizes[d] == 3)) inner = d;
+    if (l.src[d] == 1 && l.dst[d] != 1 && l.sizes[d] >= 8) other = d;
+  }
+  if (inner < 0 || other < 0 || l.dst[other] != l.sizes[inner]) return false;
+  switch (itemsize(dst.dtype)) {
+    case 1: copy_interleaved<uint8_t>(dst, src, l, inner, other); break;
+    case 2: copy_interleaved<uint16_t>(dst, src, l, inner, other); break;
+    case 4: copy_interleaved<uint32_t>(dst, src, l, inner, other); break;
+    case 8: copy_interleaved<uint64_t>(dst, src, l, inner, other); break;
+    default: copy_interleaved<Bytes16>(dst, src, l, inner, other); break;
+  }
+  return true;
+}
+
 }  // namespace
 
 bool copy_transposed(const NdView& dst, const NdView& src) {
@@ -202,7 +257,8 @@ bool copy_transposed(const NdView& dst, const NdView& src) {
     if (l.dst[d] == 1 && l.src[d] != 1) inner = d;
     if (l.src[d] == 1 && l.dst[d] != 1) other = d;
   }
-  if (inner < 0 || other < 0 || l.src[inner] == 0 || l.dst[other] == 0) return false;
+  if (inner < 0 || other < 0 || l.src[inner] == 0 || l.dst[other] == 0)
+    return copy_alternating(dst, src, l);
   if (std::max(l.sizes[inner], l.sizes[other]) < 8) return false;
   switch (itemsize(dst.dtype)) {
     case 1: copy_planes<uint8_t>(dst, src, l, inner, other); break;

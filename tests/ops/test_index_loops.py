@@ -261,3 +261,31 @@ def test_a_mask_made_of_other_bytes_counts_each_once(threads):
     mask = clew.from_numpy(odd.view(np.bool_))
     same(mask.nonzero(), np.argwhere(odd))
     assert clew.arange(odd.size)[mask].numel() == 60000
+
+
+# ---- rows that alternate -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("factor", [2, 3, 4])
+def test_pixel_shuffle_makes_rows_alternate(threads, dtype, factor):
+    rng = np.random.default_rng(10)
+    for n, c, h, w in [(1, 1, 1, 7), (3, 2, 5, 8), (4, 8, 33, 57), (0, 1, 4, 9)]:
+        array = numbers(rng, (n, c * factor**2, h, w), dtype)
+        want = array.reshape(n, c, factor, factor, h, w).transpose(0, 1, 4, 2, 5, 3)
+        want = want.reshape(n, c, h * factor, w * factor)
+        for x in layouts(array):
+            same(clew.nn.functional.pixel_shuffle(x, factor), want)
+
+
+def test_alternating_copies_into_parts_and_from_broadcasts(threads):
+    rng = np.random.default_rng(11)
+    array = numbers(rng, (90, 3, 800))
+    out = np.zeros((90, 801, 3), np.float32)
+    target = clew.from_numpy(out)
+    target[:, 1:].copy_(clew.from_numpy(array).transpose(1, 2))
+    assert np.array_equal(out[:, 1:], array.swapaxes(1, 2))
+    assert not out[:, 0].any()
+    row = numbers(rng, (90, 1, 800))
+    wide = clew.from_numpy(row).expand(90, 2, 800).transpose(1, 2)
+    same(wide.contiguous(), np.ascontiguousarray(np.repeat(row, 2, 1).swapaxes(1, 2)))
