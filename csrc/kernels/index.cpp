@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/index_walk.h"
+#include "kernels/stream.h"
 
 namespace clew::kernels {
 
@@ -90,6 +91,12 @@ int64_t product(const int64_t* sizes, int begin, int end) {
 
 // So many indices are still in the nearest cache when the loop that checked them comes to use them.
 constexpr int64_t check_piece = 1024;
+
+// Fetches the lines of p[0..n), to be written.
+template <class T> void fetch(T* p, int64_t n) {
+  constexpr auto step = std::max<int64_t>(1, line_bytes / static_cast<int64_t>(sizeof(T)));
+  for (int64_t k = 0; k < n; k += step) __builtin_prefetch(p + k, 1);
+}
 
 // Two arrays' dims after an axis, with neighbours joined where memory allows.
 struct Block {
@@ -222,9 +229,11 @@ bool take_at(const NdView& out, const NdView& src, int axis, const int64_t* plac
     T* to = out.ptr<T>();
     T* from = src.ptr<T>();
     auto some = [&](T* o, T* s, int64_t k, int64_t stop) {
+      if (block.count == 1 && step == 1) fetch(o + k, stop - k);
       if (range == Range::Check && !in_range(places + k, stop - k, 1, total)) {
         ok = false;
       } else if (block.count == 1 && step == 1 && scale == 1) {
+#pragma GCC unroll 4
         for (; k < stop; ++k) o[k] = s[places[k]];
       } else if (block.count == 1) {
         for (; k < stop; ++k) o[k * step] = s[places[k] * scale];
@@ -243,7 +252,8 @@ bool take_at(const NdView& out, const NdView& src, int axis, const int64_t* plac
                    for (int64_t at = begin; at < end;) {
                      int64_t k = at % picks;
                      int64_t stop = std::min(picks, k + end - at);
-                     if (range == Range::Check) stop = std::min(stop, k + check_piece);
+                     if (range == Range::Check || block.count == 1)
+                       stop = std::min(stop, k + check_piece);
                      walk.seek(at / picks);
                      at += stop - k;
                      some(to + walk.offset[0], from + walk.offset[1], k, stop);
@@ -342,11 +352,14 @@ bool gather(const NdView& out, const NdView& src, const NdView& index, int dim, 
   std::atomic<bool> ok = true;
   dispatch_size(itemsize(out.dtype), [&]<class T>() {
     auto some = [&](T* o, const int64_t* i, const T* s, int64_t count) {
+      if (so == 1) fetch(o, count);
       if (range == Range::Check && !in_range(i, count, si, size)) {
         ok = false;
       } else if (so == 1 && si == 1 && along == 1 && ss == 0) {
+#pragma GCC unroll 4
         for (int64_t j = 0; j < count; ++j) o[j] = s[i[j]];
       } else if (so == 1 && si == 1 && ss == 1) {
+#pragma GCC unroll 4
         for (int64_t j = 0; j < count; ++j) o[j] = s[i[j] * along + j];
       } else {
         for (int64_t j = 0; j < count; ++j) o[j * so] = s[i[j * si] * along + j * ss];
@@ -395,6 +408,7 @@ bool scatter(const NdView& dst, const NdView& src, const NdView& index, int dim,
       if (range == Range::Check && !in_range(i, count, si, size)) {
         ok = false;
       } else if (si == 1 && along == 1 && sd == 0 && sv == 1) {
+#pragma GCC unroll 4
         for (int64_t j = 0; j < count; ++j) F::apply(d[i[j]], v[j]);
       } else if (si == 1 && sd == 1 && sv == 1) {
         for (int64_t j = 0; j < count; ++j) F::apply(d[i[j] * along + j], v[j]);

@@ -58,6 +58,12 @@ bool all_in_range(const NdView& index, int64_t least, int64_t size) {
 }  // namespace
 
 bool in_range(const int64_t* index, int64_t n, int64_t step, int64_t size) {
+  if (step == 1) {
+    // No index is larger than all their bits together, which are mostly small enough.
+    uint64_t bits = 0;
+    for (int64_t j = 0; j < n; ++j) bits |= static_cast<uint64_t>(index[j]);
+    if (bits < static_cast<uint64_t>(size)) return true;
+  }
   return all_between(index, n, step, 0, size - 1);
 }
 
