@@ -12,7 +12,9 @@ from clew._C import Tensor
 from clew._primitive import Context, broadcast_batch, primitive, write_out
 
 from ._common import CholeskyEx, check_matrix, check_same, per_matrix, report, show
-from ._triangular import substitute, triangular
+from ._lapack import check as check_info
+from ._lapack import each, routines
+from ._triangular import solve_kernel, triangular
 
 
 def _shapes(a: Tensor, **attrs: Any) -> Any:
@@ -38,11 +40,28 @@ def _failing(a: np.ndarray) -> tuple[np.ndarray, int]:
     return out, 0
 
 
+def _lower_factor(a: np.ndarray) -> np.ndarray:
+    """The factors of matrices; NumPy's LinAlgError when one is not positive definite."""
+    found = routines(a, "potrf")
+    if found is None:
+        return np.linalg.cholesky(a)
+    (potrf,) = found
+
+    def run(a: np.ndarray) -> tuple[np.ndarray]:
+        # Of a matrix in rows LAPACK sees the transposed one, and gives the transposed factor.
+        by_columns = a.flags.f_contiguous
+        factor, info = potrf(a if by_columns else a.T, lower=by_columns)
+        check_info(info)
+        return (factor if by_columns else factor.T,)
+
+    return each(run, a)[0]
+
+
 def _kernel(a: np.ndarray, *, upper: bool, name: str, check: bool) -> Any:
     a = _lower(a, upper)
     info = np.zeros(a.shape[:-2], np.int32)
     try:
-        factor = np.linalg.cholesky(a)
+        factor = _lower_factor(a)
         if not np.isnan(np.diagonal(factor, axis1=-2, axis2=-1)).any():
             return factor, info
     except np.linalg.LinAlgError:
@@ -131,8 +150,8 @@ def _cholesky(name: str, a: Tensor, upper: bool, out: Any) -> Any:
 
 def _solved(low: np.ndarray, b: np.ndarray) -> np.ndarray:
     """(L L^H)^-1 b; one triangle is read."""
-    half = substitute(low[..., ::-1, ::-1], b[..., ::-1, :])[..., ::-1, :]
-    return substitute(np.swapaxes(low, -1, -2).conj(), half)
+    half = solve_kernel(low, b, upper=False)
+    return solve_kernel(np.swapaxes(low, -1, -2).conj(), half, upper=True)
 
 
 def _factor_gradient(factor: Tensor, ga: Tensor, upper: bool) -> Tensor:

@@ -20,6 +20,7 @@ from ._common import (
     mask_diagonal,
     real_dtype,
 )
+from ._lapack import check, each, routines
 from ._solve import inverse_or_nan
 
 _NOT_CONVERGED = (
@@ -80,9 +81,34 @@ def _eigh_gradient(c: Context, gl: Any, gv: Any) -> Any:
     return vectors @ inner @ vectors.mH
 
 
+def hermitian_factors(a: np.ndarray, uplo: Any, vectors: bool) -> tuple[np.ndarray, ...]:
+    """Eigenvalues and, if wanted, eigenvectors; NumPy's LinAlgError when LAPACK does not
+    converge.
+    """
+    found = routines(a, "heevd")
+    if found is None:
+        return tuple(np.linalg.eigh(a, uplo)) if vectors else (np.linalg.eigvalsh(a, uplo),)
+    n = a.shape[-1]
+    # The workspace that LAPACK demands, or room for blocks of 64 columns when that is more.
+    needed = 1 + 6 * n + 2 * n * n if vectors else 1 + 2 * n
+
+    def run(a: np.ndarray) -> tuple[np.ndarray, ...]:
+        # Of a matrix in rows LAPACK sees the transposed one, which is the conjugate.
+        by_columns = a.flags.f_contiguous
+        values, v, info = found[0](
+            a if by_columns else a.T,
+            compute_v=vectors,
+            lower=(uplo == "L") == by_columns,
+            lwork=max(needed, 66 * n),
+        )
+        check(info)
+        return (values, v if by_columns else v.conj()) if vectors else (values,)
+
+    return each(run, a)
+
+
 def _eigh_kernel(a: np.ndarray, *, uplo: Any, name: str) -> Any:
-    values, vectors = lapack(name, lambda x: tuple(np.linalg.eigh(x, uplo)), a, _NOT_CONVERGED)
-    return values, vectors
+    return lapack(name, lambda x: hermitian_factors(x, uplo, True), a, _NOT_CONVERGED)
 
 
 _eigh = primitive(
@@ -95,7 +121,7 @@ _eigvalsh = primitive(
     "Eigvalsh",
     shapes=lambda a, **_: [(a.shape[:-1], real_dtype(a.dtype))],
     kernel=lambda a, uplo, name: lapack(
-        name, lambda x: np.linalg.eigvalsh(x, uplo), a, _NOT_CONVERGED
+        name, lambda x: hermitian_factors(x, uplo, False)[0], a, _NOT_CONVERGED
     ),
     gradient=None,
 )

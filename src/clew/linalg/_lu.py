@@ -12,6 +12,7 @@ from clew._C import Tensor
 from clew._primitive import Context, broadcast_batch, primitive, write_out
 
 from ._common import check_matrix, check_same, check_tensor, eye_like, report, show
+from ._lapack import columns, each, routines
 from ._triangular import triangular
 
 _PANEL = 32
@@ -63,9 +64,18 @@ def _factor_panel(
         lu[:, j + 1 :, j + 1 : stop] -= lu[:, j + 1 :, j, None] * lu[:, None, j, j + 1 : stop]
 
 
-def _kernel(a: np.ndarray, *, name: str, check: bool) -> Any:
+def _factors(a: np.ndarray) -> Any:
+    """The compact factors of matrices, the row exchanges, the numbers of the first zero pivots."""
     *batch, m, n = a.shape
     k = min(m, n)
+    found = routines(a, "getrf")
+    if found is not None:
+
+        def run(a: np.ndarray) -> tuple[Any, ...]:
+            lu, pivots, info = found[0](columns(a), overwrite_a=True)
+            return lu, pivots + 1, np.int32(info)
+
+        return each(run, a)
     count = int(np.prod(batch, dtype=np.int64))
     lu = np.array(a).reshape(count, m, n)
     pivots = np.zeros((count, k), np.int32)
@@ -79,7 +89,12 @@ def _kernel(a: np.ndarray, *, name: str, check: bool) -> Any:
                 low += np.eye(stop - start, dtype=a.dtype)
                 lu[:, start:stop, stop:] = np.linalg.solve(low, lu[:, start:stop, stop:])
                 lu[:, stop:, stop:] -= lu[:, stop:, start:stop] @ lu[:, start:stop, stop:]
-    infos = info.reshape(batch)
+    return lu.reshape(a.shape), pivots.reshape(*batch, k), info.reshape(batch)
+
+
+def _kernel(a: np.ndarray, *, name: str, check: bool) -> Any:
+    lu, pivots, infos = _factors(a)
+    infos = np.asarray(infos)
     if check:
         report(
             name,
@@ -90,7 +105,7 @@ def _kernel(a: np.ndarray, *, name: str, check: bool) -> Any:
                 "linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)"
             ),
         )
-    return lu.reshape(a.shape), pivots.reshape(*batch, k), infos
+    return lu, pivots, infos
 
 
 def _gradient(c: Context, g: Any, _pivots: Any, _info: Any) -> Any:

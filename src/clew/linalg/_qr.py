@@ -12,9 +12,11 @@ from clew._C import Tensor
 from clew._primitive import Context, primitive, write_out
 
 from ._common import QR, check_matrix, check_same, check_tensor, show
+from ._lapack import check, columns, each, routines
 from ._triangular import triangular
 
 _MODES = ("reduced", "complete", "r")
+_BLOCK = 64  # columns that LAPACK may treat at once; it gets room for as many
 
 
 def _qr_shapes(a: Tensor, *, mode: str) -> Any:
@@ -30,6 +32,25 @@ def _qr_kernel(a: np.ndarray, *, mode: str) -> Any:
         q = np.zeros((*batch, m, k), a.dtype)
         q[..., :, :] = np.eye(m, k, dtype=a.dtype)
         r = np.zeros((*batch, k, n), a.dtype)
+        return np.zeros(0, a.dtype) if mode == "r" else q, r
+    found = routines(a, "geqrf", "ungqr")
+    if found is not None:
+        geqrf, ungqr = found
+
+        def run(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            h, tau, _, info = geqrf(columns(a), lwork=_BLOCK * n, overwrite_a=True)
+            check(info)
+            if mode == "r":
+                return np.zeros(0, a.dtype), np.tril(h[: min(m, n)].T).T
+            k = m if mode == "complete" else min(m, n)
+            r = np.tril(h[:k].T).T
+            if k > n:
+                h = np.concatenate([h.T, np.zeros((k - n, m), a.dtype)]).T
+            q, _, info = ungqr(h[:, :k], tau, lwork=_BLOCK * k, overwrite_a=True)
+            check(info)
+            return q, r
+
+        q, r = each(run, a)
         return np.zeros(0, a.dtype) if mode == "r" else q, r
     if mode == "r":
         return np.zeros(0, a.dtype), np.linalg.qr(a, mode="r")
@@ -52,7 +73,7 @@ def _qr_gradient(c: Context, gq: Any, gr: Any) -> Any:
             f"got {show(a)}"
         )
     if gq is None:
-        gq = _C.functions["zeros_like"](q)
+        gq = q.new_zeros(q.shape)
     rest = None
     if m < n:
         # The first columns decide Q; of the others R has Q^H A.
@@ -124,6 +145,15 @@ def _geqrf_shapes(a: Tensor) -> Any:
 def _geqrf_kernel(a: np.ndarray) -> Any:
     if a.size == 0:
         return a, np.zeros((*a.shape[:-2], min(a.shape[-2:])), a.dtype)
+    found = routines(a, "geqrf")
+    if found is not None:
+
+        def run(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            h, tau, _, info = found[0](columns(a), lwork=_BLOCK * a.shape[1], overwrite_a=True)
+            check(info)
+            return h, tau
+
+        return each(run, a)
     h, tau = np.linalg.qr(a, mode="raw")
     return np.swapaxes(h, -2, -1), tau
 

@@ -22,6 +22,8 @@ from ._common import (
     report,
     show,
 )
+from ._lapack import check as check_info
+from ._lapack import columns, each, routines
 
 
 def zero_pivot(a: np.ndarray) -> int:
@@ -41,15 +43,30 @@ def zero_pivot(a: np.ndarray) -> int:
 
 def _solved(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, int]:
     try:
-        return np.linalg.solve(a, b), 0
+        return _solutions(a, b), 0
     except np.linalg.LinAlgError:
         return np.full_like(b, np.nan), zero_pivot(a)
+
+
+def _solutions(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The solutions of systems; NumPy's LinAlgError when one is singular."""
+    found = routines(a, "getrf", "getrs")
+    if found is None or b.size == 0:
+        return np.linalg.solve(a, b)
+    getrf, getrs = found
+
+    def run(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray]:
+        lu, pivots, info = getrf(columns(a), overwrite_a=True)
+        check_info(info)
+        return (getrs(lu, pivots, b)[0],)
+
+    return each(run, a, b)[0]
 
 
 def _solve_kernel(a: np.ndarray, b: np.ndarray, *, name: str, check: bool) -> Any:
     info = np.zeros(a.shape[:-2], np.int32)
     try:
-        return np.linalg.solve(a, b), info
+        return _solutions(a, b), info
     except np.linalg.LinAlgError:
         pairs = per_matrix(a.shape[:-2], _solved, a, b)
     info = np.array([p[1] for p in pairs], np.int32).reshape(info.shape)
@@ -150,9 +167,26 @@ def solve_ex(
     return write_out("linalg.solve_ex", SolveEx(x, info), out)
 
 
+def _inverses(a: np.ndarray) -> np.ndarray:
+    """The inverses of matrices; NumPy's LinAlgError when one is singular."""
+    found = routines(a, "getrf", "getri")
+    if found is None:
+        return np.linalg.inv(a)
+    getrf, getri = found
+
+    def run(a: np.ndarray) -> tuple[np.ndarray]:
+        lu, pivots, info = getrf(columns(a), overwrite_a=True)
+        check_info(info)
+        inverse, info = getri(lu, pivots, lwork=64 * len(a), overwrite_lu=True)
+        check_info(info)
+        return (inverse,)
+
+    return each(run, a)[0]
+
+
 def _inverted(a: np.ndarray) -> tuple[np.ndarray, int]:
     try:
-        return np.linalg.inv(a), 0
+        return _inverses(a), 0
     except np.linalg.LinAlgError:
         return np.full_like(a, np.nan), zero_pivot(a)
 
@@ -160,7 +194,7 @@ def _inverted(a: np.ndarray) -> tuple[np.ndarray, int]:
 def _inv_kernel(a: np.ndarray, *, name: str, check: bool) -> Any:
     info = np.zeros(a.shape[:-2], np.int32)
     try:
-        return np.linalg.inv(a), info
+        return _inverses(a), info
     except np.linalg.LinAlgError:
         pairs = per_matrix(a.shape[:-2], _inverted, a)
     info = np.array([p[1] for p in pairs], np.int32).reshape(info.shape)

@@ -21,7 +21,8 @@ from ._common import (
     mask_diagonal,
     real_dtype,
 )
-from ._eigen import differences, eigvalsh, require_no_phase
+from ._eigen import differences, eigvalsh, hermitian_factors, require_no_phase
+from ._lapack import check, each, routines
 
 _NOT_FINITE = (
     "The algorithm failed to converge because the input matrix contained non-finite values."
@@ -54,7 +55,36 @@ def _decomposed(a: np.ndarray, full: bool, name: str) -> Any:
         )
         return u, np.zeros((*batch, k), a.real.dtype), vh
     reason = _ILL if np.isfinite(a).all() else _NOT_FINITE
-    return lapack(name, lambda x: tuple(np.linalg.svd(x, full_matrices=full)), a, reason)
+    return lapack(name, lambda x: _factors(x, full), a, reason)
+
+
+def _factors(a: np.ndarray, full: bool) -> tuple[np.ndarray, ...]:
+    """The factors of matrices; NumPy's LinAlgError when LAPACK does not converge."""
+    found = routines(a, "gesdd")
+    if found is None:
+        return tuple(np.linalg.svd(a, full_matrices=full))
+
+    def run(a: np.ndarray) -> tuple[np.ndarray, ...]:
+        # A^T = U S Vh is A = Vh^T S U^T.
+        u, s, vh, info = found[0](a.T, full_matrices=full)
+        check(info)
+        return vh.T, s, u.T
+
+    return each(run, a)
+
+
+def _values(a: np.ndarray) -> np.ndarray:
+    """The singular values alone."""
+    found = routines(a, "gesdd")
+    if found is None:
+        return np.linalg.svd(a, compute_uv=False)
+
+    def run(a: np.ndarray) -> tuple[np.ndarray]:
+        _, s, _, info = found[0](a.T, compute_uv=False)
+        check(info)
+        return (s,)
+
+    return each(run, a)[0]
 
 
 def _svd_gradient(c: Context, gu: Any, gs: Any, gvh: Any) -> Any:
@@ -112,7 +142,7 @@ def _values_kernel(a: np.ndarray, *, name: str) -> np.ndarray:
     if a.size == 0:
         return np.zeros((*a.shape[:-2], min(a.shape[-2:])), a.real.dtype)
     reason = _ILL if np.isfinite(a).all() else _NOT_FINITE
-    return lapack(name, lambda x: np.linalg.svd(x, compute_uv=False), a, reason)
+    return lapack(name, _values, a, reason)
 
 
 _svdvals = primitive(
@@ -255,7 +285,7 @@ def _pinv_kernel(
     a: np.ndarray, atol: np.ndarray, rtol: np.ndarray, *, hermitian: bool, name: str
 ) -> np.ndarray:
     if hermitian:
-        values, v = np.linalg.eigh(a)
+        values, v = hermitian_factors(a, "L", True)
         u, vh = v, np.swapaxes(v, -2, -1).conj()
     else:
         u, values, vh = _decomposed(a, False, name)

@@ -11,6 +11,7 @@ from clew._C import Tensor
 from clew._primitive import Context, broadcast_batch, primitive, write_out
 
 from ._common import check_matrix, check_same, show
+from ._lapack import each, routines
 
 _LEAF = 64
 
@@ -44,7 +45,30 @@ def _shapes(a: Tensor, b: Tensor, **attrs: Any) -> Any:
     return [(b.shape, b.dtype)]
 
 
-def _kernel(a: np.ndarray, b: np.ndarray, *, upper: bool, unitriangular: bool) -> np.ndarray:
+def solve_kernel(
+    a: np.ndarray, b: np.ndarray, *, upper: bool, unitriangular: bool = False
+) -> np.ndarray:
+    """Solves triangular systems; the other triangle is not read."""
+    found = routines(a, "trsm")
+    # What BLAS makes of a zero on the diagonal is up to the library.
+    if found and b.size and (unitriangular or np.diagonal(a, axis1=-2, axis2=-1).all()):
+        (trsm,) = found
+
+        def run(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray]:
+            # Of matrices in rows BLAS sees the transposed equation, X^T A^T = B^T.
+            turned = a.flags.f_contiguous and not a.flags.c_contiguous
+            x = trsm(
+                1.0,
+                a if turned else a.T,
+                b.T,
+                side=1,
+                lower=upper != turned,
+                trans_a=int(turned),
+                diag=int(unitriangular),
+            )
+            return (x.T,)
+
+        return each(run, a, b)[0]
     if unitriangular:
         a = np.triu(a, 1) if upper else np.tril(a, -1)
         a = a + np.eye(a.shape[-1], dtype=a.dtype)
@@ -66,7 +90,7 @@ def _gradient(c: Context, g: Tensor) -> Any:
     return ga, gb
 
 
-_solve = primitive("SolveTriangular", shapes=_shapes, kernel=_kernel, gradient=_gradient)
+_solve = primitive("SolveTriangular", shapes=_shapes, kernel=solve_kernel, gradient=_gradient)
 
 
 def triangular(a: Tensor, b: Tensor, *, upper: bool, unitriangular: bool = False) -> Tensor:
