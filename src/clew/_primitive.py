@@ -20,6 +20,9 @@ from clew.utils._pytree import tree_flatten, tree_unflatten
 
 __all__ = ["Context", "broadcast_batch", "loops_in_vmap", "primitive", "scipy", "write_out"]
 
+# From this many elements on a kernel's result becomes a tensor without a copy where that is safe.
+_LARGE = 1 << 14
+
 Spec = tuple[Sequence[int], _C.dtype]  # shape and dtype of one output
 
 
@@ -65,16 +68,16 @@ class _Primitive(Function):
         with np.errstate(all="ignore"):  # infinities and nans are results, not warnings
             got = cls.kernel(*(t.detach().numpy() for t in inputs), **attrs)
         arrays = got if isinstance(got, tuple) else (got,)
+        owned: list[np.ndarray] = []
         outputs = []
         for array, (shape, dtype) in zip(arrays, specs, strict=True):
-            # A fresh array: a kernel may return a read-only or borrowed one.
-            fresh = np.array(array, dtype=_numpy_dtype(dtype), order="C")
-            if fresh.shape != tuple(shape):
+            array = np.asarray(array, dtype=_numpy_dtype(dtype))
+            if array.shape != tuple(shape):
                 raise RuntimeError(
-                    f"internal error: {cls.__name__}: the kernel gave {fresh.shape}, the shape "
+                    f"internal error: {cls.__name__}: the kernel gave {array.shape}, the shape "
                     f"rule {tuple(shape)}; please report it"
                 )
-            outputs.append(_C.from_numpy(fresh))
+            outputs.append(_tensor_of(array, owned))
         return tuple(outputs)
 
     @classmethod
@@ -119,6 +122,28 @@ class _Primitive(Function):
         )
         got = rule(context, *grads)
         return got if isinstance(got, tuple) else (got,)
+
+
+def _tensor_of(array: np.ndarray, owned: list[np.ndarray]) -> Tensor:
+    """A contiguous tensor with memory of its own: the array's, if nobody else has it.
+
+    Args:
+        array: what a kernel returned. It may be an input, read-only, or part of another array.
+        owned: the memory that is a tensor's by now.
+    """
+    memory = array if array.base is None else array.base
+    whole = isinstance(memory, np.ndarray) and memory.base is None and memory.size == array.size
+    if array.size < _LARGE or not whole or not array.flags.writeable:
+        return _C.from_numpy(np.array(array, order="C"))
+    assert isinstance(memory, np.ndarray)
+    if not array.flags.c_contiguous:
+        if min(array.strides) < 0:
+            array = np.array(array, order="C")
+        return _C.from_numpy(array).contiguous()  # on all threads
+    if not memory.flags.owndata or any(memory is o for o in owned):
+        return _C.from_numpy(array).clone()
+    owned.append(memory)
+    return _C.from_numpy(array)
 
 
 def _numpy_dtype(dtype: _C.dtype) -> Any:
