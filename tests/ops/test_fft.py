@@ -217,3 +217,54 @@ def test_windows_take_dtypes_and_gradients():
         clew.signal.windows.hann(4, dtype=clew.float16)
     with pytest.raises(RuntimeError, match="floating point"):
         clew.hann_window(4, dtype=clew.int64)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_long_real_inputs(dtype: str, threads: int):
+    # From some size on the spectrum of a real input is half of one, mirrored.
+    a = np.random.default_rng(0).standard_normal((300, 301)).astype(dtype)
+    x = clew.tensor(a, requires_grad=True)
+    tolerance = 1e-3 if dtype == "float32" else 1e-10
+    before = clew.get_num_threads()
+    try:
+        clew.set_num_threads(threads)
+        results = {
+            name: getattr(clew.fft, name)(x, **arguments)
+            for name, arguments in {
+                "fft": {},
+                "ifft": {"dim": 0},
+                "fft2": {"norm": "ortho"},
+                "ifft2": {},
+                "rfft2": {},
+                "fftn": {"s": (310, 250)},
+            }.items()
+        }
+    finally:
+        clew.set_num_threads(before)
+    wants = {
+        "fft": np.fft.fft(a),
+        "ifft": np.fft.ifft(a, axis=0),
+        "fft2": np.fft.fft2(a, norm="ortho"),
+        "ifft2": np.fft.ifft2(a),
+        "rfft2": np.fft.rfft2(a),
+        "fftn": np.fft.fftn(a, s=(310, 250), axes=(0, 1)),
+    }
+    for name, got in results.items():
+        assert got.dtype is x.dtype.to_complex()
+        assert got.is_contiguous()
+        np.testing.assert_allclose(got.detach().numpy(), wants[name], rtol=0, atol=tolerance)
+    # sum |X|^2 = n sum x^2, whose gradient is 2 n x.
+    results["fft"].abs().square().sum().backward()
+    assert x.grad is not None and x.grad.dtype is x.dtype
+    np.testing.assert_allclose(x.grad.numpy(), 2 * 301 * a, rtol=1e-3, atol=tolerance)
+    np.testing.assert_array_equal(x.detach().numpy(), a)
+
+
+def test_results_of_transforms_are_their_own():
+    x = clew.ones(300, 300)
+    first = clew.fft.fft(x)
+    kept = first.clone()
+    clew.fft.fft(x).zero_()
+    clew.fft.ifft(first)
+    assert first.equal(kept) and x.equal(clew.ones(300, 300))

@@ -58,19 +58,23 @@ def _ends(like: Tensor, axis: int, n: int, ends: float, inside: float) -> Tensor
 
 
 def _c2c_shapes(x: Tensor, **_: Any) -> Any:
-    return [(x.shape, x.dtype)]
+    return [(x.shape, x.dtype.to_complex() if x.is_floating_point() else x.dtype)]
 
 
 def _c2c_kernel(x: np.ndarray, axes: tuple[int, ...], forward: bool, scale: str) -> Any:
     if x.size == 0:
         return x
     norm = (_FORWARD if forward else _INVERSE)[scale]
+    if x.dtype.kind == "f" and x.size < _PARALLEL:
+        # Of a real input half the spectrum is computed and mirrored, with zeros of either sign.
+        x = x.astype(np.result_type(x.dtype, np.complex64))
     return _call("fftn" if forward else "ifftn", x, axes=axes, norm=norm)
 
 
 def _c2c_gradient(c: Context, grad: Tensor) -> Tensor:
     a = c.attrs
-    return c2c(grad, axes=a["axes"], forward=not a["forward"], scale=a["scale"])
+    gx = c2c(grad, axes=a["axes"], forward=not a["forward"], scale=a["scale"])
+    return gx.real if c.inputs[0].is_floating_point() else gx
 
 
 def _half(shape: Sequence[int], axis: int, size: int) -> list[int]:
@@ -113,7 +117,7 @@ def _c2r_gradient(c: Context, grad: Tensor) -> Tensor:
     return spectrum * _ends(spectrum, last, c.attrs["n"], 1.0, 2.0)
 
 
-# Complex to complex along ``axes`` (negative numbers).
+# Complex (or real) to complex along ``axes`` (negative numbers).
 c2c = primitive("FftC2C", shapes=_c2c_shapes, kernel=_c2c_kernel, gradient=_c2c_gradient)
 # Real to the non-redundant half (along the last of ``axes``) of its spectrum; always forward.
 r2c = primitive("FftR2C", shapes=_r2c_shapes, kernel=_r2c_kernel, gradient=_r2c_gradient)
@@ -121,8 +125,10 @@ r2c = primitive("FftR2C", shapes=_r2c_shapes, kernel=_r2c_kernel, gradient=_r2c_
 c2r = primitive("FftC2R", shapes=_c2r_shapes, kernel=_c2r_kernel, gradient=_c2r_gradient)
 
 
-def read_input(name: str, input: Tensor, *, real: bool) -> Tensor:
-    """The input as a floating (real) or complex tensor that a transform takes."""
+def read_input(name: str, input: Tensor, *, real: bool | None) -> Tensor:
+    """The input as a floating (real) or complex tensor that a transform takes; either when real is
+    None.
+    """
     if not isinstance(input, Tensor):
         raise TypeError(f"{name}(): argument 'input' must be Tensor, not {type(input).__name__}")
     if real and input.is_complex():
@@ -135,7 +141,7 @@ def read_input(name: str, input: Tensor, *, real: bool) -> Tensor:
         raise RuntimeError(
             f"{name}: unsupported dtype {input.dtype.name}; expected float32, float64 or complex"
         )
-    return input if real else input.to(input.dtype.to_complex())
+    return input.to(input.dtype.to_complex()) if real is False else input
 
 
 def _wrapped(name: str, dim: Any, ndim: int) -> int:
@@ -238,15 +244,16 @@ def to_complex(
     grid: bool,
 ) -> Tensor:
     """Complex in, complex out."""
-    x = read_input(name, input, real=False)
+    x = read_input(name, input, real=None)
     axes, sizes = (read_grid if grid else read_line)(name, x, given, dim)
     scale = scale_of(name, norm, forward)
     need_out(name, out, real=False)
     if axes:
         x = resize(name, x, axes, sizes)
         x = c2c(x, axes=axes, forward=forward, scale=scale)
-    elif x is input:
-        x = x.clone()
+    else:
+        x = x.to(x.dtype.to_complex())
+        x = x.clone() if x is input else x
     return write_out(name, x, out)
 
 
