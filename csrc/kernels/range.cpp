@@ -58,7 +58,9 @@ void linspace(const NdView& dst, const Scalar& start, const Scalar& end) {
       x[0] = convert<T>(a);
       return;
     }
-    for (int64_t i = 0; i < n; ++i) x[i] = convert<T>(spaced(a, b, step, i, n));
+    parallel_for(n, grain_default, [&](int64_t begin, int64_t stop) {
+      for (int64_t i = begin; i < stop; ++i) x[i] = convert<T>(spaced(a, b, step, i, n));
+    });
   });
 }
 
