@@ -5,6 +5,7 @@
 
 #include "kernels/ndview.h"
 #include "kernels/pointwise.h"
+#include "kernels/stream.h"
 #include "kernels/transpose.h"
 
 namespace clew::kernels {
@@ -20,7 +21,11 @@ template <class T> void move_loop(char* const* p, const int64_t* s, int64_t n, c
   const char* a = p[1];
   constexpr int64_t item = sizeof(T);
   if (s[0] == item && s[1] == item) {
-    std::memmove(d, a, static_cast<size_t>(n) * sizeof(T));
+    const size_t bytes = static_cast<size_t>(n) * sizeof(T);
+    if (d + bytes <= a || a + bytes <= d)
+      copy_bytes(d, a, bytes);
+    else
+      std::memmove(d, a, bytes);
   } else if (s[0] == item && s[1] == 0) {
     std::fill_n(reinterpret_cast<T*>(d), n, *reinterpret_cast<const T*>(a));
   } else {

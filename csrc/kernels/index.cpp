@@ -204,7 +204,7 @@ void cat_rows(char* out, const char* const* src, const int64_t* bytes, int count
     char* to = out + begin * row;
     for (int64_t r = begin; r < end; ++r) {
       for (int k = 0; k < count; ++k) {
-        std::memcpy(to, src[k] + r * bytes[k], static_cast<size_t>(bytes[k]));
+        copy_bytes(to, src[k] + r * bytes[k], static_cast<size_t>(bytes[k]));
         to += bytes[k];
       }
     }
@@ -239,8 +239,7 @@ bool take_at(const NdView& out, const NdView& src, int axis, const int64_t* plac
         for (; k < stop; ++k) o[k * step] = s[places[k] * scale];
       } else if (block.dense) {
         auto bytes = sizeof(T) * static_cast<size_t>(block.count);
-        for (; k < stop; ++k)
-          std::memcpy(static_cast<void*>(o + k * step), s + places[k] * scale, bytes);
+        for (; k < stop; ++k) copy_bytes(o + k * step, s + places[k] * scale, bytes);
       } else {
         for (; k < stop; ++k)
           block.each(o + k * step, s + places[k] * scale, [](T& d, const T& v) { d = v; });

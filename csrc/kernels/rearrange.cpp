@@ -4,6 +4,7 @@
 #include "kernels/rearrange.h"
 
 #include "kernels/index_walk.h"
+#include "kernels/stream.h"
 
 namespace clew::kernels {
 
@@ -33,21 +34,21 @@ void copy_signed(const NdView& dst, const NdView& src) {
     int64_t sd = dst.strides[last];
     int64_t ss = src.strides[last];
     const int64_t* strides[2] = {dst.strides, src.strides};
-    parallel_for(
-        n / inner, std::max<int64_t>(1, grain_default / inner), [&](int64_t begin, int64_t end) {
-          Walk<2> walk(dst.sizes, last, strides);
-          walk.seek(begin);
-          for (int64_t r = begin; r < end; ++r, walk.next()) {
-            T* d = dst.ptr<T>() + walk.offset[0];
-            const T* s = src.ptr<const T>() + walk.offset[1];
-            if (sd == 1 && ss == 1)
-              std::memcpy(static_cast<void*>(d), s, sizeof(T) * static_cast<size_t>(inner));
-            else if (sd == 1 && ss == -1)
-              copy_reversed(d, s - (inner - 1), inner);
-            else
-              for (int64_t j = 0; j < inner; ++j) d[j * sd] = s[j * ss];
-          }
-        });
+    parallel_for(n / inner, std::max<int64_t>(1, grain_default / inner),
+                 [&](int64_t begin, int64_t end) {
+                   Walk<2> walk(dst.sizes, last, strides);
+                   walk.seek(begin);
+                   for (int64_t r = begin; r < end; ++r, walk.next()) {
+                     T* d = dst.ptr<T>() + walk.offset[0];
+                     const T* s = src.ptr<const T>() + walk.offset[1];
+                     if (sd == 1 && ss == 1)
+                       copy_bytes(d, s, sizeof(T) * static_cast<size_t>(inner));
+                     else if (sd == 1 && ss == -1)
+                       copy_reversed(d, s - (inner - 1), inner);
+                     else
+                       for (int64_t j = 0; j < inner; ++j) d[j * sd] = s[j * ss];
+                   }
+                 });
   });
 }
 

@@ -42,6 +42,20 @@ inline void stream_end() {
 #endif
 }
 
+// Copies bytes that do not overlap. Longer copies the C library leaves to one instruction, which is
+// several times slower on some processors where the two places lie differently within a line: those
+// are cut into pieces that it copies in vectors.
+inline void copy_bytes(void* to, const void* from, size_t n) {
+  constexpr size_t piece = 1024, most = size_t{1} << 18;
+  auto* d = static_cast<char*>(to);
+  auto* s = static_cast<const char*>(from);
+  const auto apart = reinterpret_cast<uintptr_t>(d) - reinterpret_cast<uintptr_t>(s);
+  if (n < most && apart % static_cast<uintptr_t>(line_bytes) != 0) {
+    for (; n > piece; n -= piece, d += piece, s += piece) std::memcpy(d, s, piece);
+  }
+  std::memcpy(d, s, n);
+}
+
 inline bool starts_line(const void* p) {
   return reinterpret_cast<uintptr_t>(p) % static_cast<uintptr_t>(line_bytes) == 0;
 }
