@@ -81,6 +81,17 @@ class _Primitive(Function):
         return tuple(outputs)
 
     @classmethod
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        if (
+            _C._vmap_depth()
+            or _C._trace_running()
+            or (_C.is_grad_enabled() and any(t.requires_grad for t in args))
+        ):
+            return super().apply(*args, **kwargs)
+        # Nothing is recorded: no context is needed.
+        return cls._run(args, kwargs)
+
+    @classmethod
     def _apply_batched(cls, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         levels = 0
         for t in args:
