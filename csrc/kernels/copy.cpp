@@ -3,6 +3,7 @@
 // Invariant: equal dtypes copy bytes, so every bit pattern (NaN payloads too) survives.
 #include <cstring>
 
+#include "kernels/index_walk.h"
 #include "kernels/ndview.h"
 #include "kernels/pointwise.h"
 #include "kernels/stream.h"
@@ -11,10 +12,6 @@
 namespace clew::kernels {
 
 namespace {
-
-struct alignas(8) Bytes16 {
-  uint64_t half[2];
-};
 
 template <class T> void move_loop(char* const* p, const int64_t* s, int64_t n, const Scalar*) {
   char* d = p[0];
@@ -36,13 +33,9 @@ template <class T> void move_loop(char* const* p, const int64_t* s, int64_t n, c
 }
 
 Loop move_loop_of(size_t item) {
-  switch (item) {
-    case 1: return move_loop<uint8_t>;
-    case 2: return move_loop<uint16_t>;
-    case 4: return move_loop<uint32_t>;
-    case 8: return move_loop<uint64_t>;
-    default: return move_loop<Bytes16>;
-  }
+  Loop found = nullptr;
+  dispatch_size(item, [&]<class T>() { found = move_loop<T>; });
+  return found;
 }
 
 template <class To, class From>
@@ -118,13 +111,9 @@ Loop cast_loop_of(DType from, DType to) {
 }
 
 Loop where_loop_of(size_t item) {
-  switch (item) {
-    case 1: return where_loop<uint8_t>;
-    case 2: return where_loop<uint16_t>;
-    case 4: return where_loop<uint32_t>;
-    case 8: return where_loop<uint64_t>;
-    default: return where_loop<Bytes16>;
-  }
+  Loop found = nullptr;
+  dispatch_size(item, [&]<class T>() { found = where_loop<T>; });
+  return found;
 }
 
 void copy(const NdView& dst, const NdView& src) {

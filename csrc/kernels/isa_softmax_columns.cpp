@@ -81,9 +81,8 @@ template <class C, int W> struct Tile {
   }
   // y = row(r) for all rows.
   template <class F>
-  [[gnu::always_inline]] void give(C* __restrict y, int64_t sy, int64_t n, bool streams,
-                                   F&& value) {
-    if (streams) {
+  [[gnu::always_inline]] void give(C* __restrict y, int64_t sy, int64_t n, bool stream, F&& value) {
+    if (stream) {
       constexpr auto item = static_cast<int64_t>(sizeof(C));
       for (int64_t r = 0; r < n; ++r) {
         C row[W ? W : 1];

@@ -6,15 +6,12 @@
 
 #include <cstring>
 
+#include "kernels/index_walk.h"
 #include "kernels/stream.h"
 
 namespace clew::kernels {
 
 namespace {
-
-struct alignas(8) Bytes16 {
-  uint64_t half[2];
-};
 
 template <class T> constexpr int64_t side = line_bytes / static_cast<int64_t>(sizeof(T));
 template <class T> constexpr int64_t most_wide = 4 * side<T>;
@@ -236,13 +233,8 @@ bool copy_alternating(const NdView& dst, const NdView& src, const Layout& l) {
     if (l.src[d] == 1 && l.dst[d] != 1 && l.sizes[d] >= 8) other = d;
   }
   if (inner < 0 || other < 0 || l.dst[other] != l.sizes[inner]) return false;
-  switch (itemsize(dst.dtype)) {
-    case 1: copy_interleaved<uint8_t>(dst, src, l, inner, other); break;
-    case 2: copy_interleaved<uint16_t>(dst, src, l, inner, other); break;
-    case 4: copy_interleaved<uint32_t>(dst, src, l, inner, other); break;
-    case 8: copy_interleaved<uint64_t>(dst, src, l, inner, other); break;
-    default: copy_interleaved<Bytes16>(dst, src, l, inner, other); break;
-  }
+  dispatch_size(itemsize(dst.dtype),
+                [&]<class T>() { copy_interleaved<T>(dst, src, l, inner, other); });
   return true;
 }
 
@@ -260,13 +252,7 @@ bool copy_transposed(const NdView& dst, const NdView& src) {
   if (inner < 0 || other < 0 || l.src[inner] == 0 || l.dst[other] == 0)
     return copy_alternating(dst, src, l);
   if (std::max(l.sizes[inner], l.sizes[other]) < 8) return false;
-  switch (itemsize(dst.dtype)) {
-    case 1: copy_planes<uint8_t>(dst, src, l, inner, other); break;
-    case 2: copy_planes<uint16_t>(dst, src, l, inner, other); break;
-    case 4: copy_planes<uint32_t>(dst, src, l, inner, other); break;
-    case 8: copy_planes<uint64_t>(dst, src, l, inner, other); break;
-    default: copy_planes<Bytes16>(dst, src, l, inner, other); break;
-  }
+  dispatch_size(itemsize(dst.dtype), [&]<class T>() { copy_planes<T>(dst, src, l, inner, other); });
   return true;
 }
 
