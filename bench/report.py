@@ -71,6 +71,17 @@ REASONS: dict[tuple[str, str], str] = {
     "the second-level cache: half the traffic goes to the third",
     ("kernels", "pow 2.5 of abs"): "Bound by arithmetic: a logarithm and an exponential in double, "
     "for 1 unit in the last place",
+    ("kernels", "triad (the limit)"): "The same NumPy code in both: what the machine gave either "
+    "process",
+    **{
+        ("kernels", case): "Bound by memory in both, as the triad, which is the same code in both"
+        for case in ("add into out", "add in place", "sum", "sum of rows")
+    },
+    ("kernels", "conv2d 3x3, stride 2"): "oneDNN in both",
+    (
+        "kernels",
+        "embedding of 50000x512, with backward",
+    ): "Half of the time goes to the zeros of the dense gradient",
     ("kernels", "dropout"): "Two words of mt19937 an element, the stream that PyTorch draws; each "
     "word needs the ones before it",
     ("kernels", "cross_entropy, with backward"): "The exponentials are computed twice, rather than "
