@@ -62,6 +62,9 @@ void init_activations() {
            []<class T>(T x, const T* c) { return x > T(0) ? x : T(x * c[0]); });
   binary<1>(table::leaky_relu_backward, F{},
             []<class T>(T g, T x, const T* c) { return x > T(0) ? g : T(g * c[0]); });
+  binary(table::prelu, F{}, []<class T>(T x, T w) { return x > T(0) ? x : T(x * w); });
+  ternary(table::prelu_slope, F{}, []<class T>(T g, T x, T w) { return x > T(0) ? g : T(g * w); });
+  binary(table::prelu_share, F{}, []<class T>(T g, T x) { return x > T(0) ? T(0) : T(g * x); });
   // c: alpha, scale, input_scale
   unary<3>(table::elu, F{}, []<class T>(T x, const T* c) {
     T negative = vm::expm1(x * c[2]) * (c[0] * c[1]);

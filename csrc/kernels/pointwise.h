@@ -52,7 +52,8 @@ inline LoopTable tanh_backward, sigmoid_backward;  // of the output
 inline LoopTable gelu, gelu_backward, gelu_tanh, gelu_tanh_backward, silu, silu_backward;
 inline LoopTable mish, mish_backward, softsign, logsigmoid, logsigmoid_backward;
 inline LoopTable hardsigmoid, hardsigmoid_backward, hardswish, hardswish_backward;
-inline LoopTable leaky_relu, leaky_relu_backward;          // negative_slope
+inline LoopTable leaky_relu, leaky_relu_backward;  // negative_slope
+inline LoopTable prelu, prelu_slope, prelu_share;
 inline LoopTable elu, elu_backward;                        // alpha, scale, input_scale
 inline LoopTable softplus, softplus_backward;              // beta, threshold
 inline LoopTable softshrink, hardshrink, shrink_backward;  // lambd

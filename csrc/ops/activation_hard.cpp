@@ -1,6 +1,7 @@
 // Activations made of straight lines: leaky_relu, prelu, hardtanh, hardsigmoid, hardswish, shrinks,
 // threshold. May include: graph/op.h, kernels/pointwise.h, other families' headers. Invariant: each
 // gradient is one fused loop; gradients at kinks are PyTorch's.
+#include "graph/modes.h"
 #include "kernels/pointwise.h"
 #include "ops/activation.h"
 #include "ops/arithmetic.h"
@@ -84,6 +85,37 @@ tensor([-0.1000,  2.0000])
     .offer = Offer::function,
 });
 
+// grad times the slope, and what a weight gets: each one loop, where backward is not recorded.
+constexpr OpDef prelu_slope_op =
+    elementwise({.signature = "_prelu_slope(Tensor grad, Tensor input, Tensor weight) -> Tensor",
+                 .doc = "grad if input > 0 else grad * weight",
+                 .loops = &table::prelu_slope,
+                 .no_vjp = no_rule("gradients that are recorded are composed of other operations"),
+                 .inplace = false});
+constexpr OpDef prelu_share_op =
+    elementwise({.signature = "_prelu_share(Tensor grad, Tensor input) -> Tensor",
+                 .doc = "0 if input > 0 else grad * input",
+                 .loops = &table::prelu_share,
+                 .no_vjp = no_rule("gradients that are recorded are composed of other operations"),
+                 .inplace = false});
+void prelu_vjp(Vjp& c) {
+  Tensor x = c.in(0);
+  if (!modes.grad) {
+    if (c.needs(1)) c.set(1, apply(prelu_share_op, {c.grad(), x}));
+    if (c.needs(0)) c.set(0, apply(prelu_slope_op, {c.last_grad(), x, c.in(1)}));
+    return;
+  }
+  Tensor above = gt(x, number(0));
+  if (c.needs(1)) c.set(1, where(above, number(0), c.grad() * x));
+  if (c.needs(0)) c.set(0, where(above, c.grad(), c.grad() * c.in(1)));
+}
+constexpr OpDef prelu_plain_op =
+    elementwise({.signature = "_prelu(Tensor input, Tensor weight) -> Tensor",
+                 .doc = "prelu() with a weight that broadcasts",
+                 .loops = &table::prelu,
+                 .saves = {.always = in(0), .when = {in(1)}},
+                 .vjp = prelu_vjp,
+                 .inplace = false});
 void prelu_run(const Call& c, Tensors& outs) {
   const Tensor& x = c.in[0];
   Tensor weight = c.in[1];
@@ -104,7 +136,7 @@ void prelu_run(const Call& c, Tensors& outs) {
   } else if (weight.ndim() == 1) {
     weight = reshape(weight, Dims());
   }
-  outs.push_back(where(gt(x, number(0)), x, weight * x));
+  outs.push_back(apply(prelu_plain_op, {x, weight}));
 }
 constexpr OpDef prelu_op = composite({
     .signature = "prelu(Tensor input, Tensor weight) -> Tensor",
@@ -346,6 +378,9 @@ constexpr OpDef f_threshold_op = [] {
 static constexpr const OpDef* all[] = {
     &leaky_relu_backward_op,
     &leaky_relu_op,
+    &prelu_slope_op,
+    &prelu_share_op,
+    &prelu_plain_op,
     &prelu_op,
     &hardtanh_backward_op,
     &hardtanh_op,
