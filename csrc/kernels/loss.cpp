@@ -4,16 +4,48 @@
 // Invariant: losses are added up in double, in sample order.
 #include "kernels/loss.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "kernels/pointwise.h"
+#include "kernels/reduce_loops.h"
 #include "kernels/softmax_columns.h"
 #include "kernels/softmax_rows.h"
 
 namespace clew::kernels {
+
+double distance_total(DType d, const char* a, const char* b, int64_t n, const Scalar* params) {
+  constexpr int64_t block = 2048, together = 16;  // a block of distances stays in the cache
+  const Loop loop = table::distance[d];
+  const auto item = static_cast<int64_t>(itemsize(d));
+  const int64_t steps[] = {item, item, item};
+  const int64_t pieces = (n + block * together - 1) / (block * together);
+  std::vector<double> part(static_cast<size_t>(pieces), 0.0);
+  parallel_for(pieces, 1, [&](int64_t from, int64_t to) {
+    alignas(64) char room[block * sizeof(double)];
+    for (int64_t piece = from; piece < to; ++piece) {
+      double& total = part[static_cast<size_t>(piece)];
+      int64_t end = std::min(n, (piece + 1) * block * together);
+      for (int64_t i = piece * block * together; i < end; i += block) {
+        int64_t count = std::min(block, end - i);
+        // A loop reads through pointers that it does not write through.
+        char* p[] = {room, const_cast<char*>(a) + i * item, const_cast<char*>(b) + i * item};
+        loop(p, steps, count, params);
+        if (d == DType::Float64)
+          reduce_table().sum_double.row(reinterpret_cast<const double*>(room), count, total);
+        else
+          reduce_table().sum_float.row(reinterpret_cast<const float*>(room), count, total);
+      }
+    }
+  });
+  double total = 0;
+  for (double p : part) total += p;
+  return total;
+}
 
 void check_targets(const int64_t* target, const NllShape& sh) {
   for (int64_t i = 0; i < sh.n * sh.s; ++i) {

@@ -1,9 +1,13 @@
-// Picking each sample's log-probability for the negative log likelihood, and its gradient.
+// Picking each sample's log-probability for the negative log likelihood, and its gradient;
+// cross-entropy; sums of distances.
 // May include: base, kernels.
 // Invariant: every target was in [0, c) or equal to `ignore`, or IndexError is thrown before
 // anything is written.
 #pragma once
 #include <cstdint>
+
+#include "base/dtype.h"
+#include "base/scalar.h"
 
 namespace clew::kernels {
 
@@ -36,6 +40,8 @@ template <class T>
 void cross_entropy_backward(T* dx, const T* x, const T* log_sum, const T* grad, bool scalar,
                             double scale, const int64_t* target, const T* weight,
                             const CrossEntropy& of);
+// The sum of table::distance over n float32 or float64 elements that lie one after the other.
+double distance_total(DType d, const char* a, const char* b, int64_t n, const Scalar* params);
 void check_targets(const int64_t* target, const NllShape& shape);
 
 }  // namespace clew::kernels

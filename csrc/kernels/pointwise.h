@@ -60,6 +60,8 @@ inline LoopTable softshrink, hardshrink, shrink_backward;  // lambd
 inline LoopTable hardtanh_backward;                        // min_val, max_val
 inline LoopTable threshold;                                // threshold, value
 inline LoopTable threshold_backward;                       // threshold
+// --- losses of a distance; edge, half, line, offset ---
+inline LoopTable distance, distance_slope;  // the slope: of input, target, grad
 // --- grad * slope, of the input ---
 inline LoopTable log2_slope, log10_slope, log1p_slope, sin_slope, cos_slope, square_slope;
 inline LoopTable asin_slope, acos_slope, atan_slope, asinh_slope, acosh_slope, atanh_slope;

@@ -60,6 +60,7 @@ extern const OpList reduction_stats_ops;
 extern const OpList sorting_ops;
 extern const OpList sorting_unique_ops;
 extern const OpList loss_ops;
+extern const OpList distance_loss_ops;
 extern const OpList recurrent_ops;
 extern const OpList recurrent_module_ops;
 extern const OpList recurrent_cell_ops;
@@ -109,6 +110,7 @@ std::span<const OpList> all_ops() {
       sorting_ops,
       sorting_unique_ops,
       loss_ops,
+      distance_loss_ops,
       recurrent_ops,
       recurrent_module_ops,
       recurrent_cell_ops,

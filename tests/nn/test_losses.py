@@ -53,6 +53,74 @@ def test_of_differences(how):
     close(F.mse_loss(t(X), t(Y), reduction=how, weight=t(W)), want)
 
 
+DISTANCES = {
+    "mse": F.mse_loss,
+    "smooth_l1": lambda x, y, **how: F.smooth_l1_loss(x, y, beta=0.6, **how),
+    "huber": lambda x, y, **how: F.huber_loss(x, y, delta=0.6, **how),
+}
+
+
+@pytest.mark.parametrize("how", ["none", "mean", "sum"])
+@pytest.mark.parametrize("name", DISTANCES)
+def test_derivatives_of_distances(name, how):
+    def f(x, y):
+        return DISTANCES[name](x, y, reduction=how)
+
+    leaves = [t(v).requires_grad_() for v in (X, Y)]
+    for args in (leaves, [leaves[0].t(), leaves[1].t()], [leaves[0], leaves[1][0]]):
+        clew.autograd.gradcheck(f, args, check_forward_ad=True)
+        clew.autograd.gradgradcheck(f, args)
+    dx = clew.autograd.grad(f(*leaves).sum(), leaves, create_graph=True)
+    for plain, recorded in zip(clew.autograd.grad(f(*leaves).sum(), leaves), dx, strict=True):
+        close(plain, recorded.detach().numpy())
+
+
+@pytest.mark.parametrize("how", ["mean", "sum"])
+@pytest.mark.parametrize("name", DISTANCES)
+def test_distances_of_samples(name, how):
+    def f(x, y):
+        return DISTANCES[name](x, y, reduction=how)
+
+    x, y = t(rng.normal(size=(5, 4, 3))), t(rng.normal(size=(4, 3)))
+    want = [f(sample, y).item() for sample in x]
+    close(clew.vmap(f, in_dims=(0, None))(x, y), want)
+    close(clew.vmap(f, in_dims=(None, 0))(y, x), want)
+    got = clew.vmap(clew.func.grad(f), in_dims=(0, None))(x, y)
+    for sample, g in zip(x, got, strict=True):
+        leaf = sample.clone().requires_grad_()
+        f(leaf, y).backward()
+        close(g, leaf.grad.numpy())
+    close(clew.vmap(f)(x[:, 0, 0], x[:, 0, 1]), [f(s[0, 0], s[0, 1]).item() for s in x])
+
+
+@pytest.mark.parametrize("how", ["none", "mean", "sum"])
+@pytest.mark.parametrize("name", DISTANCES)
+def test_distances_that_are_not_numbers(name, how):
+    x = t([1.0, np.nan, np.inf, 2.0]).requires_grad_()
+    y = t([1.0, 0.0, 0.0, -np.inf])
+    loss = DISTANCES[name](x, y, reduction=how)
+    if how == "none":
+        np.testing.assert_array_equal(loss.detach().numpy(), [0, np.nan, np.inf, np.inf])
+    else:
+        assert loss.isnan()
+    loss.sum().backward()
+    assert x.grad[0] == 0 and x.grad[1].isnan() and (x.grad[2:] > 0).all()
+
+
+@pytest.mark.parametrize("name", DISTANCES)
+@pytest.mark.parametrize("dtype", [clew.float32, clew.float64, clew.bfloat16, clew.float16])
+@pytest.mark.parametrize("n", [0, 1, 2048, 32769, 100_003])
+def test_distances_of_every_size(name, dtype, n):
+    x, y = (t(rng.normal(size=n)).to(dtype) for _ in range(2))
+    each = DISTANCES[name](x.double(), y.double(), reduction="none").numpy()
+    close_to = {8: 1e-13, 4: 1e-6, 2: 5e-3}[dtype.itemsize]
+    got = DISTANCES[name](x, y, reduction="mean")
+    assert got.dtype == dtype
+    with np.errstate(all="ignore"):
+        want = each.mean() if n else np.nan
+    np.testing.assert_allclose(got.double().item(), want, rtol=close_to)
+
+
 @pytest.mark.parametrize("how", ["none", "mean", "sum"])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("smooth", [0.0, 0.2])

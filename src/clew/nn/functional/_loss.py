@@ -14,6 +14,8 @@ from ._core import linear, logsigmoid, private, xlogy
 
 _nll_loss = private("_nll_loss")
 _cross_entropy = private("_cross_entropy")
+_distance = private("_distance")
+_distance_total = private("_distance_total")
 
 
 def legacy_reduction(size_average: Any, reduce: Any, reduction: str) -> str:
@@ -74,6 +76,19 @@ def _weighted(loss: Any, weight: Any, reduction: str) -> Any:
     return reduced(loss, reduction)
 
 
+def _distance_loss(input: Any, target: Any, curve: Any, weight: Any, reduction: str) -> Any:
+    """The loss that `curve` (edge, half, line, offset; see _distance) makes of the distance."""
+    fits = input.dtype == target.dtype and input.shape == target.shape
+    if weight is None and reduction != "none" and fits and input.is_floating_point():
+        if reduction not in ("mean", "sum"):
+            raise ValueError(f"{reduction} is not a valid value for reduction")
+        return _distance_total(input, target, *curve, reduction == "mean")
+    if input.is_complex() or target.is_complex():
+        input = (input - target).abs()
+        target = clew.zeros((), dtype=input.dtype)
+    return _weighted(_distance(input, target, *curve), weight, reduction)
+
+
 def mse_loss(
     input: Any,
     target: Any,
@@ -104,8 +119,7 @@ def mse_loss(
     reduction = legacy_reduction(size_average, reduce, reduction)
     if target.shape != input.shape:
         _same_size("mse_loss", input, target)
-    d = input - target
-    return _weighted(d * d, weight, reduction)
+    return _distance_loss(input, target, (math.inf, 1.0, 0.0, 0.0), weight, reduction)
 
 
 def l1_loss(
@@ -137,18 +151,6 @@ def l1_loss(
     return _weighted((input - target).abs(), weight, reduction)
 
 
-def _square_then_line(d: Any, end: float, scale: float) -> Any:
-    """scale d^2 / 2 for |d| <= end, beyond it the line that goes on from there."""
-    if d.is_complex():
-        d = d.abs()
-    elif not d.is_floating_point():
-        d = d.to(clew.get_default_dtype())
-    # With c = d up to the end, this is c (d - c / 2) on both sides of it.
-    near = d.clamp(-end, end)
-    slope = near if scale == 1.0 else near * scale
-    return slope * clew.sub(d, near, alpha=0.5)
-
-
 def smooth_l1_loss(
     input: Any,
     target: Any,
@@ -177,10 +179,9 @@ def smooth_l1_loss(
         raise RuntimeError(f"smooth_l1_loss: beta must not be negative; got {beta}")
     if target.shape != input.shape:
         _same_size("smooth_l1_loss", input, target)
-    d = input - target
     if beta == 0:
-        return reduced(d.abs(), reduction)
-    return reduced(_square_then_line(d, beta, 1.0 / beta), reduction)
+        return reduced((input - target).abs(), reduction)
+    return _distance_loss(input, target, (beta, 0.5 / beta, 1.0, beta / 2), None, reduction)
 
 
 def huber_loss(
@@ -206,7 +207,8 @@ def huber_loss(
         raise RuntimeError(f"huber_loss: delta must be greater than 0; got {delta}")
     if target.shape != input.shape:
         _same_size("huber_loss", input, target)
-    return _weighted(_square_then_line(input - target, delta, 1.0), weight, reduction)
+    curve = (delta, 0.5, delta, delta * delta / 2)
+    return _distance_loss(input, target, curve, weight, reduction)
 
 
 def _check_nll(input: Any, target: Any, weight: Any, reduction: str) -> None:
