@@ -5,6 +5,8 @@ declaration. What `OpDef` is to the native core, `primitive` is to rare operatio
 from __future__ import annotations
 
 import functools
+import importlib
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -22,6 +24,17 @@ __all__ = ["Context", "broadcast_batch", "loops_in_vmap", "primitive", "scipy", 
 
 # From this many elements on a kernel's result becomes a tensor without a copy where that is safe.
 _LARGE = 1 << 14
+
+
+class _Dtypes(dict[_C.dtype, Any]):
+    """NumPy's dtypes of ours."""
+
+    def __missing__(self, dtype: _C.dtype) -> Any:
+        found = self[dtype] = np.dtype(dtype.name)
+        return found
+
+
+_NUMPY_DTYPES = _Dtypes()
 
 Spec = tuple[Sequence[int], _C.dtype]  # shape and dtype of one output
 
@@ -60,18 +73,20 @@ class _Primitive(Function):
     @classmethod
     def _run(cls, inputs: tuple[Tensor, ...], attrs: dict[str, Any]) -> tuple[Tensor, ...]:
         specs = cls.shapes(*inputs, **attrs)
-        if any(t.device.type == "meta" for t in inputs):
-            return tuple(
-                Tensor.new_empty(inputs[0], tuple(shape), dtype=dtype, device="meta")
-                for shape, dtype in specs
-            )
+        for t in inputs:
+            if t.is_meta:
+                return tuple(
+                    Tensor.new_empty(inputs[0], tuple(shape), dtype=dtype, device="meta")
+                    for shape, dtype in specs
+                )
+        arguments = [t.detach().numpy() if t.requires_grad else t.numpy() for t in inputs]
         with np.errstate(all="ignore"):  # infinities and nans are results, not warnings
-            got = cls.kernel(*(t.detach().numpy() for t in inputs), **attrs)
+            got = cls.kernel(*arguments, **attrs)
         arrays = got if isinstance(got, tuple) else (got,)
         owned: list[np.ndarray] = []
         outputs = []
         for array, (shape, dtype) in zip(arrays, specs, strict=True):
-            array = np.asarray(array, dtype=_numpy_dtype(dtype))
+            array = np.asarray(array, dtype=_NUMPY_DTYPES[dtype])
             if array.shape != tuple(shape):
                 raise RuntimeError(
                     f"internal error: {cls.__name__}: the kernel gave {array.shape}, the shape "
@@ -82,12 +97,12 @@ class _Primitive(Function):
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
-        if (
-            _C._vmap_depth()
-            or _C._trace_running()
-            or (_C.is_grad_enabled() and any(t.requires_grad for t in args))
-        ):
+        if _C._vmap_depth() or _C._trace_running():
             return super().apply(*args, **kwargs)
+        if _C.is_grad_enabled():
+            for t in args:
+                if t.requires_grad:
+                    return super().apply(*args, **kwargs)
         # Nothing is recorded: no context is needed.
         return cls._run(args, kwargs)
 
@@ -142,9 +157,11 @@ def _tensor_of(array: np.ndarray, owned: list[np.ndarray]) -> Tensor:
         array: what a kernel returned. It may be an input, read-only, or part of another array.
         owned: the memory that is a tensor's by now.
     """
+    if array.size < _LARGE:
+        return _C.from_numpy(np.array(array, order="C"))
     memory = array if array.base is None else array.base
     whole = isinstance(memory, np.ndarray) and memory.base is None and memory.size == array.size
-    if array.size < _LARGE or not whole or not array.flags.writeable:
+    if not whole or not array.flags.writeable:
         return _C.from_numpy(np.array(array, order="C"))
     assert isinstance(memory, np.ndarray)
     if not array.flags.c_contiguous:
@@ -155,10 +172,6 @@ def _tensor_of(array: np.ndarray, owned: list[np.ndarray]) -> Tensor:
         return _C.from_numpy(array).clone()
     owned.append(memory)
     return _C.from_numpy(array)
-
-
-def _numpy_dtype(dtype: _C.dtype) -> Any:
-    return np.dtype(dtype.name)
 
 
 def primitive(
@@ -326,8 +339,9 @@ def scipy(module: str, what: str) -> Any:
     Raises:
         ImportError: SciPy is not installed.
     """
-    import importlib
-
+    loaded = sys.modules.get(f"scipy.{module}")  # a lookup, where importlib takes microseconds
+    if loaded is not None:
+        return loaded
     try:
         return importlib.import_module(f"scipy.{module}")
     except ImportError as e:

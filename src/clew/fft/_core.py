@@ -34,14 +34,33 @@ def scale_of(name: str, norm: str | None, forward: bool) -> str:
     return "n" if (norm == "forward") is forward else "none"
 
 
-def _call(function: str, x: np.ndarray, **arguments: Any) -> Any:
-    """SciPy's function of that name, which keeps single precision, or else NumPy's."""
+def _call(function: str, x: np.ndarray, axes: tuple[int, ...], norm: str, n: int = 0) -> Any:
+    """SciPy's function of that name, which keeps single precision, or else NumPy's.
+
+    Args:
+        function: of those for one axis.
+        x: the input.
+        axes: what is transformed; several are left to the function's form for grids.
+        norm: NumPy's name for the scale.
+        n: the size of the last axis, where it does not follow from x.
+    """
+    arguments: dict[str, Any] = {"norm": norm}
+    if len(axes) == 1:
+        arguments["axis"] = axes[0]
+        if n:
+            arguments["n"] = n
+    else:
+        function += "n"
+        arguments["axes"] = axes
+        if n:
+            arguments["s"] = [*(x.shape[a] for a in axes[:-1]), n]
     try:
-        library = scipy("fft", function)
+        library = scipy("fft", "fft")
     except ImportError:
         return getattr(np.fft, function)(x, **arguments)
-    workers = _C.get_num_threads() if x.size >= _PARALLEL else None
-    return getattr(library, function)(x, workers=workers, **arguments)
+    if x.size >= _PARALLEL:
+        arguments["workers"] = _C.get_num_threads()
+    return getattr(library, function)(x, **arguments)
 
 
 def _ends(like: Tensor, axis: int, n: int, ends: float, inside: float) -> Tensor:
@@ -68,7 +87,7 @@ def _c2c_kernel(x: np.ndarray, axes: tuple[int, ...], forward: bool, scale: str)
     if x.dtype.kind == "f" and x.size < _PARALLEL:
         # Of a real input half the spectrum is computed and mirrored, with zeros of either sign.
         x = x.astype(np.result_type(x.dtype, np.complex64))
-    return _call("fftn" if forward else "ifftn", x, axes=axes, norm=norm)
+    return _call("fft" if forward else "ifft", x, axes, norm)
 
 
 def _c2c_gradient(c: Context, grad: Tensor) -> Tensor:
@@ -91,7 +110,7 @@ def _r2c_shapes(x: Tensor, axes: tuple[int, ...], scale: str) -> Any:
 def _r2c_kernel(x: np.ndarray, axes: tuple[int, ...], scale: str) -> Any:
     if x.size == 0:
         return np.zeros(_half(x.shape, axes[-1], x.shape[axes[-1]] // 2 + 1))
-    return _call("rfftn", x, axes=axes, norm=_FORWARD[scale])
+    return _call("rfft", x, axes, _FORWARD[scale])
 
 
 def _r2c_gradient(c: Context, grad: Tensor) -> Tensor:
@@ -107,8 +126,7 @@ def _c2r_shapes(x: Tensor, axes: tuple[int, ...], n: int, scale: str) -> Any:
 def _c2r_kernel(x: np.ndarray, axes: tuple[int, ...], n: int, scale: str) -> Any:
     if x.size == 0:
         return np.zeros(_half(x.shape, axes[-1], n))
-    sizes = [*(x.shape[a] for a in axes[:-1]), n]
-    return _call("irfftn", x, s=sizes, axes=axes, norm=_INVERSE[scale])
+    return _call("irfft", x, axes, _INVERSE[scale], n)
 
 
 def _c2r_gradient(c: Context, grad: Tensor) -> Tensor:
