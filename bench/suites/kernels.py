@@ -30,6 +30,13 @@ NOT_OF_MEMORY = frozenset(
         "randn",
         "softmax 64x256",
         "gelu 64x256",
+        "add 512x512",
+        "exp 512x512",
+        "softmax 512x512",
+        "layer_norm 512x512",
+        "sum of rows 512x512",
+        "transposed copy 512x512",
+        "layer_norm 512x512, with backward",
     )
 )
 
@@ -71,6 +78,8 @@ def memory_bound(t: Any) -> dict[str, tuple[Callable[[], object], float]]:
     x, y = t.randn(N, N), t.randn(N, N)
     out = t.empty(N, N)
     small = t.randn(64, 256)
+    middle, other = t.randn(512, 512, requires_grad=True), t.randn(512, 512)
+    seen = middle.detach()
     weight, bias = t.ones(N), t.zeros(N)
     index = t.randint(0, N, (N,))
     table = t.randn(N, N)
@@ -102,6 +111,14 @@ def memory_bound(t: Any) -> dict[str, tuple[Callable[[], object], float]]:
         recorded.grad = None
         f.cross_entropy(recorded, classes).backward()
 
+    def mse_step() -> None:
+        recorded.grad = None
+        f.mse_loss(recorded, y).backward()
+
+    def middle_step() -> None:
+        middle.grad = None
+        f.layer_norm(middle, (512,)).backward(other)
+
     def embedding_step() -> None:
         embedded.grad = None
         f.embedding(words, embedded).backward(flow)
@@ -129,6 +146,10 @@ def memory_bound(t: Any) -> dict[str, tuple[Callable[[], object], float]]:
         "log_softmax": (lambda: x.log_softmax(-1), 2 * mb),
         "layer_norm": (lambda: f.layer_norm(x, (N,), weight, bias), 2 * mb),
         "layer_norm, with backward": (backward(lambda v: f.layer_norm(v, (N,), weight)), 7 * mb),
+        "rms_norm": (lambda: f.rms_norm(x, (N,), weight), 2 * mb),
+        "rms_norm, with backward": (backward(lambda v: f.rms_norm(v, (N,), weight)), 7 * mb),
+        "mse_loss": (lambda: f.mse_loss(x, y), 2 * mb),
+        "mse_loss, with backward": (mse_step, 5 * mb),
         "softmax, with backward": (backward(lambda v: v.softmax(-1)), 7 * mb),
         "gelu, with backward": (backward(lambda v: f.gelu(v)), 7 * mb),
         "relu, with backward": (backward(lambda v: v.relu()), 5 * mb),
@@ -161,6 +182,13 @@ def memory_bound(t: Any) -> dict[str, tuple[Callable[[], object], float]]:
         "top 10 of 1000 rows of 1000": (lambda: rows.topk(10), 4),
         "softmax 64x256": (lambda: small.softmax(-1), 2 * 0.0655),
         "gelu 64x256": (lambda: f.gelu(small), 2 * 0.0655),
+        "add 512x512": (lambda: seen + other, 3 * 1.05),
+        "exp 512x512": (lambda: seen.exp(), 2 * 1.05),
+        "softmax 512x512": (lambda: seen.softmax(-1), 2 * 1.05),
+        "layer_norm 512x512": (lambda: f.layer_norm(seen, (512,)), 2 * 1.05),
+        "sum of rows 512x512": (lambda: seen.sum(1), 1.05),
+        "transposed copy 512x512": (lambda: seen.t().contiguous(), 2 * 1.05),
+        "layer_norm 512x512, with backward": (middle_step, 7 * 1.05),
     }
 
 

@@ -79,6 +79,12 @@ template <class F> struct Sum {
   template <class V> [[gnu::always_inline]] static V term(V v) { return F::of(v); }
   template <class V> [[gnu::always_inline]] static V join(V a, V b) { return a + b; }
 };
+struct Product {
+  template <class T> using Source = AsTheyAre<T>;
+  template <class C> static constexpr C neutral = C(1);
+  template <class V> [[gnu::always_inline]] static V term(V v) { return v; }
+  template <class V> [[gnu::always_inline]] static V join(V a, V b) { return a * b; }
+};
 // NaN wins: once there, no comparison replaces it.
 template <bool Largest> struct Extremum {
   template <class T> using Source = AsTheyAre<T>;
@@ -176,6 +182,8 @@ const ReduceTable reduce_loops = {.sum_float = loops<Sum<Plain>, float, double>(
                                   .sum_int32 = loops<Sum<Plain>, int32_t, uint64_t>(),
                                   .sum_uint8 = loops<Sum<Plain>, uint8_t, uint64_t>(),
                                   .sum_bool = loops<Sum<Plain>, bool, uint64_t>(),
+                                  .product_float = loops<Product, float, double>(),
+                                  .product_double = loops<Product, double, double>(),
                                   .max_float = loops<Extremum<true>, float, float>(),
                                   .min_float = loops<Extremum<false>, float, float>(),
                                   .max_double = loops<Extremum<true>, double, double>(),

@@ -27,6 +27,8 @@ struct ReduceTable {
   ReduceLoops<int32_t, uint64_t> sum_int32;
   ReduceLoops<uint8_t, uint64_t> sum_uint8;
   ReduceLoops<bool, uint64_t> sum_bool;
+  ReduceLoops<float, double> product_float;
+  ReduceLoops<double, double> product_double;
   ReduceLoops<float, float> max_float, min_float;
   ReduceLoops<double, double> max_double, min_double;
   ReduceLoops<int64_t, int64_t> max_int64, min_int64;

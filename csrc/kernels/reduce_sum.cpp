@@ -74,6 +74,15 @@ template <class T> auto sum_loops() {
     return nullptr;
 }
 
+template <class T> auto product_loops() {
+  if constexpr (std::is_same_v<T, float>)
+    return &reduce_table().product_float;
+  else if constexpr (std::is_same_v<T, double>)
+    return &reduce_table().product_double;
+  else
+    return nullptr;
+}
+
 template <class T, bool SkipNan> struct Sum {
   using In = T;
   using Aux = char;
@@ -107,6 +116,7 @@ template <class T> struct Prod {
   using Small = typename SumTypes<T>::Small;
   using Big = typename SumTypes<T>::Big;
   using Out = typename SumTypes<T>::Out;
+  decltype(product_loops<T>()) loops = product_loops<T>();
   Small zero() const { return Small(1); }
   Big start() const { return Big(1); }
   void add(Small& s, In v, Aux) const { s *= static_cast<Small>(v); }
