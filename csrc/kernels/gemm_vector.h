@@ -1,5 +1,5 @@
 // Vectors of one instruction set and the element types that products read and write with them.
-// May include: base/dtype.h. Only isa_*.cpp files include it.
+// May include: base/dtype.h, kernels/lanes.h. Only isa_*.cpp files include it.
 // Invariant: internal functions only: code for one instruction set never leaks into another's.
 #pragma once
 #if defined(__F16C__) || defined(__AVX512F__)
@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/dtype.h"
+#include "kernels/lanes.h"
 
 #ifndef CLEW_ISA
 #define CLEW_ISA baseline
@@ -17,14 +18,6 @@
 
 namespace clew::kernels::CLEW_ISA {
 namespace {
-
-#if defined(__AVX512F__)
-constexpr int vector_bytes = 64;
-#elif defined(__AVX2__)
-constexpr int vector_bytes = 32;
-#else
-constexpr int vector_bytes = 16;
-#endif
 
 constexpr int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 constexpr int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -41,8 +34,8 @@ template <int N, class F> [[gnu::always_inline]] inline void unroll(F&& f) {
 template <class X, int bytes> struct VectorOf {
   typedef X type __attribute__((vector_size(bytes)));
 };
-template <class S> using Vector = typename VectorOf<S, vector_bytes>::type;
-template <class S> constexpr int lanes = vector_bytes / static_cast<int>(sizeof(S));
+template <class S> using Vector = Lanes_t<S>;
+template <class S> constexpr int lanes = lane_count<S>;
 
 // How an element type is computed with: scalar S, `planes` parts an element (2 for complex).
 template <class T> struct Element {

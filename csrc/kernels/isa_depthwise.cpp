@@ -1,5 +1,5 @@
 // Depthwise convolutions: vectors along the rows of one plane, which is first laid out padded.
-// May include: kernels/depthwise.h, base/parallel.h.
+// May include: kernels/depthwise.h, kernels/lanes.h, base/parallel.h.
 // Invariant: internal functions only: code for one instruction set never leaks into another's.
 #include <cstdlib>
 #include <cstring>
@@ -8,6 +8,7 @@
 
 #include "base/parallel.h"
 #include "kernels/depthwise.h"
+#include "kernels/lanes.h"
 
 #ifndef CLEW_ISA
 #define CLEW_ISA baseline
@@ -16,23 +17,12 @@
 namespace clew::kernels::CLEW_ISA {
 namespace {
 
-#if defined(__AVX512F__)
-constexpr int L = 16;
-#elif defined(__AVX2__)
-constexpr int L = 8;
-#else
-constexpr int L = 4;
-#endif
+constexpr int L = lane_count<float>;
 constexpr int rows_max = 4;  // output rows at a time: their sums hide each other's latency
 constexpr int taps_max = 8;  // taps of a kernel row at a time, for the weight's gradient
 
-typedef float Vec __attribute__((vector_size(4 * L)));
+using Vec = Lanes_t<float>;
 
-Vec load(const float* p) {
-  Vec v;
-  std::memcpy(&v, p, sizeof v);
-  return v;
-}
 float total(Vec v) {
   float sum = 0;
   for (int i = 0; i < L; ++i) sum += v[i];

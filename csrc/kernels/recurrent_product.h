@@ -1,31 +1,23 @@
 // Products of a few rows with a matrix that was packed once and is used at every step.
-// May include: base. For isa_recurrent.cpp only.
+// May include: base, kernels/lanes.h. For isa_recurrent.cpp only.
 // Invariant: everything is in an anonymous namespace: each instruction set keeps its own copy.
 #pragma once
 #include <cstdint>
 #include <cstring>
 #include <utility>
 
+#include "kernels/lanes.h"
+
 namespace clew::kernels {
 namespace {
 namespace packed {
 
-#if defined(__AVX512F__)
-constexpr int vector_bytes = 64;
-constexpr int rows_max = 12;
-#elif defined(__AVX2__)
-constexpr int vector_bytes = 32;
-constexpr int rows_max = 6;
-#else
-constexpr int vector_bytes = 16;
-constexpr int rows_max = 6;
-#endif
+constexpr int rows_max = lane_bytes == 64 ? 12 : 6;
 // Rows of a panel that are used together: they stay in the first-level cache for all rows of A.
 constexpr int64_t depth_block = 256;
 
-template <class T> struct VectorOf { typedef T type __attribute__((vector_size(vector_bytes))); };
-template <class T> using Vector = typename VectorOf<T>::type;
-template <class T> constexpr int lanes = vector_bytes / static_cast<int>(sizeof(T));
+template <class T> using Vector = Lanes_t<T>;
+template <class T> constexpr int lanes = lane_count<T>;
 template <class T> constexpr int panel_width = 2 * lanes<T>;
 
 template <class F, int... I>

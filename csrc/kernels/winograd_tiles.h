@@ -1,30 +1,20 @@
 // Images in blocks of L channels, and Winograd's transforms of their tiles; for isa_winograd.cpp.
-// May include: nothing of ours; the including file names CLEW_ISA.
+// May include: kernels/lanes.h; the including file names CLEW_ISA.
 // Invariant: internal functions only: code for one instruction set never leaks into another's.
 #pragma once
 #include <cstdint>
 #include <cstring>
 #include <utility>
 
+#include "kernels/lanes.h"
+
 namespace clew::kernels::CLEW_ISA {
 namespace {
 
-#if defined(__AVX512F__)
-constexpr int L = 16;
-#elif defined(__AVX2__)
-constexpr int L = 8;
-#else
-constexpr int L = 4;
-#endif
+constexpr int L = lane_count<float>;
 
-typedef float Vec __attribute__((vector_size(4 * L)));
+using Vec = Lanes_t<float>;
 
-Vec load(const float* p) {
-  Vec v;
-  std::memcpy(&v, p, sizeof v);
-  return v;
-}
-void store(float* p, Vec v) { std::memcpy(p, &v, sizeof v); }
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }

@@ -378,8 +378,6 @@ constexpr OpDef f_threshold_op = [] {
 static constexpr const OpDef* all[] = {
     &leaky_relu_backward_op,
     &leaky_relu_op,
-    &prelu_slope_op,
-    &prelu_share_op,
     &prelu_plain_op,
     &prelu_op,
     &hardtanh_backward_op,

@@ -10,6 +10,7 @@
 #include "ops/comparison.h"
 #include "ops/normalization_common.h"
 #include "ops/ops.h"
+#include "ops/pointwise_doc.h"
 #include "ops/unary.h"
 
 namespace clew {
@@ -117,7 +118,13 @@ constexpr OpDef distance_total_op = general({
     .offer = Offer::function,
 });
 
-constexpr const OpDef* list[] = {&distance_slope_op, &distance_op, &distance_total_op};
+// By the names that the graph shows.
+constexpr const OpDef* list[] = {
+    &distance_op,
+    renamed<distance_total_op, "_mse_loss">,
+    renamed<distance_total_op, "_smooth_l1_loss">,
+    renamed<distance_total_op, "_huber_loss">,
+};
 
 }  // namespace
 

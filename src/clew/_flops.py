@@ -162,6 +162,7 @@ _OTHERS = _table(
         "_softmax_backward _log_softmax_backward": _per_input(4),
         "logsumexp _cross_entropy": _per_input(4),
         "_nll_loss": _per_input(2, 1),
+        "_mse_loss _smooth_l1_loss _huber_loss": _per_input(4),
         "_nll_loss_backward": _per_input(1, 1),
         "_native_norm _native_batch_norm": _norm,
         "_native_norm_backward _native_batch_norm_backward": _norm_backward,

@@ -162,7 +162,17 @@ PRELU = Op(
     ],
 )
 
+PLAIN_PRELU = Op(
+    "_prelu",
+    lambda x, weight: np.where(x > 0, x, weight * x),
+    lambda r: [
+        S(r.distinct((3, 4)), r.uniform(())),
+        S(r.distinct((2, 3, 2)), r.uniform((3, 1))),
+    ],
+)
+
 OPS = [
+    PLAIN_PRELU,
     act("relu", relu),
     act("nn.functional.relu", relu, {"inplace": False}, inplace=False),
     backward("_relu_backward", lambda y: y > 0),

@@ -1,4 +1,4 @@
-"""Samples of the negative log likelihood."""
+"""Samples of losses that are native operations."""
 
 from __future__ import annotations
 
@@ -94,8 +94,61 @@ def cross_entropy_samples(r: Rng) -> list[S]:
     )
 
 
+def distance(x: Any, y: Any, edge: float, half: float, line: float, offset: float) -> Any:
+    d = np.abs(x - y)
+    return np.where(d <= edge, half * d * d, line * d - offset)
+
+
+CURVES = {
+    "_mse_loss": (np.inf, 1.0, 0.0, 0.0),
+    "_smooth_l1_loss": (0.6, 0.5 / 0.6, 1.0, 0.3),
+    "_huber_loss": (0.6, 0.5, 0.6, 0.18),
+}
+
+
+def distance_total(x: Any, y: Any, *args: Any) -> Any:
+    each = distance(x, y, *args[:4])
+    return np.asarray(each.mean() if args[4] else each.sum())
+
+
+def total_samples(curve: Any) -> Any:
+    def samples(r: Rng) -> list[S]:
+        shapes: list[tuple[int, ...]] = [(4, 9), (), (2, 3, 5)]
+        return [
+            S(r.normal(shape), r.normal(shape), *curve, mean)
+            for shape in shapes
+            for mean in (True, False)
+        ]
+
+    return samples
+
+
 X = np.zeros((2, 3))
+TOTALS = [
+    Op(
+        name,
+        distance_total,
+        total_samples(curve),
+        dtypes=FLOATS,
+        errors=[
+            E(S(X, np.zeros(3), *curve, True), RuntimeError, "one shape"),
+            E(S(X, X.astype(np.float32), *curve, True), RuntimeError, "floating dtype"),
+        ],
+    )
+    for name, curve in CURVES.items()
+]
 OPS = [
+    *TOTALS,
+    Op(
+        "_distance",
+        distance,
+        lambda r: [
+            S(r.normal(shape), r.normal(other), *curve)
+            for curve in CURVES.values()
+            for shape, other in (((4, 9), (4, 9)), ((4, 9), (9,)), ((), (3,)))
+        ],
+        dtypes=FLOATS,
+    ),
     Op(
         "_nll_loss",
         nll,

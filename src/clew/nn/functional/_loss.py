@@ -15,7 +15,9 @@ from ._core import linear, logsigmoid, private, xlogy
 _nll_loss = private("_nll_loss")
 _cross_entropy = private("_cross_entropy")
 _distance = private("_distance")
-_distance_total = private("_distance_total")
+_mse_loss = private("_mse_loss")
+_smooth_l1_loss = private("_smooth_l1_loss")
+_huber_loss = private("_huber_loss")
 
 
 def legacy_reduction(size_average: Any, reduce: Any, reduction: str) -> str:
@@ -76,13 +78,24 @@ def _weighted(loss: Any, weight: Any, reduction: str) -> Any:
     return reduced(loss, reduction)
 
 
-def _distance_loss(input: Any, target: Any, curve: Any, weight: Any, reduction: str) -> Any:
-    """The loss that `curve` (edge, half, line, offset; see _distance) makes of the distance."""
+def _distance_loss(
+    total: Any, input: Any, target: Any, curve: Any, weight: Any, reduction: str
+) -> Any:
+    """The loss that `curve` (edge, half, line, offset; see _distance) makes of the distance.
+
+    Args:
+        total: the operation for sum and mean.
+        input: predictions.
+        target: what they should be.
+        curve: its arguments.
+        weight: a factor for each element, or None.
+        reduction: "none", "mean" or "sum".
+    """
     fits = input.dtype == target.dtype and input.shape == target.shape
     if weight is None and reduction != "none" and fits and input.is_floating_point():
         if reduction not in ("mean", "sum"):
             raise ValueError(f"{reduction} is not a valid value for reduction")
-        return _distance_total(input, target, *curve, reduction == "mean")
+        return total(input, target, *curve, reduction == "mean")
     if input.is_complex() or target.is_complex():
         input = (input - target).abs()
         target = clew.zeros((), dtype=input.dtype)
@@ -119,7 +132,7 @@ def mse_loss(
     reduction = legacy_reduction(size_average, reduce, reduction)
     if target.shape != input.shape:
         _same_size("mse_loss", input, target)
-    return _distance_loss(input, target, (math.inf, 1.0, 0.0, 0.0), weight, reduction)
+    return _distance_loss(_mse_loss, input, target, (math.inf, 1.0, 0.0, 0.0), weight, reduction)
 
 
 def l1_loss(
@@ -181,7 +194,8 @@ def smooth_l1_loss(
         _same_size("smooth_l1_loss", input, target)
     if beta == 0:
         return reduced((input - target).abs(), reduction)
-    return _distance_loss(input, target, (beta, 0.5 / beta, 1.0, beta / 2), None, reduction)
+    curve = (beta, 0.5 / beta, 1.0, beta / 2)
+    return _distance_loss(_smooth_l1_loss, input, target, curve, None, reduction)
 
 
 def huber_loss(
@@ -208,7 +222,7 @@ def huber_loss(
     if target.shape != input.shape:
         _same_size("huber_loss", input, target)
     curve = (delta, 0.5, delta, delta * delta / 2)
-    return _distance_loss(input, target, curve, weight, reduction)
+    return _distance_loss(_huber_loss, input, target, curve, weight, reduction)
 
 
 def _check_nll(input: Any, target: Any, weight: Any, reduction: str) -> None:
