@@ -76,7 +76,7 @@ constexpr OpDef distance_op = elementwise(
 void distance_total_vjp(Vjp& c) {
   const auto& a = c.as<DistanceTotalAttrs>();
   Tensor g = c.grad();
-  if (a.mean) g = g * number(1 / static_cast<double>(numel_of(c.sizes(0))));
+  if (a.mean) g = g * number(1 / static_cast<double>(c.in(0).numel()));
   pull(c, g, plain(a));
 }
 void distance_total_batch(const Batch& b, Tensors& outs) {
