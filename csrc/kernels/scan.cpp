@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "kernels/reduce_lines.h"
+#include "kernels/stream.h"
 
 namespace clew::kernels {
 namespace {
@@ -88,16 +89,33 @@ void scan(const NdView& dst, const NdView& src, int dim, bool reverse, Acc start
     std::array<Acc, columns> acc;
     for (int64_t j = 0; j < w; ++j) acc[static_cast<size_t>(j)] = start;
     int64_t to = lines.spacing(0), from = lines.spacing(1);
+    const bool in_order = to == 1 && from == 1;
+    const int64_t bytes = w * static_cast<int64_t>(sizeof(T));
+    const bool stream = in_order && n * bytes >= stream_bytes && starts_line(out + off[0]) &&
+                        bytes % line_bytes == 0 &&
+                        lines.step[0] * static_cast<int64_t>(sizeof(T)) % line_bytes == 0;
+    std::array<T, columns> row;
     for (int64_t r = 0; r < n; ++r) {
       int64_t at = reverse ? n - 1 - r : r;
       const T* p = in + off[1] + at * lines.step[1];
       T* q = out + off[0] + at * lines.step[0];
-      if (to == 1 && from == 1) {  // apart, as this one is made vectors of
-        for (int64_t j = 0; j < w; ++j) {
-          Acc& a = acc[static_cast<size_t>(j)];
-          a = f(a, p[j]);
-          q[j] = convert<T>(a);
+      if (in_order) {  // apart, as this one is made vectors of
+        T* to_row = stream ? row.data() : q;
+        // A row ends where the processor gives up looking ahead: the next one is asked for here.
+        const T* next = p + (r + 1 < n ? (reverse ? -lines.step[1] : lines.step[1]) : 0);
+        constexpr int64_t line = line_bytes / int64_t{sizeof(T)};
+        for (int64_t j0 = 0; j0 < w; j0 += line) {
+          __builtin_prefetch(next + j0);
+          const int64_t end = std::min(w, j0 + line);
+          for (int64_t j = j0; j < end; ++j) {
+            Acc& a = acc[static_cast<size_t>(j)];
+            a = f(a, p[j]);
+            to_row[j] = convert<T>(a);
+          }
         }
+        if (stream)
+          stream_lines(reinterpret_cast<char*>(q), reinterpret_cast<const char*>(row.data()),
+                       bytes);
         continue;
       }
       for (int64_t j = 0; j < w; ++j) {
@@ -106,6 +124,7 @@ void scan(const NdView& dst, const NdView& src, int dim, bool reverse, Acc start
         q[j * to] = convert<T>(a);
       }
     }
+    if (stream) stream_end();
   });
 }
 

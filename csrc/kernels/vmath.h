@@ -615,9 +615,20 @@ template <class T> [[gnu::always_inline]] inline SinCos<T> sincos(T x) {
 }
 template <class T> [[gnu::always_inline]] inline T sin(T x) { return sincos(x).sin; }
 template <class T> [[gnu::always_inline]] inline T cos(T x) { return sincos(x).cos; }
-template <class T> [[gnu::always_inline]] inline T tan(T x) {
-  SinCos<T> v = sincos(x);
+[[gnu::always_inline]] inline double tan(double x) {
+  SinCos<double> v = sincos(x);
   return v.sin / v.cos;
+}
+// Of a float by its own polynomial, within 1.3e-9 of the tangent up to an eighth of a turn: the
+// quotient of two rounded numbers is twice as far off.
+[[gnu::always_inline]] inline float tan(float x) {
+  Turned<float> t = turned(x);
+  float z = t.rest * t.rest;
+  constexpr float c[] = {0.3333335f, 0.1333266f,    0.0540602f, 0.02128065f,
+                         0.0108399f, 8.423808e-05f, 0.00437894f};
+  float near = t.rest + t.rest * z * horner(z, c);
+  float value = (t.quarter & 1u) != 0 ? -1.0f / near : near;
+  return x == 0.0f ? x : value;
 }
 
 }  // namespace vm

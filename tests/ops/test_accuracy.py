@@ -39,7 +39,7 @@ BOUNDS: dict[str, tuple[float, Callable[[Any], Any]]] = {
     "atanh": (1, np.arctanh),
     "sin": (2, np.sin),
     "cos": (2, np.cos),
-    "tan": (3.5, np.tan),
+    "tan": (3, np.tan),
     "asin": (2.5, np.arcsin),
     "acos": (2, np.arccos),
     "atan": (2, np.arctan),
