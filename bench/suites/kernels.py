@@ -140,6 +140,7 @@ def memory_bound(t: Any) -> dict[str, tuple[Callable[[], object], float]]:
         "cos": (lambda: x.cos(), 2 * mb),
         "erf": (lambda: x.erf(), 2 * mb),
         "pow 2.5 of abs": (lambda: x.abs().pow(2.5), 4 * mb),
+        "pow 2.7 of abs": (lambda: x.abs().pow(2.7), 4 * mb),
         "log of abs": (lambda: x.abs().log(), 4 * mb),
         "softmax, rows": (lambda: x.softmax(-1), 2 * mb),
         "softmax, columns": (lambda: x.softmax(0), 2 * mb),

@@ -11,26 +11,6 @@ namespace {
 
 using F = FloatTypes;
 
-// x^y; the common constant exponents by multiplication.
-template <class T>
-void pow_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* params) {
-  if (s[2] == 0) {
-    const T y = *reinterpret_cast<const T*>(p[2]);
-    auto run = [&](auto f) { unary_loop<T, decltype(f), 0>(p, s, n, params); };
-    if (y == T(2)) return run([](T a) { return a * a; });
-    if (y == T(3)) return run([](T a) { return a * a * a; });
-    if (y == T(1)) return run([](T a) { return a; });
-    if (y == T(-1)) return run([](T a) { return T(1) / a; });
-    if (y == T(-2)) return run([](T a) { return T(1) / (a * a); });
-    // Not for -0 and -infinity, whose half powers are 0 and infinity.
-    if (y == T(0.5)) {
-      return run([](T a) { return a == -vm::inf<T> ? vm::inf<T> : T(std::sqrt(a) + T(0)); });
-    }
-  }
-  auto f = []<class U>(U a, U b) { return vm::pow(a, b); };
-  binary_loop<T, decltype(f), 0>(p, s, n, params);
-}
-
 template <class T> T clamp_low(const Scalar& s) { return s.has_value() ? s.to<T>() : -vm::inf<T>; }
 template <class T> T clamp_high(const Scalar& s) { return s.has_value() ? s.to<T>() : vm::inf<T>; }
 template <class T>
@@ -93,7 +73,6 @@ void init_arithmetic() {
   unary(table::abs, F{}, []<class T>(T a) { return T(std::fabs(a)); });
   unary(table::square, F{}, []<class T>(T a) { return T(a * a); });
   unary(table::reciprocal, F{}, []<class T>(T a) { return T(T(1) / a); });
-  set_loops<2, pow_loop<float>, pow_loop<double>>(table::pow);
   ternary(table::lerp, F{}, []<class T>(T a, T b, T w) {
     // From the nearer end, so that w = 1 gives b exactly.
     T d = b - a;
@@ -150,6 +129,7 @@ void init_comparison() {
 void init_casts();
 void init_functions();
 void init_rounding();
+void init_powers();
 void init_slopes();
 void init_activations();
 
@@ -159,6 +139,7 @@ void init_pointwise() {
   init_casts();
   init_functions();
   init_rounding();
+  init_powers();
   init_slopes();
   init_activations();
 }

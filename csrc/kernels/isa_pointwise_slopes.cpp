@@ -17,19 +17,6 @@ template <class T> inline constexpr T ln_2 = static_cast<T>(0.693147180559945309
 template <class T> inline constexpr T ln_10 = static_cast<T>(2.30258509299404568402);
 template <class T> inline constexpr T two_over_root_pi = static_cast<T>(1.12837916709551257390);
 
-// c: the exponent. Common ones by multiplication, as in pow itself.
-template <class T>
-void pow_slope_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* params) {
-  const T e = params[0].to<T>();
-  auto run = [&](auto f) { binary_loop<T, decltype(f), 0>(p, s, n, params); };
-  if (e == T(2)) return run([](T g, T x) { return T(g * (x * T(2))); });
-  if (e == T(3)) return run([](T g, T x) { return T(g * (x * x * T(3))); });
-  if (e == T(0.5)) return run([](T g, T x) { return T(g * (T(0.5) / std::sqrt(x))); });
-  if (e == T(-1)) return run([](T g, T x) { return T(g * (T(-1) / (x * x))); });
-  auto f = []<class U>(U g, U x, const U* c) { return U(g * (vm::pow(x, c[0] - U(1)) * c[0])); };
-  binary_loop<T, decltype(f), 1>(p, s, n, params);
-}
-
 }  // namespace
 
 void init_slopes();
@@ -69,7 +56,6 @@ void init_slopes() {
     T line = d > T(0) ? c[2] : d < T(0) ? T(-c[2]) : T(d * T(0));
     return T(g * (std::fabs(d) <= c[0] ? T(d * (c[1] + c[1])) : line));
   });
-  set_loops<2, pow_slope_loop<float>, pow_slope_loop<double>>(table::pow_slope);
 }
 
 }  // namespace clew::kernels::CLEW_ISA

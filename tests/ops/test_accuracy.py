@@ -162,6 +162,49 @@ def test_pow():
     np.testing.assert_array_equal(np.signbit(got[zero]), np.signbit(want[zero]))
 
 
+EXPONENTS = [*(h / 2 for h in range(-10, 11)), 2.7, -0.3, 1e30]
+
+
+@pytest.mark.parametrize("exponent", EXPONENTS)
+def test_pow_of_a_constant(exponent: float):
+    bits = np.concatenate([np.arange(0, 1 << 32, 32771), np.float32(SPECIAL).view(np.uint32)])
+    x = bits.astype(np.uint32).view(np.float32)
+    with np.errstate(all="ignore"):
+        want = np.power(x.astype(np.float64), np.full(len(x), np.float32(exponent), np.float64))
+    for got in (
+        clew.from_numpy(x) ** exponent,
+        clew.from_numpy(np.stack([x, x], 1))[:, 1] ** exponent,  # every other number
+        clew.from_numpy(x.copy()).pow_(exponent),
+    ):
+        off = ulps(got.numpy(), want)
+        assert off.max() <= POW_BOUND, x[off.argmax()]
+        exact = (want == 0) | np.isinf(want)
+        np.testing.assert_array_equal(np.signbit(got.numpy()[exact]), np.signbit(want[exact]))
+
+
+@pytest.mark.parametrize("exponent", EXPONENTS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("recorded", [False, True])
+def test_slope_of_pow(exponent: float, dtype: Any, recorded: bool):
+    r = np.random.default_rng(2)
+    x, g = r.uniform(-3, 3, (2, 700)).astype(dtype)
+    x[:5] = [0, -0.0, INF, -INF, float("nan")]
+    exponent = float(np.float32(exponent))
+    with np.errstate(all="ignore"):
+        wide = x.astype(np.float64)
+        want = (g * (exponent * np.power(wide, np.full(700, exponent - 1)))).astype(dtype)
+        if exponent in (0, 1):
+            want = g * dtype(exponent)
+    t = clew.from_numpy(x).requires_grad_()
+    (t**exponent).backward(clew.from_numpy(g), create_graph=recorded)
+    rtol = 1e-6 if dtype == np.float32 else 1e-14
+    np.testing.assert_allclose(t.grad.detach().numpy(), want, rtol=rtol)
+    # From numbers that do not lie side by side.
+    s = clew.from_numpy(np.stack([x, x], 1)).requires_grad_()
+    (s[:, 0] ** exponent).backward(clew.from_numpy(g), create_graph=recorded)
+    np.testing.assert_allclose(s.grad.detach().numpy()[:, 0], want, rtol=rtol)
+
+
 @pytest.mark.parametrize(
     "name, reference, bound",
     [
