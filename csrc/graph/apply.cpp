@@ -19,6 +19,12 @@ namespace {
 
 constexpr int max_operands = 5;
 
+// The name for messages: a private op's is that of the function it stands behind.
+std::string_view spoken_name(const OpDef& op) {
+  std::string_view name = op_name(op);
+  return name.substr(std::min(name.find_first_not_of('_'), name.size()));
+}
+
 Device device_of(const OpDef& op, std::span<const Tensor> in) {
   Device d = Device::CPU;
   bool cpu_with_dims = false;
@@ -30,7 +36,7 @@ Device device_of(const OpDef& op, std::span<const Tensor> in) {
       cpu_with_dims = true;
   }
   if (d == Device::Meta && cpu_with_dims)
-    fail(op_name(op),
+    fail(spoken_name(op),
          ": expected all tensors to be on the same device, but found at least two devices, cpu and "
          "meta");
   return d;
@@ -39,7 +45,7 @@ Device device_of(const OpDef& op, std::span<const Tensor> in) {
 [[noreturn]] void fail_dtype(const OpDef& op, DType d) {
   if (d == DType::Bool && op_name(op) == "neg")
     fail("neg: the negation of bools is not supported; turn them round with ~ or logical_not()");
-  fail(ErrorKind::NotImplemented, "\"", op_name(op), "\" is not implemented for ", d,
+  fail(ErrorKind::NotImplemented, "\"", spoken_name(op), "\" is not implemented for ", d,
        "; convert the input first, e.g. with .float()");
 }
 
@@ -81,7 +87,7 @@ OutputTypes elementwise_types(const OpDef& op, std::span<const Tensor> in) {
     c = in[0].dtype();
     for (const Tensor& t : in)
       if (t.dtype() != c && !t.is_wrapped_number())
-        fail(op_name(op), ": expected all inputs to have the same dtype; got ", c, " and ",
+        fail(spoken_name(op), ": expected all inputs to have the same dtype; got ", c, " and ",
              t.dtype());
   } else {
     c = result_type(in);
@@ -105,6 +111,8 @@ void run_elementwise_into(const OpDef& op, std::span<const Tensor> in, const voi
   Tensor converted[max_operands];
   alignas(16) char scalars[max_operands][16];
   const auto* params = static_cast<const Scalar*>(attrs);
+  const kernels::Loop beside_number = op.loops->beside_number(compute);
+  Scalar numbers[max_operands];
   data[0] = out->data;
   inner[0] = static_cast<int64_t>(itemsize(out_dtype));
   auto step = static_cast<int64_t>(itemsize(compute));
@@ -112,9 +120,14 @@ void run_elementwise_into(const OpDef& op, std::span<const Tensor> in, const voi
   for (int i = 1; i < n; ++i) {
     const Tensor& t = in[static_cast<size_t>(i - 1)];
     if (t.numel() == 1) {
-      if (t.dtype() == compute)
+      if (t.dtype() == compute) {
         data[i] = t->data;
-      else {
+      } else if (beside_number && t.ndim() == 0) {
+        numbers[i - 1] = item(t);
+        data[i] = scalars[i];
+        loop = beside_number;
+        params = numbers;
+      } else {
         Scalar v = item(t);
         dispatch(compute, AllTypes{},
                  [&]<class T>() { *reinterpret_cast<T*>(scalars[i]) = v.to<T>(); });
@@ -159,7 +172,7 @@ Dims elementwise_shape(const OpDef& op, std::span<const Tensor> in) {
   Dims sizes = in[0].sizes();
   for (size_t i = 1; i < in.size(); ++i)
     if (in[i].sizes() != sizes && in[i].ndim() > 0) {
-      std::string name(op_name(op));
+      std::string name(spoken_name(op));
       sizes = broadcast_shapes(sizes, in[i].sizes(), name.c_str());
     }
   return sizes;

@@ -67,17 +67,23 @@ template <int P, class F> void cheap(LoopTable& table, F f) {
 void init_arithmetic() {
   cheap<1>(table::add, []<class T>(T a, T b, const T* c) { return T(a + c[0] * b); });
   cheap<1>(table::sub, []<class T>(T a, T b, const T* c) { return T(a - c[0] * b); });
-  cheap<0>(table::mul, []<class T>(T a, T b) { return T(a * b); });
-  binary(table::div, F{}, []<class T>(T a, T b) { return T(a / b); });
+  auto product = []<class T>(T a, T b) { return T(a * b); };
+  cheap<0>(table::mul, product);
+  beside_numbers<2>(table::mul, product);
+  auto quotient = []<class T>(T a, T b) { return T(a / b); };
+  binary(table::div, F{}, quotient);
+  beside_numbers<2>(table::div, quotient);
   unary(table::neg, F{}, []<class T>(T a) { return T(-a); });
   unary(table::abs, F{}, []<class T>(T a) { return T(std::fabs(a)); });
   unary(table::square, F{}, []<class T>(T a) { return T(a * a); });
   unary(table::reciprocal, F{}, []<class T>(T a) { return T(T(1) / a); });
-  ternary(table::lerp, F{}, []<class T>(T a, T b, T w) {
+  auto between = []<class T>(T a, T b, T w) {
     // From the nearer end, so that w = 1 gives b exactly.
     T d = b - a;
     return T(std::fabs(w) < T(0.5) ? a + w * d : b - d * (T(1) - w));
-  });
+  };
+  ternary(table::lerp, F{}, between);
+  beside_numbers<3>(table::lerp, between);
   ternary<1>(table::addcmul, F{},
              []<class T>(T x, T a, T b, const T* c) { return T(x + c[0] * a * b); });
   ternary<1>(table::addcdiv, F{},

@@ -164,6 +164,7 @@ void init_functions() {
   guarded(table::fmod, Fmod{});
   guarded(table::remainder, Modulo{});
   guarded(table::div_floor, FloorDivide{});
+  set_beside_numbers<2, guarded_loop<float, FloorDivide>>(table::div_floor);
   binary(table::atan2, F{}, []<class T>(T a, T b) { return vm::atan2(a, b); });
   binary(table::hypot, F{}, []<class T>(T a, T b) { return hypot(a, b); });
   binary(table::logaddexp, F{}, []<class T>(T a, T b) { return vm::logaddexp(a, b); });
@@ -184,7 +185,9 @@ void init_rounding() {
     return c[0] > T(0) ? T(std::nearbyint(a * scale) / scale)
                        : T(std::nearbyint(a / scale) * scale);
   });
-  binary(table::div_trunc, F{}, []<class T>(T a, T b) { return T(std::trunc(a / b)); });
+  auto towards_zero = []<class T>(T a, T b) { return T(std::trunc(a / b)); };
+  binary(table::div_trunc, F{}, towards_zero);
+  beside_numbers<2>(table::div_trunc, towards_zero);
   // Written so that nan gives 0, as in PyTorch.
   for (LoopTable* t : {&table::sign, &table::sgn}) {
     unary(*t, F{}, []<class T>(T a) { return T(T(a > T(0)) - T(a < T(0))); });

@@ -46,12 +46,12 @@ void init_slopes() {
   binary(table::reciprocal_slope, F{}, []<class T>(T g, T y) { return T(g * -(y * y)); });
 
   ternary(table::divisor_slope, F{}, []<class T>(T g, T a, T b) { return T(-(g / b) * (a / b)); });
-  // c: edge, half, line, offset. A NaN is beyond every edge.
-  binary<4>(table::distance, F{}, []<class T>(T a, T b, const T* c) {
+  // c: edge, half, line. A NaN is beyond every edge.
+  binary<3>(table::distance, F{}, []<class T>(T a, T b, const T* c) {
     T d = std::fabs(a - b);
-    return d <= c[0] ? T(d * d * c[1]) : T(d * c[2] - c[3]);
+    return d <= c[0] ? T(d * d * c[1]) : T(c[2] * (d - c[0] * T(0.5)));
   });
-  ternary<4>(table::distance_slope, F{}, []<class T>(T a, T b, T g, const T* c) {
+  ternary<3>(table::distance_slope, F{}, []<class T>(T a, T b, T g, const T* c) {
     T d = a - b;
     T line = d > T(0) ? c[2] : d < T(0) ? T(-c[2]) : T(d * T(0));
     return T(g * (std::fabs(d) <= c[0] ? T(d * (c[1] + c[1])) : line));

@@ -41,6 +41,14 @@ using Loop = void (*)(char* const* p, const int64_t* strides, int64_t n, const S
 // One Loop per compute dtype; null where the op does not support the dtype.
 struct LoopTable {
   Loop fn[num_dtypes] = {};
+  // Of float16 and bfloat16 operands, beside numbers that are not rounded to these types: operand k
+  // is params[k - 1] where that holds a value, and its step is 0. The op has no other params.
+  Loop beside_numbers[2] = {};
+  Loop beside_number(DType d) const {
+    return d == DType::Float16    ? beside_numbers[0]
+           : d == DType::BFloat16 ? beside_numbers[1]
+                                  : nullptr;
+  }
   Loop operator[](DType d) const { return fn[static_cast<int>(d)]; }
 };
 

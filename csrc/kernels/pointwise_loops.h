@@ -106,7 +106,8 @@ template <class H, class R> void scatter(const R* from, char* to, int64_t step, 
 }
 
 // Runs a loop for dense rows of T (its result: R) on blocks of rows that are strided, or hold H.
-template <int N, class H, class T, class R>
+// Operand k may be the number params[k - 1] if there are `numbers`, else params are the loop's own.
+template <int N, class H, class T, class R, bool numbers = false>
 [[gnu::noinline]] void block_rows(Loop loop, char* const* p, const int64_t* s, int64_t n,
                                   const Scalar* params) {
   using Stored = std::conditional_t<std::is_same_v<R, T>, H, R>;  // tests of halves give bools
@@ -122,7 +123,8 @@ template <int N, class H, class T, class R>
     if constexpr (std::is_same_v<T, H>) {
       std::fill_n(block[k - 1], std::min(n, block_size), read<T>(p[k], 0));
     } else {
-      block[k - 1][0] = static_cast<T>(read<H>(p[k], 0));
+      const bool number = numbers && params[k - 1].has_value();
+      block[k - 1][0] = number ? params[k - 1].to<T>() : static_cast<T>(read<H>(p[k], 0));
       steps[k] = 0;
     }
   }
@@ -139,7 +141,7 @@ template <int N, class H, class T, class R>
     }
     char* to = p[0] + begin * s[0];
     rows[0] = dense_result ? to : reinterpret_cast<char*>(result);
-    loop(rows, steps, count, params);
+    loop(rows, steps, count, numbers ? nullptr : params);
     if (!dense_result) scatter<Stored>(result, to, s[0], count);
   }
 }
@@ -239,6 +241,16 @@ void half_rows(char* const* p, const int64_t* s, int64_t n, const Scalar* params
   block_rows<N, H, float, R>(loop, p, s, n, params);
 }
 
+template <int N, class H, Loop f32>
+void block_rows_beside_numbers(char* const* p, const int64_t* s, int64_t n, const Scalar* params) {
+  block_rows<N, H, float, float, true>(f32, p, s, n, params);
+}
+// Offers a float loop of N operands for halves beside numbers.
+template <int N, Loop f32> void set_beside_numbers(LoopTable& table) {
+  table.beside_numbers[0] = block_rows_beside_numbers<N, f16, f32>;
+  table.beside_numbers[1] = block_rows_beside_numbers<N, bf16, f32>;
+}
+
 // A hand-written loop for float and double, and its half forms.
 template <int N, Loop f32, Loop f64> void set_loops(LoopTable& table) {
   table.fn[static_cast<int>(DType::Float32)] = f32;
@@ -310,6 +322,10 @@ template <int P = 0, class L, class F> void binary(LoopTable& table, L types, F 
 }
 template <int P = 0, class L, class F> void ternary(LoopTable& table, L types, F f) {
   set<3, P>(table, types, f);
+}
+// The halves of what set() writes, beside numbers.
+template <int N, class F> void beside_numbers(LoopTable& table, F) {
+  set_beside_numbers<N, plain_loop<N, float, F, 0>()>(table);
 }
 
 using Integers = TypeList<uint8_t, int8_t, int16_t, int32_t, int64_t>;

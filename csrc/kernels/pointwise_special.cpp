@@ -14,12 +14,16 @@ using F = FloatTypes;
 void init_two_numbers() {
   binary(table::nextafter, TypeList<float, double>{},
          []<class T>(T a, T b) { return T(std::nextafter(a, b)); });
-  binary(table::xlogy, F{}, []<class T>(T a, T b) {
+  auto times_log = []<class T>(T a, T b) {
     return b != b ? b : a == T(0) ? T(0) : T(a * std::log(b));
-  });
-  binary(table::xlog1py, F{}, []<class T>(T a, T b) {
+  };
+  binary(table::xlogy, F{}, times_log);
+  beside_numbers<2>(table::xlogy, times_log);
+  auto times_log1p = []<class T>(T a, T b) {
     return b != b ? b : a == T(0) ? T(0) : T(a * std::log1p(b));
-  });
+  };
+  binary(table::xlog1py, F{}, times_log1p);
+  beside_numbers<2>(table::xlog1py, times_log1p);
   binary(table::zeta, F{}, []<class T>(T a, T b) { return T(special::zeta(a, b)); });
 }
 

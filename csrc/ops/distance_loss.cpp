@@ -18,28 +18,26 @@ namespace {
 
 namespace table = kernels::table;
 
-// With d = |input - target|: half * d^2 up to the edge, line * d - offset beyond it.
+// With d = |input - target|: half * d^2 up to the edge, line * (d - edge / 2) beyond it.
 struct DistanceAttrs {
-  Scalar edge, half, line, offset;
+  Scalar edge, half, line;
   static constexpr auto members() {
-    return std::tuple(&DistanceAttrs::edge, &DistanceAttrs::half, &DistanceAttrs::line,
-                      &DistanceAttrs::offset);
+    return std::tuple(&DistanceAttrs::edge, &DistanceAttrs::half, &DistanceAttrs::line);
   }
 };
 struct DistanceTotalAttrs {
-  Scalar edge, half, line, offset;
+  Scalar edge, half, line;
   bool mean = true;
   static constexpr auto members() {
     return std::tuple(&DistanceTotalAttrs::edge, &DistanceTotalAttrs::half,
-                      &DistanceTotalAttrs::line, &DistanceTotalAttrs::offset,
-                      &DistanceTotalAttrs::mean);
+                      &DistanceTotalAttrs::line, &DistanceTotalAttrs::mean);
   }
 };
-DistanceAttrs plain(const DistanceTotalAttrs& a) { return {a.edge, a.half, a.line, a.offset}; }
+DistanceAttrs plain(const DistanceTotalAttrs& a) { return {a.edge, a.half, a.line}; }
 
 constexpr OpDef distance_slope_op = elementwise(
     {.signature = "_distance_slope(Tensor input, Tensor target, Tensor grad, Scalar edge, Scalar "
-                  "half, Scalar line, Scalar offset) -> Tensor",
+                  "half, Scalar line) -> Tensor",
      .doc = "grad times the slope of _distance() in input",
      .loops = &table::distance_slope,
      .no_vjp = no_rule("gradients that are recorded are composed of other operations"),
@@ -53,10 +51,11 @@ void pull(Vjp& c, const Tensor& g, const DistanceAttrs& a) {
     dx = apply(distance_slope_op, {x, y, g}, a);
   } else {
     Tensor d = x - y;
-    Tensor slope = d * number(2 * a.half.to_double());
-    if (!std::isinf(a.edge.to_double()))
-      slope = where(le(abs(d), number(a.edge)), slope, sign(d) * number(a.line));
-    dx = g * slope;
+    const double twice = 2 * a.half.to_double();
+    // First the product that is not too large for a half where dx is not.
+    dx = twice < 1 ? g * (d * number(twice)) : g * d * number(twice);
+    if (!std::isinf(a.edge.to_double()))  // not beyond the edge: NaN
+      dx = where(gt(abs(d), number(a.edge)), g * (sign(d) * number(a.line)), dx);
   }
   if (c.needs(1)) c.set(1, -dx);
   if (c.needs(0)) c.set(0, dx);
@@ -64,8 +63,8 @@ void pull(Vjp& c, const Tensor& g, const DistanceAttrs& a) {
 void distance_vjp(Vjp& c) { pull(c, c.grad(), c.as<DistanceAttrs>()); }
 constexpr OpDef distance_op = elementwise(
     {.signature = "_distance(Tensor input, Tensor target, Scalar edge, Scalar half, "
-                  "Scalar line, Scalar offset) -> Tensor",
-     .doc = "half * d^2 where d = |input - target| <= edge, line * d - offset elsewhere",
+                  "Scalar line) -> Tensor",
+     .doc = "half * d^2 where d = |input - target| <= edge, line * (d - edge / 2) elsewhere",
      .promote = Promote::to_float,
      .loops = &table::distance,
      .saves = {.always = in(0) | in(1)},
@@ -89,7 +88,7 @@ void distance_total_batch(const Batch& b, Tensors& outs) {
 }
 constexpr OpDef distance_total_op = general({
     .signature = "_distance_total(Tensor input, Tensor target, Scalar edge, Scalar half, Scalar "
-                 "line, Scalar offset, bool mean) -> Tensor",
+                 "line, bool mean) -> Tensor",
     .doc = "The sum or mean of _distance() of two tensors of one shape and dtype.",
     .shape =
         [](const Call& c, OutSpecs& out) {
@@ -104,7 +103,7 @@ constexpr OpDef distance_total_op = general({
           DType d = norm_dtype(outs[0].dtype());
           StagedOut out(outs[0], d);
           Tensor x = staged(c.in[0], d), y = staged(c.in[1], d);
-          const Scalar params[] = {a.edge, a.half, a.line, a.offset};
+          const Scalar params[] = {a.edge, a.half, a.line};
           int64_t n = x.numel();
           ReleaseGil gil(n);
           double total = kernels::distance_total(d, x->data, y->data, n, params);

@@ -240,8 +240,13 @@ constexpr OpDef logit_plain_op = elementwise({
 void logit_run(const Call& c, Tensors& outs) {
   const Scalar& eps = c.as<EpsAttrs>().eps;
   Tensor x = c.in[0];
-  if (eps.has_value()) x = clamp(x, eps, Scalar(1 - eps.to_double()));
-  outs.push_back(apply(logit_plain_op, {x}));
+  if (!eps.has_value()) return outs.push_back(apply(logit_plain_op, {x}));
+  // Near its ends the function is steep: a limit is not rounded to a half.
+  const DType given = x.dtype();
+  const bool half = given == DType::Float16 || given == DType::BFloat16;
+  if (half) x = to_dtype(x, DType::Float32);
+  x = apply(logit_plain_op, {clamp(x, eps, Scalar(1 - eps.to_double()))});
+  outs.push_back(half ? to_dtype(x, given) : x);
 }
 constexpr OpDef logit_op = composite({
     .signature = "logit(Tensor input, Scalar? eps=None) -> Tensor",

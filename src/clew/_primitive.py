@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import functools
 import importlib
-import sys
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -333,16 +332,22 @@ def loops_in_vmap(function: Callable[..., Any]) -> Callable[..., Any]:
     return wrapper
 
 
+_scipy: dict[str, Any] = {}
+
+
 def scipy(module: str, what: str) -> Any:
     """A module of SciPy, loaded when first needed.
 
     Raises:
         ImportError: SciPy is not installed.
     """
-    loaded = sys.modules.get(f"scipy.{module}")  # a lookup, where importlib takes microseconds
+    # A lookup, where importlib takes microseconds. sys.modules also has what another thread is
+    # still importing.
+    loaded = _scipy.get(module)
     if loaded is not None:
         return loaded
     try:
-        return importlib.import_module(f"scipy.{module}")
+        found = _scipy[module] = importlib.import_module(f"scipy.{module}")
+        return found
     except ImportError as e:
         raise ImportError(f"{what} needs SciPy: pip install clew[scipy]") from e

@@ -100,6 +100,75 @@ def test_distances_of_samples(name, how):
     close(clew.vmap(f)(x[:, 0, 0], x[:, 0, 1]), [f(s[0, 0], s[0, 1]).item() for s in x])
 
 
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize("name", DISTANCES)
+def test_slopes_that_are_not_numbers(name, recorded):
+    x = t([1.0, np.nan]).requires_grad_()
+    loss = DISTANCES[name](x, t([0.0, 0.0]), reduction="sum")
+    (slope,) = clew.autograd.grad(loss, x, create_graph=recorded)
+    assert np.isnan(slope.detach().numpy()).tolist() == [False, True]
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_slopes_of_halves_do_not_overflow(recorded):
+    x = clew.tensor([40000.0], dtype=clew.float16, requires_grad=True)
+    g = clew.tensor([0.1], dtype=clew.float16)
+    loss = F.mse_loss(x, clew.zeros_like(x), reduction="none")
+    assert clew.autograd.grad(loss, x, g, create_graph=recorded)[0].item() == 8000
+    n = 70000
+    many = clew.ones(n, dtype=clew.float16, requires_grad=True)
+    loss = F.mse_loss(many, clew.zeros_like(many)) * 4096
+    (slope,) = clew.autograd.grad(loss, many, create_graph=recorded)
+    np.testing.assert_allclose(slope.detach().float().numpy(), 2 * 4096 / n, rtol=2e-3)
+
+
+@pytest.mark.parametrize("dtype", [clew.float16, clew.float32, clew.float64])
+@pytest.mark.parametrize("beta", [1e-39, 2e-39, 1e-300, 5e-324])
+def test_smooth_l1_loss_of_almost_no_square(dtype, beta):
+    x = clew.tensor([0.0, 2.0, -3.0], dtype=dtype, requires_grad=True)
+    for how, want in (("sum", 5), ("mean", 5 / 3)):
+        loss = F.smooth_l1_loss(x, clew.zeros_like(x), reduction=how, beta=beta)
+        assert loss.item() == pytest.approx(want, rel=1e-3)
+    for recorded in (False, True):
+        loss = F.smooth_l1_loss(x, clew.zeros_like(x), reduction="sum", beta=beta)
+        (slope,) = clew.autograd.grad(loss, x, create_graph=recorded)
+        assert slope.tolist() == [0, 1, -1]
+
+
+def test_huber_loss_of_large_numbers():
+    zero = clew.zeros(1)
+    assert F.huber_loss(clew.tensor([1.5e20]), zero, delta=1e20).item() == np.inf
+    assert F.huber_loss(clew.tensor([np.inf]), zero, delta=1e30).item() == np.inf
+    got = F.huber_loss(clew.tensor([1e10]), zero, delta=10**28)
+    assert got.item() == pytest.approx(5e19)
+    assert F.huber_loss(zero + 2, zero, delta=clew.tensor(1.0)).item() == 1.5
+
+
+@pytest.mark.parametrize("how", ["none", "mean", "sum"])
+def test_weights_of_huber_loss(how):
+    d = np.abs(X - Y)
+    want = np.where(d < 0.5, d**2 / 2, 0.5 * (d - 0.25)) * W
+    close(F.huber_loss(t(X), t(Y), how, 0.5, t(W)), reduced(want, how))
+
+
+@pytest.mark.parametrize("name", ["mse_loss", "l1_loss", "huber_loss"])
+def test_weights_have_the_shape_of_the_input(name):
+    for weight in (clew.ones(3), clew.ones(1, 2, 3)):
+        with pytest.raises(ValueError, match="weight must have input's shape"):
+            getattr(F, name)(clew.ones(2, 3), clew.zeros(2, 3), weight=weight)
+
+
+@pytest.mark.parametrize("name", ["mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"])
+def test_one_target_for_all(name):
+    for dtype in (clew.float64, clew.float32):
+        target = clew.tensor(1.0, dtype=dtype, requires_grad=True)
+        with pytest.warns(UserWarning, match="broadcast"):
+            loss = getattr(F, name)(clew.full((2, 3), 3.0), target)
+        assert loss.dtype == dtype
+        loss.backward()
+        assert target.grad.shape == () and target.grad.item() < 0
+
+
 @pytest.mark.parametrize("how", ["none", "mean", "sum"])
 @pytest.mark.parametrize("name", DISTANCES)
 def test_distances_that_are_not_numbers(name, how):
@@ -334,7 +403,11 @@ def test_old_arguments():
         (lambda: F.binary_cross_entropy(t(P), t(P[:2])), ValueError, "same shape"),
         (lambda: F.binary_cross_entropy_with_logits(t(X), t(P[0])), ValueError, "must be the same"),
         (lambda: F.smooth_l1_loss(t(X), t(Y), beta=-1), RuntimeError, "beta"),
+        (lambda: F.smooth_l1_loss(t(X), t(Y), beta=np.nan), RuntimeError, "beta"),
+        (lambda: F.smooth_l1_loss(t(X), t(Y), beta="1"), TypeError, "beta"),
         (lambda: F.huber_loss(t(X), t(Y), delta=0), RuntimeError, "delta"),
+        (lambda: F.huber_loss(t(X), t(Y), delta=np.nan), RuntimeError, "delta"),
+        (lambda: F.huber_loss(t(X), t(Y), delta="1"), TypeError, "delta"),
         (lambda: F.triplet_margin_loss(t(X), t(Y), t(P), 0), ValueError, "margin"),
         (lambda: F.multi_margin_loss(t(X), t(T), 3), ValueError, "p == 1"),
         (lambda: F.gaussian_nll_loss(t(X), t(Y), t(-W)), ValueError, "negative"),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 
 import numpy as np
 import pytest
 
 import clew
-from clew import fft
+from clew import _primitive, fft
 
 RNG = np.random.default_rng(3)
 PAIRS = [("fft", "ifft"), ("rfft", "irfft"), ("ihfft", "hfft")]
@@ -141,6 +142,7 @@ def test_without_scipy(monkeypatch):
         lambda: fft.hfftn(x),
     ]
     want = [f() for f in calls]
+    monkeypatch.setattr(_primitive, "_scipy", {})  # what was loaded before
     monkeypatch.setitem(sys.modules, "scipy.fft", None)
     for f, w in zip(calls, want):
         got = f()
@@ -268,3 +270,23 @@ def test_results_of_transforms_are_their_own():
     clew.fft.fft(x).zero_()
     clew.fft.ifft(first)
     assert first.equal(kept) and x.equal(clew.ones(300, 300))
+
+
+def test_first_used_by_many_threads_at_once():
+    pytest.importorskip("scipy.fft")
+    # Some of them come while the first one still imports SciPy.
+    code = """
+import threading, time, clew
+failures = []
+def run(k):
+    time.sleep(0.008 * k)
+    try:
+        clew.fft.fft(clew.randn(16, 16))
+    except Exception as e:
+        failures.append(e)
+threads = [threading.Thread(target=run, args=(k,)) for k in range(16)]
+for t in threads: t.start()
+for t in threads: t.join()
+assert not failures, failures
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -94,21 +94,23 @@ def cross_entropy_samples(r: Rng) -> list[S]:
     )
 
 
-def distance(x: Any, y: Any, edge: float, half: float, line: float, offset: float) -> Any:
+def distance(x: Any, y: Any, edge: float, half: float, line: float) -> Any:
     d = np.abs(x - y)
-    return np.where(d <= edge, half * d * d, line * d - offset)
+    return (
+        half * d * d if np.isinf(edge) else np.where(d <= edge, half * d * d, line * (d - edge / 2))
+    )
 
 
 CURVES = {
-    "_mse_loss": (np.inf, 1.0, 0.0, 0.0),
-    "_smooth_l1_loss": (0.6, 0.5 / 0.6, 1.0, 0.3),
-    "_huber_loss": (0.6, 0.5, 0.6, 0.18),
+    "_mse_loss": (np.inf, 1.0, 0.0),
+    "_smooth_l1_loss": (0.6, 0.5 / 0.6, 1.0),
+    "_huber_loss": (0.6, 0.5, 0.6),
 }
 
 
 def distance_total(x: Any, y: Any, *args: Any) -> Any:
-    each = distance(x, y, *args[:4])
-    return np.asarray(each.mean() if args[4] else each.sum())
+    each = distance(x, y, *args[:3])
+    return np.asarray(each.mean() if args[3] else each.sum())
 
 
 def total_samples(curve: Any) -> Any:

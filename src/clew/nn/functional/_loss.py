@@ -60,12 +60,22 @@ def reduced(loss: Any, reduction: str) -> Any:
     raise ValueError(f"{reduction} is not a valid value for reduction")
 
 
-def _same_size(name: str, input: Any, target: Any) -> None:
-    if target.shape != input.shape:
-        warnings.warn(
-            f"{name}: the target has shape {tuple(target.shape)} and the input "
-            f"{tuple(input.shape)}; they are broadcast, which is likely not what is meant",
-            stacklevel=user_level(),
+def _broadcast(name: str, input: Any, target: Any) -> tuple[Any, Any]:
+    """Input and target in one shape, with a warning, for it is likely a mistake."""
+    warnings.warn(
+        f"{name}: the target has shape {tuple(target.shape)} and the input "
+        f"{tuple(input.shape)}; they are broadcast, which is likely not what is meant",
+        stacklevel=user_level(),
+    )
+    input, target = clew.broadcast_tensors(input, target)
+    return input, target
+
+
+def _check_weight(name: str, input: Any, weight: Any) -> None:
+    if weight is not None and weight.shape != input.shape:
+        raise ValueError(
+            f"{name}: weight must have input's shape, {tuple(input.shape)}; got "
+            f"{tuple(weight.shape)}. Weights and input must have the same size."
         )
 
 
@@ -74,14 +84,21 @@ def _weighted(loss: Any, weight: Any, reduction: str) -> Any:
         return reduced(loss, reduction)
     loss = loss * weight
     if reduction == "mean":
-        return loss.sum() / weight.expand_as(loss).sum()
+        return loss.sum() / weight.sum()
     return reduced(loss, reduction)
+
+
+def _edge(value: Any, what: str) -> float:
+    """The place where a square turns into a line, as a float."""
+    if isinstance(value, str) or not hasattr(value, "__float__"):
+        raise TypeError(f"{what} must be a float or int; got {type(value).__name__}")
+    return float(value)
 
 
 def _distance_loss(
     total: Any, input: Any, target: Any, curve: Any, weight: Any, reduction: str
 ) -> Any:
-    """The loss that `curve` (edge, half, line, offset; see _distance) makes of the distance.
+    """The loss that `curve` (edge, half, line; see _distance) makes of the distance.
 
     Args:
         total: the operation for sum and mean.
@@ -130,9 +147,10 @@ def mse_loss(
     if autocasting():
         input, target, weight = float32(input, target, weight)
     reduction = legacy_reduction(size_average, reduce, reduction)
+    _check_weight("mse_loss", input, weight)
     if target.shape != input.shape:
-        _same_size("mse_loss", input, target)
-    return _distance_loss(_mse_loss, input, target, (math.inf, 1.0, 0.0, 0.0), weight, reduction)
+        input, target = _broadcast("mse_loss", input, target)
+    return _distance_loss(_mse_loss, input, target, (math.inf, 1.0, 0.0), weight, reduction)
 
 
 def l1_loss(
@@ -159,8 +177,9 @@ def l1_loss(
     if autocasting():
         input, target, weight = float32(input, target, weight)
     reduction = legacy_reduction(size_average, reduce, reduction)
+    _check_weight("l1_loss", input, weight)
     if target.shape != input.shape:
-        _same_size("l1_loss", input, target)
+        input, target = _broadcast("l1_loss", input, target)
     return _weighted((input - target).abs(), weight, reduction)
 
 
@@ -188,13 +207,15 @@ def smooth_l1_loss(
     if autocasting():
         input, target = float32(input, target)
     reduction = legacy_reduction(size_average, reduce, reduction)
-    if beta < 0:
+    beta = _edge(beta, "smooth_l1_loss: beta")
+    if not beta >= 0:
         raise RuntimeError(f"smooth_l1_loss: beta must not be negative; got {beta}")
     if target.shape != input.shape:
-        _same_size("smooth_l1_loss", input, target)
-    if beta == 0:
+        input, target = _broadcast("smooth_l1_loss", input, target)
+    # Of a square this short nothing is left, and its factor would overflow.
+    if beta < (1e-307 if clew.float64 in (input.dtype, target.dtype) else 1e-37):
         return reduced((input - target).abs(), reduction)
-    curve = (beta, 0.5 / beta, 1.0, beta / 2)
+    curve = (beta, 0.5 / beta, 1.0)
     return _distance_loss(_smooth_l1_loss, input, target, curve, None, reduction)
 
 
@@ -208,21 +229,25 @@ def huber_loss(
         target: what they should be.
         reduction: "none", "mean" or "sum".
         delta: where the square ends.
-        weight: a factor for each element; "mean" divides by their sum.
+        weight: a factor for each element; "mean" divides by their number, as PyTorch's does.
 
     Returns:
         the loss.
     """
     if autocasting():
         input, target, weight = float32(input, target, weight)
-    if not isinstance(delta, int | float):
-        raise TypeError(f"huber_loss: delta must be a float or int; got {type(delta).__name__}")
-    if delta <= 0:
+    delta = _edge(delta, "huber_loss: delta")
+    if not delta > 0:
         raise RuntimeError(f"huber_loss: delta must be greater than 0; got {delta}")
+    _check_weight("huber_loss", input, weight)
     if target.shape != input.shape:
-        _same_size("huber_loss", input, target)
-    curve = (delta, 0.5, delta, delta * delta / 2)
-    return _distance_loss(_huber_loss, input, target, curve, weight, reduction)
+        input, target = _broadcast("huber_loss", input, target)
+    curve = (delta, 0.5, delta)
+    if weight is None:
+        return _distance_loss(_huber_loss, input, target, curve, None, reduction)
+    return reduced(
+        _distance_loss(_huber_loss, input, target, curve, None, "none") * weight, reduction
+    )
 
 
 def _check_nll(input: Any, target: Any, weight: Any, reduction: str) -> None:
