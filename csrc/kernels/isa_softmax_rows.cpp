@@ -18,6 +18,7 @@ namespace {
 
 constexpr int L = 32;
 constexpr int64_t block = 16 * L;
+constexpr int S = 8;  // what is left after blocks of L goes in blocks of S
 
 // The lanes joined in halves, as far as a vector goes.
 template <class C, class F> [[gnu::always_inline]] inline void join_halves(C* lanes, F&& join) {
@@ -57,6 +58,16 @@ template <class C> C max_(const C* x, int64_t n) {
     join_halves(lanes, [](C a, C b) { return b > a ? b : a; });
     for (int l = 0; l < L / 4; ++l) best = lanes[l] > best ? lanes[l] : best;
   }
+  if (i + S <= n) {
+    C lanes[S];
+    for (int l = 0; l < S; ++l) lanes[l] = best;
+    for (; i + S <= n; i += S) {
+      for (int l = 0; l < S; ++l) lanes[l] = x[i + l] > lanes[l] ? x[i + l] : lanes[l];
+    }
+    for (int l = 0; l < S / 2; ++l)
+      lanes[l] = lanes[l + S / 2] > lanes[l] ? lanes[l + S / 2] : lanes[l];
+    for (int l = 0; l < S / 2; ++l) best = lanes[l] > best ? lanes[l] : best;
+  }
   for (; i < n; ++i) best = x[i] > best ? x[i] : best;
   return best;
 }
@@ -90,13 +101,32 @@ template <class C, class F>
     }
     add_lanes(part, lanes);
   }
-  double total = (part[0] + part[1]) + (part[2] + part[3]);
-  for (; i < n; ++i) {
-    const C e = exp_fast(x[i] - shift);
-    put(i, e);
-    total += static_cast<double>(e);
+  if (i < n) {
+    C lanes[S] = {};
+    for (; i + S <= n; i += S) {
+      for (int l = 0; l < S; ++l) {
+        const C e = exp_fast(x[i + l] - shift);
+        put(i + l, e);
+        lanes[l] += e;
+      }
+    }
+    if (const auto left = static_cast<int>(n - i); left > 0 && n >= S) {
+      // Some of the last S were there before: they are written again, but not added.
+      for (int l = 0; l < S; ++l) {
+        const C e = exp_fast(x[n - S + l] - shift);
+        put(n - S + l, e);
+        lanes[l] += l >= S - left ? e : C(0);
+      }
+    } else {
+      for (int l = 0; l < left; ++l) {
+        const C e = exp_fast(x[i + l] - shift);
+        put(i + l, e);
+        lanes[l] += e;
+      }
+    }
+    for (int l = 0; l < S; ++l) part[l % 4] += static_cast<double>(lanes[l]);
   }
-  return total;
+  return (part[0] + part[1]) + (part[2] + part[3]);
 }
 template <class C> double exp_store(C* __restrict to, const C* __restrict x, int64_t n, C shift) {
   return exps<C>(x, n, shift, nullptr, [=](int64_t i, C e) { to[i] = e; });
