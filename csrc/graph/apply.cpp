@@ -112,7 +112,7 @@ void run_elementwise_into(const OpDef& op, std::span<const Tensor> in, const voi
   alignas(16) char scalars[max_operands][16];
   const auto* params = static_cast<const Scalar*>(attrs);
   const kernels::Loop beside_number = op.loops->beside_number(compute);
-  Scalar numbers[max_operands];
+  std::optional<std::array<Scalar, max_operands>> numbers;
   data[0] = out->data;
   inner[0] = static_cast<int64_t>(itemsize(out_dtype));
   auto step = static_cast<int64_t>(itemsize(compute));
@@ -123,10 +123,11 @@ void run_elementwise_into(const OpDef& op, std::span<const Tensor> in, const voi
       if (t.dtype() == compute) {
         data[i] = t->data;
       } else if (beside_number && t.ndim() == 0) {
-        numbers[i - 1] = item(t);
+        if (!numbers) numbers.emplace();
+        (*numbers)[static_cast<size_t>(i - 1)] = item(t);
         data[i] = scalars[i];
         loop = beside_number;
-        params = numbers;
+        params = numbers->data();
       } else {
         Scalar v = item(t);
         dispatch(compute, AllTypes{},

@@ -92,9 +92,9 @@ void init_activations() {
   unary<1>(table::hardshrink, F{},
            []<class T>(T x, const T* c) { return (x >= -c[0]) & (x <= c[0]) ? T(0) : x; });
   binary<1>(table::shrink_backward, F{},
-            []<class T>(T g, T x, const T* c) { return (x < -c[0]) | (x > c[0]) ? g : T(0); });
+            []<class T>(T g, T x, const T* c) { return (x >= -c[0]) & (x <= c[0]) ? T(0) : g; });
   binary<2>(table::hardtanh_backward, F{},
-            []<class T>(T g, T x, const T* c) { return (x > c[0]) & (x < c[1]) ? g : T(0); });
+            []<class T>(T g, T x, const T* c) { return (x <= c[0]) | (x >= c[1]) ? T(0) : g; });
   unary<2>(table::threshold, F{}, []<class T>(T x, const T* c) { return x <= c[0] ? c[1] : x; });
   binary<1>(table::threshold_backward, F{},
             []<class T>(T g, T x, const T* c) { return x <= c[0] ? T(0) : g; });

@@ -46,6 +46,26 @@ void init_slopes() {
   binary(table::reciprocal_slope, F{}, []<class T>(T g, T y) { return T(g * -(y * y)); });
 
   ternary(table::divisor_slope, F{}, []<class T>(T g, T a, T b) { return T(-(g / b) * (a / b)); });
+  // Logarithms of probabilities are at least -100, as PyTorch's are, and slopes at most 1e12.
+  binary(table::bce, F{}, []<class T>(T x, T t) {
+    T log_x = vm::log(x), log_rest = vm::log1p(-x);
+    log_x = log_x < T(-100) ? T(-100) : log_x;
+    log_rest = log_rest < T(-100) ? T(-100) : log_rest;
+    return T((t - T(1)) * log_rest - t * log_x);
+  });
+  ternary(table::bce_slope, F{}, []<class T>(T x, T t, T g) {
+    T width = (T(1) - x) * x;
+    return T(g * ((x - t) / (width < T(1e-12) ? T(1e-12) : width)));
+  });
+  // Each half by itself, so that nothing cancels where the score is sure of the target.
+  binary(table::bce_logits, F{}, []<class T>(T x, T t) {
+    return T((x > T(0) ? x * (T(1) - t) : -x * t) + vm::log1p(vm::exp(-std::fabs(x))));
+  });
+  ternary(table::bce_logits_slope, F{}, []<class T>(T x, T t, T g) {
+    T e = vm::exp(-std::fabs(x)), large = T(1) / (T(1) + e), small = e * large;
+    bool up = x > T(0);
+    return T(g * ((T(1) - t) * (up ? large : small) - t * (up ? small : large)));
+  });
   // c: edge, half, line. A NaN is beyond every edge.
   binary<3>(table::distance, F{}, []<class T>(T a, T b, const T* c) {
     T d = std::fabs(a - b);

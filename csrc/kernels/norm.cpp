@@ -215,6 +215,46 @@ void group_norm_backward(T* dx, T* dweight, T* dbias, const T* grad, const T* x,
 }
 
 template <class T>
+void rms_norm(T* y, T* rstd, const T* x, const T* weight, int64_t rows, int64_t n, double eps) {
+  const RowOps<T>& ops = row_ops<T>();
+  if (n == 0) return;
+  parallel_for(rows, std::max<int64_t>(1, grain_default / n), [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) {
+      const T* row = x + r * n;
+      rstd[r] = static_cast<T>(1 / std::sqrt(ops.dot(row, row, n) / static_cast<double>(n) + eps));
+      ops.centred_weighted(y + r * n, row, n, T(0), rstd[r], T(0), weight, nullptr);
+    }
+  });
+}
+
+template <class T>
+void rms_norm_backward(T* dx, T* dweight, const T* grad, const T* x, const T* rstd, const T* weight,
+                       int64_t rows, int64_t n) {
+  const RowOps<T>& ops = row_ops<T>();
+  const NormLoops<T>& loops = norm_loops<T>();
+  auto row_backward = [&](int64_t r, T* dw, T* db) {
+    const T *g = grad + r * n, *row = x + r * n;
+    double sum, s2, inv = static_cast<double>(rstd[r]);
+    loops.row_dots(g, weight, row, n, T(0), &sum, &s2);
+    const auto b = static_cast<T>(Slopes(inv, 0, s2, static_cast<double>(n)).b);
+    if (dw)
+      loops.row_grad(dx + r * n, dw, db, g, weight, row, n, T(0), rstd[r], rstd[r], b, T(0));
+    else
+      ops.norm_grad(dx + r * n, g, weight, row, n, T(0), rstd[r], b, T(0));
+  };
+  if (!dweight) {
+    if (n == 0) return;
+    parallel_for(rows, std::max<int64_t>(1, grain_default / n), [&](int64_t begin, int64_t end) {
+      for (int64_t r = begin; r < end; ++r) row_backward(r, nullptr, nullptr);
+    });
+    return;
+  }
+  std::vector<double> w(static_cast<size_t>(n)), unused(static_cast<size_t>(n));
+  sum_over_rows<T>(rows, n, w.data(), unused.data(), row_backward);
+  for (int64_t i = 0; i < n; ++i) dweight[i] = static_cast<T>(w[static_cast<size_t>(i)]);
+}
+
+template <class T>
 void group_norm_weight_backward(T* dweight, T* dbias, const T* grad, const T* x, const T* mean,
                                 const T* rstd, const GroupShape& sh) {
   const RowOps<T>& ops = row_ops<T>();
@@ -435,6 +475,9 @@ template void group_norm_backward(float*, float*, float*, const float*, const fl
                                   const float*, const float*, const GroupShape&);
 template void group_norm_weight_backward(float*, float*, const float*, const float*, const float*,
                                          const float*, const GroupShape&);
+template void rms_norm(float*, float*, const float*, const float*, int64_t, int64_t, double);
+template void rms_norm_backward(float*, float*, const float*, const float*, const float*,
+                                const float*, int64_t, int64_t);
 template void channel_moments(double*, double*, const float*, const ChannelShape&);
 template void channel_affine(float*, const float*, const float*, const float*, const float*,
                              const float*, const ChannelShape&);
@@ -448,6 +491,9 @@ template void group_norm_backward(double*, double*, double*, const double*, cons
                                   const double*, const double*, const double*, const GroupShape&);
 template void group_norm_weight_backward(double*, double*, const double*, const double*,
                                          const double*, const double*, const GroupShape&);
+template void rms_norm(double*, double*, const double*, const double*, int64_t, int64_t, double);
+template void rms_norm_backward(double*, double*, const double*, const double*, const double*,
+                                const double*, int64_t, int64_t);
 template void channel_moments(double*, double*, const double*, const ChannelShape&);
 template void channel_affine(double*, const double*, const double*, const double*, const double*,
                              const double*, const ChannelShape&);

@@ -23,6 +23,14 @@ template <class T>
 void group_norm_weight_backward(T* dweight, T* dbias, const T* grad, const T* x, const T* mean,
                                 const T* rstd, const GroupShape& shape);
 
+// Rows of n elements divided by their root mean square; weight is [n] and may be null.
+template <class T>
+void rms_norm(T* y, T* rstd, const T* x, const T* weight, int64_t rows, int64_t n, double eps);
+// dweight may be null.
+template <class T>
+void rms_norm_backward(T* dx, T* dweight, const T* grad, const T* x, const T* rstd, const T* weight,
+                       int64_t rows, int64_t n);
+
 // x is [n, c, s]; mean and rstd are [c]. Channels last are [n s, c, 1].
 struct ChannelShape {
   int64_t n, c, s;

@@ -61,6 +61,8 @@ inline LoopTable hardtanh_backward;                        // min_val, max_val
 inline LoopTable threshold;                                // threshold, value
 inline LoopTable threshold_backward;                       // threshold
 // --- losses of a distance; edge, half, line, offset ---
+// of input, target; the slopes of input, target, grad
+inline LoopTable bce, bce_slope, bce_logits, bce_logits_slope;
 inline LoopTable distance, distance_slope;  // the slope: of input, target, grad
 // --- grad * slope, of the input ---
 inline LoopTable log2_slope, log10_slope, log1p_slope, sin_slope, cos_slope, square_slope;

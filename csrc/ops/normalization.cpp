@@ -1,4 +1,4 @@
-// layer_norm, group_norm, rms_norm: each row or group normalised by its own mean and variance.
+// layer_norm, group_norm: each row or group normalised by its own mean and variance.
 // May include: ops, graph, tensor, kernels.
 // Invariant: mean and rstd are kept from forward, in float32 at least, and never computed again.
 #include "ops/normalization.h"
@@ -15,6 +15,22 @@
 #include "ops/unary.h"
 
 namespace clew {
+
+void check_normalized_shape(const Call& c, const Tensor& x, const Dims& shape,
+                            std::span<const Tensor> affine) {
+  require(!shape.empty(), c.name(), ": normalized_shape must have at least one dimension; got ",
+          shape);
+  int lead = x.ndim() - shape.size();
+  bool fits = lead >= 0;
+  for (int d = 0; fits && d < shape.size(); ++d) fits = x.sizes()[lead + d] == shape[d];
+  require(fits, c.name(), ": the input's last dimensions must equal normalized_shape ", shape,
+          "; got ", x);
+  for (const Tensor& t : affine) {
+    require(!t.defined() || t.sizes() == shape, c.name(),
+            ": weight and bias must have normalized_shape ", shape, "; got ", t);
+  }
+}
+
 namespace {
 
 // The input seen as [n, g, k, s], statistics over k and s, weight [g, k].
@@ -305,29 +321,6 @@ struct LayerNormAttrs {
     return std::tuple(&LayerNormAttrs::normalized_shape, &LayerNormAttrs::eps);
   }
 };
-struct RmsNormAttrs {
-  Dims normalized_shape;
-  std::optional<double> eps;
-  static constexpr auto members() {
-    return std::tuple(&RmsNormAttrs::normalized_shape, &RmsNormAttrs::eps);
-  }
-};
-
-void check_normalized_shape(const Call& c, const Tensor& x, const Dims& shape,
-                            std::span<const Tensor> affine) {
-  require(!shape.empty(), c.name(), ": normalized_shape must have at least one dimension; got ",
-          shape);
-  int lead = x.ndim() - shape.size();
-  bool fits = lead >= 0;
-  for (int d = 0; fits && d < shape.size(); ++d) fits = x.sizes()[lead + d] == shape[d];
-  require(fits, c.name(), ": the input's last dimensions must equal normalized_shape ", shape,
-          "; got ", x);
-  for (const Tensor& t : affine) {
-    require(!t.defined() || t.sizes() == shape, c.name(),
-            ": weight and bias must have normalized_shape ", shape, "; got ", t);
-  }
-}
-
 constexpr OpDef layer_norm_op = composite({
     .signature =
         "nn.functional.layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, "
@@ -359,47 +352,6 @@ tensor([-1.,  1.])
           outs.push_back(normalize(c, x, c.in[1], c.in[2], NormAttrs{n, 1, k, 1, a.eps}));
         },
     .attrs = &attr_info<LayerNormAttrs>,
-    .offer = Offer::function,
-});
-
-constexpr OpDef rms_norm_op = composite({
-    .signature =
-        "nn.functional.rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, "
-        "float? eps=None) -> Tensor",
-    .doc = R"(Divides the last dimensions by their root mean square, then scales.
-
-out = input / sqrt(mean(input^2) + eps) * weight
-
-Args:
-    input: a floating point tensor.
-    normalized_shape: the sizes of the last dimensions, which the mean is taken over.
-    weight: the scale, of normalized_shape.
-    eps: keeps the root away from zero; None for the dtype's machine epsilon.
-Returns:
-    a tensor of the input's shape.
-
->>> clew.nn.functional.rms_norm(clew.tensor([3., 3.]), [2])
-tensor([1., 1.])
-)",
-    .run =
-        [](const Call& c, Tensors& outs) {
-          const auto& a = c.as<RmsNormAttrs>();
-          const Tensor& x = c.in[0];
-          check_normalized_shape(c, x, a.normalized_shape, c.in.subspan(1));
-          require(is_inexact(x.dtype()), c.name(), ": input must be floating point; got ", x);
-          bool half = x.dtype() == DType::Float16 || x.dtype() == DType::BFloat16;
-          Tensor wide = half ? to_dtype(x, DType::Float32) : x;
-          double eps = real_of(wide.dtype()) == DType::Float64
-                           ? std::numeric_limits<double>::epsilon()
-                           : std::numeric_limits<float>::epsilon();
-          Dims over;
-          for (int d = x.ndim() - a.normalized_shape.size(); d < x.ndim(); ++d) over.push_back(d);
-          Tensor power = mean(square(wide), over, true) + Scalar(a.eps.value_or(eps));
-          Tensor y = wide * pow(power, Scalar(-0.5));
-          if (c.in[1].defined()) y = y * c.in[1];
-          outs.push_back(half ? to_dtype(y, x.dtype()) : y);
-        },
-    .attrs = &attr_info<RmsNormAttrs>,
     .offer = Offer::function,
 });
 
@@ -458,8 +410,7 @@ tensor([[-1.,  1., -1.,  1.]])
     .offer = Offer::function,
 });
 
-constexpr const OpDef* normalization_list[] = {&layer_norm_op,    &rms_norm_op,
-                                               &group_norm_op,    &norm_op,
+constexpr const OpDef* normalization_list[] = {&layer_norm_op, &group_norm_op, &norm_op,
                                                &norm_backward_op, &norm_weight_backward_op};
 
 }  // namespace
@@ -470,10 +421,6 @@ const OpList normalization_ops = op_list(normalization_list);
 Tensor layer_norm(const Tensor& x, const Dims& normalized_shape, const Tensor& weight,
                   const Tensor& bias, double eps) {
   return apply(layer_norm_op, {x, weight, bias}, LayerNormAttrs{normalized_shape, eps});
-}
-Tensor rms_norm(const Tensor& x, const Dims& normalized_shape, const Tensor& weight,
-                std::optional<double> eps) {
-  return apply(rms_norm_op, {x, weight}, RmsNormAttrs{normalized_shape, eps});
 }
 
 }  // namespace clew

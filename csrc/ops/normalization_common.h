@@ -57,6 +57,10 @@ template <class F> void with_norm_type(DType d, F&& f) {
     f.template operator()<float>();
 }
 
+// That x ends in `shape`, and that the tensors given of a weight and a bias have it.
+void check_normalized_shape(const Call& c, const Tensor& x, const Dims& shape,
+                            std::span<const Tensor> affine);
+
 // How a normalised tensor is seen: x as `view`, its statistics over the axes `over`, statistics and
 // weight as views that broadcast against it.
 struct NormView {

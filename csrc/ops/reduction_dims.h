@@ -101,6 +101,8 @@ Tensor zero_of(const Tensor& like, const Dims& sizes);
 Tensor picked_grad(const Tensor& g, const Tensor& indices, const Dims& sizes, int64_t dim);
 // Gradient of an extremum-like result over the axes of `mask`: equal parts to all elements that
 // equal the result (to all NaN ones, when it is NaN).
+// g divided by the number of hits along dims.
+Tensor shared(const Tensor& g, const Tensor& hit, const Dims& dims);
 Tensor shared_grad(const Tensor& g, const Tensor& x, const Tensor& result, DimMask mask);
 // Whether any element is zero; false on the meta device, where nobody knows.
 bool has_zero(const Tensor& x);

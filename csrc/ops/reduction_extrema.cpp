@@ -10,6 +10,7 @@
 #include "ops/indexing.h"
 #include "ops/reduction.h"
 #include "ops/reduction_dims.h"
+#include "ops/unary.h"
 
 namespace clew {
 
@@ -20,6 +21,15 @@ Tensor picked_grad(const Tensor& g, const Tensor& indices, const Dims& sizes, in
                      with_kept_dims(g, sizes, mask));
 }
 
+Tensor shared(const Tensor& g, const Tensor& hit, const Dims& dims) {
+  if (dims.empty()) return g;
+  // In float32 at least: a float16 does not count far.
+  const DType d = g.dtype();
+  const bool half = d == DType::Float16 || d == DType::BFloat16;
+  Tensor count = to_dtype(sum(hit, dims, true), half ? DType::Float32 : real_of(d));
+  return to_dtype(g / count, d);
+}
+
 Tensor shared_grad(const Tensor& g, const Tensor& x, const Tensor& result, DimMask mask) {
   Tensor top = with_kept_dims(result, x.sizes(), mask);
   Tensor hit = logical_or(eq(x, top), logical_and(ne(x, x), ne(top, top)));
@@ -27,9 +37,7 @@ Tensor shared_grad(const Tensor& g, const Tensor& x, const Tensor& result, DimMa
   for (int d = 0; d < x.ndim(); ++d) {
     if (mask >> d & 1) dims.push_back(d);
   }
-  Tensor share = with_kept_dims(g, x.sizes(), mask);
-  if (!dims.empty()) share = share / sum(hit, dims, true);
-  return where(hit, share, number(0));
+  return where(hit, shared(with_kept_dims(g, x.sizes(), mask), hit, dims), number(0));
 }
 
 namespace {

@@ -295,7 +295,12 @@ void norm_vjp(Vjp& c) {
          y = with_kept_dims(c.out(), x.sizes(), mask);
   if (p == 0) return c.set(0, zero_of(x, x.sizes()));
   if (p == 1) return c.set(0, sgn(x) * g);
-  if (p == 2) return c.set(0, x * (g * inverse_or_zero(y)));
+  // Where the norm is 0 there is no direction either. A float16 has no room for 1 / norm.
+  const bool narrow = y.dtype() == DType::Float16;
+  auto along = [&](const Tensor& t) {
+    return narrow ? t / where(eq(y, number(0)), number(infinity), y) : t * inverse_or_zero(y);
+  };
+  if (p == 2) return c.set(0, narrow ? along(x) * g : x * along(g));
   Tensor size = abs(x);
   if (p == infinity || p == -infinity) {
     Tensor hit = logical_or(eq(size, y), logical_and(ne(size, size), ne(y, y)));
@@ -303,12 +308,11 @@ void norm_vjp(Vjp& c) {
     for (int d = 0; d < x.ndim(); ++d) {
       if (mask >> d & 1) dims.push_back(d);
     }
-    Tensor share = dims.empty() ? g : g / sum(hit, dims, true);
-    return c.set(0, sgn(x) * where(hit, share, number(0)));
+    return c.set(0, sgn(x) * where(hit, shared(g, hit, dims), number(0)));
   }
   // d/dx = sgn(x) (|x| / norm)^(p - 1), written so that zeros give 0 and not 0 * inf.
   Tensor zero = eq(size, number(0));
-  Tensor ratio = where(zero, number(1.0), size) * inverse_or_zero(y);
+  Tensor ratio = along(where(zero, number(1.0), size));
   Tensor slope = where(logical_or(zero, eq(y, number(0))), number(0),
                        pow(where(eq(ratio, number(0)), number(1.0), ratio), Scalar(p - 1)));
   c.set(0, sgn(x) * (slope * g));

@@ -60,7 +60,9 @@ extern const OpList reduction_stats_ops;
 extern const OpList sorting_ops;
 extern const OpList sorting_unique_ops;
 extern const OpList loss_ops;
+extern const OpList binary_loss_ops;
 extern const OpList distance_loss_ops;
+extern const OpList rms_norm_ops;
 extern const OpList recurrent_ops;
 extern const OpList recurrent_module_ops;
 extern const OpList recurrent_cell_ops;
@@ -110,7 +112,9 @@ std::span<const OpList> all_ops() {
       sorting_ops,
       sorting_unique_ops,
       loss_ops,
+      binary_loss_ops,
       distance_loss_ops,
+      rms_norm_ops,
       recurrent_ops,
       recurrent_module_ops,
       recurrent_cell_ops,

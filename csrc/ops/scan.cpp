@@ -239,18 +239,21 @@ void logcumsumexp_cpu(const Call& c, Tensors& outs) {
   kernels::logcumsumexp(outs[0].nd(), x.nd(), axis_of(c.as<DimAttrs>().dim, x.ndim(), c.name()));
 }
 // dx[k] = exp(x[k] - y[k]) R[k] with R[k] = g[k] + exp(y[k] - y[k+1]) R[k+1]: y rises, so nothing
-// overflows.
+// overflows. In double, for the factors' errors multiply up along the axis.
 void logcumsumexp_vjp(Vjp& c) {
-  Tensor x = c.in(0), y = c.out(), g = c.grad();
+  const DType given = c.in(0).dtype();
+  const DType d = is_complex(given) ? DType::Complex128 : DType::Float64;
+  Tensor x = to_dtype(c.in(0), d), y = to_dtype(c.out(), d), g = to_dtype(c.grad(), d);
   int dim = axis_of(c.as<DimAttrs>().dim, x.ndim(), "logcumsumexp");
-  if (x.numel() == 0 || x.ndim() == 0) return c.set(0, g);
+  if (x.numel() == 0 || x.ndim() == 0) return c.set(0, c.grad());
   int64_t n = x.sizes()[dim];
   // Where nothing but exp(-inf) was summed the differences would be NaN.
   Tensor safe =
       where(eq(real(y), number(-std::numeric_limits<double>::infinity())), number(0.0), y);
   Tensor falls = joined(constant(x, dim, 1, 0),
                         exp(narrow(y, dim, 0, n - 1) - narrow(safe, dim, 1, n - 1)), dim);
-  c.set(0, conj(exp(x - safe)) * suffix_recurrence(g, conj(falls), dim));
+  Tensor dx = conj(exp(x - safe)) * suffix_recurrence(g, conj(falls), dim);
+  c.set(0, to_dtype(dx, given));
 }
 constexpr OpDef logcumsumexp_op = general({
     .signature = "logcumsumexp(Tensor input, int dim) -> Tensor",

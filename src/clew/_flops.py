@@ -109,6 +109,11 @@ def _norm(ins: Any, outs: Any, attrs: Any) -> int:
     return (6 + sum(s is not None for s in ins[1:3])) * prod(ins[0])
 
 
+def _rms_norm(ins: Any, outs: Any, attrs: Any) -> int:
+    # Squares and their sum, the quotient, the weight.
+    return (3 + (len(ins) > 1 and ins[1] is not None)) * prod(ins[0])
+
+
 def _norm_backward(ins: Any, outs: Any, attrs: Any) -> int:
     weighted = len(ins) > 4 and ins[4] is not None
     return (9 + weighted) * prod(ins[1])
@@ -163,8 +168,10 @@ _OTHERS = _table(
         "logsumexp _cross_entropy": _per_input(4),
         "_nll_loss": _per_input(2, 1),
         "_mse_loss _smooth_l1_loss _huber_loss": _per_input(4),
+        "_binary_cross_entropy _binary_cross_entropy_with_logits": _per_input(6),
         "_nll_loss_backward": _per_input(1, 1),
         "_native_norm _native_batch_norm": _norm,
+        "_rms_norm": _rms_norm,
         "_native_norm_backward _native_batch_norm_backward": _norm_backward,
         "_native_norm_weight_backward _native_batch_norm_weight_backward": _per_input(5, 1),
         "sum mean prod nansum max min amax amin any all argmax argmin count_nonzero": _per_input(1),
@@ -308,6 +315,9 @@ def backward_flops(
     if name in ("_native_norm", "_native_batch_norm"):
         weighted = len(ins) > 1 and ins[1] is not None
         return (9 + 6 * weighted) * prod(shape)
+    if name == "_rms_norm":
+        weighted = len(ins) > 1 and ins[1] is not None
+        return (7 + 3 * weighted) * prod(shape)
     if name in _MOVES:
         return 0
     kind = _kinds().get(name)

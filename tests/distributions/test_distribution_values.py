@@ -333,3 +333,53 @@ def test_float32_densities_stay_exact():
     for d in (D.Cauchy(0.0, 1.0), D.HalfCauchy(1.0)):
         assert d.icdf(clew.tensor(1.0)) == math.inf
     assert D.VonMises(0.0, 1000.0).log_prob(clew.tensor(0.0)).isfinite()
+
+
+@pytest.mark.parametrize("dtype", [clew.float32, clew.float64])
+def test_samples_of_shares_lie_inside(dtype):
+    clew.manual_seed(0)
+
+    def number(x):
+        return clew.tensor(x, dtype=dtype)
+
+    for a, b in ((0.3, 0.3), (0.5, 0.02), (0.01, 1.0)):
+        d = D.Beta(number(a), number(b))
+        v = d.rsample((20000,))
+        assert v.min() > 0 and v.max() < 1
+        assert d.log_prob(v).isfinite().all()
+    d = D.Dirichlet(clew.full((3,), 0.02, dtype=dtype))
+    v = d.sample((5000,))
+    assert v.min() > 0 and v.max() < 1 and d.log_prob(v).isfinite().all()
+    assert D.Dirichlet(number([2.0])).sample().item() == 1
+
+
+@pytest.mark.parametrize("logit", [-100.0, -20.0, -3.0, 3.0, 20.0, 90.0])
+def test_continuous_bernoulli_of_any_logits(logit):
+    def exact(x):
+        # log p(x) = x l - log((e^l - 1) / l), and the mean is the slope of the normalizer.
+        return x * x_logit - (max(x_logit, 0) + np.log(-np.expm1(-abs(x_logit)) / abs(x_logit)))
+
+    x_logit = np.float64(logit)
+    mean = 1 / -np.expm1(-x_logit) - 1 / x_logit
+    for dtype, rtol in ((clew.float32, 2e-5), (clew.float64, 1e-9)):
+        eta = clew.tensor(logit, dtype=dtype, requires_grad=True)
+        d = D.ContinuousBernoulli(logits=eta)
+        x = clew.tensor(0.3, dtype=dtype)
+        got = d.log_prob(x)
+        np.testing.assert_allclose(got.item(), exact(0.3), rtol=rtol)
+        got.backward()
+        np.testing.assert_allclose(eta.grad.item(), 0.3 - mean, rtol=1e-4)
+        np.testing.assert_allclose(d.mean.item(), mean, rtol=rtol)
+        spread = 1 / x_logit**2 - 1 / (4 * np.sinh(x_logit / 2) ** 2)
+        np.testing.assert_allclose(d.variance.item(), spread, rtol=1e-4)
+        np.testing.assert_allclose(d.entropy().item(), -exact(mean), rtol=1e-4, atol=1e-4)
+
+
+def test_geometric_of_certain_success():
+    for given in ({"logits": clew.tensor(17.0)}, {"probs": clew.tensor(1.0)}):
+        p = next(iter(given.values())).requires_grad_()
+        d = D.Geometric(**given, validate_args=False)
+        got = d.log_prob(clew.tensor([0.0, 1.0]))
+        assert got.tolist() == [0, -np.inf]
+        d.log_prob(clew.tensor(0.0)).backward()
+        assert p.grad.item() == (0 if "logits" in given else 1)

@@ -433,3 +433,60 @@ def test_derivatives_at_margins_and_second_order():
         lambda a: F.kl_div(a, clew.softmax(a, 1), reduction="sum"),
     ):
         assert clew.autograd.gradcheck(fn, (x,)) and clew.autograd.gradgradcheck(fn, (x,))
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("dtype", [clew.bfloat16, clew.float16, clew.float32, clew.float64])
+def test_slopes_of_sure_scores(dtype, weighted, recorded):
+    scores = np.array([-30, -17.5, -12, -8.5, -6.5, -5, 0.5, 5, 8.5, 12.0])
+    x = clew.tensor(scores, dtype=dtype, requires_grad=True)
+    weight = clew.full((), 2.0, dtype=dtype) if weighted else None
+    for target in (0.0, 1.0, 0.25):
+        t = clew.full_like(x, target)
+        how = {"reduction": "sum", "pos_weight": weight}
+        loss = F.binary_cross_entropy_with_logits(x, t, **how)
+        (slope,) = clew.autograd.grad(loss, x, create_graph=recorded)
+        given = x.detach().double().numpy()
+        up, down = 1 / (1 + np.exp(-given)), 1 / (1 + np.exp(given))
+        want = (1 - target) * up - (2 if weighted else 1) * target * down
+        eps = clew.finfo(dtype).eps
+        got = slope.detach().double().numpy()
+        least = 6e-8 if dtype == clew.float16 else 0  # below it a float16 has no numbers
+        np.testing.assert_allclose(got, want, rtol=5 * eps, atol=least)
+
+
+@pytest.mark.parametrize("dtype", [clew.float16, clew.bfloat16, clew.float32])
+def test_certain_probabilities(dtype):
+    p = clew.tensor([0.0, 1.0, 0.0, 0.0, 0.5, 0.25], dtype=dtype, requires_grad=True)
+    t = clew.tensor([0.0, 1.0, 0.5, 1.0, 1.0, 0.0], dtype=dtype)
+    for recorded in (False, True):
+        loss = F.binary_cross_entropy(p, t, reduction="none")
+        want = [0, 0, 50, 100, np.log(2), -np.log(0.75)]
+        eps = float(clew.finfo(dtype).eps)
+        np.testing.assert_allclose(loss.detach().double().numpy(), want, rtol=eps)
+        if recorded and dtype == clew.float16:
+            continue  # 1e-12 is 0 in it
+        (slope,) = clew.autograd.grad(loss.sum(), p, create_graph=recorded)
+        got = slope.detach().double().numpy()
+        assert got[:2].tolist() == [0, 0] and (got[2:4] < -1e4).all()
+        np.testing.assert_allclose(got[4:], [-2, 4 / 3], rtol=2 * eps)
+
+
+@pytest.mark.parametrize(
+    "f, low", [(F.binary_cross_entropy, 0.1), (F.binary_cross_entropy_with_logits, -3.0)]
+)
+def test_derivatives_of_binary_cross_entropies(f, low):
+    x = t(rng.uniform(low, 0.9, (3, 4))).requires_grad_()
+    y = t(rng.uniform(0.1, 0.9, (3, 4))).requires_grad_()
+    weight = t(rng.uniform(0.5, 2, (4,)))
+    for how in ("none", "mean", "sum"):
+        for g in (
+            lambda a, b, how=how: f(a, b, reduction=how),
+            lambda a, b, how=how: f(a.t(), b.t(), weight.reshape(4, 1), reduction=how),
+        ):
+            clew.autograd.gradcheck(g, [x, y], check_forward_ad=True)
+            clew.autograd.gradgradcheck(g, [x, y])
+    if f is F.binary_cross_entropy_with_logits:
+        clew.autograd.gradcheck(lambda a, b: f(a, b, pos_weight=weight), [x, y])
+        clew.autograd.gradgradcheck(lambda a, b: f(a, b, pos_weight=weight), [x, y])

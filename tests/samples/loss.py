@@ -125,6 +125,19 @@ def total_samples(curve: Any) -> Any:
     return samples
 
 
+def bce(x: Any, t: Any) -> Any:
+    return -t * np.log(x) - (1 - t) * np.log1p(-x)
+
+
+def bce_logits(x: Any, t: Any) -> Any:
+    return np.logaddexp(0, x) - x * t
+
+
+def two_classes(r: Rng) -> list[S]:
+    shapes: list[tuple[Any, Any]] = [((4, 9), (4, 9)), ((4, 9), (9,)), ((), (3,)), ((70,), (70,))]
+    return [S(r.uniform(a, 0.1, 0.9), r.uniform(b)) for a, b in shapes]
+
+
 X = np.zeros((2, 3))
 TOTALS = [
     Op(
@@ -151,6 +164,8 @@ OPS = [
         ],
         dtypes=FLOATS,
     ),
+    Op("_binary_cross_entropy", bce, two_classes, dtypes=FLOATS, rtol=5),
+    Op("_binary_cross_entropy_with_logits", bce_logits, two_classes, dtypes=FLOATS, rtol=5),
     Op(
         "_nll_loss",
         nll,

@@ -33,6 +33,13 @@ def rms_norm(
     return scaled(y, weight, None, normalized_shape)
 
 
+def rms_rows(x: np.ndarray, weight: Any, n: int, k: int, eps: float) -> Any:
+    rows = x.reshape(n, k)
+    rstd = 1 / np.sqrt((rows * rows).mean(1) + eps)
+    y = (rows * rstd[:, None]).reshape(x.shape)
+    return y if weight is None else y * weight, rstd
+
+
 def group_norm(
     x: np.ndarray, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5
 ) -> np.ndarray:
@@ -288,6 +295,23 @@ OPS = [
             E(S(Z(3), None, None), RuntimeError, "2 dimensions"),
             E(S(Z((2, 3)), Z(2), Z(3)), RuntimeError, "running_mean"),
             E(S(Z((2, 3)), None, None, Z(4), training=True), RuntimeError, "weight"),
+        ],
+    ),
+    Op(
+        "_rms_norm",
+        rms_rows,
+        lambda r: [
+            S(r.normal((3, 4)), None, 3, 4, 1e-3),
+            S(r.normal((2, 3, 4)), r.normal((3, 4)), 2, 12, 1e-5),
+            S(r.normal((6, 70)), r.normal(70), 6, 70, 1e-6),
+            S(r.normal((0, 4)), r.normal(4), 0, 4, 1e-6),
+            S(r.normal(5), r.normal(5), 1, 5, 0.0),
+        ],
+        rtol=5,
+        errors=[
+            E(S(Z((3, 4)), None, 3, 5, 1e-5), RuntimeError, "n \\* k elements"),
+            E(S(Z((3, 4)), Z(3), 3, 4, 1e-5), RuntimeError, "weight"),
+            E(S(np.arange(4), None, 1, 4, 1e-5), RuntimeError, "floating point"),
         ],
     ),
     Op(

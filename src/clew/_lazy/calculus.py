@@ -13,6 +13,22 @@ __all__ = ["cumulative_trapezoid", "gradient", "trapezoid", "trapz"]
 _f = _C.functions
 
 
+_HALVES = (_dtypes.float16, _dtypes.bfloat16)
+
+
+def _wide(t: Tensor) -> Tensor:
+    """The tensor in a dtype that sums of many elements fit into."""
+    if t.dtype in _HALVES:
+        return t.to(_dtypes.float32)
+    return t if t.is_floating_point() or t.is_complex() else t.to(_dtypes.int64)
+
+
+def _as_given(result: Tensor, y: Tensor, x: Tensor | None) -> Tensor:
+    """The result in the dtype that halves ask for."""
+    given = _C._result_type(y, y if x is None else x)
+    return result.to(given) if given in _HALVES else result
+
+
 def _samples(
     function: str, y: Tensor, x: Tensor | None, dx: Any, dim: int
 ) -> tuple[Tensor, Any, int]:
@@ -32,10 +48,12 @@ def _samples(
     if y.ndim == 0:
         raise IndexError(f"{function}: dimension {dim} is asked for, but y has no dimensions")
     axis = wrapped_dim(function, dim, y.ndim) - y.ndim  # from the end: x may have more dimensions
+    y = _wide(y)
     n = max(y.shape[axis] - 1, 0)
     sums = y.narrow(axis, 0, n) + y.narrow(axis, y.shape[axis] - n, n)
     if x is None:
         return sums, 1 if dx is None else need_number(function, "dx", dx), axis
+    x = _wide(x)
     if x.ndim == 1:
         if x.shape[0] != y.shape[axis]:
             raise RuntimeError(
@@ -65,7 +83,7 @@ def trapezoid(
     tensor(28.5000)
     """
     sums, steps, axis = _samples("trapezoid", y, x, dx, dim)
-    return (sums * steps).sum(axis) / 2
+    return _as_given((sums * steps).sum(axis) / 2, y, x)
 
 
 @numpy_names
@@ -94,7 +112,7 @@ def cumulative_trapezoid(
     tensor([ 3.0000, 10.5000])
     """
     sums, steps, axis = _samples("cumulative_trapezoid", y, x, dx, dim)
-    return (sums * steps).cumsum(axis) / 2
+    return _as_given((sums * steps).cumsum(axis) / 2, y, x)
 
 
 def _slope_even(f: Tensor, at: int, h: float, edge_order: int) -> Tensor:

@@ -34,7 +34,11 @@ def draw_gamma(concentration: Tensor) -> Tensor:
 
 
 def draw_dirichlet(concentration: Tensor) -> Tensor:
-    """Dirichlet distributed vectors along the last dim."""
+    """Dirichlet distributed vectors along the last dim, their elements inside (0, 1)."""
     logs = log_gamma_numbers(_float64(concentration))
     weights = np.exp(logs - logs.max(-1, keepdims=True, initial=-np.inf))
-    return _like(weights / weights.sum(-1, keepdims=True), concentration)
+    drawn = _like(weights / weights.sum(-1, keepdims=True), concentration)
+    if concentration.shape[-1] < 2:
+        return drawn
+    info = clew.finfo(concentration.dtype)
+    return drawn.clamp(min=info.tiny, max=1 - info.eps / 2)

@@ -11,7 +11,7 @@ from clew.distributions import constraints
 from clew.distributions._probs import ProbsOrLogits
 from clew.distributions.exp_family import ExponentialFamily
 from clew.distributions.utils import broadcast_all, clamp_probs
-from clew.nn.functional import binary_cross_entropy_with_logits
+from clew.nn.functional import binary_cross_entropy_with_logits, logsigmoid
 
 __all__ = ["ContinuousBernoulli"]
 
@@ -62,35 +62,32 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         return (self.probs <= self._lims[0]) | (self.probs > self._lims[1])
 
     def _cut(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Where the plain formulas hold, λ that is safe for them, and λ - 1/2 for the series."""
-        regular = self._regular()
-        probs = clew.where(regular, self.probs, self._lims[0])
-        return regular, probs, clew.where(regular, 0.0, self.probs - 0.5)
+        """Where the plain formulas hold, η = log λ / (1 - λ) safe for them, λ - 1/2 for the series.
 
-    @staticmethod
-    def _log_odds(probs: Tensor) -> Tensor:
-        return probs.log() - (-probs).log1p()
+        With η nothing rounds to a certainty that λ = 1 would be.
+        """
+        regular = self._regular()
+        odds = clew.where(regular, self.logits, 1.0)
+        return regular, odds, clew.where(regular, 0.0, self.probs - 0.5)
 
     def _log_constant(self) -> Tensor:
-        """The logarithm of the normalizing factor."""
-        regular, probs, x = self._cut()
-        plain = self._log_odds(probs).abs().log() - (1 - 2 * probs).abs().log()
+        """The logarithm of the normalizing factor, η / tanh(η / 2)."""
+        regular, odds, x = self._cut()
+        plain = odds.abs().log() - (odds / 2).tanh().abs().log()
         series = math.log(2) + (4 / 3 + 104 / 45 * x.square()) * x.square()
         return clew.where(regular, plain, series)
 
     @property
     def mean(self) -> Tensor:
-        regular, probs, x = self._cut()
-        plain = probs / (2 * probs - 1) - 1 / self._log_odds(probs)
+        regular, odds, x = self._cut()
+        plain = odds.sigmoid() / (odds / 2).tanh() - 1 / odds
         return clew.where(regular, plain, 0.5 + (1 / 3 + 16 / 45 * x.square()) * x)
 
     @property
     def variance(self) -> Tensor:
-        regular, probs, x = self._cut()
-        plain = (
-            self._log_odds(probs).square().reciprocal()
-            - probs * (1 - probs) / (1 - 2 * probs).square()
-        )
+        regular, odds, x = self._cut()
+        spread = odds.sigmoid() * (-odds).sigmoid() / (odds / 2).tanh().square()
+        plain = odds.square().reciprocal() - spread
         series = 1 / 12 - (1 / 15 - 128 / 945 * x.square()) * x.square()
         return clew.where(regular, plain, series)
 
@@ -139,8 +136,7 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         return clew.where(regular, plain, series)
 
     def entropy(self) -> Tensor:
-        rest = (-self.probs).log1p()
-        return -self.mean * (self.probs.log() - rest) - self._log_constant() - rest
+        return -self.mean * self.logits - self._log_constant() - logsigmoid(-self.logits)
 
     @property
     def _natural_params(self) -> tuple[Tensor, ...]:
@@ -149,6 +145,8 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
     def _log_normalizer(self, x: Tensor) -> Tensor:
         regular = (x <= self._lims[0] - 0.5) | (x > self._lims[1] - 0.5)
         safe = clew.where(regular, x, self._lims[0] - 0.5)
-        plain = safe.expm1().abs().log() - safe.abs().log()
+        # log((exp(x) - 1) / x) without overflow
+        size = safe.abs()
+        plain = safe.clamp(min=0) + (-(-size).expm1()).log() - size.log()
         series = 0.5 * x + x.square() / 24 - x.pow(4) / 2880
         return clew.where(regular, plain, series)

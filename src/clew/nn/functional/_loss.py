@@ -14,6 +14,8 @@ from ._core import linear, logsigmoid, private, xlogy
 
 _nll_loss = private("_nll_loss")
 _cross_entropy = private("_cross_entropy")
+_binary_cross_entropy = private("_binary_cross_entropy")
+_binary_cross_entropy_with_logits = private("_binary_cross_entropy_with_logits")
 _distance = private("_distance")
 _mse_loss = private("_mse_loss")
 _smooth_l1_loss = private("_smooth_l1_loss")
@@ -446,33 +448,17 @@ def binary_cross_entropy(
             f"binary_cross_entropy: input and target must have the same shape; got "
             f"{tuple(input.shape)} and {tuple(target.shape)}"
         )
-    loss = _binary_terms(input, target)
+    if input.numel() and input.device.type != "meta":
+        plain = input.detach()
+        # NaN fails too.
+        if not (plain.min().item() >= 0 and plain.max().item() <= 1):
+            raise RuntimeError(
+                "binary_cross_entropy: all elements of input should be between 0 and 1"
+            )
+    loss = _binary_cross_entropy(input, target)
     if weight is not None:
         loss = loss * weight
     return reduced(loss, reduction)
-
-
-def _binary_terms(x: Any, y: Any) -> Any:
-    if x.numel() == 0 or x.device.type == "meta":
-        return (y - 1) * clew.log1p(-x) - y * clew.log(x)
-    plain = x.detach()
-    low, high = plain.min().item(), plain.max().item()
-    if not (low >= 0 and high <= 1):  # NaN fails too
-        raise RuntimeError("binary_cross_entropy: all elements of input should be between 0 and 1")
-    if low > 1e-37 and high < 1:
-        return (y - 1) * clew.log1p(-x) - y * clew.log(x)
-    # Where a logarithm would pass -100 it is held there, and the derivative is (x - y) / 1e-12
-    # instead.
-    inner = (plain > 1e-37) & (plain < 1)
-    safe = clew.where(inner, x, 0.5)
-    smooth = (y - 1) * clew.log1p(-safe) - y * clew.log(safe)
-    with clew.no_grad():
-        # No logarithm of 0: nan_watch would tell of it.
-        log_x = clew.where(plain > 0, clew.log(clew.where(plain > 0, plain, 1)), -100)
-        log_1x = clew.where(plain < 1, clew.log1p(-clew.where(plain < 1, plain, 0)), -100)
-        log_x, log_1x = log_x.clamp(min=-100), log_1x.clamp(min=-100)
-        slope = (plain - y) * 1e12
-    return clew.where(inner, smooth, (y - 1) * log_1x - y * log_x + slope * (x - plain))
 
 
 def binary_cross_entropy_with_logits(
@@ -505,11 +491,11 @@ def binary_cross_entropy_with_logits(
         raise ValueError(
             f"Target size ({target.size()}) must be the same as input size ({input.size()})"
         )
-    log_sig = logsigmoid(input)
     if pos_weight is None:
-        loss = (1 - target) * input - log_sig
+        loss = _binary_cross_entropy_with_logits(input, target)
     else:
-        loss = (1 - target) * input - ((pos_weight - 1) * target + 1) * log_sig
+        # Each half by itself, so that nothing cancels where the score is sure of the target.
+        loss = (target - 1) * logsigmoid(-input) - pos_weight * target * logsigmoid(input)
     if weight is not None:
         loss = loss * weight
     return reduced(loss, reduction)
