@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -143,6 +145,46 @@ def test_predicates():
     assert clew.can_cast(clew.int32, clew.float32) and not clew.can_cast(clew.float32, clew.int32)
     assert clew.typename(x) == "clew.FloatTensor"
     assert clew.detach(x.requires_grad_()).requires_grad is False
+
+
+def test_default_device():
+    x = clew.ones(2)
+    with clew.device("meta") as device:
+        assert device == clew.device("meta") == clew.get_default_device()
+        for made in (clew.zeros(2), clew.tensor([1.0]), clew.arange(3), clew.randn(2), clew.eye(2)):
+            assert made.is_meta
+        assert clew.nn.Linear(2, 3).weight.is_meta
+        assert not clew.zeros(2, device="cpu").is_meta and not clew.zeros_like(x).is_meta
+        with clew.device("cpu"):
+            assert not clew.zeros(2).is_meta
+        assert clew.zeros(2).is_meta
+        seen = []
+        other = threading.Thread(target=lambda: seen.append(clew.zeros(2).is_meta))
+        other.start()
+        other.join()
+        assert seen == [False]
+    with pytest.raises(ZeroDivisionError), clew.device("meta"):
+        raise ZeroDivisionError
+    assert not clew.zeros(2).is_meta
+    clew.set_default_device("meta")
+    try:
+        assert clew.zeros(2).is_meta
+    finally:
+        clew.set_default_device(None)
+    assert clew.get_default_device() == clew.device("cpu")
+    with pytest.raises(RuntimeError, match="left more often"):
+        device.__exit__(None, None, None)
+
+
+def test_variables():
+    x = clew.ones(2)
+    v = clew.autograd.Variable(x, requires_grad=True)
+    assert v.requires_grad and v.is_leaf and v.data_ptr() == x.data_ptr()
+    assert isinstance(v, clew.autograd.Variable) and isinstance(x, clew.autograd.Variable)
+    assert not isinstance(1, clew.autograd.Variable)
+    assert not clew.autograd.Variable(v).requires_grad
+    with pytest.raises(TypeError, match="data must be a tensor"):
+        clew.autograd.Variable([1.0])
 
 
 def test_settings_work_or_raise():

@@ -209,6 +209,33 @@ def test_tracebacks_show_the_program_only(program):
     assert "SyntaxError" in err and "_run.py" not in err
 
 
+@pytest.mark.parametrize("as_module", [False, True])
+def test_forward_tracebacks_show_the_program_only(tmp_path, as_module):
+    text = """
+import torch
+
+def inner(p):
+    return p.sqrt()
+
+def outer(p):
+    return inner(p).sum()
+
+with torch.autograd.detect_anomaly():
+    {call}
+"""
+    for call, shown in (
+        ("outer(torch.full((2,), -1.0, requires_grad=True)).backward()", True),
+        ("torch.full((2,), -1.0, requires_grad=True).sqrt().sum().backward()", False),
+    ):
+        (tmp_path / "program.py").write_text(text.format(call=call))
+        which = ["-m", "program"] if as_module else [tmp_path / "program.py"]
+        _, message = command("run", *which, code=1, cwd=tmp_path)
+        assert "program.py" in message and "nan" in message.lower()
+        assert ("Traceback of the forward call" in message) == shown
+        part = message.partition("Traceback of the forward call")[2]
+        assert "sys.exit" not in part and "runpy" not in part and "_run.py" not in part
+
+
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 def test_processes_that_the_program_starts(program, method):
     out, _ = program(

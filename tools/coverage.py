@@ -28,6 +28,7 @@ from coverage_notes import (
     MODULES,
     NOT_PUBLIC,
     OTHER_PARAMETERS,
+    REMOVED,
     SAME_DEFAULTS,
     SAME_MEMBERS,
     SAME_PARAMETERS,
@@ -67,6 +68,8 @@ def public_names(path: str) -> list[str]:
     names = []
     for name in sorted(set(listed if listed is not None else dir(holder))):
         if name.startswith("_") or name in NOT_PUBLIC:
+            continue
+        if path in ("", "Tensor") and name in REMOVED:
             continue
         value = getattr(holder, name, None)
         if isinstance(value, types.ModuleType) or (value is torch.Tensor and path):
@@ -209,7 +212,7 @@ def compare_classes(path: str, theirs: Any, ours: Any) -> list[str]:
         said += compare_functions(path, theirs.__init__, ours.__init__)
     except AttributeError:
         pass
-    skip = INNER_MEMBERS | NOT_PUBLIC
+    skip = INNER_MEMBERS | NOT_PUBLIC | REMOVED
     if issubclass(theirs, torch.Tensor) or path in SAME_MEMBERS:
         return said
     lacking = [

@@ -52,6 +52,8 @@ MODULES = (
     "utils.hooks",
 )
 
+# Names of torch and of Tensor that only raise; torch.linalg has them.
+REMOVED = {"eig", "lstsq", "matrix_rank", "solve"}
 # Names that dir() shows but nobody calls public: what modules import, notes for docs.
 NOT_PUBLIC = {
     "Any",
@@ -89,11 +91,7 @@ NOT_PUBLIC = {
     "check_worker_number_rationality",
     "cummulative_sizes",
     "profile_hook_step",
-    "eig",  # removed from PyTorch: these raise there
-    "lstsq",
-    "matrix_rank",
-    "solve",
-    "symeig",
+    "symeig",  # removed from PyTorch: it raises there
     "index",  # Tensor's: needs named dimensions
     "name",
     "resize",

@@ -8,7 +8,7 @@
 
 namespace clew::python {
 
-static Device standard_device = Device::CPU;
+static thread_local Device standard_device = Device::CPU;
 Device default_device() { return standard_device; }
 void set_default_device(Device d) { standard_device = d; }
 

@@ -1,8 +1,11 @@
 // The small Python types: dtype, device, Size; and parsing of numbers, sizes and dtypes.
 // May include: everything below python/.
 // Invariant: there is one dtype object per DType and one device object per Device.
+#include <vector>
+
 #include "graph/explain.h"
 #include "graph/promotion.h"
+#include "python/arguments.h"
 #include "python/bridge.h"
 
 namespace clew::python {
@@ -78,7 +81,27 @@ PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
 PyGetSetDef device_getset[] = {{"type", device_get_type, nullptr, nullptr, nullptr},
                                {"index", device_get_index, nullptr, nullptr, nullptr},
                                {}};
-PyMethodDef device_methods[] = {{"__reduce__", device_reduce, METH_NOARGS, nullptr}, {}};
+// `with device:` makes it the device of new tensors.
+thread_local std::vector<Device> devices_before;
+PyObject* device_enter(PyObject* o, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    devices_before.push_back(default_device());
+    set_default_device(device_of(o));
+    return Py_NewRef(o);
+  });
+}
+PyObject* device_exit(PyObject*, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    require(!devices_before.empty(), "device: left more often than entered");
+    set_default_device(devices_before.back());
+    devices_before.pop_back();
+    Py_RETURN_NONE;
+  });
+}
+PyMethodDef device_methods[] = {{"__reduce__", device_reduce, METH_NOARGS, nullptr},
+                                {"__enter__", device_enter, METH_NOARGS, nullptr},
+                                {"__exit__", device_exit, METH_VARARGS, nullptr},
+                                {}};
 
 PyObject* size_repr(PyObject* o) {
   Ref list(PySequence_List(o));

@@ -108,19 +108,15 @@ def set_default_tensor_type(t: Any) -> None:
 
 
 def set_default_device(device: Any) -> None:
-    """Accepts the CPU; raises for others, since creation functions make CPU tensors unless told
-    otherwise.
+    """Sets the device of tensors that this thread creates without one: "cpu" or "meta"; None for
+    the CPU. ``with clew.device("meta"):`` sets it for a block.
     """
-    if device is not None and _C.device(device).type != "cpu":
-        raise NotImplementedError(
-            "set_default_device: only 'cpu' can be the default; pass device= to the creation "
-            "function"
-        )
+    _C._set_default_device(device)
 
 
 def get_default_device() -> _C.device:
-    """The device of new tensors: the CPU."""
-    return _C.device("cpu")
+    """The device of tensors that are created without one."""
+    return _C.get_default_device()
 
 
 def memory_stats() -> dict[str, int]:

@@ -136,8 +136,19 @@ def describe(code: CodeType, offset: int, path: str, kind: str) -> str:
     return f"{text} (module {path}: {kind})" if path else f"{text} (module {kind})"
 
 
+# What runs the user's program, where that is `clew run`: no part of its tracebacks.
+beneath: set[CodeType] = set()
+
+
 def describe_calls(places: list[tuple[CodeType, int]]) -> str:
-    """A traceback of the forward pass, from its places, innermost first; the core calls it."""
+    """A traceback of the forward pass, from its places, innermost first; the core calls it.
+
+    Empty where there is only the one line, which the message names anyway.
+    """
+    while places and places[-1][0] in beneath:
+        places = places[:-1]
+    if len(places) < 2:
+        return ""
     lines = ["\n  Traceback of the forward call (most recent call last):"]
     for code, offset in reversed(places):
         at = Location(code, offset)

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import clew
+from clew import _provenance
 
 # The release whose interface clew follows, for programs that ask.
 TORCH_VERSION = "2.13.0"
@@ -300,6 +301,7 @@ def run_script(path: str, args: Sequence[str]) -> int:
         main.__dict__["__builtins__"] = __builtins__
         main.__loader__ = importlib.machinery.SourceFileLoader("__main__", path)
         sys.modules["__main__"] = main
+        _stand_beneath()
         exec(code, main.__dict__)
     except SystemExit:
         raise
@@ -307,6 +309,15 @@ def run_script(path: str, args: Sequence[str]) -> int:
         _report(error)
         return 130 if isinstance(error, KeyboardInterrupt) else 1
     return 0
+
+
+def _stand_beneath(*functions: Any) -> None:
+    """Notes that the callers, and these functions, are not of the program that is run."""
+    _provenance.beneath.update(f.__code__ for f in functions)
+    frame = sys._getframe(1)
+    while frame is not None:
+        _provenance.beneath.add(frame.f_code)
+        frame = frame.f_back  # type: ignore[assignment]
 
 
 def run_module(name: str, args: Sequence[str]) -> int:
@@ -325,6 +336,7 @@ def run_module(name: str, args: Sequence[str]) -> int:
     sys.argv[:] = [name, *args]
     sys.path.insert(0, os.getcwd())
     try:
+        _stand_beneath(runpy.run_module, runpy._run_module_code, runpy._run_code)  # type: ignore[attr-defined]
         runpy.run_module(name, run_name="__main__", alter_sys=True)
     except SystemExit:
         raise

@@ -38,7 +38,30 @@ __all__ = [
     "set_multithreading_enabled",
 ]
 
-Variable = Tensor  # PyTorch's old name
+
+class _AnyTensor(type):
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, Tensor)
+
+
+class Variable(metaclass=_AnyTensor):
+    """PyTorch's old name of a tensor: calling it gives one that shares memory with ``data``.
+
+    Args:
+        data: a tensor.
+        requires_grad: whether the result is a leaf that gets a gradient.
+        volatile: without effect; see :class:`no_grad`.
+
+    >>> clew.autograd.Variable(clew.ones(2), requires_grad=True)
+    tensor([1., 1.], requires_grad=True)
+    """
+
+    def __new__(  # type: ignore[misc]
+        cls, data: Tensor, requires_grad: bool = False, volatile: bool = False
+    ) -> Tensor:
+        if not isinstance(data, Tensor):
+            raise TypeError(f"Variable: data must be a tensor; got {type(data).__name__}")
+        return data.detach().requires_grad_(requires_grad)
 
 
 def _as_tuple(x: Any) -> tuple[Any, ...]:
