@@ -336,7 +336,8 @@ def run_module(name: str, args: Sequence[str]) -> int:
     sys.argv[:] = [name, *args]
     sys.path.insert(0, os.getcwd())
     try:
-        _stand_beneath(runpy.run_module, runpy._run_module_code, runpy._run_code)  # type: ignore[attr-defined]
+        inside = (getattr(runpy, name) for name in ("_run_module_code", "_run_code"))
+        _stand_beneath(runpy.run_module, *inside)
         runpy.run_module(name, run_name="__main__", alter_sys=True)
     except SystemExit:
         raise
