@@ -50,12 +50,32 @@ template <bool WithMean> void var_shape(const Call& c, OutSpecs& out) {
   out.add(real_of(x.dtype()), sizes);
   if (WithMean) out.add(x.dtype(), sizes);
 }
+// Whether a variance (or its root) is so large or small that the squares may not have fitted float.
+bool strains_float(const Tensor& var, bool root) {
+  const float least = root ? 1e-15f : 1e-30f;
+  const auto* v = var.data<const float>();
+  for (int64_t i = 0; i < var.numel(); ++i)
+    if (v[i] < least || v[i] == std::numeric_limits<float>::infinity()) return true;
+  return false;
+}
 template <bool Root, bool WithMean> void var_cpu(const Call& c, Tensors& outs) {
   const auto& a = c.as<VarAttrs>();
   const Tensor& x = c.in[0];
   DimMask mask = mask_of(a.dim, x.ndim(), c.name());
-  KeptView var(outs[0], x.ndim(), mask), mean(outs[WithMean ? 1 : 0], x.ndim(), mask);
-  kernels::reduce_var(&var.nd, WithMean ? &mean.nd : nullptr, x.nd(), a.taken(), Root);
+  auto run = [&](const Tensor& from, Tensor& to, Tensor& to_mean) {
+    KeptView var(to, x.ndim(), mask), mean(to_mean, x.ndim(), mask);
+    kernels::reduce_var(&var.nd, WithMean ? &mean.nd : nullptr, from.nd(), a.taken(), Root);
+  };
+  Tensor& var = outs[0];
+  run(x, var, outs[WithMean ? 1 : 0]);
+  if (var.dtype() != DType::Float32 || !var.is_contiguous() || !strains_float(var, Root)) return;
+  auto wide = [](const Tensor& t) {
+    return empty(t.sizes(), is_complex(t.dtype()) ? DType::Complex128 : DType::Float64);
+  };
+  Tensor from = wide(x), to = wide(var), to_mean = WithMean ? wide(outs[1]) : to;
+  copy_into(from, x);
+  run(from, to, to_mean);
+  copy_into(var, to);
 }
 // 1 / t where t is not 0, else 0; with the same for its derivatives.
 Tensor inverse_or_zero(const Tensor& t) {

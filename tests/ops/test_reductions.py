@@ -311,3 +311,30 @@ def test_every_spelling_of_the_correction(name):
     ]:
         np.testing.assert_allclose(got.numpy(), want(d, c), rtol=1e-6)
     assert f(x, 1, True, True).shape == (2, 1) and f(x, 1, keepdim=True).shape == (2, 1)
+
+
+@pytest.mark.parametrize("name", ["var", "std", "var_mean"])
+@pytest.mark.parametrize("scale", [1e-30, 1e-25, 1e-18, 1.0, 1e18, 1e25])
+@pytest.mark.parametrize("complex_too", [False, True])
+def test_spreads_whose_squares_do_not_fit(name, scale, complex_too):
+    x = np.random.default_rng(0).normal(size=(3, 50)) * scale
+    if complex_too:
+        x = x * (1 + 0.5j)
+    x = x.astype(np.complex64 if complex_too else np.float32)
+    got = getattr(clew, name)(clew.from_numpy(x), 1)
+    got, mean = got if name == "var_mean" else (got, None)
+    wide = x.astype(np.complex128)
+    want = wide.std(1, ddof=1) if name == "std" else wide.var(1, ddof=1)
+    with np.errstate(over="ignore"):
+        want = want.astype(np.float32)
+    np.testing.assert_allclose(got.numpy(), want, rtol=2e-6, atol=2e-45)
+    if mean is not None:
+        np.testing.assert_allclose(mean.numpy(), wide.mean(1), rtol=1e-4)
+
+
+def test_slope_of_a_large_spread():
+    x = clew.tensor([1e25, 2e25, -1e25, -3e25], requires_grad=True)
+    x.std().backward()
+    wide = x.detach().double().requires_grad_()
+    wide.std().backward()
+    np.testing.assert_allclose(x.grad.numpy(), wide.grad.numpy(), rtol=1e-5)
