@@ -8,18 +8,18 @@ from clew._einsum import pdist as pdist
 from ._attention import multi_head_attention_forward as multi_head_attention_forward
 from ._core import *  # noqa: F403
 from ._ctc import ctc_loss as ctc_loss
+from ._distance_loss import huber_loss as huber_loss
+from ._distance_loss import l1_loss as l1_loss
+from ._distance_loss import mse_loss as mse_loss
+from ._distance_loss import smooth_l1_loss as smooth_l1_loss
 from ._loss import binary_cross_entropy as binary_cross_entropy
 from ._loss import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
 from ._loss import cross_entropy as cross_entropy
 from ._loss import gaussian_nll_loss as gaussian_nll_loss
-from ._loss import huber_loss as huber_loss
 from ._loss import kl_div as kl_div
-from ._loss import l1_loss as l1_loss
 from ._loss import linear_cross_entropy as linear_cross_entropy
-from ._loss import mse_loss as mse_loss
 from ._loss import nll_loss as nll_loss
 from ._loss import poisson_nll_loss as poisson_nll_loss
-from ._loss import smooth_l1_loss as smooth_l1_loss
 from ._margin import cosine_embedding_loss as cosine_embedding_loss
 from ._margin import cosine_similarity as cosine_similarity
 from ._margin import hinge_embedding_loss as hinge_embedding_loss

@@ -1,0 +1,209 @@
+"""Losses of the distance between two tensors, element by element."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import clew
+from clew._autocast import autocasting, float32
+from clew._provenance import user_level
+
+from ._core import private
+from ._loss import legacy_reduction, reduced
+
+_distance = private("_distance")
+_mse_loss = private("_mse_loss")
+_smooth_l1_loss = private("_smooth_l1_loss")
+_huber_loss = private("_huber_loss")
+
+
+def _broadcast(name: str, input: Any, target: Any) -> tuple[Any, Any]:
+    """Input and target in one shape, with a warning, for it is likely a mistake."""
+    warnings.warn(
+        f"{name}: the target has shape {tuple(target.shape)} and the input "
+        f"{tuple(input.shape)}; they are broadcast, which is likely not what is meant",
+        stacklevel=user_level(),
+    )
+    input, target = clew.broadcast_tensors(input, target)
+    return input, target
+
+
+def _check_weight(name: str, input: Any, weight: Any) -> None:
+    if weight is not None and weight.shape != input.shape:
+        raise ValueError(
+            f"{name}: weight must have input's shape, {tuple(input.shape)}; got "
+            f"{tuple(weight.shape)}. Weights and input must have the same size."
+        )
+
+
+def _weighted(loss: Any, weight: Any, reduction: str) -> Any:
+    if weight is None:
+        return reduced(loss, reduction)
+    loss = loss * weight
+    if reduction == "mean":
+        return loss.sum() / weight.sum()
+    return reduced(loss, reduction)
+
+
+def _edge(value: Any, what: str) -> float:
+    """The place where a square turns into a line, as a float."""
+    if isinstance(value, str) or not hasattr(value, "__float__"):
+        raise TypeError(f"{what} must be a float or int; got {type(value).__name__}")
+    return float(value)
+
+
+def _distance_loss(
+    total: Any, input: Any, target: Any, curve: Any, weight: Any, reduction: str
+) -> Any:
+    """The loss that `curve` (edge, half, line; see _distance) makes of the distance.
+
+    Args:
+        total: the operation for sum and mean.
+        input: predictions.
+        target: what they should be.
+        curve: its arguments.
+        weight: a factor for each element, or None.
+        reduction: "none", "mean" or "sum".
+    """
+    fits = input.dtype == target.dtype and input.shape == target.shape
+    if weight is None and reduction != "none" and fits and input.is_floating_point():
+        if reduction not in ("mean", "sum"):
+            raise ValueError(f"{reduction} is not a valid value for reduction")
+        return total(input, target, *curve, reduction == "mean")
+    if input.is_complex() or target.is_complex():
+        input = (input - target).abs()
+        target = clew.zeros((), dtype=input.dtype)
+    return _weighted(_distance(input, target, *curve), weight, reduction)
+
+
+def mse_loss(
+    input: Any,
+    target: Any,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    weight: Any = None,
+) -> Any:
+    """Squared difference.
+
+    Args:
+        input: predictions.
+        target: what they should be.
+        size_average: old; see reduction.
+        reduce: old; see reduction.
+        reduction: "none", "mean" or "sum".
+        weight: a factor for each element; "mean" divides by their sum.
+
+    Returns:
+        the loss.
+
+    Example:
+        >>> clew.nn.functional.mse_loss(clew.tensor([1., 2.]), clew.tensor([1., 4.])).item()
+        2.0
+    """
+    if autocasting():
+        input, target, weight = float32(input, target, weight)
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    _check_weight("mse_loss", input, weight)
+    if target.shape != input.shape:
+        input, target = _broadcast("mse_loss", input, target)
+    return _distance_loss(_mse_loss, input, target, (math.inf, 1.0, 0.0), weight, reduction)
+
+
+def l1_loss(
+    input: Any,
+    target: Any,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    weight: Any = None,
+) -> Any:
+    """Absolute difference.
+
+    Args:
+        input: predictions.
+        target: what they should be.
+        size_average: old; see reduction.
+        reduce: old; see reduction.
+        reduction: "none", "mean" or "sum".
+        weight: a factor for each element; "mean" divides by their sum.
+
+    Returns:
+        the loss.
+    """
+    if autocasting():
+        input, target, weight = float32(input, target, weight)
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    _check_weight("l1_loss", input, weight)
+    if target.shape != input.shape:
+        input, target = _broadcast("l1_loss", input, target)
+    return _weighted((input - target).abs(), weight, reduction)
+
+
+def smooth_l1_loss(
+    input: Any,
+    target: Any,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    beta: float = 1.0,
+) -> Any:
+    """Squared difference near zero, absolute difference beyond beta.
+
+    Args:
+        input: predictions.
+        target: what they should be.
+        size_average: old; see reduction.
+        reduce: old; see reduction.
+        reduction: "none", "mean" or "sum".
+        beta: where the square ends.
+
+    Returns:
+        the loss.
+    """
+    if autocasting():
+        input, target = float32(input, target)
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    beta = _edge(beta, "smooth_l1_loss: beta")
+    if not beta >= 0:
+        raise RuntimeError(f"smooth_l1_loss: beta must not be negative; got {beta}")
+    if target.shape != input.shape:
+        input, target = _broadcast("smooth_l1_loss", input, target)
+    # Of a square this short nothing is left, and its factor would overflow.
+    if beta < (1e-307 if clew.float64 in (input.dtype, target.dtype) else 1e-37):
+        return reduced((input - target).abs(), reduction)
+    curve = (beta, 0.5 / beta, 1.0)
+    return _distance_loss(_smooth_l1_loss, input, target, curve, None, reduction)
+
+
+def huber_loss(
+    input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Any = None
+) -> Any:
+    """Half the squared difference near zero, linear beyond delta.
+
+    Args:
+        input: predictions.
+        target: what they should be.
+        reduction: "none", "mean" or "sum".
+        delta: where the square ends.
+        weight: a factor for each element; "mean" divides by their number, as PyTorch's does.
+
+    Returns:
+        the loss.
+    """
+    if autocasting():
+        input, target, weight = float32(input, target, weight)
+    delta = _edge(delta, "huber_loss: delta")
+    if not delta > 0:
+        raise RuntimeError(f"huber_loss: delta must be greater than 0; got {delta}")
+    _check_weight("huber_loss", input, weight)
+    if target.shape != input.shape:
+        input, target = _broadcast("huber_loss", input, target)
+    curve = (delta, 0.5, delta)
+    if weight is None:
+        return _distance_loss(_huber_loss, input, target, curve, None, reduction)
+    return reduced(
+        _distance_loss(_huber_loss, input, target, curve, None, "none") * weight, reduction
+    )
