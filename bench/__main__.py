@@ -1,12 +1,14 @@
 """`python -m bench [suites]`: clew and PyTorch in alternation, each in processes of its own.
 
-Medians over the rounds are printed with their ratio, appended to bench/results/SUITE.jsonl with
-commit and processor, and docs/benchmarks.md is made of the latest.
+A round goes through a suite in parts, each of them by every library in turn, so that what is
+compared was measured within seconds. Medians over the rounds are printed with their ratio, appended
+to bench/results/SUITE.jsonl with commit and processor, and docs/benchmarks.md is made of the latest.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import platform
 import statistics
@@ -20,11 +22,10 @@ SUITES = ("overhead", "graph", "kernels", "training", "memory", "start", "insigh
 RESULTS = Path(__file__).parent / "results"
 
 
-def work(python: str, suite: str, library: str) -> tuple[str, dict[str, float]]:
-    """One run of a suite: the library's version and its values."""
-    run = subprocess.run(
-        [python, "-m", "bench.worker", suite, library], capture_output=True, text=True, check=False
-    )
+def work(python: str, suite: str, part: int, library: str) -> tuple[str, dict[str, float]]:
+    """One run of a part of a suite: the library's version and its values."""
+    command = [python, "-m", "bench.worker", suite, str(part), library]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
     if run.returncode:
         raise SystemExit(f"{library}, {suite}:\n{run.stdout}{run.stderr}")
     last = json.loads(run.stdout.splitlines()[-1])
@@ -58,12 +59,15 @@ def main() -> int:
     if options.torch_python:
         libraries["torch"] = options.torch_python
     for suite in options.suites or SUITES:
-        rounds: dict[str, list[dict[str, float]]] = {name: [] for name in libraries}
+        parts = getattr(importlib.import_module(f"bench.suites.{suite}"), "PARTS", 1)
+        # A limit of the machine is measured in several parts: all of its values count.
+        found: dict[str, dict[str, list[float]]] = {name: {} for name in libraries}
         versions = {}
-        for _ in range(options.rounds):
+        for part in [*range(parts)] * options.rounds:
             for name, python in libraries.items():
-                versions[name], values = work(python, suite, name)
-                rounds[name].append(values)
+                versions[name], values = work(python, suite, part, name)
+                for case, value in values.items():
+                    found[name].setdefault(case, []).append(value)
         record = {
             "suite": suite,
             "commit": commit(),
@@ -72,17 +76,12 @@ def main() -> int:
             "versions": versions,
             "rounds": options.rounds,
             "median": {
-                name: {
-                    case: round(statistics.median(r[case] for r in found), 4) for case in found[0]
-                }
-                for name, found in rounds.items()
+                name: {case: round(statistics.median(all_), 4) for case, all_ in cases.items()}
+                for name, cases in found.items()
             },
             "spread": {
-                name: {
-                    case: round(max(r[case] for r in found) - min(r[case] for r in found), 4)
-                    for case in found[0]
-                }
-                for name, found in rounds.items()
+                name: {case: round(max(all_) - min(all_), 4) for case, all_ in cases.items()}
+                for name, cases in found.items()
             },
         }
         print(report.table(record), flush=True)

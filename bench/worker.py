@@ -1,4 +1,7 @@
-"""Runs one suite with one library: `python -m bench.worker SUITE LIBRARY`; prints JSON last."""
+"""Runs one part of a suite with one library: `python -m bench.worker SUITE PART LIBRARY`.
+
+Prints JSON last.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,10 @@ import sys
 
 
 def main() -> None:
-    suite, library = sys.argv[1:3]
+    suite, part, library = sys.argv[1:4]
     t = importlib.import_module(library)
-    found = importlib.import_module(f"bench.suites.{suite}").run(t)
+    cases = importlib.import_module(f"bench.suites.{suite}")
+    found = cases.run(t, int(part)) if hasattr(cases, "PARTS") else cases.run(t)
     print(json.dumps({"version": t.__version__, "values": found}))
 
 
