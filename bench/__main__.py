@@ -1,8 +1,9 @@
 """`python -m bench [suites]`: clew and PyTorch in alternation, each in processes of its own.
 
 A round goes through a suite in parts, each of them by every library in turn, so that what is
-compared was measured within seconds. Medians over the rounds are printed with their ratio, appended
-to bench/results/SUITE.jsonl with commit and processor, and docs/benchmarks.md is made of the latest.
+compared was measured within seconds. Medians over the rounds are printed with their ratio and
+appended to bench/results/SUITE.jsonl with commit and processor; docs/benchmarks.md is made of the
+latest.
 """
 
 from __future__ import annotations

@@ -91,18 +91,15 @@ def test_only_their_own_methods_are_theirs(x):
     assert overrides.has_torch_function((x,)) and not overrides.has_torch_function((clew.ones(1),))
 
 
-def test_other_subclasses_are_left_alone():
-    class Plain(clew.Tensor):
-        pass
-
+def test_parameters_and_closed_subclasses_are_left_alone():
     class Closed(clew.Tensor):
         __torch_function__ = clew._C._disabled_torch_function_impl
 
-    for kind in (Plain, Closed):
-        t = clew.ones(2).as_subclass(kind)
-        assert type(t + 1) is clew.Tensor and type(clew.add(t, 1)) is clew.Tensor
-    p = clew.nn.Parameter(clew.ones(2))
-    assert type(p * 2) is clew.Tensor and not overrides.has_torch_function((p,))
+    t = clew.ones(2).as_subclass(Closed)
+    assert type(t + 1) is clew.Tensor and type(clew.add(t, 1)) is clew.Tensor
+    for kind in (clew.nn.Parameter, clew.nn.Buffer):
+        p = kind(clew.ones(2))
+        assert type(p * 2) is clew.Tensor and not overrides.has_torch_function((p,))
 
 
 class Duck:
@@ -167,3 +164,43 @@ def test_a_fresh_process_reads_a_pickled_result(tmp_path):
     code = f"import pickle; print(pickle.load(open({str(path)!r}, 'rb')).values.item())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.strip() == "2.0", done.stderr
+
+
+class Plain(clew.Tensor):
+    """Says nothing about calls."""
+
+
+def test_results_of_a_subclass_are_of_the_subclass():
+    x = clew.tensor([1.0, 2.0], requires_grad=True).as_subclass(Plain)
+    for f in [
+        lambda: x + 1,
+        lambda: 1 - x,
+        lambda: x[0],
+        lambda: x.sum(),
+        lambda: x.detach(),
+        lambda: clew.exp(x),
+        lambda: clew.cat([x, clew.ones(2)]),
+        lambda: clew.ones(2) * x,
+        lambda: clew.nn.Parameter(clew.ones(2)) * x,
+        lambda: clew.nn.functional.softmax(x, 0),
+    ]:
+        assert type(f()) is Plain
+    assert all(type(part) is Plain for part in [*x.split(1), *x])
+    likes = [clew.zeros_like, clew.empty_like, clew.rand_like, clew.randn_like]
+    assert all(type(like(x)) is Plain for like in likes)
+    assert type(clew.full_like(x, 3)) is type(clew.randint_like(x, 9)) is Plain
+    x.data = x.data * 2
+    assert type(x.data) is Plain and x.tolist() == [2.0, 4.0]
+    assert type(x.tolist()) is list and type(x.size()) is clew.Size
+    assert type(clew.ones(2) + 1) is clew.Tensor
+    y = (x * x).sum()
+    y.backward()
+    assert type(y) is Plain
+
+
+def test_two_subclasses_that_are_not_related():
+    class Other(clew.Tensor):
+        pass
+
+    with pytest.raises(TypeError, match="no implementation found"):
+        clew.ones(2).as_subclass(Other) + clew.ones(2).as_subclass(Plain)

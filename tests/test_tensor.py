@@ -280,7 +280,7 @@ def test_subclass():
     assert isinstance(t, Mine) and t.requires_grad
     t.note = "kept"
     u = t * 2
-    assert type(u) is clew.Tensor
+    assert type(u) is Mine
     u.sum().backward()
     assert t.grad.tolist() == [2.0, 2.0]
     m = Mine([1.0, 2.0])

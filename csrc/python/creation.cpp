@@ -4,6 +4,7 @@
 #include "python/arguments.h"
 #include "python/convert.h"
 #include "python/creation_docs.h"
+#include "python/overrides.h"
 
 namespace clew::python {
 
@@ -102,6 +103,8 @@ constexpr unsigned like_options = opt_factory | opt_memory_format;
 
 PyObject* like(const char* fn, With with, Args args, Py_ssize_t nargs, PyObject* names) {
   return guarded([&] {
+    if (overriding)
+      if (PyObject* made = overridden_by_name(fn, args, nargs, names)) return made;
     static constexpr const char* params[] = {"input"};
     Arguments a(fn, params, -1, like_options, args, nargs, names);
     Tensor x = input_of(a);
@@ -121,6 +124,8 @@ PyObject* empty_like(PyObject*, Args args, Py_ssize_t n, PyObject* names) {
 }
 PyObject* full_like(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
   return guarded([&] {
+    if (overriding)
+      if (PyObject* made = overridden_by_name("full_like", args, nargs, names)) return made;
     static constexpr const char* params[] = {"input", "fill_value"};
     Arguments a("full_like", params, -1, like_options, args, nargs, names);
     Tensor x = input_of(a);

@@ -9,6 +9,9 @@ bool overriding = false;
 
 namespace {
 
+// The __torch_function__ of classes that are left alone.
+PyObject* left_alone = nullptr;
+
 bool has_override(PyObject* o) {
   PyTypeObject* type = Py_TYPE(o);
   if (type == tensor_type || o == Py_None || PyLong_CheckExact(o) || PyFloat_CheckExact(o) ||
@@ -19,15 +22,18 @@ bool has_override(PyObject* o) {
       if (has_override(PySequence_Fast_GET_ITEM(o, i))) return true;
     return false;
   }
-  return PyObject_HasAttrString(reinterpret_cast<PyObject*>(type), "__torch_function__") == 1;
+  Ref own(PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), "__torch_function__"));
+  if (!own) PyErr_Clear();
+  return own && own.get() != left_alone;
 }
 
-PyObject* set_overriding(PyObject*, PyObject* on) {
-  overriding = PyObject_IsTrue(on) == 1;
+PyObject* start_overriding(PyObject*, PyObject* alone) {
+  left_alone = Py_NewRef(alone);
+  overriding = true;
   Py_RETURN_NONE;
 }
 
-PyMethodDef functions[] = {{"_set_overriding", set_overriding, METH_O, nullptr}, {}};
+PyMethodDef functions[] = {{"_start_overriding", start_overriding, METH_O, nullptr}, {}};
 
 }  // namespace
 
@@ -50,6 +56,13 @@ PyObject* overridden(PyObject* function, PyObject* const* args, Py_ssize_t nargs
   if (result != Py_NotImplemented) return result;
   Py_DECREF(result);
   return nullptr;
+}
+
+PyObject* overridden_by_name(const char* name, PyObject* const* args, Py_ssize_t nargs,
+                             PyObject* kwnames) {
+  Ref package(checked(PyImport_ImportModule("clew")));
+  Ref function(checked(PyObject_GetAttrString(package.get(), name)));
+  return overridden(function.get(), args, nargs, kwnames);
 }
 
 PyObject* overridden_operator(const char* name, PyObject* a, PyObject* b) {

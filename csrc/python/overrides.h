@@ -14,6 +14,10 @@ extern bool overriding;
 PyObject* overridden(PyObject* function, PyObject* const* args, Py_ssize_t nargs,
                      PyObject* kwnames);
 
+// The same for a function of the package's, which knows its name only.
+PyObject* overridden_by_name(const char* name, PyObject* const* args, Py_ssize_t nargs,
+                             PyObject* kwnames);
+
 // The same for an operator between a tensor and something else: NotImplemented when that does not
 // take it over.
 PyObject* overridden_operator(const char* name, PyObject* a, PyObject* b);

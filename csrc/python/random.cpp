@@ -10,6 +10,7 @@
 #include "python/arguments.h"
 #include "python/convert.h"
 #include "python/creation_docs.h"
+#include "python/overrides.h"
 
 namespace clew::python {
 
@@ -85,6 +86,8 @@ PyObject* randn(PyObject*, Args args, Py_ssize_t n, PyObject* names) {
 
 PyObject* random_like(const char* fn, bool normal, Args args, Py_ssize_t nargs, PyObject* names) {
   return guarded([&] {
+    if (overriding)
+      if (PyObject* made = overridden_by_name(fn, args, nargs, names)) return made;
     Arguments a(fn, input_name, -1, like_options, args, nargs, names);
     Tensor x = tensor_argument(a, 0, "input");
     need_inexact(fn, a.dtype_or(x.dtype()));
@@ -128,6 +131,8 @@ PyObject* randint(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
 }
 PyObject* randint_like(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
   return guarded([&] {
+    if (overriding)
+      if (PyObject* made = overridden_by_name("randint_like", args, nargs, names)) return made;
     static constexpr const char* two[] = {"input", "high"};
     static constexpr const char* three[] = {"input", "low", "high"};
     bool has_low = nargs >= 3 || named(names, "low") || (nargs == 2 && named(names, "high"));

@@ -91,6 +91,11 @@ template <Name name> PyObject* binary(PyObject* a, PyObject* b) {
   return guarded([&]() -> PyObject* {
     static const Overload& o = *lookup(name.text);
     if (is_tensor(a) && is_tensor(b)) {
+      // Python asks the left one's class first, unless the right one's is derived from it.
+      if (overriding && Py_TYPE(b) != tensor_type) {
+        Ref result(overridden_operator(name.text, a, b));
+        if (result.get() != Py_NotImplemented) return result.release();
+      }
       TensorObj* pair[2] = {obj(a),
                             obj(b)};  // Tensor is one pointer: borrowed operands need no counting
       static_assert(sizeof(Tensor) == sizeof(TensorObj*));

@@ -498,7 +498,7 @@ def _disabled_torch_function_impl(func: Any, types: Any, args: Any = (), kwargs:
 def _init_subclass(cls: Any, **kwargs: Any) -> None:
     super(Tensor, cls).__init_subclass__(**kwargs)
     own = cls.__torch_function__
-    if getattr(own, "__func__", own) not in (_torch_function, _disabled_torch_function_impl):
+    if getattr(own, "__func__", own) is not _disabled_torch_function_impl:
         from clew import overrides
 
         overrides._prepare(cls)

@@ -2,10 +2,11 @@
 
 Two kinds of classes have a say. A class that is no tensor gets every call of an operation (and
 every operator) that has an instance among its arguments and would otherwise fail. A subclass of
-Tensor that defines ``__torch_function__`` gets every method, operator and operation that is called
-on its instances. Attributes such as ``shape`` are not calls. Functions written in Python are taken
-over at the operations they are made of. A subclass that does not define it is left alone, and
-operations on it give plain tensors.
+Tensor gets every method, operator and operation that is called on its instances; where it does not
+define ``__torch_function__``, their results are of the subclass. Attributes such as ``shape`` are
+not calls. Functions written in Python are taken over at the operations they are made of. Parameters
+and classes with ``__torch_function__ = torch._C._disabled_torch_function_impl`` are left alone:
+operations on them give plain tensors.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 
 from clew import _C
 from clew._C import Tensor
-from clew._tensor import _disabled_torch_function_impl, _torch_function
+from clew._tensor import _disabled_torch_function_impl
 
 __all__ = [
     "DisableTorchFunction",
@@ -58,8 +59,8 @@ DisableTorchFunction = DisableTorchFunctionSubclass
 def _own(kind: type) -> Any:
     """The class's own __torch_function__; None when there is none that decides anything."""
     found = getattr(kind, "__torch_function__", None)
-    plain = (_torch_function, _disabled_torch_function_impl)
-    return None if getattr(found, "__func__", found) in plain else found
+    plain = kind is Tensor or getattr(found, "__func__", found) is _disabled_torch_function_impl
+    return None if plain else found
 
 
 def _relevant(args: Iterable[Any]) -> list[Any]:
@@ -211,10 +212,10 @@ _PLAIN = {
     *("__rmod__", "__rmatmul__", "__invert__", "__lshift__", "__rshift__", "__rand__", "__ror__"),
     *("__rxor__", "__ifloordiv__", "__imod__", "__ipow__", "__iand__", "__ior__", "__ixor__"),
     *("__getitem__", "__setitem__", "__len__", "__bool__", "__float__", "__int__", "__index__"),
-    *("__complex__", "__contains__", "__iter__", "__reversed__", "__repr__"),
+    *("__complex__", "__contains__", "__reversed__", "__repr__"),
 }
 _NOT_CALLS = {"as_subclass", "register_hook", "register_post_accumulate_grad_hook"}
-_PROPERTIES = ("T", "mT", "H", "mH", "real", "imag")
+_PROPERTIES = ("T", "mT", "H", "mH", "real", "imag", "data")
 
 
 def _taken_over(name: str, target: str) -> Callable[..., Any]:
@@ -236,7 +237,14 @@ def _property(name: str) -> property:
             return handle_torch_function(own.__get__, (self,), self)
         return own.__get__(self)
 
-    return property(get)
+    def set_(self: Any, value: Any) -> None:
+        vars(Tensor)[name].__set__(self, value)
+
+    return property(get, set_)
+
+
+def _iter(self: Any) -> Any:
+    return iter(self.unbind(0)) if self.dim() else Tensor.__iter__(self)
 
 
 def _prepare(cls: type) -> None:
@@ -253,10 +261,11 @@ def _prepare(cls: type) -> None:
     taken |= {n: _taken_over(n, t) for n, t in _OPERATORS.items()}
     taken |= {n: _taken_over(n, n) for n in _PLAIN if hasattr(Tensor, n)}
     taken |= {n: _property(n) for n in _PROPERTIES}
+    taken["__iter__"] = _iter
     inherited = cls.__mro__[1 : cls.__mro__.index(Tensor)]
     for name, value in taken.items():
         if name not in vars(cls) and not any(name in vars(b) for b in inherited):
             setattr(cls, name, value)
     if vars(cls).get("__hash__") is None:  # a class with __eq__ loses the one it inherits
         setattr(cls, "__hash__", Tensor.__hash__)  # noqa: B010
-    vars(_C)["_set_overriding"](True)
+    vars(_C)["_start_overriding"](_disabled_torch_function_impl)

@@ -35,6 +35,8 @@ class Parameter(clew.Tensor):
         True
     """
 
+    __torch_function__ = clew._C._disabled_torch_function_impl
+
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Parameter:
         if data is None:
             data = clew.empty(0)
@@ -77,6 +79,8 @@ class Buffer(clew.Tensor):
         >>> b.persistent
         False
     """
+
+    __torch_function__ = clew._C._disabled_torch_function_impl
 
     persistent: bool
 
