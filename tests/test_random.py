@@ -462,6 +462,27 @@ def test_dropout_of_a_view_with_strides():
     assert set(np.round(np.asarray(y.tolist()), 4).ravel()) == {0.0, 1.4286}
 
 
+@pytest.mark.parametrize("n", [1, 31, 33, 300, 8191, 3 * 8192 + 5])
+@pytest.mark.parametrize("p", [0.1, 0.5, 0.999999, 1 - 2**-40])
+def test_dropout_drops_what_bernoulli_gives(n, p):
+    x = clew.randn(n)
+    clew.manual_seed(n)
+    got = clew.nn.functional.dropout(x, p)
+    after = clew.rand(3)
+    clew.manual_seed(n)
+    kept = clew.empty(n).bernoulli_(1 - p)
+    assert clew.equal(got, clew.where(kept > 0, x * (1 / (1 - p)), clew.zeros(())))
+    assert clew.equal(after, clew.rand(3))
+
+
+def test_dropout_where_the_upper_words_of_a_number_do_not_decide():
+    n, p = 1 << 24, 0.3  # eight of them, on average
+    clew.manual_seed(1)
+    got = clew.nn.functional.dropout(clew.ones(n), p)
+    clew.manual_seed(1)
+    assert clew.equal(got > 0, clew.rand(n, dtype=clew.float64) < 0.7)
+
+
 @pytest.mark.parametrize(
     ("name", "shape"),
     [

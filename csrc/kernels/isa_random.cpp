@@ -35,14 +35,18 @@ inline uint32_t twist(uint32_t a, uint32_t b) {
   uint32_t y = (a & 0x80000000u) | (b & 0x7fffffffu);
   return (y >> 1) ^ ((0u - (b & 1u)) & 0x9908b0dfu);
 }
-// No word depends on one less than 227 places before it.
+// No word depends on one less than 227 places before it: 28 vectors of 8 at a time.
 void extend(uint32_t* x, int64_t blocks) {
-  constexpr int apart = size - middle;
-  for (uint32_t *to = x + size, *end = to + blocks * size; to < end; to += apart) {
-    const uint32_t *a = to - size, *m = to - apart;
-    const int64_t n = end - to < apart ? end - to : apart;
+  constexpr int run = 224;
+  auto words = [](uint32_t * to, int n) __attribute__((always_inline)) {
+    const uint32_t *a = to - size, *m = to - (size - middle);
 #pragma GCC ivdep
-    for (int64_t i = 0; i < n; ++i) to[i] = m[i] ^ twist(a[i], a[i + 1]);
+    for (int i = 0; i < n; ++i) to[i] = m[i] ^ twist(a[i], a[i + 1]);
+  };
+  for (uint32_t *to = x + size, *end = to + blocks * size; to < end; to += size) {
+    words(to, run);
+    words(to + run, run);
+    words(to + 2 * run, size - 2 * run);
   }
 }
 void temper_all(uint32_t* x, int64_t n) {
@@ -89,10 +93,74 @@ void below(uint8_t* __restrict out, const uint32_t* __restrict words, int64_t n,
 
 void masked(float* __restrict out, const float* __restrict x, const uint8_t* __restrict mask,
             int64_t n, float a, float b, float dropped) {
-  for (int64_t i = 0; i < n; ++i) {
+  int64_t i = 0;
+#ifdef __AVX2__
+  for (; i + 8 <= n; i += 8) {
+    const auto bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(mask + i));
+    const auto kept = _mm256_cmpgt_epi32(_mm256_cvtepu8_epi32(bytes), _mm256_setzero_si256());
+    const auto y =
+        _mm256_add_ps(_mm256_mul_ps(_mm256_loadu_ps(x + i), _mm256_set1_ps(a)), _mm256_set1_ps(b));
+    _mm256_storeu_ps(out + i,
+                     _mm256_blendv_ps(_mm256_set1_ps(dropped), y, _mm256_castsi256_ps(kept)));
+  }
+#endif
+  for (; i < n; ++i) {
     const float y = x[i] * a + b;
     out[i] = mask[i] ? y : dropped;
   }
+}
+
+void drop(float* __restrict out, uint8_t* __restrict mask, const float* __restrict x,
+          uint32_t* __restrict words, int64_t n, uint64_t limit, float a, float b, float dropped) {
+  int64_t i = 0;
+  auto plainly = [&](int64_t count) {
+    temper_all(words + 2 * i, 2 * count);
+    below(mask + i, words + 2 * i, count, limit);
+    masked(out + i, x + i, mask + i, count, a, b, dropped);
+    i += count;
+  };
+#ifdef __AVX2__
+  // The upper words decide, but where one is the limit's.
+  const auto upper = _mm256_set1_epi32(static_cast<int32_t>(limit >> 32));
+  while (i + 32 <= n) {
+    __m256i kept[4], doubtful = _mm256_setzero_si256();
+    for (int q = 0; q < 4; ++q) {
+      const uint32_t* at = words + 2 * (i + 8 * q);
+      auto half = [&](int k) {
+        return _mm256_castsi256_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(at + k)));
+      };
+      const auto mixed = _mm256_castps_si256(_mm256_shuffle_ps(half(0), half(8), 0b10001000));
+      auto y = _mm256_permute4x64_epi64(mixed, 0b11011000);
+      y = _mm256_xor_si256(y, _mm256_srli_epi32(y, 11));
+      y = _mm256_xor_si256(y, _mm256_and_si256(_mm256_slli_epi32(y, 7),
+                                               _mm256_set1_epi32(static_cast<int>(0x9d2c5680u))));
+      y = _mm256_xor_si256(y, _mm256_and_si256(_mm256_slli_epi32(y, 15),
+                                               _mm256_set1_epi32(static_cast<int>(0xefc60000u))));
+      y = _mm256_xor_si256(y, _mm256_srli_epi32(y, 18));
+      y = _mm256_and_si256(y, _mm256_set1_epi32((1 << 21) - 1));
+      kept[q] = _mm256_cmpgt_epi32(upper, y);
+      doubtful = _mm256_or_si256(doubtful, _mm256_cmpeq_epi32(upper, y));
+    }
+    if (!_mm256_testz_si256(doubtful, doubtful)) {
+      plainly(32);
+      continue;
+    }
+    for (int q = 0; q < 4; ++q) {
+      const auto y = _mm256_add_ps(_mm256_mul_ps(_mm256_loadu_ps(x + i + 8 * q), _mm256_set1_ps(a)),
+                                   _mm256_set1_ps(b));
+      _mm256_storeu_ps(out + i + 8 * q,
+                       _mm256_blendv_ps(_mm256_set1_ps(dropped), y, _mm256_castsi256_ps(kept[q])));
+    }
+    const auto bytes = _mm256_packs_epi16(_mm256_packs_epi32(kept[0], kept[1]),
+                                          _mm256_packs_epi32(kept[2], kept[3]));
+    const auto sorted =
+        _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(mask + i),
+                        _mm256_and_si256(sorted, _mm256_set1_epi8(1)));
+    i += 32;
+  }
+#endif
+  plainly(n - i);
 }
 
 constexpr int block = 16;
@@ -147,7 +215,11 @@ void normals(float* x, int64_t blocks, float mean, float std) {
 }  // namespace
 
 extern const RandomLoops random_table;
-const RandomLoops random_table = {
-    .extend = extend, .temper = temper_all, .below = below, .masked = masked, .normals = normals};
+const RandomLoops random_table = {.extend = extend,
+                                  .temper = temper_all,
+                                  .below = below,
+                                  .masked = masked,
+                                  .drop = drop,
+                                  .normals = normals};
 
 }  // namespace clew::kernels::CLEW_ISA

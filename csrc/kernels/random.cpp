@@ -90,11 +90,12 @@ void lock_soon(std::mutex& m) {
   m.lock();
 }
 
-constexpr int64_t piece_words = 8192;
+constexpr int64_t piece_words = 16384;
 
 // Calls use(first item, words, items) for pieces of n items that take `per` words each, on all
 // threads: the words are drawn in order, by one thread at a time, and the rest is done beside it.
-template <class F> void for_words(Generator& g, int64_t n, int64_t per, F&& use) {
+// They are as they stand in the state, not tempered, where that is asked for.
+template <bool raw = false, class F> void for_words(Generator& g, int64_t n, int64_t per, F&& use) {
   const int64_t piece = piece_words / per;
   const RandomLoops& loops = random_loops();
   std::mutex order;
@@ -113,7 +114,7 @@ template <class F> void for_words(Generator& g, int64_t n, int64_t per, F&& use)
       std::copy_n(room + blocks * size, size, g.state);
       g.position = static_cast<uint32_t>(begin + take * per - blocks * size);
       order.unlock();
-      loops.temper(room + begin, take * per);
+      if constexpr (!raw) loops.temper(room + begin, take * per);
       use(first, room + begin, take);
     }
   });
@@ -482,10 +483,9 @@ void random_masked_affine(const NdView& out, const NdView& mask, const NdView& i
   const auto a = static_cast<float>(scale), b = static_cast<float>(shift),
              d = static_cast<float>(dropped);
   const uint64_t limit = limit_of(keep);
-  for_words(g, out.numel(), 2, [&](int64_t first, const uint32_t* words, int64_t count) {
-    uint8_t* kept = mask.ptr<uint8_t>() + first;
-    random_loops().below(kept, words, count, limit);
-    random_loops().masked(out.ptr<float>() + first, in.ptr<float>() + first, kept, count, a, b, d);
+  for_words<true>(g, out.numel(), 2, [&](int64_t first, uint32_t* words, int64_t count) {
+    random_loops().drop(out.ptr<float>() + first, mask.ptr<uint8_t>() + first,
+                        in.ptr<float>() + first, words, count, limit, a, b, d);
   });
 }
 

@@ -16,6 +16,10 @@ struct RandomLoops {
   // out[i] = mask[i] ? x[i] * a + b : dropped
   void (*masked)(float* out, const float* x, const uint8_t* mask, int64_t n, float a, float b,
                  float dropped);
+  // The mask of below() and what masked() makes with it, from 2 n words that are not tempered yet;
+  // they are used up.
+  void (*drop)(float* out, uint8_t* mask, const float* x, uint32_t* words, int64_t n,
+               uint64_t limit, float a, float b, float dropped);
   // Blocks of 16 uniforms into normals: the first half gives the radii, the second the angles.
   void (*normals)(float* x, int64_t blocks, float mean, float std);
 };

@@ -29,11 +29,26 @@ Tensor zeros_for(const Vjp& c, int i) {
   return zero_block(c.sizes(i), c.dtype(i), c.grad().device());
 }
 
+Tensor d_hypot_input(const Vjp& c) { return c.in(0) / c.out(); }
+Tensor d_hypot_other(const Vjp& c) { return c.in(1) / c.out(); }
+constexpr OpDef hypot_op =
+    binary<"hypot", "The length of the hypotenuse of a right triangle.",
+           "sqrt(input ** 2 + other ** 2)", "clew.tensor([3.]), clew.tensor([4.])", "tensor([5.])">(
+        {
+            .loops = &table::hypot,
+            .saves = {.when = {in(0) | out(0), in(1) | out(0)}},
+            .partials = {d_hypot_input, d_hypot_other},
+        });
+
+// Divided by the length twice: its square may not fit where the gradient does.
+Tensor length(const Vjp& c) { return apply(hypot_op, {operand(c, 0), operand(c, 1)}); }
 Tensor d_atan2_input(const Vjp& c) {
-  return c.in(1) / (square(operand(c, 0)) + square(operand(c, 1)));
+  const Tensor r = length(c);
+  return c.in(1) / r / r;
 }
 Tensor d_atan2_other(const Vjp& c) {
-  return -operand(c, 0) / (square(operand(c, 0)) + square(operand(c, 1)));
+  const Tensor r = length(c);
+  return -operand(c, 0) / r / r;
 }
 constexpr OpDef atan2_op = elementwise({
     .signature = "atan2(Tensor input, Tensor other) -> Tensor",
@@ -55,17 +70,6 @@ tensor([ 0.7854, -2.3562])
     .saves = both_saved,
     .partials = {d_atan2_input, d_atan2_other},
 });
-
-Tensor d_hypot_input(const Vjp& c) { return c.in(0) / c.out(); }
-Tensor d_hypot_other(const Vjp& c) { return c.in(1) / c.out(); }
-constexpr OpDef hypot_op =
-    binary<"hypot", "The length of the hypotenuse of a right triangle.",
-           "sqrt(input ** 2 + other ** 2)", "clew.tensor([3.]), clew.tensor([4.])", "tensor([5.])">(
-        {
-            .loops = &table::hypot,
-            .saves = {.when = {in(0) | out(0), in(1) | out(0)}},
-            .partials = {d_hypot_input, d_hypot_other},
-        });
 
 void copysign_vjp(Vjp& c) {
   if (c.needs(0)) c.set(0, c.grad() * (sign(c.in(0)) * sign(c.out())));

@@ -94,3 +94,19 @@ def test_logcumsumexp_of_long_rows(n: int) -> None:
     for v in (x, wide):
         v.logcumsumexp(0).sum().backward()
     np.testing.assert_allclose(x.grad.numpy(), wide.grad.numpy(), rtol=3e-6)
+
+
+@pytest.mark.parametrize("scale", [1e-4, 1.0, 1e3])
+def test_angles_of_points_near_and_far(scale: float) -> None:
+    y, x = half([0.0, scale, -scale]), half([scale, scale, 0.0])
+    clew.atan2(y, x).sum().backward()
+    far, wide = (t.detach().double().requires_grad_() for t in (y, x))
+    clew.atan2(far, wide).sum().backward()
+    for got, want in ((y, far), (x, wide)):
+        np.testing.assert_allclose(got.grad.numpy(), want.grad.numpy(), rtol=4e-3)
+
+
+def test_angle_of_a_point_whose_square_is_zero() -> None:
+    y, x = (clew.tensor([1e-30], requires_grad=True) for _ in range(2))
+    clew.atan2(y, x).backward()
+    np.testing.assert_allclose([y.grad.item(), x.grad.item()], [5e29, -5e29], rtol=1e-5)
