@@ -1,11 +1,11 @@
 // Attention in blocks with a running maximum; its gradient recomputes the weights.
-// May include: base/parallel.h, kernels/attention.h, kernels/gemm_micro.h, kernels/vmath.h.
+// May include: base/guided.h, kernels/attention.h, kernels/gemm_micro.h, kernels/vmath.h.
 // Invariant: internal functions only; a task of backward owns a key head with its query heads, so
 // that no two threads write one gradient.
 #include <cmath>
 #include <limits>
 
-#include "base/parallel.h"
+#include "base/guided.h"
 #include "kernels/attention.h"
 #include "kernels/gemm_micro.h"
 #include "kernels/vmath.h"
@@ -216,7 +216,7 @@ int64_t last_key(const AttentionShape& s, int64_t i1) {
 template <class S> void forward(const AttentionShape& s, const AttentionTarget& out, S* logsum) {
   const int64_t blocks = ceil_div(s.queries, row_block), share = s.heads / s.kv_heads;
   const int64_t vw = padded<S>(s.value_width);
-  parallel_for(s.batch * s.heads * blocks, 1, [&](int64_t begin, int64_t end) {
+  parallel_guided(s.batch * s.heads * blocks, 1, [&](int64_t begin, int64_t end) {
     Packed<S> keys{panels_of<S>(s.keys), nullptr, s.width};
     Packed<S> values{panels_of<S>(s.value_width), nullptr, s.keys};
     S* pack_to = room<S>(packed_room, keys.elements() + values.elements());
@@ -281,7 +281,7 @@ template <class S> void backward(const AttentionShape& s, const AttentionGrads& 
   const int64_t share = s.heads / s.kv_heads;
   const S* logsum = static_cast<const S*>(d.logsum);
   const S scale = static_cast<S>(s.scale);
-  parallel_for(s.batch * s.kv_heads, 1, [&](int64_t begin, int64_t end) {
+  parallel_guided(s.batch * s.kv_heads, 1, [&](int64_t begin, int64_t end) {
     const Panels by_width = panels_of<S>(s.width), by_value = panels_of<S>(s.value_width);
     Packed<S> keys{panels_of<S>(s.keys), nullptr, s.width};
     Packed<S> values{panels_of<S>(s.keys), nullptr, s.value_width};

@@ -1,7 +1,7 @@
 // The blocked matrix product: B packed once for all threads, blocks of C spread over them.
-// May include: kernels/gemm_isa.h, kernels/gemm_micro.h, base/parallel.h.
+// May include: kernels/gemm_isa.h, kernels/gemm_micro.h, base/guided.h.
 // Invariant: internal functions only: code for one instruction set never leaks into another's.
-#include "base/parallel.h"
+#include "base/guided.h"
 #include "kernels/gemm_isa.h"
 #include "kernels/gemm_micro.h"
 
@@ -239,20 +239,20 @@ void pack_blocks(S* dst, const Problem<T>& p, const T* b, const Panels& panels, 
   };
   if (p.b_cs == 1) {
     const int64_t pieces = ceil_div(steps, copied_steps);  // kc is a multiple of their size
-    parallel_for(pieces, threads ? 1 + 32768 / (copied_steps * panels.n) : pieces,
-                 [&](int64_t begin, int64_t end) {
-                   for (int64_t piece = begin; piece < end; ++piece) {
-                     const int64_t k = piece * copied_steps;
-                     for (int64_t q = 0; q < count; ++q) one(k / kc, q, k % kc, copied_steps);
-                   }
-                 });
+    parallel_guided(pieces, threads ? 1 + 32768 / (copied_steps * panels.n) : pieces,
+                    [&](int64_t begin, int64_t end) {
+                      for (int64_t piece = begin; piece < end; ++piece) {
+                        const int64_t k = piece * copied_steps;
+                        for (int64_t q = 0; q < count; ++q) one(k / kc, q, k % kc, copied_steps);
+                      }
+                    });
   } else {
     const int64_t pieces = ceil_div(steps, kc) * count;
-    parallel_for(pieces, threads ? 1 + 32768 / (least(kc, steps) * panels.width) : pieces,
-                 [&](int64_t begin, int64_t end) {
-                   for (int64_t piece = begin; piece < end; ++piece)
-                     one(piece / count, piece % count, 0, kc);
-                 });
+    parallel_guided(pieces, threads ? 1 + 32768 / (least(kc, steps) * panels.width) : pieces,
+                    [&](int64_t begin, int64_t end) {
+                      for (int64_t piece = begin; piece < end; ++piece)
+                        one(piece / count, piece % count, 0, kc);
+                    });
   }
 }
 
@@ -415,57 +415,67 @@ template <class T, class S> void packed_product(const Problem<T>& p, bool thread
       const int64_t g1 = least(p.k, g0 + group);
       pack_blocks<T, S>(b_packed, p, p.b + g0 * p.b_rs + jc * p.b_cs, panels, g1 - g0, kc, block,
                         threads);
-      parallel_for(grid.down * grid.across, 1, [&](int64_t begin, int64_t end) {
+      auto block_of = [&](int64_t i0, int64_t i1, int64_t q0, int64_t q1) {
         S* a_packed = room<S>(scratch_a, mc_block * least(kc, p.k) * planes);
-        for (int64_t task = begin; task < end; ++task) {
-          const int64_t i0 = task / grid.across * grid.rows, i1 = least(p.m, i0 + grid.rows);
-          const int64_t q0 = task % grid.across * grid.panels, q1 = least(count, q0 + grid.panels);
-          if (q0 >= q1) continue;
-          for (int64_t k0 = g0; k0 < g1; k0 += kc) {
-            const int64_t depth = least(kc, g1 - k0);
-            const S* b_block = b_packed + (k0 - g0) / kc * block;
-            for (int64_t i = i0; i < i1; i += mc_block) {
-              const int64_t m = least(mc_block, i1 - i);
-              Sink<T> to;
-              to.c = p.c + i * p.c_rs + jc * p.c_cs;
-              to.c_bias = p.bias ? p.bias + jc : nullptr;
-              to.sums = gathered   ? gather + i * panels.n
-                        : in_place ? reinterpret_cast<S*>(to.c)
-                                   : nullptr;
-              to.rs = gathered ? panels.n : p.c_rs;
-              to.bias = plain ? reinterpret_cast<const S*>(to.c_bias) : nullptr;
-              to.kind = k0 > 0 ? Beta::one : gathered ? Beta::zero : p.beta_kind;
-              // Rows that are contiguous along the depth are read where they lie: a tile's few are
-              // as many streams, and packing would turn them.
-              const S* a_direct = nullptr;
-              if constexpr (plain) {
-                if (p.a_cs == 1) a_direct = p.a + i * p.a_rs + k0;
-              }
-              if (!a_direct)
-                pack_rows<T, S>(a_packed, p, p.a + i * p.a_rs + k0 * p.a_cs, m, p.m - i - m, depth);
-              Ahead ahead;
-              if (const int64_t more = least(mc_block, i1 - i - m); more > 0) {
-                const T* rows = p.a + (i + m) * p.a_rs + k0 * p.a_cs;
-                const int64_t item = sizeof(T), pieces = ceil_div(m, top) * (q1 - q0);
-                if (p.a_cs == 1)
-                  ahead = Ahead(rows, more, p.a_rs * item, depth * item, pieces);
-                else if (p.a_rs == 1)
-                  ahead = Ahead(rows, depth, p.a_cs * item, more * item, pieces);
-              }
-              sweep<T, S>(p, m, panels, q0, q1, depth, a_direct, a_direct ? nullptr : a_packed,
-                          b_block, 0, to, ahead);
-              if (gathered && k0 + kc >= p.k) {
-                const int64_t first = q0 * width;
-                const int64_t cols = least(panels.n, q1 * width) - first;
-                Problem<T> last = p;
-                last.alpha_one = true;  // it was applied to each block
-                merge<T, S>(last, to.sums + first, 0, to.rs, to.c + first * p.c_cs,
-                            to.c_bias ? to.c_bias + first : nullptr, m, cols, p.beta_kind);
-              }
+        for (int64_t k0 = g0; k0 < g1; k0 += kc) {
+          const int64_t depth = least(kc, g1 - k0);
+          const S* b_block = b_packed + (k0 - g0) / kc * block;
+          for (int64_t i = i0; i < i1; i += mc_block) {
+            const int64_t m = least(mc_block, i1 - i);
+            Sink<T> to;
+            to.c = p.c + i * p.c_rs + jc * p.c_cs;
+            to.c_bias = p.bias ? p.bias + jc : nullptr;
+            to.sums = gathered   ? gather + i * panels.n
+                      : in_place ? reinterpret_cast<S*>(to.c)
+                                 : nullptr;
+            to.rs = gathered ? panels.n : p.c_rs;
+            to.bias = plain ? reinterpret_cast<const S*>(to.c_bias) : nullptr;
+            to.kind = k0 > 0 ? Beta::one : gathered ? Beta::zero : p.beta_kind;
+            // Rows that are contiguous along the depth are read where they lie: a tile's few are
+            // as many streams, and packing would turn them.
+            const S* a_direct = nullptr;
+            if constexpr (plain) {
+              if (p.a_cs == 1) a_direct = p.a + i * p.a_rs + k0;
+            }
+            if (!a_direct)
+              pack_rows<T, S>(a_packed, p, p.a + i * p.a_rs + k0 * p.a_cs, m, p.m - i - m, depth);
+            Ahead ahead;
+            if (const int64_t more = least(mc_block, i1 - i - m); more > 0) {
+              const T* rows = p.a + (i + m) * p.a_rs + k0 * p.a_cs;
+              const int64_t item = sizeof(T), pieces = ceil_div(m, top) * (q1 - q0);
+              if (p.a_cs == 1)
+                ahead = Ahead(rows, more, p.a_rs * item, depth * item, pieces);
+              else if (p.a_rs == 1)
+                ahead = Ahead(rows, depth, p.a_cs * item, more * item, pieces);
+            }
+            sweep<T, S>(p, m, panels, q0, q1, depth, a_direct, a_direct ? nullptr : a_packed,
+                        b_block, 0, to, ahead);
+            if (gathered && k0 + kc >= p.k) {
+              const int64_t first = q0 * width;
+              const int64_t cols = least(panels.n, q1 * width) - first;
+              Problem<T> last = p;
+              last.alpha_one = true;  // it was applied to each block
+              merge<T, S>(last, to.sums + first, 0, to.rs, to.c + first * p.c_cs,
+                          to.c_bias ? to.c_bias + first : nullptr, m, cols, p.beta_kind);
             }
           }
         }
-      });
+      };
+      // Rows are taken as threads come free; where there are few, each has its columns.
+      if (grid.down > 1 && grid.across == 1) {
+        parallel_guided(ceil_div(p.m, top), 2, [&](int64_t begin, int64_t end) {
+          block_of(begin * top, least(p.m, end * top), 0, count);
+        });
+      } else {
+        parallel_for(grid.down * grid.across, 1, [&](int64_t begin, int64_t end) {
+          for (int64_t task = begin; task < end; ++task) {
+            const int64_t i0 = task / grid.across * grid.rows,
+                          q0 = task % grid.across * grid.panels;
+            const int64_t q1 = least(count, q0 + grid.panels);
+            if (q0 < q1) block_of(i0, least(p.m, i0 + grid.rows), q0, q1);
+          }
+        });
+      }
     }
   }
 }
