@@ -9,6 +9,7 @@ import subprocess
 import sys
 from typing import ClassVar
 
+import numpy as np
 import pytest
 
 import clew
@@ -204,3 +205,93 @@ def test_two_subclasses_that_are_not_related():
 
     with pytest.raises(TypeError, match="no implementation found"):
         clew.ones(2).as_subclass(Other) + clew.ones(2).as_subclass(Plain)
+
+
+class Reflecting:
+    """No tensor and no number, but it knows what to do with one on its left."""
+
+    def __radd__(self, other):
+        return "added"
+
+    __rmul__ = __rmatmul__ = __rpow__ = __radd__
+
+    def __eq__(self, other):
+        return "compared"
+
+    __hash__ = None
+
+
+def test_operators_leave_what_they_do_not_know_to_the_other_operand():
+    x = clew.ones(2).as_subclass(Plain)
+    one = Reflecting()
+    assert x + one == x * one == x @ one == x**one == "added"
+    assert (x == one) == "compared"
+    assert (x == None) is False and (x != None) is True  # noqa: E711
+    assert (x == "a") is False and x in [None, x]
+    assert [1, 2] * clew.tensor(2).as_subclass(Plain) == [1, 2, 1, 2]
+    with pytest.raises(TypeError, match="unsupported operand"):
+        x + object()
+    n = np.array([1.0, 2.0], dtype=np.float32)
+    for got in (x + n, x * n, x - n, x / n, x**n):
+        assert type(got) is Plain
+    x += n
+    assert type(x) is Plain and x.tolist() == [2.0, 3.0]
+
+
+def test_results_that_are_named():
+    x = clew.eye(2).as_subclass(Plain)
+    for got in (x.svd(), x.qr(), x.slogdet(), clew.linalg.qr(x), clew.linalg.eigh(x)):
+        assert all(type(part) is Plain for part in got) and got._fields
+    assert type(clew.linalg.inv(x)) is type(clew.linalg.solve(x, x)) is Plain
+    assert type(clew.fft.fft(x)) is Plain
+
+
+def test_classes_that_opt_out_below_one_that_does_not():
+    class Out(Plain):
+        __torch_function__ = clew._C._disabled_torch_function_impl
+
+    class Both(Plain, clew.nn.Parameter):
+        __torch_function__ = clew._C._disabled_torch_function_impl
+
+    for x in (clew.ones(2, 2).as_subclass(Out), Both(clew.ones(2, 2))):
+        for got in (x + 1, x.sum(), x[0], x.T, 1 - x, x == x):
+            assert type(got) is clew.Tensor
+        assert "1., 1." in repr(x)
+
+
+def test_methods_that_call_those_of_their_base():
+    class Calls(clew.Tensor):
+        def __getitem__(self, index):
+            return super().__getitem__(index)
+
+        def __add__(self, other):
+            return super().__add__(other)
+
+        def __neg__(self):
+            return super().__neg__()
+
+        def __eq__(self, other):
+            return super().__eq__(other)
+
+    x = clew.ones(2).as_subclass(Calls)
+    for got in (x[0], x + 1, x + x, -x, x == 1, clew.Tensor.__add__(x, 1), clew.ones(2)[x > 0]):
+        assert type(got) is Calls
+
+
+def test_a_list_that_holds_itself():
+    class Other(clew.Tensor):
+        pass
+
+    endless: list = []
+    endless.append(endless)
+    with pytest.raises((TypeError, RecursionError)):
+        clew.cat(endless)
+
+
+def test_a_causal_bias_does_not_spread():
+    from clew.nn.attention.bias import causal_lower_right
+
+    q = clew.ones(1, 1, 2, 2)
+    bias = causal_lower_right(2, 2)
+    got = clew.nn.functional.scaled_dot_product_attention(q, q, q, attn_mask=bias)
+    assert type(got) is clew.Tensor

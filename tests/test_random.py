@@ -475,6 +475,15 @@ def test_dropout_drops_what_bernoulli_gives(n, p):
     assert clew.equal(after, clew.rand(3))
 
 
+@pytest.mark.parametrize("n", [5, 64])
+@pytest.mark.parametrize("dtype", [clew.float32, clew.float16, clew.float64])
+def test_what_is_dropped_does_not_hide_a_nan(n, dtype):
+    x = clew.full((n,), float("nan"), dtype=dtype, requires_grad=True)
+    y = clew.nn.functional.dropout(x, 0.5)
+    y.backward(clew.full((n,), float("inf"), dtype=dtype))
+    assert y.isnan().all() and not x.grad.isfinite().any()
+
+
 def test_dropout_where_the_upper_words_of_a_number_do_not_decide():
     n, p = 1 << 24, 0.3  # eight of them, on average
     clew.manual_seed(1)

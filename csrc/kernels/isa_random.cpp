@@ -91,6 +91,12 @@ void below(uint8_t* __restrict out, const uint32_t* __restrict words, int64_t n,
   }
 }
 
+#ifdef __AVX2__
+[[gnu::always_inline]] inline __m256 either(__m256i kept, float yes, float no) {
+  return _mm256_blendv_ps(_mm256_set1_ps(no), _mm256_set1_ps(yes), _mm256_castsi256_ps(kept));
+}
+#endif
+// What is dropped is multiplied by 0: a NaN stays one.
 void masked(float* __restrict out, const float* __restrict x, const uint8_t* __restrict mask,
             int64_t n, float a, float b, float dropped) {
   int64_t i = 0;
@@ -98,16 +104,11 @@ void masked(float* __restrict out, const float* __restrict x, const uint8_t* __r
   for (; i + 8 <= n; i += 8) {
     const auto bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(mask + i));
     const auto kept = _mm256_cmpgt_epi32(_mm256_cvtepu8_epi32(bytes), _mm256_setzero_si256());
-    const auto y =
-        _mm256_add_ps(_mm256_mul_ps(_mm256_loadu_ps(x + i), _mm256_set1_ps(a)), _mm256_set1_ps(b));
-    _mm256_storeu_ps(out + i,
-                     _mm256_blendv_ps(_mm256_set1_ps(dropped), y, _mm256_castsi256_ps(kept)));
+    const auto y = _mm256_mul_ps(_mm256_loadu_ps(x + i), either(kept, a, 0));
+    _mm256_storeu_ps(out + i, _mm256_add_ps(y, either(kept, b, dropped)));
   }
 #endif
-  for (; i < n; ++i) {
-    const float y = x[i] * a + b;
-    out[i] = mask[i] ? y : dropped;
-  }
+  for (; i < n; ++i) out[i] = x[i] * (mask[i] ? a : 0.0f) + (mask[i] ? b : dropped);
 }
 
 void drop(float* __restrict out, uint8_t* __restrict mask, const float* __restrict x,
@@ -146,10 +147,8 @@ void drop(float* __restrict out, uint8_t* __restrict mask, const float* __restri
       continue;
     }
     for (int q = 0; q < 4; ++q) {
-      const auto y = _mm256_add_ps(_mm256_mul_ps(_mm256_loadu_ps(x + i + 8 * q), _mm256_set1_ps(a)),
-                                   _mm256_set1_ps(b));
-      _mm256_storeu_ps(out + i + 8 * q,
-                       _mm256_blendv_ps(_mm256_set1_ps(dropped), y, _mm256_castsi256_ps(kept[q])));
+      const auto y = _mm256_mul_ps(_mm256_loadu_ps(x + i + 8 * q), either(kept[q], a, 0));
+      _mm256_storeu_ps(out + i + 8 * q, _mm256_add_ps(y, either(kept[q], b, dropped)));
     }
     const auto bytes = _mm256_packs_epi16(_mm256_packs_epi32(kept[0], kept[1]),
                                           _mm256_packs_epi32(kept[2], kept[3]));

@@ -501,15 +501,13 @@ void masked_affine(const NdView& out, const NdView& in, const NdView& mask, doub
       parallel_for(out.numel(), grain_default, [&](int64_t begin, int64_t end) {
         if constexpr (std::is_same_v<T, float>)
           return random_loops().masked(o + begin, x + begin, m + begin, end - begin, a, b, d);
-        for (int64_t i = begin; i < end; ++i) {
-          C y = static_cast<C>(x[i]) * a + b;
-          o[i] = static_cast<T>(m[i] ? y : d);
-        }
+        for (int64_t i = begin; i < end; ++i)
+          o[i] = static_cast<T>(static_cast<C>(x[i]) * (m[i] ? a : C(0)) + (m[i] ? b : d));
       });
       return;
     }
     visit<T, T, bool>(out, in, mask, [&](T& o, const T& x, const bool& m) {
-      o = static_cast<T>(m ? static_cast<C>(static_cast<C>(x) * a + b) : d);
+      o = static_cast<T>(static_cast<C>(x) * (m ? a : C(0)) + (m ? b : d));
     });
   });
 }

@@ -13,7 +13,7 @@ struct RandomLoops {
   void (*temper)(uint32_t* x, int64_t n);
   // out[i] = 1 where pair i of words, 53 bits of it, is below the limit.
   void (*below)(uint8_t* out, const uint32_t* words, int64_t n, uint64_t limit);
-  // out[i] = mask[i] ? x[i] * a + b : dropped
+  // out[i] = mask[i] ? x[i] * a + b : x[i] * 0 + dropped
   void (*masked)(float* out, const float* x, const uint8_t* mask, int64_t n, float a, float b,
                  float dropped);
   // The mask of below() and what masked() makes with it, from 2 n words that are not tempered yet;

@@ -40,8 +40,12 @@ constexpr OpDef hypot_op =
             .partials = {d_hypot_input, d_hypot_other},
         });
 
-// Divided by the length twice: its square may not fit where the gradient does.
-Tensor length(const Vjp& c) { return apply(hypot_op, {operand(c, 0), operand(c, 1)}); }
+// Divided by the length twice: its square may not fit where the gradient does. At the origin, which
+// has no angle, the gradient is zero.
+Tensor length(const Vjp& c) {
+  const Tensor r = apply(hypot_op, {operand(c, 0), operand(c, 1)});
+  return where(eq(r, number(0)), number(1), r);
+}
 Tensor d_atan2_input(const Vjp& c) {
   const Tensor r = length(c);
   return c.in(1) / r / r;

@@ -61,6 +61,7 @@ extern const OpList sorting_ops;
 extern const OpList sorting_unique_ops;
 extern const OpList loss_ops;
 extern const OpList binary_loss_ops;
+extern const OpList sampling_ops;
 extern const OpList distance_loss_ops;
 extern const OpList rms_norm_ops;
 extern const OpList recurrent_ops;
@@ -113,6 +114,7 @@ std::span<const OpList> all_ops() {
       sorting_unique_ops,
       loss_ops,
       binary_loss_ops,
+      sampling_ops,
       distance_loss_ops,
       rms_norm_ops,
       recurrent_ops,

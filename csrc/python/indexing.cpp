@@ -3,6 +3,7 @@
 // Invariant: basic keys give one view, index tensors one op after it; nothing is written before the
 // whole key is checked.
 #include "python/indexing.h"
+#include "python/overrides.h"
 
 #include <cstring>
 #include <string>
@@ -374,8 +375,13 @@ void set(const Tensor& x, PyObject* key, PyObject* value) {
 }  // namespace
 
 PyObject* tensor_getitem(PyObject* self, PyObject* key) {
-  return guarded(
-      [&] { return wrap(get(Tensor::borrow(reinterpret_cast<TensorObj*>(self)), key)); });
+  return guarded([&] {
+    if (overriding) {
+      PyObject* both[2] = {self, key};
+      if (PyObject* result = overridden_method("__getitem__", both, 2)) return result;
+    }
+    return wrap(get(Tensor::borrow(reinterpret_cast<TensorObj*>(self)), key));
+  });
 }
 
 int tensor_setitem(PyObject* self, PyObject* key, PyObject* value) {

@@ -12,19 +12,45 @@ namespace {
 // The __torch_function__ of classes that are left alone.
 PyObject* left_alone = nullptr;
 
-bool has_override(PyObject* o) {
+// What was found out about a class, as long as it stays as it is.
+struct Answer {
+  PyTypeObject* type;
+  unsigned version;
+  bool overrides;
+};
+Answer answers[64] = {};
+
+bool type_overrides(PyTypeObject* type) {
+  Answer& known = answers[(reinterpret_cast<uintptr_t>(type) >> 4) % std::size(answers)];
+  if (known.type == type && known.version == type->tp_version_tag && known.version != 0)
+    return known.overrides;
+  Ref own(PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), "__torch_function__"));
+  if (!own) PyErr_Clear();
+  known = {type, type->tp_version_tag, own && own.get() != left_alone};
+  return known.overrides;
+}
+
+// Nobody nests arguments deeper; a list may hold itself.
+constexpr int deepest = 8;
+
+bool has_override(PyObject* o, int depth = 0) {
   PyTypeObject* type = Py_TYPE(o);
   if (type == tensor_type || o == Py_None || PyLong_CheckExact(o) || PyFloat_CheckExact(o) ||
       PyUnicode_CheckExact(o) || PyBool_Check(o))
     return false;
   if (PyTuple_CheckExact(o) || PyList_CheckExact(o)) {
+    if (depth == deepest) return false;
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i)
-      if (has_override(PySequence_Fast_GET_ITEM(o, i))) return true;
+      if (has_override(PySequence_Fast_GET_ITEM(o, i), depth + 1)) return true;
     return false;
   }
-  Ref own(PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), "__torch_function__"));
-  if (!own) PyErr_Clear();
-  return own && own.get() != left_alone;
+  return type_overrides(type);
+}
+
+bool any_override(PyObject* const* args, Py_ssize_t count) {
+  for (Py_ssize_t i = 0; i < count; ++i)
+    if (has_override(args[i])) return true;
+  return false;
 }
 
 PyObject* start_overriding(PyObject*, PyObject* alone) {
@@ -40,9 +66,7 @@ PyMethodDef functions[] = {{"_start_overriding", start_overriding, METH_O, nullp
 PyObject* overridden(PyObject* function, PyObject* const* args, Py_ssize_t nargs,
                      PyObject* kwnames) {
   Py_ssize_t named = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
-  bool any = false;
-  for (Py_ssize_t i = 0; i < nargs + named && !any; ++i) any = has_override(args[i]);
-  if (!any) return nullptr;
+  if (!any_override(args, nargs + named)) return nullptr;
   Ref module(checked(PyImport_ImportModule("clew.overrides")));
   Ref dispatch(checked(PyObject_GetAttrString(module.get(), "_dispatch")));
   Ref positional(checked(PyTuple_New(nargs)));
@@ -60,17 +84,21 @@ PyObject* overridden(PyObject* function, PyObject* const* args, Py_ssize_t nargs
 
 PyObject* overridden_by_name(const char* name, PyObject* const* args, Py_ssize_t nargs,
                              PyObject* kwnames) {
+  if (!any_override(args, nargs + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0))) return nullptr;
   Ref package(checked(PyImport_ImportModule("clew")));
   Ref function(checked(PyObject_GetAttrString(package.get(), name)));
   return overridden(function.get(), args, nargs, kwnames);
 }
 
+PyObject* overridden_method(const char* name, PyObject* const* args, Py_ssize_t nargs) {
+  if (!any_override(args, nargs)) return nullptr;
+  Ref method(checked(PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_type), name)));
+  return overridden(method.get(), args, nargs, nullptr);
+}
+
 PyObject* overridden_operator(const char* name, PyObject* a, PyObject* b) {
-  if (has_override(a) || has_override(b)) {
-    Ref method(checked(PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_type), name)));
-    PyObject* both[2] = {a, b};
-    if (PyObject* result = overridden(method.get(), both, 2, nullptr)) return result;
-  }
+  PyObject* both[2] = {a, b};
+  if (PyObject* result = overridden_method(name, both, 2)) return result;
   Py_RETURN_NOTIMPLEMENTED;
 }
 

@@ -18,6 +18,9 @@ PyObject* overridden(PyObject* function, PyObject* const* args, Py_ssize_t nargs
 PyObject* overridden_by_name(const char* name, PyObject* const* args, Py_ssize_t nargs,
                              PyObject* kwnames);
 
+// The same for a method of Tensor's.
+PyObject* overridden_method(const char* name, PyObject* const* args, Py_ssize_t nargs);
+
 // The same for an operator between a tensor and something else: NotImplemented when that does not
 // take it over.
 PyObject* overridden_operator(const char* name, PyObject* a, PyObject* b);

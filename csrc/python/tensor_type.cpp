@@ -87,15 +87,17 @@ void match_dtypes(Tensor (&in)[2]) {
   for (Tensor& t : in) t = to_dtype(t, d);
 }
 
+bool is_subclassed(PyObject* o) { return is_tensor(o) && Py_TYPE(o) != tensor_type; }
+
 template <Name name> PyObject* binary(PyObject* a, PyObject* b) {
   return guarded([&]() -> PyObject* {
     static const Overload& o = *lookup(name.text);
+    // So come super().__add__(), and operands whose left one's class is not the right one's base.
+    if (overriding && is_tensor(a) && (is_subclassed(a) || is_subclassed(b))) {
+      Ref result(overridden_operator(name.text, a, b));
+      if (result.get() != Py_NotImplemented) return result.release();
+    }
     if (is_tensor(a) && is_tensor(b)) {
-      // Python asks the left one's class first, unless the right one's is derived from it.
-      if (overriding && Py_TYPE(b) != tensor_type) {
-        Ref result(overridden_operator(name.text, a, b));
-        if (result.get() != Py_NotImplemented) return result.release();
-      }
       TensorObj* pair[2] = {obj(a),
                             obj(b)};  // Tensor is one pointer: borrowed operands need no counting
       static_assert(sizeof(Tensor) == sizeof(TensorObj*));
@@ -122,6 +124,8 @@ template <Name name> PyObject* binary_inplace(PyObject* a, PyObject* b) {
 template <Name name> PyObject* unary(PyObject* a) {
   return guarded([&]() -> PyObject* {
     static const Overload& o = *lookup(name.text);
+    if (overriding && is_subclassed(a))
+      if (PyObject* result = overridden_method(name.text, &a, 1)) return result;
     TensorObj* one[1] = {obj(a)};
     return apply_to(o, {reinterpret_cast<const Tensor*>(one), 1});
   });

@@ -114,6 +114,11 @@ def _rms_norm(ins: Any, outs: Any, attrs: Any) -> int:
     return (3 + (len(ins) > 1 and ins[1] is not None)) * prod(ins[0])
 
 
+def _sampling(ins: Any, outs: Any, attrs: Any) -> int:
+    # A product and a sum for each channel and each place of a point.
+    return 2 * ins[0][1] * prod(ins[1])
+
+
 def _norm_backward(ins: Any, outs: Any, attrs: Any) -> int:
     weighted = len(ins) > 4 and ins[4] is not None
     return (9 + weighted) * prod(ins[1])
@@ -188,6 +193,7 @@ _OTHERS = _table(
         "adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d": _per_input(1),
         "_masked_dropout _dropout_backward": _per_input(2),
         # Additions into places that several elements may share.
+        "_gather_weighted _gather_dots _scatter_weighted": _sampling,
         "_pool_scatter fold _unfold_backward _embedding_backward": _per_input(1),
         "scatter_add scatter_reduce": _per_input(1, -1),
     }

@@ -16,6 +16,7 @@ from clew import _C
 from clew._C import Tensor
 from clew._functions import can_cast
 from clew._provenance import user_level
+from clew._tensor import _disabled_torch_function_impl
 from clew.autograd.function import Function, FunctionCtx
 from clew.utils._pytree import tree_flatten, tree_unflatten
 
@@ -96,6 +97,14 @@ class _Primitive(Function):
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        for t in args:
+            kind = type(t)
+            if kind is not Tensor and kind.__torch_function__ is not _disabled_torch_function_impl:
+                from clew.overrides import handle_torch_function, has_torch_function
+
+                if has_torch_function(args):
+                    return handle_torch_function(cls.apply, args, *args, **kwargs)
+                break
         if _C._vmap_depth() or _C._trace_running():
             return super().apply(*args, **kwargs)
         if _C.is_grad_enabled():

@@ -169,7 +169,8 @@ def _converted(value: Any, cls: type) -> Any:
     if isinstance(value, Tensor):
         return value if isinstance(value, cls) else value.as_subclass(cls)
     if isinstance(value, (tuple, list)) and not isinstance(value, _C.Size):
-        return type(value)([_converted(v, cls) for v in value])
+        parts = [_converted(v, cls) for v in value]
+        return value._make(parts) if hasattr(value, "_make") else type(value)(parts)
     return value
 
 
@@ -218,24 +219,44 @@ _NOT_CALLS = {"as_subclass", "register_hook", "register_post_accumulate_grad_hoo
 _PROPERTIES = ("T", "mT", "H", "mH", "real", "imag", "data")
 
 
+# Of these, what Python asks the other operand's class about where they answer NotImplemented.
+_UNARY = {
+    *("__abs__", "__neg__", "__invert__", "__len__", "__bool__", "__float__", "__int__"),
+    *("__index__", "__complex__", "__contains__", "__reversed__", "__repr__"),
+    *("__getitem__", "__setitem__"),
+}
+_BINARY = (_OPERATORS.keys() | _PLAIN) - _UNARY
+
+
 def _taken_over(name: str, target: str) -> Callable[..., Any]:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if not _state.disabled:
-            return handle_torch_function(
-                getattr(Tensor, target), (self, *args, *kwargs.values()), self, *args, **kwargs
-            )
-        return getattr(Tensor, name)(self, *args, **kwargs)
+        own = getattr(Tensor, name)
+        if _state.disabled:
+            return own(self, *args, **kwargs)
+        asked = (self, *args, *kwargs.values())
+        if not _relevant(asked):
+            return own(self, *args, **kwargs)
+        return handle_torch_function(getattr(Tensor, target), asked, self, *args, **kwargs)
 
-    method.__name__ = method.__qualname__ = name
-    return method
+    def operator(self: Any, other: Any) -> Any:
+        known = isinstance(other, (Tensor, int, float, complex))
+        if known or _state.disabled or _own(type(self)) is None or _own(type(other)) is not None:
+            return method(self, other)
+        # Something else: the answer may be NotImplemented.
+        kind = type(self)
+        return kind.__torch_function__(getattr(Tensor, name), (kind,), (self, other), {})
+
+    taken = operator if name in _BINARY else method
+    taken.__name__ = taken.__qualname__ = name
+    return taken
 
 
 def _property(name: str) -> property:
     def get(self: Any) -> Any:
         own = vars(Tensor)[name]
-        if not _state.disabled:
-            return handle_torch_function(own.__get__, (self,), self)
-        return own.__get__(self)
+        if _state.disabled or _own(type(self)) is None:
+            return own.__get__(self)
+        return handle_torch_function(own.__get__, (self,), self)
 
     def set_(self: Any, value: Any) -> None:
         vars(Tensor)[name].__set__(self, value)

@@ -207,6 +207,18 @@ def test_other_interpolations():
         F.interpolate(x, 0)
 
 
+def test_grid_sample_of_places_that_are_no_numbers():
+    image = clew.arange(1.0, 5.0).reshape(1, 1, 2, 2)
+    grid = clew.tensor([[[[float("nan"), 0.0], [1e30, 0.0], [float("inf"), 0.0]]]])
+    assert F.grid_sample(image, grid, align_corners=True)[0, 0, 0].isnan().tolist() == [1, 0, 0]
+    edge = F.grid_sample(image, grid, padding_mode="border", align_corners=True)
+    assert edge[0, 0, 0].tolist() == [2.0, 3.0, 3.0]
+    with pytest.raises(RuntimeError, match="same dtype"):
+        F.grid_sample(image, grid.double())
+    half = F.grid_sample(image.half(), clew.zeros(1, 1, 1, 2).half())
+    assert half.dtype == clew.float16 and half.item() == 2.5
+
+
 def test_grid_sample_of_the_identity_and_a_shift():
     image = t(rng.normal(size=(1, 2, 4, 5)))
     theta = t([[[1.0, 0, 0], [0, 1, 0]]]).double()

@@ -110,3 +110,9 @@ def test_angle_of_a_point_whose_square_is_zero() -> None:
     y, x = (clew.tensor([1e-30], requires_grad=True) for _ in range(2))
     clew.atan2(y, x).backward()
     np.testing.assert_allclose([y.grad.item(), x.grad.item()], [5e29, -5e29], rtol=1e-5)
+
+
+def test_the_origin_has_no_angle() -> None:
+    y, x = (clew.zeros(1, requires_grad=True) for _ in range(2))
+    clew.atan2(y, x).backward()
+    assert y.grad.item() == x.grad.item() == 0

@@ -31,6 +31,8 @@ class CausalBias(clew.Tensor):
         [[True, True, False], [True, True, True]]
     """
 
+    __torch_function__ = clew._C._disabled_torch_function_impl
+
     variant: CausalVariant
     seq_len_q: int
     seq_len_kv: int

@@ -11,6 +11,10 @@ import clew
 from clew._autocast import in_float32
 from clew._provenance import user_level
 
+from ._core import private
+
+_gather_weighted = private("_gather_weighted")
+
 _LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3}
 
 
@@ -523,58 +527,52 @@ def grid_sample(
     spatial = [int(s) for s in input.shape[2:]]
     if 0 in spatial:
         raise RuntimeError("grid_sample: input must have non-empty spatial dims")
+    if input.dtype != grid.dtype:
+        raise RuntimeError(
+            "grid_sampler(): expected input and grid to have same dtype, but input has "
+            f"{input.dtype} and grid has {grid.dtype}"
+        )
+    if input.dtype in (clew.float16, clew.bfloat16):
+        wide = grid_sample(input.float(), grid.float(), mode, padding_mode, align_corners)
+        return wide.to(input.dtype)
     batch, channels = input.shape[0], input.shape[1]
-    flat = input.reshape(batch, channels, -1)
-    # coords[d] belongs to spatial dim d; the grid lists them last dim first.
-    coords = [
-        _unnormalised(grid[..., n - 1 - d], spatial[d], align).reshape(batch, -1) for d in range(n)
-    ]
-    if mode != "bicubic":
-        coords = [_placed(c, s, padding_mode, align) for c, s in zip(coords, spatial, strict=True)]
-
-    def fetch(at: list[Any]) -> Any:
-        inside = None
-        index: Any = 0
-        for d in range(n):
-            ok = (at[d] >= 0) & (at[d] <= spatial[d] - 1)
-            inside = ok if inside is None else inside & ok
-            place = clew.where(ok, at[d], 0.0).to(clew.int64).clamp(0, spatial[d] - 1)
-            index = index * spatial[d] + place
-        got = flat.gather(2, index.unsqueeze(1).expand(-1, channels, -1))
-        return clew.where(inside.unsqueeze(1), got, 0.0)  # type: ignore[union-attr]
-
-    out: Any = None
-    if mode == "nearest":
-        out = fetch([c.detach().round() for c in coords])
-        if grid.requires_grad:  # places have a gradient: zero
-            out = out + clew.where(clew.zeros((), dtype=clew.bool), grid, 0.0).sum()
-    elif mode == "bilinear":
-        lows = [c.detach().floor() for c in coords]
-        parts = [c - low for c, low in zip(coords, lows, strict=True)]
-        for corner in range(2**n):
-            bits = [(corner >> d) & 1 for d in range(n)]
-            weight: Any = None
-            for d in range(n):
-                w = parts[d] if bits[d] else 1 - parts[d]
-                weight = w if weight is None else weight * w
-            got = fetch([lows[d] + bits[d] for d in range(n)])
-            term = got * weight.unsqueeze(1)
-            out = term if out is None else out + term
-    else:
-        lows = [c.detach().floor() for c in coords]
-        weights = [_cubic_tensors(c - low) for c, low in zip(coords, lows, strict=True)]
-        for i in range(4):
-            line: Any = None
-            for j in range(4):
-                at = [
-                    _placed(lows[0] + (i - 1), spatial[0], padding_mode, align),
-                    _placed(lows[1] + (j - 1), spatial[1], padding_mode, align),
-                ]
-                term = fetch(at) * weights[1][j].unsqueeze(1)
-                line = term if line is None else line + term
-            line = line * weights[0][i].unsqueeze(1)
-            out = line if out is None else out + line
+    # Dims come first to last, as in input; the grid lists them last first.
+    taps = []
+    for d, size in enumerate(spatial):
+        coords = _unnormalised(grid[..., n - 1 - d], size, align).reshape(batch, 1, -1)
+        taps.append(_taps(coords, size, mode, padding_mode, align))
+    index, weight = taps[0]
+    for size, (at, part) in zip(spatial[1:], taps[1:], strict=True):
+        # Every place along this dim with every one along those before.
+        index = (index.unsqueeze(2) * size + at.unsqueeze(1)).flatten(1, 2)
+        weight = (weight.unsqueeze(2) * part.unsqueeze(1)).flatten(1, 2)
+    out = _gather_weighted(input.reshape(batch, channels, -1), index, weight)
     return out.reshape(batch, channels, *grid.shape[1:-1])
+
+
+# An index so far below 0 that no other dim's makes up for it; float32 holds it.
+_NOWHERE = -(2.0**36)
+
+
+def _taps(coords: Any, size: int, mode: str, padding_mode: str, align: bool) -> tuple[Any, Any]:
+    """The places along one dim that a sample is made of, and their weights; coords (N, 1, P)."""
+    if mode != "bicubic" and padding_mode != "zeros":
+        coords = _placed(coords, size, padding_mode, align)
+        coords = coords.nan_to_num(0.0, math.inf, -math.inf)  # as in PyTorch
+    if mode == "nearest":
+        at = coords.detach().round()
+        weight = clew.where(clew.zeros((), dtype=clew.bool), coords, 1.0)  # its gradient is zero
+    else:
+        low = coords.detach().floor()
+        part = coords - low
+        if mode == "bilinear":
+            at, weight = clew.cat([low, low + 1], 1), clew.cat([1 - part, part], 1)
+        else:
+            at = low + clew.tensor([[-1.0], [0.0], [1.0], [2.0]], dtype=low.dtype)
+            at, weight = _placed(at, size, padding_mode, align), clew.cat(_cubic_tensors(part), 1)
+        at = at.nan_to_num(0.0, math.inf, -math.inf)  # the weight is NaN
+    inside = (at >= 0) & (at <= size - 1)
+    return clew.where(inside, at, _NOWHERE).to(clew.int64), weight
 
 
 def _cubic_tensors(t: Any) -> list[Any]:
