@@ -38,25 +38,27 @@ void gather_weighted(T* out, const T* x, const int64_t* index, const T* weight,
                      const SamplingShape& sh) {
   if (sh.k == 0) std::fill_n(out, sh.n * sh.c * sh.p, T(0));
   for_blocks(sh, [&](int64_t n, int64_t k0, int64_t places, int64_t p0, int64_t count) {
-    // A place beyond the elements becomes the first one, and is not taken.
-    int64_t at[most][block];
-    bool taken[most][block];
-    for (int64_t k = 0; k < places; ++k) {
-      const int64_t* from = index + (n * sh.k + k0 + k) * sh.p + p0;
-      for (int64_t j = 0; j < count; ++j) {
-        taken[k][j] = within(from[j], sh.s);
-        at[k][j] = taken[k][j] ? from[j] : 0;
-      }
-    }
+    const int64_t* from = index + (n * sh.k + k0) * sh.p + p0;
+    const T* w = weight + (n * sh.k + k0) * sh.p + p0;
+    bool all = true;
+    for (int64_t k = 0; k < places; ++k)
+      for (int64_t j = 0; j < count; ++j) all &= within(from[k * sh.p + j], sh.s);
+    auto term = [&](const T* row, int64_t k, int64_t j) {
+      return w[k * sh.p + j] * row[from[k * sh.p + j]];
+    };
     for (int64_t c = 0; c < sh.c; ++c) {
       const T* row = x + (n * sh.c + c) * sh.s;
       T* to = out + (n * sh.c + c) * sh.p + p0;
-      for (int64_t k = 0; k < places; ++k) {
-        const T* w = weight + (n * sh.k + k0 + k) * sh.p + p0;
-        for (int64_t j = 0; j < count; ++j) {
-          const T term = taken[k][j] ? w[j] * row[at[k][j]] : T(0);
-          to[j] = k0 + k == 0 ? term : to[j] + term;
-        }
+      if (k0 == 0) std::fill_n(to, count, T(0));
+      int64_t k = 0;
+      for (; all && k + 4 <= places; k += 4) {
+        for (int64_t j = 0; j < count; ++j)
+          to[j] +=
+              (term(row, k, j) + term(row, k + 1, j)) + (term(row, k + 2, j) + term(row, k + 3, j));
+      }
+      for (; k < places; ++k) {
+        for (int64_t j = 0; j < count; ++j)
+          if (all || within(from[k * sh.p + j], sh.s)) to[j] += term(row, k, j);
       }
     }
   });
