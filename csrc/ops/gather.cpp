@@ -78,6 +78,19 @@ void check_range(const Tensor& index, const Tensor& x, int dim, std::string_view
        dim, " with size ", size);
 }
 
+// The indices along dim where those beside them repeat them, as an expanded vector does: rows are
+// moved then instead of elements. Undefined where they do not, or where rows are short.
+Tensor repeated_line(const Tensor& index, int dim) {
+  int64_t beside = 1;
+  for (int d = 0; d < index.ndim(); ++d) {
+    if (d == dim) continue;
+    if (index.size(d) > 1 && index.stride(d) != 0) return {};
+    beside *= index.size(d);
+  }
+  if (beside < 8 || index.numel() == 0) return {};
+  return contiguous(as_int64(alias(index, {index.size(dim)}, {index.stride(dim)})));
+}
+
 // ---- gather -------------------------------------------------------------------------------------
 
 struct GatherAttrs {
@@ -96,6 +109,15 @@ void gather_shape(const Call& c, OutSpecs& out) {
 void gather_cpu(const Call& c, Tensors& outs) {
   const Tensor& x = c.in[0];
   int dim = wrapped(c.as<GatherAttrs>().dim, x.ndim(), c.name());
+  if (const Tensor line = repeated_line(c.in[1], dim)) {
+    check_range(line, x, dim, c.name());
+    const Dims& sizes = outs[0].sizes();
+    ReleaseGil gil(outs[0].numel());
+    (void)kernels::take_at(outs[0].nd(),
+                           {x->data, sizes.data(), x.strides().data(), x.ndim(), x.dtype()}, dim,
+                           line.data<int64_t>(), x.stride(dim), Range::Checked, x.size(dim));
+    return;
+  }
   Tensor places = as_int64(c.in[1]);
   bool fresh = is_fresh(outs[0]);
   if (!fresh) check_range(places, x, dim, c.name());
@@ -242,8 +264,20 @@ void scatter_shape(const Call& c, OutSpecs& out) {
 }
 void scatter_by(const Call& c, const Tensor& out, Combine combine) {
   int dim = wrapped(c.as<DimAttrs>().dim, c.in[0].ndim(), c.name());
+  const Tensor &x = c.in[0], &src = c.in[2];
+  if (combine == Combine::Add && !is_widened(x.dtype(), combine) && src.ndim() == x.ndim()) {
+    if (const Tensor line = repeated_line(c.in[1], dim)) {
+      check_range(line, x, dim, c.name());
+      if (!out.is_same(x)) copy_into(out, x);
+      const Dims& sizes = c.in[1].sizes();
+      ReleaseGil gil(c.in[1].numel());
+      kernels::put_at({out->data, sizes.data(), out.strides().data(), out.ndim(), out.dtype()},
+                      {src->data, sizes.data(), src.strides().data(), src.ndim(), src.dtype()}, dim,
+                      line.data<int64_t>(), out.stride(dim), combine);
+      return;
+    }
+  }
   Tensor index = as_int64(c.in[1]);
-  const Tensor& x = c.in[0];
   bool fused = !out.is_same(x) && is_fresh(out) && !is_widened(x.dtype(), combine) && index.numel();
   if (!fused) check_range(index, x, dim, c.name());
   Tensor from = with_dim(x);
