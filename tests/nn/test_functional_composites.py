@@ -219,6 +219,27 @@ def test_grid_sample_of_places_that_are_no_numbers():
     assert half.dtype == clew.float16 and half.item() == 2.5
 
 
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact"])
+@pytest.mark.parametrize(
+    ("shape", "options", "times"),
+    [
+        ((2, 3, 4), {"scale_factor": 3}, (3,)),
+        ((1, 2, 3, 4), {"scale_factor": (2, 1)}, (2, 1)),
+        ((1, 2, 3, 4), {"size": (3, 4)}, (1, 1)),
+        ((2, 1, 2, 3, 2), {"scale_factor": 2}, (2, 2, 2)),
+    ],
+)
+def test_nearest_by_whole_factors_repeats(mode, shape, options, times):
+    x = clew.randn(*shape, requires_grad=True)
+    y = F.interpolate(x, mode=mode, **options)
+    want = x.detach()
+    for d, k in enumerate(times):
+        want = want.repeat_interleave(k, 2 + d)
+    assert clew.equal(y.detach(), want) and y.data_ptr() != x.data_ptr()
+    y.backward(clew.ones(y.shape))
+    assert x.grad.tolist() == clew.full(shape, float(np.prod(times))).tolist()
+
+
 def test_grid_sample_of_the_identity_and_a_shift():
     image = t(rng.normal(size=(1, 2, 4, 5)))
     theta = t([[[1.0, 0, 0], [0, 1, 0]]]).double()

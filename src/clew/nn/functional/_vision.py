@@ -317,9 +317,22 @@ def interpolate(
             f"and output {sizes}"
         )
     if mode in ("nearest", "nearest-exact"):
+        before = [int(s) for s in input.shape[2:]]
+        indices = [
+            _nearest_index(sizes[d], before[d], scales[d], mode != "nearest") for d in range(n)
+        ]
+        times = [out // size for out, size in zip(sizes, before, strict=True)]
+        if max(times) > 1 and all(
+            k and index == [i // k for i in range(size * k)]
+            for index, size, k in zip(indices, before, times, strict=True)
+        ):
+            # Every element as often as the others: one copy, whose gradient is a sum of blocks.
+            apart = [extent for size in before for extent in (size, 1)]
+            blocks = [extent for pair in zip(before, times, strict=True) for extent in pair]
+            batch = list(input.shape[:2])
+            return input.reshape(batch + apart).expand(batch + blocks).reshape(batch + sizes)
         out = input
-        for d in range(n):
-            index = _nearest_index(sizes[d], input.shape[2 + d], scales[d], mode != "nearest")
+        for d, index in enumerate(indices):
             out = out.index_select(2 + d, clew.tensor(index, dtype=clew.int64))
         return out
     if mode == "area":
