@@ -4,6 +4,9 @@
 #ifndef CLEW_ISA
 #define CLEW_ISA baseline
 #endif
+#if defined(__F16C__) || defined(__AVX512F__)
+#include <immintrin.h>
+#endif
 #include <bit>
 #include <limits>
 
@@ -61,6 +64,22 @@ template <> struct Reader<bf16> {
   [[gnu::always_inline]] static C one(const bf16* p) {
     return std::bit_cast<float>(static_cast<uint32_t>(p->bits) << 16);
   }
+};
+
+template <> struct Reader<f16> {
+  using C = float;
+  [[gnu::always_inline]] static Lanes_t<C> lanes(const f16* p) {
+    Lanes_t<C> v;
+#if defined(__AVX512F__)
+    v = _mm512_maskz_cvtph_ps(0xffff, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+#elif defined(__F16C__)
+    v = _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+#else
+    for (int l = 0; l < lane_count<C>; ++l) v[l] = static_cast<float>(p[l]);
+#endif
+    return v;
+  }
+  [[gnu::always_inline]] static C one(const f16* p) { return static_cast<float>(*p); }
 };
 
 // Sums of f(x).
@@ -178,6 +197,7 @@ const ReduceTable reduce_loops = {.sum_float = loops<Sum<Plain>, float, double>(
                                   .abs_double = loops<Sum<Absolute>, double, double>(),
                                   .squares_double = loops<Sum<Square>, double, double>(),
                                   .sum_bf16 = loops<Sum<Plain>, bf16, double>(),
+                                  .sum_f16 = loops<Sum<Plain>, f16, double>(),
                                   .sum_int64 = loops<Sum<Plain>, int64_t, uint64_t>(),
                                   .sum_int32 = loops<Sum<Plain>, int32_t, uint64_t>(),
                                   .sum_uint8 = loops<Sum<Plain>, uint8_t, uint64_t>(),

@@ -23,6 +23,7 @@ struct ReduceTable {
   ReduceLoops<float, double> sum_float, abs_float, squares_float;
   ReduceLoops<double, double> sum_double, abs_double, squares_double;
   ReduceLoops<bf16, double> sum_bf16;
+  ReduceLoops<f16, double> sum_f16;
   ReduceLoops<int64_t, uint64_t> sum_int64;
   ReduceLoops<int32_t, uint64_t> sum_int32;
   ReduceLoops<uint8_t, uint64_t> sum_uint8;

@@ -62,6 +62,8 @@ template <class T> auto sum_loops() {
     return &table.sum_double;
   else if constexpr (std::is_same_v<T, bf16>)
     return &table.sum_bf16;
+  else if constexpr (std::is_same_v<T, f16>)
+    return &table.sum_f16;
   else if constexpr (std::is_same_v<T, int64_t>)
     return &table.sum_int64;
   else if constexpr (std::is_same_v<T, int32_t>)

@@ -11,6 +11,7 @@
 #include "ops/reduction.h"
 #include "ops/reduction_dims.h"
 #include "ops/unary.h"
+#include "ops/widened.h"
 
 namespace clew {
 
@@ -84,10 +85,12 @@ void amax_shape(const Call& c, OutSpecs& out) {
 }
 template <void (*Kernel)(const kernels::NdView&, const kernels::NdView&)>
 void amax_cpu(const Call& c, Tensors& outs) {
-  const Tensor& x = c.in[0];
-  KeptView out(outs[0], x.ndim(),
-               mask_of(std::optional(c.as<DimsAttrs>().dim), x.ndim(), c.name()));
-  Kernel(out.nd, x.nd());
+  const Tensor x = widened(c.in[0]);
+  const DimMask mask = mask_of(std::optional(c.as<DimsAttrs>().dim), x.ndim(), c.name());
+  through_floats(outs[0], [&](const Tensor& y) {
+    KeptView out(y, x.ndim(), mask);
+    Kernel(out.nd, x.nd());
+  });
 }
 void amax_vjp(Vjp& c) {
   Tensor x = c.in(0);
@@ -180,9 +183,11 @@ tensor(3.)
 
 template <void (*Kernel)(const kernels::NdView&, const kernels::NdView&)>
 void max_all_cpu(const Call& c, Tensors& outs) {
-  const Tensor& x = c.in[0];
-  KeptView out(outs[0], x.ndim(), all_dims(x.ndim()));
-  Kernel(out.nd, x.nd());
+  const Tensor x = widened(c.in[0]);
+  through_floats(outs[0], [&](const Tensor& y) {
+    KeptView out(y, x.ndim(), all_dims(x.ndim()));
+    Kernel(out.nd, x.nd());
+  });
 }
 void max_all_shape(const Call& c, OutSpecs& out) {
   require_real(c);
@@ -250,10 +255,12 @@ void max_dim_shape(const Call& c, OutSpecs& out) {
   out.add(DType::Int64, sizes);
 }
 template <bool Largest> void max_dim_cpu(const Call& c, Tensors& outs) {
-  const Tensor& x = c.in[0];
+  const Tensor x = widened(c.in[0]);
   DimMask mask = mask_of(Dims{c.as<DimAttrs>().dim}, x.ndim(), c.name());
-  KeptView values(outs[0], x.ndim(), mask), indices(outs[1], x.ndim(), mask);
-  kernels::reduce_arg(&values.nd, indices.nd, x.nd(), Largest);
+  through_floats(outs[0], [&](const Tensor& y) {
+    KeptView values(y, x.ndim(), mask), indices(outs[1], x.ndim(), mask);
+    kernels::reduce_arg(&values.nd, indices.nd, x.nd(), Largest);
+  });
 }
 void max_dim_vjp(Vjp& c) {
   if (c.grad().defined())
@@ -362,7 +369,7 @@ void arg_shape(const Call& c, OutSpecs& out) {
 }
 template <bool Largest> void arg_cpu(const Call& c, Tensors& outs) {
   const auto& a = c.as<OptDimAttrs>();
-  Tensor x = c.in[0];
+  Tensor x = widened(c.in[0]);
   if (a.dim) {
     DimMask mask = mask_of(a.dim, x.ndim(), c.name());
     KeptView out(outs[0], x.ndim(), mask);

@@ -11,6 +11,7 @@
 #include "ops/reduction.h"
 #include "ops/reduction_dims.h"
 #include "ops/unary.h"
+#include "ops/widened.h"
 
 namespace clew {
 
@@ -302,8 +303,11 @@ void norm_cpu(const Call& c, Tensors& outs) {
     x = empty(x.sizes(), *a.dtype);
     copy_into(x, c.in[0]);
   }
-  KeptView out(outs[0], x.ndim(), mask_of(a.dim, x.ndim(), c.name()));
-  kernels::reduce_norm(out.nd, x.nd(), a.p());
+  x = widened(x);
+  through_floats(outs[0], [&](const Tensor& y) {
+    KeptView out(y, x.ndim(), mask_of(a.dim, x.ndim(), c.name()));
+    kernels::reduce_norm(out.nd, x.nd(), a.p());
+  });
 }
 void norm_vjp(Vjp& c) {
   const auto& a = c.as<NormAttrs>();
@@ -459,9 +463,13 @@ tensor(0.6931)
             copy_into(x, c.in[0]);
           }
           if (x.is_complex()) return complex_logsumexp(x, c.as<LogSumExpAttrs>(), outs[0]);
-          KeptView out(outs[0], x.ndim(),
-                       mask_of(std::optional(c.as<LogSumExpAttrs>().dim), x.ndim(), c.name()));
-          kernels::reduce_logsumexp(out.nd, x.nd());
+          x = widened(x);
+          const DimMask mask =
+              mask_of(std::optional(c.as<LogSumExpAttrs>().dim), x.ndim(), c.name());
+          through_floats(outs[0], [&](const Tensor& y) {
+            KeptView out(y, x.ndim(), mask);
+            kernels::reduce_logsumexp(out.nd, x.nd());
+          });
         },
     .saves = {.always = in(0) | out(0)},
     .vjp =

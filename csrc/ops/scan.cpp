@@ -13,6 +13,7 @@
 #include "ops/joining.h"
 #include "ops/reduction_dims.h"
 #include "ops/unary.h"
+#include "ops/widened.h"
 
 namespace clew {
 namespace {
@@ -65,9 +66,10 @@ tensor([1., 3., 6.])
     .shape = scan_shape,
     .cpu =
         [](const Call& c, Tensors& outs) {
-          Tensor x = converted(c.in[0], outs[0].dtype());
-          kernels::cumsum(outs[0].nd(), x.nd(), axis_of(c.as<ScanAttrs>().dim, x.ndim(), c.name()),
-                          false);
+          const Tensor x = widened(converted(c.in[0], outs[0].dtype()));
+          const int dim = axis_of(c.as<ScanAttrs>().dim, x.ndim(), c.name());
+          through_floats(outs[0],
+                         [&](const Tensor& y) { kernels::cumsum(y.nd(), x.nd(), dim, false); });
         },
     .vjp = [](Vjp& c) { c.set(0, reverse_cumsum(c.grad(), c.as<ScanAttrs>().dim)); },
     .batch = batch_dims,
@@ -84,9 +86,10 @@ constexpr OpDef reverse_cumsum_op = general({
         },
     .cpu =
         [](const Call& c, Tensors& outs) {
-          const Tensor& x = c.in[0];
-          kernels::cumsum(outs[0].nd(), x.nd(), axis_of(c.as<DimAttrs>().dim, x.ndim(), c.name()),
-                          true);
+          const Tensor x = widened(c.in[0]);
+          const int dim = axis_of(c.as<DimAttrs>().dim, x.ndim(), c.name());
+          through_floats(outs[0],
+                         [&](const Tensor& y) { kernels::cumsum(y.nd(), x.nd(), dim, true); });
         },
     .vjp = [](Vjp& c) { c.set(0, cumsum(c.grad(), c.as<DimAttrs>().dim)); },
     .batch = batch_dims,

@@ -9,6 +9,7 @@
 #include "ops/reduction.h"
 #include "ops/reduction_dims.h"
 #include "ops/unary.h"
+#include "ops/widened.h"
 
 namespace clew {
 namespace {
@@ -45,8 +46,9 @@ template <bool Log> void softmax_cpu(const Call& c, Tensors& outs) {
     x = empty(x.sizes(), outs[0].dtype());
     copy_into(x, c.in[0]);
   }
-  kernels::softmax(outs[0].nd(), x.nd(), axis_of(c.as<SoftmaxAttrs>().dim, x.ndim(), c.name()),
-                   Log);
+  const int dim = axis_of(c.as<SoftmaxAttrs>().dim, x.ndim(), c.name());
+  x = widened(x);
+  through_floats(outs[0], [&](const Tensor& y) { kernels::softmax(y.nd(), x.nd(), dim, Log); });
 }
 
 void backward_shape(const Call& c, OutSpecs& out) {
@@ -59,7 +61,10 @@ void backward_shape(const Call& c, OutSpecs& out) {
 }
 template <bool Log> void backward_cpu(const Call& c, Tensors& outs) {
   int dim = axis_of(c.as<DimAttrs>().dim, c.in[1].ndim(), c.name());
-  kernels::softmax_backward(outs[0].nd(), c.in[0].nd(), c.in[1].nd(), dim, Log);
+  const Tensor g = widened(c.in[0]), y = widened(c.in[1]);
+  through_floats(outs[0], [&](const Tensor& dx) {
+    kernels::softmax_backward(dx.nd(), g.nd(), y.nd(), dim, Log);
+  });
 }
 
 // dx = y * (g - sum(g y)): its own derivatives, written out.
