@@ -68,11 +68,23 @@ inline double zeta(double s, double q) {
   return sum;
 }
 
+// For x from 0.5 on: the recurrence, then the asymptotic series (Abramowitz and Stegun, 6.4.12),
+// whose next term is below 1e-16 of the sum.
+inline double trigamma(double x) {
+  double sum = 0;
+  for (; x < 12; x += 1) sum += 1 / (x * x);
+  const double r = 1 / x, s = r * r;
+  double p = 7.0 / 6;
+  for (double c : {-691.0 / 2730, 5.0 / 66, -1.0 / 30, 1.0 / 42, -1.0 / 30, 1.0 / 6}) p = p * s + c;
+  return sum + (r + s / 2 + r * s * p);
+}
+
 inline double polygamma(double n, double x) {
   if (n == 0) return digamma(x);
-  if (n == 1 && x < 0.5) {
+  if (n == 1) {
+    if (!(x < 0.5)) return trigamma(x);
     double sine = std::sin(pi * (x - std::floor(x)));
-    return x == std::floor(x) ? infinity : pi * pi / (sine * sine) - zeta(2, 1 - x);
+    return x == std::floor(x) ? infinity : pi * pi / (sine * sine) - trigamma(1 - x);
   }
   double sign = std::fmod(n, 2) == 0 ? -1 : 1;
   return sign * std::tgamma(n + 1) * zeta(n + 1, x);

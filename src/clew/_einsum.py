@@ -521,6 +521,9 @@ def _norm(difference: Any, p: float) -> Any:
     return _ops.where(apart, _ops.where(apart, total, 1.0) ** (1.0 / p), 0.0)
 
 
+_DIFFERENCES = 1 << 18  # elements of differences that pdist makes at a time: 1 MB of float32
+
+
 def pdist(input: Any, p: float = 2.0) -> Any:
     """Distances between every pair of rows, each pair once.
 
@@ -540,6 +543,18 @@ def pdist(input: Any, p: float = 2.0) -> Any:
         raise RuntimeError(f"pdist: input must be floating point; got {input.dtype}")
     if p < 0:
         raise RuntimeError(f"pdist: p must be at least 0; got {p}")
-    n = input.shape[0]
-    parts = [_norm(input[i + 1 :] - input[i], p) for i in range(n - 1)]
+    from ._creation import triu_indices
+
+    n, width = input.shape
+    parts = []
+    begin = 0
+    while begin < n - 1:
+        # Some rows with all that come after them, as far as their differences are not many.
+        end, pairs = begin, 0
+        while end < n - 1 and (pairs == 0 or (pairs + n - 1 - end) * width <= _DIFFERENCES):
+            pairs += n - 1 - end
+            end += 1
+        row, other = triu_indices(end - begin, n - begin, 1) + begin
+        parts.append(_norm(input.index_select(0, other) - input.index_select(0, row), p))
+        begin = end
     return _ops.cat(parts, 0) if parts else input.reshape(-1)[:0]
