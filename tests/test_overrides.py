@@ -199,6 +199,15 @@ def test_results_of_a_subclass_are_of_the_subclass():
     assert type(y) is Plain
 
 
+def test_where_pytorchs_programs_look_for_it():
+    assert clew._C.DisableTorchFunctionSubclass is overrides.DisableTorchFunctionSubclass
+    with pytest.raises(AttributeError, match="'clew._C' has no attribute 'nothing'"):
+        _ = clew._C.nothing
+    x = clew.ones(2).as_subclass(Plain)
+    with clew._C.DisableTorchFunctionSubclass():
+        assert type(x + 1) is clew.Tensor
+
+
 def test_two_subclasses_that_are_not_related():
     class Other(clew.Tensor):
         pass

@@ -495,6 +495,15 @@ def _disabled_torch_function_impl(func: Any, types: Any, args: Any = (), kwargs:
         return func(*args, **(kwargs or {}))
 
 
+def _found_late(name: str) -> Any:
+    """What clew._C has besides the core's own: PyTorch's programs look for it there."""
+    if name in ("DisableTorchFunction", "DisableTorchFunctionSubclass"):
+        from clew import overrides
+
+        return getattr(overrides, name)
+    raise AttributeError(f"module 'clew._C' has no attribute '{name}'")
+
+
 def _init_subclass(cls: Any, **kwargs: Any) -> None:
     super(Tensor, cls).__init_subclass__(**kwargs)
     own = cls.__torch_function__
@@ -578,3 +587,4 @@ def install() -> None:
     for name, value in methods.items():
         setattr(Tensor, name, value)
     _C._disabled_torch_function_impl = _disabled_torch_function_impl
+    vars(_C)["__getattr__"] = _found_late
