@@ -132,6 +132,10 @@ def l1_loss(
 
     Returns:
         the loss.
+
+    Example:
+        >>> clew.nn.functional.l1_loss(clew.tensor([1., 2.]), clew.tensor([1., 4.])).item()
+        1.0
     """
     if autocasting():
         input, target, weight = float32(input, target, weight)

@@ -512,6 +512,12 @@ def grid_sample(
 
     Returns:
         (N, C, ...): the samples.
+
+    Example:
+        >>> image = clew.arange(4.0).reshape(1, 1, 2, 2)
+        >>> middle = clew.zeros(1, 1, 1, 2)
+        >>> clew.nn.functional.grid_sample(image, middle, align_corners=False).item()
+        1.5
     """
     if mode not in ("bilinear", "nearest", "bicubic"):
         raise ValueError(
