@@ -8,6 +8,10 @@
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("no-trapping-math")
 #endif
+#include <cstring>
+#include <iterator>
+#include <type_traits>
+
 #include "kernels/lanes.h"
 #include "kernels/softmax_columns.h"
 #include "kernels/softmax_exp.h"
@@ -20,6 +24,39 @@ namespace {
 constexpr int64_t flush = 32;  // sums run in C that far
 
 constexpr int64_t least_width = 32;  // columns whose sums stay in registers
+
+// exp_fast() of U vectors, none above 0, in step: each alone would wait for its chain of products,
+// and the next ones for room in the schedulers.
+template <class C, int U> [[gnu::always_inline]] inline void exp_in_step(Lanes_t<C> (&x)[U]) {
+#ifdef __FMA__
+  if constexpr (std::is_same_v<C, float>) {
+    typedef uint32_t Bits __attribute__((vector_size(lane_bytes)));
+    auto bits = [](Lanes_t<C> v) { return reinterpret_cast<Bits>(v); };
+    auto lanes = [](Bits v) { return reinterpret_cast<Lanes_t<C>>(v); };
+    constexpr int terms = std::size(vm::exp2_series);
+    Lanes_t<C> sum[U], f[U];
+    Bits some[U];  // results that are not 0
+    for (int u = 0; u < U; ++u) some[u] = reinterpret_cast<Bits>(!(x[u] < -104.0f));
+    for (int u = 0; u < U; ++u) x[u] = lanes(bits(x[u]) & some[u]);
+    for (int u = 0; u < U; ++u) sum[u] = x[u] * vm::log2_e<C> + vm::round_f;
+    for (int u = 0; u < U; ++u) f[u] = x[u] * vm::log2_e<C> - (sum[u] - vm::round_f);
+    for (int u = 0; u < U; ++u) f[u] = x[u] * vm::log2_e_rest + f[u];
+    for (int u = 0; u < U; ++u) x[u] = spread<C>(vm::exp2_series[terms - 1]);
+    for (int k = terms - 2; k >= 0; --k) {
+      for (int u = 0; u < U; ++u) x[u] = x[u] * f[u] + vm::exp2_series[k];
+    }
+    for (int u = 0; u < U; ++u) {
+      const Lanes_t<C> raised = lanes((bits(sum[u]) + (24u + 127u)) << 23);
+      x[u] = lanes(bits(x[u] * raised * 0x1p-24f) & some[u]);
+    }
+    return;
+  }
+#endif
+  C room[U * lane_count<C>];
+  std::memcpy(room, x, sizeof x);
+  for (C& e : room) e = exp_fast(e);
+  std::memcpy(x, room, sizeof x);
+}
 
 // What is kept of each column of a tile. W is the width, or 0 when it is only known now.
 template <class C, int W> struct Tile {
@@ -109,10 +146,19 @@ template <class C, int W> struct Tile {
       for (int64_t r = 0; r < n; ++r) {
         C* __restrict p = room + r * w() + j0;
         for (int64_t j = 0; j < some; j += line) __builtin_prefetch(next + r * sx + j0 + j, 0, 2);
-        for (int64_t j = 0; j < some; ++j) {
-          const C e = exp_fast(p[j] - shift[j]);
-          added[j] += e;
-          if constexpr (!kept) p[j] = e;
+        if constexpr (W > 0) {
+          constexpr int N = lane_count<C>, U = some / N;
+          Lanes_t<C> e[U];
+          for (int u = 0; u < U; ++u) e[u] = load(p + u * N) - load(shift + u * N);
+          exp_in_step<C>(e);
+          for (int u = 0; u < U; ++u) {
+            store<C>(added + u * N, load(added + u * N) + e[u]);
+            if constexpr (!kept) store<C>(p + u * N, e[u]);
+          }
+        } else {
+          const C e = exp_fast(*p - *shift);
+          *added += e;
+          if constexpr (!kept) *p = e;
         }
       }
       for (int64_t j = 0; j < some; ++j) sum[j0 + j] = added[j];

@@ -17,25 +17,10 @@ namespace {
 [[gnu::always_inline]] inline float exp_fast(float x) {
   // Below -104 the result is 0; 0 is computed with instead, for products that underflow are slow.
   float c = x < -104.0f ? 0.0f : x;
-  float t = c * vm::log2_e<float> + vm::round_f;
-  float n = t - vm::round_f;
-#ifdef __FMA__
-  // e^x = 2^n 2^f; the product that n is taken from is not rounded, what log2(e) lacks is added.
-  constexpr float power[] = {1.f,
-                             6.931472029e-01f,
-                             2.402264791e-01f,
-                             5.550332471e-02f,
-                             9.618437358e-03f,
-                             1.339887442e-03f,
-                             1.535336187e-04f};
-  float f = std::fma(c, vm::log2_e<float>, -n);
-  float p = vm::horner(std::fma(c, 1.925963033e-8f, f), power);
-#else
-  float p = 1.0f + vm::expm1_core(vm::reduce(c, n));
-#endif
+  vm::ExpParts<float> parts = vm::exp_parts(c);
   // 2^n in two factors, so that subnormals come out right.
-  float raised = std::bit_cast<float>((std::bit_cast<uint32_t>(t) + (24u + 127u)) << 23);
-  float e = p * raised * 0x1p-24f;
+  float raised = std::bit_cast<float>((std::bit_cast<uint32_t>(parts.sum) + (24u + 127u)) << 23);
+  float e = parts.value * raised * 0x1p-24f;
   e = x < -104.0f ? 0.0f : e;
   return x > 71.0f ? vm::inf<float> : e;
 }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 namespace clew::kernels {
 namespace {
@@ -62,15 +63,48 @@ template <class T> inline constexpr T log2_e = static_cast<T>(1.4426950408889634
 template <class T> inline constexpr T exp_top = std::is_same_v<T, float> ? T(89) : T(710);
 template <class T> inline constexpr T exp_bottom = std::is_same_v<T, float> ? T(-105) : T(-746);
 
+// 2^f for |f| <= 1/2, and what log2_e lacks as a float.
+inline constexpr float exp2_series[] = {1.f,
+                                        6.931472029e-01f,
+                                        2.402264791e-01f,
+                                        5.550332471e-02f,
+                                        9.618437358e-03f,
+                                        1.339887442e-03f,
+                                        1.535336187e-04f};
+inline constexpr float log2_e_rest = 1.925963033e-8f;
+// e^y = value 2^n, n being in the low bits of `sum`.
+template <class T> struct ExpParts { T value, sum; };
+template <class T> [[gnu::always_inline]] inline ExpParts<T> exp_parts(T y) {
+  T sum = y * log2_e<T> + rounder<T>;
+  return {T(1) + expm1_core(reduce(y, sum - rounder<T>)), sum};
+}
+#ifdef __FMA__
+// value = 2^f: the product that n is taken from is not rounded, and what log2_e lacks is added.
+[[gnu::always_inline]] inline ExpParts<float> exp_parts(float y) {
+  float sum = std::fma(y, log2_e<float>, round_f);
+  float f = std::fma(y, log2_e<float>, round_f - sum);
+  return {horner(std::fma(y, log2_e_rest, f), exp2_series), sum};
+}
+#endif
+// value 2^n in two steps, so that results below the smallest normal number round once.
+template <class T> [[gnu::always_inline]] inline T raise(T value, T sum) {
+  using Bits = std::conditional_t<std::is_same_v<T, float>, uint32_t, uint64_t>;
+  constexpr int digits = std::numeric_limits<T>::digits - 1;
+  constexpr Bits bias = std::numeric_limits<T>::max_exponent - 1;
+  // Halving the bits halves n: those of the rounder end in zeros.
+  const auto all = std::bit_cast<Bits>(sum);
+  const Bits half = all >> 1;
+  return value * std::bit_cast<T>((half + bias) << digits) *
+         std::bit_cast<T>((all - half + bias) << digits);
+}
+
+// Arguments whose results are too large or too small are looked for last: limited beforehand, they
+// would make the others wait.
 template <class T> [[gnu::always_inline]] inline T exp(T x) {
-  T y = x > exp_top<T> ? exp_top<T> : x;
-  y = y < exp_bottom<T> ? exp_bottom<T> : y;
-  T n = (y * log2_e<T> + rounder<T>)-rounder<T>;
-  // 2^n in two steps, so that results below the smallest normal number round once.
-  T half_sum = n * T(0.5) + rounder<T>;
-  T rest_sum = (n - (half_sum - rounder<T>)) + rounder<T>;
-  T value = T(1) + expm1_core(reduce(y, n));
-  return value * power_of_two(half_sum) * power_of_two(rest_sum);
+  ExpParts<T> e = exp_parts(x);
+  T value = raise(e.value, e.sum);
+  value = x < exp_bottom<T> ? T(0) : value;
+  return x > exp_top<T> ? inf<T> : value;
 }
 
 // For results that are normal numbers.
@@ -86,11 +120,14 @@ template <class T> [[gnu::always_inline]] inline T expm1_moderate(T x) {
   return scale * expm1_core(reduce(x, n)) + (scale - T(1));
 }
 template <class T> [[gnu::always_inline]] inline T expm1(T x) {
-  constexpr T top = T(60);
-  T y = x > top ? top : x;
-  y = y < -top ? -top : y;
-  T small = x == T(0) ? x : expm1_moderate(y);
-  return x > top ? exp(x) : small;
+  T sum = x * log2_e<T> + rounder<T>;
+  T n = sum - rounder<T>;
+  // Half of 2^n, which is finite where e^x is.
+  T scale = power_of_two(sum - T(1));
+  T value = T(2) * (scale * expm1_core(reduce(x, n)) + (scale - T(0.5)));
+  value = x < T(-60) ? T(-1) : value;
+  value = x > exp_top<T> ? inf<T> : value;
+  return x == T(0) ? x : value;
 }
 
 // A positive normal number is 2^n (1 + f) with f around 0, and log(1 + f) is f - (half - tail).
@@ -163,10 +200,9 @@ template <class T> [[gnu::always_inline]] inline T tanh(T x) {
 // e^x for x <= 0: only results below the smallest normal number need a second factor.
 [[gnu::always_inline]] inline float exp_negative(float x) {
   float y = x < -104.0f ? -104.0f : x;
-  float sum = y * log2_e<float> + round_f;
-  float value = 1.0f + expm1_core(reduce(y, sum - round_f));
-  float raised = std::bit_cast<float>((std::bit_cast<uint32_t>(sum) + (24u + 127u)) << 23);
-  return value * raised * 0x1p-24f;
+  ExpParts<float> e = exp_parts(y);
+  float raised = std::bit_cast<float>((std::bit_cast<uint32_t>(e.sum) + (24u + 127u)) << 23);
+  return e.value * raised * 0x1p-24f;
 }
 [[gnu::always_inline]] inline double exp_negative(double x) { return exp(x); }
 
@@ -233,15 +269,8 @@ template <class T, int N> [[gnu::always_inline]] inline T two_chains(T x, const 
 // 2^x, 0 from -126.5 down and infinity from 127.5 up, for -127 <= x <= 128; not for subnormal
 // results.
 [[gnu::always_inline]] inline float exp2_moderate(float x) {
-  constexpr float c[] = {1.f,
-                         6.931472029e-01f,
-                         2.402264791e-01f,
-                         5.550332471e-02f,
-                         9.618437358e-03f,
-                         1.339887442e-03f,
-                         1.535336187e-04f};
   float sum = x + round_f;
-  return two_chains(x - (sum - round_f), c) * power_of_two(sum);
+  return two_chains(x - (sum - round_f), exp2_series) * power_of_two(sum);
 }
 
 // P(X > |x|) of a normal X is bell * rest, where bell = e^(-x^2 / 2), and rest is a polynomial in
@@ -323,24 +352,17 @@ template <class T> [[gnu::always_inline]] inline T gelu_tanh_slope(T x) {
 template <class T> [[gnu::always_inline]] inline T exp2(T x) {
   constexpr T top = std::is_same_v<T, float> ? T(129) : T(1025);
   constexpr T bottom = std::is_same_v<T, float> ? T(-151) : T(-1076);
-  T y = x > top ? top : x;
-  y = y < bottom ? bottom : y;
-  T n = (y + rounder<T>)-rounder<T>;
-  T half_sum = n * T(0.5) + rounder<T>;
-  T rest_sum = (n - (half_sum - rounder<T>)) + rounder<T>;
-  T value = T(1) + expm1_core((y - n) * ln2<T>);
-  return value * power_of_two(half_sum) * power_of_two(rest_sum);
+  T sum = x + rounder<T>;
+  T value = raise(T(1) + expm1_core((x - (sum - rounder<T>)) * ln2<T>), sum);
+  value = x < bottom ? T(0) : value;
+  return x > top ? inf<T> : value;
 }
 // e^x / 2, which overflows later than e^x.
 template <class T> [[gnu::always_inline]] inline T half_exp(T x) {
-  constexpr T top = exp_top<T> + T(2);
-  T y = x > top ? top : x;
-  y = y < exp_bottom<T> ? exp_bottom<T> : y;
-  T n = (y * log2_e<T> + rounder<T>)-rounder<T>;
-  T half_sum = n * T(0.5) + rounder<T>;
-  T rest_sum = (n - T(1) - (half_sum - rounder<T>)) + rounder<T>;
-  T value = T(1) + expm1_core(reduce(y, n));
-  return value * power_of_two(half_sum) * power_of_two(rest_sum);
+  ExpParts<T> e = exp_parts(x);
+  T value = raise(T(0.5) * e.value, e.sum);
+  value = x < exp_bottom<T> ? T(0) : value;
+  return x > exp_top<T> + T(2) ? inf<T> : value;
 }
 template <class T> [[gnu::always_inline]] inline T cosh(T x) {
   T a = std::fabs(x);
