@@ -177,10 +177,13 @@ struct GraphTask {
     } else if (n->task == this || !foreign.try_emplace(n).second) {
       return;
     }
-    if (n->is_accumulator)
+    if (n->is_accumulator) {
       leaves.push_back(n);
-    else
-      push(n);
+      return;
+    }
+    // What it saved comes from memory while it waits for its turn.
+    for (const Saved& s : n->saved_tensors()) s.fetch();
+    push(n);
   }
 
   // A consumer of n has run; an accumulator may have waited for it as the last one.
@@ -509,6 +512,7 @@ struct GraphTask {
       __builtin_prefetch(fn, 1);
       __builtin_prefetch(fn + 64, 1);
       __builtin_prefetch(fn + 128);
+      __builtin_prefetch(fn + 192);
     }
     Tensor outs[few];
     run_node(n, {grads, outputs}, outs);

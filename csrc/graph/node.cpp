@@ -19,7 +19,30 @@ namespace {
 uint64_t next_sequence = 1;
 
 // Freed nodes wait here while another node is being freed, so that a long chain is freed by a loop.
-thread_local std::vector<Node*>* dying = nullptr;
+// The graph has mostly left the cache by then: the last few wait until the counts of the nodes that
+// their edges lead to have come from memory.
+struct Dying {
+  static constexpr size_t fetched = 8;
+  std::vector<Node*> queue;
+  Node* soon[fetched];
+  size_t taken = 0, given = 0;  // of `soon`, in turn
+
+  void push(Node* n) {
+    auto* at = reinterpret_cast<char*>(n);
+    for (int line = 1; line < 4; ++line) __builtin_prefetch(at + line * line_bytes, 1);
+    queue.push_back(n);
+  }
+  Node* pop() {
+    while (taken - given < fetched && !queue.empty()) {
+      Node* n = queue.back();
+      queue.pop_back();
+      for (uint32_t i = 0; i < n->edge_count; ++i) __builtin_prefetch(n->edges[i].fn, 1);
+      soon[taken++ % fetched] = n;
+    }
+    return taken == given ? nullptr : soon[given++ % fetched];
+  }
+};
+thread_local Dying* dying = nullptr;
 
 // Blocks of nodes: multiples of a cache line; freed ones up to 1024 bytes wait in lists by size.
 struct Block {
@@ -104,18 +127,10 @@ Node::~Node() {
 }
 
 void Node::destroy(Node* n) {
-  if (dying) {
-    dying->push_back(n);
-    return;
-  }
-  std::vector<Node*> queue;
-  dying = &queue;
-  n->dispose();
-  while (!queue.empty()) {
-    Node* next = queue.back();
-    queue.pop_back();
-    next->dispose();
-  }
+  if (dying) return dying->push(n);
+  Dying others;
+  dying = &others;
+  for (; n; n = others.pop()) n->dispose();
   dying = nullptr;
 }
 
@@ -404,11 +419,6 @@ int OpNode::saved_slot(int bit) const {
 }
 
 void OpNode::run(std::span<const Tensor> grads, Tensor* out) {
-  for (int i = 0; i < saved_count; ++i) {
-    const Saved& s = saved(i);
-    __builtin_prefetch(s.storage);
-    for (int at = 0; at < 256; at += 64) __builtin_prefetch(s.data + at);
-  }
   Vjp c(*this, grads, out);
   if (op->vjp) {
     op->vjp(c);

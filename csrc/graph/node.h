@@ -56,6 +56,11 @@ struct Saved {
   // As an object it stays the one that was given, where it is not an output.
   void save(const Tensor& t, bool output, bool as_object = false);
   bool is_held() const { return kind != Kind::none; }
+  // Has the storage's state and the first values brought into the cache.
+  void fetch() const {
+    __builtin_prefetch(storage);
+    for (int at = 0; at < 256; at += 64) __builtin_prefetch(data + at);
+  }
   uint32_t output_nr() const { return kind == Kind::object ? tensor->output_nr : 0; }
   // The values, without history and without a check; undefined where a hook took them.
   Tensor values() const;

@@ -349,11 +349,35 @@ template <class S, int R> void dots_along(const Problem<S>& p, int64_t i, int64_
   for (; j + C <= end; j += C) dots<S, R, true>(p, i, j, C);
   if (j < end) dots<S, R, false>(p, i, j, end - j);
 }
+// The same for one row, as recurrent networks and trees have it; what dots() asks for each group of
+// columns is asked once.
+template <class S> void row_dots(const Problem<S>& p, int64_t begin, int64_t end) {
+  using V = Vector<S>;
+  constexpr int L = lanes<S>;
+  int64_t j = begin;
+  if (p.c_cs == 1 && p.alpha_one && p.beta_kind != Beta::other && p.k % L == 0) {
+    const S* const start = p.beta_kind == Beta::one ? p.c : p.bias;
+    for (; j + L <= end; j += L) {
+      const S* b[L];
+      unroll<L>([&]<int c> { b[c] = p.b + (j + c) * p.b_cs; });
+      V sums[L];
+      unroll<L>([&]<int c> { sums[c] = V{}; });
+      for (int64_t q = 0; q < p.k; q += L) {
+        const V x = load_lanes<S>(p.a + q);
+        unroll<L>([&]<int c> { sums[c] += x * load_lanes<S>(b[c] + q); });
+      }
+      V all = lane_sums<S>(sums);
+      if (start) all += load_lanes<S>(start + j);
+      std::memcpy(p.c + j, &all, sizeof all);
+    }
+  }
+  if (j < end) dots_along<S, 1>(p, 0, j, end);
+}
 // Few rows: sums over k in lanes need no packing. A group of columns stays in the cache for all
 // rows.
 template <class S> void by_dots(const Problem<S>& p, int64_t begin, int64_t end) {
   constexpr int L = lanes<S>, R = L >= 16 ? 4 : L >= 4 ? 2 : 1;
-  if (p.m == 1) return dots_along<S, 1>(p, 0, begin, end);
+  if (p.m == 1) return row_dots<S>(p, begin, end);
   for (int64_t j = begin; j < end; j += L) {
     const int64_t stop = least(end, j + L);
     int64_t i = 0;

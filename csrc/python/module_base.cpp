@@ -68,6 +68,44 @@ PyObject* own_or_parameter(PyObject* self, PyObject* own, PyObject* name) {
                                                 : nullptr;
 }
 
+PyObject* call_shortcut(const Shortcut& s, PyObject* const* found, PyObject* input) {
+  PyObject* stack[most_arguments];
+  Ref kept[most_arguments];  // another thread may put others in their places
+  const Py_ssize_t n = PyTuple_GET_SIZE(s.arguments);
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    stack[i] = found[i] ? found[i] : input;
+    kept[i] = Ref(Py_NewRef(stack[i]));
+  }
+  return PyObject_Vectorcall(s.callee, stack, static_cast<size_t>(n), nullptr);
+}
+
+#if PY_VERSION_HEX < 0x030c0000
+// What was found for a module without hooks stays true while its class and the two dicts keep their
+// versions, which no other class or dict ever has.
+uint64_t version_of(PyObject* dict) {
+  return reinterpret_cast<PyDictObject*>(dict)->ma_version_tag;
+}
+struct Found {
+  uint64_t own_version = 0, parameters_version = 0;
+  PyTypeObject* type = nullptr;
+  unsigned type_version = 0;
+  uint32_t shortcut = 0;
+  PyObject* parameters = nullptr;            // lent by the module's dict
+  PyObject* arguments[most_arguments] = {};  // lent by these dicts; null for the input
+};
+constexpr size_t found_count = 256;
+Found found_before[found_count];
+Found& found_for(PyObject* own) {
+  return found_before[reinterpret_cast<uintptr_t>(own) / 64 % found_count];
+}
+bool still_true(const Found& f, PyTypeObject* type, PyObject* own) {
+  return f.own_version == version_of(own) && f.type == type &&
+         PyType_HasFeature(type, Py_TPFLAGS_VALID_VERSION_TAG) &&
+         f.type_version == type->tp_version_tag &&
+         f.parameters_version == version_of(f.parameters) && shortcuts[f.shortcut].is_in_place();
+}
+#endif
+
 // Null, perhaps without an error set, where forward() must be called itself.
 PyObject* take_shortcut(PyObject* self, PyObject* own, PyObject* input) {
   if (Py_TYPE(self)->tp_getattro != module_getattro) return nullptr;  // a way of its own
@@ -80,16 +118,29 @@ PyObject* take_shortcut(PyObject* self, PyObject* own, PyObject* input) {
     PyObject* value = own_or_parameter(self, own, PyTuple_GET_ITEM(s->unset, i));
     if (value != Py_None && value != Py_False) return nullptr;
   }
-  PyObject* stack[most_arguments];
-  Ref kept[most_arguments];  // another thread may put others in their places
-  Py_ssize_t n = PyTuple_GET_SIZE(s->arguments);
-  for (Py_ssize_t i = 0; i < n; ++i) {
+  PyObject* arguments[most_arguments] = {};
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(s->arguments); ++i) {
     PyObject* name = PyTuple_GET_ITEM(s->arguments, i);
-    stack[i] = name == Py_None ? input : own_or_parameter(self, own, name);
-    if (!stack[i]) return nullptr;
-    kept[i] = Ref(Py_NewRef(stack[i]));
+    if (name == Py_None) continue;
+    arguments[i] = own_or_parameter(self, own, name);
+    if (!arguments[i]) return nullptr;
   }
-  return PyObject_Vectorcall(s->callee, stack, static_cast<size_t>(n), nullptr);
+#if PY_VERSION_HEX < 0x030c0000
+  PyTypeObject* type = Py_TYPE(self);
+  PyObject* parameters = PyDict_GetItemWithError(own, names().tables[0]);
+  if (parameters && PyDict_Check(parameters) &&
+      PyType_HasFeature(type, Py_TPFLAGS_VALID_VERSION_TAG)) {
+    Found& f = found_for(own);
+    f = {.own_version = version_of(own),
+         .parameters_version = version_of(parameters),
+         .type = type,
+         .type_version = type->tp_version_tag,
+         .shortcut = static_cast<uint32_t>(s - shortcuts.begin()),
+         .parameters = parameters};
+    std::copy_n(arguments, most_arguments, f.arguments);
+  }
+#endif
+  return call_shortcut(*s, arguments, input);
 }
 
 PyObject* forward(PyObject* self, PyObject* args, PyObject* kwargs) {
@@ -97,9 +148,15 @@ PyObject* forward(PyObject* self, PyObject* args, PyObject* kwargs) {
   if (!hooked) {
     Ref own(PyObject_GenericGetDict(self, nullptr));
     if (!own) return nullptr;
+    const bool alone = PyTuple_GET_SIZE(args) == 1 && !(kwargs && PyDict_GET_SIZE(kwargs) > 0);
+#if PY_VERSION_HEX < 0x030c0000
+    if (const Found& f = found_for(own.get()); alone && still_true(f, Py_TYPE(self), own.get()))
+        [[likely]]
+      return call_shortcut(shortcuts[f.shortcut], f.arguments, PyTuple_GET_ITEM(args, 0));
+#endif
     hooked = PyDict_GetItemWithError(own.get(), names().hooked) != nullptr;
     if (!hooked && PyErr_Occurred()) return nullptr;
-    if (!hooked && PyTuple_GET_SIZE(args) == 1 && !(kwargs && PyDict_GET_SIZE(kwargs) > 0)) {
+    if (!hooked && alone) {
       PyObject* result = take_shortcut(self, own.get(), PyTuple_GET_ITEM(args, 0));
       if (result || PyErr_Occurred()) return result;
     }
