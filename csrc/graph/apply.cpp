@@ -108,7 +108,7 @@ void run_elementwise_into(const OpDef& op, std::span<const Tensor> in, const voi
   int n = static_cast<int>(in.size()) + 1;
   char* data[max_operands];
   int64_t inner[max_operands];
-  Tensor converted[max_operands];
+  std::optional<std::array<Tensor, max_operands>> converted;  // seldom: clearing it takes its time
   alignas(16) char scalars[max_operands][16];
   const auto* params = static_cast<const Scalar*>(attrs);
   const kernels::Loop beside_number = op.loops->beside_number(compute);
@@ -139,8 +139,8 @@ void run_elementwise_into(const OpDef& op, std::span<const Tensor> in, const voi
     }
     const Tensor* use = &t;
     if (t.dtype() != compute) {
-      converted[i] = cast_copy(t, compute);
-      use = &converted[i];
+      if (!converted) converted.emplace();
+      use = &((*converted)[static_cast<size_t>(i)] = cast_copy(t, compute));
     }
     data[i] = (*use)->data;
     inner[i] = step;
@@ -155,7 +155,8 @@ void run_elementwise_into(const OpDef& op, std::span<const Tensor> in, const voi
   size_t sizes[max_operands];
   strides[0] = out.strides();
   for (int i = 1; i < n; ++i) {
-    const Tensor& t = converted[i].defined() ? converted[i] : in[static_cast<size_t>(i - 1)];
+    const auto at = static_cast<size_t>(i);
+    const Tensor& t = converted && (*converted)[at].defined() ? (*converted)[at] : in[at - 1];
     if (inner[i] == 0)
       strides[i] = Dims(out.ndim(), 0);
     else

@@ -157,12 +157,17 @@ PyObject* frombuffer(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
 
 Tensor tensor_from(PyObject* data, std::optional<DType> dtype, Device device) {
   Tensor source;
+  bool lent = false;  // data's own memory
   if (is_tensor(data)) {
     source = borrow(data);
+    lent = true;
     note_leaving(source.get(), "tensor()");
-  } else if (is_numpy_array(data))
+  } else if (PyList_CheckExact(data) || PyTuple_CheckExact(data))
+    source = tensor_from_sequence(data, dtype);
+  else if (is_numpy_array(data)) {
     source = from_numpy(data, false);
-  else if (auto d = numpy_scalar_dtype(data))
+    lent = true;
+  } else if (auto d = numpy_scalar_dtype(data))
     source = tensor_from_sequence(data, dtype ? dtype : d);
   else if (dtype || PyList_Check(data) || PyTuple_Check(data) || PyFloat_Check(data) ||
            PyLong_Check(data)) {
@@ -176,8 +181,7 @@ Tensor tensor_from(PyObject* data, std::optional<DType> dtype, Device device) {
     source = tensor_from_sequence(data, dtype);
   }
   DType d = dtype.value_or(source.dtype());
-  bool fresh =
-      !is_tensor(data) && !is_numpy_array(data) && source.device() == device && source.dtype() == d;
+  const bool fresh = !lent && source.device() == device && source.dtype() == d;
   if (fresh && source->storage->resizable) return source;
   if (source.is_meta() && device != Device::Meta) {
     fail(ErrorKind::NotImplemented, "tensor: a meta tensor has no values to copy");

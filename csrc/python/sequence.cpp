@@ -205,9 +205,37 @@ int nesting(PyObject* o, int depth) {
   return nesting(PySequence_Fast_GET_ITEM(o, 0), depth + 1);
 }
 
+// A list or tuple of nothing but ints, or nothing but floats, which become what such numbers mostly
+// become; undefined for all others.
+Tensor tensor_from_numbers(PyObject* data, std::optional<DType> dtype) {
+  if (!PyList_CheckExact(data) && !PyTuple_CheckExact(data)) return {};
+  const Py_ssize_t n = PySequence_Fast_GET_SIZE(data);
+  PyObject** const items = PySequence_Fast_ITEMS(data);
+  if (n == 0) return {};
+  PyTypeObject* const type = Py_TYPE(items[0]);
+  if (type != &PyLong_Type && type != &PyFloat_Type) return {};
+  const DType d = dtype ? *dtype : type == &PyLong_Type ? DType::Int64 : default_dtype();
+  if (d != (type == &PyLong_Type ? DType::Int64 : DType::Float32)) return {};
+  for (Py_ssize_t i = 1; i < n; ++i)
+    if (Py_TYPE(items[i]) != type) return {};
+  Tensor out = empty({n}, d);
+  if (d == DType::Float32) {
+    auto* to = out.data<float>();
+    for (Py_ssize_t i = 0; i < n; ++i) to[i] = static_cast<float>(PyFloat_AS_DOUBLE(items[i]));
+    return out;
+  }
+  auto* to = out.data<int64_t>();
+  int overflow = 0;
+  for (Py_ssize_t i = 0; i < n && !overflow; ++i)
+    to[i] = PyLong_AsLongLongAndOverflow(items[i], &overflow);
+  if (overflow) fail_value("tensor: Overflow when unpacking long long");
+  return out;
+}
+
 }  // namespace
 
 Tensor tensor_from_sequence(PyObject* data, std::optional<DType> dtype) {
+  if (Tensor out = tensor_from_numbers(data, dtype)) return out;
   // A list that contains itself has no end; this finds that before anything recurses.
   if (nesting(data, 0) > max_dims)
     fail_value("tensor: too many dimensions '", Py_TYPE(data)->tp_name, "'");
