@@ -89,10 +89,11 @@ bool for_columns(const Lines<K>& lines, F&& f) {
   for (int k = 0; k < K; ++k)
     if (lines.spacing(k) != 1 || lines.step[k] == 1) return false;
   int64_t n = lines.length[0], inner = lines.axes.back().size;
-  // Rows far apart are read in long pieces, unless that leaves threads without work.
+  // Rows far apart are read in long pieces, unless that leaves threads without work, or the copy of
+  // a piece would not stay in the cache.
   bool large = n * inner * static_cast<int64_t>(sizeof(C)) >= (int64_t{4} << 20);
   bool enough = lines.count >= 2 * column_tile * num_threads();
-  int64_t width = large && enough ? column_tile : column_tile / 2;
+  int64_t width = large && enough && !room_wanted ? column_tile : column_tile / 2;
   int64_t tiles = (inner + width - 1) / width;
   int64_t grain = std::max<int64_t>(1, grain_default / 4 / std::max<int64_t>(n * width, 1));
   parallel_for(lines.count / inner * tiles, grain, [&](int64_t begin, int64_t end) {

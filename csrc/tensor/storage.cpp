@@ -113,9 +113,12 @@ Storage* bare_storage(Allocator& a) {
 void* allocate_block(int c) {
   size_t bytes = (class_bytes(c) + alignment - 1) / alignment * alignment;
   if (bytes <= carved_most) return allocate_lines(bytes);
-  void* p = std::aligned_alloc(alignment, bytes);
-  // Huge pages spare large results most of their page faults.
-  if (p) madvise(p, bytes, MADV_HUGEPAGE);
+  // Huge pages spare large results most of their page faults; and pieces of rows that started
+  // within a pair of cache lines would have memory bring the other line, too.
+  constexpr size_t huge_page = size_t{2} << 20;
+  void* p = nullptr;
+  if (posix_memalign(&p, huge_page, bytes) != 0) return nullptr;
+  madvise(p, bytes / huge_page * huge_page, MADV_HUGEPAGE);
   return p;
 }
 
