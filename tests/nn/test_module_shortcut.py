@@ -1,0 +1,148 @@
+"""Calls of modules whose forward() the core runs itself: whatever is changed, it is seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import clew
+from clew import nn
+
+X = clew.ones(1, 2)
+
+
+def linear(value: float = 1.0) -> nn.Linear:
+    m = nn.Linear(2, 2)
+    with clew.no_grad():
+        m.weight.fill_(value)
+        m.bias.fill_(0.0)
+    return m
+
+
+def value(m: Any) -> float:
+    return m(X)[0, 0].item()
+
+
+def new_weight(v: float = 3.0) -> nn.Parameter:
+    return nn.Parameter(clew.full((2, 2), v))
+
+
+def assign(m: Any) -> None:
+    m.weight = new_weight()
+
+
+def into_the_table(m: Any) -> None:
+    m._parameters["weight"] = new_weight()
+
+
+def another_table(m: Any) -> None:
+    m.__dict__["_parameters"] = {"weight": new_weight(), "bias": m.bias}
+
+
+def beside_the_table(m: Any) -> None:
+    m.__dict__["weight"] = clew.full((2, 2), 3.0)
+
+
+def in_place(m: Any) -> None:
+    m.weight.data.fill_(3.0)
+
+
+def loaded(m: Any) -> None:
+    m.load_state_dict(linear(3.0).state_dict())
+
+
+def own_forward(m: Any) -> None:
+    m.forward = lambda x: x * 6
+
+
+def hooked(m: Any) -> None:
+    m.register_forward_hook(lambda module, args, out: out * 3)
+
+
+def another_class(m: Any) -> None:
+    class Tripled(nn.Linear):
+        def forward(self, input: Any) -> Any:
+            return super().forward(input) * 3
+
+    m.__class__ = Tripled
+
+
+CHANGES: list[Callable[[Any], None]] = [
+    assign,
+    into_the_table,
+    another_table,
+    beside_the_table,
+    in_place,
+    loaded,
+    own_forward,
+    hooked,
+    another_class,
+]
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda f: f.__name__)
+def test_a_change_is_seen(change: Callable[[Any], None]):
+    m = linear()
+    assert [value(m) for _ in range(3)] == [2, 2, 2]
+    change(m)
+    assert [value(m) for _ in range(3)] == [6, 6, 6]
+
+
+def test_the_class_changes(monkeypatch: pytest.MonkeyPatch):
+    class Own(nn.Linear):
+        pass
+
+    m = Own(2, 2)
+    m.load_state_dict(linear().state_dict())
+    assert value(m) == value(m) == 2
+    Own.forward = lambda self, x: x * 7  # type: ignore[method-assign]
+    assert value(m) == value(m) == 7
+    del Own.forward
+    assert value(m) == value(m) == 2
+    Own.weight = property(lambda self: clew.full((2, 2), 4.0))  # type: ignore[assignment]
+    assert value(m) == value(m) == 8
+
+
+def test_the_function_changes(monkeypatch: pytest.MonkeyPatch):
+    m = linear()
+    assert value(m) == value(m) == 2
+    monkeypatch.setattr(clew.nn.functional, "linear", lambda x, w, b=None: x * 5)
+    assert value(m) == value(m) == 5
+    monkeypatch.undo()
+    assert value(m) == 2
+
+
+def test_a_hook_on_every_module():
+    m = linear()
+    assert value(m) == value(m) == 2
+    handle = nn.modules.module.register_module_forward_hook(lambda module, args, out: out + 1)
+    assert value(m) == 3
+    handle.remove()
+    assert value(m) == 2
+
+
+def test_modules_at_the_same_place():
+    # Freed dicts are used again: what was found for one module is not taken for another.
+    for i in range(2000):
+        m = linear(float(i % 7))
+        assert value(m) == 2 * (i % 7)
+        e = nn.Embedding(3, 1)
+        assert e(clew.tensor([2])).item() == e.weight[2].item()
+
+
+def test_a_deleted_parameter():
+    m = linear()
+    assert value(m) == 2
+    del m.weight
+    with pytest.raises(AttributeError, match="weight"):
+        m(X)
+
+
+def test_a_keyword_and_more_arguments():
+    m = linear()
+    assert value(m) == 2
+    assert m(input=X)[0, 0].item() == 2
+    with pytest.raises(TypeError):
+        m(X, X)
