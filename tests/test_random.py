@@ -418,6 +418,15 @@ def test_dropout_scales_what_it_keeps(dtype):
     np.testing.assert_allclose(ratio, 4 / 3, rtol=1e-2)
 
 
+@pytest.mark.parametrize("dtype", [clew.float32, clew.float64, clew.bfloat16, clew.float16])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_dropout_keeps_the_sign_of_zero(dtype, transposed):
+    x = -clew.ones(30, 40, dtype=dtype)
+    y = clew.nn.functional.dropout(x.t() if transposed else x, 0.5)
+    assert 0 < (y == 0).sum() < y.numel()
+    assert clew.signbit(y).all()
+
+
 def test_dropout_gradient_is_its_mask():
     x = clew.rand(50, requires_grad=True)
     y = dropout("dropout")(x, 0.5)

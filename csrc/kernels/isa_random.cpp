@@ -96,40 +96,28 @@ void below(uint8_t* __restrict out, const uint32_t* __restrict words, int64_t n,
   return _mm256_blendv_ps(_mm256_set1_ps(no), _mm256_set1_ps(yes), _mm256_castsi256_ps(kept));
 }
 #endif
-// What is dropped is multiplied by 0: a NaN stays one. shifts: b and dropped are not both 0.
-template <bool shifts>
-void masked_some(float* __restrict out, const float* __restrict x, const uint8_t* __restrict mask,
-                 int64_t n, float a, float b, float dropped) {
+// What is dropped is multiplied by 0: a NaN stays one.
+void masked(float* __restrict out, const float* __restrict x, const uint8_t* __restrict mask,
+            int64_t n, float a, float b, float dropped) {
   int64_t i = 0;
 #ifdef __AVX2__
   for (; i + 8 <= n; i += 8) {
     const auto bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(mask + i));
     const auto kept = _mm256_cmpgt_epi32(_mm256_cvtepu8_epi32(bytes), _mm256_setzero_si256());
-    auto y = _mm256_mul_ps(_mm256_loadu_ps(x + i), either(kept, a, 0));
-    if constexpr (shifts) y = _mm256_add_ps(y, either(kept, b, dropped));
-    _mm256_storeu_ps(out + i, y);
+    const auto y = _mm256_mul_ps(_mm256_loadu_ps(x + i), either(kept, a, 0));
+    _mm256_storeu_ps(out + i, _mm256_add_ps(y, either(kept, b, dropped)));
   }
 #endif
-  for (; i < n; ++i) {
-    out[i] = x[i] * (mask[i] ? a : 0.0f);
-    if constexpr (shifts) out[i] += mask[i] ? b : dropped;
-  }
-}
-void masked(float* out, const float* x, const uint8_t* mask, int64_t n, float a, float b,
-            float dropped) {
-  const bool shifts = b != 0 || dropped != 0;
-  (shifts ? masked_some<true> : masked_some<false>)(out, x, mask, n, a, b, dropped);
+  for (; i < n; ++i) out[i] = x[i] * (mask[i] ? a : 0.0f) + (mask[i] ? b : dropped);
 }
 
-template <bool shifts>
-void drop_some(float* __restrict out, uint8_t* __restrict mask, const float* __restrict x,
-               uint32_t* __restrict words, int64_t n, uint64_t limit, float a, float b,
-               float dropped) {
+void drop(float* __restrict out, uint8_t* __restrict mask, const float* __restrict x,
+          uint32_t* __restrict words, int64_t n, uint64_t limit, float a, float b, float dropped) {
   int64_t i = 0;
   auto plainly = [&](int64_t count) {
     temper_all(words + 2 * i, 2 * count);
     below(mask + i, words + 2 * i, count, limit);
-    masked_some<shifts>(out + i, x + i, mask + i, count, a, b, dropped);
+    masked(out + i, x + i, mask + i, count, a, b, dropped);
     i += count;
   };
 #ifdef __AVX2__
@@ -159,10 +147,8 @@ void drop_some(float* __restrict out, uint8_t* __restrict mask, const float* __r
       continue;
     }
     for (int q = 0; q < 4; ++q) {
-      const auto factor = _mm256_and_ps(_mm256_castsi256_ps(kept[q]), _mm256_set1_ps(a));
-      auto y = _mm256_mul_ps(_mm256_loadu_ps(x + i + 8 * q), factor);
-      if constexpr (shifts) y = _mm256_add_ps(y, either(kept[q], b, dropped));
-      _mm256_storeu_ps(out + i + 8 * q, y);
+      const auto y = _mm256_mul_ps(_mm256_loadu_ps(x + i + 8 * q), either(kept[q], a, 0));
+      _mm256_storeu_ps(out + i + 8 * q, _mm256_add_ps(y, either(kept[q], b, dropped)));
     }
     const auto bytes = _mm256_packs_epi16(_mm256_packs_epi32(kept[0], kept[1]),
                                           _mm256_packs_epi32(kept[2], kept[3]));
@@ -174,11 +160,6 @@ void drop_some(float* __restrict out, uint8_t* __restrict mask, const float* __r
   }
 #endif
   plainly(n - i);
-}
-void drop(float* __restrict out, uint8_t* __restrict mask, const float* __restrict x,
-          uint32_t* __restrict words, int64_t n, uint64_t limit, float a, float b, float dropped) {
-  const bool shifts = b != 0 || dropped != 0;
-  (shifts ? drop_some<true> : drop_some<false>)(out, mask, x, words, n, limit, a, b, dropped);
 }
 
 constexpr int block = 16;

@@ -471,6 +471,9 @@ void random_multinomial(const NdView& dst, const NdView& weights, bool replaceme
   });
 }
 
+// What is added when nothing is to be: -0 leaves a product of -0 as it is.
+static double keeping_sign(double added) { return added == 0 ? -0.0 : added; }
+
 void random_masked_affine(const NdView& out, const NdView& mask, const NdView& in, double keep,
                           double scale, double shift, double dropped, Generator& g) {
   if (out.dtype != DType::Float32 || !out.contiguous() || !in.contiguous() || !mask.contiguous() ||
@@ -480,8 +483,8 @@ void random_masked_affine(const NdView& out, const NdView& mask, const NdView& i
     return;
   }
   Lock lock(g.mutex);
-  const auto a = static_cast<float>(scale), b = static_cast<float>(shift),
-             d = static_cast<float>(dropped);
+  const auto a = static_cast<float>(scale), b = static_cast<float>(keeping_sign(shift)),
+             d = static_cast<float>(keeping_sign(dropped));
   const uint64_t limit = limit_of(keep);
   for_words<true>(g, out.numel(), 2, [&](int64_t first, uint32_t* words, int64_t count) {
     random_loops().drop(out.ptr<float>() + first, mask.ptr<uint8_t>() + first,
@@ -493,7 +496,8 @@ void masked_affine(const NdView& out, const NdView& in, const NdView& mask, doub
                    double shift, double dropped) {
   dispatch_float("dropout", out.dtype, [&]<class T>() {
     using C = compute_t<T>;
-    C a = static_cast<C>(scale), b = static_cast<C>(shift), d = static_cast<C>(dropped);
+    C a = static_cast<C>(scale), b = static_cast<C>(keeping_sign(shift)),
+      d = static_cast<C>(keeping_sign(dropped));
     if (out.contiguous() && in.contiguous() && mask.contiguous()) {
       T* o = out.ptr<T>();
       const T* x = in.ptr<T>();

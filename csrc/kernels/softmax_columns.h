@@ -8,7 +8,7 @@
 namespace clew::kernels {
 
 constexpr int64_t column_tile = 128;
-// Rows that are done together, while the first-level cache holds them.
+// Rows that are done together, while the nearest caches hold them.
 constexpr int64_t column_rows = 128;
 // Elements that softmax needs room for: a copy of w columns, and what is kept of each piece of it.
 constexpr int64_t column_room(int64_t n, int64_t w) {
