@@ -77,6 +77,11 @@ REASONS: dict[tuple[str, str], str] = {
         ("kernels", case): "Bound by memory in both, as the triad, which is the same code in both"
         for case in ("add into out", "add in place", "sum", "sum of rows")
     },
+    **{
+        ("kernels", case): "In the cache its arithmetic alone takes most of the time that the "
+        "target leaves; memory's is hidden behind it only in part"
+        for case in ("sin", "cos", "erf", "softmax, rows", "log_softmax")
+    },
     ("kernels", "conv2d 3x3, stride 2"): "oneDNN in both",
     (
         "kernels",
