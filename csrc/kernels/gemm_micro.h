@@ -21,6 +21,14 @@ template <int planes> constexpr int tile_rows = planes == 2 ? 2 : 6;
 template <int planes> constexpr int tile_vectors = 2;
 #endif
 
+// Lines that are asked for while a tile is computed: four in every `fetch_steps` steps, `near`
+// bytes apart, the next four `far` bytes on. What later work reads has arrived when its turn comes.
+constexpr int64_t fetch_steps = 16;
+struct Fetch {
+  const char* at = nullptr;
+  int64_t near = 0, far = 0;
+};
+
 // Where a tile of sums goes: c = alpha * sums + from, where `from` is nothing (null), c itself or
 // a row that all rows get (from_rs = 0). The last vector has `last` lanes in c.
 template <class S> struct TileTarget {
@@ -31,6 +39,7 @@ template <class S> struct TileTarget {
   int64_t last;
   S alpha;
   bool scaled;
+  Fetch fetch;
 };
 
 // Writes a tile whose last vector is not whole.
@@ -72,19 +81,29 @@ void micro(int64_t depth, const S* a, int64_t a_rs, int64_t a_ks, const S* b, in
   unroll<MR>(
       [&]<int i> { unroll<NV>([&]<int j> { __builtin_prefetch(t.c + i * t.rs + j * L, 1); }); });
   int64_t at = 0;
-  for (int64_t p = 0; p < depth; ++p) {
-    V br[NV];
-    unroll<NV>([&]<int j> { std::memcpy(&br[j], b + j * L, sizeof(V)); });
-    unroll<MR>([&]<int i> {
-      const S ar = packed ? a[i] : row[i][at];
-      unroll<NV>([&]<int j> { sums[i][j] += ar * br[j]; });
-    });
-    if constexpr (packed)
-      a += MR;
-    else
-      at += a_ks;
-    b += b_ks;
+  auto steps = [&](int64_t count) __attribute__((always_inline)) {
+    for (int64_t p = 0; p < count; ++p) {
+      V br[NV];
+      unroll<NV>([&]<int j> { std::memcpy(&br[j], b + j * L, sizeof(V)); });
+      unroll<MR>([&]<int i> {
+        const S ar = packed ? a[i] : row[i][at];
+        unroll<NV>([&]<int j> { sums[i][j] += ar * br[j]; });
+      });
+      if constexpr (packed)
+        a += MR;
+      else
+        at += a_ks;
+      b += b_ks;
+    }
+  };
+  if (const char* fetch = t.fetch.at) {
+    for (const int64_t near = t.fetch.near, far = t.fetch.far; depth >= fetch_steps;
+         depth -= fetch_steps, fetch += far) {
+      unroll<4>([&]<int q> { __builtin_prefetch(fetch + q * near, 0, 2); });
+      steps(fetch_steps);
+    }
   }
+  steps(depth);
   if (t.scaled) unroll<MR>([&]<int i> { unroll<NV>([&]<int j> { sums[i][j] *= t.alpha; }); });
   if (t.last == L) {
     // Copies: for all the compiler knows, writing to c changes t.

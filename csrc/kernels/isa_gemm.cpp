@@ -1,6 +1,8 @@
 // The blocked matrix product: B packed once for all threads, blocks of C spread over them.
 // May include: kernels/gemm_isa.h, kernels/gemm_micro.h, base/guided.h.
 // Invariant: internal functions only: code for one instruction set never leaks into another's.
+#include <thread>
+
 #include "base/guided.h"
 #include "kernels/gemm_isa.h"
 #include "kernels/gemm_micro.h"
@@ -13,7 +15,7 @@ constexpr int64_t depth_most = 400;
 constexpr int64_t mc_block = 4 * tile_rows<1>;  // rows of A packed at a time
 constexpr int64_t b_block_bytes = 640 << 10;  // packed B at a time: the second-level cache holds it
 constexpr int64_t b_group_bytes = 2 << 20;    // packed at once, block by block
-constexpr int64_t copied_steps = 16;          // rows read before the next panel's turn
+constexpr int64_t copied_steps = 16;          // steps of A read before the next tile's turn
 constexpr int64_t parallel_work = 3 << 19;    // multiply-adds from which threads pay
 
 // A problem with typed pointers; alpha and beta in the compute type.
@@ -88,7 +90,7 @@ void merge(const Problem<T>& p, const S* tile, int64_t im_offset, int64_t width,
   }
 }
 
-thread_local Scratch scratch_a, scratch_b, scratch_c;
+thread_local Scratch scratch_a, scratch_b, scratch_c, scratch_states;
 
 // Where the results of a sweep go: C itself when it holds sums as they are, else through merge().
 template <class T> struct Sink {
@@ -101,75 +103,74 @@ template <class T> struct Sink {
   Beta kind;
 };
 
-// Lines of a strided block that are asked for piece by piece while other work goes on.
-struct Ahead {
-  const char* next = nullptr;
-  int64_t line_bytes = 0, lines = 0, left = 0, stride = 0, at = 0, each = 0;
-  // `outer` runs of `inner_bytes` contiguous bytes, in `pieces` pieces.
-  Ahead() = default;
-  Ahead(const void* from, int64_t outer, int64_t stride_bytes, int64_t inner_bytes, int64_t pieces)
-      : next(static_cast<const char*>(from)),
-        lines(inner_bytes / 64 + 1),
-        left(outer),
-        stride(stride_bytes),
-        each(ceil_div(outer * lines, pieces)) {}
-  void step() {
-    for (int64_t x = 0; x < each && left > 0; ++x) {
-      __builtin_prefetch(next + at * 64, 0, 2);
-      if (++at == lines) {
-        at = 0;
-        next += stride;
-        --left;
-      }
-    }
-  }
-};
-
 // All tiles of m rows and the panels [q0, q1) over one block of depth. A is either in place (its
 // own strides) or packed by micro-kernel rows; B has `b_ks` elements from one step to the next, 0
-// for packed panels.
+// for packed panels. What is the same for all tiles is found once: they are short.
 template <class T, class S>
 void sweep(const Problem<T>& p, int64_t m, const Panels& panels, int64_t q0, int64_t q1,
            int64_t depth, const S* a_direct, const S* a_packed, const S* b, int64_t b_ks,
-           const Sink<T>& to, Ahead ahead = {}) {
+           const Sink<T>& to, Fetch fetch = {}, int64_t fetch_tile = 0) {
   constexpr int planes = Element<T>::planes;
   constexpr int L = lanes<S>;
   alignas(64) S tile[tile_rows<planes> * tile_vectors<planes> * L * planes];
+  const bool own = planes == 1 && to.sums != nullptr, added = own && to.kind == Beta::one;
+  TileTarget<S> t{.c = tile,
+                  .rs = to.rs,
+                  .from = nullptr,
+                  .from_rs = added ? to.rs : 0,
+                  .last = L,
+                  .alpha = p.alpha[0],
+                  .scaled = own && !p.alpha_one,
+                  .fetch = fetch};
   for (int64_t i = 0; i < m;) {
     const int rows = rows_for<planes>(m - i);
-    for (int64_t q = q0; q < q1; ++q) {
-      const int64_t cols = panels.columns(q), vectors = ceil_div(cols, L), first = q * panels.width;
-      const S* panel = b_ks ? b + first : b + first * depth * planes;
+    const S* const from = a_packed ? a_packed + i * depth * planes : a_direct + i * p.a_rs * planes;
+    const int64_t a_rs = a_packed ? 1 : p.a_rs, a_ks = a_packed ? rows : p.a_cs;
+    // Tiles of the panels [q, end), as many vectors wide each.
+    auto along = [&](int64_t q, int64_t end, int64_t vectors) {
       const int64_t step = b_ks ? b_ks : vectors * L * planes;
-      ahead.step();
+      auto merged = [&](int64_t im_offset) {
+        const int64_t first = q * panels.width;
+        merge<T, S>(p, tile, im_offset, vectors * L, to.c + i * p.c_rs + first * p.c_cs,
+                    to.c_bias ? to.c_bias + first : nullptr, rows, panels.columns(q), to.kind);
+      };
       if constexpr (planes == 2) {
-        const S* from = a_packed ? a_packed + i * depth * 2 : a_direct + i * p.a_rs * 2;
-        micro_complex_for<S>(rows, vectors)(depth, from, a_packed ? 1 : p.a_rs * 2,
-                                            a_packed ? rows * 2 : p.a_cs * 2, a_packed ? rows : 1,
-                                            panel, step, tile);
-        merge<T, S>(p, tile, rows * vectors * L, vectors * L, to.c + i * p.c_rs + first * p.c_cs,
-                    to.c_bias ? to.c_bias + first : nullptr, rows, cols, to.kind);
+        const auto micro = micro_complex_for<S>(rows, vectors);
+        for (; q < end; ++q) {
+          micro(depth, from, a_packed ? 1 : p.a_rs * 2, a_packed ? rows * 2 : p.a_cs * 2,
+                a_packed ? rows : 1, b + q * panels.width * depth * 2, step, tile);
+          merged(rows * vectors * L);
+        }
       } else {
-        const bool own = to.sums != nullptr;
-        TileTarget<S> t;
-        t.c = own ? to.sums + i * to.rs + first : tile;
-        t.rs = own ? to.rs : vectors * L;
-        t.from = !own ? nullptr : to.kind == Beta::one ? t.c : to.bias ? to.bias + first : nullptr;
-        t.from_rs = own && to.kind == Beta::one ? t.rs : 0;
-        t.last = own ? cols - (vectors - 1) * L : L;
-        t.alpha = p.alpha[0];
-        t.scaled = own && !p.alpha_one;
-        if (a_packed)
-          micro_for<S, true>(rows, vectors)(depth, a_packed + i * depth, 1, rows, panel, step, t);
-        else
-          micro_for<S, false>(rows, vectors)(depth, a_direct + i * p.a_rs, p.a_rs, p.a_cs, panel,
-                                             step, t);
-        if (!own)
-          merge<T, S>(p, tile, 0, vectors * L, to.c + i * p.c_rs + first * p.c_cs,
-                      to.c_bias ? to.c_bias + first : nullptr, rows, cols, to.kind);
+        const auto micro =
+            a_packed ? micro_for<S, true>(rows, vectors) : micro_for<S, false>(rows, vectors);
+        const S* panel = b + q * panels.width * (b_ks ? 1 : depth);
+        const int64_t next = panels.width * (b_ks ? 1 : depth);
+        if (own) {
+          t.c = to.sums + i * to.rs + q * panels.width;
+          t.from = added ? t.c : to.bias ? to.bias + q * panels.width : nullptr;
+          const int64_t on = t.from ? panels.width : 0;
+          for (; q < end; ++q, panel += next, t.c += panels.width, t.from += on)
+            micro(depth, from, a_rs, a_ks, panel, step, t);
+        } else {
+          t.rs = vectors * L;
+          for (; q < end; ++q, panel += next) {
+            micro(depth, from, a_rs, a_ks, panel, step, t);
+            merged(0);
+          }
+        }
       }
+    };
+    const int64_t whole = least(q1, panels.n / panels.width);
+    if (q0 < whole) along(q0, whole, tile_vectors<planes>);
+    for (int64_t q = most(q0, whole); q < q1; ++q) {
+      const int64_t vectors = ceil_div(panels.columns(q), L);
+      if (own) t.last = panels.columns(q) - (vectors - 1) * L;
+      along(q, q + 1, vectors);
+      t.last = L;
     }
     i += rows;
+    if (fetch.at) t.fetch.at += fetch_tile;
   }
 }
 
@@ -225,36 +226,69 @@ void pack_rows(S* dst, const Problem<T>& p, const T* a, int64_t m, int64_t beyon
   }
 }
 
-// Blocks of B of kc steps each in panels, `block` elements apart, by all threads.
-template <class T, class S>
-void pack_blocks(S* dst, const Problem<T>& p, const T* b, const Panels& panels, int64_t steps,
-                 int64_t kc, int64_t block, bool threads) {
-  constexpr int planes = Element<T>::planes;
-  const int64_t count = panels.count();
-  auto one = [&](int64_t at, int64_t q, int64_t k, int64_t n) {
-    const int64_t width = panels.packed(q), depth = least(kc, steps - at * kc);
-    pack<T, S>(dst + at * block + (q * panels.width * depth + k * width) * planes, width,
-               b + (at * kc + k) * p.b_rs + q * panels.width * p.b_cs, p.b_cs, p.b_rs,
-               panels.columns(q), least(n, depth - k));
-  };
-  if (p.b_cs == 1) {
-    const int64_t pieces = ceil_div(steps, copied_steps);  // kc is a multiple of their size
-    parallel_guided(pieces, threads ? 1 + 32768 / (copied_steps * panels.n) : pieces,
-                    [&](int64_t begin, int64_t end) {
-                      for (int64_t piece = begin; piece < end; ++piece) {
-                        const int64_t k = piece * copied_steps;
-                        for (int64_t q = 0; q < count; ++q) one(k / kc, q, k % kc, copied_steps);
-                      }
-                    });
-  } else {
-    const int64_t pieces = ceil_div(steps, kc) * count;
-    parallel_guided(pieces, threads ? 1 + 32768 / (least(kc, steps) * panels.width) : pieces,
-                    [&](int64_t begin, int64_t end) {
-                      for (int64_t piece = begin; piece < end; ++piece)
-                        one(piece / count, piece % count, 0, kc);
-                    });
+// Blocks of B in panels, brought into order by whichever thread needs a panel first: nobody waits
+// for all of B, and while one panel is multiplied the next one's lines arrive.
+template <class T, class S> struct PackedB {
+  enum : uint8_t { untouched, claimed, ready };
+  const Problem<T>& p;
+  const T* b;  // the first step of the first block
+  Panels panels;
+  int64_t steps, kc, block;  // of all blocks; of one; elements from one block to the next
+  S* data;
+  uint8_t* states;  // count() for each block
+
+  int64_t depth(int64_t at) const { return least(kc, steps - at * kc); }
+  const T* source(int64_t at, int64_t q) const {
+    return b + at * kc * p.b_rs + q * panels.width * p.b_cs;
   }
-}
+  std::atomic_ref<uint8_t> state(int64_t at, int64_t q) const {
+    return std::atomic_ref<uint8_t>(states[at * panels.count() + q]);
+  }
+  // False while another thread is at it.
+  bool provide(int64_t at, int64_t q) const {
+    auto s = state(at, q);
+    uint8_t now = s.load(std::memory_order_acquire);
+    if (now == untouched && s.compare_exchange_strong(now, claimed)) {
+      constexpr int planes = Element<T>::planes;
+      pack<T, S>(data + at * block + q * panels.width * depth(at) * planes, panels.packed(q),
+                 source(at, q), p.b_cs, p.b_rs, panels.columns(q), depth(at));
+      s.store(now = ready, std::memory_order_release);
+    }
+    return now == ready;
+  }
+  bool complete(int64_t at, int64_t q0, int64_t q1) const {
+    while (q0 < q1 && state(at, q0).load(std::memory_order_acquire) == ready) ++q0;
+    return q0 == q1;
+  }
+  // Calls f(q, fetch, fetch_tile) for all panels of [q0, q1), each in order by then. Threads begin
+  // in different places.
+  template <class F> void each(int64_t at, int64_t q0, int64_t q1, F&& f) const {
+    const int64_t count = q1 - q0;
+    const int64_t first = count * omp_get_thread_num() / std::max(1, omp_get_num_threads());
+    auto panel = [&](int64_t x) { return q0 + (first + x) % count; };
+    for (int64_t x = 0; x < count; ++x) {
+      const int64_t q = panel(x);
+      while (!provide(at, q)) std::this_thread::yield();
+      Fetch fetch;
+      int64_t fetch_tile = 0;
+      if (const int64_t next = panel(x + 1);
+          x + 1 < count && state(at, next).load(std::memory_order_relaxed) == untouched) {
+        constexpr auto item = static_cast<int64_t>(sizeof(T));
+        fetch.at = reinterpret_cast<const char*>(source(at, next));
+        if (p.b_cs == 1) {
+          // A line of each step.
+          fetch.near = p.b_rs * item, fetch.far = 4 * fetch.near;
+          fetch_tile = depth(at) / 4 * fetch.near;
+        } else {
+          // Four columns for each tile.
+          fetch.near = p.b_cs * item, fetch.far = 64;
+          fetch_tile = 4 * fetch.near;
+        }
+      }
+      f(q, fetch, fetch_tile);
+    }
+  }
+};
 
 // One row times a matrix whose rows are contiguous: no packing, vectors run along the columns.
 template <class S> void row_by_rows(const Problem<S>& p, int64_t begin, int64_t end) {
@@ -437,8 +471,12 @@ template <class T, class S> void packed_product(const Problem<T>& p, bool thread
     S* gather = gathered ? room<S>(scratch_c, p.m * panels.n) : nullptr;
     for (int64_t g0 = 0; g0 < p.k; g0 += group) {
       const int64_t g1 = least(p.k, g0 + group);
-      pack_blocks<T, S>(b_packed, p, p.b + g0 * p.b_rs + jc * p.b_cs, panels, g1 - g0, kc, block,
-                        threads);
+      const int64_t blocks = ceil_div(g1 - g0, kc);
+      const PackedB<T, S> packed{p,        p.b + g0 * p.b_rs + jc * p.b_cs,
+                                 panels,   g1 - g0,
+                                 kc,       block,
+                                 b_packed, room<uint8_t>(scratch_states, blocks * count)};
+      std::memset(packed.states, 0, static_cast<size_t>(blocks * count));
       auto block_of = [&](int64_t i0, int64_t i1, int64_t q0, int64_t q1) {
         S* a_packed = room<S>(scratch_a, mc_block * least(kc, p.k) * planes);
         for (int64_t k0 = g0; k0 < g1; k0 += kc) {
@@ -463,17 +501,17 @@ template <class T, class S> void packed_product(const Problem<T>& p, bool thread
             }
             if (!a_direct)
               pack_rows<T, S>(a_packed, p, p.a + i * p.a_rs + k0 * p.a_cs, m, p.m - i - m, depth);
-            Ahead ahead;
-            if (const int64_t more = least(mc_block, i1 - i - m); more > 0) {
-              const T* rows = p.a + (i + m) * p.a_rs + k0 * p.a_cs;
-              const int64_t item = sizeof(T), pieces = ceil_div(m, top) * (q1 - q0);
-              if (p.a_cs == 1)
-                ahead = Ahead(rows, more, p.a_rs * item, depth * item, pieces);
-              else if (p.a_rs == 1)
-                ahead = Ahead(rows, depth, p.a_cs * item, more * item, pieces);
+            const S* a_rows = a_direct ? nullptr : a_packed;
+            const int64_t at = (k0 - g0) / kc;
+            // Once B is there, a tile's rows of A stay in the cache for all of its panels.
+            if (packed.complete(at, q0, q1)) {
+              sweep<T, S>(p, m, panels, q0, q1, depth, a_direct, a_rows, b_block, 0, to);
+            } else {
+              packed.each(at, q0, q1, [&](int64_t q, Fetch fetch, int64_t fetch_tile) {
+                sweep<T, S>(p, m, panels, q, q + 1, depth, a_direct, a_rows, b_block, 0, to, fetch,
+                            fetch_tile);
+              });
             }
-            sweep<T, S>(p, m, panels, q0, q1, depth, a_direct, a_direct ? nullptr : a_packed,
-                        b_block, 0, to, ahead);
             if (gathered && k0 + kc >= p.k) {
               const int64_t first = q0 * width;
               const int64_t cols = least(panels.n, q1 * width) - first;
