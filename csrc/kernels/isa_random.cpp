@@ -49,6 +49,23 @@ void extend(uint32_t* x, int64_t blocks) {
     words(to + 2 * run, size - 2 * run);
   }
 }
+// Half of the recurrences read what stands beside them, the other half the next even word: no word
+// depends on one less than 113 places before it in its half.
+void extend_apart(uint32_t* even, uint32_t* odd, int64_t blocks) {
+  constexpr int half = size / 2, run = 112;
+  auto words = [](const uint32_t* e, const uint32_t* o, uint32_t* to_even, uint32_t* to_odd, int n)
+      __attribute__((always_inline)) {
+#pragma GCC ivdep
+    for (int i = 0; i < n; ++i) {
+      to_even[i] = o[i + middle / 2] ^ twist(e[i], o[i]);
+      to_odd[i] = e[i + middle / 2 + 1] ^ twist(o[i], e[i + 1]);
+    }
+  };
+  for (; blocks > 0; --blocks, even += half, odd += half) {
+    for (int i = 0; i < half; i += run)
+      words(even + i, odd + i, even + half + i, odd + half + i, i + run <= half ? run : half - i);
+  }
+}
 void temper_all(uint32_t* x, int64_t n) {
   for (int64_t i = 0; i < n; ++i) x[i] = temper(x[i]);
 }
@@ -111,27 +128,26 @@ void masked(float* __restrict out, const float* __restrict x, const uint8_t* __r
   for (; i < n; ++i) out[i] = x[i] * (mask[i] ? a : 0.0f) + (mask[i] ? b : dropped);
 }
 
-void drop(float* __restrict out, uint8_t* __restrict mask, const float* __restrict x,
-          uint32_t* __restrict words, int64_t n, uint64_t limit, float a, float b, float dropped) {
+template <bool shifted>
+void drop_by(float* __restrict out, uint8_t* __restrict mask, const float* __restrict x,
+             const uint32_t* __restrict upper, const uint32_t* __restrict lower, int64_t n,
+             uint64_t limit, float a, float b, float dropped) {
   int64_t i = 0;
   auto plainly = [&](int64_t count) {
-    temper_all(words + 2 * i, 2 * count);
-    below(mask + i, words + 2 * i, count, limit);
+    for (int64_t k = i; k < i + count; ++k) {
+      const uint64_t number = static_cast<uint64_t>(temper(upper[k])) << 32 | temper(lower[k]);
+      mask[k] = (number & ((uint64_t{1} << 53) - 1)) < limit;
+    }
     masked(out + i, x + i, mask + i, count, a, b, dropped);
     i += count;
   };
 #ifdef __AVX2__
   // The upper words decide, but where one is the limit's.
-  const auto upper = _mm256_set1_epi32(static_cast<int32_t>(limit >> 32));
+  const auto top = _mm256_set1_epi32(static_cast<int32_t>(limit >> 32));
   while (i + 32 <= n) {
     __m256i kept[4], doubtful = _mm256_setzero_si256();
     for (int q = 0; q < 4; ++q) {
-      const uint32_t* at = words + 2 * (i + 8 * q);
-      auto half = [&](int k) {
-        return _mm256_castsi256_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(at + k)));
-      };
-      const auto mixed = _mm256_castps_si256(_mm256_shuffle_ps(half(0), half(8), 0b10001000));
-      auto y = _mm256_permute4x64_epi64(mixed, 0b11011000);
+      auto y = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(upper + i + 8 * q));
       y = _mm256_xor_si256(y, _mm256_srli_epi32(y, 11));
       y = _mm256_xor_si256(y, _mm256_and_si256(_mm256_slli_epi32(y, 7),
                                                _mm256_set1_epi32(static_cast<int>(0x9d2c5680u))));
@@ -139,16 +155,18 @@ void drop(float* __restrict out, uint8_t* __restrict mask, const float* __restri
                                                _mm256_set1_epi32(static_cast<int>(0xefc60000u))));
       y = _mm256_xor_si256(y, _mm256_srli_epi32(y, 18));
       y = _mm256_and_si256(y, _mm256_set1_epi32((1 << 21) - 1));
-      kept[q] = _mm256_cmpgt_epi32(upper, y);
-      doubtful = _mm256_or_si256(doubtful, _mm256_cmpeq_epi32(upper, y));
+      kept[q] = _mm256_cmpgt_epi32(top, y);
+      doubtful = _mm256_or_si256(doubtful, _mm256_cmpeq_epi32(top, y));
     }
     if (!_mm256_testz_si256(doubtful, doubtful)) {
       plainly(32);
       continue;
     }
     for (int q = 0; q < 4; ++q) {
-      const auto y = _mm256_mul_ps(_mm256_loadu_ps(x + i + 8 * q), either(kept[q], a, 0));
-      _mm256_storeu_ps(out + i + 8 * q, _mm256_add_ps(y, either(kept[q], b, dropped)));
+      const auto factor = _mm256_and_ps(_mm256_castsi256_ps(kept[q]), _mm256_set1_ps(a));
+      auto y = _mm256_mul_ps(_mm256_loadu_ps(x + i + 8 * q), factor);
+      if constexpr (shifted) y = _mm256_add_ps(y, either(kept[q], b, dropped));
+      _mm256_storeu_ps(out + i + 8 * q, y);
     }
     const auto bytes = _mm256_packs_epi16(_mm256_packs_epi32(kept[0], kept[1]),
                                           _mm256_packs_epi32(kept[2], kept[3]));
@@ -160,6 +178,13 @@ void drop(float* __restrict out, uint8_t* __restrict mask, const float* __restri
   }
 #endif
   plainly(n - i);
+}
+void drop(float* out, uint8_t* mask, const float* x, const uint32_t* upper, const uint32_t* lower,
+          int64_t n, uint64_t limit, float a, float b, float dropped) {
+  // Adding -0 changes nothing.
+  auto nothing = [](float y) { return std::bit_cast<uint32_t>(y) == 0x80000000u; };
+  (nothing(b) && nothing(dropped) ? drop_by<false> : drop_by<true>)(out, mask, x, upper, lower, n,
+                                                                    limit, a, b, dropped);
 }
 
 constexpr int block = 16;
@@ -216,6 +241,7 @@ void normals(float* x, int64_t blocks, float mean, float std) {
 extern const RandomLoops random_table;
 const RandomLoops random_table = {.extend = extend,
                                   .temper = temper_all,
+                                  .extend_apart = extend_apart,
                                   .below = below,
                                   .masked = masked,
                                   .drop = drop,

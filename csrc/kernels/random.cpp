@@ -94,8 +94,7 @@ constexpr int64_t piece_words = 16384;
 
 // Calls use(first item, words, items) for pieces of n items that take `per` words each, on all
 // threads: the words are drawn in order, by one thread at a time, and the rest is done beside it.
-// They are as they stand in the state, not tempered, where that is asked for.
-template <bool raw = false, class F> void for_words(Generator& g, int64_t n, int64_t per, F&& use) {
+template <class F> void for_words(Generator& g, int64_t n, int64_t per, F&& use) {
   const int64_t piece = piece_words / per;
   const RandomLoops& loops = random_loops();
   std::mutex order;
@@ -114,10 +113,44 @@ template <bool raw = false, class F> void for_words(Generator& g, int64_t n, int
       std::copy_n(room + blocks * size, size, g.state);
       g.position = static_cast<uint32_t>(begin + take * per - blocks * size);
       order.unlock();
-      if constexpr (!raw) loops.temper(room + begin, take * per);
+      loops.temper(room + begin, take * per);
       use(first, room + begin, take);
     }
   });
+}
+// The same for pairs, use(first item, upper words, lower words, items), which are not tempered:
+// every other word lies apart, so that who needs the upper ones only finds them side by side.
+template <class F> void for_pairs(Generator& g, int64_t n, F&& use) {
+  constexpr int64_t half = Generator::words / 2, piece = piece_words / 2;
+  const RandomLoops& loops = random_loops();
+  std::mutex order;
+  int64_t next = 0;
+  uint32_t last_even[half], last_odd[half];
+  for (int64_t i = 0; i < half; ++i)
+    last_even[i] = g.state[2 * i], last_odd[i] = g.state[2 * i + 1];
+  parallel_for(std::min<int64_t>((n + piece - 1) / piece, num_threads()), 1, [&](int64_t, int64_t) {
+    alignas(64) uint32_t even[piece + 2 * half], odd[piece + 2 * half];
+    for (;;) {
+      lock_soon(order);
+      const int64_t first = next, take = std::min(piece, n - first), begin = g.position;
+      if (take <= 0) return order.unlock();
+      next += take;
+      const int64_t blocks = std::max<int64_t>(0, (begin + take * 2 - 1) / Generator::words);
+      std::copy_n(last_even, half, even);
+      std::copy_n(last_odd, half, odd);
+      loops.extend_apart(even, odd, blocks);
+      std::copy_n(even + blocks * half, half, last_even);
+      std::copy_n(odd + blocks * half, half, last_odd);
+      g.position = static_cast<uint32_t>(begin + take * 2 - blocks * Generator::words);
+      order.unlock();
+      if (begin % 2 == 0)
+        use(first, even + begin / 2, odd + begin / 2, take);
+      else
+        use(first, odd + begin / 2, even + begin / 2 + 1, take);
+    }
+  });
+  for (int64_t i = 0; i < half; ++i)
+    g.state[2 * i] = last_even[i], g.state[2 * i + 1] = last_odd[i];
 }
 template <class C> constexpr int64_t words_of = sizeof(C) / sizeof(uint32_t);
 
@@ -476,8 +509,9 @@ static double keeping_sign(double added) { return added == 0 ? -0.0 : added; }
 
 void random_masked_affine(const NdView& out, const NdView& mask, const NdView& in, double keep,
                           double scale, double shift, double dropped, Generator& g) {
+  const bool kept = mask.numel() == out.numel();
   if (out.dtype != DType::Float32 || !out.contiguous() || !in.contiguous() || !mask.contiguous() ||
-      mask.numel() != out.numel()) {
+      (!kept && mask.numel() > 0)) {
     random_bernoulli(mask, keep, g);
     masked_affine(out, in, mask, scale, shift, dropped);
     return;
@@ -486,10 +520,13 @@ void random_masked_affine(const NdView& out, const NdView& mask, const NdView& i
   const auto a = static_cast<float>(scale), b = static_cast<float>(keeping_sign(shift)),
              d = static_cast<float>(keeping_sign(dropped));
   const uint64_t limit = limit_of(keep);
-  for_words<true>(g, out.numel(), 2, [&](int64_t first, uint32_t* words, int64_t count) {
-    random_loops().drop(out.ptr<float>() + first, mask.ptr<uint8_t>() + first,
-                        in.ptr<float>() + first, words, count, limit, a, b, d);
-  });
+  for_pairs(g, out.numel(),
+            [&](int64_t first, const uint32_t* upper, const uint32_t* lower, int64_t count) {
+              uint8_t forgotten[piece_words / 2];
+              random_loops().drop(out.ptr<float>() + first,
+                                  kept ? mask.ptr<uint8_t>() + first : forgotten,
+                                  in.ptr<float>() + first, upper, lower, count, limit, a, b, d);
+            });
 }
 
 void masked_affine(const NdView& out, const NdView& in, const NdView& mask, double scale,

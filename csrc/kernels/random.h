@@ -30,7 +30,8 @@ void random_multinomial(const NdView& dst, const NdView& weights, bool replaceme
 // out = mask ? in * scale + shift : dropped. Equal sizes; mask is bool and may have stride 0.
 void masked_affine(const NdView& out, const NdView& in, const NdView& mask, double scale,
                    double shift, double dropped);
-// The same with a mask that is drawn here: `keep` is the chance to be true.
+// The same with a mask that is drawn here: `keep` is the chance to be true. For contiguous float32
+// the mask may be empty: it is not kept.
 void random_masked_affine(const NdView& out, const NdView& mask, const NdView& in, double keep,
                           double scale, double shift, double dropped, Generator& g);
 

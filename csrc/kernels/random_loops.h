@@ -11,15 +11,17 @@ struct RandomLoops {
   void (*extend)(uint32_t* x, int64_t blocks);
   // ... and n of them made what the generator gives.
   void (*temper)(uint32_t* x, int64_t n);
+  // More blocks with every other word elsewhere: blocks of 312 even and 312 odd ones.
+  void (*extend_apart)(uint32_t* even, uint32_t* odd, int64_t blocks);
   // out[i] = 1 where pair i of words, 53 bits of it, is below the limit.
   void (*below)(uint8_t* out, const uint32_t* words, int64_t n, uint64_t limit);
   // out[i] = mask[i] ? x[i] * a + b : x[i] * 0 + dropped
   void (*masked)(float* out, const float* x, const uint8_t* mask, int64_t n, float a, float b,
                  float dropped);
-  // The mask of below() and what masked() makes with it, from 2 n words that are not tempered yet;
-  // they are used up.
-  void (*drop)(float* out, uint8_t* mask, const float* x, uint32_t* words, int64_t n,
-               uint64_t limit, float a, float b, float dropped);
+  // The mask of below() and what masked() makes with it, from n pairs of words that are not
+  // tempered yet.
+  void (*drop)(float* out, uint8_t* mask, const float* x, const uint32_t* upper,
+               const uint32_t* lower, int64_t n, uint64_t limit, float a, float b, float dropped);
   // Blocks of 16 uniforms into normals: the first half gives the radii, the second the angles.
   void (*normals)(float* x, int64_t blocks, float mean, float std);
 };

@@ -21,10 +21,11 @@ struct MaskAttrs {
   double shift = 0;
   double dropped = 0;
   bool feature = false;  // one draw for a whole channel: the mask is [N, C, 1 ...]
+  bool masked = true;    // else nobody asks for the mask: it is empty where none is needed
   Generator* generator = nullptr;
   static constexpr auto members() {
     return std::tuple(&MaskAttrs::keep, &MaskAttrs::scale, &MaskAttrs::shift, &MaskAttrs::dropped,
-                      &MaskAttrs::feature, &MaskAttrs::generator);
+                      &MaskAttrs::feature, &MaskAttrs::masked, &MaskAttrs::generator);
   }
 };
 struct ScaleAttrs {
@@ -41,6 +42,11 @@ void apply_mask(const Tensor& out, const Tensor& in, const Tensor& mask, double 
                          scale, shift, dropped);
 }
 
+// Whether the kernel applies what it draws at once and can do without a mask in memory.
+bool draws_in_passing(const Tensor& x, const MaskAttrs& a) {
+  return a.keep > 0 && !a.feature && x.dtype() == DType::Float32 && x.is_contiguous();
+}
+
 void masked_shape(const Call& c, OutSpecs& outs) {
   const Tensor& x = c.in[0];
   const auto& a = c.as<MaskAttrs>();
@@ -54,6 +60,10 @@ void masked_shape(const Call& c, OutSpecs& outs) {
   bool keep = !x.is_contiguous() && is_non_overlapping_and_dense(x.sizes(), x.strides());
   OutSpec& out = outs.add(x.dtype(), x.sizes());
   if (keep) out.strides = x.strides();
+  if (!a.masked && draws_in_passing(x, a)) {
+    outs.add(DType::Bool, Dims{0});
+    return;
+  }
   OutSpec& mask = outs.add(DType::Bool, sizes);
   if (keep && !a.feature) mask.strides = x.strides();
 }
@@ -61,7 +71,7 @@ void masked_cpu(const Call& c, Tensors& outs) {
   const auto& a = c.as<MaskAttrs>();
   Generator& g = a.generator ? *a.generator : default_generator();
   if (a.keep > 0 && !a.feature) {
-    ReleaseGil gil(outs[1].numel());
+    ReleaseGil gil(outs[0].numel());
     kernels::random_masked_affine(outs[0].nd(), outs[1].nd(), c.in[0].nd(), a.keep, a.scale,
                                   a.shift, a.dropped, g);
     return;
@@ -111,10 +121,10 @@ void masked_vjp(Vjp& c) {
 
 constexpr OpDef masked_op = general({
     .signature = "_masked_dropout(Tensor input, float keep, float scale, float shift, float "
-                 "dropped, bool feature,"
+                 "dropped, bool feature, bool masked=True,"
                  " *, Generator? generator=None) -> (Tensor output, Tensor mask)",
     .doc = "Keeps each element with probability keep as input * scale + shift and replaces the "
-           "others.",
+           "others. Unless masked, the mask may be empty: nothing is to be differentiated.",
     .shape = masked_shape,
     .cpu = masked_cpu,
     .saves = {.always = out(1)},
@@ -138,6 +148,7 @@ Tensor run(const Tensor& x, const char* name, const DropoutAttrs& a, bool featur
   m.keep = 1 - a.p;
   m.scale = a.p == 1 ? 0 : 1 / m.keep;
   m.feature = feature;
+  m.masked = modes.vmap || is_batched(x) || (modes.grad && x.requires_grad());
   if (alpha) {
     // Keeps mean 0 and variance 1 of a SELU's output: dropped elements take its lower limit.
     constexpr double limit = -1.7580993408473766;
