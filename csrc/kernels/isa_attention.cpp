@@ -56,6 +56,12 @@ template <class S> Vector<S> load(const S* p) {
   return v;
 }
 template <class S> void store(S* p, Vector<S> v) { std::memcpy(p, &v, sizeof v); }
+// 0, 1, 2 ...
+template <class S> Vector<S> lane_numbers() {
+  Vector<S> v;
+  for (int l = 0; l < lanes<S>; ++l) v[l] = static_cast<S>(l);
+  return v;
+}
 template <class S> int64_t padded(int64_t n) { return ceil_div(n, lanes<S>) * lanes<S>; }
 
 // All lanes as one, joined in halves that stay in registers.
@@ -147,23 +153,27 @@ void multiply(int64_t rows, int64_t depth, const S* a, int64_t a_rs, int64_t a_k
               const Packed<S>& b, int64_t q0, int64_t q1, int64_t k0, S* c, int64_t c_rs, S alpha,
               bool add, bool whole) {
   constexpr int L = lanes<S>;
-  for (int64_t q = q0; q < q1; ++q) {
-    const int64_t width = b.panels.packed(q), vectors = width / L;
-    const S* panel = b.data + q * b.panels.width * b.depth + k0 * width;
-    TileTarget<S> t;
-    t.rs = c_rs;
-    t.from_rs = add ? c_rs : 0;
-    // Sums beyond the last column may be written where there is room for them.
-    t.last = whole ? L : b.panels.columns(q) - (vectors - 1) * L;
-    t.alpha = alpha;
-    t.scaled = alpha != S(1);
-    for (int64_t i = 0; i < rows;) {
-      const int r = rows_for<1>(rows - i);
+  TileTarget<S> t{.c = c,
+                  .rs = c_rs,
+                  .from = nullptr,
+                  .from_rs = add ? c_rs : 0,
+                  .last = L,
+                  .alpha = alpha,
+                  .scaled = alpha != S(1),
+                  .fetch = {}};
+  for (int64_t i = 0; i < rows;) {
+    const int r = rows_for<1>(rows - i);
+    for (int64_t q = q0; q < q1; ++q) {
+      const int64_t width = b.panels.packed(q);
+      // Sums beyond the last column may be written where there is room for them.
+      if (!whole) t.last = L - (width - b.panels.columns(q));
       t.c = c + i * c_rs + (q - q0) * b.panels.width;
       t.from = add ? t.c : nullptr;
-      micro_for<S, false>(r, vectors)(depth, a + i * a_rs, a_rs, a_ks, panel, width, t);
-      i += r;
+      micro_for<S, false>(r, width / L)(depth, a + i * a_rs, a_rs, a_ks,
+                                        b.data + q * b.panels.width * b.depth + k0 * width, width,
+                                        t);
     }
+    i += r;
   }
 }
 
@@ -197,13 +207,20 @@ template <class S> struct Pass {
       const S* m = at<S>(s.mask, b, h, i0 + i) + j0 * s.mask.stride[3];
       for (int64_t j = 0; j < n; ++j) row[j] += m[j * s.mask.stride[3]] * static_cast<S>(log2_e);
     }
-    for (int64_t j = n; j < all; ++j) row[j] = never<S>;
+    if (n < all) {
+      // A whole vector: what reads it next need not wait for single numbers.
+      S* last = row + all - lanes<S>;
+      const Vector<S> places = lane_numbers<S>();
+      store(last,
+            places < static_cast<S>(n - (all - lanes<S>)) ? load(last) : Vector<S>{} + never<S>);
+    }
     return all;
   }
-  // Products read tiles of rows and of columns: what such a tile has beyond `from` is zero.
+  // Products read tiles of rows and of columns: what such a tile has beyond `from`, a whole number
+  // of vectors, is zero.
   void clear_row(S* row, int64_t from) const {
     const int64_t end = least(wide(), from + tile_rows<1> + lanes<S>);
-    for (int64_t j = from; j < end; ++j) row[j] = S(0);
+    for (int64_t j = from; j < end; j += lanes<S>) store(row + j, Vector<S>{});
   }
 };
 
@@ -239,11 +256,18 @@ template <class S> void forward(const AttentionShape& s, const AttentionTarget& 
         const Pass<S> pass{s, b, h, i0, rows, j0, least(key_block, last - j0)};
         pass.against(scores, at<S>(s.q, b, h, i0), s.q.stride[2], s.q.stride[3], keys,
                      static_cast<S>(s.scale * log2_e));
+        // All maxima before all weights: the lanes of one row are joined while the next row's are
+        // read.
+        S bests[row_block];
         for (int64_t i = 0; i < rows; ++i) {
           S* row = scores + i * key_block;
-          const int64_t n = pass.mask_row(row, i);
-          const S own = row_max(row, n), best = own > top[i] ? own : top[i];
-          const S shift = best == never<S> ? S(0) : best;
+          const S own = row_max(row, pass.mask_row(row, i));
+          bests[i] = own > top[i] ? own : top[i];
+        }
+        for (int64_t i = 0; i < rows; ++i) {
+          S* row = scores + i * key_block;
+          const int64_t n = padded<S>(pass.seen(i));
+          const S best = bests[i], shift = best == never<S> ? S(0) : best;
           const S sum = row_weights(row, n, shift);
           pass.clear_row(row, n);
           if (j0 > 0 && best != top[i]) {
