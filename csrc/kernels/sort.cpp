@@ -51,17 +51,52 @@ void for_sort_lines(const NdView& values, const NdView& indices, const NdView& s
   });
 }
 
-// The k items of smallest key, in a heap whose top most elements lose against at once.
-template <class T, class It> void heap_smallest(It* items, Keys<T> keys, int64_t n, int64_t k) {
-  load_items(items, keys, k);
-  std::make_heap(items, items + k);
-  for (int64_t i = k; i < n; ++i) {
-    auto key = keys[i];
-    if (key >= items[0].key) continue;
-    std::pop_heap(items, items + k);
-    items[k - 1] = {key, static_cast<typename It::Index>(i)};
-    std::push_heap(items, items + k);
-  }
+// Elements for each one asked for, from which smallest_few() pays.
+constexpr int64_t many_for_each = 32;
+
+// The k items of smallest key, in no order. The k-th smallest of the minima of more than k groups
+// bounds what is looked for: hardly more than k elements are below it.
+template <class T, class It> It* smallest_few(Room& room, Keys<T> keys, int64_t n, int64_t k) {
+  using U = key_t<T>;
+  constexpr int64_t run = 16;  // elements that are looked at together
+  constexpr U none = std::numeric_limits<U>::max();
+  const auto groups =
+      static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max(4 * k, run))));
+  It* items = room.take<It>(n + 1 + 2 * groups);
+  U *minima = reinterpret_cast<U*>(items + n + 1), *chunk = minima + groups;
+  auto chunks = [&](auto&& f) {
+    for (int64_t i = 0; i < n; i += groups) {
+      const int64_t m = std::min(groups, n - i);
+      if (keys.step == 1) {
+        const Keys<T> dense{keys.from + i, 1, keys.invert};
+        for (int64_t j = 0; j < m; ++j) chunk[j] = dense[j];
+      } else {
+        for (int64_t j = 0; j < m; ++j) chunk[j] = keys[i + j];
+      }
+      f(i, m);
+    }
+  };
+  std::fill_n(minima, groups, none);
+  chunks([&](int64_t, int64_t m) {
+    for (int64_t j = 0; j < m; ++j) minima[j] = std::min(minima[j], chunk[j]);
+  });
+  std::nth_element(minima, minima + k - 1, minima + groups);
+  const U bound = minima[k - 1];
+  It* end = items;
+  chunks([&](int64_t i, int64_t m) {
+    std::fill_n(chunk + m, groups - m, none);
+    for (int64_t j = 0; j < m; j += run) {
+      U least = none;
+      for (int64_t q = j; q < j + run; ++q) least = std::min(least, chunk[q]);
+      if (least > bound) continue;
+      for (int64_t q = j, stop = std::min(m, j + run); q < stop; ++q) {
+        *end = {chunk[q], static_cast<typename It::Index>(i + q)};
+        end += chunk[q] <= bound;
+      }
+    }
+  });
+  std::nth_element(items, items + k - 1, end);
+  return items;
 }
 
 }  // namespace
@@ -89,23 +124,23 @@ void topk(const NdView& values, const NdView& indices, const NdView& src, int di
   int64_t n = s.ndim ? s.sizes[dim] : 1, k = v.ndim ? v.sizes[dim] : 1;
   if (k == 0) return;
   with_items(s.dtype, n, [&]<class T, class It>() {
-    for_sort_lines<T>(
-        v, indices, s, dim,
-        [&](const Lines<3>& l, Room& room, const T* from, T* to, int64_t* where) {
-          It* items = room.take<It>(n);
-          Keys<T> keys{from, l.step[2], largest};
-          // A heap is entered some k log(n / k) times; where that is often, selection is cheaper.
-          if (k * static_cast<int64_t>(std::bit_width(static_cast<uint64_t>(n / k))) * 10 < n)
-            heap_smallest<T>(items, keys, n, k);
-          else
-            select_items<T>(items, keys, n, k - 1);
-          if (sorted) std::sort(items, items + k);
-          for (int64_t i = 0; i < k; ++i) {
-            auto at = static_cast<int64_t>(items[i].index);
-            to[i * l.step[0]] = from[at * l.step[2]];
-            where[i * l.step[1]] = at;
-          }
-        });
+    for_sort_lines<T>(v, indices, s, dim,
+                      [&](const Lines<3>& l, Room& room, const T* from, T* to, int64_t* where) {
+                        const Keys<T> keys{from, l.step[2], largest};
+                        It* items;
+                        if (n / k >= many_for_each) {
+                          items = smallest_few<T, It>(room, keys, n, k);
+                        } else {
+                          items = room.take<It>(n);
+                          select_items<T>(items, keys, n, k - 1);
+                        }
+                        if (sorted) std::sort(items, items + k);
+                        for (int64_t i = 0; i < k; ++i) {
+                          auto at = static_cast<int64_t>(items[i].index);
+                          to[i * l.step[0]] = from[at * l.step[2]];
+                          where[i * l.step[1]] = at;
+                        }
+                      });
   });
 }
 

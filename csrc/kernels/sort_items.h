@@ -23,6 +23,12 @@ template <> struct unsigned_of<4> { using type = uint32_t; };
 template <> struct unsigned_of<8> { using type = uint64_t; };
 template <class T> using key_t = typename unsigned_of<sizeof(T)>::type;
 
+template <class T>
+constexpr key_t<T> infinity_bits = std::is_same_v<T, double>  ? key_t<T>(0x7ffull << 52)
+                                   : std::is_same_v<T, float> ? key_t<T>(0xffu << 23)
+                                   : std::is_same_v<T, bf16>  ? key_t<T>(0xffu << 7)
+                                                              : key_t<T>(0x1fu << 10);
+
 template <class T> inline key_t<T> key_of(T v) {
   using U = key_t<T>;
   constexpr U top = static_cast<U>(U(1) << (sizeof(T) * 8 - 1));
@@ -31,11 +37,12 @@ template <class T> inline key_t<T> key_of(T v) {
   } else if constexpr (std::is_integral_v<T>) {
     return static_cast<U>(static_cast<U>(v) ^ top);
   } else {
-    auto c = static_cast<compute_t<T>>(v);
-    if (c != c) return static_cast<U>(~U(0));
-    if (c == 0) return top;
-    U bits = std::bit_cast<U>(v);
-    return static_cast<U>(bits & top ? ~bits : bits | top);
+    // Without branches, so that lines are turned into keys by vectors.
+    constexpr U infinity = infinity_bits<T>;
+    const U bits = std::bit_cast<U>(v), size = static_cast<U>(bits & ~top);
+    const U key = static_cast<U>(bits & top ? ~bits : bits | top);
+    const U number = size == 0 ? top : key;
+    return size > infinity ? static_cast<U>(~U(0)) : number;
   }
 }
 

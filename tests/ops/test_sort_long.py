@@ -41,3 +41,20 @@ def test_orders_of_long_lines(threads: int, kind: str, n: int) -> None:
     for k in (1, n // 3, n):
         np.testing.assert_array_equal(t.kthvalue(k)[0].numpy(), a[order][k - 1])
     np.testing.assert_array_equal(t.topk(n // 3)[0].numpy(), a[order][::-1][: n // 3])
+
+
+@pytest.mark.parametrize("k", [1, 7, 31])
+@pytest.mark.parametrize("n", [32, 33, 993, 1000, 20_011])
+@pytest.mark.parametrize("kind", ["floats", "equal", "few", "wide"])
+@pytest.mark.parametrize("largest", [False, True])
+def test_few_of_many(kind: str, n: int, k: int, largest: bool) -> None:
+    """Ties by position, NaN above all, whether k is a small part of the line or not."""
+    a = line(kind, n)
+    a = np.stack([a, a[::-1]], 1)
+    for t, dim in ((clew.tensor(a), 0), (clew.tensor(a.T.copy()), 1)):
+        ordered = t.sort(dim, descending=largest, stable=True)
+        first = t.topk(k, dim, largest)
+        for found, wanted in zip(first, ordered, strict=True):
+            np.testing.assert_array_equal(found.numpy(), wanted.narrow(dim, 0, k).numpy())
+        loose = t.topk(k, dim, largest, sorted=False)[1].sort(dim)[0]
+        np.testing.assert_array_equal(loose.numpy(), first[1].sort(dim)[0].numpy())
