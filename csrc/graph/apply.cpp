@@ -130,6 +130,7 @@ void run_elementwise_into(const OpDef& op, std::span<const Tensor> in, const voi
         params = numbers->data();
       } else {
         Scalar v = item(t);
+        if (op.check_number && t.is_wrapped_number()) op.check_number(i - 1, v, compute);
         dispatch(compute, AllTypes{},
                  [&]<class T>() { *reinterpret_cast<T*>(scalars[i]) = v.to<T>(); });
         data[i] = scalars[i];

@@ -204,6 +204,7 @@ struct OpDef {
   Promote promote = Promote::same;
   Result result = Result::same;
   const kernels::LoopTable* loops = nullptr;
+  void (*check_number)(int operand, const Scalar& value, DType compute) = nullptr;
   std::array<Partial, 4> partials = {};
   void (*view)(const Call&, std::vector<ViewSpec>&) = nullptr;
   void (*shape)(const Call&, OutSpecs&) = nullptr;
@@ -252,6 +253,8 @@ struct ElementwiseSpec {
   Promote promote = Promote::same;
   Result result = Result::same;
   const kernels::LoopTable* loops = nullptr;
+  // Raises for a Python number that must not be made one of the kernel's dtype.
+  void (*check_number)(int operand, const Scalar& value, DType compute) = nullptr;
   Saves saves = {};
   std::array<Partial, 4> partials =
       {};  // gradient of input i is sum_to(grad * conj(partials[i](c)), shape of input i)
@@ -274,6 +277,7 @@ consteval OpDef elementwise(ElementwiseSpec s) {
                .promote = s.promote,
                .result = s.result,
                .loops = s.loops,
+               .check_number = s.check_number,
                .partials = s.partials,
                .vjp = s.vjp,
                .saves = s.saves,

@@ -3,6 +3,8 @@
 // Invariant: an op keeps for backward only what its own gradient reads.
 #include "ops/arithmetic.h"
 
+#include <utility>
+
 #include "kernels/pointwise.h"
 #include "ops/comparison.h"
 #include "ops/ops.h"
@@ -387,6 +389,23 @@ void pow_vjp(Vjp& c) {
   }
 }
 
+// An exponent is not taken modulo the numbers of a small dtype.
+void check_exponent(int operand, const Scalar& value, DType compute) {
+  if (operand != 1 || value.is_float() || value.is_complex() || !is_integral(compute)) return;
+  const auto exponent = value.to<int64_t>();
+  if (exponent < 0) {
+    fail("pow: integers to negative integer powers are not allowed; got exponent ", exponent,
+         "; make the base floating, e.g. with .float()");
+  }
+  dispatch(compute, AllTypes{}, [&]<class T>() {
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+      if (!std::in_range<T>(exponent))
+        fail("pow: exponent ", exponent, " does not fit into ", compute,
+             "; make the base wider, e.g. with .long()");
+    }
+  });
+}
+
 constexpr OpDef pow_op = elementwise({
     .signature = "pow(Operand input, Operand exponent) -> Tensor",
     .doc = R"(Raises input to a power, element by element.
@@ -403,6 +422,7 @@ Returns:
 tensor([1., 4., 9.])
 )",
     .loops = &table::pow,
+    .check_number = check_exponent,
     .saves = {.when = {in(0) | in(1), in(0) | in(1) | out(0)}},
     .vjp = pow_vjp,
 });

@@ -175,7 +175,13 @@ OPS = [
         powers,
         dtypes=FLOATS_32_64 + COMPLEX,
         inplace=False,
-        errors=[*SHAPES, E(S(np.array([1, 2]), -1), RuntimeError, "negative integer powers")],
+        errors=[
+            *SHAPES,
+            E(S(np.array([1, 2]), -1), RuntimeError, "negative integer powers"),
+            E(S(np.array([1, 2], np.uint8), -1), RuntimeError, "negative integer powers"),
+            E(S(np.array([1, 2], np.uint8), 300), RuntimeError, "300 does not fit into uint8"),
+            E(S(np.array([1, 2], np.int8), 200), RuntimeError, "200 does not fit into int8"),
+        ],
     ),
     Op(
         "float_power",
