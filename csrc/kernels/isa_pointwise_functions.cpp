@@ -60,7 +60,7 @@ struct Sinc {
 // a / b has at most 28 bits, so n b and a - n b are not rounded.
 struct Remainder {
   static constexpr int inputs = 2;
-  static bool fits(double, double) { return false; }
+  static bool fits(double, double) { return true; }  // there is one form
   static bool fits(float a, float b) {
     double q = static_cast<double>(a) / static_cast<double>(b);
     return (std::fabs(q) < 268435456.0) & (std::fabs(b) < vm::inf<float>);

@@ -259,32 +259,44 @@ template <int N, Loop f32, Loop f64> void set_loops(LoopTable& table) {
   table.fn[static_cast<int>(DType::BFloat16)] = half_rows<N, bf16, float, f32>;
 }
 
+constexpr int64_t guarded_block = 1024;  // elements that are looked at together
+
 // A function with a fast form that is right where F::fits(x ...) holds: blocks that hold other
-// numbers go through F::slow.
+// numbers go through F::slow. A block is looked at while its results are made, but where they
+// replace the numbers: there before.
 template <class T, class F>
 [[gnu::flatten]] void guarded_rows(char* const* p, int64_t n, const Scalar*) {
   auto* o = reinterpret_cast<T*>(p[0]);
   auto* a = reinterpret_cast<const T*>(p[1]);
-  for (int64_t begin = 0; begin < n; begin += block_size) {
-    const int64_t end = std::min(n, begin + block_size);
+  auto* b = reinterpret_cast<const T*>(p[F::inputs]);  // a itself where there is no other
+  auto of = [=](auto f, int64_t i) __attribute__((always_inline)) {
+    if constexpr (F::inputs == 1)
+      return f(a[i]);
+    else
+      return f(a[i], b[i]);
+  };
+  auto fits = [](auto... x) { return F::fits(x...); };
+  auto fast = [](auto... x) { return F::fast(x...); };
+  auto slow = [](auto... x) { return F::slow(x...); };
+  const bool apart = o != a && o != b;
+  for (int64_t begin = 0; begin < n; begin += guarded_block) {
+    const int64_t end = std::min(n, begin + guarded_block);
     int bad = 0;
-    if constexpr (F::inputs == 1) {
-      for (int64_t i = begin; i < end; ++i) bad |= !F::fits(a[i]);
-      if (bad) {
-        for (int64_t i = begin; i < end; ++i) o[i] = F::slow(a[i]);
-        continue;
-      }
+    if (apart) {
 #pragma GCC ivdep
-      for (int64_t i = begin; i < end; ++i) o[i] = F::fast(a[i]);
+      for (int64_t i = begin; i < end; ++i) {
+        bad |= !of(fits, i);
+        o[i] = of(fast, i);
+      }
     } else {
-      auto* b = reinterpret_cast<const T*>(p[2]);
-      for (int64_t i = begin; i < end; ++i) bad |= !F::fits(a[i], b[i]);
-      if (bad) {
-        for (int64_t i = begin; i < end; ++i) o[i] = F::slow(a[i], b[i]);
-        continue;
-      }
+      for (int64_t i = begin; i < end; ++i) bad |= !of(fits, i);
+      if (!bad) {
 #pragma GCC ivdep
-      for (int64_t i = begin; i < end; ++i) o[i] = F::fast(a[i], b[i]);
+        for (int64_t i = begin; i < end; ++i) o[i] = of(fast, i);
+      }
+    }
+    if (bad) {
+      for (int64_t i = begin; i < end; ++i) o[i] = of(slow, i);
     }
   }
 }

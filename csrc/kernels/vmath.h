@@ -613,8 +613,9 @@ template <class T> struct Turned {
 template <class T> struct SinCos { T sin, cos; };
 [[gnu::always_inline]] inline SinCos<float> quarter_sincos(float r) {
   float z = r * r;
-  constexpr float s[] = {-1.f / 6, 1.f / 120, -1.f / 5040, 1.f / 362880};
-  constexpr float c[] = {1.f / 24, -1.f / 720, 1.f / 40320, -1.f / 3628800};
+  // Equal ripples, within 3.6e-9 of the sine and 1e-10 of the cosine.
+  constexpr float s[] = {-0.16666655f, 0.008332178f, -0.00019517235f};
+  constexpr float c[] = {0.041666646f, -0.0013887367f, 2.4438372e-05f};
   return {r + r * z * horner(z, s), 1.0f - 0.5f * z + z * z * horner(z, c)};
 }
 [[gnu::always_inline]] inline SinCos<double> quarter_sincos(double r) {
