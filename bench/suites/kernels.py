@@ -234,6 +234,7 @@ def arithmetic(t: Any) -> dict[str, tuple[Callable[[], object], float]]:
         "matmul 128": (lambda: s @ s, 2 * 0.128**3),
         "bmm 64x128": (lambda: batch @ batch, 64 * 2 * 0.128**3),
         "linear 512x1024 to 4096": (lambda: f.linear(h, w, bias), 2 * 0.512 * 1.024 * 4.096),
+        "linear 4x1024 to 4096": (lambda: f.linear(h[:4], w, bias), 2 * 0.004 * 1.024 * 4.096),
         "matmul 512 bfloat16": (lambda: ah @ bh, 2 * 0.512**3),
         "matmul 1024 float64": (lambda: ad @ bd, 2 * 1.024**3),
         "conv2d 3x3, 64 channels, 56x56": (lambda: f.conv2d(image, kernel, padding=1), conv),

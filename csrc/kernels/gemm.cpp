@@ -31,16 +31,20 @@ const Kernels chosen = choose();
 constexpr int64_t onednn_work = 1 << 20;
 // Rows of A that make up for packing B: where its rows are contiguous, and where its columns are.
 constexpr int64_t few_rows = 48, many_rows = 512;
+// Rows up to which sums along the depth, which need no packing, are faster.
+constexpr int64_t rows_of_dots = 8;
 
 // Where its kernels use instructions that the blocked kernel does not, or bring B into order
 // faster, as measured: with AVX-512 where B's rows are contiguous, with AVX2 where A's are and they
-// are few. With many both run at the processor's rate, and the blocked kernel adds the bias on the
-// way.
+// are few, but not so few that B is hardly worth ordering. With many both run at the processor's
+// rate, and the blocked kernel adds the bias on the way.
 bool onednn_is_faster(const Gemm& g) {
   if (g.dtype != DType::Float32) return onednn::has_units_for(g.dtype);
   switch (instruction_set()) {
     case InstructionSet::avx512: return g.b_cs == 1;
-    case InstructionSet::avx2: return g.a_cs == 1 && g.m < (g.b_cs == 1 ? few_rows : many_rows);
+    case InstructionSet::avx2:
+      if (g.b_cs != 1 && g.b_rs == 1 && g.m <= rows_of_dots) return false;
+      return g.a_cs == 1 && g.m < (g.b_cs == 1 ? few_rows : many_rows);
     case InstructionSet::baseline: break;
   }
   return true;

@@ -1,6 +1,6 @@
-// The blocked matrix product: rows of C spread over threads, which pack B's panels as they need them.
-// May include: kernels/gemm_isa.h, kernels/gemm_micro.h, base/guided.h.
-// Invariant: internal functions only: code for one instruction set never leaks into another's.
+// The blocked matrix product: rows of C spread over threads, which pack B's panels as they need
+// them. May include: kernels/gemm_isa.h, kernels/gemm_micro.h, base/guided.h. Invariant: internal
+// functions only: code for one instruction set never leaks into another's.
 #include <thread>
 
 #include "base/guided.h"
@@ -17,6 +17,7 @@ constexpr int64_t b_block_bytes = 640 << 10;  // packed B at a time: the second-
 constexpr int64_t b_group_bytes = 2 << 20;    // packed at once, block by block
 constexpr int64_t copied_steps = 16;          // steps of A read before the next tile's turn
 constexpr int64_t parallel_work = 3 << 19;    // multiply-adds from which threads pay
+constexpr int64_t parallel_dots = 1 << 19;    // the same for sums along the depth
 
 // A problem with typed pointers; alpha and beta in the compute type.
 template <class T> struct Problem {
@@ -555,7 +556,8 @@ template <class T> void blocked(const Problem<T>& p) {
                           [&](int64_t begin, int64_t end) { row_by_rows<S>(p, begin, end); });
     }
     if (p.a_cs == 1 && p.b_rs == 1 && (p.m == 1 || p.m * 8 <= p.k)) {
-      return parallel_for(p.n, grain,
+      const int64_t share = work >= parallel_dots ? 1 + parallel_dots / 2 / (p.k * p.m) : p.n;
+      return parallel_for(p.n, share,
                           [&](int64_t begin, int64_t end) { by_dots<S>(p, begin, end); });
     }
     constexpr int64_t small_elements = 16384 / static_cast<int64_t>(sizeof(S));
