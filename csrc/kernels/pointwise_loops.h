@@ -295,8 +295,16 @@ template <class T, class F>
         for (int64_t i = begin; i < end; ++i) o[i] = of(fast, i);
       }
     }
-    if (bad) {
-      for (int64_t i = begin; i < end; ++i) o[i] = of(slow, i);
+    // In blocks as strided rows have them: the same numbers give the same bits in every layout.
+    for (int64_t at = begin; bad && at < end; at += block_size) {
+      const int64_t stop = std::min(end, at + block_size);
+      int worse = 0;
+      for (int64_t i = at; i < stop; ++i) worse |= !of(fits, i);
+      if (worse) {
+        for (int64_t i = at; i < stop; ++i) o[i] = of(slow, i);
+      } else if (!apart) {
+        for (int64_t i = at; i < stop; ++i) o[i] = of(fast, i);
+      }
     }
   }
 }

@@ -389,7 +389,7 @@ void pow_vjp(Vjp& c) {
   }
 }
 
-// An exponent is not taken modulo the numbers of a small dtype.
+// A Python number as exponent is not taken modulo the numbers of a small dtype.
 void check_exponent(int operand, const Scalar& value, DType compute) {
   if (operand != 1 || value.is_float() || value.is_complex() || !is_integral(compute)) return;
   const auto exponent = value.to<int64_t>();

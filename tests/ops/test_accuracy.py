@@ -279,6 +279,19 @@ def test_large_angles_beside_small_ones(name: str):
     )
 
 
+@pytest.mark.parametrize("name", ["sin", "cos", "tan", "special.sinc"])
+@pytest.mark.parametrize("at", [0, 300, 1023, 2999])
+def test_same_bits_in_every_layout_beside_nan(name: str, at: int):
+    f = clew.special.sinc if name == "special.sinc" else getattr(clew, name)
+    x = clew.linspace(-3, 3, 3000)
+    x[at] = float("nan")
+    dense = f(x)
+    spread = clew.zeros(6000)
+    spread[::2] = x
+    for other in (f(spread[::2]), getattr(x.clone(), name.split(".")[-1] + "_")()):
+        np.testing.assert_array_equal(other.numpy(), dense.numpy())
+
+
 # Gradients in one pass against those composed of operations, which create_graph makes.
 SLOPES = """exp2 expm1 log log2 log10 log1p sqrt rsqrt sin cos tan asin acos atan sinh cosh asinh
 acosh atanh square reciprocal abs erf""".split()
