@@ -80,7 +80,7 @@ REASONS: dict[tuple[str, str], str] = {
     **{
         ("kernels", case): "In the cache its arithmetic alone takes most of the time that the "
         "target leaves; memory's is hidden behind it only in part"
-        for case in ("sin", "cos", "erf", "softmax, rows", "log_softmax")
+        for case in ("sin", "cos", "erf", "gelu", "softmax, rows", "log_softmax")
     },
     ("kernels", "conv2d 3x3, stride 2"): "oneDNN in both",
     (
