@@ -1,6 +1,6 @@
-// The blocked matrix product: rows of C spread over threads, which pack B's panels as they need
-// them. May include: kernels/gemm_isa.h, kernels/gemm_micro.h, base/guided.h. Invariant: internal
-// functions only: code for one instruction set never leaks into another's.
+// The blocked matrix product: rows of C over threads, which pack B's panels as they need them.
+// May include: kernels/gemm_isa.h, kernels/gemm_micro.h, base/guided.h.
+// Invariant: internal functions only: code for one instruction set never leaks into another's.
 #include <thread>
 
 #include "base/guided.h"
