@@ -625,3 +625,20 @@ def test_integers_are_remainders_of_words():
     for top in [1, 2, 3, 7, 1000, 2**27 + 1, 2**28 - 1]:
         clew.manual_seed(7)
         assert clew.randint(0, top, (5000,)).tolist() == (words % top).tolist()
+
+
+@pytest.mark.parametrize("n", [1, 31, 8193, 100_003])
+@pytest.mark.parametrize("before", [0, 1])
+def test_dropout_draws_the_same_with_and_without_a_gradient(n: int, before: int) -> None:
+    """Without one no mask is kept; the numbers, and those drawn next, are the same."""
+    seen = []
+    for recorded in (False, True):
+        clew.manual_seed(3)
+        clew.rand(before)
+        x = clew.ones(n, requires_grad=recorded)
+        y = clew.nn.functional.dropout(x, 0.3)
+        seen.append((y.detach().tolist(), clew.rand(3).tolist()))
+        if recorded:
+            y.sum().backward()
+            assert x.grad.equal(y.detach())
+    assert seen[0] == seen[1]
