@@ -1,9 +1,10 @@
 // Float loops of pow and its slope, compiled once for each instruction set.
 // May include: base, kernels.
-// Invariant: where the exponent is a small multiple of a half, products and a root in double give a
-// float power within one unit in the last place; signs, infinities and nan are those of std::pow.
+// Invariant: signs, infinities and nan are those of std::pow; a float power is within 1.25 units in
+// the last place, 1 where the exponent is a small multiple of a half; neighbours change no bit.
 #include <utility>
 
+#include "kernels/lanes.h"
 #include "kernels/pointwise.h"
 #include "kernels/pointwise_loops.h"
 #include "kernels/vmath.h"
@@ -59,25 +60,141 @@ template <class T> PowerRow<T> short_power_row(T y) {
   (std::make_integer_sequence<int, most - first + 1>{});
 }
 
-// Any power. Those of finite numbers above 0 go without what std::pow says of the others, and in
-// two loops, for in one each step would wait for the one before it.
+// Any power, n being at most block_size.
 template <class T> void power_rows(T* out, const T* x, const T* y, int64_t n) {
-  int other = std::is_same_v<T, double>;
-  if constexpr (std::is_same_v<T, float>) {
-    for (int64_t i = 0; i < n; ++i)
-      other |= !((x[i] > 0.0f) & (x[i] < vm::inf<T>)&(std::fabs(y[i]) < vm::inf<T>));
-    if (!other) {
-      alignas(64) double log[block_size];
-      for (int64_t i = 0; i < n; ++i)
-        log[i] = static_cast<double>(y[i]) * vm::log_for_float(static_cast<double>(x[i]));
-#pragma GCC ivdep
-      for (int64_t i = 0; i < n; ++i) out[i] = static_cast<T>(vm::exp_for_float(log[i]));
-      return;
-    }
-  }
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; ++i) out[i] = vm::pow(x[i], y[i]);
 }
+
+#ifdef __FMA__
+
+// A number is 2^n m, with m in one of eight cells around 1, 9/8 ... 15/8. Times 2^-log, which is
+// nearly a float, m lies within 1/16 of 1. (Twice over, for vectors of sixteen.)
+constexpr uint32_t first_cell = 0x3f800000u - (1u << 19), cell_bits = 20;
+alignas(64) constexpr float cell_scales[] = {
+    1.0f,         0.882894218f, 0.790561557f, 0.730134487f, 0.659479082f, 0.615143955f,
+    0.571125329f, 0.535786986f, 1.0f,         0.882894218f, 0.790561557f, 0.730134487f,
+    0.659479082f, 0.615143955f, 0.571125329f, 0.535786986f};
+alignas(64) constexpr float cell_logs[] = {0.0f,
+                                           0.1796875f,
+                                           0.33905029296875f,
+                                           0.453765869140625f,
+                                           0.6006011962890625f,
+                                           0.7010040283203125f,
+                                           0.8081207275390625f,
+                                           0.9002685546875f,
+                                           0.0f,
+                                           0.1796875f,
+                                           0.33905029296875f,
+                                           0.453765869140625f,
+                                           0.6006011962890625f,
+                                           0.7010040283203125f,
+                                           0.8081207275390625f,
+                                           0.9002685546875f};
+
+void find_cells(const float* x, float* scale, float* log, int64_t n) {
+  constexpr int N = lane_count<float>;
+  using Words = Lanes_t<uint32_t>;
+  const auto scales = load(cell_scales), logs = load(cell_logs);
+  auto find = [&](const Words& bits, int64_t i) {
+    const Words cell = ((bits & 0x7fffffffu) - first_cell) >> cell_bits;
+    store(scale + i, __builtin_shuffle(scales, cell));
+    store(log + i, __builtin_shuffle(logs, cell));
+  };
+  int64_t i = 0;
+  for (; i + N <= n; i += N) find(std::bit_cast<Words>(load(x + i)), i);
+  if (i == n) return;
+  float last[N] = {};
+  std::copy(x + i, x + n, last);
+  find(std::bit_cast<Words>(load(last)), i);
+}
+
+// A product that no fused operation takes apart again.
+[[gnu::always_inline]] inline float product_alone(float a, float b) {
+  return std::fma(a, b, -0.0f);
+}
+struct Parts {
+  float high, low;
+};
+// y log2 |x| in two floats, the second up to 1/800 of the first, for a finite |x| that is normal.
+[[gnu::always_inline]] inline Parts log_times(float x, float y, float scale, float log) {
+  constexpr float l = vm::log2_e<float>;
+  const uint32_t u = (std::bit_cast<uint32_t>(x) & 0x7fffffffu) - first_cell;
+  const float m = std::bit_cast<float>((u & 0x007fffffu) + first_cell);
+  const float whole = static_cast<float>(static_cast<int32_t>(u) >> 23) + log;
+  // m scale = 1 + r + rest
+  const float scaled = product_alone(m, scale), rest = std::fma(m, scale, -scaled);
+  const float r = scaled - 1.0f;
+  // log2(1 + r) = r (w + w_rest) + r^3 tail, where w = l - r l / 2
+  const float w = std::fma(r, -0.5f * l, l);
+  const float w_rest =
+      std::fma(std::fma(r, -0.5f, 1.0f), vm::log2_e_rest, std::fma(r, -0.5f * l, l - w));
+  const float tail =
+      std::fma(r * r, std::fma(r, std::fma(r, 0.207072586f, -0.241361216f), 0.288537532f),
+               std::fma(r, -0.360672832f, 0.480898350f));
+  const float p = product_alone(r, w);
+  float low = std::fma(r, w, -p);
+  low = std::fma(r, w_rest, low);
+  low = std::fma(rest, std::fma(r, std::fma(r, l, -l), l), low);
+  low = std::fma(r * r * r, tail, low);
+  // |whole| is 0 or above |p|
+  const float high = whole + p;
+  low += p - (high - whole);
+  const float z = product_alone(y, high);
+  return {z, std::fma(y, low, std::fma(y, high, -z))};
+}
+
+// Few of the numbers are not as most: these alone are done again.
+void unusual_powers(float* out, const float* x, const float* y, const float* high, float* size,
+                    int64_t n, float most) {
+  int other = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const float a = std::fabs(x[i]);
+    const bool fits = (a >= std::numeric_limits<float>::min()) &
+                      (a < vm::inf<float>)&(std::fabs(high[i]) <= most);
+    size[i] = fits ? size[i] : vm::nan<float>;
+    size[i] = a == 0.0f ? (y[i] > 0.0f ? 0.0f : vm::inf<float>) : size[i];
+    other |= size[i] != size[i];
+  }
+  if (other) {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i)
+      size[i] = size[i] == size[i] ? size[i] : vm::power_of_size(x[i], y[i]);
+  }
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) out[i] = vm::signed_power(x[i], y[i], size[i]);
+}
+
+// In three loops, for in one each step would wait for the one before it.
+void power_rows(float* out, const float* x, const float* y, int64_t n) {
+  constexpr float most = 126.0f;
+  constexpr auto tiny = std::bit_cast<int32_t>(std::numeric_limits<float>::min());
+  alignas(64) float scale[block_size], log[block_size], high[block_size], low[block_size];
+  find_cells(x, scale, log, n);
+  // Those of numbers above 0 are in the same order as they, infinity and nan at the end.
+  int32_t least = tiny, greatest = 0, largest = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const Parts z = log_times(x[i], y[i], scale[i], log[i]);
+    high[i] = z.high;
+    low[i] = z.low;
+    least = std::min(least, std::bit_cast<int32_t>(x[i]));
+    greatest = std::max(greatest, std::bit_cast<int32_t>(x[i]));
+    largest = std::max(largest, std::bit_cast<int32_t>(std::fabs(z.high)));
+  }
+  const bool other = least < tiny || greatest >= std::bit_cast<int32_t>(vm::inf<float>) ||
+                     largest > std::bit_cast<int32_t>(most);
+  float* to = other ? scale : out;
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) {
+    const float sum = (high[i] + low[i]) + vm::round_f;
+    const float f = (high[i] - (sum - vm::round_f)) + low[i];
+    to[i] = vm::horner(f, vm::exp2_series) * vm::power_of_two(sum);
+  }
+  if (other) unusual_powers(out, x, y, high, scale, n, most);
+}
+
+#endif
+
 template <class T>
 void any_power(char* const* p, const int64_t* s, int64_t n, const Scalar* params) {
   constexpr int64_t item = sizeof(T);

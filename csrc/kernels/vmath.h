@@ -428,21 +428,26 @@ template <class T> [[gnu::always_inline]] inline T log10(T x) {
   value = x < -200.0 ? 0.0 : value;
   return x > 200.0 ? inf<double> : value;
 }
-[[gnu::always_inline]] inline float pow(float x, float y) {
+// |x|^y
+[[gnu::always_inline]] inline float power_of_size(float x, float y) {
   auto a = static_cast<double>(std::fabs(x));
   double l = log_for_float(a);
   l = a == 0.0 ? -inf<double> : l;
   l = a == inf<double> ? inf<double> : l;
-  double e = static_cast<double>(y) * l;
-  auto value = static_cast<float>(exp_for_float(e));
-  value = e != e ? nan<float> : value;
+  return static_cast<float>(exp_for_float(static_cast<double>(y) * l));
+}
+// x^y, given |x|^y: signs, and the numbers that std::pow makes exceptions of.
+[[gnu::always_inline]] inline float signed_power(float x, float y, float size) {
   bool whole = std::trunc(y) == y;
   bool odd = whole & (std::trunc(0.5f * y) != 0.5f * y);
-  value = (std::bit_cast<uint32_t>(x) >> 31) & odd ? -value : value;
+  float value = (std::bit_cast<uint32_t>(x) >> 31) & odd ? -size : size;
   value = (x < 0.0f) & (x != -inf<float>)&!whole ? nan<float> : value;
-  value = (x == -1.0f) & (std::fabs(y) == inf<float>) ? 1.0f : value;
+  value = (std::fabs(x) == 1.0f) & (std::fabs(y) == inf<float>) ? 1.0f : value;
   value = (x != x) | (y != y) ? nan<float> : value;
   return (y == 0.0f) | (x == 1.0f) ? 1.0f : value;
+}
+[[gnu::always_inline]] inline float pow(float x, float y) {
+  return signed_power(x, y, power_of_size(x, y));
 }
 [[gnu::always_inline]] inline double pow(double x, double y) { return std::pow(x, y); }
 
