@@ -9,7 +9,6 @@
 #pragma GCC optimize("no-trapping-math")
 #endif
 #include <cstring>
-#include <iterator>
 #include <type_traits>
 
 #include "kernels/lanes.h"
@@ -24,39 +23,6 @@ namespace {
 constexpr int64_t flush = 32;  // sums run in C that far
 
 constexpr int64_t least_width = 32;  // columns whose sums stay in registers
-
-// exp_fast() of U vectors, none above 0, in step: each alone would wait for its chain of products,
-// and the next ones for room in the schedulers.
-template <class C, int U> [[gnu::always_inline]] inline void exp_in_step(Lanes_t<C> (&x)[U]) {
-#ifdef __FMA__
-  if constexpr (std::is_same_v<C, float>) {
-    typedef uint32_t Bits __attribute__((vector_size(lane_bytes)));
-    auto bits = [](Lanes_t<C> v) { return reinterpret_cast<Bits>(v); };
-    auto lanes = [](Bits v) { return reinterpret_cast<Lanes_t<C>>(v); };
-    constexpr int terms = std::size(vm::exp2_series);
-    Lanes_t<C> sum[U], f[U];
-    Bits some[U];  // results that are not 0
-    for (int u = 0; u < U; ++u) some[u] = reinterpret_cast<Bits>(!(x[u] < -104.0f));
-    for (int u = 0; u < U; ++u) x[u] = lanes(bits(x[u]) & some[u]);
-    for (int u = 0; u < U; ++u) sum[u] = x[u] * vm::log2_e<C> + vm::round_f;
-    for (int u = 0; u < U; ++u) f[u] = x[u] * vm::log2_e<C> - (sum[u] - vm::round_f);
-    for (int u = 0; u < U; ++u) f[u] = x[u] * vm::log2_e_rest + f[u];
-    for (int u = 0; u < U; ++u) x[u] = spread<C>(vm::exp2_series[terms - 1]);
-    for (int k = terms - 2; k >= 0; --k) {
-      for (int u = 0; u < U; ++u) x[u] = x[u] * f[u] + vm::exp2_series[k];
-    }
-    for (int u = 0; u < U; ++u) {
-      const Lanes_t<C> raised = lanes((bits(sum[u]) + (24u + 127u)) << 23);
-      x[u] = lanes(bits(x[u] * raised * 0x1p-24f) & some[u]);
-    }
-    return;
-  }
-#endif
-  C room[U * lane_count<C>];
-  std::memcpy(room, x, sizeof x);
-  for (C& e : room) e = exp_fast(e);
-  std::memcpy(x, room, sizeof x);
-}
 
 // What is kept of each column of a tile. W is the width, or 0 when it is only known now.
 template <class C, int W> struct Tile {

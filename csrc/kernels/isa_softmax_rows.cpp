@@ -8,6 +8,8 @@
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("no-trapping-math")
 #endif
+#include <algorithm>
+#include <cstring>
 #include <limits>
 
 #include "kernels/softmax_exp.h"
@@ -77,68 +79,84 @@ template <class C> double sum(const C* x, int64_t n) {
 template <class C> double dot(const C* x, const C* y, int64_t n) {
   return summed<C>(n, [=](int64_t i) { return x[i] * y[i]; });
 }
-template <class C, int write> [[gnu::always_inline]] inline void fetch(const C* from) {
-  constexpr int64_t line = 64 / static_cast<int64_t>(sizeof(C));
-  for (int64_t i = 0; i < L; i += line) __builtin_prefetch(from + i, write, write ? 3 : 2);
+template <bool stored, class C, int U>
+[[gnu::always_inline]] inline void exp_of(Lanes_t<C> (&e)[U]) {
+  if constexpr (stored)
+    exp_in_step<C>(e);
+  else
+    terms_in_step<C>(e);
 }
-// Calls put(i, e) with e = exp(x[i] - shift) and returns the sum of all e. The next row is likely
-// to follow: it is read from memory meanwhile, and so is what `to` holds, if it is not null.
+// Calls put(i, e) with vectors e = exp(x[i ...] - shift) and returns the sum of all e; without put,
+// the sum alone. The next row is likely to follow: it is read from memory meanwhile, and so is what
+// `to` holds, if it is not null.
 template <class C, class F>
-[[gnu::always_inline]] inline double exps(const C* x, int64_t n, C shift, const C* to, F&& put) {
-  double part[4] = {};
+[[gnu::always_inline]] inline double exps(const C* x, int64_t n, C shift, const C* to, F put) {
+  constexpr bool stored = !std::is_same_v<F, std::nullptr_t>;
+  constexpr int N = lane_count<C>, U = stored ? 2 : 4;
+  constexpr int64_t line = 64 / int64_t{sizeof(C)};
+  double total = 0;
   int64_t i = 0;
-  while (i + L <= n) {
-    C lanes[L] = {};
-    const int64_t stop = i + block < n - L ? i + block : n - L;
-    for (; i <= stop; i += L) {
-      fetch<C, 0>(x + i + n);
-      if (to) fetch<C, 1>(to + i);
-      for (int l = 0; l < L; ++l) {
-        const C e = exp_fast(x[i + l] - shift);
-        put(i + l, e);
-        lanes[l] += e;
+  while (i + U * N <= n) {
+    Lanes_t<C> sum[U] = {};
+    const int64_t stop = std::min(i + block, n - U * N);
+    for (; i <= stop; i += U * N) {
+      for (int64_t l = 0; l < U * N; l += line) {
+        __builtin_prefetch(x + n + i + l, 0, 2);
+        if (to) __builtin_prefetch(to + i + l, 1, 3);
+      }
+      Lanes_t<C> e[U];
+      for (int u = 0; u < U; ++u) e[u] = load(x + i + u * N) - shift;
+      exp_of<stored, C>(e);
+      for (int u = 0; u < U; ++u) {
+        if constexpr (stored) put(i + u * N, e[u]);
+        sum[u] += e[u];
       }
     }
-    add_lanes(part, lanes);
+    for (int u = 1; u < U; ++u) sum[0] += sum[u];
+    total += sum_of_lanes<C>(sum[0]);
+  }
+  if (i == n) return total;
+  if (n < N) {
+    for (; i < n; ++i) {
+      const C e = exp_fast(x[i] - shift);
+      if constexpr (stored) put(i, e);
+      total += static_cast<double>(e);
+    }
+    return total;
+  }
+  Lanes_t<C> sum{};
+  for (; i + N <= n; i += N) {
+    Lanes_t<C> e[] = {load(x + i) - shift};
+    exp_of<stored, C>(e);
+    if constexpr (stored) put(i, e[0]);
+    sum += e[0];
   }
   if (i < n) {
-    C lanes[S] = {};
-    for (; i + S <= n; i += S) {
-      for (int l = 0; l < S; ++l) {
-        const C e = exp_fast(x[i + l] - shift);
-        put(i + l, e);
-        lanes[l] += e;
-      }
-    }
-    if (const auto left = static_cast<int>(n - i); left > 0 && n >= S) {
-      // Some of the last S were there before: they are written again, but not added.
-      for (int l = 0; l < S; ++l) {
-        const C e = exp_fast(x[n - S + l] - shift);
-        put(n - S + l, e);
-        lanes[l] += l >= S - left ? e : C(0);
-      }
-    } else {
-      for (int l = 0; l < left; ++l) {
-        const C e = exp_fast(x[i + l] - shift);
-        put(i + l, e);
-        lanes[l] += e;
-      }
-    }
-    for (int l = 0; l < S; ++l) part[l % 4] += static_cast<double>(lanes[l]);
+    // Some of the last N were there before: they are written again, but not added.
+    Lanes_t<C> e[] = {load(x + n - N) - shift};
+    exp_of<stored, C>(e);
+    if constexpr (stored) put(n - N, e[0]);
+    for (int l = 0; l < N; ++l) e[0][l] = l < N - (n - i) ? C(0) : e[0][l];
+    sum += e[0];
   }
-  return (part[0] + part[1]) + (part[2] + part[3]);
+  return total + sum_of_lanes<C>(sum);
 }
 template <class C> double exp_store(C* __restrict to, const C* __restrict x, int64_t n, C shift) {
-  return exps<C>(x, n, shift, nullptr, [=](int64_t i, C e) { to[i] = e; });
+  return exps<C>(x, n, shift, nullptr,
+                 [=](int64_t i, auto e) { std::memcpy(to + i, &e, sizeof e); });
 }
 template <class C> double exp_sum(const C* x, int64_t n, C shift) {
-  return exps<C>(x, n, shift, nullptr, [](int64_t, C) {});
+  return exps<C>(x, n, shift, nullptr, nullptr);
 }
 template <class C> double exp_sum_before(const C* to, const C* x, int64_t n, C shift) {
-  return exps<C>(x, n, shift, to, [](int64_t, C) {});
+  return exps<C>(x, n, shift, to, nullptr);
 }
-template <class C> void exp_affine(C* y, const C* x, int64_t n, C shift, C a, C b) {
-  for (int64_t i = 0; i < n; ++i) y[i] = exp_fast(x[i] - shift) * a + b;
+template <class C>
+void exp_affine(C* __restrict y, const C* __restrict x, int64_t n, C shift, C a, C b) {
+  exps<C>(x, n, shift, nullptr, [=](int64_t i, auto e) {
+    e = e * a + b;
+    std::memcpy(y + i, &e, sizeof e);
+  });
 }
 template <class C> void affine(C* y, const C* x, int64_t n, C a, C b) {
   for (int64_t i = 0; i < n; ++i) y[i] = x[i] * a + b;
@@ -161,8 +179,15 @@ void centred_weighted(C* y, const C* x, int64_t n, C centre, C a, C b, const C* 
 template <class C> void softmax_grad(C* dx, const C* g, const C* y, int64_t n, C s) {
   for (int64_t i = 0; i < n; ++i) dx[i] = y[i] * (g[i] - s);
 }
-template <class C> void log_softmax_grad(C* dx, const C* g, const C* y, int64_t n, C s) {
-  for (int64_t i = 0; i < n; ++i) dx[i] = g[i] - exp_fast(y[i]) * s;
+template <class C>
+void log_softmax_grad(C* __restrict dx, const C* __restrict g, const C* __restrict y, int64_t n,
+                      C s) {
+  exps<C>(y, n, C(0), nullptr, [=](int64_t i, auto e) {
+    decltype(e) from;
+    std::memcpy(&from, g + i, sizeof from);
+    e = from - e * s;
+    std::memcpy(dx + i, &e, sizeof e);
+  });
 }
 template <class C>
 void weight_grad(C* dw, C* db, const C* g, const C* x, int64_t n, C centre, C a) {

@@ -91,14 +91,6 @@ void nll_backward(T* dx, const T* grad, bool scalar, double scale, const int64_t
 
 namespace {
 
-// log(sum of exp) of one row.
-template <class T> double log_sum_of(const T* x, int64_t n) {
-  const RowOps<T>& ops = row_ops<T>();
-  T top = ops.max(x, n);
-  if (!(std::abs(top) <= std::numeric_limits<T>::max())) top = 0;
-  return static_cast<double>(top) + std::log(ops.exp_sum(x, n, top));
-}
-
 // What the smoothed part of a loss weighs: each class by its weight.
 template <class T> double weight_sum(const T* weight, int64_t c) {
   return weight ? row_ops<T>().sum(weight, c) : static_cast<double>(c);
@@ -139,7 +131,7 @@ void cross_entropy(const T* x, const int64_t* target, const T* weight, const Cro
   };
   if (sh.s == 1) {
     parallel_for(sh.n, rows_grain(sh.c), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) finish(i, log_sum_of(x + i * sh.c, sh.c), i * sh.c, 1);
+      for (int64_t i = begin; i < end; ++i) finish(i, log_sum_exp(x + i * sh.c, sh.c), i * sh.c, 1);
     });
   } else {
     int64_t tiles = (sh.s + column_tile - 1) / column_tile;

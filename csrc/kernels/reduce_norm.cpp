@@ -308,17 +308,12 @@ void reduce_logsumexp(const NdView& dst, const NdView& src) {
   bool rows = plan.reduced.size() == 1 && plan.reduced[0].src == 1 && plan.count > 0;
   if (rows && (src.dtype == DType::Float32 || src.dtype == DType::Float64)) {
     dispatch(src.dtype, TypeList<float, double>{}, [&]<class T>() {
-      const RowOps<T>& ops = row_ops<T>();
       parallel_for(plan.outputs, std::max<int64_t>(1, grain_default / 4 / plan.count),
                    [&](int64_t k0, int64_t k1) {
                      for (int64_t k = k0; k < k1; ++k) {
                        ReducePlan::Place at = plan.place(k);
                        const T* row = src.ptr<const T>() + at.src;
-                       T top = ops.max(row, plan.count);
-                       if (!(std::abs(top) <= std::numeric_limits<T>::max())) top = 0;
-                       double sum = ops.exp_sum(row, plan.count, top);
-                       dst.ptr<T>()[at.dst] =
-                           static_cast<T>(std::log(sum) + static_cast<double>(top));
+                       dst.ptr<T>()[at.dst] = static_cast<T>(log_sum_exp(row, plan.count));
                      }
                    });
     });

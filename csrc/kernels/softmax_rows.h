@@ -2,8 +2,10 @@
 // May include: base.
 // Invariant: sums run in lanes of the element type, blocks of which are added up in double.
 #pragma once
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
-#include <type_traits>
+#include <limits>
 
 namespace clew::kernels {
 
@@ -11,7 +13,8 @@ template <class C> struct RowOps {
   C (*max)(const C* x, int64_t n);  // NaN is passed over
   double (*sum)(const C* x, int64_t n);
   double (*dot)(const C* x, const C* y, int64_t n);
-  // y = exp(x - shift); returns the sum of y
+  // y = exp(x - shift), where no x is above shift; returns the sum of y, which is NaN if the
+  // largest x is infinite
   double (*exp_store)(C* y, const C* x, int64_t n, C shift);
   double (*exp_sum)(const C* x, int64_t n, C shift);
   // The same, while `to` is fetched to be written next.
@@ -37,5 +40,14 @@ template <class C> struct RowOps {
 
 // The fastest this processor runs; C is float or double.
 template <class C> const RowOps<C>& row_ops();
+
+// log(sum of exp) of one row.
+template <class C> double log_sum_exp(const C* x, int64_t n) {
+  const RowOps<C>& ops = row_ops<C>();
+  const C top = ops.max(x, n);
+  if (top - top == C(0)) return static_cast<double>(top) + std::log(ops.exp_sum(x, n, top));
+  const bool nan = std::any_of(x, x + n, [](C v) { return v != v; });
+  return static_cast<double>(nan ? std::numeric_limits<C>::quiet_NaN() : top);
+}
 
 }  // namespace clew::kernels
