@@ -4,6 +4,7 @@
 #include "kernels/pointwise.h"
 #include "kernels/pointwise_loops.h"
 #include "kernels/vmath.h"
+#include "kernels/vmath_gamma.h"
 
 namespace clew::kernels::CLEW_ISA {
 
@@ -154,6 +155,11 @@ void init_functions() {
   unary(table::erf, F{}, []<class T>(T a) { return vm::erf(a); });
   unary(table::erfc, F{}, []<class T>(T a) { return erfc(a); });
   unary(table::erfinv, TypeList<float, f16, bf16>{}, [](float a) { return vm::erfinv(a); });
+  unary(table::lgamma, TypeList<float, f16, bf16>{}, [](float a) {
+    return static_cast<float>(vm::log_gamma_for_float(static_cast<double>(a)));
+  });
+  unary(table::digamma, TypeList<float, f16, bf16>{},
+        [](float a) { return static_cast<float>(vm::digamma_for_float(static_cast<double>(a))); });
   unary(table::ndtr, F{}, []<class T>(T a) { return ndtr(a); });
   guarded(table::sin, Sin{});
   guarded(table::cos, Cos{});

@@ -41,6 +41,14 @@ template <class T> T log_add(T a, T b) {
   return top + log1p(std::exp(low - top));
 }
 
+// The real loop takes imaginary and real parts as its operands.
+template <class T>
+void angle_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* params) {
+  char* const parts[] = {p[0], p[1] + sizeof(T), p[1]};
+  const int64_t steps[] = {s[0], s[1], s[1]};
+  table::atan2.fn[static_cast<int>(dtype_of<T>())](parts, steps, n, params);
+}
+
 void init_arithmetic() {
   binary<1>(table::add, C{},
             []<class T>(T a, T b, const T* c) { return c[0] == T(1) ? a + b : a + c[0] * b; });
@@ -52,7 +60,8 @@ void init_arithmetic() {
   unary(table::positive, C{}, []<class T>(T a) { return a; });
   unary(table::conj, C{}, []<class T>(T a) { return std::conj(a); });
   unary(table::abs, C{}, []<class T>(T a) { return std::abs(a); });
-  unary(table::angle, C{}, []<class T>(T a) { return std::arg(a); });
+  table::angle.fn[static_cast<int>(DType::Complex64)] = angle_loop<float>;
+  table::angle.fn[static_cast<int>(DType::Complex128)] = angle_loop<double>;
   unary(table::square, C{}, []<class T>(T a) { return a * a; });
   unary(table::reciprocal, C{}, []<class T>(T a) { return T(1) / a; });
   unary(table::sgn, C{}, []<class T>(T a) {

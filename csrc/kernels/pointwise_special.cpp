@@ -34,8 +34,8 @@ void init_special() {
   });
   unary(table::erfinv, TypeList<double>{}, [](double a) { return special::erfinv(a); });
   unary(table::erfcx, F{}, []<class T>(T a) { return T(special::erfcx(a)); });
-  unary(table::lgamma, F{}, []<class T>(T a) { return T(std::lgamma(a)); });
-  unary(table::digamma, F{}, []<class T>(T a) { return T(special::digamma(a)); });
+  unary(table::lgamma, TypeList<double>{}, [](double a) { return std::lgamma(a); });
+  unary(table::digamma, TypeList<double>{}, [](double a) { return special::digamma(a); });
   unary<1>(table::polygamma, F{},
            []<class T>(T a, const T* c) { return T(special::polygamma(c[0], a)); });
   unary(table::entr, F{}, []<class T>(T a) { return T(special::entr(a)); });

@@ -141,6 +141,29 @@ def test_gelu_of_the_ends():
     assert np.signbit(got).tolist()[4:] == [False, True]
 
 
+@pytest.mark.parametrize("name, reference", [("lgamma", sp.gammaln), ("digamma", sp.digamma)])
+def test_gamma_functions(name: str, reference: Any):
+    r = np.random.default_rng(0)
+    x = np.concatenate(
+        [
+            r.integers(0, 1 << 32, 100_000).astype(np.uint32).view(np.float32),
+            r.uniform(-12, 12, 100_000).astype(np.float32),
+            1 + r.uniform(-1, 1, 20_000).astype(np.float32) ** 9,
+            2 + r.uniform(-1, 1, 20_000).astype(np.float32) ** 9,
+            np.float32([*SPECIAL, -3, -7, 8, 1e30, -1e30, 0.5, -0.5]),
+        ]
+    ).astype(np.float32)
+    with np.errstate(all="ignore"):
+        want = reference(x.astype(np.float64))
+        got = getattr(clew, name)(clew.from_numpy(x)).numpy()
+        off = ulps(got, want)
+        near_root = np.abs(got - want) <= 2e-12
+    if name == "digamma":
+        assert got[x == 0].tolist() == np.where(np.signbit(x[x == 0]), INF, -INF).tolist()
+    bad = (off > 1) & ~near_root & ~((name == "digamma") & (x == 0))
+    assert not bad.any(), (x[bad][:5], got[bad][:5], want[bad][:5])
+
+
 def pairs() -> tuple[np.ndarray, np.ndarray]:
     r = np.random.default_rng(0)
     x = r.integers(0, 1 << 32, 100_000).astype(np.uint32).view(np.float32)
