@@ -63,6 +63,7 @@ extern const OpList loss_ops;
 extern const OpList binary_loss_ops;
 extern const OpList sampling_ops;
 extern const OpList distance_loss_ops;
+extern const OpList ctc_ops;
 extern const OpList rms_norm_ops;
 extern const OpList recurrent_ops;
 extern const OpList recurrent_module_ops;
@@ -116,6 +117,7 @@ std::span<const OpList> all_ops() {
       binary_loss_ops,
       sampling_ops,
       distance_loss_ops,
+      ctc_ops,
       rms_norm_ops,
       recurrent_ops,
       recurrent_module_ops,

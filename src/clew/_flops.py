@@ -175,6 +175,8 @@ _OTHERS = _table(
         "_mse_loss _smooth_l1_loss _huber_loss": _per_input(4),
         "_binary_cross_entropy _binary_cross_entropy_with_logits": _per_input(6),
         "_nll_loss_backward": _per_input(1, 1),
+        "_ctc_loss": lambda ins, outs, attrs: 12 * prod(outs[1]),
+        "_ctc_loss_backward": _per_input(16, 6),
         "_native_norm _native_batch_norm": _norm,
         "_rms_norm": _rms_norm,
         "_native_norm_backward _native_batch_norm_backward": _norm_backward,

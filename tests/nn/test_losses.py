@@ -8,6 +8,7 @@ import pytest
 import clew
 from clew import nn
 from clew.nn import functional as F
+from clew.nn.functional._ctc import _ctc_loss, _losses
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 rng = np.random.default_rng(0)
@@ -377,6 +378,56 @@ def test_ctc_where_no_path_fits():
     loss = F.ctc_loss(*args, reduction="sum", zero_infinity=True)
     loss.backward()
     assert loss.item() == 0 and not logp.grad.any()
+
+
+@pytest.mark.parametrize("dtype", [clew.float32, clew.float64])
+@pytest.mark.parametrize("strided", [False, True])
+def test_ctc_gradients(dtype, strided):
+    steps, batch, classes = 13, 5, 6
+    x = clew.randn(batch, steps, classes, dtype=dtype) * 3
+    logits = (x.transpose(0, 1) if strided else x.transpose(0, 1).contiguous()).requires_grad_()
+    targets = clew.randint(1, classes, (batch, 5))
+    # The last two have no alignment, and no step.
+    args = targets, [13, 9, 12, 3, 0], [5, 4, 0, 5, 2]
+    weight = clew.tensor([1.0, -2.0, 0.5, 3.0, 1.0], dtype=dtype)
+
+    def of(logits):
+        return F.ctc_loss(logits.log_softmax(2), *args, reduction="none", zero_infinity=True)
+
+    (got,) = clew.autograd.grad((of(logits) * weight).sum(), logits)
+    (composed,) = clew.autograd.grad((of(logits) * weight).sum(), logits, create_graph=True)
+    assert composed.requires_grad and not got.requires_grad
+    tolerance = 1e-5 if dtype == clew.float32 else 1e-12
+    np.testing.assert_allclose(got.numpy(), composed.detach().numpy(), atol=tolerance)
+    assert not got[:, 3:].any() and not got[9:, 1].any() and got[:, :3].any()
+    if dtype == clew.float64 and not strided:
+        assert clew.autograd.gradcheck(of, (logits,))
+        assert clew.autograd.gradgradcheck(lambda z: of(z)[:2], (logits,))
+
+
+def test_ctc_of_peaked_probabilities():
+    # Every way is as unlikely as e^-4000, which no probability can hold.
+    logits = clew.zeros(50, 1, 3, dtype=clew.float64)
+    logits[:, :, 0] = 80.0
+    logits.requires_grad_()
+    loss = F.ctc_loss(logits.log_softmax(2), clew.ones(1, 20, dtype=clew.int64), [50], [20], 2)
+    loss.backward()
+    assert np.isfinite(loss.item()) and loss.item() > 190  # for each label
+    np.testing.assert_allclose(logits.grad.sum(2).numpy(), 0, atol=1e-12)
+
+
+def test_ctc_composed_and_native_agree():
+    r = np.random.default_rng(5)
+    for _ in range(20):
+        steps, batch, classes, width = r.integers(1, 9), r.integers(1, 4), r.integers(2, 5), 7
+        logp = clew.randn(int(steps), int(batch), int(classes)).log_softmax(2)
+        labels = clew.tensor(r.integers(0, 4, batch))
+        lengths = clew.stack([clew.tensor(r.integers(0, steps + 1, batch)), labels])
+        states = clew.tensor(r.integers(0, classes, (batch, width)))
+        may_skip = clew.tensor(r.random((batch, width)) < 0.5)
+        may_skip[:, :2] = False
+        loss, _ = _ctc_loss(logp, states, may_skip, lengths)
+        close(loss, _losses(logp, states, may_skip, lengths).numpy())
 
 
 def test_old_arguments():

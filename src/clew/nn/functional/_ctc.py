@@ -1,4 +1,4 @@
-"""CTC loss: the sum over all alignments, by the forward recursion on differentiable operations."""
+"""CTC loss: the sum over all alignments, by the forward recursion."""
 
 from __future__ import annotations
 
@@ -6,7 +6,14 @@ import math
 from typing import Any
 
 import clew
+from clew import _C
 from clew._autocast import in_float32
+from clew.autograd.function import Function
+
+from ._core import private
+
+_ctc_loss = private("_ctc_loss")
+_ctc_loss_backward = private("_ctc_loss_backward")
 
 
 @in_float32
@@ -76,45 +83,24 @@ def ctc_loss(
     states, skip = [], []
     for row in rows:
         line = [blank] * width
-        jump = [0.0] * width
+        jump = [False] * width
         for j, label in enumerate(row):
             if not 0 <= label < classes:
                 raise IndexError(f"ctc_loss: target {label} is out of bounds for {classes} classes")
             line[2 * j + 1] = label
             if j and label != row[j - 1]:
-                jump[2 * j + 1] = 1.0
+                jump[2 * j + 1] = True
         states.append(line)
         skip.append(jump)
-    index = clew.tensor(states, dtype=clew.int64)
-    may_skip = clew.tensor(skip) > 0
-    emit = log_probs.gather(2, index.unsqueeze(0).expand(steps, batch, width))
-    low = -math.inf
-    first = clew.arange(width).unsqueeze(0) < 2
-    has_label = clew.tensor(t_lengths).unsqueeze(1) > 0
-    first = first & ((clew.arange(width).unsqueeze(0) < 1) | has_label)
-    alive = clew.tensor(in_lengths)
-    alpha = clew.where(first, emit[0], low) if steps else emit.sum(0)
-    pad_one = clew.full((batch, 1), low, dtype=log_probs.dtype)
-    pad_two = clew.full((batch, 2), low, dtype=log_probs.dtype)
-    for t in range(1, max(in_lengths, default=0)):
-        one = clew.cat([pad_one, alpha[:, :-1]], 1)
-        two = clew.cat([pad_two, alpha[:, :-2]], 1)[:, :width]
-        two = clew.where(may_skip, two, low)
-        step = _log_add(clew.stack([alpha, one, two])) + emit[t]
-        alpha = clew.where((alive > t).unsqueeze(1), step, alpha)
-    last = 2 * clew.tensor(t_lengths, dtype=clew.int64).unsqueeze(1)
-    end_blank = alpha.gather(1, last)
-    end_label = alpha.gather(1, (last - 1).clamp(min=0))
-    end_label = clew.where(has_label, end_label, low)
-    loss = -_log_add(clew.stack([end_blank, end_label])).squeeze(1)
-    empty = (alive == 0).logical_and(clew.tensor(t_lengths) == 0)
-    if any(n == 0 for n in in_lengths):
-        loss = clew.where(alive == 0, clew.where(empty, 0.0, math.inf), loss)
-    # log_probs are logarithms of probabilities that sum to one. Their gradient is given along that
-    # constraint, as PyTorch gives it: exp(log_probs) is added, the value stays.
-    used = clew.arange(steps).unsqueeze(1) < alive.unsqueeze(0)
-    mass = clew.where(used, log_probs.exp().sum(2), 0.0).sum(0)
-    loss = loss + clew.where(loss == math.inf, 0.0, mass - mass.detach())
+    lengths = clew.tensor([in_lengths, t_lengths], dtype=clew.int64)
+    asked = clew.tensor(states, dtype=clew.int64), clew.tensor(skip, dtype=clew.bool), lengths
+    native = log_probs.dtype in (clew.float32, clew.float64) and not log_probs.is_meta
+    if not native or _C._vmap_depth() or _C._trace_running():
+        loss = _losses(log_probs, *asked)
+    elif clew.is_grad_enabled() and log_probs.requires_grad:
+        loss = _Losses.apply(log_probs, *asked)
+    else:
+        loss = _ctc_loss(log_probs, *asked)[0]
     if zero_infinity:
         loss = clew.where(loss == math.inf, 0.0, loss)
     if reduction == "mean":
@@ -124,6 +110,66 @@ def ctc_loss(
     if reduction != "none":
         raise ValueError(f"{reduction} is not a valid value for reduction")
     return loss.squeeze(0) if single else loss
+
+
+class _Losses(Function):
+    """The native sums, whose gradient has no derivative: where that is wanted, it is taken from
+    _losses()."""
+
+    @staticmethod
+    def forward(ctx: Any, log_probs: Any, states: Any, may_skip: Any, lengths: Any) -> Any:
+        loss, alpha = _ctc_loss(log_probs, states, may_skip, lengths)
+        ctx.save_for_backward(log_probs, states, may_skip, lengths, loss, alpha)
+        return loss
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        log_probs, *asked, loss, alpha = ctx.saved_tensors
+        if clew.is_grad_enabled():
+            again = _losses(log_probs, *asked)
+            into = clew.autograd.grad(again, log_probs, grad, create_graph=True)[0]
+        else:
+            into = _ctc_loss_backward(grad, log_probs, *asked, loss, alpha)
+        return into, None, None, None
+
+
+def _losses(log_probs: Any, states: Any, may_skip: Any, lengths: Any) -> Any:
+    """Each sequence's loss, by differentiable operations.
+
+    Args:
+        log_probs: (T, N, C).
+        states: (N, W), the classes of labels with blanks between.
+        may_skip: (N, W), whether a state follows the one two before it as well.
+        lengths: (2, N), of steps and of labels.
+    """
+    steps, batch, _ = log_probs.shape
+    width = states.shape[1]
+    alive, labels = lengths
+    emit = log_probs.gather(2, states.unsqueeze(0).expand(steps, batch, width))
+    low = -math.inf
+    first = clew.arange(width).unsqueeze(0) < 2
+    has_label = labels.unsqueeze(1) > 0
+    first = first & ((clew.arange(width).unsqueeze(0) < 1) | has_label)
+    alpha = clew.where(first, emit[0], low) if steps else emit.sum(0)
+    pad_one = clew.full((batch, 1), low, dtype=log_probs.dtype)
+    pad_two = clew.full((batch, 2), low, dtype=log_probs.dtype)
+    for t in range(1, max(alive.tolist(), default=0)):
+        one = clew.cat([pad_one, alpha[:, :-1]], 1)
+        two = clew.cat([pad_two, alpha[:, :-2]], 1)[:, :width]
+        two = clew.where(may_skip, two, low)
+        step = _log_add(clew.stack([alpha, one, two])) + emit[t]
+        alpha = clew.where((alive > t).unsqueeze(1), step, alpha)
+    last = 2 * labels.unsqueeze(1)
+    end_blank = alpha.gather(1, last)
+    end_label = alpha.gather(1, (last - 1).clamp(min=0))
+    end_label = clew.where(has_label, end_label, low)
+    loss = -_log_add(clew.stack([end_blank, end_label])).squeeze(1)
+    loss = clew.where(alive == 0, clew.where(labels == 0, 0.0, math.inf), loss)
+    # log_probs are logarithms of probabilities that sum to one. Their gradient is given along that
+    # constraint, as PyTorch gives it: exp(log_probs) is added, the value stays.
+    used = clew.arange(steps).unsqueeze(1) < alive.unsqueeze(0)
+    mass = clew.where(used, log_probs.exp().sum(2), 0.0).sum(0)
+    return loss + clew.where(loss == math.inf, 0.0, mass - mass.detach())
 
 
 def _lengths(value: Any, batch: int, name: str) -> list[int]:
