@@ -64,6 +64,7 @@ extern const OpList binary_loss_ops;
 extern const OpList sampling_ops;
 extern const OpList distance_loss_ops;
 extern const OpList ctc_ops;
+extern const OpList distances_ops;
 extern const OpList rms_norm_ops;
 extern const OpList recurrent_ops;
 extern const OpList recurrent_module_ops;
@@ -118,6 +119,7 @@ std::span<const OpList> all_ops() {
       sampling_ops,
       distance_loss_ops,
       ctc_ops,
+      distances_ops,
       rms_norm_ops,
       recurrent_ops,
       recurrent_module_ops,

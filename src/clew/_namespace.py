@@ -14,6 +14,7 @@ from clew import _C, _lazy_names
 _SOURCES = (
     "clew._creation",
     "clew._functions",
+    "clew._distances",
     "clew._einsum",
     "clew._shaping",
 )

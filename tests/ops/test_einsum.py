@@ -1,11 +1,10 @@
-"""einsum, tensordot, chains of products and distances against NumPy and SciPy."""
+"""einsum, tensordot and chains of products against NumPy."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from numeric import check_gradients, normal
-from scipy.spatial import distance
 
 import clew
 
@@ -137,51 +136,3 @@ def test_chains():
     vectors = [normal(8, 2), *mats, normal(9, 4)]
     got = _einsum.multi_dot([clew.tensor(v) for v in vectors])
     np.testing.assert_allclose(got.numpy(), np.linalg.multi_dot(vectors))
-
-
-@pytest.mark.parametrize(
-    "p,metric",
-    [
-        (0, "hamming"),
-        (1, "cityblock"),
-        (2, "euclidean"),
-        (3, "minkowski"),
-        (float("inf"), "chebyshev"),
-    ],
-)
-def test_distances(p, metric):
-    a, b = normal(1, 4, 3), normal(2, 5, 3)
-    b[0] = a[0]
-    extra = {"p": p} if metric == "minkowski" else {}
-    expected = distance.cdist(a, b, metric, **extra) * (3 if p == 0 else 1)
-    np.testing.assert_allclose(
-        clew.cdist(clew.tensor(a), clew.tensor(b), p).numpy(), expected, atol=1e-7
-    )
-    batch = clew.cdist(clew.tensor(np.stack([a, a])), clew.tensor(b), p)
-    np.testing.assert_allclose(batch.numpy()[1], expected, atol=1e-7)
-    from clew import _einsum
-
-    pairs = distance.pdist(a, metric, **extra) * (3 if p == 0 else 1)
-    np.testing.assert_allclose(_einsum.pdist(clew.tensor(a), p).numpy(), pairs)
-    if p:
-        check_gradients(lambda x, y: clew.cdist(x, y, p), a, normal(3, 5, 3))
-
-
-def test_euclidean_distances_through_products():
-    a, b = normal(1, 40, 3), normal(2, 30, 3)
-    b[0] = a[0]
-    expected = distance.cdist(a, b)
-    for mode in (
-        "use_mm_for_euclid_dist",
-        "use_mm_for_euclid_dist_if_necessary",
-        "donot_use_mm_for_euclid_dist",
-    ):
-        x = clew.tensor(a, requires_grad=True)
-        got = clew.cdist(x, clew.tensor(b), compute_mode=mode)
-        np.testing.assert_allclose(got.detach().numpy(), expected, atol=1e-7)
-    got.sum().backward()
-    assert np.isfinite(x.grad.numpy()).all()
-    with pytest.raises(ValueError, match="compute_mode"):
-        clew.cdist(x, x, compute_mode="maybe")
-    with pytest.raises(RuntimeError, match="rows of one size"):
-        clew.cdist(clew.ones(2, 3), clew.ones(2, 4))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import clew
-from clew._einsum import pdist as pdist
+from clew._distances import pdist as pdist
 
 from ._attention import multi_head_attention_forward as multi_head_attention_forward
 from ._core import *  # noqa: F403

@@ -6,9 +6,8 @@ import math
 from typing import Any
 
 import clew
-from clew import _C
 from clew._autocast import in_float32
-from clew.autograd.function import Function
+from clew._twofold import twofold
 
 from ._core import private
 
@@ -94,13 +93,7 @@ def ctc_loss(
         skip.append(jump)
     lengths = clew.tensor([in_lengths, t_lengths], dtype=clew.int64)
     asked = clew.tensor(states, dtype=clew.int64), clew.tensor(skip, dtype=clew.bool), lengths
-    native = log_probs.dtype in (clew.float32, clew.float64) and not log_probs.is_meta
-    if not native or _C._vmap_depth() or _C._trace_running():
-        loss = _losses(log_probs, *asked)
-    elif clew.is_grad_enabled() and log_probs.requires_grad:
-        loss = _Losses.apply(log_probs, *asked)
-    else:
-        loss = _ctc_loss(log_probs, *asked)[0]
+    loss = _twofold_losses(log_probs, *asked)
     if zero_infinity:
         loss = clew.where(loss == math.inf, 0.0, loss)
     if reduction == "mean":
@@ -110,27 +103,6 @@ def ctc_loss(
     if reduction != "none":
         raise ValueError(f"{reduction} is not a valid value for reduction")
     return loss.squeeze(0) if single else loss
-
-
-class _Losses(Function):
-    """The native sums, whose gradient has no derivative: where that is wanted, it is taken from
-    _losses()."""
-
-    @staticmethod
-    def forward(ctx: Any, log_probs: Any, states: Any, may_skip: Any, lengths: Any) -> Any:
-        loss, alpha = _ctc_loss(log_probs, states, may_skip, lengths)
-        ctx.save_for_backward(log_probs, states, may_skip, lengths, loss, alpha)
-        return loss
-
-    @staticmethod
-    def backward(ctx: Any, grad: Any) -> Any:
-        log_probs, *asked, loss, alpha = ctx.saved_tensors
-        if clew.is_grad_enabled():
-            again = _losses(log_probs, *asked)
-            into = clew.autograd.grad(again, log_probs, grad, create_graph=True)[0]
-        else:
-            into = _ctc_loss_backward(grad, log_probs, *asked, loss, alpha)
-        return into, None, None, None
 
 
 def _losses(log_probs: Any, states: Any, may_skip: Any, lengths: Any) -> Any:
@@ -170,6 +142,14 @@ def _losses(log_probs: Any, states: Any, may_skip: Any, lengths: Any) -> Any:
     used = clew.arange(steps).unsqueeze(1) < alive.unsqueeze(0)
     mass = clew.where(used, log_probs.exp().sum(2), 0.0).sum(0)
     return loss + clew.where(loss == math.inf, 0.0, mass - mass.detach())
+
+
+_twofold_losses = twofold(
+    "CtcLoss",
+    native=_ctc_loss,
+    gradient=lambda grad, made, *args: (_ctc_loss_backward(grad, *args, *made), None, None, None),
+    composed=_losses,
+)
 
 
 def _lengths(value: Any, batch: int, name: str) -> list[int]:
