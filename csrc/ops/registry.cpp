@@ -62,6 +62,7 @@ extern const OpList sorting_unique_ops;
 extern const OpList loss_ops;
 extern const OpList binary_loss_ops;
 extern const OpList sampling_ops;
+extern const OpList resampling_ops;
 extern const OpList distance_loss_ops;
 extern const OpList ctc_ops;
 extern const OpList distances_ops;
@@ -117,6 +118,7 @@ std::span<const OpList> all_ops() {
       loss_ops,
       binary_loss_ops,
       sampling_ops,
+      resampling_ops,
       distance_loss_ops,
       ctc_ops,
       distances_ops,

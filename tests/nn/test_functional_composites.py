@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -179,6 +181,46 @@ def test_cubic_interpolation_keeps_parabolas_inside():
     # a = -0.75 is not exact on parabolas, but symmetric: whole places keep their values.
     np.testing.assert_allclose(got[::2], y, atol=1e-9)
     np.testing.assert_allclose(got[3:-3], (at[3:-3] - 3) ** 2, atol=0.2)
+
+
+RESIZED = [
+    ((2, 1, 5), {"size": 8, "mode": "linear"}),
+    ((1, 2, 4, 3), {"size": (7, 5), "mode": "bilinear"}),
+    ((1, 1, 5, 6), {"size": (2, 4), "mode": "bilinear", "align_corners": True}),
+    ((1, 2, 4, 3), {"scale_factor": (1.7, 2), "mode": "bicubic"}),
+    ((1, 1, 6, 7), {"size": (2, 3), "mode": "bilinear", "antialias": True}),
+    ((1, 1, 7, 3), {"size": (3, 5), "mode": "bicubic", "antialias": True}),
+    ((1, 1, 2, 3, 2), {"size": (3, 2, 5), "mode": "trilinear"}),
+]
+
+
+@pytest.mark.parametrize(("shape", "options"), RESIZED)
+def test_derivatives_of_interpolation(shape, options):
+    x = clew.randn(*shape, dtype=clew.float64, requires_grad=True)
+    resize = functools.partial(F.interpolate, **options)
+    assert clew.autograd.gradcheck(resize, (x,))
+    assert clew.autograd.gradgradcheck(resize, (x,))
+    strided = x.detach().transpose(0, -1).contiguous().transpose(0, -1)
+    assert clew.equal(resize(strided), resize(x.detach()))
+    both = clew.vmap(resize)(clew.stack([x.detach(), 2 * x.detach()]))
+    close(both[1], 2 * resize(x).detach().numpy(), 1e-12)
+
+
+def test_interpolation_of_a_size_that_stays():
+    x = clew.randn(1, 1, 4, 4)
+    kept = F.interpolate(x, scale_factor=(1.2, 2), mode="bilinear")
+    assert clew.equal(kept, F.interpolate(x, (4, 8), mode="bilinear"))
+    cubic = F.interpolate(x, scale_factor=(1.2, 2), mode="bicubic")
+    assert not clew.equal(cubic, F.interpolate(x, (4, 8), mode="bicubic"))
+    smooth = F.interpolate(x, scale_factor=(1.2, 2), mode="bicubic", antialias=True)
+    assert clew.equal(smooth, F.interpolate(x, (4, 8), mode="bicubic", antialias=True))
+
+
+@pytest.mark.parametrize(("shape", "options"), RESIZED)
+def test_interpolation_reaches_no_farther_than_its_terms(shape, options):
+    x = clew.ones(*shape)
+    x[..., 0] = float("inf")
+    assert F.interpolate(x, **options)[..., -1].isfinite().all()
 
 
 def test_other_interpolations():

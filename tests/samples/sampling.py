@@ -65,6 +65,45 @@ def of_both(r: Rng) -> list[Any]:
 
 X, AT, W = np.zeros((1, 2, 3)), np.zeros((1, 4, 5), dtype=np.int64), np.zeros((1, 4, 5))
 
+
+def line(x: Any, index: Any, weight: Any, size: int, dim: int) -> Any:
+    taken = np.take(x, index, axis=dim)  # (..., points, terms, ...)
+    at = x.ndim + dim
+    shape = (*index.shape, *[1] * (x.ndim - at - 1))
+    return (taken * weight.reshape(shape)).sum(at + 1)
+
+
+def line_transposed(x: Any, index: Any, weight: Any, size: int, dim: int) -> Any:
+    out = np.zeros((*x.shape[:dim], size, *x.shape[x.ndim + dim + 1 :]), x.dtype)
+    front, rows = np.moveaxis(out, dim, 0), np.moveaxis(x, dim, 0)
+    for p, places in enumerate(index):
+        for k, place in enumerate(places):
+            front[place] += weight[p, k] * rows[p]
+    return out
+
+
+def lines(transposed: bool) -> Any:
+    def samples(r: Rng) -> list[S]:
+        found = []
+        for lead, rest, size, points, terms in (
+            ((2, 3), (), 5, 7, 2),
+            ((2,), (3, 2), 4, 9, 4),
+            ((), (2100,), 3, 2, 3),
+            ((2,), (3,), 6, 2, 1),
+            ((3,), (), 4, 5, 0),
+            ((0,), (2,), 3, 4, 2),
+        ):
+            shape = (*lead, points if transposed else size, *rest)
+            index = r.integers(0, size, (points, terms))
+            into = size if transposed else points
+            found.append(S(r.normal(shape), index, r.normal(index.shape), into, -1 - len(rest)))
+        return found
+
+    return samples
+
+
+WEIGHTS = "weights follow from sizes: derivatives are tested through nn.functional.interpolate"
+LINE = np.ones((2, 3)), np.zeros((4, 2), np.int64), np.ones((4, 2))
 OPS = [
     Op(
         "_gather_weighted",
@@ -96,5 +135,29 @@ OPS = [
         dtypes=WIDE,
         rtol=8,
         errors=[E(S(X, AT, X), RuntimeError, "other does not fit")],
+    ),
+    Op(
+        "_resample",
+        line,
+        lines(False),
+        dtypes=WIDE,
+        grad=False,
+        rtol=4,
+        why=WEIGHTS,
+        errors=[
+            E(S(*LINE, 4, 0), RuntimeError, "count from the end"),
+            E(S(*LINE, 5, -1), RuntimeError, "points, terms"),
+            E(S(LINE[0], LINE[1] + 3, LINE[2], 4, -1), IndexError, "out of bounds"),
+        ],
+    ),
+    Op(
+        "_resample_backward",
+        line_transposed,
+        lines(True),
+        dtypes=WIDE,
+        grad=False,
+        rtol=4,
+        why=WEIGHTS,
+        errors=[E(S(*LINE, 5, -1), RuntimeError, "points, terms")],
     ),
 ]

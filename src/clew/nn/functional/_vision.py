@@ -14,6 +14,7 @@ from clew._provenance import user_level
 from ._core import private
 
 _gather_weighted = private("_gather_weighted")
+_resample_line = private("_resample")
 
 _LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3}
 
@@ -135,25 +136,15 @@ def _cubic(t: float, a: float) -> list[float]:
     return [far(t + 1), near(t), near(1 - t), far(2 - t)]
 
 
-# What the output positions take: their places in the input and weights, for every term.
-_Terms = list[tuple[list[int], list[float]]]
-
-
 @functools.lru_cache(maxsize=256)
 def _terms(
     out: int, size: int, scale: float | None, align: bool, kind: str, antialias: bool
-) -> tuple[_Terms, list[list[float]]]:
-    """The terms of a line, or else, where they are many, a matrix of weights."""
+) -> tuple[list[list[int]], list[list[float]]]:
+    """For each output position its terms: places in the input, and weights."""
     rows = _rows(out, size, scale, align, kind, antialias)
     most = max(len(r) for r in rows)
-    if most <= 4:
-        padded = [r + [(0, 0.0)] * (most - len(r)) for r in rows]
-        return [([r[k][0] for r in padded], [r[k][1] for r in padded]) for k in range(most)], []
-    table = [[0.0] * size for _ in rows]
-    for i, row in enumerate(rows):
-        for j, w in row:
-            table[i][j] += w
-    return [], table
+    rows = [r + [(r[-1][0], 0.0)] * (most - len(r)) for r in rows]
+    return [[j for j, _ in r] for r in rows], [[w for _, w in r] for r in rows]
 
 
 def _rows(
@@ -203,20 +194,11 @@ def _kernel(x: float, kind: str) -> float:
     return 0.0
 
 
-def _resample(input: Any, dim: int, terms: _Terms, table: list[list[float]]) -> Any:
-    """Weighted sums along one dim: gathers when few terms count, else one product with a matrix."""
-    if table:
-        matrix = clew.tensor(table, dtype=input.dtype)
-        return (input.transpose(dim, -1) @ matrix.t()).transpose(dim, -1)
-    total = None
-    shape = [1] * input.dim()
-    shape[dim] = len(terms[0][0])
-    for places, weights in terms:
-        index = clew.tensor(places, dtype=clew.int64)
-        weight = clew.tensor(weights, dtype=input.dtype)
-        part = input.index_select(dim, index) * weight.reshape(shape)
-        total = part if total is None else total + part
-    return total
+def _resample(input: Any, dim: int, places: list[list[int]], weights: list[list[float]]) -> Any:
+    """Weighted sums along one dim."""
+    index = clew.tensor(places, dtype=clew.int64)
+    weight = clew.tensor(weights, dtype=input.dtype)
+    return _resample_line(input, index, weight, len(places), dim - input.dim())
 
 
 def bilinear_aa(input: Any, sizes: list[int], scales: list[Any], align_corners: bool) -> Any:
@@ -357,7 +339,9 @@ def interpolate(
     narrow = input.dtype in (clew.float16, clew.bfloat16, clew.uint8)
     out = input.float() if narrow else input
     for d in reversed(range(n)):
-        if sizes[d] == input.shape[2 + d] and scales[d] in (None, 1.0):
+        # As in PyTorch, a size that stays is left alone, whatever its factor, but in bicubic mode.
+        copied = kind == "linear" or antialias or scales[d] in (None, 1.0)
+        if sizes[d] == input.shape[2 + d] and copied:
             continue
         corners = bool(align_corners)
         terms = _terms(sizes[d], input.shape[2 + d], scales[d], corners, kind, antialias)
