@@ -69,8 +69,8 @@ REASONS: dict[tuple[str, str], str] = {
         "softmax, columns",
     ): "Rows lie 16 KB apart, and a tile of columns does not fit into "
     "the second-level cache: half the traffic goes to the third",
-    ("kernels", "pow 2.7 of abs"): "Bound by arithmetic: a logarithm and an exponential in double, "
-    "for 1 unit in the last place",
+    ("kernels", "pow 2.7 of abs"): "Bound by arithmetic: a logarithm in pairs of floats and an "
+    "exponential, for 1.25 units in the last place",
     ("kernels", "triad (the limit)"): "The same NumPy code in both: what the machine gave either "
     "process",
     **{

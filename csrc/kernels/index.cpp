@@ -211,6 +211,29 @@ void cat_rows(char* out, const char* const* src, const int64_t* bytes, int count
   });
 }
 
+namespace {
+
+// Neighbours whose places are neighbours too: padding and slices by index are made of few of them.
+struct PlaceRun {
+  int64_t first, place, count;
+};
+// All runs of places[0..n), or none where they are short.
+std::vector<PlaceRun> long_runs(const int64_t* places, int64_t n) {
+  constexpr int64_t least = 8;  // elements of a run, on average
+  std::vector<PlaceRun> runs;
+  for (int64_t k = 0; k < n; ++k) {
+    if (k > 0 && places[k] == places[k - 1] + 1) {
+      ++runs.back().count;
+      continue;
+    }
+    if (static_cast<int64_t>(runs.size() + 1) * least > n) return {};
+    runs.push_back({k, places[k], 1});
+  }
+  return runs;
+}
+
+}  // namespace
+
 bool take_at(const NdView& out, const NdView& src, int axis, const int64_t* places, int64_t scale,
              Range range, int64_t total) {
   Block block(out, src, axis + 1);
@@ -225,9 +248,24 @@ bool take_at(const NdView& out, const NdView& src, int axis, const int64_t* plac
   const int64_t* strides[2] = {out.strides, src.strides};
   int64_t step = out.strides[axis];
   std::atomic<bool> ok = true;
+  std::vector<PlaceRun> runs;
+  if (block.count == 1 && step == 1 && scale == 1 && outer > 1) runs = long_runs(places, picks);
   dispatch_size(itemsize(out.dtype), [&]<class T>() {
     T* to = out.ptr<T>();
     T* from = src.ptr<T>();
+    if (!runs.empty()) {
+      parallel_for(outer, std::max<int64_t>(1, grain_default / picks),
+                   [&](int64_t begin, int64_t end) {
+                     Walk<2> walk(out.sizes, axis, strides);
+                     walk.seek(begin);
+                     for (int64_t r = begin; r < end; ++r, walk.next()) {
+                       T *o = to + walk.offset[0], *s = from + walk.offset[1];
+                       for (const PlaceRun& run : runs)
+                         std::copy_n(s + run.place, run.count, o + run.first);
+                     }
+                   });
+      return;
+    }
     auto some = [&](T* o, T* s, int64_t k, int64_t stop) {
       if (block.count == 1 && step == 1) fetch(o + k, stop - k);
       if (range == Range::Check && !in_range(places + k, stop - k, 1, total)) {
@@ -306,9 +344,34 @@ void put_at(const NdView& dst, const NdView& values, int axis, const int64_t* pl
     pieces = num_threads();
   }
   int64_t span = most - least + 1;
+  // Rows that lie apart need no such care.
+  bool apart = rows >= num_threads() && rows > 1;
+  for (int d = 0; d < axis; ++d) apart = apart && (dst.sizes[d] == 1 || dst.strides[d] != 0);
+  std::vector<PlaceRun> runs;
+  if (apart && block.count == 1 && scale == 1 && step == 1) runs = long_runs(places, picks);
   dispatch_combine(dst.dtype, combine, [&]<class T, class F>() {
     T* from = values.ptr<T>();
     T* to = dst.ptr<T>();
+    if (apart) {
+      const int64_t work = std::max<int64_t>(1, picks * block.count);
+      parallel_for(rows, std::max<int64_t>(1, grain_default / work),
+                   [&](int64_t begin, int64_t end) {
+                     Walk<2> walk(values.sizes, axis, strides);
+                     walk.seek(begin);
+                     for (int64_t r = begin; r < end; ++r, walk.next()) {
+                       T *v = from + walk.offset[0], *d = to + walk.offset[1];
+                       for (const PlaceRun& run : runs) {
+                         T *at = d + run.place, *some = v + run.first;
+                         for (int64_t j = 0; j < run.count; ++j) F::apply(at[j], some[j]);
+                       }
+                       if (!runs.empty()) continue;
+                       for (int64_t k = 0; k < picks; ++k)
+                         block.each(v + k * step, d + places[k] * scale,
+                                    [](const T& value, T& there) { F::apply(there, value); });
+                     }
+                   });
+      return;
+    }
     parallel_for(pieces, 1, [&](int64_t begin, int64_t end) {
       bool all = begin == 0 && end == pieces;
       int64_t low = least + span / pieces * begin + span % pieces * begin / pieces;

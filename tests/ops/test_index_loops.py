@@ -289,3 +289,46 @@ def test_alternating_copies_into_parts_and_from_broadcasts(threads):
     row = numbers(rng, (90, 1, 800))
     wide = clew.from_numpy(row).expand(90, 2, 800).transpose(1, 2)
     same(wide.contiguous(), np.ascontiguousarray(np.repeat(row, 2, 1).swapaxes(1, 2)))
+
+
+# ---- places that are neighbours ----------------------------------------------------------------
+
+PLACES = {
+    "reflected": [3, 2, 1, *range(60), 58, 57],
+    "slice": list(range(5, 55)),
+    "two slices": [*range(40, 60), *range(30)],
+    "twice": [*range(60), *range(60)],
+    "scattered": [(7 * k) % 60 for k in range(90)],
+}
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("places", PLACES.values(), ids=PLACES)
+def test_selected_runs(threads, dtype, places):
+    rng = np.random.default_rng(2)
+    for shape in [(60,), (900, 60), (9, 5, 60), (70, 60, 5)]:
+        array = numbers(rng, shape, dtype)
+        axis = shape.index(60)
+        for x in layouts(array):
+            same(x.index_select(axis, clew.tensor(places)), array.take(places, axis))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "float16"])
+@pytest.mark.parametrize("places", PLACES.values(), ids=PLACES)
+def test_added_runs(threads, dtype, places):
+    rng = np.random.default_rng(3)
+    for shape in [(60,), (900, 60), (9, 5, 60), (70, 60, 5)]:
+        axis = shape.index(60)
+        into = rng.integers(0, 9, shape).astype(dtype)
+        added = rng.integers(0, 9, (*shape[:axis], len(places), *shape[axis + 1 :])).astype(dtype)
+        want = into.copy()
+        np.add.at(np.moveaxis(want, axis, 0), places, np.moveaxis(added, axis, 0))
+        for x in layouts(into):
+            same(x.index_add(axis, clew.tensor(places), clew.from_numpy(added)), want)
+            same(x.clone().index_add_(axis, clew.tensor(places), clew.from_numpy(added)), want)
+            same(x.index_add_(axis, clew.tensor(places), clew.from_numpy(added)), want)
+        put = into.copy()
+        np.moveaxis(put, axis, 0)[places] = np.moveaxis(added, axis, 0)
+        if len(set(places)) == len(places):
+            for x in layouts(into):
+                same(x.index_copy_(axis, clew.tensor(places), clew.from_numpy(added)), put)
