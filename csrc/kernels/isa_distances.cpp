@@ -125,8 +125,8 @@ void add_slope(C* __restrict dx, const C* __restrict x, const C* __restrict y, C
   } else {
     for (int64_t i = 0; i < m; ++i) {
       const C d = x[i] - y[i], size = std::fabs(d);
-      C slope = d == C(0) ? C(0) : C(1);
-      if (norm == Norm::greatest) slope = size == distance ? slope : C(0);
+      C slope = d == C(0) ? C(0) : d != d ? d : C(1);
+      if (norm == Norm::greatest) slope = size == distance || d != d ? slope : C(0);
       dx[i] += grad * (d < C(0) ? -slope : slope);
     }
   }

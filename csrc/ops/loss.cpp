@@ -301,9 +301,9 @@ void cross_entropy_vjp(Vjp& c) {
       double scale = mean ? 1 / item(total).to_double() : 1.0;
       ReleaseGil gil(x.numel());
       with_norm_type(d, [&]<class T>() {
-        kernels::cross_entropy_backward(dx.data<T>(), from.data<const T>(), log_sum.data<const T>(),
-                                        grad.data<const T>(), scalar, scale,
-                                        t.data<const int64_t>(), data_or_null<T>(weight),
+        kernels::cross_entropy_backward(dx.data<T>(), from.data<const T>(),
+                                        log_sum.data<const double>(), grad.data<const T>(), scalar,
+                                        scale, t.data<const int64_t>(), data_or_null<T>(weight),
                                         cross_shape(x.sizes(), a));
       });
     }
@@ -359,7 +359,7 @@ void cross_entropy_batch(const Batch& b, Tensors& outs) {
   counted = total(counted);
   if (!(a.reduction == "none")) each = total(each);
   if (a.reduction == "mean") each = each / counted;
-  Tensor log_sum = logsumexp(to_dtype(x, d), Dims{dim});
+  Tensor log_sum = to_dtype(logsumexp(to_dtype(x, d), Dims{dim}), DType::Float64);
   for (const Tensor& t : {to_dtype(each, x.dtype()), log_sum, counted})
     outs.push_back(physical_at(t, b.levels, true));
 }
@@ -377,7 +377,7 @@ constexpr OpDef cross_entropy_op = general({
           check(c, x.sizes(), c.in[1], c.in[2], a.reduction);
           require(x.is_floating(), c.name(), ": input must be floating point; got ", x);
           out.add(x.dtype(), a.reduction == "none" ? c.in[1].sizes() : Dims{});
-          out.add(norm_dtype(x.dtype()), c.in[1].sizes());
+          out.add(DType::Float64, c.in[1].sizes());
           out.add(norm_dtype(x.dtype()), Dims{});
         },
     .cpu =
@@ -393,7 +393,7 @@ constexpr OpDef cross_entropy_op = general({
           with_norm_type(d, [&]<class T>() {
             double sum, total;
             kernels::cross_entropy(x.data<const T>(), t.data<const int64_t>(), data_or_null<T>(w),
-                                   of, outs[1].data<T>(), each ? out.data<T>() : nullptr, &sum,
+                                   of, outs[1].data<double>(), each ? out.data<T>() : nullptr, &sum,
                                    &total);
             if (!each) *out.data<T>() = static_cast<T>(a.reduction == "mean" ? sum / total : sum);
             *outs[2].data<T>() = static_cast<T>(total);

@@ -60,19 +60,21 @@ def cdist(
     if p == 2 and (compute_mode == _MM_MODES[1] or (compute_mode == _MM_MODES[0] and large)):
         return _euclidean(x1, x2)
     batch = broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
-    one = x1.expand(*batch, *x1.shape[-2:]).reshape(-1, *x1.shape[-2:])
-    two = x2.expand(*batch, *x2.shape[-2:]).reshape(-1, *x2.shape[-2:])
+    count = math.prod(batch)
+    one = x1.expand(*batch, *x1.shape[-2:]).reshape(count, *x1.shape[-2:])
+    two = x2.expand(*batch, *x2.shape[-2:]).reshape(count, *x2.shape[-2:])
     return _distances(one, two, float(p)).reshape(*batch, x1.shape[-2], x2.shape[-2])
 
 
 def _euclidean(x1: Any, x2: Any) -> Any:
     a, b = (x1 * x1).sum(-1, True), (x2 * x2).sum(-1, True)
     square = a + b.transpose(-2, -1) - 2 * _ops.matmul(x1, x2.transpose(-2, -1))
+    return _root(square)
+
+
+def _root(square: Any) -> Any:
     # A distance of zero gets the gradient zero: the root never sees it.
-    return _root(square, square > 0)
-
-
-def _root(square: Any, apart: Any) -> Any:
+    apart = ~(square <= 0)  # NaN is
     return _ops.where(apart, _ops.where(apart, square, 1.0).sqrt(), 0.0)
 
 
@@ -83,13 +85,23 @@ def _norm(difference: Any, p: float) -> Any:
     if p == 1:
         return size.sum(-1)
     if p == math.inf:
-        return size.amax(-1) if size.shape[-1] else size.sum(-1)
+        return _greatest(size) if size.shape[-1] else size.sum(-1)
     if p == 2:
-        square = (difference * difference).sum(-1)
-        return _root(square, square > 0)
-    total = _ops.where(size > 0, _ops.where(size > 0, size, 1.0) ** p, 0.0).sum(-1)
-    apart = total > 0
-    return _ops.where(apart, _ops.where(apart, total, 1.0) ** (1.0 / p), 0.0)
+        return _root((difference * difference).sum(-1))
+    return _power(_power(size, p).sum(-1), 1.0 / p)
+
+
+def _power(size: Any, exponent: float) -> Any:
+    apart = ~(size <= 0)
+    return _ops.where(apart, _ops.where(apart, size, 1.0) ** exponent, 0.0)
+
+
+def _greatest(size: Any) -> Any:
+    # Each element that is the greatest gets the whole gradient, as in the native form.
+    top = size.detach().amax(-1, True)
+    own = size - size.detach()
+    reached = ((size == top) & (own == 0)) | size.isnan()
+    return top.squeeze(-1) + _ops.where(reached, own, 0.0).sum(-1)
 
 
 _DIFFERENCES = 1 << 18  # elements of differences that pdist makes at a time: 1 MB of float32

@@ -90,3 +90,23 @@ def test_under_vmap_and_forward_mode():
     np.testing.assert_allclose(
         slope.item(), (clew.func.grad(F.cross_entropy)(x[0], target[0]) * v).sum().item(), rtol=1e-4
     )
+
+
+@pytest.mark.parametrize("shape", [(6, 9), (3, 5, 70)])
+@pytest.mark.parametrize("offset", [-1e5, 1e3, 1e5])
+def test_gradient_of_scores_far_from_zero(shape: tuple[int, ...], offset: float):
+    clew.manual_seed(0)
+    x = (clew.randn(shape) + offset).requires_grad_()
+    target = clew.randint(0, shape[1], shape[:1] + shape[2:])
+    exact = x.detach().double().requires_grad_()
+    for scores in (x, exact):
+        F.cross_entropy(scores, target, reduction="sum", label_smoothing=0.1).backward()
+    np.testing.assert_allclose(x.grad.numpy(), exact.grad.numpy(), rtol=3e-6, atol=1e-7)
+
+
+def test_gradient_of_infinite_scores_is_nan():
+    x = clew.zeros(2, 3)
+    x[0, 1] = float("inf")
+    x.requires_grad_()
+    F.cross_entropy(x, clew.tensor([0, 2]), reduction="sum").backward()
+    assert x.grad[0].isnan().all() and x.grad[1].isfinite().all()

@@ -120,3 +120,42 @@ def test_distances_under_vmap_and_in_other_dtypes():
     assert half.dtype == clew.bfloat16
     assert clew.cdist(x.double(), y, 1.0).dtype == clew.float64
     assert clew.cdist(x.to("meta"), y.to("meta"), 1.0).shape == (3, 4, 6)
+
+
+@pytest.mark.parametrize("p", [0.0, 1.0, 2.0, 3.0, float("inf")])
+@pytest.mark.parametrize("rows,others,width", [(0, 3, 2), (3, 0, 2), (3, 4, 0), (0, 0, 0)])
+@pytest.mark.parametrize("batch", [(), (2,), (0,)])
+def test_no_rows_or_no_columns(p, rows, others, width, batch):
+    a = clew.ones(*batch, rows, width, requires_grad=True)
+    b = clew.ones(*batch, others, width, requires_grad=True)
+    out = clew.cdist(a, b, p)
+    out.sum().backward()
+    assert out.shape == (*batch, rows, others) and not out.detach().any()
+    assert a.grad.shape == a.shape and b.grad.shape == b.shape
+
+
+@pytest.mark.parametrize("mode", ["use_mm_for_euclid_dist", EXACT])
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_bad_numbers_show_in_distances(mode, bad):
+    a = clew.tensor([[1.0, bad, 2.0], [1.0, 2.0, 3.0]], requires_grad=True)
+    out = clew.cdist(a, clew.zeros(1, 3), 2.0, mode)
+    out.sum().backward()
+    assert not out[0].isfinite().any() and out[1].isfinite().all()
+    assert a.grad[0, 1].isnan().all() and a.grad[1].isfinite().all()
+
+
+@pytest.mark.parametrize("p", [0.5, 1.0, 2.0, 3.0, float("inf")])
+def test_gradient_of_a_nan_is_nan(p):
+    a = clew.tensor([[1.0, float("nan"), 2.0]], requires_grad=True)
+    out = clew.cdist(a, clew.zeros(1, 3), p, EXACT)
+    (grad,) = clew.autograd.grad(out.sum(), a)
+    assert out.isnan().all() and grad[0, 1].isnan().all()
+    assert _composed_distances(a.detach()[None], clew.zeros(1, 1, 3), p).isnan().all()
+
+
+@pytest.mark.parametrize("form", ["native", "composed"])
+def test_every_greatest_difference_has_the_whole_gradient(form):
+    a = clew.tensor([[1.0, 2.0, -2.0]], requires_grad=True)
+    out = clew.cdist(a, clew.zeros(1, 3), float("inf"))
+    (grad,) = clew.autograd.grad(out.sum(), a, create_graph=form == "composed")
+    assert grad.tolist() == [[0.0, 1.0, -1.0]]
