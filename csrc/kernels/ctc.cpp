@@ -121,8 +121,10 @@ void ctc_backward(C* dx, const C* grad, const C* x, const C* loss, const C* alph
     const int64_t stride = shape.width + 2;
     const bool fits = loss[n] != -never<C>;
     C* to = dx + n * shape.classes;
+    // An infinite loss has no gradient, unless none of it is asked for.
+    const C none = grad[n] == C(0) ? C(0) : std::numeric_limits<C>::quiet_NaN();
     for (int64_t t = fits ? s.steps : 0; t < shape.steps; ++t)
-      std::fill_n(to + s.row(t), shape.classes, C(0));
+      std::fill_n(to + s.row(t), shape.classes, t < s.steps ? none : C(0));
     if (!fits) return;
     const auto size = static_cast<size_t>(s.width) + 2;
     // From a state to the end: without what its own step gives, and with it.

@@ -86,13 +86,16 @@ void run(T* out, const T* x, const Terms<T>& terms, const LineShape& s, bool eve
 
 template <class T>
 void resample(T* out, const T* x, const int64_t* index, const T* weight, const LineShape& s) {
-  Terms<T> terms{{},
-                 {index, index + s.points * s.terms},
-                 {weight, weight + s.points * s.terms},
-                 s.size,
-                 s.points};
-  for (int64_t p = 0; p <= s.points; ++p) terms.start.push_back(p * s.terms);
-  run(out, x, terms, s, true);
+  Terms<T> terms{{0}, {}, {}, s.size, s.points};
+  for (int64_t k = 0, p = 0; p < s.points; ++p) {
+    for (const int64_t end = k + s.terms; k < end; ++k) {
+      if (index[k] < 0) continue;
+      terms.place.push_back(index[k]);
+      terms.weight.push_back(weight[k]);
+    }
+    terms.start.push_back(static_cast<int64_t>(terms.place.size()));
+  }
+  run(out, x, terms, s, terms.start.back() == s.points * s.terms);
 }
 
 template <class T>
@@ -101,10 +104,13 @@ void resample_backward(T* dx, const T* grad, const int64_t* index, const T* weig
   const auto all = static_cast<size_t>(s.points * s.terms);
   Terms<T> terms{std::vector<int64_t>(static_cast<size_t>(s.size) + 1), std::vector<int64_t>(all),
                  std::vector<T>(all), s.points, s.size};
-  for (size_t k = 0; k < all; ++k) ++terms.start[static_cast<size_t>(index[k]) + 1];
+  for (size_t k = 0; k < all; ++k) {
+    if (index[k] >= 0) ++terms.start[static_cast<size_t>(index[k]) + 1];
+  }
   std::partial_sum(terms.start.begin(), terms.start.end(), terms.start.begin());
   std::vector<int64_t> next(terms.start);
   for (size_t k = 0; k < all; ++k) {
+    if (index[k] < 0) continue;
     const auto at = static_cast<size_t>(next[static_cast<size_t>(index[k])]++);
     terms.place[at] = static_cast<int64_t>(k) / s.terms;
     terms.weight[at] = weight[k];

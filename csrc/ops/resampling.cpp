@@ -47,7 +47,7 @@ template <bool transposed> void line_cpu(const Call& c, Tensors& outs) {
   for (int i = d + 1; i < x.ndim(); ++i) s.inner *= x.size(i);
   const auto* at = index.data<const int64_t>();
   for (int64_t k = 0; k < index.numel(); ++k) {
-    if (at[k] < 0 || at[k] >= s.size)
+    if (at[k] < -1 || at[k] >= s.size)
       fail(ErrorKind::Index, c.name(), ": index ", at[k], " is out of bounds for size ", s.size);
   }
   if (out.numel() == 0) return;
@@ -71,7 +71,8 @@ void transpose_vjp(Vjp& c);
 constexpr OpDef line_op = general({
     .signature = "_resample(Tensor input, Tensor index, Tensor weight, int size, int dim) -> "
                  "Tensor",
-    .doc = "out[..., p, ...] = sum over k of weight[p, k] * input[..., index[p, k], ...]",
+    .doc = "out[..., p, ...] = sum over k of weight[p, k] * input[..., index[p, k], ...]; an index "
+           "of -1 counts for nothing.",
     .shape = line_shape<false>,
     .cpu = line_cpu<false>,
     .saves = {.always = in(1) | in(2)},
@@ -83,7 +84,9 @@ constexpr OpDef line_op = general({
 constexpr OpDef transpose_op = general({
     .signature = "_resample_backward(Tensor input, Tensor index, Tensor weight, int size, int dim) "
                  "-> Tensor",
-    .doc = "out[..., index[p, k], ...] += weight[p, k] * input[..., p, ...], from zeros on.",
+    .doc =
+        "out[..., index[p, k], ...] += weight[p, k] * input[..., p, ...], from zeros on; an index "
+        "of -1 counts for nothing.",
     .shape = line_shape<true>,
     .cpu = line_cpu<true>,
     .saves = {.always = in(1) | in(2)},

@@ -61,31 +61,28 @@ def _function(
 ) -> Any:
     from clew.autograd.function import Function  # most programs never need it
 
-    class Twofold(Function):
-        @staticmethod
-        def forward(ctx: Any, *args: Any) -> Any:
-            made = native(*args)
-            ctx.numbers = [a for a in args if not isinstance(a, clew.Tensor)]
-            tensors = [a for a in args if isinstance(a, clew.Tensor)]
-            ctx.count = len(tensors)
-            ctx.save_for_backward(*tensors, *made)
-            return made[0]
+    def forward(ctx: Any, *args: Any) -> Any:
+        made = native(*args)
+        ctx.numbers = [a for a in args if not isinstance(a, clew.Tensor)]
+        tensors = [a for a in args if isinstance(a, clew.Tensor)]
+        ctx.count = len(tensors)
+        ctx.save_for_backward(*tensors, *made)
+        return made[0]
 
-        @staticmethod
-        def backward(ctx: Any, grad: Any) -> Any:
-            kept = ctx.saved_tensors
-            args = [*kept[: ctx.count], *ctx.numbers]
-            if not clew.is_grad_enabled():
-                return gradient(grad, kept[ctx.count :], *args)
-            wanted = [k for k, needed in enumerate(ctx.needs_input_grad) if needed]
-            for k in wanted:  # one tensor may have come twice
-                args[k] = args[k].view_as(args[k])
-            again = composed(*args)
-            into: list[Any] = [None] * len(args)
-            got = clew.autograd.grad(again, [args[k] for k in wanted], grad, create_graph=True)
-            for k, g in zip(wanted, got, strict=True):
-                into[k] = g
-            return tuple(into)
+    def backward(ctx: Any, grad: Any) -> Any:
+        kept = ctx.saved_tensors
+        args = [*kept[: ctx.count], *ctx.numbers]
+        if not clew.is_grad_enabled():
+            return gradient(grad, kept[ctx.count :], *args)
+        wanted = [k for k, needed in enumerate(ctx.needs_input_grad) if needed]
+        for k in wanted:  # one tensor may have come twice
+            args[k] = args[k].view_as(args[k])
+        again = composed(*args)
+        into: list[Any] = [None] * len(args)
+        got = clew.autograd.grad(again, [args[k] for k in wanted], grad, create_graph=True)
+        for k, g in zip(wanted, got, strict=True):
+            into[k] = g
+        return tuple(into)
 
-    Twofold.__name__ = Twofold.__qualname__ = name
-    return Twofold
+    ways = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+    return type(name, (Function,), ways)

@@ -223,6 +223,43 @@ def test_interpolation_reaches_no_farther_than_its_terms(shape, options):
     assert F.interpolate(x, **options)[..., -1].isfinite().all()
 
 
+@pytest.mark.parametrize("kind", ["bilinear", "bicubic"])
+def test_antialiased_interpolation_reaches_no_farther_than_its_terms(kind):
+    resize = functools.partial(F.interpolate, size=(1, 4), mode=kind, antialias=True)
+    x = clew.randn(1, 1, 1, 11)
+    share = clew.autograd.functional.jacobian(resize, x).reshape(4, 11)
+    for place in range(11):
+        one = x.clone()
+        one[..., place] = float("inf")
+        assert resize(one).isfinite().flatten().tolist() == (share[:, place] == 0).tolist()
+
+
+@pytest.mark.parametrize(("shape", "options"), RESIZED)
+def test_interpolation_of_shapes_alone(shape, options):
+    x = clew.empty(*shape, device="meta", requires_grad=True)
+    out = F.interpolate(x, **options)
+    assert out.is_meta and out.shape == F.interpolate(clew.zeros(*shape), **options).shape
+    out.sum().backward()
+    assert x.grad.shape == x.shape
+
+
+@pytest.mark.parametrize("mode", ["nearest", "bilinear", "bicubic", "trilinear"])
+@pytest.mark.parametrize("size", [5, 8])
+def test_interpolation_keeps_channels_last(mode, size):
+    three = mode == "trilinear"
+    layout = clew.channels_last_3d if three else clew.channels_last
+    x = clew.randn(2, 3, *[4] * (3 if three else 2))
+    want = F.interpolate(x, size, mode=mode)
+    got = F.interpolate(x.to(memory_format=layout), size, mode=mode)
+    close(got, want.numpy(), 1e-6)
+    assert got.is_contiguous(memory_format=layout)
+    same = x.to(memory_format=layout)
+    kept = F.interpolate(same, 4, mode=mode)
+    assert clew.equal(kept, x) and kept.is_contiguous(memory_format=layout)
+    kept.zero_()
+    assert clew.equal(same, x)
+
+
 def test_other_interpolations():
     x = t(np.arange(4.0))[None, None]
     assert F.interpolate(x, 8)[0, 0].tolist() == [0, 0, 1, 1, 2, 2, 3, 3]

@@ -378,6 +378,56 @@ def test_ctc_where_no_path_fits():
     loss = F.ctc_loss(*args, reduction="sum", zero_infinity=True)
     loss.backward()
     assert loss.item() == 0 and not logp.grad.any()
+    F.ctc_loss(*args, reduction="sum").backward()
+    assert logp.grad.isnan().all()
+
+
+@pytest.mark.parametrize(
+    "change,message",
+    [
+        ({"targets": [1, 2, 3, 1, 2]}, "as many as target_lengths say, 4; got 5"),
+        ({"targets": [1, 2, 3]}, "as many as target_lengths say, 4; got 3"),
+        ({"targets": [[1, 2]] * 3}, "a row for each sequence; got \\(3, 2\\)"),
+        ({"targets": [[1, 2]]}, "a row for each sequence; got \\(1, 2\\)"),
+        ({"targets": [[1], [2]]}, "2 or more"),
+        ({"targets": [[[1, 2]]]}, "1 or 2 dimensions"),
+        ({"targets": 1}, "1 or 2 dimensions"),
+        ({"targets": [[1, 4]] * 2}, "target 4 is out of bounds for 4 classes"),
+        ({"input_lengths": [6.0, 6.0]}, "input_lengths must be integral"),
+        ({"target_lengths": [True, True]}, "target_lengths must be integral"),
+        ({"input_lengths": [6, -1]}, "input_lengths must be at least 0; got -1"),
+        ({"target_lengths": [-2, 2]}, "target_lengths must be at least 0; got -2"),
+        ({"input_lengths": [6, 7]}, "at most 6"),
+        ({"input_lengths": [6]}, "one length for each of 2 sequences; got 1"),
+        ({"blank": 4}, "blank must be in 0..3"),
+        ({"reduction": "other"}, "reduction"),
+    ],
+)
+def test_ctc_refuses(change, message):
+    args = {"targets": [[1, 2], [2, 3]], "input_lengths": [6, 5], "target_lengths": [2, 2]}
+    args |= change
+    tensors = {k: clew.tensor(v) for k, v in args.items() if isinstance(v, list | int)}
+    tensors.pop("blank", None)
+    logp = clew.zeros(6, 2, 4).log_softmax(2)
+    with pytest.raises((RuntimeError, IndexError, ValueError), match=message):
+        F.ctc_loss(logp, **{**args, **tensors})
+
+
+@pytest.mark.parametrize("shape", [(0, 2, 4), (6, 0, 4)])
+def test_ctc_refuses_no_step_and_no_sequence(shape):
+    lengths = [0] * shape[1]
+    targets = clew.zeros(shape[1], 1, dtype=clew.int64)
+    with pytest.raises(RuntimeError, match="a step and a sequence"):
+        F.ctc_loss(clew.zeros(shape), targets, lengths, lengths)
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean"])
+def test_ctc_of_shapes_alone(reduction):
+    logp = clew.zeros(6, 2, 4, device="meta", requires_grad=True)
+    loss = F.ctc_loss(logp, t([[1, 2], [2, 3]]), [6, 5], [2, 2], reduction=reduction)
+    assert loss.is_meta and loss.shape == ((2,) if reduction == "none" else ())
+    loss.sum().backward()
+    assert logp.grad.shape == logp.shape
 
 
 @pytest.mark.parametrize("dtype", [clew.float32, clew.float64])

@@ -159,3 +159,8 @@ def test_every_greatest_difference_has_the_whole_gradient(form):
     out = clew.cdist(a, clew.zeros(1, 3), float("inf"))
     (grad,) = clew.autograd.grad(out.sum(), a, create_graph=form == "composed")
     assert grad.tolist() == [[0.0, 1.0, -1.0]]
+
+
+def test_the_graph_names_the_operation():
+    node = pdist(clew.randn(3, 2, requires_grad=True)).grad_fn
+    assert type(node).__name__ == "PdistBackward"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from itertools import accumulate
+from operator import index
 from typing import Any
 
 import clew
@@ -38,6 +40,13 @@ def ctc_loss(
 
     Returns:
         the loss.
+
+    Raises:
+        RuntimeError: for lengths or targets that do not fit log_probs.
+
+    >>> log_probs = clew.zeros(4, 1, 3).log_softmax(-1)
+    >>> clew.nn.functional.ctc_loss(log_probs, clew.tensor([[1, 2]]), [4], [2])
+    tensor(0.8432)
     """
     single = log_probs.dim() == 2
     if single:
@@ -47,38 +56,78 @@ def ctc_loss(
             f"ctc_loss: log_probs must be (T, N, C) or (T, C); got {tuple(log_probs.shape)}"
         )
     steps, batch, classes = log_probs.shape
+    if not steps or not batch:
+        raise RuntimeError(
+            f"ctc_loss: log_probs must hold a step and a sequence; got {tuple(log_probs.shape)}"
+        )
     if not 0 <= blank < classes:
-        raise RuntimeError("blank must be in label range")
+        raise RuntimeError(f"ctc_loss: blank must be in 0..{classes - 1}; got {blank}")
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    if log_probs.is_meta:
+        loss = log_probs.sum((0, 2))  # its shape, its dtype and its graph
+        return loss.sum() if reduction != "none" else loss.squeeze(0) if single else loss
     in_lengths = _lengths(input_lengths, batch, "input_lengths")
     t_lengths = _lengths(target_lengths, batch, "target_lengths")
-    for n in in_lengths:
-        if not 0 <= n <= steps:
+    if max(in_lengths) > steps:
+        raise RuntimeError(
+            f"ctc_loss: input_lengths must be at most {steps}, the steps of log_probs; "
+            f"got {max(in_lengths)}"
+        )
+    states, may_skip = _states(_rows(targets, t_lengths), blank, classes)
+    lengths = clew.tensor([in_lengths, t_lengths], dtype=clew.int64)
+    loss = _twofold_losses(log_probs, states, may_skip, lengths)
+    if zero_infinity:
+        loss = clew.where(loss == math.inf, 0.0, loss)
+    if reduction == "mean":
+        return (loss / clew.tensor(t_lengths).clamp(min=1).to(loss.dtype)).mean()
+    if reduction == "sum":
+        return loss.sum()
+    return loss.squeeze(0) if single else loss
+
+
+def _lengths(value: Any, batch: int, name: str) -> list[int]:
+    if isinstance(value, clew.Tensor):
+        if value.is_floating_point() or value.is_complex() or value.dtype == clew.bool:
+            raise RuntimeError(f"ctc_loss: {name} must be integral; got {value.dtype}")
+        value = value.reshape(-1).tolist()
+    found = [index(n) for n in ([value] if isinstance(value, int) else value)]
+    if len(found) != batch:
+        raise RuntimeError(
+            f"ctc_loss: {name} must have one length for each of {batch} sequences; got {len(found)}"
+        )
+    if min(found) < 0:
+        raise RuntimeError(f"ctc_loss: {name} must be at least 0; got {min(found)}")
+    return found
+
+
+def _rows(targets: Any, lengths: list[int]) -> list[list[int]]:
+    # Each sequence's labels.
+    shape = tuple(targets.shape)
+    labels = targets.to(clew.int64)
+    if len(shape) == 2:
+        if shape[0] != len(lengths) or shape[1] < max(lengths):
             raise RuntimeError(
-                f"Expected input_lengths to have value at most {steps}, but got value {n}"
+                f"ctc_loss: targets must be ({len(lengths)}, {max(lengths)} or more), a row for "
+                f"each sequence; got {shape}"
             )
-    flat = targets.to(clew.int64)
-    rows = []
-    if flat.dim() == 2:
-        for i, n in enumerate(t_lengths):
-            if n > flat.shape[1]:
-                raise RuntimeError(
-                    f"Expected tensor to have size at least {n} at dimension 1, but got size "
-                    f"{tuple(flat.shape)} for targets"
-                )
-            rows.append(flat[i, :n].tolist())
-    else:
-        if flat.numel() < sum(t_lengths):
-            raise RuntimeError(
-                f"ctc_loss: targets must hold {sum(t_lengths)} labels; got {flat.numel()}"
-            )
-        labels = flat.reshape(-1).tolist()
-        at = 0
-        for n in t_lengths:
-            rows.append(labels[at : at + n])
-            at += n
-    width = 2 * max(t_lengths, default=0) + 1
+        return [row[:n] for row, n in zip(labels.tolist(), lengths, strict=True)]
+    if len(shape) != 1:
+        raise RuntimeError(f"ctc_loss: targets must have 1 or 2 dimensions; got shape {shape}")
+    if shape[0] != sum(lengths):
+        raise RuntimeError(
+            f"ctc_loss: targets in one row must be as many as target_lengths say, "
+            f"{sum(lengths)}; got {shape[0]}"
+        )
+    ends = list(accumulate(lengths))
+    flat = labels.tolist()
+    return [flat[end - n : end] for end, n in zip(ends, lengths, strict=True)]
+
+
+def _states(rows: list[list[int]], blank: int, classes: int) -> tuple[Any, Any]:
     # Labels with blanks between; a state may be skipped into from two before when it is a label
     # unlike that one.
+    width = 2 * max(map(len, rows)) + 1
     states, skip = [], []
     for row in rows:
         line = [blank] * width
@@ -91,18 +140,7 @@ def ctc_loss(
                 jump[2 * j + 1] = True
         states.append(line)
         skip.append(jump)
-    lengths = clew.tensor([in_lengths, t_lengths], dtype=clew.int64)
-    asked = clew.tensor(states, dtype=clew.int64), clew.tensor(skip, dtype=clew.bool), lengths
-    loss = _twofold_losses(log_probs, *asked)
-    if zero_infinity:
-        loss = clew.where(loss == math.inf, 0.0, loss)
-    if reduction == "mean":
-        return (loss / clew.tensor(t_lengths).clamp(min=1).to(loss.dtype)).mean()
-    if reduction == "sum":
-        return loss.sum()
-    if reduction != "none":
-        raise ValueError(f"{reduction} is not a valid value for reduction")
-    return loss.squeeze(0) if single else loss
+    return clew.tensor(states, dtype=clew.int64), clew.tensor(skip, dtype=clew.bool)
 
 
 def _losses(log_probs: Any, states: Any, may_skip: Any, lengths: Any) -> Any:
@@ -150,14 +188,6 @@ _twofold_losses = twofold(
     gradient=lambda grad, made, *args: (_ctc_loss_backward(grad, *args, *made), None, None, None),
     composed=_losses,
 )
-
-
-def _lengths(value: Any, batch: int, name: str) -> list[int]:
-    found = value.reshape(-1).tolist() if isinstance(value, clew.Tensor) else value
-    found = [int(found)] if isinstance(found, int) else [int(n) for n in found]
-    if len(found) != batch:
-        raise RuntimeError(f"{name} must be of size batch_size {batch}; got {len(found)}")
-    return found
 
 
 def _log_add(x: Any) -> Any:

@@ -140,10 +140,10 @@ def _cubic(t: float, a: float) -> list[float]:
 def _terms(
     out: int, size: int, scale: float | None, align: bool, kind: str, antialias: bool
 ) -> tuple[list[list[int]], list[list[float]]]:
-    """For each output position its terms: places in the input, and weights."""
+    """For each output position its terms: places in the input, or -1 for none, and weights."""
     rows = _rows(out, size, scale, align, kind, antialias)
     most = max(len(r) for r in rows)
-    rows = [r + [(r[-1][0], 0.0)] * (most - len(r)) for r in rows]
+    rows = [r + [(-1, 0.0)] * (most - len(r)) for r in rows]
     return [[j for j, _ in r] for r in rows], [[w for _, w in r] for r in rows]
 
 
@@ -196,8 +196,8 @@ def _kernel(x: float, kind: str) -> float:
 
 def _resample(input: Any, dim: int, places: list[list[int]], weights: list[list[float]]) -> Any:
     """Weighted sums along one dim."""
-    index = clew.tensor(places, dtype=clew.int64)
-    weight = clew.tensor(weights, dtype=input.dtype)
+    index = clew.tensor(places, dtype=clew.int64, device=input.device)
+    weight = clew.tensor(weights, dtype=input.dtype, device=input.device)
     return _resample_line(input, index, weight, len(places), dim - input.dim())
 
 
@@ -298,25 +298,33 @@ def interpolate(
             f"{list(input.shape[2:])} "
             f"and output {sizes}"
         )
+    # Channels that lie last stay last.
+    last = n in (2, 3) and not input.is_contiguous() and input.movedim(1, -1).is_contiguous()
+    first = 1 if last else 2
     if mode in ("nearest", "nearest-exact"):
         before = [int(s) for s in input.shape[2:]]
         indices = [
             _nearest_index(sizes[d], before[d], scales[d], mode != "nearest") for d in range(n)
         ]
         times = [out // size for out, size in zip(sizes, before, strict=True)]
-        if max(times) > 1 and all(
-            k and index == [i // k for i in range(size * k)]
-            for index, size, k in zip(indices, before, times, strict=True)
+        if (
+            not last
+            and max(times) > 1
+            and all(
+                k and index == [i // k for i in range(size * k)]
+                for index, size, k in zip(indices, before, times, strict=True)
+            )
         ):
             # Every element as often as the others: one copy, whose gradient is a sum of blocks.
             apart = [extent for size in before for extent in (size, 1)]
             blocks = [extent for pair in zip(before, times, strict=True) for extent in pair]
             batch = list(input.shape[:2])
             return input.reshape(batch + apart).expand(batch + blocks).reshape(batch + sizes)
-        out = input
+        out = input.movedim(1, -1) if last else input
         for d, index in enumerate(indices):
-            out = out.index_select(2 + d, clew.tensor(index, dtype=clew.int64))
-        return out
+            places = clew.tensor(index, dtype=clew.int64, device=input.device)
+            out = out.index_select(first + d, places)
+        return out.movedim(-1, 1) if last else out
     if mode == "area":
         from . import _pool
 
@@ -334,23 +342,28 @@ def interpolate(
             raise NotImplementedError(f"Got {input.dim()}D input, but bicubic mode needs 4D input")
     else:
         raise NotImplementedError(f"interpolate: unknown mode {mode!r}")
+    # As in PyTorch, a size that stays is left alone, whatever its factor, but in bicubic mode.
+    moved = [
+        d
+        for d in reversed(range(n))
+        if sizes[d] != input.shape[2 + d]
+        or not (kind == "linear" or antialias or scales[d] in (None, 1.0))
+    ]
+    if not moved:
+        return input.clone()
     # 16-bit images are resampled in float32, and rounded once.
     # So are bytes, whose results are cut off at 0 and 255.
     narrow = input.dtype in (clew.float16, clew.bfloat16, clew.uint8)
     out = input.float() if narrow else input
-    for d in reversed(range(n)):
-        # As in PyTorch, a size that stays is left alone, whatever its factor, but in bicubic mode.
-        copied = kind == "linear" or antialias or scales[d] in (None, 1.0)
-        if sizes[d] == input.shape[2 + d] and copied:
-            continue
+    out = out.movedim(1, -1) if last else out
+    for d in moved:
         corners = bool(align_corners)
         terms = _terms(sizes[d], input.shape[2 + d], scales[d], corners, kind, antialias)
-        out = _resample(out, 2 + d, *terms)
+        out = _resample(out, first + d, *terms)
+    out = out.movedim(-1, 1) if last else out
     if input.dtype is clew.uint8:
         out = out.round().clamp(0, 255)
-    if narrow:
-        return out.to(input.dtype)
-    return out if out is not input else input.clone()
+    return out.to(input.dtype) if narrow else out
 
 
 def upsample(
