@@ -104,7 +104,7 @@ int64_t rows_grain(int64_t c) {
 
 template <class T>
 void cross_entropy(const T* x, const int64_t* target, const T* weight, const CrossEntropy& of,
-                   double* log_sum, T* each, double* sum, double* total) {
+                   T* log_sum, T* each, double* sum, double* total) {
   const NllShape& sh = of.shape;
   int64_t count = sh.n * sh.s;
   std::vector<double> losses(static_cast<size_t>(count));
@@ -112,7 +112,8 @@ void cross_entropy(const T* x, const int64_t* target, const T* weight, const Cro
   double all = spread != 0 ? weight_sum(weight, sh.c) : 0;
   // The loss of target i, whose class k has the score x[at + k * step].
   auto finish = [&](int64_t i, double log_sum_i, int64_t at, int64_t step) {
-    log_sum[i] = log_sum_i;
+    log_sum[i] = static_cast<T>(log_sum_i);
+    log_sum[count + i] = static_cast<T>(log_sum_i - static_cast<double>(log_sum[i]));
     int64_t t = target[i];
     double loss = 0;
     if (t != sh.ignore) {
@@ -156,7 +157,7 @@ void cross_entropy(const T* x, const int64_t* target, const T* weight, const Cro
 }
 
 template <class T>
-void cross_entropy_backward(T* dx, const T* x, const double* log_sum, const T* grad, bool scalar,
+void cross_entropy_backward(T* dx, const T* x, const T* log_sum, const T* grad, bool scalar,
                             double scale, const int64_t* target, const T* weight,
                             const CrossEntropy& of) {
   const NllShape& sh = of.shape;
@@ -175,12 +176,11 @@ void cross_entropy_backward(T* dx, const T* x, const double* log_sum, const T* g
     for (int64_t k = 0; weight && spread != 0 && k < sh.c; ++k)
       dx[at + k * step] -= static_cast<T>(g * spread * static_cast<double>(weight[k]));
   };
-  // p[k] = exp(x[k] - shift) exp(shift - log_sum): the shift is log_sum as far as T holds it.
-  auto shift_of = [&](int64_t i) { return static_cast<T>(log_sum[i]); };
+  const T* rest = log_sum + sh.n * sh.s;  // p[k] = exp(x[k] - log_sum) exp(-rest)
   auto factor = [&](int64_t i, double g) {
     if (target[i] == sh.ignore) return T(0);
-    double rest = std::exp(static_cast<double>(shift_of(i)) - log_sum[i]);
-    return static_cast<T>(g * (own_of(i) + spread * all) * rest);
+    const double kept = std::exp(-static_cast<double>(rest[i]));
+    return static_cast<T>(g * (own_of(i) + spread * all) * kept);
   };
   if (sh.s == 1) {
     parallel_for(sh.n, rows_grain(sh.c), [&](int64_t begin, int64_t end) {
@@ -191,7 +191,7 @@ void cross_entropy_backward(T* dx, const T* x, const double* log_sum, const T* g
           continue;
         }
         double g = gradient_of(i);
-        row_ops<T>().exp_affine(to, x + i * sh.c, sh.c, shift_of(i), factor(i, g),
+        row_ops<T>().exp_affine(to, x + i * sh.c, sh.c, log_sum[i], factor(i, g),
                                 static_cast<T>(weight ? 0.0 : -g * spread));
         finish(i, g, i * sh.c, 1);
       }
@@ -200,17 +200,16 @@ void cross_entropy_backward(T* dx, const T* x, const double* log_sum, const T* g
   }
   int64_t tiles = (sh.s + column_tile - 1) / column_tile;
   parallel_for(sh.n * tiles, rows_grain(sh.c * column_tile), [&](int64_t begin, int64_t end) {
-    T a[column_tile], b[column_tile], shift[column_tile];
+    T a[column_tile], b[column_tile];
     for (int64_t u = begin; u < end; ++u) {
       int64_t n = u / tiles, first = u % tiles * column_tile, i0 = n * sh.s + first;
       int64_t w = std::min(column_tile, sh.s - first), at = n * sh.c * sh.s + first;
       for (int64_t j = 0; j < w; ++j) {
         double g = gradient_of(i0 + j);
         a[j] = factor(i0 + j, g);
-        shift[j] = shift_of(i0 + j);
         b[j] = static_cast<T>(weight ? 0.0 : -g * spread);
       }
-      column_softmax<T>().shares(dx + at, sh.s, x + at, sh.s, sh.c, w, shift, a, b);
+      column_softmax<T>().shares(dx + at, sh.s, x + at, sh.s, sh.c, w, log_sum + i0, a, b);
       for (int64_t j = 0; j < w; ++j) {
         if (target[i0 + j] == sh.ignore) {
           for (int64_t k = 0; k < sh.c; ++k) dx[at + j + k * sh.s] = 0;
@@ -221,12 +220,12 @@ void cross_entropy_backward(T* dx, const T* x, const double* log_sum, const T* g
   });
 }
 
-template void cross_entropy(const float*, const int64_t*, const float*, const CrossEntropy&,
-                            double*, float*, double*, double*);
+template void cross_entropy(const float*, const int64_t*, const float*, const CrossEntropy&, float*,
+                            float*, double*, double*);
 template void cross_entropy(const double*, const int64_t*, const double*, const CrossEntropy&,
                             double*, double*, double*, double*);
-template void cross_entropy_backward(float*, const float*, const double*, const float*, bool,
-                                     double, const int64_t*, const float*, const CrossEntropy&);
+template void cross_entropy_backward(float*, const float*, const float*, const float*, bool, double,
+                                     const int64_t*, const float*, const CrossEntropy&);
 template void cross_entropy_backward(double*, const double*, const double*, const double*, bool,
                                      double, const int64_t*, const double*, const CrossEntropy&);
 template void nll(const float*, const int64_t*, const float*, const NllShape&, float*, double*,

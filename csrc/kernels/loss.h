@@ -27,18 +27,18 @@ void nll_backward(T* dx, const T* grad, bool scalar, double scale, const int64_t
                   const T* weight, const NllShape& shape);
 
 // Cross-entropy of scores in one pass: every target's loss, with `smoothing` spread over all
-// classes, and the logarithm of the sum of exp() that backward needs. That one stays in double:
-// scores far from zero leave a float no digits for it.
+// classes, and the logarithm of the sum of exp() that backward needs. That one is given in two
+// numbers, all the second ones last: scores far from zero leave a single float no digits for it.
 struct CrossEntropy {
   NllShape shape;
   double smoothing;
 };
 template <class T>
 void cross_entropy(const T* x, const int64_t* target, const T* weight, const CrossEntropy& of,
-                   double* log_sum, T* each, double* sum, double* total);
+                   T* log_sum, T* each, double* sum, double* total);
 // dx is written, not added to; grad is [n, s], or one number when `scalar`.
 template <class T>
-void cross_entropy_backward(T* dx, const T* x, const double* log_sum, const T* grad, bool scalar,
+void cross_entropy_backward(T* dx, const T* x, const T* log_sum, const T* grad, bool scalar,
                             double scale, const int64_t* target, const T* weight,
                             const CrossEntropy& of);
 // The sum of table::distance over n float32 or float64 elements that lie one after the other.

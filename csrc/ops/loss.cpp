@@ -9,6 +9,7 @@
 #include "ops/batch_rules.h"
 #include "ops/comparison.h"
 #include "ops/indexing.h"
+#include "ops/joining.h"
 #include "ops/normalization_common.h"
 #include "ops/shape.h"
 #include "ops/softmax.h"
@@ -301,9 +302,9 @@ void cross_entropy_vjp(Vjp& c) {
       double scale = mean ? 1 / item(total).to_double() : 1.0;
       ReleaseGil gil(x.numel());
       with_norm_type(d, [&]<class T>() {
-        kernels::cross_entropy_backward(dx.data<T>(), from.data<const T>(),
-                                        log_sum.data<const double>(), grad.data<const T>(), scalar,
-                                        scale, t.data<const int64_t>(), data_or_null<T>(weight),
+        kernels::cross_entropy_backward(dx.data<T>(), from.data<const T>(), log_sum.data<const T>(),
+                                        grad.data<const T>(), scalar, scale,
+                                        t.data<const int64_t>(), data_or_null<T>(weight),
                                         cross_shape(x.sizes(), a));
       });
     }
@@ -329,7 +330,7 @@ void cross_entropy_vjp(Vjp& c) {
     into = into - p * sum(into, Dims{dim}, true);
   }
   if (c.grad(1).defined()) {
-    Tensor part = p * builtins.unsqueeze(to_dtype(c.grad(1), p.dtype()), dim);
+    Tensor part = p * builtins.unsqueeze(to_dtype(select(c.grad(1), 0, 0), p.dtype()), dim);
     into = into.defined() ? into + part : part;
   }
   if (into.defined()) c.set(0, into);
@@ -359,7 +360,8 @@ void cross_entropy_batch(const Batch& b, Tensors& outs) {
   counted = total(counted);
   if (!(a.reduction == "none")) each = total(each);
   if (a.reduction == "mean") each = each / counted;
-  Tensor log_sum = to_dtype(logsumexp(to_dtype(x, d), Dims{dim}), DType::Float64);
+  Tensor log_sum = logsumexp(to_dtype(x, d), Dims{dim});
+  log_sum = stack(std::initializer_list<Tensor>{log_sum, log_sum * Scalar(0)}, 0);
   for (const Tensor& t : {to_dtype(each, x.dtype()), log_sum, counted})
     outs.push_back(physical_at(t, b.levels, true));
 }
@@ -369,7 +371,7 @@ constexpr OpDef cross_entropy_op = general({
                  "str reduction, float label_smoothing) -> "
                  "(Tensor output, Tensor log_sum, Tensor total_weight)",
     .doc = "Cross-entropy of scores [N, C, ...] or [C] and class indices, the logarithm of each "
-           "sum of exp, and the weights' sum. The weights get no gradient.",
+           "sum of exp in two numbers, and the weights' sum. The weights get no gradient.",
     .shape =
         [](const Call& c, OutSpecs& out) {
           const auto& a = c.as<CrossEntropyAttrs>();
@@ -377,7 +379,9 @@ constexpr OpDef cross_entropy_op = general({
           check(c, x.sizes(), c.in[1], c.in[2], a.reduction);
           require(x.is_floating(), c.name(), ": input must be floating point; got ", x);
           out.add(x.dtype(), a.reduction == "none" ? c.in[1].sizes() : Dims{});
-          out.add(DType::Float64, c.in[1].sizes());
+          Dims pairs{2};
+          for (int64_t size : c.in[1].sizes()) pairs.push_back(size);
+          out.add(norm_dtype(x.dtype()), pairs);
           out.add(norm_dtype(x.dtype()), Dims{});
         },
     .cpu =
@@ -393,7 +397,7 @@ constexpr OpDef cross_entropy_op = general({
           with_norm_type(d, [&]<class T>() {
             double sum, total;
             kernels::cross_entropy(x.data<const T>(), t.data<const int64_t>(), data_or_null<T>(w),
-                                   of, outs[1].data<double>(), each ? out.data<T>() : nullptr, &sum,
+                                   of, outs[1].data<T>(), each ? out.data<T>() : nullptr, &sum,
                                    &total);
             if (!each) *out.data<T>() = static_cast<T>(a.reduction == "mean" ? sum / total : sum);
             *outs[2].data<T>() = static_cast<T>(total);

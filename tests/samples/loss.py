@@ -82,7 +82,8 @@ def cross_entropy(
     mixed = (1 - smoothing) * hot + smoothing / classes * kept * w.reshape(shape)
     loss, total = -(mixed * logp).sum(axis=dim), each.sum()
     out = loss if reduction == "none" else loss.sum() / (total if reduction == "mean" else 1)
-    return np.asarray(out), log_sum.squeeze(dim), np.asarray(total)
+    pair = np.stack([log_sum.squeeze(dim), np.zeros(np.shape(target))])
+    return np.asarray(out), pair, np.asarray(total)
 
 
 def cross_entropy_samples(r: Rng) -> list[S]:
