@@ -14,6 +14,19 @@ namespace clew {
 int num_threads();
 void set_num_threads(int n);
 
+// While one lives, its thread computes alone: for work in the midst of small operations, whose
+// other threads sleep, and which is done before they wake.
+class Alone {
+ public:
+  Alone();
+  ~Alone();
+  Alone(const Alone&) = delete;
+  Alone& operator=(const Alone&) = delete;
+
+ private:
+  bool before_;
+};
+
 constexpr int64_t grain_default = 32768;
 
 // Calls f(begin, end) over disjoint pieces of [0, n); serial when n is small or when already inside

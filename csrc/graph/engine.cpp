@@ -1,13 +1,15 @@
 // The backward engine: runs the nodes that gradients reach, latest first, and gathers gradients.
-// May include: graph.
+// May include: base, graph.
 // Invariant: a node runs once per call, after all its consumers: these were made later, so that the
 // latest node reached has none left. Nothing here recurses over the graph.
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/parallel.h"
 #include "graph/explain.h"
 #include "graph/inplace.h"
 #include "graph/node.h"
@@ -245,6 +247,8 @@ struct GraphTask {
     const OutMeta& meta = n->meta0;
     Tensor left = alias(s.left, Dims{s.rows, s.left.size(1)}, s.left.strides());
     Tensor right = alias(s.right, Dims{s.rows, s.right.size(1)}, s.right.strides());
+    std::optional<Alone> alone;
+    if (s.rows * left.size(1) * right.size(1) < Staged::shared_work) alone.emplace();
     s.rows = 0;
     if (!n->grad_in) {
       n->grad_in = empty(meta.sizes(), meta.dtype);

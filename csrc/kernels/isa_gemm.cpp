@@ -16,6 +16,7 @@ constexpr int64_t mc_block = 4 * tile_rows<1>;  // rows of A packed at a time
 constexpr int64_t b_block_bytes = 640 << 10;  // packed B at a time: the second-level cache holds it
 constexpr int64_t b_group_bytes = 2 << 20;    // packed at once, block by block
 constexpr int64_t copied_steps = 16;          // steps of A read before the next tile's turn
+constexpr int64_t shared_rows = 192;          // from so many on threads share packed panels
 constexpr int64_t parallel_work = 3 << 19;    // multiply-adds from which threads pay
 constexpr int64_t parallel_dots = 1 << 19;    // the same for sums along the depth
 
@@ -524,8 +525,13 @@ template <class T, class S> void packed_product(const Problem<T>& p, bool thread
           }
         }
       };
-      // Rows are taken as threads come free; where there are few, each has its columns.
-      if (grid.down > 1 && grid.across == 1) {
+      // Rows are taken as threads come free; where there are few, each has its columns. Panels of B
+      // that one core has packed reach another slowly, which many rows make up for: few rows are
+      // multiplied panel by panel.
+      if (plain && team > 1 && p.a_cs == 1 && p.m <= shared_rows && count >= 2 * team) {
+        parallel_guided(count, 1,
+                        [&](int64_t begin, int64_t end) { block_of(0, p.m, begin, end); });
+      } else if (grid.down > 1 && grid.across == 1) {
         parallel_guided(ceil_div(p.m, top), 2, [&](int64_t begin, int64_t end) {
           block_of(begin * top, least(p.m, end * top), 0, count);
         });

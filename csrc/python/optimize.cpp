@@ -129,7 +129,7 @@ template <class Rule> class Group {
     }
     ReleaseGil gil(total);
     parallel_for(
-        first.back(), std::max<int64_t>(grain_default / chunk, 1), [&](int64_t b, int64_t e) {
+        first.back(), std::max<int64_t>(2 * grain_default / chunk, 1), [&](int64_t b, int64_t e) {
           size_t k = static_cast<size_t>(std::upper_bound(first.begin(), first.end(), b) -
                                          first.begin() - 1);
           for (int64_t piece = b; piece < e; ++piece) {
