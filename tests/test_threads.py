@@ -84,3 +84,62 @@ def test_equal_thread_counts_give_equal_bits():
             assert all(a.equal(b) for a, b in zip(result(), result(), strict=True))
     finally:
         clew.set_num_threads(before)
+
+
+SMALL_STEPS = """
+import time
+import clew
+clew.set_num_threads(2)
+w = clew.randn(192, 64, requires_grad=True)
+rows = [clew.randn(1, 64) for _ in range(512)]
+def backward():
+    sum(clew.nn.functional.linear(x, w).tanh().sum() for x in rows).backward()
+backward()
+burnt = []
+for _ in range(9):
+    time.sleep(0.05)
+    before = time.process_time() - time.thread_time()
+    backward()
+    burnt.append(time.process_time() - time.thread_time() - before)
+print(sorted(burnt)[7] * 1000)
+"""
+
+
+def test_small_products_gathered_by_backward_wake_no_thread():
+    # A woken thread waits for more work, in a loop, for half a millisecond at least.
+    assert float(run(SMALL_STEPS)) < 0.2
+
+
+def test_gathered_products_leave_the_thread_count_alone():
+    before = clew.get_num_threads()
+    clew.set_num_threads(3)
+    try:
+        w = clew.randn(8, 8, requires_grad=True)
+        linear = clew.nn.functional.linear
+        clew.cat([linear(clew.randn(1, 8), w) for _ in range(200)]).sum().backward()
+        assert clew.get_num_threads() == 3
+    finally:
+        clew.set_num_threads(before)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 8])
+@pytest.mark.parametrize("turned", [False, True])
+def test_products_of_few_rows_on_many_threads(threads, turned):
+    before = clew.get_num_threads()
+    clew.manual_seed(0)
+    clew.set_num_threads(threads)
+    try:
+        for m, k, n in (
+            (128, 784, 512),
+            (64, 500, 333),
+            (192, 401, 900),
+            (193, 401, 900),
+            (7, 9999, 99),
+        ):
+            a, b, bias = clew.randn(m, k), clew.randn(n, k), clew.randn(n)
+            b = b if turned else b.t().contiguous().t()
+            got = clew.nn.functional.linear(a, b, bias)
+            want = a.double() @ b.double().t() + bias.double()
+            assert (got - want).abs().max() < 1e-5 * k**0.5 * 4
+    finally:
+        clew.set_num_threads(before)
