@@ -591,3 +591,18 @@ def test_derivatives_of_binary_cross_entropies(f, low):
     if f is F.binary_cross_entropy_with_logits:
         clew.autograd.gradcheck(lambda a, b: f(a, b, pos_weight=weight), [x, y])
         clew.autograd.gradgradcheck(lambda a, b: f(a, b, pos_weight=weight), [x, y])
+
+
+@pytest.mark.parametrize(
+    "scores,target,weight,message",
+    [
+        ((5, 0), [0] * 5, None, "a class at least"),
+        ((5, 4), [0.0] * 5, None, "target must be int64; got clew.float32"),
+        ((5, 4), [0] * 5, [1.0] * 5, "each of 4 classes; got 5"),
+        ((5, 4), [0] * 4, None, "one index for each row"),
+    ],
+)
+def test_multi_margin_loss_refuses(scores, target, weight, message):
+    weight = None if weight is None else clew.tensor(weight)
+    with pytest.raises(RuntimeError, match=message):
+        F.multi_margin_loss(clew.zeros(scores), clew.tensor(target), weight=weight)

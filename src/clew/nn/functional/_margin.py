@@ -329,7 +329,19 @@ def multi_margin_loss(
             f"multi_margin_loss: target must have one index for each row; got input "
             f"{tuple(input.shape)} and target {tuple(target.shape)}"
         )
-    _check_classes(target, rows.shape[1])
+    classes = rows.shape[1]
+    if classes == 0:
+        raise RuntimeError(
+            f"multi_margin_loss: input must have a class at least; got {tuple(input.shape)}"
+        )
+    if target.is_floating_point():
+        raise RuntimeError(f"multi_margin_loss: target must be int64; got {target.dtype}")
+    if weight is not None and weight.numel() != classes:
+        raise RuntimeError(
+            f"multi_margin_loss: weight must have one factor for each of {classes} classes; got "
+            f"{weight.numel()}"
+        )
+    _check_classes(target, classes)
     right = rows.gather(1, target.unsqueeze(1))
     gap = (margin - right + rows).clamp(min=0)
     if p == 2:
@@ -337,7 +349,7 @@ def multi_margin_loss(
     if weight is not None:
         gap = gap * weight[target].unsqueeze(1)
     others = clew.ones_like(rows, requires_grad=False).scatter(1, target.unsqueeze(1), 0.0)
-    loss = (gap * others).sum(1) / rows.shape[1]
+    loss = (gap * others).sum(1) / classes
     return _reduced(loss.squeeze(0) if single else loss, reduction)
 
 
