@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -143,3 +144,46 @@ def test_products_of_few_rows_on_many_threads(threads, turned):
             assert (got - want).abs().max() < 1e-5 * k**0.5 * 4
     finally:
         clew.set_num_threads(before)
+
+
+@pytest.mark.parametrize(
+    "shapes", [((2, 169, 300), (2, 300, 640)), ((16, 512, 300), (16, 300, 512))]
+)
+def test_products_of_a_batch_on_two_threads(shapes):
+    # Each thread runs the same product of matrices at the same time.
+    before = clew.get_num_threads()
+    clew.set_num_threads(2)
+    try:
+        for dtype in (clew.bfloat16, clew.float16, clew.float32):
+            for _ in range(3):
+                a, b = (clew.randn(*s).to(dtype) for s in shapes)
+                worst = ((a @ b).float() - a.float() @ b.float()).abs().max()
+                assert worst < (0.5 if dtype == clew.bfloat16 else 0.1)
+    finally:
+        clew.set_num_threads(before)
+
+
+def test_one_convolution_from_several_python_threads():
+    x, w = clew.randn(4, 32, 28, 28), clew.randn(64, 32, 3, 3)
+    bits = clew.randn(64, 300).bfloat16(), clew.randn(300, 256).bfloat16()
+
+    def results():
+        a, b = x.clone().requires_grad_(), w.clone().requires_grad_()
+        loss = clew.nn.functional.conv2d(a, b, padding=1, stride=2).square().sum()
+        return [*clew.autograd.grad(loss, [a, b]), (bits[0] @ bits[1]).float()]
+
+    want = results()
+    wrong = []
+
+    def run():
+        for _ in range(20):
+            for got, expected in zip(results(), want, strict=True):
+                if (got - expected).abs().max() > 1e-3 * expected.abs().max():
+                    wrong.append(got.shape)
+
+    threads = [threading.Thread(target=run) for _ in range(3)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong

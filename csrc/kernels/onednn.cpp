@@ -27,14 +27,17 @@ dnnl_stream_t stream() {
   return s.get();
 }
 
-dnnl_primitive_attr_t sum_attr() {
-  Handle<dnnl_post_ops_t, dnnl_post_ops_destroy> ops;
-  check(dnnl_post_ops_create(ops.out()));
-  check(dnnl_post_ops_append_sum(ops.get(), 1.0f, 0, dnnl_data_type_undef));
+Attr attributes(bool adds) {
   Attr attr;
   check(dnnl_primitive_attr_create(attr.out()));
-  check(dnnl_primitive_attr_set_post_ops(attr.get(), ops.get()));
-  return std::exchange(*attr.out(), nullptr);
+  check(dnnl_primitive_attr_set_scratchpad_mode(attr.get(), dnnl_scratchpad_mode_user));
+  if (adds) {
+    Handle<dnnl_post_ops_t, dnnl_post_ops_destroy> ops;
+    check(dnnl_post_ops_create(ops.out()));
+    check(dnnl_post_ops_append_sum(ops.get(), 1.0f, 0, dnnl_data_type_undef));
+    check(dnnl_primitive_attr_set_post_ops(attr.get(), ops.get()));
+  }
+  return attr;
 }
 
 namespace {
@@ -73,7 +76,7 @@ Primitive make_matmul(const MatmulKey& key) {
   Desc a(matrix_desc(type, key.m, key.k, key.lda, key.ta)),
       b(matrix_desc(type, key.k, key.n, key.ldb, key.tb));
   Desc c(matrix_desc(type, key.m, key.n, key.ldc, false));
-  Attr attr(key.accumulate ? sum_attr() : nullptr);
+  const Attr attr = attributes(key.accumulate != 0);
   dnnl_primitive_desc_t pd = nullptr;
   check(dnnl_matmul_primitive_desc_create(&pd, engine(), a.get(), b.get(), nullptr, c.get(),
                                           attr.get()));

@@ -1,12 +1,14 @@
 // Owners of oneDNN's C handles and a bounded cache of ready primitives; for onednn*.cpp only.
 // May include: base; oneapi/dnnl/dnnl.h.
-// Invariant: a cached primitive is shared and immutable; what one execution needs is made per call.
+// Invariant: a cached primitive is shared and immutable; what one execution needs is its thread's.
 #pragma once
 #include <oneapi/dnnl/dnnl.h>
 
+#include <cstdlib>
 #include <initializer_list>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -45,8 +47,37 @@ using Memory = Handle<dnnl_memory_t, dnnl_memory_destroy>;
 // The one CPU engine, and a stream for each thread.
 dnnl_engine_t engine();
 dnnl_stream_t stream();
-// Attributes that add the result to what the destination holds.
-dnnl_primitive_attr_t sum_attr();
+// What every primitive is made with: its scratchpad comes from the thread that runs it, for several
+// may run one at a time. Where it `adds`, the result is added to what the destination holds.
+Attr attributes(bool adds = false);
+
+// Bytes that one thread keeps between calls; very large ones are given back.
+class Scratch {
+  static constexpr size_t keep = size_t{256} << 20;
+  void* data_ = nullptr;
+  size_t bytes_ = 0;
+
+ public:
+  void* get(size_t need) {
+    if (need > bytes_) {
+      release();
+      data_ = std::aligned_alloc(64, (need + 63) / 64 * 64);
+      if (!data_) throw std::bad_alloc();
+      bytes_ = need;
+    }
+    return data_;
+  }
+  void release() {
+    std::free(data_);
+    data_ = nullptr;
+    bytes_ = 0;
+  }
+  void trim() {
+    if (bytes_ > keep) release();
+  }
+  ~Scratch() { release(); }
+};
+inline thread_local Scratch scratchpad;
 
 struct Argument {
   int index;
@@ -57,9 +88,11 @@ struct Argument {
 class Primitive {
   PrimitiveDesc desc_;
   Handle<dnnl_primitive_t, dnnl_primitive_destroy> primitive_;
+  const_dnnl_memory_desc_t scratchpad_desc_;
 
  public:
-  explicit Primitive(dnnl_primitive_desc_t pd) : desc_(pd) {
+  explicit Primitive(dnnl_primitive_desc_t pd)
+      : desc_(pd), scratchpad_desc_(dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0)) {
     check(dnnl_primitive_create(primitive_.out(), pd));
   }
   const_dnnl_memory_desc_t argument(int index) const {
@@ -69,13 +102,17 @@ class Primitive {
     Memory held[6];
     dnnl_exec_arg_t list[6];
     int n = 0;
-    for (const Argument& a : args) {
-      check(dnnl_memory_create(held[n].out(), argument(a.index), engine(), a.data));
-      list[n] = {a.index, held[n].get()};
+    auto add = [&](int index, const_dnnl_memory_desc_t desc, void* data) {
+      check(dnnl_memory_create(held[n].out(), desc, engine(), data));
+      list[n] = {index, held[n].get()};
       ++n;
-    }
+    };
+    for (const Argument& a : args) add(a.index, argument(a.index), a.data);
+    if (const size_t bytes = dnnl_memory_desc_get_size(scratchpad_desc_))
+      add(DNNL_ARG_SCRATCHPAD, scratchpad_desc_, scratchpad.get(bytes));
     check(dnnl_primitive_execute(primitive_.get(), stream(), n, list));
     check(dnnl_stream_wait(stream()));
+    scratchpad.trim();
   }
 };
 using PrimitiveRef = std::shared_ptr<const Primitive>;
@@ -89,27 +126,25 @@ template <class Key, class Value = Primitive> class Cache {
       return std::hash<std::string_view>{}({reinterpret_cast<const char*>(&k), sizeof k});
     }
   };
+  static constexpr size_t counts = 8;
+  using Map = std::unordered_map<Key, std::shared_ptr<const Value>, Hash>;
   std::mutex lock_;
-  std::unordered_map<Key, std::shared_ptr<const Value>, Hash> map_;
-  int threads_ = 0;
+  std::unordered_map<int, Map> maps_;  // a primitive runs on as many threads as it was made for
 
  public:
   template <class Make> std::shared_ptr<const Value> get(const Key& key, Make make) {
     std::lock_guard guard(lock_);
-    // A primitive runs on as many threads as there were when it was made.
-    if (threads_ != num_threads()) {
-      map_.clear();
-      threads_ = num_threads();
-    }
-    auto found = map_.find(key);
-    if (found != map_.end()) return found->second;
-    if (map_.size() >= limit) map_.clear();
+    if (maps_.size() > counts) maps_.clear();
+    Map& map = maps_[num_threads()];
+    auto found = map.find(key);
+    if (found != map.end()) return found->second;
+    if (map.size() >= limit) map.clear();
     std::shared_ptr<const Value> fresh;
     try {
       fresh = std::make_shared<const Value>(make(key));
     } catch (const Unsupported&) {
     }
-    map_.emplace(key, fresh);
+    map.emplace(key, fresh);
     return fresh;
   }
 };

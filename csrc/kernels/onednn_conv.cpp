@@ -93,7 +93,7 @@ Desc any(const Shape& s, dnnl_data_type_t type) {
 std::unique_ptr<Primitive> reorder(const_dnnl_memory_desc_t from, const_dnnl_memory_desc_t to) {
   if (dnnl_memory_desc_equal(from, to)) return nullptr;
   dnnl_primitive_desc_t pd = nullptr;
-  check(dnnl_reorder_primitive_desc_create(&pd, from, engine(), to, engine(), nullptr));
+  check(dnnl_reorder_primitive_desc_create(&pd, from, engine(), to, engine(), attributes().get()));
   return std::make_unique<Primitive>(pd);
 }
 
@@ -121,21 +121,22 @@ Convolution make(const ConvKey& k) {
   const auto images = k.last ? channels_last : any;
   const Desc xa = images(x, type), wa = any(w, type), ya = images(y, type), bp = plain(b, type);
   const const_dnnl_memory_desc_t bias = k.bias ? bp.get() : nullptr;
+  const Attr attr = attributes();
   PrimitiveDesc fwd;
   check(dnnl_convolution_forward_primitive_desc_create(
       fwd.out(), engine(), dnnl_forward_training, dnnl_convolution_direct, xa.get(), wa.get(), bias,
-      ya.get(), stride, dilation, left, right, nullptr));
+      ya.get(), stride, dilation, left, right, attr.get()));
   PrimitiveDesc pd;
   if (k.kind == forward) {
     pd = std::move(fwd);
   } else if (k.kind == backward_input) {
     check(dnnl_convolution_backward_data_primitive_desc_create(
         pd.out(), engine(), dnnl_convolution_direct, xa.get(), wa.get(), ya.get(), stride, dilation,
-        left, right, fwd.get(), nullptr));
+        left, right, fwd.get(), attr.get()));
   } else {
     check(dnnl_convolution_backward_weights_primitive_desc_create(
         pd.out(), engine(), dnnl_convolution_direct, xa.get(), wa.get(), nullptr, ya.get(), stride,
-        dilation, left, right, fwd.get(), nullptr));
+        dilation, left, right, fwd.get(), attr.get()));
   }
   Convolution c;
   c.primitive = std::make_unique<Primitive>(std::exchange(*pd.out(), nullptr));
@@ -163,32 +164,6 @@ Convolution make(const ConvKey& k) {
   return c;
 }
 
-// Bytes that one thread keeps between calls; very large ones are given back.
-class Scratch {
-  static constexpr size_t keep = size_t{256} << 20;
-  void* data_ = nullptr;
-  size_t bytes_ = 0;
-
- public:
-  void* get(size_t need) {
-    if (need > bytes_) {
-      release();
-      data_ = std::aligned_alloc(64, (need + 63) / 64 * 64);
-      if (!data_) throw std::bad_alloc();
-      bytes_ = need;
-    }
-    return data_;
-  }
-  void release() {
-    std::free(data_);
-    data_ = nullptr;
-    bytes_ = 0;
-  }
-  void trim() {
-    if (bytes_ > keep) release();
-  }
-  ~Scratch() { release(); }
-};
 thread_local Scratch scratch[3];
 
 bool run(Kind kind, const ConvShape& s, const void* first, const void* second, const void* bias,

@@ -260,6 +260,15 @@ def test_interpolation_keeps_channels_last(mode, size):
     assert clew.equal(same, x)
 
 
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact"])
+@pytest.mark.parametrize("shape", [(1, 1, 1, 1), (1, 1, 3, 1), (2, 3, 1, 2)])
+def test_interpolation_of_one_element_owns_its_memory(mode, shape):
+    x = clew.ones(*shape)
+    y = F.interpolate(x, size=[shape[2], 4], mode=mode)
+    y[0, 0, 0, 0] = 5
+    assert (x == 1).all() and y.sum() == y.numel() + 4
+
+
 def test_other_interpolations():
     x = t(np.arange(4.0))[None, None]
     assert F.interpolate(x, 8)[0, 0].tolist() == [0, 0, 1, 1, 2, 2, 3, 3]

@@ -319,7 +319,9 @@ def interpolate(
             apart = [extent for size in before for extent in (size, 1)]
             blocks = [extent for pair in zip(before, times, strict=True) for extent in pair]
             batch = list(input.shape[:2])
-            return input.reshape(batch + apart).expand(batch + blocks).reshape(batch + sizes)
+            return (
+                input.reshape(batch + apart).expand(batch + blocks).contiguous().view(batch + sizes)
+            )
         out = input.movedim(1, -1) if last else input
         for d, index in enumerate(indices):
             places = clew.tensor(index, dtype=clew.int64, device=input.device)
