@@ -3,10 +3,9 @@
 // Invariant: dtype and shape choose, tiles must come out finite; 16-bit floats may be widened.
 #include "kernels/conv.h"
 
-#include <cstdlib>
-#include <new>
 #include <vector>
 
+#include "base/scratch.h"
 #include "kernels/depthwise.h"
 #include "kernels/gemm.h"
 #include "kernels/onednn_conv.h"
@@ -19,21 +18,6 @@ namespace {
 constexpr int64_t column_bytes = 1 << 20;  // patches held at once by one thread
 
 // Bytes that one thread keeps between calls.
-struct Scratch {
-  char* data = nullptr;
-  size_t bytes = 0;
-  char* get(size_t need) {
-    if (need > bytes) {
-      std::free(data);
-      bytes = 0;
-      data = static_cast<char*>(std::aligned_alloc(64, (need + 63) / 64 * 64));
-      if (!data) throw std::bad_alloc();
-      bytes = need;
-    }
-    return data;
-  }
-  ~Scratch() { std::free(data); }
-};
 thread_local Scratch scratch;
 
 // A 1x1 kernel with unit stride: the image is its own matrix of columns.
@@ -130,7 +114,7 @@ void forward_columns(const ConvShape& s, const char* x, const char* w, const voi
     if (l.pointwise) {
       p.b = image, p.b_rs = l.in_points;
     } else {
-      char* columns = scratch.get(static_cast<size_t>(l.depth * points * l.item));
+      char* columns = scratch.of<char>(l.depth * points * l.item);
       image_to_columns(s, l.cig, image, columns, points, r0, r1);
       p.b = columns, p.b_rs = points;
     }
@@ -160,7 +144,7 @@ void input_columns(const ConvShape& s, const char* y, const char* w, const void*
         p.beta = Scalar(bias ? 1 : 0);
         gemm(p);
       } else {
-        char* columns = scratch.get(static_cast<size_t>(l.depth * points * l.item));
+        char* columns = scratch.of<char>(l.depth * points * l.item);
         p.c = columns, p.c_rs = points;
         gemm(p);
         columns_to_image(s, l.cig, columns, points, image, r0, r1);
@@ -188,7 +172,7 @@ void weight_columns(const ConvShape& s, const char* y, const char* x, char* w) {
         if (l.pointwise) {
           p.b = image, p.b_cs = l.in_points;
         } else {
-          char* columns = scratch.get(static_cast<size_t>(l.depth * points * l.item));
+          char* columns = scratch.of<char>(l.depth * points * l.item);
           image_to_columns(s, l.cig, image, columns, points, r0, r1);
           p.b = columns, p.b_cs = points;
         }

@@ -1,11 +1,10 @@
 // The inner loops of a matrix product: tiles that stay in registers, and packing for them.
-// May include: kernels/gemm_vector.h. Only isa_*.cpp files include it.
+// May include: base/scratch.h, kernels/gemm_vector.h. Only isa_*.cpp files include it.
 // Invariant: packed lanes beyond a matrix's edge are zero, so tiles need no edge cases of their
 // own.
 #pragma once
-#include <cstdlib>
-#include <new>
 
+#include "base/scratch.h"
 #include "kernels/gemm_vector.h"
 
 namespace clew::kernels::CLEW_ISA {
@@ -346,25 +345,7 @@ void pack(S* dst, int64_t width, const T* src, int64_t lane_stride, int64_t k_st
 // ---- What drivers share
 // --------------------------------------------------------------------------
 
-// Scratch that one thread keeps between calls.
-struct Scratch {
-  void* data = nullptr;
-  size_t bytes = 0;
-  void* get(size_t need) {
-    if (need > bytes) {
-      std::free(data);
-      bytes = 0;
-      data = std::aligned_alloc(64, (need + 63) / 64 * 64);
-      if (!data) throw std::bad_alloc();
-      bytes = need;
-    }
-    return data;
-  }
-  ~Scratch() { std::free(data); }
-};
-template <class S> S* room(Scratch& s, int64_t elements) {
-  return static_cast<S*>(s.get(sizeof(S) * static_cast<size_t>(elements)));
-}
+template <class S> S* room(Scratch& s, int64_t elements) { return s.of<S>(elements); }
 
 // How columns are cut into packed panels: all of `width` but perhaps the last.
 struct Panels {

@@ -1,12 +1,11 @@
 // Depthwise convolutions: vectors along the rows of one plane, which is first laid out padded.
-// May include: kernels/depthwise.h, kernels/lanes.h, base/parallel.h.
+// May include: kernels/depthwise.h, kernels/lanes.h, base/parallel.h, base/scratch.h.
 // Invariant: internal functions only: code for one instruction set never leaks into another's.
-#include <cstdlib>
 #include <cstring>
-#include <new>
 #include <utility>
 
 #include "base/parallel.h"
+#include "base/scratch.h"
 #include "kernels/depthwise.h"
 #include "kernels/lanes.h"
 
@@ -40,24 +39,6 @@ template <int N, class F> [[gnu::always_inline]] inline void unroll(F&& f) {
 }
 
 // Floats that one thread keeps between calls.
-class Scratch {
-  float* data_ = nullptr;
-  size_t bytes_ = 0;
-
- public:
-  float* get(int64_t floats) {
-    const size_t need = static_cast<size_t>(floats) * sizeof(float);
-    if (need > bytes_) {
-      std::free(data_);
-      bytes_ = 0;
-      data_ = static_cast<float*>(std::aligned_alloc(64, (need + 63) / 64 * 64));
-      if (!data_) throw std::bad_alloc();
-      bytes_ = need;
-    }
-    return data_;
-  }
-  ~Scratch() { std::free(data_); }
-};
 thread_local Scratch scratch;
 
 // A plane with its padding around it, and room for a whole vector after each row.
@@ -141,7 +122,7 @@ bool depthwise_map(const ConvShape& s, const float* x, const float* w, const flo
   bool finite = true;
   parallel_for(s.n * s.ci, planes_at_once(s), [&](int64_t begin, int64_t end) {
     // Places are kept as floats' bytes: two floats hold one.
-    float* padded = scratch.get(p.floats() + 3 * taps + 2);
+    float* padded = scratch.of<float>(p.floats() + 3 * taps + 2);
     auto* tap = reinterpret_cast<int64_t*>(padded + (p.floats() + 1) / 2 * 2);
     float* weight = reinterpret_cast<float*>(tap + taps);
     std::memset(padded, 0, static_cast<size_t>(p.floats()) * sizeof(float));
@@ -176,7 +157,7 @@ bool depthwise_weight(const ConvShape& s, const float* y, const float* x, float*
   constexpr auto sizes = std::make_integer_sequence<int, taps_max>{};
   bool finite = true;
   parallel_for(s.ci, most(1, planes_at_once(s) / s.n), [&](int64_t begin, int64_t end) {
-    float* gradients = scratch.get(p.floats() + s.out[1] * y_pitch + taps * L);
+    float* gradients = scratch.of<float>(p.floats() + s.out[1] * y_pitch + taps * L);
     float* sums = gradients + s.out[1] * y_pitch;
     float* padded = sums + taps * L;
     std::memset(gradients, 0, static_cast<size_t>(s.out[1] * y_pitch) * sizeof(float));

@@ -1,5 +1,5 @@
 // Winograd's F(2x2, 3x3): tiles of 4x4 inputs become 2x2 outputs through 16 matrix products.
-// May include: kernels/winograd.h, kernels/winograd_tiles.h, base/parallel.h.
+// May include: kernels/winograd.h, kernels/winograd_tiles.h, base/parallel.h, base/scratch.h.
 // Invariant: internal functions only: code for one instruction set never leaks into another's.
 //
 // Everything between the plain images is held in blocks of L channels, [..][block][index][L], so
@@ -8,10 +8,9 @@
 #ifndef CLEW_ISA
 #define CLEW_ISA baseline
 #endif
-#include <cstdlib>
-#include <new>
 
 #include "base/parallel.h"
+#include "base/scratch.h"
 #include "kernels/winograd.h"
 #include "kernels/winograd_tiles.h"
 
@@ -34,33 +33,7 @@ constexpr int64_t sums_bytes = 64 << 20;  // of all threads' parts of a weight's
 // lines of the cache, as they would a power of two apart.
 constexpr int64_t gap = 3 * L;
 
-// Bytes that one thread keeps between calls.
-class Scratch {
-  static constexpr size_t keep = size_t{64} << 20;
-  float* data_ = nullptr;
-  size_t bytes_ = 0;
-
- public:
-  float* get(int64_t floats) {
-    const size_t need = static_cast<size_t>(floats) * sizeof(float);
-    if (need > bytes_) {
-      release();
-      data_ = static_cast<float*>(std::aligned_alloc(64, (need + 63) / 64 * 64));
-      if (!data_) throw std::bad_alloc();
-      bytes_ = need;
-    }
-    return data_;
-  }
-  void release() {
-    std::free(data_);
-    data_ = nullptr;
-    bytes_ = 0;
-  }
-  void trim() {
-    if (bytes_ > keep) release();
-  }
-  ~Scratch() { release(); }
-};
+constexpr size_t kept_megabytes = 64;
 thread_local Scratch tile_scratch, shared_scratch;
 
 // --- Products ------------------------------------------------------------------------------------
@@ -218,13 +191,13 @@ bool winograd_map(const WinogradMap& m) {
   const Images out{m.channels_out, m.out_h, m.out_w, m.last};
   const int64_t in_blocks = m.channels_in / L, out_blocks = m.channels_out / L;
   const int64_t weight_step = m.channels_in * m.channels_out + gap;
-  float* weights = shared_scratch.get(products * weight_step);
+  float* weights = shared_scratch.of<float>(products * weight_step);
   weight_tiles(m, weights);
   bool finite = true;
   const int64_t parts = least(num_threads(), u.count);
   parallel_for(parts, 1, [&](int64_t part_begin, int64_t part_end) {
     const int64_t tiles_most = u.rows * u.across;
-    float* tiles = tile_scratch.get(
+    float* tiles = tile_scratch.of<float>(
         products * (u.step(tiles_most, in_blocks) + u.step(tiles_most, 2)) + u.window_floats());
     float* sums = tiles + products * u.step(tiles_most, in_blocks);
     float* window = sums + products * u.step(tiles_most, 2);
@@ -254,13 +227,13 @@ bool winograd_map(const WinogradMap& m) {
         }
       }
     }
-    tile_scratch.trim();
+    tile_scratch.trim(kept_megabytes);
     if (!all_zero(poison)) {
 #pragma omp atomic write
       finite = false;
     }
   });
-  shared_scratch.trim();
+  shared_scratch.trim(kept_megabytes);
   return finite;
 }
 
@@ -271,10 +244,10 @@ bool winograd_weight(const WinogradWeight& m) {
                 each = products * step;
   const int64_t affordable = most(1, sums_bytes / (each * static_cast<int64_t>(sizeof(float))));
   const int64_t parts = least(least(num_threads(), u.count), affordable);
-  float* sums = shared_scratch.get(parts * each);
+  float* sums = shared_scratch.of<float>(parts * each);
   parallel_for(parts, 1, [&](int64_t part_begin, int64_t part_end) {
     const int64_t tiles_most = u.rows * u.across;
-    float* tiles = tile_scratch.get(
+    float* tiles = tile_scratch.of<float>(
         products * (u.step(tiles_most, in_blocks) + u.step(tiles_most, 2)) + u.window_floats());
     float* gradients = tiles + products * u.step(tiles_most, in_blocks);
     float* window = gradients + products * u.step(tiles_most, 2);
@@ -303,7 +276,7 @@ bool winograd_weight(const WinogradWeight& m) {
         }
       }
     }
-    tile_scratch.trim();
+    tile_scratch.trim(kept_megabytes);
   });
   bool finite = true;
   parallel_for(out_blocks * m.ci, 128, [&](int64_t begin, int64_t end) {
@@ -324,7 +297,7 @@ bool winograd_weight(const WinogradWeight& m) {
       finite = false;
     }
   });
-  shared_scratch.trim();
+  shared_scratch.trim(kept_megabytes);
   return finite;
 }
 

@@ -4,16 +4,15 @@
 #pragma once
 #include <oneapi/dnnl/dnnl.h>
 
-#include <cstdlib>
 #include <initializer_list>
 #include <memory>
 #include <mutex>
-#include <new>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "base/parallel.h"
+#include "base/scratch.h"
 
 namespace clew::kernels::onednn {
 
@@ -51,33 +50,8 @@ dnnl_stream_t stream();
 // may run one at a time. Where it `adds`, the result is added to what the destination holds.
 Attr attributes(bool adds = false);
 
-// Bytes that one thread keeps between calls; very large ones are given back.
-class Scratch {
-  static constexpr size_t keep = size_t{256} << 20;
-  void* data_ = nullptr;
-  size_t bytes_ = 0;
-
- public:
-  void* get(size_t need) {
-    if (need > bytes_) {
-      release();
-      data_ = std::aligned_alloc(64, (need + 63) / 64 * 64);
-      if (!data_) throw std::bad_alloc();
-      bytes_ = need;
-    }
-    return data_;
-  }
-  void release() {
-    std::free(data_);
-    data_ = nullptr;
-    bytes_ = 0;
-  }
-  void trim() {
-    if (bytes_ > keep) release();
-  }
-  ~Scratch() { release(); }
-};
 inline thread_local Scratch scratchpad;
+constexpr size_t kept_megabytes = 256;
 
 struct Argument {
   int index;
@@ -112,7 +86,7 @@ class Primitive {
       add(DNNL_ARG_SCRATCHPAD, scratchpad_desc_, scratchpad.get(bytes));
     check(dnnl_primitive_execute(primitive_.get(), stream(), n, list));
     check(dnnl_stream_wait(stream()));
-    scratchpad.trim();
+    scratchpad.trim(kept_megabytes);
   }
 };
 using PrimitiveRef = std::shared_ptr<const Primitive>;

@@ -192,7 +192,7 @@ bool run(Kind kind, const ConvShape& s, const void* first, const void* second, c
       c->primitive->run({{c->first.index, a}, {c->second.index, b}, {c->result.index, out}});
     }
     if (c->result.reorder) c->result.reorder->run({{DNNL_ARG_FROM, out}, {DNNL_ARG_TO, result}});
-    for (Scratch& buffer : scratch) buffer.trim();
+    for (Scratch& buffer : scratch) buffer.trim(kept_megabytes);
     return true;
   } catch (const Unsupported&) {
     return false;

@@ -1,0 +1,28 @@
+// Growing and giving back what a thread keeps.
+// May include: base.
+// Invariant: no block is held when growing fails.
+#include "base/scratch.h"
+
+#include <cstdlib>
+#include <new>
+#include <utility>
+
+namespace clew {
+
+void Scratch::grow(size_t need) {
+  std::free(std::exchange(data_, nullptr));
+  bytes_ = 0;
+  data_ = std::aligned_alloc(64, (need + 63) / 64 * 64);
+  if (!data_) throw std::bad_alloc();
+  bytes_ = need;
+}
+
+void Scratch::trim(size_t megabytes) {
+  if (bytes_ <= megabytes << 20) return;
+  std::free(std::exchange(data_, nullptr));
+  bytes_ = 0;
+}
+
+Scratch::~Scratch() { std::free(data_); }
+
+}  // namespace clew
