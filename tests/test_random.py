@@ -471,7 +471,7 @@ def test_dropout_of_a_view_with_strides():
     assert set(np.round(np.asarray(y.tolist()), 4).ravel()) == {0.0, 1.4286}
 
 
-@pytest.mark.parametrize("n", [1, 31, 33, 300, 8191, 3 * 8192 + 5])
+@pytest.mark.parametrize("n", [1, 31, 33, 65, 300, 8191, 3 * 8192 + 5, (9 << 20) + 37])
 @pytest.mark.parametrize("p", [0.1, 0.5, 0.999999, 1 - 2**-40])
 def test_dropout_drops_what_bernoulli_gives(n, p):
     x = clew.randn(n)

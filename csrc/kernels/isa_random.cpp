@@ -16,6 +16,7 @@
 #include <numbers>
 
 #include "kernels/random_loops.h"
+#include "kernels/stream.h"
 #ifdef __AVX2__
 #include <immintrin.h>
 #endif
@@ -51,7 +52,52 @@ void extend(uint32_t* x, int64_t blocks) {
 }
 // Half of the recurrences read what stands beside them, the other half the next even word: no word
 // depends on one less than 113 places before it in its half.
-void extend_apart(uint32_t* even, uint32_t* odd, int64_t blocks) {
+#ifdef __AVX512F__
+// twist() of sixteen, and the word it is added to.
+[[gnu::always_inline]] inline __m512i recurrence(__m512i a, __m512i b, __m512i middle_word) {
+  const auto y = _mm512_ternarylogic_epi32(_mm512_set1_epi32(INT32_MIN), a, b, 0xca);
+  const auto odd = _mm512_test_epi32_mask(b, _mm512_set1_epi32(1));
+  const auto term = _mm512_maskz_set1_epi32(odd, static_cast<int>(0x9908b0dfu));
+  return _mm512_ternarylogic_epi32(_mm512_maskz_srli_epi32(0xffff, y, 1), term, middle_word, 0x96);
+}
+void extend_apart(uint32_t* even, uint32_t* odd, int64_t blocks, const float* soon) {
+  constexpr int half = size / 2, lanes = 16, kept = 8;
+  const uint32_t *e = even, *o = odd;
+  uint32_t *to_even = even + half, *to_odd = odd + half;
+  int64_t left = blocks * half;
+  if (left <= 0) return;
+  // The 128 words before, which a load would find on their way to memory.
+  __m512i es[kept], os[kept];
+#pragma GCC unroll 8
+  for (int k = 0; k < kept; ++k) {
+    es[k] = _mm512_loadu_si512(to_even + lanes * (k - kept));
+    os[k] = _mm512_loadu_si512(to_odd + lanes * (k - kept));
+  }
+  auto step = [&](int k, __mmask16 wanted) __attribute__((always_inline)) {
+    const auto a = _mm512_loadu_si512(e), b = _mm512_loadu_si512(o), c = _mm512_loadu_si512(e + 1);
+    const auto from_odd = _mm512_maskz_alignr_epi32(0xffff, os[(k + 1) % kept], os[k], 14);
+    const auto from_even = _mm512_maskz_alignr_epi32(0xffff, es[(k + 1) % kept], es[k], 15);
+    es[k] = recurrence(a, b, from_odd);
+    os[k] = recurrence(b, c, from_even);
+    _mm512_mask_storeu_epi32(to_even, wanted, es[k]);
+    _mm512_mask_storeu_epi32(to_odd, wanted, os[k]);
+    __builtin_prefetch(soon, 0, 2);
+    soon += lanes;
+    e += lanes, o += lanes, to_even += lanes, to_odd += lanes;
+  };
+  for (; left >= kept * lanes; left -= kept * lanes) {
+#pragma GCC unroll 8
+    for (int k = 0; k < kept; ++k) step(k, 0xffff);
+  }
+#pragma GCC unroll 8
+  for (int k = 0; k < kept; ++k) {
+    if (left <= 0) break;
+    step(k, static_cast<__mmask16>(left < lanes ? (1u << left) - 1 : 0xffff));
+    left -= lanes;
+  }
+}
+#else
+void extend_apart(uint32_t* even, uint32_t* odd, int64_t blocks, const float* soon) {
   constexpr int half = size / 2, run = 112;
   auto words = [](const uint32_t* e, const uint32_t* o, uint32_t* to_even, uint32_t* to_odd, int n)
       __attribute__((always_inline)) {
@@ -62,10 +108,14 @@ void extend_apart(uint32_t* even, uint32_t* odd, int64_t blocks) {
     }
   };
   for (; blocks > 0; --blocks, even += half, odd += half) {
-    for (int i = 0; i < half; i += run)
+    for (int i = 0; i < half; i += run) {
+      for (int k = 0; k < run; k += 16) __builtin_prefetch(soon + k, 0, 2);
+      soon += run;
       words(even + i, odd + i, even + half + i, odd + half + i, i + run <= half ? run : half - i);
+    }
   }
 }
+#endif
 void temper_all(uint32_t* x, int64_t n) {
   for (int64_t i = 0; i < n; ++i) x[i] = temper(x[i]);
 }
@@ -128,7 +178,7 @@ void masked(float* __restrict out, const float* __restrict x, const uint8_t* __r
   for (; i < n; ++i) out[i] = x[i] * (mask[i] ? a : 0.0f) + (mask[i] ? b : dropped);
 }
 
-template <bool shifted>
+template <bool shifted, bool streamed>
 void drop_by(float* __restrict out, uint8_t* __restrict mask, const float* __restrict x,
              const uint32_t* __restrict upper, const uint32_t* __restrict lower, int64_t n,
              uint64_t limit, float a, float b, float dropped) {
@@ -141,7 +191,47 @@ void drop_by(float* __restrict out, uint8_t* __restrict mask, const float* __res
     masked(out + i, x + i, mask + i, count, a, b, dropped);
     i += count;
   };
-#ifdef __AVX2__
+#if defined(__AVX512BW__)
+  // The upper words decide, but where one is the limit's.
+  const auto top = _mm512_set1_epi32(static_cast<int32_t>(limit >> 32));
+  const auto factor = _mm512_set1_ps(a);
+  while (i + 64 <= n) {
+    __mmask16 kept[4];
+    unsigned doubtful = 0;
+#pragma GCC unroll 4
+    for (int q = 0; q < 4; ++q) {
+      auto y = _mm512_loadu_si512(upper + i + 16 * q);
+      y = _mm512_xor_si512(y, _mm512_maskz_srli_epi32(0xffff, y, 11));
+      y = _mm512_ternarylogic_epi32(y, _mm512_maskz_slli_epi32(0xffff, y, 7),
+                                    _mm512_set1_epi32(static_cast<int>(0x9d2c5680u)), 0x78);
+      y = _mm512_ternarylogic_epi32(y, _mm512_maskz_slli_epi32(0xffff, y, 15),
+                                    _mm512_set1_epi32(static_cast<int>(0xefc60000u)), 0x78);
+      y = _mm512_ternarylogic_epi32(y, _mm512_maskz_srli_epi32(0xffff, y, 18),
+                                    _mm512_set1_epi32((1 << 21) - 1), 0x28);
+      kept[q] = _mm512_cmplt_epu32_mask(y, top);
+      doubtful |= _mm512_cmpeq_epu32_mask(y, top);
+    }
+    if (doubtful) {
+      plainly(64);
+      continue;
+    }
+#pragma GCC unroll 4
+    for (int q = 0; q < 4; ++q) {
+      auto y = _mm512_mul_ps(_mm512_loadu_ps(x + i + 16 * q), _mm512_maskz_mov_ps(kept[q], factor));
+      if constexpr (shifted)
+        y = _mm512_add_ps(
+            y, _mm512_mask_blend_ps(kept[q], _mm512_set1_ps(dropped), _mm512_set1_ps(b)));
+      if constexpr (streamed)
+        _mm512_stream_ps(out + i + 16 * q, y);
+      else
+        _mm512_storeu_ps(out + i + 16 * q, y);
+    }
+    const auto all =
+        _mm512_kunpackd(_mm512_kunpackw(kept[3], kept[2]), _mm512_kunpackw(kept[1], kept[0]));
+    _mm512_storeu_si512(mask + i, _mm512_maskz_set1_epi8(all, 1));
+    i += 64;
+  }
+#elif defined(__AVX2__)
   // The upper words decide, but where one is the limit's.
   const auto top = _mm256_set1_epi32(static_cast<int32_t>(limit >> 32));
   while (i + 32 <= n) {
@@ -166,7 +256,10 @@ void drop_by(float* __restrict out, uint8_t* __restrict mask, const float* __res
       const auto factor = _mm256_and_ps(_mm256_castsi256_ps(kept[q]), _mm256_set1_ps(a));
       auto y = _mm256_mul_ps(_mm256_loadu_ps(x + i + 8 * q), factor);
       if constexpr (shifted) y = _mm256_add_ps(y, either(kept[q], b, dropped));
-      _mm256_storeu_ps(out + i + 8 * q, y);
+      if constexpr (streamed)
+        _mm256_stream_ps(out + i + 8 * q, y);
+      else
+        _mm256_storeu_ps(out + i + 8 * q, y);
     }
     const auto bytes = _mm256_packs_epi16(_mm256_packs_epi32(kept[0], kept[1]),
                                           _mm256_packs_epi32(kept[2], kept[3]));
@@ -178,13 +271,16 @@ void drop_by(float* __restrict out, uint8_t* __restrict mask, const float* __res
   }
 #endif
   plainly(n - i);
+  if (streamed) stream_end();
 }
 void drop(float* out, uint8_t* mask, const float* x, const uint32_t* upper, const uint32_t* lower,
-          int64_t n, uint64_t limit, float a, float b, float dropped) {
+          int64_t n, uint64_t limit, float a, float b, float dropped, bool streamed) {
   // Adding -0 changes nothing.
   auto nothing = [](float y) { return std::bit_cast<uint32_t>(y) == 0x80000000u; };
-  (nothing(b) && nothing(dropped) ? drop_by<false> : drop_by<true>)(out, mask, x, upper, lower, n,
-                                                                    limit, a, b, dropped);
+  const bool shifted = !(nothing(b) && nothing(dropped));
+  auto* by = shifted ? (streamed ? drop_by<true, true> : drop_by<true, false>)
+                     : (streamed ? drop_by<false, true> : drop_by<false, false>);
+  by(out, mask, x, upper, lower, n, limit, a, b, dropped);
 }
 
 constexpr int block = 16;

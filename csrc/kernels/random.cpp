@@ -9,6 +9,7 @@
 
 #include "kernels/instruction_set.h"
 #include "kernels/random_loops.h"
+#include "kernels/stream.h"
 #include "kernels/visit.h"
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -119,8 +120,9 @@ template <class F> void for_words(Generator& g, int64_t n, int64_t per, F&& use)
   });
 }
 // The same for pairs, use(first item, upper words, lower words, items), which are not tempered:
-// every other word lies apart, so that who needs the upper ones only finds them side by side.
-template <class F> void for_pairs(Generator& g, int64_t n, F&& use) {
+// every other word lies apart, so that who needs the upper ones only finds them side by side. The
+// numbers at `soon`, one an item, are what use() reads.
+template <class F> void for_pairs(Generator& g, int64_t n, const float* soon, F&& use) {
   constexpr int64_t half = Generator::words / 2, piece = piece_words / 2;
   const RandomLoops& loops = random_loops();
   std::mutex order;
@@ -138,7 +140,7 @@ template <class F> void for_pairs(Generator& g, int64_t n, F&& use) {
       const int64_t blocks = std::max<int64_t>(0, (begin + take * 2 - 1) / Generator::words);
       std::copy_n(last_even, half, even);
       std::copy_n(last_odd, half, odd);
-      loops.extend_apart(even, odd, blocks);
+      loops.extend_apart(even, odd, blocks, soon + first);
       std::copy_n(even + blocks * half, half, last_even);
       std::copy_n(odd + blocks * half, half, last_odd);
       g.position = static_cast<uint32_t>(begin + take * 2 - blocks * Generator::words);
@@ -520,12 +522,15 @@ void random_masked_affine(const NdView& out, const NdView& mask, const NdView& i
   const auto a = static_cast<float>(scale), b = static_cast<float>(keeping_sign(shift)),
              d = static_cast<float>(keeping_sign(dropped));
   const uint64_t limit = limit_of(keep);
-  for_pairs(g, out.numel(),
+  auto* to = out.ptr<float>();
+  auto* from = in.ptr<const float>();
+  const bool streamed = to != from && starts_line(to) &&
+                        out.numel() * int64_t{sizeof(float)} >= stream_in_order_bytes;
+  for_pairs(g, out.numel(), from,
             [&](int64_t first, const uint32_t* upper, const uint32_t* lower, int64_t count) {
               uint8_t forgotten[piece_words / 2];
-              random_loops().drop(out.ptr<float>() + first,
-                                  kept ? mask.ptr<uint8_t>() + first : forgotten,
-                                  in.ptr<float>() + first, upper, lower, count, limit, a, b, d);
+              random_loops().drop(to + first, kept ? mask.ptr<uint8_t>() + first : forgotten,
+                                  from + first, upper, lower, count, limit, a, b, d, streamed);
             });
 }
 

@@ -11,17 +11,19 @@ struct RandomLoops {
   void (*extend)(uint32_t* x, int64_t blocks);
   // ... and n of them made what the generator gives.
   void (*temper)(uint32_t* x, int64_t n);
-  // More blocks with every other word elsewhere: blocks of 312 even and 312 odd ones.
-  void (*extend_apart)(uint32_t* even, uint32_t* odd, int64_t blocks);
+  // More blocks with every other word elsewhere: blocks of 312 even and 312 odd ones. As many
+  // numbers at `soon` are fetched meanwhile, while memory has nothing else to do.
+  void (*extend_apart)(uint32_t* even, uint32_t* odd, int64_t blocks, const float* soon);
   // out[i] = 1 where pair i of words, 53 bits of it, is below the limit.
   void (*below)(uint8_t* out, const uint32_t* words, int64_t n, uint64_t limit);
   // out[i] = mask[i] ? x[i] * a + b : x[i] * 0 + dropped
   void (*masked)(float* out, const float* x, const uint8_t* mask, int64_t n, float a, float b,
                  float dropped);
   // The mask of below() and what masked() makes with it, from n pairs of words that are not
-  // tempered yet.
+  // tempered yet. Where it is streamed, `out` starts a line.
   void (*drop)(float* out, uint8_t* mask, const float* x, const uint32_t* upper,
-               const uint32_t* lower, int64_t n, uint64_t limit, float a, float b, float dropped);
+               const uint32_t* lower, int64_t n, uint64_t limit, float a, float b, float dropped,
+               bool streamed);
   // Blocks of 16 uniforms into normals: the first half gives the radii, the second the angles.
   void (*normals)(float* x, int64_t blocks, float mean, float std);
 };

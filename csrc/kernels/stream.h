@@ -1,5 +1,4 @@
-// Stores that go past the caches, for large results whose lines are not written in order: there
-// they spare reading each line before. (In order, plain stores were faster with one thread.)
+// Stores that go past the caches, for large results: they spare reading each line before.
 // May include: the standard library only.
 // Invariant: without such stores on this processor the same bytes are written in the usual way.
 #pragma once
@@ -15,6 +14,9 @@ constexpr int64_t line_bytes = 64;
 
 // Scattered lines are streamed from this size of a result on: more than the cache of one core.
 constexpr int64_t stream_bytes = int64_t{1} << 20;
+
+// Results written in order from this size on, of which the last cache would not keep much.
+constexpr int64_t stream_in_order_bytes = int64_t{1} << 25;
 
 // Copies whole lines to a place that is aligned to lines.
 inline void stream_lines(char* to, const char* from, int64_t bytes) {
