@@ -7,11 +7,38 @@
 #include <cstring>
 
 #include "kernels/index_walk.h"
+#include "kernels/instruction_set.h"
 #include "kernels/stream.h"
+#include "kernels/transpose_loops.h"
 
 namespace clew::kernels {
 
+namespace baseline {
+extern const TransposeLoops transpose_table;
+}
+namespace avx2 {
+extern const TransposeLoops transpose_table;
+}
+namespace avx512 {
+extern const TransposeLoops transpose_table;
+}
+
+const TransposeLoops& transpose_loops() {
+#ifndef CLEW_ONLY_BASELINE
+  static const InstructionSet isa = instruction_set();
+  if (isa == InstructionSet::avx512) return avx512::transpose_table;
+  if (isa == InstructionSet::avx2) return avx2::transpose_table;
+#endif
+  return baseline::transpose_table;
+}
+
 namespace {
+
+template <class T> TransposeLoops::StreamTile stream_tile_of() {
+  if constexpr (sizeof(T) == 4) return transpose_loops().stream_tile_of_four;
+  if constexpr (sizeof(T) == 8) return transpose_loops().stream_tile_of_eight;
+  return nullptr;
+}
 
 template <class T> constexpr int64_t side = line_bytes / static_cast<int64_t>(sizeof(T));
 template <class T> constexpr int64_t most_wide = 4 * side<T>;
@@ -55,23 +82,26 @@ template <class T, int n> void transpose_lanes(Lane<T> (&v)[n]) {
   }
 }
 
-// tile[r * step + c] = column c of the source, row r.
-template <class T> void transpose_tile(const char* s, int64_t s_col, T* tile, int64_t step) {
+// tile[r * step + c] = column c of the source, row r; line by line where columns lie so far apart
+// that the nearest cache does not keep their lines, else as the tile is written.
+template <class T, bool by_line>
+void transpose_tile(const char* s, int64_t s_col, T* tile, int64_t step) {
   if constexpr (sizeof(T) == 1 || sizeof(T) == 16) {
     for (int64_t c = 0; c < side<T>; ++c) {
       const T* column = reinterpret_cast<const T*>(s + c * s_col);
       for (int64_t r = 0; r < side<T>; ++r) tile[r * step + c] = column[r];
     }
   } else {
-    constexpr int n = 16 / sizeof(T);
-    for (int64_t r = 0; r < side<T>; r += n) {
-      for (int64_t c = 0; c < side<T>; c += n) {
+    constexpr int64_t n = 16 / sizeof(T);
+    for (int64_t i = 0; i < side<T>; i += n) {
+      for (int64_t j = 0; j < side<T>; j += n) {
+        const int64_t r = by_line ? j : i, c = by_line ? i : j;
         Lane<T> v[n];
-        for (int k = 0; k < n; ++k) {
+        for (int64_t k = 0; k < n; ++k) {
           v[k] = load<T>(s + (c + k) * s_col + r * static_cast<int64_t>(sizeof(T)));
         }
         transpose_lanes<T, n>(v);
-        for (int k = 0; k < n; ++k) std::memcpy(tile + (r + k) * step + c, &v[k], sizeof(v[k]));
+        for (int64_t k = 0; k < n; ++k) std::memcpy(tile + (r + k) * step + c, &v[k], sizeof(v[k]));
       }
     }
   }
@@ -99,10 +129,16 @@ template <class T> struct Plane {
   void stream_columns(int64_t c, int64_t wide) const {
     const int64_t whole = std::min(wide, (cols - c) / side<T> * side<T>);
     const int64_t full = whole > 0 ? rows / side<T> * side<T> : 0;
+    const auto in_registers = stream_tile_of<T>();
     alignas(64) T tile[side<T>][most_wide<T>];
     for (int64_t r = 0; r < full; r += side<T>) {
+      if (in_registers) {
+        for (int64_t j = c; j < c + whole; j += side<T>)
+          in_registers(to(r, j), d_row, from(r, j), s_col);
+        continue;
+      }
       for (int64_t j = 0; j < whole; j += side<T>)
-        transpose_tile<T>(from(r, c + j), s_col, &tile[0][j], most_wide<T>);
+        transpose_tile<T, true>(from(r, c + j), s_col, &tile[0][j], most_wide<T>);
       for (int64_t k = 0; k < side<T>; ++k)
         stream_lines(to(r + k, c), reinterpret_cast<const char*>(tile[k]), whole * item);
     }
@@ -118,7 +154,7 @@ template <class T> struct Plane {
     for (int64_t c0 = 0; c0 < full; c0 += run) {
       int64_t c1 = std::min(full, c0 + run);
       for (int64_t c = c0; c < c1; c += side<T>) {
-        transpose_tile<T>(from(r, c), s_col, &strip[0][c - c0], run);
+        transpose_tile<T, false>(from(r, c), s_col, &strip[0][c - c0], run);
       }
       for (int64_t k = 0; k < side<T>; ++k) {
         std::memcpy(to(r + k, c0), strip[k], static_cast<size_t>((c1 - c0) * item));
