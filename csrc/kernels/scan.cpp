@@ -6,11 +6,35 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <utility>
+#include <vector>
 
+#include "kernels/instruction_set.h"
 #include "kernels/reduce_lines.h"
+#include "kernels/scan_loops.h"
 #include "kernels/stream.h"
 
 namespace clew::kernels {
+
+namespace baseline {
+extern const ScanLoops scan_table;
+}
+namespace avx2 {
+extern const ScanLoops scan_table;
+}
+namespace avx512 {
+extern const ScanLoops scan_table;
+}
+
+const ScanLoops& scan_loops() {
+#ifndef CLEW_ONLY_BASELINE
+  static const InstructionSet isa = instruction_set();
+  if (isa == InstructionSet::avx512) return avx512::scan_table;
+  if (isa == InstructionSet::avx2) return avx2::scan_table;
+#endif
+  return baseline::scan_table;
+}
+
 namespace {
 
 // Lines side by side: enough that each row of them is a long run of memory.
@@ -128,6 +152,56 @@ void scan(const NdView& dst, const NdView& src, int dim, bool reverse, Acc start
   });
 }
 
+// Dense lines of floats in vectors; false, and nothing is done, where that is not faster.
+bool sum_dense_lines(const NdView& dst, const NdView& src, int dim, bool reverse) {
+  const ScanLoops& loops = scan_loops();
+  Lines<2> lines({dst, src}, dim);
+  const int64_t n = lines.length[0];
+  if (!loops.sum || dst.dtype != DType::Float32 || n < 32 || lines.step[0] != 1 ||
+      lines.step[1] != 1)
+    return false;
+  auto* out = dst.ptr<float>();
+  auto* in = src.ptr<const float>();
+  constexpr int64_t line = line_bytes / int64_t{sizeof(float)};
+  const bool large = out != in && lines.count * n * int64_t{sizeof(float)} >= stream_in_order_bytes;
+  auto run = [&](std::array<int64_t, 2> off, int64_t begin, int64_t end, double start) {
+    float* to = out + off[0] + begin;
+    const bool streamed = large && starts_line(reverse ? out + off[0] + end : to);
+    loops.sum(to, in + off[1] + begin, end - begin, start, reverse, streamed);
+  };
+  const int64_t threads = num_threads();
+  if (lines.count >= threads || n < 16 * grain_default) {
+    parallel_for(lines.count, std::max<int64_t>(1, grain_default / n),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t i = begin; i < end; ++i) run(lines.place(i), 0, n, 0);
+                 });
+    return true;
+  }
+  // Few long lines: a piece for each thread, which starts with the sum of the pieces before it.
+  const int64_t piece = (n / threads + line - 1) / line * line, pieces = (n + piece - 1) / piece;
+  std::vector<double> sums(static_cast<size_t>(pieces));
+  for (int64_t i = 0; i < lines.count; ++i) {
+    const auto off = lines.place(i);
+    auto each = [&](auto&& body) {
+      parallel_for(pieces, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t k = begin; k < end; ++k) body(k, k * piece, std::min(n, (k + 1) * piece));
+      });
+    };
+    each([&](int64_t k, int64_t begin, int64_t end) {
+      sums[static_cast<size_t>(k)] = loops.total(in + off[1] + begin, end - begin);
+    });
+    double before = 0;
+    for (int64_t k = 0; k < pieces; ++k) {
+      auto& sum = sums[static_cast<size_t>(reverse ? pieces - 1 - k : k)];
+      before += std::exchange(sum, before);
+    }
+    each([&](int64_t k, int64_t begin, int64_t end) {
+      run(off, begin, end, sums[static_cast<size_t>(k)]);
+    });
+  }
+  return true;
+}
+
 template <class T>
 using running_t = std::conditional_t<std::is_integral_v<T>, uint64_t,
                                      std::conditional_t<is_complex_v<T>, c128, double>>;
@@ -182,6 +256,7 @@ void cumextremum_of(const NdView& values, const NdView& indices, const NdView& s
 }  // namespace
 
 void cumsum(const NdView& dst, const NdView& src, int dim, bool reverse) {
+  if (sum_dense_lines(dst, src, dim, reverse)) return;
   dispatch(as_signed(dst.dtype), PlainTypes{}, [&]<class T>() {
     using Acc = running_t<T>;
     scan<T>(dst, src, dim, reverse, Acc(0), [](Acc a, T v) { return a + widen<T, Acc>(v); });
