@@ -288,10 +288,18 @@ void make_views(const OpDef& op, std::span<const Tensor> in, const void* attrs, 
   specs.clear();
   op.view(Call{op, in, attrs}, specs);
   outs.resize(static_cast<int>(specs.size()));
+  const Tensor& x = in[0];
   for (size_t k = 0; k < specs.size(); ++k) {
-    outs[static_cast<int>(k)] = alias(in[0], specs[k].sizes, specs[k].strides, specs[k].offset);
-    outs[static_cast<int>(k)]->flags &= static_cast<uint8_t>(~flag_wrapped_number);
-    mark_view(outs[static_cast<int>(k)], in[0], specs.size() > 1);
+    const ViewSpec& s = specs[k];
+    Tensor& view = outs[static_cast<int>(k)];
+    if (k > 0 && s.sizes == specs[k - 1].sizes && s.strides == specs[k - 1].strides)
+      view = over_parts(x->storage, outs[static_cast<int>(k) - 1]->shape,
+                        x->data + s.offset * static_cast<int64_t>(itemsize(x.dtype())), x.dtype(),
+                        x->flags & kept_flags);
+    else
+      view = alias(x, s.sizes, s.strides, s.offset);
+    view->flags &= static_cast<uint8_t>(~flag_wrapped_number);
+    mark_view(view, x, specs.size() > 1);
   }
   kept = std::move(specs);
 }
@@ -458,10 +466,25 @@ Tensor apply_one(const OpDef& op, std::span<const Tensor> in, const void* attrs)
   return std::move(outs[0]);
 }
 
+// What adding up gradients mostly is: run_small_dense() into its first input.
+static bool run_small_over(const OpDef& op, std::span<const Tensor> in, const void* attrs) {
+  if (modes.intercept || modes.vmap || op.result != Result::same) return false;
+  uint8_t flags = in[0]->flags;
+  for (const Tensor& t : in.subspan(1)) {
+    if (t->storage == in[0]->storage) return false;
+    flags |= t->flags;
+  }
+  if ((flags & flag_batched) || !run_small_dense(op, in, attrs, in[0].get())) return false;
+  bump_version(in[0]);
+  return true;
+}
+
 bool apply_into(const OpDef& op, std::span<const Tensor> in, const void* attrs,
                 std::span<const Tensor> outs) {
   bool elementwise = op.kind == OpKind::Elementwise;
   if (!elementwise && op.kind != OpKind::General) return false;
+  if (elementwise && outs.size() == 1 && outs[0].is_same(in[0]) && run_small_over(op, in, attrs))
+    return true;
   if (levels_of(in) || levels_of(outs) || (modes.vmap && is_random(op))) return false;
   for (const Tensor& o : outs) {
     if (o.is_meta() || overlaps_itself(o)) return false;

@@ -528,7 +528,8 @@ struct GraphTask {
       if (!e.fn) continue;
       if (outs[i]) {
         const OutMeta& meta = e.fn->meta(e.nr);
-        if (outs[i]->dtype != meta.dtype || outs[i]->shape != meta.shape.get()) [[unlikely]]
+        if (outs[i]->dtype != meta.dtype ||
+            (outs[i]->shape != meta.shape.get() && outs[i].sizes() != meta.sizes())) [[unlikely]]
           outs[i] = fit_gradient(e, std::move(outs[i]), *n, i);
         reach(e.fn);
         if (Tensor& s = slot(e.fn, e.nr); s)

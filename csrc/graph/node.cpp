@@ -523,6 +523,11 @@ const Dims& Vjp::sizes(int i) const {
     fail_internal(node_.name(), " asks for the shape of input ", i, " which needs no gradient");
   return node_.edges[i].fn->meta(node_.edges[i].nr).sizes();
 }
+Tensor Vjp::empty_like_input(int i, DType dtype) const {
+  if (!needs(i))
+    fail_internal(node_.name(), " asks for the shape of input ", i, " which needs no gradient");
+  return empty_dense(node_.edges[i].fn->meta(node_.edges[i].nr).shape.get(), dtype);
+}
 DType Vjp::dtype(int i) const {
   if (!needs(i))
     fail_internal(node_.name(), " asks for the dtype of input ", i, " which needs no gradient");

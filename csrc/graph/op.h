@@ -126,6 +126,8 @@ class Vjp {
   bool needs(int i) const;
   const Dims& sizes(int i) const;
   DType dtype(int i) const;
+  // Uninitialised, dense and in its shape; on the CPU.
+  Tensor empty_like_input(int i, DType dtype) const;
   int inputs() const;
   const Dims& out_sizes(int k = 0) const;
   DType out_dtype(int k = 0) const;

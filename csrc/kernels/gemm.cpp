@@ -14,16 +14,18 @@ namespace {
 struct Kernels {
   void (*blocked)(const GemmTask&);
   void (*small)(const SmallGemm&);
+  void (*row)(const SmallGemm&);
 };
 Kernels choose() {
 #if !defined(CLEW_ONLY_BASELINE)
   switch (instruction_set()) {
-    case InstructionSet::avx512: return {avx512::gemm_blocked, avx512::gemm_small};
-    case InstructionSet::avx2: return {avx2::gemm_blocked, avx2::gemm_small};
+    case InstructionSet::avx512:
+      return {avx512::gemm_blocked, avx512::gemm_small, avx512::gemm_row};
+    case InstructionSet::avx2: return {avx2::gemm_blocked, avx2::gemm_small, avx2::gemm_row};
     case InstructionSet::baseline: break;
   }
 #endif
-  return {baseline::gemm_blocked, baseline::gemm_small};
+  return {baseline::gemm_blocked, baseline::gemm_small, baseline::gemm_row};
 }
 const Kernels chosen = choose();
 
@@ -108,10 +110,15 @@ void run_blocked(const Gemm& g) {
 }  // namespace
 
 bool gemm_if_small(const SmallGemm& g) {
-  if (g.n > small_columns || g.k > small_depth || g.m > small_rows || g.n < 2 || g.m == 0 ||
-      (g.dtype != DType::Float32 && g.dtype != DType::Float64) || (g.b_cs != 1 && g.b_rs != 1))
+  if ((g.dtype != DType::Float32 && g.dtype != DType::Float64) || (g.b_cs != 1 && g.b_rs != 1) ||
+      g.n < 2 || g.m == 0)
     return false;
-  chosen.small(g);
+  if (g.n <= small_columns && g.k <= small_depth && g.m <= small_rows) {
+    chosen.small(g);
+    return true;
+  }
+  if (g.m != 1 || g.k == 0 || g.n > row_work / g.k || (g.b_cs != 1 && g.a_cs != 1)) return false;
+  chosen.row(g);
   return true;
 }
 

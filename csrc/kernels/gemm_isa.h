@@ -31,6 +31,8 @@ struct GemmTask {
 constexpr int64_t small_rows = 32;
 constexpr int64_t small_columns = 32;
 constexpr int64_t small_depth = 16;
+// Or of one row, with at most so many multiply-adds; A is contiguous then where B's columns are.
+constexpr int64_t row_work = 1 << 18;
 struct SmallGemm {
   DType dtype;
   int64_t m, n, k;
@@ -46,14 +48,17 @@ struct SmallGemm {
 namespace baseline {
 void gemm_blocked(const GemmTask& t);
 void gemm_small(const SmallGemm& g);
+void gemm_row(const SmallGemm& g);
 }  // namespace baseline
 namespace avx2 {
 void gemm_blocked(const GemmTask& t);
 void gemm_small(const SmallGemm& g);
+void gemm_row(const SmallGemm& g);
 }  // namespace avx2
 namespace avx512 {
 void gemm_blocked(const GemmTask& t);
 void gemm_small(const SmallGemm& g);
+void gemm_row(const SmallGemm& g);
 }  // namespace avx512
 
 }  // namespace clew::kernels

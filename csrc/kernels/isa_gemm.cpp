@@ -19,6 +19,7 @@ constexpr int64_t copied_steps = 16;          // steps of A read before the next
 constexpr int64_t shared_rows = 192;          // from so many on threads share packed panels
 constexpr int64_t parallel_work = 3 << 19;    // multiply-adds from which threads pay
 constexpr int64_t parallel_dots = 1 << 19;    // the same for sums along the depth
+static_assert(row_work < parallel_dots && row_work < parallel_work);
 
 // A problem with typed pointers; alpha and beta in the compute type.
 template <class T> struct Problem {
@@ -622,7 +623,29 @@ template <class T> void run(const GemmTask& t) {
   blocked<T>(p);
 }
 
+// As blocked() has one row done that is not worth threads.
+template <class S> void one_row(const SmallGemm& g) {
+  Problem<S> p{};
+  p.m = 1, p.n = g.n, p.k = g.k;
+  p.a = reinterpret_cast<const S*>(g.a), p.a_rs = g.a_rs, p.a_cs = g.a_cs;
+  p.b = reinterpret_cast<const S*>(g.b), p.b_rs = g.b_rs, p.b_cs = g.b_cs;
+  p.c = reinterpret_cast<S*>(g.c), p.c_rs = g.c_rs, p.c_cs = 1;
+  p.bias = reinterpret_cast<const S*>(g.bias);
+  p.beta_kind = Beta::zero, p.alpha_one = true;
+  if (p.b_cs == 1)
+    row_by_rows<S>(p, 0, p.n);
+  else
+    row_dots<S>(p, 0, p.n);
+}
+
 }  // namespace
+
+void gemm_row(const SmallGemm& g) {
+  if (g.dtype == DType::Float32)
+    one_row<float>(g);
+  else
+    one_row<double>(g);
+}
 
 void gemm_blocked(const GemmTask& t) {
   switch (t.dtype) {

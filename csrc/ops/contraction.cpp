@@ -45,10 +45,15 @@ void linear_vjp(Vjp& c) {
   const Tensor& g = c.grad();
   if (c.needs(0)) {
     Tensor w = c.in(1);
-    if (w.ndim() == 1)
+    if (w.ndim() == 1) {
       c.set(0, matmul(unsqueeze(g, -1), unsqueeze(conj(w), 0)));
-    else
+    } else if (plain_matrices(g, w, c.sizes(0).size())) {
+      Tensor out = c.empty_like_input(0, g.dtype());
+      product_into(out, g, w, Scalar(1), Scalar(0));
+      c.set(0, std::move(out));
+    } else {
       c.set(0, matmul(g, conj(w)));
+    }
   }
   if (c.needs(1)) {
     const Dims& ws = c.sizes(1);

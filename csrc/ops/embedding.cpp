@@ -68,25 +68,31 @@ void embedding_shape(const Call& c, OutSpecs& out) {
   sizes.push_back(weight.size(1));
   out.add(weight.dtype(), sizes);
 }
-// Whether it could be done: a few rows, dense and in range.
-bool copy_few_rows(const Tensor& weight, const Tensor& indices, const Tensor& out) {
-  int64_t n = indices.numel(), columns = weight.size(1);
-  if (indices.dtype() != DType::Int64 || !indices.is_contiguous() || weight.stride(1) != 1 ||
-      n * columns > 4096)
-    return false;
+// A few rows, dense and in range.
+Tensor embedding_quick(const Call& c) {
+  const Tensor &weight = c.in[0], &indices = c.in[1];
+  if (c.as<EmbeddingAttrs>().adjoint || weight.ndim() != 2 || weight.stride(1) != 1 ||
+      weight.is_meta() || indices.is_meta() || indices.dtype() != DType::Int64 ||
+      !indices.is_contiguous())
+    return {};
+  const int64_t n = indices.numel(), columns = weight.size(1);
+  if (n > 4096 || n * columns > 4096) return {};
   const auto* rows = indices.data<int64_t>();
   for (int64_t k = 0; k < n; ++k)
-    if (rows[k] < 0 || rows[k] >= weight.size(0)) return false;
-  auto size = static_cast<int64_t>(itemsize(weight.dtype()));
+    if (rows[k] < 0 || rows[k] >= weight.size(0)) return {};
+  Dims sizes = indices.sizes();
+  sizes.push_back(columns);
+  Tensor out = empty(sizes, weight.dtype());
+  if (out.numel() == 0) return out;
+  const auto size = static_cast<int64_t>(itemsize(weight.dtype()));
   for (int64_t k = 0; k < n; ++k)
     std::memcpy(out->data + k * columns * size, weight->data + rows[k] * weight.stride(0) * size,
                 static_cast<size_t>(columns * size));
-  return true;
+  return out;
 }
 void embedding_cpu(const Call& c, Tensors& outs) {
   const auto& a = c.as<EmbeddingAttrs>();
   const Tensor& weight = c.in[0];
-  if (!a.adjoint && copy_few_rows(weight, c.in[1], outs[0])) return;
   Tensor rows = rows_of(c.in[1], weight.size(0), c.name());
   int64_t n = rows.numel();
   if (outs[0].numel() == 0) return;
@@ -121,6 +127,7 @@ constexpr OpDef embedding_op = general({
     .doc = "The rows of a table that indices name; the row at padding_idx gets no gradient.",
     .shape = embedding_shape,
     .cpu = embedding_cpu,
+    .quick = embedding_quick,
     .saves = {.always = in(1)},
     .vjp = embedding_vjp,
     .batch = batch_embedding,

@@ -129,9 +129,7 @@ Tensor product_of_matrices(const Tensor& a, const Tensor& b, bool flip, const Te
 Tensor scaled(const Tensor& t, const Scalar& s) { return s.equals(1) ? t : t * s; }
 Scalar conj_of(const Scalar& s) { return s.is_complex() ? Scalar(c128(s.re, -s.im)) : s; }
 
-// Whether g is the gradient of a product of matrices of real numbers and its own product with
-// `factor` is not recorded: the kernel then reads the factor turned, without a view of it.
-static bool plain_matrices(const Tensor& g, const Tensor& factor, int other_ndim) {
+bool plain_matrices(const Tensor& g, const Tensor& factor, int other_ndim) {
   return g.ndim() == 2 && factor.ndim() == 2 && other_ndim == 2 && !modes.grad && !g.is_complex() &&
          g.dtype() == factor.dtype() && !g.is_meta() &&
          !((g->flags | factor->flags) & flag_batched);
@@ -145,7 +143,7 @@ void product_grads(Vjp& c, const Tensor& g, int first) {
     const int ra = c.sizes(first).size();
     Tensor b = c.in(first + 1);
     if (plain_matrices(g, b, ra)) {
-      Tensor out = empty_matrix(g.size(0), b.size(0), g);
+      Tensor out = c.empty_like_input(first, g.dtype());
       product_into(out, g, b, one, zero, true);
       c.set(first, std::move(out));
     } else {
@@ -162,7 +160,7 @@ void product_grads(Vjp& c, const Tensor& g, int first) {
     const int rb = c.sizes(first + 1).size();
     Tensor a = c.in(first);
     if (plain_matrices(g, a, rb)) {
-      Tensor out = empty_matrix(a.size(1), g.size(1), g);
+      Tensor out = c.empty_like_input(first + 1, g.dtype());
       product_into(out, turned(a), g, one, zero);
       return c.set(first + 1, std::move(out));
     }

@@ -17,6 +17,9 @@ void product_into(const Tensor& out, const Tensor& a, const Tensor& b, const Sca
 Tensor product_of_matrices(const Tensor& a, const Tensor& b, bool flip, const Tensor& bias);
 // Whether the kernel can add the bias itself: one contiguous row.
 bool bias_fits(const Tensor& bias, const Tensor& out);
+// Whether g is the gradient of a product of matrices of real numbers and its own product with
+// `factor` is not recorded: the kernel then reads the factor turned, without a view of it.
+bool plain_matrices(const Tensor& g, const Tensor& factor, int other_ndim);
 // Gradients of inputs `first` and `first` + 1, whose product has gradient g.
 void product_grads(Vjp& c, const Tensor& g, int first);
 void require_multipliable(const Tensor& a, const Tensor& b, std::string_view op);

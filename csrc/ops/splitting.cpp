@@ -2,6 +2,8 @@
 // May include: ops, graph, tensor, kernels.
 // Invariant: the gradients of all parts make one cat or stack, zeros standing for those that did
 // not come.
+#include <cstring>
+
 #include "ops/batch_rules.h"
 #include "ops/joining.h"
 #include "ops/shape.h"
@@ -100,7 +102,35 @@ bool alike(const Tensors& grads) {
     if (g.dtype() != grads[0].dtype() || (g->flags & flag_batched) || g.is_meta()) return false;
   return true;
 }
+// The gradient of few elements whose parts lie one behind the other in it, as those of one row do;
+// undefined in other cases.
+Tensor joined_in_order(const Vjp& c, int64_t dim) {
+  const Dims& sizes = c.sizes(0);
+  const int d = wrapped(dim, sizes.size(), "split");
+  if (modes.grad || modes.intercept || !c.grad(0).defined()) return {};
+  for (int i = 0; i < d; ++i)
+    if (sizes[i] != 1) return {};
+  const DType dtype = c.grad(0).dtype();
+  int64_t elements = 0;
+  for (int k = 0; k < c.outputs(); ++k) {
+    const Tensor& g = c.grad(k);
+    if (!g.defined() || g.dtype() != dtype || !g.is_contiguous() || g.is_meta() ||
+        (g->flags & flag_batched))
+      return {};
+    elements += g.numel();
+  }
+  if (elements >= grain_default) return {};
+  Tensor joined = c.empty_like_input(0, dtype);
+  char* to = joined.data<char>();
+  for (int k = 0; k < c.outputs(); ++k) {
+    const auto bytes = static_cast<size_t>(c.grad(k).numel()) * itemsize(dtype);
+    if (bytes) std::memcpy(to, c.grad(k)->data, bytes);
+    to += bytes;
+  }
+  return joined;
+}
 void split_gradient(Vjp& c, int64_t dim) {
+  if (Tensor joined = joined_in_order(c, dim)) return c.set(0, std::move(joined));
   int only = only_grad(c);
   if (only < 0) {
     Tensors grads = all_grads(c);

@@ -559,6 +559,35 @@ PyObject* call_with_tensors(FunctionEntry& e, bool method, bool inplace, PyObjec
   return nullptr;
 }
 
+// The next one: tensors and then ints, by position. Null when it is another one, or when an
+// overload that comes first might take them, too.
+PyObject* call_with_ints(FunctionEntry& e, bool method, PyObject* const* args, Py_ssize_t nargs) {
+  constexpr int most = 8;
+  for (auto& o : e.overloads) {
+    if (method && o->op->offer == Offer::function) continue;
+    const Py_ssize_t ints = nargs - o->tensors;
+    if (ints < o->fewest_ints || ints > o->most_ints || o->tensors > most) return nullptr;
+    TensorObj* in[most] = {};  // lent, as above
+    for (int i = 0; i < o->tensors; ++i) {
+      if (!is_tensor(args[i])) return nullptr;
+      in[i] = reinterpret_cast<TensorObj*>(args[i]);
+    }
+    alignas(16) char attrs[Overload::small_attrs];
+    std::memcpy(attrs, o->defaults, o->op->attrs->size);
+    for (Py_ssize_t i = o->tensors; i < nargs; ++i) {
+      if (!PyLong_CheckExact(args[i])) return nullptr;
+      const Param& p = o->params[static_cast<size_t>(i)];
+      store(attrs + o->op->attrs->fields[static_cast<size_t>(p.field)].offset, p, args[i]);
+    }
+    std::span<const Tensor> tensors{reinterpret_cast<const Tensor*>(in),
+                                    static_cast<size_t>(o->tensors)};
+    Tensors outs;
+    apply(*o->op, tensors, attrs, outs);
+    return wrap_outputs(e, *o, outs);
+  }
+  return nullptr;
+}
+
 PyObject* call(PyObject* self, FunctionEntry& e, bool method, bool inplace, PyObject* const* args,
                Py_ssize_t nargs, PyObject* kwnames) {
   if (overriding)
@@ -566,8 +595,11 @@ PyObject* call(PyObject* self, FunctionEntry& e, bool method, bool inplace, PyOb
   if (method && kwnames) {
     if (PyObject* found = numpy_extremum(e, args, nargs, kwnames)) return found;
   }
-  if (!kwnames)
+  if (!kwnames) {
     if (PyObject* result = call_with_tensors(e, method, inplace, args, nargs)) return result;
+    if (nargs && !inplace && PyLong_CheckExact(args[nargs - 1]))
+      if (PyObject* result = call_with_ints(e, method, args, nargs)) return result;
+  }
   // With several overloads, one that takes the arguments as they are goes before one that reads a
   // 0-d tensor as a number.
   bool several = e.overloads.size() > 1;

@@ -191,6 +191,25 @@ static void count_plain_tensors(Overload& o) {
   o.most = leading;
 }
 
+// Sets fewest_ints and most_ints.
+static void count_plain_ints(Overload& o) {
+  int at = 0, required = 0;
+  const int n = static_cast<int>(o.params.size());
+  auto param = [&](int i) -> const Param& { return o.params[static_cast<size_t>(i)]; };
+  for (int i = 0; i < n; ++i)
+    if (!param(i).has_default) required = i + 1;
+  while (at < n && param(at).kind == ParamKind::Tensor && !param(at).keyword_only) ++at;
+  const int tensors = at;
+  while (at < n && (param(at).kind == ParamKind::Int || param(at).kind == ParamKind::OptInt) &&
+         !param(at).keyword_only)
+    ++at;
+  if (tensors == 0 || tensors != o.tensors || required > at || !o.op->attrs->trivial ||
+      o.op->attrs->size > Overload::small_attrs)
+    return;
+  o.fewest_ints = std::max(required - tensors, 1);
+  o.most_ints = at - tensors;
+}
+
 std::unique_ptr<Overload> parse_signature(const OpDef& op) {
   Reader r{op.signature, op};
   auto o = std::make_unique<Overload>();
@@ -275,6 +294,7 @@ std::unique_ptr<Overload> parse_signature(const OpDef& op) {
     o->returns_list = r.take("[]");
   }
   count_plain_tensors(*o);
+  if (info) count_plain_ints(*o);
   return o;
 }
 

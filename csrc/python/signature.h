@@ -45,6 +45,7 @@ struct Param {
 };
 
 struct Overload {
+  static constexpr size_t small_attrs = 64;  // bytes
   const OpDef* op = nullptr;
   std::vector<Param> params;
   std::vector<std::string> outputs;  // names, empty when unnamed
@@ -57,6 +58,9 @@ struct Overload {
   // A call with only tensors, from `fewest` to `most` of them, needs no matching: the parameters
   // after them have defaults. most is 0 where there is no such call.
   int fewest = 0, most = 0;
+  // Nor does one with all of the tensors and then ints only, from `fewest_ints` to `most_ints` of
+  // them. most_ints is 0 where there is no such call.
+  int fewest_ints = 0, most_ints = 0;
   void* defaults = nullptr;             // an attribute struct holding the default values
   PyTypeObject* result_type = nullptr;  // named tuple, made when first needed
 };

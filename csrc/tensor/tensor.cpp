@@ -112,8 +112,8 @@ Tensor empty(const Dims& sizes, DType dtype, Device device) {
   return over(storage, dtype, std::move(shape));
 }
 
-Tensor empty_dense_like(const Tensor& a, DType dtype) {
-  ShapeRef shape = Shape::dense_like(a->shape);
+Tensor empty_dense(Shape* like, DType dtype) {
+  ShapeRef shape = Shape::dense_like(like);
   Storage* storage = Storage::allocate(static_cast<size_t>(shape->numel) * itemsize(dtype));
   return over(storage, dtype, std::move(shape));
 }

@@ -164,7 +164,10 @@ Tensor empty(const Dims& sizes, DType dtype, Device device = Device::CPU);
 Tensor empty_strided(const Dims& sizes, const Dims& strides, DType dtype,
                      Device device = Device::CPU);
 // The same on the CPU in the shape of a contiguous tensor, whose numel is known to have fitted.
-Tensor empty_dense_like(const Tensor& a, DType dtype);
+Tensor empty_dense(Shape* like, DType dtype);
+inline Tensor empty_dense_like(const Tensor& a, DType dtype) {
+  return empty_dense(a->shape, dtype);
+}
 // A matrix on the CPU of a's dtype, and perhaps in its shape.
 Tensor empty_matrix(int64_t rows, int64_t columns, const Tensor& a);
 // Another tensor object over the same storage, without history: no grad_fn, not requiring grad.
