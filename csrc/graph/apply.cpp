@@ -454,15 +454,30 @@ void apply(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tenso
   apply_plain(op, in, attrs, outs);
 }
 
+// What most steps of gradient rules are: run_small_dense(), of which nothing is recorded. Undefined
+// where it is another case, with nothing done.
+static Tensor run_small_unrecorded(const OpDef& op, std::span<const Tensor> in, const void* attrs) {
+  if (modes.grad || modes.intercept || modes.inference || modes.vmap) return {};
+  for (const Tensor& t : in)
+    if (t->flags & flag_batched) return {};
+  TensorObj* disposable = std::exchange(modes.disposable, nullptr);
+  Tensor out = run_small_dense(op, in, attrs, disposable);
+  if (!out) modes.disposable = disposable;
+  return out;
+}
+
 Tensor apply_one(const OpDef& op, std::span<const Tensor> in, const void* attrs) {
+  const bool elementwise = op.kind == OpKind::Elementwise;
+  if (elementwise && modes.running)
+    if (Tensor out = run_small_unrecorded(op, in, attrs)) return out;
   Glance glance(in);
+  const bool plain = !modes.intercept && !glance.batched(op);
+  if (plain && elementwise) return run_and_record_elementwise(op, in, attrs, glance);
   Tensors outs;
-  if (modes.intercept || glance.batched(op)) [[unlikely]]
-    apply(op, in, attrs, outs);
-  else if (op.kind == OpKind::Elementwise)
-    return run_and_record_elementwise(op, in, attrs, glance);
-  else
+  if (plain)
     run_and_record(op, in, attrs, outs, glance);
+  else
+    apply(op, in, attrs, outs);
   return std::move(outs[0]);
 }
 

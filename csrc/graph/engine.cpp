@@ -183,8 +183,6 @@ struct GraphTask {
       leaves.push_back(n);
       return;
     }
-    // What it saved comes from memory while it waits for its turn.
-    for (const Saved& s : n->saved_tensors()) s.fetch();
     push(n);
   }
 
@@ -504,21 +502,30 @@ struct GraphTask {
 
   static constexpr uint32_t few = 4;
 
-  // process() of a node of few outputs and inputs, without hooks, when no gradient is captured.
-  void process_plain(Node* n) {
-    Tensor grads[few];
-    uint32_t outputs = n->output_count;
+  // While n runs, what its inputs' nodes saved comes from memory, and the nodes after those, whose
+  // turn it is then to be read here.
+  static void fetch_ahead(const Node* n) {
+    for (uint32_t i = 0; i < n->edge_count; ++i) {
+      const Node* fn = n->edges[i].fn;
+      if (!fn) continue;
+      for (const Saved& s : fn->saved_tensors()) s.fetch();
+      for (uint32_t k = 0; k < fn->edge_count; ++k) {
+        auto* after = reinterpret_cast<char*>(fn->edges[k].fn);
+        for (int line = 0; line < 4; ++line) __builtin_prefetch(after + line * 64, 1);
+      }
+    }
+  }
+
+  // process() of a node of at most so many outputs and inputs, without hooks, when no gradient is
+  // captured.
+  template <uint32_t most_outputs, uint32_t most_inputs> void process_plain(Node* n) {
+    Tensor grads[most_outputs];
+    const uint32_t outputs = most_outputs == 1 ? 1 : n->output_count;
     for (uint32_t k = 0; k < outputs; ++k) grads[k] = std::move(n->gradient(k));
     if (n->consumed) fail_consumed(*n, args.roots[0].fn->sequence);
     if (n->is_accumulator) call_leaf_hooks(n, grads[0]);
-    for (uint32_t i = 0; i < n->edge_count; ++i) {
-      auto* fn = reinterpret_cast<char*>(n->edges[i].fn);
-      __builtin_prefetch(fn, 1);
-      __builtin_prefetch(fn + 64, 1);
-      __builtin_prefetch(fn + 128);
-      __builtin_prefetch(fn + 192);
-    }
-    Tensor outs[few];
+    fetch_ahead(n);
+    Tensor outs[most_inputs];
     run_node(n, {grads, outputs}, outs);
     modes.disposable = nullptr;
     if (!args.keep_graph) n->release_saved();
@@ -656,11 +663,13 @@ struct GraphTask {
       multiply_staged(n);
       n->staged.reset();
     }
-    if (!n->extra && !captures_any && !modes.intercept && n->task == this &&
-        n->output_count <= few && n->edge_count <= few)
-      process_plain(n);
-    else
+    if (n->extra || captures_any || modes.intercept || n->task != this || n->output_count > few ||
+        n->edge_count > few)
       process(n);
+    else if (n->output_count == 1 && n->edge_count <= 2)
+      process_plain<1, 2>(n);
+    else
+      process_plain<few, few>(n);
   } catch (Error& e) {
     locate(e, *n);
     throw;

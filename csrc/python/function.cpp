@@ -505,8 +505,8 @@ PyObject* run(FunctionEntry& e, Overload& o, Bound& b, bool inplace) {
 
 // numpy.max(tensor, axis) calls tensor.max(axis=axis, out=None) and wants the values alone; null
 // when the call is not of that kind.
-PyObject* numpy_extremum(const FunctionEntry& e, PyObject* const* args, Py_ssize_t nargs,
-                         PyObject* kwnames) {
+[[gnu::noinline]] PyObject* numpy_extremum(const FunctionEntry& e, PyObject* const* args,
+                                           Py_ssize_t nargs, PyObject* kwnames) {
   if (nargs != 1) return nullptr;
   bool largest = e.name == "max";
   if (!largest && e.name != "min") return nullptr;
@@ -561,7 +561,8 @@ PyObject* call_with_tensors(FunctionEntry& e, bool method, bool inplace, PyObjec
 
 // The next one: tensors and then ints, by position. Null when it is another one, or when an
 // overload that comes first might take them, too.
-PyObject* call_with_ints(FunctionEntry& e, bool method, PyObject* const* args, Py_ssize_t nargs) {
+[[gnu::noinline]] PyObject* call_with_ints(FunctionEntry& e, bool method, PyObject* const* args,
+                                           Py_ssize_t nargs) {
   constexpr int most = 8;
   for (auto& o : e.overloads) {
     if (method && o->op->offer == Offer::function) continue;
@@ -588,18 +589,10 @@ PyObject* call_with_ints(FunctionEntry& e, bool method, PyObject* const* args, P
   return nullptr;
 }
 
-PyObject* call(PyObject* self, FunctionEntry& e, bool method, bool inplace, PyObject* const* args,
-               Py_ssize_t nargs, PyObject* kwnames) {
-  if (overriding)
-    if (PyObject* result = overridden(self, args, nargs, kwnames)) return result;
-  if (method && kwnames) {
-    if (PyObject* found = numpy_extremum(e, args, nargs, kwnames)) return found;
-  }
-  if (!kwnames) {
-    if (PyObject* result = call_with_tensors(e, method, inplace, args, nargs)) return result;
-    if (nargs && !inplace && PyLong_CheckExact(args[nargs - 1]))
-      if (PyObject* result = call_with_ints(e, method, args, nargs)) return result;
-  }
+// Any other, and the messages of those that fit nothing.
+[[gnu::noinline]] PyObject* call_matching(PyObject* self, FunctionEntry& e, bool method,
+                                          bool inplace, PyObject* const* args, Py_ssize_t nargs,
+                                          PyObject* kwnames) {
   // With several overloads, one that takes the arguments as they are goes before one that reads a
   // 0-d tensor as a number.
   bool several = e.overloads.size() > 1;
@@ -632,6 +625,21 @@ PyObject* call(PyObject* self, FunctionEntry& e, bool method, bool inplace, PyOb
   }
   fail_type(e.name, inplace ? "_" : "", "() received an invalid combination of arguments - got ",
             describe_arguments(args, nargs, kwnames), ", but expected one of:", text);
+}
+
+PyObject* call(PyObject* self, FunctionEntry& e, bool method, bool inplace, PyObject* const* args,
+               Py_ssize_t nargs, PyObject* kwnames) {
+  if (overriding)
+    if (PyObject* result = overridden(self, args, nargs, kwnames)) return result;
+  if (method && kwnames) {
+    if (PyObject* found = numpy_extremum(e, args, nargs, kwnames)) return found;
+  }
+  if (!kwnames) {
+    if (PyObject* result = call_with_tensors(e, method, inplace, args, nargs)) return result;
+    if (nargs && !inplace && PyLong_CheckExact(args[nargs - 1]))
+      if (PyObject* result = call_with_ints(e, method, args, nargs)) return result;
+  }
+  return call_matching(self, e, method, inplace, args, nargs, kwnames);
 }
 
 PyObject* function_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf,

@@ -188,22 +188,73 @@ PyObject* module_call(PyObject* self, PyObject* args, PyObject* kwargs) {
   return result;
 }
 
-// A parameter, child or buffer; null, perhaps without an error set, where there is none.
-PyObject* member(PyObject* own, PyObject* name) {
+// Where a member was found, and in how many tables the search ended.
+struct Member {
+  PyObject* value = nullptr;             // lent by the last table
+  std::array<PyObject*, 3> tables = {};  // lent by the module's dict
+  size_t searched = 0;
+};
+// A parameter, child or buffer; no value, perhaps without an error set, where there is none.
+Member member(PyObject* own, PyObject* name) {
+  Member m;
   for (PyObject* key : names().tables) {
     PyObject* table = PyDict_GetItemWithError(own, key);
     if (!table || !PyDict_Check(table)) {
-      if (PyErr_Occurred()) return nullptr;
+      if (PyErr_Occurred()) return m;
       continue;
     }
-    PyObject* found = PyDict_GetItemWithError(table, name);
-    if (found) return Py_NewRef(found);
-    if (PyErr_Occurred()) return nullptr;
+    m.tables[m.searched++] = table;
+    m.value = PyDict_GetItemWithError(table, name);
+    if (m.value || PyErr_Occurred()) return m;
   }
-  return nullptr;
+  return m;
 }
 
+#if PY_VERSION_HEX < 0x030c0000
+// The same for members: what was found stays true while the class, the module's dict and the tables
+// searched keep their versions.
+struct FoundMember {
+  PyObject* name = nullptr;  // owned, so that no other gets its address
+  uint64_t own_version = 0;
+  unsigned type_version = 0;
+  std::array<uint64_t, 3> versions = {};
+  Member member;
+};
+constexpr size_t member_count = 512;
+FoundMember members_before[member_count];
+FoundMember& member_for(PyObject* own, PyObject* name) {
+  return members_before[(reinterpret_cast<uintptr_t>(own) / 64 * 31 +
+                         reinterpret_cast<uintptr_t>(name) / 16) %
+                        member_count];
+}
+bool still_true(const FoundMember& f, PyTypeObject* type, PyObject* own, PyObject* name) {
+  if (f.name != name || f.own_version != version_of(own) ||
+      f.type_version != type->tp_version_tag ||
+      !PyType_HasFeature(type, Py_TPFLAGS_VALID_VERSION_TAG))
+    return false;
+  for (size_t i = 0; i < f.member.searched; ++i)
+    if (f.versions[i] != version_of(f.member.tables[i])) return false;
+  return true;
+}
+void remember(PyTypeObject* type, PyObject* own, PyObject* name, const Member& m) {
+  if (!PyType_HasFeature(type, Py_TPFLAGS_VALID_VERSION_TAG)) return;
+  FoundMember& f = member_for(own, name);
+  f.own_version = version_of(own);
+  f.type_version = type->tp_version_tag;
+  f.member = m;
+  for (size_t i = 0; i < m.searched; ++i) f.versions[i] = version_of(m.tables[i]);
+  Py_XSETREF(f.name, Py_NewRef(name));
+}
+#endif
+
 PyObject* module_getattro(PyObject* self, PyObject* name) {
+#if PY_VERSION_HEX < 0x030c0000
+  if (PyObject** at = _PyObject_GetDictPtr(self); at && *at) {
+    const FoundMember& f = member_for(*at, name);
+    if (still_true(f, Py_TYPE(self), *at, name)) [[likely]]
+      return Py_NewRef(f.member.value);
+  }
+#endif
   // Properties and methods, found in the type, go the usual way; what is left lies in the instance.
   if (!PyUnicode_Check(name) || _PyType_Lookup(Py_TYPE(self), name)) {
     PyObject* found = PyObject_GenericGetAttr(self, name);
@@ -212,7 +263,7 @@ PyObject* module_getattro(PyObject* self, PyObject* name) {
     Ref own(PyObject_GenericGetDict(self, nullptr));
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
-    found = own ? member(own.get(), name) : nullptr;
+    found = own ? Py_XNewRef(member(own.get(), name).value) : nullptr;
     if (found || PyErr_Occurred()) {
       Py_XDECREF(type);
       Py_XDECREF(value);
@@ -227,8 +278,14 @@ PyObject* module_getattro(PyObject* self, PyObject* name) {
   PyObject* found = PyDict_GetItemWithError(own.get(), name);
   if (found) return Py_NewRef(found);
   if (PyErr_Occurred()) return nullptr;
-  found = member(own.get(), name);
-  if (found || PyErr_Occurred()) return found;
+  const Member m = member(own.get(), name);
+  if (m.value) {
+#if PY_VERSION_HEX < 0x030c0000
+    remember(Py_TYPE(self), own.get(), name, m);
+#endif
+    return Py_NewRef(m.value);
+  }
+  if (PyErr_Occurred()) return nullptr;
   // Sets the name and the object, which suggestions of similar names need.
   PyObject_GenericGetAttr(self, name);
   return nullptr;
