@@ -1,6 +1,7 @@
 // apply(): the one path that runs an op: dtype and shape rules, allocation, kernel, recording.
 // May include: graph, kernels/ndview.h.
 // Invariant: nothing is written before the shape rule has accepted the arguments.
+#include <bit>
 #include <vector>
 
 #include "graph/autocast.h"
@@ -464,6 +465,40 @@ static Tensor run_small_unrecorded(const OpDef& op, std::span<const Tensor> in, 
   Tensor out = run_small_dense(op, in, attrs, disposable);
   if (!out) modes.disposable = disposable;
   return out;
+}
+
+// The same with what was saved in the place of a second tensor, of which no object is made then.
+static Tensor run_with_saved(const OpDef& op, const Saved& s, const Tensor& g,
+                             TensorObj* disposable) {
+  const Shape* shape = g->shape;
+  kernels::Loop loop = (*op.loops)[g.dtype()];
+  if (s.kind != Saved::Kind::parts || s.shape != shape || s.dtype != g.dtype() || !loop ||
+      s.storage->version != s.version || s.storage->device != Device::CPU || g.is_meta() ||
+      !shape->contiguous || shape->numel == 0 || shape->numel >= grain_default ||
+      op.result != Result::same || is_integral(s.dtype) ||
+      ((g->flags | s.flags) & (flag_batched | flag_wrapped_number)))
+    return {};
+  Tensor out = disposable ? g : empty_dense_like(g, s.dtype);
+  char* data[3] = {out->data, g->data, s.data};
+  const auto step = static_cast<int64_t>(itemsize(s.dtype));
+  const int64_t inner[3] = {step, step, step};
+  loop(data, inner, shape->numel, nullptr);
+  return out;
+}
+
+Tensor Vjp::with_saved(const OpDef& op, uint32_t saved, bool last) const {
+  const int bit = std::countr_zero(saved);
+  if (!modes.grad && !modes.intercept && !modes.inference && !modes.vmap) {
+    const auto& node = static_cast<const OpNode&>(node_);
+    if (const int slot = node.saved_slot(bit); slot >= 0) {
+      const Tensor& g = last ? last_grad() : grad();
+      TensorObj* disposable = std::exchange(modes.disposable, nullptr);
+      if (Tensor out = run_with_saved(op, node.saved(slot), g, disposable)) return out;
+    }
+  }
+  const Tensor other = bit < 16 ? in(bit) : out(bit - 16);
+  const Tensor operands[2] = {last ? last_grad() : grad(), other};
+  return apply_one(op, operands, nullptr);
 }
 
 Tensor apply_one(const OpDef& op, std::span<const Tensor> in, const void* attrs) {

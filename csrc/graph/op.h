@@ -117,6 +117,9 @@ class Vjp {
   // The gradient of the only output, for a rule that uses it once, as the first argument of the
   // next operation: that one may write over it. Elsewhere it is grad().
   const Tensor& last_grad() const;
+  // The gradient of the only output and a saved tensor (as Saves name it) as the operands of an
+  // elementwise operation without attributes. `last`: the gradient is not used any more.
+  Tensor with_saved(const OpDef& op, uint32_t saved, bool last) const;
   int outputs() const { return static_cast<int>(grads_.size()); }
   // A saved input or output; only those that OpDef::saves lists.
   Tensor in(int i) const;

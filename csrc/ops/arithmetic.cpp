@@ -105,8 +105,14 @@ tensor([9., 8.])
 
 // --- mul, div ---
 
+extern const OpDef mul_op;
 void mul_vjp(Vjp& c) {
   bool both = c.needs(0) && c.needs(1);
+  if (!c.grad().is_complex()) {
+    if (c.needs(0)) c.set(0, c.with_saved(mul_op, in(1), !both));
+    if (c.needs(1)) c.set(1, c.with_saved(mul_op, in(0), true));
+    return;
+  }
   if (c.needs(0)) c.set(0, mul(both ? c.grad() : c.last_grad(), conj(c.in(1))));
   if (c.needs(1)) c.set(1, mul(c.last_grad(), conj(c.in(0))));
 }

@@ -189,7 +189,7 @@ constexpr OpDef tanh_backward_op = elementwise({
     .saves = {.when = {in(1), in(0) | in(1)}},
     .vjp = tanh_backward_vjp,
 });
-void tanh_vjp(Vjp& c) { c.set(0, tanh_backward(c.last_grad(), c.out())); }
+void tanh_vjp(Vjp& c) { c.set(0, c.with_saved(tanh_backward_op, out(0), true)); }
 constexpr OpDef tanh_op = unary<"tanh", "The hyperbolic tangent of every element.",
                                 "(e ** x - e ** -x) / (e ** x + e ** -x)", "clew.tensor([0., 1.])",
                                 "tensor([0.0000, 0.7616])">(
@@ -207,7 +207,7 @@ constexpr OpDef sigmoid_backward_op = elementwise({
     .saves = {.when = {in(1), in(0) | in(1)}},
     .vjp = sigmoid_backward_vjp,
 });
-void sigmoid_vjp(Vjp& c) { c.set(0, sigmoid_backward(c.last_grad(), c.out())); }
+void sigmoid_vjp(Vjp& c) { c.set(0, c.with_saved(sigmoid_backward_op, out(0), true)); }
 constexpr OpDef sigmoid_op =
     unary<"sigmoid", "The logistic function of every element.", "1 / (1 + e ** -input)",
           "clew.tensor([0., 2.])", "tensor([0.5000, 0.8808])">(
