@@ -17,7 +17,13 @@ bool enabled = true;
 std::string library_folder;
 
 // Direct-mapped, so that what is kept alive is bounded.
-std::array<Origin*, 4096> origins;
+// Origins by instruction and scope, which stand beside them so that one look tells.
+struct Known {
+  const void* at = nullptr;  // null where the origin has a caller
+  Scope* scope = nullptr;
+  Origin* origin = nullptr;  // owned
+};
+std::array<Known, 4096> origins;
 struct KnownCode {
   PyCodeObject* code = nullptr;  // owned, so that its address stays its own
   bool library = false;
@@ -152,20 +158,24 @@ Origin* origin_here() {
   if (!frame) return nullptr;
   Scope* scope = modes.scope;
   if (!modes.whole_stacks) [[likely]] {  // an instruction that is known is none of the library's
-    Origin* known = origins[mix(frame.at(), scope) % origins.size()];
-    if (known && known->at == frame.at() && known->scope == scope && !known->caller) [[likely]]
-      return known;
+    const Known& known = origins[mix(frame.at(), scope) % origins.size()];
+    if (known.at == frame.at() && known.scope == scope) [[likely]]
+      return known.origin;
   }
   while (frame && in_library(frame.code())) frame.next();
   if (!frame) return nullptr;
   Place here = place_of(frame);
   Origin* caller = modes.whole_stacks ? caller_of(frame) : nullptr;
-  Origin*& slot = origins[mix(here.at, scope) % origins.size()];
-  if (slot && slot->at == here.at && slot->scope == scope && slot->caller == caller) [[likely]]
-    return slot;
-  Origin* before = std::exchange(slot, new_origin(here, scope, caller));
+  Known& slot = origins[mix(here.at, scope) % origins.size()];
+  const Origin* found = slot.origin;
+  if (found && found->at == here.at && found->scope == scope && found->caller == caller) [[likely]]
+    return slot.origin;
+  Origin* fresh = new_origin(here, scope, caller);
+  Origin* before = std::exchange(slot.origin, fresh);
+  slot.at = caller ? nullptr : here.at;
+  slot.scope = scope;
   if (before) before->decref();
-  return slot;
+  return fresh;
 }
 
 Origin* origin_for_node() {
