@@ -338,6 +338,11 @@ struct GraphTask {
     std::pop_heap(reached.begin(), reached.end());
     n = reached.back().second;
     reached.pop_back();
+    // Where the next one of these leads to, no node that runs before it may fetch.
+    if (!reached.empty()) {
+      const Node* later = reached.front().second;
+      for (uint32_t i = 0; i < later->edge_count && i < few; ++i) fetch(later->edges[i].fn);
+    }
     return n;
   }
 
@@ -502,6 +507,10 @@ struct GraphTask {
 
   static constexpr uint32_t few = 4;
 
+  static void fetch(const Node* n) {
+    auto* at = reinterpret_cast<const char*>(n);
+    for (int line = 0; line < 4; ++line) __builtin_prefetch(at + line * 64, 1);
+  }
   // While n runs, what its inputs' nodes saved comes from memory, and the nodes after those, whose
   // turn it is then to be read here.
   static void fetch_ahead(const Node* n) {
@@ -510,8 +519,7 @@ struct GraphTask {
       if (!fn) continue;
       for (const Saved& s : fn->saved_tensors()) s.fetch();
       for (uint32_t k = 0; k < fn->edge_count; ++k) {
-        auto* after = reinterpret_cast<char*>(fn->edges[k].fn);
-        for (int line = 0; line < 4; ++line) __builtin_prefetch(after + line * 64, 1);
+        fetch(fn->edges[k].fn);
       }
     }
   }
