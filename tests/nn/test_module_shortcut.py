@@ -146,3 +146,78 @@ def test_a_keyword_and_more_arguments():
     assert m(input=X)[0, 0].item() == 2
     with pytest.raises(TypeError):
         m(X, X)
+
+
+class Holder(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.child = nn.Identity()
+        self.weight = new_weight()
+        self.register_buffer("mean", clew.zeros(1))
+
+
+def replace_child(m: Holder) -> Any:
+    m.child = nn.Tanh()
+    return m.child
+
+
+def replace_in_table(m: Holder) -> Any:
+    m._modules["child"] = nn.Tanh()
+    return m._modules["child"]
+
+
+def shadow_by_parameter(m: Holder) -> Any:
+    m._parameters["child"] = new_weight()
+    return m._parameters["child"]
+
+
+def shadow_in_instance(m: Holder) -> Any:
+    m.__dict__["child"] = found = object()
+    return found
+
+
+def shadow_in_class(m: Holder) -> Any:
+    type(m).child = 5  # type: ignore[assignment]
+    return 5
+
+
+def other_table(m: Holder) -> Any:
+    m._modules = {"child": nn.Tanh()}
+    return m._modules["child"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        replace_child,
+        replace_in_table,
+        shadow_by_parameter,
+        shadow_in_instance,
+        shadow_in_class,
+        other_table,
+    ],
+)
+def test_a_member_found_before_is_looked_up_again(change: Callable[[Holder], Any]) -> None:
+    class Own(Holder):
+        pass
+
+    m = Own()
+    assert isinstance(m.child, nn.Identity) and isinstance(m.child, nn.Identity)
+    wanted = change(m)
+    for _ in range(3):
+        assert m.child is wanted
+
+
+def test_a_member_that_went_away_is_missed() -> None:
+    m = Holder()
+    for name in ("child", "weight", "mean"):
+        assert getattr(m, name) is getattr(m, name)
+        delattr(m, name)
+        with pytest.raises(AttributeError, match=name):
+            getattr(m, name)
+
+
+def test_members_of_equal_modules_are_their_own() -> None:
+    modules = [Holder() for _ in range(600)]  # more than are remembered
+    for _ in range(2):
+        assert [m.weight for m in modules] == [m._parameters["weight"] for m in modules]
