@@ -10,6 +10,13 @@ constexpr size_t line_bytes = 64;
 // Longer ones get huge pages of their own.
 constexpr size_t carved_most = (size_t{4} << 20) - 1;
 
+// Has the line at p on its way to the cache. The empty asm is an effect: a function that did
+// nothing but this would be called by nobody.
+inline void fetch_line(const void* p) {
+  __builtin_prefetch(p, 1);
+  asm volatile("");
+}
+
 // A block that starts with a line; null when there is no memory. What one operation takes lies
 // together and on few pages: a graph that outgrew the caches is walked without a miss of the
 // address tables for each block. Only with the GIL.

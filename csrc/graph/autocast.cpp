@@ -13,7 +13,7 @@
 
 namespace clew {
 
-thread_local AutocastSettings autocast;
+constinit thread_local AutocastSettings autocast;
 
 namespace {
 

@@ -12,7 +12,7 @@ struct AutocastSettings {
   DType dtype = DType::BFloat16;
   bool keeps_casts = true;  // whether a parameter is cast once in a region
 };
-extern thread_local AutocastSettings autocast;
+extern constinit thread_local AutocastSettings autocast;
 
 // apply() inside a region: casts the inputs of ops that have a policy.
 void apply_autocast(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tensors& outs);

@@ -128,11 +128,52 @@ Tensor fit_gradient(const Edge& edge, Tensor grad, const Node& from, uint32_t in
   return grad;
 }
 
+// The nodes that gradients are on their way to; the latest leaves first. Most come later than
+// nearly all that wait (a branch is run to its end before the one made before it) and are put in
+// their place; for the others there is a heap.
+class Waiting {
+  using Entry = std::pair<uint64_t, Node*>;  // by sequence
+  static constexpr size_t near = 6;
+  std::vector<Entry> sorted_, heap_;
+
+ public:
+  Waiting() { sorted_.reserve(64); }
+  void push(Node* n) {
+    const Entry entry(n->sequence, n);
+    size_t at = sorted_.size();
+    const size_t least = at > near ? at - near : 0;
+    while (at > least && sorted_[at - 1].first > entry.first) --at;
+    if (at > 0 && sorted_[at - 1].first > entry.first) {
+      heap_.push_back(entry);
+      std::push_heap(heap_.begin(), heap_.end());
+      return;
+    }
+    sorted_.push_back(entry);
+    for (size_t i = sorted_.size() - 1; i > at; --i) sorted_[i] = sorted_[i - 1];
+    sorted_[at] = entry;
+  }
+  // Null when there is none.
+  Node* pop() {
+    if (!heap_.empty() && (sorted_.empty() || heap_.front().first > sorted_.back().first)) {
+      std::pop_heap(heap_.begin(), heap_.end());
+      sorted_.push_back(heap_.back());
+      heap_.pop_back();
+    }
+    if (sorted_.empty()) return nullptr;
+    Node* n = sorted_.back().second;
+    sorted_.pop_back();
+    return n;
+  }
+  template <class F> void for_each(F f) const {
+    for (const Entry& e : sorted_) f(e.second);
+    for (const Entry& e : heap_) f(e.second);
+  }
+};
+
 // One backward call.
 struct GraphTask {
   BackwardArgs& args;
-  std::vector<std::pair<uint64_t, Node*>> reached;  // heap, latest node first
-  Node* next = nullptr;                             // later than these: chains never touch the heap
+  Waiting reached;
   // Accumulators, made at any time. They run when all their consumers did, as far as their count of
   // references tells (those of another graph count, too), or else at the end.
   std::vector<Node*> leaves;
@@ -150,8 +191,7 @@ struct GraphTask {
     modes.disposable = nullptr;
     // What an exception left.
     if (current) forget(current);
-    if (next) forget(next);
-    for (auto& [sequence, n] : reached) forget(n);
+    reached.for_each([&](Node* n) { forget(n); });
     for (Node* n : leaves) forget(n);
   }
   void forget(Node* n) {
@@ -183,12 +223,12 @@ struct GraphTask {
       leaves.push_back(n);
       return;
     }
-    push(n);
+    reached.push(n);
   }
 
   // A consumer of n has run; an accumulator may have waited for it as the last one.
   void count(Node* n) {
-    if (n->task == this && ++n->delivered == n->refs && n->is_accumulator) push(n);
+    if (n->task == this && ++n->delivered == n->refs && n->is_accumulator) reached.push(n);
   }
 
   // Marks the nodes that captured gradients pass through.
@@ -321,35 +361,6 @@ struct GraphTask {
   }
 
   static void accumulate_into(const Tensor& into, const Tensor& g);
-
-  void push(Node* n) {
-    if (!next) {
-      next = n;
-      return;
-    }
-    if (n->sequence > next->sequence) std::swap(n, next);
-    push_on_heap(n);
-  }
-
-  Node* pop() {
-    Node* n = std::exchange(next, nullptr);
-    if (reached.empty() || (n && n->sequence >= reached.front().first)) return n;
-    if (n) push_on_heap(n);
-    std::pop_heap(reached.begin(), reached.end());
-    n = reached.back().second;
-    reached.pop_back();
-    // Where the next one of these leads to, no node that runs before it may fetch.
-    if (!reached.empty()) {
-      const Node* later = reached.front().second;
-      for (uint32_t i = 0; i < later->edge_count && i < few; ++i) fetch(later->edges[i].fn);
-    }
-    return n;
-  }
-
-  void push_on_heap(Node* n) {
-    reached.emplace_back(n->sequence, n);
-    std::push_heap(reached.begin(), reached.end());
-  }
 
   void run_tensor_hooks(Node* n, std::span<Tensor> grads) {
     // By index: a hook may add hooks to the same node.
@@ -509,7 +520,7 @@ struct GraphTask {
 
   static void fetch(const Node* n) {
     auto* at = reinterpret_cast<const char*>(n);
-    for (int line = 0; line < 4; ++line) __builtin_prefetch(at + line * 64, 1);
+    for (int line = 0; line < 4; ++line) fetch_line(at + line * line_bytes);
   }
   // While n runs, what its inputs' nodes saved comes from memory, and the nodes after those, whose
   // turn it is then to be read here.
@@ -517,10 +528,9 @@ struct GraphTask {
     for (uint32_t i = 0; i < n->edge_count; ++i) {
       const Node* fn = n->edges[i].fn;
       if (!fn) continue;
-      for (const Saved& s : fn->saved_tensors()) s.fetch();
-      for (uint32_t k = 0; k < fn->edge_count; ++k) {
-        fetch(fn->edges[k].fn);
-      }
+      const Saved* saved = fn->saved_behind_edges();
+      for (uint32_t k = 0; k < fn->saved_count; ++k) saved[k].fetch();
+      for (uint32_t k = 0; k < fn->edge_count; ++k) fetch(fn->edges[k].fn);
     }
   }
 
@@ -656,7 +666,7 @@ struct GraphTask {
       reach(n);
       add_to(slot(n, args.roots[i].nr), args.grads[i]);
     }
-    while ((current = pop())) step(current);
+    while ((current = reached.pop())) step(current);
     // By index: hooks may add to them.
     for (size_t i = 0; i < leaves.size(); ++i) {
       current = leaves[i];
@@ -700,9 +710,9 @@ void add_to_part(Vjp& c, const Tensor& into) {
 
 // into += g, without a graph.
 void GraphTask::accumulate_into(const Tensor& into, const Tensor& g) {
-  modes.keep_gil = true;
+  modes.accumulating = true;
   struct Restore {
-    ~Restore() { modes.keep_gil = false; }
+    ~Restore() { modes.accumulating = false; }
   } restore;
   builtins.add_over(into, g);
 }
@@ -739,6 +749,7 @@ void AccumulateGrad::run(std::span<const Tensor> grads, Tensor*) {
     if (!modes.grad && !(before->flags & flag_requires_grad) && !before->grad_fn &&
         before.sizes() == grad.sizes() && before.dtype() == grad.dtype()) {
       GraphTask::accumulate_into(before, grad);
+      note_write(before->storage);
     } else {
       Tensor sum = builtins.add(before, grad);
       std::swap(leaf->grad, *reinterpret_cast<TensorObj**>(&sum));
@@ -761,7 +772,7 @@ void AccumulateGrad::run(std::span<const Tensor> grads, Tensor*) {
 
 namespace {
 uint64_t last_backward = 0;
-thread_local uint64_t running_backward = 0;
+constinit thread_local uint64_t running_backward = 0;
 
 struct BackwardCall {
   uint32_t id = 0;

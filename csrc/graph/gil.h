@@ -17,7 +17,7 @@ class ReleaseGil {
 
  public:
   explicit ReleaseGil(int64_t work) {
-    if (work >= gil_release_grain && !modes.keep_gil) state_ = PyEval_SaveThread();
+    if (work >= gil_release_grain && !modes.accumulating) state_ = PyEval_SaveThread();
   }
   ~ReleaseGil() {
     if (state_) PyEval_RestoreThread(state_);

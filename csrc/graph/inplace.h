@@ -12,7 +12,7 @@ void check_inplace(const Tensor& t, const char* op, bool records);
 inline void bump_version(const Tensor& t) {
   if (t->flags & flag_own_version) return;
   ++t->storage->version;
-  note_write(t->storage);
+  if (!modes.accumulating) note_write(t->storage);
 }
 // Whether two elements of t are certainly the same memory (a stride is 0).
 bool overlaps_itself(const Tensor& t);

@@ -25,7 +25,8 @@ struct Modes {
   bool vmap = false;  // a vmap is open, and ops are not just run sample by sample
   uint8_t intercept = 0;
   bool whole_stacks = false;  // places are kept with their callers
-  bool keep_gil = false;  // kernels must not release the GIL (gradient accumulation in progress)
+  // Gradients are being added up: kernels keep the GIL, and nobody else sees what is written.
+  bool accumulating = false;
   // A gradient that nobody but the running node will see again: the next operation, if elementwise,
   // may write its result there (Vjp::last_grad).
   TensorObj* disposable = nullptr;
@@ -35,7 +36,8 @@ struct Modes {
   uint32_t saved_hooks = 0;             // depth of the saved-tensor hook stack
   _object* saved_hook_stack = nullptr;  // a Python list of (pack, unpack)
 };
-extern thread_local Modes modes;
+// constinit spares its users the question whether it was made.
+extern constinit thread_local Modes modes;
 
 class GradMode {
   bool before_;

@@ -12,7 +12,7 @@
 
 namespace clew {
 
-thread_local Modes modes;
+constinit thread_local Modes modes;
 Builtins builtins;
 
 namespace {
@@ -29,20 +29,20 @@ struct Dying {
 
   void push(Node* n) {
     auto* at = reinterpret_cast<char*>(n);
-    for (int line = 1; line < 4; ++line) __builtin_prefetch(at + line * line_bytes, 1);
+    for (int line = 1; line < 4; ++line) fetch_line(at + line * line_bytes);
     queue.push_back(n);
   }
   Node* pop() {
     while (taken - given < fetched && !queue.empty()) {
       Node* n = queue.back();
       queue.pop_back();
-      for (uint32_t i = 0; i < n->edge_count; ++i) __builtin_prefetch(n->edges[i].fn, 1);
+      for (uint32_t i = 0; i < n->edge_count; ++i) fetch_line(n->edges[i].fn);
       soon[taken++ % fetched] = n;
     }
     return taken == given ? nullptr : soon[given++ % fetched];
   }
 };
-thread_local Dying* dying = nullptr;
+constinit thread_local Dying* dying = nullptr;
 
 // Blocks of nodes: multiples of a cache line; freed ones up to 1024 bytes wait in lists by size.
 struct Block {
@@ -69,7 +69,7 @@ void* allocate_node(uint8_t c, size_t bytes) {
     // A graph that outgrows the cache is slow by waiting for its memory: that of the next node is
     // on its way while the next operation computes.
     for (size_t i = 0; next && i < c; ++i)
-      __builtin_prefetch(reinterpret_cast<char*>(next) + i * line_bytes, 1);
+      fetch_line(reinterpret_cast<char*>(next) + i * line_bytes);
     return block;
   }
   void* block =
@@ -442,23 +442,25 @@ NodeRef record(const OpDef& op, std::span<const Tensor> in, const void* attrs,
                std::span<const Tensor> outs, bool attach) {
   auto n = static_cast<uint32_t>(in.size());
   uint32_t mask = op.saves.always;
+  uint32_t there = 0xffff0000;  // outputs, and those of the first inputs that were given
   uint64_t wants = 0;  // of the first 64 inputs; a stale view makes its new grad_fn here, before
                        // this node: edges point to smaller sequences
   for (uint32_t i = 0; i < n; ++i) {
-    if (!in[i].defined()) continue;
-    if (in[i]->base) grad_fn_of(in[i]);
-    if (!in[i].requires_grad()) continue;
+    const TensorObj* t = in[i].get();
+    if (!t) continue;
+    if (i < 16) there |= 1u << i;
+    if (t->base) {
+      grad_fn_of(in[i]);
+      if (!in[i].requires_grad()) continue;
+    } else if (!t->grad_fn && !(t->flags & flag_requires_grad)) {
+      continue;
+    }
     if (i < 64) wants |= uint64_t{1} << i;
     if (i < 6) mask |= op.saves.when[i];
   }
-  uint32_t saved = 0;  // optional tensors that were not given have nothing to save
-  for (uint32_t m = mask; m; m &= m - 1) {
-    auto bit = static_cast<uint32_t>(std::countr_zero(m));
-    if (bit < 16 && (bit >= n || !in[bit].defined()))
-      mask &= ~(1u << bit);
-    else
-      ++saved;
-  }
+  mask &= there;
+  uint32_t saved = 0;
+  for (uint32_t m = mask; m; m &= m - 1) ++saved;
   OpNode* node = OpNode::create(op, n, saved, static_cast<uint32_t>(outs.size()), attrs);
   NodeRef guard = NodeRef::steal(node);
   node->saved_mask = mask;
@@ -512,7 +514,7 @@ const Tensor& Vjp::last_grad() const {
   return g;
 }
 bool Vjp::has_in(int i) const { return op_node(node_).saved_slot(i) >= 0; }
-thread_local Skip skip;
+constinit thread_local Skip skip;
 
 bool Vjp::needs(int i) const {
   return i < static_cast<int>(node_.edge_count) && node_.edges[i].fn != nullptr &&

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/lines.h"
 #include "graph/modes.h"
 #include "graph/op.h"
 #include "graph/provenance.h"
@@ -58,8 +59,8 @@ struct Saved {
   bool is_held() const { return kind != Kind::none; }
   // Has the storage's state and the first values brought into the cache.
   void fetch() const {
-    __builtin_prefetch(storage);
-    for (int at = 0; at < 256; at += 64) __builtin_prefetch(data + at);
+    fetch_line(storage);
+    for (int line = 0; line < 4; ++line) fetch_line(data + line * line_bytes);
   }
   uint32_t output_nr() const { return kind == Kind::object ? tensor->output_nr : 0; }
   // The values, without history and without a check; undefined where a hook took them.
@@ -98,8 +99,9 @@ struct Node {
   uint32_t refs = 1;
   uint32_t output_count = 1;
   uint32_t consumed = 0;  // the backward call that released the saved tensors; 0 if none did
-  bool owns_edges = false;
-  bool owns_more = false;
+  bool owns_edges : 1 = false;
+  bool owns_more : 1 = false;
+  uint8_t saved_count = 0;      // of the tensors saved behind the edges, see OpNode
   bool is_accumulator = false;  // an AccumulateGrad
   bool accumulates = false;     // has run_into(), see OpDef::accumulate
   uint32_t edge_count = 0;
@@ -142,6 +144,7 @@ struct Node {
   }  // borrowed; custom functions have their own
   virtual PyObject* saved_attribute(const char*) { return nullptr; }
 
+  Saved* saved_behind_edges() const { return reinterpret_cast<Saved*>(edges + edge_count); }
   const OutMeta& meta(uint32_t nr) const { return nr == 0 ? meta0 : more[nr - 1].meta; }
   Tensor& gradient(uint32_t nr) { return nr == 0 ? grad_in : more[nr - 1].grad_in; }
   void add_meta(uint32_t nr, const Tensor& t) {
@@ -235,21 +238,20 @@ struct Skip {
   const Node* node = nullptr;
   int input = -1;
 };
-extern thread_local Skip skip;
+extern constinit thread_local Skip skip;
 
 // A node of an OpDef. Behind it in the same block of memory: attributes, edges, saved tensors, what
 // it knows of outputs after the first.
 struct OpNode final : Node {
   const OpDef* op;
   uint32_t saved_mask = 0;  // which inputs (low half) and outputs (high half) were saved
-  uint8_t saved_count = 0;
   uint8_t block_class = 0;
   bool has_attrs = false;
 
   static OpNode* create(const OpDef& op, uint32_t edges, uint32_t saved, uint32_t outputs,
                         const void* attrs);
   const void* attrs() const { return has_attrs ? this + 1 : nullptr; }
-  Saved& saved(int slot) const { return reinterpret_cast<Saved*>(edges + edge_count)[slot]; }
+  Saved& saved(int slot) const { return saved_behind_edges()[slot]; }
   ~OpNode() override;
   void run(std::span<const Tensor> grads, Tensor* out) override;
   uint32_t accumulated_input() const override { return op->accumulates; }

@@ -9,7 +9,7 @@
 
 namespace clew {
 
-thread_local Watch watch;
+constinit thread_local Watch watch;
 
 namespace {
 

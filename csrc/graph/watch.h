@@ -12,7 +12,7 @@ struct Watch {
   bool nan = true;
   bool infinity = true;
 };
-extern thread_local Watch watch;
+extern constinit thread_local Watch watch;
 
 // The operation's results, against what it was given. A recorded gradient rule is searched as a
 // whole, by watch_gradients().

@@ -64,8 +64,8 @@ Storage* pop(Storage*& list) {
   s->owner = nullptr;
   // What the next result will need is on its way while this one is computed.
   if (next) {
-    __builtin_prefetch(next->owner, 1);
-    for (size_t i = 0; i < 256; i += 64) __builtin_prefetch(static_cast<char*>(next->data) + i, 1);
+    fetch_line(next->owner);
+    for (size_t i = 0; i < 4; ++i) fetch_line(static_cast<char*>(next->data) + i * line_bytes);
   }
   return s;
 }

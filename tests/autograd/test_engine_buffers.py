@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import numpy as np
 import pytest
 
@@ -259,3 +261,26 @@ def test_both_factors_of_a_square_get_their_share():
     a, b = clew.tensor([2.0], requires_grad=True), clew.tensor([5.0], requires_grad=True)
     ((a * b) * 7).sum().backward()
     assert (a.grad.item(), b.grad.item()) == (35, 14)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_nodes_run_latest_first_whatever_the_order_they_are_reached_in(seed: int) -> None:
+    rng = random.Random(seed)
+    x = clew.ones(3, dtype=clew.float64, requires_grad=True)
+    made = [x]
+    parents = []
+    for k in range(1, 121):  # each of two earlier ones, near and far
+        a, b = rng.randrange(max(k - 4, 0), k), rng.randrange(k)
+        made.append(made[a] * 0.5 + made[b] * 0.25)
+        parents.append([(a, 0.5), (b, 0.25)])
+    ran: list[int] = []
+    for k, t in enumerate(made[1:], 1):
+        t.grad_fn.register_prehook(lambda _, k=k: ran.append(k))
+    clew.cat(rng.sample(made, len(made))).sum().backward()
+    assert ran == list(range(120, 0, -1))
+    weights = [0.0] * len(made)  # the same backward in plain numbers
+    for k in range(120, 0, -1):
+        weights[k] += 1
+        for parent, factor in parents[k - 1]:
+            weights[parent] += factor * weights[k]
+    assert x.grad.tolist() == pytest.approx([weights[0] + 1] * 3)
