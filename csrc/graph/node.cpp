@@ -68,8 +68,8 @@ void* allocate_node(uint8_t c, size_t bytes) {
     --free_nodes[c].count;
     // A graph that outgrows the cache is slow by waiting for its memory: that of the next node is
     // on its way while the next operation computes.
-    for (size_t i = 0; next && i < c; ++i)
-      fetch_line(reinterpret_cast<char*>(next) + i * line_bytes);
+    if (next)
+      for (size_t i = 0; i < 4; ++i) fetch_line(reinterpret_cast<char*>(next) + i * line_bytes);
     return block;
   }
   void* block =
@@ -221,6 +221,25 @@ bool any_requires_grad(std::span<const Tensor> in) {
 
 // ---- saved tensors ----
 
+// Whether its parts tell all that a gradient rule could want to know of t.
+static bool has_parts_only(const Tensor& t) {
+  return !(t->flags & flag_batched) && !t->cut &&
+         Py_TYPE(reinterpret_cast<PyObject*>(t.get())) == tensor_type;
+}
+
+static void save_parts(Saved& s, const Tensor& t, bool output) {
+  s.is_output = output;
+  s.version = t->storage->version;
+  s.storage = t->storage;
+  s.storage->incref();
+  s.shape = t->shape;
+  s.shape->incref();
+  s.data = t->data;
+  s.dtype = t->dtype;
+  s.flags = t->flags & kept_flags;
+  s.kind = Saved::Kind::parts;
+}
+
 void Saved::save(const Tensor& t, bool output, bool as_object) {
   is_output = output;
   version = t->storage->version;
@@ -239,8 +258,7 @@ void Saved::save(const Tensor& t, bool output, bool as_object) {
     kind = Kind::packed;
     return;
   }
-  if (as_object || (t->flags & flag_batched) || t->cut ||
-      Py_TYPE(reinterpret_cast<PyObject*>(t.get())) != tensor_type) [[unlikely]] {
+  if (as_object || !has_parts_only(t)) [[unlikely]] {
     tensor = output ? alias(t).release() : Tensor(t).release();
     kind = Kind::object;
     if (as_object) return;
@@ -249,14 +267,7 @@ void Saved::save(const Tensor& t, bool output, bool as_object) {
     dtype = t->dtype;
     return;
   }
-  storage = t->storage;
-  storage->incref();
-  shape = t->shape;
-  shape->incref();
-  data = t->data;
-  dtype = t->dtype;
-  flags = t->flags & kept_flags;
-  kind = Kind::parts;
+  save_parts(*this, t, output);
 }
 
 Tensor Saved::values() const {
@@ -355,40 +366,6 @@ std::string node_name(const OpDef& op) {
   return out + "Backward0";
 }
 
-OpNode* OpNode::create(const OpDef& op, uint32_t edges, uint32_t saved, uint32_t outputs,
-                       const void* attrs) {
-  static_assert(sizeof(OpNode) % 16 == 0, "attributes follow it");
-  bool has_attrs = op.attrs && attrs;
-  size_t edges_at = sizeof(OpNode) + (has_attrs ? (op.attrs->size + size_t{7}) / 8 * 8 : 0);
-  size_t saved_at = edges_at + edges * sizeof(Edge);
-  size_t more_at = saved_at + saved * sizeof(Saved);
-  size_t bytes = more_at + (outputs > 1 ? outputs - 1 : 0) * sizeof(More);
-  uint8_t c = clew::block_class(bytes);
-  char* block = static_cast<char*>(allocate_node(c, bytes));
-  auto* n = new (block) OpNode;
-  n->op = &op;
-  n->block_class = c;
-  n->accumulates = op.accumulate != nullptr;
-  n->edge_count = edges;
-  n->edges = reinterpret_cast<Edge*>(block + edges_at);
-  for (uint32_t i = 0; i < edges; ++i) new (n->edges + i) Edge();
-  n->saved_count = static_cast<uint8_t>(saved);
-  for (uint32_t i = 0; i < saved; ++i) new (block + saved_at + i * sizeof(Saved)) Saved();
-  n->output_count = outputs;
-  if (outputs > 1) {
-    n->more = reinterpret_cast<More*>(block + more_at);
-    for (uint32_t k = 0; k + 1 < outputs; ++k) new (n->more + k) More();
-  }
-  if (has_attrs) {
-    if (op.attrs->trivial)
-      std::memcpy(static_cast<void*>(n + 1), attrs, op.attrs->size);
-    else
-      op.attrs->copy(n + 1, attrs);
-    n->has_attrs = true;
-  }
-  return n;
-}
-
 OpNode::~OpNode() {
   for (int i = 0; i < saved_count; ++i) saved(i).clear();
   for (uint32_t k = 0; more && k + 1 < output_count; ++k) more[k].~More();
@@ -438,6 +415,42 @@ void OpNode::run(std::span<const Tensor> grads, Tensor* out) {
   }
 }
 
+// A node whose edges and saved tensors are to be filled in. Inlined, as record() is its one caller.
+[[gnu::always_inline]] static inline OpNode* new_op_node(const OpDef& op, uint32_t edges,
+                                                         uint32_t saved, uint32_t outputs,
+                                                         const void* attrs) {
+  static_assert(sizeof(OpNode) % 16 == 0, "attributes follow it");
+  bool has_attrs = op.attrs && attrs;
+  size_t edges_at = sizeof(OpNode) + (has_attrs ? (op.attrs->size + size_t{7}) / 8 * 8 : 0);
+  size_t saved_at = edges_at + edges * sizeof(Edge);
+  size_t more_at = saved_at + saved * sizeof(Saved);
+  size_t bytes = more_at + (outputs > 1 ? outputs - 1 : 0) * sizeof(Node::More);
+  uint8_t c = block_class(bytes);
+  char* block = static_cast<char*>(allocate_node(c, bytes));
+  auto* n = new (block) OpNode;
+  n->op = &op;
+  n->block_class = c;
+  n->accumulates = op.accumulate != nullptr;
+  n->edge_count = edges;
+  n->edges = reinterpret_cast<Edge*>(block + edges_at);
+  for (uint32_t i = 0; i < edges; ++i) new (n->edges + i) Edge();
+  n->saved_count = static_cast<uint8_t>(saved);
+  for (uint32_t i = 0; i < saved; ++i) new (block + saved_at + i * sizeof(Saved)) Saved();
+  n->output_count = outputs;
+  if (outputs > 1) {
+    n->more = reinterpret_cast<Node::More*>(block + more_at);
+    for (uint32_t k = 0; k + 1 < outputs; ++k) new (n->more + k) Node::More();
+  }
+  if (has_attrs) {
+    if (op.attrs->trivial)
+      std::memcpy(static_cast<void*>(n + 1), attrs, op.attrs->size);
+    else
+      op.attrs->copy(n + 1, attrs);
+    n->has_attrs = true;
+  }
+  return n;
+}
+
 NodeRef record(const OpDef& op, std::span<const Tensor> in, const void* attrs,
                std::span<const Tensor> outs, bool attach) {
   auto n = static_cast<uint32_t>(in.size());
@@ -461,7 +474,7 @@ NodeRef record(const OpDef& op, std::span<const Tensor> in, const void* attrs,
   mask &= there;
   uint32_t saved = 0;
   for (uint32_t m = mask; m; m &= m - 1) ++saved;
-  OpNode* node = OpNode::create(op, n, saved, static_cast<uint32_t>(outs.size()), attrs);
+  OpNode* node = new_op_node(op, n, saved, static_cast<uint32_t>(outs.size()), attrs);
   NodeRef guard = NodeRef::steal(node);
   node->saved_mask = mask;
   for (uint64_t w = wants; w; w &= w - 1) {
@@ -470,17 +483,28 @@ NodeRef record(const OpDef& op, std::span<const Tensor> in, const void* attrs,
   }
   for (uint32_t i = 64; i < n; ++i)
     if (in[i].defined() && in[i].requires_grad()) node->set_edge(i, in[i]);
-  int slot = 0;
-  for (uint32_t m = mask; m; m &= m - 1) {
-    int bit = std::countr_zero(m);
-    if (bit < 16)
-      node->saved(slot++).save(in[static_cast<size_t>(bit)], false);
+  Saved* slot = node->saved_behind_edges();
+  for (uint32_t m = mask; m; m &= m - 1, ++slot) {
+    auto bit = static_cast<uint32_t>(std::countr_zero(m));
+    const bool output = bit >= 16;
+    const Tensor& t = output ? outs[bit - 16] : in[bit];
+    if (!modes.saved_hooks && !(t->flags & flag_inference) && has_parts_only(t)) [[likely]]
+      save_parts(*slot, t, output);
     else
-      node->saved(slot++).save(outs[static_cast<size_t>(bit - 16)], true);
+      slot->save(t, output);
   }
   for (uint32_t k = 0; k < outs.size(); ++k) {
-    node->add_meta(k, outs[k]);
-    if (attach && is_inexact(outs[k].dtype())) set_grad_fn(outs[k], node, k);
+    const Tensor& t = outs[k];
+    node->add_meta(k, t);
+    if (!attach || !is_inexact(t->dtype)) continue;
+    if (t->grad_fn) [[unlikely]] {
+      set_grad_fn(t, node, k);
+      continue;
+    }
+    node->incref();
+    t->grad_fn = node;
+    t->output_nr = k;
+    t->flags &= static_cast<uint8_t>(~flag_requires_grad);
   }
   return guard;
 }

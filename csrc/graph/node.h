@@ -248,8 +248,6 @@ struct OpNode final : Node {
   uint8_t block_class = 0;
   bool has_attrs = false;
 
-  static OpNode* create(const OpDef& op, uint32_t edges, uint32_t saved, uint32_t outputs,
-                        const void* attrs);
   const void* attrs() const { return has_attrs ? this + 1 : nullptr; }
   Saved& saved(int slot) const { return saved_behind_edges()[slot]; }
   ~OpNode() override;
