@@ -136,11 +136,9 @@ class Waiting {
   static constexpr size_t near = 6;
   std::vector<Entry> sorted_, heap_;
 
- public:
-  Waiting() { sorted_.reserve(64); }
-  void push(Node* n) {
+  [[gnu::noinline]] void push_below(Node* n) {
     const Entry entry(n->sequence, n);
-    size_t at = sorted_.size();
+    size_t at = sorted_.size() - 1;
     const size_t least = at > near ? at - near : 0;
     while (at > least && sorted_[at - 1].first > entry.first) --at;
     if (at > 0 && sorted_[at - 1].first > entry.first) {
@@ -148,9 +146,14 @@ class Waiting {
       std::push_heap(heap_.begin(), heap_.end());
       return;
     }
-    sorted_.push_back(entry);
-    for (size_t i = sorted_.size() - 1; i > at; --i) sorted_[i] = sorted_[i - 1];
-    sorted_[at] = entry;
+    sorted_.insert(sorted_.begin() + static_cast<std::ptrdiff_t>(at), entry);
+  }
+
+ public:
+  Waiting() { sorted_.reserve(64); }
+  void push(Node* n) {
+    if (!sorted_.empty() && sorted_.back().first > n->sequence) return push_below(n);
+    sorted_.emplace_back(n->sequence, n);
   }
   // Null when there is none.
   Node* pop() {

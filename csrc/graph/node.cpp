@@ -117,8 +117,14 @@ Node::Node(bool has_origin)
     : sequence(next_sequence++), origin(has_origin ? origin_for_node() : nullptr) {}
 
 Node::~Node() {
-  for (uint32_t i = 0; i < edge_count; ++i)
-    if (edges[i].fn) edges[i].fn->decref();
+  for (uint32_t i = 0; i < edge_count; ++i) {
+    Node* fn = edges[i].fn;
+    if (!fn || --fn->refs > 0) continue;
+    if (dying) [[likely]]
+      dying->push(fn);
+    else
+      destroy(fn);
+  }
   if (owns_edges) delete[] edges;
   if (origin) origin->decref();
   if (cut) cut->decref();
@@ -367,12 +373,15 @@ std::string node_name(const OpDef& op) {
 }
 
 OpNode::~OpNode() {
-  for (int i = 0; i < saved_count; ++i) saved(i).clear();
+  if (!consumed)
+    for (int i = 0; i < saved_count; ++i) saved(i).clear();
   for (uint32_t k = 0; more && k + 1 < output_count; ++k) more[k].~More();
   if (has_attrs && !op->attrs->trivial) op->attrs->destroy(this + 1);
 }
 
-void OpNode::dispose() {
+// With the destructors in it: freeing a graph is a walk through memory, and calls in between are
+// felt.
+[[gnu::flatten]] void OpNode::dispose() {
   uint8_t c = block_class;
   this->~OpNode();
   free_node(this, c);
@@ -380,7 +389,8 @@ void OpNode::dispose() {
 
 void OpNode::release_saved() {
   if (saved_count == 0) return;
-  for (int i = 0; i < saved_count; ++i) saved(i).clear();
+  Saved* s = saved_behind_edges();
+  for (int i = 0; i < saved_count; ++i) s[i].clear();
   consumed = consuming_id();
 }
 
