@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import itertools
 import json
 import platform
 import statistics
@@ -64,9 +65,10 @@ def main() -> int:
         # A limit of the machine is measured in several parts: all of its values count.
         found: dict[str, dict[str, list[float]]] = {name: {} for name in libraries}
         versions = {}
-        for part in [*range(parts)] * options.rounds:
-            for name, python in libraries.items():
-                versions[name], values = work(python, suite, part, name)
+        for turn, part in itertools.product(range(options.rounds), range(parts)):
+            # Who goes first changes from round to round: what heats the machine hits both.
+            for name in list(libraries)[:: -1 if turn % 2 else 1]:
+                versions[name], values = work(libraries[name], suite, part, name)
                 for case, value in values.items():
                     found[name].setdefault(case, []).append(value)
         record = {
