@@ -1,10 +1,8 @@
-// Sorting along one axis and what sorting answers: top k, order statistics, distinct elements.
+// Sorting along one axis and what sorting answers: top k, order statistics.
 // May include: base, kernels.
 // Invariant: NaN is greater than every number and equal to NaN, -0 equals 0; equal elements keep
 // their order.
 #pragma once
-#include <vector>
-
 #include "kernels/ndview.h"
 
 namespace clew::kernels {
@@ -24,12 +22,5 @@ enum class Pick : uint8_t {
 };
 void pick(const NdView& values, const NdView& indices, const NdView& src, int dim, Pick what,
           int64_t k);
-
-// Finds equal rows of a contiguous [n, m] operand. `order` (n entries) receives the row numbers,
-// sorted by content when `sorted` and in place otherwise; returned are the positions in `order`
-// where a run of equal rows begins. NaN differs from NaN here, as == has it.
-std::vector<int64_t> equal_runs(const NdView& rows, int64_t* order, bool sorted);
-// Where runs of equal elements begin in contiguous values.
-std::vector<int64_t> equal_neighbours(const NdView& values);
 
 }  // namespace clew::kernels

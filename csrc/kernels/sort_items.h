@@ -7,7 +7,7 @@
 #include <bit>
 #include <cstddef>
 #include <limits>
-#include <memory>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -46,12 +46,27 @@ template <class T> inline key_t<T> key_of(T v) {
   }
 }
 
+// The integer that has this key.
+template <class T> inline T value_of(key_t<T> key) {
+  using U = key_t<T>;
+  constexpr U top = static_cast<U>(U(1) << (sizeof(T) * 8 - 1));
+  return static_cast<T>(std::is_unsigned_v<T> ? key : static_cast<U>(key ^ top));
+}
+
 template <class U, class I> struct Item {
   using Key = U;
   using Index = I;
   U key;
   I index;
   bool operator<(const Item& o) const { return key < o.key || (key == o.key && index < o.index); }
+};
+
+// Where nobody asks where an element stood.
+template <class U, class I> struct Bare {
+  using Key = U;
+  using Index = I;  // what counts the elements
+  U key;
+  bool operator<(const Bare& o) const { return key < o.key; }
 };
 
 // Elements of a line by their keys, which are turned around for descending order.
@@ -64,25 +79,34 @@ template <class T> struct Keys {
     U key = key_of(from[i * step]);
     return static_cast<U>(invert ? ~key : key);
   }
-};
-
-// Room for items, left uninitialised and kept from line to line.
-class Room {
- public:
-  template <class It> It* take(int64_t n) {
-    size_t need = static_cast<size_t>(n) * sizeof(It);
-    if (need > size_) {
-      bytes_.reset();
-      bytes_ = std::make_unique_for_overwrite<std::byte[]>(need);
-      size_ = need;
+  // The element at a place whose key is low + key: a number with one key is not looked up again.
+  T element(U key, U low, int64_t place) const {
+    if constexpr (std::is_integral_v<T>) {
+      const auto whole = static_cast<U>(low + key);
+      return value_of<T>(static_cast<U>(invert ? ~whole : whole));
+    } else {
+      return from[place * step];
     }
-    return reinterpret_cast<It*>(bytes_.get());
   }
-
- private:
-  std::unique_ptr<std::byte[]> bytes_;
-  size_t size_ = 0;
 };
+
+using SortTypes = RealNumericTypes;
+
+// Calls body(Item<key, index> type, ...) with the dtype's key and an index type that n fits.
+template <class F> void with_items(DType d, int64_t n, F&& body) {
+  dispatch(d, SortTypes{}, [&]<class T>() {
+    if (n <= std::numeric_limits<uint32_t>::max())
+      body.template operator()<T, Item<key_t<T>, uint32_t>>();
+    else
+      body.template operator()<T, Item<key_t<T>, int64_t>>();
+  });
+}
+
+// Bool is sorted as the byte it is.
+inline NdView as_bytes(NdView v) {
+  if (v.dtype == DType::Bool) v.dtype = DType::UInt8;
+  return v;
+}
 
 // A line this long is worth all threads.
 constexpr int64_t long_line = int64_t{1} << 16;
@@ -119,64 +143,155 @@ template <class It> It* sort_short(It* from, It* to, int64_t n) {
   return from;
 }
 
-// Sorts items that stand in order of position and whose keys are at most `most`, by digits from
-// the lowest, as few as will do; the result lies in one of the two places, which is returned.
-template <class It> It* sort_items(It* from, It* to, int64_t n, typename It::Key most) {
+// Digits of the keys that a pass sorts by, and how many there are.
+struct Digits {
+  int count, bits;
+  explicit Digits(int width) {
+    constexpr int widest = 11;
+    count = (width + widest - 1) / widest;
+    bits = count ? (width + count - 1) / count : 0;
+  }
+};
+
+// How many of the digits, from the highest on, tell nearly all keys apart, judged by a sample.
+template <class Key, class At> int telling_digits(Digits digits, int64_t n, At&& at) {
+  if (digits.count <= 2) return digits.count;
+  Key keys[4096];
+  const int64_t sample = std::clamp<int64_t>(n / 64, 256, std::ssize(keys));
+  for (int64_t i = 0; i < sample; ++i) keys[i] = at(n / sample * i).key;
+  std::sort(keys, keys + sample);
+  // So many pairs of the sample alike mean one other item beside each.
+  const int64_t few = sample * sample / (2 * n);
+  for (int count = 2; count < digits.count; ++count) {
+    const int rest = (digits.count - count) * digits.bits;
+    int64_t alike = 0;
+    for (int64_t i = 1; i < sample; ++i)
+      alike += keys[i] != keys[i - 1] && keys[i] >> rest == keys[i - 1] >> rest;
+    if (alike <= few) return count;
+  }
+  return digits.count;
+}
+
+// One pass: at(i) for all i < n go to `to` in the order of a digit, as they come where it is equal.
+template <class It, class At>
+void sort_by_digit(It* to, int64_t n, int64_t pieces, int shift, int bits, At&& at,
+                   std::vector<typename It::Index>& counts) {
   using Count = typename It::Index;
+  const auto buckets = size_t{1} << bits;
+  auto digit = [shift, mask = buckets - 1](const It& item) {
+    return static_cast<size_t>(item.key >> shift) & mask;
+  };
+  for_pieces(n, pieces, [&](int64_t piece, int64_t begin, int64_t end) {
+    Count* count = counts.data() + static_cast<size_t>(piece) * buckets;
+    std::fill_n(count, buckets, Count(0));
+    for (int64_t i = begin; i < end; ++i) ++count[digit(at(i))];
+  });
+  Count place = 0;
+  for (size_t b = 0; b < buckets; ++b) {
+    for (size_t c = b; c < static_cast<size_t>(pieces) * buckets; c += buckets)
+      place = static_cast<Count>(place + std::exchange(counts[c], place));
+  }
+  for_pieces(n, pieces, [&](int64_t piece, int64_t begin, int64_t end) {
+    Count* next = counts.data() + static_cast<size_t>(piece) * buckets;
+    for (int64_t i = begin; i < end; ++i) {
+      const It item = at(i);
+      to[next[digit(item)]++] = item;
+    }
+  });
+}
+
+// Sorts items whose keys agree above their `rest` lowest bits.
+template <class It> void sort_alike(It* items, It* other, int64_t n, int rest) {
+  if (std::is_sorted(items, items + n)) return;
   if (n < 256) {
+    std::sort(items, items + n);
+    return;
+  }
+  const Digits digits(rest);
+  std::vector<typename It::Index> counts(size_t{1} << digits.bits);
+  It *from = items, *to = other;
+  for (int d = 0; d < digits.count; ++d) {
+    sort_by_digit(
+        to, n, 1, d * digits.bits, digits.bits, [from](int64_t i) { return from[i]; }, counts);
+    std::swap(from, to);
+  }
+  if (from != items) std::copy_n(from, n, items);
+}
+
+// Sorts every run of items whose keys agree above their `rest` lowest bits.
+template <class It> void sort_runs(It* items, It* other, int64_t n, int64_t pieces, int rest) {
+  auto starts_run = [&](int64_t i) {
+    return i == 0 || i >= n || items[i].key >> rest != items[i - 1].key >> rest;
+  };
+  std::vector<int64_t> edges;
+  for (int64_t p = 0; p <= pieces; ++p) {
+    int64_t edge = n * p / pieces;
+    while (!starts_run(edge)) ++edge;
+    edges.push_back(edge);
+  }
+  parallel_for(pieces, 1, [&](int64_t first, int64_t last) {
+    const int64_t end = edges[static_cast<size_t>(last)];
+    for (int64_t i = edges[static_cast<size_t>(first)]; i < end;) {
+      int64_t stop = i + 1;
+      while (stop < end && !starts_run(stop)) ++stop;
+      if (stop - i > 1) sort_alike(items + i, other + i, stop - i, rest);
+      i = stop;
+    }
+  });
+}
+
+// The items at(0) ... at(n - 1), whose keys are at most `most` and which stand in order of
+// position, sorted; they lie in `room`, which holds 2 n of them. Long lines go by digits from the
+// lowest, as few as will do: those above the ones that hardly any two keys need are enough, for
+// what is left to do is then little.
+template <class It, class At>
+const It* sorted_items(void* room, int64_t n, typename It::Key most, bool cheap, At&& at) {
+  It *from = static_cast<It*>(room), *to = from + n;
+  if (n < short_line) {
+    for (int64_t i = 0; i < n; ++i) from[i] = at(i);
+    if (n >= 256) return sort_short(from, to, n);
     std::sort(from, from + n);
     return from;
   }
-  if (n < short_line) return sort_short(from, to, n);
-  const int width = static_cast<int>(std::bit_width(most)), widest = 11;
-  const int passes = (width + widest - 1) / widest;
-  if (passes == 0) return from;
-  const int bits = (width + passes - 1) / passes;
-  const auto buckets = size_t{1} << bits;
   const int64_t pieces = pieces_of(n);
-  std::vector<Count> counts(static_cast<size_t>(pieces) * buckets);
-  for (int pass = 0; pass < passes; ++pass) {
-    auto digit = [shift = pass * bits, mask = buckets - 1](const It& item) {
-      return static_cast<size_t>(item.key >> shift) & mask;
-    };
-    for_pieces(n, pieces, [&](int64_t piece, int64_t begin, int64_t end) {
-      Count* count = counts.data() + static_cast<size_t>(piece) * buckets;
-      std::fill_n(count, buckets, Count(0));
-      for (int64_t i = begin; i < end; ++i) ++count[digit(from[i])];
+  const Digits digits(static_cast<int>(std::bit_width(most)));
+  if (digits.count == 0) {
+    for_pieces(n, pieces, [&](int64_t, int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) from[i] = at(i);
     });
-    Count at = 0;
-    for (size_t b = 0; b < buckets; ++b) {
-      for (size_t c = b; c < counts.size(); c += buckets) {
-        Count here = counts[c];
-        counts[c] = at;
-        at = static_cast<Count>(at + here);
-      }
-    }
-    for_pieces(n, pieces, [&](int64_t piece, int64_t begin, int64_t end) {
-      Count* place = counts.data() + static_cast<size_t>(piece) * buckets;
-      for (int64_t i = begin; i < end; ++i) to[place[digit(from[i])]++] = from[i];
+    return from;
+  }
+  const int needed = telling_digits<typename It::Key>(digits, n, at);
+  const int rest = (digits.count - needed) * digits.bits;
+  std::vector<typename It::Index> counts(static_cast<size_t>(pieces) << digits.bits);
+  // Keys of numbers are made once, in vectors; those of integers are hardly more than read.
+  int d = 0;
+  if (!cheap) {
+    for_pieces(n, pieces, [&](int64_t, int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) from[i] = at(i);
     });
     std::swap(from, to);
+  } else {
+    sort_by_digit(to, n, pieces, rest, digits.bits, at, counts);
+    d = 1;
   }
-  return from;
+  for (; d < needed; ++d) {
+    std::swap(from, to);
+    sort_by_digit(
+        to, n, pieces, rest + d * digits.bits, digits.bits, [from](int64_t i) { return from[i]; },
+        counts);
+  }
+  if (rest) sort_runs(to, from, n, pieces, rest);
+  return to;
 }
 
 template <class T, class It> void load_items(It* items, Keys<T> keys, int64_t n) {
   for (int64_t i = 0; i < n; ++i) items[i] = {keys[i], static_cast<typename It::Index>(i)};
 }
 
-// Calls each(i, index of the i-th element in order) for all i, from several threads.
-template <class T, class I, class Each>
-void in_order(Keys<T> keys, int64_t n, Room& room, Each&& each) {
+// The least key of a line and how far above it the greatest is.
+template <class T> std::pair<key_t<T>, key_t<T>> key_range(Keys<T> keys, int64_t n) {
   using U = key_t<T>;
-  if (n < short_line) {
-    using It = Item<U, I>;
-    It* items = room.take<It>(2 * n);
-    load_items(items, keys, n);
-    const It* sorted = sort_items(items, items + n, n, std::numeric_limits<U>::max());
-    for (int64_t i = 0; i < n; ++i) each(i, static_cast<int64_t>(sorted[i].index));
-    return;
-  }
   const int64_t pieces = pieces_of(n);
   std::vector<U> lows(static_cast<size_t>(pieces)), highs(static_cast<size_t>(pieces));
   for_pieces(n, pieces, [&](int64_t piece, int64_t begin, int64_t end) {
@@ -190,18 +305,27 @@ void in_order(Keys<T> keys, int64_t n, Room& room, Each&& each) {
     highs[static_cast<size_t>(piece)] = high;
   });
   const U low = *std::min_element(lows.begin(), lows.end());
-  const U most = static_cast<U>(*std::max_element(highs.begin(), highs.end()) - low);
+  return {low, static_cast<U>(*std::max_element(highs.begin(), highs.end()) - low)};
+}
+
+// Calls each(sorted items, low) once: low + an item's key is the element's key. `room` holds
+// 2 n items with keys of T. Items are Item or Bare, with indices or counts I.
+template <template <class, class> class ItemOf, class T, class I, class Each>
+void with_sorted(Keys<T> keys, int64_t n, void* room, Each&& each) {
+  using U = key_t<T>;
+  U low = 0, most = std::numeric_limits<U>::max();
+  if (n >= short_line) std::tie(low, most) = key_range(keys, n);
   auto run = [&]<class Key>(Key) {
-    using It = Item<Key, I>;
-    It* items = room.take<It>(2 * n);
-    for_pieces(n, pieces, [&](int64_t, int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i)
-        items[i] = {static_cast<Key>(keys[i] - low), static_cast<I>(i)};
-    });
-    const It* sorted = sort_items(items, items + n, n, static_cast<Key>(most));
-    for_pieces(n, pieces, [&](int64_t, int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) each(i, static_cast<int64_t>(sorted[i].index));
-    });
+    using It = ItemOf<Key, I>;
+    const It* sorted = sorted_items<It>(room, n, static_cast<Key>(most), std::is_integral_v<T>,
+                                        [keys, low](int64_t i) -> It {
+                                          const auto key = static_cast<Key>(keys[i] - low);
+                                          if constexpr (std::is_same_v<It, Bare<Key, I>>)
+                                            return {key};
+                                          else
+                                            return {key, static_cast<I>(i)};
+                                        });
+    each(sorted, low);
   };
   // Wide integers mostly span little: half the bytes to move.
   if constexpr (sizeof(U) == 8) {

@@ -3,7 +3,8 @@
 // Invariant: these run at once, outside the graph; the meta device, which has no data, is refused.
 #include <vector>
 
-#include "kernels/sort.h"
+#include "graph/gil.h"
+#include "kernels/distinct.h"
 #include "ops/reduction_dims.h"
 #include "ops/sorting.h"
 
@@ -39,14 +40,54 @@ struct ConsecutiveAttrs {
   }
 };
 
-// The distinct rows of x along dim (elements, when there is none), by content or in order of
-// appearance.
-void unique_rows(const Call& c, Tensors& outs, std::optional<int64_t> dim, bool sorted,
-                 bool inverse, bool counts) {
+void require_data(const Call& c) {
   const Tensor& x = c.in[0];
   require(!x.is_complex(), c.name(), ": complex input is not supported; got ", x);
   require(!x.is_meta(), c.name(),
           ": the result's size depends on the data, which the meta device lacks; got ", x);
+}
+Tensor contiguous_copy(const Tensor& t, DType d) {
+  if (t.dtype() == d && t.is_contiguous()) return t;
+  Tensor c = empty(t.sizes(), d);
+  copy_into(c, t);
+  return c;
+}
+
+// The distinct elements of x in rising order.
+void unique_elements(const Call& c, Tensors& outs, bool inverse, bool counts) {
+  require_data(c);
+  const Tensor flat = contiguous_copy(c.in[0], c.in[0].dtype());
+  const int64_t n = flat.numel();
+  const Tensor elements = alias(flat, {n}, {1});
+  const kernels::NdView view = elements.nd();
+  int64_t found = 0;
+  std::unique_ptr<kernels::DistinctElements> distinct;
+  Tensor room;
+  if (n > 0) {
+    room = empty(Dims{static_cast<int64_t>(kernels::distinct_room(view, inverse))}, DType::UInt8);
+    ReleaseGil release(n);
+    distinct = kernels::distinct_elements(view, inverse, room->data);
+    found = distinct->count();
+  }
+  Tensor values = empty(Dims{found}, flat.dtype());
+  Tensor places = empty(inverse ? flat.sizes() : Dims{0}, DType::Int64);
+  Tensor times = empty(Dims{counts ? found : 0}, DType::Int64);
+  if (distinct) {
+    ReleaseGil release(n);
+    distinct->write(values->data, inverse ? places.data<int64_t>() : nullptr,
+                    counts ? times.data<int64_t>() : nullptr);
+  }
+  outs.push_back(std::move(values));
+  outs.push_back(std::move(places));
+  outs.push_back(std::move(times));
+}
+
+// The distinct rows of x along dim (elements, when there is none), by content or, next to each
+// other, in order of appearance.
+void unique_rows(const Call& c, Tensors& outs, std::optional<int64_t> dim, bool sorted,
+                 bool inverse, bool counts) {
+  require_data(c);
+  const Tensor& x = c.in[0];
   int axis = dim ? axis_of(*dim, x.ndim(), c.name()) : 0;
   bool whole = !dim || x.ndim() == 0;
   int64_t n = whole ? x.numel() : x.sizes()[axis], m = 1;
@@ -71,44 +112,24 @@ void unique_rows(const Call& c, Tensors& outs, std::optional<int64_t> dim, bool 
       strides.push_back(x.strides()[d]);
     }
   }
-  Tensor rows = empty(sizes, x.dtype());
-  copy_into(rows, alias(x, sizes, strides));
+  const Tensor rows = contiguous_copy(alias(x, sizes, strides), x.dtype());
   int64_t flat_sizes[] = {n, m}, flat_strides[] = {m, 1};
-  // Elements are sorted as such: values are then read one after the other.
-  const bool by_value = whole && sorted && n > 0;
-  std::vector<int64_t> order_room(by_value ? 0 : static_cast<size_t>(n) + 1);
-  std::vector<int64_t> starts;
-  int64_t* order = order_room.data();
-  Tensor values = rows, places;
-  if (by_value) {
-    Tensors in_order = sort(alias(rows, {n}, {1}), 0);
-    values = in_order[0];
-    places = in_order[1];
-    order = places.data<int64_t>();
-    starts = kernels::equal_neighbours(values.nd());
-  } else if (n > 0) {
-    starts =
-        kernels::equal_runs({rows->data, flat_sizes, flat_strides, 2, x.dtype()}, order, sorted);
+  std::vector<int64_t> order(static_cast<size_t>(n)), starts;
+  if (n > 0) {
+    ReleaseGil release(n * m);
+    starts = kernels::equal_runs({rows->data, flat_sizes, flat_strides, 2, x.dtype()}, order.data(),
+                                 sorted);
   }
   auto found = static_cast<int64_t>(starts.size());
 
   sizes = whole ? Dims{found} : sizes;
   if (!whole) sizes[0] = found;
   Tensor picked = empty(sizes, x.dtype());
-  size_t row_bytes = static_cast<size_t>(m) * itemsize(x.dtype());
-  auto collect = [&](auto bytes) {
-    for (size_t i = 0; i < starts.size(); ++i) {
-      const int64_t row = by_value ? starts[i] : order[starts[i]];
-      std::memcpy(picked->data + i * bytes, values->data + static_cast<size_t>(row) * bytes, bytes);
-    }
-  };
-  // A width known beforehand makes each copy one load and one store.
-  if (row_bytes == 8)
-    collect(std::integral_constant<size_t, 8>{});
-  else if (row_bytes == 4)
-    collect(std::integral_constant<size_t, 4>{});
-  else if (row_bytes > 0)
-    collect(row_bytes);
+  const size_t row_bytes = static_cast<size_t>(m) * itemsize(x.dtype());
+  for (size_t i = 0; row_bytes > 0 && i < starts.size(); ++i) {
+    const auto row = static_cast<size_t>(order[static_cast<size_t>(starts[i])]);
+    std::memcpy(picked->data + i * row_bytes, rows->data + row * row_bytes, row_bytes);
+  }
   if (!whole && axis != 0) {
     Dims out_sizes = x.sizes(), from;
     out_sizes[axis] = found;
@@ -126,7 +147,8 @@ void unique_rows(const Call& c, Tensors& outs, std::optional<int64_t> dim, bool 
     int64_t begin = starts[static_cast<size_t>(i)],
             end = i + 1 < found ? starts[static_cast<size_t>(i) + 1] : n;
     if (counts) times.data<int64_t>()[i] = end - begin;
-    for (int64_t k = begin; inverse && k < end; ++k) back.data<int64_t>()[order[k]] = i;
+    for (int64_t k = begin; inverse && k < end; ++k)
+      back.data<int64_t>()[order[static_cast<size_t>(k)]] = i;
   }
   outs.push_back(back);
   outs.push_back(times);
@@ -142,7 +164,7 @@ constexpr OpDef unique_op = composite({
     .run =
         [](const Call& c, Tensors& outs) {
           const auto& a = c.as<UniqueAttrs>();
-          unique_rows(c, outs, {}, true, a.return_inverse, a.return_counts);
+          unique_elements(c, outs, a.return_inverse, a.return_counts);
         },
     .attrs = &attr_info<UniqueAttrs>,
     .offer = Offer::function,
@@ -182,12 +204,6 @@ struct BincountAttrs {
   int64_t minlength = 0;
   static constexpr auto members() { return std::tuple(&BincountAttrs::minlength); }
 };
-Tensor staged(const Tensor& t, DType d) {
-  if (t.dtype() == d && t.is_contiguous()) return t;
-  Tensor c = empty(t.sizes(), d);
-  copy_into(c, t);
-  return c;
-}
 constexpr OpDef bincount_op = composite({
     .signature = "bincount(Tensor input, Tensor? weights=None, int minlength=0) -> Tensor",
     .doc =
@@ -218,7 +234,7 @@ tensor([0, 2, 0, 1])
                   ": the result's size depends on the data, which the meta device lacks");
           require(!w.defined() || w.sizes() == x.sizes(), c.name(),
                   ": weights must have the input's shape; got ", w, " for ", x);
-          Tensor values = staged(x, DType::Int64);
+          Tensor values = contiguous_copy(x, DType::Int64);
           const int64_t* p = values.data<const int64_t>();
           int64_t n = x.numel(), smallest = 0, largest = -1;
           for (int64_t i = 0; i < n; ++i) {
@@ -236,7 +252,7 @@ tensor([0, 2, 0, 1])
           auto add = [&]<class T>(T* to, const T* each) {
             for (int64_t i = 0; i < n; ++i) to[p[i]] += each ? each[i] : T(1);
           };
-          Tensor weights = w.defined() ? staged(w, out.dtype()) : Tensor();
+          Tensor weights = w.defined() ? contiguous_copy(w, out.dtype()) : Tensor();
           if (!w.defined())
             add(out.data<int64_t>(), static_cast<const int64_t*>(nullptr));
           else if (single)
