@@ -47,7 +47,7 @@ void cast_loop(char* const* p, const int64_t* s, int64_t n, const Scalar*) {
 }
 
 template <class From, class... To>
-constexpr void fill_row(Loop (&row)[num_dtypes], TypeList<To...>) {
+constexpr void set_casts(Loop (&row)[num_dtypes], TypeList<To...>) {
   ((row[static_cast<int>(dtype_of<To>())] = cast_loop<To, From>), ...);
 }
 struct CastTable {
@@ -55,7 +55,7 @@ struct CastTable {
 };
 template <class... From> constexpr CastTable make_cast_table(TypeList<From...>) {
   CastTable t;
-  (fill_row<From>(t.fn[static_cast<int>(dtype_of<From>())], AllTypes{}), ...);
+  (set_casts<From>(t.fn[static_cast<int>(dtype_of<From>())], AllTypes{}), ...);
   return t;
 }
 constexpr CastTable casts = make_cast_table(AllTypes{});
@@ -93,9 +93,25 @@ template <class T> void where_loop(char* const* p, const int64_t* s, int64_t n, 
   }
 }
 
+// Zeros are left to the C library: it has processors write lines that they have not read.
+template <class T> void fill_row(T* to, T value, int64_t n) {
+  T line[line_bytes / sizeof(T)];
+  std::fill_n(line, std::ssize(line), value);
+  constexpr char zero[line_bytes] = {};
+  if (std::memcmp(line, zero, sizeof line) == 0) {
+    std::memset(static_cast<void*>(to), 0, static_cast<size_t>(n) * sizeof(T));
+    return;
+  }
+  for (; n > 0 && !starts_line(to); --n) *to++ = value;
+  for (; n >= std::ssize(line); n -= std::ssize(line), to += std::ssize(line))
+    std::memcpy(static_cast<void*>(to), line, sizeof line);
+  std::fill_n(to, n, value);
+}
 template <class T> void fill_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* v) {
   const T value = v->to<T>();
-  if (s[0] == sizeof(T)) {
+  if (s[0] == sizeof(T) && n >= line_bytes) {
+    fill_row(reinterpret_cast<T*>(p[0]), value, n);
+  } else if (s[0] == sizeof(T)) {
     std::fill_n(reinterpret_cast<T*>(p[0]), n, value);
   } else {
     for (int64_t i = 0; i < n; ++i) *reinterpret_cast<T*>(p[0] + i * s[0]) = value;
@@ -136,6 +152,12 @@ void copy(const NdView& dst, const NdView& src) {
   size_t items[2] = {item, itemsize(src.dtype)};
   run_loop(cast_loop_of(src.dtype, dst.dtype), 2, data, strides, items, dst.sizes, dst.ndim,
            nullptr);
+}
+
+void clear(char* at, int64_t bytes) {
+  parallel_for(bytes, int64_t{1} << 18, [at](int64_t begin, int64_t end) {
+    std::memset(at + begin, 0, static_cast<size_t>(end - begin));
+  });
 }
 
 void fill(const NdView& dst, const Scalar& value) {

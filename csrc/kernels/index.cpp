@@ -187,7 +187,39 @@ void divide_by_counts(const NdView& x, const int64_t* counts) {
   });
 }
 
-void cat_rows(char* out, const char* const* src, const int64_t* bytes, int count, int64_t rows) {
+// One element of each source after another; `count` is K, or not known beforehand (0).
+template <class T, int K>
+static void interleave(T* out, const char* const* src, int count, int64_t begin, int64_t end) {
+  if constexpr (K > 0) {
+    const T* from[K];
+    for (int k = 0; k < K; ++k) from[k] = reinterpret_cast<const T*>(src[k]);
+#pragma GCC ivdep
+    for (int64_t r = begin; r < end; ++r)
+      for (int k = 0; k < K; ++k) out[r * K + k] = from[k][r];
+    return;
+  }
+  constexpr int64_t piece = 256;  // rows whose lines stay in the cache for the next source
+  for (; begin < end; begin += piece) {
+    const int64_t stop = std::min(end, begin + piece);
+    for (int k = 0; k < count; ++k) {
+      const T* from = reinterpret_cast<const T*>(src[k]);
+      for (int64_t r = begin; r < stop; ++r) out[r * count + k] = from[r];
+    }
+  }
+}
+template <class T>
+static void interleave_rows(char* out, const char* const* src, int count, int64_t rows) {
+  parallel_for(rows, grain_default / count, [&](int64_t begin, int64_t end) {
+    auto f = count == 2   ? interleave<T, 2>
+             : count == 3 ? interleave<T, 3>
+             : count == 4 ? interleave<T, 4>
+                          : interleave<T, 0>;
+    f(reinterpret_cast<T*>(out), src, count, begin, end);
+  });
+}
+
+void cat_rows(char* out, const char* const* src, const int64_t* bytes, const int64_t* steps,
+              int count, int64_t rows) {
   int64_t row = 0;
   for (int k = 0; k < count; ++k) row += bytes[k];
   if (row == 0 || rows == 0) return;
@@ -200,11 +232,17 @@ void cat_rows(char* out, const char* const* src, const int64_t* bytes, int count
     }
     return;
   }
+  bool single = bytes[0] <= 16 && std::has_single_bit(static_cast<uint64_t>(bytes[0]));
+  for (int k = 0; k < count; ++k) single = single && bytes[k] == bytes[0] && steps[k] == bytes[0];
+  if (single) {
+    return dispatch_size(static_cast<size_t>(bytes[0]),
+                         [&]<class T>() { interleave_rows<T>(out, src, count, rows); });
+  }
   parallel_for(rows, std::max<int64_t>(1, (1 << 18) / row), [&](int64_t begin, int64_t end) {
     char* to = out + begin * row;
     for (int64_t r = begin; r < end; ++r) {
       for (int k = 0; k < count; ++k) {
-        copy_bytes(to, src[k] + r * bytes[k], static_cast<size_t>(bytes[k]));
+        copy_bytes(to, src[k] + r * steps[k], static_cast<size_t>(bytes[k]));
         to += bytes[k];
       }
     }

@@ -16,8 +16,10 @@ void divide_by(const NdView& dst, const NdView& src);
 // x[k] /= counts[k], both contiguous; integers round down, elements with count 0 stay.
 void divide_by_counts(const NdView& x, const int64_t* counts);
 
-// Every row of `out` is made of bytes[k] bytes from the rows of src[k], one after another.
-void cat_rows(char* out, const char* const* src, const int64_t* bytes, int count, int64_t rows);
+// Every row of `out` is made of bytes[k] bytes from the rows of src[k], one after another; those
+// lie steps[k] bytes apart.
+void cat_rows(char* out, const char* const* src, const int64_t* bytes, const int64_t* steps,
+              int count, int64_t rows);
 
 // out[k] += stride * index[k] with negative indices counted from the end of `size`, k running
 // through the int64 `index` in row-major order. Returns the first k whose index is out of range

@@ -429,6 +429,48 @@ template <class S> void by_dots(const Problem<S>& p, int64_t begin, int64_t end)
   }
 }
 
+// One sum over k of two contiguous vectors: pieces in lanes, what comes of them in double
+// precision.
+template <class S> using Whole = std::conditional_t<std::is_floating_point_v<S>, double, S>;
+template <class S> Whole<S> dot_piece(const S* a, const S* b, int64_t n) {
+  using V = Vector<S>;
+  constexpr int L = lanes<S>, ways = 8;
+  V sums[ways];
+  unroll<ways>([&]<int w> { sums[w] = V{}; });
+  int64_t q = 0;
+  for (; q + ways * L <= n; q += ways * L) {
+    unroll<ways>(
+        [&]<int w> { sums[w] += load_lanes<S>(a + q + w * L) * load_lanes<S>(b + q + w * L); });
+  }
+  for (; q + L <= n; q += L) sums[0] += load_lanes<S>(a + q) * load_lanes<S>(b + q);
+  if (q < n) sums[0] += load_part<S>(a + q, n - q) * load_part<S>(b + q, n - q);
+  unroll<ways - 1>([&]<int w> { sums[0] += sums[w + 1]; });
+  S each[L];
+  std::memcpy(each, &sums[0], sizeof each);
+  Whole<S> sum = 0;
+  for (int l = 0; l < L; ++l) sum += static_cast<Whole<S>>(each[l]);
+  return sum;
+}
+template <class S> void one_dot(const Problem<S>& p) {
+  constexpr int64_t piece = 4096, most_parts = 256;
+  const int64_t pieces = ceil_div(p.k, piece), parts = least(pieces, most_parts);
+  Whole<S> sums[most_parts];
+  // Parts do not depend on the threads, nor does the sum.
+  auto some = [&](int64_t begin, int64_t end) {
+    for (int64_t part = begin; part < end; ++part) {
+      Whole<S> sum = 0;
+      for (int64_t i = pieces * part / parts; i < pieces * (part + 1) / parts; ++i)
+        sum += dot_piece(p.a + i * piece, p.b + i * piece, least(piece, p.k - i * piece));
+      sums[part] = sum;
+    }
+  };
+  parallel_for(parts, 1 + parts * grain_default / p.k, some);
+  Whole<S> sum = 0;
+  for (int64_t part = 0; part < parts; ++part) sum += sums[part];
+  S tile[1] = {static_cast<S>(sum)};
+  merge<S, S>(p, tile, 0, 1, p.c, p.beta_kind == Beta::zero ? p.bias : nullptr, 1, 1, p.beta_kind);
+}
+
 // A grid of blocks of C, one for each thread, along the rows if there are enough of them.
 struct Grid {
   int64_t down = 1, across = 1;
@@ -557,6 +599,7 @@ template <class T> void blocked(const Problem<T>& p) {
   const int64_t work = p.m * p.n * p.k;
   const bool threads = work >= parallel_work;
   if constexpr (plain) {
+    if (p.m == 1 && p.n == 1 && p.a_cs == 1 && p.b_rs == 1) return one_dot<S>(p);
     const int64_t grain = threads ? 1 + parallel_work / 2 / (p.k * p.m) : p.n;
     if (p.m == 1 && p.b_cs == 1) {
       return parallel_for(p.n, grain,

@@ -56,14 +56,35 @@ struct Walk {
     }
     ndim = last + 1;
   }
-  // A row of a few elements costs more to start than to run: a much longer dim goes inside instead.
-  void prefer_long_rows() {
-    if (sizes[0] >= 8) return;
+  // A row of a few elements costs more to start than to run: a much longer dim goes inside instead,
+  // and the short one next to it. True where that was done.
+  bool prefer_long_rows() {
+    if (sizes[0] >= 8) return false;
     int best = 0;
     for (int d = 1; d < ndim; ++d) {
       if (sizes[d] > sizes[best]) best = d;
     }
-    if (best != 0 && sizes[best] >= 8 * sizes[0]) swap_dims(0, best);
+    if (best == 0 || sizes[best] < 8 * sizes[0]) return false;
+    swap_dims(0, best);
+    swap_dims(1, best);
+    return true;
+  }
+  // Elements along dim 0 whose lines stay in the nearest cache while dim 1 is gone over.
+  int64_t piece() const {
+    int64_t step = 1;
+    for (int k = 0; k < count; ++k) step = std::max(step, std::abs(steps[0][k]));
+    return step <= 64 ? std::max<int64_t>(256, 8192 / step) : 64;
+  }
+  // Cuts dim 0, which must be a multiple of `length`, into pieces; dim 1 lies between them.
+  void cut(int64_t length) {
+    for (int d = ndim; d > 2; --d) {
+      sizes[d] = sizes[d - 1];
+      std::copy_n(steps[d - 1], count, steps[d]);
+    }
+    sizes[2] = sizes[0] / length;
+    sizes[0] = length;
+    for (int k = 0; k < count; ++k) steps[2][k] = steps[0][k] * length;
+    ++ndim;
   }
   // Whether input k runs across the rows, and along dim d: each of its elements in a row is on a
   // cache line of its own, which the next rows need again.
@@ -199,10 +220,11 @@ void run_loop(Loop loop, int count, char* const* data, const int64_t* const* str
     loop(data, steps, 1, params);
     return;
   }
+  bool turned = false;
   if (w.ndim > 1) {
     w.sort();
     w.coalesce();
-    if (w.ndim > 1) w.prefer_long_rows();
+    if (w.ndim > 1) turned = w.prefer_long_rows();
   }
   // An output that is written more than once (stride 0) must not be shared between threads.
   int64_t grain = grain_default;
@@ -215,8 +237,22 @@ void run_loop(Loop loop, int count, char* const* data, const int64_t* const* str
   }
   if (numel >= grain_default && grain == grain_default && w.ndim > 1 && w.find_crossed(itemsizes))
     return run_crossed(loop, w, data, itemsizes, params);
-  parallel_for(numel, grain,
-               [&](int64_t begin, int64_t end) { run_range(loop, w, data, begin, end, params); });
+  auto run = [&](const Walk& walk, char* const* at, int64_t elements) {
+    parallel_for(elements, grain, [&](int64_t begin, int64_t end) {
+      run_range(loop, walk, at, begin, end, params);
+    });
+  };
+  const int64_t piece = turned && w.ndim < max_dims ? w.piece() : 0;
+  if (piece == 0 || w.sizes[0] < 2 * piece) return run(w, data, numel);
+  Walk last = w;
+  last.sizes[0] = w.sizes[0] % piece;
+  w.sizes[0] -= last.sizes[0];
+  const int64_t rest = numel / (w.sizes[0] + last.sizes[0]) * last.sizes[0];
+  char* at[max_operands];
+  for (int k = 0; k < count; ++k) at[k] = data[k] + w.sizes[0] * w.steps[0][k];
+  w.cut(piece);
+  run(w, data, numel - rest);
+  if (rest) run(last, at, rest);
 }
 
 }  // namespace clew::kernels

@@ -61,5 +61,7 @@ void run_loop(Loop loop, int count, char* const* data, const int64_t* const* str
 // dst[...] = src[...] with conversion; equal sizes.
 void copy(const NdView& dst, const NdView& src);
 void fill(const NdView& dst, const Scalar& value);
+// Makes bytes zero, many of them on all threads.
+void clear(char* at, int64_t bytes);
 
 }  // namespace clew::kernels

@@ -17,18 +17,26 @@ template <class W> W spaced(W start, W end, W step, int64_t i, int64_t n) {
                    : end - step * static_cast<double>(n - 1 - i);
 }
 
+// Calls f(to, first, count) for short runs of a large index space, on all threads: within one the
+// index is an int, which vectors convert.
+template <class T, class F> void for_runs(T* x, int64_t n, F&& f) {
+  constexpr int64_t run = 1024;
+  parallel_for(n, grain_default, [&](int64_t begin, int64_t end) {
+    for (; begin < end; begin += run)
+      f(x + begin, begin, static_cast<int>(std::min(run, end - begin)));
+  });
+}
+
 }  // namespace
 
 void range(const NdView& dst, const Scalar& start, const Scalar& step) {
   int64_t n = dst.numel();
   dispatch(dst.dtype, AllTypes{}, [&]<class T>() {
-    T* x = dst.ptr<T>();
     if (std::is_integral_v<T> && start.is_integral() && step.is_integral()) {
       uint64_t a = static_cast<uint64_t>(start.to_int()), s = static_cast<uint64_t>(step.to_int());
-      parallel_for(n, grain_default, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          x[i] = convert<T>(static_cast<int64_t>(a + s * static_cast<uint64_t>(i)));
-        }
+      for_runs(dst.ptr<T>(), n, [=](T* to, int64_t first, int count) {
+        uint64_t value = a + s * static_cast<uint64_t>(first);
+        for (int i = 0; i < count; ++i, value += s) to[i] = convert<T>(static_cast<int64_t>(value));
       });
       return;
     }
@@ -38,8 +46,9 @@ void range(const NdView& dst, const Scalar& start, const Scalar& step) {
       a = static_cast<double>(start.to_int());
       s = static_cast<double>(step.to_int());
     }
-    parallel_for(n, grain_default, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) x[i] = convert<T>(a + s * static_cast<double>(i));
+    for_runs(dst.ptr<T>(), n, [=](T* to, int64_t first, int count) {
+      const auto from = static_cast<double>(first);  // sums of whole numbers are exact
+      for (int i = 0; i < count; ++i) to[i] = convert<T>(a + s * (from + i));
     });
   });
 }
@@ -58,8 +67,12 @@ void linspace(const NdView& dst, const Scalar& start, const Scalar& end) {
       x[0] = convert<T>(a);
       return;
     }
-    parallel_for(n, grain_default, [&](int64_t begin, int64_t stop) {
-      for (int64_t i = begin; i < stop; ++i) x[i] = convert<T>(spaced(a, b, step, i, n));
+    // From the nearer end, as spaced() has it.
+    for_runs(x, n, [=](T* to, int64_t first, int count) {
+      const int low = static_cast<int>(std::clamp<int64_t>(n / 2 - first, 0, count));
+      const auto from = static_cast<double>(first), left = static_cast<double>(n - 1 - first);
+      for (int i = 0; i < low; ++i) to[i] = convert<T>(a + step * (from + i));
+      for (int i = low; i < count; ++i) to[i] = convert<T>(b - step * (left - i));
     });
   });
 }
@@ -83,7 +96,7 @@ void logspace(const NdView& dst, const Scalar& start, const Scalar& end, double 
 void eye(const NdView& dst) {
   int64_t rows = dst.sizes[0], cols = dst.sizes[1];
   if (rows == 0 || cols == 0) return;
-  std::memset(dst.data, 0, itemsize(dst.dtype) * static_cast<size_t>(rows * cols));
+  clear(dst.data, rows * cols * static_cast<int64_t>(itemsize(dst.dtype)));
   dispatch(dst.dtype, AllTypes{}, [&]<class T>() {
     T* x = dst.ptr<T>();
     for (int64_t i = 0; i < std::min(rows, cols); ++i) x[i * cols + i] = convert<T>(int64_t{1});

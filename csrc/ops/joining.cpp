@@ -3,6 +3,7 @@
 // Invariant: inputs are promoted to one dtype; gradients are slices of the result's.
 #include "ops/joining.h"
 
+#include <optional>
 #include <vector>
 
 #include "kernels/index.h"
@@ -34,23 +35,57 @@ DType promoted(std::span<const Tensor> tensors) {
   return d;
 }
 
-// Row by row when everything lies contiguously in one dtype, else piece by piece.
+// How many elements lie between the rows of t, where those are all of its dims from `dim` on and
+// each is contiguous; none where they are not evenly apart.
+std::optional<int64_t> step_of_rows(const Tensor& t, int dim) {
+  int64_t dense = 1;
+  for (int d = t.ndim() - 1; d >= dim; --d) {
+    if (t.size(d) != 1 && t.stride(d) != dense) return {};
+    dense *= t.size(d);
+  }
+  int64_t step = 0, next = 0;
+  for (int d = dim - 1; d >= 0; --d) {
+    if (t.size(d) == 1) continue;
+    if (step == 0)
+      step = t.stride(d);
+    else if (t.stride(d) != next)
+      return {};
+    next = t.stride(d) * t.size(d);
+  }
+  return step;
+}
+
+// Row by row when the rows of all are contiguous in one dtype, else piece by piece.
 void join(const Tensor& out, std::span<const Tensor> in, int dim, const int64_t* lengths) {
   int64_t inner = 1;
   for (int d = dim + 1; d < out.ndim(); ++d) inner *= out.size(d);
   int64_t rows = 1;
   for (int d = 0; d < dim; ++d) rows *= out.size(d);
-  bool plain = out.is_contiguous();
-  for (const Tensor& t : in) plain = plain && t.is_contiguous() && t.dtype() == out.dtype();
+  const auto item = static_cast<int64_t>(itemsize(out.dtype()));
+  bool plain = out.is_contiguous(), dense = true;
+  for (const Tensor& t : in) {
+    plain = plain && t.dtype() == out.dtype();
+    dense = dense && t.is_contiguous();
+  }
+  SmallVec<const char*, 8> data;
+  SmallVec<int64_t, 8> bytes, steps;
+  for (size_t k = 0; plain && k < in.size(); ++k) {
+    if (in[k].numel() == 0) continue;
+    data.push_back(in[k]->data);
+    bytes.push_back(lengths[k] * inner * item);
+    if (dense) continue;
+    // What is stacked lacks the joined dim: its rows are as many.
+    const std::optional<int64_t> step = in[k].is_contiguous()        ? lengths[k] * inner
+                                        : in[k].ndim() == out.ndim() ? step_of_rows(in[k], dim)
+                                                                     : std::nullopt;
+    plain = step.has_value();
+    steps.push_back(step.value_or(0) * item);
+  }
   if (plain) {
-    SmallVec<const char*, 8> data;
-    SmallVec<int64_t, 8> bytes;
-    for (size_t k = 0; k < in.size(); ++k) {
-      if (in[k].numel() == 0) continue;
-      data.push_back(in[k]->data);
-      bytes.push_back(lengths[k] * inner * static_cast<int64_t>(itemsize(out.dtype())));
+    if (data.size() > 0) {
+      kernels::cat_rows(out->data, data.data(), bytes.data(), dense ? bytes.data() : steps.data(),
+                        data.size(), rows);
     }
-    kernels::cat_rows(out->data, data.data(), bytes.data(), data.size(), rows);
     return;
   }
   int64_t at = 0;

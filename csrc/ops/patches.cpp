@@ -171,7 +171,7 @@ void fold_cpu(const Call& c, Tensors& outs) {
   const auto item = static_cast<int64_t>(itemsize(x.dtype()));
   const int64_t in = x.numel() / images * item, out = outs[0].numel() / images * item;
   const ReleaseGil gil(x.numel());
-  std::memset(outs[0].data<char>(), 0, static_cast<size_t>(outs[0].numel() * item));
+  kernels::clear(outs[0].data<char>(), outs[0].numel() * item);
   for (int64_t n = 0; n < images; ++n) {
     kernels::columns_to_image(s, outs[0].size(-3), x.data<char>() + n * in, counts[0] * counts[1],
                               outs[0].data<char>() + n * out, 0, counts[0]);
