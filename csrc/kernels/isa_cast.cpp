@@ -9,6 +9,24 @@ namespace clew::kernels::CLEW_ISA {
 
 namespace {
 
+// Numbers that fit 32 bits are cut to integers in vectors; blocks with others go one by one.
+template <class To, class From>
+[[gnu::flatten]] void cut_rows(To* out, const From* in, int64_t n) {
+  constexpr int64_t block = 512;
+  constexpr From most = static_cast<From>(2147483520.0);  // the float before 2^31
+  for (int64_t begin = 0; begin < n; begin += block) {
+    const int64_t end = begin + block < n ? begin + block : n;
+    int bad = 0;
+    for (int64_t i = begin; i < end; ++i) bad |= !(std::fabs(in[i]) <= most);
+    if (bad) {
+      for (int64_t i = begin; i < end; ++i) out[i] = convert<To>(in[i]);
+      continue;
+    }
+#pragma GCC ivdep
+    for (int64_t i = begin; i < end; ++i) out[i] = static_cast<To>(static_cast<int32_t>(in[i]));
+  }
+}
+
 template <class To, class From> [[gnu::flatten]] void cast_rows(char* d, const char* a, int64_t n) {
   auto* out = reinterpret_cast<To*>(d);
   auto* in = reinterpret_cast<const From*>(a);
@@ -16,6 +34,9 @@ template <class To, class From> [[gnu::flatten]] void cast_rows(char* d, const c
     narrow(in, out, n);
   } else if constexpr (is_half_v<From> && std::is_same_v<To, float>) {
     widen(in, out, n);
+  } else if constexpr (std::is_integral_v<To> && !std::is_same_v<To, bool> &&
+                       std::is_floating_point_v<From>) {
+    cut_rows(out, in, n);
   } else {
 #pragma GCC ivdep
     for (int64_t i = 0; i < n; ++i) out[i] = convert<To>(in[i]);

@@ -125,6 +125,14 @@ void init_comparison() {
   set_loops<1, clamp_loop<float>, clamp_loop<double>>(table::clamp);
   binary<2>(table::clamp_backward, F{},
             []<class T>(T g, T x, const T* c) { return (x >= c[0]) & (x <= c[1]) ? g : T(0); });
+  // nan wins over the bounds, and of them, too.
+  ternary(table::clamp_between, F{}, []<class T>(T x, T low, T high) {
+    T y = x < low ? low : x;
+    y = low != low ? low : y;
+    y = y > high ? high : y;
+    y = high != high ? high : y;
+    return x != x ? x : y;
+  });
   unary(table::isnan, F{}, []<class T>(T a) { return a != a; });
   unary(table::isinf, F{}, []<class T>(T a) { return std::fabs(a) == vm::inf<T>; });
   unary(table::isfinite, F{}, []<class T>(T a) { return std::fabs(a) < vm::inf<T>; });
@@ -138,6 +146,8 @@ void init_rounding();
 void init_powers();
 void init_slopes();
 void init_activations();
+void init_integral();
+void init_complex();
 
 void init_pointwise() {
   init_arithmetic();
@@ -148,6 +158,8 @@ void init_pointwise() {
   init_powers();
   init_slopes();
   init_activations();
+  init_integral();
+  init_complex();
 }
 
 }  // namespace clew::kernels::CLEW_ISA

@@ -31,6 +31,11 @@ void init_activations() {
     T s = vm::sigmoid(x);
     return T(g * (s * (T(1) + x * (T(1) - s))));
   });
+  binary(table::gate, F{}, []<class T>(T a, T b) { return T(a * vm::sigmoid(b)); });
+  ternary(table::gate_slope, F{}, []<class T>(T g, T a, T b) {
+    T s = vm::sigmoid(b);
+    return T(g * a * (s * (T(1) - s)));
+  });
   unary(table::mish, F{}, []<class T>(T x) { return T(x * vm::tanh(vm::log1p_exp(x))); });
   binary(table::mish_backward, F{}, []<class T>(T g, T x) {
     T t = vm::tanh(vm::log1p_exp(x));

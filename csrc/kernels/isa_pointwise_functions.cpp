@@ -179,7 +179,6 @@ void init_functions() {
 
 void init_rounding();
 void init_rounding() {
-  unary(table::positive, F{}, []<class T>(T a) { return a; });
   unary(table::floor, F{}, []<class T>(T a) { return T(std::floor(a)); });
   unary(table::ceil, F{}, []<class T>(T a) { return T(std::ceil(a)); });
   unary(table::trunc, F{}, []<class T>(T a) { return T(std::trunc(a)); });

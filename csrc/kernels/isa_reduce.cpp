@@ -9,6 +9,7 @@
 #endif
 #include <bit>
 #include <limits>
+#include <type_traits>
 #include <utility>
 
 #include "kernels/lanes.h"
@@ -119,10 +120,82 @@ template <bool Largest> struct Extremum {
   template <class C> static constexpr C neutral = Largest ? least<C> : most<C>;
   template <class V> [[gnu::always_inline]] static V term(V v) { return v; }
   template <class V> [[gnu::always_inline]] static V join(V a, V b) {
-    V c = Largest ? (b > a ? b : a) : (b < a ? b : a);
+    const V c = better(a, b);
     return b != b ? b : c;
   }
+
+ private:
+  // The better of two; a where either is NaN. As one instruction where there is one: the compiler
+  // makes a comparison and a selection of the other form, and sums of short rows wait for them.
+  template <class V> [[gnu::always_inline]] static V better(V a, V b) {
+#if defined(__AVX512F__)
+    if constexpr (std::is_same_v<V, Lanes_t<float>>) {
+      const auto x = reinterpret_cast<__m512>(b), y = reinterpret_cast<__m512>(a);
+      return reinterpret_cast<V>(Largest ? _mm512_maskz_max_ps(0xffff, x, y)
+                                         : _mm512_maskz_min_ps(0xffff, x, y));
+    } else if constexpr (std::is_same_v<V, Lanes_t<double>>) {
+      const auto x = reinterpret_cast<__m512d>(b), y = reinterpret_cast<__m512d>(a);
+      return reinterpret_cast<V>(Largest ? _mm512_maskz_max_pd(0xff, x, y)
+                                         : _mm512_maskz_min_pd(0xff, x, y));
+    }
+#endif
+    return Largest ? (b > a ? b : a) : (b < a ? b : a);
+  }
 };
+// Sums of what is not NaN.
+struct Present {
+  template <class V> [[gnu::always_inline]] static V of(V v) { return v == v ? v : V{}; }
+};
+
+// The extremum of each of V vectors of columns and the first row that holds it, over n rows.
+template <bool Largest, int V, class T>
+[[gnu::always_inline]] inline void arg_some_columns(const T* p, int64_t step, int64_t n, T* best,
+                                                    int64_t* where) {
+  using I = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
+  constexpr int N = lane_count<T>;
+  Lanes_t<T> values[V];
+  Lanes_t<I> places[V];
+  for (int k = 0; k < V; ++k) {
+    values[k] = load(p + k * N);
+    places[k] = Lanes_t<I>{};
+  }
+  for (int64_t i = 1; i < n; ++i) {
+    p += step;
+    const Lanes_t<I> here = spread(static_cast<I>(i));
+    for (int k = 0; k < V; ++k) {
+      const Lanes_t<T> v = load(p + k * N);
+      const auto better = Largest ? v > values[k] : v < values[k];
+      const auto take = better | ((v != v) & (values[k] == values[k]));
+      values[k] = take ? v : values[k];
+      places[k] = take ? here : places[k];
+    }
+  }
+  for (int k = 0; k < V; ++k) {
+    store(best + k * N, values[k]);
+    for (int l = 0; l < N; ++l) where[k * N + l] = places[k][l];
+  }
+}
+template <bool Largest, class T>
+void arg_columns(const T* p, int64_t step, int64_t n, int64_t w, T* best, int64_t* where) {
+  constexpr int N = lane_count<T>;
+  int64_t j = 0;
+  for (; j + 4 * N <= w; j += 4 * N)
+    arg_some_columns<Largest, 4>(p + j, step, n, best + j, where + j);
+  for (; j + N <= w; j += N) arg_some_columns<Largest, 1>(p + j, step, n, best + j, where + j);
+  for (; j < w; ++j) {
+    T value = p[j];
+    int64_t place = 0;
+    for (int64_t i = 1; i < n; ++i) {
+      const T v = p[i * step + j];
+      const bool better = Largest ? v > value : v < value;
+      if (!(better | ((v != v) & (value == value)))) continue;
+      value = v;
+      place = i;
+    }
+    best[j] = value;
+    where[j] = place;
+  }
+}
 
 constexpr int row_lanes = 8;    // vectors that are joined side by side ...
 constexpr int row_rounds = 16;  // ... and how often a lane rounds before it goes to the total
@@ -267,6 +340,8 @@ const ReduceTable reduce_loops = {.sum_float = loops<Sum<Plain>, float, double>(
                                   .squares_double = loops<Sum<Square>, double, double>(),
                                   .sum_bf16 = loops<Sum<Plain>, bf16, double>(),
                                   .sum_f16 = loops<Sum<Plain>, f16, double>(),
+                                  .present_float = loops<Sum<Present>, float, double>(),
+                                  .present_double = loops<Sum<Present>, double, double>(),
                                   .sum_int64 = loops<Sum<Plain>, int64_t, uint64_t>(),
                                   .sum_int32 = loops<Sum<Plain>, int32_t, uint64_t>(),
                                   .sum_uint8 = loops<Sum<Plain>, uint8_t, uint64_t>(),
@@ -280,6 +355,10 @@ const ReduceTable reduce_loops = {.sum_float = loops<Sum<Plain>, float, double>(
                                   .max_int64 = loops<Extremum<true>, int64_t, int64_t>(),
                                   .min_int64 = loops<Extremum<false>, int64_t, int64_t>(),
                                   .max_int32 = loops<Extremum<true>, int32_t, int32_t>(),
-                                  .min_int32 = loops<Extremum<false>, int32_t, int32_t>()};
+                                  .min_int32 = loops<Extremum<false>, int32_t, int32_t>(),
+                                  .arg_float = {arg_columns<false>, arg_columns<true>},
+                                  .arg_double = {arg_columns<false>, arg_columns<true>},
+                                  .arg_int64 = {arg_columns<false>, arg_columns<true>},
+                                  .arg_int32 = {arg_columns<false>, arg_columns<true>}};
 
 }  // namespace clew::kernels::CLEW_ISA

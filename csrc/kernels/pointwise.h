@@ -20,7 +20,7 @@ Loop where_loop_of(size_t item);
 namespace table {
 // --- arithmetic ---
 inline LoopTable add, sub;  // alpha
-inline LoopTable mul, div, neg, pow, square, reciprocal, abs, positive;
+inline LoopTable mul, div, neg, pow, square, reciprocal, abs;
 inline LoopTable div_trunc, div_floor, fmod, remainder, gcd, lcm;
 inline LoopTable lerp;
 inline LoopTable addcmul, addcdiv;  // value
@@ -30,6 +30,7 @@ inline LoopTable logical_and, logical_or, logical_xor, logical_not;
 inline LoopTable bitwise_and, bitwise_or, bitwise_xor, bitwise_not, shift_left, shift_right;
 inline LoopTable isnan, isinf, isfinite, isposinf, isneginf, signbit;
 inline LoopTable clamp;           // min, max; either may be None
+inline LoopTable clamp_between;   // of input, min, max
 inline LoopTable clamp_backward;  // min, max
 inline LoopTable nan_to_num;      // nan, posinf, neginf
 // --- elementary functions ---
@@ -50,6 +51,7 @@ inline LoopTable polygamma;  // n
 inline LoopTable relu, relu_backward;              // of the output
 inline LoopTable tanh_backward, sigmoid_backward;  // of the output
 inline LoopTable gelu, gelu_backward, gelu_tanh, gelu_tanh_backward, silu, silu_backward;
+inline LoopTable gate, gate_slope;  // a * sigmoid(b); its slope along b, of grad, a, b
 inline LoopTable mish, mish_backward, softsign, logsigmoid, logsigmoid_backward;
 inline LoopTable hardsigmoid, hardsigmoid_backward, hardswish, hardswish_backward;
 inline LoopTable leaky_relu, leaky_relu_backward;  // negative_slope

@@ -1,4 +1,4 @@
-// Elementwise loops of the complex dtypes.
+// Elementwise loops of the complex dtypes (isa_pointwise_complex.cpp has sums and products).
 // May include: base, kernels.
 // Invariant: abs and angle write the real dtype.
 #include "kernels/pointwise.h"
@@ -50,14 +50,8 @@ void angle_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* param
 }
 
 void init_arithmetic() {
-  binary<1>(table::add, C{},
-            []<class T>(T a, T b, const T* c) { return c[0] == T(1) ? a + b : a + c[0] * b; });
-  binary<1>(table::sub, C{},
-            []<class T>(T a, T b, const T* c) { return c[0] == T(1) ? a - b : a - c[0] * b; });
-  binary(table::mul, C{}, []<class T>(T a, T b) { return a * b; });
   binary(table::div, C{}, []<class T>(T a, T b) { return a / b; });
   unary(table::neg, C{}, []<class T>(T a) { return -a; });
-  unary(table::positive, C{}, []<class T>(T a) { return a; });
   unary(table::conj, C{}, []<class T>(T a) { return std::conj(a); });
   unary(table::abs, C{}, []<class T>(T a) { return std::abs(a); });
   table::angle.fn[static_cast<int>(DType::Complex64)] = angle_loop<float>;

@@ -17,6 +17,7 @@ void init_pointwise();
 void init_pointwise_special();
 void init_pointwise_integral();
 void init_pointwise_complex();
+void init_pointwise_unsigned();
 
 void init_pointwise() {
   init_pointwise_special();
@@ -33,6 +34,7 @@ void init_pointwise() {
     }
   }
 #endif
+  init_pointwise_unsigned();
 }
 
 }  // namespace clew::kernels

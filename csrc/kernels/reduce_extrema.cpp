@@ -2,7 +2,6 @@
 // May include: base, kernels.
 // Invariant: NaN beats every number, the first of equal elements gives the index.
 #include <limits>
-#include <memory>
 #include <vector>
 
 #include "kernels/reduce.h"
@@ -98,6 +97,21 @@ void arg_row(const T* p, int64_t n, int64_t stride, T& value, int64_t& index) {
   index = i;
 }
 
+// The vector loop for the extrema of columns; nullptr where there is none.
+template <class T, bool Largest> auto arg_loop() {
+  const ReduceTable& table = reduce_table();
+  if constexpr (std::is_same_v<T, float>)
+    return table.arg_float[Largest];
+  else if constexpr (std::is_same_v<T, double>)
+    return table.arg_double[Largest];
+  else if constexpr (std::is_same_v<T, int64_t>)
+    return table.arg_int64[Largest];
+  else if constexpr (std::is_same_v<T, int32_t>)
+    return table.arg_int32[Largest];
+  else
+    return nullptr;
+}
+
 template <class T, bool Largest>
 void arg_reduce(T* values, const int64_t* value_strides, const NdView& indices, const NdView& src) {
   using C = compute_t<T>;
@@ -144,37 +158,51 @@ void arg_reduce(T* values, const int64_t* value_strides, const NdView& indices, 
                  });
     return;
   }
-  constexpr int64_t W = reduce_columns;
   const ReduceAxis inner = plan.kept.back();
+  // Narrower pieces where the columns would not be enough for all threads.
+  constexpr int64_t narrow = 64;
+  const int64_t share = (inner.size / num_threads() + narrow - 1) / narrow * narrow;
+  const int64_t W = plan.outputs * n < 2 * grain_default
+                        ? reduce_columns
+                        : std::clamp<int64_t>(share, narrow, reduce_columns);
   int64_t blocks = (inner.size + W - 1) / W;
   int64_t units = plan.outputs / inner.size * blocks;
+  const bool in_vectors = inner.src == 1 && n <= std::numeric_limits<int32_t>::max();
   parallel_for(units, std::max<int64_t>(1, grain_default / (n * std::min(W, inner.size))),
                [&](int64_t u0, int64_t u1) {
-                 auto best = std::make_unique<C[]>(W);
-                 auto where = std::make_unique<int64_t[]>(W);
+                 C best[reduce_columns];
+                 int64_t where[reduce_columns];
                  for (int64_t u = u0; u < u1; ++u) {
                    int64_t w = std::min(W, inner.size - (u % blocks) * W);
                    ReducePlan::Place at = plan.place((u / blocks) * inner.size + (u % blocks) * W);
                    const T* p = in + at.src;
-                   for (int64_t j = 0; j < w; ++j) {
-                     best[static_cast<size_t>(j)] = static_cast<C>(p[j * inner.src]);
-                     where[static_cast<size_t>(j)] = 0;
+                   auto put = [&] {
+                     for (int64_t j = 0; j < w; ++j) {
+                       store({0, at.dst + j * inner.dst, at.aux + j * inner.aux},
+                             static_cast<T>(best[j]), where[j]);
+                     }
+                   };
+                   if constexpr (!std::is_null_pointer_v<decltype(arg_loop<T, Largest>())>) {
+                     if (in_vectors) {
+                       arg_loop<T, Largest>()(p, stride, n, w, best, where);
+                       put();
+                       continue;
+                     }
                    }
-                   C* b = best.get();
-                   int64_t* at_index = where.get();
+                   for (int64_t j = 0; j < w; ++j) {
+                     best[j] = static_cast<C>(p[j * inner.src]);
+                     where[j] = 0;
+                   }
                    for (int64_t i = 1; i < n; ++i) {
                      p += stride;
                      for (int64_t j = 0; j < w; ++j) {
                        C v = static_cast<C>(p[j * inner.src]);
-                       bool take = beats<Largest>(v, b[j]) & (b[j] == b[j]);
-                       b[j] = take ? v : b[j];
-                       at_index[j] = take ? i : at_index[j];
+                       bool take = beats<Largest>(v, best[j]) & (best[j] == best[j]);
+                       best[j] = take ? v : best[j];
+                       where[j] = take ? i : where[j];
                      }
                    }
-                   for (int64_t j = 0; j < w; ++j) {
-                     store({0, at.dst + j * inner.dst, at.aux + j * inner.aux},
-                           static_cast<T>(b[j]), at_index[j]);
-                   }
+                   put();
                  }
                });
 }

@@ -17,6 +17,11 @@ template <class T, class B> struct ReduceLoops {
   void (*columns)(const T* const* rows, int64_t count, int64_t w, B* total);
 };
 constexpr int64_t reduce_batch = 16;
+// The extrema (smallest, largest) of w columns over n rows that are `step` elements apart, and the
+// first row that holds each; n is below 2^31.
+template <class T>
+using ArgLoops = void (*[2])(const T* p, int64_t step, int64_t n, int64_t w, T* best,
+                             int64_t* where);
 
 // The reductions that have vector loops.
 struct ReduceTable {
@@ -24,6 +29,8 @@ struct ReduceTable {
   ReduceLoops<double, double> sum_double, abs_double, squares_double;
   ReduceLoops<bf16, double> sum_bf16;
   ReduceLoops<f16, double> sum_f16;
+  ReduceLoops<float, double> present_float;  // sums of what is not NaN
+  ReduceLoops<double, double> present_double;
   ReduceLoops<int64_t, uint64_t> sum_int64;
   ReduceLoops<int32_t, uint64_t> sum_int32;
   ReduceLoops<uint8_t, uint64_t> sum_uint8;
@@ -34,6 +41,10 @@ struct ReduceTable {
   ReduceLoops<double, double> max_double, min_double;
   ReduceLoops<int64_t, int64_t> max_int64, min_int64;
   ReduceLoops<int32_t, int32_t> max_int32, min_int32;
+  ArgLoops<float> arg_float;
+  ArgLoops<double> arg_double;
+  ArgLoops<int64_t> arg_int64;
+  ArgLoops<int32_t> arg_int32;
 };
 // The fastest this processor runs.
 const ReduceTable& reduce_table();

@@ -76,6 +76,16 @@ template <class T> auto sum_loops() {
     return nullptr;
 }
 
+// The same for what is not NaN.
+template <class T> auto present_loops() {
+  if constexpr (std::is_same_v<T, float>)
+    return &reduce_table().present_float;
+  else if constexpr (std::is_same_v<T, double>)
+    return &reduce_table().present_double;
+  else
+    return nullptr;
+}
+
 template <class T> auto product_loops() {
   if constexpr (std::is_same_v<T, float>)
     return &reduce_table().product_float;
@@ -91,8 +101,13 @@ template <class T, bool SkipNan> struct Sum {
   using Small = typename SumTypes<T>::Small;
   using Big = typename SumTypes<T>::Big;
   using Out = typename SumTypes<T>::Out;
-  decltype(sum_loops<std::conditional_t<SkipNan, char, T>>()) loops =
-      sum_loops<std::conditional_t<SkipNan, char, T>>();
+  static auto loops_of() {
+    if constexpr (SkipNan)
+      return present_loops<T>();
+    else
+      return sum_loops<T>();
+  }
+  decltype(loops_of()) loops = loops_of();
   Small zero() const { return Small(0); }
   Big start() const { return Big(0); }
   void add(Small& s, In v, Aux) const {

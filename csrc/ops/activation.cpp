@@ -1,4 +1,4 @@
-// Smooth activations and relu: gelu, silu, mish, softplus, logsigmoid, elu, softsign, glu.
+// Smooth activations and relu: gelu, silu, mish, softplus, logsigmoid, elu, softsign.
 // May include: graph/op.h, kernels/pointwise.h, other families' headers.
 // Invariant: each gradient is one fused loop (_x_backward) that has a gradient of its own.
 #include "ops/activation.h"
@@ -406,41 +406,6 @@ tensor([-1.1113,  1.0507])
 });
 constexpr OpDef f_selu_op = functional<"selu">(selu_op);
 
-// --- glu ---
-
-struct DimAttrs {
-  int64_t dim = -1;
-  static constexpr auto members() { return std::tuple(&DimAttrs::dim); }
-};
-void glu_run(const Call& c, Tensors& outs) {
-  const Tensor& x = c.in[0];
-  require(x.ndim() > 0, "glu: input must have at least one dimension; got ", x);
-  int dim = wrap_dim(c.as<DimAttrs>().dim, x.ndim(), "glu");
-  int64_t size = x.size(dim);
-  require(size % 2 == 0, "glu: the halved dimension must be even, but dimension ", dim, " is size ",
-          size);
-  outs.push_back(narrow(x, dim, 0, size / 2) * sigmoid(narrow(x, dim, size / 2, size / 2)));
-}
-constexpr OpDef glu_op = composite({
-    .signature = "nn.functional.glu(Tensor input, int dim=-1) -> Tensor",
-    .doc = R"(The gated linear unit: one half of input gated by the other.
-
-out = a * sigmoid(b), where a and b are the halves of input along dim
-
-Args:
-    input: the tensor.
-    dim: the dimension that is halved.
-Returns:
-    a tensor with half of input's size along dim.
-
->>> clew.nn.functional.glu(clew.tensor([2., 0.]))
-tensor([1.])
-)",
-    .run = glu_run,
-    .attrs = &attr_info<DimAttrs>,
-    .offer = Offer::function,
-});
-
 }  // namespace
 
 Tensor relu(const Tensor& input) { return apply(relu_op, {input}); }
@@ -479,7 +444,6 @@ static constexpr const OpDef* all[] = {
     &f_celu_op,
     &selu_op,
     &f_selu_op,
-    &glu_op,
 };
 extern const OpList activation_ops;
 const OpList activation_ops = op_list(all);

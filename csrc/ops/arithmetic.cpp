@@ -278,11 +278,26 @@ constexpr OpDef neg_op = unary_same<"neg", "Changes the sign of every element; n
     .vjp = neg_vjp,
 });
 
-void positive_vjp(Vjp& c) { c.set(0, c.grad()); }
-constexpr OpDef positive_op = unary_same<"positive", "The elements as they are; not for bool.",
-                                         "input", "clew.tensor([1., -2.])", "tensor([ 1., -2.])">({
-    .loops = &table::positive,
-    .vjp = positive_vjp,
+constexpr OpDef positive_op = composite({
+    .signature = "positive(Tensor input) -> Tensor",
+    .doc = R"(The tensor itself; not for bool.
+
+out = input
+
+Args:
+    input: the tensor.
+Returns:
+    input.
+
+>>> clew.positive(clew.tensor([1., -2.]))
+tensor([ 1., -2.])
+)",
+    .run =
+        [](const Call& c, Tensors& outs) {
+          require(c.in[0].dtype() != DType::Bool,
+                  "positive: the + operator is not supported for bool tensors; got ", c.in[0]);
+          outs.push_back(c.in[0]);
+        },
 });
 
 Tensor d_square(const Vjp& c) { return c.in(0) * 2; }

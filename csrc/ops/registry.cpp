@@ -26,6 +26,7 @@ extern const OpList binary_ops;
 extern const OpList special_ops;
 extern const OpList activation_ops;
 extern const OpList activation_hard_ops;
+extern const OpList activation_gate_ops;
 extern const OpList matmul_ops;
 extern const OpList contraction_ops;
 extern const OpList convolution_ops;
@@ -82,6 +83,7 @@ std::span<const OpList> all_ops() {
       special_ops,
       activation_ops,
       activation_hard_ops,
+      activation_gate_ops,
       matmul_ops,
       contraction_ops,
       convolution_ops,

@@ -301,14 +301,31 @@ tensor([-1.,  0.])
     .vjp = clamp_max_vjp,
 });
 
+// What raising to min and then lowering to max has for gradients, in one pass.
+void clamp_between_vjp(Vjp& c) {
+  const Tensor x = c.in(0), low = c.in(1), high = c.in(2);
+  if (c.needs(0)) c.set(0, gated(logical_and(ge(x, low), le(x, high)), c.grad()));
+  if (c.needs(1)) c.set(1, gated(logical_and(lt(x, low), le(low, high)), c.grad()));
+  if (c.needs(2)) c.set(2, gated(gt(maximum(x, low), high), c.grad()));
+}
+constexpr OpDef clamp_between_op = elementwise({
+    .signature = "_clamp_between(Tensor input, Tensor min, Tensor max) -> Tensor",
+    .doc = "clamp() by two tensors: min(max(input, min), max).",
+    .loops = &table::clamp_between,
+    .saves = {.always = in(0) | in(1) | in(2)},
+    .vjp = clamp_between_vjp,
+    .inplace = false,
+});
+
 void clamp_tensor_run(const Call& c, Tensors& outs) {
-  const Tensor& low = c.in[1];
-  const Tensor& high = c.in[2];
+  const Tensor &x = c.in[0], &low = c.in[1], &high = c.in[2];
   require(low.defined() || high.defined(), "clamp: at least one of min and max must be given");
-  Tensor x = c.in[0];
-  if (low.defined()) x = apply(clamp_min_op, {x, low});
-  if (high.defined()) x = apply(clamp_max_op, {x, high});
-  outs.push_back(x);
+  if (low.defined() && high.defined())
+    outs.push_back(apply(clamp_between_op, {x, low, high}));
+  else if (low.defined())
+    outs.push_back(apply(clamp_min_op, {x, low}));
+  else
+    outs.push_back(apply(clamp_max_op, {x, high}));
 }
 constexpr OpDef clamp_tensor_op = composite({
     .signature = "clamp(Tensor input, Tensor? min=None, Tensor? max=None) -> Tensor",
@@ -412,6 +429,7 @@ static constexpr const OpDef* all[] = {
     &clamp_same_op,
     &clamp_backward_op,
     &clamp_op,
+    &clamp_between_op,
     &clamp_tensor_op,
     &clamp_min_op,
     &clamp_max_op,

@@ -236,6 +236,17 @@ OPS = [
     *also(Op("threshold", threshold, threshold_samples), "nn.functional.threshold"),
     backward("_threshold_backward", lambda x, bound: x > bound, 0.25),
     Op(
+        "_gate",
+        lambda a, b: a * sigmoid(b),
+        lambda r: [S(r.normal((3, 4)), r.normal((3, 4))), S(r.normal((2, 3)), r.normal((3,)))],
+    ),
+    Op(
+        "_gate_slope",
+        lambda g, a, b: g * a * sigmoid(b) * (1 - sigmoid(b)),
+        lambda r: [S(r.normal((3, 4)), r.normal((3, 4)), r.normal((3, 4)))],
+        grad=False,
+    ),
+    Op(
         "nn.functional.glu",
         glu,
         lambda r: [S(r.normal((3, 4))), S(r.normal((4, 3)), dim=0), S(r.normal((2, 0)))],

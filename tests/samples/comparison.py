@@ -220,6 +220,15 @@ OPS = [
         lambda g, x, low, high: np.where((x >= low) & (x <= high), g, 0),
         lambda r: [S(r.normal((3, 4)), r.distinct((3, 4)), -0.25, 0.35)],
     ),
+    Op(
+        "_clamp_between",
+        lambda x, low, high: np.minimum(np.maximum(x, low), high),
+        lambda r: [
+            S(r.distinct((3, 4)), r.distinct((3, 4)) - 0.613, r.distinct((3, 4)) + 0.629),
+            S(r.distinct((3, 4)), r.distinct((4,)) + 0.013, r.distinct((3, 1)) + 0.029),
+        ],
+        integers=INTS,
+    ),
     Op("clamp_min", np.maximum, pair, dtypes=FLOATS, integers=INTS),
     Op("clamp_max", np.minimum, pair, dtypes=FLOATS, integers=INTS),
     Op(

@@ -77,6 +77,7 @@ threshold_ = native("threshold_")
 # Products and convolutions.
 linear = native("linear")
 bilinear = native("bilinear")
+glu = native("glu")
 conv1d = native("conv1d")
 conv2d = native("conv2d")
 conv3d = native("conv3d")
@@ -252,25 +253,6 @@ def rrelu_(
         the input.
     """
     return rrelu(input, lower, upper, training, True)
-
-
-def glu(input: Any, dim: int = -1) -> Any:
-    """One half of the input times the sigmoid of the other half.
-
-    Args:
-        input: the tensor; its size along dim is even.
-        dim: the dim that is halved.
-
-    Returns:
-        a tensor of half the size.
-    """
-    if input.dim() == 0:
-        raise RuntimeError("glu does not support 0-dimensional tensors")
-    size = input.size(dim)
-    if size % 2:
-        raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {size}")
-    a, b = input.chunk(2, dim)
-    return a * b.sigmoid()
 
 
 def gumbel_softmax(
