@@ -419,3 +419,34 @@ def test_rows_of_an_embedding_that_were_scaled_down_stay():
     every = clew.arange(2000)
     before = m(every).detach().clone()
     assert (m(every) != before).any(1).sum() < 10  # of rounding
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean"])
+def test_gradients_of_bags_are_those_of_the_composed_form(mode):
+    """Large enough for several threads; rows and factors; nothing for indices outside of bags."""
+    n, rows, width = 3000, 50, 40
+    flat = t(rng.integers(0, rows, n))
+    edges = t(np.concatenate([[0], np.sort(rng.integers(0, n - 7, 300)), [n - 7]]))
+    w = t(rng.normal(size=(rows, width))).requires_grad_()
+    factors = t(rng.normal(size=n)).requires_grad_() if mode == "sum" else None
+    out = F.embedding_bag(
+        flat, w, edges, mode=mode, per_sample_weights=factors, include_last_offset=True
+    )
+    slope = t(rng.normal(size=out.shape))
+    out.backward(slope)
+    picked = w.detach()[flat]
+    scale = clew.ones(n, dtype=clew.float64) if factors is None else factors.detach()
+    want, want_factors = clew.zeros_like(w), clew.zeros(n, dtype=clew.float64)
+    for b in range(edges.shape[0] - 1):
+        here = slice(int(edges[b]), int(edges[b + 1]))
+        share = slope[b] / (max(1, here.stop - here.start) if mode == "mean" else 1)
+        want.index_add_(0, flat[here], scale[here].unsqueeze(1) * share)
+        want_factors[here] = picked[here] @ share
+    close(w.grad, want.numpy())
+    if factors is not None:
+        close(factors.grad, want_factors.numpy())
+        assert not factors.grad[-7:].any()
+    shared = F.embedding_bag(flat, w, edges, mode=mode, include_last_offset=True)
+    (shared.sum() + F.embedding_bag(flat, w, edges, mode=mode, include_last_offset=True).sum()
+     ).backward()  # fmt: skip
+    assert np.isfinite(w.grad.numpy()).all()

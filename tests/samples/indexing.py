@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -135,6 +136,16 @@ def embedding(
             out /= np.array([(indices == i).sum() for i in indices.ravel()]).reshape(
                 *indices.shape, 1
             )
+    return out
+
+
+def embedding_bag(w: Any, ids: Any, edges: Any, factors: Any, mean: bool = False) -> Any:
+    out = np.zeros((len(edges) - 1, w.shape[1]), w.dtype)
+    for b, (begin, end) in enumerate(itertools.pairwise(edges)):
+        for k in range(begin, end):
+            out[b] += w[ids[k]] * (1 if factors is None else factors[k])
+        if mean and end > begin:
+            out[b] /= end - begin
     return out
 
 
@@ -535,6 +546,26 @@ OPS = [
             E(S(X, X), RuntimeError, "int64 or int32"),
         ],
         why="padding_idx and scaling make another gradient than the derivative: test_indexing",
+    ),
+    Op(
+        "_embedding_bag",
+        embedding_bag,
+        lambda r: [
+            S(r.normal((4, 3)), ids(0, 3, 3, 1, 2), ids(0, 2, 2, 5), None),
+            S(r.normal((4, 3)), ids(0, 3, 3, 1, 2), ids(0, 2, 2, 4), r.normal((5,))),
+            S(r.normal((4, 3)), ids(0, 3, 3, 1, 2), ids(0, 3, 5), None, True),
+            S(r.normal((4, 2)), ids(1, 1), ids(0, 1, 2), r.normal((2,)), True),
+            S(r.normal((4, 2)), ids(), ids(0, 0), None),
+        ],
+        dtypes=("float32", "float64", "float16", "bfloat16"),
+        errors=[
+            E(S(X, ids(2), ids(0, 1), None), IndexError, "index 2 is out of range"),
+            E(S(X, ids(1, 1), ids(0, 3), None), RuntimeError, "pass input's length 2"),
+            E(S(X, ids(1, 1), ids(2, 1), None), RuntimeError, "must not decrease"),
+            E(S(X, ids(1), ids(), None), RuntimeError, "at least one element"),
+            E(S(V, ids(0), ids(0, 1), None), RuntimeError, "matrix"),
+            E(S(X, ids(0), ids(0, 1), np.ones(2)), RuntimeError, "shape of indices"),
+        ],
     ),
     Op(
         "_embedding_backward",

@@ -427,6 +427,7 @@ def embedding(
 
 
 _embedding = private("_embedding")
+_embedding_bag = private("_embedding_bag")
 
 
 def embedding_renorm_(weight: Any, index: Any, max_norm: float, norm_type: float) -> Any:
@@ -504,8 +505,8 @@ def embedding_bag(
         if offsets is not None:
             raise ValueError("if input is 2D, then offsets has to be None")
         bags, per_bag = input.shape
-        which = clew.arange(bags).repeat_interleave(per_bag)
         flat = input.reshape(-1)
+        edges = clew.arange(bags + 1) * per_bag
         if per_sample_weights is not None:
             per_sample_weights = per_sample_weights.reshape(-1)
     elif input.dim() == 1:
@@ -513,33 +514,16 @@ def embedding_bag(
             raise ValueError("offsets has to be a 1D Tensor but got None")
         if offsets.dim() != 1:
             raise ValueError("offsets has to be a 1D Tensor")
-        flat = input
-        starts = offsets.tolist()
-        if include_last_offset:
-            if not starts:
-                raise RuntimeError("include_last_offset: number of offsets should be at least 1")
-            ends = starts[1:]
-            starts = starts[:-1]
-        else:
-            ends = [*starts[1:], flat.shape[0]]
-        if starts and starts[0] != 0:
+        flat, edges = input, offsets
+        if not include_last_offset:
+            edges = clew.cat([offsets, offsets.new_full((1,), input.shape[0])])
+        elif not offsets.shape[0]:
+            raise RuntimeError("include_last_offset: number of offsets should be at least 1")
+        if edges.shape[0] > 1 and int(edges[0]) != 0:
             raise RuntimeError(
                 f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start "
-                f"from position 0. However, got {starts[0]}"
+                f"from position 0. However, got {int(edges[0])}"
             )
-        if ends and (
-            ends[-1] > flat.shape[0] or any(e < s for s, e in zip(starts, ends, strict=True))
-        ):
-            raise RuntimeError(
-                "embedding_bag: offsets must not decrease and not pass input's length "
-                f"{flat.shape[0]}"
-            )
-        bags = len(starts)
-        lengths = clew.tensor([e - s for s, e in zip(starts, ends, strict=True)], dtype=clew.int64)
-        which = clew.arange(bags).repeat_interleave(lengths)
-        flat = flat[: which.shape[0]]
-        if per_sample_weights is not None:
-            per_sample_weights = per_sample_weights[: which.shape[0]]
     else:
         raise ValueError(
             f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}"
@@ -548,28 +532,42 @@ def embedding_bag(
         rows = weight.shape[0]
         if not -rows <= padding_idx < rows:
             raise ValueError("padding_idx must be within the number of embeddings")
-        padding_idx %= rows
-        kept = (flat != padding_idx).nonzero().reshape(-1)
-        flat, which = flat[kept], which[kept]
+        kept = flat != padding_idx % rows
+        flat = flat[kept]
         if per_sample_weights is not None:
             per_sample_weights = per_sample_weights[kept]
+        edges = clew.cat([edges.new_zeros(1), kept.cumsum(0)])[edges]
     if max_norm is not None:
         embedding_renorm_(weight, flat, max_norm, norm_type)
+    if mode != "max" and not scale_grad_by_freq and weight.is_floating_point():
+        return _embedding_bag(weight, flat, edges, per_sample_weights, mode == "mean")
+    return _composed_bags(weight, flat, edges, per_sample_weights, mode, scale_grad_by_freq)
+
+
+def _composed_bags(
+    weight: Any, flat: Any, edges: Any, factors: Any, mode: str, scale_grad_by_freq: bool
+) -> Any:
+    """embedding_bag made of other operations: bag b is flat[edges[b] : edges[b + 1]]."""
+    lengths = edges.diff()
+    bags, width = lengths.shape[0], weight.shape[1]
+    if bags and (int(edges[-1]) > flat.shape[0] or int(lengths.min()) < 0):
+        raise RuntimeError(
+            "embedding_bag: offsets must not decrease and not pass input's length "
+            f"{flat.shape[0]}"
+        )
+    which = clew.arange(bags).repeat_interleave(lengths)
+    flat = flat[: which.shape[0]]
     picked = _embedding(weight, flat, -1, scale_grad_by_freq)
-    width = weight.shape[1]
     if mode == "max":
         index = which.unsqueeze(1).expand(-1, width)
         start = clew.zeros(bags, width, dtype=weight.dtype)
         return start.scatter_reduce(0, index, picked, "amax", include_self=False)
-    if per_sample_weights is not None:
-        picked = picked * per_sample_weights.unsqueeze(1)
+    if factors is not None:
+        picked = picked * factors[: which.shape[0]].unsqueeze(1)
     total = clew.zeros(bags, width, dtype=weight.dtype).index_add(0, which, picked)
     if mode == "sum":
         return total
-    count = clew.zeros(bags, dtype=weight.dtype).index_add(
-        0, which, clew.ones(which.shape[0], dtype=weight.dtype)
-    )
-    return total / count.clamp(min=1).unsqueeze(1)
+    return total / lengths.clamp(min=1).to(weight.dtype).unsqueeze(1)
 
 
 def conv_tbc(input: Any, weight: Any, bias: Any, pad: int = 0) -> Any:

@@ -1,0 +1,162 @@
+// Sums and means of rows of a table, bag by bag.
+// May include: ops, graph, tensor, kernels.
+// Invariant: rows are never copied; a gradient that is recorded is composed of public operations.
+#include "graph/gil.h"
+#include "graph/modes.h"
+#include "kernels/bags.h"
+#include "kernels/index.h"
+#include "ops/arithmetic.h"
+#include "ops/indexing.h"
+#include "ops/ops.h"
+#include "ops/reduction.h"
+#include "ops/shape.h"
+#include "ops/unary.h"
+
+namespace clew {
+
+namespace {
+
+struct BagAttrs {
+  bool mean = false;
+  static constexpr auto members() { return std::tuple(&BagAttrs::mean); }
+};
+
+Tensor dense_int64(const Tensor& t) {
+  if (t.dtype() == DType::Int64 && t.is_contiguous()) return t;
+  Tensor copy = empty(t.sizes(), DType::Int64);
+  copy_into(copy, t);
+  return copy;
+}
+
+// The operands of a kernel, dense; they live as long as this.
+struct Operands {
+  Tensor indices, offsets, factors;
+  kernels::Bags bags;
+  Operands(const Tensor& i, const Tensor& o, const Tensor& f, bool mean)
+      : indices(dense_int64(i)), offsets(dense_int64(o)), factors(f) {
+    if (factors.defined()) factors = contiguous(factors);
+    bags = {indices.data<int64_t>(), offsets.data<int64_t>(), offsets.numel() - 1,
+            factors.defined() ? factors->data : nullptr, mean};
+  }
+  int64_t rows() const { return bags.offsets[bags.count] - bags.offsets[0]; }
+};
+
+void bag_shape(const Call& c, OutSpecs& out) {
+  const Tensor &weight = c.in[0], &indices = c.in[1], &offsets = c.in[2], &factors = c.in[3];
+  require(weight.ndim() == 2 && weight.is_floating(), c.name(),
+          ": weight must be a floating-point matrix; got ", weight);
+  for (const Tensor* t : {&indices, &offsets}) {
+    require((t->dtype() == DType::Int64 || t->dtype() == DType::Int32) && t->ndim() == 1, c.name(),
+            ": indices and offsets must be int64 or int32 vectors; got ", *t);
+  }
+  require(offsets.numel() > 0, c.name(), ": offsets must have at least one element; got ", offsets);
+  if (factors.defined()) {
+    require(factors.sizes() == indices.sizes() && factors.dtype() == weight.dtype(), c.name(),
+            ": factors must have the shape of indices and the dtype of weight; got ", factors,
+            " for ", indices, " and ", weight);
+  }
+  out.add(weight.dtype(), {offsets.numel() - 1, weight.size(1)});
+}
+void require_bags(const Operands& o, int64_t size, std::string_view op) {
+  int64_t before = 0;
+  for (int64_t b = 0; b <= o.bags.count; ++b) {
+    require(o.bags.offsets[b] >= before && o.bags.offsets[b] <= o.indices.numel(), op,
+            ": offsets must not decrease and not pass input's length ", o.indices.numel(), "; got ",
+            o.bags.offsets[b], " after ", before);
+    before = o.bags.offsets[b];
+  }
+  const int64_t bad = kernels::find_bad_index(o.indices.nd(), size, false);
+  if (bad >= 0)
+    fail_index(op, ": index ", o.bags.indices[bad], " is out of range for a table of ", size,
+               " rows");
+}
+void bag_cpu(const Call& c, Tensors& outs) {
+  const Tensor weight = contiguous(c.in[0]);
+  const Operands o(c.in[1], c.in[2], c.in[3], c.as<BagAttrs>().mean);
+  require_bags(o, weight.size(0), "embedding_bag");
+  const ReleaseGil gil(o.rows() * weight.size(1));
+  kernels::bag_sums(outs[0].nd(), weight.nd(), o.bags);
+}
+
+// For each index its bag's gradient, as it reaches the row.
+Tensor gradient_rows(const Vjp& c, const Tensor& factors) {
+  const Operands o(c.in(1), c.in(2), {}, false);
+  const bool mean = c.as<BagAttrs>().mean;
+  Tensor which = empty(c.in(1).sizes(), DType::Int64);
+  fill_(which, Scalar(0));
+  Tensor share = empty(which.sizes(), c.dtype(0));
+  fill_(share, Scalar(0));  // of indices outside of all bags
+  for (int64_t b = 0; b < o.bags.count; ++b) {
+    const int64_t begin = o.bags.offsets[b], n = o.bags.offsets[b + 1] - begin;
+    if (n == 0) continue;
+    fill_(alias(which, {n}, {1}, begin), Scalar(b));
+    fill_(alias(share, {n}, {1}, begin), Scalar(mean ? 1.0 / static_cast<double>(n) : 1.0));
+  }
+  const Tensor all = factors.defined() ? share * factors : share;
+  return index_select(c.grad(), 0, which) * unsqueeze(all, 1);
+}
+Tensor factors_of(const Vjp& c) { return c.has_in(3) ? c.in(3) : Tensor(); }
+
+// Adds the gradient of the table to `into`, which is dense.
+void spread(const Vjp& c, const Tensor& into) {
+  const Tensor factors = factors_of(c);
+  const DType d = into.dtype();
+  const Operands o(c.in(1), c.in(2), factors.defined() ? to_dtype(factors, d) : factors,
+                   c.as<BagAttrs>().mean);
+  const Tensor grad = contiguous(to_dtype(c.grad(), d));
+  const ReleaseGil gil(o.rows() * grad.size(1));
+  kernels::bag_spread(into.nd(), grad.nd(), o.bags);
+}
+void bag_vjp(Vjp& c) {
+  const Tensor indices = c.in(1);
+  const bool recorded = modes.grad;
+  if (c.needs(0)) {
+    // 16-bit sums are kept in 32 bits.
+    const bool half = itemsize(c.dtype(0)) == 2 && !recorded;
+    Tensor table = zero_block(c.sizes(0), half ? DType::Float32 : c.dtype(0), c.grad().device());
+    if (recorded) {
+      table = index_add(table, 0, indices, gradient_rows(c, factors_of(c)));
+    } else {
+      table = contiguous_copy(table);
+      spread(c, table);
+    }
+    c.set(0, std::move(table));
+  }
+  if (!c.needs(3)) return;
+  if (recorded)
+    return c.set(3, sum(gradient_rows(c, {}) * index_select(c.in(0), 0, indices), Dims{1}));
+  const Operands o(indices, c.in(2), {}, c.as<BagAttrs>().mean);
+  const Tensor table = contiguous(c.in(0)), grad = contiguous(c.grad());
+  Tensor slope = empty(indices.sizes(), grad.dtype());
+  fill_(slope, Scalar(0));
+  kernels::bag_dots(slope->data, table.nd(), grad.nd(), o.bags);
+  c.set(3, std::move(slope));
+}
+void bag_accumulate(Vjp& c, const Tensor& into) {
+  if (itemsize(into.dtype()) > 2) return spread(c, into);
+  Tensor table = contiguous_copy(zero_block(into.sizes(), DType::Float32, into.device()));
+  spread(c, table);
+  copy_into(into, add(into, to_dtype(table, into.dtype())));
+}
+constexpr OpDef bag_op = general({
+    .signature = "_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, Tensor? factors, "
+                 "bool mean=False) -> Tensor",
+    .doc = "Sums, or means, of the rows of a table that each bag names; bag b begins at offsets[b] "
+           "and ends at offsets[b + 1].",
+    .shape = bag_shape,
+    .cpu = bag_cpu,
+    .saves = {.always = in(1) | in(2), .when = {in(3), 0, 0, in(0)}},
+    .vjp = bag_vjp,
+    .accumulate = bag_accumulate,
+    .attrs = &attr_info<BagAttrs>,
+    .offer = Offer::function,
+});
+
+constexpr const OpDef* listed[] = {&bag_op};
+
+}  // namespace
+
+extern const OpList embedding_bag_ops;
+const OpList embedding_bag_ops = op_list(listed);
+
+}  // namespace clew
