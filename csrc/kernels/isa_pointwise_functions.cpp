@@ -171,6 +171,12 @@ void init_functions() {
   guarded(table::remainder, Modulo{});
   guarded(table::div_floor, FloorDivide{});
   set_beside_numbers<2, guarded_loop<float, FloorDivide>>(table::div_floor);
+  unary(table::angle, F{}, []<class T>(T a) {
+    const T turn = a < T(0) ? static_cast<T>(3.14159265358979323846) : T(0);
+    return a != a ? a : turn;
+  });
+  binary(table::nextafter, TypeList<float, double>{},
+         []<class T>(T a, T b) { return vm::next_after(a, b); });
   binary(table::atan2, F{}, []<class T>(T a, T b) { return vm::atan2(a, b); });
   binary(table::hypot, F{}, []<class T>(T a, T b) { return hypot(a, b); });
   binary(table::logaddexp, F{}, []<class T>(T a, T b) { return vm::logaddexp(a, b); });

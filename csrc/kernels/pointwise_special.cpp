@@ -12,8 +12,6 @@ namespace {
 using F = FloatTypes;
 
 void init_two_numbers() {
-  binary(table::nextafter, TypeList<float, double>{},
-         []<class T>(T a, T b) { return T(std::nextafter(a, b)); });
   auto times_log = []<class T>(T a, T b) {
     return b != b ? b : a == T(0) ? T(0) : T(a * std::log(b));
   };
@@ -29,9 +27,6 @@ void init_two_numbers() {
 
 void init_special() {
   unary(table::conj, F{}, []<class T>(T a) { return a; });
-  unary(table::angle, F{}, []<class T>(T a) {
-    return a != a ? a : a < T(0) ? T(special::pi) : T(0);
-  });
   unary(table::erfinv, TypeList<double>{}, [](double a) { return special::erfinv(a); });
   unary(table::erfcx, F{}, []<class T>(T a) { return T(special::erfcx(a)); });
   unary(table::lgamma, TypeList<double>{}, [](double a) { return std::lgamma(a); });

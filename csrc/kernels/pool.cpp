@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "base/parallel.h"
+#include "kernels/reduce_loops.h"
 
 namespace clew::kernels {
 
@@ -278,8 +279,15 @@ void mean_pool(const PoolShape& s, const void* x, void* y) {
     const auto count = static_cast<decltype(real_part_type<A>())>(whole ? divisor(s, 0, 0, 0) : 1);
     each_plane(s, [&](int64_t p) {
       if (whole) {
-        const A sum = run_sum<A>(static_cast<const T*>(x) + p * in, 0, in, 1);
-        static_cast<T*>(y)[p] = static_cast<T>(sum / count);
+        const T* from = static_cast<const T*>(x) + p * in;
+        T& mean = static_cast<T*>(y)[p];
+        if constexpr (std::is_same_v<T, float>) {
+          double sum = 0;
+          reduce_table().sum_float.row(from, in, sum);
+          mean = static_cast<float>(sum / static_cast<double>(count));
+        } else {
+          mean = static_cast<T>(run_sum<A>(from, 0, in, 1) / count);
+        }
         return;
       }
       mean_plane<T>(s, rows, static_cast<const T*>(x) + p * in, static_cast<T*>(y) + p * out);

@@ -534,27 +534,50 @@ void random_masked_affine(const NdView& out, const NdView& mask, const NdView& i
             });
 }
 
+// A row of masked_affine(), of which the mask may be one for all.
+template <class T>
+static void affine_row(char* const* p, const int64_t* s, int64_t n, const Scalar* c) {
+  using C = compute_t<T>;
+  const C scale = c[0].to<C>(), shift = c[1].to<C>(), dropped = c[2].to<C>();
+  auto* o = reinterpret_cast<T*>(p[0]);
+  auto* x = reinterpret_cast<const T*>(p[1]);
+  auto* m = reinterpret_cast<const uint8_t*>(p[2]);
+  const int64_t so = s[0] / static_cast<int64_t>(sizeof(T)),
+                sx = s[1] / static_cast<int64_t>(sizeof(T));
+  if (s[2] == 0) {
+    const C a = *m ? scale : C(0), b = *m ? shift : dropped;
+    if (so == 1 && sx == 1) {
+      for (int64_t i = 0; i < n; ++i) o[i] = static_cast<T>(static_cast<C>(x[i]) * a + b);
+    } else {
+      for (int64_t i = 0; i < n; ++i) o[i * so] = static_cast<T>(static_cast<C>(x[i * sx]) * a + b);
+    }
+    return;
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    const bool kept = m[i * s[2]];
+    o[i * so] = static_cast<T>(static_cast<C>(x[i * sx]) * (kept ? scale : C(0)) +
+                               (kept ? shift : dropped));
+  }
+}
+
 void masked_affine(const NdView& out, const NdView& in, const NdView& mask, double scale,
                    double shift, double dropped) {
-  dispatch_float("dropout", out.dtype, [&]<class T>() {
-    using C = compute_t<T>;
-    C a = static_cast<C>(scale), b = static_cast<C>(keeping_sign(shift)),
-      d = static_cast<C>(keeping_sign(dropped));
-    if (out.contiguous() && in.contiguous() && mask.contiguous()) {
-      T* o = out.ptr<T>();
-      const T* x = in.ptr<T>();
-      const uint8_t* m = mask.ptr<uint8_t>();
-      parallel_for(out.numel(), grain_default, [&](int64_t begin, int64_t end) {
-        if constexpr (std::is_same_v<T, float>)
-          return random_loops().masked(o + begin, x + begin, m + begin, end - begin, a, b, d);
-        for (int64_t i = begin; i < end; ++i)
-          o[i] = static_cast<T>(static_cast<C>(x[i]) * (m[i] ? a : C(0)) + (m[i] ? b : d));
-      });
-      return;
-    }
-    visit<T, T, bool>(out, in, mask, [&](T& o, const T& x, const bool& m) {
-      o = static_cast<T>(static_cast<C>(x) * (m ? a : C(0)) + (m ? b : d));
+  shift = keeping_sign(shift);
+  dropped = keeping_sign(dropped);
+  if (out.dtype == DType::Float32 && out.contiguous() && in.contiguous() && mask.contiguous()) {
+    parallel_for(out.numel(), grain_default, [&](int64_t begin, int64_t end) {
+      random_loops().masked(out.ptr<float>() + begin, in.ptr<const float>() + begin,
+                            mask.ptr<uint8_t>() + begin, end - begin, static_cast<float>(scale),
+                            static_cast<float>(shift), static_cast<float>(dropped));
     });
+    return;
+  }
+  dispatch_float("dropout", out.dtype, [&]<class T>() {
+    const Scalar factors[] = {Scalar(scale), Scalar(shift), Scalar(dropped)};
+    char* const data[] = {out.data, in.data, mask.data};
+    const int64_t* const strides[] = {out.strides, in.strides, mask.strides};
+    const size_t items[] = {sizeof(T), sizeof(T), 1};
+    run_loop(affine_row<T>, 3, data, strides, items, out.sizes, out.ndim, factors);
   });
 }
 

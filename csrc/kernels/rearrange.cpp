@@ -8,17 +8,39 @@
 
 namespace clew::kernels {
 
-// d[j] = s[n - 1 - j], blocks of elements at a time.
-template <class T> static void copy_reversed(T* d, const T* s, int64_t n) {
-  constexpr int block = 16;
+// The elements of a vector in reverse order.
+template <class V, int... I> static V reversed(V v, std::integer_sequence<int, I...>) {
+  return __builtin_shufflevector(v, v, (static_cast<int>(sizeof...(I)) - 1 - I)...);
+}
+// to[n - 1 - j] = s[j].
+template <class T> static void reverse_piece(T* to, const T* s, int64_t n) {
   int64_t j = 0;
-  for (; j + block <= n; j += block) {
-    T tmp[block];
-    std::memcpy(static_cast<void*>(tmp), s + n - j - block, sizeof tmp);
-    std::reverse(tmp, tmp + block);
-    std::memcpy(static_cast<void*>(d + j), tmp, sizeof tmp);
+  if constexpr (sizeof(T) <= 8) {
+    constexpr int lanes = 16 / sizeof(T), vectors = 4;
+    typedef T V __attribute__((vector_size(16)));
+    for (; j + vectors * lanes <= n; j += vectors * lanes) {
+      V v[vectors];
+      std::memcpy(v, s + j, sizeof v);
+      T* line = to + n - j - vectors * lanes;
+      for (int k = 0; k < vectors; ++k) {
+        const V turned = reversed(v[vectors - 1 - k], std::make_integer_sequence<int, lanes>());
+        std::memcpy(line + k * lanes, &turned, sizeof turned);
+      }
+    }
   }
-  for (; j < n; ++j) d[j] = s[n - 1 - j];
+  for (; j < n; ++j) to[n - 1 - j] = s[j];
+}
+// d[n - 1 - j] = s[j]. Memory is fetched ahead of what goes forwards, reading or writing, and not of
+// what goes backwards: that is done within the cache.
+template <class T> static void copy_reversed(T* d, const T* s, int64_t n) {
+  constexpr int64_t piece = 8192 / sizeof(T);
+  if (n <= piece / 4) return reverse_piece(d, s, n);
+  T turned[piece];
+  for (int64_t j = 0; j < n; j += piece) {
+    const int64_t count = std::min(piece, n - j);
+    reverse_piece(turned, s + j, count);
+    copy_bytes(d + n - j - count, turned, static_cast<size_t>(count) * sizeof(T));
+  }
 }
 
 // Calls f(to, from, r) for all rows of two views with the same sizes.
@@ -35,10 +57,22 @@ template <class T, class F> static void for_rows(const NdView& dst, const NdView
                });
 }
 
-void copy_signed(const NdView& dst, const NdView& src) {
-  int64_t n = dst.numel();
+void copy_signed(const NdView& to, const NdView& from) {
+  int64_t n = to.numel();
   if (n == 0) return;
-  int last = dst.ndim - 1;
+  int last = to.ndim - 1;
+  NdView dst = to, src = from;
+  Dims strides[2] = {{to.strides, to.ndim}, {from.strides, from.ndim}};
+  for (int d = 0; d < last; ++d) {
+    if (from.strides[d] >= 0) continue;
+    for (NdView* v : {&dst, &src}) {
+      int64_t& step = strides[v == &src][d];
+      v->data += (v->sizes[d] - 1) * step * static_cast<int64_t>(itemsize(v->dtype));
+      step = -step;
+    }
+  }
+  dst.strides = strides[0].data();
+  src.strides = strides[1].data();
   dispatch_size(itemsize(dst.dtype), [&]<class T>() {
     if (last < 0) {
       *dst.ptr<T>() = *src.ptr<const T>();

@@ -179,3 +179,16 @@ def test_dot_products(n: int, dtype: str) -> None:
         else:
             np.testing.assert_allclose(got, want, rtol=0, atol=3e-7 * n**0.5 + 1e-7)
     clew.set_num_threads(before)
+
+
+@pytest.mark.parametrize("dtype, bits", [("float32", "uint32"), ("float64", "uint64")])
+def test_next_numbers(dtype: str, bits: str) -> None:
+    a, b = (integers(bits, 50_000).view(dtype) for _ in "ab")
+    b[::7] = a[::7]
+    a[:50], a[20:30], b[10:25], b[25:40] = 0.0, -0.0, 0.0, -0.0
+    a[100:120], b[110:130] = np.inf, -np.inf
+    with np.errstate(invalid="ignore"):
+        want = np.nextafter(a, b)
+    got = clew.nextafter(clew.tensor(a), clew.tensor(b)).numpy()
+    same = (got.view(bits) == want.view(bits)) | (np.isnan(got) & np.isnan(want))
+    assert same.all()

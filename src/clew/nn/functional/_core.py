@@ -552,8 +552,7 @@ def _composed_bags(
     bags, width = lengths.shape[0], weight.shape[1]
     if bags and (int(edges[-1]) > flat.shape[0] or int(lengths.min()) < 0):
         raise RuntimeError(
-            "embedding_bag: offsets must not decrease and not pass input's length "
-            f"{flat.shape[0]}"
+            f"embedding_bag: offsets must not decrease and not pass input's length {flat.shape[0]}"
         )
     which = clew.arange(bags).repeat_interleave(lengths)
     flat = flat[: which.shape[0]]

@@ -113,8 +113,15 @@ def _source(out: int, size: int, scale: float | None, align_corners: bool) -> li
 
 
 # A model resizes the same sizes again and again: what follows from them alone is kept.
+def _kept(array: Any, dtype: Any = clew.int64) -> Any:
+    """A tensor that may be used by any later call, whatever mode this one is in."""
+    with clew.inference_mode(False):
+        return clew.from_numpy(array).to(dtype)
+
+
 @functools.lru_cache(maxsize=256)
-def _nearest_index(out: int, size: int, scale: float | None, exact: bool) -> list[int]:
+def _nearest_index(out: int, size: int, scale: float | None, exact: bool) -> tuple[Any, int]:
+    """The places, and how often each input stands there if as often as the others (else 0)."""
     step = 1.0 / scale if scale is not None and scale > 0 else size / out
     # PyTorch computes these places in float32.
     import numpy as np
@@ -122,8 +129,10 @@ def _nearest_index(out: int, size: int, scale: float | None, exact: bool) -> lis
     i = np.arange(out, dtype=np.float32)
     if exact:
         i = i + np.float32(0.5)
-    found = np.floor(i * np.float32(step)).astype(np.int64)
-    return np.minimum(found, size - 1).tolist()
+    found = np.minimum(np.floor(i * np.float32(step)).astype(np.int64), size - 1)
+    times = out // size
+    even = times > 0 and np.array_equal(found, np.arange(size * times) // times)
+    return _kept(found), times if even else 0
 
 
 def _cubic(t: float, a: float) -> list[float]:
@@ -138,13 +147,17 @@ def _cubic(t: float, a: float) -> list[float]:
 
 @functools.lru_cache(maxsize=256)
 def _terms(
-    out: int, size: int, scale: float | None, align: bool, kind: str, antialias: bool
-) -> tuple[list[list[int]], list[list[float]]]:
+    out: int, size: int, scale: float | None, align: bool, kind: str, antialias: bool, dtype: Any
+) -> tuple[Any, Any]:
     """For each output position its terms: places in the input, or -1 for none, and weights."""
+    import numpy as np
+
     rows = _rows(out, size, scale, align, kind, antialias)
     most = max(len(r) for r in rows)
     rows = [r + [(-1, 0.0)] * (most - len(r)) for r in rows]
-    return [[j for j, _ in r] for r in rows], [[w for _, w in r] for r in rows]
+    places = np.array([[j for j, _ in r] for r in rows], dtype=np.int64)
+    weights = np.array([[w for _, w in r] for r in rows])
+    return _kept(places), _kept(weights, dtype)
 
 
 def _rows(
@@ -194,18 +207,20 @@ def _kernel(x: float, kind: str) -> float:
     return 0.0
 
 
-def _resample(input: Any, dim: int, places: list[list[int]], weights: list[list[float]]) -> Any:
+def _resample(input: Any, dim: int, places: Any, weights: Any) -> Any:
     """Weighted sums along one dim."""
-    index = clew.tensor(places, dtype=clew.int64, device=input.device)
-    weight = clew.tensor(weights, dtype=input.dtype, device=input.device)
-    return _resample_line(input, index, weight, len(places), dim - input.dim())
+    if input.is_meta:
+        places, weights = places.to("meta"), weights.to("meta")
+    return _resample_line(input, places, weights, places.shape[0], dim - input.dim())
 
 
 def bilinear_aa(input: Any, sizes: list[int], scales: list[Any], align_corners: bool) -> Any:
     """Bilinear resampling to a size as if by given scales, averaging where the size shrinks."""
     out = input
     for d in (1, 0):
-        terms = _terms(sizes[d], input.shape[2 + d], scales[d], align_corners, "linear", True)
+        terms = _terms(
+            sizes[d], input.shape[2 + d], scales[d], align_corners, "linear", True, out.dtype
+        )
         out = _resample(out, 2 + d, *terms)
     return out
 
@@ -306,15 +321,8 @@ def interpolate(
         indices = [
             _nearest_index(sizes[d], before[d], scales[d], mode != "nearest") for d in range(n)
         ]
-        times = [out // size for out, size in zip(sizes, before, strict=True)]
-        if (
-            not last
-            and max(times) > 1
-            and all(
-                k and index == [i // k for i in range(size * k)]
-                for index, size, k in zip(indices, before, times, strict=True)
-            )
-        ):
+        times = [k for _, k in indices]
+        if not last and max(times) > 1 and min(times) > 0:
             # Every element as often as the others: one copy, whose gradient is a sum of blocks.
             apart = [extent for size in before for extent in (size, 1)]
             blocks = [extent for pair in zip(before, times, strict=True) for extent in pair]
@@ -323,9 +331,8 @@ def interpolate(
                 input.reshape(batch + apart).expand(batch + blocks).contiguous().view(batch + sizes)
             )
         out = input.movedim(1, -1) if last else input
-        for d, index in enumerate(indices):
-            places = clew.tensor(index, dtype=clew.int64, device=input.device)
-            out = out.index_select(first + d, places)
+        for d, (places, _) in enumerate(indices):
+            out = out.index_select(first + d, places.to("meta") if out.is_meta else places)
         return out.movedim(-1, 1) if last else out
     if mode == "area":
         from . import _pool
@@ -360,7 +367,7 @@ def interpolate(
     out = out.movedim(1, -1) if last else out
     for d in moved:
         corners = bool(align_corners)
-        terms = _terms(sizes[d], input.shape[2 + d], scales[d], corners, kind, antialias)
+        terms = _terms(sizes[d], input.shape[2 + d], scales[d], corners, kind, antialias, out.dtype)
         out = _resample(out, first + d, *terms)
     out = out.movedim(-1, 1) if last else out
     if input.dtype is clew.uint8:
