@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+import struct
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+import clew
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -74,3 +77,17 @@ def test_accepts(checker: ModuleType, tree: Path, name: str, text: str) -> None:
 def test_this_tree(checker: ModuleType) -> None:
     found = checker.findings(ROOT)
     assert not found, "\n".join(found)
+
+
+def test_thread_local_variables_of_the_module_are_few():
+    """The loader has room for some 1600 bytes of them, for all libraries of a process together."""
+    data = Path(clew._C.__file__).read_bytes()
+    if data[:5] != b"\x7fELF\x02":
+        pytest.skip("not a 64-bit ELF module")
+    start, size, count = (
+        *struct.unpack_from("<Q", data, 32),
+        *struct.unpack_from("<HH", data, 54),
+    )
+    headers = [struct.unpack_from("<IIQQQQQQ", data, start + i * size) for i in range(count)]
+    pt_tls = 7
+    assert sum(h[6] for h in headers if h[0] == pt_tls) <= 512

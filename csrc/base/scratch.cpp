@@ -25,4 +25,23 @@ void Scratch::trim(size_t megabytes) {
 
 Scratch::~Scratch() { std::free(data_); }
 
+namespace {
+
+constinit int scratch_count = 0;
+// What a thread has of all of them, from their first use in it to its end.
+struct Rooms {
+  Scratch* all = nullptr;
+  ~Rooms() { delete[] std::exchange(all, nullptr); }
+};
+constinit thread_local Rooms rooms;
+
+}  // namespace
+
+LocalScratch::LocalScratch() : index_(scratch_count++) {}
+
+Scratch& LocalScratch::here() const {
+  if (!rooms.all) rooms.all = new Scratch[static_cast<size_t>(scratch_count)];
+  return rooms.all[index_];
+}
+
 }  // namespace clew

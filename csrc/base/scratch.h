@@ -31,4 +31,20 @@ class Scratch {
   void trim(size_t megabytes);
 };
 
+// One Scratch for every thread; an object of this class is a global variable. (All of them share
+// one thread-local pointer: of variables that the loader must place, a process has room for few.)
+class LocalScratch {
+  int index_;
+
+ public:
+  LocalScratch();
+  LocalScratch(const LocalScratch&) = delete;
+  LocalScratch& operator=(const LocalScratch&) = delete;
+  Scratch& here() const;  // this thread's
+
+  [[gnu::always_inline]] void* get(size_t need) const { return here().get(need); }
+  template <class T> [[gnu::always_inline]] T* of(int64_t n) const { return here().of<T>(n); }
+  void trim(size_t megabytes) const { here().trim(megabytes); }
+};
+
 }  // namespace clew

@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t column_bytes = 1 << 20;  // patches held at once by one thread
 
 // Bytes that one thread keeps between calls.
-thread_local Scratch scratch;
+const LocalScratch scratch;
 
 // A 1x1 kernel with unit stride: the image is its own matrix of columns.
 bool pointwise(const ConvShape& s) {

@@ -345,7 +345,7 @@ void pack(S* dst, int64_t width, const T* src, int64_t lane_stride, int64_t k_st
 // ---- What drivers share
 // --------------------------------------------------------------------------
 
-template <class S> S* room(Scratch& s, int64_t elements) { return s.of<S>(elements); }
+template <class S> S* room(const LocalScratch& s, int64_t elements) { return s.of<S>(elements); }
 
 // How columns are cut into packed panels: all of `width` but perhaps the last.
 struct Panels {

@@ -224,7 +224,7 @@ template <class S> struct Pass {
   }
 };
 
-thread_local Scratch packed_room, block_room;
+const LocalScratch packed_room, block_room;
 
 int64_t last_key(const AttentionShape& s, int64_t i1) {
   return s.causal ? least(s.keys, i1) : s.keys;

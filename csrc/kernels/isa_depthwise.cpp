@@ -39,7 +39,7 @@ template <int N, class F> [[gnu::always_inline]] inline void unroll(F&& f) {
 }
 
 // Floats that one thread keeps between calls.
-thread_local Scratch scratch;
+const LocalScratch scratch;
 
 // A plane with its padding around it, and room for a whole vector after each row.
 struct Padded {

@@ -93,7 +93,7 @@ void merge(const Problem<T>& p, const S* tile, int64_t im_offset, int64_t width,
   }
 }
 
-thread_local Scratch scratch_a, scratch_b, scratch_c, scratch_states;
+const LocalScratch scratch_a, scratch_b, scratch_c, scratch_states;
 
 // Where the results of a sweep go: C itself when it holds sums as they are, else through merge().
 template <class T> struct Sink {

@@ -34,7 +34,7 @@ constexpr int64_t sums_bytes = 64 << 20;  // of all threads' parts of a weight's
 constexpr int64_t gap = 3 * L;
 
 constexpr size_t kept_megabytes = 64;
-thread_local Scratch tile_scratch, shared_scratch;
+const LocalScratch tile_scratch, shared_scratch;
 
 // --- Products ------------------------------------------------------------------------------------
 

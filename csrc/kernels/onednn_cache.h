@@ -50,7 +50,7 @@ dnnl_stream_t stream();
 // may run one at a time. Where it `adds`, the result is added to what the destination holds.
 Attr attributes(bool adds = false);
 
-inline thread_local Scratch scratchpad;
+inline const LocalScratch scratchpad;
 constexpr size_t kept_megabytes = 256;
 
 struct Argument {

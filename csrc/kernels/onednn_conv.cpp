@@ -164,7 +164,7 @@ Convolution make(const ConvKey& k) {
   return c;
 }
 
-thread_local Scratch scratch[3];
+const LocalScratch scratch[3];
 
 bool run(Kind kind, const ConvShape& s, const void* first, const void* second, const void* bias,
          void* result) {
@@ -173,7 +173,7 @@ bool run(Kind kind, const ConvShape& s, const void* first, const void* second, c
   try {
     const auto c = cache.get(key_of(kind, s, bias != nullptr), make);
     if (!c) return false;
-    auto prepare = [](const Operand& o, Scratch& buffer, const void* p) {
+    auto prepare = [](const Operand& o, const LocalScratch& buffer, const void* p) {
       void* data = const_cast<void*>(p);
       if (!o.reorder) return data;
       void* to = buffer.get(o.bytes);
@@ -192,7 +192,7 @@ bool run(Kind kind, const ConvShape& s, const void* first, const void* second, c
       c->primitive->run({{c->first.index, a}, {c->second.index, b}, {c->result.index, out}});
     }
     if (c->result.reorder) c->result.reorder->run({{DNNL_ARG_FROM, out}, {DNNL_ARG_TO, result}});
-    for (Scratch& buffer : scratch) buffer.trim(kept_megabytes);
+    for (const LocalScratch& buffer : scratch) buffer.trim(kept_megabytes);
     return true;
   } catch (const Unsupported&) {
     return false;

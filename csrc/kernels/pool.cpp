@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "base/parallel.h"
+#include "base/scratch.h"
 #include "kernels/reduce_loops.h"
 
 namespace clew::kernels {
@@ -63,9 +64,15 @@ template <class T> T lowest() {
 // their places.
 template <class A> struct MaxRow {
   using Place = std::conditional_t<sizeof(A) == 4, int32_t, int64_t>;
-  std::vector<A> value;
-  std::vector<Place> place;
+  A* value;
+  Place* place;
+  MaxRow(const LocalScratch& room, int64_t n) {
+    const auto count = static_cast<size_t>(n);
+    place = static_cast<Place*>(room.get(count * (sizeof(Place) + sizeof(A))));
+    value = reinterpret_cast<A*>(place + n);
+  }
 };
+const LocalScratch max_room;
 
 // One line of the image against a row of windows: `first` is the input of output 0 at this window
 // element.
@@ -82,13 +89,12 @@ void max_line(const T* x, int64_t first, int64_t stride, int64_t begin, int64_t 
 }
 
 template <class T, class A>
-void max_rows(const PoolShape& s, MaxRow<A>& row, const T* x, T* values, int64_t* indices) {
+void max_rows(const PoolShape& s, const T* x, T* values, int64_t* indices) {
   using P = typename MaxRow<A>::Place;
   const PoolDim& w = s.dim[2];
-  row.value.resize(static_cast<size_t>(w.out));
-  row.place.resize(static_cast<size_t>(w.out));
-  A* value = row.value.data();
-  P* place = row.place.data();
+  const MaxRow<A> row(max_room, w.out);
+  A* value = row.value;
+  P* place = row.place;
   for (int64_t a = 0; a < s.dim[0].out; ++a) {
     for (int64_t b = 0; b < s.dim[1].out; ++b) {
       const int64_t corner = (s.dim[0].start[a] * s.dim[1].in + s.dim[1].start[b]) * w.in;
@@ -262,8 +268,7 @@ void max_pool(const PoolShape& s, const void* x, void* values, int64_t* indices)
       const T* from = static_cast<const T*>(x) + p * in;
       T* to = static_cast<T*>(values) + p * out;
       if (rows) {
-        thread_local MaxRow<compute_t<T>> row;
-        max_rows(s, row, from, to, indices + p * out);
+        max_rows<T, compute_t<T>>(s, from, to, indices + p * out);
       } else {
         max_windows(s, from, to, indices + p * out);
       }

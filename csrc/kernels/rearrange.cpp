@@ -30,8 +30,8 @@ template <class T> static void reverse_piece(T* to, const T* s, int64_t n) {
   }
   for (; j < n; ++j) to[n - 1 - j] = s[j];
 }
-// d[n - 1 - j] = s[j]. Memory is fetched ahead of what goes forwards, reading or writing, and not of
-// what goes backwards: that is done within the cache.
+// d[n - 1 - j] = s[j]. Memory is fetched ahead of what goes forwards, reading or writing, and not
+// of what goes backwards: that is done within the cache.
 template <class T> static void copy_reversed(T* d, const T* s, int64_t n) {
   constexpr int64_t piece = 8192 / sizeof(T);
   if (n <= piece / 4) return reverse_piece(d, s, n);

@@ -14,7 +14,7 @@ namespace clew::kernels {
 namespace {
 
 // What a thread sorts in; the next line, or the next call, mostly needs as much.
-thread_local Scratch scratch;
+const LocalScratch scratch;
 constexpr size_t kept_megabytes = 64;
 
 // Visits all lines: body(lines, room, source line, values line, indices line). Few long lines go
@@ -27,7 +27,7 @@ void for_sort_lines(const NdView& values, const NdView& indices, const NdView& s
   bool one_by_one = n >= long_line && lines.count < num_threads();
   int64_t grain = std::max<int64_t>(1, grain_default / 8 / std::max<int64_t>(n, 1));
   parallel_for(lines.count, one_by_one ? lines.count : grain, [&](int64_t begin, int64_t end) {
-    Scratch& room = scratch;
+    Scratch& room = scratch.here();
     for (int64_t i = begin; i < end; ++i) {
       auto off = lines.place(i);
       body(lines, room, src.ptr<const T>() + off[2], values.ptr<T>() + off[0],

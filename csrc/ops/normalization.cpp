@@ -13,6 +13,7 @@
 #include "ops/normalization_common.h"
 #include "ops/shape.h"
 #include "ops/unary.h"
+#include "ops/widened.h"
 
 namespace clew {
 
@@ -282,12 +283,24 @@ constexpr OpDef norm_op = general({
         [](const Call& c, Tensors& outs) {
           const auto& a = c.as<NormAttrs>();
           DType d = norm_dtype(c.in[0].dtype());
-          StagedOut y(outs[0], d), mean(outs[1], d), rstd(outs[2], d);
-          Tensor x = staged(c.in[0], d), w = staged(c.in[1], d), b = staged(c.in[2], d);
+          const Tensor w = staged(c.in[1], d), b = staged(c.in[2], d);
           if (a.k * a.s == 0) {
             fill_(outs[1], 0);
             fill_(outs[2], 0);
           }
+          if (is_half(c.in[0].dtype()) && a.g == 1 && c.in[0].is_contiguous() &&
+              outs[0].is_contiguous()) {
+            in_float_rows(outs[0], c.in[0], a.n, a.k * a.s,
+                          [&](float* to, const float* from, int64_t first, int64_t count) {
+                            kernels::group_norm(to, outs[1].data<float>() + first,
+                                                outs[2].data<float>() + first, from,
+                                                data_or_null<float>(w), data_or_null<float>(b),
+                                                {count, 1, a.k, a.s}, a.eps);
+                          });
+            return;
+          }
+          StagedOut y(outs[0], d), mean(outs[1], d), rstd(outs[2], d);
+          const Tensor x = staged(c.in[0], d);
           with_norm_type(d, [&]<class T>() {
             kernels::group_norm(y.data<T>(), mean.data<T>(), rstd.data<T>(), x.data<const T>(),
                                 data_or_null<T>(w), data_or_null<T>(b), group_shape(a), a.eps);

@@ -14,6 +14,7 @@
 #include "ops/ops.h"
 #include "ops/shape.h"
 #include "ops/unary.h"
+#include "ops/widened.h"
 
 namespace clew {
 namespace {
@@ -112,9 +113,19 @@ constexpr OpDef rows_op = general({
         [](const Call& c, Tensors& outs) {
           const auto& a = c.as<RowsAttrs>();
           const DType d = norm_dtype(c.in[0].dtype());
-          StagedOut y(outs[0], d), rstd(outs[1], d);
-          Tensor x = staged(c.in[0], d), w = staged(c.in[1], d);
+          const Tensor w = staged(c.in[1], d);
           if (a.k == 0) fill_(outs[1], 0);
+          if (is_half(c.in[0].dtype()) && c.in[0].is_contiguous() && outs[0].is_contiguous()) {
+            ReleaseGil gil(c.in[0].numel());
+            in_float_rows(outs[0], c.in[0], a.n, a.k,
+                          [&](float* to, const float* from, int64_t first, int64_t count) {
+                            kernels::rms_norm(to, outs[1].data<float>() + first, from,
+                                              data_or_null<float>(w), count, a.k, a.eps);
+                          });
+            return;
+          }
+          StagedOut y(outs[0], d), rstd(outs[1], d);
+          const Tensor x = staged(c.in[0], d);
           ReleaseGil gil(x.numel());
           with_norm_type(d, [&]<class T>() {
             kernels::rms_norm(y.data<T>(), rstd.data<T>(), x.data<const T>(), data_or_null<T>(w),

@@ -47,6 +47,18 @@ template <bool Log> void softmax_cpu(const Call& c, Tensors& outs) {
     copy_into(x, c.in[0]);
   }
   const int dim = axis_of(c.as<SoftmaxAttrs>().dim, x.ndim(), c.name());
+  if (is_half(x.dtype()) && x.ndim() > 0 && dim == x.ndim() - 1 && x.is_contiguous() &&
+      outs[0].is_contiguous() && x.numel() > 0) {
+    const int64_t width = x.size(dim);
+    in_float_rows(outs[0], x, x.numel() / width, width,
+                  [&](float* to, const float* from, int64_t, int64_t count) {
+                    const int64_t sizes[] = {count, width}, steps[] = {width, 1};
+                    auto* source = reinterpret_cast<char*>(const_cast<float*>(from));
+                    kernels::softmax({reinterpret_cast<char*>(to), sizes, steps, 2, DType::Float32},
+                                     {source, sizes, steps, 2, DType::Float32}, 1, Log);
+                  });
+    return;
+  }
   x = widened(x);
   through_floats(outs[0], [&](const Tensor& y) { kernels::softmax(y.nd(), x.nd(), dim, Log); });
 }

@@ -175,6 +175,8 @@ _OTHERS = _table(
         "_mse_loss _smooth_l1_loss _huber_loss": _per_input(4),
         "_binary_cross_entropy _binary_cross_entropy_with_logits": _per_input(6),
         "_nll_loss_backward": _per_input(1, 1),
+        "glu": lambda ins, outs, attrs: 5 * prod(outs[0]),
+        "_embedding_bag": lambda ins, outs, attrs: 2 * int(ins[1][0]) * int(ins[0][1]),
         "_resample": lambda ins, outs, attrs: 2 * prod(outs[0]) * int(ins[1][1]),
         "_resample_backward": lambda ins, outs, attrs: 2 * prod(ins[0]) * int(ins[1][1]),
         "_cdist": lambda ins, outs, attrs: 3 * prod(outs[0]) * int(ins[0][-1]),
