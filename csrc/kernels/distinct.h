@@ -28,6 +28,9 @@ std::unique_ptr<DistinctElements> distinct_elements(const NdView& elements, bool
                                                     void* room);
 size_t distinct_room(const NdView& elements, bool with_places);
 
+// counts[v] = how often v stands among n integers from 0 to size - 1.
+void count_values(int64_t* counts, int64_t size, const int64_t* values, int64_t n);
+
 // Finds equal rows of a contiguous [n, m] operand. `order` (n entries) receives the row numbers,
 // sorted by content when `sorted` and in place otherwise; returned are the positions in `order`
 // where a run of equal rows begins.

@@ -403,6 +403,11 @@ void put_at(const NdView& dst, const NdView& values, int axis, const int64_t* pl
                          for (int64_t j = 0; j < run.count; ++j) F::apply(at[j], some[j]);
                        }
                        if (!runs.empty()) continue;
+                       if (block.count == 1) {
+                         for (int64_t k = 0; k < picks; ++k)
+                           F::apply(d[places[k] * scale], v[k * step]);
+                         continue;
+                       }
                        for (int64_t k = 0; k < picks; ++k)
                          block.each(v + k * step, d + places[k] * scale,
                                     [](const T& value, T& there) { F::apply(there, value); });

@@ -5,6 +5,7 @@
 
 #include "graph/gil.h"
 #include "kernels/distinct.h"
+#include "kernels/reduce.h"
 #include "ops/reduction_dims.h"
 #include "ops/sorting.h"
 
@@ -236,10 +237,14 @@ tensor([0, 2, 0, 1])
                   ": weights must have the input's shape; got ", w, " for ", x);
           Tensor values = contiguous_copy(x, DType::Int64);
           const int64_t* p = values.data<const int64_t>();
-          int64_t n = x.numel(), smallest = 0, largest = -1;
-          for (int64_t i = 0; i < n; ++i) {
-            smallest = std::min(smallest, p[i]);
-            largest = std::max(largest, p[i]);
+          const int64_t n = x.numel();
+          int64_t smallest = 0, largest = -1;
+          if (n > 0) {
+            const int64_t all[] = {1}, dense[] = {1};
+            kernels::reduce_amin({reinterpret_cast<char*>(&smallest), all, dense, 1, DType::Int64},
+                                 values.nd());
+            kernels::reduce_amax({reinterpret_cast<char*>(&largest), all, dense, 1, DType::Int64},
+                                 values.nd());
           }
           require(smallest >= 0, c.name(), ": input must be at least 0; got ", smallest);
           require(largest < INT64_MAX, c.name(), ": input is too large; got ", largest);
@@ -248,14 +253,17 @@ tensor([0, 2, 0, 1])
           Tensor out = empty(Dims{size}, !w.defined() ? DType::Int64
                                          : single     ? DType::Float32
                                                       : DType::Float64);
+          if (!w.defined()) {
+            const ReleaseGil release(n);
+            kernels::count_values(out.data<int64_t>(), size, p, n);
+            return outs.push_back(out);
+          }
           fill_(out, 0);
           auto add = [&]<class T>(T* to, const T* each) {
-            for (int64_t i = 0; i < n; ++i) to[p[i]] += each ? each[i] : T(1);
+            for (int64_t i = 0; i < n; ++i) to[p[i]] += each[i];
           };
-          Tensor weights = w.defined() ? contiguous_copy(w, out.dtype()) : Tensor();
-          if (!w.defined())
-            add(out.data<int64_t>(), static_cast<const int64_t*>(nullptr));
-          else if (single)
+          const Tensor weights = contiguous_copy(w, out.dtype());
+          if (single)
             add(out.data<float>(), weights.data<const float>());
           else
             add(out.data<double>(), weights.data<const double>());
