@@ -61,6 +61,35 @@ template <class R> void product_loop(char* const* p, const int64_t* s, int64_t n
   }
 }
 
+// The real loop takes the parts as its operands.
+template <class R>
+void size_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* params) {
+  char* const parts[] = {p[0], p[1], p[1] + sizeof(R)};
+  const int64_t steps[] = {s[0], s[1], s[1]};
+  table::hypot.fn[static_cast<int>(dtype_of<R>())](parts, steps, n, params);
+}
+// a / |a|, and 0 for 0.
+template <class R>
+void direction_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* params) {
+  using C = complex_t<R>;
+  constexpr int64_t block = 256;
+  R sizes[block];
+  for (int64_t begin = 0; begin < n; begin += block) {
+    const int64_t count = std::min(block, n - begin);
+    char* const at[] = {reinterpret_cast<char*>(sizes), p[1] + begin * s[1]};
+    const int64_t steps[] = {sizeof(R), s[1]};
+    size_loop<R>(at, steps, count, params);
+    char* to = p[0] + begin * s[0];
+    for (int64_t i = 0; i < count; ++i) {
+      const C a = clew::kernels::read<C>(at[1], i * s[1]);
+      const R size = sizes[i];
+      const bool none = size == R(0);
+      clew::kernels::at<C>(to, i * s[0]) =
+          C(none ? R(0) : a.real() / size, none ? R(0) : a.imag() / size);
+    }
+  }
+}
+
 }  // namespace
 
 void init_complex();
@@ -73,6 +102,10 @@ void init_complex() {
   table::sub.fn[twice] = added_loop<double, -1>;
   table::mul.fn[single] = product_loop<float>;
   table::mul.fn[twice] = product_loop<double>;
+  table::abs.fn[single] = size_loop<float>;
+  table::abs.fn[twice] = size_loop<double>;
+  table::sgn.fn[single] = direction_loop<float>;
+  table::sgn.fn[twice] = direction_loop<double>;
 }
 
 }  // namespace clew::kernels::CLEW_ISA

@@ -1,4 +1,4 @@
-// Elementwise loops of the complex dtypes (isa_pointwise_complex.cpp has sums and products).
+// Elementwise loops of the complex dtypes (isa_pointwise_complex.cpp has sums, products and sizes).
 // May include: base, kernels.
 // Invariant: abs and angle write the real dtype.
 #include "kernels/pointwise.h"
@@ -53,15 +53,10 @@ void init_arithmetic() {
   binary(table::div, C{}, []<class T>(T a, T b) { return a / b; });
   unary(table::neg, C{}, []<class T>(T a) { return -a; });
   unary(table::conj, C{}, []<class T>(T a) { return std::conj(a); });
-  unary(table::abs, C{}, []<class T>(T a) { return std::abs(a); });
   table::angle.fn[static_cast<int>(DType::Complex64)] = angle_loop<float>;
   table::angle.fn[static_cast<int>(DType::Complex128)] = angle_loop<double>;
   unary(table::square, C{}, []<class T>(T a) { return a * a; });
   unary(table::reciprocal, C{}, []<class T>(T a) { return T(1) / a; });
-  unary(table::sgn, C{}, []<class T>(T a) {
-    auto size = std::abs(a);
-    return size == 0 ? T(0) : a / size;
-  });
   binary(table::pow, C{}, []<class T>(T a, T b) {
     if (b == T(0)) return T(1);
     if (b == T(1)) return a;

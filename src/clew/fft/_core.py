@@ -17,7 +17,9 @@ from clew._primitive import Context, primitive, scipy, write_out
 _FORWARD = {"none": "backward", "root": "ortho", "n": "forward"}
 _INVERSE = {"none": "forward", "root": "ortho", "n": "backward"}
 # From this many elements on SciPy gets all threads.
-_PARALLEL = 1 << 16
+_PARALLEL = 1 << 17
+# From this many on half the spectrum of a real input is computed and mirrored.
+_MIRRORED = 1 << 16
 
 
 def scale_of(name: str, norm: str | None, forward: bool) -> str:
@@ -84,8 +86,8 @@ def _c2c_kernel(x: np.ndarray, axes: tuple[int, ...], forward: bool, scale: str)
     if x.size == 0:
         return x
     norm = (_FORWARD if forward else _INVERSE)[scale]
-    if x.dtype.kind == "f" and x.size < _PARALLEL:
-        # Of a real input half the spectrum is computed and mirrored, with zeros of either sign.
+    if x.dtype.kind == "f" and x.size < _MIRRORED:
+        # What is mirrored has zeros of either sign.
         x = x.astype(np.result_type(x.dtype, np.complex64))
     return _call("fft" if forward else "ifft", x, axes, norm)
 
