@@ -325,6 +325,30 @@ void columns(const T* const* rows, int64_t count, int64_t w, B* total) {
   for (; j < w; ++j) some_columns<Op, 0>(rows, count, j, total);
 }
 
+// Complex numbers are pairs of reals: lanes take turns, columns are twice as many.
+template <class R> void pair_row(const std::complex<R>* p, int64_t n, c128& total) {
+  constexpr int N = lane_count<R>, U = 4;
+  auto* q = reinterpret_cast<const R*>(p);
+  double sums[2] = {};
+  int64_t i = 0;
+  while (2 * n - i >= U * N) {
+    Lanes_t<R> acc[U] = {};
+    const int64_t block = i + 2 * row_rounds * U * N, end = block < 2 * n ? block : 2 * n;
+    for (; i + U * N <= end; i += U * N)
+      for (int u = 0; u < U; ++u) acc[u] += load(q + i + u * N);
+    R room[N];
+    store<R>(room, (acc[0] + acc[1]) + (acc[2] + acc[3]));
+    for (int l = 0; l < N; ++l) sums[l % 2] += static_cast<double>(room[l]);
+  }
+  for (; i < 2 * n; ++i) sums[i % 2] += static_cast<double>(q[i]);
+  total += c128(sums[0], sums[1]);
+}
+template <class R>
+void pair_columns(const std::complex<R>* const* rows, int64_t count, int64_t w, c128* total) {
+  columns<Sum<Plain>>(reinterpret_cast<const R* const*>(rows), count, 2 * w,
+                      reinterpret_cast<double*>(total));
+}
+
 template <class Op, class T, class B> constexpr ReduceLoops<T, B> loops() {
   return {.row = row<Op, T, B>, .columns = columns<Op, T, B>};
 }
@@ -340,6 +364,8 @@ const ReduceTable reduce_loops = {.sum_float = loops<Sum<Plain>, float, double>(
                                   .squares_double = loops<Sum<Square>, double, double>(),
                                   .sum_bf16 = loops<Sum<Plain>, bf16, double>(),
                                   .sum_f16 = loops<Sum<Plain>, f16, double>(),
+                                  .sum_complex64 = {pair_row<float>, pair_columns<float>},
+                                  .sum_complex128 = {pair_row<double>, pair_columns<double>},
                                   .present_float = loops<Sum<Present>, float, double>(),
                                   .present_double = loops<Sum<Present>, double, double>(),
                                   .sum_int64 = loops<Sum<Plain>, int64_t, uint64_t>(),

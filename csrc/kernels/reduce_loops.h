@@ -29,6 +29,8 @@ struct ReduceTable {
   ReduceLoops<double, double> sum_double, abs_double, squares_double;
   ReduceLoops<bf16, double> sum_bf16;
   ReduceLoops<f16, double> sum_f16;
+  ReduceLoops<c64, c128> sum_complex64;
+  ReduceLoops<c128, c128> sum_complex128;
   ReduceLoops<float, double> present_float;  // sums of what is not NaN
   ReduceLoops<double, double> present_double;
   ReduceLoops<int64_t, uint64_t> sum_int64;

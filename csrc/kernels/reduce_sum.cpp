@@ -64,6 +64,10 @@ template <class T> auto sum_loops() {
     return &table.sum_bf16;
   else if constexpr (std::is_same_v<T, f16>)
     return &table.sum_f16;
+  else if constexpr (std::is_same_v<T, c64>)
+    return &table.sum_complex64;
+  else if constexpr (std::is_same_v<T, c128>)
+    return &table.sum_complex128;
   else if constexpr (std::is_same_v<T, int64_t>)
     return &table.sum_int64;
   else if constexpr (std::is_same_v<T, int32_t>)

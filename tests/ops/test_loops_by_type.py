@@ -192,3 +192,28 @@ def test_next_numbers(dtype: str, bits: str) -> None:
     got = clew.nextafter(clew.tensor(a), clew.tensor(b)).numpy()
     same = (got.view(bits) == want.view(bits)) | (np.isnan(got) & np.isnan(want))
     assert same.all()
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("shape", [(5,), (100,), (1000,), (37, 2049), (300, 70), (3, 33, 129)])
+def test_complex_sums_over_any_dim(dtype: str, shape: tuple[int, ...]) -> None:
+    z = (R.standard_normal(shape) + 1j * R.standard_normal(shape)).astype(dtype)
+    close = {"rtol": 1e-4, "atol": 1e-3} if dtype == "complex64" else {"rtol": 1e-11, "atol": 1e-10}
+    for t in (clew.tensor(z), clew.tensor(np.repeat(z, 2, -1))[..., ::2]):
+        np.testing.assert_allclose(t.sum().numpy(), z.astype("complex128").sum(), **close)
+        for dim in range(len(shape)):
+            np.testing.assert_allclose(t.sum(dim).numpy(), z.astype("complex128").sum(dim), **close)
+    sizes = clew.tensor(z).abs().numpy()
+    np.testing.assert_allclose(sizes, np.abs(z), rtol=1e-6)
+    np.testing.assert_allclose(clew.sgn(clew.tensor(z)).numpy(), z / np.abs(z), rtol=1e-5)
+
+
+def test_sizes_of_complex_numbers_at_the_edges() -> None:
+    huge, tiny, inf, nan = 3e38, 1e-42, float("inf"), float("nan")
+    z = np.array(
+        [0, -0.0, huge, complex(huge, huge) / 2, tiny, complex(tiny, -tiny), complex(inf, nan)]
+    )
+    got = clew.tensor(z.astype("complex64")).abs().numpy()
+    np.testing.assert_allclose(got, np.abs(z.astype("complex64")), rtol=1e-6, atol=1.5e-45)
+    assert np.isnan(clew.tensor([complex(nan, 1)]).abs().item())
+    assert clew.sgn(clew.tensor([0j, 3 + 4j])).tolist() == [0j, clew.tensor(0.6 + 0.8j).item()]
