@@ -7,11 +7,47 @@
 #include <limits>
 
 #include "base/scratch.h"
+#include "kernels/instruction_set.h"
 #include "kernels/reduce_lines.h"
 #include "kernels/sort_items.h"
 
 namespace clew::kernels {
+
+namespace baseline {
+extern const KeyTable key_table;
+}
+namespace avx2 {
+extern const KeyTable key_table;
+}
+namespace avx512 {
+extern const KeyTable key_table;
+}
+
 namespace {
+
+const KeyTable& choose() {
+#ifndef CLEW_ONLY_BASELINE
+  const InstructionSet isa = instruction_set();
+  if (isa == InstructionSet::avx512) return avx512::key_table;
+  if (isa == InstructionSet::avx2) return avx2::key_table;
+#endif
+  return baseline::key_table;
+}
+const KeyTable& chosen = choose();
+
+// The loops for T; nullptr_t where there are none.
+template <class T> auto key_loops() {
+  if constexpr (std::is_same_v<T, float>)
+    return &chosen.f32;
+  else if constexpr (std::is_same_v<T, double>)
+    return &chosen.f64;
+  else if constexpr (std::is_same_v<T, int32_t>)
+    return &chosen.i32;
+  else if constexpr (std::is_same_v<T, int64_t>)
+    return &chosen.i64;
+  else
+    return nullptr;
+}
 
 // What a thread sorts in; the next line, or the next call, mostly needs as much.
 const LocalScratch scratch;
@@ -44,43 +80,47 @@ constexpr int64_t many_for_each = 32;
 // bounds what is looked for: hardly more than k elements are below it.
 template <class T, class It> It* smallest_few(Scratch& room, Keys<T> keys, int64_t n, int64_t k) {
   using U = key_t<T>;
-  constexpr int64_t run = 16;  // elements that are looked at together
   constexpr U none = std::numeric_limits<U>::max();
+  constexpr int64_t least = 64;
   const auto groups =
-      static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max(4 * k, run))));
-  It* items = room.of<It>(n + 1 + 2 * groups);
+      static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max(4 * k, least))));
+  It* items = room.of<It>(n + 1 + 2 * groups + groups * 4 / static_cast<int64_t>(sizeof(It)) + 1);
   U *minima = reinterpret_cast<U*>(items + n + 1), *chunk = minima + groups;
-  auto chunks = [&](auto&& f) {
-    for (int64_t i = 0; i < n; i += groups) {
-      const int64_t m = std::min(groups, n - i);
-      if (keys.step == 1) {
-        const Keys<T> dense{keys.from + i, 1, keys.invert};
-        for (int64_t j = 0; j < m; ++j) chunk[j] = dense[j];
-      } else {
-        for (int64_t j = 0; j < m; ++j) chunk[j] = keys[i + j];
-      }
-      f(i, m);
-    }
-  };
+  auto* places = reinterpret_cast<uint32_t*>(chunk + groups);
+  const auto loops = key_loops<T>();
+  const bool in_vectors = !std::is_null_pointer_v<decltype(key_loops<T>())> && keys.step == 1;
+  const U flip = keys.invert ? none : U(0);
   std::fill_n(minima, groups, none);
-  chunks([&](int64_t, int64_t m) {
-    for (int64_t j = 0; j < m; ++j) minima[j] = std::min(minima[j], chunk[j]);
-  });
+  for (int64_t i = 0; i < n; i += groups) {
+    const int64_t m = std::min(groups, n - i);
+    if constexpr (!std::is_null_pointer_v<decltype(key_loops<T>())>) {
+      if (in_vectors) {
+        loops->lower(keys.from + i, m, flip, minima);
+        continue;
+      }
+    }
+    for (int64_t j = 0; j < m; ++j) minima[j] = std::min(minima[j], keys[i + j]);
+  }
   std::nth_element(minima, minima + k - 1, minima + groups);
   const U bound = minima[k - 1];
   It* end = items;
-  chunks([&](int64_t i, int64_t m) {
-    std::fill_n(chunk + m, groups - m, none);
-    for (int64_t j = 0; j < m; j += run) {
-      U least = none;
-      for (int64_t q = j; q < j + run; ++q) least = std::min(least, chunk[q]);
-      if (least > bound) continue;
-      for (int64_t q = j, stop = std::min(m, j + run); q < stop; ++q) {
-        *end = {chunk[q], static_cast<typename It::Index>(i + q)};
-        end += chunk[q] <= bound;
+  for (int64_t i = 0; i < n; i += groups) {
+    const int64_t m = std::min(groups, n - i);
+    if constexpr (!std::is_null_pointer_v<decltype(key_loops<T>())>) {
+      if (in_vectors) {
+        loops->turn(keys.from + i, m, flip, chunk);
+        const int64_t count = loops->below(chunk, m, bound, places);
+        for (int64_t q = 0; q < count; ++q)
+          *end++ = {chunk[places[q]], static_cast<typename It::Index>(i + places[q])};
+        continue;
       }
     }
-  });
+    for (int64_t j = 0; j < m; ++j) {
+      const U key = keys[i + j];
+      *end = {key, static_cast<typename It::Index>(i + j)};
+      end += key <= bound;
+    }
+  }
   std::nth_element(items, items + k - 1, end);
   return items;
 }

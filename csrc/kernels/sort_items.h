@@ -13,45 +13,9 @@
 
 #include "base/parallel.h"
 #include "kernels/ndview.h"
+#include "kernels/sort_keys.h"
 
 namespace clew::kernels {
-
-template <int Bytes> struct unsigned_of;
-template <> struct unsigned_of<1> { using type = uint8_t; };
-template <> struct unsigned_of<2> { using type = uint16_t; };
-template <> struct unsigned_of<4> { using type = uint32_t; };
-template <> struct unsigned_of<8> { using type = uint64_t; };
-template <class T> using key_t = typename unsigned_of<sizeof(T)>::type;
-
-template <class T>
-constexpr key_t<T> infinity_bits = std::is_same_v<T, double>  ? key_t<T>(0x7ffull << 52)
-                                   : std::is_same_v<T, float> ? key_t<T>(0xffu << 23)
-                                   : std::is_same_v<T, bf16>  ? key_t<T>(0xffu << 7)
-                                                              : key_t<T>(0x1fu << 10);
-
-template <class T> inline key_t<T> key_of(T v) {
-  using U = key_t<T>;
-  constexpr U top = static_cast<U>(U(1) << (sizeof(T) * 8 - 1));
-  if constexpr (std::is_unsigned_v<T>) {
-    return v;
-  } else if constexpr (std::is_integral_v<T>) {
-    return static_cast<U>(static_cast<U>(v) ^ top);
-  } else {
-    // Without branches, so that lines are turned into keys by vectors.
-    constexpr U infinity = infinity_bits<T>;
-    const U bits = std::bit_cast<U>(v), size = static_cast<U>(bits & ~top);
-    const U key = static_cast<U>(bits & top ? ~bits : bits | top);
-    const U number = size == 0 ? top : key;
-    return size > infinity ? static_cast<U>(~U(0)) : number;
-  }
-}
-
-// The integer that has this key.
-template <class T> inline T value_of(key_t<T> key) {
-  using U = key_t<T>;
-  constexpr U top = static_cast<U>(U(1) << (sizeof(T) * 8 - 1));
-  return static_cast<T>(std::is_unsigned_v<T> ? key : static_cast<U>(key ^ top));
-}
 
 template <class U, class I> struct Item {
   using Key = U;
