@@ -129,7 +129,7 @@ def test_gelu_is_precise_in_its_tail_too(form: str):
     got.backward(clew.ones(len(x)))
     # The exponent of a tail is as long as 87, and rounded to 24 bits.
     normal = gate > 1e-36
-    np.testing.assert_allclose(got.detach().numpy()[normal], (wide * gate)[normal], rtol=1.2e-5)
+    np.testing.assert_allclose(got.detach().numpy()[normal], (wide * gate)[normal], rtol=1.4e-5)
     assert np.abs(got.detach().numpy()[~normal]).max(initial=0) < 1e-34
     np.testing.assert_allclose(t.grad.numpy(), slope, rtol=0, atol=4e-7)
 
