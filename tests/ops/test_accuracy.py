@@ -370,3 +370,34 @@ def test_fused_gradients(name: str, dtype: Any):
         finite = np.isfinite(b)
         np.testing.assert_array_equal(np.isfinite(a), finite)
         np.testing.assert_allclose(a[finite], b[finite], rtol=rtol, atol=rtol / 10)
+
+
+@pytest.mark.skipif(np.finfo(np.longdouble).nmant < 60, reason="nothing more precise to compare to")
+@pytest.mark.parametrize(
+    "x, y",
+    [
+        (lambda r, n: r.uniform(0.5, 2, n), lambda r, n: r.uniform(-1000, 1000, n)),
+        (lambda r, n: np.exp(r.uniform(-700, 700, n)), lambda r, n: r.uniform(-1.01, 1.01, n)),
+        (lambda r, n: 1 + r.uniform(-1e-3, 1e-3, n), lambda r, n: r.uniform(-6e5, 6e5, n)),
+        (lambda r, n: 1 + r.uniform(-1e-10, 1e-10, n), lambda r, n: r.uniform(-6e12, 6e12, n)),
+        (lambda r, n: r.uniform(0, 9, n), lambda r, n: r.integers(-40, 40, n) / 2),
+    ],
+)
+def test_power_of_doubles(x, y):
+    r = np.random.default_rng(0)
+    a, b = x(r, 300_001), y(r, 300_001)
+    with np.errstate(all="ignore"):
+        want = np.power(a.astype(np.longdouble), b.astype(np.longdouble))
+    near = want.astype(float)
+    kept = np.isfinite(near) & (near > 1e-307)
+    for got in (clew.tensor(a) ** clew.tensor(b), clew.tensor(a[:, None])[:, 0] ** clew.tensor(b)):
+        off = np.abs(got.numpy()[kept] - want[kept]) / np.spacing(near[kept])
+        assert off.max() <= 1
+
+
+def test_power_of_doubles_at_the_edges():
+    numbers = [*SPECIAL, 5e-324, 2.3e-308, 1.7e308, 2.0, -2.0, 0.5, 3.0, -3.0, 1e-300]
+    a, b = (v.reshape(-1) for v in np.meshgrid(numbers, numbers))
+    with np.errstate(all="ignore"):
+        want = np.power(a, b)
+    np.testing.assert_allclose((clew.tensor(a) ** clew.tensor(b)).numpy(), want, rtol=3e-16)
