@@ -121,7 +121,7 @@ template <class StartsRun> std::vector<int64_t> run_starts(int64_t n, StartsRun&
 // Elements that were sorted. Integers whose places nobody asks for are sorted without them.
 template <class T, class It> class Sorted final : public DistinctElements {
   using U = key_t<T>;
-  static constexpr bool bare = std::is_same_v<It, Bare<typename It::Key, typename It::Index>>;
+  static constexpr bool bare = !requires(It item) { item.index; };
   Keys<T> keys_;
   int64_t n_;
   const It* sorted_;
@@ -149,7 +149,7 @@ template <class T, class It> class Sorted final : public DistinctElements {
         const int64_t begin = starts_[static_cast<size_t>(i)], stop = end_of_run(i);
         int64_t place = 0;
         if constexpr (!bare) place = static_cast<int64_t>(sorted_[begin].index);
-        static_cast<T*>(values)[i] = keys_.element(sorted_[begin].key, low_, place);
+        static_cast<T*>(values)[i] = keys_.element(static_cast<U>(sorted_[begin].key), low_, place);
         if (counts) counts[i] = stop - begin;
         if constexpr (!bare) {
           for (int64_t k = begin; places && k < stop; ++k) places[sorted_[k].index] = i;
@@ -159,27 +159,34 @@ template <class T, class It> class Sorted final : public DistinctElements {
   }
 };
 
-// Calls body<T, I>() with the dtype and a type that indices below n fit.
-template <class F> void with_index(DType d, int64_t n, F&& body) {
-  with_items(d, n, [&]<class T, class It>() { body.template operator()<T, typename It::Index>(); });
-}
-
-template <class T> int compare_rows(const T* a, const T* b, int64_t m) {
+template <class T> bool row_before(const char* a, const char* b, int64_t m) {
+  auto *x = reinterpret_cast<const T*>(a), *y = reinterpret_cast<const T*>(b);
   for (int64_t i = 0; i < m; ++i) {
-    auto x = key_of(a[i]), y = key_of(b[i]);
-    if (x != y) return x < y ? -1 : 1;
+    const auto p = key_of(x[i]), q = key_of(y[i]);
+    if (p != q) return p < q;
   }
-  return 0;
+  return false;
 }
+template <class T> bool row_differs(const char* a, const char* b, int64_t m) {
+  auto *x = reinterpret_cast<const T*>(a), *y = reinterpret_cast<const T*>(b);
+  for (int64_t i = 0; i < m; ++i)
+    if (!(static_cast<compute_t<T>>(x[i]) == static_cast<compute_t<T>>(y[i]))) return true;
+  return false;
+}
+// What is asked about two rows, for elements of any dtype: the sorting is compiled once.
+struct RowTests {
+  bool (*before)(const char* a, const char* b, int64_t m);
+  bool (*differs)(const char* a, const char* b, int64_t m);
+};
 
 }  // namespace
 
 size_t distinct_room(const NdView& elements, bool with_places) {
   size_t bytes = 0;
   const int64_t n = elements.sizes[0];
-  with_index(as_bytes(elements).dtype, n, [&]<class T, class I>() {
-    constexpr size_t item = sizeof(Item<key_t<T>, I>);
-    bytes = std::is_integral_v<T> && !with_places ? sizeof(T) : item;
+  with_items(as_bytes(elements).dtype, n, [&]<class T, class It>() {
+    using Alone = Bare<typename It::Key, typename It::Index>;
+    bytes = std::is_integral_v<T> && !with_places ? sizeof(Alone) : sizeof(It);
   });
   return 2 * static_cast<size_t>(n) * bytes;
 }
@@ -189,10 +196,10 @@ std::unique_ptr<DistinctElements> distinct_elements(const NdView& elements, bool
   const NdView v = as_bytes(elements);
   const int64_t n = v.sizes[0];
   std::unique_ptr<DistinctElements> found;
-  with_index(v.dtype, n, [&]<class T, class I>() {
+  with_items(v.dtype, n, [&]<class T, class It>() {
     const Keys<T> keys{v.ptr<const T>(), 1, false};
-    auto keep = [&]<class It>(const It* sorted, key_t<T> low) {
-      found = std::make_unique<Sorted<T, It>>(keys, n, sorted, low);
+    auto keep = [&]<class Kept>(const Kept* sorted, key_t<T> low) {
+      found = std::make_unique<Sorted<T, Kept>>(keys, n, sorted, low);
     };
     if constexpr (std::is_integral_v<T>) {
       const auto [low, most] = key_range(keys, n);
@@ -200,9 +207,10 @@ std::unique_ptr<DistinctElements> distinct_elements(const NdView& elements, bool
         found = std::make_unique<Marked<T>>(keys.from, n, low, most);
         return;
       }
-      if (!with_places) return with_sorted<Bare, T, I>(keys, n, room, keep);
+      if (!with_places)
+        return with_sorted<Bare<typename It::Key, typename It::Index>>(keys, n, room, keep);
     }
-    with_sorted<Item, T, I>(keys, n, room, keep);
+    with_sorted<It>(keys, n, room, keep);
   });
   return found;
 }
@@ -214,24 +222,17 @@ void count_values(int64_t* counts, int64_t size, const int64_t* values, int64_t 
 std::vector<int64_t> equal_runs(const NdView& rows, int64_t* order, bool sorted) {
   const NdView v = as_bytes(rows);
   const int64_t n = v.sizes[0], m = v.sizes[1];
-  std::vector<int64_t> starts;
+  const int64_t bytes = m * static_cast<int64_t>(itemsize(v.dtype));
+  RowTests tests{};
+  dispatch(v.dtype, SortTypes{}, [&]<class T>() { tests = {row_before<T>, row_differs<T>}; });
   std::iota(order, order + n, int64_t{0});
-  dispatch(v.dtype, SortTypes{}, [&]<class T>() {
-    const T* p = v.ptr<const T>();
-    if (sorted) {
-      std::stable_sort(order, order + n, [&](int64_t a, int64_t b) {
-        return compare_rows(p + a * m, p + b * m, m) < 0;
-      });
-    }
-    starts = run_starts(n, [&](int64_t i) {
-      for (int64_t j = 0; i > 0 && j < m; ++j) {
-        const T here = p[order[i] * m + j], last = p[order[i - 1] * m + j];
-        if (!(static_cast<compute_t<T>>(here) == static_cast<compute_t<T>>(last))) return true;
-      }
-      return i == 0;
-    });
-  });
-  return starts;
+  auto row = [&](int64_t r) { return v.data + r * bytes; };
+  if (sorted) {
+    std::stable_sort(order, order + n,
+                     [&](int64_t a, int64_t b) { return tests.before(row(a), row(b), m); });
+  }
+  return run_starts(
+      n, [&](int64_t i) { return i == 0 || tests.differs(row(order[i]), row(order[i - 1]), m); });
 }
 
 }  // namespace clew::kernels

@@ -15,8 +15,14 @@ namespace {
 // ones. Loops that compare or divide are compiled for all types.
 using I = TypeList<bool, uint8_t, int8_t, int16_t, int32_t, int64_t>;
 using N = Integers;
+#ifdef __AVX2__  // where the wider unsigned types, which are rare, keep the loops that run
+                 // everywhere
+using AllI = I;
+using AllN = N;
+#else
 using AllI = IntegralTypes;
 using AllN = TypeList<uint8_t, uint16_t, uint32_t, uint64_t, int8_t, int16_t, int32_t, int64_t>;
+#endif
 
 // a + alpha * b, or a - alpha * b, mostly with an alpha of 1.
 template <class T, class Plain, class Scaled>

@@ -133,20 +133,20 @@ void sort(const NdView& values, const NdView& indices, const NdView& src, int di
   int64_t n = s.ndim ? s.sizes[dim] : 1;
   if (n == 0) return;
   with_items(s.dtype, n, [&]<class T, class It>() {
-    for_sort_lines<T>(v, indices, s, dim,
-                      [&](const Lines<3>& l, Scratch& room, const T* from, T* to, int64_t* where) {
-                        const Keys<T> keys{from, l.step[2], descending};
-                        with_sorted<Item, T, typename It::Index>(
-                            keys, n, room.of<It>(2 * n), [&](auto* sorted, key_t<T> low) {
-                              for_pieces(n, pieces_of(n), [&](int64_t, int64_t i, int64_t end) {
-                                for (; i < end; ++i) {
-                                  const auto at = static_cast<int64_t>(sorted[i].index);
-                                  to[i * l.step[0]] = keys.element(sorted[i].key, low, at);
-                                  where[i * l.step[1]] = at;
-                                }
-                              });
-                            });
-                      });
+    for_sort_lines<T>(
+        v, indices, s, dim,
+        [&](const Lines<3>& l, Scratch& room, const T* from, T* to, int64_t* where) {
+          const Keys<T> keys{from, l.step[2], descending};
+          with_sorted<It>(keys, n, room.of<It>(2 * n), [&](auto* sorted, key_t<T> low) {
+            for_pieces(n, pieces_of(n), [&](int64_t, int64_t i, int64_t end) {
+              for (; i < end; ++i) {
+                const auto at = static_cast<int64_t>(sorted[i].index);
+                to[i * l.step[0]] = keys.element(static_cast<key_t<T>>(sorted[i].key), low, at);
+                where[i * l.step[1]] = at;
+              }
+            });
+          });
+        });
   });
 }
 
@@ -202,11 +202,9 @@ int64_t picked(Scratch& room, const T* from, int64_t step, int64_t n, Pick what,
     select_items<T>(items, keys, n, k);
     return static_cast<int64_t>(items[k].index);
   }
-  const It* items =
-      sorted_items<It>(room.of<It>(2 * n), n, std::numeric_limits<typename It::Key>::max(), false,
-                       [keys](int64_t i) {
-                         return It{keys[i], static_cast<typename It::Index>(i)};
-                       });
+  It* loaded = room.of<It>(2 * n);
+  load_items(loaded, keys, n, key_t<T>(0));
+  const It* items = sort_items(loaded, n, std::numeric_limits<typename It::Key>::max());
   int64_t best = 0, most = 0;
   for (int64_t i = 0; i < n;) {
     int64_t j = i + 1;

@@ -20,6 +20,7 @@ namespace clew::kernels {
 template <class U, class I> struct Item {
   using Key = U;
   using Index = I;
+  using Narrow = Item<uint32_t, I>;
   U key;
   I index;
   bool operator<(const Item& o) const { return key < o.key || (key == o.key && index < o.index); }
@@ -29,6 +30,7 @@ template <class U, class I> struct Item {
 template <class U, class I> struct Bare {
   using Key = U;
   using Index = I;  // what counts the elements
+  using Narrow = Bare<uint32_t, I>;
   U key;
   bool operator<(const Bare& o) const { return key < o.key; }
 };
@@ -56,13 +58,18 @@ template <class T> struct Keys {
 
 using SortTypes = RealNumericTypes;
 
-// Calls body(Item<key, index> type, ...) with the dtype's key and an index type that n fits.
+// Keys of items are wide ones: the items of all dtypes are of few types.
+template <class T>
+using wide_key_t = std::conditional_t<(sizeof(key_t<T>) > 4), uint64_t, uint32_t>;
+using LongItem = Item<uint64_t, int64_t>;  // of lines that 32 bits do not count
+
+// Calls body<element, item>() with the dtype's types for a line of n.
 template <class F> void with_items(DType d, int64_t n, F&& body) {
   dispatch(d, SortTypes{}, [&]<class T>() {
     if (n <= std::numeric_limits<uint32_t>::max())
-      body.template operator()<T, Item<key_t<T>, uint32_t>>();
+      body.template operator()<T, Item<wide_key_t<T>, uint32_t>>();
     else
-      body.template operator()<T, Item<key_t<T>, int64_t>>();
+      body.template operator()<T, LongItem>();
   });
 }
 
@@ -89,169 +96,14 @@ template <class F> void for_pieces(int64_t n, int64_t pieces, F&& f) {
 // Lines below this are sorted on one thread, by bytes: their tables stay small.
 constexpr int64_t short_line = 16384;
 
-// By bytes from the lowest, counted together, skipping those in which all keys agree.
-template <class It> It* sort_short(It* from, It* to, int64_t n) {
-  constexpr int digits = sizeof(typename It::Key);
-  uint32_t counts[digits][256] = {};
-  for (int64_t i = 0; i < n; ++i) {
-    for (int d = 0; d < digits; ++d) ++counts[d][(from[i].key >> (8 * d)) & 255];
-  }
-  for (int d = 0; d < digits; ++d) {
-    uint32_t* count = counts[d];
-    if (count[(from[0].key >> (8 * d)) & 255] == n) continue;
-    uint32_t at = 0;
-    for (int b = 0; b < 256; ++b) at += std::exchange(count[b], at);
-    for (int64_t i = 0; i < n; ++i) to[count[(from[i].key >> (8 * d)) & 255]++] = from[i];
-    std::swap(from, to);
-  }
-  return from;
-}
-
-// Digits of the keys that a pass sorts by, and how many there are.
-struct Digits {
-  int count, bits;
-  explicit Digits(int width) {
-    constexpr int widest = 11;
-    count = (width + widest - 1) / widest;
-    bits = count ? (width + count - 1) / count : 0;
-  }
-};
-
-// How many of the digits, from the highest on, tell nearly all keys apart, judged by a sample.
-template <class Key, class At> int telling_digits(Digits digits, int64_t n, At&& at) {
-  if (digits.count <= 2) return digits.count;
-  Key keys[4096];
-  const int64_t sample = std::clamp<int64_t>(n / 64, 256, std::ssize(keys));
-  for (int64_t i = 0; i < sample; ++i) keys[i] = at(n / sample * i).key;
-  std::sort(keys, keys + sample);
-  // So many pairs of the sample alike mean one other item beside each.
-  const int64_t few = sample * sample / (2 * n);
-  for (int count = 2; count < digits.count; ++count) {
-    const int rest = (digits.count - count) * digits.bits;
-    int64_t alike = 0;
-    for (int64_t i = 1; i < sample; ++i)
-      alike += keys[i] != keys[i - 1] && keys[i] >> rest == keys[i - 1] >> rest;
-    if (alike <= few) return count;
-  }
-  return digits.count;
-}
-
-// One pass: at(i) for all i < n go to `to` in the order of a digit, as they come where it is equal.
-template <class It, class At>
-void sort_by_digit(It* to, int64_t n, int64_t pieces, int shift, int bits, At&& at,
-                   std::vector<typename It::Index>& counts) {
-  using Count = typename It::Index;
-  const auto buckets = size_t{1} << bits;
-  auto digit = [shift, mask = buckets - 1](const It& item) {
-    return static_cast<size_t>(item.key >> shift) & mask;
-  };
-  for_pieces(n, pieces, [&](int64_t piece, int64_t begin, int64_t end) {
-    Count* count = counts.data() + static_cast<size_t>(piece) * buckets;
-    std::fill_n(count, buckets, Count(0));
-    for (int64_t i = begin; i < end; ++i) ++count[digit(at(i))];
-  });
-  Count place = 0;
-  for (size_t b = 0; b < buckets; ++b) {
-    for (size_t c = b; c < static_cast<size_t>(pieces) * buckets; c += buckets)
-      place = static_cast<Count>(place + std::exchange(counts[c], place));
-  }
-  for_pieces(n, pieces, [&](int64_t piece, int64_t begin, int64_t end) {
-    Count* next = counts.data() + static_cast<size_t>(piece) * buckets;
-    for (int64_t i = begin; i < end; ++i) {
-      const It item = at(i);
-      to[next[digit(item)]++] = item;
-    }
-  });
-}
-
-// Sorts items whose keys agree above their `rest` lowest bits.
-template <class It> void sort_alike(It* items, It* other, int64_t n, int rest) {
-  if (std::is_sorted(items, items + n)) return;
-  if (n < 256) {
-    std::sort(items, items + n);
-    return;
-  }
-  const Digits digits(rest);
-  std::vector<typename It::Index> counts(size_t{1} << digits.bits);
-  It *from = items, *to = other;
-  for (int d = 0; d < digits.count; ++d) {
-    sort_by_digit(
-        to, n, 1, d * digits.bits, digits.bits, [from](int64_t i) { return from[i]; }, counts);
-    std::swap(from, to);
-  }
-  if (from != items) std::copy_n(from, n, items);
-}
-
-// Sorts every run of items whose keys agree above their `rest` lowest bits.
-template <class It> void sort_runs(It* items, It* other, int64_t n, int64_t pieces, int rest) {
-  auto starts_run = [&](int64_t i) {
-    return i == 0 || i >= n || items[i].key >> rest != items[i - 1].key >> rest;
-  };
-  std::vector<int64_t> edges;
-  for (int64_t p = 0; p <= pieces; ++p) {
-    int64_t edge = n * p / pieces;
-    while (!starts_run(edge)) ++edge;
-    edges.push_back(edge);
-  }
-  parallel_for(pieces, 1, [&](int64_t first, int64_t last) {
-    const int64_t end = edges[static_cast<size_t>(last)];
-    for (int64_t i = edges[static_cast<size_t>(first)]; i < end;) {
-      int64_t stop = i + 1;
-      while (stop < end && !starts_run(stop)) ++stop;
-      if (stop - i > 1) sort_alike(items + i, other + i, stop - i, rest);
-      i = stop;
-    }
-  });
-}
-
-// The items at(0) ... at(n - 1), whose keys are at most `most` and which stand in order of
-// position, sorted; they lie in `room`, which holds 2 n of them. Long lines go by digits from the
-// lowest, as few as will do: those above the ones that hardly any two keys need are enough, for
-// what is left to do is then little.
-template <class It, class At>
-const It* sorted_items(void* room, int64_t n, typename It::Key most, bool cheap, At&& at) {
-  It *from = static_cast<It*>(room), *to = from + n;
-  if (n < short_line) {
-    for (int64_t i = 0; i < n; ++i) from[i] = at(i);
-    if (n >= 256) return sort_short(from, to, n);
-    std::sort(from, from + n);
-    return from;
-  }
-  const int64_t pieces = pieces_of(n);
-  const Digits digits(static_cast<int>(std::bit_width(most)));
-  if (digits.count == 0) {
-    for_pieces(n, pieces, [&](int64_t, int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) from[i] = at(i);
-    });
-    return from;
-  }
-  const int needed = telling_digits<typename It::Key>(digits, n, at);
-  const int rest = (digits.count - needed) * digits.bits;
-  std::vector<typename It::Index> counts(static_cast<size_t>(pieces) << digits.bits);
-  // Keys of numbers are made once, in vectors; those of integers are hardly more than read.
-  int d = 0;
-  if (!cheap) {
-    for_pieces(n, pieces, [&](int64_t, int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) from[i] = at(i);
-    });
-    std::swap(from, to);
-  } else {
-    sort_by_digit(to, n, pieces, rest, digits.bits, at, counts);
-    d = 1;
-  }
-  for (; d < needed; ++d) {
-    std::swap(from, to);
-    sort_by_digit(
-        to, n, pieces, rest + d * digits.bits, digits.bits, [from](int64_t i) { return from[i]; },
-        counts);
-  }
-  if (rest) sort_runs(to, from, n, pieces, rest);
-  return to;
-}
-
-template <class T, class It> void load_items(It* items, Keys<T> keys, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) items[i] = {keys[i], static_cast<typename It::Index>(i)};
-}
+// Sorts the n items at `room`, which stand in order of position and whose keys are at most `most`;
+// there is room for n more behind them, and the result lies in one of the two places. Long lines go
+// by digits from the lowest, as few as will do: those above the ones that hardly any two keys need
+// are enough, for what is left to do is then little.
+template <class It> const It* sort_items(It* room, int64_t n, typename It::Key most);
+// The same of low ... low + most among int64, which are not made items of before the first pass.
+template <class It>
+const It* sort_spanned(It* room, Keys<int64_t> keys, int64_t n, uint64_t low, uint32_t most);
 
 // The least key of a line and how far above it the greatest is.
 template <class T> std::pair<key_t<T>, key_t<T>> key_range(Keys<T> keys, int64_t n) {
@@ -272,30 +124,43 @@ template <class T> std::pair<key_t<T>, key_t<T>> key_range(Keys<T> keys, int64_t
   return {low, static_cast<U>(*std::max_element(highs.begin(), highs.end()) - low)};
 }
 
+// What items are made of: their keys above a least one, and their places where they keep them.
+template <class It, class T> void load_items(It* items, Keys<T> keys, int64_t n, key_t<T> low) {
+  for_pieces(n, n < short_line ? 1 : pieces_of(n), [&](int64_t, int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const auto key = static_cast<typename It::Key>(static_cast<key_t<T>>(keys[i] - low));
+      if constexpr (requires { items->index; })
+        items[i] = {key, static_cast<typename It::Index>(i)};
+      else
+        items[i] = {key};
+    }
+  });
+}
+
 // Calls each(sorted items, low) once: low + an item's key is the element's key. `room` holds
-// 2 n items with keys of T. Items are Item or Bare, with indices or counts I.
-template <template <class, class> class ItemOf, class T, class I, class Each>
+// 2 n items of type It, or of the same with narrower keys.
+template <class It, class T, class Each>
 void with_sorted(Keys<T> keys, int64_t n, void* room, Each&& each) {
   using U = key_t<T>;
   U low = 0, most = std::numeric_limits<U>::max();
   if (n >= short_line) std::tie(low, most) = key_range(keys, n);
-  auto run = [&]<class Key>(Key) {
-    using It = ItemOf<Key, I>;
-    const It* sorted = sorted_items<It>(room, n, static_cast<Key>(most), std::is_integral_v<T>,
-                                        [keys, low](int64_t i) -> It {
-                                          const auto key = static_cast<Key>(keys[i] - low);
-                                          if constexpr (std::is_same_v<It, Bare<Key, I>>)
-                                            return {key};
-                                          else
-                                            return {key, static_cast<I>(i)};
-                                        });
-    each(sorted, low);
-  };
   // Wide integers mostly span little: half the bytes to move.
-  if constexpr (sizeof(U) == 8) {
-    if (most <= std::numeric_limits<uint32_t>::max()) return run(uint32_t{0});
+  if constexpr (std::is_same_v<typename It::Key, uint64_t> &&
+                std::is_same_v<typename It::Index, uint32_t>) {
+    if (most <= std::numeric_limits<uint32_t>::max()) {
+      using Narrow = typename It::Narrow;
+      auto* items = static_cast<Narrow*>(room);
+      const auto span = static_cast<uint32_t>(most);
+      if constexpr (std::is_same_v<T, int64_t>) {
+        if (n >= short_line) return each(sort_spanned(items, keys, n, low, span), low);
+      }
+      load_items(items, keys, n, low);
+      return each(sort_items(items, n, span), low);
+    }
   }
-  run(U{0});
+  auto* items = static_cast<It*>(room);
+  load_items(items, keys, n, low);
+  each(sort_items(items, n, static_cast<typename It::Key>(most)), low);
 }
 
 // The k-th smallest item (k from 0) goes to items[k] and the smaller ones, in no order, before it.
@@ -304,7 +169,7 @@ void with_sorted(Keys<T> keys, int64_t n, void* room, Each&& each) {
 template <class T, class It> void select_items(It* items, Keys<T> keys, int64_t n, int64_t k) {
   using U = key_t<T>;
   if (n < 4096) {
-    load_items(items, keys, n);
+    load_items(items, keys, n, key_t<T>(0));
     std::nth_element(items, items + k, items + n);
     return;
   }
