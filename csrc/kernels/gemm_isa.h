@@ -29,8 +29,8 @@ struct GemmTask {
 // C = A B + bias of float32 or float64, of at most so many rows, columns and steps; C's rows are
 // contiguous, and B's rows or columns.
 constexpr int64_t small_rows = 32;
-constexpr int64_t small_columns = 32;
-constexpr int64_t small_depth = 16;
+constexpr int64_t small_columns = 64;
+constexpr int64_t small_depth = 32;
 // Or of one row, with at most so many multiply-adds; A is contiguous then where B's columns are.
 constexpr int64_t row_work = 1 << 18;
 struct SmallGemm {
