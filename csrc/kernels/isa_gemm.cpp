@@ -655,7 +655,19 @@ template <class T> void run(const GemmTask& t) {
   // Vectors run along the rows of C: a column-major C, or one much narrower than a vector, is
   // computed transposed.
   const bool columns = p.c_rs == 1 && p.c_cs != 1 && p.m > 1 && p.n > 1;
-  const bool narrow = p.n < lanes<S> / 2 && p.n < p.m && (p.c_cs != 1 || p.n == 1);
+  bool narrow = p.n < lanes<S> / 2 && p.n < p.m && (p.c_cs != 1 || p.n == 1);
+  if constexpr (Element<T>::planes == 1 && sizeof(T) == sizeof(S)) {
+    // So is one that is summed along the depth, as the last layer of few classes is.
+    if (p.a_cs == 1 && p.b_rs == 1 && p.n <= 16 && p.n * 8 <= p.k && p.n < p.m) {
+      narrow = true;
+      if (p.bias && p.beta_kind == Beta::zero) {
+        for (int64_t i = 0; i < p.m; ++i)
+          for (int64_t j = 0; j < p.n; ++j) p.c[i * p.c_rs + j * p.c_cs] = p.bias[j];
+        p.bias = nullptr;
+        p.beta_kind = Beta::one;
+      }
+    }
+  }
   if (!p.bias && (columns || narrow)) {
     std::swap(p.m, p.n);
     std::swap(p.a, p.b);
