@@ -262,6 +262,18 @@ struct GraphTask {
     }
   }
 
+  // The first inputs of n whose gradients reach nothing that is captured.
+  uint64_t unwanted_inputs(const Node* n) const {
+    uint64_t unwanted = 0;
+    for (uint32_t i = 0; i < n->edge_count && i < 64; ++i) {
+      Node* next = n->edges[i].fn;
+      if (!next || capture_at.count(next)) continue;
+      const auto it = needed.find(next);
+      if (it == needed.end() || !it->second) unwanted |= uint64_t{1} << i;
+    }
+    return unwanted;
+  }
+
   bool must_run(Node* n) {
     if (args.captures.empty()) return true;
     return needed[n];
@@ -492,8 +504,9 @@ struct GraphTask {
       // Gradients are computed in the dtypes of the forward pass; functions of Python's see the
       // caller's region.
       AutocastMode cast(autocasts() && n->python_object());
-      trace.open_for(*n);
-      run_node(n, grads, outs.data());
+      const uint64_t unwanted = captures_any ? unwanted_inputs(n) : 0;
+      trace.open_for(*n, unwanted);
+      run_node(n, grads, outs.data(), unwanted);
       modes.disposable = nullptr;
       if (modes.intercept & (intercept_watch | intercept_anomaly)) watch_gradients(*n, grads, outs);
       if (n->extra && n->extra->post_hooks) {
@@ -547,7 +560,7 @@ struct GraphTask {
     if (n->is_accumulator) call_leaf_hooks(n, grads[0]);
     fetch_ahead(n);
     Tensor outs[most_inputs];
-    run_node(n, {grads, outputs}, outs);
+    run_node(n, {grads, outputs}, outs, 0);
     modes.disposable = nullptr;
     if (!args.keep_graph) n->release_saved();
     for (uint32_t k = 0; k < outputs; ++k) grads[k] = Tensor();
@@ -587,27 +600,37 @@ struct GraphTask {
     moment = Moment::rule;
   }
 
-  // Runs n, or has it add to the buffer of one of its inputs.
-  void run_node(Node* n, std::span<const Tensor> grads, Tensor* outs) {
-    struct Running {
-      Node* before = modes.running;
-      explicit Running(Node* now) { modes.running = now; }
-      ~Running() { modes.running = before; }
-    } running(n);
-    if (!n->accumulates || !may_accumulate(n, grads)) return n->run(grads, outs);
-    reach(n->edges[n->accumulated_input()].fn);
+  struct RestoreSkip {
+    Skip before = skip;
+    ~RestoreSkip() { skip = before; }
+  };
+  // Runs n, or has it add to the buffer of one of its inputs; `unwanted` ones are left out already.
+  void run_rule(Node* n, std::span<const Tensor> grads, Tensor* outs, uint64_t unwanted) {
+    const uint32_t input = n->accumulated_input();
+    if (!n->accumulates || (unwanted >> input & 1) != 0 || !may_accumulate(n, grads))
+      return n->run(grads, outs);
+    reach(n->edges[input].fn);
     if (!stage(n, grads)) {
       Tensor* into = buffer_for(n);
       if (!into) return n->run(grads, outs);
       n->run_into(grads, *into);
     }
-    if (!other_edges(n, n->accumulated_input())) return;
-    struct Restore {
-      Skip before = skip;
-      ~Restore() { skip = before; }
-    } restore;
-    skip = {n, static_cast<int>(n->accumulated_input())};
+    if (!other_edges(n, input)) return;
+    const RestoreSkip restore;
+    skip = {n, unwanted | uint64_t{1} << input};
     n->run(grads, outs);
+  }
+  void run_node(Node* n, std::span<const Tensor> grads, Tensor* outs, uint64_t unwanted) {
+    struct Running {
+      Node* before = modes.running;
+      explicit Running(Node* now) { modes.running = now; }
+      ~Running() { modes.running = before; }
+    } running(n);
+    if (unwanted == 0) [[likely]]
+      return run_rule(n, grads, outs, 0);
+    const RestoreSkip restore;
+    skip = {n, unwanted};
+    run_rule(n, grads, outs, unwanted);
   }
 
   // Says where the node came from whose gradient failed; the error in flight goes on.

@@ -552,7 +552,7 @@ constinit thread_local Skip skip;
 
 bool Vjp::needs(int i) const {
   return i < static_cast<int>(node_.edge_count) && node_.edges[i].fn != nullptr &&
-         !(skip.node == &node_ && skip.input == i);
+         !(skip.node == &node_ && skip.has(i));
 }
 const Dims& Vjp::sizes(int i) const {
   if (!needs(i))

@@ -233,10 +233,12 @@ struct AccumulateGrad final : Node {
   std::string name() const override { return "AccumulateGrad"; }
 };
 
-// Of the node that runs in this thread, the input whose gradient was accumulated already.
+// Of the node that runs in this thread, the inputs (a bit for each of the first 64) whose gradient
+// was accumulated already, or that nobody asked for.
 struct Skip {
   const Node* node = nullptr;
-  int input = -1;
+  uint64_t inputs = 0;
+  bool has(int input) const { return input < 64 && (inputs >> input & 1) != 0; }
 };
 extern constinit thread_local Skip skip;
 

@@ -292,7 +292,7 @@ void TraceOp::note_results(const OpDef& op, std::span<const Tensor> in, const vo
   if (tracer.shapes() && !levels_of(in)) tracer.add_details(index(), op, in, attrs, outs);
 }
 
-void TraceNode::open_node(const Node& node) {
+void TraceNode::open_node(const Node& node, uint64_t unwanted) {
   if (!tracer.running()) return set_traces(false);
   const auto* op = dynamic_cast<const OpNode*>(&node);
   int32_t name = op                    ? -1
@@ -303,7 +303,7 @@ void TraceNode::open_node(const Node& node) {
   if (!r) return;
   r->value = node.is_accumulator ? -1 : static_cast<int64_t>(node.sequence);
   for (uint32_t i = 0; i < node.edge_count && i < 63; ++i)
-    if (node.edges[i].fn) r->extra |= int64_t{1} << i;
+    if (node.edges[i].fn && (unwanted >> i & 1) == 0) r->extra |= int64_t{1} << i;
 }
 
 void TraceModule::open_module() {

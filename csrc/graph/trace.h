@@ -135,13 +135,14 @@ class TraceOp : public TraceSpan {
 
 class TraceNode : public TraceSpan {
  public:
-  void open_for(const Node& node) {
+  // `unwanted`: inputs, as bits, whose gradients nobody asked for.
+  void open_for(const Node& node, uint64_t unwanted) {
     if (traces()) [[unlikely]]
-      open_node(node);
+      open_node(node, unwanted);
   }
 
  private:
-  void open_node(const Node& node);
+  void open_node(const Node& node, uint64_t unwanted);
 };
 
 class TraceModule : public TraceSpan {
