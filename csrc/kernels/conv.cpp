@@ -221,6 +221,13 @@ bool ask_onednn(const ConvShape& s) {
   return s.last || !(s.dtype == DType::Float32 && s.groups == 1 && pointwise(s));
 }
 
+// oneDNN's kernels for the gradient of an image go by blocks of channels, most of which few
+// channels leave empty: 3 take it three times as long as products of columns.
+bool few_channels(const ConvShape& s) {
+  const int64_t in = s.ci / s.groups, out = s.co / s.groups;
+  return s.dtype == DType::Float32 && !s.last && (in <= 4 || (in <= 8 && out >= 8 * in));
+}
+
 ConvShape channels_first(ConvShape s) {
   s.last = false;
   return s;
@@ -284,7 +291,7 @@ void conv_input(const ConvShape& s, const void* y, const void* w, const void* bi
   if (x_count(s) == 0) return;
   if (winograd_input(s, y, w, bias, x) || depthwise_input(s, y, w, bias, x)) return;
   // A bias after the map is added to planes.
-  if (!(s.last && bias) && ask_onednn(s) && onednn::conv_input(s, y, w, x)) {
+  if (!(s.last && bias) && !few_channels(s) && ask_onednn(s) && onednn::conv_input(s, y, w, x)) {
     if (bias) plus_bias(s, bias, x, s.ci, s.in_points());
     return;
   }
