@@ -4,14 +4,12 @@
 // latest node reached has none left. Nothing here recurses over the graph.
 #include <algorithm>
 #include <array>
-#include <cstring>
-#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 
-#include "base/parallel.h"
 #include "graph/explain.h"
-#include "graph/inplace.h"
+#include "graph/gather.h"
+#include "graph/hooks.h"
 #include "graph/node.h"
 #include "graph/trace.h"
 #include "graph/watch.h"
@@ -26,107 +24,7 @@ struct Scratch {
   std::vector<Tensor> grads;
 };
 
-PyObject* call_hooks_on(PyObject* dict, Tensor& grad, const char* what) {
-  PyObject* values = PyMapping_Values(dict);
-  if (!values) throw PythonError();
-  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(values); ++i) {
-    PyObject* got =
-        PyObject_CallOneArg(PyList_GET_ITEM(values, i), reinterpret_cast<PyObject*>(grad.get()));
-    if (!got) {
-      Py_DECREF(values);
-      throw PythonError();
-    }
-    if (got == Py_None) {
-      Py_DECREF(got);
-    } else if (PyObject_TypeCheck(got, tensor_type)) {
-      Tensor fresh = Tensor::steal(reinterpret_cast<TensorObj*>(got));
-      if (fresh.sizes() != grad.sizes()) {
-        Py_DECREF(values);
-        fail(what, ": a hook changed the gradient's shape from ", grad.sizes(), " to ",
-             fresh.sizes());
-      }
-      if (fresh.dtype() != grad.dtype()) {
-        Py_DECREF(values);
-        fail(what, ": a hook changed the gradient's dtype from ", grad.dtype(), " to ",
-             fresh.dtype());
-      }
-      grad = std::move(fresh);
-    } else {
-      std::string type = Py_TYPE(got)->tp_name;
-      Py_DECREF(got);
-      Py_DECREF(values);
-      fail_type(what, ": a hook must return None or a Tensor; got ", type);
-    }
-  }
-  Py_DECREF(values);
-  return nullptr;
-}
-
-PyObject* tuple_of(std::span<const Tensor> ts) {
-  PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(ts.size()));
-  if (!tuple) throw PythonError();
-  for (size_t i = 0; i < ts.size(); ++i) {
-    PyObject* o = ts[i].defined() ? reinterpret_cast<PyObject*>(ts[i].get()) : Py_None;
-    Py_INCREF(o);
-    PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), o);
-  }
-  return tuple;
-}
-
-// Takes over what a node hook returned: None leaves the gradients, a tuple (or one tensor) replaces
-// them.
-void take_hook_result(PyObject* got, std::span<Tensor> into, const char* what) {
-  if (!got) throw PythonError();
-  struct Drop {
-    PyObject* o;
-    ~Drop() { Py_DECREF(o); }
-  } drop{got};
-  if (got == Py_None) return;
-  auto take = [&](size_t i, PyObject* o) {
-    if (o == Py_None)
-      into[i] = Tensor();
-    else if (PyObject_TypeCheck(o, tensor_type))
-      into[i] = Tensor::borrow(reinterpret_cast<TensorObj*>(o));
-    else
-      fail_type(what, ": a hook must return tensors or None; got ", Py_TYPE(o)->tp_name);
-  };
-  if (PyTuple_Check(got)) {
-    if (static_cast<size_t>(PyTuple_GET_SIZE(got)) != into.size())
-      fail(what, ": a hook returned ", PyTuple_GET_SIZE(got), " gradients; expected ", into.size());
-    for (size_t i = 0; i < into.size(); ++i)
-      take(i, PyTuple_GET_ITEM(got, static_cast<Py_ssize_t>(i)));
-  } else if (into.size() == 1) {
-    take(0, got);
-  } else {
-    fail_type(what, ": a hook must return None or a tuple of ", into.size(), " gradients; got ",
-              Py_TYPE(got)->tp_name);
-  }
-}
-
 }  // namespace
-
-Tensor fit_gradient(const Edge& edge, Tensor grad, const Node& from, uint32_t index) {
-  const OutMeta& meta = edge.fn->meta(edge.nr);
-  if (grad->shape != meta.shape.get() && grad.sizes() != meta.sizes()) [[unlikely]] {
-    const Dims& sizes = meta.sizes();
-    bool fits = grad.ndim() >= sizes.size();
-    int lead = grad.ndim() - sizes.size();
-    for (int i = 0; fits && i < sizes.size(); ++i)
-      fits = sizes[i] == grad.size(i + lead) || sizes[i] == 1;
-    if (!fits)
-      throw Explained(
-          {ErrorKind::Runtime,
-           concat("Function ", from.name(), " returned an invalid gradient at index ", index,
-                  " - got ", grad.sizes(), " but expected shape compatible with ", sizes)},
-          describe_gradient(from, index));
-    grad = builtins.sum_to(grad, sizes);
-  }
-  if (grad.dtype() != meta.dtype) [[unlikely]] {
-    if (grad.is_complex() && !is_complex(meta.dtype)) grad = builtins.real(grad);
-    if (grad.dtype() != meta.dtype) grad = builtins.to_dtype(grad, meta.dtype);
-  }
-  return grad;
-}
 
 // The nodes that gradients are on their way to; the latest leaves first. Most come later than
 // nearly all that wait (a branch is run to its end before the one made before it) and are put in
@@ -375,84 +273,6 @@ struct GraphTask {
       s = builtins.add(s, g);
   }
 
-  static void accumulate_into(const Tensor& into, const Tensor& g);
-
-  void run_tensor_hooks(Node* n, std::span<Tensor> grads) {
-    // By index: a hook may add hooks to the same node.
-    for (size_t i = 0; i < n->extra->tensor_hooks.size(); ++i) {
-      auto [nr, dict] = n->extra->tensor_hooks[i];
-      if (nr >= grads.size() || !grads[nr].defined()) continue;
-      Py_INCREF(dict);
-      try {
-        call_hooks_on(dict, grads[nr], "register_hook");
-      } catch (...) {
-        Py_DECREF(dict);
-        throw;
-      }
-      Py_DECREF(dict);
-    }
-    for (auto& [nr, t] : n->extra->retains_grad)
-      if (nr < grads.size() && grads[nr].defined()) {
-        Tensor kept = t->grad ? builtins.add(Tensor::borrow(t->grad), grads[nr]) : grads[nr];
-        std::swap(t->grad, *reinterpret_cast<TensorObj**>(&kept));
-      }
-  }
-
-  // Rules rely on the shapes of the forward pass.
-  static void check_replaced(const Node& n, std::span<const Tensor> before,
-                             std::span<const Tensor> after) {
-    for (uint32_t k = 0; k < after.size(); ++k) {
-      const Tensor& g = after[k];
-      if (!g || g.is_same(before[k])) continue;
-      const OutMeta& meta = n.meta(k);
-      DType dtype = before[k] ? before[k].dtype() : meta.dtype;
-      if (g.sizes() != meta.sizes() || g.dtype() != dtype)
-        fail("register_prehook: a hook changed the gradient from ", dtype, meta.sizes(), " to ", g);
-    }
-  }
-
-  // They see what the node is about to be given: neither .grad nor captures have their results.
-  void run_pre_hooks(Node* n, std::span<Tensor> grads) {
-    const std::vector<Tensor> before(grads.begin(), grads.end());
-    PyObject* values = PyMapping_Values(n->extra->pre_hooks);
-    for (Py_ssize_t i = 0; values && i < PyList_GET_SIZE(values); ++i) {
-      PyObject* arg = tuple_of(grads);
-      PyObject* got = PyObject_CallOneArg(PyList_GET_ITEM(values, i), arg);
-      Py_DECREF(arg);
-      try {
-        take_hook_result(got, grads, "register_prehook");
-      } catch (...) {
-        Py_DECREF(values);
-        throw;
-      }
-    }
-    Py_XDECREF(values);
-    check_replaced(*n, before, grads);
-  }
-
-  void run_post_hooks(Node* n, std::span<Tensor> outs, std::span<const Tensor> grads) {
-    PyObject* values = PyMapping_Values(n->extra->post_hooks);
-    for (Py_ssize_t i = 0; values && i < PyList_GET_SIZE(values); ++i) {
-      PyObject* a = tuple_of(outs);
-      PyObject* b = tuple_of(grads);
-      PyObject* got = PyObject_CallFunctionObjArgs(PyList_GET_ITEM(values, i), a, b, nullptr);
-      Py_DECREF(a);
-      Py_DECREF(b);
-      try {
-        if (n->is_accumulator) {
-          if (!got) throw PythonError();
-          Py_DECREF(got);
-        } else {
-          take_hook_result(got, outs, "register_hook");
-        }
-      } catch (...) {
-        Py_DECREF(values);
-        throw;
-      }
-    }
-    Py_XDECREF(values);
-  }
-
   void process(Node* n) {
     TraceNode trace;  // of what follows the rule, too: fitting its gradients, adding them up
     Tensor single;
@@ -474,7 +294,7 @@ struct GraphTask {
     if (n->is_accumulator && any) call_leaf_hooks(n, grads[0]);
     if (n->extra && any) {
       moment = Moment::tensor_hook;
-      run_tensor_hooks(n, grads);
+      run_tensor_hooks(*n, grads);
     }
     if (!capture_at.empty()) {
       if (auto it = capture_at.find(n); it != capture_at.end())
@@ -493,7 +313,7 @@ struct GraphTask {
     if (run && any) {
       if (n->extra && n->extra->pre_hooks) {
         moment = Moment::node_hook;
-        run_pre_hooks(n, grads);
+        run_pre_hooks(*n, grads);
         moment = Moment::rule;
         any = n->python_object();  // which is given zeros for what they took away
         for (Tensor& g : grads) any = any || g;
@@ -511,7 +331,7 @@ struct GraphTask {
       if (modes.intercept & (intercept_watch | intercept_anomaly)) watch_gradients(*n, grads, outs);
       if (n->extra && n->extra->post_hooks) {
         moment = Moment::node_hook;
-        run_post_hooks(n, outs, grads);
+        run_post_hooks(*n, outs, grads);
         moment = Moment::rule;
       }
       if (!args.keep_graph) n->release_saved();
@@ -586,17 +406,8 @@ struct GraphTask {
   void call_leaf_hooks(Node* n, Tensor& grad) {
     auto& leaf = static_cast<AccumulateGrad&>(*n).variable;
     if (!leaf->extra || !leaf->extra->hooks) return;
-    Tensor keep = leaf;
-    PyObject* dict = leaf->extra->hooks;
     moment = Moment::tensor_hook;
-    Py_INCREF(dict);
-    try {
-      call_hooks_on(dict, grad, "register_hook");
-    } catch (...) {
-      Py_DECREF(dict);
-      throw;
-    }
-    Py_DECREF(dict);
+    run_leaf_hooks(leaf, grad);
     moment = Moment::rule;
   }
 
@@ -631,48 +442,6 @@ struct GraphTask {
     const RestoreSkip restore;
     skip = {n, unwanted};
     run_rule(n, grads, outs, unwanted);
-  }
-
-  // Says where the node came from whose gradient failed; the error in flight goes on.
-  void locate(Error& e, const Node& n) const {
-    if (e.located) return;
-    std::string place = describe_moment(n, moment);
-    if (place.empty()) return;
-    e.located = true;
-    e.text += concat("\n  ", place);
-  }
-  // One object may be raised again and again.
-  static bool has_note(PyObject* error, const std::string& note) {
-    PyObject* notes = PyObject_GetAttrString(error, "__notes__");
-    PyObject* text = notes ? PyUnicode_FromString(note.c_str()) : nullptr;
-    bool has = text && PySequence_Contains(notes, text) == 1;
-    PyErr_Clear();
-    Py_XDECREF(text);
-    Py_XDECREF(notes);
-    return has;
-  }
-  // Unless the exception tells the place itself.
-  static void add_note(PyObject* error, const std::string& note, const std::string& place) {
-    PyObject* text = PyObject_Str(error);
-    const char* told = text ? PyUnicode_AsUTF8(text) : nullptr;
-    PyObject* got = nullptr;
-    if (told && (place.empty() || !std::strstr(told, place.c_str())) && !has_note(error, note))
-      got = PyObject_CallMethod(error, "add_note", "s", note.c_str());
-    PyErr_Clear();
-    Py_XDECREF(got);
-    Py_XDECREF(text);
-  }
-  void locate_python_error([[maybe_unused]] const Node& n) const {
-#if PY_VERSION_HEX >= 0x030b0000
-    if (!PyErr_ExceptionMatches(PyExc_Exception)) return;  // an exit or an interrupt is no mistake
-    std::string note = describe_moment(n, moment);
-    if (note.empty()) return;
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    PyErr_NormalizeException(&type, &value, &traceback);
-    if (value) add_note(value, note, describe(n.origin));
-    PyErr_Restore(type, value, traceback);
-#endif
   }
 
   void run() {
@@ -715,86 +484,13 @@ struct GraphTask {
     else
       process_plain<few, few>(n);
   } catch (Error& e) {
-    locate(e, *n);
+    locate(e, *n, moment);
     throw;
   } catch (const PythonError&) {
-    locate_python_error(*n);
+    locate_python_error(*n, moment);
     throw;
   }
 };
-
-void add_to_part(Vjp& c, const Tensor& into) {
-  auto& node = static_cast<OpNode&>(c.node());
-  std::vector<ViewSpec> specs;
-  node.op->view(Call{*node.op, {&into, 1}, node.attrs()}, specs);
-  for (int k = 0; k < c.outputs(); ++k) {
-    if (!c.grad(k).defined()) continue;
-    const ViewSpec& s = specs[static_cast<size_t>(k)];
-    GraphTask::accumulate_into(alias(into, s.sizes, s.strides, s.offset), c.grad(k));
-  }
-}
-
-// into += g, without a graph.
-void GraphTask::accumulate_into(const Tensor& into, const Tensor& g) {
-  modes.accumulating = true;
-  struct Restore {
-    ~Restore() { modes.accumulating = false; }
-  } restore;
-  builtins.add_over(into, g);
-}
-
-void AccumulateGrad::run(std::span<const Tensor> grads, Tensor*) {
-  if (!variable.requires_grad()) return;  // not any more
-  Tensor grad = grads[0];
-  TensorObj* leaf = variable.get();
-  if (grad->flags & flag_batched)
-    fail(
-        "vmap: backward() fills .grad of leaves, which all samples share; use func.grad or "
-        "autograd.grad inside vmap");
-  if (!leaf->grad) {
-    // Nobody else can see the gradient (this function and the engine hold one reference each): take
-    // it over as it is.
-    bool mine = Py_REFCNT(reinterpret_cast<PyObject*>(grad.get())) <= 2 && grad->storage->refs == 1;
-    bool dense = grad.is_contiguous() || is_non_overlapping_and_dense(grad.sizes(), grad.strides());
-    if (modes.grad) {
-      leaf->grad = mine ? grad.release() : builtins.clone(grad).release();
-    } else if (mine && dense && !grad->base && !grad.is_wrapped_number()) {
-      if (grad->grad_fn || (grad->flags & flag_requires_grad)) grad = detach(grad);
-      leaf->grad = grad.release();
-    } else {
-      Tensor fresh =
-          leaf->shape->contiguous ? empty(grad.sizes(), grad.dtype(), grad.device())
-          : is_non_overlapping_and_dense(leaf->shape->sizes, leaf->shape->strides)
-              ? empty_strided(grad.sizes(), leaf->shape->strides, grad.dtype(), grad.device())
-              : empty(grad.sizes(), grad.dtype(), grad.device());
-      copy_into(fresh, grad);
-      leaf->grad = fresh.release();
-    }
-  } else {
-    Tensor before = Tensor::borrow(leaf->grad);
-    if (!modes.grad && !(before->flags & flag_requires_grad) && !before->grad_fn &&
-        before.sizes() == grad.sizes() && before.dtype() == grad.dtype()) {
-      GraphTask::accumulate_into(before, grad);
-      note_write(before->storage);
-    } else {
-      Tensor sum = builtins.add(before, grad);
-      std::swap(leaf->grad, *reinterpret_cast<TensorObj**>(&sum));
-    }
-  }
-  if (leaf->extra && leaf->extra->post_accumulate_hooks) {
-    PyObject* values = PyMapping_Values(leaf->extra->post_accumulate_hooks);
-    for (Py_ssize_t i = 0; values && i < PyList_GET_SIZE(values); ++i) {
-      PyObject* got =
-          PyObject_CallOneArg(PyList_GET_ITEM(values, i), reinterpret_cast<PyObject*>(leaf));
-      if (!got) {
-        Py_DECREF(values);
-        throw PythonError();
-      }
-      Py_DECREF(got);
-    }
-    Py_XDECREF(values);
-  }
-}
 
 namespace {
 uint64_t last_backward = 0;

@@ -245,4 +245,46 @@ std::string describe_gradient(const Node& n, int64_t index) {
   return context ? ask("gradient_of", "(OL)", context, static_cast<long long>(index)) : "";
 }
 
+// Says where the node came from whose gradient failed; the error in flight goes on.
+void locate(Error& e, const Node& n, Moment moment) {
+  if (e.located) return;
+  std::string place = describe_moment(n, moment);
+  if (place.empty()) return;
+  e.located = true;
+  e.text += concat("\n  ", place);
+}
+// One object may be raised again and again.
+static bool has_note(PyObject* error, const std::string& note) {
+  PyObject* notes = PyObject_GetAttrString(error, "__notes__");
+  PyObject* text = notes ? PyUnicode_FromString(note.c_str()) : nullptr;
+  bool has = text && PySequence_Contains(notes, text) == 1;
+  PyErr_Clear();
+  Py_XDECREF(text);
+  Py_XDECREF(notes);
+  return has;
+}
+// Unless the exception tells the place itself.
+static void add_note(PyObject* error, const std::string& note, const std::string& place) {
+  PyObject* text = PyObject_Str(error);
+  const char* told = text ? PyUnicode_AsUTF8(text) : nullptr;
+  PyObject* got = nullptr;
+  if (told && (place.empty() || !std::strstr(told, place.c_str())) && !has_note(error, note))
+    got = PyObject_CallMethod(error, "add_note", "s", note.c_str());
+  PyErr_Clear();
+  Py_XDECREF(got);
+  Py_XDECREF(text);
+}
+void locate_python_error([[maybe_unused]] const Node& n, [[maybe_unused]] Moment moment) {
+#if PY_VERSION_HEX >= 0x030b0000
+  if (!PyErr_ExceptionMatches(PyExc_Exception)) return;  // an exit or an interrupt is no mistake
+  std::string note = describe_moment(n, moment);
+  if (note.empty()) return;
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  if (value) add_note(value, note, describe(n.origin));
+  PyErr_Restore(type, value, traceback);
+#endif
+}
+
 }  // namespace clew

@@ -42,4 +42,9 @@ std::string describe_moment(const Node& n, Moment moment);
 // "gradient 1 is that of `scale`; ..."; empty but for custom Functions.
 std::string describe_gradient(const Node& n, int64_t index);
 
+// Says where the node came from whose gradient failed: in an error of ours, or as a note of the
+// Python exception that is set.
+void locate(Error& e, const Node& n, Moment moment);
+void locate_python_error(const Node& n, Moment moment);
+
 }  // namespace clew

@@ -1,0 +1,96 @@
+// Gathering gradients: fitting them to their receivers, adding them up, leaves' .grad.
+// May include: base, graph.
+// Invariant: a tensor that somebody else may see is not written.
+#include "graph/gather.h"
+
+#include "graph/explain.h"
+#include "graph/hooks.h"
+#include "graph/inplace.h"
+
+namespace clew {
+
+Tensor fit_gradient(const Edge& edge, Tensor grad, const Node& from, uint32_t index) {
+  const OutMeta& meta = edge.fn->meta(edge.nr);
+  if (grad->shape != meta.shape.get() && grad.sizes() != meta.sizes()) [[unlikely]] {
+    const Dims& sizes = meta.sizes();
+    bool fits = grad.ndim() >= sizes.size();
+    int lead = grad.ndim() - sizes.size();
+    for (int i = 0; fits && i < sizes.size(); ++i)
+      fits = sizes[i] == grad.size(i + lead) || sizes[i] == 1;
+    if (!fits)
+      throw Explained(
+          {ErrorKind::Runtime,
+           concat("Function ", from.name(), " returned an invalid gradient at index ", index,
+                  " - got ", grad.sizes(), " but expected shape compatible with ", sizes)},
+          describe_gradient(from, index));
+    grad = builtins.sum_to(grad, sizes);
+  }
+  if (grad.dtype() != meta.dtype) [[unlikely]] {
+    if (grad.is_complex() && !is_complex(meta.dtype)) grad = builtins.real(grad);
+    if (grad.dtype() != meta.dtype) grad = builtins.to_dtype(grad, meta.dtype);
+  }
+  return grad;
+}
+
+// into += g, without a graph.
+void accumulate_into(const Tensor& into, const Tensor& g) {
+  modes.accumulating = true;
+  struct Restore {
+    ~Restore() { modes.accumulating = false; }
+  } restore;
+  builtins.add_over(into, g);
+}
+
+void add_to_part(Vjp& c, const Tensor& into) {
+  auto& node = static_cast<OpNode&>(c.node());
+  std::vector<ViewSpec> specs;
+  node.op->view(Call{*node.op, {&into, 1}, node.attrs()}, specs);
+  for (int k = 0; k < c.outputs(); ++k) {
+    if (!c.grad(k).defined()) continue;
+    const ViewSpec& s = specs[static_cast<size_t>(k)];
+    accumulate_into(alias(into, s.sizes, s.strides, s.offset), c.grad(k));
+  }
+}
+
+void AccumulateGrad::run(std::span<const Tensor> grads, Tensor*) {
+  if (!variable.requires_grad()) return;  // not any more
+  Tensor grad = grads[0];
+  TensorObj* leaf = variable.get();
+  if (grad->flags & flag_batched)
+    fail(
+        "vmap: backward() fills .grad of leaves, which all samples share; use func.grad or "
+        "autograd.grad inside vmap");
+  if (!leaf->grad) {
+    // Nobody else can see the gradient (this function and the engine hold one reference each): take
+    // it over as it is.
+    bool mine = Py_REFCNT(reinterpret_cast<PyObject*>(grad.get())) <= 2 && grad->storage->refs == 1;
+    bool dense = grad.is_contiguous() || is_non_overlapping_and_dense(grad.sizes(), grad.strides());
+    if (modes.grad) {
+      leaf->grad = mine ? grad.release() : builtins.clone(grad).release();
+    } else if (mine && dense && !grad->base && !grad.is_wrapped_number()) {
+      if (grad->grad_fn || (grad->flags & flag_requires_grad)) grad = detach(grad);
+      leaf->grad = grad.release();
+    } else {
+      Tensor fresh =
+          leaf->shape->contiguous ? empty(grad.sizes(), grad.dtype(), grad.device())
+          : is_non_overlapping_and_dense(leaf->shape->sizes, leaf->shape->strides)
+              ? empty_strided(grad.sizes(), leaf->shape->strides, grad.dtype(), grad.device())
+              : empty(grad.sizes(), grad.dtype(), grad.device());
+      copy_into(fresh, grad);
+      leaf->grad = fresh.release();
+    }
+  } else {
+    Tensor before = Tensor::borrow(leaf->grad);
+    if (!modes.grad && !(before->flags & flag_requires_grad) && !before->grad_fn &&
+        before.sizes() == grad.sizes() && before.dtype() == grad.dtype()) {
+      accumulate_into(before, grad);
+      note_write(before->storage);
+    } else {
+      Tensor sum = builtins.add(before, grad);
+      std::swap(leaf->grad, *reinterpret_cast<TensorObj**>(&sum));
+    }
+  }
+  if (leaf->extra && leaf->extra->post_accumulate_hooks) run_post_accumulate_hooks(leaf);
+}
+
+}  // namespace clew

@@ -1,0 +1,190 @@
+// Hooks of tensors, nodes and leaves, and what they may give back.
+// May include: base, graph.
+// Invariant: what a hook puts in a gradient's place has its shape and dtype.
+#include "graph/hooks.h"
+
+namespace clew {
+
+namespace {
+
+void call_hooks_on(PyObject* dict, Tensor& grad, const char* what) {
+  PyObject* values = PyMapping_Values(dict);
+  if (!values) throw PythonError();
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(values); ++i) {
+    PyObject* got =
+        PyObject_CallOneArg(PyList_GET_ITEM(values, i), reinterpret_cast<PyObject*>(grad.get()));
+    if (!got) {
+      Py_DECREF(values);
+      throw PythonError();
+    }
+    if (got == Py_None) {
+      Py_DECREF(got);
+    } else if (PyObject_TypeCheck(got, tensor_type)) {
+      Tensor fresh = Tensor::steal(reinterpret_cast<TensorObj*>(got));
+      if (fresh.sizes() != grad.sizes()) {
+        Py_DECREF(values);
+        fail(what, ": a hook changed the gradient's shape from ", grad.sizes(), " to ",
+             fresh.sizes());
+      }
+      if (fresh.dtype() != grad.dtype()) {
+        Py_DECREF(values);
+        fail(what, ": a hook changed the gradient's dtype from ", grad.dtype(), " to ",
+             fresh.dtype());
+      }
+      grad = std::move(fresh);
+    } else {
+      std::string type = Py_TYPE(got)->tp_name;
+      Py_DECREF(got);
+      Py_DECREF(values);
+      fail_type(what, ": a hook must return None or a Tensor; got ", type);
+    }
+  }
+  Py_DECREF(values);
+}
+
+PyObject* tuple_of(std::span<const Tensor> ts) {
+  PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(ts.size()));
+  if (!tuple) throw PythonError();
+  for (size_t i = 0; i < ts.size(); ++i) {
+    PyObject* o = ts[i].defined() ? reinterpret_cast<PyObject*>(ts[i].get()) : Py_None;
+    Py_INCREF(o);
+    PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), o);
+  }
+  return tuple;
+}
+
+// Takes over what a node hook returned: None leaves the gradients, a tuple (or one tensor) replaces
+// them.
+void take_hook_result(PyObject* got, std::span<Tensor> into, const char* what) {
+  if (!got) throw PythonError();
+  struct Drop {
+    PyObject* o;
+    ~Drop() { Py_DECREF(o); }
+  } drop{got};
+  if (got == Py_None) return;
+  auto take = [&](size_t i, PyObject* o) {
+    if (o == Py_None)
+      into[i] = Tensor();
+    else if (PyObject_TypeCheck(o, tensor_type))
+      into[i] = Tensor::borrow(reinterpret_cast<TensorObj*>(o));
+    else
+      fail_type(what, ": a hook must return tensors or None; got ", Py_TYPE(o)->tp_name);
+  };
+  if (PyTuple_Check(got)) {
+    if (static_cast<size_t>(PyTuple_GET_SIZE(got)) != into.size())
+      fail(what, ": a hook returned ", PyTuple_GET_SIZE(got), " gradients; expected ", into.size());
+    for (size_t i = 0; i < into.size(); ++i)
+      take(i, PyTuple_GET_ITEM(got, static_cast<Py_ssize_t>(i)));
+  } else if (into.size() == 1) {
+    take(0, got);
+  } else {
+    fail_type(what, ": a hook must return None or a tuple of ", into.size(), " gradients; got ",
+              Py_TYPE(got)->tp_name);
+  }
+}
+
+// Rules rely on the shapes of the forward pass.
+void check_replaced(const Node& n, std::span<const Tensor> before, std::span<const Tensor> after) {
+  for (uint32_t k = 0; k < after.size(); ++k) {
+    const Tensor& g = after[k];
+    if (!g || g.is_same(before[k])) continue;
+    const OutMeta& meta = n.meta(k);
+    DType dtype = before[k] ? before[k].dtype() : meta.dtype;
+    if (g.sizes() != meta.sizes() || g.dtype() != dtype)
+      fail("register_prehook: a hook changed the gradient from ", dtype, meta.sizes(), " to ", g);
+  }
+}
+
+}  // namespace
+
+void run_tensor_hooks(Node& n, std::span<Tensor> grads) {
+  // By index: a hook may add hooks to the same node.
+  for (size_t i = 0; i < n.extra->tensor_hooks.size(); ++i) {
+    auto [nr, dict] = n.extra->tensor_hooks[i];
+    if (nr >= grads.size() || !grads[nr].defined()) continue;
+    Py_INCREF(dict);
+    try {
+      call_hooks_on(dict, grads[nr], "register_hook");
+    } catch (...) {
+      Py_DECREF(dict);
+      throw;
+    }
+    Py_DECREF(dict);
+  }
+  for (auto& [nr, t] : n.extra->retains_grad)
+    if (nr < grads.size() && grads[nr].defined()) {
+      Tensor kept = t->grad ? builtins.add(Tensor::borrow(t->grad), grads[nr]) : grads[nr];
+      std::swap(t->grad, *reinterpret_cast<TensorObj**>(&kept));
+    }
+}
+
+// They see what the node is about to be given: neither .grad nor captures have their results.
+void run_pre_hooks(Node& n, std::span<Tensor> grads) {
+  const std::vector<Tensor> before(grads.begin(), grads.end());
+  PyObject* values = PyMapping_Values(n.extra->pre_hooks);
+  for (Py_ssize_t i = 0; values && i < PyList_GET_SIZE(values); ++i) {
+    PyObject* arg = tuple_of(grads);
+    PyObject* got = PyObject_CallOneArg(PyList_GET_ITEM(values, i), arg);
+    Py_DECREF(arg);
+    try {
+      take_hook_result(got, grads, "register_prehook");
+    } catch (...) {
+      Py_DECREF(values);
+      throw;
+    }
+  }
+  Py_XDECREF(values);
+  check_replaced(n, before, grads);
+}
+
+void run_post_hooks(Node& n, std::span<Tensor> outs, std::span<const Tensor> grads) {
+  PyObject* values = PyMapping_Values(n.extra->post_hooks);
+  for (Py_ssize_t i = 0; values && i < PyList_GET_SIZE(values); ++i) {
+    PyObject* a = tuple_of(outs);
+    PyObject* b = tuple_of(grads);
+    PyObject* got = PyObject_CallFunctionObjArgs(PyList_GET_ITEM(values, i), a, b, nullptr);
+    Py_DECREF(a);
+    Py_DECREF(b);
+    try {
+      if (n.is_accumulator) {
+        if (!got) throw PythonError();
+        Py_DECREF(got);
+      } else {
+        take_hook_result(got, outs, "register_hook");
+      }
+    } catch (...) {
+      Py_DECREF(values);
+      throw;
+    }
+  }
+  Py_XDECREF(values);
+}
+
+void run_leaf_hooks(const Tensor& leaf, Tensor& grad) {
+  const Tensor keep = leaf;
+  PyObject* dict = leaf->extra->hooks;
+  Py_INCREF(dict);
+  try {
+    call_hooks_on(dict, grad, "register_hook");
+  } catch (...) {
+    Py_DECREF(dict);
+    throw;
+  }
+  Py_DECREF(dict);
+}
+
+void run_post_accumulate_hooks(TensorObj* leaf) {
+  PyObject* values = PyMapping_Values(leaf->extra->post_accumulate_hooks);
+  for (Py_ssize_t i = 0; values && i < PyList_GET_SIZE(values); ++i) {
+    PyObject* got =
+        PyObject_CallOneArg(PyList_GET_ITEM(values, i), reinterpret_cast<PyObject*>(leaf));
+    if (!got) {
+      Py_DECREF(values);
+      throw PythonError();
+    }
+    Py_DECREF(got);
+  }
+  Py_XDECREF(values);
+}
+
+}  // namespace clew
