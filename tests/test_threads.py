@@ -187,3 +187,43 @@ def test_one_convolution_from_several_python_threads():
     for t in threads:
         t.join()
     assert not wrong
+
+
+AMONG_OTHERS = """
+import os, statistics, subprocess, sys, time
+import clew
+
+x = clew.randn(300_000)
+w = clew.randn(16, 64, 64)
+
+def results():
+    return [x.sum(), x.exp().var(), x.view(300, 1000).softmax(1).sum(0), w @ w, x.sort()[1]]
+
+def timed(threads):
+    clew.set_num_threads(threads)
+    took = []
+    for _ in range(100):
+        before = time.perf_counter()
+        x.exp()
+        took.append(time.perf_counter() - before)
+    return statistics.median(took)
+
+clew.set_num_threads(2)
+alone = results()
+others = [
+    subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 * os.cpu_count())
+]
+try:
+    one, two = zip(*((timed(1), timed(2)) for _ in range(5)))
+    for _ in range(20):
+        assert all(a.equal(b) for a, b in zip(alone, results()))
+finally:
+    for process in others:
+        process.kill()
+print(statistics.median(two) / statistics.median(one))
+"""
+
+
+def test_where_others_have_the_processors_nobody_waits_for_threads():
+    # Waiting for a thread that comes a millisecond late took 15 times as long as one thread.
+    assert float(run(AMONG_OTHERS)) < 5

@@ -14,7 +14,7 @@ namespace clew {
 template <class F> void parallel_guided(int64_t n, int64_t grain, F&& f) {
   if (n <= 0) return;
   const int64_t threads = std::min<int64_t>(num_threads(), (n + grain - 1) / grain);
-  if (threads <= 1 || omp_in_parallel()) return f(int64_t{0}, n);
+  if (threads <= 1 || in_parallel()) return f(int64_t{0}, n);
   std::atomic<int64_t> next{0};
   parallel_for(threads, 1, [&](int64_t, int64_t) {
     for (int64_t begin = next.load(std::memory_order_relaxed); begin < n;) {

@@ -82,10 +82,12 @@ void plus_bias(const ConvShape& s, const void* bias, void* y, int64_t channels, 
 // threads.
 template <class F> void each_task(int64_t tasks, int64_t work_each, F&& f) {
   if (tasks >= num_threads()) {
-    parallel_for(tasks, std::max<int64_t>(1, (1 << 19) / std::max<int64_t>(1, work_each)),
-                 [&](int64_t b, int64_t e) {
-                   for (int64_t q = b; q < e; ++q) f(q);
-                 });
+    parallel_for(
+        tasks, std::max<int64_t>(1, (1 << 19) / std::max<int64_t>(1, work_each)),
+        [&](int64_t b, int64_t e) {
+          for (int64_t q = b; q < e; ++q) f(q);
+        },
+        Pieces::by_a_thread_each);  // products, oneDNN's perhaps
   } else {
     for (int64_t q = 0; q < tasks; ++q) f(q);
   }

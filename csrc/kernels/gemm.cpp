@@ -52,6 +52,10 @@ bool onednn_is_faster(const Gemm& g) {
   return true;
 }
 
+bool goes_to_onednn(const Gemm& g) {
+  return g.m > 1 && g.n > 1 && g.k > 0 && g.m * g.n >= onednn_work / g.k && onednn_is_faster(g);
+}
+
 template <class T> void scale_c(const Gemm& g) {
   const bool zero = g.beta.equals(0);
   const auto factor = g.beta.to<compute_t<T>>();
@@ -132,7 +136,7 @@ void gemm(const Gemm& g) {
     dispatch(as_signed(g.dtype), PlainNumericTypes{}, [&]<class T> { scale_c<T>(g); });
     return;
   }
-  if (g.m > 1 && g.n > 1 && g.m * g.n >= onednn_work / g.k && onednn_is_faster(g)) {
+  if (goes_to_onednn(g)) {
     if (!g.bias && onednn::gemm(g)) return;
     if (g.bias && g.beta.equals(0) && g.c_cs == 1) {
       Gemm added = g;
@@ -175,7 +179,8 @@ void gemm_batched(const Gemm& first, const GemmBatch& batch) {
   if (count < num_threads() && work > (1 << 20))
     run(0, count);
   else
-    parallel_for(count, std::max<int64_t>(1, (1 << 18) / work), run);
+    parallel_for(count, std::max<int64_t>(1, (1 << 18) / work), run,
+                 goes_to_onednn(first) ? Pieces::by_a_thread_each : Pieces::by_any_thread);
 }
 
 }  // namespace clew::kernels

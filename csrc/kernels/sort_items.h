@@ -83,7 +83,7 @@ inline NdView as_bytes(NdView v) {
 constexpr int64_t long_line = int64_t{1} << 16;
 
 inline int64_t pieces_of(int64_t n) {
-  if (omp_in_parallel()) return 1;
+  if (in_parallel()) return 1;
   return std::clamp<int64_t>(n / (long_line / 2), 1, num_threads());
 }
 // Calls f(piece, begin, end) for equal pieces of [0, n), each on a thread of its own.
