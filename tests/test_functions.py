@@ -191,9 +191,11 @@ def test_settings_work_or_raise():
     assert clew.are_deterministic_algorithms_enabled()
     clew.use_deterministic_algorithms(True)
     assert clew.get_num_interop_threads() == 1
+    clew.set_num_interop_threads(2)
+    assert clew.get_num_interop_threads() == 2
     clew.set_num_interop_threads(1)
-    with pytest.raises(RuntimeError):
-        clew.set_num_interop_threads(2)
+    with pytest.raises(RuntimeError, match="must be positive"):
+        clew.set_num_interop_threads(0)
     assert clew.set_flush_denormal(True) is False
     clew.set_float32_matmul_precision("high")
     with pytest.raises(ValueError):
@@ -229,3 +231,34 @@ def test_clone_takes_a_memory_format():
     assert y.stride() == (48, 1, 12, 3) and clew.equal(x, y) and y.grad_fn is not None
     assert clew.clone(input=y, memory_format=clew.contiguous_format).is_contiguous()
     assert clew.clone(y).stride() == y.stride()
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda x: clew.stack([x, 1]), "found element of type int at pos 1"),
+        (lambda x: clew.meshgrid(1, 2), "found element of type int at pos 0"),
+        (lambda x: x.sum(dims=1), "unexpected keyword argument 'dims'; its arguments: input, dim"),
+        (lambda x: clew.zeros(3, dtyp=1), "'dtyp'; its arguments: size"),
+        (lambda x: bool(x), r"got float32\[3, 4\]"),
+        (lambda x: clew.nn.Linear(4, 2)(x.double()), r"convert one with .to\(dtype\)"),
+        (lambda x: x[x[0]], r"convert with .long\(\)"),
+        (lambda x: clew.nn.Sequential(clew.relu), "clew.OpFunction is not a Module"),
+        (lambda x: clew.optim.SGD(clew.nn.Linear(2, 2)), "got Linear: pass its .parameters"),
+        (lambda x: clew.optim.SGD([x], lr="0.1"), "lr must be a number; got '0.1'"),
+        (lambda x: clew.optim.SGD([]), "use nn.ModuleList"),
+        (lambda x: clew.nn.MultiheadAttention(5, 2), "got embed_dim=5 and num_heads=2"),
+        (lambda x: clew.lstm, "clew does not have it$"),
+        (lambda x: clew.sotfmax, "the nearest name is 'softmax'"),
+    ],
+)
+def test_messages_say_what_came_and_what_to_do(call, words):
+    with pytest.raises(Exception, match=words):
+        call(clew.ones(3, 4))
+
+
+def test_types_of_operations_and_dtypes_say_where_they_are():
+    assert type(clew.relu).__module__ == clew.dtype.__module__ == "clew"
+    assert clew.linalg.inv_ex.__module__.startswith("clew.linalg")
+    assert clew.relu.__module__ == clew.float32.__module__ == "clew"
+    assert clew.typename(clew.relu) == "clew.OpFunction"

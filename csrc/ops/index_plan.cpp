@@ -164,7 +164,8 @@ IndexPlan plan_index(const Tensor& x, std::span<const Tensor> indices, std::stri
     }
     bool mask = is_mask(t);
     if (!mask && t.dtype() != DType::Int64 && t.dtype() != DType::Int32) {
-      fail_index(op, ": tensors used as indices must be long, int, byte or bool tensors; got ", t);
+      fail_index(op, ": tensors used as indices must be long, int, byte or bool tensors; got ", t,
+                 "; convert with .long()");
     }
     int spans = mask ? t.ndim() : 1;
     if (dim + spans > x.ndim())

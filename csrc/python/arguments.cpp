@@ -110,7 +110,13 @@ Arguments::Arguments(const char* function, std::span<const char* const> names, i
     for (int i = 0; i < count && at < 0; ++i) {
       if (PyUnicode_CompareWithASCIIString(key, names[static_cast<size_t>(i)]) == 0) at = i;
     }
-    if (at < 0) fail_type(fn, "() got an unexpected keyword argument '", text_of(key), "'");
+    if (at < 0) {
+      std::string known;
+      for (int i = 0; i < count; ++i)
+        known += std::string(i ? ", " : "") + names[static_cast<size_t>(i)];
+      fail_type(fn, "() got an unexpected keyword argument '", text_of(key),
+                "'; its arguments: ", known, " and options such as dtype");
+    }
     if (value[at]) fail_type(fn, "() got multiple values for argument '", text_of(key), "'");
     value[at] = v;
   }

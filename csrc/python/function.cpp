@@ -115,6 +115,24 @@ const char* kind_text(ParamKind k) {
   return "?";
 }
 
+std::string parameter_names(const Overload& o) {
+  std::string s;
+  for (const Param& p : o.params) s += (s.empty() ? "" : ", ") + p.name;
+  return s;
+}
+
+// Why v, argument i, does not fit p: the element at fault where p is a list.
+std::string misfit(const FunctionEntry& e, const Param& p, Py_ssize_t i, PyObject* v) {
+  if (p.kind == ParamKind::TensorList && (PyList_Check(v) || PyTuple_Check(v)))
+    for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(v); ++k)
+      if (PyObject* x = PySequence_Fast_GET_ITEM(v, k); !is_tensor(x))
+        return concat(e.name, "(): argument '", p.name, "' (position ", i + 1,
+                      ") must be tuple of Tensors, but found element of type ", Py_TYPE(x)->tp_name,
+                      " at pos ", k);
+  return concat(e.name, "(): argument '", p.name, "' (position ", i + 1, ") must be ",
+                kind_text(p.kind), ", not ", Py_TYPE(v)->tp_name);
+}
+
 // Names that NumPy's habit gives to PyTorch's parameters.
 bool is_numpy_name(const std::string& param, PyObject* key) {
   const char* k = PyUnicode_AsUTF8(key);
@@ -196,8 +214,8 @@ bool match(const FunctionEntry& e, const Overload& o, PyObject* const* args, Py_
         continue;
       }
       if (why)
-        *why =
-            concat(e.name, "() got an unexpected keyword argument '", PyUnicode_AsUTF8(key), "'");
+        *why = concat(e.name, "() got an unexpected keyword argument '", PyUnicode_AsUTF8(key),
+                      "'; its arguments: ", parameter_names(o));
       return false;
     }
     if (b.value[static_cast<size_t>(at)]) {
@@ -219,9 +237,7 @@ bool match(const FunctionEntry& e, const Overload& o, PyObject* const* args, Py_
       return false;
     }
     if (!fits(p, v, strict)) {
-      if (why)
-        *why = concat(e.name, "(): argument '", p.name, "' (position ", i + 1, ") must be ",
-                      kind_text(p.kind), ", not ", Py_TYPE(v)->tp_name);
+      if (why) *why = misfit(e, p, i, v);
       return false;
     }
   }
@@ -661,12 +677,17 @@ PyObject* function_name(PyObject* self, void*) {
   auto* f = reinterpret_cast<FunctionObj*>(self);
   return PyUnicode_FromFormat("%s%s", f->entry->short_name().c_str(), f->inplace ? "_" : "");
 }
-PyObject* function_module(PyObject* self, void*) {
+PyObject* function_module(PyObject* self) {
   auto* f = reinterpret_cast<FunctionObj*>(self);
   size_t dot = f->entry->name.rfind('.');
   return dot == std::string::npos
              ? PyUnicode_FromString("clew")
              : PyUnicode_FromFormat("clew.%s", f->entry->name.substr(0, dot).c_str());
+}
+// Not among the getters: the type would give the getter as the module of itself.
+PyObject* function_getattr(PyObject* self, PyObject* key) {
+  if (PyUnicode_CompareWithASCIIString(key, "__module__") == 0) return function_module(self);
+  return PyObject_GenericGetAttr(self, key);
 }
 PyObject* function_doc(PyObject* self, void*) {
   auto* f = reinterpret_cast<FunctionObj*>(self);
@@ -707,7 +728,6 @@ PyObject* method_get(PyObject* self, PyObject* instance, PyObject*) {
 
 PyGetSetDef function_getset[] = {{"__name__", function_name, nullptr, nullptr, nullptr},
                                  {"__qualname__", function_name, nullptr, nullptr, nullptr},
-                                 {"__module__", function_module, nullptr, nullptr, nullptr},
                                  {"__doc__", function_doc, nullptr, nullptr, nullptr},
                                  {"signatures", function_signatures, nullptr, nullptr, nullptr},
                                  {}};
@@ -727,6 +747,7 @@ PyObject* make_function(PyTypeObject* type, FunctionEntry* e, bool inplace) {
 PyTypeObject* make_function_type(const char* name, bool method) {
   std::vector<PyType_Slot> slots = {{Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
                                     {Py_tp_repr, reinterpret_cast<void*>(function_repr)},
+                                    {Py_tp_getattro, reinterpret_cast<void*>(function_getattr)},
                                     {Py_tp_getset, function_getset},
                                     {Py_tp_methods, function_methods},
                                     {Py_tp_members, function_members}};

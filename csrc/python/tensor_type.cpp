@@ -174,7 +174,7 @@ int tensor_bool(PyObject* o) {
     if (t->shape->numel != 1)
       fail("Boolean value of Tensor with ",
            t->shape->numel == 0 ? "no values" : "more than one value",
-           " is ambiguous; use .any() or .all()");
+           " is ambiguous; use .any() or .all(); got ", borrow(o));
     Scalar s = item(borrow(o));
     result = s.is_complex() ? (s.re != 0 || s.im != 0) : s.is_float() ? s.re != 0 : s.i != 0;
   });

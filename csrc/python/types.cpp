@@ -39,14 +39,12 @@ PyObject* dtype_itemsize(PyObject* o, void*) { return PyLong_FromSize_t(itemsize
 PyObject* dtype_name(PyObject* o, void*) { return PyUnicode_FromString(name(of(o))); }
 PyObject* dtype_to_complex(PyObject* o, PyObject*) { return dtype_object(complex_of(of(o))); }
 PyObject* dtype_to_real(PyObject* o, PyObject*) { return dtype_object(real_of(of(o))); }
-PyObject* dtype_get_module(PyObject*, void*) { return PyUnicode_FromString("clew"); }
 
 PyGetSetDef dtype_getset[] = {{"is_floating_point", dtype_is_floating, nullptr, nullptr, nullptr},
                               {"is_complex", dtype_is_complex, nullptr, nullptr, nullptr},
                               {"is_signed", dtype_is_signed, nullptr, nullptr, nullptr},
                               {"itemsize", dtype_itemsize, nullptr, nullptr, nullptr},
                               {"name", dtype_name, nullptr, nullptr, nullptr},
-                              {"__module__", dtype_get_module, nullptr, nullptr, nullptr},
                               {}};
 PyMethodDef dtype_methods[] = {{"__reduce__", dtype_reduce, METH_NOARGS, nullptr},
                                {"to_complex", dtype_to_complex, METH_NOARGS, nullptr},

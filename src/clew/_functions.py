@@ -227,15 +227,24 @@ def detach(input: Tensor) -> Tensor:
     return input.detach()
 
 
+_interop_threads = 1
+
+
 def get_num_interop_threads() -> int:
-    """1: operations run one after the other."""
-    return 1
+    """What :func:`set_num_interop_threads` was given; 1 before."""
+    return _interop_threads
 
 
 def set_num_interop_threads(n: int) -> None:
-    """Accepts 1: operations run one after the other."""
-    if n != 1:
-        raise RuntimeError(f"set_num_interop_threads: clew runs one operation at a time; got {n}")
+    """Bounds how many operations run at once, without an effect: they run one after the other.
+
+    Raises:
+        RuntimeError: ``n`` is not positive.
+    """
+    global _interop_threads
+    if n < 1:
+        raise RuntimeError(f"set_num_interop_threads: n must be positive; got {n}")
+    _interop_threads = n
 
 
 def set_flush_denormal(mode: bool) -> bool:

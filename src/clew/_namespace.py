@@ -5,7 +5,7 @@ helpful errors.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from clew import _C, _lazy_names
@@ -140,14 +140,23 @@ def _find_method(name: str) -> Any:
     return getattr(_C.Tensor, name)
 
 
-def missing_name(module: str, name: str, known: Any) -> AttributeError:
-    """The error for a name that clew lacks, naming the nearest that exists."""
+def nearest_name(name: str, known: Iterable[str]) -> str | None:
+    """The public name among ``known`` that ``name`` may be a slip of."""
     import difflib
 
-    near = difflib.get_close_matches(
-        name, [k for k in known if not k.startswith("_")], n=1, cutoff=0.6
-    )
-    hint = f"; the nearest name is '{near[0]}'" if near else ""
+    public = [k for k in known if not k.startswith("_") and k != "annotations"]
+    near = difflib.get_close_matches(name, public, n=1, cutoff=0.72)
+    if near:
+        return near[0]
+    lower = {k.lower(): k for k in public}
+    near = difflib.get_close_matches(name.lower(), list(lower), n=1, cutoff=0.72)
+    return lower[near[0]] if near else None
+
+
+def missing_name(module: str, name: str, known: Any) -> AttributeError:
+    """The error for a name that clew lacks, naming the nearest that exists."""
+    near = nearest_name(name, known)
+    hint = f"; the nearest name is '{near}'" if near else ""
     return AttributeError(
         f"module '{module}' has no attribute '{name}': clew does not have it{hint}"
     )

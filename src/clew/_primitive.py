@@ -359,4 +359,4 @@ def scipy(module: str, what: str) -> Any:
         found = _scipy[module] = importlib.import_module(f"scipy.{module}")
         return found
     except ImportError as e:
-        raise ImportError(f"{what} needs SciPy: pip install clew[scipy]") from e
+        raise ImportError(f"{what} needs SciPy: pip install scipy") from e

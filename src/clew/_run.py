@@ -22,6 +22,7 @@ from typing import Any
 
 import clew
 from clew import _provenance
+from clew._namespace import nearest_name
 
 # The release whose interface clew follows, for programs that ask.
 TORCH_VERSION = "2.13.0"
@@ -76,16 +77,8 @@ class TorchVersion(str):
 
 def missing(module: str, name: str, known: Iterable[str]) -> str:
     """What to say of a name that clew lacks, with the nearest that exists."""
-    import difflib
-
-    public = [k for k in known if not k.startswith("_")]
-    near = difflib.get_close_matches(name, public, n=1, cutoff=0.5)
-    if not near:  # perhaps only upper and lower case differ
-        lower = {k.lower(): k for k in public}
-        near = [
-            lower[k] for k in difflib.get_close_matches(name.lower(), list(lower), 1, cutoff=0.5)
-        ]
-    hint = f"; nearest: '{near[0]}'" if near else ""
+    near = nearest_name(name, known)
+    hint = f"; nearest: '{near}'" if near else ""
     return f"clew has no '{module}.{name}'{hint}"
 
 

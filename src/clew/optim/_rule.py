@@ -19,8 +19,14 @@ def _check(name: str, ok: bool, what: str, value: Any) -> None:
         raise ValueError(f"{name}: {what}; got {value}")
 
 
+def _check_real(name: str, what: str, value: Any) -> None:
+    if isinstance(value, (str, bytes)) or not hasattr(value, "__float__"):
+        raise TypeError(f"{name}: {what} must be a number; got {value!r}")
+
+
 def _check_nonnegative(name: str, **values: Any) -> None:
     for key, value in values.items():
+        _check_real(name, key, value)
         if not 0.0 <= value:
             raise ValueError(f"{name}: {key} must not be negative; got {value}")
 
@@ -33,6 +39,7 @@ def _check_lr(name: str, lr: Any, foreach: bool | None = None, capturable: bool 
             )
         if lr.numel() != 1:
             raise ValueError(f"{name}: a tensor lr must have one element; got {list(lr.shape)}")
+    _check_real(name, "lr", lr)
     if not 0.0 <= lr:
         raise ValueError(f"{name}: lr must not be negative; got {lr}")
 

@@ -165,11 +165,20 @@ class Optimizer:
                 f"{type(self).__name__}: params must be an iterable of tensors or of dicts; "
                 f"got one tensor of shape {list(params.shape)}"
             )
+        if not isinstance(params, Iterable):
+            ask = ": pass its .parameters()" if hasattr(params, "parameters") else ""
+            raise TypeError(
+                f"{type(self).__name__}: params must be an iterable of tensors or of dicts; "
+                f"got {type(params).__name__}{ask}"
+            )
         self.state = defaultdict(dict)
         self.param_groups = []
         groups = list(params)
         if not groups:
-            raise ValueError(f"{type(self).__name__}: got an empty parameter list")
+            raise ValueError(
+                f"{type(self).__name__}: got an empty parameter list (modules in a plain list or "
+                "dict are not registered: use nn.ModuleList or nn.ModuleDict)"
+            )
         if not isinstance(groups[0], dict):
             groups = [{"params": groups}]
         for group in groups:

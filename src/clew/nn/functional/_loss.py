@@ -69,7 +69,8 @@ def _check_nll(input: Any, target: Any, weight: Any, reduction: str) -> None:
         if input.dim() > 1 and target.dim() > 0 and target.shape[0] != input.shape[0]:
             raise ValueError(
                 f"Expected input batch_size ({input.shape[0]}) to match target batch_size "
-                f"({target.shape[0]})."
+                f"({target.shape[0]}). nll_loss: input has shape {list(input.shape)}, target "
+                f"{list(target.shape)}"
             )
         raise RuntimeError(
             f"nll_loss: target must have shape {want}, input's without the class dim; "

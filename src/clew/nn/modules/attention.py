@@ -77,7 +77,10 @@ class MultiheadAttention(Module):
         self.batch_first = batch_first
         self.head_dim = embed_dim // num_heads
         if self.head_dim * num_heads != embed_dim:
-            raise AssertionError("embed_dim must be divisible by num_heads")
+            raise AssertionError(
+                "MultiheadAttention: embed_dim must be divisible by num_heads; got "
+                f"embed_dim={embed_dim} and num_heads={num_heads}"
+            )
 
         def fresh(*size: int) -> Parameter:
             return Parameter(clew.empty(size, device=device, dtype=dtype))
