@@ -10,8 +10,7 @@ namespace clew::kernels::CLEW_ISA {
 namespace {
 
 // Numbers that fit 32 bits are cut to integers in vectors; blocks with others go one by one.
-template <class To, class From>
-[[gnu::flatten]] void cut_rows(To* out, const From* in, int64_t n) {
+template <class To, class From> [[gnu::flatten]] void cut_rows(To* out, const From* in, int64_t n) {
   constexpr int64_t block = 512;
   constexpr From most = static_cast<From>(2147483520.0);  // the float before 2^31
   for (int64_t begin = 0; begin < n; begin += block) {

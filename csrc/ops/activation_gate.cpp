@@ -21,12 +21,12 @@ struct DimAttrs {
 };
 
 // The gradient of the gating half, grad * a * s * (1 - s) with s = sigmoid(b), in one pass.
-constexpr OpDef gate_slope_op = elementwise(
-    {.signature = "_gate_slope(Tensor grad, Tensor a, Tensor b) -> Tensor",
-     .doc = "grad * a * sigmoid'(b)",
-     .loops = &kernels::table::gate_slope,
-     .no_vjp = no_rule("gradients that are recorded are composed of other operations"),
-     .inplace = false});
+constexpr OpDef gate_slope_op =
+    elementwise({.signature = "_gate_slope(Tensor grad, Tensor a, Tensor b) -> Tensor",
+                 .doc = "grad * a * sigmoid'(b)",
+                 .loops = &kernels::table::gate_slope,
+                 .no_vjp = no_rule("gradients that are recorded are composed of other operations"),
+                 .inplace = false});
 void gate_vjp(Vjp& c);
 constexpr OpDef gate_op = elementwise({.signature = "_gate(Tensor a, Tensor b) -> Tensor",
                                        .doc = "a * sigmoid(b)",
