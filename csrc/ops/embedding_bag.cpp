@@ -8,6 +8,7 @@
 #include "ops/arithmetic.h"
 #include "ops/indexing.h"
 #include "ops/ops.h"
+#include "ops/rearrange.h"
 #include "ops/reduction.h"
 #include "ops/shape.h"
 #include "ops/unary.h"
@@ -79,21 +80,25 @@ void bag_cpu(const Call& c, Tensors& outs) {
 }
 
 // For each index its bag's gradient, as it reaches the row.
-Tensor gradient_rows(const Vjp& c, const Tensor& factors) {
+struct Spread {
+  Tensor indices, rows;
+  int64_t before, after;  // indices outside of all bags
+};
+Spread gradient_rows(const Vjp& c, const Tensor& factors) {
   const Operands o(c.in(1), c.in(2), {}, false);
   const bool mean = c.as<BagAttrs>().mean;
-  Tensor which = empty(c.in(1).sizes(), DType::Int64);
-  fill_(which, Scalar(0));
-  Tensor share = empty(which.sizes(), c.dtype(0));
-  fill_(share, Scalar(0));  // of indices outside of all bags
+  const int64_t first = o.bags.offsets[0], inside = o.rows();
+  Tensor which = empty({inside}, DType::Int64);
+  Tensor share = empty({inside}, c.dtype(0));
   for (int64_t b = 0; b < o.bags.count; ++b) {
-    const int64_t begin = o.bags.offsets[b], n = o.bags.offsets[b + 1] - begin;
+    const int64_t begin = o.bags.offsets[b] - first, n = o.bags.offsets[b + 1] - first - begin;
     if (n == 0) continue;
     fill_(alias(which, {n}, {1}, begin), Scalar(b));
     fill_(alias(share, {n}, {1}, begin), Scalar(mean ? 1.0 / static_cast<double>(n) : 1.0));
   }
-  const Tensor all = factors.defined() ? share * factors : share;
-  return index_select(c.grad(), 0, which) * unsqueeze(all, 1);
+  const Tensor all = factors.defined() ? share * narrow(factors, 0, first, inside) : share;
+  return {narrow(c.in(1), 0, first, inside), index_select(c.grad(), 0, which) * unsqueeze(all, 1),
+          first, c.in(1).numel() - first - inside};
 }
 Tensor factors_of(const Vjp& c) { return c.has_in(3) ? c.in(3) : Tensor(); }
 
@@ -115,7 +120,8 @@ void bag_vjp(Vjp& c) {
     const bool half = itemsize(c.dtype(0)) == 2 && !recorded;
     Tensor table = zero_block(c.sizes(0), half ? DType::Float32 : c.dtype(0), c.grad().device());
     if (recorded) {
-      table = index_add(table, 0, indices, gradient_rows(c, factors_of(c)));
+      const Spread s = gradient_rows(c, factors_of(c));
+      table = index_add(table, 0, s.indices, s.rows);
     } else {
       table = contiguous_copy(table);
       spread(c, table);
@@ -123,8 +129,11 @@ void bag_vjp(Vjp& c) {
     c.set(0, std::move(table));
   }
   if (!c.needs(3)) return;
-  if (recorded)
-    return c.set(3, sum(gradient_rows(c, {}) * index_select(c.in(0), 0, indices), Dims{1}));
+  if (recorded) {
+    const Spread s = gradient_rows(c, {});
+    const Tensor inside = sum(s.rows * index_select(c.in(0), 0, s.indices), Dims{1});
+    return c.set(3, constant_pad(inside, {s.before, s.after}));
+  }
   const Operands o(indices, c.in(2), {}, c.as<BagAttrs>().mean);
   const Tensor table = contiguous(c.in(0)), grad = contiguous(c.grad());
   Tensor slope = empty(indices.sizes(), grad.dtype());

@@ -43,16 +43,17 @@ std::optional<int64_t> step_of_rows(const Tensor& t, int dim) {
     if (t.size(d) != 1 && t.stride(d) != dense) return {};
     dense *= t.size(d);
   }
-  int64_t step = 0, next = 0;
+  std::optional<int64_t> step;
+  int64_t next = 0;
   for (int d = dim - 1; d >= 0; --d) {
     if (t.size(d) == 1) continue;
-    if (step == 0)
+    if (!step)
       step = t.stride(d);
     else if (t.stride(d) != next)
       return {};
     next = t.stride(d) * t.size(d);
   }
-  return step;
+  return step.value_or(0);
 }
 
 // Row by row when the rows of all are contiguous in one dtype, else piece by piece.

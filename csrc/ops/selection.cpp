@@ -305,7 +305,7 @@ tensor([-1.,  0.])
 void clamp_between_vjp(Vjp& c) {
   const Tensor x = c.in(0), low = c.in(1), high = c.in(2);
   if (c.needs(0)) c.set(0, gated(logical_and(ge(x, low), le(x, high)), c.grad()));
-  if (c.needs(1)) c.set(1, gated(logical_and(lt(x, low), le(low, high)), c.grad()));
+  if (c.needs(1)) c.set(1, gated(logical_and(lt(x, low), lt(low, high)), c.grad()));
   if (c.needs(2)) c.set(2, gated(gt(maximum(x, low), high), c.grad()));
 }
 constexpr OpDef clamp_between_op = elementwise({

@@ -450,3 +450,40 @@ def test_gradients_of_bags_are_those_of_the_composed_form(mode):
     (shared.sum() + F.embedding_bag(flat, w, edges, mode=mode, include_last_offset=True).sum()
      ).backward()  # fmt: skip
     assert np.isfinite(w.grad.numpy()).all()
+
+
+@pytest.mark.parametrize("options", [{}, {"mode": "max"}, {"scale_grad_by_freq": True}])
+@pytest.mark.parametrize("padding", [None, 1])
+@pytest.mark.parametrize("offsets", [[0, 2, 1], [0, -1], [0, 9]])
+def test_embedding_bag_refuses_offsets_out_of_order(offsets, padding, options):
+    with pytest.raises(RuntimeError, match="embedding_bag: offsets must not decrease"):
+        F.embedding_bag(t([0, 1]), clew.ones(4, 3), t(offsets), padding_idx=padding, **options)
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_embedding_bag_gradients_leave_out_what_no_bag_has(recorded):
+    w = clew.ones(3, 2, requires_grad=True)
+    factors = clew.ones(2, requires_grad=True)
+
+    def bags(offsets):
+        return F.embedding_bag(
+            t([0, 1]),
+            w,
+            t(offsets),
+            mode="sum",
+            per_sample_weights=factors,
+            include_last_offset=True,
+        )
+
+    g = clew.tensor([[float("nan"), 1.0]])
+    rows, slopes = clew.autograd.grad(bags([0, 1]), [w, factors], g, create_graph=recorded)
+    assert rows[1:].tolist() == [[0, 0], [0, 0]] and rows[0, 1] == 1 and slopes[1] == 0
+    none = clew.autograd.grad(bags([0]).sum(), [w, factors], create_graph=recorded)
+    assert not none[0].any() and not none[1].any()
+
+
+def test_embedding_bag_of_meta_tensors():
+    w = clew.ones(4, 3, device="meta")
+    index = clew.zeros(2, 2, dtype=clew.int64, device="meta")
+    assert F.embedding_bag(index, w).shape == (2, 3)
+    assert F.embedding_bag(index[0], w, index[1]).shape == (2, 3)

@@ -322,3 +322,13 @@ def test_tensordot_of_small_integers_keeps_the_dtype(dtype: clew.dtype):
     got = clew.tensordot(a, b, dims=((0, 1), (2, 0)))
     assert got.dtype is dtype
     np.testing.assert_array_equal(got.numpy(), [[12]])
+
+
+@pytest.mark.parametrize(
+    ("x", "low", "high", "want"),
+    [(0.0, 1.0, 1.0, (0, 0, 0)), (0.0, 1.0, 2.0, (0, 1, 0)), (3.0, 1.0, 1.0, (0, 0, 1))],
+)
+def test_clamp_between_equal_bounds_gives_the_lower_one_no_gradient(x, low, high, want):
+    inputs = [clew.tensor([v], requires_grad=True) for v in (x, low, high)]
+    got = clew.autograd.grad(clew.clamp(*inputs).sum(), inputs)
+    assert tuple(int(g) for g in got) == want

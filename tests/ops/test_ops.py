@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 from typing import Any
 
 import machinery as m
@@ -274,6 +275,33 @@ def test_strided_inputs(op: Op):
         for g, w in zip(m.to_numpy(got), m.to_numpy(want), strict=True):
             np.testing.assert_allclose(
                 g, w, rtol=1e-9, atol=1e-9, err_msg=f"{op.name}{sample} strided"
+            )
+
+
+def expanded(t: clew.Tensor, dim: int) -> clew.Tensor:
+    """The first slice along dim, as often as t has slices, at a stride of 0."""
+    return t.narrow(dim, 0, 1).expand(t.shape) if t.ndim > dim and t.shape[dim] > 1 else t
+
+
+@pytest.mark.parametrize("op", OPS, ids=by_name)
+def test_expanded_inputs(op: Op):
+    if "random" in op.why or "writes" in op.why or op.name.startswith(("view", "_ctc_loss")):
+        return  # these ask for strides
+    for sample, dim in itertools.product(m.samples_of(op), range(3)):
+        plain = double(sample)
+        wide = [expanded(t, dim) for t in m.tensors_in(plain)]
+        if not any(0 in t.stride() and t.numel() for t in wide):
+            continue
+        dense = m.replace_tensors(plain, [t.contiguous() for t in wide])
+        try:
+            want = m.flat_outputs(m.function(op.name)(*dense.args, **dense.kwargs))
+        except (RuntimeError, ValueError, IndexError):
+            continue  # equal slices are not for all: singular matrices
+        spread = m.replace_tensors(plain, wide)
+        got = m.flat_outputs(m.function(op.name)(*spread.args, **spread.kwargs))
+        for g, w in zip(m.to_numpy(got), m.to_numpy(want), strict=True):
+            np.testing.assert_allclose(
+                g, w, rtol=1e-9, atol=1e-9, err_msg=f"{op.name}{sample} expanded along {dim}"
             )
 
 

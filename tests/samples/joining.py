@@ -23,6 +23,8 @@ def cat_samples(r: Rng) -> list[S]:
         S([r.normal((2, 3)), r.normal((1, 3))]),
         S((r.normal((2, 1)), r.normal((2, 0)), r.normal((2, 3))), 1),
         S([r.normal((2, 3, 2)), r.normal((2, 1, 2))], -2),
+        S([r.normal((2, 3, 1)), r.normal((2, 3, 2))], 2),
+        S([r.normal((2, 2, 3, 2)), r.normal((2, 2, 1, 2))], 2),
         S([r.normal((0,)), r.normal((2, 2))], 1),
         S([r.normal((0,)), r.normal((0,))]),
         S([r.complex((2,)), r.complex((1,))]),

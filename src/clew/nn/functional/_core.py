@@ -506,7 +506,7 @@ def embedding_bag(
             raise ValueError("if input is 2D, then offsets has to be None")
         bags, per_bag = input.shape
         flat = input.reshape(-1)
-        edges = clew.arange(bags + 1) * per_bag
+        edges = clew.arange(bags + 1, device=input.device) * per_bag
         if per_sample_weights is not None:
             per_sample_weights = per_sample_weights.reshape(-1)
     elif input.dim() == 1:
@@ -519,7 +519,7 @@ def embedding_bag(
             edges = clew.cat([offsets, offsets.new_full((1,), input.shape[0])])
         elif not offsets.shape[0]:
             raise RuntimeError("include_last_offset: number of offsets should be at least 1")
-        if edges.shape[0] > 1 and int(edges[0]) != 0:
+        if edges.shape[0] > 1 and not edges.is_meta and int(edges[0]) != 0:
             raise RuntimeError(
                 f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start "
                 f"from position 0. However, got {int(edges[0])}"
@@ -532,6 +532,7 @@ def embedding_bag(
         rows = weight.shape[0]
         if not -rows <= padding_idx < rows:
             raise ValueError("padding_idx must be within the number of embeddings")
+        _check_edges(edges, flat.shape[0])
         kept = flat != padding_idx % rows
         flat = flat[kept]
         if per_sample_weights is not None:
@@ -544,16 +545,21 @@ def embedding_bag(
     return _composed_bags(weight, flat, edges, per_sample_weights, mode, scale_grad_by_freq)
 
 
+def _check_edges(edges: Any, length: int) -> None:
+    if edges.shape[0] > 1 and (int(edges[-1]) > length or int(edges.diff().min()) < 0):
+        raise RuntimeError(
+            f"embedding_bag: offsets must not decrease and not pass input's length {length}; "
+            f"got {edges.tolist()}"
+        )
+
+
 def _composed_bags(
     weight: Any, flat: Any, edges: Any, factors: Any, mode: str, scale_grad_by_freq: bool
 ) -> Any:
     """embedding_bag made of other operations: bag b is flat[edges[b] : edges[b + 1]]."""
     lengths = edges.diff()
     bags, width = lengths.shape[0], weight.shape[1]
-    if bags and (int(edges[-1]) > flat.shape[0] or int(lengths.min()) < 0):
-        raise RuntimeError(
-            f"embedding_bag: offsets must not decrease and not pass input's length {flat.shape[0]}"
-        )
+    _check_edges(edges, flat.shape[0])
     which = clew.arange(bags).repeat_interleave(lengths)
     flat = flat[: which.shape[0]]
     picked = _embedding(weight, flat, -1, scale_grad_by_freq)
