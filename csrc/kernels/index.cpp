@@ -456,19 +456,25 @@ bool gather(const NdView& out, const NdView& src, const NdView& index, int dim, 
   const auto* indices = index.ptr<const int64_t>();
   std::atomic<bool> ok = true;
   dispatch_size(itemsize(out.dtype), [&]<class T>() {
-    auto some = [&](T* o, const int64_t* i, const T* s, int64_t count) {
-      if (so == 1) fetch(o, count);
-      if (range == Range::Check && !in_range(i, count, si, size)) {
-        ok = false;
-      } else if (so == 1 && si == 1 && along == 1 && ss == 0) {
+    // Checked one by one on the way, false at the first bad one: a pass before costs more.
+    const uint64_t limit = range == Range::Check ? static_cast<uint64_t>(size) : ~uint64_t{0};
+    auto dense = [&](T* o, const int64_t* i, int64_t count, auto&& at) {
+      fetch(o, count);
 #pragma GCC unroll 4
-        for (int64_t j = 0; j < count; ++j) o[j] = s[i[j]];
-      } else if (so == 1 && si == 1 && ss == 1) {
-#pragma GCC unroll 4
-        for (int64_t j = 0; j < count; ++j) o[j] = s[i[j] * along + j];
-      } else {
-        for (int64_t j = 0; j < count; ++j) o[j * so] = s[i[j * si] * along + j * ss];
+      for (int64_t j = 0; j < count; ++j) {
+        if (static_cast<uint64_t>(i[j]) >= limit) return false;
+        o[j] = at(i[j], j);
       }
+      return true;
+    };
+    auto some = [&](T* o, const int64_t* i, const T* s, int64_t count) {
+      if (so == 1 && si == 1 && along == 1 && ss == 0)
+        return dense(o, i, count, [&](int64_t k, int64_t) { return s[k]; });
+      if (so == 1 && si == 1 && ss == 1)
+        return dense(o, i, count, [&](int64_t k, int64_t j) { return s[k * along + j]; });
+      if (range == Range::Check && !in_range(i, count, si, size)) return false;
+      for (int64_t j = 0; j < count; ++j) o[j * so] = s[i[j * si] * along + j * ss];
+      return true;
     };
     parallel_for(rows, std::max<int64_t>(1, grain_default / n), [&](int64_t begin, int64_t end) {
       Walk<3> walk(out.sizes, last, strides);
@@ -478,7 +484,7 @@ bool gather(const NdView& out, const NdView& src, const NdView& index, int dim, 
         const int64_t* i = indices + walk.offset[1];
         const T* s = src.ptr<const T>() + walk.offset[2];
         for (int64_t j = 0; j < n; j += check_piece)
-          some(o + j * so, i + j * si, s + j * ss, std::min(check_piece, n - j));
+          if (!some(o + j * so, i + j * si, s + j * ss, std::min(check_piece, n - j))) ok = false;
       }
     });
   });
