@@ -515,17 +515,23 @@ bool scatter(const NdView& dst, const NdView& src, const NdView& index, int dim,
   const auto* indices = index.ptr<const int64_t>();
   std::atomic<bool> ok = true;
   dispatch_combine(dst.dtype, combine, [&]<class T, class F>() {
-    auto some = [&](T* d, const int64_t* i, const T* v, int64_t count) {
-      if (range == Range::Check && !in_range(i, count, si, size)) {
-        ok = false;
-      } else if (si == 1 && along == 1 && sd == 0 && sv == 1) {
+    const uint64_t limit = range == Range::Check ? static_cast<uint64_t>(size) : ~uint64_t{0};
+    auto dense = [&](const int64_t* i, const T* v, int64_t count, auto&& at) {
 #pragma GCC unroll 4
-        for (int64_t j = 0; j < count; ++j) F::apply(d[i[j]], v[j]);
-      } else if (si == 1 && sd == 1 && sv == 1) {
-        for (int64_t j = 0; j < count; ++j) F::apply(d[i[j] * along + j], v[j]);
-      } else {
-        for (int64_t j = 0; j < count; ++j) F::apply(d[i[j * si] * along + j * sd], v[j * sv]);
+      for (int64_t j = 0; j < count; ++j) {
+        if (static_cast<uint64_t>(i[j]) >= limit) return false;
+        F::apply(at(i[j], j), v[j]);
       }
+      return true;
+    };
+    auto some = [&](T* d, const int64_t* i, const T* v, int64_t count) {
+      if (si == 1 && along == 1 && sd == 0 && sv == 1)
+        return dense(i, v, count, [&](int64_t k, int64_t) -> T& { return d[k]; });
+      if (si == 1 && sd == 1 && sv == 1)
+        return dense(i, v, count, [&](int64_t k, int64_t j) -> T& { return d[k * along + j]; });
+      if (range == Range::Check && !in_range(i, count, si, size)) return false;
+      for (int64_t j = 0; j < count; ++j) F::apply(d[i[j * si] * along + j * sd], v[j * sv]);
+      return true;
     };
     auto run = [&](int64_t r0, int64_t r1, int64_t j0, int64_t j1) {
       Walk<3> walk(index.sizes, last, strides);
@@ -538,7 +544,7 @@ bool scatter(const NdView& dst, const NdView& src, const NdView& index, int dim,
           std::memcpy(static_cast<void*>(d), base->ptr<const T>() + walk.offset[0],
                       sizeof(T) * static_cast<size_t>(size));
         for (int64_t j = j0; j < j1; j += check_piece)
-          some(d + j * sd, i + j * si, v + j * sv, std::min(check_piece, j1 - j));
+          if (!some(d + j * sd, i + j * si, v + j * sv, std::min(check_piece, j1 - j))) ok = false;
       }
     };
     // Rows are independent when the scatter runs inside them; else columns are.
