@@ -58,10 +58,22 @@ struct Sinc {
 };
 
 // Remainders. For floats with moderate quotients they are exact in double: a whole number n near
-// a / b has at most 28 bits, so n b and a - n b are not rounded.
+// a / b has at most 28 bits, so n b and a - n b are not rounded. Doubles need a fused product.
 struct Remainder {
   static constexpr int inputs = 2;
-  static bool fits(double, double) { return true; }  // there is one form
+#ifdef __FMA__
+  static constexpr double most = 0x1p51;
+#else
+  static constexpr double most = 0;
+#endif
+  static bool fits(double a, double b) {
+    return (std::fabs(a / b) < most) & (std::fabs(b) < vm::inf<double>);
+  }
+  static double rest(double a, double b) {
+    const double x = std::fabs(a), y = std::fabs(b);
+    const double r = std::fma(-std::trunc(x / y), y, x);
+    return std::copysign(r < 0.0 ? r + y : r, a);
+  }
   static bool fits(float a, float b) {
     double q = static_cast<double>(a) / static_cast<double>(b);
     return (std::fabs(q) < 268435456.0) & (std::fabs(b) < vm::inf<float>);
@@ -77,7 +89,7 @@ struct Remainder {
 };
 struct Fmod : Remainder {
   static float fast(float a, float b) { return rest(a, b); }
-  static double fast(double a, double b) { return std::fmod(a, b); }
+  static double fast(double a, double b) { return rest(a, b); }
   template <class T> static T slow(T a, T b) { return std::fmod(a, b); }
 };
 // Of Python's sign: that of the divisor.
@@ -87,7 +99,7 @@ struct Modulo : Remainder {
     return rest == T(0) ? std::copysign(T(0), b) : other;
   }
   static float fast(float a, float b) { return turned(rest(a, b), b); }
-  static double fast(double a, double b) { return slow(a, b); }
+  static double fast(double a, double b) { return turned(rest(a, b), b); }
   template <class T> static T slow(T a, T b) { return turned(std::fmod(a, b), b); }
 };
 struct FloorDivide : Remainder {
@@ -100,7 +112,7 @@ struct FloorDivide : Remainder {
     return b == T(0) ? a / b : near;
   }
   static float fast(float a, float b) { return quotient(a, b, rest(a, b)); }
-  static double fast(double a, double b) { return slow(a, b); }
+  static double fast(double a, double b) { return quotient(a, b, rest(a, b)); }
   template <class T> static T slow(T a, T b) { return quotient(a, b, T(std::fmod(a, b))); }
 };
 
@@ -124,7 +136,12 @@ template <class T> T hypot(T a, T b) {
     auto size = static_cast<float>(std::sqrt(x * x + y * y));
     return (std::fabs(a) == vm::inf<T>) | (std::fabs(b) == vm::inf<T>) ? vm::inf<T> : size;
   } else {
-    return std::hypot(a, b);
+    // Squares stay clear of infinity and of the least numbers.
+    const T x = std::fabs(a), y = std::fabs(b), top = x > y ? x : y;
+    const T down = top > 0x1p500 ? 0x1p-600 : top < 0x1p-500 ? 0x1p600 : 1.0;
+    const T up = top > 0x1p500 ? 0x1p600 : top < 0x1p-500 ? 0x1p-600 : 1.0;
+    const T size = std::sqrt((x * down) * (x * down) + (y * down) * (y * down)) * up;
+    return (x == vm::inf<T>) | (y == vm::inf<T>) ? vm::inf<T> : size;
   }
 }
 

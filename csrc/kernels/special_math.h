@@ -122,6 +122,7 @@ inline double erfinv(double x, double rest) {
     double error = a < 0.5 ? std::erf(y) - a : rest - std::erfc(y);
     double newton = error / (2 / root_pi * std::exp(-y * y));
     y -= newton / (1 + y * newton);
+    if (std::fabs(newton) < 1e-6 * y) break;  // what is left is of its third power
   }
   return std::copysign(y, x);
 }

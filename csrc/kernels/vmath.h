@@ -9,6 +9,8 @@
 #include <limits>
 #include <type_traits>
 
+#include "kernels/erf_table.h"
+
 namespace clew::kernels {
 namespace {
 namespace vm {
@@ -235,7 +237,22 @@ template <class T> [[gnu::always_inline]] inline T log1p_exp(T x) {
   float outside = 1.0f - horner(p - (sum - round_f), power) * power_of_two(sum);
   return a < 0.95f ? inside : std::copysign(outside, x);
 }
-[[gnu::always_inline]] inline double erf(double x) { return std::erf(x); }
+// Taylor's series around the nearest entry r of the table, whose terms are Hermite's polynomials.
+[[gnu::always_inline]] inline double erf(double x) {
+  constexpr double last = static_cast<double>(erf_last) / erf_steps;
+  const double size = std::fabs(x), a = size < last ? size : last;
+  const double sum = a * erf_steps + round_d;
+  const auto k = std::bit_cast<int64_t>(sum) - std::bit_cast<int64_t>(round_d);
+  const double r = (sum - round_d) * (1.0 / erf_steps), d = a - r, z = r * r;
+  const double c[] = {1.0,
+                      -r,
+                      (2.0 * z - 1.0) * (1.0 / 3),
+                      r * (3.0 - 2.0 * z) * (1.0 / 6),
+                      ((4.0 * z - 12.0) * z + 3.0) * (1.0 / 30),
+                      r * ((20.0 - 4.0 * z) * z - 15.0) * (1.0 / 90)};
+  const double value = erf_points[k].value + erf_points[k].slope * (d * horner(d, c));
+  return x != x ? x : std::copysign(value, x);
+}
 
 // erfc of a float: e^-x^2 times a polynomial in 3 / (3 + |x|), in double for the sake of the tail.
 [[gnu::always_inline]] inline double erfc_of_float(double x) {
@@ -509,7 +526,18 @@ template <class T> [[gnu::always_inline]] inline T atan(T x) {
   auto value = static_cast<float>(std::copysign(turn, static_cast<double>(y)));
   return (x != x) | (y != y) ? nan<float> : value;
 }
-[[gnu::always_inline]] inline double atan2(double y, double x) { return std::atan2(y, x); }
+[[gnu::always_inline]] inline double atan2(double y, double x) {
+  constexpr double pi = 3.14159265358979323846, pi_low = 1.2246467991473531772e-16;
+  const double a = std::fabs(y), b = std::fabs(x);
+  const double scale = a + b < 0x1p1000 ? 1.0 : 0x1p-100;  // sums stay finite
+  double turn = first_quadrant(a * scale, b * scale);
+  turn = b == inf<double> ? 0.0 : turn;
+  const double up = b == inf<double> ? 0.25 * pi : 0.5 * pi;
+  turn = a == inf<double> ? up : turn;
+  const double left = pi - (turn - pi_low);
+  turn = std::copysign(1.0, x) < 0.0 ? left : turn;
+  return (x != x) | (y != y) ? nan<double> : std::copysign(turn, y);
+}
 
 // The number next to a on the way to b.
 template <class T> [[gnu::always_inline]] inline T next_after(T a, T b) {
@@ -588,7 +616,12 @@ template <class T> [[gnu::always_inline]] inline T acos(T x) {
 }
 [[gnu::always_inline]] inline double asinh(double x) { return std::asinh(x); }
 [[gnu::always_inline]] inline double acosh(double x) { return std::acosh(x); }
-[[gnu::always_inline]] inline double atanh(double x) { return std::atanh(x); }
+[[gnu::always_inline]] inline double atanh(double x) {
+  const double a = std::fabs(x);
+  return x != x
+             ? x
+             : std::copysign(0.5 * log1p(2.0 * a / (1.0 - a)), x) + (a > 1.0 ? nan<double> : 0.0);
+}
 
 // --- sums of exponentials ---
 

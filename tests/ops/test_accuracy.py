@@ -296,6 +296,7 @@ WIDE = {
     "asin": np.arcsin,
     "acos": np.arccos,
     "atan": np.arctan,
+    "atanh": np.arctanh,
 }
 
 
@@ -313,6 +314,59 @@ def test_float64(name: str):
         off = np.abs(got - want) / np.spacing(np.minimum(np.abs(near), 1e308))
     off = np.where((got == near) | (np.isnan(got) & np.isnan(near)), 0, off)
     assert off.max() <= 3.5, (name, x[off.argmax()])
+
+
+def wide_pairs() -> tuple[Any, Any]:
+    r = np.random.default_rng(2)
+    bits = r.integers(0, 1 << 63, (2, 20_000)).view(np.float64) * r.choice([-1, 1], (2, 20_000))
+    near = r.normal(size=(2, 40_000))
+    sizes = np.exp2(r.integers(-40, 40, 40_000))
+    special = np.array(np.meshgrid(SPECIAL, SPECIAL)).reshape(2, -1)
+    return tuple(np.concatenate([bits, near, near * [np.ones(40_000), sizes], special], 1))
+
+
+@pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="long double is no wider")
+@pytest.mark.parametrize(
+    ("name", "reference", "bound"),
+    [("atan2", np.arctan2, 2.5), ("hypot", np.hypot, 1.5), ("fmod", np.fmod, 0)],
+)
+def test_two_float64(name: str, reference: Any, bound: float):
+    x, y = wide_pairs()
+    got = getattr(clew, name)(clew.from_numpy(x), clew.from_numpy(y)).numpy()
+    with np.errstate(all="ignore"):
+        # Remainders are exact numbers of 64 bits.
+        wide = np.float64 if name == "fmod" else np.longdouble
+        want = reference(x.astype(wide), y.astype(wide))
+        near = want.astype(np.float64)
+        off = np.abs(got - want) / np.spacing(np.minimum(np.abs(near), 1e308))
+    off = np.where((got == near) | (np.isnan(got) & np.isnan(near)), 0, off)
+    assert off.max() <= bound, (x[off.argmax()], y[off.argmax()])
+    np.testing.assert_array_equal(
+        np.signbit(got), np.where(np.isnan(near), np.signbit(got), np.signbit(near))
+    )
+
+
+@pytest.mark.parametrize("name", ["remainder", "floor_divide"])
+def test_float64_remainders_of_one_sign(name: str):
+    x, y = wide_pairs()
+    got = getattr(clew, name)(clew.from_numpy(x), clew.from_numpy(y)).numpy()
+    with np.errstate(all="ignore"):
+        want = (np.remainder if name == "remainder" else np.floor_divide)(x, y)
+    usual = np.isfinite(x) & np.isfinite(y) & (y != 0)
+    np.testing.assert_array_equal(got[usual], want[usual])
+
+
+def test_erf_of_float64():
+    r = np.random.default_rng(3)
+    bits = r.integers(0, 1 << 63, 20_000).view(np.float64) * r.choice([-1, 1], 20_000)
+    x = np.concatenate([bits, r.normal(size=40_000), r.uniform(-7, 7, 40_000), SPECIAL])
+    x = np.concatenate([x, np.arange(-1000, 1000) / 256, np.nextafter(np.arange(1000) / 256, 9)])
+    got = clew.erf(clew.from_numpy(x)).numpy()
+    want = sp.erf(x)  # within 1 unit itself
+    with np.errstate(all="ignore"):
+        off = np.abs(got - want) / np.spacing(np.abs(want))
+    off = np.where((got == want) | (np.isnan(got) & np.isnan(want)), 0, off)
+    assert off.max() <= 3, x[off.argmax()]
 
 
 @pytest.mark.parametrize("name", ["sin", "cos", "tan", "special.sinc"])

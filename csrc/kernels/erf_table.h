@@ -1,0 +1,15 @@
+// The error function and its slope at multiples of 1 / 128, from which vmath.h goes on.
+// May include: nothing.
+// Invariant: one table for all instruction sets, made when the library is loaded.
+#pragma once
+
+namespace clew::kernels {
+
+constexpr int erf_steps = 128;  // of one unit
+constexpr int erf_last = 768;   // from 6 on it is 1
+struct ErfPoint {
+  double value, slope;
+};
+extern ErfPoint erf_points[erf_last + 1];
+
+}  // namespace clew::kernels
