@@ -42,8 +42,15 @@ def cpu() -> str:
 
 
 def commit() -> str:
-    run = ["git", "describe", "--always", "--dirty"]
-    return subprocess.run(run, capture_output=True, text=True, check=False).stdout.strip()
+    """The commit; dirty where something but what is recorded here differs from it."""
+
+    def git(*words: str) -> str:
+        run = subprocess.run(["git", *words], capture_output=True, text=True, check=False)
+        return run.stdout.strip()
+
+    made = [":!bench/results", ":!docs/benchmarks.md"]
+    changed = git("status", "--porcelain", "--untracked-files=no", "--", ".", *made)
+    return git("describe", "--always") + ("-dirty" if changed else "")
 
 
 def main() -> int:

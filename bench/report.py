@@ -84,6 +84,17 @@ REASONS: dict[tuple[str, str], str] = {
         for case in ("sin", "cos", "erf", "gelu", "softmax, rows", "log_softmax")
     },
     ("kernels", "conv2d 3x3, stride 2"): "oneDNN in both",
+    **{
+        ("kernels", case): "SciPy's transforms against MKL's"
+        for case in ("fft of 256 lines of 1024", "rfft of 2^20")
+    },
+    **{
+        ("kernels", case): "NumPy's LAPACK with its call and its copies against MKL's"
+        for case in ("eigh 64x64", "solve 64 systems of 8", "cholesky 512x512")
+    },
+    ("kernels", "grid_sample 8x16x128x128"): "Made of operations: places and weights of the four "
+    "neighbours pass through memory",
+    ("kernels", "gelu of 4e6, bfloat16"): "Bound by the arithmetic of erf in float32",
     (
         "kernels",
         "embedding of 50000x512, with backward",

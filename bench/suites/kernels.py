@@ -103,6 +103,10 @@ def memory_bound(t: Any) -> dict[str, tuple[Callable[[], object], float]]:
     long = t.randn(1_000_000)
     ids, rows = t.randint(0, 1_000_000, (1_000_000,)), t.randn(1000, 1000)
 
+    places, double = t.randint(0, 1000, (1000, 1000)), t.randn(2_000_000, dtype=t.float64)
+    short = t.randn(4_000_000).bfloat16()
+    photos, grid = t.randn(8, 16, 128, 128), t.rand(8, 128, 128, 2) * 2 - 1
+
     def batch_norm_step() -> None:
         recorded_image.grad = scale.grad = shift.grad = None
         f.batch_norm(recorded_image, mean, var, scale, shift, training=True).backward(image)
@@ -190,6 +194,16 @@ def memory_bound(t: Any) -> dict[str, tuple[Callable[[], object], float]]:
         "sum of rows 512x512": (lambda: seen.sum(1), 1.05),
         "transposed copy 512x512": (lambda: seen.t().contiguous(), 2 * 1.05),
         "layer_norm 512x512, with backward": (middle_step, 7 * 1.05),
+        "gather of elements 1000x1000": (lambda: rows.gather(1, places), 16),
+        "scatter_add of elements 1000x1000": (lambda: rows.scatter_add(1, places, rows), 20),
+        "erf of 2e6, float64": (lambda: double.erf(), 32),
+        "atan2 of 2e6, float64": (lambda: t.atan2(double, double), 32),
+        "gelu of 4e6, bfloat16": (lambda: f.gelu(short), 16),
+        "softmax of 4000x1000, bfloat16, columns": (lambda: short.view(4000, 1000).softmax(0), 16),
+        "grid_sample 8x16x128x128": (
+            lambda: f.grid_sample(photos, grid, align_corners=False),
+            17.8,
+        ),
     }
 
 
@@ -228,6 +242,9 @@ def arithmetic(t: Any) -> dict[str, tuple[Callable[[], object], float]]:
     taps, large, line = t.randn(64, 1, 7, 7), t.randn(64, 3, 7, 7), t.randn(64, 64, 3)
     photo, sound = t.randn(4, 3, 112, 112), t.randn(16, 64, 256)
     volume, cube = t.randn(2, 16, 16, 16, 16), t.randn(16, 16, 3, 3, 3)
+    lines, wave = t.randn(256, 1024), t.randn(2**20)
+    systems, sides = t.randn(64, 8, 8) + 8 * t.eye(8), t.randn(64, 8, 2)
+    even, positive = b[:64, :64] + b[:64, :64].mT, a[:512] @ a[:512].mT
 
     return {
         PEAK: (lambda: a @ b, 2 * 2.048**3),
@@ -268,6 +285,11 @@ def arithmetic(t: Any) -> dict[str, tuple[Callable[[], object], float]]:
         ),
         "attention 512, causal, with backward": (attention_step, 7 * scores),
         "linear 384 to 1152, with backward": (linear_step, 3 * 2 * 0.512 * 0.384 * 1.152),
+        "fft of 256 lines of 1024": (lambda: t.fft.fft(lines), 256 * 1024 * 5 * 10 / 1e9),
+        "rfft of 2^20": (lambda: t.fft.rfft(wave), 2**20 * 2.5 * 20 / 1e9),
+        "eigh 64x64": (lambda: t.linalg.eigh(even), 9 * 64**3 / 1e9),
+        "solve 64 systems of 8": (lambda: t.linalg.solve(systems, sides), 64 * 2 / 3 * 8**3 / 1e9),
+        "cholesky 512x512": (lambda: t.linalg.cholesky(positive), 512**3 / 3e9),
     }
 
 

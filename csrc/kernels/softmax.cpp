@@ -6,7 +6,9 @@
 #include <cmath>
 #include <memory>
 
+#include "base/scratch.h"
 #include "kernels/instruction_set.h"
+#include "kernels/pointwise.h"
 #include "kernels/reduce_lines.h"
 #include "kernels/softmax_columns.h"
 #include "kernels/softmax_rows.h"
@@ -107,6 +109,60 @@ bool for_columns(const Lines<K>& lines, F&& f) {
   return true;
 }
 
+const LocalScratch tile_rooms[3];
+
+// Neighbouring columns in compute type: where they lie, or for 16-bit floats a copy.
+template <class T> struct Tile {
+  using C = compute_t<T>;
+  static constexpr bool copied = !std::is_same_v<T, C>;
+  C* data;
+  int64_t step;
+
+  Tile(int room, const T* at, int64_t at_step, int64_t length, int64_t width)
+      : data(nullptr),
+        step(at_step),
+        room_(room),
+        at_(const_cast<T*>(at)),
+        at_step_(at_step),
+        length_(length),
+        width_(width) {
+    if constexpr (copied) {
+      data = tile_rooms[room].of<C>(length * width);
+      step = width;
+    } else {
+      data = at_;
+    }
+  }
+  ~Tile() {
+    if constexpr (copied) tile_rooms[room_].trim(4);  // megabytes
+  }
+  Tile(const Tile&) = delete;
+  Tile& operator=(const Tile&) = delete;
+
+  void load() const {
+    if constexpr (copied) each_row<C, T>(data, step, at_, at_step_);
+  }
+  void store() const {
+    if constexpr (copied) each_row<T, C>(at_, at_step_, data, step);
+  }
+
+ private:
+  template <class To, class From>
+  void each_row(To* to, int64_t to_step, From* from, int64_t from_step) const {
+    const Loop loop = cast_loop_of(dtype_of<From>(), dtype_of<To>());
+    const int64_t steps[] = {sizeof(To), sizeof(From)};
+    for (int64_t r = 0; r < length_; ++r) {
+      char* const row[] = {reinterpret_cast<char*>(to + r * to_step),
+                           reinterpret_cast<char*>(from + r * from_step)};
+      loop(row, steps, width_, nullptr);
+    }
+  }
+
+  int room_;
+  T* at_;
+  int64_t at_step_, length_, width_;
+};
+
 }  // namespace
 
 template <class C> const RowOps<C>& row_ops() {
@@ -125,16 +181,18 @@ template const ColumnSoftmax<double>& column_softmax<double>();
 void softmax(const NdView& dst, const NdView& src, int dim, bool log) {
   dispatch(dst.dtype, FloatTypes{}, [&]<class T>() {
     using C = compute_t<T>;
-    if constexpr (std::is_same_v<T, C>) {
-      Lines<2> lines({dst, src}, dim);
-      if (lines.count == 0) return;
-      bool done =
-          for_columns<C, true>(lines, [&](const std::array<int64_t, 2>& at, int64_t w, C* room) {
-            column_softmax<C>().softmax(dst.ptr<C>() + at[0], lines.step[0], src.ptr<C>() + at[1],
-                                        lines.step[1], lines.length[0], w, log, room);
-          });
-      if (done) return;
-    }
+    Lines<2> lines({dst, src}, dim);
+    if (lines.count == 0) return;
+    const int64_t length = lines.length[0];
+    bool done =
+        for_columns<C, true>(lines, [&](const std::array<int64_t, 2>& at, int64_t w, C* room) {
+          const Tile<T> y(0, dst.ptr<T>() + at[0], lines.step[0], length, w),
+              x(1, src.ptr<const T>() + at[1], lines.step[1], length, w);
+          x.load();
+          column_softmax<C>().softmax(y.data, y.step, x.data, x.step, length, w, log, room);
+          y.store();
+        });
+    if (done) return;
     const RowOps<C>& ops = row_ops<C>();
     for_lines<T, 2>({dst, src}, dim, [&](C* const* rows, int64_t n) {
       C top = ops.max(rows[1], n);
@@ -152,17 +210,20 @@ void softmax(const NdView& dst, const NdView& src, int dim, bool log) {
 void softmax_backward(const NdView& dst, const NdView& grad, const NdView& out, int dim, bool log) {
   dispatch(dst.dtype, FloatTypes{}, [&]<class T>() {
     using C = compute_t<T>;
-    if constexpr (std::is_same_v<T, C>) {
-      Lines<3> lines({dst, grad, out}, dim);
-      if (lines.count == 0) return;
-      bool done =
-          for_columns<C, false>(lines, [&](const std::array<int64_t, 3>& at, int64_t w, C*) {
-            column_softmax<C>().gradient(dst.ptr<C>() + at[0], lines.step[0], grad.ptr<C>() + at[1],
-                                         lines.step[1], out.ptr<C>() + at[2], lines.step[2],
-                                         lines.length[0], w, log);
-          });
-      if (done) return;
-    }
+    Lines<3> lines({dst, grad, out}, dim);
+    if (lines.count == 0) return;
+    const int64_t length = lines.length[0];
+    bool done = for_columns<C, false>(lines, [&](const std::array<int64_t, 3>& at, int64_t w, C*) {
+      const Tile<T> dx(0, dst.ptr<T>() + at[0], lines.step[0], length, w),
+          g(1, grad.ptr<const T>() + at[1], lines.step[1], length, w),
+          y(2, out.ptr<const T>() + at[2], lines.step[2], length, w);
+      g.load();
+      y.load();
+      column_softmax<C>().gradient(dx.data, dx.step, g.data, g.step, y.data, y.step, length, w,
+                                   log);
+      dx.store();
+    });
+    if (done) return;
     const RowOps<C>& ops = row_ops<C>();
     for_lines<T, 3>({dst, grad, out}, dim, [&](C* const* rows, int64_t n) {
       if (log) {

@@ -1,7 +1,8 @@
 // exp, log, tanh ... of float and double without branches and calls, so that loops over them
 // vectorise. May include: base, kernels. Invariant: within 2 units in the last place of the true
-// value, tanh, asin and tan 3, erfinv 4 (tests/ops/test_accuracy.py); infinities and nan as the C
-// library has them. Everything is in an anonymous namespace: each instruction set keeps its copy.
+// value, tanh, asin and tan 3, of double also erf, atan2 and atanh, erfinv 4
+// (tests/ops/test_accuracy.py); infinities and nan as the C library has them. Everything is in an
+// anonymous namespace: each instruction set keeps its copy.
 #pragma once
 #include <bit>
 #include <cmath>

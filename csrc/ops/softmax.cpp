@@ -40,6 +40,10 @@ void softmax_shape(const Call& c, OutSpecs& out) {
   }
   out.add(d, x.sizes());
 }
+// The kernel takes columns side by side, and converts those of 16 bits in vectors itself.
+bool by_columns(const Tensor& x, int dim) {
+  return dim < x.ndim() - 1 && x.is_contiguous() && x.size(-1) >= 8;
+}
 template <bool Log> void softmax_cpu(const Call& c, Tensors& outs) {
   Tensor x = c.in[0];
   if (x.dtype() != outs[0].dtype()) {
@@ -59,6 +63,8 @@ template <bool Log> void softmax_cpu(const Call& c, Tensors& outs) {
                   });
     return;
   }
+  if (by_columns(x, dim) && outs[0].is_contiguous())
+    return kernels::softmax(outs[0].nd(), x.nd(), dim, Log);
   x = widened(x);
   through_floats(outs[0], [&](const Tensor& y) { kernels::softmax(y.nd(), x.nd(), dim, Log); });
 }
@@ -73,6 +79,8 @@ void backward_shape(const Call& c, OutSpecs& out) {
 }
 template <bool Log> void backward_cpu(const Call& c, Tensors& outs) {
   int dim = axis_of(c.as<DimAttrs>().dim, c.in[1].ndim(), c.name());
+  if (by_columns(c.in[0], dim) && by_columns(c.in[1], dim) && outs[0].is_contiguous())
+    return kernels::softmax_backward(outs[0].nd(), c.in[0].nd(), c.in[1].nd(), dim, Log);
   const Tensor g = widened(c.in[0]), y = widened(c.in[1]);
   through_floats(outs[0], [&](const Tensor& dx) {
     kernels::softmax_backward(dx.nd(), g.nd(), y.nd(), dim, Log);

@@ -58,3 +58,20 @@ def test_what_is_not_finite_stays_in_its_column(value, where, log):
 def test_large_tiles_are_written_past_the_caches():
     x = columns(np.random.default_rng(4), 700, 1024)
     check(clew.softmax(clew.from_numpy(x), 0).numpy(), x, False)
+
+
+@pytest.mark.parametrize("dtype", [clew.bfloat16, clew.float16])
+@pytest.mark.parametrize("log", [False, True])
+@pytest.mark.parametrize("shape", [(200, 100), (3, 65, 4, 9), (5, 2000, 31), (1, 8), (7, 0, 9)])
+def test_columns_of_16_bits_are_those_of_float32_rounded_once(shape, log, dtype):
+    clew.manual_seed(0)
+    f = clew.log_softmax if log else clew.softmax
+    dim = 0 if len(shape) == 2 else 1
+    x = (clew.randn(shape) * 4).to(dtype).requires_grad_()
+    y = f(x, dim)
+    assert y.equal(f(x.float(), dim).to(dtype))
+    g = clew.randn(shape).to(dtype)
+    wide = y.detach().float()
+    kernel = clew._C.ops._log_softmax_backward if log else clew._C.ops._softmax_backward
+    want = kernel(g.float(), wide, dim).to(dtype)
+    assert clew.autograd.grad(y, x, g)[0].equal(want)
