@@ -618,10 +618,8 @@ template <class T> [[gnu::always_inline]] inline T acos(T x) {
 [[gnu::always_inline]] inline double asinh(double x) { return std::asinh(x); }
 [[gnu::always_inline]] inline double acosh(double x) { return std::acosh(x); }
 [[gnu::always_inline]] inline double atanh(double x) {
-  const double a = std::fabs(x);
-  return x != x
-             ? x
-             : std::copysign(0.5 * log1p(2.0 * a / (1.0 - a)), x) + (a > 1.0 ? nan<double> : 0.0);
+  const double a = std::fabs(x);  // beyond 1 the logarithm is that of a negative number
+  return x != x ? x : std::copysign(0.5 * log1p(2.0 * a / (1.0 - a)), x);
 }
 
 // --- sums of exponentials ---

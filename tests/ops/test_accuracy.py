@@ -314,6 +314,8 @@ def test_float64(name: str):
         off = np.abs(got - want) / np.spacing(np.minimum(np.abs(near), 1e308))
     off = np.where((got == near) | (np.isnan(got) & np.isnan(near)), 0, off)
     assert off.max() <= 3.5, (name, x[off.argmax()])
+    zero = near == 0
+    np.testing.assert_array_equal(np.signbit(got[zero]), np.signbit(near[zero]))
 
 
 def wide_pairs() -> tuple[Any, Any]:
