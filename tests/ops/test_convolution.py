@@ -206,3 +206,33 @@ def test_channels_last_in_and_out(case, dtype, transposed):
             continue  # such a weight lies both ways at once
         for got, expected in zip(results(*last), want, strict=True):
             assert np.abs(got - expected).max() <= bound * max(1, np.abs(expected).max())
+
+
+@pytest.mark.parametrize("channels", [12, 16, 33, 48])
+@pytest.mark.parametrize(
+    ("size", "kernel", "pad"),
+    [((7, 7), 3, 1), ((14, 9), 7, 3), ((28, 28), 3, 0), ((9, 60), 5, 2), ((40, 70), 7, (3, 1))],
+)
+def test_depthwise_maps_of_every_width(channels, size, kernel, pad):
+    # With vectors along rows or along channels, whichever was measured to be faster.
+    clew.manual_seed(0)
+    x = clew.randn(2, channels, *size, dtype=clew.float64, requires_grad=True)
+    w = clew.randn(channels, 1, kernel, kernel, dtype=clew.float64, requires_grad=True)
+    b = clew.randn(channels, dtype=clew.float64, requires_grad=True)
+    want = clew.nn.functional.conv2d(x, w, b, padding=pad, groups=channels)
+    g = clew.randn(want.shape, dtype=clew.float64)
+    short = [v.detach().float().requires_grad_() for v in (x, w, b)]
+    got = clew.nn.functional.conv2d(*short, padding=pad, groups=channels)
+    assert (got - want).abs().max() < 1e-4
+    pairs = zip(
+        clew.autograd.grad(got, short, g.float()),
+        clew.autograd.grad(want, [x, w, b], g),
+        strict=True,
+    )
+    for narrow, wide in pairs:
+        assert (narrow - wide).abs().max() < 2e-6 * wide.abs().max() * kernel * 4
+    with clew.no_grad():
+        short[0][1, 3, 2, 2] = float("inf")
+        spoilt = clew.nn.functional.conv2d(*short, padding=pad, groups=channels)
+        assert not spoilt[1, 3].isfinite().all() and spoilt[0].isfinite().all()
+        assert spoilt[1, :3].isfinite().all() and spoilt[1, 4:].isfinite().all()
