@@ -52,9 +52,7 @@ bool suits(const ConvShape& s) {
 // copies stay in the cache, or where there is much to multiply; as measured with AVX-512. That is
 // so of maps only: its gradients of weights take up to 20 times as long.
 bool runs_along_channels(const ConvShape& s) {
-#ifndef CLEW_ONLY_BASELINE
   if (instruction_set() != InstructionSet::avx512) return false;
-#endif
   constexpr int64_t block = 16, short_row = 32, middle_row = 64, cached = 1 << 20, many_taps = 49;
   const int64_t blocks = (s.ci + block - 1) / block * block;
   if (s.nd != 2 || 4 * s.ci < 3 * blocks || s.dilation[1] != 1 || s.dilation[2] != 1) return false;
