@@ -64,20 +64,27 @@ class Lateness {
     const Nanoseconds delay = now() - called_;
     if (delay > tolerable) delay_.store(delay, std::memory_order_relaxed);
   }
-  // Once may be the first start of the threads. What took long altogether did not suffer.
+  // What waiting cost is set off against what the threads that came in time saved, which is about
+  // as long as a region takes. Once may be the first start of the threads: it is not enough.
   void judge() const {
     const Nanoseconds delay = delay_.load(std::memory_order_relaxed);
-    if (delay <= tolerable && in_a_row.load(std::memory_order_relaxed) == 0) return;
-    if (delay <= tolerable || delay < (now() - called_) / 4)
-      in_a_row.store(0, std::memory_order_relaxed);
-    else if (in_a_row.fetch_add(1, std::memory_order_relaxed) > 0)
-      away_until.store(now() + pause, std::memory_order_relaxed);
+    const Nanoseconds before = lost.load(std::memory_order_relaxed);
+    if (delay <= tolerable && before == 0) return;
+    const Nanoseconds end = now(), took = end - called_;
+    if (delay <= tolerable || delay < took / 4) {
+      lost.store(std::max<Nanoseconds>(0, before - took), std::memory_order_relaxed);
+    } else if (before == 0) {
+      lost.store(delay < once ? delay : once, std::memory_order_relaxed);
+    } else {
+      lost.store(once, std::memory_order_relaxed);
+      away_until.store(end + pause, std::memory_order_relaxed);
+    }
   }
 
  private:
-  static constexpr Nanoseconds tolerable = 250'000, pause = 20'000'000;
+  static constexpr Nanoseconds tolerable = 250'000, once = 1'000'000, pause = 20'000'000;
   static inline std::atomic<Nanoseconds> away_until{0};
-  static inline std::atomic<int> in_a_row{0};
+  static inline std::atomic<Nanoseconds> lost{0};
 
   const Nanoseconds called_;
   std::atomic<Nanoseconds> delay_{0};
