@@ -13,12 +13,18 @@
 #include "graph/promotion.h"
 #include "graph/trace.h"
 #include "graph/watch.h"
+#include "kernels/pointwise.h"
+#include "kernels/spread.h"
 
 namespace clew {
 
 namespace {
 
 constexpr int max_operands = 5;
+// Elements of a result up to which operands are spread to its shape on the stack: many calls of a
+// loop for a few elements each would take longer.
+constexpr int64_t most_spread = 512;
+constexpr size_t spread_bytes = most_spread * 16;
 
 // The name for messages: a private op's is that of the function it stands behind.
 std::string_view spoken_name(const OpDef& op) {
@@ -100,6 +106,26 @@ OutputTypes elementwise_types(const OpDef& op, std::span<const Tensor> in) {
   return {c, out};
 }
 
+// Whether a result of these sizes is made from spread operands.
+bool is_spread(const Shape& out) {
+  return out.contiguous && out.sizes.size() <= kernels::spread_dims && out.numel <= most_spread;
+}
+
+// `t` as dense elements of the result's shape in `room`, converted where that is needed.
+void spread_operand(const Tensor& t, DType compute, const Shape& out, char* room) {
+  const Dims& sizes = out.sizes;
+  if (t.dtype() == compute) return kernels::spread(t.nd(), sizes.data(), sizes.size(), room);
+  alignas(16) char raw[spread_bytes];
+  char* const data[2] = {room, t->data};
+  const int64_t steps[2] = {static_cast<int64_t>(itemsize(compute)),
+                            static_cast<int64_t>(itemsize(t.dtype()))};
+  kernels::Loop convert = kernels::cast_loop_of(t.dtype(), compute);
+  if (t.is_contiguous() && t.numel() == out.numel) return convert(data, steps, out.numel, nullptr);
+  kernels::spread(t.nd(), sizes.data(), sizes.size(), raw);
+  char* const spread[2] = {room, raw};
+  convert(spread, steps, out.numel, nullptr);
+}
+
 // Runs the loop of an elementwise op into `out`, which has the broadcast shape.
 void run_elementwise_into(const OpDef& op, std::span<const Tensor> in, const void* attrs,
                           DType compute, const Tensor& out, DType out_dtype) {
@@ -118,6 +144,8 @@ void run_elementwise_into(const OpDef& op, std::span<const Tensor> in, const voi
   inner[0] = static_cast<int64_t>(itemsize(out_dtype));
   auto step = static_cast<int64_t>(itemsize(compute));
   bool flat = out.is_contiguous();
+  const bool small = is_spread(*out->shape);
+  alignas(64) char rooms[max_operands - 1][spread_bytes];
   for (int i = 1; i < n; ++i) {
     const Tensor& t = in[static_cast<size_t>(i - 1)];
     if (t.numel() == 1) {
@@ -139,13 +167,22 @@ void run_elementwise_into(const OpDef& op, std::span<const Tensor> in, const voi
       inner[i] = 0;
       continue;
     }
+    inner[i] = step;
+    if (small) {
+      if (t.dtype() == compute && t.is_contiguous() && t.numel() == out.numel()) {
+        data[i] = t->data;
+      } else {
+        spread_operand(t, compute, *out->shape, rooms[i - 1]);
+        data[i] = rooms[i - 1];
+      }
+      continue;
+    }
     const Tensor* use = &t;
     if (t.dtype() != compute) {
       if (!converted) converted.emplace();
       use = &((*converted)[static_cast<size_t>(i)] = cast_copy(t, compute));
     }
     data[i] = (*use)->data;
-    inner[i] = step;
     flat = flat && use->is_contiguous() && use->sizes() == out.sizes();
   }
   if (flat && out.numel() < grain_default) {
@@ -170,6 +207,24 @@ void run_elementwise_into(const OpDef& op, std::span<const Tensor> in, const voi
   }
   ReleaseGil gil(out.numel());
   kernels::run_loop(loop, n, data, stride_ptrs, sizes, out.sizes().data(), out.ndim(), params);
+}
+
+// The first operand of the result's shape, if it is dense and the others broadcast to it; or null.
+const Tensor* full_operand(std::span<const Tensor> in) {
+  const Tensor* full = &in[0];
+  for (const Tensor& t : in.subspan(1))
+    if (t.numel() > full->numel()) full = &t;
+  const Dims& sizes = full->sizes();
+  if (full->is_meta() || !full->is_contiguous()) return nullptr;
+  for (const Tensor& t : in) {
+    if (t.is_same(*full)) continue;
+    const Dims& own = t.sizes();
+    const int lead = sizes.size() - own.size();
+    if (lead < 0 || t.is_meta()) return nullptr;
+    for (int d = 0; d < own.size(); ++d)
+      if (own[d] != sizes[lead + d] && own[d] != 1) return nullptr;
+  }
+  return full;
 }
 
 Dims elementwise_shape(const OpDef& op, std::span<const Tensor> in) {
@@ -260,6 +315,8 @@ Tensor run_elementwise(const OpDef& op, std::span<const Tensor> in, const void* 
   Tensor out;
   if (same_shape) {
     out = disposes(disposable, in, types.output) ? a : empty(a.sizes(), types.output);
+  } else if (const Tensor* full = full_operand(in)) {
+    out = empty_dense_like(*full, types.output);
   } else {
     out = empty_like_inputs(elementwise_shape(op, in), in, types.output, device_of(op, in));
   }

@@ -316,16 +316,32 @@ PyObject* method_reinterpret(PyObject* o, PyObject* dtype) {
 }
 PyObject* method_storage_key(PyObject* o, PyObject*) { return PyLong_FromVoidPtr(obj(o)->storage); }
 
+// The gradient that t.backward(...) starts with, in the commonest calls: none given for one
+// element, or a tensor like t. Undefined in others.
+Tensor plain_seed(const Tensor& t, PyObject* const* args, Py_ssize_t nargs, PyObject* names) {
+  if (!t.requires_grad() || !t.is_floating() || (t->flags & flag_batched)) return {};
+  const Py_ssize_t named = names ? PyTuple_GET_SIZE(names) : 0;
+  if (nargs + named == 0 && t.numel() == 1) {
+    Tensor one = empty(t.sizes(), t.dtype(), t.device());
+    fill_(one, Scalar(1.0));
+    return one;
+  }
+  if (nargs + named != 1 || !is_tensor(args[0])) return {};
+  if (named && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "gradient") != 0)
+    return {};
+  Tensor g = borrow(args[0]);
+  const bool like =
+      g.has_sizes_of(t) && g.dtype() == t.dtype() && !(g->flags & flag_batched) && !modes.vmap;
+  return like ? g : Tensor();
+}
+
 PyObject* method_backward(PyObject* o, PyObject* const* args, Py_ssize_t nargs, PyObject* names) {
   return guarded([&]() -> PyObject* {
     Tensor t = borrow(o);
-    if (nargs == 0 && !names && t.numel() == 1 && t.requires_grad() && t.is_floating() &&
-        !(t->flags & flag_batched)) {
+    if (Tensor seed = plain_seed(t, args, nargs, names)) {
       BackwardArgs b;
       b.roots.push_back(gradient_edge(t));
-      Tensor one = empty(t.sizes(), t.dtype(), t.device());
-      fill_(one, Scalar(1.0));
-      b.grads.push_back(std::move(one));
+      b.grads.push_back(std::move(seed));
       run_backward(b);
       Py_RETURN_NONE;
     }
