@@ -704,3 +704,39 @@ def test_documentation(name):
     test = doctest.DocTestParser().get_doctest(text, {"clew": clew}, name, None, None)
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
     assert runner.run(test, out=lambda _: None).failed == 0
+
+
+def test_whole_numbers_are_spaced_as_pytorch_spaces_them():
+    # The ends of a whole-number result are whole numbers, the powers between them need not be.
+    assert clew.logspace(-2, 1.2, 2, dtype=clew.int64).tolist() == [0, 10]
+    assert clew.logspace(0, 1, 3, dtype=clew.int32).tolist() == [1, 3, 10]
+    assert clew.logspace(-2, 0, 5, dtype=clew.int64).tolist() == [0, 0, 0, 0, 1]
+    assert clew.linspace(-2, 0, 3, dtype=clew.uint8).tolist() == [254, 127, 0]
+    assert clew.linspace(-2, 7, 16, dtype=clew.int64).tolist()[:7] == [-2, -1, 0, 0, 0, 0, 1]
+    with pytest.warns(UserWarning, match="includes its end"):
+        assert clew.range(-2, 0, 2.9, dtype=clew.int64).tolist() == [-2, 0]
+    for make in (clew.linspace, clew.logspace):
+        with pytest.raises(RuntimeError, match="without overflow"):
+            make(0, 300.5, 4, dtype=clew.uint8)
+        with pytest.raises(NotImplementedError, match="bool"):
+            make(0, 1, 3, dtype=clew.bool)
+
+
+@pytest.mark.parametrize(
+    ("make", "want"),
+    [
+        (lambda **k: clew.linspace(0, 5, 6, **k), [0, 1, 2, 3, 4, 5]),
+        (lambda **k: clew.logspace(0, 5, 6, base=2.0, **k), [1, 2, 4, 8, 16, 32]),
+        (lambda **k: clew.arange(6.0, **k), [0, 1, 2, 3, 4, 5]),
+        (lambda **k: clew.arange(5, -1, -1, **k), [5, 4, 3, 2, 1, 0]),
+    ],
+)
+def test_a_range_stays_within_an_out_of_another_shape(make, want):
+    for part in (lambda t: t[:, ::2], lambda t: t[:, 1:7:2], lambda t: t.t()[1:7:2].t()):
+        whole = clew.full((2, 7), -1.0)
+        out = part(whole)[:, :3]
+        assert make(out=out) is out
+        assert out.shape == (2, 3) and out.flatten().tolist() == want
+        assert (whole == -1).sum() == 8
+    with pytest.raises(RuntimeError, match="single memory location"):
+        make(out=clew.zeros(1).expand(6))

@@ -4,6 +4,9 @@
 #include "kernels/range.h"
 
 #include <cmath>
+#include <limits>
+
+#include "base/error.h"
 
 namespace clew::kernels {
 
@@ -15,6 +18,29 @@ template <class T> using wide_t = std::conditional_t<is_complex_v<T>, c128, doub
 template <class W> W spaced(W start, W end, W step, int64_t i, int64_t n) {
   return i < n / 2 ? start + step * static_cast<double>(i)
                    : end - step * static_cast<double>(n - 1 - i);
+}
+
+// A number as an element of T, refused where T cannot hold it; a negative whole number wraps around
+// in an unsigned T.
+template <class T> T fitting(const Scalar& v, const char* op) {
+  if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+    constexpr auto top = std::numeric_limits<T>::max();
+    bool fits = true;
+    if (v.is_big()) {
+      fits = std::is_same_v<T, uint64_t>;
+    } else if (v.is_integral()) {
+      const int64_t i = v.to_int();
+      const auto size = i < 0 ? uint64_t{0} - static_cast<uint64_t>(i) : static_cast<uint64_t>(i);
+      fits = size <= static_cast<uint64_t>(top) ||
+             (std::is_signed_v<T> && i == static_cast<int64_t>(std::numeric_limits<T>::lowest()));
+    } else {
+      const double f = v.to_double();
+      fits = f >= static_cast<double>(std::numeric_limits<T>::lowest()) &&
+             f <= static_cast<double>(top);
+    }
+    require(fits, op, ": value cannot be converted to ", dtype_of<T>(), " without overflow");
+  }
+  return v.to<T>();
 }
 
 // Calls f(to, first, count) for short runs of a large index space, on all threads: within one the
@@ -58,21 +84,28 @@ void linspace(const NdView& dst, const Scalar& start, const Scalar& end) {
   dispatch(dst.dtype, AllTypes{}, [&]<class T>() {
     T* x = dst.ptr<T>();
     auto a = start.to<wide_t<T>>(), b = end.to<wide_t<T>>();
-    if constexpr (std::is_integral_v<T>) {
-      a = static_cast<double>(start.to_int());
-      b = static_cast<double>(end.to_int());
-    }
-    auto step = n > 1 ? (b - a) / static_cast<double>(n - 1) : decltype(a)(0);
     if (n == 1) {
       x[0] = convert<T>(a);
       return;
     }
-    // From the nearer end, as spaced() has it.
+    if constexpr (std::is_integral_v<T>) {
+      a = static_cast<double>(fitting<T>(start, "linspace"));
+      b = static_cast<double>(fitting<T>(end, "linspace"));
+    }
+    const auto step = (b - a) / static_cast<double>(n - 1);
+    // From the nearer end, as spaced() has it. Whole numbers are cut from sums rounded once, as
+    // PyTorch's are.
+    auto sum = [](auto from, auto by, double times) {
+      if constexpr (std::is_integral_v<T>)
+        return std::fma(by, times, from);
+      else
+        return from + by * times;
+    };
     for_runs(x, n, [=](T* to, int64_t first, int count) {
       const int low = static_cast<int>(std::clamp<int64_t>(n / 2 - first, 0, count));
       const auto from = static_cast<double>(first), left = static_cast<double>(n - 1 - first);
-      for (int i = 0; i < low; ++i) to[i] = convert<T>(a + step * (from + i));
-      for (int i = low; i < count; ++i) to[i] = convert<T>(b - step * (left - i));
+      for (int i = 0; i < low; ++i) to[i] = convert<T>(sum(a, step, from + i));
+      for (int i = low; i < count; ++i) to[i] = convert<T>(sum(b, step, i - left));
     });
   });
 }
@@ -81,6 +114,18 @@ void logspace(const NdView& dst, const Scalar& start, const Scalar& end, double 
   int64_t n = dst.numel();
   dispatch(dst.dtype, AllTypes{}, [&]<class T>() {
     T* x = dst.ptr<T>();
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+      if (n == 1) {
+        x[0] = fitting<T>(Scalar(std::pow(base, start.to_double())), "logspace");
+        return;
+      }
+      // The ends are cut to whole numbers, the powers between them are not, as PyTorch has it.
+      const auto a = static_cast<double>(fitting<T>(start, "logspace"));
+      const auto b = static_cast<double>(fitting<T>(end, "logspace"));
+      const double step = (b - a) / static_cast<double>(n - 1);
+      for (int64_t i = 0; i < n; ++i) x[i] = convert<T>(std::pow(base, spaced(a, b, step, i, n)));
+      return;
+    }
     auto a = start.to<wide_t<T>>(), b = end.to<wide_t<T>>();
     auto step = n > 1 ? (b - a) / static_cast<double>(n - 1) : decltype(a)(0);
     for (int64_t i = 0; i < n; ++i) {

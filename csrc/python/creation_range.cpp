@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "kernels/range.h"
+#include "ops/shape.h"
 #include "python/arguments.h"
 #include "python/convert.h"
 #include "python/creation_docs.h"
@@ -17,6 +18,17 @@ using Args = PyObject* const*;
 // ---- ranges ----
 
 constexpr unsigned range_options = opt_factory | opt_out;
+
+// Fills t by position. An out of as many elements keeps its shape: they come in row-major order.
+template <class F> PyObject* filled(const Arguments& a, Tensor t, F&& fill) {
+  if (!t.is_meta() && t.numel()) fill(t.nd());
+  if (a.out && borrow(a.out).numel() == t.numel()) t = reshape(t, borrow(a.out).sizes());
+  return a.finish(std::move(t));
+}
+
+void need_number_dtype(const char* fn, DType d) {
+  if (d == DType::Bool) fail(ErrorKind::NotImplemented, fn, ": dtype must be a number's; got bool");
+}
 
 DType range_dtype(const Arguments& a, std::initializer_list<Scalar> values) {
   if (a.dtype) return *a.dtype;
@@ -57,11 +69,11 @@ PyObject* arange(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
     if (a.has(2)) step = a.number(2, "step");
     check_range("arange", start, end, step);
     DType d = range_dtype(a, {start, end, step});
-    require(d != DType::Bool, "arange: dtype must be a number's; got bool");
+    need_number_dtype("arange", d);
     int64_t n;
     // An int64 result has start, end and step cut to whole numbers first, as PyTorch has it.
     if (d == DType::Int64 || (start.is_integral() && end.is_integral() && step.is_integral())) {
-      require(step.to_int() != 0, "arange: step must be nonzero");
+      if (step.to_int() == 0) fail_value("arange: step must be nonzero");
       auto low = static_cast<__int128>(start.to_int()), high = static_cast<__int128>(end.to_int());
       auto s = static_cast<__int128>(step.to_int());
       __int128 count = s > 0 ? (high - low + s - 1) / s : (low - high - s - 1) / -s;
@@ -72,9 +84,8 @@ PyObject* arange(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
       require(count >= 0 && count < 9e18, "arange: too many elements: ", count);
       n = static_cast<int64_t>(count);
     }
-    Tensor t = empty({n}, d, a.where());
-    if (!t.is_meta()) kernels::range(t.nd(), start, step);
-    return a.finish(std::move(t));
+    return filled(a, empty({n}, d, a.where()),
+                  [&](const kernels::NdView& to) { kernels::range(to, start, step); });
   });
 }
 
@@ -92,18 +103,28 @@ PyObject* range(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
     Scalar start = a.has(0) ? a.number(0, "start") : Scalar(0), end = a.number(1, "end");
     Scalar step = a.has(2) ? a.number(2, "step") : Scalar(1);
     check_range("range", start, end, step);
-    double count = std::floor((end.to_double() - start.to_double()) / step.to_double()) + 1;
-    require(count < 9e18, "range: too many elements: ", count);
     DType d = a.dtype_or(a.out ? borrow(a.out).dtype() : default_dtype());
-    Tensor t = empty({static_cast<int64_t>(count)}, d, a.where());
-    if (!t.is_meta()) kernels::range(t.nd(), start, step);
-    return a.finish(std::move(t));
+    need_number_dtype("range", d);
+    double low = start.to_double(), high = end.to_double(), by = step.to_double();
+    if (is_integral(d)) {  // cut to whole numbers first, as PyTorch has it
+      low = std::trunc(low), high = std::trunc(high), by = std::trunc(by);
+      if (by == 0) fail_value("range: step must be nonzero");
+    }
+    double count = (high - low) / by;
+    if (itemsize(d) == 2 && !is_integral(d))  // PyTorch counts these in single precision
+      count = (static_cast<float>(high) - static_cast<float>(low)) / static_cast<float>(by);
+    count = std::floor(count) + 1;
+    require(count < 9e18, "range: too many elements: ", count);
+    return filled(a, empty({static_cast<int64_t>(count)}, d, a.where()),
+                  [&](const kernels::NdView& to) { kernels::range(to, start, step); });
   });
 }
 
 DType spaced_dtype(const Arguments& a, const Scalar& start, const Scalar& end) {
   bool complex_ends = start.is_complex() || end.is_complex();
   DType inferred = complex_ends ? complex_of(default_dtype()) : default_dtype();
+  if (a.dtype) need_number_dtype(a.fn, *a.dtype);
+  if (a.out) need_number_dtype(a.fn, borrow(a.out).dtype());
   if (!a.dtype) return a.out ? borrow(a.out).dtype() : inferred;
   require(!complex_ends || is_complex(*a.dtype), a.fn, "(): inferred dtype ", inferred,
           " can't be safely cast to passed dtype ", *a.dtype);
@@ -128,9 +149,8 @@ PyObject* linspace(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
     Arguments a("linspace", params, -1, range_options, args, nargs, names);
     need_ends(a);
     Scalar start = a.number(0, "start"), end = a.number(1, "end");
-    Tensor t = empty({steps_of(a)}, spaced_dtype(a, start, end), a.where());
-    if (!t.is_meta() && t.numel()) kernels::linspace(t.nd(), start, end);
-    return a.finish(std::move(t));
+    return filled(a, empty({steps_of(a)}, spaced_dtype(a, start, end), a.where()),
+                  [&](const kernels::NdView& to) { kernels::linspace(to, start, end); });
   });
 }
 PyObject* logspace(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
@@ -140,9 +160,8 @@ PyObject* logspace(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
     need_ends(a);
     Scalar start = a.number(0, "start"), end = a.number(1, "end");
     double base = a.real_or(3, "base", 10.0);
-    Tensor t = empty({steps_of(a)}, spaced_dtype(a, start, end), a.where());
-    if (!t.is_meta() && t.numel()) kernels::logspace(t.nd(), start, end, base);
-    return a.finish(std::move(t));
+    return filled(a, empty({steps_of(a)}, spaced_dtype(a, start, end), a.where()),
+                  [&](const kernels::NdView& to) { kernels::logspace(to, start, end, base); });
   });
 }
 
