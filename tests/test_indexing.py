@@ -235,9 +235,9 @@ def test_zero_dim_tensors_are_ints():
     assert x[:, i].tolist() == x[:, 2].tolist()
     assert x[i, clew.tensor([0, 1])].tolist() == [8, 9]
     assert x[: clew.tensor(2)].shape == (2, 4)
-    assert x[clew.tensor(1, dtype=clew.uint8)].tolist() == x[1].tolist()
 
 
+@pytest.mark.filterwarnings("ignore:indexing with dtype")
 def test_masks():
     a = array(2, 3, 4)
     x = clew.tensor(a)
@@ -734,3 +734,71 @@ def test_index_fill_counts_a_repeated_index_once():
     y.backward(clew.arange(8.0, dtype=clew.float64).view(2, 4))
     assert value.grad.item() == 1 + 3 + 5 + 7
     assert x.grad.tolist() == [[0, 0, 2, 0], [4, 0, 6, 0]]
+
+
+def _mask(value, dtype):
+    return clew.tensor(value).to(dtype)
+
+
+@pytest.mark.parametrize("dtype", [clew.bool, clew.uint8])
+@pytest.mark.parametrize("on", [0, 1])
+def test_a_mask_without_dimensions_is_a_new_dimension(dtype, on):
+    a = np.arange(24.0).reshape(2, 3, 4)
+    x = clew.tensor(a)
+    mask, flag = _mask(on, dtype), bool(on)
+    for key, want in [
+        (mask, np.bool_(flag)),
+        ((mask, 1), (np.bool_(flag), 1)),
+        ((..., mask), (..., np.bool_(flag))),
+        ((None, mask), (None, np.bool_(flag))),
+        ((mask, slice(0, 1)), (np.bool_(flag), slice(0, 1))),
+    ]:
+        np.testing.assert_array_equal(x[key].numpy(), a[want])
+        y, b = x.clone(), a.copy()
+        y[key] = -1.0
+        b[want] = -1.0
+        np.testing.assert_array_equal(y.numpy(), b)
+    assert clew.tensor(5.0)[mask].shape == (on,)
+
+
+@pytest.mark.filterwarnings("ignore:indexing with dtype")
+@pytest.mark.parametrize("dtype", [clew.bool, clew.uint8])
+def test_index_put_with_a_mask_without_dimensions(dtype):
+    x = clew.arange(6.0).reshape(2, 3)
+    minus = clew.tensor(-1.0)
+    assert x.index_put((_mask(1, dtype),), minus).tolist() == [[-1.0] * 3] * 2
+    assert x.index_put((_mask(0, dtype),), minus).tolist() == x.tolist()
+    assert x.index_put((_mask(1, dtype),), minus, accumulate=True).tolist() == (x - 1).tolist()
+    one = x.index_put((_mask(1, dtype), clew.tensor([1])), minus)
+    assert one.tolist() == [[0, 1, 2], [-1] * 3]
+    leaf = x.clone().requires_grad_()
+    value = minus.clone().requires_grad_()
+    y = leaf * 1
+    y.index_put_((_mask(1, dtype), clew.tensor([1])), value)
+    y.sum().backward()
+    assert leaf.grad.tolist() == [[1.0] * 3, [0.0] * 3] and value.grad.item() == 3
+    with pytest.raises(IndexError, match="broadcast"):
+        x.index_put((_mask(0, dtype), clew.tensor([0, 1])), minus)
+
+
+def test_uint8_masks_warn():
+    x = clew.arange(3.0)
+    mask = clew.tensor([1, 0, 2], dtype=clew.uint8)
+    with pytest.warns(UserWarning, match="uint8 is now deprecated"):
+        assert x[mask].tolist() == [0, 2]
+    with pytest.warns(UserWarning, match="uint8 is now deprecated"):
+        x[mask] = 7.0
+    with pytest.warns(UserWarning, match="uint8 is now deprecated"):
+        assert x.index_put((mask,), clew.tensor(8.0)).tolist() == [8, 1, 8]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        before = x.tolist()
+        with pytest.raises(UserWarning):
+            x[mask] = 9.0
+        assert x.tolist() == before
+
+
+def test_a_key_of_false_assigns_nothing():
+    x = clew.arange(3.0)
+    x[False] = clew.ones(2)
+    assert x.tolist() == [0, 1, 2]

@@ -1,6 +1,8 @@
 // index_select, index_add, index_copy, index_fill, take, put, masked_select, masked_scatter,
 // index_put. May include: ops, graph, tensor, kernels. Invariant: each is made of the two ops of
 // indexing.cpp, which check, differentiate and run.
+#include <vector>
+
 #include "graph/batch.h"
 #include "graph/modes.h"
 #include "kernels/index.h"
@@ -322,10 +324,32 @@ Returns: a new tensor.
     .inplace = true,
 });
 
+// A mask without dimensions stands for a new dimension, of which the one part or none is taken.
+struct Widened {
+  Tensor x;
+  std::vector<Tensor> indices;
+  Widened(const Tensor& input, std::span<const Tensor> given)
+      : x(input), indices(given.begin(), given.end()) {
+    int dim = 0;
+    for (Tensor& t : indices) {
+      const bool mask = t.defined() && (t.dtype() == DType::Bool || t.dtype() == DType::UInt8);
+      if (!mask || t.ndim() > 0) {
+        dim += mask ? t.ndim() : 1;
+        continue;
+      }
+      if (dim > x.ndim()) fail_index("index_put: too many indices for ", input);
+      x = unsqueeze(x, dim++);
+      Tensor which = empty({item(t).to_int() != 0 ? 1 : 0}, DType::Int64);
+      if (which.numel()) which.data<int64_t>()[0] = 0;
+      t = which;
+    }
+  }
+};
 void index_put_at_run(const Call& c, Tensors& outs) {
-  IndexPlan plan = plan_index(c.in[0], c.in.subspan(2), c.name());
-  outs.push_back(
-      index_put(c.in[0], c.in[1], plan.places, plan.dims, c.as<AccumulateAttrs>().accumulate));
+  const Widened w(c.in[0], c.in.subspan(2));
+  IndexPlan plan = plan_index(w.x, w.indices, c.name());
+  Tensor y = index_put(w.x, c.in[1], plan.places, plan.dims, c.as<AccumulateAttrs>().accumulate);
+  outs.push_back(y.ndim() == c.in[0].ndim() ? y : reshape(y, c.in[0].sizes()));
 }
 constexpr OpDef index_put_at_op = composite({
     .signature = "_index_put_at(Tensor input, Tensor values, Tensor[] indices, bool "
@@ -338,8 +362,9 @@ constexpr OpDef index_put_at_op = composite({
 });
 void index_put_into_run(const Call& c, Tensors& outs) {
   if (uint32_t levels = levels_of(c.in)) require_room(c.in[0], levels, "index_put_");
-  IndexPlan plan = plan_index(c.in[0], c.in.subspan(2), c.name());
-  index_put_(c.in[0], c.in[1], plan.places, plan.dims, c.as<AccumulateAttrs>().accumulate);
+  const Widened w(c.in[0], c.in.subspan(2));
+  IndexPlan plan = plan_index(w.x, w.indices, c.name());
+  index_put_(w.x, c.in[1], plan.places, plan.dims, c.as<AccumulateAttrs>().accumulate);
   outs.push_back(c.in[0]);
 }
 constexpr OpDef index_put_into_op = composite({

@@ -130,6 +130,8 @@ int64_t read_int(PyObject* o, int64_t size, int dim) {
   return i < 0 ? i + size : i;
 }
 
+bool is_mask(DType d) { return d == DType::Bool || d == DType::UInt8; }
+
 // What a key means for a tensor of given sizes.
 struct Key {
   BasicIndex part;
@@ -148,8 +150,7 @@ struct Key {
     for (const At& t : tensors) {
       for (; dim < t.dim; ++dim) out.emplace_back();
       out.push_back(t.index);
-      bool mask = t.index.dtype() == DType::Bool || t.index.dtype() == DType::UInt8;
-      dim += mask ? t.index.ndim() : 1;
+      dim += is_mask(t.index.dtype()) ? t.index.ndim() : 1;
     }
     return out;
   }
@@ -167,12 +168,16 @@ struct Key {
   }
 };
 
+// One int, as it names a place; a uint8 tensor without dimensions is a mask.
+bool is_place(PyObject* o) {
+  return is_int(o) && !(is_tensor(o) && is_mask(reinterpret_cast<TensorObj*>(o)->dtype));
+}
+
 int dims_taken(PyObject* o) {
   if (o == Py_None || o == Py_Ellipsis || truth(o) >= 0) return 0;
   if (is_tensor(o)) {
     auto* t = reinterpret_cast<TensorObj*>(o);
-    if (t->dtype == DType::Bool || (t->dtype == DType::UInt8 && t->shape->sizes.size() > 0))
-      return t->shape->sizes.size();
+    if (is_mask(t->dtype)) return t->shape->sizes.size();
   }
   return 1;
 }
@@ -184,8 +189,7 @@ void read_item(Key& k, PyObject* o, const Dims& sizes, int& dim) {
   int boolean = truth(o);
   if (boolean < 0 && is_tensor(o)) {
     auto* t = reinterpret_cast<TensorObj*>(o);
-    if (t->dtype == DType::Bool && t->shape->sizes.size() == 0)
-      boolean = item(borrow(o)).to_int() != 0;
+    if (is_mask(t->dtype) && t->shape->sizes.size() == 0) boolean = item(borrow(o)).to_int() != 0;
   }
   if (boolean >= 0) {  // a new dimension, of which the one part or none is taken
     k.add_dim();
@@ -208,7 +212,7 @@ void read_item(Key& k, PyObject* o, const Dims& sizes, int& dim) {
     return;
   }
   bool of_samples = is_tensor(o) && is_batched(borrow(o));
-  if (is_int(o) && !of_samples) {
+  if (is_place(o) && !of_samples) {
     k.part.start.push_back(read_int(o, size, dim));
     k.part.step.push_back(0);
     k.part.length.push_back(1);
@@ -217,7 +221,7 @@ void read_item(Key& k, PyObject* o, const Dims& sizes, int& dim) {
     return;
   }
   Tensor t = index_tensor(o);
-  bool mask = t.dtype() == DType::Bool || t.dtype() == DType::UInt8;
+  bool mask = is_mask(t.dtype());
   int spans = mask ? t.ndim() : 1;
   if (mask && spans == 0) {  // a 0-d array
     Ref boolean_tensor(wrap(to_dtype(t, DType::Bool)));
@@ -225,6 +229,13 @@ void read_item(Key& k, PyObject* o, const Dims& sizes, int& dim) {
   }
   if (dim + spans > sizes.size())
     fail_index("indexing: too many indices for tensor of dimension ", sizes.size());
+  if (t.dtype() == DType::UInt8 &&
+      PyErr_WarnEx(PyExc_UserWarning,
+                   "indexing with dtype clew.uint8 is now deprecated, please use a dtype clew.bool "
+                   "instead.",
+                   1) < 0) {
+    throw PythonError();
+  }
   k.tensors.push_back({k.out_dims, std::move(t)});
   for (int i = 0; i < spans; ++i) k.keep(sizes[dim++]);
 }
@@ -287,7 +298,7 @@ Tensor get(const Tensor& x, PyObject* key) {
     return slice(x, 0, r.start, r.length ? r.start + (r.length - 1) * r.step + 1 : r.start, r.step);
   }
   if (key == Py_None) return unsqueeze(x, 0);
-  if (x.ndim() == 0 && is_int(key)) fail_scalar();
+  if (x.ndim() == 0 && is_place(key)) fail_scalar();
   Key k;
   parse(k, key, x.sizes());
   Tensor part = part_of(x, k);
@@ -336,12 +347,13 @@ Tensor value_tensor(PyObject* value, const Tensor& x) {
 
 void set(const Tensor& x, PyObject* key, PyObject* value) {
   Tensor v = value_tensor(value, x);
+  if (key == Py_False) return;  // names no element, so any value fits
   if (PyLong_CheckExact(key)) {
     if (x.ndim() == 0) fail_scalar();
     Tensor part = select(x, 0, read_int(key, x.size(0), 0));
     return copy_(part, trimmed(v, part.ndim()));
   }
-  if (x.ndim() == 0 && is_int(key)) fail_scalar();
+  if (x.ndim() == 0 && is_place(key)) fail_scalar();
   Key k;
   parse(k, key, x.sizes());
   if (!k.advanced()) {

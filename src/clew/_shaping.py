@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -227,6 +228,13 @@ def _index_arguments(name: str, input: Tensor, indices: Any, values: Any) -> tup
         )
     if not isinstance(values, Tensor):
         raise TypeError(f"{name}(): values must be a Tensor; got {type(values).__name__}")
+    for t in indices:
+        if isinstance(t, Tensor) and t.dtype is _dtypes.uint8:
+            warnings.warn(
+                "indexing with dtype clew.uint8 is now deprecated, please use a dtype clew.bool "
+                "instead.",
+                stacklevel=3,
+            )
     return tuple(indices), values
 
 
