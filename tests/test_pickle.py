@@ -153,3 +153,11 @@ def test_generator():
     clew.rand(3, generator=g)
     twin = round_trip(g)
     assert clew.rand(4, generator=twin).tolist() == clew.rand(4, generator=g).tolist()
+
+
+def test_deepcopy_keeps_the_gradient_of_a_frozen_tensor():
+    x = clew.ones(2, requires_grad=True)
+    (x * 3).sum().backward()
+    x.requires_grad_(False)
+    twin, grad = copy.deepcopy((x, x.grad))
+    assert twin.grad is grad and grad is not x.grad and grad.tolist() == [3.0, 3.0]

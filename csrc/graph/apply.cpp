@@ -443,12 +443,10 @@ void run_and_record(const OpDef& op, std::span<const Tensor> in, const void* att
         }
       }
       allocate_and_run(op, in, attrs, outs);
-      // The same bytes as another dtype (view_as_real): a view that must not be written unnoticed.
+      // The same bytes as another dtype (view_as_real).
       if (outs.size() == 1 && !in.empty() && in[0].defined() &&
-          outs[0]->storage == in[0]->storage && !outs[0]->base && !outs[0].is_same(in[0])) {
+          outs[0]->storage == in[0]->storage && !outs[0]->base && !outs[0].is_same(in[0]))
         mark_view(outs[0], in[0], false);
-        outs[0]->view_kind = ViewKind::custom_function;
-      }
       break;
     case OpKind::Composite: op.composite(Call{op, in, attrs}, outs); return;
   }
@@ -457,7 +455,9 @@ void run_and_record(const OpDef& op, std::span<const Tensor> in, const void* att
   else if (glance.requires_grad || glance.cut)
     mark_unrecorded(op, in, {outs.begin(), outs.end()}, glance);
   if (modes.inference)
-    for (Tensor& t : outs) t->flags |= flag_inference;
+    for (Tensor& t : outs)
+      // A view of a normal tensor is one.
+      if (!t->base || (t->base->flags & flag_inference)) t->flags |= flag_inference;
 } catch (const Error& e) {
   rethrow_with_operands(e, in);
 }

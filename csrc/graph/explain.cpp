@@ -134,14 +134,14 @@ void fail_leaf_write(const char* op, const Tensor& leaf, bool through_view) {
 
 void fail_unrecorded_view_write(const char* op, const Tensor& t) {
   std::string lines;
-  if (const Cut* c = t->cut; c && c->where)
-    lines = line("the view was made at ", describe(c->where)) + entered(*c);
-  throw Explained({ErrorKind::Runtime,
-                   concat(op,
-                          ": a view was created in no_grad mode and is being modified inplace "
-                          "with grad mode enabled: ",
-                          t)},
-                  lines + line("", "make the view outside no_grad(), or do both inside it"));
+  const Cut* c = t->cut;
+  const char* mode = c && c->kind == CutKind::inference ? "inference_mode" : "no_grad";
+  if (c && c->where) lines = line("the view was made at ", describe(c->where)) + entered(*c);
+  throw Explained(
+      {ErrorKind::Runtime,
+       concat(op, ": a view was created in ", mode, " mode and is being modified inplace ",
+              "with grad mode enabled: ", t)},
+      lines + line("", concat("make the view outside ", mode, "(), or do both inside it")));
 }
 
 std::string why_no_grad(const Tensor& t) {

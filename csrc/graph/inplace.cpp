@@ -12,12 +12,21 @@ namespace clew {
 
 namespace {
 
+// Whether a view of one dtype shows what a base of the other holds, as numbers or as their parts.
+bool shows(DType view, DType base) {
+  return view == base || (is_complex(base) && real_of(base) == view) ||
+         (is_complex(view) && real_of(view) == base);
+}
+
+// How many elements of dtype `part` lie in one of dtype `whole`.
+int64_t parts_in(DType whole, DType part) { return is_complex(whole) && !is_complex(part) ? 2 : 1; }
+
 // An in-place op on a view, as seen by the base: the op's gradient applies to the slice, the rest
 // passes through.
 struct CopySlices final : Node {
   Dims base_sizes, base_strides, view_sizes, view_strides;
-  int64_t view_offset;  // from the base's first element
-  DType dtype;
+  int64_t view_offset;  // from the base's first element, in elements of the smaller dtype
+  DType dtype, view_dtype;
   Device device;
   NodeRef wrapped;
 
@@ -26,8 +35,10 @@ struct CopySlices final : Node {
         base_strides(base.strides()),
         view_sizes(view.sizes()),
         view_strides(view.strides()),
-        view_offset(view.storage_offset() - base.storage_offset()),
+        view_offset(view.storage_offset() * parts_in(view.dtype(), base.dtype()) -
+                    base.storage_offset() * parts_in(base.dtype(), view.dtype())),
         dtype(base.dtype()),
+        view_dtype(view.dtype()),
         device(base.device()),
         wrapped(std::move(node)) {
     allocate_edges(wrapped->edge_count);
@@ -69,7 +80,8 @@ struct CopySlices final : Node {
   void run(std::span<const Tensor> grads, Tensor* out) override {
     Tensor whole = fresh_whole(levels_of(grads[0]));
     copy_(whole, grads[0]);
-    Tensor slice = builtins.as_strided(whole, view_sizes, view_strides, view_offset);
+    Tensor slice = part_of(whole, view_dtype, view_sizes, view_strides,
+                           view_offset / parts_in(view_dtype, dtype));
     Tensor slice_grad = builtins.clone(slice);
     std::vector<Tensor> inner_out(edge_count);
     wrapped->run({&slice_grad, 1}, inner_out.data());
@@ -78,7 +90,7 @@ struct CopySlices final : Node {
     if (inner_out[0].defined()) {
       copy_(slice, inner_out[0]);
     } else {
-      copy_(slice, scalar_tensor(Scalar(0), dtype));
+      copy_(slice, scalar_tensor(Scalar(0), view_dtype));
     }
     out[0] = whole;
   }
@@ -104,6 +116,22 @@ constexpr OpDef copy_op = general({
 
 }  // namespace
 
+Tensor part_of(const Tensor& base, DType dtype, const Dims& sizes, const Dims& strides,
+               int64_t offset) {
+  if (base.dtype() == dtype) return builtins.as_strided(base, sizes, strides, offset);
+  if (!shows(dtype, base.dtype()))
+    fail(
+        "autograd: a view that shows its base as another dtype is used after the base was modified "
+        "inplace; make the view again");
+  if (base.is_complex())
+    return builtins.as_strided(builtins.view_as_real(base), sizes, strides, offset);
+  Dims halves = sizes, steps = strides;
+  for (int64_t& s : steps) s *= 2;
+  halves.push_back(2);
+  steps.push_back(1);
+  return builtins.view_as_complex(builtins.as_strided(base, halves, steps, 2 * offset));
+}
+
 void check_inplace(const Tensor& t, const char* op, bool records) {
   if ((t->flags & flag_inference) && !modes.inference)
     fail(op,
@@ -115,6 +143,10 @@ void check_inplace(const Tensor& t, const char* op, bool records) {
   Tensor base = Tensor::borrow(t->base);
   if (base->flags & flag_requires_grad) fail_leaf_write(op, base, true);
   if (!(records || t.requires_grad() || base.requires_grad())) return;
+  if (!shows(t.dtype(), base.dtype()))
+    fail(op,
+         ": a view that shows its base as another dtype (view(dtype)) is being modified inplace ",
+         "while gradients are recorded; write into a clone() of it");
   switch (t->view_kind) {
     case ViewKind::plain:
       // It comes from a leaf that is itself a view, whose history the base does not know.
@@ -130,10 +162,8 @@ void check_inplace(const Tensor& t, const char* op, bool records) {
            "out-of-place operation instead");
     case ViewKind::custom_function:
       fail(op,
-           ": a view made by a custom Function, or one that shows its base as another dtype "
-           "(.real, view_as_real, "
-           "view(dtype)), is being modified inplace while gradients are recorded; write into a "
-           "clone() of it");
+           ": a view made by a custom Function is being modified inplace while gradients are "
+           "recorded; write into a clone() of it");
   }
 }
 

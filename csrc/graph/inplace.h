@@ -27,6 +27,10 @@ Tensor keep_old(const Tensor& t);
 void rebase_history(const Tensor& t, NodeRef node);
 // dst[...] = src, broadcasting and converting; recorded.
 void copy_(const Tensor& dst, const Tensor& src);
+// The part of base with these sizes, strides and offset from the storage's beginning, in elements
+// of dtype: base's own, or that of complex numbers' parts, or that of what base has the parts of.
+Tensor part_of(const Tensor& base, DType dtype, const Dims& sizes, const Dims& strides,
+               int64_t offset);
 // Makes `view` a view of t: base, version and kind.
 void mark_view(const Tensor& view, const Tensor& t, bool multi_output);
 void detach_(const Tensor& t);

@@ -189,20 +189,13 @@ Node* grad_fn_of(const Tensor& t) {
   if (!t->base || !t.is_stale_view()) return t->grad_fn;
   Tensor base = Tensor::borrow(t->base);
   GradMode on(true);
-  if (base.dtype() != t.dtype()) {
-    if (!base.is_complex() || real_of(base.dtype()) != t.dtype())
-      fail(
-          "autograd: a view that shows its base as another dtype is used after the base was "
-          "modified inplace; make the "
-          "view again");
-    base = builtins.view_as_real(base);
-  } else if (t->view_kind == ViewKind::custom_function && t->grad_fn) {
+  if (t->view_kind == ViewKind::custom_function && t->grad_fn) {
     fail("Output ", t->output_nr, " of ", t->grad_fn->name(),
          " is a view and its base or another view of its base has been modified inplace, which "
          "would override the custom "
          "backward; return a clone() from the Function's forward");
   }
-  Tensor fresh = builtins.as_strided(base, t.sizes(), t.strides(), t.storage_offset());
+  Tensor fresh = part_of(base, t.dtype(), t.sizes(), t.strides(), t.storage_offset());
   set_grad_fn(t, fresh->grad_fn, fresh->output_nr);
   t->view_version = t->storage->version;
   return t->grad_fn;

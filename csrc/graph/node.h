@@ -306,6 +306,7 @@ struct Builtins {
   Tensor (*to_dtype)(const Tensor&, DType) = nullptr;
   Tensor (*real)(const Tensor&) = nullptr;
   Tensor (*view_as_real)(const Tensor&) = nullptr;
+  Tensor (*view_as_complex)(const Tensor&) = nullptr;
   Tensor (*clone)(const Tensor&) = nullptr;
   // Sizes, strides and the storage offset, all in elements.
   Tensor (*as_strided)(const Tensor&, const Dims&, const Dims&, int64_t) = nullptr;

@@ -159,6 +159,7 @@ void init_builtins() {
   builtins.mul = [](const Tensor& a, const Tensor& b) { return mul(a, b); };
   builtins.conj = [](const Tensor& a) { return conj(a); };
   builtins.view_as_real = [](const Tensor& a) { return view_as_real(a); };
+  builtins.view_as_complex = [](const Tensor& a) { return view_as_complex(a); };
   builtins.real = [](const Tensor& a) { return select(view_as_real(a), -1, 0); };
   builtins.sum_to = sum_to;
   builtins.to_dtype = to_dtype;

@@ -29,6 +29,7 @@ struct PyFunctionNode final : Node {
   PyObject* ctx = nullptr;  // owned
   std::vector<Saved> saved;
   std::vector<OwnedEdge> saved_edges;  // where gradients of a saved input go; null for others
+  std::vector<bool> no_tensor;  // outputs that are none: they have no gradient to give zeros for
   bool materialize = true;
   std::string label;
 
@@ -52,7 +53,7 @@ struct PyFunctionNode final : Node {
     Ref args(checked(PyTuple_New(static_cast<Py_ssize_t>(grads.size()))));
     for (size_t k = 0; k < grads.size(); ++k) {
       Tensor g = grads[k];
-      if (!g.defined() && materialize) {
+      if (!g.defined() && materialize && !no_tensor[k]) {
         const OutMeta& m = meta(static_cast<uint32_t>(k));
         g = empty(m.sizes(), m.dtype, m.device);
         fill_(g, Scalar(0));
@@ -435,6 +436,7 @@ PyObject* attach_function(PyObject*, PyObject* args) {
         node->set_edge(static_cast<uint32_t>(i), ins[i]);
     Py_ssize_t count = PyTuple_GET_SIZE(outputs);
     node->set_output_count(static_cast<uint32_t>(count));
+    node->no_tensor.resize(static_cast<size_t>(count));
     Ref result(checked(PyTuple_New(count)));
     struct Kept {
       PyObject* given;
@@ -446,6 +448,7 @@ PyObject* attach_function(PyObject*, PyObject* args) {
       if (!is_tensor(o)) {
         PyTuple_SET_ITEM(result.get(), k, Py_NewRef(o));
         node->add_meta(static_cast<uint32_t>(k), scalar_tensor(Scalar(0.0), DType::Float32));
+        node->no_tensor[static_cast<size_t>(k)] = true;
         continue;
       }
       Tensor t = borrow(o);

@@ -139,7 +139,7 @@ def deepcopy_tensor(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
             tensor.requires_grad,
         )
     memo[id(tensor)] = out
-    if tensor.requires_grad and tensor.grad is not None:
+    if tensor.grad is not None:
         out.grad = copy.deepcopy(tensor.grad, memo)
     if tensor.__dict__:
         out.__dict__.update(copy.deepcopy(tensor.__dict__, memo))

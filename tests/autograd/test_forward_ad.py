@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 
@@ -103,3 +105,76 @@ def test_wrong_use_is_refused():
             forward_ad.make_dual(t(1.0), t(1.0))
     with pytest.raises(RuntimeError, match="no forward AD level"):
         forward_ad.exit_dual_level()
+
+
+class Recorded(Function):
+    """a * b with all rules; jvp notes what it is given."""
+
+    seen: ClassVar[list] = []
+
+    @staticmethod
+    def forward(ctx, a, b, factor, materialize):
+        ctx.set_materialize_grads(materialize)
+        ctx.save_for_backward(a, b)
+        ctx.save_for_forward(a, b)
+        return a * b
+
+    @staticmethod
+    def backward(ctx, g):
+        a, b = ctx.saved_tensors
+        return g * b, g * a, None, None
+
+    @staticmethod
+    def jvp(ctx, da, db, *rest):
+        Recorded.seen = [da, db, *rest]
+        _, b = ctx.saved_tensors
+        return da * b
+
+
+def test_jvp_gets_zeros_for_tensors_without_a_tangent():
+    with forward_ad.dual_level():
+        x = forward_ad.make_dual(t(3.0), t(2.0))
+        Recorded.apply(x, t([1.0, 4.0]), 3, True)
+        assert [s if s is None else s.tolist() for s in Recorded.seen] == [2, [0, 0], None, None]
+        Recorded.apply(x, clew.tensor(2), 3, True)
+        assert Recorded.seen[1] is None  # integers have no tangents
+        Recorded.apply(x, t([1.0, 4.0]), 3, False)
+        assert Recorded.seen[1] is None
+
+
+def test_a_function_with_a_jvp_is_recorded_for_backward_too():
+    x, y = t(3.0).requires_grad_(), t(5.0).requires_grad_()
+    with forward_ad.dual_level():
+        out = Recorded.apply(forward_ad.make_dual(x, t(2.0)), y, 3, True) * x
+        assert forward_ad.unpack_dual(out).tangent.item() == 2.0 * 5 * 3
+        gx, gy = clew.autograd.grad(out, (x, y))
+    assert (gx.item(), gy.item()) == (30.0, 9.0)
+
+
+def test_tangents_of_a_jvp_are_differentiated():
+    """Forward over reverse of a Function with a jvp of its own, beside the same without."""
+
+    def f(x, apply):
+        return (apply(x, x.sin()) * x).sum()
+
+    def second(apply):
+        x = t([0.3, 1.2])
+        with_rule = clew.func.jvp(clew.func.grad(lambda x: f(x, apply)), (x,), (x.cos(),))[1]
+        return with_rule
+
+    class Plain(Function):
+        forward = staticmethod(lambda ctx, a, b: (ctx.save_for_backward(a, b), a * b)[1])
+        backward = staticmethod(lambda ctx, g: (g * ctx.saved_tensors[1], g * ctx.saved_tensors[0]))
+
+    class Ruled(Plain):
+        jvp = staticmethod(
+            lambda ctx, da, db: da * ctx.saved_tensors[1] + db * ctx.saved_tensors[0]
+        )
+
+    expected = second(lambda a, b: a * b)
+    assert second(Plain.apply).allclose(expected)
+    assert second(Ruled.apply).allclose(expected)
+    value, tangent = clew.func.jvp(lambda x: f(x, Ruled.apply), (t([0.3, 1.2]),), (t([1.0, 2.0]),))
+    expected = clew.func.jvp(lambda x: f(x, clew.mul), (t([0.3, 1.2]),), (t([1.0, 2.0]),))
+    assert value.allclose(expected[0]) and tangent.allclose(expected[1])
+    assert not value.requires_grad and not tangent.requires_grad

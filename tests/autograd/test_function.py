@@ -297,3 +297,25 @@ def test_second_order_under_saved_tensor_hooks():
     (g,) = clew.autograd.grad(y.sum(), x, create_graph=True)
     (h,) = clew.autograd.grad(g.sum(), x)
     assert h.item() == 12.0
+
+
+def test_outputs_that_are_no_tensors_have_no_gradient():
+    seen = []
+
+    class Mixed(clew.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2, 5, "a", x + 1, None
+
+        @staticmethod
+        def backward(ctx, *grads):
+            seen.append(grads)
+            return grads[0] * 2
+
+    x = leaf([1.0])
+    out = Mixed.apply(x)
+    assert out[1:3] == (5, "a") and out[4] is None
+    out[0].sum().backward()
+    doubled, *others = seen[0]
+    assert doubled.item() == 1 and [others[i] for i in (0, 1, 3)] == [None] * 3
+    assert others[2].tolist() == [0.0]

@@ -225,6 +225,40 @@ def test_inference_mode():
     assert f().is_inference()
 
 
+VIEWS = {
+    "index": lambda x: x[0],
+    "view": lambda x: x.view(6),
+    "unsqueeze": lambda x: x.unsqueeze(0),
+    "transpose": lambda x: x.t(),
+    "unbind": lambda x: x.unbind(0)[1],
+    "diagonal": lambda x: x.diagonal(),
+    "real": lambda x: clew.view_as_complex(x.unflatten(1, (2, 2))).real,
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_views_of_normal_tensors_in_inference_mode_are_normal(name):
+    x = clew.ones(2, 4) if name == "real" else clew.ones(2, 3)
+    with clew.inference_mode():
+        view = VIEWS[name](x)
+        assert VIEWS[name](x.clone()).is_inference()
+        view.add_(1)
+    assert not view.is_inference() and x._version == 1
+    view.add_(1)
+    assert view.requires_grad_().requires_grad
+    w = clew.ones(view.shape, requires_grad=True)
+    (w * view.detach()).sum().backward()
+    assert w.grad.equal(view.detach())
+
+
+def test_views_of_inference_mode_are_not_written_where_gradients_are_recorded():
+    x = leaf([1.0, 2.0]) * 1
+    with clew.inference_mode():
+        view = x[0]
+    with pytest.raises(RuntimeError, match="created in inference_mode"):
+        view.mul_(2)
+
+
 def test_backward_inside_backward():
     x = leaf([2.0])
 

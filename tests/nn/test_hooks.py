@@ -200,3 +200,29 @@ def test_hooks_put_in_by_hand():
     other.register_forward_hook(_double)
     m._forward_hooks = other._forward_hooks
     assert m(clew.tensor(1.0)).item() == 4
+
+
+class Product(clew.nn.Module):
+    def forward(self, a, b):
+        return a * b
+
+
+def test_full_backward_hooks_run_only_where_the_gradient_came_through_the_outputs():
+    m, calls = Product(), []
+    m.register_full_backward_hook(lambda m, gi, go: calls.append([g.tolist() for g in gi]))
+    a = clew.tensor([1.0, 2.0], requires_grad=True)
+    b = clew.tensor([3.0, 4.0], requires_grad=True)
+    ga, gb = clew.autograd.grad(m(a, b).sum(), (a, b), create_graph=True)
+    assert calls == [[[3.0, 4.0], [1.0, 2.0]]]
+    (ga * gb).sum().backward()  # past the outputs
+    assert len(calls) == 1 and a.grad.tolist() == [3.0, 4.0] and b.grad.tolist() == [1.0, 2.0]
+
+
+def test_full_backward_hook_edits_the_first_gradient_only():
+    m = Product()
+    m.register_full_backward_hook(lambda m, gi, go: (gi[0] * 2, gi[1]))
+    a = clew.tensor([1.0, 2.0], requires_grad=True)
+    (g,) = clew.autograd.grad(m(a, a).sum(), a, create_graph=True)
+    assert g.tolist() == [3.0, 6.0]
+    (h,) = clew.autograd.grad(g.sum(), a)
+    assert h.tolist() == [3.0, 3.0]

@@ -236,3 +236,32 @@ def test_differentiable_lr(name):
     h = 1e-6
     numeric = (after(0.1 + h) - after(0.1 - h)).item() / (2 * h)
     assert slope.item() == pytest.approx(numeric, rel=1e-6)
+
+
+@pytest.mark.parametrize("search", [None, "strong_wolfe"])
+@pytest.mark.parametrize("tolerance", [-1.0, 0.0, 1e-7])
+def test_lbfgs_where_the_gradient_is_zero(search, tolerance):
+    p = clew.zeros(2, requires_grad=True)
+    opt = optim.LBFGS([p], tolerance_grad=tolerance, line_search_fn=search)
+
+    def closure():
+        opt.zero_grad()
+        loss = (p * p).sum()
+        loss.backward()
+        return loss
+
+    assert [opt.step(closure).item() for _ in range(3)] == [0.0] * 3 and p.tolist() == [0.0, 0.0]
+
+
+def test_lbfgs_searches_along_a_straight_line():
+    p = clew.zeros(2, dtype=clew.float64, requires_grad=True)
+    opt = optim.LBFGS([p], line_search_fn="strong_wolfe", max_iter=3)
+
+    def closure():
+        opt.zero_grad()
+        loss = p.sum()
+        loss.backward()
+        return loss
+
+    opt.step(closure)
+    assert p.isfinite().all() and p.max() < 0

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from clew import _C
 from clew._C import Tensor
+from clew.autograd.function import Function
 from clew.autograd.grad_mode import enable_grad
 
 __all__ = [
@@ -33,6 +34,7 @@ class _Level:
 
     def __init__(self) -> None:
         self.roots: list[tuple[Tensor, Tensor]] = []
+        self.sweeping = False  # while tangents are looked for: gates are closed
 
 
 _levels: list[_Level] = []
@@ -160,7 +162,11 @@ def tangent_of(tensor: Tensor, level: _Level) -> Tensor | None:
     duals = [dual for dual, _ in level.roots]
     with enable_grad():
         u = zeros_like(tensor, requires_grad=True)
-        rows = grad(tensor, duals, u, create_graph=True, allow_unused=True)
+        before, level.sweeping = level.sweeping, True
+        try:
+            rows = grad(tensor, duals, u, create_graph=True, allow_unused=True)
+        finally:
+            level.sweeping = before
         pairs = [(row, tangent) for row, (_, tangent) in zip(rows, level.roots) if row is not None]
         if not pairs:
             return None
@@ -173,18 +179,40 @@ def tangent_of(tensor: Tensor, level: _Level) -> Tensor | None:
     return zeros_like(tensor) if found is None else found
 
 
-def _push(
+class _Gate(Function):
+    """An output of a custom Function whose tangents at a level come from its own rule: gradients
+    pass, except while that level's tangents are looked for.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, level: _Level, output: Tensor) -> Tensor:
+        ctx.level = level
+        return output.view_as(output)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        return None, (None if ctx.level.sweeping else grad)
+
+
+def _tangents_by_rule(
     function: Any, ctx: Any, args: tuple[Any, ...], outputs: tuple[Any, ...]
 ) -> tuple[Any, ...] | None:
-    """The outputs of a custom Function as dual tensors with the tangents its jvp gives; None when
-    no input has a tangent.
-    """
+    """What a custom Function's jvp gives for its outputs; None when no input has a tangent."""
     if not _levels or not _C.is_grad_enabled():
         return None
+    from clew import zeros_like
+
     level = _levels[-1]
     tangents = tuple(tangent_of(a, level) if isinstance(a, Tensor) else None for a in args)
     if all(t is None for t in tangents):
         return None
+    if ctx._materialize:
+        tangents = tuple(
+            zeros_like(a.detach())
+            if t is None and isinstance(a, Tensor) and (a.is_floating_point() or a.is_complex())
+            else t
+            for a, t in zip(args, tangents)
+        )
     ctx._in_jvp = True
     try:
         got = function.jvp(ctx, *tangents)
@@ -195,17 +223,23 @@ def _push(
         raise RuntimeError(
             f"{function.__name__}.jvp: expected {len(outputs)} tangents; got {len(got)}"
         )
-    duals = []
     for o, t in zip(outputs, got):
-        if isinstance(o, Tensor) and t is not None:
-            if t.shape != o.shape:
-                raise RuntimeError(
-                    f"{function.__name__}.jvp: tangent has shape {list(t.shape)}; the output "
-                    f"has {list(o.shape)}"
-                )
-            dual = o.detach().requires_grad_()
-            level.roots.append((dual, t))
-            duals.append(dual)
-        else:
-            duals.append(o)
+        if isinstance(o, Tensor) and isinstance(t, Tensor) and t.shape != o.shape:
+            raise RuntimeError(
+                f"{function.__name__}.jvp: tangent has shape {list(t.shape)}; the output "
+                f"has {list(o.shape)}"
+            )
+    return got
+
+
+def _with_tangents(outputs: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The recorded outputs of a custom Function as dual tensors at the innermost level."""
+    level = _levels[-1]
+    duals = []
+    for o, t in zip(outputs, tangents):
+        if isinstance(o, Tensor) and o.requires_grad:
+            o = _Gate.apply(level, o)
+            if t is not None:
+                level.roots.append((o, t))
+        duals.append(o)
     return tuple(duals)

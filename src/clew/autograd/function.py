@@ -191,12 +191,11 @@ class Function(metaclass=_Metaclass):
                     f"{cls.__name__}.forward: expected a Tensor or tuple of Tensors; got "
                     f"{type(o).__name__}"
                 )
+        tangents = None
         if recording and cls.jvp is not Function.jvp:
             from clew.autograd import forward_ad
 
-            dual = forward_ad._push(cls, ctx, args, outputs)
-            if dual is not None:
-                return dual if isinstance(output, tuple) else dual[0]
+            tangents = forward_ad._tangents_by_rule(cls, ctx, args, outputs)
         if recording:
             inputs = tuple(a if isinstance(a, Tensor) else None for a in args)
             outputs = _C._attach_function(
@@ -210,6 +209,8 @@ class Function(metaclass=_Metaclass):
                 ctx._materialize,
             )
             ctx._to_save = ctx._dirty = ctx._non_differentiable = ()
+            if tangents is not None:
+                outputs = forward_ad._with_tangents(outputs, tangents)
         else:
             given = {id(a) for a in args if isinstance(a, Tensor)} - {id(t) for t in ctx._dirty}
             outputs = tuple(

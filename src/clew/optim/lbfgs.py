@@ -21,15 +21,20 @@ def _cubic_minimum(a: _Point, b: _Point, bounds: tuple[float, float] | None = No
     """Where the cubic through the losses and slopes of two points is smallest, within bounds."""
     (x1, f1, _, g1), (x2, f2, _, g2) = a, b
     low, high = bounds if bounds is not None else (min(x1, x2), max(x1, x2))
+    if x1 == x2:
+        return (low + high) / 2
     d1 = g1 + g2 - 3 * (f1 - f2) / (x1 - x2)
     square = d1**2 - g1 * g2
     if not square >= 0:
         return (low + high) / 2
     d2 = square**0.5
+    spread = (g2 - g1 if x1 <= x2 else g1 - g2) + 2 * d2
+    if spread == 0:  # a straight line has no minimum
+        return (low + high) / 2
     if x1 <= x2:
-        x = x2 - (x2 - x1) * ((g2 + d2 - d1) / (g2 - g1 + 2 * d2))
+        x = x2 - (x2 - x1) * ((g2 + d2 - d1) / spread)
     else:
-        x = x1 - (x1 - x2) * ((g1 + d2 - d1) / (g1 - g2 + 2 * d2))
+        x = x1 - (x1 - x2) * ((g1 + d2 - d1) / spread)
     return min(max(x, low), high)
 
 
@@ -271,7 +276,9 @@ class LBFGS(Optimizer):
                 previous_grad.copy_(grad)
             previous_loss = loss
 
-            t = min(1.0, 1.0 / float(grad.abs().sum())) * lr if state["n_iter"] == 1 else lr
+            t = lr
+            if state["n_iter"] == 1:
+                t *= min(1.0, (1.0 / grad.abs().sum()).item())  # a gradient of zeros: by inf
             slope = grad.dot(direction)
             if slope > -tolerance_change:
                 break

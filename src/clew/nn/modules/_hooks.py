@@ -149,6 +149,9 @@ class BackwardGate:
         return tuple(full[i] for i in self.out_index)
 
     def inputs_done(self, grads: Any) -> Any:
+        if self.grad_outputs is None:
+            # The gradient came past the module's outputs, as in a derivative of its gradient.
+            return grads
         full: Any = [None] * self.n_inputs
         for i, g in zip(self.in_index, grads, strict=True):
             full[i] = g
