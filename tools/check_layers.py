@@ -28,6 +28,7 @@ CPP_LAYERS = {
 CPP_ALLOWED = {
     ("tensor", "kernels/ndview.h"),
     ("graph", "kernels/ndview.h"),
+    ("graph", "kernels/spread.h"),
     ("tensor", "Python.h"),
     ("graph", "Python.h"),
     ("graph", "frameobject.h"),

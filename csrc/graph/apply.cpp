@@ -13,7 +13,6 @@
 #include "graph/promotion.h"
 #include "graph/trace.h"
 #include "graph/watch.h"
-#include "kernels/pointwise.h"
 #include "kernels/spread.h"
 
 namespace clew {
@@ -21,10 +20,6 @@ namespace clew {
 namespace {
 
 constexpr int max_operands = 5;
-// Elements of a result up to which operands are spread to its shape on the stack: many calls of a
-// loop for a few elements each would take longer.
-constexpr int64_t most_spread = 512;
-constexpr size_t spread_bytes = most_spread * 16;
 
 // The name for messages: a private op's is that of the function it stands behind.
 std::string_view spoken_name(const OpDef& op) {
@@ -106,24 +101,11 @@ OutputTypes elementwise_types(const OpDef& op, std::span<const Tensor> in) {
   return {c, out};
 }
 
-// Whether a result of these sizes is made from spread operands.
+// Whether operands are spread to the result's shape on the stack: many calls of a loop for a few
+// elements each would take longer.
 bool is_spread(const Shape& out) {
-  return out.contiguous && out.sizes.size() <= kernels::spread_dims && out.numel <= most_spread;
-}
-
-// `t` as dense elements of the result's shape in `room`, converted where that is needed.
-void spread_operand(const Tensor& t, DType compute, const Shape& out, char* room) {
-  const Dims& sizes = out.sizes;
-  if (t.dtype() == compute) return kernels::spread(t.nd(), sizes.data(), sizes.size(), room);
-  alignas(16) char raw[spread_bytes];
-  char* const data[2] = {room, t->data};
-  const int64_t steps[2] = {static_cast<int64_t>(itemsize(compute)),
-                            static_cast<int64_t>(itemsize(t.dtype()))};
-  kernels::Loop convert = kernels::cast_loop_of(t.dtype(), compute);
-  if (t.is_contiguous() && t.numel() == out.numel) return convert(data, steps, out.numel, nullptr);
-  kernels::spread(t.nd(), sizes.data(), sizes.size(), raw);
-  char* const spread[2] = {room, raw};
-  convert(spread, steps, out.numel, nullptr);
+  return out.contiguous && out.sizes.size() <= kernels::spread_dims &&
+         out.numel <= kernels::spread_elements;
 }
 
 // Runs the loop of an elementwise op into `out`, which has the broadcast shape.
@@ -145,7 +127,7 @@ void run_elementwise_into(const OpDef& op, std::span<const Tensor> in, const voi
   auto step = static_cast<int64_t>(itemsize(compute));
   bool flat = out.is_contiguous();
   const bool small = is_spread(*out->shape);
-  alignas(64) char rooms[max_operands - 1][spread_bytes];
+  alignas(64) char rooms[max_operands - 1][kernels::spread_elements * 16];
   for (int i = 1; i < n; ++i) {
     const Tensor& t = in[static_cast<size_t>(i - 1)];
     if (t.numel() == 1) {
@@ -172,7 +154,7 @@ void run_elementwise_into(const OpDef& op, std::span<const Tensor> in, const voi
       if (t.dtype() == compute && t.is_contiguous() && t.numel() == out.numel()) {
         data[i] = t->data;
       } else {
-        spread_operand(t, compute, *out->shape, rooms[i - 1]);
+        kernels::spread(t.nd(), out.sizes().data(), out.ndim(), compute, rooms[i - 1]);
         data[i] = rooms[i - 1];
       }
       continue;

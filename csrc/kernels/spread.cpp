@@ -1,10 +1,12 @@
-// Laying small operands out as dense rows.
+// spread(): small broadcast or strided operands laid out as dense rows.
 // May include: base, kernels.
 // Invariant: exactly the target's elements are written, in the order of its indices.
 #include "kernels/spread.h"
 
 #include <complex>
 #include <cstring>
+
+#include "kernels/pointwise.h"
 
 namespace clew::kernels {
 
@@ -68,9 +70,7 @@ void spread_items(const NdView& from, const int64_t* sizes, int ndim, char* byte
                 static_cast<size_t>(std::min(have, want - have) * block) * sizeof(T));
 }
 
-}  // namespace
-
-void spread(const NdView& from, const int64_t* sizes, int ndim, char* to) {
+void spread_as_it_is(const NdView& from, const int64_t* sizes, int ndim, char* to) {
   switch (itemsize(from.dtype)) {
     case 1: return spread_items<uint8_t>(from, sizes, ndim, to);
     case 2: return spread_items<uint16_t>(from, sizes, ndim, to);
@@ -78,6 +78,24 @@ void spread(const NdView& from, const int64_t* sizes, int ndim, char* to) {
     case 8: return spread_items<uint64_t>(from, sizes, ndim, to);
     default: return spread_items<std::complex<double>>(from, sizes, ndim, to);
   }
+}
+
+}  // namespace
+
+void spread(const NdView& from, const int64_t* sizes, int ndim, DType dtype, char* to) {
+  if (from.dtype == dtype) return spread_as_it_is(from, sizes, ndim, to);
+  // Converted first, then repeated.
+  alignas(16) char dense[2][spread_elements * 16];
+  const int64_t n = from.numel();
+  const bool fits = from.contiguous();
+  if (!fits) spread_as_it_is(from, from.sizes, from.ndim, dense[0]);
+  char* const data[2] = {dense[1], fits ? from.data : dense[0]};
+  const int64_t steps[2] = {static_cast<int64_t>(itemsize(dtype)),
+                            static_cast<int64_t>(itemsize(from.dtype))};
+  cast_loop_of(from.dtype, dtype)(data, steps, n, nullptr);
+  int64_t strides[spread_dims];
+  for (int64_t d = from.ndim - 1, step = 1; d >= 0; step *= from.sizes[d--]) strides[d] = step;
+  spread_as_it_is({dense[1], from.sizes, strides, from.ndim, dtype}, sizes, ndim, to);
 }
 
 }  // namespace clew::kernels
