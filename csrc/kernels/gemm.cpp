@@ -29,8 +29,10 @@ Kernels choose() {
 }
 const Kernels chosen = choose();
 
-// Multiply-adds from which oneDNN's own overhead no longer counts.
-constexpr int64_t onednn_work = 1 << 20;
+// Multiply-adds from which oneDNN's own overhead no longer counts. For float32 that is the making
+// of its kernels, which the first call waits for (60 ms): below, the blocked kernel takes at most a
+// tenth more, that is 50 microseconds.
+constexpr int64_t onednn_work = 1 << 20, onednn_work_float32 = 1 << 26;
 // Rows of A that make up for packing B: where its rows are contiguous, and where its columns are.
 constexpr int64_t few_rows = 48, many_rows = 512;
 // Rows up to which sums along the depth, which need no packing, are faster.
@@ -53,7 +55,8 @@ bool onednn_is_faster(const Gemm& g) {
 }
 
 bool goes_to_onednn(const Gemm& g) {
-  return g.m > 1 && g.n > 1 && g.k > 0 && g.m * g.n >= onednn_work / g.k && onednn_is_faster(g);
+  const int64_t least = g.dtype == DType::Float32 ? onednn_work_float32 : onednn_work;
+  return g.m > 1 && g.n > 1 && g.k > 0 && g.m * g.n >= least / g.k && onednn_is_faster(g);
 }
 
 template <class T> void scale_c(const Gemm& g) {
