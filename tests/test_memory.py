@@ -1,4 +1,4 @@
-"""apply_, map_, and memory that forked processes share."""
+"""apply_, map_, and the memory behind tensors."""
 
 from __future__ import annotations
 
@@ -37,38 +37,6 @@ def test_refusals():
         clew.ones(2).map_(clew.ones(3), lambda a, b: a)
     with pytest.raises(TypeError):
         clew.ones(2).map_(3, lambda a, b: a)
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
-def test_forked_processes_write_to_shared_memory():
-    t = clew.arange(6).reshape(2, 3).t()
-    plain = clew.zeros(2)
-    assert t.share_memory_() is t and t.is_shared() and not plain.is_shared()
-    assert t.tolist() == [[0, 3], [1, 4], [2, 5]] and t.stride() == (1, 3)
-    model = clew.nn.Linear(2, 1).share_memory()
-    child = os.fork()
-    if child == 0:
-        t[0, 0] = 7
-        plain[0] = 7
-        with clew.no_grad():
-            model.weight.fill_(3.0)
-        os._exit(0)
-    os.waitpid(child, 0)
-    assert t[0, 0].item() == 7 and plain[0].item() == 0
-    assert model.weight.tolist() == [[3.0, 3.0]]
-    model(clew.ones(1, 2)).sum().backward()
-    assert model.weight.grad.tolist() == [[1.0, 1.0]]
-
-
-def test_shared_memory_is_given_back():
-    from clew._lazy import memory
-
-    before = len(memory._shared)
-    t = clew.ones(5).share_memory_()
-    assert len(memory._shared) == before + 1 and t[2:].is_shared()
-    assert t.share_memory_() is t and len(memory._shared) == before + 1
-    del t
-    assert len(memory._shared) == before
 
 
 def test_collection_while_an_object_of_a_class_set_later_dies():

@@ -31,6 +31,7 @@ void add_creation(PyObject* module);
 void add_creation_range(PyObject* module);
 void add_creation_data(PyObject* module);
 void add_random(PyObject* module);
+void add_shared(PyObject* module);
 void add_convert(PyObject* module);  // after the Tensor type
 
 // Number, nested sequence, NumPy array or tensor to a fresh tensor; dtype inferred when not given.

@@ -39,6 +39,7 @@ NB_MODULE(_C, m) {
     python::add_creation_range(module);
     python::add_creation_data(module);
     python::add_random(module);
+    python::add_shared(module);
   } catch (...) {
     python::set_python_error();
     throw nb::python_error();

@@ -354,6 +354,7 @@ Tensor make_subclass_instance(PyTypeObject* type, const Tensor& source) {
   if (type == tensor_type) return alias(source);
   require_elements(source, type->tp_name);
   auto* t = reinterpret_cast<TensorObj*>(checked(type->tp_alloc(type, 0)));
+  enlist(t);
   t->shape = ShapeRef::borrow(source->shape).release();
   t->storage = source->storage;
   t->storage->incref();

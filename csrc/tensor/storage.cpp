@@ -196,7 +196,9 @@ void Storage::destroy(Storage* s) {
 
 void Storage::resize(size_t new_nbytes) {
   if (!resizable)
-    fail("resize_: cannot resize storage that is not owned by clew (it came from NumPy or DLPack)");
+    fail(
+        "resize_: cannot resize storage that others hold too (NumPy, DLPack, or other processes); "
+        "make a copy with clone()");
   Storage* fresh = allocate(new_nbytes, device);
   if (data && fresh->data)
     std::memcpy(fresh->data, data, nbytes < new_nbytes ? nbytes : new_nbytes);

@@ -3,6 +3,8 @@
 // Invariant: sizes, strides, numel and `contiguous` of a TensorObj always agree.
 #include "tensor/tensor.h"
 
+#include <vector>
+
 namespace clew {
 
 PyTypeObject* tensor_type = nullptr;
@@ -15,7 +17,43 @@ size_t free_objects_count = 0;
 constexpr size_t free_objects_limit = 65536;
 DType default_float = DType::Float32;
 
+// Every tensor object there is, those in the free list too; never destroyed, since tensors may die
+// after main. Objects enter when they are allocated, not when they are used again, so that it
+// costs the commonest operations nothing.
+std::vector<TensorObj*>& all_objects() {
+  static auto& all = *new std::vector<TensorObj*>();
+  return all;
+}
+void strike(TensorObj* t) {
+  std::vector<TensorObj*>& all = all_objects();
+  if (t->place >= all.size() || all[t->place] != t) return;
+  all[t->place] = all.back();
+  all[t->place]->place = t->place;
+  all.pop_back();
+}
+
 }  // namespace
+
+void enlist(TensorObj* t) {
+  std::vector<TensorObj*>& all = all_objects();
+  t->place = static_cast<uint32_t>(all.size());
+  all.push_back(t);
+}
+
+void move_tensors(Storage* from, Storage* to) {
+  to->version = from->version;
+  std::swap(to->writer, from->writer);
+  from->incref();
+  for (TensorObj* t : all_objects()) {
+    if (t->storage != from) continue;
+    t->data = static_cast<char*>(to->data) + (t->data - static_cast<char*>(from->data));
+    t->storage = to;
+    to->incref();
+    from->decref();
+    if (from->refs == 1) break;
+  }
+  from->decref();
+}
 
 DType default_dtype() { return default_float; }
 void set_default_dtype(DType dtype) { default_float = dtype; }
@@ -33,6 +71,8 @@ TensorObj* new_tensor_obj() {
       PyErr_Clear();
       fail(ErrorKind::OutOfMemory, "allocation: no memory for a tensor object");
     }
+    t->storage = nullptr;
+    enlist(t);
   }
   t->storage = nullptr;
   t->data = nullptr;
@@ -76,6 +116,7 @@ void free_tensor_obj(TensorObj* t) {
     ++free_objects_count;
     return;
   }
+  strike(t);
   type->tp_free(t);
   Py_DECREF(type);
 }

@@ -43,6 +43,7 @@ struct TensorObj {
   ViewKind view_kind;
   uint32_t output_nr;     // which output of grad_fn this is
   uint32_t view_version;  // of a view: the storage version that grad_fn belongs to
+  uint32_t place;         // in the list of all tensor objects
   Shape* shape;           // owned, never null; take_shape() puts another in its place
   Node* grad_fn;          // owned; null for leaves
   TensorObj* grad;        // owned
@@ -59,6 +60,8 @@ extern PyTypeObject* tensor_type;
 // OutOfMemory.
 TensorObj* new_tensor_obj();
 void free_tensor_obj(TensorObj* t);  // the type's tp_dealloc
+// Whoever allocates a tensor object otherwise puts it into the list of all.
+void enlist(TensorObj* t);
 // It may be part of a cycle from now on.
 inline void track(TensorObj* t) {
   t->flags |= flag_tracked;
@@ -190,6 +193,9 @@ void resize_(const Tensor& t, const Dims& sizes);
 // Makes `t` look at another storage, shape included; not recorded.
 void set_storage(const Tensor& t, Storage* storage, int64_t offset_bytes, const Dims& sizes,
                  const Dims& strides);
+// Has every tensor over `from` look at the same place of `to` instead, which takes over its
+// version. What the graph saved stays with the bytes that it saved.
+void move_tensors(Storage* from, Storage* to);
 DType default_dtype();
 void set_default_dtype(DType dtype);
 

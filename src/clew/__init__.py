@@ -95,3 +95,7 @@ from clew.autograd.grad_mode import (
 )
 
 __getattr__ = _namespace.module_getattr(__name__, globals())
+
+from clew._sending import await_multiprocessing as _await_multiprocessing
+
+_await_multiprocessing()

@@ -36,10 +36,39 @@ def _storage_of(tensor: Tensor) -> _Storage:
     data = tensor.detach()._storage_bytes()
     key = (tensor._storage_key(), data.numel())
     known = _alive.get(key)
-    if known is None:
-        # While a _Storage lives its storage does, so that the key cannot become another's.
+    # Moved to shared memory it has another key, and its old one may have become another's.
+    if known is None or known.data._storage_key() != key[0]:
         known = _alive[key] = _Storage(data)
     return known
+
+
+class _Leaf:
+    """Stands in a pickle for `requires_grad` of a leaf with a gradient.
+
+    To another process the gradient is sent as well; other pickles are without.
+    """
+
+    def __init__(self, grad: Tensor) -> None:
+        self.grad = grad
+
+    def __reduce__(self) -> Any:
+        return bool, (True,)
+
+
+class _NonLeaf:
+    """The same of a tensor with history, which is not sent to other processes at all."""
+
+    def __reduce__(self) -> Any:
+        return bool, (True,)
+
+
+def requires_grad_of(tensor: Tensor) -> Any:
+    """`requires_grad` as pickles hold it."""
+    if not tensor.requires_grad:
+        return False
+    if not tensor.is_leaf:
+        return _NonLeaf()
+    return True if tensor.grad is None else _Leaf(tensor.grad.detach())
 
 
 def _rebuild(
@@ -49,7 +78,7 @@ def _rebuild(
     offset: int,
     size: tuple[int, ...],
     stride: tuple[int, ...],
-    requires_grad: bool,
+    requires_grad: bool | _Leaf,
 ) -> Tensor:
     """A tensor that views a storage."""
     width = kind.itemsize
@@ -65,16 +94,20 @@ def _rebuild_meta(
     kind: dtype,
     size: tuple[int, ...],
     stride: tuple[int, ...],
-    requires_grad: bool,
+    requires_grad: bool | _Leaf,
 ) -> Tensor:
     out = _C.empty_strided(tuple(size), tuple(stride), dtype=kind, device="meta")
     return _finish(cls, out, requires_grad)
 
 
-def _finish(cls: type[Tensor], plain: Tensor, requires_grad: bool) -> Tensor:
+def _finish(cls: type[Tensor], plain: Tensor, requires_grad: bool | _Leaf) -> Tensor:
     if cls is Tensor:
-        return plain.requires_grad_() if requires_grad else plain
-    return Tensor._make_subclass(cls, plain, requires_grad)
+        out = plain.requires_grad_() if requires_grad else plain
+    else:
+        out = Tensor._make_subclass(cls, plain, bool(requires_grad))
+    if isinstance(requires_grad, _Leaf):
+        out.grad = requires_grad.grad
+    return out
 
 
 def _state_of(tensor: Tensor) -> dict[str, Any] | None:
@@ -85,7 +118,7 @@ def reduce_tensor(tensor: Tensor, protocol: int) -> Any:
     """What pickle stores of a tensor; history is not kept, and hooks are left out."""
     plain = tensor.detach()
     cls = type(tensor)
-    grad = tensor.requires_grad
+    grad = requires_grad_of(tensor)
     if plain.device.type == "meta":
         args: tuple[Any, ...] = (cls, plain.dtype, tuple(plain.shape), plain.stride(), grad)
         made: tuple[Any, ...] = (_rebuild_meta, args)

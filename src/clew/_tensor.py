@@ -429,7 +429,20 @@ class UntypedStorage:
 
     def __init__(self, tensor: Tensor) -> None:
         self._bytes = tensor.detach()._storage_bytes()
-        self._key = tensor._storage_key()
+
+    @property
+    def _key(self) -> int:
+        return self._bytes._storage_key()
+
+    def is_shared(self) -> bool:
+        return self._bytes.is_shared()
+
+    def share_memory_(self) -> UntypedStorage:
+        self._bytes.share_memory_()
+        return self
+
+    def __reduce__(self) -> Any:
+        return UntypedStorage, (self._bytes,)
 
     def nbytes(self) -> int:
         return self._bytes.numel()

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import mmap
-import weakref
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from clew import _C
 from clew._C import Tensor
+from clew._shared import share
 
 __all__ = ["apply_", "is_shared", "map_", "share_memory_"]
 
@@ -67,43 +64,27 @@ def _tensor(values: list[Any], like: Tensor) -> Tensor:
     return tensor(values, dtype=like.dtype)
 
 
-# Memory that forked processes see, by its address: an entry lives as long as the memory does, so
-# an address found here cannot belong to anything else.
-_shared: weakref.WeakValueDictionary[int, mmap.mmap] = weakref.WeakValueDictionary()
-
-
 def is_shared(self: Tensor) -> bool:
-    """Whether the elements lie in memory that forked processes share.
+    """Whether the elements lie in memory that other processes can map.
 
     >>> clew.ones(2).is_shared()
     False
     """
-    return not self.is_meta and self.untyped_storage().data_ptr() in _shared
+    return not self.is_meta and _C._is_shared(self)
 
 
 def share_memory_(self: Tensor) -> Tensor:
-    """Moves the elements to memory that processes forked afterwards share.
+    """Moves the elements, and all views of them, to memory that other processes can map.
 
-    Views made before keep the old memory. A tensor that is sent through a queue or to a spawned
-    process is copied, shared or not.
+    Forked processes have it from then on. Through a queue, a pipe or the arguments of a new process
+    a handle is sent instead of the elements: what one process writes, all others see. A tensor that
+    is sent is moved there by itself. Shared memory cannot be resized; a NumPy array made before
+    keeps the old elements.
 
     Returns: the tensor itself.
 
     >>> clew.ones(2).share_memory_().is_shared()
     True
     """
-    if self.is_meta:
-        raise RuntimeError("share_memory_: a meta tensor has no memory")
-    if is_shared(self):
-        return self
-    old = self.untyped_storage()
-    region = mmap.mmap(-1, max(old.nbytes(), 1))
-    from clew._creation import from_numpy
-
-    fresh = from_numpy(np.frombuffer(region, dtype=np.uint8))
-    count = old.nbytes()
-    fresh[:count].copy_(old._bytes)
-    typed = fresh[: count // self.element_size() * self.element_size()].view(self.dtype)
-    _shared[fresh.data_ptr()] = region
-    self.data = typed.as_strided(self.shape, self.stride(), self.storage_offset())
+    share(self)
     return self

@@ -16,8 +16,10 @@ __all__ = [
 ]
 
 
-def _rebuild_parameter(kind: type, data: Any, requires_grad: bool, state: dict[str, Any]) -> Any:
-    made = clew.Tensor._make_subclass(kind, data, requires_grad)
+def _rebuild_parameter(kind: Any, data: Any, requires_grad: Any, state: dict[str, Any]) -> Any:
+    from clew._pickle import _finish
+
+    made = _finish(kind, data, requires_grad)
     made.__dict__.update(state)
     return made
 
@@ -63,8 +65,10 @@ class Parameter(clew.Tensor):
         return "Parameter containing:\n" + super().__repr__()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        data = self.detach()
-        return _rebuild_parameter, (type(self), data, self.requires_grad, dict(self.__dict__))
+        from clew._pickle import requires_grad_of
+
+        data, grad = self.detach(), requires_grad_of(self)
+        return _rebuild_parameter, (type(self), data, grad, dict(self.__dict__))
 
 
 class Buffer(clew.Tensor):
@@ -104,8 +108,10 @@ class Buffer(clew.Tensor):
         return made
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        data = self.detach()
-        return _rebuild_parameter, (type(self), data, self.requires_grad, dict(self.__dict__))
+        from clew._pickle import requires_grad_of
+
+        data, grad = self.detach(), requires_grad_of(self)
+        return _rebuild_parameter, (type(self), data, grad, dict(self.__dict__))
 
 
 _NO_VALUE_YET = frozenset(

@@ -65,12 +65,14 @@ def _read(path: str, size: int) -> _Storage:
 
 class _Pickler(ForkingPickler):
     def reducer_override(self, value: Any) -> Any:
-        """Storages go to files; everything else as usual."""
-        if type(value) is _Storage and value.data.numel() >= _LEAST:
+        """Storages go to files unless they are shared already; everything else as usual."""
+        if type(value) is not _Storage or value.data.is_shared():
+            return NotImplemented
+        if value.data.numel() >= _LEAST:
             path = _write(memoryview(value.data.numpy()).cast("B"))
             if path is not None:
                 return _read, (path, value.data.numel())
-        return NotImplemented
+        return value.__reduce__()
 
 
 def pack(message: Any) -> Any:

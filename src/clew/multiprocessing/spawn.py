@@ -1,23 +1,59 @@
-"""Python's multiprocessing, and `spawn`, which runs a function in several processes."""
+"""Running one function in several processes."""
 
 from __future__ import annotations
 
 import multiprocessing as _mp
+import signal
 from collections.abc import Callable
-from multiprocessing import *  # noqa: F403
 from typing import Any
 
-__all__ = [*_mp.__all__, "ProcessRaisedException", "spawn", "start_processes"]
+__all__ = [
+    "ProcessContext",
+    "ProcessException",
+    "ProcessExitedException",
+    "ProcessRaisedException",
+    "SpawnContext",
+    "spawn",
+    "start_processes",
+]
 
 
-class ProcessRaisedException(Exception):
-    """A process ended with an exception; its traceback is part of the text."""
+class ProcessException(Exception):
+    """One of the processes failed."""
 
     def __init__(self, msg: str, error_index: int, pid: int) -> None:
         super().__init__(msg)
         self.msg = msg
         self.error_index = error_index
+        self.error_pid = pid
         self.pid = pid
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.msg, self.error_index, self.pid)
+
+
+class ProcessRaisedException(ProcessException):
+    """A process ended with an exception; its traceback is part of the text."""
+
+
+class ProcessExitedException(ProcessException):
+    """A process was killed, or ended with an exit code other than 0."""
+
+    def __init__(
+        self, msg: str, error_index: int, pid: int, exit_code: int, signal_name: str | None = None
+    ) -> None:
+        super().__init__(msg, error_index, pid)
+        self.exit_code = exit_code
+        self.signal_name = signal_name
+
+    def __reduce__(self) -> Any:
+        return type(self), (
+            self.msg,
+            self.error_index,
+            self.pid,
+            self.exit_code,
+            self.signal_name,
+        )
 
 
 def _call(fn: Callable[..., Any], i: int, args: tuple[Any, ...], errors: Any) -> None:
@@ -71,12 +107,26 @@ class ProcessContext:
                 for other in self.processes:
                     other.join()
                 if self._errors[i].empty():
-                    text = f"process {i} terminated with exit code {process.exitcode}"
-                else:
-                    text = f"\n\n-- Process {i} terminated with the following error:\n"
-                    text += self._errors[i].get()
-                raise ProcessRaisedException(text, i, process.pid)
+                    raise _exited(i, process)
+                text = f"\n\n-- Process {i} terminated with the following error:\n"
+                raise ProcessRaisedException(text + self._errors[i].get(), i, process.pid)
         return all(not p.is_alive() for p in self.processes)
+
+
+def _exited(i: int, process: Any) -> ProcessExitedException:
+    code = process.exitcode
+    if code >= 0:
+        text = f"process {i} terminated with exit code {code}"
+        return ProcessExitedException(text, i, process.pid, code)
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = f"<Unknown signal {-code}>"
+    text = f"process {i} terminated with signal {name}"
+    return ProcessExitedException(text, i, process.pid, code, name)
+
+
+SpawnContext = ProcessContext
 
 
 def start_processes(

@@ -1,0 +1,35 @@
+"""What stands for a tensor in a message to another process."""
+
+from __future__ import annotations
+
+from multiprocessing.reduction import ForkingPickler
+from typing import Any
+
+from clew import Tensor, _pickle, _shared
+
+__all__ = ["ForkingPickler", "init_reductions", "reduce_tensor"]
+
+
+def init_reductions() -> None:
+    """Has ForkingPickler share tensors; importing clew has done so."""
+    _shared.register(ForkingPickler)
+
+
+def reduce_tensor(tensor: Tensor) -> tuple[Any, ...]:
+    """A function and its arguments that make the tensor again; a ForkingPickler shares its memory.
+
+    Args:
+        tensor: a leaf, or one that does not require grad.
+
+    Returns:
+        What `__reduce_ex__` returns.
+
+    Example:
+        >>> function, args = reduce_tensor(Tensor([1.0, 2.0]))
+        >>> function(*args)
+        tensor([1., 2.])
+    """
+    if tensor.requires_grad and not tensor.is_leaf:
+        _shared.refuse_non_leaf()
+    reduced: tuple[Any, ...] = _pickle.reduce_tensor(tensor, 2)
+    return reduced
