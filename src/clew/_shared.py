@@ -64,8 +64,7 @@ def _watch_names() -> tuple[int, Any]:
     """
     from multiprocessing import resource_tracker, util
 
-    resource_tracker.ensure_running()
-    keeper = os.fstat(resource_tracker.getfd()).st_ino
+    keeper = _keeper()
     global _watching
     if not _watching:
         _watching = True
@@ -74,6 +73,13 @@ def _watch_names() -> tuple[int, Any]:
         util.register_after_fork(share, lambda _: util.Finalize(None, _at_exit, exitpriority=0))
     _forget_removed(keeper, resource_tracker)
     return keeper, resource_tracker
+
+
+def _keeper() -> int:
+    from multiprocessing import resource_tracker
+
+    descriptor: Any = resource_tracker.getfd()
+    return os.fstat(descriptor).st_ino
 
 
 def _forget_removed(keeper: int, tracker: Any) -> None:
@@ -86,11 +92,7 @@ def _at_exit() -> None:
     from multiprocessing import resource_tracker
 
     _C._give_names_back()
-    try:
-        keeper = os.fstat(resource_tracker.getfd()).st_ino
-    except OSError:
-        return  # it has been killed, and with it the list
-    _forget_removed(keeper, resource_tracker)
+    _forget_removed(_keeper(), resource_tracker)
 
 
 # ---- sending -------------------------------------------------------------------------------------

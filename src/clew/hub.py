@@ -6,10 +6,11 @@ import hashlib
 import os
 import re
 import sys
-import tempfile
 from typing import Any, NoReturn
 from urllib.parse import urlparse
 from urllib.request import Request, urlopen
+
+from clew._files import replacing
 
 __all__ = [
     "download_url_to_file",
@@ -65,29 +66,22 @@ def download_url_to_file(
     """
     dst = os.path.expanduser(dst)
     digest, done = hashlib.sha256(), 0
-    folder = os.path.dirname(os.path.abspath(dst))
-    handle, part = tempfile.mkstemp(dir=folder, suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as out:
-            with urlopen(Request(url, headers={"User-Agent": "clew.hub"})) as answer:
-                total = int(answer.headers.get("Content-Length") or 0)
-                while block := answer.read(1 << 20):
-                    out.write(block)
-                    digest.update(block)
-                    done += len(block)
-                    if progress and sys.stderr.isatty():
-                        share = f" of {total / 1e6:.1f}" if total else ""
-                        print(f"\r{done / 1e6:.1f}{share} MB", end="", file=sys.stderr)
-            if progress and sys.stderr.isatty():
-                print(file=sys.stderr)
+    with replacing(dst) as out:
+        with urlopen(Request(url, headers={"User-Agent": "clew.hub"})) as answer:
+            total = int(answer.headers.get("Content-Length") or 0)
+            while block := answer.read(1 << 20):
+                out.write(block)
+                digest.update(block)
+                done += len(block)
+                if progress and sys.stderr.isatty():
+                    share = f" of {total / 1e6:.1f}" if total else ""
+                    print(f"\r{done / 1e6:.1f}{share} MB", end="", file=sys.stderr)
+        if progress and sys.stderr.isatty():
+            print(file=sys.stderr)
         if hash_prefix is not None and not digest.hexdigest().startswith(hash_prefix):
             raise RuntimeError(
                 f'invalid hash value (expected "{hash_prefix}", got "{digest.hexdigest()}")'
             )
-        os.replace(part, dst)
-    finally:
-        if os.path.exists(part):
-            os.remove(part)
 
 
 def load_state_dict_from_url(

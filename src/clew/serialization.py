@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from clew import Tensor
+from clew._files import replacing
 from clew._io import safe
 
 __all__ = [
@@ -45,6 +46,12 @@ def save(
     None, dtypes, devices, sizes, NumPy arrays of numbers, and lists, tuples, dicts and sets of
     such. Tensors that share memory share it again when loaded.
 
+    A path gets the new content as a whole: it is written beside an existing file, reaches the disk,
+    and takes that file's place, its permissions, and the target of a symbolic link. Until then, and
+    after any exception or kill, the old file is there unchanged; other names of it (hard links)
+    keep the old content. An open file is written from its position on as the bytes come, and
+    neither flushed to the disk nor closed: what is in it after an exception is not defined.
+
     Args:
         obj: what to save; of a module or optimizer, its `state_dict()`.
         f: a path, or a file open for binary writing.
@@ -73,8 +80,8 @@ def save(
             _write_safetensors(obj, f)
             return
         encoder = Encoder()
-        structure = encoder.dump(obj)  # before the file is opened: a refusal leaves it alone
-        with open(f, "wb") as file:
+        structure = encoder.dump(obj)  # before a file is opened: a refusal leaves no trace
+        with replacing(f) as file:
             archive.write_encoded(structure, encoder.storages, file)
         return
     if not hasattr(f, "write"):
@@ -87,10 +94,8 @@ def save(
 def _write_safetensors(obj: Any, path: Any) -> None:
     from clew._io import safetensors
 
-    buffer = io.BytesIO()
-    safetensors.write(obj, buffer)
-    with open(path, "wb") as file:
-        file.write(buffer.getbuffer())
+    with replacing(path) as file:
+        safetensors.write(obj, file)
 
 
 def load(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
+from clew._files import replacing
 from clew._graph.data import GraphLike
 from clew._graph.dot import to_dot, to_json
 from clew._graph.html import to_html
@@ -31,7 +32,7 @@ def save(graph: GraphLike, path: str | os.PathLike[str]) -> None:
         endings = ", ".join(repr(known) for known in _WRITERS)
         raise ValueError(f"Graph.save: the file's name must end in one of {endings}, got {name!r}")
     text = writer(graph)
-    with open(name, "w", encoding="utf-8") as file:
+    with replacing(name, "w", encoding="utf-8") as file:
         file.write(text)
 
 

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from clew._files import replacing
 from clew.autograd._recording import MemoryEvent, Recording
 from clew.autograd.profiler_util import FunctionEvent
 
@@ -26,8 +27,11 @@ _CATEGORIES = {
 
 def write_json(path: str, value: Any) -> None:
     """Writes JSON; compressed when the path ends in ".gz"."""
-    opener: Any = gzip.open if path.endswith(".gz") else open
-    with opener(path, "wt", encoding="utf-8") as file:
+    if path.endswith(".gz"):
+        with replacing(path) as raw, gzip.open(raw, "wt", encoding="utf-8") as packed:
+            json.dump(value, packed, separators=(",", ":"))
+        return
+    with replacing(path, "w", encoding="utf-8") as file:
         json.dump(value, file, separators=(",", ":"))
 
 

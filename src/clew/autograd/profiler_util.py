@@ -7,6 +7,8 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
+from clew._files import replacing
+
 __all__ = [
     "DeviceType",
     "EventList",
@@ -502,7 +504,7 @@ class EventList(list[T], Generic[T]):
                 f"{self.supported_export_stacks_metrics()}; got {metric!r}"
             )
         clean = str.maketrans(" ;\t\n", "____")
-        with open(path, "w", encoding="utf-8") as file:
+        with replacing(path, "w", encoding="utf-8") as file:
             for event in self:
                 value = int(getattr(event, metric))
                 if value > 0 and event.stack:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from clew._files import replacing
 from clew.autograd._chrome_trace import write_json
 from clew.autograd._recording import MemoryEvent, Recording
 from clew.profiler._attribution import fold
@@ -161,8 +162,9 @@ def export(path: str, recordings: Sequence[Recording]) -> None:
 
         shown = series(recordings)
         make = _timeline_picture.page if path.endswith(".html") else _timeline_picture.svg
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(make(shown, peak(recordings)))
+        text = make(shown, peak(recordings))
+        with replacing(path, "w", encoding="utf-8") as file:
+            file.write(text)
     elif path.endswith((".json", ".json.gz")):
         whole = series(recordings, most_groups=1000, most_times=1 << 62)
         write_json(

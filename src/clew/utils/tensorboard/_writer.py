@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from clew._files import replacing
+
 from . import _summary as summary
 
 __all__ = ["FileWriter", "SummaryWriter"]
@@ -449,7 +451,7 @@ class SummaryWriter:
         entry = config.EmbeddingInfo(
             tensor_name=f"{tag}:{step}", tensor_path=os.path.join(folder, "tensors.tsv")
         )
-        with open(os.path.join(path, "tensors.tsv"), "w") as f:
+        with replacing(os.path.join(path, "tensors.tsv"), "w") as f:
             for row in points.tolist():
                 f.write("\t".join(repr(v) for v in row) + "\n")
         if metadata is not None:
@@ -461,7 +463,7 @@ class SummaryWriter:
             rows = [[x] if metadata_header is None else x for x in metadata]
             if metadata_header is not None:
                 rows = [metadata_header, *rows]
-            with open(os.path.join(path, "metadata.tsv"), "w", encoding="utf8") as f:
+            with replacing(os.path.join(path, "metadata.tsv"), "w", encoding="utf8") as f:
                 f.writelines("\t".join(str(v) for v in row) + "\n" for row in rows)
             entry.metadata_path = os.path.join(folder, "metadata.tsv")
         if label_img is not None:
@@ -473,7 +475,7 @@ class SummaryWriter:
                 )
             across = int(np.ceil(np.sqrt(len(pictures))))
             sprite = summary.as_image(summary.grid(pictures, across), "CHW", "add_embedding")
-            with open(os.path.join(path, "sprite.png"), "wb") as image:
+            with replacing(os.path.join(path, "sprite.png")) as image:
                 image.write(summary.png(sprite))
             entry.sprite.image_path = os.path.join(folder, "sprite.png")
             entry.sprite.single_image_dim.extend([pictures.shape[3], pictures.shape[2]])
@@ -482,7 +484,7 @@ class SummaryWriter:
         self._projector.embeddings.extend([entry])
         from google.protobuf import text_format
 
-        with open(os.path.join(self.log_dir, "projector_config.pbtxt"), "w") as f:
+        with replacing(os.path.join(self.log_dir, "projector_config.pbtxt"), "w") as f:
             f.write(text_format.MessageToString(self._projector))
 
     def add_pr_curve(
