@@ -21,6 +21,7 @@ from clew import Tensor
 
 from .decode import Decoder
 from .encode import Encoder
+from .limits import shown
 from .tensors import buffer_of
 
 _ALIGNMENT = 64
@@ -94,20 +95,21 @@ class Reader:
             OSError,
         ) as error:
             raise RuntimeError(
-                f"load: the file cannot be read as an archive ({error}); it is damaged or cut off"
+                f"load: the file cannot be read as an archive ({str(error)[:200]}); it is damaged "
+                "or cut off"
             ) from error
         self.members = {info.filename: info for info in members}
         total = 0
         for info in members:
             if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & 1:
                 raise RuntimeError(
-                    f"load: member {info.filename!r} is compressed or encrypted; the container's "
-                    "members are stored as they are"
+                    f"load: member {shown(info.filename)} is compressed or encrypted; the "
+                    "container's members are stored as they are"
                 )
             if info.file_size != info.compress_size:
-                raise RuntimeError(f"load: member {info.filename!r} has two different sizes")
+                raise RuntimeError(f"load: member {shown(info.filename)} has two different sizes")
             if not 0 <= info.header_offset < self.length:
-                raise RuntimeError(f"load: member {info.filename!r} lies outside the file")
+                raise RuntimeError(f"load: member {shown(info.filename)} lies outside the file")
             total += info.file_size
         if total > self.length or len(self.members) != len(members):
             raise RuntimeError(
@@ -122,7 +124,8 @@ class Reader:
             order = self.read("byteorder").decode("latin1").strip()
             if order != sys.byteorder:
                 raise RuntimeError(
-                    f"load: the file's byte order is {order!r}; this machine's is {sys.byteorder!r}"
+                    f"load: the file's byte order is {shown(order)}; this machine's is "
+                    f"{sys.byteorder!r}"
                 )
 
     def structure(self) -> bytes:
@@ -144,17 +147,17 @@ class Reader:
         """A member and where its bytes begin in the file."""
         info = self.members.get(self.root + name)
         if info is None:
-            raise RuntimeError(f"load: the archive has no member {name!r}")
+            raise RuntimeError(f"load: the archive has no member {shown(name)}")
         self.file.seek(info.header_offset)
         header = self.file.read(30)
         if len(header) != 30 or header[:4] != b"PK\x03\x04":
-            raise RuntimeError(f"load: member {name!r} has no header; the file is damaged")
+            raise RuntimeError(f"load: member {shown(name)} has no header; the file is damaged")
         name_length, extra_length = struct.unpack("<HH", header[26:30])
         start = info.header_offset + 30 + name_length + extra_length
         if start + info.file_size > self.length:
             raise RuntimeError(
-                f"load: member {name!r} should end at byte {start + info.file_size}; the file has "
-                f"{self.length}"
+                f"load: member {shown(name)} should end at byte {start + info.file_size}; the file "
+                f"has {self.length}"
             )
         return info, start
 
@@ -170,12 +173,12 @@ class Reader:
                 n = len(data)
                 piece[:n] = data
             if not n:
-                raise RuntimeError(f"load: the file ends within member {info.filename!r}")
+                raise RuntimeError(f"load: the file ends within member {shown(info.filename)}")
             checksum = zlib.crc32(piece[:n], checksum)
             at += n
         if checksum != info.CRC:
             raise RuntimeError(
-                f"load: the checksum of member {info.filename!r} is wrong; the file is damaged"
+                f"load: the checksum of member {shown(info.filename)} is wrong; the file is damaged"
             )
 
     def read(self, name: str) -> bytes:
@@ -192,7 +195,7 @@ class Reader:
             info, start = self._locate(f"data/{key}")
             if nbytes > info.file_size:
                 raise RuntimeError(
-                    f"load: storage {key!r} should have {nbytes} bytes; the file has "
+                    f"load: storage {shown(key)} should have {nbytes} bytes; the file has "
                     f"{info.file_size}"
                 )
             raw = self._map(start, info.file_size) if self.path else self._read(info, start)
@@ -200,7 +203,7 @@ class Reader:
             self._loaded[key] = raw
         elif nbytes > raw.numel():
             raise RuntimeError(
-                f"load: storage {key!r} should have {nbytes} bytes; the file has {raw.numel()}"
+                f"load: storage {shown(key)} should have {nbytes} bytes; the file has {raw.numel()}"
             )
         return raw
 

@@ -16,18 +16,20 @@ import clew
 from clew import Tensor
 
 from . import safe
-from .tensors import DTYPE_NAMES, STORAGE_DTYPES, may_require_grad, view_of
-
-_MAX_KEY_DEPTH = 20
+from .limits import fail, shown
+from .tensors import DTYPE_NAMES, MAX_DIMS, STORAGE_DTYPES, may_require_grad, view_of
 
 
 class Name:
     """A name from the file: what may be called is `build`, which takes the arguments."""
 
-    def __init__(self, name: str, build: Callable[..., Any] | None, user: Any = None) -> None:
+    def __init__(
+        self, name: str, build: Callable[..., Any] | None, user: Any = None, keys: Any = None
+    ) -> None:
         self.name = name
         self.build = build
         self.user = user  # a class that the user has allowed
+        self.keys = keys  # of the arguments: what will be hashed
 
     def __repr__(self) -> str:
         return self.name
@@ -39,10 +41,6 @@ class StorageOf:
     def __init__(self, raw: Tensor, dtype: Any) -> None:
         self.raw = raw
         self.dtype = dtype  # None: untyped
-
-
-def fail(text: str) -> Any:
-    raise UnpicklingError(f"load: {text}; the file is damaged or was not made by save")
 
 
 def _rebuild_v2(
@@ -89,6 +87,9 @@ def _finish(
 ) -> Tensor:
     out = view_of(storage.raw, dtype, _plain(size), _plain(stride), offset, f"a {dtype} tensor")
     if isinstance(meta, dict):
+        # These make copies, which of an expanded tensor would be larger than any file.
+        if out.numel() > storage.raw.numel() and (meta.get("conj") or meta.get("neg")):
+            fail(f"a tensor of {out.numel()} elements is conjugated or negated")
         if meta.get("conj"):
             out = out.conj()
         if meta.get("neg"):
@@ -102,7 +103,7 @@ def _plain(size: Any) -> Any:
 
 def _with_grad(out: Tensor, requires_grad: Any) -> Tensor:
     if type(requires_grad) is not bool:
-        fail(f"requires_grad is {requires_grad!r}")
+        fail(f"requires_grad is {shown(requires_grad)}")
     if requires_grad:
         if not may_require_grad(out.dtype):
             fail(f"a tensor of {out.dtype} requires a gradient")
@@ -125,12 +126,14 @@ def _rebuild_meta(dtype: Any, size: Any, stride: Any, requires_grad: Any) -> Ten
         fail("a meta tensor has no dtype")
     size, stride = _plain(size), _plain(stride)
     for values in (size, stride):
-        if not isinstance(values, tuple) or not all(
-            type(v) is int and 0 <= v < 2**31 for v in values
+        if (
+            not isinstance(values, tuple)
+            or len(values) > MAX_DIMS
+            or not all(type(v) is int and 0 <= v < 2**31 for v in values)
         ):
-            fail(f"a meta tensor has size {size!r} and stride {stride!r}")
-    if len(size) != len(stride) or len(size) > 64:
-        fail(f"a meta tensor has size {size!r} and stride {stride!r}")
+            fail(f"a meta tensor has size {shown(size)} and stride {shown(stride)}")
+    if len(size) != len(stride):
+        fail(f"a meta tensor has size {shown(size)} and stride {shown(stride)}")
     out = clew.empty_strided(size, stride, dtype=dtype, device="meta")
     return _with_grad(out, requires_grad)
 
@@ -143,7 +146,7 @@ def _rebuild_from_type(function: Any, kind: Any, args: Any, state: Any) -> Tenso
         "torch.nn.parameter.Parameter",
         "torch.nn.parameter.Buffer",
     ):
-        raise UnpicklingError(f"load: tensors of type {kind} are not known")
+        raise UnpicklingError(f"load: tensors of type {shown(kind)} are not known")
     out = function.build(*args)
     if not isinstance(out, Tensor):
         fail("a tensor has another type")
@@ -152,13 +155,13 @@ def _rebuild_from_type(function: Any, kind: Any, args: Any, state: Any) -> Tenso
 
 def _size(values: Any = ()) -> Any:
     if not isinstance(values, (tuple, list)) or not all(type(v) is int for v in values):
-        fail(f"a Size is {values!r}")
+        fail(f"a Size is {shown(values)}")
     return clew.Size(values)
 
 
 def _device(kind: Any, index: Any = None) -> Any:
     if not isinstance(kind, str) or not (index is None or type(index) is int):
-        fail(f"a device is {kind!r}, {index!r}")
+        fail(f"a device is {shown(kind)}, {shown(index)}")
     try:
         return clew.device(kind) if index is None else clew.device(kind, index)
     except (RuntimeError, ValueError, TypeError):
@@ -167,14 +170,14 @@ def _device(kind: Any, index: Any = None) -> Any:
 
 def _layout(name: Any) -> Any:
     if name != "torch.strided":
-        fail(f"the layout is {name!r}")
+        fail(f"the layout is {shown(name)}")
     return clew.strided
 
 
 def _number(kind: Any) -> Callable[..., Any]:
     def build(*args: Any) -> Any:
         if len(args) > 2 or not all(type(a) in (int, float) for a in args):
-            fail(f"a {kind.__name__} is {args!r}")
+            fail(f"a {kind.__name__} is {shown(args)}")
         return kind(*args)
 
     return build
@@ -204,8 +207,6 @@ def collection(kind: Any) -> Callable[..., Any]:
     def build(items: Any = ()) -> Any:
         if not isinstance(items, (list, tuple)):
             fail(f"a {kind.__name__} has no items")
-        for item in items:
-            check_key(item)
         return kind(items)
 
     return build
@@ -218,9 +219,19 @@ def _ordered_dict(items: Any = ()) -> OrderedDict[Any, Any]:
     for pair in items:
         if not isinstance(pair, (list, tuple)) or len(pair) != 2:
             fail("an item of an OrderedDict is not a pair")
-        check_key(pair[0])
         out[pair[0]] = pair[1]
     return out
+
+
+def _items(items: Any = ()) -> Any:
+    return items if isinstance(items, (list, tuple)) else ()
+
+
+def _firsts(items: Any = ()) -> Any:
+    return [pair[0] for pair in _items(items) if isinstance(pair, (list, tuple)) and pair]
+
+
+_KEYS = {"OrderedDict": _firsts, "set": _items, "frozenset": _items}
 
 
 def _counter(items: Any = None) -> Counter[Any]:
@@ -240,30 +251,32 @@ def _defaultdict(factory: Any = None) -> defaultdict[Any, Any]:
     if factory is None:
         return defaultdict(None)
     if not isinstance(factory, Name) or factory.name not in _FACTORIES:
-        fail(f"the factory of a defaultdict is {factory!r}")
+        fail(f"the factory of a defaultdict is {shown(factory)}")
     return defaultdict(_FACTORIES[factory.name])
 
 
 def _slice(*args: Any) -> slice:
     if not 1 <= len(args) <= 3 or not all(a is None or type(a) is int for a in args):
-        fail(f"a slice is {args!r}")
+        fail(f"a slice is {shown(args)}")
     return slice(*args)
 
 
 def _np_dtype(text: Any, align: Any = False, copy: Any = True) -> Any:
     if not isinstance(text, str) or not text[:1] or text[0] not in "biufcSU":
-        fail(f"a NumPy dtype is {text!r}")
+        fail(f"a NumPy dtype is {shown(text)}")
     if not text[1:].isdigit() or int(text[1:]) > 2**20:
-        fail(f"a NumPy dtype is {text!r}")
+        fail(f"a NumPy dtype is {shown(text)}")
     try:
         return np.dtype(text, copy=True)
     except TypeError:
-        return fail(f"a NumPy dtype is {text!r}")
+        return fail(f"a NumPy dtype is {shown(text)}")
 
 
 def _np_check(dtype: Any, data: Any, count: int) -> None:
     if not isinstance(dtype, np.dtype) or not isinstance(data, bytes):
         fail("a NumPy value has no dtype or no bytes")
+    if dtype.itemsize == 0 and count > 1:
+        fail(f"a NumPy value has {count} elements of no bytes")
     if len(data) != count * dtype.itemsize:
         fail(f"a NumPy value needs {count * dtype.itemsize} bytes; there are {len(data)}")
 
@@ -284,20 +297,20 @@ def _np_frombuffer(data: Any, dtype: Any, shape: Any, order: Any) -> Any:
     data = bytes(data) if isinstance(data, bytearray) else data
     _np_check(dtype, data, count)
     if order not in ("C", "F"):
-        fail(f"a NumPy array has order {order!r}")
+        fail(f"a NumPy array has order {shown(order)}")
     return np.frombuffer(data, dtype, count).reshape(shape, order=order).copy(order)
 
 
 def _np_count(shape: Any) -> int:
     if not isinstance(shape, tuple) or len(shape) > 32:
-        fail(f"a NumPy array has shape {shape!r}")
+        fail(f"a NumPy array has shape {shown(shape)}")
     count = 1
     for n in shape:
         if type(n) is not int or not 0 <= n < 2**40:
-            fail(f"a NumPy array has shape {shape!r}")
+            fail(f"a NumPy array has shape {shown(shape)}")
         count *= n
     if count > 2**40:
-        fail(f"a NumPy array has shape {shape!r}")
+        fail(f"a NumPy array has shape {shown(shape)}")
     return count
 
 
@@ -373,21 +386,21 @@ def _make_names() -> dict[str, Name]:
         }
     for name in STORAGE_DTYPES:
         names[f"torch.{name}"] = None
-    return {name: Name(name, build) for name, build in names.items()}
+    return {
+        name: Name(name, build, keys=_KEYS.get(name.rpartition(".")[2]))
+        for name, build in names.items()
+    }
 
 
 NAMES = _make_names()
 DTYPES = {f"torch.{name}": dtype for name, dtype in DTYPE_NAMES.items()}
 
 
-def check_key(key: Any, depth: int = 0) -> None:
-    """Keys are hashed, and hashing a tuple recurses: only plain and flat ones are accepted."""
-    if key is None or isinstance(key, (str, bytes, int, float, complex, clew.dtype, clew.device)):
-        return
-    if isinstance(key, (tuple, frozenset)) and depth < _MAX_KEY_DEPTH:
-        for item in key:
-            check_key(item, depth + 1)
-        return
-    if isinstance(key, (np.generic, Tensor)) or safe.is_allowed(type(key)):
-        return
-    fail(f"a key is of type {type(key).__name__}")
+def is_plain_key(key: Any) -> bool:
+    """Whether a value that is no container can be a key."""
+    return (
+        key is None
+        or isinstance(key, (str, bytes, int, float, complex, clew.dtype, clew.device))
+        or isinstance(key, (np.generic, Tensor))
+        or safe.is_allowed(type(key))
+    )

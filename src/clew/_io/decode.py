@@ -24,12 +24,13 @@ from .construct import (
     NAMES,
     Name,
     StorageOf,
-    check_key,
     collection,
-    fail,
     np_set_state,
 )
+from .limits import Budget, fail, shown
 from .tensors import STORAGE_DTYPES
+
+_LONGEST_NAME = 1000
 
 
 class _OutsideError(Exception):
@@ -56,17 +57,29 @@ class Decoder:
         self.storage = storage
         self.user = safe.by_name()
         self.unknown: list[str] | None = None  # collects names instead of refusing them
+        self.budget = Budget(len(data))
 
     def load(self) -> Any:
         """The object."""
         try:
-            return self._load()
+            value = self._load()
+            self.budget.check_nesting()
+            return value
         except UnpicklingError:
             raise
         except _OutsideError as outside:  # not about the file: as it was raised
             raise outside.error from None
-        except (IndexError, KeyError, ValueError, TypeError, struct.error, AttributeError) as error:
-            what = f"{type(error).__name__}: {error}"
+        except (
+            IndexError,
+            KeyError,
+            ValueError,
+            TypeError,
+            struct.error,
+            AttributeError,
+            OverflowError,
+            RecursionError,
+        ) as error:
+            what = f"{type(error).__name__}: {error}"[:300]
             raise UnpicklingError(
                 f"load: the structure cannot be read ({what}); the file is damaged or was not "
                 "made by save"
@@ -84,8 +97,8 @@ class Decoder:
             step = _STEPS.get(code)
             if step is None:
                 fail(f"operation {bytes([code])!r} at byte {self.at - 1} is not one of data")
-            step(self)  # type: ignore[misc]
-        return fail("the structure ends before it is complete")
+            step(self)
+        fail("the structure ends before it is complete")
 
     # reading
 
@@ -121,6 +134,8 @@ class Decoder:
 
     def find(self, module: str, name: str) -> Any:
         """What a name in the file stands for."""
+        if len(module) + len(name) > _LONGEST_NAME:
+            fail(f"a name has {len(module) + len(name)} characters")
         full = f"{module}.{name}"
         if full in DTYPES:
             return DTYPES[full]
@@ -143,7 +158,11 @@ class Decoder:
         args = self.stack.pop()
         function = self.stack.pop()
         if not isinstance(function, Name) or function.build is None or type(args) is not tuple:
-            fail(f"{function!r} cannot be called")
+            fail(f"{shown(function)} cannot be called")
+        self.budget.copy(args)
+        if function.keys is not None:
+            for key in function.keys(*args):
+                self.budget.check_key(key, args)
         self.stack.append(function.build(*args))
 
     def push_new(self) -> None:
@@ -151,26 +170,30 @@ class Decoder:
         args = self.stack.pop()
         kind = self.stack.pop()
         if not isinstance(kind, Name) or type(args) is not tuple:
-            fail(f"{kind!r} is not a class")
+            fail(f"{shown(kind)} is not a class")
+        self.budget.copy(args)
         if isinstance(kind.user, type):
             self.stack.append(kind.user.__new__(kind.user, *args))
         elif kind.build is not None and self.unknown is not None:
             self.stack.append(None)
         elif kind.name in ("collections.OrderedDict", "collections.Counter") and not args:
-            self.stack.append(kind.build())
+            self.stack.append(kind.build())  # type: ignore[misc]
         else:
-            fail(f"{kind!r} is not a class")
+            fail(f"{shown(kind)} is not a class")
 
     def build(self) -> None:
         """BUILD"""
         state = self.stack.pop()
         value = self.stack[-1]
         if isinstance(value, OrderedDict) and not safe.is_allowed(type(value)):
-            if isinstance(state, dict) and set(state) <= {"_metadata"}:
+            if isinstance(state, dict) and (
+                not state or (len(state) == 1 and "_metadata" in state)
+            ):
                 value.__dict__.update(state)
             elif state is not None:
                 fail("an OrderedDict has unknown attributes")
         elif isinstance(value, (np.ndarray, np.dtype)):
+            self.budget.copy(state if isinstance(state, tuple) else ())
             np_set_state(value, state)
         elif safe.is_allowed(type(value)):
             _set_user_state(value, state)
@@ -188,7 +211,8 @@ class Decoder:
                 return
             fail(f"items are set in a {type(target).__name__}")
         for key, value in zip(items[::2], items[1::2]):
-            check_key(key)
+            self.budget.check_key(key, target)
+            self.budget.note_value(target, value)
             target[key] = value
 
     def append(self, target: Any, items: list[Any]) -> None:
@@ -204,19 +228,19 @@ class Decoder:
         if not isinstance(target, set):
             fail(f"items are added to a {type(target).__name__}")
         for item in items:
-            check_key(item)
+            self.budget.check_key(item, target)
         target.update(items)
 
     def persistent(self) -> None:
         """BINPERSID"""
         pid = self.stack.pop()
         if type(pid) is not tuple or len(pid) != 5 or pid[0] != "storage":
-            fail(f"a storage is given as {pid!r}")
+            fail(f"a storage is given as {shown(pid)}")
         _, kind, key, location, count = pid
         if not isinstance(kind, Name) or not isinstance(key, str) or not isinstance(location, str):
-            fail(f"a storage is given as {pid!r}")
+            fail(f"a storage is given as {shown(pid)}")
         if type(count) is not int or not 0 <= count < 2**60:
-            fail(f"a storage has {count!r} elements")
+            fail(f"a storage has {shown(count)} elements")
         short = kind.name.rpartition(".")[2]
         if short == "UntypedStorage":
             dtype, width = None, 1
@@ -224,7 +248,7 @@ class Decoder:
             dtype = STORAGE_DTYPES[short]
             width = dtype.itemsize
         else:
-            fail(f"a storage has type {kind}")
+            fail(f"a storage has type {shown(kind)}")
         try:
             raw = self.storage(key, count * width, location)
         except Exception as error:
@@ -322,6 +346,8 @@ def _stack_global(d: Decoder) -> None:
 
 def _frozen(d: Decoder) -> None:
     items = d.until_mark()
+    for item in items:
+        d.budget.check_key(item, items)
     d.stack.append(collection(frozenset)(items))
 
 

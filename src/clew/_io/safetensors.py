@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import struct
 from pickle import UnpicklingError
@@ -12,6 +13,7 @@ import clew
 from clew import Tensor
 
 from .archive import file_size
+from .limits import shown
 from .tensors import buffer_of, view_of, width_of
 
 _NAMES: dict[Any, str] = {
@@ -79,6 +81,12 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return out
 
 
+def _integer(digits: str) -> int:
+    if len(digits) > 20:  # reading a number takes the square of its length
+        raise ValueError(f"a number of {len(digits)} digits")
+    return int(digits)
+
+
 def _damaged(text: str) -> UnpicklingError:
     return UnpicklingError(f"load: {text}; the safetensors file is damaged")
 
@@ -94,9 +102,11 @@ def read_header(file: Any) -> tuple[dict[str, Any], dict[str, str], int]:
     if length > min(_MAX_HEADER, total - 8):
         raise _damaged(f"the header should have {length} bytes; the file has {total}")
     try:
-        header = json.loads(file.read(length).decode("utf-8"), object_pairs_hook=_pairs)
+        header = json.loads(
+            file.read(length).decode("utf-8"), object_pairs_hook=_pairs, parse_int=_integer
+        )
     except (ValueError, RecursionError) as error:
-        raise _damaged(f"the header is not JSON ({error})") from error
+        raise _damaged(f"the header is not JSON ({str(error)[:200]})") from error
     if not isinstance(header, dict):
         raise _damaged("the header is not an object")
     metadata = header.pop("__metadata__", {})
@@ -106,22 +116,24 @@ def read_header(file: Any) -> tuple[dict[str, Any], dict[str, str], int]:
     spans = []
     for name, entry in header.items():
         if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
-            raise _damaged(f"the entry of {name!r} is incomplete")
+            raise _damaged(f"the entry of {shown(name)} is incomplete")
         if not isinstance(entry["dtype"], str) or entry["dtype"] not in _DTYPES:
-            raise UnpicklingError(f"load: the dtype {entry['dtype']!r} of {name!r} is not known")
+            raise UnpicklingError(
+                f"load: the dtype {shown(entry['dtype'])} of {shown(name)} is not known"
+            )
         shape, offsets = entry["shape"], entry["data_offsets"]
         for values in (shape, offsets):
             if not isinstance(values, list) or not all(
                 type(v) is int and 0 <= v < 2**62 for v in values
             ):
-                raise _damaged(f"the shape or place of {name!r} is not a list of sizes")
+                raise _damaged(f"the shape or place of {shown(name)} is not a list of sizes")
         if len(offsets) != 2 or len(shape) > 64:
-            raise _damaged(f"the shape or place of {name!r} has a wrong length")
-        size = width_of(_DTYPES[entry["dtype"]])
-        for n in shape:
-            size *= n
+            raise _damaged(f"the shape or place of {shown(name)} has a wrong length")
+        size = width_of(_DTYPES[entry["dtype"]]) * math.prod(shape)
         if offsets[1] - offsets[0] != size or start + offsets[1] > total:
-            raise _damaged(f"{name!r} of shape {shape} does not fit its place {offsets}")
+            raise _damaged(
+                f"{shown(name)} of shape {shown(shape)} does not fit its place {shown(offsets)}"
+            )
         spans.append((offsets[0], offsets[1]))
     end = 0
     for begin, stop in sorted(spans):
@@ -148,7 +160,7 @@ def read(file: Any, place: Any, path: str | None = None) -> dict[str, Tensor]:
             stride.insert(0, n)
             n *= max(size, 1)
         raw = place(raw, "cpu")
-        out[name] = view_of(raw, dtype, shape, tuple(stride), 0, f"tensor {name!r}")
+        out[name] = view_of(raw, dtype, shape, tuple(stride), 0, f"tensor {shown(name)}")
     return out
 
 
@@ -160,11 +172,10 @@ def _bytes(file: Any, start: int, size: int, path: str | None) -> Tensor:
     raw = clew.empty(size, dtype=clew.uint8)
     file.seek(start)
     if size:
-        target = buffer_of(raw)
         data = file.read(size)
         if len(data) != size:
             raise _damaged("the file ends early")
-        target[:] = data
+        buffer_of(raw)[:] = data
     return raw
 
 

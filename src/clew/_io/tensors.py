@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from pickle import UnpicklingError
 from typing import Any
 
 import clew
 from clew import Tensor
+
+from .limits import shown
 
 # The names that the container gives to storages by dtype.
 STORAGE_NAMES: dict[Any, str] = {
@@ -44,21 +47,24 @@ def buffer_of(raw: Tensor) -> memoryview:
 def view_of(raw: Tensor, dtype: Any, size: Any, stride: Any, offset: int, what: str) -> Tensor:
     """A tensor over the bytes of `raw`, after checking that it stays within them."""
     for name, values in (("size", size), ("stride", stride)):
-        if not isinstance(values, tuple) or not all(
-            type(v) is int and 0 <= v < 2**63 for v in values
+        if (
+            not isinstance(values, tuple)
+            or len(values) > MAX_DIMS
+            or not all(type(v) is int and 0 <= v < 2**63 for v in values)
         ):
-            raise UnpicklingError(f"load: the {name} of {what} is not a tuple of sizes: {values!r}")
-    if len(size) != len(stride) or len(size) > MAX_DIMS:
+            raise UnpicklingError(
+                f"load: the {name} of {what} is not a tuple of at most {MAX_DIMS} sizes: "
+                f"{shown(values)}"
+            )
+    if len(size) != len(stride):
         raise UnpicklingError(
-            f"load: {what} has {len(size)} sizes and {len(stride)} strides; they must be as many, "
-            f"and {MAX_DIMS} at most"
+            f"load: {what} has {len(size)} sizes and {len(stride)} strides; they must be as many"
         )
     if type(offset) is not int or offset < 0:
-        raise UnpicklingError(f"load: the offset of {what} is not a size: {offset!r}")
-    count = 1
-    for n in size:
-        count *= n
-    if count >= 2**63:
+        raise UnpicklingError(f"load: the offset of {what} is not a size: {shown(offset)}")
+    count = math.prod(size)
+    # An empty tensor has strides, too, that must be numbers.
+    if math.prod(n for n in size if n) >= 2**63:
         raise UnpicklingError(f"load: {what} of size {list(size)} has too many elements")
     width = width_of(dtype)
     held = raw.numel() // width
@@ -71,10 +77,19 @@ def view_of(raw: Tensor, dtype: Any, size: Any, stride: Any, offset: int, what: 
             )
     elif offset > held:
         raise UnpicklingError(f"load: {what} begins at element {offset}; its storage has {held}")
-    if dtype == clew.bool and held and raw.device.type == "cpu" and raw.numpy().max() > 1:
+    if dtype == clew.bool and held and not _only_bools(raw):
         raise UnpicklingError(f"load: {what} has bytes that are neither 0 nor 1")
     flat = raw[: held * width]._reinterpret(dtype)
     return clew.empty(0, dtype=dtype, device=raw.device).set_(flat, offset, size, stride)
+
+
+def _only_bools(raw: Tensor) -> bool:
+    # Looked through once, however many tensors view it.
+    if raw.device.type == "cpu" and "checked" not in raw.__dict__:
+        if int(raw.max()) > 1:
+            return False
+        raw.__dict__["checked"] = True
+    return True
 
 
 def may_require_grad(dtype: Any) -> bool:
