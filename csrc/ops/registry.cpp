@@ -68,6 +68,8 @@ extern const OpList resampling_ops;
 extern const OpList distance_loss_ops;
 extern const OpList ctc_ops;
 extern const OpList distances_ops;
+extern const OpList matrices_ops;
+extern const OpList matrix_decompositions_ops;
 extern const OpList rms_norm_ops;
 extern const OpList recurrent_ops;
 extern const OpList recurrent_module_ops;
@@ -126,6 +128,8 @@ std::span<const OpList> all_ops() {
       distance_loss_ops,
       ctc_ops,
       distances_ops,
+      matrices_ops,
+      matrix_decompositions_ops,
       rms_norm_ops,
       recurrent_ops,
       recurrent_module_ops,

@@ -5,6 +5,7 @@
 #include <nanobind/stl/string.h>
 
 #include "base/parallel.h"
+#include "kernels/lapack.h"
 #include "kernels/pointwise.h"
 #include "python/bridge.h"
 #include "python/convert.h"
@@ -49,6 +50,8 @@ NB_MODULE(_C, m) {
     if (n < 1) throw nb::value_error("set_num_threads: expected a positive number of threads");
     set_num_threads(n);
   });
+  m.def("_load_lapack", &kernels::lapack::load,
+        "Looks LAPACK's routines up in a shared library and what it depends on.");
   m.def("_memory_stats", [] {
     MemoryStats s = memory_stats();
     nb::dict d;

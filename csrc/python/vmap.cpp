@@ -45,6 +45,17 @@ PyObject* leave(PyObject*, PyObject*) {
   });
 }
 PyObject* depth(PyObject*, PyObject*) { return PyLong_FromLong(vmap_depth()); }
+// Whether an operation of these tensors is neither recorded nor looked at by anybody.
+PyObject* plain(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  if (vmap_depth() || modes.intercept) Py_RETURN_FALSE;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    if (Py_TYPE(args[i]) != tensor_type) Py_RETURN_FALSE;
+    const auto* t = reinterpret_cast<TensorObj*>(args[i]);
+    if (t->flags & flag_batched) Py_RETURN_FALSE;
+    if (modes.grad && borrow(args[i]).requires_grad()) Py_RETURN_FALSE;
+  }
+  Py_RETURN_TRUE;
+}
 PyObject* sizes(PyObject*, PyObject*) {
   return guarded([&] {
     Ref out(checked(PyTuple_New(vmap_depth())));
@@ -168,19 +179,22 @@ PyObject* reaches_others(PyObject*, PyObject* args) {
   });
 }
 
-PyMethodDef functions[] = {{"_vmap_enter", enter, METH_VARARGS, nullptr},
-                           {"_vmap_exit", leave, METH_NOARGS, nullptr},
-                           {"_vmap_depth", depth, METH_NOARGS, nullptr},
-                           {"_vmap_sizes", sizes, METH_NOARGS, nullptr},
-                           {"_vmap_serials", serials, METH_NOARGS, nullptr},
-                           {"_vmap_randomness", randomness, METH_NOARGS, nullptr},
-                           {"_add_level", add, METH_VARARGS, nullptr},
-                           {"_remove_level", remove, METH_VARARGS, nullptr},
-                           {"_levels", levels, METH_O, nullptr},
-                           {"_show_levels", show, METH_VARARGS, nullptr},
-                           {"_hide_levels", hide, METH_VARARGS, nullptr},
-                           {"_reaches_others", reaches_others, METH_VARARGS, nullptr},
-                           {}};
+PyMethodDef functions[] = {
+    {"_vmap_enter", enter, METH_VARARGS, nullptr},
+    {"_vmap_exit", leave, METH_NOARGS, nullptr},
+    {"_vmap_depth", depth, METH_NOARGS, nullptr},
+    {"_plain", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(plain)), METH_FASTCALL,
+     nullptr},
+    {"_vmap_sizes", sizes, METH_NOARGS, nullptr},
+    {"_vmap_serials", serials, METH_NOARGS, nullptr},
+    {"_vmap_randomness", randomness, METH_NOARGS, nullptr},
+    {"_add_level", add, METH_VARARGS, nullptr},
+    {"_remove_level", remove, METH_VARARGS, nullptr},
+    {"_levels", levels, METH_O, nullptr},
+    {"_show_levels", show, METH_VARARGS, nullptr},
+    {"_hide_levels", hide, METH_VARARGS, nullptr},
+    {"_reaches_others", reaches_others, METH_VARARGS, nullptr},
+    {}};
 
 }  // namespace
 

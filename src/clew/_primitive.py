@@ -68,6 +68,7 @@ class _Primitive(Function):
     kernel: Callable[..., Any]
     shapes: Callable[..., list[Spec]]
     gradient: Callable[..., Any] | None
+    native: Callable[..., Any] | None
     constant_outputs: tuple[int, ...] = ()
 
     @classmethod
@@ -79,6 +80,8 @@ class _Primitive(Function):
                     Tensor.new_empty(inputs[0], tuple(shape), dtype=dtype, device="meta")
                     for shape, dtype in specs
                 )
+        if cls.native is not None:
+            return tuple(cls.native(*inputs, **attrs))
         arguments = [t.detach().numpy() if t.requires_grad else t.numpy() for t in inputs]
         with np.errstate(all="ignore"):  # infinities and nans are results, not warnings
             got = cls.kernel(*arguments, **attrs)
@@ -186,8 +189,9 @@ def primitive(
     name: str,
     *,
     shapes: Callable[..., list[Spec]],
-    kernel: Callable[..., Any],
+    kernel: Callable[..., Any] | None,
     gradient: Callable[..., Any] | None,
+    native: Callable[..., Any] | None = None,
     constant_outputs: tuple[int, ...] = (),
 ) -> Callable[..., Any]:
     """Makes a differentiable, meta- and vmap-capable operation of a NumPy function.
@@ -200,10 +204,12 @@ def primitive(
         shapes: the shape rule: tensors and attributes to a list of (shape, dtype), one for each
             output. It checks the arguments.
         kernel: NumPy arrays (in the tensors' dtypes) and attributes to an array or a tuple of
-            arrays.
+            arrays; None where there is always a native one.
         gradient: ``rule(c, *grads)``: a gradient or None for every input, made with clew's own
             operations; a grad is None where nothing flowed into that output. None: there is no
             derivative.
+        native: the kernel in the core, where it is present: of tensors and attributes, to a tuple
+            of tensors. None: ``kernel`` it is.
         constant_outputs: outputs without a derivative.
 
     Returns:
@@ -214,15 +220,19 @@ def primitive(
         name,
         (_Primitive,),
         {
-            "kernel": staticmethod(kernel),
+            "kernel": staticmethod(kernel) if kernel else None,
             "shapes": staticmethod(shapes),
             "gradient": staticmethod(gradient) if gradient else None,
+            "native": staticmethod(native) if native else None,
             "constant_outputs": constant_outputs,
-            "__module__": kernel.__module__,
+            "__module__": shapes.__module__,
         },
     )
 
     def call(*inputs: Tensor, **attrs: Any) -> Any:
+        if native is not None and _C._plain(*inputs):
+            outputs = native(*inputs, **attrs)
+            return outputs[0] if len(outputs) == 1 else outputs
         for t in inputs:
             if not isinstance(t, Tensor):
                 raise TypeError(f"{name}(): expected Tensors; got {type(t).__name__}")

@@ -5,6 +5,8 @@ on phases or on the triangle that is not read.
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -280,7 +282,7 @@ def test_least_squares_of_lower_rank():
     close(found.solution, np.linalg.lstsq(a, b, rcond=None)[0])
     assert found.rank == 1 and found.residuals.numel() == 0
     close(found.singular_values, np.linalg.svd(a, compute_uv=False))
-    whole = la.lstsq(clew.tensor(EYE), clew.tensor(b), rcond=1.5)
+    whole = la.lstsq(clew.tensor(EYE), clew.tensor(b), rcond=1.5, driver="gelss")
     assert whole.rank == 0 and whole.solution.abs().max() == 0
     check_gradients(
         lambda c, b: la.lstsq(c.unsqueeze(-1) * clew.ones(2), b).solution, a[:, 0].copy(), b
@@ -588,3 +590,71 @@ def test_methods_are_the_functions():
     close(reflections.orgqr(tau), a.qr().Q)
     close(reflections.ormqr(tau, a, transpose=True), a.qr().R)
     assert type(a.svd())._fields == ("U", "S", "V")
+
+
+# What is not finite ends at once: nan raises, infinities give nan.
+
+
+NOT_FINITE = """
+import math, sys
+import clew
+from clew import linalg as la
+
+n = int(sys.argv[1])
+clew.manual_seed(0)
+plain = clew.randn(n, n) + n * clew.eye(n)
+plain = plain + plain.mT
+for value in (math.inf, -math.inf, math.nan):
+    a = plain.clone()
+    a[n // 2, 1] = a[1, n // 2] = value
+    pair = clew.stack([plain, a])
+    calls = {
+        "svd": lambda x: la.svd(x).S,
+        "svdvals": la.svdvals,
+        "pinv": la.pinv,
+        "cond": la.cond,
+        "norm": lambda x: la.matrix_norm(x, 2),
+        "nuc": lambda x: la.matrix_norm(x, "nuc"),
+        "eigh": lambda x: la.eigh(x).eigenvalues,
+        "eigvalsh": la.eigvalsh,
+    }
+    for name, call in calls.items():
+        if math.isnan(value):
+            try:
+                call(pair)
+            except la.LinAlgError as e:
+                assert "(Batch element 1)" in str(e), e
+            else:
+                raise AssertionError(name)
+        else:
+            made = call(pair)
+            assert made[0].isfinite().all() and made[1].isnan().all(), name
+    for call in (la.eig, la.eigvals):
+        try:
+            call(pair)
+        except RuntimeError as e:
+            assert "infs or NaNs" in str(e)
+        else:
+            raise AssertionError("eig")
+    b = clew.ones(2, n, 1)
+    for driver in ("gels", "gelsy", "gelsd", "gelss"):
+        try:
+            la.lstsq(pair, b, driver=driver)
+            assert not math.isnan(value)
+        except la.LinAlgError as e:
+            assert "(Batch element 1)" in str(e)
+            assert math.isnan(value) or driver in ("gels", "gelsd")
+    if not math.isnan(value):
+        assert la.matrix_rank(pair).tolist() == [n, 0]
+    for call in (la.inv, la.det, la.slogdet, la.lu_factor, la.qr, la.ldl_factor_ex, la.cholesky_ex):
+        call(pair)
+    try:
+        clew.lobpcg(a, k=1, niter=3)
+    except la.LinAlgError:
+        pass
+"""
+
+
+@pytest.mark.parametrize("n", [9, 70])
+def test_what_is_not_finite_ends(n):
+    subprocess.run([sys.executable, "-c", NOT_FINITE, str(n)], check=True, timeout=60)

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from clew import _dtypes
+from clew import _C, _dtypes
 from clew._autocast import in_float32
 from clew._C import Tensor
 from clew._primitive import Context, broadcast_batch, primitive, write_out
 
-from ._common import CholeskyEx, check_matrix, check_same, per_matrix, report, show
+from ._common import CholeskyEx, check_matrix, check_same, eye_like, per_matrix, report, show
 from ._lapack import check as check_info
-from ._lapack import each, routines
+from ._lapack import native
 from ._triangular import solve_kernel, triangular
 
 
@@ -22,7 +22,7 @@ def _shapes(a: Tensor, **attrs: Any) -> Any:
 
 
 def _lower(a: np.ndarray, upper: bool) -> np.ndarray:
-    """The matrix whose lower triangle is to be read."""
+    """The matrix whose lower triangle is to be read; or the upper factor of a lower one."""
     return np.swapaxes(a, -1, -2).conj() if upper else a
 
 
@@ -40,45 +40,35 @@ def _failing(a: np.ndarray) -> tuple[np.ndarray, int]:
     return out, 0
 
 
-def _lower_factor(a: np.ndarray) -> np.ndarray:
-    """The factors of matrices; NumPy's LinAlgError when one is not positive definite."""
-    found = routines(a, "potrf")
-    if found is None:
-        return np.linalg.cholesky(a)
-    (potrf,) = found
-
-    def run(a: np.ndarray) -> tuple[np.ndarray]:
-        # Of a matrix in rows LAPACK sees the transposed one, and gives the transposed factor.
-        by_columns = a.flags.f_contiguous
-        factor, info = potrf(a if by_columns else a.T, lower=by_columns)
-        check_info(info)
-        return (factor if by_columns else factor.T,)
-
-    return each(run, a)[0]
-
-
 def _kernel(a: np.ndarray, *, upper: bool, name: str, check: bool) -> Any:
     a = _lower(a, upper)
     info = np.zeros(a.shape[:-2], np.int32)
     try:
-        factor = _lower_factor(a)
+        factor = np.linalg.cholesky(a)
         if not np.isnan(np.diagonal(factor, axis1=-2, axis2=-1)).any():
-            return factor, info
+            return _lower(factor, upper), info
     except np.linalg.LinAlgError:
         pass
     pairs = per_matrix(a.shape[:-2], _failing, a)
     factor = np.stack([p[0] for p in pairs]).reshape(a.shape)
     info = np.array([p[1] for p in pairs], np.int32).reshape(a.shape[:-2])
     if check:
-        report(
-            name,
-            info,
-            lambda k: (
-                "The factorization could not be completed because the input is not "
-                f"positive-definite (the leading minor of order {k} is not positive-definite)."
-            ),
-        )
-    return factor, info
+        report(name, info, _not_positive)
+    return _lower(factor, upper), info
+
+
+def _not_positive(k: int) -> str:
+    return (
+        "The factorization could not be completed because the input is not "
+        f"positive-definite (the leading minor of order {k} is not positive-definite)."
+    )
+
+
+def _native(a: Tensor, *, upper: bool, name: str, check: bool) -> Any:
+    made = _C.ops._cholesky(a, upper)
+    if check:
+        check_info(name, made[1], _not_positive)
+    return made
 
 
 def _gradient(c: Context, g: Any, _: Any) -> Any:
@@ -87,13 +77,17 @@ def _gradient(c: Context, g: Any, _: Any) -> Any:
     if g is None:
         return None
     factor = c.outputs[0]
+    if c.attrs["upper"]:
+        factor, g = factor.mH, g.mH
     phi = (factor.mH @ g).tril()
     phi = 0.5 * (phi + phi.tril(-1).mH)
     inner = triangular(factor.mH, phi, upper=True)
     return triangular(factor.mH, inner.mH, upper=True).mH
 
 
-_factor = primitive("Cholesky", shapes=_shapes, kernel=_kernel, gradient=_gradient)
+_factor = primitive(
+    "Cholesky", shapes=_shapes, kernel=_kernel, gradient=_gradient, native=native(_native)
+)
 
 
 @in_float32
@@ -115,9 +109,8 @@ def cholesky_ex(
     tensor(1, dtype=clew.int32)
     """
     check_matrix("linalg.cholesky_ex", input, square=True)
-    factor, info = _factor(input, upper=bool(upper), name="linalg.cholesky_ex", check=check_errors)
-    result = CholeskyEx(factor.mH if upper else factor, info)
-    return write_out("linalg.cholesky_ex", result, out)
+    made = _factor(input, upper=bool(upper), name="linalg.cholesky_ex", check=check_errors)
+    return write_out("linalg.cholesky_ex", CholeskyEx(*made), out)
 
 
 @in_float32
@@ -145,7 +138,7 @@ def cholesky(input: Tensor, *, upper: bool = False, out: Tensor | None = None) -
 def _cholesky(name: str, a: Tensor, upper: bool, out: Any) -> Any:
     check_matrix(name, a, square=True)
     factor, _ = _factor(a, upper=bool(upper), name=name, check=True)
-    return write_out(name, factor.mH if upper else factor, out)
+    return write_out(name, factor, out)
 
 
 def _solved(low: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -167,6 +160,10 @@ def _inverse_kernel(a: np.ndarray, *, upper: bool) -> np.ndarray:
     return _solved(_lower(a, upper), one)
 
 
+def _inverse_native(a: Tensor, *, upper: bool) -> Any:
+    return (_C.ops._cholesky_solve(eye_like(a).expand(a.shape), a, upper),)
+
+
 def _inverse_gradient(c: Context, g: Tensor) -> Tensor:
     x = c.outputs[0]
     return _factor_gradient(c.inputs[0], -(x @ g @ x), c.attrs["upper"])
@@ -177,6 +174,7 @@ _inverse = primitive(
     shapes=lambda a, upper: [(a.shape, a.dtype)],
     kernel=_inverse_kernel,
     gradient=_inverse_gradient,
+    native=native(_inverse_native),
 )
 
 
@@ -193,6 +191,7 @@ _solve = primitive(
     shapes=lambda b, a, upper: [(b.shape, b.dtype)],
     kernel=lambda b, a, upper: _solved(_lower(a, upper), b),
     gradient=_solve_gradient,
+    native=native(lambda b, a, upper: (_C.ops._cholesky_solve(b, a, upper),)),
 )
 
 

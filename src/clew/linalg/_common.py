@@ -188,6 +188,16 @@ def lapack(name: str, run: Callable[..., Any], a: np.ndarray, reason: str) -> An
         raise LinAlgError(f"{name}: {reason}") from None
 
 
+def without_infinite(name: str, a: np.ndarray, reason: str) -> tuple[np.ndarray, np.ndarray]:
+    """Matrices with zeros for those with infinities, with which LAPACK may not end; and which those
+    are, (*, 1, 1). Raises LinAlgError for the first one with nan.
+    """
+    nan = np.isnan(a).any((-2, -1))
+    report(name, nan, lambda _: reason)
+    lost = ~np.isfinite(a).all((-2, -1), keepdims=True)
+    return np.where(lost, 0, a).astype(a.dtype), lost
+
+
 def per_matrix(batch: Sequence[int], run: Callable[..., Any], *arrays: np.ndarray) -> list[Any]:
     """``run`` of each matrix of a batch by itself, in order."""
     return [run(*(a[index] for a in arrays)) for index in np.ndindex(*tuple(batch))]

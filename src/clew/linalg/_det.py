@@ -11,7 +11,7 @@ from clew._C import Tensor
 from clew._primitive import Context, primitive, write_out
 
 from ._common import SlogDet, check_matrix, every, eye_like, real_dtype
-from ._lapack import columns, each, routines
+from ._lapack import native
 from ._solve import inverse_or_nan
 
 _SMALL = 8  # sizes up to which the characteristic polynomial is accurate
@@ -56,37 +56,8 @@ def cofactors(a: Tensor, value: Tensor) -> Tensor:
     return (u * (sign * others).unsqueeze(-2)) @ vh
 
 
-def _pivots(a: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """The diagonals of upper triangular factors, and the signs of the row exchanges; None when
-    NumPy is to do it.
-    """
-    found = routines(a, "getrf")
-    if found is None:
-        return None
-
-    def run(a: np.ndarray) -> tuple[Any, ...]:
-        lu, pivots, _ = found[0](columns(a), overwrite_a=True)
-        odd = np.count_nonzero(pivots != np.arange(len(pivots))) % 2
-        return np.diagonal(lu), np.int8(-1 if odd else 1)
-
-    diagonal, sign = each(run, a)
-    return diagonal, sign
-
-
 def _det_kernel(a: np.ndarray) -> np.ndarray:
-    got = _pivots(a)
-    return np.asarray(np.linalg.det(a), a.dtype) if got is None else got[0].prod(-1) * got[1]
-
-
-def _slogdet_kernel(a: np.ndarray) -> Any:
-    got = _pivots(a)
-    if got is None:
-        return tuple(np.linalg.slogdet(a))
-    diagonal, sign = got
-    size = np.abs(diagonal)
-    # Where a pivot is zero, so is the sign.
-    phases = diagonal / np.where(size == 0, 1, size)
-    return phases.prod(-1) * sign, np.log(size).sum(-1, dtype=np.float64)
+    return np.asarray(np.linalg.det(a), a.dtype)
 
 
 _det = primitive(
@@ -94,6 +65,7 @@ _det = primitive(
     shapes=lambda a: [(a.shape[:-2], a.dtype)],
     kernel=_det_kernel,
     gradient=_det_gradient,
+    native=native(lambda a: (_C.ops._det(a),)),
 )
 
 
@@ -136,8 +108,9 @@ def _zeros(t: Tensor) -> Tensor:
 _slogdet = primitive(
     "Slogdet",
     shapes=lambda a: [(a.shape[:-2], a.dtype), (a.shape[:-2], real_dtype(a.dtype))],
-    kernel=_slogdet_kernel,
+    kernel=lambda a: tuple(np.linalg.slogdet(a)),
     gradient=_slogdet_gradient,
+    native=native(lambda a: _C.ops._slogdet(a)),
 )
 
 

@@ -19,8 +19,9 @@ from ._common import (
     lapack,
     mask_diagonal,
     real_dtype,
+    without_infinite,
 )
-from ._lapack import check, each, routines
+from ._lapack import check, native
 from ._solve import inverse_or_nan
 
 _NOT_CONVERGED = (
@@ -81,49 +82,33 @@ def _eigh_gradient(c: Context, gl: Any, gv: Any) -> Any:
     return vectors @ inner @ vectors.mH
 
 
-def hermitian_factors(a: np.ndarray, uplo: Any, vectors: bool) -> tuple[np.ndarray, ...]:
-    """Eigenvalues and, if wanted, eigenvectors; NumPy's LinAlgError when LAPACK does not
-    converge.
-    """
-    found = routines(a, "heevd")
-    if found is None:
-        return tuple(np.linalg.eigh(a, uplo)) if vectors else (np.linalg.eigvalsh(a, uplo),)
-    n = a.shape[-1]
-    # The workspace that LAPACK demands, or room for blocks of 64 columns when that is more.
-    needed = 1 + 6 * n + 2 * n * n if vectors else 1 + 2 * n
-
-    def run(a: np.ndarray) -> tuple[np.ndarray, ...]:
-        # Of a matrix in rows LAPACK sees the transposed one, which is the conjugate.
-        by_columns = a.flags.f_contiguous
-        values, v, info = found[0](
-            a if by_columns else a.T,
-            compute_v=vectors,
-            lower=(uplo == "L") == by_columns,
-            lwork=max(needed, 66 * n),
-        )
-        check(info)
-        return (values, v if by_columns else v.conj()) if vectors else (values,)
-
-    return each(run, a)
+def hermitian_factors(a: np.ndarray, uplo: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Eigenvalues and eigenvectors; nan where a matrix is infinite."""
+    seen, lost = without_infinite(name, np.tril(a) if uplo == "L" else np.triu(a), _NOT_CONVERGED)
+    made = lapack(name, lambda x: tuple(np.linalg.eigh(x, uplo)), seen, _NOT_CONVERGED)
+    return np.where(lost[..., 0], np.nan, made[0]), np.where(lost, np.nan, made[1])
 
 
-def _eigh_kernel(a: np.ndarray, *, uplo: Any, name: str) -> Any:
-    return lapack(name, lambda x: hermitian_factors(x, uplo, True), a, _NOT_CONVERGED)
+def hermitian_native(a: Tensor, uplo: str, name: str, vectors: bool) -> tuple[Tensor, Tensor]:
+    """The same by the core; without vectors the second is empty."""
+    values, made, info = _C.ops._eigh(a, uplo == "U", vectors)
+    check(name, info, lambda k: f"{_NOT_CONVERGED[:-1]} (error code: {k}).")
+    return values, made
 
 
 _eigh = primitive(
     "Eigh",
     shapes=lambda a, **_: [(a.shape[:-1], real_dtype(a.dtype)), (a.shape, a.dtype)],
-    kernel=_eigh_kernel,
+    kernel=lambda a, uplo, name: hermitian_factors(a, uplo, name),
     gradient=_eigh_gradient,
+    native=native(lambda a, uplo, name: hermitian_native(a, uplo, name, True)),
 )
 _eigvalsh = primitive(
     "Eigvalsh",
     shapes=lambda a, **_: [(a.shape[:-1], real_dtype(a.dtype))],
-    kernel=lambda a, uplo, name: lapack(
-        name, lambda x: hermitian_factors(x, uplo, False)[0], a, _NOT_CONVERGED
-    ),
+    kernel=lambda a, uplo, name: hermitian_factors(a, uplo, name)[0],
     gradient=None,
+    native=native(lambda a, uplo, name: hermitian_native(a, uplo, name, False)[:1]),
 )
 
 
@@ -196,6 +181,14 @@ def _eigvals_kernel(a: np.ndarray, *, name: str) -> Any:
     return lapack(name, np.linalg.eigvals, a, _NOT_CONVERGED)
 
 
+def _eig_native(a: Tensor, *, name: str, vectors: bool) -> Any:
+    if not (a.is_meta or a.isfinite().all()):
+        raise RuntimeError(f"{name}: input tensor should not contain infs or NaNs.")
+    values, made, info = _C.ops._eig(a, vectors)
+    check(name, info, lambda k: f"{_NOT_CONVERGED[:-1]} (error code: {k}).")
+    return values, made
+
+
 def _eig_gradient(c: Context, gl: Any, gv: Any) -> Any:
     # With X = V^-1 dA V: dL = diag X, dV = V (X / E) less what keeps the columns' lengths.
     (a,), (values, vectors) = c.inputs, c.outputs
@@ -221,12 +214,14 @@ _eig = primitive(
     ],
     kernel=_eig_kernel,
     gradient=_eig_gradient,
+    native=native(lambda a, name: _eig_native(a, name=name, vectors=True)),
 )
 _eigvals = primitive(
     "Eigvals",
     shapes=lambda a, **_: [(a.shape[:-1], complex_dtype(a.dtype))],
     kernel=_eigvals_kernel,
     gradient=None,
+    native=native(lambda a, name: _eig_native(a, name=name, vectors=False)[:1]),
 )
 
 

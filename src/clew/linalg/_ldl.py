@@ -7,11 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from clew import _dtypes
+from clew import _C, _dtypes
 from clew._C import Tensor
 from clew._primitive import broadcast_batch, primitive, write_out
 
 from ._common import check_matrix, check_same, check_tensor, per_matrix, report, show
+from ._lapack import check as check_info
+from ._lapack import native
 
 _ALPHA = (1 + math.sqrt(17)) / 8
 
@@ -120,11 +122,22 @@ def _kernel(a: np.ndarray, *, hermitian: bool, name: str, check: bool) -> Any:
     batch = a.shape[:-2]
     info = np.array([m[2] for m in made], np.int32).reshape(batch)
     if check:
-        report(name, info, lambda k: f"D[{k},{k}] is zero: the input matrix is singular.")
+        report(name, info, _singular)
     if not made:
         return a, np.zeros(a.shape[:-1], np.int32), info
     factors = np.stack([m[0] for m in made]).reshape(a.shape)
     return factors, np.stack([m[1] for m in made]).reshape(a.shape[:-1]), info
+
+
+def _singular(k: int) -> str:
+    return f"D[{k},{k}] is zero: the input matrix is singular."
+
+
+def _native(a: Tensor, *, hermitian: bool, name: str, check: bool) -> Any:
+    made = _C.ops._ldl_factor(a, hermitian)
+    if check:
+        check_info(name, made[2], _singular)
+    return made
 
 
 _ldl = primitive(
@@ -136,6 +149,7 @@ _ldl = primitive(
     ],
     kernel=_kernel,
     gradient=None,
+    native=native(_native),
 )
 
 
@@ -230,11 +244,16 @@ def _solve_kernel(
     return np.stack(made).reshape(b.shape) if made else b
 
 
+def _solve_native(ld: Tensor, pivots: Tensor, b: Tensor, *, hermitian: bool) -> Any:
+    return _C.ops._ldl_solve(ld, pivots.to(_dtypes.int32), b, hermitian)[:1]
+
+
 _ldl_solve = primitive(
     "LdlSolve",
     shapes=lambda ld, pivots, b, **_: [(b.shape, b.dtype)],
     kernel=_solve_kernel,
     gradient=None,
+    native=native(_solve_native),
 )
 
 

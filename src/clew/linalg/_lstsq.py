@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from clew import _dtypes
+from clew import _C, _dtypes
 from clew._autocast import in_float32
 from clew._C import Tensor
 from clew._primitive import broadcast_batch, write_out
 
 from ._common import check_matrix, check_same, check_tensor, eps_of, every, real_dtype, show
+from ._lapack import check, loaded
 from ._svd import matrix_rank, pinv, svdvals
 
 _DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
+_FAILED = (
+    "The least squares solution could not be computed because the input matrix does not have full "
+    "rank (error code: {}).",
+    "The algorithm failed to converge because the input matrix contained non-finite values.",
+)
 
 
 class Lstsq(NamedTuple):
@@ -80,6 +86,8 @@ def lstsq(
         )
     rtol = eps_of(input.dtype) * max(m, n) if rcond is None else rcond
     input, right = broadcast_batch(name, input, right, core=(2, 2))
+    if m and n and loaded and _C._plain(input, right):
+        return write_out(name, _native(name, input, right, vector, driver, rtol), out)
     if m == 0 or n == 0:
         solution = right.new_zeros((*right.shape[:-2], n, right.shape[-1])) + 0 * (
             input.sum() + right.sum()
@@ -100,3 +108,19 @@ def lstsq(
         values = svdvals(plain)
     solution = solution.squeeze(-1) if vector else solution
     return write_out(name, Lstsq(solution, residuals, rank, values), out)
+
+
+def _native(name: str, a: Tensor, b: Tensor, vector: bool, driver: str, rcond: float) -> Lstsq:
+    """The same by LAPACK's drivers."""
+    m, n = a.shape[-2:]
+    made, rank, values, info = _C.ops._lstsq(a, b, _DRIVERS.index(driver), float(rcond))
+    check(name, info, lambda k: _FAILED[k < 0].format(k))
+    solution = made.narrow(-2, 0, n)
+    residuals = a.new_empty((0,), dtype=real_dtype(a.dtype))
+    if m > n and driver != "gelsy" and (driver == "gels" or a.is_meta or every(rank == n)):
+        residuals = made.narrow(-2, n, m - n).abs().square().sum(-2)
+    if driver == "gels":
+        rank = rank.new_empty((0,))
+    if driver in ("gels", "gelsy"):
+        values = values.new_empty((0,))
+    return Lstsq(solution.squeeze(-1) if vector else solution, residuals, rank, values)

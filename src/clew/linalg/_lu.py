@@ -12,7 +12,8 @@ from clew._C import Tensor
 from clew._primitive import Context, broadcast_batch, primitive, write_out
 
 from ._common import check_matrix, check_same, check_tensor, eye_like, report, show
-from ._lapack import columns, each, routines
+from ._lapack import check as check_info
+from ._lapack import loaded, native
 from ._triangular import triangular
 
 _PANEL = 32
@@ -68,14 +69,6 @@ def _factors(a: np.ndarray) -> Any:
     """The compact factors of matrices, the row exchanges, the numbers of the first zero pivots."""
     *batch, m, n = a.shape
     k = min(m, n)
-    found = routines(a, "getrf")
-    if found is not None:
-
-        def run(a: np.ndarray) -> tuple[Any, ...]:
-            lu, pivots, info = found[0](columns(a), overwrite_a=True)
-            return lu, pivots + 1, np.int32(info)
-
-        return each(run, a)
     count = int(np.prod(batch, dtype=np.int64))
     lu = np.array(a).reshape(count, m, n)
     pivots = np.zeros((count, k), np.int32)
@@ -96,16 +89,23 @@ def _kernel(a: np.ndarray, *, name: str, check: bool) -> Any:
     lu, pivots, infos = _factors(a)
     infos = np.asarray(infos)
     if check:
-        report(
-            name,
-            infos,
-            lambda j: (
-                f"U[{j},{j}] is zero and using it on lu_solve would result in a division by zero. "
-                "If you still want to perform the factorization, consider calling "
-                "linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)"
-            ),
-        )
+        report(name, infos, _zero_pivot)
     return lu, pivots, infos
+
+
+def _zero_pivot(j: int) -> str:
+    return (
+        f"U[{j},{j}] is zero and using it on lu_solve would result in a division by zero. "
+        "If you still want to perform the factorization, consider calling "
+        "linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)"
+    )
+
+
+def _native(a: Tensor, *, name: str, check: bool) -> Any:
+    made = _C.ops._lu_factor(a)
+    if check:
+        check_info(name, made[2], _zero_pivot)
+    return made
 
 
 def _gradient(c: Context, g: Any, _pivots: Any, _info: Any) -> Any:
@@ -145,39 +145,22 @@ _lu = primitive(
     ],
     kernel=_kernel,
     gradient=_gradient,
+    native=native(_native),
 )
-
-
-def _permutation_kernel(pivots: np.ndarray, *, rows: int, name: str) -> np.ndarray:
-    *batch, k = pivots.shape
-    count = int(np.prod(batch, dtype=np.int64))
-    flat = pivots.reshape(count, k).astype(np.int64) - 1
-    wrong = flat[(flat < 0) | (flat >= rows)]
-    if wrong.size:
-        raise RuntimeError(
-            f"{name}: Pivots must lie between 1 and LU.size(-2) = {rows}; got {wrong[0] + 1}. Are "
-            "they the result of lu_factor?"
-        )
-    order = np.tile(np.arange(rows), (count, 1))
-    which = np.arange(count)
-    for j in range(k):
-        other = order[which, flat[:, j]]
-        order[which, flat[:, j]] = order[:, j]
-        order[:, j] = other
-    return order.reshape(*batch, rows)
 
 
 _permutation = primitive(
     "Permutation",
-    shapes=lambda pivots, rows, name: [((*pivots.shape[:-1], rows), _dtypes.int64)],
-    kernel=_permutation_kernel,
+    shapes=lambda pivots, rows: [((*pivots.shape[:-1], rows), _dtypes.int64)],
+    kernel=None,
     gradient=None,
+    native=lambda pivots, rows: (_C.ops._lu_permutation(pivots, rows),),
 )
 
 
-def permutation(pivots: Tensor, rows: int, name: str = "linalg.lu") -> Tensor:
+def permutation(pivots: Tensor, rows: int) -> Tensor:
     """The row of A that stands in each row of P^T A = L U."""
-    return _permutation(pivots, rows=rows, name=name)
+    return _permutation(pivots, rows=rows)
 
 
 def permute_rows(x: Tensor, order: Tensor, *, inverse: bool = False) -> Tensor:
@@ -254,9 +237,9 @@ def lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> LU:
             [0.0000, 0.5000]])
     """
     compact, pivots, _ = _factored("linalg.lu", A, pivot, False)
-    return write_out(
-        "linalg.lu", _unpacked(compact, _matrix(pivots, A.shape[-2], A.dtype, "linalg.lu")), out
-    )
+    if _C._plain(compact) and not compact.is_meta:
+        return write_out("linalg.lu", LU(*_C.ops._lu_unpack(compact, pivots)), out)
+    return write_out("linalg.lu", _unpacked(compact, _matrix(pivots, A.shape[-2], A.dtype)), out)
 
 
 def _unpacked(compact: Tensor, p: Tensor) -> LU:
@@ -268,11 +251,11 @@ def _unpacked(compact: Tensor, p: Tensor) -> LU:
     return LU(p, compact[..., :k].tril(-1) + one, compact[..., :k, :].triu())
 
 
-def _matrix(pivots: Tensor, m: int, dtype: Any, name: str) -> Tensor:
+def _matrix(pivots: Tensor, m: int, dtype: Any) -> Tensor:
     from clew import arange
 
     rows = arange(m, device=pivots.device).unsqueeze(-1)
-    return (permutation(pivots, m, name).unsqueeze(-2) == rows).to(dtype)
+    return (permutation(pivots, m).unsqueeze(-2) == rows).to(dtype)
 
 
 def _check_pivots(name: str, compact: Tensor, pivots: Any) -> None:
@@ -315,11 +298,7 @@ def lu_unpack(
     empty = LU_data.new_empty((0,))
     if unpack_pivots:
         _check_pivots("lu_unpack", LU_data, LU_pivots)
-    p = (
-        _matrix(LU_pivots, LU_data.shape[-2], LU_data.dtype, "lu_unpack")
-        if unpack_pivots
-        else empty
-    )
+    p = _matrix(LU_pivots, LU_data.shape[-2], LU_data.dtype) if unpack_pivots else empty
     result = _unpacked(LU_data, p) if unpack_data else LU(p, empty, empty)
     return write_out("lu_unpack", result, out)
 
@@ -370,7 +349,11 @@ def _solved(
     if not left:
         # The conjugate transpose of the equation.
         b, adjoint = b.mH, not adjoint
-    order = permutation(pivots, compact.shape[-1], name)
+    if loaded and _C._plain(compact, pivots, b) and not compact.is_meta:
+        compact, pivots, b = broadcast_batch(name, compact, pivots, b, core=(2, 1, 2))
+        x = _C.ops._lu_solve(compact, pivots, b, bool(adjoint))
+        return write_out(name, x if left else x.mH, out)
+    order = permutation(pivots, compact.shape[-1])
     compact, order, b = broadcast_batch(name, compact, order, b, core=(2, 1, 2))
     if adjoint:
         x = triangular(compact.mH, b, upper=False)

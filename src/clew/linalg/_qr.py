@@ -12,11 +12,10 @@ from clew._C import Tensor
 from clew._primitive import Context, primitive, write_out
 
 from ._common import QR, check_matrix, check_same, check_tensor, show
-from ._lapack import check, columns, each, routines
+from ._lapack import loaded, native
 from ._triangular import triangular
 
 _MODES = ("reduced", "complete", "r")
-_BLOCK = 64  # columns that LAPACK may treat at once; it gets room for as many
 
 
 def _qr_shapes(a: Tensor, *, mode: str) -> Any:
@@ -32,25 +31,6 @@ def _qr_kernel(a: np.ndarray, *, mode: str) -> Any:
         q = np.zeros((*batch, m, k), a.dtype)
         q[..., :, :] = np.eye(m, k, dtype=a.dtype)
         r = np.zeros((*batch, k, n), a.dtype)
-        return np.zeros(0, a.dtype) if mode == "r" else q, r
-    found = routines(a, "geqrf", "ungqr")
-    if found is not None:
-        geqrf, ungqr = found
-
-        def run(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            h, tau, _, info = geqrf(columns(a), lwork=_BLOCK * n, overwrite_a=True)
-            check(info)
-            if mode == "r":
-                return np.zeros(0, a.dtype), np.tril(h[: min(m, n)].T).T
-            k = m if mode == "complete" else min(m, n)
-            r = np.tril(h[:k].T).T
-            if k > n:
-                h = np.concatenate([h.T, np.zeros((k - n, m), a.dtype)]).T
-            q, _, info = ungqr(h[:, :k], tau, lwork=_BLOCK * k, overwrite_a=True)
-            check(info)
-            return q, r
-
-        q, r = each(run, a)
         return np.zeros(0, a.dtype) if mode == "r" else q, r
     if mode == "r":
         return np.zeros(0, a.dtype), np.linalg.qr(a, mode="r")
@@ -100,7 +80,17 @@ def _qr_gradient(c: Context, gq: Any, gr: Any) -> Any:
     return ga
 
 
-_qr = primitive("Qr", shapes=_qr_shapes, kernel=_qr_kernel, gradient=_qr_gradient)
+def _qr_native(a: Tensor, *, mode: str) -> Any:
+    return _C.ops._qr(a, mode == "complete", mode != "r")[:2]
+
+
+_qr = primitive(
+    "Qr",
+    shapes=_qr_shapes,
+    kernel=_qr_kernel,
+    gradient=_qr_gradient,
+    native=native(_qr_native),
+)
 
 
 @in_float32
@@ -145,20 +135,17 @@ def _geqrf_shapes(a: Tensor) -> Any:
 def _geqrf_kernel(a: np.ndarray) -> Any:
     if a.size == 0:
         return a, np.zeros((*a.shape[:-2], min(a.shape[-2:])), a.dtype)
-    found = routines(a, "geqrf")
-    if found is not None:
-
-        def run(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            h, tau, _, info = found[0](columns(a), lwork=_BLOCK * a.shape[1], overwrite_a=True)
-            check(info)
-            return h, tau
-
-        return each(run, a)
     h, tau = np.linalg.qr(a, mode="raw")
     return np.swapaxes(h, -2, -1), tau
 
 
-_geqrf = primitive("Geqrf", shapes=_geqrf_shapes, kernel=_geqrf_kernel, gradient=None)
+_geqrf = primitive(
+    "Geqrf",
+    shapes=_geqrf_shapes,
+    kernel=_geqrf_kernel,
+    gradient=None,
+    native=native(lambda a: _C.ops._geqrf(a)[:2]),
+)
 
 
 @in_float32
@@ -229,6 +216,8 @@ def householder_product(input: Tensor, tau: Tensor, *, out: Tensor | None = None
             f"{name}: input must have at least as many rows as columns, and tau at most as many "
             f"elements as there are columns; got {show(input)} and {show(tau)}"
         )
+    if loaded and _C._plain(input, tau):
+        return write_out(name, _C.ops._householder_product(input, tau)[0], out)
     from clew import eye
 
     q = eye(m, n, dtype=input.dtype, device=input.device).expand(input.shape)
@@ -277,6 +266,9 @@ def ormqr(
             f"{'rows' if left else 'columns'} as input has rows, and tau at most min(m, k) "
             f"elements; got {show(input)}, {show(input2)} and {show(input3)}"
         )
+    if loaded and _C._plain(input, input2, input3):
+        x = _C.ops._ormqr(input, input2, input3, bool(left), bool(transpose))[0]
+        return write_out("ormqr", x, out)
     # x Q is (Q^H x^H)^H.
     x = input3 if left else input3.mH
     adjoint = transpose == left

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from clew import _dtypes
+from clew import _C, _dtypes
 from clew._autocast import in_float32
 from clew._C import Tensor
 from clew._primitive import Context, broadcast_batch, primitive, write_out
@@ -23,7 +23,7 @@ from ._common import (
     show,
 )
 from ._lapack import check as check_info
-from ._lapack import columns, each, routines
+from ._lapack import native
 
 
 def zero_pivot(a: np.ndarray) -> int:
@@ -43,36 +43,32 @@ def zero_pivot(a: np.ndarray) -> int:
 
 def _solved(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, int]:
     try:
-        return _solutions(a, b), 0
+        return np.linalg.solve(a, b), 0
     except np.linalg.LinAlgError:
         return np.full_like(b, np.nan), zero_pivot(a)
-
-
-def _solutions(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The solutions of systems; NumPy's LinAlgError when one is singular."""
-    found = routines(a, "getrf", "getrs")
-    if found is None or b.size == 0:
-        return np.linalg.solve(a, b)
-    getrf, getrs = found
-
-    def run(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray]:
-        lu, pivots, info = getrf(columns(a), overwrite_a=True)
-        check_info(info)
-        return (getrs(lu, pivots, b)[0],)
-
-    return each(run, a, b)[0]
 
 
 def _solve_kernel(a: np.ndarray, b: np.ndarray, *, name: str, check: bool) -> Any:
     info = np.zeros(a.shape[:-2], np.int32)
     try:
-        return _solutions(a, b), info
+        return np.linalg.solve(a, b), info
     except np.linalg.LinAlgError:
         pairs = per_matrix(a.shape[:-2], _solved, a, b)
     info = np.array([p[1] for p in pairs], np.int32).reshape(info.shape)
     if check:
-        report(name, info, lambda k: "The solver failed because the input matrix is singular.")
+        report(name, info, _singular_system)
     return np.stack([p[0] for p in pairs]).reshape(b.shape), info
+
+
+def _singular_system(_: int) -> str:
+    return "The solver failed because the input matrix is singular."
+
+
+def _solve_native(a: Tensor, b: Tensor, *, name: str, check: bool) -> Any:
+    made = _C.ops._solve(a, b)
+    if check:
+        check_info(name, made[1], _singular_system)
+    return made
 
 
 def _solve_shapes(a: Tensor, b: Tensor, **attrs: Any) -> Any:
@@ -87,7 +83,13 @@ def _solve_gradient(c: Context, g: Any, _: Any) -> Any:
     return -(gb @ c.outputs[0].mH) if c.needs[0] else None, gb
 
 
-_solve = primitive("Solve", shapes=_solve_shapes, kernel=_solve_kernel, gradient=_solve_gradient)
+_solve = primitive(
+    "Solve",
+    shapes=_solve_shapes,
+    kernel=_solve_kernel,
+    gradient=_solve_gradient,
+    native=native(_solve_native),
+)
 
 
 def is_vector(A: Tensor, B: Tensor) -> bool:
@@ -167,26 +169,9 @@ def solve_ex(
     return write_out("linalg.solve_ex", SolveEx(x, info), out)
 
 
-def _inverses(a: np.ndarray) -> np.ndarray:
-    """The inverses of matrices; NumPy's LinAlgError when one is singular."""
-    found = routines(a, "getrf", "getri")
-    if found is None:
-        return np.linalg.inv(a)
-    getrf, getri = found
-
-    def run(a: np.ndarray) -> tuple[np.ndarray]:
-        lu, pivots, info = getrf(columns(a), overwrite_a=True)
-        check_info(info)
-        inverse, info = getri(lu, pivots, lwork=64 * len(a), overwrite_lu=True)
-        check_info(info)
-        return (inverse,)
-
-    return each(run, a)[0]
-
-
 def _inverted(a: np.ndarray) -> tuple[np.ndarray, int]:
     try:
-        return _inverses(a), 0
+        return np.linalg.inv(a), 0
     except np.linalg.LinAlgError:
         return np.full_like(a, np.nan), zero_pivot(a)
 
@@ -194,20 +179,27 @@ def _inverted(a: np.ndarray) -> tuple[np.ndarray, int]:
 def _inv_kernel(a: np.ndarray, *, name: str, check: bool) -> Any:
     info = np.zeros(a.shape[:-2], np.int32)
     try:
-        return _inverses(a), info
+        return np.linalg.inv(a), info
     except np.linalg.LinAlgError:
         pairs = per_matrix(a.shape[:-2], _inverted, a)
     info = np.array([p[1] for p in pairs], np.int32).reshape(info.shape)
     if check:
-        report(
-            name,
-            info,
-            lambda k: (
-                f"The diagonal element {k} is zero, the inversion could not be completed because "
-                "the input matrix is singular."
-            ),
-        )
+        report(name, info, _singular)
     return np.stack([p[0] for p in pairs]).reshape(a.shape), info
+
+
+def _singular(k: int) -> str:
+    return (
+        f"The diagonal element {k} is zero, the inversion could not be completed because "
+        "the input matrix is singular."
+    )
+
+
+def _inv_native(a: Tensor, *, name: str, check: bool) -> Any:
+    made = _C.ops._inverse(a)
+    if check:
+        check_info(name, made[1], _singular)
+    return made
 
 
 def _inv_shapes(a: Tensor, **attrs: Any) -> Any:
@@ -221,7 +213,13 @@ def _inv_gradient(c: Context, g: Any, _: Any) -> Any:
     return -(back @ g @ back)
 
 
-_inv = primitive("Inverse", shapes=_inv_shapes, kernel=_inv_kernel, gradient=_inv_gradient)
+_inv = primitive(
+    "Inverse",
+    shapes=_inv_shapes,
+    kernel=_inv_kernel,
+    gradient=_inv_gradient,
+    native=native(_inv_native),
+)
 
 
 def inverse_or_nan(a: Tensor) -> Tensor:

@@ -20,9 +20,16 @@ from ._common import (
     lapack,
     mask_diagonal,
     real_dtype,
+    without_infinite,
 )
-from ._eigen import differences, eigvalsh, hermitian_factors, require_no_phase
-from ._lapack import check, each, routines
+from ._eigen import (
+    differences,
+    eigvalsh,
+    hermitian_factors,
+    hermitian_native,
+    require_no_phase,
+)
+from ._lapack import check, native
 
 _NOT_FINITE = (
     "The algorithm failed to converge because the input matrix contained non-finite values."
@@ -54,37 +61,21 @@ def _decomposed(a: np.ndarray, full: bool, name: str) -> Any:
             n if full else k, n, dtype=a.dtype
         )
         return u, np.zeros((*batch, k), a.real.dtype), vh
-    reason = _ILL if np.isfinite(a).all() else _NOT_FINITE
-    return lapack(name, lambda x: _factors(x, full), a, reason)
+    seen, lost = without_infinite(name, a, _NOT_FINITE)
+    u, s, vh = lapack(name, lambda x: tuple(np.linalg.svd(x, full_matrices=full)), seen, _ILL)
+    return np.where(lost, np.nan, u), np.where(lost[..., 0], np.nan, s), np.where(lost, np.nan, vh)
 
 
-def _factors(a: np.ndarray, full: bool) -> tuple[np.ndarray, ...]:
-    """The factors of matrices; NumPy's LinAlgError when LAPACK does not converge."""
-    found = routines(a, "gesdd")
-    if found is None:
-        return tuple(np.linalg.svd(a, full_matrices=full))
-
-    def run(a: np.ndarray) -> tuple[np.ndarray, ...]:
-        # A^T = U S Vh is A = Vh^T S U^T.
-        u, s, vh, info = found[0](a.T, full_matrices=full)
-        check(info)
-        return vh.T, s, u.T
-
-    return each(run, a)
+def _why(code: int) -> str:
+    if code < 0:
+        return _NOT_FINITE
+    return f"{_ILL[:-1]} (error code: {code})."
 
 
-def _values(a: np.ndarray) -> np.ndarray:
-    """The singular values alone."""
-    found = routines(a, "gesdd")
-    if found is None:
-        return np.linalg.svd(a, compute_uv=False)
-
-    def run(a: np.ndarray) -> tuple[np.ndarray]:
-        _, s, _, info = found[0](a.T, compute_uv=False)
-        check(info)
-        return (s,)
-
-    return each(run, a)[0]
+def _native(a: Tensor, *, full: bool, name: str, vectors: bool = True) -> Any:
+    u, s, vh, info = _C.ops._svd(a, full, vectors)
+    check(name, info, _why)
+    return u, s, vh
 
 
 def _svd_gradient(c: Context, gu: Any, gs: Any, gvh: Any) -> Any:
@@ -135,21 +126,16 @@ _svd = primitive(
     shapes=_svd_shapes,
     kernel=_decomposed,
     gradient=_svd_gradient,
+    native=native(_native),
 )
-
-
-def _values_kernel(a: np.ndarray, *, name: str) -> np.ndarray:
-    if a.size == 0:
-        return np.zeros((*a.shape[:-2], min(a.shape[-2:])), a.real.dtype)
-    reason = _ILL if np.isfinite(a).all() else _NOT_FINITE
-    return lapack(name, _values, a, reason)
 
 
 _svdvals = primitive(
     "Svdvals",
     shapes=lambda a, **_: [((*a.shape[:-2], min(a.shape[-2:])), real_dtype(a.dtype))],
-    kernel=_values_kernel,
+    kernel=lambda a, name: _decomposed(a, False, name)[1],
     gradient=None,
+    native=native(lambda a, name: (_native(a, full=False, name=name, vectors=False)[1],)),
 )
 
 
@@ -285,7 +271,7 @@ def _pinv_kernel(
     a: np.ndarray, atol: np.ndarray, rtol: np.ndarray, *, hermitian: bool, name: str
 ) -> np.ndarray:
     if hermitian:
-        values, v = hermitian_factors(a, "L", True)
+        values, v = hermitian_factors(a, "L", name)
         u, vh = v, np.swapaxes(v, -2, -1).conj()
     else:
         u, values, vh = _decomposed(a, False, name)
@@ -293,6 +279,18 @@ def _pinv_kernel(
     keep = sizes > np.maximum(atol, rtol * sizes.max(-1, keepdims=True))
     inverse = np.where(keep, 1 / np.where(keep, values, 1), 0).astype(values.dtype)
     return (np.swapaxes(vh, -2, -1).conj() * inverse[..., None, :]) @ np.swapaxes(u, -2, -1).conj()
+
+
+def _pinv_native(a: Tensor, atol: Tensor, rtol: Tensor, *, hermitian: bool, name: str) -> Any:
+    if hermitian:
+        values, v = hermitian_native(a, "L", name, True)
+        sizes, uh = values.abs(), v.mH
+    else:
+        u, values, vh = _native(a, full=False, name=name)
+        sizes, v, uh = values, vh.mH, u.mH
+    limit = _C.functions["maximum"](atol, rtol * sizes.amax(-1, keepdim=True))
+    inverse = values.reciprocal().masked_fill(sizes <= limit, 0.0)
+    return ((v * inverse.unsqueeze(-2)) @ uh,)
 
 
 def pinv_gradient(a: Tensor, p: Tensor, g: Tensor) -> Tensor:
@@ -313,6 +311,7 @@ _pinv = primitive(
     shapes=lambda a, *_, **__: [((*a.shape[:-2], a.shape[-1], a.shape[-2]), a.dtype)],
     kernel=_pinv_kernel,
     gradient=_pinv_gradient,
+    native=native(_pinv_native),
 )
 
 

@@ -6,12 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from clew import _C
 from clew._autocast import in_float32
 from clew._C import Tensor
 from clew._primitive import Context, broadcast_batch, primitive, write_out
 
 from ._common import check_matrix, check_same, show
-from ._lapack import each, routines
+from ._lapack import native
 
 _LEAF = 64
 
@@ -49,26 +50,6 @@ def solve_kernel(
     a: np.ndarray, b: np.ndarray, *, upper: bool, unitriangular: bool = False
 ) -> np.ndarray:
     """Solves triangular systems; the other triangle is not read."""
-    found = routines(a, "trsm")
-    # What BLAS makes of a zero on the diagonal is up to the library.
-    if found and b.size and (unitriangular or np.diagonal(a, axis1=-2, axis2=-1).all()):
-        (trsm,) = found
-
-        def run(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray]:
-            # Of matrices in rows BLAS sees the transposed equation, X^T A^T = B^T.
-            turned = a.flags.f_contiguous and not a.flags.c_contiguous
-            x = trsm(
-                1.0,
-                a if turned else a.T,
-                b.T,
-                side=1,
-                lower=upper != turned,
-                trans_a=int(turned),
-                diag=int(unitriangular),
-            )
-            return (x.T,)
-
-        return each(run, a, b)[0]
     if unitriangular:
         a = np.triu(a, 1) if upper else np.tril(a, -1)
         a = a + np.eye(a.shape[-1], dtype=a.dtype)
@@ -90,12 +71,22 @@ def _gradient(c: Context, g: Tensor) -> Any:
     return ga, gb
 
 
-_solve = primitive("SolveTriangular", shapes=_shapes, kernel=solve_kernel, gradient=_gradient)
+def _native(a: Tensor, b: Tensor, *, upper: bool, unitriangular: bool) -> Any:
+    return (_C.ops._solve_triangular(a, b, upper, unitriangular),)
+
+
+_solve = primitive(
+    "SolveTriangular",
+    shapes=_shapes,
+    kernel=solve_kernel,
+    gradient=_gradient,
+    native=native(_native),
+)
 
 
 def triangular(a: Tensor, b: Tensor, *, upper: bool, unitriangular: bool = False) -> Tensor:
     """a^-1 b of triangular matrices whose batch dims are alike."""
-    return _solve(a, b, upper=upper, unitriangular=unitriangular)
+    return _solve(a, b, upper=bool(upper), unitriangular=bool(unitriangular))
 
 
 def solve_triangular(
