@@ -1,4 +1,4 @@
-// Blocks of whole cache lines, carved one behind the other from huge pages.
+// Short blocks of whole cache lines, carved one behind the other from huge pages.
 // May include: the standard library only.
 // Invariant: a permanent block is never given back; who took it keeps it for use again.
 #pragma once
@@ -7,8 +7,6 @@
 namespace clew {
 
 constexpr size_t line_bytes = 64;
-// Longer ones get huge pages of their own.
-constexpr size_t carved_most = (size_t{4} << 20) - 1;
 
 // Has the line at p on its way to the cache. The empty asm is an effect: a function that did
 // nothing but this would be called by nobody.
@@ -23,8 +21,5 @@ inline void fetch_line(const void* p) {
 void* allocate_lines(size_t bytes);
 // Whether it is permanent; others are given back with std::free().
 bool is_permanent(const void* block);
-// Gives the memory behind a permanent block back, but not its addresses: what it held is lost.
-// False where it has no pages of its own and keeps what it is.
-bool release_pages(void* block, size_t bytes);
 
 }  // namespace clew

@@ -4,12 +4,14 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
+#include "base/available.h"
 #include "base/parallel.h"
 #include "kernels/lapack.h"
 #include "kernels/pointwise.h"
 #include "python/bridge.h"
 #include "python/convert.h"
 #include "python/overrides.h"
+#include "tensor/allocator.h"
 
 namespace nb = nanobind;
 using namespace clew;
@@ -58,12 +60,20 @@ NB_MODULE(_C, m) {
     d["live_bytes"] = s.live_bytes;
     d["peak_bytes"] = s.peak_bytes;
     d["cached_bytes"] = s.cached_bytes;
+    d["fresh_bytes"] = s.fresh_bytes;
     d["allocations"] = s.allocations;
     return d;
   });
   m.def("reset_peak_memory_stats", &reset_peak_memory_stats,
         "Makes the peak start again from the live bytes.");
   m.def("empty_cache", &empty_cache, "Gives cached free blocks back to the system.");
+  m.def("_age_cache", &age_cache, nb::arg("turns") = 1,
+        "Gives back what is cached beyond what was live lately, as after so many turns of 2 s.");
+  m.def("_available_memory", [](const std::string& root) {
+    const Available a = available_memory(root);
+    return nb::make_tuple(a.total, a.bytes, a.granted);
+  });
+  nb::module_::import_("atexit").attr("register")(nb::cpp_function(&stop_ageing));
   m.def("get_default_dtype", [] { return nb::steal(python::dtype_object(default_dtype())); });
   m.def("_set_default_dtype", [](nb::handle d) { set_default_dtype(python::dtype_from(d.ptr())); });
 }

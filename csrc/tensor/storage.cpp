@@ -1,42 +1,20 @@
-// The caching allocator: freed blocks are kept by size class and handed out again.
-// May include: base, tensor/storage.h.
+// Storages, and the caching allocator for short blocks: freed ones are kept by size class and
+// handed out again. May include: base, tensor/storage.h.
 // Invariant: a cached block is at least as large as its class says, and aligned to 64 bytes.
 #include "tensor/storage.h"
 
-#include <sys/mman.h>
-
-#include <array>
 #include <cstdlib>
 #include <utility>
 
-#include "base/lines.h"
+#include "base/spans.h"
+#include "tensor/allocator.h"
 
 namespace clew {
 
+constinit Allocator the_allocator;
+
 namespace {
 
-constexpr size_t alignment = 64;
-// Four classes to each power of two: at most 25% of a block is unused.
-constexpr int class_count = 4 * 44;
-constexpr size_t cache_limit_block = size_t{1} << 30;
-constexpr size_t cached_most = size_t{4} << 30;
-
-struct Allocator {
-  // Freed storages, linked through `owner`: by class those that kept their block, those whose
-  // block has addresses but no memory (empty_cache), the rest apart.
-  Storage* with_block[class_count] = {};
-  Storage* with_addresses[class_count] = {};
-  Storage* bare = nullptr;
-  MemoryStats stats;
-  // What goes beyond these takes the long way. With a watch everything does, so that without one
-  // it costs nothing.
-  int64_t live_limit = 0;  // the peak
-  size_t cached_limit = cached_most;
-  StorageWatch watch = nullptr;
-};
-
-// Ready before anything runs and never destroyed: tensors may die after main.
-constinit Allocator the_allocator;
 Allocator& allocator() { return the_allocator; }
 
 int class_of(size_t nbytes) {
@@ -46,42 +24,60 @@ int class_of(size_t nbytes) {
   size_t part = (n - (size_t{1} << log) + quarter - 1) / quarter;
   return (log - 6) * 4 + static_cast<int>(part);
 }
+int64_t class_bytes(int c) { return static_cast<int64_t>(class_sizes[static_cast<size_t>(c)]); }
 
-constexpr auto class_sizes = [] {
-  std::array<size_t, class_count> sizes{};
-  for (int c = 0; c < class_count; ++c) {
-    int log = c / 4 + 6;
-    sizes[static_cast<size_t>(c)] =
-        (size_t{1} << log) + static_cast<size_t>(c % 4) * (size_t{1} << (log - 2));
-  }
-  return sizes;
-}();
-size_t class_bytes(int c) { return class_sizes[static_cast<size_t>(c)]; }
+[[gnu::cold, gnu::noinline]] void beyond_live_limit(Allocator& a, const Storage& s) {
+  a.stats.peak_bytes = std::max(a.stats.peak_bytes, a.stats.live_bytes);
+  a.peak_now = std::max(a.peak_now, a.stats.live_bytes);
+  if (a.watch)
+    a.watch(s.data, static_cast<int64_t>(s.nbytes));
+  else
+    a.live_limit = std::min(a.stats.peak_bytes, a.peak_now);
+}
 
-Storage* pop(Storage*& list) {
-  Storage* s = list;
-  Storage* next = list = static_cast<Storage*>(s->owner);
-  s->owner = nullptr;
-  // What the next result will need is on its way while this one is computed.
-  if (next) {
-    fetch_line(next->owner);
-    for (size_t i = 0; i < 4; ++i) fetch_line(static_cast<char*>(next->data) + i * line_bytes);
+[[gnu::cold, gnu::noinline]] void beyond_cached_limit(Allocator& a, const Storage& s) {
+  if (a.watch) a.watch(s.data, -static_cast<int64_t>(s.nbytes));
+  if (cached_bytes(a) > quiet_bytes) start_ageing();
+  if (!a.watch && is_ageing()) a.cached_limit = INT64_MAX;
+}
+
+[[gnu::cold]] void fail_allocation(size_t nbytes) {
+  fail(ErrorKind::OutOfMemory, "allocation: not enough memory, tried to allocate ", nbytes,
+       " bytes; use smaller tensors, a smaller batch, or free others first");
+}
+
+void* allocate_short_block(int c) {
+  const auto bytes = (class_sizes[static_cast<size_t>(c)] + line_bytes - 1) / line_bytes;
+  return allocate_lines(bytes * line_bytes);
+}
+
+[[gnu::noinline]] Storage* allocate_rarely(Allocator& a, size_t nbytes, Device device) {
+  Storage* s;
+  if (device == Device::Meta || nbytes == 0) {
+    s = bare_storage(a);
+    s->device = device;
+    s->nbytes = nbytes;
+    return s;
   }
+  s = take_long_block(a, nbytes);
+  if (!s) fail_allocation(nbytes);
   return s;
 }
-void push(Storage*& list, Storage* s) {
-  s->owner = list;
-  list = s;
-}
 
-// One that kept its block, as new.
-Storage* again(Storage*& list) {
-  Storage* s = pop(list);
-  s->refs = 1;
-  s->version = 0;
-  s->resizable = true;
+[[gnu::cold, gnu::noinline]] Storage* new_short_block(Allocator& a, size_t nbytes, int c) {
+  void* data = allocate_short_block(c);
+  if (!data) {
+    empty_cache();
+    data = allocate_short_block(c);
+  }
+  if (!data) fail_allocation(nbytes);
+  Storage* s = bare_storage(a);
+  s->data = data;
+  s->size_class = static_cast<uint16_t>(c);
   return s;
 }
+
+}  // namespace
 
 Storage* bare_storage(Allocator& a) {
   if (!a.bare) {
@@ -94,63 +90,20 @@ Storage* bare_storage(Allocator& a) {
   return s;
 }
 
-[[gnu::cold, gnu::noinline]] void beyond_live_limit(Allocator& a, const Storage& s) {
-  if (a.stats.live_bytes > a.stats.peak_bytes) a.stats.peak_bytes = a.stats.live_bytes;
-  if (a.watch)
-    a.watch(s.data, static_cast<int64_t>(s.nbytes));
-  else
-    a.live_limit = a.stats.peak_bytes;
-}
-
-// Whether the block is kept nevertheless.
-[[gnu::cold, gnu::noinline]] bool beyond_cached_limit(Allocator& a, const Storage& s,
-                                                      size_t bytes) {
-  if (a.watch) a.watch(s.data, -static_cast<int64_t>(s.nbytes));
-  return bytes <= cache_limit_block &&
-         static_cast<size_t>(a.stats.cached_bytes) + bytes <= cached_most;
-}
-
-void* allocate_block(int c) {
-  size_t bytes = (class_bytes(c) + alignment - 1) / alignment * alignment;
-  if (bytes <= carved_most) return allocate_lines(bytes);
-  // Huge pages spare large results most of their page faults; and pieces of rows that started
-  // within a pair of cache lines would have memory bring the other line, too.
-  constexpr size_t huge_page = size_t{2} << 20;
-  void* p = nullptr;
-  if (posix_memalign(&p, huge_page, bytes) != 0) return nullptr;
-  madvise(p, bytes / huge_page * huge_page, MADV_HUGEPAGE);
-  return p;
-}
-
-}  // namespace
-
 Storage* Storage::allocate(size_t nbytes, Device device) {
   Allocator& a = allocator();
-  if (device == Device::Meta || nbytes == 0) [[unlikely]] {
-    Storage* s = bare_storage(a);
-    s->device = device;
-    s->nbytes = nbytes;
-    return s;
-  }
-  int c = nbytes > (size_t{1} << 46) ? class_count : class_of(nbytes);
-  Storage* s = nullptr;
-  if (c < class_count && a.with_block[c]) [[likely]] {
-    s = again(a.with_block[c]);
-    a.stats.cached_bytes -= static_cast<int64_t>(class_bytes(c));
-  } else if (c < class_count && a.with_addresses[c]) {
-    s = again(a.with_addresses[c]);
+  Storage* s;
+  if (device == Device::Meta || nbytes - 1 >= short_most) [[unlikely]] {  // 0 - 1 is large, too
+    s = allocate_rarely(a, nbytes, device);
+    if (!s->data) return s;
   } else {
-    void* data = c < class_count ? allocate_block(c) : nullptr;
-    if (!data && c < class_count && a.stats.cached_bytes > 0) {
-      empty_cache();
-      data = allocate_block(c);
+    const int c = class_of(nbytes);
+    if (a.with_block[c]) [[likely]] {
+      s = again(a.with_block[c]);
+      a.stats.cached_bytes -= class_bytes(c);
+    } else {
+      s = new_short_block(a, nbytes, c);
     }
-    if (!data)
-      fail(ErrorKind::OutOfMemory, "allocation: not enough memory, tried to allocate ", nbytes,
-           " bytes; use smaller tensors, a smaller batch, or free others first");
-    s = bare_storage(a);
-    s->data = data;
-    s->size_class = static_cast<uint8_t>(c);
   }
   s->nbytes = nbytes;
   a.stats.allocations++;
@@ -180,18 +133,20 @@ void Storage::destroy(Storage* s) {
     delete s;
     return;
   }
-  if (s->data) [[likely]] {
-    a.stats.live_bytes -= static_cast<int64_t>(s->nbytes);
-    size_t bytes = class_bytes(s->size_class);
-    if ((bytes <= cache_limit_block && a.stats.cached_bytes + bytes <= a.cached_limit) ||
-        beyond_cached_limit(a, *s, bytes) || is_permanent(s->data)) {
-      a.stats.cached_bytes += static_cast<int64_t>(bytes);
-      push(a.with_block[s->size_class], s);
-      return;
-    }
-    std::free(s->data);
+  if (!s->data) [[unlikely]] {
+    push(a.bare, s);
+    return;
   }
-  push(a.bare, s);
+  a.stats.live_bytes -= static_cast<int64_t>(s->nbytes);
+  if (s->size_class < short_classes) [[likely]] {
+    a.stats.cached_bytes += class_bytes(s->size_class);
+    if (a.stats.cached_bytes > a.cached_limit) [[unlikely]]
+      beyond_cached_limit(a, *s);
+    push(a.with_block[s->size_class], s);
+    return;
+  }
+  if (a.watch) a.watch(s->data, -static_cast<int64_t>(s->nbytes));
+  keep_long_block(a, s);
 }
 
 void Storage::resize(size_t new_nbytes) {
@@ -205,40 +160,26 @@ void Storage::resize(size_t new_nbytes) {
   std::swap(data, fresh->data);
   std::swap(nbytes, fresh->nbytes);
   std::swap(size_class, fresh->size_class);
+  std::swap(span, fresh->span);
   fresh->decref();
 }
 
-MemoryStats memory_stats() { return allocator().stats; }
+MemoryStats memory_stats() {
+  MemoryStats stats = allocator().stats;
+  stats.cached_bytes = cached_bytes(allocator());
+  stats.fresh_bytes = span_bytes().fresh;
+  return stats;
+}
 void reset_peak_memory_stats() {
   Allocator& a = allocator();
   a.stats.peak_bytes = a.stats.live_bytes;
-  if (!a.watch) a.live_limit = a.stats.peak_bytes;
+  if (!a.watch) a.live_limit = std::min(a.stats.peak_bytes, a.peak_now);
 }
 void watch_storages(StorageWatch watch) {
   Allocator& a = allocator();
   a.watch = watch;
-  a.live_limit = watch ? -1 : a.stats.peak_bytes;
-  a.cached_limit = watch ? 0 : cached_most;
-}
-void empty_cache() {
-  Allocator& a = allocator();
-  a.stats.cached_bytes = 0;
-  for (int c = 0; c < class_count; ++c) {
-    Storage*& list = a.with_block[c];
-    Storage* kept = nullptr;
-    while (list) {
-      Storage* s = pop(list);
-      if (is_permanent(s->data)) {
-        const bool released = release_pages(s->data, class_bytes(c));
-        push(released ? a.with_addresses[c] : kept, s);
-        if (!released) a.stats.cached_bytes += static_cast<int64_t>(class_bytes(c));
-      } else {
-        std::free(s->data);
-        push(a.bare, s);
-      }
-    }
-    list = kept;
-  }
+  a.live_limit = watch ? -1 : std::min(a.stats.peak_bytes, a.peak_now);
+  a.cached_limit = watch ? -1 : is_ageing() ? INT64_MAX : quiet_bytes;
 }
 
 }  // namespace clew

@@ -13,18 +13,20 @@ enum class Device : uint8_t { CPU, Meta };
 constexpr const char* name(Device d) { return d == Device::CPU ? "cpu" : "meta"; }
 
 struct Origin;  // graph/provenance.h
+struct Span;    // base/spans.h
 
 struct alignas(64) Storage {  // one line of the cache
   uint32_t refs = 1;
   uint32_t version = 0;  // counts in-place writes through any view
   Device device = Device::CPU;
-  uint8_t size_class = 0;
   bool resizable = true;  // false when the bytes belong to somebody else (NumPy, DLPack)
+  uint16_t size_class = 0;
   void* data = nullptr;
   size_t nbytes = 0;
   void (*release)(Storage*) = nullptr;  // for foreign memory: gives `owner` back
   void* owner = nullptr;
   Origin* writer = nullptr;  // owned: where the last counted write came from
+  Span* span = nullptr;      // what a long block lies in
 
   // 64-byte aligned, uninitialised. Throws OutOfMemory when the bytes cannot be had.
   static Storage* allocate(size_t nbytes, Device device = Device::CPU);
@@ -38,6 +40,7 @@ struct alignas(64) Storage {  // one line of the cache
  private:
   static void destroy(Storage*);
 };
+static_assert(sizeof(Storage) == 64);
 
 // Told of every block that is taken (bytes above zero) or given back (below). Null takes it away.
 using StorageWatch = void (*)(void* data, int64_t bytes);
@@ -49,10 +52,14 @@ struct MemoryStats {
   int64_t live_bytes = 0;
   int64_t peak_bytes = 0;
   int64_t cached_bytes = 0;
+  int64_t fresh_bytes = 0;  // ever had from the system, for blocks above 4 KB
   int64_t allocations = 0;
 };
 MemoryStats memory_stats();
 void reset_peak_memory_stats();
 void empty_cache();
+// As though so many turns of the clock had gone by: what was live long ago no longer counts, and
+// what is cached beyond it is given back. Whether there may be more to give back.
+bool age_cache(int turns = 1);
 
 }  // namespace clew

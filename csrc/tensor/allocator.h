@@ -1,0 +1,100 @@
+// The state of the caching allocator, which storage.cpp (blocks up to 4 KB) and long_blocks.cpp
+// share.
+// May include: base, tensor/storage.h.
+// Invariant: only with the GIL; what is kept was live lately, and an eighth and a little more.
+#pragma once
+#include <array>
+
+#include "base/lines.h"
+#include "tensor/storage.h"
+
+namespace clew {
+
+// Four classes to each power of two up to 4 KB, sixteen above: at most 25% and 6% go unused.
+constexpr size_t short_most = 4096;
+constexpr int short_classes = 4 * 6 + 1;
+constexpr int long_classes = 16 * 34;
+constexpr size_t long_most = size_t{1} << 46;
+
+constexpr auto class_sizes = [] {
+  std::array<size_t, short_classes> sizes{};
+  for (int c = 0; c < short_classes; ++c) {
+    int log = c / 4 + 6;
+    sizes[static_cast<size_t>(c)] =
+        (size_t{1} << log) + static_cast<size_t>(c % 4) * (size_t{1} << (log - 2));
+  }
+  return sizes;
+}();
+
+// As much may be cached without anybody looking after it, and beyond what was live.
+constexpr int64_t quiet_bytes = int64_t{16} << 20;
+
+struct Allocator {
+  // Freed storages, linked through `owner`: by class those that kept their block, the rest apart.
+  Storage* with_block[short_classes] = {};
+  Storage* with_long_block[long_classes] = {};
+  Storage* bare = nullptr;
+  MemoryStats stats;  // cached_bytes: of short blocks
+  // What goes beyond these takes the long way. With a watch everything does, so that without one
+  // it costs nothing.
+  int64_t live_limit = 0;
+  int64_t cached_limit = quiet_bytes;
+  StorageWatch watch = nullptr;
+
+  int64_t long_live = 0;  // of stats.live_bytes
+  int64_t long_kept = 0;  // in with_long_block
+  int64_t spanless = 0;   // of long blocks that came from malloc
+  // The most that was live in this turn of the clock, in those before, and what is left of the
+  // most of older ones.
+  static constexpr int turns = 15;
+  int64_t peak_now = 0;
+  int64_t peaks[turns] = {};
+  int turn = 0;
+  int64_t faded_peak = 0;
+  int64_t until_look = 0;  // bytes to be had from the system before the next look at what is left
+};
+
+// Ready before anything runs and never destroyed: tensors may die after main.
+extern constinit Allocator the_allocator;
+
+inline Storage* pop(Storage*& list) {
+  Storage* s = list;
+  Storage* next = list = static_cast<Storage*>(s->owner);
+  s->owner = nullptr;
+  // What the next result will need is on its way while this one is computed.
+  if (next) {
+    fetch_line(next->owner);
+    for (size_t i = 0; i < 4; ++i) fetch_line(static_cast<char*>(next->data) + i * line_bytes);
+  }
+  return s;
+}
+inline void push(Storage*& list, Storage* s) {
+  s->owner = list;
+  list = s;
+}
+// One that kept its block, as new.
+inline Storage* again(Storage*& list) {
+  Storage* s = pop(list);
+  s->refs = 1;
+  s->version = 0;
+  s->resizable = true;
+  return s;
+}
+Storage* bare_storage(Allocator& a);
+
+// A storage with a block of at least so many bytes, above short_most; null: no memory.
+Storage* take_long_block(Allocator& a, size_t nbytes);
+void keep_long_block(Allocator& a, Storage* s);
+// Gives what lies in with_long_block back to the heap of spans.
+void gather_long_blocks(Allocator& a);
+// Bytes of all blocks that memory stands behind, and of those that nobody uses.
+int64_t held_bytes(const Allocator& a);
+int64_t cached_bytes(const Allocator& a);
+
+// A thread that calls age_cache every two seconds while there is something to give back.
+void start_ageing();
+bool is_ageing();
+// Before the interpreter goes; it does not start again.
+void stop_ageing();
+
+}  // namespace clew
