@@ -437,6 +437,11 @@ struct GraphTask {
       explicit Running(Node* now) { modes.running = now; }
       ~Running() { modes.running = before; }
     } running(n);
+    std::vector<Tensor> own;
+    if (n->packed) [[unlikely]] {
+      own = out_of_reach(grads);
+      grads = own;
+    }
     if (unwanted == 0) [[likely]]
       return run_rule(n, grads, outs, 0);
     const RestoreSkip restore;

@@ -9,8 +9,19 @@
 
 namespace clew {
 
+void check_gradient_device(const Edge& edge, const Tensor& grad, const Node& from, uint32_t index) {
+  const Device expected = edge.fn->meta(edge.nr).device;
+  if (grad.device() != expected)
+    throw Explained(
+        {ErrorKind::Runtime,
+         concat("Function ", from.name(), " returned an invalid gradient at index ", index,
+                " - expected device ", name(expected), " but got ", name(grad.device()))},
+        describe_gradient(from, index));
+}
+
 Tensor fit_gradient(const Edge& edge, Tensor grad, const Node& from, uint32_t index) {
   const OutMeta& meta = edge.fn->meta(edge.nr);
+  check_gradient_device(edge, grad, from, index);
   if (grad->shape != meta.shape.get() && grad.sizes() != meta.sizes()) [[unlikely]] {
     const Dims& sizes = meta.sizes();
     bool fits = grad.ndim() >= sizes.size();
@@ -39,6 +50,21 @@ void accumulate_into(const Tensor& into, const Tensor& g) {
     ~Restore() { modes.accumulating = false; }
   } restore;
   builtins.add_over(into, g);
+}
+
+std::vector<Tensor> out_of_reach(std::span<const Tensor> grads) {
+  std::vector<Tensor> own;
+  for (const Tensor& g : grads) {
+    if (!g || (g->flags & flag_batched)) {
+      own.push_back(g);
+      continue;
+    }
+    own.push_back(alias(g));
+    if (!modes.grad) continue;
+    OwnedEdge e = gradient_edge(g);
+    if (e.fn) set_grad_fn(own.back(), e.fn.get(), e.nr);
+  }
+  return own;
 }
 
 void add_to_part(Vjp& c, const Tensor& into) {

@@ -10,6 +10,9 @@ namespace {
 void call_hooks_on(PyObject* dict, Tensor& grad, const char* what) {
   PyObject* values = PyMapping_Values(dict);
   if (!values) throw PythonError();
+  const ShapeRef shape = ShapeRef::borrow(grad->shape);
+  const DType dtype = grad.dtype();
+  const Device device = grad.device();
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(values); ++i) {
     PyObject* got =
         PyObject_CallOneArg(PyList_GET_ITEM(values, i), reinterpret_cast<PyObject*>(grad.get()));
@@ -20,23 +23,24 @@ void call_hooks_on(PyObject* dict, Tensor& grad, const char* what) {
     if (got == Py_None) {
       Py_DECREF(got);
     } else if (PyObject_TypeCheck(got, tensor_type)) {
-      Tensor fresh = Tensor::steal(reinterpret_cast<TensorObj*>(got));
-      if (fresh.sizes() != grad.sizes()) {
-        Py_DECREF(values);
-        fail(what, ": a hook changed the gradient's shape from ", grad.sizes(), " to ",
-             fresh.sizes());
-      }
-      if (fresh.dtype() != grad.dtype()) {
-        Py_DECREF(values);
-        fail(what, ": a hook changed the gradient's dtype from ", grad.dtype(), " to ",
-             fresh.dtype());
-      }
-      grad = std::move(fresh);
+      grad = Tensor::steal(reinterpret_cast<TensorObj*>(got));
     } else {
       std::string type = Py_TYPE(got)->tp_name;
       Py_DECREF(got);
       Py_DECREF(values);
       fail_type(what, ": a hook must return None or a Tensor; got ", type);
+    }
+    // Also of a gradient that was changed in place.
+    const bool fits =
+        grad.sizes() == shape->sizes && grad.dtype() == dtype && grad.device() == device;
+    if (!fits) {
+      Py_DECREF(values);
+      if (grad.sizes() != shape->sizes)
+        fail(what, ": a hook changed the gradient's shape from ", shape->sizes, " to ",
+             grad.sizes());
+      if (grad.dtype() != dtype)
+        fail(what, ": a hook changed the gradient's dtype from ", dtype, " to ", grad.dtype());
+      fail(what, ": a hook moved the gradient from ", name(device), " to ", name(grad.device()));
     }
   }
   Py_DECREF(values);
@@ -84,14 +88,14 @@ void take_hook_result(PyObject* got, std::span<Tensor> into, const char* what) {
 }
 
 // Rules rely on the shapes of the forward pass.
-void check_replaced(const Node& n, std::span<const Tensor> before, std::span<const Tensor> after) {
+void check_replaced(const Node& n, std::span<const DType> before, std::span<const Tensor> after) {
   for (uint32_t k = 0; k < after.size(); ++k) {
     const Tensor& g = after[k];
-    if (!g || g.is_same(before[k])) continue;
+    if (!g) continue;
     const OutMeta& meta = n.meta(k);
-    DType dtype = before[k] ? before[k].dtype() : meta.dtype;
-    if (g.sizes() != meta.sizes() || g.dtype() != dtype)
-      fail("register_prehook: a hook changed the gradient from ", dtype, meta.sizes(), " to ", g);
+    if (g.sizes() != meta.sizes() || g.dtype() != before[k] || g.device() != meta.device)
+      fail("register_prehook: a hook changed the gradient from ", before[k], meta.sizes(), " on ",
+           name(meta.device), " to ", g, " on ", name(g.device()));
   }
 }
 
@@ -111,18 +115,27 @@ void run_tensor_hooks(Node& n, std::span<Tensor> grads) {
     }
     Py_DECREF(dict);
   }
-  for (auto& [nr, t] : n.extra->retains_grad)
-    if (nr < grads.size() && grads[nr].defined()) {
-      Tensor kept = t->grad ? builtins.add(Tensor::borrow(t->grad), grads[nr]) : grads[nr];
-      std::swap(t->grad, *reinterpret_cast<TensorObj**>(&kept));
-    }
+  if (n.extra->retains_grad.empty()) return;
+  // Letting go of the gradients before these may run code that changes the list. Tensors on their
+  // way out have not left it yet.
+  std::vector<std::pair<uint32_t, Tensor>> alive;
+  for (const auto& [nr, t] : n.extra->retains_grad)
+    if (nr < grads.size() && grads[nr].defined() && Py_REFCNT(reinterpret_cast<PyObject*>(t)) > 0)
+      alive.emplace_back(nr, Tensor::borrow(t));
+  for (const auto& [nr, t] : alive) {
+    Tensor kept = t->grad ? builtins.add(Tensor::borrow(t->grad), grads[nr]) : grads[nr];
+    std::swap(t->grad, *reinterpret_cast<TensorObj**>(&kept));
+  }
 }
 
 // They see what the node is about to be given: neither .grad nor captures have their results.
 void run_pre_hooks(Node& n, std::span<Tensor> grads) {
-  const std::vector<Tensor> before(grads.begin(), grads.end());
+  std::vector<DType> before;
+  for (uint32_t k = 0; k < grads.size(); ++k)
+    before.push_back(grads[k] ? grads[k].dtype() : n.meta(k).dtype);
   PyObject* values = PyMapping_Values(n.extra->pre_hooks);
-  for (Py_ssize_t i = 0; values && i < PyList_GET_SIZE(values); ++i) {
+  if (!values) throw PythonError();
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(values); ++i) {
     PyObject* arg = tuple_of(grads);
     PyObject* got = PyObject_CallOneArg(PyList_GET_ITEM(values, i), arg);
     Py_DECREF(arg);
@@ -133,13 +146,14 @@ void run_pre_hooks(Node& n, std::span<Tensor> grads) {
       throw;
     }
   }
-  Py_XDECREF(values);
+  Py_DECREF(values);
   check_replaced(n, before, grads);
 }
 
 void run_post_hooks(Node& n, std::span<Tensor> outs, std::span<const Tensor> grads) {
   PyObject* values = PyMapping_Values(n.extra->post_hooks);
-  for (Py_ssize_t i = 0; values && i < PyList_GET_SIZE(values); ++i) {
+  if (!values) throw PythonError();
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(values); ++i) {
     PyObject* a = tuple_of(outs);
     PyObject* b = tuple_of(grads);
     PyObject* got = PyObject_CallFunctionObjArgs(PyList_GET_ITEM(values, i), a, b, nullptr);
@@ -157,7 +171,7 @@ void run_post_hooks(Node& n, std::span<Tensor> outs, std::span<const Tensor> gra
       throw;
     }
   }
-  Py_XDECREF(values);
+  Py_DECREF(values);
 }
 
 void run_leaf_hooks(const Tensor& leaf, Tensor& grad) {
@@ -175,7 +189,8 @@ void run_leaf_hooks(const Tensor& leaf, Tensor& grad) {
 
 void run_post_accumulate_hooks(TensorObj* leaf) {
   PyObject* values = PyMapping_Values(leaf->extra->post_accumulate_hooks);
-  for (Py_ssize_t i = 0; values && i < PyList_GET_SIZE(values); ++i) {
+  if (!values) throw PythonError();
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(values); ++i) {
     PyObject* got =
         PyObject_CallOneArg(PyList_GET_ITEM(values, i), reinterpret_cast<PyObject*>(leaf));
     if (!got) {
@@ -184,7 +199,7 @@ void run_post_accumulate_hooks(TensorObj* leaf) {
     }
     Py_DECREF(got);
   }
-  Py_XDECREF(values);
+  Py_DECREF(values);
 }
 
 }  // namespace clew

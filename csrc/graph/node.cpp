@@ -207,7 +207,7 @@ OwnedEdge gradient_edge(const Tensor& t) {
   if (Node* fn = grad_fn_of(t)) return {NodeRef::borrow(fn), t->output_nr};
   if (!(t->flags & flag_requires_grad)) return {};
   AutogradExtra& e = extra_of(t);
-  if (e.accumulator) return {NodeRef::borrow(e.accumulator), 0};
+  if (e.accumulator && !e.accumulator->is_dying()) return {NodeRef::borrow(e.accumulator), 0};
   e.accumulator = new AccumulateGrad(t);
   return {NodeRef::steal(e.accumulator), 0};
 }
@@ -216,126 +216,6 @@ bool any_requires_grad(std::span<const Tensor> in) {
   for (const Tensor& t : in)
     if (t.defined() && t.requires_grad()) return true;
   return false;
-}
-
-// ---- saved tensors ----
-
-// Whether its parts tell all that a gradient rule could want to know of t.
-static bool has_parts_only(const Tensor& t) {
-  return !(t->flags & flag_batched) && !t->cut &&
-         Py_TYPE(reinterpret_cast<PyObject*>(t.get())) == tensor_type;
-}
-
-static void save_parts(Saved& s, const Tensor& t, bool output) {
-  s.is_output = output;
-  s.version = t->storage->version;
-  s.storage = t->storage;
-  s.storage->incref();
-  s.shape = t->shape;
-  s.shape->incref();
-  s.data = t->data;
-  s.dtype = t->dtype;
-  s.flags = t->flags & kept_flags;
-  s.kind = Saved::Kind::parts;
-}
-
-void Saved::save(const Tensor& t, bool output, bool as_object) {
-  is_output = output;
-  version = t->storage->version;
-  if (t->flags & flag_inference && !modes.inference)
-    fail(
-        "autograd: inference tensors cannot be saved for backward; make a normal tensor of it with "
-        "clone() first");
-  if (modes.saved_hooks) {
-    PyObject* top = PyList_GetItem(modes.saved_hook_stack, PyList_Size(modes.saved_hook_stack) - 1);
-    PyObject* pack = PyTuple_GetItem(top, 0);
-    Tensor plain = alias(t);
-    GradMode off(false);
-    PyObject* value = PyObject_CallOneArg(pack, reinterpret_cast<PyObject*>(plain.get()));
-    if (!value) throw PythonError();
-    hooked = new Packed{value, Py_NewRef(PyTuple_GetItem(top, 1))};
-    kind = Kind::packed;
-    return;
-  }
-  if (as_object || !has_parts_only(t)) [[unlikely]] {
-    tensor = output ? alias(t).release() : Tensor(t).release();
-    kind = Kind::object;
-    if (as_object) return;
-    shape = t->shape;
-    shape->incref();
-    dtype = t->dtype;
-    return;
-  }
-  save_parts(*this, t, output);
-}
-
-Tensor Saved::values() const {
-  if (kind == Kind::object) return Tensor::borrow(tensor);
-  if (kind == Kind::parts) return over_parts(storage, shape, data, dtype, flags);
-  return {};
-}
-
-static Tensor with_history(const Tensor& data, Node* fn, uint32_t nr) {
-  Tensor t = alias(data);
-  // For a leaf, fn is its accumulator: gradients for the stand-in reach the leaf itself.
-  if (fn) set_grad_fn(t, fn, nr);
-  return t;
-}
-
-Tensor Saved::unpack_for(const Node& node, const Edge* edge, uint32_t output_nr) const {
-  Node* fn = edge ? edge->fn : const_cast<Node*>(&node);
-  uint32_t nr = edge ? edge->nr : output_nr;
-  if (kind == Kind::packed) {
-    PyObject* got = PyObject_CallOneArg(hooked->unpack, hooked->value);
-    if (!got) throw PythonError();
-    if (!PyObject_TypeCheck(got, tensor_type)) {
-      std::string type = Py_TYPE(got)->tp_name;
-      Py_DECREF(got);
-      fail_type("saved_tensors_hooks: the unpack hook must return a Tensor; got ", type);
-    }
-    Tensor t = Tensor::steal(reinterpret_cast<TensorObj*>(got));
-    return modes.grad && fn ? with_history(t, fn, nr) : t;
-  }
-  if (kind == Kind::none) fail_consumed(node);
-  if (kind == Kind::parts) {
-    if (storage->version != version) [[unlikely]]
-      fail_written(node, values(), version, is_output, fn, nr);
-    if (fn && fn->is_accumulator) {  // the leaf itself, while it still shows what was saved
-      const Tensor& leaf = static_cast<AccumulateGrad*>(fn)->variable;
-      if (leaf->storage == storage && leaf->data == data && leaf->shape == shape &&
-          leaf->dtype == dtype)
-        return leaf;
-    }
-    Tensor t = values();
-    if (modes.grad && fn) set_grad_fn(t, fn, nr);
-    return t;
-  }
-  Tensor t = Tensor::borrow(tensor);
-  if (t->storage->version != version) fail_written(node, t, version, is_output, fn, nr);
-  // Rules rely on what the forward pass checked.
-  if (shape && (t.sizes() != shape->sizes || t.dtype() != dtype))
-    fail(node.name(), ": a tensor that was saved for backward as ", dtype, shape->sizes,
-         " was given other data since (.data =), and is now ", t);
-  if (!modes.grad) return t;
-  if (is_output) return with_history(t, fn, nr);
-  if (t->grad_fn == fn ? t->output_nr == nr : (!t->grad_fn && (!fn || fn->is_accumulator)))
-    return t;
-  return with_history(t, fn, nr);
-}
-
-void Saved::clear() {
-  switch (std::exchange(kind, Kind::none)) {
-    case Kind::none: break;
-    case Kind::parts:
-      storage->decref();
-      shape->decref();
-      break;
-    case Kind::object:
-      Py_DECREF(reinterpret_cast<PyObject*>(tensor));
-      if (Shape* s = std::exchange(shape, nullptr)) s->decref();
-      break;
-    case Kind::packed: delete hooked; break;
-  }
 }
 
 // ---- nodes of ops ----
@@ -491,10 +371,12 @@ NodeRef record(const OpDef& op, std::span<const Tensor> in, const void* attrs,
     auto bit = static_cast<uint32_t>(std::countr_zero(m));
     const bool output = bit >= 16;
     const Tensor& t = output ? outs[bit - 16] : in[bit];
-    if (!modes.saved_hooks && !(t->flags & flag_inference) && has_parts_only(t)) [[likely]]
-      save_parts(*slot, t, output);
-    else
+    if (!modes.saved_hooks && !(t->flags & flag_inference) && Saved::parts_tell_all(t)) [[likely]]
+      slot->save_parts(t, output);
+    else {
       slot->save(t, output);
+      node->packed |= slot->kind == Saved::Kind::packed;
+    }
   }
   for (uint32_t k = 0; k < outs.size(); ++k) {
     const Tensor& t = outs[k];

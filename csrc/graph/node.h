@@ -31,6 +31,9 @@ struct Edge {
 struct Packed {
   PyObject* value = nullptr;   // owned
   PyObject* unpack = nullptr;  // owned: the hook that brings it back
+  Device device = Device::CPU;
+  bool batched = false;
+  uint64_t fingerprint = 0;  // of integers and truth values, whose values rules rely on
   ~Packed() {
     Py_XDECREF(value);
     Py_XDECREF(unpack);
@@ -46,14 +49,32 @@ struct Saved {
     TensorObj* tensor;           // owned; object: one with state that its parts do not tell
     Packed* hooked;              // owned; packed
   };
-  Shape* shape = nullptr;  // owned; of parts, and of objects that rules get
+  Shape* shape = nullptr;  // owned; of parts, and of what rules get
   char* data = nullptr;
   uint32_t version = 0;
   DType dtype = DType::Float32;
   uint8_t flags = 0;
   bool is_output = false;
+  bool was_meta = false;  // of an object that rules get
   Kind kind = Kind::none;
 
+  // Whether its parts tell all that a gradient rule could want to know of t.
+  static bool parts_tell_all(const Tensor& t) {
+    return !(t->flags & flag_batched) && !t->cut &&
+           Py_TYPE(reinterpret_cast<PyObject*>(t.get())) == tensor_type;
+  }
+  void save_parts(const Tensor& t, bool output) {
+    is_output = output;
+    version = t->storage->version;
+    storage = t->storage;
+    storage->incref();
+    shape = t->shape;
+    shape->incref();
+    data = t->data;
+    dtype = t->dtype;
+    flags = t->flags & kept_flags;
+    kind = Kind::parts;
+  }
   // As an object it stays the one that was given, where it is not an output.
   void save(const Tensor& t, bool output, bool as_object = false);
   bool is_held() const { return kind != Kind::none; }
@@ -101,6 +122,7 @@ struct Node {
   uint32_t consumed = 0;  // the backward call that released the saved tensors; 0 if none did
   bool owns_edges : 1 = false;
   bool owns_more : 1 = false;
+  bool packed : 1 = false;      // a saved-tensor hook runs in its rule
   uint8_t saved_count = 0;      // of the tensors saved behind the edges, see OpNode
   bool is_accumulator = false;  // an AccumulateGrad
   bool accumulates = false;     // has run_into(), see OpDef::accumulate
@@ -113,7 +135,9 @@ struct Node {
   Cut* cut = nullptr;        // owned: how an input that wants no gradient lost its history
   NodeExtra* extra = nullptr;
   PyObject* wrapper = nullptr;  // weak: the Python object standing for this node, if one is alive
-  Tensor grad_in;               // engine: gradient gathered for output 0
+  // Whoever has a weak pointer to a node looks here first: it may wait to be destroyed.
+  bool is_dying() const { return refs == 0; }
+  Tensor grad_in;                  // engine: gradient gathered for output 0
   std::unique_ptr<Staged> staged;  // engine: products that belong to grad_in, not yet multiplied
   OutMeta meta0;
   // The same for the outputs after the first.
@@ -216,7 +240,7 @@ class NodeRef {
 
 // Per-tensor autograd state that most tensors lack.
 struct AutogradExtra {
-  Node* accumulator = nullptr;  // weak: the leaf's AccumulateGrad node while a graph holds it
+  Node* accumulator = nullptr;  // weak: the leaf's AccumulateGrad node until it is destroyed
   PyObject* hooks = nullptr;    // of a leaf: id -> hook
   PyObject* post_accumulate_hooks = nullptr;  // id -> hook
   bool retains_grad = false;
@@ -324,6 +348,9 @@ std::string_view op_name(const OpDef& op);  // public name, from the signature
 
 // Fits a gradient to what edge expects (sums broadcast dims, casts dtype); throws when it cannot.
 Tensor fit_gradient(const Edge& edge, Tensor grad, const Node& from, uint32_t index);
+
+// Throws when it is on another device than edge expects.
+void check_gradient_device(const Edge& edge, const Tensor& grad, const Node& from, uint32_t index);
 
 // Runs backward from roots; with `inputs` (captures) returns their gradients instead of filling
 // .grad.

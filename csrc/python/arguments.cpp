@@ -12,23 +12,16 @@ static thread_local Device standard_device = Device::CPU;
 Device default_device() { return standard_device; }
 void set_default_device(Device d) { standard_device = d; }
 
-std::string_view text_of(PyObject* o) {
-  Py_ssize_t n = 0;
-  const char* s = PyUnicode_AsUTF8AndSize(o, &n);
-  if (!s) throw PythonError();
-  return {s, static_cast<size_t>(n)};
-}
-
 static bool ends_with(PyObject* o, std::string_view tail) {
   Ref s(checked(PyObject_Str(o)));
-  return text_of(s.get()).ends_with(tail);
+  return printable(s.get()).ends_with(tail);
 }
 
 bool Arguments::take_option(PyObject* key, PyObject* v, unsigned options) {
   auto is = [&](const char* name) { return PyUnicode_CompareWithASCIIString(key, name) == 0; };
   auto truth = [&] {
     if (!PyBool_Check(v))
-      fail_type(fn, "(): argument '", text_of(key), "' must be bool, not ", Py_TYPE(v)->tp_name);
+      fail_type(fn, "(): argument '", printable(key), "' must be bool, not ", Py_TYPE(v)->tp_name);
     return v == Py_True;
   };
   if ((options & opt_dtype) && is("dtype")) {
@@ -69,7 +62,7 @@ bool Arguments::take_option(PyObject* key, PyObject* v, unsigned options) {
   } else if ((options & opt_layout) && is("layout")) {
     if (v == Py_None || ends_with(v, "strided")) return true;
     fail(fn, ": only strided tensors exist here; got layout=",
-         text_of(Ref(checked(PyObject_Str(v))).get()));
+         printable(Ref(checked(PyObject_Str(v))).get()));
   } else if ((options & opt_layout) && is("pin_memory")) {
     if (v != Py_None && truth()) {
       fail(fn, ": pin_memory=True needs an accelerator, and there is none; leave it out");
@@ -114,10 +107,10 @@ Arguments::Arguments(const char* function, std::span<const char* const> names, i
       std::string known;
       for (int i = 0; i < count; ++i)
         known += std::string(i ? ", " : "") + names[static_cast<size_t>(i)];
-      fail_type(fn, "() got an unexpected keyword argument '", text_of(key),
+      fail_type(fn, "() got an unexpected keyword argument '", printable(key),
                 "'; its arguments: ", known, " and options such as dtype");
     }
-    if (value[at]) fail_type(fn, "() got multiple values for argument '", text_of(key), "'");
+    if (value[at]) fail_type(fn, "() got multiple values for argument '", printable(key), "'");
     value[at] = v;
   }
 }

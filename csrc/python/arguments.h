@@ -29,7 +29,6 @@ enum Option : unsigned {
 
 Device default_device();
 void set_default_device(Device d);
-std::string_view text_of(PyObject* o);
 
 struct Arguments {
   static constexpr int max_values = 10;

@@ -4,9 +4,12 @@
 // the node dies.
 #include "python/autograd.h"
 
+#include <algorithm>
+
 #include "python/provenance.h"
 
 #include "graph/explain.h"
+#include "graph/gather.h"
 #include "graph/inplace.h"
 #include "graph/promotion.h"
 
@@ -23,6 +26,11 @@ struct NodeObj {
   PyObject* weakrefs;
 };
 NodeObj* node_obj(PyObject* o) { return reinterpret_cast<NodeObj*>(o); }
+// Lent; null for a context without a node, or with one that waits to be destroyed.
+Node* live_node(PyObject* o) {
+  Node* n = node_obj(o)->node;
+  return n && !n->is_dying() ? n : nullptr;
+}
 
 // A node of a Python autograd.Function.
 struct PyFunctionNode final : Node {
@@ -34,11 +42,9 @@ struct PyFunctionNode final : Node {
   std::string label;
 
   ~PyFunctionNode() override {
+    if (ctx) node_obj(ctx)->node = nullptr;
     for (Saved& s : saved) s.clear();
-    if (ctx) {
-      node_obj(ctx)->node = nullptr;
-      Py_DECREF(ctx);
-    }
+    Py_XDECREF(ctx);
   }
   std::string name() const override { return label; }
   PyObject* python_object() override { return ctx; }
@@ -80,6 +86,7 @@ struct PyFunctionNode final : Node {
                                      " is ", Py_TYPE(g)->tp_name)},
             describe_gradient(*this, i));
       if (!edges[i].fn) continue;
+      check_gradient_device(edges[i], borrow(g), *this, i);
       out[i] = borrow(g);
     }
   }
@@ -91,15 +98,14 @@ void node_dealloc(PyObject* o) {
   PyTypeObject* type = Py_TYPE(o);
   PyObject_GC_UnTrack(o);
   NodeObj* n = node_obj(o);
+  if (n->owns) n->node->wrapper = nullptr;  // first: what follows may ask the node for its object
   if (n->weakrefs) PyObject_ClearWeakRefs(o);
   Py_CLEAR(n->dict);
-  if (n->owns && n->node) {
-    n->node->wrapper = nullptr;
-    n->node->decref();
-  }
+  if (n->owns) std::exchange(n->node, nullptr)->decref();
   type->tp_free(o);
   Py_DECREF(type);
 }
+// A node that a context belongs to is visited through the tensors it made.
 int node_traverse(PyObject* o, visitproc visit, void* arg) {
   Py_VISIT(node_obj(o)->dict);
   Py_VISIT(Py_TYPE(o));
@@ -111,61 +117,65 @@ int node_clear(PyObject* o) {
 }
 
 PyObject* node_name_method(PyObject* o, PyObject*) {
-  return guarded([&] { return PyUnicode_FromString(node_of(o).name().c_str()); });
+  return guarded([&] { return PyUnicode_FromString(node_of(o)->name().c_str()); });
 }
 PyObject* node_repr(PyObject* o) {
   return guarded([&]() -> PyObject* {
-    if (!node_obj(o)->node)
-      return PyUnicode_FromFormat("<%s object at %p>", Py_TYPE(o)->tp_name, o);
-    return PyUnicode_FromFormat("<%s object at %p>", node_of(o).name().c_str(), o);
+    if (!live_node(o)) return PyUnicode_FromFormat("<%s object at %p>", Py_TYPE(o)->tp_name, o);
+    return PyUnicode_FromFormat("<%s object at %p>", node_of(o)->name().c_str(), o);
   });
 }
 PyObject* node_next_functions(PyObject* o, void*) {
   return guarded([&] {
-    Node& n = node_of(o);
-    Ref tuple(checked(PyTuple_New(n.edge_count)));
-    for (uint32_t i = 0; i < n.edge_count; ++i) {
-      PyObject* fn = node_object(n.edges[i].fn);
-      PyTuple_SET_ITEM(tuple.get(), i, checked(Py_BuildValue("(NI)", fn, n.edges[i].nr)));
+    const NodeRef n = node_of(o);
+    Ref tuple(checked(PyTuple_New(n->edge_count)));
+    for (uint32_t i = 0; i < n->edge_count; ++i) {
+      PyObject* fn = node_object(n->edges[i].fn);
+      PyTuple_SET_ITEM(tuple.get(), i, checked(Py_BuildValue("(NI)", fn, n->edges[i].nr)));
     }
     return tuple.release();
   });
 }
 PyObject* node_metadata(PyObject* o, void*) {
   return guarded([&] {
-    NodeExtra& e = node_of(o).extras();
-    if (!e.metadata) e.metadata = checked(PyDict_New());
+    const NodeRef n = node_of(o);
+    Ref fresh(checked(PyDict_New()));
+    NodeExtra& e = n->extras();
+    if (!e.metadata) e.metadata = fresh.release();
     return Py_NewRef(e.metadata);
   });
 }
 PyObject* node_sequence(PyObject* o, PyObject*) {
-  return guarded([&] { return PyLong_FromUnsignedLongLong(node_of(o).sequence); });
+  return guarded([&] { return PyLong_FromUnsignedLongLong(node_of(o)->sequence); });
 }
 PyObject* node_hooks(PyObject* o, PyObject* which) {
   return guarded([&] {
-    NodeExtra& e = node_of(o).extras();
-    PyObject*& dict = PyObject_IsTrue(which) ? e.pre_hooks : e.post_hooks;
-    if (!dict) dict = checked(PyODict_New());
+    const NodeRef n = node_of(o);
+    Ref fresh(checked(PyODict_New()));
+    const bool pre = truth_of(which);
+    NodeExtra& e = n->extras();
+    PyObject*& dict = pre ? e.pre_hooks : e.post_hooks;
+    if (!dict) dict = fresh.release();
     return Py_NewRef(dict);
   });
 }
 PyObject* node_variable(PyObject* o, void*) {
   return guarded([&] {
-    Node& n = node_of(o);
-    if (!n.is_accumulator) {
+    const NodeRef n = node_of(o);
+    if (!n->is_accumulator) {
       PyErr_Format(PyExc_AttributeError, "'%s' object has no attribute 'variable'",
-                   n.name().c_str());
+                   n->name().c_str());
       throw PythonError();
     }
-    return wrap(static_cast<AccumulateGrad&>(n).variable);
+    return wrap(static_cast<AccumulateGrad&>(*n.get()).variable);
   });
 }
 PyObject* node_input_metadata(PyObject* o, void*) {
   return guarded([&] {
-    Node& n = node_of(o);
+    const NodeRef n = node_of(o);
     Ref list(checked(PyList_New(0)));
-    for (uint32_t k = 0; k < n.output_count; ++k) {
-      const OutMeta& m = n.meta(k);
+    for (uint32_t k = 0; k < n->output_count; ++k) {
+      const OutMeta& m = n->meta(k);
       Ref item(checked(Py_BuildValue("(NNN)", size_object(m.sizes()), dtype_object(m.dtype),
                                      device_object(m.device))));
       PyList_Append(list.get(), item.get());
@@ -175,8 +185,8 @@ PyObject* node_input_metadata(PyObject* o, void*) {
 }
 PyObject* node_saved_tensors(PyObject* o, void*) {
   return guarded([&] {
-    auto* n = dynamic_cast<PyFunctionNode*>(&node_of(o));
-    Node& any = node_of(o);
+    const NodeRef any = node_of(o);
+    auto* n = dynamic_cast<PyFunctionNode*>(any.get());
     std::vector<Tensor> found;
     if (n) {
       if (n->consumed) fail_consumed(*n);
@@ -187,11 +197,12 @@ PyObject* node_saved_tensors(PyObject* o, void*) {
         else if (s.is_output)
           found.push_back(s.unpack_for(*n, nullptr, s.output_nr()));
         else {
-          Edge e{n->saved_edges[i].fn.get(), n->saved_edges[i].nr};
+          const OwnedEdge to = n->saved_edges[i];  // an unpack hook may release what was saved
+          const Edge e{to.fn.get(), to.nr};
           found.push_back(s.unpack_for(*n, &e, 0));
         }
       }
-    } else if (auto* op = dynamic_cast<OpNode*>(&any)) {
+    } else if (auto* op = dynamic_cast<OpNode*>(any.get())) {
       for (int i = 0; i < op->saved_count; ++i) {
         if (Tensor t = op->saved(i).values()) found.push_back(std::move(t));
       }
@@ -206,45 +217,57 @@ PyObject* node_saved_tensors(PyObject* o, void*) {
 PyObject* node_getattro(PyObject* o, PyObject* name) {
   PyObject* got = PyObject_GenericGetAttr(o, name);
   if (got || !PyErr_ExceptionMatches(PyExc_AttributeError)) return got;
-  const char* text = PyUnicode_AsUTF8(name);
-  if (!text || std::strncmp(text, "_saved_", 7) != 0 || !node_obj(o)->node) return nullptr;
-  PyErr_Clear();
+  PyObject *type, *error, *traceback;
+  PyErr_Fetch(&type, &error, &traceback);
+  const std::string text = printable(name);
+  if (!text.starts_with("_saved_") || !live_node(o)) {
+    PyErr_Restore(type, error, traceback);
+    return nullptr;
+  }
+  Py_XDECREF(type);
+  Py_XDECREF(error);
+  Py_XDECREF(traceback);
   return guarded([&]() -> PyObject* {
-    PyObject* found = node_of(o).saved_attribute(text + 7);
+    const NodeRef n = node_of(o);
+    PyObject* found = n->saved_attribute(text.c_str() + 7);
     if (!found && !PyErr_Occurred())
-      PyErr_Format(PyExc_AttributeError, "'%s' object has no attribute '%s'",
-                   node_of(o).name().c_str(), text);
+      PyErr_Format(PyExc_AttributeError, "'%s' object has no attribute '%s'", n->name().c_str(),
+                   text.c_str());
     return found;
   });
 }
 // Calls the node's gradient rule: grad_fn(*grad_outputs).
 PyObject* node_call(PyObject* o, PyObject* args, PyObject*) {
   return guarded([&]() -> PyObject* {
-    Node& n = node_of(o);
+    const NodeRef n = node_of(o);
     std::vector<Tensor> grads;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); ++i) {
       PyObject* g = PyTuple_GET_ITEM(args, i);
       if (!is_tensor(g) && g != Py_None)
-        fail_type(n.name(), ": gradients must be Tensors or None; got ", Py_TYPE(g)->tp_name);
+        fail_type(n->name(), ": gradients must be Tensors or None; got ", Py_TYPE(g)->tp_name);
       grads.push_back(is_tensor(g) ? borrow(g) : Tensor());
     }
-    if (grads.size() != n.output_count)
-      fail(n.name(), ": expected ", n.output_count, " gradients; got ", grads.size());
-    std::vector<Tensor> out(n.edge_count);
+    if (grads.size() != n->output_count)
+      fail(n->name(), ": expected ", n->output_count, " gradients; got ", grads.size());
+    std::vector<Tensor> out(n->edge_count);
     bool any = false;
     for (uint32_t k = 0; k < grads.size(); ++k) {
       Tensor& g = grads[k];
-      const OutMeta& meta = n.meta(k);
+      const OutMeta& meta = n->meta(k);
       if (!g || !meta.shape) continue;
       // Rules rely on the shapes of the forward pass.
       if (g.sizes() != meta.sizes()) g = builtins.expand(g, meta.sizes());
       if (g.dtype() != meta.dtype) g = builtins.to_dtype(g, meta.dtype);
+      if (g.device() != meta.device)
+        fail(n->name(), ": gradient ", k, " must be on device ", name(meta.device), "; got ",
+             name(g.device()));
     }
+    if (n->packed) grads = out_of_reach(grads);
     for (const Tensor& g : grads) any = any || g.defined();
     struct Withdraw {  // a rule that failed may have left its offer (Vjp::last_grad)
       ~Withdraw() { modes.disposable = nullptr; }
     } withdraw;
-    if (any) n.run(grads, out.data());
+    if (any) n->run(grads, out.data());
     if (out.size() == 1) return out[0].defined() ? wrap(out[0]) : Py_NewRef(Py_None);
     Ref tuple(checked(PyTuple_New(static_cast<Py_ssize_t>(out.size()))));
     for (size_t i = 0; i < out.size(); ++i)
@@ -260,7 +283,7 @@ PyObject* node_new(PyTypeObject* type, PyObject*, PyObject*) {
 }
 PyObject* node_release(PyObject* o, PyObject*) {
   return guarded([&]() -> PyObject* {
-    node_of(o).release_saved();
+    node_of(o)->release_saved();
     Py_RETURN_NONE;
   });
 }
@@ -329,6 +352,9 @@ PyObject* module_run_backward(PyObject*, PyObject* args) {
       if (seeds[i].sizes() != roots[i].sizes())
         fail("backward: Mismatch in shape: grad_output[", i, "] has a shape of ", seeds[i].sizes(),
              " and output[", i, "] has a shape of ", roots[i].sizes());
+      if (seeds[i].device() != roots[i].device())
+        fail("backward: grad_output[", i, "] is on ", name(seeds[i].device()), " and output[", i,
+             "] on ", name(roots[i].device()), "; both must be on one device");
       if (is_complex(seeds[i].dtype()) != is_complex(roots[i].dtype()))
         fail("backward: for complex tensors, both grad_output and output must be complex; got ",
              seeds[i], " and ", roots[i]);
@@ -361,8 +387,10 @@ PyObject* is_grad_enabled(PyObject*, PyObject*) { return PyBool_FromLong(modes.g
 // where recording was switched off.
 constexpr const char* off_since = "clew.off_since";
 PyObject* set_grad_enabled(PyObject*, PyObject* on) {
+  const int truth = PyObject_IsTrue(on);
+  if (truth < 0) return nullptr;
+  const bool now = truth == 1;
   PyObject* before = Py_NewRef(modes.grad ? Py_True : Py_False);
-  bool now = PyObject_IsTrue(on) == 1;
   if (now && !modes.grad && modes.unrecorded_since) {
     Py_SETREF(before, PyCapsule_New(modes.unrecorded_since, off_since, [](PyObject* capsule) {
                 static_cast<Origin*>(PyCapsule_GetPointer(capsule, off_since))->decref();
@@ -376,7 +404,9 @@ PyObject* set_grad_enabled(PyObject*, PyObject* on) {
 }
 PyObject* restore_grad_enabled(PyObject*, PyObject* before) {
   bool place = PyCapsule_IsValid(before, off_since);
-  bool on = !place && PyObject_IsTrue(before) == 1;
+  const int truth = place ? 0 : PyObject_IsTrue(before);
+  if (truth < 0) return nullptr;
+  const bool on = truth == 1;
   if (place)
     note_recording(static_cast<Origin*>(PyCapsule_GetPointer(before, off_since)));
   else
@@ -386,11 +416,17 @@ PyObject* restore_grad_enabled(PyObject*, PyObject* before) {
 }
 PyObject* is_inference(PyObject*, PyObject*) { return PyBool_FromLong(modes.inference); }
 PyObject* set_inference(PyObject*, PyObject* on) {
+  const int truth = PyObject_IsTrue(on);
+  if (truth < 0) return nullptr;
   bool before = modes.inference;
-  modes.inference = PyObject_IsTrue(on) == 1;
+  modes.inference = truth == 1;
   return PyBool_FromLong(before);
 }
 PyObject* push_saved_hooks(PyObject*, PyObject* pair) {
+  if (!PyTuple_Check(pair) || PyTuple_GET_SIZE(pair) != 2) {
+    PyErr_SetString(PyExc_TypeError, "saved_tensors_hooks: expected a tuple (pack, unpack)");
+    return nullptr;
+  }
   if (!modes.saved_hook_stack) modes.saved_hook_stack = PyList_New(0);
   if (!modes.saved_hook_stack || PyList_Append(modes.saved_hook_stack, pair) < 0) return nullptr;
   ++modes.saved_hooks;
@@ -407,6 +443,44 @@ PyObject* pop_saved_hooks(PyObject*, PyObject*) {
   Py_RETURN_NONE;
 }
 
+// Bytes of outputs that function contexts hold: each with its node is a cycle, which the collector
+// finds when it looks. It counts objects, of which there may be few, so that it is called here when
+// such memory has grown by half of what is live.
+struct KeptOutputs {
+  int64_t since = 0;  // the last collection
+  int64_t most = least;
+  static constexpr int64_t least = int64_t{64} << 20;
+
+  void collect_if_many() {
+    if (since < most) return;
+    since = 0;
+    PyGC_Collect();
+    most = std::max(least, memory_stats().live_bytes / 2);
+  }
+  // `but`: tuples that the context is about to let go of.
+  void count(PyObject* ctx, PyObject* outputs, std::span<PyObject* const> but) {
+    PyObject* dict = node_obj(ctx)->dict;
+    PyObject *key, *value;
+    for (Py_ssize_t at = 0; dict && PyDict_Next(dict, &at, &key, &value);) {
+      if (!PyTuple_Check(value) && !PyList_Check(value)) {
+        count_one(value, outputs);
+        continue;
+      }
+      if (std::find(but.begin(), but.end(), value) != but.end()) continue;
+      for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(value); ++i)
+        count_one(PySequence_Fast_GET_ITEM(value, i), outputs);
+    }
+  }
+
+ private:
+  void count_one(PyObject* o, PyObject* outputs) {
+    if (!is_tensor(o)) return;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(outputs); ++i)
+      if (PyTuple_GET_ITEM(outputs, i) == o)
+        since += static_cast<int64_t>(reinterpret_cast<TensorObj*>(o)->storage->nbytes);
+  }
+} kept_outputs;
+
 // _attach_function(ctx, name, inputs, outputs, saved, dirty, non_differentiable, materialize) ->
 // outputs Makes the node of a custom Function: inputs is a tuple with None for non-tensors.
 PyObject* attach_function(PyObject*, PyObject* args) {
@@ -414,14 +488,18 @@ PyObject* attach_function(PyObject*, PyObject* args) {
     PyObject *ctx, *inputs, *outputs, *saved, *dirty, *fixed;
     const char* name;
     int materialize;
-    if (!PyArg_ParseTuple(args, "O!sOOOOOp", node_type, &ctx, &name, &inputs, &outputs, &saved,
-                          &dirty, &fixed, &materialize))
+    if (!PyArg_ParseTuple(args, "O!sO!O!OO!O!p", node_type, &ctx, &name, &PyTuple_Type, &inputs,
+                          &PyTuple_Type, &outputs, &saved, &PyTuple_Type, &dirty, &PyTuple_Type,
+                          &fixed, &materialize))
       return nullptr;
+    kept_outputs.collect_if_many();
+    if (node_obj(ctx)->owns || node_obj(ctx)->node)
+      fail(name, ": this function context belongs to a graph already");
     std::vector<Tensor> ins = tensors_from(inputs, name, true);
     std::vector<Tensor> keep = tensors_from(saved, "save_for_backward", true);
     auto contains = [](PyObject* seq, PyObject* o) {
-      for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(seq); ++i)
-        if (PySequence_Fast_GET_ITEM(seq, i) == o) return true;
+      for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(seq); ++i)
+        if (PyTuple_GET_ITEM(seq, i) == o) return true;
       return false;
     };
     for (const Tensor& t : ins)
@@ -489,6 +567,7 @@ PyObject* attach_function(PyObject*, PyObject* args) {
       } else if (t->grad_fn) {
         t = detach(t);
       }
+      track(t.get());  // the context may keep it
       // An input handed through stays saved as the input.
       if (!is_input || contains(dirty, o)) made.push_back({o, t});
       PyTuple_SET_ITEM(result.get(), k, wrap(t));
@@ -510,6 +589,8 @@ PyObject* attach_function(PyObject*, PyObject* args) {
     }
     node->ctx = Py_NewRef(ctx);
     node_obj(ctx)->node = node;
+    PyObject* const passing[] = {saved, dirty, fixed};
+    kept_outputs.count(ctx, result.get(), passing);
     return result.release();
   });
 }
@@ -552,20 +633,25 @@ PyMethodDef functions[] = {
 
 }  // namespace
 
-Node& node_of(PyObject* o) {
-  Node* n = node_obj(o)->node;
+NodeRef node_of(PyObject* o) {
+  Node* n = live_node(o);
   if (!n)
     fail(
         "autograd: this function context is not part of a graph (its graph was freed, or nothing "
         "required grad)");
-  return *n;
+  return NodeRef::borrow(n);
 }
 
 PyObject* node_object(Node* n) {
   if (!n) Py_RETURN_NONE;
   if (PyObject* own = n->python_object()) return Py_NewRef(own);
   if (n->wrapper) return Py_NewRef(n->wrapper);
+  const NodeRef keep = NodeRef::borrow(n);
   PyObject* o = checked(node_type->tp_alloc(node_type, 0));
+  if (n->wrapper) {  // made by a finalizer that the allocation ran
+    Py_DECREF(o);
+    return Py_NewRef(n->wrapper);
+  }
   node_obj(o)->node = n;
   node_obj(o)->owns = true;
   n->incref();

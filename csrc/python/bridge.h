@@ -18,8 +18,25 @@ inline bool is_tensor(PyObject* o) {
 }
 inline Tensor borrow(PyObject* o) { return Tensor::borrow(reinterpret_cast<TensorObj*>(o)); }
 
+// A str for a message: what UTF-8 cannot express (lone surrogates) is written with backslashes.
+// Keeps no error.
+std::string printable(PyObject* text);
+// bool(o); throws what it raises.
+inline bool truth_of(PyObject* o) {
+  int truth = PyObject_IsTrue(o);
+  if (truth < 0) throw PythonError();
+  return truth == 1;
+}
+// The items of a sequence at this moment: a tuple that nobody else changes. One that does not have
+// as many as its len() says is refused.
+PyObject* items_of(PyObject* sequence, const char* fn);
+// Whether o is NumPy's own object of that type ("numpy.bool"). No class written in Python is,
+// whatever it is called, so that asking for its value runs no Python code.
+bool is_numpys(PyObject* o, const char* type);
+bool is_numpy_array(PyObject* o);  // of a subclass, too
+
 // A Python or NumPy number (bool, int, float, complex, np.float32(...)); false for anything else,
-// without an error set.
+// without an error set. None of these functions runs Python code.
 bool scalar_from(PyObject* o, Scalar& out);
 // An int, NumPy integer or 0-d integer tensor; bool and float are refused. Throws TypeError naming
 // op and argument.

@@ -80,18 +80,11 @@ PyObject* numpy_function(const char* name) {
 
 }  // namespace
 
-bool is_numpy_array(PyObject* o) {
-  // Subclasses of ndarray have it among their bases; NumPy itself is not imported for the question.
-  for (PyTypeObject* t = Py_TYPE(o); t; t = t->tp_base) {
-    if (std::strcmp(t->tp_name, "numpy.ndarray") == 0) return true;
-  }
-  return false;
-}
-
 std::optional<DType> numpy_scalar_dtype(PyObject* o) {
-  const char* type = Py_TYPE(o)->tp_name;
-  if (std::strncmp(type, "numpy.", 6) != 0) return {};
-  std::string_view given(type + 6);
+  const PyTypeObject* type = Py_TYPE(o);
+  if ((type->tp_flags & Py_TPFLAGS_HEAPTYPE) || std::strncmp(type->tp_name, "numpy.", 6) != 0)
+    return {};
+  std::string_view given(type->tp_name + 6);
   if (given == "bool_") return DType::Bool;
   if (given == "longlong") return DType::Int64;
   if (given == "ulonglong") return DType::UInt64;
@@ -172,7 +165,7 @@ DType dtype_from_format(const char* format, Py_ssize_t size, PyObject* array) {
   fail_array_type(array);
 }
 
-void drop_owner(Storage* s) { Py_XDECREF(static_cast<PyObject*>(s->owner)); }
+void drop_owner(Storage* s) { decref_in_turn(static_cast<PyObject*>(s->owner)); }
 
 struct View {
   Py_buffer b;
@@ -283,8 +276,10 @@ template <class T> PyObject* nested_list(const Tensor& t, int dim, const T* at) 
 
 }  // namespace
 
-PyObject* to_list(const Tensor& t) {
-  if (t.is_meta()) fail(ErrorKind::NotImplemented, "tolist: a meta tensor has no values");
+PyObject* to_list(const Tensor& given) {
+  if (given.is_meta()) fail(ErrorKind::NotImplemented, "tolist: a meta tensor has no values");
+  // Making a list may run finalizers, which may set the tensor to other memory: this keeps the old.
+  const Tensor t = alias(given);
   PyObject* out = nullptr;
   dispatch(t.dtype(), AllTypes{}, [&]<class T>() { out = nested_list(t, 0, t.data<T>()); });
   return checked(out);
@@ -329,11 +324,9 @@ PyObject* method_numpy(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
     if (keywords) {
       PyObject* key = PyTuple_GET_ITEM(names, 0);
       if (PyUnicode_CompareWithASCIIString(key, "force") != 0) {
-        fail_type("numpy() got an unexpected keyword argument '", PyUnicode_AsUTF8(key), "'");
+        fail_type("numpy() got an unexpected keyword argument '", printable(key), "'");
       }
-      int truth = PyObject_IsTrue(args[0]);
-      if (truth < 0) throw PythonError();
-      force = truth == 1;
+      force = truth_of(args[0]);
     }
     if (force) {
       note_leaving(reinterpret_cast<TensorObj*>(self), "numpy()");
@@ -356,7 +349,7 @@ PyObject* method_array(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
       else if (PyUnicode_CompareWithASCIIString(key, "copy") == 0)
         copy = args[nargs + k];
       else
-        fail_type("__array__() got an unexpected keyword argument '", PyUnicode_AsUTF8(key), "'");
+        fail_type("__array__() got an unexpected keyword argument '", printable(key), "'");
     }
     Ref array(array_of(self));
     if (dtype == Py_None && copy != Py_True) return array.release();

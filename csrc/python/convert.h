@@ -37,7 +37,6 @@ void add_convert(PyObject* module);  // after the Tensor type
 // Number, nested sequence, NumPy array or tensor to a fresh tensor; dtype inferred when not given.
 Tensor tensor_from(PyObject* data, std::optional<DType> dtype, Device device);
 Tensor tensor_from_sequence(PyObject* data, std::optional<DType> dtype);
-bool is_numpy_array(PyObject* o);
 std::optional<DType> numpy_scalar_dtype(
     PyObject* o);  // dtype of np.float32(1), nothing for other objects
 Tensor from_numpy(PyObject* array, bool warn = true);

@@ -85,9 +85,13 @@ PyObject* as_tensor(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
 }
 
 void drop_buffer(Storage* s) {
-  auto* b = static_cast<Py_buffer*>(s->owner);
-  PyBuffer_Release(b);
-  delete b;
+  release_in_turn(
+      [](void* owner) {
+        auto* b = static_cast<Py_buffer*>(owner);
+        PyBuffer_Release(b);
+        delete b;
+      },
+      s->owner);
 }
 PyObject* frombuffer(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
   return guarded([&] {

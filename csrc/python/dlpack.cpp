@@ -114,8 +114,12 @@ template <class M> void drop_capsule(PyObject* capsule, const char* name) {
 }
 
 template <class M> void release_import(Storage* s) {
-  auto* m = static_cast<M*>(s->owner);
-  if (m->deleter) m->deleter(m);
+  release_in_turn(
+      [](void* owner) {
+        auto* m = static_cast<M*>(owner);
+        if (m->deleter) m->deleter(m);
+      },
+      s->owner);
 }
 
 template <class M> Tensor import(PyObject* capsule, const char* name, const char* used) {

@@ -74,8 +74,7 @@ bool fits(const Param& p, PyObject* v, bool strict) {
       return is_int_sequence(v) ||
              ((p.repeat || p.varargs || p.name == "dim" || p.name == "dims") && is_int(v));
     case ParamKind::OptInts: return v == Py_None || is_int_sequence(v) || is_int(v);
-    case ParamKind::Bool:
-      return PyBool_Check(v) || std::strcmp(Py_TYPE(v)->tp_name, "numpy.bool") == 0;
+    case ParamKind::Bool: return PyBool_Check(v) || is_numpys(v, "numpy.bool");
     case ParamKind::OptBool: return v == Py_None || PyBool_Check(v);
     case ParamKind::Float: return is_number_like(v) && !PyComplex_Check(v);
     case ParamKind::OptFloat: return v == Py_None || (is_number_like(v) && !PyComplex_Check(v));
@@ -135,13 +134,11 @@ std::string misfit(const FunctionEntry& e, const Param& p, Py_ssize_t i, PyObjec
 
 // Names that NumPy's habit gives to PyTorch's parameters.
 bool is_numpy_name(const std::string& param, PyObject* key) {
-  const char* k = PyUnicode_AsUTF8(key);
-  if (!k) return false;
-  std::string_view given(k);
-  if (param == "dim") return given == "axis";
-  if (param == "keepdim") return given == "keepdims";
-  if (param == "input") return given == "x" || given == "a" || given == "x1" || given == "self";
-  if (param == "other") return given == "x2";
+  auto given = [&](const char* name) { return PyUnicode_CompareWithASCIIString(key, name) == 0; };
+  if (param == "dim") return given("axis");
+  if (param == "keepdim") return given("keepdims");
+  if (param == "input") return given("x") || given("a") || given("x1") || given("self");
+  if (param == "other") return given("x2");
   return false;
 }
 
@@ -150,7 +147,7 @@ std::string describe_arguments(PyObject* const* args, Py_ssize_t nargs, PyObject
   Py_ssize_t kwargs = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
   for (Py_ssize_t i = 0; i < nargs + kwargs; ++i) {
     if (i) s += ", ";
-    if (i >= nargs) s += std::string(PyUnicode_AsUTF8(PyTuple_GET_ITEM(kwnames, i - nargs))) + "=";
+    if (i >= nargs) s += printable(PyTuple_GET_ITEM(kwnames, i - nargs)) + "=";
     s += is_tensor(args[i]) ? concat(borrow(args[i])) : Py_TYPE(args[i])->tp_name;
   }
   return s + ")";
@@ -214,13 +211,12 @@ bool match(const FunctionEntry& e, const Overload& o, PyObject* const* args, Py_
         continue;
       }
       if (why)
-        *why = concat(e.name, "() got an unexpected keyword argument '", PyUnicode_AsUTF8(key),
+        *why = concat(e.name, "() got an unexpected keyword argument '", printable(key),
                       "'; its arguments: ", parameter_names(o));
       return false;
     }
     if (b.value[static_cast<size_t>(at)]) {
-      if (why)
-        *why = concat(e.name, "() got multiple values for argument '", PyUnicode_AsUTF8(key), "'");
+      if (why) *why = concat(e.name, "() got multiple values for argument '", printable(key), "'");
       return false;
     }
     b.value[static_cast<size_t>(at)] = args[nargs + k];
@@ -289,7 +285,7 @@ void store(char* field, const Param& p, PyObject* v) {
         *reinterpret_cast<std::optional<Dims>*>(field) = d;
       break;
     }
-    case ParamKind::Bool: *reinterpret_cast<bool*>(field) = PyObject_IsTrue(v) == 1; break;
+    case ParamKind::Bool: *reinterpret_cast<bool*>(field) = truth_of(v); break;
     case ParamKind::OptBool: {
       auto& f = *reinterpret_cast<std::optional<bool>*>(field);
       if (v == Py_None)
@@ -429,18 +425,21 @@ void store_out(const FunctionEntry& e, const Tensor& out, const Tensor& result) 
   bump_version(out);
 }
 
-PyObject* return_into_out(const FunctionEntry& e, Overload& o, Tensors& outs, PyObject* out) {
+PyObject* return_into_out(const FunctionEntry& e, Overload& o, Tensors& outs, PyObject* given) {
+  // A warning about one of them may run code that changes the list.
+  Ref own(PyList_Check(given) ? checked(PyList_AsTuple(given)) : Py_NewRef(given));
+  PyObject* out = own.get();
   if (outs.size() == 1 && is_tensor(out)) {
     store_out(e, borrow(out), outs[0]);
     Py_INCREF(out);
     return out;
   }
-  if (!(PyTuple_Check(out) || PyList_Check(out)) || PySequence_Fast_GET_SIZE(out) != outs.size())
+  if (!PyTuple_Check(out) || PyTuple_GET_SIZE(out) != outs.size())
     fail_type(e.name, "(): argument 'out' must be ",
               outs.size() == 1 ? "a Tensor" : "a tuple of Tensors", "; got ",
-              Py_TYPE(out)->tp_name);
+              Py_TYPE(given)->tp_name);
   for (int i = 0; i < outs.size(); ++i) {
-    PyObject* t = PySequence_Fast_GET_ITEM(out, i);
+    PyObject* t = PyTuple_GET_ITEM(out, i);
     if (!is_tensor(t))
       fail_type(e.name, "(): argument 'out' must hold Tensors; got ", Py_TYPE(t)->tp_name);
     store_out(e, borrow(t), outs[i]);
@@ -529,17 +528,19 @@ PyObject* run(FunctionEntry& e, Overload& o, Bound& b, bool inplace) {
   bool out = false, keep = false;
   Dims dims;
   for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(kwnames); ++k) {
-    std::string_view key(PyUnicode_AsUTF8(PyTuple_GET_ITEM(kwnames, k)));
+    auto is = [&](const char* key) {
+      return PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, k), key) == 0;
+    };
     PyObject* v = args[nargs + k];
-    if (key == "out" && v == Py_None)
+    if (is("out") && v == Py_None)
       out = true;
-    else if (key == "keepdims" && PyBool_Check(v))
+    else if (is("keepdims") && PyBool_Check(v))
       keep = v == Py_True;
-    else if (key == "axis" && is_int(v))
+    else if (is("axis") && is_int(v))
       dims = Dims{int_from(v)};
-    else if (key == "axis" && is_int_sequence(v))
+    else if (is("axis") && is_int_sequence(v))
       dims = ints_from(v);
-    else if (key != "axis" || v != Py_None)
+    else if (!is("axis") || v != Py_None)
       return nullptr;
   }
   if (!out) return nullptr;

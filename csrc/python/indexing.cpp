@@ -34,13 +34,12 @@ constexpr const char* name = "indexing";
       "a number");
 }
 
-bool is_type(PyObject* o, const char* type) { return std::strcmp(Py_TYPE(o)->tp_name, type) == 0; }
-bool is_array(PyObject* o) { return is_type(o, "numpy.ndarray"); }
+bool is_array(PyObject* o) { return is_numpys(o, "numpy.ndarray"); }
 // True, False and NumPy's: 1, 0; else -1.
 int truth(PyObject* o) {
   if (o == Py_True) return 1;
   if (o == Py_False) return 0;
-  if (is_type(o, "numpy.bool") || is_type(o, "numpy.bool_")) return PyObject_IsTrue(o);
+  if (is_numpys(o, "numpy.bool") || is_numpys(o, "numpy.bool_")) return truth_of(o);
   return -1;
 }
 
@@ -79,8 +78,8 @@ Tensor index_tensor(PyObject* o) {
   }
   if (is_array(o)) return through_python(o);
   if (PySequence_Check(o) && !PyUnicode_Check(o) && !PyBytes_Check(o)) {
-    Ref list(checked(PySequence_List(o)));
-    return index_tensor(list.get());
+    Ref items(items_of(o, name));
+    return index_tensor(items.get());
   }
   if (PyUnicode_Check(o)) fail_type("indexing: a tensor cannot be indexed by a str");
   fail_key(o);
@@ -259,12 +258,13 @@ void read_key(Key& k, PyObject* const* items, Py_ssize_t n, const Dims& sizes) {
   while (dim < sizes.size()) k.keep(sizes[dim++]);
 }
 
-void parse(Key& k, PyObject* key, const Dims& sizes) {
+void read_whole(Key& k, PyObject* key, const Dims& sizes) {
   if (PyTuple_Check(key) || stands_for_tuple(key)) {
     // Boolean arrays and nested lists of bools take as many dims as they have: make them tensors
     // before counting.
-    Py_ssize_t n = PySequence_Fast_GET_SIZE(key);
-    PyObject** items = PySequence_Fast_ITEMS(key);
+    Ref own(items_of(key, name));
+    Py_ssize_t n = PyTuple_GET_SIZE(own.get());
+    PyObject** items = PySequence_Fast_ITEMS(own.get());
     bool convert = false;
     bool ellipsis = false;
     for (Py_ssize_t i = 0; i < n; ++i) {
@@ -284,6 +284,29 @@ void parse(Key& k, PyObject* key, const Dims& sizes) {
   read_key(k, &key, 1, sizes);
 }
 
+// Reading a key may run Python code (a slice's bounds, warnings), which may give x other sizes.
+struct SameSizes {
+  const Tensor& x;
+  const ShapeRef shape = ShapeRef::borrow(x->shape);
+  void check() const {
+    if (x->shape != shape.get() && x.sizes() != shape->sizes)
+      fail("indexing: the tensor's sizes changed from ", shape->sizes, " to ", x.sizes(),
+           " while its key was read");
+  }
+};
+
+void parse(Key& k, PyObject* key, const Tensor& x) {
+  const SameSizes before{x};
+  read_whole(k, key, before.shape->sizes);
+  before.check();
+}
+Range read_slice(PyObject* key, const Tensor& x) {
+  const SameSizes before{x};
+  const Range r = read_slice(key, before.shape->sizes[0]);
+  before.check();
+  return r;
+}
+
 Tensor part_of(const Tensor& x, const Key& k) {
   return k.whole && k.advanced() ? x : basic_index(x, k.part);
 }
@@ -294,13 +317,13 @@ Tensor get(const Tensor& x, PyObject* key) {
     return select(x, 0, read_int(key, x.size(0), 0));
   }
   if (PySlice_Check(key) && x.ndim() > 0) {
-    Range r = read_slice(key, x.size(0));
+    Range r = read_slice(key, x);
     return slice(x, 0, r.start, r.length ? r.start + (r.length - 1) * r.step + 1 : r.start, r.step);
   }
   if (key == Py_None) return unsqueeze(x, 0);
   if (x.ndim() == 0 && is_place(key)) fail_scalar();
   Key k;
-  parse(k, key, x.sizes());
+  parse(k, key, x);
   Tensor part = part_of(x, k);
   if (!k.advanced()) return part;
   std::vector<Tensor> indices = k.indices();
@@ -355,7 +378,7 @@ void set(const Tensor& x, PyObject* key, PyObject* value) {
   }
   if (x.ndim() == 0 && is_place(key)) fail_scalar();
   Key k;
-  parse(k, key, x.sizes());
+  parse(k, key, x);
   if (!k.advanced()) {
     Tensor part = k.whole ? x : basic_index(x, k.part);
     return copy_(part, trimmed(v, part.ndim()));

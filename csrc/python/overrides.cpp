@@ -40,8 +40,10 @@ bool has_override(PyObject* o, int depth = 0) {
     return false;
   if (PyTuple_CheckExact(o) || PyList_CheckExact(o)) {
     if (depth == deepest) return false;
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i)
-      if (has_override(PySequence_Fast_GET_ITEM(o, i), depth + 1)) return true;
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i) {
+      Ref item(Py_NewRef(PySequence_Fast_GET_ITEM(o, i)));  // asking its class may run Python code
+      if (has_override(item.get(), depth + 1)) return true;
+    }
     return false;
   }
   return type_overrides(type);

@@ -302,12 +302,13 @@ void ModuleCall::name_module() const {
 }
 
 PyObject* node_place(PyObject* o, void*) {
-  return guarded([&] { return place(node_of(o).origin); });
+  return guarded([&] { return place(node_of(o)->origin); });
 }
 PyObject* node_callers(PyObject* o, void*) {
   return guarded([&] {
     Ref list(checked(PyList_New(0)));
-    const Origin* origin = node_of(o).origin;
+    const NodeRef n = node_of(o);
+    const Origin* origin = n->origin;
     for (origin = origin ? origin->caller : nullptr; origin; origin = origin->caller) {
       Ref one(place(origin));
       if (PyList_Append(list.get(), one.get()) < 0) throw PythonError();
@@ -316,7 +317,7 @@ PyObject* node_callers(PyObject* o, void*) {
   });
 }
 PyObject* node_cut(PyObject* o, void*) {
-  return guarded([&] { return cut_tuple(node_of(o).cut); });
+  return guarded([&] { return cut_tuple(node_of(o)->cut); });
 }
 
 void add_provenance(PyObject* module) {

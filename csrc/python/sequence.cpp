@@ -18,8 +18,11 @@ bool is_sequence(PyObject* o) {
   if (PyFloat_Check(o) || PyLong_Check(o) || PyUnicode_Check(o) || PyBytes_Check(o) ||
       PyDict_Check(o))
     return false;
-  if (is_tensor(o)) return false;
-  return PySequence_Check(o) && PySequence_Size(o) >= 0;
+  if (is_tensor(o) || !PySequence_Check(o)) return false;
+  if (PySequence_Size(o) >= 0) return true;
+  if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw PythonError();
+  PyErr_Clear();  // it has no length
+  return false;
 }
 
 // Items of a list or tuple, or of another sequence turned into a list that `keep` owns.
@@ -189,7 +192,7 @@ PyObject* frozen(PyObject* o, int depth) {
     Py_INCREF(o);
     return o;
   }
-  Ref copy(checked(PySequence_Tuple(o)));
+  Ref copy(items_of(o, "tensor"));
   Py_ssize_t n = PyTuple_GET_SIZE(copy.get());
   Ref out(checked(PyTuple_New(n)));
   for (Py_ssize_t i = 0; i < n; ++i) {

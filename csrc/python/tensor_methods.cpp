@@ -21,7 +21,7 @@ PyObject* optional_argument(const char* method, const char* keyword, PyObject* c
   if (nargs + kw > 1) fail_type(method, "() takes at most 1 argument (", nargs + kw, " given)");
   if (kw && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), keyword) != 0)
     fail_type(method, "() got an unexpected keyword argument '",
-              PyUnicode_AsUTF8(PyTuple_GET_ITEM(names, 0)), "'");
+              printable(PyTuple_GET_ITEM(names, 0)), "'");
   return nargs + kw ? args[0] : nullptr;
 }
 
@@ -127,7 +127,7 @@ PyObject* method_copy_(PyObject* o, PyObject* const* args, Py_ssize_t nargs, PyO
       if (PyUnicode_CompareWithASCIIString(key, "src") == 0 && !from)
         from = args[nargs + k];
       else if (PyUnicode_CompareWithASCIIString(key, "non_blocking") != 0)
-        fail_type("copy_() got an unexpected keyword argument '", PyUnicode_AsUTF8(key), "'");
+        fail_type("copy_() got an unexpected keyword argument '", printable(key), "'");
     }
     if (!from) fail_type("copy_() missing required argument 'src' (Tensor)");
     Tensor src = tensor_or_number(from);
@@ -330,8 +330,8 @@ Tensor plain_seed(const Tensor& t, PyObject* const* args, Py_ssize_t nargs, PyOb
   if (named && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "gradient") != 0)
     return {};
   Tensor g = borrow(args[0]);
-  const bool like =
-      g.has_sizes_of(t) && g.dtype() == t.dtype() && !(g->flags & flag_batched) && !modes.vmap;
+  const bool like = g.has_sizes_of(t) && g.dtype() == t.dtype() && g.device() == t.device() &&
+                    !(g->flags & flag_batched) && !modes.vmap;
   return like ? g : Tensor();
 }
 

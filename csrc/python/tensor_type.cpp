@@ -21,7 +21,27 @@ PyObject* py(TensorObj* o) { return reinterpret_cast<PyObject*>(o); }
 
 void tensor_dealloc(PyObject* o) { free_tensor_obj(obj(o)); }
 
-// Only tensors with a __dict__ or hooks can be part of a cycle, and only those are tracked.
+// What Python objects a node holds.
+int visit_node(Node& n, visitproc visit, void* arg) {
+  Py_VISIT(n.python_object());
+  for (const Saved& s : n.saved_tensors()) {
+    if (s.kind == Saved::Kind::object) {
+      Py_VISIT(s.tensor);
+    } else if (s.kind == Saved::Kind::packed) {
+      Py_VISIT(s.hooked->value);
+      Py_VISIT(s.hooked->unpack);
+    }
+  }
+  if (!n.extra) return 0;
+  for (const auto& h : n.extra->tensor_hooks) Py_VISIT(h.dict);
+  Py_VISIT(n.extra->pre_hooks);
+  Py_VISIT(n.extra->post_hooks);
+  Py_VISIT(n.extra->metadata);
+  return 0;
+}
+
+// Only tensors with a __dict__ or hooks, or made by a function written in Python, can be part of a
+// cycle, and only those are tracked.
 int tensor_traverse(PyObject* o, visitproc visit, void* arg) {
   TensorObj* t = obj(o);
   Py_VISIT(t->dict);
@@ -31,9 +51,9 @@ int tensor_traverse(PyObject* o, visitproc visit, void* arg) {
     Py_VISIT(t->extra->hooks);
     Py_VISIT(t->extra->post_accumulate_hooks);
   }
-  // Hooks on a result belong to its node, and that to this tensor where nobody else holds it.
-  if (t->grad_fn && t->grad_fn->refs == 1 && t->grad_fn->extra)
-    for (const auto& h : t->grad_fn->extra->tensor_hooks) Py_VISIT(h.dict);
+  // Where nobody else holds its node, what that holds is this tensor's.
+  if (t->grad_fn && t->grad_fn->refs == 1)
+    if (int status = visit_node(*t->grad_fn, visit, arg)) return status;
   Py_VISIT(Py_TYPE(o));
   return 0;
 }
@@ -345,8 +365,17 @@ PyMemberDef tensor_members[] = {
     {"__dictoffset__", T_PYSSIZET, offsetof(TensorObj, dict), READONLY, nullptr},
     {"__weaklistoffset__", T_PYSSIZET, offsetof(TensorObj, weakrefs), READONLY, nullptr},
     {}};
-PyGetSetDef dict_getset = {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr,
-                           nullptr};
+PyObject* get_dict(PyObject* o, void*) {
+  PyObject* dict = PyObject_GenericGetDict(o, nullptr);
+  if (dict) track(obj(o));  // whoever has it can make a cycle
+  return dict;
+}
+int set_dict(PyObject* o, PyObject* value, void*) {
+  int status = PyObject_GenericSetDict(o, value, nullptr);
+  if (status == 0) track(obj(o));
+  return status;
+}
+PyGetSetDef dict_getset = {"__dict__", get_dict, set_dict, nullptr, nullptr};
 
 }  // namespace
 

@@ -127,8 +127,12 @@ PyObject* size_from_iterable(PyObject* tuple) {
 PyObject* size_new(PyTypeObject*, PyObject* args, PyObject*) {
   PyObject* items = nullptr;
   if (!PyArg_ParseTuple(args, "|O:Size", &items)) return nullptr;
-  Ref tuple(items ? PySequence_Tuple(items) : PyTuple_New(0));
-  return tuple ? size_from_iterable(tuple.get()) : nullptr;
+  return guarded([&] {
+    Ref tuple(!items                    ? checked(PyTuple_New(0))
+              : PySequence_Check(items) ? items_of(items, "Size")
+                                        : checked(PySequence_Tuple(items)));
+    return size_from_iterable(tuple.get());
+  });
 }
 PyObject* size_subscript(PyObject* o, PyObject* key) {
   PyObject* got = PyTuple_Type.tp_as_mapping->mp_subscript(o, key);
@@ -162,14 +166,59 @@ PyTypeObject* make_type(PyType_Spec& spec, PyObject* bases = nullptr) {
   return reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpecWithBases(&spec, bases)));
 }
 
+// NumPy's types are told by name, so that NumPy itself is not needed here; classes written in
+// Python, which may have any name, are made on the heap.
+const char* numpy_name(PyTypeObject* type) {
+  if ((type->tp_flags & Py_TPFLAGS_HEAPTYPE) || std::strncmp(type->tp_name, "numpy.", 6) != 0)
+    return nullptr;
+  return type->tp_name;
+}
+
 bool is_numpy_scalar(PyObject* o) {
-  // NumPy's scalar types are told by module, so that NumPy itself is not needed here.
-  const char* type = Py_TYPE(o)->tp_name;
-  return std::strncmp(type, "numpy.", 6) == 0 && !PyObject_HasAttrString(o, "__len__") &&
-         PyObject_HasAttrString(o, "dtype") && std::strcmp(type, "numpy.ndarray") != 0;
+  if (!numpy_name(Py_TYPE(o))) return false;
+  for (PyTypeObject* t = Py_TYPE(o); t; t = t->tp_base)
+    if (std::strcmp(t->tp_name, "numpy.generic") == 0) return true;
+  return false;
 }
 
 }  // namespace
+
+bool is_numpys(PyObject* o, const char* type) {
+  const char* name = numpy_name(Py_TYPE(o));
+  return name && std::strcmp(name, type) == 0;
+}
+bool is_numpy_array(PyObject* o) {
+  for (PyTypeObject* t = Py_TYPE(o); t; t = t->tp_base)
+    if (const char* name = numpy_name(t)) return std::strcmp(name, "numpy.ndarray") == 0;
+  return false;
+}
+
+std::string printable(PyObject* text) {
+  PyObject* utf8 = PyUnicode_AsEncodedString(text, "utf-8", "backslashreplace");
+  std::string out = utf8 ? PyBytes_AS_STRING(utf8) : "?";
+  if (!utf8) PyErr_Clear();
+  Py_XDECREF(utf8);
+  return out;
+}
+
+PyObject* items_of(PyObject* o, const char* fn) {
+  if (PyTuple_Check(o)) return Py_NewRef(o);
+  if (PyList_Check(o)) return checked(PyList_AsTuple(o));
+  const Py_ssize_t count = PySequence_Size(o);
+  if (count < 0) throw PythonError();
+  Ref iterator(checked(PyObject_GetIter(o)));
+  Ref found(checked(PyList_New(0)));
+  while (PyList_GET_SIZE(found.get()) <= count) {
+    Ref item(PyIter_Next(iterator.get()));
+    if (!item) break;
+    if (PyList_Append(found.get(), item.get()) < 0) throw PythonError();
+  }
+  if (PyErr_Occurred()) throw PythonError();
+  if (PyList_GET_SIZE(found.get()) != count)
+    fail_value(fn, ": a ", Py_TYPE(o)->tp_name, " of length ", count, " has ",
+               PyList_GET_SIZE(found.get()) > count ? "more" : "fewer", " items than that");
+  return checked(PyList_AsTuple(found.get()));
+}
 
 PyObject* dtype_object(DType d) {
   PyObject* o = dtype_objects[static_cast<int>(d)];
@@ -199,8 +248,8 @@ DType dtype_from(PyObject* o) {
 std::optional<Device> device_from(PyObject* o) {
   if (Py_TYPE(o) == device_type) return device_of(o);
   if (!PyUnicode_Check(o)) return std::nullopt;
-  std::string text = PyUnicode_AsUTF8(o);
-  std::string type = text.substr(0, text.find(':'));
+  const std::string text = printable(o);
+  const std::string type = text.substr(0, text.find(':'));
   if (type == "cpu") return Device::CPU;
   if (type == "meta") return Device::Meta;
   if (type == "cuda" || type == "mps" || type == "xpu")
@@ -317,7 +366,7 @@ Tensor tensor_or_number(PyObject* o) {
   if (is_tensor(o)) return borrow(o);
   Scalar s;
   if (scalar_from(o, s)) return wrapped_number(s);
-  if (std::strcmp(Py_TYPE(o)->tp_name, "numpy.ndarray") == 0) {
+  if (is_numpys(o, "numpy.ndarray")) {
     Ref module(checked(PyImport_ImportModule("clew")));
     Ref t(checked(PyObject_CallMethod(module.get(), "as_tensor", "O", o)));
     return borrow(t.get());

@@ -67,6 +67,7 @@ class ShapeRef {
   }
   Shape* get() const { return p_; }
   Shape* operator->() const { return p_; }
+  Shape& operator*() const { return *p_; }
   Shape* release() { return std::exchange(p_, nullptr); }
   explicit operator bool() const { return p_ != nullptr; }
 };

@@ -32,7 +32,53 @@ void strike(TensorObj* t) {
   all.pop_back();
 }
 
+// Those that wait in release_in_turn().
+struct Release {
+  void (*release)(void*);
+  void* what;
+};
+constexpr int nested_most = 32;
+constinit thread_local int nested_releases = 0;
+constinit thread_local std::vector<Release>* waiting_releases = nullptr;
+
+// The collector must not run where an operation is half done: finalizers could change its tensors.
+// It will at the next allocation that Python makes.
+class NoCollection {
+#if PY_VERSION_HEX < 0x030c0000  // later ones collect between instructions only
+  bool was_on_ = PyGC_Disable() == 1;
+
+ public:
+  NoCollection() = default;
+  ~NoCollection() {
+    if (was_on_) PyGC_Enable();
+  }
+#else
+ public:
+  NoCollection() = default;
+  ~NoCollection() {}
+#endif
+  NoCollection(const NoCollection&) = delete;
+};
+
 }  // namespace
+
+void release_in_turn(void (*release)(void*), void* what) {
+  if (nested_releases == nested_most) {
+    if (!waiting_releases) waiting_releases = new std::vector<Release>();
+    waiting_releases->push_back({release, what});
+    return;
+  }
+  ++nested_releases;
+  release(what);
+  --nested_releases;
+  while (nested_releases == 0 && waiting_releases && !waiting_releases->empty()) {
+    const Release next = waiting_releases->back();
+    waiting_releases->pop_back();
+    ++nested_releases;
+    next.release(next.what);
+    --nested_releases;
+  }
+}
 
 void enlist(TensorObj* t) {
   std::vector<TensorObj*>& all = all_objects();
@@ -66,6 +112,7 @@ TensorObj* new_tensor_obj() {
     --free_objects_count;
     Py_SET_REFCNT(reinterpret_cast<PyObject*>(t), 1);
   } else {
+    const NoCollection off;
     t = PyObject_GC_New(TensorObj, tensor_type);
     if (!t) {
       PyErr_Clear();
@@ -100,8 +147,9 @@ void free_tensor_obj(TensorObj* t) {
   if (t->weakrefs) PyObject_ClearWeakRefs(reinterpret_cast<PyObject*>(t));
   Py_CLEAR(t->dict);
   if (t->grad_fn || t->extra || t->cut) release_graph_state(t);
-  Py_CLEAR(t->grad);
-  Py_CLEAR(t->base);
+  if (TensorObj* grad = std::exchange(t->grad, nullptr))
+    decref_in_turn(reinterpret_cast<PyObject*>(grad));
+  Py_CLEAR(t->base);  // which has no base itself
   if (t->storage) {
     t->storage->decref();
     t->storage = nullptr;
@@ -312,10 +360,10 @@ void set_storage(const Tensor& t, Storage* storage, int64_t offset_bytes, const 
           storage->nbytes);
   ShapeRef shape = Shape::strided(sizes, strides);
   storage->incref();
-  t->storage->decref();
-  t->storage = storage;
+  Storage* before = std::exchange(t->storage, storage);
   t->data = static_cast<char*>(storage->data) + offset_bytes;
   take_shape(t.get(), std::move(shape));
+  before->decref();  // the owner of its memory may run Python code, which may look at t
 }
 
 int wrap_dim(int64_t dim, int ndim, const char* op) {

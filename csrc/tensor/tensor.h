@@ -68,6 +68,12 @@ inline void track(TensorObj* t) {
   auto* o = reinterpret_cast<PyObject*>(t);
   if (!PyObject_GC_IsTracked(o)) PyObject_GC_Track(o);
 }
+// Lets go of what only a tensor or a storage may have held. A chain of such things, however long,
+// is freed by a loop: past a few the inner ones wait for the outermost.
+void release_in_turn(void (*release)(void*), void* what);
+inline void decref_in_turn(PyObject* o) {
+  release_in_turn([](void* p) { Py_DECREF(static_cast<PyObject*>(p)); }, o);
+}
 // Cuts a tensor off the graph objects it owns (set by graph/).
 extern void (*release_graph_state)(TensorObj* t);
 inline void take_shape(TensorObj* t, ShapeRef shape) {

@@ -1,0 +1,213 @@
+// Saved tensors: keeping them for backward, bringing them back, saved-tensor hooks.
+// May include: graph.
+// Invariant: a gradient rule gets what the forward pass saved, in shape, dtype, device and layout.
+#include <cstring>
+#include <memory>
+
+#include "graph/explain.h"
+#include "graph/node.h"
+
+namespace clew {
+
+// Tells the elements of a tensor of integers or truth values from others.
+static uint64_t fingerprint_of(const Tensor& t) {
+  Tensor dense = t;
+  if (!t.is_contiguous()) {
+    dense = empty(t.sizes(), t.dtype());
+    copy_into(dense, t);
+  }
+  const char* at = dense->data;
+  auto bytes = static_cast<size_t>(t.numel()) * itemsize(t.dtype());
+  uint64_t h = 0x9E3779B97F4A7C15u;
+  auto mix = [&](uint64_t word) {
+    h = (h ^ word) * 0xD6E8FEB86659FD93u;
+    h ^= h >> 32;
+  };
+  for (; bytes >= 8; at += 8, bytes -= 8) {
+    uint64_t word;
+    std::memcpy(&word, at, 8);
+    mix(word);
+  }
+  uint64_t rest = 0;
+  if (bytes > 0) std::memcpy(&rest, at, bytes);
+  mix(rest ^ uint64_t{bytes} << 60);
+  return h;
+}
+static bool has_fingerprint(const Tensor& t) {
+  return !is_inexact(t.dtype()) && !t.is_meta() && !(t->flags & flag_batched);
+}
+
+// What the innermost hook makes of t. `for_rule`: a gradient rule of ours gets what comes back.
+static Packed* pack(const Tensor& t, bool for_rule) {
+  PyObject* hooks =  // owned: the hook may take itself off
+      Py_NewRef(
+          PyList_GET_ITEM(modes.saved_hook_stack, PyList_GET_SIZE(modes.saved_hook_stack) - 1));
+  auto packed = std::make_unique<Packed>();
+  packed->unpack = Py_NewRef(PyTuple_GET_ITEM(hooks, 1));
+  packed->device = t.device();
+  packed->batched = t->flags & flag_batched;
+  if (for_rule && has_fingerprint(t)) packed->fingerprint = fingerprint_of(t);
+  Tensor plain = alias(t);
+  const uint32_t version = plain->storage->version;
+  GradMode off(false);
+  packed->value =
+      PyObject_CallOneArg(PyTuple_GET_ITEM(hooks, 0), reinterpret_cast<PyObject*>(plain.get()));
+  Py_DECREF(hooks);
+  if (!packed->value) throw PythonError();
+  if (plain->storage->version != version)
+    fail(
+        "saved_tensors_hooks: A saved tensor pack hook is modifying its input in place. Tensors "
+        "provided as input to pack hook can not be modified by in-place operations, since others "
+        "use them; change a clone() instead");
+  return packed.release();
+}
+
+// A copy of t that lies as a tensor of this shape does; a view's gaps are closed.
+static Tensor in_layout(const Tensor& t, const Shape& shape) {
+  Tensor own = is_non_overlapping_and_dense(shape.sizes, shape.strides)
+                   ? empty_strided(shape.sizes, shape.strides, t.dtype(), t.device())
+                   : empty(shape.sizes, t.dtype(), t.device());
+  copy_into(own, t);
+  return own;
+}
+
+// What the hook brings back. Rules rely on what the forward pass checked: shape, dtype, device, and
+// of integers and truth values the elements. Memory that the hook shares may change its layout,
+// which rules took from the forward pass, too.
+static Tensor unpack(const Node& node, const Packed& packed, Shape* saved_shape, DType dtype) {
+  const ShapeRef shape = saved_shape ? ShapeRef::borrow(saved_shape) : ShapeRef();
+  const Device device = packed.device;
+  const bool batched = packed.batched;
+  const uint64_t fingerprint = packed.fingerprint;
+  PyObject* hook = Py_NewRef(packed.unpack);  // the call may release what was saved
+  PyObject* value = Py_NewRef(packed.value);
+  PyObject* got = PyObject_CallOneArg(hook, value);
+  Py_DECREF(hook);
+  Py_DECREF(value);
+  if (!got) throw PythonError();
+  if (!PyObject_TypeCheck(got, tensor_type)) {
+    std::string type = Py_TYPE(got)->tp_name;
+    Py_DECREF(got);
+    fail_type("saved_tensors_hooks: the unpack hook must return a Tensor; got ", type);
+  }
+  Tensor t = Tensor::steal(reinterpret_cast<TensorObj*>(got));
+  if (!shape) return t;  // a function written in Python gets it
+  GradMode off(false);
+  const bool converts =
+      is_inexact(dtype) && is_inexact(t.dtype()) && is_complex(dtype) == is_complex(t.dtype());
+  if (t.sizes() != shape->sizes || t.device() != device || (t.dtype() != dtype && !converts) ||
+      (t->flags & flag_batched) != (batched ? flag_batched : 0))
+    fail("saved_tensors_hooks: ", node.name(), " needs what it saved, ", dtype, shape->sizes,
+         " on ", name(device), ", but the unpack hook returned ", t, " on ", name(t.device()),
+         "; return a tensor of the same shape, dtype and device");
+  if (t.dtype() != dtype) t = builtins.to_dtype(t, dtype);
+  t = alias(t);
+  if (batched) return t;
+  if (has_fingerprint(t) && fingerprint_of(t) != fingerprint)
+    fail("saved_tensors_hooks: the unpack hook returned other elements than ", node.name(),
+         " saved; integers and truth values (indices, masks, targets) must come back unchanged");
+  return t.strides() == shape->strides ? t : in_layout(t, *shape);
+}
+
+void Saved::save(const Tensor& t, bool output, bool as_object) {
+  is_output = output;
+  version = t->storage->version;
+  if (t->flags & flag_inference && !modes.inference)
+    fail(
+        "autograd: inference tensors cannot be saved for backward; make a normal tensor of it with "
+        "clone() first");
+  if (modes.saved_hooks && !t.is_wrapped_number()) {
+    const ShapeRef given = ShapeRef::borrow(t->shape);
+    const DType given_dtype = t.dtype();
+    hooked = pack(t, !as_object);
+    kind = Kind::packed;
+    dtype = given_dtype;
+    shape = as_object ? nullptr : ShapeRef(given).release();
+    return;
+  }
+  if (as_object || !parts_tell_all(t)) [[unlikely]] {
+    tensor = output ? alias(t).release() : Tensor(t).release();
+    kind = Kind::object;
+    if (as_object) return;
+    shape = t->shape;
+    shape->incref();
+    dtype = t->dtype;
+    was_meta = t.is_meta();
+    return;
+  }
+  save_parts(t, output);
+}
+
+Tensor Saved::values() const {
+  if (kind == Kind::object) return Tensor::borrow(tensor);
+  if (kind == Kind::parts) return over_parts(storage, shape, data, dtype, flags);
+  return {};
+}
+
+static Tensor with_history(const Tensor& data, Node* fn, uint32_t nr) {
+  Tensor t = alias(data);
+  // For a leaf, fn is its accumulator: gradients for the stand-in reach the leaf itself.
+  if (fn) set_grad_fn(t, fn, nr);
+  return t;
+}
+
+Tensor Saved::unpack_for(const Node& node, const Edge* edge, uint32_t output_nr) const {
+  Node* fn = edge ? edge->fn : const_cast<Node*>(&node);
+  uint32_t nr = edge ? edge->nr : output_nr;
+  if (kind == Kind::packed) {
+    const NodeRef keep = NodeRef::borrow(fn);
+    Tensor t = unpack(node, *hooked, shape, dtype);
+    return modes.grad && fn ? with_history(t, fn, nr) : t;
+  }
+  if (kind == Kind::none) fail_consumed(node);
+  if (kind == Kind::parts) {
+    if (storage->version != version) [[unlikely]]
+      fail_written(node, values(), version, is_output, fn, nr);
+    if (fn && fn->is_accumulator) {  // the leaf itself, while it still shows what was saved
+      const Tensor& leaf = static_cast<AccumulateGrad*>(fn)->variable;
+      if (leaf->storage == storage && leaf->data == data && leaf->shape == shape &&
+          leaf->dtype == dtype)
+        return leaf;
+    }
+    Tensor t = values();
+    if (modes.grad && fn) set_grad_fn(t, fn, nr);
+    return t;
+  }
+  Tensor t = Tensor::borrow(tensor);
+  if (t->storage->version != version) fail_written(node, t, version, is_output, fn, nr);
+  // Rules rely on what the forward pass checked.
+  const bool as_saved =
+      !shape || (t->shape == shape && t.dtype() == dtype && t.is_meta() == was_meta);
+  if (!as_saved && (t.sizes() != shape->sizes || t.dtype() != dtype || t.is_meta() != was_meta))
+    fail(node.name(), ": a tensor that was saved for backward as ", dtype, shape->sizes,
+         " was given other data since (.data =), and is now ", t);
+  if (!as_saved && t.strides() != shape->strides) {
+    t = in_layout(t, *shape);
+    return modes.grad ? with_history(t, fn, nr) : t;
+  }
+  if (!modes.grad) return t;
+  if (is_output) return with_history(t, fn, nr);
+  if (t->grad_fn == fn ? t->output_nr == nr : (!t->grad_fn && (!fn || fn->is_accumulator)))
+    return t;
+  return with_history(t, fn, nr);
+}
+
+void Saved::clear() {
+  switch (std::exchange(kind, Kind::none)) {
+    case Kind::none: break;
+    case Kind::parts:
+      storage->decref();
+      shape->decref();
+      break;
+    case Kind::object:
+      Py_DECREF(reinterpret_cast<PyObject*>(tensor));
+      if (Shape* s = std::exchange(shape, nullptr)) s->decref();
+      break;
+    case Kind::packed:
+      if (Shape* s = std::exchange(shape, nullptr)) s->decref();
+      delete hooked;
+      break;
+  }
+}
+
+}  // namespace clew
