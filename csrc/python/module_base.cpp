@@ -54,6 +54,7 @@ struct Shortcut {
 std::vector<Shortcut> shortcuts;
 constexpr Py_ssize_t most_arguments = 7;
 
+PyTypeObject* module_base_type = nullptr;
 PyObject* call_with_hooks = nullptr;  // nn.modules._hooks.call_with_hooks
 bool every_module_hooked = false;
 
@@ -119,11 +120,13 @@ PyObject* take_shortcut(PyObject* self, PyObject* own, PyObject* input) {
     if (value != Py_None && value != Py_False) return nullptr;
   }
   PyObject* arguments[most_arguments] = {};
+  Ref kept[most_arguments];  // looking the next one up may run a key's own comparison
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(s->arguments); ++i) {
     PyObject* name = PyTuple_GET_ITEM(s->arguments, i);
     if (name == Py_None) continue;
     arguments[i] = own_or_parameter(self, own, name);
     if (!arguments[i]) return nullptr;
+    kept[i] = Ref(Py_NewRef(arguments[i]));
   }
 #if PY_VERSION_HEX < 0x030c0000
   PyTypeObject* type = Py_TYPE(self);
@@ -300,6 +303,8 @@ PyObject* quick_attributes(PyObject*, PyObject* const* args, Py_ssize_t n) {
       fail_type("_quick_attributes: two classes are expected");
     auto* type = reinterpret_cast<PyTypeObject*>(args[0]);
     auto* base = reinterpret_cast<PyTypeObject*>(args[1]);
+    if (!PyType_IsSubtype(type, module_base_type) || !PyType_IsSubtype(base, module_base_type))
+      fail_type("_quick_attributes: subclasses of ModuleBase are expected");
     if (_PyType_Lookup(type, names().getattr) == _PyType_Lookup(base, names().getattr) &&
         _PyType_Lookup(type, names().getattribute) ==
             _PyType_Lookup(&PyBaseObject_Type, names().getattribute))
@@ -353,8 +358,8 @@ void add_module_base(PyObject* module) {
                          {0, nullptr}};
   PyType_Spec spec = {"clew._C.ModuleBase", sizeof(PyObject), 0,
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
-  Ref type(checked(PyType_FromSpec(&spec)));
-  PyModule_AddObjectRef(module, "ModuleBase", type.get());
+  module_base_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
+  PyModule_AddObjectRef(module, "ModuleBase", reinterpret_cast<PyObject*>(module_base_type));
   if (PyModule_AddFunctions(module, functions) < 0) throw PythonError();
 }
 

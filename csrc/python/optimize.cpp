@@ -67,7 +67,8 @@ template <class Rule> class Group {
   PyObject *params_, *states_;
   std::vector<Rule> rules_;
   std::vector<Job> jobs_;
-  std::vector<Tensor> held_;  // other threads may replace them while the loops run
+  // Other threads, and what looks states up, may replace or resize them before the loops have run.
+  std::vector<Storage*> held_;  // owned
   std::vector<Storage*> written_;
   std::unordered_set<const void*> many_;
   PyObject* left_ = nullptr;            // owned
@@ -108,16 +109,27 @@ template <class Rule> class Group {
     ++t->storage->version;
     note_write(t->storage, here_);
   }
-  void take(PyObject* o, const Job& job, PyObject* const* arrays) {
-    held_.push_back(borrow(o));
-    held_.push_back(Tensor::borrow(reinterpret_cast<TensorObj*>(o)->grad));
+  void hold(Storage* s) {
+    held_.push_back(s);
+    s->incref();
+  }
+  void take(PyObject* o, const Job& job, const Ref (&arrays)[most_states]) {
+    auto* param = reinterpret_cast<TensorObj*>(o);
+    hold(param->storage);
+    hold(param->grad->storage);
     count_write(borrow(o));
-    for (int k = 0; k < most_states; ++k) {
-      if (!arrays[k]) continue;
-      held_.push_back(borrow(arrays[k]));
-      count_write(held_.back());
+    for (const Ref& array : arrays) {
+      if (!array) continue;
+      hold(reinterpret_cast<TensorObj*>(array.get())->storage);
+      count_write(borrow(array.get()));
     }
     jobs_.push_back(job);
+  }
+  // What a dict holds; null where there is none. Comparing its keys may run Python code.
+  static Ref found(PyObject* dict, PyObject* key) {
+    PyObject* value = PyDict_GetItemWithError(dict, key);
+    if (!value && PyErr_Occurred()) throw PythonError();
+    return Ref(Py_XNewRef(value));
   }
   void run() {
     if (jobs_.empty()) return;
@@ -150,6 +162,7 @@ template <class Rule> class Group {
     if (states_ && !PyDict_Check(states_)) fail_type("optimizer: the state must be a dict");
   }
   ~Group() {
+    for (Storage* s : held_) s->decref();
     Py_XDECREF(left_);
     if (here_) here_->decref();
   }
@@ -164,36 +177,37 @@ template <class Rule> class Group {
                  Make&& make) {
     double last = -1;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(params_); ++i) {
-      PyObject* o = PyList_GET_ITEM(params_, i);
+      const Ref param(Py_NewRef(PyList_GET_ITEM(params_, i)));
+      PyObject* o = param.get();
       if (!is_tensor(o)) fail_type("optimizer: parameters must be tensors");
       if (!reinterpret_cast<TensorObj*>(o)->grad) continue;
-      PyObject* state = nullptr;  // borrowed: the optimizer holds it
-      if (states_) {
-        state = PyDict_GetItemWithError(states_, o);
-        if (!state && PyErr_Occurred()) throw PythonError();
-      }
+      // All is looked up before anything is taken.
+      const Ref state(states_ ? found(states_, o) : Ref());
+      bool ok = !states_ || (state && PyDict_Check(state.get()));
+      Ref arrays[most_states];
+      for (int k = 0; ok && k < most_states; ++k)
+        if (PyObject* name = names[static_cast<size_t>(k)]; name && state)
+          arrays[k] = found(state.get(), name);
+      const Ref count(ok && counts && state ? found(state.get(), keys.step) : Ref());
       Job job;
-      PyObject* arrays[most_states] = {};
-      bool ok = (!states_ || (state && PyDict_Check(state))) && parameter(o, job);
+      ok = ok && parameter(o, job);
       for (int k = 0; ok && k < most_states; ++k) {
         if (!names[static_cast<size_t>(k)]) continue;
-        arrays[k] = PyDict_GetItemWithError(state, names[static_cast<size_t>(k)]);
-        ok = fits(arrays[k], reinterpret_cast<TensorObj*>(o));
-        if (ok) job.array[k + 2] = reinterpret_cast<TensorObj*>(arrays[k])->data;
+        ok = fits(arrays[k].get(), reinterpret_cast<TensorObj*>(o));
+        if (ok) job.array[k + 2] = reinterpret_cast<TensorObj*>(arrays[k].get())->data;
       }
       double step = 0;
-      ok = ok && (!counts || change_number(PyDict_GetItemWithError(state, keys.step),
-                                           [&](auto& x) { step = (x += 1); }));
+      ok = ok && (!counts || change_number(count.get(), [&](auto& x) { step = (x += 1); }));
       if (!ok) {
         leave(i);
         continue;
       }
+      take(o, job, arrays);
       if (own || rules_.empty() || step != last) {
-        rules_.push_back(make(step, state));
+        rules_.push_back(make(step, state.get()));
         last = step;
       }
-      job.rule = static_cast<int>(rules_.size()) - 1;
-      take(o, job, arrays);
+      jobs_.back().rule = static_cast<int>(rules_.size()) - 1;
     }
     run();
     if (!left_) Py_RETURN_NONE;
@@ -376,7 +390,8 @@ PyObject* drop_gradients(PyObject*, PyObject* params) {
   return guarded([&]() -> PyObject* {
     if (!PyList_Check(params)) fail_type("zero_grad: parameters must be a list");
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(params); ++i) {
-      PyObject* o = PyList_GET_ITEM(params, i);
+      const Ref param(Py_NewRef(PyList_GET_ITEM(params, i)));  // a gradient may take code along
+      PyObject* o = param.get();
       if (!is_tensor(o)) fail_type("zero_grad: parameters must be tensors");
       TensorObj* grad = std::exchange(reinterpret_cast<TensorObj*>(o)->grad, nullptr);
       Tensor::steal(grad);

@@ -4,6 +4,7 @@
 #include "python/provenance.h"
 
 #include <array>
+#include <span>
 #include <unordered_set>
 #include <vector>
 
@@ -102,35 +103,49 @@ void remember_root(PyObject* module) {
     PyErr_Clear();
 }
 
-// The children of a module, lent; null when it has none.
-PyObject* children_of(PyObject* module) {
-  PyObject* own = PyObject_GenericGetDict(module, nullptr);
-  if (!own) {
-    PyErr_Clear();
-    return nullptr;
-  }
-  PyObject* children = PyDict_GetItemWithError(own, modules_name);
-  Py_DECREF(own);  // the module keeps it
+// The children of a module; null when it has none.
+Ref children_of(PyObject* module) {
+  Ref own(PyObject_GenericGetDict(module, nullptr));
+  PyObject* children = own ? PyDict_GetItemWithError(own.get(), modules_name) : nullptr;
   if (!children) PyErr_Clear();
-  return children && PyDict_Check(children) ? children : nullptr;
+  return Ref(children && PyDict_Check(children) ? Py_NewRef(children) : nullptr);
 }
 
-// How `parent` calls `module`: "attn", "blocks.3"; empty where it is not below it.
-std::string name_below(PyObject* parent, PyObject* module, std::unordered_set<PyObject*>& seen) {
-  PyObject* children = children_of(parent);
-  if (!children) return {};
-  PyObject *key, *child;
-  auto text = [](PyObject* name) -> std::string {
-    const char* utf8 = PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : nullptr;
-    if (!utf8) PyErr_Clear();
-    return utf8 ? utf8 : "";
+// How `parent` calls `module`: "attn", "blocks.3"; empty where it is not below it. Modules may be
+// nested deeper than the stack; looking at one may run Python code, which may change others.
+std::string name_below(PyObject* parent, PyObject* module) {
+  struct Level {
+    Ref children;
+    Py_ssize_t at = 0;
+    std::string name;  // of the child that is being looked through
   };
-  for (Py_ssize_t at = 0; PyDict_Next(children, &at, &key, &child);)
-    if (child == module) return text(key);
-  for (Py_ssize_t at = 0; PyDict_Next(children, &at, &key, &child);) {
+  std::vector<Level> levels;
+  std::unordered_set<PyObject*> seen;
+  PyObject *key, *child;
+  auto text = [](PyObject* name) {
+    return PyUnicode_Check(name) ? printable(name) : std::string();
+  };
+  levels.push_back({children_of(parent)});
+  while (!levels.empty()) {
+    Level& level = levels.back();
+    PyObject* children = level.children.get();
+    if (children && level.at == 0) {
+      for (Py_ssize_t at = 0; PyDict_Next(children, &at, &key, &child);) {
+        if (child != module) continue;
+        std::string path;
+        for (const Level& above : std::span(levels).first(levels.size() - 1))
+          path += above.name + ".";
+        return path + text(key);
+      }
+    }
+    if (!children || !PyDict_Next(children, &level.at, &key, &child)) {
+      levels.pop_back();
+      continue;
+    }
     if (child == Py_None || !seen.insert(child).second) continue;
-    std::string below = name_below(child, module, seen);
-    if (!below.empty()) return concat(text(key), ".", below);
+    const Ref kept(Py_NewRef(child));
+    level.name = text(key);
+    levels.push_back({children_of(child)});
   }
   return {};
 }
@@ -151,8 +166,7 @@ Scope* new_scope(PyObject* module, PyObject* caller) {
   }
   scope->parent = modes.scope;
   scope->parent->incref();
-  std::unordered_set<PyObject*> seen;
-  scope->name = name_below(caller, module, seen);
+  scope->name = name_below(caller, module);
   if (scope->name.empty()) scope->name = concat("<", scope->type, ">");
   return scope;
 }
