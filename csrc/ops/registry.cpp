@@ -68,6 +68,7 @@ extern const OpList resampling_ops;
 extern const OpList distance_loss_ops;
 extern const OpList ctc_ops;
 extern const OpList distances_ops;
+extern const OpList fft_ops;
 extern const OpList matrices_ops;
 extern const OpList matrix_decompositions_ops;
 extern const OpList rms_norm_ops;
@@ -128,6 +129,7 @@ std::span<const OpList> all_ops() {
       distance_loss_ops,
       ctc_ops,
       distances_ops,
+      fft_ops,
       matrices_ops,
       matrix_decompositions_ops,
       rms_norm_ops,

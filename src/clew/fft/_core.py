@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
-
-import numpy as np
 
 from clew import _C
 from clew._autocast import autocasting, float32
 from clew._C import Tensor
-from clew._primitive import Context, primitive, scipy, write_out
-
-# How a transform is scaled: not at all, by 1/sqrt(n), or by 1/n; n counts the elements of the
-# result's real or complex side. NumPy's names for that depend on the direction.
-_FORWARD = {"none": "backward", "root": "ortho", "n": "forward"}
-_INVERSE = {"none": "forward", "root": "ortho", "n": "backward"}
-# From this many elements on SciPy gets all threads.
-_PARALLEL = 1 << 17
-# From this many on half the spectrum of a real input is computed and mirrored.
-_MIRRORED = 1 << 16
+from clew._primitive import Context, primitive, write_out
 
 
 def scale_of(name: str, norm: str | None, forward: bool) -> str:
@@ -36,33 +26,21 @@ def scale_of(name: str, norm: str | None, forward: bool) -> str:
     return "n" if (norm == "forward") is forward else "none"
 
 
-def _call(function: str, x: np.ndarray, axes: tuple[int, ...], norm: str, n: int = 0) -> Any:
-    """SciPy's function of that name, which keeps single precision, or else NumPy's.
+def _factor(scale: str, x: Tensor, axes: tuple[int, ...], n: int = 0) -> float:
+    """What a result is multiplied with.
 
     Args:
-        function: of those for one axis.
-        x: the input.
-        axes: what is transformed; several are left to the function's form for grids.
-        norm: NumPy's name for the scale.
-        n: the size of the last axis, where it does not follow from x.
+        scale: not at all ("none"), by 1/sqrt(N) ("root"), or by 1/N ("n").
+        x: what is transformed.
+        axes: along which; N is the product of their sizes.
+        n: instead of the last one's size.
     """
-    arguments: dict[str, Any] = {"norm": norm}
-    if len(axes) == 1:
-        arguments["axis"] = axes[0]
-        if n:
-            arguments["n"] = n
-    else:
-        function += "n"
-        arguments["axes"] = axes
-        if n:
-            arguments["s"] = [*(x.shape[a] for a in axes[:-1]), n]
-    try:
-        library = scipy("fft", "fft")
-    except ImportError:
-        return getattr(np.fft, function)(x, **arguments)
-    if x.size >= _PARALLEL:
-        arguments["workers"] = _C.get_num_threads()
-    return getattr(library, function)(x, **arguments)
+    if scale == "none" or not x.numel():
+        return 1.0
+    sizes = [x.shape[a] for a in axes]
+    if n:
+        sizes[-1] = n
+    return 1 / math.sqrt(math.prod(sizes)) if scale == "root" else 1 / math.prod(sizes)
 
 
 def _ends(like: Tensor, axis: int, n: int, ends: float, inside: float) -> Tensor:
@@ -82,14 +60,8 @@ def _c2c_shapes(x: Tensor, **_: Any) -> Any:
     return [(x.shape, x.dtype.to_complex() if x.is_floating_point() else x.dtype)]
 
 
-def _c2c_kernel(x: np.ndarray, axes: tuple[int, ...], forward: bool, scale: str) -> Any:
-    if x.size == 0:
-        return x
-    norm = (_FORWARD if forward else _INVERSE)[scale]
-    if x.dtype.kind == "f" and x.size < _MIRRORED:
-        # What is mirrored has zeros of either sign.
-        x = x.astype(np.result_type(x.dtype, np.complex64))
-    return _call("fft" if forward else "ifft", x, axes, norm)
+def _c2c(x: Tensor, axes: tuple[int, ...], forward: bool, scale: str) -> Any:
+    return (_C.ops._fft_c2c(x, axes, not forward, _factor(scale, x, axes)),)
 
 
 def _c2c_gradient(c: Context, grad: Tensor) -> Tensor:
@@ -109,10 +81,8 @@ def _r2c_shapes(x: Tensor, axes: tuple[int, ...], scale: str) -> Any:
     return [(_half(x.shape, last, x.shape[last] // 2 + 1), x.dtype.to_complex())]
 
 
-def _r2c_kernel(x: np.ndarray, axes: tuple[int, ...], scale: str) -> Any:
-    if x.size == 0:
-        return np.zeros(_half(x.shape, axes[-1], x.shape[axes[-1]] // 2 + 1))
-    return _call("rfft", x, axes, _FORWARD[scale])
+def _r2c(x: Tensor, axes: tuple[int, ...], scale: str) -> Any:
+    return (_C.ops._fft_r2c(x, axes, False, _factor(scale, x, axes)),)
 
 
 def _r2c_gradient(c: Context, grad: Tensor) -> Tensor:
@@ -125,10 +95,8 @@ def _c2r_shapes(x: Tensor, axes: tuple[int, ...], n: int, scale: str) -> Any:
     return [(_half(x.shape, axes[-1], n), x.dtype.to_real())]
 
 
-def _c2r_kernel(x: np.ndarray, axes: tuple[int, ...], n: int, scale: str) -> Any:
-    if x.size == 0:
-        return np.zeros(_half(x.shape, axes[-1], n))
-    return _call("irfft", x, axes, _INVERSE[scale], n)
+def _c2r(x: Tensor, axes: tuple[int, ...], n: int, scale: str) -> Any:
+    return (_C.ops._fft_c2r(x, axes, n, _factor(scale, x, axes, n)),)
 
 
 def _c2r_gradient(c: Context, grad: Tensor) -> Tensor:
@@ -138,11 +106,11 @@ def _c2r_gradient(c: Context, grad: Tensor) -> Tensor:
 
 
 # Complex (or real) to complex along ``axes`` (negative numbers).
-c2c = primitive("FftC2C", shapes=_c2c_shapes, kernel=_c2c_kernel, gradient=_c2c_gradient)
+c2c = primitive("FftC2C", shapes=_c2c_shapes, kernel=None, gradient=_c2c_gradient, native=_c2c)
 # Real to the non-redundant half (along the last of ``axes``) of its spectrum; always forward.
-r2c = primitive("FftR2C", shapes=_r2c_shapes, kernel=_r2c_kernel, gradient=_r2c_gradient)
+r2c = primitive("FftR2C", shapes=_r2c_shapes, kernel=None, gradient=_r2c_gradient, native=_r2c)
 # Half a spectrum to n real values along the last of ``axes``; always the inverse direction.
-c2r = primitive("FftC2R", shapes=_c2r_shapes, kernel=_c2r_kernel, gradient=_c2r_gradient)
+c2r = primitive("FftC2R", shapes=_c2r_shapes, kernel=None, gradient=_c2r_gradient, native=_c2r)
 
 
 def read_input(name: str, input: Tensor, *, real: bool | None) -> Tensor:
@@ -236,6 +204,8 @@ def need_axes(name: str, axes: tuple[int, ...]) -> None:
 
 def resize(name: str, x: Tensor, axes: tuple[int, ...], sizes: Sequence[int | None]) -> Tensor:
     """x cut or padded with zeros at the end of each axis to the sizes; None keeps."""
+    if len(axes) == 1 and sizes[0] in (None, x.shape[axes[0]]) and x.shape[axes[0]]:
+        return x
     widths = [0] * (2 * max(-a for a in axes))
     for axis, size in zip(axes, sizes):
         size = x.shape[axis] if size is None else size
