@@ -95,8 +95,6 @@ REASONS: dict[tuple[str, str], str] = {
         ("kernels", case): "NumPy's LAPACK with its call and its copies against MKL's"
         for case in ("eigh 64x64", "solve 64 systems of 8", "cholesky 512x512")
     },
-    ("kernels", "grid_sample 8x16x128x128"): "Made of operations: places and weights of the four "
-    "neighbours pass through memory",
     ("kernels", "gelu of 4e6, bfloat16"): "Bound by the arithmetic of erf in float32",
     (
         "kernels",

@@ -64,6 +64,7 @@ extern const OpList sorting_unique_ops;
 extern const OpList loss_ops;
 extern const OpList binary_loss_ops;
 extern const OpList sampling_ops;
+extern const OpList grid_sample_ops;
 extern const OpList resampling_ops;
 extern const OpList distance_loss_ops;
 extern const OpList ctc_ops;
@@ -125,6 +126,7 @@ std::span<const OpList> all_ops() {
       loss_ops,
       binary_loss_ops,
       sampling_ops,
+      grid_sample_ops,
       resampling_ops,
       distance_loss_ops,
       ctc_ops,

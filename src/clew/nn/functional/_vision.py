@@ -10,10 +10,14 @@ from typing import Any
 import clew
 from clew._autocast import in_float32
 from clew._provenance import user_level
+from clew._twofold import twofold
 
 from ._core import private
 
 _gather_weighted = private("_gather_weighted")
+_sample = private("_grid_sample")
+_sample_input_grad = private("_grid_sample_input_grad")
+_sample_grid_grad = private("_grid_sample_grid_grad")
 _resample_line = private("_resample")
 
 _LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3}
@@ -525,12 +529,12 @@ def grid_sample(
         >>> clew.nn.functional.grid_sample(image, middle, align_corners=False).item()
         1.5
     """
-    if mode not in ("bilinear", "nearest", "bicubic"):
+    if mode not in _GRID_MODES:
         raise ValueError(
             "nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', "
             f"but got: '{mode}'"
         )
-    if padding_mode not in ("zeros", "border", "reflection"):
+    if padding_mode not in _GRID_PADDINGS:
         raise ValueError(
             "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or "
             f"'reflection', but got: '{padding_mode}'"
@@ -560,6 +564,14 @@ def grid_sample(
     if input.dtype in (clew.float16, clew.bfloat16):
         wide = grid_sample(input.float(), grid.float(), mode, padding_mode, align_corners)
         return wide.to(input.dtype)
+    if math.prod(spatial) >= 1 << 31:  # more than the native form's indices hold
+        return _composed_samples(input, grid, mode, padding_mode, align)
+    return _samples(input, grid, mode, padding_mode, align)
+
+
+def _composed_samples(input: Any, grid: Any, mode: str, padding_mode: str, align: bool) -> Any:
+    n = grid.shape[-1]
+    spatial = [int(s) for s in input.shape[2:]]
     batch, channels = input.shape[0], input.shape[1]
     # Dims come first to last, as in input; the grid lists them last first.
     taps = []
@@ -573,6 +585,33 @@ def grid_sample(
         weight = (weight.unsqueeze(2) * part.unsqueeze(1)).flatten(1, 2)
     out = _gather_weighted(input.reshape(batch, channels, -1), index, weight)
     return out.reshape(batch, channels, *grid.shape[1:-1])
+
+
+_GRID_MODES, _GRID_PADDINGS = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
+
+
+def _native_samples(input: Any, grid: Any, mode: str, padding_mode: str, align: bool) -> tuple[Any]:
+    kind = _GRID_MODES.index(mode), _GRID_PADDINGS.index(padding_mode)
+    return (_sample(input, grid, *kind, align),)
+
+
+def _native_samples_gradient(
+    grad: Any, _: Any, input: Any, grid: Any, mode: str, padding_mode: str, align: bool
+) -> tuple[Any, ...]:
+    given = grad, input, grid, _GRID_MODES.index(mode), _GRID_PADDINGS.index(padding_mode), align
+    return (
+        _sample_input_grad(*given) if input.requires_grad else None,
+        _sample_grid_grad(*given) if grid.requires_grad else None,
+        *(None,) * 3,
+    )
+
+
+_samples = twofold(
+    "GridSampler",
+    native=_native_samples,
+    gradient=_native_samples_gradient,
+    composed=_composed_samples,
+)
 
 
 # An index so far below 0 that no other dim's makes up for it; float32 holds it.
