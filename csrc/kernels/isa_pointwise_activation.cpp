@@ -36,7 +36,7 @@ void init_activations() {
     T s = vm::sigmoid(b);
     return T(g * a * (s * (T(1) - s)));
   });
-  unary(table::mish, F{}, []<class T>(T x) { return T(x * vm::tanh(vm::log1p_exp(x))); });
+  unary(table::mish, F{}, []<class T>(T x) { return T(x * vm::tanh(vm::log1p(vm::exp(x)))); });
   binary(table::mish_backward, F{}, []<class T>(T g, T x) {
     T t = vm::tanh(vm::log1p_exp(x));
     return T(g * (t + x * vm::sigmoid(x) * (T(1) - t * t)));
@@ -82,12 +82,13 @@ void init_activations() {
   // c: beta, threshold
   unary<2>(table::softplus, F{}, []<class T>(T x, const T* c) {
     T z = x * c[0];
-    T soft = vm::log1p_exp(z) / c[0];
+    T soft = (z > T(40) ? z : vm::log1p(vm::exp(z))) / c[0];  // e^z stays finite
     return z > c[1] ? x : soft;
   });
   binary<2>(table::softplus_backward, F{}, []<class T>(T g, T x, const T* c) {
     T z = x * c[0];
-    T soft = g * vm::sigmoid(z);
+    T e = vm::exp(z > T(40) ? T(40) : z);
+    T soft = g * e / (e + T(1));
     return z > c[1] ? g : soft;
   });
   unary<1>(table::softshrink, F{}, []<class T>(T x, const T* c) {

@@ -4,6 +4,7 @@
 #include "kernels/pointwise.h"
 #include "kernels/pointwise_loops.h"
 #include "kernels/vmath.h"
+#include "kernels/vmath_circular.h"
 #include "kernels/vmath_gamma.h"
 
 namespace clew::kernels::CLEW_ISA {

@@ -1,8 +1,8 @@
 // exp, log, tanh ... of float and double without branches and calls, so that loops over them
 // vectorise. May include: base, kernels. Invariant: within 2 units in the last place of the true
-// value, tanh, asin and tan 3, of double also erf, atan2 and atanh, erfinv 4
-// (tests/ops/test_accuracy.py); infinities and nan as the C library has them. Everything is in an
-// anonymous namespace: each instruction set keeps its copy.
+// value, sigmoid 2.5, of double also erf, atan2 and atanh 3 (tests/ops/test_accuracy.py);
+// infinities and nan as the C library has them. Everything is in an anonymous namespace: each
+// instruction set keeps its copy.
 #pragma once
 #include <bit>
 #include <cmath>
@@ -33,6 +33,26 @@ template <int I = 0, class T, int N> [[gnu::always_inline]] inline T horner(T x,
     return horner<I + 1>(x, c) * x + c[I];
 }
 
+// What a * b lost when it was rounded to `product`.
+[[gnu::always_inline]] inline float product_error(float a, float b, float product) {
+#ifdef __FMA__
+  return std::fma(a, b, -product);
+#else
+  return static_cast<float>(static_cast<double>(a) * b - product);
+#endif
+}
+[[gnu::always_inline]] inline double product_error(double a, double b, double product) {
+#ifdef __FMA__
+  return std::fma(a, b, -product);
+#else
+  return (void)a, (void)b, (void)product, 0.0;  // left out: it would cost more than the product
+#endif
+}
+// What `sum` = a + b lost, for |a| >= |b| or a = 0.
+template <class T> [[gnu::always_inline]] inline T sum_error(T a, T b, T sum) {
+  return (a - sum) + b;
+}
+
 // 2^n, where n stands in the low bits of a rounding sum.
 [[gnu::always_inline]] inline float power_of_two(float rounding_sum) {
   uint32_t n = std::bit_cast<uint32_t>(rounding_sum) - std::bit_cast<uint32_t>(round_f);
@@ -42,22 +62,27 @@ template <int I = 0, class T, int N> [[gnu::always_inline]] inline T horner(T x,
   uint64_t n = std::bit_cast<uint64_t>(rounding_sum) - std::bit_cast<uint64_t>(round_d);
   return std::bit_cast<double>((n + 1023u) << 52);
 }
-// e^r - 1 for |r| <= ln2/2: the Taylor series, whose rest is below half a unit in the last place.
-[[gnu::always_inline]] inline float expm1_core(float r) {
+// e^r - 1 - r for |r| <= ln2/2: the Taylor series, whose rest is below half a unit in the last
+// place of e^r - 1.
+[[gnu::always_inline]] inline float expm1_tail(float r) {
   constexpr float c[] = {1.f / 2, 1.f / 6, 1.f / 24, 1.f / 120, 1.f / 720, 1.f / 5040};
-  return r + r * r * horner(r, c);
+  return r * r * horner(r, c);
 }
-[[gnu::always_inline]] inline double expm1_core(double r) {
+[[gnu::always_inline]] inline double expm1_tail(double r) {
   constexpr double c[] = {1. / 2,       1. / 6,        1. / 24,        1. / 120,
                           1. / 720,     1. / 5040,     1. / 40320,     1. / 362880,
                           1. / 3628800, 1. / 39916800, 1. / 479001600, 1. / 6227020800};
-  return r + r * r * horner(r, c);
+  return r * r * horner(r, c);
 }
-[[gnu::always_inline]] inline float reduce(float x, float n) {
-  return (x - n * 0.693145752f) - n * 1.42860677e-6f;
-}
-[[gnu::always_inline]] inline double reduce(double x, double n) {
-  return (x - n * 0.69314718036912382) - n * 1.9082149292705877e-10;
+template <class T> [[gnu::always_inline]] inline T expm1_core(T r) { return r + expm1_tail(r); }
+// ln 2 in two parts; products of the first with exponents are exact.
+template <class T>
+inline constexpr T ln2_high = std::is_same_v<T, float> ? T(0.693145752) : T(0.69314718036912382);
+template <class T>
+inline constexpr T ln2_low = std::is_same_v<T, float> ? T(1.42860677e-6)
+                                                      : T(1.9082149292705877e-10);
+template <class T> [[gnu::always_inline]] inline T reduce(T x, T n) {
+  return (x - n * ln2_high<T>)-n * ln2_low<T>;
 }
 template <class T> inline constexpr T rounder = static_cast<T>(0);
 template <> inline constexpr float rounder<float> = round_f;
@@ -115,42 +140,49 @@ template <class T> [[gnu::always_inline]] inline T exp_moderate(T x) {
   T sum = x * log2_e<T> + rounder<T>;
   return (T(1) + expm1_core(reduce(x, sum - rounder<T>))) * power_of_two(sum);
 }
-// For |x| <= 60.
-template <class T> [[gnu::always_inline]] inline T expm1_moderate(T x) {
+// (e^x - 1) 2^-half, where e^x is finite; half = 1 keeps 2^n finite too. What the roundings of the
+// remainder and of its sum with 2^n lost is added to the tail.
+template <int half, class T> [[gnu::always_inline]] inline T expm1_scaled(T x) {
   T sum = x * log2_e<T> + rounder<T>;
   T n = sum - rounder<T>;
-  T scale = power_of_two(sum);
-  return scale * expm1_core(reduce(x, n)) + (scale - T(1));
+  T near = x - n * ln2_high<T>;
+  T r = near - n * ln2_low<T>;
+  T r_low = (near - r) - n * ln2_low<T>;
+  T scale = power_of_two(sum - T(half));
+  T start = scale - (half ? T(0.5) : T(1));
+  T main = start + scale * r;
+  return main + (sum_error(start, scale * r, main) + scale * (expm1_tail(r) + r_low));
 }
 template <class T> [[gnu::always_inline]] inline T expm1(T x) {
-  T sum = x * log2_e<T> + rounder<T>;
-  T n = sum - rounder<T>;
-  // Half of 2^n, which is finite where e^x is.
-  T scale = power_of_two(sum - T(1));
-  T value = T(2) * (scale * expm1_core(reduce(x, n)) + (scale - T(0.5)));
+  T value = T(2) * expm1_scaled<1>(x);
   value = x < T(-60) ? T(-1) : value;
   value = x > exp_top<T> ? inf<T> : value;
-  return x == T(0) ? x : value;
+  return std::fabs(x) < std::numeric_limits<T>::epsilon() * T(0.25) ? x : value;
 }
 
 // A positive normal number is 2^n (1 + f) with f around 0, and log(1 + f) is f - (half - tail).
 template <class T> struct LogParts { T n, f, half, tail; };
-[[gnu::always_inline]] inline LogParts<float> log_split(float x) {
+template <class T> struct LogSplit { T n, f; };
+[[gnu::always_inline]] inline LogSplit<float> log_split(float x) {
   uint32_t u = std::bit_cast<uint32_t>(x) + (0x3f800000u - 0x3f3504f3u);
   auto n = static_cast<float>(static_cast<int32_t>(u >> 23) - 127);
-  float f = std::bit_cast<float>((u & 0x007fffffu) + 0x3f3504f3u) - 1.0f;
+  return {n, std::bit_cast<float>((u & 0x007fffffu) + 0x3f3504f3u) - 1.0f};
+}
+[[gnu::always_inline]] inline LogParts<float> log_rest(float n, float f) {
   float s = f / (2.0f + f);
   float z = s * s;
   constexpr float c[] = {2.f / 3, 2.f / 5, 2.f / 7, 2.f / 9};
   float half = 0.5f * f * f;
   return {n, f, half, s * (half + z * horner(z, c))};
 }
-[[gnu::always_inline]] inline LogParts<double> log_split(double x) {
+[[gnu::always_inline]] inline LogSplit<double> log_split(double x) {
   constexpr uint64_t root = 0x3fe6a09e667f3bcdu;  // sqrt(1/2)
   uint64_t u = std::bit_cast<uint64_t>(x) + (0x3ff0000000000000u - root);
   // The exponent as a double, by its place in the significand of 2^52.
   double n = std::bit_cast<double>((u >> 52) | 0x4330000000000000u) - 4503599627370496.0 - 1023.0;
-  double f = std::bit_cast<double>((u & 0x000fffffffffffffu) + root) - 1.0;
+  return {n, std::bit_cast<double>((u & 0x000fffffffffffffu) + root) - 1.0};
+}
+[[gnu::always_inline]] inline LogParts<double> log_rest(double n, double f) {
   double s = f / (2.0 + f);
   double z = s * s;
   constexpr double c[] = {2. / 3,  2. / 5,  2. / 7,  2. / 9,  2. / 11,
@@ -163,9 +195,8 @@ template <class T> [[gnu::always_inline]] inline LogParts<T> log_parts(T x) {
   constexpr T tiny = std::numeric_limits<T>::min();
   constexpr T up = std::is_same_v<T, float> ? T(33554432.0) : T(18014398509481984.0);
   constexpr T shift = std::is_same_v<T, float> ? T(25) : T(54);
-  LogParts<T> p = log_split(x < tiny ? x * up : x);
-  p.n = x < tiny ? p.n - shift : p.n;
-  return p;
+  LogSplit<T> p = log_split(x < tiny ? x * up : x);
+  return log_rest(x < tiny ? p.n - shift : p.n, p.f);
 }
 // `value` for positive finite numbers; else infinity, minus infinity or nan.
 template <class T> [[gnu::always_inline]] inline T log_ends(T x, T value) {
@@ -174,31 +205,40 @@ template <class T> [[gnu::always_inline]] inline T log_ends(T x, T value) {
   return x >= T(0) ? value : nan<T>;
 }
 template <class T> inline constexpr T ln2 = static_cast<T>(0.69314718055994530942);
-// ln 2 in two parts; products of the first with exponents are exact.
-template <class T>
-inline constexpr T ln2_high = std::is_same_v<T, float> ? T(0.693145752) : T(0.69314718036912382);
-template <class T>
-inline constexpr T ln2_low = std::is_same_v<T, float> ? T(1.42860677e-6)
-                                                      : T(1.9082149292705877e-10);
+template <class T> [[gnu::always_inline]] inline T log_value(const LogParts<T>& p) {
+  return p.n * ln2_high<T> + (p.f - (p.half - (p.tail + p.n * ln2_low<T>)));
+}
 template <class T> [[gnu::always_inline]] inline T log(T x) {
-  LogParts<T> p = log_parts(x);
-  return log_ends(x, p.n * ln2_high<T> + (p.f - (p.half - (p.tail + p.n * ln2_low<T>))));
+  return log_ends(x, log_value(log_parts(x)));
 }
 template <class T> [[gnu::always_inline]] inline T log1p(T x) {
   T u = T(1) + x;
-  // What the rounding of 1 + x lost, put back to first order.
-  T lost = (x > T(1) ? T(1) - (u - x) : x - (u - T(1))) / u;
-  T main = log(u);
-  lost = u == T(0) ? T(0) : lost;
-  lost = x == inf<T> ? T(0) : lost;
-  return x == T(0) ? x : main + lost;
+  // What the rounding of 1 + x lost belongs to f; beyond 2^60 nothing of it would be seen.
+  T lost = x > T(1) ? T(1) - (u - x) : x - (u - T(1));
+  LogSplit<T> p = log_split(u);
+  T more = lost * power_of_two(rounder<T> - p.n);
+  T value = log_value(log_rest(p.n, p.f + (x > T(0x1p60) ? T(0) : more)));
+  value = log_ends(u, value);
+  return x == T(0) ? x : value;
 }
 
-template <class T> [[gnu::always_inline]] inline T tanh(T x) {
-  T a = std::fabs(x);
-  a = a > T(22) ? T(22) : a;
-  T t = expm1_moderate(T(2) * a);
-  return std::copysign(t / (t + T(2)), x);
+// Up to 1 a series, whose relative error is 5e-9; beyond, 1 less what is left to it.
+[[gnu::always_inline]] inline float tanh(float x) {
+  constexpr float c[] = {-0.33333295583724976f,   0.13332347571849823f,   -0.0538799911737442f,
+                         0.021487198770046234f,   -0.007946893572807312f, 0.0023019297514110804f,
+                         -0.00035861122887581587f};
+  float z = x * x;
+  float inside = x + x * z * horner(z, c);
+  float a = std::fabs(x);
+  a = a > 10.0f ? 10.0f : a;
+  float outside = 1.0f - 2.0f / (exp_moderate(2.0f * a) + 1.0f);
+  return a < 1.0f ? inside : std::copysign(outside, x);
+}
+[[gnu::always_inline]] inline double tanh(double x) {
+  double a = std::fabs(x);
+  a = a > 22.0 ? 22.0 : a;
+  double t = expm1_scaled<0>(2.0 * a);
+  return std::copysign(t / (t + 2.0), x);
 }
 // e^x for x <= 0: only results below the smallest normal number need a second factor.
 [[gnu::always_inline]] inline float exp_negative(float x) {
@@ -209,9 +249,11 @@ template <class T> [[gnu::always_inline]] inline T tanh(T x) {
 }
 [[gnu::always_inline]] inline double exp_negative(double x) { return exp(x); }
 
+// 1 / (1 + e^-x); where that would overflow, e^x.
 template <class T> [[gnu::always_inline]] inline T sigmoid(T x) {
-  T e = exp_negative(-std::fabs(x));
-  return (x < T(0) ? e : T(1)) / (T(1) + e);
+  constexpr T far = std::is_same_v<T, float> ? T(-87) : T(-708);
+  T e = exp(x < far ? x : -x);
+  return x < far ? e : T(1) / (T(1) + e);
 }
 // log(1 + e^x) without overflow.
 template <class T> [[gnu::always_inline]] inline T log1p_exp(T x) {
@@ -348,21 +390,35 @@ template <class T> [[gnu::always_inline]] inline T gelu_tanh_slope(T x) {
   return cdf + x * (0.39894228040143267794 * exp(-0.5 * x * x));
 }
 
-// x times a function of w = -log(1 - x^2): one polynomial around the middle of [0, 6.25], one in
-// the root of w beyond.
+// Up to 1/2 a series. Beyond, x times a function of w = -log(1 - x^2): the slope at 0 and w times a
+// polynomial around the middle of [0, 6.25], or a polynomial in the root of w farther out. What the
+// roundings of the last products and sums lose is put back.
 [[gnu::always_inline]] inline float erfinv(float x) {
-  constexpr float near[] = {1.623542015e+00f,  2.416304109e-01f, -5.738193735e-03f,
-                            -8.362000200e-04f, 1.951260358e-04f, -1.270510803e-05f,
-                            -1.774768498e-06f, 4.477600303e-07f, -1.854222757e-08f,
-                            -5.435840714e-09f, 6.377772750e-10f};
-  constexpr float far[] = {3.083885630e+00f,  1.005258443e+00f, 5.369700961e-03f,
-                           -3.741360805e-03f, 2.500772283e-03f, -1.740536416e-03f,
-                           9.395584026e-04f,  -2.490554222e-04f};
-  float a = std::fabs(x);
+  constexpr float inside[] = {0.23201368749141693f, 0.12755419313907623f, 0.0866154283285141f,
+                              0.06400856375694275f, 0.05925130471587181f, 0.01126145850867033f,
+                              0.09923098236322403f};
+  constexpr float near[] = {2.4577169e-01f,  -1.3804291e-03f, -1.4525726e-03f, 2.0546171e-04f,
+                            -3.4558016e-06f, -3.0849794e-06f, 4.3952329e-07f,  3.0475493e-09f,
+                            -7.5106739e-09f, 6.7591144e-10f};
+  constexpr float far[] = {1.005258443e+00f,  5.369700961e-03f, -3.741360805e-03f, 2.500772283e-03f,
+                           -1.740536416e-03f, 9.395584026e-04f, -2.490554222e-04f};
+  constexpr float slope = 0.88622695f, slope_low = -2.66232e-08f;  // half the root of pi
+  float z = x * x, a = std::fabs(x);
+#ifdef __FMA__
+  float w = -log(std::fma(-a, a, 1.0f));
+#else
   float w = -log((1.0f - a) * (1.0f + a));
-  float value = w < 6.25f ? horner(w - 3.0f, near) : horner(std::sqrt(w) - 3.25f, far);
-  value = a == 1.0f ? inf<float> : value;
-  return value * x;
+#endif
+  bool middle = w < 6.25f;
+  float d = w - 3.0f, e = std::sqrt(w) - 3.25f;
+  float constant = middle ? slope : 3.083885630e+00f;
+  float rest = middle ? w * horner(d, near) : e * horner(e, far);
+  float factor = a < 0.5f ? slope : constant + rest;
+  float factor_low = (middle ? slope_low : 0.0f) +
+                     (a < 0.5f ? z * horner(z, inside) : sum_error(constant, rest, factor));
+  float product = factor * x;
+  float value = product + (product_error(factor, x, product) + factor_low * x);
+  return a == 1.0f ? std::copysign(inf<float>, x) : value;
 }
 
 // --- exponentials and logarithms to other bases, hyperbolic functions ---
@@ -405,22 +461,29 @@ template <class T> [[gnu::always_inline]] inline T sinh(T x) {
   return a < T(1) ? small : std::copysign(large, x);
 }
 
+// The logarithm to another base: n and f times constants that come in two parts, of which the first
+// product with n is exact.
+template <class T>
+[[gnu::always_inline]] inline T log_scaled(const LogParts<T>& p, T n_high, T n_low, T f_high,
+                                           T f_low) {
+  T product = p.f * f_high;
+  T rest = (p.tail - p.half) * f_high +
+           (product_error(p.f, f_high, product) + (p.f * f_low + p.n * n_low));
+  T start = p.n * n_high;
+  T main = start + product;
+  return main + (sum_error(start, product, main) + rest);
+}
 template <class T> [[gnu::always_inline]] inline T log2(T x) {
-  LogParts<T> p = log_parts(x);
   constexpr T low = static_cast<T>(1.44269504088896340736L - static_cast<long double>(log2_e<T>));
-  T rest = p.f - (p.half - p.tail);
-  return log_ends(x, p.n + (rest * log2_e<T> + rest * low));
+  return log_ends(x, log_scaled(log_parts(x), T(1), T(0), log2_e<T>, low));
 }
 template <class T> [[gnu::always_inline]] inline T log10(T x) {
   constexpr T log10_e = static_cast<T>(0.43429448190325182765L);
   constexpr T low = static_cast<T>(0.43429448190325182765L - static_cast<long double>(log10_e));
-  // The first part has few enough bits for products with exponents to be exact.
   constexpr T log10_2 = std::is_same_v<T, float> ? T(0.30102539) : T(0.30102999566406183);
   constexpr T log10_2_low =
       static_cast<T>(0.30102999566398119521L - static_cast<long double>(log10_2));
-  LogParts<T> p = log_parts(x);
-  T rest = p.f - (p.half - p.tail);
-  return log_ends(x, p.n * log10_2 + (rest * log10_e + (rest * low + p.n * log10_2_low)));
+  return log_ends(x, log_scaled(log_parts(x), log10_2, log10_2_low, log10_e, low));
 }
 
 // --- powers ---
@@ -565,12 +628,13 @@ template <class T> [[gnu::always_inline]] inline T next_after(T a, T b) {
                           0.028851392229548533};
   return horner(z, c);
 }
-// What asin and acos share: for |x| <= 1/2 asin |x|, else half of acos |x|.
-template <class T> [[gnu::always_inline]] inline T asin_core(T a) {
+// What asin and acos share: for |x| <= 1/2 asin |x|, else half of acos |x|; as a sum.
+template <class T> struct ArcSine { T main, rest; };
+template <class T> [[gnu::always_inline]] inline ArcSine<T> asin_core(T a) {
   bool far = a > T(0.5);
   T z = far ? (T(1) - a) * T(0.5) : a * a;
   T s = far ? std::sqrt(z) : a;
-  return s + s * z * asin_series(z);
+  return {s, s * z * asin_series(z)};
 }
 template <class T> inline constexpr T right_angle = static_cast<T>(1.57079632679489661923L);
 template <class T>
@@ -578,13 +642,18 @@ inline constexpr T right_angle_low = static_cast<T>(1.57079632679489661923L -
                                                     static_cast<long double>(right_angle<T>));
 template <class T> [[gnu::always_inline]] inline T asin(T x) {
   T a = std::fabs(x);
-  T core = asin_core(a);
-  T value = a > T(0.5) ? right_angle<T> - (T(2) * core - right_angle_low<T>) : core;
-  return std::copysign(value, x);
+  ArcSine<T> core = asin_core(a);
+  bool far = a > T(0.5);
+  T start = far ? right_angle<T> : T(0);
+  T factor = far ? T(-2) : T(1);
+  T part = factor * core.main, main = start + part;
+  T low = far ? right_angle_low<T> : T(0);
+  return std::copysign(main + (sum_error(start, part, main) + (factor * core.rest + low)), x);
 }
 template <class T> [[gnu::always_inline]] inline T acos(T x) {
   T a = std::fabs(x);
-  T core = asin_core(a);
+  ArcSine<T> parts = asin_core(a);
+  T core = parts.main + parts.rest;
   T near = right_angle<T> - (std::copysign(core, x) - right_angle_low<T>);
   T back = T(2) * right_angle<T> - (T(2) * core - T(2) * right_angle_low<T>);
   T far = x < T(0) ? back : T(2) * core;
@@ -636,83 +705,6 @@ template <class T> [[gnu::always_inline]] inline T logaddexp2(T a, T b) {
   T value = top + log1p(exp2(-std::fabs(a - b))) * log2_e<T>;
   value = a == b ? a + T(1) : value;
   return (a != a) | (b != b) ? nan<T> : value;
-}
-
-// --- circular functions ---
-
-// The quarter turns in x, and what is left of it, for |x| <= trig_limit. The angle of a float is
-// reduced in three steps where products are not rounded, otherwise in double; that of a double in
-// three steps whose products are exact.
-template <class T> inline constexpr T trig_limit = static_cast<T>(100000);
-template <class T> struct Turned {
-  T rest;
-  uint32_t quarter;
-};
-[[gnu::always_inline]] inline Turned<double> turned(double x, double last) {
-  double sum = x * 0.63661977236758134308 + round_d;
-  double n = sum - round_d;
-  double rest = (x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11;
-  return {rest - n * last, static_cast<uint32_t>(std::bit_cast<uint64_t>(sum))};
-}
-[[gnu::always_inline]] inline Turned<double> turned(double x) {
-  return turned(x, 2.02226624879595063154e-21);
-}
-[[gnu::always_inline]] inline Turned<float> turned(float x) {
-#ifdef __FMA__
-  float sum = std::fma(x, 0.636619772f, round_f);
-  float n = sum - round_f;
-  // The first step is exact: multiples of 2^-23 that are less than 1.
-  float rest = std::fma(n, -1.57079637051f, x);
-  rest = std::fma(n, 4.371139e-08f, rest);
-  return {std::fma(n, 1.7151245e-15f, rest), std::bit_cast<uint32_t>(sum)};
-#else
-  Turned<double> t = turned(static_cast<double>(x), 0.0);
-  return {static_cast<float>(t.rest), t.quarter};
-#endif
-}
-template <class T> struct SinCos { T sin, cos; };
-[[gnu::always_inline]] inline SinCos<float> quarter_sincos(float r) {
-  float z = r * r;
-  // Equal ripples, within 3.6e-9 of the sine and 1e-10 of the cosine.
-  constexpr float s[] = {-0.16666655f, 0.008332178f, -0.00019517235f};
-  constexpr float c[] = {0.041666646f, -0.0013887367f, 2.4438372e-05f};
-  return {r + r * z * horner(z, s), 1.0f - 0.5f * z + z * z * horner(z, c)};
-}
-[[gnu::always_inline]] inline SinCos<double> quarter_sincos(double r) {
-  double z = r * r;
-  constexpr double s[] = {-1. / 6,        1. / 120,        -1. / 5040,         1. / 362880,
-                          -1. / 39916800, 1. / 6227020800, -1. / 1307674368e3, 1. / 355687428096e3};
-  constexpr double c[] = {
-      1. / 24,        -1. / 720,         1. / 40320,         -1. / 3628800,
-      1. / 479001600, -1. / 87178291200, 1. / 20922789888e3, -1. / 6402373705728e3};
-  return {r + r * z * horner(z, s), 1.0 - (0.5 * z - z * z * horner(z, c))};
-}
-template <class T> [[gnu::always_inline]] inline SinCos<T> sincos(T x) {
-  Turned<T> t = turned(x);
-  SinCos<T> v = quarter_sincos(t.rest);
-  uint32_t q = t.quarter;
-  T a = (q & 1u) != 0 ? v.cos : v.sin;
-  T b = (q & 1u) != 0 ? v.sin : v.cos;
-  a = (q & 2u) != 0 ? -a : a;
-  b = ((q + 1u) & 2u) != 0 ? -b : b;
-  return {x == T(0) ? x : a, b};
-}
-template <class T> [[gnu::always_inline]] inline T sin(T x) { return sincos(x).sin; }
-template <class T> [[gnu::always_inline]] inline T cos(T x) { return sincos(x).cos; }
-[[gnu::always_inline]] inline double tan(double x) {
-  SinCos<double> v = sincos(x);
-  return v.sin / v.cos;
-}
-// Of a float by its own polynomial, within 1.3e-9 of the tangent up to an eighth of a turn: the
-// quotient of two rounded numbers is twice as far off.
-[[gnu::always_inline]] inline float tan(float x) {
-  Turned<float> t = turned(x);
-  float z = t.rest * t.rest;
-  constexpr float c[] = {0.3333335f, 0.1333266f,    0.0540602f, 0.02128065f,
-                         0.0108399f, 8.423808e-05f, 0.00437894f};
-  float near = t.rest + t.rest * z * horner(z, c);
-  float value = (t.quarter & 1u) != 0 ? -1.0f / near : near;
-  return x == 0.0f ? x : value;
 }
 
 }  // namespace vm
