@@ -625,6 +625,8 @@ bool apply_into(const OpDef& op, std::span<const Tensor> in, const void* attrs,
   AutocastMode off(false);  // what is written keeps its dtype
   if (levels_of(in)) [[unlikely]]
     return apply_batched_inplace(op, in, attrs);
+  // The operations that it is made of check what they write.
+  if (op.kind == OpKind::Composite && op.write) return op.write(Call{op, in, attrs});
   const Tensor self = in[0];
   bool records = modes.grad && any_requires_grad(in);
   std::string name = std::string(op_name(op)) + "_";
@@ -638,7 +640,6 @@ bool apply_into(const OpDef& op, std::span<const Tensor> in, const void* attrs,
     fail(name,
          ": expected all tensors to be on the same device, but found at least two devices, cpu and "
          "meta");
-  if (op.kind == OpKind::Composite && op.write) return op.write(Call{op, in, attrs});
   Tensors args;
   for (const Tensor& t : in) args.push_back(t);
   bool saves_self = op.kind == OpKind::Composite;

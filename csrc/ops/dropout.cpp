@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "graph/gil.h"
+#include "graph/inplace.h"
 #include "kernels/random.h"
 #include "ops/batch_rules.h"
 #include "ops/ops.h"
@@ -139,11 +140,16 @@ struct DropoutAttrs {
   static constexpr auto members() { return std::tuple(&DropoutAttrs::p, &DropoutAttrs::training); }
 };
 
+// Whether x comes out as it is.
+bool leaves(const Tensor& x, const DropoutAttrs& a) {
+  return a.p == 0 || !a.training || x.numel() == 0;
+}
+
 Tensor run(const Tensor& x, const char* name, const DropoutAttrs& a, bool feature, bool alpha) {
   if (!(a.p >= 0 && a.p <= 1)) {
     fail_value(name, ": dropout probability has to be between 0 and 1, but got ", a.p);
   }
-  if (a.p == 0 || !a.training || x.numel() == 0) return x;
+  if (leaves(x, a)) return x;
   MaskAttrs m;
   m.keep = 1 - a.p;
   m.scale = a.p == 1 ? 0 : 1 / m.keep;
@@ -198,6 +204,18 @@ void dropout3d_run(const Call& c, Tensors& outs) {
   outs.push_back(run_channels(c.in[0], "dropout3d", c.as<DropoutAttrs>(), 5));
 }
 
+// In place; what stays as it is is not written, so that it may be a leaf.
+template <void (*run)(const Call&, Tensors&)> void write_over(const Call& c) {
+  const Tensor& x = c.in[0];
+  Tensors outs;
+  if (leaves(x, c.as<DropoutAttrs>())) return run(c, outs);
+  bool records = modes.grad && x.requires_grad();
+  check_inplace(x, concat(c.name(), "_").c_str(), records);
+  Tensor old[1] = {records ? keep_old(x) : x};
+  run(Call{c.op, old, c.attrs}, outs);
+  copy_(x, outs[0]);
+}
+
 constexpr OpDef dropout_op = composite({
     .signature = "nn.functional.dropout(Tensor input, float p=0.5, bool training=True, bool "
                  "inplace=False) -> Tensor",
@@ -219,6 +237,7 @@ Example:
     tensor([1., 1., 1.])
 )",
     .run = dropout_run,
+    .write = write_over<dropout_run>,
     .attrs = &attr_info<DropoutAttrs>,
     .inplace = true,
     .offer = Offer::function,
@@ -245,6 +264,7 @@ Example:
     tensor(4.)
 )",
     .run = alpha_dropout_run,
+    .write = write_over<alpha_dropout_run>,
     .attrs = &attr_info<DropoutAttrs>,
     .inplace = true,
     .offer = Offer::function,
@@ -271,6 +291,7 @@ Example:
     tensor(4.)
 )",
     .run = feature_alpha_dropout_run,
+    .write = write_over<feature_alpha_dropout_run>,
     .attrs = &attr_info<DropoutAttrs>,
     .inplace = true,
     .offer = Offer::function,
@@ -297,6 +318,7 @@ Example:
     tensor(2.)
 )",
     .run = dropout1d_run,
+    .write = write_over<dropout1d_run>,
     .attrs = &attr_info<DropoutAttrs>,
     .inplace = true,
     .offer = Offer::function,
@@ -323,6 +345,7 @@ Example:
     tensor(4.)
 )",
     .run = dropout2d_run,
+    .write = write_over<dropout2d_run>,
     .attrs = &attr_info<DropoutAttrs>,
     .inplace = true,
     .offer = Offer::function,
@@ -349,6 +372,7 @@ Example:
     tensor(4.)
 )",
     .run = dropout3d_run,
+    .write = write_over<dropout3d_run>,
     .attrs = &attr_info<DropoutAttrs>,
     .inplace = true,
     .offer = Offer::function,

@@ -134,7 +134,8 @@ void backward_into(const Tensor& dx_out, const Tensor& dw_out, const Tensor& db_
       kernels::channel_dots(s1.data(), s2.data(), g.data<const T>(), x.data<const T>(), m, sh);
     for (int64_t i = 0; dw_out.defined() && i < sh.c; ++i) {
       auto k = static_cast<size_t>(i);
-      dw_out.data<T>()[i] = static_cast<T>(s2[k] * static_cast<double>(r[i]));
+      // Of an empty batch rstd is nan.
+      dw_out.data<T>()[i] = x.numel() ? static_cast<T>(s2[k] * static_cast<double>(r[i])) : T(0);
       db_out.data<T>()[i] = static_cast<T>(s1[k]);
     }
     if (!dx) return;
@@ -352,7 +353,9 @@ tensor([[-1.],
           if (x.ndim() == 1 && x.numel() == 0 && is_floating(x.dtype()))
             return outs.push_back(x * Scalar(1));
           check_input(c, x);
-          if (a.training && x.numel() == x.sizes()[1]) {
+          int64_t values = x.sizes()[0];  // of a channel
+          for (int d = 2; d < x.ndim(); ++d) values *= x.sizes()[d];
+          if (a.training && values == 1) {
             fail_value(c.name(), ": expected more than 1 value per channel when training; got ", x);
           }
           Tensors results;

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
 import clew
 from clew.autograd import Function, functional, gradcheck, gradgradcheck
+from clew.autograd.gradcheck import GradcheckError
 
 
 def f(x, y):
@@ -109,5 +113,80 @@ def test_gradcheck_refuses_what_it_cannot_check():
     for check in (gradcheck, gradgradcheck):
         with pytest.raises(NotImplementedError, match="sparse"):
             check(lambda t: t * t, (x,), masked=True)
-        with pytest.raises(NotImplementedError, match="batched"):
-            check(lambda t: t * t, (x,), check_batched_grad=True)
+
+
+@pytest.mark.parametrize("fast", [False, True])
+def test_gradcheck_evaluates_where_operations_are_recorded(fast):
+    """A function that differentiates inside, and one that asks whether it is recorded."""
+    modes = []
+
+    def slope(x):
+        modes.append(clew.is_grad_enabled())
+        return clew.autograd.grad((x**3).sum(), x, create_graph=True)[0]
+
+    x = clew.tensor([1.0, 2.0], dtype=clew.float64, requires_grad=True)
+    assert gradcheck(slope, (x,), fast_mode=fast) and all(modes)
+    assert x.tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("fast", [False, True])
+def test_gradcheck_of_batched_gradients(fast):
+    class ByValue(Function):
+        """Its rule looks at the gradient's elements, which those of a batch have not."""
+
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2 if g.sum().item() < 1e9 else g
+
+    class FirstOnly(Function):
+        """Right for one gradient; for a batch the first one's is given to all."""
+
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            first = clew.func.debug_unwrap(g)
+            return first[0] * 2 if first.ndim > g.ndim else g * 2
+
+    x = clew.tensor([1.0, 2.0], dtype=clew.float64, requires_grad=True)
+    options = {"fast_mode": fast, "check_batched_grad": True}
+    assert gradcheck(lambda t: (t * t.sum(), t.exp()), (x,), **options)
+    assert gradgradcheck(lambda t: t**3, (x,), **options)
+    for kind in (ByValue, FirstOnly):
+        assert gradcheck(kind.apply, (x,), fast_mode=fast)
+        with pytest.raises(GradcheckError, match="batched"):
+            gradcheck(kind.apply, (x,), **options)
+    assert gradcheck(
+        lambda t: t * t.sum(),
+        (x,),
+        fast_mode=fast,
+        check_forward_ad=True,
+        check_batched_forward_grad=True,
+    )
+    with pytest.raises(AssertionError, match="check_forward_ad"):
+        gradcheck(lambda t: t * t, (x,), check_batched_forward_grad=True)
+
+
+def test_backward_with_create_graph_warns_once():
+    program = """
+import warnings, clew
+def run():
+    x = clew.ones(2, requires_grad=True)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        clew.autograd.grad((x * x).sum(), x, create_graph=True)
+        before = len(seen)
+        (x * x).sum().backward(create_graph=True)
+    return before, [str(w.message)[:44] for w in seen]
+print(run(), run())
+"""
+    got = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60
+    )
+    assert got.stdout.strip() == "(0, ['Using backward() with create_graph=True will']) (0, [])"

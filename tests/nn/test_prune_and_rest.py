@@ -149,3 +149,28 @@ def test_places_of_classes():
     }  # fmt: skip
     for place, name in places.items():
         assert hasattr(importlib.import_module(f"clew.nn.modules.{place}"), name)
+
+
+CHANNELS = {"Dropout1d": (4,), "Dropout2d": (4, 4), "Dropout3d": (4, 4, 4)}
+
+
+@pytest.mark.parametrize("name", ["Dropout", *CHANNELS, "AlphaDropout", "FeatureAlphaDropout"])
+def test_dropout_in_place(name):
+    """What stays as it is is not written, so that it may be a leaf; what is written is recorded."""
+    shape = (2, 3, *CHANNELS.get(name, ()))
+    leaf = clew.ones(shape, requires_grad=True)
+    kind = getattr(clew.nn, name)
+    assert kind(inplace=True).eval()(leaf) is leaf
+    assert kind(p=0.0, inplace=True)(leaf) is leaf and leaf._version == 0
+    with pytest.raises(RuntimeError, match="leaf"):
+        kind(inplace=True)(leaf)
+    y = leaf * 2
+    version = y._version
+    assert kind(inplace=True)(y) is y and y._version > version
+    twin = leaf.detach().requires_grad_()
+    clew.manual_seed(0)
+    z = kind(inplace=True)(twin * 2)
+    (z * z).sum().backward()
+    clew.manual_seed(0)
+    (kind()(leaf * 2) ** 2).sum().backward()
+    assert twin.grad.equal(leaf.grad) and twin.grad.any()

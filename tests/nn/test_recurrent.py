@@ -318,3 +318,30 @@ def test_vmap_and_per_sample_gradients():
         alone = grad(loss)(params, x[k])
         for name in params:
             assert clew.allclose(each[name][k], alone[name])
+
+
+@pytest.mark.parametrize("kind", [nn.RNN, nn.LSTM, nn.GRU])
+def test_flat_weights_can_be_set(kind):
+    layer, x = kind(2, 3), clew.ones(4, 1, 2)
+    expected = layer(x)[0]
+    names = layer._flat_weights_names
+    layer._flat_weights = [getattr(layer, n) for n in names]  # those it has: they stay named
+    layer.weight_ih_l0 = nn.Parameter(layer.weight_ih_l0.detach() * 2)
+    assert layer._flat_weights[0] is layer.weight_ih_l0
+    assert not clew.allclose(layer(x)[0], expected)
+    layer.weight_ih_l0 = nn.Parameter(layer.weight_ih_l0.detach() / 2)
+    # Others, as a wrapper that drops weights makes them.
+    scale = clew.tensor(0.5, requires_grad=True)
+    layer._flat_weights = [w * scale for w in layer._flat_weights]
+    halved = layer(x)[0]
+    assert not clew.allclose(halved, expected)
+    halved.sum().backward()
+    assert scale.grad.item() != 0 and len(list(layer.parameters())) == 4
+    assert layer._flat_weights[0] is not layer.weight_ih_l0
+    layer.weight_ih_l0 = nn.Parameter(layer.weight_ih_l0.detach())
+    assert layer._flat_weights[0] is layer.weight_ih_l0  # setting one by name replaces it
+    layer._flat_weights = [getattr(layer, n) for n in names]
+    assert clew.allclose(layer(x)[0], expected)
+    with pytest.raises(ValueError, match="expected 4 weights"):
+        layer._flat_weights = []
+    assert layer._all_weights == [names]

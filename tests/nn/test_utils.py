@@ -114,6 +114,56 @@ def test_spectral_norm():
         parametrizations.spectral_norm(nn.Linear(2, 2), n_power_iterations=0)
 
 
+def test_spectral_norm_of_old_checkpoints():
+    """Once the divided weight was saved and v was not."""
+    m = nn.utils.spectral_norm(nn.Linear(4, 3, dtype=D), n_power_iterations=50)
+    x = clew.ones(1, 4, dtype=D)
+    expected = m(x)
+    new = m.state_dict()
+    assert new._metadata[""]["spectral_norm"] == {"weight.version": 1}
+    old = {k: v.clone() for k, v in new.items() if k != "weight_v"}
+    old["weight"] = m.weight.detach().clone()
+    other = nn.Sequential(nn.utils.spectral_norm(nn.Linear(4, 3, dtype=D))).eval()
+    other.load_state_dict({f"0.{k}": v for k, v in old.items()})
+    assert clew.allclose(other(x), expected) and clew.allclose(other[0].weight_v, new["weight_v"])
+    other.load_state_dict({f"0.{k}": v for k, v in new.items()})
+    del old["weight_u"]
+    with pytest.raises(RuntimeError, match="weight_u"):
+        m.load_state_dict(old)
+    nn.utils.remove_spectral_norm(m)
+    assert not m._state_dict_hooks and not m._load_state_dict_pre_hooks
+
+
+@pytest.mark.parametrize("iterations", [0, 14])
+def test_spectral_norm_starts_with_15_iterations(iterations):
+    """Before the first call the vectors have converged as far as 15 steps bring them."""
+    weight = clew.diag(clew.tensor([3.0, 2.0, 1.0], dtype=D))
+    m = nn.Linear(3, 3, dtype=D).eval()  # in training each call is one more
+    with clew.no_grad():
+        m.weight.copy_(weight)
+    clew.manual_seed(4)
+    parametrizations.spectral_norm(m)
+    part = m.parametrizations.weight[0]
+    clew.manual_seed(4)
+    u = clew.empty(3, dtype=D).normal_(0, 1)
+    v = clew.empty(3, dtype=D).normal_(0, 1)
+    u, v = u / u.norm(), v / v.norm()
+
+    def step(v):
+        u = weight @ v
+        u = u / u.norm()
+        v = weight.t() @ u
+        return u, v / v.norm()
+
+    for _ in range(iterations):
+        u, v = step(v)
+    assert not clew.allclose(v, part._v, rtol=0, atol=1e-12)
+    for _ in range(15 - iterations):
+        u, v = step(v)
+    assert clew.allclose(v, part._v, rtol=0, atol=1e-14)
+    assert clew.allclose(u, part._u, rtol=0, atol=1e-14)
+
+
 @pytest.mark.parametrize("shape", [(4, 4), (5, 3), (3, 5)])
 @pytest.mark.parametrize("how", ["matrix_exp", "cayley", "householder", None])
 @pytest.mark.parametrize("base", [True, False])

@@ -106,6 +106,27 @@ def _seeds(
     return tuple(seeds)
 
 
+_warned_of_cycles = False
+
+
+def _warn_of_cycles() -> None:
+    """Once in a process: .grad and the graph that made it hold each other."""
+    global _warned_of_cycles
+    if _warned_of_cycles:
+        return
+    _warned_of_cycles = True
+    import warnings
+
+    from clew._provenance import user_level
+
+    warnings.warn(
+        "Using backward() with create_graph=True will create a reference cycle between the "
+        "parameter and its gradient which can cause a memory leak; use autograd.grad instead, or "
+        "set .grad to None after use",
+        stacklevel=user_level(),
+    )
+
+
 def backward(
     tensors: Any,
     grad_tensors: Any = None,
@@ -146,6 +167,8 @@ def backward(
     seeds = _seeds(
         "backward", roots, [None] * len(roots) if grad_tensors is None else _as_tuple(grad_tensors)
     )
+    if create_graph:
+        _warn_of_cycles()
     keep = create_graph if retain_graph is None else retain_graph
     if _C._vmap_depth() and any(_C._levels(r) for r in roots):
         raise RuntimeError(

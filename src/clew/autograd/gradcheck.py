@@ -35,6 +35,11 @@ def _numeric_columns(
     """
     from clew import no_grad
 
+    def at(value: complex) -> list[Tensor]:
+        with no_grad():
+            flat[k] = value
+        return [o.detach().clone() for o in pick(func(*inputs))]
+
     columns = []
     flat = target.detach().view(-1) if target.is_contiguous() else None
     if flat is None:
@@ -43,12 +48,11 @@ def _numeric_columns(
     for k in range(flat.numel()):
         for step in directions:
             original = flat[k].item()
-            with no_grad():
-                flat[k] = original + step
-                high = [o.detach().clone() for o in pick(func(*inputs))]
-                flat[k] = original - step
-                low = [o.detach().clone() for o in pick(func(*inputs))]
-                flat[k] = original
+            try:
+                high, low = at(original + step), at(original - step)
+            finally:
+                with no_grad():
+                    flat[k] = original
             columns.append([(h - low_) / (2 * eps) for h, low_ in zip(high, low)])
     return columns
 
@@ -93,6 +97,9 @@ def gradcheck(
         nondet_tol: how much two backward runs may differ.
         check_undefined_grad: also run backward with gradients for some of the outputs only.
         check_grad_dtypes: gradients must have the dtype of their inputs.
+        check_batched_grad: also compare gradients of a batch of output gradients, by vmap, with
+            those of each.
+        check_batched_forward_grad: the same of Jacobian-vector products.
         check_forward_ad: also check Jacobian-vector products.
         check_backward_ad: check vector-Jacobian products.
         fast_mode: compare along a random direction instead of entry by entry.
@@ -109,9 +116,10 @@ def gradcheck(
     """
     if masked:
         raise NotImplementedError("gradcheck: masked=True is for sparse tensors, which clew lacks")
-    if check_batched_grad or check_batched_forward_grad:
-        raise NotImplementedError(
-            "gradcheck: batched gradients cannot be checked yet; leave check_batched_grad=False"
+    if check_batched_forward_grad and not check_forward_ad:
+        raise AssertionError(
+            "gradcheck: setting check_batched_forward_grad=True requires check_forward_ad to be "
+            "True"
         )
     ins = _tensors(inputs)
     wanted = [t for t in ins if isinstance(t, Tensor) and t.requires_grad]
@@ -129,6 +137,10 @@ def gradcheck(
     outputs = _differentiable(func(*ins))
     if not outputs:
         return _check_no_gradient(func, ins, wanted, eps, raise_exception)
+    if check_batched_grad and not _batched(func, ins, wanted, raise_exception, False):
+        return False
+    if check_batched_forward_grad and not _batched(func, ins, wanted, raise_exception, True):
+        return False
     if fast_mode:
         return _fast(
             func, ins, wanted, eps, atol, rtol, raise_exception, check_backward_ad, check_forward_ad
@@ -278,14 +290,16 @@ def _fast(
     directions = [d / d.norm().clamp(min=1e-30).item() if d.numel() else d for d in directions]
 
     def moved(sign: float) -> list[Tensor]:
-        with no_grad():
-            originals = [t.detach().clone() for t in wanted]
-            for t, d in zip(wanted, directions):
-                t.detach().add_(d * (sign * eps))
-            got = [o.detach().clone() for o in _chosen(func(*ins), count)]
-            for t, original in zip(wanted, originals):
-                t.detach().copy_(original)
-        return got
+        originals = [t.detach().clone() for t in wanted]
+        try:
+            with no_grad():
+                for t, d in zip(wanted, directions):
+                    t.detach().add_(d * (sign * eps))
+            return [o.detach().clone() for o in _chosen(func(*ins), count)]
+        finally:
+            with no_grad():
+                for t, original in zip(wanted, originals):
+                    t.detach().copy_(original)
 
     count = [
         i for i, o in enumerate(_tensors(func(*ins))) if isinstance(o, Tensor) and o.requires_grad
@@ -318,6 +332,46 @@ def _fast(
                     raise_exception,
                     f"gradcheck: forward-mode mismatch for output {o}: numerical {n}, "
                     f"analytical {tangent}",
+                )
+    return True
+
+
+def _batched(func: Any, ins: Any, wanted: Any, raise_exception: bool, forward: bool) -> bool:
+    """Products with a batch of two vectors, made at once by vmap, must be those with each."""
+    from clew import randn_like, stack, zeros_like
+    from clew.autograd import grad
+    from clew.autograd.functional import _jvp
+    from clew.func import vmap
+
+    outputs = _differentiable(func(*ins))
+    what = "Jacobian-vector products" if forward else "gradients"
+
+    def pull(out: Tensor) -> Any:
+        def products(start: Tensor) -> tuple[Tensor, ...]:
+            got = grad(out, wanted, start, retain_graph=True, allow_unused=True)
+            return tuple(zeros_like(t) if g is None else g for t, g in zip(wanted, got))
+
+        return products
+
+    def push(*tangents: Tensor) -> tuple[Tensor, ...]:
+        return tuple(_jvp(outputs, wanted, list(tangents), False, False, "gradcheck"))
+
+    rules = [(push, wanted)] if forward else [(pull(out), (out,)) for out in outputs]
+    for rule, like in rules:
+        vectors = [[randn_like(t.detach()) for t in like] for _ in range(2)]
+        expected = [rule(*v) for v in vectors]
+        try:
+            got = vmap(rule)(*(stack(v) for v in zip(*vectors)))
+        except RuntimeError as problem:
+            return _fail(
+                raise_exception, f"gradcheck: while computing batched {what}, got: {problem}"
+            )
+        for i, (have, each) in enumerate(zip(got, zip(*expected))):
+            if not _close(have, stack(each), 1e-8, 1e-5):
+                return _fail(
+                    raise_exception,
+                    f"gradcheck: batched {what} {i} disagree with those of each vector: "
+                    f"{have} and {stack(each)}",
                 )
     return True
 

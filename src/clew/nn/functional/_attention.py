@@ -265,7 +265,7 @@ def multi_head_attention_forward(
         if dropout_p > 0.0:
             weights = dropout(weights, dropout_p)
         out = clew.bmm(weights, v).transpose(0, 1).reshape(length * batch, embed)
-        out = linear(out, out_proj_weight, out_proj_bias).reshape(length, batch, -1)
+        out = linear(out, out_proj_weight, out_proj_bias).unflatten(0, (length, batch))
         weights = weights.reshape(batch, num_heads, length, sources)
         if average_attn_weights:
             weights = weights.mean(1)
@@ -276,7 +276,7 @@ def multi_head_attention_forward(
         if attn_mask.shape[0] == 1 and attn_mask.dim() == 3:
             attn_mask = attn_mask.unsqueeze(0)
         else:
-            attn_mask = attn_mask.reshape(batch, num_heads, -1, sources)
+            attn_mask = attn_mask.unflatten(0, (batch, num_heads))
     out = scaled_dot_product_attention(
         q.reshape(batch, num_heads, length, head),
         k.reshape(batch, num_heads, sources, head),
@@ -286,5 +286,5 @@ def multi_head_attention_forward(
         is_causal and attn_mask is None,
     )
     out = out.permute(2, 0, 1, 3).reshape(length * batch, embed)
-    out = linear(out, out_proj_weight, out_proj_bias).reshape(length, batch, -1)
+    out = linear(out, out_proj_weight, out_proj_bias).unflatten(0, (length, batch))
     return (out if batched else out.squeeze(1)), None

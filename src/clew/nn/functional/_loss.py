@@ -486,9 +486,8 @@ def linear_cross_entropy(
             "linear_cross_entropy: further dims of linear_weight need a batch, (N, in_features); "
             f"got input {tuple(input.shape)} and linear_weight {tuple(linear_weight.shape)}"
         )
-    width = linear_weight.shape[-1]
     bias = None if linear_bias is None else linear_bias.reshape(-1)
-    logits = linear(input, linear_weight.reshape(-1, width), bias)
+    logits = linear(input, linear_weight.flatten(0, -2), bias)
     logits = logits.reshape(*input.shape[:-1], *linear_weight.shape[:-1])
     return cross_entropy(
         logits,

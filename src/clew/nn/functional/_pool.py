@@ -164,7 +164,7 @@ def _unpool(
     for s in sizes:
         total *= s
     lead = input.shape[:-n]
-    flat_index = indices.reshape(*lead, -1)
+    flat_index = indices.flatten(-n)
     if flat_index.numel():
         high, low = flat_index.max().item(), flat_index.min().item()
         if low < 0 or high >= total:
@@ -173,7 +173,7 @@ def _unpool(
                 f"for the output size {tuple(sizes)}"
             )
     zero = clew.zeros(*lead, total, dtype=input.dtype, device=input.device)
-    return zero.scatter(-1, flat_index, input.reshape(*lead, -1)).reshape(*lead, *sizes)
+    return zero.scatter(-1, flat_index, input.flatten(-n)).reshape(*lead, *sizes)
 
 
 def max_unpool1d(

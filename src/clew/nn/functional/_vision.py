@@ -576,14 +576,15 @@ def _composed_samples(input: Any, grid: Any, mode: str, padding_mode: str, align
     # Dims come first to last, as in input; the grid lists them last first.
     taps = []
     for d, size in enumerate(spatial):
-        coords = _unnormalised(grid[..., n - 1 - d], size, align).reshape(batch, 1, -1)
+        coords = _unnormalised(grid[..., n - 1 - d], size, align)
+        coords = coords.flatten(1).unsqueeze(1)
         taps.append(_taps(coords, size, mode, padding_mode, align))
     index, weight = taps[0]
     for size, (at, part) in zip(spatial[1:], taps[1:], strict=True):
         # Every place along this dim with every one along those before.
         index = (index.unsqueeze(2) * size + at.unsqueeze(1)).flatten(1, 2)
         weight = (weight.unsqueeze(2) * part.unsqueeze(1)).flatten(1, 2)
-    out = _gather_weighted(input.reshape(batch, channels, -1), index, weight)
+    out = _gather_weighted(input.flatten(2), index, weight)
     return out.reshape(batch, channels, *grid.shape[1:-1])
 
 

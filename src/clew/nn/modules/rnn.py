@@ -129,7 +129,33 @@ class RNNBase(Module):
 
     @property
     def _flat_weights(self) -> list[Any]:
+        given: list[Any] | None = self.__dict__.get("_given_weights")
+        if given is not None:
+            return given
         return [getattr(self, name) for name in self._flat_weights_names]
+
+    @_flat_weights.setter
+    def _flat_weights(self, weights: list[Any]) -> None:
+        named = [getattr(self, name, None) for name in self._flat_weights_names]
+        if len(weights) != len(named):
+            raise ValueError(
+                f"{type(self).__name__}._flat_weights: expected {len(named)} weights; got "
+                f"{len(weights)}"
+            )
+        if all(a is b for a, b in zip(weights, named)):
+            self.__dict__.pop("_given_weights", None)  # they are looked up by name
+        else:
+            self.__dict__["_given_weights"] = list(weights)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        given = self.__dict__.get("_given_weights")
+        if given is not None and name in self._flat_names:
+            given[self._flat_names.index(name)] = value
+
+    @property
+    def _all_weights(self) -> list[list[str]]:
+        return self._names
 
     @property
     def all_weights(self) -> list[list[Any]]:
@@ -165,6 +191,8 @@ class RNNBase(Module):
         # The table is asked directly: __getattr__ would cost more than a short sequence. A
         # parametrized weight is not in it.
         own = self._parameters
+        if "_given_weights" in self.__dict__:
+            return self._flat_weights
         try:
             return [own[name] for name in self._flat_names]
         except KeyError:

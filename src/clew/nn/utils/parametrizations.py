@@ -88,7 +88,7 @@ class _SpectralNorm(Module):
     def _matrix(self, weight: Any) -> Any:
         if self.dim != 0:
             weight = weight.movedim(self.dim, 0)
-        return weight.reshape(weight.shape[0], -1)
+        return weight.flatten(1)
 
     def _iterate(self, matrix: Any, steps: int) -> None:
         with clew.no_grad():

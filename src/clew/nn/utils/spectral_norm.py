@@ -46,7 +46,7 @@ class SpectralNorm:
         """
         if self.dim != 0:
             weight = weight.movedim(self.dim, 0)
-        return weight.reshape(weight.shape[0], -1)
+        return weight.flatten(1)
 
     def compute_weight(self, module: Any, do_power_iteration: bool) -> Any:
         """The divided weight.
@@ -70,6 +70,47 @@ class SpectralNorm:
                     u.copy_(F.normalize(plain.mv(v), dim=0, eps=self.eps))
             u, v = u.clone(), v.clone()
         return weight / clew.dot(u, matrix.mv(v))
+
+    def upgrade(
+        self, state: Any, prefix: str, metadata: Any, strict: bool, *problems: list[str]
+    ) -> None:
+        """Completes a state dict that was saved when v was not kept, but the divided weight was.
+
+        Args:
+            state: the state dict, edited in place.
+            prefix: what the module's keys begin with.
+            metadata: the module's metadata.
+            strict: whether missing keys are errors.
+            problems: lists of missing and unexpected keys and of errors.
+        """
+        if metadata.get("spectral_norm", {}).get(self.name + ".version", 0) >= 1:
+            return
+        key = prefix + self.name
+        if key + "_v" in state or any(key + end not in state for end in ("_orig", "", "_u")):
+            return
+        with clew.no_grad():
+            orig, u = state[key + "_orig"], state[key + "_u"]
+            sigma = (orig / state.pop(key)).mean()
+            matrix = self.reshape_weight_to_matrix(orig)
+            # The v with u^T W v = sigma that the pseudo-inverse gives.
+            v = clew.linalg.pinv(matrix.t() @ matrix) @ (matrix.t() @ u)
+            state[key + "_v"] = v * (sigma / clew.dot(u, matrix.mv(v)))
+
+    def note_version(self, module: Any, state: Any, prefix: str, metadata: Any) -> None:
+        """Says in a state dict's metadata that v is in it.
+
+        Args:
+            module: the module.
+            state: the state dict.
+            prefix: what the module's keys begin with.
+            metadata: the module's metadata, edited in place.
+        """
+        versions = metadata.setdefault("spectral_norm", {})
+        if self.name + ".version" in versions:
+            raise RuntimeError(
+                f"spectral_norm: unexpected key in metadata['spectral_norm']: {self.name}.version"
+            )
+        versions[self.name + ".version"] = 1
 
     def remove(self, module: Any) -> None:
         """Makes the weight a parameter again.
@@ -123,6 +164,8 @@ class SpectralNorm:
         module.register_buffer(name + "_u", u)
         module.register_buffer(name + "_v", v)
         module.register_forward_pre_hook(made)
+        module._register_state_dict_hook(made.note_version)
+        module._register_load_state_dict_pre_hook(made.upgrade)
         return made
 
 
@@ -165,5 +208,12 @@ def remove_spectral_norm(module: Any, name: str = "weight") -> Any:
         if isinstance(hook, SpectralNorm) and hook.name == name:
             hook.remove(module)
             del module._forward_pre_hooks[key]
+            for table, method in (
+                (module._state_dict_hooks, hook.note_version),
+                (module._load_state_dict_pre_hooks, hook.upgrade),
+            ):
+                for other, registered in list(table.items()):
+                    if registered == method:
+                        del table[other]
             return module
     raise ValueError(f"spectral_norm of '{name}' not found in {module}")
