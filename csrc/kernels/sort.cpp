@@ -121,6 +121,10 @@ template <class T, class It> It* smallest_few(Scratch& room, Keys<T> keys, int64
       end += key <= bound;
     }
   }
+  if (end - items < k) {  // another thread has changed elements in between
+    load_items(items, keys, n, U(0));
+    end = items + n;
+  }
   std::nth_element(items, items + k - 1, end);
   return items;
 }

@@ -189,14 +189,21 @@ template <class T, class It> void select_items(It* items, Keys<T> keys, int64_t 
     if (below + here > k) break;
     below += here;
   }
-  It *less = items, *equal = items + below;
+  It *less = items, *equal = items + below, *const middle = equal, *const end = equal + here;
   for (int64_t i = 0; i < n; ++i) {
     U key = keys[i];
     auto at = static_cast<size_t>(key >> drop);
     if (at > bucket) continue;
-    *(at < bucket ? less++ : equal++) = {key, static_cast<typename It::Index>(i)};
+    It*& to = at < bucket ? less : equal;
+    if (to == (at < bucket ? middle : end)) break;
+    *to++ = {key, static_cast<typename It::Index>(i)};
   }
-  std::nth_element(items + below, items + k, items + below + here);
+  if (less != middle || equal != end) {  // another thread has changed elements since the count
+    load_items(items, keys, n, key_t<T>(0));
+    std::nth_element(items, items + k, items + n);
+    return;
+  }
+  std::nth_element(middle, items + k, end);
 }
 
 }  // namespace clew::kernels

@@ -39,7 +39,10 @@ template <bool transposed> void line_shape(const Call& c, OutSpecs& outs) {
   outs.add(x.dtype(), sizes);
 }
 template <bool transposed> void line_cpu(const Call& c, Tensors& outs) {
-  const Tensor x = contiguous(c.in[0]), index = contiguous(c.in[1]), weight = contiguous(c.in[2]);
+  const Tensor x = contiguous(c.in[0]), weight = contiguous(c.in[2]);
+  // Read again and again after the check: a copy, to which nobody else can write.
+  const Tensor index = empty(c.in[1].sizes(), DType::Int64);
+  copy_into(index, c.in[1]);
   const Tensor& out = outs[0];
   const int d = checked_dim(c, x);
   kernels::LineShape s{1, transposed ? out.size(d) : x.size(d), 1, index.size(0), index.size(1)};

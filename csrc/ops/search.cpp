@@ -248,7 +248,11 @@ void one_hot_run(const Call& c, Tensors& outs) {
   int64_t classes = c.as<ClassesAttrs>().num_classes;
   require(x.dtype() == DType::Int64, c.name(), ": input must be int64; got ", x);
   require(classes >= -1, c.name(), ": num_classes must not be negative; got ", classes);
-  Tensor index = contiguous(x);
+  Tensor index = x;
+  if (!x.is_meta()) {  // read more than once, so a copy that nobody else writes to
+    index = empty(x.sizes(), DType::Int64);
+    copy_into(index, x);
+  }
   if (classes == -1) {
     require(!x.is_meta(), c.name(), ": num_classes cannot be inferred for a meta tensor");
     require(x.numel() > 0, c.name(), ": num_classes cannot be inferred from an empty tensor");

@@ -3,6 +3,7 @@
 // Invariant: these run at once, outside the graph; the meta device, which has no data, is refused.
 #include <vector>
 
+#include "base/read_once.h"
 #include "graph/gil.h"
 #include "kernels/distinct.h"
 #include "kernels/reduce.h"
@@ -113,7 +114,9 @@ void unique_rows(const Call& c, Tensors& outs, std::optional<int64_t> dim, bool 
       strides.push_back(x.strides()[d]);
     }
   }
-  const Tensor rows = contiguous_copy(alias(x, sizes, strides), x.dtype());
+  // Its own in any case: sorting relies on comparisons that do not change meanwhile.
+  const Tensor rows = empty(sizes, x.dtype());
+  copy_into(rows, alias(x, sizes, strides));
   int64_t flat_sizes[] = {n, m}, flat_strides[] = {m, 1};
   std::vector<int64_t> order(static_cast<size_t>(n)), starts;
   if (n > 0) {
@@ -260,7 +263,9 @@ tensor([0, 2, 0, 1])
           }
           fill_(out, 0);
           auto add = [&]<class T>(T* to, const T* each) {
-            for (int64_t i = 0; i < n; ++i) to[p[i]] += each[i];
+            const auto last = static_cast<uint64_t>(size - 1);
+            for (int64_t i = 0; i < n; ++i)
+              to[std::min(static_cast<uint64_t>(read_once(p[i])), last)] += each[i];
           };
           const Tensor weights = contiguous_copy(w, out.dtype());
           if (single)
