@@ -9,6 +9,8 @@
 #include <chrono>
 #include <exception>
 
+#include "base/signals.h"
+
 namespace clew {
 
 static int thread_count = 0;
@@ -108,6 +110,13 @@ void run_pieces(const Split& s, Piece piece, void* f) {
   if (s.who == Pieces::by_any_thread && s.n / s.grain < long_work && Lateness::stays_away())
     return run_here(s, piece, f);
   std::exception_ptr failure;
+  // Signals are for the program's threads, not for those that the team is made of.
+  static thread_local int team = 1;
+  if (team < s.pieces) {
+    const WithoutSignals during;
+#pragma omp parallel num_threads(s.pieces)
+    { team = omp_get_num_threads(); }
+  }
   Lateness lateness;
 #pragma omp parallel num_threads(s.pieces)
   {

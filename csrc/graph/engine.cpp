@@ -466,7 +466,10 @@ struct GraphTask {
       reach(n);
       add_to(slot(n, args.roots[i].nr), args.grads[i]);
     }
-    while ((current = reached.pop())) step(current);
+    while ((current = reached.pop())) {
+      step(current);
+      look_for_signals();
+    }
     // By index: hooks may add to them.
     for (size_t i = 0; i < leaves.size(); ++i) {
       current = leaves[i];

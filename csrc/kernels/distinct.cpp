@@ -6,6 +6,7 @@
 #include <atomic>
 #include <numeric>
 
+#include "base/long_work.h"
 #include "base/read_once.h"
 #include "kernels/sort_items.h"
 
@@ -210,6 +211,7 @@ size_t distinct_room(const NdView& elements, bool with_places) {
 
 std::unique_ptr<DistinctElements> distinct_elements(const NdView& elements, bool with_places,
                                                     void* room) {
+  const LongWork work(elements.numel());
   const NdView v = as_bytes(elements);
   const int64_t n = v.sizes[0];
   std::unique_ptr<DistinctElements> found;
@@ -233,10 +235,12 @@ std::unique_ptr<DistinctElements> distinct_elements(const NdView& elements, bool
 }
 
 void count_values(int64_t* counts, int64_t size, const int64_t* values, int64_t n) {
+  const LongWork work(n);
   count_places(counts, size, n, [values](int64_t i) { return read_once(values[i]); });
 }
 
 std::vector<int64_t> equal_runs(const NdView& rows, int64_t* order, bool sorted) {
+  const LongWork work(rows.numel());
   const NdView v = as_bytes(rows);
   const int64_t n = v.sizes[0], m = v.sizes[1];
   const int64_t bytes = m * static_cast<int64_t>(itemsize(v.dtype));

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <vector>
 
+#include "base/long_work.h"
 #include "base/read_once.h"
 #include "kernels/index_walk.h"
 #include "kernels/stream.h"
@@ -284,6 +285,7 @@ std::vector<PlaceRun> long_runs(const int64_t* places, int64_t n, int64_t total)
 
 bool take_at(const NdView& out, const NdView& src, int axis, const int64_t* places, int64_t scale,
              int64_t total) {
+  const LongWork work(out.numel());
   Block block(out, src, axis + 1);
   int64_t picks = out.sizes[axis];
   int64_t outer = product(out.sizes, 0, axis);
@@ -372,6 +374,7 @@ constexpr int64_t few_rows = 8;
 
 bool put_at(const NdView& dst, const NdView& values, int axis, const int64_t* places, int64_t scale,
             int64_t total, Combine combine) {
+  const LongWork work(values.numel());
   if (axis == 0 && combine == Combine::Add && values.ndim == 2 && values.sizes[0] <= few_rows &&
       values.sizes[1] <= grain_default && values.strides[1] == 1 && dst.strides[1] == 1 &&
       values.strides[0] == values.sizes[1]) {
@@ -477,6 +480,7 @@ bool put_at(const NdView& dst, const NdView& values, int axis, const int64_t* pl
 }
 
 bool gather(const NdView& out, const NdView& src, const NdView& index, int dim) {
+  const LongWork work(out.numel());
   int last = out.ndim - 1;
   int64_t n = out.sizes[last];
   Dims src_strides(src.strides, src.ndim);
@@ -533,6 +537,7 @@ bool copies_rows(const NdView& dst, const NdView& base, const NdView& index, int
 
 bool scatter(const NdView& dst, const NdView& src, const NdView& index, int dim, Combine combine,
              const NdView* base) {
+  const LongWork work(index.numel());
   int last = index.ndim - 1;
   int64_t n = index.sizes[last];
   Dims dst_strides(dst.strides, dst.ndim);

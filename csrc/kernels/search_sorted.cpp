@@ -1,6 +1,7 @@
 // Places of values in sorted rows.
 // May include: base, kernels.
 // Invariant: NaN sorts after everything.
+#include "base/long_work.h"
 #include "base/read_once.h"
 #include "kernels/index.h"
 
@@ -46,6 +47,7 @@ void search(const T* values, int64_t count, int64_t length, At&& at, int64_t* lo
 
 void search_sorted(const NdView& sorted, const int64_t* sorter, const NdView& values,
                    const NdView& out, bool right) {
+  const LongWork work(values.numel());
   const int64_t length = sorted.sizes[sorted.ndim - 1];
   const int64_t per_row = values.ndim ? values.sizes[values.ndim - 1] : 1;
   const bool shared = sorted.ndim == 1;

@@ -89,7 +89,10 @@ inline int64_t pieces_of(int64_t n) {
 // Calls f(piece, begin, end) for equal pieces of [0, n), each on a thread of its own.
 template <class F> void for_pieces(int64_t n, int64_t pieces, F&& f) {
   parallel_for(pieces, 1, [&](int64_t first, int64_t last) {
-    for (int64_t p = first; p < last; ++p) f(p, n * p / pieces, n * (p + 1) / pieces);
+    for (int64_t p = first; p < last; ++p) {
+      if (n >= long_line) stop_point();
+      f(p, n * p / pieces, n * (p + 1) / pieces);
+    }
   });
 }
 

@@ -2,7 +2,6 @@
 // May include: ops, graph, tensor, kernels.
 // Invariant: nothing is read before states and lengths were seen to lie within what they point to.
 #include "kernels/ctc.h"
-#include "graph/gil.h"
 #include "ops/shape.h"
 
 namespace clew {
@@ -64,7 +63,6 @@ void ctc_cpu(const Call& c, Tensors& outs) {
   const auto shape = shape_of(x, c.in[1]);
   check_values(c, targets, shape);
   dispatch(x.dtype(), TypeList<float, double>{}, [&]<class T>() {
-    ReleaseGil gil(outs[1].numel());
     kernels::ctc(outs[0].data<T>(), outs[1].data<T>(), x.data<const T>(), targets, shape);
   });
 }
@@ -95,7 +93,6 @@ void backward_cpu(const Call& c, Tensors& outs) {
   const auto shape = shape_of(x, c.in[2]);
   check_values(c, targets, shape);
   dispatch(x.dtype(), TypeList<float, double>{}, [&]<class T>() {
-    ReleaseGil gil(c.in[6].numel());
     kernels::ctc_backward(outs[0].data<T>(), grad.data<const T>(), x.data<const T>(),
                           loss.data<const T>(), c.in[6].data<const T>(), targets, shape);
   });

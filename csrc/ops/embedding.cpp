@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "base/read_once.h"
-#include "graph/gil.h"
 #include "kernels/index.h"
 #include "ops/arithmetic.h"
 #include "ops/batch_rules.h"
@@ -113,7 +112,6 @@ void embedding_cpu(const Call& c, Tensors& outs) {
   int64_t from[2] = {0, weight.stride(1)};
   bool ok = true;
   {
-    ReleaseGil gil(outs[0].numel());
     ok = kernels::take_at({outs[0]->data, sizes, to, 2, weight.dtype()},
                           {weight->data, sizes, from, 2, weight.dtype()}, 0, rows.data<int64_t>(),
                           weight.stride(0), weight.size(0));
@@ -197,7 +195,6 @@ void embedding_backward_cpu(const Call& c, Tensors& outs) {
   int64_t to[2] = {0, 1};
   bool ok = true;
   {
-    ReleaseGil gil(g.numel());
     ok = kernels::put_at({sum->data, sizes, to, 2, sum.dtype()},
                          {values->data, sizes, from, 2, sum.dtype()}, 0, rows.data<int64_t>(),
                          width, a.num_embeddings, kernels::Combine::Add);

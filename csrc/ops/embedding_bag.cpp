@@ -1,7 +1,6 @@
 // Sums and means of rows of a table, bag by bag.
 // May include: ops, graph, tensor, kernels.
 // Invariant: rows are never copied; a gradient that is recorded is composed of public operations.
-#include "graph/gil.h"
 #include "graph/modes.h"
 #include "kernels/bags.h"
 #include "kernels/index.h"
@@ -12,6 +11,7 @@
 #include "ops/reduction.h"
 #include "ops/shape.h"
 #include "ops/unary.h"
+#include "tensor/kernel_frame.h"
 
 namespace clew {
 
@@ -78,7 +78,6 @@ void bag_shape(const Call& c, OutSpecs& out) {
 void bag_cpu(const Call& c, Tensors& outs) {
   const Tensor weight = contiguous(c.in[0]);
   const Operands o(c.in[1], c.in[2], c.in[3], c.as<BagAttrs>().mean, weight.size(0));
-  const ReleaseGil gil(o.rows() * weight.size(1));
   kernels::bag_sums(outs[0].nd(), weight.nd(), o.bags);
 }
 
@@ -112,7 +111,7 @@ void spread(const Vjp& c, const Tensor& into) {
   const Operands o(c.in(1), c.in(2), factors.defined() ? to_dtype(factors, d) : factors,
                    c.as<BagAttrs>().mean, into.size(0));
   const Tensor grad = contiguous(to_dtype(c.grad(), d));
-  const ReleaseGil gil(o.rows() * grad.size(1));
+  const Held held{into, grad, c.in(1), c.in(2), factors};
   kernels::bag_spread(into.nd(), grad.nd(), o.bags);
 }
 void bag_vjp(Vjp& c) {

@@ -3,7 +3,6 @@
 // the first write that outlives an error; repeated indices meet in row-major order.
 #include <limits>
 
-#include "graph/gil.h"
 #include "graph/modes.h"
 #include "kernels/index.h"
 #include "ops/arithmetic.h"
@@ -113,7 +112,6 @@ void gather_cpu(const Call& c, Tensors& outs) {
     const Dims& sizes = outs[0].sizes();
     bool ok = true;
     {
-      ReleaseGil gil(outs[0].numel());
       ok = kernels::take_at(outs[0].nd(),
                             {x->data, sizes.data(), x.strides().data(), x.ndim(), x.dtype()}, dim,
                             line.data<int64_t>(), x.stride(dim), x.size(dim));
@@ -128,10 +126,7 @@ void gather_cpu(const Call& c, Tensors& outs) {
   Tensor index = with_dim(places);
   Tensor from = with_dim(x);
   bool ok = true;
-  {
-    ReleaseGil gil(out.numel());
-    ok = kernels::gather(out.nd(), from.nd(), index.nd(), dim);
-  }
+  { ok = kernels::gather(out.nd(), from.nd(), index.nd(), dim); }
   if (ok) return;
   check_range(places, x, dim, c.name());
   fail_changed(c.name());
@@ -250,19 +245,13 @@ void scatter_into(const Tensor& out, int dim, const Tensor& index, const Tensor&
     Tensor values = empty(from.sizes(), DType::Float32);
     copy_into(values, from);
     bool ok = true;
-    {
-      ReleaseGil gil(at.numel());
-      ok = kernels::scatter(wide.nd(), values.nd(), at.nd(), dim, combine, nullptr);
-    }
+    { ok = kernels::scatter(wide.nd(), values.nd(), at.nd(), dim, combine, nullptr); }
     if (!ok) fail_changed(op);
     copy_into(to, wide);
     return;
   }
   bool ok = true;
-  {
-    ReleaseGil gil(at.numel());
-    ok = kernels::scatter(to.nd(), from.nd(), at.nd(), dim, combine, base);
-  }
+  { ok = kernels::scatter(to.nd(), from.nd(), at.nd(), dim, combine, base); }
   if (ok) return;
   check_range(index, out, dim, op);
   fail_changed(op);
@@ -282,7 +271,6 @@ void scatter_by(const Call& c, const Tensor& out, Combine combine) {
       const Dims& sizes = c.in[1].sizes();
       bool ok = true;
       {
-        ReleaseGil gil(c.in[1].numel());
         ok = kernels::put_at(
             {out->data, sizes.data(), out.strides().data(), out.ndim(), out.dtype()},
             {src->data, sizes.data(), src.strides().data(), src.ndim(), src.dtype()}, dim,

@@ -5,6 +5,7 @@
 #include "ops/batch_rules.h"
 #include "ops/indexing.h"
 #include "ops/shape.h"
+#include "tensor/kernel_frame.h"
 
 namespace clew {
 
@@ -137,9 +138,11 @@ const OpList index_plan_ops = op_list(all);
 
 Tensor basic_index(const Tensor& x, const BasicIndex& part) { return apply(basic_op, {x}, part); }
 
-Tensor nonzero_flat(const Tensor& x, std::string_view op) {
-  require(!x.is_meta(), op,
+Tensor nonzero_flat(const Tensor& input, std::string_view op) {
+  require(!input.is_meta(), op,
           ": the shape of the result depends on values, which a meta tensor does not have");
+  const Tensor x = alias(input);
+  const Held held{x};
   kernels::NonzeroCounts counts = kernels::count_nonzero(x.nd());
   Tensor out = empty({counts.back()}, DType::Int64);
   if (out.numel()) kernels::nonzero_flat(x.nd(), counts, out.data<int64_t>());

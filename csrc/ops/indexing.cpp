@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "graph/batch.h"
-#include "graph/gil.h"
 #include "graph/inplace.h"
 #include "kernels/index.h"
 #include "ops/batch_rules.h"
 #include "ops/shape.h"
+#include "tensor/kernel_frame.h"
 
 namespace clew {
 
@@ -143,7 +143,6 @@ void index_cpu(const Call& c, Tensors& outs) {
   Dims from = framed(f, x.strides(), {&zero, 1});
   bool ok = true;
   {
-    ReleaseGil gil(outs[0].numel());
     ok = kernels::take_at({outs[0]->data, sizes.data(), strides.data(), sizes.size(), x.dtype()},
                           {x->data, sizes.data(), from.data(), sizes.size(), x.dtype()}, f.axis(),
                           r.places, r.scale, r.limit);
@@ -199,8 +198,12 @@ void index_put_shape(const Call& c, OutSpecs& out) {
   index_put_check(c);
   out.add(c.in[0].dtype(), c.in[0].sizes());
 }
-void put_into(const Tensor& dst, const Tensor& values, const Tensor& places, const IndexPutAttrs& a,
+void put_into(const Tensor& into, const Tensor& from, const Tensor& at, const IndexPutAttrs& a,
               std::string_view op) {
+  const Tensor given[] = {into, from, at};
+  const KernelFrame frame(given, is_worth_holding(given));
+  const Tensor &dst = frame.tensors()[0], &values = frame.tensors()[1],
+               &places = frame.tensors()[2];
   Frame f = frame_of(dst.sizes(), a.dims, op);
   const Dims& middle = places.sizes();
   Dims result = framed(f, dst.sizes(), {middle.data(), static_cast<size_t>(middle.size())});
@@ -233,7 +236,6 @@ void put_into(const Tensor& dst, const Tensor& values, const Tensor& places, con
   Dims to = framed(f, target.strides(), {&zero, 1});
   bool ok = true;
   {
-    ReleaseGil gil(numel_of(sizes));
     ok =
         kernels::put_at({target->data, sizes.data(), to.data(), sizes.size(), target.dtype()},
                         {source->data, sizes.data(), strides->data(), sizes.size(), target.dtype()},

@@ -4,7 +4,6 @@
 // weights' gradient.
 #include "kernels/loss.h"
 #include "graph/batch.h"
-#include "graph/gil.h"
 #include "graph/modes.h"
 #include "ops/batch_rules.h"
 #include "ops/comparison.h"
@@ -14,6 +13,7 @@
 #include "ops/shape.h"
 #include "ops/softmax.h"
 #include "ops/unary.h"
+#include "tensor/kernel_frame.h"
 
 namespace clew {
 namespace {
@@ -310,7 +310,7 @@ void cross_entropy_vjp(Vjp& c) {
       Tensor from = staged(x, d), weight = staged(w, d), grad = staged(g, d);
       const Tensor t = own_targets(target, nll_shape(x.sizes(), a.ignore_index));
       double scale = mean ? 1 / item(total).to_double() : 1.0;
-      ReleaseGil gil(x.numel());
+      const Held held{out, from, log_sum, grad, t, weight};
       with_norm_type(d, [&]<class T>() {
         kernels::cross_entropy_backward(dx.data<T>(), from.data<const T>(), log_sum.data<const T>(),
                                         grad.data<const T>(), scalar, scale,
@@ -403,7 +403,6 @@ constexpr OpDef cross_entropy_op = general({
           Tensor x = staged(c.in[0], d), w = staged(c.in[2], d);
           kernels::CrossEntropy of = cross_shape(x.sizes(), a);
           const Tensor t = own_targets(c.in[1], of.shape);
-          ReleaseGil gil(x.numel());
           with_norm_type(d, [&]<class T>() {
             double sum, total;
             kernels::cross_entropy(x.data<const T>(), t.data<const int64_t>(), data_or_null<T>(w),

@@ -3,7 +3,6 @@
 // Invariant: the two operations are linear, and one another's derivatives; weights have none.
 #include "kernels/resampling.h"
 
-#include "graph/gil.h"
 #include "ops/batch_rules.h"
 #include "ops/shape.h"
 
@@ -54,7 +53,6 @@ template <bool transposed> void line_cpu(const Call& c, Tensors& outs) {
       fail(ErrorKind::Index, c.name(), ": index ", at[k], " is out of bounds for size ", s.size);
   }
   if (out.numel() == 0) return;
-  ReleaseGil gil(x.numel() + out.numel());
   dispatch(x.dtype(), TypeList<float, double>{}, [&]<class T>() {
     auto* run = transposed ? kernels::resample_backward<T> : kernels::resample<T>;
     run(out.data<T>(), x.data<const T>(), at, weight.data<const T>(), s);
