@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export OMP_WAIT_POLICY ?= passive
 
 .DEFAULT_GOAL := help
-.PHONY: help venv test demo bench parity lint format coverage sanitize wheel clean
+.PHONY: help venv test demo bench parity lint format coverage sanitize tsan wheel clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
@@ -88,6 +88,13 @@ sanitize: venv ## run the tests with AddressSanitizer and UndefinedBehaviorSanit
 	LD_PRELOAD="$(RUNTIME)" ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
 	UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 PYTHONPATH="$(CURDIR)/build-asan/site:$(SITE)" \
 	$(BASE) -m pytest -p no:cacheprovider -q $(TESTS)
+
+# The sanitizer would report Python's own threads: this program runs the pool without it.
+tsan: ## run parallel regions under ThreadSanitizer
+	mkdir -p build
+	$(or $(CXX),g++) -std=c++20 -O1 -g -Wall -Wextra -fopenmp -fsanitize=thread -Icsrc tests/native/pool.cpp \
+	  csrc/base/parallel.cpp csrc/base/pool.cpp csrc/base/processors.cpp -o build/pool-tsan -pthread
+	TSAN_OPTIONS=halt_on_error=1 build/pool-tsan
 
 wheel: venv ## a wheel in dist/
 	CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) $(PY) -m pip wheel -q --no-deps -w dist .

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from bench import report
 
-SUITES = ("overhead", "small", "graph", "kernels", "training", "memory", "start", "insight")
+SUITES = ("overhead", "small", "graph", "kernels", "training", "memory", "start", "insight", "load")
 RESULTS = Path(__file__).parent / "results"
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -227,3 +229,290 @@ print(statistics.median(two) / statistics.median(one))
 def test_where_others_have_the_processors_nobody_waits_for_threads():
     # Waiting for a thread that comes a millisecond late took 15 times as long as one thread.
     assert float(run(AMONG_OTHERS)) < 5
+
+
+HUGE = """
+import clew
+clew.set_num_threads(100_000)
+assert clew.get_num_threads() == 100_000
+x = clew.randn(300, 4000)
+parts = (x.sum(), x.exp().sum(0)[7], x.view(-1).sort()[0][3], (x @ x.t()).trace(), x.var(1)[5])
+clew.nn.functional.conv2d(clew.randn(2, 8, 20, 20), clew.randn(8, 8, 3, 3), stride=2)
+assert all(p.isfinite() for p in parts)
+table = clew.zeros(50, 64).index_add_(0, clew.randint(0, 50, (4000,)), clew.ones(4000, 64))
+assert table.sum() == 4000 * 64
+print(len(os.listdir("/proc/self/task")))
+"""
+
+
+def test_a_huge_thread_count_starts_a_sane_number_of_threads():
+    assert int(run("import os\n" + HUGE)) < 100 + 2 * (os.cpu_count() or 1)
+
+
+REFUSED = """
+import resource, sys, threading
+stack = 1 << 30  # of every thread, for programs that start with this limit
+if resource.getrlimit(resource.RLIMIT_STACK)[0] != stack:
+    resource.setrlimit(resource.RLIMIT_STACK, (stack, resource.RLIM_INFINITY))
+    os.execv(sys.executable, sys.orig_argv)
+import clew
+clew.set_num_threads(1)
+clew.manual_seed(0)
+x = clew.randn(1000, 300)
+w = clew.ones(5, 3, 3, 3)
+clew.set_num_threads(8)
+before = len(os.listdir("/proc/self/task"))
+def results():
+    y = clew.nn.functional.conv2d(x.view(10, 3, 100, 100), w, stride=2)
+    return [x.sum(), x.exp().var(), x.t() @ x, x.view(-1).sort()[1], y]
+if LIMITED:
+    used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + stack // 2, resource.RLIM_INFINITY))
+    try:
+        threading.Thread(target=print).start()
+        raise SystemExit("the limit does not hold")
+    except RuntimeError:
+        pass
+bits = [r.sum().item() for r in results() for _ in range(3)]
+print(bits, len(os.listdir("/proc/self/task")) > before)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc")
+def test_where_the_system_refuses_threads_the_caller_computes_alone_with_equal_bits():
+    def done(limited):
+        program = f"import os\nLIMITED = {limited}\n" + REFUSED
+        return run(program).replace("\n", "").rsplit(" ", 1)
+
+    (free, threads), (limited, no_threads) = done(False), done(True)
+    assert free == limited
+    assert (threads, no_threads) == ("True", "False")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_has_threads_of_its_own():
+    program = """
+import os
+import clew
+clew.set_num_threads(2)
+x = clew.randn(2_000_000)
+want = x.exp().sum()
+count = lambda: len(os.listdir("/proc/self/task"))
+assert count() > 1
+child = os.fork()
+if child == 0:
+    alone = count() == 1 and clew.get_num_threads() == 2
+    same = x.exp().sum().equal(want)
+    grandchild = os.fork()
+    if grandchild == 0:
+        os._exit(0 if x.exp().sum().equal(want) else 1)
+    below = os.waitpid(grandchild, 0)[1]
+    os._exit(0 if alone and same and count() > 1 and below == 0 else 1)
+assert os.waitpid(child, 0)[1] == 0
+assert x.exp().sum().equal(want)
+"""
+    run(program)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_child_forked_while_other_threads_compute():
+    program = """
+import os, threading
+import clew
+clew.set_num_threads(2)
+x = clew.randn(1_000_000)
+want = x.exp().sum()
+stop = False
+def busy():
+    while not stop:
+        x.exp()
+threads = [threading.Thread(target=busy) for _ in range(3)]
+for t in threads:
+    t.start()
+for _ in range(10):
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if x.exp().sum().equal(want) else 1)
+    assert os.waitpid(child, 0)[1] == 0
+stop = True
+for t in threads:
+    t.join()
+"""
+    run(program)
+
+
+def test_many_python_threads_compute_at_once():
+    before = clew.get_num_threads()
+    clew.set_num_threads(4)
+    try:
+        x = clew.randn(600_000)
+        w = clew.randn(200, 300)
+        results = lambda: [x.exp().sum(), w @ w.t(), x.sort()[0], x.view(600, 1000).softmax(1)]
+        want = results()
+        wrong = []
+
+        def compute():
+            for _ in range(3):
+                wrong.extend(1 for a, b in zip(results(), want, strict=True) if not a.equal(b))
+
+        threads = [threading.Thread(target=compute) for _ in range(24)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join(60)
+        assert not any(t.is_alive() for t in threads)
+        assert not wrong
+    finally:
+        clew.set_num_threads(before)
+
+
+def test_an_error_in_a_piece_reaches_the_caller():
+    before = clew.get_num_threads()
+    clew.set_num_threads(4)
+    try:
+        for place in (0, 999_999, 1_999_999):
+            index = clew.zeros(2_000_000, dtype=clew.int64)
+            index[place] = 7
+            for _ in range(3):
+                with pytest.raises(IndexError):
+                    clew.ones(3)[index]
+            index[place] = 2
+            assert clew.ones(3)[index].sum() == 2_000_000
+    finally:
+        clew.set_num_threads(before)
+
+
+BUSY_AT_EXIT = """
+import threading
+import clew
+clew.set_num_threads(4)
+x = clew.randn(200_000)  # not enough for other Python threads to be let in
+def busy():
+    while True:
+        x.exp()
+for _ in range(4):
+    threading.Thread(target=busy, daemon=True).start()
+x.exp().sum()
+"""
+
+
+def test_a_process_ends_while_threads_compute():
+    for _ in range(3):
+        run(BUSY_AT_EXIT)
+
+
+@pytest.mark.parametrize(
+    ("mounts", "cgroup", "files", "processors"),
+    [
+        ("", "", {}, None),
+        ("garbage\n - \n1 2 3", "x\n:\n", {}, None),
+        # The second version: one file, the process in a group of its own.
+        (
+            "30 23 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw\n",
+            "0::/jobs/one\n",
+            {"sys/fs/cgroup/jobs/one/cpu.max": "100000 100000\n"},
+            1,
+        ),
+        # The limit of a group further up.
+        (
+            "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
+            "0::/jobs/one\n",
+            {
+                "sys/fs/cgroup/jobs/cpu.max": "50000 100000\n",
+                "sys/fs/cgroup/jobs/one/cpu.max": "max 100000\n",
+            },
+            1,
+        ),
+        # Within a container the group is the mounted one.
+        (
+            "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
+            "0::/\n",
+            {"sys/fs/cgroup/cpu.max": "120000 100000"},
+            1,
+        ),
+        # No quota, an unreadable one, one of more processors than there are.
+        (
+            "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
+            "0::/\n",
+            {"sys/fs/cgroup/cpu.max": "max 100000"},
+            None,
+        ),
+        (
+            "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
+            "0::/\n",
+            {"sys/fs/cgroup/cpu.max": "many of them"},
+            None,
+        ),
+        (
+            "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
+            "0::/\n",
+            {"sys/fs/cgroup/cpu.max": "99999900000 100000"},
+            None,
+        ),
+        # The first version: two files in the hierarchy of processors.
+        (
+            "31 23 0:27 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
+            "32 23 0:28 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n",
+            "5:memory:/elsewhere\n4:cpu,cpuacct:/box\n",
+            {
+                "sys/fs/cgroup/cpu,cpuacct/box/cpu.cfs_quota_us": "100000\n",
+                "sys/fs/cgroup/cpu,cpuacct/box/cpu.cfs_period_us": "100000\n",
+            },
+            1,
+        ),
+        (
+            "32 23 0:28 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n",
+            "4:cpu:/box\n",
+            {
+                "sys/fs/cgroup/cpu/box/cpu.cfs_quota_us": "-1\n",
+                "sys/fs/cgroup/cpu/box/cpu.cfs_period_us": "100000\n",
+            },
+            None,
+        ),
+        # A container without a name space of its own: the group's name is that of outside.
+        (
+            "32 23 0:28 /docker/abc /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n",
+            "4:cpu:/docker/abc\n",
+            {
+                "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "20000\n",
+                "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n",
+            },
+            1,
+        ),
+    ],
+)
+def test_the_quota_of_a_control_group_counts(tmp_path, mounts, cgroup, files, processors):
+    (tmp_path / "proc/self").mkdir(parents=True)
+    (tmp_path / "proc/self/mountinfo").write_text(mounts)
+    (tmp_path / "proc/self/cgroup").write_text(cgroup)
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    everything = len(os.sched_getaffinity(0))
+    found = clew._C._usable_processors(str(tmp_path))
+    assert found == (everything if processors is None else min(processors, everything))
+
+
+def test_the_first_thread_count_follows_the_processors_and_the_environment():
+    first = "import os, clew; print(clew.get_num_threads(), clew._C._usable_processors(''))"
+    kept = {"OMP_NUM_THREADS": ""}
+    count, usable = run(first, **kept).split()
+    assert count == usable
+    assert run(first, OMP_NUM_THREADS="7").split()[0] == "7"
+    assert run(first, OMP_NUM_THREADS="3,2").split()[0] == "3"
+    assert run(first, OMP_NUM_THREADS="nonsense").split()[0] == usable
+    bound = "import os; os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])\n"
+    assert run(bound + first, **kept).split()[0] == "1"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+def test_the_threads_under_thread_sanitizer(tmp_path):
+    top = Path(__file__).parent.parent
+    sources = [top / "tests/native/pool.cpp"]
+    sources += [top / f"csrc/base/{name}.cpp" for name in ("parallel", "pool", "processors")]
+    program = tmp_path / "pool"
+    flags = ["-std=c++20", "-O1", "-fopenmp", "-fsanitize=thread", f"-I{top / 'csrc'}", "-pthread"]
+    subprocess.run(["g++", *flags, *sources, "-o", program], check=True)
+    done = subprocess.run([program], capture_output=True, text=True, timeout=120)
+    assert done.stdout == "ok\n", done.stderr

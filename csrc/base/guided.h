@@ -1,31 +1,31 @@
-// Loops whose pieces the threads take as they come free.
+// Loops whose pieces shrink towards the end, and where threads begin.
 // May include: base.
-// Invariant: which thread runs what, and how the range is cut, differ from call to call: only for
-// work whose results depend on neither.
+// Invariant: the cut depends on n, grain and thread count only; which thread runs what differs from
+// call to call.
 #pragma once
-#include <atomic>
-
 #include "base/parallel.h"
 
 namespace clew {
 
-// Calls f(begin, end) over disjoint pieces of [0, n) of at least `grain`, large ones first: a
-// thread whose core is slower, or busy with something else, does less of them.
+// Runs pieces of at least `grain`, cut for so many threads: each round of one a thread shares half
+// of what is left.
+void run_shrinking(int64_t n, int64_t grain, int threads, Piece piece, void* f);
+
+// Calls f(begin, end) over disjoint pieces of [0, n), large ones first: a thread whose core is
+// slower, or busy with something else, does less of them.
 template <class F> void parallel_guided(int64_t n, int64_t grain, F&& f) {
   if (n <= 0) return;
-  const int64_t threads = std::min<int64_t>(num_threads(), (n + grain - 1) / grain);
-  if (threads <= 1 || in_parallel()) return f(int64_t{0}, n);
-  const LongWork work(n >= 8 * grain ? long_work_elements : 0);
-  std::atomic<int64_t> next{0};
-  parallel_for(threads, 1, [&](int64_t, int64_t) {
-    for (int64_t begin = next.load(std::memory_order_relaxed); begin < n && !stopped();) {
-      const int64_t end = std::min(n, begin + std::max(grain, (n - begin) / (2 * threads)));
-      if (!next.compare_exchange_weak(begin, end, std::memory_order_relaxed)) continue;
-      f(begin, end);
-      begin = next.load(std::memory_order_relaxed);
-    }
-  });
-  end_if_stopped();
+  grain = std::max<int64_t>(grain, 1);
+  const int threads = num_threads();
+  if (threads <= 1 || n <= grain) return f(int64_t{0}, n);
+  using Function = std::remove_reference_t<F>;
+  run_shrinking(
+      n, grain, threads,
+      [](void* at, int64_t begin, int64_t end) { (*static_cast<Function*>(at))(begin, end); },
+      const_cast<void*>(static_cast<const void*>(std::addressof(f))));
 }
+
+// The turn of the calling thread among so many, for threads that begin in different places.
+int64_t thread_turn(int64_t of);
 
 }  // namespace clew

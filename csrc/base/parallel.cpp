@@ -3,136 +3,153 @@
 // Invariant: the count is always at least 1; a range is cut alike whichever threads run its pieces.
 #include "base/parallel.h"
 
-#include <pthread.h>
-
 #include <atomic>
-#include <chrono>
 #include <exception>
 
-#include "base/signals.h"
+#include "base/guided.h"
+#include "base/pool.h"
+#include "base/processors.h"
 
 namespace clew {
 
-static int thread_count = 0;
-static thread_local bool alone = false;
-static thread_local bool at_pieces = false;
+namespace {
 
-// A forked process has one thread, but OpenMP believes that its team is still there and waits for
-// it for ever: the child computes on its one thread.
-static void after_fork() { set_num_threads(1); }
-[[maybe_unused]] static const int registered = pthread_atfork(nullptr, nullptr, after_fork);
+std::atomic<int> thread_count{0};
+// Counts beyond any machine's do not cut work finer.
+constexpr int threads_most = 512;
 
-int num_threads() {
-  if (thread_count == 0) thread_count = std::max(1, omp_get_max_threads());
-  return alone ? 1 : thread_count;
+constinit thread_local bool alone = false;
+constinit thread_local bool at_pieces = false;
+
+}  // namespace
+
+int threads_set() {
+  int count = thread_count.load(std::memory_order_relaxed);
+  if (count == 0) {
+    count = initial_threads();
+    thread_count.store(count, std::memory_order_relaxed);
+  }
+  return count;
 }
+void set_num_threads(int n) { thread_count.store(std::max(1, n), std::memory_order_relaxed); }
 
-void set_num_threads(int n) {
-  thread_count = std::max(1, n);
-  omp_set_num_threads(thread_count);
-}
+int num_threads() { return alone || at_pieces ? 1 : std::min(threads_set(), threads_most); }
 
-bool in_parallel() { return at_pieces || omp_in_parallel(); }
+bool in_parallel() { return at_pieces; }
 
-// OpenMP's own count is a thread's, too; oneDNN asks for it.
-Alone::Alone() : before_(alone) {
-  num_threads();
-  alone = true;
-  omp_set_num_threads(1);
-}
-Alone::~Alone() {
-  alone = before_;
-  if (!alone) omp_set_num_threads(thread_count);
-}
+int64_t thread_turn(int64_t of) { return pool::worker() % of; }
+
+Alone::Alone() : before_(alone) { alone = true; }
+Alone::~Alone() { alone = before_; }
 
 namespace {
 
-using Nanoseconds = int64_t;
-Nanoseconds now() {
-  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+using pool::Nanoseconds;
 
-// Where other processes have the processors, a thread comes a millisecond late to work of
-// microseconds, again and again; for a while, then, the calling thread does all pieces itself.
+// Where other processes have the processors, a thread that has taken a piece may lose its processor
+// amid it, for milliseconds. Where that happens again and again the calling thread does small work
+// itself, for a while that doubles as long as trying again fails.
 class Lateness {
  public:
-  static bool stays_away() {
-    const Nanoseconds until = away_until.load(std::memory_order_relaxed);
-    return until != 0 && now() < until;
-  }
-
-  Lateness() : called_(now()) {}
-  void arrived() {
-    const Nanoseconds delay = now() - called_;
-    if (delay > tolerable) delay_.store(delay, std::memory_order_relaxed);
+  static bool stays_away(Nanoseconds time) {
+    return time < away_until.load(std::memory_order_relaxed);
   }
   // What waiting cost is set off against what the threads that came in time saved, which is about
-  // as long as a region takes. Once may be the first start of the threads: it is not enough.
-  void judge() const {
-    const Nanoseconds delay = delay_.load(std::memory_order_relaxed);
+  // as long as a region takes. Once may be chance: it is not enough.
+  static void judge(Nanoseconds began, Nanoseconds waited) {
     const Nanoseconds before = lost.load(std::memory_order_relaxed);
-    if (delay <= tolerable && before == 0) return;
-    const Nanoseconds end = now(), took = end - called_;
-    if (delay <= tolerable || delay < took / 4) {
+    if (waited <= tolerable && before == 0) return;
+    const Nanoseconds end = pool::now(), took = end - began;
+    if (waited <= tolerable || waited < took / 4) {
       lost.store(std::max<Nanoseconds>(0, before - took), std::memory_order_relaxed);
+      if (before <= took) pause.store(pause_first, std::memory_order_relaxed);
     } else if (before == 0) {
-      lost.store(delay < once ? delay : once, std::memory_order_relaxed);
+      lost.store(std::min(waited, once), std::memory_order_relaxed);
     } else {
+      const Nanoseconds away = pause.load(std::memory_order_relaxed);
       lost.store(once, std::memory_order_relaxed);
-      away_until.store(end + pause, std::memory_order_relaxed);
+      away_until.store(end + away, std::memory_order_relaxed);
+      pause.store(std::min(2 * away, pause_most), std::memory_order_relaxed);
     }
   }
 
  private:
-  static constexpr Nanoseconds tolerable = 250'000, once = 1'000'000, pause = 20'000'000;
+  static constexpr Nanoseconds tolerable = 250'000, once = 1'000'000;
+  static constexpr Nanoseconds pause_first = 20'000'000, pause_most = 320'000'000;
   static inline std::atomic<Nanoseconds> away_until{0};
   static inline std::atomic<Nanoseconds> lost{0};
-
-  const Nanoseconds called_;
-  std::atomic<Nanoseconds> delay_{0};
+  static inline std::atomic<Nanoseconds> pause{pause_first};
 };
 
-// Grains that are worth waiting for threads that come late.
+// Grains that are worth waiting for threads that come late, and how long one alone goes on before
+// it asks for them all the same.
 constexpr int64_t long_work = 128;
+constexpr Nanoseconds long_time = 1'000'000;
 
-void run_here(const Split& s, Piece piece, void* f) {
-  struct AtPieces {
-    AtPieces() { at_pieces = true; }
-    ~AtPieces() { at_pieces = false; }
-  } marked;
-  for (int64_t begin = 0; begin < s.n; begin += s.step)
-    piece(f, begin, std::min(s.n, begin + s.step));
-}
+// What threads share of a region, and where its pieces lie.
+class Region {
+ public:
+  Region(int64_t n, int64_t step, Piece piece, void* f)
+      : n_(n), step_(step), pieces_((n - 1) / step + 1), piece_(piece), f_(f) {}
+  // Shrinking ones, of `step` at least.
+  Region(int64_t n, int64_t step, int threads, Piece piece, void* f)
+      : n_(n), step_(step), threads_(threads), piece_(piece), f_(f) {
+    while ((n_ >> (rounds_ + 1)) / threads_ >= step_) ++rounds_;
+    pieces_ = rounds_ * threads_ + ((n_ >> rounds_) - 1) / step_ + 1;
+  }
+
+  // By this thread and up to `helpers` others; `brief` regions not where these come late.
+  void run(int helpers, bool brief) {
+    const Nanoseconds began = pool::now();
+    int64_t next = 0;
+    if (brief && Lateness::stays_away(began)) {
+      do {
+        run_piece(next++);
+      } while (next < pieces_ && pool::now() - began < long_time);
+    }
+    if (next < pieces_) {
+      auto piece = [](void* what, int64_t k) { static_cast<Region*>(what)->run_piece(k); };
+      Lateness::judge(began, pool::run(next, pieces_, helpers, piece, this));
+    }
+    if (failed_.load(std::memory_order_relaxed)) std::rethrow_exception(failure_);
+  }
+
+ private:
+  const int64_t n_, step_;
+  int64_t threads_ = 1, pieces_ = 0;
+  int64_t rounds_ = 0;  // of shrinking pieces: one a thread, half of what was left among them
+  const Piece piece_;
+  void* const f_;
+  std::atomic<bool> failed_{false};
+  std::exception_ptr failure_;
+
+  void run_piece(int64_t number) {
+    if (failed_.load(std::memory_order_relaxed)) return;
+    at_pieces = true;
+    try {
+      piece_(f_, start(number), start(number + 1));
+    } catch (...) {
+      if (!failed_.exchange(true)) failure_ = std::current_exception();
+    }
+    at_pieces = false;
+  }
+  int64_t start(int64_t number) const {
+    const int64_t round = std::min(number / threads_, rounds_);
+    const int64_t begin = n_ - (n_ >> round);
+    if (round == rounds_) return std::min(n_, begin + (number - rounds_ * threads_) * step_);
+    const int64_t end = n_ - (n_ >> (round + 1));
+    return begin + (end - begin) * (number % threads_) / threads_;
+  }
+};
 
 }  // namespace
 
 void run_pieces(const Split& s, Piece piece, void* f) {
-  if (s.who == Pieces::by_any_thread && s.n / s.grain < long_work && Lateness::stays_away())
-    return run_here(s, piece, f);
-  std::exception_ptr failure;
-  // Signals are for the program's threads, not for those that the team is made of.
-  static thread_local int team = 1;
-  if (team < s.pieces) {
-    const WithoutSignals during;
-#pragma omp parallel num_threads(s.pieces)
-    { team = omp_get_num_threads(); }
-  }
-  Lateness lateness;
-#pragma omp parallel num_threads(s.pieces)
-  {
-    if (omp_get_thread_num() != 0) lateness.arrived();
-    try {
-      for (int k = omp_get_thread_num(); k < s.pieces; k += omp_get_num_threads()) {
-        const int64_t begin = k * s.step, end = std::min(s.n, begin + s.step);
-        if (begin < end) piece(f, begin, end);
-      }
-    } catch (...) {
-#pragma omp critical(clew_parallel_failure)
-      failure = std::current_exception();
-    }
-  }
-  lateness.judge();
-  if (failure) std::rethrow_exception(failure);
+  Region(s.n, s.step, piece, f).run(s.pieces - 1, s.n / s.grain < long_work);
+}
+
+void run_shrinking(int64_t n, int64_t grain, int threads, Piece piece, void* f) {
+  Region(n, grain, threads, piece, f).run(threads - 1, n / grain < long_work);
 }
 
 }  // namespace clew

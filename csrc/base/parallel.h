@@ -10,8 +10,6 @@
 #include <memory>
 #include <type_traits>
 
-#include "base/long_work.h"
-
 namespace clew {
 
 int num_threads();
@@ -47,38 +45,23 @@ struct Split {
 using Piece = void (*)(void* f, int64_t begin, int64_t end);
 void run_pieces(const Split& split, Piece piece, void* f);
 
-// parallel_for() without its care for others.
-template <class F> void split_for(int64_t n, int64_t grain, F& f, Pieces who) {
-  const int64_t pieces = std::min<int64_t>(num_threads(), (n + grain - 1) / grain);
-  if (pieces <= 1 || in_parallel()) {
-    f(int64_t{0}, n);
-    return;
-  }
-  // One way in for all f: what a region is made of stands in one place of the program.
-  struct Shared {
-    F& f;
-    Stop* stop;
-  } shared{f, stretch.stop};
-  run_pieces(
-      {n, (n + pieces - 1) / pieces, grain, static_cast<int>(pieces), who},
-      [](void* at, int64_t begin, int64_t end) {
-        const auto& shared = *static_cast<Shared*>(at);
-        const SharedStretch stretch(shared.stop);
-        shared.f(begin, end);
-      },
-      &shared);
-}
-
 // Calls f(begin, end) over disjoint pieces of [0, n); serial when n is small or when already inside
 // a parallel region.
 template <class F>
 void parallel_for(int64_t n, int64_t grain, F&& f, Pieces who = Pieces::by_any_thread) {
   if (n <= 0) return;
   grain = std::max<int64_t>(grain, 1);
-  // What lasts 8 grains lets other Python threads run.
-  const LongWork work(n >= 8 * grain && !in_parallel() ? long_work_elements : 0);
-  split_for(n, grain, f, who);
-  end_if_stopped();
+  const int64_t pieces = std::min<int64_t>(num_threads(), (n + grain - 1) / grain);
+  if (pieces <= 1 || in_parallel()) {
+    f(int64_t{0}, n);
+    return;
+  }
+  // One way in for all f: what a region is made of stands in one place of the program.
+  using Function = std::remove_reference_t<F>;
+  run_pieces(
+      {n, (n + pieces - 1) / pieces, grain, static_cast<int>(pieces), who},
+      [](void* at, int64_t begin, int64_t end) { (*static_cast<Function*>(at))(begin, end); },
+      const_cast<void*>(static_cast<const void*>(std::addressof(f))));
 }
 
 }  // namespace clew

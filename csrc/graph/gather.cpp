@@ -3,8 +3,6 @@
 // Invariant: a tensor that somebody else may see is not written.
 #include "graph/gather.h"
 
-#include "base/long_work.h"
-
 #include "graph/explain.h"
 #include "graph/hooks.h"
 #include "graph/inplace.h"
@@ -51,7 +49,6 @@ void accumulate_into(const Tensor& into, const Tensor& g) {
   struct Restore {
     ~Restore() { modes.accumulating = false; }
   } restore;
-  const WithoutPause whole;
   builtins.add_over(into, g);
 }
 

@@ -3,6 +3,8 @@
 // Invariant: the choice depends on dtype, shape and strides only, so equal calls give equal bits.
 #include "kernels/gemm.h"
 
+#include <limits>
+
 #include "kernels/gemm_isa.h"
 #include "kernels/instruction_set.h"
 #include "kernels/onednn.h"
@@ -114,6 +116,56 @@ void run_blocked(const Gemm& g) {
   chosen.blocked(t);
 }
 
+// Blocks of C, one a thread. Each packs its rows of A and columns of B: as square as may be, in
+// whole tiles of oneDNN's.
+struct Blocks {
+  static constexpr int64_t row_tile = 16, column_tile = 48, worth = 1 << 20;
+  int64_t down = 1, across = 1, rows, columns;
+
+  explicit Blocks(const Gemm& g) {
+    const int64_t tall = (g.m - 1) / row_tile + 1, wide = (g.n - 1) / column_tile + 1;
+    const int64_t most = std::min<int64_t>(num_threads(), g.m * g.n / (1 + worth / g.k));
+    double best = std::numeric_limits<double>::infinity();
+    for (int64_t d = std::min(most, tall); d >= 1; --d) {
+      const int64_t a = std::min(most / d, wide);
+      const auto r = static_cast<double>(((tall - 1) / d + 1) * row_tile),
+                 c = static_cast<double>(((wide - 1) / a + 1) * column_tile);
+      const double cost = r * c + packing * (r + c);
+      if (cost < best) best = cost, down = d, across = a;
+    }
+    rows = ((tall - 1) / down + 1) * row_tile;
+    columns = ((wide - 1) / across + 1) * column_tile;
+  }
+
+ private:
+  static constexpr double packing = 16;  // of a row or column costs as much as so many products
+};
+
+void run_by_onednn(const Gemm& g) {
+  const Blocks blocks(g);
+  const auto item = static_cast<int64_t>(itemsize(g.dtype));
+  parallel_for(blocks.down * blocks.across, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t k = begin; k < end; ++k) {
+      const int64_t i = k / blocks.across * blocks.rows, j = k % blocks.across * blocks.columns;
+      if (i >= g.m || j >= g.n) continue;
+      Gemm some = g;
+      some.m = std::min(blocks.rows, g.m - i), some.n = std::min(blocks.columns, g.n - j);
+      some.a += i * g.a_rs * item;
+      some.b += j * g.b_cs * item;
+      some.c += (i * g.c_rs + j) * item;
+      if (g.bias) {
+        // oneDNN adds to C: the bias is there first.
+        for (int64_t row = 0; row < some.m; ++row)
+          std::memcpy(some.c + row * g.c_rs * item, static_cast<const char*>(g.bias) + j * item,
+                      static_cast<size_t>(some.n * item));
+        some.bias = nullptr;
+        some.beta = Scalar(1);
+      }
+      if (!onednn::gemm(some)) run_blocked(some);
+    }
+  });
+}
+
 }  // namespace
 
 bool gemm_if_small(const SmallGemm& g) {
@@ -139,21 +191,7 @@ void gemm(const Gemm& g) {
     dispatch(as_signed(g.dtype), PlainNumericTypes{}, [&]<class T> { scale_c<T>(g); });
     return;
   }
-  const LongWork work(g.m * g.n * std::max<int64_t>(1, g.k / 16));
-  if (goes_to_onednn(g)) {
-    if (!g.bias && onednn::gemm(g)) return;
-    if (g.bias && g.beta.equals(0) && g.c_cs == 1) {
-      Gemm added = g;
-      added.bias = nullptr;
-      added.beta = Scalar(1);
-      const auto row = static_cast<int64_t>(itemsize(g.dtype));
-      parallel_for(g.m, 1 + grain_default / g.n, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i)
-          std::memcpy(g.c + i * g.c_rs * row, g.bias, static_cast<size_t>(g.n * row));
-      });
-      if (onednn::gemm(added)) return;
-    }
-  }
+  if (goes_to_onednn(g) && onednn::takes(g)) return run_by_onednn(g);
   run_blocked(g);
 }
 
@@ -165,7 +203,7 @@ void gemm_batched(const Gemm& first, const GemmBatch& batch) {
   const auto size = static_cast<int64_t>(itemsize(first.dtype));
   const int dims = batch.sizes.size();
   auto run = [&](int64_t begin, int64_t end) {
-    for (int64_t q = begin; q < end && !stopped(); ++q) {
+    for (int64_t q = begin; q < end; ++q) {
       Gemm g = first;
       int64_t left = q;
       for (int d = dims - 1; d >= 0; --d) {
@@ -179,14 +217,11 @@ void gemm_batched(const Gemm& first, const GemmBatch& batch) {
     }
   };
   const int64_t work = std::max<int64_t>(1, first.m * first.n) * std::max<int64_t>(1, first.k);
-  const LongWork all(count * work / 16);
   // Few large products: threads inside each one; otherwise threads over the batch.
   if (count < num_threads() && work > (1 << 20))
     run(0, count);
   else
-    parallel_for(count, std::max<int64_t>(1, (1 << 18) / work), run,
-                 goes_to_onednn(first) ? Pieces::by_a_thread_each : Pieces::by_any_thread);
-  end_if_stopped();
+    parallel_for(count, std::max<int64_t>(1, (1 << 18) / work), run);
 }
 
 }  // namespace clew::kernels

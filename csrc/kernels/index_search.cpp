@@ -73,8 +73,7 @@ NonzeroCounts count_nonzero(const NdView& x) {
 namespace {
 
 // Calls write(k, positions, m) for batches of nonzero elements, m of them from the k-th on, several
-// batches at once. As many are named as were counted: where another thread has changed elements in
-// between, some are left out, or the first of all stands for those that are gone.
+// batches at once. Never more are named than were counted.
 template <class F> void each_nonzero(const NdView& x, const NonzeroCounts& counts, F&& write) {
   constexpr int64_t batch = 256;
   int64_t n = x.numel();
@@ -115,11 +114,6 @@ template <class F> void each_nonzero(const NdView& x, const NonzeroCounts& count
                     }
                   });
         flush();
-        if (to < stop) std::fill_n(found, batch, int64_t{0});
-        while (to < stop) {
-          m = batch;
-          flush();
-        }
       }
     });
   });

@@ -1,6 +1,7 @@
 // Depthwise convolutions: vectors along the rows of one plane, which is first laid out padded.
 // May include: kernels/depthwise.h, kernels/lanes.h, base/parallel.h, base/scratch.h.
 // Invariant: internal functions only: code for one instruction set never leaks into another's.
+#include <atomic>
 #include <cstring>
 #include <utility>
 
@@ -119,7 +120,7 @@ bool depthwise_map(const ConvShape& s, const float* x, const float* w, const flo
                    bool turned) {
   const Padded p(s);
   const int64_t taps = s.kernel_points();
-  bool finite = true;
+  std::atomic<bool> finite{true};
   parallel_for(s.n * s.ci, planes_at_once(s), [&](int64_t begin, int64_t end) {
     // Places are kept as floats' bytes: two floats hold one.
     float* padded = scratch.of<float>(p.floats() + 3 * taps + 2);
@@ -143,8 +144,7 @@ bool depthwise_map(const ConvShape& s, const float* x, const float* w, const flo
       }
     }
     if (!(total(poison) == 0)) {
-#pragma omp atomic write
-      finite = false;
+      finite.store(false, std::memory_order_relaxed);
     }
   });
   return finite;
@@ -155,7 +155,7 @@ bool depthwise_weight(const ConvShape& s, const float* y, const float* x, float*
   const int64_t taps = s.kernel_points();
   const int64_t y_pitch = (s.out[2] + L - 1) / L * L;
   constexpr auto sizes = std::make_integer_sequence<int, taps_max>{};
-  bool finite = true;
+  std::atomic<bool> finite{true};
   parallel_for(s.ci, most(1, planes_at_once(s) / s.n), [&](int64_t begin, int64_t end) {
     float* gradients = scratch.of<float>(p.floats() + s.out[1] * y_pitch + taps * L);
     float* sums = gradients + s.out[1] * y_pitch;
@@ -188,8 +188,7 @@ bool depthwise_weight(const ConvShape& s, const float* y, const float* x, float*
       }
     }
     if (!(poison == 0)) {
-#pragma omp atomic write
-      finite = false;
+      finite.store(false, std::memory_order_relaxed);
     }
   });
   return finite;

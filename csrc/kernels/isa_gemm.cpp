@@ -239,6 +239,7 @@ template <class T, class S> struct PackedB {
   int64_t steps, kc, block;  // of all blocks; of one; elements from one block to the next
   S* data;
   uint8_t* states;  // count() for each block
+  int64_t team;
 
   int64_t depth(int64_t at) const { return least(kc, steps - at * kc); }
   const T* source(int64_t at, int64_t q) const {
@@ -267,7 +268,7 @@ template <class T, class S> struct PackedB {
   // in different places.
   template <class F> void each(int64_t at, int64_t q0, int64_t q1, F&& f) const {
     const int64_t count = q1 - q0;
-    const int64_t first = count * omp_get_thread_num() / std::max(1, omp_get_num_threads());
+    const int64_t first = count * thread_turn(team) / team;
     auto panel = [&](int64_t x) { return q0 + (first + x) % count; };
     for (int64_t x = 0; x < count; ++x) {
       const int64_t q = panel(x);
@@ -520,14 +521,15 @@ template <class T, class S> void packed_product(const Problem<T>& p, bool thread
       const PackedB<T, S> packed{p,        p.b + g0 * p.b_rs + jc * p.b_cs,
                                  panels,   g1 - g0,
                                  kc,       block,
-                                 b_packed, room<uint8_t>(scratch_states, blocks * count)};
+                                 b_packed, room<uint8_t>(scratch_states, blocks * count),
+                                 team};
       std::memset(packed.states, 0, static_cast<size_t>(blocks * count));
       auto block_of = [&](int64_t i0, int64_t i1, int64_t q0, int64_t q1) {
         S* a_packed = room<S>(scratch_a, mc_block * least(kc, p.k) * planes);
         for (int64_t k0 = g0; k0 < g1; k0 += kc) {
           const int64_t depth = least(kc, g1 - k0);
           const S* b_block = b_packed + (k0 - g0) / kc * block;
-          for (int64_t i = i0; i < i1 && !stopped(); i += mc_block) {
+          for (int64_t i = i0; i < i1; i += mc_block) {
             const int64_t m = least(mc_block, i1 - i);
             Sink<T> to;
             to.c = p.c + i * p.c_rs + jc * p.c_cs;

@@ -9,6 +9,8 @@
 #define CLEW_ISA baseline
 #endif
 
+#include <atomic>
+
 #include "base/parallel.h"
 #include "base/scratch.h"
 #include "kernels/winograd.h"
@@ -193,7 +195,7 @@ bool winograd_map(const WinogradMap& m) {
   const int64_t weight_step = m.channels_in * m.channels_out + gap;
   float* weights = shared_scratch.of<float>(products * weight_step);
   weight_tiles(m, weights);
-  bool finite = true;
+  std::atomic<bool> finite{true};
   const int64_t parts = least(num_threads(), u.count);
   parallel_for(parts, 1, [&](int64_t part_begin, int64_t part_end) {
     const int64_t tiles_most = u.rows * u.across;
@@ -229,8 +231,7 @@ bool winograd_map(const WinogradMap& m) {
     }
     tile_scratch.trim(kept_megabytes);
     if (!all_zero(poison)) {
-#pragma omp atomic write
-      finite = false;
+      finite.store(false, std::memory_order_relaxed);
     }
   });
   shared_scratch.trim(kept_megabytes);
@@ -278,7 +279,7 @@ bool winograd_weight(const WinogradWeight& m) {
     }
     tile_scratch.trim(kept_megabytes);
   });
-  bool finite = true;
+  std::atomic<bool> finite{true};
   parallel_for(out_blocks * m.ci, 128, [&](int64_t begin, int64_t end) {
     Vec poison{};
     for (int64_t k = begin; k < end; ++k) {
@@ -293,8 +294,7 @@ bool winograd_weight(const WinogradWeight& m) {
                        poison);
     }
     if (!all_zero(poison)) {
-#pragma omp atomic write
-      finite = false;
+      finite.store(false, std::memory_order_relaxed);
     }
   });
   shared_scratch.trim(kept_megabytes);

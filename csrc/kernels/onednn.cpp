@@ -5,19 +5,18 @@
 
 #include <oneapi/dnnl/dnnl.h>
 
-#include "base/long_work.h"
-#include "base/signals.h"
 #include "kernels/onednn_cache.h"
 
 namespace clew::kernels::onednn {
 
 dnnl_engine_t engine() {
-  static Handle<dnnl_engine_t, dnnl_engine_destroy> e = [] {
-    Handle<dnnl_engine_t, dnnl_engine_destroy> made;
-    check(dnnl_engine_create(made.out(), dnnl_cpu, 0));
+  // Never destroyed: a thread may be computing when the process ends.
+  static const dnnl_engine_t e = [] {
+    dnnl_engine_t made = nullptr;
+    check(dnnl_engine_create(&made, dnnl_cpu, 0));
     return made;
   }();
-  return e.get();
+  return e;
 }
 
 dnnl_stream_t stream() {
@@ -87,9 +86,6 @@ Primitive make_matmul(const MatmulKey& key) {
 
 }  // namespace
 
-// Multiply-adds of one call.
-constexpr int64_t call_work = int64_t{1} << 33;
-
 bool has_units_for(DType d) {
   static const unsigned isa = dnnl_get_effective_cpu_isa();
   const unsigned asked = d == DType::BFloat16  ? dnnl_cpu_isa_avx512_core_bf16
@@ -98,30 +94,28 @@ bool has_units_for(DType d) {
   return asked && (isa & asked) == asked;
 }
 
-bool gemm(const Gemm& g) {
+bool takes(const Gemm& g) {
   if (g.dtype != DType::Float32 && g.dtype != DType::BFloat16 && g.dtype != DType::Float16)
     return false;
   if (g.c_cs != 1 || g.c_rs < g.n || g.alpha.is_complex() || g.beta.is_complex()) return false;
+  char layout;
+  if (!leading(g.m, g.k, g.a_rs, g.a_cs, layout) || !leading(g.k, g.n, g.b_rs, g.b_cs, layout))
+    return false;
+  return g.dtype == DType::Float32 || (g.alpha.equals(1) && (g.beta.equals(0) || g.beta.equals(1)));
+}
+
+bool gemm(const Gemm& g) {
+  if (!takes(g)) return false;
   char ta, tb;
   const int64_t lda = leading(g.m, g.k, g.a_rs, g.a_cs, ta);
   const int64_t ldb = leading(g.k, g.n, g.b_rs, g.b_cs, tb);
-  if (lda == 0 || ldb == 0) return false;
+  const OneThread here;
   if (g.dtype == DType::Float32) {
-    const auto *a = reinterpret_cast<const float*>(g.a), *b = reinterpret_cast<const float*>(g.b);
-    auto* c = reinterpret_cast<float*>(g.c);
-    // A call cannot be interrupted: large products are as many as take some tenths of a second.
-    const int64_t rows = std::max<int64_t>(256, call_work / (g.n * g.k) / 16 * 16);
-    for (int64_t i = 0; i < g.m && !stopped(); i += rows) {
-      // Some of the library's loops keep data where a signal's frame would be put.
-      const WithoutSignals during;
-      if (dnnl_sgemm(ta, tb, std::min(rows, g.m - i), g.n, g.k, g.alpha.to<float>(), a + i * g.a_rs,
-                     lda, b, ldb, g.beta.to<float>(), c + i * g.c_rs, g.c_rs) != dnnl_success)
-        return false;
-    }
-    end_if_stopped();
-    return true;
+    return dnnl_sgemm(ta, tb, g.m, g.n, g.k, g.alpha.to<float>(),
+                      reinterpret_cast<const float*>(g.a), lda, reinterpret_cast<const float*>(g.b),
+                      ldb, g.beta.to<float>(), reinterpret_cast<float*>(g.c),
+                      g.c_rs) == dnnl_success;
   }
-  if (!g.alpha.equals(1) || !(g.beta.equals(0) || g.beta.equals(1))) return false;
   const MatmulKey key{g.dtype == DType::BFloat16 ? dnnl_bf16 : dnnl_f16,
                       ta == 'T',
                       tb == 'T',
@@ -132,7 +126,7 @@ bool gemm(const Gemm& g) {
                       lda,
                       ldb,
                       g.c_rs};
-  static Cache<MatmulKey> cache;
+  static auto& cache = *new Cache<MatmulKey>;
   try {
     const PrimitiveRef p = cache.get(key, make_matmul);
     if (!p) return false;

@@ -2,6 +2,7 @@
 // May include: base; oneapi/dnnl/dnnl.h.
 // Invariant: a cached primitive is shared and immutable; what one execution needs is its thread's.
 #pragma once
+#include <omp.h>
 #include <oneapi/dnnl/dnnl.h>
 
 #include <initializer_list>
@@ -15,6 +16,21 @@
 #include "base/scratch.h"
 
 namespace clew::kernels::onednn {
+
+// While one lives, oneDNN computes in the thread that calls it: work is cut before it gets there,
+// and OpenMP starts no threads, which would wait for one another where others have the processors.
+class OneThread {
+  const int before_ = omp_get_max_threads();
+
+ public:
+  OneThread() {
+    if (before_ != 1) omp_set_num_threads(1);
+  }
+  ~OneThread() {
+    if (before_ != 1) omp_set_num_threads(before_);
+  }
+  OneThread(const OneThread&) = delete;
+};
 
 struct Unsupported {};
 inline void check(dnnl_status_t s) {
@@ -91,7 +107,8 @@ class Primitive {
 };
 using PrimitiveRef = std::shared_ptr<const Primitive>;
 
-// Key is a struct without padding. A primitive that cannot be made is remembered as null.
+// Key is a struct without padding. Never destroyed: a thread may be computing when the process
+// ends. A primitive that cannot be made is remembered as null.
 template <class Key, class Value = Primitive> class Cache {
   static_assert(std::has_unique_object_representations_v<Key>);
   static constexpr size_t limit = 512;
@@ -100,25 +117,21 @@ template <class Key, class Value = Primitive> class Cache {
       return std::hash<std::string_view>{}({reinterpret_cast<const char*>(&k), sizeof k});
     }
   };
-  static constexpr size_t counts = 8;
-  using Map = std::unordered_map<Key, std::shared_ptr<const Value>, Hash>;
   std::mutex lock_;
-  std::unordered_map<int, Map> maps_;  // a primitive runs on as many threads as it was made for
+  std::unordered_map<Key, std::shared_ptr<const Value>, Hash> map_;
 
  public:
   template <class Make> std::shared_ptr<const Value> get(const Key& key, Make make) {
     std::lock_guard guard(lock_);
-    if (maps_.size() > counts) maps_.clear();
-    Map& map = maps_[num_threads()];
-    auto found = map.find(key);
-    if (found != map.end()) return found->second;
-    if (map.size() >= limit) map.clear();
+    auto found = map_.find(key);
+    if (found != map_.end()) return found->second;
+    if (map_.size() >= limit) map_.clear();
     std::shared_ptr<const Value> fresh;
     try {
       fresh = std::make_shared<const Value>(make(key));
     } catch (const Unsupported&) {
     }
-    map.emplace(key, fresh);
+    map_.emplace(key, fresh);
     return fresh;
   }
 };

@@ -3,6 +3,7 @@
 // the first write that outlives an error; repeated indices meet in row-major order.
 #include <limits>
 
+#include "graph/gil.h"
 #include "graph/modes.h"
 #include "kernels/index.h"
 #include "ops/arithmetic.h"
@@ -23,6 +24,7 @@ namespace {
 
 using kernels::Combine;
 using kernels::NdView;
+using kernels::Range;
 
 struct DimAttrs {
   int64_t dim = 0;
@@ -110,26 +112,26 @@ void gather_cpu(const Call& c, Tensors& outs) {
   if (const Tensor line = repeated_line(c.in[1], dim)) {
     check_range(line, x, dim, c.name());
     const Dims& sizes = outs[0].sizes();
-    bool ok = true;
-    {
-      ok = kernels::take_at(outs[0].nd(),
-                            {x->data, sizes.data(), x.strides().data(), x.ndim(), x.dtype()}, dim,
-                            line.data<int64_t>(), x.stride(dim), x.size(dim));
-    }
-    if (!ok) fail_changed(c.name());
+    ReleaseGil gil(outs[0].numel());
+    (void)kernels::take_at(outs[0].nd(),
+                           {x->data, sizes.data(), x.strides().data(), x.ndim(), x.dtype()}, dim,
+                           line.data<int64_t>(), x.stride(dim), Range::Checked, x.size(dim));
     return;
   }
   Tensor places = as_int64(c.in[1]);
-  if (!is_fresh(outs[0])) check_range(places, x, dim, c.name());
+  bool fresh = is_fresh(outs[0]);
+  if (!fresh) check_range(places, x, dim, c.name());
   if (outs[0].numel() == 0) return;
   Tensor out = with_dim(outs[0]);
   Tensor index = with_dim(places);
   Tensor from = with_dim(x);
   bool ok = true;
-  { ok = kernels::gather(out.nd(), from.nd(), index.nd(), dim); }
-  if (ok) return;
-  check_range(places, x, dim, c.name());
-  fail_changed(c.name());
+  {
+    ReleaseGil gil(out.numel());
+    ok = kernels::gather(out.nd(), from.nd(), index.nd(), dim,
+                         fresh ? Range::Check : Range::Checked);
+  }
+  if (!ok) check_range(places, x, dim, c.name());
 }
 void gather_vjp(Vjp& c) {
   const Tensor& g = c.grad();
@@ -223,11 +225,11 @@ bool is_widened(DType d, Combine combine) {
   bool half = d == DType::Float16 || d == DType::BFloat16;
   return half && (combine == Combine::Add || combine == Combine::Multiply);
 }
-// dst[index] op= src; 16-bit floats are combined in 32 bits. With a base, out is made a copy of
-// that first. An index that is out of range is refused, in the middle if nobody has looked before.
-void scatter_into(const Tensor& out, int dim, const Tensor& index, const Tensor& src,
-                  Combine combine, std::string_view op, const NdView* base = nullptr) {
-  if (index.numel() == 0) return;
+// dst[index] op= src; 16-bit floats are combined in 32 bits. With a range to check, which is not
+// for those, answers whether all indices were in it. With a base, out is made a copy of that first.
+bool scatter_into(const Tensor& out, int dim, const Tensor& index, const Tensor& src,
+                  Combine combine, Range range = Range::Checked, const NdView* base = nullptr) {
+  if (index.numel() == 0) return true;
   Tensor at = with_dim(index);
   Tensor from = with_dim(src);
   Tensor cast;
@@ -244,17 +246,16 @@ void scatter_into(const Tensor& out, int dim, const Tensor& index, const Tensor&
     copy_into(wide, to);
     Tensor values = empty(from.sizes(), DType::Float32);
     copy_into(values, from);
-    bool ok = true;
-    { ok = kernels::scatter(wide.nd(), values.nd(), at.nd(), dim, combine, nullptr); }
-    if (!ok) fail_changed(op);
+    {
+      ReleaseGil gil(at.numel());
+      (void)kernels::scatter(wide.nd(), values.nd(), at.nd(), dim, combine, Range::Checked,
+                             nullptr);
+    }
     copy_into(to, wide);
-    return;
+    return true;
   }
-  bool ok = true;
-  { ok = kernels::scatter(to.nd(), from.nd(), at.nd(), dim, combine, base); }
-  if (ok) return;
-  check_range(index, out, dim, op);
-  fail_changed(op);
+  ReleaseGil gil(at.numel());
+  return kernels::scatter(to.nd(), from.nd(), at.nd(), dim, combine, range, base);
 }
 
 void scatter_shape(const Call& c, OutSpecs& out) {
@@ -269,14 +270,10 @@ void scatter_by(const Call& c, const Tensor& out, Combine combine) {
       check_range(line, x, dim, c.name());
       if (!out.is_same(x)) copy_into(out, x);
       const Dims& sizes = c.in[1].sizes();
-      bool ok = true;
-      {
-        ok = kernels::put_at(
-            {out->data, sizes.data(), out.strides().data(), out.ndim(), out.dtype()},
-            {src->data, sizes.data(), src.strides().data(), src.ndim(), src.dtype()}, dim,
-            line.data<int64_t>(), out.stride(dim), out.size(dim), combine);
-      }
-      if (!ok) fail_changed(c.name());
+      ReleaseGil gil(c.in[1].numel());
+      kernels::put_at({out->data, sizes.data(), out.strides().data(), out.ndim(), out.dtype()},
+                      {src->data, sizes.data(), src.strides().data(), src.ndim(), src.dtype()}, dim,
+                      line.data<int64_t>(), out.stride(dim), combine);
       return;
     }
   }
@@ -287,7 +284,9 @@ void scatter_by(const Call& c, const Tensor& out, Combine combine) {
   NdView base = from.nd();
   bool by_rows = fused && kernels::copies_rows(with_dim(out).nd(), base, with_dim(index).nd(), dim);
   if (!out.is_same(x) && !by_rows) copy_into(out, x);
-  scatter_into(out, dim, index, c.in[2], combine, c.name(), by_rows ? &base : nullptr);
+  if (!scatter_into(out, dim, index, c.in[2], combine, fused ? Range::Check : Range::Checked,
+                    by_rows ? &base : nullptr))
+    check_range(index, x, dim, c.name());
 }
 void scatter_cpu(const Call& c, Tensors& outs) { scatter_by(c, outs[0], Combine::Assign); }
 void scatter_add_cpu(const Call& c, Tensors& outs) { scatter_by(c, outs[0], Combine::Add); }
@@ -487,21 +486,20 @@ void scatter_reduce_cpu(const Call& c, Tensors& outs) {
   copy_into(out, x);
   if (!a.include_self) {
     scatter_into(out, dim, index, scalar_tensor(neutral(a.reduce, x.dtype()), x.dtype(), true),
-                 Combine::Assign, c.name());
+                 Combine::Assign);
   }
   Combine how = a.reduce == "prod"   ? Combine::Multiply
                 : a.reduce == "amax" ? Combine::Max
                 : a.reduce == "amin" ? Combine::Min
                                      : Combine::Add;
-  scatter_into(out, dim, index, c.in[2], how, c.name());
+  scatter_into(out, dim, index, c.in[2], how);
   if (!(a.reduce == "mean")) return;
   Tensor counts = empty(out.sizes(), DType::Int64);
   fill_(counts, Scalar(1));
   Tensor one = scalar_tensor(Scalar(1), DType::Int64, true);
   if (!a.include_self)
-    scatter_into(counts, dim, index, scalar_tensor(Scalar(0), DType::Int64, true), Combine::Assign,
-                 c.name());
-  scatter_into(counts, dim, index, one, Combine::Add, c.name());
+    scatter_into(counts, dim, index, scalar_tensor(Scalar(0), DType::Int64, true), Combine::Assign);
+  scatter_into(counts, dim, index, one, Combine::Add);
   kernels::divide_by_counts(out.nd(), counts.data<int64_t>());
 }
 Tensor apply_reduce(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src,
@@ -523,7 +521,6 @@ std::pair<Tensor, Tensor> product_gradients(const Tensor& g, const Tensor& x, in
   std::vector<int64_t> rank(static_cast<size_t>(count));
   auto* p = at.data<int64_t>();
   int64_t most = 0;
-  check_range(at, x, d, "scatter_reduce");  // what was saved may have been written to
   for (int64_t i = 0; i < count; ++i) {
     int64_t rest = i, place = 0, step = 1;
     for (int k = index.ndim() - 1; k >= 0; --k) {

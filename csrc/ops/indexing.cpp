@@ -6,15 +6,17 @@
 #include <vector>
 
 #include "graph/batch.h"
+#include "graph/gil.h"
 #include "graph/inplace.h"
 #include "kernels/index.h"
 #include "ops/batch_rules.h"
 #include "ops/shape.h"
-#include "tensor/kernel_frame.h"
 
 namespace clew {
 
 namespace {
+
+using kernels::Range;
 
 struct IndexPutAttrs {
   Dims dims;
@@ -64,24 +66,23 @@ Dims framed(const Frame& f, const Dims& all, std::span<const int64_t> middle) {
   return out;
 }
 
-// Where the places lie in x's memory: places[k] * scale elements, each place below `limit`.
+// Where the places lie in x's memory: places[k] * scale elements.
 struct Resolved {
   std::vector<int64_t> own;
   const int64_t* places = nullptr;
   int64_t scale = 1;
-  int64_t limit = 0;
+  Range range = Range::Checked;
 };
-[[noreturn]] void fail_place(int64_t place, const Dims& dims, int64_t total, std::string_view op) {
-  fail_index(op, ": index ", place, " is out of bounds for dimension ", dims[0], " with size ",
-             total);
-}
 void check_places(const Tensor& places, const Dims& dims, int64_t total, std::string_view op) {
   int64_t bad = kernels::find_bad_index(places.nd(), total, false);
-  if (bad >= 0) fail_place(kernels::index_value(places.nd(), bad), dims, total, op);
+  if (bad >= 0) {
+    fail_index(op, ": index ", kernels::index_value(places.nd(), bad),
+               " is out of bounds for dimension ", dims[0], " with size ", total);
+  }
 }
 // Places that are used as they are may be left to the loop to check.
 void resolve(Resolved& r, const Tensor& x, const Tensor& places, const Dims& dims, int64_t total,
-             std::string_view op, bool check = true) {
+             std::string_view op, Range range = Range::Checked) {
   // Dims that lie in memory like one dimension need no decoding.
   int64_t step = x.stride(static_cast<int>(dims.back()));
   int64_t expect = step;
@@ -91,20 +92,21 @@ void resolve(Resolved& r, const Tensor& x, const Tensor& places, const Dims& dim
     regular = regular && x.stride(d) == expect;
     expect *= x.size(d);
   }
-  r.limit = total;
-  r.scale = step;
-  if (regular && places.is_contiguous()) {
-    if (check) check_places(places, dims, total, op);
+  bool as_they_are = regular && places.is_contiguous();
+  r.range = as_they_are ? range : Range::Checked;
+  if (r.range == Range::Checked) check_places(places, dims, total, op);
+  if (as_they_are) {
     r.places = places.data<int64_t>();
+    r.scale = step;
     return;
   }
   r.own.assign(static_cast<size_t>(places.numel()), 0);
   r.places = r.own.data();
-  if (const auto bad = kernels::copy_indices(r.own.data(), places.nd(), total))
-    fail_place(bad.value, dims, total, op);
-  if (regular) return;
-  r.scale = 1;
-  r.limit = INT64_MAX;
+  kernels::add_offsets(r.own.data(), places.nd(), std::max<int64_t>(total, 1), 1);
+  if (regular) {
+    r.scale = step;
+    return;
+  }
   for (int64_t& place : r.own) {
     int64_t left = place;
     place = 0;
@@ -135,7 +137,7 @@ void index_cpu(const Call& c, Tensors& outs) {
   const Dims& dims = c.as<IndexAttrs>().dims;
   Frame f = frame_of(x.sizes(), dims, c.name());
   Resolved r;
-  resolve(r, x, places, dims, f.total, c.name(), !is_fresh(outs[0]) || outs[0].numel() == 0);
+  resolve(r, x, places, dims, f.total, c.name(), is_fresh(outs[0]) ? Range::Check : Range::Checked);
   int64_t n = places.numel();
   int64_t zero = 0;
   Dims sizes = framed(f, x.sizes(), {&n, 1});
@@ -143,13 +145,12 @@ void index_cpu(const Call& c, Tensors& outs) {
   Dims from = framed(f, x.strides(), {&zero, 1});
   bool ok = true;
   {
+    ReleaseGil gil(outs[0].numel());
     ok = kernels::take_at({outs[0]->data, sizes.data(), strides.data(), sizes.size(), x.dtype()},
                           {x->data, sizes.data(), from.data(), sizes.size(), x.dtype()}, f.axis(),
-                          r.places, r.scale, r.limit);
+                          r.places, r.scale, r.range, f.total);
   }
-  if (ok) return;
-  check_places(places, dims, f.total, c.name());
-  fail_changed(c.name());
+  if (!ok) check_places(places, dims, f.total, c.name());
 }
 void index_vjp(Vjp& c) {
   const Dims& dims = c.as<IndexAttrs>().dims;
@@ -198,12 +199,8 @@ void index_put_shape(const Call& c, OutSpecs& out) {
   index_put_check(c);
   out.add(c.in[0].dtype(), c.in[0].sizes());
 }
-void put_into(const Tensor& into, const Tensor& from, const Tensor& at, const IndexPutAttrs& a,
+void put_into(const Tensor& dst, const Tensor& values, const Tensor& places, const IndexPutAttrs& a,
               std::string_view op) {
-  const Tensor given[] = {into, from, at};
-  const KernelFrame frame(given, is_worth_holding(given));
-  const Tensor &dst = frame.tensors()[0], &values = frame.tensors()[1],
-               &places = frame.tensors()[2];
   Frame f = frame_of(dst.sizes(), a.dims, op);
   const Dims& middle = places.sizes();
   Dims result = framed(f, dst.sizes(), {middle.data(), static_cast<size_t>(middle.size())});
@@ -234,15 +231,13 @@ void put_into(const Tensor& into, const Tensor& from, const Tensor& at, const In
     strides = wide.strides();
   }
   Dims to = framed(f, target.strides(), {&zero, 1});
-  bool ok = true;
   {
-    ok =
-        kernels::put_at({target->data, sizes.data(), to.data(), sizes.size(), target.dtype()},
-                        {source->data, sizes.data(), strides->data(), sizes.size(), target.dtype()},
-                        f.axis(), r.places, r.scale, r.limit,
-                        a.accumulate ? kernels::Combine::Add : kernels::Combine::Assign);
+    ReleaseGil gil(numel_of(sizes));
+    kernels::put_at({target->data, sizes.data(), to.data(), sizes.size(), target.dtype()},
+                    {source->data, sizes.data(), strides->data(), sizes.size(), target.dtype()},
+                    f.axis(), r.places, r.scale,
+                    a.accumulate ? kernels::Combine::Add : kernels::Combine::Assign);
   }
-  if (!ok) fail_changed(op);
   if (widen) copy_into(dst, target);
 }
 void index_put_cpu(const Call& c, Tensors& outs) {
@@ -305,11 +300,6 @@ constexpr const OpDef* all[] = {
 
 extern const OpList indexing_ops;
 const OpList indexing_ops = op_list(all);
-
-void fail_changed(std::string_view op) {
-  fail_index(op,
-             ": an index was out of range while it was read, and another thread has changed it");
-}
 
 // Index tensors of the CPU may index a meta tensor: only their shape matters then.
 static Tensor beside(const Tensor& places, const Tensor& x) {

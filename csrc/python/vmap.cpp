@@ -58,9 +58,8 @@ PyObject* plain(PyObject*, PyObject* const* args, Py_ssize_t count) {
 }
 PyObject* sizes(PyObject*, PyObject*) {
   return guarded([&] {
-    const int n = vmap_depth();
-    Ref out(checked(PyTuple_New(n)));
-    for (int i = 0; i < n; ++i)
+    Ref out(checked(PyTuple_New(vmap_depth())));
+    for (int i = 0; i < vmap_depth(); ++i)
       PyTuple_SET_ITEM(out.get(), i, checked(PyLong_FromLongLong(vmap_level(i).size)));
     return out.release();
   });
@@ -68,9 +67,8 @@ PyObject* sizes(PyObject*, PyObject*) {
 // What tells each open level from others that had its number before.
 PyObject* serials(PyObject*, PyObject*) {
   return guarded([&] {
-    const int n = vmap_depth();
-    Ref out(checked(PyTuple_New(n)));
-    for (int i = 0; i < n; ++i)
+    Ref out(checked(PyTuple_New(vmap_depth())));
+    for (int i = 0; i < vmap_depth(); ++i)
       PyTuple_SET_ITEM(out.get(), i, checked(PyLong_FromUnsignedLong(vmap_level(i).serial)));
     return out.release();
   });
@@ -78,9 +76,8 @@ PyObject* serials(PyObject*, PyObject*) {
 PyObject* randomness(PyObject*, PyObject*) {
   return guarded([&] {
     static constexpr const char* names[] = {"error", "same", "different"};
-    const int n = vmap_depth();
-    Ref out(checked(PyTuple_New(n)));
-    for (int i = 0; i < n; ++i)
+    Ref out(checked(PyTuple_New(vmap_depth())));
+    for (int i = 0; i < vmap_depth(); ++i)
       PyTuple_SET_ITEM(
           out.get(), i,
           checked(PyUnicode_FromString(names[static_cast<int>(vmap_level(i).randomness)])));

@@ -10,20 +10,9 @@ tensor(7.)
 
 from __future__ import annotations
 
-import os as _os
 from math import e, inf, nan, pi
 
-# Threads that wait for the next parallel loop spin for a moment only, so that they do not starve
-# other processes. The
-# OpenMP runtime reads this when it is loaded; a user's own setting stands.
-_spin = "GOMP_SPINCOUNT" not in _os.environ and "OMP_WAIT_POLICY" not in _os.environ
-if _spin:
-    _os.environ["GOMP_SPINCOUNT"] = "20000"
-
 from clew import _C
-
-if _spin:
-    del _os.environ["GOMP_SPINCOUNT"]
 from clew._C import (
     OutOfMemoryError,
     Size,

@@ -682,7 +682,7 @@ def heavy():
 
 
 def test_threads_of_the_parent_do_not_block_forked_processes():
-    """OpenMP's team does not survive a fork: a child that waited for it would hang."""
+    """Threads do not survive a fork: a child that waited for them would hang."""
     expected = heavy()
     loader = DataLoader(Heavy(), num_workers=1, timeout=60)
     assert [b.item() for b in loader] == pytest.approx([expected] * 2)
