@@ -116,6 +116,25 @@ template <int R, class T, class N> [[gnu::always_inline]] inline void dft(Pair<N
   }
 }
 
+// Rows become columns.
+template <class T> [[gnu::always_inline]] inline void transpose(V<T, w>* r) {
+  V<T, w> a[w], b[w];
+  for (int i = 0; i < w; i += 2) {
+    a[i] = __builtin_shufflevector(r[i], r[i + 1], 0, 8, 2, 10, 4, 12, 6, 14);
+    a[i + 1] = __builtin_shufflevector(r[i], r[i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+  }
+  for (int i = 0; i < w; i += 4) {
+    for (int j = 0; j < 2; ++j) {
+      b[i + j] = __builtin_shufflevector(a[i + j], a[i + j + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+      b[i + j + 2] = __builtin_shufflevector(a[i + j], a[i + j + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+    }
+  }
+  for (int j = 0; j < 4; ++j) {
+    r[j] = __builtin_shufflevector(b[j], b[j + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+    r[j + 4] = __builtin_shufflevector(b[j], b[j + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+  }
+}
+
 // Where real and imaginary parts stand.
 template <class T> struct Planes { T *re, *im; };
 // Where a step reads: planes, or pairs, the real part first unless `swapped`.
@@ -222,25 +241,6 @@ Planes<T> run(const std::vector<FftStep>& steps, const T* factors, int lanes, So
     x = {a.re, a.im, nullptr, false};
   }
   return a;
-}
-
-// Rows become columns.
-template <class T> [[gnu::always_inline]] inline void transpose(V<T, w>* r) {
-  V<T, w> a[w], b[w];
-  for (int i = 0; i < w; i += 2) {
-    a[i] = __builtin_shufflevector(r[i], r[i + 1], 0, 8, 2, 10, 4, 12, 6, 14);
-    a[i + 1] = __builtin_shufflevector(r[i], r[i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
-  }
-  for (int i = 0; i < w; i += 4) {
-    for (int j = 0; j < 2; ++j) {
-      b[i + j] = __builtin_shufflevector(a[i + j], a[i + j + 2], 0, 1, 8, 9, 4, 5, 12, 13);
-      b[i + j + 2] = __builtin_shufflevector(a[i + j], a[i + j + 2], 2, 3, 10, 11, 6, 7, 14, 15);
-    }
-  }
-  for (int j = 0; j < 4; ++j) {
-    r[j] = __builtin_shufflevector(b[j], b[j + 4], 0, 1, 2, 3, 8, 9, 10, 11);
-    r[j + 4] = __builtin_shufflevector(b[j], b[j + 4], 4, 5, 6, 7, 12, 13, 14, 15);
-  }
 }
 
 // The step across the eight transforms of m that stand side by side in x.
@@ -355,7 +355,22 @@ void lines(const FftPlan<T>& plan, const T* in, int64_t stride, int64_t step, T*
       store<T, w>(a.im + k * w, inverse ? x.re : x.im);
     }
   } else {
-    for (int64_t k = 0; k < n; ++k) {
+    int64_t k = 0;
+    for (; stride == 1 && count == w && k + w <= n; k += w) {
+      V<T, w> re[w], im[w];
+      for (int l = 0; l < w; ++l) {
+        const auto x = load_pairs<T>(in + 2 * (k + l * step));
+        re[l] = x.re;
+        im[l] = x.im;
+      }
+      transpose<T>(re);
+      transpose<T>(im);
+      for (int l = 0; l < w; ++l) {
+        store<T, w>(a.re + (k + l) * w, inverse ? im[l] : re[l]);
+        store<T, w>(a.im + (k + l) * w, inverse ? re[l] : im[l]);
+      }
+    }
+    for (; k < n; ++k) {
       for (int l = 0; l < w; ++l) {
         const T* from = in + 2 * (k * stride + std::min(l, count - 1) * step);
         a.re[k * w + l] = from[inverse];
@@ -372,7 +387,18 @@ void lines(const FftPlan<T>& plan, const T* in, int64_t stride, int64_t step, T*
     }
     return;
   }
-  for (int64_t k = 0; k < n; ++k) {
+  int64_t k = 0;
+  for (; out_stride == 1 && count == w && k + w <= n; k += w) {
+    V<T, w> re[w], im[w];
+    for (int l = 0; l < w; ++l) {
+      re[l] = load<T, w>(made.re + (k + l) * w) * scale;
+      im[l] = load<T, w>(made.im + (k + l) * w) * scale;
+    }
+    transpose<T>(re);
+    transpose<T>(im);
+    for (int l = 0; l < w; ++l) store_pairs<T>(out + 2 * (k + l * out_step), re[l], im[l]);
+  }
+  for (; k < n; ++k) {
     for (int l = 0; l < count; ++l) {
       T* to = out + 2 * (k * out_stride + l * out_step);
       to[0] = made.re[k * w + l] * scale;

@@ -71,6 +71,7 @@ extern const OpList ctc_ops;
 extern const OpList distances_ops;
 extern const OpList fft_ops;
 extern const OpList matrices_ops;
+extern const OpList polynomials_ops;
 extern const OpList matrix_decompositions_ops;
 extern const OpList rms_norm_ops;
 extern const OpList recurrent_ops;
@@ -133,6 +134,7 @@ std::span<const OpList> all_ops() {
       distances_ops,
       fft_ops,
       matrices_ops,
+      polynomials_ops,
       matrix_decompositions_ops,
       rms_norm_ops,
       recurrent_ops,

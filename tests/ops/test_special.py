@@ -207,3 +207,51 @@ def test_argument_names():
         elif "bessel" in name:
             assert getattr(special, name)(input=t).shape == t.shape
     assert special.gammainc(input=t, other=t).shape == t.shape
+
+
+@pytest.mark.parametrize("degree", [65, 1000, 10**6 + 1])
+def test_chebyshev_polynomials_by_their_angle(degree: int):
+    angle = np.array([0.3, 1.0, 2.0, 3.0])
+    x = clew.tensor(np.cos(angle))
+    half = (degree + 0.5) * angle
+    want = {
+        "t": np.cos(degree * angle),
+        "u": np.sin((degree + 1) * angle) / np.sin(angle),
+        "v": np.cos(half) / np.cos(angle / 2),
+        "w": np.sin(half) / np.sin(angle / 2),
+    }
+    for kind, values in want.items():
+        got = getattr(special, f"chebyshev_polynomial_{kind}")(x, degree).numpy()
+        np.testing.assert_allclose(got, values, atol=1e-13 * degree)
+        moved = getattr(special, f"shifted_chebyshev_polynomial_{kind}")((x + 1) / 2, degree)
+        np.testing.assert_allclose(moved.numpy(), values, atol=1e-12 * degree)
+    ends = clew.tensor([1.0, -1.0, 1.001, -1.001], dtype=clew.float64)
+    got = {k: getattr(special, f"chebyshev_polynomial_{k}")(ends, 65).numpy() for k in want}
+    grown = 65 * np.arccosh(1.001)
+    np.testing.assert_allclose(got["t"], [1, -1, np.cosh(grown), -np.cosh(grown)])
+    np.testing.assert_allclose(got["u"][:2], [66, -66])
+    np.testing.assert_allclose(got["v"][:2], [1, -131])
+    np.testing.assert_allclose(got["w"][:2], [131, -1])
+    np.testing.assert_allclose(got["v"][3], -got["w"][2])
+
+
+def test_polynomials_of_huge_degree_end():
+    x = clew.tensor([0.5, 1.0, -0.3], dtype=clew.float64)
+    for name in ("chebyshev_polynomial_t", "shifted_chebyshev_polynomial_w"):
+        assert getattr(special, name)(x.abs(), 2**62).isfinite().all()
+    assert special.hermite_polynomial_h(x, 2**62).isnan().all()
+    for name in ("legendre_polynomial_p", "laguerre_polynomial_l"):
+        with pytest.raises(RuntimeError, match="degrees up to 16777216"):
+            getattr(special, name)(x, 2**62)
+    degrees = clew.tensor([3.0, 2.0**62, np.inf], dtype=clew.float64)
+    made = special.hermite_polynomial_he(clew.full((3,), 2.0, dtype=clew.float64), degrees)
+    assert made[0] == 2 and made[1:].isnan().all()
+
+
+@pytest.mark.parametrize("size", [1, 7, 8, 9, 100])
+def test_polynomials_of_any_number_of_elements(size: int):
+    x = np.linspace(-1, 1, size)
+    n = np.arange(size) % 7 - 1.0
+    got = special.legendre_polynomial_p(clew.tensor(x), clew.tensor(n)).numpy()
+    want = np.where(n < 0, 0, [sp.eval_legendre(int(max(k, 0)), v) for k, v in zip(n, x)])
+    np.testing.assert_allclose(got, want, atol=1e-14)

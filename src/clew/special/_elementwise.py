@@ -13,7 +13,11 @@ __all__ = ["elementwise", "evaluate", "unary"]
 
 
 def elementwise(
-    name: str, inputs: int, kernel: Callable[..., Any], gradient: Callable[..., Any]
+    name: str,
+    inputs: int,
+    kernel: Callable[..., Any] | None,
+    gradient: Callable[..., Any],
+    native: Callable[..., Any] | None = None,
 ) -> Callable[..., Any]:
     """A primitive that is about single elements: ``inputs`` tensors of one shape and dtype, float32
     or float64, to one of the same.
@@ -22,13 +26,13 @@ def elementwise(
         name: what the graph shows, in CamelCase.
         inputs: number of tensors.
         kernel: a function of NumPy arrays and attributes.
-        gradient: as for primitive().
+        gradient, native: as for primitive().
     """
 
     def shapes(first: Tensor, *others: Tensor, **attrs: Any) -> Any:
         return [(first.shape, first.dtype)]
 
-    return primitive(name, shapes=shapes, kernel=kernel, gradient=gradient)
+    return primitive(name, shapes=shapes, kernel=kernel, gradient=gradient, native=native)
 
 
 def evaluate(

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
+from clew import _C
 from clew._C import Tensor
 from clew._primitive import Context
 from clew.special._elementwise import elementwise, evaluate, published
@@ -31,63 +30,26 @@ __all__ = [
     "shifted_chebyshev_polynomial_w",
 ]
 
-# s and t; a, b and c of k.
-Rule = tuple[float, float, Callable[[int], tuple[float, float, float]]]
-
-
-def _plain(k: int) -> tuple[float, float, float]:
-    return 2, 0, 1
-
-
-def _moved(k: int) -> tuple[float, float, float]:
-    return 4, -2, 1
-
-
-_RULES: dict[str, Rule] = {
-    "chebyshev_polynomial_t": (1, 0, _plain),
-    "chebyshev_polynomial_u": (2, 0, _plain),
-    "chebyshev_polynomial_v": (2, -1, _plain),
-    "chebyshev_polynomial_w": (2, 1, _plain),
-    "shifted_chebyshev_polynomial_t": (2, -1, _moved),
-    "shifted_chebyshev_polynomial_u": (4, -2, _moved),
-    "shifted_chebyshev_polynomial_v": (4, -3, _moved),
-    "shifted_chebyshev_polynomial_w": (4, -1, _moved),
-    "hermite_polynomial_h": (2, 0, lambda k: (2, 0, 2 * k - 2)),
-    "hermite_polynomial_he": (1, 0, lambda k: (1, 0, k - 1)),
-    "laguerre_polynomial_l": (-1, 1, lambda k: (-1 / k, (2 * k - 1) / k, (k - 1) / k)),
-    "legendre_polynomial_p": (1, 0, lambda k: ((2 * k - 1) / k, 0, (k - 1) / k)),
+# Their numbers in the core.
+_FAMILIES = {
+    name: number
+    for number, name in enumerate(
+        (
+            "chebyshev_polynomial_t",
+            "chebyshev_polynomial_u",
+            "chebyshev_polynomial_v",
+            "chebyshev_polynomial_w",
+            "shifted_chebyshev_polynomial_t",
+            "shifted_chebyshev_polynomial_u",
+            "shifted_chebyshev_polynomial_v",
+            "shifted_chebyshev_polynomial_w",
+            "hermite_polynomial_h",
+            "hermite_polynomial_he",
+            "laguerre_polynomial_l",
+            "legendre_polynomial_p",
+        )
+    )
 }
-
-
-def _kernel(x: np.ndarray, n: np.ndarray, family: str, derivative: int) -> np.ndarray:
-    """The derivative-th derivative in x of P_n(x), with n cut to an integer; 0 where n < 0."""
-    s, t, rule = _RULES[family]
-    x = x.astype(np.float64)
-    degree = np.trunc(n.astype(np.float64))
-    result = np.where(np.isnan(degree) | (degree == np.inf), np.nan, 0.0)
-    top = float(np.max(degree, where=np.isfinite(degree), initial=-1))
-    # Row d of older and newer is the d-th derivative of P_{k-1} and P_k.
-    older = np.zeros((derivative + 1, *x.shape))
-    older[0] = 1
-    newer = np.zeros_like(older)
-    with np.errstate(all="ignore"):
-        newer[0] = s * x + t
-        if derivative:
-            newer[1] = s
-        result = np.where(degree == 0, older[derivative], result)
-        k = 1
-        while k <= top:
-            result = np.where(degree == k, newer[derivative], result)
-            if np.isnan(newer[derivative][degree > k]).all():
-                result = np.where(degree > k, np.nan, result)
-                break
-            k += 1
-            a, b, c = rule(k)
-            following = (a * x + b) * newer - c * older
-            for d in range(1, derivative + 1):
-                following[d] += a * d * newer[d - 1]
-            older, newer = newer, following
-    return result
 
 
 def _gradient(c: Context, grad: Tensor) -> tuple[Tensor, None]:
@@ -96,7 +58,11 @@ def _gradient(c: Context, grad: Tensor) -> tuple[Tensor, None]:
     return grad * _polynomial(x, n, family=c.attrs["family"], derivative=order), None
 
 
-_polynomial = elementwise("OrthogonalPolynomial", 2, _kernel, _gradient)
+def _native(x: Tensor, n: Tensor, family: str, derivative: int) -> tuple[Tensor]:
+    return (_C.ops._polynomial(x, n, _FAMILIES[family], derivative),)
+
+
+_polynomial = elementwise("OrthogonalPolynomial", 2, None, _gradient, native=_native)
 
 _DOC = """{what}; 0 where n is negative.
 
