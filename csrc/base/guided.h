@@ -17,12 +17,11 @@ template <class F> void parallel_guided(int64_t n, int64_t grain, F&& f) {
   if (n <= 0) return;
   grain = std::max<int64_t>(grain, 1);
   const int threads = num_threads();
-  if (threads <= 1 || n <= grain) return f(int64_t{0}, n);
-  using Function = std::remove_reference_t<F>;
-  run_shrinking(
-      n, grain, threads,
-      [](void* at, int64_t begin, int64_t end) { (*static_cast<Function*>(at))(begin, end); },
-      const_cast<void*>(static_cast<const void*>(std::addressof(f))));
+  if (threads <= 1 || n <= grain || in_parallel()) return f(int64_t{0}, n);
+  const LongWork work(n >= 8 * grain ? long_work_elements : 0);
+  Shared<std::remove_reference_t<F>> shared{f, stretch.stop};
+  run_shrinking(n, grain, threads, shared.run, &shared);
+  end_if_stopped();
 }
 
 // The turn of the calling thread among so many, for threads that begin in different places.

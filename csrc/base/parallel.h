@@ -1,14 +1,14 @@
-// Splitting a range over the OpenMP threads, and the thread count the user set.
-// May include: base; <omp.h>.
+// Splitting a range over the threads, and the thread count the user set.
+// May include: base.
 // Invariant: the split depends on n, grain and thread count only, so equal settings give equal
 // bits, whichever threads run the pieces.
 #pragma once
-#include <omp.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <type_traits>
+
+#include "base/long_work.h"
 
 namespace clew {
 
@@ -33,35 +33,44 @@ class Alone {
 
 constexpr int64_t grain_default = 32768;
 
-// Which thread runs the pieces: any, or one each, because what they call asks OpenMP for threads.
-enum class Pieces : uint8_t { by_any_thread, by_a_thread_each };
-
 // A range to be split: its pieces have `step` elements, the last one fewer.
 struct Split {
   int64_t n, step, grain;
   int pieces;
-  Pieces who;
 };
 using Piece = void (*)(void* f, int64_t begin, int64_t end);
 void run_pieces(const Split& split, Piece piece, void* f);
 
-// Calls f(begin, end) over disjoint pieces of [0, n); serial when n is small or when already inside
-// a parallel region.
-template <class F>
-void parallel_for(int64_t n, int64_t grain, F&& f, Pieces who = Pieces::by_any_thread) {
-  if (n <= 0) return;
-  grain = std::max<int64_t>(grain, 1);
+// A function whose pieces threads share, and the work they are of.
+template <class F> struct Shared {
+  F& f;
+  Stop* stop;
+  static void run(void* at, int64_t begin, int64_t end) {
+    const auto& shared = *static_cast<Shared*>(at);
+    const SharedStretch stretch(shared.stop);
+    shared.f(begin, end);
+  }
+};
+
+// parallel_for() without its care for others.
+template <class F> void split_for(int64_t n, int64_t grain, F& f) {
   const int64_t pieces = std::min<int64_t>(num_threads(), (n + grain - 1) / grain);
   if (pieces <= 1 || in_parallel()) {
     f(int64_t{0}, n);
     return;
   }
-  // One way in for all f: what a region is made of stands in one place of the program.
-  using Function = std::remove_reference_t<F>;
-  run_pieces(
-      {n, (n + pieces - 1) / pieces, grain, static_cast<int>(pieces), who},
-      [](void* at, int64_t begin, int64_t end) { (*static_cast<Function*>(at))(begin, end); },
-      const_cast<void*>(static_cast<const void*>(std::addressof(f))));
+  Shared<F> shared{f, stretch.stop};
+  run_pieces({n, (n + pieces - 1) / pieces, grain, static_cast<int>(pieces)}, shared.run, &shared);
+}
+
+// Calls f(begin, end) over disjoint pieces of [0, n); serial when n is small or when already inside
+// a parallel region. What lasts 8 grains lets other Python threads run.
+template <class F> void parallel_for(int64_t n, int64_t grain, F&& f) {
+  if (n <= 0) return;
+  grain = std::max<int64_t>(grain, 1);
+  const LongWork work(n >= 8 * grain && !in_parallel() ? long_work_elements : 0);
+  split_for(n, grain, f);
+  end_if_stopped();
 }
 
 }  // namespace clew

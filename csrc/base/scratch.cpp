@@ -37,6 +37,12 @@ constinit thread_local Rooms rooms;
 
 }  // namespace
 
+ScratchAside::ScratchAside() : before_(std::exchange(rooms.all, nullptr)) {}
+ScratchAside::~ScratchAside() {
+  delete[] rooms.all;
+  rooms.all = before_;
+}
+
 LocalScratch::LocalScratch() : index_(scratch_count++) {}
 
 Scratch& LocalScratch::here() const {

@@ -47,4 +47,14 @@ class LocalScratch {
   void trim(size_t megabytes) const { here().trim(megabytes); }
 };
 
+// While one lives, its thread has other scratch: what the scope around it holds stays as it is.
+class ScratchAside {
+  Scratch* before_;
+
+ public:
+  ScratchAside();
+  ~ScratchAside();
+  ScratchAside(const ScratchAside&) = delete;
+};
+
 }  // namespace clew

@@ -7,13 +7,13 @@
 #include "graph/autocast.h"
 #include "graph/batch.h"
 #include "graph/explain.h"
-#include "graph/gil.h"
 #include "graph/inplace.h"
 #include "graph/node.h"
 #include "graph/promotion.h"
 #include "graph/trace.h"
 #include "graph/watch.h"
 #include "kernels/spread.h"
+#include "tensor/kernel_frame.h"
 
 namespace clew {
 
@@ -108,12 +108,24 @@ bool is_spread(const Shape& out) {
          out.numel <= kernels::spread_elements;
 }
 
-// Runs the loop of an elementwise op into `out`, which has the broadcast shape.
-void run_elementwise_into(const OpDef& op, std::span<const Tensor> in, const void* attrs,
-                          DType compute, const Tensor& out, DType out_dtype) {
+// After a kernel that let other threads run. What would be recorded must be what was computed.
+void require_kept(const KernelFrame& frame, const OpDef& op, std::span<const Tensor> in) {
+  if (frame.replaced() && modes.grad && any_requires_grad(in))
+    fail(spoken_name(op),
+         ": another thread gave an input other data while the operation ran, so it cannot be "
+         "recorded; give each thread a tensor object of its own, e.g. x.detach()");
+}
+
+// Runs the loop of an elementwise op into `result`, which has the broadcast shape.
+void run_elementwise_into(const OpDef& op, std::span<const Tensor> given, const void* attrs,
+                          DType compute, const Tensor& result, DType out_dtype) {
   kernels::Loop loop = (*op.loops)[compute];
   if (!loop) fail_dtype(op, compute);
-  if (out.is_meta() || out.numel() == 0) return;
+  if (result.is_meta() || result.numel() == 0) return;
+  const bool large = result.numel() >= held_elements;
+  const KernelFrame frame(given, large);
+  const std::span<const Tensor> in = frame.tensors();
+  const Tensor out = large ? alias(result) : result;
   int n = static_cast<int>(in.size()) + 1;
   char* data[max_operands];
   int64_t inner[max_operands];
@@ -187,8 +199,8 @@ void run_elementwise_into(const OpDef& op, std::span<const Tensor> in, const voi
     stride_ptrs[i] = strides[i].data();
     sizes[i] = i == 0 ? itemsize(out_dtype) : itemsize(compute);
   }
-  ReleaseGil gil(out.numel());
   kernels::run_loop(loop, n, data, stride_ptrs, sizes, out.sizes().data(), out.ndim(), params);
+  require_kept(frame, op, given);
 }
 
 // The first operand of the result's shape, if it is dense and the others broadcast to it; or null.
@@ -308,9 +320,9 @@ Tensor run_elementwise(const OpDef& op, std::span<const Tensor> in, const void* 
 
 void allocate_and_run(const OpDef& op, std::span<const Tensor> in, const void* attrs,
                       Tensors& outs) {
-  Call call{op, in, attrs};
+  KernelFrame frame(in, is_worth_holding(in));
   OutSpecs specs;
-  op.shape(call, specs);
+  op.shape(Call{op, frame.tensors(), attrs}, specs);
   Device device = device_of(op, in);
   outs.resize(specs.size());
   for (int k = 0; k < specs.size(); ++k) {
@@ -318,7 +330,10 @@ void allocate_and_run(const OpDef& op, std::span<const Tensor> in, const void* a
     outs[k] = s.strides ? empty_strided(s.sizes, *s.strides, s.dtype, device)
                         : empty(s.sizes, s.dtype, device);
   }
-  if (device != Device::Meta) op.cpu(call, outs);
+  if (device == Device::Meta) return;
+  if (is_worth_holding(outs)) frame.hold();
+  op.cpu(Call{op, frame.tensors(), attrs}, outs);
+  require_kept(frame, op, in);
 }
 
 void make_views(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tensors& outs) {
@@ -419,7 +434,9 @@ void run_and_record(const OpDef& op, std::span<const Tensor> in, const void* att
     case OpKind::View: make_views(op, in, attrs, outs); break;
     case OpKind::General:
       if (op.quick) {
-        if (Tensor out = op.quick(Call{op, in, attrs})) {
+        const KernelFrame frame(in, is_worth_holding(in));
+        if (Tensor out = op.quick(Call{op, frame.tensors(), attrs})) {
+          require_kept(frame, op, in);
           outs.push_back(std::move(out));
           break;
         }
@@ -440,6 +457,7 @@ void run_and_record(const OpDef& op, std::span<const Tensor> in, const void* att
     for (Tensor& t : outs)
       // A view of a normal tensor is one.
       if (!t->base || (t->base->flags & flag_inference)) t->flags |= flag_inference;
+  look_for_signals();
 } catch (const Error& e) {
   rethrow_with_operands(e, in);
 }
@@ -596,24 +614,27 @@ bool apply_into(const OpDef& op, std::span<const Tensor> in, const void* attrs,
     watch_results(op, in, attrs, outs);
     return true;
   }
-  Call call{op, in, attrs};
+  const KernelFrame frame(in, is_worth_holding(in) || is_worth_holding(outs));
+  Call call{op, frame.tensors(), attrs};
   OutSpecs specs;
   op.shape(call, specs);
   if (specs.size() != static_cast<int>(outs.size())) return false;
-  Tensors made;
+  Tensors seen, made;
   for (int k = 0; k < specs.size(); ++k) {
     const OutSpec& s = specs[k];
     const Tensor& o = outs[static_cast<size_t>(k)];
     if (s.dtype != o.dtype() || s.sizes != o.sizes()) return false;
     if (s.strides ? *s.strides != o.strides() : !o.is_contiguous()) return false;
-    made.push_back(o);
+    seen.push_back(alias(o));
+    made.push_back(seen[k]);
   }
   TraceOp trace(op);
   op.cpu(call, made);
   trace.results(op, in, attrs, outs);
   for (int k = 0; k < made.size(); ++k) {
     const Tensor& o = outs[static_cast<size_t>(k)];
-    if (!made[k].is_same(o)) copy_into(o, made[k]);  // a kernel may put a tensor of its own there
+    if (!made[k].is_same(seen[k]))
+      copy_into(seen[k], made[k]);  // a kernel may put a tensor of its own there
     bump_version(o);
   }
   watch_results(op, in, attrs, outs);
@@ -693,7 +714,8 @@ bool apply_into(const OpDef& op, std::span<const Tensor> in, const void* attrs,
       direct = direct && !(args[i].defined() && args[i]->storage == self->storage);
     Tensors outs;
     if (direct) {
-      Call call{op, args, attrs};
+      const KernelFrame frame(args, is_worth_holding(args));
+      Call call{op, frame.tensors(), attrs};
       OutSpecs specs;
       op.shape(call, specs);
       direct = specs[0].dtype == self.dtype() && specs[0].sizes == self.sizes();

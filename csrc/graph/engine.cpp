@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "graph/another_stack.h"
 #include "graph/explain.h"
 #include "graph/gather.h"
 #include "graph/hooks.h"
@@ -466,7 +467,10 @@ struct GraphTask {
       reach(n);
       add_to(slot(n, args.roots[i].nr), args.grads[i]);
     }
-    while ((current = reached.pop())) step(current);
+    while ((current = reached.pop())) {
+      step(current);
+      look_for_signals();
+    }
     // By index: hooks may add to them.
     for (size_t i = 0; i < leaves.size(); ++i) {
       current = leaves[i];
@@ -523,7 +527,25 @@ uint64_t backward_root(uint32_t id) {
   return call.id == id ? call.root : 0;
 }
 
+// Backward inside of a hook or of a function's backward, and so on: past so many calls the next one
+// gets another stack, C's and Python's, so that the depth is bounded by memory alone.
+constexpr int nested_most = 60;
+static constinit thread_local int nested = 0;
+
 std::vector<Tensor> run_backward(BackwardArgs& args) {
+  struct Nested {
+    Nested() { ++nested; }
+    ~Nested() { --nested; }
+  } counted;
+  if (nested > nested_most) {
+    std::vector<Tensor> found;
+    const uint64_t around = running_backward;
+    auto inner = [&] {
+      running_backward = around;
+      found = run_backward(args);
+    };
+    if (run_on_another_stack(inner)) return found;
+  }
   struct Number {
     uint64_t before = running_backward;
     Number() { running_backward = ++last_backward; }

@@ -3,6 +3,8 @@
 // Invariant: a tensor that somebody else may see is not written.
 #include "graph/gather.h"
 
+#include "base/long_work.h"
+
 #include "graph/explain.h"
 #include "graph/hooks.h"
 #include "graph/inplace.h"
@@ -49,6 +51,7 @@ void accumulate_into(const Tensor& into, const Tensor& g) {
   struct Restore {
     ~Restore() { modes.accumulating = false; }
   } restore;
+  const WithoutPause whole;
   builtins.add_over(into, g);
 }
 

@@ -25,7 +25,7 @@ struct Modes {
   bool vmap = false;  // a vmap is open, and ops are not just run sample by sample
   uint8_t intercept = 0;
   bool whole_stacks = false;  // places are kept with their callers
-  // Gradients are being added up: kernels keep the GIL, and nobody else sees what is written.
+  // Gradients are being added up: such writes are not the program's.
   bool accumulating = false;
   // A gradient that nobody but the running node will see again: the next operation, if elementwise,
   // may write its result there (Vjp::last_grad).

@@ -3,11 +3,15 @@
 // Invariant: the choice is made once, so equal calls give equal bits.
 #include "kernels/attention.h"
 
+#include "base/long_work.h"
 #include "kernels/instruction_set.h"
 
 namespace clew::kernels {
 
+static int64_t work_of(const AttentionShape& s) { return s.batch * s.heads * s.queries * s.keys; }
+
 void attention(const AttentionShape& s, const AttentionTarget& out, void* logsum) {
+  const LongWork work(work_of(s));
 #ifndef CLEW_ONLY_BASELINE
   static const InstructionSet set = instruction_set();
   if (set == InstructionSet::avx512) return avx512::attention_forward(s, out, logsum);
@@ -17,6 +21,7 @@ void attention(const AttentionShape& s, const AttentionTarget& out, void* logsum
 }
 
 void attention_backward(const AttentionShape& s, const AttentionGrads& grads) {
+  const LongWork work(work_of(s));
 #ifndef CLEW_ONLY_BASELINE
   static const InstructionSet set = instruction_set();
   if (set == InstructionSet::avx512) return avx512::attention_backward(s, grads);

@@ -3,6 +3,7 @@
 // Invariant: each thread owns what it writes: bags, or a range of the table's rows.
 #include "kernels/bags.h"
 
+#include "base/long_work.h"
 #include "kernels/bags_isa.h"
 #include "kernels/instruction_set.h"
 
@@ -92,6 +93,7 @@ void bag_sums(const NdView& out, const NdView& table, const Bags& bags) {
 }
 
 void bag_spread(const NdView& table, const NdView& grad, const Bags& bags) {
+  const LongWork work(grad.numel());
   const int64_t width = table.sizes[1], size = table.sizes[0];
   const int64_t rows = bags.offsets[bags.count] - bags.offsets[0];
   if (rows == 0 || width == 0) return;

@@ -266,10 +266,44 @@ Planes y_planes(const ConvShape& s, const void* from = nullptr) {
   return Planes(s.dtype, s.n, s.co, s.out_points(), from);
 }
 
+int64_t work_of(const ConvShape& s) {
+  return s.n * s.co * s.out_points() *
+         std::max<int64_t>(1, s.ci / s.groups * s.kernel_points() / 16);
+}
+
+// A call of a library cannot be interrupted: images are as many at once as take some tenths of a
+// second.
+constexpr int64_t call_work = int64_t{1} << 29;
+int64_t images_at_once(const ConvShape& s) {
+  return std::max<int64_t>(1, call_work / std::max<int64_t>(1, work_of(s) / s.n));
+}
+bool is_cut(const ConvShape& s) { return images_at_once(s) < s.n; }
+template <class F> void each_cut(const ConvShape& s, F&& f) {
+  ConvShape part = s;
+  const int64_t most = images_at_once(s);
+  for (int64_t image = 0; image < s.n; image += most) {
+    stop_point();
+    part.n = std::min(most, s.n - image);
+    f(part, image);
+  }
+}
+const void* offset(const ConvShape& s, const void* from, int64_t elements) {
+  return static_cast<const char*>(from) + elements * static_cast<int64_t>(itemsize(s.dtype));
+}
+void* offset(const ConvShape& s, void* from, int64_t elements) {
+  return static_cast<char*>(from) + elements * static_cast<int64_t>(itemsize(s.dtype));
+}
+
 }  // namespace
 
 void conv_forward(const ConvShape& s, const void* x, const void* w, const void* bias, void* y) {
+  const LongWork work(work_of(s));
   if (y_count(s) == 0) return;
+  if (is_cut(s))
+    return each_cut(s, [&](const ConvShape& part, int64_t image) {
+      conv_forward(part, offset(s, x, image * s.ci * s.in_points()), w, bias,
+                   offset(s, y, image * s.co * s.out_points()));
+    });
   if (winograd_forward(s, x, w, bias, y) || depthwise_forward(s, x, w, bias, y)) return;
   if (ask_onednn(s) && onednn::conv_forward(s, x, w, bias, y)) return;
   if (s.last) {
@@ -288,7 +322,13 @@ void conv_forward(const ConvShape& s, const void* x, const void* w, const void* 
 }
 
 void conv_input(const ConvShape& s, const void* y, const void* w, const void* bias, void* x) {
+  const LongWork work(work_of(s));
   if (x_count(s) == 0) return;
+  if (is_cut(s))
+    return each_cut(s, [&](const ConvShape& part, int64_t image) {
+      conv_input(part, offset(s, y, image * s.co * s.out_points()), w, bias,
+                 offset(s, x, image * s.ci * s.in_points()));
+    });
   if (winograd_input(s, y, w, bias, x) || depthwise_input(s, y, w, bias, x)) return;
   // A bias after the map is added to planes.
   if (!(s.last && bias) && !few_channels(s) && ask_onednn(s) && onednn::conv_input(s, y, w, x)) {
@@ -311,6 +351,7 @@ void conv_input(const ConvShape& s, const void* y, const void* w, const void* bi
 }
 
 void conv_weight(const ConvShape& s, const void* y, const void* x, void* w) {
+  const LongWork work(work_of(s));
   if (w_count(s) == 0) return;
   if (winograd_weight(s, y, x, w) || depthwise_weight(s, y, x, w)) return;
   if (ask_onednn(s) && onednn::conv_weight(s, y, x, w)) return;

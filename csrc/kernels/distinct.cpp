@@ -6,6 +6,8 @@
 #include <atomic>
 #include <numeric>
 
+#include "base/long_work.h"
+#include "base/read_once.h"
 #include "kernels/sort_items.h"
 
 namespace clew::kernels {
@@ -15,24 +17,30 @@ using Word = uint64_t;
 constexpr int64_t word_bits = 64;
 
 // Adds up how often each of `count` places is named: at(i) for i < n. Neighbours count apart where
-// that is cheap: they often name one place, and the next would wait for the sum before it.
+// that is cheap: they often name one place, and the next would wait for the sum before it. Places
+// are cut to the room there is, since another thread may be changing what they are made of.
 template <class At> void count_places(int64_t* counts, int64_t count, int64_t n, At&& at) {
   constexpr int64_t ways = 4;
   const int64_t pieces = std::clamp<int64_t>(n / std::max<int64_t>(count, 1), 1, pieces_of(n));
   std::fill_n(counts, count, int64_t{0});
   if (ways * count > n) {
-    for (int64_t i = 0; i < n; ++i) ++counts[at(i)];
+    for (int64_t i = 0; i < n; ++i) {
+      const int64_t place = at(i);
+      if (static_cast<uint64_t>(place) < static_cast<uint64_t>(count)) ++counts[place];
+    }
     return;
   }
-  std::vector<int64_t> apart(static_cast<size_t>(pieces * ways * count), 0);
+  const auto room = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(count)));
+  std::vector<int64_t> apart(static_cast<size_t>(pieces * ways * room), 0);
   for_pieces(n, pieces, [&](int64_t piece, int64_t i, int64_t end) {
-    int64_t* mine = apart.data() + piece * ways * count;
+    int64_t* mine = apart.data() + piece * ways * room;
+    const int64_t mask = room - 1;
     for (; i + ways <= end; i += ways)
-      for (int64_t w = 0; w < ways; ++w) ++mine[w * count + at(i + w)];
-    for (; i < end; ++i) ++mine[at(i)];
+      for (int64_t w = 0; w < ways; ++w) ++mine[w * room + (at(i + w) & mask)];
+    for (; i < end; ++i) ++mine[at(i) & mask];
   });
   for (int64_t p = 0; p < pieces * ways; ++p)
-    for (int64_t b = 0; b < count; ++b) counts[b] += apart[static_cast<size_t>(p * count + b)];
+    for (int64_t b = 0; b < count; ++b) counts[b] += apart[static_cast<size_t>(p * room + b)];
 }
 
 // Integers that span little: a bit for each that may be there, and how many lie before each word.
@@ -41,11 +49,16 @@ template <class T> class Marked final : public DistinctElements {
   const T* from_;
   int64_t n_;
   U low_;
+  size_t mask_;  // the set has room for all keys up to this, a power of two less one
   std::vector<Word> bits_;
   std::vector<int64_t> before_;
 
-  int64_t place(T value) const {
-    const auto key = static_cast<size_t>(static_cast<U>(key_of(value) - low_));
+  // Of an element, read once. One that another thread has moved out of the range is cut.
+  static size_t key_in(const T& element, U low, size_t mask) {
+    return static_cast<size_t>(static_cast<U>(key_of(read_once(element)) - low)) & mask;
+  }
+  int64_t place(const T& element) const {
+    const size_t key = key_in(element, low_, mask_);
     const size_t word = key / word_bits;
     const Word lower = bits_[word] & ((Word{1} << key % word_bits) - 1);
     return before_[word] + std::popcount(lower);
@@ -57,21 +70,25 @@ template <class T> class Marked final : public DistinctElements {
 
   Marked(const T* from, int64_t n, U low, U most) : from_(from), n_(n), low_(low) {
     const auto words = static_cast<int64_t>(most / word_bits) + 1;
-    bits_.resize(static_cast<size_t>(words));
+    const auto room = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(words)));
+    mask_ = static_cast<size_t>(room * word_bits - 1);
+    bits_.resize(static_cast<size_t>(room));
     // Sets of their own for all threads, as long as they are small beside the elements.
     const int64_t pieces = std::clamp<int64_t>(n / words / 2, 1, pieces_of(n));
-    std::vector<Word> others(static_cast<size_t>((pieces - 1) * words));
+    std::vector<Word> others(static_cast<size_t>((pieces - 1) * room));
     for_pieces(n, pieces, [&](int64_t piece, int64_t begin, int64_t end) {
-      Word* set = piece ? others.data() + (piece - 1) * words : bits_.data();
+      const size_t mask = mask_;
+      const U least = low;
+      Word* set = piece ? others.data() + (piece - 1) * room : bits_.data();
       for (int64_t i = begin; i < end; ++i) {
-        const auto key = static_cast<size_t>(static_cast<U>(key_of(from[i]) - low));
+        const size_t key = key_in(from[i], least, mask);
         set[key / word_bits] |= Word{1} << key % word_bits;
       }
     });
-    before_.reserve(static_cast<size_t>(words));
-    for (int64_t w = 0; w < words; ++w) {
+    before_.reserve(static_cast<size_t>(room));
+    for (int64_t w = 0; w < room; ++w) {
       Word& word = bits_[static_cast<size_t>(w)];
-      for (int64_t p = 1; p < pieces; ++p) word |= others[static_cast<size_t>((p - 1) * words + w)];
+      for (int64_t p = 1; p < pieces; ++p) word |= others[static_cast<size_t>((p - 1) * room + w)];
       before_.push_back(count_);
       count_ += std::popcount(word);
     }
@@ -152,7 +169,8 @@ template <class T, class It> class Sorted final : public DistinctElements {
         static_cast<T*>(values)[i] = keys_.element(static_cast<U>(sorted_[begin].key), low_, place);
         if (counts) counts[i] = stop - begin;
         if constexpr (!bare) {
-          for (int64_t k = begin; places && k < stop; ++k) places[sorted_[k].index] = i;
+          for (int64_t k = begin; places && k < stop; ++k)
+            if (static_cast<int64_t>(sorted_[k].index) < n_) places[sorted_[k].index] = i;
         }
       }
     });
@@ -193,6 +211,7 @@ size_t distinct_room(const NdView& elements, bool with_places) {
 
 std::unique_ptr<DistinctElements> distinct_elements(const NdView& elements, bool with_places,
                                                     void* room) {
+  const LongWork work(elements.numel());
   const NdView v = as_bytes(elements);
   const int64_t n = v.sizes[0];
   std::unique_ptr<DistinctElements> found;
@@ -216,10 +235,12 @@ std::unique_ptr<DistinctElements> distinct_elements(const NdView& elements, bool
 }
 
 void count_values(int64_t* counts, int64_t size, const int64_t* values, int64_t n) {
-  count_places(counts, size, n, [values](int64_t i) { return values[i]; });
+  const LongWork work(n);
+  count_places(counts, size, n, [values](int64_t i) { return read_once(values[i]); });
 }
 
 std::vector<int64_t> equal_runs(const NdView& rows, int64_t* order, bool sorted) {
+  const LongWork work(rows.numel());
   const NdView v = as_bytes(rows);
   const int64_t n = v.sizes[0], m = v.sizes[1];
   const int64_t bytes = m * static_cast<int64_t>(itemsize(v.dtype));

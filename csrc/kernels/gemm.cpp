@@ -191,6 +191,7 @@ void gemm(const Gemm& g) {
     dispatch(as_signed(g.dtype), PlainNumericTypes{}, [&]<class T> { scale_c<T>(g); });
     return;
   }
+  const LongWork work(g.m * g.n * std::max<int64_t>(1, g.k / 16));
   if (goes_to_onednn(g) && onednn::takes(g)) return run_by_onednn(g);
   run_blocked(g);
 }
@@ -203,7 +204,7 @@ void gemm_batched(const Gemm& first, const GemmBatch& batch) {
   const auto size = static_cast<int64_t>(itemsize(first.dtype));
   const int dims = batch.sizes.size();
   auto run = [&](int64_t begin, int64_t end) {
-    for (int64_t q = begin; q < end; ++q) {
+    for (int64_t q = begin; q < end && !stopped(); ++q) {
       Gemm g = first;
       int64_t left = q;
       for (int d = dims - 1; d >= 0; --d) {
@@ -217,11 +218,13 @@ void gemm_batched(const Gemm& first, const GemmBatch& batch) {
     }
   };
   const int64_t work = std::max<int64_t>(1, first.m * first.n) * std::max<int64_t>(1, first.k);
+  const LongWork all(count * work / 16);
   // Few large products: threads inside each one; otherwise threads over the batch.
   if (count < num_threads() && work > (1 << 20))
     run(0, count);
   else
     parallel_for(count, std::max<int64_t>(1, (1 << 18) / work), run);
+  end_if_stopped();
 }
 
 }  // namespace clew::kernels

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <vector>
 
+#include "base/long_work.h"
+#include "base/read_once.h"
 #include "kernels/index_walk.h"
 #include "kernels/stream.h"
 
@@ -89,8 +91,12 @@ int64_t product(const int64_t* sizes, int begin, int end) {
   return n;
 }
 
-// So many indices are still in the nearest cache when the loop that checked them comes to use them.
-constexpr int64_t check_piece = 1024;
+bool within(int64_t index, int64_t size) {
+  return static_cast<uint64_t>(index) < static_cast<uint64_t>(size);
+}
+
+// So many elements are fetched together, to be written.
+constexpr int64_t fetch_piece = 1024;
 
 // Fetches the lines of p[0..n), to be written.
 template <class T> void fetch(T* p, int64_t n) {
@@ -255,17 +261,22 @@ namespace {
 struct PlaceRun {
   int64_t first, place, count;
 };
-// All runs of places[0..n), or none where they are short.
-std::vector<PlaceRun> long_runs(const int64_t* places, int64_t n) {
+// All runs of places[0..n), or none where they are short or not all below the total.
+std::vector<PlaceRun> long_runs(const int64_t* places, int64_t n, int64_t total) {
   constexpr int64_t least = 8;  // elements of a run, on average
   std::vector<PlaceRun> runs;
+  int64_t next = -1;
   for (int64_t k = 0; k < n; ++k) {
-    if (k > 0 && places[k] == places[k - 1] + 1) {
+    const int64_t place = read_once(places[k]);
+    if (!within(place, total)) return {};
+    if (place == next) {
       ++runs.back().count;
+      ++next;
       continue;
     }
     if (static_cast<int64_t>(runs.size() + 1) * least > n) return {};
-    runs.push_back({k, places[k], 1});
+    runs.push_back({k, place, 1});
+    next = place + 1;
   }
   return runs;
 }
@@ -273,21 +284,19 @@ std::vector<PlaceRun> long_runs(const int64_t* places, int64_t n) {
 }  // namespace
 
 bool take_at(const NdView& out, const NdView& src, int axis, const int64_t* places, int64_t scale,
-             Range range, int64_t total) {
+             int64_t total) {
+  const LongWork work(out.numel());
   Block block(out, src, axis + 1);
   int64_t picks = out.sizes[axis];
   int64_t outer = product(out.sizes, 0, axis);
   int64_t rows = outer * picks;
-  if (range == Range::Check && (outer != 1 || block.count == 0)) {
-    if (!in_range(places, picks, 1, total)) return false;
-    range = Range::Checked;
-  }
   if (rows == 0 || block.count == 0) return true;
   const int64_t* strides[2] = {out.strides, src.strides};
   int64_t step = out.strides[axis];
   std::atomic<bool> ok = true;
   std::vector<PlaceRun> runs;
-  if (block.count == 1 && step == 1 && scale == 1 && outer > 1) runs = long_runs(places, picks);
+  if (block.count == 1 && step == 1 && scale == 1 && outer > 1)
+    runs = long_runs(places, picks, total);
   dispatch_size(itemsize(out.dtype), [&]<class T>() {
     T* to = out.ptr<T>();
     T* from = src.ptr<T>();
@@ -304,22 +313,31 @@ bool take_at(const NdView& out, const NdView& src, int axis, const int64_t* plac
                    });
       return;
     }
+    // Calls f(k, place) for the places of k ... stop - 1, as long as they are in range.
+    auto each = [&](int64_t k, int64_t stop, auto&& f) {
+#pragma GCC unroll 4
+      for (; k < stop; ++k) {
+        const int64_t place = read_once(places[k]);
+        if (!within(place, total)) return false;
+        f(k, place);
+      }
+      return true;
+    };
     auto some = [&](T* o, T* s, int64_t k, int64_t stop) {
       if (block.count == 1 && step == 1) fetch(o + k, stop - k);
-      if (range == Range::Check && !in_range(places + k, stop - k, 1, total)) {
-        ok = false;
-      } else if (block.count == 1 && step == 1 && scale == 1) {
-#pragma GCC unroll 4
-        for (; k < stop; ++k) o[k] = s[places[k]];
-      } else if (block.count == 1) {
-        for (; k < stop; ++k) o[k * step] = s[places[k] * scale];
-      } else if (block.dense) {
+      if (block.count == 1 && step == 1 && scale == 1)
+        return each(k, stop, [&](int64_t i, int64_t place) { o[i] = s[place]; });
+      if (block.count == 1)
+        return each(k, stop, [&](int64_t i, int64_t place) { o[i * step] = s[place * scale]; });
+      if (block.dense) {
         auto bytes = sizeof(T) * static_cast<size_t>(block.count);
-        for (; k < stop; ++k) copy_bytes(o + k * step, s + places[k] * scale, bytes);
-      } else {
-        for (; k < stop; ++k)
-          block.each(o + k * step, s + places[k] * scale, [](T& d, const T& v) { d = v; });
+        return each(k, stop, [&](int64_t i, int64_t place) {
+          copy_bytes(o + i * step, s + place * scale, bytes);
+        });
       }
+      return each(k, stop, [&](int64_t i, int64_t place) {
+        block.each(o + i * step, s + place * scale, [](T& d, const T& v) { d = v; });
+      });
     };
     parallel_for(rows, std::max<int64_t>(1, grain_default / block.count),
                  [&](int64_t begin, int64_t end) {
@@ -327,11 +345,10 @@ bool take_at(const NdView& out, const NdView& src, int axis, const int64_t* plac
                    for (int64_t at = begin; at < end;) {
                      int64_t k = at % picks;
                      int64_t stop = std::min(picks, k + end - at);
-                     if (range == Range::Check || block.count == 1)
-                       stop = std::min(stop, k + check_piece);
+                     if (block.count == 1) stop = std::min(stop, k + fetch_piece);
                      walk.seek(at / picks);
                      at += stop - k;
-                     some(to + walk.offset[0], from + walk.offset[1], k, stop);
+                     if (!some(to + walk.offset[0], from + walk.offset[1], k, stop)) ok = false;
                    }
                  });
   });
@@ -341,44 +358,50 @@ bool take_at(const NdView& out, const NdView& src, int axis, const int64_t* plac
 namespace {
 // A few contiguous rows added to rows of a table: what surrounds the loop would cost more.
 template <class T>
-void add_few_rows(T* table, const T* rows, int64_t count, int64_t width, const int64_t* places,
-                  int64_t scale) {
+bool add_few_rows(T* table, const T* rows, int64_t count, int64_t width, const int64_t* places,
+                  int64_t scale, int64_t total) {
   for (int64_t k = 0; k < count; ++k) {
-    T* to = table + places[k] * scale;
+    const int64_t place = read_once(places[k]);
+    if (!within(place, total)) return false;
+    T* to = table + place * scale;
     const T* from = rows + k * width;
     for (int64_t j = 0; j < width; ++j) to[j] += from[j];
   }
+  return true;
 }
 constexpr int64_t few_rows = 8;
 }  // namespace
 
-void put_at(const NdView& dst, const NdView& values, int axis, const int64_t* places, int64_t scale,
-            Combine combine) {
+bool put_at(const NdView& dst, const NdView& values, int axis, const int64_t* places, int64_t scale,
+            int64_t total, Combine combine) {
+  const LongWork work(values.numel());
   if (axis == 0 && combine == Combine::Add && values.ndim == 2 && values.sizes[0] <= few_rows &&
       values.sizes[1] <= grain_default && values.strides[1] == 1 && dst.strides[1] == 1 &&
       values.strides[0] == values.sizes[1]) {
     if (dst.dtype == DType::Float32)
       return add_few_rows(dst.ptr<float>(), values.ptr<const float>(), values.sizes[0],
-                          values.sizes[1], places, scale);
+                          values.sizes[1], places, scale, total);
     if (dst.dtype == DType::Float64)
       return add_few_rows(dst.ptr<double>(), values.ptr<const double>(), values.sizes[0],
-                          values.sizes[1], places, scale);
+                          values.sizes[1], places, scale, total);
   }
   Block block(values, dst, axis + 1);
   int64_t picks = values.sizes[axis];
   int64_t rows = product(values.sizes, 0, axis);
-  if (rows * picks == 0 || block.count == 0) return;
+  if (rows * picks == 0 || block.count == 0) return true;
   const int64_t* strides[2] = {values.strides, dst.strides};
   int64_t step = values.strides[axis];
   // Each thread owns a range of places and passes over all of them, so that no two write one place.
-  int64_t least = places[0];
-  int64_t most = places[0];
+  int64_t least = read_once(places[0]);
+  int64_t most = least;
   int64_t pieces = 1;
   if (rows * picks * block.count >= 2 * grain_default && num_threads() > 1) {
     for (int64_t k = 0; k < picks; ++k) {
-      least = std::min(least, places[k]);
-      most = std::max(most, places[k]);
+      const int64_t place = read_once(places[k]);
+      least = std::min(least, place);
+      most = std::max(most, place);
     }
+    if (least < 0 || most >= total) return false;
     pieces = num_threads();
   }
   int64_t span = most - least + 1;
@@ -386,33 +409,46 @@ void put_at(const NdView& dst, const NdView& values, int axis, const int64_t* pl
   bool apart = rows >= num_threads() && rows > 1;
   for (int d = 0; d < axis; ++d) apart = apart && (dst.sizes[d] == 1 || dst.strides[d] != 0);
   std::vector<PlaceRun> runs;
-  if (apart && block.count == 1 && scale == 1 && step == 1) runs = long_runs(places, picks);
+  if (apart && block.count == 1 && scale == 1 && step == 1) runs = long_runs(places, picks, total);
+  std::atomic<bool> ok = true;
   dispatch_combine(dst.dtype, combine, [&]<class T, class F>() {
     T* from = values.ptr<T>();
     T* to = dst.ptr<T>();
+    // Calls f(k, place) for all places as long as they are in range.
+    auto each = [&](auto&& f) {
+#pragma GCC unroll 4
+      for (int64_t k = 0; k < picks; ++k) {
+        const int64_t place = read_once(places[k]);
+        if (!within(place, total)) return false;
+        f(k, place);
+      }
+      return true;
+    };
     if (apart) {
       const int64_t work = std::max<int64_t>(1, picks * block.count);
-      parallel_for(rows, std::max<int64_t>(1, grain_default / work),
-                   [&](int64_t begin, int64_t end) {
-                     Walk<2> walk(values.sizes, axis, strides);
-                     walk.seek(begin);
-                     for (int64_t r = begin; r < end; ++r, walk.next()) {
-                       T *v = from + walk.offset[0], *d = to + walk.offset[1];
-                       for (const PlaceRun& run : runs) {
-                         T *at = d + run.place, *some = v + run.first;
-                         for (int64_t j = 0; j < run.count; ++j) F::apply(at[j], some[j]);
-                       }
-                       if (!runs.empty()) continue;
-                       if (block.count == 1) {
-                         for (int64_t k = 0; k < picks; ++k)
-                           F::apply(d[places[k] * scale], v[k * step]);
-                         continue;
-                       }
-                       for (int64_t k = 0; k < picks; ++k)
-                         block.each(v + k * step, d + places[k] * scale,
-                                    [](const T& value, T& there) { F::apply(there, value); });
-                     }
-                   });
+      parallel_for(
+          rows, std::max<int64_t>(1, grain_default / work), [&](int64_t begin, int64_t end) {
+            Walk<2> walk(values.sizes, axis, strides);
+            walk.seek(begin);
+            for (int64_t r = begin; r < end; ++r, walk.next()) {
+              T *v = from + walk.offset[0], *d = to + walk.offset[1];
+              for (const PlaceRun& run : runs) {
+                T *at = d + run.place, *some = v + run.first;
+                for (int64_t j = 0; j < run.count; ++j) F::apply(at[j], some[j]);
+              }
+              if (!runs.empty()) continue;
+              const bool all =
+                  block.count == 1
+                      ? each([&](int64_t k, int64_t place) {
+                          F::apply(d[place * scale], v[k * step]);
+                        })
+                      : each([&](int64_t k, int64_t place) {
+                          block.each(v + k * step, d + place * scale,
+                                     [](const T& value, T& there) { F::apply(there, value); });
+                        });
+              if (!all) ok = false;
+            }
+          });
       return;
     }
     parallel_for(pieces, 1, [&](int64_t begin, int64_t end) {
@@ -423,24 +459,28 @@ void put_at(const NdView& dst, const NdView& values, int axis, const int64_t* pl
       for (int64_t r = 0; r < rows; ++r, walk.next()) {
         T* v = from + walk.offset[0];
         T* d = to + walk.offset[1];
+        bool valid;
         if (all && block.count == 1 && scale == 1 && step == 1) {
-          for (int64_t k = 0; k < picks; ++k) F::apply(d[places[k]], v[k]);
-          continue;
+          valid = each([&](int64_t k, int64_t place) { F::apply(d[place], v[k]); });
+        } else {
+          valid = each([&](int64_t k, int64_t place) {
+            if (!all && (place < low || place >= high)) return;
+            if (block.count == 1)
+              F::apply(d[place * scale], v[k * step]);
+            else
+              block.each(v + k * step, d + place * scale,
+                         [](const T& value, T& at) { F::apply(at, value); });
+          });
         }
-        for (int64_t k = 0; k < picks; ++k) {
-          if (!all && (places[k] < low || places[k] >= high)) continue;
-          if (block.count == 1)
-            F::apply(d[places[k] * scale], v[k * step]);
-          else
-            block.each(v + k * step, d + places[k] * scale,
-                       [](const T& value, T& at) { F::apply(at, value); });
-        }
+        if (!valid) ok = false;
       }
     });
   });
+  return ok;
 }
 
-bool gather(const NdView& out, const NdView& src, const NdView& index, int dim, Range range) {
+bool gather(const NdView& out, const NdView& src, const NdView& index, int dim) {
+  const LongWork work(out.numel());
   int last = out.ndim - 1;
   int64_t n = out.sizes[last];
   Dims src_strides(src.strides, src.ndim);
@@ -456,25 +496,22 @@ bool gather(const NdView& out, const NdView& src, const NdView& index, int dim, 
   const auto* indices = index.ptr<const int64_t>();
   std::atomic<bool> ok = true;
   dispatch_size(itemsize(out.dtype), [&]<class T>() {
-    // Checked one by one on the way, false at the first bad one: a pass before costs more.
-    const uint64_t limit = range == Range::Check ? static_cast<uint64_t>(size) : ~uint64_t{0};
-    auto dense = [&](T* o, const int64_t* i, int64_t count, auto&& at) {
-      fetch(o, count);
+    auto each = [&](const int64_t* i, int64_t step, int64_t count, auto&& f) {
 #pragma GCC unroll 4
       for (int64_t j = 0; j < count; ++j) {
-        if (static_cast<uint64_t>(i[j]) >= limit) return false;
-        o[j] = at(i[j], j);
+        const int64_t k = read_once(i[j * step]);
+        if (!within(k, size)) return false;
+        f(j, k);
       }
       return true;
     };
     auto some = [&](T* o, const int64_t* i, const T* s, int64_t count) {
+      if (so == 1) fetch(o, count);
       if (so == 1 && si == 1 && along == 1 && ss == 0)
-        return dense(o, i, count, [&](int64_t k, int64_t) { return s[k]; });
+        return each(i, 1, count, [&](int64_t j, int64_t k) { o[j] = s[k]; });
       if (so == 1 && si == 1 && ss == 1)
-        return dense(o, i, count, [&](int64_t k, int64_t j) { return s[k * along + j]; });
-      if (range == Range::Check && !in_range(i, count, si, size)) return false;
-      for (int64_t j = 0; j < count; ++j) o[j * so] = s[i[j * si] * along + j * ss];
-      return true;
+        return each(i, 1, count, [&](int64_t j, int64_t k) { o[j] = s[k * along + j]; });
+      return each(i, si, count, [&](int64_t j, int64_t k) { o[j * so] = s[k * along + j * ss]; });
     };
     parallel_for(rows, std::max<int64_t>(1, grain_default / n), [&](int64_t begin, int64_t end) {
       Walk<3> walk(out.sizes, last, strides);
@@ -483,8 +520,8 @@ bool gather(const NdView& out, const NdView& src, const NdView& index, int dim, 
         T* o = out.ptr<T>() + walk.offset[0];
         const int64_t* i = indices + walk.offset[1];
         const T* s = src.ptr<const T>() + walk.offset[2];
-        for (int64_t j = 0; j < n; j += check_piece)
-          if (!some(o + j * so, i + j * si, s + j * ss, std::min(check_piece, n - j))) ok = false;
+        for (int64_t j = 0; j < n; j += fetch_piece)
+          if (!some(o + j * so, i + j * si, s + j * ss, std::min(fetch_piece, n - j))) ok = false;
       }
     });
   });
@@ -499,7 +536,8 @@ bool copies_rows(const NdView& dst, const NdView& base, const NdView& index, int
 }
 
 bool scatter(const NdView& dst, const NdView& src, const NdView& index, int dim, Combine combine,
-             Range range, const NdView* base) {
+             const NdView* base) {
+  const LongWork work(index.numel());
   int last = index.ndim - 1;
   int64_t n = index.sizes[last];
   Dims dst_strides(dst.strides, dst.ndim);
@@ -515,23 +553,22 @@ bool scatter(const NdView& dst, const NdView& src, const NdView& index, int dim,
   const auto* indices = index.ptr<const int64_t>();
   std::atomic<bool> ok = true;
   dispatch_combine(dst.dtype, combine, [&]<class T, class F>() {
-    const uint64_t limit = range == Range::Check ? static_cast<uint64_t>(size) : ~uint64_t{0};
-    auto dense = [&](const int64_t* i, const T* v, int64_t count, auto&& at) {
+    auto each = [&](const int64_t* i, int64_t step, int64_t count, auto&& f) {
 #pragma GCC unroll 4
       for (int64_t j = 0; j < count; ++j) {
-        if (static_cast<uint64_t>(i[j]) >= limit) return false;
-        F::apply(at(i[j], j), v[j]);
+        const int64_t k = read_once(i[j * step]);
+        if (!within(k, size)) return false;
+        f(j, k);
       }
       return true;
     };
     auto some = [&](T* d, const int64_t* i, const T* v, int64_t count) {
       if (si == 1 && along == 1 && sd == 0 && sv == 1)
-        return dense(i, v, count, [&](int64_t k, int64_t) -> T& { return d[k]; });
+        return each(i, 1, count, [&](int64_t j, int64_t k) { F::apply(d[k], v[j]); });
       if (si == 1 && sd == 1 && sv == 1)
-        return dense(i, v, count, [&](int64_t k, int64_t j) -> T& { return d[k * along + j]; });
-      if (range == Range::Check && !in_range(i, count, si, size)) return false;
-      for (int64_t j = 0; j < count; ++j) F::apply(d[i[j * si] * along + j * sd], v[j * sv]);
-      return true;
+        return each(i, 1, count, [&](int64_t j, int64_t k) { F::apply(d[k * along + j], v[j]); });
+      return each(i, si, count,
+                  [&](int64_t j, int64_t k) { F::apply(d[k * along + j * sd], v[j * sv]); });
     };
     auto run = [&](int64_t r0, int64_t r1, int64_t j0, int64_t j1) {
       Walk<3> walk(index.sizes, last, strides);
@@ -543,8 +580,7 @@ bool scatter(const NdView& dst, const NdView& src, const NdView& index, int dim,
         if (base)
           std::memcpy(static_cast<void*>(d), base->ptr<const T>() + walk.offset[0],
                       sizeof(T) * static_cast<size_t>(size));
-        for (int64_t j = j0; j < j1; j += check_piece)
-          if (!some(d + j * sd, i + j * si, v + j * sv, std::min(check_piece, j1 - j))) ok = false;
+        if (!some(d + j0 * sd, i + j0 * si, v + j0 * sv, j1 - j0)) ok = false;
       }
     };
     // Rows are independent when the scatter runs inside them; else columns are.

@@ -21,36 +21,38 @@ void divide_by_counts(const NdView& x, const int64_t* counts);
 void cat_rows(char* out, const char* const* src, const int64_t* bytes, const int64_t* steps,
               int count, int64_t rows);
 
+// The first index, in row-major order, that is out of range, if there is one.
+struct BadIndex {
+  int64_t at = -1;
+  int64_t value = 0;
+  explicit operator bool() const { return at >= 0; }
+};
 // out[k] += stride * index[k] with negative indices counted from the end of `size`, k running
-// through the int64 `index` in row-major order. Returns the first k whose index is out of range
-// (nothing is promised of out then), else -1.
-int64_t add_offsets(int64_t* out, const NdView& index, int64_t size, int64_t stride);
+// through the int64 `index` in row-major order. Nothing is promised of out where one is bad.
+[[nodiscard]] BadIndex add_offsets(int64_t* out, const NdView& index, int64_t size, int64_t stride);
+// out[k] = index[k], none of which may be negative.
+[[nodiscard]] BadIndex copy_indices(int64_t* out, const NdView& index, int64_t size);
 
 enum class Combine : uint8_t { Assign, Add, Multiply, Max, Min };
 
-// Whether n indices, `step` apart, lie in [0, size).
-bool in_range(const int64_t* index, int64_t n, int64_t step, int64_t size);
-
-// Indices are checked before, or by the loop itself, piece by piece as it comes to them: that
-// spares reading them twice, but leaves the result half written when false is returned.
-enum class Range : uint8_t { Checked, Check };
+// The four below read each index once and follow it only if it is in range; false where one was
+// not, with the result half written then: another thread may write to the indices meanwhile.
 
 // out[.., k, ..] = src[.., places[k], ..] where a place is `scale` elements: sizes are equal,
-// `axis` is where k stands and src's stride there is ignored; places are checked against `total`.
+// `axis` is where k stands and src's stride there is ignored; places are below `total`.
 [[nodiscard]] bool take_at(const NdView& out, const NdView& src, int axis, const int64_t* places,
-                           int64_t scale, Range range, int64_t total);
+                           int64_t scale, int64_t total);
 // dst[.., places[k], ..] = (or +=, *=, max=, min=) values[.., k, ..].
-void put_at(const NdView& dst, const NdView& values, int axis, const int64_t* places, int64_t scale,
-            Combine combine);
+[[nodiscard]] bool put_at(const NdView& dst, const NdView& values, int axis, const int64_t* places,
+                          int64_t scale, int64_t total, Combine combine);
 
 // out[.., j, ..] = src[.., index[.., j, ..], ..] along dim; out has index's sizes. All have at
 // least one dimension.
-[[nodiscard]] bool gather(const NdView& out, const NdView& src, const NdView& index, int dim,
-                          Range range);
+[[nodiscard]] bool gather(const NdView& out, const NdView& src, const NdView& index, int dim);
 // dst[.., index[.., j, ..], ..] = (or +=, *=, max=, min=) src[.., j, ..]; src has index's sizes.
 // With a `base`, dst is a copy of it first (copies_rows() must hold).
 [[nodiscard]] bool scatter(const NdView& dst, const NdView& src, const NdView& index, int dim,
-                           Combine combine, Range range, const NdView* base);
+                           Combine combine, const NdView* base);
 // Whether scatter() can copy `base` to dst row by row, just before it writes to the row.
 bool copies_rows(const NdView& dst, const NdView& base, const NdView& index, int dim);
 // First position (row-major) whose index is outside [-size, size), or -1; negative ones are allowed

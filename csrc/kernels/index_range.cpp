@@ -2,7 +2,10 @@
 // May include: base, kernels.
 // Invariant: the index that is named as bad is the first in row-major order, however many threads.
 #include <atomic>
+#include <cstring>
+#include <mutex>
 
+#include "base/read_once.h"
 #include "kernels/index.h"
 #include "kernels/index_walk.h"
 
@@ -57,16 +60,6 @@ bool all_in_range(const NdView& index, int64_t least, int64_t size) {
 
 }  // namespace
 
-bool in_range(const int64_t* index, int64_t n, int64_t step, int64_t size) {
-  if (step == 1) {
-    // No index is larger than all their bits together, which are mostly small enough.
-    uint64_t bits = 0;
-    for (int64_t j = 0; j < n; ++j) bits |= static_cast<uint64_t>(index[j]);
-    if (bits < static_cast<uint64_t>(size)) return true;
-  }
-  return all_between(index, n, step, 0, size - 1);
-}
-
 int64_t find_bad_index(const NdView& index, int64_t size, bool negative) {
   int64_t n = index.numel();
   int64_t least = negative ? -size : 0;
@@ -86,22 +79,55 @@ int64_t find_bad_index(const NdView& index, int64_t size, bool negative) {
   return -1;
 }
 
-int64_t add_offsets(int64_t* out, const NdView& index, int64_t size, int64_t stride) {
-  int64_t bad = find_bad_index(index, size, true);
-  if (bad >= 0) return bad;
+namespace {
+
+// Calls put(k, index) for every index that lies in [least, size), each read once.
+template <class F>
+BadIndex each_checked(const NdView& index, int64_t least, int64_t size, F&& put) {
   Runs runs(index);
   const auto* at = index.ptr<const int64_t>();
+  std::mutex mutex;
+  BadIndex first;
   parallel_for(index.numel(), grain_default, [&](int64_t begin, int64_t end) {
     runs.each(begin, end, [&](int64_t k, int64_t offset, int64_t n) {
-      int64_t* to = out + k;
       const int64_t* from = at + offset;
       for (int64_t j = 0; j < n; ++j) {
-        int64_t i = from[j * runs.step()];
-        to[j] += (i + (size & (i >> 63))) * stride;
+        const int64_t i = read_once(from[j * runs.step()]);
+        if (i >= least && i < size) {
+          put(k + j, i);
+          continue;
+        }
+        const std::lock_guard lock(mutex);
+        if (!first || k + j < first.at) first = {k + j, i};
+        return;
       }
     });
   });
-  return -1;
+  return first;
+}
+
+}  // namespace
+
+BadIndex add_offsets(int64_t* out, const NdView& index, int64_t size, int64_t stride) {
+  return each_checked(index, -size, size,
+                      [=](int64_t k, int64_t i) { out[k] += (i + (size & (i >> 63))) * stride; });
+}
+
+BadIndex copy_indices(int64_t* out, const NdView& index, int64_t size) {
+  Runs runs(index);
+  const auto* at = index.ptr<const int64_t>();
+  const int64_t count = index.numel(), one = 1;
+  parallel_for(count, grain_default, [&](int64_t begin, int64_t end) {
+    runs.each(begin, end, [&](int64_t k, int64_t offset, int64_t n) {
+      if (runs.step() == 1)
+        std::memcpy(out + k, at + offset, static_cast<size_t>(n) * sizeof(int64_t));
+      else
+        for (int64_t j = 0; j < n; ++j) out[k + j] = at[offset + j * runs.step()];
+    });
+  });
+  const int64_t bad =
+      find_bad_index({reinterpret_cast<char*>(out), &count, &one, 1, DType::Int64}, size, false);
+  return bad < 0 ? BadIndex{} : BadIndex{bad, out[bad]};
 }
 
 int64_t index_value(const NdView& index, int64_t k) {

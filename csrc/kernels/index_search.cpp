@@ -73,7 +73,8 @@ NonzeroCounts count_nonzero(const NdView& x) {
 namespace {
 
 // Calls write(k, positions, m) for batches of nonzero elements, m of them from the k-th on, several
-// batches at once. Never more are named than were counted.
+// batches at once. As many are named as were counted: where another thread has changed elements in
+// between, some are left out, or the first of all stands for those that are gone.
 template <class F> void each_nonzero(const NdView& x, const NonzeroCounts& counts, F&& write) {
   constexpr int64_t batch = 256;
   int64_t n = x.numel();
@@ -114,6 +115,11 @@ template <class F> void each_nonzero(const NdView& x, const NonzeroCounts& count
                     }
                   });
         flush();
+        if (to < stop) std::fill_n(found, batch, int64_t{0});
+        while (to < stop) {
+          m = batch;
+          flush();
+        }
       }
     });
   });

@@ -242,7 +242,7 @@ template <class S> void forward(const AttentionShape& s, const AttentionTarget& 
     S* top = sums + row_block * vw;
     S* total = top + row_block;
     int64_t packed = -1;
-    for (int64_t task = begin; task < end; ++task) {
+    for (int64_t task = begin; task < end && !stopped(); ++task) {
       const int64_t i0 = task % blocks * row_block, h = task / blocks % s.heads;
       const int64_t b = task / blocks / s.heads, kv = h / share;
       if (packed != b * s.kv_heads + kv) {
@@ -315,7 +315,7 @@ template <class S> void backward(const AttentionShape& s, const AttentionGrads& 
                                      query_rows.elements() + grad_rows.elements());
     S* weights = room<S>(block_room, 2 * row_block * (key_block + 64));
     S* slopes = weights + row_block * (key_block + 64);
-    for (int64_t task = begin; task < end; ++task) {
+    for (int64_t task = begin; task < end && !stopped(); ++task) {
       const int64_t kv = task % s.kv_heads, b = task / s.kv_heads;
       S* next = to;
       const S* k = at<S>(s.k, b, kv, 0);

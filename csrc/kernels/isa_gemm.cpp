@@ -529,7 +529,7 @@ template <class T, class S> void packed_product(const Problem<T>& p, bool thread
         for (int64_t k0 = g0; k0 < g1; k0 += kc) {
           const int64_t depth = least(kc, g1 - k0);
           const S* b_block = b_packed + (k0 - g0) / kc * block;
-          for (int64_t i = i0; i < i1; i += mc_block) {
+          for (int64_t i = i0; i < i1 && !stopped(); i += mc_block) {
             const int64_t m = least(mc_block, i1 - i);
             Sink<T> to;
             to.c = p.c + i * p.c_rs + jc * p.c_cs;

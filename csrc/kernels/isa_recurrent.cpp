@@ -202,7 +202,7 @@ template <class T> void forward(const Recurrence& r, char* h_n, char* c_n) {
   T* full = r.w_hr ? run.take(r.batch * n) : nullptr;
   char* gates = gru || lstm ? r.gates : r.out;
   run.pieces([&](int64_t, int64_t begin, int64_t end) {
-    for (int64_t s = 0; s < r.steps; ++s) {
+    for (int64_t s = 0; s < r.steps && !stopped(); ++s) {
       const Part p = part_of(r, s, begin, end);
       auto add_state = [&](int64_t from, int64_t to, const T* h) {
         if (from >= to || !many) return;
@@ -268,7 +268,7 @@ template <class T> void backward(const Recurrence& r, const RecurrentGrads& g) {
   run.pieces([&](int64_t piece, int64_t begin, int64_t end) {
     T* total = sums + 2 * piece * width;
     T* bias = total + width;
-    for (int64_t s = r.steps - 1; s >= 0; --s) {
+    for (int64_t s = r.steps - 1; s >= 0 && !stopped(); --s) {
       const Part p = part_of(r, s, begin, end);
       const int64_t rows = p.high - p.low;
       if (rows == 0) continue;

@@ -168,6 +168,9 @@ void run_crossed(Loop loop, const Walk& w, char* const* data, const size_t* item
   });
 }
 
+// What a thread does before it looks whether the work should end.
+constexpr int64_t stretch_elements = int64_t{1} << 22;
+
 void run_range(Loop loop, const Walk& w, char* const* data, int64_t begin, int64_t end,
                const Scalar* params) {
   int64_t index[max_dims];
@@ -239,7 +242,10 @@ void run_loop(Loop loop, int count, char* const* data, const int64_t* const* str
     return run_crossed(loop, w, data, itemsizes, params);
   auto run = [&](const Walk& walk, char* const* at, int64_t elements) {
     parallel_for(elements, grain, [&](int64_t begin, int64_t end) {
-      run_range(loop, walk, at, begin, end, params);
+      for (int64_t b = begin; b < end; b += stretch_elements) {
+        stop_point();
+        run_range(loop, walk, at, b, std::min(end, b + stretch_elements), params);
+      }
     });
   };
   const int64_t piece = turned && w.ndim < max_dims ? w.piece() : 0;

@@ -19,6 +19,7 @@
 namespace clew::kernels {
 
 double distance_total(DType d, const char* a, const char* b, int64_t n, const Scalar* params) {
+  const LongWork work(n);
   constexpr int64_t block = 2048, together = 16;  // a block of distances stays in the cache
   const Loop loop = table::distance[d];
   const auto item = static_cast<int64_t>(itemsize(d));
@@ -59,6 +60,7 @@ void check_targets(const int64_t* target, const NllShape& sh) {
 template <class T>
 void nll(const T* x, const int64_t* target, const T* weight, const NllShape& sh, T* each,
          double* sum, double* total) {
+  const LongWork work(sh.n * sh.s);
   *sum = *total = 0;
   for (int64_t n = 0; n < sh.n; ++n) {
     for (int64_t s = 0; s < sh.s; ++s) {

@@ -81,6 +81,7 @@ template <class F> void for_folded(const Folded& f, F&& body) {
 // double.
 template <class T, class Body>
 void sum_over_rows(int64_t rows, int64_t n, double* sum_w, double* sum_b, Body&& body) {
+  const LongWork work(rows * n);
   int64_t pieces = pieces_of(rows * n, rows);
   std::vector<double> partial(static_cast<size_t>(2 * n * pieces), 0.0);
   parallel_for(pieces, 1, [&](int64_t first, int64_t last) {
@@ -314,6 +315,7 @@ static int64_t channel_pieces(const ChannelShape& sh) {
 
 template <class T>
 void channel_moments(double* mean, double* squares, const T* x, const ChannelShape& sh) {
+  const LongWork work(sh.n * sh.c * sh.s);
   const NormLoops<T>& loops = norm_loops<T>();
   struct Moments {
     double n = 0, mean = 0, squares = 0;
@@ -391,6 +393,7 @@ void channel_affine(T* y, const T* x, const T* mean, const T* rstd, const T* wei
 template <class T>
 void channel_dots(double* sum_g, double* sum_gx, const T* grad, const T* x, const T* mean,
                   const ChannelShape& sh) {
+  const LongWork work(sh.n * sh.c * sh.s);
   const NormLoops<T>& loops = norm_loops<T>();
   for (int64_t c = 0; c < sh.c; ++c) sum_g[c] = sum_gx[c] = 0;
   if (sh.s == 1) {

@@ -5,6 +5,8 @@
 
 #include <oneapi/dnnl/dnnl.h>
 
+#include "base/long_work.h"
+#include "base/signals.h"
 #include "kernels/onednn_cache.h"
 
 namespace clew::kernels::onednn {
@@ -86,6 +88,9 @@ Primitive make_matmul(const MatmulKey& key) {
 
 }  // namespace
 
+// Multiply-adds of one call.
+constexpr int64_t call_work = int64_t{1} << 33;
+
 bool has_units_for(DType d) {
   static const unsigned isa = dnnl_get_effective_cpu_isa();
   const unsigned asked = d == DType::BFloat16  ? dnnl_cpu_isa_avx512_core_bf16
@@ -111,10 +116,19 @@ bool gemm(const Gemm& g) {
   const int64_t ldb = leading(g.k, g.n, g.b_rs, g.b_cs, tb);
   const OneThread here;
   if (g.dtype == DType::Float32) {
-    return dnnl_sgemm(ta, tb, g.m, g.n, g.k, g.alpha.to<float>(),
-                      reinterpret_cast<const float*>(g.a), lda, reinterpret_cast<const float*>(g.b),
-                      ldb, g.beta.to<float>(), reinterpret_cast<float*>(g.c),
-                      g.c_rs) == dnnl_success;
+    const auto *a = reinterpret_cast<const float*>(g.a), *b = reinterpret_cast<const float*>(g.b);
+    auto* c = reinterpret_cast<float*>(g.c);
+    // A call cannot be interrupted: large products are as many as take some tenths of a second.
+    const int64_t rows = std::max<int64_t>(256, call_work / (g.n * g.k) / 16 * 16);
+    for (int64_t i = 0; i < g.m && !stopped(); i += rows) {
+      // Some of the library's loops keep data where a signal's frame would be put.
+      const WithoutSignals during;
+      if (dnnl_sgemm(ta, tb, std::min(rows, g.m - i), g.n, g.k, g.alpha.to<float>(), a + i * g.a_rs,
+                     lda, b, ldb, g.beta.to<float>(), c + i * g.c_rs, g.c_rs) != dnnl_success)
+        return false;
+    }
+    end_if_stopped();
+    return true;
   }
   const MatmulKey key{g.dtype == DType::BFloat16 ? dnnl_bf16 : dnnl_f16,
                       ta == 'T',

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "base/parallel.h"
+#include "base/read_once.h"
 #include "base/scratch.h"
 #include "kernels/reduce_loops.h"
 
@@ -325,11 +326,12 @@ bool pool_scatter(DType dtype, int64_t planes, int64_t in_points, int64_t out_po
             const int64_t* at = indices + p * out_points;
             std::fill_n(to, in_points, T{});
             for (int64_t i = 0; i < out_points; ++i) {
-              if (at[i] < 0 || at[i] >= in_points) {
+              const int64_t place = read_once(at[i]);
+              if (place < 0 || place >= in_points) {
                 valid = false;
                 continue;
               }
-              to[at[i]] = static_cast<T>(static_cast<A>(to[at[i]]) + static_cast<A>(from[i]));
+              to[place] = static_cast<T>(static_cast<A>(to[place]) + static_cast<A>(from[i]));
             }
           }
         });
@@ -348,9 +350,10 @@ bool pool_gather(DType dtype, int64_t planes, int64_t in_points, int64_t out_poi
                      const int64_t* at = indices + p * out_points;
                      T* to = static_cast<T*>(y) + p * out_points;
                      for (int64_t i = 0; i < out_points; ++i) {
-                       const bool ok = at[i] >= 0 && at[i] < in_points;
+                       const int64_t place = read_once(at[i]);
+                       const bool ok = place >= 0 && place < in_points;
                        if (!ok) valid = false;
-                       to[i] = ok ? from[at[i]] : T{};
+                       to[i] = ok ? from[place] : T{};
                      }
                    }
                  });

@@ -3,8 +3,10 @@
 // Invariant: every function holds the generator's mutex while it draws.
 #include "kernels/random.h"
 
+#include <chrono>
 #include <cmath>
 #include <numbers>
+#include <thread>
 #include <vector>
 
 #include "kernels/instruction_set.h"
@@ -38,7 +40,28 @@ const RandomLoops& random_loops() {
 
 namespace {
 
-using Lock = std::lock_guard<std::mutex>;
+// The right to draw n numbers. Other Python threads run meanwhile: what they need is let go of
+// before the interpreter is asked for, and it is not held while a generator is waited for.
+class Drawing {
+  LongWork work_;
+  std::unique_lock<std::mutex> lock_;
+  WithoutPause whole_;
+
+  static std::unique_lock<std::mutex> locked(std::mutex& mutex) {
+    std::unique_lock<std::mutex> lock(mutex, std::try_to_lock);
+    while (!lock) {
+      {
+        const LongWork wait(long_work_elements);
+        std::this_thread::sleep_for(std::chrono::microseconds(20));
+      }
+      lock.try_lock();
+    }
+    return lock;
+  }
+
+ public:
+  Drawing(Generator& g, int64_t n) : work_(n), lock_(locked(g.mutex)) {}
+};
 
 double next_double(Generator& g) { return Generator::to_double(g.next64()); }
 template <class C> C next_unit(Generator& g) {
@@ -230,7 +253,7 @@ void need_real(const char* op, const NdView& v) {
 }  // namespace
 
 void random_uniform(const NdView& dst, double from, double to, Generator& g) {
-  Lock lock(g.mutex);
+  const Drawing drawing(g, dst.numel());
   auto run = [&]<class T>(const NdView& d) {
     using C = std::conditional_t<std::is_same_v<T, double>, double, float>;
     C low = static_cast<C>(from), span = static_cast<C>(to) - low;
@@ -259,7 +282,7 @@ void random_uniform(const NdView& dst, double from, double to, Generator& g) {
 }
 
 void random_normal(const NdView& dst, double mean, double std, Generator& g) {
-  Lock lock(g.mutex);
+  const Drawing drawing(g, dst.numel());
   auto run = [&]<class T>(const NdView& d, double m, double s) {
     using C = std::conditional_t<std::is_same_v<T, double>, double, float>;
     int64_t n = d.numel();
@@ -299,7 +322,7 @@ void random_normal(const NdView& dst, const NdView& mean, const NdView& std, Gen
 }
 
 void random_integers(const NdView& dst, int64_t low, uint64_t range, bool wide, Generator& g) {
-  Lock lock(g.mutex);
+  const Drawing drawing(g, dst.numel());
   need_real("random", dst);
   uint64_t base = static_cast<uint64_t>(low);
   const bool narrow = !wide && range != 0 && range <= UINT32_MAX;
@@ -342,7 +365,7 @@ static uint64_t limit_of(double p) {
 }
 
 void random_bernoulli(const NdView& dst, double p, Generator& g) {
-  Lock lock(g.mutex);
+  const Drawing drawing(g, dst.numel());
   const uint64_t limit = limit_of(p);
   auto quick = [&]<class T>() {
     T* out = dst.ptr<T>();
@@ -364,7 +387,7 @@ void random_bernoulli(const NdView& dst, double p, Generator& g) {
 }
 
 void random_bernoulli(const NdView& dst, const NdView& p, Generator& g) {
-  Lock lock(g.mutex);
+  const Drawing drawing(g, dst.numel());
   dispatch_float("bernoulli", p.dtype, [&]<class T>() {
     using C = std::conditional_t<std::is_same_v<T, double>, double, float>;
     visit<T, T>(dst, p, [&](T& x, const T& chance) {
@@ -376,13 +399,13 @@ void random_bernoulli(const NdView& dst, const NdView& p, Generator& g) {
 }
 
 void random_exponential(const NdView& dst, double rate, Generator& g) {
-  Lock lock(g.mutex);
+  const Drawing drawing(g, dst.numel());
   need_float("exponential_", dst);
   fill_mapped(dst, g, [rate](double u) { return -std::log1p(-u) / rate; });
 }
 
 void random_geometric(const NdView& dst, double p, Generator& g) {
-  Lock lock(g.mutex);
+  const Drawing drawing(g, dst.numel());
   need_real("geometric_", dst);
   double scale = std::log1p(-p);
   fill_mapped(dst, g, [scale](double u) {
@@ -391,7 +414,7 @@ void random_geometric(const NdView& dst, double p, Generator& g) {
 }
 
 void random_cauchy(const NdView& dst, double median, double sigma, Generator& g) {
-  Lock lock(g.mutex);
+  const Drawing drawing(g, dst.numel());
   need_float("cauchy_", dst);
   fill_mapped(dst, g, [median, sigma](double u) {
     return median + sigma * std::tan(std::numbers::pi * (u - 0.5));
@@ -399,7 +422,7 @@ void random_cauchy(const NdView& dst, double median, double sigma, Generator& g)
 }
 
 void random_log_normal(const NdView& dst, double mean, double std, Generator& g) {
-  Lock lock(g.mutex);
+  const Drawing drawing(g, dst.numel());
   need_float("log_normal_", dst);
   fill_each<double>(dst, [&] { return std::exp(next_normal(g) * std + mean); });
 }
@@ -430,7 +453,7 @@ static double next_poisson(double mean, Generator& g) {
 }
 
 void random_poisson(const NdView& dst, const NdView& rate, Generator& g) {
-  Lock lock(g.mutex);
+  const Drawing drawing(g, dst.numel());
   dispatch_float("poisson", dst.dtype, [&]<class T>() {
     visit<T, T>(dst, rate, [&](T& x, const T& r) {
       double mean = static_cast<double>(static_cast<compute_t<T>>(r));
@@ -443,7 +466,7 @@ void random_poisson(const NdView& dst, const NdView& rate, Generator& g) {
 }
 
 void random_permutation(const NdView& dst, Generator& g) {
-  Lock lock(g.mutex);
+  const Drawing drawing(g, dst.numel());
   int64_t n = dst.numel();
   dispatch(dst.dtype, RealTypes{}, [&]<class T>() {
     T* x = dst.ptr<T>();
@@ -458,7 +481,7 @@ void random_permutation(const NdView& dst, Generator& g) {
 }
 
 void random_multinomial(const NdView& dst, const NdView& weights, bool replacement, Generator& g) {
-  Lock lock(g.mutex);
+  const Drawing drawing(g, weights.numel());
   int64_t rows = dst.sizes[0], samples = dst.sizes[1], categories = weights.sizes[1];
   int64_t* out = dst.ptr<int64_t>();
   dispatch_float("multinomial", weights.dtype, [&]<class T>() {
@@ -518,7 +541,7 @@ void random_masked_affine(const NdView& out, const NdView& mask, const NdView& i
     masked_affine(out, in, mask, scale, shift, dropped);
     return;
   }
-  Lock lock(g.mutex);
+  const Drawing drawing(g, out.numel());
   const auto a = static_cast<float>(scale), b = static_cast<float>(keeping_sign(shift)),
              d = static_cast<float>(keeping_sign(dropped));
   const uint64_t limit = limit_of(keep);

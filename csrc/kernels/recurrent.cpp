@@ -25,6 +25,12 @@ const RecurrentLoops& loops = choose();
 constexpr int64_t piece_rows = 4;
 constexpr int64_t parallel_work = 1 << 21;  // multiply-adds
 
+// Multiply-adds of a whole layer.
+int64_t products_of(const Recurrence& r) {
+  const int64_t total = r.steps ? r.first[r.steps - 1] + r.rows[r.steps - 1] : 0;
+  return total * recurrent_width(r.cell, r.hidden) * r.state;
+}
+
 int64_t padded(int64_t n) { return (n + 63) / 64 * 64; }
 
 }  // namespace
@@ -34,8 +40,7 @@ int64_t recurrent_width(RecurrentCell cell, int64_t hidden) {
 }
 
 int recurrent_pieces(const Recurrence& r) {
-  const int64_t total = r.steps ? r.first[r.steps - 1] + r.rows[r.steps - 1] : 0;
-  if (total * recurrent_width(r.cell, r.hidden) * r.state < parallel_work) return 1;
+  if (products_of(r) < parallel_work) return 1;
   const int64_t most = std::max<int64_t>(1, r.batch / piece_rows);
   return static_cast<int>(std::min<int64_t>(num_threads(), most));
 }
@@ -50,8 +55,14 @@ int64_t recurrent_scratch(const Recurrence& r) {
   return count * static_cast<int64_t>(itemsize(r.dtype));
 }
 
-void recurrent_forward(const Recurrence& r, char* h_n, char* c_n) { loops.forward(r, h_n, c_n); }
-void recurrent_backward(const Recurrence& r, const RecurrentGrads& g) { loops.backward(r, g); }
+void recurrent_forward(const Recurrence& r, char* h_n, char* c_n) {
+  const LongWork work(products_of(r) / 16);
+  loops.forward(r, h_n, c_n);
+}
+void recurrent_backward(const Recurrence& r, const RecurrentGrads& g) {
+  const LongWork work(products_of(r) / 16);
+  loops.backward(r, g);
+}
 void lstm_step(const CellStep& s, char* h_n, char* c_n, char* gates) {
   loops.lstm_step(s, h_n, c_n, gates);
 }

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <vector>
 
+#include "base/long_work.h"
 #include "kernels/ndview.h"
 #include "kernels/reduce_loops.h"
 
@@ -294,6 +295,7 @@ void reduce_with(const R& r, const NdView& dst, const NdView& src,
       reduce_rows(r, plan, in, aux, lo, hi, u0, u1, sink);
   };
   int64_t total = plan.outputs * plan.count;
+  const LongWork work(total);
   int64_t pieces = std::min<int64_t>({num_threads(), range, total / grain_default + 1});
   if (pieces > 1 && units < pieces) {
     // Few outputs of many terms: the threads share the terms.

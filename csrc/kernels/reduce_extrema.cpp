@@ -4,6 +4,7 @@
 #include <limits>
 #include <vector>
 
+#include "base/long_work.h"
 #include "kernels/reduce.h"
 #include "kernels/reduce_driver.h"
 
@@ -114,6 +115,7 @@ template <class T, bool Largest> auto arg_loop() {
 
 template <class T, bool Largest>
 void arg_reduce(T* values, const int64_t* value_strides, const NdView& indices, const NdView& src) {
+  const LongWork work(src.numel());
   using C = compute_t<T>;
   ReducePlan plan(indices, src, value_strides);
   const auto* in = src.ptr<const T>();

@@ -10,6 +10,7 @@
 #include <limits>
 #include <vector>
 
+#include "base/long_work.h"
 #include "kernels/norm_loops.h"
 #include "kernels/reduce.h"
 #include "kernels/reduce_driver.h"
@@ -288,6 +289,7 @@ bool var_by_loops(const NdView* var, const NdView* mean, const NdView& src, doub
 
 void reduce_var(const NdView* var, const NdView* mean, const NdView& src, double correction,
                 bool root) {
+  const LongWork work(src.numel());
   const NdView& shape = var ? *var : *mean;
   double n = static_cast<double>(terms(shape, src)), divisor = std::max(0.0, n - correction);
   if (src.dtype == DType::Float32 && var_by_loops<float>(var, mean, src, divisor, root)) return;
@@ -304,6 +306,7 @@ void reduce_var(const NdView* var, const NdView* mean, const NdView& src, double
 }
 
 void reduce_logsumexp(const NdView& dst, const NdView& src) {
+  const LongWork work(src.numel());
   ReducePlan plan(dst, src);
   bool rows = plan.reduced.size() == 1 && plan.reduced[0].src == 1 && plan.count > 0;
   if (rows && (src.dtype == DType::Float32 || src.dtype == DType::Float64)) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/parallel.h"
+#include "base/read_once.h"
 
 namespace clew::kernels {
 
@@ -40,11 +41,17 @@ void gather_weighted(T* out, const T* x, const int64_t* index, const T* weight,
   for_blocks(sh, [&](int64_t n, int64_t k0, int64_t places, int64_t p0, int64_t count) {
     const int64_t* from = index + (n * sh.k + k0) * sh.p + p0;
     const T* w = weight + (n * sh.k + k0) * sh.p + p0;
+    // Copied: every channel reads them.
+    int64_t own[most * block];
     bool all = true;
     for (int64_t k = 0; k < places; ++k)
-      for (int64_t j = 0; j < count; ++j) all &= within(from[k * sh.p + j], sh.s);
+      for (int64_t j = 0; j < count; ++j) {
+        const int64_t at = read_once(from[k * sh.p + j]);
+        own[k * block + j] = at;
+        all &= within(at, sh.s);
+      }
     auto term = [&](const T* row, int64_t k, int64_t j) {
-      return w[k * sh.p + j] * row[from[k * sh.p + j]];
+      return w[k * sh.p + j] * row[own[k * block + j]];
     };
     for (int64_t c = 0; c < sh.c; ++c) {
       const T* row = x + (n * sh.c + c) * sh.s;
@@ -58,7 +65,7 @@ void gather_weighted(T* out, const T* x, const int64_t* index, const T* weight,
       }
       for (; k < places; ++k) {
         for (int64_t j = 0; j < count; ++j)
-          if (all || within(from[k * sh.p + j], sh.s)) to[j] += term(row, k, j);
+          if (all || within(own[k * block + j], sh.s)) to[j] += term(row, k, j);
       }
     }
   });
@@ -76,7 +83,7 @@ void scatter_weighted(T* out, const T* points, const int64_t* index, const T* we
                    for (int64_t k = 0; k < sh.k; ++k) {
                      const int64_t first = (row / sh.c * sh.k + k) * sh.p;
                      for (int64_t j = 0; j < sh.p; ++j) {
-                       const int64_t at = index[first + j];
+                       const int64_t at = read_once(index[first + j]);
                        if (within(at, sh.s)) to[at] += weight[first + j] * from[j];
                      }
                    }
@@ -94,7 +101,7 @@ void gather_dots(T* out, const T* x, const int64_t* index, const T* points,
       for (int64_t c = 0; c < sh.c; ++c) {
         const T *row = x + (n * sh.c + c) * sh.s, *g = points + (n * sh.c + c) * sh.p + p0;
         for (int64_t j = 0; j < count; ++j) {
-          const int64_t at = index[first + j];
+          const int64_t at = read_once(index[first + j]);
           if (within(at, sh.s)) sums[j] += row[at] * g[j];
         }
       }

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/long_work.h"
 #include "kernels/instruction_set.h"
 #include "kernels/reduce_lines.h"
 #include "kernels/scan_loops.h"
@@ -256,6 +257,7 @@ void cumextremum_of(const NdView& values, const NdView& indices, const NdView& s
 }  // namespace
 
 void cumsum(const NdView& dst, const NdView& src, int dim, bool reverse) {
+  const LongWork work(src.numel());
   if (sum_dense_lines(dst, src, dim, reverse)) return;
   dispatch(as_signed(dst.dtype), PlainTypes{}, [&]<class T>() {
     using Acc = running_t<T>;
@@ -264,6 +266,7 @@ void cumsum(const NdView& dst, const NdView& src, int dim, bool reverse) {
 }
 
 void cumprod(const NdView& dst, const NdView& src, int dim) {
+  const LongWork work(src.numel());
   dispatch(as_signed(dst.dtype), PlainTypes{}, [&]<class T>() {
     using Acc = running_t<T>;
     scan<T>(dst, src, dim, false, Acc(1), [](Acc a, T v) { return a * widen<T, Acc>(v); });
@@ -271,6 +274,7 @@ void cumprod(const NdView& dst, const NdView& src, int dim) {
 }
 
 void logcumsumexp(const NdView& dst, const NdView& src, int dim) {
+  const LongWork work(src.numel());
   if (is_complex(dst.dtype)) {
     dispatch(dst.dtype, ComplexTypes{}, [&]<class T>() {
       using Acc = std::complex<double>;
@@ -298,6 +302,7 @@ void logcumsumexp(const NdView& dst, const NdView& src, int dim) {
 
 void cumextremum(const NdView& values, const NdView& indices, const NdView& src, int dim,
                  bool largest) {
+  const LongWork work(src.numel());
   NdView v = values, s = src;
   if (s.dtype == DType::Bool) v.dtype = s.dtype = DType::UInt8;
   dispatch(s.dtype, RealNumericTypes{}, [&]<class T>() {

@@ -1,6 +1,8 @@
 // Places of values in sorted rows.
 // May include: base, kernels.
 // Invariant: NaN sorts after everything.
+#include "base/long_work.h"
+#include "base/read_once.h"
 #include "kernels/index.h"
 
 namespace clew::kernels {
@@ -45,9 +47,11 @@ void search(const T* values, int64_t count, int64_t length, At&& at, int64_t* lo
 
 void search_sorted(const NdView& sorted, const int64_t* sorter, const NdView& values,
                    const NdView& out, bool right) {
+  const LongWork work(values.numel());
   const int64_t length = sorted.sizes[sorted.ndim - 1];
   const int64_t per_row = values.ndim ? values.sizes[values.ndim - 1] : 1;
   const bool shared = sorted.ndim == 1;
+  const auto last = static_cast<uint64_t>(length - 1);
   dispatch(sorted.dtype, RealTypes{}, [&]<class T>() {
     using C = compute_t<T>;
     const T* rows = sorted.ptr<const T>();
@@ -64,9 +68,12 @@ void search_sorted(const NdView& sorted, const int64_t* sorter, const NdView& va
           else
             search<false>(v + i, count, length, at, low);
         };
-        // A sorter out of range was refused before; this only reads.
+        // A sorter out of range was refused before, unless another thread writes to it meanwhile.
         if (sorter)
-          run([=](int64_t k) { return static_cast<C>(rows[base + sorter[base + k]]); });
+          run([=](int64_t k) {
+            const auto place = static_cast<uint64_t>(read_once(sorter[base + k]));
+            return static_cast<C>(rows[base + static_cast<int64_t>(std::min(place, last))]);
+          });
         else
           run([=](int64_t k) { return static_cast<C>(rows[base + k]); });
         for (int64_t q = 0; q < count; ++q) {

@@ -6,6 +6,7 @@
 #include <bit>
 #include <limits>
 
+#include "base/long_work.h"
 #include "base/scratch.h"
 #include "kernels/instruction_set.h"
 #include "kernels/reduce_lines.h"
@@ -65,6 +66,7 @@ void for_sort_lines(const NdView& values, const NdView& indices, const NdView& s
   parallel_for(lines.count, one_by_one ? lines.count : grain, [&](int64_t begin, int64_t end) {
     Scratch& room = scratch.here();
     for (int64_t i = begin; i < end; ++i) {
+      if (n >= 1024) stop_point();
       auto off = lines.place(i);
       body(lines, room, src.ptr<const T>() + off[2], values.ptr<T>() + off[0],
            indices.ptr<int64_t>() + off[1]);
@@ -121,6 +123,10 @@ template <class T, class It> It* smallest_few(Scratch& room, Keys<T> keys, int64
       end += key <= bound;
     }
   }
+  if (end - items < k) {  // another thread has changed elements in between
+    load_items(items, keys, n, U(0));
+    end = items + n;
+  }
   std::nth_element(items, items + k - 1, end);
   return items;
 }
@@ -129,6 +135,7 @@ template <class T, class It> It* smallest_few(Scratch& room, Keys<T> keys, int64
 
 void sort(const NdView& values, const NdView& indices, const NdView& src, int dim,
           bool descending) {
+  const LongWork work(src.numel());
   NdView v = as_bytes(values), s = as_bytes(src);
   int64_t n = s.ndim ? s.sizes[dim] : 1;
   if (n == 0) return;
@@ -152,6 +159,7 @@ void sort(const NdView& values, const NdView& indices, const NdView& src, int di
 
 void topk(const NdView& values, const NdView& indices, const NdView& src, int dim, bool largest,
           bool sorted) {
+  const LongWork work(src.numel());
   NdView v = as_bytes(values), s = as_bytes(src);
   int64_t n = s.ndim ? s.sizes[dim] : 1, k = v.ndim ? v.sizes[dim] : 1;
   if (k == 0) return;
@@ -222,6 +230,7 @@ int64_t picked(Scratch& room, const T* from, int64_t step, int64_t n, Pick what,
 
 void pick(const NdView& values, const NdView& indices, const NdView& src, int dim, Pick what,
           int64_t k) {
+  const LongWork work(src.numel());
   NdView v = as_bytes(values), s = as_bytes(src);
   int64_t n = s.ndim ? s.sizes[dim] : 1;
   if (n == 0) return;

@@ -54,7 +54,8 @@ template <class Key, class At> int telling_digits(Digits digits, int64_t n, At&&
 }
 
 // One pass: at(i) for all i < n go to `to` in the order of a digit, as they come where it is equal.
-template <class It, class At>
+// `elsewhere`: at() reads what another thread may change between the count and the move.
+template <class It, bool elsewhere = false, class At>
 void sort_by_digit(It* to, int64_t n, int64_t pieces, int shift, int bits, At&& at,
                    std::vector<typename It::Index>& counts) {
   using Count = typename It::Index;
@@ -76,7 +77,8 @@ void sort_by_digit(It* to, int64_t n, int64_t pieces, int shift, int bits, At&& 
     Count* next = counts.data() + static_cast<size_t>(piece) * buckets;
     for (int64_t i = begin; i < end; ++i) {
       const It item = at(i);
-      to[next[digit(item)]++] = item;
+      const Count place = next[digit(item)]++;
+      if (!elsewhere || static_cast<int64_t>(place) < n) to[place] = item;
     }
   });
 }
@@ -172,7 +174,7 @@ const It* sort_spanned(It* room, Keys<int64_t> keys, int64_t n, uint64_t low, ui
   const int needed = telling_digits<uint32_t>(digits, n, at);
   const int rest = (digits.count - needed) * digits.bits;
   std::vector<uint32_t> counts(static_cast<size_t>(pieces) << digits.bits);
-  sort_by_digit(room, n, pieces, rest, digits.bits, at, counts);
+  sort_by_digit<It, true>(room, n, pieces, rest, digits.bits, at, counts);
   return sort_on(room, room + n, n, pieces, digits, 1, rest, counts);
 }
 

@@ -89,7 +89,10 @@ inline int64_t pieces_of(int64_t n) {
 // Calls f(piece, begin, end) for equal pieces of [0, n), each on a thread of its own.
 template <class F> void for_pieces(int64_t n, int64_t pieces, F&& f) {
   parallel_for(pieces, 1, [&](int64_t first, int64_t last) {
-    for (int64_t p = first; p < last; ++p) f(p, n * p / pieces, n * (p + 1) / pieces);
+    for (int64_t p = first; p < last; ++p) {
+      if (n >= long_line) stop_point();
+      f(p, n * p / pieces, n * (p + 1) / pieces);
+    }
   });
 }
 
@@ -189,14 +192,21 @@ template <class T, class It> void select_items(It* items, Keys<T> keys, int64_t 
     if (below + here > k) break;
     below += here;
   }
-  It *less = items, *equal = items + below;
+  It *less = items, *equal = items + below, *const middle = equal, *const end = equal + here;
   for (int64_t i = 0; i < n; ++i) {
     U key = keys[i];
     auto at = static_cast<size_t>(key >> drop);
     if (at > bucket) continue;
-    *(at < bucket ? less++ : equal++) = {key, static_cast<typename It::Index>(i)};
+    It*& to = at < bucket ? less : equal;
+    if (to == (at < bucket ? middle : end)) break;
+    *to++ = {key, static_cast<typename It::Index>(i)};
   }
-  std::nth_element(items + below, items + k, items + below + here);
+  if (less != middle || equal != end) {  // another thread has changed elements since the count
+    load_items(items, keys, n, key_t<T>(0));
+    std::nth_element(items, items + k, items + n);
+    return;
+  }
+  std::nth_element(middle, items + k, end);
 }
 
 }  // namespace clew::kernels

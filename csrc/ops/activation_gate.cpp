@@ -1,7 +1,6 @@
 // Activations of which one half of the input gates the other: glu.
 // May include: graph/op.h, kernels/pointwise.h, other families' headers.
 // Invariant: the halves are never copied: loops run over where they lie.
-#include "graph/gil.h"
 #include "kernels/pointwise.h"
 #include "ops/arithmetic.h"
 #include "ops/batch_rules.h"
@@ -70,7 +69,6 @@ void glu_cpu(const Call& c, Tensors& outs) {
   char* const data[] = {y->data, x->data, x->data + half};
   const int64_t* const strides[] = {y.strides().data(), x.strides().data(), x.strides().data()};
   const size_t items[] = {item, item, item};
-  const ReleaseGil gil(x.numel());
   kernels::run_loop(kernels::table::gate[x.dtype()], 3, data, strides, items, y.sizes().data(),
                     y.ndim(), nullptr);
 }

@@ -5,7 +5,6 @@
 
 #include <cmath>
 
-#include "graph/gil.h"
 #include "graph/modes.h"
 #include "kernels/attention.h"
 #include "ops/arithmetic.h"
@@ -136,7 +135,6 @@ void add_result(OutSpecs& out, DType dtype, const Dims& sizes) {
   const int64_t heads = sizes[1], rows = sizes[2], width = sizes[3];
   o.strides = Dims{rows * heads * width, width, heads * width, 1};
 }
-int64_t work_of(const kernels::AttentionShape& s) { return s.batch * s.heads * s.queries * s.keys; }
 
 bool fits(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask) {
   const int nd = q.ndim();
@@ -167,7 +165,6 @@ void fused_rule(const Call& c, OutSpecs& out) {
 void fused_cpu(const Call& c, Tensors& outs) {
   const auto s = fused_shape(c.in[0], c.in[1], c.in[2], c.in[3], c.as<FusedAttrs>());
   const auto to = operand<kernels::AttentionTarget>(outs[0], outs[0].ndim());
-  const ReleaseGil gil(work_of(s));
   kernels::attention(s, to, outs[1].data<char>());
 }
 // vmap: samples are folded into the batch, in front of heads, rows and (but for logsum) columns.
@@ -254,7 +251,6 @@ void fused_back_cpu(const Call& c, Tensors& outs) {
                                       operand<kernels::AttentionTarget>(outs[0], nd),
                                       operand<kernels::AttentionTarget>(outs[1], nd),
                                       operand<kernels::AttentionTarget>(outs[2], nd)};
-  const ReleaseGil gil(work_of(s));
   kernels::attention_backward(s, grads);
 }
 constexpr OpDef fused_back_op = general({

@@ -4,7 +4,6 @@
 #include "ops/convolution.h"
 #include "ops/batch_rules.h"
 
-#include "graph/gil.h"
 #include "kernels/conv.h"
 #include "ops/arithmetic.h"
 #include "ops/reduction.h"
@@ -126,10 +125,6 @@ kernels::ConvShape kernel_shape(const ConvAttrs& a, const Tensor& x, const Tenso
   return s;
 }
 
-int64_t work_of(const kernels::ConvShape& s) {
-  return s.n * s.co * s.out_points() *
-         std::max<int64_t>(1, s.ci / s.groups * s.kernel_points() / 16);
-}
 const void* data_of(const Tensor& t) { return t ? t.data<char>() : nullptr; }
 
 ConvAttrs resized(const ConvAttrs& a, const Dims& sizes) {
@@ -166,7 +161,6 @@ void forward_cpu(const Call& c, Tensors& outs) {
   const Tensor x = dense(c.in[0], last), w = dense(c.in[1]), b = dense(c.in[2]);
   auto s = kernel_shape(c.as<ConvAttrs>(), x, w, outs[0]);
   s.last = last;
-  const ReleaseGil gil(work_of(s));
   kernels::conv_forward(s, data_of(x), data_of(w), data_of(b), outs[0].data<char>());
 }
 void forward_vjp(Vjp& c) {
@@ -209,7 +203,6 @@ void input_cpu(const Call& c, Tensors& outs) {
   const Tensor y = dense(c.in[0], last), w = dense(c.in[1]), b = dense(c.in[2]);
   auto s = kernel_shape(c.as<ConvAttrs>(), outs[0], w, y);
   s.last = last;
-  const ReleaseGil gil(work_of(s));
   kernels::conv_input(s, data_of(y), data_of(w), data_of(b), outs[0].data<char>());
 }
 void input_vjp(Vjp& c) {
@@ -249,7 +242,6 @@ void weight_cpu(const Call& c, Tensors& outs) {
   const Tensor y = dense(c.in[0], last), x = dense(c.in[1], last);
   auto s = kernel_shape(c.as<ConvAttrs>(), x, outs[0], y);
   s.last = last;
-  const ReleaseGil gil(work_of(s));
   kernels::conv_weight(s, data_of(y), data_of(x), outs[0].data<char>());
 }
 void weight_vjp(Vjp& c) {

@@ -2,7 +2,6 @@
 // May include: ops, graph, tensor, kernels.
 // Invariant: nothing is read before states and lengths were seen to lie within what they point to.
 #include "kernels/ctc.h"
-#include "graph/gil.h"
 #include "ops/shape.h"
 
 namespace clew {
@@ -15,9 +14,18 @@ constexpr NoRule written_in_python = no_rule(
 kernels::CtcShape shape_of(const Tensor& x, const Tensor& states) {
   return {x.size(0), x.size(1), x.size(2), states.size(1)};
 }
-kernels::CtcTargets targets_of(const Tensor& states, const Tensor& skip, const Tensor& lengths) {
-  return {states.data<const int64_t>(), skip.data<const bool>(), lengths.data<const int64_t>()};
-}
+// Copies, to which nobody else can write, of what is read more than once.
+struct Targets {
+  Tensor states, skip, lengths;
+  Targets(const Tensor& s, const Tensor& k, const Tensor& l)
+      : states(empty(s.sizes(), DType::Int64)), skip(k), lengths(empty(l.sizes(), DType::Int64)) {
+    copy_into(states, s);
+    copy_into(lengths, l);
+  }
+  operator kernels::CtcTargets() const {
+    return {states.data<const int64_t>(), skip.data<const bool>(), lengths.data<const int64_t>()};
+  }
+};
 void check_targets(const Call& c, const Tensor& x, const Tensor& states, const Tensor& skip,
                    const Tensor& lengths) {
   require(x.ndim() == 3 && (x.dtype() == DType::Float32 || x.dtype() == DType::Float64), c.name(),
@@ -51,11 +59,10 @@ void ctc_shape(const Call& c, OutSpecs& outs) {
 }
 void ctc_cpu(const Call& c, Tensors& outs) {
   const Tensor x = contiguous(c.in[0]);
-  const auto targets = targets_of(c.in[1], c.in[2], c.in[3]);
+  const Targets targets(c.in[1], c.in[2], c.in[3]);
   const auto shape = shape_of(x, c.in[1]);
   check_values(c, targets, shape);
   dispatch(x.dtype(), TypeList<float, double>{}, [&]<class T>() {
-    ReleaseGil gil(outs[1].numel());
     kernels::ctc(outs[0].data<T>(), outs[1].data<T>(), x.data<const T>(), targets, shape);
   });
 }
@@ -82,11 +89,10 @@ void backward_shape(const Call& c, OutSpecs& outs) {
 }
 void backward_cpu(const Call& c, Tensors& outs) {
   const Tensor grad = contiguous(c.in[0]), x = contiguous(c.in[1]), loss = contiguous(c.in[5]);
-  const auto targets = targets_of(c.in[2], c.in[3], c.in[4]);
+  const Targets targets(c.in[2], c.in[3], c.in[4]);
   const auto shape = shape_of(x, c.in[2]);
   check_values(c, targets, shape);
   dispatch(x.dtype(), TypeList<float, double>{}, [&]<class T>() {
-    ReleaseGil gil(c.in[6].numel());
     kernels::ctc_backward(outs[0].data<T>(), grad.data<const T>(), x.data<const T>(),
                           loss.data<const T>(), c.in[6].data<const T>(), targets, shape);
   });

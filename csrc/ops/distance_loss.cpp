@@ -3,7 +3,6 @@
 // Invariant: sum and mean read both tensors once and write one number; a recorded gradient is
 // composed of public ops.
 #include "graph/batch.h"
-#include "graph/gil.h"
 #include "graph/modes.h"
 #include "kernels/loss.h"
 #include "kernels/pointwise.h"
@@ -105,7 +104,6 @@ constexpr OpDef distance_total_op = general({
           Tensor x = staged(c.in[0], d), y = staged(c.in[1], d);
           const Scalar params[] = {a.edge, a.half, a.line};
           int64_t n = x.numel();
-          ReleaseGil gil(n);
           double total = kernels::distance_total(d, x->data, y->data, n, params);
           if (a.mean) total /= static_cast<double>(n);
           with_norm_type(d, [&]<class T>() { *out.data<T>() = static_cast<T>(total); });

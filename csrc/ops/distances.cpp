@@ -2,7 +2,6 @@
 // May include: ops, graph, tensor, kernels.
 // Invariant: rows are read from contiguous copies, one behind the other.
 #include "kernels/distances.h"
-#include "graph/gil.h"
 #include "ops/shape.h"
 
 namespace clew {
@@ -38,8 +37,7 @@ void check_results(const Call& c, const Tensor& grad, const Tensor& distance, co
           c.name(), ": grad and distance must be those of the result ", sizes, "; got ", grad,
           " and ", distance);
 }
-template <class F> void with_type(const Call& c, const Tensor& x, int64_t work, F&& f) {
-  ReleaseGil gil(work);
+template <class F> void with_type(const Call& c, const Tensor& x, F&& f) {
   dispatch(x.dtype(), TypeList<float, double>{},
            [&]<class T>() { f.template operator()<T>(c.as<NormAttrs>().p); });
 }
@@ -56,7 +54,7 @@ constexpr OpDef distances_op = general({
     .cpu =
         [](const Call& c, Tensors& outs) {
           const Tensor x = contiguous(c.in[0]), y = contiguous(c.in[1]);
-          with_type(c, x, outs[0].numel() * (x.size(2) + 1), [&]<class T>(double p) {
+          with_type(c, x, [&]<class T>(double p) {
             kernels::distances(outs[0].data<T>(), x.data<const T>(), y.data<const T>(),
                                shape_of(x, y), p);
           });
@@ -82,7 +80,7 @@ constexpr OpDef backward_op = general({
         [](const Call& c, Tensors& outs) {
           const Tensor grad = contiguous(c.in[0]), distance = contiguous(c.in[1]);
           const Tensor x = contiguous(c.in[2]), y = contiguous(c.in[3]);
-          with_type(c, x, grad.numel() * (x.size(2) + 1), [&]<class T>(double p) {
+          with_type(c, x, [&]<class T>(double p) {
             kernels::distances_backward(outs[0].data<T>(), outs[1].data<T>(), grad.data<const T>(),
                                         distance.data<const T>(), x.data<const T>(),
                                         y.data<const T>(), shape_of(x, y), p);
@@ -106,7 +104,7 @@ constexpr OpDef own_op = general({
     .cpu =
         [](const Call& c, Tensors& outs) {
           const Tensor x = contiguous(c.in[0]);
-          with_type(c, x, outs[0].numel() * (x.size(1) + 1), [&]<class T>(double p) {
+          with_type(c, x, [&]<class T>(double p) {
             kernels::own_distances(outs[0].data<T>(), x.data<const T>(), x.size(0), x.size(1), p);
           });
         },
@@ -128,7 +126,7 @@ constexpr OpDef own_backward_op = general({
         [](const Call& c, Tensors& outs) {
           const Tensor grad = contiguous(c.in[0]), distance = contiguous(c.in[1]);
           const Tensor x = contiguous(c.in[2]);
-          with_type(c, x, grad.numel() * (x.size(1) + 1), [&]<class T>(double p) {
+          with_type(c, x, [&]<class T>(double p) {
             kernels::own_distances_backward(outs[0].data<T>(), grad.data<const T>(),
                                             distance.data<const T>(), x.data<const T>(), x.size(0),
                                             x.size(1), p);

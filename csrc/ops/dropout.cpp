@@ -3,7 +3,6 @@
 // Invariant: only the mask (bool) is kept for backward.
 #include <cmath>
 
-#include "graph/gil.h"
 #include "graph/inplace.h"
 #include "kernels/random.h"
 #include "ops/batch_rules.h"
@@ -37,7 +36,6 @@ struct ScaleAttrs {
 void apply_mask(const Tensor& out, const Tensor& in, const Tensor& mask, double scale, double shift,
                 double dropped) {
   Dims strides = broadcast_strides(mask.sizes(), mask.strides(), out.sizes());
-  ReleaseGil gil(out.numel());
   kernels::masked_affine(out.nd(), in.nd(),
                          {mask->data, out.sizes().data(), strides.data(), out.ndim(), DType::Bool},
                          scale, shift, dropped);
@@ -72,13 +70,11 @@ void masked_cpu(const Call& c, Tensors& outs) {
   const auto& a = c.as<MaskAttrs>();
   Generator& g = a.generator ? *a.generator : default_generator();
   if (a.keep > 0 && !a.feature) {
-    ReleaseGil gil(outs[0].numel());
     kernels::random_masked_affine(outs[0].nd(), outs[1].nd(), c.in[0].nd(), a.keep, a.scale,
                                   a.shift, a.dropped, g);
     return;
   }
   {
-    ReleaseGil gil(outs[1].numel());
     if (a.keep <= 0)
       kernels::fill(outs[1].nd(), Scalar(false));
     else

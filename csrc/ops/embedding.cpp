@@ -4,7 +4,7 @@
 #include <cstring>
 #include <vector>
 
-#include "graph/gil.h"
+#include "base/read_once.h"
 #include "kernels/index.h"
 #include "ops/arithmetic.h"
 #include "ops/batch_rules.h"
@@ -30,6 +30,9 @@ void check_indices(const Tensor& indices, std::string_view op) {
   require(indices.dtype() == DType::Int64 || indices.dtype() == DType::Int32, op,
           ": indices must be int64 or int32; got ", indices);
 }
+[[noreturn]] void fail_row(int64_t row, int64_t size, std::string_view op) {
+  fail_index(op, ": index ", row, " is out of range for a table of ", size, " rows");
+}
 // The indices as one dense int64 vector, checked against the table.
 Tensor rows_of(const Tensor& indices, int64_t size, std::string_view op) {
   Tensor rows = indices;
@@ -38,10 +41,16 @@ Tensor rows_of(const Tensor& indices, int64_t size, std::string_view op) {
     copy_into(rows, indices);
   }
   int64_t bad = kernels::find_bad_index(rows.nd(), size, false);
-  if (bad >= 0)
-    fail_index(op, ": index ", rows.data<int64_t>()[bad], " is out of range for a table of ", size,
-               " rows");
+  if (bad >= 0) fail_row(kernels::index_value(rows.nd(), bad), size, op);
   return rows;
+}
+// The same as a copy, to which nobody else can write.
+Tensor own_rows_of(const Tensor& indices, int64_t size, std::string_view op) {
+  const Tensor rows = rows_of(indices, size, op);
+  Tensor own = empty(rows.sizes(), DType::Int64);
+  if (const auto bad = kernels::copy_indices(own.data<int64_t>(), rows.nd(), size))
+    fail_row(bad.value, size, op);
+  return own;
 }
 std::vector<int64_t> frequencies(const Tensor& rows, int64_t size) {
   std::vector<int64_t> counts(static_cast<size_t>(size), 0);
@@ -78,33 +87,36 @@ Tensor embedding_quick(const Call& c) {
   const int64_t n = indices.numel(), columns = weight.size(1);
   if (n > 4096 || n * columns > 4096) return {};
   const auto* rows = indices.data<int64_t>();
-  for (int64_t k = 0; k < n; ++k)
-    if (rows[k] < 0 || rows[k] >= weight.size(0)) return {};
   Dims sizes = indices.sizes();
   sizes.push_back(columns);
   Tensor out = empty(sizes, weight.dtype());
-  if (out.numel() == 0) return out;
   const auto size = static_cast<int64_t>(itemsize(weight.dtype()));
-  for (int64_t k = 0; k < n; ++k)
-    std::memcpy(out->data + k * columns * size, weight->data + rows[k] * weight.stride(0) * size,
+  const auto count = static_cast<uint64_t>(weight.size(0));
+  for (int64_t k = 0; k < n; ++k) {
+    const int64_t row = read_once(rows[k]);
+    if (static_cast<uint64_t>(row) >= count) return {};
+    std::memcpy(out->data + k * columns * size, weight->data + row * weight.stride(0) * size,
                 static_cast<size_t>(columns * size));
+  }
   return out;
 }
 void embedding_cpu(const Call& c, Tensors& outs) {
   const auto& a = c.as<EmbeddingAttrs>();
   const Tensor& weight = c.in[0];
-  Tensor rows = rows_of(c.in[1], weight.size(0), c.name());
+  Tensor rows = a.adjoint ? own_rows_of(c.in[1], weight.size(0), c.name())
+                          : rows_of(c.in[1], weight.size(0), c.name());
   int64_t n = rows.numel();
   if (outs[0].numel() == 0) return;
   int64_t sizes[2] = {n, weight.size(1)};
   int64_t to[2] = {weight.size(1), 1};
   int64_t from[2] = {0, weight.stride(1)};
+  bool ok = true;
   {
-    ReleaseGil gil(outs[0].numel());
-    (void)kernels::take_at({outs[0]->data, sizes, to, 2, weight.dtype()},
-                           {weight->data, sizes, from, 2, weight.dtype()}, 0, rows.data<int64_t>(),
-                           weight.stride(0), kernels::Range::Checked, weight.size(0));
+    ok = kernels::take_at({outs[0]->data, sizes, to, 2, weight.dtype()},
+                          {weight->data, sizes, from, 2, weight.dtype()}, 0, rows.data<int64_t>(),
+                          weight.stride(0), weight.size(0));
   }
+  if (!ok) fail_changed(c.name());
   if (!a.adjoint) return;
   Tensor flat = alias(outs[0], {n, weight.size(1)}, {weight.size(1), 1});
   std::vector<int64_t> counts;
@@ -161,7 +173,8 @@ void embedding_backward_shape(const Call& c, OutSpecs& out) {
 void embedding_backward_cpu(const Call& c, Tensors& outs) {
   const auto& a = c.as<EmbeddingBackwardAttrs>();
   const Tensor& g = c.in[0];
-  Tensor rows = rows_of(c.in[1], a.num_embeddings, c.name());
+  Tensor rows = a.scale_grad_by_freq ? own_rows_of(c.in[1], a.num_embeddings, c.name())
+                                     : rows_of(c.in[1], a.num_embeddings, c.name());
   fill_(outs[0], Scalar(0));
   if (g.numel() == 0) return;
   // Long sums of 16-bit floats are kept in 32 bits.
@@ -180,12 +193,13 @@ void embedding_backward_cpu(const Call& c, Tensors& outs) {
   int64_t sizes[2] = {rows.numel(), width};
   int64_t from[2] = {width, 1};
   int64_t to[2] = {0, 1};
+  bool ok = true;
   {
-    ReleaseGil gil(g.numel());
-    kernels::put_at({sum->data, sizes, to, 2, sum.dtype()},
-                    {values->data, sizes, from, 2, sum.dtype()}, 0, rows.data<int64_t>(), width,
-                    kernels::Combine::Add);
+    ok = kernels::put_at({sum->data, sizes, to, 2, sum.dtype()},
+                         {values->data, sizes, from, 2, sum.dtype()}, 0, rows.data<int64_t>(),
+                         width, a.num_embeddings, kernels::Combine::Add);
   }
+  if (!ok) fail_changed(c.name());
   if (a.scale_grad_by_freq) {
     std::vector<int64_t> counts = frequencies(rows, a.num_embeddings);
     for (int64_t row = 0; row < a.num_embeddings; ++row) {
@@ -239,9 +253,10 @@ void embedding_accumulate(Vjp& c, const Tensor& into) {
   int64_t sizes[2] = {rows.numel(), width};
   int64_t from[2] = {width, 1};
   int64_t to[2] = {0, 1};
-  kernels::put_at({into->data, sizes, to, 2, into.dtype()},
-                  {values->data, sizes, from, 2, into.dtype()}, 0, rows.data<int64_t>(), width,
-                  kernels::Combine::Add);
+  if (!kernels::put_at({into->data, sizes, to, 2, into.dtype()},
+                       {values->data, sizes, from, 2, into.dtype()}, 0, rows.data<int64_t>(), width,
+                       into.size(0), kernels::Combine::Add))
+    fail_changed("embedding");
 }
 
 constexpr const OpDef* all[] = {&embedding_op, &embedding_backward_op};

@@ -1,7 +1,6 @@
 // Sums and means of rows of a table, bag by bag.
 // May include: ops, graph, tensor, kernels.
 // Invariant: rows are never copied; a gradient that is recorded is composed of public operations.
-#include "graph/gil.h"
 #include "graph/modes.h"
 #include "kernels/bags.h"
 #include "kernels/index.h"
@@ -12,6 +11,7 @@
 #include "ops/reduction.h"
 #include "ops/shape.h"
 #include "ops/unary.h"
+#include "tensor/kernel_frame.h"
 
 namespace clew {
 
@@ -22,22 +22,39 @@ struct BagAttrs {
   static constexpr auto members() { return std::tuple(&BagAttrs::mean); }
 };
 
-Tensor dense_int64(const Tensor& t) {
-  if (t.dtype() == DType::Int64 && t.is_contiguous()) return t;
+Tensor own_int64(const Tensor& t) {
   Tensor copy = empty(t.sizes(), DType::Int64);
   copy_into(copy, t);
   return copy;
 }
 
-// The operands of a kernel, dense; they live as long as this.
+// The operands of a kernel, dense; they live as long as this. Indices and offsets are copies, to
+// which nobody else can write, and were seen to fit a table of `size` rows.
 struct Operands {
   Tensor indices, offsets, factors;
   kernels::Bags bags;
-  Operands(const Tensor& i, const Tensor& o, const Tensor& f, bool mean)
-      : indices(dense_int64(i)), offsets(dense_int64(o)), factors(f) {
-    if (factors.defined()) factors = contiguous(factors);
+  Operands(const Tensor& i, const Tensor& o, const Tensor& f, bool mean, int64_t size)
+      : indices(empty(i.sizes(), DType::Int64)), offsets(own_int64(o)), factors(f) {
+    constexpr auto op = "embedding_bag";
+    require(i.ndim() == 1 && o.ndim() == 1 && o.numel() > 0, op,
+            ": indices and offsets must be vectors; got ", i, " and ", o);
+    if (factors.defined()) {
+      factors = contiguous(factors);
+      require(factors.numel() == i.numel(), op, ": factors must have the shape of indices; got ", f,
+              " for ", i);
+    }
     bags = {indices.data<int64_t>(), offsets.data<int64_t>(), offsets.numel() - 1,
             factors.defined() ? factors->data : nullptr, mean};
+    int64_t before = 0;
+    for (int64_t b = 0; b <= bags.count; ++b) {
+      require(bags.offsets[b] >= before && bags.offsets[b] <= indices.numel(), op,
+              ": offsets must not decrease and not pass input's length ", indices.numel(), "; got ",
+              bags.offsets[b], " after ", before);
+      before = bags.offsets[b];
+    }
+    const Tensor given = i.dtype() == DType::Int64 ? i : own_int64(i);
+    if (const auto bad = kernels::copy_indices(indices.data<int64_t>(), given.nd(), size))
+      fail_index(op, ": index ", bad.value, " is out of range for a table of ", size, " rows");
   }
   int64_t rows() const { return bags.offsets[bags.count] - bags.offsets[0]; }
 };
@@ -58,24 +75,9 @@ void bag_shape(const Call& c, OutSpecs& out) {
   }
   out.add(weight.dtype(), {offsets.numel() - 1, weight.size(1)});
 }
-void require_bags(const Operands& o, int64_t size, std::string_view op) {
-  int64_t before = 0;
-  for (int64_t b = 0; b <= o.bags.count; ++b) {
-    require(o.bags.offsets[b] >= before && o.bags.offsets[b] <= o.indices.numel(), op,
-            ": offsets must not decrease and not pass input's length ", o.indices.numel(), "; got ",
-            o.bags.offsets[b], " after ", before);
-    before = o.bags.offsets[b];
-  }
-  const int64_t bad = kernels::find_bad_index(o.indices.nd(), size, false);
-  if (bad >= 0)
-    fail_index(op, ": index ", o.bags.indices[bad], " is out of range for a table of ", size,
-               " rows");
-}
 void bag_cpu(const Call& c, Tensors& outs) {
   const Tensor weight = contiguous(c.in[0]);
-  const Operands o(c.in[1], c.in[2], c.in[3], c.as<BagAttrs>().mean);
-  require_bags(o, weight.size(0), "embedding_bag");
-  const ReleaseGil gil(o.rows() * weight.size(1));
+  const Operands o(c.in[1], c.in[2], c.in[3], c.as<BagAttrs>().mean, weight.size(0));
   kernels::bag_sums(outs[0].nd(), weight.nd(), o.bags);
 }
 
@@ -85,7 +87,7 @@ struct Spread {
   int64_t before, after;  // indices outside of all bags
 };
 Spread gradient_rows(const Vjp& c, const Tensor& factors) {
-  const Operands o(c.in(1), c.in(2), {}, false);
+  const Operands o(c.in(1), c.in(2), {}, false, c.sizes(0)[0]);
   const bool mean = c.as<BagAttrs>().mean;
   const int64_t first = o.bags.offsets[0], inside = o.rows();
   Tensor which = empty({inside}, DType::Int64);
@@ -107,9 +109,9 @@ void spread(const Vjp& c, const Tensor& into) {
   const Tensor factors = factors_of(c);
   const DType d = into.dtype();
   const Operands o(c.in(1), c.in(2), factors.defined() ? to_dtype(factors, d) : factors,
-                   c.as<BagAttrs>().mean);
+                   c.as<BagAttrs>().mean, into.size(0));
   const Tensor grad = contiguous(to_dtype(c.grad(), d));
-  const ReleaseGil gil(o.rows() * grad.size(1));
+  const Held held{into, grad, c.in(1), c.in(2), factors};
   kernels::bag_spread(into.nd(), grad.nd(), o.bags);
 }
 void bag_vjp(Vjp& c) {
@@ -134,8 +136,8 @@ void bag_vjp(Vjp& c) {
     const Tensor inside = sum(s.rows * index_select(c.in(0), 0, s.indices), Dims{1});
     return c.set(3, constant_pad(inside, {s.before, s.after}));
   }
-  const Operands o(indices, c.in(2), {}, c.as<BagAttrs>().mean);
   const Tensor table = contiguous(c.in(0)), grad = contiguous(c.grad());
+  const Operands o(indices, c.in(2), {}, c.as<BagAttrs>().mean, table.size(0));
   Tensor slope = empty(indices.sizes(), grad.dtype());
   fill_(slope, Scalar(0));
   kernels::bag_dots(slope->data, table.nd(), grad.nd(), o.bags);

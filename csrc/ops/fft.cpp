@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "graph/gil.h"
+#include "base/long_work.h"
 #include "ops/shape.h"
 
 namespace clew {
@@ -44,7 +44,7 @@ int64_t product(const Tensor& x, int begin, int end) {
   for (int d = begin; d < end; ++d) n *= x.size(d);
   return n;
 }
-double work(const Tensor& x) { return static_cast<double>(x.numel()) * 16; }
+int64_t work(const Tensor& x) { return x.numel() * 16; }
 
 // Pairs of `from` into `to`, contiguous both, perhaps the same.
 void transform(const Tensor& from, const Tensor& to, int axis, bool inverse, double scale) {
@@ -53,7 +53,7 @@ void transform(const Tensor& from, const Tensor& to, int axis, bool inverse, dou
     kernels::fft(from.data<const T>(), to.data<T>(), outer, to.size(axis), inner, inverse,
                  static_cast<T>(scale));
   };
-  ReleaseGil gil(static_cast<int64_t>(work(to)));
+  const LongWork long_work(work(to));
   if (to.dtype() == DType::Complex64)
     run.template operator()<float>();
   else
@@ -96,7 +96,7 @@ constexpr OpDef c2c_op = general({
           const Tensor real = contiguous(x);
           const int64_t n = x.size(-1), lines = x.numel() / n;
           {
-            ReleaseGil gil(static_cast<int64_t>(work(x)));
+            const LongWork long_work(work(x));
             if (real.dtype() == DType::Float32)
               kernels::fft_real(real.data<const float>(), to.data<float>(), lines, n, true,
                                 a.inverse, static_cast<float>(a.scale));
@@ -145,7 +145,7 @@ constexpr OpDef r2c_op = general({
           const Tensor made = at_end ? to : empty(with_last(to, axis).sizes(), to.dtype());
           const int64_t n = x.size(-1), lines = x.numel() / n;
           {
-            ReleaseGil gil(static_cast<int64_t>(work(x)));
+            const LongWork long_work(work(x));
             if (x.dtype() == DType::Float32)
               kernels::fft_real(x.data<const float>(), made.data<float>(), lines, n, false,
                                 a.inverse, static_cast<float>(a.scale));
@@ -192,7 +192,7 @@ constexpr OpDef c2r_op = general({
           if (!at_end) x = contiguous(with_last(x, axis));
           const Tensor made = at_end ? to : empty(with_last(to, axis).sizes(), to.dtype());
           {
-            ReleaseGil gil(static_cast<int64_t>(work(to)));
+            const LongWork long_work(work(to));
             const int64_t lines = to.numel() / a.n;
             if (to.dtype() == DType::Float32)
               kernels::fft_to_real(x.data<const float>(), made.data<float>(), lines, a.n,

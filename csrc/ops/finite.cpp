@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include "base/parallel.h"
-#include "graph/gil.h"
 #include "kernels/gradients.h"
 #include "ops/finite.h"
+#include "tensor/kernel_frame.h"
 
 namespace clew {
 
@@ -37,7 +37,7 @@ NonFinite non_finite(const Tensor& t) {
   if (n <= grain_default) return kind_of(loops.greatest(data, n));
   auto step = static_cast<int64_t>(itemsize(d));
   std::atomic<int> worst{0};
-  ReleaseGil gil(n);
+  const Held held{seen};
   parallel_for(n, grain_default, [&](int64_t from, int64_t to) {
     int found = static_cast<int>(kind_of(loops.greatest(data + from * step, to - from)));
     for (int before = worst.load(); before < found && !worst.compare_exchange_weak(before, found);)

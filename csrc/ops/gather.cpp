@@ -3,7 +3,6 @@
 // the first write that outlives an error; repeated indices meet in row-major order.
 #include <limits>
 
-#include "graph/gil.h"
 #include "graph/modes.h"
 #include "kernels/index.h"
 #include "ops/arithmetic.h"
@@ -24,7 +23,6 @@ namespace {
 
 using kernels::Combine;
 using kernels::NdView;
-using kernels::Range;
 
 struct DimAttrs {
   int64_t dim = 0;
@@ -112,26 +110,26 @@ void gather_cpu(const Call& c, Tensors& outs) {
   if (const Tensor line = repeated_line(c.in[1], dim)) {
     check_range(line, x, dim, c.name());
     const Dims& sizes = outs[0].sizes();
-    ReleaseGil gil(outs[0].numel());
-    (void)kernels::take_at(outs[0].nd(),
-                           {x->data, sizes.data(), x.strides().data(), x.ndim(), x.dtype()}, dim,
-                           line.data<int64_t>(), x.stride(dim), Range::Checked, x.size(dim));
+    bool ok = true;
+    {
+      ok = kernels::take_at(outs[0].nd(),
+                            {x->data, sizes.data(), x.strides().data(), x.ndim(), x.dtype()}, dim,
+                            line.data<int64_t>(), x.stride(dim), x.size(dim));
+    }
+    if (!ok) fail_changed(c.name());
     return;
   }
   Tensor places = as_int64(c.in[1]);
-  bool fresh = is_fresh(outs[0]);
-  if (!fresh) check_range(places, x, dim, c.name());
+  if (!is_fresh(outs[0])) check_range(places, x, dim, c.name());
   if (outs[0].numel() == 0) return;
   Tensor out = with_dim(outs[0]);
   Tensor index = with_dim(places);
   Tensor from = with_dim(x);
   bool ok = true;
-  {
-    ReleaseGil gil(out.numel());
-    ok = kernels::gather(out.nd(), from.nd(), index.nd(), dim,
-                         fresh ? Range::Check : Range::Checked);
-  }
-  if (!ok) check_range(places, x, dim, c.name());
+  { ok = kernels::gather(out.nd(), from.nd(), index.nd(), dim); }
+  if (ok) return;
+  check_range(places, x, dim, c.name());
+  fail_changed(c.name());
 }
 void gather_vjp(Vjp& c) {
   const Tensor& g = c.grad();
@@ -225,11 +223,11 @@ bool is_widened(DType d, Combine combine) {
   bool half = d == DType::Float16 || d == DType::BFloat16;
   return half && (combine == Combine::Add || combine == Combine::Multiply);
 }
-// dst[index] op= src; 16-bit floats are combined in 32 bits. With a range to check, which is not
-// for those, answers whether all indices were in it. With a base, out is made a copy of that first.
-bool scatter_into(const Tensor& out, int dim, const Tensor& index, const Tensor& src,
-                  Combine combine, Range range = Range::Checked, const NdView* base = nullptr) {
-  if (index.numel() == 0) return true;
+// dst[index] op= src; 16-bit floats are combined in 32 bits. With a base, out is made a copy of
+// that first. An index that is out of range is refused, in the middle if nobody has looked before.
+void scatter_into(const Tensor& out, int dim, const Tensor& index, const Tensor& src,
+                  Combine combine, std::string_view op, const NdView* base = nullptr) {
+  if (index.numel() == 0) return;
   Tensor at = with_dim(index);
   Tensor from = with_dim(src);
   Tensor cast;
@@ -246,16 +244,17 @@ bool scatter_into(const Tensor& out, int dim, const Tensor& index, const Tensor&
     copy_into(wide, to);
     Tensor values = empty(from.sizes(), DType::Float32);
     copy_into(values, from);
-    {
-      ReleaseGil gil(at.numel());
-      (void)kernels::scatter(wide.nd(), values.nd(), at.nd(), dim, combine, Range::Checked,
-                             nullptr);
-    }
+    bool ok = true;
+    { ok = kernels::scatter(wide.nd(), values.nd(), at.nd(), dim, combine, nullptr); }
+    if (!ok) fail_changed(op);
     copy_into(to, wide);
-    return true;
+    return;
   }
-  ReleaseGil gil(at.numel());
-  return kernels::scatter(to.nd(), from.nd(), at.nd(), dim, combine, range, base);
+  bool ok = true;
+  { ok = kernels::scatter(to.nd(), from.nd(), at.nd(), dim, combine, base); }
+  if (ok) return;
+  check_range(index, out, dim, op);
+  fail_changed(op);
 }
 
 void scatter_shape(const Call& c, OutSpecs& out) {
@@ -270,10 +269,14 @@ void scatter_by(const Call& c, const Tensor& out, Combine combine) {
       check_range(line, x, dim, c.name());
       if (!out.is_same(x)) copy_into(out, x);
       const Dims& sizes = c.in[1].sizes();
-      ReleaseGil gil(c.in[1].numel());
-      kernels::put_at({out->data, sizes.data(), out.strides().data(), out.ndim(), out.dtype()},
-                      {src->data, sizes.data(), src.strides().data(), src.ndim(), src.dtype()}, dim,
-                      line.data<int64_t>(), out.stride(dim), combine);
+      bool ok = true;
+      {
+        ok = kernels::put_at(
+            {out->data, sizes.data(), out.strides().data(), out.ndim(), out.dtype()},
+            {src->data, sizes.data(), src.strides().data(), src.ndim(), src.dtype()}, dim,
+            line.data<int64_t>(), out.stride(dim), out.size(dim), combine);
+      }
+      if (!ok) fail_changed(c.name());
       return;
     }
   }
@@ -284,9 +287,7 @@ void scatter_by(const Call& c, const Tensor& out, Combine combine) {
   NdView base = from.nd();
   bool by_rows = fused && kernels::copies_rows(with_dim(out).nd(), base, with_dim(index).nd(), dim);
   if (!out.is_same(x) && !by_rows) copy_into(out, x);
-  if (!scatter_into(out, dim, index, c.in[2], combine, fused ? Range::Check : Range::Checked,
-                    by_rows ? &base : nullptr))
-    check_range(index, x, dim, c.name());
+  scatter_into(out, dim, index, c.in[2], combine, c.name(), by_rows ? &base : nullptr);
 }
 void scatter_cpu(const Call& c, Tensors& outs) { scatter_by(c, outs[0], Combine::Assign); }
 void scatter_add_cpu(const Call& c, Tensors& outs) { scatter_by(c, outs[0], Combine::Add); }
@@ -486,20 +487,21 @@ void scatter_reduce_cpu(const Call& c, Tensors& outs) {
   copy_into(out, x);
   if (!a.include_self) {
     scatter_into(out, dim, index, scalar_tensor(neutral(a.reduce, x.dtype()), x.dtype(), true),
-                 Combine::Assign);
+                 Combine::Assign, c.name());
   }
   Combine how = a.reduce == "prod"   ? Combine::Multiply
                 : a.reduce == "amax" ? Combine::Max
                 : a.reduce == "amin" ? Combine::Min
                                      : Combine::Add;
-  scatter_into(out, dim, index, c.in[2], how);
+  scatter_into(out, dim, index, c.in[2], how, c.name());
   if (!(a.reduce == "mean")) return;
   Tensor counts = empty(out.sizes(), DType::Int64);
   fill_(counts, Scalar(1));
   Tensor one = scalar_tensor(Scalar(1), DType::Int64, true);
   if (!a.include_self)
-    scatter_into(counts, dim, index, scalar_tensor(Scalar(0), DType::Int64, true), Combine::Assign);
-  scatter_into(counts, dim, index, one, Combine::Add);
+    scatter_into(counts, dim, index, scalar_tensor(Scalar(0), DType::Int64, true), Combine::Assign,
+                 c.name());
+  scatter_into(counts, dim, index, one, Combine::Add, c.name());
   kernels::divide_by_counts(out.nd(), counts.data<int64_t>());
 }
 Tensor apply_reduce(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src,
@@ -521,6 +523,7 @@ std::pair<Tensor, Tensor> product_gradients(const Tensor& g, const Tensor& x, in
   std::vector<int64_t> rank(static_cast<size_t>(count));
   auto* p = at.data<int64_t>();
   int64_t most = 0;
+  check_range(at, x, d, "scatter_reduce");  // what was saved may have been written to
   for (int64_t i = 0; i < count; ++i) {
     int64_t rest = i, place = 0, step = 1;
     for (int k = index.ndim() - 1; k >= 0; --k) {

@@ -5,7 +5,7 @@
 
 #include <limits>
 
-#include "graph/gil.h"
+#include "base/long_work.h"
 #include "ops/shape.h"
 
 namespace clew {
@@ -69,7 +69,7 @@ void check_grad(const Call& c, const Dims& image) {
           ": grad must be that of the result; got ", c.in[0]);
 }
 template <class F> void with_type(const kernels::GridShape& s, const Tensor& x, F&& f) {
-  ReleaseGil gil(s.n * (s.c + 1) * s.p);
+  const LongWork work(s.n * (s.c + 1) * s.p);
   dispatch(x.dtype(), TypeList<float, double>{}, [&]<class T>() { f.template operator()<T>(); });
 }
 

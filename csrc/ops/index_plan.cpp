@@ -5,6 +5,7 @@
 #include "ops/batch_rules.h"
 #include "ops/indexing.h"
 #include "ops/shape.h"
+#include "tensor/kernel_frame.h"
 
 namespace clew {
 
@@ -124,10 +125,10 @@ Tensor as_int64(const Tensor& t) {
   return wide;
 }
 
-[[noreturn]] void fail_bad_index(const Tensor& index, int64_t at, int64_t dim, int64_t size,
+[[noreturn]] void fail_bad_index(const kernels::BadIndex& bad, int64_t dim, int64_t size,
                                  std::string_view op) {
-  fail_index(op, ": index ", kernels::index_value(index.nd(), at),
-             " is out of bounds for dimension ", dim, " with size ", size);
+  fail_index(op, ": index ", bad.value, " is out of bounds for dimension ", dim, " with size ",
+             size);
 }
 
 }  // namespace
@@ -137,9 +138,11 @@ const OpList index_plan_ops = op_list(all);
 
 Tensor basic_index(const Tensor& x, const BasicIndex& part) { return apply(basic_op, {x}, part); }
 
-Tensor nonzero_flat(const Tensor& x, std::string_view op) {
-  require(!x.is_meta(), op,
+Tensor nonzero_flat(const Tensor& input, std::string_view op) {
+  require(!input.is_meta(), op,
           ": the shape of the result depends on values, which a meta tensor does not have");
+  const Tensor x = alias(input);
+  const Held held{x};
   kernels::NonzeroCounts counts = kernels::count_nonzero(x.nd());
   Tensor out = empty({counts.back()}, DType::Int64);
   if (out.numel()) kernels::nonzero_flat(x.nd(), counts, out.data<int64_t>());
@@ -191,11 +194,10 @@ IndexPlan plan_index(const Tensor& x, std::span<const Tensor> indices, std::stri
     plan.places = e.index;
     if (e.ready || e.index.is_meta() || kernels::find_bad_index(e.index.nd(), e.size, false) < 0)
       return plan;
-    int64_t bad = kernels::find_bad_index(e.index.nd(), e.size, true);
-    if (bad >= 0) fail_bad_index(e.index, bad, e.dim, e.size, op);
     plan.places = empty(e.index.sizes(), DType::Int64);
     fill_(plan.places, Scalar(0));
-    kernels::add_offsets(plan.places.data<int64_t>(), e.index.nd(), e.size, 1);
+    if (const auto bad = kernels::add_offsets(plan.places.data<int64_t>(), e.index.nd(), e.size, 1))
+      fail_bad_index(bad, e.dim, e.size, op);
     return plan;
   }
   Dims shape;
@@ -227,8 +229,9 @@ IndexPlan plan_index(const Tensor& x, std::span<const Tensor> indices, std::stri
     Entry& e = entries[k];
     Tensor wide =
         alias(e.index, shape, broadcast_strides(e.index.sizes(), e.index.strides(), shape));
-    int64_t bad = kernels::add_offsets(plan.places.data<int64_t>(), wide.nd(), e.size, weight);
-    if (bad >= 0) fail_bad_index(wide, bad, e.dim, e.size, op);
+    if (const auto bad =
+            kernels::add_offsets(plan.places.data<int64_t>(), wide.nd(), e.size, weight))
+      fail_bad_index(bad, e.dim, e.size, op);
     weight *= e.size;
   }
   return plan;

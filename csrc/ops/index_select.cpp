@@ -36,17 +36,18 @@ Tensor index_vector(const Tensor& index, int64_t size, int dim, std::string_view
     copy_into(wide, v);
     v = wide;
   }
-  int64_t bad = kernels::find_bad_index(v.nd(), size, negative);
-  if (bad >= 0) {
-    fail_index(op, ": index ", v.data<int64_t>()[bad], " is out of bounds for dimension ", dim,
-               " with size ", size);
-  }
-  if (negative && kernels::find_bad_index(v.nd(), size, false) >= 0) {
+  auto refuse = [&](int64_t index) {
+    fail_index(op, ": index ", index, " is out of bounds for dimension ", dim, " with size ", size);
+  };
+  if (negative) {
     Tensor counted = empty(v.sizes(), DType::Int64);
     fill_(counted, Scalar(0));
-    kernels::add_offsets(counted.data<int64_t>(), v.nd(), size, 1);
-    v = counted;
+    if (const auto bad = kernels::add_offsets(counted.data<int64_t>(), v.nd(), size, 1))
+      refuse(bad.value);
+    return counted;
   }
+  int64_t bad = kernels::find_bad_index(v.nd(), size, false);
+  if (bad >= 0) refuse(kernels::index_value(v.nd(), bad));
   return v;
 }
 
@@ -210,10 +211,9 @@ Tensor flat_places(const Tensor& x, const Tensor& index, bool kept, std::string_
     return index;
   Tensor places = empty(index.sizes(), DType::Int64);
   fill_(places, Scalar(0));
-  int64_t bad = kernels::add_offsets(places.data<int64_t>(), index.nd(), x.numel(), 1);
-  if (bad >= 0) {
-    fail_index(op, ": index ", kernels::index_value(index.nd(), bad),
-               " is out of bounds for an input of ", x.numel(), " elements");
+  if (const auto bad = kernels::add_offsets(places.data<int64_t>(), index.nd(), x.numel(), 1)) {
+    fail_index(op, ": index ", bad.value, " is out of bounds for an input of ", x.numel(),
+               " elements");
   }
   return places;
 }

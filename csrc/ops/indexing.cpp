@@ -6,17 +6,15 @@
 #include <vector>
 
 #include "graph/batch.h"
-#include "graph/gil.h"
 #include "graph/inplace.h"
 #include "kernels/index.h"
 #include "ops/batch_rules.h"
 #include "ops/shape.h"
+#include "tensor/kernel_frame.h"
 
 namespace clew {
 
 namespace {
-
-using kernels::Range;
 
 struct IndexPutAttrs {
   Dims dims;
@@ -66,23 +64,24 @@ Dims framed(const Frame& f, const Dims& all, std::span<const int64_t> middle) {
   return out;
 }
 
-// Where the places lie in x's memory: places[k] * scale elements.
+// Where the places lie in x's memory: places[k] * scale elements, each place below `limit`.
 struct Resolved {
   std::vector<int64_t> own;
   const int64_t* places = nullptr;
   int64_t scale = 1;
-  Range range = Range::Checked;
+  int64_t limit = 0;
 };
+[[noreturn]] void fail_place(int64_t place, const Dims& dims, int64_t total, std::string_view op) {
+  fail_index(op, ": index ", place, " is out of bounds for dimension ", dims[0], " with size ",
+             total);
+}
 void check_places(const Tensor& places, const Dims& dims, int64_t total, std::string_view op) {
   int64_t bad = kernels::find_bad_index(places.nd(), total, false);
-  if (bad >= 0) {
-    fail_index(op, ": index ", kernels::index_value(places.nd(), bad),
-               " is out of bounds for dimension ", dims[0], " with size ", total);
-  }
+  if (bad >= 0) fail_place(kernels::index_value(places.nd(), bad), dims, total, op);
 }
 // Places that are used as they are may be left to the loop to check.
 void resolve(Resolved& r, const Tensor& x, const Tensor& places, const Dims& dims, int64_t total,
-             std::string_view op, Range range = Range::Checked) {
+             std::string_view op, bool check = true) {
   // Dims that lie in memory like one dimension need no decoding.
   int64_t step = x.stride(static_cast<int>(dims.back()));
   int64_t expect = step;
@@ -92,21 +91,20 @@ void resolve(Resolved& r, const Tensor& x, const Tensor& places, const Dims& dim
     regular = regular && x.stride(d) == expect;
     expect *= x.size(d);
   }
-  bool as_they_are = regular && places.is_contiguous();
-  r.range = as_they_are ? range : Range::Checked;
-  if (r.range == Range::Checked) check_places(places, dims, total, op);
-  if (as_they_are) {
+  r.limit = total;
+  r.scale = step;
+  if (regular && places.is_contiguous()) {
+    if (check) check_places(places, dims, total, op);
     r.places = places.data<int64_t>();
-    r.scale = step;
     return;
   }
   r.own.assign(static_cast<size_t>(places.numel()), 0);
   r.places = r.own.data();
-  kernels::add_offsets(r.own.data(), places.nd(), std::max<int64_t>(total, 1), 1);
-  if (regular) {
-    r.scale = step;
-    return;
-  }
+  if (const auto bad = kernels::copy_indices(r.own.data(), places.nd(), total))
+    fail_place(bad.value, dims, total, op);
+  if (regular) return;
+  r.scale = 1;
+  r.limit = INT64_MAX;
   for (int64_t& place : r.own) {
     int64_t left = place;
     place = 0;
@@ -137,7 +135,7 @@ void index_cpu(const Call& c, Tensors& outs) {
   const Dims& dims = c.as<IndexAttrs>().dims;
   Frame f = frame_of(x.sizes(), dims, c.name());
   Resolved r;
-  resolve(r, x, places, dims, f.total, c.name(), is_fresh(outs[0]) ? Range::Check : Range::Checked);
+  resolve(r, x, places, dims, f.total, c.name(), !is_fresh(outs[0]) || outs[0].numel() == 0);
   int64_t n = places.numel();
   int64_t zero = 0;
   Dims sizes = framed(f, x.sizes(), {&n, 1});
@@ -145,12 +143,13 @@ void index_cpu(const Call& c, Tensors& outs) {
   Dims from = framed(f, x.strides(), {&zero, 1});
   bool ok = true;
   {
-    ReleaseGil gil(outs[0].numel());
     ok = kernels::take_at({outs[0]->data, sizes.data(), strides.data(), sizes.size(), x.dtype()},
                           {x->data, sizes.data(), from.data(), sizes.size(), x.dtype()}, f.axis(),
-                          r.places, r.scale, r.range, f.total);
+                          r.places, r.scale, r.limit);
   }
-  if (!ok) check_places(places, dims, f.total, c.name());
+  if (ok) return;
+  check_places(places, dims, f.total, c.name());
+  fail_changed(c.name());
 }
 void index_vjp(Vjp& c) {
   const Dims& dims = c.as<IndexAttrs>().dims;
@@ -199,8 +198,12 @@ void index_put_shape(const Call& c, OutSpecs& out) {
   index_put_check(c);
   out.add(c.in[0].dtype(), c.in[0].sizes());
 }
-void put_into(const Tensor& dst, const Tensor& values, const Tensor& places, const IndexPutAttrs& a,
+void put_into(const Tensor& into, const Tensor& from, const Tensor& at, const IndexPutAttrs& a,
               std::string_view op) {
+  const Tensor given[] = {into, from, at};
+  const KernelFrame frame(given, is_worth_holding(given));
+  const Tensor &dst = frame.tensors()[0], &values = frame.tensors()[1],
+               &places = frame.tensors()[2];
   Frame f = frame_of(dst.sizes(), a.dims, op);
   const Dims& middle = places.sizes();
   Dims result = framed(f, dst.sizes(), {middle.data(), static_cast<size_t>(middle.size())});
@@ -231,13 +234,15 @@ void put_into(const Tensor& dst, const Tensor& values, const Tensor& places, con
     strides = wide.strides();
   }
   Dims to = framed(f, target.strides(), {&zero, 1});
+  bool ok = true;
   {
-    ReleaseGil gil(numel_of(sizes));
-    kernels::put_at({target->data, sizes.data(), to.data(), sizes.size(), target.dtype()},
-                    {source->data, sizes.data(), strides->data(), sizes.size(), target.dtype()},
-                    f.axis(), r.places, r.scale,
-                    a.accumulate ? kernels::Combine::Add : kernels::Combine::Assign);
+    ok =
+        kernels::put_at({target->data, sizes.data(), to.data(), sizes.size(), target.dtype()},
+                        {source->data, sizes.data(), strides->data(), sizes.size(), target.dtype()},
+                        f.axis(), r.places, r.scale, r.limit,
+                        a.accumulate ? kernels::Combine::Add : kernels::Combine::Assign);
   }
+  if (!ok) fail_changed(op);
   if (widen) copy_into(dst, target);
 }
 void index_put_cpu(const Call& c, Tensors& outs) {
@@ -300,6 +305,11 @@ constexpr const OpDef* all[] = {
 
 extern const OpList indexing_ops;
 const OpList indexing_ops = op_list(all);
+
+void fail_changed(std::string_view op) {
+  fail_index(op,
+             ": an index was out of range while it was read, and another thread has changed it");
+}
 
 // Index tensors of the CPU may index a meta tensor: only their shape matters then.
 static Tensor beside(const Tensor& places, const Tensor& x) {

@@ -4,7 +4,6 @@
 // weights' gradient.
 #include "kernels/loss.h"
 #include "graph/batch.h"
-#include "graph/gil.h"
 #include "graph/modes.h"
 #include "ops/batch_rules.h"
 #include "ops/comparison.h"
@@ -14,6 +13,7 @@
 #include "ops/shape.h"
 #include "ops/softmax.h"
 #include "ops/unary.h"
+#include "tensor/kernel_frame.h"
 
 namespace clew {
 namespace {
@@ -71,6 +71,16 @@ void check(const Call& c, const Dims& x, const Tensor& target, const Tensor& wei
           " classes; got ", weight);
 }
 
+// The targets as the kernels read them, more than once: a copy, to which nobody else can write.
+Tensor own_targets(const Tensor& target, const kernels::NllShape& sh) {
+  Tensor own = empty(target.sizes(), DType::Int64);
+  require(own.numel() == sh.n * sh.s, "nll_loss: there must be a target for each loss; got ",
+          target);
+  copy_into(own, target);
+  kernels::check_targets(own.data<const int64_t>(), sh);
+  return own;
+}
+
 // vmap: losses of single targets, samples folded into the batch, are summed within each sample.
 Dims folded(const Batch& b, const Dims& x) {
   Dims sizes{numel_of(b.lead) * (x.size() == 1 ? 1 : x[0])};
@@ -103,10 +113,10 @@ constexpr OpDef nll_backward_op = general({
           const auto& a = c.as<NllBackwardAttrs>();
           DType d = norm_dtype(outs[0].dtype());
           StagedOut dx(outs[0], d);
-          Tensor g = staged(c.in[0], d), t = staged(c.in[1], DType::Int64), w = staged(c.in[2], d);
+          Tensor g = staged(c.in[0], d), w = staged(c.in[2], d);
           double scale = a.reduction == "mean" ? 1 / item(c.in[3]).to_double() : 1.0;
           kernels::NllShape sh = nll_shape(a.size, a.ignore_index);
-          kernels::check_targets(t.data<const int64_t>(), sh);
+          const Tensor t = own_targets(c.in[1], sh);
           with_norm_type(d, [&]<class T>() {
             std::fill_n(dx.data<T>(), sh.n * sh.c * sh.s, T(0));
             kernels::nll_backward(dx.data<T>(), g.data<const T>(), !(a.reduction == "none"), scale,
@@ -174,9 +184,9 @@ constexpr OpDef nll_op = general({
           DType d = norm_dtype(outs[0].dtype());
           bool each = a.reduction == "none";
           StagedOut out(outs[0], d), total_out(outs[1], d);
-          Tensor x = staged(c.in[0], d), t = staged(c.in[1], DType::Int64), w = staged(c.in[2], d);
+          Tensor x = staged(c.in[0], d), w = staged(c.in[2], d);
           kernels::NllShape sh = nll_shape(x.sizes(), a.ignore_index);
-          kernels::check_targets(t.data<const int64_t>(), sh);
+          const Tensor t = own_targets(c.in[1], sh);
           with_norm_type(d, [&]<class T>() {
             double sum, total;
             kernels::nll(x.data<const T>(), t.data<const int64_t>(), data_or_null<T>(w), sh,
@@ -297,10 +307,10 @@ void cross_entropy_vjp(Vjp& c) {
     Tensor out = empty(x.sizes(), x.dtype());
     {
       StagedOut dx(out, d);
-      Tensor from = staged(x, d), t = staged(target, DType::Int64), weight = staged(w, d),
-             grad = staged(g, d);
+      Tensor from = staged(x, d), weight = staged(w, d), grad = staged(g, d);
+      const Tensor t = own_targets(target, nll_shape(x.sizes(), a.ignore_index));
       double scale = mean ? 1 / item(total).to_double() : 1.0;
-      ReleaseGil gil(x.numel());
+      const Held held{out, from, log_sum, grad, t, weight};
       with_norm_type(d, [&]<class T>() {
         kernels::cross_entropy_backward(dx.data<T>(), from.data<const T>(), log_sum.data<const T>(),
                                         grad.data<const T>(), scalar, scale,
@@ -390,10 +400,9 @@ constexpr OpDef cross_entropy_op = general({
           DType d = norm_dtype(outs[0].dtype());
           bool each = a.reduction == "none";
           StagedOut out(outs[0], d);
-          Tensor x = staged(c.in[0], d), t = staged(c.in[1], DType::Int64), w = staged(c.in[2], d);
+          Tensor x = staged(c.in[0], d), w = staged(c.in[2], d);
           kernels::CrossEntropy of = cross_shape(x.sizes(), a);
-          kernels::check_targets(t.data<const int64_t>(), of.shape);
-          ReleaseGil gil(x.numel());
+          const Tensor t = own_targets(c.in[1], of.shape);
           with_norm_type(d, [&]<class T>() {
             double sum, total;
             kernels::cross_entropy(x.data<const T>(), t.data<const int64_t>(), data_or_null<T>(w),

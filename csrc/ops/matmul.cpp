@@ -3,12 +3,12 @@
 // Invariant: operands are read where they lie: transposes and broadcast batches are never copied.
 #include "ops/matmul.h"
 
-#include "graph/gil.h"
 #include "kernels/gemm.h"
 #include "ops/arithmetic.h"
 #include "ops/batch_rules.h"
 #include "ops/product.h"
 #include "ops/shape.h"
+#include "tensor/kernel_frame.h"
 
 namespace clew {
 
@@ -50,6 +50,7 @@ void product_into(const Tensor& out, const Tensor& a, const Tensor& b, const Sca
                               b.stride(flip ? 0 : 1), out.data<char>(), out.stride(0),
                               bias ? bias.data<char>() : nullptr}))
     return;
+  const Held held{out, a, b, bias};
   kernels::Gemm g;
   g.dtype = a.dtype();
   g.a = a.data<char>();
@@ -69,7 +70,6 @@ void product_into(const Tensor& out, const Tensor& a, const Tensor& b, const Sca
   g.c_cs = n_dim ? out.stride(-1) : 1;
   g.c_rs = m_dim ? out.stride(-1 - n_dim) : 0;
   const int dims = out.ndim() - n_dim - m_dim;
-  const ReleaseGil gil(out.numel() * std::max<int64_t>(1, g.k / 16));
   if (dims == 0) return kernels::gemm(g);
   kernels::GemmBatch batch;
   for (int d = 0; d < dims; ++d) {

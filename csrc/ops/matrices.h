@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "base/parallel.h"
-#include "graph/gil.h"
 #include "graph/node.h"
 #include "kernels/matrices.h"
 #include "ops/shape.h"
@@ -75,20 +74,18 @@ constexpr double for_threads = 3e7, between_interrupts = 1e9, for_a_piece = 1e5;
 template <class F> void over_batch(int64_t count, double cost, F&& f) {
   cost = std::max(cost, 1.0);
   const auto step = static_cast<int64_t>(std::clamp(between_interrupts / cost, 1.0, 1e9));
+  const LongWork work(static_cast<int64_t>(std::min(cost * static_cast<double>(count), 1e15)));
   for (int64_t begin = 0; begin < count; begin += step) {
+    stop_point();
     const int64_t end = std::min(begin + step, count), n = end - begin;
-    {
-      ReleaseGil gil(static_cast<int64_t>(std::min(cost * static_cast<double>(n), 1e15)));
-      const bool shared = n < num_threads() && cost > for_threads;
-      const kernels::lapack::Threads threads(shared ? num_threads() : 1);
-      const int64_t grain =
-          shared ? n : static_cast<int64_t>(std::clamp(for_a_piece / cost, 1.0, 1e9));
-      parallel_for(n, grain, [&](int64_t from, int64_t to) {
-        f(Range{begin + from, begin + to});
-        if (cost > for_threads) kernels::trim_matrix_scratch();
-      });
-    }
-    if (end < count && PyErr_CheckSignals() < 0) throw PythonError();
+    const bool shared = n < num_threads() && cost > for_threads;
+    const kernels::lapack::Threads threads(shared ? num_threads() : 1);
+    const int64_t grain =
+        shared ? n : static_cast<int64_t>(std::clamp(for_a_piece / cost, 1.0, 1e9));
+    parallel_for(n, grain, [&](int64_t from, int64_t to) {
+      f(Range{begin + from, begin + to});
+      if (cost > for_threads) kernels::trim_matrix_scratch();
+    });
   }
 }
 inline double cube(int64_t a, int64_t b, int64_t c) {

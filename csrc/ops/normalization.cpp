@@ -6,7 +6,6 @@
 #include <limits>
 
 #include "graph/batch.h"
-#include "graph/gil.h"
 #include "graph/modes.h"
 #include "kernels/norm.h"
 #include "ops/batch_rules.h"
@@ -14,6 +13,7 @@
 #include "ops/shape.h"
 #include "ops/unary.h"
 #include "ops/widened.h"
+#include "tensor/kernel_frame.h"
 
 namespace clew {
 
@@ -224,7 +224,7 @@ void norm_backward_at_once(Vjp& c, const kernels::GroupShape& sh, const Tensor& 
   {
     StagedOut dx(out, d);
     Tensor g = staged(grad, d), x = staged(input, d), w = staged(weight, d);
-    ReleaseGil gil(x.numel());
+    const Held held{out, dw, db, g, x, mean, rstd, w};
     with_norm_type(d, [&]<class T>() {
       kernels::group_norm_backward(dx.data<T>(), dw.data<T>(), db.data<T>(), g.data<const T>(),
                                    x.data<const T>(), mean.data<const T>(), rstd.data<const T>(),

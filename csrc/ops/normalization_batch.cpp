@@ -5,13 +5,13 @@
 #include <cmath>
 
 #include "graph/batch.h"
-#include "graph/gil.h"
 #include "graph/inplace.h"
 #include "graph/modes.h"
 #include "kernels/norm.h"
 #include "ops/batch_rules.h"
 #include "ops/normalization_common.h"
 #include "ops/shape.h"
+#include "tensor/kernel_frame.h"
 
 namespace clew {
 namespace {
@@ -123,11 +123,11 @@ void backward_into(const Tensor& dx_out, const Tensor& dw_out, const Tensor& db_
   Layout layout(input);
   Tensor g = staged(grad, d, layout.strides), x = staged(input, d, layout.strides);
   Tensor mean = staged(mean_in, d), rstd = staged(rstd_in, d), w = staged(weight, d);
+  const Held held{dx_out, dw_out, db_out, g, x, mean, rstd, w};
   kernels::ChannelShape sh = layout.shape(x.sizes());
   std::vector<double> s1(static_cast<size_t>(sh.c)), s2(static_cast<size_t>(sh.c));
   std::optional<StagedOut> dx;
   if (dx_out.defined()) dx.emplace(dx_out, d, layout.strides);
-  ReleaseGil gil(x.numel());
   with_norm_type(d, [&]<class T>() {
     const T *m = mean.data<const T>(), *r = rstd.data<const T>();
     if (dw_out.defined() || training)
@@ -269,7 +269,6 @@ constexpr OpDef native_batch_norm_op = general({
           kernels::ChannelShape sh = layout.shape(x.sizes());
           StagedOut y(outs[0], d, layout.strides);
           auto count = static_cast<double>(sh.n * sh.s);
-          ReleaseGil gil(x.numel());
           with_norm_type(d, [&]<class T>() {
             T *mean = outs[1].data<T>(), *rstd = outs[2].data<T>(), *var = outs[3].data<T>();
             if (a.training) {

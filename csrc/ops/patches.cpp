@@ -1,7 +1,6 @@
 // Sliding blocks of images as columns and back: unfold and fold.
 // May include: ops, kernels/conv.h.
 // Invariant: unfold and fold are each other's transpose, hence each other's gradient.
-#include "graph/gil.h"
 #include "kernels/conv.h"
 #include "ops/ops.h"
 
@@ -99,7 +98,6 @@ void unfold_cpu(const Call& c, Tensors& outs) {
   const int64_t images = x.ndim() == 4 ? x.size(0) : 1;
   const auto item = static_cast<int64_t>(itemsize(x.dtype()));
   const int64_t in = x.numel() / images * item, out = outs[0].numel() / images * item;
-  const ReleaseGil gil(outs[0].numel());
   for (int64_t n = 0; n < images; ++n) {
     kernels::image_to_columns(s, x.size(-3), x.data<char>() + n * in,
                               outs[0].data<char>() + n * out, counts[0] * counts[1], 0, counts[0]);
@@ -170,7 +168,6 @@ void fold_cpu(const Call& c, Tensors& outs) {
   const int64_t images = x.ndim() == 3 ? x.size(0) : 1;
   const auto item = static_cast<int64_t>(itemsize(x.dtype()));
   const int64_t in = x.numel() / images * item, out = outs[0].numel() / images * item;
-  const ReleaseGil gil(x.numel());
   kernels::clear(outs[0].data<char>(), outs[0].numel() * item);
   for (int64_t n = 0; n < images; ++n) {
     kernels::columns_to_image(s, outs[0].size(-3), x.data<char>() + n * in, counts[0] * counts[1],

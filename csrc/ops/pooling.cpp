@@ -1,7 +1,6 @@
 // Max pooling, sliding and adaptive, and the maps that route values by the indices it gives.
 // May include: ops, kernels/pool.h.
 // Invariant: routing back is linear, and its own gradient is routing forward again.
-#include "graph/gil.h"
 #include "ops/batch_rules.h"
 #include "ops/pooling_windows.h"
 
@@ -37,7 +36,6 @@ void scatter_cpu(const Call& c, Tensors& outs) {
   const int nd = c.as<SizeAttrs>().size.size();
   const int64_t planes = plane_count(g.sizes(), nd);
   if (planes == 0) return;
-  const ReleaseGil gil(outs[0].numel());
   const bool ok =
       kernels::pool_scatter(g.dtype(), planes, outs[0].numel() / planes, g.numel() / planes,
                             g.data<char>(), indices.data<int64_t>(), outs[0].data<char>());
@@ -70,7 +68,6 @@ void gather_cpu(const Call& c, Tensors& outs) {
   const Tensor x = dense(c.in[0]), indices = dense(c.in[1]);
   const int64_t planes = plane_count(x.sizes(), static_cast<int>(c.as<CountAttrs>().nd));
   if (planes == 0) return;
-  const ReleaseGil gil(outs[0].numel());
   const bool ok =
       kernels::pool_gather(x.dtype(), planes, x.numel() / planes, outs[0].numel() / planes,
                            x.data<char>(), indices.data<int64_t>(), outs[0].data<char>());
@@ -127,7 +124,6 @@ void max_cpu(const Call& c, Tensors& outs) {
   const kernels::PoolShape s =
       regular(x.sizes(), x.dtype(), spatial_of(outs[0].sizes(), a.kernel_size.size()),
               a.kernel_size, a.stride, a.padding, a.dilation, false);
-  const ReleaseGil gil(x.numel());
   kernels::max_pool(s, x.data<char>(), outs[0].data<char>(), outs[1].data<int64_t>());
 }
 template <class A> void max_vjp(Vjp& c) {
@@ -175,7 +171,6 @@ void adaptive_max_cpu(const Call& c, Tensors& outs) {
   if (outs[0].numel() == 0) return;
   const Tensor x = dense(c.in[0]);
   const kernels::PoolShape s = adaptive(x.sizes(), x.dtype(), c.as<SizeAttrs>().size);
-  const ReleaseGil gil(x.numel());
   kernels::max_pool(s, x.data<char>(), outs[0].data<char>(), outs[1].data<int64_t>());
 }
 consteval OpDef adaptive_max(const char* signature) {

@@ -1,7 +1,6 @@
 // Mean pooling, sliding and adaptive, and the gradients that spread over the windows.
 // May include: ops, kernels/pool.h.
 // Invariant: every map here is linear, and a gradient's own gradient is the forward map again.
-#include "graph/gil.h"
 #include "ops/batch_rules.h"
 #include "ops/pooling_windows.h"
 
@@ -72,7 +71,6 @@ void mean_cpu(const Call& c, Tensors& outs) {
   const Tensor x = dense(c.in[0]);
   const auto s =
       mean_windows(x.sizes(), x.dtype(), spatial_of(outs[0].sizes(), a.kernel_size.size()), a);
-  const ReleaseGil gil(x.numel());
   kernels::mean_pool(s, x.data<char>(), outs[0].data<char>());
 }
 constexpr const char* mean_doc = R"(Means of sliding windows over the input's spatial dimensions.
@@ -174,7 +172,6 @@ void mean_back_cpu(const Call& c, Tensors& outs) {
   const Tensor g = dense(c.in[0]);
   const auto s = mean_windows(outs[0].sizes(), g.dtype(),
                               spatial_of(g.sizes(), a.kernel_size.size()), a.forward());
-  const ReleaseGil gil(outs[0].numel());
   kernels::mean_pool_backward(s, g.data<char>(), outs[0].data<char>());
 }
 constexpr OpDef mean_back_op = general({
@@ -205,7 +202,6 @@ void adaptive_mean_cpu(const Call& c, Tensors& outs) {
   if (outs[0].numel() == 0) return;
   const Tensor x = dense(c.in[0]);
   const kernels::PoolShape s = adaptive(x.sizes(), x.dtype(), c.as<SizeAttrs>().size);
-  const ReleaseGil gil(x.numel());
   kernels::mean_pool(s, x.data<char>(), outs[0].data<char>());
 }
 consteval OpDef adaptive_mean(const char* signature) {
@@ -255,7 +251,6 @@ void adaptive_back_cpu(const Call& c, Tensors& outs) {
   const Tensor g = dense(c.in[0]);
   const auto s =
       adaptive(outs[0].sizes(), g.dtype(), spatial_of(g.sizes(), c.as<SizeAttrs>().size.size()));
-  const ReleaseGil gil(outs[0].numel());
   kernels::mean_pool_backward(s, g.data<char>(), outs[0].data<char>());
 }
 constexpr OpDef adaptive_back_op = general({

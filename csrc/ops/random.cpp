@@ -5,11 +5,11 @@
 #include "ops/random.h"
 
 #include "graph/batch.h"
-#include "graph/gil.h"
 #include "graph/inplace.h"
 #include "kernels/random.h"
 #include "ops/ops.h"
 #include "ops/shape.h"
+#include "tensor/kernel_frame.h"
 
 namespace clew {
 
@@ -59,7 +59,7 @@ template <bool random = true, class F> void overwrite(const Tensor& x, const cha
     }
   }
   if (!x.is_meta() && x.numel() > 0) {
-    ReleaseGil gil(x.numel());
+    const Held held{x};
     fill(x.nd());
   }
   bump_version(x);
@@ -216,7 +216,7 @@ void fill_randint(const Tensor& fresh, int64_t low, int64_t high, Generator* g) 
   check_bounds("randint", fresh.dtype(), low, high);
   if (fresh.is_meta() || fresh.numel() == 0) return;
   uint64_t range = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
-  ReleaseGil gil(fresh.numel());
+  const Held held{fresh};
   kernels::random_integers(fresh.nd(), low, range, range == 0 || range >= wide_range,
                            or_default(g));
 }
@@ -228,7 +228,9 @@ Tensor randperm(int64_t n, DType dtype, Device device, Generator* g) {
   }
   require(n - 1 <= largest_exact(dtype), "randperm: n = ", n, " is too large for ", dtype);
   Tensor out = empty({n}, dtype, device);
-  if (!out.is_meta()) kernels::random_permutation(out.nd(), or_default(g));
+  if (out.is_meta()) return out;
+  const Held held{out};
+  kernels::random_permutation(out.nd(), or_default(g));
   return out;
 }
 
@@ -270,7 +272,6 @@ Example:
         },
     .cpu =
         [](const Call& c, Tensors& outs) {
-          ReleaseGil gil(outs[0].numel());
           kernels::random_bernoulli(outs[0].nd(), c.in[0].nd(),
                                     or_default(c.as<GeneratorAttrs>().generator));
         },
@@ -290,7 +291,6 @@ constexpr OpDef bernoulli_p_op = general({
         },
     .cpu =
         [](const Call& c, Tensors& outs) {
-          ReleaseGil gil(outs[0].numel());
           const auto& a = c.as<BernoulliAttrs>();
           kernels::random_bernoulli(outs[0].nd(), a.p, or_default(a.generator));
         },
@@ -322,7 +322,6 @@ Example:
         },
     .cpu =
         [](const Call& c, Tensors& outs) {
-          ReleaseGil gil(outs[0].numel());
           kernels::random_poisson(outs[0].nd(), c.in[0].nd(),
                                   or_default(c.as<GeneratorAttrs>().generator));
         },
@@ -362,7 +361,6 @@ void multinomial_cpu(const Call& c, Tensors& outs) {
   int64_t categories = w.size(-1), rows = w.numel() / categories;
   int64_t in_sizes[] = {rows, categories}, in_strides[] = {categories, 1};
   int64_t out_sizes[] = {rows, a.num_samples}, out_strides[] = {a.num_samples, 1};
-  ReleaseGil gil(w.numel());
   kernels::random_multinomial({outs[0]->data, out_sizes, out_strides, 2, DType::Int64},
                               {w->data, in_sizes, in_strides, 2, w.dtype()}, a.replacement,
                               or_default(a.generator));

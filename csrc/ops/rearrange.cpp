@@ -4,7 +4,6 @@
 // kernels.
 #include "ops/rearrange.h"
 
-#include "graph/gil.h"
 #include "kernels/rearrange.h"
 #include "ops/batch_rules.h"
 #include "ops/joining.h"
@@ -45,7 +44,6 @@ void flip_cpu(const Call& c, Tensors& outs) {
     offset += (x.size(d) - 1) * strides[d];
     strides[d] = -strides[d];
   }
-  ReleaseGil gil(x.numel());
   kernels::copy_signed(outs[0].nd(), {x->data + offset * static_cast<int64_t>(itemsize(x.dtype())),
                                       x.sizes().data(), strides.data(), x.ndim(), x.dtype()});
 }
@@ -188,11 +186,9 @@ void triangle_shape(const Call& c, OutSpecs& out) {
   out.add(c.in[0].dtype(), c.in[0].sizes());
 }
 void tril_cpu(const Call& c, Tensors& outs) {
-  ReleaseGil gil(outs[0].numel());
   kernels::triangle(outs[0].nd(), c.in[0].nd(), c.as<DiagonalAttrs>().diagonal, true);
 }
 void triu_cpu(const Call& c, Tensors& outs) {
-  ReleaseGil gil(outs[0].numel());
   kernels::triangle(outs[0].nd(), c.in[0].nd(), c.as<DiagonalAttrs>().diagonal, false);
 }
 void tril_vjp(Vjp& c) { c.set(0, tril(c.grad(), c.as<DiagonalAttrs>().diagonal)); }

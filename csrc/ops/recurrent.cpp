@@ -3,7 +3,6 @@
 // Invariant: recorded backward is written with other ops; the native one makes no graph.
 #include "ops/recurrent.h"
 
-#include "graph/gil.h"
 #include "graph/node.h"
 #include "ops/joining.h"
 #include "ops/matmul.h"
@@ -78,7 +77,6 @@ kernels::Recurrence task(const Layout& l, DType dtype, const RecurrentAttrs& a, 
   r.pieces = kernels::recurrent_pieces(r);
   return r;
 }
-int64_t work_of(const Layout& l) { return l.rows * l.width * std::max<int64_t>(1, l.state / 16); }
 
 // The products with h0 that a single step needs: gates += h0 @ w_hh^T.
 void add_state(const Layout& l, const Tensor& gates, const Tensor& h0, const Tensor& w_hh) {
@@ -164,7 +162,6 @@ void layer_cpu(const Call& c, Tensors& outs) {
   const Tensor scratch = empty({kernels::recurrent_scratch(r)}, DType::UInt8);
   r.scratch = scratch.data<char>();
   char *h_n = outs[1].data<char>(), *c_n = outs[2].data<char>();
-  const ReleaseGil gil(work_of(l));
   kernels::recurrent_forward(r, h_n, c_n);
 }
 
@@ -222,10 +219,7 @@ void back_cpu(const Call& c, Tensors& outs) {
     g.full = g.d_gates + l.rows * l.width * size;
     g.d_out = g.full + l.rows * l.hidden * size;
   }
-  {
-    const ReleaseGil gil(work_of(l));
-    kernels::recurrent_backward(r, g);
-  }
+  { kernels::recurrent_backward(r, g); }
   if (l.steps == 1 && in[3]) add_state_grad(l, outs[1], outs[0], in[5]);
 }
 

@@ -3,7 +3,6 @@
 // Invariant: the two operations are linear, and one another's derivatives; weights have none.
 #include "kernels/resampling.h"
 
-#include "graph/gil.h"
 #include "ops/batch_rules.h"
 #include "ops/shape.h"
 
@@ -39,7 +38,10 @@ template <bool transposed> void line_shape(const Call& c, OutSpecs& outs) {
   outs.add(x.dtype(), sizes);
 }
 template <bool transposed> void line_cpu(const Call& c, Tensors& outs) {
-  const Tensor x = contiguous(c.in[0]), index = contiguous(c.in[1]), weight = contiguous(c.in[2]);
+  const Tensor x = contiguous(c.in[0]), weight = contiguous(c.in[2]);
+  // Read again and again after the check: a copy, to which nobody else can write.
+  const Tensor index = empty(c.in[1].sizes(), DType::Int64);
+  copy_into(index, c.in[1]);
   const Tensor& out = outs[0];
   const int d = checked_dim(c, x);
   kernels::LineShape s{1, transposed ? out.size(d) : x.size(d), 1, index.size(0), index.size(1)};
@@ -51,7 +53,6 @@ template <bool transposed> void line_cpu(const Call& c, Tensors& outs) {
       fail(ErrorKind::Index, c.name(), ": index ", at[k], " is out of bounds for size ", s.size);
   }
   if (out.numel() == 0) return;
-  ReleaseGil gil(x.numel() + out.numel());
   dispatch(x.dtype(), TypeList<float, double>{}, [&]<class T>() {
     auto* run = transposed ? kernels::resample_backward<T> : kernels::resample<T>;
     run(out.data<T>(), x.data<const T>(), at, weight.data<const T>(), s);

@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "graph/batch.h"
-#include "graph/gil.h"
 #include "graph/modes.h"
 #include "kernels/norm.h"
 #include "ops/batch_rules.h"
@@ -15,6 +14,7 @@
 #include "ops/shape.h"
 #include "ops/unary.h"
 #include "ops/widened.h"
+#include "tensor/kernel_frame.h"
 
 namespace clew {
 namespace {
@@ -38,7 +38,7 @@ void rms_norm_backward_at_once(Vjp& c, const RowsAttrs& a, const Tensor& grad, c
   {
     StagedOut dx(out, d);
     Tensor g = staged(grad, d), x = staged(input, d), w = staged(weight, d);
-    ReleaseGil gil(x.numel());
+    const Held held{out, dw, g, x, rstd, w};
     with_norm_type(d, [&]<class T>() {
       kernels::rms_norm_backward(dx.data<T>(), wants_weight ? dw.data<T>() : nullptr,
                                  g.data<const T>(), x.data<const T>(), rstd.data<const T>(),
@@ -116,7 +116,6 @@ constexpr OpDef rows_op = general({
           const Tensor w = staged(c.in[1], d);
           if (a.k == 0) fill_(outs[1], 0);
           if (is_half(c.in[0].dtype()) && c.in[0].is_contiguous() && outs[0].is_contiguous()) {
-            ReleaseGil gil(c.in[0].numel());
             in_float_rows(outs[0], c.in[0], a.n, a.k,
                           [&](float* to, const float* from, int64_t first, int64_t count) {
                             kernels::rms_norm(to, outs[1].data<float>() + first, from,
@@ -126,7 +125,6 @@ constexpr OpDef rows_op = general({
           }
           StagedOut y(outs[0], d), rstd(outs[1], d);
           const Tensor x = staged(c.in[0], d);
-          ReleaseGil gil(x.numel());
           with_norm_type(d, [&]<class T>() {
             kernels::rms_norm(y.data<T>(), rstd.data<T>(), x.data<const T>(), data_or_null<T>(w),
                               a.n, a.k, a.eps);

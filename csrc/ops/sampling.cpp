@@ -3,7 +3,6 @@
 // Invariant: the three operations are linear in two inputs each, and one another's derivatives.
 #include "kernels/sampling.h"
 
-#include "graph/gil.h"
 #include "ops/arithmetic.h"
 #include "ops/shape.h"
 
@@ -61,7 +60,6 @@ void dots_shape(const Call& c, OutSpecs& outs) {
 // Calls f(out, input, index, third) with pointers of the element type.
 template <class F> void run(const Call& c, Tensors& outs, F&& f) {
   const Tensor x = contiguous(c.in[0]), index = contiguous(c.in[1]), third = contiguous(c.in[2]);
-  ReleaseGil gil(outs[0].numel() + x.numel() + index.numel());
   auto typed = [&]<class T>() {
     f(outs[0].data<T>(), x.data<T>(), index.data<int64_t>(), third.data<T>());
   };

@@ -1,10 +1,10 @@
 // Finding: nonzero, argwhere, where(condition), bucketize, searchsorted, one_hot.
 // May include: ops, graph, tensor, kernels.
 // Invariant: results are indices or masks; nothing here has a derivative.
-#include "graph/gil.h"
 #include "kernels/index.h"
 #include "ops/indexing.h"
 #include "ops/shape.h"
+#include "tensor/kernel_frame.h"
 
 namespace clew {
 
@@ -13,9 +13,11 @@ namespace {
 constexpr NoRule indices_only = no_rule("indices are not a differentiable function of the input");
 
 // Coordinates of the nonzero elements, a row each.
-Tensor coordinates(const Tensor& x, std::string_view op) {
-  require(!x.is_meta(), op,
+Tensor coordinates(const Tensor& input, std::string_view op) {
+  require(!input.is_meta(), op,
           ": the shape of the result depends on values, which a meta tensor does not have");
+  const Tensor x = alias(input);
+  const Held held{x};
   kernels::NonzeroCounts counts = kernels::count_nonzero(x.nd());
   Tensor out = empty({counts.back(), x.ndim()}, DType::Int64);
   if (out.numel()) kernels::nonzero(x.nd(), counts, out.data<int64_t>(), x.ndim(), 1);
@@ -24,7 +26,8 @@ Tensor coordinates(const Tensor& x, std::string_view op) {
 void coordinates_by_dim(const Tensor& x, std::string_view op, Tensors& outs) {
   require(!x.is_meta(), op,
           ": the shape of the result depends on values, which a meta tensor does not have");
-  Tensor at = x.ndim() ? x : alias(x, {1}, {1});
+  const Tensor at = x.ndim() ? alias(x) : alias(x, {1}, {1});
+  const Held held{at};
   kernels::NonzeroCounts counts = kernels::count_nonzero(at.nd());
   int64_t count = counts.back();
   Tensor columns = empty({at.ndim(), count}, DType::Int64);
@@ -107,7 +110,6 @@ void search(const Tensor& sorted, const Tensor& sorter, const Tensor& values, bo
                  " is out of range for a row of ", sorted.size(-1));
   }
   if (out.numel() == 0) return;
-  ReleaseGil gil(out.numel() * 8);
   kernels::search_sorted(rows.nd(), order ? order.data<int64_t>() : nullptr, v.nd(), out.nd(),
                          right);
 }
@@ -248,7 +250,11 @@ void one_hot_run(const Call& c, Tensors& outs) {
   int64_t classes = c.as<ClassesAttrs>().num_classes;
   require(x.dtype() == DType::Int64, c.name(), ": input must be int64; got ", x);
   require(classes >= -1, c.name(), ": num_classes must not be negative; got ", classes);
-  Tensor index = contiguous(x);
+  Tensor index = x;
+  if (!x.is_meta()) {  // read more than once, so a copy that nobody else writes to
+    index = empty(x.sizes(), DType::Int64);
+    copy_into(index, x);
+  }
   if (classes == -1) {
     require(!x.is_meta(), c.name(), ": num_classes cannot be inferred for a meta tensor");
     require(x.numel() > 0, c.name(), ": num_classes cannot be inferred from an empty tensor");

@@ -48,6 +48,30 @@ void where_cpu(const Call& c, Tensors& outs) {
                     out.ndim(), nullptr);
 }
 
+// A few dense elements of one shape, or numbers beside them.
+Tensor where_quick(const Call& c) {
+  const Tensor* full = &c.in[0];
+  for (const Tensor& t : c.in.subspan(1))
+    if (t.numel() > full->numel()) full = &t;
+  const int64_t n = full->numel();
+  if (n == 0 || n >= grain_default || c.in[0].dtype() != DType::Bool ||
+      c.in[1].dtype() != c.in[2].dtype())
+    return {};
+  for (const Tensor& t : c.in) {
+    if (t.is_meta() || !t.is_contiguous()) return {};
+    if (!t.has_sizes_of(*full) && (t.numel() != 1 || t.ndim() > full->ndim())) return {};
+  }
+  const DType d = c.in[1].dtype();
+  const auto item = static_cast<int64_t>(itemsize(d));
+  const Tensor out = empty_dense_like(*full, d);
+  char* const data[4] = {out->data, c.in[0]->data, c.in[1]->data, c.in[2]->data};
+  int64_t steps[4] = {item, 1, item, item};
+  for (int k = 0; k < 3; ++k)
+    if (c.in[static_cast<size_t>(k)].numel() != n) steps[k + 1] = 0;
+  kernels::where_loop_of(itemsize(d))(data, steps, n, nullptr);
+  return out;
+}
+
 Tensor pick(const Tensor& condition, const Tensor& input, const Tensor& other);
 // A zero that pick() needs not cast.
 Tensor zero_like(const Tensor& t) { return scalar_tensor(0, t.dtype()); }
@@ -64,6 +88,7 @@ constexpr OpDef pick_op = general({
     .doc = "where() of two tensors of one dtype.",
     .shape = where_shape,
     .cpu = where_cpu,
+    .quick = where_quick,
     .saves = {.always = in(0)},
     .vjp = where_vjp,
     .batch = batch_where,

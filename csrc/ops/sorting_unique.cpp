@@ -3,11 +3,12 @@
 // Invariant: these run at once, outside the graph; the meta device, which has no data, is refused.
 #include <vector>
 
-#include "graph/gil.h"
+#include "base/read_once.h"
 #include "kernels/distinct.h"
 #include "kernels/reduce.h"
 #include "ops/reduction_dims.h"
 #include "ops/sorting.h"
+#include "tensor/kernel_frame.h"
 
 namespace clew {
 namespace {
@@ -60,13 +61,13 @@ void unique_elements(const Call& c, Tensors& outs, bool inverse, bool counts) {
   const Tensor flat = contiguous_copy(c.in[0], c.in[0].dtype());
   const int64_t n = flat.numel();
   const Tensor elements = alias(flat, {n}, {1});
+  const Held held{elements};
   const kernels::NdView view = elements.nd();
   int64_t found = 0;
   std::unique_ptr<kernels::DistinctElements> distinct;
   Tensor room;
   if (n > 0) {
     room = empty(Dims{static_cast<int64_t>(kernels::distinct_room(view, inverse))}, DType::UInt8);
-    ReleaseGil release(n);
     distinct = kernels::distinct_elements(view, inverse, room->data);
     found = distinct->count();
   }
@@ -74,7 +75,6 @@ void unique_elements(const Call& c, Tensors& outs, bool inverse, bool counts) {
   Tensor places = empty(inverse ? flat.sizes() : Dims{0}, DType::Int64);
   Tensor times = empty(Dims{counts ? found : 0}, DType::Int64);
   if (distinct) {
-    ReleaseGil release(n);
     distinct->write(values->data, inverse ? places.data<int64_t>() : nullptr,
                     counts ? times.data<int64_t>() : nullptr);
   }
@@ -113,11 +113,13 @@ void unique_rows(const Call& c, Tensors& outs, std::optional<int64_t> dim, bool 
       strides.push_back(x.strides()[d]);
     }
   }
-  const Tensor rows = contiguous_copy(alias(x, sizes, strides), x.dtype());
+  // Its own in any case: sorting relies on comparisons that do not change meanwhile.
+  const Tensor rows = empty(sizes, x.dtype());
+  copy_into(rows, alias(x, sizes, strides));
+  const Held held{rows};
   int64_t flat_sizes[] = {n, m}, flat_strides[] = {m, 1};
   std::vector<int64_t> order(static_cast<size_t>(n)), starts;
   if (n > 0) {
-    ReleaseGil release(n * m);
     starts = kernels::equal_runs({rows->data, flat_sizes, flat_strides, 2, x.dtype()}, order.data(),
                                  sorted);
   }
@@ -236,6 +238,7 @@ tensor([0, 2, 0, 1])
           require(!w.defined() || w.sizes() == x.sizes(), c.name(),
                   ": weights must have the input's shape; got ", w, " for ", x);
           Tensor values = contiguous_copy(x, DType::Int64);
+          const Held held{values};
           const int64_t* p = values.data<const int64_t>();
           const int64_t n = x.numel();
           int64_t smallest = 0, largest = -1;
@@ -254,13 +257,14 @@ tensor([0, 2, 0, 1])
                                          : single     ? DType::Float32
                                                       : DType::Float64);
           if (!w.defined()) {
-            const ReleaseGil release(n);
             kernels::count_values(out.data<int64_t>(), size, p, n);
             return outs.push_back(out);
           }
           fill_(out, 0);
           auto add = [&]<class T>(T* to, const T* each) {
-            for (int64_t i = 0; i < n; ++i) to[p[i]] += each[i];
+            const auto last = static_cast<uint64_t>(size - 1);
+            for (int64_t i = 0; i < n; ++i)
+              to[std::min(static_cast<uint64_t>(read_once(p[i])), last)] += each[i];
           };
           const Tensor weights = contiguous_copy(w, out.dtype());
           if (single)

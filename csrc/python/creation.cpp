@@ -5,6 +5,7 @@
 #include "python/convert.h"
 #include "python/creation_docs.h"
 #include "python/overrides.h"
+#include "tensor/kernel_frame.h"
 
 namespace clew::python {
 
@@ -19,6 +20,7 @@ constexpr const char* size_name[] = {"size"};
 enum class With : uint8_t { nothing, zeros, ones };
 void fill_with(const Tensor& t, With with) {
   if (with == With::nothing || t.is_meta() || t.numel() == 0) return;
+  const Held held{t};
   if (with == With::ones)
     kernels::fill(t.nd(), Scalar(1));
   else if (t.is_contiguous())

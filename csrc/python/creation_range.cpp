@@ -8,6 +8,7 @@
 #include "python/arguments.h"
 #include "python/convert.h"
 #include "python/creation_docs.h"
+#include "tensor/kernel_frame.h"
 
 namespace clew::python {
 
@@ -174,6 +175,7 @@ PyObject* eye(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
     require(m >= 0, "eye: m must be greater or equal to 0, got ", m);
     Tensor t =
         empty({n, m}, a.dtype_or(a.out ? borrow(a.out).dtype() : default_dtype()), a.where());
+    const Held held{t};
     if (!t.is_meta()) kernels::eye(t.nd());
     return a.finish(std::move(t));
   });
@@ -192,6 +194,7 @@ PyObject* triangle(const char* fn, bool lower, Args args, Py_ssize_t nargs, PyOb
     DType d = a.dtype_or(DType::Int64);
     require(d == DType::Int64 || d == DType::Int32, fn, ": dtype must be int64 or int32; got ", d);
     Tensor t = empty({2, kernels::triangle_count(rows, cols, offset, lower)}, d, a.where());
+    const Held held{t};
     if (!t.is_meta()) kernels::triangle_indices(t.nd(), rows, cols, offset, lower);
     return a.finish(std::move(t));
   });

@@ -132,6 +132,7 @@ template <class M> Tensor import(PyObject* capsule, const char* name, const char
           d.ndim);
   DType dtype = from_dl(d.dtype);
   Dims sizes(d.shape, d.ndim);
+  for (int64_t s : sizes) require(s >= 0, "from_dlpack: sizes must not be negative; got ", sizes);
   Dims strides = d.strides ? Dims(d.strides, d.ndim) : contiguous_strides(sizes);
   int64_t span = 1;
   for (int i = 0; i < d.ndim; ++i) {

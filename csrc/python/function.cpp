@@ -366,9 +366,10 @@ PyTypeObject* named_result(const std::string& name, const std::vector<std::strin
     return dict;
   }();
   if (PyObject* found = PyDict_GetItemString(known, name.c_str())) {
+    if (!PyType_Check(found)) fail_type("clew._C._return_types holds something else than types");
     auto* type = reinterpret_cast<PyTypeObject*>(found);
     size_t same = 0;
-    while (same < outputs.size() && type->tp_members[same].name &&
+    while (same < outputs.size() && type->tp_members && type->tp_members[same].name &&
            outputs[same] == type->tp_members[same].name)
       ++same;
     if (same == outputs.size() && !type->tp_members[same].name) return type;

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/parallel.h"
-#include "graph/gil.h"
 #include "graph/inplace.h"
 #include "python/bridge.h"
+#include "tensor/kernel_frame.h"
 
 namespace clew::python {
 
@@ -62,9 +62,7 @@ class Blocks {
 
   // f(block, data, count, number of the chunk), in parallel.
   template <class F> void each(F&& f) const {
-    int64_t total = 0;
-    for (const Block& b : blocks_) total += b.n;
-    ReleaseGil gil(total);
+    const Held held(held_);
     parallel_for(chunks(), std::max<int64_t>(grain_default / chunk, 1), [&](int64_t b, int64_t e) {
       size_t k = static_cast<size_t>(std::upper_bound(first_.begin(), first_.end(), b) -
                                      first_.begin() - 1);

@@ -7,6 +7,7 @@
 #include "base/available.h"
 #include "base/parallel.h"
 #include "base/processors.h"
+#include "graph/gil.h"
 #include "kernels/lapack.h"
 #include "kernels/pointwise.h"
 #include "python/bridge.h"
@@ -22,6 +23,7 @@ NB_MODULE(_C, m) {
   try {
     kernels::init_pointwise();
     init_builtins();
+    init_interpreter();
     python::add_types(module);
     python::gather_methods();
     python::add_tensor_type(module);
@@ -48,6 +50,8 @@ NB_MODULE(_C, m) {
     python::set_python_error();
     throw nb::python_error();
   }
+  m.def("_interpreter_ends", &interpreter_ends);
+  nb::module_::import_("atexit").attr("register")(m.attr("_interpreter_ends"));
   m.def("get_num_threads", &threads_set, "Number of threads that large operations use.");
   m.def("set_num_threads", [](int n) {
     if (n < 1) throw nb::value_error("set_num_threads: expected a positive number of threads");

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/parallel.h"
-#include "graph/gil.h"
 #include "graph/inplace.h"
 #include "graph/trace.h"
 #include "python/bridge.h"
@@ -134,12 +133,10 @@ template <class Rule> class Group {
   void run() {
     if (jobs_.empty()) return;
     std::vector<int64_t> first{0};
-    int64_t total = 0;
     for (const Job& j : jobs_) {
       first.push_back(first.back() + (j.n + chunk - 1) / chunk);
-      total += j.n;
     }
-    ReleaseGil gil(total);
+    const WithPauses pauses;
     parallel_for(
         first.back(), std::max<int64_t>(2 * grain_default / chunk, 1), [&](int64_t b, int64_t e) {
           size_t k = static_cast<size_t>(std::upper_bound(first.begin(), first.end(), b) -

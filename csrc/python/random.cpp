@@ -3,7 +3,6 @@
 // Invariant: on the meta device no numbers are drawn.
 #include "kernels/random.h"
 #include "graph/batch.h"
-#include "graph/gil.h"
 #include "graph/inplace.h"
 #include "ops/random.h"
 #include "ops/shape.h"
@@ -11,6 +10,7 @@
 #include "python/convert.h"
 #include "python/creation_docs.h"
 #include "python/overrides.h"
+#include "tensor/kernel_frame.h"
 
 namespace clew::python {
 
@@ -33,7 +33,7 @@ void need_inexact(const char* fn, DType d) {
 }
 void fill(const Tensor& t, bool normal, Generator& g) {
   if (t.is_meta() || t.numel() == 0) return;
-  ReleaseGil gil(t.numel());
+  const Held held{t};
   if (normal)
     kernels::random_normal(t.nd(), 0, 1, g);
   else

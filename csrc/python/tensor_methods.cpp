@@ -39,7 +39,8 @@ PyObject* method_size(PyObject* o, PyObject* const* args, Py_ssize_t nargs, PyOb
 PyObject* method_stride(PyObject* o, PyObject* const* args, Py_ssize_t nargs, PyObject* names) {
   return guarded([&]() -> PyObject* {
     PyObject* dim = optional_argument("stride", "dim", args, nargs, names);
-    const Dims& strides = obj(o)->shape->strides;
+    const ShapeRef shape = ShapeRef::borrow(obj(o)->shape);  // a finalizer may replace it
+    const Dims& strides = shape->strides;
     if (dim && dim != Py_None) {
       if (!is_int(dim))
         fail_type("stride(): argument 'dim' must be int, not ", Py_TYPE(dim)->tp_name);

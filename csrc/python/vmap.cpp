@@ -58,8 +58,9 @@ PyObject* plain(PyObject*, PyObject* const* args, Py_ssize_t count) {
 }
 PyObject* sizes(PyObject*, PyObject*) {
   return guarded([&] {
-    Ref out(checked(PyTuple_New(vmap_depth())));
-    for (int i = 0; i < vmap_depth(); ++i)
+    const int n = vmap_depth();
+    Ref out(checked(PyTuple_New(n)));
+    for (int i = 0; i < n; ++i)
       PyTuple_SET_ITEM(out.get(), i, checked(PyLong_FromLongLong(vmap_level(i).size)));
     return out.release();
   });
@@ -67,8 +68,9 @@ PyObject* sizes(PyObject*, PyObject*) {
 // What tells each open level from others that had its number before.
 PyObject* serials(PyObject*, PyObject*) {
   return guarded([&] {
-    Ref out(checked(PyTuple_New(vmap_depth())));
-    for (int i = 0; i < vmap_depth(); ++i)
+    const int n = vmap_depth();
+    Ref out(checked(PyTuple_New(n)));
+    for (int i = 0; i < n; ++i)
       PyTuple_SET_ITEM(out.get(), i, checked(PyLong_FromUnsignedLong(vmap_level(i).serial)));
     return out.release();
   });
@@ -76,8 +78,9 @@ PyObject* serials(PyObject*, PyObject*) {
 PyObject* randomness(PyObject*, PyObject*) {
   return guarded([&] {
     static constexpr const char* names[] = {"error", "same", "different"};
-    Ref out(checked(PyTuple_New(vmap_depth())));
-    for (int i = 0; i < vmap_depth(); ++i)
+    const int n = vmap_depth();
+    Ref out(checked(PyTuple_New(n)));
+    for (int i = 0; i < n; ++i)
       PyTuple_SET_ITEM(
           out.get(), i,
           checked(PyUnicode_FromString(names[static_cast<int>(vmap_level(i).randomness)])));

@@ -5,6 +5,8 @@
 
 #include <vector>
 
+#include "tensor/kernel_frame.h"
+
 namespace clew {
 
 PyTypeObject* tensor_type = nullptr;
@@ -292,12 +294,15 @@ Tensor scalar_tensor(const Scalar& value, DType dtype, bool wrapped) {
 }
 
 void fill_(const Tensor& t, const Scalar& value) {
-  if (!t.is_meta()) kernels::fill(t.nd(), value);
+  if (t.is_meta()) return;
+  const Held held{t};
+  kernels::fill(t.nd(), value);
 }
 
 void copy_into(const Tensor& dst, const Tensor& src) {
   require_elements(src, "copy_into");
   if (dst.is_meta() || src.is_meta() || dst.numel() == 0) return;
+  const Held held{dst, src};
   if (dst.sizes() == src.sizes()) {
     kernels::copy(dst.nd(), src.nd());
     return;

@@ -239,3 +239,19 @@ def test_training_in_float16():
         losses.append(loss.item())
     assert scaler.get_scale() < 2.0**24  # the first factor was too large for float16
     assert losses[-1] < 0.1 * losses[0]
+
+
+def test_good_steps_are_counted_anew_after_one_that_is_not_finite():
+    w, opt, scaler = setup(init_scale=16.0, growth_factor=2.0, growth_interval=3)
+    scales, counts = [], []
+    for bad in (False, False, True, False, False, False):
+        opt.zero_grad()
+        scaler.scale(w.sum()).backward()
+        if bad:
+            w.grad[0] = math.inf
+        scaler.step(opt)
+        scaler.update()
+        scales.append(scaler.get_scale())
+        counts.append(scaler._get_growth_tracker())
+    assert scales == [16.0, 16.0, 8.0, 8.0, 8.0, 16.0]
+    assert counts == [1, 2, 0, 1, 2, 0]

@@ -190,3 +190,14 @@ print(run(), run())
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=60
     )
     assert got.stdout.strip() == "(0, ['Using backward() with create_graph=True will']) (0, [])"
+
+
+def test_hvp_is_recorded_only_where_that_is_asked_for():
+    x = X.clone().requires_grad_()
+    v = clew.tensor([0.5, -1.5], dtype=clew.float64, requires_grad=True)
+    value, product = functional.hvp(lambda t: (t**4).sum(), x, v, create_graph=True)
+    assert value.requires_grad and product.allclose(12 * x**2 * v)
+    gx, gv = clew.autograd.grad(product.sum(), (x, v))
+    assert gx.allclose(24 * x * v) and gv.allclose(12 * x**2)
+    for made in functional.hvp(lambda t: (t**4).sum(), x, v):
+        assert not made.requires_grad

@@ -478,3 +478,84 @@ def test_pack_hook_that_writes_its_argument(f):
     with pytest.raises(RuntimeError, match="pack hook is modifying its input in place"):
         with saved_tensors_hooks(lambda t: t.add_(1), lambda t: t):
             f(clew.rand(3, requires_grad=True) * 1)
+
+
+# ---- backward inside of backward ----
+
+NESTED = """
+import clew
+from clew.autograd import Function
+
+class Deep(Function):
+    @staticmethod
+    def forward(ctx, x):
+        with clew.enable_grad():
+            ctx.x = x.detach().requires_grad_() - 1
+        return ctx.x.detach()
+
+    @staticmethod
+    def backward(ctx, g):
+        if ctx.x < 0:
+            {innermost}
+        with clew.enable_grad():
+            Deep.apply(ctx.x).sum().backward()
+        return g
+
+x = clew.tensor(1500.0, requires_grad=True)
+"""
+
+
+def test_backward_nested_deeper_than_the_recursion_limit():
+    out = in_child(
+        NESTED.format(innermost="return g")
+        + """
+Deep.apply(x).sum().backward()
+print(x.grad.item(), clew.is_grad_enabled())
+calls = 0
+def hook(g):
+    global calls
+    calls += 1
+    if calls < 1500:
+        with clew.enable_grad():
+            y = clew.ones(2, requires_grad=True) * 2
+            y.register_hook(hook)
+            y.sum().backward()
+y = clew.ones(2, requires_grad=True) * 2
+y.register_hook(hook)
+y.sum().backward()
+print(calls)
+"""
+    )
+    assert out == "1.0 True\n1500"
+
+
+def test_what_a_deeply_nested_backward_raises_arrives():
+    out = in_child(
+        NESTED.format(innermost="raise KeyError('innermost')")
+        + """
+try:
+    Deep.apply(x).sum().backward()
+except KeyError as e:
+    print(e.args[0], x.grad)
+clew.ones(2, requires_grad=True).sum().backward()
+"""
+    )
+    assert out == "innermost None"
+
+
+def test_modes_reach_a_deeply_nested_backward():
+    out = in_child(
+        NESTED.format(innermost="seen.append(clew.is_grad_enabled()); return packed_by_hook(g)")
+        + """
+x = clew.tensor(200.0, requires_grad=True)
+seen, packed = [], []
+def packed_by_hook(g):
+    with clew.enable_grad():
+        clew.ones(2, requires_grad=True).exp()
+    return g
+with clew.autograd.graph.saved_tensors_hooks(lambda t: (packed.append(1), t)[1], lambda t: t):
+    Deep.apply(x).sum().backward()
+print(seen, len(packed) > 0)
+"""
+    )
+    assert out == "[False] True"

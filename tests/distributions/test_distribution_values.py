@@ -383,3 +383,13 @@ def test_geometric_of_certain_success():
         assert got.tolist() == [0, -np.inf]
         d.log_prob(clew.tensor(0.0)).backward()
         assert p.grad.item() == (0 if "logits" in given else 1)
+
+
+def test_variance_of_student_t_at_the_ends_of_its_ranges():
+    df = clew.tensor([0.5, 1.0, 1.5, 2.0, 2.5, 4.0], dtype=clew.float64)
+    variance = D.StudentT(df, 0.0, 3.0).variance.tolist()
+    assert np.isnan(variance[:2]).all() and variance[2:4] == [np.inf, np.inf]
+    assert variance[4:] == pytest.approx([9 * 2.5 / 0.5, 9 * 4 / 2])
+    df = clew.tensor([2.0, 3.0], dtype=clew.float64, requires_grad=True)
+    D.StudentT(df).variance.sum().backward()
+    assert df.grad.tolist() == [0.0, -2.0]  # of an infinite variance there is none

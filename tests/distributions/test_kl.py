@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pytest
 from cases import COVARIANCE, L3, P4, near
-from scipy import integrate
+from scipy import integrate, stats
 
 import clew
 from clew import distributions as D
@@ -264,3 +264,26 @@ def test_transformed():
     other = D.TransformedDistribution(D.Normal(0.0, 1.0), D.AffineTransform(0.0, 2.0))
     with pytest.raises(NotImplementedError):
         kl_divergence(p, other)
+
+
+def test_poisson_against_a_sum():
+    p, q, k = 2.5, 4.0, np.arange(120)
+    mass, other = stats.poisson.pmf(k, p), stats.poisson.logpmf(k, q)
+    expected = (mass * (stats.poisson.logpmf(k, p) - other)).sum()
+    rate = clew.tensor([p, q, 0.0], dtype=clew.float64)
+    got = kl_divergence(D.Poisson(rate), D.Poisson(rate.new_full((3,), q)))
+    assert got.tolist() == pytest.approx([expected, 0.0, q])
+
+
+def test_pareto_against_an_integral():
+    (scale, alpha), (low, beta) = (2.0, 3.0), (1.5, 1.2)
+    p, q = stats.pareto(alpha, scale=scale), stats.pareto(beta, scale=low)
+    expected, _ = integrate.quad(
+        lambda x: p.pdf(x) * (p.logpdf(x) - q.logpdf(x)), scale, np.inf, epsabs=1e-12
+    )
+
+    def made(a, b):
+        return D.Pareto(clew.tensor(a, dtype=clew.float64), clew.tensor(b, dtype=clew.float64))
+
+    assert kl_divergence(made(scale, alpha), made(low, beta)).item() == pytest.approx(expected)
+    assert kl_divergence(made(low, beta), made(scale, alpha)).item() == math.inf

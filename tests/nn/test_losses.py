@@ -606,3 +606,73 @@ def test_multi_margin_loss_refuses(scores, target, weight, message):
     weight = None if weight is None else clew.tensor(weight)
     with pytest.raises(RuntimeError, match=message):
         F.multi_margin_loss(clew.zeros(scores), clew.tensor(target), weight=weight)
+
+
+def test_eps_of_gaussian_nll_loss():
+    """Variances below eps are taken as eps; their gradient goes on as if they were."""
+    var = t([1e-9, 0.5]).requires_grad_()
+    for eps, first in ((1e-3, 1e-3), (None, 1e-6)):
+        options = {} if eps is None else {"eps": eps}
+        got = F.gaussian_nll_loss(t([1.0, 1.0]), t([1.1, 1.1]), var, reduction="none", **options)
+        expected = [0.5 * (np.log(v) + 0.01 / v) for v in (first, 0.5)]
+        np.testing.assert_allclose(got.detach().numpy(), expected, rtol=1e-5)
+        (grad,) = clew.autograd.grad(got.sum(), var)
+        expected = [0.5 * (1 / v - 0.01 / v**2) for v in (first, 0.5)]
+        np.testing.assert_allclose(grad.numpy(), expected, rtol=1e-5)
+
+
+def test_clusters_of_adaptive_log_softmax():
+    """Each cluster's probability in the head is shared out by its own softmax."""
+    layer = nn.AdaptiveLogSoftmaxWithLoss(8, 10, [3, 6], div_value=2.0, dtype=clew.float64)
+    assert [tuple(w.weight.shape) for part in layer.tail for w in part] == [
+        (4, 8),
+        (3, 4),
+        (2, 8),
+        (4, 2),
+    ]
+    x = rng.standard_normal((10, 8))
+    weights = [p.detach().numpy() for p in layer.parameters()]
+
+    def softmax(z):
+        e = np.exp(z - z.max(1, keepdims=True))
+        return e / e.sum(1, keepdims=True)
+
+    head = softmax(x @ weights[0].T)
+    tails = [softmax(x @ weights[i].T @ weights[i + 1].T) for i in (1, 3)]
+    whole = np.concatenate([head[:, :3], head[:, 3:4] * tails[0], head[:, 4:] * tails[1]], 1)
+    np.testing.assert_allclose(whole.sum(1), 1)
+    np.testing.assert_allclose(layer.log_prob(t(x)).detach().numpy(), np.log(whole))
+    targets = np.arange(10)
+    output, loss = layer(t(x), clew.tensor(targets))
+    np.testing.assert_allclose(output.detach().numpy(), np.log(whole[targets, targets]))
+    assert loss.item() == pytest.approx(-np.log(whole[targets, targets]).mean())
+    assert layer.predict(t(x)).tolist() == whole.argmax(1).tolist()
+
+
+INTEGERS = clew.tensor([[0, 1], [1, 0]])
+FLOATS = clew.tensor([[0.25, 0.75], [0.5, 1.0]])
+
+
+@pytest.mark.parametrize(
+    ("name", "input", "target", "message"),
+    [
+        ("binary_cross_entropy", FLOATS, INTEGERS, "target must be floating point"),
+        ("binary_cross_entropy", FLOATS, FLOATS.double(), "target must have input's dtype"),
+        ("binary_cross_entropy", INTEGERS, FLOATS, "input must be floating point"),
+        ("binary_cross_entropy_with_logits", FLOATS, INTEGERS, "target must be floating point"),
+        ("binary_cross_entropy_with_logits", FLOATS, INTEGERS.bool(), "target must be floating"),
+        ("binary_cross_entropy_with_logits", INTEGERS, FLOATS, "input must be floating point"),
+        ("kl_div", FLOATS, INTEGERS, "target must be floating point"),
+        ("mse_loss", INTEGERS, INTEGERS, "must be floating point"),
+        ("smooth_l1_loss", INTEGERS, INTEGERS.bool(), "must be floating point"),
+        ("huber_loss", INTEGERS, FLOATS, "input must be floating point"),
+        ("hinge_embedding_loss", INTEGERS, FLOATS, "input must be floating point"),
+        ("multi_margin_loss", FLOATS, clew.tensor([0, 1], dtype=clew.int32), "must be int64"),
+        ("multi_margin_loss", INTEGERS, clew.tensor([0, 1]), "input must be floating point"),
+        ("multilabel_margin_loss", FLOATS, INTEGERS.int(), "must be int64"),
+        ("multilabel_margin_loss", INTEGERS, INTEGERS, "input must be floating point"),
+    ],
+)
+def test_losses_refuse_dtypes(name, input, target, message):
+    with pytest.raises(RuntimeError, match=message):
+        getattr(F, name)(input, target)

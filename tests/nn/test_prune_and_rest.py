@@ -174,3 +174,14 @@ def test_dropout_in_place(name):
     clew.manual_seed(0)
     (kind()(leaf * 2) ** 2).sum().backward()
     assert twin.grad.equal(leaf.grad) and twin.grad.any()
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+def test_slices_of_a_dim_counted_from_the_end(dim):
+    m = prune.ln_structured(layer(), "weight", 1, 2, dim - 2)
+    assert m.weight.equal(prune.ln_structured(layer(), "weight", 1, 2, dim).weight)
+    assert int((m.weight_mask == 0).all(1 - dim).sum()) == 1
+
+
+def test_gain_of_selu():
+    assert nn.init.calculate_gain("selu") == 0.75

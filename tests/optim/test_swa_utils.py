@@ -83,3 +83,11 @@ def test_update_bn():
     assert model[0].running_var.item() == pytest.approx(2.0)
     assert model[0].momentum == 0.1 and not model.training
     update_bn(batches, nn.Linear(1, 1))  # nothing to do
+
+
+def test_update_bn_restores_each_momentum():
+    model = nn.Sequential(nn.BatchNorm1d(1, momentum=0.3), nn.BatchNorm1d(1, momentum=None))
+    update_bn([clew.tensor([[1.0], [3.0]])], model)
+    assert [layer.momentum for layer in model] == [0.3, None]
+    model[0](clew.tensor([[7.0], [9.0]]))
+    assert model[0].running_mean.item() == pytest.approx(0.7 * 2 + 0.3 * 8)

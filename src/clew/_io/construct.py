@@ -15,7 +15,6 @@ import numpy as np
 import clew
 from clew import Tensor
 
-from . import safe
 from .limits import fail, shown
 from .tensors import DTYPE_NAMES, MAX_DIMS, STORAGE_DTYPES, may_require_grad, view_of
 
@@ -394,13 +393,3 @@ def _make_names() -> dict[str, Name]:
 
 NAMES = _make_names()
 DTYPES = {f"torch.{name}": dtype for name, dtype in DTYPE_NAMES.items()}
-
-
-def is_plain_key(key: Any) -> bool:
-    """Whether a value that is no container can be a key."""
-    return (
-        key is None
-        or isinstance(key, (str, bytes, int, float, complex, clew.dtype, clew.device))
-        or isinstance(key, (np.generic, Tensor))
-        or safe.is_allowed(type(key))
-    )

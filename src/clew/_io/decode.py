@@ -62,9 +62,7 @@ class Decoder:
     def load(self) -> Any:
         """The object."""
         try:
-            value = self._load()
-            self.budget.check_nesting()
-            return value
+            return self._load_what_can_be_freed()
         except UnpicklingError:
             raise
         except _OutsideError as outside:  # not about the file: as it was raised
@@ -84,6 +82,15 @@ class Decoder:
                 f"load: the structure cannot be read ({what}); the file is damaged or was not "
                 "made by save"
             ) from error
+
+    def _load_what_can_be_freed(self) -> Any:
+        try:
+            value = self._load()
+            self.budget.check_nesting()
+            return value
+        except BaseException:
+            self.budget.take_apart()
+            raise
 
     def _load(self) -> Any:
         data, size = self.data, len(self.data)

@@ -22,6 +22,7 @@ from .tensors import STORAGE_NAMES, UNTYPED, width_of
 
 _FACTORIES = {dict: "dict", list: "list", int: "int", float: "float", str: "str", set: "set"}
 _BATCH = 1000
+_LONG = 1000
 
 
 class Encoder:
@@ -130,8 +131,16 @@ class Encoder:
 
     def _bytes(self, value: bytes) -> None:
         # Protocol 2 has no bytes: the text of the same code points is encoded when loading.
-        if value:
-            self._call("_codecs", "encode", (codecs.latin_1_decode(value)[0], "latin1"))
+        text = codecs.latin_1_decode(value)[0]
+        if len(value) > _LONG:
+            # Not the text of equal bytes again: the reader counts copies of the same values.
+            self.name("_codecs", "encode")
+            data = text.encode()
+            self.out += pickle.MARK + pickle.BINUNICODE + _u32(len(data)) + data
+            self.save("latin1")
+            self.out += pickle.TUPLE + pickle.REDUCE
+        elif value:
+            self._call("_codecs", "encode", (text, "latin1"))
         else:
             self._call("__builtin__", "bytes", ())
         self._memoize(value)

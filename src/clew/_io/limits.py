@@ -12,12 +12,17 @@ from collections.abc import Iterable, Sized
 from pickle import UnpicklingError
 from typing import Any, NoReturn
 
+import numpy as np
+
 import clew
+
+from . import safe
 
 __all__ = ["Budget", "fail", "shown"]
 
 _MOST_SHOWN = 80
-_MOST_COPIED = 64 << 20  # beyond what the file's own size allows
+_MOST_COPIED = 64 << 20  # bytes beyond what the file's own size allows
+_ITEM = 16  # bytes that an item of a container counts for
 _MOST_KEY_PARTS = 1_000_000  # the same of what keys consist of
 _KEY_DEPTH = 20
 _ONE_HASH = 256  # keys of a container that may have the same hash
@@ -52,7 +57,19 @@ def shown(value: Any) -> str:
 
 def _has_own_hash(key: Any) -> bool:
     """Whether equal hashes cannot be made at will among such keys."""
-    return isinstance(key, (str, bytes)) or (type(key) is int and -(2**60) < key < 2**60)
+    if type(key) is int:
+        return -(2**60) < key < 2**60
+    return key is None or isinstance(key, (str, bytes))
+
+
+def _is_plain(key: Any) -> bool:
+    """Whether a value that is no container can be a key."""
+    return (
+        _has_own_hash(key)
+        or isinstance(key, (int, float, complex, clew.dtype, clew.device))
+        or isinstance(key, (np.generic, clew.Tensor))
+        or safe.is_allowed(type(key))
+    )
 
 
 class Budget:
@@ -63,7 +80,7 @@ class Budget:
     """
 
     def __init__(self, size: int) -> None:
-        self._copies = _MOST_COPIED + 4 * size
+        self._copies = _MOST_COPIED + _ITEM * size
         self._key_parts = _MOST_KEY_PARTS + 16 * size
         self._hashes: Counter[tuple[int, int]] = Counter()
         self._nested: list[defaultdict[Any, Any]] = []
@@ -72,7 +89,10 @@ class Budget:
         """Charges for the containers, texts and bytes among the arguments of a constructor."""
         for value in values:
             if isinstance(value, Sized) and not isinstance(value, clew.Tensor):
-                self._copies -= len(value)
+                count = len(value)
+                self._copies -= (
+                    count if isinstance(value, (str, bytes, bytearray)) else _ITEM * count
+                )
                 if self._copies < 0:
                     fail("it makes copies of the same values again and again")
 
@@ -87,21 +107,24 @@ class Budget:
             fail(f"more than {_ONE_HASH} keys of a {type(container).__name__} have the same hash")
 
     def _check_parts(self, key: Any, depth: int) -> None:
-        from .construct import is_plain_key
-
         self._key_parts -= 1
         if self._key_parts < 0:
             fail("its keys are made of the same values again and again")
         if isinstance(key, (tuple, frozenset)) and depth < _KEY_DEPTH:
             for part in key:
                 self._check_parts(part, depth + 1)
-        elif not is_plain_key(key):
+        elif not _is_plain(key):
             fail(f"a key is of type {type(key).__name__}")
 
     def note_value(self, target: Any, value: Any) -> None:
         """Remembers defaultdicts within defaultdicts."""
         if isinstance(value, defaultdict) and isinstance(target, defaultdict):
             self._nested.append(target)
+
+    def take_apart(self) -> None:
+        """Unties what was found nested, so that it can be freed whatever its depth."""
+        for target in self._nested:
+            target.clear()
 
     def check_nesting(self) -> None:
         """Refuses defaultdicts that lie within one another too deeply.

@@ -11,7 +11,7 @@ from clew._autocast import autocasting, float32
 from clew._provenance import user_level
 
 from ._core import private
-from ._loss import legacy_reduction, reduced
+from ._loss import check_floating, legacy_reduction, reduced
 
 _distance = private("_distance")
 _mse_loss = private("_mse_loss")
@@ -55,11 +55,12 @@ def _edge(value: Any, what: str) -> float:
 
 
 def _distance_loss(
-    total: Any, input: Any, target: Any, curve: Any, weight: Any, reduction: str
+    name: str, total: Any, input: Any, target: Any, curve: Any, weight: Any, reduction: str
 ) -> Any:
     """The loss that `curve` (edge, half, line; see _distance) makes of the distance.
 
     Args:
+        name: the loss's.
         total: the operation for sum and mean.
         input: predictions.
         target: what they should be.
@@ -72,6 +73,10 @@ def _distance_loss(
         if reduction not in ("mean", "sum"):
             raise ValueError(f"{reduction} is not a valid value for reduction")
         return total(input, target, *curve, reduction == "mean")
+    if not any(t.is_floating_point() or t.is_complex() for t in (input, target)):
+        raise RuntimeError(
+            f"{name}: input or target must be floating point; got {input.dtype} and {target.dtype}"
+        )
     if input.is_complex() or target.is_complex():
         input = (input - target).abs()
         target = clew.zeros((), dtype=input.dtype)
@@ -109,7 +114,9 @@ def mse_loss(
     _check_weight("mse_loss", input, weight)
     if target.shape != input.shape:
         input, target = _broadcast("mse_loss", input, target)
-    return _distance_loss(_mse_loss, input, target, (math.inf, 1.0, 0.0), weight, reduction)
+    return _distance_loss(
+        "mse_loss", _mse_loss, input, target, (math.inf, 1.0, 0.0), weight, reduction
+    )
 
 
 def l1_loss(
@@ -179,7 +186,7 @@ def smooth_l1_loss(
     if beta < (1e-307 if clew.float64 in (input.dtype, target.dtype) else 1e-37):
         return reduced((input - target).abs(), reduction)
     curve = (beta, 0.5 / beta, 1.0)
-    return _distance_loss(_smooth_l1_loss, input, target, curve, None, reduction)
+    return _distance_loss("smooth_l1_loss", _smooth_l1_loss, input, target, curve, None, reduction)
 
 
 def huber_loss(
@@ -203,11 +210,14 @@ def huber_loss(
     if not delta > 0:
         raise RuntimeError(f"huber_loss: delta must be greater than 0; got {delta}")
     _check_weight("huber_loss", input, weight)
+    if not input.is_complex():
+        check_floating("huber_loss", input=input)
     if target.shape != input.shape:
         input, target = _broadcast("huber_loss", input, target)
     curve = (delta, 0.5, delta)
     if weight is None:
-        return _distance_loss(_huber_loss, input, target, curve, None, reduction)
+        return _distance_loss("huber_loss", _huber_loss, input, target, curve, None, reduction)
     return reduced(
-        _distance_loss(_huber_loss, input, target, curve, None, "none") * weight, reduction
+        _distance_loss("huber_loss", _huber_loss, input, target, curve, None, "none") * weight,
+        reduction,
     )

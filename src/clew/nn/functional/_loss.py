@@ -58,6 +58,15 @@ def reduced(loss: Any, reduction: str) -> Any:
     raise ValueError(f"{reduction} is not a valid value for reduction")
 
 
+def check_floating(name: str, **tensors: Any) -> None:
+    """Raises for the first of a loss's tensors that is not floating point."""
+    for what, t in tensors.items():
+        if not t.is_floating_point():
+            raise RuntimeError(
+                f"{name}: {what} must be floating point; got {t.dtype}. Convert it, as with .float()"
+            )
+
+
 def _check_nll(input: Any, target: Any, weight: Any, reduction: str) -> None:
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
@@ -255,6 +264,12 @@ def binary_cross_entropy(
             f"binary_cross_entropy: input and target must have the same shape; got "
             f"{tuple(input.shape)} and {tuple(target.shape)}"
         )
+    check_floating("binary_cross_entropy", input=input, target=target)
+    if target.dtype is not input.dtype:
+        raise RuntimeError(
+            f"binary_cross_entropy: target must have input's dtype, {input.dtype}; got "
+            f"{target.dtype}"
+        )
     if input.numel() and input.device.type != "meta":
         plain = input.detach()
         # NaN fails too.
@@ -298,6 +313,7 @@ def binary_cross_entropy_with_logits(
         raise ValueError(
             f"Target size ({target.size()}) must be the same as input size ({input.size()})"
         )
+    check_floating("binary_cross_entropy_with_logits", input=input, target=target)
     if pos_weight is None:
         loss = _binary_cross_entropy_with_logits(input, target)
     else:
@@ -332,6 +348,7 @@ def kl_div(
     if autocasting():
         input, target = float32(input, target)
     reduction = legacy_reduction(size_average, reduce, reduction)
+    check_floating("kl_div", input=input, target=target)
     if log_target:
         loss = target.exp() * (target - input)
     else:

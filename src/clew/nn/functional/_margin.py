@@ -8,7 +8,7 @@ import clew
 from clew._autocast import in_float32
 
 from ._core import logsigmoid, softplus, vector_norm
-from ._loss import legacy_reduction
+from ._loss import check_floating, legacy_reduction
 from ._loss import reduced as _reduced
 
 
@@ -48,6 +48,8 @@ def hinge_embedding_loss(
         the loss.
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
+    if not input.is_complex():
+        check_floating("hinge_embedding_loss", input=input)
     far = clew.where(target != 1, (margin - input).clamp(min=0), 0.0)
     near = clew.where(target != -1, input, 0.0)
     return _reduced(far + near, reduction)
@@ -334,7 +336,8 @@ def multi_margin_loss(
         raise RuntimeError(
             f"multi_margin_loss: input must have a class at least; got {tuple(input.shape)}"
         )
-    if target.is_floating_point():
+    check_floating("multi_margin_loss", input=input)
+    if target.dtype is not clew.int64:
         raise RuntimeError(f"multi_margin_loss: target must be int64; got {target.dtype}")
     if weight is not None and weight.numel() != classes:
         raise RuntimeError(
@@ -380,6 +383,9 @@ def multilabel_margin_loss(
             f"multilabel_margin_loss: input and target must have the same shape; got "
             f"{tuple(input.shape)} and {tuple(target.shape)}"
         )
+    check_floating("multilabel_margin_loss", input=input)
+    if target.dtype is not clew.int64:
+        raise RuntimeError(f"multilabel_margin_loss: target must be int64; got {target.dtype}")
     single = input.dim() < 2
     x = input.reshape(1, -1) if single else input
     y = target.reshape(1, -1) if single else target

@@ -1,0 +1,16 @@
+// Reading memory that another thread may be writing.
+// May include: nothing of ours.
+// Invariant: a value that decides an address or a count is read through here, checked, and used
+// from the copy: the compiler may not read it a second time.
+#pragma once
+
+namespace clew {
+
+// Volatile, not atomic: one load either way, but what surrounds an atomic one is not kept in
+// registers, which gather() feels.
+template <class T> [[gnu::always_inline]] inline T read_once(const T& v) {
+  static_assert(sizeof(T) <= sizeof(void*));
+  return *const_cast<const volatile T*>(&v);
+}
+
+}  // namespace clew

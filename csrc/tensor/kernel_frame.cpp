@@ -1,0 +1,50 @@
+// Holding the tensors of a call while the interpreter runs other threads.
+// May include: base, tensor.
+// Invariant: counts change with the interpreter held; what was held is let go of exactly once.
+#include "tensor/kernel_frame.h"
+
+namespace clew {
+
+void Held::hold(std::span<const Tensor> tensors) {
+  holds_ = true;
+  ++stretch.held;
+  for (const Tensor& t : tensors) {
+    if (!t.defined()) continue;
+    parts_.push_back({t->storage, t->shape});
+    t->storage->incref();
+    t->shape->incref();
+  }
+}
+
+void Held::release() {
+  --stretch.held;
+  for (const auto& [storage, shape] : parts_) {
+    storage->decref();
+    shape->decref();
+  }
+}
+
+void KernelFrame::take() {
+  Tensor* own = own_;
+  if (given_.size() > few) {
+    more_.resize(given_.size());
+    own = more_.data();
+  }
+  for (size_t i = 0; i < given_.size(); ++i)
+    if (given_[i].defined()) own[i] = alias(given_[i]);
+  seen_ = {own, given_.size()};
+  holds_ = true;
+  ++stretch.held;
+}
+
+bool KernelFrame::replaced() const {
+  for (size_t i = 0; i < given_.size(); ++i) {
+    const TensorObj *now = given_[i].get(), *then = seen_[i].get();
+    if (now && (now->storage != then->storage || now->shape != then->shape ||
+                now->data != then->data || now->dtype != then->dtype))
+      return true;
+  }
+  return false;
+}
+
+}  // namespace clew

@@ -1,0 +1,83 @@
+"""Sums, softmax and selections of a few elements, which have loops of their own."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import clew
+
+
+def numbers(*shape: int) -> np.ndarray:
+    return np.random.default_rng(sum(shape)).standard_normal(shape).astype("f4")
+
+
+@pytest.mark.parametrize("shape", [(1,), (8,), (8, 8), (3, 5, 7), (2, 1, 4, 3), (512,), (513,)])
+@pytest.mark.parametrize("keepdim", [False, True])
+def test_sums_and_means_of_every_dim(shape, keepdim):
+    x = numbers(*shape)
+    for dim in range(-len(shape), len(shape)):
+        for name in ("sum", "mean"):
+            found = getattr(clew.tensor(x), name)(dim=dim, keepdim=keepdim)
+            wanted = getattr(x.astype("f8"), name)(axis=dim, keepdims=keepdim)
+            assert found.dtype == clew.float32
+            assert found.shape == wanted.shape
+            np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-6, atol=1e-6)
+
+
+def test_dims_that_are_not_there_still_raise():
+    for name in ("sum", "mean"):
+        with pytest.raises(IndexError, match="out of range"):
+            getattr(clew.ones(8, 8), name)(2)
+        assert getattr(clew.tensor(3.0), name)(0).item() == 3.0
+    assert clew.ones(0, 8).sum(0).tolist() == [0.0] * 8
+    assert clew.ones(8, 8).sum(1, dtype=clew.float64).dtype == clew.float64
+
+
+@pytest.mark.parametrize("shape", [(1,), (8,), (8, 8), (3, 5, 7), (2, 300), (9, 1)])
+def test_softmax_of_rows(shape):
+    x = 20 * numbers(*shape)
+    shifted = np.exp(x.astype("f8") - x.max(-1, keepdims=True))
+    wanted = shifted / shifted.sum(-1, keepdims=True)
+    np.testing.assert_allclose(clew.tensor(x).softmax(-1).numpy(), wanted, rtol=2e-5, atol=1e-7)
+    with np.errstate(divide="ignore"):
+        logs = x - x.max(-1, keepdims=True) - np.log(shifted.sum(-1, keepdims=True))
+    found = clew.tensor(x).log_softmax(len(shape) - 1).numpy()
+    np.testing.assert_allclose(found, logs, rtol=1e-5, atol=1e-5)
+
+
+def test_softmax_of_what_is_no_number():
+    inf, nan = float("inf"), float("nan")
+    rows = clew.tensor([[0.0, -inf], [-inf, -inf], [inf, 0.0], [nan, 1.0], [1.0, nan]])
+    found = rows.softmax(1)
+    assert found[0].tolist() == [1.0, 0.0]
+    assert found[1:].isnan().all()
+    assert rows.log_softmax(1)[0].tolist() == [0.0, -inf]
+    assert rows.log_softmax(1)[1:].isnan().all()
+
+
+def test_gradients():
+    x = clew.randn(3, 4, requires_grad=True)
+    (x.softmax(1) * x.sum(0) + x.mean(1, keepdim=True) * x.log_softmax(-1)).sum().backward()
+    y = x.detach().double().requires_grad_()
+    (y.softmax(1) * y.sum(0) + y.mean(1, keepdim=True) * y.log_softmax(-1)).sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), y.grad.numpy(), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [clew.float32, clew.bool, clew.int16, clew.complex128])
+def test_where_of_alike_and_of_numbers(dtype):
+    rng = np.random.default_rng(3)
+    mask = rng.random((4, 6)) > 0.5
+    a, b = (
+        rng.integers(0, 9, (4, 6)).astype(clew.empty(0, dtype=dtype).numpy().dtype) for _ in "ab"
+    )
+    t, u, m = clew.tensor(a), clew.tensor(b), clew.tensor(mask)
+    np.testing.assert_array_equal(clew.where(m, t, u).numpy(), np.where(mask, a, b))
+    np.testing.assert_array_equal(clew.where(m, t, u[0, 0]).numpy(), np.where(mask, a, b[0, 0]))
+    np.testing.assert_array_equal(clew.where(m, t[:1, :1], u).numpy(), np.where(mask, a[0, 0], b))
+    np.testing.assert_array_equal(clew.where(m[0, 0], t, u).numpy(), a if mask[0, 0] else b)
+    np.testing.assert_array_equal(clew.where(m, t[0], u).numpy(), np.where(mask, a[0], b))
+    np.testing.assert_array_equal(clew.where(m.T, t.T, u.T).numpy(), np.where(mask, a, b).T)
+    both = clew.where(m[:1, :1], t[0, :1], u[None, :1, :1])
+    assert both.shape == (1, 1, 1)
+    assert clew.where(m[:0], t[:0], u[:0]).shape == (0, 6)
