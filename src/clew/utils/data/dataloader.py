@@ -347,8 +347,6 @@ class _Pool:
             except OSError:
                 pass
             request.close()
-        from ._utils.transfer import remove_files_of
-
         deadline = time.monotonic() + grace
         for process in self.processes:
             process.join(max(0.0, deadline - time.monotonic()))
@@ -358,7 +356,6 @@ class _Pool:
                 if process.is_alive():
                     process.kill()
                     process.join()
-            remove_files_of(process.pid)
         for connection in self.results:
             connection.close()
 
@@ -387,7 +384,7 @@ class _Workers(_Batches):
         try:
             for i in range(loader.num_workers):
                 theirs, mine = context.Pipe(duplex=False)
-                result, their_result = context.Pipe(duplex=False)
+                result, their_result = context.Pipe()  # a socket, which carries descriptors
                 self._requests.append(mine)
                 self._results.append(result)
                 # Only a fork needs telling which ends are not the child's to keep.
@@ -480,7 +477,7 @@ class _Workers(_Batches):
         """Waits until some batch of this epoch has arrived."""
         from multiprocessing.connection import wait
 
-        from ._utils.transfer import unpack
+        from ._utils.transfer import receive, unpack
 
         deadline = time.monotonic() + self._timeout if self._timeout else None
         waiting = {self._results[w]: w for w in self._waiting.values()}
@@ -494,10 +491,10 @@ class _Workers(_Batches):
             for connection in ready:
                 if connection in waiting:
                     try:
-                        payload = connection.recv_bytes()
+                        packed = receive(connection)
                     except (EOFError, ConnectionResetError):
                         self._dead_worker()
-                    epoch, number, batch = unpack(payload)
+                    epoch, number, batch = unpack(packed)
                     if epoch == self._epoch:
                         self._arrived[number] = batch
                         arrived = True

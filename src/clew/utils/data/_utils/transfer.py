@@ -1,94 +1,126 @@
-"""Batches from a worker to the main process: large tensors through shared memory, not the pipe.
+"""Batches from a worker to the main process: large tensors through memory, not through the pipe.
 
-A storage of some size is written to a file in memory, and the message says its name; who reads
-the message reads the file into a tensor of its own and removes it. Without such a file system, or
-when it is full, the bytes travel in the message.
+The bytes of large storages go to one file in memory without a name, whose descriptor follows the
+message through the same socket; who reads the message reads them into tensors of its own. Copying
+was measured to cost as much as mapping, and so no descriptor stays open with a batch. Whoever is
+killed, nothing is left. Where there are no such files or no room, the bytes travel in the message.
 """
 
 from __future__ import annotations
 
-import contextlib
-import glob
 import io
 import os
 import pickle
-from multiprocessing.reduction import ForkingPickler
-from typing import Any
+import threading
+from multiprocessing.reduction import ForkingPickler, recv_handle, send_handle
+from typing import Any, NamedTuple
 
 import clew
 from clew._pickle import _Storage
 
-__all__ = ["pack", "remove_files_of", "unpack"]
+__all__ = ["Packed", "pack", "receive", "send", "unpack"]
 
-_FOLDER = "/dev/shm"
 _LEAST = 1 << 16  # bytes; what fits into a pipe at once is faster there
-_count = 0
+_incoming = threading.local()  # the descriptor that came with the message that is being read
 
 
-def _write(data: Any) -> str | None:
-    """A new file in memory with these bytes; None if that cannot be."""
-    global _count
-    _count += 1
-    path = f"{_FOLDER}/clew-{os.getpid()}-{_count}-{os.urandom(4).hex()}"
-    try:
-        file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-    except OSError:
-        return None
-    try:
-        # Asked for in advance: a full file system is an error here and not a signal later.
-        os.posix_fallocate(file, 0, len(data))
-        done = 0
-        while done < len(data):
-            done += os.write(file, data[done:])
-        return path
-    except (OSError, AttributeError):
-        with contextlib.suppress(OSError):
-            os.unlink(path)
-        return None
-    finally:
-        os.close(file)
+class Packed(NamedTuple):
+    """A message; its last byte says whether a descriptor follows."""
 
-
-def _read(path: str, size: int) -> _Storage:
-    data = clew.empty(size, dtype=clew.uint8)
-    target = memoryview(data.numpy()).cast("B")
-    with open(path, "rb", buffering=0) as file:
-        os.unlink(path)
-        done = 0
-        while done < size:
-            n = file.readinto(target[done:])
-            if not n:
-                raise RuntimeError(f"DataLoader: the file of a batch is cut off at byte {done}")
-            done += n
-    return _Storage(data)
+    payload: memoryview
+    descriptor: int | None
 
 
 class _Pickler(ForkingPickler):
+    def __init__(self, file: Any, outside: list[memoryview] | None) -> None:
+        super().__init__(file, pickle.HIGHEST_PROTOCOL)
+        self.outside = outside  # the bytes that are sent apart; None for none
+        self.size = 0
+
     def reducer_override(self, value: Any) -> Any:
-        """Storages go to files unless they are shared already; everything else as usual."""
+        """Storages that are not shared already are sent as bytes; everything else as usual."""
         if type(value) is not _Storage or value.data.is_shared():
             return NotImplemented
-        if value.data.numel() >= _LEAST:
-            path = _write(memoryview(value.data.numpy()).cast("B"))
-            if path is not None:
-                return _read, (path, value.data.numel())
-        return value.__reduce__()
+        size = value.data.numel()
+        if self.outside is None or size < _LEAST:
+            return value.__reduce__()
+        at, self.size = self.size, self.size + size
+        self.outside.append(memoryview(value.data.numpy()).cast("B"))
+        return _take, (at, size)
 
 
-def pack(message: Any) -> Any:
-    """The bytes of a message."""
-    buffer = io.BytesIO()
-    _Pickler(buffer, pickle.HIGHEST_PROTOCOL).dump(message)
-    return buffer.getbuffer()
+def _take(at: int, size: int) -> _Storage:
+    data = clew.empty(size, dtype=clew.uint8)
+    target = memoryview(data.numpy()).cast("B")
+    done = 0
+    while done < size:
+        n = os.preadv(_incoming.descriptor, [target[done:]], at + done)
+        if not n:
+            raise RuntimeError(f"DataLoader: the memory of a batch is cut off at byte {at + done}")
+        done += n
+    return _Storage(data)
 
 
-def unpack(data: bytes) -> Any:
-    """The message of `pack`, once."""
-    return pickle.loads(data)
+def _write(parts: list[memoryview]) -> int | None:
+    """The descriptor of a new file in memory with these bytes; None if that cannot be."""
+    try:
+        file = os.memfd_create("clew", os.MFD_CLOEXEC)
+    except (OSError, AttributeError):
+        return None
+    try:
+        # Asked for in advance: where there is no room, this is an error and not a signal later.
+        os.posix_fallocate(file, 0, sum(map(len, parts)))
+        for part in parts:
+            done = 0
+            while done < len(part):
+                done += os.write(file, part[done:])
+        return file
+    except OSError:
+        os.close(file)
+        return None
 
 
-def remove_files_of(process: int) -> None:
-    """Removes what a worker wrote and nobody has read."""
-    for path in glob.glob(f"{_FOLDER}/clew-{process}-*"):
-        with contextlib.suppress(OSError):
-            os.unlink(path)
+def pack(message: Any) -> Packed:
+    """A message for `send`."""
+    buffer, outside = io.BytesIO(), list[memoryview]()
+    _Pickler(buffer, outside).dump(message)
+    descriptor = _write(outside) if outside else None
+    if outside and descriptor is None:
+        buffer = io.BytesIO()
+        _Pickler(buffer, None).dump(message)
+    buffer.write(b"\0" if descriptor is None else b"\1")
+    return Packed(buffer.getbuffer(), descriptor)
+
+
+def send(connection: Any, packed: Packed) -> None:
+    """Sends a message, once."""
+    try:
+        connection.send_bytes(packed.payload)
+        if packed.descriptor is not None:
+            send_handle(connection, packed.descriptor, None)
+    finally:
+        if packed.descriptor is not None:
+            os.close(packed.descriptor)
+
+
+def receive(connection: Any) -> Packed:
+    """The next message; EOFError or ConnectionResetError when the sender has ended."""
+    payload = memoryview(connection.recv_bytes())
+    if not payload[-1]:
+        return Packed(payload, None)
+    try:
+        return Packed(payload, recv_handle(connection))
+    except (RuntimeError, OSError) as error:
+        raise EOFError("the sender ended within a message") from error
+
+
+def unpack(packed: Packed) -> Any:
+    """What the message says, once."""
+    if packed.descriptor is None:
+        return pickle.loads(packed.payload)
+    _incoming.descriptor = packed.descriptor
+    try:
+        return pickle.loads(packed.payload)
+    finally:
+        del _incoming.descriptor
+        os.close(packed.descriptor)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import queue
 import random
 import sys
@@ -147,10 +146,12 @@ def _seed(base_seed: int, worker_id: int) -> int:
 
 
 def _sender(connection: Any, outgoing: queue.SimpleQueue[Any]) -> None:
+    from .transfer import send
+
     try:
         while (payload := outgoing.get()) is not None:
-            connection.send_bytes(payload)
-    except (BrokenPipeError, OSError):
+            send(connection, payload)
+    except OSError:
         pass  # nobody listens any more
 
 
@@ -179,7 +180,7 @@ def run(
 
     import clew
 
-    from .transfer import pack, remove_files_of
+    from .transfer import pack
 
     global _worker_info
     for connection in foreign:  # the other ends, which a fork has left open here
@@ -248,6 +249,5 @@ def run(
     except KeyboardInterrupt:
         pass  # the main process reports it
     finally:
-        remove_files_of(os.getpid())
         sys.stdout.flush()
         sys.stderr.flush()
