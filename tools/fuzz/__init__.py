@@ -1,0 +1,1 @@
+"""Calls everything public with sensible and hostile arguments."""

@@ -1,0 +1,116 @@
+"""Call everything public with random arguments, and count what went wrong.
+
+    python -m tools.fuzz --calls 100000 --seed 1 [--threads] [--only add,nn.LSTM] [--private]
+
+Every call must return or raise an ordinary exception; so must the backward passes, first and
+second, through what it returns. Calls run in processes of their own: one that dies or hangs leaves
+its call in the report, and the next one goes on after it. `--replay SEED NUMBER` makes one call
+again, in this process. Most useful with the sanitizer build (`make sanitize` leaves it in
+build-asan).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+BATCH = 5000
+
+
+def attempt(seed: int, first: int, calls: int, options: dict[str, Any]) -> dict[str, Any]:
+    """Calls first ... calls - 1 in a process, and how it ended."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tools.fuzz", "--worker", json.dumps([seed, calls, first, options])],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    if done.returncode == 0:
+        result: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+        return result
+    log = Path(options["log"]).read_text(encoding="utf-8")
+    number, text = json.loads(log) if log else [first, "before the first call"]
+    hung = "Timeout (" in done.stderr
+    sort = "hangs" if hung else "deaths"
+    why = "hang" if hung else f"exit {done.returncode}"
+    return {
+        "calls": number - first + 1,
+        "returned": 0,
+        "next": number + 1,
+        sort: [f"--replay {seed} {number}: {why}: {text[:500]}"],
+        "trace": done.stderr[-1500:],
+    }
+
+
+def main() -> int:
+    """Return 1 if a call did what none may do."""
+    parser = argparse.ArgumentParser(description="Call everything with random arguments.")
+    parser.add_argument("--calls", type=int, default=20_000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", default="", help="names, with commas between them")
+    parser.add_argument("--private", action="store_true", help="operations named _... too")
+    parser.add_argument("--threads", action="store_true", help="another one changes operands")
+    parser.add_argument("--hostility", type=float, default=0.02, help="share of such arguments")
+    parser.add_argument("--hang", type=float, default=20, help="seconds that a call may take")
+    parser.add_argument("--report", default="", help="a file for the findings, as JSON")
+    parser.add_argument("--replay", type=int, nargs=2, metavar=("SEED", "NUMBER"))
+    parser.add_argument("--worker", help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
+    if chosen.worker:
+        from .worker import run
+
+        run(*json.loads(chosen.worker))
+        return 0
+    options = {
+        name: getattr(chosen, name) for name in ("only", "private", "threads", "hostility", "hang")
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        options["log"] = f"{folder}/call.json"
+        if chosen.replay:
+            from .worker import run
+
+            seed, number = chosen.replay
+            run(seed, number + 1, number, options)
+            return 0
+        total: Counter[str] = Counter()
+        found: dict[str, list[str]] = {"deaths": [], "hangs": []}
+        unexpected: Counter[str] = Counter()
+        first, batch = 0, 0
+        while first < chosen.calls:
+            until = min((batch + 1) * BATCH, chosen.calls)
+            result = attempt(chosen.seed, first, until, options)
+            total["calls"] += result["calls"]
+            total["returned"] += result["returned"]
+            unexpected.update(result.get("unexpected", {}))
+            for sort in found:
+                found[sort] += result.get(sort, [])
+                for text in result.get(sort, []):
+                    print(f"  {text}\n{result['trace']}", flush=True)
+            first = result.get("next", until)
+            if first >= until:
+                batch += 1
+    summary = {
+        "seed": chosen.seed,
+        "threads": chosen.threads,
+        **total,
+        **{sort: len(texts) for sort, texts in found.items()},
+        "unexpected": sum(unexpected.values()),
+    }
+    for text, count in unexpected.most_common(60):
+        print(f"  {count}x {text}")
+    print(json.dumps(summary))
+    if chosen.report:
+        text = json.dumps({**summary, "found": found, "messages": dict(unexpected)}, indent=1)
+        Path(chosen.report).write_text(text, encoding="utf-8")
+    return 1 if unexpected or any(found.values()) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
