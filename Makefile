@@ -75,6 +75,12 @@ coverage: venv ## line and branch coverage of the Python sources
 	$(PY) -m coverage html -q
 	$(PY) -m coverage report
 
+CALLS ?= 1000000
+SEED ?= 1
+fuzz: venv ## call everything public with hostile arguments (CALLS=1000000 SEED=1), then from two threads
+	$(PY) -m tools.fuzz --calls $(CALLS) --seed $(SEED) --private
+	$(PY) -m tools.fuzz --calls $$(($(CALLS) / 10)) --seed $(SEED) --threads
+
 # The interpreter under .venv would prefer the installed module: its base does not know it, and takes
 # the other packages from .venv by path.
 SITE = $(shell $(PY) -c "import sysconfig; print(sysconfig.get_paths()['purelib'])")
