@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <atomic>
 
+#include "base/long_work.h"
 #include "base/parallel.h"
-#include "graph/gil.h"
 #include "graph/node.h"
 #include "ops/shape.h"
 
@@ -49,7 +49,7 @@ template <class T> void compute(const Call& c, const Tensor& out) {
   for (int64_t begin = 0; begin < count && done; begin += piece) {
     const int64_t size = std::min(piece, count - begin);
     {
-      ReleaseGil gil(static_cast<int64_t>(cost * static_cast<double>(size)));
+      const LongWork work(static_cast<int64_t>(cost * static_cast<double>(size)));
       const auto grain = static_cast<int64_t>(std::max(16.0, 32768 / cost)) / 16 * 16;
       parallel_for((size + 15) / 16, grain / 16, [&](int64_t from, int64_t to) {
         const int64_t first = begin + from * 16, end = std::min(begin + to * 16, begin + size);

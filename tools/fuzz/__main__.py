@@ -25,6 +25,7 @@ BATCH = 5000
 
 def attempt(seed: int, first: int, calls: int, options: dict[str, Any]) -> dict[str, Any]:
     """Calls first ... calls - 1 in a process, and how it ended."""
+    Path(options["log"]).write_text("", encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "-m", "tools.fuzz", "--worker", json.dumps([seed, calls, first, options])],
         capture_output=True,
@@ -36,7 +37,9 @@ def attempt(seed: int, first: int, calls: int, options: dict[str, Any]) -> dict[
         result: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
         return result
     log = Path(options["log"]).read_text(encoding="utf-8")
-    number, text = json.loads(log) if log else [first, "before the first call"]
+    if not log:
+        sys.exit(f"no call was made: {done.stderr}")
+    number, text = json.loads(log)
     hung = "Timeout (" in done.stderr
     sort = "hangs" if hung else "deaths"
     why = "hang" if hung else f"exit {done.returncode}"

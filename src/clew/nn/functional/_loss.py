@@ -63,7 +63,7 @@ def check_floating(name: str, **tensors: Any) -> None:
     for what, t in tensors.items():
         if not t.is_floating_point():
             raise RuntimeError(
-                f"{name}: {what} must be floating point; got {t.dtype}. Convert it, as with .float()"
+                f"{name}: {what} must be floating point; got {t.dtype}. Convert it with .float()"
             )
 
 
