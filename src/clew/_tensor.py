@@ -28,6 +28,8 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     >>> clew.ones(2).to(clew.float64).dtype
     clew.float64
     """
+    if len(args) == 1 and not kwargs and type(args[0]) is _C.dtype:
+        return _to_dtype(self, args[0])
     dtype, device, copy, memory_format = parse_to("to", args, kwargs)
     out = self
     if device is not None and device.type != self.device.type:
