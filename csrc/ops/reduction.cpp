@@ -72,43 +72,17 @@ void sum_cpu(const Call& c, Tensors& outs) {
   KeptView out(outs[0], x.ndim(), mask);
   Kernel(out.nd, x.nd());
 }
-// A few float32 elements along one axis.
 template <bool mean> Tensor sum_quick(const Call& c) {
-  constexpr int64_t most = 512;
   const auto& a = c.as<SumAttrs>();
-  const Tensor& x = c.in[0];
-  const Dims& sizes = x.sizes();
-  if (!a.dim || a.dim->size() != 1 || a.dtype || x.dtype() != DType::Float32 || x.is_meta() ||
-      !x.is_contiguous() || x.numel() == 0 || x.numel() > most)
-    return {};
-  const int64_t dim = (*a.dim)[0] < 0 ? (*a.dim)[0] + x.ndim() : (*a.dim)[0];
-  if (dim < 0 || dim >= x.ndim()) return {};
-  const auto axis = static_cast<int>(dim);
-  const int64_t count = sizes[axis];
-  int64_t inner = 1;
-  for (int d = axis + 1; d < sizes.size(); ++d) inner *= sizes[d];
-  const int64_t outer = x.numel() / (count * inner);
-  const Tensor out = empty(reduced_sizes(sizes, DimMask{1} << axis, a.keepdim), DType::Float32);
-  const auto* from = x.data<const float>();
-  auto* to = out.data<float>();
-  const double factor = mean ? static_cast<double>(count) : 1.0;
-  if (inner == 1) {
-    for (int64_t o = 0; o < outer; ++o, from += count) {
-      double sum = 0;
-      for (int64_t k = 0; k < count; ++k) sum += static_cast<double>(from[k]);
-      to[o] = static_cast<float>(mean ? sum / factor : sum);
-    }
-    return out;
-  }
-  double sums[most];
-  for (int64_t o = 0; o < outer; ++o, to += inner) {
-    std::fill_n(sums, inner, 0.0);
-    for (int64_t k = 0; k < count; ++k, from += inner)
-      for (int64_t i = 0; i < inner; ++i) sums[i] += static_cast<double>(from[i]);
-    for (int64_t i = 0; i < inner; ++i)
-      to[i] = static_cast<float>(mean ? sums[i] / factor : sums[i]);
-  }
-  return out;
+  if (a.dtype) return {};
+  const FewLines lines(c.in[0], a.dim, a.keepdim);
+  if (!lines.out) return {};
+  lines.each([&](const float* x) {
+    double sum = 0;
+    for (int64_t k = 0; k < lines.count; ++k) sum += static_cast<double>(x[k * lines.inner]);
+    return static_cast<float>(mean ? sum / static_cast<double>(lines.count) : sum);
+  });
+  return lines.out;
 }
 DimMask sum_mask(const Vjp& c) { return mask_of(c.as<SumAttrs>().dim, c.sizes(0).size(), "sum"); }
 void sum_vjp(Vjp& c) { c.set(0, spread(c.grad(), c.sizes(0), sum_mask(c))); }

@@ -95,6 +95,36 @@ inline void require_nonempty(const Dims& sizes, DimMask mask, OpName op) {
   }
 }
 
+// A few float32 elements and one axis of them to reduce, which a plain loop does in less time than
+// a plan takes: element k of result (o, i) is from[(o * count + k) * inner + i].
+struct FewLines {
+  static constexpr int64_t most = 512;
+  int64_t outer = 0, count = 0, inner = 1;
+  const float* from = nullptr;
+  Tensor out;  // undefined where it is another case
+
+  FewLines(const Tensor& x, const std::optional<Dims>& dims, bool keepdim) {
+    const Dims& sizes = x.sizes();
+    if (!dims || dims->size() != 1 || x.dtype() != DType::Float32 || x.is_meta() ||
+        !x.is_contiguous() || x.numel() == 0 || x.numel() > most)
+      return;
+    const int64_t dim = (*dims)[0] < 0 ? (*dims)[0] + x.ndim() : (*dims)[0];
+    if (dim < 0 || dim >= x.ndim()) return;
+    const auto axis = static_cast<int>(dim);
+    count = sizes[axis];
+    for (int d = axis + 1; d < sizes.size(); ++d) inner *= sizes[d];
+    outer = x.numel() / (count * inner);
+    from = x.data<const float>();
+    out = empty(reduced_sizes(sizes, DimMask{1} << axis, keepdim), DType::Float32);
+  }
+  // Writes f(first element of a line) for all lines.
+  template <class F> void each(F&& f) const {
+    auto* to = out.data<float>();
+    for (int64_t o = 0; o < outer; ++o)
+      for (int64_t i = 0; i < inner; ++i) *to++ = f(from + o * count * inner + i);
+  }
+};
+
 // Fresh zeros of like's dtype, outside the graph.
 Tensor zero_of(const Tensor& like, const Dims& sizes);
 // Gradient of picking one element of each line along dim: g written to the places that were picked.

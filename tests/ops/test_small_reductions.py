@@ -25,6 +25,40 @@ def test_sums_and_means_of_every_dim(shape, keepdim):
             np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.parametrize("shape", [(8,), (8, 8), (3, 5, 7), (256, 2)])
+def test_variances_of_every_dim(shape):
+    x = numbers(*shape) * 1e20 + 3e20
+    for dim in range(-len(shape), len(shape)):
+        for correction in (0, 1, 1.5, 8):
+            wide = x.astype("f8")
+            with np.errstate(divide="ignore", invalid="ignore"):
+                sums = wide.var(dim, keepdims=True) * shape[dim]
+                wanted = np.where(sums > -1, sums / max(0.0, shape[dim] - correction), 0)
+            t = clew.tensor(x)
+            root = t.std(dim, correction=correction, keepdim=True).numpy()
+            np.testing.assert_allclose(root, np.sqrt(wanted), rtol=1e-5)
+    small = clew.tensor(numbers(*shape))
+    assert clew.tensor([[1.0]]).var(0).isnan().all()
+    np.testing.assert_allclose(
+        small.var(0).numpy(), small.double().numpy().var(0, ddof=1), rtol=1e-5, atol=1e-7
+    )
+
+
+def test_casts():
+    for name in ("float64", "bfloat16", "float16", "int32", "uint8", "bool", "complex64"):
+        x = clew.arange(24).reshape(4, 6).float()
+        for part in (x, x[1:, 2:], x.T, x[:0], x[2, 3]):
+            found = part.to(getattr(clew, name))
+            assert found.dtype == getattr(clew, name)
+            assert found.shape == part.shape
+            real = found.real if name == "complex64" else found
+            wanted = (part != 0) if name == "bool" else part
+            assert real.tolist() == wanted.tolist()
+    y = clew.ones(2, 3, requires_grad=True)
+    (y.to(clew.float64) * 2).sum().backward()
+    assert y.grad.tolist() == [[2.0] * 3] * 2
+
+
 def test_dims_that_are_not_there_still_raise():
     for name in ("sum", "mean"):
         with pytest.raises(IndexError, match="out of range"):
