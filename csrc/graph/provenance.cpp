@@ -174,8 +174,8 @@ Origin* origin_here() {
   Origin* before = std::exchange(slot.origin, fresh);
   slot.at = caller ? nullptr : here.at;
   slot.scope = scope;
-  if (before) before->decref();
-  return fresh;
+  if (before) before->decref();  // its code's constants may run code, which may take the slot
+  return slot.origin;
 }
 
 Origin* origin_for_node() {

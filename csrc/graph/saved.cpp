@@ -180,7 +180,7 @@ Tensor Saved::unpack_for(const Node& node, const Edge* edge, uint32_t output_nr)
       !shape || (t->shape == shape && t.dtype() == dtype && t.is_meta() == was_meta);
   if (!as_saved && (t.sizes() != shape->sizes || t.dtype() != dtype || t.is_meta() != was_meta))
     fail(node.name(), ": a tensor that was saved for backward as ", dtype, shape->sizes,
-         " was given other data since (.data =), and is now ", t);
+         " was given other data since (.data =), and is now ", t, " on ", name(t.device()));
   if (!as_saved && t.strides() != shape->strides) {
     t = in_layout(t, *shape);
     return modes.grad ? with_history(t, fn, nr) : t;
