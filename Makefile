@@ -99,7 +99,8 @@ sanitize: venv ## run the tests with AddressSanitizer and UndefinedBehaviorSanit
 tsan: ## run parallel regions under ThreadSanitizer
 	mkdir -p build
 	$(or $(CXX),g++) -std=c++20 -O1 -g -Wall -Wextra -fopenmp -fsanitize=thread -Icsrc tests/native/pool.cpp \
-	  csrc/base/parallel.cpp csrc/base/pool.cpp csrc/base/processors.cpp -o build/pool-tsan -pthread
+	  csrc/base/parallel.cpp csrc/base/pool.cpp csrc/base/processors.cpp csrc/base/long_work.cpp \
+	  csrc/base/scratch.cpp -o build/pool-tsan -pthread
 	TSAN_OPTIONS=halt_on_error=1 build/pool-tsan
 
 wheel: venv ## a wheel in dist/

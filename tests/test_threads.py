@@ -510,7 +510,10 @@ def test_the_first_thread_count_follows_the_processors_and_the_environment():
 def test_the_threads_under_thread_sanitizer(tmp_path):
     top = Path(__file__).parent.parent
     sources = [top / "tests/native/pool.cpp"]
-    sources += [top / f"csrc/base/{name}.cpp" for name in ("parallel", "pool", "processors")]
+    sources += [
+        top / f"csrc/base/{name}.cpp"
+        for name in ("parallel", "pool", "processors", "long_work", "scratch")
+    ]
     program = tmp_path / "pool"
     flags = ["-std=c++20", "-O1", "-fopenmp", "-fsanitize=thread", f"-I{top / 'csrc'}", "-pthread"]
     subprocess.run(["g++", *flags, *sources, "-o", program], check=True)
