@@ -100,3 +100,49 @@ def test_pools():
     a = clew.rrelu(x, training=True)
     clew.manual_seed(1)
     assert clew.equal(a, clew.rrelu_(x.clone(), training=True))
+
+
+def test_numbers_alone_stand_for_tensors():
+    assert clew.add(True, True).dtype == clew.bool and clew.add(True, True).item() is True
+    assert clew.add(1, 2).dtype == clew.int64 and clew.mul(2, 3.0).dtype == clew.float32
+    assert clew.add(1, 2, out=clew.empty(())).item() == 3
+    with pytest.raises(TypeError):
+        clew.maximum(1, 2)
+
+
+def test_a_multiple_before_the_factors():
+    x, y = clew.tensor([1.0, 2.0]), clew.tensor([3.0, 4.0])
+    assert clew.addcmul(x, 2, x, y).tolist() == [7, 18]
+    assert x.addcdiv(3, y, x).tolist() == [10, 8]
+    assert x.clone().addcmul_(2, x, y).tolist() == [7, 18]
+
+
+def test_nothing_to_join_or_turn():
+    assert clew.tensor(3.0).mT.item() == 3 and clew.tensor(1j).mH.item() == -1j
+    for dim in (0, 1, 2):
+        assert clew.cat([clew.ones(0), clew.ones(0)], dim).shape == (0,)
+    assert clew.block_diag().shape == (1, 0)
+    with pytest.raises(ValueError, match="more than 1 value"):
+        clew.nn.GroupNorm(3, 3)(clew.ones(1, 3))
+    assert clew.nn.GroupNorm(3, 3)(clew.ones(2, 3)).shape == (2, 3)
+    with pytest.raises(RuntimeError, match="complex"):
+        clew.zeros(3).index_fill_(0, clew.tensor([0]), 1j)
+
+
+def test_sizes_stay_sizes():
+    size = clew.Size([1, 2])
+    for made, want in [
+        (size * 2, (1, 2, 1, 2)),
+        (2 * size, (1, 2, 1, 2)),
+        ((3,) + size, (3, 1, 2)),
+    ]:
+        assert made == want
+    assert type(size * 2) is clew.Size and type((3,) + size) is clew.Size
+    assert type(size + (3,)) is clew.Size
+
+
+def test_a_capsule_is_an_array():
+    x = clew.ones(3)
+    y = clew.asarray(x.__dlpack__())
+    y[0] = 5
+    assert x.tolist() == [5, 1, 1]

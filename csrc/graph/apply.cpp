@@ -657,6 +657,8 @@ bool apply_into(const OpDef& op, std::span<const Tensor> in, const void* attrs,
          ": unsupported operation: more than one element of the written-to tensor refers to a "
          "single memory location; "
          "clone() the tensor before writing into it");
+  for (size_t i = 1; i < in.size(); ++i)
+    if (in[i].defined()) refuse_partial_overlap(self, in[i], name);
   if (op.kind != OpKind::Composite && device_of(op, in) != self.device())
     fail(name,
          ": expected all tensors to be on the same device, but found at least two devices, cpu and "

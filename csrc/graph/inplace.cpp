@@ -180,6 +180,28 @@ void rebase_history(const Tensor& t, NodeRef node) {
   grad_fn_of(t);
 }
 
+Overlap overlap(const Tensor& written, const Tensor& read) {
+  if (written->storage != read->storage || written.numel() == 0 || read.numel() == 0)
+    return Overlap::none;
+  if (written.is_same(read)) return Overlap::whole;
+  for (const Tensor* t : {&written, &read})
+    if (!is_non_overlapping_and_dense(t->sizes(), t->strides())) return Overlap::unknown;
+  const auto bytes = [](const Tensor& t) {
+    return t.numel() * static_cast<int64_t>(itemsize(t.dtype()));
+  };
+  const char *a = written->data, *b = read->data;
+  const char *a_end = a + bytes(written), *b_end = b + bytes(read);
+  if (a == b && a_end == b_end)
+    return written.strides() == read.strides() ? Overlap::whole : Overlap::partly;
+  return a < b_end && b < a_end ? Overlap::partly : Overlap::none;
+}
+
+void fail_overlap(std::string_view op) {
+  fail(op,
+       ": unsupported operation: some elements of the input tensor and the written-to tensor refer "
+       "to a single memory location. Please clone() the tensor before performing the operation.");
+}
+
 static void copy_unbatched(const Tensor& dst, const Tensor& src) {
   bool records = modes.grad && (dst.requires_grad() || src.requires_grad());
   check_inplace(dst, "copy_", records);
@@ -191,6 +213,7 @@ static void copy_unbatched(const Tensor& dst, const Tensor& src) {
       dst.dtype() == src.dtype()) {
     if (dst.is_same(src)) return;
   } else if (dst->storage == src->storage) {
+    refuse_partial_overlap(dst, src, "copy_");
     Tensor temporary = empty(src.sizes(), src.dtype());
     copy_into(temporary, src);
     copy_into(dst, temporary);

@@ -16,6 +16,16 @@ inline void bump_version(const Tensor& t) {
 }
 // Whether two elements of t are certainly the same memory (a stride is 0).
 bool overlaps_itself(const Tensor& t);
+// How a tensor that is written lies to one that is read: `partly` where both are dense and share
+// some memory without being the same elements in the same order.
+enum class Overlap : uint8_t { none, partly, whole, unknown };
+Overlap overlap(const Tensor& written, const Tensor& read);
+// Refuses what PyTorch refuses: the result would depend on the order of reading and writing.
+[[noreturn]] void fail_overlap(std::string_view op);
+inline void refuse_partial_overlap(const Tensor& written, const Tensor& read, std::string_view op) {
+  if (written->storage == read->storage && overlap(written, read) == Overlap::partly) [[unlikely]]
+    fail_overlap(op);
+}
 // Writes an op's results into tensors that are there already, unrecorded. False, and nothing is
 // done, where they do not fit as they are: dtype, shape, layout, memory shared with an input,
 // composites.

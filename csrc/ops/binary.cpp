@@ -348,6 +348,25 @@ tensor([6., 7.])
     .attrs = &attr_info<ValueAttrs>,
 });
 
+// PyTorch's older order of arguments.
+template <const OpDef& op> void value_first_run(const Call& c, Tensors& outs) {
+  outs.push_back(apply(op, {c.in[0], c.in[1], c.in[2]}, c.as<ValueAttrs>()));
+}
+constexpr OpDef addcmul_value_op = composite({
+    .signature = "addcmul(Tensor input, Scalar value, Tensor tensor1, Tensor tensor2) -> Tensor",
+    .doc = "Adds a multiple of a product.",
+    .run = value_first_run<addcmul_op>,
+    .attrs = &attr_info<ValueAttrs>,
+    .inplace = true,
+});
+constexpr OpDef addcdiv_value_op = composite({
+    .signature = "addcdiv(Tensor input, Scalar value, Tensor tensor1, Tensor tensor2) -> Tensor",
+    .doc = "Adds a multiple of a quotient.",
+    .run = value_first_run<addcdiv_op>,
+    .attrs = &attr_info<ValueAttrs>,
+    .inplace = true,
+});
+
 }  // namespace
 
 static constexpr const OpDef* all[] = {
@@ -365,7 +384,9 @@ static constexpr const OpDef* all[] = {
     &lcm_op,
     &lerp_op,
     &addcmul_op,
+    &addcmul_value_op,
     &addcdiv_op,
+    &addcdiv_value_op,
     renamed<atan2_op, "arctan2">,
     renamed<xlogy_op, "special.xlogy">,
 };

@@ -172,6 +172,8 @@ Returns: a new tensor.
 void index_fill_run(const Call& c, Tensors& outs) {
   const Tensor& input = c.in[0];
   require(c.in[2].ndim() == 0, c.name(), ": value must be a number or a 0-d tensor; got ", c.in[2]);
+  require(input.is_complex() || !c.in[2].is_complex(), c.name(),
+          ": a complex value cannot be stored in ", input);
   int d = wrapped(c.as<DimAttrs>().dim, input.ndim(), c.name());
   Tensor x = input.ndim() ? input : reshape(input, {1});
   Tensor value = c.in[2].dtype() == x.dtype() ? c.in[2] : to_dtype(c.in[2], x.dtype());

@@ -416,6 +416,9 @@ tensor([[-1.,  1., -1.,  1.]])
                     " for input ", x);
           }
           for (int d = 2; d < x.ndim(); ++d) s *= x.sizes()[d];
+          if (n * (ch / a.num_groups) * s == 1)
+            fail_value(c.name(),
+                       ": Expected more than 1 value per channel when training, got input ", x);
           outs.push_back(normalize(c, x, c.in[1], c.in[2],
                                    NormAttrs{n, a.num_groups, ch / a.num_groups, s, a.eps}));
         },

@@ -9,6 +9,7 @@
 #include "graph/promotion.h"
 #include "ops/reduction.h"
 #include "python/bridge.h"
+#include "python/out_rules.h"
 #include "python/overrides.h"
 #include "python/signature.h"
 
@@ -153,6 +154,14 @@ std::string describe_arguments(PyObject* const* args, Py_ssize_t nargs, PyObject
   return s + ")";
 }
 
+// Functions that take numbers alone, which then stand for tensors without dimensions.
+bool adds_numbers(const FunctionEntry& e) {
+  constexpr auto names =
+      std::to_array<std::string_view>({"add", "div", "divide", "floor_divide", "mul", "multiply",
+                                       "sub", "subtract", "true_divide"});
+  return std::find(names.begin(), names.end(), e.name) != names.end();
+}
+
 // One call's arguments laid beside an overload's parameters.
 struct Bound {
   std::array<PyObject*, max_params> value;  // as many as the overload has parameters
@@ -237,7 +246,7 @@ bool match(const FunctionEntry& e, const Overload& o, PyObject* const* args, Py_
       return false;
     }
   }
-  if (o.has_operand) {
+  if (o.has_operand && !adds_numbers(e)) {
     bool any = false;
     for (Py_ssize_t i = 0; i < n; ++i)
       any = any || (b.value[static_cast<size_t>(i)] && is_tensor(b.value[static_cast<size_t>(i)]));
@@ -399,10 +408,16 @@ PyObject* wrap_outputs(const FunctionEntry& e, Overload& o, Tensors& outs) {
   return result;
 }
 
-void store_out(const FunctionEntry& e, const Tensor& out, const Tensor& result) {
+void store_out(const FunctionEntry& e, const OpDef& op, const Tensor& out, const Tensor& result) {
   if (result.is_meta() != out.is_meta())
     fail(e.name, ": out must be on the result's device; got ", name(out.device()), " for ",
          name(result.device()));
+  if (result.dtype() != out.dtype() && needs_own_dtype(op)) {
+    const bool yes_or_no = e.name == "all" || e.name == "any";
+    if (!(yes_or_no && result.dtype() == DType::Bool && out.dtype() == DType::UInt8))
+      fail(e.name, ": Expected out tensor to have dtype ", result.dtype(), ", but got ",
+           out.dtype(), " instead");
+  }
   if (!can_cast(result.dtype(), out.dtype()))
     fail(e.name, ": result type ", result.dtype(), " can't be cast to the desired output type ",
          out.dtype());
@@ -431,7 +446,7 @@ PyObject* return_into_out(const FunctionEntry& e, Overload& o, Tensors& outs, Py
   Ref own(PyList_Check(given) ? checked(PyList_AsTuple(given)) : Py_NewRef(given));
   PyObject* out = own.get();
   if (outs.size() == 1 && is_tensor(out)) {
-    store_out(e, borrow(out), outs[0]);
+    store_out(e, *o.op, borrow(out), outs[0]);
     Py_INCREF(out);
     return out;
   }
@@ -443,7 +458,7 @@ PyObject* return_into_out(const FunctionEntry& e, Overload& o, Tensors& outs, Py
     PyObject* t = PyTuple_GET_ITEM(out, i);
     if (!is_tensor(t))
       fail_type(e.name, "(): argument 'out' must hold Tensors; got ", Py_TYPE(t)->tp_name);
-    store_out(e, borrow(t), outs[i]);
+    store_out(e, *o.op, borrow(t), outs[i]);
     outs[i] = borrow(t);
   }
   return wrap_outputs(e, o, outs);
@@ -507,8 +522,14 @@ PyObject* run(FunctionEntry& e, Overload& o, Bound& b, bool inplace) {
            "requires grad");
     Tensors outs;
     AutocastMode off(false);
+    if (PyTuple_Check(b.out) || PyList_Check(b.out)) {
+      for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(b.out); ++k)
+        if (PyObject* t = PySequence_Fast_GET_ITEM(b.out, k); is_tensor(t))
+          check_out_memory(op, in, borrow(t));
+    }
     if (is_tensor(b.out)) {
       Tensor target = borrow(b.out);
+      check_out_memory(op, in, target);
       if (apply_into(op, in, a, {&target, 1})) return wrap(std::move(target));
     }
     apply(op, in, a, outs);

@@ -148,6 +148,17 @@ PyObject* size_concat(PyObject* a, PyObject* b) {
   if (!out) PyErr_Clear(), out = plain.release();
   return out;
 }
+PyObject* size_repeat(PyObject* o, Py_ssize_t times) {
+  PyObject* got = PyTuple_Type.tp_as_sequence->sq_repeat(o, times);
+  if (!got) return got;
+  Ref plain(got);
+  return size_from_iterable(plain.get());
+}
+// As nb_add it is also asked for (3,) + size.
+PyObject* size_add(PyObject* a, PyObject* b) {
+  if (!PyTuple_Check(a) || !PyTuple_Check(b)) Py_RETURN_NOTIMPLEMENTED;
+  return size_concat(a, b);
+}
 PyObject* size_reduce(PyObject* o, PyObject*) {
   Ref tuple(PyTuple_New(PyTuple_GET_SIZE(o)));
   if (!tuple) return nullptr;
@@ -452,6 +463,8 @@ void add_types(PyObject* module) {
                                      {Py_tp_methods, size_methods},
                                      {Py_mp_subscript, reinterpret_cast<void*>(size_subscript)},
                                      {Py_sq_concat, reinterpret_cast<void*>(size_concat)},
+                                     {Py_sq_repeat, reinterpret_cast<void*>(size_repeat)},
+                                     {Py_nb_add, reinterpret_cast<void*>(size_add)},
                                      {0, nullptr}};
   static PyType_Spec size_spec = {"clew.Size", 0, 0, Py_TPFLAGS_DEFAULT, size_slots};
   Ref bases(PyTuple_Pack(1, &PyTuple_Type));

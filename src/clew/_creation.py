@@ -126,7 +126,7 @@ def asarray(
         source = from_numpy(obj)
     elif isinstance(obj, np.generic):
         source = None
-    elif hasattr(obj, "__dlpack__"):
+    elif hasattr(obj, "__dlpack__") or type(obj).__name__ == "PyCapsule":
         source = from_dlpack(obj)
     elif isinstance(obj, (bytes, bytearray, memoryview)):
         source = frombuffer(obj, dtype=dtype if dtype is not None else _C.get_default_dtype())

@@ -143,7 +143,7 @@ def block_diag(*tensors: Tensor) -> Tensor:
     for b in blocks:
         rows.append(_ops._constant_pad(b, (at, width - at - b.shape[1])))
         at += b.shape[1]
-    return _ops.cat(rows) if rows else _C.functions["zeros"](1, 0)
+    return _ops.cat(rows) if rows else _C.zeros(1, 0)
 
 
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:

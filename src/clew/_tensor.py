@@ -390,6 +390,8 @@ def _t_property(self: Tensor) -> Tensor:
 
 
 def _mt_property(self: Tensor) -> Tensor:
+    if self.ndim == 0:
+        return self.transpose(0, 0)
     if self.ndim < 2:
         raise RuntimeError(
             f"mT: tensor.mT is only supported on matrices or batches of matrices; got "
