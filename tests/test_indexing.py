@@ -299,10 +299,10 @@ def test_assignment_converts_broadcasts_and_trims():
 
 def test_assignment_of_overlapping_parts():
     x = clew.arange(6)
-    x[1:] = x[:-1]
-    assert x.tolist() == [0, 0, 1, 2, 3, 4]
+    with pytest.raises(RuntimeError, match="single memory location"):
+        x[1:] = x[:-1]
     x[clew.tensor([0, 1, 2])] = x[3:]
-    assert x.tolist() == [2, 3, 4, 2, 3, 4]
+    assert x.tolist() == [3, 4, 5, 3, 4, 5]
     i = clew.tensor([2, 1, 0])
     i[i] = i
     assert i.tolist() == [0, 1, 2] or i.tolist() == [2, 1, 0]
