@@ -43,7 +43,11 @@ NOT_OF_MEMORY = frozenset(
         "atan2 of 2e6, float64",
         "gelu of 4e6, bfloat16",
         "softmax of 4000x1000, bfloat16, columns",
+        "gelu of 4e6, bfloat16, with backward",
         "grid_sample 8x16x128x128",
+        "grid_sample 8x16x128x128, with backward",
+        "grid_sample 8x16x128x128, bicubic, with backward",
+        "grid_sample 2x8x32x32x32, with backward",
     )
 )
 
@@ -113,6 +117,24 @@ def memory_bound(t: Any) -> dict[str, tuple[Callable[[], object], float]]:
     places, double = t.randint(0, 1000, (1000, 1000)), t.randn(2_000_000, dtype=t.float64)
     short = t.randn(4_000_000).bfloat16()
     photos, grid = t.randn(8, 16, 128, 128), t.rand(8, 128, 128, 2) * 2 - 1
+
+    volumes, shifts = t.randn(2, 8, 32, 32, 32), t.rand(2, 32, 32, 32, 3) * 2 - 1
+
+    def sampled(images: Any, places: Any, mode: str) -> Callable[[], object]:
+        images, places = images.clone().requires_grad_(), places.clone().requires_grad_()
+        flow = t.ones(*images.shape[:2], *places.shape[1:-1])
+
+        def call() -> None:
+            images.grad = places.grad = None
+            f.grid_sample(images, places, mode, align_corners=False).backward(flow)
+
+        return call
+
+    short_recorded, short_flow = short.clone().requires_grad_(), t.ones_like(short)
+
+    def short_gelu_step() -> None:
+        short_recorded.grad = None
+        f.gelu(short_recorded).backward(short_flow)
 
     def batch_norm_step() -> None:
         recorded_image.grad = scale.grad = shift.grad = None
@@ -207,10 +229,17 @@ def memory_bound(t: Any) -> dict[str, tuple[Callable[[], object], float]]:
         "atan2 of 2e6, float64": (lambda: t.atan2(double, double), 32),
         "gelu of 4e6, bfloat16": (lambda: f.gelu(short), 16),
         "softmax of 4000x1000, bfloat16, columns": (lambda: short.view(4000, 1000).softmax(0), 16),
+        "gelu of 4e6, bfloat16, with backward": (short_gelu_step, 40),
         "grid_sample 8x16x128x128": (
             lambda: f.grid_sample(photos, grid, align_corners=False),
             17.8,
         ),
+        "grid_sample 8x16x128x128, with backward": (sampled(photos, grid, "bilinear"), 44.1),
+        "grid_sample 8x16x128x128, bicubic, with backward": (
+            sampled(photos, grid, "bicubic"),
+            44.1,
+        ),
+        "grid_sample 2x8x32x32x32, with backward": (sampled(volumes, shifts, "bilinear"), 12.1),
     }
 
 

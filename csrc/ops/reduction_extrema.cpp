@@ -92,6 +92,20 @@ void amax_cpu(const Call& c, Tensors& outs) {
     Kernel(out.nd, x.nd());
   });
 }
+template <bool largest> Tensor amax_quick(const Call& c) {
+  const auto& a = c.as<DimsAttrs>();
+  const FewLines lines(c.in[0], std::optional(a.dim), a.keepdim);
+  if (!lines.out) return {};
+  lines.each([&](const float* x) {
+    float found = *x;
+    for (int64_t k = 1; k < lines.count; ++k) {
+      const float v = x[k * lines.inner];
+      found = (largest ? v > found : v < found) || v != v ? v : found;
+    }
+    return found;
+  });
+  return lines.out;
+}
 void amax_vjp(Vjp& c) {
   Tensor x = c.in(0);
   c.set(0, shared_grad(c.grad(), x, c.out(),
@@ -115,6 +129,7 @@ tensor([4., 3.])
 )",
     .shape = amax_shape,
     .cpu = amax_cpu<kernels::reduce_amax>,
+    .quick = amax_quick<true>,
     .saves = {.always = in(0) | out(0)},
     .vjp = amax_vjp,
     .batch = batch_dims,
@@ -138,6 +153,7 @@ tensor([1., 2.])
 )",
     .shape = amax_shape,
     .cpu = amax_cpu<kernels::reduce_amin>,
+    .quick = amax_quick<false>,
     .saves = {.always = in(0) | out(0)},
     .vjp = amax_vjp,
     .batch = batch_dims,

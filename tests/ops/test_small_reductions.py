@@ -25,6 +25,21 @@ def test_sums_and_means_of_every_dim(shape, keepdim):
             np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.parametrize("shape", [(1,), (8,), (8, 8), (3, 5, 7)])
+def test_extremes_of_every_dim(shape):
+    for place in (None, 0, -1):
+        x = numbers(*shape)
+        if place is not None:
+            x.reshape(-1)[place] = np.nan
+        for dim in range(-len(shape), len(shape)):
+            for name in ("amax", "amin"):
+                found = getattr(clew.tensor(x), name)(dim, keepdim=dim == 0).numpy()
+                wanted = getattr(np, name)(x, axis=dim, keepdims=dim == 0)
+                np.testing.assert_array_equal(found, wanted)
+    inf = clew.tensor([[clew.inf, -clew.inf], [-clew.inf, -clew.inf]])
+    assert inf.amax(1).tolist() == [clew.inf, -clew.inf]
+
+
 @pytest.mark.parametrize("shape", [(8,), (8, 8), (3, 5, 7), (256, 2)])
 def test_variances_of_every_dim(shape):
     x = numbers(*shape) * 1e20 + 3e20
