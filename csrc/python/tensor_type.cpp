@@ -24,7 +24,9 @@ void tensor_dealloc(PyObject* o) { free_tensor_obj(obj(o)); }
 // What Python objects a node holds.
 int visit_node(Node& n, visitproc visit, void* arg) {
   Py_VISIT(n.python_object());
-  for (const Saved& s : n.saved_tensors()) {
+  const Node& inner = n.inner();
+  const bool shared = &inner != &n && inner.refs > 1;  // what it saved is not this node's alone
+  for (const Saved& s : shared ? std::span<const Saved>() : n.saved_tensors()) {
     if (s.kind == Saved::Kind::object) {
       Py_VISIT(s.tensor);
     } else if (s.kind == Saved::Kind::packed) {
