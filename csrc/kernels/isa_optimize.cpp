@@ -7,6 +7,9 @@
 // Comparisons may become selections: nobody reads the floating-point exception flags.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("no-trapping-math")
+// Products are rounded before they are added, but where fused() says otherwise: as the tensor
+// operations round that an update stands for.
+#pragma GCC optimize("fp-contract=off")
 #endif
 #include <algorithm>
 #include <cmath>
@@ -20,6 +23,29 @@ namespace {
 // Elements of half precision that are widened at once; they are computed with in float.
 constexpr int64_t half_block = 256;
 
+// a * b + c, rounded once where the instruction set can.
+[[gnu::always_inline]] inline float fused(float a, float b, float c) {
+#ifdef __FMA__
+  return std::fma(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+[[gnu::always_inline]] inline double fused(double a, double b, double c) {
+#ifdef __FMA__
+  return std::fma(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+// The running means of gradients and of their squares.
+template <class C> [[gnu::always_inline]] inline C mean_with(C mean, C g, C fresh) {
+  return fused(fresh, g - mean, mean);
+}
+template <class C> [[gnu::always_inline]] inline C squares_with(C v, C g, C keep, C fresh) {
+  return fused(fresh * g, g, keep * v);
+}
+
 // The gradient as an update sees it: turned round to climb, with the penalty's part.
 template <class C> struct Gradient {
   C sign, decay;
@@ -27,7 +53,7 @@ template <class C> struct Gradient {
       : sign(maximize ? C(-1) : C(1)), decay(static_cast<C>(weight_decay)) {}
   C operator()(C grad, C param) const {
     C g = grad * sign;
-    return decay != 0 ? g + decay * param : g;  // 0 times an infinite parameter would be nan
+    return decay != 0 ? fused(decay, param, g) : g;  // 0 times an infinite parameter would be nan
   }
 };
 
@@ -39,17 +65,17 @@ template <class C> void update(const SgdRule& r, int64_t n, C* const* a) {
   const C lr = static_cast<C>(r.lr);
   const C momentum = static_cast<C>(r.momentum), fresh = static_cast<C>(1 - r.dampening);
   if (!buffer) {
-    for (int64_t i = 0; i < n; ++i) param[i] -= lr * gradient(grad[i], param[i]);
+    for (int64_t i = 0; i < n; ++i) param[i] = fused(-lr, gradient(grad[i], param[i]), param[i]);
   } else if (r.nesterov) {
     for (int64_t i = 0; i < n; ++i) {
       C g = gradient(grad[i], param[i]);
-      buffer[i] = momentum * buffer[i] + fresh * g;
-      param[i] -= lr * (g + momentum * buffer[i]);
+      buffer[i] = fused(fresh, g, momentum * buffer[i]);
+      param[i] = fused(-lr, fused(momentum, buffer[i], g), param[i]);
     }
   } else {
     for (int64_t i = 0; i < n; ++i) {
-      buffer[i] = momentum * buffer[i] + fresh * gradient(grad[i], param[i]);
-      param[i] -= lr * buffer[i];
+      buffer[i] = fused(fresh, gradient(grad[i], param[i]), momentum * buffer[i]);
+      param[i] = fused(-lr, buffer[i], param[i]);
     }
   }
 }
@@ -63,20 +89,20 @@ template <class C, bool amsgrad> void adam(const AdamRule& r, int64_t n, C* cons
   const Gradient<C> gradient(r.maximize, r.weight_decay);
   const C shrink = static_cast<C>(r.shrink), new1 = static_cast<C>(1 - r.beta1);
   const C beta2 = static_cast<C>(r.beta2), new2 = static_cast<C>(1 - r.beta2);
-  const C eps = static_cast<C>(r.eps), root = static_cast<C>(1 / r.root);
+  const C eps = static_cast<C>(r.eps), root = static_cast<C>(r.root);
   const C step = static_cast<C>(r.step_size);
   for (int64_t i = 0; i < n; ++i) {
     C p = param[i] * shrink;
     C g = gradient(grad[i], p);
-    C mean = m[i] + new1 * (g - m[i]);
-    C square = beta2 * v[i] + new2 * (g * g);
+    C mean = mean_with(m[i], g, new1);
+    C square = squares_with(v[i], g, beta2, new2);
     m[i] = mean;
     v[i] = square;
     if constexpr (amsgrad) {
       square = square > largest[i] || square != square ? square : largest[i];
       largest[i] = square;
     }
-    param[i] = p - step * (mean / (std::sqrt(square) * root + eps));
+    param[i] = p + -step * mean / (std::sqrt(square) / root + eps);
   }
 }
 template <class C> void update(const AdamRule& r, int64_t n, C* const* a) {
@@ -96,18 +122,19 @@ void rmsprop(const RmspropRule& r, int64_t n, C* const* a) {
   const C momentum = static_cast<C>(r.momentum);
   for (int64_t i = 0; i < n; ++i) {
     C g = gradient(grad[i], param[i]);
-    C square = alpha * v[i] + fresh * (g * g);
+    C square = squares_with(v[i], g, alpha, fresh);
     v[i] = square;
     if constexpr (centered) {
-      mean[i] = mean[i] + fresh * (g - mean[i]);
-      square -= mean[i] * mean[i];
+      mean[i] = mean_with(mean[i], g, fresh);
+      square = fused(-mean[i], mean[i], square);
     }
-    C change = g / (std::sqrt(square) + eps);
+    C root = std::sqrt(square) + eps;
     if constexpr (buffered) {
-      change = momentum * buffer[i] + change;
-      buffer[i] = change;
+      buffer[i] = momentum * buffer[i] + g / root;
+      param[i] = fused(-lr, buffer[i], param[i]);
+    } else {
+      param[i] = param[i] + -lr * g / root;
     }
-    param[i] -= lr * change;
   }
 }
 template <class C> void update(const RmspropRule& r, int64_t n, C* const* a) {
@@ -125,8 +152,8 @@ template <class C> void update(const AdagradRule& r, int64_t n, C* const* a) {
   const C eps = static_cast<C>(r.eps), lr = static_cast<C>(r.lr);
   for (int64_t i = 0; i < n; ++i) {
     C g = gradient(grad[i], param[i]);
-    sum[i] += g * g;
-    param[i] -= lr * (g / (std::sqrt(sum[i]) + eps));
+    sum[i] = fused(g, g, sum[i]);
+    param[i] = param[i] + -lr * g / (std::sqrt(sum[i]) + eps);
   }
 }
 
@@ -138,16 +165,17 @@ template <class C> void update(const NadamRule& r, int64_t n, C* const* a) {
   const Gradient<C> gradient(r.maximize, r.weight_decay);
   const C shrink = static_cast<C>(r.shrink), new1 = static_cast<C>(1 - r.beta1);
   const C beta2 = static_cast<C>(r.beta2), new2 = static_cast<C>(1 - r.beta2);
-  const C eps = static_cast<C>(r.eps), root2 = static_cast<C>(1 / r.root2);
+  const C eps = static_cast<C>(r.eps), root2 = static_cast<C>(r.root2);
   const C grad_size = static_cast<C>(r.grad_size), mean_size = static_cast<C>(r.mean_size);
   for (int64_t i = 0; i < n; ++i) {
     C p = param[i] * shrink;
     C g = gradient(grad[i], p);
-    C mean = m[i] + new1 * (g - m[i]);
-    C square = beta2 * v[i] + new2 * (g * g);
+    C mean = mean_with(m[i], g, new1);
+    C square = squares_with(v[i], g, beta2, new2);
     m[i] = mean;
     v[i] = square;
-    param[i] = p - (grad_size * g + mean_size * mean) / (std::sqrt(square * root2) + eps);
+    C root = std::sqrt(square / root2) + eps;
+    param[i] = p + -grad_size * g / root + -mean_size * mean / root;
   }
 }
 
@@ -164,8 +192,8 @@ template <class C> void update(const RadamRule& r, int64_t n, C* const* a) {
   for (int64_t i = 0; i < n; ++i) {
     C p = param[i] * shrink;
     C g = gradient(grad[i], p);
-    C mean = m[i] + new1 * (g - m[i]);
-    C square = beta2 * v[i] + new2 * (g * g);
+    C mean = mean_with(m[i], g, new1);
+    C square = squares_with(v[i], g, beta2, new2);
     m[i] = mean;
     v[i] = square;
     C scale = r.adapted ? root / (std::sqrt(square) + eps) : C(1);
@@ -183,11 +211,11 @@ template <class C> void update(const AdamaxRule& r, int64_t n, C* const* a) {
   const C eps = static_cast<C>(r.eps), step = static_cast<C>(r.step_size);
   for (int64_t i = 0; i < n; ++i) {
     C g = gradient(grad[i], param[i]);
-    m[i] = m[i] + new1 * (g - m[i]);
+    m[i] = mean_with(m[i], g, new1);
     C before = beta2 * most[i], now = std::fabs(g) + eps;
     C norm = now > before || now != now ? now : before;
     most[i] = norm;
-    param[i] -= step * (m[i] / norm);
+    param[i] = param[i] + -step * m[i] / norm;
   }
 }
 
@@ -201,11 +229,11 @@ template <class C> void update(const AdadeltaRule& r, int64_t n, C* const* a) {
   const C eps = static_cast<C>(r.eps), lr = static_cast<C>(r.lr);
   for (int64_t i = 0; i < n; ++i) {
     C g = gradient(grad[i], param[i]);
-    C square = rho * v[i] + fresh * (g * g);
+    C square = squares_with(v[i], g, rho, fresh);
     v[i] = square;
     C change = std::sqrt(changes[i] + eps) / std::sqrt(square + eps) * g;
-    changes[i] = rho * changes[i] + fresh * (change * change);
-    param[i] -= lr * change;
+    changes[i] = squares_with(changes[i], change, rho, fresh);
+    param[i] = fused(-lr, change, param[i]);
   }
 }
 

@@ -19,7 +19,7 @@ void init_activations() {
   unary(table::relu, F{}, []<class T>(T a) { return a < T(0) ? T(0) : a; });
   binary(table::relu_backward, F{}, []<class T>(T g, T y) { return y <= T(0) ? T(0) : g; });
   binary(table::tanh_backward, F{}, []<class T>(T g, T y) { return T(g * (T(1) - y * y)); });
-  binary(table::sigmoid_backward, F{}, []<class T>(T g, T y) { return T(g * (y * (T(1) - y))); });
+  binary(table::sigmoid_backward, F{}, []<class T>(T g, T y) { return T(g * (T(1) - y) * y); });
 
   unary(table::gelu, F{}, []<class T>(T x) { return vm::gelu(x); });
   binary(table::gelu_backward, F{}, []<class T>(T g, T x) { return T(g * vm::gelu_slope(x)); });
@@ -29,7 +29,7 @@ void init_activations() {
   unary(table::silu, F{}, []<class T>(T x) { return T(x / (T(1) + vm::exp(-x))); });
   binary(table::silu_backward, F{}, []<class T>(T g, T x) {
     T s = vm::sigmoid(x);
-    return T(g * (s * (T(1) + x * (T(1) - s))));
+    return T(g * s * (T(1) + x * (T(1) - s)));
   });
   binary(table::gate, F{}, []<class T>(T a, T b) { return T(a * vm::sigmoid(b)); });
   ternary(table::gate_slope, F{}, []<class T>(T g, T a, T b) {

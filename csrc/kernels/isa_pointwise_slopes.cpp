@@ -45,7 +45,7 @@ void init_slopes() {
   binary(table::tan_slope, F{}, []<class T>(T g, T y) { return T(g * (y * y + T(1))); });
   binary(table::reciprocal_slope, F{}, []<class T>(T g, T y) { return T(g * -(y * y)); });
 
-  ternary(table::divisor_slope, F{}, []<class T>(T g, T a, T b) { return T(-(g / b) * (a / b)); });
+  ternary(table::divisor_slope, F{}, []<class T>(T g, T a, T b) { return T(-g * (a / b / b)); });
   // Logarithms of probabilities are at least -100, as PyTorch's are, and slopes at most 1e12.
   binary(table::bce, F{}, []<class T>(T x, T t) {
     T log_x = vm::log(x), log_rest = vm::log1p(-x);

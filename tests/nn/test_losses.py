@@ -470,7 +470,8 @@ def test_ctc_composed_and_native_agree():
     r = np.random.default_rng(5)
     for _ in range(20):
         steps, batch, classes, width = r.integers(1, 9), r.integers(1, 4), r.integers(2, 5), 7
-        logp = clew.randn(int(steps), int(batch), int(classes)).log_softmax(2)
+        shape = int(steps), int(batch), int(classes)
+        logp = clew.randn(shape, dtype=clew.float64).log_softmax(2)
         labels = clew.tensor(r.integers(0, 4, batch))
         lengths = clew.stack([clew.tensor(r.integers(0, steps + 1, batch)), labels])
         states = clew.tensor(r.integers(0, classes, (batch, width)))

@@ -69,8 +69,8 @@ class Normal(ExponentialFamily):
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
-        z = (value - self.loc) / self.scale
-        return -0.5 * z.square() - self.scale.log() - 0.5 * math.log(2 * math.pi)
+        distance = -((value - self.loc) ** 2) / (2 * self.scale**2)
+        return distance - self.scale.log() - math.log(math.sqrt(2 * math.pi))
 
     def cdf(self, value: Tensor) -> Tensor:
         if self._validate_args:

@@ -40,7 +40,7 @@ def _muon(
     grad: Tensor,
     buf: Tensor,
     *,
-    lr: float,
+    lr: float | Tensor,
     weight_decay: float,
     momentum: float,
     nesterov: bool,
@@ -58,8 +58,9 @@ def _muon(
         rate = lr * 0.2 * max(rows, columns) ** 0.5
     else:
         rate = lr * max(1, rows / columns) ** 0.5
+    # Of a tensor these are tensors too, rounded as its dtype says.
     param.mul_(1 - lr * weight_decay)
-    param.add_(update, alpha=-rate)
+    param.add_(update, alpha=-_number(rate))
 
 
 class Muon(_PerParameter):
@@ -135,7 +136,7 @@ class Muon(_PerParameter):
             param,
             grad,
             state["momentum_buffer"],
-            lr=_number(group["lr"]),
+            lr=group["lr"],
             weight_decay=group["weight_decay"],
             momentum=group["momentum"],
             nesterov=group["nesterov"],

@@ -217,7 +217,5 @@ def huber_loss(
     curve = (delta, 0.5, delta)
     if weight is None:
         return _distance_loss("huber_loss", _huber_loss, input, target, curve, None, reduction)
-    return reduced(
-        _distance_loss("huber_loss", _huber_loss, input, target, curve, None, "none") * weight,
-        reduction,
-    )
+    each = _distance_loss("huber_loss", _huber_loss, input, target, curve, None, "none")
+    return reduced(each * weight, reduction)
