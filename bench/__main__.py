@@ -20,7 +20,18 @@ from pathlib import Path
 
 from bench import report
 
-SUITES = ("overhead", "small", "graph", "kernels", "training", "memory", "start", "insight", "load")
+SUITES = (
+    "overhead",
+    "small",
+    "graph",
+    "kernels",
+    "numeric",
+    "training",
+    "memory",
+    "start",
+    "insight",
+    "load",
+)
 RESULTS = Path(__file__).parent / "results"
 
 
