@@ -1,13 +1,17 @@
 // LAPACK's routines: where they are found, how they are called.
-// May include: base; <dlfcn.h>.
+// May include: base; <dlfcn.h>, <unistd.h>, <ctime>.
 // Invariant: nothing is called before all routines have been found.
 #include "kernels/lapack.h"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <mutex>
 #include <string>
 #include <type_traits>
@@ -142,6 +146,25 @@ template <class F> void with_given(int64_t n, const int32_t* pivots, F&& f) {
   f(own);
 }
 
+int64_t nanoseconds(clockid_t clock) {
+  timespec t;
+  clock_gettime(clock, &t);
+  return t.tv_sec * 1'000'000'000 + t.tv_nsec;
+}
+// Whether more threads run on this machine, with `n` of ours, than it has processors.
+bool crowded(int n) {
+  std::FILE* file = std::fopen("/proc/loadavg", "r");
+  if (!file) return false;
+  int running = 0;
+  const bool known = std::fscanf(file, "%*f %*f %*f %d", &running) == 1;
+  std::fclose(file);
+  return known && running - 1 + n > sysconf(_SC_NPROCESSORS_ONLN);
+}
+// A call that was on the processor for less than two thirds of its time had neighbours; for the
+// next while one thread does it.
+constexpr int64_t judged_from = 2'000'000, away_least = 1'000'000'000;
+std::atomic<int64_t> away_until{0};
+
 std::mutex threads_lock;
 int threads_users = 0, threads_before = 0;
 
@@ -177,12 +200,26 @@ void trim_scratch() {
 
 Threads::Threads(int n) {
   if (!library.set_threads || !library.threads) return;
+  if (n > 1) {
+    began_ = nanoseconds(CLOCK_MONOTONIC);
+    worked_ = nanoseconds(CLOCK_THREAD_CPUTIME_ID);
+    if (began_ < away_until.load(std::memory_order_relaxed) || crowded(n)) {
+      began_ = 0;
+      n = 1;
+    }
+  }
   std::lock_guard lock(threads_lock);
   if (threads_users++ == 0) threads_before = library.threads();
   library.set_threads(n);
 }
 Threads::~Threads() {
   if (!library.set_threads || !library.threads) return;
+  if (began_) {
+    const int64_t end = nanoseconds(CLOCK_MONOTONIC), took = end - began_;
+    const int64_t worked = nanoseconds(CLOCK_THREAD_CPUTIME_ID) - worked_;
+    if (took > judged_from && worked < took / 3 * 2)
+      away_until.store(end + std::max(away_least, 10 * took), std::memory_order_relaxed);
+  }
   std::lock_guard lock(threads_lock);
   if (--threads_users == 0) library.set_threads(threads_before);
 }

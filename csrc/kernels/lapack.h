@@ -20,8 +20,11 @@ bool loaded();
 // Gives back what this thread keeps of a large workspace.
 void trim_scratch();
 
-// While one lives, the library computes with so many threads.
+// While one lives, the library computes with so many threads; with one where other processes have
+// the processors, which its threads would wait for at every turn.
 class Threads {
+  int64_t began_ = 0, worked_ = 0;  // 0 unless there are several
+
  public:
   explicit Threads(int n);
   ~Threads();

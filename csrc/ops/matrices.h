@@ -68,7 +68,7 @@ inline void add_columns(OutSpecs& outs, DType dtype, Dims sizes) {
 inline void add_info(OutSpecs& outs, const Tensor& a) { outs.add(DType::Int32, with_batch(a, {})); }
 
 // From this cost on a matrix is worth the library's threads, or its own turn.
-constexpr double for_threads = 3e7, between_interrupts = 1e9, for_a_piece = 1e5;
+constexpr double for_threads = 2e8, between_interrupts = 1e9, for_a_piece = 1e5;
 
 // f(range) for all matrices of a batch; `cost`: the multiply-adds of one.
 template <class F> void over_batch(int64_t count, double cost, F&& f) {
