@@ -13,8 +13,11 @@ if TYPE_CHECKING:
     from clew.utils.hooks import RemovableHandle
 
 
+_cast_op = _C.ops._to_dtype
+
+
 def _to_dtype(t: Tensor, dtype: _C.dtype) -> Tensor:
-    return t if t.dtype is dtype else _C.ops._to_dtype(t, dtype=dtype)
+    return t if t.dtype is dtype else _cast_op(t, dtype=dtype)
 
 
 def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -161,11 +164,9 @@ _TYPE_NAMES = {
 def _caster(name: str, dtype: _C.dtype) -> Callable[..., Tensor]:
     def cast(self: Tensor, memory_format: Any = None) -> Tensor:
         out = _to_dtype(self, dtype)
-        return (
-            out
-            if memory_format in (None, _dtypes.preserve_format)
-            else out.contiguous(memory_format=memory_format)
-        )
+        if memory_format is None or memory_format is _dtypes.preserve_format:
+            return out
+        return out.contiguous(memory_format=memory_format)
 
     cast.__name__ = cast.__qualname__ = name
     cast.__doc__ = f"The tensor as {dtype}."
