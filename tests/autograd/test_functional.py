@@ -201,3 +201,27 @@ def test_hvp_is_recorded_only_where_that_is_asked_for():
     assert gx.allclose(24 * x * v) and gv.allclose(12 * x**2)
     for made in functional.hvp(lambda t: (t**4).sum(), x, v):
         assert not made.requires_grad
+
+
+def products(name, g, create_graph):
+    call = getattr(functional, name)
+    vector = () if name in ("jacobian", "hessian") else (X,)
+    if name == "vjp":
+        vector = (clew.ones((), dtype=clew.float64),)
+    return call(g, X, *vector, create_graph=create_graph, strict=True)
+
+
+@pytest.mark.parametrize("name", ["jacobian", "jvp", "vjp", "hessian", "hvp", "vhp"])
+def test_strict_refuses_constants(name):
+    """Also derivatives that are constants, where they are to be differentiated again."""
+    second = name in ("hessian", "hvp", "vhp")
+    constant, degree = clew.ones((), dtype=clew.float64), 2 if second else 1
+    for recorded in (False, True):
+        products(name, lambda x: (x**4).sum(), recorded)
+        for g in (lambda x: constant, lambda x: (x.detach() ** 4).sum()):
+            with pytest.raises(RuntimeError, match="strict"):
+                products(name, g, recorded)
+    polynomial = (lambda x: (x * x).sum()) if degree == 2 else (lambda x: (x * 3).sum())
+    products(name, polynomial, False)
+    with pytest.raises(RuntimeError, match="strict mode with create_graph=True"):
+        products(name, polynomial, True)

@@ -56,8 +56,16 @@ def _grad(
 
 
 def _filled(
-    grads: tuple[Tensor | None, ...], like: tuple[Tensor, ...], strict: bool, name: str
+    grads: tuple[Tensor | None, ...],
+    like: tuple[Tensor, ...],
+    strict: bool,
+    name: str,
+    create_graph: bool = False,
 ) -> tuple[Tensor, ...]:
+    """The gradients with zeros for those that are lacking.
+
+    In strict mode none may lack, nor, where the result is to be differentiated, be a constant.
+    """
     from clew import zeros_like
 
     if strict and any(g is None for g in grads):
@@ -65,6 +73,13 @@ def _filled(
         raise RuntimeError(
             f"{name}: the output does not depend on input {i}; this is not allowed in strict mode"
         )
+    if strict and create_graph:
+        for i, g in enumerate(grads):
+            if g is not None and not g.requires_grad:
+                raise RuntimeError(
+                    f"{name}: the derivative of the function is independent of input {i}; this is "
+                    "not allowed in strict mode with create_graph=True"
+                )
     return tuple(zeros_like(t) if g is None else g for g, t in zip(grads, like))
 
 
@@ -127,7 +142,7 @@ def vjp(
         ins = _fresh(ins, create_graph)
         outs, outs_tuple = _tuple(func(*ins), "outputs of the function", "vjp")
         seeds = _seed(v, outs, "vjp", "output")
-        got = _filled(_grad(outs, ins, seeds, create_graph), ins, strict, "vjp")
+        got = _filled(_grad(outs, ins, seeds, create_graph), ins, strict, "vjp", create_graph)
     return (
         _back(_detached(outs, create_graph), outs_tuple),
         _back(_detached(got, create_graph), is_tuple),
@@ -142,7 +157,7 @@ def _jvp(
 
     dummies = tuple(zeros_like(o, requires_grad=True) for o in outs)
     rows = _filled(_grad(outs, ins, dummies, True), ins, strict, name)
-    return _filled(_grad(rows, dummies, tangents, create_graph), outs, strict, name)
+    return _filled(_grad(rows, dummies, tangents, create_graph), outs, strict, name, create_graph)
 
 
 def jvp(
@@ -241,7 +256,7 @@ def jacobian(
                         create_graph,
                         keep=True,
                     )
-                    rows.append(_filled(got, ins, strict, "jacobian"))
+                    rows.append(_filled(got, ins, strict, "jacobian", create_graph))
                 rows_of.append(
                     tuple(
                         (
@@ -325,7 +340,7 @@ def vhp(
         outs, many = _tuple(func(*ins), "outputs of the function", "vhp")
         value = _scalar(outs, many, "vhp")
         first = _filled(_grad((value,), ins, (None,), True), ins, strict, "vhp")
-        got = _filled(_grad(first, ins, vs, create_graph), ins, strict, "vhp")
+        got = _filled(_grad(first, ins, vs, create_graph), ins, strict, "vhp", create_graph)
     return _back(_detached(outs, create_graph), False), _back(
         _detached(got, create_graph), is_tuple
     )
