@@ -174,3 +174,8 @@ def test_transposed_copies(shape: tuple[int, ...], dtype: clew.dtype):
         back = clew.empty(shape, dtype=dtype).permute(order)
         back.copy_(got)
         assert clew.equal(back, moved)
+
+
+def test_resizing_to_the_same_size_keeps_the_layout():
+    part = clew.zeros(3, 4, 3)[..., 1]
+    assert part.resize_(3, 4).stride() == (12, 3)

@@ -332,6 +332,7 @@ Scalar item(const Tensor& t) {
 
 void resize_(const Tensor& t, const Dims& sizes) {
   require_elements(t, "resize_");
+  if (t.sizes() == sizes) return;  // its strides stay, whatever they are
   ShapeRef shape = Shape::dense(sizes);
   size_t need = bytes_for(shape->numel, t.dtype()) +
                 static_cast<size_t>(t.storage_offset()) * itemsize(t.dtype());

@@ -6,6 +6,7 @@ import numpy as np
 
 from clew import _C
 from clew._C import Generator, Tensor
+from clew._primitive import write_out
 
 __all__ = ["binomial", "numpy_generator"]
 
@@ -65,4 +66,4 @@ def binomial(
             raise RuntimeError(f"binomial: count must be whole and not negative; got {count}")
         values = numpy_generator(generator).binomial(n.astype(np.int64), p, tuple(shape))
         drawn = _C.from_numpy(np.asarray(values, dtype=np.float64)).to(count.dtype)
-    return drawn if out is None else out.resize_(shape).copy_(drawn)
+    return write_out("binomial", drawn, out)
