@@ -146,3 +146,15 @@ def test_a_capsule_is_an_array():
     y = clew.asarray(x.__dlpack__())
     y[0] = 5
     assert x.tolist() == [5, 1, 1]
+
+
+def test_where_keeps_the_layout():
+    x = clew.arange(24.0).view(2, 3, 4).permute(2, 0, 1)
+    got = clew.where(x > 5, x, -1.0)
+    assert (
+        got.stride() == x.stride()
+        and got.tolist() == clew.where((x > 5).contiguous(), x.contiguous(), -1.0).tolist()
+    )
+    image = clew.rand(2, 3, 4, 4).to(memory_format=clew.channels_last)
+    assert clew.where(image > 0.5, image, image).is_contiguous(memory_format=clew.channels_last)
+    assert image.masked_fill(image > 0.5, 0).stride() == image.stride()

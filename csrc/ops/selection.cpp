@@ -30,7 +30,17 @@ void where_shape(const Call& c, OutSpecs& outs) {
   require(c.in[1].dtype() == c.in[2].dtype(), "where: input and other must have one dtype; got ",
           c.in[1], " and ", c.in[2]);
   Dims sizes = broadcast_shapes(c.in[1].sizes(), c.in[2].sizes(), "where");
-  outs.add(c.in[1].dtype(), broadcast_shapes(cond.sizes(), sizes, "where"));
+  sizes = broadcast_shapes(cond.sizes(), sizes, "where");
+  outs.add(c.in[1].dtype(), sizes);
+  // The layout of the first dense operand of that shape, as elementwise operations have it.
+  for (const Tensor& t : c.in) {
+    if (t.sizes() != sizes) continue;
+    if (!t.is_contiguous() && is_non_overlapping_and_dense(t.sizes(), t.strides()))
+      outs[0].strides = t.strides();
+    else if (!t.is_contiguous())
+      continue;
+    break;
+  }
 }
 
 void where_cpu(const Call& c, Tensors& outs) {
