@@ -90,8 +90,8 @@ def under_quota(t: Any, case: str, idle: float, threads: float) -> dict[str, flo
         f"t = importlib.import_module({t.__name__!r})\n"
         f"t.manual_seed(0)\n"
         f"step = load.training.CASES[{case!r}](t)\n"
-        f"load.pace(step, 0.5)\n"
-        f"print(load.pace(step, 3.0)[0])"
+        f"load.pace(step, 0.3)\n"
+        f"print(load.pace(step, 2.0)[0])"
     )
     try:
         run = subprocess.run(
@@ -109,14 +109,14 @@ def run(t: Any, part: int) -> dict[str, float]:
     case, make = list(training.CASES.items())[part]
     t.manual_seed(0)
     step = make(t)
-    pace(step, 0.5)
+    pace(step, 0.3)
     processors = len(os.sched_getaffinity(0))
     found = {}
-    idle, threads = pace(step, 1.5)
+    idle, threads = pace(step, 1.0)
     for count in BUSY:
         with busy(count):
-            pace(step, 1.0)
-            took, _ = pace(step, 3.0)
+            pace(step, 0.5)
+            took, _ = pace(step, 2.0)
         runnable = min(max(threads, 1.0), processors)
         fair = idle * max(1.0, (count + runnable) / processors)
         found[f"{case}: beside {count}"] = took / fair
