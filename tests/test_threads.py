@@ -295,7 +295,7 @@ def test_a_forked_child_has_threads_of_its_own():
 import os
 import clew
 clew.set_num_threads(2)
-x = clew.randn(2_000_000)
+x = clew.randn(8_000_000)  # so long that threads are asked for whatever else runs
 want = x.exp().sum()
 count = lambda: len(os.listdir("/proc/self/task"))
 assert count() > 1
