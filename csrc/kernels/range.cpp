@@ -155,20 +155,29 @@ static std::pair<int64_t, int64_t> columns(int64_t r, int64_t cols, int64_t offs
 }
 
 int64_t triangle_count(int64_t rows, int64_t cols, int64_t offset, bool lower) {
-  int64_t count = 0;
-  for (int64_t r = 0; r < rows; ++r) {
-    auto [first, last] = columns(r, cols, offset, lower);
-    count += last - first;
-  }
-  return count;
+  // Of row r, clamp(r + k, 0, cols) columns lie to the left of the boundary: none in the first
+  // rows, one more in each that follows, all in the last.
+  using Wide = __int128;
+  const Wide k = static_cast<Wide>(offset) + lower;
+  const Wide from = std::clamp<Wide>(-k, 0, rows), full = std::clamp<Wide>(cols - k, from, rows);
+  // Sums of two factors below 2^64: counted as numbers, they do not fit 128 bits.
+  const auto rising = static_cast<long double>(full - from) *
+                      (static_cast<long double>(from + full - 1) / 2 + static_cast<long double>(k));
+  const auto left = rising + static_cast<long double>(rows - full) * static_cast<long double>(cols);
+  const auto all = static_cast<long double>(rows) * static_cast<long double>(cols);
+  if ((lower ? left : all - left) > 0x1p62L) return -1;
+  Wide exact = (full - from) * (from + full - 1 + 2 * k) / 2 + (rows - full) * cols;
+  if (!lower) exact = static_cast<Wide>(rows) * cols - exact;
+  return exact > INT64_MAX ? -1 : static_cast<int64_t>(exact);
 }
 
-void triangle_indices(const NdView& dst, int64_t rows, int64_t cols, int64_t offset, bool lower) {
+void triangle_indices(const NdView& dst, int64_t cols, int64_t offset, bool lower) {
   int64_t count = dst.sizes[1];
   dispatch(dst.dtype, IntegralTypes{}, [&]<class T>() {
     T* x = dst.ptr<T>();
     int64_t at = 0;
-    for (int64_t r = 0; r < rows; ++r) {
+    // From the first row that has any to the last.
+    for (int64_t r = lower ? std::max<int64_t>(0, -offset) : 0; at < count; ++r) {
       auto [first, last] = columns(r, cols, offset, lower);
       for (int64_t c = first; c < last; ++c, ++at) {
         x[at] = convert<T>(r);

@@ -13,7 +13,8 @@ void logspace(const NdView& dst, const Scalar& start, const Scalar& end, double 
 // Ones on the diagonal of a two-dimensional dst, zeros elsewhere.
 void eye(const NdView& dst);
 // dst: integral [2, count]; rows and columns of the lower (upper) triangle in row-major order.
+// -1: more than an int64 can count.
 int64_t triangle_count(int64_t rows, int64_t cols, int64_t offset, bool lower);
-void triangle_indices(const NdView& dst, int64_t rows, int64_t cols, int64_t offset, bool lower);
+void triangle_indices(const NdView& dst, int64_t cols, int64_t offset, bool lower);
 
 }  // namespace clew::kernels

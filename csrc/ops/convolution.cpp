@@ -2,6 +2,7 @@
 // May include: ops, kernels/conv.h.
 // Invariant: every derivative of a convolution is again one of the three forms.
 #include "ops/convolution.h"
+#include "base/checked.h"
 #include "ops/batch_rules.h"
 
 #include "kernels/conv.h"
@@ -302,21 +303,20 @@ Tensor run_batched(const Tensor& x, const Tensor& w, const Tensor& bias, const U
           ": weight must have at least one output channel; got ", w);
   for (int d = 0; d < nd; ++d) {
     const int64_t in = x.size(d + 2);
-    int64_t extent, total;
     require(w.size(d + 2) > 0, u.name, ": kernel sizes must be at least 1; got weight ", w);
-    if (__builtin_mul_overflow(a.dilation[d], w.size(d + 2) - 1, &extent) ||
-        extent > (int64_t{1} << 40)) {
-      fail(u.name, ": dilation ", a.dilation, " is too large");
-    }
-    ++extent;
+    const Checked reach = Checked(a.dilation[d]) * (w.size(d + 2) - 1);
+    require(reach.at_most(int64_t{1} << 40), u.name, ": dilation ", a.dilation,
+            " is too large for weight ", w);
+    const int64_t extent = reach.value + 1;
     if (u.transposed) {
       const int64_t extra = u.output_padding[d];
       require(extra >= 0 && (extra < a.stride[d] || extra < a.dilation[d]), u.name,
               ": output_padding must be smaller than stride or dilation; got output_padding ",
               u.output_padding, ", stride ", a.stride, ", dilation ", a.dilation);
-      if (__builtin_mul_overflow(in - 1, a.stride[d], &total))
-        fail(u.name, ": stride ", a.stride, " is too large");
-      a.size[d] = total - 2 * a.padding[d] + extent + extra;
+      const Checked total =
+          Checked(in - 1) * a.stride[d] - 2 * a.padding[d] + extent + Checked(extra);
+      require(total.fits, u.name, ": stride ", a.stride, " is too large for input ", x);
+      a.size[d] = total.value;
       require(a.size[d] > 0, u.name, ": the result would have size ", a.size[d],
               " in spatial dimension ", d, "; got input ", x, " and weight ", w);
       continue;
@@ -326,7 +326,9 @@ Tensor run_batched(const Tensor& x, const Tensor& w, const Tensor& bias, const U
       a.size[d] = in;
       continue;
     }
-    total = in + 2 * a.padding[d];
+    const Checked padded = Checked(in) + 2 * a.padding[d];
+    require(padded.fits, u.name, ": padding ", a.padding, " is too large for input ", x);
+    const int64_t total = padded.value;
     require(extent <= total, u.name, ": the kernel (size ", extent,
             " with dilation) must not be larger than the "
             "padded input (size ",

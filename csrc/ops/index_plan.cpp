@@ -1,6 +1,7 @@
 // From what stands in brackets to one op: basic parts in one view, index tensors in one list of
 // places. May include: ops, graph, tensor, kernels. Invariant: a plan's places are in range and not
 // negative.
+#include "base/checked.h"
 #include "kernels/index.h"
 #include "ops/batch_rules.h"
 #include "ops/indexing.h"
@@ -29,9 +30,8 @@ ViewSpec part_of(const Dims& sizes, const Dims& strides, const BasicIndex& a, st
     bool inside = a.start[d] >= 0 && a.step[d] >= 0 && a.length[d] >= 0 && a.length[d] <= sizes[d];
     if (inside && empty) inside = a.start[d] <= sizes[d] && a.step[d] > 0;
     if (inside && !empty) {
-      int64_t span = 0;
-      inside = !__builtin_mul_overflow(a.length[d] - 1, a.step[d], &span) &&
-               a.start[d] < sizes[d] && span < sizes[d] - a.start[d];
+      const Checked span = Checked(a.length[d] - 1) * a.step[d];
+      inside = a.start[d] < sizes[d] && span.at_most(sizes[d] - a.start[d] - 1);
     }
     if (!inside) {
       fail_index(op, ": the part reaches beyond dimension ", d, " with size ", sizes[d]);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/checked.h"
 #include "kernels/index.h"
 #include "ops/batch_rules.h"
 #include "ops/shape.h"
@@ -126,8 +127,11 @@ void cat_shape(const Call& c, OutSpecs& out) {
     }
     require(fits, "cat: sizes must match except in dimension ", dim, "; got ", first, " and ", t,
             " (number ", k, ")");
-    if (__builtin_add_overflow(sizes[dim], t.size(dim), &sizes[dim]))
-      fail("cat: the result is too large");
+    const Checked length = Checked(sizes[dim]) + t.size(dim);
+    require(length.fits, "cat: the sizes along dimension ", dim,
+            " add up to more than an int64 can count; got ", first, " and ", t, " (number ", k,
+            ")");
+    sizes[dim] = length.value;
   }
   out.add(promoted(c.in), sizes);
 }

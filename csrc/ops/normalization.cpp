@@ -5,6 +5,7 @@
 
 #include <limits>
 
+#include "base/checked.h"
 #include "graph/batch.h"
 #include "graph/modes.h"
 #include "kernels/norm.h"
@@ -55,15 +56,14 @@ template <class A> NormView norm_view(const A& a) {
   return {Dims{a.n, a.g, a.k, a.s}, Dims{2, 3}, Dims{a.n, a.g, 1, 1}, Dims{1, a.g, a.k, 1}};
 }
 template <class A> void check(const Call& c, const A& a) {
-  bool fits = a.n >= 0 && a.g >= 0 && a.k >= 0 && a.s >= 0;
-  int64_t total = 1;
-  for (int64_t d : {a.n, a.g, a.k, a.s}) fits = fits && !__builtin_mul_overflow(total, d, &total);
+  const bool sizes = a.n >= 0 && a.g >= 0 && a.k >= 0 && a.s >= 0;
+  const Checked total = Checked(a.n) * a.g * a.k * a.s;
   for (const Tensor& t : c.in) {
     require(!t.defined() || t.is_floating(), c.name(), ": operands must be floating point; got ",
             t);
   }
-  require(fits && total == c.in[0].numel(), c.name(), ": the shape does not fit the input; got ",
-          c.in[0]);
+  require(sizes && total.fits && total.value == c.in[0].numel(), c.name(),
+          ": the shape does not fit the input; got ", c.in[0]);
 }
 void check_like(const Call& c, int i, int64_t numel, DType d) {
   const Tensor& t = c.in[static_cast<size_t>(i)];

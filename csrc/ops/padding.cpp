@@ -2,6 +2,7 @@
 // May include: ops, graph, tensor, kernels.
 // Invariant: the gradient of a constant pad is the opposite pad; the other modes are an index along
 // each dimension.
+#include "base/checked.h"
 #include "graph/autocast.h"
 #include "graph/modes.h"
 #include "ops/batch_rules.h"
@@ -29,10 +30,9 @@ void constant_shape(const Call& c, OutSpecs& out) {
   for (int i = 0; i < a.pad.size() / 2; ++i) {
     int64_t& n = sizes[x.ndim() - 1 - i];
     int64_t before = n;
-    if (__builtin_add_overflow(n, a.pad[2 * i], &n) ||
-        __builtin_add_overflow(n, a.pad[2 * i + 1], &n)) {
-      fail(c.name(), ": the result is too large");
-    }
+    const Checked after = Checked(n) + a.pad[2 * i] + a.pad[2 * i + 1];
+    require(after.fits, c.name(), ": pad ", a.pad, " is too large for ", x);
+    n = after.value;
     require(n >= 0 && a.pad[2 * i] >= -before && a.pad[2 * i + 1] >= -before, c.name(), ": pad ",
             a.pad, " gives a negative size in dimension ", x.ndim() - 1 - i, " of ", x);
   }

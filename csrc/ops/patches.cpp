@@ -1,6 +1,7 @@
 // Sliding blocks of images as columns and back: unfold and fold.
 // May include: ops, kernels/conv.h.
 // Invariant: unfold and fold are each other's transpose, hence each other's gradient.
+#include "base/checked.h"
 #include "kernels/conv.h"
 #include "ops/ops.h"
 
@@ -47,11 +48,15 @@ Dims block_counts(const Dims& image, const UnfoldAttrs& a, std::string_view op) 
     require(a.kernel_size[d] < limit && a.dilation[d] < limit && a.stride[d] < limit &&
                 a.padding[d] < limit,
             op, ": sizes must be below 2^20");
-    const int64_t room = image[d] + 2 * a.padding[d] - a.dilation[d] * (a.kernel_size[d] - 1) - 1;
-    require(room >= 0, op, ": the blocks must fit into the padded image; got image size ", image,
-            ", kernel_size ", a.kernel_size, ", dilation ", a.dilation, ", padding ", a.padding);
+    const Checked padded = Checked(image[d]) + 2 * a.padding[d];
+    const int64_t room = padded.value - a.dilation[d] * (a.kernel_size[d] - 1) - 1;
+    require(padded.fits && room >= 0, op,
+            ": the blocks must fit into the padded image; got image size ", image, ", kernel_size ",
+            a.kernel_size, ", dilation ", a.dilation, ", padding ", a.padding);
     out.push_back(room / a.stride[d] + 1);
   }
+  require((Checked(out[0]) * out[1]).fits, op, ": image size ", image,
+          " has more blocks than an int64 can count");
   return out;
 }
 
@@ -84,7 +89,9 @@ void unfold_shape(const Call& c, OutSpecs& out) {
   const Dims counts = block_counts({x.size(-2), x.size(-1)}, a, "unfold");
   Dims sizes;
   if (x.ndim() == 4) sizes.push_back(x.size(0));
-  sizes.push_back(x.size(-3) * a.kernel_size[0] * a.kernel_size[1]);
+  const Checked rows = Checked(x.size(-3)) * a.kernel_size[0] * a.kernel_size[1];
+  require(rows.fits, "unfold: kernel_size ", a.kernel_size, " is too large for ", x);
+  sizes.push_back(rows.value);
   sizes.push_back(counts[0] * counts[1]);
   out.add(x.dtype(), std::move(sizes));
 }

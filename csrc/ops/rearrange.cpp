@@ -4,6 +4,7 @@
 // kernels.
 #include "ops/rearrange.h"
 
+#include "base/checked.h"
 #include "kernels/rearrange.h"
 #include "ops/batch_rules.h"
 #include "ops/joining.h"
@@ -245,14 +246,12 @@ Tensor embedded(const Tensor& x, int64_t offset, int64_t dim1, int64_t dim2, std
   int a = wrapped(dim1, x.ndim() + 1, op);
   int b = wrapped(dim2, x.ndim() + 1, op);
   require(a != b, op, ": dim1 and dim2 must differ; got ", dim1, " and ", dim2);
-  int64_t side = 0;
-  if (offset == INT64_MIN ||
-      __builtin_add_overflow(x.size(-1), offset < 0 ? -offset : offset, &side)) {
-    fail(op, ": the result is too large");
-  }
+  const Checked side = offset < 0 ? Checked(x.size(-1)) - offset : Checked(x.size(-1)) + offset;
+  require(side.fits, op, ": offset ", offset, " is too large for ", x);
   Dims sizes;
   int next = 0;
-  for (int d = 0; d < x.ndim() + 1; ++d) sizes.push_back(d == a || d == b ? side : x.size(next++));
+  for (int d = 0; d < x.ndim() + 1; ++d)
+    sizes.push_back(d == a || d == b ? side.value : x.size(next++));
   return diagonal_backward(x, sizes, offset, a, b);
 }
 void embed_run(const Call& c, Tensors& outs) {

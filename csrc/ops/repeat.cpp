@@ -1,6 +1,7 @@
 // repeat, tile, repeat_interleave, meshgrid.
 // May include: ops, graph, tensor, kernels.
 // Invariant: repeating is an expanded view that is then copied.
+#include "base/checked.h"
 #include "ops/indexing.h"
 #include "ops/rearrange.h"
 #include "ops/shape.h"
@@ -26,9 +27,9 @@ Tensor repeated(const Tensor& x, const Dims& repeats, std::string_view op) {
   for (int d = 0; d < repeats.size(); ++d) {
     int64_t n = d < lead ? 1 : x.size(d - lead);
     require(repeats[d] >= 0, op, ": repeats must not be negative; got ", repeats);
-    int64_t total = 0;
-    if (__builtin_mul_overflow(n, repeats[d], &total)) fail(op, ": the result is too large");
-    result.push_back(total);
+    const Checked total = Checked(n) * repeats[d];
+    require(total.fits, op, ": repeats ", repeats, " are too many for ", x);
+    result.push_back(total.value);
     if (repeats[d] != 1) {
       apart.push_back(1);
       wide.push_back(repeats[d]);
@@ -108,12 +109,14 @@ Tensor interleaved(const Tensor& repeats, const std::optional<int64_t>& output_s
           ": the shape of the result depends on values, which a meta tensor does not have");
   Tensor counts = empty({repeats.numel()}, DType::Int64);
   copy_into(counts, alias(repeats, counts.sizes(), {repeats.ndim() ? repeats.stride(0) : 1}));
-  int64_t total = 0;
+  Checked sum = 0;
   for (int64_t i = 0; i < counts.numel(); ++i) {
     int64_t n = counts.data<int64_t>()[i];
     require(n >= 0, op, ": repeats must not be negative; got ", n);
-    if (__builtin_add_overflow(total, n, &total)) fail(op, ": the result is too large");
+    sum += n;
   }
+  require(sum.fits, op, ": repeats ", repeats, " add up to more than an int64 can count");
+  const int64_t total = sum.value;
   check_output_size(output_size, total, op);
   Tensor out = empty({total}, DType::Int64);
   auto* p = out.data<int64_t>();
@@ -128,9 +131,9 @@ void interleave_run(const Call& c, Tensors& outs) {
   if (x.ndim() == 0) x = reshape(x, {1});
   int dim = wrapped(a.dim.value_or(0), x.ndim(), c.name());
   require(a.repeats >= 0, c.name(), ": repeats must not be negative; got ", a.repeats);
-  int64_t total = 0;
-  if (__builtin_mul_overflow(x.size(dim), a.repeats, &total))
-    fail(c.name(), ": the result is too large");
+  const Checked product = Checked(x.size(dim)) * a.repeats;
+  require(product.fits, c.name(), ": ", a.repeats, " repeats are too many for ", x);
+  const int64_t total = product.value;
   check_output_size(a.output_size, total, c.name());
   Dims wide = x.sizes();
   Dims result = x.sizes();

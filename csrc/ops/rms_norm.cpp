@@ -4,6 +4,7 @@
 // public ops.
 #include <limits>
 
+#include "base/checked.h"
 #include "graph/batch.h"
 #include "graph/modes.h"
 #include "kernels/norm.h"
@@ -99,9 +100,8 @@ constexpr OpDef rows_op = general({
         [](const Call& c, OutSpecs& out) {
           const auto& a = c.as<RowsAttrs>();
           const Tensor &x = c.in[0], &w = c.in[1];
-          int64_t total = 0;
-          const bool fits = a.n >= 0 && a.k >= 0 && !__builtin_mul_overflow(a.n, a.k, &total) &&
-                            total == x.numel();
+          const Checked total = Checked(a.n) * a.k;
+          const bool fits = a.n >= 0 && a.k >= 0 && total.fits && total.value == x.numel();
           require(x.is_floating() && fits, c.name(),
                   ": input must be floating point and have n * k elements; got ", x);
           require(!w.defined() || (w.is_floating() && w.numel() == a.k), c.name(),

@@ -3,6 +3,7 @@
 // strides and offset; no element is read or moved in this file.
 #include "ops/shape.h"
 
+#include "base/checked.h"
 #include "graph/batch.h"
 #include "graph/inplace.h"
 #include "ops/batch_rules.h"
@@ -43,17 +44,18 @@ std::optional<Dims> view_strides(const Dims& sizes, const Dims& strides, const D
 Dims infer_size(const Dims& target, int64_t numel, std::string_view op) {
   Dims out = target;
   int unknown = -1;
-  int64_t known = 1;
+  Checked product = 1;
   for (int i = 0; i < target.size(); ++i) {
     if (target[i] == -1) {
       require(unknown < 0, op, ": only one dimension can be inferred; got shape ", target);
       unknown = i;
     } else {
       require(target[i] >= 0, op, ": sizes must be at least 0 (one may be -1); got shape ", target);
-      if (__builtin_mul_overflow(known, target[i], &known))
-        fail(op, ": shape ", target, " is too large");
+      product *= target[i];
     }
   }
+  require(product.fits, op, ": shape ", target, " has more elements than an int64 can count");
+  const int64_t known = product.value;
   if (unknown >= 0) {
     require(known != 0, op, ": -1 is ambiguous beside a dimension of 0 elements; got shape ",
             target);

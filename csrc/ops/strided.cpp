@@ -4,6 +4,7 @@
 #include "kernels/index.h"
 #include "ops/batch_rules.h"
 #include "ops/shape.h"
+#include "tensor/extent.h"
 
 namespace clew {
 
@@ -13,16 +14,11 @@ namespace {
 
 // The distance from the first to the last element, or nothing when there are no elements.
 std::optional<int64_t> extent_of(const Dims& size, const Dims& stride, std::string_view op) {
-  int64_t extent = 0;
-  for (int i = 0; i < size.size(); ++i) {
-    if (size[i] == 0) return {};
-    int64_t span = 0;
-    if (__builtin_mul_overflow(size[i] - 1, stride[i], &span) ||
-        __builtin_add_overflow(extent, span, &extent)) {
-      fail(op, ": size ", size, " with stride ", stride, " is too large");
-    }
-  }
-  return extent;
+  const Checked span = span_of(size, stride);
+  require(span.fits, op, ": size ", size, " with stride ", stride,
+          " reaches beyond what an int64 can count");
+  if (span.value == 0) return {};
+  return span.value - 1;
 }
 
 // A view given relative to the input's first element; in_stride is the input's, for the gradient.
@@ -45,9 +41,9 @@ void strided_rule(const Call& c, std::vector<ViewSpec>& out) {
     require(a.size[i] >= 0 && a.stride[i] >= 0, c.name(),
             ": sizes and strides must not be negative; got ", a.size, " and ", a.stride);
   }
-  int64_t first = 0;
-  if (__builtin_add_overflow(x.storage_offset(), a.offset, &first))
-    fail(c.name(), ": offset is too large");
+  const Checked sum = Checked(x.storage_offset()) + a.offset;
+  require(sum.fits, c.name(), ": offset ", a.offset, " is too large");
+  const int64_t first = sum.value;
   require(first >= 0, c.name(), ": storage_offset must not be negative; got ", first);
   if (std::optional<int64_t> extent = extent_of(a.size, a.stride, c.name())) {
     auto held = static_cast<int64_t>(x->storage->nbytes / itemsize(x.dtype()));

@@ -7,6 +7,7 @@
 #include "graph/inplace.h"
 #include "graph/trace.h"
 #include "python/creation_docs.h"
+#include "tensor/extent.h"
 
 namespace clew::python {
 
@@ -178,15 +179,11 @@ struct View {
 // A tensor over the memory of `owner`, which it keeps alive.
 Tensor over_memory(PyObject* owner, char* data, DType dtype, const Dims& sizes,
                    const Dims& strides) {
-  int64_t span = 1;
-  for (int i = 0; i < sizes.size(); ++i)
-    span = sizes[i] == 0 ? 0 : span + (sizes[i] - 1) * strides[i];
-  for (int64_t s : sizes) {
-    if (s == 0) span = 0;
-  }
+  const Checked bytes = span_of(sizes, strides) * byte_count(itemsize(dtype));
+  require(bytes.fits && bytes.value >= 0, "from_numpy: shape ", sizes, " with strides ", strides,
+          " reaches beyond what an int64 can count");
   Py_INCREF(owner);
-  Storage* storage = Storage::wrap(
-      data, static_cast<size_t>(std::max<int64_t>(span, 0)) * itemsize(dtype), owner, drop_owner);
+  Storage* storage = Storage::wrap(data, static_cast<size_t>(bytes.value), owner, drop_owner);
   Tensor t = empty(Dims{0}, dtype);
   set_storage(t, storage, 0, sizes, strides);
   storage->decref();

@@ -190,12 +190,15 @@ PyObject* triangle(const char* fn, bool lower, Args args, Py_ssize_t nargs, PyOb
     require(rows >= 0 && cols >= 0, fn, ": row and col must not be negative; got ", rows, " and ",
             cols);
     // Beyond the matrix an offset changes nothing more, and the sums below cannot overflow.
-    offset = std::clamp(offset, -rows - 1, cols + 1);
+    offset = std::clamp(offset, -rows, cols);
     DType d = a.dtype_or(DType::Int64);
     require(d == DType::Int64 || d == DType::Int32, fn, ": dtype must be int64 or int32; got ", d);
-    Tensor t = empty({2, kernels::triangle_count(rows, cols, offset, lower)}, d, a.where());
+    const int64_t count = kernels::triangle_count(rows, cols, offset, lower);
+    require(count >= 0, fn, ": the triangle of ", rows, " by ", cols,
+            " has more elements than an int64 can count");
+    Tensor t = empty({2, count}, d, a.where());
     const Held held{t};
-    if (!t.is_meta()) kernels::triangle_indices(t.nd(), rows, cols, offset, lower);
+    if (!t.is_meta()) kernels::triangle_indices(t.nd(), cols, offset, lower);
     return a.finish(std::move(t));
   });
 }

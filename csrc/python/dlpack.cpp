@@ -4,6 +4,7 @@
 #include "graph/inplace.h"
 #include "python/arguments.h"
 #include "python/convert.h"
+#include "tensor/extent.h"
 
 namespace clew::python {
 
@@ -134,14 +135,16 @@ template <class M> Tensor import(PyObject* capsule, const char* name, const char
   Dims sizes(d.shape, d.ndim);
   for (int64_t s : sizes) require(s >= 0, "from_dlpack: sizes must not be negative; got ", sizes);
   Dims strides = d.strides ? Dims(d.strides, d.ndim) : contiguous_strides(sizes);
-  int64_t span = 1;
+  const int64_t numel = numel_of(sizes);
   for (int i = 0; i < d.ndim; ++i) {
     require(strides[i] >= 0 || sizes[i] <= 1, "from_dlpack: strides must not be negative; got ",
             strides);
     if (strides[i] < 0) strides[i] = 1;
-    span += (sizes[i] - 1) * strides[i];
   }
-  if (numel_of(sizes) == 0) span = 0;
+  const Checked reach = span_of(sizes, strides);
+  require((reach * byte_count(itemsize(dtype))).fits, "from_dlpack: shape ", sizes,
+          " with strides ", strides, " reaches beyond what an int64 can count");
+  const int64_t span = numel == 0 ? 0 : reach.value;
   char* data = static_cast<char*>(d.data) + d.byte_offset;
   if (span > 0) {
     size_t align = is_complex(dtype) ? itemsize(dtype) / 2 : itemsize(dtype);

@@ -3,6 +3,7 @@
 // Invariant: nothing here is recorded by autograd, except through the functions of graph/.
 #include "python/tensor_methods.h"
 
+#include "base/checked.h"
 #include "graph/batch.h"
 #include "graph/inplace.h"
 #include "graph/promotion.h"
@@ -257,8 +258,10 @@ PyObject* method_set_(PyObject* o, PyObject* args) {
       require(strides.size() == sizes.size(), "set_: size and stride must have equal length");
       for (int64_t s : strides)
         require(s >= 0, "set_: strides must not be negative; got ", strides);
-      set_storage(self, src->storage, offset * static_cast<int64_t>(itemsize(self.dtype())), sizes,
-                  strides);
+      require(offset >= 0, "set_: storage_offset must not be negative; got ", offset);
+      const Checked first = Checked(offset) * byte_count(itemsize(self.dtype()));
+      require(first.fits, "set_: storage_offset ", offset, " is too large");
+      set_storage(self, src->storage, first.value, sizes, strides);
     }
     bump_version(self);
     Py_INCREF(o);

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "tensor/extent.h"
+
 namespace clew {
 
 namespace {
@@ -67,7 +69,8 @@ ShapeRef Shape::dense(const Dims& sizes) {
   Shape*& slot = dense_shapes[hash.slot()];
   if (slot && slot->sizes == sizes) [[likely]]
     return ShapeRef::borrow(slot);
-  ShapeRef s = make(sizes, contiguous_strides(sizes), numel_of(sizes));
+  const int64_t numel = numel_of(sizes);  // before strides, whose products are part of it
+  ShapeRef s = make(sizes, contiguous_strides(sizes), numel);
   s->contiguous = s->dense_strides = true;
   return keep(slot, std::move(s));
 }
@@ -79,27 +82,37 @@ ShapeRef Shape::strided(const Dims& sizes, const Dims& strides) {
   Shape*& slot = strided_shapes[hash.slot()];
   if (slot && slot->sizes == sizes && slot->strides == strides) [[likely]]
     return ShapeRef::borrow(slot);
+  const int64_t numel = numel_of(sizes);
   bool contiguous = is_contiguous(sizes, strides);
   // The dense one, if it is, so that equal shapes are mostly one object.
   if (contiguous && strides == contiguous_strides(sizes)) return keep(slot, dense(sizes));
-  ShapeRef s = make(sizes, strides, numel_of(sizes));
+  ShapeRef s = make(sizes, strides, numel);
   s->contiguous = contiguous;
   s->dense_strides = false;
   return keep(slot, std::move(s));
 }
 
 int64_t numel_of(const Dims& sizes) {
-  int64_t n = 1;
+  Checked n = 1;
   bool zero = false;
   for (int64_t s : sizes) {
     if (s == 0)
       zero = true;
     else if (s < 0)
       fail("negative dimension ", s, " in size ", sizes);
-    else if (__builtin_mul_overflow(n, s, &n))
-      fail(ErrorKind::Runtime, "size ", sizes, " has more elements than an int64 can count");
+    else
+      n *= s;
   }
-  return zero ? 0 : n;
+  require(n.fits, "size ", sizes, " has more elements than an int64 can count");
+  return zero ? 0 : n.value;
+}
+
+Checked span_of(const Dims& sizes, const Dims& strides) {
+  for (int64_t s : sizes)
+    if (s == 0) return 0;
+  Checked span = 1;
+  for (int i = 0; i < sizes.size(); ++i) span += Checked(sizes[i] - 1) * strides[i];
+  return span;
 }
 
 Dims contiguous_strides(const Dims& sizes) {

@@ -3,6 +3,8 @@
 // Invariant: sizes, strides, numel and `contiguous` of a TensorObj always agree.
 #include "tensor/tensor.h"
 
+#include "tensor/extent.h"
+
 #include <vector>
 
 #include "tensor/kernel_frame.h"
@@ -172,11 +174,11 @@ void free_tensor_obj(TensorObj* t) {
 }
 
 static size_t bytes_for(int64_t numel, DType dtype) {
-  int64_t bytes;
-  if (__builtin_mul_overflow(numel, static_cast<int64_t>(itemsize(dtype)), &bytes))
+  const Checked bytes = Checked(numel) * byte_count(itemsize(dtype));
+  if (!bytes.fits)
     fail(ErrorKind::OutOfMemory, "allocation: ", numel, " elements of ", dtype,
          " are more bytes than an int64 can count");
-  return static_cast<size_t>(bytes);
+  return static_cast<size_t>(bytes.value);
 }
 
 // A tensor object over s, which it takes over, from its first byte on.
@@ -216,19 +218,6 @@ Tensor empty_matrix(int64_t rows, int64_t columns, const Tensor& a) {
   return empty({rows, columns}, a.dtype());
 }
 
-// Number of elements from the first to one past the last that sizes/strides can reach.
-static int64_t span_of(const Dims& sizes, const Dims& strides) {
-  int64_t span = 1;
-  for (int i = 0; i < sizes.size(); ++i) {
-    if (sizes[i] == 0) return 0;
-    int64_t reach;
-    if (__builtin_mul_overflow(sizes[i] - 1, strides[i], &reach) ||
-        __builtin_add_overflow(span, reach, &span))
-      fail("sizes ", sizes, " with strides ", strides, " reach beyond what an int64 can address");
-  }
-  return span;
-}
-
 Tensor empty_strided(const Dims& sizes, const Dims& strides, DType dtype, Device device) {
   require(sizes.size() == strides.size(),
           "empty_strided: sizes and strides must have equal length; got ", sizes, " and ", strides);
@@ -237,7 +226,10 @@ Tensor empty_strided(const Dims& sizes, const Dims& strides, DType dtype, Device
   for (int64_t s : strides)
     require(s >= 0, "empty_strided: strides must not be negative; got ", strides);
   ShapeRef shape = Shape::strided(sizes, strides);
-  Storage* storage = Storage::allocate(bytes_for(span_of(sizes, strides), dtype), device);
+  const Checked span = span_of(sizes, strides);
+  require(span.fits, "empty_strided: sizes ", sizes, " with strides ", strides,
+          " reach beyond what an int64 can count");
+  Storage* storage = Storage::allocate(bytes_for(span.value, dtype), device);
   return over(storage, dtype, std::move(shape));
 }
 
@@ -334,8 +326,10 @@ void resize_(const Tensor& t, const Dims& sizes) {
   require_elements(t, "resize_");
   if (t.sizes() == sizes) return;  // its strides stay, whatever they are
   ShapeRef shape = Shape::dense(sizes);
-  size_t need = bytes_for(shape->numel, t.dtype()) +
-                static_cast<size_t>(t.storage_offset()) * itemsize(t.dtype());
+  const Checked end = Checked(shape->numel) + t.storage_offset();
+  require(end.fits, "resize_: size ", sizes, " at storage offset ", t.storage_offset(),
+          " has more elements than an int64 can count");
+  const size_t need = bytes_for(end.value, t.dtype());
   if (need > t->storage->nbytes) {
     int64_t offset = t->storage->data ? t->data - static_cast<char*>(t->storage->data) : 0;
     if (t->storage->refs > 1 && t->storage->resizable) {
@@ -358,11 +352,11 @@ void set_storage(const Tensor& t, Storage* storage, int64_t offset_bytes, const 
                  const Dims& strides) {
   require_elements(t, "set_");
   require(offset_bytes >= 0, "set_: storage_offset must not be negative");
-  int64_t reach = numel_of(sizes) == 0
-                      ? 0
-                      : span_of(sizes, strides) * static_cast<int64_t>(itemsize(t.dtype()));
-  require(offset_bytes + reach <= static_cast<int64_t>(storage->nbytes), "set_: sizes ", sizes,
-          " with strides ", strides, " need ", offset_bytes + reach, " bytes; the storage has ",
+  const Checked end = span_of(sizes, strides) * byte_count(itemsize(t.dtype())) + offset_bytes;
+  require(end.fits, "set_: sizes ", sizes, " with strides ", strides,
+          " reach beyond what an int64 can count");
+  require(end.at_most(static_cast<int64_t>(storage->nbytes)), "set_: sizes ", sizes,
+          " with strides ", strides, " need ", end.value, " bytes; the storage has ",
           storage->nbytes);
   ShapeRef shape = Shape::strided(sizes, strides);
   storage->incref();

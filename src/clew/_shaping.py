@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -179,6 +180,21 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
     return _ops.stack([g.reshape(-1) for g in meshgrid(*tensors, indexing="ij")], 1)
 
 
+def _check_combinations(n: int, r: int, with_replacement: bool) -> None:
+    """Raises where there are more than memory could hold, before the first is made."""
+    items = n + r - 1 if with_replacement else n
+    if r == 0 or n == 0 or items < r:
+        return
+    few = min(r, items - r)
+    digits, top = 0.0, math.log(2**40 / r)  # of the number of rows, added up to what is too many
+    for k in range(few):
+        digits += math.log((items - k) / (k + 1))
+        if digits > top:
+            raise RuntimeError(
+                f"combinations: {n} elements have too many combinations of {r}; choose fewer"
+            )
+
+
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """All ways to choose r elements of a vector, a row each.
 
@@ -196,6 +212,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
         )
     if r < 0:
         raise RuntimeError(f"combinations: r must not be negative; got {r}")
+    _check_combinations(input.shape[0], r, with_replacement)
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     rows = [list(c) for c in choose(range(input.shape[0]), r)]
     if r == 0:
