@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -23,32 +25,49 @@ from typing import Any
 BATCH = 5000
 
 
+def watched(command: list[str], log: Path, patience: float) -> tuple[int, str, str, bool]:
+    """Exit status, output and errors of a process, and whether it stood still for too long."""
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as errors:
+        child = subprocess.Popen(command, stdout=out, stderr=errors)
+        last, since, hung = "", time.monotonic(), False
+        while child.poll() is None:
+            time.sleep(0.2)
+            now = log.read_text(encoding="utf-8")
+            if now != last:
+                last, since = now, time.monotonic()
+            elif time.monotonic() - since > patience + (0 if now else 60):
+                hung = True
+                child.send_signal(signal.SIGABRT)  # faulthandler says where it is
+                time.sleep(1)
+                child.kill()
+        out.seek(0)
+        errors.seek(0)
+        return child.wait(), out.read(), errors.read(), hung
+
+
 def attempt(seed: int, first: int, calls: int, options: dict[str, Any]) -> dict[str, Any]:
     """Calls first ... calls - 1 in a process, and how it ended."""
-    Path(options["log"]).write_text("", encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-m", "tools.fuzz", "--worker", json.dumps([seed, calls, first, options])],
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
+    log = Path(options["log"])
+    log.write_text("", encoding="utf-8")
+    work = json.dumps([seed, calls, first, options])
+    status, out, errors, hung = watched(
+        [sys.executable, "-m", "tools.fuzz", "--worker", work], log, options["hang"]
     )
-    if done.returncode == 0:
-        result: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    if status == 0:
+        result: dict[str, Any] = json.loads(out.strip().splitlines()[-1])
         return result
-    log = Path(options["log"]).read_text(encoding="utf-8")
-    if not log:
-        sys.exit(f"no call was made: {done.stderr}")
-    number, text = json.loads(log)
-    hung = "Timeout (" in done.stderr
+    last = log.read_text(encoding="utf-8")
+    if not last:
+        sys.exit(f"no call was made: {errors}")
+    number, text = json.loads(last)
     sort = "hangs" if hung else "deaths"
-    why = "hang" if hung else f"exit {done.returncode}"
+    why = "hang" if hung else f"exit {status}"
     return {
         "calls": number - first + 1,
         "returned": 0,
         "next": number + 1,
         sort: [f"--replay {seed} {number}: {why}: {text[:500]}"],
-        "trace": done.stderr[-1500:],
+        "trace": errors[-1500:],
     }
 
 

@@ -206,7 +206,6 @@ def run(seed: int, calls: int, first: int, options: dict[str, Any]) -> None:
             clew.manual_seed(number)
             positional, named = [], {}
             text = target.name
-            faulthandler.dump_traceback_later(options["hang"], exit=True)
             try:
                 positional, named = arguments(source, target)
                 shown = [describe(v) for v in positional]
@@ -226,7 +225,6 @@ def run(seed: int, calls: int, first: int, options: dict[str, Any]) -> None:
                     unexpected[f"{text}: {type(error).__name__}: {str(error)[:200]}"] += 1
             except Exception as error:
                 unexpected[f"{text}: {type(error).__name__}: {str(error)[:200]}"] += 1
-            faulthandler.cancel_dump_traceback_later()
             if clew.get_default_dtype() is not dtype:
                 clew.set_default_dtype(dtype)
     if meddling:
