@@ -67,9 +67,8 @@ def test_written_in_place_and_into_out():
     clew.sub(clew.tensor(x), clew.tensor(row).float(), out=out)
     np.testing.assert_array_equal(out.numpy(), x - row)
     square = clew.tensor(numbers((6, 6), "f4", 8))
-    wanted = square.numpy() + square.numpy().T
-    square.add_(square.T)
-    np.testing.assert_array_equal(square.numpy(), wanted)
+    with pytest.raises(RuntimeError, match="single memory location"):
+        square.add_(square.T)
 
 
 def test_layout_of_the_first_full_operand():
