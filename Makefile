@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export OMP_WAIT_POLICY ?= passive
 
 .DEFAULT_GOAL := help
-.PHONY: help venv test demo bench parity lint format coverage sanitize tsan wheel clean
+.PHONY: help venv test demo bench parity lint format coverage fuzz sanitize tsan wheel clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
@@ -77,9 +77,10 @@ coverage: venv ## line and branch coverage of the Python sources
 
 CALLS ?= 1000000
 SEED ?= 1
-fuzz: venv ## call everything public with hostile arguments (CALLS=1000000 SEED=1), then from two threads
+fuzz: venv ## call everything public with hostile arguments (CALLS=1000000 SEED=1), load damaged files
 	$(PY) -m tools.fuzz --calls $(CALLS) --seed $(SEED) --private
 	$(PY) -m tools.fuzz --calls $$(($(CALLS) / 10)) --seed $(SEED) --threads
+	$(PY) tools/fuzz_files.py --seed $(SEED)
 
 # The interpreter under .venv would prefer the installed module: its base does not know it, and takes
 # the other packages from .venv by path.

@@ -49,7 +49,7 @@ def lock(name: str, setup: str, work: str) -> Trial:
             time.sleep(0)
     thread = threading.Thread(target=tick); thread.start()
     best = 1.0
-    for _ in range(5):
+    for _ in range(15):
         ticks.clear()
         begin = time.perf_counter()
         {work}
@@ -168,8 +168,7 @@ TRIALS = [
         """
     x = torch.zeros(4)
     try:
-        source = x.untyped_storage() if hasattr(x, "untyped_storage") else x
-        x.set_(source, 0, (2**33, 2**33), (1, 1))
+        x.set_(torch.zeros(4), 0, (2**33, 2**33), (1, 1))
         x.sum()
         print(json.dumps("accepted"))
     except Exception as e:
@@ -276,7 +275,7 @@ TITLES = {
     "lock": (
         "Other threads",
         "The longest time for which no other thread could run Python, as a part of the operation's "
-        "time; 30 million elements, the least of five. 1 is: the lock of the interpreter is held "
+        "time; 30 million elements, the least of fifteen. 1 is: the lock of the interpreter is held "
         "throughout. On a busy machine a few hundredths are the scheduler's.",
     ),
     "interrupt": (
