@@ -10,14 +10,14 @@ namespace clew::kernels {
 
 static int64_t work_of(const AttentionShape& s) { return s.batch * s.heads * s.queries * s.keys; }
 
-void attention(const AttentionShape& s, const AttentionTarget& out, void* logsum) {
+void attention(const AttentionShape& s, const AttentionTarget& out, void* row_sums) {
   const LongWork work(work_of(s));
 #ifndef CLEW_ONLY_BASELINE
   static const InstructionSet set = instruction_set();
-  if (set == InstructionSet::avx512) return avx512::attention_forward(s, out, logsum);
-  if (set == InstructionSet::avx2) return avx2::attention_forward(s, out, logsum);
+  if (set == InstructionSet::avx512) return avx512::attention_forward(s, out, row_sums);
+  if (set == InstructionSet::avx2) return avx2::attention_forward(s, out, row_sums);
 #endif
-  baseline::attention_forward(s, out, logsum);
+  baseline::attention_forward(s, out, row_sums);
 }
 
 void attention_backward(const AttentionShape& s, const AttentionGrads& grads) {

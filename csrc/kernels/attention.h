@@ -1,6 +1,6 @@
 // Attention in blocks: scores exist only for a few queries and keys at a time.
 // May include: base.
-// Invariant: a query without unmasked keys has result 0, the greatest logarithm, zero gradients.
+// Invariant: a query without unmasked keys has result 0, row sums of zeros, zero gradients.
 #pragma once
 #include "base/dtype.h"
 
@@ -22,29 +22,30 @@ struct AttentionShape {
   bool mask_is_bool;
 };
 
-// out (batch, heads, queries, value_width), and the logarithm of each row's sum (batch, heads,
-// queries), contiguous.
-void attention(const AttentionShape& s, const AttentionTarget& out, void* logsum);
+// out (batch, heads, queries, value_width), and what the weights of each row are made with: its
+// greatest score, and one over the sum of e^(score - greatest) (batch, heads, queries, 2),
+// contiguous.
+void attention(const AttentionShape& s, const AttentionTarget& out, void* row_sums);
 
 // From the gradient g of out: dq, dk, dv with their operands' sizes.
 struct AttentionGrads {
   AttentionOperand out, g;
-  const void* logsum;
+  const void* row_sums;
   AttentionTarget dq, dk, dv;
 };
 void attention_backward(const AttentionShape& s, const AttentionGrads& grads);
 
 // The kernels, compiled once per instruction set.
 namespace baseline {
-void attention_forward(const AttentionShape& s, const AttentionTarget& out, void* logsum);
+void attention_forward(const AttentionShape& s, const AttentionTarget& out, void* row_sums);
 void attention_backward(const AttentionShape& s, const AttentionGrads& grads);
 }  // namespace baseline
 namespace avx2 {
-void attention_forward(const AttentionShape& s, const AttentionTarget& out, void* logsum);
+void attention_forward(const AttentionShape& s, const AttentionTarget& out, void* row_sums);
 void attention_backward(const AttentionShape& s, const AttentionGrads& grads);
 }  // namespace avx2
 namespace avx512 {
-void attention_forward(const AttentionShape& s, const AttentionTarget& out, void* logsum);
+void attention_forward(const AttentionShape& s, const AttentionTarget& out, void* row_sums);
 void attention_backward(const AttentionShape& s, const AttentionGrads& grads);
 }  // namespace avx512
 

@@ -24,14 +24,14 @@ template <class T, class View> auto* at(const View& v, int64_t b, int64_t h, int
   return reinterpret_cast<P*>(v.data) + b * v.stride[0] + h * v.stride[1] + row * v.stride[2];
 }
 
-// Scores are computed in units of log 2, so that weights are powers of two.
-constexpr double log2_e = 1.44269504088896340736, ln_2 = 0.69314718055994530942;
-
-// 2^x for x that are not far above 0; what is below 2^-126.5 is 0.
+// e^x for x that are not far above 0, as a power of two; what is below 2^-126.5 is 0. Scores keep
+// their own unit until the maximum is taken off them: turned into another one beforehand they would
+// be rounded once more, which large ones feel.
 [[gnu::always_inline]] inline Vector<float> power_lanes(Vector<float> x) {
+  constexpr float log2_e = 1.44269504088896340736f;
   constexpr float shift = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
-  x = x < -127.0f ? Vector<float>{} - 127.0f : x;
-  const Vector<float> t = x + shift, r = x - (t - shift);
+  x = x < -88.0f ? Vector<float>{} - 88.0f : x;
+  const Vector<float> t = x * log2_e + shift, r = x * log2_e - (t - shift);
   Vector<float> p = r * 1.535336187e-04f + 1.339887442e-03f;
   p = p * r + 9.618437358e-03f;
   p = p * r + 5.550332471e-02f;
@@ -46,7 +46,7 @@ constexpr double log2_e = 1.44269504088896340736, ln_2 = 0.69314718055994530942;
   return p * scale;
 }
 inline Vector<double> power_lanes(Vector<double> x) {
-  for (int l = 0; l < lanes<double>; ++l) x[l] = std::exp2(x[l]);
+  for (int l = 0; l < lanes<double>; ++l) x[l] = std::exp(x[l]);
   return x;
 }
 
@@ -89,6 +89,10 @@ template <class S> S row_max(const S* row, int64_t n) {
   }
   return join_lanes<S>(best, [](auto a, auto b) { return b > a ? b : a; });
 }
+// A row's greatest score, and one over the sum of e^(score - top). Their sum as one logarithm would
+// have too few digits for backward where scores are large.
+template <class S> struct RowSum { S top, factor; };
+
 // Turns scores into weights, and returns their sum.
 template <class S> S row_weights(S* row, int64_t n, S shift) {
   Vector<S> sum{};
@@ -112,9 +116,9 @@ template <class S> void row_scaled(S* to, const S* from, int64_t n, bool dead, S
   for (; j < n; ++j) to[j] = dead ? S(0) : from[j] * factor;
 }
 // From scores to weights, and slope = weight * (slope - mean).
-template <class S> void row_slope(S* slope, S* score, int64_t n, S shift, S mean) {
+template <class S> void row_slope(S* slope, S* score, int64_t n, RowSum<S> sum, S mean) {
   for (int64_t j = 0; j < n; j += lanes<S>) {
-    const Vector<S> w = power_lanes(load(score + j) - shift);
+    const Vector<S> w = power_lanes(load(score + j) - sum.top) * sum.factor;
     store(score + j, w);
     store(slope + j, w * (load(slope + j) - mean));
   }
@@ -197,6 +201,9 @@ template <class S> struct Pass {
                   to + from * key_block + q * width - j0, key_block, alpha, false, true);
     }
   }
+  // The factor of products; where numbers are added to these, it is theirs, so that both round
+  // once.
+  S factor() const { return s.mask.data && !s.mask_is_bool ? S(1) : static_cast<S>(s.scale); }
   // Masks a row of scores; returns how many are left to look at, a whole number of vectors.
   int64_t mask_row(S* row, int64_t i) const {
     const int64_t n = seen(i), all = padded<S>(n);
@@ -205,7 +212,8 @@ template <class S> struct Pass {
       for (int64_t j = 0; j < n; ++j) row[j] = m[j * s.mask.stride[3]] ? row[j] : never<S>;
     } else if (s.mask.data) {
       const S* m = at<S>(s.mask, b, h, i0 + i) + j0 * s.mask.stride[3];
-      for (int64_t j = 0; j < n; ++j) row[j] += m[j * s.mask.stride[3]] * static_cast<S>(log2_e);
+      const S scale = static_cast<S>(s.scale);
+      for (int64_t j = 0; j < n; ++j) row[j] = row[j] * scale + m[j * s.mask.stride[3]];
     }
     if (n < all) {
       // A whole vector: what reads it next need not wait for single numbers.
@@ -230,7 +238,8 @@ int64_t last_key(const AttentionShape& s, int64_t i1) {
   return s.causal ? least(s.keys, i1) : s.keys;
 }
 
-template <class S> void forward(const AttentionShape& s, const AttentionTarget& out, S* logsum) {
+template <class S>
+void forward(const AttentionShape& s, const AttentionTarget& out, RowSum<S>* row_sums) {
   const int64_t blocks = ceil_div(s.queries, row_block), share = s.heads / s.kv_heads;
   const int64_t vw = padded<S>(s.value_width);
   parallel_guided(s.batch * s.heads * blocks, 1, [&](int64_t begin, int64_t end) {
@@ -255,7 +264,7 @@ template <class S> void forward(const AttentionShape& s, const AttentionTarget& 
       for (int64_t j0 = 0; j0 < last; j0 += key_block) {
         const Pass<S> pass{s, b, h, i0, rows, j0, least(key_block, last - j0)};
         pass.against(scores, at<S>(s.q, b, h, i0), s.q.stride[2], s.q.stride[3], keys,
-                     static_cast<S>(s.scale * log2_e));
+                     pass.factor());
         // All maxima before all weights: the lanes of one row are joined while the next row's are
         // read.
         S bests[row_block];
@@ -271,7 +280,7 @@ template <class S> void forward(const AttentionShape& s, const AttentionTarget& 
           const S sum = row_weights(row, n, shift);
           pass.clear_row(row, n);
           if (j0 > 0 && best != top[i]) {
-            const S shrink = std::exp2(top[i] - shift);
+            const S shrink = std::exp(top[i] - shift);
             total[i] *= shrink;
             row_scale(sums + i * vw, vw, shrink);
           }
@@ -286,14 +295,12 @@ template <class S> void forward(const AttentionShape& s, const AttentionTarget& 
           i += r;
         }
       }
-      S* log_to = logsum + (b * s.heads + h) * s.queries + i0;
-      S logs[row_block];
-      for (int64_t i = 0; i < rows; ++i) logs[i] = vm::log(total[i]);
+      RowSum<S>* sum_to = row_sums + (b * s.heads + h) * s.queries + i0;
       for (int64_t i = 0; i < rows; ++i) {
         const bool dead = total[i] == 0;
-        // Finite, since nan_watch looks at it; no weight is left of it in backward.
-        log_to[i] = dead ? std::numeric_limits<S>::max() : top[i] * static_cast<S>(ln_2) + logs[i];
         const S factor = dead ? S(0) : S(1) / total[i];
+        // Finite, since nan_watch looks at it.
+        sum_to[i] = {dead ? S(0) : top[i], factor};
         S* to = at<S>(out, b, h, i0 + i);
         row_scaled(to, sums + i * vw, s.value_width, dead, factor);
       }
@@ -303,7 +310,7 @@ template <class S> void forward(const AttentionShape& s, const AttentionTarget& 
 
 template <class S> void backward(const AttentionShape& s, const AttentionGrads& d) {
   const int64_t share = s.heads / s.kv_heads;
-  const S* logsum = static_cast<const S*>(d.logsum);
+  const auto* row_sums = static_cast<const RowSum<S>*>(d.row_sums);
   const S scale = static_cast<S>(s.scale);
   parallel_guided(s.batch * s.kv_heads, 1, [&](int64_t begin, int64_t end) {
     const Panels by_width = panels_of<S>(s.width), by_value = panels_of<S>(s.value_width);
@@ -339,16 +346,15 @@ template <class S> void backward(const AttentionShape& s, const AttentionGrads& 
             means[i] = dot(g + i * d.g.stride[2], d.g.stride[3], at<S>(d.out, b, h, i0 + i),
                            d.out.stride[3], s.value_width);
           }
-          const S* logs = logsum + (b * s.heads + h) * s.queries + i0;
+          const RowSum<S>* sums = row_sums + (b * s.heads + h) * s.queries + i0;
           for (int64_t j0 = 0; j0 < last; j0 += key_block) {
             const Pass<S> pass{s, b, h, i0, rows, j0, least(key_block, last - j0)};
-            pass.against(weights, q, s.q.stride[2], s.q.stride[3], keys,
-                         static_cast<S>(s.scale * log2_e));
+            pass.against(weights, q, s.q.stride[2], s.q.stride[3], keys, pass.factor());
             pass.against(slopes, g, d.g.stride[2], d.g.stride[3], values, S(1));
             for (int64_t i = 0; i < rows; ++i) {
               S *w = weights + i * key_block, *e = slopes + i * key_block;
               const int64_t n = pass.mask_row(w, i);
-              row_slope(e, w, n, logs[i] * static_cast<S>(log2_e), means[i]);
+              row_slope(e, w, n, sums[i], means[i]);
               pass.clear_row(w, n);
               pass.clear_row(e, n);
             }
@@ -385,11 +391,11 @@ template <class S> void backward(const AttentionShape& s, const AttentionGrads& 
 
 }  // namespace
 
-void attention_forward(const AttentionShape& s, const AttentionTarget& out, void* logsum) {
+void attention_forward(const AttentionShape& s, const AttentionTarget& out, void* row_sums) {
   if (s.dtype == DType::Float32)
-    forward<float>(s, out, static_cast<float*>(logsum));
+    forward(s, out, static_cast<RowSum<float>*>(row_sums));
   else
-    forward<double>(s, out, static_cast<double*>(logsum));
+    forward(s, out, static_cast<RowSum<double>*>(row_sums));
 }
 
 void attention_backward(const AttentionShape& s, const AttentionGrads& grads) {

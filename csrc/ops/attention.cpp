@@ -157,8 +157,9 @@ void fused_rule(const Call& c, OutSpecs& out) {
               q.size(-1) == k.size(-1) && k.size(-2) == v.size(-2) &&
               (!mask || mask.dtype() == DType::Bool || mask.dtype() == q.dtype()),
           "_attention: operands do not fit the blocked kernel; got ", q, ", ", k, " and ", v);
-  Dims sizes = q.sizes(), rows(q.sizes().data(), q.ndim() - 1);
+  Dims sizes = q.sizes(), rows = q.sizes();
   sizes[sizes.size() - 1] = v.size(-1);
+  rows[rows.size() - 1] = 2;
   add_result(out, q.dtype(), sizes);
   out.add(q.dtype(), std::move(rows));
 }
@@ -167,8 +168,9 @@ void fused_cpu(const Call& c, Tensors& outs) {
   const auto to = operand<kernels::AttentionTarget>(outs[0], outs[0].ndim());
   kernels::attention(s, to, outs[1].data<char>());
 }
-// vmap: samples are folded into the batch, in front of heads, rows and (but for logsum) columns.
-Tensor fold(const Batch& b, int i, int trailing) {
+// vmap: samples are folded into the batch, in front of heads, rows and columns.
+Tensor fold(const Batch& b, int i) {
+  constexpr int trailing = 2;
   const Tensor& one = b.in[static_cast<size_t>(i)];
   Dims sizes{numel_of(b.lead)};
   int own = one.ndim();
@@ -190,18 +192,18 @@ Tensor fold_mask(const Batch& b, int i, const Tensor& q) {
 void fused_batch(const Batch& b, Tensors& outs) {
   if (!numel_of(b.lead)) return batch_each(b, outs);
   const Tensor& q = b.in[0];
-  const Tensor in[] = {fold(b, 0, 2), fold(b, 1, 2), fold(b, 2, 2), fold_mask(b, 3, q)};
+  const Tensor in[] = {fold(b, 0), fold(b, 1), fold(b, 2), fold_mask(b, 3, q)};
   apply(b.op, in, b.attrs, outs);
-  Dims rows(q.sizes().data(), q.ndim() - 1), sizes = q.sizes();
+  Dims rows = q.sizes(), sizes = q.sizes();
+  rows[rows.size() - 1] = 2;
   sizes[sizes.size() - 1] = b.in[2].size(-1);
   outs[0] = reshape(outs[0], with_lead(b, sizes));
   outs[1] = view(outs[1], with_lead(b, rows));
 }
 void fused_back_batch(const Batch& b, Tensors& outs) {
   if (!numel_of(b.lead)) return batch_each(b, outs);
-  const Tensor in[] = {
-      fold(b, 0, 2), fold(b, 1, 2), fold(b, 2, 2), fold(b, 3, 2), fold_mask(b, 4, b.in[1]),
-      fold(b, 5, 2), fold(b, 6, 1)};
+  const Tensor in[] = {fold(b, 0), fold(b, 1), fold(b, 2), fold(b, 3), fold_mask(b, 4, b.in[1]),
+                       fold(b, 5), fold(b, 6)};
   apply(b.op, in, b.attrs, outs);
   for (int i = 0; i < 3; ++i)
     outs[i] = reshape(outs[i], with_lead(b, b.in[static_cast<size_t>(i) + 1].sizes()));
@@ -211,8 +213,9 @@ void fused_vjp(Vjp& c);
 constexpr OpDef fused_op = general({
     .signature = "_attention(Tensor query, Tensor key, Tensor value, Tensor? mask, float scale, "
                  "bool causal) "
-                 "-> (Tensor output, Tensor logsum)",
-    .doc = "Attention in blocks; also the logarithm of each query's sum of exponentials.",
+                 "-> (Tensor output, Tensor row_sums)",
+    .doc = "Attention in blocks; also each query's greatest score and one over its sum of "
+           "exponentials.",
     .shape = fused_rule,
     .cpu = fused_cpu,
     .saves = {.always = in(0) | in(1) | in(2) | in(3) | out(0) | out(1)},
@@ -222,12 +225,12 @@ constexpr OpDef fused_op = general({
     .offer = Offer::function,
 });
 
-// Inputs: grad, query, key, value, mask, output, logsum.
+// Inputs: grad, query, key, value, mask, output, row_sums.
 void fused_back_rule(const Call& c, OutSpecs& out) {
   const Tensor &g = c.in[0], &q = c.in[1], &k = c.in[2], &v = c.in[3], &mask = c.in[4];
   require(fits(q, k, v, mask) && g.sizes() == c.in[5].sizes() &&
               g.numel() == q.numel() / q.size(-1) * v.size(-1) &&
-              c.in[6].numel() == q.numel() / q.size(-1) && g.dtype() == q.dtype() &&
+              c.in[6].numel() == q.numel() / q.size(-1) * 2 && g.dtype() == q.dtype() &&
               k.dtype() == q.dtype() && v.dtype() == q.dtype() && c.in[5].dtype() == q.dtype() &&
               c.in[6].dtype() == q.dtype() && q.size(-1) == k.size(-1) &&
               k.size(-2) == v.size(-2) &&
@@ -240,14 +243,14 @@ void fused_back_rule(const Call& c, OutSpecs& out) {
 void fused_back_cpu(const Call& c, Tensors& outs) {
   const auto s = fused_shape(c.in[1], c.in[2], c.in[3], c.in[4], c.as<FusedAttrs>());
   const int nd = c.in[1].ndim();
-  Tensor logsum = c.in[6];
-  if (!logsum.is_contiguous()) {
-    logsum = empty(logsum.sizes(), logsum.dtype());
-    copy_into(logsum, c.in[6]);
+  Tensor row_sums = c.in[6];
+  if (!row_sums.is_contiguous()) {
+    row_sums = empty(row_sums.sizes(), row_sums.dtype());
+    copy_into(row_sums, c.in[6]);
   }
   const kernels::AttentionGrads grads{operand(c.in[5], nd),
                                       operand(c.in[0], nd),
-                                      logsum.data<char>(),
+                                      row_sums.data<char>(),
                                       operand<kernels::AttentionTarget>(outs[0], nd),
                                       operand<kernels::AttentionTarget>(outs[1], nd),
                                       operand<kernels::AttentionTarget>(outs[2], nd)};
@@ -256,7 +259,7 @@ void fused_back_cpu(const Call& c, Tensors& outs) {
 constexpr OpDef fused_back_op = general({
     .signature =
         "_attention_backward(Tensor grad, Tensor query, Tensor key, Tensor value, Tensor? mask, "
-        "Tensor output, Tensor logsum, float scale, bool causal) "
+        "Tensor output, Tensor row_sums, float scale, bool causal) "
         "-> (Tensor query, Tensor key, Tensor value)",
     .doc = "Gradients of attention in blocks.",
     .shape = fused_back_rule,
@@ -291,7 +294,7 @@ void fused_vjp(Vjp& c) {
     return;
   }
   // With other ops, so that it can be differentiated again.
-  if (c.grad(1)) fail("_attention: the logarithms have no gradient of their own");
+  if (c.grad(1)) fail("_attention: the sums of rows have no gradient of their own");
   const int64_t heads = q.ndim() >= 3 ? q.size(-3) : 1;
   const Tensor all_k = q.ndim() >= 3 ? repeated(k, heads) : k,
                all_v = q.ndim() >= 3 ? repeated(v, heads) : v;

@@ -153,3 +153,29 @@ def test_narrow_dtypes_keep_the_digits_of_large_scores(dtype, options):
     for a, b in zip(mine, exact):
         assert a.dtype is dtype
         assert (a.double() - b).abs().max() <= 4 * step * b.abs().max() + 1e-2
+
+
+@pytest.mark.parametrize("kind", ["none", "bool", "added", "causal"])
+@pytest.mark.parametrize("keys", [5, 700])
+def test_weights_of_large_scores_sum_to_one_in_backward_too(kind, keys):
+    r = np.random.default_rng(0)
+    q, k = r.normal(size=(2, 1, 1, keys, 8)).astype(np.float32) * 30
+    v, g = clew.ones(1, 1, keys, 3), clew.ones(1, 1, 1, 3)
+    mask = {"bool": r.random((keys, keys)) < 0.5, "added": r.normal(size=(keys, keys)) * 900}
+    m = clew.tensor(mask[kind]) if kind in mask else None
+    if kind == "bool":
+        m[:, 0] = True
+    elif kind == "added":
+        m = m.float()
+    for row in range(0, keys, 1 + keys // 20):
+        last = row + 1 if kind == "causal" else keys  # one query sees these keys
+        values = v[:, :, :last].clone().requires_grad_()
+        out = attend(
+            clew.tensor(q[:, :, row : row + 1]),
+            clew.tensor(k[:, :, :last]),
+            values,
+            None if m is None else m[row : row + 1],
+        )
+        out.backward(g)
+        # One logarithm of the sum, of a size of some thousands, would be off by 1e-4.
+        np.testing.assert_allclose(values.grad.sum(-2).numpy(), 1, rtol=2e-6)

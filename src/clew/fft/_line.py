@@ -30,8 +30,8 @@ def fft(
     Returns:
         A complex tensor.
 
-    >>> clew.fft.fft(clew.tensor([1.0, 0.0, 0.0]))
-    tensor([1.+0.j, 1.+0.j, 1.+0.j])
+    >>> clew.fft.fft(clew.tensor([1.0, 2.0, 3.0, 4.0]))
+    tensor([10.+0.j, -2.+2.j, -2.+0.j, -2.-2.j])
     """
     return to_complex("fft", input, n, dim, norm, out, forward=True, grid=False)
 
@@ -57,8 +57,8 @@ def ifft(
     Returns:
         A complex tensor.
 
-    >>> clew.fft.ifft(clew.tensor([3.0, 0.0, 0.0]))
-    tensor([1.+0.j, 1.+0.j, 1.+0.j])
+    >>> clew.fft.ifft(clew.fft.fft(clew.tensor([1.0, 2.0, 3.0, 4.0]))).real
+    tensor([1., 2., 3., 4.])
     """
     return to_complex("ifft", input, n, dim, norm, out, forward=False, grid=False)
 
