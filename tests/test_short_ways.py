@@ -140,3 +140,106 @@ def test_embedding_of_few_rows() -> None:
             lookup(clew.tensor(bad), weight)
     lookup(clew.tensor([1, 1, 4]), weight, padding_idx=4).sum().backward()
     assert weight.grad[:, 0].tolist() == [0.0, 2.0, 0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int8, np.complex128, np.bool_])
+@pytest.mark.parametrize(
+    "key",
+    [
+        np.array([1, -2, 0]),
+        np.array([[0, 1], [2, -1]]),
+        np.array([], np.int64),
+        (slice(None), np.array([3, 0])),
+        (np.array([0, 2]), np.array([1, -1])),
+        (slice(None), np.array([1, 1]), np.array([0, 4])),
+        (np.array([0, 2]), slice(None), np.array([1, 0])),
+        np.array([True, False, True]),
+        np.arange(12).reshape(3, 4) % 3 == 0,
+        (slice(None), np.array([True, False, False, True])),
+    ],
+)
+def test_few_places_are_read_and_written(key: Any, dtype: Any) -> None:
+    x = (np.arange(60).reshape(3, 4, 5) % 7 - 3).astype(dtype)
+    keys = key if isinstance(key, tuple) else (key,)
+    ours = tuple(clew.tensor(k) if isinstance(k, np.ndarray) else k for k in keys)
+    ours = ours if isinstance(key, tuple) else ours[0]
+    for turned in (False, True):
+        t = clew.tensor(x)
+        if turned:
+            t = t.transpose(0, 2).contiguous().transpose(0, 2)
+        read = t[ours].numpy()
+        np.testing.assert_array_equal(read, x[key])
+        assert read.shape == x[key].shape
+        for value in (np.flip(x[key]).copy(), np.array(1, dtype)):
+            written, want = t.clone(), x.copy()
+            version = written._version
+            written[ours] = clew.tensor(value)
+            want[key] = value
+            np.testing.assert_array_equal(written.numpy(), want)
+            assert written._version == version + 1
+
+
+def test_places_out_of_range_are_found_before_anything_is_written() -> None:
+    x = clew.zeros(3, 4)
+    good, bad = clew.tensor([0, 1]), clew.tensor([0, 3])
+    for key in (bad, (slice(None), clew.tensor([0, 4])), (bad, good), (good, clew.tensor([0, -5]))):
+        with pytest.raises(IndexError, match="out of bounds"):
+            x[key]
+        with pytest.raises(IndexError, match="out of bounds"):
+            x[key] = 1.0
+    with pytest.raises(IndexError, match="mask"):
+        x[clew.ones(2, dtype=clew.bool)]
+    assert x.sum() == 0
+
+
+def test_writes_at_few_places_are_recorded_and_refused_as_others() -> None:
+    places, mask = clew.tensor([0, 2]), clew.tensor([True, False, True])
+    for key in (places, mask):
+        leaf = clew.ones(3, requires_grad=True)
+        with pytest.raises(RuntimeError, match="leaf"):
+            leaf[key] = 0.0
+        y, value = leaf * 2, clew.tensor(3.0, requires_grad=True)
+        y[key] = value
+        y.sum().backward()
+        assert leaf.grad is not None and leaf.grad.tolist() == [0, 2, 0]
+        assert value.grad is not None and value.grad == 2
+        saved = clew.ones(3, requires_grad=True)
+        z = saved.exp()
+        with clew.no_grad():
+            z[key] = 0.0
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            z.sum().backward()
+
+
+def test_lists_of_few_tensors_are_joined() -> None:
+    x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    a, b = clew.tensor(x), clew.tensor(x + 100)
+    for dim in range(-3, 3):
+        want = np.concatenate([x, x + 100], dim)
+        np.testing.assert_array_equal(clew.cat([a, b], dim).numpy(), want)
+        np.testing.assert_array_equal(clew.cat((a, b), dim=dim).numpy(), want)
+    for dim in range(-4, 4):
+        np.testing.assert_array_equal(clew.stack([a, b], dim).numpy(), np.stack([x, x + 100], dim))
+    np.testing.assert_array_equal(clew.hstack((a, b)).numpy(), np.hstack([x, x + 100]))
+    np.testing.assert_array_equal(clew.vstack((a, b)).numpy(), np.vstack([x, x + 100]))
+    assert clew.cat([a, b[:, :1]], 1).shape == (2, 4, 4)
+    assert clew.cat([a, b.double()]).dtype == clew.float64
+    for wrong in (
+        lambda: clew.cat([a, b], 0, dim=0),
+        lambda: clew.cat([a, b], dimension=0),
+        lambda: clew.cat([a, None]),
+        lambda: clew.cat([a, 2.0]),
+        lambda: clew.cat([a, b], 1.0),
+        lambda: clew.hstack([a, b], 1),
+    ):
+        with pytest.raises(TypeError):
+            wrong()
+    for wrong in (
+        lambda: clew.cat([a, b], 3),
+        lambda: clew.stack([a, b], 4),
+        lambda: clew.cat([a, b[:, :1]]),
+        lambda: clew.stack([a, b[:1]]),
+        lambda: clew.cat([]),
+    ):
+        with pytest.raises((IndexError, RuntimeError, ValueError)):
+            wrong()

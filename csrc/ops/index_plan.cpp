@@ -1,8 +1,11 @@
 // From what stands in brackets to one op: basic parts in one view, index tensors in one list of
 // places. May include: ops, graph, tensor, kernels. Invariant: a plan's places are in range and not
 // negative.
+#include <algorithm>
+
 #include "base/checked.h"
 #include "kernels/index.h"
+#include "kernels/index_few.h"
 #include "ops/batch_rules.h"
 #include "ops/indexing.h"
 #include "ops/shape.h"
@@ -147,6 +150,51 @@ Tensor nonzero_flat(const Tensor& input, std::string_view op) {
   Tensor out = empty({counts.back()}, DType::Int64);
   if (out.numel()) kernels::nonzero_flat(x.nd(), counts, out.data<int64_t>());
   return out;
+}
+
+bool plan_few(const Tensor& x, std::span<const Tensor> indices, IndexPlan& plan) {
+  const Tensor* first = nullptr;
+  int count = 0, dim = 0;
+  for (const Tensor& t : indices) {
+    if (!t.defined()) {
+      ++dim;
+      continue;
+    }
+    const bool mask = t.dtype() == DType::Bool;
+    if ((!mask && t.dtype() != DType::Int64) || t.is_meta() || (t->flags & flag_batched) ||
+        !t.is_contiguous() || t.ndim() == 0 || t.numel() > kernels::few_places ||
+        (first && (mask || first->dtype() == DType::Bool || !t.has_sizes_of(*first))))
+      return false;
+    for (int d = 0, spans = mask ? t.ndim() : 1; d < spans; ++d, ++dim) {
+      if (dim >= x.ndim() || (mask && t.size(d) != x.size(dim))) return false;
+      plan.dims.push_back(dim);
+    }
+    if (!first) first = &t;
+    ++count;
+  }
+  if (!first || dim > x.ndim()) return false;
+  const int64_t n = first->numel();
+  if (first->dtype() == DType::Bool) {
+    int64_t places[kernels::few_places];
+    const int64_t found = kernels::mask_places(places, (*first)->data, n);
+    plan.places = empty({found}, DType::Int64);
+    std::copy_n(places, found, plan.places.data<int64_t>());
+    return true;
+  }
+  if (count == 1 &&
+      kernels::all_within(first->data<int64_t>(), n, x.size(static_cast<int>(plan.dims[0])))) {
+    plan.places = *first;
+    return true;
+  }
+  plan.places = empty_dense_like(*first, DType::Int64);
+  auto* places = plan.places.data<int64_t>();
+  std::fill_n(places, n, 0);
+  int at = 0;
+  for (const Tensor& t : indices)
+    if (t.defined() && !kernels::append_few(places, t.data<int64_t>(), n,
+                                            x.size(static_cast<int>(plan.dims[at++]))))
+      return false;
+  return true;
 }
 
 IndexPlan plan_index(const Tensor& x, std::span<const Tensor> indices, std::string_view op) {

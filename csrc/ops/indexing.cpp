@@ -8,6 +8,8 @@
 #include "graph/batch.h"
 #include "graph/inplace.h"
 #include "kernels/index.h"
+#include "kernels/index_few.h"
+#include "kernels/pointwise.h"
 #include "ops/batch_rules.h"
 #include "ops/shape.h"
 #include "tensor/kernel_frame.h"
@@ -120,6 +122,25 @@ void require_places(const Tensor& places, std::string_view op) {
   if (places.dtype() != DType::Int64) fail_index(op, ": index must be int64; got ", places);
 }
 
+// Of a dense tensor whose indexed dims lie side by side, with few elements at n places; else none.
+constexpr int64_t few_elements = 4096;
+bool find_blocks(kernels::DenseBlocks& b, const Tensor& x, const Dims& dims, int64_t n) {
+  const Dims& sizes = x.sizes();
+  if (x.is_meta() || !x.is_contiguous() || x.numel() == 0 || dims.empty() ||
+      n > kernels::few_places || dims[0] < 0 || dims.back() >= sizes.size())
+    return false;
+  for (int i = 1; i < dims.size(); ++i)
+    if (dims[i] != dims[i - 1] + 1) return false;
+  const auto begin = static_cast<int>(dims[0]), end = static_cast<int>(dims.back()) + 1;
+  for (int d = 0; d < begin; ++d) b.outer *= sizes[d];
+  for (int d = begin; d < end; ++d) b.total *= sizes[d];
+  for (int d = end; d < sizes.size(); ++d) b.inner *= sizes[d];
+  b.item = itemsize(x.dtype());
+  return b.outer <= few_elements && b.inner <= few_elements &&
+         b.outer * b.inner * n <= few_elements;
+}
+bool is_dense(const Tensor& t) { return t.is_contiguous() && !t.is_meta(); }
+
 // ---- reading ------------------------------------------------------------------------------------
 
 void index_shape(const Call& c, OutSpecs& out) {
@@ -151,6 +172,21 @@ void index_cpu(const Call& c, Tensors& outs) {
   check_places(places, dims, f.total, c.name());
   fail_changed(c.name());
 }
+Tensor index_quick(const Call& c) {
+  const Tensor &x = c.in[0], &places = c.in[1];
+  const Dims& dims = c.as<IndexAttrs>().dims;
+  kernels::DenseBlocks b;
+  if (places.dtype() != DType::Int64 || !is_dense(places) ||
+      !find_blocks(b, x, dims, places.numel()))
+    return {};
+  Dims sizes;
+  for (int d = 0; d < dims[0]; ++d) sizes.push_back(x.size(d));
+  for (int64_t n : places.sizes()) sizes.push_back(n);
+  for (int d = static_cast<int>(dims.back()) + 1; d < x.ndim(); ++d) sizes.push_back(x.size(d));
+  Tensor out = empty(sizes, x.dtype());
+  if (!kernels::take_few(out->data, x->data, b, places.data<int64_t>(), places.numel())) return {};
+  return out;
+}
 void index_vjp(Vjp& c) {
   const Dims& dims = c.as<IndexAttrs>().dims;
   const Tensor& g = c.grad();
@@ -166,6 +202,7 @@ constexpr OpDef index_op = general({
     .doc = "The elements at row-major places of the block that some dims span.",
     .shape = index_shape,
     .cpu = index_cpu,
+    .quick = index_quick,
     .saves = {.always = in(1)},
     .vjp = index_vjp,
     .batch = batch_index,
@@ -323,6 +360,50 @@ Tensor index_put(const Tensor& x, const Tensor& values, const Tensor& places, co
                  bool accumulate) {
   return apply(index_put_op, {x, values, beside(places, x)}, IndexPutAttrs{dims, accumulate});
 }
+// Unrecorded, where the values are one element or as many as the places name.
+static bool put_few_(const Tensor& x, const Tensor& values, const Tensor& places,
+                     const Dims& dims) {
+  kernels::DenseBlocks b;
+  const int64_t n = places.numel();
+  if (places.dtype() != DType::Int64 || !is_dense(places) || !is_dense(values) ||
+      values.dtype() != x.dtype() || values->storage == x->storage ||
+      places->storage == x->storage || !find_blocks(b, x, dims, n))
+    return false;
+  const bool one = values.ndim() == 0;
+  if (!one) {
+    // The sizes of what is indexed, from the last on.
+    int at = values.ndim();
+    auto next = [&](int64_t size) { return at > 0 && values.size(--at) == size; };
+    for (int d = x.ndim() - 1; d > dims.back(); --d)
+      if (!next(x.size(d))) return false;
+    for (int d = places.ndim() - 1; d >= 0; --d)
+      if (!next(places.size(d))) return false;
+    for (int d = static_cast<int>(dims[0]) - 1; d >= 0; --d)
+      if (!next(x.size(d))) return false;
+    if (at != 0) return false;
+  }
+  check_inplace(x, "index_put_", false);
+  if (!kernels::put_few(x->data, values->data, one, b, places.data<int64_t>(), n)) return false;
+  bump_version(x);
+  return true;
+}
+
+bool fill_few_(const Tensor& x, const Tensor& mask, const Tensor& value) {
+  if (mask.dtype() != DType::Bool || value.ndim() != 0 || value.dtype() != x.dtype() ||
+      x.ndim() == 0 || !x.has_sizes_of(mask) || x.numel() > few_elements || x.numel() == 0 ||
+      !is_dense(x) || !is_dense(mask) || value.is_meta() || x->storage == mask->storage ||
+      x->storage == value->storage || ((x->flags | mask->flags | value->flags) & flag_batched) ||
+      (modes.grad && (x.requires_grad() || value.requires_grad())))
+    return false;
+  check_inplace(x, "index_put_", false);
+  const auto item = static_cast<int64_t>(itemsize(x.dtype()));
+  char* const data[4] = {x->data, mask->data, value->data, x->data};
+  const int64_t steps[4] = {item, 1, 0, item};
+  kernels::where_loop_of(itemsize(x.dtype()))(data, steps, x.numel(), nullptr);
+  bump_version(x);
+  return true;
+}
+
 void index_put_(const Tensor& x, const Tensor& values, const Tensor& places, const Dims& dims,
                 bool accumulate) {
   const Tensor args[3] = {x, values, places};
@@ -342,9 +423,10 @@ void index_put_(const Tensor& x, const Tensor& values, const Tensor& places, con
       index_put_(in[0], in[1], in[2], dims, accumulate);
     });
   }
+  const bool records = modes.grad && any_requires_grad(args);
+  if (!records && !accumulate && put_few_(x, values, places, dims)) return;
   IndexPutAttrs a{dims, accumulate};
   index_put_check(Call{index_put_op, args, &a});
-  bool records = modes.grad && any_requires_grad(args);
   check_inplace(x, "index_put_", records);
   for (int d = 0; d < x.ndim(); ++d) {
     require(x.size(d) <= 1 || x.stride(d) != 0,

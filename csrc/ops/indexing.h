@@ -38,6 +38,10 @@ struct IndexPlan {
 // takes all of a dimension. Throws IndexError for what does not fit.
 IndexPlan plan_index(const Tensor& x, std::span<const Tensor> indices, std::string_view op);
 
+// The same for a mask, or index tensors of one shape, that are dense and short; false, with nothing
+// done, where it is another case (an error, too).
+bool plan_few(const Tensor& x, std::span<const Tensor> indices, IndexPlan& plan);
+
 // The indexed dims become the places' dims, standing where the indexed ones stood when those are
 // adjacent, else in front.
 Tensor index_at(const Tensor& x, const Tensor& places, const Dims& dims);
@@ -45,6 +49,9 @@ Tensor index_put(const Tensor& x, const Tensor& values, const Tensor& places, co
                  bool accumulate);
 void index_put_(const Tensor& x, const Tensor& values, const Tensor& places, const Dims& dims,
                 bool accumulate);
+// x[mask] = value where all are small and dense and nothing is recorded; false, with nothing done,
+// where it is another case.
+bool fill_few_(const Tensor& x, const Tensor& mask, const Tensor& value);
 
 Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index);
 Tensor index_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source);

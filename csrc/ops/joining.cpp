@@ -3,6 +3,7 @@
 // Invariant: inputs are promoted to one dtype; gradients are slices of the result's.
 #include "ops/joining.h"
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -102,6 +103,26 @@ void join(const Tensor& out, std::span<const Tensor> in, int dim, const int64_t*
   }
 }
 
+// Dense tensors of one dtype with few elements, joined along a dim of the given `sizes`; each lies
+// in memory as `rows` rows.
+Tensor join_few(std::span<const Tensor> in, const Dims& sizes, int64_t rows) {
+  Tensor out = empty(sizes, in[0].dtype());
+  const auto item = static_cast<int64_t>(itemsize(out.dtype()));
+  SmallVec<const char*, 8> data;
+  SmallVec<int64_t, 8> bytes;
+  for (const Tensor& t : in) {
+    data.push_back(t->data);
+    bytes.push_back(t.numel() / rows * item);
+  }
+  kernels::cat_rows(out->data, data.data(), bytes.data(), bytes.data(), data.size(), rows);
+  return out;
+}
+constexpr int64_t few_elements = 4096;
+bool is_dense_beside(const Tensor& t, const Tensor& first) {
+  return t.defined() && t.dtype() == first.dtype() && t.is_contiguous() && !t.is_meta() &&
+         t.numel() > 0 && t.numel() <= few_elements;
+}
+
 // ---- cat ----------------------------------------------------------------------------------------
 
 struct CatAttrs {
@@ -139,6 +160,30 @@ void cat_cpu(const Call& c, Tensors& outs) {
   const auto& a = c.as<CatAttrs>();
   join(outs[0], c.in, wrapped(a.dim, outs[0].ndim(), "cat"), a.lengths.data());
 }
+Tensor cat_quick(const Call& c) {
+  const auto& a = c.as<CatAttrs>();
+  if (c.in.empty() || !c.in[0].defined()) return {};
+  const Tensor& first = c.in[0];
+  const int64_t at = a.dim < 0 ? a.dim + first.ndim() : a.dim;
+  if (at < 0 || at >= first.ndim() || c.in.size() > 8 ||
+      a.lengths.size() != static_cast<int>(c.in.size()))
+    return {};
+  const auto dim = static_cast<int>(at);
+  const int64_t* lengths = a.lengths.data();
+  int64_t length = 0;
+  for (const Tensor& t : c.in) {
+    if (!is_dense_beside(t, first) || t.ndim() != first.ndim() || t.size(dim) != *lengths++)
+      return {};
+    for (int d = 0; t->shape != first->shape && d < t.ndim(); ++d)
+      if (d != dim && t.size(d) != first.size(d)) return {};
+    length += t.size(dim);
+  }
+  Dims sizes = first.sizes();
+  int64_t rows = 1;
+  for (int d = 0; d < dim; ++d) rows *= sizes[d];
+  sizes[dim] = length;
+  return join_few(c.in, sizes, rows);
+}
 void cat_vjp(Vjp& c) {
   const auto& a = c.as<CatAttrs>();
   int64_t at = 0;
@@ -152,6 +197,7 @@ constexpr OpDef joined_op = general({
     .doc = "Joins tensors along a dimension, along which they have the given lengths.",
     .shape = cat_shape,
     .cpu = cat_cpu,
+    .quick = cat_quick,
     .vjp = cat_vjp,
     .batch = batch_dims,
     .attrs = &attr_info<CatAttrs>,
@@ -217,6 +263,20 @@ void stack_cpu(const Call& c, Tensors& outs) {
   std::vector<int64_t> ones(c.in.size(), 1);
   join(outs[0], c.in, dim, ones.data());
 }
+Tensor stack_quick(const Call& c) {
+  if (c.in.empty() || c.in.size() > 8 || !c.in[0].defined()) return {};
+  const Tensor& first = c.in[0];
+  const int64_t given = c.as<DimAttrs>().dim;
+  const int64_t dim = given < 0 ? given + first.ndim() + 1 : given;
+  if (dim < 0 || dim > first.ndim()) return {};
+  for (const Tensor& t : c.in)
+    if (!is_dense_beside(t, first) || !t.has_sizes_of(first)) return {};
+  Dims sizes = first.sizes();
+  int64_t rows = 1;
+  for (int d = 0; d < dim; ++d) rows *= sizes[d];
+  sizes.insert(static_cast<int>(dim), static_cast<int64_t>(c.in.size()));
+  return join_few(c.in, sizes, rows);
+}
 void stack_vjp(Vjp& c) {
   int64_t dim = c.as<DimAttrs>().dim;
   for (int k = 0; k < c.inputs(); ++k) {
@@ -237,6 +297,7 @@ Returns: a new tensor of the promoted dtype.
 )",
     .shape = stack_shape,
     .cpu = stack_cpu,
+    .quick = stack_quick,
     .vjp = stack_vjp,
     .batch = batch_stack,
     .attrs = &attr_info<DimAttrs>,
@@ -255,6 +316,8 @@ Tensor at_least(const Tensor& x, int ndim) {
 }
 void join_at_least(const Call& c, int ndim, Tensors& outs, int dim) {
   require_tensors(c.in, c.name());
+  if (std::all_of(c.in.begin(), c.in.end(), [&](const Tensor& t) { return t.ndim() >= ndim; }))
+    return outs.push_back(cat(c.in, dim));
   Tensors parts;
   for (const Tensor& t : c.in) parts.push_back(at_least(t, ndim));
   outs.push_back(cat(parts, dim));
@@ -363,10 +426,8 @@ void join_into(const Tensor& out, std::span<const Tensor> tensors, int dim) {
   join(out, tensors, dim, lengths.data());
 }
 Tensor stack(std::span<const Tensor> tensors, int64_t dim) {
-  Tensors outs;
-  DimAttrs a{dim};
-  apply(stack_op, tensors, &a, outs);
-  return std::move(outs[0]);
+  const DimAttrs a{dim};
+  return apply_one(stack_op, tensors, &a);
 }
 
 }  // namespace clew

@@ -628,6 +628,41 @@ PyObject* call_with_tensors(FunctionEntry& e, bool method, bool inplace, PyObjec
   return nullptr;
 }
 
+// The next one: a list of tensors, and perhaps ints, by position or by name. Null when it is
+// another one.
+[[gnu::noinline]] PyObject* call_with_list(FunctionEntry& e, PyObject* const* args,
+                                           Py_ssize_t nargs, PyObject* kwnames) {
+  Overload& o = *e.overloads[0];
+  PyObject* list = args[0];
+  const Py_ssize_t count = PySequence_Fast_GET_SIZE(list);
+  const Py_ssize_t named = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
+  const auto params = static_cast<Py_ssize_t>(o.params.size());
+  if (!o.list_and_ints || e.overloads.size() > 1 || nargs + named > params) return nullptr;
+  alignas(16) char attrs[Overload::small_attrs];
+  if (o.op->attrs) std::memcpy(attrs, o.defaults, o.op->attrs->size);
+  for (Py_ssize_t i = 1; i < nargs + named; ++i) {
+    const Param* p = &o.params[static_cast<size_t>(i)];
+    if (i >= nargs) {
+      // One that was given by position, too, is left to the messages.
+      p = nullptr;
+      for (Py_ssize_t k = nargs; k < params && !p; ++k)
+        if (o.params[static_cast<size_t>(k)].key == PyTuple_GET_ITEM(kwnames, i - nargs))
+          p = &o.params[static_cast<size_t>(k)];
+    }
+    if (!p || !PyLong_CheckExact(args[i])) return nullptr;
+    store(attrs + o.op->attrs->fields[static_cast<size_t>(p->field)].offset, *p, args[i]);
+  }
+  Tensors in;
+  for (Py_ssize_t k = 0; k < count; ++k) {
+    PyObject* t = PySequence_Fast_GET_ITEM(list, k);
+    if (!is_tensor(t)) return nullptr;
+    in.push_back(borrow(t));
+  }
+  Tensors outs;
+  apply(*o.op, in, attrs, outs);
+  return wrap_outputs(e, o, outs);
+}
+
 // Any other, and the messages of those that fit nothing.
 [[gnu::noinline]] PyObject* call_matching(PyObject* self, FunctionEntry& e, bool method,
                                           bool inplace, PyObject* const* args, Py_ssize_t nargs,
@@ -678,6 +713,8 @@ PyObject* call(PyObject* self, FunctionEntry& e, bool method, bool inplace, PyOb
     if (nargs && !inplace && PyLong_CheckExact(args[nargs - 1]))
       if (PyObject* result = call_with_ints(e, method, args, nargs)) return result;
   }
+  if (nargs && !inplace && (PyList_CheckExact(args[0]) || PyTuple_CheckExact(args[0])))
+    if (PyObject* result = call_with_list(e, args, nargs, kwnames)) return result;
   return call_matching(self, e, method, inplace, args, nargs, kwnames);
 }
 

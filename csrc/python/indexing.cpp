@@ -311,6 +311,32 @@ Tensor part_of(const Tensor& x, const Key& k) {
   return k.whole && k.advanced() ? x : basic_index(x, k.part);
 }
 
+// A key of tensors and `:` alone, which are short and dense. Nothing here runs Python code.
+bool plan_few(const Tensor& x, PyObject* key, IndexPlan& plan) {
+  constexpr Py_ssize_t most = 4;
+  PyObject* const* items = &key;
+  Py_ssize_t n = 1;
+  if (PyTuple_CheckExact(key)) {
+    items = PySequence_Fast_ITEMS(key);
+    n = PyTuple_GET_SIZE(key);
+  }
+  if (n > most) return false;
+  TensorObj* indices[most] = {};  // a Tensor is one pointer: they are lent, not counted
+  bool any = false;
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    if (is_tensor(items[i])) {
+      indices[i] = reinterpret_cast<TensorObj*>(items[i]);
+      any = true;
+      continue;
+    }
+    if (!PySlice_Check(items[i])) return false;
+    auto* s = reinterpret_cast<PySliceObject*>(items[i]);
+    if (s->start != Py_None || s->stop != Py_None || s->step != Py_None) return false;
+  }
+  return any && clew::plan_few(
+                    x, {reinterpret_cast<const Tensor*>(indices), static_cast<size_t>(n)}, plan);
+}
+
 Tensor get(const Tensor& x, PyObject* key) {
   if (PyLong_CheckExact(key)) {
     if (x.ndim() == 0) fail_scalar();
@@ -322,6 +348,7 @@ Tensor get(const Tensor& x, PyObject* key) {
   }
   if (key == Py_None) return unsqueeze(x, 0);
   if (x.ndim() == 0 && is_place(key)) fail_scalar();
+  if (IndexPlan plan; plan_few(x, key, plan)) return index_at(x, plan.places, plan.dims);
   Key k;
   parse(k, key, x);
   Tensor part = part_of(x, k);
@@ -358,14 +385,18 @@ Tensor value_tensor(PyObject* value, const Tensor& x) {
     if (s.is_complex() && !x.is_complex()) {
       fail("indexing: a complex value cannot be converted to ", x.dtype(), " without overflow");
     }
-    Tensor t = empty({}, x.dtype(), x.device());
-    if (!t.is_meta()) fill_(t, s);
-    return t;
+    return x.is_meta() ? empty({}, x.dtype(), Device::Meta) : scalar_tensor(s, x.dtype());
   }
   Tensor t = tensor_or_number(value);
   if (!t)
     fail_type("indexing: can't assign a ", Py_TYPE(value)->tp_name, " to a ", x.dtype(), " tensor");
   return t;
+}
+
+void put(const Tensor& x, const IndexPlan& plan, Tensor v) {
+  if (v.dtype() != x.dtype()) v = to_dtype(v, x.dtype());
+  const int ndim = x.ndim() - plan.dims.size() + plan.places.ndim();
+  index_put_(x, trimmed(v, ndim), plan.places, plan.dims, false);
 }
 
 void set(const Tensor& x, PyObject* key, PyObject* value) {
@@ -377,6 +408,8 @@ void set(const Tensor& x, PyObject* key, PyObject* value) {
     return copy_(part, trimmed(v, part.ndim()));
   }
   if (x.ndim() == 0 && is_place(key)) fail_scalar();
+  if (is_tensor(key) && fill_few_(x, borrow(key), v)) return;
+  if (IndexPlan plan; plan_few(x, key, plan)) return put(x, plan, std::move(v));
   Key k;
   parse(k, key, x);
   if (!k.advanced()) {
@@ -401,10 +434,7 @@ void set(const Tensor& x, PyObject* key, PyObject* value) {
     });
     return;
   }
-  IndexPlan plan = plan_index(part, k.indices(), name);
-  if (v.dtype() != x.dtype()) v = to_dtype(v, x.dtype());
-  int ndim = part.ndim() - plan.dims.size() + plan.places.ndim();
-  index_put_(part, trimmed(v, ndim), plan.places, plan.dims, false);
+  put(part, plan_index(part, k.indices(), name), std::move(v));
 }
 
 }  // namespace

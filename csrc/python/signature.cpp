@@ -210,6 +210,16 @@ static void count_plain_ints(Overload& o) {
   o.most_ints = at - tensors;
 }
 
+// Sets list_and_ints.
+static void find_list_and_ints(Overload& o) {
+  if (o.params.empty() || o.params[0].kind != ParamKind::TensorList) return;
+  for (size_t i = 1; i < o.params.size(); ++i)
+    if (o.params[i].kind != ParamKind::Int || !o.params[i].has_default || o.params[i].keyword_only)
+      return;
+  const AttrInfo* info = o.op->attrs;
+  o.list_and_ints = !info || (info->trivial && info->size <= Overload::small_attrs);
+}
+
 std::unique_ptr<Overload> parse_signature(const OpDef& op) {
   Reader r{op.signature, op};
   auto o = std::make_unique<Overload>();
@@ -295,6 +305,7 @@ std::unique_ptr<Overload> parse_signature(const OpDef& op) {
   }
   count_plain_tensors(*o);
   if (info) count_plain_ints(*o);
+  find_list_and_ints(*o);
   return o;
 }
 

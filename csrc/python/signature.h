@@ -61,6 +61,9 @@ struct Overload {
   // Nor does one with all of the tensors and then ints only, from `fewest_ints` to `most_ints` of
   // them. most_ints is 0 where there is no such call.
   int fewest_ints = 0, most_ints = 0;
+  // Nor does one with a list of tensors and then ints, which may be named: all parameters are
+  // such.
+  bool list_and_ints = false;
   void* defaults = nullptr;             // an attribute struct holding the default values
   PyTypeObject* result_type = nullptr;  // named tuple, made when first needed
 };
