@@ -135,3 +135,9 @@ for call in (
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("mode", ["nearest", "bilinear", "bicubic"])
+def test_interpolation_to_sizes_beyond_memory_is_refused_at_once(mode):
+    with pytest.raises((RuntimeError, clew.OutOfMemoryError)):
+        F.interpolate(clew.zeros(1, 1, 2, 2), scale_factor=2.0**31, mode=mode)

@@ -196,3 +196,14 @@ def test_keepdims_is_another_name_of_keepdim():
     assert clew.linalg.norm(x, axis=1, keepdims=True).shape == (2, 1)
     assert clew.quantile(x, 0.5, axis=1, keepdims=True).shape == (2, 1)
     assert clew.linalg.matrix_norm(x, keepdims=True).shape == (1, 1)
+
+
+def test_what_requires_grad_is_given_where_nothing_is_recorded():
+    x = clew.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="requires grad"):
+        x.numpy()
+    with clew.no_grad():
+        array = x.numpy()
+        np.asarray(x)[0] = 5
+    array[1] = 3
+    assert x.tolist() == [5.0, 3.0]

@@ -275,8 +275,8 @@ TITLES = {
     "lock": (
         "Other threads",
         "The longest time for which no other thread could run Python, as a part of the operation's "
-        "time; 30 million elements, the least of fifteen. 1 is: the lock of the interpreter is held "
-        "throughout. On a busy machine a few hundredths are the scheduler's.",
+        "time; 30 million elements, the least of fifteen. 1 is: the lock of the interpreter is "
+        "held throughout. On a busy machine a few hundredths are the scheduler's.",
     ),
     "interrupt": (
         "Ctrl-C",

@@ -229,6 +229,9 @@ def bilinear_aa(input: Any, sizes: list[int], scales: list[Any], align_corners: 
     return out
 
 
+_SIZE_ASKED_FIRST = 1 << 20
+
+
 def interpolate(
     input: Any,
     size: Any = None,
@@ -317,6 +320,9 @@ def interpolate(
             f"{list(input.shape[2:])} "
             f"and output {sizes}"
         )
+    if max(sizes) > _SIZE_ASKED_FIRST:
+        # Whether the result can be had shows before tables of its size are made.
+        clew.empty([*input.shape[:2], *sizes], dtype=input.dtype, device=input.device)
     # Channels that lie last stay last.
     last = n in (2, 3) and not input.is_contiguous() and input.movedim(1, -1).is_contiguous()
     first = 1 if last else 2
