@@ -38,12 +38,15 @@ class Source:
     def __init__(self, seed: int, hostility: float = 0.02) -> None:
         self.random = random.Random(seed)
         self.hostility = hostility
+        self.like = None
         self.sizes = [2, 3]
 
     def fresh(self) -> None:
         """Choose the sizes of the next call's tensors: a few, so that they often fit together."""
         pool = self.random.choice([[2, 3], [1, 2], [4], [3], [0, 2], [1, 3, 5], [2, 17], [8, 70]])
         self.sizes = pool
+        # Half of the tensors of a call are like the one before, so that most calls get far.
+        self.like: tuple[list[int], Any] | None = None
 
     def shape(self) -> list[int]:
         rank = self.random.choice([0, 1, 1, 2, 2, 2, 3, 3, 4, 4, 5])
@@ -53,8 +56,12 @@ class Source:
 
     def tensor(self) -> Any:
         r = self.random
-        dtype = r.choice(DTYPES)
-        shape = self.shape()
+        shape, dtype = self.shape(), r.choice(DTYPES)
+        if self.like and r.random() < 0.5:
+            shape = list(self.like[0])
+        if self.like and r.random() < 0.6:
+            dtype = self.like[1]
+        self.like = shape, dtype
         if r.random() < 0.02:
             return clew.empty(shape, dtype=dtype, device="meta")
         layout = r.choice(
@@ -144,6 +151,14 @@ class Source:
             return r.choice(WORDS)
         if kind == "dtype":
             return r.choice(DTYPES)
+        if kind == "extent":
+            return r.choice([*self.sizes, 1, 2, 4])
+        if kind == "device":
+            return r.choice([None, "cpu", "cpu", "meta", clew.device("cpu")])
+        if kind == "memory_format":
+            return r.choice([clew.contiguous_format, clew.preserve_format, clew.channels_last])
+        if kind == "generator":
+            return r.choice([None, clew.Generator()])
         if kind == "any":
             return self.value(r.choice(ANY))
         return None

@@ -59,6 +59,13 @@ KINDS = {
     "temperature dropout std sigma rcond q low high max_norm norm_type lr gain",
     "str": "reduction mode padding_mode norm equation indexing reduce approximate nonlinearity",
     "dtype": "dtype out_dtype",
+    "device": "device",
+    "memory_format": "memory_format",
+    "generator": "generator",
+    "None": "layout pin_memory names out_ padding_idx _weight _freeze device_type",
+    "extent": "in_features out_features in_channels out_channels num_features embed_dim num_heads "
+    "hidden_size input_size num_embeddings embedding_dim d_model nhead dim_feedforward num_channels "
+    "num_groups n_classes in1_features in2_features num_parameters n_fft win_length",
 }
 KIND_OF = {name: kind for kind, names in KINDS.items() for name in names.split()}
 
@@ -98,7 +105,10 @@ def declared(signature: str) -> tuple[Parameter, ...]:
 
 
 def guessed(function: Callable[..., Any], skip: int = 0) -> tuple[Parameter, ...] | None:
-    """The parameters of a Python function, their kinds by their names; None without a signature."""
+    """The parameters of a function, their kinds by their names; None where nothing tells them."""
+    signatures = getattr(function, "signatures", None)
+    if signatures:
+        return declared(signatures[0])[skip:]
     try:
         parameters = list(inspect.signature(function).parameters.values())[skip:]
     except (TypeError, ValueError):

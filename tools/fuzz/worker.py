@@ -135,11 +135,11 @@ def arguments(source: Source, target: Target) -> tuple[list[Any], dict[str, Any]
     named: dict[str, Any] = {}
     for p in target.parameters:
         keyword = p.keyword
-        if p.optional and r.random() < 0.5:
+        if p.optional and r.random() < (0.9 if target.module else 0.6):
             if p.name == "*":
                 continue
             keyword = True
-            if r.random() < 0.5:
+            if r.random() < (0.9 if target.module else 0.6):
                 continue
         if p.name != "*" and (keyword or named):
             named[p.name] = source.value(p.kind)
