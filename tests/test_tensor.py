@@ -187,13 +187,79 @@ def test_meta_device():
 
 
 def test_devices():
-    assert clew.device("cpu") == clew.device("cpu:0") == clew.device(clew.device("cpu"))
+    assert clew.device("cpu") == clew.device(clew.device("cpu"))
     assert str(clew.device("cpu")) == "cpu" and repr(clew.device("meta")) == "device(type='meta')"
     for bad in ("cuda", "cuda:1", "mps", "nonsense"):
         with pytest.raises(RuntimeError):
             clew.zeros(1, device=bad)
     with pytest.raises(RuntimeError, match="no CUDA"):
         clew.zeros(1).cuda()
+
+
+def test_devices_with_an_index():
+    first, plain = clew.device("cpu:0"), clew.device("cpu")
+    assert str(first) == "cpu:0" and repr(first) == "device(type='cpu', index=0)"
+    assert first.index == 0 and clew.device("cpu", 3).index == 3 and plain.index is None
+    assert first == clew.device("cpu", 0) == clew.device(type="cpu", index=0)
+    assert hash(first) == hash(clew.device("cpu", 0))
+    assert first != plain and first != clew.device("cpu:1") and first != clew.device("meta:0")
+    assert clew.device(first) == first and first != "cpu:0"
+    assert pickle.loads(pickle.dumps(first)) == first
+    assert {plain: 1, first: 2}[clew.device("cpu:0")] == 2
+    # Tensors are where they are.
+    for made in (clew.zeros(1, device="cpu:0"), clew.zeros(1).to("cpu:3"), clew.zeros(1).to(first)):
+        assert made.device == plain and str(made.device) == "cpu"
+    assert str(clew.zeros(1, device="meta:0").device) == "meta"
+    for bad in (
+        "cpu:",
+        "cpu:-1",
+        "cpu:x",
+        "cpu:00",
+        "cpu:0:0",
+        "cpu: 0",
+        "cpu:99999999999999999999",
+    ):
+        with pytest.raises(RuntimeError, match="Invalid device string"):
+            clew.device(bad)
+        with pytest.raises(RuntimeError, match="Invalid device string"):
+            clew.zeros(1, device=bad)
+    with pytest.raises(RuntimeError, match="index"):
+        clew.device("cpu", -1)
+    with pytest.raises(RuntimeError, match="index of its own"):
+        clew.device("cpu:0", 0)
+    with pytest.raises(TypeError, match="index must be an int"):
+        clew.device("cpu", "0")
+
+
+def test_resize_gives_a_memory_format():
+    x = clew.arange(24.0).reshape(1, 2, 3, 4)
+    assert x.resize_(1, 2, 3, 4, memory_format=clew.channels_last) is x
+    assert x.stride() == (24, 1, 8, 2) and x[0, :, 0, 0].tolist() == [0, 1]
+    assert clew.empty(2).resize_((2, 3, 4, 5), memory_format=clew.channels_last).stride() == (
+        60, 1, 15, 3,
+    )  # fmt: skip
+    assert clew.empty(2).resize_(size=(2, 3, 4, 2, 2), memory_format=clew.channels_last_3d).stride(
+    ) == (48, 1, 12, 6, 3)  # fmt: skip
+    turned = clew.empty(3, 2).t()
+    assert turned.resize_(2, 3).stride() == (1, 2)
+    assert turned.resize_(2, 3, memory_format=clew.contiguous_format).stride() == (3, 1)
+    with pytest.raises(RuntimeError, match="rank 4"):
+        clew.empty(2).resize_((2, 3), memory_format=clew.channels_last)
+    with pytest.raises(RuntimeError, match="preserve_format"):
+        clew.empty(2).resize_((2, 3), memory_format=clew.preserve_format)
+    with pytest.raises(TypeError, match="memory_format"):
+        clew.empty(2).resize_((2, 3), memory_format=3)
+
+
+def test_resize_as_gives_a_memory_format():
+    last = clew.empty(2, 3, 4, 5, memory_format=clew.channels_last)
+    assert clew.empty(2).resize_as_(last).stride() == (60, 20, 5, 1)
+    keep = clew.preserve_format
+    assert clew.empty(2).resize_as_(last, memory_format=keep).stride() == (60, 1, 15, 3)
+    assert clew.empty(2).resize_as_(clew.empty(3, 2).t(), memory_format=keep).stride() == (3, 1)
+    plain = clew.empty(2, 3, 4, 5)
+    wanted = clew.channels_last
+    assert clew.empty(2).resize_as_(plain, memory_format=wanted).stride() == (60, 1, 15, 3)
 
 
 def test_size():

@@ -14,6 +14,7 @@
 #include "graph/watch.h"
 #include "kernels/spread.h"
 #include "tensor/kernel_frame.h"
+#include "tensor/layout.h"
 
 namespace clew {
 
@@ -57,15 +58,17 @@ Tensor cast_copy(const Tensor& t, DType d) {
   return out;
 }
 
-// Strides for a fresh result: those of the first dense input of the full shape, so that layouts are
-// kept.
+// A fresh elementwise result lies as its inputs do.
 Tensor empty_like_inputs(const Dims& sizes, std::span<const Tensor> in, DType dtype,
                          Device device) {
   for (const Tensor& t : in) {
-    if (t.sizes() != sizes) continue;
-    if (t.is_contiguous()) break;
-    if (is_non_overlapping_and_dense(t.sizes(), t.strides()))
-      return empty_strided(sizes, t.strides(), dtype, device);
+    if (t.numel() == 1) continue;  // tells nothing
+    if (t.sizes() == sizes) {
+      if (t.is_contiguous()) break;
+      if (is_non_overlapping_and_dense(t.sizes(), t.strides()))
+        return empty_strided(sizes, t.strides(), dtype, device);
+    }
+    return empty_strided(sizes, ordered_strides(sizes, in), dtype, device);
   }
   return empty(sizes, dtype, device);
 }
@@ -214,7 +217,7 @@ const Tensor* full_operand(std::span<const Tensor> in) {
     if (t.is_same(*full)) continue;
     const Dims& own = t.sizes();
     const int lead = sizes.size() - own.size();
-    if (lead < 0 || t.is_meta()) return nullptr;
+    if (lead < 0 || t.is_meta() || !t.is_contiguous()) return nullptr;
     for (int d = 0; d < own.size(); ++d)
       if (own[d] != sizes[lead + d] && own[d] != 1) return nullptr;
   }

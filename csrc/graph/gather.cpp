@@ -81,6 +81,17 @@ void add_to_part(Vjp& c, const Tensor& into) {
   }
 }
 
+// Whether a gradient lies as its leaf does; or in order, where a leaf has gaps or shows an element
+// twice.
+static bool lies_as(const Tensor& grad, const TensorObj* leaf) {
+  const Shape &own = *grad->shape, &wanted = *leaf->shape;
+  if (own.contiguous && wanted.contiguous) return true;
+  if (!is_non_overlapping_and_dense(wanted.sizes, wanted.strides)) return own.contiguous;
+  for (int d = 0; d < own.sizes.size(); ++d)
+    if (own.sizes[d] != 1 && own.strides[d] != wanted.strides[d]) return false;
+  return true;
+}
+
 void AccumulateGrad::run(std::span<const Tensor> grads, Tensor*) {
   if (!variable.requires_grad()) return;  // not any more
   Tensor grad = grads[0];
@@ -93,10 +104,9 @@ void AccumulateGrad::run(std::span<const Tensor> grads, Tensor*) {
     // Nobody else can see the gradient (this function and the engine hold one reference each): take
     // it over as it is.
     bool mine = Py_REFCNT(reinterpret_cast<PyObject*>(grad.get())) <= 2 && grad->storage->refs == 1;
-    bool dense = grad.is_contiguous() || is_non_overlapping_and_dense(grad.sizes(), grad.strides());
     if (modes.grad) {
       leaf->grad = mine ? grad.release() : builtins.clone(grad).release();
-    } else if (mine && dense && !grad->base && !grad.is_wrapped_number()) {
+    } else if (mine && lies_as(grad, leaf) && !grad->base && !grad.is_wrapped_number()) {
       if (grad->grad_fn || (grad->flags & flag_requires_grad)) grad = detach(grad);
       leaf->grad = grad.release();
     } else {

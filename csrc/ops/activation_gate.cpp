@@ -9,6 +9,7 @@
 #include "ops/shape.h"
 #include "ops/slope.h"
 #include "ops/unary.h"
+#include "tensor/layout.h"
 
 namespace clew {
 
@@ -59,7 +60,8 @@ void glu_shape(const Call& c, OutSpecs& out) {
     fail(ErrorKind::NotImplemented, "glu: input must be floating point; got ", x);
   Dims sizes = x.sizes();
   sizes[dim] /= 2;
-  out.add(x.dtype(), std::move(sizes));
+  OutSpec& spec = out.add(x.dtype(), sizes);
+  if (!x.is_contiguous()) spec.strides = kept_strides(alias(x, sizes, x.strides(), 0));
 }
 void glu_cpu(const Call& c, Tensors& outs) {
   const Tensor &x = c.in[0], &y = outs[0];

@@ -10,6 +10,7 @@
 #include "ops/pointwise_doc.h"
 #include "ops/shape.h"
 #include "ops/unary.h"
+#include "tensor/layout.h"
 
 namespace clew {
 
@@ -133,7 +134,8 @@ void complex_shape(const Call& c, OutSpecs& outs) {
           "complex: real and imag must be float32 or float64; got ", re, " and ", im);
   require(re.dtype() == im.dtype(), "complex: real and imag must have one dtype; got ", re, " and ",
           im);
-  outs.add(complex_of(re.dtype()), broadcast_shapes(re.sizes(), im.sizes(), "complex"));
+  const Dims sizes = broadcast_shapes(re.sizes(), im.sizes(), "complex");
+  outs.add(complex_of(re.dtype()), sizes).strides = ordered_strides(sizes, c.in);
 }
 void complex_cpu(const Call& c, Tensors& outs) {
   const Tensor& out = outs[0];

@@ -453,4 +453,13 @@ Tensor tensordot(const Tensor& a, const Tensor& b, const Dims& dims_a, const Dim
 extern const OpList contraction_ops;
 const OpList contraction_ops = op_list(listed);
 
+Tensor addr(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta,
+            const Scalar& alpha) {
+  return apply(addr_op, {input, a, b}, BetaAlpha{beta, alpha});
+}
+Tensor addbmm(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta,
+              const Scalar& alpha) {
+  return apply(addbmm_op, {input, a, b}, BetaAlpha{beta, alpha});
+}
+
 }  // namespace clew

@@ -9,7 +9,9 @@
 #include "ops/arithmetic.h"
 #include "ops/reduction.h"
 #include "ops/shape.h"
+#include "ops/staged_out.h"
 #include "ops/unary.h"
+#include "tensor/layout.h"
 
 namespace clew {
 
@@ -75,23 +77,8 @@ Tensor dense(const Tensor& t) {
   return copy;
 }
 
-// Strides of images (n, c, h, w) whose channels lie last in memory.
-Dims last_strides(const Dims& s) { return {s[1] * s[2] * s[3], 1, s[1] * s[3], s[1]}; }
-
-// Whether images lie, perhaps with gaps, so that channels are the innermost dim.
-bool lies_last(const Tensor& t) {
-  if (t.ndim() != 4) return false;
-  int64_t least = 1;
-  for (int d : {1, 3, 2, 0}) {
-    if (t.size(d) == 0 || t.stride(d) < least) return false;
-    if (d == 0 && least == t.stride(1)) return false;
-    least = t.stride(d) * std::max<int64_t>(1, t.size(d));
-  }
-  return true;
-}
-
 Tensor dense_last(const Tensor& t) {
-  const Dims strides = last_strides(t.sizes());
+  const Dims strides = channels_last_strides(t.sizes());
   if (t.strides() == strides) return t;
   Tensor copy = empty_strided(t.sizes(), strides, t.dtype());
   copy_into(copy, t);
@@ -102,10 +89,18 @@ Tensor dense(const Tensor& t, bool last) { return last ? dense_last(t) : dense(t
 // The result lies as its operands do: channels last when one of them does.
 void add_result(OutSpecs& out, DType dtype, Dims sizes, const Tensor& a, const Tensor& b) {
   OutSpec& spec = out.add(dtype, std::move(sizes));
-  if (lies_last(a) || lies_last(b)) spec.strides = last_strides(spec.sizes);
+  // Convolutions of volumes in float64 and of complex numbers know no other layout, as in PyTorch.
+  if (a.ndim() == 5 && (dtype == DType::Float64 || is_complex(dtype))) return;
+  if (has_channels_last(a) || has_channels_last(b))
+    spec.strides = channels_last_strides(spec.sizes);
 }
+// Whether the kernels write images with the channels last where they lie.
 bool made_last(const Tensor& result) {
-  return result.ndim() == 4 && result.strides() == last_strides(result.sizes());
+  return result.ndim() == 4 && result.strides() == channels_last_strides(result.sizes());
+}
+StagedOut place_of(const Tensor& result, bool last) {
+  return last ? StagedOut(result, result.dtype(), result.strides())
+              : StagedOut(result, result.dtype());
 }
 
 kernels::ConvShape kernel_shape(const ConvAttrs& a, const Tensor& x, const Tensor& w,
@@ -162,7 +157,8 @@ void forward_cpu(const Call& c, Tensors& outs) {
   const Tensor x = dense(c.in[0], last), w = dense(c.in[1]), b = dense(c.in[2]);
   auto s = kernel_shape(c.as<ConvAttrs>(), x, w, outs[0]);
   s.last = last;
-  kernels::conv_forward(s, data_of(x), data_of(w), data_of(b), outs[0].data<char>());
+  const StagedOut to = place_of(outs[0], last);
+  kernels::conv_forward(s, data_of(x), data_of(w), data_of(b), to.data<char>());
 }
 void forward_vjp(Vjp& c) {
   const auto& a = c.as<ConvAttrs>();
@@ -204,7 +200,8 @@ void input_cpu(const Call& c, Tensors& outs) {
   const Tensor y = dense(c.in[0], last), w = dense(c.in[1]), b = dense(c.in[2]);
   auto s = kernel_shape(c.as<ConvAttrs>(), outs[0], w, y);
   s.last = last;
-  kernels::conv_input(s, data_of(y), data_of(w), data_of(b), outs[0].data<char>());
+  const StagedOut to = place_of(outs[0], last);
+  kernels::conv_input(s, data_of(y), data_of(w), data_of(b), to.data<char>());
 }
 void input_vjp(Vjp& c) {
   const auto& a = c.as<ConvAttrs>();
@@ -239,7 +236,7 @@ void weight_shape(const Call& c, OutSpecs& out) {
   out.add(y.dtype(), with_channels(y.size(1), x.size(1) / a.groups, a.size));
 }
 void weight_cpu(const Call& c, Tensors& outs) {
-  const bool last = lies_last(c.in[1]);
+  const bool last = c.in[1].ndim() == 4 && has_channels_last(c.in[1]);
   const Tensor y = dense(c.in[0], last), x = dense(c.in[1], last);
   auto s = kernel_shape(c.as<ConvAttrs>(), x, outs[0], y);
   s.last = last;

@@ -12,6 +12,7 @@
 #include "ops/batch_rules.h"
 #include "ops/shape.h"
 #include "ops/unary.h"
+#include "tensor/layout.h"
 
 namespace clew {
 
@@ -35,6 +36,12 @@ DType promoted(std::span<const Tensor> tensors) {
   DType d = tensors[0].dtype();
   for (const Tensor& t : tensors) d = promote(d, t.dtype());
   return d;
+}
+
+bool all_channels_last(std::span<const Tensor> tensors) {
+  for (const Tensor& t : tensors)
+    if (t.is_contiguous() || t.ndim() != tensors[0].ndim() || !has_channels_last(t)) return false;
+  return true;
 }
 
 // How many elements lie between the rows of t, where those are all of its dims from `dim` on and
@@ -154,7 +161,8 @@ void cat_shape(const Call& c, OutSpecs& out) {
             ")");
     sizes[dim] = length.value;
   }
-  out.add(promoted(c.in), sizes);
+  OutSpec& spec = out.add(promoted(c.in), sizes);
+  if (all_channels_last(c.in)) spec.strides = channels_last_strides(sizes);
 }
 void cat_cpu(const Call& c, Tensors& outs) {
   const auto& a = c.as<CatAttrs>();
@@ -254,9 +262,17 @@ void stack_shape(const Call& c, OutSpecs& out) {
             first, " and ", c.in[k], " (number ", k, ")");
   }
   int dim = wrapped(c.as<DimAttrs>().dim, first.ndim() + 1, c.name());
+  const auto count = static_cast<int64_t>(c.in.size());
   Dims sizes = first.sizes();
-  sizes.insert(dim, static_cast<int64_t>(c.in.size()));
-  out.add(promoted(c.in), sizes);
+  sizes.insert(dim, count);
+  OutSpec& spec = out.add(promoted(c.in), sizes);
+  if (dim == first.ndim() || !all_channels_last(c.in)) return;
+  // They lie as if joined along the dim behind, of which the new one is the outer part.
+  Dims joined = first.sizes();
+  joined[dim] *= count;
+  Dims strides = channels_last_strides(joined);
+  strides.insert(dim, strides[dim] * first.size(dim));
+  spec.strides = strides;
 }
 void stack_cpu(const Call& c, Tensors& outs) {
   int dim = wrapped(c.as<DimAttrs>().dim, outs[0].ndim(), c.name());

@@ -448,6 +448,10 @@ Tensor addmm(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar
              const Scalar& alpha) {
   return apply(addmm_op, {input, a, b}, BetaAlpha{beta, alpha});
 }
+Tensor addmv(const Tensor& input, const Tensor& mat, const Tensor& vec, const Scalar& beta,
+             const Scalar& alpha) {
+  return apply(addmv_op, {input, mat, vec}, BetaAlpha{beta, alpha});
+}
 Tensor baddbmm(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta,
                const Scalar& alpha) {
   return apply(baddbmm_op, {input, a, b}, BetaAlpha{beta, alpha});

@@ -13,6 +13,12 @@ Tensor bmm(const Tensor& a, const Tensor& b);
 // beta * input + alpha * a @ b.
 Tensor addmm(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta = 1,
              const Scalar& alpha = 1);
+Tensor addmv(const Tensor& input, const Tensor& mat, const Tensor& vec, const Scalar& beta,
+             const Scalar& alpha);
+Tensor addr(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta,
+            const Scalar& alpha);
+Tensor addbmm(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta,
+              const Scalar& alpha);
 Tensor baddbmm(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta = 1,
                const Scalar& alpha = 1);
 // input @ weight^T + bias; bias may be undefined.

@@ -15,6 +15,7 @@
 #include "ops/unary.h"
 #include "ops/widened.h"
 #include "tensor/kernel_frame.h"
+#include "tensor/layout.h"
 
 namespace clew {
 
@@ -51,6 +52,10 @@ struct NormShapeAttrs {
   }
 };
 
+// Groups of images keep the images' memory format; rows are made contiguous.
+std::optional<Dims> group_strides(const Tensor& x, int64_t s) {
+  return s == 1 ? std::nullopt : format_strides(x, x.sizes());
+}
 template <class A> kernels::GroupShape group_shape(const A& a) { return {a.n, a.g, a.k, a.s}; }
 template <class A> NormView norm_view(const A& a) {
   return {Dims{a.n, a.g, a.k, a.s}, Dims{2, 3}, Dims{a.n, a.g, 1, 1}, Dims{1, a.g, a.k, 1}};
@@ -153,7 +158,7 @@ constexpr OpDef norm_backward_op = general({
           check_like(c, 2, a.n * a.g, d);
           check_like(c, 3, a.n * a.g, d);
           check_like(c, 4, a.g * a.k, DType::Bool);
-          out.add(c.in[1].dtype(), c.in[1].sizes());
+          out.add(c.in[1].dtype(), c.in[1].sizes()).strides = group_strides(c.in[1], a.s);
         },
     .cpu =
         [](const Call& c, Tensors& outs) {
@@ -219,7 +224,9 @@ void norm_backward_at_once(Vjp& c, const kernels::GroupShape& sh, const Tensor& 
                            const Tensor& input, const Tensor& mean, const Tensor& rstd,
                            const Tensor& weight) {
   DType d = norm_dtype(input.dtype());
-  Tensor out = empty(input.sizes(), input.dtype());
+  const std::optional<Dims> strides = group_strides(input, sh.s);
+  Tensor out = empty_strided(input.sizes(), strides.value_or(contiguous_strides(input.sizes())),
+                             input.dtype());
   Tensor dw = empty(Dims{sh.g * sh.k}, d), db = empty(Dims{sh.g * sh.k}, d);
   {
     StagedOut dx(out, d);
@@ -275,7 +282,7 @@ constexpr OpDef norm_op = general({
           check_like(c, 1, a.g * a.k, DType::Bool);
           check_like(c, 2, a.g * a.k, DType::Bool);
           DType d = norm_dtype(c.in[0].dtype());
-          out.add(c.in[0].dtype(), c.in[0].sizes());
+          out.add(c.in[0].dtype(), c.in[0].sizes()).strides = group_strides(c.in[0], a.s);
           out.add(d, Dims{a.n, a.g});
           out.add(d, Dims{a.n, a.g});
         },

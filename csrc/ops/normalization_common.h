@@ -5,6 +5,7 @@
 #include "ops/arithmetic.h"
 #include "ops/reduction.h"
 #include "ops/reduction_dims.h"
+#include "ops/staged_out.h"
 
 namespace clew {
 
@@ -25,26 +26,6 @@ inline Tensor staged(const Tensor& t, DType d, const Dims& strides) {
   copy_into(c, t);
   return c;
 }
-// A place for a kernel's result: `out` itself when it lies as wanted and is of dtype d, else a
-// buffer that is copied back.
-class StagedOut {
-  Tensor out_, room_;
-
- public:
-  StagedOut(const Tensor& out, DType d) : out_(out), room_(out) {
-    if (out.dtype() != d || !out.is_contiguous()) room_ = empty(out.sizes(), d);
-  }
-  StagedOut(const Tensor& out, DType d, const Dims& strides) : out_(out), room_(out) {
-    if (out.dtype() != d || out.strides() != strides)
-      room_ = empty_strided(out.sizes(), strides, d);
-  }
-  ~StagedOut() noexcept(false) {
-    if (!room_.is_same(out_)) copy_into(out_, room_);
-  }
-  StagedOut(const StagedOut&) = delete;
-  StagedOut& operator=(const StagedOut&) = delete;
-  template <class T> T* data() const { return room_.data<T>(); }
-};
 template <class T> const T* data_or_null(const Tensor& t) {
   return t.defined() ? t.data<const T>() : nullptr;
 }

@@ -9,6 +9,7 @@
 #include "ops/indexing.h"
 #include "ops/rearrange.h"
 #include "ops/shape.h"
+#include "tensor/layout.h"
 
 namespace clew {
 
@@ -36,7 +37,12 @@ void constant_shape(const Call& c, OutSpecs& out) {
     require(n >= 0 && a.pad[2 * i] >= -before && a.pad[2 * i + 1] >= -before, c.name(), ": pad ",
             a.pad, " gives a negative size in dimension ", x.ndim() - 1 - i, " of ", x);
   }
-  out.add(x.dtype(), sizes);
+  bool grows = false;
+  for (int64_t p : a.pad) grows = grows || p > 0;
+  OutSpec& spec = out.add(x.dtype(), sizes);
+  if (x.is_contiguous()) return;
+  // What only cuts off is a copy of a part.
+  spec.strides = grows ? format_strides(x, sizes) : kept_strides(alias(x, sizes, x.strides(), 0));
 }
 void constant_cpu(const Call& c, Tensors& outs) {
   const auto& a = c.as<PadAttrs>();
@@ -130,15 +136,20 @@ Tensor pad_by(const Tensor& input, const Dims& pad, std::string_view mode, std::
     require(left > -n - 1 && right > -n - 1 && left_over > 0, op, ": pad ", pad,
             " leaves nothing of ", input);
   }
+  // Where the channels lie last, so they do in the result, except of the circular mode, as in
+  // PyTorch.
+  const bool last = mode != "circular" && !input.is_contiguous() && has_channels_last(input);
   Tensor x = input;
   if (autocasts() && (mode == "replicate" || (mode == "reflect" && dims < 3)))
     x = autocast_to(x, DType::Float32);  // PyTorch's list has these as operations of their own
+  if (last) x = movedim(x, {1}, {-1});
   for (int i = 0; i < dims; ++i) {
-    int d = ndim - 1 - i;
+    int d = ndim - 1 - i - (last ? 1 : 0);
     if (pad[2 * i] == 0 && pad[2 * i + 1] == 0) continue;
     x = index_at(x, source_of(x.size(d), pad[2 * i], pad[2 * i + 1], mode, x.device()), {d});
   }
-  return x.is_same(input) ? contiguous_copy(input) : x;
+  if (x.numel() == input.numel()) x = contiguous_copy(x);  // nothing was added
+  return last ? movedim(x, {-1}, {1}) : x;
 }
 struct ModeAttrs {
   Dims pad;

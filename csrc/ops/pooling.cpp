@@ -3,6 +3,7 @@
 // Invariant: routing back is linear, and its own gradient is routing forward again.
 #include "ops/batch_rules.h"
 #include "ops/pooling_windows.h"
+#include "tensor/layout.h"
 
 namespace clew {
 
@@ -29,16 +30,18 @@ void scatter_shape(const Call& c, OutSpecs& out) {
   require(c.in[0].sizes() == c.in[1].sizes() && c.in[0].ndim() >= size.size(), c.name(),
           ": the gradient and the indices must have one shape; got ", c.in[0], " and ", c.in[1]);
   require_inexact(c.in[0], c.name());
-  out.add(c.in[0].dtype(), replaced(c.in[0].sizes(), size));
+  const Dims sizes = replaced(c.in[0].sizes(), size);
+  out.add(c.in[0].dtype(), sizes).strides = pooled_strides(c.in[0], sizes);
 }
 void scatter_cpu(const Call& c, Tensors& outs) {
   const Tensor g = dense(c.in[0]), indices = dense(c.in[1]);
   const int nd = c.as<SizeAttrs>().size.size();
   const int64_t planes = plane_count(g.sizes(), nd);
   if (planes == 0) return;
+  const StagedOut to(outs[0], g.dtype());
   const bool ok =
       kernels::pool_scatter(g.dtype(), planes, outs[0].numel() / planes, g.numel() / planes,
-                            g.data<char>(), indices.data<int64_t>(), outs[0].data<char>());
+                            g.data<char>(), indices.data<int64_t>(), to.data<char>());
   require(ok, "max_pool: an index lies outside the input");
 }
 constexpr OpDef scatter_op = general({
@@ -114,8 +117,9 @@ void max_shape(const Call& c, OutSpecs& out) {
   const Dims sizes = replaced(
       c.in[0].sizes(),
       pooled_sizes(c.in[0], a.kernel_size, a.stride, a.padding, a.dilation, a.ceil_mode, c.name()));
-  out.add(c.in[0].dtype(), sizes);
-  out.add(DType::Int64, sizes);
+  const std::optional<Dims> strides = format_strides(c.in[0], sizes);
+  out.add(c.in[0].dtype(), sizes).strides = strides;
+  out.add(DType::Int64, sizes).strides = strides;
 }
 void max_cpu(const Call& c, Tensors& outs) {
   if (outs[0].numel() == 0) return;
@@ -124,7 +128,8 @@ void max_cpu(const Call& c, Tensors& outs) {
   const kernels::PoolShape s =
       regular(x.sizes(), x.dtype(), spatial_of(outs[0].sizes(), a.kernel_size.size()),
               a.kernel_size, a.stride, a.padding, a.dilation, false);
-  kernels::max_pool(s, x.data<char>(), outs[0].data<char>(), outs[1].data<int64_t>());
+  const StagedOut values(outs[0], x.dtype()), indices(outs[1], DType::Int64);
+  kernels::max_pool(s, x.data<char>(), values.data<char>(), indices.data<int64_t>());
 }
 template <class A> void max_vjp(Vjp& c) {
   const auto& a = c.as<A>();
@@ -164,14 +169,16 @@ void adaptive_max_shape(const Call& c, OutSpecs& out) {
   require_real(c.in[0], c.name());
   check_adaptive(c.in[0], a.size, c.name());
   const Dims sizes = replaced(c.in[0].sizes(), a.size);
-  out.add(c.in[0].dtype(), sizes);
-  out.add(DType::Int64, sizes);
+  const std::optional<Dims> strides = adapted_strides(c.in[0], a.size.size(), sizes);
+  out.add(c.in[0].dtype(), sizes).strides = strides;
+  out.add(DType::Int64, sizes).strides = strides;
 }
 void adaptive_max_cpu(const Call& c, Tensors& outs) {
   if (outs[0].numel() == 0) return;
   const Tensor x = dense(c.in[0]);
   const kernels::PoolShape s = adaptive(x.sizes(), x.dtype(), c.as<SizeAttrs>().size);
-  kernels::max_pool(s, x.data<char>(), outs[0].data<char>(), outs[1].data<int64_t>());
+  const StagedOut values(outs[0], x.dtype()), indices(outs[1], DType::Int64);
+  kernels::max_pool(s, x.data<char>(), values.data<char>(), indices.data<int64_t>());
 }
 consteval OpDef adaptive_max(const char* signature) {
   return general({.signature = signature,

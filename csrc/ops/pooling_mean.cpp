@@ -61,9 +61,10 @@ void mean_shape(const Call& c, OutSpecs& out) {
   if (c.in[0].dtype() != DType::Int64) require_inexact(c.in[0], c.name());
   require(!a.divisor_override || *a.divisor_override != 0, c.name(),
           ": divisor_override must not be zero");
-  out.add(c.in[0].dtype(),
-          replaced(c.in[0].sizes(), pooled_sizes(c.in[0], a.kernel_size, a.stride, a.padding,
-                                                 ones(nd), a.ceil_mode, c.name())));
+  const Dims sizes = replaced(
+      c.in[0].sizes(),
+      pooled_sizes(c.in[0], a.kernel_size, a.stride, a.padding, ones(nd), a.ceil_mode, c.name()));
+  out.add(c.in[0].dtype(), sizes).strides = adapted_strides(c.in[0], nd, sizes);
 }
 void mean_cpu(const Call& c, Tensors& outs) {
   if (outs[0].numel() == 0) return;
@@ -71,7 +72,8 @@ void mean_cpu(const Call& c, Tensors& outs) {
   const Tensor x = dense(c.in[0]);
   const auto s =
       mean_windows(x.sizes(), x.dtype(), spatial_of(outs[0].sizes(), a.kernel_size.size()), a);
-  kernels::mean_pool(s, x.data<char>(), outs[0].data<char>());
+  const StagedOut to(outs[0], x.dtype());
+  kernels::mean_pool(s, x.data<char>(), to.data<char>());
 }
 constexpr const char* mean_doc = R"(Means of sliding windows over the input's spatial dimensions.
 
@@ -164,7 +166,7 @@ void mean_back_shape(const Call& c, OutSpecs& out) {
       pooled_sizes(like, a.kernel_size, a.stride, a.padding, ones(nd), a.ceil_mode, c.name());
   require(spatial_of(c.in[0].sizes(), nd) == pooled, c.name(),
           ": the gradient must have spatial sizes ", pooled, "; got ", c.in[0]);
-  out.add(c.in[0].dtype(), sizes);
+  out.add(c.in[0].dtype(), sizes).strides = adapted_strides(c.in[0], nd, sizes);
 }
 void mean_back_cpu(const Call& c, Tensors& outs) {
   if (outs[0].numel() == 0) return;
@@ -172,7 +174,8 @@ void mean_back_cpu(const Call& c, Tensors& outs) {
   const Tensor g = dense(c.in[0]);
   const auto s = mean_windows(outs[0].sizes(), g.dtype(),
                               spatial_of(g.sizes(), a.kernel_size.size()), a.forward());
-  kernels::mean_pool_backward(s, g.data<char>(), outs[0].data<char>());
+  const StagedOut to(outs[0], g.dtype());
+  kernels::mean_pool_backward(s, g.data<char>(), to.data<char>());
 }
 constexpr OpDef mean_back_op = general({
     .signature = "_avg_pool_backward(Tensor grad, int[] size, int[] kernel_size, int[]? stride, "
@@ -196,13 +199,16 @@ Tensor adaptive_back(const Tensor& g, const Dims& size);
 void adaptive_mean_shape(const Call& c, OutSpecs& out) {
   require_inexact(c.in[0], c.name());
   check_adaptive(c.in[0], c.as<SizeAttrs>().size, c.name());
-  out.add(c.in[0].dtype(), replaced(c.in[0].sizes(), c.as<SizeAttrs>().size));
+  const Dims& size = c.as<SizeAttrs>().size;
+  const Dims sizes = replaced(c.in[0].sizes(), size);
+  out.add(c.in[0].dtype(), sizes).strides = adapted_strides(c.in[0], size.size(), sizes);
 }
 void adaptive_mean_cpu(const Call& c, Tensors& outs) {
   if (outs[0].numel() == 0) return;
   const Tensor x = dense(c.in[0]);
   const kernels::PoolShape s = adaptive(x.sizes(), x.dtype(), c.as<SizeAttrs>().size);
-  kernels::mean_pool(s, x.data<char>(), outs[0].data<char>());
+  const StagedOut to(outs[0], x.dtype());
+  kernels::mean_pool(s, x.data<char>(), to.data<char>());
 }
 consteval OpDef adaptive_mean(const char* signature) {
   return general(
@@ -244,14 +250,16 @@ void adaptive_back_shape(const Call& c, OutSpecs& out) {
           ": sizes do not fit; got ", c.in[0]);
   for (int64_t s : a.size)
     require(s > 0 && s < size_limit, c.name(), ": sizes must be at least 1; got ", a.size);
-  out.add(c.in[0].dtype(), replaced(c.in[0].sizes(), a.size));
+  const Dims sizes = replaced(c.in[0].sizes(), a.size);
+  out.add(c.in[0].dtype(), sizes).strides = adapted_strides(c.in[0], a.size.size(), sizes);
 }
 void adaptive_back_cpu(const Call& c, Tensors& outs) {
   if (outs[0].numel() == 0) return;
   const Tensor g = dense(c.in[0]);
   const auto s =
       adaptive(outs[0].sizes(), g.dtype(), spatial_of(g.sizes(), c.as<SizeAttrs>().size.size()));
-  kernels::mean_pool_backward(s, g.data<char>(), outs[0].data<char>());
+  const StagedOut to(outs[0], g.dtype());
+  kernels::mean_pool_backward(s, g.data<char>(), to.data<char>());
 }
 constexpr OpDef adaptive_back_op = general({
     .signature = "_adaptive_avg_pool_backward(Tensor grad, int[] size) -> Tensor",

@@ -3,8 +3,19 @@
 // Invariant: every window that is made holds at least one place of the padded image.
 #include "ops/pooling_windows.h"
 
+#include "tensor/layout.h"
+
 namespace clew::pooling {
 
+std::optional<Dims> pooled_strides(const Tensor& x, const Dims& sizes) {
+  if (x.is_contiguous() || x.ndim() != 3 || x.ndim() != sizes.size())
+    return format_strides(x, sizes);
+  Dims image = x.sizes(), steps = x.strides();
+  image.insert(2, 1);
+  steps.insert(2, x.size(2) * x.stride(2));
+  if (!has_channels_last(alias(x, image, steps, 0))) return {};
+  return Dims{sizes[1] * sizes[2], 1, sizes[1]};
+}
 Tensor dense(const Tensor& t) {
   if (t.is_contiguous()) return t;
   Tensor copy = empty(t.sizes(), t.dtype());

@@ -4,6 +4,7 @@
 #pragma once
 #include "kernels/pool.h"
 #include "ops/ops.h"
+#include "ops/staged_out.h"
 
 namespace clew::pooling {
 
@@ -17,6 +18,13 @@ struct SizeAttrs {
 
 // The tensor, or a contiguous copy of it.
 Tensor dense(const Tensor& t);
+// Strides of `sizes` in x's memory format; none where the dims lie in order. A line of values
+// counts as an image of one row.
+std::optional<Dims> pooled_strides(const Tensor& x, const Dims& sizes);
+// The same of adaptive pooling, which keeps it of images and lines, not of volumes.
+inline std::optional<Dims> adapted_strides(const Tensor& x, int nd, const Dims& sizes) {
+  return nd == 3 ? std::nullopt : pooled_strides(x, sizes);
+}
 // The last nd sizes; the sizes with their last ones replaced; the number of images in them.
 Dims spatial_of(const Dims& sizes, int nd);
 Dims replaced(const Dims& sizes, const Dims& spatial);

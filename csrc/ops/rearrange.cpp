@@ -9,6 +9,7 @@
 #include "ops/batch_rules.h"
 #include "ops/joining.h"
 #include "ops/shape.h"
+#include "tensor/layout.h"
 
 namespace clew {
 
@@ -32,7 +33,7 @@ uint64_t dims_mask(const Dims& dims, int ndim, std::string_view op) {
 }
 void flip_shape(const Call& c, OutSpecs& out) {
   dims_mask(c.as<DimsAttrs>().dims, c.in[0].ndim(), c.name());
-  out.add(c.in[0].dtype(), c.in[0].sizes());
+  out.add(c.in[0].dtype(), c.in[0].sizes()).strides = kept_strides(c.in[0]);
 }
 void flip_cpu(const Call& c, Tensors& outs) {
   const Tensor& x = c.in[0];

@@ -29,6 +29,7 @@ extern const OpList activation_hard_ops;
 extern const OpList activation_gate_ops;
 extern const OpList matmul_ops;
 extern const OpList contraction_ops;
+extern const OpList older_order_ops;
 extern const OpList convolution_ops;
 extern const OpList pooling_ops;
 extern const OpList pooling_mean_ops;
@@ -92,6 +93,7 @@ std::span<const OpList> all_ops() {
       activation_gate_ops,
       matmul_ops,
       contraction_ops,
+      older_order_ops,
       convolution_ops,
       pooling_ops,
       pooling_mean_ops,

@@ -16,6 +16,7 @@
 #include "ops/unary.h"
 #include "ops/widened.h"
 #include "tensor/kernel_frame.h"
+#include "tensor/layout.h"
 
 namespace clew {
 namespace {
@@ -106,7 +107,7 @@ constexpr OpDef rows_op = general({
                   ": input must be floating point and have n * k elements; got ", x);
           require(!w.defined() || (w.is_floating() && w.numel() == a.k), c.name(),
                   ": weight must be floating point and have k elements; got ", w);
-          out.add(x.dtype(), x.sizes());
+          out.add(x.dtype(), x.sizes()).strides = format_strides(x, x.sizes());
           out.add(norm_dtype(x.dtype()), Dims{a.n});
         },
     .cpu =

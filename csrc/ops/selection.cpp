@@ -12,6 +12,7 @@
 #include "ops/ops.h"
 #include "ops/pointwise_doc.h"
 #include "ops/unary.h"
+#include "tensor/layout.h"
 
 namespace clew {
 
@@ -31,16 +32,10 @@ void where_shape(const Call& c, OutSpecs& outs) {
           c.in[1], " and ", c.in[2]);
   Dims sizes = broadcast_shapes(c.in[1].sizes(), c.in[2].sizes(), "where");
   sizes = broadcast_shapes(cond.sizes(), sizes, "where");
-  outs.add(c.in[1].dtype(), sizes);
-  // The layout of the first dense operand of that shape, as elementwise operations have it.
-  for (const Tensor& t : c.in) {
-    if (t.sizes() != sizes) continue;
-    if (!t.is_contiguous() && is_non_overlapping_and_dense(t.sizes(), t.strides()))
-      outs[0].strides = t.strides();
-    else if (!t.is_contiguous())
-      continue;
-    break;
-  }
+  OutSpec& out = outs.add(c.in[1].dtype(), sizes);
+  bool ordered = true;
+  for (const Tensor& t : c.in) ordered = ordered && t.is_contiguous();
+  if (!ordered) out.strides = ordered_strides(sizes, c.in);
 }
 
 void where_cpu(const Call& c, Tensors& outs) {

@@ -10,6 +10,7 @@
 #include "ops/batch_rules.h"
 #include "ops/indexing.h"
 #include "ops/reduction_dims.h"
+#include "tensor/layout.h"
 
 namespace clew {
 namespace {
@@ -82,8 +83,9 @@ tensor([1, 2, 0])
           const Tensor& x = c.in[0];
           axis_of(c.as<SortAttrs>().dim, x.ndim(), c.name());
           require_order(c);
-          out.add(x.dtype(), x.sizes());
-          out.add(DType::Int64, x.sizes());
+          const Dims strides = kept_strides(x);
+          out.add(x.dtype(), x.sizes()).strides = strides;
+          out.add(DType::Int64, x.sizes()).strides = strides;
         },
     .cpu =
         [](const Call& c, Tensors& outs) {

@@ -13,6 +13,7 @@
 #include "ops/pointwise_doc.h"
 #include "ops/shape.h"
 #include "ops/slope.h"
+#include "tensor/layout.h"
 
 namespace clew {
 
@@ -338,12 +339,10 @@ struct ToDtypeAttrs {
   static constexpr auto members() { return std::tuple(&ToDtypeAttrs::dtype); }
 };
 
-// A dense input passes its strides on.
+// Of the input's layout.
 void add_like(OutSpecs& outs, const Tensor& input, DType dtype) {
   OutSpec& o = outs.add(dtype, input.sizes());
-  if (!input.is_contiguous() && is_non_overlapping_and_dense(input.sizes(), input.strides())) {
-    o.strides = input.strides();
-  }
+  if (!input.is_contiguous()) o.strides = kept_strides(input);
 }
 void to_dtype_shape(const Call& c, OutSpecs& outs) {
   add_like(outs, c.in[0], c.as<ToDtypeAttrs>().dtype.value_or(c.in[0].dtype()));

@@ -5,6 +5,7 @@
 
 #include "graph/batch.h"
 #include "graph/inplace.h"
+#include "tensor/layout.h"
 
 namespace clew::python {
 
@@ -174,23 +175,20 @@ bool Arguments::boolean_or(int i, const char* name, bool otherwise) const {
   return value[i] == Py_True;
 }
 
-Tensor Arguments::fresh(const Dims& sizes, DType d, Device where) const {
-  auto format = memory_format.value_or(MemoryFormat::contiguous);
+Dims Arguments::strides_of(const Dims& sizes) const {
+  const auto format = memory_format.value_or(MemoryFormat::contiguous);
   if (format == MemoryFormat::contiguous || format == MemoryFormat::preserve)
-    return empty(sizes, d, where);
-  int rank = format == MemoryFormat::channels_last ? 4 : 5;
+    return contiguous_strides(sizes);
+  const int rank = format == MemoryFormat::channels_last ? 4 : 5;
   require(sizes.size() == rank, fn, ": required rank ", rank,
           " tensor to use this channels-last format; got ", sizes);
-  Dims strides(rank);
-  int64_t step = 1;
-  strides[1] = step;
-  step *= sizes[1];
-  for (int i = rank - 1; i > 1; --i) {
-    strides[i] = step;
-    step *= sizes[i];
-  }
-  strides[0] = step;
-  return empty_strided(sizes, strides, d, where);
+  numel_of(sizes);  // raises where their product overflows
+  return channels_last_strides(sizes);
+}
+
+Tensor Arguments::fresh(const Dims& sizes, DType d, Device where) const {
+  if (!memory_format) return empty(sizes, d, where);
+  return empty_strided(sizes, strides_of(sizes), d, where);
 }
 
 Tensor room_for_samples(const Tensor& t, const Tensor& x) {

@@ -55,6 +55,8 @@ struct Arguments {
   }
   bool has(int i) const { return value[i] && value[i] != Py_None; }
   Dims size(int i) const;
+  // Dense strides in the memory format that was given.
+  Dims strides_of(const Dims& sizes) const;
   int64_t integer(int i, const char* name) const;
   int64_t integer_or(int i, const char* name, int64_t otherwise) const {
     return has(i) ? integer(i, name) : otherwise;

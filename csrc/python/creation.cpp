@@ -6,6 +6,7 @@
 #include "python/creation_docs.h"
 #include "python/overrides.h"
 #include "tensor/kernel_frame.h"
+#include "tensor/layout.h"
 
 namespace clew::python {
 
@@ -91,14 +92,11 @@ Tensor input_of(const Arguments& a) {
     fail_type(a.fn, "(): argument 'input' (position 1) must be Tensor, not ", Py_TYPE(x)->tp_name);
   return borrow(x);
 }
-// Layouts are kept where they are dense.
 Tensor fresh_like(const Arguments& a, const Tensor& x) {
   DType d = a.dtype_or(x.dtype());
   Device where = a.device_or(x.device());
   bool keep = a.memory_format.value_or(MemoryFormat::preserve) == MemoryFormat::preserve;
-  if (keep && !x.is_contiguous() && is_non_overlapping_and_dense(x.sizes(), x.strides())) {
-    return empty_strided(x.sizes(), x.strides(), d, where);
-  }
+  if (keep && !x.is_contiguous()) return empty_strided(x.sizes(), kept_strides(x), d, where);
   return a.fresh(x.sizes(), d, where);
 }
 constexpr unsigned like_options = opt_factory | opt_memory_format;

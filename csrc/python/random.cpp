@@ -11,6 +11,7 @@
 #include "python/creation_docs.h"
 #include "python/overrides.h"
 #include "tensor/kernel_frame.h"
+#include "tensor/layout.h"
 
 namespace clew::python {
 
@@ -62,9 +63,8 @@ Tensor tensor_argument(const Arguments& a, int i, const char* name) {
 Tensor fresh_like(const Arguments& a, const Tensor& x) {
   DType d = a.dtype_or(x.dtype());
   bool keep = a.memory_format.value_or(MemoryFormat::preserve) == MemoryFormat::preserve;
-  if (keep && !x.is_contiguous() && is_non_overlapping_and_dense(x.sizes(), x.strides())) {
-    return empty_strided(x.sizes(), x.strides(), d, a.device_or(x.device()));
-  }
+  if (keep && !x.is_contiguous())
+    return empty_strided(x.sizes(), kept_strides(x), d, a.device_or(x.device()));
   return a.fresh(x.sizes(), d, a.device_or(x.device()));
 }
 

@@ -7,6 +7,7 @@
 #include "graph/batch.h"
 #include "graph/inplace.h"
 #include "graph/promotion.h"
+#include "python/arguments.h"
 #include "python/autograd.h"
 
 namespace clew::python {
@@ -268,20 +269,20 @@ PyObject* method_set_(PyObject* o, PyObject* args) {
     return o;
   });
 }
-PyObject* method_resize_(PyObject* o, PyObject* const* args, Py_ssize_t nargs) {
+PyObject* method_resize_(PyObject* o, PyObject* const* args, Py_ssize_t nargs, PyObject* names) {
   return guarded([&]() -> PyObject* {
-    Dims sizes;
-    if (nargs == 1 && is_int_sequence(args[0]))
-      sizes = ints_from(args[0]);
-    else
-      for (Py_ssize_t i = 0; i < nargs; ++i) {
-        if (!is_int(args[i]))
-          fail_type("resize_(): sizes must be ints, not ", Py_TYPE(args[i])->tp_name);
-        sizes.push_back(int_from(args[i]));
-      }
+    static constexpr const char* params[] = {"size"};
+    const Arguments a("resize_", params, 0, opt_memory_format, args, nargs, names);
+    const Dims sizes = a.size(0);
     Tensor self = borrow(o);
     if (self.requires_grad()) fail("resize_: cannot resize variables that require grad");
+    require(a.memory_format != MemoryFormat::preserve,
+            "resize_: memory_format must be contiguous_format, channels_last or channels_last_3d; "
+            "got preserve_format");
+    std::optional<Dims> strides;
+    if (a.memory_format) strides = a.strides_of(sizes);
     resize_(self, sizes);
+    if (strides) take_shape(self.get(), Shape::strided(sizes, *strides));
     bump_version(self);
     Py_INCREF(o);
     return o;
@@ -363,9 +364,6 @@ PyObject* method_backward(PyObject* o, PyObject* const* args, Py_ssize_t nargs, 
 PyCFunction keyworded(PyObject* (*f)(PyObject*, PyObject* const*, Py_ssize_t, PyObject*)) {
   return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(f));
 }
-PyCFunction fast(PyObject* (*f)(PyObject*, PyObject* const*, Py_ssize_t)) {
-  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(f));
-}
 
 }  // namespace
 
@@ -405,8 +403,9 @@ PyMethodDef tensor_methods[] = {
     {"as_subclass", method_as_subclass, METH_O,
      "The same elements and history as an instance of cls."},
     {"set_", method_set_, METH_VARARGS, "Makes the tensor look at another tensor's storage."},
-    {"resize_", fast(method_resize_), METH_FASTCALL,
-     "Changes the size in place; new elements are uninitialised."},
+    {"resize_", keyworded(method_resize_), METH_FASTCALL | METH_KEYWORDS,
+     "Changes the size in place; new elements are uninitialised. memory_format: the order of the "
+     "dims in memory, which stays without one where the size does."},
     {"_storage_bytes", method_storage_bytes, METH_NOARGS, nullptr},
     {"_reinterpret", method_reinterpret, METH_O, nullptr},
     {"_storage_key", method_storage_key, METH_NOARGS, nullptr},

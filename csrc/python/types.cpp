@@ -1,6 +1,7 @@
 // The small Python types: dtype, device, Size; and parsing of numbers, sizes and dtypes.
 // May include: everything below python/.
 // Invariant: there is one dtype object per DType and one device object per Device.
+#include <charconv>
 #include <vector>
 
 #include "graph/explain.h"
@@ -20,8 +21,12 @@ namespace {
 struct DTypeObj {
   PyObject_HEAD DType dtype;
 };
+// Tensors' devices have no index; one that a program made may have, and says so.
+constexpr int no_index = -1;
+constexpr int most_devices = 127;
 struct DeviceObj {
   PyObject_HEAD Device device;
+  int index;
 };
 PyObject* dtype_objects[num_dtypes];
 PyObject* device_objects[2];
@@ -52,14 +57,59 @@ PyMethodDef dtype_methods[] = {{"__reduce__", dtype_reduce, METH_NOARGS, nullptr
                                {}};
 
 Device device_of(PyObject* o) { return reinterpret_cast<DeviceObj*>(o)->device; }
+int index_of(PyObject* o) { return reinterpret_cast<DeviceObj*>(o)->index; }
 PyObject* device_repr(PyObject* o) {
-  return PyUnicode_FromFormat("device(type='%s')", name(device_of(o)));
+  const char* type = name(device_of(o));
+  return index_of(o) == no_index
+             ? PyUnicode_FromFormat("device(type='%s')", type)
+             : PyUnicode_FromFormat("device(type='%s', index=%d)", type, index_of(o));
 }
-PyObject* device_str(PyObject* o) { return PyUnicode_FromString(name(device_of(o))); }
+PyObject* device_str(PyObject* o) {
+  const char* type = name(device_of(o));
+  return index_of(o) == no_index ? PyUnicode_FromString(type)
+                                 : PyUnicode_FromFormat("%s:%d", type, index_of(o));
+}
 PyObject* device_get_type(PyObject* o, void*) { return PyUnicode_FromString(name(device_of(o))); }
-PyObject* device_get_index(PyObject*, void*) { Py_RETURN_NONE; }
+PyObject* device_get_index(PyObject* o, void*) {
+  if (index_of(o) == no_index) Py_RETURN_NONE;
+  return PyLong_FromLong(index_of(o));
+}
+PyObject* device_compare(PyObject* a, PyObject* b, int op) {
+  if ((op != Py_EQ && op != Py_NE) || Py_TYPE(b) != device_type) Py_RETURN_NOTIMPLEMENTED;
+  const bool equal = device_of(a) == device_of(b) && index_of(a) == index_of(b);
+  return PyBool_FromLong(equal == (op == Py_EQ));
+}
+Py_hash_t device_hash(PyObject* o) {
+  return static_cast<Py_hash_t>(device_of(o)) * 1000 + index_of(o) + 2;
+}
 PyObject* device_reduce(PyObject* o, PyObject*) {
-  return Py_BuildValue("O(s)", reinterpret_cast<PyObject*>(device_type), name(device_of(o)));
+  const char* type = name(device_of(o));
+  auto* cls = reinterpret_cast<PyObject*>(device_type);
+  return index_of(o) == no_index ? Py_BuildValue("O(s)", cls, type)
+                                 : Py_BuildValue("O(si)", cls, type, index_of(o));
+}
+// Devices without an index are one object each.
+PyObject* device_with_index(Device d, int index) {
+  if (index == no_index) return device_object(d);
+  auto* o = PyObject_New(DeviceObj, device_type);
+  if (!o) throw PythonError();
+  o->device = d;
+  o->index = index;
+  return reinterpret_cast<PyObject*>(o);
+}
+// The number behind the colon of "cpu:0"; none without a colon.
+int index_in(const std::string& text) {
+  const size_t colon = text.find(':');
+  if (colon == std::string::npos) return no_index;
+  int index = no_index;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data() + colon + 1, end, index);
+  if (error != std::errc() || rest != end || index < 0 || index > most_devices ||
+      (text.size() > colon + 2 && text[colon + 1] == '0'))
+    fail("device: Invalid device string: '", text,
+         "'; expected a type and perhaps an index from 0 to ", most_devices,
+         ", such as 'cpu' or 'cpu:0'");
+  return index;
 }
 PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
@@ -73,7 +123,16 @@ PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
     if (!d)
       fail_type("device: type must be a str such as 'cpu' or a device; got ",
                 Py_TYPE(type)->tp_name);
-    return device_object(*d);
+    const int own = Py_TYPE(type) == device_type ? index_of(type) : index_in(printable(type));
+    if (!index || index == Py_None) return device_with_index(*d, own);
+    if (Py_TYPE(type) == device_type || own != no_index)
+      fail("device: the type must not have an index of its own where one is given; got '",
+           printable(type), "'");
+    if (!is_int(index)) fail_type("device: index must be an int; got ", Py_TYPE(index)->tp_name);
+    const int64_t given = int_from(index);
+    require(given >= 0 && given <= most_devices, "device: index must lie between 0 and ",
+            most_devices, "; got ", given);
+    return device_with_index(*d, static_cast<int>(given));
   });
 }
 PyGetSetDef device_getset[] = {{"type", device_get_type, nullptr, nullptr, nullptr},
@@ -261,6 +320,7 @@ std::optional<Device> device_from(PyObject* o) {
   if (!PyUnicode_Check(o)) return std::nullopt;
   const std::string text = printable(o);
   const std::string type = text.substr(0, text.find(':'));
+  if (type == "cpu" || type == "meta") index_in(text);  // raises where it is none
   if (type == "cpu") return Device::CPU;
   if (type == "meta") return Device::Meta;
   if (type == "cuda" || type == "mps" || type == "xpu")
@@ -446,6 +506,8 @@ void add_types(PyObject* module) {
   static PyType_Slot device_slots[] = {{Py_tp_repr, reinterpret_cast<void*>(device_repr)},
                                        {Py_tp_str, reinterpret_cast<void*>(device_str)},
                                        {Py_tp_new, reinterpret_cast<void*>(device_new)},
+                                       {Py_tp_richcompare, reinterpret_cast<void*>(device_compare)},
+                                       {Py_tp_hash, reinterpret_cast<void*>(device_hash)},
                                        {Py_tp_getset, device_getset},
                                        {Py_tp_methods, device_methods},
                                        {0, nullptr}};
@@ -456,6 +518,7 @@ void add_types(PyObject* module) {
     auto* o = PyObject_New(DeviceObj, device_type);
     if (!o) throw PythonError();
     o->device = static_cast<Device>(i);
+    o->index = no_index;
     device_objects[i] = reinterpret_cast<PyObject*>(o);
   }
   static PyType_Slot size_slots[] = {{Py_tp_repr, reinterpret_cast<void*>(size_repr)},

@@ -235,7 +235,7 @@ def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
         )
     if real.dtype not in (_C.float32, _C.float64):
         raise RuntimeError(f"complex: real and imag must be float32 or float64; got {real.dtype}")
-    made = _C.functions["view_as_complex"](_C.functions["stack"](_broadcast(real, imag), -1))
+    made = _C.functions["complex"](real, imag)
     return made if out is None else _into(out, made, "complex")
 
 
@@ -265,13 +265,6 @@ def _need_tensors(function: str, **arguments: Any) -> None:
             raise TypeError(
                 f"{function}(): argument '{name}' must be Tensor, not {type(value).__name__}"
             )
-
-
-def _broadcast(a: Tensor, b: Tensor) -> list[Tensor]:
-    from clew._functions import broadcast_shapes
-
-    shape = broadcast_shapes(a.shape, b.shape)
-    return [a.expand(shape), b.expand(shape)]
 
 
 def _into(out: Tensor, made: Tensor, name: str) -> Tensor:

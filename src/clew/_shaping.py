@@ -328,7 +328,7 @@ def _index_reduce_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
 
 def _scattered(name: str, input: Tensor, src: Tensor, pick: Callable[[Tensor], Tensor]) -> Tensor:
-    out = _ops._contiguous(input)
+    out = input.clone()
     part = pick(out)
     if part.shape != src.shape:
         raise RuntimeError(f"{name}: src must have shape {list(part.shape)}; got {list(src.shape)}")

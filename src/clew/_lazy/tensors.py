@@ -109,8 +109,18 @@ def resize_as_(input: Tensor, other: Tensor, *, memory_format: Any = None) -> Te
     [[0, 1], [2, 3]]
     """
     need_tensors("resize_as_", input=input, other=other)
-    options = {} if memory_format is None else {"memory_format": memory_format}
-    return input.resize_(other.shape, **options)
+    if memory_format is _dtypes.preserve_format:
+        memory_format = next(
+            (f for f in _CHANNELS_LAST if _laid_out(other, f)), _dtypes.contiguous_format
+        )
+    return input.resize_(other.shape, memory_format=memory_format)
+
+
+_CHANNELS_LAST = (_dtypes.channels_last, _dtypes.channels_last_3d)
+
+
+def _laid_out(t: Tensor, memory_format: Any) -> bool:
+    return not t.is_contiguous() and bool(t.is_contiguous(memory_format=memory_format))
 
 
 # ---- what a tensor is ----------------------------------------------------------------------------

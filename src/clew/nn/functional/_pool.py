@@ -173,7 +173,11 @@ def _unpool(
                 f"for the output size {tuple(sizes)}"
             )
     zero = clew.zeros(*lead, total, dtype=input.dtype, device=input.device)
-    return zero.scatter(-1, flat_index, input.flatten(-n)).reshape(*lead, *sizes)
+    made = zero.scatter(-1, flat_index, input.flatten(-n)).reshape(*lead, *sizes)
+    if n == 2 and input.dim() == 4 and not input.is_contiguous():
+        if input.is_contiguous(memory_format=clew.channels_last):
+            return made.contiguous(memory_format=clew.channels_last)
+    return made
 
 
 def max_unpool1d(

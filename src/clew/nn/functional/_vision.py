@@ -23,6 +23,14 @@ _resample_line = private("_resample")
 _LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3}
 
 
+def _channels_last(x: Any) -> bool:
+    """Whether images or volumes lie with their channels last, which results keep."""
+    formats = {4: clew.channels_last, 5: clew.channels_last_3d}
+    if x.dim() not in formats or x.is_contiguous():
+        return False
+    return bool(x.is_contiguous(memory_format=formats[x.dim()]))
+
+
 def pixel_shuffle(input: Any, upscale_factor: int) -> Any:
     """(..., C r^2, H, W) becomes (..., C, H r, W r).
 
@@ -44,6 +52,10 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> Any:
             f"pixel_shuffle: channels must be divisible by the square of upscale_factor; got {c} "
             f"and {r}"
         )
+    if _channels_last(input):
+        x = input.permute(0, 2, 3, 1).reshape(*lead, h, w, c // (r * r), r, r)
+        x = x.permute(0, 1, 4, 2, 5, 3).reshape(*lead, h * r, w * r, c // (r * r))
+        return x.permute(0, 3, 1, 2)
     k = len(lead)
     x = input.reshape(*lead, c // (r * r), r, r, h, w)
     x = x.permute(*range(k), k, k + 3, k + 1, k + 4, k + 2)
@@ -71,6 +83,10 @@ def pixel_unshuffle(input: Any, downscale_factor: int) -> Any:
             f"pixel_unshuffle: height and width must be divisible by downscale_factor; got {h}, "
             f"{w} and {r}"
         )
+    if _channels_last(input):
+        x = input.permute(0, 2, 3, 1).reshape(*lead, h // r, r, w // r, r, c)
+        x = x.permute(0, 1, 3, 5, 2, 4).reshape(*lead, h // r, w // r, c * r * r)
+        return x.permute(0, 3, 1, 2)
     k = len(lead)
     x = input.reshape(*lead, c, h // r, r, w // r, r)
     x = x.permute(*range(k), k, k + 2, k + 4, k + 1, k + 3)
@@ -101,7 +117,11 @@ def channel_shuffle(input: Any, groups: int) -> Any:
         raise RuntimeError(
             f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups."
         )
-    return input.reshape(n, groups, c // groups, *rest).transpose(1, 2).reshape(input.shape)
+    if _channels_last(input):
+        x = input.movedim(1, -1).reshape(n, *rest, groups, c // groups)
+        return x.transpose(-1, -2).contiguous().reshape(n, *rest, c).movedim(-1, 1)
+    x = input.reshape(n, groups, c // groups, *rest).transpose(1, 2).contiguous()
+    return x.reshape(input.shape)
 
 
 native_channel_shuffle = channel_shuffle
