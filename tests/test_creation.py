@@ -740,3 +740,14 @@ def test_a_range_stays_within_an_out_of_another_shape(make, want):
         assert (whole == -1).sum() == 8
     with pytest.raises(RuntimeError, match="single memory location"):
         make(out=clew.zeros(1).expand(6))
+
+
+def test_places_of_empty_permuted():
+    made = clew.empty_permuted((2, 3, 5), (2, 0, 1))
+    assert made.shape == (2, 3, 5) and made.stride() == (3, 1, 6)
+
+
+def test_copies_of_views_lie_close():
+    x = clew.rand(2, 3)
+    for made in (clew.transpose_copy(x, 0, 1), clew.permute_copy(x, (1, 0))):
+        assert made.equal(x.mT) and made.stride() == (2, 1)

@@ -642,3 +642,9 @@ def test_dropout_draws_the_same_with_and_without_a_gradient(n: int, before: int)
             y.sum().backward()
             assert x.grad.equal(y.detach())
     assert seen[0] == seen[1]
+
+
+def test_normal_into_a_tensor_draws_from_the_generator():
+    made, out = clew.Generator().manual_seed(3), clew.empty(50)
+    clew.normal(clew.zeros(50), 2.0, generator=made, out=out)
+    assert out.equal(clew.normal(clew.zeros(50), 2.0, generator=clew.Generator().manual_seed(3)))

@@ -218,6 +218,35 @@ def test_an_optimizer_that_unscales_by_itself():
     assert scaler.get_scale() == 16.0
 
 
+def test_an_optimizer_that_unscales_and_has_a_factor_of_its_own():
+    class Own(clew.optim.SGD):
+        _step_supports_amp_scaling = True
+
+        def step(self, closure=None):
+            self.seen = self.grad_scale
+
+    w = clew.ones(1, requires_grad=True)
+    opt, scaler = Own([w], lr=1.0), GradScaler("cpu", init_scale=32.0)
+    for unscaled, want in ((False, 64.0), (True, 2.0)):
+        opt.grad_scale = clew.tensor(2.0)
+        scaler.scale(w.sum()).backward()
+        if unscaled:
+            scaler.unscale_(opt)
+        scaler.step(opt)
+        assert opt.seen.item() == want
+        scaler.update()
+
+
+def test_loading_into_a_scaler_that_was_used():
+    w, opt, scaler = setup(init_scale=16.0, growth_interval=7)
+    state = {**scaler.state_dict(), "_growth_tracker": 3}
+    scaler.scale(w.sum()).backward()
+    scaler.step(opt)
+    scaler.update()
+    scaler.load_state_dict(state)
+    assert scaler.state_dict() == state
+
+
 def test_training_in_float16():
     clew.manual_seed(0)
     model = clew.nn.Sequential(clew.nn.Linear(4, 16), clew.nn.Tanh(), clew.nn.Linear(16, 1))

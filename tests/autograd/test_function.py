@@ -98,6 +98,21 @@ def test_needs_input_grad_and_none():
     assert seen == [((True, False, False), "flag")]
 
 
+def test_what_is_written_in_place_is_handed_back_itself():
+    class AddOne(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.mark_dirty(x)
+            return x.add_(1)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    x = clew.ones(2)
+    assert AddOne.apply(x) is x and x.tolist() == [2, 2]
+
+
 def test_mark_dirty():
     class Double(Function):
         @staticmethod

@@ -157,6 +157,29 @@ def test_save_on_cpu_and_disable():
             pass
 
 
+def test_hooks_are_allowed_again_after_an_exception():
+    with pytest.raises(KeyError), graph.disable_saved_tensors_hooks("not here"):
+        raise KeyError
+    with graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+        pass
+
+
+def test_a_generator_is_closed_in_its_mode():
+    modes = []
+
+    @clew.no_grad()
+    def numbers():
+        try:
+            yield 1
+        finally:
+            modes.append(clew.is_grad_enabled())
+
+    running = numbers()
+    assert next(running) == 1
+    running.close()
+    assert modes == [False] and clew.is_grad_enabled()
+
+
 def test_unpack_hook_must_return_a_tensor():
     x = leaf([1.0])
     with graph.saved_tensors_hooks(lambda t: t, lambda t: "text"):

@@ -121,6 +121,15 @@ def test_volume_change(name: str):
     assert whole.shape[:2] == (2, 3)
 
 
+def test_volume_change_of_vectors_to_matrices():
+    # The last transform's result has one more dim of an event than its input.
+    corr = T.CorrCholeskyTransform()
+    t = T.ComposeTransform([T.AffineTransform(0.5, 2.0), corr])
+    x = inputs(t, (3,), (5,))
+    got = t.log_abs_det_jacobian(x, t(x))
+    near(got, corr.log_abs_det_jacobian(0.5 + 2 * x, t(x)) + 3 * math.log(2))
+
+
 @pytest.mark.parametrize("name", BIJECTIVE)
 def test_sign(name: str):
     make, event = BIJECTIVE[name]

@@ -12,6 +12,7 @@ from scipy import integrate, stats
 
 import clew
 from clew import distributions as D
+from clew.distributions import relaxed_bernoulli
 
 QUANTILES = np.array([0.01, 0.2, 0.5, 0.77, 0.99])
 WITH_SCIPY = [c for c in CONTINUOUS if c.scipy]
@@ -373,6 +374,45 @@ def test_continuous_bernoulli_of_any_logits(logit):
         spread = 1 / x_logit**2 - 1 / (4 * np.sinh(x_logit / 2) ** 2)
         np.testing.assert_allclose(d.variance.item(), spread, rtol=1e-4)
         np.testing.assert_allclose(d.entropy().item(), -exact(mean), rtol=1e-4, atol=1e-4)
+
+
+def test_what_cannot_happen_and_did():
+    d = D.Multinomial(3, logits=clew.tensor([0.0, -np.inf, 0.0]))
+    possible, impossible = d.log_prob(clew.tensor([[2.0, 0.0, 1.0], [1.0, 1.0, 1.0]])).tolist()
+    assert possible == pytest.approx(np.log(3 / 8)) and impossible == -np.inf
+
+
+def test_logistic_normal_of_numbers():
+    d = D.LogisticNormal(0.0, 1.0)
+    assert d.event_shape == (2,) and d.batch_shape == ()
+    # The logit of the first share y is normal, and its slope is 1 / (y (1 - y)).
+    want = stats.norm.logpdf(np.log(0.3 / 0.7)) - np.log(0.3 * 0.7)
+    assert d.log_prob(clew.tensor([0.3, 0.7])).item() == pytest.approx(want, rel=1e-5)
+
+
+def test_no_failures_to_wait_for():
+    d = D.NegativeBinomial(clew.tensor([0.0, 2.0]), clew.tensor(0.5))
+    assert d.log_prob(clew.tensor(0.0)).tolist() == pytest.approx([0.0, 2 * math.log(0.5)])
+
+
+def test_density_without_a_mode():
+    a, b = clew.tensor([0.5, 2.0, 0.5, 2.0]), clew.tensor([2.0, 0.5, 0.5, 2.0])
+    mode = D.Kumaraswamy(a, b).mode
+    assert mode.isnan().tolist() == [True, True, True, False]
+
+
+@pytest.mark.parametrize("noise", [0.0, 1.0])
+def test_relaxed_samples_are_finite_at_the_ends_of_the_noise(noise, monkeypatch):
+    monkeypatch.setattr(clew, "rand", lambda *size, **options: clew.full(size[0], noise))
+    one_hot = D.RelaxedOneHotCategorical(0.5, probs=clew.tensor([0.2, 0.8]))
+    assert one_hot.rsample().isfinite().all()
+    for p in (0.0, 0.3, 1.0):
+        assert (
+            relaxed_bernoulli.LogitRelaxedBernoulli(0.5, probs=clew.tensor(p))
+            .rsample()
+            .isfinite()
+            .all()
+        )
 
 
 def test_geometric_of_certain_success():

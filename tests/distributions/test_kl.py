@@ -287,3 +287,10 @@ def test_pareto_against_an_integral():
 
     assert kl_divergence(made(scale, alpha), made(low, beta)).item() == pytest.approx(expected)
     assert kl_divergence(made(low, beta), made(scale, alpha)).item() == math.inf
+
+
+def test_intervals_that_reach_beyond_the_other_on_one_side():
+    q = D.Uniform(0.0, 1.0)
+    for low, high in ((-0.5, 0.5), (0.5, 1.5), (-1.0, 2.0)):
+        assert kl_divergence(D.Uniform(low, high), q).item() == math.inf
+    assert kl_divergence(D.Uniform(0.25, 0.75), q).item() == pytest.approx(math.log(2))

@@ -45,6 +45,17 @@ def test_norms(dtype, order):
     assert got.item() == pytest.approx(want, rel=3 * TOLERANCE[dtype])
 
 
+def test_old_name_passes_all_on():
+    p = clew.zeros(2, requires_grad=True)
+    p.grad = clew.tensor([math.inf, 1.0])
+    with pytest.warns(FutureWarning), pytest.raises(RuntimeError, match="non-finite"):
+        clew.nn.utils.clip_grad_norm([p], 1.0, error_if_nonfinite=True)
+    p.grad = clew.tensor([3.0, -4.0])
+    with pytest.warns(FutureWarning):
+        assert clew.nn.utils.clip_grad_norm([p], 3.5, 1.0).item() == 7
+    assert p.grad.tolist() == pytest.approx([1.5, -2.0])
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_clipping_by_norm(dtype):
     params = parameters(dtype)

@@ -226,3 +226,20 @@ def test_full_backward_hook_edits_the_first_gradient_only():
     assert g.tolist() == [3.0, 6.0]
     (h,) = clew.autograd.grad(g.sum(), a)
     assert h.tolist() == [3.0, 3.0]
+
+
+def test_what_is_not_recorded_passes_by_the_gates_of_backward_hooks():
+    seen = []
+
+    class Keeps(nn.Module):
+        def forward(self, x):
+            seen.append(x)
+            return x * 2
+
+    m = Keeps()
+    m.register_full_backward_hook(lambda *_: None)
+    x = clew.ones(2, requires_grad=True)
+    with clew.no_grad():
+        m(x)
+    m(x)
+    assert seen[0] is x and seen[1] is not x

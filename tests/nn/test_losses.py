@@ -8,7 +8,7 @@ import pytest
 import clew
 from clew import nn
 from clew.nn import functional as F
-from clew.nn.functional._ctc import _ctc_loss, _losses
+from clew.nn.functional._ctc import _ctc_loss, _losses, _twofold_losses
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 rng = np.random.default_rng(0)
@@ -478,8 +478,15 @@ def test_ctc_composed_and_native_agree():
         may_skip = clew.tensor(r.random((batch, width)) < 0.5)
         may_skip[:, :2] = False
         loss, _ = _ctc_loss(logp, states, may_skip, lengths)
-        composed = _losses(logp, states, may_skip, lengths).numpy()
-        np.testing.assert_allclose(loss.numpy(), composed, rtol=1e-6, atol=1e-7)
+        composed = _losses(logp, states, may_skip, lengths)
+        np.testing.assert_allclose(loss.numpy(), composed.numpy(), rtol=1e-6, atol=1e-7)
+        logp.requires_grad_()
+        both = [
+            form(logp, states, may_skip, lengths)[composed.isfinite()].sum()
+            for form in (_twofold_losses, _losses)
+        ]
+        slopes = [clew.autograd.grad(x, logp)[0].numpy() for x in both]
+        np.testing.assert_allclose(*slopes, atol=1e-7)
 
 
 def test_old_arguments():

@@ -71,6 +71,15 @@ def test_prune_mistakes(what, error):
         what()
 
 
+def test_a_failed_pruning_leaves_the_module_as_it_was():
+    m = layer()
+    before = m.weight
+    with pytest.raises(IndexError):
+        prune.ln_structured(m, "weight", 1, 2, 5)
+    assert m.weight is before and set(m._parameters) == set(layer()._parameters)
+    assert not m._forward_pre_hooks and not list(m.buffers())
+
+
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_gradients_of_convolutions(n):
     conv = getattr(F, f"conv{n}d")
@@ -110,6 +119,13 @@ def test_linear_cross_entropy():
         F.linear_cross_entropy(x, m.linear.weight, y, options=1)
     m = nn.LinearCrossEntropyLoss(4, 3, options=nn.LinearCrossEntropyOptions(batch_chunk_size=2))
     np.testing.assert_allclose(m(x, y).item(), F.cross_entropy(m.linear(x), y).item(), rtol=1e-6)
+
+
+def test_linear_cross_entropy_of_another_ignored_class():
+    m = nn.LinearCrossEntropyLoss(4, 3, ignore_index=1)
+    x, y = clew.randn(5, 4), t([0, 1, 2, 0, 1])
+    want = F.cross_entropy(m.linear(x), y, ignore_index=1)
+    np.testing.assert_allclose(m(x, y).item(), want.item(), rtol=1e-6)
 
 
 def test_masks_and_kernels():

@@ -114,6 +114,15 @@ def test_spectral_norm():
         parametrizations.spectral_norm(nn.Linear(2, 2), n_power_iterations=0)
 
 
+def test_spectral_norm_of_two_calls_before_backward():
+    """The second call steps the vectors on; the first one's graph keeps those it used."""
+    for make in (parametrizations.spectral_norm, nn.utils.spectral_norm):
+        m = make(nn.Linear(4, 3, dtype=D))
+        x = clew.randn(2, 4, dtype=D)
+        (m(x) + m(x)).sum().backward()
+        assert all(p.grad.isfinite().all() for p in m.parameters())
+
+
 def test_spectral_norm_of_old_checkpoints():
     """Once the divided weight was saved and v was not."""
     m = nn.utils.spectral_norm(nn.Linear(4, 3, dtype=D), n_power_iterations=50)
@@ -207,6 +216,15 @@ class Positive(nn.Module):
 class Double(nn.Module):
     def forward(self, x):
         return 2 * x
+
+
+def test_cached_parameters_of_several_modules():
+    a, b = nn.Linear(2, 2), nn.Linear(2, 2)
+    for m in (a, b):
+        parametrize.register_parametrization(m, "weight", Double())
+    with parametrize.cached():
+        assert a.weight.equal(2 * a.parametrizations.weight.original)
+        assert b.weight.equal(2 * b.parametrizations.weight.original)
 
 
 def test_parametrize():

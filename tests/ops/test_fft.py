@@ -192,6 +192,17 @@ def test_no_window_warns_and_counts_all_alike():
         clew.istft(want, 4)
 
 
+@pytest.mark.parametrize("width", [0, 5])
+def test_stft_refuses_widths_outside_of_the_transform(width):
+    with pytest.raises(RuntimeError, match="0 < win_length <= n_fft=4"):
+        clew.stft(clew.ones(16), 4, 2, width, return_complex=True)
+
+
+def test_one_dim_by_two_names_is_refused():
+    with pytest.raises(RuntimeError, match="dims must be unique"):
+        clew.fft.fft2(clew.ones(3, 3), dim=(0, -2))
+
+
 def test_istft_longer_than_the_signal():
     x, w = real(16), clew.ones(4, dtype=clew.float64)
     spectra = clew.stft(x, 4, window=w, return_complex=True)

@@ -110,3 +110,11 @@ def test_empty_batches_and_no_places():
         0,
         4,
     )
+
+
+def test_modes_by_number():
+    x, grid = images(2, clew.float64), places(2, 15, clew.float64)
+    for i, mode in enumerate(("bilinear", "nearest", "bicubic")):
+        for j, padding in enumerate(("zeros", "border", "reflection")):
+            want = grid_sample(x, grid, mode, padding, True)
+            assert clew.grid_sampler(x, grid, i, j, True).equal(want)

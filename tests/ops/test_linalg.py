@@ -275,6 +275,14 @@ def test_gradients_with_a_known_factor(dtype, upper):
     check_gradients(lambda b, a: clew.cholesky_solve(b, half(a), upper), b, a)
 
 
+def test_residuals_by_driver():
+    a, b = clew.tensor(normal(40, 5, 2)), clew.tensor(normal(41, 5, 1))
+    for driver in ("gels", "gelsd", "gelss"):
+        found = la.lstsq(a, b, driver=driver)
+        close(found.residuals, (a @ found.solution - b).square().sum(0))
+    assert la.lstsq(a, b, driver="gelsy").residuals.shape == (0,)
+
+
 def test_least_squares_of_lower_rank():
     a = np.outer([1.0, 2.0, 3.0], [1.0, 1.0])
     b = np.array([1.0, 1.0, 1.0])

@@ -128,6 +128,21 @@ def test_modified_and_second_kind_derivatives(x: float):
     )
 
 
+@pytest.mark.parametrize("x", [0.5, 2.0, 9.0])
+def test_spherical_bessel_satisfies_its_equation(x: float):
+    # x y'' + 2 y' + x y = 0, and the same differentiated once more
+    value, first, second, third = derivatives(special.spherical_bessel_j0, x, 3)
+    np.testing.assert_allclose(x * second + 2 * first + x * value, 0, atol=1e-13)
+    np.testing.assert_allclose(x * third + 3 * second + x * first + value, 0, atol=1e-13)
+
+
+@pytest.mark.parametrize("x", [-1e5, -1e8, -1e12])
+def test_waves_of_airy_far_from_zero(x: float):
+    value, slope = derivatives(special.airy_ai, x, 1)
+    size = np.sqrt(-x)
+    np.testing.assert_allclose(np.pi * (value**2 * size + slope**2 / size), 1, rtol=1e-6)
+
+
 def test_airy_satisfies_its_equation():
     for x in (-3.0, 0.0, 2.0):
         value, _, second, third = derivatives(special.airy_ai, x, 3)

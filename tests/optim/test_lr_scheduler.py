@@ -199,6 +199,12 @@ def test_plateau_modes():
     assert not reduced([1.0, 1.0], eps=1)
 
 
+@pytest.mark.parametrize("rates", [[0.1], [0.1, 0.2, 0.3]])
+def test_one_value_a_group(rates):
+    with pytest.raises(ValueError, match="must have 2 values"):
+        L.CyclicLR(sgd(), 0.01, rates)
+
+
 def test_plateau_new_groups_and_errors():
     opt = sgd()
     schedule = L.ReduceLROnPlateau(opt, patience=0, min_lr=0.01)
@@ -248,6 +254,15 @@ def test_resuming_needs_initial_lr():
     assert schedule.last_epoch == 4
     walk(schedule, opt, 1)
     assert schedule.get_last_lr() == [0.5, 0.5]
+
+
+def test_cosine_of_a_resumed_schedule():
+    opt = sgd()
+    for group in opt.param_groups:
+        group["initial_lr"] = 1.0
+    schedule = L.CosineAnnealingLR(opt, 10, 0.5, last_epoch=3)
+    with pytest.warns(UserWarning, match="get_last_lr"):
+        assert schedule.get_lr() == pytest.approx([0.75 + 0.25 * math.cos(0.4 * math.pi)] * 2)
 
 
 def test_warm_restarts_between_epochs():

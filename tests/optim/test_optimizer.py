@@ -59,6 +59,23 @@ def test_bad_parameters(params, error, match):
         optim.SGD(params, lr=0.1)
 
 
+@pytest.mark.parametrize("allowed", [2, 3, 5])
+def test_searches_along_a_line_share_the_evaluations_allowed(allowed):
+    x = clew.zeros(1, dtype=clew.float64, requires_grad=True)
+    opt = optim.LBFGS([x], lr=1e-7, max_eval=allowed, line_search_fn="strong_wolfe")
+    calls = []
+
+    def loss():  # a step so short that every search would go on for long
+        opt.zero_grad()
+        calls.append(x.item())
+        value = (-x).exp().sum()
+        value.backward()
+        return value
+
+    opt.step(loss)
+    assert len(calls) == allowed + 1  # a search begins with one that it does not count
+
+
 def test_more_bad_parameters():
     a = leaf(1.0)
     with pytest.raises(ValueError, match="non-leaf Tensor: float.*made by .* at "):

@@ -7,6 +7,7 @@ import pytest
 import clew
 from clew import nn
 from clew.optim.swa_utils import (
+    SWALR,
     AveragedModel,
     get_ema_avg_fn,
     get_ema_multi_avg_fn,
@@ -44,6 +45,21 @@ def test_average_of_three(options, expected):
     x = clew.ones(1, 2)
     assert clew.allclose(average(x), clew.full((1, 2), 3 * expected))
     assert "module.weight" in average.state_dict() and "n_averaged" in average.state_dict()
+
+
+def test_averaging_rate_at_once():
+    opt = clew.optim.SGD([clew.zeros(1)], lr=1.0)
+    schedule = SWALR(opt, 0.25, anneal_epochs=0)
+    assert schedule.get_last_lr() == [0.25]
+    opt.step()
+    schedule.step()
+    assert schedule.get_last_lr() == [0.25]
+
+
+def test_exponential_average_of_integers():
+    average, value = clew.tensor([4, 8]), clew.tensor([8, 0])
+    get_ema_multi_avg_fn(0.75)([average], [value], 1)
+    assert average.tolist() == [5, 6]
 
 
 def test_buffers():

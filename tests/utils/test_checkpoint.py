@@ -70,6 +70,12 @@ def test_random_numbers_are_repeated(reentrant, preserve):
         clew.manual_seed(3)
         clew.rand(5, dtype=clew.float64)
         assert clew.equal(after, clew.rand(2))
+        loss = checkpoint(f, x, use_reentrant=reentrant).sum()
+        clew.manual_seed(4)
+        loss.backward()
+        after = clew.rand(2)
+        clew.manual_seed(4)
+        assert clew.equal(after, clew.rand(2))
 
 
 def test_early_stop_does_not_run_the_rest():

@@ -146,7 +146,7 @@ def test_random_split():
     assert [len(p) for p in random_split(range(10), [1 / 3] * 3)] == [4, 3, 3]
     with pytest.warns(UserWarning, match="no samples"):
         random_split(range(2), [0.9, 0.05, 0.05])
-    for lengths in ([1, 2], [0.5, 0.6]):
+    for lengths in ([1, 2], [0.5, 0.6], [1.0, 1e-10]):
         with pytest.raises(ValueError, match="add up"):
             random_split(range(10), lengths)
     with pytest.raises(ValueError, match="between 0 and 1"):
@@ -224,6 +224,7 @@ def test_distributed_sampler():
     assert first == list(s)
     s.set_epoch(1)
     assert first != list(s) and len(s) == 5
+    assert list(DistributedSampler(range(10), 2, 0, seed=6)) == list(s)
     assert list(DistributedSampler(range(2), 5, 4, shuffle=False)) == [0]
     with pytest.raises(RuntimeError, match="num_replicas"):
         DistributedSampler(range(3))
@@ -557,6 +558,11 @@ def test_persistent_workers():
             if len(got) == n:
                 break
         assert got == list(range(n))
+    loader = DataLoader(
+        Squares(50), num_workers=2, persistent_workers=True, prefetch_factor=4, shuffle=True
+    )
+    next(iter(loader))
+    assert sorted(i.item() for _, i in loader) == list(range(50))
     loader = DataLoader(Count(9), num_workers=2, persistent_workers=True)
     assert [sorted(b.item() for b in loader) for _ in range(2)] == [list(range(9))] * 2
     del loader

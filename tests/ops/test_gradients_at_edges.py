@@ -1,0 +1,91 @@
+"""Gradients where a formula alone would give nan or inf, and of complex numbers in all operands."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import clew
+from clew.autograd import gradcheck, gradgradcheck
+
+
+def leaf(values, dtype=clew.float64):
+    return clew.tensor(values, dtype=dtype, requires_grad=True)
+
+
+def complex_leaf(*shape, seed=0):
+    rng = np.random.default_rng(seed)
+    return clew.tensor(rng.normal(size=shape) + 1j * rng.normal(size=shape), requires_grad=True)
+
+
+def slopes(f, *inputs):
+    return [g.tolist() for g in clew.autograd.grad(f(*inputs).sum(), inputs)]
+
+
+def test_exponent_zero_of_zero():
+    base, exponent = leaf([0.0, 0.0, 2.0]), leaf([0.0, 2.0, 0.0])
+    assert slopes(clew.pow, base, exponent) == [[0.0, 0.0, 0.0], [0.0, 0.0, math.log(2)]]
+
+
+@pytest.mark.parametrize("f", [clew.xlogy, clew.special.xlog1py])
+def test_zero_times_the_logarithm_of_nan(f):
+    (slope,) = clew.autograd.grad(f(x := leaf([0.0]), clew.tensor([math.nan])), x)
+    assert slope.isnan().all()
+
+
+def test_signs_of_both_operands_of_copysign():
+    x, y = leaf([-2.0, 3.0, 0.0, -1.0]), clew.tensor([1.0, -1.0, 1.0, -1.0])
+    assert slopes(lambda x: clew.copysign(x, y), x) == [[-1.0, -1.0, 0.0, 1.0]]
+
+
+def test_lines_between_complex_points():
+    assert gradcheck(clew.lerp, (complex_leaf(3), complex_leaf(3, seed=1), complex_leaf(3, seed=2)))
+
+
+def test_softsign_of_complex_numbers():
+    assert gradcheck(clew.nn.functional.softsign, (complex_leaf(4),))
+
+
+@pytest.mark.parametrize("zeros", [0, 1, 2])
+def test_products_of_complex_numbers_with_zeros(zeros):
+    x = complex_leaf(4).detach()
+    x[1 : 1 + zeros] = 0
+    x.requires_grad_()
+    for f in (lambda x: x.prod(), lambda x: x.prod(0), lambda x: x.cumprod(0)):
+        assert gradcheck(f, (x,)) and gradgradcheck(f, (x,))
+
+
+def test_running_sums_of_nothing():
+    x = leaf([-math.inf, -math.inf, 0.0, 1.0])
+    (g,) = clew.autograd.grad(clew.logcumsumexp(x, 0)[2:].sum(), x)
+    share = 1 / (1 + math.e)
+    np.testing.assert_allclose(g.numpy(), [0, 0, 1 + share, 1 - share], rtol=1e-12)
+
+
+def test_equal_operands_share_the_gradient():
+    for f in (clew.maximum, clew.minimum):
+        assert slopes(f, leaf([1.0]), leaf([1.0])) == [[0.5], [0.5]]
+
+
+def test_extremes_that_avoid_nan():
+    for f in (clew.fmax, clew.fmin):
+        assert slopes(f, leaf([1.0, math.nan]), leaf([math.nan, 1.0])) == [[1.0, 0.0], [0.0, 1.0]]
+
+
+def test_bounds_that_are_met():
+    for bound in ("min", "max"):
+        got = slopes(
+            lambda x, y, bound=bound: clew.clamp(x, **{bound: y}), leaf([1.0]), leaf([1.0])
+        )
+        assert got == [[1.0], [0.0]]
+
+
+def test_angle_of_complex_zero():
+    z = clew.tensor([0j, 2j], requires_grad=True)
+    assert slopes(clew.angle, z) == [[0j, -0.5 + 0j]]
+
+
+def test_products_with_one_complex_vector():
+    assert gradcheck(clew.nn.functional.linear, (complex_leaf(2, 3), complex_leaf(3, seed=1)))
