@@ -571,7 +571,7 @@ void scatter_reduce_vjp(Vjp& c) {
     Tensor counts = expand(ones, g.sizes());
     if (!a.include_self) counts = zeroed(counts, dim, index);
     counts = scatter_add(counts, dim, index, expand(ones, index.sizes()));
-    gx = div(g, where(eq(counts, number(Scalar(0))), number(Scalar(1)), counts));
+    gx = div(g, counts);
     gs = gather(gx, dim, index);
   } else {
     Tensor src = shrink(c.in(2), index.sizes());

@@ -159,7 +159,6 @@ def _losses(log_probs: Any, states: Any, may_skip: Any, lengths: Any) -> Any:
     low = -math.inf
     first = clew.arange(width).unsqueeze(0) < 2
     has_label = labels.unsqueeze(1) > 0
-    first = first & ((clew.arange(width).unsqueeze(0) < 1) | has_label)
     alpha = clew.where(first, emit[0], low) if steps else emit.sum(0)
     pad_one = clew.full((batch, 1), low, dtype=log_probs.dtype)
     pad_two = clew.full((batch, 2), low, dtype=log_probs.dtype)
