@@ -27,7 +27,6 @@ void init_two_numbers() {
 
 void init_special() {
   unary(table::conj, F{}, []<class T>(T a) { return a; });
-  unary(table::erfinv, TypeList<double>{}, [](double a) { return special::erfinv(a); });
   unary(table::erfcx, F{}, []<class T>(T a) { return T(special::erfcx(a)); });
   unary(table::lgamma, TypeList<double>{}, [](double a) { return std::lgamma(a); });
   unary(table::digamma, TypeList<double>{}, [](double a) { return special::digamma(a); });

@@ -126,7 +126,6 @@ inline double erfinv(double x, double rest) {
   }
   return std::copysign(y, x);
 }
-inline double erfinv(double x) { return erfinv(x, 1 - std::fabs(x)); }
 inline double ndtri(double p) {
   double twice = 2 * p;
   return p < 0.5 ? root_2 * erfinv(-1.0 + twice, twice) : root_2 * erfinv(twice - 1.0, 2.0 - twice);

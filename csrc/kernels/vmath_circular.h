@@ -1,6 +1,6 @@
 // sin, cos and tan of float and double without branches and calls, so that loops over them
 // vectorise. May include: kernels/vmath.h. Invariant: for |x| <= trig_limit within 1 unit in the
-// last place, tan 2.5 (tests/ops/test_accuracy.py).
+// last place, tan 1.5, of double 2.5 (tests/ops/test_accuracy.py).
 #pragma once
 #include "kernels/vmath.h"
 
@@ -31,9 +31,10 @@ template <class T> struct Turned {
   float n = sum - round_f;
   // The first step is exact: multiples of 2^-23 that are less than 1.
   float far = std::fma(n, -1.57079637051f, x);
-  float rest = std::fma(n, 4.371139e-08f, far);
-  // A small rest is that of a difference with more digits than far - rest has.
-  float low = std::fabs(rest) < 0x1p-8f ? 0.0f : std::fma(n, 4.371139e-08f, far - rest);
+  float step = n * 4.371139e-08f, rest = far + step;
+  // Either of the two may be the larger one.
+  float took = rest - far, low = (far - (rest - took)) + (step - took);
+  low += std::fma(n, 4.371139e-08f, -step);
   return {rest, std::fma(n, 1.7151245e-15f, low), std::bit_cast<uint32_t>(sum)};
 #else
   double sum = x * 0.63661977236758134308 + round_d;
@@ -93,8 +94,11 @@ template <class T> [[gnu::always_inline]] inline T cos(T x) { return sincos(x).c
   float z = t.rest * t.rest;
   constexpr float c[] = {0.3333335f, 0.1333266f,    0.0540602f, 0.02128065f,
                          0.0108399f, 8.423808e-05f, 0.00437894f};
-  float near = t.rest + ((t.low + t.low * z) + t.rest * z * horner(z, c));
-  float value = (t.quarter & 1u) != 0 ? -1.0f / near : near;
+  float more = (t.low + t.low * z) + t.rest * z * horner(z, c), near = t.rest + more;
+  // What the sum and the division lost is put back.
+  float over = -1.0f / near;
+  over += over * (product_error(over, near, -1.0f) + over * sum_error(t.rest, more, near));
+  float value = (t.quarter & 1u) != 0 ? over : near;
   return x == 0.0f ? x : value;
 }
 

@@ -37,16 +37,16 @@ BOUNDS: dict[str, tuple[float, Callable[[Any], Any]]] = {
     "asinh": (1, np.arcsinh),
     "acosh": (1, np.arccosh),
     "atanh": (1, np.arctanh),
-    "sin": (1.1, np.sin),
-    "cos": (1.1, np.cos),
-    "tan": (2.25, np.tan),
+    "sin": (0.85, np.sin),
+    "cos": (0.85, np.cos),
+    "tan": (1.4, np.tan),
     "asin": (1.25, np.arcsin),
     "acos": (2, np.arccos),
     "atan": (2, np.arctan),
     "sigmoid": (2.5, expit),
     "erf": (2, sp.erf),
     "erfc": (1, sp.erfc),
-    "erfinv": (2.25, sp.erfinv),
+    "erfinv": (0.75, sp.erfinv),
     "special.ndtr": (1, sp.ndtr),
 }
 POW_BOUND = 1.25
@@ -100,6 +100,11 @@ def test_float32(name: str):
     for bits in (special, sample):
         off, x = worst(function(name), reference, bits)
         assert off <= bound, f"{name}({x!r}) is {off} ulp off"
+    with np.errstate(all="ignore"):
+        odd = reference(np.float64(0)) == 0
+    if odd:
+        zeros = function(name)(clew.tensor([0.0, -0.0])).numpy()
+        np.testing.assert_array_equal(np.signbit(zeros), [False, True])
 
 
 @pytest.mark.slow
@@ -369,6 +374,22 @@ def test_erf_of_float64():
         off = np.abs(got - want) / np.spacing(np.abs(want))
     off = np.where((got == want) | (np.isnan(got) & np.isnan(want)), 0, off)
     assert off.max() <= 3, x[off.argmax()]
+
+
+def test_erfinv_of_float64():
+    y = np.concatenate([np.linspace(-5.8, 5.8, 40_001), np.geomspace(1e-300, 1, 20_000)])
+    x = sp.erf(y)
+    tail = sp.erfc(np.abs(y))
+    got = clew.erfinv(clew.from_numpy(x)).numpy()
+    # Where erf is flat, x says less about y; ours must fit the x that it was given.
+    want = np.where(np.abs(x) < 0.5, sp.erfinv(x), np.copysign(sp.erfcinv(1 - np.abs(x)), x))
+    with np.errstate(all="ignore"):
+        off = np.abs(got - want) / np.spacing(np.abs(want))
+    off = np.where((got == want) | (tail == 0), 0, off)
+    assert off.max() <= 8, y[off.argmax()]  # the reference is off by 4 or so itself
+    ends = clew.erfinv(clew.tensor([1.0, -1.0, 1.5, INF, float("nan"), -0.0], dtype=clew.float64))
+    np.testing.assert_array_equal(ends.numpy(), [INF, -INF, np.nan, np.nan, np.nan, 0])
+    assert np.signbit(ends.numpy()[5])
 
 
 @pytest.mark.parametrize("name", ["sin", "cos", "tan", "special.sinc"])
