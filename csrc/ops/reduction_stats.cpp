@@ -110,7 +110,7 @@ template <bool Root, bool WithMean> void var_vjp(Vjp& c) {
   Tensor g = c.grad(0);
   if (g.defined()) {
     if constexpr (Root) g = g * inverse_or_zero(c.out(0)) * Scalar(0.5);
-    double slope = 2 / std::max(0.0, n - a.taken());
+    double slope = 2 / (n - a.taken());  // below zero where the value is infinite, as in PyTorch
     Tensor centred = x;
     Dims dims;
     for (int d = 0; d < x.ndim(); ++d) {

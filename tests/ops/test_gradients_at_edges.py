@@ -89,3 +89,7 @@ def test_angle_of_complex_zero():
 
 def test_products_with_one_complex_vector():
     assert gradcheck(clew.nn.functional.linear, (complex_leaf(2, 3), complex_leaf(3, seed=1)))
+
+
+def test_variance_of_fewer_than_the_correction():
+    assert slopes(lambda x: clew.var(x, 0, correction=3), leaf([1.0, 2.0])) == [[1.0, -1.0]]
