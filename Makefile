@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export OMP_WAIT_POLICY ?= passive
 
 .DEFAULT_GOAL := help
-.PHONY: help venv test demo bench parity lint format coverage fuzz sanitize tsan wheel clean
+.PHONY: help venv test demo bench parity lint format coverage fuzz buildasan fuzzasan sanitize tsan wheel clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
@@ -89,20 +89,27 @@ BASE = $(shell $(PY) -c "import sys; print(sys._base_executable)")
 RUNTIME = $(shell g++ -print-file-name=libasan.so) $(shell g++ -print-file-name=libubsan.so) \
   $(shell g++ -print-file-name=libstdc++.so.6)
 
-sanitize: venv ## run the tests with AddressSanitizer and UndefinedBehaviorSanitizer
+SANITIZED = LD_PRELOAD="$(RUNTIME)" PYTHONMALLOC=malloc \
+  ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=8192 \
+  UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 PYTHONPATH="$(CURDIR)/build-asan/site:$(SITE)" $(BASE)
+
+buildasan: venv
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" cmake --preset asan -DPython_EXECUTABLE=$(CURDIR)/$(PY)
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" cmake --build --preset asan -j $(JOBS)
-	LD_PRELOAD="$(RUNTIME)" ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
-	UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 PYTHONPATH="$(CURDIR)/build-asan/site:$(SITE)" \
-	$(BASE) -m pytest -p no:cacheprovider -q $(TESTS)
+
+fuzzasan: buildasan ## call everything public with AddressSanitizer and UndefinedBehaviorSanitizer
+	$(SANITIZED) -m tools.fuzz --calls $(CALLS) --seed $(SEED) --private --hang 120
+	$(SANITIZED) -m tools.fuzz --calls $$(($(CALLS) / 10)) --seed $(SEED) --threads --hang 120
+
+sanitize: buildasan ## run the tests with AddressSanitizer and UndefinedBehaviorSanitizer
+	$(SANITIZED) -m pytest -p no:cacheprovider -q $(TESTS)
 
 # The sanitizer would report Python's own threads: this program runs the pool without it.
-tsan: ## run parallel regions under ThreadSanitizer
-	mkdir -p build
-	$(or $(CXX),g++) -std=c++20 -O1 -g -Wall -Wextra -fopenmp -fsanitize=thread -Icsrc tests/native/pool.cpp \
-	  csrc/base/parallel.cpp csrc/base/pool.cpp csrc/base/processors.cpp csrc/base/long_work.cpp \
-	  csrc/base/scratch.cpp -o build/pool-tsan -pthread
-	TSAN_OPTIONS=halt_on_error=1 build/pool-tsan
+tsan: venv ## run parallel regions and kernels under ThreadSanitizer
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" cmake --preset dev -DPython_EXECUTABLE=$(CURDIR)/$(PY)
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" cmake --build --preset dev -j $(JOBS) --target pool-tsan kernels-tsan
+	TSAN_OPTIONS=halt_on_error=1 build-dev/pool-tsan
+	TSAN_OPTIONS=halt_on_error=1 build-dev/kernels-tsan
 
 wheel: venv ## a wheel in dist/
 	CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) $(PY) -m pip wheel -q --no-deps -w dist .

@@ -2,6 +2,7 @@
 // May include: base.
 // Invariant: a region is reserved once; its pages become memory when they are first written.
 #include "base/lines.h"
+#include "base/kept_blocks.h"
 
 #include <sys/mman.h>
 
@@ -25,7 +26,6 @@ constinit size_t regions_count = 0;
 constinit char* next = nullptr;  // in the last of them
 
 bool open_region() {
-#if !defined(__SANITIZE_ADDRESS__)  // there each block has red zones of its own
   if (regions_count == regions_most) return false;
   // Where addresses are scarce, as under a limit of theirs, fewer.
   for (size_t bytes = region_bytes; bytes >= huge_page; bytes /= 8) {
@@ -38,13 +38,16 @@ bool open_region() {
     madvise(next, bytes, MADV_HUGEPAGE);
     return true;
   }
-#endif
   return false;
 }
 
 }  // namespace
 
 void* allocate_lines(size_t bytes) {
+  if (!keeps_freed_blocks) {
+    void* block = nullptr;
+    return posix_memalign(&block, line_bytes, bytes) == 0 ? block : nullptr;
+  }
   bytes = (bytes + line_bytes - 1) / line_bytes * line_bytes;
   const auto left = [] {
     return regions_count ? static_cast<size_t>(regions[regions_count - 1].end - next) : 0;

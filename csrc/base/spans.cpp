@@ -10,6 +10,7 @@
 #include <iterator>
 #include <new>
 
+#include "base/kept_blocks.h"
 #include "base/lines.h"
 
 namespace clew {
@@ -192,16 +193,13 @@ Span* map_region(size_t bytes, int flags) {
   return s;
 }
 
-Span* new_region([[maybe_unused]] size_t bytes) {
-#if defined(__SANITIZE_ADDRESS__)  // there each block has red zones of its own
-  return nullptr;
-#else
+Span* new_region(size_t bytes) {
+  if (!keeps_freed_blocks) return nullptr;
   bytes = up(bytes, huge_page);
   const size_t usual = usual_region();
   if (bytes <= usual)
     if (Span* s = map_region(usual, MAP_NORESERVE)) return s;
   return map_region(bytes, 0);
-#endif
 }
 
 // Makes the pages of a dirty span clean that lie between two addresses. False: the system would

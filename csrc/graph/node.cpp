@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/kept_blocks.h"
 #include "base/lines.h"
 #include "graph/explain.h"
 #include "graph/inplace.h"
@@ -81,7 +82,8 @@ void* allocate_node(uint8_t c, size_t bytes) {
 }
 
 void free_node(void* p, uint8_t c) {
-  if (c >= block_classes || (free_nodes[c].count >= kept_most && !is_permanent(p))) {
+  if (c >= block_classes || !keeps_freed_blocks ||
+      (free_nodes[c].count >= kept_most && !is_permanent(p))) {
     std::free(p);
     return;
   }

@@ -4,7 +4,9 @@
 // Invariant: only with the GIL; what is kept was live lately, and an eighth and a little more.
 #pragma once
 #include <array>
+#include <cstdlib>
 
+#include "base/kept_blocks.h"
 #include "base/lines.h"
 #include "tensor/storage.h"
 
@@ -71,6 +73,13 @@ inline Storage* pop(Storage*& list) {
 inline void push(Storage*& list, Storage* s) {
   s->owner = list;
   list = s;
+}
+// One without a block.
+inline void drop(Allocator& a, Storage* s) {
+  if (keeps_freed_blocks)
+    push(a.bare, s);
+  else
+    std::free(s);
 }
 // One that kept its block, as new.
 inline Storage* again(Storage*& list) {

@@ -58,9 +58,9 @@ bool use(Storage& s, Span* span) {
   s.data = span->begin;
   return true;
 }
-bool take_fresh(Storage& s, size_t bytes) {
+bool take_fresh(Storage& s, size_t bytes, size_t nbytes) {
   if (use(s, fresh_span(bytes))) return true;
-  s.data = std::aligned_alloc(line_bytes, bytes);
+  s.data = keeps_freed_blocks ? std::aligned_alloc(line_bytes, bytes) : allocate_lines(nbytes);
   return s.data != nullptr;
 }
 
@@ -75,9 +75,9 @@ bool find_block(Allocator& a, Storage& s, size_t bytes, size_t nbytes) {
   if (const int64_t over = held_bytes(a) + more - most; over > 0)
     release_spans(static_cast<size_t>(over));
   if (!can_be_had(a, more)) return false;
-  if (take_fresh(s, bytes)) return true;
+  if (take_fresh(s, bytes, nbytes)) return true;
   empty_cache();
-  return take_fresh(s, bytes);
+  return take_fresh(s, bytes, nbytes);
 }
 
 }  // namespace
@@ -93,7 +93,7 @@ Storage* take_long_block(Allocator& a, size_t nbytes) {
     s = bare_storage(a);
     s->size_class = static_cast<uint16_t>(c + short_classes);
     if (!find_block(a, *s, bytes_of(c), nbytes)) {
-      push(a.bare, s);
+      drop(a, s);
       return nullptr;
     }
     if (!s->span) a.spanless += bytes_of(*s);
@@ -104,6 +104,11 @@ Storage* take_long_block(Allocator& a, size_t nbytes) {
 
 void keep_long_block(Allocator& a, Storage* s) {
   a.long_live -= static_cast<int64_t>(s->nbytes);
+  if (!keeps_freed_blocks) {
+    a.spanless -= bytes_of(*s);
+    std::free(s->data);
+    return drop(a, s);
+  }
   a.long_kept += bytes_of(*s);
   push(a.with_long_block[s->size_class - short_classes], s);
   if (!is_ageing() && cached_bytes(a) > quiet_bytes) start_ageing();
@@ -119,7 +124,7 @@ void gather_long_blocks(Allocator& a) {
         a.spanless -= bytes_of(*s);
         std::free(s->data);
       }
-      push(a.bare, s);
+      drop(a, s);
     }
   a.long_kept = 0;
 }

@@ -46,7 +46,8 @@ int64_t class_bytes(int c) { return static_cast<int64_t>(class_sizes[static_cast
        " bytes; use smaller tensors, a smaller batch, or free others first");
 }
 
-void* allocate_short_block(int c) {
+void* allocate_short_block(int c, size_t nbytes) {
+  if (!keeps_freed_blocks) return allocate_lines(nbytes);
   const auto bytes = (class_sizes[static_cast<size_t>(c)] + line_bytes - 1) / line_bytes;
   return allocate_lines(bytes * line_bytes);
 }
@@ -65,10 +66,10 @@ void* allocate_short_block(int c) {
 }
 
 [[gnu::cold, gnu::noinline]] Storage* new_short_block(Allocator& a, size_t nbytes, int c) {
-  void* data = allocate_short_block(c);
+  void* data = allocate_short_block(c, nbytes);
   if (!data) {
     empty_cache();
-    data = allocate_short_block(c);
+    data = allocate_short_block(c, nbytes);
   }
   if (!data) fail_allocation(nbytes);
   Storage* s = bare_storage(a);
@@ -133,12 +134,15 @@ void Storage::destroy(Storage* s) {
     delete s;
     return;
   }
-  if (!s->data) [[unlikely]] {
-    push(a.bare, s);
-    return;
-  }
+  if (!s->data) [[unlikely]]
+    return drop(a, s);
   a.stats.live_bytes -= static_cast<int64_t>(s->nbytes);
   if (s->size_class < short_classes) [[likely]] {
+    if (!keeps_freed_blocks) {
+      if (a.watch) a.watch(s->data, -static_cast<int64_t>(s->nbytes));
+      std::free(s->data);
+      return drop(a, s);
+    }
     a.stats.cached_bytes += class_bytes(s->size_class);
     if (a.stats.cached_bytes > a.cached_limit) [[unlikely]]
       beyond_cached_limit(a, *s);

@@ -7,6 +7,7 @@
 
 #include <vector>
 
+#include "base/kept_blocks.h"
 #include "tensor/kernel_frame.h"
 
 namespace clew {
@@ -162,7 +163,7 @@ void free_tensor_obj(TensorObj* t) {
     t->shape->decref();
     t->shape = nullptr;
   }
-  if (type == tensor_type && free_objects_count < free_objects_limit) {
+  if (keeps_freed_blocks && type == tensor_type && free_objects_count < free_objects_limit) {
     t->base = free_objects;  // keeps its reference to the type
     free_objects = t;
     ++free_objects_count;

@@ -5,14 +5,14 @@
 Every call must return or raise an ordinary exception; so must the backward passes, first and
 second, through what it returns. Calls run in processes of their own: one that dies or hangs leaves
 its call in the report, and the next one goes on after it. `--replay SEED NUMBER` makes one call
-again, in this process. Most useful with the sanitizer build (`make sanitize` leaves it in
-build-asan).
+again, in this process. `make fuzzasan` runs it with the sanitizer build.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -45,6 +45,12 @@ def watched(command: list[str], log: Path, patience: float) -> tuple[int, str, s
         return child.wait(), out.read(), errors.read(), hung
 
 
+def telling(errors: str) -> str:
+    """What a sanitizer found, or else the end of what was written."""
+    found = re.search("ERROR: AddressSanitizer|runtime error:", errors)
+    return errors[found.start() :][:3000] if found else errors[-1500:]
+
+
 def attempt(seed: int, first: int, calls: int, options: dict[str, Any]) -> dict[str, Any]:
     """Calls first ... calls - 1 in a process, and how it ended."""
     log = Path(options["log"])
@@ -67,7 +73,7 @@ def attempt(seed: int, first: int, calls: int, options: dict[str, Any]) -> dict[
         "returned": 0,
         "next": number + 1,
         sort: [f"--replay {seed} {number}: {why}: {text[:500]}"],
-        "trace": errors[-1500:],
+        "trace": telling(errors),
     }
 
 
