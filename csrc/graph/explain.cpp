@@ -10,6 +10,22 @@ namespace clew {
 
 namespace {
 
+// What a message is made from, counted: names and lines are found by Python code, and meanwhile
+// other threads may change tensors and let go of graphs.
+template <class T> class Kept {
+  T* p_;
+
+ public:
+  explicit Kept(const T* p) : p_(const_cast<T*>(p)) {
+    if (p_) p_->incref();
+  }
+  ~Kept() {
+    if (p_) p_->decref();
+  }
+  Kept(const Kept&) = delete;
+  const T* get() const { return p_; }
+};
+
 std::string shown(const Tensor& t) { return concat(t); }
 
 // A line of a message; empty when there is nothing to say.
@@ -34,7 +50,8 @@ std::string entered(const Cut& c) {
 }
 
 std::string last_way_out(const char* before, const Origin* told) {
-  const Leaving& leaving = last_leaving();
+  const Leaving leaving = last_leaving();
+  const Kept<Origin> where(leaving.where);
   if (!leaving.where) return {};
   std::string what =
       concat(before, "the last value that left a graph did so through ", leaving.how);
@@ -55,7 +72,8 @@ std::string quoted(std::string name) { return concat("`", name, "`"); }
 
 }  // namespace
 
-std::string describe_tensor(const Tensor& t, const Node* maker) {
+std::string describe_tensor(const Tensor& told, const Node* maker) {
+  const Tensor t = told;
   if (!t->grad_fn && !maker) {
     std::string name = ask("member", "(O)", reinterpret_cast<PyObject*>(t.get()));
     if (!name.empty()) return concat(name, ", ", t);
@@ -66,20 +84,22 @@ std::string describe_tensor(const Tensor& t, const Node* maker) {
 
 void fail_written(const Node& saver, const Tensor& t, uint32_t version, bool is_output,
                   const Node* maker, uint32_t nr) {
-  uint32_t writes = t->storage->version - version;
-  const Origin* writer = t->storage->writer;
+  const uint32_t now = t->storage->version;
+  const uint32_t writes = now - version;
+  const Kept<Origin> last(t->storage->writer);
+  const Kept<Node> by(&saver), from(maker);
+  const Origin* writer = last.get();
   bool leaf = !is_output && (!maker || maker->is_accumulator);
   const Node* made = leaf ? nullptr : is_output ? &saver : maker;
-  Error e(
-      ErrorKind::Runtime,
-      concat("one of the variables needed for gradient computation has been modified by an "
-             "inplace operation: ",
-             describe_tensor(t, made),
-             leaf        ? concat(", which was saved by ", saver.name())
-             : is_output ? concat(", which is output ", nr, " of ", saver.name())
-                         : concat(", which is output ", nr, " of ", maker->name(),
-                                  " and was saved by ", saver.name()),
-             ", is at version ", t->storage->version, "; expected version ", version, " instead"));
+  Error e(ErrorKind::Runtime,
+          concat("one of the variables needed for gradient computation has been modified by an "
+                 "inplace operation: ",
+                 describe_tensor(t, made),
+                 leaf        ? concat(", which was saved by ", saver.name())
+                 : is_output ? concat(", which is output ", nr, " of ", saver.name())
+                             : concat(", which is output ", nr, " of ", maker->name(),
+                                      " and was saved by ", saver.name()),
+                 ", is at version ", now, "; expected version ", version, " instead"));
   e.text += line("saved at ", describe(saver.origin));
   if (writes > 1)
     e.text += line(concat("written ", writes, " times since, the last time at "), describe(writer));
@@ -97,7 +117,9 @@ void fail_written(const Node& saver, const Tensor& t, uint32_t version, bool is_
 }
 
 void fail_consumed(const Node& n, uint64_t root) {
-  const Origin* first = backward_origin(n.consumed);
+  const Kept<Node> node(&n);
+  const Kept<Origin> consumed_at(backward_origin(n.consumed));
+  const Origin* first = consumed_at.get();
   uint64_t first_root = backward_root(n.consumed);
   std::string name = name_of_result(n);
   std::string value = concat(n.meta0.dtype, n.meta0.sizes());
@@ -134,7 +156,8 @@ void fail_leaf_write(const char* op, const Tensor& leaf, bool through_view) {
 
 void fail_unrecorded_view_write(const char* op, const Tensor& t) {
   std::string lines;
-  const Cut* c = t->cut;
+  const Kept<Cut> cut(t->cut);
+  const Cut* c = cut.get();
   const char* mode = c && c->kind == CutKind::inference ? "inference_mode" : "no_grad";
   if (c && c->where) lines = line("the view was made at ", describe(c->where)) + entered(*c);
   throw Explained(
@@ -145,7 +168,8 @@ void fail_unrecorded_view_write(const char* op, const Tensor& t) {
 }
 
 std::string why_no_grad(const Tensor& t) {
-  const Cut* c = t->cut;
+  const Kept<Cut> cut(t->cut);
+  const Cut* c = cut.get();
   if (!c || !c->where)
     return ask("without_parameters", "(s)",
                last_way_out("if it was filled with numbers: ", nullptr).c_str());
@@ -197,30 +221,27 @@ std::string why_no_grad(const Tensor& t) {
 void rethrow_with_operands(const Error& e, std::span<const Tensor> in) {
   if (typeid(e) != typeid(Error) || e.kind != ErrorKind::Runtime || modes.running) throw;
   constexpr int most = 2;
-  const Tensor* known[most];
+  struct {
+    const Tensor* result;
+    NodeRef maker;
+  } known[most];
   int count = 0;
-  // Counted: names are found by Python code, which may run other threads.
-  struct Kept {
-    Origin* place = kept(origin_here());
-    ~Kept() {
-      if (place) place->decref();
-    }
-  } line_now;
-  const Origin* here = line_now.place;
+  const Kept<Origin> line_now(origin_here());
+  const Origin* here = line_now.get();
   for (const Tensor& t : in) {
     if (!t.defined() || !t->grad_fn || !t->grad_fn->origin) continue;
     const Origin* made = t->grad_fn->origin;
     // Within one operation of the library, or one line of the program, nothing new is said.
     if (same_instruction(here, made)) continue;
     if (count == most) throw;  // a list of tensors: not all of them matter
-    known[count++] = &t;
+    known[count++] = {&t, NodeRef::borrow(t->grad_fn)};
   }
   std::string details;
   for (int i = 0; i < count; ++i) {
-    const Node& n = *(*known[i])->grad_fn;
+    const Node& n = *known[i].maker.get();
     // Inside of a module the message names the line that runs.
     bool told = modes.scope && same_line(here, n.origin);
-    std::string what = describe_tensor(*known[i], &n);
+    std::string what = describe_tensor(*known[i].result, &n);
     details += concat("\n  ", what, what[0] == '`' ? "," : "", " was made by ", n.name(),
                       told ? " on the same line" : concat(" at ", describe(n.origin)));
   }

@@ -629,10 +629,10 @@ template <class T> [[gnu::always_inline]] inline T atan(T x) {
 
 // The number next to a on the way to b.
 template <class T> [[gnu::always_inline]] inline T next_after(T a, T b) {
-  using I = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
+  using I = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
   const I bits = std::bit_cast<I>(a);
-  const I outwards = (a < b) == (a > T(0)) ? 1 : -1;  // the size grows, or shrinks
-  const T next = std::bit_cast<T>(static_cast<I>(bits + outwards));
+  const I outwards = (a < b) == (a > T(0)) ? I{1} : ~I{0};  // the size grows, or shrinks
+  const T next = std::bit_cast<T>(bits + outwards);
   const T least = std::copysign(std::bit_cast<T>(I{1}), b);
   const T value = a == T(0) ? least : next;
   return (a != a) | (b != b) ? a + b : a == b ? b : value;

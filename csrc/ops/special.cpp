@@ -82,7 +82,10 @@ struct OrderAttrs {
 };
 Tensor d_lgamma(const Vjp& c) { return digamma(c.in(0)); }
 Tensor d_digamma(const Vjp& c) { return polygamma(1, c.in(0)); }
-Tensor d_polygamma(const Vjp& c) { return polygamma(c.as<OrderAttrs>().n.to_int() + 1, c.in(0)); }
+Tensor d_polygamma(const Vjp& c) {
+  const int64_t n = c.as<OrderAttrs>().n.to_int();
+  return polygamma(std::min(n, INT64_MAX - 1) + 1, c.in(0));
+}
 constexpr OpDef lgamma_op =
     unary<"lgamma", "The logarithm of the absolute value of the gamma function.",
           "log(|gamma(input)|)", "clew.tensor([1., 4.])", "tensor([0.0000, 1.7918])">(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 import numpy as np
 import pytest
 
@@ -294,3 +296,21 @@ def test_a_view_of_a_leaf_that_is_a_view_is_not_written():
     y.view(4).mul_(3)
     y.sum().backward()
     assert x.grad.tolist() == [[3.0, 3.0], [3.0, 3.0]]
+
+
+@pytest.mark.parametrize("function", ["member", "result_name"])
+def test_what_was_written_may_change_while_its_message_is_made(monkeypatch, function):
+    # Names are found by Python code, and meanwhile another thread may give the tensor other data.
+    x = clew.ones(3, requires_grad=True)
+    value = x.exp() if function == "result_name" else clew.ones(3)
+    out = (x * value).sum()
+    value.detach().add_(1)
+
+    def renamed(*place):
+        value.data = clew.zeros(5)
+        return ""
+
+    monkeypatch.setattr(importlib.import_module("clew._explain"), function, renamed)
+    with pytest.raises(RuntimeError, match="is at version 1; expected version 0"):
+        out.backward()
+    assert value.shape == (5,)

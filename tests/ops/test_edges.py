@@ -332,3 +332,14 @@ def test_clamp_between_equal_bounds_gives_the_lower_one_no_gradient(x, low, high
     inputs = [clew.tensor([v], requires_grad=True) for v in (x, low, high)]
     got = clew.autograd.grad(clew.clamp(*inputs).sum(), inputs)
     assert tuple(int(g) for g in got) == want
+
+
+def test_gradient_of_polygamma_of_the_greatest_order():
+    x = clew.tensor([0.5, 2.0], requires_grad=True)
+    (grad,) = clew.autograd.grad(clew.polygamma(2**63 - 1, x).sum(), x)
+    assert not clew.isfinite(grad).any()
+
+
+def test_nextafter_from_negative_zero():
+    got = clew.nextafter(clew.tensor([-0.0, -0.0]), clew.tensor([1.0, -1.0]))
+    assert got.tolist() == [2.0**-149, -(2.0**-149)]
