@@ -553,7 +553,7 @@ template <class T> [[gnu::always_inline]] inline T log10(T x) {
   double low = (inside ? slope_low : middle_far_low) + sum_error(constant, rest, factor);
   double product = factor * x;
   double value = product + (product_error(factor, x, product) + low * x);
-  return a == 1.0 ? std::copysign(inf<double>, x) : value;
+  return std::copysign(a == 1.0 ? inf<double> : value, x);
 }
 
 // --- arcs ---
