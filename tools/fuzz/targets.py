@@ -62,9 +62,9 @@ KINDS = {
     "device": "device",
     "memory_format": "memory_format",
     "generator": "generator",
-    "None": "layout pin_memory names out_ padding_idx _weight _freeze device_type",
+    "None": "layout pin_memory names padding_idx _weight _freeze",
     "extent": "in_features out_features in_channels out_channels num_features embed_dim num_heads "
-    "hidden_size input_size num_embeddings embedding_dim d_model nhead dim_feedforward num_channels "
+    "hidden_size input_size num_embeddings embedding_dim d_model nhead num_channels "
     "num_groups n_classes in1_features in2_features num_parameters n_fft win_length",
 }
 KIND_OF = {name: kind for kind, names in KINDS.items() for name in names.split()}
