@@ -3,6 +3,8 @@
 // Invariant: counts change with the interpreter held; what was held is let go of exactly once.
 #include "tensor/kernel_frame.h"
 
+#include <memory>
+
 namespace clew {
 
 void Held::hold(std::span<const Tensor> tensors) {
@@ -25,19 +27,20 @@ void Held::release() {
 }
 
 void KernelFrame::take() {
-  Tensor* own = own_;
-  if (given_.size() > few) {
-    more_.resize(given_.size());
-    own = more_.data();
-  }
+  auto own = std::make_unique<std::vector<Tensor>>(given_.size());
   for (size_t i = 0; i < given_.size(); ++i)
-    if (given_[i].defined()) own[i] = alias(given_[i]);
-  seen_ = {own, given_.size()};
-  holds_ = true;
+    if (given_[i].defined()) (*own)[i] = alias(given_[i]);
+  own_ = own.release();
+  seen_ = *own_;
   ++stretch.held;
 }
 
-bool KernelFrame::replaced() const {
+void KernelFrame::release() {
+  --stretch.held;
+  delete own_;
+}
+
+bool KernelFrame::differs() const {
   for (size_t i = 0; i < given_.size(); ++i) {
     const TensorObj *now = given_[i].get(), *then = seen_[i].get();
     if (now && (now->storage != then->storage || now->shape != then->shape ||

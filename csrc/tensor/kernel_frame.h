@@ -54,12 +54,11 @@ class Held {
 // The inputs of a call as its kernel sees them. Where the call is large, these are tensor objects
 // of its own over the same bytes; otherwise nothing happens.
 class KernelFrame {
-  static constexpr size_t few = 6;
+  // Made only where the call is large: small ones pass by without a look at them.
   std::span<const Tensor> given_, seen_;
-  Tensor own_[few];
-  std::vector<Tensor> more_;
-  bool holds_ = false;
+  std::vector<Tensor>* own_ = nullptr;  // owned
   void take();
+  void release();
 
  public:
   KernelFrame(std::span<const Tensor> given, bool large) : given_(given), seen_(given) {
@@ -67,16 +66,19 @@ class KernelFrame {
   }
   // From now on; for a call that its results show to be large.
   void hold() {
-    if (!holds_) take();
+    if (!own_) take();
   }
   ~KernelFrame() {
-    if (holds_) --stretch.held;
+    if (own_) release();
   }
   KernelFrame(const KernelFrame&) = delete;
 
   std::span<const Tensor> tensors() const { return seen_; }
   // Whether another thread gave an input other bytes or sizes meanwhile.
-  bool replaced() const;
+  bool replaced() const { return own_ && differs(); }
+
+ private:
+  bool differs() const;
 };
 
 }  // namespace clew
