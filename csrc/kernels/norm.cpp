@@ -315,6 +315,7 @@ static int64_t channel_pieces(const ChannelShape& sh) {
 
 template <class T>
 void channel_moments(double* mean, double* squares, const T* x, const ChannelShape& sh) {
+  if (sh.c == 0) return;
   const LongWork work(sh.n * sh.c * sh.s);
   const NormLoops<T>& loops = norm_loops<T>();
   struct Moments {
@@ -367,6 +368,7 @@ void channel_moments(double* mean, double* squares, const T* x, const ChannelSha
 template <class T>
 void channel_affine(T* y, const T* x, const T* mean, const T* rstd, const T* weight, const T* bias,
                     const ChannelShape& sh) {
+  if (sh.c == 0) return;
   const NormLoops<T>& loops = norm_loops<T>();
   std::vector<T> a(static_cast<size_t>(sh.c)), b(static_cast<size_t>(sh.c));
   for (int64_t c = 0; c < sh.c; ++c) {
@@ -393,6 +395,7 @@ void channel_affine(T* y, const T* x, const T* mean, const T* rstd, const T* wei
 template <class T>
 void channel_dots(double* sum_g, double* sum_gx, const T* grad, const T* x, const T* mean,
                   const ChannelShape& sh) {
+  if (sh.c == 0) return;
   const LongWork work(sh.n * sh.c * sh.s);
   const NormLoops<T>& loops = norm_loops<T>();
   for (int64_t c = 0; c < sh.c; ++c) sum_g[c] = sum_gx[c] = 0;
@@ -442,6 +445,7 @@ template <class T>
 void channel_backward(T* dx, const T* grad, const T* x, const T* mean, const T* rstd,
                       const T* weight, const double* sum_g, const double* sum_gx,
                       const ChannelShape& sh) {
+  if (sh.c == 0) return;
   const NormLoops<T>& loops = norm_loops<T>();
   auto count = static_cast<size_t>(sh.c);
   std::vector<T> a(count), b(count), c(count);

@@ -97,3 +97,12 @@ def test_max_unpool(dims: int, lead: tuple[int, int]) -> None:
 def test_batch_norm_still_asks_for_two_values() -> None:
     with pytest.raises(ValueError, match="more than 1 value"):
         F.batch_norm(clew.zeros(1, 3, 1), None, None, training=True)
+
+
+@pytest.mark.parametrize("shape", [(2, 0), (2, 0, 3), (0, 0), (3, 0, 2)])
+@pytest.mark.parametrize("training", [True, False])
+def test_batch_norm_of_no_channels(shape, training):
+    x = clew.zeros(shape, requires_grad=True)
+    y = nn.BatchNorm1d(0).train(training)(x)
+    y.sum().backward()
+    assert y.shape == shape and x.grad.shape == shape
