@@ -141,3 +141,15 @@ for call in (
 def test_interpolation_to_sizes_beyond_memory_is_refused_at_once(mode):
     with pytest.raises((RuntimeError, clew.OutOfMemoryError)):
         F.interpolate(clew.zeros(1, 1, 2, 2), scale_factor=2.0**31, mode=mode)
+
+
+def test_a_meta_index_of_a_tensor_with_values_is_refused():
+    x, values = clew.zeros(3, 3), clew.ones(3)
+    for dtype in (clew.int32, clew.int64, clew.bool):
+        index = clew.zeros(3, 3, dtype=dtype, device="meta")
+        with pytest.raises(RuntimeError, match="meta"):
+            x[index] = values
+        with pytest.raises(RuntimeError, match="meta"):
+            x[index] = 1
+    with pytest.raises(RuntimeError, match="meta"):
+        x[clew.tensor([0])] = values.to("meta")

@@ -423,6 +423,10 @@ void index_put_(const Tensor& x, const Tensor& values, const Tensor& places, con
       index_put_(in[0], in[1], in[2], dims, accumulate);
     });
   }
+  if (!x.is_meta() && (values.is_meta() || places.is_meta()))
+    fail(
+        "index_put_: expected all tensors to be on the same device, but found at least two "
+        "devices, cpu and meta");
   const bool records = modes.grad && any_requires_grad(args);
   if (!records && !accumulate && put_few_(x, values, places, dims)) return;
   IndexPutAttrs a{dims, accumulate};

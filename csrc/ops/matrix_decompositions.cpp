@@ -3,6 +3,7 @@
 // Invariant: every kernel here calls LAPACK, which must have been loaded.
 #include <algorithm>
 
+#include "ops/finite.h"
 #include "ops/matrices.h"
 
 namespace clew {
@@ -204,6 +205,9 @@ constexpr OpDef eig_op = general({
     .cpu =
         [](const Call& c, Tensors& outs) {
           need_lapack(c);
+          // The library's routine for these writes out of bounds.
+          require(c.in[0].numel() == 0 || non_finite(c.in[0]) == NonFinite::none, c.name(),
+                  ": input must hold neither inf nor nan");
           const MatrixBatch a = batch_of(c.in[0]);
           const bool with_vectors = c.as<VectorsAttrs>().vectors;
           with_type(a.tensor, [&]<class T>() {
