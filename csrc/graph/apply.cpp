@@ -339,6 +339,15 @@ void allocate_and_run(const OpDef& op, std::span<const Tensor> in, const void* a
   require_kept(frame, op, in);
 }
 
+// op.quick of a large call.
+[[gnu::noinline]] Tensor run_quick_held(const OpDef& op, std::span<const Tensor> in,
+                                        const void* attrs) {
+  const KernelFrame frame(in, true);
+  Tensor out = op.quick(Call{op, frame.tensors(), attrs});
+  if (out) require_kept(frame, op, in);
+  return out;
+}
+
 void make_views(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tensors& outs) {
   // Its memory is kept from call to call.
   static thread_local std::vector<ViewSpec> kept;
@@ -437,9 +446,8 @@ void run_and_record(const OpDef& op, std::span<const Tensor> in, const void* att
     case OpKind::View: make_views(op, in, attrs, outs); break;
     case OpKind::General:
       if (op.quick) {
-        const KernelFrame frame(in, is_worth_holding(in));
-        if (Tensor out = op.quick(Call{op, frame.tensors(), attrs})) {
-          require_kept(frame, op, in);
+        if (Tensor out = is_worth_holding(in) ? run_quick_held(op, in, attrs)
+                                              : op.quick(Call{op, in, attrs})) {
           outs.push_back(std::move(out));
           break;
         }
