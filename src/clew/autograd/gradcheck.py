@@ -35,15 +35,16 @@ def _numeric_columns(
     """
     from clew import no_grad
 
+    if not target.is_contiguous():
+        raise ValueError("gradcheck: inputs that require grad must be contiguous")
+    flat = target.detach().view(-1)
+
     def at(value: complex) -> list[Tensor]:
         with no_grad():
             flat[k] = value
         return [o.detach().clone() for o in pick(func(*inputs))]
 
     columns = []
-    flat = target.detach().view(-1) if target.is_contiguous() else None
-    if flat is None:
-        raise ValueError("gradcheck: inputs that require grad must be contiguous")
     directions = (eps, eps * 1j) if target.is_complex() else (eps,)
     for k in range(flat.numel()):
         for step in directions:
