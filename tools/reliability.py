@@ -275,7 +275,7 @@ TITLES = {
     "lock": (
         "Other threads",
         "The longest time for which no other thread could run Python, as a part of the operation's "
-        "time; 30 million elements, the least of fifteen. 1 is: the lock of the interpreter is "
+        "time; 30 million elements, the least of several. 1 is: the lock of the interpreter is "
         "held throughout. On a busy machine a few hundredths are the scheduler's.",
     ),
     "interrupt": (
@@ -335,7 +335,7 @@ def page(kept: dict[str, Any]) -> str:
         "sensible and hostile arguments (empty and 0-d tensors, overlapping memory, the meta "
         "device, extreme integers, sequences that lie about their length, subclasses, "
         "hooks that raise or "
-        "return garbage), goes backward through what they return, once and twice, and in the third "
+        "return garbage), goes backward through what they return, once and twice, and in the second "
         "row has another thread change the operands meanwhile. A death is a process that ended, a "
         "hang a call of more than 20 s, an unexpected error one that speaks of clew's inside.",
         "",
