@@ -334,10 +334,10 @@ def page(kept: dict[str, Any]) -> str:
         "`python -m tools.fuzz` calls all operations, public functions, methods and modules with "
         "sensible and hostile arguments (empty and 0-d tensors, overlapping memory, the meta "
         "device, extreme integers, sequences that lie about their length, subclasses, "
-        "hooks that raise or "
-        "return garbage), goes backward through what they return, once and twice, and in the second "
-        "row has another thread change the operands meanwhile. A death is a process that ended, a "
-        "hang a call of more than 20 s, an unexpected error one that speaks of clew's inside.",
+        "hooks that raise or return garbage), goes backward through what they return, once and "
+        "twice, and in one row has another thread change the operands meanwhile. A death is a "
+        "process that ended, a hang a call of more than 20 s, an unexpected error one that speaks "
+        "of clew's inside.",
         "",
         "| run | calls | returned | deaths | hangs | unexpected errors |",
         "| --- | --- | --- | --- | --- | --- |",
