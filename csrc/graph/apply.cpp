@@ -1,5 +1,5 @@
 // apply(): the one path that runs an op: dtype and shape rules, allocation, kernel, recording.
-// May include: graph, kernels/ndview.h.
+// May include: graph, base/ndview.h.
 // Invariant: nothing is written before the shape rule has accepted the arguments.
 #include <bit>
 #include <vector>
@@ -12,7 +12,7 @@
 #include "graph/promotion.h"
 #include "graph/trace.h"
 #include "graph/watch.h"
-#include "kernels/spread.h"
+#include "kernels/core/spread.h"
 #include "tensor/kernel_frame.h"
 #include "tensor/layout.h"
 

@@ -1,5 +1,5 @@
 // OpDef: the one declaration of an operation, and apply(), which runs and records it.
-// May include: base, tensor, kernels/ndview.h.
+// May include: base, tensor, base/ndview.h.
 // Invariant: an OpDef is constant data; everything about one call travels in Call, everything kept
 // for backward in Node.
 #pragma once

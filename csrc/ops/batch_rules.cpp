@@ -7,11 +7,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "ops/arithmetic.h"
-#include "ops/indexing.h"
-#include "ops/joining.h"
-#include "ops/matmul.h"
-#include "ops/shape.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/indexing/indexing.h"
+#include "ops/layout/joining.h"
+#include "ops/linear/matmul.h"
+#include "ops/views/shape.h"
 
 namespace clew {
 

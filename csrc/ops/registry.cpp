@@ -5,14 +5,14 @@
 
 #include "graph/inplace.h"
 #include "graph/node.h"
-#include "ops/arithmetic.h"
-#include "ops/finite.h"
-#include "ops/joining.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/finite.h"
+#include "ops/elementwise/unary.h"
+#include "ops/layout/joining.h"
+#include "ops/linear/product.h"
 #include "ops/ops.h"
-#include "ops/product.h"
-#include "ops/reduction.h"
-#include "ops/shape.h"
-#include "ops/unary.h"
+#include "ops/reduction/reduction.h"
+#include "ops/views/shape.h"
 
 namespace clew {
 

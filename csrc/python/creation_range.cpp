@@ -3,8 +3,8 @@
 // before memory is allocated.
 #include <cmath>
 
-#include "kernels/range.h"
-#include "ops/shape.h"
+#include "kernels/core/range.h"
+#include "ops/views/shape.h"
 #include "python/arguments.h"
 #include "python/convert.h"
 #include "python/creation_docs.h"

@@ -7,7 +7,7 @@
 #include "graph/batch.h"
 #include "graph/inplace.h"
 #include "graph/promotion.h"
-#include "ops/reduction.h"
+#include "ops/reduction/reduction.h"
 #include "python/bridge.h"
 #include "python/out_rules.h"
 #include "python/overrides.h"

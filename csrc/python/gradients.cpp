@@ -2,7 +2,7 @@
 // May include: everything below python/.
 // Invariant: a call does all of its gradients or none of them; sums do not depend on the number of
 // threads.
-#include "kernels/gradients.h"
+#include "kernels/train/gradients.h"
 
 #include <cmath>
 #include <unordered_set>

@@ -11,9 +11,9 @@
 
 #include "graph/batch.h"
 #include "graph/inplace.h"
-#include "ops/indexing.h"
-#include "ops/shape.h"
-#include "ops/unary.h"
+#include "ops/elementwise/unary.h"
+#include "ops/indexing/indexing.h"
+#include "ops/views/shape.h"
 
 namespace clew::python {
 

@@ -1,7 +1,7 @@
 // The fused steps of optimizers: all parameters of a group in one pass over memory.
 // May include: everything below python/.
 // Invariant: a parameter is updated whole or left alone and reported; nothing is recorded.
-#include "kernels/optimize.h"
+#include "kernels/train/optimize.h"
 
 #include <cmath>
 #include <unordered_set>

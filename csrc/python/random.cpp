@@ -1,11 +1,11 @@
 // Random tensors from Python: creation functions and the in-place fills of Tensor.
 // May include: everything below python/.
 // Invariant: on the meta device no numbers are drawn.
-#include "kernels/random.h"
+#include "kernels/random/random.h"
 #include "graph/batch.h"
 #include "graph/inplace.h"
-#include "ops/random.h"
-#include "ops/shape.h"
+#include "ops/random/random.h"
+#include "ops/views/shape.h"
 #include "python/arguments.h"
 #include "python/convert.h"
 #include "python/creation_docs.h"

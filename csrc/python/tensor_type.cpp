@@ -3,7 +3,7 @@
 // Invariant: an operator slot does no more than parse its operands and call apply().
 #include "graph/batch.h"
 #include "graph/inplace.h"
-#include "ops/unary.h"
+#include "ops/elementwise/unary.h"
 #include "python/autograd.h"
 #include "python/bridge.h"
 #include "python/convert.h"

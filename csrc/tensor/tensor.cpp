@@ -1,5 +1,5 @@
 // Making tensor objects and the shape arithmetic every op needs.
-// May include: base, kernels/ndview.h, tensor.
+// May include: base, base/ndview.h, tensor.
 // Invariant: sizes, strides, numel and `contiguous` of a TensorObj always agree.
 #include "tensor/tensor.h"
 

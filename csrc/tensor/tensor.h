@@ -1,5 +1,5 @@
 // TensorObj, which is at once the Python object and the C++ tensor, and Tensor, the counted handle
-// to it. May include: base, kernels/ndview.h, tensor; Python.h for the object header. Invariant:
+// to it. May include: base, base/ndview.h, tensor; Python.h for the object header. Invariant:
 // everything here happens with the GIL held; kernels get NdViews and never a Tensor.
 #pragma once
 #define PY_SSIZE_T_CLEAN
@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "base/dtype.h"
+#include "base/ndview.h"
 #include "base/scalar.h"
 #include "base/smallvec.h"
-#include "kernels/ndview.h"
 #include "tensor/shape.h"
 #include "tensor/storage.h"
 

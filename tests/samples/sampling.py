@@ -1,4 +1,4 @@
-"""Samples of weighted sums at given places. N, C, S, K, P: see csrc/ops/sampling.cpp."""
+"""Samples of weighted sums at given places. N, C, S, K, P: see csrc/ops/resample/sampling.cpp."""
 
 from __future__ import annotations
 

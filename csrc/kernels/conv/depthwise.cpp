@@ -1,0 +1,102 @@
+// Which depthwise convolutions run along rows, and handing them to the compiled loops.
+// May include: base, kernels.
+// Invariant: the choice depends on shapes and the processor only, never on values.
+#include "kernels/conv/depthwise.h"
+
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include "kernels/core/instruction_set.h"
+#include "kernels/onednn/onednn_conv.h"
+
+namespace clew::kernels {
+
+namespace {
+
+struct Loops {
+  bool (*map)(const ConvShape&, const float*, const float*, const float*, float*, bool);
+  bool (*weight)(const ConvShape&, const float*, const float*, float*);
+};
+
+Loops choose() {
+#ifndef CLEW_ONLY_BASELINE
+  if (instruction_set() == InstructionSet::avx512)
+    return {avx512::depthwise_map, avx512::depthwise_weight};
+  if (instruction_set() == InstructionSet::avx2)
+    return {avx2::depthwise_map, avx2::depthwise_weight};
+#endif
+  return {baseline::depthwise_map, baseline::depthwise_weight};
+}
+const Loops& loops() {
+  static const Loops found = choose();
+  return found;
+}
+
+// One output plane for each input plane, of unit stride (a larger one would pick columns apart,
+// which oneDNN does faster); rows long enough to fill half of a vector; padded planes
+// that a cache holds.
+bool suits(const ConvShape& s) {
+  if (s.dtype != DType::Float32 || s.nd > 2 || s.last) return false;
+  if (s.groups == 1 || s.groups != s.ci || s.groups != s.co || s.n == 0) return false;
+  if (s.in_points() == 0 || s.out_points() == 0 || s.kernel_points() == 0) return false;
+  constexpr int64_t far = 1 << 10;
+  for (int d = 1; d < 3; ++d) {
+    if (s.kernel[d] > 64 || s.stride[d] != 1 || s.pad[d] > far || s.dilation[d] > far) return false;
+    if ((s.kernel[d] - 1) * s.dilation[d] > far || s.in[d] > far || s.out[d] > far) return false;
+  }
+  return s.out[2] >= 7;
+}
+
+// oneDNN's vectors run along channels, in copies ordered so: faster where rows are short, where the
+// copies stay in the cache, or where there is much to multiply; as measured with AVX-512. That is
+// so of maps only: its gradients of weights take up to 20 times as long.
+bool runs_along_channels(const ConvShape& s) {
+  if (instruction_set() != InstructionSet::avx512) return false;
+  constexpr int64_t block = 16, short_row = 32, middle_row = 64, cached = 1 << 20, many_taps = 49;
+  const int64_t blocks = (s.ci + block - 1) / block * block;
+  if (s.nd != 2 || 4 * s.ci < 3 * blocks || s.dilation[1] != 1 || s.dilation[2] != 1) return false;
+  return s.out[2] <= short_row || s.kernel_points() >= many_taps ||
+         (s.out[2] <= middle_row && s.n * s.ci * s.in_points() <= cached);
+}
+
+bool map(const ConvShape& s, const void* x, const void* w, const void* bias, void* y, bool turned) {
+  if (runs_along_channels(s)) {
+    const int64_t taps = s.kernel_points();
+    std::vector<float> reversed;
+    if (turned) {
+      const auto* from = static_cast<const float*>(w);
+      for (int64_t c = 0; c < s.ci; ++c)
+        reversed.insert(reversed.end(), std::reverse_iterator(from + (c + 1) * taps),
+                        std::reverse_iterator(from + c * taps));
+    }
+    if (onednn::conv_forward(s, x, turned ? reversed.data() : w, bias, y)) return true;
+  }
+  return loops().map(s, static_cast<const float*>(x), static_cast<const float*>(w),
+                     static_cast<const float*>(bias), static_cast<float*>(y), turned);
+}
+
+}  // namespace
+
+bool depthwise_forward(const ConvShape& s, const void* x, const void* w, const void* bias,
+                       void* y) {
+  return suits(s) && map(s, x, w, bias, y, false);
+}
+
+bool depthwise_input(const ConvShape& s, const void* y, const void* w, const void* bias, void* x) {
+  if (!suits(s)) return false;
+  ConvShape t = s;
+  for (int d = 0; d < 3; ++d) {
+    t.pad[d] = (s.kernel[d] - 1) * s.dilation[d] - s.pad[d];
+    if (t.pad[d] < 0) return false;
+    std::swap(t.in[d], t.out[d]);
+  }
+  return suits(t) && map(t, y, w, bias, x, true);
+}
+
+bool depthwise_weight(const ConvShape& s, const void* y, const void* x, void* w) {
+  return suits(s) && loops().weight(s, static_cast<const float*>(y), static_cast<const float*>(x),
+                                    static_cast<float*>(w));
+}
+
+}  // namespace clew::kernels

@@ -1,0 +1,197 @@
+// Depthwise convolutions: vectors along the rows of one plane, which is first laid out padded.
+// May include: kernels/conv/depthwise.h, kernels/core/lanes.h, base/parallel.h, base/scratch.h.
+// Invariant: internal functions only: code for one instruction set never leaks into another's.
+#include <atomic>
+#include <cstring>
+#include <utility>
+
+#include "base/parallel.h"
+#include "base/scratch.h"
+#include "kernels/conv/depthwise.h"
+#include "kernels/core/lanes.h"
+
+#ifndef CLEW_ISA
+#define CLEW_ISA baseline
+#endif
+
+namespace clew::kernels::CLEW_ISA {
+namespace {
+
+constexpr int L = lane_count<float>;
+constexpr int rows_max = 4;  // output rows at a time: their sums hide each other's latency
+constexpr int taps_max = 8;  // taps of a kernel row at a time, for the weight's gradient
+
+using Vec = Lanes_t<float>;
+
+float total(Vec v) {
+  float sum = 0;
+  for (int i = 0; i < L; ++i) sum += v[i];
+  return sum;
+}
+int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+
+template <class F, int... I>
+[[gnu::always_inline]] inline void unroll_impl(F&& f, std::integer_sequence<int, I...>) {
+  (f.template operator()<I>(), ...);
+}
+template <int N, class F> [[gnu::always_inline]] inline void unroll(F&& f) {
+  unroll_impl(f, std::make_integer_sequence<int, N>{});
+}
+
+// Floats that one thread keeps between calls.
+const LocalScratch scratch;
+
+// A plane with its padding around it, and room for a whole vector after each row.
+struct Padded {
+  int64_t rows, row;
+
+  explicit Padded(const ConvShape& s)
+      : rows(most(s.out[1] + (s.kernel[1] - 1) * s.dilation[1], s.pad[1] + s.in[1])),
+        row(most(s.out[2] + L + (s.kernel[2] - 1) * s.dilation[2], s.pad[2] + s.in[2])) {}
+  int64_t floats() const { return rows * row; }
+  int64_t tap(const ConvShape& s, int64_t a, int64_t b) const {
+    return a * s.dilation[1] * row + b * s.dilation[2];
+  }
+  void fill(const ConvShape& s, const float* plane, float* to) const {
+    for (int64_t i = 0; i < s.in[1]; ++i) {
+      std::memcpy(to + (i + s.pad[1]) * row + s.pad[2], plane + i * s.in[2],
+                  static_cast<size_t>(s.in[2]) * sizeof(float));
+    }
+  }
+};
+
+// R output rows from their first padded rows, `step` apart.
+template <int R>
+void output_rows(const float* padded, int64_t step, const int64_t* tap, const float* w,
+                 int64_t taps, float bias, int64_t width, float* y, Vec& poison) {
+  for (int64_t c = 0; c < width; c += L) {
+    Vec sum[R];
+    unroll<R>([&]<int i> { sum[i] = Vec{} + bias; });
+    for (int64_t q = 0; q < taps; ++q) {
+      const float* from = padded + tap[q] + c;
+      const float weight = w[q];
+      unroll<R>([&]<int i> { sum[i] += weight * load(from + i * step); });
+    }
+    const int64_t n = least(L, width - c);
+    unroll<R>([&]<int i> {
+      float* to = y + i * width + c;
+      poison += sum[i] * 0.0f;
+      if (n == L) {
+        std::memcpy(to, &sum[i], sizeof(Vec));
+      } else {
+        float part[L];
+        std::memcpy(part, &sum[i], sizeof part);
+        std::memcpy(to, part, static_cast<size_t>(n) * sizeof(float));
+      }
+    });
+  }
+}
+
+// N taps of one kernel row, over all outputs of a plane; y's rows are padded with zeros.
+template <int N>
+void tap_sums(const float* padded, int64_t step, const int64_t* tap, const float* y,
+              int64_t y_pitch, int64_t rows, int64_t width, float* sums) {
+  Vec sum[N];
+  unroll<N>([&]<int b> { sum[b] = load(sums + b * L); });
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t c = 0; c < width; c += L) {
+      const Vec g = load(y + r * y_pitch + c);
+      const float* from = padded + r * step + c;
+      unroll<N>([&]<int b> { sum[b] += g * load(from + tap[b]); });
+    }
+  }
+  unroll<N>([&]<int b> { std::memcpy(sums + b * L, &sum[b], sizeof(Vec)); });
+}
+using TapSums = void (*)(const float*, int64_t, const int64_t*, const float*, int64_t, int64_t,
+                         int64_t, float*);
+template <int... I> TapSums tap_sums_of(int64_t taps, std::integer_sequence<int, I...>) {
+  constexpr TapSums all[] = {tap_sums<I + 1>...};
+  return all[taps - 1];
+}
+
+int64_t planes_at_once(const ConvShape& s) {
+  return most(1, grain_default / most(1, s.out_points() * s.kernel_points() / 8));
+}
+
+}  // namespace
+
+bool depthwise_map(const ConvShape& s, const float* x, const float* w, const float* bias, float* y,
+                   bool turned) {
+  const Padded p(s);
+  const int64_t taps = s.kernel_points();
+  std::atomic<bool> finite{true};
+  parallel_for(s.n * s.ci, planes_at_once(s), [&](int64_t begin, int64_t end) {
+    // Places are kept as floats' bytes: two floats hold one.
+    float* padded = scratch.of<float>(p.floats() + 3 * taps + 2);
+    auto* tap = reinterpret_cast<int64_t*>(padded + (p.floats() + 1) / 2 * 2);
+    float* weight = reinterpret_cast<float*>(tap + taps);
+    std::memset(padded, 0, static_cast<size_t>(p.floats()) * sizeof(float));
+    for (int64_t q = 0; q < taps; ++q) tap[q] = p.tap(s, q / s.kernel[2], q % s.kernel[2]);
+    Vec poison{};
+    for (int64_t plane = begin; plane < end; ++plane) {
+      const int64_t c = plane % s.ci;
+      for (int64_t q = 0; q < taps; ++q) weight[q] = w[c * taps + (turned ? taps - 1 - q : q)];
+      p.fill(s, x + plane * s.in_points(), padded);
+      float* to = y + plane * s.out_points();
+      const float start = bias ? bias[c] : 0.0f;
+      for (int64_t r = 0; r < s.out[1];) {
+        const bool many = s.out[1] - r >= rows_max;
+        (many ? output_rows<rows_max> : output_rows<1>)(padded + r * p.row, p.row, tap, weight,
+                                                        taps, start, s.out[2], to + r * s.out[2],
+                                                        poison);
+        r += many ? rows_max : 1;
+      }
+    }
+    if (!(total(poison) == 0)) {
+      finite.store(false, std::memory_order_relaxed);
+    }
+  });
+  return finite;
+}
+
+bool depthwise_weight(const ConvShape& s, const float* y, const float* x, float* w) {
+  const Padded p(s);
+  const int64_t taps = s.kernel_points();
+  const int64_t y_pitch = (s.out[2] + L - 1) / L * L;
+  constexpr auto sizes = std::make_integer_sequence<int, taps_max>{};
+  std::atomic<bool> finite{true};
+  parallel_for(s.ci, most(1, planes_at_once(s) / s.n), [&](int64_t begin, int64_t end) {
+    float* gradients = scratch.of<float>(p.floats() + s.out[1] * y_pitch + taps * L);
+    float* sums = gradients + s.out[1] * y_pitch;
+    float* padded = sums + taps * L;
+    std::memset(gradients, 0, static_cast<size_t>(s.out[1] * y_pitch) * sizeof(float));
+    std::memset(padded, 0, static_cast<size_t>(p.floats()) * sizeof(float));
+    float poison = 0;
+    for (int64_t c = begin; c < end; ++c) {
+      std::memset(sums, 0, static_cast<size_t>(taps * L) * sizeof(float));
+      for (int64_t n = 0; n < s.n; ++n) {
+        const int64_t plane = n * s.ci + c;
+        p.fill(s, x + plane * s.in_points(), padded);
+        for (int64_t r = 0; r < s.out[1]; ++r) {
+          std::memcpy(gradients + r * y_pitch, y + plane * s.out_points() + r * s.out[2],
+                      static_cast<size_t>(s.out[2]) * sizeof(float));
+        }
+        for (int64_t a = 0; a < s.kernel[1]; ++a) {
+          for (int64_t b = 0; b < s.kernel[2]; b += taps_max) {
+            const int64_t count = least(taps_max, s.kernel[2] - b);
+            int64_t tap[taps_max];
+            for (int64_t q = 0; q < count; ++q) tap[q] = p.tap(s, a, b + q);
+            tap_sums_of(count, sizes)(padded, p.row, tap, gradients, y_pitch, s.out[1], s.out[2],
+                                      sums + (a * s.kernel[2] + b) * L);
+          }
+        }
+      }
+      for (int64_t q = 0; q < taps; ++q) {
+        w[c * taps + q] = total(load(sums + q * L));
+        poison += w[c * taps + q] * 0.0f;
+      }
+    }
+    if (!(poison == 0)) {
+      finite.store(false, std::memory_order_relaxed);
+    }
+  });
+  return finite;
+}
+
+}  // namespace clew::kernels::CLEW_ISA

@@ -1,0 +1,172 @@
+// copy and fill: elements moved between any two layouts and dtypes.
+// May include: base, kernels.
+// Invariant: equal dtypes copy bytes, so every bit pattern (NaN payloads too) survives.
+#include <cstring>
+
+#include "base/ndview.h"
+#include "kernels/core/stream.h"
+#include "kernels/elementwise/pointwise.h"
+#include "kernels/indexing/index_walk.h"
+#include "kernels/layout/transpose.h"
+
+namespace clew::kernels {
+
+namespace {
+
+template <class T> void move_loop(char* const* p, const int64_t* s, int64_t n, const Scalar*) {
+  char* d = p[0];
+  const char* a = p[1];
+  constexpr int64_t item = sizeof(T);
+  if (s[0] == item && s[1] == item) {
+    const size_t bytes = static_cast<size_t>(n) * sizeof(T);
+    if (d + bytes <= a || a + bytes <= d)
+      copy_bytes(d, a, bytes);
+    else
+      std::memmove(d, a, bytes);
+  } else if (s[0] == item && s[1] == 0) {
+    std::fill_n(reinterpret_cast<T*>(d), n, *reinterpret_cast<const T*>(a));
+  } else {
+    for (int64_t i = 0; i < n; ++i) {
+      *reinterpret_cast<T*>(d + i * s[0]) = *reinterpret_cast<const T*>(a + i * s[1]);
+    }
+  }
+}
+
+Loop move_loop_of(size_t item) {
+  Loop found = nullptr;
+  dispatch_size(item, [&]<class T>() { found = move_loop<T>; });
+  return found;
+}
+
+template <class To, class From>
+void cast_loop(char* const* p, const int64_t* s, int64_t n, const Scalar*) {
+  for (int64_t i = 0; i < n; ++i) {
+    *reinterpret_cast<To*>(p[0] + i * s[0]) =
+        convert<To>(*reinterpret_cast<const From*>(p[1] + i * s[1]));
+  }
+}
+
+template <class From, class... To>
+constexpr void set_casts(Loop (&row)[num_dtypes], TypeList<To...>) {
+  ((row[static_cast<int>(dtype_of<To>())] = cast_loop<To, From>), ...);
+}
+struct CastTable {
+  Loop fn[num_dtypes][num_dtypes] = {};  // [from][to]
+};
+template <class... From> constexpr CastTable make_cast_table(TypeList<From...>) {
+  CastTable t;
+  (set_casts<From>(t.fn[static_cast<int>(dtype_of<From>())], AllTypes{}), ...);
+  return t;
+}
+constexpr CastTable casts = make_cast_table(AllTypes{});
+
+// Rows, or one number for all of them.
+template <class T, bool one_a, bool one_b>
+void where_rows(T* o, const bool* c, const T* a, const T* b, int64_t n) {
+  const T first = *a, second = *b;
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) {
+    const T x = one_a ? first : a[i], y = one_b ? second : b[i];
+    if constexpr (std::is_integral_v<T>) {
+      // All ones or all zeros: no branch to predict, and the loop is vectorised.
+      T mask = static_cast<T>(T(0) - static_cast<T>(c[i]));
+      o[i] = static_cast<T>((x & mask) | (y & static_cast<T>(~mask)));
+    } else {
+      o[i] = c[i] ? x : y;
+    }
+  }
+}
+template <class T> void where_loop(char* const* p, const int64_t* s, int64_t n, const Scalar*) {
+  constexpr int64_t item = sizeof(T);
+  const bool one_a = s[2] == 0, one_b = s[3] == 0;
+  if (s[0] == item && s[1] == 1 && (s[2] == item || one_a) && (s[3] == item || one_b)) {
+    auto rows = one_a ? (one_b ? where_rows<T, true, true> : where_rows<T, true, false>)
+                      : (one_b ? where_rows<T, false, true> : where_rows<T, false, false>);
+    rows(reinterpret_cast<T*>(p[0]), reinterpret_cast<const bool*>(p[1]),
+         reinterpret_cast<const T*>(p[2]), reinterpret_cast<const T*>(p[3]), n);
+    return;
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    bool c = *reinterpret_cast<const bool*>(p[1] + i * s[1]);
+    const char* from = c ? p[2] + i * s[2] : p[3] + i * s[3];
+    *reinterpret_cast<T*>(p[0] + i * s[0]) = *reinterpret_cast<const T*>(from);
+  }
+}
+
+// Zeros are left to the C library: it has processors write lines that they have not read.
+template <class T> void fill_row(T* to, T value, int64_t n) {
+  T line[line_bytes / sizeof(T)];
+  std::fill_n(line, std::ssize(line), value);
+  constexpr char zero[line_bytes] = {};
+  if (std::memcmp(line, zero, sizeof line) == 0) {
+    std::memset(static_cast<void*>(to), 0, static_cast<size_t>(n) * sizeof(T));
+    return;
+  }
+  for (; n > 0 && !starts_line(to); --n) *to++ = value;
+  for (; n >= std::ssize(line); n -= std::ssize(line), to += std::ssize(line))
+    std::memcpy(static_cast<void*>(to), line, sizeof line);
+  std::fill_n(to, n, value);
+}
+template <class T> void fill_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* v) {
+  const T value = v->to<T>();
+  if (s[0] == sizeof(T) && n >= line_bytes) {
+    fill_row(reinterpret_cast<T*>(p[0]), value, n);
+  } else if (s[0] == sizeof(T)) {
+    std::fill_n(reinterpret_cast<T*>(p[0]), n, value);
+  } else {
+    for (int64_t i = 0; i < n; ++i) *reinterpret_cast<T*>(p[0] + i * s[0]) = value;
+  }
+}
+
+}  // namespace
+
+Loop cast_loop_of(DType from, DType to) {
+  if (from == to) return move_loop_of(itemsize(to));
+  Loop fast = table::casts[static_cast<int>(from)][to];
+  return fast ? fast : casts.fn[static_cast<int>(from)][static_cast<int>(to)];
+}
+
+Loop where_loop_of(size_t item) {
+  Loop found = nullptr;
+  dispatch_size(item, [&]<class T>() { found = where_loop<T>; });
+  return found;
+}
+
+void copy(const NdView& dst, const NdView& src) {
+  const size_t item = itemsize(dst.dtype);
+  if (dst.dtype == src.dtype) {
+    if (dst.contiguous() && src.contiguous()) {
+      int64_t n = dst.numel();
+      if (n == 0 || dst.data == src.data) return;
+      parallel_for(n, 8 * grain_default, [&](int64_t begin, int64_t end) {
+        std::memmove(dst.data + begin * static_cast<int64_t>(item),
+                     src.data + begin * static_cast<int64_t>(item),
+                     static_cast<size_t>(end - begin) * item);
+      });
+      return;
+    }
+    if (dst.numel() == 0 || copy_transposed(dst, src)) return;
+  }
+  char* data[2] = {dst.data, src.data};
+  const int64_t* strides[2] = {dst.strides, src.strides};
+  size_t items[2] = {item, itemsize(src.dtype)};
+  run_loop(cast_loop_of(src.dtype, dst.dtype), 2, data, strides, items, dst.sizes, dst.ndim,
+           nullptr);
+}
+
+void clear(char* at, int64_t bytes) {
+  parallel_for(bytes, int64_t{1} << 18, [at](int64_t begin, int64_t end) {
+    std::memset(at + begin, 0, static_cast<size_t>(end - begin));
+  });
+}
+
+void fill(const NdView& dst, const Scalar& value) {
+  dispatch(dst.dtype, AllTypes{}, [&]<class T>() {
+    char* data[1] = {dst.data};
+    const int64_t* strides[1] = {dst.strides};
+    size_t items[1] = {sizeof(T)};
+    run_loop(fill_loop<T>, 1, data, strides, items, dst.sizes, dst.ndim, &value);
+  });
+}
+
+}  // namespace clew::kernels

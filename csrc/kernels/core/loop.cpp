@@ -1,0 +1,264 @@
+// run_loop: walks several strided operands of one shape and hands inner rows to a Loop.
+// May include: base, kernels.
+// Invariant: the split over threads depends on shape, strides and thread count only, never on
+// values.
+#include <cstring>
+#include <memory>
+
+#include "base/ndview.h"
+#include "kernels/layout/transpose.h"
+
+namespace clew::kernels {
+
+namespace {
+
+constexpr int max_operands = 8;
+
+// The dims that are left after size-1 dims are gone and neighbours are merged; [0] is the
+// innermost.
+struct Walk {
+  int ndim = 0;
+  int count = 0;
+  int64_t sizes[max_dims];
+  int64_t steps[max_dims][max_operands];  // bytes
+
+  // Whether dim a should lie inside dim b: decided by the first operand whose strides differ.
+  bool inside(int a, int b) const {
+    for (int k = 0; k < count; ++k) {
+      int64_t x = std::abs(steps[a][k]);
+      int64_t y = std::abs(steps[b][k]);
+      if (x == 0 || y == 0) continue;
+      if (x != y) return x < y;
+    }
+    return false;
+  }
+  void swap_dims(int a, int b) {
+    std::swap(sizes[a], sizes[b]);
+    for (int k = 0; k < count; ++k) std::swap(steps[a][k], steps[b][k]);
+  }
+  void sort() {
+    // Insertion sort; `inside` is no total order when strides are 0, and this stays put in doubt.
+    for (int i = 1; i < ndim; ++i) {
+      for (int j = i; j > 0 && inside(j, j - 1); --j) swap_dims(j, j - 1);
+    }
+  }
+  void coalesce() {
+    int last = 0;
+    for (int d = 1; d < ndim; ++d) {
+      bool merge = true;
+      for (int k = 0; k < count; ++k) merge &= steps[d][k] == steps[last][k] * sizes[last];
+      if (merge) {
+        sizes[last] *= sizes[d];
+      } else if (++last != d) {
+        sizes[last] = sizes[d];
+        for (int k = 0; k < count; ++k) steps[last][k] = steps[d][k];
+      }
+    }
+    ndim = last + 1;
+  }
+  // A row of a few elements costs more to start than to run: a much longer dim goes inside instead,
+  // and the short one next to it. True where that was done.
+  bool prefer_long_rows() {
+    if (sizes[0] >= 8) return false;
+    int best = 0;
+    for (int d = 1; d < ndim; ++d) {
+      if (sizes[d] > sizes[best]) best = d;
+    }
+    if (best == 0 || sizes[best] < 8 * sizes[0]) return false;
+    swap_dims(0, best);
+    swap_dims(1, best);
+    return true;
+  }
+  // Elements along dim 0 whose lines stay in the nearest cache while dim 1 is gone over.
+  int64_t piece() const {
+    int64_t step = 1;
+    for (int k = 0; k < count; ++k) step = std::max(step, std::abs(steps[0][k]));
+    return step <= 64 ? std::max<int64_t>(256, 8192 / step) : 64;
+  }
+  // Cuts dim 0, which must be a multiple of `length`, into pieces; dim 1 lies between them.
+  void cut(int64_t length) {
+    for (int d = ndim; d > 2; --d) {
+      sizes[d] = sizes[d - 1];
+      std::copy_n(steps[d - 1], count, steps[d]);
+    }
+    sizes[2] = sizes[0] / length;
+    sizes[0] = length;
+    for (int k = 0; k < count; ++k) steps[2][k] = steps[0][k] * length;
+    ++ndim;
+  }
+  // Whether input k runs across the rows, and along dim d: each of its elements in a row is on a
+  // cache line of its own, which the next rows need again.
+  bool crosses(int k, int d, const size_t* items) const {
+    return std::abs(steps[0][k]) >= 64 && steps[d][k] == static_cast<int64_t>(items[k]);
+  }
+  // Makes the dim along which some input crosses the rows dim 1. False where there is none, or too
+  // little to do.
+  bool find_crossed(const size_t* items) {
+    if (sizes[0] < 64 || steps[0][0] != static_cast<int64_t>(items[0])) return false;
+    for (int d = 1; d < ndim; ++d) {
+      for (int k = 1; sizes[d] >= 16 && k < count; ++k) {
+        if (!crosses(k, d, items)) continue;
+        swap_dims(1, d);
+        return true;
+      }
+    }
+    return false;
+  }
+};
+
+DType bytes_of(size_t item) {
+  switch (item) {
+    case 1: return DType::UInt8;
+    case 2: return DType::Int16;
+    case 4: return DType::Int32;
+    case 8: return DType::Int64;
+    default: return DType::Complex128;
+  }
+}
+
+// Goes over dims 0 and 1 in tiles, for which the inputs that cross the rows are turned first.
+void run_crossed(Loop loop, const Walk& w, char* const* data, const size_t* items,
+                 const Scalar* params) {
+  constexpr int64_t most_rows = 64, most_columns = 512;
+  const int64_t across = (w.sizes[0] + most_columns - 1) / most_columns;
+  const int64_t down = (w.sizes[1] + most_rows - 1) / most_rows;
+  int64_t tiles = across * down;
+  for (int d = 2; d < w.ndim; ++d) tiles *= w.sizes[d];
+  parallel_for(tiles, 1, [&](int64_t begin, int64_t end) {
+    std::unique_ptr<char[]> rooms[max_operands];
+    for (int k = 1; k < w.count; ++k) {
+      if (w.crosses(k, 1, items)) rooms[k].reset(new char[most_rows * most_columns * items[k]]);
+    }
+    for (int64_t tile = begin; tile < end; ++tile) {
+      const int64_t column = tile % across * most_columns, row = tile / across % down * most_rows;
+      const int64_t sizes[2] = {std::min(most_rows, w.sizes[1] - row),
+                                std::min(most_columns, w.sizes[0] - column)};
+      char* at[max_operands];
+      int64_t along[max_operands], next[max_operands];
+      for (int k = 0; k < w.count; ++k) {
+        at[k] = data[k] + column * w.steps[0][k] + row * w.steps[1][k];
+        int64_t rest = tile / (across * down);
+        for (int d = 2; d < w.ndim; ++d) {
+          at[k] += rest % w.sizes[d] * w.steps[d][k];
+          rest /= w.sizes[d];
+        }
+        along[k] = w.steps[0][k];
+        next[k] = w.steps[1][k];
+        if (!rooms[k]) continue;
+        const auto item = static_cast<int64_t>(items[k]);
+        const int64_t from[2] = {next[k] / item, along[k] / item}, to[2] = {sizes[1], 1};
+        const DType bytes = bytes_of(items[k]);
+        const NdView turned{rooms[k].get(), sizes, to, 2, bytes};
+        if (!copy_transposed(turned, {at[k], sizes, from, 2, bytes})) {
+          for (int64_t i = 0; i < sizes[0]; ++i) {
+            for (int64_t j = 0; j < sizes[1]; ++j)
+              std::memcpy(turned.data + (i * sizes[1] + j) * item,
+                          at[k] + i * next[k] + j * along[k], items[k]);
+          }
+        }
+        at[k] = turned.data;
+        along[k] = item;
+        next[k] = sizes[1] * item;
+      }
+      for (int64_t i = 0; i < sizes[0]; ++i) {
+        loop(at, along, sizes[1], params);
+        for (int k = 0; k < w.count; ++k) at[k] += next[k];
+      }
+    }
+  });
+}
+
+// What a thread does before it looks whether the work should end.
+constexpr int64_t stretch_elements = int64_t{1} << 22;
+
+void run_range(Loop loop, const Walk& w, char* const* data, int64_t begin, int64_t end,
+               const Scalar* params) {
+  int64_t index[max_dims];
+  char* at[max_operands];
+  for (int k = 0; k < w.count; ++k) at[k] = data[k];
+  int64_t rest = begin;
+  for (int d = 0; d < w.ndim; ++d) {
+    index[d] = rest % w.sizes[d];
+    rest /= w.sizes[d];
+    for (int k = 0; k < w.count; ++k) at[k] += index[d] * w.steps[d][k];
+  }
+  for (int64_t left = end - begin; left > 0;) {
+    int64_t n = std::min(left, w.sizes[0] - index[0]);
+    loop(at, w.steps[0], n, params);
+    left -= n;
+    if (left == 0) break;
+    for (int k = 0; k < w.count; ++k) at[k] -= index[0] * w.steps[0][k];
+    index[0] = 0;
+    for (int d = 1; d < w.ndim; ++d) {
+      for (int k = 0; k < w.count; ++k) at[k] += w.steps[d][k];
+      if (++index[d] < w.sizes[d]) break;
+      for (int k = 0; k < w.count; ++k) at[k] -= w.sizes[d] * w.steps[d][k];
+      index[d] = 0;
+    }
+  }
+}
+
+}  // namespace
+
+void run_loop(Loop loop, int count, char* const* data, const int64_t* const* strides,
+              const size_t* itemsizes, const int64_t* sizes, int ndim, const Scalar* params) {
+  if (count > max_operands || ndim > max_dims) fail_internal("run_loop: too many operands or dims");
+  Walk w;
+  w.count = count;
+  int64_t numel = 1;
+  for (int d = ndim - 1; d >= 0; --d) {
+    numel *= sizes[d];
+    if (sizes[d] == 1) continue;
+    w.sizes[w.ndim] = sizes[d];
+    for (int k = 0; k < count; ++k) {
+      w.steps[w.ndim][k] = strides[k][d] * static_cast<int64_t>(itemsizes[k]);
+    }
+    ++w.ndim;
+  }
+  if (numel == 0) return;
+  if (w.ndim == 0) {
+    // One element: item-size steps let the loop take its contiguous path.
+    int64_t steps[max_operands];
+    for (int k = 0; k < count; ++k) steps[k] = static_cast<int64_t>(itemsizes[k]);
+    loop(data, steps, 1, params);
+    return;
+  }
+  bool turned = false;
+  if (w.ndim > 1) {
+    w.sort();
+    w.coalesce();
+    if (w.ndim > 1) turned = w.prefer_long_rows();
+  }
+  // An output that is written more than once (stride 0) must not be shared between threads.
+  int64_t grain = grain_default;
+  for (int d = 0; d < w.ndim; ++d) {
+    if (w.steps[d][0] == 0) grain = numel;
+  }
+  if (w.ndim == 1 && numel <= grain) {
+    loop(data, w.steps[0], numel, params);
+    return;
+  }
+  if (numel >= grain_default && grain == grain_default && w.ndim > 1 && w.find_crossed(itemsizes))
+    return run_crossed(loop, w, data, itemsizes, params);
+  auto run = [&](const Walk& walk, char* const* at, int64_t elements) {
+    parallel_for(elements, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t b = begin; b < end; b += stretch_elements) {
+        stop_point();
+        run_range(loop, walk, at, b, std::min(end, b + stretch_elements), params);
+      }
+    });
+  };
+  const int64_t piece = turned && w.ndim < max_dims ? w.piece() : 0;
+  if (piece == 0 || w.sizes[0] < 2 * piece) return run(w, data, numel);
+  Walk last = w;
+  last.sizes[0] = w.sizes[0] % piece;
+  w.sizes[0] -= last.sizes[0];
+  const int64_t rest = numel / (w.sizes[0] + last.sizes[0]) * last.sizes[0];
+  char* at[max_operands];
+  for (int k = 0; k < count; ++k) at[k] = data[k] + w.sizes[0] * w.steps[0][k];
+  w.cut(piece);
+  run(w, data, numel - rest);
+  if (rest) run(last, at, rest);
+}
+
+}  // namespace clew::kernels

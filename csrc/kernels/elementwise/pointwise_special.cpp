@@ -1,0 +1,52 @@
+// Float loops of the functions that call the C library or special_math.h element by element.
+// May include: base, kernels.
+// Invariant: one version for all processors; only float dtypes are set here.
+#include "kernels/elementwise/pointwise.h"
+#include "kernels/elementwise/pointwise_loops.h"
+#include "kernels/math/special_math.h"
+
+namespace clew::kernels {
+
+namespace {
+
+using F = FloatTypes;
+
+void init_two_numbers() {
+  auto times_log = []<class T>(T a, T b) {
+    return b != b ? b : a == T(0) ? T(0) : T(a * std::log(b));
+  };
+  binary(table::xlogy, F{}, times_log);
+  beside_numbers<2>(table::xlogy, times_log);
+  auto times_log1p = []<class T>(T a, T b) {
+    return b != b ? b : a == T(0) ? T(0) : T(a * std::log1p(b));
+  };
+  binary(table::xlog1py, F{}, times_log1p);
+  beside_numbers<2>(table::xlog1py, times_log1p);
+  binary(table::zeta, F{}, []<class T>(T a, T b) { return T(special::zeta(a, b)); });
+}
+
+void init_special() {
+  unary(table::conj, F{}, []<class T>(T a) { return a; });
+  unary(table::erfcx, F{}, []<class T>(T a) { return T(special::erfcx(a)); });
+  unary(table::lgamma, TypeList<double>{}, [](double a) { return std::lgamma(a); });
+  unary(table::digamma, TypeList<double>{}, [](double a) { return special::digamma(a); });
+  unary<1>(table::polygamma, F{},
+           []<class T>(T a, const T* c) { return T(special::polygamma(c[0], a)); });
+  unary(table::entr, F{}, []<class T>(T a) { return T(special::entr(a)); });
+  unary(table::ndtri, F{}, []<class T>(T a) { return T(special::ndtri(a)); });
+  unary(table::log_ndtr, F{}, []<class T>(T a) { return T(special::log_ndtr(a)); });
+  unary(table::i0, F{}, []<class T>(T a) { return T(special::bessel_i(0, a)); });
+  unary(table::i0e, F{}, []<class T>(T a) { return T(special::bessel_i_scaled(0, a)); });
+  unary(table::i1, F{}, []<class T>(T a) { return T(special::bessel_i(1, a)); });
+  unary(table::i1e, F{}, []<class T>(T a) { return T(special::bessel_i_scaled(1, a)); });
+}
+
+}  // namespace
+
+void init_pointwise_special();
+void init_pointwise_special() {
+  init_two_numbers();
+  init_special();
+}
+
+}  // namespace clew::kernels

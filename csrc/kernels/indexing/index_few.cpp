@@ -1,0 +1,101 @@
+// Reading and writing dense tensors at a few places.
+// May include: base, kernels.
+// Invariant: every place is read once and followed only if it is in range.
+#include "kernels/indexing/index_few.h"
+
+#include <cstring>
+
+#include "base/read_once.h"
+
+namespace clew::kernels {
+
+namespace {
+
+bool within(int64_t place, int64_t total) {
+  return static_cast<uint64_t>(place) < static_cast<uint64_t>(total);
+}
+
+// A row's bytes, where their number is known when this is compiled.
+template <size_t bytes> struct Fixed {
+  static void copy(char* to, const char* from, size_t) { std::memcpy(to, from, bytes); }
+};
+struct Any {
+  static void copy(char* to, const char* from, size_t bytes) { std::memcpy(to, from, bytes); }
+};
+template <class F> auto with_row(size_t bytes, F&& f) {
+  switch (bytes) {
+    case 1: return f.template operator()<Fixed<1>>();
+    case 2: return f.template operator()<Fixed<2>>();
+    case 4: return f.template operator()<Fixed<4>>();
+    case 8: return f.template operator()<Fixed<8>>();
+    case 16: return f.template operator()<Fixed<16>>();
+    case 32: return f.template operator()<Fixed<32>>();
+    default: return f.template operator()<Any>();
+  }
+}
+
+}  // namespace
+
+bool take_few(char* out, const char* src, const DenseBlocks& b, const int64_t* places, int64_t n) {
+  const size_t row = static_cast<size_t>(b.inner) * b.item;
+  return with_row(row, [&]<class Row>() {
+    for (int64_t o = 0; o < b.outer; ++o, src += static_cast<size_t>(b.total) * row) {
+      for (int64_t k = 0; k < n; ++k, out += row) {
+        const int64_t place = read_once(places[k]);
+        if (!within(place, b.total)) return false;
+        Row::copy(out, src + static_cast<size_t>(place) * row, row);
+      }
+    }
+    return true;
+  });
+}
+
+bool put_few(char* dst, const char* values, bool one, const DenseBlocks& b, const int64_t* places,
+             int64_t n) {
+  int64_t own[few_places];
+  for (int64_t k = 0; k < n; ++k) {
+    own[k] = read_once(places[k]);
+    if (!within(own[k], b.total)) return false;
+  }
+  const int64_t inner = one ? b.inner : 1;  // the one value is as long as an element
+  const size_t row = static_cast<size_t>(b.inner) * b.item, part = one ? b.item : row;
+  with_row(part, [&]<class Row>() {
+    for (int64_t o = 0; o < b.outer; ++o, dst += static_cast<size_t>(b.total) * row) {
+      for (int64_t k = 0; k < n; ++k) {
+        char* to = dst + static_cast<size_t>(own[k]) * row;
+        for (int64_t i = 0; i < inner; ++i)
+          Row::copy(to + static_cast<size_t>(i) * part, values, part);
+        if (!one) values += part;
+      }
+    }
+  });
+  return true;
+}
+
+bool append_few(int64_t* out, const int64_t* index, int64_t n, int64_t size) {
+  bool good = true;
+  for (int64_t k = 0; k < n; ++k) {
+    int64_t place = read_once(index[k]);
+    if (place < 0) place += size;
+    good = good && within(place, size);
+    out[k] = out[k] * size + place;
+  }
+  return good;
+}
+
+bool all_within(const int64_t* index, int64_t n, int64_t size) {
+  bool good = true;
+  for (int64_t k = 0; k < n; ++k) good = good && within(index[k], size);
+  return good;
+}
+
+int64_t mask_places(int64_t* out, const char* mask, int64_t n) {
+  int64_t found = 0;
+  for (int64_t k = 0; k < n; ++k) {
+    out[found] = k;
+    found += mask[k] != 0;
+  }
+  return found;
+}
+
+}  // namespace clew::kernels

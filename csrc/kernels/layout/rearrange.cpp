@@ -1,0 +1,115 @@
+// Reordering loops.
+// May include: base, kernels.
+// Invariant: rows are independent, so any split over threads gives the same result.
+#include "kernels/layout/rearrange.h"
+
+#include "kernels/core/stream.h"
+#include "kernels/indexing/index_walk.h"
+
+namespace clew::kernels {
+
+// The elements of a vector in reverse order.
+template <class V, int... I> static V reversed(V v, std::integer_sequence<int, I...>) {
+  return __builtin_shufflevector(v, v, (static_cast<int>(sizeof...(I)) - 1 - I)...);
+}
+// to[n - 1 - j] = s[j].
+template <class T> static void reverse_piece(T* to, const T* s, int64_t n) {
+  int64_t j = 0;
+  if constexpr (sizeof(T) <= 8) {
+    constexpr int lanes = 16 / sizeof(T), vectors = 4;
+    typedef T V __attribute__((vector_size(16)));
+    for (; j + vectors * lanes <= n; j += vectors * lanes) {
+      V v[vectors];
+      std::memcpy(v, s + j, sizeof v);
+      T* line = to + n - j - vectors * lanes;
+      for (int k = 0; k < vectors; ++k) {
+        const V turned = reversed(v[vectors - 1 - k], std::make_integer_sequence<int, lanes>());
+        std::memcpy(line + k * lanes, &turned, sizeof turned);
+      }
+    }
+  }
+  for (; j < n; ++j) to[n - 1 - j] = s[j];
+}
+// d[n - 1 - j] = s[j]. Memory is fetched ahead of what goes forwards, reading or writing, and not
+// of what goes backwards: that is done within the cache.
+template <class T> static void copy_reversed(T* d, const T* s, int64_t n) {
+  constexpr int64_t piece = 8192 / sizeof(T);
+  if (n <= piece / 4) return reverse_piece(d, s, n);
+  T turned[piece];
+  for (int64_t j = 0; j < n; j += piece) {
+    const int64_t count = std::min(piece, n - j);
+    reverse_piece(turned, s + j, count);
+    copy_bytes(d + n - j - count, turned, static_cast<size_t>(count) * sizeof(T));
+  }
+}
+
+// Calls f(to, from, r) for all rows of two views with the same sizes.
+template <class T, class F> static void for_rows(const NdView& dst, const NdView& src, F&& f) {
+  const int last = dst.ndim - 1;
+  const int64_t inner = dst.sizes[last];
+  const int64_t* strides[2] = {dst.strides, src.strides};
+  parallel_for(dst.numel() / inner, std::max<int64_t>(1, grain_default / inner),
+               [&](int64_t begin, int64_t end) {
+                 Walk<2> walk(dst.sizes, last, strides);
+                 walk.seek(begin);
+                 for (int64_t r = begin; r < end; ++r, walk.next())
+                   f(dst.ptr<T>() + walk.offset[0], src.ptr<const T>() + walk.offset[1], r);
+               });
+}
+
+void copy_signed(const NdView& to, const NdView& from) {
+  int64_t n = to.numel();
+  if (n == 0) return;
+  int last = to.ndim - 1;
+  NdView dst = to, src = from;
+  Dims strides[2] = {{to.strides, to.ndim}, {from.strides, from.ndim}};
+  for (int d = 0; d < last; ++d) {
+    if (from.strides[d] >= 0) continue;
+    for (NdView* v : {&dst, &src}) {
+      int64_t& step = strides[v == &src][d];
+      v->data += (v->sizes[d] - 1) * step * static_cast<int64_t>(itemsize(v->dtype));
+      step = -step;
+    }
+  }
+  dst.strides = strides[0].data();
+  src.strides = strides[1].data();
+  dispatch_size(itemsize(dst.dtype), [&]<class T>() {
+    if (last < 0) {
+      *dst.ptr<T>() = *src.ptr<const T>();
+      return;
+    }
+    int64_t inner = dst.sizes[last];
+    int64_t sd = dst.strides[last];
+    int64_t ss = src.strides[last];
+    for_rows<T>(dst, src, [=](T* d, const T* s, int64_t) {
+      if (sd == 1 && ss == 1)
+        copy_bytes(d, s, sizeof(T) * static_cast<size_t>(inner));
+      else if (sd == 1 && ss == -1)
+        copy_reversed(d, s - (inner - 1), inner);
+      else
+        for (int64_t j = 0; j < inner; ++j) d[j * sd] = s[j * ss];
+    });
+  });
+}
+
+void triangle(const NdView& dst, const NdView& src, int64_t diagonal, bool lower) {
+  int64_t n = dst.numel();
+  if (n == 0) return;
+  int last = dst.ndim - 1;
+  int64_t rows = dst.sizes[last - 1];
+  int64_t columns = dst.sizes[last];
+  int64_t sd = dst.strides[last];
+  int64_t ss = src.strides[last];
+  diagonal = std::clamp(diagonal, -rows - 1, columns + 1);
+  dispatch_size(itemsize(dst.dtype), [&]<class T>() {
+    for_rows<T>(dst, src, [=](T* d, const T* s, int64_t r) {
+      const int64_t edge = std::clamp<int64_t>(r % rows + diagonal + (lower ? 1 : 0), 0, columns);
+      const int64_t first = lower ? 0 : edge, stop = lower ? edge : columns;
+      for (int64_t j = 0; j < first; ++j) d[j * sd] = T{};
+      for (int64_t j = first; j < stop; ++j) d[j * sd] = s[j * ss];
+      for (int64_t j = stop; j < columns; ++j) d[j * sd] = T{};
+    });
+  });
+}
+
+}  // namespace clew::kernels

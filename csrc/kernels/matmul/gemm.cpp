@@ -1,0 +1,230 @@
+// How a matrix product runs: the blocked kernel, or oneDNN where the processor has better units.
+// May include: base, kernels.
+// Invariant: the choice depends on dtype, shape and strides only, so equal calls give equal bits.
+#include "kernels/matmul/gemm.h"
+
+#include <limits>
+
+#include "kernels/core/instruction_set.h"
+#include "kernels/matmul/gemm_isa.h"
+#include "kernels/onednn/onednn.h"
+
+namespace clew::kernels {
+
+namespace {
+
+struct Kernels {
+  void (*blocked)(const GemmTask&);
+  void (*small)(const SmallGemm&);
+  void (*row)(const SmallGemm&);
+};
+Kernels choose() {
+#if !defined(CLEW_ONLY_BASELINE)
+  switch (instruction_set()) {
+    case InstructionSet::avx512:
+      return {avx512::gemm_blocked, avx512::gemm_small, avx512::gemm_row};
+    case InstructionSet::avx2: return {avx2::gemm_blocked, avx2::gemm_small, avx2::gemm_row};
+    case InstructionSet::baseline: break;
+  }
+#endif
+  return {baseline::gemm_blocked, baseline::gemm_small, baseline::gemm_row};
+}
+const Kernels chosen = choose();
+
+// Multiply-adds from which oneDNN's own overhead no longer counts. For float32 that is the making
+// of its kernels, which the first call waits for (60 ms): below, the blocked kernel takes at most a
+// tenth more, that is 50 microseconds.
+constexpr int64_t onednn_work = 1 << 20, onednn_work_float32 = 1 << 26;
+// Rows of A that make up for packing B: where its rows are contiguous, and where its columns are.
+constexpr int64_t few_rows = 48, many_rows = 512;
+// Rows up to which sums along the depth, which need no packing, are faster.
+constexpr int64_t rows_of_dots = 8;
+
+// Where its kernels use instructions that the blocked kernel does not, or bring B into order
+// faster, as measured: with AVX-512 where B's rows are contiguous, with AVX2 where A's are and they
+// are few, but not so few that B is hardly worth ordering. With many both run at the processor's
+// rate, and the blocked kernel adds the bias on the way.
+bool onednn_is_faster(const Gemm& g) {
+  if (g.dtype != DType::Float32) return onednn::has_units_for(g.dtype);
+  switch (instruction_set()) {
+    case InstructionSet::avx512: return g.b_cs == 1;
+    case InstructionSet::avx2:
+      if (g.b_cs != 1 && g.b_rs == 1 && g.m <= rows_of_dots) return false;
+      return g.a_cs == 1 && g.m < (g.b_cs == 1 ? few_rows : many_rows);
+    case InstructionSet::baseline: break;
+  }
+  return true;
+}
+
+bool goes_to_onednn(const Gemm& g) {
+  const int64_t least = g.dtype == DType::Float32 ? onednn_work_float32 : onednn_work;
+  return g.m > 1 && g.n > 1 && g.k > 0 && g.m * g.n >= least / g.k && onednn_is_faster(g);
+}
+
+template <class T> void scale_c(const Gemm& g) {
+  const bool zero = g.beta.equals(0);
+  const auto factor = g.beta.to<compute_t<T>>();
+  for (int64_t i = 0; i < g.m; ++i) {
+    for (int64_t j = 0; j < g.n; ++j) {
+      T* at = reinterpret_cast<T*>(g.c) + i * g.c_rs + j * g.c_cs;
+      if (zero)
+        *at = g.bias ? reinterpret_cast<const T*>(g.bias)[j] : T{};
+      else if constexpr (std::is_integral_v<T>)
+        *at = static_cast<T>(static_cast<uint64_t>(*at) * static_cast<uint64_t>(factor));
+      else
+        *at = static_cast<T>(static_cast<compute_t<T>>(*at) * factor);
+    }
+  }
+}
+
+void store_factor(char* to, DType d, const Scalar& v) {
+  if (d == DType::Complex64) {
+    const c64 x = v.to<c64>();
+    std::memcpy(to, &x, sizeof x);
+  } else if (d == DType::Complex128) {
+    const c128 x = v.to<c128>();
+    std::memcpy(to, &x, sizeof x);
+  } else if (d == DType::Float64) {
+    const double x = v.to<double>();
+    std::memcpy(to, &x, sizeof x);
+  } else if (is_floating(d)) {
+    const float x = v.to<float>();
+    std::memcpy(to, &x, sizeof x);
+  } else if (as_signed(d) == DType::Int64) {
+    const int64_t x = v.to<int64_t>();
+    std::memcpy(to, &x, sizeof x);
+  } else {
+    const int32_t x = static_cast<int32_t>(static_cast<uint32_t>(v.to<int64_t>()));
+    std::memcpy(to, &x, sizeof x);
+  }
+}
+
+void run_blocked(const Gemm& g) {
+  GemmTask t;
+  t.dtype = g.dtype;
+  t.m = g.m, t.n = g.n, t.k = g.k;
+  t.a = g.a, t.a_rs = g.a_rs, t.a_cs = g.a_cs;
+  t.b = g.b, t.b_rs = g.b_rs, t.b_cs = g.b_cs;
+  t.c = g.c, t.c_rs = g.c_rs, t.c_cs = g.c_cs;
+  t.bias = g.beta.equals(0) ? g.bias : nullptr;
+  t.alpha_one = g.alpha.equals(1);
+  t.beta_kind = g.beta.equals(0) ? Beta::zero : g.beta.equals(1) ? Beta::one : Beta::other;
+  std::memset(t.alpha, 0, sizeof t.alpha);
+  std::memset(t.beta, 0, sizeof t.beta);
+  if (!t.alpha_one) store_factor(t.alpha, g.dtype, g.alpha);
+  if (t.beta_kind == Beta::other) store_factor(t.beta, g.dtype, g.beta);
+  chosen.blocked(t);
+}
+
+// Blocks of C, one a thread. Each packs its rows of A and columns of B: as square as may be, in
+// whole tiles of oneDNN's.
+struct Blocks {
+  static constexpr int64_t row_tile = 16, column_tile = 48, worth = 1 << 20;
+  int64_t down = 1, across = 1, rows, columns;
+
+  explicit Blocks(const Gemm& g) {
+    const int64_t tall = (g.m - 1) / row_tile + 1, wide = (g.n - 1) / column_tile + 1;
+    const int64_t most = std::min<int64_t>(num_threads(), g.m * g.n / (1 + worth / g.k));
+    double best = std::numeric_limits<double>::infinity();
+    for (int64_t d = std::min(most, tall); d >= 1; --d) {
+      const int64_t a = std::min(most / d, wide);
+      const auto r = static_cast<double>(((tall - 1) / d + 1) * row_tile),
+                 c = static_cast<double>(((wide - 1) / a + 1) * column_tile);
+      const double cost = r * c + packing * (r + c);
+      if (cost < best) best = cost, down = d, across = a;
+    }
+    rows = ((tall - 1) / down + 1) * row_tile;
+    columns = ((wide - 1) / across + 1) * column_tile;
+  }
+
+ private:
+  static constexpr double packing = 16;  // of a row or column costs as much as so many products
+};
+
+void run_by_onednn(const Gemm& g) {
+  const Blocks blocks(g);
+  const auto item = static_cast<int64_t>(itemsize(g.dtype));
+  parallel_for(blocks.down * blocks.across, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t k = begin; k < end; ++k) {
+      const int64_t i = k / blocks.across * blocks.rows, j = k % blocks.across * blocks.columns;
+      if (i >= g.m || j >= g.n) continue;
+      Gemm some = g;
+      some.m = std::min(blocks.rows, g.m - i), some.n = std::min(blocks.columns, g.n - j);
+      some.a += i * g.a_rs * item;
+      some.b += j * g.b_cs * item;
+      some.c += (i * g.c_rs + j) * item;
+      if (g.bias) {
+        // oneDNN adds to C: the bias is there first.
+        for (int64_t row = 0; row < some.m; ++row)
+          std::memcpy(some.c + row * g.c_rs * item, static_cast<const char*>(g.bias) + j * item,
+                      static_cast<size_t>(some.n * item));
+        some.bias = nullptr;
+        some.beta = Scalar(1);
+      }
+      if (!onednn::gemm(some)) run_blocked(some);
+    }
+  });
+}
+
+}  // namespace
+
+bool gemm_if_small(const SmallGemm& g) {
+  if ((g.dtype != DType::Float32 && g.dtype != DType::Float64) || (g.b_cs != 1 && g.b_rs != 1) ||
+      g.n < 2 || g.m == 0)
+    return false;
+  if (g.n <= small_columns && g.k <= small_depth && g.m <= small_rows) {
+    chosen.small(g);
+    return true;
+  }
+  if (g.m != 1 || g.k == 0 || g.n > row_work / g.k || (g.b_cs != 1 && g.a_cs != 1)) return false;
+  chosen.row(g);
+  return true;
+}
+
+void gemm(const Gemm& g) {
+  if (g.m == 0 || g.n == 0) return;
+  if (g.c_cs == 1 && g.alpha.equals(1) && g.beta.equals(0) &&
+      gemm_if_small(
+          {g.dtype, g.m, g.n, g.k, g.a, g.a_rs, g.a_cs, g.b, g.b_rs, g.b_cs, g.c, g.c_rs, g.bias}))
+    return;
+  if (g.k == 0) {
+    dispatch(as_signed(g.dtype), PlainNumericTypes{}, [&]<class T> { scale_c<T>(g); });
+    return;
+  }
+  const LongWork work(g.m * g.n * std::max<int64_t>(1, g.k / 16));
+  if (goes_to_onednn(g) && onednn::takes(g)) return run_by_onednn(g);
+  run_blocked(g);
+}
+
+void gemm_batched(const Gemm& first, const GemmBatch& batch) {
+  int64_t count = 1;
+  for (int64_t s : batch.sizes) count *= s;
+  if (count == 0) return;
+  if (count == 1) return gemm(first);
+  const auto size = static_cast<int64_t>(itemsize(first.dtype));
+  const int dims = batch.sizes.size();
+  auto run = [&](int64_t begin, int64_t end) {
+    for (int64_t q = begin; q < end && !stopped(); ++q) {
+      Gemm g = first;
+      int64_t left = q;
+      for (int d = dims - 1; d >= 0; --d) {
+        const int64_t at = left % batch.sizes[d];
+        left /= batch.sizes[d];
+        g.a += at * batch.a[d] * size;
+        g.b += at * batch.b[d] * size;
+        g.c += at * batch.c[d] * size;
+      }
+      gemm(g);
+    }
+  };
+  const int64_t work = std::max<int64_t>(1, first.m * first.n) * std::max<int64_t>(1, first.k);
+  const LongWork all(count * work / 16);
+  // Few large products: threads inside each one; otherwise threads over the batch.
+  if (count < num_threads() && work > (1 << 20))
+    run(0, count);
+  else
+    parallel_for(count, std::max<int64_t>(1, (1 << 18) / work), run);
+  end_if_stopped();
+}
+
+}  // namespace clew::kernels

@@ -1,0 +1,232 @@
+// The row loops of softmax and normalisation, compiled once for each instruction set.
+// May include: base, kernels.
+// Invariant: everything lies in the namespace CLEW_ISA or has internal linkage.
+#ifndef CLEW_ISA
+#define CLEW_ISA baseline
+#endif
+// Comparisons may become selections: nobody reads the floating-point exception flags.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("no-trapping-math")
+#endif
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "kernels/norm/softmax_exp.h"
+#include "kernels/norm/softmax_rows.h"
+
+namespace clew::kernels::CLEW_ISA {
+namespace {
+
+constexpr int L = 32;
+constexpr int64_t block = 16 * L;
+constexpr int S = 8;  // what is left after blocks of L goes in blocks of S
+
+// The lanes joined in halves, as far as a vector goes.
+template <class C, class F> [[gnu::always_inline]] inline void join_halves(C* lanes, F&& join) {
+  for (int l = 0; l < L / 2; ++l) lanes[l] = join(lanes[l], lanes[l + L / 2]);
+  for (int l = 0; l < L / 4; ++l) lanes[l] = join(lanes[l], lanes[l + L / 4]);
+}
+template <class C> [[gnu::always_inline]] inline void add_lanes(double* part, C* lanes) {
+  join_halves(lanes, [](C a, C b) { return a + b; });
+  for (int l = 0; l < L / 4; ++l) part[l % 4] += static_cast<double>(lanes[l]);
+}
+// Sums term(i) over [0, n).
+template <class C, class F> inline double summed(int64_t n, F term) {
+  double total = 0, part[4] = {};
+  int64_t i = 0;
+  while (i + L <= n) {
+    C lanes[L] = {};
+    int64_t stop = i + block < n - L ? i + block : n - L;
+    for (; i <= stop; i += L) {
+      for (int l = 0; l < L; ++l) lanes[l] += term(i + l);
+    }
+    add_lanes(part, lanes);
+  }
+  total = (part[0] + part[1]) + (part[2] + part[3]);
+  for (; i < n; ++i) total += static_cast<double>(term(i));
+  return total;
+}
+
+template <class C> C max_(const C* x, int64_t n) {
+  C best = -std::numeric_limits<C>::infinity();
+  int64_t i = 0;
+  if (n >= L) {
+    C lanes[L];
+    for (int l = 0; l < L; ++l) lanes[l] = best;
+    for (; i + L <= n; i += L) {
+      for (int l = 0; l < L; ++l) lanes[l] = x[i + l] > lanes[l] ? x[i + l] : lanes[l];
+    }
+    join_halves(lanes, [](C a, C b) { return b > a ? b : a; });
+    for (int l = 0; l < L / 4; ++l) best = lanes[l] > best ? lanes[l] : best;
+  }
+  if (i + S <= n) {
+    C lanes[S];
+    for (int l = 0; l < S; ++l) lanes[l] = best;
+    for (; i + S <= n; i += S) {
+      for (int l = 0; l < S; ++l) lanes[l] = x[i + l] > lanes[l] ? x[i + l] : lanes[l];
+    }
+    for (int l = 0; l < S / 2; ++l)
+      lanes[l] = lanes[l + S / 2] > lanes[l] ? lanes[l + S / 2] : lanes[l];
+    for (int l = 0; l < S / 2; ++l) best = lanes[l] > best ? lanes[l] : best;
+  }
+  for (; i < n; ++i) best = x[i] > best ? x[i] : best;
+  return best;
+}
+template <class C> double sum(const C* x, int64_t n) {
+  return summed<C>(n, [=](int64_t i) { return x[i]; });
+}
+template <class C> double dot(const C* x, const C* y, int64_t n) {
+  return summed<C>(n, [=](int64_t i) { return x[i] * y[i]; });
+}
+template <bool stored, class C, int U>
+[[gnu::always_inline]] inline void exp_of(Lanes_t<C> (&e)[U]) {
+  if constexpr (stored)
+    exp_in_step<C>(e);
+  else
+    terms_in_step<C>(e);
+}
+// Calls put(i, e) with vectors e = exp(x[i ...] - shift) and returns the sum of all e; without put,
+// the sum alone. The next row is likely to follow: it is read from memory meanwhile, and so is what
+// `to` holds, if it is not null.
+template <class C, class F>
+[[gnu::always_inline]] inline double exps(const C* x, int64_t n, C shift, const C* to, F put) {
+  constexpr bool stored = !std::is_same_v<F, std::nullptr_t>;
+  constexpr int N = lane_count<C>, U = stored ? 2 : 4;
+  constexpr int64_t line = 64 / int64_t{sizeof(C)};
+  double total = 0;
+  int64_t i = 0;
+  while (i + U * N <= n) {
+    Lanes_t<C> sum[U] = {};
+    const int64_t stop = std::min(i + block, n - U * N);
+    for (; i <= stop; i += U * N) {
+      for (int64_t l = 0; l < U * N; l += line) {
+        __builtin_prefetch(x + n + i + l, 0, 2);
+        if (to) __builtin_prefetch(to + i + l, 1, 3);
+      }
+      Lanes_t<C> e[U];
+      for (int u = 0; u < U; ++u) e[u] = load(x + i + u * N) - shift;
+      exp_of<stored, C>(e);
+      for (int u = 0; u < U; ++u) {
+        if constexpr (stored) put(i + u * N, e[u]);
+        sum[u] += e[u];
+      }
+    }
+    for (int u = 1; u < U; ++u) sum[0] += sum[u];
+    total += sum_of_lanes<C>(sum[0]);
+  }
+  if (i == n) return total;
+  if (n < N) {
+    for (; i < n; ++i) {
+      const C e = exp_fast(x[i] - shift);
+      if constexpr (stored) put(i, e);
+      total += static_cast<double>(e);
+    }
+    return total;
+  }
+  Lanes_t<C> sum{};
+  for (; i + N <= n; i += N) {
+    Lanes_t<C> e[] = {load(x + i) - shift};
+    exp_of<stored, C>(e);
+    if constexpr (stored) put(i, e[0]);
+    sum += e[0];
+  }
+  if (i < n) {
+    // Some of the last N were there before: they are written again, but not added.
+    Lanes_t<C> e[] = {load(x + n - N) - shift};
+    exp_of<stored, C>(e);
+    if constexpr (stored) put(n - N, e[0]);
+    for (int l = 0; l < N; ++l) e[0][l] = l < N - (n - i) ? C(0) : e[0][l];
+    sum += e[0];
+  }
+  return total + sum_of_lanes<C>(sum);
+}
+template <class C> double exp_store(C* __restrict to, const C* __restrict x, int64_t n, C shift) {
+  return exps<C>(x, n, shift, nullptr,
+                 [=](int64_t i, auto e) { std::memcpy(to + i, &e, sizeof e); });
+}
+template <class C> double exp_sum(const C* x, int64_t n, C shift) {
+  return exps<C>(x, n, shift, nullptr, nullptr);
+}
+template <class C> double exp_sum_before(const C* to, const C* x, int64_t n, C shift) {
+  return exps<C>(x, n, shift, to, nullptr);
+}
+template <class C>
+void exp_affine(C* __restrict y, const C* __restrict x, int64_t n, C shift, C a, C b) {
+  exps<C>(x, n, shift, nullptr, [=](int64_t i, auto e) {
+    e = e * a + b;
+    std::memcpy(y + i, &e, sizeof e);
+  });
+}
+template <class C> void affine(C* y, const C* x, int64_t n, C a, C b) {
+  for (int64_t i = 0; i < n; ++i) y[i] = x[i] * a + b;
+}
+template <class C> void centred(C* y, const C* x, int64_t n, C centre, C a, C b) {
+  for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - centre) * a + b;
+}
+template <class C>
+void centred_weighted(C* y, const C* x, int64_t n, C centre, C a, C b, const C* w, const C* c) {
+  if (w && c) {
+    for (int64_t i = 0; i < n; ++i) y[i] = ((x[i] - centre) * a + b) * w[i] + c[i];
+  } else if (w) {
+    for (int64_t i = 0; i < n; ++i) y[i] = ((x[i] - centre) * a + b) * w[i];
+  } else if (c) {
+    for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - centre) * a + b + c[i];
+  } else {
+    centred(y, x, n, centre, a, b);
+  }
+}
+template <class C> void softmax_grad(C* dx, const C* g, const C* y, int64_t n, C s) {
+  for (int64_t i = 0; i < n; ++i) dx[i] = y[i] * (g[i] - s);
+}
+template <class C>
+void log_softmax_grad(C* __restrict dx, const C* __restrict g, const C* __restrict y, int64_t n,
+                      C s) {
+  exps<C>(y, n, C(0), nullptr, [=](int64_t i, auto e) {
+    decltype(e) from;
+    std::memcpy(&from, g + i, sizeof from);
+    e = from - e * s;
+    std::memcpy(dx + i, &e, sizeof e);
+  });
+}
+template <class C>
+void weight_grad(C* dw, C* db, const C* g, const C* x, int64_t n, C centre, C a) {
+  for (int64_t i = 0; i < n; ++i) {
+    dw[i] += g[i] * ((x[i] - centre) * a);
+    db[i] += g[i];
+  }
+}
+template <class C>
+void norm_grad(C* dx, const C* g, const C* w, const C* x, int64_t n, C centre, C a, C b, C c) {
+  if (w) {
+    for (int64_t i = 0; i < n; ++i) dx[i] = g[i] * w[i] * a + ((x[i] - centre) * b + c);
+  } else {
+    for (int64_t i = 0; i < n; ++i) dx[i] = g[i] * a + ((x[i] - centre) * b + c);
+  }
+}
+
+template <class C> constexpr RowOps<C> table() {
+  return {.max = max_<C>,
+          .sum = sum<C>,
+          .dot = dot<C>,
+          .exp_store = exp_store<C>,
+          .exp_sum = exp_sum<C>,
+          .exp_sum_before = exp_sum_before<C>,
+          .exp_affine = exp_affine<C>,
+          .affine = affine<C>,
+          .centred = centred<C>,
+          .centred_weighted = centred_weighted<C>,
+          .softmax_grad = softmax_grad<C>,
+          .log_softmax_grad = log_softmax_grad<C>,
+          .weight_grad = weight_grad<C>,
+          .norm_grad = norm_grad<C>};
+}
+
+}  // namespace
+
+extern const RowOps<float> rows_float;
+extern const RowOps<double> rows_double;
+const RowOps<float> rows_float = table<float>();
+const RowOps<double> rows_double = table<double>();
+
+}  // namespace clew::kernels::CLEW_ISA

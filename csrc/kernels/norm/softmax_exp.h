@@ -1,0 +1,88 @@
+// exp() in a form that the compiler turns into vector code, for the loops of softmax and logsumexp.
+// May include: base, kernels/core/lanes.h, kernels/math/vmath.h.
+// Invariant: within 2 ulp of the true value for float, 3 for double; exp(-inf) is 0, NaN stays NaN.
+// Arguments are at most 0, but for rounding, or infinite: from 71 on the result is infinity.
+#pragma once
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <iterator>
+#include <limits>
+
+#include "kernels/core/lanes.h"
+#include "kernels/math/vmath.h"
+
+namespace clew::kernels {
+
+namespace {
+
+[[gnu::always_inline]] inline float exp_fast(float x) {
+  // Below -104 the result is 0; 0 is computed with instead, for products that underflow are slow.
+  float c = x < -104.0f ? 0.0f : x;
+  vm::ExpParts<float> parts = vm::exp_parts(c);
+  // 2^n in two factors, so that subnormals come out right.
+  float raised = std::bit_cast<float>((std::bit_cast<uint32_t>(parts.sum) + (24u + 127u)) << 23);
+  float e = parts.value * raised * 0x1p-24f;
+  e = x < -104.0f ? 0.0f : e;
+  return x > 71.0f ? vm::inf<float> : e;
+}
+[[gnu::always_inline]] inline double exp_fast(double x) { return vm::exp(x); }
+
+// exp_fast() of U vectors, none above 0, in step: each alone would wait for its chain of products,
+// and the next ones for room in the schedulers.
+template <class C, int U> [[gnu::always_inline]] inline void exp_in_step(Lanes_t<C> (&x)[U]) {
+#ifdef __FMA__
+  if constexpr (std::is_same_v<C, float>) {
+    typedef uint32_t Bits __attribute__((vector_size(lane_bytes)));
+    auto bits = [](Lanes_t<C> v) { return reinterpret_cast<Bits>(v); };
+    auto lanes = [](Bits v) { return reinterpret_cast<Lanes_t<C>>(v); };
+    constexpr int terms = std::size(vm::exp2_series);
+    Lanes_t<C> sum[U], f[U];
+    Bits some[U];  // results that are not 0
+    for (int u = 0; u < U; ++u) some[u] = reinterpret_cast<Bits>(!(x[u] < -104.0f));
+    for (int u = 0; u < U; ++u) x[u] = lanes(bits(x[u]) & some[u]);
+    for (int u = 0; u < U; ++u) sum[u] = x[u] * vm::log2_e<C> + vm::round_f;
+    for (int u = 0; u < U; ++u) f[u] = x[u] * vm::log2_e<C> - (sum[u] - vm::round_f);
+    for (int u = 0; u < U; ++u) f[u] = x[u] * vm::log2_e_rest + f[u];
+    for (int u = 0; u < U; ++u) x[u] = spread<C>(vm::exp2_series[terms - 1]);
+    for (int k = terms - 2; k >= 0; --k) {
+      for (int u = 0; u < U; ++u) x[u] = x[u] * f[u] + vm::exp2_series[k];
+    }
+    for (int u = 0; u < U; ++u) {
+      const Lanes_t<C> raised = lanes((bits(sum[u]) + (24u + 127u)) << 23);
+      x[u] = lanes(bits(x[u] * raised * 0x1p-24f) & some[u]);
+    }
+    return;
+  }
+#endif
+  C room[U * lane_count<C>];
+  std::memcpy(room, x, sizeof x);
+  for (C& e : room) e = exp_fast(e);
+  std::memcpy(x, room, sizeof x);
+}
+
+// The same for a sum of which 1 is the largest term: those below e^-87 count as that, and for what
+// log2_e lacks no term is wrong by more than 1e-8.
+template <class C, int U> [[gnu::always_inline]] inline void terms_in_step(Lanes_t<C> (&x)[U]) {
+#ifdef __FMA__
+  if constexpr (std::is_same_v<C, float>) {
+    typedef uint32_t Bits __attribute__((vector_size(lane_bytes)));
+    constexpr int terms = std::size(vm::exp2_series);
+    Lanes_t<C> sum[U], f[U];
+    for (int u = 0; u < U; ++u) x[u] = x[u] < -87.0f ? spread(-87.0f) : x[u];
+    for (int u = 0; u < U; ++u) sum[u] = x[u] * vm::log2_e<C> + vm::round_f;
+    for (int u = 0; u < U; ++u) f[u] = x[u] * vm::log2_e<C> - (sum[u] - vm::round_f);
+    for (int u = 0; u < U; ++u) x[u] = spread<C>(vm::exp2_series[terms - 1]);
+    for (int k = terms - 2; k >= 0; --k) {
+      for (int u = 0; u < U; ++u) x[u] = x[u] * f[u] + vm::exp2_series[k];
+    }
+    for (int u = 0; u < U; ++u)
+      x[u] *= reinterpret_cast<Lanes_t<C>>((reinterpret_cast<Bits>(sum[u]) + 127u) << 23);
+    return;
+  }
+#endif
+  exp_in_step<C>(x);
+}
+
+}  // namespace
+}  // namespace clew::kernels

@@ -1,0 +1,156 @@
+// Matrix products through oneDNN: sgemm for float32, matmul primitives for 16-bit floats.
+// May include: base, kernels; oneapi/dnnl/dnnl.h (only onednn* files do).
+// Invariant: any failure of oneDNN ends in `false`, so the caller's own kernel takes over.
+#include "kernels/onednn/onednn.h"
+
+#include <oneapi/dnnl/dnnl.h>
+
+#include "base/long_work.h"
+#include "base/signals.h"
+#include "kernels/onednn/onednn_cache.h"
+
+namespace clew::kernels::onednn {
+
+dnnl_engine_t engine() {
+  // Never destroyed: a thread may be computing when the process ends.
+  static const dnnl_engine_t e = [] {
+    dnnl_engine_t made = nullptr;
+    check(dnnl_engine_create(&made, dnnl_cpu, 0));
+    return made;
+  }();
+  return e;
+}
+
+dnnl_stream_t stream() {
+  thread_local Handle<dnnl_stream_t, dnnl_stream_destroy> s = [] {
+    Handle<dnnl_stream_t, dnnl_stream_destroy> made;
+    check(dnnl_stream_create(made.out(), engine(), dnnl_stream_default_flags));
+    return made;
+  }();
+  return s.get();
+}
+
+Attr attributes(bool adds) {
+  Attr attr;
+  check(dnnl_primitive_attr_create(attr.out()));
+  check(dnnl_primitive_attr_set_scratchpad_mode(attr.get(), dnnl_scratchpad_mode_user));
+  if (adds) {
+    Handle<dnnl_post_ops_t, dnnl_post_ops_destroy> ops;
+    check(dnnl_post_ops_create(ops.out()));
+    check(dnnl_post_ops_append_sum(ops.get(), 1.0f, 0, dnnl_data_type_undef));
+    check(dnnl_primitive_attr_set_post_ops(attr.get(), ops.get()));
+  }
+  return attr;
+}
+
+namespace {
+
+// The leading dimension of a matrix that is row-major ('N') or column-major ('T'); 0 when it is
+// neither.
+int64_t leading(int64_t rows, int64_t cols, int64_t rs, int64_t cs, char& layout) {
+  if ((cs == 1 || cols == 1) && (rs >= std::max<int64_t>(1, cols) || rows == 1)) {
+    layout = 'N';
+    return rows == 1 ? std::max<int64_t>(1, cols) : rs;
+  }
+  if ((rs == 1 || rows == 1) && (cs >= std::max<int64_t>(1, rows) || cols == 1)) {
+    layout = 'T';
+    return cols == 1 ? std::max<int64_t>(1, rows) : cs;
+  }
+  return 0;
+}
+
+struct MatmulKey {
+  int32_t dtype, ta, tb, accumulate;
+  int64_t m, n, k, lda, ldb, ldc;
+  bool operator==(const MatmulKey&) const = default;
+};
+
+dnnl_memory_desc_t matrix_desc(dnnl_data_type_t type, int64_t rows, int64_t cols, int64_t ld,
+                               bool transposed) {
+  const dnnl_dims_t dims = {rows, cols};
+  const dnnl_dims_t strides = {transposed ? 1 : ld, transposed ? ld : 1};
+  dnnl_memory_desc_t desc = nullptr;
+  check(dnnl_memory_desc_create_with_strides(&desc, 2, dims, type, strides));
+  return desc;
+}
+
+Primitive make_matmul(const MatmulKey& key) {
+  const auto type = static_cast<dnnl_data_type_t>(key.dtype);
+  Desc a(matrix_desc(type, key.m, key.k, key.lda, key.ta)),
+      b(matrix_desc(type, key.k, key.n, key.ldb, key.tb));
+  Desc c(matrix_desc(type, key.m, key.n, key.ldc, false));
+  const Attr attr = attributes(key.accumulate != 0);
+  dnnl_primitive_desc_t pd = nullptr;
+  check(dnnl_matmul_primitive_desc_create(&pd, engine(), a.get(), b.get(), nullptr, c.get(),
+                                          attr.get()));
+  return Primitive(pd);
+}
+
+}  // namespace
+
+// Multiply-adds of one call.
+constexpr int64_t call_work = int64_t{1} << 33;
+
+bool has_units_for(DType d) {
+  static const unsigned isa = dnnl_get_effective_cpu_isa();
+  const unsigned asked = d == DType::BFloat16  ? dnnl_cpu_isa_avx512_core_bf16
+                         : d == DType::Float16 ? dnnl_cpu_isa_avx512_core_fp16
+                                               : 0;
+  return asked && (isa & asked) == asked;
+}
+
+bool takes(const Gemm& g) {
+  if (g.dtype != DType::Float32 && g.dtype != DType::BFloat16 && g.dtype != DType::Float16)
+    return false;
+  if (g.c_cs != 1 || g.c_rs < g.n || g.alpha.is_complex() || g.beta.is_complex()) return false;
+  char layout;
+  if (!leading(g.m, g.k, g.a_rs, g.a_cs, layout) || !leading(g.k, g.n, g.b_rs, g.b_cs, layout))
+    return false;
+  return g.dtype == DType::Float32 || (g.alpha.equals(1) && (g.beta.equals(0) || g.beta.equals(1)));
+}
+
+bool gemm(const Gemm& g) {
+  if (!takes(g)) return false;
+  char ta, tb;
+  const int64_t lda = leading(g.m, g.k, g.a_rs, g.a_cs, ta);
+  const int64_t ldb = leading(g.k, g.n, g.b_rs, g.b_cs, tb);
+  const OneThread here;
+  if (g.dtype == DType::Float32) {
+    const auto *a = reinterpret_cast<const float*>(g.a), *b = reinterpret_cast<const float*>(g.b);
+    auto* c = reinterpret_cast<float*>(g.c);
+    // A call cannot be interrupted: large products are as many as take some tenths of a second.
+    const int64_t rows = std::max<int64_t>(256, call_work / (g.n * g.k) / 16 * 16);
+    for (int64_t i = 0; i < g.m && !stopped(); i += rows) {
+      // Some of the library's loops keep data where a signal's frame would be put.
+      const WithoutSignals during;
+      if (dnnl_sgemm(ta, tb, std::min(rows, g.m - i), g.n, g.k, g.alpha.to<float>(), a + i * g.a_rs,
+                     lda, b, ldb, g.beta.to<float>(), c + i * g.c_rs, g.c_rs) != dnnl_success)
+        return false;
+    }
+    end_if_stopped();
+    return true;
+  }
+  const MatmulKey key{g.dtype == DType::BFloat16 ? dnnl_bf16 : dnnl_f16,
+                      ta == 'T',
+                      tb == 'T',
+                      g.beta.equals(1),
+                      g.m,
+                      g.n,
+                      g.k,
+                      lda,
+                      ldb,
+                      g.c_rs};
+  static auto& cache = *new Cache<MatmulKey>;
+  try {
+    const PrimitiveRef p = cache.get(key, make_matmul);
+    if (!p) return false;
+    p->run({{DNNL_ARG_SRC, const_cast<char*>(g.a)},
+            {DNNL_ARG_WEIGHTS, const_cast<char*>(g.b)},
+            {DNNL_ARG_DST, g.c}});
+    return true;
+  } catch (const Unsupported&) {
+    return false;
+  }
+}
+
+}  // namespace clew::kernels::onednn

@@ -1,0 +1,36 @@
+// Reductions over any set of axes: sums, products, extrema, norms, variances, arg-extrema.
+// May include: base, kernels.
+// Invariant: dst has src's rank and size 1 in the reduced axes; src is not written.
+#pragma once
+#include "base/ndview.h"
+
+namespace clew::kernels {
+
+// Result dtype: src's, or int64 for bool and integers. Any other dst dtype makes src be converted
+// to it first.
+void reduce_sum(const NdView& dst, const NdView& src);
+void reduce_nansum(const NdView& dst, const NdView& src);
+void reduce_prod(const NdView& dst, const NdView& src);
+// Inexact dtypes; NaN for no terms.
+void reduce_mean(const NdView& dst, const NdView& src);
+// Real dtypes, dst of src's dtype, at least one term; NaN wins.
+void reduce_amax(const NdView& dst, const NdView& src);
+void reduce_amin(const NdView& dst, const NdView& src);
+// dst is bool or uint8.
+void reduce_any(const NdView& dst, const NdView& src);
+void reduce_all(const NdView& dst, const NdView& src);
+// dst is int64.
+void reduce_count_nonzero(const NdView& dst, const NdView& src);
+// (sum |x|^p)^(1/p), dst of the real dtype of src.
+void reduce_norm(const NdView& dst, const NdView& src, double p);
+// log(sum(exp(x))), floating dtypes.
+void reduce_logsumexp(const NdView& dst, const NdView& src);
+// Two-pass variance: sum |x - mean|^2 / max(0, n - correction); its root when `root`. Either result
+// may be null. var has the real dtype of src, mean src's.
+void reduce_var(const NdView* var, const NdView* mean, const NdView& src, double correction,
+                bool root);
+// Extremum over one axis and its first index (first NaN when there is one). `values` may be null.
+// `indices` is int64.
+void reduce_arg(const NdView* values, const NdView& indices, const NdView& src, bool largest);
+
+}  // namespace clew::kernels

@@ -1,0 +1,323 @@
+// The loops all reductions share: kept and reduced axes, rows or columns, blocks, threads.
+// May include: base, kernels.
+// Invariant: partial results are merged in a fixed order, so equal inputs and thread counts give
+// equal bits.
+#pragma once
+#include <memory>
+#include <numeric>
+#include <vector>
+
+#include "base/long_work.h"
+#include "base/ndview.h"
+#include "kernels/reduce/reduce_loops.h"
+
+namespace clew::kernels {
+
+// One axis of the iteration: its length and the strides (in elements) of the source, the result and
+// an auxiliary operand that has the result's shape.
+struct ReduceAxis {
+  int64_t size;
+  int64_t src;
+  int64_t dst;
+  int64_t aux;
+};
+
+struct ReducePlan {
+  SmallVec<ReduceAxis, 6> kept;     // by falling source stride, coalesced
+  SmallVec<ReduceAxis, 6> reduced;  // likewise
+  int64_t outputs = 1;
+  int64_t count = 1;  // elements that make one output
+
+  // `dst` has the source's rank and size 1 in the reduced axes; `aux_strides` (may be null) belong
+  // to an operand of dst's shape.
+  ReducePlan(const NdView& dst, const NdView& src, const int64_t* aux_strides = nullptr);
+
+  // Offsets of output number k in the order of the kept axes.
+  struct Place {
+    int64_t src = 0, dst = 0, aux = 0;
+  };
+  Place place(int64_t k) const {
+    Place p;
+    for (int d = kept.size() - 1; d >= 0; --d) {
+      int64_t i = d ? k % kept[d].size : k;
+      if (d) k /= kept[d].size;
+      p.src += i * kept[d].src;
+      p.dst += i * kept[d].dst;
+      p.aux += i * kept[d].aux;
+    }
+    return p;
+  }
+  // Columns: neighbouring outputs are nearer in memory than neighbouring terms of one output.
+  bool by_columns() const {
+    if (kept.empty() || reduced.empty()) return false;
+    int64_t r = reduced.back().src, k = kept.back().src;
+    return r > k || (count < 16 && kept.back().size >= 16);
+  }
+};
+
+// Calls f(source offset) for every index tuple of axes[0..n), axis 0 limited to [lo, hi).
+template <class F> void walk_axes(const ReduceAxis* axes, int n, int64_t lo, int64_t hi, F&& f) {
+  if (n == 0) {
+    f(int64_t{0});
+    return;
+  }
+  if (n == 1) {
+    for (int64_t i = lo; i < hi; ++i) f(i * axes[0].src);
+    return;
+  }
+  SmallVec<int64_t, 8> index(n, 0);
+  int64_t offset = lo * axes[0].src;
+  index[0] = lo;
+  if (lo >= hi) return;
+  while (true) {
+    f(offset);
+    int d = n - 1;
+    for (; d >= 0; --d) {
+      offset += axes[d].src;
+      if (++index[d] < (d == 0 ? hi : axes[d].size)) break;
+      if (d == 0) return;
+      offset -= axes[d].size * axes[d].src;
+      index[d] = 0;
+    }
+  }
+}
+
+// A reducer R says how terms become a result:
+//   In, Aux, Out      element types of source, auxiliary operand and result
+//   Small, Big        the running value inside a block, and across blocks
+//   Small zero() const;  void add(Small&, In, Aux) const;
+//   Big start() const;   void merge(Big&, Small) const;  void join(Big&, const Big&) const;
+//   Out finish(const Big&) const;
+// and may have
+//   const ReduceLoops<In, Big>* loops;   vector loops for neighbours in memory, or nothing of use
+template <class R>
+concept HasLoops = requires(const R& r) {
+  r.loops->row;
+};
+constexpr int64_t reduce_block = 16;     // terms a Small may take before it is merged into a Big
+constexpr int64_t reduce_columns = 512;  // columns done together
+constexpr int64_t wide_columns = 2048;   // by vector loops
+constexpr int reduce_lanes = 32;
+
+// Adds n terms at p to `total`.
+template <class R>
+void reduce_row(const R& r, const typename R::In* p, int64_t stride, int64_t n, typename R::Aux aux,
+                typename R::Big& total) {
+  using Small = typename R::Small;
+  constexpr int L = reduce_lanes;
+  if constexpr (HasLoops<R>) {
+    if (stride == 1) return r.loops->row(p, n, total);
+  }
+  int64_t i = 0;
+  if (stride == 1 && n >= 2 * L) {
+    typename R::Big part[4] = {r.start(), r.start(), r.start(),
+                               r.start()};  // four chains of additions side by side
+    while (i + L <= n) {
+      Small lanes[L];
+      for (int l = 0; l < L; ++l) lanes[l] = r.zero();
+      int64_t stop = std::min(n - L, i + (reduce_block - 1) * L);
+      for (; i <= stop; i += L) {
+        for (int l = 0; l < L; ++l) r.add(lanes[l], p[i + l], aux);
+      }
+      for (int l = 0; l < L; ++l) r.merge(part[l % 4], lanes[l]);
+    }
+    for (const auto& p4 : part) r.join(total, p4);
+  }
+  while (i < n) {
+    Small s = r.zero();
+    int64_t stop = std::min(n, i + reduce_block);
+    if (stride == 1) {
+      for (; i < stop; ++i) r.add(s, p[i], aux);
+    } else {
+      for (; i < stop; ++i) r.add(s, p[i * stride], aux);
+    }
+    r.merge(total, s);
+  }
+}
+
+// Where results go: finished into `out`, or as they are into `partial` (by output number) when it
+// is set.
+template <class R> struct ReduceSink {
+  typename R::Out* out;
+  typename R::Big* partial;
+  void put(const R& r, int64_t number, int64_t dst, const typename R::Big& b) const {
+    if (partial)
+      partial[number] = b;
+    else
+      out[dst] = r.finish(b);
+  }
+};
+
+// Reduces the units [u0, u1) over the range [lo, hi) of the first reduced axis.
+template <class R>
+void reduce_rows(const R& r, const ReducePlan& plan, const typename R::In* src,
+                 const typename R::Aux* aux, int64_t lo, int64_t hi, int64_t u0, int64_t u1,
+                 const ReduceSink<R>& sink) {
+  int m = plan.reduced.size();
+  for (int64_t u = u0; u < u1; ++u) {
+    ReducePlan::Place at = plan.place(u);
+    typename R::Big total = r.start();
+    typename R::Aux a = aux ? aux[at.aux] : typename R::Aux{};
+    const typename R::In* p = src + at.src;
+    if (m == 0) {
+      reduce_row(r, p, 1, plan.count, a, total);
+    } else if (m == 1) {
+      int64_t s = plan.reduced[0].src;
+      reduce_row(r, p + lo * s, s, hi - lo, a, total);
+    } else {
+      const ReduceAxis& last = plan.reduced[m - 1];
+      walk_axes(plan.reduced.data(), m - 1, lo, hi,
+                [&](int64_t off) { reduce_row(r, p + off, last.src, last.size, a, total); });
+    }
+    sink.put(r, u, at.dst, total);
+  }
+}
+
+template <class R>
+void reduce_cols(const R& r, const ReducePlan& plan, const typename R::In* src,
+                 const typename R::Aux* aux, int64_t lo, int64_t hi, int64_t u0, int64_t u1,
+                 const ReduceSink<R>& sink) {
+  using In = typename R::In;
+  using Aux = typename R::Aux;
+  constexpr int64_t W = reduce_columns;
+  const ReduceAxis inner = plan.kept.back();
+  int64_t blocks = (inner.size + W - 1) / W;
+  auto small = std::make_unique<typename R::Small[]>(W);
+  auto big = std::make_unique<typename R::Big[]>(W);
+  auto side = std::make_unique<Aux[]>(W);
+  for (int64_t u = u0; u < u1; ++u) {
+    int64_t first = (u / blocks) * inner.size + (u % blocks) * W;
+    int64_t w = std::min(W, inner.size - (u % blocks) * W);
+    ReducePlan::Place at = plan.place(first);
+    typename R::Small* s = small.get();
+    typename R::Big* b = big.get();
+    Aux* a = side.get();
+    for (int64_t j = 0; j < w; ++j) {
+      s[j] = r.zero();
+      b[j] = r.start();
+      if (aux) a[j] = aux[at.aux + j * inner.aux];
+    }
+    int64_t pending = 0;
+    auto flush = [&] {
+      for (int64_t j = 0; j < w; ++j) {
+        r.merge(b[j], s[j]);
+        s[j] = r.zero();
+      }
+      pending = 0;
+    };
+    const In* base = src + at.src;
+    walk_axes(plan.reduced.data(), plan.reduced.size(), lo, hi, [&](int64_t off) {
+      const In* p = base + off;
+      if (inner.src == 1) {
+        for (int64_t j = 0; j < w; ++j) r.add(s[j], p[j], a[j]);
+      } else {
+        for (int64_t j = 0; j < w; ++j) r.add(s[j], p[j * inner.src], a[j]);
+      }
+      if (++pending == reduce_block) flush();
+    });
+    flush();
+    for (int64_t j = 0; j < w; ++j) {
+      sink.put(r, first + j, at.dst + j * inner.dst, b[j]);
+    }
+  }
+}
+
+// The same by the reducer's vector loops, for neighbouring columns.
+template <class R>
+void reduce_wide_cols(const R& r, const ReducePlan& plan, const typename R::In* src, int64_t lo,
+                      int64_t hi, int64_t u0, int64_t u1, const ReduceSink<R>& sink) {
+  using In = typename R::In;
+  const ReduceAxis inner = plan.kept.back();
+  int64_t blocks = (inner.size + wide_columns - 1) / wide_columns;
+  // Narrow rows that follow each other in memory are taken several at a time.
+  int64_t fold = 1;
+  if (inner.size < 64 && plan.reduced.size() == 1 && plan.reduced[0].src == inner.size)
+    fold = std::min((hi - lo) / reduce_batch, 64 / std::gcd(inner.size, int64_t{64}));
+  fold = std::max<int64_t>(fold, 1);
+  int64_t most = std::min(inner.size, wide_columns) * fold;
+  std::unique_ptr<typename R::Big[]> room(new typename R::Big[static_cast<size_t>(most)]);
+  typename R::Big* big = room.get();
+  const In* rows[reduce_batch];
+  for (int64_t u = u0; u < u1; ++u) {
+    int64_t first = (u / blocks) * inner.size + (u % blocks) * wide_columns;
+    int64_t w = std::min(wide_columns, inner.size - (u % blocks) * wide_columns);
+    ReducePlan::Place at = plan.place(first);
+    const In* base = src + at.src;
+    for (int64_t j = 0; j < w * fold; ++j) big[j] = r.start();
+    int64_t count = 0, begin = lo;
+    auto flush = [&](int64_t width) {
+      if (count) r.loops->columns(rows, count, width, big);
+      count = 0;
+    };
+    if (fold > 1) {
+      for (; begin + fold <= hi; begin += fold) {
+        rows[count++] = base + begin * w;
+        if (count == reduce_batch) flush(w * fold);
+      }
+      flush(w * fold);
+      for (int64_t j = w; j < w * fold; ++j) r.join(big[j % w], big[j]);
+    }
+    walk_axes(plan.reduced.data(), plan.reduced.size(), begin, hi, [&](int64_t off) {
+      rows[count++] = base + off;
+      if (count == reduce_batch) flush(w);
+    });
+    flush(w);
+    for (int64_t j = 0; j < w; ++j) sink.put(r, first + j, at.dst + j * inner.dst, big[j]);
+  }
+}
+
+template <class R>
+void reduce_with(const R& r, const NdView& dst, const NdView& src,
+                 const typename R::Aux* aux = nullptr, const int64_t* aux_strides = nullptr) {
+  using Big = typename R::Big;
+  ReducePlan plan(dst, src, aux_strides);
+  if (plan.outputs == 0) return;
+  auto* out = dst.ptr<typename R::Out>();
+  const auto* in = src.ptr<const typename R::In>();
+  if (plan.count == 0) {
+    for (int64_t k = 0; k < plan.outputs; ++k) out[plan.place(k).dst] = r.finish(r.start());
+    return;
+  }
+  bool cols = plan.by_columns();
+  bool wide = false;
+  if constexpr (HasLoops<R>) wide = cols && plan.kept.back().src == 1;
+  int64_t width = wide ? wide_columns : reduce_columns;
+  int64_t blocks = cols ? (plan.kept.back().size + width - 1) / width : 1;
+  int64_t units = cols ? plan.outputs / plan.kept.back().size * blocks : plan.outputs;
+  int64_t range = plan.reduced.empty() ? 1 : plan.reduced[0].size;
+  auto run = [&](int64_t lo, int64_t hi, int64_t u0, int64_t u1, const ReduceSink<R>& sink) {
+    if constexpr (HasLoops<R>) {
+      if (wide) return reduce_wide_cols(r, plan, in, lo, hi, u0, u1, sink);
+    }
+    if (cols)
+      reduce_cols(r, plan, in, aux, lo, hi, u0, u1, sink);
+    else
+      reduce_rows(r, plan, in, aux, lo, hi, u0, u1, sink);
+  };
+  int64_t total = plan.outputs * plan.count;
+  const LongWork work(total);
+  int64_t pieces = std::min<int64_t>({num_threads(), range, total / grain_default + 1});
+  if (pieces > 1 && units < pieces) {
+    // Few outputs of many terms: the threads share the terms.
+    std::vector<Big> partial(static_cast<size_t>(pieces * plan.outputs));
+    parallel_for(pieces, 1, [&](int64_t first, int64_t last) {
+      for (int64_t k = first; k < last; ++k) {
+        run(k * range / pieces, (k + 1) * range / pieces, 0, units,
+            {nullptr, partial.data() + k * plan.outputs});
+      }
+    });
+    for (int64_t o = 0; o < plan.outputs; ++o) {
+      Big b = partial[static_cast<size_t>(o)];
+      for (int64_t k = 1; k < pieces; ++k)
+        r.join(b, partial[static_cast<size_t>(k * plan.outputs + o)]);
+      out[plan.place(o).dst] = r.finish(b);
+    }
+    return;
+  }
+  int64_t per_unit = std::max<int64_t>(1, total / units);
+  parallel_for(units, std::max<int64_t>(1, grain_default / per_unit), [&](int64_t u0, int64_t u1) {
+    run(0, range, u0, u1, {out, nullptr});
+  });
+}
+
+}  // namespace clew::kernels

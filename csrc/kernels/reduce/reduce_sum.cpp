@@ -1,0 +1,275 @@
+// Sum, nansum, mean and product, counting nonzero elements, any and all.
+// May include: base, kernels.
+// Invariant: float sums run in blocks that are added up in double; integer sums wrap as two's
+// complement does.
+#include <cmath>
+#include <vector>
+
+#include "kernels/reduce/reduce.h"
+#include "kernels/reduce/reduce_driver.h"
+
+namespace clew::kernels {
+
+ReducePlan::ReducePlan(const NdView& dst, const NdView& src, const int64_t* aux_strides) {
+  for (int d = 0; d < src.ndim; ++d) {
+    int64_t n = src.sizes[d];
+    bool is_reduced = dst.sizes[d] == 1;
+    (is_reduced ? count : outputs) *= n;
+    if (n == 1) continue;
+    ReduceAxis a{n, src.strides[d], dst.strides[d], aux_strides ? aux_strides[d] : 0};
+    auto& list = is_reduced ? reduced : kept;
+    int at = list.size();
+    while (at > 0 && list[at - 1].src < a.src) --at;
+    list.insert(at, a);
+  }
+  auto coalesce = [](SmallVec<ReduceAxis, 6>& list, bool result_too) {
+    for (int d = list.size() - 1; d > 0; --d) {
+      ReduceAxis &o = list[d - 1], &i = list[d];
+      bool fits = o.src == i.src * i.size;
+      if (result_too) fits = fits && o.dst == i.dst * i.size && o.aux == i.aux * i.size;
+      if (!fits) continue;
+      i.size *= o.size;
+      list.erase(d - 1);
+    }
+  };
+  coalesce(kept, true);
+  coalesce(reduced, false);
+}
+
+namespace {
+
+// Integers are added as unsigned, whose overflow is defined.
+template <class T> struct SumTypes {
+  using Small = std::conditional_t<std::is_integral_v<T>, uint64_t, compute_t<T>>;
+  using Big = std::conditional_t<std::is_integral_v<T>, uint64_t,
+                                 std::conditional_t<is_complex_v<T>, c128, double>>;
+  using Out = std::conditional_t<std::is_integral_v<T>, int64_t, T>;
+};
+
+template <class T> bool is_nan(T v) {
+  if constexpr (is_complex_v<T>)
+    return v.real() != v.real() || v.imag() != v.imag();
+  else
+    return v != v;
+}
+
+// The vector loops for T; nullptr_t where there are none.
+template <class T> auto sum_loops() {
+  const ReduceTable& table = reduce_table();
+  if constexpr (std::is_same_v<T, float>)
+    return &table.sum_float;
+  else if constexpr (std::is_same_v<T, double>)
+    return &table.sum_double;
+  else if constexpr (std::is_same_v<T, bf16>)
+    return &table.sum_bf16;
+  else if constexpr (std::is_same_v<T, f16>)
+    return &table.sum_f16;
+  else if constexpr (std::is_same_v<T, c64>)
+    return &table.sum_complex64;
+  else if constexpr (std::is_same_v<T, c128>)
+    return &table.sum_complex128;
+  else if constexpr (std::is_same_v<T, int64_t>)
+    return &table.sum_int64;
+  else if constexpr (std::is_same_v<T, int32_t>)
+    return &table.sum_int32;
+  else if constexpr (std::is_same_v<T, uint8_t>)
+    return &table.sum_uint8;
+  else if constexpr (std::is_same_v<T, bool>)
+    return &table.sum_bool;
+  else
+    return nullptr;
+}
+
+// The same for what is not NaN.
+template <class T> auto present_loops() {
+  if constexpr (std::is_same_v<T, float>)
+    return &reduce_table().present_float;
+  else if constexpr (std::is_same_v<T, double>)
+    return &reduce_table().present_double;
+  else
+    return nullptr;
+}
+
+template <class T> auto product_loops() {
+  if constexpr (std::is_same_v<T, float>)
+    return &reduce_table().product_float;
+  else if constexpr (std::is_same_v<T, double>)
+    return &reduce_table().product_double;
+  else
+    return nullptr;
+}
+
+template <class T, bool SkipNan> struct Sum {
+  using In = T;
+  using Aux = char;
+  using Small = typename SumTypes<T>::Small;
+  using Big = typename SumTypes<T>::Big;
+  using Out = typename SumTypes<T>::Out;
+  static auto loops_of() {
+    if constexpr (SkipNan)
+      return present_loops<T>();
+    else
+      return sum_loops<T>();
+  }
+  decltype(loops_of()) loops = loops_of();
+  Small zero() const { return Small(0); }
+  Big start() const { return Big(0); }
+  void add(Small& s, In v, Aux) const {
+    auto x = static_cast<Small>(v);
+    if constexpr (SkipNan && !std::is_integral_v<T>) x = is_nan(x) ? Small(0) : x;
+    s += x;
+  }
+  void merge(Big& b, Small s) const { b += static_cast<Big>(s); }
+  void join(Big& b, const Big& o) const { b += o; }
+  Out finish(const Big& b) const { return convert<Out>(b); }
+};
+
+template <class T> struct Mean : Sum<T, false> {
+  using Big = typename Sum<T, false>::Big;
+  double n;
+  explicit Mean(double count) : n(count) {}
+  T finish(const Big& b) const { return convert<T>(b / n); }
+};
+
+template <class T> struct Prod {
+  using In = T;
+  using Aux = char;
+  using Small = typename SumTypes<T>::Small;
+  using Big = typename SumTypes<T>::Big;
+  using Out = typename SumTypes<T>::Out;
+  decltype(product_loops<T>()) loops = product_loops<T>();
+  Small zero() const { return Small(1); }
+  Big start() const { return Big(1); }
+  void add(Small& s, In v, Aux) const { s *= static_cast<Small>(v); }
+  void merge(Big& b, Small s) const { b *= static_cast<Big>(s); }
+  void join(Big& b, const Big& o) const { b *= o; }
+  Out finish(const Big& b) const { return convert<Out>(b); }
+};
+
+template <class T> bool nonzero(T v) { return convert<bool>(v); }
+
+template <class T> struct CountNonzero {
+  using In = T;
+  using Aux = char;
+  using Small = uint32_t;  // a block holds far fewer terms than this counts
+  using Big = int64_t;
+  using Out = int64_t;
+  Small zero() const { return 0; }
+  Big start() const { return 0; }
+  void add(Small& s, In v, Aux) const { s += nonzero(v); }
+  void merge(Big& b, Small s) const { b += s; }
+  void join(Big& b, const Big& o) const { b += o; }
+  Out finish(const Big& b) const { return b; }
+};
+
+// All = false: is any term nonzero; All = true: is none zero (counted the same way, on the
+// negation).
+template <class T, bool All> struct AnyAll {
+  using In = T;
+  using Aux = char;
+  using Small = uint8_t;
+  using Big = uint8_t;
+  using Out = uint8_t;
+  Small zero() const { return 0; }
+  Big start() const { return 0; }
+  void add(Small& s, In v, Aux) const { s = static_cast<uint8_t>(s | (nonzero(v) != All)); }
+  void merge(Big& b, Small s) const { b |= s; }
+  void join(Big& b, const Big& o) const { b |= o; }
+  Out finish(const Big& b) const { return All ? !b : b; }
+};
+
+// Runs `body` with src, or with a converted contiguous copy of it when dst's dtype is not src's
+// natural result.
+template <class Body> void with_natural(const NdView& dst, const NdView& src, Body&& body) {
+  DType natural = is_integral(src.dtype) ? DType::Int64 : src.dtype;
+  // The wider unsigned types have no loops of their own: they are converted first.
+  if (dst.dtype == natural && as_signed(src.dtype) == src.dtype) {
+    body(dst, src);
+    return;
+  }
+  int64_t n = src.numel();
+  Dims strides(src.ndim, 1);
+  for (int d = src.ndim - 2; d >= 0; --d)
+    strides[d] = strides[d + 1] * std::max<int64_t>(src.sizes[d + 1], 1);
+  std::unique_ptr<char[]> room(
+      new char[std::max<size_t>(1, static_cast<size_t>(n) * itemsize(dst.dtype))]);
+  NdView converted{room.get(), src.sizes, strides.data(), src.ndim, dst.dtype};
+  copy(converted, src);
+  converted.dtype = as_signed(dst.dtype);
+  if (dst.dtype == DType::Int64 || !is_integral(dst.dtype)) {
+    body(dst, converted);
+    return;
+  }
+  if (dst.dtype == DType::UInt64) {
+    NdView out = dst;
+    out.dtype = DType::Int64;
+    body(out, converted);
+    return;
+  }
+  // A narrow integer result: sum in int64, then convert.
+  int64_t outs = dst.numel();
+  Dims dst_strides(dst.ndim, 1);
+  for (int d = dst.ndim - 2; d >= 0; --d)
+    dst_strides[d] = dst_strides[d + 1] * std::max<int64_t>(dst.sizes[d + 1], 1);
+  std::vector<int64_t> wide(static_cast<size_t>(outs) + 1);
+  NdView tmp{reinterpret_cast<char*>(wide.data()), dst.sizes, dst_strides.data(), dst.ndim,
+             DType::Int64};
+  body(tmp, converted);
+  copy(dst, tmp);
+}
+
+}  // namespace
+
+void reduce_sum(const NdView& dst, const NdView& src) {
+  with_natural(dst, src, [](const NdView& d, const NdView& s) {
+    dispatch(s.dtype, PlainTypes{}, [&]<class T>() { reduce_with(Sum<T, false>{}, d, s); });
+  });
+}
+
+void reduce_nansum(const NdView& dst, const NdView& src) {
+  if (is_integral(src.dtype)) return reduce_sum(dst, src);
+  with_natural(dst, src, [](const NdView& d, const NdView& s) {
+    if (is_integral(s.dtype)) return reduce_sum(d, s);
+    dispatch(s.dtype, FloatTypes{}, [&]<class T>() { reduce_with(Sum<T, true>{}, d, s); });
+  });
+}
+
+void reduce_prod(const NdView& dst, const NdView& src) {
+  with_natural(dst, src, [](const NdView& d, const NdView& s) {
+    dispatch(s.dtype, PlainTypes{}, [&]<class T>() { reduce_with(Prod<T>{}, d, s); });
+  });
+}
+
+void reduce_mean(const NdView& dst, const NdView& src) {
+  with_natural(dst, src, [](const NdView& d, const NdView& s) {
+    double n = 1;
+    for (int k = 0; k < s.ndim; ++k) n *= d.sizes[k] == 1 ? static_cast<double>(s.sizes[k]) : 1.0;
+    dispatch(s.dtype, InexactTypes{}, [&]<class T>() { reduce_with(Mean<T>{n}, d, s); });
+  });
+}
+
+// Bool and int8 are zero exactly when their byte is, unsigned integers when the signed ones are.
+using TruthTypes =
+    TypeList<uint8_t, int16_t, int32_t, int64_t, f16, bf16, float, double, c64, c128>;
+static NdView truth_view(NdView v) {
+  if (v.dtype == DType::Bool || v.dtype == DType::Int8) v.dtype = DType::UInt8;
+  v.dtype = as_signed(v.dtype);
+  return v;
+}
+
+void reduce_any(const NdView& dst, const NdView& src) {
+  NdView s = truth_view(src);
+  dispatch(s.dtype, TruthTypes{}, [&]<class T>() { reduce_with(AnyAll<T, false>{}, dst, s); });
+}
+
+void reduce_all(const NdView& dst, const NdView& src) {
+  NdView s = truth_view(src);
+  dispatch(s.dtype, TruthTypes{}, [&]<class T>() { reduce_with(AnyAll<T, true>{}, dst, s); });
+}
+
+void reduce_count_nonzero(const NdView& dst, const NdView& src) {
+  NdView s = truth_view(src);
+  dispatch(s.dtype, TruthTypes{}, [&]<class T>() { reduce_with(CountNonzero<T>{}, dst, s); });
+}
+
+}  // namespace clew::kernels

@@ -1,0 +1,33 @@
+// Which instruction set's attention runs.
+// May include: base, kernels.
+// Invariant: the choice is made once, so equal calls give equal bits.
+#include "kernels/sequence/attention.h"
+
+#include "base/long_work.h"
+#include "kernels/core/instruction_set.h"
+
+namespace clew::kernels {
+
+static int64_t work_of(const AttentionShape& s) { return s.batch * s.heads * s.queries * s.keys; }
+
+void attention(const AttentionShape& s, const AttentionTarget& out, void* row_sums) {
+  const LongWork work(work_of(s));
+#ifndef CLEW_ONLY_BASELINE
+  static const InstructionSet set = instruction_set();
+  if (set == InstructionSet::avx512) return avx512::attention_forward(s, out, row_sums);
+  if (set == InstructionSet::avx2) return avx2::attention_forward(s, out, row_sums);
+#endif
+  baseline::attention_forward(s, out, row_sums);
+}
+
+void attention_backward(const AttentionShape& s, const AttentionGrads& grads) {
+  const LongWork work(work_of(s));
+#ifndef CLEW_ONLY_BASELINE
+  static const InstructionSet set = instruction_set();
+  if (set == InstructionSet::avx512) return avx512::attention_backward(s, grads);
+  if (set == InstructionSet::avx2) return avx2::attention_backward(s, grads);
+#endif
+  baseline::attention_backward(s, grads);
+}
+
+}  // namespace clew::kernels

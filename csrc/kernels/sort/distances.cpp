@@ -1,0 +1,126 @@
+// Distances between rows: which rows are compared, and on which thread.
+// May include: base, kernels.
+// Invariant: every result row and every gradient row is made by one thread, in order.
+#include "kernels/sort/distances.h"
+
+#include <algorithm>
+#include <type_traits>
+
+#include "base/parallel.h"
+#include "kernels/core/instruction_set.h"
+
+namespace clew::kernels {
+
+namespace baseline {
+extern const DistanceLoops<float> distances_float;
+extern const DistanceLoops<double> distances_double;
+}  // namespace baseline
+namespace avx2 {
+extern const DistanceLoops<float> distances_float;
+extern const DistanceLoops<double> distances_double;
+}  // namespace avx2
+namespace avx512 {
+extern const DistanceLoops<float> distances_float;
+extern const DistanceLoops<double> distances_double;
+}  // namespace avx512
+
+namespace {
+
+template <class C> const DistanceLoops<C>& loops() {
+  auto pick = [](const DistanceLoops<float>& f,
+                 const DistanceLoops<double>& d) -> const DistanceLoops<C>& {
+    if constexpr (std::is_same_v<C, float>)
+      return f;
+    else
+      return d;
+  };
+#ifndef CLEW_ONLY_BASELINE
+  if (instruction_set() == InstructionSet::avx512)
+    return pick(avx512::distances_float, avx512::distances_double);
+  if (instruction_set() == InstructionSet::avx2)
+    return pick(avx2::distances_float, avx2::distances_double);
+#endif
+  return pick(baseline::distances_float, baseline::distances_double);
+}
+
+// f(row) for all rows, each of which takes `work` elements of differences.
+template <class F> void for_rows(int64_t rows, int64_t work, F&& f) {
+  const int64_t grain = std::max<int64_t>(1, grain_default / std::max<int64_t>(work, 1));
+  parallel_for(rows, grain, [&](int64_t from, int64_t to) {
+    for (int64_t i = from; i < to; ++i) f(i);
+  });
+}
+// Where the distances of row i to those after it begin.
+int64_t first_pair(int64_t i, int64_t n) { return i * (2 * n - i - 1) / 2; }
+
+}  // namespace
+
+template <class C>
+void distances(C* out, const C* x, const C* y, const DistanceShape& s, double p) {
+  const auto& run = loops<C>();
+  for_rows(s.b * s.p, s.r * (s.m + 8), [&](int64_t i) {
+    run.distances(out + i * s.r, x + i * s.m, y + i / s.p * s.r * s.m, s.r, s.m, p);
+  });
+}
+template <class C>
+void distances_backward(C* dx, C* dy, const C* grad, const C* distance, const C* x, const C* y,
+                        const DistanceShape& s, double p) {
+  const auto& run = loops<C>();
+  if (dx) {
+    for_rows(s.b * s.p, s.r * (s.m + 8), [&](int64_t i) {
+      C* to = dx + i * s.m;
+      std::fill_n(to, s.m, C(0));
+      run.slopes(to, x + i * s.m, y + i / s.p * s.r * s.m, grad + i * s.r, distance + i * s.r, 1,
+                 s.r, s.m, p);
+    });
+  }
+  if (!dy) return;
+  for_rows(s.b * s.r, s.p * (s.m + 8), [&](int64_t j) {
+    C* to = dy + j * s.m;
+    std::fill_n(to, s.m, C(0));
+    const int64_t batch = j / s.r, at = batch * s.p * s.r + j % s.r;
+    run.slopes(to, y + j * s.m, x + batch * s.p * s.m, grad + at, distance + at, s.r, s.p, s.m, p);
+  });
+}
+
+template <class C> void own_distances(C* out, const C* x, int64_t n, int64_t m, double p) {
+  const auto& run = loops<C>();
+  auto row = [&](int64_t i) {
+    run.distances(out + first_pair(i, n), x + i * m, x + (i + 1) * m, n - i - 1, m, p);
+  };
+  // A long row and a short one at a time.
+  for_rows((n + 1) / 2, n * (m + 8), [&](int64_t i) {
+    row(i);
+    if (n - 1 - i != i) row(n - 1 - i);
+  });
+}
+template <class C>
+void own_distances_backward(C* dx, const C* grad, const C* distance, const C* x, int64_t n,
+                            int64_t m, double p) {
+  const auto& run = loops<C>();
+  for_rows(n, n * (m + 8), [&](int64_t i) {
+    C* to = dx + i * m;
+    std::fill_n(to, m, C(0));
+    for (int64_t j = 0; j < i; ++j) {
+      const int64_t at = first_pair(j, n) + i - j - 1;
+      run.slopes(to, x + i * m, x + j * m, grad + at, distance + at, 1, 1, m, p);
+    }
+    const int64_t at = first_pair(i, n);
+    run.slopes(to, x + i * m, x + (i + 1) * m, grad + at, distance + at, 1, n - i - 1, m, p);
+  });
+}
+
+template void distances(float*, const float*, const float*, const DistanceShape&, double);
+template void distances(double*, const double*, const double*, const DistanceShape&, double);
+template void distances_backward(float*, float*, const float*, const float*, const float*,
+                                 const float*, const DistanceShape&, double);
+template void distances_backward(double*, double*, const double*, const double*, const double*,
+                                 const double*, const DistanceShape&, double);
+template void own_distances(float*, const float*, int64_t, int64_t, double);
+template void own_distances(double*, const double*, int64_t, int64_t, double);
+template void own_distances_backward(float*, const float*, const float*, const float*, int64_t,
+                                     int64_t, double);
+template void own_distances_backward(double*, const double*, const double*, const double*, int64_t,
+                                     int64_t, double);
+
+}  // namespace clew::kernels

@@ -1,0 +1,271 @@
+// The loops of optimizer updates, compiled once for each instruction set.
+// May include: base, kernels.
+// Invariant: everything lies in the namespace CLEW_ISA or has internal linkage.
+#ifndef CLEW_ISA
+#define CLEW_ISA baseline
+#endif
+// Comparisons may become selections: nobody reads the floating-point exception flags.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("no-trapping-math")
+// Products are rounded before they are added, but where fused() says otherwise: as the tensor
+// operations round that an update stands for.
+#pragma GCC optimize("fp-contract=off")
+#endif
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/elementwise/pointwise_loops.h"
+#include "kernels/train/optimize.h"
+
+namespace clew::kernels::CLEW_ISA {
+namespace {
+
+// Elements of half precision that are widened at once; they are computed with in float.
+constexpr int64_t half_block = 256;
+
+// a * b + c, rounded once where the instruction set can.
+[[gnu::always_inline]] inline float fused(float a, float b, float c) {
+#ifdef __FMA__
+  return std::fma(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+[[gnu::always_inline]] inline double fused(double a, double b, double c) {
+#ifdef __FMA__
+  return std::fma(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+// The running means of gradients and of their squares.
+template <class C> [[gnu::always_inline]] inline C mean_with(C mean, C g, C fresh) {
+  return fused(fresh, g - mean, mean);
+}
+template <class C> [[gnu::always_inline]] inline C squares_with(C v, C g, C keep, C fresh) {
+  return fused(fresh * g, g, keep * v);
+}
+
+// The gradient as an update sees it: turned round to climb, with the penalty's part.
+template <class C> struct Gradient {
+  C sign, decay;
+  Gradient(bool maximize, double weight_decay)
+      : sign(maximize ? C(-1) : C(1)), decay(static_cast<C>(weight_decay)) {}
+  C operator()(C grad, C param) const {
+    C g = grad * sign;
+    return decay != 0 ? fused(decay, param, g) : g;  // 0 times an infinite parameter would be nan
+  }
+};
+
+template <class C> void update(const SgdRule& r, int64_t n, C* const* a) {
+  C* __restrict param = a[0];
+  const C* __restrict grad = a[1];
+  C* __restrict buffer = a[2];
+  const Gradient<C> gradient(r.maximize, r.weight_decay);
+  const C lr = static_cast<C>(r.lr);
+  const C momentum = static_cast<C>(r.momentum), fresh = static_cast<C>(1 - r.dampening);
+  if (!buffer) {
+    for (int64_t i = 0; i < n; ++i) param[i] = fused(-lr, gradient(grad[i], param[i]), param[i]);
+  } else if (r.nesterov) {
+    for (int64_t i = 0; i < n; ++i) {
+      C g = gradient(grad[i], param[i]);
+      buffer[i] = fused(fresh, g, momentum * buffer[i]);
+      param[i] = fused(-lr, fused(momentum, buffer[i], g), param[i]);
+    }
+  } else {
+    for (int64_t i = 0; i < n; ++i) {
+      buffer[i] = fused(fresh, gradient(grad[i], param[i]), momentum * buffer[i]);
+      param[i] = fused(-lr, buffer[i], param[i]);
+    }
+  }
+}
+
+template <class C, bool amsgrad> void adam(const AdamRule& r, int64_t n, C* const* a) {
+  C* __restrict param = a[0];
+  const C* __restrict grad = a[1];
+  C* __restrict m = a[2];
+  C* __restrict v = a[3];
+  C* __restrict largest = a[4];
+  const Gradient<C> gradient(r.maximize, r.weight_decay);
+  const C shrink = static_cast<C>(r.shrink), new1 = static_cast<C>(1 - r.beta1);
+  const C beta2 = static_cast<C>(r.beta2), new2 = static_cast<C>(1 - r.beta2);
+  const C eps = static_cast<C>(r.eps), root = static_cast<C>(r.root);
+  const C step = static_cast<C>(r.step_size);
+  for (int64_t i = 0; i < n; ++i) {
+    C p = param[i] * shrink;
+    C g = gradient(grad[i], p);
+    C mean = mean_with(m[i], g, new1);
+    C square = squares_with(v[i], g, beta2, new2);
+    m[i] = mean;
+    v[i] = square;
+    if constexpr (amsgrad) {
+      square = square > largest[i] || square != square ? square : largest[i];
+      largest[i] = square;
+    }
+    param[i] = p + -step * mean / (std::sqrt(square) / root + eps);
+  }
+}
+template <class C> void update(const AdamRule& r, int64_t n, C* const* a) {
+  a[4] ? adam<C, true>(r, n, a) : adam<C, false>(r, n, a);
+}
+
+template <class C, bool buffered, bool centered>
+void rmsprop(const RmspropRule& r, int64_t n, C* const* a) {
+  C* __restrict param = a[0];
+  const C* __restrict grad = a[1];
+  C* __restrict v = a[2];
+  C* __restrict buffer = a[3];
+  C* __restrict mean = a[4];
+  const Gradient<C> gradient(r.maximize, r.weight_decay);
+  const C alpha = static_cast<C>(r.alpha), fresh = static_cast<C>(1 - r.alpha);
+  const C eps = static_cast<C>(r.eps), lr = static_cast<C>(r.lr);
+  const C momentum = static_cast<C>(r.momentum);
+  for (int64_t i = 0; i < n; ++i) {
+    C g = gradient(grad[i], param[i]);
+    C square = squares_with(v[i], g, alpha, fresh);
+    v[i] = square;
+    if constexpr (centered) {
+      mean[i] = mean_with(mean[i], g, fresh);
+      square = fused(-mean[i], mean[i], square);
+    }
+    C root = std::sqrt(square) + eps;
+    if constexpr (buffered) {
+      buffer[i] = momentum * buffer[i] + g / root;
+      param[i] = fused(-lr, buffer[i], param[i]);
+    } else {
+      param[i] = param[i] + -lr * g / root;
+    }
+  }
+}
+template <class C> void update(const RmspropRule& r, int64_t n, C* const* a) {
+  if (a[3])
+    a[4] ? rmsprop<C, true, true>(r, n, a) : rmsprop<C, true, false>(r, n, a);
+  else
+    a[4] ? rmsprop<C, false, true>(r, n, a) : rmsprop<C, false, false>(r, n, a);
+}
+
+template <class C> void update(const AdagradRule& r, int64_t n, C* const* a) {
+  C* __restrict param = a[0];
+  const C* __restrict grad = a[1];
+  C* __restrict sum = a[2];
+  const Gradient<C> gradient(r.maximize, r.weight_decay);
+  const C eps = static_cast<C>(r.eps), lr = static_cast<C>(r.lr);
+  for (int64_t i = 0; i < n; ++i) {
+    C g = gradient(grad[i], param[i]);
+    sum[i] = fused(g, g, sum[i]);
+    param[i] = param[i] + -lr * g / (std::sqrt(sum[i]) + eps);
+  }
+}
+
+template <class C> void update(const NadamRule& r, int64_t n, C* const* a) {
+  C* __restrict param = a[0];
+  const C* __restrict grad = a[1];
+  C* __restrict m = a[2];
+  C* __restrict v = a[3];
+  const Gradient<C> gradient(r.maximize, r.weight_decay);
+  const C shrink = static_cast<C>(r.shrink), new1 = static_cast<C>(1 - r.beta1);
+  const C beta2 = static_cast<C>(r.beta2), new2 = static_cast<C>(1 - r.beta2);
+  const C eps = static_cast<C>(r.eps), root2 = static_cast<C>(r.root2);
+  const C grad_size = static_cast<C>(r.grad_size), mean_size = static_cast<C>(r.mean_size);
+  for (int64_t i = 0; i < n; ++i) {
+    C p = param[i] * shrink;
+    C g = gradient(grad[i], p);
+    C mean = mean_with(m[i], g, new1);
+    C square = squares_with(v[i], g, beta2, new2);
+    m[i] = mean;
+    v[i] = square;
+    C root = std::sqrt(square / root2) + eps;
+    param[i] = p + -grad_size * g / root + -mean_size * mean / root;
+  }
+}
+
+template <class C> void update(const RadamRule& r, int64_t n, C* const* a) {
+  C* __restrict param = a[0];
+  const C* __restrict grad = a[1];
+  C* __restrict m = a[2];
+  C* __restrict v = a[3];
+  const Gradient<C> gradient(r.maximize, r.weight_decay);
+  const C shrink = static_cast<C>(r.shrink), new1 = static_cast<C>(1 - r.beta1);
+  const C beta2 = static_cast<C>(r.beta2), new2 = static_cast<C>(1 - r.beta2);
+  const C eps = static_cast<C>(r.eps), root = static_cast<C>(r.root);
+  const C step = static_cast<C>(r.step_size);
+  for (int64_t i = 0; i < n; ++i) {
+    C p = param[i] * shrink;
+    C g = gradient(grad[i], p);
+    C mean = mean_with(m[i], g, new1);
+    C square = squares_with(v[i], g, beta2, new2);
+    m[i] = mean;
+    v[i] = square;
+    C scale = r.adapted ? root / (std::sqrt(square) + eps) : C(1);
+    param[i] = p - step * mean * scale;
+  }
+}
+
+template <class C> void update(const AdamaxRule& r, int64_t n, C* const* a) {
+  C* __restrict param = a[0];
+  const C* __restrict grad = a[1];
+  C* __restrict m = a[2];
+  C* __restrict most = a[3];
+  const Gradient<C> gradient(r.maximize, r.weight_decay);
+  const C new1 = static_cast<C>(1 - r.beta1), beta2 = static_cast<C>(r.beta2);
+  const C eps = static_cast<C>(r.eps), step = static_cast<C>(r.step_size);
+  for (int64_t i = 0; i < n; ++i) {
+    C g = gradient(grad[i], param[i]);
+    m[i] = mean_with(m[i], g, new1);
+    C before = beta2 * most[i], now = std::fabs(g) + eps;
+    C norm = now > before || now != now ? now : before;
+    most[i] = norm;
+    param[i] = param[i] + -step * m[i] / norm;
+  }
+}
+
+template <class C> void update(const AdadeltaRule& r, int64_t n, C* const* a) {
+  C* __restrict param = a[0];
+  const C* __restrict grad = a[1];
+  C* __restrict v = a[2];
+  C* __restrict changes = a[3];
+  const Gradient<C> gradient(r.maximize, r.weight_decay);
+  const C rho = static_cast<C>(r.rho), fresh = static_cast<C>(1 - r.rho);
+  const C eps = static_cast<C>(r.eps), lr = static_cast<C>(r.lr);
+  for (int64_t i = 0; i < n; ++i) {
+    C g = gradient(grad[i], param[i]);
+    C square = squares_with(v[i], g, rho, fresh);
+    v[i] = square;
+    C change = std::sqrt(changes[i] + eps) / std::sqrt(square + eps) * g;
+    changes[i] = squares_with(changes[i], change, rho, fresh);
+    param[i] = fused(-lr, change, param[i]);
+  }
+}
+
+template <class Rule, class T> void run(const void* rule, int64_t n, void* const* arrays) {
+  const Rule& r = *static_cast<const Rule*>(rule);
+  if constexpr (is_half_v<T>) {
+    float wide[most_optimizer_arrays][half_block];
+    float* a[most_optimizer_arrays];
+    for (int k = 0; k < most_optimizer_arrays; ++k) a[k] = arrays[k] ? wide[k] : nullptr;
+    for (int64_t i = 0; i < n; i += half_block) {
+      int64_t count = std::min(half_block, n - i);
+      for (int k = 0; k < most_optimizer_arrays; ++k)
+        if (a[k]) widen(static_cast<const T*>(arrays[k]) + i, a[k], count);
+      update<float>(r, count, a);
+      for (int k = 0; k < most_optimizer_arrays; ++k)
+        if (a[k] && k != 1) narrow(a[k], static_cast<T*>(arrays[k]) + i, count);
+    }
+  } else {
+    T* a[most_optimizer_arrays];
+    for (int k = 0; k < most_optimizer_arrays; ++k) a[k] = static_cast<T*>(arrays[k]);
+    update<T>(r, n, a);
+  }
+}
+
+template <class... Rule> constexpr UpdateTable table_of() {
+  return {Updates{run<Rule, float>, run<Rule, double>, run<Rule, bf16>, run<Rule, f16>}...};
+}
+
+}  // namespace
+
+extern const UpdateTable updates;
+const UpdateTable updates = table_of<SgdRule, AdamRule, RmspropRule, AdagradRule, NadamRule,
+                                     RadamRule, AdamaxRule, AdadeltaRule>();
+
+}  // namespace clew::kernels::CLEW_ISA

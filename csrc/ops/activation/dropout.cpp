@@ -1,0 +1,488 @@
+// Dropout and its relatives: one fused kernel that draws the mask and applies it.
+// May include: graph, kernels/random/random.h, ops.
+// Invariant: only the mask (bool) is kept for backward.
+#include <cmath>
+
+#include "graph/inplace.h"
+#include "kernels/random/random.h"
+#include "ops/batch_rules.h"
+#include "ops/ops.h"
+#include "ops/random/random.h"
+#include "ops/views/shape.h"
+
+namespace clew {
+
+namespace {
+
+// Kept elements become x * scale + shift, the others `dropped`; `keep` is the chance to stay.
+struct MaskAttrs {
+  double keep = 1;
+  double scale = 1;
+  double shift = 0;
+  double dropped = 0;
+  bool feature = false;  // one draw for a whole channel: the mask is [N, C, 1 ...]
+  bool masked = true;    // else nobody asks for the mask: it is empty where none is needed
+  Generator* generator = nullptr;
+  static constexpr auto members() {
+    return std::tuple(&MaskAttrs::keep, &MaskAttrs::scale, &MaskAttrs::shift, &MaskAttrs::dropped,
+                      &MaskAttrs::feature, &MaskAttrs::masked, &MaskAttrs::generator);
+  }
+};
+struct ScaleAttrs {
+  double scale = 1;
+  static constexpr auto members() { return std::tuple(&ScaleAttrs::scale); }
+};
+
+void apply_mask(const Tensor& out, const Tensor& in, const Tensor& mask, double scale, double shift,
+                double dropped) {
+  Dims strides = broadcast_strides(mask.sizes(), mask.strides(), out.sizes());
+  kernels::masked_affine(out.nd(), in.nd(),
+                         {mask->data, out.sizes().data(), strides.data(), out.ndim(), DType::Bool},
+                         scale, shift, dropped);
+}
+
+// Whether the kernel applies what it draws at once and can do without a mask in memory.
+bool draws_in_passing(const Tensor& x, const MaskAttrs& a) {
+  return a.keep > 0 && !a.feature && x.dtype() == DType::Float32 && x.is_contiguous();
+}
+
+void masked_shape(const Call& c, OutSpecs& outs) {
+  const Tensor& x = c.in[0];
+  const auto& a = c.as<MaskAttrs>();
+  if (!x.is_floating())
+    fail(ErrorKind::NotImplemented, "dropout: input must be floating point; got ", x);
+  Dims sizes = x.sizes();
+  if (a.feature) {
+    for (int i = 2; i < x.ndim(); ++i) sizes[i] = 1;
+  }
+  // Numbers are drawn in the order of memory, so the mask has the input's layout.
+  bool keep = !x.is_contiguous() && is_non_overlapping_and_dense(x.sizes(), x.strides());
+  OutSpec& out = outs.add(x.dtype(), x.sizes());
+  if (keep) out.strides = x.strides();
+  if (!a.masked && draws_in_passing(x, a)) {
+    outs.add(DType::Bool, Dims{0});
+    return;
+  }
+  OutSpec& mask = outs.add(DType::Bool, sizes);
+  if (keep && !a.feature) mask.strides = x.strides();
+}
+void masked_cpu(const Call& c, Tensors& outs) {
+  const auto& a = c.as<MaskAttrs>();
+  Generator& g = a.generator ? *a.generator : default_generator();
+  if (a.keep > 0 && !a.feature) {
+    kernels::random_masked_affine(outs[0].nd(), outs[1].nd(), c.in[0].nd(), a.keep, a.scale,
+                                  a.shift, a.dropped, g);
+    return;
+  }
+  {
+    if (a.keep <= 0)
+      kernels::fill(outs[1].nd(), Scalar(false));
+    else
+      kernels::random_bernoulli(outs[1].nd(), a.keep, g);
+  }
+  apply_mask(outs[0], c.in[0], outs[1], a.scale, a.shift, a.dropped);
+}
+
+void backward_shape(const Call& c, OutSpecs& outs) {
+  require(c.in[1].dtype() == DType::Bool, "_dropout_backward: mask must be bool; got ", c.in[1]);
+  require(c.in[0].is_floating(), "_dropout_backward: grad must be floating point; got ", c.in[0]);
+  broadcast_strides(c.in[1].sizes(), c.in[1].strides(), c.in[0].sizes());
+  outs.add(c.in[0].dtype(), c.in[0].sizes());
+}
+void backward_cpu(const Call& c, Tensors& outs) {
+  apply_mask(outs[0], c.in[0], c.in[1], c.as<ScaleAttrs>().scale, 0, 0);
+}
+void backward_vjp(Vjp& c);
+
+constexpr OpDef dropout_backward_op = general({
+    .signature = "_dropout_backward(Tensor input, Tensor mask, float scale) -> Tensor",
+    .doc = "Gradient of dropout: input * mask * scale.",
+    .shape = backward_shape,
+    .cpu = backward_cpu,
+    .saves = {.always = in(1)},
+    .vjp = backward_vjp,
+    .batch = batch_leading,
+    .attrs = &attr_info<ScaleAttrs>,
+    .offer = Offer::function,
+});
+
+void backward_vjp(Vjp& c) {
+  if (c.needs(0)) c.set(0, apply(dropout_backward_op, {c.grad(), c.in(1)}, c.as<ScaleAttrs>()));
+}
+void masked_vjp(Vjp& c) {
+  ScaleAttrs attrs{c.as<MaskAttrs>().scale};
+  if (c.needs(0) && c.grad(0).defined()) {
+    c.set(0, apply(dropout_backward_op, {c.grad(0), c.out(1)}, attrs));
+  }
+}
+
+constexpr OpDef masked_op = general({
+    .signature = "_masked_dropout(Tensor input, float keep, float scale, float shift, float "
+                 "dropped, bool feature, bool masked=True,"
+                 " *, Generator? generator=None) -> (Tensor output, Tensor mask)",
+    .doc = "Keeps each element with probability keep as input * scale + shift and replaces the "
+           "others. Unless masked, the mask may be empty: nothing is to be differentiated.",
+    .shape = masked_shape,
+    .cpu = masked_cpu,
+    .saves = {.always = out(1)},
+    .vjp = masked_vjp,
+    .attrs = &attr_info<MaskAttrs>,
+    .offer = Offer::function,
+});
+
+struct DropoutAttrs {
+  double p = 0.5;
+  bool training = true;
+  static constexpr auto members() { return std::tuple(&DropoutAttrs::p, &DropoutAttrs::training); }
+};
+
+// Whether x comes out as it is.
+bool leaves(const Tensor& x, const DropoutAttrs& a) {
+  return a.p == 0 || !a.training || x.numel() == 0;
+}
+
+Tensor run(const Tensor& x, const char* name, const DropoutAttrs& a, bool feature, bool alpha) {
+  if (!(a.p >= 0 && a.p <= 1)) {
+    fail_value(name, ": dropout probability has to be between 0 and 1, but got ", a.p);
+  }
+  if (leaves(x, a)) return x;
+  MaskAttrs m;
+  m.keep = 1 - a.p;
+  m.scale = a.p == 1 ? 0 : 1 / m.keep;
+  m.feature = feature;
+  m.masked = modes.vmap || is_batched(x) || (modes.grad && x.requires_grad());
+  if (alpha) {
+    // Keeps mean 0 and variance 1 of a SELU's output: dropped elements take its lower limit.
+    constexpr double limit = -1.7580993408473766;
+    m.scale = a.p == 1 ? 0 : 1 / std::sqrt((limit * limit * a.p + 1) * (1 - a.p));
+    m.shift = -limit * m.scale * a.p;
+    m.dropped = m.scale * limit + m.shift;
+  }
+  Tensors outs;
+  Tensor in[1] = {x};
+  apply(masked_op, in, &m, outs);
+  return std::move(outs[0]);
+}
+
+// A sample without a batch dim gets one for the call: masks have their channels second.
+Tensor run_channels(const Tensor& x, const char* name, const DropoutAttrs& a, int batched_dims) {
+  if (x.ndim() != batched_dims && x.ndim() != batched_dims - 1) {
+    fail(name, ": input must have ", batched_dims - 1, " or ", batched_dims, " dims; got ", x);
+  }
+  if (x.ndim() == batched_dims) return run(x, name, a, true, false);
+  return squeeze(run(unsqueeze(x, 0), name, a, true, false), {0});
+}
+Tensor run_feature(const Tensor& x, const char* name, const DropoutAttrs& a, bool alpha) {
+  require(x.ndim() >= 2 || !a.training, name, ": input must have at least 2 dims; got ", x);
+  return run(x, name, a, true, alpha);
+}
+
+void dropout_run(const Call& c, Tensors& outs) {
+  outs.push_back(run(c.in[0], "dropout", c.as<DropoutAttrs>(), false, false));
+}
+void alpha_dropout_run(const Call& c, Tensors& outs) {
+  outs.push_back(run(c.in[0], "alpha_dropout", c.as<DropoutAttrs>(), false, true));
+}
+void feature_dropout_run(const Call& c, Tensors& outs) {
+  outs.push_back(run_feature(c.in[0], "feature_dropout", c.as<DropoutAttrs>(), false));
+}
+void feature_alpha_dropout_run(const Call& c, Tensors& outs) {
+  outs.push_back(run_feature(c.in[0], "feature_alpha_dropout", c.as<DropoutAttrs>(), true));
+}
+void dropout1d_run(const Call& c, Tensors& outs) {
+  outs.push_back(run_channels(c.in[0], "dropout1d", c.as<DropoutAttrs>(), 3));
+}
+void dropout2d_run(const Call& c, Tensors& outs) {
+  // Three dims are read as [N, C, L], as PyTorch does.
+  outs.push_back(run_feature(c.in[0], "dropout2d", c.as<DropoutAttrs>(), false));
+}
+void dropout3d_run(const Call& c, Tensors& outs) {
+  outs.push_back(run_channels(c.in[0], "dropout3d", c.as<DropoutAttrs>(), 5));
+}
+
+// In place; what stays as it is is not written, so that it may be a leaf.
+template <void (*run)(const Call&, Tensors&)> void write_over(const Call& c) {
+  const Tensor& x = c.in[0];
+  Tensors outs;
+  if (leaves(x, c.as<DropoutAttrs>())) return run(c, outs);
+  bool records = modes.grad && x.requires_grad();
+  check_inplace(x, concat(c.name(), "_").c_str(), records);
+  Tensor old[1] = {records ? keep_old(x) : x};
+  run(Call{c.op, old, c.attrs}, outs);
+  copy_(x, outs[0]);
+}
+
+constexpr OpDef dropout_op = composite({
+    .signature = "nn.functional.dropout(Tensor input, float p=0.5, bool training=True, bool "
+                 "inplace=False) -> Tensor",
+    .doc = R"(Zeroes each element with probability p and scales the others by 1 / (1 - p).
+
+out[i] = input[i] * mask[i] / (1 - p),  mask[i] ~ Bernoulli(1 - p)
+
+Args:
+    input: any floating point tensor.
+    p: probability of a zero.
+    training: when False, input is returned as it is.
+    inplace: write the result into input.
+
+Returns:
+    A tensor like input.
+
+Example:
+    >>> clew.nn.functional.dropout(clew.ones(3), p=0.5, training=False)
+    tensor([1., 1., 1.])
+)",
+    .run = dropout_run,
+    .write = write_over<dropout_run>,
+    .attrs = &attr_info<DropoutAttrs>,
+    .inplace = true,
+    .offer = Offer::function,
+});
+
+constexpr OpDef alpha_dropout_op = composite({
+    .signature = "nn.functional.alpha_dropout(Tensor input, float p=0.5, bool training=False, bool "
+                 "inplace=False) -> Tensor",
+    .doc = R"(Drops elements so that a SELU network keeps mean 0 and variance 1.
+
+Dropped elements become the lower limit of SELU, then all are scaled and shifted.
+
+Args:
+    input: a floating point tensor.
+    p: probability of a drop.
+    training: when False, input is returned as it is.
+    inplace: write the result into input.
+
+Returns:
+    A tensor like input.
+
+Example:
+    >>> clew.nn.functional.alpha_dropout(clew.ones(1, 2, 2, 1), training=False).sum()
+    tensor(4.)
+)",
+    .run = alpha_dropout_run,
+    .write = write_over<alpha_dropout_run>,
+    .attrs = &attr_info<DropoutAttrs>,
+    .inplace = true,
+    .offer = Offer::function,
+});
+
+constexpr OpDef feature_alpha_dropout_op = composite({
+    .signature = "nn.functional.feature_alpha_dropout(Tensor input, float p=0.5, bool "
+                 "training=False, bool inplace=False) -> Tensor",
+    .doc = R"(Alpha dropout of whole channels: input[n, c] is kept or dropped as one.
+
+Every channel draws once.
+
+Args:
+    input: a floating point tensor.
+    p: probability of a drop.
+    training: when False, input is returned as it is.
+    inplace: write the result into input.
+
+Returns:
+    A tensor like input.
+
+Example:
+    >>> clew.nn.functional.feature_alpha_dropout(clew.ones(1, 2, 2, 1), training=False).sum()
+    tensor(4.)
+)",
+    .run = feature_alpha_dropout_run,
+    .write = write_over<feature_alpha_dropout_run>,
+    .attrs = &attr_info<DropoutAttrs>,
+    .inplace = true,
+    .offer = Offer::function,
+});
+
+constexpr OpDef dropout1d_op = composite({
+    .signature = "nn.functional.dropout1d(Tensor input, float p=0.5, bool training=True, bool "
+                 "inplace=False) -> Tensor",
+    .doc = R"(Zeroes whole channels of [N, C, L] or [C, L] with probability p.
+
+out[n, c] = input[n, c] * mask[n, c] / (1 - p)
+
+Args:
+    input: a floating point tensor.
+    p: probability of a drop.
+    training: when False, input is returned as it is.
+    inplace: write the result into input.
+
+Returns:
+    A tensor like input.
+
+Example:
+    >>> clew.nn.functional.dropout1d(clew.ones(1, 2, 1), training=False).sum()
+    tensor(2.)
+)",
+    .run = dropout1d_run,
+    .write = write_over<dropout1d_run>,
+    .attrs = &attr_info<DropoutAttrs>,
+    .inplace = true,
+    .offer = Offer::function,
+});
+
+constexpr OpDef dropout2d_op = composite({
+    .signature = "nn.functional.dropout2d(Tensor input, float p=0.5, bool training=True, bool "
+                 "inplace=False) -> Tensor",
+    .doc = R"(Zeroes whole channels of [N, C, H, W] with probability p.
+
+out[n, c] = input[n, c] * mask[n, c] / (1 - p)
+
+Args:
+    input: a floating point tensor.
+    p: probability of a drop.
+    training: when False, input is returned as it is.
+    inplace: write the result into input.
+
+Returns:
+    A tensor like input.
+
+Example:
+    >>> clew.nn.functional.dropout2d(clew.ones(1, 2, 2, 1), training=False).sum()
+    tensor(4.)
+)",
+    .run = dropout2d_run,
+    .write = write_over<dropout2d_run>,
+    .attrs = &attr_info<DropoutAttrs>,
+    .inplace = true,
+    .offer = Offer::function,
+});
+
+constexpr OpDef dropout3d_op = composite({
+    .signature = "nn.functional.dropout3d(Tensor input, float p=0.5, bool training=True, bool "
+                 "inplace=False) -> Tensor",
+    .doc = R"(Zeroes whole channels of [N, C, D, H, W] or [C, D, H, W] with probability p.
+
+out[n, c] = input[n, c] * mask[n, c] / (1 - p)
+
+Args:
+    input: a floating point tensor.
+    p: probability of a drop.
+    training: when False, input is returned as it is.
+    inplace: write the result into input.
+
+Returns:
+    A tensor like input.
+
+Example:
+    >>> clew.nn.functional.dropout3d(clew.ones(1, 2, 2, 1), training=False).sum()
+    tensor(4.)
+)",
+    .run = dropout3d_run,
+    .write = write_over<dropout3d_run>,
+    .attrs = &attr_info<DropoutAttrs>,
+    .inplace = true,
+    .offer = Offer::function,
+});
+
+constexpr OpDef top_dropout_op = composite({
+    .signature = "dropout(Tensor input, float p, bool train) -> Tensor",
+    .doc = R"(nn.functional's dropout with the probability and the mode given in order.
+
+Args:
+    input: a floating point tensor.
+    p: probability of a drop.
+    train: when False, input is returned as it is.
+
+Returns:
+    A tensor like input.
+
+Example:
+    >>> clew.dropout(clew.ones(1, 2), 0.5, False)
+    tensor([[1., 1.]])
+)",
+    .run = dropout_run,
+    .attrs = &attr_info<DropoutAttrs>,
+    .inplace = false,
+    .offer = Offer::function,
+});
+
+constexpr OpDef top_alpha_dropout_op = composite({
+    .signature = "alpha_dropout(Tensor input, float p, bool train) -> Tensor",
+    .doc = R"(nn.functional's alpha_dropout with the probability and the mode given in order.
+
+Args:
+    input: a floating point tensor.
+    p: probability of a drop.
+    train: when False, input is returned as it is.
+
+Returns:
+    A tensor like input.
+
+Example:
+    >>> clew.alpha_dropout(clew.ones(1, 2), 0.5, False)
+    tensor([[1., 1.]])
+)",
+    .run = alpha_dropout_run,
+    .attrs = &attr_info<DropoutAttrs>,
+    .inplace = false,
+    .offer = Offer::function,
+});
+
+constexpr OpDef top_feature_dropout_op = composite({
+    .signature = "feature_dropout(Tensor input, float p, bool train) -> Tensor",
+    .doc = R"(nn.functional's feature_dropout with the probability and the mode given in order.
+
+Args:
+    input: a floating point tensor.
+    p: probability of a drop.
+    train: when False, input is returned as it is.
+
+Returns:
+    A tensor like input.
+
+Example:
+    >>> clew.feature_dropout(clew.ones(1, 2), 0.5, False)
+    tensor([[1., 1.]])
+)",
+    .run = feature_dropout_run,
+    .attrs = &attr_info<DropoutAttrs>,
+    .inplace = false,
+    .offer = Offer::function,
+});
+
+constexpr OpDef top_feature_alpha_dropout_op = composite({
+    .signature = "feature_alpha_dropout(Tensor input, float p, bool train) -> Tensor",
+    .doc =
+        R"(nn.functional's feature_alpha_dropout with the probability and the mode given in order.
+
+Args:
+    input: a floating point tensor.
+    p: probability of a drop.
+    train: when False, input is returned as it is.
+
+Returns:
+    A tensor like input.
+
+Example:
+    >>> clew.feature_alpha_dropout(clew.ones(1, 2), 0.5, False)
+    tensor([[1., 1.]])
+)",
+    .run = feature_alpha_dropout_run,
+    .attrs = &attr_info<DropoutAttrs>,
+    .inplace = false,
+    .offer = Offer::function,
+});
+
+constexpr const OpDef* all[] = {&masked_op,
+                                &dropout_backward_op,
+                                &dropout_op,
+                                &alpha_dropout_op,
+                                &feature_alpha_dropout_op,
+                                &dropout1d_op,
+                                &dropout2d_op,
+                                &dropout3d_op,
+                                &top_dropout_op,
+                                &top_alpha_dropout_op,
+                                &top_feature_dropout_op,
+                                &top_feature_alpha_dropout_op};
+
+}  // namespace
+
+extern const OpList dropout_ops;
+const OpList dropout_ops = op_list(all);
+
+Tensor dropout(const Tensor& x, double p, bool training) {
+  return run(x, "dropout", {p, training}, false, false);
+}
+
+}  // namespace clew

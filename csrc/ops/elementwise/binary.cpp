@@ -1,0 +1,397 @@
+// Functions of two and three numbers beside arithmetic: angles, signs, logarithms of sums,
+// divisors, lerp, addcmul. May include: graph/op.h, kernels/elementwise/pointwise.h, other
+// families' headers. Invariant: an op keeps for backward only what the gradients that are asked for
+// read.
+#include <cmath>
+
+#include "kernels/elementwise/pointwise.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/comparison.h"
+#include "ops/elementwise/pointwise_doc.h"
+#include "ops/elementwise/unary.h"
+#include "ops/ops.h"
+#include "ops/views/shape.h"
+
+namespace clew {
+
+namespace table = kernels::table;
+
+namespace {
+
+constexpr double ln_2 = 0.69314718055994530942;
+struct ValueAttrs {
+  Scalar value = 1;
+  static constexpr auto members() { return std::tuple(&ValueAttrs::value); }
+};
+
+constexpr Saves both_saved = {.always = in(0) | in(1)};
+
+Tensor zeros_for(const Vjp& c, int i) {
+  return zero_block(c.sizes(i), c.dtype(i), c.grad().device());
+}
+
+Tensor d_hypot_input(const Vjp& c) { return c.in(0) / c.out(); }
+Tensor d_hypot_other(const Vjp& c) { return c.in(1) / c.out(); }
+constexpr OpDef hypot_op =
+    binary<"hypot", "The length of the hypotenuse of a right triangle.",
+           "sqrt(input ** 2 + other ** 2)", "clew.tensor([3.]), clew.tensor([4.])", "tensor([5.])">(
+        {
+            .loops = &table::hypot,
+            .saves = {.when = {in(0) | out(0), in(1) | out(0)}},
+            .partials = {d_hypot_input, d_hypot_other},
+        });
+
+// Divided by the length twice: its square may not fit where the gradient does. At the origin, which
+// has no angle, the gradient is zero.
+Tensor length(const Vjp& c) {
+  const Tensor r = apply(hypot_op, {operand(c, 0), operand(c, 1)});
+  return where(eq(r, number(0)), number(1), r);
+}
+Tensor d_atan2_input(const Vjp& c) {
+  const Tensor r = length(c);
+  return c.in(1) / r / r;
+}
+Tensor d_atan2_other(const Vjp& c) {
+  const Tensor r = length(c);
+  return -operand(c, 0) / r / r;
+}
+constexpr OpDef atan2_op = elementwise({
+    .signature = "atan2(Tensor input, Tensor other) -> Tensor",
+    .doc = R"(The angle of the point (other, input) with the positive first axis.
+
+out = arctan(input / other), in the right quadrant
+
+Args:
+    input: the second coordinate.
+    other: the first coordinate.
+Returns:
+    a tensor of the broadcast shape, in radians.
+
+>>> clew.atan2(clew.tensor([1., -1.]), clew.tensor([1., -1.]))
+tensor([ 0.7854, -2.3562])
+)",
+    .promote = Promote::to_float,
+    .loops = &table::atan2,
+    .saves = both_saved,
+    .partials = {d_atan2_input, d_atan2_other},
+});
+
+void copysign_vjp(Vjp& c) {
+  if (c.needs(0)) c.set(0, c.grad() * (sign(c.in(0)) * sign(c.out())));
+  if (c.needs(1)) c.set(1, zeros_for(c, 1));
+}
+constexpr OpDef copysign_op = elementwise({
+    .signature = "copysign(Tensor input, Operand other) -> Tensor",
+    .doc = R"(The size of input with the sign of other.
+
+out = |input| with other's sign bit
+
+Args:
+    input: the sizes.
+    other: the signs, a tensor or a number.
+Returns:
+    a tensor of the broadcast shape.
+
+>>> clew.copysign(clew.tensor([1., -2.]), -0.)
+tensor([-1., -2.])
+)",
+    .promote = Promote::to_float,
+    .loops = &table::copysign,
+    .saves = {.when = {in(0) | out(0), 0}},
+    .vjp = copysign_vjp,
+});
+
+// The result stays next to input: input moves it along, other does not.
+void nextafter_vjp(Vjp& c) {
+  if (c.needs(0)) c.set(0, c.grad());
+  if (c.needs(1)) c.set(1, zeros_for(c, 1));
+}
+constexpr OpDef nextafter_op =
+    binary<"nextafter", "The next number after input in the direction of other.",
+           "nextafter(input, other)", "clew.tensor([0.]), clew.tensor([1.])",
+           "tensor([1.4013e-45])">({
+        .loops = &table::nextafter,
+        .vjp = nextafter_vjp,
+    });
+
+constexpr OpDef heaviside_op = elementwise({
+    .signature = "heaviside(Tensor input, Tensor values) -> Tensor",
+    .doc = R"(The unit step.
+
+out = 0 where input < 0, values where input == 0, 1 where input > 0
+
+Args:
+    input: the tensor.
+    values: what the step is at 0, a tensor of input's dtype or a number.
+Returns:
+    a tensor of the broadcast shape.
+
+>>> clew.heaviside(clew.tensor([-1., 0., 2.]), clew.tensor([0.5]))
+tensor([0.0000, 0.5000, 1.0000])
+)",
+    .promote = Promote::none,
+    .loops = &table::heaviside,
+    .no_vjp = no_rule("the unit step has no derivative"),
+});
+
+void ldexp_run(const Call& c, Tensors& outs) {
+  const Tensor& e = c.in[1];
+  Tensor power = e.is_wrapped_number() && !e.is_complex() ? number(std::exp2(item(e).to_double()))
+                                                          : pow(number(2.0), e);
+  outs.push_back(c.in[0] * power);
+}
+constexpr OpDef ldexp_op = composite({
+    .signature = "ldexp(Tensor input, Tensor other) -> Tensor",
+    .doc = R"(Multiplies by a power of two.
+
+out = input * 2 ** other
+
+Args:
+    input: the significands.
+    other: the exponents.
+Returns:
+    a tensor of the broadcast shape.
+
+>>> clew.ldexp(clew.tensor([1., 3.]), clew.tensor([2, 3]))
+tensor([ 4., 24.])
+)",
+    .run = ldexp_run,
+    .inplace = true,
+});
+
+// --- logarithms ---
+
+// The second factor's part of x f(y), which is 0 with x, also where f is infinite.
+template <Tensor (*f)(const Tensor&)> void x_times_vjp(Vjp& c, const Tensor& slope_other) {
+  if (c.needs(0)) {
+    Tensor x = c.in(0);
+    Tensor y = operand(c, 1);
+    Tensor slope = f(y);
+    if (!slope.is_complex()) {
+      Tensor flat = logical_and(eq(x, number(0)), logical_not(isfinite(slope)));
+      slope = where(logical_and(flat, logical_not(isnan(y))), number(0), slope);
+    }
+    c.set(0, c.grad() * conj(slope));
+  }
+  if (c.needs(1)) c.set(1, c.grad() * conj(slope_other));
+}
+void xlogy_vjp(Vjp& c) { x_times_vjp<log>(c, c.needs(1) ? c.in(0) / c.in(1) : Tensor()); }
+void xlog1py_vjp(Vjp& c) {
+  x_times_vjp<log1p>(c, c.needs(1) ? c.in(0) / (operand(c, 1) + 1) : Tensor());
+}
+
+constexpr OpDef xlogy_op = elementwise({
+    .signature = "xlogy(Operand input, Operand other) -> Tensor",
+    .doc = R"(A number times the logarithm of another; 0 where the first is 0.
+
+out = input * log(other)
+
+Args:
+    input: the factor, a tensor or a number.
+    other: what the logarithm is of, a tensor or a number.
+Returns:
+    a tensor of the broadcast shape.
+
+>>> clew.xlogy(clew.tensor([0., 2.]), clew.tensor([0., 1.]))
+tensor([0., 0.])
+)",
+    .promote = Promote::to_float,
+    .loops = &table::xlogy,
+    .saves = both_saved,
+    .vjp = xlogy_vjp,
+});
+constexpr OpDef xlog1py_op = elementwise({
+    .signature = "special.xlog1py(Operand input, Operand other) -> Tensor",
+    .doc = R"(A number times the logarithm of one plus another; 0 where the first is 0.
+
+out = input * log(1 + other)
+
+Args:
+    input: the factor, a tensor or a number.
+    other: what is added to one, a tensor or a number.
+Returns:
+    a tensor of the broadcast shape.
+
+>>> clew.special.xlog1py(clew.tensor([0., 2.]), clew.tensor([-1., 0.]))
+tensor([0., 0.])
+)",
+    .promote = Promote::to_float,
+    .loops = &table::xlog1py,
+    .saves = both_saved,
+    .vjp = xlog1py_vjp,
+    .inplace = false,
+    .offer = Offer::function,
+});
+
+Tensor share(const Vjp& c, int i, double base) {
+  Tensor difference = c.in(i)-c.in(1 - i);
+  return sigmoid(base == 1 ? difference : difference * base);
+}
+Tensor d_logaddexp_input(const Vjp& c) { return share(c, 0, 1); }
+Tensor d_logaddexp_other(const Vjp& c) { return share(c, 1, 1); }
+Tensor d_logaddexp2_input(const Vjp& c) { return share(c, 0, ln_2); }
+Tensor d_logaddexp2_other(const Vjp& c) { return share(c, 1, ln_2); }
+constexpr OpDef logaddexp_op =
+    binary<"logaddexp", "The logarithm of a sum of exponentials.", "log(e ** input + e ** other)",
+           "clew.tensor([0., 1000.]), clew.tensor([0., 1000.])",
+           "tensor([6.9315e-01, 1.0007e+03])">({
+        .loops = &table::logaddexp,
+        .saves = both_saved,
+        .partials = {d_logaddexp_input, d_logaddexp_other},
+    });
+constexpr OpDef logaddexp2_op =
+    binary<"logaddexp2", "The logarithm to base 2 of a sum of powers of two.",
+           "log2(2 ** input + 2 ** other)", "clew.tensor([3.]), clew.tensor([3.])", "tensor([4.])">(
+        {
+            .loops = &table::logaddexp2,
+            .saves = both_saved,
+            .partials = {d_logaddexp2_input, d_logaddexp2_other},
+        });
+
+// --- integers ---
+
+constexpr NoRule no_integers = no_rule("integers have no derivative");
+constexpr OpDef gcd_op =
+    binary<"gcd", "The greatest common divisor of two integers; never negative.",
+           "gcd(input, other)", "clew.tensor([12, -9]), clew.tensor(6)", "tensor([6, 3])">(
+        {.loops = &table::gcd, .no_vjp = no_integers});
+constexpr OpDef lcm_op =
+    binary<"lcm", "The least common multiple of two integers; never negative.",
+           "|input * other| / gcd(input, other)", "clew.tensor([4, 6]), clew.tensor(10)",
+           "tensor([20, 30])">({.loops = &table::lcm, .no_vjp = no_integers});
+
+// --- three operands ---
+
+void lerp_vjp(Vjp& c) {
+  const Tensor& g = c.grad();
+  if (c.needs(0)) c.set(0, g * conj(1 - operand(c, 2)));
+  if (c.needs(1)) c.set(1, g * conj(c.in(2)));
+  if (c.needs(2)) c.set(2, g * conj(c.in(1) - c.in(0)));
+}
+constexpr OpDef lerp_op = elementwise({
+    .signature = "lerp(Tensor input, Tensor end, Operand weight) -> Tensor",
+    .doc = R"(A point on the line from input to end.
+
+out = input + weight * (end - input)
+
+Args:
+    input: where weight is 0.
+    end: where weight is 1.
+    weight: a tensor or a number.
+Returns:
+    a tensor of the broadcast shape.
+
+>>> clew.lerp(clew.tensor([1., 2.]), clew.tensor([3., 10.]), 0.5)
+tensor([2., 6.])
+)",
+    .loops = &table::lerp,
+    .saves = {.when = {in(2), in(2), in(0) | in(1)}},
+    .vjp = lerp_vjp,
+});
+
+void addcmul_vjp(Vjp& c) {
+  Scalar value = conj_scalar(c.as<ValueAttrs>().value);
+  if (c.needs(0)) c.set(0, c.grad());
+  if (c.needs(1)) c.set(1, c.grad() * (conj(c.in(2)) * value));
+  if (c.needs(2)) c.set(2, c.grad() * (conj(c.in(1)) * value));
+}
+constexpr OpDef addcmul_op = elementwise({
+    .signature =
+        "addcmul(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
+    .doc = R"(Adds a scaled product.
+
+out = input + value * tensor1 * tensor2
+
+Args:
+    input: what is added to.
+    tensor1: the first factor.
+    tensor2: the second factor.
+    value: the scale.
+Returns:
+    a tensor of the broadcast shape.
+
+>>> clew.addcmul(clew.tensor([1., 1.]), clew.tensor([2., 3.]), clew.tensor([4., 5.]), value=10)
+tensor([ 81., 151.])
+)",
+    .loops = &table::addcmul,
+    .saves = {.when = {0, in(2), in(1)}},
+    .vjp = addcmul_vjp,
+    .attrs = &attr_info<ValueAttrs>,
+});
+
+void addcdiv_vjp(Vjp& c) {
+  Scalar value = conj_scalar(c.as<ValueAttrs>().value);
+  if (c.needs(0)) c.set(0, c.grad());
+  if (c.needs(1)) c.set(1, c.grad() * value / conj(c.in(2)));
+  if (c.needs(2)) c.set(2, -c.grad() * conj(c.in(1) / square(operand(c, 2))) * value);
+}
+constexpr OpDef addcdiv_op = elementwise({
+    .signature =
+        "addcdiv(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
+    .doc = R"(Adds a scaled quotient.
+
+out = input + value * tensor1 / tensor2
+
+Args:
+    input: what is added to; not integers.
+    tensor1: the dividend.
+    tensor2: the divisor.
+    value: the scale.
+Returns:
+    a tensor of the broadcast shape.
+
+>>> clew.addcdiv(clew.tensor([1., 1.]), clew.tensor([2., 3.]), clew.tensor([4., 5.]), value=10)
+tensor([6., 7.])
+)",
+    .loops = &table::addcdiv,
+    .saves = {.when = {0, in(2), in(1) | in(2)}},
+    .vjp = addcdiv_vjp,
+    .attrs = &attr_info<ValueAttrs>,
+});
+
+// PyTorch's older order of arguments.
+template <const OpDef& op> void value_first_run(const Call& c, Tensors& outs) {
+  outs.push_back(apply(op, {c.in[0], c.in[1], c.in[2]}, c.as<ValueAttrs>()));
+}
+constexpr OpDef addcmul_value_op = composite({
+    .signature = "addcmul(Tensor input, Scalar value, Tensor tensor1, Tensor tensor2) -> Tensor",
+    .doc = "Adds a multiple of a product.",
+    .run = value_first_run<addcmul_op>,
+    .attrs = &attr_info<ValueAttrs>,
+    .inplace = true,
+});
+constexpr OpDef addcdiv_value_op = composite({
+    .signature = "addcdiv(Tensor input, Scalar value, Tensor tensor1, Tensor tensor2) -> Tensor",
+    .doc = "Adds a multiple of a quotient.",
+    .run = value_first_run<addcdiv_op>,
+    .attrs = &attr_info<ValueAttrs>,
+    .inplace = true,
+});
+
+}  // namespace
+
+static constexpr const OpDef* all[] = {
+    &atan2_op,
+    &hypot_op,
+    &copysign_op,
+    &nextafter_op,
+    &heaviside_op,
+    &ldexp_op,
+    &xlogy_op,
+    &xlog1py_op,
+    &logaddexp_op,
+    &logaddexp2_op,
+    &gcd_op,
+    &lcm_op,
+    &lerp_op,
+    &addcmul_op,
+    &addcmul_value_op,
+    &addcdiv_op,
+    &addcdiv_value_op,
+    renamed<atan2_op, "arctan2">,
+    renamed<xlogy_op, "special.xlogy">,
+};
+extern const OpList binary_ops;
+const OpList binary_ops = op_list(all);
+
+}  // namespace clew

@@ -1,0 +1,288 @@
+// From what stands in brackets to one op: basic parts in one view, index tensors in one list of
+// places. May include: ops, graph, tensor, kernels. Invariant: a plan's places are in range and not
+// negative.
+#include <algorithm>
+
+#include "base/checked.h"
+#include "kernels/indexing/index.h"
+#include "kernels/indexing/index_few.h"
+#include "ops/batch_rules.h"
+#include "ops/indexing/indexing.h"
+#include "ops/views/shape.h"
+#include "tensor/kernel_frame.h"
+
+namespace clew {
+
+namespace {
+
+// ---- basic parts --------------------------------------------------------------------------------
+
+ViewSpec part_of(const Dims& sizes, const Dims& strides, const BasicIndex& a, std::string_view op) {
+  int ndim = sizes.size();
+  require(a.start.size() == ndim && a.step.size() == ndim && a.length.size() == ndim, op,
+          ": start, step and length must have one entry for each of the ", ndim, " dimensions");
+  ViewSpec s;
+  auto add_new = [&] {
+    while (s.sizes.size() < max_dims && (static_cast<uint64_t>(a.added) >> s.sizes.size() & 1)) {
+      s.sizes.push_back(1);
+      s.strides.push_back(0);
+    }
+  };
+  for (int d = 0; d < ndim; ++d) {
+    bool empty = a.length[d] == 0;
+    bool inside = a.start[d] >= 0 && a.step[d] >= 0 && a.length[d] >= 0 && a.length[d] <= sizes[d];
+    if (inside && empty) inside = a.start[d] <= sizes[d] && a.step[d] > 0;
+    if (inside && !empty) {
+      const Checked span = Checked(a.length[d] - 1) * a.step[d];
+      inside = a.start[d] < sizes[d] && span.at_most(sizes[d] - a.start[d] - 1);
+    }
+    if (!inside) {
+      fail_index(op, ": the part reaches beyond dimension ", d, " with size ", sizes[d]);
+    }
+    if (!empty) s.offset += a.start[d] * strides[d];
+    if (a.step[d] == 0) continue;
+    add_new();
+    s.sizes.push_back(a.length[d]);
+    s.strides.push_back(a.length[d] > 1 ? strides[d] * a.step[d] : strides[d]);
+  }
+  add_new();
+  // A new dimension gets the stride that a dense tensor would have there.
+  for (int k = s.sizes.size() - 1; a.added && k >= 0; --k) {
+    if (!(static_cast<uint64_t>(a.added) >> k & 1)) continue;
+    s.strides[k] = k + 1 < s.sizes.size() ? s.sizes[k + 1] * s.strides[k + 1] : 1;
+  }
+  for (int64_t n : s.sizes) {
+    if (n == 0) s.offset = 0;
+  }
+  return s;
+}
+void basic_rule(const Call& c, std::vector<ViewSpec>& out) {
+  out.push_back(part_of(c.in[0].sizes(), c.in[0].strides(), c.as<BasicIndex>(), c.name()));
+}
+
+struct BasicBackward {
+  Dims size;
+  Dims start;
+  Dims step;
+  Dims length;
+  int64_t added = 0;
+  BasicIndex part() const { return {start, step, length, added}; }
+  static constexpr auto members() {
+    return std::tuple(&BasicBackward::size, &BasicBackward::start, &BasicBackward::step,
+                      &BasicBackward::length, &BasicBackward::added);
+  }
+};
+void basic_backward_shape(const Call& c, OutSpecs& out) {
+  const auto& a = c.as<BasicBackward>();
+  for (int64_t n : a.size) require(n >= 0, c.name(), ": sizes must not be negative; got ", a.size);
+  Dims want = part_of(a.size, a.size, a.part(), c.name()).sizes;
+  require(c.in[0].sizes() == want, c.name(), ": grad must have shape ", want, "; got ", c.in[0]);
+  out.add(c.in[0].dtype(), a.size);
+}
+void basic_backward_cpu(const Call& c, Tensors& outs) {
+  const auto& a = c.as<BasicBackward>();
+  ViewSpec s = part_of(a.size, outs[0].strides(), a.part(), c.name());
+  fill_(outs[0], Scalar(0));
+  copy_into(alias(outs[0], s.sizes, s.strides, s.offset), c.in[0]);
+}
+void basic_backward_vjp(Vjp& c) { c.set(0, basic_index(c.grad(), c.as<BasicBackward>().part())); }
+constexpr OpDef basic_backward_op = general({
+    .signature = "_getitem_backward(Tensor input, int[] size, int[] start, int[] step, int[] "
+                 "length, int added) -> Tensor",
+    .doc = "Zeros of the given size with the input put where `_getitem` would read.",
+    .shape = basic_backward_shape,
+    .cpu = basic_backward_cpu,
+    .vjp = basic_backward_vjp,
+    .attrs = &attr_info<BasicBackward>,
+    .offer = Offer::function,
+});
+void basic_vjp(Vjp& c) {
+  const auto& a = c.as<BasicIndex>();
+  c.set(0, apply(basic_backward_op, {c.grad()},
+                 BasicBackward{c.sizes(0), a.start, a.step, a.length, a.added}));
+}
+constexpr OpDef basic_op = view({
+    .signature =
+        "_getitem(Tensor input, int[] start, int[] step, int[] length, int added=0) -> Tensor",
+    .doc = "A part of every dimension (step 0 drops it), with dimensions of size 1 put in where "
+           "`added` has bits.",
+    .view = basic_rule,
+    .vjp = basic_vjp,
+    .batch = batch_getitem,
+    .accumulate = add_to_part,
+    .attrs = &attr_info<BasicIndex>,
+    .offer = Offer::function,
+});
+
+constexpr const OpDef* all[] = {&basic_op, &basic_backward_op};
+
+// ---- index tensors ------------------------------------------------------------------------------
+
+bool is_mask(const Tensor& t) { return t.dtype() == DType::Bool || t.dtype() == DType::UInt8; }
+
+Tensor as_int64(const Tensor& t) {
+  if (t.dtype() == DType::Int64) return t.requires_grad() ? alias(t) : t;
+  if (t.is_meta()) return empty(t.sizes(), DType::Int64, Device::Meta);
+  Tensor wide = empty(t.sizes(), DType::Int64);
+  copy_into(wide, t);
+  return wide;
+}
+
+[[noreturn]] void fail_bad_index(const kernels::BadIndex& bad, int64_t dim, int64_t size,
+                                 std::string_view op) {
+  fail_index(op, ": index ", bad.value, " is out of bounds for dimension ", dim, " with size ",
+             size);
+}
+
+}  // namespace
+
+extern const OpList index_plan_ops;
+const OpList index_plan_ops = op_list(all);
+
+Tensor basic_index(const Tensor& x, const BasicIndex& part) { return apply(basic_op, {x}, part); }
+
+Tensor nonzero_flat(const Tensor& input, std::string_view op) {
+  require(!input.is_meta(), op,
+          ": the shape of the result depends on values, which a meta tensor does not have");
+  const Tensor x = alias(input);
+  const Held held{x};
+  kernels::NonzeroCounts counts = kernels::count_nonzero(x.nd());
+  Tensor out = empty({counts.back()}, DType::Int64);
+  if (out.numel()) kernels::nonzero_flat(x.nd(), counts, out.data<int64_t>());
+  return out;
+}
+
+bool plan_few(const Tensor& x, std::span<const Tensor> indices, IndexPlan& plan) {
+  const Tensor* first = nullptr;
+  int count = 0, dim = 0;
+  for (const Tensor& t : indices) {
+    if (!t.defined()) {
+      ++dim;
+      continue;
+    }
+    const bool mask = t.dtype() == DType::Bool;
+    if ((!mask && t.dtype() != DType::Int64) || t.is_meta() || (t->flags & flag_batched) ||
+        !t.is_contiguous() || t.ndim() == 0 || t.numel() > kernels::few_places ||
+        (first && (mask || first->dtype() == DType::Bool || !t.has_sizes_of(*first))))
+      return false;
+    for (int d = 0, spans = mask ? t.ndim() : 1; d < spans; ++d, ++dim) {
+      if (dim >= x.ndim() || (mask && t.size(d) != x.size(dim))) return false;
+      plan.dims.push_back(dim);
+    }
+    if (!first) first = &t;
+    ++count;
+  }
+  if (!first || dim > x.ndim()) return false;
+  const int64_t n = first->numel();
+  if (first->dtype() == DType::Bool) {
+    int64_t places[kernels::few_places];
+    const int64_t found = kernels::mask_places(places, (*first)->data, n);
+    plan.places = empty({found}, DType::Int64);
+    std::copy_n(places, found, plan.places.data<int64_t>());
+    return true;
+  }
+  if (count == 1 &&
+      kernels::all_within(first->data<int64_t>(), n, x.size(static_cast<int>(plan.dims[0])))) {
+    plan.places = *first;
+    return true;
+  }
+  plan.places = empty_dense_like(*first, DType::Int64);
+  auto* places = plan.places.data<int64_t>();
+  std::fill_n(places, n, 0);
+  int at = 0;
+  for (const Tensor& t : indices)
+    if (t.defined() && !kernels::append_few(places, t.data<int64_t>(), n,
+                                            x.size(static_cast<int>(plan.dims[at++]))))
+      return false;
+  return true;
+}
+
+IndexPlan plan_index(const Tensor& x, std::span<const Tensor> indices, std::string_view op) {
+  struct Entry {
+    Tensor index;  // int64
+    int64_t dim;
+    int64_t size;  // of the block of dims it counts in
+    bool ready;    // in range, not negative
+  };
+  IndexPlan plan;
+  std::vector<Entry> entries;
+  int dim = 0;
+  for (size_t k = 0; k < indices.size(); ++k) {
+    const Tensor& t = indices[k];
+    if (!t.defined()) {
+      ++dim;
+      continue;
+    }
+    bool mask = is_mask(t);
+    if (!mask && t.dtype() != DType::Int64 && t.dtype() != DType::Int32) {
+      fail_index(op, ": tensors used as indices must be long, int, byte or bool tensors; got ", t,
+                 "; convert with .long()");
+    }
+    int spans = mask ? t.ndim() : 1;
+    if (dim + spans > x.ndim())
+      fail_index(op, ": too many indices for a tensor of dimension ", x.ndim());
+    int64_t size = 1;
+    for (int d = 0; d < spans; ++d) {
+      if (mask && t.size(d) != x.size(dim + d)) {
+        fail_index(op, ": the shape of the mask ", t.sizes(), " at index ", d,
+                   " does not match the shape of the indexed tensor ", x.sizes(), " at index ",
+                   dim + d);
+      }
+      size *= x.size(dim + d);
+      plan.dims.push_back(dim + d);
+    }
+    if (mask && spans == 0) fail_internal("a 0-d mask reached plan_index");
+    entries.push_back({mask ? nonzero_flat(t, op) : as_int64(t), dim, size, mask});
+    dim += spans;
+  }
+  require(!entries.empty(), op, ": at least one index tensor is required");
+
+  if (entries.size() == 1) {
+    Entry& e = entries[0];
+    plan.places = e.index;
+    if (e.ready || e.index.is_meta() || kernels::find_bad_index(e.index.nd(), e.size, false) < 0)
+      return plan;
+    plan.places = empty(e.index.sizes(), DType::Int64);
+    fill_(plan.places, Scalar(0));
+    if (const auto bad = kernels::add_offsets(plan.places.data<int64_t>(), e.index.nd(), e.size, 1))
+      fail_bad_index(bad, e.dim, e.size, op);
+    return plan;
+  }
+  Dims shape;
+  bool meta = false;
+  for (Entry& e : entries) {
+    const Dims& s = e.index.sizes();
+    meta = meta || e.index.is_meta();
+    int n = std::max(shape.size(), s.size());
+    Dims joined(n);
+    for (int i = 1; i <= n; ++i) {
+      int64_t a = i <= shape.size() ? shape[shape.size() - i] : 1;
+      int64_t b = i <= s.size() ? s[s.size() - i] : 1;
+      if (a != b && a != 1 && b != 1) {
+        std::string text;
+        for (Entry& f : entries) text += concat(text.empty() ? "" : ", ", f.index.sizes());
+        fail_index(
+            op, ": shape mismatch: indexing tensors could not be broadcast together with shapes ",
+            text);
+      }
+      joined[n - i] = a == 1 ? b : a;
+    }
+    shape = joined;
+  }
+  plan.places = empty(shape, DType::Int64, meta ? Device::Meta : Device::CPU);
+  if (meta) return plan;
+  fill_(plan.places, Scalar(0));
+  int64_t weight = 1;
+  for (size_t k = entries.size(); k-- > 0;) {
+    Entry& e = entries[k];
+    Tensor wide =
+        alias(e.index, shape, broadcast_strides(e.index.sizes(), e.index.strides(), shape));
+    if (const auto bad =
+            kernels::add_offsets(plan.places.data<int64_t>(), wide.nd(), e.size, weight))
+      fail_bad_index(bad, e.dim, e.size, op);
+    weight *= e.size;
+  }
+  return plan;
+}
+
+}  // namespace clew

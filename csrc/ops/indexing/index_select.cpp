@@ -1,0 +1,405 @@
+// index_select, index_add, index_copy, index_fill, take, put, masked_select, masked_scatter,
+// index_put. May include: ops, graph, tensor, kernels. Invariant: each is made of the two ops of
+// indexing.cpp, which check, differentiate and run.
+#include <vector>
+
+#include "graph/batch.h"
+#include "graph/modes.h"
+#include "kernels/indexing/index.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/comparison.h"
+#include "ops/elementwise/unary.h"
+#include "ops/indexing/indexing.h"
+#include "ops/views/shape.h"
+
+namespace clew {
+
+namespace {
+
+struct DimAttrs {
+  int64_t dim = 0;
+  static constexpr auto members() { return std::tuple(&DimAttrs::dim); }
+};
+
+// A vector of indices into a dimension as int64, none negative; negative ones count from the end
+// where they are allowed.
+Tensor index_vector(const Tensor& index, int64_t size, int dim, std::string_view op,
+                    bool negative = false) {
+  if (index.dtype() != DType::Int64 && index.dtype() != DType::Int32) {
+    fail_index(op, ": index must be int64 or int32; got ", index);
+  }
+  if (index.ndim() > 1) fail_index(op, ": index must have at most one dimension; got ", index);
+  Tensor v = alias(index, {index.numel()}, {index.ndim() ? index.stride(0) : 1});
+  if (v.is_meta()) return empty(v.sizes(), DType::Int64, Device::Meta);
+  if (v.dtype() != DType::Int64 || !v.is_contiguous()) {
+    Tensor wide = empty(v.sizes(), DType::Int64);
+    copy_into(wide, v);
+    v = wide;
+  }
+  auto refuse = [&](int64_t index) {
+    fail_index(op, ": index ", index, " is out of bounds for dimension ", dim, " with size ", size);
+  };
+  if (negative) {
+    Tensor counted = empty(v.sizes(), DType::Int64);
+    fill_(counted, Scalar(0));
+    if (const auto bad = kernels::add_offsets(counted.data<int64_t>(), v.nd(), size, 1))
+      refuse(bad.value);
+    return counted;
+  }
+  int64_t bad = kernels::find_bad_index(v.nd(), size, false);
+  if (bad >= 0) refuse(kernels::index_value(v.nd(), bad));
+  return v;
+}
+
+Tensor select_by(const Tensor& x, int64_t dim, const Tensor& index, std::string_view op) {
+  if (x.ndim() == 0) {
+    wrapped(dim, 0, op);
+    require(index.numel() == 1, op, ": index must have one element for a 0-d input; got ", index);
+    return reshape(index_at(reshape(x, {1}), index_vector(index, 1, 0, op), {0}), {});
+  }
+  int d = wrapped(dim, x.ndim(), op);
+  return index_at(x, index_vector(index, x.size(d), d, op), {d});
+}
+void index_select_run(const Call& c, Tensors& outs) {
+  outs.push_back(select_by(c.in[0], c.as<DimAttrs>().dim, c.in[1], c.name()));
+}
+constexpr OpDef index_select_op = composite({
+    .signature = "index_select(Tensor input, int dim, Tensor index) -> Tensor",
+    .doc = R"(The parts of a dimension that a vector of indices names.
+
+Args:
+    dim: the dimension.
+    index: int64 or int32, at most one dimension, not negative.
+Returns: a new tensor.
+
+>>> clew.index_select(clew.tensor([[1, 2, 3]]), 1, clew.tensor([2, 0])).tolist()
+[[3, 1]]
+)",
+    .run = index_select_run,
+    .attrs = &attr_info<DimAttrs>,
+});
+
+// The checks that index_add and index_copy share; 0-d tensors become vectors of one element. With
+// `here` the input itself is written.
+Tensor put_along(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source,
+                 bool accumulate, std::string_view op, bool here = false) {
+  int d = wrapped(dim, input.ndim(), op);
+  require(source.dtype() == input.dtype(), op, ": source must have the input's dtype; got ", source,
+          " for ", input);
+  Tensor x = input.ndim() ? input : reshape(input, {1});
+  Tensor s = source.ndim() ? source : reshape(source, {1});
+  require(index.ndim() <= 1, op, ": index must have at most one dimension; got ", index);
+  bool fits = s.ndim() == x.ndim();
+  for (int i = 0; fits && i < x.ndim(); ++i)
+    fits = s.size(i) == (i == d ? index.numel() : x.size(i));
+  require(fits, op, ": source must have the input's sizes but ", index.numel(), " in dimension ", d,
+          "; got ", source, " for ", input);
+  Tensor places = index_vector(index, x.size(d), d, op);
+  if (here) {
+    index_put_(x, s, places, {d}, accumulate);
+    return input;
+  }
+  Tensor y = index_put(x, s, places, {d}, accumulate);
+  return input.ndim() ? y : reshape(y, {});
+}
+struct IndexAddAttrs {
+  int64_t dim = 0;
+  Scalar alpha = 1;
+  static constexpr auto members() { return std::tuple(&IndexAddAttrs::dim, &IndexAddAttrs::alpha); }
+};
+// The source times alpha.
+Tensor scaled_source(const Call& c) {
+  const auto& a = c.as<IndexAddAttrs>();
+  Tensor source = c.in[2];
+  if (!a.alpha.equals(1)) {
+    require(!(is_integral(source.dtype()) && !a.alpha.is_integral()), c.name(),
+            ": alpha must be an integer for integer tensors");
+    source = mul(source, number(a.alpha));
+  }
+  return source;
+}
+void index_add_run(const Call& c, Tensors& outs) {
+  const auto& a = c.as<IndexAddAttrs>();
+  outs.push_back(put_along(c.in[0], a.dim, c.in[1], scaled_source(c), true, c.name()));
+}
+void index_add_write(const Call& c) {
+  put_along(c.in[0], c.as<IndexAddAttrs>().dim, c.in[1], scaled_source(c), true, c.name(), true);
+}
+constexpr OpDef index_add_op = composite({
+    .signature = "index_add(Tensor input, int dim, Tensor index, Tensor source, *, Scalar alpha=1) "
+                 "-> Tensor",
+    .doc = R"(Adds the parts of a source to the parts of the input that a vector of indices names.
+
+Args:
+    dim: the dimension the indices count in.
+    index: int64 or int32; repeated ones add up.
+    source: what to add; its size along `dim` is that of the index.
+    alpha: a factor for the source.
+Returns: a new tensor.
+
+>>> clew.zeros(3).index_add(0, clew.tensor([0, 0, 2]), clew.ones(3)).tolist()
+[2.0, 0.0, 1.0]
+)",
+    .run = index_add_run,
+    .write = index_add_write,
+    .attrs = &attr_info<IndexAddAttrs>,
+    .inplace = true,
+});
+void index_copy_run(const Call& c, Tensors& outs) {
+  outs.push_back(put_along(c.in[0], c.as<DimAttrs>().dim, c.in[1], c.in[2], false, c.name()));
+}
+void index_copy_write(const Call& c) {
+  put_along(c.in[0], c.as<DimAttrs>().dim, c.in[1], c.in[2], false, c.name(), true);
+}
+constexpr OpDef index_copy_op = composite({
+    .signature = "index_copy(Tensor input, int dim, Tensor index, Tensor source) -> Tensor",
+    .doc = R"(Replaces the parts of the input that a vector of indices names.
+
+Args:
+    dim: the dimension the indices count in.
+    index: int64 or int32.
+    source: the new parts; its size along `dim` is that of the index.
+Returns: a new tensor.
+
+>>> clew.zeros(3).index_copy(0, clew.tensor([2, 0]), clew.tensor([1., 2.])).tolist()
+[2.0, 0.0, 1.0]
+)",
+    .run = index_copy_run,
+    .write = index_copy_write,
+    .attrs = &attr_info<DimAttrs>,
+    .inplace = true,
+});
+void index_fill_run(const Call& c, Tensors& outs) {
+  const Tensor& input = c.in[0];
+  require(c.in[2].ndim() == 0, c.name(), ": value must be a number or a 0-d tensor; got ", c.in[2]);
+  require(input.is_complex() || !c.in[2].is_complex(), c.name(),
+          ": a complex value cannot be stored in ", input);
+  int d = wrapped(c.as<DimAttrs>().dim, input.ndim(), c.name());
+  Tensor x = input.ndim() ? input : reshape(input, {1});
+  Tensor value = c.in[2].dtype() == x.dtype() ? c.in[2] : to_dtype(c.in[2], x.dtype());
+  // By a mask, so that an index given twice counts once in the value's gradient.
+  Tensor places = index_vector(c.in[1], x.size(d), d, c.name(), true);
+  Tensor mask = index_put(zero_block({x.size(d)}, DType::Bool, x.device()), number(Scalar(true)),
+                          places, {0}, false);
+  Dims shape(x.ndim(), 1);
+  shape[d] = x.size(d);
+  Tensor y = where(reshape(mask, shape), value, x);
+  outs.push_back(input.ndim() ? y : reshape(y, {}));
+}
+constexpr OpDef index_fill_op = composite({
+    .signature = "index_fill(Tensor input, int dim, Tensor index, Operand value) -> Tensor",
+    .doc = R"(Fills the parts of the input that a vector of indices names.
+
+Args:
+    dim: the dimension the indices count in.
+    index: int64 or int32.
+    value: a number or a 0-d tensor.
+Returns: a new tensor.
+
+>>> clew.zeros(3).index_fill(0, clew.tensor([2, 0]), 1).tolist()
+[1.0, 0.0, 1.0]
+)",
+    .run = index_fill_run,
+    .attrs = &attr_info<DimAttrs>,
+    .inplace = true,
+});
+
+// Positions in the flattened x; negative ones count from the end. Those that backward keeps are a
+// copy, which a later write to the index does not reach.
+Tensor flat_places(const Tensor& x, const Tensor& index, bool kept, std::string_view op) {
+  require(index.dtype() == DType::Int64, op, ": index must be int64; got ", index);
+  if (index.is_meta()) return index;
+  if (!kept && index.is_contiguous() && kernels::find_bad_index(index.nd(), x.numel(), false) < 0)
+    return index;
+  Tensor places = empty(index.sizes(), DType::Int64);
+  fill_(places, Scalar(0));
+  if (const auto bad = kernels::add_offsets(places.data<int64_t>(), index.nd(), x.numel(), 1)) {
+    fail_index(op, ": index ", bad.value, " is out of bounds for an input of ", x.numel(),
+               " elements");
+  }
+  return places;
+}
+void take_run(const Call& c, Tensors& outs) {
+  const Tensor& x = c.in[0];
+  bool kept = is_batched(x) || (modes.grad && any_requires_grad(c.in));
+  outs.push_back(index_at(reshape(x, {-1}), flat_places(x, c.in[1], kept, c.name()), {0}));
+}
+constexpr OpDef take_op = composite({
+    .signature = "take(Tensor input, Tensor index) -> Tensor",
+    .doc = R"(The elements of the flattened input at the given indices.
+
+Args:
+    index: int64, of any shape.
+Returns: a new tensor of the index's shape.
+
+>>> clew.tensor([[4, 3], [5, 6]]).take(clew.tensor([0, 2])).tolist()
+[4, 5]
+)",
+    .run = take_run,
+});
+struct AccumulateAttrs {
+  bool accumulate = false;
+  static constexpr auto members() { return std::tuple(&AccumulateAttrs::accumulate); }
+};
+void put_run(const Call& c, Tensors& outs) {
+  const Tensor& x = c.in[0];
+  require(c.in[1].numel() == c.in[2].numel(), c.name(),
+          ": index and source must have equally many elements; got ", c.in[1], " and ", c.in[2]);
+  Tensor places = flat_places(x, c.in[1], true, c.name());
+  Tensor y = index_put(reshape(x, {-1}), reshape(c.in[2], places.sizes()), places, {0},
+                       c.as<AccumulateAttrs>().accumulate);
+  outs.push_back(reshape(y, x.sizes()));
+}
+constexpr OpDef put_op = composite({
+    .signature = "put(Tensor input, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
+    .doc = R"(Replaces elements of the flattened input at the given indices.
+
+Args:
+    index: int64, of any shape.
+    source: as many elements as the index has.
+    accumulate: add instead of replacing; repeated indices then add up.
+Returns: a new tensor of the input's shape.
+
+>>> clew.tensor([[4, 3], [5, 6]]).put(clew.tensor([1, 3]), clew.tensor([9, 10])).tolist()
+[[4, 9], [5, 10]]
+)",
+    .run = put_run,
+    .attrs = &attr_info<AccumulateAttrs>,
+    .inplace = true,
+});
+
+Dims all_dims(const Tensor& x) {
+  Dims dims;
+  for (int d = 0; d < x.ndim(); ++d) dims.push_back(d);
+  return dims;
+}
+Tensor as_broadcast(const Tensor& x, const Dims& sizes) {
+  if (sizes.empty()) return reshape(x, {1});
+  return x.sizes() == sizes ? x : expand(x, sizes);
+}
+void require_mask(const Tensor& mask, std::string_view op) {
+  require(mask.dtype() == DType::Bool, op, ": mask must be a bool tensor; got ", mask);
+}
+void masked_select_run(const Call& c, Tensors& outs) {
+  outs.push_back(masked_select(c.in[0], c.in[1]));
+}
+constexpr OpDef masked_select_op = composite({
+    .signature = "masked_select(Tensor input, Tensor mask) -> Tensor",
+    .doc = R"(The elements where a mask is true, in one dimension.
+
+Args:
+    mask: bool, broadcast with the input.
+Returns: a new 1-d tensor.
+
+>>> clew.masked_select(clew.tensor([1, 2, 3]), clew.tensor([True, False, True])).tolist()
+[1, 3]
+)",
+    .run = masked_select_run,
+});
+void masked_scatter_run(const Call& c, Tensors& outs) {
+  const Tensor& source = c.in[2];
+  require_mask(c.in[1], c.name());
+  require(source.dtype() == c.in[0].dtype(), c.name(), ": source must have the input's dtype; got ",
+          source, " for ", c.in[0]);
+  Dims sizes = broadcast_shapes(c.in[0].sizes(), c.in[1].sizes(), "masked_scatter");
+  Tensor x = as_broadcast(c.in[0], sizes);
+  Tensor places = nonzero_flat(as_broadcast(c.in[1], sizes), c.name());
+  require(places.numel() <= source.numel(), c.name(), ": source has ", source.numel(),
+          " elements, fewer than the ", places.numel(), " that mask selects");
+  Tensor values = slice(reshape(source, {-1}), 0, 0, places.numel());
+  Tensor y = index_put(x, values, places, all_dims(x), false);
+  outs.push_back(sizes.empty() ? reshape(y, {}) : y);
+}
+constexpr OpDef masked_scatter_op = composite({
+    .signature = "masked_scatter(Tensor input, Tensor mask, Tensor source) -> Tensor",
+    .doc = R"(Replaces the elements where a mask is true by those of a source, in order.
+
+Args:
+    mask: bool, broadcast with the input.
+    source: at least as many elements as the mask selects.
+Returns: a new tensor.
+
+>>> clew.zeros(3).masked_scatter(clew.tensor([True, False, True]), clew.tensor([1., 2.])).tolist()
+[1.0, 0.0, 2.0]
+)",
+    .run = masked_scatter_run,
+    .inplace = true,
+});
+
+// A mask without dimensions stands for a new dimension, of which the one part or none is taken.
+struct Widened {
+  Tensor x;
+  std::vector<Tensor> indices;
+  Widened(const Tensor& input, std::span<const Tensor> given)
+      : x(input), indices(given.begin(), given.end()) {
+    int dim = 0;
+    for (Tensor& t : indices) {
+      const bool mask = t.defined() && (t.dtype() == DType::Bool || t.dtype() == DType::UInt8);
+      if (!mask || t.ndim() > 0) {
+        dim += mask ? t.ndim() : 1;
+        continue;
+      }
+      if (dim > x.ndim()) fail_index("index_put: too many indices for ", input);
+      x = unsqueeze(x, dim++);
+      Tensor which = empty({item(t).to_int() != 0 ? 1 : 0}, DType::Int64);
+      if (which.numel()) which.data<int64_t>()[0] = 0;
+      t = which;
+    }
+  }
+};
+void index_put_at_run(const Call& c, Tensors& outs) {
+  const Widened w(c.in[0], c.in.subspan(2));
+  IndexPlan plan = plan_index(w.x, w.indices, c.name());
+  Tensor y = index_put(w.x, c.in[1], plan.places, plan.dims, c.as<AccumulateAttrs>().accumulate);
+  outs.push_back(y.ndim() == c.in[0].ndim() ? y : reshape(y, c.in[0].sizes()));
+}
+constexpr OpDef index_put_at_op = composite({
+    .signature = "_index_put_at(Tensor input, Tensor values, Tensor[] indices, bool "
+                 "accumulate=False) -> Tensor",
+    .doc = "The input with values written (or added) where index tensors, one for each dimension "
+           "or None, say.",
+    .run = index_put_at_run,
+    .attrs = &attr_info<AccumulateAttrs>,
+    .offer = Offer::function,
+});
+void index_put_into_run(const Call& c, Tensors& outs) {
+  if (uint32_t levels = levels_of(c.in)) require_room(c.in[0], levels, "index_put_");
+  const Widened w(c.in[0], c.in.subspan(2));
+  IndexPlan plan = plan_index(w.x, w.indices, c.name());
+  index_put_(w.x, c.in[1], plan.places, plan.dims, c.as<AccumulateAttrs>().accumulate);
+  outs.push_back(c.in[0]);
+}
+constexpr OpDef index_put_into_op = composite({
+    .signature = "_index_put_into(Tensor input, Tensor values, Tensor[] indices, bool "
+                 "accumulate=False) -> Tensor",
+    .doc = "Writes (or adds) values into the input where index tensors, one for each dimension or "
+           "None, say.",
+    .run = index_put_into_run,
+    .attrs = &attr_info<AccumulateAttrs>,
+    .offer = Offer::function,
+});
+
+constexpr const OpDef* all[] = {
+    &index_put_at_op, &index_put_into_op, &index_select_op, &index_add_op,     &index_copy_op,
+    &index_fill_op,   &take_op,           &put_op,          &masked_select_op, &masked_scatter_op,
+};
+
+}  // namespace
+
+extern const OpList index_select_ops;
+const OpList index_select_ops = op_list(all);
+
+Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index) {
+  return select_by(x, dim, index, "index_select");
+}
+Tensor index_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source) {
+  return put_along(x, dim, index, source, true, "index_add");
+}
+Tensor masked_select(const Tensor& x, const Tensor& mask) {
+  require_mask(mask, "masked_select");
+  Dims sizes = broadcast_shapes(x.sizes(), mask.sizes(), "masked_select");
+  Tensor wide = as_broadcast(x, sizes);
+  return index_at(wide, nonzero_flat(as_broadcast(mask, sizes), "masked_select"), all_dims(wide));
+}
+
+}  // namespace clew

@@ -1,0 +1,455 @@
+// Advanced indexing: reading and writing the elements that index tensors and masks name.
+// May include: ops, graph, tensor, kernels.
+// Invariant: one op reads (_index) and one writes (_index_put); each is the other's gradient.
+#include "ops/indexing/indexing.h"
+
+#include <vector>
+
+#include "graph/batch.h"
+#include "graph/inplace.h"
+#include "kernels/elementwise/pointwise.h"
+#include "kernels/indexing/index.h"
+#include "kernels/indexing/index_few.h"
+#include "ops/batch_rules.h"
+#include "ops/views/shape.h"
+#include "tensor/kernel_frame.h"
+
+namespace clew {
+
+namespace {
+
+struct IndexPutAttrs {
+  Dims dims;
+  bool accumulate = false;
+  static constexpr auto members() {
+    return std::tuple(&IndexPutAttrs::dims, &IndexPutAttrs::accumulate);
+  }
+};
+
+// The dims that are not indexed, before and after the place of the indexed ones, and the block
+// those span.
+struct Frame {
+  Dims before, after;
+  int64_t total = 1;
+  int axis() const { return before.size(); }
+};
+Frame frame_of(const Dims& sizes, const Dims& dims, std::string_view op) {
+  Frame f;
+  require(!dims.empty(), op, ": at least one dimension must be indexed");
+  bool adjacent = true;
+  for (int i = 0; i < dims.size(); ++i) {
+    require(dims[i] >= 0 && dims[i] < sizes.size() && (i == 0 || dims[i] > dims[i - 1]), op,
+            ": dims must increase and lie within the ", sizes.size(),
+            " dimensions of the input; got ", dims);
+    adjacent = adjacent && (i == 0 || dims[i] == dims[i - 1] + 1);
+    f.total *= sizes[static_cast<int>(dims[i])];
+  }
+  int next = 0;
+  for (int d = 0; d < sizes.size(); ++d) {
+    if (next < dims.size() && dims[next] == d)
+      ++next;
+    else
+      (adjacent && next == 0 ? f.before : f.after).push_back(d);
+  }
+  return f;
+}
+Dims picked(const Dims& all, const Dims& which) {
+  Dims out;
+  for (int64_t d : which) out.push_back(all[static_cast<int>(d)]);
+  return out;
+}
+// before, middle, after: sizes or strides of a tensor shaped like the result.
+Dims framed(const Frame& f, const Dims& all, std::span<const int64_t> middle) {
+  Dims out = picked(all, f.before);
+  for (int64_t m : middle) out.push_back(m);
+  for (int64_t d : f.after) out.push_back(all[static_cast<int>(d)]);
+  return out;
+}
+
+// Where the places lie in x's memory: places[k] * scale elements, each place below `limit`.
+struct Resolved {
+  std::vector<int64_t> own;
+  const int64_t* places = nullptr;
+  int64_t scale = 1;
+  int64_t limit = 0;
+};
+[[noreturn]] void fail_place(int64_t place, const Dims& dims, int64_t total, std::string_view op) {
+  fail_index(op, ": index ", place, " is out of bounds for dimension ", dims[0], " with size ",
+             total);
+}
+void check_places(const Tensor& places, const Dims& dims, int64_t total, std::string_view op) {
+  int64_t bad = kernels::find_bad_index(places.nd(), total, false);
+  if (bad >= 0) fail_place(kernels::index_value(places.nd(), bad), dims, total, op);
+}
+// Places that are used as they are may be left to the loop to check.
+void resolve(Resolved& r, const Tensor& x, const Tensor& places, const Dims& dims, int64_t total,
+             std::string_view op, bool check = true) {
+  // Dims that lie in memory like one dimension need no decoding.
+  int64_t step = x.stride(static_cast<int>(dims.back()));
+  int64_t expect = step;
+  bool regular = true;
+  for (int i = dims.size() - 1; i >= 0; --i) {
+    int d = static_cast<int>(dims[i]);
+    regular = regular && x.stride(d) == expect;
+    expect *= x.size(d);
+  }
+  r.limit = total;
+  r.scale = step;
+  if (regular && places.is_contiguous()) {
+    if (check) check_places(places, dims, total, op);
+    r.places = places.data<int64_t>();
+    return;
+  }
+  r.own.assign(static_cast<size_t>(places.numel()), 0);
+  r.places = r.own.data();
+  if (const auto bad = kernels::copy_indices(r.own.data(), places.nd(), total))
+    fail_place(bad.value, dims, total, op);
+  if (regular) return;
+  r.scale = 1;
+  r.limit = INT64_MAX;
+  for (int64_t& place : r.own) {
+    int64_t left = place;
+    place = 0;
+    for (int i = dims.size() - 1; i >= 0; --i) {
+      int d = static_cast<int>(dims[i]);
+      place += left % x.size(d) * x.stride(d);
+      left /= x.size(d);
+    }
+  }
+}
+
+void require_places(const Tensor& places, std::string_view op) {
+  if (places.dtype() != DType::Int64) fail_index(op, ": index must be int64; got ", places);
+}
+
+// Of a dense tensor whose indexed dims lie side by side, with few elements at n places; else none.
+constexpr int64_t few_elements = 4096;
+bool find_blocks(kernels::DenseBlocks& b, const Tensor& x, const Dims& dims, int64_t n) {
+  const Dims& sizes = x.sizes();
+  if (x.is_meta() || !x.is_contiguous() || x.numel() == 0 || dims.empty() ||
+      n > kernels::few_places || dims[0] < 0 || dims.back() >= sizes.size())
+    return false;
+  for (int i = 1; i < dims.size(); ++i)
+    if (dims[i] != dims[i - 1] + 1) return false;
+  const auto begin = static_cast<int>(dims[0]), end = static_cast<int>(dims.back()) + 1;
+  for (int d = 0; d < begin; ++d) b.outer *= sizes[d];
+  for (int d = begin; d < end; ++d) b.total *= sizes[d];
+  for (int d = end; d < sizes.size(); ++d) b.inner *= sizes[d];
+  b.item = itemsize(x.dtype());
+  return b.outer <= few_elements && b.inner <= few_elements &&
+         b.outer * b.inner * n <= few_elements;
+}
+bool is_dense(const Tensor& t) { return t.is_contiguous() && !t.is_meta(); }
+
+// ---- reading ------------------------------------------------------------------------------------
+
+void index_shape(const Call& c, OutSpecs& out) {
+  require_places(c.in[1], c.name());
+  const Tensor& x = c.in[0];
+  Frame f = frame_of(x.sizes(), c.as<IndexAttrs>().dims, c.name());
+  const Dims& middle = c.in[1].sizes();
+  out.add(x.dtype(), framed(f, x.sizes(), {middle.data(), static_cast<size_t>(middle.size())}));
+}
+void index_cpu(const Call& c, Tensors& outs) {
+  const Tensor& x = c.in[0];
+  const Tensor& places = c.in[1];
+  const Dims& dims = c.as<IndexAttrs>().dims;
+  Frame f = frame_of(x.sizes(), dims, c.name());
+  Resolved r;
+  resolve(r, x, places, dims, f.total, c.name(), !is_fresh(outs[0]) || outs[0].numel() == 0);
+  int64_t n = places.numel();
+  int64_t zero = 0;
+  Dims sizes = framed(f, x.sizes(), {&n, 1});
+  Dims strides = contiguous_strides(sizes);
+  Dims from = framed(f, x.strides(), {&zero, 1});
+  bool ok = true;
+  {
+    ok = kernels::take_at({outs[0]->data, sizes.data(), strides.data(), sizes.size(), x.dtype()},
+                          {x->data, sizes.data(), from.data(), sizes.size(), x.dtype()}, f.axis(),
+                          r.places, r.scale, r.limit);
+  }
+  if (ok) return;
+  check_places(places, dims, f.total, c.name());
+  fail_changed(c.name());
+}
+Tensor index_quick(const Call& c) {
+  const Tensor &x = c.in[0], &places = c.in[1];
+  const Dims& dims = c.as<IndexAttrs>().dims;
+  kernels::DenseBlocks b;
+  if (places.dtype() != DType::Int64 || !is_dense(places) ||
+      !find_blocks(b, x, dims, places.numel()))
+    return {};
+  Dims sizes;
+  for (int d = 0; d < dims[0]; ++d) sizes.push_back(x.size(d));
+  for (int64_t n : places.sizes()) sizes.push_back(n);
+  for (int d = static_cast<int>(dims.back()) + 1; d < x.ndim(); ++d) sizes.push_back(x.size(d));
+  Tensor out = empty(sizes, x.dtype());
+  if (!kernels::take_few(out->data, x->data, b, places.data<int64_t>(), places.numel())) return {};
+  return out;
+}
+void index_vjp(Vjp& c) {
+  const Dims& dims = c.as<IndexAttrs>().dims;
+  const Tensor& g = c.grad();
+  c.set(0, index_put(zero_block(c.sizes(0), g.dtype(), g.device()), g, c.in(1), dims, true));
+}
+void put_into(const Tensor& dst, const Tensor& values, const Tensor& places, const IndexPutAttrs& a,
+              std::string_view op);
+void index_accumulate(Vjp& c, const Tensor& into) {
+  put_into(into, c.grad(), c.in(1), IndexPutAttrs{c.as<IndexAttrs>().dims, true}, "indexing");
+}
+constexpr OpDef index_op = general({
+    .signature = "_index(Tensor input, Tensor index, int[] dims) -> Tensor",
+    .doc = "The elements at row-major places of the block that some dims span.",
+    .shape = index_shape,
+    .cpu = index_cpu,
+    .quick = index_quick,
+    .saves = {.always = in(1)},
+    .vjp = index_vjp,
+    .batch = batch_index,
+    .accumulate = index_accumulate,
+    .attrs = &attr_info<IndexAttrs>,
+    .offer = Offer::function,
+});
+
+// ---- writing ------------------------------------------------------------------------------------
+
+void index_put_check(const Call& c) {
+  require_places(c.in[2], c.name());
+  const Tensor& x = c.in[0];
+  const Tensor& values = c.in[1];
+  if (values.dtype() != x.dtype()) {
+    fail(c.name(), ": source and destination dtypes must match; got ", values.dtype(), " for ",
+         x.dtype());
+  }
+  Frame f = frame_of(x.sizes(), c.as<IndexPutAttrs>().dims, c.name());
+  const Dims& middle = c.in[2].sizes();
+  Dims result = framed(f, x.sizes(), {middle.data(), static_cast<size_t>(middle.size())});
+  bool fits = values.ndim() <= result.size();
+  for (int d = 1; fits && d <= values.ndim(); ++d) {
+    fits = values.size(-d) == 1 || values.size(-d) == result[result.size() - d];
+  }
+  require(fits, c.name(), ": shape mismatch: value tensor of shape ", values.sizes(),
+          " cannot be broadcast to indexing result of shape ", result);
+}
+void index_put_shape(const Call& c, OutSpecs& out) {
+  index_put_check(c);
+  out.add(c.in[0].dtype(), c.in[0].sizes());
+}
+void put_into(const Tensor& into, const Tensor& from, const Tensor& at, const IndexPutAttrs& a,
+              std::string_view op) {
+  const Tensor given[] = {into, from, at};
+  const KernelFrame frame(given, is_worth_holding(given));
+  const Tensor &dst = frame.tensors()[0], &values = frame.tensors()[1],
+               &places = frame.tensors()[2];
+  Frame f = frame_of(dst.sizes(), a.dims, op);
+  const Dims& middle = places.sizes();
+  Dims result = framed(f, dst.sizes(), {middle.data(), static_cast<size_t>(middle.size())});
+  int64_t n = places.numel();
+  int64_t zero = 0;
+  Dims sizes = framed(f, dst.sizes(), {&n, 1});
+  Resolved r;
+  resolve(r, dst, places, a.dims, f.total, op);
+  if (numel_of(sizes) == 0) return;
+  Tensor source = values;
+  std::optional<Dims> strides =
+      view_strides(result, broadcast_strides(values.sizes(), values.strides(), result), sizes);
+  if (!strides || values->storage == dst->storage) {
+    source = empty(result, values.dtype());
+    copy_into(source, values);
+    strides = contiguous_strides(sizes);
+  }
+  // Long sums of 16-bit floats are kept in 32 bits.
+  DType d = dst.dtype();
+  bool widen = a.accumulate && n > 1 && (d == DType::Float16 || d == DType::BFloat16);
+  Tensor target = dst;
+  if (widen) {
+    resolve(r, target = empty(dst.sizes(), DType::Float32), places, a.dims, f.total, op);
+    copy_into(target, dst);
+    Tensor wide = empty(sizes, DType::Float32);
+    copy_into(wide, alias(source, sizes, *strides));
+    source = wide;
+    strides = wide.strides();
+  }
+  Dims to = framed(f, target.strides(), {&zero, 1});
+  bool ok = true;
+  {
+    ok =
+        kernels::put_at({target->data, sizes.data(), to.data(), sizes.size(), target.dtype()},
+                        {source->data, sizes.data(), strides->data(), sizes.size(), target.dtype()},
+                        f.axis(), r.places, r.scale, r.limit,
+                        a.accumulate ? kernels::Combine::Add : kernels::Combine::Assign);
+  }
+  if (!ok) fail_changed(op);
+  if (widen) copy_into(dst, target);
+}
+void index_put_cpu(const Call& c, Tensors& outs) {
+  copy_into(outs[0], c.in[0]);
+  put_into(outs[0], c.in[1], c.in[2], c.as<IndexPutAttrs>(), c.name());
+}
+void index_put_vjp(Vjp& c) {
+  const auto& a = c.as<IndexPutAttrs>();
+  const Tensor& g = c.grad();
+  if (c.needs(0)) {
+    c.set(0, a.accumulate
+                 ? g
+                 : index_put(g, zero_block({}, g.dtype(), g.device()), c.in(2), a.dims, false));
+  }
+  if (c.needs(1)) c.set(1, index_at(g, c.in(2), a.dims));
+}
+bool side_by_side(const Dims& dims) {
+  for (int i = 1; i < dims.size(); ++i)
+    if (dims[i] != dims[i - 1] + 1) return false;
+  return !dims.empty();
+}
+Dims moved(Dims dims, int k) {
+  for (int64_t& d : dims) d += k;
+  return dims;
+}
+// Values with the levels in front, to broadcast against the places of all samples.
+Tensor values_of_samples(const Tensor& values, uint32_t levels, int k, int ndim) {
+  if (!is_batched(values)) return values;
+  Tensor v = physical_at(values, levels, false);
+  while (v.ndim() - k < ndim) v = builtins.unsqueeze(v, k);
+  return v;
+}
+void index_put_batch(const Batch& b, Tensors& outs) {
+  const auto& a = b.as<IndexPutAttrs>();
+  if (b.batched(2) || !side_by_side(a.dims)) return batch_each(b, outs);
+  int ndim = b.in[0].ndim() - a.dims.size() + b.in[2].ndim();
+  Tensor values = values_of_samples(b.in[1], b.levels, b.k(), ndim);
+  outs.push_back(index_put(b.full(0), values, b.in[2], moved(a.dims, b.k()), a.accumulate));
+}
+constexpr OpDef index_put_op = general({
+    .signature = "_index_put(Tensor input, Tensor values, Tensor index, int[] dims, bool "
+                 "accumulate=False) -> Tensor",
+    .doc = "The input with values written (or added) at row-major places of the block that some "
+           "dims span.",
+    .shape = index_put_shape,
+    .cpu = index_put_cpu,
+    .saves = {.always = in(2)},
+    .vjp = index_put_vjp,
+    .batch = index_put_batch,
+    .attrs = &attr_info<IndexPutAttrs>,
+    .offer = Offer::function,
+});
+
+constexpr const OpDef* all[] = {
+    &index_op,
+    &index_put_op,
+};
+
+}  // namespace
+
+extern const OpList indexing_ops;
+const OpList indexing_ops = op_list(all);
+
+void fail_changed(std::string_view op) {
+  fail_index(op,
+             ": an index was out of range while it was read, and another thread has changed it");
+}
+
+// Index tensors of the CPU may index a meta tensor: only their shape matters then.
+static Tensor beside(const Tensor& places, const Tensor& x) {
+  return x.is_meta() && !places.is_meta() ? empty(places.sizes(), DType::Int64, Device::Meta)
+                                          : places;
+}
+Tensor index_at(const Tensor& x, const Tensor& places, const Dims& dims) {
+  return apply(index_op, {x, beside(places, x)}, IndexAttrs{dims});
+}
+Tensor index_put(const Tensor& x, const Tensor& values, const Tensor& places, const Dims& dims,
+                 bool accumulate) {
+  return apply(index_put_op, {x, values, beside(places, x)}, IndexPutAttrs{dims, accumulate});
+}
+// Unrecorded, where the values are one element or as many as the places name.
+static bool put_few_(const Tensor& x, const Tensor& values, const Tensor& places,
+                     const Dims& dims) {
+  kernels::DenseBlocks b;
+  const int64_t n = places.numel();
+  if (places.dtype() != DType::Int64 || !is_dense(places) || !is_dense(values) ||
+      values.dtype() != x.dtype() || values->storage == x->storage ||
+      places->storage == x->storage || !find_blocks(b, x, dims, n))
+    return false;
+  const bool one = values.ndim() == 0;
+  if (!one) {
+    // The sizes of what is indexed, from the last on.
+    int at = values.ndim();
+    auto next = [&](int64_t size) { return at > 0 && values.size(--at) == size; };
+    for (int d = x.ndim() - 1; d > dims.back(); --d)
+      if (!next(x.size(d))) return false;
+    for (int d = places.ndim() - 1; d >= 0; --d)
+      if (!next(places.size(d))) return false;
+    for (int d = static_cast<int>(dims[0]) - 1; d >= 0; --d)
+      if (!next(x.size(d))) return false;
+    if (at != 0) return false;
+  }
+  check_inplace(x, "index_put_", false);
+  if (!kernels::put_few(x->data, values->data, one, b, places.data<int64_t>(), n)) return false;
+  bump_version(x);
+  return true;
+}
+
+bool fill_few_(const Tensor& x, const Tensor& mask, const Tensor& value) {
+  if (mask.dtype() != DType::Bool || value.ndim() != 0 || value.dtype() != x.dtype() ||
+      x.ndim() == 0 || !x.has_sizes_of(mask) || x.numel() > few_elements || x.numel() == 0 ||
+      !is_dense(x) || !is_dense(mask) || value.is_meta() || x->storage == mask->storage ||
+      x->storage == value->storage || ((x->flags | mask->flags | value->flags) & flag_batched) ||
+      (modes.grad && (x.requires_grad() || value.requires_grad())))
+    return false;
+  check_inplace(x, "index_put_", false);
+  const auto item = static_cast<int64_t>(itemsize(x.dtype()));
+  char* const data[4] = {x->data, mask->data, value->data, x->data};
+  const int64_t steps[4] = {item, 1, 0, item};
+  kernels::where_loop_of(itemsize(x.dtype()))(data, steps, x.numel(), nullptr);
+  bump_version(x);
+  return true;
+}
+
+void index_put_(const Tensor& x, const Tensor& values, const Tensor& places, const Dims& dims,
+                bool accumulate) {
+  const Tensor args[3] = {x, values, places};
+  if (uint32_t levels = levels_of(args)) [[unlikely]] {
+    for (const Tensor& t : args) check_alive(t);
+    require_room(x, levels, "index_put_");
+    if (!is_batched(places) && side_by_side(dims)) {
+      IndexPutAttrs one{dims, accumulate};
+      index_put_check(Call{index_put_op, args, &one});
+      int k = level_sizes(levels).size();
+      int ndim = x.ndim() - dims.size() + places.ndim();
+      return index_put_(physical(x), values_of_samples(values, levels, k, ndim), places,
+                        moved(dims, k), accumulate);
+    }
+    Tensors none;
+    return for_each_sample(args, levels, none, [&](auto in, Tensors&) {
+      index_put_(in[0], in[1], in[2], dims, accumulate);
+    });
+  }
+  if (!x.is_meta() && (values.is_meta() || places.is_meta()))
+    fail(
+        "index_put_: expected all tensors to be on the same device, but found at least two "
+        "devices, cpu and meta");
+  const bool records = modes.grad && any_requires_grad(args);
+  if (!records && !accumulate && put_few_(x, values, places, dims)) return;
+  IndexPutAttrs a{dims, accumulate};
+  index_put_check(Call{index_put_op, args, &a});
+  check_inplace(x, "index_put_", records);
+  for (int d = 0; d < x.ndim(); ++d) {
+    require(x.size(d) <= 1 || x.stride(d) != 0,
+            "index_put_: more than one element of the written-to tensor refers to a single memory "
+            "location; clone() it first");
+  }
+  // A shared storage would let the write change its own arguments.
+  Tensor where = places;
+  if (places->storage == x->storage) {
+    where = empty(places.sizes(), DType::Int64);
+    copy_into(where, places);
+  }
+  if (!x.is_meta()) put_into(x, values, where, a, "index_put_");
+  bump_version(x);
+  if (!records || !is_inexact(x.dtype())) return;
+  const Tensor kept[3] = {x, values, where};
+  Tensors outs;
+  outs.push_back(x);
+  rebase_history(x, record(index_put_op, kept, &a, outs, false));
+}
+
+}  // namespace clew

@@ -1,0 +1,65 @@
+// What the normalisation ops share: staging for the kernels, derivatives of their gradients.
+// May include: ops, graph, tensor, kernels.
+// Invariant: gradient rules here use only recorded ops, so any order of derivative exists.
+#pragma once
+#include "ops/elementwise/arithmetic.h"
+#include "ops/reduction/reduction.h"
+#include "ops/reduction/reduction_dims.h"
+#include "ops/staged_out.h"
+
+namespace clew {
+
+// The dtype normalisation computes in, and its mean and rstd have.
+inline DType norm_dtype(DType d) { return d == DType::Float64 ? DType::Float64 : DType::Float32; }
+
+// t contiguous and of dtype d; an undefined tensor stays so.
+inline Tensor staged(const Tensor& t, DType d) {
+  if (!t.defined() || (t.dtype() == d && t.is_contiguous())) return t;
+  Tensor c = empty(t.sizes(), d);
+  copy_into(c, t);
+  return c;
+}
+// t with these strides and of dtype d.
+inline Tensor staged(const Tensor& t, DType d, const Dims& strides) {
+  if (t.dtype() == d && t.strides() == strides) return t;
+  Tensor c = empty_strided(t.sizes(), strides, d);
+  copy_into(c, t);
+  return c;
+}
+template <class T> const T* data_or_null(const Tensor& t) {
+  return t.defined() ? t.data<const T>() : nullptr;
+}
+
+// Calls f.operator()<float or double>().
+template <class F> void with_norm_type(DType d, F&& f) {
+  if (d == DType::Float64)
+    f.template operator()<double>();
+  else
+    f.template operator()<float>();
+}
+
+// That x ends in `shape`, and that the tensors given of a weight and a bias have it.
+void check_normalized_shape(const Call& c, const Tensor& x, const Dims& shape,
+                            std::span<const Tensor> affine);
+
+// How a normalised tensor is seen: x as `view`, its statistics over the axes `over`, statistics and
+// weight as views that broadcast against it.
+struct NormView {
+  Dims view, over, stat, weight;
+  double count() const {
+    double n = 1;
+    for (int64_t d : over) n *= static_cast<double>(view[static_cast<int>(d)]);
+    return n;
+  }
+};
+
+// Gradient of x that comes through the mean and rstd outputs of a normalisation.
+Tensor statistics_grad(const NormView& nv, const Tensor& x, const Tensor& mean, const Tensor& rstd,
+                       const Tensor& grad_mean, const Tensor& grad_rstd);
+// Derivatives of dx = rstd (g w - M(g w) - xhat M(g w xhat)), inputs (grad, input, mean, rstd,
+// weight); without batch_stats dx = rstd g w.
+void norm_backward_vjp(Vjp& c, const NormView& nv, bool batch_stats);
+// Derivatives of (dweight, dbias) = (sum g xhat, sum g), inputs (grad, input, mean, rstd).
+void norm_weight_backward_vjp(Vjp& c, const NormView& nv);
+
+}  // namespace clew

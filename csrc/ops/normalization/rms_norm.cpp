@@ -1,0 +1,211 @@
+// rms_norm: rows divided by their root mean square.
+// May include: ops, graph, tensor, kernels.
+// Invariant: 1 / root is kept from forward, in float32 at least; a recorded gradient is composed of
+// public ops.
+#include <limits>
+
+#include "base/checked.h"
+#include "graph/batch.h"
+#include "graph/modes.h"
+#include "kernels/norm/norm.h"
+#include "ops/batch_rules.h"
+#include "ops/elementwise/unary.h"
+#include "ops/normalization/normalization.h"
+#include "ops/normalization/normalization_common.h"
+#include "ops/ops.h"
+#include "ops/views/shape.h"
+#include "ops/widened.h"
+#include "tensor/kernel_frame.h"
+#include "tensor/layout.h"
+
+namespace clew {
+namespace {
+
+// The input seen as [n, k], divided along k.
+struct RowsAttrs {
+  int64_t n = 0, k = 0;
+  double eps = 0;
+  static constexpr auto members() {
+    return std::tuple(&RowsAttrs::n, &RowsAttrs::k, &RowsAttrs::eps);
+  }
+};
+
+// Where backward is not recorded: both gradients in one pass over the rows.
+void rms_norm_backward_at_once(Vjp& c, const RowsAttrs& a, const Tensor& grad, const Tensor& input,
+                               const Tensor& rstd, const Tensor& weight) {
+  const DType d = norm_dtype(input.dtype());
+  const bool wants_weight = c.inputs() > 1 && c.needs(1);
+  Tensor out = empty(input.sizes(), input.dtype()), dw;
+  if (wants_weight) dw = empty(Dims{a.k}, d);
+  {
+    StagedOut dx(out, d);
+    Tensor g = staged(grad, d), x = staged(input, d), w = staged(weight, d);
+    const Held held{out, dw, g, x, rstd, w};
+    with_norm_type(d, [&]<class T>() {
+      kernels::rms_norm_backward(dx.data<T>(), wants_weight ? dw.data<T>() : nullptr,
+                                 g.data<const T>(), x.data<const T>(), rstd.data<const T>(),
+                                 data_or_null<T>(w), a.n, a.k);
+    });
+  }
+  if (c.needs(0)) c.set(0, out);
+  if (wants_weight) c.set(1, reshape(dw, c.sizes(1)));
+}
+
+void rms_norm_vjp(Vjp& c) {
+  const auto& a = c.as<RowsAttrs>();
+  Tensor g = c.grad(0), x = c.in(0), rstd = c.out(1);
+  Tensor weight = c.has_in(1) ? c.in(1) : Tensor();
+  if (g.defined() && !c.grad(1).defined() && !modes.grad && !x.is_meta() &&
+      !levels_of(std::initializer_list<Tensor>{g, x, weight}))
+    return rms_norm_backward_at_once(c, a, g, x, rstd, weight);
+  const DType d = norm_dtype(x.dtype());
+  const Dims rows{a.n, a.k}, column{a.n, 1};
+  Tensor r = reshape(rstd, column), wide = reshape(to_dtype(x, d), rows), dx;
+  Tensor cubed = r * r * r;
+  if (g.defined()) {
+    Tensor flow = reshape(to_dtype(g, d), rows);
+    if (c.inputs() > 1 && c.needs(1))
+      c.set(1, to_dtype(reshape(sum(flow * wide * r, Dims{0}, false), c.sizes(1)), c.dtype(1)));
+    if (weight.defined()) flow = flow * reshape(to_dtype(weight, d), Dims{1, a.k});
+    dx = flow * r - wide * (cubed * mean(flow * wide, Dims{1}, true));
+  }
+  if (c.grad(1).defined()) {
+    Tensor more = wide * (reshape(c.grad(1), column) * cubed / Scalar(-static_cast<double>(a.k)));
+    dx = dx.defined() ? dx + more : more;
+  }
+  if (c.needs(0) && dx.defined()) c.set(0, to_dtype(reshape(dx, x.sizes()), x.dtype()));
+}
+
+// Samples are folded into n.
+void rms_norm_batch(const Batch& b, Tensors& outs) {
+  RowsAttrs a = b.as<RowsAttrs>();
+  const RowsAttrs one = a;
+  a.n *= numel_of(b.lead);
+  if (!a.n) return batch_each(b, outs);
+  Tensor w = b.in[1];
+  const bool apart = is_batched(w);
+  Tensor in[] = {b.full(0), apart ? Tensor() : w};
+  apply(b.op, in, &a, outs);
+  outs[1] = view(outs[1], with_lead(b, Dims{one.n}));
+  if (!apart) return;
+  Tensor weight = reshape(b.full(1), with_lead(b, Dims{1, one.k}));
+  Tensor y = reshape(outs[0], with_lead(b, Dims{one.n, one.k})) * weight;
+  outs[0] = to_dtype(reshape(y, outs[0].sizes()), b.in[0].dtype());
+}
+
+constexpr OpDef rows_op = general({
+    .signature = "_rms_norm(Tensor input, Tensor? weight, int n, int k, float eps) -> (Tensor "
+                 "output, Tensor rstd)",
+    .doc = "rms_norm() of the input, seen as [n, k], along k; weight has k elements.",
+    .shape =
+        [](const Call& c, OutSpecs& out) {
+          const auto& a = c.as<RowsAttrs>();
+          const Tensor &x = c.in[0], &w = c.in[1];
+          const Checked total = Checked(a.n) * a.k;
+          const bool fits = a.n >= 0 && a.k >= 0 && total.fits && total.value == x.numel();
+          require(x.is_floating() && fits, c.name(),
+                  ": input must be floating point and have n * k elements; got ", x);
+          require(!w.defined() || (w.is_floating() && w.numel() == a.k), c.name(),
+                  ": weight must be floating point and have k elements; got ", w);
+          out.add(x.dtype(), x.sizes()).strides = format_strides(x, x.sizes());
+          out.add(norm_dtype(x.dtype()), Dims{a.n});
+        },
+    .cpu =
+        [](const Call& c, Tensors& outs) {
+          const auto& a = c.as<RowsAttrs>();
+          const DType d = norm_dtype(c.in[0].dtype());
+          const Tensor w = staged(c.in[1], d);
+          if (a.k == 0) fill_(outs[1], 0);
+          if (is_half(c.in[0].dtype()) && c.in[0].is_contiguous() && outs[0].is_contiguous()) {
+            in_float_rows(outs[0], c.in[0], a.n, a.k,
+                          [&](float* to, const float* from, int64_t first, int64_t count) {
+                            kernels::rms_norm(to, outs[1].data<float>() + first, from,
+                                              data_or_null<float>(w), count, a.k, a.eps);
+                          });
+            return;
+          }
+          StagedOut y(outs[0], d), rstd(outs[1], d);
+          const Tensor x = staged(c.in[0], d);
+          with_norm_type(d, [&]<class T>() {
+            kernels::rms_norm(y.data<T>(), rstd.data<T>(), x.data<const T>(), data_or_null<T>(w),
+                              a.n, a.k, a.eps);
+          });
+        },
+    .saves = {.always = in(0) | in(1) | out(1)},
+    .vjp = rms_norm_vjp,
+    .batch = rms_norm_batch,
+    .attrs = &attr_info<RowsAttrs>,
+    .offer = Offer::function,
+});
+
+struct RmsNormAttrs {
+  Dims normalized_shape;
+  std::optional<double> eps;
+  static constexpr auto members() {
+    return std::tuple(&RmsNormAttrs::normalized_shape, &RmsNormAttrs::eps);
+  }
+};
+
+void rms_norm_run(const Call& c, Tensors& outs) {
+  const auto& a = c.as<RmsNormAttrs>();
+  const Tensor &x = c.in[0], &w = c.in[1];
+  check_normalized_shape(c, x, a.normalized_shape, c.in.subspan(1));
+  require(is_inexact(x.dtype()), c.name(), ": input must be floating point; got ", x);
+  const DType d = x.dtype();
+  const double eps =
+      a.eps.value_or(real_of(d) == DType::Float64 ? std::numeric_limits<double>::epsilon()
+                                                  : std::numeric_limits<float>::epsilon());
+  const int lead = x.ndim() - a.normalized_shape.size();
+  if (x.is_floating()) {
+    int64_t n = 1, k = 1;
+    for (int i = 0; i < x.ndim(); ++i) (i < lead ? n : k) *= x.sizes()[i];
+    Tensors both;
+    Tensor in[] = {x, w};
+    const RowsAttrs rows{n, k, eps};
+    apply(rows_op, in, &rows, both);
+    return outs.push_back(std::move(both[0]));
+  }
+  // Complex numbers.
+  Dims over;
+  for (int i = lead; i < x.ndim(); ++i) over.push_back(i);
+  Tensor power = mean(square(x), over, true) + Scalar(eps);
+  Tensor y = x * pow(power, Scalar(-0.5));
+  outs.push_back(w.defined() ? y * w : y);
+}
+constexpr OpDef rms_norm_op = composite({
+    .signature =
+        "nn.functional.rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, "
+        "float? eps=None) -> Tensor",
+    .doc = R"(Divides the last dimensions by their root mean square, then scales.
+
+out = input / sqrt(mean(input^2) + eps) * weight
+
+Args:
+    input: a floating point tensor.
+    normalized_shape: the sizes of the last dimensions, which the mean is taken over.
+    weight: the scale, of normalized_shape.
+    eps: keeps the root away from zero; None for the dtype's machine epsilon.
+Returns:
+    a tensor of the input's shape.
+
+>>> clew.nn.functional.rms_norm(clew.tensor([3., 3.]), [2])
+tensor([1., 1.])
+)",
+    .run = rms_norm_run,
+    .attrs = &attr_info<RmsNormAttrs>,
+    .offer = Offer::function,
+});
+
+constexpr const OpDef* list[] = {&rows_op, &rms_norm_op};
+
+}  // namespace
+
+Tensor rms_norm(const Tensor& x, const Dims& normalized_shape, const Tensor& weight,
+                std::optional<double> eps) {
+  return apply(rms_norm_op, {x, weight}, RmsNormAttrs{normalized_shape, eps});
+}
+
+extern const OpList rms_norm_ops;
+const OpList rms_norm_ops = op_list(list);
+
+}  // namespace clew

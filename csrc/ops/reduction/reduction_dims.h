@@ -1,0 +1,140 @@
+// Which axes a reduction takes, and the shapes that follow; shared by the reduction family.
+// May include: ops, tensor, kernels.
+// Invariant: bit d of a mask means that axis d is reduced; a 0-d tensor accepts axis 0 and -1,
+// which reduce nothing.
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "base/ndview.h"
+#include "ops/ops.h"
+#include "ops/views/shape.h"
+
+namespace clew {
+
+using OpName = std::string_view;
+using DimMask = uint64_t;
+
+// wrap_dim() with its common case inline.
+inline int axis_of(int64_t dim, int ndim, OpName op) {
+  if (dim >= 0 && dim < ndim) return static_cast<int>(dim);
+  return wrap_dim(dim, ndim, std::string(op).c_str());
+}
+
+inline DimMask all_dims(int ndim) { return ndim >= 64 ? ~DimMask{0} : (DimMask{1} << ndim) - 1; }
+
+inline DimMask mask_of(const Dims& dims, int ndim, OpName op) {
+  DimMask mask = 0;
+  for (int64_t d : dims) {
+    int k = axis_of(d, ndim, op);
+    require(!(mask >> k & 1), op, ": dim ", k, " appears multiple times in the list of dims");
+    mask |= DimMask{1} << k;
+  }
+  return ndim == 0 ? 0 : mask;
+}
+// None and an empty list mean all axes.
+inline DimMask mask_of(const std::optional<Dims>& dims, int ndim, OpName op) {
+  return !dims || dims->empty() ? all_dims(ndim) : mask_of(*dims, ndim, op);
+}
+inline DimMask mask_of(const std::optional<int64_t>& dim, int ndim, OpName op) {
+  return dim ? mask_of(Dims{*dim}, ndim, op) : all_dims(ndim);
+}
+
+inline Dims reduced_sizes(const Dims& sizes, DimMask mask, bool keepdim) {
+  Dims out;
+  for (int d = 0; d < sizes.size(); ++d) {
+    if (!(mask >> d & 1))
+      out.push_back(sizes[d]);
+    else if (keepdim)
+      out.push_back(1);
+  }
+  return out;
+}
+
+inline int64_t reduced_count(const Dims& sizes, DimMask mask) {
+  int64_t n = 1;
+  for (int d = 0; d < sizes.size(); ++d) n *= mask >> d & 1 ? sizes[d] : 1;
+  return n;
+}
+
+// A result as the kernels want it: the source's rank, size 1 where reduced, with or without
+// keepdim.
+struct KeptView {
+  Dims sizes, strides;
+  kernels::NdView nd;
+  KeptView(const Tensor& out, int ndim, DimMask mask) {
+    bool kept = out.ndim() == ndim;
+    int k = 0;
+    for (int d = 0; d < ndim; ++d) {
+      bool gone = mask >> d & 1;
+      sizes.push_back(gone ? 1 : out.sizes()[kept ? d : k]);
+      strides.push_back(gone ? 1 : out.strides()[kept ? d : k]);
+      if (!gone) ++k;
+    }
+    nd = {out->data, sizes.data(), strides.data(), ndim, out.dtype()};
+  }
+  KeptView(const KeptView&) = delete;
+  KeptView& operator=(const KeptView&) = delete;
+};
+
+// A result (or its gradient) with size-1 axes put back where they were reduced away.
+inline Tensor with_kept_dims(const Tensor& g, const Dims& sizes, DimMask mask) {
+  if (g.ndim() == sizes.size()) return g;
+  return reshape(g, reduced_sizes(sizes, mask, true));
+}
+// The same, spread over the reduced axes.
+inline Tensor spread(const Tensor& g, const Dims& sizes, DimMask mask) {
+  return expand(with_kept_dims(g, sizes, mask), sizes);
+}
+
+inline void require_nonempty(const Dims& sizes, DimMask mask, OpName op) {
+  for (int d = 0; d < sizes.size(); ++d) {
+    if ((mask >> d & 1) && sizes[d] == 0) {
+      fail_index(op, ": expected reduction dim ", d, " to have non-zero size; got shape ", sizes);
+    }
+  }
+}
+
+// A few float32 elements and one axis of them to reduce, which a plain loop does in less time than
+// a plan takes: element k of result (o, i) is from[(o * count + k) * inner + i].
+struct FewLines {
+  static constexpr int64_t most = 512;
+  int64_t outer = 0, count = 0, inner = 1;
+  const float* from = nullptr;
+  Tensor out;  // undefined where it is another case
+
+  FewLines(const Tensor& x, const std::optional<Dims>& dims, bool keepdim) {
+    const Dims& sizes = x.sizes();
+    if (!dims || dims->size() != 1 || x.dtype() != DType::Float32 || x.is_meta() ||
+        !x.is_contiguous() || x.numel() == 0 || x.numel() > most)
+      return;
+    const int64_t dim = (*dims)[0] < 0 ? (*dims)[0] + x.ndim() : (*dims)[0];
+    if (dim < 0 || dim >= x.ndim()) return;
+    const auto axis = static_cast<int>(dim);
+    count = sizes[axis];
+    for (int d = axis + 1; d < sizes.size(); ++d) inner *= sizes[d];
+    outer = x.numel() / (count * inner);
+    from = x.data<const float>();
+    out = empty(reduced_sizes(sizes, DimMask{1} << axis, keepdim), DType::Float32);
+  }
+  // Writes f(first element of a line) for all lines.
+  template <class F> void each(F&& f) const {
+    auto* to = out.data<float>();
+    for (int64_t o = 0; o < outer; ++o)
+      for (int64_t i = 0; i < inner; ++i) *to++ = f(from + o * count * inner + i);
+  }
+};
+
+// Fresh zeros of like's dtype, outside the graph.
+Tensor zero_of(const Tensor& like, const Dims& sizes);
+// Gradient of picking one element of each line along dim: g written to the places that were picked.
+Tensor picked_grad(const Tensor& g, const Tensor& indices, const Dims& sizes, int64_t dim);
+// Gradient of an extremum-like result over the axes of `mask`: equal parts to all elements that
+// equal the result (to all NaN ones, when it is NaN).
+// g divided by the number of hits along dims.
+Tensor shared(const Tensor& g, const Tensor& hit, const Dims& dims);
+Tensor shared_grad(const Tensor& g, const Tensor& x, const Tensor& result, DimMask mask);
+// Whether any element is zero; false on the meta device, where nobody knows.
+bool has_zero(const Tensor& x);
+
+}  // namespace clew
