@@ -20,7 +20,8 @@ CPP_LAYERS = {
     "tensor": {"base", "tensor"},
     "graph": {"base", "tensor", "graph"},
     "ops": {"base", "kernels", "tensor", "graph", "ops"},
-    "python": {"base", "kernels", "tensor", "graph", "ops", "python"},
+    "program": {"base", "kernels", "tensor", "graph", "program"},
+    "python": {"base", "kernels", "tensor", "graph", "ops", "program", "python"},
 }
 
 # Single files that stand outside their folder's rule: a call of few elements spreads its operands

@@ -6,6 +6,8 @@
 
 #include "graph/autocast.h"
 #include "graph/batch.h"
+#include "graph/deferral.h"
+#include "graph/elementwise.h"
 #include "graph/explain.h"
 #include "graph/inplace.h"
 #include "graph/node.h"
@@ -76,7 +78,7 @@ Tensor empty_like_inputs(const Dims& sizes, std::span<const Tensor> in, DType dt
 // Whether reading `src` while writing `dst` in one loop would go wrong.
 bool hazardous(const Tensor& dst, const Tensor& src) {
   if (dst->storage != src->storage) return false;
-  if (dst->data == src->data && dst.sizes() == src.sizes() && dst.strides() == src.strides())
+  if (dst->offset == src->offset && dst.sizes() == src.sizes() && dst.strides() == src.strides())
     return false;
   return src.numel() > 0;
 }
@@ -119,12 +121,21 @@ void require_kept(const KernelFrame& frame, const OpDef& op, std::span<const Ten
          "recorded; give each thread a tensor object of its own, e.g. x.detach()");
 }
 
+}  // namespace
+
 // Runs the loop of an elementwise op into `result`, which has the broadcast shape.
 void run_elementwise_into(const OpDef& op, std::span<const Tensor> given, const void* attrs,
                           DType compute, const Tensor& result, DType out_dtype) {
   kernels::Loop loop = (*op.loops)[compute];
   if (!loop) fail_dtype(op, compute);
   if (result.is_meta() || result.numel() == 0) return;
+  if (waits(given, result.numel(), &result)) {
+    for (size_t i = 0; op.check_number && i < given.size(); ++i)
+      if (given[i].is_wrapped_number() && given[i].dtype() != compute)
+        op.check_number(static_cast<int>(i), item(given[i]), compute);
+    return deferral.keep(op, given, attrs, {&result, 1}, Waits::loops, compute);
+  }
+  settle_before_write(result);
   const bool large = result.numel() >= held_elements;
   const KernelFrame frame(given, large);
   const std::span<const Tensor> in = frame.tensors();
@@ -137,7 +148,7 @@ void run_elementwise_into(const OpDef& op, std::span<const Tensor> given, const 
   const auto* params = static_cast<const Scalar*>(attrs);
   const kernels::Loop beside_number = op.loops->beside_number(compute);
   std::optional<std::array<Scalar, max_operands>> numbers;
-  data[0] = out->data;
+  data[0] = out->address();
   inner[0] = static_cast<int64_t>(itemsize(out_dtype));
   auto step = static_cast<int64_t>(itemsize(compute));
   bool flat = out.is_contiguous();
@@ -147,7 +158,7 @@ void run_elementwise_into(const OpDef& op, std::span<const Tensor> given, const 
     const Tensor& t = in[static_cast<size_t>(i - 1)];
     if (t.numel() == 1) {
       if (t.dtype() == compute) {
-        data[i] = t->data;
+        data[i] = t->address();
       } else if (beside_number && t.ndim() == 0) {
         if (!numbers) numbers.emplace();
         (*numbers)[static_cast<size_t>(i - 1)] = item(t);
@@ -167,7 +178,7 @@ void run_elementwise_into(const OpDef& op, std::span<const Tensor> given, const 
     inner[i] = step;
     if (small) {
       if (t.dtype() == compute && t.is_contiguous() && t.numel() == out.numel()) {
-        data[i] = t->data;
+        data[i] = t->address();
       } else {
         kernels::spread(t.nd(), out.sizes().data(), out.ndim(), compute, rooms[i - 1]);
         data[i] = rooms[i - 1];
@@ -179,7 +190,7 @@ void run_elementwise_into(const OpDef& op, std::span<const Tensor> given, const 
       if (!converted) converted.emplace();
       use = &((*converted)[static_cast<size_t>(i)] = cast_copy(t, compute));
     }
-    data[i] = (*use)->data;
+    data[i] = (*use)->address();
     flat = flat && use->is_contiguous() && use->sizes() == out.sizes();
   }
   if (flat && out.numel() < grain_default) {
@@ -205,6 +216,8 @@ void run_elementwise_into(const OpDef& op, std::span<const Tensor> given, const 
   kernels::run_loop(loop, n, data, stride_ptrs, sizes, out.sizes().data(), out.ndim(), params);
   require_kept(frame, op, given);
 }
+
+namespace {
 
 // The first operand of the result's shape, if it is dense and the others broadcast to it; or null.
 const Tensor* full_operand(std::span<const Tensor> in) {
@@ -248,7 +261,7 @@ Tensor run_small_dense(const OpDef& op, std::span<const Tensor> in, const void* 
   DType d = a.dtype();
   kernels::Loop loop = (*op.loops)[d];
   if (!loop || !shape->contiguous || shape->numel >= grain_default || shape->numel == 0 ||
-      a.is_meta() || (a->flags & flag_wrapped_number) ||
+      a->storage->device != Device::CPU || (a->flags & flag_wrapped_number) ||
       (op.promote == Promote::to_float && is_integral(d)) ||
       (op.result == Result::real && is_complex(d)))
     return {};
@@ -256,11 +269,11 @@ Tensor run_small_dense(const OpDef& op, std::span<const Tensor> in, const void* 
   int64_t inner[max_operands];
   alignas(16) double scalars[max_operands];
   auto step = static_cast<int64_t>(itemsize(d));
-  data[1] = a->data;
+  data[1] = a->address();
   inner[1] = step;
   for (size_t i = 1; i < in.size(); ++i) {
     const TensorObj* t = in[i].get();
-    data[i + 1] = t->data;
+    data[i + 1] = t->address();
     if (t->shape == shape && t->dtype == d && t->storage->device == Device::CPU) [[likely]] {
       inner[i + 1] = step;
     } else if (t->shape->sizes.empty() && t->storage->device == Device::CPU) {
@@ -270,9 +283,9 @@ Tensor run_small_dense(const OpDef& op, std::span<const Tensor> in, const void* 
       if (!(t->flags & flag_wrapped_number) || op.promote == Promote::none) return {};
       double v;
       if (t->dtype == DType::Float64)
-        v = *reinterpret_cast<double*>(t->data);
+        v = *reinterpret_cast<double*>(t->address());
       else if (t->dtype == DType::Int64)
-        v = static_cast<double>(*reinterpret_cast<int64_t*>(t->data));
+        v = static_cast<double>(*reinterpret_cast<int64_t*>(t->address()));
       else
         return {};
       data[i + 1] = reinterpret_cast<char*>(&scalars[i]);
@@ -293,7 +306,7 @@ Tensor run_small_dense(const OpDef& op, std::span<const Tensor> in, const void* 
   }
   DType output = op.result == Result::boolean ? DType::Bool : d;
   Tensor out = disposes(disposable, in, output) ? a : empty_dense_like(a, output);
-  data[0] = out->data;
+  data[0] = out->address();
   inner[0] = static_cast<int64_t>(itemsize(output));
   loop(data, inner, shape->numel, static_cast<const Scalar*>(attrs));
   return out;
@@ -301,7 +314,8 @@ Tensor run_small_dense(const OpDef& op, std::span<const Tensor> in, const void* 
 
 Tensor run_elementwise(const OpDef& op, std::span<const Tensor> in, const void* attrs) {
   TensorObj* disposable = std::exchange(modes.disposable, nullptr);
-  if (Tensor out = run_small_dense(op, in, attrs, disposable)) return out;
+  if (!modes.deferred || in[0].numel() < modes.least_deferred) [[likely]]
+    if (Tensor out = run_small_dense(op, in, attrs, disposable)) return out;
   OutputTypes types = elementwise_types(op, in);
   const Tensor& a = in[0];
   bool same_shape = a.is_contiguous() && !a.is_meta();
@@ -310,7 +324,12 @@ Tensor run_elementwise(const OpDef& op, std::span<const Tensor> in, const void* 
     same_shape = !t.is_meta() && (t.ndim() == 0 || (t.is_contiguous() && t.sizes() == a.sizes()));
   }
   Tensor out;
-  if (same_shape) {
+  if (modes.deferred) [[unlikely]] {
+    const Dims sizes = elementwise_shape(op, in);
+    const Device device = device_of(op, in);
+    const bool later = device == Device::CPU && waits(in, numel_of(sizes));
+    out = empty_like_inputs(sizes, in, types.output, later ? Device::Pending : device);
+  } else if (same_shape) {
     out = disposes(disposable, in, types.output) ? a : empty(a.sizes(), types.output);
   } else if (const Tensor* full = full_operand(in)) {
     out = empty_dense_like(*full, types.output);
@@ -321,19 +340,34 @@ Tensor run_elementwise(const OpDef& op, std::span<const Tensor> in, const void* 
   return out;
 }
 
+// Whether the call of a kernel waits.
+bool general_waits(const OpDef& op, std::span<const Tensor> in, OutSpecs& specs) {
+  if (op.aliases || is_random(op)) return false;
+  int64_t most = 0;
+  for (int k = 0; k < specs.size(); ++k) most = std::max(most, numel_of(specs[k].sizes));
+  return waits(in, most);
+}
+
 void allocate_and_run(const OpDef& op, std::span<const Tensor> in, const void* attrs,
                       Tensors& outs) {
+  if (!modes.deferred) settle(in);
   KernelFrame frame(in, is_worth_holding(in));
   OutSpecs specs;
   op.shape(Call{op, frame.tensors(), attrs}, specs);
   Device device = device_of(op, in);
+  const bool later = modes.deferred && device == Device::CPU && general_waits(op, in, specs);
   outs.resize(specs.size());
   for (int k = 0; k < specs.size(); ++k) {
     OutSpec& s = specs[k];
-    outs[k] = s.strides ? empty_strided(s.sizes, *s.strides, s.dtype, device)
-                        : empty(s.sizes, s.dtype, device);
+    const Device where = later ? Device::Pending : device;
+    outs[k] = s.strides ? empty_strided(s.sizes, *s.strides, s.dtype, where)
+                        : empty(s.sizes, s.dtype, where);
   }
   if (device == Device::Meta) return;
+  if (later)
+    return deferral.keep(op, in, attrs, {outs.begin(), static_cast<size_t>(outs.size())},
+                         Waits::kernel, DType::Float32);
+  if (modes.deferred && !op.aliases) settle(in);
   if (is_worth_holding(outs)) frame.hold();
   op.cpu(Call{op, frame.tensors(), attrs}, outs);
   require_kept(frame, op, in);
@@ -361,7 +395,7 @@ void make_views(const OpDef& op, std::span<const Tensor> in, const void* attrs, 
     Tensor& view = outs[static_cast<int>(k)];
     if (k > 0 && s.sizes == specs[k - 1].sizes && s.strides == specs[k - 1].strides)
       view = over_parts(x->storage, outs[static_cast<int>(k) - 1]->shape,
-                        x->data + s.offset * static_cast<int64_t>(itemsize(x.dtype())), x.dtype(),
+                        x->offset + s.offset * static_cast<int64_t>(itemsize(x.dtype())), x.dtype(),
                         x->flags & kept_flags);
     else
       view = alias(x, s.sizes, s.strides, s.offset);
@@ -445,7 +479,8 @@ void run_and_record(const OpDef& op, std::span<const Tensor> in, const void* att
     case OpKind::Elementwise: fail_internal("an elementwise operation went the general way");
     case OpKind::View: make_views(op, in, attrs, outs); break;
     case OpKind::General:
-      if (op.quick) {
+      if (op.quick && !modes.deferred) {
+        settle(in);
         if (Tensor out = is_worth_holding(in) ? run_quick_held(op, in, attrs)
                                               : op.quick(Call{op, in, attrs})) {
           outs.push_back(std::move(out));
@@ -526,7 +561,7 @@ void apply(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tenso
 // What most steps of gradient rules are: run_small_dense(), of which nothing is recorded. Undefined
 // where it is another case, with nothing done.
 static Tensor run_small_unrecorded(const OpDef& op, std::span<const Tensor> in, const void* attrs) {
-  if (modes.grad || modes.intercept || modes.inference || modes.vmap) return {};
+  if (modes.grad || modes.intercept || modes.inference || modes.vmap || modes.deferred) return {};
   for (const Tensor& t : in)
     if (t->flags & flag_batched) return {};
   TensorObj* disposable = std::exchange(modes.disposable, nullptr);
@@ -541,13 +576,13 @@ static Tensor run_with_saved(const OpDef& op, const Saved& s, const Tensor& g,
   const Shape* shape = g->shape;
   kernels::Loop loop = (*op.loops)[g.dtype()];
   if (s.kind != Saved::Kind::parts || s.shape != shape || s.dtype != g.dtype() || !loop ||
-      s.storage->version != s.version || s.storage->device != Device::CPU || g.is_meta() ||
-      !shape->contiguous || shape->numel == 0 || shape->numel >= grain_default ||
-      op.result != Result::same || is_integral(s.dtype) ||
+      s.storage->version != s.version || s.storage->device != Device::CPU ||
+      g->storage->device != Device::CPU || !shape->contiguous || shape->numel == 0 ||
+      shape->numel >= grain_default || op.result != Result::same || is_integral(s.dtype) ||
       ((g->flags | s.flags) & (flag_batched | flag_wrapped_number)))
     return {};
   Tensor out = disposable ? g : empty_dense_like(g, s.dtype);
-  char* data[3] = {out->data, g->data, s.data};
+  char* data[3] = {out->address(), g->address(), s.storage->at(s.offset)};
   const auto step = static_cast<int64_t>(itemsize(s.dtype));
   const int64_t inner[3] = {step, step, step};
   loop(data, inner, shape->numel, nullptr);
@@ -587,6 +622,7 @@ Tensor apply_one(const OpDef& op, std::span<const Tensor> in, const void* attrs)
 // What adding up gradients mostly is: run_small_dense() into its first input.
 static bool run_small_over(const OpDef& op, std::span<const Tensor> in, const void* attrs) {
   if (modes.intercept || modes.vmap || op.result != Result::same) return false;
+  if (in[0]->storage->awaited) return false;
   uint8_t flags = in[0]->flags;
   for (const Tensor& t : in.subspan(1)) {
     if (t->storage == in[0]->storage) return false;
@@ -625,6 +661,8 @@ bool apply_into(const OpDef& op, std::span<const Tensor> in, const void* attrs,
     watch_results(op, in, attrs, outs);
     return true;
   }
+  settle(in);
+  for (const Tensor& o : outs) settle_before_write(o);
   const KernelFrame frame(in, is_worth_holding(in) || is_worth_holding(outs));
   Call call{op, frame.tensors(), attrs};
   OutSpecs specs;
@@ -732,7 +770,15 @@ bool apply_into(const OpDef& op, std::span<const Tensor> in, const void* attrs,
       OutSpecs specs;
       op.shape(call, specs);
       direct = specs[0].dtype == self.dtype() && specs[0].sizes == self.sizes();
-      if (direct && !self.is_meta()) op.write(call);
+      if (direct && !self.is_meta()) {
+        if (!is_random(op) && waits(args, self.numel(), &self)) {
+          deferral.keep(op, args, attrs, {}, Waits::write, self.dtype());
+        } else {
+          settle(args);
+          settle_before_write(self);
+          op.write(call);
+        }
+      }
     }
     if (!direct) allocate_and_run(op, args, attrs, outs);
     if (direct) outs.push_back(self);

@@ -90,7 +90,8 @@ bool eligible(const Tensor& t) {
 // back.
 struct Kept {
   Tensor source;
-  const void* data;
+  const Storage* storage;
+  int64_t offset;
   uint32_t version;
   Tensor cast;
 };
@@ -110,7 +111,7 @@ bool may_keep(const Tensor& t, DType dtype) {
 }
 // Whether the cast can stand for its source now: one made without recording has no way back.
 bool usable(const Kept& k, const Tensor& t) {
-  return k.data == t->data && k.version == t->storage->version &&
+  return k.storage == t->storage && k.offset == t->offset && k.version == t->storage->version &&
          (!modes.grad || k.cast->grad_fn) &&
          (modes.inference || !(k.cast->flags & flag_inference)) && k.cast.dtype() == autocast.dtype;
 }
@@ -120,7 +121,7 @@ Tensor cast(const Tensor& t, DType dtype) {
   auto& casts = region().casts;
   auto at = casts.find(t.get());
   if (at != casts.end() && usable(at->second, t)) return at->second.cast;
-  Kept kept{t, t->data, t->storage->version, builtins.to_dtype(t, dtype)};
+  Kept kept{t, t->storage, t->offset, t->storage->version, builtins.to_dtype(t, dtype)};
   Tensor result = kept.cast;
   casts.insert_or_assign(t.get(), std::move(kept));
   return result;

@@ -148,7 +148,7 @@ Tensor make_batched(const Tensor& value, uint32_t levels) {
   TensorObj* t = new_tensor_obj();
   t->storage = value->storage;
   t->storage->incref();
-  t->data = value->data;
+  t->offset = value->offset;
   t->dtype = value->dtype;
   t->flags =
       static_cast<uint8_t>((value->flags & (flag_own_version | flag_inference)) | flag_batched);

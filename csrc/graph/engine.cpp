@@ -181,8 +181,8 @@ struct GraphTask {
   // Exclusive buffers are added into; a buffer somebody else may see is not written.
   static bool exclusive(const Tensor& s) {
     return !modes.grad && Py_REFCNT(reinterpret_cast<PyObject*>(s.get())) == 1 &&
-           s->storage->refs == 1 && s.is_contiguous() && !s->grad_fn && s->storage->resizable &&
-           !s.is_meta() && !(s->flags & flag_batched);
+           s->storage->seen_refs() == 1 && s.is_contiguous() && !s->grad_fn &&
+           s->storage->resizable && !s.is_meta() && !(s->flags & flag_batched);
   }
 
   static bool other_edges(Node* n, uint32_t but) {
@@ -425,6 +425,7 @@ struct GraphTask {
     if (!stage(n, grads)) {
       Tensor* into = buffer_for(n);
       if (!into) return n->run(grads, outs);
+      settle_before_write(*into);
       n->run_into(grads, *into);
     }
     if (!other_edges(n, input)) return;

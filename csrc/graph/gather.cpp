@@ -103,7 +103,8 @@ void AccumulateGrad::run(std::span<const Tensor> grads, Tensor*) {
   if (!leaf->grad) {
     // Nobody else can see the gradient (this function and the engine hold one reference each): take
     // it over as it is.
-    bool mine = Py_REFCNT(reinterpret_cast<PyObject*>(grad.get())) <= 2 && grad->storage->refs == 1;
+    bool mine =
+        Py_REFCNT(reinterpret_cast<PyObject*>(grad.get())) <= 2 && grad->storage->seen_refs() == 1;
     if (modes.grad) {
       leaf->grad = mine ? grad.release() : builtins.clone(grad).release();
     } else if (mine && lies_as(grad, leaf) && !grad->base && !grad.is_wrapped_number()) {

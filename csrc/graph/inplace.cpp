@@ -189,8 +189,8 @@ Overlap overlap(const Tensor& written, const Tensor& read) {
   const auto bytes = [](const Tensor& t) {
     return t.numel() * static_cast<int64_t>(itemsize(t.dtype()));
   };
-  const char *a = written->data, *b = read->data;
-  const char *a_end = a + bytes(written), *b_end = b + bytes(read);
+  const int64_t a = written->offset, b = read->offset;
+  const int64_t a_end = a + bytes(written), b_end = b + bytes(read);
   if (a == b && a_end == b_end)
     return written.strides() == read.strides() ? Overlap::whole : Overlap::partly;
   return a < b_end && b < a_end ? Overlap::partly : Overlap::none;
@@ -209,8 +209,8 @@ static void copy_unbatched(const Tensor& dst, const Tensor& src) {
     fail("copy_: src must broadcast to the tensor's shape; got ", src, " for ", dst);
   if (src.is_meta() && !dst.is_meta())
     fail(ErrorKind::NotImplemented, "copy_: Cannot copy out of meta tensor; no data!");
-  if (dst->data == src->data && dst.strides() == src.strides() && dst.sizes() == src.sizes() &&
-      dst.dtype() == src.dtype()) {
+  if (dst->storage == src->storage && dst->offset == src->offset &&
+      dst.strides() == src.strides() && dst.sizes() == src.sizes() && dst.dtype() == src.dtype()) {
     if (dst.is_same(src)) return;
   } else if (dst->storage == src->storage) {
     refuse_partial_overlap(dst, src, "copy_");

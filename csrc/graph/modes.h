@@ -24,12 +24,14 @@ struct Modes {
   bool inference = false;
   bool vmap = false;  // a vmap is open, and ops are not just run sample by sample
   uint8_t intercept = 0;
+  bool deferred = false;      // calls wait (graph/deferral.h)
   bool whole_stacks = false;  // places are kept with their callers
   // Gradients are being added up: such writes are not the program's.
   bool accumulating = false;
   // A gradient that nobody but the running node will see again: the next operation, if elementwise,
   // may write its result there (Vjp::last_grad).
   TensorObj* disposable = nullptr;
+  int64_t least_deferred = 0;           // elements of operands that are worth waiting for
   Scope* scope = nullptr;               // lent: the module call in progress
   Node* running = nullptr;              // the node whose gradient rule runs
   Origin* unrecorded_since = nullptr;   // owned: where the program switched recording off

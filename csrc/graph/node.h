@@ -50,7 +50,7 @@ struct Saved {
     Packed* hooked;              // owned; packed
   };
   Shape* shape = nullptr;  // owned; of parts, and of what rules get
-  char* data = nullptr;
+  int64_t offset = 0;      // of parts: bytes from the storage's first
   uint32_t version = 0;
   DType dtype = DType::Float32;
   uint8_t flags = 0;
@@ -70,7 +70,7 @@ struct Saved {
     storage->incref();
     shape = t->shape;
     shape->incref();
-    data = t->data;
+    offset = t->offset;
     dtype = t->dtype;
     flags = t->flags & kept_flags;
     kind = Kind::parts;
@@ -81,7 +81,7 @@ struct Saved {
   // Has the storage's state and the first values brought into the cache.
   void fetch() const {
     fetch_line(storage);
-    for (int line = 0; line < 4; ++line) fetch_line(data + line * line_bytes);
+    for (int line = 0; line < 4; ++line) fetch_line(storage->at(offset + line * line_bytes));
   }
   uint32_t output_nr() const { return kind == Kind::object ? tensor->output_nr : 0; }
   // The values, without history and without a check; undefined where a hook took them.

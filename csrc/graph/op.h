@@ -233,6 +233,7 @@ struct OpDef {
   Stage stage = nullptr;  // of the same input
   const AttrInfo* attrs = nullptr;
   bool inplace = false;  // also offered as name_(...)
+  bool aliases = false;  // `cpu` reads and writes no element: the result shows the input's bytes
   Offer offer = Offer::both;
   uint8_t name_length = 0;  // of the public name, which the signature begins with
   constexpr void sign(const char* text) {
@@ -338,6 +339,7 @@ struct GeneralSpec {
   Stage stage = nullptr;
   const AttrInfo* attrs = nullptr;
   bool inplace = false;
+  bool aliases = false;
   Offer offer = Offer::both;
 };
 consteval OpDef general(GeneralSpec s) {
@@ -362,6 +364,7 @@ consteval OpDef general(GeneralSpec s) {
                .stage = s.stage,
                .attrs = s.attrs,
                .inplace = s.inplace,
+               .aliases = s.aliases,
                .offer = s.offer,
                .name_length = name_size(s.signature)};
 }

@@ -16,7 +16,7 @@ static uint64_t fingerprint_of(const Tensor& t) {
     dense = empty(t.sizes(), t.dtype());
     copy_into(dense, t);
   }
-  const char* at = dense->data;
+  const char* at = dense->address();
   auto bytes = static_cast<size_t>(t.numel()) * itemsize(t.dtype());
   uint64_t h = 0x9E3779B97F4A7C15u;
   auto mix = [&](uint64_t word) {
@@ -140,7 +140,7 @@ void Saved::save(const Tensor& t, bool output, bool as_object) {
 
 Tensor Saved::values() const {
   if (kind == Kind::object) return Tensor::borrow(tensor);
-  if (kind == Kind::parts) return over_parts(storage, shape, data, dtype, flags);
+  if (kind == Kind::parts) return over_parts(storage, shape, offset, dtype, flags);
   return {};
 }
 
@@ -165,7 +165,7 @@ Tensor Saved::unpack_for(const Node& node, const Edge* edge, uint32_t output_nr)
       fail_written(node, values(), version, is_output, fn, nr);
     if (fn && fn->is_accumulator) {  // the leaf itself, while it still shows what was saved
       const Tensor& leaf = static_cast<AccumulateGrad*>(fn)->variable;
-      if (leaf->storage == storage && leaf->data == data && leaf->shape == shape &&
+      if (leaf->storage == storage && leaf->offset == offset && leaf->shape == shape &&
           leaf->dtype == dtype)
         return leaf;
     }

@@ -165,6 +165,7 @@ void init_builtins() {
   };
   builtins.multiply_into = [](const Tensor& into, const Tensor& left, const Tensor& right,
                               const Scalar& beta) {
+    settle_before_write(into);
     Tensor columns = alias(left, Dims{left.size(1), left.size(0)}, Dims{1, left.stride(0)});
     product_into(into, columns, right, Scalar(1), beta);
   };

@@ -42,10 +42,10 @@ void in_float_rows(const Tensor& y, const Tensor& x, int64_t rows, int64_t width
     const int64_t out[] = {half, whole}, in[] = {whole, half};
     for (int64_t p = begin; p < end; ++p) {
       const int64_t first = p * some, count = std::min(some, rows - first);
-      char* const source[] = {reinterpret_cast<char*>(from), x->data + first * width * half};
+      char* const source[] = {reinterpret_cast<char*>(from), x->address() + first * width * half};
       widen(source, in, count * width, nullptr);
       f(to, static_cast<const float*>(from), first, count);
-      char* const target[] = {y->data + first * width * half, reinterpret_cast<char*>(to)};
+      char* const target[] = {y->address() + first * width * half, reinterpret_cast<char*>(to)};
       narrow(target, out, count * width, nullptr);
     }
     for (const LocalScratch& room : half_rooms) room.trim(1);

@@ -51,7 +51,7 @@ int buffer_get(PyObject* self, Py_buffer* view, int flags) {
     return -1;
   }
   static char nothing;
-  view->buf = t->data ? t->data : &nothing;
+  view->buf = t->address() ? t->address() : &nothing;
   view->obj = self;
   Py_INCREF(self);
   view->itemsize = static_cast<Py_ssize_t>(itemsize(t->dtype));
@@ -115,6 +115,7 @@ PyObject* to_numpy(const Tensor& t, bool lend) {
   }
   // An alias of its own: the tensor itself may be set to another storage later.
   b->tensor = alias(t).release();
+  settle_before_write(t);
   if (!lend) t->storage->resizable = false;
   return checked(PyObject_CallOneArg(asarray, owner.get()));
 }

@@ -25,7 +25,7 @@ void fill_with(const Tensor& t, With with) {
   if (with == With::ones)
     kernels::fill(t.nd(), Scalar(1));
   else if (t.is_contiguous())
-    kernels::clear(t->data, t.numel() * static_cast<int64_t>(itemsize(t.dtype())));
+    kernels::clear(t->address(), t.numel() * static_cast<int64_t>(itemsize(t.dtype())));
   else
     kernels::fill(t.nd(), Scalar(0));
 }

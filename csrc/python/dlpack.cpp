@@ -93,12 +93,13 @@ template <class M> void delete_export(M* m) {
 }
 template <class M> Export<M>* make_export(const Tensor& t) {
   require_elements(t, "__dlpack__()");
+  settle_before_write(t);
   t->storage->resizable = false;
   auto* e = new Export<M>();
   e->shape = t.sizes();
   e->strides = t.strides();
   e->tensor = t;
-  e->managed.tensor = {t->data,         {dl_cpu, 0},       t.ndim(), dl_type(t.dtype()),
+  e->managed.tensor = {t->address(),    {dl_cpu, 0},       t.ndim(), dl_type(t.dtype()),
                        e->shape.data(), e->strides.data(), 0};
   e->managed.context = e;
   e->managed.deleter = delete_export<M>;

@@ -51,8 +51,9 @@ class Blocks {
         bool again = t->storage->refs > 1 || Py_REFCNT(o) > 3;
         if (again && !shared.insert(t->storage).second) return false;
       }
+      if (written) settle_before_write(t);
       blocks_.push_back(
-          {t->data, t.numel(), itemsize(t.dtype()), &kernels::gradient_loops(t.dtype())});
+          {t->address(), t.numel(), itemsize(t.dtype()), &kernels::gradient_loops(t.dtype())});
       first_.push_back(first_.back() + (t.numel() + chunk - 1) / chunk);
       held_.push_back(std::move(t));
     }

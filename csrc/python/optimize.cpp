@@ -39,6 +39,7 @@ struct Job {
 bool fits(PyObject* o, TensorObj* param) {
   if (!o || !is_tensor(o)) return false;
   auto* t = reinterpret_cast<TensorObj*>(o);
+  settle_before_write(borrow(o));
   return t->dtype == param->dtype && t->shape->sizes == param->shape->sizes &&
          t->shape->strides == param->shape->strides && t->storage->device == Device::CPU &&
          !t->grad_fn && !(t->flags & flag_batched) &&
@@ -50,6 +51,7 @@ template <class F> bool change_number(PyObject* o, F&& f) {
   if (!o || !is_tensor(o)) return false;
   Tensor t = borrow(o);
   if (t.numel() != 1 || t.is_meta() || t->grad_fn || (t->flags & flag_batched)) return false;
+  settle_before_write(t);
   if (t.dtype() == DType::Float32)
     f(*t.data<float>());
   else if (t.dtype() == DType::Float64)
@@ -96,8 +98,8 @@ template <class Rule> class Group {
         !is_non_overlapping_and_dense(param->shape->sizes, param->shape->strides))
       return false;
     if (!first_in(param->storage)) return false;
-    job.array[0] = param->data;
-    job.array[1] = param->grad->data;
+    job.array[0] = param->address();
+    job.array[1] = param->grad->address();
     job.n = param->shape->numel;
     job.width = static_cast<int64_t>(itemsize(param->dtype));
     job.update = kernels::optimizer_update(Rule::kind, param->dtype);
@@ -191,7 +193,7 @@ template <class Rule> class Group {
       for (int k = 0; ok && k < most_states; ++k) {
         if (!names[static_cast<size_t>(k)]) continue;
         ok = fits(arrays[k].get(), reinterpret_cast<TensorObj*>(o));
-        if (ok) job.array[k + 2] = reinterpret_cast<TensorObj*>(arrays[k].get())->data;
+        if (ok) job.array[k + 2] = reinterpret_cast<TensorObj*>(arrays[k].get())->address();
       }
       double step = 0;
       ok = ok && (!counts || change_number(count.get(), [&](auto& x) { step = (x += 1); }));

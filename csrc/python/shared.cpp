@@ -45,6 +45,7 @@ PyObject* share(PyObject*, PyObject* args) {
     if (!PyArg_ParseTuple(args, "OsK", &o, &name, &keeper)) throw PythonError();
     Tensor t = tensor_argument(o, "share_memory_");
     require(!t.is_meta(), "share_memory_: a meta tensor has no memory");
+    settle_before_write(t);
     Storage* from = t->storage;
     if (is_shared(from)) Py_RETURN_NONE;
     Storage* to = create_shared(from->nbytes, name, keeper);

@@ -64,7 +64,9 @@ PyObject* method_element_size(PyObject* o, PyObject*) {
 PyObject* method_data_ptr(PyObject* o, PyObject*) {
   return guarded([&] {
     require_elements(borrow(o), "data_ptr()");
-    return PyLong_FromVoidPtr(obj(o)->data);
+    settle_before_write(borrow(o));
+    obj(o)->storage->lent = 1;
+    return PyLong_FromVoidPtr(obj(o)->address());
   });
 }
 PyObject* method_storage_offset(PyObject* o, PyObject*) {
@@ -249,8 +251,7 @@ PyObject* method_set_(PyObject* o, PyObject* args) {
     require(self.dtype() == src.dtype(), "set_: source must have dtype ", self.dtype(), "; got ",
             src.dtype());
     if (!size) {
-      set_storage(self, src->storage, src->data - static_cast<char*>(src->storage->data),
-                  src.sizes(), src.strides());
+      set_storage(self, src->storage, src->offset, src.sizes(), src.strides());
     } else {
       if (!is_int_sequence(size) || (stride && !is_int_sequence(stride)))
         fail_type("set_: size and stride must be tuples of ints");
@@ -312,7 +313,7 @@ PyObject* method_reinterpret(PyObject* o, PyObject* dtype) {
     auto width = static_cast<int64_t>(itemsize(d));
     require(bytes % width == 0, "_reinterpret: ", bytes, " bytes are not a whole number of ", d,
             " elements");
-    int64_t offset = self->data - static_cast<char*>(self->storage->data);
+    const int64_t offset = self->offset;
     require(offset % width == 0, "_reinterpret: the storage offset of ", offset,
             " bytes is not a multiple of ", width);
     set_storage(out, self->storage, offset, Dims{bytes / width}, Dims{1});

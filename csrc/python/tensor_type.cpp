@@ -218,7 +218,7 @@ PyObject* get_shape(PyObject* o, void*) {
   return guarded([&] { return size_object(obj(o)->shape); });
 }
 PyObject* get_dtype(PyObject* o, void*) { return dtype_object(obj(o)->dtype); }
-PyObject* get_device(PyObject* o, void*) { return device_object(obj(o)->storage->device); }
+PyObject* get_device(PyObject* o, void*) { return device_object(borrow(o).device()); }
 PyObject* get_ndim(PyObject* o, void*) { return PyLong_FromLong(obj(o)->shape->sizes.size()); }
 PyObject* get_requires_grad(PyObject* o, void*) {
   return PyBool_FromLong(borrow(o).requires_grad());
@@ -263,7 +263,7 @@ int set_grad(PyObject* o, PyObject* value, void*) {
               t->shape->sizes, "; got ", fresh);
       require(fresh.dtype() == t->dtype, "grad: assigned grad must have dtype ", t->dtype, "; got ",
               fresh.dtype());
-      require(fresh.device() == t->storage->device,
+      require(fresh.device() == borrow(o).device(),
               "grad: assigned grad must be on the tensor's device");
     }
     std::swap(t->grad, *reinterpret_cast<TensorObj**>(&fresh));
@@ -298,8 +298,7 @@ int set_data(PyObject* o, PyObject* value, void*) {
       self->extra->accumulator = nullptr;
     Storage* s = source->storage;
     self->dtype = source.dtype();
-    set_storage(self, s, source->data - static_cast<char*>(s->data), source.sizes(),
-                source.strides());
+    set_storage(self, s, source->offset, source.sizes(), source.strides());
   });
 }
 PyObject* get_version(PyObject* o, void*) {
@@ -325,7 +324,7 @@ PyObject* get_is_meta(PyObject* o, void*) {
   return PyBool_FromLong(obj(o)->storage->device == Device::Meta);
 }
 PyObject* get_is_cpu(PyObject* o, void*) {
-  return PyBool_FromLong(obj(o)->storage->device == Device::CPU);
+  return PyBool_FromLong(obj(o)->storage->device != Device::Meta);
 }
 PyObject* get_false(PyObject*, void*) { Py_RETURN_FALSE; }
 template <Name name> PyObject* get_by_op(PyObject* o, void*) { return unary<name>(o); }
@@ -389,7 +388,7 @@ Tensor make_subclass_instance(PyTypeObject* type, const Tensor& source) {
   t->shape = ShapeRef::borrow(source->shape).release();
   t->storage = source->storage;
   t->storage->incref();
-  t->data = source->data;
+  t->offset = source->offset;
   t->dtype = source->dtype;
   t->view_kind = ViewKind::plain;
   t->flags = source->flags & (flag_own_version | flag_inference);

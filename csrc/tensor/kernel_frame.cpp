@@ -44,7 +44,7 @@ bool KernelFrame::differs() const {
   for (size_t i = 0; i < given_.size(); ++i) {
     const TensorObj *now = given_[i].get(), *then = seen_[i].get();
     if (now && (now->storage != then->storage || now->shape != then->shape ||
-                now->data != then->data || now->dtype != then->dtype))
+                now->offset != then->offset || now->dtype != then->dtype))
       return true;
   }
   return false;

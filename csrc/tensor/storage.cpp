@@ -54,7 +54,7 @@ void* allocate_short_block(int c, size_t nbytes) {
 
 [[gnu::noinline]] Storage* allocate_rarely(Allocator& a, size_t nbytes, Device device) {
   Storage* s;
-  if (device == Device::Meta || nbytes == 0) {
+  if (device != Device::CPU || nbytes == 0) {
     s = bare_storage(a);
     s->device = device;
     s->nbytes = nbytes;
@@ -94,7 +94,7 @@ Storage* bare_storage(Allocator& a) {
 Storage* Storage::allocate(size_t nbytes, Device device) {
   Allocator& a = allocator();
   Storage* s;
-  if (device == Device::Meta || nbytes - 1 >= short_most) [[unlikely]] {  // 0 - 1 is large, too
+  if (device != Device::CPU || nbytes - 1 >= short_most) [[unlikely]] {  // 0 - 1 is large, too
     s = allocate_rarely(a, nbytes, device);
     if (!s->data) return s;
   } else {
@@ -129,10 +129,13 @@ void (*release_origin)(Origin*) = nullptr;
 void Storage::destroy(Storage* s) {
   Allocator& a = allocator();
   if (s->writer) release_origin(std::exchange(s->writer, nullptr));
-  if (s->release) {
+  if (s->release) [[unlikely]] {
+    const bool pending = s->device == Device::Pending;  // of a program that failed
     s->release(s);
-    delete s;
-    return;
+    if (!pending) {
+      delete s;
+      return;
+    }
   }
   if (!s->data) [[unlikely]]
     return drop(a, s);
@@ -163,6 +166,14 @@ void Storage::resize(size_t new_nbytes) {
     std::memcpy(fresh->data, data, nbytes < new_nbytes ? nbytes : new_nbytes);
   std::swap(data, fresh->data);
   std::swap(nbytes, fresh->nbytes);
+  std::swap(size_class, fresh->size_class);
+  std::swap(span, fresh->span);
+  fresh->decref();
+}
+
+void Storage::take_bytes() {
+  Storage* fresh = allocate(nbytes);
+  std::swap(data, fresh->data);
   std::swap(size_class, fresh->size_class);
   std::swap(span, fresh->span);
   fresh->decref();

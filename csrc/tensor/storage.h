@@ -9,8 +9,10 @@
 
 namespace clew {
 
-enum class Device : uint8_t { CPU, Meta };
-constexpr const char* name(Device d) { return d == Device::CPU ? "cpu" : "meta"; }
+// Pending, which only a storage says: on the CPU, with calls that wait before the bytes are right
+// (graph/deferral.h).
+enum class Device : uint8_t { CPU, Meta, Pending };
+constexpr const char* name(Device d) { return d == Device::Meta ? "meta" : "cpu"; }
 
 struct Origin;  // graph/provenance.h
 struct Span;    // base/spans.h
@@ -21,9 +23,12 @@ struct alignas(64) Storage {  // one line of the cache
   Device device = Device::CPU;
   bool resizable = true;  // false when the bytes belong to somebody else (NumPy, DLPack)
   uint16_t size_class = 0;
+  uint32_t awaited : 31 = 0;  // operands of waiting calls that lie here
+  uint32_t lent : 1 = 0;      // somebody may write the bytes unseen: NumPy, DLPack, an address
   void* data = nullptr;
   size_t nbytes = 0;
-  void (*release)(Storage*) = nullptr;  // for foreign memory: gives `owner` back
+  // For foreign memory: gives `owner` back. Of a pending storage the owner is the Program.
+  void (*release)(Storage*) = nullptr;
   void* owner = nullptr;
   Origin* writer = nullptr;  // owned: where the last counted write came from
   Span* span = nullptr;      // what a long block lies in
@@ -32,6 +37,11 @@ struct alignas(64) Storage {  // one line of the cache
   static Storage* allocate(size_t nbytes, Device device = Device::CPU);
   static Storage* wrap(void* data, size_t nbytes, void* owner, void (*release)(Storage*));
   void resize(size_t new_nbytes);
+  // Bytes for a storage that was allocated as pending, without any.
+  void take_bytes();
+  // References that no waiting call holds.
+  uint32_t seen_refs() const { return refs - awaited; }
+  char* at(int64_t offset) const { return static_cast<char*>(data) + offset; }
   void incref() { ++refs; }
   void decref() {
     if (--refs == 0) destroy(this);

@@ -14,6 +14,8 @@ namespace clew {
 
 PyTypeObject* tensor_type = nullptr;
 void (*release_graph_state)(TensorObj*) = nullptr;
+void (*settle_storage)(Storage*) = nullptr;
+bool (*defer_copy)(const Tensor& dst, const Tensor& src) = nullptr;
 
 namespace {
 // Freed objects, linked through `base`.
@@ -97,7 +99,6 @@ void move_tensors(Storage* from, Storage* to) {
   from->incref();
   for (TensorObj* t : all_objects()) {
     if (t->storage != from) continue;
-    t->data = static_cast<char*>(to->data) + (t->data - static_cast<char*>(from->data));
     t->storage = to;
     to->incref();
     from->decref();
@@ -127,7 +128,7 @@ TensorObj* new_tensor_obj() {
     enlist(t);
   }
   t->storage = nullptr;
-  t->data = nullptr;
+  t->offset = 0;
   t->dtype = DType::Float32;
   t->flags = 0;
   t->view_kind = ViewKind::plain;
@@ -192,7 +193,6 @@ static Tensor over(Storage* s, DType dtype, ShapeRef shape) {
     throw;
   }
   t->storage = s;
-  t->data = static_cast<char*>(s->data);
   t->dtype = dtype;
   t->shape = shape.release();
   return Tensor::steal(t);
@@ -254,21 +254,21 @@ Tensor alias(const Tensor& src, const Dims& sizes, const Dims& strides, int64_t 
   ShapeRef shape = Shape::strided(sizes, strides);
   src->storage->incref();
   Tensor t = over(src->storage, src->dtype, std::move(shape));
-  t->data = src->data + offset * static_cast<int64_t>(itemsize(src->dtype));
+  t->offset = src->offset + offset * static_cast<int64_t>(itemsize(src->dtype));
   t->flags = src->flags & kept_flags;
   return t;
 }
 
-Tensor over_parts(Storage* storage, Shape* shape, char* data, DType dtype, uint8_t flags) {
+Tensor over_parts(Storage* storage, Shape* shape, int64_t offset, DType dtype, uint8_t flags) {
   storage->incref();
   Tensor t = over(storage, dtype, ShapeRef::borrow(shape));
-  t->data = data;
+  t->offset = offset;
   t->flags = flags;
   return t;
 }
 
 Tensor alias(const Tensor& src) {
-  Tensor t = over_parts(src->storage, src->shape, src->data, src->dtype, src->flags & kept_flags);
+  Tensor t = over_parts(src->storage, src->shape, src->offset, src->dtype, src->flags & kept_flags);
   if (src->flags & flag_batched) [[unlikely]] {
     t->flags |= flag_batched;
     t->view_version = src->view_version;
@@ -288,6 +288,7 @@ Tensor scalar_tensor(const Scalar& value, DType dtype, bool wrapped) {
 
 void fill_(const Tensor& t, const Scalar& value) {
   if (t.is_meta()) return;
+  settle_before_write(t);
   const Held held{t};
   kernels::fill(t.nd(), value);
 }
@@ -295,13 +296,16 @@ void fill_(const Tensor& t, const Scalar& value) {
 void copy_into(const Tensor& dst, const Tensor& src) {
   require_elements(src, "copy_into");
   if (dst.is_meta() || src.is_meta() || dst.numel() == 0) return;
+  if (defer_copy(dst, src)) return;
+  settle_before_write(dst);
   const Held held{dst, src};
   if (dst.sizes() == src.sizes()) {
     kernels::copy(dst.nd(), src.nd());
     return;
   }
   Dims strides = broadcast_strides(src.sizes(), src.strides(), dst.sizes());
-  kernels::copy(dst.nd(), {src->data, dst.sizes().data(), strides.data(), dst.ndim(), src.dtype()});
+  kernels::copy(dst.nd(),
+                {src->address(), dst.sizes().data(), strides.data(), dst.ndim(), src.dtype()});
 }
 
 Scalar item(const Tensor& t) {
@@ -332,9 +336,10 @@ void resize_(const Tensor& t, const Dims& sizes) {
           " has more elements than an int64 can count");
   const size_t need = bytes_for(end.value, t.dtype());
   if (need > t->storage->nbytes) {
-    int64_t offset = t->storage->data ? t->data - static_cast<char*>(t->storage->data) : 0;
+    settle_before_write(t);
     if (t->storage->refs > 1 && t->storage->resizable) {
-      // Views hold addresses into the old bytes: they keep those, the tensor moves to new ones.
+      // Another thread's kernel may hold addresses into the old bytes: views keep those, and the
+      // tensor moves to new ones.
       Storage* fresh = Storage::allocate(need, t.device());
       fresh->version = t->storage->version;
       if (fresh->data && t->storage->data)
@@ -344,7 +349,6 @@ void resize_(const Tensor& t, const Dims& sizes) {
     } else {
       t->storage->resize(need);
     }
-    t->data = static_cast<char*>(t->storage->data) + offset;
   }
   take_shape(t.get(), std::move(shape));
 }
@@ -362,7 +366,7 @@ void set_storage(const Tensor& t, Storage* storage, int64_t offset_bytes, const 
   ShapeRef shape = Shape::strided(sizes, strides);
   storage->incref();
   Storage* before = std::exchange(t->storage, storage);
-  t->data = static_cast<char*>(storage->data) + offset_bytes;
+  t->offset = offset_bytes;
   take_shape(t.get(), std::move(shape));
   before->decref();  // the owner of its memory may run Python code, which may look at t
 }

@@ -35,9 +35,12 @@ enum TensorFlag : uint8_t {
 // How a view came to be, which decides whether an in-place write through it may be recorded.
 enum class ViewKind : uint8_t { plain, no_grad, multi_output, custom_function };
 
+// Runs what has to run before the bytes may be read or written (set by program/).
+extern void (*settle_storage)(Storage*);
+
 struct TensorObj {
   PyObject_HEAD Storage* storage;
-  char* data;  // first element; storage->data plus the offset
+  int64_t offset;  // bytes from the storage's first to those of the first element
   DType dtype;
   uint8_t flags;
   ViewKind view_kind;
@@ -52,6 +55,13 @@ struct TensorObj {
   Cut* cut;  // owned; null on most
   PyObject* dict;
   PyObject* weakrefs;
+
+  // Of the first element. Only kernels and what hands bytes out ask for it.
+  char* address() const {
+    if (storage->device == Device::Pending) [[unlikely]]
+      settle_storage(storage);
+    return storage->at(offset);
+  }
 };
 
 extern PyTypeObject* tensor_type;
@@ -114,7 +124,7 @@ class Tensor {
   bool defined() const { return p_ != nullptr; }
 
   DType dtype() const { return p_->dtype; }
-  Device device() const { return p_->storage->device; }
+  Device device() const { return is_meta() ? Device::Meta : Device::CPU; }
   bool is_meta() const { return p_->storage->device == Device::Meta; }
   const Dims& sizes() const { return p_->shape->sizes; }
   const Dims& strides() const { return p_->shape->strides; }
@@ -137,19 +147,16 @@ class Tensor {
   const Tensor& view_as_base() const { return reinterpret_cast<const Tensor&>(p_->base); }
   bool is_floating() const { return clew::is_floating(p_->dtype); }
   bool is_complex() const { return clew::is_complex(p_->dtype); }
-  int64_t storage_offset() const {
-    return (p_->data - static_cast<char*>(p_->storage->data)) /
-           static_cast<int64_t>(itemsize(p_->dtype));
-  }
+  int64_t storage_offset() const { return p_->offset / static_cast<int64_t>(itemsize(p_->dtype)); }
   template <class T> T* data() const {
     if (p_->flags & flag_batched) [[unlikely]]
       fail_batched();
-    return reinterpret_cast<T*>(p_->data);
+    return reinterpret_cast<T*>(p_->address());
   }
   kernels::NdView nd() const {
     if (p_->flags & flag_batched) [[unlikely]]
       fail_batched();
-    return {p_->data, sizes().data(), strides().data(), ndim(), p_->dtype};
+    return {p_->address(), sizes().data(), strides().data(), ndim(), p_->dtype};
   }
   bool is_same(const Tensor& o) const { return p_ == o.p_; }
   bool has_sizes_of(const Tensor& o) const {
@@ -165,6 +172,12 @@ static_assert(sizeof(Tensor) == sizeof(TensorObj*));
 struct ElementsOfBatch : Error {
   using Error::Error;
 };
+// Before bytes are written by something that does not wait: calls that wait may read them.
+inline void settle_before_write(const Tensor& t) {
+  if (t->storage->device == Device::Pending || t->storage->awaited) [[unlikely]]
+    settle_storage(t->storage);
+}
+
 // Throws ElementsOfBatch when t is batched; `what` is the public name of what reads.
 void require_elements(const Tensor& t, const char* what);
 
@@ -185,13 +198,15 @@ Tensor alias(const Tensor& t, const Dims& sizes, const Dims& strides,
 Tensor alias(const Tensor& t);
 constexpr uint8_t kept_flags = flag_own_version | flag_inference | flag_wrapped_number;
 // The same, of what a tensor consists of.
-Tensor over_parts(Storage* storage, Shape* shape, char* data, DType dtype, uint8_t flags);
+Tensor over_parts(Storage* storage, Shape* shape, int64_t offset, DType dtype, uint8_t flags);
 // A CPU 0-d tensor with the value; `wrapped` marks it as a Python number for promotion.
 Tensor scalar_tensor(const Scalar& value, DType dtype, bool wrapped = false);
 // Writes value into every element; not recorded.
 void fill_(const Tensor& t, const Scalar& value);
 // dst[...] = src[...] converting dtype, broadcasting src; not recorded, does not bump versions.
 void copy_into(const Tensor& dst, const Tensor& src);
+// Whether the copy waits, as a call does (set by program/).
+extern bool (*defer_copy)(const Tensor& dst, const Tensor& src);
 // The value of a one-element tensor.
 Scalar item(const Tensor& t);
 // Gives `t` other sizes in place (contiguous), growing its storage when needed; not recorded.

@@ -68,7 +68,7 @@ void glu_cpu(const Call& c, Tensors& outs) {
   const int dim = halved(c);
   const auto item = itemsize(x.dtype());
   const int64_t half = x.stride(dim) * y.size(dim) * static_cast<int64_t>(item);
-  char* const data[] = {y->data, x->data, x->data + half};
+  char* const data[] = {y->address(), x->address(), x->address() + half};
   const int64_t* const strides[] = {y.strides().data(), x.strides().data(), x.strides().data()};
   const size_t items[] = {item, item, item};
   kernels::run_loop(kernels::table::gate[x.dtype()], 3, data, strides, items, y.sizes().data(),

@@ -36,9 +36,10 @@ struct ScaleAttrs {
 void apply_mask(const Tensor& out, const Tensor& in, const Tensor& mask, double scale, double shift,
                 double dropped) {
   Dims strides = broadcast_strides(mask.sizes(), mask.strides(), out.sizes());
-  kernels::masked_affine(out.nd(), in.nd(),
-                         {mask->data, out.sizes().data(), strides.data(), out.ndim(), DType::Bool},
-                         scale, shift, dropped);
+  kernels::masked_affine(
+      out.nd(), in.nd(),
+      {mask->address(), out.sizes().data(), strides.data(), out.ndim(), DType::Bool}, scale, shift,
+      dropped);
 }
 
 // Whether the kernel applies what it draws at once and can do without a mask in memory.

@@ -90,7 +90,7 @@ template <bool Log> Tensor softmax_quick(const Call& c) {
     for (int64_t i = 1; i < width; ++i) top = from[row + i] > top ? from[row + i] : top;
     for (int64_t i = 0; i < width; ++i) to[row + i] = from[row + i] - top;
   }
-  char* const data[2] = {reinterpret_cast<char*>(powers), out->data};
+  char* const data[2] = {reinterpret_cast<char*>(powers), out->address()};
   const int64_t steps[2] = {sizeof(float), sizeof(float)};
   kernels::table::exp[DType::Float32](data, steps, count, nullptr);
   for (int64_t row = 0; row < count; row += width) {

@@ -143,10 +143,10 @@ void complex_cpu(const Call& c, Tensors& outs) {
   Dims doubled = out.strides();
   for (int64_t& s : doubled) s *= 2;
   for (int k = 0; k < 2; ++k) {
-    kernels::NdView to = {out->data + static_cast<size_t>(k) * itemsize(part), out.sizes().data(),
-                          doubled.data(), out.ndim(), part};
+    kernels::NdView to = {out->address() + static_cast<size_t>(k) * itemsize(part),
+                          out.sizes().data(), doubled.data(), out.ndim(), part};
     Dims strides = broadcast_strides(c.in[k].sizes(), c.in[k].strides(), out.sizes());
-    kernels::copy(to, {c.in[k]->data, out.sizes().data(), strides.data(), out.ndim(), part});
+    kernels::copy(to, {c.in[k]->address(), out.sizes().data(), strides.data(), out.ndim(), part});
   }
 }
 void complex_vjp(Vjp& c) {

@@ -33,7 +33,7 @@ NonFinite non_finite(const Tensor& t) {
   DType d = real_of(seen.dtype());
   int64_t n = seen.numel() * (seen.is_complex() ? 2 : 1);
   const auto& loops = kernels::gradient_loops(d);
-  const char* data = seen->data;
+  const char* data = seen->address();
   if (n <= grain_default) return kind_of(loops.greatest(data, n));
   auto step = static_cast<int64_t>(itemsize(d));
   std::atomic<int> worst{0};

@@ -41,7 +41,7 @@ void where_shape(const Call& c, OutSpecs& outs) {
 void where_cpu(const Call& c, Tensors& outs) {
   Tensor& out = outs[0];
   const size_t item = itemsize(out.dtype());
-  char* data[4] = {out->data, c.in[0]->data, c.in[1]->data, c.in[2]->data};
+  char* data[4] = {out->address(), c.in[0]->address(), c.in[1]->address(), c.in[2]->address()};
   Dims steps[3];
   for (int k = 0; k < 3; ++k) {
     steps[k] = broadcast_strides(c.in[k].sizes(), c.in[k].strides(), out.sizes());
@@ -69,7 +69,8 @@ Tensor where_quick(const Call& c) {
   const DType d = c.in[1].dtype();
   const auto item = static_cast<int64_t>(itemsize(d));
   const Tensor out = empty_dense_like(*full, d);
-  char* const data[4] = {out->data, c.in[0]->data, c.in[1]->data, c.in[2]->data};
+  char* const data[4] = {out->address(), c.in[0]->address(), c.in[1]->address(),
+                         c.in[2]->address()};
   int64_t steps[4] = {item, 1, item, item};
   for (int k = 0; k < 3; ++k)
     if (c.in[static_cast<size_t>(k)].numel() != n) steps[k + 1] = 0;

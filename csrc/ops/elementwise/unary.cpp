@@ -355,7 +355,7 @@ Tensor to_dtype_quick(const Call& c) {
   if (x.is_meta() || !x.is_contiguous() || x.numel() == 0 || x.numel() >= grain_default) return {};
   const DType to = c.as<ToDtypeAttrs>().dtype.value_or(x.dtype());
   const Tensor out = empty_dense_like(x, to);
-  char* const data[2] = {out->data, x->data};
+  char* const data[2] = {out->address(), x->address()};
   const int64_t steps[2] = {static_cast<int64_t>(itemsize(to)),
                             static_cast<int64_t>(itemsize(x.dtype()))};
   kernels::cast_loop_of(x.dtype(), to)(data, steps, x.numel(), nullptr);

@@ -95,7 +95,8 @@ Tensor embedding_quick(const Call& c) {
   for (int64_t k = 0; k < n; ++k) {
     const int64_t row = read_once(rows[k]);
     if (static_cast<uint64_t>(row) >= count) return {};
-    std::memcpy(out->data + k * columns * size, weight->data + row * weight.stride(0) * size,
+    std::memcpy(out->address() + k * columns * size,
+                weight->address() + row * weight.stride(0) * size,
                 static_cast<size_t>(columns * size));
   }
   return out;
@@ -112,9 +113,9 @@ void embedding_cpu(const Call& c, Tensors& outs) {
   int64_t from[2] = {0, weight.stride(1)};
   bool ok = true;
   {
-    ok = kernels::take_at({outs[0]->data, sizes, to, 2, weight.dtype()},
-                          {weight->data, sizes, from, 2, weight.dtype()}, 0, rows.data<int64_t>(),
-                          weight.stride(0), weight.size(0));
+    ok = kernels::take_at({outs[0]->address(), sizes, to, 2, weight.dtype()},
+                          {weight->address(), sizes, from, 2, weight.dtype()}, 0,
+                          rows.data<int64_t>(), weight.stride(0), weight.size(0));
   }
   if (!ok) fail_changed(c.name());
   if (!a.adjoint) return;
@@ -195,8 +196,8 @@ void embedding_backward_cpu(const Call& c, Tensors& outs) {
   int64_t to[2] = {0, 1};
   bool ok = true;
   {
-    ok = kernels::put_at({sum->data, sizes, to, 2, sum.dtype()},
-                         {values->data, sizes, from, 2, sum.dtype()}, 0, rows.data<int64_t>(),
+    ok = kernels::put_at({sum->address(), sizes, to, 2, sum.dtype()},
+                         {values->address(), sizes, from, 2, sum.dtype()}, 0, rows.data<int64_t>(),
                          width, a.num_embeddings, kernels::Combine::Add);
   }
   if (!ok) fail_changed(c.name());
@@ -253,9 +254,9 @@ void embedding_accumulate(Vjp& c, const Tensor& into) {
   int64_t sizes[2] = {rows.numel(), width};
   int64_t from[2] = {width, 1};
   int64_t to[2] = {0, 1};
-  if (!kernels::put_at({into->data, sizes, to, 2, into.dtype()},
-                       {values->data, sizes, from, 2, into.dtype()}, 0, rows.data<int64_t>(), width,
-                       into.size(0), kernels::Combine::Add))
+  if (!kernels::put_at({into->address(), sizes, to, 2, into.dtype()},
+                       {values->address(), sizes, from, 2, into.dtype()}, 0, rows.data<int64_t>(),
+                       width, into.size(0), kernels::Combine::Add))
     fail_changed("embedding");
 }
 

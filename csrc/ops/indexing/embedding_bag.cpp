@@ -44,7 +44,7 @@ struct Operands {
               " for ", i);
     }
     bags = {indices.data<int64_t>(), offsets.data<int64_t>(), offsets.numel() - 1,
-            factors.defined() ? factors->data : nullptr, mean};
+            factors.defined() ? factors->address() : nullptr, mean};
     int64_t before = 0;
     for (int64_t b = 0; b <= bags.count; ++b) {
       require(bags.offsets[b] >= before && bags.offsets[b] <= indices.numel(), op,
@@ -140,7 +140,7 @@ void bag_vjp(Vjp& c) {
   const Operands o(indices, c.in(2), {}, c.as<BagAttrs>().mean, table.size(0));
   Tensor slope = empty(indices.sizes(), grad.dtype());
   fill_(slope, Scalar(0));
-  kernels::bag_dots(slope->data, table.nd(), grad.nd(), o.bags);
+  kernels::bag_dots(slope->address(), table.nd(), grad.nd(), o.bags);
   c.set(3, std::move(slope));
 }
 void bag_accumulate(Vjp& c, const Tensor& into) {

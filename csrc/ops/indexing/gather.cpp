@@ -113,8 +113,8 @@ void gather_cpu(const Call& c, Tensors& outs) {
     bool ok = true;
     {
       ok = kernels::take_at(outs[0].nd(),
-                            {x->data, sizes.data(), x.strides().data(), x.ndim(), x.dtype()}, dim,
-                            line.data<int64_t>(), x.stride(dim), x.size(dim));
+                            {x->address(), sizes.data(), x.strides().data(), x.ndim(), x.dtype()},
+                            dim, line.data<int64_t>(), x.stride(dim), x.size(dim));
     }
     if (!ok) fail_changed(c.name());
     return;
@@ -272,8 +272,8 @@ void scatter_by(const Call& c, const Tensor& out, Combine combine) {
       bool ok = true;
       {
         ok = kernels::put_at(
-            {out->data, sizes.data(), out.strides().data(), out.ndim(), out.dtype()},
-            {src->data, sizes.data(), src.strides().data(), src.ndim(), src.dtype()}, dim,
+            {out->address(), sizes.data(), out.strides().data(), out.ndim(), out.dtype()},
+            {src->address(), sizes.data(), src.strides().data(), src.ndim(), src.dtype()}, dim,
             line.data<int64_t>(), out.stride(dim), out.size(dim), combine);
       }
       if (!ok) fail_changed(c.name());

@@ -176,7 +176,7 @@ bool plan_few(const Tensor& x, std::span<const Tensor> indices, IndexPlan& plan)
   const int64_t n = first->numel();
   if (first->dtype() == DType::Bool) {
     int64_t places[kernels::few_places];
-    const int64_t found = kernels::mask_places(places, (*first)->data, n);
+    const int64_t found = kernels::mask_places(places, (*first)->address(), n);
     plan.places = empty({found}, DType::Int64);
     std::copy_n(places, found, plan.places.data<int64_t>());
     return true;

@@ -164,9 +164,10 @@ void index_cpu(const Call& c, Tensors& outs) {
   Dims from = framed(f, x.strides(), {&zero, 1});
   bool ok = true;
   {
-    ok = kernels::take_at({outs[0]->data, sizes.data(), strides.data(), sizes.size(), x.dtype()},
-                          {x->data, sizes.data(), from.data(), sizes.size(), x.dtype()}, f.axis(),
-                          r.places, r.scale, r.limit);
+    ok = kernels::take_at(
+        {outs[0]->address(), sizes.data(), strides.data(), sizes.size(), x.dtype()},
+        {x->address(), sizes.data(), from.data(), sizes.size(), x.dtype()}, f.axis(), r.places,
+        r.scale, r.limit);
   }
   if (ok) return;
   check_places(places, dims, f.total, c.name());
@@ -184,7 +185,8 @@ Tensor index_quick(const Call& c) {
   for (int64_t n : places.sizes()) sizes.push_back(n);
   for (int d = static_cast<int>(dims.back()) + 1; d < x.ndim(); ++d) sizes.push_back(x.size(d));
   Tensor out = empty(sizes, x.dtype());
-  if (!kernels::take_few(out->data, x->data, b, places.data<int64_t>(), places.numel())) return {};
+  if (!kernels::take_few(out->address(), x->address(), b, places.data<int64_t>(), places.numel()))
+    return {};
   return out;
 }
 void index_vjp(Vjp& c) {
@@ -273,11 +275,11 @@ void put_into(const Tensor& into, const Tensor& from, const Tensor& at, const In
   Dims to = framed(f, target.strides(), {&zero, 1});
   bool ok = true;
   {
-    ok =
-        kernels::put_at({target->data, sizes.data(), to.data(), sizes.size(), target.dtype()},
-                        {source->data, sizes.data(), strides->data(), sizes.size(), target.dtype()},
-                        f.axis(), r.places, r.scale, r.limit,
-                        a.accumulate ? kernels::Combine::Add : kernels::Combine::Assign);
+    ok = kernels::put_at(
+        {target->address(), sizes.data(), to.data(), sizes.size(), target.dtype()},
+        {source->address(), sizes.data(), strides->data(), sizes.size(), target.dtype()}, f.axis(),
+        r.places, r.scale, r.limit,
+        a.accumulate ? kernels::Combine::Add : kernels::Combine::Assign);
   }
   if (!ok) fail_changed(op);
   if (widen) copy_into(dst, target);
@@ -383,7 +385,9 @@ static bool put_few_(const Tensor& x, const Tensor& values, const Tensor& places
     if (at != 0) return false;
   }
   check_inplace(x, "index_put_", false);
-  if (!kernels::put_few(x->data, values->data, one, b, places.data<int64_t>(), n)) return false;
+  settle_before_write(x);
+  if (!kernels::put_few(x->address(), values->address(), one, b, places.data<int64_t>(), n))
+    return false;
   bump_version(x);
   return true;
 }
@@ -396,8 +400,9 @@ bool fill_few_(const Tensor& x, const Tensor& mask, const Tensor& value) {
       (modes.grad && (x.requires_grad() || value.requires_grad())))
     return false;
   check_inplace(x, "index_put_", false);
+  settle_before_write(x);
   const auto item = static_cast<int64_t>(itemsize(x.dtype()));
-  char* const data[4] = {x->data, mask->data, value->data, x->data};
+  char* const data[4] = {x->address(), mask->address(), value->address(), x->address()};
   const int64_t steps[4] = {item, 1, 0, item};
   kernels::where_loop_of(itemsize(x.dtype()))(data, steps, x.numel(), nullptr);
   bump_version(x);
@@ -432,6 +437,7 @@ void index_put_(const Tensor& x, const Tensor& values, const Tensor& places, con
   IndexPutAttrs a{dims, accumulate};
   index_put_check(Call{index_put_op, args, &a});
   check_inplace(x, "index_put_", records);
+  settle_before_write(x);
   for (int d = 0; d < x.ndim(); ++d) {
     require(x.size(d) <= 1 || x.stride(d) != 0,
             "index_put_: more than one element of the written-to tensor refers to a single memory "

@@ -81,7 +81,7 @@ void join(const Tensor& out, std::span<const Tensor> in, int dim, const int64_t*
   SmallVec<int64_t, 8> bytes, steps;
   for (size_t k = 0; plain && k < in.size(); ++k) {
     if (in[k].numel() == 0) continue;
-    data.push_back(in[k]->data);
+    data.push_back(in[k]->address());
     bytes.push_back(lengths[k] * inner * item);
     if (dense) continue;
     // What is stacked lacks the joined dim: its rows are as many.
@@ -93,8 +93,8 @@ void join(const Tensor& out, std::span<const Tensor> in, int dim, const int64_t*
   }
   if (plain) {
     if (data.size() > 0) {
-      kernels::cat_rows(out->data, data.data(), bytes.data(), dense ? bytes.data() : steps.data(),
-                        data.size(), rows);
+      kernels::cat_rows(out->address(), data.data(), bytes.data(),
+                        dense ? bytes.data() : steps.data(), data.size(), rows);
     }
     return;
   }
@@ -118,10 +118,10 @@ Tensor join_few(std::span<const Tensor> in, const Dims& sizes, int64_t rows) {
   SmallVec<const char*, 8> data;
   SmallVec<int64_t, 8> bytes;
   for (const Tensor& t : in) {
-    data.push_back(t->data);
+    data.push_back(t->address());
     bytes.push_back(t.numel() / rows * item);
   }
-  kernels::cat_rows(out->data, data.data(), bytes.data(), bytes.data(), data.size(), rows);
+  kernels::cat_rows(out->address(), data.data(), bytes.data(), bytes.data(), data.size(), rows);
   return out;
 }
 constexpr int64_t few_elements = 4096;

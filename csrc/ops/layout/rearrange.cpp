@@ -46,8 +46,9 @@ void flip_cpu(const Call& c, Tensors& outs) {
     offset += (x.size(d) - 1) * strides[d];
     strides[d] = -strides[d];
   }
-  kernels::copy_signed(outs[0].nd(), {x->data + offset * static_cast<int64_t>(itemsize(x.dtype())),
-                                      x.sizes().data(), strides.data(), x.ndim(), x.dtype()});
+  kernels::copy_signed(outs[0].nd(),
+                       {x->address() + offset * static_cast<int64_t>(itemsize(x.dtype())),
+                        x.sizes().data(), strides.data(), x.ndim(), x.dtype()});
 }
 void flip_vjp(Vjp& c) { c.set(0, flip(c.grad(), c.as<DimsAttrs>().dims)); }
 constexpr OpDef flip_op = general({

@@ -104,7 +104,7 @@ constexpr OpDef distance_total_op = general({
           Tensor x = staged(c.in[0], d), y = staged(c.in[1], d);
           const Scalar params[] = {a.edge, a.half, a.line};
           int64_t n = x.numel();
-          double total = kernels::distance_total(d, x->data, y->data, n, params);
+          double total = kernels::distance_total(d, x->address(), y->address(), n, params);
           if (a.mean) total /= static_cast<double>(n);
           with_norm_type(d, [&]<class T>() { *out.data<T>() = static_cast<T>(total); });
         },

@@ -59,6 +59,7 @@ template <bool random = true, class F> void overwrite(const Tensor& x, const cha
     }
   }
   if (!x.is_meta() && x.numel() > 0) {
+    settle_before_write(x);
     const Held held{x};
     fill(x.nd());
   }
@@ -156,7 +157,7 @@ void bernoulli_(const Tensor& x, const Tensor& p, Generator* g) {
   // Drawn in the probabilities' dtype, then converted.
   Tensor drawn = x.dtype() == p.dtype() ? x : empty_strided(x.sizes(), dense_strides(x), p.dtype());
   overwrite(x, "bernoulli_", [&](kernels::NdView v) {
-    kernels::NdView chances{p->data, v.sizes, strides.data(), v.ndim, p.dtype()};
+    kernels::NdView chances{p->address(), v.sizes, strides.data(), v.ndim, p.dtype()};
     kernels::random_bernoulli(drawn.nd(), chances, or_default(g));
     if (!drawn.is_same(x)) kernels::copy(v, drawn.nd());
   });
@@ -361,8 +362,8 @@ void multinomial_cpu(const Call& c, Tensors& outs) {
   int64_t categories = w.size(-1), rows = w.numel() / categories;
   int64_t in_sizes[] = {rows, categories}, in_strides[] = {categories, 1};
   int64_t out_sizes[] = {rows, a.num_samples}, out_strides[] = {a.num_samples, 1};
-  kernels::random_multinomial({outs[0]->data, out_sizes, out_strides, 2, DType::Int64},
-                              {w->data, in_sizes, in_strides, 2, w.dtype()}, a.replacement,
+  kernels::random_multinomial({outs[0]->address(), out_sizes, out_strides, 2, DType::Int64},
+                              {w->address(), in_sizes, in_strides, 2, w.dtype()}, a.replacement,
                               or_default(a.generator));
 }
 

@@ -71,7 +71,7 @@ struct KeptView {
       strides.push_back(gone ? 1 : out.strides()[kept ? d : k]);
       if (!gone) ++k;
     }
-    nd = {out->data, sizes.data(), strides.data(), ndim, out.dtype()};
+    nd = {out->address(), sizes.data(), strides.data(), ndim, out.dtype()};
   }
   KeptView(const KeptView&) = delete;
   KeptView& operator=(const KeptView&) = delete;

@@ -397,8 +397,8 @@ template <bool Largest> void arg_cpu(const Call& c, Tensors& outs) {
     copy_into(x, c.in[0]);
   }
   int64_t n = x.numel(), one = 1;
-  kernels::reduce_arg(nullptr, {outs[0]->data, &one, &one, 1, DType::Int64},
-                      {x->data, &n, &one, 1, x.dtype()}, Largest);
+  kernels::reduce_arg(nullptr, {outs[0]->address(), &one, &one, 1, DType::Int64},
+                      {x->address(), &n, &one, 1, x.dtype()}, Largest);
 }
 constexpr OpDef argmax_op = general({
     .signature = "argmax(Tensor input, int? dim=None, bool keepdim=False) -> Tensor",

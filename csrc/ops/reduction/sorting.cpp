@@ -319,9 +319,9 @@ template <kernels::Pick What> void median_all_cpu(const Call& c, Tensors& outs) 
     x = empty(x.sizes(), x.dtype());
     copy_into(x, c.in[0]);
   }
-  kernels::pick({outs[0]->data, &one, &one, 1, x.dtype()},
+  kernels::pick({outs[0]->address(), &one, &one, 1, x.dtype()},
                 {reinterpret_cast<char*>(&index), &one, &one, 1, DType::Int64},
-                {x->data, &n, &one, 1, x.dtype()}, 0, What, 0);
+                {x->address(), &n, &one, 1, x.dtype()}, 0, What, 0);
 }
 template <kernels::Pick What>
 consteval OpDef median_of_all(const char* signature, const char* doc) {

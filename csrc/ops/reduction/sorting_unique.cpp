@@ -68,14 +68,14 @@ void unique_elements(const Call& c, Tensors& outs, bool inverse, bool counts) {
   Tensor room;
   if (n > 0) {
     room = empty(Dims{static_cast<int64_t>(kernels::distinct_room(view, inverse))}, DType::UInt8);
-    distinct = kernels::distinct_elements(view, inverse, room->data);
+    distinct = kernels::distinct_elements(view, inverse, room->address());
     found = distinct->count();
   }
   Tensor values = empty(Dims{found}, flat.dtype());
   Tensor places = empty(inverse ? flat.sizes() : Dims{0}, DType::Int64);
   Tensor times = empty(Dims{counts ? found : 0}, DType::Int64);
   if (distinct) {
-    distinct->write(values->data, inverse ? places.data<int64_t>() : nullptr,
+    distinct->write(values->address(), inverse ? places.data<int64_t>() : nullptr,
                     counts ? times.data<int64_t>() : nullptr);
   }
   outs.push_back(std::move(values));
@@ -120,8 +120,8 @@ void unique_rows(const Call& c, Tensors& outs, std::optional<int64_t> dim, bool 
   int64_t flat_sizes[] = {n, m}, flat_strides[] = {m, 1};
   std::vector<int64_t> order(static_cast<size_t>(n)), starts;
   if (n > 0) {
-    starts = kernels::equal_runs({rows->data, flat_sizes, flat_strides, 2, x.dtype()}, order.data(),
-                                 sorted);
+    starts = kernels::equal_runs({rows->address(), flat_sizes, flat_strides, 2, x.dtype()},
+                                 order.data(), sorted);
   }
   auto found = static_cast<int64_t>(starts.size());
 
@@ -131,7 +131,7 @@ void unique_rows(const Call& c, Tensors& outs, std::optional<int64_t> dim, bool 
   const size_t row_bytes = static_cast<size_t>(m) * itemsize(x.dtype());
   for (size_t i = 0; row_bytes > 0 && i < starts.size(); ++i) {
     const auto row = static_cast<size_t>(order[static_cast<size_t>(starts[i])]);
-    std::memcpy(picked->data + i * row_bytes, rows->data + row * row_bytes, row_bytes);
+    std::memcpy(picked->address() + i * row_bytes, rows->address() + row * row_bytes, row_bytes);
   }
   if (!whole && axis != 0) {
     Dims out_sizes = x.sizes(), from;

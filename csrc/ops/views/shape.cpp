@@ -429,7 +429,7 @@ void adopt_run(const Call& c, Tensors& outs) {
     check_inplace(x, "in-place change of shape", shown.requires_grad());
   }
   TensorObj* p = x.get();
-  p->data = shown->data;
+  p->offset = shown->offset;
   take_shape(p, ShapeRef::borrow(shown->shape));
   bump_version(x);
   if (shown->grad_fn) set_grad_fn(x, shown->grad_fn, shown->output_nr);

@@ -124,7 +124,7 @@ Tensor joined_in_order(const Vjp& c, int64_t dim) {
   char* to = joined.data<char>();
   for (int k = 0; k < c.outputs(); ++k) {
     const auto bytes = static_cast<size_t>(c.grad(k).numel()) * itemsize(dtype);
-    if (bytes) std::memcpy(to, c.grad(k)->data, bytes);
+    if (bytes) std::memcpy(to, c.grad(k)->address(), bytes);
     to += bytes;
   }
   return joined;

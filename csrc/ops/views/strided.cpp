@@ -229,6 +229,7 @@ Returns: a tensor that shares memory with the input.
     .cpu = as_real_cpu,
     .vjp = as_real_vjp,
     .batch = batch_leading,
+    .aliases = true,
     .offer = Offer::function,
 });
 
@@ -270,6 +271,7 @@ Returns: a tensor that shares memory with the input.
     .cpu = as_complex_cpu,
     .vjp = as_complex_vjp,
     .batch = batch_leading,
+    .aliases = true,
     .offer = Offer::function,
 });
 
@@ -341,6 +343,7 @@ Returns: a tensor that shares memory with the input.
     .cpu = retype_cpu,
     .no_vjp = no_rule("the bytes of a number are not a differentiable function of it"),
     .attrs = &attr_info<DTypeAttrs>,
+    .aliases = true,
     .offer = Offer::method,
 });
 

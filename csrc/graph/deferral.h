@@ -1,0 +1,40 @@
+// How calls wait: what apply() hands to a Program (csrc/program) instead of running it.
+// May include: graph/op.h, graph/modes.h.
+// Invariant: only what no one can observe waits: shapes, dtypes, errors of arguments, versions and
+// history are settled when the call is made.
+#pragma once
+#include "graph/modes.h"
+#include "graph/op.h"
+
+namespace clew {
+
+// What a waiting call does when its turn comes.
+enum class Waits : uint8_t {
+  loops,   // an elementwise operation writes its only result
+  kernel,  // OpDef::cpu fills the results
+  write,   // OpDef::write changes in[0] where it lies
+};
+
+// Filled in by csrc/program.
+struct Deferral {
+  void (*keep)(const OpDef& op, std::span<const Tensor> in, const void* attrs,
+               std::span<const Tensor> results, Waits how, DType compute) = nullptr;
+  // Runs what waits in this thread's program; how many calls that was.
+  size_t (*run_own)() = nullptr;
+};
+extern Deferral deferral;
+
+// Whether a call waits: in a deferring thread, where it is worth it or where an input waits.
+// `written`: what it writes in place.
+bool may_wait(std::span<const Tensor> in, int64_t numel, const Tensor* written);
+inline bool waits(std::span<const Tensor> in, int64_t numel, const Tensor* written = nullptr) {
+  return modes.deferred && may_wait(in, numel, written);
+}
+
+// Before bytes are read by something that does not wait.
+inline void settle(std::span<const Tensor> tensors) {
+  for (const Tensor& t : tensors)
+    if (t.defined() && t->storage->device == Device::Pending) [[unlikely]]
+      settle_storage(t->storage);
+}
+}  // namespace clew

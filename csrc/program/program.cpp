@@ -1,0 +1,380 @@
+// Keeping calls and running them.
+// May include: program, graph, tensor.
+// Invariant: calls run in the order in which they were made, as far as anybody can tell from
+// values.
+#include "program/program.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "base/long_work.h"
+#include "graph/elementwise.h"
+#include "graph/explain.h"
+#include "graph/node.h"
+
+namespace clew::program {
+
+namespace {
+
+// The program that the calls of this thread go to; counted.
+constinit thread_local Program* current = nullptr;
+// All that hold calls, of all threads.
+std::vector<Program*>& unfinished() {
+  static auto& all = *new std::vector<Program*>();
+  return all;
+}
+void strike(Program* p) { std::erase(unfinished(), p); }
+
+// More calls than this do not wait: what they hold would grow without a bound.
+constexpr size_t most_waiting = 4096;
+// What others may write unseen is copied when a call is kept, where it is no more than this.
+constexpr int64_t most_copied = int64_t{1} << 20;
+
+// What runs later runs without what the program had switched on when it was made to run.
+class PlainModes {
+  Modes before_;
+
+ public:
+  PlainModes() : before_(modes) {
+    modes.grad = modes.inference = modes.vmap = modes.deferred = false;
+    modes.intercept = 0;
+    modes.saved_hooks = 0;
+    modes.disposable = nullptr;
+    modes.running = nullptr;
+  }
+  ~PlainModes() { modes = before_; }
+  PlainModes(const PlainModes&) = delete;
+};
+
+}  // namespace
+
+Operand::Operand(const Tensor& t)
+    : storage(t->storage),
+      shape(t->shape),
+      offset(t->offset),
+      dtype(t->dtype),
+      flags(t->flags & (kept_flags)) {
+  storage->incref();
+  ++storage->awaited;
+  shape->incref();
+}
+Tensor Operand::tensor() const {
+  if (!storage) return {};
+  return over_parts(storage, shape, offset, dtype, flags);
+}
+void* Arena::take(size_t bytes) {
+  bytes = (bytes + 15) / 16 * 16;
+  if (bytes > left_) {
+    const size_t size = std::max(bytes, block);
+    blocks_.push_back(std::make_unique_for_overwrite<std::byte[]>(size));
+    next_ = blocks_.back().get();
+    left_ = size;
+  }
+  void* at = next_;
+  next_ += bytes;
+  left_ -= bytes;
+  return at;
+}
+
+void give_bytes(Storage* s) {
+  if (!s->data && s->nbytes > 0) s->take_bytes();
+}
+
+// ---- keeping ------------------------------------------------------------------------------------
+
+namespace {
+// The storage of a result dies, or its last call has run: it does not wait any more.
+void leave_program(Storage* s) {
+  auto* p = static_cast<Program*>(std::exchange(s->owner, nullptr));
+  s->release = nullptr;
+  s->device = Device::CPU;
+  p->decref();
+}
+}  // namespace
+
+void Program::await(Storage* s) {
+  if (s->device == Device::Pending && s->owner == this) return;
+  if (s->device == Device::Pending && s->owner) settle_storage(s);
+  s->device = Device::Pending;
+  s->owner = this;
+  s->release = leave_program;
+  incref();
+}
+
+void Program::keep(const OpDef& op, std::span<const Tensor> in, const void* attrs,
+                   std::span<const Tensor> results, Waits how, DType compute) {
+  Call c{&op,
+         nullptr,
+         kept(origin_here()),
+         static_cast<uint32_t>(operands_.size()),
+         static_cast<uint16_t>(in.size()),
+         static_cast<uint16_t>(results.size()),
+         how,
+         compute};
+  if (op.attrs && attrs) {
+    c.attrs = arena_.take(op.attrs->size);
+    if (op.attrs->trivial)
+      std::memcpy(c.attrs, attrs, op.attrs->size);
+    else
+      op.attrs->copy(c.attrs, attrs);
+  }
+  for (const Tensor& t : in) operands_.push_back(t.defined() ? Operand(t) : Operand());
+  for (const Tensor& t : results) {
+    operands_.emplace_back(t);
+    await(t->storage);
+  }
+  if (how == Waits::write) await(in[0]->storage);
+  calls_.push_back(c);
+}
+
+// ---- running ------------------------------------------------------------------------------------
+
+void Program::run_one(const Call& c) {
+  Tensors in, made;
+  for (const Operand& o : inputs(c)) in.push_back(o.tensor());
+  for (const Operand& o : results(c)) {
+    give_bytes(o.storage);
+    made.push_back(o.tensor());
+  }
+  switch (c.how) {
+    case Waits::loops:
+      run_elementwise_into(*c.op, in, c.attrs, c.compute, made[0], made[0].dtype());
+      return;
+    case Waits::write: c.op->write(clew::Call{*c.op, in, c.attrs}); return;
+    case Waits::kernel: {
+      c.op->cpu(clew::Call{*c.op, in, c.attrs}, made);
+      // A kernel may put a tensor of its own there.
+      for (int k = 0; k < made.size(); ++k) {
+        const Operand& o = results(c)[static_cast<size_t>(k)];
+        if (made[k]->storage != o.storage) copy_into(o.tensor(), made[k]);
+      }
+      return;
+    }
+  }
+}
+
+void Program::release(Operand& o) {
+  Storage* s = o.storage;
+  if (!s) return;
+  // The last call that it takes part in has run. After a failure what never had bytes goes on
+  // waiting: whoever asks for them gets the error.
+  if (--s->awaited == 0 && s->device == Device::Pending && s->owner == this &&
+      (s->data || s->nbytes == 0 || !failure_))
+    leave_program(s);
+  o.storage = nullptr;
+  s->decref();
+  std::exchange(o.shape, nullptr)->decref();
+}
+
+// Calls before `end` have run: what only they held is free.
+void Program::finish(size_t end) {
+  while (next_ < end) {
+    Call& c = calls_[next_++];
+    for (uint32_t i = 0; i < uint32_t{c.inputs} + c.results; ++i) release(operands_[c.first + i]);
+    if (c.attrs && !c.op->attrs->trivial) c.op->attrs->destroy(c.attrs);
+    if (c.origin) std::exchange(c.origin, nullptr)->decref();
+  }
+}
+
+void Program::run_calls() {
+  const PlainModes plain;
+  const WithPauses pauses;  // the program holds bytes and sizes
+  while (next_ < calls_.size()) {
+    const size_t end = run_tiles(*this, next_);
+    if (end == next_) run_one(calls_[next_]);
+    finish(std::max(end, next_ + 1));
+  }
+}
+
+// What a call throws gets the line that made it.
+[[noreturn]] static void rethrow_located(const Call& c) {
+  try {
+    throw;
+  } catch (const Error& e) {
+    if (!c.origin || e.located) throw;
+    throw Explained(e, concat("\n  in a call that waited, made at ", describe(c.origin)));
+  }
+}
+
+void Program::run() {
+  if (failure_) std::rethrow_exception(failure_);
+  if (running_) {
+    if (pthread_equal(thread_, pthread_self())) {
+      if (stretch.held > 0) return;  // a kernel reads what it was given
+      fail("a signal handler asked for values that the interrupted program is computing");
+    }
+    while (running_) {
+      void* state = interpreter.leave();
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+      interpreter.enter(state);
+    }
+    if (failure_) std::rethrow_exception(failure_);
+    return;
+  }
+  if (next_ == calls_.size()) return;
+  incref();  // its last storage may leave it
+  if (current == this) std::exchange(current, nullptr)->decref();
+  running_ = true;
+  thread_ = pthread_self();
+  try {
+    try {
+      run_calls();
+    } catch (...) {
+      rethrow_located(calls_[next_]);
+    }
+  } catch (const PythonError&) {
+    // An interrupt: what was not done is done when somebody asks for it. A write has happened in
+    // part, as it would have without waiting.
+    const Call& c = calls_[next_];
+    if (c.how == Waits::write || writes_in_place(c)) finish(next_ + 1);
+    running_ = false;
+    decref();
+    throw;
+  } catch (...) {
+    failure_ = std::current_exception();
+    finish(calls_.size());
+    running_ = false;
+    strike(this);
+    decref();
+    throw;
+  }
+  running_ = false;
+  strike(this);
+  decref();
+}
+
+Program::~Program() {
+  strike(this);
+  finish(calls_.size());
+}
+
+bool Program::writes_in_place(const Call& c) const {
+  for (const Operand& o : results(c))
+    if (o.storage && o.storage->data) return true;
+  return false;
+}
+
+// ---- what graph/ and tensor/ ask for ------------------------------------------------------------
+
+namespace {
+
+// Of bytes that somebody else may write, those of now.
+Tensor copy_of_now(const Tensor& t) {
+  const Shape& s = *t->shape;
+  Tensor copy = is_non_overlapping_and_dense(s.sizes, s.strides)
+                    ? empty_strided(s.sizes, s.strides, t.dtype())
+                    : empty(s.sizes, t.dtype());
+  kernels::copy(copy.nd(), t.nd());
+  copy->flags |= t->flags & kept_flags;
+  return copy;
+}
+
+bool is_exposed(const Storage* s) { return s->lent || !s->resizable; }
+
+void keep(const OpDef& op, std::span<const Tensor> in, const void* attrs,
+          std::span<const Tensor> results, Waits how, DType compute) {
+  if (current && current->waiting() >= most_waiting) current->run();
+  for (const Tensor& t : in)
+    if (t.defined() && t->storage->device == Device::Pending && t->storage->owner != current)
+      settle_storage(t->storage);  // of another thread's program, or of one that runs
+  Tensors own;
+  for (const Tensor& t : in) {
+    if (t.defined() && is_exposed(t->storage)) {
+      for (const Tensor& each : in)
+        own.push_back(each.defined() && is_exposed(each->storage) ? copy_of_now(each) : each);
+      in = own;
+      break;
+    }
+  }
+  if (!current) {
+    current = new Program();
+    unfinished().push_back(current);
+  }
+  current->keep(op, in, attrs, results, how, compute);
+}
+
+// A program that may lose its last storage while it runs.
+class Hold {
+  Program* p_;
+
+ public:
+  explicit Hold(Program* p) : p_(p) { p_->incref(); }
+  ~Hold() { p_->decref(); }
+  Hold(const Hold&) = delete;
+  Program* operator->() const { return p_; }
+};
+
+void settle(Storage* s) {
+  if (s->device == Device::Pending) {
+    Hold(static_cast<Program*>(s->owner))->run();
+    return;
+  }
+  // Calls that wait read it, of whatever program.
+  while (s->awaited && !unfinished().empty()) {
+    const Hold p(unfinished().back());
+    const size_t before = p->waiting();
+    p->run();
+    if (p->waiting() == before) break;  // it runs, and its own kernel asks
+  }
+}
+
+size_t run_own() {
+  if (!current) return 0;
+  const Hold p(current);
+  const size_t count = p->waiting();
+  p->run();
+  return count;
+}
+
+void copy_run(const clew::Call& c) { copy_into(c.in[0], c.in[1]); }
+void no_shape(const clew::Call&, OutSpecs&) {}
+void no_kernel(const clew::Call&, Tensors&) {}
+constexpr OpDef copy_op = general({
+    .signature = "_copy(Tensor target, Tensor source) -> Tensor",
+    .doc = "target[...] = source, as a call that waits.",
+    .shape = no_shape,
+    .cpu = no_kernel,
+    .write = copy_run,
+    .no_vjp = no_rule("it is what recorded operations are made of"),
+});
+
+bool defer_copy_(const Tensor& dst, const Tensor& src) {
+  const Tensor operands[2] = {dst, src};
+  if (!waits(operands, dst.numel(), &dst)) return false;
+  keep(copy_op, operands, nullptr, {}, Waits::write, dst.dtype());
+  return true;
+}
+
+}  // namespace
+
+void init_deferral() {
+  deferral = {.keep = keep, .run_own = run_own};
+  settle_storage = settle;
+  defer_copy = defer_copy_;
+}
+
+}  // namespace clew::program
+
+namespace clew {
+
+Deferral deferral;
+
+bool may_wait(std::span<const Tensor> in, int64_t numel, const Tensor* written) {
+  constexpr uint8_t watched = intercept_trace | intercept_watch | intercept_anomaly;
+  if (numel == 0 || (modes.intercept & watched)) return false;
+  const auto exposed = [](const Tensor& t) { return t->storage->lent || !t->storage->resizable; };
+  if (written && exposed(*written)) return false;
+  bool worth = numel >= modes.least_deferred;
+  for (const Tensor& t : in) {
+    if (!t.defined()) continue;
+    if (t->storage->device == Device::Pending) worth = true;
+    if (exposed(t) && t.numel() * static_cast<int64_t>(itemsize(t.dtype())) > program::most_copied)
+      return false;
+    worth = worth || t.numel() >= modes.least_deferred;
+  }
+  return worth;
+}
+
+}  // namespace clew
