@@ -109,8 +109,8 @@ void Program::keep(const OpDef& op, std::span<const Tensor> in, const void* attr
          nullptr,
          kept(origin_here()),
          static_cast<uint32_t>(operands_.size()),
-         static_cast<uint16_t>(in.size()),
-         static_cast<uint16_t>(results.size()),
+         static_cast<uint32_t>(in.size()),
+         static_cast<uint32_t>(results.size()),
          how,
          compute};
   if (op.attrs && attrs) {
@@ -172,7 +172,7 @@ void Program::release(Operand& o) {
 void Program::finish(size_t end) {
   while (next_ < end) {
     Call& c = calls_[next_++];
-    for (uint32_t i = 0; i < uint32_t{c.inputs} + c.results; ++i) release(operands_[c.first + i]);
+    for (uint32_t i = 0; i < c.inputs + c.results; ++i) release(operands_[c.first + i]);
     if (c.attrs && !c.op->attrs->trivial) c.op->attrs->destroy(c.attrs);
     if (c.origin) std::exchange(c.origin, nullptr)->decref();
   }

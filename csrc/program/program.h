@@ -39,7 +39,7 @@ struct Call {
   void* attrs;     // owned copy in the program's memory, or null
   Origin* origin;  // owned: the line that made the call
   uint32_t first;  // of its operands: the inputs, then the results
-  uint16_t inputs, results;
+  uint32_t inputs, results;
   Waits how;
   DType compute;  // of loops
 };
