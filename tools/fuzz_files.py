@@ -30,6 +30,8 @@ from collections import Counter, OrderedDict, defaultdict
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from fuzz.processes import seconds_of
+
 MOST_SECONDS = 20.0
 MOST_MEMORY = 3 << 30  # of addresses, some 1.5 GB of which the libraries take
 LONGEST_MESSAGE = 2000
@@ -441,7 +443,7 @@ class Run:
             line = lines.next(MOST_SECONDS)
             if line is None:
                 # Seconds of the processor: others may use it, too.
-                if _seconds_of(child.pid) - began < MOST_SECONDS:
+                if seconds_of(child.pid) - began < MOST_SECONDS:
                     continue
                 self._blame(current, f"more than {MOST_SECONDS:.0f} s")
                 child.kill()
@@ -451,7 +453,7 @@ class Run:
                 break
             message = json.loads(line)
             current = message[1]
-            began = _seconds_of(child.pid)
+            began = seconds_of(child.pid)
             if message[0] == "end":
                 done += 1
                 _, _, took, peak, results = message
@@ -465,11 +467,6 @@ class Run:
             self._blame(current, f"the process died ({child.returncode})")
             return done + 1
         return done
-
-
-def _seconds_of(process: int) -> float:
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 class _lines:
@@ -505,6 +502,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0, help="number of the first file")
     parser.add_argument("--keep", help="folder for the files that did harm")
+    parser.add_argument("--report", help="a file for the numbers, as JSON")
     args = parser.parse_args()
     folder = args.keep or tempfile.mkdtemp(prefix="clew-files-")
     os.makedirs(folder, exist_ok=True)
@@ -516,6 +514,17 @@ def main() -> int:
         print(f"{times:8} {result}")
     print(f"slowest: {run.slowest[0]:.2f} s (file {run.slowest[1]}); most memory: {run.peak} MB")
     print(f"{done} files, {len(run.bad)} did what must not happen")
+    if args.report:
+        summary = {
+            "seed": args.seed,
+            "files": done,
+            "loaded": run.results["loaded"],
+            "bad": len(run.bad),
+            "slowest": round(run.slowest[0], 2),
+            "peak": run.peak,
+            "found": run.bad,
+        }
+        Path(args.report).write_text(json.dumps(summary, indent=1), encoding="utf-8")
     return 1 if run.bad else 0
 
 

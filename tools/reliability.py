@@ -1,11 +1,14 @@
 """Try what should never go wrong, in clew and in PyTorch, and write docs/reliability.md.
 
     python tools/reliability.py [--torch-python .venv-parity/bin/python] [--only lock,interrupt]
-                                [--fuzz report.json ...]
+                                [--fuzz NAME=report.json ...] [--files report.json ...]
+                                [--suite report.xml ...]
 
 Each trial is a program that runs in a process of its own and prints one line of JSON; the same
 text runs with both libraries. Results are kept in docs/reliability.json, from which the page is
-made: trials that were not run again keep their lines. `--fuzz` takes reports of tools.fuzz.
+made: trials that were not run again keep their lines. `--fuzz` takes reports of tools.fuzz,
+`--files` those of tools/fuzz_files.py, `--suite` those that pytest wrote (`--junitxml`) when it ran
+the tests with the sanitizer build. Several reports of one name are added up.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import xml.etree.ElementTree
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -335,25 +339,50 @@ def page(kept: dict[str, Any]) -> str:
         "sensible and hostile arguments (empty and 0-d tensors, overlapping memory, the meta "
         "device, extreme integers, sequences that lie about their length, subclasses, "
         "hooks that raise or return garbage), goes backward through what they return, once and "
-        "twice, and in one row has another thread change the operands meanwhile. A death is a "
-        "process that ended, a hang a call of more than 20 s, an unexpected error one that speaks "
+        "twice, and where it says so has another thread change the operands meanwhile. A death is "
+        "a process that ended, a hang a call that computed for more than 20 s (120 s in the "
+        "sanitizer build) or stood still for ten times that, an unexpected error one that speaks "
         "of clew's inside.",
         "",
-        "| run | calls | returned | deaths | hangs | unexpected errors |",
-        "| --- | --- | --- | --- | --- | --- |",
+        "| run | seeds | calls | returned | deaths | hangs | unexpected errors |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for name, r in sorted(kept.get("fuzz", {}).items()):
         lines.append(
-            f"| {name} | {r['calls']:,} | {r['returned']:,} | {r['deaths']} | {r['hangs']} | "
-            f"{r['unexpected']} |"
+            f"| {name} | {', '.join(map(str, r['seeds']))} | {r['calls']:,} | {r['returned']:,} | "
+            f"{r['deaths']} | {r['hangs']} | {r['unexpected']} |"
         )
+    if files := kept.get("files"):
+        lines += [
+            "",
+            "## Damaged files",
+            "",
+            "`python tools/fuzz_files.py` writes damaged and hostile files (bytes, structure with "
+            "right checksums, directories, random pickles, safetensors) and loads each in three "
+            "ways in a watched process. Bad is a file at which the process died or computed for "
+            "more than 20 s, or whose error was of another type than promised or longer than "
+            "2,000 characters.",
+            "",
+            "| seeds | files | bad | slowest | most memory |",
+            "| --- | --- | --- | --- | --- |",
+            f"| {', '.join(map(str, files['seeds']))} | {files['files']:,} | {files['bad']} | "
+            f"{files['slowest']} s | {files['peak']} MB |",
+        ]
+    if suite := kept.get("suite"):
+        lines += [
+            "",
+            "## The tests with sanitizers",
+            "",
+            "`make sanitize` runs the tests with AddressSanitizer and UndefinedBehaviorSanitizer.",
+            "",
+            "| tests | failures | skipped |",
+            "| --- | --- | --- |",
+            f"| {suite['tests']:,} | {suite['failures']} | {suite['skipped']} |",
+        ]
     lines += [
         "",
         "## Other passes",
         "",
-        "- `python tools/fuzz_files.py` writes damaged and hostile files (bytes, structure with "
-        "right checksums, directories, random pickles, safetensors) and loads each in a watched "
-        "process: 3,000 files (seed 5), no death, no hang, no unexpected exception, at most 84 MB.",
         "- The random calls ran in the sanitizer build too (`make fuzzasan`): 20,000 alone without "
         "a finding; 20,000 beside a second thread found three faults (a use after free in a "
         "message, "
@@ -368,12 +397,35 @@ def page(kept: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def added(reports: list[str], sums: tuple[str, ...], most: tuple[str, ...]) -> dict[str, Any]:
+    """The numbers of several reports of one kind as those of one run."""
+    read = [json.loads(Path(path).read_text(encoding="utf-8")) for path in reports]
+    return {
+        "seeds": [r["seed"] for r in read],
+        **{key: sum(r[key] for r in read) for key in sums},
+        **{key: max(r[key] for r in read) for key in most},
+    }
+
+
+def tested(reports: list[str]) -> dict[str, int]:
+    """The numbers of pytest's reports."""
+    total = dict.fromkeys(("tests", "failures", "skipped"), 0)
+    for path in reports:
+        for suite in xml.etree.ElementTree.parse(path).getroot().iter("testsuite"):
+            total["tests"] += int(suite.get("tests", 0))
+            total["failures"] += int(suite.get("failures", 0)) + int(suite.get("errors", 0))
+            total["skipped"] += int(suite.get("skipped", 0))
+    return total
+
+
 def main() -> None:
     """Run trials, keep their results, write the page."""
     parser = argparse.ArgumentParser(description="Write docs/reliability.md.")
     parser.add_argument("--torch-python", default="", help="an interpreter that has PyTorch")
     parser.add_argument("--only", default="", help="groups, with commas between them")
     parser.add_argument("--fuzz", nargs="*", default=[], help="NAME=report.json of tools.fuzz")
+    parser.add_argument("--files", nargs="*", default=[], help="reports of tools/fuzz_files.py")
+    parser.add_argument("--suite", nargs="*", default=[], help="reports of pytest --junitxml")
     chosen = parser.parse_args()
     kept = json.loads(DATA.read_text(encoding="utf-8")) if DATA.exists() else {"trials": {}}
     groups = set(chosen.only.split(",")) if chosen.only else set(TITLES)
@@ -386,11 +438,17 @@ def main() -> None:
             results["torch"] = run(chosen.torch_python, "torch", trial)
         print(trial.group, trial.name, results, flush=True)
         kept["machine"] = f"{platform.machine()}, Python {platform.python_version()}"
+    runs: dict[str, list[str]] = {}
     for entry in chosen.fuzz:
         name, _, path = entry.partition("=")
-        report = json.loads(Path(path).read_text(encoding="utf-8"))
-        counts = ("calls", "returned", "deaths", "hangs", "unexpected", "seed")
-        kept.setdefault("fuzz", {})[name] = {k: report[k] for k in counts}
+        runs.setdefault(name, []).append(path)
+    for name, paths in runs.items():
+        counts = ("calls", "returned", "deaths", "hangs", "unexpected")
+        kept.setdefault("fuzz", {})[name] = added(paths, counts, ())
+    if chosen.files:
+        kept["files"] = added(chosen.files, ("files", "loaded", "bad"), ("slowest", "peak"))
+    if chosen.suite:
+        kept["suite"] = tested(chosen.suite)
     names = {trial.name for trial in TRIALS}
     kept["trials"] = {name: r for name, r in kept["trials"].items() if name in names}
     DATA.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")

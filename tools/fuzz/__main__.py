@@ -22,20 +22,26 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from .processes import seconds_of
+
 BATCH = 5000
+WAITING = 10  # times as long as it may work, a call may stand still
 
 
 def watched(command: list[str], log: Path, patience: float) -> tuple[int, str, str, bool]:
     """Exit status, output and errors of a process, and whether it stood still for too long."""
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as errors:
         child = subprocess.Popen(command, stdout=out, stderr=errors)
-        last, since, hung = "", time.monotonic(), False
+        last, since, used, hung = "", time.monotonic(), 0.0, False
         while child.poll() is None:
             time.sleep(0.2)
             now = log.read_text(encoding="utf-8")
             if now != last:
-                last, since = now, time.monotonic()
-            elif time.monotonic() - since > patience + (0 if now else 60):
+                last, since, used = now, time.monotonic(), seconds_of(child.pid)
+                continue
+            # Seconds of the processor: others may use it, too. One that waits for ever uses none.
+            working = seconds_of(child.pid) - used > patience + (0 if now else 60)
+            if working or time.monotonic() - since > WAITING * patience:
                 hung = True
                 child.send_signal(signal.SIGABRT)  # faulthandler says where it is
                 time.sleep(1)
@@ -86,7 +92,7 @@ def main() -> int:
     parser.add_argument("--private", action="store_true", help="operations named _... too")
     parser.add_argument("--threads", action="store_true", help="another one changes operands")
     parser.add_argument("--hostility", type=float, default=0.02, help="share of such arguments")
-    parser.add_argument("--hang", type=float, default=20, help="seconds that a call may take")
+    parser.add_argument("--hang", type=float, default=20, help="seconds that a call may compute")
     parser.add_argument("--report", default="", help="a file for the findings, as JSON")
     parser.add_argument("--replay", type=int, nargs=2, metavar=("SEED", "NUMBER"))
     parser.add_argument("--worker", help=argparse.SUPPRESS)

@@ -28,6 +28,7 @@ DTYPES = [
 ]
 LAYOUTS = ["plain"] * 5 + ["transposed", "sliced", "expanded", "offset", "overlapping"]
 ANY = ["Tensor", "Tensor", "int", "int[]", "float", "bool", "str"]
+QUARTERS = [n / 4 for n in range(-9, 10)]
 HUGE = [2**45, 2**62, 2**63 - 1, -(2**63), -(2**45)]
 WORDS = "constant reflect replicate circular same valid mean sum prod amax amin none left x".split()
 
@@ -64,9 +65,7 @@ class Source:
         self.like = shape, dtype
         if r.random() < 0.02:
             return clew.empty(shape, dtype=dtype, device="meta")
-        layout = r.choice(
-            ["plain"] * 5 + ["transposed", "sliced", "expanded", "offset", "overlapping"]
-        )
+        layout = r.choice(LAYOUTS)
         made = [2 * n for n in shape] if layout == "sliced" else list(shape)
         if layout == "transposed":
             made.reverse()
@@ -77,12 +76,12 @@ class Source:
             count *= n
         choice = r.random()
         if choice < 0.45:
-            values = [r.randint(0, 3) for _ in range(count)]
+            values = r.choices(range(4), k=count)
         elif choice < 0.9 or not dtype.is_floating_point:
-            values = [r.randint(-9, 9) / 4 for _ in range(count)]
+            values = r.choices(QUARTERS, k=count)
         else:
             special = [float("nan"), float("inf"), -float("inf"), 0.0, -0.0, 1e38, 1e-40, 1.0]
-            values = [r.choice(special) for _ in range(count)]
+            values = r.choices(special, k=count)
         if dtype in (clew.bool, clew.uint8):
             values = [abs(v) for v in values]
         if not (dtype.is_floating_point or dtype.is_complex):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import faulthandler
+import gc
 import json
 import random
 import resource
@@ -199,6 +200,10 @@ def run(seed: int, calls: int, first: int, options: dict[str, Any]) -> None:
         meddling.start()
     unexpected: Counter[str] = Counter()
     returned = 0
+    # Messages that name a parameter look through all objects, the collector does so, too: what was
+    # imported would be most of them.
+    gc.collect()
+    gc.freeze()
     dtype = clew.get_default_dtype()
     with open(options["log"], "w", encoding="utf-8") as log:
         for number in range(first, calls):
