@@ -3,11 +3,17 @@
 // Invariant: a tensor that somebody else may see is not written.
 #include "graph/gather.h"
 
-#include "base/long_work.h"
+#include <algorithm>
+#include <climits>
+#include <optional>
+#include <vector>
 
+#include "base/futex.h"
+#include "base/long_work.h"
 #include "graph/explain.h"
 #include "graph/hooks.h"
 #include "graph/inplace.h"
+#include "tensor/kernel_frame.h"
 
 namespace clew {
 
@@ -51,8 +57,39 @@ void accumulate_into(const Tensor& into, const Tensor& g) {
   struct Restore {
     ~Restore() { modes.accumulating = false; }
   } restore;
-  const WithoutPause whole;
   builtins.add_over(into, g);
+}
+
+// The turns in progress, and which thread has each: few, since only large gradients take one.
+struct Turn {
+  const TensorObj* of;
+  const Modes* thread;
+};
+static std::vector<Turn> turns;
+// Rises whenever a turn ends: what those who wait for one sleep on.
+static std::atomic<uint32_t> turns_ended{0};
+
+GradTurn::GradTurn(const Tensor& of, const Tensor& grad) {
+  if (!is_worth_holding(grad)) return;
+  for (;;) {
+    const uint32_t seen = turns_ended.load();
+    const auto at = std::ranges::find(turns, of.get(), &Turn::of);
+    if (at == turns.end()) break;
+    // A signal handler that comes amid this thread's own turn must not wait for its end.
+    if (at->thread == &modes) return;
+    void* left = interpreter.leave();
+    sleep_while(turns_ended, seen, 10'000'000);
+    interpreter.enter(left);
+  }
+  of_ = of;
+  turns.push_back({of.get(), &modes});
+}
+
+GradTurn::~GradTurn() {
+  if (!of_) return;
+  std::erase_if(turns, [this](const Turn& t) { return t.of == of_.get(); });
+  turns_ended.fetch_add(1);
+  wake(turns_ended, INT_MAX);
 }
 
 std::vector<Tensor> out_of_reach(std::span<const Tensor> grads) {
@@ -100,16 +137,22 @@ void AccumulateGrad::run(std::span<const Tensor> grads, Tensor*) {
     fail(
         "vmap: backward() fills .grad of leaves, which all samples share; use func.grad or "
         "autograd.grad inside vmap");
+  Tensor replaced;  // outlives the turn: letting go of it may run Python code
+  auto give = [&](Tensor g) {
+    replaced = std::move(g);
+    std::swap(leaf->grad, *reinterpret_cast<TensorObj**>(&replaced));
+  };
+  std::optional<GradTurn> turn(std::in_place, variable, grad);
   if (!leaf->grad) {
     // Nobody else can see the gradient (this function and the engine hold one reference each): take
     // it over as it is.
     bool mine =
         Py_REFCNT(reinterpret_cast<PyObject*>(grad.get())) <= 2 && grad->storage->seen_refs() == 1;
     if (modes.grad) {
-      leaf->grad = mine ? grad.release() : builtins.clone(grad).release();
+      give(mine ? std::move(grad) : builtins.clone(grad));
     } else if (mine && lies_as(grad, leaf) && !grad->base && !grad.is_wrapped_number()) {
       if (grad->grad_fn || (grad->flags & flag_requires_grad)) grad = detach(grad);
-      leaf->grad = grad.release();
+      give(std::move(grad));
     } else {
       Tensor fresh =
           leaf->shape->contiguous ? empty(grad.sizes(), grad.dtype(), grad.device())
@@ -117,7 +160,7 @@ void AccumulateGrad::run(std::span<const Tensor> grads, Tensor*) {
               ? empty_strided(grad.sizes(), leaf->shape->strides, grad.dtype(), grad.device())
               : empty(grad.sizes(), grad.dtype(), grad.device());
       copy_into(fresh, grad);
-      leaf->grad = fresh.release();
+      give(std::move(fresh));
     }
   } else {
     Tensor before = Tensor::borrow(leaf->grad);
@@ -126,10 +169,10 @@ void AccumulateGrad::run(std::span<const Tensor> grads, Tensor*) {
       accumulate_into(before, grad);
       note_write(before->storage);
     } else {
-      Tensor sum = builtins.add(before, grad);
-      std::swap(leaf->grad, *reinterpret_cast<TensorObj**>(&sum));
+      give(builtins.add(before, grad));
     }
   }
+  turn.reset();
   if (leaf->extra && leaf->extra->post_accumulate_hooks) run_post_accumulate_hooks(leaf);
 }
 

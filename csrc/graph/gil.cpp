@@ -9,6 +9,7 @@
 #include <atomic>
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include "base/long_work.h"
 #include "graph/node.h"
@@ -36,7 +37,13 @@ void enter(void* state) {
   coming_back.fetch_sub(1);
 }
 
-bool interrupted() { return PyErr_CheckSignals() != 0; }
+// A handler that comes amid a gradient's being added up writes on its own account.
+bool interrupted() {
+  const bool accumulating = std::exchange(modes.accumulating, false);
+  const bool raised = PyErr_CheckSignals() != 0;
+  modes.accumulating = accumulating;
+  return raised;
+}
 
 [[noreturn]] void raise() { throw PythonError(); }
 

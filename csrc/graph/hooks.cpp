@@ -3,6 +3,8 @@
 // Invariant: what a hook puts in a gradient's place has its shape and dtype.
 #include "graph/hooks.h"
 
+#include "graph/gather.h"
+
 namespace clew {
 
 namespace {
@@ -123,8 +125,11 @@ void run_tensor_hooks(Node& n, std::span<Tensor> grads) {
     if (nr < grads.size() && grads[nr].defined() && Py_REFCNT(reinterpret_cast<PyObject*>(t)) > 0)
       alive.emplace_back(nr, Tensor::borrow(t));
   for (const auto& [nr, t] : alive) {
+    Tensor replaced;  // outlives the turn: letting go of it may run Python code
+    const GradTurn turn(t, grads[nr]);
     Tensor kept = t->grad ? builtins.add(Tensor::borrow(t->grad), grads[nr]) : grads[nr];
     std::swap(t->grad, *reinterpret_cast<TensorObj**>(&kept));
+    replaced = std::move(kept);
   }
 }
 

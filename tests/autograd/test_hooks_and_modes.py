@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 
 import numpy as np
@@ -337,6 +338,38 @@ def test_threads_share_leaves():
         t.join()
     assert not errors
     assert (w.grad == 400).all()
+
+
+@pytest.mark.parametrize("kind", ["copied", "turned", "recorded", "retained"])
+def test_threads_share_leaves_whose_gradients_are_large(kind):
+    """Kernels of such gradients let other threads run; none may come between and get lost."""
+    ones = clew.ones(1024, 1024)
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        for _ in range(10):
+            leaf = clew.zeros(1024, 1024)
+            leaf = (leaf.t() if kind == "turned" else leaf).requires_grad_()
+            shared = leaf + 1
+            if kind == "retained":
+                shared.retain_grad()
+            made = [shared + 1 if kind == "retained" else leaf + 1 for _ in range(3)]
+            together = threading.Barrier(3)
+
+            def work(y, together=together):
+                together.wait()
+                y.backward(ones, retain_graph=True, create_graph=kind == "recorded")
+
+            threads = [threading.Thread(target=work, args=(y,)) for y in made]
+            for t in threads:
+                t.start()
+            for t in threads:
+                t.join()
+            assert (leaf.grad == 3).all()
+            if kind == "retained":
+                assert (shared.grad == 3).all()
+    finally:
+        sys.setswitchinterval(before)
 
 
 def test_modes_are_thread_local():
