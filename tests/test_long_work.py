@@ -141,6 +141,28 @@ def test_operands_may_be_replaced_meanwhile(setup: str, work: str, meddle: str) 
     assert done.stdout == "whole\n"
 
 
+@pytest.mark.parametrize(
+    "setup, work",
+    [
+        (
+            "a = clew.rand(300, 300); a, p = clew.linalg.ldl_factor(a + a.t())",
+            "clew.linalg.ldl_solve(a, p, a)",
+        ),
+        ("a, p = clew.linalg.lu_factor(clew.rand(300, 300))", "clew.linalg.lu_solve(a, p, a)"),
+        ("a, p = clew.linalg.lu_factor(clew.rand(300, 300))", "clew.lu_unpack(a, p)"),
+    ],
+)
+def test_pivots_may_be_rewritten_meanwhile(setup: str, work: str) -> None:
+    more = "good = p.clone(); bad = clew.full_like(p, 1 << 30)"
+    code = _CHILD.replace("import clew\n", f"import clew\n{setup}; {more}\n", 1)
+    work = f"try: {work}\n        except RuntimeError: pass"
+    code = code.replace("{work}", work).replace("{meddle}", "p.copy_(bad); p.copy_(good)")
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "whole\n"), done.stderr[-2000:]
+
+
 def test_what_is_recorded_is_what_was_computed() -> None:
     code = """
     import threading, clew

@@ -161,7 +161,7 @@ constexpr OpDef lu_solve_op = general({
         [](const Call& c, Tensors& outs) {
           need_lapack(c);
           const MatrixBatch a = batch_of(c.in[0]);
-          const Tensor pivots = contiguous(c.in[1]);
+          const Tensor pivots = own_pivots(c.in[1]);
           check_pivots(pivots, a.n, "linalg.lu_solve");
           copy_into(outs[0], c.in[2]);
           const int64_t k = outs[0].size(-1);
@@ -295,7 +295,7 @@ constexpr OpDef permutation_op = general({
         },
     .cpu =
         [](const Call& c, Tensors& outs) {
-          const Tensor pivots = contiguous(c.in[0]);
+          const Tensor pivots = own_pivots(c.in[0]);
           const int64_t rows = c.as<RowsAttrs>().rows, k = pivots.size(-1);
           check_pivots(pivots, rows, "linalg.lu");
           for (int64_t i = 0; i < count_of(pivots, 1); ++i)
@@ -324,7 +324,7 @@ constexpr OpDef unpack_op = general({
     .cpu =
         [](const Call& c, Tensors& outs) {
           const MatrixBatch a = batch_of(c.in[0]);
-          const Tensor pivots = contiguous(c.in[1]);
+          const Tensor pivots = own_pivots(c.in[1]);
           const int64_t m = a.m, n = a.n, k = std::min(m, n);
           check_pivots(pivots, m, "lu_unpack");
           const Tensor orders = empty({a.count, m}, DType::Int64);

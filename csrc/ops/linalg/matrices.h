@@ -41,6 +41,13 @@ inline MatrixBatch batch_of(const Tensor& a) {
   return {columns ? a : contiguous(a), columns, count, m, n};
 }
 
+// A copy, which no other thread writes: pivots that were checked are addresses from then on.
+inline Tensor own_pivots(const Tensor& pivots) {
+  Tensor own = empty(pivots.sizes(), pivots.dtype());
+  copy_into(own, pivots);
+  return own;
+}
+
 inline void check_matrix(const Call& c, const Tensor& a, bool square = false) {
   require(a.ndim() >= 2 && a.dtype() >= DType::Float32 && is_inexact(a.dtype()), c.name(),
           ": expected matrices of float32, float64, complex64 or complex128; got ", a);

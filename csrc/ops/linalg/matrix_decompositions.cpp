@@ -329,7 +329,7 @@ constexpr OpDef ldl_solve_op = general({
         [](const Call& c, Tensors& outs) {
           need_lapack(c);
           const MatrixBatch a = batch_of(c.in[0]);
-          const Tensor pivots = contiguous(c.in[1]);
+          const Tensor pivots = own_pivots(c.in[1]);
           check_ldl_pivots(pivots, a.n);
           copy_into(outs[0], c.in[2]);
           const int64_t k = outs[0].size(-1);
