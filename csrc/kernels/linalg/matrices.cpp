@@ -9,6 +9,7 @@
 
 #include "base/scratch.h"
 #include "kernels/core/instruction_set.h"
+#include "kernels/linalg/decompositions.h"
 
 namespace clew::kernels {
 
@@ -54,7 +55,7 @@ template <class T> const MatrixLoops<T>& loops() {
 #undef CLEW_PICK
 }
 
-LocalScratch matrix_scratch, second_scratch, pivot_scratch;
+LocalScratch matrix_scratch, second_scratch, pivot_scratch, room_scratch;
 
 template <class T> T conjugate_of(T x) {
   if constexpr (is_complex_v<T>)
@@ -352,6 +353,48 @@ void triangular(Range of, const Stack<T>& a, bool upper, bool unit, int64_t k, T
     solve_triangle(a, i, upper, unit, false, k, x + i * a.n * k);
 }
 
+namespace {
+
+// Reflections of one matrix: small real ones in loops of our own.
+template <class T> bool few(int64_t m, int64_t n) {
+  return !is_complex_v<T> && std::max(m, n) <= small_reflections;
+}
+double* room_for(int64_t lines, int64_t length) {
+  return room_scratch.of<double>(room_of_lines(lines, length));
+}
+template <class T> int geqrf(int64_t m, int64_t n, T* a, T* tau) {
+  if constexpr (!is_complex_v<T>) {
+    if (few<T>(m, n)) {
+      decomposition_loops<T>().reflections(m, n, a, tau, room_for(n + 1, m));
+      return 0;
+    }
+  }
+  return lapack::geqrf(m, n, a, tau);
+}
+template <class T> int orgqr(int64_t m, int64_t n, int64_t k, T* a, const T* tau) {
+  if constexpr (!is_complex_v<T>) {
+    if (few<T>(m, n)) {
+      decomposition_loops<T>().product(m, n, k, a, tau, room_for(n + k, m));
+      return 0;
+    }
+  }
+  return lapack::orgqr(m, n, k, a, tau);
+}
+template <class T>
+int ormqr(bool left, bool adjoint, int64_t m, int64_t n, int64_t k, const T* a, const T* tau,
+          T* c) {
+  if constexpr (!is_complex_v<T>) {
+    if (few<T>(m, n)) {
+      double* room = left ? room_for(k + n, m) : room_for(k + m, n);
+      decomposition_loops<T>().reflect(left, adjoint, m, n, k, a, tau, c, room);
+      return 0;
+    }
+  }
+  return lapack::ormqr(left, adjoint, m, n, k, a, tau, c);
+}
+
+}  // namespace
+
 template <class T>
 void qr(Range of, const Stack<T>& a, T* q, int64_t q_columns, T* r, int64_t r_rows, int32_t* info) {
   const int64_t m = a.m, n = a.n, k = std::min(m, n);
@@ -360,7 +403,7 @@ void qr(Range of, const Stack<T>& a, T* q, int64_t q_columns, T* r, int64_t r_ro
     T *h = matrix_scratch.of<T>(m * std::max(n, q_columns) + k),
       *tau = h + m * std::max(n, q_columns);
     load_columns(a, i, h);
-    info[i] = lapack::geqrf(m, n, h, tau);
+    info[i] = geqrf(m, n, h, tau);
     T* to = r + i * r_rows * n;
     for (int64_t j = 0; j < n; ++j) {
       const int64_t kept = std::min(j + 1, r_rows);
@@ -370,14 +413,14 @@ void qr(Range of, const Stack<T>& a, T* q, int64_t q_columns, T* r, int64_t r_ro
     if (!q || info[i]) continue;
     std::copy_n(h, m * std::min(n, q_columns), q + i * m * q_columns);
     if (q_columns > n) std::fill_n(q + i * m * q_columns + m * n, m * (q_columns - n), T(0));
-    info[i] = lapack::orgqr(m, q_columns, k, q + i * m * q_columns, tau);
+    info[i] = orgqr(m, q_columns, k, q + i * m * q_columns, tau);
   }
 }
 template <class T> void reflections(Range of, const Stack<T>& a, T* h, T* tau, int32_t* info) {
   for (int64_t i = of.begin; i < of.end; ++i) {
     T* to = h + i * a.m * a.n;
     load_columns(a, i, to);
-    info[i] = lapack::geqrf(a.m, a.n, to, tau + i * std::min(a.m, a.n));
+    info[i] = geqrf(a.m, a.n, to, tau + i * std::min(a.m, a.n));
   }
 }
 template <class T>
@@ -385,7 +428,7 @@ void reflection_product(Range of, const Stack<T>& h, const T* tau, int64_t k, T*
   for (int64_t i = of.begin; i < of.end; ++i) {
     T* to = q + i * h.m * h.n;
     load_columns(h, i, to);
-    info[i] = lapack::orgqr(h.m, h.n, k, to, tau + i * k);
+    info[i] = orgqr(h.m, h.n, k, to, tau + i * k);
   }
 }
 template <class T>
@@ -398,7 +441,7 @@ void reflect(Range of, const Stack<T>& h, const T* tau, int64_t k, bool left, bo
       load_columns(h, i, made);
       seen = made;
     }
-    info[i] = lapack::ormqr(left, adjoint, rows, width, k, seen, tau + i * k, x + i * rows * width);
+    info[i] = ormqr(left, adjoint, rows, width, k, seen, tau + i * k, x + i * rows * width);
   }
 }
 
@@ -428,6 +471,16 @@ void eigh(Range of, const Stack<T>& a, bool upper, Real<T>* values, T* vectors, 
   const int64_t n = a.n;
   for (int64_t i = of.begin; i < of.end; ++i) {
     T* to = vectors ? vectors + i * n * n : matrix_scratch.of<T>(n * n);
+    if constexpr (!is_complex_v<T>) {
+      // The lower triangle of the transposed matrix is the upper one.
+      const bool across = a.columns != upper;
+      if (n <= small_eigh && decomposition_loops<T>().eigh(
+                                 n, a[i], across ? 1 : n, across ? n : 1, room_for(2 * n + 4, n),
+                                 values + i * n, vectors ? to : nullptr) == Outcome::done) {
+        info[i] = 0;
+        continue;
+      }
+    }
     // Of a real matrix in rows LAPACK may see the transposed one, whose other triangle counts.
     const bool turned = !is_complex_v<T> && !a.columns;
     if (turned)
@@ -459,11 +512,41 @@ void eig(Range of, const Stack<T>& a, Complex<T>* values, Complex<T>* vectors, i
     info[i] = lapack::geev(n, copy, values + i * n, vectors ? vectors + i * n * n : nullptr);
   }
 }
+namespace {
+
+// One matrix in loops of our own; false when LAPACK must do it.
+template <class T> bool small_svd_of(const Stack<T>& a, int64_t i, T* u, Real<T>* s, T* vh) {
+  if constexpr (is_complex_v<T>) {
+    return false;
+  } else {
+    const bool wide = a.m < a.n;
+    const int64_t least = std::min(a.m, a.n), most = std::max(a.m, a.n);
+    if (least > small_svd || most > small_eigh) return false;
+    // Of a wide matrix the transposed one is decomposed: A^T = V S U^T.
+    const int64_t row = a.columns ? 1 : a.n, column = a.columns ? a.m : 1;
+    T* other = u ? second_scratch.of<T>(least * most + 1) : nullptr;
+    T *left = wide ? other : u, *right = wide ? u : other;
+    if (decomposition_loops<T>().svd(most, least, a[i], wide ? column : row, wide ? row : column,
+                                     room_for(2 * least + 1, most), u ? left : nullptr, s,
+                                     u ? right : nullptr) != Outcome::done)
+      return false;
+    if (u) transpose(other, least, wide ? most : least, vh);
+    return true;
+  }
+}
+
+}  // namespace
+
 template <class T>
 void svd(Range of, const Stack<T>& a, bool full, T* u, Real<T>* s, T* vh, int32_t* info) {
   const int64_t m = a.m, n = a.n, k = std::min(m, n);
   const int64_t us = m * (full ? m : k), vs = n * (full ? n : k);
   for (int64_t i = of.begin; i < of.end; ++i) {
+    if (k > 0 && (!u || !full || m == n) &&
+        small_svd_of(a, i, u ? u + i * us : nullptr, s + i * k, u ? vh + i * vs : nullptr)) {
+      info[i] = 0;
+      continue;
+    }
     T* copy = matrix_scratch.of<T>(m * n + 1);
     load_columns(a, i, copy);
     const Kind kind = kind_of(copy, m * n);
@@ -541,7 +624,8 @@ void least_squares(Range of, const Stack<T>& a, lapack::Driver driver, double rc
 }
 
 void trim_matrix_scratch() {
-  for (const LocalScratch* s : {&matrix_scratch, &second_scratch, &pivot_scratch}) s->trim(1);
+  for (const LocalScratch* s : {&matrix_scratch, &second_scratch, &pivot_scratch, &room_scratch})
+    s->trim(1);
   lapack::trim_scratch();
 }
 
