@@ -118,3 +118,31 @@ def test_modes_by_number():
         for j, padding in enumerate(("zeros", "border", "reflection")):
             want = grid_sample(x, grid, mode, padding, True)
             assert clew.grid_sampler(x, grid, i, j, True).equal(want)
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+def test_elements_that_are_no_tap_do_not_count(mode, padding):
+    """A place's taps lie among neighbours that are read with them: those must not leave a nan."""
+    image = np.random.default_rng(3).standard_normal((1, 2, 6, 6)).astype(np.float32)
+    image[0, :, 2, :] = image[0, :, :, 3] = np.inf
+    grid = np.array([(-5.0, -5.0), (0.9, 0.95), (-0.95, 0.9), (5.0, 5.0)] * 3, np.float32)
+    grid = grid.reshape(1, 3, 4, 2)
+    x = clew.tensor(image, requires_grad=True)
+    g = clew.tensor(grid, requires_grad=True)
+    out = grid_sample(x, g, mode, padding, align_corners=False)
+    wide = grid_sample(
+        clew.tensor(image.astype(float)),
+        clew.tensor(grid.astype(float)),
+        mode,
+        padding,
+        align_corners=False,
+    )
+    assert np.allclose(out.detach().numpy(), wide.numpy(), rtol=1e-4, atol=1e-5, equal_nan=True)
+    (slopes,) = clew.autograd.grad(out.sum(), g)
+    wide_grid = clew.tensor(grid.astype(float), requires_grad=True)
+    out = grid_sample(
+        clew.tensor(image.astype(float)), wide_grid, mode, padding, align_corners=False
+    )
+    (expected,) = clew.autograd.grad(out.sum(), wide_grid)
+    assert np.allclose(slopes.numpy(), expected.numpy(), rtol=1e-3, atol=1e-4, equal_nan=True)
