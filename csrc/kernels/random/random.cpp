@@ -257,10 +257,17 @@ void random_uniform(const NdView& dst, double from, double to, Generator& g) {
   auto run = [&]<class T>(const NdView& d) {
     using C = std::conditional_t<std::is_same_v<T, double>, double, float>;
     C low = static_cast<C>(from), span = static_cast<C>(to) - low;
-    // The upper end is open: what rounding lifts onto it starts again from below.
+    // Product and sum are rounded once, as PyTorch's fused instruction does; in double precision
+    // those of floats are exact. The upper end is open: what rounding lifts onto it starts again
+    // from below.
     T end = static_cast<T>(static_cast<C>(to)), begin = static_cast<T>(low);
     auto scaled = [=](C u) {
-      T x = static_cast<T>(u * span + low);
+      T x;
+      if constexpr (std::is_same_v<C, float>)
+        x = static_cast<T>(static_cast<float>(static_cast<double>(u) * static_cast<double>(span) +
+                                              static_cast<double>(low)));
+      else
+        x = static_cast<T>(std::fma(u, span, low));
       return static_cast<C>(x) == static_cast<C>(end) ? begin : x;
     };
     if (d.contiguous()) {
