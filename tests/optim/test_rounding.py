@@ -21,12 +21,16 @@ def fused(a: Any, b: Any, c: Any) -> Any:
     return (f8(1) * f4(a) * f8(1) * np.asarray(b, f8) + np.asarray(c, f8)).astype(f4)
 
 
-def adam(p, g, s, step, lr=1e-3, decay=0.0):
+def adam(p, g, s, step, lr=1e-3, decay=0.0, beta=0.9):
     p = p * f4(1 - lr * decay)
-    s["m"] = fused(1 - 0.9, g - s["m"], s["m"])
+    # A mean is reached from its nearer end, as by lerp().
+    if 1 - beta >= 0.5:
+        s["m"] = fused(f4(1) - f4(1 - beta), s["m"] - g, g)
+    else:
+        s["m"] = fused(1 - beta, g - s["m"], s["m"])
     s["v"] = fused(1.0, f4(1 - 0.999) * g * g.astype(f8), f4(0.999) * s["v"])
     root = np.sqrt(s["v"]) / f4((1 - 0.999**step) ** 0.5) + f4(1e-8)
-    return p + f4(-lr / (1 - 0.9**step)) * s["m"] / root
+    return p + f4(-lr / (1 - beta**step)) * s["m"] / root
 
 
 def momentum(p, g, s, step):
@@ -51,6 +55,10 @@ def adagrad(p, g, s, step):
 
 RULES = {
     "Adam": (lambda p: optim.Adam(p), adam),
+    "Adam, short memory": (
+        lambda p: optim.Adam(p, betas=(0.3, 0.999)),
+        lambda *a: adam(*a, beta=0.3),
+    ),
     "AdamW": (lambda p: optim.AdamW(p), lambda *a: adam(*a, decay=1e-2)),
     "SGD": (lambda p: optim.SGD(p, lr=1e-2, momentum=0.9), momentum),
     "SGD, nesterov": (lambda p: optim.SGD(p, lr=1e-2, momentum=0.9, nesterov=True), nesterov),

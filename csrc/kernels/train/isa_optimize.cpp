@@ -38,9 +38,9 @@ constexpr int64_t half_block = 256;
   return a * b + c;
 #endif
 }
-// The running means of gradients and of their squares.
+// The running means of gradients and of their squares. The first is lerp(): from the nearer end.
 template <class C> [[gnu::always_inline]] inline C mean_with(C mean, C g, C fresh) {
-  return fused(fresh, g - mean, mean);
+  return fresh < C(0.5) ? fused(fresh, g - mean, mean) : fused(mean - g, C(1) - fresh, g);
 }
 template <class C> [[gnu::always_inline]] inline C squares_with(C v, C g, C keep, C fresh) {
   return fused(fresh * g, g, keep * v);
