@@ -1,7 +1,7 @@
 // Picking each sample's log-probability for the negative log likelihood, cross-entropy in one pass,
 // and their gradients.
 // May include: base, kernels.
-// Invariant: losses are added up in double, in sample order.
+// Invariant: losses are added up in double, in sample order; few distances as sums of tensors are.
 #include "kernels/norm/loss.h"
 
 #include <algorithm>
@@ -24,6 +24,15 @@ double distance_total(DType d, const char* a, const char* b, int64_t n, const Sc
   const Loop loop = table::distance[d];
   const auto item = static_cast<int64_t>(itemsize(d));
   const int64_t steps[] = {item, item, item};
+  if (d == DType::Float32 && n <= few_terms) {
+    // As the sum of a tensor of so few is.
+    alignas(64) float each[few_terms];
+    float total = 0;
+    char* p[] = {reinterpret_cast<char*>(each), const_cast<char*>(a), const_cast<char*>(b)};
+    loop(p, steps, n, params);
+    reduce_table().few_sums(each, 1, n, 1, &total);
+    return static_cast<double>(total);
+  }
   const int64_t pieces = (n + block * together - 1) / (block * together);
   std::vector<double> part(static_cast<size_t>(pieces), 0.0);
   parallel_for(pieces, 1, [&](int64_t from, int64_t to) {

@@ -1,7 +1,7 @@
 // The vector loops under the common reductions, and the choice of their instruction set.
 // May include: base.
-// Invariant: sums run in lanes of the element type over blocks that are added up in double;
-// extrema pass NaN on.
+// Invariant: sums run in lanes of the element type over blocks that are added up in double, but
+// for few_sums; extrema pass NaN on.
 #pragma once
 #include <cstdint>
 
@@ -17,6 +17,7 @@ template <class T, class B> struct ReduceLoops {
   void (*columns)(const T* const* rows, int64_t count, int64_t w, B* total);
 };
 constexpr int64_t reduce_batch = 16;
+constexpr int64_t few_terms = 16384;  // beyond them sums are gathered in double precision
 // The extrema (smallest, largest) of w columns over n rows that are `step` elements apart, and the
 // first row that holds each; n is below 2^31.
 template <class T>
@@ -43,6 +44,8 @@ struct ReduceTable {
   ReduceLoops<double, double> max_double, min_double;
   ReduceLoops<int64_t, int64_t> max_int64, min_int64;
   ReduceLoops<int32_t, int32_t> max_int32, min_int32;
+  // to[o, i] = the sum over k of from[o, k, i], for at most few_terms elements of `from`.
+  void (*few_sums)(const float* from, int64_t outer, int64_t count, int64_t inner, float* to);
   ArgLoops<float> arg_float;
   ArgLoops<double> arg_double;
   ArgLoops<int64_t> arg_int64;

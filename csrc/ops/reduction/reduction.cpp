@@ -5,6 +5,7 @@
 
 #include "graph/modes.h"
 #include "kernels/reduce/reduce.h"
+#include "kernels/reduce/reduce_loops.h"
 #include "ops/batch_rules.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/comparison.h"
@@ -74,14 +75,15 @@ void sum_cpu(const Call& c, Tensors& outs) {
 }
 template <bool mean> Tensor sum_quick(const Call& c) {
   const auto& a = c.as<SumAttrs>();
-  if (a.dtype) return {};
-  const FewLines lines(c.in[0], a.dim, a.keepdim);
+  if (a.dtype && *a.dtype != DType::Float32) return {};
+  const FewLines lines(c.in[0], a.dim, a.keepdim, kernels::few_terms);
   if (!lines.out) return {};
-  lines.each([&](const float* x) {
-    double sum = 0;
-    for (int64_t k = 0; k < lines.count; ++k) sum += static_cast<double>(x[k * lines.inner]);
-    return static_cast<float>(mean ? sum / static_cast<double>(lines.count) : sum);
-  });
+  auto* to = lines.out.data<float>();
+  kernels::reduce_table().few_sums(lines.from, lines.outer, lines.count, lines.inner, to);
+  if (mean) {
+    const auto n = static_cast<float>(lines.count);
+    for (int64_t i = 0; i < lines.outer * lines.inner; ++i) to[i] /= n;
+  }
   return lines.out;
 }
 DimMask sum_mask(const Vjp& c) { return mask_of(c.as<SumAttrs>().dim, c.sizes(0).size(), "sum"); }

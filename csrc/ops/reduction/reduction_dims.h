@@ -95,27 +95,35 @@ inline void require_nonempty(const Dims& sizes, DimMask mask, OpName op) {
   }
 }
 
-// A few float32 elements and one axis of them to reduce, which a plain loop does in less time than
-// a plan takes: element k of result (o, i) is from[(o * count + k) * inner + i].
+// A few float32 elements and neighbouring axes of them to reduce, which a plain loop does in less
+// time than a plan takes: element k of result (o, i) is from[(o * count + k) * inner + i].
 struct FewLines {
-  static constexpr int64_t most = 512;
-  int64_t outer = 0, count = 0, inner = 1;
+  int64_t outer = 1, count = 1, inner = 1;
   const float* from = nullptr;
   Tensor out;  // undefined where it is another case
 
-  FewLines(const Tensor& x, const std::optional<Dims>& dims, bool keepdim) {
+  FewLines(const Tensor& x, const std::optional<Dims>& dims, bool keepdim, int64_t most = 512) {
     const Dims& sizes = x.sizes();
-    if (!dims || dims->size() != 1 || x.dtype() != DType::Float32 || x.is_meta() ||
-        !x.is_contiguous() || x.numel() == 0 || x.numel() > most)
+    const int n = x.ndim();
+    if (x.dtype() != DType::Float32 || x.is_meta() || !x.is_contiguous() || x.numel() == 0 ||
+        x.numel() > most || n >= 64)
       return;
-    const int64_t dim = (*dims)[0] < 0 ? (*dims)[0] + x.ndim() : (*dims)[0];
-    if (dim < 0 || dim >= x.ndim()) return;
-    const auto axis = static_cast<int>(dim);
-    count = sizes[axis];
-    for (int d = axis + 1; d < sizes.size(); ++d) inner *= sizes[d];
-    outer = x.numel() / (count * inner);
+    DimMask mask = !dims || dims->empty() ? all_dims(n) : 0;
+    const int listed = mask ? 0 : static_cast<int>(dims ? dims->size() : 0);
+    for (int i = 0; i < listed; ++i) {
+      const int64_t dim = (*dims)[i] < 0 ? (*dims)[i] + n : (*dims)[i];
+      if (dim < 0 || dim >= n || mask >> dim & 1) return;
+      mask |= DimMask{1} << dim;
+    }
+    int d = 0;
+    for (; d < n && !(mask >> d & 1); ++d) outer *= sizes[d];
+    for (; d < n && (mask >> d & 1); ++d) count *= sizes[d];
+    for (; d < n; ++d) {
+      if (mask >> d & 1) return;
+      inner *= sizes[d];
+    }
     from = x.data<const float>();
-    out = empty(reduced_sizes(sizes, DimMask{1} << axis, keepdim), DType::Float32);
+    out = empty(reduced_sizes(sizes, mask, keepdim), DType::Float32);
   }
   // Writes f(first element of a line) for all lines.
   template <class F> void each(F&& f) const {
