@@ -22,14 +22,15 @@ template <int rows, bool part, class S>
     return v;
   };
   Vector<S> sums[rows] = {};
-  if (g.bias) {
-    const Vector<S> start = load(reinterpret_cast<const S*>(g.bias) + j);
-    unroll<rows>([&]<int r> { sums[r] = start; });
-  }
   const S* row = b + j;
   for (int64_t k = 0; k < g.k; ++k, row += b_rs, a += a_cs) {
     const Vector<S> v = load(row);
     unroll<rows>([&]<int r> { sums[r] += a[r * a_rs] * v; });
+  }
+  // The bias comes last, as in larger products: equal bits whatever the number of rows.
+  if (g.bias) {
+    const Vector<S> more = load(reinterpret_cast<const S*>(g.bias) + j);
+    unroll<rows>([&]<int r> { sums[r] += more; });
   }
   unroll<rows>([&]<int r> {
     if constexpr (part)
