@@ -43,7 +43,10 @@ void init_activations() {
   });
   unary(table::softsign, F{}, []<class T>(T x) { return T(x / (T(1) + std::fabs(x))); });
   unary(table::logsigmoid, F{}, []<class T>(T x) { return T(-vm::log1p_exp(-x)); });
-  binary(table::logsigmoid_backward, F{}, []<class T>(T g, T x) { return T(g * vm::sigmoid(-x)); });
+  binary(table::logsigmoid_backward, F{}, []<class T>(T g, T x) {
+    T e = vm::exp(-std::fabs(x)), small = e / (T(1) + e);
+    return T(g * (x < T(0) ? T(1) - small : small));
+  });
   unary(table::hardsigmoid, F{}, []<class T>(T x) {
     T y = x + T(3);
     y = y < T(0) ? T(0) : y;
@@ -51,7 +54,7 @@ void init_activations() {
     return T(y / T(6));
   });
   binary(table::hardsigmoid_backward, F{},
-         []<class T>(T g, T x) { return (x > T(-3)) & (x < T(3)) ? T(g / T(6)) : T(0); });
+         []<class T>(T g, T x) { return (x > T(-3)) & (x < T(3)) ? T(g * T(1.0 / 6)) : T(0); });
   unary(table::hardswish, F{}, []<class T>(T x) {
     T y = x + T(3);
     y = y < T(0) ? T(0) : y;
@@ -76,7 +79,7 @@ void init_activations() {
     return x > T(0) ? T(x * c[1]) : negative;
   });
   binary<3>(table::elu_backward, F{}, []<class T>(T g, T x, const T* c) {
-    T negative = g * vm::exp(x * c[2]) * (c[0] * c[1] * c[2]);
+    T negative = g * c[2] * (c[0] * c[1]) * vm::exp(x * c[2]);
     return x > T(0) ? T(g * c[1]) : negative;
   });
   // c: beta, threshold

@@ -38,9 +38,9 @@ void init_slopes() {
   binary(table::erf_slope, F{},
          []<class T>(T g, T x) { return T(g * (vm::exp(-x * x) * two_over_root_pi<T>)); });
 
-  binary(table::exp2_slope, F{}, []<class T>(T g, T y) { return T(g * (y * ln_2<T>)); });
+  binary(table::exp2_slope, F{}, []<class T>(T g, T y) { return T(g * y * ln_2<T>); });
   binary(table::expm1_slope, F{}, []<class T>(T g, T y) { return T(g * (y + T(1))); });
-  binary(table::sqrt_slope, F{}, []<class T>(T g, T y) { return T(g * (T(0.5) / y)); });
+  binary(table::sqrt_slope, F{}, []<class T>(T g, T y) { return T(g / (y * T(2))); });
   binary(table::rsqrt_slope, F{}, []<class T>(T g, T y) { return T(g * (y * y * y * T(-0.5))); });
   binary(table::tan_slope, F{}, []<class T>(T g, T y) { return T(g * (y * y + T(1))); });
   binary(table::reciprocal_slope, F{}, []<class T>(T g, T y) { return T(g * -(y * y)); });
@@ -55,7 +55,7 @@ void init_slopes() {
   });
   ternary(table::bce_slope, F{}, []<class T>(T x, T t, T g) {
     T width = (T(1) - x) * x;
-    return T(g * ((x - t) / (width < T(1e-12) ? T(1e-12) : width)));
+    return T(g * (x - t) / (width < T(1e-12) ? T(1e-12) : width));
   });
   // Each half by itself, so that nothing cancels where the score is sure of the target.
   binary(table::bce_logits, F{}, []<class T>(T x, T t) {
@@ -66,15 +66,16 @@ void init_slopes() {
     bool up = x > T(0);
     return T(g * ((T(1) - t) * (up ? large : small) - t * (up ? small : large)));
   });
-  // c: edge, half, line. A NaN is beyond every edge.
+  // c: edge, half, line; a NaN is beyond every edge.
   binary<3>(table::distance, F{}, []<class T>(T a, T b, const T* c) {
     T d = std::fabs(a - b);
     return d <= c[0] ? T(d * d * c[1]) : T(c[2] * (d - c[0] * T(0.5)));
   });
-  ternary<3>(table::distance_slope, F{}, []<class T>(T a, T b, T g, const T* c) {
+  // c: edge, what the square is divided by, line, the share that each element has of the loss.
+  ternary<4>(table::distance_slope, F{}, []<class T>(T a, T b, T g, const T* c) {
     T d = a - b;
-    T line = d > T(0) ? c[2] : d < T(0) ? T(-c[2]) : T(d * T(0));
-    return T(g * (std::fabs(d) <= c[0] ? T(d * (c[1] + c[1])) : line));
+    T sign = d > T(0) ? T(1) : d < T(0) ? T(-1) : T(d * T(0));
+    return std::fabs(d) <= c[0] ? T(c[3] * d * g / c[1]) : T(sign * c[3] * g * c[2]);
   });
 }
 

@@ -18,7 +18,6 @@ namespace table = kernels::table;
 
 namespace {
 
-constexpr double ln_2 = 0.69314718055994530942;
 struct ValueAttrs {
   Scalar value = 1;
   static constexpr auto members() { return std::tuple(&ValueAttrs::value); }
@@ -30,15 +29,17 @@ Tensor zeros_for(const Vjp& c, int i) {
   return zero_block(c.sizes(i), c.dtype(i), c.grad().device());
 }
 
-Tensor d_hypot_input(const Vjp& c) { return c.in(0) / c.out(); }
-Tensor d_hypot_other(const Vjp& c) { return c.in(1) / c.out(); }
+void hypot_vjp(Vjp& c) {
+  for (int i = 0; i < 2; ++i)
+    if (c.needs(i)) c.set(i, c.grad() * c.in(i) / c.out());
+}
 constexpr OpDef hypot_op =
     binary<"hypot", "The length of the hypotenuse of a right triangle.",
            "sqrt(input ** 2 + other ** 2)", "clew.tensor([3.]), clew.tensor([4.])", "tensor([5.])">(
         {
             .loops = &table::hypot,
             .saves = {.when = {in(0) | out(0), in(1) | out(0)}},
-            .partials = {d_hypot_input, d_hypot_other},
+            .vjp = hypot_vjp,
         });
 
 // Divided by the length twice: its square may not fit where the gradient does. At the origin, which
@@ -162,7 +163,7 @@ tensor([ 4., 24.])
 // --- logarithms ---
 
 // The second factor's part of x f(y), which is 0 with x, also where f is infinite.
-template <Tensor (*f)(const Tensor&)> void x_times_vjp(Vjp& c, const Tensor& slope_other) {
+template <Tensor (*f)(const Tensor&)> void x_times_vjp(Vjp& c, const Tensor& divisor) {
   if (c.needs(0)) {
     Tensor x = c.in(0);
     Tensor y = operand(c, 1);
@@ -173,12 +174,10 @@ template <Tensor (*f)(const Tensor&)> void x_times_vjp(Vjp& c, const Tensor& slo
     }
     c.set(0, c.grad() * conj(slope));
   }
-  if (c.needs(1)) c.set(1, c.grad() * conj(slope_other));
+  if (c.needs(1)) c.set(1, c.grad() * conj(c.in(0)) / conj(divisor));
 }
-void xlogy_vjp(Vjp& c) { x_times_vjp<log>(c, c.needs(1) ? c.in(0) / c.in(1) : Tensor()); }
-void xlog1py_vjp(Vjp& c) {
-  x_times_vjp<log1p>(c, c.needs(1) ? c.in(0) / (operand(c, 1) + 1) : Tensor());
-}
+void xlogy_vjp(Vjp& c) { x_times_vjp<log>(c, c.in(1)); }
+void xlog1py_vjp(Vjp& c) { x_times_vjp<log1p>(c, c.needs(1) ? operand(c, 1) + 1 : Tensor()); }
 
 constexpr OpDef xlogy_op = elementwise({
     .signature = "xlogy(Operand input, Operand other) -> Tensor",
@@ -223,21 +222,19 @@ tensor([0., 0.])
     .offer = Offer::function,
 });
 
-Tensor share(const Vjp& c, int i, double base) {
-  Tensor difference = c.in(i)-c.in(1 - i);
-  return sigmoid(base == 1 ? difference : difference * base);
+// An input's share in the sum is 1 / (1 + the other's power / its own).
+template <Tensor (*power)(const Tensor&)> void shares_vjp(Vjp& c) {
+  for (int i = 0; i < 2; ++i)
+    if (c.needs(i)) c.set(i, c.grad() / (power(c.in(1 - i) - c.in(i)) + 1));
 }
-Tensor d_logaddexp_input(const Vjp& c) { return share(c, 0, 1); }
-Tensor d_logaddexp_other(const Vjp& c) { return share(c, 1, 1); }
-Tensor d_logaddexp2_input(const Vjp& c) { return share(c, 0, ln_2); }
-Tensor d_logaddexp2_other(const Vjp& c) { return share(c, 1, ln_2); }
+Tensor power_of_2(const Tensor& x) { return pow(number(2.0), x); }
 constexpr OpDef logaddexp_op =
     binary<"logaddexp", "The logarithm of a sum of exponentials.", "log(e ** input + e ** other)",
            "clew.tensor([0., 1000.]), clew.tensor([0., 1000.])",
            "tensor([6.9315e-01, 1.0007e+03])">({
         .loops = &table::logaddexp,
         .saves = both_saved,
-        .partials = {d_logaddexp_input, d_logaddexp_other},
+        .vjp = shares_vjp<exp>,
     });
 constexpr OpDef logaddexp2_op =
     binary<"logaddexp2", "The logarithm to base 2 of a sum of powers of two.",
@@ -245,7 +242,7 @@ constexpr OpDef logaddexp2_op =
         {
             .loops = &table::logaddexp2,
             .saves = both_saved,
-            .partials = {d_logaddexp2_input, d_logaddexp2_other},
+            .vjp = shares_vjp<power_of_2>,
         });
 
 // --- integers ---

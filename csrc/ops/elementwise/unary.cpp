@@ -225,10 +225,11 @@ struct EpsAttrs {
   Scalar eps;
   static constexpr auto members() { return std::tuple(&EpsAttrs::eps); }
 };
-Tensor d_logit(const Vjp& c) {
+void logit_vjp(Vjp& c) {
   Tensor x = c.in(0);
   Tensor inside = logical_and(ge(x, number(0)), le(x, number(1)));
-  return where(inside, reciprocal(x * (1 - x)), number(std::numeric_limits<double>::quiet_NaN()));
+  Tensor outside = number(std::numeric_limits<double>::quiet_NaN());
+  c.set(0, where(inside, c.grad() / (x * (1 - x)), outside));
 }
 constexpr OpDef logit_plain_op = elementwise({
     .signature = "_logit(Tensor input) -> Tensor",
@@ -236,7 +237,7 @@ constexpr OpDef logit_plain_op = elementwise({
     .promote = Promote::to_float,
     .loops = &table::logit,
     .saves = input_saved,
-    .partials = {d_logit},
+    .vjp = logit_vjp,
 });
 void logit_run(const Call& c, Tensors& outs) {
   const Scalar& eps = c.as<EpsAttrs>().eps;

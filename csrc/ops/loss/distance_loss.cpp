@@ -34,21 +34,30 @@ struct DistanceTotalAttrs {
 };
 DistanceAttrs plain(const DistanceTotalAttrs& a) { return {a.edge, a.half, a.line}; }
 
+struct SlopeAttrs {
+  Scalar edge, over, line, share;
+  static constexpr auto members() {
+    return std::tuple(&SlopeAttrs::edge, &SlopeAttrs::over, &SlopeAttrs::line, &SlopeAttrs::share);
+  }
+};
 constexpr OpDef distance_slope_op = elementwise(
     {.signature = "_distance_slope(Tensor input, Tensor target, Tensor grad, Scalar edge, Scalar "
-                  "half, Scalar line) -> Tensor",
-     .doc = "grad times the slope of _distance() in input",
+                  "over, Scalar line, Scalar share) -> Tensor",
+     .doc = "share * grad times the slope of _distance() in input, with half = 0.5 / over",
      .loops = &table::distance_slope,
      .no_vjp = no_rule("gradients that are recorded are composed of other operations"),
-     .attrs = &attr_info<DistanceAttrs>,
+     .attrs = &attr_info<SlopeAttrs>,
      .inplace = false});
 
-// Gradients of both tensors; g has their shape or is one number.
-void pull(Vjp& c, const Tensor& g, const DistanceAttrs& a) {
+// Gradients of both tensors, each of whose elements has a share in the loss; g has their shape or
+// is one number.
+void pull(Vjp& c, Tensor g, const DistanceAttrs& a, double share) {
   Tensor x = c.in(0), y = c.in(1), dx;
   if (!modes.grad) {
-    dx = apply(distance_slope_op, {x, y, g}, a);
+    const double over = 0.5 / a.half.to_double();
+    dx = apply(distance_slope_op, {x, y, g}, SlopeAttrs{a.edge, over, a.line, share});
   } else {
+    if (share != 1) g = g * number(share);
     Tensor d = x - y;
     const double twice = 2 * a.half.to_double();
     // First the product that is not too large for a half where dx is not.
@@ -59,7 +68,7 @@ void pull(Vjp& c, const Tensor& g, const DistanceAttrs& a) {
   if (c.needs(1)) c.set(1, -dx);
   if (c.needs(0)) c.set(0, dx);
 }
-void distance_vjp(Vjp& c) { pull(c, c.grad(), c.as<DistanceAttrs>()); }
+void distance_vjp(Vjp& c) { pull(c, c.grad(), c.as<DistanceAttrs>(), 1); }
 constexpr OpDef distance_op = elementwise(
     {.signature = "_distance(Tensor input, Tensor target, Scalar edge, Scalar half, "
                   "Scalar line) -> Tensor",
@@ -73,9 +82,7 @@ constexpr OpDef distance_op = elementwise(
 
 void distance_total_vjp(Vjp& c) {
   const auto& a = c.as<DistanceTotalAttrs>();
-  Tensor g = c.grad();
-  if (a.mean) g = g * number(1 / static_cast<double>(c.in(0).numel()));
-  pull(c, g, plain(a));
+  pull(c, c.grad(), plain(a), a.mean ? 1 / static_cast<double>(c.in(0).numel()) : 1);
 }
 void distance_total_batch(const Batch& b, Tensors& outs) {
   const auto& a = b.as<DistanceTotalAttrs>();

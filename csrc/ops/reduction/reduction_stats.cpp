@@ -97,10 +97,10 @@ template <bool Root, bool WithMean> void var_cpu(const Call& c, Tensors& outs) {
   run(from, to, to_mean);
   copy_into(var, to);
 }
-// 1 / t where t is not 0, else 0; with the same for its derivatives.
-Tensor inverse_or_zero(const Tensor& t) {
+// a / t where t is not 0, else 0; with the same for its derivatives.
+Tensor quotient_or_zero(const Tensor& a, const Tensor& t) {
   Tensor zero = eq(t, number(0));
-  return where(zero, number(0), Scalar(1.0) / where(zero, number(1.0), t));
+  return where(zero, number(0), a / where(zero, number(1.0), t));
 }
 template <bool Root, bool WithMean> void var_vjp(Vjp& c) {
   const auto& a = c.as<VarAttrs>();
@@ -109,7 +109,7 @@ template <bool Root, bool WithMean> void var_vjp(Vjp& c) {
   auto n = static_cast<double>(reduced_count(x.sizes(), mask));
   Tensor g = c.grad(0);
   if (g.defined()) {
-    if constexpr (Root) g = g * inverse_or_zero(c.out(0)) * Scalar(0.5);
+    if constexpr (Root) g = quotient_or_zero(g, c.out(0) * Scalar(2));
     double slope = 2 / (n - a.taken());  // below zero where the value is infinite, as in PyTorch
     Tensor centred = x;
     Dims dims;
@@ -342,7 +342,7 @@ void norm_vjp(Vjp& c) {
   // Where the norm is 0 there is no direction either. A float16 has no room for 1 / norm.
   const bool narrow = y.dtype() == DType::Float16;
   auto along = [&](const Tensor& t) {
-    return narrow ? t / where(eq(y, number(0)), number(infinity), y) : t * inverse_or_zero(y);
+    return narrow ? t / where(eq(y, number(0)), number(infinity), y) : quotient_or_zero(t, y);
   };
   if (p == 2) return c.set(0, narrow ? along(x) * g : x * along(g));
   Tensor size = abs(x);
