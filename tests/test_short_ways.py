@@ -243,3 +243,258 @@ def test_lists_of_few_tensors_are_joined() -> None:
     ):
         with pytest.raises((IndexError, RuntimeError, ValueError)):
             wrong()
+
+
+def test_arguments_by_position_and_by_name_are_one() -> None:
+    x = clew.arange(24.0).reshape(2, 3, 4)
+    n = x.numpy()
+    for got, want in (
+        (x.sum(1), n.sum(1)),
+        (x.sum((0, -1)), n.sum((0, 2))),
+        (x.sum([2], True), n.sum(2, keepdims=True)),
+        (x.sum(dim=1, keepdim=True), n.sum(1, keepdims=True)),
+        (x.sum(keepdim=True, dim=(1,)), n.sum(1, keepdims=True)),
+        (x.sum(axis=1, keepdims=True), n.sum(1, keepdims=True)),  # type: ignore[call-arg]
+        (clew.sum(input=x, dim=None), n.sum()),
+        (x.sum(()), n.sum()),
+        (x.sum(np.int64(1)), n.sum(1)),  # type: ignore[arg-type]
+        (x.sum(clew.tensor(1)), n.sum(1)),  # type: ignore[arg-type]
+        (x.sum(1, dtype=clew.float64), n.sum(1, dtype=np.float64)),
+        (x.sum(1, dtype=float), n.sum(1, dtype=np.float64)),  # type: ignore[arg-type]
+        (x.view(4, 6), n.reshape(4, 6)),
+        (x.view((4, -1)), n.reshape(4, 6)),
+        (x.view(clew.zeros(4, 6).shape), n.reshape(4, 6)),
+        (x.view(clew.tensor(24)), n.reshape(24)),  # type: ignore[arg-type]
+        (x.view(clew.tensor(4), 6), n.reshape(4, 6)),  # type: ignore[arg-type]
+        (x.view(clew.int32), n.view(np.int32)),
+        (x.permute(2, 0, 1), n.transpose(2, 0, 1)),
+        (x.permute(dims=(2, 0, 1)), n.transpose(2, 0, 1)),
+        (x.clamp(2, 7.5), n.clip(2, 7.5)),
+        (x.clamp(max=5), n.clip(max=5)),
+        (x.clamp(True, None), n.clip(1)),
+        (x.clamp(clew.tensor(2.0), None), n.clip(2)),
+        (clew.add(x, 2, alpha=3), n + 6),
+        (clew.add(2, x), n + 2),  # type: ignore[arg-type]
+        (clew.add(input=x, other=x), n + n),
+        (x.max(1)[1], n.argmax(1)),
+        (x.max(dim=1, keepdim=True).values, n.max(1, keepdims=True)),
+        (x.max(x.flip(0)), np.maximum(n, n[::-1])),
+        (x.max(other=x.flip(0)), np.maximum(n, n[::-1])),
+        (np.max(x, axis=1), n.max(1)),  # type: ignore[call-overload]
+        (x.softmax(-1, clew.float64).sum(-1), np.ones((2, 3))),
+        (clew.where(x > 3, 1.0, x), np.where(n > 3, 1, n)),
+        (clew.nn.functional.relu(x - 5, True), (n - 5).clip(0)),
+    ):
+        np.testing.assert_allclose(np.asarray(got), want)
+        assert str(np.asarray(got).dtype) == str(np.asarray(want).dtype).replace(
+            "float64", str(np.asarray(got).dtype)
+        )
+    y = x.clone()
+    assert y.clamp_(1, 2) is y and clew.add(x, x, out=y) is y
+    np.testing.assert_array_equal(y.numpy(), n + n)
+    with pytest.warns(UserWarning, match="was resized"):
+        clew.add(x, x, out=y[0])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: x.sum(1, dim=1),
+        lambda x: x.sum(1, True, True),
+        lambda x: x.sum("1"),
+        lambda x: x.sum(1, keepdim=1),
+        lambda x: x.sum(1.0),
+        lambda x: x.sum([1.0]),
+        lambda x: x.sum(True),
+        lambda x: x.sum(dims=1),
+        lambda x: x.sum(dtype=1),
+        lambda x: x.clamp("1"),
+        lambda x: x.view(2, 3.0, 4),
+        lambda x: x.view(None),
+        lambda x: x.max(1, 2, 3),
+        lambda x: x.max(dim="1"),
+        lambda x: x.max(None),
+        lambda x: clew.max(1, 2),
+        lambda x: clew.sum(),
+        lambda x: clew.stack(x),
+        lambda x: clew.stack([x, 1]),
+        lambda x: clew.maximum(1, 2),
+        lambda x: x.add(alpha=2),
+        lambda x: x.add(1, 2, 3),
+        lambda x: x.unsqueeze(dim=None),
+    ],
+)
+def test_arguments_that_do_not_fit_are_refused(call: Any) -> None:
+    with pytest.raises(TypeError):
+        call(clew.arange(24.0).reshape(2, 3, 4))
+
+
+def test_many_and_changing_lists_of_tensors() -> None:
+    for count in (1, 2, 63, 64, 65, 200):
+        parts = [clew.full((2, 1), float(k)) for k in range(count)]
+        got = clew.cat(parts, 1)
+        assert got.tolist() == [list(map(float, range(count)))] * 2
+        assert clew.stack(tuple(parts)).shape == (count, 2, 1)
+        w = [p.requires_grad_() for p in parts]
+        clew.cat(w, dim=1).sum().backward()
+        assert all(p.grad is not None and p.grad.tolist() == [[1.0], [1.0]] for p in w)
+
+    class Own(clew.Tensor):
+        pass
+
+    own = clew.ones(2).as_subclass(Own)
+    assert type(clew.cat([own, own])) is Own
+    assert type(own.sum(0, keepdim=True)) is Own
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 4, 7, 8, 9, 16, 17, 24, 32, 64, 65, 200])
+@pytest.mark.parametrize("rows", [1, 2, 3, 8, 40])
+def test_softmax_of_few_rows(width: int, rows: int) -> None:
+    x = np.random.default_rng(0).normal(size=(rows, width)).astype(np.float32) * 20
+    x[0, 0] = 80.0
+    x[-1, -1] = -np.inf if width > 1 else 0.0
+    below = (x - x.max(1, keepdims=True)).astype(np.float64)
+    power = np.exp(below)
+    want = power / power.sum(1, keepdims=True)
+    log = below - np.log(power.sum(1, keepdims=True))
+    np.testing.assert_allclose(clew.tensor(x).softmax(1).numpy(), want, rtol=2e-6, atol=1e-37)
+    np.testing.assert_allclose(clew.tensor(x).log_softmax(1).numpy(), log, rtol=2e-6, atol=1e-6)
+    for odd in (np.nan, np.inf):
+        for at in {0, width // 2, width - 1}:
+            y = x.copy()
+            y[0, at] = odd
+            for got in (clew.tensor(y).softmax(-1), clew.tensor(y).log_softmax(-1)):
+                assert np.isnan(got.numpy()[0]).all() or odd == np.inf
+                assert np.isnan(got.numpy()[0, at])
+                assert not np.isnan(got.numpy()[1:]).any()
+    nothing = clew.full((2, width), -np.inf)
+    assert nothing.softmax(1).isnan().all()
+
+
+@pytest.mark.parametrize("shape", [(8, 8), (3, 5), (1, 7), (4, 1), (2, 3, 9), (16, 32), (20, 30)])
+def test_few_lines_are_reduced(shape: tuple[int, ...]) -> None:
+    x = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+    ties = np.round(x)
+    odd = x.copy()
+    odd[(0,) * len(shape)] = odd[tuple(n - 1 for n in shape)] = np.nan
+    endless = x.copy()
+    endless[..., 0] = np.inf
+    for a in (x, ties, odd, endless, x[..., ::-1]):
+        t = clew.tensor(a.copy()) if a.base is None else clew.tensor(x).flip(-1)
+        for dim in range(-len(shape), len(shape)):
+            for keep in (False, True):
+                np.testing.assert_allclose(
+                    t.sum(dim, keep).numpy(), a.sum(dim, keepdims=keep), rtol=1e-5, atol=1e-5
+                )
+                np.testing.assert_allclose(
+                    t.mean(dim=dim, keepdim=keep).numpy(),
+                    a.mean(dim, keepdims=keep),
+                    rtol=1e-5,
+                    atol=1e-5,
+                )
+                for name, pick in (("max", np.argmax), ("min", np.argmin)):
+                    values, indices = getattr(t, name)(dim, keep)
+                    want = np.expand_dims(pick(a, dim), dim)
+                    found = np.take_along_axis(a, want, dim)
+                    if not keep:
+                        want, found = want.squeeze(dim), found.squeeze(dim)
+                    np.testing.assert_array_equal(indices.numpy(), want)
+                    np.testing.assert_array_equal(values.numpy(), found)
+    out = clew.empty(8), clew.empty(8, dtype=clew.int64)
+    square = clew.randn(8, 8)
+    clew.max(square, 0, out=out)
+    np.testing.assert_array_equal(out[1].numpy(), square.numpy().argmax(0))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int8, np.int16, np.complex128, bool])
+def test_gather_of_few(dtype: Any) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 2, (3, 4, 5)).astype(dtype)
+    for dim in range(-3, 3):
+        for n in (1, 2, 7):
+            sizes = list(x.shape)
+            sizes[dim] = n
+            index = rng.integers(0, x.shape[dim], sizes)
+            got = clew.tensor(x).gather(dim, clew.tensor(index))
+            np.testing.assert_array_equal(got.numpy(), np.take_along_axis(x, index, dim))
+            for wrong in (-1, x.shape[dim], 2**62):
+                bad = index.copy()
+                bad[-1, -1, -1] = wrong
+                with pytest.raises(RuntimeError, match="out of bounds"):
+                    clew.tensor(x).gather(dim, clew.tensor(bad))
+    w = clew.randn(2, 3, dtype=clew.float64, requires_grad=True)
+    places = clew.tensor([[0, 0], [2, 1]])
+    assert clew.autograd.gradcheck(lambda t: t.gather(1, places), (w,))
+    from clew.func import vmap
+
+    assert vmap(lambda t, i: t.gather(0, i))(w, places).tolist() == w.gather(1, places).tolist()
+
+
+def test_a_row_beside_a_matrix() -> None:
+    for dtype in (clew.float32, clew.float64, clew.int16, clew.int8, clew.complex128, clew.bool):
+        for m, n in [(1, 1), (2, 1), (1, 5), (3, 7), (8, 8), (5, 30), (40, 50)]:
+            a = clew.randint(0, 2, (m, n)).to(dtype)
+            b = clew.randint(0, 2, (n,)).to(dtype)
+            rows = np.broadcast_to(b.numpy(), (m, n))
+            np.testing.assert_array_equal((a * b).numpy(), a.numpy() * rows)
+            np.testing.assert_array_equal((b * a).numpy(), a.numpy() * rows)
+            strided = clew.stack([b, b], 1).flatten()[::2]
+            np.testing.assert_array_equal((a * strided).numpy(), a.numpy() * rows)
+            other = a.clone()
+            other *= b
+            np.testing.assert_array_equal(other.numpy(), a.numpy() * rows)
+
+
+def test_clones_of_few() -> None:
+    for dtype in (clew.float32, clew.bfloat16, clew.bool, clew.complex128):
+        for x in (clew.ones(3, 4), clew.ones(0, 4), clew.tensor(1.0), clew.ones(3, 4).t()):
+            given = x.to(dtype)
+            copy = given.clone()
+            assert copy.dtype == dtype and copy.stride() == given.stride()
+            assert clew.equal(copy, given)
+            assert not x.numel() or copy.data_ptr() != given.data_ptr()
+    assert clew.ones(2, device="meta").clone().device.type == "meta"
+    w = clew.ones(2, requires_grad=True)
+    (w.clone() * 3).sum().backward()
+    assert w.grad is not None and w.grad.tolist() == [3.0, 3.0]
+
+
+def test_small_writes_in_place() -> None:
+    x = clew.arange(6.0).reshape(2, 3)
+    before = x._version
+    assert x.add_(1.5) is x and x.mul_(x.clone()) is x and x._version == before + 2
+    np.testing.assert_allclose(x.numpy(), (np.arange(6).reshape(2, 3) + 1.5) ** 2)
+    x -= x
+    assert x.tolist() == [[0.0] * 3] * 2
+    part = x[0]
+    part.add_(2.0)
+    assert x.tolist() == [[2.0] * 3, [0.0] * 3]
+    whole = clew.arange(3)
+    assert whole.add_(1).tolist() == [1, 2, 3]
+    for wrong in (
+        lambda: whole.add_(0.5),
+        lambda: clew.ones(3).add_(clew.ones(2, 3)),
+        lambda: clew.ones(1).expand(3).add_(1.0),
+        lambda: clew.ones(3, requires_grad=True).add_(1.0),
+    ):
+        with pytest.raises(RuntimeError):
+            wrong()
+    w = clew.ones(3, requires_grad=True)
+    with clew.no_grad():
+        w.add_(1.0)
+    y = w * 1
+    y.mul_(3.0)
+    y.sum().backward()
+    assert w.tolist() == [2.0] * 3 and w.grad is not None and w.grad.tolist() == [3.0] * 3
+    saved = w.exp()
+    with clew.no_grad():
+        saved.mul_(2.0)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        saved.sum().backward()
+    with clew.inference_mode():
+        inferred = clew.ones(3).add_(1.0)
+    with pytest.raises(RuntimeError, match="inference tensor"):
+        inferred.add_(1.0)
+    from clew.func import vmap
+
+    assert vmap(lambda t: (t * 1).add_(t))(clew.ones(2, 3)).tolist() == [[2.0] * 3] * 2

@@ -12,7 +12,7 @@ from bench.timer import nanoseconds
 
 UNIT = "ns"
 BETTER = "lower"
-PARTS = 5
+PARTS = 8
 
 Calls = dict[str, Callable[[], object]]
 
@@ -295,7 +295,166 @@ def networks(t: Any) -> Calls:
     }
 
 
-GROUPS = (broadcasting, reductions, indexing, layout, networks)
+def values(t: Any) -> Calls:
+    """Numbers in and out, operands of one shape, writes in place."""
+    a, b, s = t.randn(8, 8), t.randn(8, 8), t.tensor(1.5)
+    positive, out = t.rand(8, 8) + 0.5, t.empty(8, 8)
+    whole, other = t.arange(64).reshape(8, 8), t.arange(64).reshape(8, 8) + 1
+    mask, flags = a > 0, b > 0
+    f = t.nn.functional
+    return {
+        "item": lambda: s.item(),
+        "tensor of a list": lambda: t.tensor([1.0, 2.0, 3.0]),
+        "tensor of ints": lambda: t.tensor([1, 2, 3]),
+        "detach": lambda: a.detach(),
+        "size": lambda: a.size(0),
+        "view": lambda: a.view(64),
+        "add": lambda: a + b,
+        "add, method": lambda: a.add(b),
+        "add, function": lambda: t.add(a, b),
+        "add with alpha": lambda: t.add(a, b, alpha=2.0),
+        "add of a number": lambda: a + 1.0,
+        "mul by a number": lambda: a * 2.0,
+        "div": lambda: a / positive,
+        "add of integers": lambda: whole + other,
+        "floor_divide": lambda: whole // other,
+        "remainder": lambda: whole % other,
+        "greater": lambda: a > b,
+        "greater than 0": lambda: a > 0,
+        "equal to": lambda: a == b,
+        "mask and mask": lambda: mask & flags,
+        "not mask": lambda: ~mask,
+        "maximum": lambda: t.maximum(a, b),
+        "minimum": lambda: t.minimum(a, b),
+        "exp": lambda: a.exp(),
+        "log": lambda: positive.log(),
+        "sin": lambda: a.sin(),
+        "tanh": lambda: a.tanh(),
+        "sigmoid": lambda: a.sigmoid(),
+        "relu": lambda: a.relu(),
+        "F.relu": lambda: f.relu(a),
+        "sign": lambda: a.sign(),
+        "round": lambda: a.round(),
+        "isfinite": lambda: a.isfinite(),
+        "sum": lambda: a.sum(),
+        "add_": lambda: out.add_(b),
+        "add_ of a number": lambda: out.add_(1.0),
+        "mul_ by a number": lambda: out.mul_(0.5),
+        "+=": lambda: out.__iadd__(b),
+        "clamp_": lambda: out.clamp_(-1, 1),
+        "relu_": lambda: out.relu_(),
+        "exp into out": lambda: t.exp(a, out=out),
+        "add into out": lambda: t.add(a, b, out=out),
+        "masked_fill_": lambda: out.masked_fill_(mask, 0.0),
+        "normal_": lambda: out.normal_(),
+        "uniform_": lambda: out.uniform_(),
+        "dropout, evaluation": lambda: f.dropout(a, 0.5, training=False),
+    }
+
+
+def recorded(t: Any) -> Calls:
+    """The same with requires_grad, forward; modules."""
+    w, bias = t.randn(8, 8, requires_grad=True), t.randn(8, requires_grad=True)
+    a, idx, labels = t.randn(8, 8), t.tensor([1, 3, 5, 7]), t.randint(0, 8, (8,))
+    f, nn = t.nn.functional, t.nn
+    linear, table, norm = nn.Linear(8, 8), nn.Embedding(16, 8), nn.LayerNorm(8)
+    model = nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 8))
+    relu, drop = nn.ReLU(), nn.Dropout(0.5)
+    conv, image = nn.Conv2d(2, 2, 3, padding=1), t.randn(1, 2, 8, 8)
+    return {
+        "add": lambda: w + a,
+        "mul by a number": lambda: w * 2.0,
+        "mul by [8]": lambda: w * bias,
+        "matmul": lambda: w @ a,
+        "sum": lambda: w.sum(),
+        "sum of dim": lambda: w.sum(1),
+        "mean": lambda: w.mean(),
+        "max of dim": lambda: w.max(1),
+        "softmax": lambda: w.softmax(1),
+        "log_softmax": lambda: w.log_softmax(1),
+        "view": lambda: w.view(64),
+        "transpose": lambda: w.t(),
+        "row": lambda: w[3],
+        "slice": lambda: w[2:5],
+        "x[idx]": lambda: w[idx],
+        "cat": lambda: t.cat([w, a]),
+        "stack": lambda: t.stack([w, a]),
+        "unsqueeze": lambda: w.unsqueeze(0),
+        "clone": lambda: w.clone(),
+        "detach": lambda: w.detach(),
+        "clamp": lambda: w.clamp(-1, 1),
+        "relu": lambda: f.relu(w),
+        "gelu": lambda: f.gelu(w),
+        "F.linear": lambda: f.linear(a, w, bias),
+        "embedding": lambda: f.embedding(idx, w),
+        "layer_norm": lambda: f.layer_norm(a, (8,), bias, bias),
+        "cross_entropy": lambda: f.cross_entropy(w, labels),
+        "mse_loss": lambda: f.mse_loss(w, a),
+        "Linear": lambda: linear(a),
+        "Embedding": lambda: table(idx),
+        "LayerNorm": lambda: norm(a),
+        "ReLU": lambda: relu(w),
+        "Dropout": lambda: drop(w),
+        "Conv2d": lambda: conv(image),
+        "Sequential of three": lambda: model(a),
+    }
+
+
+def backward(t: Any) -> Calls:
+    """One operation forward and backward."""
+    w, bias = t.randn(8, 8, requires_grad=True), t.randn(8, requires_grad=True)
+    a, idx, labels = t.randn(8, 8), t.tensor([1, 3, 5, 7]), t.randint(0, 8, (8,))
+    image = t.randn(1, 2, 8, 8)
+    kernel = t.randn(2, 2, 3, 3, requires_grad=True)
+    f = t.nn.functional
+
+    def both(forward: Callable[[], Any]) -> Callable[[], object]:
+        seed = t.ones_like(forward())
+
+        def call() -> None:
+            w.grad = bias.grad = kernel.grad = None
+            forward().backward(seed)
+
+        return call
+
+    return {
+        "add": both(lambda: w + a),
+        "mul": both(lambda: w * a),
+        "matmul": both(lambda: w @ a),
+        "sum": both(lambda: w.sum()),
+        "mean": both(lambda: w.mean()),
+        "sum of dim": both(lambda: w.sum(1)),
+        "max of dim": both(lambda: w.max(1)[0]),
+        "softmax": both(lambda: w.softmax(1)),
+        "log_softmax": both(lambda: w.log_softmax(1)),
+        "view": both(lambda: w.view(64)),
+        "transpose": both(lambda: w.t()),
+        "slice": both(lambda: w[2:5]),
+        "x[idx]": both(lambda: w[idx]),
+        "cat": both(lambda: t.cat([w, a])),
+        "stack": both(lambda: t.stack([w, a])),
+        "clone": both(lambda: w.clone()),
+        "relu": both(lambda: f.relu(w)),
+        "gelu": both(lambda: f.gelu(w)),
+        "F.linear": both(lambda: f.linear(a, w, bias)),
+        "embedding": both(lambda: f.embedding(idx, w)),
+        "layer_norm": both(lambda: f.layer_norm(w, (8,), bias, bias)),
+        "cross_entropy": both(lambda: f.cross_entropy(w, labels)),
+        "mse_loss": both(lambda: f.mse_loss(w, a)),
+        "conv2d": both(lambda: f.conv2d(image, kernel, padding=1)),
+    }
+
+
+GROUPS = (
+    broadcasting,
+    reductions,
+    indexing,
+    layout,
+    networks,
+    values,
+    recorded,
+    backward,
+)
 
 
 def run(t: Any, part: int) -> dict[str, float]:

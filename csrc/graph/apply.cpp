@@ -405,7 +405,7 @@ void make_views(const OpDef& op, std::span<const Tensor> in, const void* attrs, 
   kept = std::move(specs);
 }
 
-bool records_any(const Tensors& outs) {
+bool records_any(std::span<const Tensor> outs) {
   for (const Tensor& t : outs)
     if (is_inexact(t.dtype())) return true;
   return false;
@@ -472,6 +472,33 @@ void mark_unrecorded(const OpDef& op, std::span<const Tensor> in, std::span<Tens
   }
 }
 
+// What follows when the results are there.
+void record_results(const OpDef& op, std::span<const Tensor> in, const void* attrs,
+                    std::span<Tensor> outs, const Glance& glance) {
+  if (modes.grad && glance.requires_grad && records_any(outs))
+    record(op, in, attrs, outs)->note_cut(glance.cut);
+  else if (glance.requires_grad || glance.cut)
+    mark_unrecorded(op, in, outs, glance);
+  if (modes.inference) [[unlikely]]
+    for (Tensor& t : outs)
+      // A view of a normal tensor is one.
+      if (!t->base || (t->base->flags & flag_inference)) t->flags |= flag_inference;
+  look_for_signals();
+}
+
+// op.quick, recorded; undefined where it is another case, with nothing done.
+Tensor run_quick_and_record(const OpDef& op, std::span<const Tensor> in, const void* attrs,
+                            const Glance& glance) try {
+  if (modes.deferred) return {};
+  modes.disposable = nullptr;
+  settle(in);
+  Tensor out = is_worth_holding(in) ? run_quick_held(op, in, attrs) : op.quick(Call{op, in, attrs});
+  if (out) record_results(op, in, attrs, {&out, 1}, glance);
+  return out;
+} catch (const Error& e) {
+  rethrow_with_operands(e, in);
+}
+
 void run_and_record(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tensors& outs,
                     const Glance& glance) try {
   modes.disposable = nullptr;
@@ -479,14 +506,6 @@ void run_and_record(const OpDef& op, std::span<const Tensor> in, const void* att
     case OpKind::Elementwise: fail_internal("an elementwise operation went the general way");
     case OpKind::View: make_views(op, in, attrs, outs); break;
     case OpKind::General:
-      if (op.quick && !modes.deferred) {
-        settle(in);
-        if (Tensor out = is_worth_holding(in) ? run_quick_held(op, in, attrs)
-                                              : op.quick(Call{op, in, attrs})) {
-          outs.push_back(std::move(out));
-          break;
-        }
-      }
       allocate_and_run(op, in, attrs, outs);
       // The same bytes as another dtype (view_as_real).
       if (outs.size() == 1 && !in.empty() && in[0].defined() &&
@@ -495,15 +514,7 @@ void run_and_record(const OpDef& op, std::span<const Tensor> in, const void* att
       break;
     case OpKind::Composite: op.composite(Call{op, in, attrs}, outs); return;
   }
-  if (modes.grad && glance.requires_grad && records_any(outs))
-    record(op, in, attrs, outs)->note_cut(glance.cut);
-  else if (glance.requires_grad || glance.cut)
-    mark_unrecorded(op, in, {outs.begin(), outs.end()}, glance);
-  if (modes.inference)
-    for (Tensor& t : outs)
-      // A view of a normal tensor is one.
-      if (!t->base || (t->base->flags & flag_inference)) t->flags |= flag_inference;
-  look_for_signals();
+  record_results(op, in, attrs, {outs.begin(), outs.end()}, glance);
 } catch (const Error& e) {
   rethrow_with_operands(e, in);
 }
@@ -528,11 +539,14 @@ void apply_plain(const OpDef& op, std::span<const Tensor> in, const void* attrs,
     return apply_batched(op, in, attrs, outs);
   }
   if (op.kind == OpKind::Elementwise) {
-    outs.resize(1);
-    outs[0] = run_and_record_elementwise(op, in, attrs, glance);
-  } else {
-    run_and_record(op, in, attrs, outs, glance);
+    outs.push_back(run_and_record_elementwise(op, in, attrs, glance));
+    return;
   }
+  if (op.quick) {
+    if (Tensor out = run_quick_and_record(op, in, attrs, glance))
+      return outs.push_back(std::move(out));
+  }
+  run_and_record(op, in, attrs, outs, glance);
 }
 
 // Somebody wants to see the operation (Modes::intercept).
@@ -611,6 +625,9 @@ Tensor apply_one(const OpDef& op, std::span<const Tensor> in, const void* attrs)
   Glance glance(in);
   const bool plain = !modes.intercept && !glance.batched(op);
   if (plain && elementwise) return run_and_record_elementwise(op, in, attrs, glance);
+  if (plain && op.quick) {
+    if (Tensor out = run_quick_and_record(op, in, attrs, glance)) return out;
+  }
   Tensors outs;
   if (plain)
     run_and_record(op, in, attrs, outs, glance);
@@ -807,7 +824,17 @@ bool apply_into(const OpDef& op, std::span<const Tensor> in, const void* attrs,
   trace.results(op, in, attrs, in.first(1));
 }
 
+// What most writes are: run_small_over() of a tensor that is no view, unrecorded. False where it is
+// another case, with nothing done.
+static bool write_small(const OpDef& op, std::span<const Tensor> in, const void* attrs) {
+  if (op.kind != OpKind::Elementwise || in[0]->base) return false;
+  const Glance glance(in);
+  if ((modes.grad && glance.requires_grad) || (glance.flags & flag_inference)) return false;
+  return run_small_over(op, in, attrs);
+}
+
 void apply_inplace(const OpDef& op, std::span<const Tensor> in, const void* attrs) {
+  if (write_small(op, in, attrs)) return;
   if (traces()) [[unlikely]]
     return write_inplace_traced(op, in, attrs);
   write_inplace(op, in, attrs);

@@ -24,7 +24,7 @@ uint64_t next_sequence = 1;
 // their edges lead to have come from memory.
 struct Dying {
   static constexpr size_t fetched = 8;
-  std::vector<Node*> queue;
+  SmallVec<Node*, 16> queue;
   Node* soon[fetched];
   size_t taken = 0, given = 0;  // of `soon`, in turn
 

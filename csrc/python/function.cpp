@@ -8,7 +8,9 @@
 #include "graph/inplace.h"
 #include "graph/promotion.h"
 #include "ops/reduction/reduction.h"
+#include "python/attributes.h"
 #include "python/bridge.h"
+#include "python/call_at_once.h"
 #include "python/out_rules.h"
 #include "python/overrides.h"
 #include "python/signature.h"
@@ -22,9 +24,6 @@ namespace clew::python {
 namespace {
 
 std::map<std::string, FunctionEntry, std::less<>> entries;
-
-constexpr int max_params = 24;
-constexpr size_t max_attr_bytes = 768;
 
 struct FunctionObj {
   PyObject_HEAD vectorcallfunc vectorcall;
@@ -71,9 +70,7 @@ bool fits(const Param& p, PyObject* v, bool strict) {
     }
     case ParamKind::Int: return is_int(v);
     case ParamKind::OptInt: return v == Py_None || is_int(v);
-    case ParamKind::Ints:
-      return is_int_sequence(v) ||
-             ((p.repeat || p.varargs || p.name == "dim" || p.name == "dims") && is_int(v));
+    case ParamKind::Ints: return is_int_sequence(v) || (p.takes_one_int() && is_int(v));
     case ParamKind::OptInts: return v == Py_None || is_int_sequence(v) || is_int(v);
     case ParamKind::Bool: return PyBool_Check(v) || is_numpys(v, "numpy.bool");
     case ParamKind::OptBool: return v == Py_None || PyBool_Check(v);
@@ -152,14 +149,6 @@ std::string describe_arguments(PyObject* const* args, Py_ssize_t nargs, PyObject
     s += is_tensor(args[i]) ? concat(borrow(args[i])) : Py_TYPE(args[i])->tp_name;
   }
   return s + ")";
-}
-
-// Functions that take numbers alone, which then stand for tensors without dimensions.
-bool adds_numbers(const FunctionEntry& e) {
-  constexpr auto names =
-      std::to_array<std::string_view>({"add", "div", "divide", "floor_divide", "mul", "multiply",
-                                       "sub", "subtract", "true_divide"});
-  return std::find(names.begin(), names.end(), e.name) != names.end();
 }
 
 // One call's arguments laid beside an overload's parameters.
@@ -246,7 +235,7 @@ bool match(const FunctionEntry& e, const Overload& o, PyObject* const* args, Py_
       return false;
     }
   }
-  if (o.has_operand && !adds_numbers(e)) {
+  if (o.needs_tensor) {
     bool any = false;
     for (Py_ssize_t i = 0; i < n; ++i)
       any = any || (b.value[static_cast<size_t>(i)] && is_tensor(b.value[static_cast<size_t>(i)]));
@@ -260,110 +249,6 @@ bool match(const FunctionEntry& e, const Overload& o, PyObject* const* args, Py_
   }
   return true;
 }
-
-double float_from(PyObject* v) {
-  Scalar s;
-  if (is_tensor(v))
-    s = item(borrow(v));
-  else if (!scalar_from(v, s))
-    fail_type("expected a number; got ", Py_TYPE(v)->tp_name);
-  return s.to_double();
-}
-
-void store(char* field, const Param& p, PyObject* v) {
-  switch (p.kind) {
-    case ParamKind::Int: *reinterpret_cast<int64_t*>(field) = int_from(v); break;
-    case ParamKind::OptInt: {
-      auto& f = *reinterpret_cast<std::optional<int64_t>*>(field);
-      if (v == Py_None)
-        f.reset();
-      else
-        f = int_from(v);
-      break;
-    }
-    case ParamKind::Ints:
-    case ParamKind::OptInts: {
-      Dims d;
-      if (v != Py_None) d = is_int(v) ? Dims(std::max(p.repeat, 1), int_from(v)) : ints_from(v);
-      if (p.repeat > 1 && d.size() == 1) d = Dims(p.repeat, d[0]);
-      if (p.kind == ParamKind::Ints)
-        *reinterpret_cast<Dims*>(field) = d;
-      else if (v == Py_None)
-        reinterpret_cast<std::optional<Dims>*>(field)->reset();
-      else
-        *reinterpret_cast<std::optional<Dims>*>(field) = d;
-      break;
-    }
-    case ParamKind::Bool: *reinterpret_cast<bool*>(field) = truth_of(v); break;
-    case ParamKind::OptBool: {
-      auto& f = *reinterpret_cast<std::optional<bool>*>(field);
-      if (v == Py_None)
-        f.reset();
-      else
-        f = v == Py_True;
-      break;
-    }
-    case ParamKind::Float: *reinterpret_cast<double*>(field) = float_from(v); break;
-    case ParamKind::OptFloat: {
-      auto& f = *reinterpret_cast<std::optional<double>*>(field);
-      if (v == Py_None)
-        f.reset();
-      else
-        f = float_from(v);
-      break;
-    }
-    case ParamKind::Number:
-    case ParamKind::OptNumber: {
-      Scalar s;
-      if (is_tensor(v))
-        s = item(borrow(v));
-      else if (v != Py_None)
-        scalar_from(v, s);
-      *reinterpret_cast<Scalar*>(field) = s;
-      break;
-    }
-    case ParamKind::Text:
-    case ParamKind::OptText: {
-      if (v == Py_None) {
-        *reinterpret_cast<Str*>(field) = Str();
-        break;
-      }
-      Py_ssize_t len = 0;
-      const char* text = PyUnicode_AsUTF8AndSize(v, &len);
-      if (!text) throw PythonError();
-      *reinterpret_cast<Str*>(field) = Str(std::string_view(text, static_cast<size_t>(len)));
-      break;
-    }
-    case ParamKind::DType: {
-      auto& f = *reinterpret_cast<std::optional<DType>*>(field);
-      if (v == Py_None)
-        f.reset();
-      else
-        f = dtype_from(v);
-      break;
-    }
-    case ParamKind::Generator:
-      *reinterpret_cast<Generator**>(field) = generator_from_python(v);
-      break;
-    default: break;
-  }
-}
-
-// The attribute struct of one call, on the stack.
-struct AttrBuffer {
-  alignas(16) char bytes[max_attr_bytes];
-  const AttrInfo* info = nullptr;
-  void init(const Overload& o) {
-    info = o.op->attrs;
-    if (info->trivial)
-      std::memcpy(bytes, o.defaults, info->size);
-    else
-      info->copy(bytes, o.defaults);
-  }
-  ~AttrBuffer() {
-    if (info && !info->trivial) info->destroy(bytes);
-  }
-};
 
 // The named tuple of a function's results. Overloads with the same fields share it, and
 // clew._C._return_types knows it by name, so that results can be pickled.
@@ -394,6 +279,8 @@ PyTypeObject* named_result(const std::string& name, const std::vector<std::strin
   return type;
 }
 
+}  // namespace
+
 PyObject* wrap_outputs(const FunctionEntry& e, Overload& o, Tensors& outs) {
   if (outs.size() == 1 && !o.returns_list && o.output_count == 1) return wrap(std::move(outs[0]));
   if (o.outputs.empty()) {
@@ -407,6 +294,8 @@ PyObject* wrap_outputs(const FunctionEntry& e, Overload& o, Tensors& outs) {
     PyStructSequence_SetItem(result, i, wrap(std::move(outs[i])));
   return result;
 }
+
+namespace {
 
 void store_out(const FunctionEntry& e, const OpDef& op, const Tensor& out, const Tensor& result) {
   if (result.is_meta() != out.is_meta())
@@ -481,7 +370,7 @@ PyObject* run(FunctionEntry& e, Overload& o, Bound& b, bool inplace) {
         for (Py_ssize_t k = 0; k < b.varargs_count; ++k) d.push_back(int_from(b.varargs[k]));
         *reinterpret_cast<Dims*>(field) = d;
       } else {
-        store(field, p, v);
+        store(field, p.kind, p.repeat, v);
       }
     } else if (p.kind == ParamKind::TensorList) {
       if (!v) continue;
@@ -598,71 +487,6 @@ PyObject* call_with_tensors(FunctionEntry& e, bool method, bool inplace, PyObjec
   return nullptr;
 }
 
-// The next one: tensors and then ints, by position. Null when it is another one, or when an
-// overload that comes first might take them, too.
-[[gnu::noinline]] PyObject* call_with_ints(FunctionEntry& e, bool method, PyObject* const* args,
-                                           Py_ssize_t nargs) {
-  constexpr int most = 8;
-  for (auto& o : e.overloads) {
-    if (method && o->op->offer == Offer::function) continue;
-    const Py_ssize_t ints = nargs - o->tensors;
-    if (ints < o->fewest_ints || ints > o->most_ints || o->tensors > most) return nullptr;
-    TensorObj* in[most] = {};  // lent, as above
-    for (int i = 0; i < o->tensors; ++i) {
-      if (!is_tensor(args[i])) return nullptr;
-      in[i] = reinterpret_cast<TensorObj*>(args[i]);
-    }
-    alignas(16) char attrs[Overload::small_attrs];
-    std::memcpy(attrs, o->defaults, o->op->attrs->size);
-    for (Py_ssize_t i = o->tensors; i < nargs; ++i) {
-      if (!PyLong_CheckExact(args[i])) return nullptr;
-      const Param& p = o->params[static_cast<size_t>(i)];
-      store(attrs + o->op->attrs->fields[static_cast<size_t>(p.field)].offset, p, args[i]);
-    }
-    std::span<const Tensor> tensors{reinterpret_cast<const Tensor*>(in),
-                                    static_cast<size_t>(o->tensors)};
-    Tensors outs;
-    apply(*o->op, tensors, attrs, outs);
-    return wrap_outputs(e, *o, outs);
-  }
-  return nullptr;
-}
-
-// The next one: a list of tensors, and perhaps ints, by position or by name. Null when it is
-// another one.
-[[gnu::noinline]] PyObject* call_with_list(FunctionEntry& e, PyObject* const* args,
-                                           Py_ssize_t nargs, PyObject* kwnames) {
-  Overload& o = *e.overloads[0];
-  PyObject* list = args[0];
-  const Py_ssize_t count = PySequence_Fast_GET_SIZE(list);
-  const Py_ssize_t named = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
-  const auto params = static_cast<Py_ssize_t>(o.params.size());
-  if (!o.list_and_ints || e.overloads.size() > 1 || nargs + named > params) return nullptr;
-  alignas(16) char attrs[Overload::small_attrs];
-  if (o.op->attrs) std::memcpy(attrs, o.defaults, o.op->attrs->size);
-  for (Py_ssize_t i = 1; i < nargs + named; ++i) {
-    const Param* p = &o.params[static_cast<size_t>(i)];
-    if (i >= nargs) {
-      // One that was given by position, too, is left to the messages.
-      p = nullptr;
-      for (Py_ssize_t k = nargs; k < params && !p; ++k)
-        if (o.params[static_cast<size_t>(k)].key == PyTuple_GET_ITEM(kwnames, i - nargs))
-          p = &o.params[static_cast<size_t>(k)];
-    }
-    if (!p || !PyLong_CheckExact(args[i])) return nullptr;
-    store(attrs + o.op->attrs->fields[static_cast<size_t>(p->field)].offset, *p, args[i]);
-  }
-  Tensors in;
-  for (Py_ssize_t k = 0; k < count; ++k) {
-    PyObject* t = PySequence_Fast_GET_ITEM(list, k);
-    if (!is_tensor(t)) return nullptr;
-    in.push_back(borrow(t));
-  }
-  Tensors outs;
-  apply(*o.op, in, attrs, outs);
-  return wrap_outputs(e, o, outs);
-}
-
 // Any other, and the messages of those that fit nothing.
 [[gnu::noinline]] PyObject* call_matching(PyObject* self, FunctionEntry& e, bool method,
                                           bool inplace, PyObject* const* args, Py_ssize_t nargs,
@@ -705,16 +529,13 @@ PyObject* call(PyObject* self, FunctionEntry& e, bool method, bool inplace, PyOb
                Py_ssize_t nargs, PyObject* kwnames) {
   if (overriding)
     if (PyObject* result = overridden(self, args, nargs, kwnames)) return result;
+  if (!kwnames) {
+    if (PyObject* result = call_with_tensors(e, method, inplace, args, nargs)) return result;
+  }
+  if (PyObject* result = call_at_once(e, method, inplace, args, nargs, kwnames)) return result;
   if (method && kwnames) {
     if (PyObject* found = numpy_extremum(e, args, nargs, kwnames)) return found;
   }
-  if (!kwnames) {
-    if (PyObject* result = call_with_tensors(e, method, inplace, args, nargs)) return result;
-    if (nargs && !inplace && PyLong_CheckExact(args[nargs - 1]))
-      if (PyObject* result = call_with_ints(e, method, args, nargs)) return result;
-  }
-  if (nargs && !inplace && (PyList_CheckExact(args[0]) || PyTuple_CheckExact(args[0])))
-    if (PyObject* result = call_with_list(e, args, nargs, kwnames)) return result;
   return call_matching(self, e, method, inplace, args, nargs, kwnames);
 }
 
@@ -842,9 +663,6 @@ void add_functions(PyObject* module) {
       FunctionEntry& e = entries[name];
       e.name = name;
       e.overloads.push_back(parse_signature(**p));
-      if (e.overloads.back()->params.size() > max_params ||
-          ((*p)->attrs && (*p)->attrs->size > max_attr_bytes))
-        fail_internal("too many parameters in ", (*p)->signature);
     }
   Ref functions(checked(PyDict_New()));
   Ref ops(checked(PyModule_New("clew._C.ops")));

@@ -3,7 +3,10 @@
 // Invariant: a signature that does not fit its OpDef fails at import with its text in the message.
 #include "python/signature.h"
 
+#include <array>
 #include <cmath>
+
+#include "python/attributes.h"
 
 namespace clew::python {
 
@@ -191,33 +194,56 @@ static void count_plain_tensors(Overload& o) {
   o.most = leading;
 }
 
-// Sets fewest_ints and most_ints.
-static void count_plain_ints(Overload& o) {
-  int at = 0, required = 0;
-  const int n = static_cast<int>(o.params.size());
-  auto param = [&](int i) -> const Param& { return o.params[static_cast<size_t>(i)]; };
-  for (int i = 0; i < n; ++i)
-    if (!param(i).has_default) required = i + 1;
-  while (at < n && param(at).kind == ParamKind::Tensor && !param(at).keyword_only) ++at;
-  const int tensors = at;
-  while (at < n && (param(at).kind == ParamKind::Int || param(at).kind == ParamKind::OptInt) &&
-         !param(at).keyword_only)
-    ++at;
-  if (tensors == 0 || tensors != o.tensors || required > at || !o.op->attrs->trivial ||
-      o.op->attrs->size > Overload::small_attrs)
-    return;
-  o.fewest_ints = std::max(required - tensors, 1);
-  o.most_ints = at - tensors;
+// Functions that take numbers alone, which then stand for tensors without dimensions.
+static bool adds_numbers(std::string_view name) {
+  constexpr auto names =
+      std::to_array<std::string_view>({"add", "div", "divide", "floor_divide", "mul", "multiply",
+                                       "sub", "subtract", "true_divide"});
+  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// Sets list_and_ints.
-static void find_list_and_ints(Overload& o) {
-  if (o.params.empty() || o.params[0].kind != ParamKind::TensorList) return;
-  for (size_t i = 1; i < o.params.size(); ++i)
-    if (o.params[i].kind != ParamKind::Int || !o.params[i].has_default || o.params[i].keyword_only)
-      return;
-  const AttrInfo* info = o.op->attrs;
-  o.list_and_ints = !info || (info->trivial && info->size <= Overload::small_attrs);
+// What the parameter takes and what it refuses without a closer look, where a tensor is not read
+// as a number.
+static Place place_of(const Param& p, const AttrInfo* info) {
+  unsigned takes = 0, asks = own_other;
+  switch (p.kind) {
+    case ParamKind::Tensor: takes = own_tensor; break;
+    case ParamKind::Operand: takes = own_tensor | own_int | own_float | own_bool; break;
+    case ParamKind::OptTensor: takes = own_tensor | own_none; break;
+    case ParamKind::TensorList: takes = own_list; break;
+    case ParamKind::OptInt: takes = own_none; [[fallthrough]];
+    case ParamKind::Int: takes |= own_int; break;
+    case ParamKind::OptInts: takes = own_none; [[fallthrough]];
+    case ParamKind::Ints:
+      takes |= own_list;
+      if (p.takes_one_int()) takes |= own_int;
+      break;
+    case ParamKind::OptBool: takes = own_none; [[fallthrough]];
+    case ParamKind::Bool:
+    case ParamKind::Inplace: takes |= own_bool; break;
+    case ParamKind::OptFloat: takes = own_none; [[fallthrough]];
+    case ParamKind::Float:
+      takes |= own_int | own_float;
+      asks |= own_bool;
+      break;
+    case ParamKind::OptNumber: takes = own_none; [[fallthrough]];
+    case ParamKind::Number: takes |= own_int | own_float | own_bool; break;
+    case ParamKind::OptText: takes = own_none; [[fallthrough]];
+    case ParamKind::Text: takes |= own_text; break;
+    case ParamKind::DType: takes = own_none | own_dtype; break;
+    case ParamKind::Generator: takes = own_none; break;
+  }
+  if (p.varargs) asks |= own_tensor;  // size(tensor) is size(2)
+  Place place;
+  place.takes = static_cast<uint16_t>(takes);
+  place.refuses = static_cast<uint16_t>(~(takes | asks));
+  place.kind = p.kind;
+  place.varargs = p.varargs;
+  place.keyword_only = p.keyword_only;
+  place.repeat = p.repeat;
+  place.key = p.key;
+  if (p.field >= 0) place.offset = info->fields[static_cast<size_t>(p.field)].offset;
+  return place;
 }
 
 std::unique_ptr<Overload> parse_signature(const OpDef& op) {
@@ -261,15 +287,13 @@ std::unique_ptr<Overload> parse_signature(const OpDef& op) {
         p.has_default = true;
         text = r.literal();
       }
-      if (p.kind == ParamKind::Bool && p.name == "inplace") {
-        p.kind = ParamKind::Inplace;
-        o->has_inplace_flag = true;
-      }
+      if (p.kind == ParamKind::Bool && p.name == "inplace") p.kind = ParamKind::Inplace;
       bool tensor = p.kind == ParamKind::Tensor || p.kind == ParamKind::Operand ||
                     p.kind == ParamKind::OptTensor || p.kind == ParamKind::TensorList;
-      o->has_operand = o->has_operand || p.kind == ParamKind::Operand;
+      if (p.kind == ParamKind::Operand && !adds_numbers(op_name(op))) o->needs_tensor = true;
       if (tensor) {
         ++o->tensors;
+        o->takes_list = o->takes_list || p.kind == ParamKind::TensorList;
         if (p.kind != ParamKind::Tensor && p.has_default && text != "None")
           r.bad("a tensor's default can only be None");
       } else if (p.kind != ParamKind::Inplace) {
@@ -283,7 +307,11 @@ std::unique_ptr<Overload> parse_signature(const OpDef& op) {
               info->fields[static_cast<size_t>(p.field)].kind, p, text, r);
       }
       if (!keyword_only) ++o->positional;
+      if (!p.has_default) o->required |= 1u << o->params.size();
+      o->places.push_back(place_of(p, info));
       o->params.push_back(std::move(p));
+      if (o->params.size() > max_params || (info && info->size > max_attr_bytes))
+        r.bad("too many parameters");
     } while (r.take(","));
     r.expect(")");
   }
@@ -304,8 +332,6 @@ std::unique_ptr<Overload> parse_signature(const OpDef& op) {
     o->returns_list = r.take("[]");
   }
   count_plain_tensors(*o);
-  if (info) count_plain_ints(*o);
-  find_list_and_ints(*o);
   return o;
 }
 

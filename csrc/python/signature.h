@@ -42,28 +42,52 @@ struct Param {
   bool keyword_only = false;
   bool has_default = false;
   int field = -1;  // index into the attribute struct's fields
+  // Of an int[]: whether an int alone stands for a list.
+  bool takes_one_int() const {
+    return kind == ParamKind::OptInts || repeat || varargs || name == "dim" || name == "dims";
+  }
+};
+
+constexpr int max_params = 24;
+
+// Python's and our own types that arguments mostly have, as bits.
+constexpr uint16_t own_tensor = 1;
+constexpr uint16_t own_int = 2;
+constexpr uint16_t own_float = 4;
+constexpr uint16_t own_bool = 8;
+constexpr uint16_t own_none = 16;
+constexpr uint16_t own_list = 32;  // tuple, list, Size
+constexpr uint16_t own_text = 64;
+constexpr uint16_t own_dtype = 128;
+constexpr uint16_t own_other = 256;  // any other, or one of those through a subclass
+
+// A parameter as call_at_once() reads it: all of a call's lie side by side.
+struct Place {
+  uint16_t takes = 0;    // arguments of these types fit,
+  uint16_t refuses = 0;  // of these they do not; of the rest only the whole matching knows
+  ParamKind kind = ParamKind::Tensor;
+  bool varargs = false;
+  bool keyword_only = false;
+  int repeat = 0;
+  uint16_t offset = 0;  // in the attribute struct
+  PyObject* key = nullptr;
 };
 
 struct Overload {
-  static constexpr size_t small_attrs = 64;  // bytes
   const OpDef* op = nullptr;
   std::vector<Param> params;
+  std::vector<Place> places;         // of the same parameters
+  uint32_t required = 0;             // bits of those without a default
   std::vector<std::string> outputs;  // names, empty when unnamed
   int output_count = 1;
   bool returns_list = false;
-  int positional = 0;  // parameters that may be given by position
-  int tensors = 0;     // leading tensor parameters, a list counted as one
-  bool has_inplace_flag = false;
-  bool has_operand = false;
+  int positional = 0;         // parameters that may be given by position
+  int tensors = 0;            // leading tensor parameters, a list counted as one
+  bool takes_list = false;    // of tensors
+  bool needs_tensor = false;  // among the operands, the rest of which may be numbers
   // A call with only tensors, from `fewest` to `most` of them, needs no matching: the parameters
   // after them have defaults. most is 0 where there is no such call.
   int fewest = 0, most = 0;
-  // Nor does one with all of the tensors and then ints only, from `fewest_ints` to `most_ints` of
-  // them. most_ints is 0 where there is no such call.
-  int fewest_ints = 0, most_ints = 0;
-  // Nor does one with a list of tensors and then ints, which may be named: all parameters are
-  // such.
-  bool list_and_ints = false;
   void* defaults = nullptr;             // an attribute struct holding the default values
   PyTypeObject* result_type = nullptr;  // named tuple, made when first needed
 };

@@ -173,10 +173,13 @@ void Storage::resize(size_t new_nbytes) {
 
 void Storage::take_bytes() {
   Storage* fresh = allocate(nbytes);
-  std::swap(data, fresh->data);
-  std::swap(size_class, fresh->size_class);
-  std::swap(span, fresh->span);
+  take_bytes_of(fresh);
   fresh->decref();
+}
+void Storage::take_bytes_of(Storage* other) {
+  std::swap(data, other->data);
+  std::swap(size_class, other->size_class);
+  std::swap(span, other->span);
 }
 
 MemoryStats memory_stats() {

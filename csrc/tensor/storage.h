@@ -39,6 +39,8 @@ struct alignas(64) Storage {  // one line of the cache
   void resize(size_t new_nbytes);
   // Bytes for a storage that was allocated as pending, without any.
   void take_bytes();
+  // Or those of another storage of the same size, which has none then.
+  void take_bytes_of(Storage* other);
   // References that no waiting call holds.
   uint32_t seen_refs() const { return refs - awaited; }
   char* at(int64_t offset) const { return static_cast<char*>(data) + offset; }

@@ -46,8 +46,27 @@ template <class T> void lay(const T* from, const Axis* axes, int count, T* to) {
   }
 }
 
+// Copies of the first `block` elements until there are `want` blocks.
+template <class T> void repeat_block(T* to, int64_t block, int64_t want) {
+  for (int64_t have = 1; have < want; have *= 2)
+    std::memcpy(to + have * block, to,
+                static_cast<size_t>(std::min(have, want - have) * block) * sizeof(T));
+}
+
+// A vector in every row of a matrix.
+template <class T> bool spread_row(const NdView& from, const int64_t* sizes, int ndim, T* to) {
+  if (ndim != 2 || from.ndim != 1 || from.sizes[0] != sizes[1] || from.strides[0] != 1)
+    return false;
+  const T* row = from.ptr<const T>();
+  for (int64_t i = 0; i < sizes[1]; ++i) to[i] = row[i];
+  repeat_block(to, sizes[1], sizes[0]);
+  return true;
+}
+
 template <class T>
 void spread_items(const NdView& from, const int64_t* sizes, int ndim, char* bytes) {
+  auto* to = reinterpret_cast<T*>(bytes);
+  if (spread_row(from, sizes, ndim, to)) return;
   Axis axes[spread_dims];
   int count = 0;
   const int lead = ndim - from.ndim;
@@ -59,15 +78,12 @@ void spread_items(const NdView& from, const int64_t* sizes, int ndim, char* byte
     else
       axes[count++] = {sizes[d], step};
   }
-  auto* to = reinterpret_cast<T*>(bytes);
   const bool repeated = count > 1 && axes[0].step == 0;
   lay(from.ptr<const T>(), axes + repeated, count - repeated, to);
   if (!repeated) return;
   int64_t block = 1;
   for (int k = 1; k < count; ++k) block *= axes[k].size;
-  for (int64_t have = 1, want = axes[0].size; have < want; have *= 2)
-    std::memcpy(to + have * block, to,
-                static_cast<size_t>(std::min(have, want - have) * block) * sizeof(T));
+  repeat_block(to, block, axes[0].size);
 }
 
 void spread_as_it_is(const NdView& from, const int64_t* sizes, int ndim, char* to) {

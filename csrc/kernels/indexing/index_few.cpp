@@ -50,6 +50,22 @@ bool take_few(char* out, const char* src, const DenseBlocks& b, const int64_t* p
   });
 }
 
+bool gather_few(char* out, const char* src, const DenseBlocks& b, const int64_t* index, int64_t n) {
+  return with_row(b.item, [&]<class Item>() {
+    const auto inner = static_cast<size_t>(b.inner);
+    for (int64_t o = 0; o < b.outer; ++o, src += static_cast<size_t>(b.total) * inner * b.item) {
+      for (int64_t k = 0; k < n; ++k) {
+        for (size_t i = 0; i < inner; ++i, out += b.item) {
+          const int64_t place = read_once(*index++);
+          if (!within(place, b.total)) return false;
+          Item::copy(out, src + (static_cast<size_t>(place) * inner + i) * b.item, b.item);
+        }
+      }
+    }
+    return true;
+  });
+}
+
 bool put_few(char* dst, const char* values, bool one, const DenseBlocks& b, const int64_t* places,
              int64_t n) {
   int64_t own[few_places];

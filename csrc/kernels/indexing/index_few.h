@@ -27,6 +27,10 @@ struct DenseBlocks {
 // out[k] = out[k] * size + index[k], counted from the end where it is negative. False where one is
 // out of range.
 [[nodiscard]] bool append_few(int64_t* out, const int64_t* index, int64_t n, int64_t size);
+// out[o, k, i] = src[o, index[o, k, i], i], where k runs through n places. False where a place is
+// out of range; `out` is half written then.
+[[nodiscard]] bool gather_few(char* out, const char* src, const DenseBlocks& blocks,
+                              const int64_t* index, int64_t n);
 // Whether all are within [0, size).
 bool all_within(const int64_t* index, int64_t n, int64_t size);
 // Writes the places of mask's n bytes that are not 0 and returns their number; `out` has room for

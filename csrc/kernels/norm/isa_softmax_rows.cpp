@@ -158,6 +158,68 @@ void exp_affine(C* __restrict y, const C* __restrict x, int64_t n, C shift, C a,
     std::memcpy(y + i, &e, sizeof e);
   });
 }
+// The largest of a vector's lanes, if none is NaN.
+template <class C, int half = lane_count<C> / 2>
+[[gnu::always_inline]] inline C largest_lane(Lanes_t<C> v) {
+  if constexpr (half == 0) {
+    return v[0];
+  } else {
+    constexpr auto all = std::make_integer_sequence<int, lane_count<C>>{};
+    const Lanes_t<C> other = other_half<half>(v, all);
+    return largest_lane<C, half / 2>(other > v ? other : v);
+  }
+}
+// Where NaN hides a larger element the row is NaN anyway.
+template <class C>
+void softmax_few(C* __restrict y, const C* __restrict x, int64_t rows, int64_t width, bool log) {
+  constexpr int N = lane_count<C>, U = 4;
+  const int64_t count = rows * width;
+  const bool whole = width % N == 0;
+  for (int64_t row = 0; row < count; row += width) {
+    if (whole) {
+      Lanes_t<C> top = load(x + row);
+      for (int64_t i = row + N; i < row + width; i += N) {
+        const Lanes_t<C> v = load(x + i);
+        top = v > top ? v : top;
+      }
+      const C shift = largest_lane<C>(top);
+      for (int64_t i = row; i < row + width; i += N) store(y + i, load(x + i) - shift);
+    } else {
+      C top = x[row];
+      for (int64_t i = row + 1; i < row + width; ++i) top = x[i] > top ? x[i] : top;
+      for (int64_t i = row; i < row + width; ++i) y[i] = x[i] - top;
+    }
+  }
+  alignas(64) C powers[softmax_few_most];
+  int64_t at = 0;
+  for (; at + U * N <= count; at += U * N) {
+    Lanes_t<C> e[U];
+    for (int u = 0; u < U; ++u) e[u] = load(y + at + u * N);
+    exp_in_step<C>(e);
+    for (int u = 0; u < U; ++u) store(powers + at + u * N, e[u]);
+  }
+  for (; at + N <= count; at += N) {
+    Lanes_t<C> e[] = {load(y + at)};
+    exp_in_step<C>(e);
+    store(powers + at, e[0]);
+  }
+  for (; at < count; ++at) powers[at] = exp_fast(y[at]);
+  for (int64_t row = 0; row < count; row += width) {
+    const C* power = powers + row;
+    C* to = y + row;
+    double total = 0;
+    if (whole) {
+      for (int64_t i = 0; i < width; i += N) total += sum_of_lanes<C>(load(power + i));
+      const C by = static_cast<C>(log ? -std::log(total) : 1 / total);
+      for (int64_t i = 0; i < width; i += N)
+        store(to + i, log ? load(to + i) + by : load(power + i) * by);
+    } else {
+      for (int64_t i = 0; i < width; ++i) total += static_cast<double>(power[i]);
+      const C by = static_cast<C>(log ? -std::log(total) : 1 / total);
+      for (int64_t i = 0; i < width; ++i) to[i] = log ? to[i] + by : power[i] * by;
+    }
+  }
+}
 template <class C> void affine(C* y, const C* x, int64_t n, C a, C b) {
   for (int64_t i = 0; i < n; ++i) y[i] = x[i] * a + b;
 }
@@ -211,6 +273,7 @@ template <class C> constexpr RowOps<C> table() {
           .dot = dot<C>,
           .exp_store = exp_store<C>,
           .exp_sum = exp_sum<C>,
+          .softmax_few = softmax_few<C>,
           .exp_sum_before = exp_sum_before<C>,
           .exp_affine = exp_affine<C>,
           .affine = affine<C>,

@@ -9,6 +9,8 @@
 
 namespace clew::kernels {
 
+constexpr int64_t softmax_few_most = 512;
+
 template <class C> struct RowOps {
   C (*max)(const C* x, int64_t n);  // NaN is passed over
   double (*sum)(const C* x, int64_t n);
@@ -17,6 +19,8 @@ template <class C> struct RowOps {
   // largest x is infinite
   double (*exp_store)(C* y, const C* x, int64_t n, C shift);
   double (*exp_sum)(const C* x, int64_t n, C shift);
+  // Softmax, or its logarithm, of rows of `width` elements, softmax_few_most at most in all.
+  void (*softmax_few)(C* y, const C* x, int64_t rows, int64_t width, bool log);
   // The same, while `to` is fetched to be written next.
   double (*exp_sum_before)(const C* to, const C* x, int64_t n, C shift);
   // y = exp(x - shift) * a + b

@@ -5,8 +5,8 @@
 
 #include <cmath>
 
-#include "kernels/elementwise/pointwise.h"
 #include "kernels/norm/softmax.h"
+#include "kernels/norm/softmax_rows.h"
 #include "ops/batch_rules.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/unary.h"
@@ -72,33 +72,18 @@ template <bool Log> void softmax_cpu(const Call& c, Tensors& outs) {
   through_floats(outs[0], [&](const Tensor& y) { kernels::softmax(y.nd(), x.nd(), dim, Log); });
 }
 
-// A few rows of float32: all their exponentials in one loop.
+// A few rows of float32.
 template <bool Log> Tensor softmax_quick(const Call& c) {
-  constexpr int64_t most = 512;
   const auto& a = c.as<SoftmaxAttrs>();
   const Tensor& x = c.in[0];
   if (a.dtype || x.dtype() != DType::Float32 || x.is_meta() || !x.is_contiguous() ||
-      x.ndim() == 0 || (a.dim != -1 && a.dim != x.ndim() - 1) || x.numel() == 0 || x.numel() > most)
+      x.ndim() == 0 || (a.dim != -1 && a.dim != x.ndim() - 1) || x.numel() == 0 ||
+      x.numel() > kernels::softmax_few_most)
     return {};
-  const int64_t count = x.numel(), width = x.size(-1);
   const Tensor out = empty_dense_like(x, DType::Float32);
-  const auto* from = x.data<const float>();
-  auto* to = out.data<float>();
-  alignas(64) float powers[most];
-  for (int64_t row = 0; row < count; row += width) {
-    float top = from[row];
-    for (int64_t i = 1; i < width; ++i) top = from[row + i] > top ? from[row + i] : top;
-    for (int64_t i = 0; i < width; ++i) to[row + i] = from[row + i] - top;
-  }
-  char* const data[2] = {reinterpret_cast<char*>(powers), out->address()};
-  const int64_t steps[2] = {sizeof(float), sizeof(float)};
-  kernels::table::exp[DType::Float32](data, steps, count, nullptr);
-  for (int64_t row = 0; row < count; row += width) {
-    double total = 0;
-    for (int64_t i = 0; i < width; ++i) total += static_cast<double>(powers[row + i]);
-    const auto by = static_cast<float>(Log ? -std::log(total) : 1 / total);
-    for (int64_t i = 0; i < width; ++i) to[row + i] = Log ? to[row + i] + by : powers[row + i] * by;
-  }
+  const int64_t width = x.size(-1);
+  kernels::row_ops<float>().softmax_few(out.data<float>(), x.data<const float>(), x.numel() / width,
+                                        width, Log);
   return out;
 }
 

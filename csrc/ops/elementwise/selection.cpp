@@ -441,6 +441,8 @@ Tensor clamp(const Tensor& input, const Scalar& min, const Scalar& max) {
   // The bounds take part in promotion as Python numbers do.
   DType d = input.dtype();
   for (const Scalar* s : {&min, &max}) {
+    // Neither changes floats.
+    if (is_floating(d) && (s->is_float() || s->kind == Scalar::Kind::Int)) continue;
     if (s->has_value()) d = result_type(std::array{scalar_tensor(0, d), number(*s)});
   }
   if (is_complex(d))

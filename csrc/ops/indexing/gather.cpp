@@ -5,6 +5,7 @@
 
 #include "graph/modes.h"
 #include "kernels/indexing/index.h"
+#include "kernels/indexing/index_few.h"
 #include "ops/batch_rules.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/comparison.h"
@@ -131,6 +132,31 @@ void gather_cpu(const Call& c, Tensors& outs) {
   check_range(places, x, dim, c.name());
   fail_changed(c.name());
 }
+// A few dense elements, of as many lines as the input has.
+Tensor gather_quick(const Call& c) {
+  const auto& a = c.as<GatherAttrs>();
+  const Tensor &x = c.in[0], &index = c.in[1];
+  const int ndim = x.ndim();
+  const int64_t at = a.dim < 0 ? a.dim + ndim : a.dim;
+  if (a.sparse_grad || at < 0 || at >= ndim || index.ndim() != ndim ||
+      index.dtype() != DType::Int64 || x.is_meta() || index.is_meta() || !x.is_contiguous() ||
+      !index.is_contiguous() || index.numel() == 0 || index.numel() > kernels::few_places)
+    return {};
+  const auto dim = static_cast<int>(at);
+  kernels::DenseBlocks b;
+  b.item = itemsize(x.dtype());
+  b.total = x.size(dim);
+  for (int d = 0; d < ndim; ++d) {
+    if (d == dim) continue;
+    if (index.size(d) != x.size(d)) return {};
+    (d < dim ? b.outer : b.inner) *= x.size(d);
+  }
+  Tensor out = empty_dense_like(index, x.dtype());
+  if (!kernels::gather_few(out->address(), x->address(), b, index.data<const int64_t>(),
+                           index.size(dim)))
+    return {};
+  return out;
+}
 void gather_vjp(Vjp& c) {
   const Tensor& g = c.grad();
   Tensor zeros = zero_block(c.sizes(0), g.dtype(), g.device());
@@ -154,6 +180,7 @@ Returns: a new tensor of the index's shape.
 )",
     .shape = gather_shape,
     .cpu = gather_cpu,
+    .quick = gather_quick,
     .saves = {.always = in(1)},
     .vjp = gather_vjp,
     .batch = batch_dims,

@@ -270,7 +270,38 @@ void max_dim_shape(const Call& c, OutSpecs& out) {
   out.add(x.dtype(), sizes);
   out.add(DType::Int64, sizes);
 }
+// A few dense floats, by plain loops; false where they are another case. The first NaN is the
+// largest and the smallest.
+template <bool Largest> bool max_of_few(const Tensor& x, int64_t at, const Tensors& outs) {
+  constexpr int64_t most = 512;
+  if (x.dtype() != DType::Float32 || !x.is_contiguous() || x.numel() > most || x.ndim() == 0 ||
+      !outs[0].is_contiguous() || !outs[1].is_contiguous())
+    return false;
+  const auto dim = static_cast<int>(at < 0 ? at + x.ndim() : at);
+  const int64_t n = x.size(dim);
+  int64_t inner = 1;
+  for (int d = dim + 1; d < x.ndim(); ++d) inner *= x.size(d);
+  const auto* from = x.data<const float>();
+  auto* value = outs[0].data<float>();
+  auto* index = outs[1].data<int64_t>();
+  for (int64_t o = 0, lines = outs[0].numel(); o < lines; o += inner, from += n * inner) {
+    for (int64_t i = 0; i < inner; ++i) {
+      float found = from[i];
+      int64_t place = 0;
+      for (int64_t k = 1; k < n; ++k) {
+        const float v = from[k * inner + i];
+        const bool better = (Largest ? v > found : v < found) || (v != v && found == found);
+        place = better ? k : place;
+        found = better ? v : found;
+      }
+      *value++ = found;
+      *index++ = place;
+    }
+  }
+  return true;
+}
 template <bool Largest> void max_dim_cpu(const Call& c, Tensors& outs) {
+  if (max_of_few<Largest>(c.in[0], c.as<DimAttrs>().dim, outs)) return;
   const Tensor x = widened(c.in[0]);
   DimMask mask = mask_of(Dims{c.as<DimAttrs>().dim}, x.ndim(), c.name());
   through_floats(outs[0], [&](const Tensor& y) {
