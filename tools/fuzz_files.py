@@ -30,7 +30,7 @@ from collections import Counter, OrderedDict, defaultdict
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from fuzz.processes import seconds_of
+from fuzz.processes import bound_addresses, seconds_of
 
 MOST_SECONDS = 20.0
 MOST_MEMORY = 3 << 30  # of addresses, some 1.5 GB of which the libraries take
@@ -376,7 +376,7 @@ def load_all(first: int, count: int, seed: int, folder: str) -> None:
 
     good = whole_files()
     expected = (pickle.UnpicklingError, RuntimeError, EOFError)
-    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+    bound_addresses(MOST_MEMORY)
     for number in range(first, first + count):
         data = one_file(number, seed, good)
         path = Path(folder, f"file-{seed}-{number}")

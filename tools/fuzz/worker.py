@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import ctypes
 import faulthandler
 import gc
 import json
 import random
-import resource
 import threading
 import time
 import warnings
@@ -20,6 +18,7 @@ from clew import nn
 
 from . import hostile
 from .arguments import Source
+from .processes import bound_addresses
 from .targets import Target, everything
 
 EXPECTED = (
@@ -185,9 +184,7 @@ def call(source: Source, target: Target, positional: list[Any], named: dict[str,
 
 def run(seed: int, calls: int, first: int, options: dict[str, Any]) -> None:
     """Make calls first ... calls - 1; the log holds the one in progress."""
-    # AddressSanitizer reserves terabytes of addresses; its own option bounds what a call may take.
-    if not hasattr(ctypes.CDLL(None), "__asan_init"):
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    bound_addresses(MEMORY)
     faulthandler.enable()
     warnings.simplefilter("ignore")
     clew.set_num_threads(2)
