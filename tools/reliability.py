@@ -387,9 +387,9 @@ def page(kept: dict[str, Any]) -> str:
         "a finding; 20,000 beside a second thread found three faults (a use after free in a "
         "message, "
         "two overflows of integers), and 10,000 after they were mended none.",
-        "- The tests of tests/autograd, 315, ran in a build whose core (base, tensor, graph, "
-        "python) had the sanitizers and whose operations and kernels had not: no finding. So did "
-        "the row of random calls that is named so.",
+        "- The tests of autograd, of hostile arguments and of hostile files (602) ran with "
+        "sanitizers in base, tensor, graph and most of python, not in operations and kernels: none "
+        "found anything. The row of random calls that says so was made with the same build.",
         "- `make tsan` runs the thread pool and the kernels that work without the interpreter "
         "under "
         "ThreadSanitizer: no race.",
