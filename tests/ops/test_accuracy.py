@@ -478,3 +478,13 @@ def test_power_of_doubles_at_the_edges():
     with np.errstate(all="ignore"):
         want = np.power(a, b)
     np.testing.assert_allclose((clew.tensor(a) ** clew.tensor(b)).numpy(), want, rtol=3e-16)
+
+
+@pytest.mark.parametrize("name", ["erfcx", "log_ndtr", "i0", "i0e", "i1", "i1e"])
+def test_special_functions_of_floats(name: str):
+    size = np.concatenate([np.linspace(0, 30, 100_001), np.logspace(-30, 30, 20_001), [INF]])
+    x = np.concatenate([size, -size, [np.nan]]).astype(np.float32)
+    with np.errstate(all="ignore"):
+        want = getattr(sp, name)(x.astype(np.float64))
+        got = getattr(clew.special, name)(clew.from_numpy(x)).numpy()
+        assert ulps(got, want).max() <= 1

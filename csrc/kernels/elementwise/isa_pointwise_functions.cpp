@@ -6,6 +6,7 @@
 #include "kernels/math/vmath.h"
 #include "kernels/math/vmath_circular.h"
 #include "kernels/math/vmath_gamma.h"
+#include "kernels/math/vmath_special.h"
 
 namespace clew::kernels::CLEW_ISA {
 
@@ -179,6 +180,23 @@ void init_functions() {
   unary(table::digamma, TypeList<float, f16, bf16>{},
         [](float a) { return static_cast<float>(vm::digamma_for_float(static_cast<double>(a))); });
   unary(table::ndtr, F{}, []<class T>(T a) { return ndtr(a); });
+  using Floats = TypeList<float, f16, bf16>;
+  unary(table::erfcx, Floats{},
+        [](float a) { return static_cast<float>(vm::erfcx_for_float(static_cast<double>(a))); });
+  unary(table::log_ndtr, Floats{},
+        [](float a) { return static_cast<float>(vm::log_ndtr_for_float(static_cast<double>(a))); });
+  unary(table::i0e, Floats{},
+        [](float a) { return static_cast<float>(vm::i0e_for_float(static_cast<double>(a))); });
+  unary(table::i1e, Floats{},
+        [](float a) { return static_cast<float>(vm::i1e_for_float(static_cast<double>(a))); });
+  unary(table::i0, Floats{}, [](float a) {
+    const auto x = static_cast<double>(a);
+    return static_cast<float>(vm::i0e_for_float(x) * vm::exp(std::fabs(x)));
+  });
+  unary(table::i1, Floats{}, [](float a) {
+    const auto x = static_cast<double>(a);
+    return static_cast<float>(vm::i1e_for_float(x) * vm::exp(std::fabs(x)));
+  });
   guarded(table::sin, Sin{});
   guarded(table::cos, Cos{});
   guarded(table::tan, Tan{});

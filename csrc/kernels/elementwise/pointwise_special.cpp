@@ -27,18 +27,18 @@ void init_two_numbers() {
 
 void init_special() {
   unary(table::conj, F{}, []<class T>(T a) { return a; });
-  unary(table::erfcx, F{}, []<class T>(T a) { return T(special::erfcx(a)); });
+  unary(table::erfcx, TypeList<double>{}, [](double a) { return special::erfcx(a); });
   unary(table::lgamma, TypeList<double>{}, [](double a) { return std::lgamma(a); });
   unary(table::digamma, TypeList<double>{}, [](double a) { return special::digamma(a); });
   unary<1>(table::polygamma, F{},
            []<class T>(T a, const T* c) { return T(special::polygamma(c[0], a)); });
   unary(table::entr, F{}, []<class T>(T a) { return T(special::entr(a)); });
   unary(table::ndtri, F{}, []<class T>(T a) { return T(special::ndtri(a)); });
-  unary(table::log_ndtr, F{}, []<class T>(T a) { return T(special::log_ndtr(a)); });
-  unary(table::i0, F{}, []<class T>(T a) { return T(special::bessel_i(0, a)); });
-  unary(table::i0e, F{}, []<class T>(T a) { return T(special::bessel_i_scaled(0, a)); });
-  unary(table::i1, F{}, []<class T>(T a) { return T(special::bessel_i(1, a)); });
-  unary(table::i1e, F{}, []<class T>(T a) { return T(special::bessel_i_scaled(1, a)); });
+  unary(table::log_ndtr, TypeList<double>{}, [](double a) { return special::log_ndtr(a); });
+  unary(table::i0, TypeList<double>{}, [](double a) { return special::bessel_i(0, a); });
+  unary(table::i0e, TypeList<double>{}, [](double a) { return special::bessel_i_scaled(0, a); });
+  unary(table::i1, TypeList<double>{}, [](double a) { return special::bessel_i(1, a); });
+  unary(table::i1e, TypeList<double>{}, [](double a) { return special::bessel_i_scaled(1, a); });
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "ops/elementwise/unary.h"
 #include "ops/reduction/reduction_dims.h"
 #include "ops/reduction/scan.h"
+#include "ops/widened.h"
 
 namespace clew {
 
@@ -262,9 +263,11 @@ tensor(24.)
         },
     .cpu =
         [](const Call& c, Tensors& outs) {
-          const Tensor& x = c.in[0];
-          KeptView out(outs[0], x.ndim(), all_dims(x.ndim()));
-          kernels::reduce_prod(out.nd, x.nd());
+          const Tensor x = widened(c.in[0]);
+          through_floats(outs[0], [&](const Tensor& to) {
+            KeptView out(to, x.ndim(), all_dims(x.ndim()));
+            kernels::reduce_prod(out.nd, x.nd());
+          });
         },
     .saves = {.always = in(0) | out(0)},
     .vjp = prod_all_vjp,
@@ -306,10 +309,12 @@ tensor([ 2., 12.])
         },
     .cpu =
         [](const Call& c, Tensors& outs) {
-          const Tensor& x = c.in[0];
+          const Tensor x = widened(c.in[0]);
           DimMask mask = mask_of(Dims{c.as<ProdAttrs>().dim}, x.ndim(), c.name());
-          KeptView out(outs[0], x.ndim(), mask);
-          kernels::reduce_prod(out.nd, x.nd());
+          through_floats(outs[0], [&](const Tensor& to) {
+            KeptView out(to, x.ndim(), mask);
+            kernels::reduce_prod(out.nd, x.nd());
+          });
         },
     .saves = {.always = in(0) | out(0)},
     .vjp = prod_vjp,

@@ -80,13 +80,21 @@ template <bool Root> Tensor var_quick(const Call& c) {
 }
 template <bool Root, bool WithMean> void var_cpu(const Call& c, Tensors& outs) {
   const auto& a = c.as<VarAttrs>();
-  const Tensor& x = c.in[0];
+  const Tensor x = widened(c.in[0]);
   DimMask mask = mask_of(a.dim, x.ndim(), c.name());
   auto run = [&](const Tensor& from, Tensor& to, Tensor& to_mean) {
     KeptView var(to, x.ndim(), mask), mean(to_mean, x.ndim(), mask);
     kernels::reduce_var(&var.nd, WithMean ? &mean.nd : nullptr, from.nd(), a.taken(), Root);
   };
   Tensor& var = outs[0];
+  if (x.dtype() != c.in[0].dtype()) {
+    Tensor to = empty(var.sizes(), x.dtype()),
+           to_mean = WithMean ? empty(var.sizes(), x.dtype()) : to;
+    run(x, to, to_mean);
+    copy_into(var, to);
+    if constexpr (WithMean) copy_into(outs[1], to_mean);
+    return;
+  }
   run(x, var, outs[WithMean ? 1 : 0]);
   if (var.dtype() != DType::Float32 || !var.is_contiguous() || !strains_float(var, Root)) return;
   auto wide = [](const Tensor& t) {
