@@ -1,4 +1,6 @@
-"""Fourier transforms, linear algebra and special functions: what each call takes, all threads."""
+"""Fourier transforms, linear algebra, special functions and grid sampling: what each call takes,
+all threads.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +27,9 @@ def transforms(t: Any) -> Cases:
         cases[f"fft of {n}"] = partial(fft.fft, line)
         cases[f"rfft of {n}"] = partial(fft.rfft, wave)
         cases[f"irfft of {n}"] = partial(fft.irfft, half, n=n)
-    double = t.randn(4096, dtype=t.complex128)
-    cases["fft of 4096, complex128"] = lambda: fft.fft(double)
+    for n in (256, 1009, 4096, 65536, 2**20):
+        double = t.randn(n, dtype=t.complex128)
+        cases[f"fft of {n}, complex128"] = partial(fft.fft, double)
     for rows, n in ((1000, 16), (1000, 30), (1000, 64), (100, 1024)):
         lines, waves = t.randn(rows, n, dtype=t.complex64), t.randn(rows, n)
         cases[f"fft of {rows} lines of {n}"] = partial(fft.fft, lines)
@@ -48,7 +51,7 @@ def matrices(t: Any) -> Cases:
     """Factorizations, systems and decompositions, single and in batches."""
     la = t.linalg
     cases: Cases = {}
-    shapes = ((4, 4), (32, 32), (128, 128), (512, 512), (500, 8, 8), (100, 32, 32))
+    shapes = ((4, 4), (32, 32), (128, 128), (512, 512), (1000, 4, 4), (500, 8, 8), (100, 32, 32))
     for shape in shapes:
         n = shape[-1]
         a = t.randn(*shape)
@@ -56,7 +59,7 @@ def matrices(t: Any) -> Cases:
         positive = a @ a.mT + n * t.eye(n)
         sides = t.randn(*shape[:-1], 4)
         factors, upper = la.lu_factor(a), a.triu() + n * t.eye(n)
-        low, ldl = la.cholesky(positive), la.ldl_factor(even)
+        low, ldl, reflections = la.cholesky(positive), la.ldl_factor(even), t.geqrf(a)
         calls: dict[str, Callable[[], object]] = {
             "solve": partial(la.solve, a, sides),
             "inv": partial(la.inv, a),
@@ -69,6 +72,8 @@ def matrices(t: Any) -> Cases:
             "cholesky_solve": partial(t.cholesky_solve, sides, low),
             "solve_triangular": partial(la.solve_triangular, upper, sides, upper=True),
             "qr": partial(la.qr, a),
+            "geqrf": partial(t.geqrf, a),
+            "ormqr": partial(t.ormqr, *reflections, sides),
             "eigh": partial(la.eigh, even),
             "svd": partial(la.svd, a, full_matrices=False),
             "svdvals": partial(la.svdvals, a),
@@ -104,11 +109,32 @@ def special(t: Any) -> Cases:
         "modified_bessel_i0": lambda: s.modified_bessel_i0(x),
         "gammainc": lambda: s.gammainc(x.abs() + 0.1, degrees),
         "zeta": lambda: s.zeta(x.abs() + 2, degrees + 1),
+        "polygamma 1": lambda: s.polygamma(1, x.abs() + 0.1),
+        **{
+            name: partial(getattr(s, name), x)
+            for name in ("erfcx", "log_ndtr", "i0e", "i1", "i1e", "airy_ai", "spherical_bessel_j0")
+        },
+        "ndtri": lambda: s.ndtri(x.abs()),
+        "ndtr of float64": partial(s.ndtr, x.double()),
+        "erfinv of float64": partial(s.erfinv, x.double()),
     }
 
 
-FAMILIES = (transforms, matrices, special)
-PARTS = 6
+def samples(t: Any) -> Cases:
+    """Images of three channels, with places inside and outside."""
+    f = t.nn.functional
+    image, places = t.randn(4, 3, 64, 64), t.rand(4, 64, 64, 2) * 2.6 - 1.3
+    return {
+        f"grid_sample, {mode}, {padding}": partial(
+            f.grid_sample, image, places, mode, padding, align_corners=False
+        )
+        for mode in ("bilinear", "nearest", "bicubic")
+        for padding in ("zeros", "border", "reflection")
+    }
+
+
+FAMILIES = (transforms, matrices, special, samples)
+PARTS = 8
 
 
 def run(t: Any, part: int) -> dict[str, float]:
