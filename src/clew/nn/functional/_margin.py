@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import clew
+from clew import _C
 from clew._autocast import in_float32
 
 from ._core import logsigmoid, softplus, vector_norm
@@ -393,6 +394,10 @@ def multilabel_margin_loss(
     safe = clew.where(live, y, 0)
     _check_classes(safe, x.shape[1])
     is_label = clew.zeros_like(y).scatter_add(1, safe, live.to(y.dtype)) > 0
+    if y.numel() and not (y.is_meta or _C._vmap_depth() or _C._trace_running()):
+        # Most rows have few labels: nothing is computed of columns that no row uses.
+        most = max(int(live.sum(1).max()), 1)
+        live, safe = live[:, :most], safe[:, :most]
     right = x.gather(1, safe)
     gap = (1 - right.unsqueeze(2) + x.unsqueeze(1)).clamp(min=0)
     counted = live.unsqueeze(2) & ~is_label.unsqueeze(1)
