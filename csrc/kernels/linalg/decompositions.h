@@ -8,7 +8,7 @@
 namespace clew::kernels {
 
 // Up to this many rows and columns they are quicker than LAPACK.
-constexpr int64_t small_eigh = 64, small_svd = 16, small_reflections = 48;
+constexpr int64_t small_eigh = 64, small_svdvals = 16, small_reflections = 48;
 // Doubles of room that a matrix needs, in lines that are filled up to whole vectors.
 constexpr int64_t room_of_lines(int64_t count, int64_t length) { return count * (length + 8); }
 
@@ -20,10 +20,10 @@ template <class T> struct DecompositionLoops {
   // is read, by its strides; room: 2 n + 4 lines of n.
   Outcome (*eigh)(int64_t n, const T* a, int64_t row, int64_t column, double* room, T* values,
                   T* vectors);
-  // The n largest singular values of a (m, n), m >= n, read by its strides, descending; u (m, n)
-  // and v (n, n), or null; room: 2 n + 1 lines of m.
-  Outcome (*svd)(int64_t m, int64_t n, const T* a, int64_t row, int64_t column, double* room, T* u,
-                 T* values, T* v);
+  // The n largest singular values of a (m, n), m >= n, read by its strides, descending; room: n + 1
+  // lines of m.
+  Outcome (*svdvals)(int64_t m, int64_t n, const T* a, int64_t row, int64_t column, double* room,
+                     T* values);
   // Reflections of A = Q R below the diagonal of a (m, n), R above; room: n + 1 lines of m.
   void (*reflections)(int64_t m, int64_t n, T* a, T* tau, double* room);
   // The first n columns of the product of k reflections in their place; n + k lines of m.

@@ -4,6 +4,7 @@
 // scaled, so that no square overflows, and computed in double.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "kernels/core/lanes.h"
 #include "kernels/linalg/decompositions.h"
@@ -200,12 +201,12 @@ Outcome eigh(int64_t n, const T* a, int64_t row, int64_t column, double* room, T
 }
 
 // Jacobi's rotations make the columns of A V orthogonal; what they are long are the singular
-// values. Columns are lines here.
+// values. Columns are lines here. (Vectors are LAPACK's: their signs are those of PyTorch.)
 template <class T>
-Outcome svd(int64_t m, int64_t n, const T* a, int64_t row, int64_t column, double* room, T* u,
-            T* values, T* v) {
-  const int64_t wm = padded(m), wn = padded(n);
-  double *g = room, *z = g + n * wm, *squares = z + n * wn;
+Outcome svdvals(int64_t m, int64_t n, const T* a, int64_t row, int64_t column, double* room,
+                T* values) {
+  const int64_t wm = padded(m);
+  double *g = room, *squares = g + n * wm;
   double most = 0, sum = 0;
   for (int64_t j = 0; j < n; ++j) {
     for (int64_t i = 0; i < m; ++i) {
@@ -219,10 +220,6 @@ Outcome svd(int64_t m, int64_t n, const T* a, int64_t row, int64_t column, doubl
   if (sum != 0) return Outcome::not_finite;
   const double scale = scale_for(most), back = 1.0 / scale;
   for (int64_t j = 0; j < n * wm; j += L) store(g + j, load(g + j) * spread(scale));
-  if (u) {
-    std::fill_n(z, n * wn, 0.0);
-    for (int64_t j = 0; j < n; ++j) z[j * wn + j] = 1.0;
-  }
   // Angles converge quadratically: where results are rounded to float, the last turn is spared.
   constexpr double tolerance = sizeof(T) == 4 ? 0x1p-36 : 0x1p-51;
   // As in a tournament, whose games of one round do not wait for each other.
@@ -248,30 +245,14 @@ Outcome svd(int64_t m, int64_t n, const T* a, int64_t row, int64_t column, doubl
         const double t = 2.0 * std::copysign(product, product * apart) / (std::fabs(apart) + root);
         const double c = 1.0 / std::sqrt(1.0 + t * t), s = c * t;
         rotate(x, y, c, s, wm);
-        if (u) rotate(z + p * wn, z + q * wn, c, s, wn);
         squares[p] -= t * product;
         squares[q] += t * product;
       }
     }
   }
   for (int64_t j = 0; j < n; ++j) squares[j] = dot(g + j * wm, g + j * wm, 0, wm);
-  for (int64_t j = 0; j < n; ++j) {
-    const int64_t most_at = std::max_element(squares + j, squares + n) - squares;
-    if (most_at == j) continue;
-    std::swap(squares[j], squares[most_at]);
-    std::swap_ranges(g + j * wm, g + j * wm + m, g + most_at * wm);
-    if (u) std::swap_ranges(z + j * wn, z + j * wn + n, z + most_at * wn);
-  }
-  for (int64_t j = 0; j < n; ++j) {
-    // Of columns that vanish the directions are lost.
-    if (u && !(squares[j] > 0x1p-400)) return Outcome::not_converged;
-    squares[j] = std::sqrt(squares[j]);
-    values[j] = static_cast<T>(squares[j] * back);
-  }
-  for (int64_t j = 0; u && j < n; ++j) {
-    for (int64_t i = 0; i < m; ++i) u[j * m + i] = static_cast<T>(g[j * wm + i] / squares[j]);
-    for (int64_t i = 0; i < n; ++i) v[j * n + i] = static_cast<T>(z[j * wn + i]);
-  }
+  std::sort(squares, squares + n, std::greater<>());
+  for (int64_t j = 0; j < n; ++j) values[j] = static_cast<T>(std::sqrt(squares[j]) * back);
   return Outcome::done;
 }
 
@@ -367,9 +348,10 @@ void reflect(bool left, bool adjoint, int64_t m, int64_t n, int64_t k, const T* 
 
 }  // namespace
 
-#define CLEW_LOOPS(T, name)                \
-  extern const DecompositionLoops<T> name; \
-  const DecompositionLoops<T> name = {eigh<T>, svd<T>, reflections<T>, product_of<T>, reflect<T>};
+#define CLEW_LOOPS(T, name)                                                               \
+  extern const DecompositionLoops<T> name;                                                \
+  const DecompositionLoops<T> name = {eigh<T>, svdvals<T>, reflections<T>, product_of<T>, \
+                                      reflect<T>};
 CLEW_LOOPS(float, decompositions_float)
 CLEW_LOOPS(double, decompositions_double)
 #undef CLEW_LOOPS

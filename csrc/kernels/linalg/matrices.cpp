@@ -514,24 +514,19 @@ void eig(Range of, const Stack<T>& a, Complex<T>* values, Complex<T>* vectors, i
 }
 namespace {
 
-// One matrix in loops of our own; false when LAPACK must do it.
-template <class T> bool small_svd_of(const Stack<T>& a, int64_t i, T* u, Real<T>* s, T* vh) {
+// Values of one matrix in loops of our own; false when LAPACK must find them.
+template <class T> bool small_svdvals_of(const Stack<T>& a, int64_t i, Real<T>* s) {
   if constexpr (is_complex_v<T>) {
     return false;
   } else {
     const bool wide = a.m < a.n;
     const int64_t least = std::min(a.m, a.n), most = std::max(a.m, a.n);
-    if (least > small_svd || most > small_eigh) return false;
-    // Of a wide matrix the transposed one is decomposed: A^T = V S U^T.
+    if (least > small_svdvals || most > small_eigh) return false;
+    // Of a wide matrix the transposed one is looked at.
     const int64_t row = a.columns ? 1 : a.n, column = a.columns ? a.m : 1;
-    T* other = u ? second_scratch.of<T>(least * most + 1) : nullptr;
-    T *left = wide ? other : u, *right = wide ? u : other;
-    if (decomposition_loops<T>().svd(most, least, a[i], wide ? column : row, wide ? row : column,
-                                     room_for(2 * least + 1, most), u ? left : nullptr, s,
-                                     u ? right : nullptr) != Outcome::done)
-      return false;
-    if (u) transpose(other, least, wide ? most : least, vh);
-    return true;
+    return decomposition_loops<T>().svdvals(most, least, a[i], wide ? column : row,
+                                            wide ? row : column, room_for(least + 1, most),
+                                            s) == Outcome::done;
   }
 }
 
@@ -542,8 +537,7 @@ void svd(Range of, const Stack<T>& a, bool full, T* u, Real<T>* s, T* vh, int32_
   const int64_t m = a.m, n = a.n, k = std::min(m, n);
   const int64_t us = m * (full ? m : k), vs = n * (full ? n : k);
   for (int64_t i = of.begin; i < of.end; ++i) {
-    if (k > 0 && (!u || !full || m == n) &&
-        small_svd_of(a, i, u ? u + i * us : nullptr, s + i * k, u ? vh + i * vs : nullptr)) {
+    if (!u && k > 0 && small_svdvals_of(a, i, s + i * k)) {
       info[i] = 0;
       continue;
     }
