@@ -253,3 +253,17 @@ def test_exports_are_whole_too(tmp_path, monkeypatch):
         with pytest.raises(OSError, match="No space"):
             write_it(str(target))
         assert target.read_text() == "old"
+
+
+@posix
+def test_what_standard_output_leads_to_is_written_as_it_is(tmp_path):
+    """A pipe has no path of its own, and neither has a file that was deleted."""
+    code = "import clew; clew.save({'a': clew.arange(5)}, '/dev/stdout')"
+    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True)
+    assert load(io.BytesIO(done.stdout))["a"].tolist() == [0, 1, 2, 3, 4]
+    with open(tmp_path / "gone", "w+b") as file:
+        os.unlink(tmp_path / "gone")
+        save({"a": clew.arange(5)}, f"/proc/self/fd/{file.fileno()}")
+        file.seek(0)
+        assert load(file)["a"].tolist() == [0, 1, 2, 3, 4]
+    assert os.listdir(tmp_path) == []

@@ -24,8 +24,9 @@ def replacing(path: Any, mode: str = "wb", **options: Any) -> Iterator[Any]:
 
     It is written in the same folder under no name or a private one, and reaches the disk before it
     is renamed. An existing file's permissions and owner are kept, and a symbolic link goes on to
-    point to its target, which is what is replaced. What is no regular file (a pipe, a terminal) is
-    written as it is, and so is a file whose folder takes no new ones or that cannot be renamed.
+    point to its target, which is what is replaced; another name of the file (a hard link) keeps
+    the old content. What is no regular file (a pipe, a terminal) is written as it is, and so is a
+    file whose folder takes no new ones or that cannot be renamed.
 
     Args:
         path: the file.
@@ -34,12 +35,13 @@ def replacing(path: Any, mode: str = "wb", **options: Any) -> Iterator[Any]:
     """
     target = os.path.realpath(os.fsdecode(path))
     try:
-        old = os.stat(target)
+        old = os.stat(path)
     except FileNotFoundError:
         old = None
     if old is not None:
-        if not stat.S_ISREG(old.st_mode):
-            with open(target, mode, **options) as file:
+        # A link of /proc (/dev/stdout) may lead to what has no path, or no longer one.
+        if not stat.S_ISREG(old.st_mode) or not os.path.exists(target):
+            with open(path, mode, **options) as file:
                 yield file
             return
         # Whoever may not write to the file may not replace it either.
