@@ -316,3 +316,28 @@ def test_a_signal_handler_may_use_tensors_in_the_middle_of_an_operation() -> Non
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     assert seen
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("f", [lambda x: x.softmax(1), lambda x: F.layer_norm(x, x.shape[1:])])
+def test_other_threads_run_beside_few_long_rows(f: Callable[[clew.Tensor], object]) -> None:
+    rows = clew.rand(2, 6_000_000)
+    ticks: list[float] = []
+    over = threading.Event()
+
+    def tick() -> None:
+        while not over.is_set():
+            ticks.append(time.perf_counter())
+            time.sleep(0)
+
+    before = sys.getswitchinterval()
+    thread = threading.Thread(target=tick)
+    sys.setswitchinterval(1e-4)
+    try:
+        thread.start()
+        share = min(_held(lambda: f(rows), ticks) for _ in range(8))
+    finally:
+        over.set()
+        thread.join()
+        sys.setswitchinterval(before)
+    assert share < 0.85

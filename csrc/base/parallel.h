@@ -64,11 +64,13 @@ template <class F> void split_for(int64_t n, int64_t grain, F& f) {
 }
 
 // Calls f(begin, end) over disjoint pieces of [0, n); serial when n is small or when already inside
-// a parallel region. What lasts 8 grains lets other Python threads run.
+// a parallel region. What lasts 8 grains lets other Python threads run, and so does what has a
+// grain of 1: an item is worth a thread then, and may be a row of any length.
 template <class F> void parallel_for(int64_t n, int64_t grain, F&& f) {
   if (n <= 0) return;
   grain = std::max<int64_t>(grain, 1);
-  const LongWork work(n >= 8 * grain && !in_parallel() ? long_work_elements : 0);
+  const bool lasts = grain == 1 || n >= 8 * grain;
+  const LongWork work(lasts && !in_parallel() ? long_work_elements : 0);
   split_for(n, grain, f);
   end_if_stopped();
 }
