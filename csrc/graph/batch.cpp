@@ -150,8 +150,8 @@ Tensor make_batched(const Tensor& value, uint32_t levels) {
   t->storage->incref();
   t->offset = value->offset;
   t->dtype = value->dtype;
-  t->flags =
-      static_cast<uint8_t>((value->flags & (flag_own_version | flag_inference)) | flag_batched);
+  t->flags = static_cast<uint8_t>((value->flags & (flag_own_version | flag_inference | flag_conj)) |
+                                  flag_batched);
   take_shape(t, Shape::strided(Dims(value.sizes().data() + k, value.ndim() - k),
                                Dims(value.strides().data() + k, value.ndim() - k)));
   t->base = Tensor(value).release();

@@ -148,6 +148,7 @@ void AccumulateGrad::run(std::span<const Tensor> grads, Tensor*) {
     // it over as it is.
     bool mine =
         Py_REFCNT(reinterpret_cast<PyObject*>(grad.get())) <= 2 && grad->storage->seen_refs() == 1;
+    if (mine) grad->flags &= static_cast<uint8_t>(~flag_conj);
     if (modes.grad) {
       give(mine ? std::move(grad) : builtins.clone(grad));
     } else if (mine && lies_as(grad, leaf) && !grad->base && !grad.is_wrapped_number()) {

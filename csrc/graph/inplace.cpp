@@ -132,11 +132,22 @@ Tensor part_of(const Tensor& base, DType dtype, const Dims& sizes, const Dims& s
   return builtins.view_as_complex(builtins.as_strided(base, halves, steps, 2 * offset));
 }
 
-void check_inplace(const Tensor& t, const char* op, bool records) {
-  if ((t->flags & flag_inference) && !modes.inference)
+void check_no_conj(const Tensor& t, std::string_view op) {
+  if (t->flags & flag_conj)
     fail(op,
-         ": inplace update to inference tensor outside InferenceMode is not allowed; clone() it "
-         "first");
+         ": the tensor is the result of conj(), mH, H or adjoint(), or a view of it, and cannot be "
+         "written to: it is a copy, so that the write would not reach the tensor it was made from. "
+         "Write into that one, or into resolve_conj(), a copy of your own");
+}
+
+void check_inplace(const Tensor& t, const char* op, bool records) {
+  if (t->flags & (flag_inference | flag_conj)) [[unlikely]] {
+    check_no_conj(t, op);
+    if ((t->flags & flag_inference) && !modes.inference)
+      fail(op,
+           ": inplace update to inference tensor outside InferenceMode is not allowed; clone() it "
+           "first");
+  }
   if (!modes.grad) return;
   if (t->flags & flag_requires_grad) fail_leaf_write(op, t, false);
   if (!t->base) return;

@@ -9,6 +9,8 @@ namespace clew {
 
 // Throws when autograd forbids writing into t now.
 void check_inplace(const Tensor& t, const char* op, bool records);
+// Throws when t shows what conj() made, of which a write would go unnoticed.
+void check_no_conj(const Tensor& t, std::string_view op);
 inline void bump_version(const Tensor& t) {
   if (t->flags & flag_own_version) return;
   ++t->storage->version;

@@ -88,6 +88,11 @@ struct PyFunctionNode final : Node {
       if (!edges[i].fn) continue;
       check_gradient_device(edges[i], borrow(g), *this, i);
       out[i] = borrow(g);
+      // Gradients may be written to; this one too, unless backward kept it.
+      if (out[i]->flags & flag_conj) [[unlikely]] {
+        if (Py_REFCNT(g) > 2) out[i] = builtins.clone(out[i]);
+        out[i]->flags &= static_cast<uint8_t>(~flag_conj);
+      }
     }
   }
 };

@@ -56,7 +56,7 @@ int buffer_get(PyObject* self, Py_buffer* view, int flags) {
   Py_INCREF(self);
   view->itemsize = static_cast<Py_ssize_t>(itemsize(t->dtype));
   view->len = t->shape->numel * view->itemsize;
-  view->readonly = 0;
+  view->readonly = (t->flags & flag_conj) != 0;
   view->ndim = t->shape->sizes.size();
   view->format = flags & PyBUF_FORMAT ? const_cast<char*>(format_of(t->dtype)) : nullptr;
   view->shape = b->shape;
@@ -328,7 +328,8 @@ PyObject* method_numpy(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
     }
     if (force) {
       note_leaving(reinterpret_cast<TensorObj*>(self), "numpy()");
-      return to_numpy(detach(borrow(self)));
+      const Tensor t = borrow(self);
+      return to_numpy(t->flags & flag_conj ? builtins.clone(detach(t)) : detach(t));
     }
     return array_of(self);
   });

@@ -212,6 +212,10 @@ PyObject* dlpack_export(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
       fail(ErrorKind::Buffer,
            "__dlpack__: Can't export tensors that require gradient, use tensor.detach()");
     }
+    if (t->flags & flag_conj)
+      fail(ErrorKind::Buffer,
+           "__dlpack__: Can't export what conj() gave, which cannot be written to; export its "
+           "resolve_conj()");
     if (t.is_meta()) fail(ErrorKind::Buffer, "__dlpack__: a meta tensor has no memory to export");
     if (a.has(0) && !(is_int(a.value[0]) && int_from(a.value[0]) == -1)) {
       fail(ErrorKind::Buffer, "__dlpack__: the CPU has no streams; stream must be None");

@@ -297,11 +297,11 @@ PyObject* wrap_outputs(const FunctionEntry& e, Overload& o, Tensors& outs) {
 
 namespace {
 
-void store_out(const FunctionEntry& e, const OpDef& op, const Tensor& out, const Tensor& result) {
+void store_out(const FunctionEntry& e, const Tensor& out, const Tensor& result, bool own_dtype) {
   if (result.is_meta() != out.is_meta())
     fail(e.name, ": out must be on the result's device; got ", name(out.device()), " for ",
          name(result.device()));
-  if (result.dtype() != out.dtype() && needs_own_dtype(op)) {
+  if (result.dtype() != out.dtype() && own_dtype) {
     const bool yes_or_no = e.name == "all" || e.name == "any";
     if (!(yes_or_no && result.dtype() == DType::Bool && out.dtype() == DType::UInt8))
       fail(e.name, ": Expected out tensor to have dtype ", result.dtype(), ", but got ",
@@ -335,7 +335,7 @@ PyObject* return_into_out(const FunctionEntry& e, Overload& o, Tensors& outs, Py
   Ref own(PyList_Check(given) ? checked(PyList_AsTuple(given)) : Py_NewRef(given));
   PyObject* out = own.get();
   if (outs.size() == 1 && is_tensor(out)) {
-    store_out(e, *o.op, borrow(out), outs[0]);
+    store_out(e, borrow(out), outs[0], needs_own_dtype(*o.op));
     Py_INCREF(out);
     return out;
   }
@@ -347,10 +347,29 @@ PyObject* return_into_out(const FunctionEntry& e, Overload& o, Tensors& outs, Py
     PyObject* t = PyTuple_GET_ITEM(out, i);
     if (!is_tensor(t))
       fail_type(e.name, "(): argument 'out' must hold Tensors; got ", Py_TYPE(t)->tp_name);
-    store_out(e, *o.op, borrow(t), outs[i]);
+    store_out(e, borrow(t), outs[i], true);
     outs[i] = borrow(t);
   }
   return wrap_outputs(e, o, outs);
+}
+
+// Sums and products are computed in the dtype of the tensor that receives them; a dtype that was
+// asked for must be that one.
+void choose_dtype(const FunctionEntry& e, const Overload& o, const Bound& b, const Tensor& x,
+                  char* attrs) {
+  const bool running = e.name == "cumsum" || e.name == "cumprod";
+  const bool total = e.name == "sum" || e.name == "prod";
+  if (!running && !total && e.name != "mean") return;
+  const DType d = borrow(b.out).dtype();
+  for (size_t i = 0; i < o.params.size(); ++i) {
+    const Param& p = o.params[i];
+    if (p.kind != ParamKind::DType) continue;
+    auto* asked = reinterpret_cast<std::optional<DType>*>(
+        attrs + o.op->attrs->fields[static_cast<size_t>(p.field)].offset);
+    if (!*asked && (running || (total && (is_complex(d) || !x.is_complex())))) *asked = d;
+    if (*asked && !running && **asked != d)
+      fail(e.name, ": Expected out tensor to have dtype ", **asked, ", but got ", d, " instead");
+  }
 }
 
 PyObject* run(FunctionEntry& e, Overload& o, Bound& b, bool inplace) {
@@ -385,15 +404,7 @@ PyObject* run(FunctionEntry& e, Overload& o, Bound& b, bool inplace) {
       in.push_back(!v || v == Py_None ? Tensor() : tensor_or_number(v));
     }
   }
-  // Running sums and products are computed in the dtype of the tensor that receives them.
-  if (b.out && is_tensor(b.out) && (e.name == "cumsum" || e.name == "cumprod")) {
-    for (size_t i = 0; i < n; ++i) {
-      const Param& p = o.params[i];
-      if (p.kind != ParamKind::DType || (b.value[i] && b.value[i] != Py_None)) continue;
-      char* field = attrs.bytes + op.attrs->fields[static_cast<size_t>(p.field)].offset;
-      *reinterpret_cast<std::optional<DType>*>(field) = borrow(b.out).dtype();
-    }
-  }
+  if (b.out && is_tensor(b.out)) choose_dtype(e, o, b, in[0], attrs.bytes);
   const void* a = op.attrs ? attrs.bytes : nullptr;
   if (inplace) {
     apply_inplace(op, in, a);
@@ -413,11 +424,14 @@ PyObject* run(FunctionEntry& e, Overload& o, Bound& b, bool inplace) {
     AutocastMode off(false);
     if (PyTuple_Check(b.out) || PyList_Check(b.out)) {
       for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(b.out); ++k)
-        if (PyObject* t = PySequence_Fast_GET_ITEM(b.out, k); is_tensor(t))
+        if (PyObject* t = PySequence_Fast_GET_ITEM(b.out, k); is_tensor(t)) {
+          check_no_conj(borrow(t), e.name);
           check_out_memory(op, in, borrow(t));
+        }
     }
     if (is_tensor(b.out)) {
       Tensor target = borrow(b.out);
+      check_no_conj(target, e.name);
       check_out_memory(op, in, target);
       if (apply_into(op, in, a, {&target, 1})) return wrap(std::move(target));
     }

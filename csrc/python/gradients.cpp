@@ -44,6 +44,7 @@ class Blocks {
       if (!is_floating(t.dtype()) || t.is_meta() || (t->flags & flag_batched)) return false;
       if (!t.is_contiguous() && !is_non_overlapping_and_dense(t.sizes(), t.strides())) return false;
       if (written) {
+        if (t->flags & flag_conj) return false;
         if (t->grad_fn || t.requires_grad() || t->base) return false;
         if ((t->flags & flag_inference) && !modes.inference) return false;
         // Another tensor, or the same one again, in the same memory: one after the other. One

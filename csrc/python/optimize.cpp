@@ -42,7 +42,7 @@ bool fits(PyObject* o, TensorObj* param) {
   settle_before_write(borrow(o));
   return t->dtype == param->dtype && t->shape->sizes == param->shape->sizes &&
          t->shape->strides == param->shape->strides && t->storage->device == Device::CPU &&
-         !t->grad_fn && !(t->flags & flag_batched) &&
+         !t->grad_fn && !(t->flags & (flag_batched | flag_conj)) &&
          !((t->flags & flag_inference) && !modes.inference);
 }
 

@@ -22,10 +22,9 @@ constexpr auto converting = std::to_array<std::string_view>(
      "vstack",       "logaddexp", "true_divide", "div",          "divide"});
 // Elementwise, but results are not converted.
 constexpr auto plain = std::to_array<std::string_view>(
-    {"abs",   "absolute",   "bitwise_not", "ceil",      "conj_physical", "fix",
-     "floor", "frac",       "hardshrink",  "heaviside", "isneginf",      "isposinf",
-     "lerp",  "logsigmoid", "neg",         "negative",  "round",         "sgn",
-     "sign",  "signbit",    "softplus",    "trunc"});
+    {"abs",        "absolute",   "bitwise_not", "ceil",     "conj_physical", "fix",      "floor",
+     "frac",       "hardshrink", "heaviside",   "isneginf", "isposinf",      "neg",      "negative",
+     "logsigmoid", "round",      "sgn",         "sign",     "signbit",       "softplus", "trunc"});
 // Read their inputs while they write, so out may be none of those nor share memory with them.
 constexpr auto apart = std::to_array<std::string_view>(
     {"aminmax", "cat",    "column_stack",   "concat",  "concatenate",

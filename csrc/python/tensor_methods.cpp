@@ -91,6 +91,9 @@ PyObject* method_is_signed(PyObject* o, PyObject*) {
 PyObject* method_is_inference(PyObject* o, PyObject*) {
   return PyBool_FromLong(obj(o)->flags & flag_inference);
 }
+PyObject* method_is_conj(PyObject* o, PyObject*) {
+  return PyBool_FromLong((obj(o)->flags & flag_conj) && is_complex(obj(o)->dtype));
+}
 PyObject* method_is_view(PyObject* o, PyObject*) {
   return PyBool_FromLong(obj(o)->base != nullptr);
 }
@@ -265,6 +268,7 @@ PyObject* method_set_(PyObject* o, PyObject* args) {
       require(first.fits, "set_: storage_offset ", offset, " is too large");
       set_storage(self, src->storage, first.value, sizes, strides);
     }
+    self->flags |= src->flags & flag_conj;
     bump_version(self);
     Py_INCREF(o);
     return o;
@@ -389,6 +393,8 @@ PyMethodDef tensor_methods[] = {
     {"is_signed", method_is_signed, METH_NOARGS, "Whether the dtype has negative numbers."},
     {"is_inference", method_is_inference, METH_NOARGS,
      "Whether the tensor was made in inference mode."},
+    {"is_conj", method_is_conj, METH_NOARGS,
+     "Whether the tensor is what conj() gave, or a view of it, which cannot be written to."},
     {"_is_view", method_is_view, METH_NOARGS, nullptr},
     {"requires_grad_", keyworded(method_requires_grad_), METH_FASTCALL | METH_KEYWORDS,
      "Sets requires_grad in place."},

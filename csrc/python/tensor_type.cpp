@@ -391,7 +391,7 @@ Tensor make_subclass_instance(PyTypeObject* type, const Tensor& source) {
   t->offset = source->offset;
   t->dtype = source->dtype;
   t->view_kind = ViewKind::plain;
-  t->flags = source->flags & (flag_own_version | flag_inference);
+  t->flags = source->flags & (flag_own_version | flag_inference | flag_conj);
   track(t);  // which its allocation did
   return Tensor::steal(t);
 }

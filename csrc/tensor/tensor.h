@@ -30,6 +30,7 @@ enum TensorFlag : uint8_t {
   flag_inference = 8,       // made in inference_mode
   flag_batched = 16,        // stands for one sample of `base` inside vmap (graph/batch.h)
   flag_tracked = 32,        // the garbage collector knows it
+  flag_conj = 64,           // what conj() gave, or shows part of it: a copy that is not written to
 };
 
 // How a view came to be, which decides whether an in-place write through it may be recorded.
@@ -196,7 +197,7 @@ Tensor empty_matrix(int64_t rows, int64_t columns, const Tensor& a);
 Tensor alias(const Tensor& t, const Dims& sizes, const Dims& strides,
              int64_t offset_elements_from_t = 0);
 Tensor alias(const Tensor& t);
-constexpr uint8_t kept_flags = flag_own_version | flag_inference | flag_wrapped_number;
+constexpr uint8_t kept_flags = flag_own_version | flag_inference | flag_wrapped_number | flag_conj;
 // The same, of what a tensor consists of.
 Tensor over_parts(Storage* storage, Shape* shape, int64_t offset, DType dtype, uint8_t flags);
 // A CPU 0-d tensor with the value; `wrapped` marks it as a Python number for promotion.

@@ -333,9 +333,12 @@ def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
         first, second = dims
         dims_a = [first] if isinstance(first, int) else list(first)
         dims_b = [second] if isinstance(second, int) else list(second)
-    if out is not None:
-        return _ops._tensordot(a, b, dims_a, dims_b, out=out)
-    return _ops._tensordot(a, b, dims_a, dims_b)
+    made = _ops._tensordot(a, b, dims_a, dims_b)
+    if out is None:
+        return made
+    from clew._primitive import write_out
+
+    return write_out("tensordot", made, out)
 
 
 def _chain_split(sizes: Sequence[int]) -> dict[tuple[int, int], int]:

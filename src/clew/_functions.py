@@ -365,7 +365,7 @@ def diff(
         return input
     from clew._primitive import write_out
 
-    return write_out("diff", input, out)
+    return write_out("diff", input, out, converts=True)
 
 
 @numpy_names

@@ -57,7 +57,7 @@ METHODS = {
     "clew._lazy.histogram": "histc histogram",
     "clew._lazy.statistics": "corrcoef cov nanquantile quantile renorm renorm_",
     "clew._lazy.tensors": (
-        "chalf const_data_ptr dim_order fill_diagonal_ frexp hash_tensor is_conj is_neg "
+        "chalf const_data_ptr dim_order fill_diagonal_ frexp hash_tensor is_neg "
         "is_set_to map2_ module_load new nonzero_static resize_as_ slice_inverse storage_type "
         "sum_to_size"
     ),

@@ -19,7 +19,7 @@ OPS = [
     if op.out and not op.name.startswith("_") and "random" not in op.why and "view" not in op.why
 ]
 
-COMPUTED_IN_OUT_DTYPE = ("cumprod", "cumsum")
+COMPUTED_IN_OUT_DTYPE = ("cumprod", "cumsum", "prod", "sum")
 
 
 def case(op: Op) -> tuple[Any, clew.Tensor] | None:

@@ -24,10 +24,13 @@ constexpr OpDef conj_physical_op =
                "real(input) - 1j * imag(input)", "clew.tensor([1 + 2j])", "tensor([1.-2.j])">(
         {.loops = &table::conj, .vjp = conj_vjp});
 
-void conj_run(const Call& c, Tensors& outs) { outs.push_back(conj(c.in[0])); }
+void conj_run(const Call& c, Tensors& outs) { outs.push_back(shown_conj(c.in[0])); }
 constexpr OpDef conj_op = composite({
     .signature = "conj(Tensor input) -> Tensor",
     .doc = R"(The complex conjugate of every element; a real tensor is returned as it is.
+
+The result is a copy that refuses to be written to: in PyTorch it shows its input's memory, and a
+write would reach that. resolve_conj() makes a copy of your own of it.
 
 out = real(input) - 1j * imag(input)
 
@@ -42,34 +45,38 @@ tensor([1.-2.j])
     .run = conj_run,
 });
 
-void itself_run(const Call& c, Tensors& outs) { outs.push_back(c.in[0]); }
+// A copy of what cannot be written to, else the tensor itself.
+void resolve_run(const Call& c, Tensors& outs) {
+  outs.push_back(c.in[0]->flags & flag_conj ? clone(c.in[0]) : c.in[0]);
+}
 constexpr OpDef resolve_conj_op = composite({
     .signature = "resolve_conj(Tensor input) -> Tensor",
-    .doc = R"(The tensor itself: conj() never leaves work behind.
+    .doc = R"(A copy of what conj() gave, to be written to; of any other tensor the tensor itself.
 
 Args:
     input: the tensor.
 Returns:
-    input.
+    a copy, or input.
 
 >>> clew.resolve_conj(clew.tensor([1 + 2j]).conj())
 tensor([1.-2.j])
 )",
-    .run = itself_run,
+    .run = resolve_run,
 });
 constexpr OpDef resolve_neg_op = composite({
     .signature = "resolve_neg(Tensor input) -> Tensor",
-    .doc = R"(The tensor itself: imag() of a conjugate never leaves work behind.
+    .doc =
+        R"(A copy of what shows a part of a conjugate, to be written to; else the tensor itself.
 
 Args:
     input: the tensor.
 Returns:
-    input.
+    a copy, or input.
 
 >>> clew.resolve_neg(clew.tensor([1.]))
 tensor([1.])
 )",
-    .run = itself_run,
+    .run = resolve_run,
 });
 
 void real_run(const Call& c, Tensors& outs) { outs.push_back(real(c.in[0])); }
@@ -201,6 +208,13 @@ tensor([2.+0.j])
 
 Tensor conj(const Tensor& input) {
   return input.is_complex() ? apply(conj_physical_op, {input}) : input;
+}
+Tensor shown_conj(const Tensor& input) {
+  if (!input.is_complex()) return input;
+  Tensor y = conj(input);
+  y->flags |= flag_conj;
+  if (is_batched(y)) physical(y)->flags |= flag_conj;
+  return y;
 }
 Tensor real(const Tensor& input) {
   return input.is_complex() ? select(view_as_real(input), -1, 0) : input;

@@ -25,6 +25,8 @@ Tensor clone(const Tensor& input);
 Tensor to_dtype(const Tensor& input, DType dtype);  // the input itself when it has that dtype
 
 Tensor conj(const Tensor& input);  // the input itself when it is real
+// What conj(), mH, H and adjoint() give: the same, but nobody may write to it.
+Tensor shown_conj(const Tensor& input);
 Tensor real(const Tensor& input);  // a view; the input itself when it is real
 Tensor imag(const Tensor& input);  // a view; complex tensors only
 Tensor angle(const Tensor& input);

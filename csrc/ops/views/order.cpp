@@ -186,8 +186,8 @@ constexpr OpDef matrix_transpose_op = view({
     .offer = Offer::function,
 });
 void adjoint_run(const Call& c, Tensors& outs) {
-  Tensor y = transposed(c.in[0]);
-  outs.push_back(y.is_complex() ? conj(y) : y);
+  const Tensor& x = c.in[0];
+  outs.push_back(shown_conj(x.ndim() == 0 ? transpose(x, 0, 0) : transposed(x)));
 }
 constexpr OpDef adjoint_op = composite({
     .signature = "adjoint(Tensor input) -> Tensor",
@@ -208,7 +208,7 @@ void h_run(const Call& c, Tensors& outs) {
   const Tensor& x = c.in[0];
   require(x.ndim() == 2 || x.ndim() == 0, "H: input must be a matrix or 0-d; got ", x);
   Tensor y = t(x);
-  outs.push_back(y.is_complex() ? conj(y) : y);
+  outs.push_back(shown_conj(y));
 }
 constexpr OpDef h_op = composite({
     .signature = "_H(Tensor input) -> Tensor",

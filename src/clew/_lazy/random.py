@@ -66,4 +66,4 @@ def binomial(
             raise RuntimeError(f"binomial: count must be whole and not negative; got {count}")
         values = numpy_generator(generator).binomial(n.astype(np.int64), p, tuple(shape))
         drawn = _C.from_numpy(np.asarray(values, dtype=np.float64)).to(count.dtype)
-    return write_out("binomial", drawn, out)
+    return write_out("binomial", drawn, out, converts=True)

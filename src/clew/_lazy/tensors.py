@@ -127,13 +127,13 @@ def _laid_out(t: Tensor, memory_format: Any) -> bool:
 
 
 def is_conj(input: Tensor) -> bool:
-    """False: conj() computes its result at once.
+    """Whether the tensor is what conj() gave, or a view of it.
 
     >>> clew.is_conj(clew.tensor(1j).conj())
-    False
+    True
     """
     need_tensors("is_conj", input=input)
-    return False
+    return input.is_conj()
 
 
 def is_neg(input: Tensor) -> bool:

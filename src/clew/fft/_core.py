@@ -244,7 +244,7 @@ def to_complex(
     else:
         x = x.to(x.dtype.to_complex())
         x = x.clone() if x is input else x
-    return write_out(name, x, out)
+    return write_out(name, x, out, converts=True)
 
 
 def to_half(
@@ -268,7 +268,7 @@ def to_half(
     need_out(name, out, real=False)
     x = resize(name, x, axes, sizes)
     x = r2c(x, axes=axes, scale=scale)
-    return write_out(name, x if forward else x.conj(), out)
+    return write_out(name, x if forward else x.conj_physical(), out, converts=True)
 
 
 def to_real(
@@ -293,4 +293,4 @@ def to_real(
         raise RuntimeError(f"{name}: Invalid number of data points ({n}) specified")
     x = resize(name, x, axes, [*sizes[:-1], n // 2 + 1])
     x = c2r(x.conj() if forward else x, axes=axes, n=n, scale=scale)
-    return write_out(name, x, out)
+    return write_out(name, x, out, converts=True)

@@ -106,7 +106,7 @@ def _frequencies(
         steps.narrow(0, (n + 1) // 2, n // 2).sub_(n)
     width = n * d
     steps = steps * (1.0 / width if width else float("inf"))
-    result = write_out(name, steps, out)
+    result = write_out(name, steps, out, converts=True)
     return result.requires_grad_() if requires_grad else result
 
 

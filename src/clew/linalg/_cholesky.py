@@ -138,7 +138,7 @@ def cholesky(input: Tensor, *, upper: bool = False, out: Tensor | None = None) -
 def _cholesky(name: str, a: Tensor, upper: bool, out: Any) -> Any:
     check_matrix(name, a, square=True)
     factor, _ = _factor(a, upper=bool(upper), name=name, check=True)
-    return write_out(name, factor, out)
+    return write_out(name, factor, out, converts=name == "cholesky")
 
 
 def _solved(low: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -212,7 +212,7 @@ def cholesky_inverse(input: Tensor, upper: bool = False, *, out: Tensor | None =
             [0.0000, 0.2500]])
     """
     check_matrix("cholesky_inverse", input, "L", square=True)
-    return write_out("cholesky_inverse", _inverse(input, upper=bool(upper)), out)
+    return write_out("cholesky_inverse", _inverse(input, upper=bool(upper)), out, converts=True)
 
 
 @in_float32
@@ -243,4 +243,4 @@ def cholesky_solve(
             f"got {show(input)} and {show(input2)}"
         )
     input, input2 = broadcast_batch("cholesky_solve", input, input2, core=(2, 2))
-    return write_out("cholesky_solve", _solve(input, input2, upper=bool(upper)), out)
+    return write_out("cholesky_solve", _solve(input, input2, upper=bool(upper)), out, converts=True)

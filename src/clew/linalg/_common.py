@@ -69,6 +69,11 @@ class SVD(NamedTuple):
     Vh: Tensor
 
 
+def conj_transpose(x: Tensor) -> Tensor:
+    """What ``x.mH`` holds, as a tensor that may be written to: for results."""
+    return x.mT.conj_physical() if x.is_complex() else x.mT
+
+
 def check_tensor(name: str, argument: str, t: Any) -> None:
     """Raises TypeError unless ``t`` is a tensor."""
     if not isinstance(t, Tensor):

@@ -241,7 +241,7 @@ def eig(input: Tensor, *, out: Any = None) -> Eigen:
     tensor([1., 1.])
     """
     check_matrix("linalg.eig", input, square=True)
-    return write_out("linalg.eig", Eigen(*_eig(input, name="linalg.eig")), out)
+    return write_out("linalg.eig", Eigen(*_eig(input, name="linalg.eig")), out, converts=True)
 
 
 @in_float32
@@ -263,4 +263,4 @@ def eigvals(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         values = _eig(input, name="linalg.eigvals")[0]
     else:
         values = _eigvals(input, name="linalg.eigvals")
-    return write_out("linalg.eigvals", values, out)
+    return write_out("linalg.eigvals", values, out, converts=True)

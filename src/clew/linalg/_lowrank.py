@@ -8,7 +8,7 @@ from clew import _C
 from clew._C import Tensor
 
 from ._cholesky import cholesky
-from ._common import check_matrix, check_same, check_tensor, eps_of, every, show
+from ._common import check_matrix, check_same, check_tensor, conj_transpose, eps_of, every, show
 from ._eigen import eigh
 from ._qr import qr
 from ._svd import svd
@@ -67,7 +67,7 @@ def svd_lowrank(A: Tensor, q: int | None = 6, niter: int = 2, M: Tensor | None =
     basis = _range(work, q, niter)
     u, s, vh = svd(basis.mH @ work, full_matrices=False)
     u = basis @ u
-    return SVDOfOld(vh.mH, s, u) if wide else SVDOfOld(u, s, vh.mH)
+    return SVDOfOld(conj_transpose(vh), s, u) if wide else SVDOfOld(u, s, conj_transpose(vh))
 
 
 def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> Any:
@@ -117,7 +117,7 @@ def _independent(s: Tensor, b: Tensor | None) -> Tensor:
     if b is None:
         return q
     low = cholesky(q.mH @ b @ q)
-    return triangular(low, q.mH, upper=False).mH
+    return conj_transpose(triangular(low, q.mH, upper=False))
 
 
 def _refuse(name: str, **given: Any) -> None:

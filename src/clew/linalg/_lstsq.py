@@ -87,7 +87,8 @@ def lstsq(
     rtol = eps_of(input.dtype) * max(m, n) if rcond is None else rcond
     input, right = broadcast_batch(name, input, right, core=(2, 2))
     if m and n and loaded and _C._plain(input, right):
-        return write_out(name, _native(name, input, right, vector, driver, rtol), out)
+        made = _native(name, input, right, vector, driver, rtol)
+        return write_out(name, made, out, converts=True)
     if m == 0 or n == 0:
         solution = right.new_zeros((*right.shape[:-2], n, right.shape[-1])) + 0 * (
             input.sum() + right.sum()
@@ -107,7 +108,7 @@ def lstsq(
     if driver in ("gelsd", "gelss"):
         values = svdvals(plain)
     solution = solution.squeeze(-1) if vector else solution
-    return write_out(name, Lstsq(solution, residuals, rank, values), out)
+    return write_out(name, Lstsq(solution, residuals, rank, values), out, converts=True)
 
 
 def _native(name: str, a: Tensor, b: Tensor, vector: bool, driver: str, rcond: float) -> Lstsq:

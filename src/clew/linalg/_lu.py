@@ -11,7 +11,7 @@ from clew._autocast import in_float32
 from clew._C import Tensor
 from clew._primitive import Context, broadcast_batch, primitive, write_out
 
-from ._common import check_matrix, check_same, check_tensor, eye_like, report, show
+from ._common import check_matrix, check_same, check_tensor, conj_transpose, eye_like, report, show
 from ._lapack import check as check_info
 from ._lapack import loaded, native
 from ._triangular import triangular
@@ -352,7 +352,7 @@ def _solved(
     if loaded and _C._plain(compact, pivots, b) and not compact.is_meta:
         compact, pivots, b = broadcast_batch(name, compact, pivots, b, core=(2, 1, 2))
         x = _C.ops._lu_solve(compact, pivots, b, bool(adjoint))
-        return write_out(name, x if left else x.mH, out)
+        return write_out(name, x if left else conj_transpose(x), out)
     order = permutation(pivots, compact.shape[-1])
     compact, order, b = broadcast_batch(name, compact, order, b, core=(2, 1, 2))
     if adjoint:
@@ -363,4 +363,4 @@ def _solved(
         x = permute_rows(b, order)
         x = triangular(compact, x, upper=False, unitriangular=True)
         x = triangular(compact, x, upper=True)
-    return write_out(name, x if left else x.mH, out)
+    return write_out(name, x if left else conj_transpose(x), out)

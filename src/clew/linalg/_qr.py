@@ -11,7 +11,7 @@ from clew._autocast import in_float32
 from clew._C import Tensor
 from clew._primitive import Context, primitive, write_out
 
-from ._common import QR, check_matrix, check_same, check_tensor, show
+from ._common import QR, check_matrix, check_same, check_tensor, conj_transpose, show
 from ._lapack import loaded, native
 from ._triangular import triangular
 
@@ -163,7 +163,7 @@ def geqrf(input: Tensor, *, out: Any = None) -> Geqrf:
     clew.Size([2])
     """
     check_matrix("geqrf", input, "input")
-    return write_out("geqrf", Geqrf(*_geqrf(input)), out)
+    return write_out("geqrf", Geqrf(*_geqrf(input)), out, converts=True)
 
 
 def _check_reflections(name: str, a: Any, tau: Any, argument: str) -> None:
@@ -217,13 +217,13 @@ def householder_product(input: Tensor, tau: Tensor, *, out: Tensor | None = None
             f"elements as there are columns; got {show(input)} and {show(tau)}"
         )
     if loaded and _C._plain(input, tau):
-        return write_out(name, _C.ops._householder_product(input, tau)[0], out)
+        return write_out(name, _C.ops._householder_product(input, tau)[0], out, converts=True)
     from clew import eye
 
     q = eye(m, n, dtype=input.dtype, device=input.device).expand(input.shape)
     for k in range(tau.shape[-1] - 1, -1, -1):
         q = _reflect(_vector(input, k), tau[..., k], q)
-    return write_out(name, q if tau.shape[-1] else q + 0 * input, out)
+    return write_out(name, q if tau.shape[-1] else q + 0 * input, out, converts=True)
 
 
 @in_float32
@@ -277,5 +277,5 @@ def ormqr(
         factor = input2[..., k].conj() if adjoint else input2[..., k]
         x = _reflect(_vector(input, k), factor, x)
     if not left:
-        x = x.mH
+        x = conj_transpose(x)
     return write_out("ormqr", x if input2.shape[-1] else x.clone(), out)

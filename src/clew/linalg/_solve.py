@@ -300,7 +300,7 @@ def tensorinv(input: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tens
             f"prod(A.shape[:ind]); got {show(input)} and ind={ind}"
         )
     made = inv(input.reshape(_product(columns), _product(rows))).reshape(*columns, *rows)
-    return write_out("linalg.tensorinv", made, out)
+    return write_out("linalg.tensorinv", made, out, converts=True)
 
 
 @in_float32
@@ -336,4 +336,4 @@ def tensorsolve(
             f"prod(A.shape[:B.ndim]); got {show(input)} and {show(other)}"
         )
     solved = solve(input.reshape(size, size), other.flatten()).reshape(shape)
-    return write_out(name, solved, out)
+    return write_out(name, solved, out, converts=True)

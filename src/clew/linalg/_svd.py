@@ -260,11 +260,12 @@ def matrix_rank(
             raise TypeError(f"{name}(): tol cannot be given together with atol or rtol")
         atol, rtol = tol, 0.0
     if min(input.shape[-2:]) == 0:
-        return write_out(name, input.new_zeros(input.shape[:-2], dtype=_dtypes.int64), out)
+        made = input.new_zeros(input.shape[:-2], dtype=_dtypes.int64)
+        return write_out(name, made, out, converts=True)
     sizes = _magnitudes(input, hermitian, name)
     absolute, relative = _tolerances(name, input, atol, rtol)
     limit = _C.functions["maximum"](absolute, relative * sizes.amax(-1))
-    return write_out(name, (sizes > limit.unsqueeze(-1)).sum(-1), out)
+    return write_out(name, (sizes > limit.unsqueeze(-1)).sum(-1), out, converts=True)
 
 
 def _pinv_kernel(
@@ -351,10 +352,10 @@ def _pseudo_inverse(name: str, a: Any, atol: Any, rtol: Any, hermitian: bool, ou
     check_matrix(name, a, square=hermitian)
     if a.numel() == 0:
         made = a.mH * 1  # keeps the graph
-        return write_out(name, made, out)
+        return write_out(name, made, out, converts=True)
     limits = (t.expand(a.shape[:-2]).unsqueeze(-1) for t in _tolerances(name, a, atol, rtol))
     made = _pinv(a, *limits, hermitian=hermitian, name=name)
-    return write_out(name, made, out)
+    return write_out(name, made, out, converts=True)
 
 
 @in_float32
@@ -379,17 +380,16 @@ def cond(input: Tensor, p: Any = None, *, out: Tensor | None = None) -> Tensor:
     if isinstance(p, str) and p not in ("fro", "nuc"):
         raise RuntimeError(f"{name}: got an invalid norm type: {p!r}")
     if input.numel() == 0:
-        return write_out(
-            name, input.new_zeros(input.shape[:-2], dtype=real_dtype(input.dtype)), out
-        )
+        made = input.new_zeros(input.shape[:-2], dtype=real_dtype(input.dtype))
+        return write_out(name, made, out, converts=True)
     if special:
         s = singular_values(input, name)
         first, last = s[..., 0], s[..., -1]
         made = last / first if p == -2 else first / last
-        return write_out(name, made, out)
+        return write_out(name, made, out, converts=True)
     if p == "nuc":
         s = singular_values(input, name)
-        return write_out(name, s.sum(-1) * s.reciprocal().sum(-1), out)
+        return write_out(name, s.sum(-1) * s.reciprocal().sum(-1), out, converts=True)
     from ._norms import matrix_norm
     from ._solve import inv_ex
 
@@ -397,4 +397,4 @@ def cond(input: Tensor, p: Any = None, *, out: Tensor | None = None) -> Tensor:
     infinite = float("inf")
     singular = (info != 0).unsqueeze(-1).unsqueeze(-1)
     made = matrix_norm(input, p) * matrix_norm(inverse.masked_fill(singular, infinite), p)
-    return write_out(name, made.masked_fill(info != 0, infinite), out)
+    return write_out(name, made.masked_fill(info != 0, infinite), out, converts=True)

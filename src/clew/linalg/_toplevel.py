@@ -10,7 +10,7 @@ from clew._primitive import write_out
 
 from . import _products
 from ._cholesky import _cholesky, cholesky_inverse, cholesky_solve
-from ._common import QR, SlogDet, check_matrix, check_tensor
+from ._common import QR, SlogDet, check_matrix, check_tensor, conj_transpose
 from ._det import det as _det
 from ._det import logdet
 from ._det import slogdet as _slogdet
@@ -240,5 +240,5 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any =
         )
     else:
         u, s, vh = _svd(input, full_matrices=not some)
-        result = SVDOfOld(u, s, vh.mH)
+        result = SVDOfOld(u, s, conj_transpose(vh))
     return write_out("svd", result, out)

@@ -79,7 +79,8 @@ def evaluate(
     ]
     given = list(broadcast_batch(f"special.{name}", *given, core=(0,) * len(given)))
     result = function(*given, **attrs)
-    return write_out(f"special.{name}", result.to(dtype) if half else result, out)
+    made = result.to(dtype) if half else result
+    return write_out(f"special.{name}", made, out, converts=True)
 
 
 def unary(
