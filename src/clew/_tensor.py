@@ -373,9 +373,21 @@ def _dir(self: Tensor) -> list[str]:
     return sorted(set(dir(type(self))) | set(self.__dict__))
 
 
+def _warn_of_0d(self: Tensor, name: str) -> None:
+    if self.ndim == 0:
+        import warnings
+
+        warnings.warn(
+            f"Tensor.{name} is deprecated on 0-D tensors; it gives the tensor's value itself",
+            UserWarning,
+            stacklevel=user_level(),
+        )
+
+
 def _t_property(self: Tensor) -> Tensor:
     if self.ndim == 2:
         return self.transpose(0, 1)
+    _warn_of_0d(self, "T")
     if self.ndim < 2:
         return self
     import warnings
@@ -391,6 +403,7 @@ def _t_property(self: Tensor) -> Tensor:
 
 
 def _mt_property(self: Tensor) -> Tensor:
+    _warn_of_0d(self, "mT")
     if self.ndim == 0:
         return self.transpose(0, 0)
     if self.ndim < 2:
@@ -406,6 +419,7 @@ def _h_property(self: Tensor) -> Tensor:
         raise RuntimeError(
             f"H: tensor.H is only supported on matrices (2-D tensors); got {self.ndim} dims"
         )
+    _warn_of_0d(self, "H")
     return self.conj() if self.ndim == 0 else self.transpose(0, 1).conj()
 
 

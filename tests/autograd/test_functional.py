@@ -225,3 +225,13 @@ def test_strict_refuses_constants(name):
     products(name, polynomial, False)
     with pytest.raises(RuntimeError, match="strict mode with create_graph=True"):
         products(name, polynomial, True)
+
+
+def test_vjp_in_strict_mode_looks_at_every_output():
+    def one_constant(x):
+        return x * 2, clew.ones(2)
+
+    x, v = clew.ones(2), (clew.ones(2), clew.ones(2))
+    with pytest.raises(RuntimeError, match="output 1 of the function does not require gradients"):
+        clew.autograd.functional.vjp(one_constant, x, v, strict=True)
+    assert clew.autograd.functional.vjp(one_constant, x, v)[1].tolist() == [2.0, 2.0]

@@ -137,3 +137,12 @@ def test_an_optimizer_does_not_step_it():
     p.grad = clew.ones_like(p)
     with pytest.raises(RuntimeError, match=r"result of conj\(\)"):
         clew.optim.SGD([p], lr=0.1).step()
+
+
+@pytest.mark.parametrize("name", ["T", "mT", "H", "mH"])
+def test_transposes_of_one_number_warn(name: str):
+    for value in (2.0, 1 + 2j):
+        with pytest.warns(UserWarning, match="deprecated on 0-D tensors"):
+            got = getattr(clew.tensor(value), name)
+        assert got.shape == () and got.item() == (np.conj(value) if "H" in name else value)
+    assert clew.tensor(1 + 2j).adjoint().item() == 1 - 2j

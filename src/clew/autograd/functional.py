@@ -142,6 +142,12 @@ def vjp(
         ins = _fresh(ins, create_graph)
         outs, outs_tuple = _tuple(func(*ins), "outputs of the function", "vjp")
         seeds = _seed(v, outs, "vjp", "output")
+        for i, out in enumerate(outs):
+            if strict and not out.requires_grad:
+                raise RuntimeError(
+                    f"vjp: output {i} of the function does not require gradients; in strict mode "
+                    "every output must be computed from the inputs"
+                )
         got = _filled(_grad(outs, ins, seeds, create_graph), ins, strict, "vjp", create_graph)
     return (
         _back(_detached(outs, create_graph), outs_tuple),
