@@ -827,7 +827,7 @@ bool apply_into(const OpDef& op, std::span<const Tensor> in, const void* attrs,
 // What most writes are: run_small_over() of a tensor that is no view, unrecorded. False where it is
 // another case, with nothing done.
 static bool write_small(const OpDef& op, std::span<const Tensor> in, const void* attrs) {
-  if (op.kind != OpKind::Elementwise || in[0]->base) return false;
+  if (op.kind != OpKind::Elementwise || in[0]->base || (in[0]->flags & flag_conj)) return false;
   const Glance glance(in);
   if ((modes.grad && glance.requires_grad) || (glance.flags & flag_inference)) return false;
   return run_small_over(op, in, attrs);

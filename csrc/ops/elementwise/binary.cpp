@@ -225,7 +225,7 @@ tensor([0., 0.])
 // An input's share in the sum is 1 / (1 + the other's power / its own).
 template <Tensor (*power)(const Tensor&)> void shares_vjp(Vjp& c) {
   for (int i = 0; i < 2; ++i)
-    if (c.needs(i)) c.set(i, c.grad() / (power(c.in(1 - i) - c.in(i)) + 1));
+    if (c.needs(i)) c.set(i, c.grad() / conj(power(c.in(1 - i) - c.in(i)) + 1));
 }
 Tensor power_of_2(const Tensor& x) { return pow(number(2.0), x); }
 constexpr OpDef logaddexp_op =
