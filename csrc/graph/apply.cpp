@@ -350,7 +350,6 @@ bool general_waits(const OpDef& op, std::span<const Tensor> in, OutSpecs& specs)
 
 void allocate_and_run(const OpDef& op, std::span<const Tensor> in, const void* attrs,
                       Tensors& outs) {
-  if (!modes.deferred) settle(in);
   KernelFrame frame(in, is_worth_holding(in));
   OutSpecs specs;
   op.shape(Call{op, frame.tensors(), attrs}, specs);
@@ -367,7 +366,7 @@ void allocate_and_run(const OpDef& op, std::span<const Tensor> in, const void* a
   if (later)
     return deferral.keep(op, in, attrs, {outs.begin(), static_cast<size_t>(outs.size())},
                          Waits::kernel, DType::Float32);
-  if (modes.deferred && !op.aliases) settle(in);
+  if (!op.aliases) settle(in);
   if (is_worth_holding(outs)) frame.hold();
   op.cpu(Call{op, frame.tensors(), attrs}, outs);
   require_kept(frame, op, in);
@@ -491,7 +490,6 @@ Tensor run_quick_and_record(const OpDef& op, std::span<const Tensor> in, const v
                             const Glance& glance) try {
   if (modes.deferred) return {};
   modes.disposable = nullptr;
-  settle(in);
   Tensor out = is_worth_holding(in) ? run_quick_held(op, in, attrs) : op.quick(Call{op, in, attrs});
   if (out) record_results(op, in, attrs, {&out, 1}, glance);
   return out;

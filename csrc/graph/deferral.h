@@ -24,6 +24,9 @@ struct Deferral {
 };
 extern Deferral deferral;
 
+// What others may write unseen is copied when a call is kept, where it is no more bytes than this.
+constexpr int64_t most_copied = int64_t{1} << 20;
+
 // Whether a call waits: in a deferring thread, where it is worth it or where an input waits.
 // `written`: what it writes in place.
 bool may_wait(std::span<const Tensor> in, int64_t numel, const Tensor* written);
@@ -37,4 +40,5 @@ inline void settle(std::span<const Tensor> tensors) {
     if (t.defined() && t->storage->device == Device::Pending) [[unlikely]]
       settle_storage(t->storage);
 }
+
 }  // namespace clew

@@ -29,8 +29,6 @@ void strike(Program* p) { std::erase(unfinished(), p); }
 
 // More calls than this do not wait: what they hold would grow without a bound.
 constexpr size_t most_waiting = 4096;
-// What others may write unseen is copied when a call is kept, where it is no more than this.
-constexpr int64_t most_copied = int64_t{1} << 20;
 
 // What runs later runs without what the program had switched on when it was made to run.
 class PlainModes {
@@ -55,7 +53,7 @@ Operand::Operand(const Tensor& t)
       shape(t->shape),
       offset(t->offset),
       dtype(t->dtype),
-      flags(t->flags & (kept_flags)) {
+      flags(t->flags & kept_flags) {
   storage->incref();
   ++storage->awaited;
   shape->incref();
@@ -64,6 +62,7 @@ Tensor Operand::tensor() const {
   if (!storage) return {};
   return over_parts(storage, shape, offset, dtype, flags);
 }
+
 void* Arena::take(size_t bytes) {
   bytes = (bytes + 15) / 16 * 16;
   if (bytes > left_) {
@@ -112,7 +111,8 @@ void Program::keep(const OpDef& op, std::span<const Tensor> in, const void* attr
          static_cast<uint32_t>(in.size()),
          static_cast<uint32_t>(results.size()),
          how,
-         compute};
+         compute,
+         how == Waits::write};
   if (op.attrs && attrs) {
     c.attrs = arena_.take(op.attrs->size);
     if (op.attrs->trivial)
@@ -122,6 +122,8 @@ void Program::keep(const OpDef& op, std::span<const Tensor> in, const void* attr
   }
   for (const Tensor& t : in) operands_.push_back(t.defined() ? Operand(t) : Operand());
   for (const Tensor& t : results) {
+    // A fresh result belongs to no program yet.
+    c.in_place = c.in_place || t->storage->device != Device::Pending || t->storage->owner;
     operands_.emplace_back(t);
     await(t->storage);
   }
@@ -243,10 +245,9 @@ void Program::run() {
       rethrow_located(calls_[next_]);
     }
   } catch (const PythonError&) {
-    // An interrupt: what was not done is done when somebody asks for it. A write has happened in
-    // part, as it would have without waiting.
-    const Call& c = calls_[next_];
-    if (c.how == Waits::write || writes_in_place(c)) finish(next_ + 1);
+    // An interrupt: what was not done is done when somebody asks for it. A write in place has
+    // happened in part, as it would have without waiting, and is not begun again.
+    if (calls_[next_].in_place) finish(next_ + 1);
     running_ = false;
     decref();
     throw;
@@ -268,12 +269,6 @@ Program::~Program() {
   finish(calls_.size());
 }
 
-bool Program::writes_in_place(const Call& c) const {
-  for (const Operand& o : results(c))
-    if (o.storage && o.storage->data) return true;
-  return false;
-}
-
 // ---- what graph/ and tensor/ ask for ------------------------------------------------------------
 
 namespace {
@@ -289,8 +284,6 @@ Tensor copy_of_now(const Tensor& t) {
   return copy;
 }
 
-bool is_exposed(const Storage* s) { return s->lent || !s->resizable; }
-
 void keep(const OpDef& op, std::span<const Tensor> in, const void* attrs,
           std::span<const Tensor> results, Waits how, DType compute) {
   if (current && current->waiting() >= most_waiting) current->run();
@@ -299,9 +292,9 @@ void keep(const OpDef& op, std::span<const Tensor> in, const void* attrs,
       settle_storage(t->storage);  // of another thread's program, or of one that runs
   Tensors own;
   for (const Tensor& t : in) {
-    if (t.defined() && is_exposed(t->storage)) {
+    if (t.defined() && t->storage->is_exposed()) {
       for (const Tensor& each : in)
-        own.push_back(each.defined() && is_exposed(each->storage) ? copy_of_now(each) : each);
+        own.push_back(each.defined() && each->storage->is_exposed() ? copy_of_now(each) : each);
       in = own;
       break;
     }
@@ -374,25 +367,3 @@ void init_deferral() {
 }
 
 }  // namespace clew::program
-
-namespace clew {
-
-Deferral deferral;
-
-bool may_wait(std::span<const Tensor> in, int64_t numel, const Tensor* written) {
-  constexpr uint8_t watched = intercept_trace | intercept_watch | intercept_anomaly;
-  if (numel == 0 || (modes.intercept & watched)) return false;
-  const auto exposed = [](const Tensor& t) { return t->storage->lent || !t->storage->resizable; };
-  if (written && exposed(*written)) return false;
-  bool worth = numel >= modes.least_deferred;
-  for (const Tensor& t : in) {
-    if (!t.defined()) continue;
-    if (t->storage->device == Device::Pending) worth = true;
-    if (exposed(t) && t.numel() * static_cast<int64_t>(itemsize(t.dtype())) > program::most_copied)
-      return false;
-    worth = worth || t.numel() >= modes.least_deferred;
-  }
-  return worth;
-}
-
-}  // namespace clew

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "graph/deferral.h"
@@ -42,6 +41,7 @@ struct Call {
   uint32_t inputs, results;
   Waits how;
   DType compute;  // of loops
+  bool in_place;  // bytes that were there before are written over
 };
 
 // Bytes that are handed out one after the other and given back all at once.
@@ -101,10 +101,9 @@ class Program {
   bool run_quick(const Call& c, std::span<const Tensor> in);
   void finish(size_t end);
   void release(Operand& o);
-  bool writes_in_place(const Call& c) const;
 };
 
-// Gives the storage bytes, uninitialised, where it has none yet; it is pending no longer.
+// Gives the storage bytes, uninitialised, where it has none yet.
 void give_bytes(Storage* s);
 
 // Runs calls from `first` on as one pass over tiles where several elementwise calls follow each

@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <optional>
+#include <memory>
+#include <vector>
 
 #include "base/parallel.h"
 #include "base/scratch.h"
@@ -44,7 +45,6 @@ struct Step {
   const Scalar* params = nullptr;
   int count = 0;
   int16_t source[most_operands] = {};  // [0] is written
-  int16_t call = 0;
 };
 
 class Group {
@@ -73,10 +73,12 @@ class Group {
   bool touches_written(const Operand& o) const;
   void merge_dims();
   int16_t constant(const Scalar& v, DType d);
-  int16_t cast(int16_t from, DType to, int16_t call);
+  int16_t cast(int16_t from, DType to);
   void run_tile(int64_t row, int64_t rows, int64_t from, int64_t length, char* scratch) const;
   int64_t slot_bytes_ = 0;
   int slots_ = 0;
+  // A write in place cannot be begun again: such a group is done whole, whatever signals come.
+  bool in_place_ = false;
 };
 
 int Group::find(const Operand& o) const {
@@ -114,7 +116,6 @@ bool Group::takes(const Call& c) {
   step.loop = plain;
   step.params = static_cast<const Scalar*>(c.attrs);
   step.count = static_cast<int>(in.size()) + 1;
-  step.call = static_cast<int16_t>(steps_.size());
   if (step.count > most_operands) return false;
   // What it may say of a number it says alone.
   if (c.op->check_number && !is_inexact(c.compute)) return false;
@@ -155,7 +156,7 @@ bool Group::takes(const Call& c) {
       }
       ++sources_[static_cast<size_t>(at)].uses;
       source = static_cast<int16_t>(at);
-      if (o.dtype != c.compute) source = cast(source, c.compute, step.call);
+      if (o.dtype != c.compute) source = cast(source, c.compute);
     }
     step.source[i + 1] = source;
   }
@@ -173,6 +174,7 @@ bool Group::takes(const Call& c) {
   ++sources_[static_cast<size_t>(at)].uses;
   step.source[0] = static_cast<int16_t>(at);
   steps_.push_back(step);
+  in_place_ = in_place_ || c.in_place;
   return true;
 }
 
@@ -191,7 +193,7 @@ int16_t Group::constant(const Scalar& v, DType d) {
 }
 
 // A step that converts a source, tile by tile, too.
-int16_t Group::cast(int16_t from, DType to, int16_t call) {
+int16_t Group::cast(int16_t from, DType to) {
   Source s;
   s.temporary = true;
   s.written = true;
@@ -200,7 +202,6 @@ int16_t Group::cast(int16_t from, DType to, int16_t call) {
   Step step;
   step.loop = kernels::cast_loop_of(sources_[static_cast<size_t>(from)].of->dtype, to);
   step.count = 2;
-  step.call = call;
   step.source[0] = static_cast<int16_t>(sources_.size() - 1);
   step.source[1] = from;
   steps_.push_back(step);
@@ -357,7 +358,7 @@ void Group::run() {
           char* scratch =
               static_cast<char*>(tile_scratch.get(static_cast<size_t>(slots_ * slot_bytes_)));
           for (int64_t t = begin; t < end; ++t) {
-            stop_point();
+            if (!in_place_) stop_point();
             const int64_t from = t % across * tile;
             run_tile(t / across, 1, from, std::min(tile, length - from), scratch);
           }
@@ -370,7 +371,7 @@ void Group::run() {
                  char* scratch = static_cast<char*>(
                      tile_scratch.get(static_cast<size_t>(slots_ * slot_bytes_)));
                  for (int64_t t = begin; t < end; ++t) {
-                   stop_point();
+                   if (!in_place_) stop_point();
                    run_tile(t * height, std::min(height, rows - t * height), 0, length, scratch);
                  }
                });

@@ -43,6 +43,8 @@ struct alignas(64) Storage {  // one line of the cache
   void take_bytes_of(Storage* other);
   // References that no waiting call holds.
   uint32_t seen_refs() const { return refs - awaited; }
+  // Whether somebody else may write the bytes without a word to us.
+  bool is_exposed() const { return lent || !resizable; }
   char* at(int64_t offset) const { return static_cast<char*>(data) + offset; }
   void incref() { ++refs; }
   void decref() {
