@@ -27,6 +27,7 @@ SUITES = (
     "kernels",
     "numeric",
     "training",
+    "compile",
     "memory",
     "start",
     "insight",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,6 +23,29 @@ def _seed():
     import clew
 
     clew.manual_seed(0)
+
+
+def _observing(leave: Callable[..., bool]) -> Callable[..., bool]:
+    """How a `with pytest.raises(...)` ends: it asks for what waits, which may raise then."""
+
+    def observe(self: Any, kind: Any, error: Any, traceback: Any) -> bool:
+        from clew import _C
+
+        if kind is None:
+            try:
+                _C._run_deferred()
+            except Exception as found:
+                kind, error, traceback = type(found), found, found.__traceback__
+        return leave(self, kind, error, traceback)
+
+    return observe
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _raises_observes(pytestconfig: pytest.Config) -> None:
+    if pytestconfig.getoption("--deferred"):
+        of = type(pytest.raises(ValueError))
+        of.__exit__ = _observing(of.__exit__)  # type: ignore[method-assign]
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -47,6 +47,7 @@ PYTHON_RANKS = {
     "signal": 2,
     "special": 2,
     "nn": 3,
+    "_program": 4,
     "optim": 4,
 }
 # Where PyTorch's names put them, but needed by everything.

@@ -177,6 +177,11 @@ class OutOfMemoryError(RuntimeError, MemoryError): ...
 class ModuleBase:
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
+class Deferring:
+    __wrapped__: Any
+    def __init__(self, function: Any, least: _int) -> None: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
 class Node:
     next_functions: tuple[tuple[Any, _int], ...]
     metadata: dict[Any, Any]
@@ -310,6 +315,7 @@ def native_stub() -> str:
         "device",
         "Size",
         "OutOfMemoryError",
+        "Deferring",
         "ModuleBase",
         "Node",
         "functions",

@@ -488,7 +488,7 @@ void record_results(const OpDef& op, std::span<const Tensor> in, const void* att
 // op.quick, recorded; undefined where it is another case, with nothing done.
 Tensor run_quick_and_record(const OpDef& op, std::span<const Tensor> in, const void* attrs,
                             const Glance& glance) try {
-  if (modes.deferred) return {};
+  if (waits(in, 1)) return {};
   modes.disposable = nullptr;
   Tensor out = is_worth_holding(in) ? run_quick_held(op, in, attrs) : op.quick(Call{op, in, attrs});
   if (out) record_results(op, in, attrs, {&out, 1}, glance);
@@ -573,7 +573,8 @@ void apply(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tenso
 // What most steps of gradient rules are: run_small_dense(), of which nothing is recorded. Undefined
 // where it is another case, with nothing done.
 static Tensor run_small_unrecorded(const OpDef& op, std::span<const Tensor> in, const void* attrs) {
-  if (modes.grad || modes.intercept || modes.inference || modes.vmap || modes.deferred) return {};
+  if (modes.grad || modes.intercept || modes.inference || modes.vmap) return {};
+  if (modes.deferred && in[0].numel() >= modes.least_deferred) return {};
   for (const Tensor& t : in)
     if (t->flags & flag_batched) return {};
   TensorObj* disposable = std::exchange(modes.disposable, nullptr);

@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "graph/another_stack.h"
+#include "graph/deferral.h"
 #include "graph/explain.h"
 #include "graph/gather.h"
 #include "graph/hooks.h"
@@ -468,6 +469,7 @@ struct GraphTask {
       reach(n);
       add_to(slot(n, args.roots[i].nr), args.grads[i]);
     }
+    const Deferred deferred;
     while ((current = reached.pop())) {
       step(current);
       look_for_signals();
@@ -478,10 +480,25 @@ struct GraphTask {
       if (current->task == this || foreign.count(current)) step(current);
     }
     leaves.clear();
+    deferred.end();
   }
+
+  // Of nodes that were made where calls wait, the calls wait here, too.
+  class Deferred {
+    bool before_ = modes.deferred;
+
+   public:
+    ~Deferred() { modes.deferred = before_; }
+    void end() const {
+      if (modes.deferred == before_) return;
+      modes.deferred = before_;
+      deferral.run_own();
+    }
+  };
 
   // The roots, which args hold, keep every node alive.
   void step(Node* n) try {
+    modes.deferred |= n->deferred;
     if (n->staged && n->task == this) {
       multiply_staged(n);
       n->staged.reset();

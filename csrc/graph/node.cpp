@@ -116,7 +116,9 @@ NodeExtra::~NodeExtra() {
 }
 
 Node::Node(bool has_origin)
-    : sequence(next_sequence++), origin(has_origin ? origin_for_node() : nullptr) {}
+    : deferred(modes.deferred),
+      sequence(next_sequence++),
+      origin(has_origin ? origin_for_node() : nullptr) {}
 
 Node::~Node() {
   for (uint32_t i = 0; i < edge_count; ++i) {

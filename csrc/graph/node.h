@@ -123,6 +123,7 @@ struct Node {
   bool owns_edges : 1 = false;
   bool owns_more : 1 = false;
   bool packed : 1 = false;      // a saved-tensor hook runs in its rule
+  bool deferred : 1 = false;    // made where calls wait: those of its rule wait, too
   uint8_t saved_count = 0;      // of the tensors saved behind the edges, see OpNode
   bool is_accumulator = false;  // an AccumulateGrad
   bool accumulates = false;     // has run_into(), see OpDef::accumulate

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "base/long_work.h"
+#include "base/parallel.h"
 #include "graph/elementwise.h"
 #include "graph/explain.h"
 #include "graph/node.h"
@@ -318,6 +319,7 @@ class Hold {
 };
 
 void settle(Storage* s) {
+  if (in_parallel()) return;  // a thread that helps with a call, all of whose operands have bytes
   if (s->device == Device::Pending) {
     Hold(static_cast<Program*>(s->owner))->run();
     return;

@@ -1,6 +1,6 @@
-// Letting the calls of a thread wait, switched from Python.
+// Letting the calls of a thread wait, switched from Python, and functions that always do.
 // May include: everything below python/.
-// Invariant: a thread that stops deferring leaves nothing waiting behind.
+// Invariant: who leaves the outermost region leaves nothing waiting behind.
 #include "graph/deferral.h"
 
 #include "program/program.h"
@@ -31,6 +31,113 @@ PyObject* run_deferred(PyObject*, PyObject*) {
   return guarded([&] { return checked(PyLong_FromSize_t(deferral.run_own())); });
 }
 
+// Runs what waits when the outermost region ends. An exception that is on its way already goes
+// first: whoever asks for values that could not be computed gets their error then.
+PyObject* end_region(PyObject* result) {
+  if (result) {
+    PyObject* done = guarded([] {
+      deferral.run_own();
+      return Py_None;
+    });
+    if (!done) Py_CLEAR(result);
+    return result;
+  }
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  if (!guarded([] {
+        deferral.run_own();
+        return Py_None;
+      }))
+    PyErr_Clear();
+  PyErr_Restore(type, value, traceback);
+  return nullptr;
+}
+
+// What clew.compile() makes of a function: a callable in which calls wait.
+struct Deferring {
+  PyObject_HEAD vectorcallfunc call;
+  PyObject* function;
+  PyObject* dict;
+  PyObject* weak;
+  int64_t least;
+};
+PyTypeObject* deferring_type = nullptr;
+
+PyObject* deferring_call(PyObject* self, PyObject* const* args, size_t n, PyObject* names) {
+  const auto* d = reinterpret_cast<Deferring*>(self);
+  // What it is called for may let go of it.
+  const Ref function(Py_NewRef(d->function));
+  if (modes.deferred) return PyObject_Vectorcall(function.get(), args, n, names);
+  modes.deferred = true;
+  modes.least_deferred = d->least;
+  PyObject* result = PyObject_Vectorcall(function.get(), args, n, names);
+  modes.deferred = false;
+  return end_region(result);
+}
+
+PyObject* deferring_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+  PyObject* function;
+  long long least;
+  static const char* const names[] = {"function", "least", nullptr};
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OL", const_cast<char**>(names), &function,
+                                   &least))
+    return nullptr;
+  if (!PyCallable_Check(function)) {
+    PyErr_Format(PyExc_TypeError, "compile: expected a function or module; got %.200s",
+                 Py_TYPE(function)->tp_name);
+    return nullptr;
+  }
+  auto* d = reinterpret_cast<Deferring*>(type->tp_alloc(type, 0));
+  if (!d) return nullptr;
+  d->call = deferring_call;
+  d->function = Py_NewRef(function);
+  d->least = least;
+  return reinterpret_cast<PyObject*>(d);
+}
+int deferring_traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(reinterpret_cast<Deferring*>(self)->function);
+  Py_VISIT(reinterpret_cast<Deferring*>(self)->dict);
+  return 0;
+}
+int deferring_clear(PyObject* self) {
+  // The function stays: calls need it. What it refers to is reached through its own dicts.
+  Py_CLEAR(reinterpret_cast<Deferring*>(self)->dict);
+  return 0;
+}
+void deferring_dealloc(PyObject* self) {
+  auto* d = reinterpret_cast<Deferring*>(self);
+  PyTypeObject* type = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
+  if (d->weak) PyObject_ClearWeakRefs(self);
+  Py_CLEAR(d->dict);
+  Py_CLEAR(d->function);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+// In a class it is a method.
+PyObject* deferring_get(PyObject* self, PyObject* object, PyObject*) {
+  return object && object != Py_None ? PyMethod_New(self, object) : Py_NewRef(self);
+}
+PyObject* deferring_repr(PyObject* self) {
+  return PyUnicode_FromFormat("<compiled %R>", reinterpret_cast<Deferring*>(self)->function);
+}
+PyObject* deferring_reduce(PyObject* self, PyObject*) {
+  const auto* d = reinterpret_cast<Deferring*>(self);
+  return Py_BuildValue("O(OL)O", Py_TYPE(self), d->function, static_cast<long long>(d->least),
+                       d->dict ? d->dict : Py_None);
+}
+
+PyMemberDef deferring_members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(Deferring, call), READONLY, nullptr},
+    {"__dictoffset__", T_PYSSIZET, offsetof(Deferring, dict), READONLY, nullptr},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(Deferring, weak), READONLY, nullptr},
+    {"__wrapped__", T_OBJECT, offsetof(Deferring, function), READONLY, nullptr},
+    {}};
+PyGetSetDef deferring_attributes[] = {
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr}, {}};
+PyMethodDef deferring_methods[] = {{"__reduce__", deferring_reduce, METH_NOARGS, nullptr}, {}};
+
 PyMethodDef functions[] = {
     {"_defer", defer, METH_O, nullptr}, {"_run_deferred", run_deferred, METH_NOARGS, nullptr}, {}};
 
@@ -38,6 +145,22 @@ PyMethodDef functions[] = {
 
 void add_deferral(PyObject* module) {
   program::init_deferral();
+  PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(deferring_new)},
+                         {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+                         {Py_tp_traverse, reinterpret_cast<void*>(deferring_traverse)},
+                         {Py_tp_clear, reinterpret_cast<void*>(deferring_clear)},
+                         {Py_tp_dealloc, reinterpret_cast<void*>(deferring_dealloc)},
+                         {Py_tp_descr_get, reinterpret_cast<void*>(deferring_get)},
+                         {Py_tp_repr, reinterpret_cast<void*>(deferring_repr)},
+                         {Py_tp_members, deferring_members},
+                         {Py_tp_getset, deferring_attributes},
+                         {Py_tp_methods, deferring_methods},
+                         {Py_tp_doc, const_cast<char*>("A function whose operations may wait.")},
+                         {0, nullptr}};
+  PyType_Spec spec = {"clew._C.Deferring", sizeof(Deferring), 0,
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL, slots};
+  deferring_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
+  PyModule_AddObjectRef(module, "Deferring", reinterpret_cast<PyObject*>(deferring_type));
   if (PyModule_AddFunctions(module, functions) < 0) throw PythonError();
 }
 

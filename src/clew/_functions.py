@@ -17,7 +17,6 @@ __all__ = [
     "broadcast_tensors",
     "can_cast",
     "clone",
-    "compile",
     "cross",
     "detach",
     "diff",
@@ -214,11 +213,6 @@ def are_deterministic_algorithms_enabled() -> bool:
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """Accepted: clew's operations are deterministic anyway."""
-
-
-def compile(model: Any = None, **options: Any) -> Any:
-    """Returns the model (or a decorator that does): clew runs programs as they are."""
-    return model if model is not None else lambda m: m
 
 
 def typename(obj: Any) -> str:

@@ -66,6 +66,8 @@ _LAZY_MODULES = {
 _LAZY_NAMES = {
     "save": "clew.serialization",
     "graph": "clew._graph.graph",
+    "compile": "clew._program.compiled",
+    "deferred": "clew._program.region",
     "DisableTorchFunction": "clew.overrides",
     **dict.fromkeys(
         (

@@ -1,4 +1,8 @@
-"""PyTorch's names for steering a compiler; programs run as they are."""
+"""PyTorch's names for steering a compiler.
+
+Functions that :func:`clew.compile` made run their Python as it is: there is nothing to trace, so
+most of these have nothing to do.
+"""
 
 from __future__ import annotations
 

@@ -152,12 +152,14 @@ class Conversions:
         return self._apply(lambda t: t.share_memory_())
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
-        """Accepted: operations run as they come, there is nothing to compile.
+        """Has the operations of this module's calls wait for each other, see :func:`clew.compile`.
 
         Args:
-            args: not used.
-            kwargs: not used.
+            args, kwargs: the options of :func:`clew.compile`.
         """
+        clew.compile(self, *args, **kwargs)  # checks them
+        if not kwargs.get("disable"):
+            self.__dict__["_deferred"] = self.__dict__["_hooked"] = True
 
 
 def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, bool, Any]:

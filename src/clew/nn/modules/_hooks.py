@@ -200,7 +200,7 @@ def _old_style(module: Any, hooks: list[Any], result: Any) -> None:
 
 
 def call_with_hooks(module: Any, args: Any, kwargs: Any) -> Any:
-    """A module's call when it, or every module, has hooks.
+    """A module's call when it, or every module, has hooks, or was told to let operations wait.
 
     Args:
         module: the module.
@@ -210,6 +210,13 @@ def call_with_hooks(module: Any, args: Any, kwargs: Any) -> Any:
     Returns:
         what forward and the hooks make of them.
     """
+    if "_deferred" in module.__dict__:
+        with clew.deferred():
+            return _call(module, args, kwargs)
+    return _call(module, args, kwargs)
+
+
+def _call(module: Any, args: Any, kwargs: Any) -> Any:
     if not any_global():
         clew._C._hook_every_module(False)
         if not (
@@ -218,7 +225,8 @@ def call_with_hooks(module: Any, args: Any, kwargs: Any) -> Any:
             or module._backward_hooks
             or module._backward_pre_hooks
         ):
-            module.__dict__.pop("_hooked", None)  # all were removed: calls are quick again
+            if "_deferred" not in module.__dict__:
+                module.__dict__.pop("_hooked", None)  # all were removed: calls are quick again
             return module.forward(*args, **kwargs)
     called_always: set[int] = set()
     result: Any = None

@@ -1,0 +1,75 @@
+"""Regions of a program in which operations wait."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, TypeVar
+
+from clew import _C
+
+__all__ = ["deferred"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+# Operations on fewer elements run at once: a pass over memory that lies in the nearest cache costs
+# no more than keeping a call and running it later.
+LEAST = 16384
+
+
+class deferred:
+    """Lets operations wait in a region, so that those that follow each other run as one pass.
+
+    The region's Python runs as it stands. An operation on large tensors checks its arguments,
+    records what backward needs, and returns at once; its values are computed when something asks
+    for them (``item()``, ``print``, ``if``, NumPy, saving ...), or when the region ends. Those that
+    work element by element then run together, piece by piece in the processor's cache.
+    Results have the same bits as without it. Backward through what was recorded here waits, too.
+
+    Args:
+        least: the number of elements from which operations wait; smaller ones run at once.
+
+    >>> x = clew.linspace(0, 1, 100_000)
+    >>> with clew.deferred():
+    ...     y = (x * 2 + 1).sqrt().mean()
+    >>> y
+    tensor(1.3987)
+    """
+
+    def __init__(self, least: int = LEAST) -> None:
+        if isinstance(least, bool) or not isinstance(least, int) or least < 0:
+            raise ValueError(f"deferred: least must be an int of at least 0; got {least!r}")
+        self._least = least
+        self._before: list[int | None] = []
+
+    def __enter__(self) -> deferred:
+        self._before.append(_C._defer(self._least))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        before = self._before.pop()
+        _C._defer(before)
+        if before is not None:
+            return
+        try:
+            _C._run_deferred()
+        except Exception:
+            # An exception on its way goes first: whoever asks for what could not be computed gets
+            # the error of that.
+            if error is None:
+                raise
+
+    def __call__(self, function: F) -> F:
+        """The function, each call of which is such a region."""
+
+        @functools.wraps(function)
+        def inside(*args: Any, **kwargs: Any) -> Any:
+            with deferred(self._least):
+                return function(*args, **kwargs)
+
+        return inside  # type: ignore[return-value]
