@@ -157,8 +157,11 @@ void run_elementwise_into(const OpDef& op, std::span<const Tensor> given, const 
   for (int i = 1; i < n; ++i) {
     const Tensor& t = in[static_cast<size_t>(i - 1)];
     if (t.numel() == 1) {
+      inner[i] = 0;
       if (t.dtype() == compute) {
         data[i] = t->address();
+        // A loop may treat a number that stands for many in another way.
+        if (out.numel() == 1 && (i == 1 || t.ndim() > 0)) inner[i] = step;
       } else if (beside_number && t.ndim() == 0) {
         if (!numbers) numbers.emplace();
         (*numbers)[static_cast<size_t>(i - 1)] = item(t);
@@ -172,7 +175,6 @@ void run_elementwise_into(const OpDef& op, std::span<const Tensor> given, const 
                  [&]<class T>() { *reinterpret_cast<T*>(scalars[i]) = v.to<T>(); });
         data[i] = scalars[i];
       }
-      inner[i] = 0;
       continue;
     }
     inner[i] = step;

@@ -14,9 +14,7 @@ bool may_wait(std::span<const Tensor> in, int64_t numel, const Tensor* written) 
   bool worth = numel >= modes.least_deferred;
   for (const Tensor& t : in) {
     if (!t.defined()) continue;
-    if (t->storage->is_exposed() &&
-        t.numel() * static_cast<int64_t>(itemsize(t.dtype())) > most_copied)
-      return false;
+    if (t->storage->is_exposed() && t->storage->nbytes > most_copied) return false;
     worth = worth || t->storage->device == Device::Pending || t.numel() >= modes.least_deferred;
   }
   return worth;

@@ -24,8 +24,8 @@ struct Deferral {
 };
 extern Deferral deferral;
 
-// What others may write unseen is copied when a call is kept, where it is no more bytes than this.
-constexpr int64_t most_copied = int64_t{1} << 20;
+// A storage that others may write unseen is copied when a call is kept, up to so many bytes.
+constexpr size_t most_copied = size_t{1} << 20;
 
 // Whether a call waits: in a deferring thread, where it is worth it or where an input waits.
 // `written`: what it writes in place.

@@ -203,6 +203,17 @@ constexpr uint8_t name_size(const char* signature) {
   return static_cast<uint8_t>(std::string_view(signature).find('('));
 }
 
+// How a reduction goes through an input in order, R rows of C elements, a part at a time
+// (csrc/program): over columns, `run` makes each row's result of that row alone, [R, 1] of [R, C];
+// over rows, the result is kernels::ColumnSums of all rows.
+struct Passes {
+  enum class Over : uint8_t { nothing, columns, rows };
+  Over over = Over::nothing;
+  bool mean = false;  // over rows: their mean
+  int dims = 0;       // the last ones, that make a row
+  void (*run)(const void* attrs, const kernels::NdView& out, const kernels::NdView& in) = nullptr;
+};
+
 struct OpDef {
   const char* signature = nullptr;
   const char* doc = nullptr;
@@ -218,6 +229,7 @@ struct OpDef {
   // shape and cpu in one, for the inputs that are met most; undefined where those must do it, which
   // also say what is wrong with inputs that do not fit.
   Tensor (*quick)(const Call&) = nullptr;
+  Passes (*passes)(const Call&) = nullptr;
   void (*composite)(const Call&, Tensors& outs) = nullptr;
   // How name_(...) changes in[0] where it lies; without it, the result is made and copied there. A
   // composite's writes with recorded operations, a general one's is recorded like `cpu`.
@@ -328,6 +340,7 @@ struct GeneralSpec {
   void (*shape)(const Call&, OutSpecs&) = nullptr;
   void (*cpu)(const Call&, Tensors& outs) = nullptr;
   Tensor (*quick)(const Call&) = nullptr;
+  Passes (*passes)(const Call&) = nullptr;
   void (*write)(const Call&) = nullptr;
   Saves saves = {};
   void (*vjp)(Vjp&) = nullptr;
@@ -353,6 +366,7 @@ consteval OpDef general(GeneralSpec s) {
                .shape = s.shape,
                .cpu = s.cpu,
                .quick = s.quick,
+               .passes = s.passes,
                .write = s.write,
                .vjp = s.vjp,
                .saves = s.saves,

@@ -274,15 +274,14 @@ Program::~Program() {
 
 namespace {
 
-// Of bytes that somebody else may write, those of now.
+// Over bytes that somebody else may write, the bytes of now; laid out alike, since kernels choose
+// their ways by that.
 Tensor copy_of_now(const Tensor& t) {
-  const Shape& s = *t->shape;
-  Tensor copy = is_non_overlapping_and_dense(s.sizes, s.strides)
-                    ? empty_strided(s.sizes, s.strides, t.dtype())
-                    : empty(s.sizes, t.dtype());
-  kernels::copy(copy.nd(), t.nd());
-  copy->flags |= t->flags & kept_flags;
-  return copy;
+  Storage* copy = Storage::allocate(t->storage->nbytes);
+  if (copy->nbytes) std::memcpy(copy->data, t->storage->data, copy->nbytes);
+  Tensor same = over_parts(copy, t->shape, t->offset, t->dtype, t->flags & kept_flags);
+  copy->decref();
+  return same;
 }
 
 void keep(const OpDef& op, std::span<const Tensor> in, const void* attrs,

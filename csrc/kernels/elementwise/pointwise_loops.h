@@ -266,9 +266,9 @@ template <int N, Loop f32, Loop f64> void set_loops(LoopTable& table) {
 
 constexpr int64_t guarded_block = 1024;  // elements that are looked at together
 
-// A function with a fast form that is right where F::fits(x ...) holds: blocks that hold other
-// numbers go through F::slow. A block is looked at while its results are made, but where they
-// replace the numbers: there before.
+// A function with a fast form that is right where F::fits(x ...) holds; other numbers go through
+// F::slow, each by itself: the same number gives the same bits wherever it stands. A block is
+// looked at while its results are made, but where they replace the numbers: there before.
 template <class T, class F>
 [[gnu::flatten]] void guarded_rows(char* const* p, int64_t n, const Scalar*) {
   auto* o = reinterpret_cast<T*>(p[0]);
@@ -300,16 +300,11 @@ template <class T, class F>
         for (int64_t i = begin; i < end; ++i) o[i] = of(fast, i);
       }
     }
-    // In blocks as strided rows have them: the same numbers give the same bits in every layout.
-    for (int64_t at = begin; bad && at < end; at += block_size) {
-      const int64_t stop = std::min(end, at + block_size);
-      int worse = 0;
-      for (int64_t i = at; i < stop; ++i) worse |= !of(fits, i);
-      if (worse) {
-        for (int64_t i = at; i < stop; ++i) o[i] = of(slow, i);
-      } else if (!apart) {
-        for (int64_t i = at; i < stop; ++i) o[i] = of(fast, i);
-      }
+    for (int64_t i = begin; bad && i < end; ++i) {
+      if (!of(fits, i))
+        o[i] = of(slow, i);
+      else if (!apart)
+        o[i] = of(fast, i);
     }
   }
 }

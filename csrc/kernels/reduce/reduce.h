@@ -2,6 +2,8 @@
 // May include: base, kernels.
 // Invariant: dst has src's rank and size 1 in the reduced axes; src is not written.
 #pragma once
+#include <vector>
+
 #include "base/ndview.h"
 
 namespace clew::kernels {
@@ -9,6 +11,26 @@ namespace clew::kernels {
 // Result dtype: src's, or int64 for bool and integers. Any other dst dtype makes src be converted
 // to it first.
 void reduce_sum(const NdView& dst, const NdView& src);
+// What reduce_sum() and reduce_mean() make of all rows of a matrix whose rows lie one after the
+// other, a few rows at a time: the same bits, where each thread takes its piece and the pieces are
+// joined in order.
+class ColumnSums {
+ public:
+  static bool adds(DType d);
+  // How many pieces the rows are cut into: piece k ends before row (k + 1) * rows / pieces.
+  static int64_t pieces(int64_t rows, int64_t columns);
+  static constexpr int64_t batch = 16;  // every add() but the last takes a multiple of them
+
+  ColumnSums(DType d, int64_t columns) : dtype_(d), totals_(static_cast<size_t>(columns)) {}
+  void add(const char* rows, int64_t count);
+  void join(const ColumnSums& next);
+  // The sums, or divided by `divisor` where it is not 0.
+  void finish(char* out, double divisor) const;
+
+ private:
+  DType dtype_;
+  std::vector<double> totals_;
+};
 void reduce_nansum(const NdView& dst, const NdView& src);
 void reduce_prod(const NdView& dst, const NdView& src);
 // Inexact dtypes; NaN for no terms.

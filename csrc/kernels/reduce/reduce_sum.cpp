@@ -248,6 +248,38 @@ void reduce_mean(const NdView& dst, const NdView& src) {
   });
 }
 
+static_assert(ColumnSums::batch == reduce_batch);
+
+bool ColumnSums::adds(DType d) { return d == DType::Float32 || d == DType::Float64; }
+
+int64_t ColumnSums::pieces(int64_t rows, int64_t columns) {
+  return std::min<int64_t>({num_threads(), rows, rows * columns / grain_default + 1});
+}
+
+void ColumnSums::add(const char* rows, int64_t count) {
+  const auto columns = static_cast<int64_t>(totals_.size());
+  dispatch(dtype_, TypeList<float, double>{}, [&]<class T>() {
+    const T* at[reduce_batch];
+    for (int64_t first = 0; first < count; first += reduce_batch) {
+      const int64_t n = std::min(reduce_batch, count - first);
+      for (int64_t r = 0; r < n; ++r)
+        at[r] = reinterpret_cast<const T*>(rows) + (first + r) * columns;
+      sum_loops<T>()->columns(at, n, columns, totals_.data());
+    }
+  });
+}
+
+void ColumnSums::join(const ColumnSums& next) {
+  for (size_t j = 0; j < totals_.size(); ++j) totals_[j] += next.totals_[j];
+}
+
+void ColumnSums::finish(char* out, double divisor) const {
+  dispatch(dtype_, TypeList<float, double>{}, [&]<class T>() {
+    T* to = reinterpret_cast<T*>(out);
+    for (double total : totals_) *to++ = convert<T>(divisor != 0 ? total / divisor : total);
+  });
+}
+
 // Bool and int8 are zero exactly when their byte is, unsigned integers when the signed ones are.
 using TruthTypes =
     TypeList<uint8_t, int16_t, int32_t, int64_t, f16, bf16, float, double, c64, c128>;

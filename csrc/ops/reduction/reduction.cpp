@@ -88,6 +88,16 @@ template <bool mean> Tensor sum_quick(const Call& c) {
   return lines.out;
 }
 DimMask sum_mask(const Vjp& c) { return mask_of(c.as<SumAttrs>().dim, c.sizes(0).size(), "sum"); }
+// Over the last dims, or over the first ones.
+template <bool mean, void (*Kernel)(const kernels::NdView&, const kernels::NdView&)>
+Passes sum_passes(const Call& c) {
+  const auto& a = c.as<SumAttrs>();
+  const Tensor& x = c.in[0];
+  if ((a.dtype && *a.dtype != x.dtype()) || !is_inexact(x.dtype())) return {};
+  return passes_over(
+      x.ndim(), mask_of(a.dim, x.ndim(), c.name()), mean,
+      [](const void*, const kernels::NdView& out, const kernels::NdView& in) { Kernel(out, in); });
+}
 void sum_vjp(Vjp& c) { c.set(0, spread(c.grad(), c.sizes(0), sum_mask(c))); }
 
 constexpr OpDef sum_op = general({
@@ -111,6 +121,7 @@ tensor([4., 6.])
     .shape = sum_shape,
     .cpu = sum_cpu<kernels::reduce_sum>,
     .quick = sum_quick<false>,
+    .passes = sum_passes<false, kernels::reduce_sum>,
     .vjp = sum_vjp,
     .batch = batch_dims,
     .attrs = &attr_info<SumAttrs>,
@@ -185,6 +196,7 @@ tensor([1.5000, 3.5000])
     .shape = mean_shape,
     .cpu = sum_cpu<kernels::reduce_mean>,
     .quick = sum_quick<true>,
+    .passes = sum_passes<true, kernels::reduce_mean>,
     .vjp = mean_vjp,
     .batch = batch_dims,
     .attrs = &attr_info<SumAttrs>,

@@ -3,6 +3,8 @@
 // Invariant: bit d of a mask means that axis d is reduced; a 0-d tensor accepts axis 0 and -1,
 // which reduce nothing.
 #pragma once
+#include <bit>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -132,6 +134,22 @@ struct FewLines {
       for (int64_t i = 0; i < inner; ++i) *to++ = f(from + o * count * inner + i);
   }
 };
+
+// How a reduction over the dims of `mask` is told of (graph/op.h): over the last dims, or where it
+// is a sum, or `mean`, over the first.
+inline Passes passes_over(int ndim, DimMask mask, std::optional<bool> mean,
+                          void (*run)(const void*, const kernels::NdView&,
+                                      const kernels::NdView&)) {
+  int last = 0, first = 0;
+  while (last < ndim && (mask >> (ndim - 1 - last) & 1)) ++last;
+  while (first < ndim && (mask >> first & 1)) ++first;
+  const int reduced = std::popcount(mask & all_dims(ndim));
+  if (reduced == 0 || reduced == ndim) return {};
+  if (reduced == last) return {.over = Passes::Over::columns, .dims = last, .run = run};
+  if (reduced == first && mean)
+    return {.over = Passes::Over::rows, .mean = *mean, .dims = ndim - first};
+  return {};
+}
 
 // Fresh zeros of like's dtype, outside the graph.
 Tensor zero_of(const Tensor& like, const Dims& sizes);

@@ -92,6 +92,14 @@ void amax_cpu(const Call& c, Tensors& outs) {
     Kernel(out.nd, x.nd());
   });
 }
+template <void (*Kernel)(const kernels::NdView&, const kernels::NdView&)>
+Passes amax_passes(const Call& c) {
+  const Tensor& x = c.in[0];
+  if (x.dtype() != DType::Float32 && x.dtype() != DType::Float64) return {};
+  return passes_over(
+      x.ndim(), mask_of(std::optional(c.as<DimsAttrs>().dim), x.ndim(), c.name()), {},
+      [](const void*, const kernels::NdView& out, const kernels::NdView& in) { Kernel(out, in); });
+}
 template <bool largest> Tensor amax_quick(const Call& c) {
   const auto& a = c.as<DimsAttrs>();
   const FewLines lines(c.in[0], std::optional(a.dim), a.keepdim);
@@ -130,6 +138,7 @@ tensor([4., 3.])
     .shape = amax_shape,
     .cpu = amax_cpu<kernels::reduce_amax>,
     .quick = amax_quick<true>,
+    .passes = amax_passes<kernels::reduce_amax>,
     .saves = {.always = in(0) | out(0)},
     .vjp = amax_vjp,
     .batch = batch_dims,
@@ -154,6 +163,7 @@ tensor([1., 2.])
     .shape = amax_shape,
     .cpu = amax_cpu<kernels::reduce_amin>,
     .quick = amax_quick<false>,
+    .passes = amax_passes<kernels::reduce_amin>,
     .saves = {.always = in(0) | out(0)},
     .vjp = amax_vjp,
     .batch = batch_dims,

@@ -1,0 +1,111 @@
+// Group: calls that one pass over tiles carries out, and what the pass reads and writes.
+// May include: program, graph, kernels.
+// Invariant: a call of the group finds each operand either complete before the pass begins, or
+// made by the group at the same elements or rows.
+#pragma once
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "kernels/elementwise/pointwise.h"
+#include "program/program.h"
+
+namespace clew::program {
+
+constexpr int most_operands = 5;
+
+// An operand of the group: memory, or a piece of scratch that lives for one tile. R rows of C
+// elements make the group's shape, where a call works on rows.
+struct Source {
+  enum class Extent : uint8_t {
+    full,      // an element for each of the group's
+    row,       // one for each row
+    spread,    // memory that is broadcast to the group's shape, or lies in another order
+    constant,  // one number
+  };
+  const Operand* of = nullptr;
+  Storage* storage = nullptr;
+  Extent extent = Extent::full;
+  bool written = false;    // by a call of the group
+  bool temporary = false;  // nobody sees it but calls of the group
+  bool late = false;       // complete only when the pass is
+  int16_t slot = -1;       // of scratch, among those of its extent
+  int16_t last = -1;       // the last step that uses it
+  uint32_t uses = 0;       // of its storage by calls of the group
+  int64_t item = 0;
+  char* data = nullptr;
+  int64_t steps[max_dims] = {};  // bytes along the group's merged dims, innermost first
+};
+
+// One call of a loop for a tile, or of a reduction for its rows.
+struct Step {
+  kernels::Loop loop = nullptr;
+  const Scalar* params = nullptr;
+  int count = 0;
+  bool by_rows = false;                // the loop runs over an element a row
+  int16_t source[most_operands] = {};  // [0] is written
+  Passes passes;                       // of a reduction
+  const void* attrs = nullptr;         // likewise
+  int columns = -1;                    // the number of the sum over rows that it adds to
+};
+
+class Group {
+ public:
+  Group(const Program& p, size_t first) : p_(p), first_(first) {}
+  // The first call that does not belong to it.
+  size_t gather();
+  void place_sources();
+  void run();
+  // Results of calls that never get memory.
+  int64_t bytes_saved() const { return bytes_saved_; }
+
+ private:
+  struct Scratch;
+  const Program& p_;
+  size_t first_;
+  Dims sizes_, strides_;   // of the results: dense, in some order of dims
+  bool in_order_ = false;  // contiguous
+  int64_t numel_ = 0;
+  int64_t columns_ = 0;  // of a row; 0 where no call works on rows
+  std::vector<Source> sources_;
+  std::vector<Step> steps_;
+  std::vector<std::unique_ptr<std::array<Scalar, most_operands>>> numbers_;
+  std::vector<std::unique_ptr<std::array<char, 16>>> constants_;
+  int sums_ = 0;  // over rows
+  // What is left of the dims when neighbours are merged, innermost first.
+  int ndim_ = 0;
+  int64_t extent_[max_dims] = {};
+  int slots_ = 0, row_slots_ = 0;
+  int64_t widest_ = 1;
+  int64_t slot_bytes_ = 0, row_slot_bytes_ = 0;
+  int64_t bytes_saved_ = 0;
+  // A write in place cannot be begun again: such a group is done whole, whatever signals come.
+  bool in_place_ = false;
+
+  bool takes(const Call& c);
+  bool takes_loop(const Call& c);
+  bool takes_reduction(const Call& c);
+  bool begins_with(const Shape& s);
+  bool is_full(const Shape& s) const;
+  int64_t columns_of(const Shape& s) const;
+  bool works_on_rows(int64_t columns) const;
+  bool is_a_value_a_row(const Operand& o, const Shape& result) const;
+  bool may_read(const Operand& o) const;
+  bool may_write(const Operand& o, Source::Extent extent) const;
+  int find(const Operand& o, Source::Extent extent) const;
+  int16_t source_of(const Operand& o, Source::Extent extent);
+  int16_t constant(const Scalar& v, DType d);
+  int16_t cast(int16_t from, DType to);
+  void written(Step& step, const Operand& result, Source::Extent extent);
+  void merge_dims();
+  int64_t rows() const { return numel_ / columns_; }
+  char* place(const Source& s, int64_t row, int64_t from) const;
+  void run_tile(int64_t row, int64_t rows, int64_t from, int64_t length, Scratch& at) const;
+  void run_loop(const Step& step, int64_t row, int64_t rows, int64_t from, int64_t length,
+                const Scratch& at) const;
+  void run_reduction(const Step& step, int64_t row, int64_t rows, Scratch& at) const;
+  void run_lines(int64_t tile);
+  void run_rows(int64_t tile);
+};
+
+}  // namespace clew::program

@@ -1,0 +1,364 @@
+// Which calls one pass over tiles can carry out, and where their operands lie.
+// May include: program, graph, kernels.
+// Invariant: the passes give each element the operations that the calls would give it alone, in the
+// same order.
+#include <algorithm>
+#include <cstring>
+
+#include "base/parallel.h"
+#include "graph/elementwise.h"
+#include "kernels/reduce/reduce.h"
+#include "program/group.h"
+
+namespace clew::program {
+
+namespace {
+
+using Extent = Source::Extent;
+
+constexpr int64_t least_elements = 4096;  // below that a pass each costs no more
+constexpr size_t most_calls = 96;
+// Rows outside of these bounds are reduced in other ways, or do not fit into the cache.
+constexpr int64_t least_columns = 64, most_columns = 65536, most_summed_columns = 2048;
+constexpr int64_t least_reduced = 16384;
+
+// Whether `strides` over dims [from, end) are those of neighbours, or all zero.
+bool is_line(const Dims& sizes, const Dims& strides, int from) {
+  int64_t expected = 1;
+  bool dense = true, still = true;
+  for (int d = sizes.size() - 1; d >= from; --d) {
+    if (sizes[d] == 1) continue;
+    dense = dense && strides[d] == expected;
+    still = still && strides[d] == 0;
+    expected *= sizes[d];
+  }
+  return dense || still;
+}
+
+// The first of the trailing dims that together have so many elements; -1 where none have.
+int split_at(const Dims& sizes, int64_t columns) {
+  int d = sizes.size();
+  int64_t n = 1;
+  while (d > 0 && n < columns) n *= sizes[--d];
+  return n == columns ? d : -1;
+}
+
+}  // namespace
+
+bool Group::begins_with(const Shape& s) {
+  if (s.numel < least_elements || !is_non_overlapping_and_dense(s.sizes, s.strides)) return false;
+  sizes_ = s.sizes;
+  strides_ = s.strides;
+  numel_ = s.numel;
+  in_order_ = s.contiguous;
+  return true;
+}
+
+// Elements in order may be grouped into other dims.
+bool Group::is_full(const Shape& s) const {
+  return s.numel == numel_ &&
+         ((in_order_ && s.contiguous) || (s.sizes == sizes_ && s.strides == strides_));
+}
+
+// Whether calls may work on rows of so many elements.
+bool Group::works_on_rows(int64_t columns) const {
+  if (columns_) return columns == columns_;
+  if (columns < least_columns || columns > most_columns || numel_ <= least_reduced ||
+      numel_ % columns != 0 || numel_ / columns < num_threads())
+    return false;
+  const int at = split_at(sizes_, columns);
+  if (at < 0 || !in_order_) return false;
+  for (const Source& s : sources_) {
+    if (s.extent != Extent::spread) continue;
+    const Shape& own = *s.of->shape;
+    if (!is_line(sizes_, broadcast_strides(own.sizes, own.strides, sizes_), at)) return false;
+  }
+  return true;
+}
+
+// How many elements each of a result's stands for, if they are rows of the group's; or 0.
+int64_t Group::columns_of(const Shape& s) const {
+  if (!s.contiguous || s.numel == 0 || s.numel == numel_) return 0;
+  if (columns_) return s.numel == rows() ? columns_ : 0;
+  if (s.sizes.size() != sizes_.size()) return 0;
+  int d = sizes_.size();
+  int64_t columns = 1;
+  while (d > 0 && s.sizes[d - 1] == 1) columns *= sizes_[--d];
+  for (int k = 0; k < d; ++k)
+    if (s.sizes[k] != sizes_[k]) return 0;
+  return columns;
+}
+
+// Whether o, broadcast to `result`, has one value for each of the group's rows.
+bool Group::is_a_value_a_row(const Operand& o, const Shape& result) const {
+  const Shape& own = *o.shape;
+  if (!columns_ || own.numel != rows() || !own.contiguous) return false;
+  const Dims spread = broadcast_strides(own.sizes, own.strides, result.sizes);
+  int64_t expected = 1, columns = 1;
+  for (int d = result.sizes.size() - 1; d >= 0; --d) {
+    const int64_t n = result.sizes[d];
+    if (n == 1) continue;
+    if (columns < columns_) {
+      if (spread[d] != 0) return false;
+      columns *= n;
+    } else {
+      if (spread[d] != expected) return false;
+      expected *= n;
+    }
+  }
+  return columns == columns_;
+}
+
+int Group::find(const Operand& o, Extent extent) const {
+  for (size_t i = 0; i < sources_.size(); ++i) {
+    const Source& s = sources_[i];
+    if (!s.of || s.extent != extent || s.storage != o.storage || s.of->offset != o.offset ||
+        s.of->dtype != o.dtype)
+      continue;
+    // Full ones lie as the group does, those of rows one after the other.
+    if (extent != Extent::spread || s.of->same_place(o)) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+// Whether o is there when the pass begins: the group does not write into its memory.
+bool Group::may_read(const Operand& o) const {
+  for (const Source& s : sources_)
+    if (s.written && s.storage == o.storage) return false;
+  return true;
+}
+
+// Whether nothing else of the group lies in o's memory.
+bool Group::may_write(const Operand& o, Extent extent) const {
+  const int own = find(o, extent);
+  for (size_t i = 0; i < sources_.size(); ++i)
+    if (sources_[i].storage == o.storage && sources_[i].of && static_cast<int>(i) != own)
+      return false;
+  return own < 0 || !sources_[static_cast<size_t>(own)].late;
+}
+
+int16_t Group::source_of(const Operand& o, Extent extent) {
+  int at = find(o, extent);
+  if (at < 0) {
+    at = static_cast<int>(sources_.size());
+    Source s;
+    s.of = &o;
+    s.storage = o.storage;
+    s.extent = extent;
+    s.item = static_cast<int64_t>(itemsize(o.dtype));
+    sources_.push_back(s);
+  }
+  ++sources_[static_cast<size_t>(at)].uses;
+  return static_cast<int16_t>(at);
+}
+
+void Group::written(Step& step, const Operand& result, Extent extent) {
+  step.source[0] = source_of(result, extent);
+  sources_[static_cast<size_t>(step.source[0])].written = true;
+}
+
+int16_t Group::constant(const Scalar& v, DType d) {
+  constants_.push_back(std::make_unique<std::array<char, 16>>());
+  char* at = constants_.back()->data();
+  dispatch(d, AllTypes{}, [&]<class T>() {
+    const T value = v.to<T>();
+    std::memcpy(at, &value, sizeof value);
+  });
+  Source s;
+  s.extent = Extent::constant;
+  s.data = at;
+  s.item = static_cast<int64_t>(itemsize(d));
+  sources_.push_back(s);
+  return static_cast<int16_t>(sources_.size() - 1);
+}
+
+// A step that converts a source, tile by tile, too.
+int16_t Group::cast(int16_t from, DType to) {
+  const Source& before = sources_[static_cast<size_t>(from)];
+  Step step;
+  step.loop = kernels::cast_loop_of(before.of->dtype, to);
+  step.count = 2;
+  step.by_rows = before.extent == Extent::row;
+  Source s;
+  s.extent = step.by_rows ? Extent::row : Extent::full;
+  s.temporary = true;
+  s.written = true;
+  s.item = static_cast<int64_t>(itemsize(to));
+  sources_.push_back(s);
+  step.source[0] = static_cast<int16_t>(sources_.size() - 1);
+  step.source[1] = from;
+  steps_.push_back(step);
+  return step.source[0];
+}
+
+bool Group::takes_loop(const Call& c) {
+  const kernels::Loop plain = (*c.op->loops)[c.compute];
+  if (!plain) return false;  // alone, it says what is wrong
+  const std::span<const Operand> in = p_.inputs(c);
+  const Operand& result = p_.results(c)[0];
+  const Shape& shape = *result.shape;
+  Step step;
+  step.loop = plain;
+  step.params = static_cast<const Scalar*>(c.attrs);
+  step.count = static_cast<int>(in.size()) + 1;
+  if (step.count > most_operands) return false;
+  // What it may say of a number it says alone.
+  if (c.op->check_number && !is_inexact(c.compute)) return false;
+  if (numel_ == 0 && !begins_with(shape)) return false;
+  int64_t columns = 0;
+  if (!is_full(shape)) {
+    columns = columns_of(shape);
+    if (!columns || !works_on_rows(columns)) return false;
+    step.by_rows = true;
+  }
+  const Extent extent = step.by_rows ? Extent::row : Extent::full;
+  if (!may_write(result, extent)) return false;
+  std::array<Extent, most_operands> extents{};
+  for (size_t i = 0; i < in.size(); ++i) {
+    const Operand& o = in[i];
+    Extent& e = extents[i];
+    if (o.shape->numel == 1 && shape.numel != 1) {
+      // A number that the group has yet to compute is not there when the pass begins.
+      if (o.storage->device == Device::Pending && !o.storage->data) return false;
+      e = Extent::constant;
+      if (!may_read(o)) return false;
+      continue;
+    }
+    if (step.by_rows) {
+      if (o.shape->sizes != shape.sizes || !o.shape->contiguous) return false;
+      e = Extent::row;
+    } else if (is_full(*o.shape)) {
+      e = Extent::full;
+    } else if (is_a_value_a_row(o, shape)) {
+      e = Extent::row;
+    } else {
+      e = Extent::spread;
+      if (shape.sizes != sizes_) return false;
+      const Dims strides = broadcast_strides(o.shape->sizes, o.shape->strides, sizes_);
+      if (columns_ && !is_line(sizes_, strides, split_at(sizes_, columns_))) return false;
+    }
+    const int known = find(o, e);
+    if (e == Extent::spread || known < 0 ? !may_read(o) : sources_[static_cast<size_t>(known)].late)
+      return false;
+    if (o.dtype != c.compute && !kernels::cast_loop_of(o.dtype, c.compute)) return false;
+  }
+  if (step.by_rows) columns_ = columns;
+  const kernels::Loop beside = c.op->loops->beside_number(c.compute);
+  std::unique_ptr<std::array<Scalar, most_operands>> numbers;
+  for (size_t i = 0; i < in.size(); ++i) {
+    const Operand& o = in[i];
+    int16_t source;
+    if (o.shape->numel == 1 && o.dtype != c.compute) {
+      const Scalar v = item(o.tensor());
+      if (beside && o.shape->sizes.empty()) {
+        if (!numbers) numbers = std::make_unique<std::array<Scalar, most_operands>>();
+        (*numbers)[i] = v;
+        step.loop = beside;
+        step.params = numbers->data();
+        source = constant(Scalar(0.0), c.compute);
+      } else {
+        source = constant(v, c.compute);
+      }
+    } else {
+      source = source_of(o, extents[i]);
+      if (o.dtype != c.compute) source = cast(source, c.compute);
+    }
+    step.source[i + 1] = source;
+  }
+  if (numbers) numbers_.push_back(std::move(numbers));
+  written(step, result, extent);
+  steps_.push_back(step);
+  in_place_ = in_place_ || c.in_place;
+  return true;
+}
+
+// A reduction whose kernel, given some rows, does with each what it does given all.
+bool Group::takes_reduction(const Call& c) {
+  if (c.how != Waits::kernel || !c.op->passes || c.results != 1) return false;
+  const Operand& from = p_.inputs(c)[0];
+  const Operand& result = p_.results(c)[0];
+  if (numel_ == 0 ? !begins_with(*from.shape) : !is_full(*from.shape)) return false;
+  if (!result.shape->contiguous || !from.shape->contiguous) return false;
+  const Tensor in = from.tensor();
+  const Passes passes = c.op->passes(clew::Call{*c.op, {&in, 1}, c.attrs});
+  if (passes.over == Passes::Over::nothing || from.dtype != result.dtype) return false;
+  int64_t columns = 1;
+  const Dims& dims = from.shape->sizes;
+  for (int d = dims.size() - passes.dims; d < dims.size(); ++d) columns *= dims[d];
+  const bool over_rows = passes.over == Passes::Over::rows;
+  if (over_rows && (columns > most_summed_columns || !kernels::ColumnSums::adds(from.dtype)))
+    return false;
+  if (!works_on_rows(columns)) return false;
+  const Extent extent = over_rows ? Extent::spread : Extent::row;
+  if (!may_write(result, extent) || find(result, extent) >= 0) return false;
+  const int known = find(from, Extent::full);
+  if (known < 0 ? !may_read(from) : sources_[static_cast<size_t>(known)].late) return false;
+  columns_ = columns;
+  Step step;
+  step.passes = passes;
+  step.attrs = c.attrs;
+  step.count = 2;
+  step.source[1] = source_of(from, Extent::full);
+  written(step, result, extent);
+  if (over_rows) {
+    sources_[static_cast<size_t>(step.source[0])].late = true;
+    step.columns = sums_++;
+  }
+  steps_.push_back(step);
+  in_place_ = in_place_ || c.in_place;
+  return true;
+}
+
+bool Group::takes(const Call& c) {
+  return c.how == Waits::loops ? takes_loop(c) : takes_reduction(c);
+}
+
+size_t Group::gather() {
+  size_t end = first_;
+  while (end < p_.size() && end - first_ < most_calls && takes(p_.call(end))) ++end;
+  return end;
+}
+
+// Which results anybody else will see; where they lie; when scratch is free again.
+void Group::place_sources() {
+  for (Source& s : sources_) {
+    if (!s.of || !s.written) continue;
+    // Bytes that are there were there before the group, which writes over them.
+    const int64_t elements = s.extent == Extent::row ? rows() : numel_;
+    s.temporary = !s.late && s.storage->refs == s.uses && !s.storage->data && s.of->offset == 0 &&
+                  s.storage->nbytes == static_cast<size_t>(elements * s.item);
+    if (s.temporary) bytes_saved_ += elements * s.item;
+  }
+  for (size_t k = 0; k < steps_.size(); ++k)
+    for (int j = 0; j < steps_[k].count; ++j)
+      sources_[static_cast<size_t>(steps_[k].source[j])].last = static_cast<int16_t>(k);
+  std::vector<int16_t> idle[2];  // of whole tiles, of rows
+  for (size_t k = 0; k < steps_.size(); ++k) {
+    Source& target = sources_[static_cast<size_t>(steps_[k].source[0])];
+    if (target.temporary && target.slot < 0) {
+      const bool row = target.extent == Extent::row;
+      auto& free = idle[row];
+      if (free.empty()) {
+        target.slot = static_cast<int16_t>((row ? row_slots_ : slots_)++);
+      } else {
+        target.slot = free.back();
+        free.pop_back();
+      }
+    }
+    for (int j = 0; j < steps_[k].count; ++j) {
+      Source& s = sources_[static_cast<size_t>(steps_[k].source[j])];
+      if (s.slot >= 0 && s.last == static_cast<int16_t>(k)) {
+        idle[s.extent == Extent::row].push_back(s.slot);
+        s.last = -1;  // once, though it may be named twice
+      }
+    }
+  }
+  for (Source& s : sources_) {
+    widest_ = std::max(widest_, s.item);
+    if (!s.of || s.temporary) continue;
+    if (s.written) give_bytes(s.storage);
+    s.data = s.storage->at(s.of->offset);
+  }
+}
+
+}  // namespace clew::program
