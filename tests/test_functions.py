@@ -217,14 +217,6 @@ def test_settings_work_or_raise():
         clew.set_num_threads(0)
 
 
-def test_compile_hands_back():
-    def f(x):
-        return x + 1
-
-    assert clew.compile(f) is f
-    assert clew.compile(mode="default")(f) is f
-
-
 def test_clone_takes_a_memory_format():
     x = clew.arange(48.0).reshape(1, 3, 4, 4).requires_grad_()
     y = clew.clone(x, memory_format=clew.channels_last)

@@ -129,7 +129,7 @@ void run_elementwise_into(const OpDef& op, std::span<const Tensor> given, const 
   kernels::Loop loop = (*op.loops)[compute];
   if (!loop) fail_dtype(op, compute);
   if (result.is_meta() || result.numel() == 0) return;
-  if (waits(given, result.numel(), &result)) {
+  if (waits(given, result.numel(), true, &result)) {
     for (size_t i = 0; op.check_number && i < given.size(); ++i)
       if (given[i].is_wrapped_number() && given[i].dtype() != compute)
         op.check_number(static_cast<int>(i), item(given[i]), compute);
@@ -329,7 +329,7 @@ Tensor run_elementwise(const OpDef& op, std::span<const Tensor> in, const void* 
   if (modes.deferred) [[unlikely]] {
     const Dims sizes = elementwise_shape(op, in);
     const Device device = device_of(op, in);
-    const bool later = device == Device::CPU && waits(in, numel_of(sizes));
+    const bool later = device == Device::CPU && waits(in, numel_of(sizes), true);
     out = empty_like_inputs(sizes, in, types.output, later ? Device::Pending : device);
   } else if (same_shape) {
     out = disposes(disposable, in, types.output) ? a : empty(a.sizes(), types.output);
@@ -347,7 +347,7 @@ bool general_waits(const OpDef& op, std::span<const Tensor> in, OutSpecs& specs)
   if (op.aliases || is_random(op)) return false;
   int64_t most = 0;
   for (int k = 0; k < specs.size(); ++k) most = std::max(most, numel_of(specs[k].sizes));
-  return waits(in, most);
+  return waits(in, most, op.passes != nullptr);
 }
 
 void allocate_and_run(const OpDef& op, std::span<const Tensor> in, const void* attrs,
@@ -490,7 +490,7 @@ void record_results(const OpDef& op, std::span<const Tensor> in, const void* att
 // op.quick, recorded; undefined where it is another case, with nothing done.
 Tensor run_quick_and_record(const OpDef& op, std::span<const Tensor> in, const void* attrs,
                             const Glance& glance) try {
-  if (waits(in, 1)) return {};
+  if (waits(in, 1, op.passes != nullptr)) return {};
   modes.disposable = nullptr;
   Tensor out = is_worth_holding(in) ? run_quick_held(op, in, attrs) : op.quick(Call{op, in, attrs});
   if (out) record_results(op, in, attrs, {&out, 1}, glance);
@@ -789,7 +789,7 @@ bool apply_into(const OpDef& op, std::span<const Tensor> in, const void* attrs,
       op.shape(call, specs);
       direct = specs[0].dtype == self.dtype() && specs[0].sizes == self.sizes();
       if (direct && !self.is_meta()) {
-        if (!is_random(op) && waits(args, self.numel(), &self)) {
+        if (!is_random(op) && waits(args, self.numel(), false, &self)) {
           deferral.keep(op, args, attrs, {}, Waits::write, self.dtype());
         } else {
           settle(args);

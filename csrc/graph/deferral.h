@@ -27,11 +27,12 @@ extern Deferral deferral;
 // A storage that others may write unseen is copied when a call is kept, up to so many bytes.
 constexpr size_t most_copied = size_t{1} << 20;
 
-// Whether a call waits: in a deferring thread, where it is worth it or where an input waits.
-// `written`: what it writes in place.
-bool may_wait(std::span<const Tensor> in, int64_t numel, const Tensor* written);
-inline bool waits(std::span<const Tensor> in, int64_t numel, const Tensor* written = nullptr) {
-  return modes.deferred && may_wait(in, numel, written);
+// Whether a call waits: in a deferring thread, where an operand waits, or where it can be part of a
+// pass with others (`passes`) and has enough elements. `written`: what it writes in place.
+bool may_wait(std::span<const Tensor> in, int64_t numel, bool passes, const Tensor* written);
+inline bool waits(std::span<const Tensor> in, int64_t numel, bool passes,
+                  const Tensor* written = nullptr) {
+  return modes.deferred && may_wait(in, numel, passes, written);
 }
 
 // Before bytes are read by something that does not wait.

@@ -31,7 +31,7 @@ struct Modes {
   // A gradient that nobody but the running node will see again: the next operation, if elementwise,
   // may write its result there (Vjp::last_grad).
   TensorObj* disposable = nullptr;
-  int64_t least_deferred = 16384;       // elements of operands that are worth waiting for
+  int64_t least_deferred = 65536;       // elements of operands that are worth waiting for
   Scope* scope = nullptr;               // lent: the module call in progress
   Node* running = nullptr;              // the node whose gradient rule runs
   Origin* unrecorded_since = nullptr;   // owned: where the program switched recording off

@@ -205,11 +205,11 @@ constexpr uint8_t name_size(const char* signature) {
 
 // How a reduction goes through an input in order, R rows of C elements, a part at a time
 // (csrc/program): over columns, `run` makes each row's result of that row alone, [R, 1] of [R, C];
-// over rows, the result is kernels::ColumnSums of all rows.
+// over rows, the result is kernels::ColumnSums of all rows; over all, kernels::TotalSum.
 struct Passes {
-  enum class Over : uint8_t { nothing, columns, rows };
+  enum class Over : uint8_t { nothing, columns, rows, all };
   Over over = Over::nothing;
-  bool mean = false;  // over rows: their mean
+  bool mean = false;  // over rows or all: their mean
   int dims = 0;       // the last ones, that make a row
   void (*run)(const void* attrs, const kernels::NdView& out, const kernels::NdView& in) = nullptr;
 };

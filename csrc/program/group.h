@@ -46,21 +46,31 @@ struct Step {
   int16_t source[most_operands] = {};  // [0] is written
   Passes passes;                       // of a reduction
   const void* attrs = nullptr;         // likewise
-  int columns = -1;                    // the number of the sum over rows that it adds to
+  int sum = -1;                        // the number of the sum over rows or all it adds to
 };
 
 class Group {
  public:
   Group(const Program& p, size_t first) : p_(p), first_(first) {}
+  // Whether a group may begin there: quickly told.
+  static bool begins(const Program& p, size_t first);
   // The first call that does not belong to it.
   size_t gather();
   void place_sources();
   void run();
   // Results of calls that never get memory.
   int64_t bytes_saved() const { return bytes_saved_; }
+  // Why the group did not take the call, a text that lives as long as the program.
+  const char* why_not(const Call& c) const;
 
  private:
   struct Scratch;
+  // Rows [row, row + rows) of the merged dims, of each the elements [from, from + length).
+  struct Band {
+    int64_t row, rows, from, length;
+    int64_t before = 0;  // elements of the tile that come first in scratch
+    int64_t elements() const { return rows * length; }
+  };
   const Program& p_;
   size_t first_;
   Dims sizes_, strides_;   // of the results: dense, in some order of dims
@@ -71,7 +81,9 @@ class Group {
   std::vector<Step> steps_;
   std::vector<std::unique_ptr<std::array<Scalar, most_operands>>> numbers_;
   std::vector<std::unique_ptr<std::array<char, 16>>> constants_;
-  int sums_ = 0;  // over rows
+  int sums_ = 0;    // over rows
+  int totals_ = 0;  // sums of everything, which go through the elements in another order
+  DType total_dtype_ = DType::Float32;
   // What is left of the dims when neighbours are merged, innermost first.
   int ndim_ = 0;
   int64_t extent_[max_dims] = {};
@@ -85,6 +97,9 @@ class Group {
   bool takes(const Call& c);
   bool takes_loop(const Call& c);
   bool takes_reduction(const Call& c);
+  bool takes_total(const Call& c, const Passes& passes);
+  bool totals_fit(int64_t columns, DType d) const;
+  bool is_still() const;
   bool begins_with(const Shape& s);
   bool is_full(const Shape& s) const;
   int64_t columns_of(const Shape& s) const;
@@ -100,11 +115,14 @@ class Group {
   void merge_dims();
   int64_t rows() const { return numel_ / columns_; }
   char* place(const Source& s, int64_t row, int64_t from) const;
-  void run_tile(int64_t row, int64_t rows, int64_t from, int64_t length, Scratch& at) const;
-  void run_loop(const Step& step, int64_t row, int64_t rows, int64_t from, int64_t length,
-                const Scratch& at) const;
-  void run_reduction(const Step& step, int64_t row, int64_t rows, Scratch& at) const;
+  void run_tile(std::span<const Band> bands, Scratch& at) const;
+  void run_loop(const Step& step, const Band& band, const Scratch& at) const;
+  void run_reduction(const Step& step, const Band& band, Scratch& at) const;
+  void run_total(const Step& step, std::span<const Band> bands, Scratch& at) const;
+  void run_piece(int64_t begin, int64_t end, int64_t tile, Scratch& at) const;
+  void size_scratch(int64_t elements);
   void run_lines(int64_t tile);
+  void run_totals(int64_t tile);
   void run_rows(int64_t tile);
 };
 

@@ -4,6 +4,7 @@
 // same order.
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "base/parallel.h"
 #include "graph/elementwise.h"
@@ -21,6 +22,7 @@ constexpr size_t most_calls = 96;
 // Rows outside of these bounds are reduced in other ways, or do not fit into the cache.
 constexpr int64_t least_columns = 64, most_columns = 65536, most_summed_columns = 2048;
 constexpr int64_t least_reduced = 16384;
+constexpr int64_t most_part = 65536;
 
 // Whether `strides` over dims [from, end) are those of neighbours, or all zero.
 bool is_line(const Dims& sizes, const Dims& strides, int from) {
@@ -69,11 +71,33 @@ bool Group::works_on_rows(int64_t columns) const {
   const int at = split_at(sizes_, columns);
   if (at < 0 || !in_order_) return false;
   for (const Source& s : sources_) {
-    if (s.extent != Extent::spread) continue;
+    if (s.extent != Extent::spread || s.late) continue;
     const Shape& own = *s.of->shape;
     if (!is_line(sizes_, broadcast_strides(own.sizes, own.strides, sizes_), at)) return false;
   }
+  return totals_ == 0 || totals_fit(columns, total_dtype_);
+}
+
+// Whether sums of everything can be cut between rows wherever the reduction alone cuts them.
+bool Group::totals_fit(int64_t columns, DType d) const {
+  const int64_t pieces = kernels::TotalSum::pieces(numel_);
+  for (int64_t k = 0; k < pieces; ++k) {
+    const int64_t begin = k * numel_ / pieces, end = (k + 1) * numel_ / pieces;
+    const kernels::TotalSum::Cut cut = kernels::TotalSum::cut(d, end - begin);
+    if (begin % columns != 0 || end % columns != 0 || cut.each % columns != 0) return false;
+    // Parts of a piece are multiples of both, and no larger than needed.
+    if (std::lcm(columns, std::max(cut.block, cut.rest)) > most_part) return false;
+  }
   return true;
+}
+
+// Whether what is broadcast is one number throughout.
+bool Group::is_still() const {
+  return std::all_of(sources_.begin(), sources_.end(), [&](const Source& s) {
+    return s.extent != Extent::spread || s.late ||
+           broadcast_strides(s.of->shape->sizes, s.of->shape->strides, sizes_) ==
+               Dims(sizes_.size(), 0);
+  });
 }
 
 // How many elements each of a result's stands for, if they are rows of the group's; or 0.
@@ -236,6 +260,7 @@ bool Group::takes_loop(const Call& c) {
       if (shape.sizes != sizes_) return false;
       const Dims strides = broadcast_strides(o.shape->sizes, o.shape->strides, sizes_);
       if (columns_ && !is_line(sizes_, strides, split_at(sizes_, columns_))) return false;
+      if (totals_ && !columns_ && strides != Dims(sizes_.size(), 0)) return false;
     }
     const int known = find(o, e);
     if (e == Extent::spread || known < 0 ? !may_read(o) : sources_[static_cast<size_t>(known)].late)
@@ -282,11 +307,13 @@ bool Group::takes_reduction(const Call& c) {
   const Tensor in = from.tensor();
   const Passes passes = c.op->passes(clew::Call{*c.op, {&in, 1}, c.attrs});
   if (passes.over == Passes::Over::nothing || from.dtype != result.dtype) return false;
+  if (passes.over == Passes::Over::all) return takes_total(c, passes);
   int64_t columns = 1;
   const Dims& dims = from.shape->sizes;
   for (int d = dims.size() - passes.dims; d < dims.size(); ++d) columns *= dims[d];
   const bool over_rows = passes.over == Passes::Over::rows;
-  if (over_rows && (columns > most_summed_columns || !kernels::ColumnSums::adds(from.dtype)))
+  if (over_rows &&
+      (columns > most_summed_columns || !kernels::ColumnSums::adds(from.dtype) || totals_))
     return false;
   if (!works_on_rows(columns)) return false;
   const Extent extent = over_rows ? Extent::spread : Extent::row;
@@ -302,8 +329,43 @@ bool Group::takes_reduction(const Call& c) {
   written(step, result, extent);
   if (over_rows) {
     sources_[static_cast<size_t>(step.source[0])].late = true;
-    step.columns = sums_++;
+    step.sum = sums_++;
   }
+  steps_.push_back(step);
+  in_place_ = in_place_ || c.in_place;
+  return true;
+}
+
+// The sum or mean of everything.
+bool Group::takes_total(const Call& c, const Passes& passes) {
+  const Operand& from = p_.inputs(c)[0];
+  const Operand& result = p_.results(c)[0];
+  if (!kernels::TotalSum::adds(from.dtype) || sums_ || numel_ <= least_reduced) return false;
+  if (totals_ && from.dtype != total_dtype_) return false;
+  if (!may_write(result, Extent::spread) || find(result, Extent::spread) >= 0) return false;
+  const int known = find(from, Extent::full);
+  if (known < 0 ? !may_read(from) : sources_[static_cast<size_t>(known)].late) return false;
+  if (columns_ || is_still()) {
+    if (!totals_fit(std::max<int64_t>(columns_, 1), from.dtype)) return false;
+  } else {
+    // Lines along which nothing is broadcast, or all is.
+    int64_t columns = 1;
+    int d = sizes_.size();
+    while (--d > 0) {
+      columns *= sizes_[d];
+      if (works_on_rows(columns)) break;
+    }
+    if (d <= 0 || !totals_fit(columns, from.dtype)) return false;
+    columns_ = columns;
+  }
+  Step step;
+  step.passes = passes;
+  step.count = 2;
+  step.source[1] = source_of(from, Extent::full);
+  written(step, result, Extent::spread);
+  sources_[static_cast<size_t>(step.source[0])].late = true;
+  step.sum = totals_++;
+  total_dtype_ = from.dtype;
   steps_.push_back(step);
   in_place_ = in_place_ || c.in_place;
   return true;
@@ -313,10 +375,32 @@ bool Group::takes(const Call& c) {
   return c.how == Waits::loops ? takes_loop(c) : takes_reduction(c);
 }
 
+bool Group::begins(const Program& p, size_t first) {
+  const Call& c = p.call(first);
+  if (c.how != Waits::loops && !c.op->passes) return false;
+  if (first + 1 == p.size()) return false;
+  const Call& next = p.call(first + 1);
+  if (next.how != Waits::loops && !next.op->passes) return false;
+  const auto most = [&](const Call& k) {
+    return std::max(p.results(k)[0].shape->numel, p.inputs(k)[0].shape->numel);
+  };
+  return std::min(most(c), most(next)) >= least_elements;
+}
+
 size_t Group::gather() {
   size_t end = first_;
   while (end < p_.size() && end - first_ < most_calls && takes(p_.call(end))) ++end;
   return end;
+}
+
+const char* Group::why_not(const Call& c) const {
+  if (numel_ == 0) return "it is too small to gain from it, or lies with gaps";
+  if (steps_.size() >= most_calls) return "the pass is long enough";
+  if (c.how != Waits::loops && !c.op->passes) return "it works on whole tensors";
+  if (c.how != Waits::loops) return "it reduces other dims than rows of the pass";
+  const Shape& s = *p_.results(c)[0].shape;
+  if (!is_full(s) && !columns_of(s)) return "it has another shape";
+  return "it needs values that are complete only after the pass, or lies in another order";
 }
 
 // Which results anybody else will see; where they lie; when scratch is free again.

@@ -199,13 +199,30 @@ void Program::finish(size_t end) {
   }
 }
 
+// Tells the report that calls before `end` have run in one pass.
+void Program::note(size_t end, Pass&& pass) {
+  constexpr size_t most_told = 16384;
+  Report& r = report();
+  if (!r.is_of_this_thread()) return;
+  if (r.calls.size() >= most_told) {
+    r.cut_short = true;
+    return;
+  }
+  pass.calls = static_cast<uint32_t>(end - next_);
+  for (size_t k = next_; k < end; ++k) r.calls.push_back({calls_[k].op, kept(calls_[k].origin)});
+  r.passes.push_back(pass);
+}
+
 void Program::run_calls() {
   const PlainModes plain;
   const WithPauses pauses;  // the program holds bytes and sizes
   while (next_ < calls_.size()) {
-    const size_t end = run_tiles(*this, next_);
+    Pass pass;
+    const size_t end = run_tiles(*this, next_, pass);
     if (end == next_) run_one(calls_[next_]);
-    finish(std::max(end, next_ + 1));
+    const size_t done = std::max(end, next_ + 1);
+    note(done, std::move(pass));
+    finish(done);
   }
 }
 
@@ -219,7 +236,7 @@ void Program::run_calls() {
   }
 }
 
-void Program::run() {
+void Program::run(Ending why) {
   if (failure_) std::rethrow_exception(failure_);
   if (running_) {
     if (pthread_equal(thread_, pthread_self())) {
@@ -236,6 +253,11 @@ void Program::run() {
   }
   if (next_ == calls_.size()) return;
   incref();  // its last storage may leave it
+  Report& told = report();
+  if (told.is_of_this_thread() && !told.cut_short) {
+    Origin* where = why == Ending::observed ? kept(origin_here()) : nullptr;
+    told.ends.push_back({why, static_cast<uint32_t>(waiting()), where});
+  }
   if (current == this) std::exchange(current, nullptr)->decref();
   running_ = true;
   thread_ = pthread_self();
@@ -286,7 +308,7 @@ Tensor copy_of_now(const Tensor& t) {
 
 void keep(const OpDef& op, std::span<const Tensor> in, const void* attrs,
           std::span<const Tensor> results, Waits how, DType compute) {
-  if (current && current->waiting() >= most_waiting) current->run();
+  if (current && current->waiting() >= most_waiting) current->run(Ending::full);
   for (const Tensor& t : in)
     if (t.defined() && t->storage->device == Device::Pending && t->storage->owner != current)
       settle_storage(t->storage);  // of another thread's program, or of one that runs
@@ -320,14 +342,15 @@ class Hold {
 void settle(Storage* s) {
   if (in_parallel()) return;  // a thread that helps with a call, all of whose operands have bytes
   if (s->device == Device::Pending) {
-    Hold(static_cast<Program*>(s->owner))->run();
+    auto* p = static_cast<Program*>(s->owner);
+    Hold(p)->run(p == current ? Ending::observed : Ending::elsewhere);
     return;
   }
   // Calls that wait read it, of whatever program.
   while (s->awaited && !unfinished().empty()) {
     const Hold p(unfinished().back());
     const size_t before = p->waiting();
-    p->run();
+    p->run(Ending::elsewhere);
     if (p->waiting() == before) break;  // it runs, and its own kernel asks
   }
 }
@@ -336,7 +359,7 @@ size_t run_own() {
   if (!current) return 0;
   const Hold p(current);
   const size_t count = p->waiting();
-  p->run();
+  p->run(Ending::region);
   return count;
 }
 
@@ -354,7 +377,7 @@ constexpr OpDef copy_op = general({
 
 bool defer_copy_(const Tensor& dst, const Tensor& src) {
   const Tensor operands[2] = {dst, src};
-  if (!waits(operands, dst.numel(), &dst)) return false;
+  if (!waits(operands, dst.numel(), false, &dst)) return false;
   keep(copy_op, operands, nullptr, {}, Waits::write, dst.dtype());
   return true;
 }

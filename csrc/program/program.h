@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "graph/deferral.h"
+#include "program/report.h"
 
 namespace clew::program {
 
@@ -66,7 +67,7 @@ class Program {
             std::span<const Tensor> results, Waits how, DType compute);
   // Runs what waits, in order; returns at once when nothing does. Throws what a call throws: calls
   // after it never run, and whoever asks for their results gets that error again.
-  void run();
+  void run(Ending why);
   size_t waiting() const { return calls_.size() - next_; }
 
   size_t size() const { return calls_.size(); }
@@ -97,6 +98,7 @@ class Program {
   ~Program();
   void await(Storage* s);
   void run_calls();
+  void note(size_t end, Pass&& pass);
   void run_one(const Call& c);
   bool run_quick(const Call& c, std::span<const Tensor> in);
   void finish(size_t end);
@@ -108,7 +110,7 @@ void give_bytes(Storage* s);
 
 // Runs calls from `first` on as one pass over tiles where several elementwise calls follow each
 // other. Returns the first call that was not run: `first` itself where nothing was to be gained.
-size_t run_tiles(const Program& p, size_t first);
+size_t run_tiles(const Program& p, size_t first, Pass& told);
 
 // Fills in what graph/ and tensor/ ask of programs.
 void init_deferral();

@@ -3,7 +3,7 @@
 // Invariant: every element goes through the loops that it would go through alone, so it gets the
 // same bits.
 #include <algorithm>
-#include <optional>
+#include <numeric>
 #include <vector>
 
 #include "base/parallel.h"
@@ -28,6 +28,8 @@ struct Group::Scratch {
   char* full = nullptr;
   char* by_row = nullptr;
   std::vector<kernels::ColumnSums> sums;
+  std::vector<kernels::TotalSum> totals;
+  void take(const Group& g);
 };
 
 void Group::merge_dims() {
@@ -81,75 +83,93 @@ char* Group::place(const Source& s, int64_t row, int64_t from) const {
   return at;
 }
 
-void Group::run_loop(const Step& step, int64_t row, int64_t rows, int64_t from, int64_t length,
-                     const Scratch& at) const {
+void Group::run_loop(const Step& step, const Band& band, const Scratch& at) const {
   char* data[most_operands];
   int64_t inner[most_operands];
   int64_t down[most_operands];  // from row to row; of spread ones it differs
   bool whole = true;
   for (int j = 0; j < step.count; ++j) {
     const Source& s = sources_[static_cast<size_t>(step.source[j])];
+    inner[j] = s.item;
+    down[j] = band.length * s.item;
     switch (s.extent) {
       case Extent::constant:
         data[j] = s.data;
         inner[j] = down[j] = 0;
         break;
       case Extent::row:
-        data[j] = s.slot >= 0 ? at.by_row + s.slot * row_slot_bytes_ : s.data + row * s.item;
+        data[j] = s.slot >= 0
+                      ? at.by_row + s.slot * row_slot_bytes_ + band.before / columns_ * s.item
+                      : s.data + band.row * s.item;
         inner[j] = step.by_rows ? s.item : 0;
         down[j] = s.item;
-        whole = whole && (step.by_rows || rows == 1);
+        whole = whole && band.rows == 1;
         break;
       case Extent::full:
-        if (s.slot >= 0) {
-          data[j] = at.full + s.slot * slot_bytes_;
-          inner[j] = s.item;
-          down[j] = length * s.item;
-          break;
-        }
-        data[j] = place(s, row, from);
-        inner[j] = s.item;
-        down[j] = length * s.item;
+        data[j] = s.slot >= 0 ? at.full + s.slot * slot_bytes_ + band.before * s.item
+                              : place(s, band.row, band.from);
         break;
       case Extent::spread:
-        data[j] = place(s, row, from);
+        data[j] = place(s, band.row, band.from);
         inner[j] = s.steps[0];
         down[j] = -1;
-        whole = whole && rows == 1;
+        whole = whole && band.rows == 1;
         break;
     }
   }
-  if (step.by_rows) return step.loop(data, inner, rows, step.params);
-  if (whole) return step.loop(data, inner, rows * length, step.params);
-  for (int64_t r = 0; r < rows; ++r) {
+  if (step.by_rows) return step.loop(data, inner, band.rows, step.params);
+  if (whole) return step.loop(data, inner, band.elements(), step.params);
+  for (int64_t r = 0; r < band.rows; ++r) {
     char* now[most_operands];
     for (int j = 0; j < step.count; ++j)
-      now[j] = down[j] >= 0 ? data[j] + r * down[j]
-                            : place(sources_[static_cast<size_t>(step.source[j])], row + r, from);
-    step.loop(now, inner, length, step.params);
+      now[j] = down[j] >= 0
+                   ? data[j] + r * down[j]
+                   : place(sources_[static_cast<size_t>(step.source[j])], band.row + r, band.from);
+    step.loop(now, inner, band.length, step.params);
   }
 }
 
-void Group::run_reduction(const Step& step, int64_t row, int64_t rows, Scratch& at) const {
+void Group::run_reduction(const Step& step, const Band& band, Scratch& at) const {
   const Source& in = sources_[static_cast<size_t>(step.source[1])];
   const Source& out = sources_[static_cast<size_t>(step.source[0])];
-  char* from = in.slot >= 0 ? at.full + in.slot * slot_bytes_ : in.data + row * columns_ * in.item;
-  if (step.columns >= 0) return at.sums[static_cast<size_t>(step.columns)].add(from, rows);
-  char* to = out.slot >= 0 ? at.by_row + out.slot * row_slot_bytes_ : out.data + row * out.item;
-  const int64_t sizes[2] = {rows, columns_}, strides[2] = {columns_, 1};
-  const int64_t out_sizes[2] = {rows, 1}, out_strides[2] = {1, 1};
+  char* from = in.slot >= 0 ? at.full + in.slot * slot_bytes_ + band.before * in.item
+                            : in.data + band.row * columns_ * in.item;
+  if (step.sum >= 0) return at.sums[static_cast<size_t>(step.sum)].add(from, band.rows);
+  char* to = out.slot >= 0
+                 ? at.by_row + out.slot * row_slot_bytes_ + band.before / columns_ * out.item
+                 : out.data + band.row * out.item;
+  const int64_t sizes[2] = {band.rows, columns_}, strides[2] = {columns_, 1};
+  const int64_t out_sizes[2] = {band.rows, 1}, out_strides[2] = {1, 1};
   step.passes.run(step.attrs, {to, out_sizes, out_strides, 2, out.of->dtype},
                   {from, sizes, strides, 2, in.of->dtype});
 }
 
-// Rows [row, row + rows) of the merged dims, of each the elements from `from` on.
-void Group::run_tile(int64_t row, int64_t rows, int64_t from, int64_t length, Scratch& at) const {
+// Bands of a tile lie as far apart in scratch as they are long, in memory as far as their places.
+void Group::run_total(const Step& step, std::span<const Band> bands, Scratch& at) const {
+  const Source& in = sources_[static_cast<size_t>(step.source[1])];
+  kernels::TotalSum& total = at.totals[static_cast<size_t>(step.sum)];
+  const Band& first = bands[0];
+  const char* from =
+      in.slot >= 0 ? at.full + in.slot * slot_bytes_ : place(in, first.row, first.from);
+  if (bands.size() == 1) return total.add(from, first.elements());
+  const int64_t apart =
+      in.slot >= 0 ? bands[1].before : (place(in, bands[1].row, bands[1].from) - from) / in.item;
+  total.add_places(from, apart, first.elements());
+}
+
+void Group::run_tile(std::span<const Band> bands, Scratch& at) const {
   if (!in_place_) stop_point();
   for (const Step& step : steps_) {
-    if (step.loop)
-      run_loop(step, row, rows, from, length, at);
-    else
-      run_reduction(step, row, rows, at);
+    if (step.passes.over == Passes::Over::all) {
+      run_total(step, bands, at);
+      continue;
+    }
+    for (const Band& band : bands) {
+      if (step.loop)
+        run_loop(step, band, at);
+      else
+        run_reduction(step, band, at);
+    }
   }
 }
 
@@ -159,16 +179,18 @@ void Group::run_lines(int64_t tile) {
   const int64_t across = (length + tile - 1) / tile;
   const int64_t height = across > 1 ? 1 : std::max<int64_t>(1, tile / length);
   const int64_t down = (lines + height - 1) / height;
-  slot_bytes_ = (std::max(tile, height * length) * widest_ + 63) / 64 * 64;
-  parallel_for(
-      down * across, std::max<int64_t>(1, grain_default / tile), [&](int64_t begin, int64_t end) {
-        Scratch at;
-        at.full = static_cast<char*>(tile_scratch.get(static_cast<size_t>(slots_ * slot_bytes_)));
-        for (int64_t t = begin; t < end; ++t) {
-          const int64_t line = t / across * height, from = t % across * tile;
-          run_tile(line, std::min(height, lines - line), from, std::min(tile, length - from), at);
-        }
-      });
+  size_scratch(std::max(tile, height * length));
+  parallel_for(down * across, std::max<int64_t>(1, grain_default / tile),
+               [&](int64_t begin, int64_t end) {
+                 Scratch at;
+                 at.take(*this);
+                 for (int64_t t = begin; t < end; ++t) {
+                   const int64_t line = t / across * height, from = t % across * tile;
+                   const Band band{line, std::min(height, lines - line), from,
+                                   std::min(tile, length - from)};
+                   run_tile({&band, 1}, at);
+                 }
+               });
 }
 
 // Tiles of whole rows. Sums over rows are cut among the threads as the reduction alone would be.
@@ -177,15 +199,14 @@ void Group::run_rows(int64_t tile) {
   constexpr int64_t batch = kernels::ColumnSums::batch;
   int64_t height = std::max<int64_t>(1, tile / columns_);
   if (sums_) height = std::max<int64_t>(1, height / batch) * batch;
-  slot_bytes_ = (height * columns_ * widest_ + 63) / 64 * 64;
-  row_slot_bytes_ = (height * widest_ + 63) / 64 * 64;
-  const auto bytes = static_cast<size_t>(slots_ * slot_bytes_ + row_slots_ * row_slot_bytes_);
+  size_scratch(height * columns_);
   const auto run = [&](int64_t begin, int64_t end, Scratch& at) {
-    at.full = static_cast<char*>(tile_scratch.get(bytes));
-    at.by_row = at.full + slots_ * slot_bytes_;
+    at.take(*this);
     const Alone alone;
-    for (int64_t row = begin; row < end; row += height)
-      run_tile(row, std::min(height, end - row), 0, columns_, at);
+    for (int64_t row = begin; row < end; row += height) {
+      const Band band{row, std::min(height, end - row), 0, columns_};
+      run_tile({&band, 1}, at);
+    }
   };
   if (!sums_) {
     const int64_t grain = std::max<int64_t>(1, grain_default / (height * columns_));
@@ -199,20 +220,88 @@ void Group::run_rows(int64_t tile) {
   std::vector<Scratch> parts(static_cast<size_t>(pieces));
   for (Scratch& part : parts)
     for (const Step& step : steps_)
-      if (step.columns >= 0)
+      if (step.sum >= 0)
         part.sums.emplace_back(sources_[static_cast<size_t>(step.source[1])].of->dtype, columns_);
   parallel_for(pieces, 1, [&](int64_t begin, int64_t end) {
     for (int64_t k = begin; k < end; ++k)
       run(k * rows / pieces, (k + 1) * rows / pieces, parts[static_cast<size_t>(k)]);
   });
   for (const Step& step : steps_) {
-    if (step.columns < 0) continue;
-    kernels::ColumnSums& total = parts[0].sums[static_cast<size_t>(step.columns)];
+    if (step.sum < 0) continue;
+    kernels::ColumnSums& sum = parts[0].sums[static_cast<size_t>(step.sum)];
     for (size_t k = 1; k < parts.size(); ++k)
-      total.join(parts[k].sums[static_cast<size_t>(step.columns)]);
+      sum.join(parts[k].sums[static_cast<size_t>(step.sum)]);
     const double divisor = step.passes.mean ? static_cast<double>(rows) : 0;
+    sum.finish(sources_[static_cast<size_t>(step.source[0])].data, divisor);
+  }
+}
+
+// Elements [begin, end) in the order in which their sum reads them.
+void Group::run_piece(int64_t begin, int64_t end, int64_t tile, Scratch& at) const {
+  const Alone alone;
+  const kernels::TotalSum::Cut cut = kernels::TotalSum::cut(total_dtype_, end - begin);
+  const auto band = [&](int64_t element, int64_t count, int64_t before) {
+    if (!columns_) return Band{0, 1, element, count, before};
+    return Band{element / columns_, count / columns_, 0, columns_, before};
+  };
+  const auto part = [&](int64_t multiple, int64_t places) {
+    if (columns_) multiple = std::lcm(multiple, columns_);
+    return std::max<int64_t>(1, tile / places / multiple) * multiple;
+  };
+  if (cut.each > 0) {
+    const int64_t step = part(cut.block, cut.places);
+    std::vector<Band> bands(static_cast<size_t>(cut.places));
+    for (int64_t i = 0; i < cut.each; i += step) {
+      const int64_t count = std::min(step, cut.each - i);
+      for (int64_t k = 0; k < cut.places; ++k)
+        bands[static_cast<size_t>(k)] = band(begin + k * cut.each + i, count, k * count);
+      run_tile(bands, at);
+    }
+    begin += cut.places * cut.each;
+  }
+  const int64_t step = part(cut.rest, 1);
+  for (int64_t i = begin; i < end; i += step) {
+    const Band one = band(i, std::min(step, end - i), 0);
+    run_tile({&one, 1}, at);
+  }
+}
+
+// Sums of everything are cut among the threads, and read, as the reduction alone does.
+void Group::run_totals(int64_t tile) {
+  const kernels::TotalSum::Cut cut = kernels::TotalSum::cut(total_dtype_, numel_);
+  // A tile is a multiple of these, of `places` bands, or of the rest.
+  const int64_t unit = std::max<int64_t>(columns_, 1);
+  size_scratch(std::max({tile, cut.places * std::lcm(cut.block, unit), std::lcm(cut.rest, unit)}));
+  const int64_t pieces = kernels::TotalSum::pieces(numel_);
+  std::vector<Scratch> parts(static_cast<size_t>(pieces));
+  for (Scratch& part : parts)
+    for (int k = 0; k < totals_; ++k) part.totals.emplace_back(total_dtype_);
+  parallel_for(pieces, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t k = begin; k < end; ++k) {
+      Scratch& at = parts[static_cast<size_t>(k)];
+      at.take(*this);
+      run_piece(k * numel_ / pieces, (k + 1) * numel_ / pieces, tile, at);
+    }
+  });
+  for (const Step& step : steps_) {
+    if (step.passes.over != Passes::Over::all) continue;
+    kernels::TotalSum& total = parts[0].totals[static_cast<size_t>(step.sum)];
+    for (size_t k = 1; k < parts.size(); ++k)
+      total.join(parts[k].totals[static_cast<size_t>(step.sum)]);
+    const double divisor = step.passes.mean ? static_cast<double>(numel_) : 0;
     total.finish(sources_[static_cast<size_t>(step.source[0])].data, divisor);
   }
+}
+
+// Scratch for tiles of so many elements.
+void Group::size_scratch(int64_t elements) {
+  slot_bytes_ = (elements * widest_ + 63) / 64 * 64;
+  row_slot_bytes_ = columns_ ? (elements / columns_ * widest_ + 63) / 64 * 64 : 0;
+}
+void Group::Scratch::take(const Group& g) {
+  full = static_cast<char*>(tile_scratch.get(
+      static_cast<size_t>(g.slots_ * g.slot_bytes_ + g.row_slots_ * g.row_slot_bytes_)));
+  by_row = full + g.slots_ * g.slot_bytes_;
 }
 
 void Group::run() {
@@ -223,18 +312,23 @@ void Group::run() {
       bytes += s.item;
   const int64_t tile =
       std::clamp<int64_t>(tile_bytes / std::max<int64_t>(bytes, 1) / 64 * 64, 512, 65536);
-  if (columns_)
+  if (totals_)
+    run_totals(tile);
+  else if (columns_)
     run_rows(tile);
   else
     run_lines(tile);
 }
 
-size_t run_tiles(const Program& p, size_t first) {
+size_t run_tiles(const Program& p, size_t first, Pass& told) {
+  if (!Group::begins(p, first)) return first;
   Group group(p, first);
   const size_t end = group.gather();
+  if (end < p.size()) told.why_ended = group.why_not(p.call(end));
   if (end < first + 2) return first;
   group.place_sources();
   group.run();
+  told.bytes_saved = group.bytes_saved();
   return end;
 }
 

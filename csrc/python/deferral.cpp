@@ -20,6 +20,7 @@ PyObject* defer(PyObject*, PyObject* least) {
       modes.deferred = false;
     } else {
       modes.least_deferred = int_from(least);
+      if (!modes.deferred) program::begin_report();
       modes.deferred = true;
     }
     return before;
@@ -70,6 +71,7 @@ PyObject* deferring_call(PyObject* self, PyObject* const* args, size_t n, PyObje
   if (modes.deferred) return PyObject_Vectorcall(function.get(), args, n, names);
   modes.deferred = true;
   modes.least_deferred = d->least;
+  program::begin_report();
   PyObject* result = PyObject_Vectorcall(function.get(), args, n, names);
   modes.deferred = false;
   return end_region(result);
@@ -138,8 +140,56 @@ PyGetSetDef deferring_attributes[] = {
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr}, {}};
 PyMethodDef deferring_methods[] = {{"__reduce__", deferring_reduce, METH_NOARGS, nullptr}, {}};
 
-PyMethodDef functions[] = {
-    {"_defer", defer, METH_O, nullptr}, {"_run_deferred", run_deferred, METH_NOARGS, nullptr}, {}};
+const char* word_for(program::Ending e) {
+  switch (e) {
+    case program::Ending::observed: return "observed";
+    case program::Ending::region: return "end of the region";
+    case program::Ending::full: return "many calls";
+    case program::Ending::elsewhere: return "elsewhere";
+  }
+  return "";
+}
+PyObject* name_object(std::string_view name) {
+  return PyUnicode_FromStringAndSize(name.data(), static_cast<Py_ssize_t>(name.size()));
+}
+PyObject* place_of(const Origin* o) {
+  const std::string text = o ? describe(o) : std::string();
+  return PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace");
+}
+
+// _program_report() -> (passes, ends, cut short) of the region that began last: a pass is (bytes
+// that never became memory, why it ended or None, [(operation, place) ...]), an end is (why, calls
+// that ran then, place).
+PyObject* program_report(PyObject*, PyObject*) {
+  return guarded([]() -> PyObject* {
+    const program::Report r = program::report();  // what follows may run anything
+    Ref passes(checked(PyList_New(0))), ends(checked(PyList_New(0)));
+    size_t at = 0;
+    for (const program::Pass& p : r.passes) {
+      Ref calls(checked(PyList_New(0)));
+      for (uint32_t k = 0; k < p.calls; ++k, ++at) {
+        const program::Ran& ran = r.calls[at];
+        const Ref call(checked(Py_BuildValue("(NN)", checked(name_object(op_name(*ran.op))),
+                                             checked(place_of(ran.origin)))));
+        if (PyList_Append(calls.get(), call.get()) < 0) throw PythonError();
+      }
+      const Ref pass(checked(
+          Py_BuildValue("(LzO)", static_cast<long long>(p.bytes_saved), p.why_ended, calls.get())));
+      if (PyList_Append(passes.get(), pass.get()) < 0) throw PythonError();
+    }
+    for (const program::End& e : r.ends) {
+      const Ref end(
+          checked(Py_BuildValue("(sIN)", word_for(e.why), e.calls, checked(place_of(e.where)))));
+      if (PyList_Append(ends.get(), end.get()) < 0) throw PythonError();
+    }
+    return Py_BuildValue("(OOO)", passes.get(), ends.get(), r.cut_short ? Py_True : Py_False);
+  });
+}
+
+PyMethodDef functions[] = {{"_program_report", program_report, METH_NOARGS, nullptr},
+                           {"_defer", defer, METH_O, nullptr},
+                           {"_run_deferred", run_deferred, METH_NOARGS, nullptr},
+                           {}};
 
 }  // namespace
 

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from clew import compile as compile
+from clew._program.compiled import OptimizedModule as OptimizedModule
+from clew._program.compiled import compile as compile
+from clew._program.report import Report as Report
+from clew._program.report import last_report as last_report
 
 __all__ = [
     "allow_in_graph",
@@ -19,6 +22,7 @@ __all__ = [
     "is_compiling",
     "is_dynamo_compiling",
     "is_exporting",
+    "last_report",
     "list_backends",
     "reset",
 ]

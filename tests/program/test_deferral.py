@@ -307,7 +307,7 @@ def test_after_an_interrupt_the_rest_is_done_when_asked_for(name: str):
     """What a signal broke off is begun again; what was written in place is not."""
 
     def chain(x: clew.Tensor) -> clew.Tensor:
-        for _ in range(40):
+        for _ in range(160):
             x = x.cumsum(0) if name == "cumsum" else getattr(x, name)()
         return x
 
@@ -323,7 +323,7 @@ def test_after_an_interrupt_the_rest_is_done_when_asked_for(name: str):
     try:
         with waiting():
             got = chain(x)
-            signal.setitimer(signal.ITIMER_REAL, 0.06)
+            signal.setitimer(signal.ITIMER_REAL, 0.04)
             try:
                 _C._run_deferred()
             except KeyboardInterrupt:

@@ -31,6 +31,31 @@ class ColumnSums {
   DType dtype_;
   std::vector<double> totals_;
 };
+// What reduce_sum() and reduce_mean() make of all elements, some at a time: the same bits, where
+// each thread takes its piece, reads it as cut() says, and the pieces are joined in order.
+class TotalSum {
+ public:
+  static bool adds(DType d) { return ColumnSums::adds(d); }
+  // How many pieces: piece k ends before element (k + 1) * n / pieces.
+  static int64_t pieces(int64_t n);
+  // A piece is `places` stretches of `each` elements one after the other, which are read side by
+  // side a multiple of `block` at a time, and then the rest, in multiples of `rest`.
+  struct Cut {
+    int64_t places, each, block, rest;
+  };
+  static Cut cut(DType d, int64_t n);
+
+  explicit TotalSum(DType d) : dtype_(d) {}
+  // `count` elements of each of the cut's places, which lie `apart` elements apart.
+  void add_places(const char* p, int64_t apart, int64_t count);
+  void add(const char* p, int64_t count);
+  void join(const TotalSum& next) { total_ += next.total_; }
+  void finish(char* out, double divisor) const;
+
+ private:
+  DType dtype_;
+  double total_ = 0;
+};
 void reduce_nansum(const NdView& dst, const NdView& src);
 void reduce_prod(const NdView& dst, const NdView& src);
 // Inexact dtypes; NaN for no terms.

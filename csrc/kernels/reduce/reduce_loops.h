@@ -15,7 +15,13 @@ template <class T, class B> struct ReduceLoops {
   void (*row)(const T* p, int64_t n, B& total);
   // total[j] takes rows[0..count)[j], for w columns; count is at most reduce_batch.
   void (*columns)(const T* const* rows, int64_t count, int64_t w, B* total);
+  // row() in parts: at_places() over n / row_places neighbours at as many places (a multiple of
+  // `step`, which may be taken in multiples of `block`), where n is `long_row` or more; then row()
+  // of the rest, in multiples of row_places * `block` where there are no places.
+  void (*at_places)(const T* p, int64_t apart, int64_t each, B& total) = nullptr;
+  int64_t step = 0, block = 0, long_row = 0;
 };
+constexpr int row_places = 4;
 constexpr int64_t reduce_batch = 16;
 constexpr int64_t few_terms = 16384;  // beyond them sums are gathered in double precision
 // The extrema (smallest, largest) of w columns over n rows that are `step` elements apart, and the

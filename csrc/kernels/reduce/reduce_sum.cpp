@@ -280,6 +280,39 @@ void ColumnSums::finish(char* out, double divisor) const {
   });
 }
 
+int64_t TotalSum::pieces(int64_t n) {
+  return std::min<int64_t>({num_threads(), n, n / grain_default + 1});
+}
+
+TotalSum::Cut TotalSum::cut(DType d, int64_t n) {
+  Cut found{};
+  dispatch(d, TypeList<float, double>{}, [&]<class T>() {
+    const auto& loops = *sum_loops<T>();
+    found = {1, 0, loops.block, row_places * loops.block};
+    if (n < loops.long_row) return;
+    found.places = row_places;
+    found.each = n / row_places / loops.step * loops.step;
+  });
+  return found;
+}
+
+void TotalSum::add_places(const char* p, int64_t apart, int64_t count) {
+  dispatch(dtype_, TypeList<float, double>{}, [&]<class T>() {
+    sum_loops<T>()->at_places(reinterpret_cast<const T*>(p), apart, count, total_);
+  });
+}
+
+void TotalSum::add(const char* p, int64_t count) {
+  dispatch(dtype_, TypeList<float, double>{},
+           [&]<class T>() { sum_loops<T>()->row(reinterpret_cast<const T*>(p), count, total_); });
+}
+
+void TotalSum::finish(char* out, double divisor) const {
+  dispatch(dtype_, TypeList<float, double>{}, [&]<class T>() {
+    *reinterpret_cast<T*>(out) = convert<T>(divisor != 0 ? total_ / divisor : total_);
+  });
+}
+
 // Bool and int8 are zero exactly when their byte is, unsigned integers when the signed ones are.
 using TruthTypes =
     TypeList<uint8_t, int16_t, int32_t, int64_t, f16, bf16, float, double, c64, c128>;

@@ -136,7 +136,7 @@ struct FewLines {
 };
 
 // How a reduction over the dims of `mask` is told of (graph/op.h): over the last dims, or where it
-// is a sum, or `mean`, over the first.
+// is a sum, or `mean`, over the first or all.
 inline Passes passes_over(int ndim, DimMask mask, std::optional<bool> mean,
                           void (*run)(const void*, const kernels::NdView&,
                                       const kernels::NdView&)) {
@@ -144,7 +144,9 @@ inline Passes passes_over(int ndim, DimMask mask, std::optional<bool> mean,
   while (last < ndim && (mask >> (ndim - 1 - last) & 1)) ++last;
   while (first < ndim && (mask >> first & 1)) ++first;
   const int reduced = std::popcount(mask & all_dims(ndim));
-  if (reduced == 0 || reduced == ndim) return {};
+  if (reduced == 0) return {};
+  if (reduced == ndim && mean) return {.over = Passes::Over::all, .mean = *mean};
+  if (reduced == ndim) return {};
   if (reduced == last) return {.over = Passes::Over::columns, .dims = last, .run = run};
   if (reduced == first && mean)
     return {.over = Passes::Over::rows, .mean = *mean, .dims = ndim - first};

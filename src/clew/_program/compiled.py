@@ -9,6 +9,7 @@ from typing import Any
 
 from clew import _C
 from clew._program.region import LEAST, deferred
+from clew._program.report import Report, last_report
 from clew.nn.modules.module import Module
 
 __all__ = ["OptimizedModule", "compile"]
@@ -165,7 +166,19 @@ def _like(made: Any, function: Any) -> Any:
     if not isinstance(made, _C.Deferring):
         made.__wrapped__ = function
     made._torchdynamo_orig_callable = function
+    made.explain = functools.partial(_explain, made)
     return made
+
+
+def _explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Report:
+    """Calls the function and tells what became of its operations.
+
+    Args:
+        args, kwargs: what it is called with.
+    Returns:
+        the :class:`clew.compiler.Report`; its ``result`` is what the function returned.
+    """
+    return last_report(function(*args, **kwargs))
 
 
 class OptimizedModule(Module):
@@ -188,6 +201,16 @@ class OptimizedModule(Module):
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What the module gives."""
         return self._call(*args, **kwargs)
+
+    def explain(self, *args: Any, **kwargs: Any) -> Report:
+        """Calls the module and tells what became of its operations.
+
+        Args:
+            args, kwargs: what it is called with.
+        Returns:
+            the :class:`clew.compiler.Report`; its ``result`` is what the module returned.
+        """
+        return _explain(self, *args, **kwargs)
 
     @property
     def training(self) -> bool:

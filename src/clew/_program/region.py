@@ -12,9 +12,9 @@ from clew import _C
 __all__ = ["deferred"]
 
 F = TypeVar("F", bound=Callable[..., Any])
-# Operations on fewer elements run at once: a pass over memory that lies in the nearest cache costs
-# no more than keeping a call and running it later.
-LEAST = 16384
+# Operations on fewer elements run at once: what fits into the second cache is found there by the
+# next operation anyway.
+LEAST = 65536
 
 
 class deferred:
