@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export OMP_WAIT_POLICY ?= passive
 
 .DEFAULT_GOAL := help
-.PHONY: help venv test demo bench parity lint format coverage fuzz buildasan fuzzasan sanitize tsan wheel clean
+.PHONY: help venv test waiting demo bench parity lint format coverage fuzz buildasan fuzzasan sanitize tsan wheel clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
@@ -36,6 +36,10 @@ venv: $(VENV)/installed ## build and install everything into .venv (only what ch
 
 test: venv ## run the tests (TESTS=tests/ops for some of them)
 	$(PY) -m pytest -n $(JOBS) $(TESTS)
+
+waiting: venv ## run the tests with calls of any size that wait (docs/compile.md), and 20,000 random programs
+	$(PY) -m pytest -n $(JOBS) --deferred $(TESTS)
+	PYTHONPATH=tests $(PY) -W ignore tests/program/random_programs.py 20000
 
 demo: venv ## train the two demonstration models
 	$(PY) examples/demo.py

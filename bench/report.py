@@ -41,6 +41,26 @@ TARGETS: dict[str, dict[str, float]] = {
         "recursive Tree-LSTM, 32 trees": 0.04,
         "policy gradient, 20 single steps": 0.15,
     },
+    "compile": {
+        f"{name}, compiled": 1.0
+        for name in (
+            "gelu chain",
+            "Black-Scholes",
+            "block by hand",
+            "LSTM by hand",
+            "layer norm by hand",
+            "softmax cross-entropy by hand",
+            "Adam by hand",
+            "diffusion",
+            "PINN",
+            "policy, batch 1",
+            "tiny MLP",
+            "branches",
+            "new lengths",
+            "GPT step",
+            "neural ODE",
+        )
+    },
     "memory": {"": 0.85},
     "small": {"": 0.08},
     "numeric": {"": 1.0},

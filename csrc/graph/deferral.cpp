@@ -12,7 +12,8 @@ bool may_wait(std::span<const Tensor> in, int64_t numel, bool passes, const Tens
   if (numel == 0 || (modes.intercept & watched)) return false;
   if (written && (*written)->storage->is_exposed()) return false;
   const int64_t least = modes.least_deferred;
-  passes = passes || least == 0;
+  // A gradient that is added up frees what is added: it waits for what waits only.
+  passes = (passes && !modes.accumulating) || least == 0;
   bool worth = passes && numel >= least;
   for (const Tensor& t : in) {
     if (!t.defined()) continue;
