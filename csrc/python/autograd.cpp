@@ -5,6 +5,7 @@
 #include "python/autograd.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "python/provenance.h"
 
@@ -316,6 +317,32 @@ PyMemberDef node_members[] = {
     {"__dictoffset__", T_PYSSIZET, offsetof(NodeObj, dict), READONLY, nullptr},
     {"__weaklistoffset__", T_PYSSIZET, offsetof(NodeObj, weakrefs), READONLY, nullptr},
     {}};
+
+// Nodes of one name share a type of that name: programs tell the leaves' nodes by it.
+PyTypeObject* type_named(const std::string& name) {
+  static auto& types = *new std::unordered_map<std::string, PyTypeObject*>;
+  PyTypeObject*& type = types[name];
+  if (!type) {
+    // The name is the type's for good: in Python 3.10 it is not copied.
+    auto* full = new std::string("clew.autograd.graph." + name);
+    PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(node_dealloc)},
+                           {Py_tp_traverse, reinterpret_cast<void*>(node_traverse)},
+                           {Py_tp_clear, reinterpret_cast<void*>(node_clear)},
+                           {0, nullptr}};
+    PyType_Spec spec = {full->c_str(), sizeof(NodeObj), 0,
+                        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, slots};
+    Ref bases(checked(PyTuple_Pack(1, node_type)));
+    type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpecWithBases(&spec, bases.get())));
+  }
+  return type;
+}
+
+PyObject* node_type_named(PyObject*, PyObject* name) {
+  return guarded([&]() -> PyObject* {
+    if (!PyUnicode_Check(name)) fail_type("_node_type: the name must be a str");
+    return Py_NewRef(reinterpret_cast<PyObject*>(type_named(printable(name))));
+  });
+}
 
 // ---- module functions ----
 
@@ -634,6 +661,7 @@ PyMethodDef functions[] = {
     {"_push_saved_hooks", push_saved_hooks, METH_O, nullptr},
     {"_pop_saved_hooks", pop_saved_hooks, METH_NOARGS, nullptr},
     {"_attach_function", attach_function, METH_VARARGS, nullptr},
+    {"_node_type", node_type_named, METH_O, nullptr},
     {}};
 
 }  // namespace
@@ -652,7 +680,8 @@ PyObject* node_object(Node* n) {
   if (PyObject* own = n->python_object()) return Py_NewRef(own);
   if (n->wrapper) return Py_NewRef(n->wrapper);
   const NodeRef keep = NodeRef::borrow(n);
-  PyObject* o = checked(node_type->tp_alloc(node_type, 0));
+  PyTypeObject* type = type_named(n->name());
+  PyObject* o = checked(type->tp_alloc(type, 0));
   if (n->wrapper) {  // made by a finalizer that the allocation ran
     Py_DECREF(o);
     return Py_NewRef(n->wrapper);

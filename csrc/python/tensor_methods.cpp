@@ -409,7 +409,7 @@ PyMethodDef tensor_methods[] = {
     {"_make_subclass", method_make_subclass, METH_VARARGS | METH_STATIC, nullptr},
     {"as_subclass", method_as_subclass, METH_O,
      "The same elements and history as an instance of cls."},
-    {"set_", method_set_, METH_VARARGS, "Makes the tensor look at another tensor's storage."},
+    {"_set_to", method_set_, METH_VARARGS, nullptr},
     {"resize_", keyworded(method_resize_), METH_FASTCALL | METH_KEYWORDS,
      "Changes the size in place; new elements are uninitialised. memory_format: the order of the "
      "dims in memory, which stays without one where the size does."},

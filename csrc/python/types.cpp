@@ -1,6 +1,8 @@
 // The small Python types: dtype, device, Size; and parsing of numbers, sizes and dtypes.
 // May include: everything below python/.
 // Invariant: there is one dtype object per DType and one device object per Device.
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <vector>
 
@@ -18,32 +20,88 @@ PyObject* out_of_memory_error = nullptr;
 
 namespace {
 
+// Kinds of numbers that programs name and compare; there are no tensors of them.
+struct AbsentDType {
+  const char* name;
+  uint8_t itemsize;
+  bool floating, complex, is_signed;
+};
+constexpr AbsentDType absent_dtypes[] = {
+    {"float8_e4m3fn", 1, true, false, true},    {"float8_e5m2", 1, true, false, true},
+    {"float8_e4m3fnuz", 1, true, false, true},  {"float8_e5m2fnuz", 1, true, false, true},
+    {"float8_e8m0fnu", 1, true, false, false},  {"float4_e2m1fn_x2", 1, true, false, true},
+    {"complex32", 4, false, true, true},        {"qint8", 1, false, false, true},
+    {"quint8", 1, false, false, false},         {"qint32", 4, false, false, true},
+    {"quint4x2", 1, false, false, false},       {"quint2x4", 1, false, false, false},
+    {"int1", 1, false, false, true},            {"int2", 1, false, false, true},
+    {"int3", 1, false, false, true},            {"int4", 1, false, false, true},
+    {"int5", 1, false, false, true},            {"int6", 1, false, false, true},
+    {"int7", 1, false, false, true},            {"uint1", 1, false, false, false},
+    {"uint2", 1, false, false, false},          {"uint3", 1, false, false, false},
+    {"uint4", 1, false, false, false},          {"uint5", 1, false, false, false},
+    {"uint6", 1, false, false, false},          {"uint7", 1, false, false, false},
+    {"bits8", 1, false, false, false},          {"bits16", 2, false, false, false},
+    {"bits1x8", 1, false, false, false},        {"bits2x4", 1, false, false, false},
+    {"bits4x2", 1, false, false, false}};
 struct DTypeObj {
   PyObject_HEAD DType dtype;
+  const AbsentDType* absent;  // null for those that tensors have
 };
 // Tensors' devices have no index; one that a program made may have, and says so.
 constexpr int no_index = -1;
 constexpr int most_devices = 127;
+// Kinds of devices that programs name and compare without having one.
+constexpr std::array<const char*, 18> absent_kinds = {
+    "cuda", "mps",  "xpu",    "hip",  "xla",    "hpu",    "mtia", "ipu",   "lazy",
+    "maia", "fpga", "vulkan", "ve",   "opengl", "opencl", "ideep", "mkldnn", "privateuseone"};
 struct DeviceObj {
   PyObject_HEAD Device device;
   int index;
+  const char* absent;  // one of absent_kinds: a name alone, nothing lies there; else null
 };
+// The entry of absent_kinds for the part of a text before its colon; null where it is none.
+const char* absent_kind(const std::string& text) {
+  const std::string kind = text.substr(0, text.find(':'));
+  for (const char* known : absent_kinds)
+    if (kind == known) return known;
+  return nullptr;
+}
 PyObject* dtype_objects[num_dtypes];
 PyObject* device_objects[2];
 
-DType of(PyObject* o) { return reinterpret_cast<DTypeObj*>(o)->dtype; }
+const AbsentDType* absent_dtype(PyObject* o) { return reinterpret_cast<DTypeObj*>(o)->absent; }
+DType of(PyObject* o) {
+  if (const AbsentDType* absent = absent_dtype(o))
+    fail(ErrorKind::NotImplemented, "dtype: clew has no tensors of ", absent->name,
+         "; only its name is known");
+  return reinterpret_cast<DTypeObj*>(o)->dtype;
+}
+const char* dtype_name_of(PyObject* o) {
+  return absent_dtype(o) ? absent_dtype(o)->name : name(of(o));
+}
 
-PyObject* dtype_repr(PyObject* o) { return PyUnicode_FromFormat("clew.%s", name(of(o))); }
-PyObject* dtype_reduce(PyObject* o, PyObject*) { return PyUnicode_FromString(name(of(o))); }
-PyObject* dtype_is_floating(PyObject* o, void*) { return PyBool_FromLong(is_floating(of(o))); }
-PyObject* dtype_is_complex(PyObject* o, void*) { return PyBool_FromLong(is_complex(of(o))); }
+PyObject* dtype_repr(PyObject* o) { return PyUnicode_FromFormat("clew.%s", dtype_name_of(o)); }
+PyObject* dtype_reduce(PyObject* o, PyObject*) { return PyUnicode_FromString(dtype_name_of(o)); }
+PyObject* dtype_is_floating(PyObject* o, void*) {
+  return PyBool_FromLong(absent_dtype(o) ? absent_dtype(o)->floating : is_floating(of(o)));
+}
+PyObject* dtype_is_complex(PyObject* o, void*) {
+  return PyBool_FromLong(absent_dtype(o) ? absent_dtype(o)->complex : is_complex(of(o)));
+}
 PyObject* dtype_is_signed(PyObject* o, void*) {
+  if (absent_dtype(o)) return PyBool_FromLong(absent_dtype(o)->is_signed);
   return PyBool_FromLong(!is_unsigned(of(o)) && of(o) != DType::Bool);
 }
-PyObject* dtype_itemsize(PyObject* o, void*) { return PyLong_FromSize_t(itemsize(of(o))); }
-PyObject* dtype_name(PyObject* o, void*) { return PyUnicode_FromString(name(of(o))); }
-PyObject* dtype_to_complex(PyObject* o, PyObject*) { return dtype_object(complex_of(of(o))); }
-PyObject* dtype_to_real(PyObject* o, PyObject*) { return dtype_object(real_of(of(o))); }
+PyObject* dtype_itemsize(PyObject* o, void*) {
+  return PyLong_FromSize_t(absent_dtype(o) ? absent_dtype(o)->itemsize : itemsize(of(o)));
+}
+PyObject* dtype_name(PyObject* o, void*) { return PyUnicode_FromString(dtype_name_of(o)); }
+PyObject* dtype_to_complex(PyObject* o, PyObject*) {
+  return guarded([&] { return dtype_object(complex_of(of(o))); });
+}
+PyObject* dtype_to_real(PyObject* o, PyObject*) {
+  return guarded([&] { return dtype_object(real_of(of(o))); });
+}
 
 PyGetSetDef dtype_getset[] = {{"is_floating_point", dtype_is_floating, nullptr, nullptr, nullptr},
                               {"is_complex", dtype_is_complex, nullptr, nullptr, nullptr},
@@ -58,43 +116,50 @@ PyMethodDef dtype_methods[] = {{"__reduce__", dtype_reduce, METH_NOARGS, nullptr
 
 Device device_of(PyObject* o) { return reinterpret_cast<DeviceObj*>(o)->device; }
 int index_of(PyObject* o) { return reinterpret_cast<DeviceObj*>(o)->index; }
+const char* absent_of(PyObject* o) { return reinterpret_cast<DeviceObj*>(o)->absent; }
+const char* kind_of(PyObject* o) { return absent_of(o) ? absent_of(o) : name(device_of(o)); }
 PyObject* device_repr(PyObject* o) {
-  const char* type = name(device_of(o));
+  const char* type = kind_of(o);
   return index_of(o) == no_index
              ? PyUnicode_FromFormat("device(type='%s')", type)
              : PyUnicode_FromFormat("device(type='%s', index=%d)", type, index_of(o));
 }
 PyObject* device_str(PyObject* o) {
-  const char* type = name(device_of(o));
+  const char* type = kind_of(o);
   return index_of(o) == no_index ? PyUnicode_FromString(type)
                                  : PyUnicode_FromFormat("%s:%d", type, index_of(o));
 }
-PyObject* device_get_type(PyObject* o, void*) { return PyUnicode_FromString(name(device_of(o))); }
+PyObject* device_get_type(PyObject* o, void*) { return PyUnicode_FromString(kind_of(o)); }
 PyObject* device_get_index(PyObject* o, void*) {
   if (index_of(o) == no_index) Py_RETURN_NONE;
   return PyLong_FromLong(index_of(o));
 }
 PyObject* device_compare(PyObject* a, PyObject* b, int op) {
   if ((op != Py_EQ && op != Py_NE) || Py_TYPE(b) != device_type) Py_RETURN_NOTIMPLEMENTED;
-  const bool equal = device_of(a) == device_of(b) && index_of(a) == index_of(b);
+  const bool equal = device_of(a) == device_of(b) && index_of(a) == index_of(b) &&
+                     absent_of(a) == absent_of(b);
   return PyBool_FromLong(equal == (op == Py_EQ));
 }
 Py_hash_t device_hash(PyObject* o) {
-  return static_cast<Py_hash_t>(device_of(o)) * 1000 + index_of(o) + 2;
+  const auto* kind = std::find(absent_kinds.begin(), absent_kinds.end(), absent_of(o));
+  const auto number = absent_of(o) ? 2 + (kind - absent_kinds.begin())
+                                   : static_cast<std::ptrdiff_t>(device_of(o));
+  return static_cast<Py_hash_t>(number * 1000 + index_of(o) + 2);
 }
 PyObject* device_reduce(PyObject* o, PyObject*) {
-  const char* type = name(device_of(o));
+  const char* type = kind_of(o);
   auto* cls = reinterpret_cast<PyObject*>(device_type);
   return index_of(o) == no_index ? Py_BuildValue("O(s)", cls, type)
                                  : Py_BuildValue("O(si)", cls, type, index_of(o));
 }
 // Devices without an index are one object each.
-PyObject* device_with_index(Device d, int index) {
-  if (index == no_index) return device_object(d);
+PyObject* device_with_index(Device d, int index, const char* absent) {
+  if (index == no_index && !absent) return device_object(d);
   auto* o = PyObject_New(DeviceObj, device_type);
   if (!o) throw PythonError();
   o->device = d;
   o->index = index;
+  o->absent = absent;
   return reinterpret_cast<PyObject*>(o);
 }
 // The number behind the colon of "cpu:0"; none without a colon.
@@ -119,12 +184,15 @@ PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:device", const_cast<char**>(names), &type,
                                      &index))
       return nullptr;
-    auto d = device_from(type);
+    const char* absent = Py_TYPE(type) == device_type ? absent_of(type)
+                         : PyUnicode_Check(type)      ? absent_kind(printable(type))
+                                                      : nullptr;
+    auto d = absent ? Device::CPU : device_from(type);
     if (!d)
       fail_type("device: type must be a str such as 'cpu' or a device; got ",
                 Py_TYPE(type)->tp_name);
     const int own = Py_TYPE(type) == device_type ? index_of(type) : index_in(printable(type));
-    if (!index || index == Py_None) return device_with_index(*d, own);
+    if (!index || index == Py_None) return device_with_index(*d, own, absent);
     if (Py_TYPE(type) == device_type || own != no_index)
       fail("device: the type must not have an index of its own where one is given; got '",
            printable(type), "'");
@@ -132,7 +200,7 @@ PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
     const int64_t given = int_from(index);
     require(given >= 0 && given <= most_devices, "device: index must lie between 0 and ",
             most_devices, "; got ", given);
-    return device_with_index(*d, static_cast<int>(given));
+    return device_with_index(*d, static_cast<int>(given), absent);
   });
 }
 PyGetSetDef device_getset[] = {{"type", device_get_type, nullptr, nullptr, nullptr},
@@ -142,8 +210,9 @@ PyGetSetDef device_getset[] = {{"type", device_get_type, nullptr, nullptr, nullp
 thread_local std::vector<Device> devices_before;
 PyObject* device_enter(PyObject* o, PyObject*) {
   return guarded([&]() -> PyObject* {
+    const std::optional<Device> entered = device_from(o);  // raises where there is none
     devices_before.push_back(default_device());
-    set_default_device(device_of(o));
+    set_default_device(*entered);
     return Py_NewRef(o);
   });
 }
@@ -316,14 +385,15 @@ DType dtype_from(PyObject* o) {
 }
 
 std::optional<Device> device_from(PyObject* o) {
-  if (Py_TYPE(o) == device_type) return device_of(o);
-  if (!PyUnicode_Check(o)) return std::nullopt;
-  const std::string text = printable(o);
+  if (Py_TYPE(o) == device_type && !absent_of(o)) return device_of(o);
+  if (Py_TYPE(o) != device_type && !PyUnicode_Check(o)) return std::nullopt;
+  Ref spelled(checked(PyObject_Str(o)));
+  const std::string text = printable(spelled.get());
   const std::string type = text.substr(0, text.find(':'));
   if (type == "cpu" || type == "meta") index_in(text);  // raises where it is none
   if (type == "cpu") return Device::CPU;
   if (type == "meta") return Device::Meta;
-  if (type == "cuda" || type == "mps" || type == "xpu")
+  if (absent_kind(type))
     fail("device: clew runs on the CPU here; there is no '", text,
          "' device (devices: 'cpu', 'meta')");
   fail("device: expected one of 'cpu', 'meta'; got '", text, "'");
@@ -500,8 +570,17 @@ void add_types(PyObject* module) {
     auto* o = PyObject_New(DTypeObj, dtype_type);
     if (!o) throw PythonError();
     o->dtype = static_cast<DType>(i);
+    o->absent = nullptr;
     dtype_objects[i] = reinterpret_cast<PyObject*>(o);
     PyModule_AddObjectRef(module, name(o->dtype), dtype_objects[i]);
+  }
+  for (const AbsentDType& absent : absent_dtypes) {
+    auto* o = PyObject_New(DTypeObj, dtype_type);
+    if (!o) throw PythonError();
+    o->dtype = DType::UInt8;
+    o->absent = &absent;
+    Ref owned(reinterpret_cast<PyObject*>(o));
+    PyModule_AddObjectRef(module, absent.name, owned.get());
   }
   static PyType_Slot device_slots[] = {{Py_tp_repr, reinterpret_cast<void*>(device_repr)},
                                        {Py_tp_str, reinterpret_cast<void*>(device_str)},
@@ -519,6 +598,7 @@ void add_types(PyObject* module) {
     if (!o) throw PythonError();
     o->device = static_cast<Device>(i);
     o->index = no_index;
+    o->absent = nullptr;
     device_objects[i] = reinterpret_cast<PyObject*>(o);
   }
   static PyType_Slot size_slots[] = {{Py_tp_repr, reinterpret_cast<void*>(size_repr)},

@@ -8,13 +8,14 @@ from collections.abc import Sequence
 
 _RUN = """usage: clew run script.py [args ...]
        clew run -m module [args ...]
+       clew run -c "program" [args ...]
 
 Runs a PyTorch program with `torch` and `torch.*` resolved to clew.
 """
 
 
 def _run(args: list[str]) -> int:
-    from clew._run import run_module, run_script
+    from clew._run import run_command, run_module, run_script
 
     if args[:1] == ["--"]:
         args = args[1:]
@@ -26,6 +27,11 @@ def _run(args: list[str]) -> int:
             print("clew run: -m needs the name of a module", file=sys.stderr)
             return 2
         return run_module(args[1], args[2:])
+    if args[0] == "-c":
+        if len(args) < 2:
+            print("clew run: -c needs the text of a program", file=sys.stderr)
+            return 2
+        return run_command(args[1], args[2:])
     if args[0].startswith("-"):
         print(f"clew run: unknown option {args[0]!r}\n{_RUN}", file=sys.stderr, end="")
         return 2

@@ -122,6 +122,11 @@ def asarray(
     source: Tensor | None = None
     if isinstance(obj, Tensor):
         source = obj
+    elif hasattr(obj, "untyped"):  # a storage
+        from clew.storage import _of_dtype
+
+        kind = dtype or getattr(obj, "dtype", _C.get_default_dtype())
+        source = _of_dtype(obj.untyped()._bytes, kind)
     elif isinstance(obj, np.ndarray):
         source = from_numpy(obj)
     elif isinstance(obj, np.generic):

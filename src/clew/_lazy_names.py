@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 FUNCTIONS = {
-    "clew._C": "autocast_decrement_nesting autocast_increment_nesting clear_autocast_cache",
+    "clew._C": (
+        "autocast_decrement_nesting autocast_increment_nesting bits16 bits1x8 bits2x4 bits4x2 "
+        "bits8 clear_autocast_cache complex32 float4_e2m1fn_x2 float8_e4m3fn float8_e4m3fnuz "
+        "float8_e5m2 float8_e5m2fnuz float8_e8m0fnu int1 int2 int3 int4 int5 int6 int7 qint32 "
+        "qint8 quint2x4 quint4x2 quint8 uint1 uint2 uint3 uint4 uint5 uint6 uint7"
+    ),
     "clew._lazy.calculus": "cumulative_trapezoid gradient trapezoid trapz",
     "clew._lazy.copies": (
         "alias_copy as_strided_copy detach_copy diagonal_copy expand_copy permute_copy select_copy "
@@ -11,6 +16,12 @@ FUNCTIONS = {
         "unbind_copy unfold_copy unsqueeze_copy view_as_complex_copy view_as_real_copy view_copy"
     ),
     "clew._lazy.histogram": "histc histogram histogramdd",
+    "clew._lazy.legacy": (
+        "BFloat16Tensor BoolTensor ByteTensor CharTensor ComplexDoubleTensor ComplexFloatTensor "
+        "DoubleTensor FloatTensor HalfTensor IntTensor LongTensor ShortTensor UInt16Tensor "
+        "UInt32Tensor UInt64Tensor set_default_tensor_type tensortype"
+    ),
+    "clew._lazy.memory": "from_file",
     "clew._lazy.native": (
         "_batch_norm_with_update _chunk_cat _native_batch_norm_legit _safe_softmax _segment_reduce "
         "_softmax_backward_data _unsafe_masked_index _unsafe_masked_index_put_accumulate "
@@ -39,6 +50,11 @@ FUNCTIONS = {
         "cumulative_sum expand_dims isdtype matrix_transpose permute_dims take_along_axis "
         "unique_all unique_counts unique_inverse unique_values unstack vecdot"
     ),
+    "clew.storage": (
+        "BFloat16Storage BoolStorage ByteStorage CharStorage ComplexDoubleStorage "
+        "ComplexFloatStorage DoubleStorage FloatStorage HalfStorage IntStorage LongStorage "
+        "ShortStorage TypedStorage UntypedStorage"
+    ),
     "clew.nn._toplevel": (
         "_upsample_bilinear2d_aa adaptive_max_pool1d affine_grid_generator batch_norm "
         "binary_cross_entropy_with_logits cosine_embedding_loss ctc_loss embedding_bag "
@@ -58,9 +74,10 @@ METHODS = {
     "clew._lazy.statistics": "corrcoef cov nanquantile quantile renorm renorm_",
     "clew._lazy.tensors": (
         "chalf const_data_ptr dim_order fill_diagonal_ frexp hash_tensor is_neg "
-        "is_set_to map2_ module_load new nonzero_static resize_as_ slice_inverse storage_type "
+        "is_set_to map2_ module_load new nonzero_static resize_as_ set_ slice_inverse storage_type "
         "sum_to_size"
     ),
+    "clew.storage": "_typed_storage storage",
 }
 
 

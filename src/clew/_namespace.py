@@ -62,6 +62,12 @@ _LAZY_MODULES = {
     "return_types": "clew.return_types",
     "array_api": "clew.array_api",
     "profiler": "clew.profiler",
+    "fx": "clew.fx",
+    "futures": "clew.futures",
+    "library": "clew.library",
+    "quasirandom": "clew.quasirandom",
+    "ao": "clew.ao",
+    "onnx": "clew.onnx",
 }
 _LAZY_NAMES = {
     "save": "clew.serialization",

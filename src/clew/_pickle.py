@@ -85,7 +85,7 @@ def _rebuild(
     usable = storage.data.numel() // width * width
     flat = storage.data[:usable]._reinterpret(kind)
     out = _C.empty(0, dtype=kind)
-    out.set_(flat, offset, tuple(size), tuple(stride))
+    out._set_to(flat, offset, tuple(size), tuple(stride))
     return _finish(cls, out, requires_grad)
 
 

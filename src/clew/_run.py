@@ -1,12 +1,15 @@
 """`clew run`: a PyTorch program with `torch` and `torch.*` resolved to clew.
 
 `install()` puts a finder in front of Python's own. `torch` becomes a module of its own, which looks
-names up in clew and says so when clew lacks one; `torch.x` is the very module `clew.x`. Modules are
-aliased when they are imported, not before.
+names up in clew and says so when clew lacks one; `torch.x` is the very module `clew.x`, or
+`clew._torch.x` for what only PyTorch's programs look for. Modules are aliased when they are imported,
+not before. Processes that the program starts find the folder `_alias`, which holds a package `torch`
+that does the same.
 """
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.abc
 import importlib.machinery
@@ -26,6 +29,8 @@ from clew._namespace import nearest_name
 
 # The release whose interface clew follows, for programs that ask.
 TORCH_VERSION = "2.13.0"
+# Holds a package `torch` that is clew, and the metadata of its distribution.
+ALIAS_FOLDER = os.path.join(os.path.dirname(os.path.abspath(clew.__file__)), "_alias")
 
 
 class TorchVersion(str):
@@ -88,6 +93,10 @@ class _Torch(types.ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(f"module 'torch' has no attribute {name!r}")
+        if name == "torch":
+            return self
+        if _home(name) == f"clew._torch.{name}":
+            return importlib.import_module(f"torch.{name}")
         try:
             value = getattr(clew, name)
         except AttributeError:
@@ -98,7 +107,12 @@ class _Torch(types.ModuleType):
             if callable(value) or isinstance(value, types.ModuleType):
                 self.__dict__[name] = value  # found at once from now on
             return value
-        if not name.startswith("_") and _exists(f"clew.{name}"):
+        from clew import _torch
+
+        if name in _torch.NAMES:
+            value = self.__dict__[name] = _torch.find(name)
+            return value
+        if _home(name) is not None:
             return importlib.import_module(f"torch.{name}")
         raise AttributeError(missing("torch", name, dir(clew)))
 
@@ -117,11 +131,20 @@ class _Torch(types.ModuleType):
         return sorted({*dir(clew), *super().__dir__()})
 
 
-def _exists(name: str) -> bool:
-    try:
-        return importlib.util.find_spec(name) is not None
-    except (ModuleNotFoundError, ValueError):
-        return False
+@functools.lru_cache(maxsize=None)
+def _home(name: str) -> str | None:
+    """The module that `torch.<name>` is: of clew._torch, else of clew.
+
+    A folder of clew._torch without an `__init__.py` only adds modules to clew's package.
+    """
+    for home in (f"clew._torch.{name}", f"clew.{name}"):
+        try:
+            spec = importlib.util.find_spec(home)
+        except (ModuleNotFoundError, ValueError):
+            continue
+        if spec is not None and spec.origin is not None:
+            return home
+    return None
 
 
 def _explain_missing(alias: str, module: Any) -> None:
@@ -136,9 +159,8 @@ def _explain_missing(alias: str, module: Any) -> None:
                 return lazy(name)
             except AttributeError:
                 pass
-        if not name.startswith("_") and hasattr(module, "__path__"):
-            if _exists(f"{module.__name__}.{name}"):
-                return importlib.import_module(f"{alias}.{name}")
+        if not name.startswith("__") and _home(f"{alias}.{name}"[len("torch.") :]) is not None:
+            return importlib.import_module(f"{alias}.{name}")
         if name.startswith("__"):
             raise AttributeError(f"module {alias!r} has no attribute {name!r}")
         raise AttributeError(missing(alias, name, dir(module)))
@@ -156,7 +178,7 @@ class _Loader(importlib.abc.Loader):
     def create_module(self, spec: Any) -> Any:
         if spec.name == "torch":
             return _Torch("torch", clew.__doc__)
-        module = importlib.import_module("clew" + spec.name[len("torch") :])
+        module = importlib.import_module(_home(spec.name[len("torch.") :]) or spec.name)
         self._own = module.__spec__
         return module
 
@@ -178,11 +200,10 @@ class _Finder:
         if name == "torch" or name.startswith("torch."):
             if name == "torch":
                 return importlib.machinery.ModuleSpec(name, _Loader(), is_package=True)
-            own = "clew" + name[len("torch") :]
-            if _exists(own):
+            if _home(name[len("torch.") :]) is not None:
                 return importlib.machinery.ModuleSpec(name, _Loader())
             parent, _, last = name.rpartition(".")
-            where = importlib.import_module("clew" + parent[len("torch") :])
+            where = sys.modules.get(parent, clew)
             parts = [m.name for m in pkgutil.iter_modules(getattr(where, "__path__", []))]
             raise ModuleNotFoundError(missing(parent, last, parts), name=name)
         if name == "multiprocessing.spawn":
@@ -245,6 +266,22 @@ def install() -> None:
         _patch_spawn(sys.modules["multiprocessing.spawn"])
 
 
+def become_torch() -> None:
+    """Turns the package `torch` of the alias folder, which is being imported, into clew."""
+    del sys.modules["torch"]
+    install()
+    importlib.import_module("torch")
+
+
+def _tell_children() -> None:
+    """Lets this process and those that it starts find the alias folder."""
+    if ALIAS_FOLDER not in sys.path:
+        sys.path.insert(0, ALIAS_FOLDER)
+    before = os.environ.get("PYTHONPATH", "")
+    if ALIAS_FOLDER not in before.split(os.pathsep):
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [ALIAS_FOLDER, before]))
+
+
 def uninstall() -> None:
     """Undoes `install` for imports to come; modules already imported stay with who has them."""
     sys.meta_path[:] = [f for f in sys.meta_path if not isinstance(f, _Finder)]
@@ -282,26 +319,55 @@ def run_script(path: str, args: Sequence[str]) -> int:
         print(f"clew run: can't open file {path!r}", file=sys.stderr)
         return 2
     install()
+    _tell_children()
     path = os.path.abspath(path)
     sys.argv[:] = [path, *args]
     sys.path.insert(0, os.path.dirname(path))
     try:
         with io.open_code(path) as file:
             source = file.read()
-        code = compile(source, path, "exec", dont_inherit=True)
         main = types.ModuleType("__main__")
         main.__file__ = path
-        main.__dict__["__builtins__"] = __builtins__
         main.__loader__ = importlib.machinery.SourceFileLoader("__main__", path)
-        sys.modules["__main__"] = main
-        _stand_beneath()
-        exec(code, main.__dict__)
+        _execute(source, path, main)
     except SystemExit:
         raise
     except BaseException as error:
         _report(error)
         return 130 if isinstance(error, KeyboardInterrupt) else 1
     return 0
+
+
+def run_command(source: str, args: Sequence[str]) -> int:
+    """Runs a program given as text as `python -c source args` would, with torch resolved to clew.
+
+    Args:
+        source: the program.
+        args: what it finds in `sys.argv[1:]`.
+
+    Returns:
+        The exit status: 0, 1 after an exception that was not caught.
+    """
+    install()
+    _tell_children()
+    sys.argv[:] = ["-c", *args]
+    sys.path.insert(0, "")
+    try:
+        _execute(source, "<string>", types.ModuleType("__main__"))
+    except SystemExit:
+        raise
+    except BaseException as error:
+        _report(error)
+        return 130 if isinstance(error, KeyboardInterrupt) else 1
+    return 0
+
+
+def _execute(source: Any, path: str, main: types.ModuleType) -> None:
+    code = compile(source, path, "exec", dont_inherit=True)
+    main.__dict__["__builtins__"] = __builtins__
+    sys.modules["__main__"] = main
+    _stand_beneath()
+    exec(code, main.__dict__)
 
 
 def _stand_beneath(*functions: Any) -> None:
@@ -326,6 +392,7 @@ def run_module(name: str, args: Sequence[str]) -> int:
     import runpy
 
     install()
+    _tell_children()
     sys.argv[:] = [name, *args]
     sys.path.insert(0, os.getcwd())
     try:

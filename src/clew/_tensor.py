@@ -10,6 +10,7 @@ from clew._C import Tensor
 from clew._provenance import user_level
 
 if TYPE_CHECKING:
+    from clew.storage import UntypedStorage
     from clew.utils.hooks import RemovableHandle
 
 
@@ -36,9 +37,8 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     dtype, device, copy, memory_format = parse_to("to", args, kwargs)
     out = self
     if device is not None and device.type != self.device.type:
-        if device.type == "meta":
-            out = Tensor.new_empty(self, self.shape, dtype=dtype or self.dtype, device="meta")
-            return out
+        if device.type != "cpu":  # on meta; elsewhere there is no memory to be had, which raises
+            return Tensor.new_empty(self, self.shape, dtype=dtype or self.dtype, device=device)
         raise NotImplementedError(
             "to: a meta tensor has no data to copy; use Tensor.new_empty or Module.to_empty instead"
         )
@@ -106,7 +106,13 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
         found = [d for d, n in _TYPE_NAMES.items() if n == short]
         if not found:
             raise ValueError(f"type: unknown type name {dtype!r}")
+        if ".cuda." in dtype:
+            self.cuda()  # raises: there is no such device
         dtype = found[0]
+    elif not isinstance(dtype, _C.dtype) and hasattr(dtype, "is_cuda"):  # such as clew.LongTensor
+        if dtype.is_cuda:
+            self.cuda()
+        dtype = dtype.dtype
     return _to_dtype(self, dtype)
 
 
@@ -443,57 +449,6 @@ def _set_imag(self: Tensor, value: Any) -> None:
     _imag(self).copy_(value)
 
 
-class UntypedStorage:
-    """The bytes behind a tensor, shared by all its views."""
-
-    def __init__(self, tensor: Tensor) -> None:
-        self._bytes = tensor.detach()._storage_bytes()
-
-    @property
-    def _key(self) -> int:
-        return self._bytes._storage_key()
-
-    def is_shared(self) -> bool:
-        return self._bytes.is_shared()
-
-    def share_memory_(self) -> UntypedStorage:
-        self._bytes.share_memory_()
-        return self
-
-    def __reduce__(self) -> Any:
-        return UntypedStorage, (self._bytes,)
-
-    def nbytes(self) -> int:
-        return self._bytes.numel()
-
-    size = nbytes
-
-    def __len__(self) -> int:
-        return self._bytes.numel()
-
-    def data_ptr(self) -> int:
-        return self._bytes.data_ptr()
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, UntypedStorage) and self._key == other._key
-
-    def __hash__(self) -> int:
-        return hash(self._key)
-
-    @property
-    def device(self) -> _C.device:
-        return self._bytes.device
-
-    def tolist(self) -> list[int]:
-        return self._bytes.tolist()
-
-    def __bytes__(self) -> bytes:
-        return self._bytes.numpy().tobytes()
-
-    def __repr__(self) -> str:
-        return f"<clew.UntypedStorage of {self.nbytes()} bytes at {self.data_ptr():#x}>"
-
-
 def norm(
     self: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None
 ) -> Tensor:
@@ -509,7 +464,9 @@ def norm(
 
 def untyped_storage(self: Tensor) -> UntypedStorage:
     """The bytes behind the tensor, as an object that knows their address and number."""
-    return UntypedStorage(self)
+    from clew.storage import _bytes_of
+
+    return _bytes_of(self)
 
 
 def _torch_function(cls: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

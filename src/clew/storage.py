@@ -1,7 +1,541 @@
-"""The bytes behind tensors."""
+"""The bytes behind tensors: untyped, and seen as elements of a dtype."""
 
 from __future__ import annotations
 
-from clew._tensor import UntypedStorage as UntypedStorage
+import os
+from collections.abc import Iterable
+from typing import Any
 
-__all__ = ["UntypedStorage"]
+import clew
+from clew import _C, _dtypes
+from clew._C import Tensor
+
+__all__ = ["TypedStorage", "UntypedStorage"]
+
+
+def _of_dtype(raw: Tensor, dtype: _C.dtype) -> Tensor:
+    """All whole elements of a dtype in the bytes, in the same memory."""
+    return raw[: raw.numel() // dtype.itemsize * dtype.itemsize]._reinterpret(dtype)
+
+
+class UntypedStorage:
+    """Bytes; those of a tensor are shared by all its views.
+
+    Args:
+        args: nothing, how many bytes, the values of the bytes, or a tensor whose storage is taken.
+        device: the CPU, where storages are.
+
+    Example:
+        >>> s = UntypedStorage([1, 2, 3])
+        >>> s[1:].tolist(), len(s)
+        ([2, 3], 3)
+    """
+
+    is_cuda = False
+    is_hpu = False
+    is_sparse = False
+    is_sparse_csr = False
+
+    def __init__(self, *args: Any, device: Any = None) -> None:
+        if len(args) > 1:
+            raise TypeError(f"UntypedStorage: expected one argument at most; got {len(args)}")
+        given = args[0] if args else 0
+        if isinstance(given, Tensor):
+            self._bytes = given.detach()._storage_bytes()
+        elif isinstance(given, int) and not isinstance(given, bool):
+            self._bytes = _C.empty(given, dtype=_C.uint8, device=device or "cpu")
+        elif isinstance(given, Iterable):
+            self._bytes = clew.tensor(list(given), dtype=_C.uint8, device=device or "cpu")
+        else:
+            raise TypeError(
+                "UntypedStorage: expected a number of bytes, bytes or a tensor; got "
+                f"{type(given).__name__}"
+            )
+
+    @classmethod
+    def _over(cls, raw: Tensor) -> UntypedStorage:
+        made = cls.__new__(cls)
+        made._bytes = raw
+        return made
+
+    @classmethod
+    def from_file(cls, filename: Any, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
+        """The bytes of a file, mapped: pages are read when they are looked at.
+
+        Args:
+            filename: the file.
+            shared: whether writes go to the file, which is then made as long as nbytes.
+            nbytes: how many bytes.
+        """
+        raw = clew.from_file(
+            os.fspath(filename), shared=shared, size=nbytes, dtype=_C.uint8
+        )
+        return cls._over(raw)
+
+    @classmethod
+    def from_buffer(cls, buffer: Any, byte_order: str = "native", **kwargs: Any) -> UntypedStorage:
+        """A copy of a buffer's bytes."""
+        return cls(bytes(memoryview(buffer).cast("B")))
+
+    @property
+    def _key(self) -> tuple[int, int, int]:
+        return self._bytes._storage_key(), self._bytes.storage_offset(), self._bytes.numel()
+
+    @property
+    def _cdata(self) -> int:
+        return self._bytes._storage_key()
+
+    @property
+    def filename(self) -> str | None:
+        """The mapped file's name, which is not kept: None."""
+        return None
+
+    @property
+    def device(self) -> _C.device:
+        """Where the bytes are."""
+        return self._bytes.device
+
+    def untyped(self) -> UntypedStorage:
+        """The storage itself."""
+        return self
+
+    def is_shared(self) -> bool:
+        """Whether other processes may map the bytes."""
+        return self._bytes.is_shared()
+
+    def share_memory_(self) -> UntypedStorage:
+        """Moves the bytes to memory that other processes may map."""
+        self._bytes.share_memory_()
+        return self
+
+    def __reduce__(self) -> Any:
+        return UntypedStorage, (self._bytes,)
+
+    def nbytes(self) -> int:
+        """How many bytes."""
+        return self._bytes.numel()
+
+    size = nbytes
+
+    def element_size(self) -> int:
+        """1: an element is a byte."""
+        return 1
+
+    def __len__(self) -> int:
+        return self._bytes.numel()
+
+    def data_ptr(self) -> int:
+        """The address of the first byte."""
+        return self._bytes.data_ptr()
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            if index.step not in (None, 1):
+                raise RuntimeError(f"UntypedStorage: a slice has step 1; got {index.step}")
+            return UntypedStorage._over(self._bytes[index])
+        return int(self._bytes[index].item())
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._bytes[index] = value._bytes if isinstance(value, UntypedStorage) else value
+
+    def __iter__(self) -> Any:
+        return iter(self.tolist())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, UntypedStorage) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def copy_(self, source: Any, non_blocking: bool | None = None) -> UntypedStorage:
+        """Writes another storage's bytes over these; there must be as many."""
+        self._bytes.copy_(source.untyped()._bytes)
+        return self
+
+    def clone(self) -> UntypedStorage:
+        """A copy."""
+        return UntypedStorage._over(self._bytes.clone())
+
+    def fill_(self, value: int) -> UntypedStorage:
+        """Makes every byte the same."""
+        self._bytes.fill_(value)
+        return self
+
+    def resize_(self, size: int) -> UntypedStorage:
+        """Makes the storage as many bytes long; it does not get shorter in memory."""
+        self._bytes.resize_(size)
+        return self
+
+    def byteswap(self, dtype: _C.dtype) -> None:
+        """Turns the bytes of each element of the dtype round, in place."""
+        width = dtype.itemsize // (2 if dtype.is_complex else 1)
+        rows = self._bytes.view(-1, width)
+        rows.copy_(rows.flip(1))
+
+    def cpu(self) -> UntypedStorage:
+        """The storage itself."""
+        return self
+
+    def cuda(self, device: Any = None, non_blocking: bool = False) -> UntypedStorage:
+        """Raises: there is no such device."""
+        return UntypedStorage._over(self._bytes.cuda(device))
+
+    def to(self, *, device: Any, non_blocking: bool = False) -> UntypedStorage:
+        """The storage itself; another device raises."""
+        moved = self._bytes.to(device)
+        return self if moved is self._bytes else UntypedStorage._over(moved)
+
+    def pin_memory(self, device: Any = None) -> UntypedStorage:
+        """The storage itself: without an accelerator there is nothing to pin for."""
+        return self
+
+    def is_pinned(self, device: Any = None) -> bool:
+        """False."""
+        return False
+
+    def get_device(self) -> int:
+        """-1, as for all that is on the CPU."""
+        return -1
+
+    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
+        """The name of the type; storages of another kind are typed_storage's."""
+        if dtype is not None:
+            raise TypeError("UntypedStorage.type: bytes are not converted; use a TypedStorage")
+        return "clew.UntypedStorage"
+
+    def tolist(self) -> list[int]:
+        """The bytes' values."""
+        return self._bytes.tolist()
+
+    def __bytes__(self) -> bytes:
+        return self._bytes.numpy().tobytes()
+
+    def __copy__(self) -> UntypedStorage:
+        return self.clone()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> UntypedStorage:
+        return memo.setdefault(id(self), self.clone())
+
+    def __repr__(self) -> str:
+        return f"<clew.UntypedStorage of {self.nbytes()} bytes at {self.data_ptr():#x}>"
+
+
+def _bytes_of(tensor: Tensor) -> UntypedStorage:
+    return UntypedStorage(tensor)
+
+
+_NAMES = {
+    _dtypes.float32: "FloatStorage",
+    _dtypes.float64: "DoubleStorage",
+    _dtypes.float16: "HalfStorage",
+    _dtypes.bfloat16: "BFloat16Storage",
+    _dtypes.uint8: "ByteStorage",
+    _dtypes.int8: "CharStorage",
+    _dtypes.int16: "ShortStorage",
+    _dtypes.int32: "IntStorage",
+    _dtypes.int64: "LongStorage",
+    _dtypes.bool: "BoolStorage",
+    _dtypes.complex64: "ComplexFloatStorage",
+    _dtypes.complex128: "ComplexDoubleStorage",
+}
+
+
+class _Kind(type):
+    """Classes such as FloatStorage: every TypedStorage of their dtype is an instance."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        dtype = cls.__dict__.get("dtype")
+        if not isinstance(dtype, _C.dtype):
+            return super().__instancecheck__(instance)
+        return type.__instancecheck__(TypedStorage, instance) and instance.dtype is dtype
+
+
+class TypedStorage(metaclass=_Kind):
+    """The elements behind a tensor, shared by all its views.
+
+    Args:
+        args: nothing, how many elements, or their values.
+        wrap_storage: the bytes to look at.
+        dtype: the dtype of the elements.
+        device: the CPU, where storages are.
+        _internal: accepted.
+
+    Example:
+        >>> s = clew.tensor([1.0, 2.0]).storage()
+        >>> s[1], s.dtype, len(s)
+        (2.0, clew.float32, 2)
+    """
+
+    is_cuda = False
+    is_sparse = False
+
+    def __init__(
+        self,
+        *args: Any,
+        wrap_storage: UntypedStorage | None = None,
+        dtype: Any = None,
+        device: Any = None,
+        _internal: bool = False,
+    ) -> None:
+        own = type(self).__dict__.get("dtype")
+        if isinstance(own, _C.dtype):
+            if dtype is not None and dtype is not own:
+                raise RuntimeError(f"{type(self).__name__}: the dtype is {own}; got {dtype}")
+            dtype = own
+        self._dtype: _C.dtype = dtype or _C.get_default_dtype()
+        if wrap_storage is not None:
+            if args:
+                raise RuntimeError("TypedStorage: wrap_storage leaves no room for other arguments")
+            self._untyped_storage = wrap_storage
+            return
+        given = args[0] if args else 0
+        if isinstance(given, UntypedStorage):
+            self._untyped_storage = given
+        elif isinstance(given, TypedStorage):
+            self._untyped_storage = given._untyped_storage
+        elif isinstance(given, int) and not isinstance(given, bool):
+            self._untyped_storage = UntypedStorage(given * self._dtype.itemsize, device=device)
+        else:
+            self._untyped_storage = UntypedStorage(clew.tensor(list(given), dtype=self._dtype))
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of the elements."""
+        return self._dtype
+
+    @property
+    def _elements(self) -> Tensor:
+        return _of_dtype(self._untyped_storage._bytes, self._dtype)
+
+    @property
+    def device(self) -> _C.device:
+        """Where the elements are."""
+        return self._untyped_storage.device
+
+    @property
+    def _cdata(self) -> int:
+        return self._untyped_storage._cdata
+
+    @classmethod
+    def from_file(cls, filename: Any, shared: bool = False, size: int = 0) -> TypedStorage:
+        """The elements of a file, mapped; called on a class with a dtype such as FloatStorage."""
+        own = cls.__dict__.get("dtype")
+        if not isinstance(own, _C.dtype):
+            raise RuntimeError("TypedStorage.from_file: call it on a class such as FloatStorage")
+        return cls(
+            wrap_storage=UntypedStorage.from_file(filename, shared, size * own.itemsize)
+        )
+
+    @classmethod
+    def from_buffer(cls, *args: Any, dtype: Any = None, **kwargs: Any) -> TypedStorage:
+        """A copy of a buffer's bytes as elements."""
+        own = cls.__dict__.get("dtype")
+        kind = own if isinstance(own, _C.dtype) else dtype
+        return cls(wrap_storage=UntypedStorage.from_buffer(args[0]), dtype=kind)
+
+    def untyped(self) -> UntypedStorage:
+        """The bytes."""
+        return self._untyped_storage
+
+    _untyped = untyped
+
+    def size(self) -> int:
+        """How many elements."""
+        return self._untyped_storage.nbytes() // self._dtype.itemsize
+
+    __len__ = size
+    _size = size
+
+    def nbytes(self) -> int:
+        """How many bytes."""
+        return self._untyped_storage.nbytes()
+
+    _nbytes = nbytes
+
+    def element_size(self) -> int:
+        """How many bytes an element has."""
+        return self._dtype.itemsize
+
+    _element_size = element_size
+
+    def data_ptr(self) -> int:
+        """The address of the first element."""
+        return self._untyped_storage.data_ptr()
+
+    _data_ptr = data_ptr
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            raise RuntimeError("TypedStorage: slices are had of untyped() only")
+        return self._elements[index].item()
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._elements[index] = value
+
+    def __iter__(self) -> Any:
+        return iter(self.tolist())
+
+    def tolist(self) -> list[Any]:
+        """The elements."""
+        return self._elements.tolist()
+
+    def fill_(self, value: Any) -> TypedStorage:
+        """Makes all elements the same."""
+        self._elements.fill_(value)
+        return self
+
+    def copy_(self, source: Any, non_blocking: bool | None = None) -> TypedStorage:
+        """Writes another storage's elements over these, converted."""
+        if isinstance(source, TypedStorage):
+            self._elements.copy_(source._elements)
+        else:
+            self._untyped_storage.copy_(source)
+        return self
+
+    def clone(self) -> TypedStorage:
+        """A copy."""
+        return self._like(self._untyped_storage.clone())
+
+    def _like(self, raw: UntypedStorage) -> TypedStorage:
+        return TypedStorage(wrap_storage=raw, dtype=self._dtype)
+
+    def resize_(self, size: int) -> None:
+        """Makes the storage as many elements long."""
+        self._untyped_storage.resize_(size * self._dtype.itemsize)
+
+    def is_shared(self) -> bool:
+        """Whether other processes may map the elements."""
+        return self._untyped_storage.is_shared()
+
+    _is_shared = is_shared
+
+    def share_memory_(self) -> TypedStorage:
+        """Moves the elements to memory that other processes may map."""
+        self._untyped_storage.share_memory_()
+        return self
+
+    _share_memory_ = share_memory_
+
+    def cpu(self) -> TypedStorage:
+        """The storage itself."""
+        return self
+
+    def cuda(self, device: Any = None, non_blocking: bool = False) -> TypedStorage:
+        """Raises: there is no such device."""
+        return self._like(self._untyped_storage.cuda(device))
+
+    def to(self, *, device: Any, non_blocking: bool = False) -> TypedStorage:
+        """The storage itself; another device raises."""
+        return self._like(self._untyped_storage.to(device=device))
+
+    def pin_memory(self, device: Any = None) -> TypedStorage:
+        """The storage itself: without an accelerator there is nothing to pin for."""
+        return self
+
+    def is_pinned(self, device: Any = None) -> bool:
+        """False."""
+        return False
+
+    def get_device(self) -> int:
+        """-1, as for all that is on the CPU."""
+        return -1
+
+    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
+        """The name of the type, or the elements converted to a dtype."""
+        if dtype is None:
+            return f"clew.{self.pickle_storage_type()}"
+        if isinstance(dtype, str):
+            short = dtype.rpartition(".")[2]
+            dtype = next((d for d, n in _NAMES.items() if n == short), None)
+        elif isinstance(dtype, _Kind):
+            dtype = dtype.__dict__.get("dtype")
+        if not isinstance(dtype, _C.dtype):
+            raise ValueError(f"TypedStorage.type: unknown type {dtype!r}")
+        return self._as(dtype)
+
+    def _as(self, dtype: _C.dtype) -> TypedStorage:
+        if dtype is self._dtype:
+            return self
+        converted = self._elements.to(dtype)
+        return TypedStorage(wrap_storage=UntypedStorage(converted), dtype=dtype)
+
+    def pickle_storage_type(self) -> str:
+        """The name of the type, such as FloatStorage."""
+        return _NAMES[self._dtype]
+
+    _pickle_storage_type = pickle_storage_type
+
+    def __reduce__(self) -> Any:
+        return _rebuild_typed, (self._untyped_storage, self._dtype)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, TypedStorage)
+            and self._untyped_storage == other._untyped_storage
+            and self._dtype is other._dtype
+        )
+
+    def __hash__(self) -> int:
+        return hash(self._untyped_storage)
+
+    def __copy__(self) -> TypedStorage:
+        return self.clone()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> TypedStorage:
+        return memo.setdefault(id(self), self.clone())
+
+    def __repr__(self) -> str:
+        return (
+            f"{self.tolist()}\n[clew.TypedStorage(dtype={self._dtype}, device={self.device}) of "
+            f"size {len(self)}]"
+        )
+
+
+def _rebuild_typed(raw: UntypedStorage, dtype: _C.dtype) -> TypedStorage:
+    return TypedStorage(wrap_storage=raw, dtype=dtype)
+
+
+def _converter(dtype: _C.dtype) -> Any:
+    def convert(self: TypedStorage) -> TypedStorage:
+        return self._as(dtype)
+
+    convert.__doc__ = f"The elements as {dtype}."
+    return convert
+
+
+for _name, _dtype in (
+    ("float", _dtypes.float32),
+    ("double", _dtypes.float64),
+    ("half", _dtypes.float16),
+    ("bfloat16", _dtypes.bfloat16),
+    ("int", _dtypes.int32),
+    ("long", _dtypes.int64),
+    ("short", _dtypes.int16),
+    ("char", _dtypes.int8),
+    ("byte", _dtypes.uint8),
+    ("bool", _dtypes.bool),
+    ("complex_float", _dtypes.complex64),
+    ("complex_double", _dtypes.complex128),
+):
+    setattr(TypedStorage, _name, _converter(_dtype))
+
+# FloatStorage and the like, the older way to name a storage and its dtype together.
+_LegacyStorage = TypedStorage
+for _dtype, _name in _NAMES.items():
+    globals()[_name] = _Kind(
+        _name,
+        (TypedStorage,),
+        {"dtype": _dtype, "__module__": "clew", "__doc__": f"Elements of {_dtype} behind tensors."},
+    )
+
+
+def typed_storage(self: Tensor) -> TypedStorage:
+    """The elements behind the tensor.
+
+    >>> clew.ones(2).storage().tolist()
+    [1.0, 1.0]
+    """
+    return TypedStorage(wrap_storage=UntypedStorage(self), dtype=self.dtype)
+
+
+storage = _typed_storage = typed_storage

@@ -80,7 +80,7 @@ def view_of(raw: Tensor, dtype: Any, size: Any, stride: Any, offset: int, what: 
     if dtype == clew.bool and held and not _only_bools(raw):
         raise UnpicklingError(f"load: {what} has bytes that are neither 0 nor 1")
     flat = raw[: held * width]._reinterpret(dtype)
-    return clew.empty(0, dtype=dtype, device=raw.device).set_(flat, offset, size, stride)
+    return clew.empty(0, dtype=dtype, device=raw.device)._set_to(flat, offset, size, stride)
 
 
 def _only_bools(raw: Tensor) -> bool:

@@ -9,7 +9,7 @@ from clew import _C
 from clew._C import Tensor
 from clew._shared import share
 
-__all__ = ["apply_", "is_shared", "map_", "share_memory_"]
+__all__ = ["apply_", "from_file", "is_shared", "map_", "share_memory_"]
 
 
 def _refuse_grad(name: str, *tensors: Tensor) -> None:
@@ -88,3 +88,53 @@ def share_memory_(self: Tensor) -> Tensor:
     """
     share(self)
     return self
+
+
+def from_file(
+    filename: Any,
+    shared: bool | None = None,
+    size: int = 0,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A vector over a file that is mapped: pages are read when they are looked at.
+
+    Args:
+        filename: the file.
+        shared: whether writes go to the file, which is then made as long as it must be; else
+            they stay in memory.
+        size: how many elements.
+        dtype: their dtype, the default one if None.
+        layout: strided.
+        device: the CPU.
+        pin_memory: accepted; there is nothing to pin for.
+        requires_grad: whether a gradient is asked for.
+    """
+    import os
+
+    import numpy as np
+
+    import clew
+
+    if device is not None and _C.device(device).type != "cpu":
+        raise RuntimeError(f"from_file: a file is mapped on the CPU; got device {device}")
+    kind = dtype or _C.get_default_dtype()
+    length = int(size) * kind.itemsize
+    if length == 0:
+        return _C.empty(0, dtype=kind).requires_grad_(requires_grad)
+    path = os.fspath(filename)
+    if shared:
+        with open(path, "ab") as file:
+            if file.tell() < length:
+                file.truncate(length)
+    have = os.path.getsize(path)
+    if have < length:
+        raise RuntimeError(
+            f"from_file: {size} elements of {kind} are {length} bytes; {path} has {have}"
+        )
+    raw = np.memmap(path, dtype=np.uint8, mode="r+" if shared else "c", shape=(length,))
+    return clew.from_numpy(raw)._reinterpret(kind).requires_grad_(requires_grad)

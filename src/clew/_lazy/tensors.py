@@ -211,9 +211,50 @@ def dim_order(self: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
 
 def storage_type(self: Tensor) -> type:
     """The type of the tensor's storage."""
-    from clew._tensor import UntypedStorage
+    from clew import storage
 
-    return UntypedStorage
+    return getattr(storage, storage._NAMES.get(self.dtype, "TypedStorage"))
+
+
+def set_(
+    self: Tensor,
+    source: Any = None,
+    storage_offset: int = 0,
+    size: Any = None,
+    stride: Any = None,
+) -> Tensor:
+    """Makes the tensor look at another tensor's storage, or at one that is given.
+
+    Args:
+        source: a tensor of the same dtype, or a storage; None makes the tensor empty.
+        storage_offset: the first element.
+        size: the sizes; without them those of the source.
+        stride: the strides; without them elements lie in order.
+
+    >>> clew.ones(1).set_(clew.tensor([1.0, 2.0]).untyped_storage(), 1, (1,), (1,))
+    tensor([2.])
+    """
+    if source is None:
+        return self._set_to(_C.empty(0, dtype=self.dtype, device=self.device))
+    if not isinstance(source, Tensor):
+        from clew.storage import TypedStorage, UntypedStorage, _of_dtype
+
+        if isinstance(source, TypedStorage):
+            source = source.untyped()
+        if not isinstance(source, UntypedStorage):
+            raise TypeError(
+                f"set_: source must be a tensor or a storage; got {type(source).__name__}"
+            )
+        source = _of_dtype(source._bytes, self.dtype)
+        storage_offset += source.storage_offset()
+        if size is None:
+            size = (source.numel(),)
+    if size is None:
+        return self._set_to(source)
+    sizes = (storage_offset, tuple(size))
+    return self._set_to(source, *sizes) if stride is None else self._set_to(
+        source, *sizes, tuple(stride)
+    )
 
 
 # ---- making and filling --------------------------------------------------------------------------

@@ -1,0 +1,201 @@
+"""Writes docs/ecosystem.md: which libraries written for PyTorch import and run on clew.
+
+Run in an environment that has the libraries and no PyTorch that they need at import:
+`PYTHONPATH=src python tools/ecosystem.py` (names of libraries: only those, printed and not
+written). Each library is imported in a process of its own by `clew run`; what tests/ecosystem found
+is read from its results, if they lie beside the page.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "ecosystem.md"
+RESULTS = ROOT / "docs" / "ecosystem.json"
+# Distribution, and what is imported of it where that has another name.
+LIBRARIES = """
+accelerate
+adabelief-pytorch=adabelief_pytorch
+ax-platform=ax
+backpack-for-pytorch=backpack
+blitz-bayesian-pytorch=blitz
+botorch
+captum
+cleanfid=cleanfid
+cvxpylayers
+deepxde
+denoising-diffusion-pytorch=denoising_diffusion_pytorch
+dgl
+diffusers
+e3nn
+einops=einops.layers.torch
+ema-pytorch=ema_pytorch
+encodec
+entmax
+evotorch
+facenet-pytorch=facenet_pytorch
+fairscale
+fastai=fastai.vision.all
+flair
+fvcore=fvcore.nn
+geoopt
+gpytorch
+higher
+info-nce-pytorch=info_nce
+julius
+kornia
+laplace-torch=laplace
+learn2learn
+lightning
+linear_operator
+local-attention=local_attention
+lpips
+monai
+neuraloperator=neuralop
+nflows
+normflows
+open_clip_torch=open_clip
+openai-whisper=whisper
+opacus
+optimum
+peft
+piq
+pyro-ppl=pyro
+pytorch-fid=pytorch_fid
+pytorch-forecasting=pytorch_forecasting
+pytorch-ignite=ignite.engine
+pytorch-lightning=pytorch_lightning
+pytorch-metric-learning=pytorch_metric_learning.losses
+pytorch-msssim=pytorch_msssim
+pytorch-optimizer=pytorch_optimizer
+pytorch-tabnet=pytorch_tabnet.tab_model
+pytorch-ranger=pytorch_ranger
+pytorch-widedeep=pytorch_widedeep
+pytorch_revgrad
+ptflops
+rotary-embedding-torch=rotary_embedding_torch
+safetensors=safetensors.torch
+sbi
+segmentation-models-pytorch=segmentation_models_pytorch
+sentence-transformers=sentence_transformers
+skorch
+snntorch
+spikingjelly=spikingjelly.activation_based.neuron
+stable-baselines3=stable_baselines3
+tab-transformer-pytorch=tab_transformer_pytorch
+tensordict
+thop
+tianshou
+timm
+torch_geometric
+torch-ema=torch_ema
+torch-fidelity=torch_fidelity
+torch-optimizer=torch_optimizer
+torch-pruning=torch_pruning
+torchaudio
+torchcde
+torchdiffeq
+torchinfo
+torchio
+torchjd
+torchmetrics
+torchrl
+torchsde
+torchvision
+transformers
+trl
+vector-quantize-pytorch=vector_quantize_pytorch
+vit-pytorch=vit_pytorch
+x-transformers=x_transformers
+zuko
+"""
+TEXT = """# PyTorch's libraries on clew
+
+`clew run script.py` makes `import torch` mean clew, in the program and in the processes that it
+starts; `clew alias on` does so for a whole environment. The table says which libraries import, and
+which pass a first program of their own (`tests/ecosystem`: forward, backward and some steps, with
+the numbers that PyTorch gives). `make ecosystem` runs these programs; `tools/ecosystem.py` writes
+this page.
+
+A library that is not here, or that fails: please open an issue with its name and version, the
+program, and the whole message. Where clew lacks a name that the library imports, the message says
+which.
+
+"""
+
+
+def libraries() -> dict[str, str]:
+    """Distribution: module."""
+    pairs = (line.partition("=") for line in LIBRARIES.split())
+    return {name: module or name.replace("-", "_") for name, _, module in pairs}
+
+
+def version(name: str) -> str | None:
+    """The installed version; None where it is not installed."""
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def try_import(module: str) -> tuple[str, float]:
+    """An empty text, or the last line of what went wrong; and how long it took."""
+    begun = time.perf_counter()
+    environment = {**os.environ, "MPLBACKEND": "agg", "CUDA_VISIBLE_DEVICES": ""}
+    try:
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", "-m", "clew", "run", "-c", f"import {module}"],
+            capture_output=True,
+            text=True,
+            timeout=300,
+            env=environment,
+        )
+    except subprocess.TimeoutExpired:
+        return "takes more than five minutes", 300.0
+    taken = time.perf_counter() - begun
+    if done.returncode == 0:
+        return "", taken
+    lines = [line for line in done.stderr.splitlines() if line and not line.startswith(" ")]
+    errors = [line for line in lines if re.match(r"[\w.]+(Error|Exception|Exit)\b", line)]
+    return (errors or lines or ["no message"])[-1][:300], taken
+
+
+def main(names: list[str]) -> int:
+    """Try the libraries; write the page when none is named."""
+    known = libraries()
+    passed = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    rows, good, tried = [], 0, 0
+    for name, module in known.items():
+        if names and name not in names:
+            continue
+        found = version(name)
+        if found is None:
+            rows.append((name, "", "not installed", ""))
+            continue
+        tried += 1
+        error, taken = try_import(module)
+        good += not error
+        print(f"{name:28} {found:12} {taken:6.1f} s  {error or 'imports'}", flush=True)
+        # Messages name paths of the machine that the page was made on; the kind is enough.
+        rows.append((name, found, error or "imports", passed.get(name, "")))
+    print(f"{good} of {tried} installed libraries import")
+    if not names:
+        table = "| library | version | import | first program |\n| --- | --- | --- | --- |\n"
+        for name, found, what, program in rows:
+            if what != "not installed":
+                text = what.replace("|", "\\|")
+                table += f"| {name} | {found} | {text} | {program} |\n"
+        PAGE.write_text(TEXT + f"{good} of {tried} libraries import.\n\n" + table)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
