@@ -30,6 +30,9 @@ bool type_overrides(PyTypeObject* type) {
   return known.overrides;
 }
 
+// A TorchFunctionMode is entered in some thread; clew.overrides knows in which.
+bool any_mode = false;
+
 // Nobody nests arguments deeper; a list may hold itself.
 constexpr int deepest = 8;
 
@@ -50,9 +53,17 @@ bool has_override(PyObject* o, int depth = 0) {
 }
 
 bool any_override(PyObject* const* args, Py_ssize_t count) {
+  if (any_mode) return true;
   for (Py_ssize_t i = 0; i < count; ++i)
     if (has_override(args[i])) return true;
   return false;
+}
+
+PyObject* set_any_mode(PyObject*, PyObject* on) {
+  const int truth = PyObject_IsTrue(on);
+  if (truth < 0) return nullptr;
+  any_mode = truth == 1;
+  Py_RETURN_NONE;
 }
 
 PyObject* start_overriding(PyObject*, PyObject* alone) {
@@ -61,7 +72,9 @@ PyObject* start_overriding(PyObject*, PyObject* alone) {
   Py_RETURN_NONE;
 }
 
-PyMethodDef functions[] = {{"_start_overriding", start_overriding, METH_O, nullptr}, {}};
+PyMethodDef functions[] = {{"_start_overriding", start_overriding, METH_O, nullptr},
+                           {"_set_any_mode", set_any_mode, METH_O, nullptr},
+                           {}};
 
 }  // namespace
 

@@ -91,6 +91,8 @@ class _Torch(types.ModuleType):
     """The module `torch`: names come from clew, and are set there."""
 
     def __getattr__(self, name: str) -> Any:
+        if name in ("__config__", "__future__"):
+            return importlib.import_module(f"torch.{name}")
         if name.startswith("__"):
             raise AttributeError(f"module 'torch' has no attribute {name!r}")
         if name == "torch":
@@ -112,7 +114,7 @@ class _Torch(types.ModuleType):
         if name in _torch.NAMES:
             value = self.__dict__[name] = _torch.find(name)
             return value
-        if _home(name) is not None:
+        if _has_module(name):
             return importlib.import_module(f"torch.{name}")
         raise AttributeError(missing("torch", name, dir(clew)))
 
@@ -147,6 +149,23 @@ def _home(name: str) -> str | None:
     return None
 
 
+def _is_absent(name: str) -> bool:
+    from clew._torch import absent
+
+    return name in absent.MODULES
+
+
+@functools.lru_cache(maxsize=None)
+def _absent_module(name: str) -> Any:
+    from clew._torch import absent
+
+    return absent.make_module(name)
+
+
+def _has_module(name: str) -> bool:
+    return _home(name) is not None or _is_absent(name)
+
+
 def _explain_missing(alias: str, module: Any) -> None:
     """Makes a module explain names that it lacks; what it looks up lazily still comes first."""
     lazy: Callable[[str], Any] | None = module.__dict__.get("__getattr__")
@@ -159,7 +178,7 @@ def _explain_missing(alias: str, module: Any) -> None:
                 return lazy(name)
             except AttributeError:
                 pass
-        if not name.startswith("__") and _home(f"{alias}.{name}"[len("torch.") :]) is not None:
+        if not name.startswith("__") and _has_module(f"{alias}.{name}"[len("torch.") :]):
             return importlib.import_module(f"{alias}.{name}")
         if name.startswith("__"):
             raise AttributeError(f"module {alias!r} has no attribute {name!r}")
@@ -178,7 +197,9 @@ class _Loader(importlib.abc.Loader):
     def create_module(self, spec: Any) -> Any:
         if spec.name == "torch":
             return _Torch("torch", clew.__doc__)
-        module = importlib.import_module(_home(spec.name[len("torch.") :]) or spec.name)
+        short = spec.name[len("torch.") :]
+        home = _home(short)
+        module = _absent_module(short) if home is None else importlib.import_module(home)
         self._own = module.__spec__
         return module
 
@@ -200,8 +221,9 @@ class _Finder:
         if name == "torch" or name.startswith("torch."):
             if name == "torch":
                 return importlib.machinery.ModuleSpec(name, _Loader(), is_package=True)
-            if _home(name[len("torch.") :]) is not None:
-                return importlib.machinery.ModuleSpec(name, _Loader())
+            short = name[len("torch.") :]
+            if _home(short) is not None or _is_absent(short):
+                return importlib.machinery.ModuleSpec(name, _Loader(), is_package=True)
             parent, _, last = name.rpartition(".")
             where = sys.modules.get(parent, clew)
             parts = [m.name for m in pkgutil.iter_modules(getattr(where, "__path__", []))]

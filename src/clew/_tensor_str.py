@@ -277,3 +277,7 @@ def _str(tensor: Tensor, *, tensor_contents: str | None = None) -> str:
             parts.append(", " + suffix)
             column += len(suffix) + 2
     return "".join(parts) + ")"
+
+
+PRINT_OPTS = _options
+_tensor_str = _contents

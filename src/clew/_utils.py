@@ -1,8 +1,11 @@
-"""Many tensors as one vector, and back."""
+"""Many tensors as one vector, and back; small helpers that PyTorch's libraries import."""
 
 from __future__ import annotations
 
+import sys
+import traceback
 from collections.abc import Sequence
+from typing import Any
 
 import clew
 from clew import Tensor
@@ -27,3 +30,83 @@ def _unflatten_dense_tensors(flat: Tensor, tensors: Sequence[Tensor]) -> tuple[T
     """
     parts = flat.split([t.numel() for t in tensors])
     return tuple(part.view(t.shape) for part, t in zip(parts, tensors))
+
+
+class ExceptionWrapper:
+    """An exception of another thread or process, to be raised again here.
+
+    Args:
+        exc_info: (type, value, traceback); the exception being handled if None.
+        where: words for the place, such as "in background".
+    """
+
+    def __init__(self, exc_info: Any = None, where: str = "in background") -> None:
+        kind, value, trace = exc_info or sys.exc_info()
+        self.exc_type = kind
+        self.exc_msg = "".join(traceback.format_exception(kind, value, trace))
+        self.where = where
+
+    def reraise(self) -> None:
+        """Raises an exception of the same type with the other's traceback in its text."""
+        text = f"Caught {self.exc_type.__name__} {self.where}.\nOriginal {self.exc_msg}"
+        try:
+            made = self.exc_type(text)
+        except Exception:
+            raise RuntimeError(text) from None
+        raise made
+
+
+def _element_size(dtype: Any) -> int:
+    """How many bytes an element has."""
+    return int(dtype.itemsize)
+
+
+def _get_available_device_type() -> str | None:
+    """The kind of accelerator that is there: none."""
+    return None
+
+
+def _get_device_module(device_type: str) -> Any:
+    """The module of a kind of device, such as clew.cuda."""
+    found = getattr(clew, device_type, None)
+    if found is None:
+        raise RuntimeError(f"clew has no module for the device {device_type!r}")
+    return found
+
+
+def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int:
+    """The number of a device; -1 of the CPU."""
+    if isinstance(device, int):
+        return device
+    found = clew.device(device) if device is not None else None
+    if found is None or found.type == "cpu":
+        if optional or allow_cpu:
+            return -1
+        raise ValueError(f"expected a device with an index; got {device}")
+    return found.index or 0
+
+
+def _rebuild_tensor_v2(storage: Any, storage_offset: int, size: Any, stride: Any, requires_grad: bool, backward_hooks: Any, metadata: Any = None) -> Tensor:
+    """A tensor over a storage, as pickles of PyTorch describe it."""
+    out = clew.empty(0, dtype=storage.dtype).set_(storage, storage_offset, size, stride)
+    return out.requires_grad_(requires_grad)
+
+
+def _rebuild_parameter(data: Tensor, requires_grad: bool, backward_hooks: Any) -> Any:
+    """A parameter, as pickles of PyTorch describe it."""
+    return clew.nn.Parameter(data, requires_grad)
+
+
+class _ClassPropertyDescriptor:
+    def __init__(self, fget: Any) -> None:
+        self.fget = fget
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self.fget.__get__(instance, owner or type(instance))()
+
+
+def classproperty(func: Any) -> Any:
+    """A property of a class."""
+    if not isinstance(func, (classmethod, staticmethod)):
+        func = classmethod(func)
+    return _ClassPropertyDescriptor(func)

@@ -24,7 +24,7 @@ __all__ = [
 
 _dir: str | None = None
 # The digits of the file's SHA-256 in a name such as model-1a2b3c4d.pth.
-_HASH = re.compile(r"-([a-f0-9]{8,})\.")
+HASH_REGEX = re.compile(r"-([a-f0-9]{8,})\.")
 
 
 def get_dir() -> str:
@@ -41,6 +41,11 @@ def get_dir() -> str:
         cache = os.environ.get("XDG_CACHE_HOME", os.path.join("~", ".cache"))
         home = os.path.join(cache, "clew")
     return os.path.join(os.path.expanduser(home), "hub")
+
+
+def _get_torch_home() -> str:
+    """The directory above `get_dir()`."""
+    return os.path.dirname(get_dir())
 
 
 def set_dir(d: str | os.PathLike[str]) -> None:
@@ -111,7 +116,7 @@ def load_state_dict_from_url(
     name = file_name or os.path.basename(urlparse(url).path)
     path = os.path.join(folder, name)
     if not os.path.exists(path):
-        found = _HASH.search(name) if check_hash else None
+        found = HASH_REGEX.search(name) if check_hash else None
         download_url_to_file(url, path, found.group(1) if found else None, progress)
     return clew.load(path, map_location=map_location, weights_only=weights_only)
 

@@ -14,8 +14,13 @@ from clew.nn import Module
 
 __all__ = [
     "Attribute",
+    "CompilationUnit",
     "Final",
+    "RecursiveScriptModule",
+    "ScriptFunction",
     "ScriptModule",
+    "TopLevelTracedModule",
+    "TracerWarning",
     "annotate",
     "export",
     "fork",
@@ -38,6 +43,29 @@ __all__ = [
 ]
 
 
+class TracerWarning(Warning):
+    """What a tracer would warn of; nothing is traced here."""
+
+    @staticmethod
+    def ignore_lib_warnings() -> None:
+        """Does nothing: there are no such warnings."""
+
+
+class ScriptFunction:
+    """A compiled function: there are none."""
+
+
+class CompilationUnit:
+    """Compiled functions: there are none."""
+
+
+def _same(fn: Any) -> Any:
+    return fn
+
+
+_overload = _overload_method = _script_if_tracing = _same
+
+
 class Attribute(NamedTuple):
     """A value and the type that a compiler would take it for."""
 
@@ -47,6 +75,14 @@ class Attribute(NamedTuple):
 
 class ScriptModule(Module):
     """A Module; its methods run as Python."""
+
+
+class RecursiveScriptModule(ScriptModule):
+    """A compiled module: none is made here."""
+
+
+class TopLevelTracedModule(ScriptModule):
+    """A traced module: none is made here."""
 
 
 def script(
@@ -210,3 +246,25 @@ def save(m: Any, f: Any, _extra_files: Any = None) -> NoReturn:
 def load(f: Any, map_location: Any = None, _extra_files: Any = None) -> NoReturn:
     """Raises: compiled programs are not read."""
     raise NotImplementedError("jit.load: clew reads no compiled programs; load a state dict")
+
+
+def is_script_module(obj: Any) -> bool:
+    """False: nothing is compiled."""
+    return False
+
+
+def set_fusion_strategy(strategy: Any) -> list[Any]:
+    """Does nothing: there is nothing to fuse."""
+    return []
+
+
+def enable_onednn_fusion(enabled: bool) -> None:
+    """Does nothing: there are no compiled graphs."""
+
+
+def onednn_fusion_enabled() -> bool:
+    """False: there are no compiled graphs."""
+    return False
+
+
+_state = None

@@ -15,7 +15,7 @@ from typing import Any
 from clew import _C
 from clew._C import Tensor
 
-__all__ = ["aten"]
+__all__ = ["aten", "load_library"]
 
 
 def _slice(
@@ -62,4 +62,53 @@ class _Namespace:
         return operation
 
 
+class _Added:
+    """The operations that a program added to a namespace; see clew.library."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        from clew.library import _registry
+
+        found = _registry.get(f"{self._name}::{name}")
+        if found is None:
+            raise AttributeError(f"'{self._name}::{name}': there is no such operation")
+        return found
+
+    def __dir__(self) -> list[str]:
+        from clew.library import _registry
+
+        start = f"{self._name}::"
+        return sorted(n[len(start) :] for n in _registry if n.startswith(start))
+
+
+def load_library(path: Any) -> None:
+    """Loads operations from a compiled library, which are PyTorch's: raises, unless clew has them.
+
+    Args:
+        path: of the library.
+    """
+    import os
+
+    name = os.path.basename(os.fspath(path))
+    if os.path.basename(os.path.dirname(os.path.abspath(path))) == "torchvision":
+        from clew._torch.torchvision_ops import register
+
+        if register(name):
+            return
+    raise OSError(
+        f"ops.load_library: {name} is compiled for PyTorch; clew does not load it"
+    )
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    space = globals()[name] = _Added(name)
+    return space
+
+
 aten = _Namespace()
+prims = _Namespace()
+loaded_libraries: set[str] = set()

@@ -23,15 +23,25 @@ from clew._tensor import _disabled_torch_function_impl
 __all__ = [
     "DisableTorchFunction",
     "DisableTorchFunctionSubclass",
+    "TorchFunctionMode",
+    "enable_reentrant_dispatch",
+    "get_ignored_functions",
+    "get_overridable_functions",
+    "get_testing_overrides",
     "handle_torch_function",
     "has_torch_function",
     "is_tensor_like",
+    "is_tensor_method_or_property",
+    "resolve_name",
     "wrap_torch_function",
 ]
 
 
 class _State(threading.local):
     disabled = False
+
+    def __init__(self) -> None:
+        self.modes: list[TorchFunctionMode] = []
 
 
 _state = _State()
@@ -159,6 +169,8 @@ def _dispatch(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What the core asks of a call: the answer, or NotImplemented when nobody has a say."""
     if _state.disabled:
         return NotImplemented
+    if _state.modes:
+        return _ask_mode(func, args, kwargs)
     asked = (*args, *kwargs.values())
     if not _relevant(asked):
         return NotImplemented
@@ -233,6 +245,8 @@ def _taken_over(name: str, target: str) -> Callable[..., Any]:
         own = getattr(Tensor, name)
         if _state.disabled:
             return own(self, *args, **kwargs)
+        if _state.modes:
+            return _ask_mode(getattr(Tensor, target), (self, *args), kwargs)
         asked = (self, *args, *kwargs.values())
         if not _relevant(asked):
             return own(self, *args, **kwargs)
@@ -290,3 +304,184 @@ def _prepare(cls: type) -> None:
     if vars(cls).get("__hash__") is None:  # a class with __eq__ loses the one it inherits
         setattr(cls, "__hash__", Tensor.__hash__)  # noqa: B010
     vars(_C)["_start_overriding"](_disabled_torch_function_impl)
+
+
+# ---- modes ----
+
+_entered = 0  # modes entered in all threads
+_before_modes: dict[str, Any] = {}
+
+
+class TorchFunctionMode:
+    """Within it `__torch_function__` of the mode gets every call of an operation or a tensor's
+    method; inside of that the mode is off. Functions written in Python are seen at the operations
+    that they are made of.
+
+    >>> class Counts(clew.overrides.TorchFunctionMode):
+    ...     seen = 0
+    ...     def __torch_function__(self, func, types, args=(), kwargs=None):
+    ...         self.seen += 1
+    ...         return func(*args, **(kwargs or {}))
+    >>> with Counts() as mode:
+    ...     _ = (clew.ones(2) + 1).sum()
+    >>> mode.seen
+    2
+    """
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        raise NotImplementedError("TorchFunctionMode: define __torch_function__")
+
+    def __enter__(self) -> Any:
+        global _entered
+        _state.modes.append(self)
+        _entered += 1
+        if _entered == 1:
+            _switch_modes(True)
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        global _entered
+        _state.modes.remove(self)
+        _entered -= 1
+        if _entered == 0:
+            _switch_modes(False)
+
+
+BaseTorchFunctionMode = TorchFunctionMode
+
+
+def _ask_mode(func: Any, args: Any, kwargs: Any) -> Any:
+    """The innermost mode's answer; it is off meanwhile."""
+    mode = _state.modes.pop()
+    try:
+        kinds = tuple({type(a) for a in _relevant((*args, *kwargs.values()))})
+        return mode.__torch_function__(func, kinds, args, kwargs)
+    finally:
+        _state.modes.append(mode)
+
+
+def _switch_modes(on: bool) -> None:
+    """Lets methods and operators of plain tensors ask the modes, or puts them back."""
+    if not on:
+        for name, own in _before_modes.items():
+            setattr(Tensor, name, own)
+        _before_modes.clear()
+        vars(_C)["_set_any_mode"](False)
+        return
+    names = [
+        n
+        for n, v in vars(Tensor).items()
+        if not n.startswith("_") and n not in _NOT_CALLS and not isinstance(v, property)
+        if callable(v) or type(v).__name__ == "_LazyMethod"
+    ]
+    names += [n for n in (*_OPERATORS, *_PLAIN) if n != "__repr__" and n in vars(Tensor)]
+    for name in names:
+        own = getattr(Tensor, name)
+        _before_modes[name] = vars(Tensor)[name]
+        setattr(Tensor, name, _asking_modes(own, name))
+    vars(_C)["_start_overriding"](_disabled_torch_function_impl)
+    vars(_C)["_set_any_mode"](True)
+
+
+def _asking_modes(own: Any, name: str) -> Any:
+    @functools.wraps(own)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not _state.modes or _state.disabled:
+            return own(self, *args, **kwargs)
+        return _ask_mode(own, (self, *args), kwargs)
+
+    method.__name__ = name
+    return method
+
+
+def _get_current_function_mode() -> Any:
+    return _state.modes[-1] if _state.modes else None
+
+
+def _get_current_function_mode_stack() -> list[Any]:
+    return list(_state.modes)
+
+
+def resolve_name(f: Any) -> str | None:
+    """The name of a function of the library, with its module.
+
+    Args:
+        f: the function.
+
+    >>> clew.overrides.resolve_name(clew.Tensor.add), clew.overrides.resolve_name(clew.add)
+    ('clew.Tensor.add', 'clew.add')
+    """
+    import clew
+
+    name = getattr(f, "__name__", None)
+    if name is None:
+        return None
+    homes = ((clew, "clew"), (clew.nn.functional, "clew.nn.functional"), (Tensor, "clew.Tensor"))
+    for home, prefix in homes:
+        if getattr(home, name, None) is f:
+            return f"{prefix}.{name}"
+    return None
+
+
+def is_tensor_method_or_property(func: Any) -> bool:
+    """Whether a function is a method of Tensor's.
+
+    Args:
+        func: the function.
+
+    >>> clew.overrides.is_tensor_method_or_property(clew.Tensor.add)
+    True
+    """
+    name = getattr(func, "__name__", "")
+    return name == "__get__" or getattr(Tensor, name, None) is func
+
+
+def get_overridable_functions() -> dict[Any, list[Any]]:
+    """The functions and methods that classes may take over, by where they are.
+
+    >>> clew.add in clew.overrides.get_overridable_functions()[clew]
+    True
+    """
+    import clew
+
+    found: dict[Any, list[Any]] = {}
+    for home in (clew, clew.nn.functional, clew.linalg, clew.fft, clew.special):
+        names = [n for n in dir(home) if not n.startswith("_")]
+        parts = [getattr(home, n, None) for n in names]
+        found[home] = [
+            f for f in parts if callable(f) and not isinstance(f, type) and f is not clew.compile
+        ]
+    methods = [n for n in dir(Tensor) if not n.startswith("_") or n in _OPERATORS]
+    found[Tensor] = [f for f in (getattr(Tensor, n, None) for n in methods) if callable(f)]
+    return found
+
+
+def get_ignored_functions() -> set[Any]:
+    """Functions that no class takes over, such as those that make tensors.
+
+    >>> clew.is_tensor in clew.overrides.get_ignored_functions()
+    True
+    """
+    import clew
+
+    names = "is_tensor is_storage zeros ones empty full eye rand randn randint arange linspace tensor"
+    return {getattr(clew, name) for name in names.split()}
+
+
+def get_testing_overrides() -> dict[Any, Any]:
+    """A function of the same parameters, which gives -1, for each that classes may take over."""
+    return {
+        f: (lambda *args, **kwargs: -1)
+        for functions in get_overridable_functions().values()
+        for f in functions
+        if getattr(f, "__hash__", None)
+    }
+
+
+def enable_reentrant_dispatch() -> Any:
+    """A block in which modes may be asked again: they may anyway."""
+    import contextlib
+
+    return contextlib.nullcontext()

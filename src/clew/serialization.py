@@ -12,7 +12,7 @@ import os
 import pickle
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
 from clew import Tensor
 from clew._files import replacing
@@ -303,3 +303,42 @@ def _opened(f: Any) -> Iterator[Any]:
             yield file
     else:
         yield f
+
+
+# What map_location may be; for annotations.
+MAP_LOCATION: TypeAlias = Any
+LoadEndianness = None
+FILE_LIKE: TypeAlias = Any
+STORAGE: TypeAlias = Any
+
+
+def default_restore_location(storage: Any, location: str) -> Any:
+    """A storage where the file says it was: on the CPU.
+
+    Args:
+        storage: the storage.
+        location: such as "cpu".
+    """
+    if not location.startswith("cpu"):
+        raise RuntimeError(f"the device {location!r} is not here; use map_location='cpu'")
+    return storage
+
+
+def location_tag(storage: Any) -> str:
+    """Where a storage is, as files say it.
+
+    Args:
+        storage: the storage.
+    """
+    return "cpu"
+
+
+def register_package(priority: int, tagger: Any, deserializer: Any) -> None:
+    """Raises: storages are on the CPU.
+
+    Args:
+        priority: not used.
+        tagger: not used.
+        deserializer: not used.
+    """
+    raise NotImplementedError("register_package: storages are on the CPU")

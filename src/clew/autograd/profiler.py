@@ -333,3 +333,26 @@ class profile:
         if not self.with_stack:
             raise RuntimeError("export_stacks: it needs a profile with with_stack=True")
         self.function_events.export_stacks(path, metric)
+
+
+class emit_nvtx:
+    """Marks for NVIDIA's profilers around operations: entering it raises.
+
+    Args:
+        enabled: False makes it a block that does nothing.
+        record_shapes: not used.
+    """
+
+    def __init__(self, enabled: bool = True, record_shapes: bool = False) -> None:
+        self.enabled = enabled
+
+    def __enter__(self) -> Any:
+        if self.enabled:
+            raise RuntimeError("emit_nvtx: clew runs on the CPU here; there is no device to mark")
+        return self
+
+    def __exit__(self, *exc: Any) -> bool:
+        return False
+
+
+emit_itt = emit_nvtx

@@ -147,3 +147,13 @@ def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
     flat = vec.new_zeros(vec.shape[:-1] + (n * n,))
     place = (rows * n + columns).expand(vec.shape)
     return flat.scatter(-1, place, vec).reshape(vec.shape[:-1] + (n, n))
+
+
+def _standard_normal(shape: Any, dtype: Any, device: Any) -> Tensor:
+    """Standard normal numbers, by the inner name that PyTorch's libraries import."""
+    import clew
+
+    return clew.randn(shape, dtype=dtype, device=device)
+
+
+_sum_rightmost = sum_rightmost

@@ -220,3 +220,19 @@ def reduce_graph_module(state: dict[str, Any], graph: Graph, name: str = "GraphM
     made.__dict__.update(state)
     made.graph = graph
     return made
+
+
+# Inner names that libraries which subclass GraphModule import.
+_USER_PRESERVED_ATTRIBUTES_KEY = "_user_preserved_attributes"
+
+
+def _copy_attr(from_module: Any, to_module: Any, target: str) -> None:
+    _assign(target, from_module, to_module)
+
+
+class _CodeOnlyModule(clew.nn.Module):
+    """A module of a state alone, whose forward is given later."""
+
+    def __init__(self, body: dict[str, Any]) -> None:
+        super().__init__()
+        self.__dict__ = body

@@ -87,12 +87,18 @@ def _marked(optimizer: Any, what: str) -> Any:
     return record_function(f"Optimizer.{what}#{name}.{what}")
 
 
+def _tables(optimizer: Any) -> tuple[Any, Any]:
+    """The hooks before and after a step; none of a wrapper that did not call `__init__`."""
+    own = optimizer.__dict__
+    return own.get("_optimizer_step_pre_hooks", {}), own.get("_optimizer_step_post_hooks", {})
+
+
 def _hooked(step: Callable[..., Any]) -> Callable[..., Any]:
     """`step` with the pre and post hooks around it; nested calls (super().step()) run them once."""
 
     @functools.wraps(step)
     def run(self: Any, *args: Any, **kwargs: Any) -> Any:
-        pre, post = self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks
+        pre, post = _tables(self)
         hooks = pre or post or _global_pre_hooks or _global_post_hooks
         if self._in_step or not (hooks or _C._trace_running()):
             return step(self, *args, **kwargs)
@@ -104,7 +110,7 @@ def _hooked(step: Callable[..., Any]) -> Callable[..., Any]:
             self._in_step = False
 
     def with_hooks(self: Any, args: Any, kwargs: Any) -> Any:
-        pre, post = self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks
+        pre, post = _tables(self)
         for hook in (*_global_pre_hooks.values(), *pre.values()):
             result = hook(self, args, kwargs)
             if result is not None:

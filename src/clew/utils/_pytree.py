@@ -689,3 +689,52 @@ def _broadcast_to_and_flatten(
     if is_leaf is not None:
         raise NotImplementedError("_broadcast_to_and_flatten: is_leaf is not supported")
     return broadcast_prefix(tree, treespec)
+
+
+# Inner names that libraries with containers of their own import.
+def _get_node_type(tree: Any) -> Any:
+    parts = _one_level(tree)
+    return None if parts is None else parts[0]
+
+
+def is_structseq_class(cls: type) -> bool:
+    """Whether a class is a sequence of C structs, such as time.struct_time."""
+    return isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "n_sequence_fields")
+
+
+def is_structseq_instance(obj: Any) -> bool:
+    """Whether an object is of such a class."""
+    return is_structseq_class(type(obj))
+
+
+def is_structseq(obj: Any) -> bool:
+    """Whether an object is of such a class, or one."""
+    return is_structseq_class(obj if isinstance(obj, type) else type(obj))
+
+
+def _list_flatten(d: list[Any]) -> tuple[list[Any], Any]:
+    return d, None
+
+
+def _list_unflatten(values: Iterable[Any], context: Any) -> list[Any]:
+    return list(values)
+
+
+def _tuple_flatten(d: tuple[Any, ...]) -> tuple[list[Any], Any]:
+    return list(d), None
+
+
+def _tuple_unflatten(values: Iterable[Any], context: Any) -> tuple[Any, ...]:
+    return tuple(values)
+
+
+def _dict_flatten(d: dict[Any, Any]) -> tuple[list[Any], Any]:
+    return list(d.values()), list(d)
+
+
+def _dict_unflatten(values: Iterable[Any], context: Any) -> dict[Any, Any]:
+    return dict(zip(context, values))
+
+
+_list_flatten_with_keys = _tuple_flatten_with_keys = _sequence_with_keys
+_dict_flatten_with_keys = _mapping_with_keys

@@ -484,3 +484,40 @@ def checkpoint_sequential(
             preserve_rng_state=preserve,
         )
     return runner(size * (segments - 1), len(layers))(input)
+
+
+def get_device_states(*args: Any) -> tuple[list[int], list[Any]]:
+    """The random states of the devices that tensors are on, besides the CPU: none.
+
+    Args:
+        args: the tensors.
+    """
+    return [], []
+
+
+def set_device_states(devices: Any, states: Any, *, device_type: Any = None) -> None:
+    """Sets the random states of devices.
+
+    Args:
+        devices: the devices: none.
+        states: the states: none.
+        device_type: accepted.
+    """
+    if list(states):
+        raise RuntimeError("set_device_states: there is no device but the CPU")
+
+
+class DefaultDeviceType:
+    """The kind of device that a checkpoint keeps random states of, where tensors do not say."""
+
+    _default = "cuda"
+
+    @staticmethod
+    def set_device_type(device: str = "cuda") -> None:
+        """Chooses it."""
+        DefaultDeviceType._default = device
+
+    @staticmethod
+    def get_device_type() -> str:
+        """The kind."""
+        return DefaultDeviceType._default

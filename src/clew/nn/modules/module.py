@@ -68,6 +68,19 @@ _HOOK_TABLES = frozenset(
 )
 
 
+class _CallSignature:
+    """What `inspect.signature` says of a module that is called; of classes it asks `__init__`."""
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        if instance is None:
+            raise AttributeError("__signature__")
+        import inspect
+
+        kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+        names = ("args", "kwargs")
+        return inspect.Signature([inspect.Parameter(n, k) for n, k in zip(names, kinds)])
+
+
 class Module(Conversions, HookMethods, clew._C.ModuleBase):
     """Base class of all models: parameters and children are attributes, forward() is written.
 
@@ -132,6 +145,7 @@ class Module(Conversions, HookMethods, clew._C.ModuleBase):
         )
 
     # Calls, and attributes that are not in the class, are looked up by compiled code.
+    __signature__ = _CallSignature()
     _call_impl = clew._C.ModuleBase.__call__
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -706,3 +720,13 @@ def _type_name(value: Any) -> str:
 
 
 clew._C._quick_attributes(Module, Module)
+
+
+# PyTorch's names for the tables of hooks of all modules.
+_global_forward_hooks = _hooks.global_forward
+_global_forward_pre_hooks = _hooks.global_forward_pre
+_global_backward_hooks = _hooks.global_backward
+_global_backward_pre_hooks = _hooks.global_backward_pre
+_global_parameter_registration_hooks = _hooks.global_parameter_registration
+_global_buffer_registration_hooks = _hooks.global_buffer_registration
+_global_module_registration_hooks = _hooks.global_module_registration

@@ -535,3 +535,11 @@ class _Workers(_Batches):
         if not self._loader.persistent_workers:
             self._pool.shutdown()
         raise StopIteration
+
+
+# PyTorch's names for the iterators and for what users may give.
+_BaseDataLoaderIter = _Batches
+_SingleProcessDataLoaderIter = _InProcess
+_MultiProcessingDataLoaderIter = _Workers
+_collate_fn_t = Callable[[list[Any]], Any]
+_worker_init_fn_t = Callable[[int], None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import collections.abc as abc
 import copy
 from collections.abc import Callable
@@ -173,3 +174,6 @@ def default_collate(batch: Any) -> Any:
         {'x': tensor([1, 2]), 'name': ['a', 'b']}
     """
     return collate(batch, collate_fn_map=default_collate_fn_map)
+
+
+np_str_obj_array_pattern = re.compile(r"[SaUO]")  # kinds of arrays that no tensor can hold

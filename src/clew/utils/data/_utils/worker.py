@@ -251,3 +251,15 @@ def run(
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
+
+
+def _generate_state(base_seed: int, worker_id: int) -> list[int]:
+    """Four numbers of 32 bits that seed NumPy's generator in a worker, each worker's its own."""
+    import numpy as np
+
+    return np.random.SeedSequence([worker_id, base_seed]).generate_state(4).tolist()
+
+
+def _worker_loop(*args: Any, **kwargs: Any) -> None:
+    """Raises: clew's workers run another loop."""
+    raise NotImplementedError("_worker_loop: use a DataLoader; its workers run a loop of their own")

@@ -1,0 +1,158 @@
+"""PyTorch's native module as programs see it: what clew's has, and some names more."""
+
+from __future__ import annotations
+
+import enum
+from contextlib import contextmanager
+from typing import Any
+
+from clew import Tensor, _C
+from clew._torch.absent import absent
+
+
+def _log_api_usage_once(*args: Any) -> None:
+    """Does nothing: nobody counts calls."""
+
+
+_TensorMeta = type(Tensor)
+TensorBase = _TensorBase = Tensor
+ScriptModule = absent("_C", "ScriptModule", "nothing is compiled to scripts")
+ScriptFunction = absent("_C", "ScriptFunction", "nothing is compiled to scripts")
+ScriptObject = absent("_C", "ScriptObject", "nothing is compiled to scripts")
+ScriptMethod = absent("_C", "ScriptMethod", "nothing is compiled to scripts")
+PyTorchFileReader = absent("_C", "PyTorchFileReader", "read files with load()")
+PyTorchFileWriter = absent("_C", "PyTorchFileWriter", "write files with save()")
+Future: Any
+Value = absent("_C", "Value", "there are no graphs of scripts")
+Graph = absent("_C", "Graph", "there are no graphs of scripts")
+
+
+class DispatchKey(enum.Enum):
+    """The places that PyTorch keeps kernels at; clew has one, and takes these as names."""
+
+    Undefined = 0
+    CPU = 1
+    CUDA = 2
+    Meta = 3
+    Autograd = 4
+    AutogradCPU = 5
+    AutogradCUDA = 6
+    AutogradMeta = 7
+    AutocastCPU = 8
+    AutocastCUDA = 9
+    AutocastXPU = 10
+    AutocastMPS = 11
+    BackendSelect = 12
+    CompositeExplicitAutograd = 13
+    CompositeImplicitAutograd = 14
+    Dense = 15
+    FuncTorchBatched = 16
+    FuncTorchGradWrapper = 17
+    FuncTorchVmapMode = 18
+    Functionalize = 19
+    Python = 20
+    PythonDispatcher = 21
+    PythonTLSSnapshot = 22
+    ADInplaceOrView = 23
+    PreDispatch = 24
+    Sparse = 25
+    XLA = 26
+    XPU = 27
+    MPS = 28
+    PrivateUse1 = 29
+
+
+class DispatchKeySet:
+    """A set of such names.
+
+    Args:
+        keys: one, or several.
+    """
+
+    def __init__(self, keys: Any = ()) -> None:
+        self._keys = frozenset([keys] if isinstance(keys, DispatchKey) else keys)
+
+    def has(self, k: DispatchKey) -> bool:
+        """Whether a name is in it."""
+        return k in self._keys
+
+    def add(self, k: DispatchKey) -> DispatchKeySet:
+        """The set with a name more."""
+        return DispatchKeySet(self._keys | {k})
+
+    def __or__(self, other: DispatchKeySet) -> DispatchKeySet:
+        return DispatchKeySet(self._keys | other._keys)
+
+
+@contextmanager
+def _DisableAutocast() -> Any:
+    import clew
+
+    with clew.autocast("cpu", enabled=False):
+        yield
+
+
+def _get_tracing_state() -> None:
+    """None: nothing is traced."""
+    return None
+
+
+def _are_functorch_transforms_active() -> bool:
+    """Whether a vmap is running."""
+    return bool(_C._vmap_levels()) if hasattr(_C, "_vmap_levels") else False
+
+
+def _is_torch_function_enabled() -> bool:
+    """Whether `__torch_function__` is asked."""
+    from clew.overrides import _state
+
+    return not _state.disabled
+
+
+def _get_accelerator(check: Any = None) -> Any:
+    """The device that takes the place of an accelerator: the CPU."""
+    return _C.device("cpu")
+
+
+def _get_privateuse1_backend_name() -> str:
+    """The name that PyTorch gives to devices of others."""
+    return "privateuseone"
+
+
+def _cuda_clearCublasWorkspaces() -> None:
+    """Does nothing: there is no such device."""
+
+
+def _is_tracing() -> bool:
+    """False: nothing is traced."""
+    return False
+
+
+def _get_mkldnn_enabled() -> bool:
+    """Whether oneDNN computes convolutions: it does."""
+    return True
+
+
+def _dispatch_keys(tensor: Any) -> DispatchKeySet:
+    """The names that a tensor stands for."""
+    return DispatchKeySet([DispatchKey.Meta if tensor.is_meta else DispatchKey.CPU])
+
+
+def _dispatch_has_kernel_for_dispatch_key(op: str, key: Any) -> bool:
+    """Whether an added operation has a kernel."""
+    from clew.library import _registry
+
+    found = _registry.get(op)
+    return found is not None and found._kernel is not None
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Future":
+        from clew.futures import Future as found
+
+        return found
+    if name == "Generator":
+        from clew import Generator
+
+        return Generator
+    return getattr(_C, name)

@@ -1,0 +1,119 @@
+"""The names by which programs steer PyTorch's compiler. Nothing is compiled through them: what they
+are given runs as Python, and questions whether something is being compiled are answered with no.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from clew._torch._dynamo import config as config
+from clew._torch._dynamo.eval_frame import OptimizedModule
+
+__all__ = [
+    "OptimizedModule",
+    "allow_in_graph",
+    "assume_constant_result",
+    "config",
+    "disable",
+    "disallow_in_graph",
+    "explain",
+    "export",
+    "forbid_in_graph",
+    "graph_break",
+    "is_compiling",
+    "is_dynamo_supported",
+    "is_inductor_supported",
+    "list_backends",
+    "mark_dynamic",
+    "mark_static",
+    "mark_static_address",
+    "maybe_mark_dynamic",
+    "nonstrict_trace",
+    "optimize",
+    "register_backend",
+    "reset",
+    "run",
+    "substitute_in_graph",
+]
+
+
+def _same(fn: Any) -> Any:
+    return fn
+
+
+allow_in_graph = disallow_in_graph = forbid_in_graph = _same
+assume_constant_result = nonstrict_trace = run = _same
+
+
+def disable(fn: Any = None, recursive: bool = True, **kwargs: Any) -> Any:
+    """The function itself, or a decorator that returns it."""
+    return _same if fn is None else fn
+
+
+def optimize(backend: Any = "eager", **kwargs: Any) -> Callable[[Any], Any]:
+    """A decorator that returns the function itself."""
+    return _same
+
+
+def substitute_in_graph(original_fn: Any, **kwargs: Any) -> Callable[[Any], Any]:
+    """A decorator that returns the function itself."""
+    return _same
+
+
+def explain(f: Any, *args: Any, **kwargs: Any) -> Any:
+    """Raises: nothing was compiled that could be explained."""
+    raise NotImplementedError("_dynamo.explain: programs run as they are; nothing is compiled here")
+
+
+def export(f: Any, *args: Any, **kwargs: Any) -> Any:
+    """Raises: programs are not exported."""
+    raise NotImplementedError("_dynamo.export: use fx.symbolic_trace to record a program")
+
+
+def graph_break(msg: str = "") -> None:
+    """Does nothing: there is no graph."""
+
+
+def is_compiling() -> bool:
+    """False."""
+    return False
+
+
+def is_dynamo_supported() -> bool:
+    """False: there is no such compiler."""
+    return False
+
+
+def is_inductor_supported() -> bool:
+    """False: there is no such compiler."""
+    return False
+
+
+def list_backends(exclude_tags: Any = ()) -> list[str]:
+    """None: an empty list."""
+    return []
+
+
+def register_backend(compiler_fn: Any = None, name: Any = None, tags: Any = ()) -> Any:
+    """The function itself, which nothing will call."""
+    return _same if compiler_fn is None else compiler_fn
+
+
+def reset() -> None:
+    """Does nothing: nothing is compiled."""
+
+
+def mark_dynamic(t: Any, index: Any, **kwargs: Any) -> None:
+    """Does nothing: all sizes may change."""
+
+
+maybe_mark_dynamic = mark_dynamic
+
+
+def mark_static(t: Any, index: Any = None) -> None:
+    """Does nothing: sizes are what they are."""
+
+
+def mark_static_address(t: Any, guard: bool = True) -> None:
+    """Does nothing."""

@@ -1,0 +1,36 @@
+"""Switches of PyTorch's compiler: programs may set them, and nothing reads them."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import Any
+
+accumulated_cache_size_limit = 256
+allow_unspec_int_on_nn_module = False
+assume_static_by_default = True
+automatic_dynamic_shapes = True
+cache_size_limit = 8
+capture_dynamic_output_shape_ops = False
+capture_func_transforms = True
+capture_scalar_outputs = False
+compiled_autograd = False
+force_parameter_static_shapes = True
+inline_inbuilt_nn_modules = True
+optimize_ddp = True
+recompile_limit = 8
+skip_fwd_side_effects_in_bwd_under_checkpoint = False
+suppress_errors = False
+verbose = False
+
+
+@contextmanager
+def patch(changes: Any = None, **kwargs: Any) -> Any:
+    """Sets switches within a block."""
+    space = globals()
+    wanted = {**(changes or {}), **kwargs}
+    before = {name: space.get(name) for name in wanted}
+    space.update(wanted)
+    try:
+        yield
+    finally:
+        space.update(before)

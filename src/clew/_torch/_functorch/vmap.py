@@ -1,0 +1,50 @@
+"""Inner names of vmap that libraries with containers of their own use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from clew import Tensor as Tensor
+from clew import _C
+from clew import vmap as vmap
+from clew.utils._pytree import (
+    TreeSpec as TreeSpec,
+)
+from clew.utils._pytree import (
+    _broadcast_to_and_flatten as _broadcast_to_and_flatten,
+)
+from clew.utils._pytree import (
+    tree_flatten as tree_flatten,
+)
+from clew.utils._pytree import (
+    tree_map_ as tree_map_,
+)
+from clew.utils._pytree import (
+    tree_unflatten as tree_unflatten,
+)
+
+in_dims_t = Any
+out_dims_t = Any
+
+
+def _get_name(func: Any) -> str:
+    return getattr(func, "__name__", repr(func))
+
+
+def _add_batch_dim(tensor: Tensor, dim: int, level: int) -> Tensor:
+    return _C._add_level(tensor, dim, level - 1)
+
+
+def _remove_batch_dim(tensor: Tensor, level: int, batch_size: int, out_dim: int) -> Tensor:
+    shown = _C._remove_level(tensor, level - 1)
+    return shown.movedim(0, out_dim)
+
+
+def _maybe_remove_batch_dim(name: str, tensor: Any, level: int, size: int, out_dim: Any) -> Any:
+    if out_dim is None:
+        return tensor
+    if not isinstance(tensor, Tensor):
+        raise ValueError(
+            f"vmap({name}): expected a function that returns tensors; got {type(tensor)}"
+        )
+    return _remove_batch_dim(tensor, level, size, out_dim)

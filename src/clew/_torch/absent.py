@@ -1,0 +1,232 @@
+"""Modules of PyTorch that programs import names from, and that clew does not have.
+
+Their names can be imported, subclassed, asked `isinstance` for and annotated with. Calling one
+raises, and says why: none pretends to work.
+"""
+
+from __future__ import annotations
+
+import types
+from typing import Any, NoReturn
+
+_SHARDED = "models that are spread over processes are not part of clew; its groups have one process"
+_COMPILER = "there is no such compiler here; programs run as they are"
+_EXPORT = "programs are not written in this form"
+_QUANTIZED = "this form of quantization is not part of clew; see ao.quantization.quantize_dynamic"
+_PIPES = "chains of data pipes are not part of clew; use datasets and a DataLoader"
+_GPU = "this needs a GPU; clew runs on the CPU"
+
+# Module: why its names cannot be used, and the names.
+MODULES: dict[str, tuple[str, str]] = {
+    "distributed._composable": (_SHARDED, "checkpoint fully_shard replicate"),
+    "distributed._composable.fsdp": (
+        _SHARDED,
+        "CPUOffloadPolicy FSDPModule MixedPrecisionPolicy OffloadPolicy fully_shard",
+    ),
+    "distributed._composable.replicate": (_SHARDED, "replicate"),
+    "distributed._functional_collectives": (
+        _SHARDED,
+        "AsyncCollectiveTensor all_gather_tensor all_gather_tensor_autograd all_reduce "
+        "all_to_all_single all_to_all_single_autograd reduce_scatter_tensor "
+        "reduce_scatter_tensor_autograd wait_tensor",
+    ),
+    "distributed._shard": (_SHARDED, "shard_parameter"),
+    "distributed._shard.sharded_tensor": (_SHARDED, "Shard ShardedTensor"),
+    "distributed._state_dict_utils": (_SHARDED, "_offload_state_dict_to_cpu"),
+    "distributed._tensor": (_SHARDED, "DTensor DeviceMesh Partial Placement Replicate Shard distribute_tensor"),
+    "distributed._tensor.api": (_SHARDED, "DTensor"),
+    "distributed._tensor.experimental": (_SHARDED, "implicit_replication"),
+    "distributed._tensor.placement_types": (_SHARDED, "DTensorSpec Partial Placement Replicate Shard"),
+    "distributed._tools": (_SHARDED, ""),
+    "distributed.algorithms": (_SHARDED, "Join JoinHook Joinable"),
+    "distributed.algorithms._checkpoint": (_SHARDED, ""),
+    "distributed.algorithms.ddp_comm_hooks": (_SHARDED, "DDPCommHookType register_ddp_comm_hook"),
+    "distributed.algorithms.ddp_comm_hooks.default_hooks": (
+        _SHARDED,
+        "allreduce_hook bf16_compress_hook bf16_compress_wrapper fp16_compress_hook fp16_compress_wrapper",
+    ),
+    "distributed.algorithms.ddp_comm_hooks.powerSGD_hook": (
+        _SHARDED,
+        "PowerSGDState batched_powerSGD_hook powerSGD_hook",
+    ),
+    "distributed.algorithms.ddp_comm_hooks.post_localSGD_hook": (
+        _SHARDED,
+        "PostLocalSGDState post_localSGD_hook",
+    ),
+    "distributed.algorithms.join": (_SHARDED, "Join JoinHook Joinable"),
+    "distributed.algorithms.model_averaging": (_SHARDED, ""),
+    "distributed.algorithms.model_averaging.averagers": (_SHARDED, "ModelAverager PeriodicModelAverager"),
+    "distributed.checkpoint": (
+        _SHARDED,
+        "DefaultLoadPlanner DefaultSavePlanner FileSystemReader FileSystemWriter async_save load "
+        "load_state_dict save save_state_dict",
+    ),
+    "distributed.checkpoint.default_planner": (_SHARDED, "DefaultLoadPlanner DefaultSavePlanner"),
+    "distributed.checkpoint.filesystem": (_SHARDED, "FileSystemReader FileSystemWriter"),
+    "distributed.checkpoint.format_utils": (
+        _SHARDED,
+        "_EmptyStateDictLoadPlanner dcp_to_torch_save torch_save_to_dcp",
+    ),
+    "distributed.checkpoint.metadata": (_SHARDED, "Metadata TensorStorageMetadata"),
+    "distributed.checkpoint.optimizer": (_SHARDED, "load_sharded_optimizer_state_dict"),
+    "distributed.checkpoint.planner": (_SHARDED, "LoadPlanner SavePlanner"),
+    "distributed.checkpoint.state_dict": (
+        _SHARDED,
+        "StateDictOptions get_model_state_dict get_optimizer_state_dict get_state_dict "
+        "set_model_state_dict set_optimizer_state_dict set_state_dict",
+    ),
+    "distributed.checkpoint.state_dict_loader": (_SHARDED, "_load_state_dict load"),
+    "distributed.checkpoint.state_dict_saver": (_SHARDED, "_save_state_dict save"),
+    "distributed.checkpoint.stateful": (_SHARDED, "Stateful"),
+    "distributed.elastic": (_SHARDED, ""),
+    "distributed.elastic.agent": (_SHARDED, ""),
+    "distributed.elastic.agent.server": (_SHARDED, ""),
+    "distributed.elastic.agent.server.api": (_SHARDED, "WorkerState"),
+    "distributed.elastic.multiprocessing": (_SHARDED, "LogsSpecs Std start_processes"),
+    "distributed.elastic.multiprocessing.errors": (_SHARDED, "ChildFailedError"),
+    "distributed.elastic.multiprocessing.api": (_SHARDED, "DefaultLogsSpecs"),
+    "distributed.fsdp._common_utils": (_SHARDED, "_FSDPState _named_parameters_with_duplicates"),
+    "distributed.fsdp._fully_shard": (_SHARDED, "FSDPModule fully_shard"),
+    "distributed.fsdp._runtime_utils": (_SHARDED, ""),
+    "distributed.fsdp.sharded_grad_scaler": (_SHARDED, "ShardedGradScaler"),
+    "distributed.fsdp.wrap": (
+        _SHARDED,
+        "CustomPolicy ModuleWrapPolicy _module_wrap_policy _or_policy _wrap always_wrap_policy enable_wrap "
+        "lambda_auto_wrap_policy size_based_auto_wrap_policy transformer_auto_wrap_policy wrap",
+    ),
+    "distributed.launcher": (_SHARDED, ""),
+    "distributed.launcher.api": (_SHARDED, "LaunchConfig elastic_launch"),
+    "distributed.nn.jit": (_SHARDED, ""),
+    "distributed.optim": (
+        _SHARDED,
+        "DistributedOptimizer PostLocalSGDOptimizer ZeroRedundancyOptimizer "
+        "_apply_optimizer_in_backward",
+    ),
+    "distributed.pipelining": (
+        _SHARDED,
+        "PipelineStage Schedule1F1B ScheduleGPipe SplitPoint build_stage pipe_split pipeline",
+    ),
+    "distributed.rpc": (_SHARDED, "RRef get_worker_info init_rpc remote rpc_async rpc_sync shutdown "
+                        "TensorPipeRpcBackendOptions functions"),
+    "distributed.run": (_SHARDED, "get_args_parser main run"),
+    "distributed.tensor": (
+        _SHARDED,
+        "DTensor Partial Placement Replicate Shard distribute_module distribute_tensor empty full ones "
+        "rand randn zeros",
+    ),
+    "distributed.tensor._utils": (_SHARDED, "compute_local_shape_and_global_offset"),
+    "distributed.tensor.device_mesh": (_SHARDED, "DeviceMesh init_device_mesh"),
+    "distributed.tensor.experimental": (_SHARDED, "context_parallel implicit_replication local_map"),
+    "distributed.tensor.experimental._attention": (
+        _SHARDED,
+        "_templated_ring_attention context_parallel set_rotate_method",
+    ),
+    "distributed.tensor.parallel": (
+        _SHARDED,
+        "ColwiseParallel ParallelStyle PrepareModuleInput PrepareModuleInputOutput PrepareModuleOutput "
+        "RowwiseParallel SequenceParallel loss_parallel parallelize_module",
+    ),
+    "distributed.tensor.parallel.style": (_SHARDED, "ParallelStyle distribute_module"),
+    "distributed.tensor.placement_types": (_SHARDED, "Partial Placement Replicate Shard"),
+    "distributed.utils": (
+        _SHARDED,
+        "_sync_module_states _to_kwargs _verify_param_shape_across_processes "
+        "_replace_by_prefix _apply_to_tensors",
+    ),
+    "_dynamo.backends": (_COMPILER, ""),
+    "_dynamo.backends.common": (_COMPILER, "aot_autograd"),
+    "_dynamo.backends.registry": (_COMPILER, "lookup_backend register_backend"),
+    "_dynamo.testing": (_COMPILER, "CompileCounter CompileCounterWithBackend"),
+    "_dynamo.symbolic_convert": (_COMPILER, ""),
+    "_dynamo.variables": (_COMPILER, ""),
+    "_inductor.codecache": (_COMPILER, "PyCodeCache"),
+    "_inductor.utils": (_COMPILER, "is_big_gpu"),
+    "_inductor.lowering": (_COMPILER, ""),
+    "_inductor.runtime": (_COMPILER, ""),
+    "_functorch.aot_autograd": (_COMPILER, "aot_export_joint_simple aot_export_module aot_function aot_module"),
+    "_functorch.compilers": (_COMPILER, "aot_module nop ts_compile"),
+    "_functorch.partitioners": (_COMPILER, "min_cut_rematerialization_partition"),
+    "_decomp": (_COMPILER, "core_aten_decompositions get_decompositions register_decomposition"),
+    "_export": (_EXPORT, "capture_pre_autograd_graph"),
+    "export": (
+        _EXPORT,
+        "Constraint ExportedProgram ExportGraphSignature ShapesCollection export export_for_training "
+        "load register_dataclass save unflatten",
+    ),
+    "fx.passes.graph_drawer": (_COMPILER, "FxGraphDrawer"),
+    "fx.passes.split_module": (_COMPILER, "split_module"),
+    "fx.passes.infra": (_COMPILER, ""),
+    "fx.passes.infra.partitioner": (_COMPILER, "CapabilityBasedPartitioner"),
+    "fx.passes.operator_support": (_COMPILER, "OperatorSupport OperatorSupportBase"),
+    "fx.experimental.symbolic_shapes": (
+        _COMPILER,
+        "DimDynamic ShapeEnv StatelessSymbolicContext",
+    ),
+    "jit.mobile": (_EXPORT, "_load_for_lite_interpreter"),
+    "onnx._internal": (_EXPORT, ""),
+    "onnx._internal.exporter": (_EXPORT, "ONNXProgram"),
+    "onnx.utils": (_EXPORT, "export select_model_mode_for_export"),
+    "onnx.operators": (_EXPORT, "shape_as_tensor"),
+    "utils.data.datapipes": (_PIPES, ""),
+    "utils.data.datapipes.datapipe": (_PIPES, "DataChunk IterDataPipe MapDataPipe"),
+    "utils.data.datapipes.iter": (_PIPES, "IterableWrapper ShufflerIterDataPipe"),
+    "utils.data.datapipes.iter.combinatorics": (_PIPES, "ShufflerIterDataPipe"),
+    "utils.data.datapipes._decorator": (_PIPES, "functional_datapipe"),
+    "utils.data.graph": (_PIPES, "traverse traverse_dps"),
+    "utils.data.graph_settings": (_PIPES, "apply_random_seed apply_sharding apply_shuffle_settings "
+                                  "get_all_graph_pipes"),
+    "utils.bundled_inputs": (_EXPORT, "augment_model_with_bundled_inputs"),
+    "utils.mobile_optimizer": (_EXPORT, "optimize_for_mobile"),
+    "monitor": ("events are not collected", "Stat TensorboardEventHandler log_event"),
+    "numa": (_SHARDED, ""),
+    "numa.binding": (_SHARDED, "AffinityMode NumaOptions"),
+    "package": (_EXPORT, "PackageExporter PackageImporter"),
+    "ao.quantization.fx": (_QUANTIZED, ""),
+    "ao.quantization.quantize_fx": (_QUANTIZED, "convert_fx fuse_fx prepare_fx prepare_qat_fx"),
+    "ao.quantization.quantize_pt2e": (_QUANTIZED, "convert_pt2e prepare_pt2e prepare_qat_pt2e"),
+    "ao.nn.intrinsic": (_QUANTIZED, "ConvBn2d ConvBnReLU2d ConvReLU2d LinearReLU"),
+    "ao.nn.quantized.reference": (_QUANTIZED, ""),
+    "ao.ns": (_QUANTIZED, ""),
+    "ao.pruning": (_QUANTIZED, "BaseSparsifier WeightNormSparsifier"),
+    "utils.cpp_extension": (
+        "extensions are compiled for PyTorch's headers, which clew does not have",
+        "BuildExtension CUDAExtension CppExtension include_paths library_paths load load_inline",
+    ),
+    "nested": (
+        "tensors of rows of different length are not part of clew",
+        "as_nested_tensor narrow nested_tensor nested_tensor_from_jagged to_padded_tensor",
+    ),
+    "nested._internal.nested_tensor": ("nested tensors are not part of clew", "NestedTensor"),
+    "cuda.profiler": (_GPU, "init profile start stop"),
+    "cuda.comm": (_GPU, "broadcast broadcast_coalesced gather reduce_add scatter"),
+    "cuda.nccl": (_GPU, "all_gather all_reduce is_available version"),
+    "cuda.graphs": (_GPU, "CUDAGraph graph graph_pool_handle make_graphed_callables"),
+    "cuda.streams": (_GPU, "Event ExternalStream Stream"),
+    "cuda.tunable": (_GPU, "enable is_enabled"),
+    "cuda._memory_viz": (_GPU, "profile_plot trace_plot"),
+}
+
+
+class _Absent(type):
+    """Classes of names that are not there: calling one says why."""
+
+    _why: str
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> NoReturn:
+        raise NotImplementedError(f"{cls.__module__}.{cls.__qualname__}: {cls._why}")
+
+
+def absent(module: str, name: str, why: str) -> Any:
+    """A class that stands for a name that is not there."""
+    home = f"torch.{module}"
+    return _Absent(name, (), {"__module__": home, "_why": why, "__doc__": f"Not part of clew: {why}."})
+
+
+def make_module(name: str) -> types.ModuleType:
+    """The module of names that are not there."""
+    why, names = MODULES[name]
+    made = types.ModuleType(f"clew._torch.{name}", f"Names that clew does not have: {why}.")
+    made.__path__ = []  # other such modules may be inside
+    for one in names.split():
+        setattr(made, one, absent(name, one, why))
+    return made

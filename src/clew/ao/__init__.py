@@ -1,0 +1,21 @@
+"""Models with fewer bits.
+
+>>> model = nn.Sequential(nn.Linear(4, 4))
+>>> quantized = clew.ao.quantization.quantize_dynamic(model, {nn.Linear})
+>>> type(quantized[0]).__name__, quantized[0].weight().dtype
+('Linear', clew.int8)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["nn", "quantization"]
+
+
+def __getattr__(name: str) -> Any:
+    import importlib
+
+    if name in __all__:
+        return importlib.import_module(f"clew.ao.{name}")
+    raise AttributeError(f"module 'clew.ao' has no attribute {name!r}")

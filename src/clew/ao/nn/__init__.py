@@ -1,0 +1,7 @@
+"""Modules with fewer bits."""
+
+from __future__ import annotations
+
+from clew.ao.nn import quantized
+
+__all__ = ["quantized"]

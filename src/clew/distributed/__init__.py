@@ -1,0 +1,183 @@
+"""Process groups of one process.
+
+`init_process_group` makes a group of which this process is the only member: collectives then have
+one part to combine, and mean what they mean in PyTorch with one rank. More processes raise.
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+from typing import Any
+
+from clew.distributed.distributed_c10d import (
+    Backend,
+    FileStore,
+    GroupMember,
+    HashStore,
+    P2POp,
+    PrefixStore,
+    ProcessGroup,
+    ReduceOp,
+    Store,
+    TCPStore,
+    Work,
+    all_gather,
+    all_gather_into_tensor,
+    all_gather_object,
+    all_reduce,
+    all_to_all,
+    all_to_all_single,
+    barrier,
+    batch_isend_irecv,
+    broadcast,
+    broadcast_object_list,
+    destroy_process_group,
+    gather,
+    gather_object,
+    get_backend,
+    get_global_rank,
+    get_group_rank,
+    get_process_group_ranks,
+    get_rank,
+    get_world_size,
+    group,
+    init_process_group,
+    irecv,
+    is_initialized,
+    isend,
+    monitored_barrier,
+    new_group,
+    new_subgroups,
+    recv,
+    recv_object_list,
+    reduce,
+    reduce_op,
+    reduce_scatter,
+    reduce_scatter_tensor,
+    scatter,
+    scatter_object_list,
+    send,
+    send_object_list,
+    split_group,
+)
+
+__all__ = [
+    "Backend",
+    "DeviceMesh",
+    "FileStore",
+    "GroupMember",
+    "HashStore",
+    "P2POp",
+    "PrefixStore",
+    "ProcessGroup",
+    "ReduceOp",
+    "Store",
+    "TCPStore",
+    "Work",
+    "all_gather",
+    "all_gather_into_tensor",
+    "all_gather_object",
+    "all_reduce",
+    "all_to_all",
+    "all_to_all_single",
+    "barrier",
+    "batch_isend_irecv",
+    "broadcast",
+    "broadcast_object_list",
+    "destroy_process_group",
+    "gather",
+    "gather_object",
+    "get_backend",
+    "get_global_rank",
+    "get_group_rank",
+    "get_process_group_ranks",
+    "get_rank",
+    "get_world_size",
+    "group",
+    "init_device_mesh",
+    "init_process_group",
+    "irecv",
+    "is_available",
+    "is_backend_available",
+    "is_gloo_available",
+    "is_initialized",
+    "is_mpi_available",
+    "is_nccl_available",
+    "is_torchelastic_launched",
+    "is_ucc_available",
+    "is_xccl_available",
+    "isend",
+    "monitored_barrier",
+    "new_group",
+    "new_subgroups",
+    "recv",
+    "recv_object_list",
+    "reduce",
+    "reduce_op",
+    "reduce_scatter",
+    "reduce_scatter_tensor",
+    "scatter",
+    "scatter_object_list",
+    "send",
+    "send_object_list",
+    "split_group",
+]
+
+default_pg_timeout = datetime.timedelta(minutes=30)
+
+
+def is_available() -> bool:
+    """Whether there are process groups: yes, of one process."""
+    return True
+
+
+def is_gloo_available() -> bool:
+    """Whether the backend "gloo" may be named: yes, for a group of one process."""
+    return True
+
+
+def is_mpi_available() -> bool:
+    """Whether there is MPI: no."""
+    return False
+
+
+def is_nccl_available() -> bool:
+    """Whether there is NCCL: no."""
+    return False
+
+
+def is_ucc_available() -> bool:
+    """Whether there is UCC: no."""
+    return False
+
+
+def is_xccl_available() -> bool:
+    """Whether there is XCCL: no."""
+    return False
+
+
+def is_backend_available(backend: str) -> bool:
+    """Whether a backend may be named.
+
+    Args:
+        backend: its name.
+    """
+    return backend.lower() == "gloo"
+
+
+def is_torchelastic_launched() -> bool:
+    """Whether torchrun started this process."""
+    return os.environ.get("TORCHELASTIC_RUN_ID") is not None
+
+
+def __getattr__(name: str) -> Any:
+    import importlib
+
+    if name in ("DeviceMesh", "init_device_mesh"):
+        return getattr(importlib.import_module("clew.distributed.device_mesh"), name)
+    if name == "distributed_c10d":
+        return importlib.import_module("clew.distributed.distributed_c10d")
+    raise AttributeError(
+        f"module 'clew.distributed' has no attribute {name!r}: clew's groups have one process"
+    )

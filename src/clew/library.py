@@ -1,0 +1,796 @@
+"""Operations that a program adds: called by name, differentiated, run under vmap.
+
+An operation has a schema such as `scale(Tensor x, float by=1.0) -> Tensor`, a kernel, and perhaps a
+gradient rule and a rule for batches. `clew.ops.<namespace>.<name>` calls it.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+import typing
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import clew
+from clew import _C
+from clew._C import Tensor
+from clew.utils import _pytree
+
+__all__ = [
+    "CustomOpDef",
+    "Library",
+    "custom_op",
+    "define",
+    "fallthrough_kernel",
+    "get_ctx",
+    "get_kernel",
+    "impl",
+    "impl_abstract",
+    "infer_schema",
+    "opcheck",
+    "register_autocast",
+    "register_autograd",
+    "register_fake",
+    "register_kernel",
+    "register_torch_dispatch",
+    "register_vmap",
+    "triton_op",
+    "wrap_triton",
+]
+
+_registry: dict[str, _Operation] = {}
+_SCHEMA = re.compile(r"\s*(?:(?P<space>[\w]+)::)?(?P<name>[\w]+)(?:\.(?P<overload>\w+))?\s*\(")
+
+
+class _Parameter(typing.NamedTuple):
+    type: str
+    name: str
+    default: Any
+    keyword_only: bool
+
+
+class _Schema:
+    """What a schema's text says."""
+
+    def __init__(self, text: str) -> None:
+        found = _SCHEMA.match(text)
+        if not found:
+            raise RuntimeError(
+                f"library: expected a schema such as 'name(Tensor x, int n=1) -> Tensor'; got {text!r}"
+            )
+        self.text = text.strip()
+        self.name = found["name"]
+        self.overload_name = found["overload"] or ""
+        depth, at = 1, found.end()
+        while depth and at < len(text):
+            depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(text[at], 0)
+            at += 1
+        inner = text[found.end() : at - 1]
+        self.returns = text[at:].partition("->")[2].strip()
+        self.arguments: list[_Parameter] = []
+        keyword_only = False
+        for part in _split(inner):
+            if part == "*":
+                keyword_only = True
+                continue
+            left, equals, default = part.partition("=")
+            kind, _, name = left.strip().rpartition(" ")
+            self.arguments.append(
+                _Parameter(kind.strip(), name, _default(default) if equals else ..., keyword_only)
+            )
+        self.mutates = [a.name for a in self.arguments if "!" in a.type]
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """All arguments, by position where that is allowed; checks how many there are."""
+        positional = [a for a in self.arguments if not a.keyword_only]
+        if len(args) > len(positional):
+            raise TypeError(
+                f"{self.name}: takes {len(positional)} positional arguments; got {len(args)}"
+            )
+        values = dict(zip((a.name for a in positional), args))
+        for name, value in kwargs.items():
+            if name in values or all(a.name != name for a in self.arguments):
+                raise TypeError(f"{self.name}: got an unexpected argument {name!r}")
+            values[name] = value
+        for a in self.arguments:
+            if a.name not in values:
+                if a.default is ...:
+                    raise TypeError(f"{self.name}: misses the argument {a.name!r}")
+                values[a.name] = a.default
+        named = {a.name: values[a.name] for a in self.arguments if a.keyword_only}
+        return tuple(values[a.name] for a in positional), named
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def _split(text: str) -> list[str]:
+    parts, depth, current = [], 0, ""
+    for c in text:
+        depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(c, 0)
+        if c == "," and depth == 0:
+            parts.append(current.strip())
+            current = ""
+        else:
+            current += c
+    return [p for p in [*parts, current.strip()] if p]
+
+
+def _default(text: str) -> Any:
+    text = text.strip()
+    words = {"None": None, "True": True, "False": False}
+    if text in words:
+        return words[text]
+    if text.startswith("["):
+        return [_default(part) for part in _split(text[1:-1])]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text.strip("\"'")
+
+
+class _Operation:
+    """One operation; also each of its overloads."""
+
+    def __init__(self, qualname: str, schema: _Schema | None) -> None:
+        self._qualname = qualname
+        self.namespace, _, self._short = qualname.partition("::")
+        self.__name__ = self._short
+        self._given_schema = schema
+        self._kernel: Callable[..., Any] | None = None
+        self._fake: Callable[..., Any] | None = None
+        self._backward: Callable[..., Any] | None = None
+        self._setup: Callable[..., Any] | None = None
+        self._autograd: Callable[..., Any] | None = None
+        self._vmap: Callable[..., Any] | None = None
+        self._autocast: Any = None
+        self._function: Any = None
+        self.tags: Any = ()
+
+    @property
+    def _schema(self) -> _Schema:
+        if self._given_schema is None:
+            raise RuntimeError(f"library: {self._qualname} has no schema")
+        return self._given_schema
+
+    @property
+    def default(self) -> _Operation:
+        """The operation itself: overloads are told by their arguments."""
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        known = self.__dict__.get("_given_schema")
+        if known is not None and name == known.overload_name:
+            return self
+        raise AttributeError(f"{self._qualname} has no overload {name!r}")
+
+    def name(self) -> str:
+        """The name with its namespace."""
+        return self._qualname
+
+    def overloads(self) -> list[str]:
+        """The names of the overloads."""
+        return ["default"]
+
+    def __repr__(self) -> str:
+        return f"<OpOverload(op='{self.namespace}.{self._short}', overload='default')>"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._given_schema is not None:
+            args, kwargs = self._given_schema.bind(args, kwargs)
+        leaves = _pytree.tree_leaves((args, kwargs))
+        overriding = [v for v in leaves if type(v) is not Tensor and _takes_over(v)]
+        if overriding:
+            from clew.overrides import handle_torch_function, has_torch_function
+
+            if has_torch_function(overriding):
+                return handle_torch_function(self, overriding, *args, **kwargs)
+        if self._autocast is not None and clew.is_autocast_enabled("cpu"):
+            dtype = self._autocast
+
+            def cast(t: Any) -> Any:
+                floating = isinstance(t, Tensor) and t.is_floating_point()
+                return t.to(dtype) if floating and t.dtype is not clew.float64 else t
+
+            args, kwargs = _pytree.tree_map(cast, (args, kwargs))
+            with clew.autocast("cpu", enabled=False):
+                return self._call(args, kwargs)
+        return self._call(args, kwargs)
+
+    def _call(self, args: Any, kwargs: Any) -> Any:
+        if self._autograd is not None:
+            return self._autograd(*args, **kwargs)
+        tensors = [v for v in _pytree.tree_leaves((args, kwargs)) if isinstance(v, Tensor)]
+        if self._backward is None and self._vmap is None:
+            # A kernel made of operations has their gradients and batch rules. One that looks at
+            # values raises for a batched tensor, and then runs sample by sample.
+            if not any(_C._levels(t) for t in tensors):
+                return self._run(*args, **kwargs)
+            try:
+                return self._run(*args, **kwargs)
+            except (RuntimeError, TypeError, ValueError):
+                pass
+        return self._as_function()(args, kwargs)
+
+    def _run(self, *args: Any, **kwargs: Any) -> Any:
+        tensors = [v for v in _pytree.tree_leaves((args, kwargs)) if isinstance(v, Tensor)]
+        if self._fake is not None and any(t.is_meta for t in tensors):
+            return self._fake(*args, **kwargs)
+        if self._kernel is None:
+            raise NotImplementedError(
+                f"{self._qualname} has no implementation for the CPU; register one with "
+                "library.impl or library.register_kernel"
+            )
+        return self._kernel(*args, **kwargs)
+
+    def _as_function(self) -> Callable[[Any, Any], Any]:
+        if self._function is None:
+            self._function = _function_of(self)
+        return self._function
+
+
+def _takes_over(value: Any) -> bool:
+    return hasattr(type(value), "__torch_function__")
+
+
+def _function_of(operation: _Operation) -> Callable[[Any, Any], Any]:
+    """The operation as a custom Function: its kernel, gradient and batch rule."""
+
+    def call(args: Any, kwargs: Any) -> Any:
+        names = list(kwargs)
+
+        def forward(*given: Any) -> Any:
+            positional = given[: len(args)]
+            named = dict(zip(names, given[len(args) :]))
+            return operation._run(*positional, **named)
+
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            if operation._setup is None:
+                return
+            positional = inputs[: len(args)]
+            if names:
+                named = dict(zip(names, inputs[len(args) :]))
+                operation._setup(ctx, positional, named, output)
+            else:
+                operation._setup(ctx, positional, output)
+
+        def backward(ctx: Any, *grads: Any) -> Any:
+            if operation._backward is None:
+                raise RuntimeError(
+                    f"{operation._qualname} has no gradient rule; register one with "
+                    "library.register_autograd"
+                )
+            found = operation._backward(ctx, *grads)
+            found = found if isinstance(found, tuple) else (found,)
+            return (*found, *([None] * len(names)))
+
+        space: dict[str, Any] = {
+            "forward": staticmethod(forward),
+            "setup_context": staticmethod(setup_context),
+            "backward": staticmethod(backward),
+        }
+        if operation._vmap is not None:
+
+            def vmap(info: Any, in_dims: Any, *given: Any) -> Any:
+                dims = tuple(in_dims)[: len(args)]
+                named = dict(zip(names, given[len(args) :]))
+                return operation._vmap(info, dims, *given[: len(args)], **named)  # type: ignore[misc]
+
+            space["vmap"] = staticmethod(vmap)
+        else:
+            # Each sample is a call of its own, which records itself.
+            space["vmap"] = staticmethod(_loop_rule(lambda *given: kind.apply(*given)))
+        kind = type(operation._short, (clew.autograd.Function,), space)
+        return kind.apply(*args, *kwargs.values())
+
+    return call
+
+
+def _loop_rule(forward: Callable[..., Any]) -> Callable[..., Any]:
+    def vmap(info: Any, in_dims: Any, *given: Any) -> Any:
+        results = [
+            forward(
+                *(
+                    v if dim is None or not isinstance(v, Tensor) else v.select(dim, i)
+                    for v, dim in zip(given, in_dims)
+                )
+            )
+            for i in range(info.batch_size)
+        ]
+        leaves, structure = _pytree.tree_flatten(results[0])
+        columns = zip(*(_pytree.tree_leaves(r) for r in results))
+        stacked = [clew.stack(list(column)) for column in columns]
+        return structure.unflatten(stacked), structure.unflatten([0] * len(leaves))
+
+    return vmap
+
+
+def _full_name(name: Any) -> str:
+    if isinstance(name, CustomOpDef):
+        return name._qualname
+    if isinstance(name, _Operation):
+        return name._qualname
+    if not isinstance(name, str) or name.count("::") != 1:
+        raise ValueError(f"library: an operation is named 'namespace::name'; got {name!r}")
+    return name.partition(".")[0] if "." in name else name
+
+
+def _find(name: Any) -> _Operation:
+    full = _full_name(name)
+    if full not in _registry:
+        raise RuntimeError(f"library: there is no operation {full}; define it first")
+    return _registry[full]
+
+
+def _define(full: str, schema: _Schema | None) -> _Operation:
+    if full in _registry and _registry[full]._given_schema is not None and schema is not None:
+        if _registry[full]._given_schema.text == schema.text:  # type: ignore[union-attr]
+            return _registry[full]
+        raise RuntimeError(f"library: {full} is defined already")
+    operation = _registry[full] = _Operation(full, schema)
+    return operation
+
+
+class Library:
+    """The operations of a namespace that one part of a program adds.
+
+    Args:
+        ns: the namespace.
+        kind: DEF for a namespace of one's own, FRAGMENT to add to one, IMPL to implement only.
+        dispatch_key: accepted; kernels are for the CPU.
+
+    Example:
+        >>> lib = Library("doc_lib", "DEF")
+        >>> lib.define("twice(Tensor x) -> Tensor")
+        'twice'
+        >>> lib.impl("twice", lambda x: 2 * x)
+        >>> clew.ops.doc_lib.twice(clew.ones(1))
+        tensor([2.])
+    """
+
+    def __init__(self, ns: str, kind: str, dispatch_key: str = "") -> None:
+        if kind not in ("IMPL", "DEF", "FRAGMENT"):
+            raise ValueError(f"Library: kind must be IMPL, DEF or FRAGMENT; got {kind!r}")
+        self.ns = ns
+        self.kind = kind
+        self._defined: list[str] = []
+
+    def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
+        """Adds an operation.
+
+        Args:
+            schema: its name, parameters and results.
+            alias_analysis: accepted.
+            tags: kept with the operation.
+        """
+        read = _Schema(schema)
+        full = f"{self.ns}::{read.name}"
+        _define(full, read).tags = tags
+        self._defined.append(full)
+        return read.name
+
+    def impl(
+        self,
+        op_name: Any,
+        fn: Callable[..., Any],
+        dispatch_key: str = "",
+        *,
+        with_keyset: bool = False,
+        allow_override: bool = False,
+    ) -> None:
+        """Gives an operation its kernel.
+
+        Args:
+            op_name: the operation.
+            fn: the kernel.
+            dispatch_key: "CPU" or "CompositeImplicitAutograd"; "Autograd" for a function that also
+                sees to the gradient; "Meta" for shapes. Kernels of other devices are kept nowhere.
+            with_keyset: not supported.
+            allow_override: accepted.
+        """
+        if with_keyset:
+            raise NotImplementedError("Library.impl: with_keyset is not supported")
+        full = op_name if isinstance(op_name, str) else _full_name(op_name)
+        full = full if "::" in full else f"{self.ns}::{full.partition('.')[0]}"
+        _implement(full, fn, dispatch_key)
+
+    def fallback(self, fn: Callable[..., Any], dispatch_key: str = "", **kwargs: Any) -> None:
+        """Raises: there is no kernel for all operations."""
+        raise NotImplementedError("Library.fallback: there is no kernel for all operations")
+
+    def _destroy(self) -> None:
+        for full in self._defined:
+            _registry.pop(full, None)
+        self._defined.clear()
+
+
+def _implement(full: str, fn: Callable[..., Any], key: str) -> None:
+    operation = _registry.get(full)
+    if operation is None:
+        space, _, short = full.partition("::")
+        if space == "aten":
+            raise NotImplementedError(
+                f"library: aten::{short} is clew's own; its kernel cannot be replaced"
+            )
+        operation = _define(full, None)
+    if fn is fallthrough_kernel:
+        return
+    if key in ("", "CPU", "default", "CompositeImplicitAutograd", "CompositeExplicitAutograd"):
+        operation._kernel = fn
+    elif key in ("Autograd", "AutogradCPU"):
+        operation._autograd = fn
+    elif key == "Meta":
+        operation._fake = fn
+
+
+def define(qualname: str, schema: Any = None, *, lib: Any = None, tags: Any = ()) -> Any:
+    """Adds an operation.
+
+    Args:
+        qualname: "namespace::name".
+        schema: its parameters and results, such as "(Tensor x) -> Tensor".
+        lib: accepted; the operation stays as long as the process.
+        tags: kept with the operation.
+    """
+    full = _full_name(qualname)
+    _define(full, _Schema(full.partition("::")[2] + schema)).tags = tags
+
+
+def impl(qualname: str, types: Any, func: Any = None, *, lib: Any = None) -> Any:
+    """Gives an operation its kernel for kinds of devices; a decorator without func.
+
+    Args:
+        qualname: "namespace::name".
+        types: "cpu", "default" or a sequence; kernels of other devices are kept nowhere.
+        func: the kernel.
+        lib: accepted.
+    """
+    kinds = [types] if isinstance(types, str) else list(types)
+
+    def register(fn: Callable[..., Any]) -> Callable[..., Any]:
+        for kind in kinds:
+            key = {"default": "", "cpu": "CPU"}.get(kind, kind)
+            _implement(_full_name(qualname), fn, key)
+        return fn
+
+    return register if func is None else (register(func), None)[1]
+
+
+def register_kernel(op: Any, device_types: Any, func: Any = None, /, *, lib: Any = None) -> Any:
+    """Gives an operation its kernel for kinds of devices; a decorator without func."""
+    kinds = ["default"] if device_types is None else device_types
+    return impl(_full_name(op), kinds, func, lib=lib)
+
+
+def register_fake(
+    op: Any, func: Any = None, /, *, lib: Any = None, _stacklevel: int = 1, allow_override: bool = False
+) -> Any:
+    """Says what an operation gives for tensors without data; a decorator without func."""
+
+    def register(fn: Callable[..., Any]) -> Callable[..., Any]:
+        _find(op)._fake = fn
+        return fn
+
+    return register if func is None else register(func)
+
+
+impl_abstract = register_fake
+
+
+def register_autograd(
+    op: Any, backward: Callable[..., Any], /, *, setup_context: Any = None, lib: Any = None
+) -> None:
+    """Gives an operation its gradient rule.
+
+    Args:
+        op: the operation.
+        backward: (ctx, *gradients) to a gradient for each input.
+        setup_context: (ctx, inputs, output): keeps what backward needs.
+        lib: accepted.
+    """
+    operation = _find(op)
+    operation._backward, operation._setup, operation._function = backward, setup_context, None
+
+
+def register_vmap(op: Any, func: Any = None, /, *, lib: Any = None) -> Any:
+    """Gives an operation its rule for batches: (info, in_dims, *args) to (results, out_dims)."""
+
+    def register(fn: Callable[..., Any]) -> Callable[..., Any]:
+        _find(op)._vmap = fn
+        return fn
+
+    return register if func is None else register(func)
+
+
+def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *, lib: Any = None) -> None:
+    """Casts an operation's inputs in autocast regions."""
+    if device_type == "cpu":
+        _find(op)._autocast = cast_inputs
+
+
+def register_torch_dispatch(op: Any, torch_dispatch_class: Any, func: Any = None, /, **kwargs: Any) -> Any:
+    """Raises: modes of dispatch do not see operations that a program adds."""
+    raise NotImplementedError("register_torch_dispatch: dispatch modes are not supported")
+
+
+def fallthrough_kernel(*args: Any, **kwargs: Any) -> Any:
+    """Stands for "no kernel here": calling it raises."""
+    raise NotImplementedError("fallthrough_kernel is a mark and cannot be called")
+
+
+def get_kernel(op: Any, dispatch_key: Any) -> Any:
+    """The kernel of an operation."""
+    return _find(op)._kernel
+
+
+class _FakeContext:
+    """What a rule for tensors without data asks."""
+
+    def new_dynamic_size(self, *, min: int = 0, max: int | None = None) -> int:
+        """Raises: sizes are numbers here."""
+        raise NotImplementedError("new_dynamic_size: a size that data decides is not known here")
+
+    create_unbacked_symint = new_dynamic_size
+
+
+def get_ctx() -> _FakeContext:
+    """What a rule for tensors without data may ask."""
+    return _FakeContext()
+
+
+def infer_schema(
+    prototype_function: Callable[..., Any],
+    /,
+    *,
+    mutates_args: Any,
+    op_name: str | None = None,
+) -> str:
+    """The schema that a function's annotations say.
+
+    Args:
+        prototype_function: the function.
+        mutates_args: the names of the parameters that it writes to, or "unknown".
+        op_name: what stands in front.
+
+    Example:
+        >>> def f(x: clew.Tensor, n: int = 2) -> clew.Tensor: ...
+        >>> infer_schema(f, mutates_args=())
+        '(Tensor x, SymInt n=2) -> Tensor'
+    """
+    hints = typing.get_type_hints(prototype_function)
+    parts, letters = [], iter("abcdefghijklmnopqrstuvwxyz")
+    star = False
+    for p in inspect.signature(prototype_function).parameters.values():
+        if p.kind is p.KEYWORD_ONLY and not star:
+            parts.append("*")
+            star = True
+        if p.name not in hints:
+            raise ValueError(f"infer_schema: the parameter {p.name} has no annotation")
+        kind = _type_name(hints[p.name], p.name)
+        if mutates_args == "unknown" or p.name in mutates_args:
+            kind = kind.replace("Tensor", f"Tensor({next(letters)}!)")
+        default = ""
+        if p.default is not p.empty:
+            shown = f'"{p.default}"' if isinstance(p.default, str) else str(p.default)
+            default = f"={shown}"
+        parts.append(f"{kind} {p.name}{default}")
+    back = hints.get("return", type(None))
+    if back in (None, type(None)):
+        returns = "()"
+    elif typing.get_origin(back) is tuple:
+        returns = f"({', '.join(_type_name(a, 'return') for a in typing.get_args(back))})"
+    else:
+        returns = _type_name(back, "return")
+    return f"{op_name or ''}({', '.join(parts)}) -> {returns}"
+
+
+def _type_name(annotation: Any, where: str) -> str:
+    plain = {Tensor: "Tensor", int: "SymInt", float: "float", bool: "bool", str: "str"}
+    plain |= {_C.dtype: "ScalarType", _C.device: "Device", complex: "complex"}
+    if annotation in plain:
+        return plain[annotation]
+    origin, args = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin in (list, Sequence, typing.Sequence, Iterable):
+        return f"{_type_name(args[0], where)}[]"
+    if args and type(None) in args:
+        inner = [a for a in args if a is not type(None)]
+        if len(inner) == 1:
+            return f"{_type_name(inner[0], where)}?"
+        if set(inner) <= {int, float, bool}:
+            return "Scalar?"
+    if args and set(args) <= {int, float, bool}:
+        return "Scalar"
+    raise ValueError(f"infer_schema: the annotation {annotation} of {where} has no schema type")
+
+
+class CustomOpDef:
+    """A function that is an operation; what `custom_op` makes."""
+
+    def __init__(self, namespace: str, name: str, schema: str, fn: Callable[..., Any]) -> None:
+        self._namespace, self._name = namespace, name
+        self._qualname = f"{namespace}::{name}"
+        self._init_fn = fn
+        _registry.pop(self._qualname, None)
+        self._opoverload = _define(self._qualname, _Schema(name + schema))
+        self._opoverload._kernel = fn
+        functools.update_wrapper(self, fn)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._opoverload(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<CustomOpDef({self._qualname})>"
+
+    def register_kernel(self, device_types: Any, fn: Any = None, /) -> Any:
+        """Another kernel for kinds of devices."""
+        return register_kernel(self._qualname, device_types, fn)
+
+    def register_fake(self, fn: Any, /) -> Any:
+        """What the operation gives for tensors without data."""
+        return register_fake(self._qualname, fn)
+
+    def register_autograd(self, backward: Any, /, *, setup_context: Any = None) -> None:
+        """The gradient rule."""
+        register_autograd(self._qualname, backward, setup_context=setup_context)
+
+    def register_vmap(self, func: Any = None) -> Any:
+        """The rule for batches."""
+        return register_vmap(self._qualname, func)
+
+    def register_autocast(self, device_type: str, cast_inputs: Any) -> None:
+        """Casts inputs in autocast regions."""
+        register_autocast(self._qualname, device_type, cast_inputs)
+
+    @contextmanager
+    def set_kernel_enabled(self, device_type: str, enabled: bool = True) -> Any:
+        """Raises: there is one kernel."""
+        raise NotImplementedError("set_kernel_enabled: there is one kernel only")
+        yield
+
+
+def custom_op(
+    name: str,
+    fn: Any = None,
+    /,
+    *,
+    mutates_args: Any,
+    device_types: Any = None,
+    schema: str | None = None,
+    tags: Any = None,
+) -> Any:
+    """Makes a function an operation; a decorator without fn.
+
+    Args:
+        name: "namespace::name".
+        fn: the function, whose annotations say the schema.
+        mutates_args: the names of the parameters that it writes to, or "unknown".
+        device_types: the devices that it is for.
+        schema: the schema, in place of annotations.
+        tags: kept with the operation.
+
+    Example:
+        >>> @custom_op("doc_op::half", mutates_args=())
+        ... def half(x: clew.Tensor) -> clew.Tensor:
+        ...     return clew.from_numpy(x.detach().numpy() / 2)
+        >>> half.register_autograd(lambda ctx, grad: grad / 2)
+        >>> x = clew.ones(1, requires_grad=True)
+        >>> half(x).backward()
+        >>> x.grad
+        tensor([0.5000])
+    """
+    space, _, short = _full_name(name).partition("::")
+
+    def make(function: Callable[..., Any]) -> CustomOpDef:
+        text = schema or infer_schema(function, mutates_args=mutates_args)
+        made = CustomOpDef(space, short, text, function)
+        if tags is not None:
+            made._opoverload.tags = tags
+        return made
+
+    return make if fn is None else make(fn)
+
+
+def triton_op(name: str, fn: Any = None, /, *, mutates_args: Any, schema: Any = None) -> Any:
+    """Makes a function an operation; kernels in Triton's language need a GPU."""
+    return custom_op(name, fn, mutates_args=mutates_args, schema=schema)
+
+
+def wrap_triton(triton_kernel: Any, /) -> Any:
+    """Raises: kernels in Triton's language need a GPU."""
+    raise NotImplementedError("wrap_triton: Triton's kernels need a GPU")
+
+
+_ALL_CHECKS = ("test_schema", "test_autograd_registration", "test_faketensor")
+
+
+def opcheck(
+    op: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any] | None = None,
+    *,
+    test_utils: Any = _ALL_CHECKS,
+    raise_exception: bool = True,
+    atol: float | None = None,
+    rtol: float | None = None,
+) -> dict[str, str]:
+    """Checks an operation on an example: it writes to no input that its schema does not name, its
+    gradient rule runs, and its rule for tensors without data gives the shapes that it gives.
+
+    Args:
+        op: the operation.
+        args: the example.
+        kwargs: its named arguments.
+        test_utils: which checks.
+        raise_exception: raise where one fails; else the result says so.
+        atol: accepted.
+        rtol: accepted.
+    """
+    operation = op._opoverload if isinstance(op, CustomOpDef) else op
+    named = kwargs or {}
+    wanted = [test_utils] if isinstance(test_utils, str) else list(test_utils)
+    checks = {
+        "test_schema": _check_schema,
+        "test_autograd_registration": _check_gradient,
+        "test_faketensor": _check_fake,
+    }
+    results: dict[str, str] = {}
+    for name in wanted:
+        if name not in checks:
+            continue
+        try:
+            checks[name](operation, args, named)
+        except Exception as error:
+            if raise_exception:
+                raise RuntimeError(f"opcheck: {name} failed: {error}") from error
+            results[name] = f"FAILED: {error}"
+        else:
+            results[name] = "SUCCESS"
+    return results
+
+
+def _check_schema(operation: Any, args: Any, kwargs: Any) -> None:
+    mutated = getattr(operation, "_given_schema", None)
+    allowed = set(mutated.mutates) if mutated else set()
+    names = [a.name for a in mutated.arguments] if mutated else []
+    copies = _pytree.tree_map(lambda t: t.clone() if isinstance(t, Tensor) else t, (args, kwargs))
+    with clew.no_grad():
+        operation(*args, **kwargs)
+    for i, (before, after) in enumerate(zip(copies[0], args)):
+        named = names[i] if i < len(names) else ""
+        if isinstance(after, Tensor) and named not in allowed:
+            if not clew.equal(before.detach(), after.detach()):
+                raise AssertionError(f"argument {named or i} was written to; the schema says no")
+
+
+def _check_gradient(operation: Any, args: Any, kwargs: Any) -> None:
+    leaves = [
+        t for t in _pytree.tree_leaves((args, kwargs)) if isinstance(t, Tensor) and t.requires_grad
+    ]
+    if not leaves:
+        return
+    outs = [o for o in _pytree.tree_leaves(operation(*args, **kwargs)) if isinstance(o, Tensor)]
+    total = sum(o.sum() for o in outs if o.requires_grad)
+    if not isinstance(total, Tensor):
+        raise AssertionError("no output requires grad although an input does")
+    clew.autograd.grad(total, leaves, allow_unused=True)
+
+
+def _check_fake(operation: Any, args: Any, kwargs: Any) -> None:
+    if getattr(operation, "_fake", None) is None:
+        return
+    with clew.no_grad():
+        real = _pytree.tree_leaves(operation(*args, **kwargs))
+    meta = _pytree.tree_map(
+        lambda t: t.detach().to("meta") if isinstance(t, Tensor) else t, (args, kwargs)
+    )
+    fake = _pytree.tree_leaves(operation._fake(*meta[0], **meta[1]))
+    for a, b in zip(real, fake):
+        if isinstance(a, Tensor) and (a.shape != b.shape or a.dtype is not b.dtype):
+            raise AssertionError(f"the rule gives {b.shape} of {b.dtype}, not {a.shape} of {a.dtype}")
