@@ -89,6 +89,8 @@ struct GraphTask {
   std::unordered_map<Node*, std::vector<size_t>> capture_at;
   std::unordered_map<Node*, bool> needed;  // only with captures
 
+  static constexpr uint32_t few = 4;  // inputs, outputs
+
   explicit GraphTask(BackwardArgs& a) : args(a) {}
   ~GraphTask() {
     modes.disposable = nullptr;
@@ -322,7 +324,7 @@ struct GraphTask {
       }
     }
     if (run && any) {
-      if (n->consumed) fail_consumed(*n, args.roots[0].fn->sequence);
+      if (n->consumed) fail_consumed(*n, args.roots[0].fn.get());
       // Gradients are computed in the dtypes of the forward pass; functions of Python's see the
       // caller's region.
       AutocastMode cast(autocasts() && n->python_object());
@@ -330,7 +332,7 @@ struct GraphTask {
       trace.open_for(*n, unwanted);
       run_node(n, grads, outs.data(), unwanted);
       modes.disposable = nullptr;
-      if (modes.intercept & (intercept_watch | intercept_anomaly)) watch_gradients(*n, grads, outs);
+      if (modes.intercept & looking) watch_gradients(*n, grads, outs);
       if (n->extra && n->extra->post_hooks) {
         moment = Moment::node_hook;
         run_post_hooks(*n, outs, grads);
@@ -354,8 +356,6 @@ struct GraphTask {
       foreign.erase(n);
   }
 
-  static constexpr uint32_t few = 4;
-
   static void fetch(const Node* n) {
     auto* at = reinterpret_cast<const char*>(n);
     for (int line = 0; line < 4; ++line) fetch_line(at + line * line_bytes);
@@ -378,12 +378,14 @@ struct GraphTask {
     Tensor grads[most_outputs];
     const uint32_t outputs = most_outputs == 1 ? 1 : n->output_count;
     for (uint32_t k = 0; k < outputs; ++k) grads[k] = std::move(n->gradient(k));
-    if (n->consumed) fail_consumed(*n, args.roots[0].fn->sequence);
+    if (n->consumed) fail_consumed(*n, args.roots[0].fn.get());
     if (n->is_accumulator) call_leaf_hooks(n, grads[0]);
     fetch_ahead(n);
     Tensor outs[most_inputs];
     run_node(n, {grads, outputs}, outs, 0);
     modes.disposable = nullptr;
+    if (modes.intercept & looking) [[unlikely]]
+      watch_gradients(*n, {grads, outputs}, {outs, n->edge_count});
     if (!args.keep_graph) n->release_saved();
     for (uint32_t k = 0; k < outputs; ++k) grads[k] = Tensor();
     for (uint32_t i = 0; i < n->edge_count; ++i) {
@@ -434,6 +436,21 @@ struct GraphTask {
     skip = {n, unwanted | uint64_t{1} << input};
     n->run(grads, outs);
   }
+  static constexpr uint8_t looking = intercept_watch | intercept_anomaly;
+  // A rule whose gradients will be compared with what it makes of them, as a whole: nobody looks at
+  // its steps, and none may write over the gradients.
+  static void run_watched(Node* n, std::span<const Tensor> grads, Tensor* outs, uint64_t unwanted) {
+    Tensor held[few];
+    std::vector<Tensor> more;
+    if (grads.size() > few)
+      more.assign(grads.begin(), grads.end());
+    else
+      std::copy(grads.begin(), grads.end(), held);
+    const InterceptWithout quiet(looking);
+    const RestoreSkip restore;
+    if (unwanted) skip = {n, unwanted};
+    n->run(grads, outs);
+  }
   void run_node(Node* n, std::span<const Tensor> grads, Tensor* outs, uint64_t unwanted) {
     struct Running {
       Node* before = modes.running;
@@ -445,6 +462,8 @@ struct GraphTask {
       own = out_of_reach(grads);
       grads = own;
     }
+    if ((modes.intercept & looking) && !n->python_object()) [[unlikely]]
+      return run_watched(n, grads, outs, unwanted);
     if (unwanted == 0) [[likely]]
       return run_rule(n, grads, outs, 0);
     const RestoreSkip restore;
@@ -454,6 +473,7 @@ struct GraphTask {
 
   void run() {
     GradMode mode(args.create_graph);
+    const InterceptWithout unobserved(intercept_observe);
     // What hooks compute is not recorded because of backward.
     struct Unrecorded {
       Origin* before = std::exchange(modes.unrecorded_since, nullptr);
@@ -503,8 +523,8 @@ struct GraphTask {
       multiply_staged(n);
       n->staged.reset();
     }
-    if (n->extra || captures_any || modes.intercept || n->task != this || n->output_count > few ||
-        n->edge_count > few)
+    if (n->extra || captures_any || (modes.intercept & ~looking) || n->task != this ||
+        n->output_count > few || n->edge_count > few)
       process(n);
     else if (n->output_count == 1 && n->edge_count <= 2)
       process_plain<1, 2>(n);
@@ -527,6 +547,7 @@ struct BackwardCall {
   uint32_t id = 0;
   uint64_t root = 0;
   Origin* origin = nullptr;  // owned
+  Cut* cut = nullptr;        // owned; of the gradients that it gave, if one was asked for
 };
 std::array<BackwardCall, 256> calls;
 }  // namespace
@@ -539,6 +560,19 @@ uint32_t consuming_id() {
 Origin* backward_origin(uint32_t id) {
   const BackwardCall& call = calls[id % calls.size()];
   return call.id == id ? call.origin : nullptr;
+}
+std::vector<uint64_t> backward_roots() {
+  std::vector<uint64_t> found;
+  for (const BackwardCall& call : calls)
+    if (call.id) found.push_back(call.root);
+  return found;
+}
+Cut* cut_of_backward() {
+  const auto id = static_cast<uint32_t>(running_backward);
+  BackwardCall& call = calls[id % calls.size()];
+  if (call.id != id || !call.origin) return nullptr;
+  if (!call.cut) call.cut = new_backward_cut(call.origin);
+  return call.cut;
 }
 uint64_t backward_root(uint32_t id) {
   const BackwardCall& call = calls[id % calls.size()];
@@ -572,11 +606,19 @@ std::vector<Tensor> run_backward(BackwardArgs& args) {
   auto id = static_cast<uint32_t>(running_backward);
   BackwardCall& call = calls[id % calls.size()];
   call.id = id;
+  if (Cut* before = std::exchange(call.cut, nullptr)) before->decref();
   call.root = args.roots.empty() ? 0 : args.roots[0].fn->sequence;
   if (Origin* before = std::exchange(call.origin, kept(origin_here()))) before->decref();
   TraceSpan trace("backward");
   GraphTask task(args);
   task.run();
+  if (!args.create_graph)
+    for (Tensor& t : task.captured)
+      if (t && t->cut == nullptr && !t->grad_fn && !(t->flags & flag_requires_grad))
+        if (Cut* c = cut_of_backward()) {
+          c->incref();
+          t->cut = c;
+        }
   return std::move(task.captured);
 }
 

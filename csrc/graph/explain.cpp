@@ -5,6 +5,7 @@
 #include "graph/explain.h"
 
 #include <typeinfo>
+#include <unordered_set>
 
 namespace clew {
 
@@ -49,14 +50,37 @@ std::string entered(const Cut& c) {
   return line(concat(mode, " was entered at "), describe(c.region));
 }
 
-std::string last_way_out(const char* before, const Origin* told) {
-  const Leaving leaving = last_leaving();
-  const Kept<Origin> where(leaving.where);
-  if (!leaving.where) return {};
-  std::string what =
-      concat(before, "the last value that left a graph did so through ", leaving.how);
-  if (same_line(leaving.where, told)) return line("", what + " on the same line");
-  return line(what + " at ", describe(leaving.where));
+// How the numbers that became a tensor at `made` left a graph, where that is known: on the same
+// line, or where mark_made() saw them do so.
+std::string way_out(const Origin* made, const Origin* source) {
+  for (size_t i = 0; i < kept_leavings; ++i) {
+    const Leaving* l = leaving_before(i);
+    if (!l) break;
+    if (!l->where || l->op || !*l->how) continue;
+    const char* how = l->how;
+    const Kept<Origin> where(l->where);
+    if (same_line(where.get(), made))
+      return line("", concat("a value left its graph through ", how, " on the same line"));
+    if (where.get() == source)
+      return line(concat("its value left a graph through ", how, " at "), describe(where.get()));
+  }
+  return ask_of("way_out", made);
+}
+
+// Whether the value of n was made again, by the same line, between the first backward and now: then
+// n itself comes from an earlier round.
+bool made_again(const Node& n, uint64_t first_root, const Node* root) {
+  std::vector<const Node*> pending{root};
+  std::unordered_set<const Node*> seen{root};
+  while (!pending.empty()) {
+    const Node* at = pending.back();
+    pending.pop_back();
+    if (at->is_accumulator || at->sequence <= first_root) continue;
+    if (same_instruction(at->origin, n.origin)) return true;
+    for (uint32_t i = 0; i < at->edge_count; ++i)
+      if (const Node* fn = at->edges[i].fn; fn && seen.insert(fn).second) pending.push_back(fn);
+  }
+  return false;
 }
 
 // Of several results none is what the line names.
@@ -116,7 +140,7 @@ void fail_written(const Node& saver, const Tensor& t, uint32_t version, bool is_
   throw Explained(e, line("", advice));
 }
 
-void fail_consumed(const Node& n, uint64_t root) {
+void fail_consumed(const Node& n, const Node* root) {
   const Kept<Node> node(&n);
   const Kept<Origin> consumed_at(backward_origin(n.consumed));
   const Origin* first = consumed_at.get();
@@ -133,12 +157,21 @@ void fail_consumed(const Node& n, uint64_t root) {
   e.text += line("first consumed by the backward at ", describe(first));
   const char* advice =
       "Specify retain_graph=True in the first backward, or run forward again before the second";
-  if (root && first_root && root != first_root)
-    advice = same_instruction(first, origin_here())
-                 ? "it was carried over from an earlier round: detach() what is carried over, or "
-                   "specify retain_graph=True"
-                 : "two results share it: add them up and run backward once, or specify "
-                   "retain_graph=True in the first backward";
+  if (root && first_root && root->sequence != first_root) {
+    if (!same_instruction(first, origin_here()))
+      advice =
+          "two results share it: add them up and run backward once, or specify "
+          "retain_graph=True in the first backward";
+    else if (made_again(n, first_root, root))
+      advice =
+          "it was carried over from an earlier round: detach() what is carried over, or "
+          "specify retain_graph=True";
+    else
+      advice =
+          "it was computed once, and several rounds need it: add their results up and run "
+          "backward once, compute it in each round, or specify retain_graph=True in all rounds "
+          "but the last";
+  }
   e.located = n.origin != nullptr;
   throw Explained(e, line("", advice));
 }
@@ -170,9 +203,10 @@ void fail_unrecorded_view_write(const char* op, const Tensor& t) {
 std::string why_no_grad(const Tensor& t) {
   const Kept<Cut> cut(t->cut);
   const Cut* c = cut.get();
-  if (!c || !c->where)
-    return ask("without_parameters", "(s)",
-               last_way_out("if it was filled with numbers: ", nullptr).c_str());
+  if (!c || !c->where) {
+    const Kept<Origin> here(origin_here());
+    return ask("without_parameters", "(s)", ask_of("way_out", here.get()).c_str());
+  }
   std::string where = describe(c->where);
   std::string text;
   const char* advice = nullptr;
@@ -206,9 +240,16 @@ std::string why_no_grad(const Tensor& t) {
           "compute the loss from floating-point values (logits, probabilities), not from counts, "
           "positions or comparisons";
       break;
+    case CutKind::gradient:
+      text = concat("\n  it was computed from gradients of the backward at ", where,
+                    ", which was not recorded");
+      advice =
+          "to differentiate gradients, compute them with create_graph=True, as in "
+          "autograd.grad(y, x, create_graph=True)";
+      break;
     case CutKind::made: {
       text = concat("\n  made from plain numbers at ", where);
-      text += last_way_out("", c->where);
+      text += way_out(c->where, c->source);
       advice =
           "compute with tensors all the way: item(), tolist(), numpy() and tensor() leave the "
           "history behind";

@@ -20,9 +20,9 @@ std::string describe_tensor(const Tensor& t, const Node* maker);
 // A saved tensor was written since: `maker` is the node whose output `nr` it is, if any.
 [[noreturn]] void fail_written(const Node& saver, const Tensor& t, uint32_t version, bool is_output,
                                const Node* maker, uint32_t nr);
-// What n saved was freed by an earlier backward. `root` is the sequence of the node where this one
-// began; 0 outside of backward.
-[[noreturn]] void fail_consumed(const Node& n, uint64_t root = 0);
+// What n saved was freed by an earlier backward. `root` is the node where this one began; null
+// outside of backward.
+[[noreturn]] void fail_consumed(const Node& n, const Node* root = nullptr);
 // t may not be written, since it or its base is a leaf.
 [[noreturn]] void fail_leaf_write(const char* op, const Tensor& leaf, bool through_view);
 

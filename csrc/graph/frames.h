@@ -89,7 +89,8 @@ class Frames {
 
  public:
   Frames() { Py_XINCREF(frame_); }
-  Frames(const Frames&) = delete;
+  Frames(const Frames& other) : frame_(other.frame_) { Py_XINCREF(frame_); }
+  Frames& operator=(const Frames&) = delete;
   ~Frames() { Py_XDECREF(frame_); }
   explicit operator bool() const { return frame_ != nullptr; }
   void next() {

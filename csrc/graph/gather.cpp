@@ -139,6 +139,11 @@ void AccumulateGrad::run(std::span<const Tensor> grads, Tensor*) {
         "autograd.grad inside vmap");
   Tensor replaced;  // outlives the turn: letting go of it may run Python code
   auto give = [&](Tensor g) {
+    Cut* c = modes.grad || g->cut || g->grad_fn ? nullptr : cut_of_backward();
+    if (c) {
+      c->incref();
+      g->cut = c;
+    }
     replaced = std::move(g);
     std::swap(leaf->grad, *reinterpret_cast<TensorObj**>(&replaced));
   };

@@ -100,6 +100,7 @@ void release_tensor_graph_state(TensorObj* t) {
     Py_CLEAR(e->hooks);
     Py_CLEAR(e->post_accumulate_hooks);
     if (e->unrecorded) e->unrecorded->decref();
+    if (e->used) e->used->decref();
     delete e;
   }
   if (Cut* cut = std::exchange(t->cut, nullptr)) cut->decref();
@@ -114,6 +115,8 @@ NodeExtra::~NodeExtra() {
   Py_XDECREF(post_hooks);
   Py_XDECREF(metadata);
 }
+
+uint64_t latest_sequence() { return next_sequence - 1; }
 
 Node::Node(bool has_origin)
     : deferred(modes.deferred),
@@ -152,6 +155,11 @@ void Node::set_edge(uint32_t i, const Tensor& t) {
   }
   OwnedEdge e = gradient_edge(t);
   edges[i] = {e.fn.release(), e.nr};
+  AutogradExtra* leaf = t->extra;
+  if (!leaf || !edges[i].fn || !edges[i].fn->is_accumulator) return;
+  leaf->used_by = sequence;
+  if (leaf->used != origin)
+    if (Origin* before = std::exchange(leaf->used, kept(origin))) before->decref();
 }
 
 AutogradExtra& extra_of(const Tensor& t) {

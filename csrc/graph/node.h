@@ -246,6 +246,9 @@ struct AutogradExtra {
   PyObject* post_accumulate_hooks = nullptr;  // id -> hook
   bool retains_grad = false;
   Cut* unrecorded = nullptr;  // owned; of a leaf: where it was last used without being recorded
+  // Of a leaf: the last node that used it, by place (owned) and number; it may be gone.
+  Origin* used = nullptr;
+  uint64_t used_by = 0;
 };
 AutogradExtra& extra_of(const Tensor& t);
 
@@ -310,6 +313,9 @@ OwnedEdge gradient_edge(const Tensor& t);
 Node* grad_fn_of(const Tensor& t);
 void set_grad_fn(const Tensor& t, Node* fn, uint32_t nr);  // takes its own reference
 
+// The number of the node made last.
+uint64_t latest_sequence();
+
 // Records `op` as the maker of outs. In-place callers record before they attach.
 NodeRef record(const OpDef& op, std::span<const Tensor> in, const void* attrs,
                std::span<const Tensor> outs, bool attach = true);
@@ -370,6 +376,8 @@ uint64_t backward_id();
 Origin* backward_origin(uint32_t id);
 // The sequence of the node where it began; 0 for others.
 uint64_t backward_root(uint32_t id);
+// Those roots of the last few hundred calls, in no order.
+std::vector<uint64_t> backward_roots();
 // What `consumed` becomes now.
 uint32_t consuming_id();
 

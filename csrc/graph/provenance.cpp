@@ -4,6 +4,7 @@
 #include "graph/provenance.h"
 
 #include <array>
+#include <cmath>
 #include <cstdarg>
 
 #include "graph/frames.h"
@@ -30,7 +31,8 @@ struct KnownCode {
 };
 std::array<KnownCode, 1024> codes;
 std::array<Cut*, 256> cuts;
-Leaving leaving;
+std::array<Leaving, kept_leavings> leavings;
+size_t leaving_count = 0;
 
 [[maybe_unused]] const bool installed = (
     release_origin = [](Origin* o) { o->decref(); }, true);
@@ -88,30 +90,34 @@ Origin* new_origin(const Place& p, Scope* scope, Origin* caller) {
   return o;
 }
 
-// The caller of the last whole stack, and what tells it from others.
-uint64_t last_stack = 0;
-Origin* last_caller = nullptr;  // owned
+// Whole stacks that were seen lately, by a number made of all their instructions.
+struct KnownStack {
+  uint64_t key = 0;
+  Origin* caller = nullptr;  // owned
+};
+std::array<KnownStack, 64> stacks;
 
 // The user's frames from the outermost inwards, each with its caller.
 Origin* caller_of(Frames& innermost) {
+  uint64_t key = 1469598103934665603u;
+  innermost.next();
+  for (Frames f = innermost; f; f.next())
+    key = (key ^ reinterpret_cast<uintptr_t>(f.at())) * 0x9E3779B97F4A7C15u;
+  KnownStack& known = stacks[(key >> 40) % stacks.size()];
+  if (key == known.key) return known.caller;
   constexpr int most = 128;
   Place places[most];
   int count = 0;
-  uint64_t key = 1469598103934665603u;
-  for (innermost.next(); innermost && count < most; innermost.next()) {
-    if (in_library(innermost.code())) continue;
-    places[count++] = place_of(innermost);
-    key = (key ^ reinterpret_cast<uintptr_t>(innermost.at())) * 0x100000001B3u;
-  }
-  if (key == last_stack) return last_caller;
+  for (; innermost && count < most; innermost.next())
+    if (!in_library(innermost.code())) places[count++] = place_of(innermost);
   Origin* chain = nullptr;
   while (count > 0) {
     Origin* inner = new_origin(places[--count], nullptr, chain);
     if (chain) chain->decref();
     chain = inner;
   }
-  last_stack = key;
-  Origin* before = std::exchange(last_caller, chain);
+  known.key = key;
+  Origin* before = std::exchange(known.caller, chain);
   if (before) before->decref();
   return chain;
 }
@@ -190,10 +196,9 @@ Origin* origin_for_node() {
 }
 
 // Lent; null where there is no Python frame or provenance is switched off.
-static Cut* cut_here(CutKind kind, const OpDef* op, const Node* from) {
+static Cut* cut_here(CutKind kind, const OpDef* op, Origin* source) {
   Origin* where = origin_here();
   if (!where) return nullptr;
-  Origin* source = from ? from->origin : nullptr;
   bool unrecorded = kind == CutKind::no_grad || kind == CutKind::inference;
   Origin* region = unrecorded ? modes.unrecorded_since : nullptr;
   Cut*& slot = cuts[(mix(where, source) + static_cast<size_t>(kind)) % cuts.size()];
@@ -217,8 +222,68 @@ static void replace(Cut*& member, Cut* by) {
   if (before) before->decref();
 }
 
+static void keep_leaving(const char* how, const OpDef* op, Origin* source, double value,
+                         int64_t count) {
+  Origin* where = origin_here();
+  Leaving* at = &leavings[(leaving_count + kept_leavings - 1) % kept_leavings];
+  if (at->where != where || at->source != source || at->how != how) {
+    at = &leavings[leaving_count++ % kept_leavings];
+    Origin* const before[] = {std::exchange(at->where, kept(where)),
+                              std::exchange(at->source, kept(source))};
+    at->how = how;
+    for (Origin* o : before)
+      if (o) o->decref();
+  }
+  at->op = op;
+  at->sequence = latest_sequence();
+  at->value = value;
+  at->count = count;
+}
+
 void mark_cut(TensorObj* t, CutKind kind, const OpDef* op, const Node* from) {
-  if (Cut* here = cut_here(kind, op, from)) replace(t->cut, here);
+  Origin* source = from ? from->origin : nullptr;
+  if (Cut* here = cut_here(kind, op, source)) replace(t->cut, here);
+  if (!source) return;
+  if (kind == CutKind::detach || kind == CutKind::data || kind == CutKind::dtype)
+    keep_leaving(kind == CutKind::detach ? "detach()"
+                 : kind == CutKind::data ? ".data"
+                                         : "",
+                 op, source, 0, t->shape->numel);
+}
+
+// Whether the numbers of t, just made, may be those that left there.
+static bool may_be(const TensorObj* t, const Leaving& l, const Origin* here) {
+  const int64_t count = t->shape->numel;
+  if (!l.where || l.op || !*l.how || count == 0) return false;
+  if (l.value != 0 && l.value != std::trunc(l.value)) {
+    if (t->dtype != DType::Float32 && t->dtype != DType::Float64) return false;
+    auto at = [&](int64_t i) {
+      const char* p = t->storage->at(t->offset) + i * static_cast<int64_t>(itemsize(t->dtype));
+      return t->dtype == DType::Float32 ? double{*reinterpret_cast<const float*>(p)}
+                                        : *reinterpret_cast<const double*>(p);
+    };
+    auto equal = [&](double v) { return v == l.value || v == double{static_cast<float>(l.value)}; };
+    return t->shape->contiguous && t->storage->device == Device::CPU &&
+           (equal(at(0)) || equal(at(count - 1)));
+  }
+  return here && count > 1 && l.count == count && l.where->code == here->code;
+}
+
+void mark_made(TensorObj* t) {
+  Origin* source = nullptr;
+  const Origin* here = origin_here();
+  for (size_t i = 0; i < 4 && !source; ++i) {
+    const Leaving* l = leaving_before(i);
+    if (l && may_be(t, *l, here)) source = l->where;
+  }
+  if (Cut* made = cut_here(CutKind::made, nullptr, source)) replace(t->cut, made);
+}
+
+Cut* new_backward_cut(Origin* where) {
+  auto* c = new Cut();
+  c->kind = CutKind::gradient;
+  c->where = kept(where);
+  return c;
 }
 
 Cut* note_unrecorded_uses(std::span<const Tensor> in, CutKind kind, const OpDef* op) {
@@ -251,15 +316,19 @@ void carry_cut(TensorObj* out, const TensorObj* t, CutKind kind) {
   out->cut = t->cut;
 }
 
-void note_leaving(const TensorObj* t, const char* how) {
-  bool has_history =
-      t->grad_fn || (t->flags & flag_requires_grad) || (t->cut && t->cut->kind != CutKind::made);
-  if (!has_history) return;
-  Origin* before = std::exchange(leaving.where, kept(origin_here()));
-  leaving.how = how;
-  if (before) before->decref();
+void note_leaving(const TensorObj* t, const char* how, double value) {
+  const Cut* cut = t->cut && t->cut->kind != CutKind::made ? t->cut : nullptr;
+  if (!t->grad_fn && !(t->flags & flag_requires_grad) && !cut) return;
+  keep_leaving(how, nullptr,
+               t->grad_fn ? t->grad_fn->origin
+               : cut      ? cut->source
+                          : nullptr,
+               value, t->shape->numel);
 }
-const Leaving& last_leaving() { return leaving; }
+const Leaving* leaving_before(size_t rank) {
+  if (rank >= std::min(leaving_count, kept_leavings)) return nullptr;
+  return &leavings[(leaving_count - 1 - rank) % kept_leavings];
+}
 
 void note_write(Storage* storage) { note_write(storage, origin_here()); }
 void note_write(Storage* storage, Origin* writer) {

@@ -65,13 +65,14 @@ inline Origin* kept(Origin* o) {
 Origin* origin_for_node();
 
 // How a value lost its way back to what it was computed from.
-enum class CutKind : uint8_t { no_grad, inference, detach, data, dtype, made };
+enum class CutKind : uint8_t { no_grad, inference, detach, data, dtype, gradient, made };
 struct Cut {
   uint32_t refs = 1;
   CutKind kind = CutKind::no_grad;
   const OpDef* op = nullptr;  // the operation, where it was one
   Origin* where = nullptr;    // owned
-  Origin* source = nullptr;   // owned; where the value that was cut off came from, if recorded
+  Origin* source = nullptr;   // owned; where the value that was cut off came from, if recorded; of
+                              // `made`, where the numbers seem to have left a graph
   Origin* region = nullptr;   // owned; where recording was switched off
 
   void incref() { ++refs; }
@@ -90,13 +91,27 @@ void carry_cut(TensorObj* out, const TensorObj* t, CutKind kind);
 // Notes of the leaves among `in` that require grad that they are used here without being recorded.
 // Returns, lent, what mark_cut() would give a result of leaves alone; null where it was not needed.
 Cut* note_unrecorded_uses(std::span<const Tensor> in, CutKind kind, const OpDef* op);
-// The last time a tensor with a history gave its value to Python: item(), tolist(), numpy().
-void note_leaving(const TensorObj* t, const char* how);
+// t was made from plain numbers. Where those look like what left a graph before, it says so.
+void mark_made(TensorObj* t);
+// What a backward that was not recorded gave; lent, made once for each call of it.
+Cut* cut_of_backward();
+Cut* new_backward_cut(Origin* where);
+
+// A tensor with a history gave its value to Python: item(), tolist(), numpy(); or to a tensor that
+// has none: detach(), argmax().
 struct Leaving {
   const char* how = nullptr;
-  Origin* where = nullptr;
+  const OpDef* op = nullptr;
+  Origin* where = nullptr;   // owned
+  Origin* source = nullptr;  // owned; where the value was made, if that was recorded
+  uint64_t sequence = 0;     // of the latest node at that time
+  double value = 0;          // of a single number that left as such
+  int64_t count = 0;         // of elements
 };
-const Leaving& last_leaving();
+void note_leaving(const TensorObj* t, const char* how, double value = 0);
+// The last few, the latest first; fewer than `most` where there were fewer.
+constexpr size_t kept_leavings = 16;
+const Leaving* leaving_before(size_t rank);
 
 // Notes the line that runs now, or another, as the last that wrote into the storage.
 void note_write(Storage* storage);

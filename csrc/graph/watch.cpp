@@ -4,6 +4,7 @@
 #include "graph/watch.h"
 
 #include <cmath>
+#include <unordered_map>
 
 #include "graph/batch.h"
 
@@ -90,6 +91,44 @@ void report(const std::string& name, NonFinite found, const Origin* where, bool 
   Py_DECREF(got);
 }
 
+struct Observer {
+  PyObject* callback = nullptr;                  // owned
+  PyObject* names = nullptr;                     // owned, a set
+  std::unordered_map<const OpDef*, bool> known;  // whether it is one of them
+};
+constinit thread_local Observer* observer = nullptr;
+
+// The callback may have sent itself away while it was called.
+bool is_observed() {
+  if (!observer) modes.intercept = static_cast<uint8_t>(modes.intercept & ~intercept_observe);
+  return observer != nullptr;
+}
+
+void show(const char* name, std::span<const Tensor> in, std::span<const Tensor> out) {
+  const InterceptWithout pause(watching | intercept_observe);
+  const GradMode unrecorded(false);
+  PyObject* const callback = observer->callback;
+  Py_INCREF(callback);
+  PyObject* given = list_of(in);
+  PyObject* made = list_of(out);
+  PyObject* got = PyObject_CallFunction(callback, "sNN", name, given, made);
+  Py_DECREF(callback);
+  if (!got) throw PythonError();
+  Py_DECREF(got);
+}
+
+void show_operation(const OpDef& op, std::span<const Tensor> in, std::span<const Tensor> outs) {
+  if (modes.running || !is_observed()) return;
+  auto [at, fresh] = observer->known.try_emplace(&op, false);
+  if (fresh) {
+    PyObject* name = PyUnicode_FromString(std::string(op_name(op)).c_str());
+    at->second = name && PySet_Contains(observer->names, name) == 1;
+    Py_XDECREF(name);
+    PyErr_Clear();
+  }
+  if (at->second) show(std::string(op_name(op)).c_str(), in, outs);
+}
+
 bool looks_at(const OpDef& op) {
   if (!(modes.intercept & intercept_watch)) return false;
   if (op.kind == OpKind::Composite || op.kind == OpKind::View) return false;
@@ -100,6 +139,7 @@ bool looks_at(const OpDef& op) {
 
 void watch_results(const OpDef& op, std::span<const Tensor> in, const void* attrs,
                    std::span<const Tensor> outs) {
+  if (modes.intercept & intercept_observe) show_operation(op, in, outs);
   if (in.empty() || !looks_at(op)) return;
   NonFinite found = look(outs);
   if (found == NonFinite::none || !born(found, std::max(look(in), look(op, attrs)))) return;
@@ -112,11 +152,31 @@ WatchedWrite::WatchedWrite(const OpDef& op, std::span<const Tensor> in, const vo
   if (on_) before_ = std::max(look(in), look(op, attrs));
 }
 void WatchedWrite::done(const Tensor& written) const {
+  if (modes.intercept & intercept_observe) show_operation(op_, in_, {&written, 1});
   if (!on_) return;
   NonFinite found = look(written);
   if (!born(found, before_)) return;
   report(concat(Call{op_, in_, attrs_}.name(), "_"), found, origin_here(), backward_id() != 0,
          in_.subspan(1), {&written, 1});
+}
+
+void observe(PyObject* callback, PyObject* names) {
+  Observer* before = std::exchange(observer, nullptr);
+  if (callback) {
+    observer = new Observer{callback, names, {}};
+    Py_INCREF(callback);
+    Py_INCREF(names);
+  }
+  modes.intercept = static_cast<uint8_t>(callback ? modes.intercept | intercept_observe
+                                                  : modes.intercept & ~intercept_observe);
+  if (!before) return;
+  Py_DECREF(before->callback);
+  Py_DECREF(before->names);
+  delete before;
+}
+void observe_backward(const char* how, std::span<const Tensor> roots) {
+  if ((modes.intercept & intercept_observe) && !modes.running && is_observed())
+    show(how, roots, {});
 }
 
 void watch_gradients(Node& n, std::span<const Tensor> grads, std::span<const Tensor> made) {

@@ -1,4 +1,5 @@
-// Search of results for NaN and infinity: what is searched, and who is told.
+// Search of results for NaN and infinity, and operations that are shown to Python: what is looked
+// at, and who is told.
 // May include: graph.
 // Invariant: a value is reported where it was born, not where it was handed on.
 #pragma once
@@ -30,6 +31,14 @@ class WatchedWrite {
   WatchedWrite(const OpDef& op, std::span<const Tensor> in, const void* attrs);
   void done(const Tensor& written) const;
 };
+// A function of Python's is shown the operations of some names, and every backward before it runs,
+// as callback(name, tensors that go in, tensors that come out). One for each thread.
+constexpr uint8_t intercept_observe = 16;
+void observe(PyObject* callback, PyObject* names);  // null, or a set of str
+// Backward begins at the roots: "backward", "retaining" where the graph is kept, "recorded" where
+// it is recorded, or "grad" where gradients are asked for by themselves.
+void observe_backward(const char* how, std::span<const Tensor> roots);
+
 // What node n made of grads.
 void watch_gradients(Node& n, std::span<const Tensor> grads, std::span<const Tensor> made);
 

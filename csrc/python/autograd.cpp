@@ -13,6 +13,7 @@
 #include "graph/gather.h"
 #include "graph/inplace.h"
 #include "graph/promotion.h"
+#include "graph/watch.h"
 
 namespace clew::python {
 
@@ -395,6 +396,12 @@ PyObject* module_run_backward(PyObject*, PyObject* args) {
                             : builtins.to_dtype(seeds[i], roots[i].dtype()));
       b.roots.push_back(std::move(e));
     }
+    if (modes.intercept & intercept_observe)
+      observe_backward(inputs != Py_None ? "grad"
+                       : create          ? "recorded"
+                       : keep            ? "retaining"
+                                         : "backward",
+                       roots);
     if (inputs == Py_None) {
       run_backward(b);
       Py_RETURN_NONE;

@@ -292,9 +292,10 @@ PyObject* method_item(PyObject* self, PyObject*) {
     require(t.numel() == 1, "item: a Tensor with ", t.numel(),
             " elements cannot be converted to Scalar");
     if (t.is_meta()) fail("item: cannot be called on meta tensors, which have no values");
-    note_leaving(t.get(), "item()");
     TraceSpan trace("item");
-    return scalar_object(item(t));
+    const Scalar value = item(t);
+    note_leaving(t.get(), "item()", value.is_float() ? value.re : 0);
+    return scalar_object(value);
   });
 }
 PyObject* method_tolist(PyObject* self, PyObject*) {
@@ -401,8 +402,8 @@ Scalar only_item(PyObject* self) {
 
 PyObject* tensor_float(PyObject* self) {
   return guarded([&] {
-    note_leaving(reinterpret_cast<TensorObj*>(self), "float()");
     Scalar s = only_item(self);
+    note_leaving(reinterpret_cast<TensorObj*>(self), "float()", s.is_float() ? s.re : 0);
     require(!s.is_complex() || s.im == 0,
             "float: a complex value cannot be converted to type double without overflow");
     return PyFloat_FromDouble(s.to_double());
@@ -437,7 +438,7 @@ void add_convert(PyObject* module) {
                                      [](PyObject*, PyObject* array) {
                                        return guarded([&] {
                                          Tensor t = from_numpy(array);
-                                         mark_cut(t.get(), CutKind::made, nullptr, nullptr);
+                                         mark_made(t.get());
                                          return wrap(std::move(t));
                                        });
                                      },

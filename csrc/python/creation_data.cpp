@@ -19,7 +19,7 @@ using Args = PyObject* const*;
 
 // Notes where numbers became a tensor: what they were computed from is out of sight.
 Tensor made_here(Tensor t) {
-  if (!t->cut) mark_cut(t.get(), CutKind::made, nullptr, nullptr);
+  if (!t->cut) mark_made(t.get());
   return t;
 }
 

@@ -25,7 +25,8 @@ PyObject* place(const Origin* o) {
 }
 
 static constexpr const char* kind_name(CutKind kind) {
-  constexpr const char* names[] = {"no_grad", "inference_mode", "detach", "data", "dtype", "made"};
+  constexpr const char* names[] = {"no_grad", "inference_mode", "detach", "data",
+                                   "dtype",   "gradient",       "made"};
   return names[static_cast<int>(kind)];
 }
 
@@ -194,6 +195,45 @@ PyObject* unrecorded_use(PyObject*, PyObject* o) {
     return cut_tuple(t->extra ? t->extra->unrecorded : nullptr);
   });
 }
+// _recorded_use(tensor) -> (place, number of the node) of a leaf's last use that was recorded.
+PyObject* recorded_use(PyObject*, PyObject* o) {
+  return guarded([&]() -> PyObject* {
+    Tensor t = tensor_argument(o, "_recorded_use");
+    if (!t->extra || !t->extra->used_by) Py_RETURN_NONE;
+    Ref at(place(t->extra->used));
+    return checked(
+        Py_BuildValue("(OK)", at.get(), static_cast<unsigned long long>(t->extra->used_by)));
+  });
+}
+// _leavings() -> where values left graphs, the latest first: (how, operation or None, place, place
+// of the value or None, number of the latest node then).
+PyObject* leavings(PyObject*, PyObject*) {
+  return guarded([] {
+    Ref list(checked(PyList_New(0)));
+    for (size_t i = 0; i < kept_leavings; ++i) {
+      const Leaving* l = leaving_before(i);
+      if (!l) break;
+      if (!l->where) continue;
+      Ref where(place(l->where)), source(place(l->source));
+      std::string op(l->op ? op_name(*l->op) : "");
+      Ref one(checked(Py_BuildValue("(szOOK)", l->how, l->op ? op.c_str() : nullptr, where.get(),
+                                    source.get(), static_cast<unsigned long long>(l->sequence))));
+      if (PyList_Append(list.get(), one.get()) < 0) throw PythonError();
+    }
+    return list.release();
+  });
+}
+// The numbers of the nodes where the last few hundred backward calls began, in no order.
+PyObject* roots_of_backward(PyObject*, PyObject*) {
+  return guarded([] {
+    Ref list(checked(PyList_New(0)));
+    for (uint64_t root : backward_roots()) {
+      Ref one(checked(PyLong_FromUnsignedLongLong(root)));
+      if (PyList_Append(list.get(), one.get()) < 0) throw PythonError();
+    }
+    return list.release();
+  });
+}
 PyObject* explain_no_grad(PyObject*, PyObject* o) {
   return guarded([&] {
     return checked(PyUnicode_FromString(why_no_grad(tensor_argument(o, "_why_no_grad")).c_str()));
@@ -236,6 +276,9 @@ PyMethodDef functions[] = {{"_here", here, METH_NOARGS, nullptr},
                            {"_place_of_backward", place_of_backward, METH_O, nullptr},
                            {"_cut_of", cut_of, METH_O, nullptr},
                            {"_unrecorded_use", unrecorded_use, METH_O, nullptr},
+                           {"_recorded_use", recorded_use, METH_O, nullptr},
+                           {"_leavings", leavings, METH_NOARGS, nullptr},
+                           {"_backward_roots", roots_of_backward, METH_NOARGS, nullptr},
                            {"_why_no_grad", explain_no_grad, METH_O, nullptr},
                            {"_called_roots", called_roots, METH_NOARGS, nullptr},
                            {"_forget_call", forget_call, METH_O, nullptr},

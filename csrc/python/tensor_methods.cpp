@@ -7,6 +7,7 @@
 #include "graph/batch.h"
 #include "graph/inplace.h"
 #include "graph/promotion.h"
+#include "graph/watch.h"
 #include "python/arguments.h"
 #include "python/autograd.h"
 
@@ -352,6 +353,7 @@ PyObject* method_backward(PyObject* o, PyObject* const* args, Py_ssize_t nargs, 
       BackwardArgs b;
       b.roots.push_back(gradient_edge(t));
       b.grads.push_back(std::move(seed));
+      observe_backward("backward", {&t, 1});
       run_backward(b);
       Py_RETURN_NONE;
     }

@@ -1,6 +1,6 @@
-// nan_watch and anomaly detection, switched from Python.
+// nan_watch, anomaly detection and the observer of operations, switched from Python.
 // May include: everything below python/.
-// Invariant: both belong to the thread that switches them.
+// Invariant: each belongs to the thread that switches it.
 #include "graph/watch.h"
 
 #include "python/bridge.h"
@@ -38,6 +38,19 @@ PyObject* set_anomaly(PyObject*, PyObject* on) {
   return PyBool_FromLong(before);
 }
 
+// _observe(callback or None, names): shows the operations of these names, and backward calls, to
+// callback(name, inputs, outputs).
+PyObject* set_observer(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject *callback, *names;
+    if (!PyArg_ParseTuple(args, "OO:_observe", &callback, &names)) return nullptr;
+    const bool on = callback != Py_None;
+    if (on && !PyAnySet_Check(names)) fail_type("_observe: expected a set of names");
+    observe(on ? callback : nullptr, names);
+    Py_RETURN_NONE;
+  });
+}
+
 // _set_intercept(bits) -> the bits before: who looks at operations in this thread.
 PyObject* set_intercept(PyObject*, PyObject* bits) {
   return guarded([&] {
@@ -48,6 +61,7 @@ PyObject* set_intercept(PyObject*, PyObject* bits) {
 }
 
 PyMethodDef functions[] = {{"_set_intercept", set_intercept, METH_O, nullptr},
+                           {"_observe", set_observer, METH_VARARGS, nullptr},
                            {"_watch", set_watch, METH_VARARGS, nullptr},
                            {"_set_anomaly", set_anomaly, METH_O, nullptr},
                            {}};

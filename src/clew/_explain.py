@@ -230,6 +230,83 @@ def without_parameters(way_out: str) -> str:
     )
 
 
+# ---- numbers on their way ----
+
+
+def way_out(code: CodeType, offset: int, *_: str) -> str:
+    """How numbers that are used on a line left a graph, where the names of the program tell so."""
+    at = Location(code, offset)
+    for how, op, place, _, _ in _C._leavings():
+        if op is not None or not how or place[0].co_filename != at.file:
+            continue
+        left = Location(place[0], place[1])
+        if _flows(at.file, left.line, at.line):
+            where = describe(place[0], place[1], place[2] or "", place[3] or "")
+            return f"\n  its value left a graph through {how} at {where}"
+    return ""
+
+
+def _flows(file: str, source: int, target: int) -> bool:
+    """Whether a name that gets its value on one line is used, directly or through others, on
+    another of the same function."""
+    tree = _parsed("".join(linecache.getlines(file)))
+    body = _innermost(tree, source, target) if tree is not None else None
+    if body is None:
+        return False
+    statements = [
+        s
+        for s in ast.walk(body)
+        if isinstance(s, (*_SIMPLE, ast.For, ast.With, ast.If, ast.While)) and s is not body
+    ]
+    held: set[str] = set()
+    before = -1
+    while before < len(held):  # loops bring values back up
+        before = len(held)
+        for s in statements:
+            on_source = s.lineno <= source <= (s.end_lineno or s.lineno)
+            if isinstance(s, (ast.With, ast.If, ast.While)):
+                continue
+            used = s.iter if isinstance(s, ast.For) else s
+            if (on_source and not isinstance(s, ast.For)) or held & _names(used, ast.Load):
+                held |= _written(s)
+    return any(
+        s.lineno <= target <= (s.end_lineno or s.lineno)
+        and isinstance(s, _SIMPLE)
+        and held & _names(s, ast.Load)
+        for s in statements
+    )
+
+
+def _innermost(tree: ast.Module, *lines: int) -> ast.AST:
+    """The smallest function that holds all the lines, or the module."""
+    found: ast.AST = tree
+    for node in ast.walk(tree):  # inner ones come later
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            if all(node.lineno <= line <= (node.end_lineno or node.lineno) for line in lines):
+                found = node
+    return found
+
+
+def _names(node: ast.AST, context: type[ast.expr_context]) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, context)}
+
+
+def _written(statement: ast.AST) -> set[str]:
+    """Names that a statement gives a value to, or whose object it changes."""
+    found = _names(statement, ast.Store)
+    targets: list[ast.AST] = list(getattr(statement, "targets", []))
+    targets += [t for t in [getattr(statement, "target", None)] if t is not None]
+    value = getattr(statement, "value", None)
+    if isinstance(statement, ast.Expr) and isinstance(value, ast.Call):
+        targets.append(value.func)  # values.append(x)
+    for target in targets:
+        while isinstance(target, (ast.Subscript, ast.Attribute)):
+            target = target.value
+        if isinstance(target, ast.Name):
+            found.add(target.id)
+    return found
+
+
 # ---- custom Functions ----
 
 

@@ -65,10 +65,11 @@ class Location:
 
     @property
     def source(self) -> str:
-        """The line's text without indentation; empty when the file cannot be read."""
-        import linecache  # only when something is shown
+        """The line's text without indentation, or the whole statement's where it stands on several
+        lines; empty when the file cannot be read."""
+        from clew._statements import text_at  # only when something is shown
 
-        return linecache.getline(self.file, self.line).strip()
+        return text_at(self.file, self.line)
 
     @property
     def short(self) -> str:

@@ -92,8 +92,13 @@ Tensor put_along(const Tensor& input, int64_t dim, const Tensor& index, const Te
   bool fits = s.ndim() == x.ndim();
   for (int i = 0; fits && i < x.ndim(); ++i)
     fits = s.size(i) == (i == d ? index.numel() : x.size(i));
-  require(fits, op, ": source must have the input's sizes but ", index.numel(), " in dimension ", d,
-          "; got ", source, " for ", input);
+  if (!fits) {
+    Dims needed = x.sizes();
+    needed[d] = index.numel();
+    fail(op, ": source must have the sizes ", needed,
+         ", the input's but for one row along dimension ", d, " for each of the ", index.numel(),
+         " indices; got ", source, " for the input ", input);
+  }
   Tensor places = index_vector(index, x.size(d), d, op);
   if (here) {
     index_put_(x, s, places, {d}, accumulate);

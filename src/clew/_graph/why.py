@@ -37,6 +37,7 @@ class Why:
         path_count: how many ways there are, at most 10**18.
         uses: operations that take the parameter itself, in order of creation.
         cuts: where values of this graph were cut off, as text.
+        place: of what did not, the line that is to blame as the core hands it out, or None.
     """
 
     def __init__(self, name: str, reached: bool, kind: str, reason: str) -> None:
@@ -48,6 +49,7 @@ class Why:
         self.path_count = 0
         self.uses = Nodes()
         self.cuts: list[str] = []
+        self.place: tuple[Any, ...] | None = None
 
     def __bool__(self) -> bool:
         return self.reached
@@ -245,6 +247,7 @@ _HOW = {
     "detach": "by detach()",
     "data": "by .data",
     "dtype": "by {op}, whose result has a dtype without gradients",
+    "gradient": "as a gradient of a backward that was not recorded (create_graph=False)",
     "made": "made from plain numbers",
 }
 
@@ -265,39 +268,95 @@ def cut_text(cut: tuple[Any, ...]) -> str:
 
 def _not_reached(graph: Graph, tensor: Tensor, name: str) -> Why:
     cuts = list(dict.fromkeys(cut for cut in graph._cuts if cut[0] != "made"))
-    kind, reason = _reason(graph, tensor, name, cuts)
+    kind, reason, place = _reason(graph, tensor, name, cuts)
     why = Why(name, False, kind, f"does not reach the result: {reason}")
+    why.place = place
     why.cuts = [cut_text(cut) for cut in cuts]
     return why
 
 
 def _reason(
     graph: Graph, tensor: Tensor, name: str, cuts: list[tuple[Any, ...]]
-) -> tuple[str, str]:
+) -> tuple[str, str, tuple[Any, ...] | None]:
+    """Kind, sentence, and the line that is to blame."""
     if not tensor.requires_grad:
-        return "frozen", "its requires_grad is False"
+        return "frozen", "its requires_grad is False", None
     use = _C._unrecorded_use(tensor)
     owner = name.rpartition(".")[0] if name in graph._names.tensors else None
     if use is not None:
         if any(cut[:3] == use[:3] for cut in cuts):
-            return "cut", f"it was used in a part that was cut off: {cut_text(use)}"
+            return "cut", f"it was used in a part that was cut off: {cut_text(use)}", use[2]
         if any(cut[0] == use[0] for cut in cuts) or _is_in(use[2][2], owner):
-            return "likely cut", (
+            return (
+                "likely cut",
                 "nothing that was recorded uses it; likely this use, which was not recorded, is "
-                f"the reason: {cut_text(use)}"
+                f"the reason: {cut_text(use)}",
+                use[2],
             )
     guess = next((cut for cut in cuts if _touches(cut, owner)), None)
     if guess is not None:
-        return "likely cut", f"likely it belongs to a part that was cut off: {cut_text(guess)}"
+        text = f"likely it belongs to a part that was cut off: {cut_text(guess)}"
+        return "likely cut", text, guess[2]
+    recorded = _use_in_this_round(graph, tensor)
+    if recorded is not None:
+        return _lost(graph, recorded)
     last = f"; its last use that was not recorded: {cut_text(use)}" if use is not None else ""
     if owner is None:
-        return "not used", f"no operation of this graph uses it{last}"
-    if owner and not any(_is_in(path, owner) for path in _called(graph)):
-        return "not called", (
-            f"its module {owner} was not called while this graph was recorded{last}"
-        )
+        return "not used", f"no operation of this graph uses it{last}", None
+    if owner and not _was_called(graph, owner):
+        text = f"its module {owner} was not called while this graph was recorded{last}"
+        return "not called", text, None
     where = f"its module {owner}" if owner else "its module"
-    return "not used", f"{where} was called, but no operation of this graph uses it{last}"
+    return "not used", f"{where} was called, but no operation of this graph uses it{last}", None
+
+
+def _span(graph: Graph) -> tuple[int, int]:
+    """The numbers that nodes of this round have: after the backward before this graph's first
+    operation, up to its result."""
+    made = [n.sequence for n in graph.operations]
+    if not made:
+        return 0, 0
+    before = [root for root in _C._backward_roots() if root < min(made)]
+    return max(before, default=0) + 1, max(made)
+
+
+def _use_in_this_round(graph: Graph, tensor: Tensor) -> tuple[Any, int] | None:
+    """Place and number of a recorded use that led to no part of the graph."""
+    use = _C._recorded_use(tensor)
+    first, last = _span(graph)
+    if use is None or use[0] is None or not first <= use[1] <= last:
+        return None
+    return use
+
+
+def _was_called(graph: Graph, owner: str) -> bool:
+    if any(_is_in(path, owner) for path in _called(graph)):
+        return True
+    mates = (ref() for name, ref in graph._names.tensors.items() if _is_in(name, owner))
+    return any(t is not None and _use_in_this_round(graph, t) for t in mates)
+
+
+def _lost(graph: Graph, use: tuple[Any, int]) -> tuple[str, str, tuple[Any, ...] | None]:
+    """What is said of a use that was recorded, and whose value did not reach the result."""
+    place, number = use
+    used = f"it was used at {place_text(place)}, but what was made there did not reach the result"
+    last = _span(graph)[1]
+    leavings = [
+        leaving
+        for leaving in reversed(_C._leavings())
+        if leaving[2] is not None and number <= leaving[4] <= last
+    ]
+    # What was made by the line or module of the use comes before what was made later.
+    near = [
+        leaving
+        for leaving in leavings
+        if leaving[3] is not None and (leaving[3][:2] == place[:2] or leaving[3][2] == place[2])
+    ]
+    for how, op, where, _, _ in near or leavings:
+        what = how or f"{op}, whose result has a dtype without gradients,"
+        text = f"{used}; likely its value left the graph through {what} at {place_text(where)}"
+        return "likely cut", text, where
+    return "not used", f"{used}: it was compared, overwritten or left unused", place
 
 
 def _called(graph: Graph) -> set[str | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from types import FunctionType
 from typing import Any, TypeVar
 
 import clew
@@ -81,6 +82,16 @@ class _CallSignature:
         return inspect.Signature([inspect.Parameter(n, k) for n, k in zip(names, kinds)])
 
 
+def _renamed(init: Any, name: str) -> Any:
+    """A function under another name, which errors about its arguments then tell."""
+    own = FunctionType(
+        init.__code__, init.__globals__, "__init__", init.__defaults__, init.__closure__
+    )
+    own.__kwdefaults__, own.__annotations__ = init.__kwdefaults__, init.__annotations__
+    own.__doc__, own.__module__, own.__qualname__ = init.__doc__, init.__module__, name
+    return own
+
+
 class Module(Conversions, HookMethods, clew._C.ModuleBase):
     """Base class of all models: parameters and children are attributes, forward() is written.
 
@@ -151,6 +162,9 @@ class Module(Conversions, HookMethods, clew._C.ModuleBase):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         clew._C._quick_attributes(cls, Module)
+        inherits = "__init__" not in cls.__dict__ and cls.__init__ is not Module.__init__
+        if inherits and cls.__module__.startswith("clew.nn.modules."):
+            cls.__init__ = _renamed(cls.__init__, f"{cls.__qualname__}.__init__")
 
     # ---- attributes -------------------------------------------------------------------------
 
