@@ -6,11 +6,12 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-_RUN = """usage: clew run script.py [args ...]
-       clew run -m module [args ...]
-       clew run -c "program" [args ...]
+_RUN = """usage: clew run [--doctor] script.py [args ...]
+       clew run [--doctor] -m module [args ...]
+       clew run [--doctor] -c "program" [args ...]
 
-Runs a PyTorch program with `torch` and `torch.*` resolved to clew.
+Runs a PyTorch program with `torch` and `torch.*` resolved to clew. With --doctor its training is
+watched, and what is silently wrong with it is reported at the end (clew.debug.doctor).
 """
 
 
@@ -22,6 +23,11 @@ def _run(args: list[str]) -> int:
     if not args or args[0] in ("-h", "--help"):
         print(_RUN, end="")
         return 0 if args else 2
+    if args[0] == "--doctor":
+        from clew._debug.doctor import doctor
+
+        with doctor():
+            return _run(args[1:])
     if args[0] == "-m":
         if len(args) < 2:
             print("clew run: -m needs the name of a module", file=sys.stderr)

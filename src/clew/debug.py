@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from clew._debug.doctor import Finding as Finding
+    from clew._debug.doctor import doctor as doctor
     from clew._debug.gradients import check_gradients as check_gradients
     from clew._debug.summary import Summary as Summary
     from clew._debug.summary import summary as summary
@@ -17,10 +19,12 @@ if TYPE_CHECKING:
 
 # Public name -> the module that holds it.
 _PARTS = {
+    "Finding": "doctor",
     "NonFinite": "watch",
     "NonFiniteError": "watch",
     "Summary": "summary",
     "check_gradients": "gradients",
+    "doctor": "doctor",
     "nan_watch": "watch",
     "summary": "summary",
 }

@@ -49,19 +49,47 @@ def check_gradients(model: nn.Module, loss: Any = None) -> None:
         if answer.reached and before:
             continue
         missing[name] = answer.reason
-    if not missing:
+    hidden = [] if whole is None else _hidden(whole, model)
+    if not missing and not hidden:
         return
     verb = "cannot get a gradient" if before else "got no gradient"
-    lines = [f"check_gradients: {len(missing)} of {len(wanted)} parameters {verb}:"]
+    lines = []
+    if missing:
+        lines.append(f"check_gradients: {len(missing)} of {len(wanted)} parameters {verb}:")
     by_reason: dict[str, list[str]] = {}
     for name, reason in missing.items():
         by_reason.setdefault(reason, []).append(name)
     lines += [f"  {', '.join(names)}: {reason}" for reason, names in by_reason.items()]
+    if hidden:
+        before_ = "" if missing else "check_gradients: "
+        lines.append(f"{before_}parameters of the graph that {type(model).__name__} does not know:")
+        lines += hidden
     if whole is None:
         if len(missing) == len(wanted):
             lines.append("  perhaps backward() has not run, or zero_grad() has since")
         lines.append("  check_gradients(model, loss) says more about each")
     raise RuntimeError("\n".join(lines))
+
+
+def _hidden(whole: Any, model: nn.Module) -> list[str]:
+    """Lines about parameters that lie in plain lists and dicts of the model's modules."""
+    from clew import nn
+    from clew._debug.holders import hidden_in
+
+    known = {id(p) for p in model.parameters()}
+    holders: dict[tuple[int, str], list[Any]] = {}
+    for ref in whole._tensors.values():
+        leaf = ref()
+        if not isinstance(leaf, nn.Parameter) or id(leaf) in known:
+            continue
+        found = hidden_in([model], leaf)
+        if found is not None:
+            holders.setdefault((id(found[0]), found[1]), [found, 0])[1] += 1
+    return [
+        f"  {count} in {type(module).__name__}.{name}, a plain {kind}, which parameters() does not "
+        "look into: use nn.ModuleList, nn.ModuleDict, nn.ParameterList or nn.ParameterDict"
+        for (module, name, kind), count in holders.values()
+    ]
 
 
 def _without_graph(parameter: Any) -> str:

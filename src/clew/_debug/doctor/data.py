@@ -1,0 +1,220 @@
+"""Data: scale, order, repetition, overlap, dtype, and how long it takes."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from clew import Tensor
+from clew._debug.doctor.losses import span
+from clew._debug.doctor.rule import Rule, values
+from clew._debug.doctor.run import Batch, Call, Pass
+from clew._debug.place import placed
+
+_BYTES = 2048  # of a sample that tell it from others
+_SAMPLES = 8192  # that are remembered of each loader
+
+
+def prints(batch: Batch) -> list[int]:
+    """A number for each sample of a batch, of its largest floating-point tensor."""
+    tensors = [t for t in batch.tensors if t.dim() >= 1 and t.is_floating_point()]
+    if not tensors:
+        tensors = [t for t in batch.tensors if t.dim() >= 2]
+    if not tensors:
+        return []
+    v = values(max(tensors, key=lambda t: t.numel()).contiguous())
+    found = []
+    for row in v:
+        raw = np.ascontiguousarray(row).reshape(-1)
+        if raw.size < 2 or (raw == raw[0]).all():
+            return []
+        step = max(1, raw.nbytes // _BYTES)
+        found.append(hash(raw[::step].tobytes()))
+    return found
+
+
+class NotNormalised(Rule):
+    mistake = "the inputs are not normalised"
+    operations = (
+        "nn.functional.linear",
+        "conv1d",
+        "conv2d",
+        "conv3d",
+        "addmm",
+        "matmul",
+    )
+
+    LARGE = 30.0
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        self.judged: dict[Any, int] = {}
+
+    def operation(self, call: Call) -> None:
+        x = call.inputs[1] if call.name == "addmm" else call.inputs[0]
+        if not call.outputs[0].requires_grad or x.requires_grad or not x.is_floating_point():
+            return
+        if self.judged.get(call.key, 0) >= 2 or x.numel() < 8:
+            return
+        self.judged[call.key] = self.judged.get(call.key, 0) + 1
+        from clew import _C
+
+        cut = _C._cut_of(x)
+        if cut is not None and cut[0] != "made":
+            return  # a value of the model, not data
+        v = values(x)
+        mean, std = float(v.mean()), float(v.std())
+        size = (mean * mean + std * std) ** 0.5
+        if not size > self.LARGE:
+            return
+        self.find(
+            call.place,
+            f"the input lies in {span(v)}, with mean {mean:.4g} and standard deviation {std:.4g}; "
+            "weights start for inputs around 0 with deviation 1",
+            "subtract the mean and divide by the deviation of the training data "
+            "(images: x / 255 first)",
+        )
+
+
+class WorkersRepeat(Rule):
+    mistake = "loader workers give the same random data"
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        self.seen: dict[int, dict[int, int]] = {}
+
+    def batch(self, batch: Batch) -> None:
+        if batch.loader.num_workers < 2:
+            return
+        if batch.number == 0:
+            self.seen[id(batch.loader)] = {}
+        known = self.seen.setdefault(id(batch.loader), {})
+        found = prints(batch)
+        again = [known[p] for p in found if p in known and known[p] != batch.number]
+        for p in found:
+            known.setdefault(p, batch.number)
+        if found and len(again) >= max(1, len(found) // 2):
+            self.find(
+                placed(batch.place),
+                f"{len(again)} of {len(found)} samples of batch {batch.number} are those of batch "
+                f"{again[0]}, bit by bit: {batch.loader.num_workers} workers draw the same numbers",
+                "draw with clew or with a generator seeded from "
+                "clew.utils.data.get_worker_info().seed, or seed in worker_init_fn",
+                id(batch.loader),
+            )
+
+
+class Overlap(Rule):
+    mistake = "training and test data overlap"
+
+    SHARE = 0.02
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        self.samples: dict[int, set[int]] = {}
+        self.loaders: dict[int, Any] = {}
+        self.places: dict[int, Any] = {}
+        self.trained: set[int] = set()
+        self.current: int | None = None
+
+    def batch(self, batch: Batch) -> None:
+        key = self.current = id(batch.loader)
+        self.loaders[key] = batch.loader
+        self.places.setdefault(key, batch.place)
+        known = self.samples.setdefault(key, set())
+        if len(known) < _SAMPLES:
+            known.update(prints(batch))
+
+    def backward(self, pass_: Pass) -> None:
+        if self.current is not None:
+            self.trained.add(self.current)
+
+    def finish(self) -> None:
+        for test in self.samples.keys() - self.trained:
+            for train in self.trained:
+                one, two = self.samples.get(train, set()), self.samples[test]
+                if not one or not two:
+                    continue
+                common = len(one & two)
+                same = self.loaders[train].dataset is self.loaders[test].dataset
+                if same or common < 2 or common < self.SHARE * len(two):
+                    continue
+                self.find(
+                    placed(self.places[test]),
+                    f"{common} of {len(two)} samples looked at that are evaluated on were trained "
+                    "on, too",
+                    "split once, by index, before making the two datasets (random_split)",
+                    (train, test),
+                )
+
+
+class SlowLoader(Rule):
+    mistake = "the model waits for the data"
+
+    LONG = 0.005  # seconds a batch
+    TIMES = 3.0  # what the rest of a round takes
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        self.waits: dict[int, list[float]] = {}
+        self.works: dict[int, list[float]] = {}
+        self.places: dict[int, Any] = {}
+        self.loaders: dict[int, Any] = {}
+        self.last: tuple[int, float] | None = None
+        self.trained: set[int] = set()
+
+    def batch(self, batch: Batch) -> None:
+        now = time.perf_counter()
+        key = id(batch.loader)
+        if batch.number > 0:
+            self.waits.setdefault(key, []).append(batch.waited)
+            if self.last is not None and self.last[0] == key:
+                self.works.setdefault(key, []).append(now - batch.waited - self.last[1])
+        self.loaders[key] = batch.loader
+        self.places.setdefault(key, batch.place)
+        self.last = (key, now)
+
+    def backward(self, pass_: Pass) -> None:
+        if self.last is not None:
+            self.trained.add(self.last[0])
+
+    def finish(self) -> None:
+        for key in self.trained:
+            waits, works = sorted(self.waits.get(key, [])), sorted(self.works.get(key, []))
+            if len(waits) < 6 or len(works) < 6:
+                continue
+            wait, work = waits[len(waits) // 2], works[len(works) // 2]
+            if wait > self.LONG and wait > self.TIMES * work:
+                workers = self.loaders[key].num_workers
+                self.find(
+                    placed(self.places[key]),
+                    f"a batch takes {wait * 1e3:.1f} ms to come, the rest of a round "
+                    f"{work * 1e3:.1f} ms; num_workers={workers}",
+                    "raise num_workers, do once what is done for each sample each time, or keep "
+                    "the data in one tensor",
+                    key,
+                )
+
+
+class DoublePrecision(Rule):
+    mistake = "float64 creeps in"
+    operations = ("sub", "mul", "add", "div", "_distance", "_mse_loss")
+
+    def operation(self, call: Call) -> None:
+        out = call.outputs[0]
+        if out.dtype.name != "float64" or not out.requires_grad:
+            return
+        both = [t for t in call.inputs[:2] if isinstance(t, Tensor)]
+        if len(both) < 2 or {t.dtype.name for t in both} != {"float32", "float64"}:
+            return
+        narrow, wide = sorted(both, key=lambda t: t.dtype.name)
+        if wide.dim() == 0 and narrow.dim() > 0:
+            return
+        self.find(
+            call.place,
+            f"float32 of shape {tuple(narrow.shape)} meets float64 of shape {tuple(wide.shape)}; "
+            "the result, and all after it, is float64: twice the memory, half the speed",
+            "convert the data once: x.float(), or from_numpy(a.astype('float32'))",
+        )

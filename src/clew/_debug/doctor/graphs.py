@@ -1,0 +1,193 @@
+"""Graphs that are kept, that grow, or that join what should be apart."""
+
+from __future__ import annotations
+
+import weakref
+from itertools import pairwise
+from typing import Any
+
+from clew import _C
+from clew._debug.doctor.rule import Rule
+from clew._debug.doctor.run import Call, Pass, Watched
+from clew._debug.holders import assignment
+from clew._debug.place import Place, placed
+
+_ROUNDS = 3
+
+
+class LossKept(Rule):
+    mistake = "losses are kept with their graphs"
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        self.roots: dict[Any, list[tuple[int, Any]]] = {}
+        self.places: dict[Any, Any] = {}
+
+    def backward(self, pass_: Pass) -> None:
+        if pass_.how == "grad" or len(pass_.roots) != 1:
+            return
+        root = pass_.roots[0]
+        seen = self.roots.setdefault(pass_.key, [])
+        alive = [
+            number
+            for number, ref in seen
+            if (t := ref()) is not None and t is not root and t.grad_fn is not None
+        ]
+        if len(alive) >= _ROUNDS and len(alive) >= 0.8 * len(seen):
+            node = root.grad_fn
+            place = placed(node._place) if node is not None else pass_.place
+            self.find(
+                self.places.get(pass_.key) or place,
+                f"{len(alive)} losses of earlier rounds are still alive, each with its graph"
+                + (f"; backward is at {pass_.place.short}" if pass_.place else ""),
+                "keep the number: losses.append(loss.item()), or loss.detach()",
+                pass_.key,
+            )
+        seen.append((self.run.round, weakref.ref(root)))
+
+
+class RunningTotal(Rule):
+    mistake = "a running total keeps the graph of every step"
+    operations = ("add",)
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        self.times: dict[Any, int] = {}
+
+    def operation(self, call: Call) -> None:
+        out = call.outputs[0]
+        if out.dim() > 1 or out.numel() != 1 or out.grad_fn is None:
+            return
+        nodes = [
+            t.grad_fn
+            for t in call.inputs
+            if t is not None and t.dim() <= 1 and t.grad_fn is not None
+        ]
+        if not nodes or self.run.last_root == 0:
+            return
+        # All that goes in was made before the last backward: nothing will be differentiated.
+        if any(n._sequence_nr() > self.run.last_root for n in nodes):
+            return
+        self.times[call.key] = self.times.get(call.key, 0) + 1
+        if self.times[call.key] >= _ROUNDS:
+            self.find(
+                call.place,
+                f"{self.times[call.key]} times a loss was added after its backward had run: the "
+                "sum keeps a graph that grows with every step",
+                "add the number: total += loss.item()",
+            )
+
+
+class Growing(Rule):
+    mistake = "the graph grows from step to step"
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        self.sizes: dict[Any, list[tuple[int, int, int]]] = {}
+        self.root_before: dict[Any, int] = {}
+
+    def backward(self, pass_: Pass) -> None:
+        if pass_.how == "grad":
+            return
+        key = pass_.key
+        before = self.root_before.get(key, 0)
+        sequences = pass_.sequences
+        old = sum(s <= before for s in sequences)
+        sizes = self.sizes.setdefault(key, [])
+        sizes.append((len(sequences), old, self.run.round))
+        self.root_before[key] = pass_.root_sequence
+        last = sizes[-4:]
+        if len(last) < 4 or any(a[1] >= b[1] for a, b in pairwise(last)):
+            return
+        place, what = self._carrier(pass_, before)
+        self.find(
+            place or pass_.place,
+            f"backward goes through {', '.join(str(n) for n, _, _ in last)} operations, more in "
+            f"each round; {last[-1][1]} of the last come from earlier rounds"
+            + (f", through {what}" if what else ""),
+            "cut what is carried over: h = h.detach(), before each round",
+            key,
+        )
+
+    @staticmethod
+    def _carrier(pass_: Pass, before: int) -> tuple[Place | None, str]:
+        """The latest value of an earlier round that this one uses: what is carried over."""
+        columns = pass_.columns
+        best = None
+        for i, ins in enumerate(columns["inputs"]):
+            if columns["sequence"][i] <= before:
+                continue
+            for edge in ins:
+                if edge is None:
+                    continue
+                made = columns["sequence"][edge[0]]
+                if 0 < made <= before and (best is None or made > best[0]):
+                    best = (made, edge[0], i)
+        if best is None:
+            return None, ""
+        at = columns["place"][best[1]]
+        place = placed(columns["places"][at]) if at >= 0 else None
+        op = columns["op"][best[1]].lstrip("_")
+        return place, f"the result of {op}" + (f" at {place.short}" if place else "")
+
+
+class SharedByAccident(Rule):
+    mistake = "two modules are one: they share their weights"
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        self.judged: dict[int, Any] = {}
+
+    def stepped(self, watched: Watched) -> None:
+        if watched.steps > 2:
+            return
+        for model in self.run.models:
+            if id(model) not in self.judged:
+                self.judged[id(model)] = model
+                self._judge(model, watched)
+
+    def _judge(self, model: Any, watched: Watched) -> None:
+        from clew import nn
+
+        for holder in model.modules():
+            if isinstance(holder, (nn.Sequential, nn.ModuleList)):
+                self._repeated(model, holder, watched)
+        memory: dict[int, tuple[str, Any]] = {}
+        for name, p in model.named_parameters():
+            if p.numel() < 2:
+                continue
+            other = memory.setdefault(p.data_ptr(), (name, p))
+            if other[1] is not p and other[1].numel() == p.numel():
+                self.find(
+                    watched.place or watched.step_place,
+                    f"{other[0]} and {name} are two parameters over the same memory: each step "
+                    "writes both",
+                    "clone() the tensor for each: nn.Parameter(w.clone())",
+                    (id(model), name),
+                )
+
+    def _repeated(self, model: Any, holder: Any, watched: Watched) -> None:
+        names: dict[int, list[str]] = {}
+        for name, child in holder._modules.items():
+            if child is not None and any(True for _ in child.parameters()):
+                names.setdefault(id(child), []).append(name)
+        for same in names.values():
+            if len(same) < 2:
+                continue
+            path, place = "", None
+            for owner in model.modules():
+                for name, child in owner._modules.items():
+                    if child is holder:
+                        path = name
+                        place = assignment(type(owner), name)
+            child = holder._modules[same[0]]
+            count = sum(p.numel() for p in child.parameters())
+            use = next((u for p in child.parameters() if (u := _C._recorded_use(p))), None)
+            self.find(
+                place or watched.place or (placed(use[0]) if use else None) or watched.step_place,
+                f"entries {', '.join(same[:6])} of {path or type(holder).__name__} are one "
+                f"{type(child).__name__}: its {count:,} numbers are counted and trained once, not "
+                f"{len(same)} times",
+                "make a module for each: [Block() for _ in range(n)], not [Block()] * n",
+                id(holder),
+            )

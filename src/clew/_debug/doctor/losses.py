@@ -1,0 +1,414 @@
+"""Losses that get something else than they expect."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from clew import Tensor
+from clew._debug.doctor.rule import Rule, values
+from clew._debug.doctor.run import Call, Pass, Watched
+from clew._debug.place import Place
+
+# Nodes that only hand values on, so that what made them lies behind.
+_HANDED_ON = (
+    "View Reshape Squeeze Unsqueeze Transpose Permute Slice Select Clone ToDtype Flatten Index "
+    "T Expand Alias Contiguous Movedim Narrow Unflatten"
+).split()
+_MANY = 4  # elements that are enough to judge by
+
+
+def maker(t: Tensor) -> str:
+    """The operation that made the values of t, such as "Softmax"; empty for leaves."""
+    node = t.grad_fn
+    while node is not None:
+        name: str = node.name().removesuffix("0").removesuffix("Backward")
+        if name not in _HANDED_ON:
+            return name
+        node = node.next_functions[0][0] if node.next_functions else None
+    return ""
+
+
+def class_dim(t: Tensor) -> int:
+    return 0 if t.dim() == 1 else 1
+
+
+def on_simplex(t: Tensor) -> bool:
+    """Whether the values are probabilities that add up to one over the classes."""
+    if t.dim() == 0 or t.shape[class_dim(t)] < 2 or t.numel() < _MANY:
+        return False
+    v = values(t)
+    if not (v.min() >= 0 and v.max() <= 1):
+        return False
+    tolerance = 0.02 if t.dtype.itemsize < 4 else 1e-3
+    return bool(np.abs(v.sum(class_dim(t)) - 1).max() < tolerance)
+
+
+def span(v: Any) -> str:
+    return f"[{v.min():.4g}, {v.max():.4g}]"
+
+
+class SoftmaxBeforeCrossEntropy(Rule):
+    mistake = "softmax before cross_entropy"
+    operations = ("_cross_entropy", "log_softmax")
+
+    def operation(self, call: Call) -> None:
+        x = call.inputs[0]
+        if not isinstance(x, Tensor) or x.grad_fn is None:
+            return
+        by = maker(x)
+        if by == "Sigmoid":
+            what, sums = "sigmoid", ""
+        elif by == "LogSoftmax" or not on_simplex(x):
+            return
+        else:
+            what, sums = "softmax", ", each row adds up to 1"
+        self.find(
+            call.place,
+            f"the scores come from {what}: they lie in {span(values(x))}{sums}; "
+            "cross_entropy takes their softmax again, so that the gradient stays small",
+            f"give the scores themselves: leave the {what} out, cross_entropy applies log_softmax",
+        )
+
+
+class ProbabilitiesInNLL(Rule):
+    mistake = "log_softmax missing before nll_loss"
+    operations = ("_nll_loss",)
+
+    def operation(self, call: Call) -> None:
+        x = call.inputs[0]
+        if x.dim() == 0 or x.numel() < 2 or x.grad_fn is None:
+            return
+        v = values(x).astype(np.float64)
+        if not np.isfinite(v).any():
+            return
+        if on_simplex(x):
+            seen = f"the input holds probabilities in {span(v)}, each row adds up to 1"
+            change = "give their logarithms: log_softmax(scores, dim=1) instead of softmax"
+        else:
+            with np.errstate(over="ignore"):
+                sums = np.exp(v).sum(class_dim(x))
+            off = np.abs(sums - 1).max()
+            if not off > 0.05:
+                return
+            seen = (
+                f"the input lies in {span(v)}; exp() of a row adds up to {sums.min():.4g} to "
+                f"{sums.max():.4g}, not to 1: these are no log-probabilities"
+            )
+            change = "give log_softmax(scores, dim=1), or use cross_entropy on the scores"
+        self.find(call.place, seen, change)
+
+
+class SigmoidBeforeLogits(Rule):
+    mistake = "sigmoid before binary_cross_entropy_with_logits"
+    operations = ("_binary_cross_entropy_with_logits", "nn.functional.logsigmoid")
+
+    def operation(self, call: Call) -> None:
+        x = call.inputs[0]
+        if x.grad_fn is None or x.numel() == 0:
+            return
+        by = maker(x)
+        v = values(x)
+        squashed = v.min() >= 0 and v.max() <= 1
+        if by not in ("Sigmoid", "Softmax") and not (
+            by in ("Div", "Reciprocal", "Pow") and squashed and v.size >= _MANY
+        ):
+            return
+        self.find(
+            call.place,
+            f"the scores come from {by.lower()} and lie in {span(v)}; the loss applies sigmoid "
+            "again, so that every probability lies between 0.5 and 0.731",
+            "give the scores themselves: leave the sigmoid out, or use binary_cross_entropy",
+        )
+
+
+_DISTANCES = ("_distance", "_mse_loss", "_smooth_l1_loss", "_huber_loss")
+
+
+class BroadcastLoss(Rule):
+    mistake = "prediction and target are broadcast against each other"
+    operations = (*_DISTANCES, "sub")
+
+    def operation(self, call: Call) -> None:
+        a, b = call.inputs[:2]
+        if not isinstance(b, Tensor) or a.requires_grad == b.requires_grad:
+            return
+        out = call.outputs[0]
+        if call.name in _DISTANCES:
+            sizes, shapes = self._unbroadcast(a, b)
+        else:
+            sizes, shapes = (a.shape, b.shape), (tuple(a.shape), tuple(b.shape))
+        one, two = sizes
+        if one == two or (1 in (len(one) * len(two), 0) and len(one) == len(two)):
+            return
+        big, small = (one, two) if len(one) > len(two) else (two, one)
+        if len(small) < 1 or len(big) != len(small) + 1:
+            return
+        n = small[0]
+        # (N, 1) against (N,): the result pairs everything with everything.
+        if n < 2 or big[0] != n or 1 not in big[1:] or small[-1] == 1:
+            return
+        if tuple(out.shape) in (tuple(one), tuple(two)):
+            return
+        self.find(
+            call.place,
+            f"shapes {shapes[0]} and {shapes[1]} give {tuple(out.shape)}: every one of {n} "
+            f"predictions is compared with all {n} targets, {out.numel()} values instead of "
+            f"{max(a.numel(), b.numel()) if call.name != '_distance' else n}",
+            "bring both to one shape: prediction.squeeze(-1), or target.unsqueeze(-1)",
+        )
+
+    @staticmethod
+    def _unbroadcast(a: Tensor, b: Tensor) -> Any:
+        """The shapes before broadcast_tensors(), as strides of 0 tell."""
+
+        def own(t: Tensor) -> tuple[int, ...]:
+            sizes = tuple(1 if s == 0 else n for n, s in zip(t.shape, t.stride()))
+            return sizes
+
+        one, two = own(a), own(b)
+        # A vector was put in front of: (1, N) stands for (N,).
+        if len(one) == 2 and one[0] == 1 and two[1] == 1 and one[1] == two[0]:
+            return ((one[1],), two), ((one[1],), two)
+        if len(two) == 2 and two[0] == 1 and one[1] == 1 and two[1] == one[0]:
+            return (one, (two[1],)), (one, (two[1],))
+        return (one, one), (one, two)
+
+
+_LOSSES = (
+    "_cross_entropy",
+    "_nll_loss",
+    "_binary_cross_entropy",
+    "_binary_cross_entropy_with_logits",
+    *_DISTANCES,
+)
+
+
+class TargetRequiresGrad(Rule):
+    mistake = "the target of a loss requires grad"
+    operations = _LOSSES
+
+    def operation(self, call: Call) -> None:
+        if len(call.inputs) < 2:
+            return
+        x, y = call.inputs[:2]
+        if not isinstance(y, Tensor) or not y.requires_grad or not x.requires_grad:
+            return
+        from clew.nn import Parameter
+
+        if y.grad_fn is None:
+            if isinstance(y, Parameter) or id(y) in self.run.optimized():
+                return
+            self.find(
+                call.place,
+                f"the target, of shape {tuple(y.shape)}, is a leaf with requires_grad=True: "
+                "backward computes and gathers a gradient for it that nobody uses",
+                "make the target without requires_grad=True, or give target.detach()",
+            )
+        elif self._bootstrapped(y):
+            self.find(
+                call.place,
+                "the target is computed from a maximum over the model's own outputs, and its "
+                "gradient flows back through them too",
+                "compute the target under no_grad(), or give target.detach()",
+            )
+
+    @staticmethod
+    def _bootstrapped(y: Tensor) -> bool:
+        """Whether the target holds r + gamma * max(...)."""
+        pending, seen = [y.grad_fn], 0
+        while pending and seen < 12:
+            node = pending.pop()
+            seen += 1
+            name = node.name()
+            if name.startswith(("MaxBackward", "AmaxBackward")):
+                return True
+            if name.startswith(("Linear", "Addmm", "Mm")):
+                continue
+            pending += [fn for fn, _ in node.next_functions if fn is not None]
+        return False
+
+
+class LabelsOutside(Rule):
+    mistake = "labels outside of what the loss is made for"
+    operations = ("_binary_cross_entropy_with_logits", "_cross_entropy", "_nll_loss")
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        self.unused: dict[Any, list[Any]] = {}
+
+    def operation(self, call: Call) -> None:
+        x, y = call.inputs[:2]
+        if y.numel() == 0 or x.grad_fn is None:
+            return
+        if not y.is_floating_point():
+            return
+        v = values(y)
+        if v.min() < 0 or v.max() > 1:
+            self.find(
+                call.place,
+                f"targets lie in {span(v)}; the loss wants probabilities between 0 and 1, and has "
+                "no lower bound for others",
+                "map the labels to 0 and 1: (y + 1) / 2 for labels -1 and 1, y - 1 for 1 and 2",
+            )
+
+
+class ConstantLabels(Rule):
+    mistake = "the labels are constant"
+    operations = ("_cross_entropy", "_nll_loss", "_binary_cross_entropy_with_logits")
+
+    ROUNDS = 4
+    ENOUGH = 16
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        self.seen: dict[Any, tuple[set[float], int, set[int], Place | None, int]] = {}
+        self.clean = False
+
+    def operation(self, call: Call) -> None:
+        x, y = call.inputs[:2]
+        if x.grad_fn is None or y.numel() == 0 or self.clean:
+            return
+        v = values(y)
+        low, high = float(v.min()), float(v.max())
+        key = call.key
+        kinds, count, rounds, place, classes = self.seen.get(key, (set(), 0, set(), None, 0))
+        kinds |= {low, high}
+        rounds.add(self.run.round)
+        binary = y.is_floating_point()
+        classes = 2 if binary else (x.shape[class_dim(x)] if x.dim() else 0)
+        self.seen[key] = (kinds, count + v.size, rounds, place or call.place, classes)
+
+    def finish(self) -> None:
+        # A GAN's targets are constant on each line, and differ between its lines.
+        every = set().union(*(kinds for kinds, *_ in self.seen.values())) if self.seen else set()
+        if len(every) != 1:
+            return
+        for kinds, count, rounds, place, classes in self.seen.values():
+            if len(rounds) >= self.ROUNDS and count >= self.ENOUGH and classes > 1:
+                (only,) = kinds
+                self.find(
+                    place,
+                    f"all {count} labels of {len(rounds)} steps are {only:g}, of {classes} classes",
+                    "check how labels are read; shuffle the data if they are sorted",
+                )
+
+
+class OneClassBatches(Rule):
+    """Sorted labels without shuffling: every batch holds one class."""
+
+    mistake = "the data is sorted by label and not shuffled"
+    operations = ("_cross_entropy", "_nll_loss", "_binary_cross_entropy_with_logits")
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        self.seen: dict[Any, list[tuple[float, float, int, bool]]] = {}
+        self.places: dict[Any, Place | None] = {}
+
+    def operation(self, call: Call) -> None:
+        x, y = call.inputs[:2]
+        if x.grad_fn is None or y.numel() < _MANY or y.dim() > 2:
+            return
+        v = values(y).reshape(-1)
+        rising = bool((np.diff(v) >= 0).all())
+        batches = self.seen.setdefault(call.key, [])
+        if not batches:
+            self.places[call.key] = call.place
+        batches.append((float(v[0]), float(v[-1]), v.size, rising))
+
+    def finish(self) -> None:
+        if len(self.seen) != 1:
+            return  # several losses: GANs, contrastive terms
+        for key, batches in self.seen.items():
+            if len(batches) < 4:
+                continue
+            kinds = {b[0] for b in batches} | {b[1] for b in batches}
+            rising = sum(b[3] for b in batches)
+            ordered = sum(a[1] <= b[0] for a, b in pairwise(batches))
+            if len(kinds) < 2 or rising < len(batches) or ordered < 0.6 * (len(batches) - 1):
+                continue
+            if len({b[:2] for b in batches}) == 1:
+                continue  # one batch again and again: nothing to shuffle
+            pure = sum(b[0] == b[1] for b in batches)
+            self.find(
+                self.places[key],
+                f"in all {len(batches)} batches the labels rise from first to last, {pure} of them "
+                f"hold one class only, and most begin where the one before ended",
+                "shuffle: DataLoader(..., shuffle=True), or draw the indices with randperm()",
+            )
+
+
+class UnscaledAccumulation(Rule):
+    mistake = "gradients of several batches are added up without dividing the loss"
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        self.calls: dict[Any, list[Any]] = {}
+        self.history: dict[Any, list[int]] = {}
+
+    def backward(self, pass_: Pass) -> None:
+        if pass_.how == "grad" or len(pass_.roots) != 1:
+            return
+        root = pass_.roots[0]
+        node = root.grad_fn
+        if node is None or root.numel() != 1:
+            return
+        calls = self.calls.setdefault(pass_.key, [0, 0, pass_.place])
+        calls[0] += 1
+        calls[1] += self._is_plain_mean(pass_, node)
+
+    @staticmethod
+    def _is_plain_mean(pass_: Pass, node: Any) -> bool:
+        name = node.name().removesuffix("Backward0")
+        if name == "Mean":
+            return True
+        columns = pass_.columns
+        index = pass_.columns["roots"][0][0]
+        attributes = columns["attributes"][index] or {}
+        kind = attributes.get("reduction", attributes.get("mean"))
+        return kind in ("mean", True)
+
+    def stepped(self, watched: Watched) -> None:
+        for key, (count, plain, place) in self.calls.items():
+            history = self.history.setdefault(key, [])
+            history.append(count if plain == count else 0)
+            if len(history) >= 2 and min(history[-2:]) >= 2 and history[-1] == history[-2]:
+                self.find(
+                    place,
+                    f"backward runs {count} times for each step, on the mean over a batch each "
+                    f"time: the gradient is {count} times that of one batch",
+                    f"divide before backward: (loss / {count}).backward()",
+                )
+        self.calls.clear()
+
+
+class IntegerDivision(Rule):
+    mistake = "integer division where a fraction was meant"
+    operations = ("floor_divide", "_div_floor", "_div_trunc")
+
+    def operation(self, call: Call) -> None:
+        x, *_ = call.inputs
+        out = call.outputs[0]
+        if out.is_floating_point():
+            if x.requires_grad and out.numel():
+                self.find(
+                    call.place,
+                    "floor division of a value that requires grad: its gradient is zero everywhere",
+                    "divide with /",
+                )
+            return
+        if x.numel() == 0 or x.dtype.name == "bool":
+            return
+        v, w = values(x), values(out)
+        fraction = x.dim() == 0 and w.max() <= 1 and v.max() > 0 and not w.any()
+        pixels = x.dtype.name == "uint8" and x.numel() > 16 and v.max() > 1 and w.max() <= 1
+        if not fraction and not pixels:
+            return
+        self.find(
+            call.place,
+            f"integers in {span(v)} become {sorted(set(w.reshape(-1).tolist()))[:3]}: what lies "
+            "after the point is dropped",
+            "divide with /, or convert first: x.float() / n",
+        )

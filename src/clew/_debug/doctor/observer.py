@@ -1,0 +1,262 @@
+"""The observer: the one place of the doctor that hooks into the library.
+
+It shows rules what happens: chosen operations and every backward in the rounds that are looked at,
+and the calls of optimizers, schedules, loaders, scalers and modules in all rounds. A round ends
+with an optimizer's step. What it puts into the library it takes out again.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable
+from typing import Any
+
+from clew import _C
+from clew._debug.doctor import data, gradients, graphs, losses, modes, training  # noqa: F401
+from clew._debug.doctor.finding import Finding
+from clew._debug.doctor.rule import RULES, Rule
+from clew._debug.doctor.run import Batch, Call, Pass, Run
+from clew._debug.place import here
+
+__all__ = ["Observer"]
+
+FIRST = 8  # rounds that are looked at in full
+LATER = (12, 16, 24, 32, 48, 64, 96, 128, 192, 256)  # and these
+SHARE = 0.2  # of the time so far that looking may take, after the first rounds
+WAKES = 16  # times that looking begins again where something seems to change, at any price
+WAKE_SHARE = 0.05  # of the time so far that it may take after that
+SHOWN_BATCHES = 64  # of each pass over a loader
+
+
+class Observer:
+    """Puts hooks in, hands events to rules, takes hooks out."""
+
+    def __init__(self) -> None:
+        self.run = Run()
+        self.rules: list[Rule] = [rule(self.run) for rule in RULES]
+        self.broken: list[tuple[str, Exception]] = []  # rules that failed: they are asked no more
+        self._undo: list[Callable[[], None]] = []
+        self._by_operation: dict[str, list[Rule]] = {}
+        for rule in self.rules:
+            for name in rule.operations:
+                self._by_operation.setdefault(name, []).append(rule)
+        self._names = frozenset(self._by_operation)
+        self._hearing: dict[str, list[Rule]] = {}
+        self._busy = False
+        self._wakes = 0
+
+    # Events -----------------------------------------------------------------------------------
+
+    def _tell(self, event: str, *args: Any) -> None:
+        """Calls the method of all rules that have it. What rules do themselves is no event."""
+        if self._busy:
+            return
+        if event not in self._hearing:
+            own = [r for r in self.rules if getattr(type(r), event) is not getattr(Rule, event)]
+            self._hearing[event] = own
+        self._ask(self._hearing[event], event, *args)
+
+    def _ask(self, rules: list[Rule], event: str, *args: Any) -> None:
+        started = time.perf_counter()
+        self._busy = True
+        grad = _C._set_grad_enabled(False)
+        try:
+            for rule in tuple(rules):
+                try:
+                    getattr(rule, event)(*args)
+                except Exception as error:  # a mistake of ours must not end the user's program
+                    self.broken.append((type(rule).__name__, error))
+                    self.rules.remove(rule)
+                    for heard in (*self._hearing.values(), *self._by_operation.values()):
+                        if rule in heard:
+                            heard.remove(rule)
+        finally:
+            _C._restore_grad_enabled(grad)
+            self._busy = False
+            self.run.spent += time.perf_counter() - started
+
+    def _shown(self, name: str, given: list[Any], got: list[Any]) -> None:
+        """The core's callback: an operation has run, or a backward is about to."""
+        if name in ("backward", "retaining", "recorded", "grad") and not got:
+            if not self._busy:
+                pass_ = Pass(self.run, name, given)
+                self.run.backwards += 1
+                self._tell("backward", pass_)
+                self.run.last_root = max(self.run.last_root, pass_.root_sequence)
+            return
+        if not self._busy:
+            self._ask(self._by_operation[name], "operation", Call(self.run, name, given, got))
+
+    def _look(self, on: bool) -> None:
+        if on != self.run.looking:
+            self.run.looking = on
+            _C._observe(self._shown if on else None, self._names)
+
+    def _may_spend(self, share: float) -> bool:
+        return self.run.spent < share * (time.perf_counter() - self.run.started)
+
+    def _wake(self) -> None:
+        """Looks until the next step, where something else than a training step seems to begin."""
+        if self.run.looking:
+            return
+        self._wakes += 1
+        if self._wakes <= WAKES or self._may_spend(WAKE_SHARE):
+            self._look(True)
+
+    def _end_round(self) -> None:
+        self.run.round += 1
+        at = self.run.round
+        self._look(at < FIRST or (at in LATER and self._may_spend(SHARE)))
+
+    # Hooks ------------------------------------------------------------------------------------
+
+    def install(self) -> None:
+        """Puts all hooks in."""
+        self.run.looking = False
+        self._look(True)
+        self._watch_optimizers()
+        self._watch_modules()
+        self._watch_schedules()
+        self._watch_loaders()
+        self._watch_scaling()
+
+    def remove(self) -> None:
+        """Takes all hooks out."""
+        self._look(False)
+        while self._undo:
+            self._undo.pop()()
+
+    def finish(self, failed: bool) -> list[Finding]:
+        """What all rules found, by line."""
+        if not failed:
+            self._tell("finish")
+        found = [finding for rule in self.rules for finding in rule.findings.values()]
+        return sorted(found, key=lambda f: (f.file, f.line))
+
+    def _patch(self, owner: Any, name: str, around: Callable[..., Any]) -> None:
+        """Replaces a function by one that calls around(original, *args, **kwargs)."""
+        original = owner.__dict__[name]
+
+        @functools.wraps(original)
+        def patched(*args: Any, **kwargs: Any) -> Any:
+            return around(original, *args, **kwargs)
+
+        setattr(owner, name, patched)
+        self._undo.append(lambda: setattr(owner, name, original))
+
+    def _watch_optimizers(self) -> None:
+        from clew.optim import optimizer as module
+
+        def made(original: Any, optimizer: Any, *args: Any, **kwargs: Any) -> None:
+            original(optimizer, *args, **kwargs)
+            self.run.watched(optimizer, here())
+            self._tell("called", "optimizer", optimizer, here())
+
+        def cleared(original: Any, owner: Any, *args: Any, **kwargs: Any) -> None:
+            if not self._busy:
+                self._tell("cleared", owner, here() if self.run.looking else None)
+            original(owner, *args, **kwargs)
+
+        def before(optimizer: Any, *_: Any) -> None:
+            watched = self.run.watched(optimizer)
+            if watched.step_place is None:
+                watched.step_place = here()
+            self._tell("stepping", watched)
+
+        def after(optimizer: Any, *_: Any) -> None:
+            watched = self.run.watched(optimizer)
+            watched.steps += 1
+            self._tell("stepped", watched)
+            self._end_round()
+
+        self._patch(module.Optimizer, "__init__", made)
+        self._patch(module.Optimizer, "zero_grad", cleared)
+        self._undo.append(module.register_optimizer_step_pre_hook(before).remove)
+        self._undo.append(module.register_optimizer_step_post_hook(after).remove)
+        from clew.nn import Module
+
+        self._patch(Module, "zero_grad", cleared)
+
+    def _watch_modules(self) -> None:
+        from clew.autograd import grad_mode
+        from clew.nn import Module
+
+        def switched(original: Any, module: Any, mode: bool = True) -> Any:
+            if module in self.run.models or not self.run.models:
+                self._wake()
+                self._tell("called", "train" if mode else "eval", module, here())
+            return original(module, mode)
+
+        def entered(original: Any, mode: Any, *args: Any) -> Any:
+            result = original(mode, *args)
+            if not self._busy:
+                self._wake()
+            return result
+
+        self._patch(Module, "train", switched)
+        self._patch(grad_mode.no_grad, "__enter__", entered)
+        self._patch(grad_mode.inference_mode, "__enter__", entered)
+
+    def _watch_schedules(self) -> None:
+        from clew.optim import lr_scheduler as module
+
+        def made(original: Any, schedule: Any, *args: Any, **kwargs: Any) -> None:
+            busy, self._busy = self._busy, True  # the first step, which is its own
+            try:
+                original(schedule, *args, **kwargs)
+            finally:
+                self._busy = busy
+            self._tell("called", "scheduler", schedule, here())
+
+        def stepped(original: Any, schedule: Any, *args: Any, **kwargs: Any) -> Any:
+            if not self._busy:
+                self._tell("called", "schedule", schedule, here())
+            return original(schedule, *args, **kwargs)
+
+        for value in {id(v): v for v in vars(module).values()}.values():
+            if not isinstance(value, type) or not hasattr(value, "step"):
+                continue
+            if value.__name__ == "LRScheduler" or module.LRScheduler in value.__mro__:
+                if "step" in value.__dict__:
+                    self._patch(value, "step", stepped)
+                if value.__name__ == "LRScheduler" or value.__name__ == "ReduceLROnPlateau":
+                    self._patch(value, "__init__", made)
+
+    def _watch_loaders(self) -> None:
+        from clew.utils.data import dataloader as module
+
+        def given(original: Any, batches: Any) -> Any:
+            number = batches._num_yielded
+            if number == 0:
+                self._wake()
+            if number >= SHOWN_BATCHES:
+                return original(batches)
+            begun = time.perf_counter()
+            value = original(batches)
+            waited = time.perf_counter() - begun
+            self._tell("batch", Batch(batches._loader, number, value, waited, _C._here()))
+            return value
+
+        self._patch(module._Batches, "__next__", given)
+
+    def _watch_scaling(self) -> None:
+        from clew.amp.grad_scaler import GradScaler
+        from clew.nn.utils import clip_grad
+
+        def told(what: str) -> Callable[..., Any]:
+            def around(original: Any, subject: Any, *args: Any, **kwargs: Any) -> Any:
+                self._tell("called", what, subject, here())
+                return original(subject, *args, **kwargs)
+
+            return around
+
+        self._patch(GradScaler, "scale", told("scale"))
+        self._patch(GradScaler, "update", told("update"))
+
+        def unscaled(original: Any, scaler: Any, optimizer: Any) -> Any:
+            self._tell("called", "unscale", optimizer, here())
+            return original(scaler, optimizer)
+
+        self._patch(GradScaler, "unscale_", unscaled)
+        self._patch(clip_grad, "_gradients", told("clip"))

@@ -1,0 +1,74 @@
+"""What a rule is: it hears of what happens and says what is wrong."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from clew._debug.doctor.finding import Finding, made
+from clew._debug.place import Place
+
+if TYPE_CHECKING:
+    from clew import Tensor
+    from clew._debug.doctor.run import Batch, Call, Pass, Run, Watched
+
+__all__ = ["RULES", "Rule"]
+
+RULES: list[type[Rule]] = []
+
+
+class Rule:
+    """Looks for one mistake. Subclasses hear of the events they define a method for.
+
+    Attributes:
+        mistake: what it is called in the report.
+        operations: names of the operations that operation() is told of.
+    """
+
+    mistake: ClassVar[str] = ""
+    operations: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        if cls.mistake:
+            RULES.append(cls)
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.findings: dict[Any, Finding] = {}
+
+    def find(self, place: Place | None, evidence: str, change: str, key: Any = None) -> None:
+        """Notes a finding; one for each line, or for each key."""
+        key = key if key is not None else place and place[:2]
+        if key not in self.findings:
+            self.findings[key] = made(self.mistake, place, evidence, change)
+
+    # Events -----------------------------------------------------------------------------------
+
+    def operation(self, call: Call) -> None:
+        """An operation of `operations` ran, in a round that is looked at."""
+
+    def backward(self, pass_: Pass) -> None:
+        """Backward is about to run, in a round that is looked at."""
+
+    def stepping(self, watched: Watched) -> None:
+        """An optimizer is about to step."""
+
+    def stepped(self, watched: Watched) -> None:
+        """It has."""
+
+    def cleared(self, owner: Any, place: Place | None) -> None:
+        """zero_grad() was called, of an optimizer or a module."""
+
+    def batch(self, batch: Batch) -> None:
+        """A loader gave a batch."""
+
+    def called(self, what: str, subject: Any, place: Place | None) -> None:
+        """Something that happens rarely: "eval", "train", "schedule", "clip", "scale", "unscale",
+        "optimizer", "scheduler", "no_grad"."""
+
+    def finish(self) -> None:
+        """The program, or the part of it that is watched, is over."""
+
+
+def values(t: Tensor) -> Any:
+    """A tensor's elements as an array of its own memory where there is one; read only."""
+    return t.detach()._array_view() if t.dtype.name != "bfloat16" else t.detach().float().numpy()

@@ -1,0 +1,563 @@
+"""The training loop: optimizers, gradients that are cleared or not, schedules, scaling."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from clew import _C, Tensor
+from clew._debug.doctor.rule import Rule
+from clew._debug.doctor.run import Pass, Watched
+from clew._debug.place import Place
+
+_IN_A_ROW = 3  # times that something must happen to be no accident
+
+
+def norm(tensors: list[Tensor]) -> float:
+    """The norm of several tensors taken as one vector."""
+    total = 0.0
+    for t in tensors:
+        total += float(t.detach().norm().item()) ** 2 if t.numel() else 0.0
+    return total**0.5
+
+
+class ZeroGradForgotten(Rule):
+    mistake = "gradients are never cleared: they add up over the steps"
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        self.left: dict[int, tuple[Any, int]] = {}  # by parameter: a step left this gradient
+        self.held: dict[int, tuple[int, float]] = {}  # of optimizers: steps in a row, first norm
+        self.place: Place | None = None
+
+    def stepped(self, watched: Watched) -> None:
+        if not self.run.looking:
+            self.left.clear()
+            return
+        for p in watched.params[:4]:
+            if p.grad is not None:
+                self.left[id(p)] = (weakref.ref(p), id(p.grad))
+
+    def backward(self, pass_: Pass) -> None:
+        if pass_.how == "grad" or not self.left:
+            return
+        self.place = pass_.place
+        ids = {id(leaf) for leaf in pass_.leaves}
+        for watched in self.run.optimizers.values():
+            mine = [p for p in watched.params[:4] if id(p) in ids and id(p) in self.left]
+            if not mine:
+                continue
+            kept = [
+                p
+                for p in mine
+                if p.grad is not None
+                and id(p.grad) == self.left[id(p)][1]
+                and p.grad.count_nonzero().item()
+            ]
+            key = id(watched)
+            for p in mine:
+                del self.left[id(p)]
+            if not kept:
+                self.held.pop(key, None)
+                continue
+            rows, first = self.held.get(key, (0, norm([p.grad for p in kept])))
+            self.held[key] = (rows + 1, first)
+            if rows + 1 >= _IN_A_ROW:
+                now = norm([p.grad for p in kept])
+                self.find(
+                    pass_.place,
+                    f"before this backward, {rows + 1} steps in a row, .grad still held what the "
+                    f"steps before had used; its norm went from {first:.4g} to {now:.4g}"
+                    + (f"; step() is at {watched.step_place.short}" if watched.step_place else ""),
+                    "call optimizer.zero_grad() in every round, before backward",
+                    key,
+                )
+
+
+class ZeroGradAfterBackward(Rule):
+    mistake = "gradients are cleared between backward and step"
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        self.fed: set[int] = set()  # parameters that a backward since the last step reached
+        self.cleared_at: Place | None = None
+        self.empty: dict[int, int] = {}
+
+    def backward(self, pass_: Pass) -> None:
+        if pass_.how != "grad":
+            self.fed |= {id(leaf) for leaf in pass_.leaves}
+            self.cleared_at = None
+
+    def cleared(self, owner: Any, place: Place | None) -> None:
+        self.cleared_at = self.cleared_at or place
+
+    def stepping(self, watched: Watched) -> None:
+        params = watched.params
+        fed = [p for p in params if id(p) in self.fed and p.requires_grad]
+        if not fed or self.cleared_at is None:
+            return
+        if all(p.grad is None or not p.grad.count_nonzero().item() for p in fed):
+            self.empty[id(watched)] = self.empty.get(id(watched), 0) + 1
+            if self.empty[id(watched)] >= 2:
+                step = watched.step_place
+                self.find(
+                    self.cleared_at,
+                    f"backward gave gradients to {len(fed)} parameters, but zero_grad() took them "
+                    "away before step()" + (f" at {step.short}" if step else "") + ": all are "
+                    "None or zero there, and nothing is learned",
+                    "clear before backward: zero_grad(), backward(), step()",
+                )
+
+    def stepped(self, watched: Watched) -> None:
+        self.fed.clear()
+        self.cleared_at = None
+
+
+class NeverSteps(Rule):
+    mistake = "the optimizer never steps"
+
+    ENOUGH = 3
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        self.fed: dict[int, int] = {}  # of optimizers: backwards that reached them
+        self.first: dict[int, tuple[Place | None, list[tuple[Any, int]]]] = {}
+
+    def backward(self, pass_: Pass) -> None:
+        waiting = [w for w in self.run.optimizers.values() if w.steps == 0]
+        if pass_.how == "grad" or not waiting:
+            return
+        ids = {id(leaf) for leaf in pass_.leaves}
+        for watched in waiting:
+            reached = [p for p in watched.params if id(p) in ids]
+            if not reached:
+                continue
+            self.fed[id(watched)] = self.fed.get(id(watched), 0) + 1
+            if id(watched) not in self.first:
+                kept = [(p, p._version) for p in reached]
+                self.first[id(watched)] = (pass_.place, kept)
+
+    def finish(self) -> None:
+        for watched in self.run.optimizers.values():
+            times = self.fed.get(id(watched), 0)
+            if watched.steps or times < self.ENOUGH:
+                continue
+            place, kept = self.first[id(watched)]
+            same = all(p._version == version for p, version in kept)
+            if same:
+                self.find(
+                    watched.place or place,
+                    f"backward ran {times} times for the parameters of this {watched.kind}, its "
+                    "step() not once: no parameter has changed",
+                    "call optimizer.step() after backward",
+                    id(watched),
+                )
+
+
+class FrozenButChanging(Rule):
+    mistake = "a frozen parameter is changed by the optimizer"
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        self.before: list[tuple[Tensor, Tensor]] = []
+
+    def stepping(self, watched: Watched) -> None:
+        if self.run.looking:
+            frozen = [p for p in watched.params if not p.requires_grad and p.grad is not None]
+            self.before = [(p, p.detach().clone()) for p in frozen]
+
+    def stepped(self, watched: Watched) -> None:
+        for p, old in self.before:
+            change = (p.detach() - old).abs().max().item() if p.numel() else 0.0
+            if not change > 0:
+                continue
+            group = next(
+                g for g in watched.optimizer.param_groups if any(q is p for q in g["params"])
+            )
+            grad = norm([p.grad]) if p.grad is not None else 0.0
+            why = [f"{k}={group[k]}" for k in ("weight_decay", "momentum", "betas") if group.get(k)]
+            self.find(
+                watched.step_place,
+                f"{self.run.name_of(p)} has requires_grad=False, but step() changed it by up to "
+                f"{change:.3g}: its .grad is still there (norm {grad:.3g})"
+                + (f", and {', '.join(why)} acts on it" if why else ""),
+                "set p.grad = None when freezing, or give the optimizer only what requires grad: "
+                "(p for p in net.parameters() if p.requires_grad)",
+                id(p),
+            )
+        self.before = []
+
+
+class ScheduleOrder(Rule):
+    mistake = "the schedule steps before the optimizer"
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        self.seen: dict[int, Any] = {}
+
+    def called(self, what: str, subject: Any, place: Place | None) -> None:
+        if what != "schedule":
+            return
+        optimizer = getattr(subject, "optimizer", None)
+        if optimizer is None or id(subject) in self.seen:
+            return
+        self.seen[id(subject)] = subject
+        watched = self.run.watched(optimizer)
+        # A scaler leaves steps out whose gradients are not finite.
+        scaled = self.run.scaler is not None
+        if watched.steps == 0 and not scaled and not getattr(optimizer, "_opt_called", False):
+            self.find(
+                place,
+                f"{type(subject).__name__}.step() ran when {watched.kind}.step() had run 0 times: "
+                "the first value of the schedule is skipped",
+                "call optimizer.step() first, then the schedule's step()",
+            )
+
+
+class ScheduleNeverSteps(Rule):
+    mistake = "the learning-rate schedule never steps"
+
+    ENOUGH = 4
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        self.made: dict[int, tuple[Any, Place | None, int]] = {}
+        self.stepped_: set[int] = set()
+
+    def called(self, what: str, subject: Any, place: Place | None) -> None:
+        if what == "scheduler":
+            optimizer = getattr(subject, "optimizer", None)
+            steps = self.run.watched(optimizer).steps if optimizer is not None else 0
+            self.made[id(subject)] = (subject, place, steps)
+        elif what == "schedule":
+            self.stepped_.add(id(subject))
+            # One that is made of others steps them.
+            for inner in getattr(subject, "_schedulers", ()):
+                self.stepped_.add(id(inner))
+
+    def finish(self) -> None:
+        for key, (subject, place, before) in self.made.items():
+            optimizer = getattr(subject, "optimizer", None)
+            if key in self.stepped_ or optimizer is None:
+                continue
+            steps = self.run.watched(optimizer).steps - before
+            if steps >= self.ENOUGH and not self._is_part(subject):
+                rates = ", ".join(f"{g['lr']:g}" for g in optimizer.param_groups[:3])
+                self.find(
+                    place,
+                    f"the optimizer stepped {steps} times, {type(subject).__name__}.step() never "
+                    f"ran: the learning rate is still {rates}",
+                    "call scheduler.step() after each epoch, or after each step, as the schedule "
+                    "counts",
+                    key,
+                )
+
+    def _is_part(self, subject: Any) -> bool:
+        return any(
+            subject in getattr(other, "_schedulers", ()) for other, _, _ in self.made.values()
+        )
+
+
+class Unscaled(Rule):
+    mistake = "gradients are clipped before they are unscaled"
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        self.scaling: Any = None  # the scaler whose factor is in the gradients
+
+    def called(self, what: str, subject: Any, place: Place | None) -> None:
+        if what == "scale":
+            self.scaling = subject if subject.is_enabled() else None
+            self.run.scaler = self.scaling or self.run.scaler
+        elif what in ("unscale", "update"):
+            self.scaling = None
+        elif what == "clip" and self.scaling is not None:
+            factor = self.scaling.get_scale()
+            if factor > 1:
+                self.find(
+                    place,
+                    f"the loss was multiplied by {factor:g}, and so are the gradients that are "
+                    f"clipped here: the bound acts as one {factor:g} times smaller",
+                    "call scaler.unscale_(optimizer) before clipping",
+                )
+
+
+class UpdateSize(Rule):
+    mistake = "the learning rate does not fit"
+
+    HIGH = 0.5  # of a weight's own size
+    LOW = 1e-7
+    GROWTH = 3.0  # of the loss
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        self.before: list[tuple[Tensor, Tensor]] = []
+        self.ratios: dict[int, list[float]] = {}
+        self.rates: dict[int, list[float]] = {}
+        self.losses: list[float] = []
+        self.loss_keys: list[Any] = []
+
+    def backward(self, pass_: Pass) -> None:
+        root = pass_.roots[0]
+        if pass_.how != "grad" and root.numel() == 1:
+            self.losses.append(float(root.detach().reshape(-1)[0].item()))
+            self.loss_keys.append(pass_.key)
+
+    def stepping(self, watched: Watched) -> None:
+        if not self.run.looking:
+            self.before = []
+            return
+        weights = [p for p in watched.params if p.dim() >= 2 and p.grad is not None]
+        self.before = [(p, p.detach().clone()) for p in weights[:3] + weights[3:][-3:]]
+
+    def stepped(self, watched: Watched) -> None:
+        if not self.before:
+            return
+        found = []
+        for p, old in self.before:
+            size, change = norm([old]), norm([p.detach() - old])
+            if size > 0 and p.grad is not None and norm([p.grad]) > 0:
+                found.append(change / size)
+        self.before = []
+        if not found or watched.optimizer is None:
+            return
+        self.ratios.setdefault(id(watched), []).append(sorted(found)[len(found) // 2])
+        self.rates.setdefault(id(watched), []).append(
+            max(float(g["lr"]) for g in watched.optimizer.param_groups)
+        )
+
+    def finish(self) -> None:
+        one_line = len(set(self.loss_keys)) == 1
+        for watched in self.run.optimizers.values():
+            ratios = self.ratios.get(id(watched), [])
+            rates = self.rates.get(id(watched), [])
+            if len(ratios) < _IN_A_ROW:
+                continue
+            middle = sorted(ratios)[len(ratios) // 2]
+            first, last = (self.losses[0], self.losses[-1]) if self.losses else (0.0, 0.0)
+            diverged = last != last or last in (float("inf"), float("-inf"))
+            grew = one_line and first > 0 and max(self.losses[1:], default=0) > self.GROWTH * first
+            grew = grew and last > first
+            if (
+                (diverged and max(r for r in ratios if r == r) > 0.1)
+                or (grew and max(ratios) > 0.05)
+                or (middle > self.HIGH and one_line and not last < first)
+            ):
+                self.find(
+                    watched.step_place,
+                    f"a step changes weights by {middle:.3g} of their own size (typical is "
+                    f"0.001), and the loss went from {first:.4g} to {last:.4g}; lr={rates[-1]:g}",
+                    f"lower the learning rate: try lr={rates[-1] / 10:g} or less",
+                    id(watched),
+                )
+            elif max(ratios) < self.LOW and max(rates) <= rates[0] * 1.0001 and not diverged:
+                self.find(
+                    watched.step_place,
+                    f"a step changes weights by {middle:.3g} of their own size (typical is "
+                    f"0.001): nothing is learned in any useful time; lr={rates[-1]:g}",
+                    "raise the learning rate by factors of ten until the loss falls",
+                    id(watched),
+                )
+
+
+class RetainWithoutNeed(Rule):
+    mistake = "retain_graph=True is not needed"
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        self.kept: dict[Any, tuple[set[int], Place | None]] = {}
+        self.idle: dict[Any, int] = {}
+        self.needed: set[Any] = set()
+
+    def backward(self, pass_: Pass) -> None:
+        if not self.kept and pass_.how != "retaining":
+            return
+        nodes = set(pass_.sequences)
+        for key, (sequences, place) in list(self.kept.items()):
+            if sequences & nodes:
+                self.needed.add(key)
+                del self.kept[key]
+            elif key == pass_.key:  # round again
+                del self.kept[key]
+                self._count(key, place, len(sequences))
+        if pass_.how == "retaining":
+            self.kept[pass_.key] = (nodes, pass_.place)
+
+    def _count(self, key: Any, place: Place | None, count: int) -> None:
+        self.idle[key] = self.idle.get(key, 0) + 1
+        if self.idle[key] >= 2 and key not in self.needed:
+            self.find(
+                place,
+                f"{self.idle[key]} times this backward kept its graph of {count} operations, and "
+                "no other backward went through it: its memory is held one round too long",
+                "leave retain_graph=True out",
+                key,
+            )
+
+    def finish(self) -> None:
+        for key in self.needed:
+            self.findings.pop(key, None)
+
+
+class LossDoesNotReach(Rule):
+    """Of an optimizer's parameters that never get a gradient, those that were cut off."""
+
+    mistake = "parameters are cut off from the loss"
+
+    ROUNDS = 2
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        self.missing: dict[int, int] = {}
+        self.reasons: dict[int, tuple[str, Any, str]] = {}
+        self.reached: set[int] = set()
+        self.looked = 0
+
+    def backward(self, pass_: Pass) -> None:
+        if pass_.how == "grad" or not self.run.optimizers:
+            return
+        self.reached |= {id(leaf) for leaf in pass_.leaves}
+        lost = [
+            p
+            for w in self.run.optimizers.values()
+            for p in w.params
+            if p.requires_grad and id(p) not in self.reached and id(p) not in self.reasons
+        ]
+        if not lost or self.looked >= 6:
+            return
+        self.looked += 1
+        from clew._graph.graph import graph
+
+        whole = graph(pass_.roots)
+        for p in lost[:32]:
+            answer = whole.why(p)
+            if answer.kind in ("cut", "likely cut"):
+                self.reasons[id(p)] = (self.run.name_of(p), *self._cut(answer))
+
+    @staticmethod
+    def _cut(answer: Any) -> tuple[Any, str]:
+        return answer.place, answer.reason
+
+    def finish(self) -> None:
+        places: dict[Any, list[tuple[str, Any, str]]] = {}
+        for key, told in self.reasons.items():
+            if key not in self.reached:
+                places.setdefault(told[1] and tuple(told[1][:2]), []).append(told)
+        from clew._debug.place import placed
+
+        for group in places.values():
+            names = [name for name, _, _ in group]
+            more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+            self.find(
+                placed(group[0][1]),
+                f"{', '.join(names[:3])}{more} never got a gradient although an optimizer has "
+                f"them: {group[0][2].removeprefix('does not reach the result: ')}",
+                "compute with tensors all the way: leave out detach(), .data, item(), numpy() and "
+                "no_grad() where gradients are to flow",
+            )
+
+
+class ParameterRegistration(Rule):
+    mistake = "parameters are in no optimizer"
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        self.fed: dict[int, list[Any]] = {}  # parameter, passes, use
+        self.steps = 0
+
+    def backward(self, pass_: Pass) -> None:
+        if pass_.how == "grad":
+            return
+        from clew.nn import Parameter
+
+        for leaf in pass_.leaves:
+            if isinstance(leaf, Parameter):
+                entry = self.fed.setdefault(id(leaf), [leaf, 0, None])
+                entry[1] += 1
+                entry[2] = _C._recorded_use(leaf)
+
+    def finish(self) -> None:
+        from clew._debug.holders import assignment, hidden_in, owner_of
+        from clew._debug.place import placed
+
+        stepping = [w for w in self.run.optimizers.values() if w.steps]
+        if sum(w.steps for w in stepping) < 2:
+            return
+        known = self.run.optimized()
+        lost = [
+            (entry[0], entry[2])
+            for key, entry in self.fed.items()
+            if key not in known and entry[1] >= 2
+        ]
+        lost = [(p, use) for p, use in lost if p.requires_grad]
+        if not lost or not known & set(self.fed):
+            return  # nothing is missing, or the optimizers are for something else
+        told: dict[Any, list[Any]] = {}
+        for p, use in lost:
+            holder = hidden_in(self.run.models, p)
+            owner = owner_of(self.run.models, p)
+            key = holder[:2] if holder else ("model", id(owner[0])) if owner else ("loose", 0)
+            told.setdefault(key, []).append((p, use, holder, owner))
+        for key, group in told.items():
+            p, use, holder, owner = group[0]
+            count = sum(q.numel() for q, *_ in group)
+            many = (
+                f"{len(group)} parameters ({count:,} numbers) get gradients and are in no optimizer"
+            )
+            used = placed(use[0]) if use else None
+            if holder:
+                module, attribute, kind = holder
+                place = assignment(type(module), attribute) or used
+                self._found(
+                    place,
+                    "parameters lie in a plain " + kind,
+                    f"{type(module).__name__}.{attribute} is a {kind}, which parameters() does not "
+                    f"look into: {many}",
+                    "use nn.ModuleList, nn.ModuleDict, nn.ParameterList or nn.ParameterDict",
+                    key,
+                )
+                continue
+            if not owner:
+                place = used
+                self._found(
+                    place,
+                    self.mistake,
+                    f"{many}, nor in a model",
+                    "give them to the optimizer",
+                    key,
+                )
+                continue
+            model = owner[0]
+            names = ", ".join(n for q, *_ in group if (n := self.run.name_of(q)))[:120]
+            mine = {id(q) for q in model.parameters()}
+            stale = [
+                w
+                for w in stepping
+                if any(id(q) not in mine and q.grad is None for q in w.params)
+                and (any(id(q) in mine for q in w.params) or len(stepping) == 1)
+            ]
+            if stale:
+                w = stale[0]
+                old = sum(id(q) not in mine for q in w.params)
+                self._found(
+                    w.place or w.step_place,
+                    "the optimizer has parameters that were replaced",
+                    f"{old} parameters of this {w.kind} are no longer in the model and get no "
+                    f"gradients, while {names} get gradients and are in no optimizer",
+                    "make the optimizer after the model is complete",
+                    key,
+                )
+            elif any(id(q) in mine for w in stepping for q in w.params):
+                self._found(
+                    stepping[0].place or stepping[0].step_place,
+                    self.mistake,
+                    f"{many}: {names}",
+                    "give the optimizer all parameters, or freeze the others with "
+                    "requires_grad_(False)",
+                    key,
+                )
+
+    def _found(self, place: Any, mistake: str, evidence: str, change: str, key: Any) -> None:
+        from clew._debug.doctor.finding import made
+
+        self.findings.setdefault(key, made(mistake, place, evidence, change))

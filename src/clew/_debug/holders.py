@@ -1,0 +1,113 @@
+"""Who holds a parameter: modules, and lists and dicts that modules do not look into."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import linecache
+import textwrap
+from collections.abc import Iterator
+from types import CodeType
+from typing import Any
+
+from clew import Tensor
+from clew._debug.place import Place
+from clew._provenance import short_path
+
+_DEPTH = 4  # of lists in lists
+
+
+def owner_of(models: list[Any], parameter: Tensor) -> tuple[Any, str] | None:
+    """The model that knows a parameter, and the name that it has there."""
+    for model in models:
+        for name, known in model.named_parameters():
+            if known is parameter:
+                return model, name
+    return None
+
+
+def _modules_in(value: Any, depth: int = _DEPTH) -> Iterator[Any]:
+    """Modules and parameters in plain containers."""
+    from clew import nn
+
+    if isinstance(value, (nn.Module, nn.Parameter)):
+        yield value
+    elif depth and isinstance(value, dict):
+        for part in value.values():
+            yield from _modules_in(part, depth - 1)
+    elif depth and isinstance(value, (list, tuple, set)):
+        for part in value:
+            yield from _modules_in(part, depth - 1)
+
+
+def _all_modules(models: list[Any]) -> list[Any]:
+    """All modules, those in plain containers included."""
+    from clew import nn
+
+    found: dict[int, Any] = {}
+    pending = list(models)
+    while pending:
+        module = pending.pop()
+        if id(module) in found:
+            continue
+        found[id(module)] = module
+        pending += [m for m in module.children() if m is not None]
+        for value in vars(module).values():
+            if isinstance(value, (list, tuple, dict, set)):
+                pending += [m for m in _modules_in(value) if isinstance(m, nn.Module)]
+    return list(found.values())
+
+
+def hidden_in(models: list[Any], parameter: Tensor) -> tuple[Any, str, str] | None:
+    """The module, its attribute and the kind of the plain container that a parameter lies in."""
+    from clew import nn
+
+    for module in _all_modules(models):
+        for name, value in vars(module).items():
+            if name.startswith("_") and name in (
+                "_modules",
+                "_parameters",
+                "_buffers",
+            ):
+                continue
+            if not isinstance(value, (list, tuple, dict, set)):
+                continue
+            for part in _modules_in(value):
+                inside = part.parameters() if isinstance(part, nn.Module) else (part,)
+                if any(p is parameter for p in inside):
+                    return module, name, type(value).__name__
+    return None
+
+
+def assignment(kind: type, attribute: str) -> Place | None:
+    """The line of a class's methods that sets an attribute of self."""
+    for base in kind.__mro__:
+        for method in vars(base).values():
+            code = getattr(inspect.unwrap(method) if callable(method) else None, "__code__", None)
+            number = None if code is None else _line_that_sets(code, attribute)
+            if number is not None:
+                return place_at(code.co_filename, number)
+    return None
+
+
+def place_at(file: str, number: int) -> Place:
+    text = linecache.getline(file, number).strip()
+    return Place(file, number, f"{short_path(file)}:{number}" + (f": `{text}`" if text else ""))
+
+
+def _line_that_sets(code: CodeType, attribute: str) -> int | None:
+    lines = linecache.getlines(code.co_filename)[code.co_firstlineno - 1 :]
+    try:
+        tree = ast.parse(textwrap.dedent("".join(inspect.getblock(lines))))
+    except SyntaxError:
+        return None
+    for node in ast.walk(tree):
+        targets: list[ast.expr] = []
+        if isinstance(node, ast.Assign):
+            targets = node.targets
+        elif isinstance(node, (ast.AnnAssign, ast.AugAssign)):
+            targets = [node.target]
+        for target in targets:
+            if isinstance(target, ast.Attribute) and target.attr == attribute:
+                return code.co_firstlineno + target.lineno - 1
+    return None
