@@ -6,7 +6,7 @@ twin. `# here` marks the line that the doctor is to name (`#- here` one of the m
 
 from __future__ import annotations
 
-HEAD = """
+HEADER = """
 import numpy as np
 import clew
 from clew import nn
@@ -539,14 +539,28 @@ for step in range(4):
 net = nn.Linear(4, 3)
 opt = clew.optim.SGD(net.parameters(), lr=0.1)
 order = labels.argsort()
-loader = DataLoader(TensorDataset(x[order], labels[order]), batch_size=8)  #-
+loader = DataLoader(TensorDataset(x[order], labels[order]), batch_size=8)  #- here
 loader = DataLoader(TensorDataset(x[order], labels[order]), batch_size=8, shuffle=True)  #+
 for epoch in range(2):
     for inputs, y in loader:
         opt.zero_grad()
-        loss = F.cross_entropy(net(inputs), y)  # here
+        loss = F.cross_entropy(net(inputs), y)
         loss.backward()
         opt.step()
+""",
+    ),
+    "sorted_slices": (
+        "sorted data",
+        """
+net = nn.Linear(4, 3)
+opt = clew.optim.SGD(net.parameters(), lr=0.1)
+order = labels.argsort()
+order = clew.randperm(64)  #+
+for i in range(0, 64, 8):
+    opt.zero_grad()
+    loss = F.cross_entropy(net(x[order[i : i + 8]]), labels[order[i : i + 8]])  # here
+    loss.backward()
+    opt.step()
 """,
     ),
     "overlap": (
@@ -556,14 +570,14 @@ net = nn.Linear(4, 3)
 opt = clew.optim.SGD(net.parameters(), lr=0.1)
 data = TensorDataset(x, labels)
 train = DataLoader(Subset(data, range(0, 48)), batch_size=8, shuffle=True)
-test = DataLoader(Subset(data, range(32, 64)), batch_size=8)  #-
+test = DataLoader(Subset(data, range(32, 64)), batch_size=8)  #- here
 test = DataLoader(Subset(data, range(48, 64)), batch_size=8)  #+
 for inputs, y in train:
     opt.zero_grad()
     F.cross_entropy(net(inputs), y).backward()
     opt.step()
 with clew.no_grad():
-    for inputs, y in test:  # here
+    for inputs, y in test:
         net(inputs)
 """,
     ),
@@ -730,13 +744,13 @@ for inputs in DataLoader(Noisy(), batch_size=4, num_workers=2):  # here
 def variants(name: str) -> tuple[str, int | None, str]:
     """The program with the mistake, the line to name (None where none is marked), the twin."""
     bad, good, line = [], [], None
-    for text in (HEAD + PROGRAMS[name][1]).split("\n"):
+    for text in (HEADER + PROGRAMS[name][1]).split("\n"):
         stripped = text.rstrip()
         marked = stripped.endswith("here")
         if not stripped.endswith("#+"):
             bad.append(text)
             if marked:
                 line = len(bad)
-        if not (stripped.endswith("#-") or stripped.endswith("#- here")):
+        if not stripped.endswith(("#-", "#- here")):
             good.append(text)
     return "\n".join(bad), line, "\n".join(good)

@@ -6,7 +6,8 @@ import warnings
 from pathlib import Path
 
 import pytest
-from doctor_programs import PROGRAMS, variants
+from doctor_clean import CLEAN
+from doctor_programs import HEADER, PROGRAMS, variants
 
 from clew._debug.doctor.observer import Observer
 
@@ -42,4 +43,10 @@ def test_the_mistake_is_found(name, tmp_path):
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_clean_twin_is_not_blamed(name, tmp_path):
     found = watched(variants(name)[2], tmp_path / f"{name}_clean.py")
+    assert not found, [str(f) for f in found]
+
+
+@pytest.mark.parametrize("name", CLEAN)
+def test_clean_programs_are_not_blamed(name, tmp_path):
+    found = watched(HEADER + CLEAN[name], tmp_path / f"{name}.py")
     assert not found, [str(f) for f in found]

@@ -11,7 +11,6 @@ from clew import Tensor
 from clew._debug.doctor.losses import span
 from clew._debug.doctor.rule import Rule, values
 from clew._debug.doctor.run import Batch, Call, Pass
-from clew._debug.place import placed
 
 _BYTES = 2048  # of a sample that tell it from others
 _SAMPLES = 8192  # that are remembered of each loader
@@ -97,9 +96,10 @@ class WorkersRepeat(Rule):
             known.setdefault(p, batch.number)
         if found and len(again) >= max(1, len(found) // 2):
             self.find(
-                placed(batch.place),
+                batch.place(self.run),
                 f"{len(again)} of {len(found)} samples of batch {batch.number} are those of batch "
-                f"{again[0]}, bit by bit: {batch.loader.num_workers} workers draw the same numbers",
+                f"{again[0]}, bit by bit: {batch.loader.num_workers} workers draw the same numbers"
+                + batch.read(),
                 "draw with clew or with a generator seeded from "
                 "clew.utils.data.get_worker_info().seed, or seed in worker_init_fn",
                 id(batch.loader),
@@ -122,7 +122,7 @@ class Overlap(Rule):
     def batch(self, batch: Batch) -> None:
         key = self.current = id(batch.loader)
         self.loaders[key] = batch.loader
-        self.places.setdefault(key, batch.place)
+        self.places.setdefault(key, batch)
         known = self.samples.setdefault(key, set())
         if len(known) < _SAMPLES:
             known.update(prints(batch))
@@ -142,9 +142,9 @@ class Overlap(Rule):
                 if same or common < 2 or common < self.SHARE * len(two):
                     continue
                 self.find(
-                    placed(self.places[test]),
+                    self.places[test].place(self.run),
                     f"{common} of {len(two)} samples looked at that are evaluated on were trained "
-                    "on, too",
+                    "on, too" + self.places[test].read(),
                     "split once, by index, before making the two datasets (random_split)",
                     (train, test),
                 )
@@ -173,7 +173,7 @@ class SlowLoader(Rule):
             if self.last is not None and self.last[0] == key:
                 self.works.setdefault(key, []).append(now - batch.waited - self.last[1])
         self.loaders[key] = batch.loader
-        self.places.setdefault(key, batch.place)
+        self.places.setdefault(key, batch)
         self.last = (key, now)
 
     def backward(self, pass_: Pass) -> None:
@@ -189,9 +189,9 @@ class SlowLoader(Rule):
             if wait > self.LONG and wait > self.TIMES * work:
                 workers = self.loaders[key].num_workers
                 self.find(
-                    placed(self.places[key]),
+                    self.places[key].place(self.run),
                     f"a batch takes {wait * 1e3:.1f} ms to come, the rest of a round "
-                    f"{work * 1e3:.1f} ms; num_workers={workers}",
+                    f"{work * 1e3:.1f} ms; num_workers={workers}" + self.places[key].read(),
                     "raise num_workers, do once what is done for each sample each time, or keep "
                     "the data in one tensor",
                     key,
@@ -218,3 +218,43 @@ class DoublePrecision(Rule):
             "the result, and all after it, is float64: twice the memory, half the speed",
             "convert the data once: x.float(), or from_numpy(a.astype('float32'))",
         )
+
+
+class SortedDataset(Rule):
+    """Of a dataset that is in memory and read in its own order."""
+
+    mistake = "the data is sorted by label and not shuffled"
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        self.sorted: dict[int, tuple[Any, Any, str]] = {}  # loader, place, what was seen
+        self.current: int | None = None
+
+    def batch(self, batch: Batch) -> None:
+        self.current = id(batch.loader)
+        if batch.number or self.current in self.sorted:
+            return
+        from clew.utils.data import SequentialSampler, TensorDataset
+
+        loader = batch.loader
+        if not isinstance(getattr(loader, "sampler", None), SequentialSampler):
+            return
+        data = loader.dataset
+        labels = data.tensors[-1] if isinstance(data, TensorDataset) else None
+        if labels is None:
+            labels = getattr(data, "targets", getattr(data, "labels", None))
+        found = np.asarray(values(labels) if isinstance(labels, Tensor) else labels)
+        if found.ndim != 1 or found.size < 16 or found.dtype.kind not in "iu":
+            return
+        kinds = len(np.unique(found))
+        if 2 <= kinds <= found.size // 4 and bool((np.diff(found.astype(np.int64)) >= 0).all()):
+            seen = (
+                f"the {found.size} labels of {type(data).__name__} rise from {found[0]} to "
+                f"{found[-1]}, {kinds} classes, and are read in this order"
+            )
+            self.sorted[self.current] = (loader, batch.place(self.run), seen + batch.read())
+
+    def backward(self, pass_: Pass) -> None:
+        if self.current in self.sorted:
+            _, place, seen = self.sorted[self.current]
+            self.find(place, seen, "shuffle: DataLoader(..., shuffle=True)", self.current)

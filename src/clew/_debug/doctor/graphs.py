@@ -6,7 +6,8 @@ import weakref
 from itertools import pairwise
 from typing import Any
 
-from clew import _C
+from clew import _C, Tensor
+from clew._debug.doctor.losses import LOSSES
 from clew._debug.doctor.rule import Rule
 from clew._debug.doctor.run import Call, Pass, Watched
 from clew._debug.holders import assignment
@@ -16,34 +17,37 @@ _ROUNDS = 3
 
 
 class LossKept(Rule):
-    mistake = "losses are kept with their graphs"
+    mistake = "losses or outputs are kept with their graphs"
+    operations = LOSSES
 
     def __init__(self, run: Any) -> None:
         super().__init__(run)
-        self.roots: dict[Any, list[tuple[int, Any]]] = {}
-        self.places: dict[Any, Any] = {}
+        # Losses by the line of backward, outputs by that of the loss.
+        self.seen: dict[Any, list[weakref.ref[Tensor]]] = {}
+
+    def operation(self, call: Call) -> None:
+        if call.inputs[0].grad_fn is not None:
+            self._note(call.inputs[0], call.key, call.place, "outputs")
 
     def backward(self, pass_: Pass) -> None:
-        if pass_.how == "grad" or len(pass_.roots) != 1:
-            return
-        root = pass_.roots[0]
-        seen = self.roots.setdefault(pass_.key, [])
-        alive = [
-            number
-            for number, ref in seen
-            if (t := ref()) is not None and t is not root and t.grad_fn is not None
-        ]
-        if len(alive) >= _ROUNDS and len(alive) >= 0.8 * len(seen):
-            node = root.grad_fn
-            place = placed(node._place) if node is not None else pass_.place
+        if pass_.how != "grad" and len(pass_.roots) == 1 and pass_.roots[0].grad_fn is not None:
+            self._note(pass_.roots[0], pass_.key, pass_.place, "losses")
+
+    def _note(self, tensor: Tensor, key: Any, place: Place | None, what: str) -> None:
+        seen = self.seen.setdefault((what, key), [])
+        alive = sum(
+            (t := ref()) is not None and t is not tensor and bool(t.grad_fn) for ref in seen
+        )
+        if alive >= _ROUNDS and alive >= 0.8 * len(seen):
+            made = placed(tensor.grad_fn._place)
             self.find(
-                self.places.get(pass_.key) or place,
-                f"{len(alive)} losses of earlier rounds are still alive, each with its graph"
-                + (f"; backward is at {pass_.place.short}" if pass_.place else ""),
-                "keep the number: losses.append(loss.item()), or loss.detach()",
-                pass_.key,
+                made or place,
+                f"{alive} {what} of earlier rounds are still alive, each with its graph"
+                + (f"; used at {place.short}" if place else ""),
+                "keep numbers: losses.append(loss.item()), outputs.append(output.detach())",
+                (what, key),
             )
-        seen.append((self.run.round, weakref.ref(root)))
+        seen.append(weakref.ref(tensor))
 
 
 class RunningTotal(Rule):
@@ -66,7 +70,7 @@ class RunningTotal(Rule):
         if not nodes or self.run.last_root == 0:
             return
         # All that goes in was made before the last backward: nothing will be differentiated.
-        if any(n._sequence_nr() > self.run.last_root for n in nodes):
+        if not all(self._is_old(n) for n in nodes):
             return
         self.times[call.key] = self.times.get(call.key, 0) + 1
         if self.times[call.key] >= _ROUNDS:
@@ -76,6 +80,13 @@ class RunningTotal(Rule):
                 "sum keeps a graph that grows with every step",
                 "add the number: total += loss.item()",
             )
+
+    def _is_old(self, node: Any, depth: int = 4) -> bool:
+        """Whether a number comes from before the last backward, perhaps scaled since."""
+        if node._sequence_nr() <= self.run.last_root:
+            return True
+        before = [fn for fn, _ in node.next_functions if fn is not None]
+        return depth > 0 and bool(before) and all(self._is_old(fn, depth - 1) for fn in before)
 
 
 class Growing(Rule):
@@ -147,11 +158,8 @@ class SharedByAccident(Rule):
                 self._judge(model, watched)
 
     def _judge(self, model: Any, watched: Watched) -> None:
-        from clew import nn
-
         for holder in model.modules():
-            if isinstance(holder, (nn.Sequential, nn.ModuleList)):
-                self._repeated(model, holder, watched)
+            self._repeated(model, holder, watched)
         memory: dict[int, tuple[str, Any]] = {}
         for name, p in model.named_parameters():
             if p.numel() < 2:
@@ -167,19 +175,23 @@ class SharedByAccident(Rule):
                 )
 
     def _repeated(self, model: Any, holder: Any, watched: Watched) -> None:
+        from clew import nn
+
         names: dict[int, list[str]] = {}
         for name, child in holder._modules.items():
-            if child is not None and any(True for _ in child.parameters()):
+            # Embeddings are shared on purpose.
+            shared = isinstance(child, (nn.Embedding, nn.EmbeddingBag))
+            if child is not None and not shared and any(True for _ in child.parameters()):
                 names.setdefault(id(child), []).append(name)
         for same in names.values():
             if len(same) < 2:
                 continue
-            path, place = "", None
+            path, place = "", assignment(type(holder), same[-1])
             for owner in model.modules():
                 for name, child in owner._modules.items():
                     if child is holder:
                         path = name
-                        place = assignment(type(owner), name)
+                        place = place or assignment(type(owner), name)
             child = holder._modules[same[0]]
             count = sum(p.numel() for p in child.parameters())
             use = next((u for p in child.parameters() if (u := _C._recorded_use(p))), None)

@@ -177,7 +177,7 @@ class BroadcastLoss(Rule):
         return (one, one), (one, two)
 
 
-_LOSSES = (
+LOSSES = (
     "_cross_entropy",
     "_nll_loss",
     "_binary_cross_entropy",
@@ -188,7 +188,7 @@ _LOSSES = (
 
 class TargetRequiresGrad(Rule):
     mistake = "the target of a loss requires grad"
-    operations = _LOSSES
+    operations = LOSSES
 
     def operation(self, call: Call) -> None:
         if len(call.inputs) < 2:
@@ -297,9 +297,9 @@ class ConstantLabels(Rule):
 
 
 class OneClassBatches(Rule):
-    """Sorted labels without shuffling: every batch holds one class."""
+    """Sorted labels without shuffling, where the data set cannot be looked at."""
 
-    mistake = "the data is sorted by label and not shuffled"
+    mistake = "labels rise through the batches: sorted data that is not shuffled"
     operations = ("_cross_entropy", "_nll_loss", "_binary_cross_entropy_with_logits")
 
     def __init__(self, run: Any) -> None:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from clew import _C
+from clew._debug.doctor.losses import LOSSES
 from clew._debug.doctor.rule import Rule
 from clew._debug.doctor.run import Call, Pass, Watched
 from clew._debug.place import Place
 
 # What runs in training mode alone.
+# What a result is judged by.
+JUDGES = ("argmax", "max", "topk", *LOSSES)
 BATCH_NORM = "nn.functional.batch_norm"
 DROPOUT = "_masked_dropout"
 
@@ -18,10 +22,11 @@ def trains(call: Call) -> bool:
     running = call.inputs[1] if len(call.inputs) > 1 else None
     if running is None:
         return False
+    # update_bn() gathers statistics on purpose, and sets momentum to None meanwhile.
     for model in call.run.models:
         for module in model.modules():
             if getattr(module, "running_mean", None) is running:
-                return bool(module.training)
+                return bool(module.training and module.momentum is not None)
     return False
 
 
@@ -40,7 +45,7 @@ def _moody(model: Any) -> list[Any]:
 
 class EvaluatedInTrainingMode(Rule):
     mistake = "the model is evaluated in training mode"
-    operations = (BATCH_NORM, DROPOUT, "argmax", "max", "topk")
+    operations = (BATCH_NORM, DROPOUT, *JUDGES)
 
     def __init__(self, run: Any) -> None:
         super().__init__(run)
@@ -49,10 +54,13 @@ class EvaluatedInTrainingMode(Rule):
         self.lonely = 0  # passes that were judged and not trained on
         self.place: Place | None = None
         self.kind = ""
+        # Passes that were not recorded: the mark that their values carry, and what to say.
+        self.unrecorded: dict[Any, tuple[Any, Place | None, str]] = {}
+        self.used: set[Any] = set()  # marks that were seen in what was trained on
 
     def operation(self, call: Call) -> None:
         x = call.inputs[0]
-        if call.name in ("argmax", "max", "topk"):
+        if call.name in JUDGES:
             if x.grad_fn is not None and self.pending and call.place:
                 last = self.pending[-1]
                 if x.grad_fn._sequence_nr() > last[2]:
@@ -66,7 +74,7 @@ class EvaluatedInTrainingMode(Rule):
         module = call.instruction[3] if call.instruction else None
         if module and ("Dropout" in module or "Norm" in module):
             kind = module
-        if not self.unrecorded(call):
+        if any(t is not None and t.requires_grad for t in call.outputs):
             if self.judged and self.pending and self._new_pass(call):
                 self._count()
             number = call.outputs[0].grad_fn
@@ -76,29 +84,31 @@ class EvaluatedInTrainingMode(Rule):
             return
         if self.run.last_root == 0:
             return
-        self.find(
-            call.place,
+        cut = _C._cut_of(call.outputs[0])
+        if cut is None or call.key in self.unrecorded:
+            return
+        seen = (
             f"after {self.run.round} steps, {kind} runs in training mode while nothing is "
-            "recorded: " + self._effect(kind),
-            "call model.eval() before evaluating, and model.train() before training goes on",
+            "recorded: " + self._effect(kind)
         )
+        self.unrecorded[call.key] = (self._mark(cut), call.place, seen)
 
     @staticmethod
-    def unrecorded(call: Call) -> bool:
-        return not any(t is not None and t.requires_grad for t in call.outputs)
+    def _mark(cut: Any) -> Any:
+        return (cut[0], id(cut[2][0]), *cut[2][1:3])
 
     def _new_pass(self, call: Call) -> bool:
         return any(key == call.key for *_, key in self.pending)
 
-    def _count(self) -> None:
+    def _count(self, last: bool = False) -> None:
         self.lonely += 1
         self.judged = 0
         self.pending = []
-        if self.lonely >= 2:
+        if self.lonely >= 2 or last:
             self.find(
                 self.place,
-                f"{self.lonely} forward passes in a row were judged (argmax) and not trained on, "
-                f"with {self.kind} in training mode: " + self._effect(self.kind),
+                f"the last {self.lonely} forward passes were judged and not trained on, with "
+                f"{self.kind} in training mode: " + self._effect(self.kind),
                 "call model.eval() before evaluating and compute under no_grad()",
                 "judged",
             )
@@ -116,10 +126,20 @@ class EvaluatedInTrainingMode(Rule):
         self.pending = []
         self.judged = 0
         self.lonely = 0
+        # What a generator or a teacher made is trained on: no evaluation.
+        self.used |= {self._mark(cut) for cut in pass_.columns["cuts"].values()}
 
     def finish(self) -> None:
-        if self.judged and self.pending:
-            self._count()
+        for mark, place, seen in self.unrecorded.values():
+            if mark not in self.used:
+                self.find(
+                    place,
+                    seen,
+                    "call model.eval() before evaluating, and model.train() before training "
+                    "goes on",
+                )
+        if self.judged and self.pending and self.run.round >= 2:
+            self._count(last=True)
 
 
 class TrainedInEvaluationMode(Rule):

@@ -28,6 +28,19 @@ WAKES = 16  # times that looking begins again where something seems to change, a
 WAKE_SHARE = 0.05  # of the time so far that it may take after that
 SHOWN_BATCHES = 64  # of each pass over a loader
 
+# What is not told where its cause is.
+_SORTED = "the data is sorted by label and not shuffled"
+_LOSS = "the loss is NaN or infinite"
+CAUSES = {
+    "the labels are constant": {_SORTED},
+    "labels rise through the batches: sorted data that is not shuffled": {_SORTED},
+    _LOSS: {
+        "an expression is differentiated where its slope is infinite",
+        "where() hides values whose gradient is still computed",
+        "the learning rate does not fit",
+    },
+}
+
 
 class Observer:
     """Puts hooks in, hands events to rules, takes hooks out."""
@@ -132,7 +145,10 @@ class Observer:
         if not failed:
             self._tell("finish")
         found = [finding for rule in self.rules for finding in rule.findings.values()]
-        return sorted(found, key=lambda f: (f.file, f.line))
+        kinds = {finding.mistake for finding in found}
+        found = [f for f in found if not kinds & CAUSES.get(f.mistake, set())]
+        unique = {(f.mistake, f.file, f.line): f for f in found}
+        return sorted(unique.values(), key=lambda f: (f.file, f.line))
 
     def _patch(self, owner: Any, name: str, around: Callable[..., Any]) -> None:
         """Replaces a function by one that calls around(original, *args, **kwargs)."""
@@ -220,7 +236,7 @@ class Observer:
             if value.__name__ == "LRScheduler" or module.LRScheduler in value.__mro__:
                 if "step" in value.__dict__:
                     self._patch(value, "step", stepped)
-                if value.__name__ == "LRScheduler" or value.__name__ == "ReduceLROnPlateau":
+                if "__init__" in value.__dict__:
                     self._patch(value, "__init__", made)
 
     def _watch_loaders(self) -> None:
@@ -238,7 +254,12 @@ class Observer:
             self._tell("batch", Batch(batches._loader, number, value, waited, _C._here()))
             return value
 
+        def made(original: Any, loader: Any, *args: Any, **kwargs: Any) -> None:
+            original(loader, *args, **kwargs)
+            self.run.loaders[id(loader)] = (loader, _C._here())
+
         self._patch(module._Batches, "__next__", given)
+        self._patch(module.DataLoader, "__init__", made)
 
     def _watch_scaling(self) -> None:
         from clew.amp.grad_scaler import GradScaler

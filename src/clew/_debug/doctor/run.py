@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import opcode
 import time
 from functools import cached_property
+from types import CodeType
 from typing import Any
 
 import clew
@@ -11,6 +13,23 @@ from clew import _C, Tensor
 from clew._debug.place import Place, placed
 
 __all__ = ["Batch", "Call", "Pass", "Run", "Watched"]
+
+
+# Of code objects, which are kept so that their numbers stay theirs.
+_texts: dict[int, tuple[CodeType, bytes]] = {}
+_PRECALL = opcode.opmap.get("PRECALL")
+
+
+def call_key(place: tuple[Any, ...]) -> tuple[int, int]:
+    """What is equal for calls by one expression. Python 3.11 makes them in one of two instructions,
+    depending on how often the expression ran."""
+    code, offset = place[0], place[1]
+    known = _texts.get(id(code))
+    if known is None:
+        known = _texts[id(code)] = (code, code.co_code)
+    if _PRECALL is not None and offset < len(known[1]) and known[1][offset] == _PRECALL:
+        offset += 4
+    return id(code), offset
 
 
 class Call:
@@ -33,7 +52,7 @@ class Call:
     def key(self) -> Any:
         """Equal for calls of one line and module."""
         at = self.instruction
-        return None if at is None else (id(at[0]), at[1], at[2])
+        return None if at is None else (*call_key(at), at[2])
 
 
 class Pass:
@@ -53,7 +72,7 @@ class Pass:
     @property
     def key(self) -> Any:
         """Equal for calls of one line."""
-        return None if self.instruction is None else (id(self.instruction[0]), self.instruction[1])
+        return None if self.instruction is None else call_key(self.instruction)
 
     @cached_property
     def columns(self) -> dict[str, Any]:
@@ -101,7 +120,17 @@ class Batch:
         self.number = number  # in this pass over the data, from 0
         self.value = value
         self.waited = waited
-        self.place = place
+        self.read_at = place
+
+    def place(self, run: Run) -> Place | None:
+        """Where the loader was made, if that was seen; else where it is read."""
+        made = run.loaders.get(id(self.loader))
+        return placed(made[1] if made is not None else self.read_at)
+
+    def read(self) -> str:
+        """A few words about where it is read."""
+        at = placed(self.read_at)
+        return f"; it is read at {at.short}" if at else ""
 
     @cached_property
     def tensors(self) -> list[Tensor]:
@@ -119,6 +148,7 @@ class Run:
         self.backwards = 0
         self.looking = True  # whether operations are shown in this round
         self.optimizers: dict[int, Watched] = {}
+        self.loaders: dict[int, tuple[Any, Any]] = {}  # those made since, and where
         self.scaler: Any = None  # an enabled GradScaler that was used
         self.last_root = 0  # the number of the latest node that a backward began at
         self.started = time.perf_counter()

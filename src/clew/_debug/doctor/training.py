@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from typing import Any
 
 from clew import _C, Tensor
@@ -24,54 +23,56 @@ def norm(tensors: list[Tensor]) -> float:
 class ZeroGradForgotten(Rule):
     mistake = "gradients are never cleared: they add up over the steps"
 
+    FEW = 4  # parameters of each optimizer that are looked at
+
     def __init__(self, run: Any) -> None:
         super().__init__(run)
-        self.left: dict[int, tuple[Any, int]] = {}  # by parameter: a step left this gradient
+        # By parameter: itself, the identity of the gradient that its optimizer's step left, and
+        # whether a backward since has added to it.
+        self.left: dict[int, tuple[Tensor, int, bool]] = {}
         self.held: dict[int, tuple[int, float]] = {}  # of optimizers: steps in a row, first norm
         self.place: Place | None = None
 
-    def stepped(self, watched: Watched) -> None:
-        if not self.run.looking:
-            self.left.clear()
-            return
-        for p in watched.params[:4]:
-            if p.grad is not None:
-                self.left[id(p)] = (weakref.ref(p), id(p.grad))
-
     def backward(self, pass_: Pass) -> None:
-        if pass_.how == "grad" or not self.left:
+        if pass_.how == "grad":
             return
-        self.place = pass_.place
         ids = {id(leaf) for leaf in pass_.leaves}
-        for watched in self.run.optimizers.values():
-            mine = [p for p in watched.params[:4] if id(p) in ids and id(p) in self.left]
-            if not mine:
-                continue
-            kept = [
-                p
-                for p in mine
-                if p.grad is not None
-                and id(p.grad) == self.left[id(p)][1]
-                and p.grad.count_nonzero().item()
-            ]
-            key = id(watched)
-            for p in mine:
-                del self.left[id(p)]
-            if not kept:
-                self.held.pop(key, None)
-                continue
-            rows, first = self.held.get(key, (0, norm([p.grad for p in kept])))
-            self.held[key] = (rows + 1, first)
-            if rows + 1 >= _IN_A_ROW:
-                now = norm([p.grad for p in kept])
-                self.find(
-                    pass_.place,
-                    f"before this backward, {rows + 1} steps in a row, .grad still held what the "
-                    f"steps before had used; its norm went from {first:.4g} to {now:.4g}"
-                    + (f"; step() is at {watched.step_place.short}" if watched.step_place else ""),
-                    "call optimizer.zero_grad() in every round, before backward",
-                    key,
-                )
+        for key, (p, grad, _) in list(self.left.items()):
+            if p.grad is None or id(p.grad) != grad or not p.grad.count_nonzero().item():
+                del self.left[key]
+            elif key in ids:
+                self.left[key] = (p, grad, True)
+                self.place = pass_.place
+
+    def stepping(self, watched: Watched) -> None:
+        mine = [p for p in watched.params[: self.FEW] if p.grad is not None]
+        kept = [
+            p.grad
+            for p in mine
+            if p.grad is not None and self.left.get(id(p), (p, 0, False))[1:] == (id(p.grad), True)
+        ]
+        if not kept or not self.run.looking:
+            self.held.pop(id(watched), None)
+            return
+        now = norm(kept)
+        rows, first = self.held.get(id(watched), (0, now))
+        self.held[id(watched)] = (rows + 1, first)
+        if rows + 1 >= _IN_A_ROW:
+            step = watched.step_place
+            self.find(
+                self.place,
+                f"{rows + 1} steps in a row used gradients that still held what the steps before "
+                f"had used; their norm went from {first:.4g} to {now:.4g}"
+                + (f"; step() is at {step.short}" if step else ""),
+                "call optimizer.zero_grad() in every round, before backward",
+                id(watched),
+            )
+
+    def stepped(self, watched: Watched) -> None:
+        for p in watched.params[: self.FEW]:
+            self.left.pop(id(p), None)
+            if p.grad is not None and self.run.looking:
+                self.left[id(p)] = (p, id(p.grad), False)
 
 
 class ZeroGradAfterBackward(Rule):
@@ -183,7 +184,6 @@ class FrozenButChanging(Rule):
                 + (f", and {', '.join(why)} acts on it" if why else ""),
                 "set p.grad = None when freezing, or give the optimizer only what requires grad: "
                 "(p for p in net.parameters() if p.requires_grad)",
-                id(p),
             )
         self.before = []
 
@@ -285,7 +285,7 @@ class Unscaled(Rule):
 class UpdateSize(Rule):
     mistake = "the learning rate does not fit"
 
-    HIGH = 0.5  # of a weight's own size
+    HIGH = 1.0  # of a weight's own size
     LOW = 1e-7
     GROWTH = 3.0  # of the loss
 
@@ -341,7 +341,7 @@ class UpdateSize(Rule):
             if (
                 (diverged and max(r for r in ratios if r == r) > 0.1)
                 or (grew and max(ratios) > 0.05)
-                or (middle > self.HIGH and one_line and not last < first)
+                or middle > self.HIGH
             ):
                 self.find(
                     watched.step_place,
