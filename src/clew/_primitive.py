@@ -20,7 +20,15 @@ from clew._tensor import _disabled_torch_function_impl
 from clew.autograd.function import Function, FunctionCtx
 from clew.utils._pytree import tree_flatten, tree_unflatten
 
-__all__ = ["Context", "broadcast_batch", "loops_in_vmap", "primitive", "scipy", "write_out"]
+__all__ = [
+    "Context",
+    "broadcast_batch",
+    "in_memory_order",
+    "loops_in_vmap",
+    "primitive",
+    "scipy",
+    "write_out",
+]
 
 # From this many elements on a kernel's result becomes a tensor without a copy where that is safe.
 _LARGE = 1 << 14
@@ -260,6 +268,20 @@ def broadcast_batch(name: str, *tensors: Tensor, core: Sequence[int]) -> tuple[T
             f"{', '.join(str(list(t.shape)) for t in tensors)}"
         ) from None
     return tuple(t.expand(*batch, *t.shape[t.ndim - c :]) for t, c in zip(tensors, core))
+
+
+def in_memory_order(function: Callable[..., Any], *tensors: Tensor, **attrs: Any) -> Any:
+    """What an elementwise function makes of tensors of one shape: a tensor or a tuple of tensors,
+    whose dims lie in memory in the order of those of the first tensor that is not expanded. So the
+    core's elementwise operations have it.
+    """
+    whole = next((t for t in tensors if 0 not in t.stride()), tensors[0])
+    if whole.is_contiguous():
+        return function(*tensors, **attrs)
+    order = sorted(range(whole.ndim), key=whole.stride, reverse=True)
+    back = sorted(range(whole.ndim), key=order.__getitem__)
+    made = function(*(t.permute(order) for t in tensors), **attrs)
+    return tuple(t.permute(back) for t in made) if isinstance(made, tuple) else made.permute(back)
 
 
 def write_out(name: str, result: Any, out: Any, *, converts: bool = False) -> Any:

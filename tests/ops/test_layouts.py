@@ -181,6 +181,15 @@ ORDERS = [(0, 1, 3, 2), (3, 2, 1, 0), (1, 2, 3, 0)]
         lambda x: clew.where(x[:1] > 0, x, x[:, :1]),
         lambda x: x[:, :, :3] - x[:, :, 3:],
         lambda x: clew.zeros_like(x[..., ::2]),
+        lambda x: clew.special.airy_ai(x),
+        lambda x: clew.special.bessel_j0(x.double()),
+        lambda x: clew.special.legendre_polynomial_p(x, 3),
+        lambda x: clew.special.chebyshev_polynomial_t(x[:, ::2], x[:, 1::2]),
+        lambda x: clew.special.hermite_polynomial_h(x[:1, :1, :1, :1], x),
+        lambda x: clew.igamma(x + 1, x[:, :1]),
+        lambda x: clew.igammac(x, 2 * x),
+        lambda x: clew.frexp(x).mantissa,
+        lambda x: clew.frexp(x).exponent,
     ],
 )
 def test_orders_of_dims_are_kept(
@@ -222,6 +231,20 @@ def test_meta_tensors_have_the_same_strides(device: str) -> None:
     x = clew.empty(IMAGE, device=device, memory_format=clew.channels_last)
     for f in (lambda x: F.max_pool2d(x, 2), lambda x: clew.cat([x, x]), lambda x: x[:1] + x[:, :1]):
         expect(f(x), LAST[4])
+
+
+def test_gradients_pass_through_functions_in_the_order_of_memory() -> None:
+    x = values((4, 6)).double().add(0.5).t().requires_grad_()
+    clew.special.bessel_j0(x).sum().backward()
+    assert x.grad is not None
+    np.testing.assert_allclose(x.grad.numpy(), -clew.special.bessel_j1(x).detach().numpy())
+
+
+def test_results_that_are_always_contiguous() -> None:
+    assert values((24,))[::2].ravel().is_contiguous()
+    x = values((2, 3, 3))
+    lengths = clew.tensor([[1, 2], [3, 0]])
+    assert clew.segment_reduce(x, "max", lengths=lengths, axis=1).is_contiguous()
 
 
 def test_channel_shuffle_makes_a_tensor_of_its_own() -> None:

@@ -189,7 +189,7 @@ constexpr OpDef reshape_as_op = composite({
     .run = reshape_as_run,
     .offer = Offer::method,
 });
-void ravel_run(const Call& c, Tensors& outs) { outs.push_back(reshape(c.in[0], {-1})); }
+void ravel_run(const Call& c, Tensors& outs) { outs.push_back(reshape(contiguous(c.in[0]), {-1})); }
 constexpr OpDef ravel_op = composite({
     .signature = "ravel(Tensor input) -> Tensor",
     .doc = R"(The elements in one dimension; a view where possible.

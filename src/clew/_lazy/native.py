@@ -406,7 +406,7 @@ def segment_reduce(
     counts = counts.reshape(list(counts.shape) + [1] * tail)
     how = {"max": "amax", "min": "amin", "prod": "prod"}.get(reduce, "sum")
     made = base.scatter_reduce(at, owner, data, how, include_self=how in ("sum", "prod"))
-    made = made.narrow(at, 0, segments)
+    made = made.narrow(at, 0, segments).contiguous()
     if initial is not None:
         if reduce == "prod":
             made = made * initial

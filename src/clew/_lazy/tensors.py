@@ -10,7 +10,7 @@ import numpy as np
 from clew import _C, _dtypes
 from clew._arguments import need_tensors, wrapped_dim
 from clew._C import Tensor
-from clew._primitive import loops_in_vmap, primitive, write_out
+from clew._primitive import in_memory_order, loops_in_vmap, primitive, write_out
 
 __all__ = [
     "alpha_dropout_",
@@ -508,7 +508,7 @@ def frexp(input: Tensor, *, out: Any = None) -> frexp_result:
     if not input.is_floating_point():
         raise RuntimeError(f"frexp() only supports floating-point dtypes; got {input.dtype}")
     wide = input.float() if input.dtype is _dtypes.bfloat16 else input
-    mantissa, exponent = _frexp(wide)
+    mantissa, exponent = in_memory_order(_frexp, wide)
     return write_out("frexp", frexp_result(mantissa.to(input.dtype), exponent), out)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from clew import _C
 from clew._C import Tensor
-from clew._primitive import Context, broadcast_batch, primitive, write_out
+from clew._primitive import Context, broadcast_batch, in_memory_order, primitive, write_out
 
 __all__ = ["elementwise", "evaluate", "unary"]
 
@@ -78,7 +78,7 @@ def evaluate(
         for a in arguments
     ]
     given = list(broadcast_batch(f"special.{name}", *given, core=(0,) * len(given)))
-    result = function(*given, **attrs)
+    result = in_memory_order(function, *given, **attrs)
     made = result.to(dtype) if half else result
     return write_out(f"special.{name}", made, out, converts=True)
 
