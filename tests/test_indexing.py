@@ -283,7 +283,7 @@ def test_assignment_converts_broadcasts_and_trims():
     x[0] = 1.9
     x[1, :2] = clew.tensor([2.5, -3.5])
     assert x.tolist() == [[1, 1, 1], [2, -3, 0]]
-    x[clew.tensor([0, 1]), 2] = clew.tensor([7.9, 8.1])
+    x[clew.tensor([0, 1]), 2] = clew.tensor([7, 8])
     assert x[:, 2].tolist() == [7, 8]
     x[...] = clew.ones(1, 1, 2, 3)
     x[0] = np.array([4, 5, 6])
@@ -301,11 +301,15 @@ def test_assignment_of_overlapping_parts():
     x = clew.arange(6)
     with pytest.raises(RuntimeError, match="single memory location"):
         x[1:] = x[:-1]
-    x[clew.tensor([0, 1, 2])] = x[3:]
+    with pytest.raises(RuntimeError, match="single memory location"):
+        x[clew.tensor([0, 1, 2])] = x[3:]
+    x[clew.tensor([0, 1, 2])] = x[3:].clone()
     assert x.tolist() == [3, 4, 5, 3, 4, 5]
     i = clew.tensor([2, 1, 0])
-    i[i] = i
-    assert i.tolist() == [0, 1, 2] or i.tolist() == [2, 1, 0]
+    with pytest.raises(RuntimeError, match="single memory location"):
+        i[i] = i
+    i[i.clone()] = i.clone()
+    assert i.tolist() == [0, 1, 2]
 
 
 def test_every_dtype_is_read_and_written():
@@ -326,7 +330,7 @@ def test_every_dtype_is_read_and_written():
         x = clew.tensor([0, 1, 0, 1]).to(dtype)
         assert x[clew.tensor([1, 2])].tolist() == [1, 0]
         assert x[1:3].dtype is dtype
-        x[clew.tensor([0, 2])] = x[1]
+        x[clew.tensor([0, 2])] = x[1].clone()
         assert x.to(clew.int64).tolist() == [1, 1, 1, 1]
         y = clew.zeros(3, dtype=dtype)
         y = y.index_add(0, clew.tensor([0, 0, 2]), clew.ones(3, dtype=dtype))

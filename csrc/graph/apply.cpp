@@ -11,6 +11,7 @@
 #include "graph/explain.h"
 #include "graph/inplace.h"
 #include "graph/node.h"
+#include "graph/operand_rules.h"
 #include "graph/promotion.h"
 #include "graph/trace.h"
 #include "graph/watch.h"
@@ -89,6 +90,7 @@ struct OutputTypes {
 };
 
 OutputTypes elementwise_types(const OpDef& op, std::span<const Tensor> in) {
+  check_operands(op, in);
   DType c;
   if (op.promote == Promote::none) {
     c = in[0].dtype();

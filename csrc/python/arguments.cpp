@@ -209,7 +209,9 @@ PyObject* Arguments::finish(Tensor t) const {
             " does not match dtype of out parameter (", o.dtype(), ")");
     check_inplace(o, fn, o.requires_grad());
     if (o.sizes() != t.sizes()) {
-      if (o.numel() != 0 &&
+      // Of those that make tensors, PyTorch has only these warn.
+      const std::string_view name = fn;
+      if (o.numel() != 0 && (name == "arange" || name == "range") &&
           PyErr_WarnEx(
               PyExc_UserWarning,
               concat(fn, ": an output with one or more elements was resized since it had shape ",

@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 
+#include "base/fits.h"
 #include "base/generator.h"
 #include "graph/modes.h"
 #include "graph/promotion.h"
@@ -87,8 +88,7 @@ inline void fill_fresh(const Tensor& t, const Scalar& v) {
   if (!t.is_meta()) kernels::fill(t.nd(), v);
 }
 inline void check_fits(const char* fn, const Scalar& v, DType d) {
-  require(!v.is_complex() || is_complex(d) || v.im == 0, fn,
-          ": a complex value cannot be stored in ", d);
+  require(is_stored(v, d), fn, ": a complex value cannot be stored in ", d);
 }
 
 }  // namespace clew::python

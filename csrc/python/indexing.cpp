@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/fits.h"
 #include "graph/batch.h"
 #include "graph/inplace.h"
 #include "ops/elementwise/unary.h"
@@ -139,6 +140,7 @@ struct Key {
   struct At {
     int dim;  // of the view: the first one it takes
     Tensor index;
+    bool truth = false;  // True or False, which take all or nothing
   };
   std::vector<At> tensors;  // in order
   bool advanced() const { return !tensors.empty(); }
@@ -194,7 +196,7 @@ void read_item(Key& k, PyObject* o, const Dims& sizes, int& dim) {
     k.add_dim();
     Tensor which = empty({boolean}, DType::Int64);
     if (boolean) which.data<int64_t>()[0] = 0;
-    k.tensors.push_back({k.out_dims - 1, std::move(which)});
+    k.tensors.push_back({k.out_dims - 1, std::move(which), true});
     return;
   }
   if (dim >= sizes.size())
@@ -235,7 +237,7 @@ void read_item(Key& k, PyObject* o, const Dims& sizes, int& dim) {
                    1) < 0) {
     throw PythonError();
   }
-  k.tensors.push_back({k.out_dims, std::move(t)});
+  k.tensors.push_back({k.out_dims, std::move(t), false});
   for (int i = 0; i < spans; ++i) k.keep(sizes[dim++]);
 }
 
@@ -382,7 +384,7 @@ Tensor value_tensor(PyObject* value, const Tensor& x) {
   if (is_tensor(value)) return borrow(value);
   Scalar s;
   if (scalar_from(value, s)) {
-    if (s.is_complex() && !x.is_complex()) {
+    if (!is_stored(s, x.dtype())) {
       fail("indexing: a complex value cannot be converted to ", x.dtype(), " without overflow");
     }
     return x.is_meta() ? empty({}, x.dtype(), Device::Meta) : scalar_tensor(s, x.dtype());
@@ -393,10 +395,28 @@ Tensor value_tensor(PyObject* value, const Tensor& x) {
   return t;
 }
 
+// A mask that names the places of one number takes it in any dtype, as masked_fill_ does.
+void check_dtype(const Tensor& x, const Tensor& v, const Key& key) {
+  if (v.dtype() == x.dtype()) return;
+  const Key::At& first = key.tensors[0];
+  if (key.tensors.size() == 1 &&
+      (first.truth || (v.numel() == 1 && first.index.dtype() == DType::Bool)))
+    return;
+  fail("indexing: what is put at places that tensors name must have the tensor's dtype; got ",
+       v.dtype(), " for ", x.dtype(), ". Convert it with .to(x.dtype)");
+}
 void put(const Tensor& x, const IndexPlan& plan, Tensor v) {
   if (v.dtype() != x.dtype()) v = to_dtype(v, x.dtype());
   const int ndim = x.ndim() - plan.dims.size() + plan.places.ndim();
   index_put_(x, trimmed(v, ndim), plan.places, plan.dims, false);
+}
+
+void write(const Tensor& part, const Tensor& v) {
+  if (overlaps_itself(part))
+    fail(
+        "indexing: unsupported operation: more than one element of the written-to tensor refers to "
+        "a single memory location. Please clone() the tensor before performing the operation.");
+  copy_(part, trimmed(v, part.ndim()));
 }
 
 void set(const Tensor& x, PyObject* key, PyObject* value) {
@@ -404,18 +424,16 @@ void set(const Tensor& x, PyObject* key, PyObject* value) {
   if (key == Py_False) return;  // names no element, so any value fits
   if (PyLong_CheckExact(key)) {
     if (x.ndim() == 0) fail_scalar();
-    Tensor part = select(x, 0, read_int(key, x.size(0), 0));
-    return copy_(part, trimmed(v, part.ndim()));
+    return write(select(x, 0, read_int(key, x.size(0), 0)), v);
   }
   if (x.ndim() == 0 && is_place(key)) fail_scalar();
   if (is_tensor(key) && fill_few_(x, borrow(key), v)) return;
-  if (IndexPlan plan; plan_few(x, key, plan)) return put(x, plan, std::move(v));
+  if (IndexPlan plan; v.dtype() == x.dtype() && plan_few(x, key, plan))
+    return put(x, plan, std::move(v));
   Key k;
   parse(k, key, x);
-  if (!k.advanced()) {
-    Tensor part = k.whole ? x : basic_index(x, k.part);
-    return copy_(part, trimmed(v, part.ndim()));
-  }
+  if (!k.advanced()) return write(k.whole ? x : basic_index(x, k.part), v);
+  check_dtype(x, v, k);
   Tensor part = part_of(x, k);
   std::vector<Tensor> all = k.indices();
   all.insert(all.begin(), {part, v});

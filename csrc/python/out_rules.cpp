@@ -27,14 +27,16 @@ constexpr auto plain = std::to_array<std::string_view>(
      "logsigmoid", "round",      "sgn",         "sign",     "signbit",       "softplus", "trunc"});
 // Read their inputs while they write, so out may be none of those nor share memory with them.
 constexpr auto apart = std::to_array<std::string_view>(
-    {"aminmax", "cat",    "column_stack",   "concat",  "concatenate",
-     "dstack",  "gather", "hstack",         "max",     "masked_select",
-     "min",     "mode",   "index_select",   "nonzero", "row_stack",
-     "stack",   "take",   "take_along_dim", "topk",    "vstack"});
+    {"aminmax",        "cat",      "column_stack", "concat",        "concatenate", "dstack",
+     "gather",         "hstack",   "max",          "masked_select", "min",         "mode",
+     "index_select",   "kthvalue", "nonzero",      "row_stack",     "stack",       "take",
+     "take_along_dim", "vstack"});
 // May be given an input itself, but no other tensor that shares memory with one.
 constexpr auto aligned = std::to_array<std::string_view>(
-    {"clamp", "clip", "ger", "index_add", "index_copy", "kron", "nan_to_num", "outer", "scatter",
-     "scatter_add", "scatter_reduce", "where"});
+    {"addmm",   "addr",        "baddbmm",        "clamp",      "clip",  "cumprod",
+     "cumsum",  "ger",         "index_add",      "index_copy", "kron",  "logcumsumexp",
+     "median",  "msort",       "nan_to_num",     "nanmedian",  "outer", "renorm",
+     "scatter", "scatter_add", "scatter_reduce", "sort",       "topk",  "where"});
 
 template <size_t n> bool names(const std::array<std::string_view, n>& list, const OpDef& op) {
   std::string_view name = op_name(op);

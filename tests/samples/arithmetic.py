@@ -154,7 +154,7 @@ OPS = [
             dtypes=FLOATS + COMPLEX,
             errors=[
                 *SHAPES,
-                E(S(np.array([True]), np.array([True])), RuntimeError, "not implemented for bool"),
+                E(S(np.array([True]), np.array([True])), RuntimeError, "subtraction of bools"),
             ],
         ),
         "subtract",

@@ -67,7 +67,7 @@ out = input - alpha * other
 
 Args:
     input: the first operand; not bool.
-    other: the second operand, a tensor or a number.
+    other: the second operand, a tensor or a number; not bool.
     alpha: the factor of other.
 Returns:
     a tensor of the broadcast shape and the promoted dtype.

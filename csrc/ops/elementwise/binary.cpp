@@ -4,6 +4,7 @@
 // read.
 #include <cmath>
 
+#include "graph/warning.h"
 #include "kernels/elementwise/pointwise.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/comparison.h"
@@ -136,10 +137,14 @@ tensor([0.0000, 0.5000, 1.0000])
 });
 
 void ldexp_run(const Call& c, Tensors& outs) {
-  const Tensor& e = c.in[1];
-  Tensor power = e.is_wrapped_number() && !e.is_complex() ? number(std::exp2(item(e).to_double()))
-                                                          : pow(number(2.0), e);
-  outs.push_back(c.in[0] * power);
+  const Tensor &x = c.in[0], &e = c.in[1];
+  require(e.dtype() != DType::Bool, "ldexp: the exponents must be numbers; got ", e);
+  if (e.is_wrapped_number() && !e.is_complex())
+    return outs.push_back(x * number(std::exp2(item(e).to_double())));
+  // Integers do not widen what they scale, but their powers may leave its range on the way.
+  Tensor y = x * pow(number(2.0), e);
+  const bool narrow = is_integral(e.dtype()) && is_floating(x.dtype()) && x.dtype() != y.dtype();
+  outs.push_back(narrow ? to_dtype(y, x.dtype()) : y);
 }
 constexpr OpDef ldexp_op = composite({
     .signature = "ldexp(Tensor input, Tensor other) -> Tensor",
@@ -348,6 +353,8 @@ tensor([6., 7.])
 
 // PyTorch's older order of arguments.
 template <const OpDef& op> void value_first_run(const Call& c, Tensors& outs) {
+  warn(concat(c.name(), ": the order (input, value, tensor1, tensor2) is deprecated; use ",
+              "(input, tensor1, tensor2, value=value)"));
   outs.push_back(apply(op, {c.in[0], c.in[1], c.in[2]}, c.as<ValueAttrs>()));
 }
 constexpr OpDef addcmul_value_op = composite({

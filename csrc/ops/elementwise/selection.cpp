@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "graph/promotion.h"
+#include "graph/warning.h"
 #include "kernels/elementwise/pointwise.h"
 #include "ops/batch_rules.h"
 #include "ops/elementwise/arithmetic.h"
@@ -103,7 +104,15 @@ Tensor pick(const Tensor& condition, const Tensor& input, const Tensor& other) {
   return apply(pick_op, {condition, input, other});
 }
 
-void where_run(const Call& c, Tensors& outs) { outs.push_back(where(c.in[0], c.in[1], c.in[2])); }
+// PyTorch still takes uint8 for bool here.
+Tensor condition_of(const Tensor& t) {
+  if (t.dtype() != DType::UInt8) return t;
+  warn("where: a uint8 condition is deprecated; make it a bool tensor, e.g. condition != 0");
+  return to_dtype(t, DType::Bool);
+}
+void where_run(const Call& c, Tensors& outs) {
+  outs.push_back(where(condition_of(c.in[0]), c.in[1], c.in[2]));
+}
 constexpr OpDef where_op = composite({
     .signature = "where(Tensor condition, Operand input, Operand other) -> Tensor",
     .doc = R"(Takes each element from input where condition holds, from other elsewhere.
@@ -125,7 +134,7 @@ tensor([1., 0.])
 });
 // As a method, the tensor that it is called on is what condition picks from.
 void where_method_run(const Call& c, Tensors& outs) {
-  outs.push_back(where(c.in[1], c.in[0], c.in[2]));
+  outs.push_back(where(condition_of(c.in[1]), c.in[0], c.in[2]));
 }
 constexpr OpDef where_method_op = composite({
     .signature = "where(Operand input, Tensor condition, Operand other) -> Tensor",
@@ -153,7 +162,8 @@ void masked_fill_run(const Call& c, Tensors& outs) {
   if (mask.dtype() != DType::Bool) fail("masked_fill: mask must be a boolean tensor; got ", mask);
   require(value.ndim() == 0, "masked_fill: value must be a number or a 0-dimensional tensor; got ",
           value);
-  require(x.is_complex() || !value.is_complex(), "masked_fill: a complex value does not fit ", x);
+  require(x.is_complex() || !value.is_complex() || x.dtype() == DType::Bool,
+          "masked_fill: a complex value does not fit ", x);
   outs.push_back(pick(mask, to_dtype(value, x.dtype()), x));
 }
 constexpr OpDef masked_fill_op = composite({

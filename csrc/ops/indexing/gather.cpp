@@ -3,6 +3,7 @@
 // the first write that outlives an error; repeated indices meet in row-major order.
 #include <limits>
 
+#include "base/fits.h"
 #include "graph/modes.h"
 #include "kernels/indexing/index.h"
 #include "kernels/indexing/index_few.h"
@@ -382,12 +383,18 @@ struct ValueAttrs {
   Scalar value;
   static constexpr auto members() { return std::tuple(&ValueAttrs::dim, &ValueAttrs::value); }
 };
+void check_value(const Call& c, const Scalar& value) {
+  require(is_stored(value, c.in[0].dtype()), c.name(), ": a complex value cannot be stored in ",
+          c.in[0]);
+}
 void scatter_value_run(const Call& c, Tensors& outs) {
   const auto& a = c.as<ValueAttrs>();
+  check_value(c, a.value);
   outs.push_back(scatter(c.in[0], a.dim, c.in[1], number(a.value)));
 }
 void scatter_value_write(const Call& c) {
   const auto& a = c.as<ValueAttrs>();
+  check_value(c, a.value);
   const Tensor in[] = {c.in[0], c.in[1], number(a.value)};
   DimAttrs dim{a.dim};
   apply_inplace(scatter_op, in, &dim);

@@ -443,6 +443,9 @@ void index_put_(const Tensor& x, const Tensor& values, const Tensor& places, con
             "index_put_: more than one element of the written-to tensor refers to a single memory "
             "location; clone() it first");
   }
+  // Places are looked up while values are read, so that even equal tensors disturb.
+  const Overlap shared = overlap(x, values);
+  if (shared == Overlap::partly || shared == Overlap::whole) fail_overlap("index_put_");
   // A shared storage would let the write change its own arguments.
   Tensor where = places;
   if (places->storage == x->storage) {

@@ -429,7 +429,7 @@ Tensor cat(std::span<const Tensor> tensors, int64_t dim) {
   }
   require(kept[0].ndim() > 0, "cat: 0-d tensors cannot be joined; use stack()");
   // Empty vectors alone fit along any dim, as they fit beside other tensors.
-  if (!any_full && dim > 0) a.dim = dim = 0;
+  if (!any_full) a.dim = dim = 0;
   int d = wrapped(dim, kept[0].ndim(), "cat");
   for (const Tensor& t : kept) a.lengths.push_back(d < t.ndim() ? t.size(d) : 0);
   Tensor out = apply_one(joined_op, kept, &a);

@@ -366,6 +366,7 @@ tensor([-1.,  1.])
           const auto& a = c.as<LayerNormAttrs>();
           const Tensor& x = c.in[0];
           check_normalized_shape(c, x, a.normalized_shape, c.in.subspan(1));
+          for (const Tensor& t : c.in.subspan(1)) check_affine_dtype(c, x, t);
           int64_t k = 1, n = 1;
           int lead = x.ndim() - a.normalized_shape.size();
           for (int d = 0; d < x.ndim(); ++d) (d < lead ? n : k) *= x.sizes()[d];
@@ -421,6 +422,7 @@ tensor([[-1.,  1., -1.,  1.]])
             require(!t.defined() || (t.ndim() == 1 && t.numel() == ch), c.name(), ": ",
                     i == 1 ? "weight" : "bias", " must have one element for each channel; got ", t,
                     " for input ", x);
+            check_affine_dtype(c, x, t);
           }
           for (int d = 2; d < x.ndim(); ++d) s *= x.sizes()[d];
           if (n * (ch / a.num_groups) * s == 1)

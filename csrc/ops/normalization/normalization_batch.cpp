@@ -252,6 +252,7 @@ constexpr OpDef native_batch_norm_op = general({
           check_channels(c, c.in[2], x, "bias");
           check_channels(c, c.in[3], x, "running_mean");
           check_channels(c, c.in[4], x, "running_var");
+          for (const Tensor& t : c.in.subspan(1)) check_affine_dtype(c, x, t);
           require(c.as<BatchAttrs>().training || (c.in[3].defined() && c.in[4].defined()), c.name(),
                   ": running_mean and running_var must be given when training is False");
           DType d = norm_dtype(x.dtype());

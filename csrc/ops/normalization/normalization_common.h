@@ -41,6 +41,13 @@ template <class F> void with_norm_type(DType d, F&& f) {
 // That x ends in `shape`, and that the tensors given of a weight and a bias have it.
 void check_normalized_shape(const Call& c, const Tensor& x, const Dims& shape,
                             std::span<const Tensor> affine);
+// A weight or bias has the input's dtype; beside 16-bit floats it may be float32.
+inline void check_affine_dtype(const Call& c, const Tensor& x, const Tensor& t) {
+  if (!t.defined() || !t.is_floating() || !x.is_floating() || t.dtype() == x.dtype()) return;
+  require(itemsize(x.dtype()) == 2 && t.dtype() == DType::Float32, c.name(),
+          ": weight, bias and statistics must have the input's dtype; got ", t.dtype(), " for ",
+          x.dtype(), ". Convert with .to(dtype)");
+}
 
 // How a normalised tensor is seen: x as `view`, its statistics over the axes `over`, statistics and
 // weight as views that broadcast against it.

@@ -4,6 +4,7 @@
 // counted.
 #include "ops/random/random.h"
 
+#include "base/fits.h"
 #include "graph/batch.h"
 #include "graph/inplace.h"
 #include "kernels/random/random.h"
@@ -33,7 +34,9 @@ constexpr OpDef overwrite_op = general({
     .vjp = zero_vjp,
 });
 
-template <bool random = true, class F> void overwrite(const Tensor& x, const char* name, F&& fill) {
+// `alike`: all elements get one value, so that some of them may be the same memory.
+template <bool random = true, bool alike = false, class F>
+void overwrite(const Tensor& x, const char* name, F&& fill) {
   if (is_batched(x) || (random && modes.vmap)) [[unlikely]] {
     uint32_t drawn = random ? random_levels(name, 0) : 0;
     if (drawn & ~levels_of(x))
@@ -41,7 +44,7 @@ template <bool random = true, class F> void overwrite(const Tensor& x, const cha
            ": cannot ask for different inplace randomness on an unbatched tensor; use the "
            "out-of-place form, or make the tensor from a batched one");
     if (drawn || !random) {
-      return overwrite<false>(physical(x), name, fill);
+      return overwrite<false, alike>(physical(x), name, fill);
     } else if (is_batched(x)) {
       Tensor once = empty(x.sizes(), x.dtype(), x.device());
       overwrite<false>(once, name, fill);
@@ -50,14 +53,10 @@ template <bool random = true, class F> void overwrite(const Tensor& x, const cha
   }
   bool records = modes.grad && x.requires_grad();
   check_inplace(x, name, records);
-  for (int i = 0; i < x.ndim(); ++i) {
-    if (x.size(i) > 1 && x.stride(i) == 0) {
-      fail(name,
-           ": unsupported operation: more than one element of the written-to tensor refers to a "
-           "single "
-           "memory location; clone() the tensor before writing into it");
-    }
-  }
+  if (!alike && overlaps_itself(x))
+    fail(name,
+         ": unsupported operation: more than one element of the written-to tensor refers to a "
+         "single memory location; clone() the tensor before writing into it");
   if (!x.is_meta() && x.numel() > 0) {
     settle_before_write(x);
     const Held held{x};
@@ -207,9 +206,8 @@ void log_normal_(const Tensor& x, double mean, double std, Generator* g) {
 }
 
 void fill_recorded_(const Tensor& x, const Scalar& value) {
-  require(!value.is_complex() || x.is_complex() || value.im == 0,
-          "fill_: a complex value cannot be stored in ", x.dtype());
-  overwrite<false>(x, "fill_", [&](auto v) { kernels::fill(v, value); });
+  require(is_stored(value, x.dtype()), "fill_: a complex value cannot be stored in ", x.dtype());
+  overwrite<false, true>(x, "fill_", [&](auto v) { kernels::fill(v, value); });
 }
 
 void fill_randint(const Tensor& fresh, int64_t low, int64_t high, Generator* g) {

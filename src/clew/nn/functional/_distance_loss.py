@@ -216,6 +216,8 @@ def huber_loss(
         input, target = _broadcast("huber_loss", input, target)
     curve = (delta, 0.5, delta)
     if weight is None:
-        return _distance_loss("huber_loss", _huber_loss, input, target, curve, None, reduction)
-    each = _distance_loss("huber_loss", _huber_loss, input, target, curve, None, "none")
-    return reduced(each * weight, reduction)
+        loss = _distance_loss("huber_loss", _huber_loss, input, target, curve, None, reduction)
+    else:
+        each = _distance_loss("huber_loss", _huber_loss, input, target, curve, None, "none")
+        loss = reduced(each * weight, reduction)
+    return loss if input.is_complex() or target.is_complex() else loss.to(input.dtype)

@@ -321,7 +321,8 @@ def binary_cross_entropy_with_logits(
         loss = (target - 1) * logsigmoid(-input) - pos_weight * target * logsigmoid(input)
     if weight is not None:
         loss = loss * weight
-    return reduced(loss, reduction)
+    # PyTorch computes in place of 1 - target.
+    return reduced(loss.to(target.dtype), reduction)
 
 
 def kl_div(

@@ -77,7 +77,7 @@ def soft_margin_loss(
         the loss.
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
-    return _reduced(softplus(-target * input), reduction)
+    return _reduced(softplus(-(target.to(input.dtype) * input)), reduction)
 
 
 @in_float32

@@ -1,0 +1,11 @@
+// Which dtypes elementwise operations refuse, although they would be promoted.
+// May include: graph/op.h. Invariant: it is asked for whatever is not one dtype that has a loop.
+#pragma once
+#include "graph/op.h"
+
+namespace clew {
+
+// Raises for operands that PyTorch refuses.
+void check_operands(const OpDef& op, std::span<const Tensor> in);
+
+}  // namespace clew
