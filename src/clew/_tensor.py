@@ -394,7 +394,7 @@ def _t_property(self: Tensor) -> Tensor:
     if self.ndim == 2:
         return self.transpose(0, 1)
     _warn_of_0d(self, "T")
-    if self.ndim < 2:
+    if self.ndim == 0:
         return self
     import warnings
 
@@ -405,7 +405,7 @@ def _t_property(self: Tensor) -> Tensor:
         UserWarning,
         stacklevel=user_level(),
     )
-    return self.permute(*range(self.ndim - 1, -1, -1))
+    return self.permute(*range(self.ndim - 1, -1, -1)) if self.ndim > 1 else self
 
 
 def _mt_property(self: Tensor) -> Tensor:
