@@ -122,14 +122,14 @@ template <class T> T erfc(T a) {
   if constexpr (std::is_same_v<T, float>)
     return static_cast<float>(vm::erfc_of_float(static_cast<double>(a)));
   else
-    return std::erfc(a);
+    return vm::erfc(a);
 }
 template <class T> T ndtr(T a) {
   constexpr double root_half = 0.70710678118654752440;
   if constexpr (std::is_same_v<T, float>)
     return static_cast<float>(0.5 * vm::erfc_of_float(-root_half * static_cast<double>(a)));
   else
-    return 0.5 * std::erfc(-root_half * a);
+    return 0.5 * vm::erfc(-root_half * a);
 }
 template <class T> T hypot(T a, T b) {
   if constexpr (std::is_same_v<T, float>) {
@@ -139,10 +139,12 @@ template <class T> T hypot(T a, T b) {
     return (std::fabs(a) == vm::inf<T>) | (std::fabs(b) == vm::inf<T>) ? vm::inf<T> : size;
   } else {
     // Squares stay clear of infinity and of the least numbers.
-    const T x = std::fabs(a), y = std::fabs(b), top = x > y ? x : y;
+    const T x = std::fabs(a), y = std::fabs(b), top = x > y ? x : y, least = x > y ? y : x;
     const T down = top > 0x1p500 ? 0x1p-600 : top < 0x1p-500 ? 0x1p600 : 1.0;
     const T up = top > 0x1p500 ? 0x1p600 : top < 0x1p-500 ? 0x1p-600 : 1.0;
-    const T size = std::sqrt((x * down) * (x * down) + (y * down) * (y * down)) * up;
+    // A fused operation does not round the larger square.
+    const T t = top * down, l = least * down, small = l * l;
+    const T size = std::sqrt(vm::product_and(t, t, small)) * up;
     return (x == vm::inf<T>) | (y == vm::inf<T>) ? vm::inf<T> : size;
   }
 }

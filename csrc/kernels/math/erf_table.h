@@ -8,7 +8,7 @@ namespace clew::kernels {
 constexpr int erf_steps = 128;  // of one unit
 constexpr int erf_last = 768;   // from 6 on it is 1
 struct ErfPoint {
-  double value, slope;
+  double value, low, slope;  // of value and low the sum counts
 };
 extern ErfPoint erf_points[erf_last + 1];
 

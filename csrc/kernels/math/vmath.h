@@ -1,6 +1,6 @@
 // exp, log, tanh ... of float and double without branches and calls, so that loops over them
 // vectorise. May include: base, kernels. Invariant: within 2 units in the last place of the true
-// value, sigmoid 2.5, of double also erf, atan2 and atanh 3 (tests/ops/test_accuracy.py);
+// value, most within 1, erfinv of double and sigmoid 2.5, atan2 3 (tests/ops/test_accuracy.py);
 // infinities and nan as the C library has them. Everything is in an anonymous namespace: each
 // instruction set keeps its copy.
 #pragma once
@@ -33,6 +33,19 @@ template <int I = 0, class T, int N> [[gnu::always_inline]] inline T horner(T x,
     return horner<I + 1>(x, c) * x + c[I];
 }
 
+// horner() in two chains, of even and of odd powers, that do not wait for each other.
+template <int I, class T, int N>
+[[gnu::always_inline]] inline T every_other(T square, const T (&c)[N]) {
+  if constexpr (I + 2 >= N)
+    return c[I];
+  else
+    return every_other<I + 2>(square, c) * square + c[I];
+}
+template <class T, int N> [[gnu::always_inline]] inline T two_chains(T x, const T (&c)[N]) {
+  T square = x * x;
+  return every_other<1>(square, c) * x + every_other<0>(square, c);
+}
+
 // What a * b lost when it was rounded to `product`.
 [[gnu::always_inline]] inline float product_error(float a, float b, float product) {
 #ifdef __FMA__
@@ -46,6 +59,14 @@ template <int I = 0, class T, int N> [[gnu::always_inline]] inline T horner(T x,
   return std::fma(a, b, -product);
 #else
   return (void)a, (void)b, (void)product, 0.0;  // left out: it would cost more than the product
+#endif
+}
+// a * b + c, the product not rounded where that costs nothing.
+template <class T> [[gnu::always_inline]] inline T product_and(T a, T b, T c) {
+#ifdef __FMA__
+  return std::fma(a, b, c);
+#else
+  return a * b + c;
 #endif
 }
 // What `sum` = a + b lost, for |a| >= |b| or a = 0.
@@ -62,17 +83,21 @@ template <class T> [[gnu::always_inline]] inline T sum_error(T a, T b, T sum) {
   uint64_t n = std::bit_cast<uint64_t>(rounding_sum) - std::bit_cast<uint64_t>(round_d);
   return std::bit_cast<double>((n + 1023u) << 52);
 }
-// e^r - 1 - r for |r| <= ln2/2: the Taylor series, whose rest is below half a unit in the last
-// place of e^r - 1.
-[[gnu::always_inline]] inline float expm1_tail(float r) {
-  constexpr float c[] = {1.f / 2, 1.f / 6, 1.f / 24, 1.f / 120, 1.f / 720, 1.f / 5040};
-  return r * r * horner(r, c);
+// e^r - 1 - r for |r| <= ln2/2, within 5e-10 and 4e-19: r^2 / 2 and what follows.
+[[gnu::always_inline]] inline float expm1_series(float r) {
+  constexpr float c[] = {1.6666667e-01f, 4.1666467e-02f, 8.3333105e-03f, 1.393365e-03f,
+                         1.9890991e-04f};
+  return horner(r, c);
 }
-[[gnu::always_inline]] inline double expm1_tail(double r) {
-  constexpr double c[] = {1. / 2,       1. / 6,        1. / 24,        1. / 120,
-                          1. / 720,     1. / 5040,     1. / 40320,     1. / 362880,
-                          1. / 3628800, 1. / 39916800, 1. / 479001600, 1. / 6227020800};
-  return r * r * horner(r, c);
+[[gnu::always_inline]] inline double expm1_series(double r) {
+  constexpr double c[] = {0.1666666666666667,     0.04166666666666666,    0.008333333333326186,
+                          0.001388888888889091,   0.00019841269874718622, 2.480158730900555e-05,
+                          2.7557255478721557e-06, 2.755728842167214e-07,  2.510519632432802e-08,
+                          2.091016812398899e-09};
+  return horner(r, c);
+}
+template <class T> [[gnu::always_inline]] inline T expm1_tail(T r) {
+  return r * r * (expm1_series(r) * r + T(0.5));
 }
 template <class T> [[gnu::always_inline]] inline T expm1_core(T r) { return r + expm1_tail(r); }
 // ln 2 in two parts; products of the first with exponents are exact.
@@ -106,14 +131,6 @@ template <class T> [[gnu::always_inline]] inline ExpParts<T> exp_parts(T y) {
   T sum = y * log2_e<T> + rounder<T>;
   return {T(1) + expm1_core(reduce(y, sum - rounder<T>)), sum};
 }
-#ifdef __FMA__
-// value = 2^f: the product that n is taken from is not rounded, and what log2_e lacks is added.
-[[gnu::always_inline]] inline ExpParts<float> exp_parts(float y) {
-  float sum = std::fma(y, log2_e<float>, round_f);
-  float f = std::fma(y, log2_e<float>, round_f - sum);
-  return {horner(std::fma(y, log2_e_rest, f), exp2_series), sum};
-}
-#endif
 // value 2^n in two steps, so that results below the smallest normal number round once.
 template <class T> [[gnu::always_inline]] inline T raise(T value, T sum) {
   using Bits = std::conditional_t<std::is_same_v<T, float>, uint32_t, uint64_t>;
@@ -151,7 +168,9 @@ template <int half, class T> [[gnu::always_inline]] inline T expm1_scaled(T x) {
   T scale = power_of_two(sum - T(half));
   T start = scale - (half ? T(0.5) : T(1));
   T main = start + scale * r;
-  return main + (sum_error(start, scale * r, main) + scale * (expm1_tail(r) + r_low));
+  T square = r * r, more = scale * (T(0.5) * square), whole = main + more;
+  T rest = sum_error(start, scale * r, main) + sum_error(main, more, whole);
+  return whole + (rest + scale * (square * r * expm1_series(r) + r_low));
 }
 template <class T> [[gnu::always_inline]] inline T expm1(T x) {
   T value = T(2) * expm1_scaled<1>(x);
@@ -211,13 +230,18 @@ template <class T> [[gnu::always_inline]] inline T log_value(const LogParts<T>& 
 template <class T> [[gnu::always_inline]] inline T log(T x) {
   return log_ends(x, log_value(log_parts(x)));
 }
-template <class T> [[gnu::always_inline]] inline T log1p(T x) {
+// log(1 + x + low), where `low` is what the rounding of x took, if it is given.
+template <class T, class... Low> [[gnu::always_inline]] inline T log1p(T x, Low... low) {
   T u = T(1) + x;
   // What the rounding of 1 + x lost belongs to f; beyond 2^60 nothing of it would be seen.
-  T lost = x > T(1) ? T(1) - (u - x) : x - (u - T(1));
+  T lost = ((x > T(1) ? T(1) - (u - x) : x - (u - T(1))) + ... + low);
   LogSplit<T> p = log_split(u);
-  T more = lost * power_of_two(rounder<T> - p.n);
-  T value = log_value(log_rest(p.n, p.f + (x > T(0x1p60) ? T(0) : more)));
+  T more = x > T(0x1p60) ? T(0) : lost * power_of_two(rounder<T> - p.n);
+  T f = p.f + more, f_low = more - (f - p.f);
+  LogParts<T> parts = log_rest(p.n, f);
+  T start = p.n * ln2_high<T>, main = start + f;
+  T rest = sum_error(start, f, main) + f_low;
+  T value = main + (rest + ((parts.tail + p.n * ln2_low<T>)-parts.half));
   value = log_ends(u, value);
   return x == T(0) ? x : value;
 }
@@ -235,10 +259,20 @@ template <class T> [[gnu::always_inline]] inline T log1p(T x) {
   return std::copysign(a < 1.0f ? inside : outside, x);
 }
 [[gnu::always_inline]] inline double tanh(double x) {
+  // (e - 1) / (e + 1) with e = e^2|x|, above and below as sums of two, by one division.
   double a = std::fabs(x);
   a = a > 22.0 ? 22.0 : a;
-  double t = expm1_scaled<0>(2.0 * a);
-  return std::copysign(t / (t + 2.0), x);
+  double sum = (2.0 * a) * log2_e<double> + round_d, n = sum - round_d;
+  double near = 2.0 * a - n * ln2_high<double>;
+  double r = near - n * ln2_low<double>, r_low = (near - r) - n * ln2_low<double>;
+  double scale = power_of_two(sum), part = scale * r, rest = scale * (expm1_tail(r) + r_low);
+  double over = scale - 1.0, under = scale + 1.0;
+  double up = over + part, up_low = sum_error(over, part, up) + rest;
+  double down = under + part, down_low = sum_error(under, part, down) + rest;
+  double below = down + down_low, below_low = sum_error(down, down_low, below);
+  double inverse = 1.0 / below, q = up * inverse;
+  double left = product_error(q, below, up) - (up_low - q * below_low);
+  return std::copysign(q - left * inverse, x);
 }
 // e^x for x <= 0: only results below the smallest normal number need a second factor.
 [[gnu::always_inline]] inline float exp_negative(float x) {
@@ -263,24 +297,20 @@ template <class T> [[gnu::always_inline]] inline T log1p_exp(T x) {
 
 // Near 0 a series in x^2; farther out 1 - 2^p(x), where p stands for the logarithm of erfc.
 [[gnu::always_inline]] inline float erf(float x) {
-  constexpr float near[] = {1.283791423e-01f,  -3.761244592e-01f, 1.128132055e-01f,
-                            -2.674885931e-02f, 4.967499753e-03f,  -5.862047360e-04f};
-  constexpr float far[] = {-3.167859195e-03f, -1.614480794e+00f, -9.410571429e-01f,
-                           -1.299570064e-01f, 2.198994464e-02f,  -1.743675549e-03f};
-  constexpr float power[] = {1.f,
-                             6.931469776e-01f,
-                             2.402224209e-01f,
-                             5.550733744e-02f,
-                             9.671512649e-03f,
-                             1.326472707e-03f};
+  constexpr float near[] = {1.2837917e-01f, -3.7612623e-01f, 1.1283545e-01f, -2.6852062e-02f,
+                            5.1850197e-03f, -7.981631e-04f,  7.7613935e-05f};
+  // Around a number whose logarithm is nearly a float.
+  constexpr float far[] = {-2.7583175f,    -3.8643394e+00f, -1.2205231e+00f, -5.8560282e-02f,
+                           1.3980859e-02f, -2.6096248e-03f, 2.7091603e-04f};
   float a = std::fabs(x);
   float inside = x + x * horner(x * x, near);
-  float p = horner(a > 4.0f ? 4.0f : a, far);
+  float p = horner((a > 4.0f ? 4.0f : a) - 1.0234375f, far);
   float sum = p + round_f;
-  float outside = 1.0f - horner(p - (sum - round_f), power) * power_of_two(sum);
-  return a < 0.95f ? inside : std::copysign(outside, x);
+  float outside = 1.0f - horner(p - (sum - round_f), exp2_series) * power_of_two(sum);
+  return a < 1.0f ? inside : std::copysign(outside, x);
 }
-// Taylor's series around the nearest entry r of the table, whose terms are Hermite's polynomials.
+// Near 0 a series in x^2; farther out Taylor's series around the nearest entry r of the table,
+// whose terms are Hermite's polynomials.
 [[gnu::always_inline]] inline double erf(double x) {
   constexpr double last = static_cast<double>(erf_last) / erf_steps;
   const double size = std::fabs(x), a = size < last ? size : last;
@@ -293,8 +323,13 @@ template <class T> [[gnu::always_inline]] inline T log1p_exp(T x) {
                       r * (3.0 - 2.0 * z) * (1.0 / 6),
                       ((4.0 * z - 12.0) * z + 3.0) * (1.0 / 30),
                       r * ((20.0 - 4.0 * z) * z - 15.0) * (1.0 / 90)};
-  const double value = erf_points[k].value + erf_points[k].slope * (d * horner(d, c));
-  return x != x ? x : std::copysign(value, x);
+  const ErfPoint point = erf_points[k];
+  const double far = point.value + (point.low + point.slope * (d * horner(d, c)));
+  constexpr double near[] = {0.1283791670955126,    -0.37612638903183754, 0.1128379167095507,
+                             -0.02686617064473118,  0.005223977518708808, -0.0008548198441497106,
+                             0.00011983889826181858};
+  const double inside = x + x * horner(x * x, near);
+  return size < 0.125 ? inside : std::copysign(x != x ? x : far, x);
 }
 
 // erfc of a float: e^-x^2 times a polynomial in 3 / (3 + |x|), in double for the sake of the tail.
@@ -311,20 +346,51 @@ template <class T> [[gnu::always_inline]] inline T log1p_exp(T x) {
   return x != x ? x : y;
 }
 
-// --- the normal distribution, for gelu ---
+// erfc of a double: e^-x^2 times a polynomial in t = (|x| - 3.75) / (|x| + 3.75), over |x| + 1/2.
+// Both factors are sums of two, and what the division lost is put back.
+[[gnu::always_inline]] inline double erfc(double x) {
+  constexpr double c[] = {-0.14024059858554702,   0.003585415485462962,    0.0822767384901514,
+                          -0.10880393014166122,   0.0923043211602044,      -0.05869339859169503,
+                          0.028362277420960855,   -0.009746579533019986,   0.0017556258432912797,
+                          0.0002937134869639806,  -0.0002901540840708324,  5.16498977804983e-05,
+                          2.2384499859081618e-05, -1.1446436106237418e-05, -9.7489415820499e-07,
+                          1.7557884269656721e-06, -5.3784157583767485e-08, -2.631083440776198e-07,
+                          1.8262416970357618e-08, 4.088938312997672e-08,   1.8700718187864986e-10,
+                          -5.048406803065797e-09, -9.89345734709571e-10};
+  constexpr double first = 1.2375126308378275 * 0.5, first_low = 1.0722759485881639e-16 * 0.5;
+  double a = std::fabs(x);
+  a = a > 27.5 ? 27.5 : a;
+  // e^-a^2 = (start + rest) 2^n
+  const double square = a * a, square_low = product_error(a, a, square);
+  const double sum = -square * log2_e<double> + round_d, n = sum - round_d;
+  const double near = -square - n * ln2_high<double>;
+  const double r = near - n * ln2_low<double>;
+  const double r_low = ((near - r) - n * ln2_low<double>)-square_low;
+  const double start = 1.0 + r, tail = expm1_tail(r);
+  const double rest = sum_error(1.0, r, start) + (tail + r_low * (start + tail));
+  const double below = a + 0.5;
+  const double below_low = a > 0.5 ? sum_error(a, 0.5, below) : sum_error(0.5, a, below);
+  const double t = (a - 3.75) / (a + 3.75);
+  const double more = 0.5 * (t * two_chains(t, c)), factor = first + more;
+  const double factor_low = sum_error(first, more, factor) + first_low;
+  const double above = start * factor;
+  const double above_low =
+      product_error(start, factor, above) + (rest * factor + start * factor_low);
+  const double inverse = 1.0 / below, q = above * inverse;
+  const double left = product_error(q, below, above) - (above_low - q * below_low);
+  const double value = raise(q - left * inverse, sum);
+  const double far = x < 0.0 ? 2.0 - value : value;
+  // 1 - erf(x), erf(x) being less than 1/2
+  constexpr double erf_series[] = {0.1283791670955126,     -0.37612638903183754,
+                                   0.11283791670955096,    -0.026866170645100065,
+                                   0.0052239776241852776,  -0.0008548326769459364,
+                                   0.00012055304117671538, -1.492371987381728e-05,
+                                   1.6386580835627187e-06, -1.4757128853145018e-07};
+  const double inside = 1.0 - (x + x * horner(square, erf_series));
+  return x != x ? x : a < 0.46 ? inside : far;
+}
 
-// horner() in two chains, of even and of odd powers, that do not wait for each other.
-template <int I, class T, int N>
-[[gnu::always_inline]] inline T every_other(T square, const T (&c)[N]) {
-  if constexpr (I + 2 >= N)
-    return c[I];
-  else
-    return every_other<I + 2>(square, c) * square + c[I];
-}
-template <class T, int N> [[gnu::always_inline]] inline T two_chains(T x, const T (&c)[N]) {
-  T square = x * x;
-  return every_other<1>(square, c) * x + every_other<0>(square, c);
-}
+// --- the normal distribution, for gelu ---
 
 // 2^x, 0 from -126.5 down and infinity from 127.5 up, for -127 <= x <= 128; not for subnormal
 // results.
@@ -383,10 +449,10 @@ template <class T> [[gnu::always_inline]] inline T gelu_tanh_slope(T x) {
   return x < T(0) ? left : T(1) - left;
 }
 [[gnu::always_inline]] inline double gelu(double x) {
-  return 0.5 * x * (1.0 + erf(x * 0.70710678118654752440));
+  return x < -40.0 ? -0.0 : 0.5 * x * erfc(x * -0.70710678118654752440);
 }
 [[gnu::always_inline]] inline double gelu_slope(double x) {
-  double cdf = 0.5 * (1.0 + erf(x * 0.70710678118654752440));
+  double cdf = 0.5 * erfc(x * -0.70710678118654752440);
   return cdf + x * (0.39894228040143267794 * exp(-0.5 * x * x));
 }
 
@@ -395,21 +461,28 @@ template <class T> [[gnu::always_inline]] inline T gelu_tanh_slope(T x) {
 template <class T> [[gnu::always_inline]] inline T exp2(T x) {
   constexpr T top = std::is_same_v<T, float> ? T(129) : T(1025);
   constexpr T bottom = std::is_same_v<T, float> ? T(-151) : T(-1076);
-  T sum = x + rounder<T>;
-  T value = raise(T(1) + expm1_core((x - (sum - rounder<T>)) * ln2<T>), sum);
+  T sum = x + rounder<T>, f = x - (sum - rounder<T>);
+  T r = f * ln2<T>, low = product_error(f, ln2<T>, r);
+  T value = raise(T(1) + (r + (expm1_tail(r) + low)), sum);
   value = x < bottom ? T(0) : value;
   return x > top ? inf<T> : value;
 }
-// e^x / 2, which overflows later than e^x.
-template <class T> [[gnu::always_inline]] inline T half_exp(T x) {
-  ExpParts<T> e = exp_parts(x);
-  T value = raise(T(0.5) * e.value, e.sum);
-  value = x < exp_bottom<T> ? T(0) : value;
-  return x > exp_top<T> + T(2) ? inf<T> : value;
+// e^a / 4 as a sum of two, for a >= 0; cosh is finite up to beyond where that overflows.
+template <class T> struct QuarterExp { T main, low; };
+template <class T> [[gnu::always_inline]] inline QuarterExp<T> quarter_exp(T a) {
+  T sum = a * log2_e<T> + rounder<T>, n = sum - rounder<T>;
+  T near = a - n * ln2_high<T>;
+  T r = near - n * ln2_low<T>, r_low = (near - r) - n * ln2_low<T>;
+  T start = T(1) + r, rest = sum_error(T(1), r, start) + (expm1_tail(r) + r_low);
+  T scale = power_of_two(sum - T(2)), main = start + rest;
+  return {scale * main, scale * sum_error(start, rest, main)};
 }
+template <class T> inline constexpr T cosh_top = std::is_same_v<T, float> ? T(89.5) : T(711);
 template <class T> [[gnu::always_inline]] inline T cosh(T x) {
   T a = std::fabs(x);
-  return half_exp(a) + half_exp(-a);
+  QuarterExp<T> e = quarter_exp(a);
+  T value = T(2) * (e.main + (e.low + T(0.0625) / e.main));
+  return a > cosh_top<T> ? inf<T> : value;
 }
 // sinh(x) / x - 1 over z = x^2, for |x| <= 1.
 [[gnu::always_inline]] inline float sinh_series(float z) {
@@ -426,7 +499,9 @@ template <class T> [[gnu::always_inline]] inline T sinh(T x) {
   T a = std::fabs(x);
   T z = x * x;
   T small = x + x * z * sinh_series(z);
-  T large = half_exp(a) - half_exp(-a);
+  QuarterExp<T> e = quarter_exp(a);
+  T large = T(2) * (e.main + (e.low - T(0.0625) / e.main));
+  large = a > cosh_top<T> ? inf<T> : large;
   return a < T(1) ? small : std::copysign(large, x);
 }
 
@@ -712,7 +787,10 @@ template <class T> [[gnu::always_inline]] inline T acos(T x) {
 [[gnu::always_inline]] inline double acosh(double x) { return std::acosh(x); }
 [[gnu::always_inline]] inline double atanh(double x) {
   const double a = std::fabs(x);  // beyond 1 the logarithm is that of a negative number
-  return x != x ? x : std::copysign(0.5 * log1p(2.0 * a / (1.0 - a)), x);
+  const double below = 1.0 - a, inverse = 1.0 / below, q = 2.0 * a * inverse;
+  const double left = product_error(q, below, 2.0 * a) + q * ((1.0 - below) - a);
+  const double low = a < 1.0 ? -left * inverse : 0.0;
+  return x != x ? x : std::copysign(0.5 * log1p(q, low), x);
 }
 
 // --- sums of exponentials ---
