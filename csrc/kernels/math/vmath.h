@@ -61,7 +61,8 @@ template <class T, int N> [[gnu::always_inline]] inline T two_chains(T x, const 
   return (void)a, (void)b, (void)product, 0.0;  // left out: it would cost more than the product
 #endif
 }
-// a * b + c, the product not rounded where that costs nothing.
+// a * b + c, the product not rounded where that costs nothing. Where c is a product, too, it says
+// which of them is rounded: the compiler might choose otherwise for single elements.
 template <class T> [[gnu::always_inline]] inline T product_and(T a, T b, T c) {
 #ifdef __FMA__
   return std::fma(a, b, c);
@@ -367,7 +368,7 @@ template <class T> [[gnu::always_inline]] inline T log1p_exp(T x) {
   const double r = near - n * ln2_low<double>;
   const double r_low = ((near - r) - n * ln2_low<double>)-square_low;
   const double start = 1.0 + r, tail = expm1_tail(r);
-  const double rest = sum_error(1.0, r, start) + (tail + r_low * (start + tail));
+  const double rest = sum_error(1.0, r, start) + product_and(r_low, start + tail, tail);
   const double below = a + 0.5;
   const double below_low = a > 0.5 ? sum_error(a, 0.5, below) : sum_error(0.5, a, below);
   const double t = (a - 3.75) / (a + 3.75);
@@ -375,7 +376,7 @@ template <class T> [[gnu::always_inline]] inline T log1p_exp(T x) {
   const double factor_low = sum_error(first, more, factor) + first_low;
   const double above = start * factor;
   const double above_low =
-      product_error(start, factor, above) + (rest * factor + start * factor_low);
+      product_error(start, factor, above) + product_and(rest, factor, start * factor_low);
   const double inverse = 1.0 / below, q = above * inverse;
   const double left = product_error(q, below, above) - (above_low - q * below_low);
   const double value = raise(q - left * inverse, sum);
@@ -453,7 +454,7 @@ template <class T> [[gnu::always_inline]] inline T gelu_tanh_slope(T x) {
 }
 [[gnu::always_inline]] inline double gelu_slope(double x) {
   double cdf = 0.5 * erfc(x * -0.70710678118654752440);
-  return cdf + x * (0.39894228040143267794 * exp(-0.5 * x * x));
+  return product_and(x, 0.39894228040143267794 * exp(-0.5 * x * x), cdf);
 }
 
 // --- exponentials and logarithms to other bases, hyperbolic functions ---
@@ -512,7 +513,7 @@ template <class T>
                                            T f_low) {
   T product = p.f * f_high;
   T rest = (p.tail - p.half) * f_high +
-           (product_error(p.f, f_high, product) + (p.f * f_low + p.n * n_low));
+           (product_error(p.f, f_high, product) + product_and(p.f, f_low, p.n * n_low));
   T start = p.n * n_high;
   T main = start + product;
   return main + (sum_error(start, product, main) + rest);
