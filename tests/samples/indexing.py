@@ -236,7 +236,7 @@ INDEX_ERRORS = [
         "index 3 is out of bounds for dimension 1 with size 3",
     ),
     E(S(X, 1, ids(-1), np.zeros((2, 1))), IndexError, "index -1"),
-    E(S(X, 1, ids(0), np.zeros((2, 2))), RuntimeError, "source must have the input's sizes"),
+    E(S(X, 1, ids(0), np.zeros((2, 2))), RuntimeError, "source must have the sizes"),
     E(S(X, 2, ids(0), X), IndexError, "out of range"),
     E(S(X, 1, V, X), IndexError, "int64 or int32"),
     E(S(X, 1, ids(0), np.zeros((2, 1), dtype=np.int64)), RuntimeError, "dtype"),
