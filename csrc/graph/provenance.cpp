@@ -251,31 +251,26 @@ void mark_cut(TensorObj* t, CutKind kind, const OpDef* op, const Node* from) {
                  op, source, 0, t->shape->numel);
 }
 
-// Whether the numbers of t, just made, may be those that left there.
-static bool may_be(const TensorObj* t, const Leaving& l, const Origin* here) {
+// Whether a number that left there is the first or last of t, just made.
+static bool holds(const TensorObj* t, const Leaving& l) {
   const int64_t count = t->shape->numel;
-  if (!l.where || l.op || !*l.how || count == 0) return false;
-  if (l.value != 0 && l.value != std::trunc(l.value)) {
-    if (t->dtype != DType::Float32 && t->dtype != DType::Float64) return false;
-    auto at = [&](int64_t i) {
-      const char* p = t->storage->at(t->offset) + i * static_cast<int64_t>(itemsize(t->dtype));
-      return t->dtype == DType::Float32 ? double{*reinterpret_cast<const float*>(p)}
-                                        : *reinterpret_cast<const double*>(p);
-    };
-    auto equal = [&](double v) { return v == l.value || v == double{static_cast<float>(l.value)}; };
-    return t->shape->contiguous && t->storage->device == Device::CPU &&
-           (equal(at(0)) || equal(at(count - 1)));
-  }
-  return here && count > 1 && l.count == count && l.where->code == here->code;
+  if (!l.where || l.count != 1 || l.value == 0 || l.value == std::trunc(l.value) || count == 0)
+    return false;
+  if (t->dtype != DType::Float32 && t->dtype != DType::Float64) return false;
+  auto at = [&](int64_t i) {
+    const char* p = t->storage->at(t->offset) + i * static_cast<int64_t>(itemsize(t->dtype));
+    return t->dtype == DType::Float32 ? double{*reinterpret_cast<const float*>(p)}
+                                      : *reinterpret_cast<const double*>(p);
+  };
+  auto equal = [&](double v) { return v == l.value || v == double{static_cast<float>(l.value)}; };
+  return t->shape->contiguous && t->storage->device == Device::CPU &&
+         (equal(at(0)) || equal(at(count - 1)));
 }
 
 void mark_made(TensorObj* t) {
   Origin* source = nullptr;
-  const Origin* here = origin_here();
-  for (size_t i = 0; i < 4 && !source; ++i) {
-    const Leaving* l = leaving_before(i);
-    if (l && may_be(t, *l, here)) source = l->where;
-  }
+  for (size_t i = 0; i < 4 && !source; ++i)
+    if (const Leaving* l = leaving_before(i); l && holds(t, *l)) source = l->where;
   if (Cut* made = cut_here(CutKind::made, nullptr, source)) replace(t->cut, made);
 }
 

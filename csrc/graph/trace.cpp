@@ -20,6 +20,11 @@ Tracer tracer;
 
 namespace {
 
+// Chunks of earlier recordings: fresh memory would be cleared by the system, page by page.
+using Chunk = std::unique_ptr<TraceRecord[]>;
+std::vector<Chunk> spare;
+constexpr size_t spare_most = 8;
+
 struct ThreadState {
   uint32_t session = 0;
   int32_t current = -1;  // innermost open record
@@ -120,14 +125,23 @@ void Tracer::clear() {
       static_cast<Scope*>(const_cast<void*>(r.what))->decref();
   }
   count_ = 0;
+  for (Chunk& chunk : chunks_)
+    if (spare.size() < spare_most) spare.push_back(std::move(chunk));
   chunks_.clear();
   names_.clear();
   name_index_.clear();
   details_.clear();
 }
 
+static Chunk new_chunk_of(size_t records) {
+  if (spare.empty()) return std::make_unique_for_overwrite<TraceRecord[]>(records);
+  Chunk chunk = std::move(spare.back());
+  spare.pop_back();
+  return chunk;
+}
+
 TraceRecord& Tracer::add(TraceKind kind) {
-  if ((count_ & mask) == 0) chunks_.push_back(std::make_unique<TraceRecord[]>(1 << chunk_bits));
+  if ((count_ & mask) == 0) chunks_.push_back(new_chunk_of(1 << chunk_bits));
   ThreadState& thread = join();
   // Ranges may end in another order than that of their begins.
   while (thread.current >= 0 && at(thread.current).end) thread.current = at(thread.current).parent;

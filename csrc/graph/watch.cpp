@@ -3,6 +3,7 @@
 // Invariant: nothing is watched while a report is made.
 #include "graph/watch.h"
 
+#include <algorithm>
 #include <cmath>
 #include <unordered_map>
 
@@ -181,8 +182,15 @@ void observe_backward(const char* how, std::span<const Tensor> roots) {
 
 void watch_gradients(Node& n, std::span<const Tensor> grads, std::span<const Tensor> made) {
   if (modes.intercept & intercept_watch) {
-    NonFinite found = look(made);
-    if (born(found, look(grads))) report(n.name(), found, n.origin, true, grads, made);
+    NonFinite found = NonFinite::none;
+    for (const Tensor& t : made) {
+      // What is handed on bears nothing.
+      const bool given = std::ranges::any_of(
+          grads, [&](const Tensor& g) { return g && t && g->storage == t->storage; });
+      if (!given) found = std::max(found, look(t));
+    }
+    if (found != NonFinite::none && born(found, look(grads)))
+      report(n.name(), found, n.origin, true, grads, made);
   }
   if (!(modes.intercept & intercept_anomaly)) return;
   for (size_t i = 0; i < made.size(); ++i)

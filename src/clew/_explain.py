@@ -216,7 +216,7 @@ def unused(roots: tuple[Tensor, ...], inputs: dict[int, Tensor]) -> str:
 
 def without_parameters(way_out: str) -> str:
     """Why a value has no history although nothing cut it off; way_out is a line of the message."""
-    for model in _C._called_roots():
+    for model in () if way_out else reversed(_C._called_roots()):
         parameters = list(model.parameters())
         if parameters and not any(p.requires_grad for p in parameters):
             return (
@@ -250,8 +250,8 @@ def _flows(file: str, source: int, target: int) -> bool:
     """Whether a name that gets its value on one line is used, directly or through others, on
     another of the same function."""
     tree = _parsed("".join(linecache.getlines(file)))
-    body = _innermost(tree, source, target) if tree is not None else None
-    if body is None:
+    body = _innermost(tree, source) if tree is not None else None
+    if body is None or body is not _innermost(tree, target):
         return False
     statements = [
         s
@@ -277,12 +277,12 @@ def _flows(file: str, source: int, target: int) -> bool:
     )
 
 
-def _innermost(tree: ast.Module, *lines: int) -> ast.AST:
-    """The smallest function that holds all the lines, or the module."""
+def _innermost(tree: ast.Module, line: int) -> ast.AST:
+    """The smallest function that holds the line, or the module."""
     found: ast.AST = tree
     for node in ast.walk(tree):  # inner ones come later
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            if all(node.lineno <= line <= (node.end_lineno or node.lineno) for line in lines):
+            if node.lineno <= line <= (node.end_lineno or node.lineno):
                 found = node
     return found
 

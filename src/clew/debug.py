@@ -8,6 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from clew._debug.compare import Difference as Difference
+    from clew._debug.compare import RecordedRun as RecordedRun
+    from clew._debug.compare import compare as compare
+    from clew._debug.compare import record_run as record_run
     from clew._debug.doctor import Finding as Finding
     from clew._debug.doctor import doctor as doctor
     from clew._debug.gradients import check_gradients as check_gradients
@@ -19,13 +23,17 @@ if TYPE_CHECKING:
 
 # Public name -> the module that holds it.
 _PARTS = {
+    "Difference": "compare",
     "Finding": "doctor",
     "NonFinite": "watch",
     "NonFiniteError": "watch",
+    "RecordedRun": "compare",
     "Summary": "summary",
     "check_gradients": "gradients",
+    "compare": "compare",
     "doctor": "doctor",
     "nan_watch": "watch",
+    "record_run": "compare",
     "summary": "summary",
 }
 

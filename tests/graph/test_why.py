@@ -358,3 +358,93 @@ def test_paths_of_the_same_look_are_shown_once():
     assert len(why.paths) > 1
     shown = str(why).split("a shortest path")[1:]
     assert len(shown) == len(set(shown)) < len(why.paths)
+
+
+# What left its graph ----------------------------------------------------------------------------
+
+
+def through_item(fc, x):
+    return x * fc(x).sum().item()  # by item
+
+
+def through_argmax(fc, x):
+    return x[:, fc(x)[0].argmax()][:, None].expand(-1, 3)  # by argmax
+
+
+def through_new_tensor(fc, x):
+    h = fc(x)
+    return clew.tensor([[h[0, 0], h[0, 1], h[0, 2]]])  # by tensor
+
+
+def through_numpy(fc, x):
+    h = fc(x).detach().numpy() * 2  # by numpy
+    return clew.from_numpy(h)
+
+
+def through_comparison(fc, x):
+    return x if fc(x).sum() > 0 else -x  # by comparison
+
+
+@pytest.mark.parametrize(
+    ("between", "mark", "how"),
+    [
+        (through_item, "by item", "item()"),
+        (through_argmax, "by argmax", "argmax"),
+        (through_new_tensor, "by tensor", "tensor()"),
+        (through_numpy, "by numpy", "detach()"),
+        (through_comparison, "by comparison", "gt"),
+    ],
+)
+def test_a_module_was_called_and_its_value_left(between, mark, how):
+    model = Two(between)
+    # An earlier round, whose uses are not this one's.
+    model.fc2(clew.ones(1, 3)).sum().backward()
+    loss = model(clew.ones(2, 3))
+    answer = clew.graph(loss, model=model).why("fc1.weight")
+    assert answer.kind == "likely cut" and "not called" not in answer.reason
+    assert how in answer.reason and f"test_why.py:{line_of(mark)}" in answer.reason
+    idle = clew.graph(loss, model=model).why("idle.weight")
+    assert idle.kind == "not called"
+    with pytest.raises(RuntimeError) as caught:
+        clew.debug.check_gradients(model, loss)
+    assert str(caught.value).count("not called") == 1
+
+
+def test_a_module_was_called_and_its_value_is_not_used():
+    def between(fc, x):
+        fc(x)  # lost
+        return x
+
+    model = Two(between)
+    answer = clew.graph(model(clew.ones(2, 3)), model=model).why("fc1.weight")
+    assert answer.kind == "not used" and "left unused" in answer.reason
+    assert f"test_why.py:{line_of('lost')}" in answer.reason
+
+
+def test_a_use_in_an_earlier_round_is_none_of_this_one():
+    model = Two(lambda fc, x: fc(x))
+    model(clew.ones(2, 3)).backward()
+    model.between = lambda fc, x: x
+    answer = clew.graph(model(clew.ones(2, 3)), model=model).why("fc1.weight")
+    assert answer.kind == "not called"
+
+
+@pytest.mark.parametrize("kind", ["list", "dict"])
+def test_check_gradients_names_parameters_in_plain_containers(kind):
+    class Holds(nn.Module):
+        def __init__(self):
+            super().__init__()
+            layers = [nn.Linear(3, 3), nn.Linear(3, 3)]
+            self.layers = layers if kind == "list" else {"a": layers[0], "b": layers[1]}
+            self.out = nn.Linear(3, 1)
+
+        def forward(self, x):
+            for layer in self.layers if kind == "list" else self.layers.values():
+                x = layer(x)
+            return self.out(x).sum()
+
+    model = Holds()
+    with pytest.raises(RuntimeError, match=f"(?s)4 in Holds.layers, a plain {kind}.*ModuleList"):
+        clew.debug.check_gradients(model, model(clew.ones(2, 3)))
+    other = nn.Linear(3, 3)  # of another model: nothing is missing
+    clew.debug.check_gradients(model.out, model.out(other(clew.ones(2, 3))).sum())

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 
@@ -9,7 +12,9 @@ import pytest
 from doctor_clean import CLEAN
 from doctor_programs import HEADER, PROGRAMS, variants
 
+import clew
 from clew._debug.doctor.observer import Observer
+from clew._debug.doctor.rule import RULES
 
 
 def watched(source: str, path: Path):
@@ -50,3 +55,74 @@ def test_the_clean_twin_is_not_blamed(name, tmp_path):
 def test_clean_programs_are_not_blamed(name, tmp_path):
     found = watched(HEADER + CLEAN[name], tmp_path / f"{name}.py")
     assert not found, [str(f) for f in found]
+
+
+SOURCE = """
+import torch
+from torch import nn
+torch.manual_seed(0)
+net, x, y = nn.Linear(4, 3), torch.randn(16, 4), torch.arange(16) % 3
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for _ in range(5):
+    opt.zero_grad()
+    loss = nn.functional.cross_entropy(net(x)SOFTMAX, y)
+    loss.backward()
+    opt.step()
+print("done")
+"""
+
+
+def test_clew_run_doctor(tmp_path):
+    env = {**os.environ, "PYTHONPATH": str(Path(clew.__file__).parents[1])}
+    for softmax in (".softmax(1)", ""):
+        path = tmp_path / "train.py"
+        path.write_text(SOURCE.replace("SOFTMAX", softmax), encoding="utf-8")
+        command = [sys.executable, "-m", "clew", "run", "--doctor", str(path)]
+        done = subprocess.run(command, capture_output=True, text=True, env=env, cwd=tmp_path)
+        assert done.returncode == 0 and done.stdout == "done\n", done.stderr
+        if softmax:
+            assert "found a mistake" in done.stderr
+            assert "at train.py:9: `loss = nn.functional.cross_entropy(" in done.stderr
+        else:
+            assert done.stderr == ""
+
+
+def test_the_report_and_what_is_left_behind(capsys):
+    net = clew.nn.Linear(2, 2)
+    opt = clew.optim.SGD(net.parameters(), lr=0.1)
+    untouched = {owner: dict(vars(owner)) for owner in (clew.optim.Optimizer, clew.nn.Module)}
+    with clew.debug.doctor() as watch:
+        for _ in range(5):
+            opt.zero_grad()
+            net(clew.randn(4, 2)).sum().backward(retain_graph=True)  # retained
+            opt.step()
+    assert [f.mistake for f in watch.findings] == ["retain_graph=True is not needed"]
+    assert watch.findings[0].file == __file__
+    told = capsys.readouterr().err
+    assert "1. retain_graph=True is not needed" in told and str(watch).strip() == told.strip()
+    for owner, before in untouched.items():
+        assert dict(vars(owner)) == before
+    assert not clew.optim.optimizer._global_pre_hooks
+    with clew.debug.doctor(quiet=True) as watch, pytest.raises(RuntimeError, match="already"):
+        watch.__enter__()
+
+
+def test_an_exception_passes_and_hooks_are_gone():
+    with pytest.raises(ZeroDivisionError), clew.debug.doctor():
+        raise ZeroDivisionError
+    assert not clew.optim.optimizer._global_pre_hooks
+
+
+def test_a_broken_rule_does_not_end_the_program():
+    observer = Observer()
+    observer.install()
+
+    class Broken(type(observer.rules[0])):
+        def finish(self):
+            raise ZeroDivisionError
+
+    RULES.remove(Broken)
+    observer.rules[0] = Broken(observer.run)
+    observer.remove()
+    assert observer.finish(failed=False) == []
+    assert [type(e) for _, e in observer.broken] == [ZeroDivisionError]

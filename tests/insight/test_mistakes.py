@@ -735,3 +735,87 @@ def test_without_provenance_the_plain_message_is_left():
             z.backward()
     finally:
         clew._C._enable_provenance(before)
+
+
+# 14. What diagnoses used to get wrong.
+
+
+def test_a_value_shared_by_two_heads_is_not_called_carried_over():
+    body, heads = nn.Linear(3, 3), [nn.Linear(3, 1) for _ in range(2)]
+    z = body(clew.ones(2, 3)).tanh()  # by both heads
+    with pytest.raises(RuntimeError, match="second time") as e:
+        for head in heads:
+            head(z).sum().backward()
+    tells(e.value, at("by both heads"), "computed once", "add their results up")
+    assert "detach" not in text_of(e.value)
+
+
+@pytest.mark.parametrize("way", ["grad", "backward"])
+def test_missing_create_graph(way):
+    w = clew.ones(3, requires_grad=True)
+    y = (w**3).sum()
+    if way == "grad":
+        (g,) = clew.autograd.grad(y, w)  # not recorded: grad
+    else:
+        y.backward()  # not recorded: backward
+        g = w.grad
+    with pytest.raises(RuntimeError, match="does not require grad") as e:
+        (g**2).sum().backward()
+    tells(e.value, "gradients", at(f"not recorded: {way}"), "create_graph=True")
+    assert "set requires_grad=True" not in text_of(e.value)
+    assert clew.equal(g, 3 * clew.ones(3))
+
+
+def test_an_unrelated_way_out_is_not_told():
+    shown = nn.Linear(3, 1)(clew.ones(2, 3)).detach().numpy()
+    other = nn.Linear(3, 1)(clew.ones(2, 3)).sum().item()
+    assert shown.size and other is not None
+    for loss in ((clew.randn(3) * 2).sum(), (clew.tensor([1.0, 2.0]) * 2).sum()):
+        with pytest.raises(RuntimeError, match="does not require grad") as e:
+            loss.backward()
+        assert "numpy()" not in text_of(e.value).split("compute with")[0]
+        assert "item() at" not in text_of(e.value)
+
+
+def test_a_way_out_is_told_through_names():
+    y = Net()(clew.ones(3, 4)).sum()
+    numbers = []
+    numbers.append(y.item())  # through names
+    mean = sum(numbers) / 2
+    with pytest.raises(RuntimeError, match="does not require grad") as e:
+        clew.tensor(mean).backward()
+    tells(e.value, "item()", at("through names"))
+
+
+def test_statements_on_several_lines_are_shown_whole():
+    x = clew.ones(3, requires_grad=True)
+    y = (
+        x.exp()
+        .detach()
+    )  # fmt: skip
+    with pytest.raises(RuntimeError) as e:
+        y.sum().backward()
+    tells(e.value, "`y = (x.exp().detach())`")
+
+
+@pytest.mark.parametrize("op", ["index_add", "index_copy"])
+def test_index_add_says_which_sizes_it_needs(op):
+    with pytest.raises(RuntimeError) as e:
+        getattr(clew.zeros(3, 4), op)(0, clew.tensor([0, 1]), clew.ones(3, 4))
+    tells(e.value, "[2, 4]", "2 indices", "float32[3, 4]")
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (lambda: nn.Conv2d(3, 4, kernel=3), "Conv2d.__init__()"),
+        (lambda: nn.ConvTranspose1d(3, 4, 3, strides=1), "ConvTranspose1d.__init__()"),
+        (lambda: nn.MaxPool2d(3, strid=1), "MaxPool2d.__init__()"),
+        (lambda: nn.BatchNorm2d(), "BatchNorm2d.__init__()"),
+        (lambda: nn.Dropout(prob=0.1), "Dropout.__init__()"),
+    ],
+)
+def test_arguments_are_told_by_the_public_class(make, name):
+    with pytest.raises(TypeError, match=re.escape(name)) as e:
+        make()
+    assert "_" not in str(e.value).split(".")[0]

@@ -100,9 +100,14 @@ template <class T> double greatest(const void* x, int64_t n) {
     std::memcpy(&v, at + i * static_cast<int64_t>(sizeof(Bits)), sizeof v);
     most = std::max(most, static_cast<Bits>(v & no_sign));
   }
-  for (const Vector& p : part)
-    for (int k = 0; k < count; ++k) most = std::max(most, static_cast<Bits>(p[k]));
-  return static_cast<double>(std::bit_cast<T>(most));
+  // By halves: few elements are looked at often.
+  for (int k = together / 2; k > 0; k /= 2)
+    for (int j = 0; j < k; ++j) part[j] = part[j] > part[j + k] ? part[j] : part[j + k];
+  alignas(64) Bits lanes[count];
+  std::memcpy(lanes, &part[0], sizeof lanes);
+  for (int half = count / 2; half > 0; half /= 2)
+    for (int k = 0; k < half; ++k) lanes[k] = std::max(lanes[k], lanes[k + half]);
+  return static_cast<double>(std::bit_cast<T>(std::max(most, lanes[0])));
 }
 
 template <class T> void scale(void* x, int64_t n, double factor) {

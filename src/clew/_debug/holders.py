@@ -12,7 +12,6 @@ from typing import Any
 
 from clew import Tensor
 from clew._debug.place import Place
-from clew._provenance import short_path
 
 _DEPTH = 4  # of lists in lists
 
@@ -86,13 +85,8 @@ def assignment(kind: type, attribute: str) -> Place | None:
             code = getattr(inspect.unwrap(method) if callable(method) else None, "__code__", None)
             number = None if code is None else _line_that_sets(code, attribute)
             if number is not None:
-                return place_at(code.co_filename, number)
+                return Place(None, code.co_filename, number)
     return None
-
-
-def place_at(file: str, number: int) -> Place:
-    text = linecache.getline(file, number).strip()
-    return Place(file, number, f"{short_path(file)}:{number}" + (f": `{text}`" if text else ""))
 
 
 def _line_that_sets(code: CodeType, attribute: str) -> int | None:

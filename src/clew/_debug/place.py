@@ -2,34 +2,69 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from clew import _C, _provenance
 
 __all__ = ["Place", "here", "placed"]
 
 
-class Place(NamedTuple):
-    """A line of the user's program: where something happened, as text and as numbers."""
+class Place:
+    """A line of the user's program where something happened; its text is made when asked for.
 
-    file: str
-    line: int
-    text: str
+    Args:
+        raw: the place as the core hands it out; None where file and line are given.
+        file: of the line.
+        line: its number.
+    """
+
+    __slots__ = ("_at", "_raw", "_told")
+
+    def __init__(self, raw: tuple[Any, ...] | None, file: str = "", line: int = 0) -> None:
+        self._raw = raw
+        self._at = None if raw is not None else (file, line)
+        self._told: str | None = None
+
+    def _found(self) -> tuple[str, int]:
+        if self._at is None:
+            assert self._raw is not None
+            at = _provenance.Location(self._raw[0], self._raw[1])
+            self._at = at.file, at.line
+        return self._at
+
+    @property
+    def file(self) -> str:
+        """The file as the interpreter knows it."""
+        return self._found()[0]
+
+    @property
+    def line(self) -> int:
+        """The line's number, from 1."""
+        return self._found()[1]
 
     @property
     def short(self) -> str:
         """``train.py:12``"""
         return f"{_provenance.short_path(self.file)}:{self.line}"
 
+    @property
+    def text(self) -> str:
+        """``train.py:12 in forward: `...` (module fc1: Linear)``"""
+        if self._told is None:
+            if self._raw is not None:
+                code, offset, path, kind = self._raw
+                self._told = _provenance.describe(code, offset, path or "", kind or "")
+            else:
+                from clew._statements import text_at
 
-def placed(place: tuple[Any, ...] | None) -> Place | None:
-    """A place of the core's as text."""
-    if place is None:
-        return None
-    at = _provenance.Location(place[0], place[1])
-    return Place(
-        at.file, at.line, _provenance.describe(place[0], place[1], place[2] or "", place[3] or "")
-    )
+                source = text_at(self.file, self.line)
+                self._told = f"{self.short}: `{source}`" if source else self.short
+        return self._told
+
+
+def placed(raw: tuple[Any, ...] | None) -> Place | None:
+    """A place that the core hands out."""
+    return None if raw is None else Place(raw)
 
 
 def here() -> Place | None:

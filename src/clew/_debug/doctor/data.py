@@ -23,7 +23,7 @@ def prints(batch: Batch) -> list[int]:
         tensors = [t for t in batch.tensors if t.dim() >= 2]
     if not tensors:
         return []
-    v = values(max(tensors, key=lambda t: t.numel()).contiguous())
+    v = values(max(tensors, key=lambda t: t.numel()))
     found = []
     for row in v:
         raw = np.ascontiguousarray(row).reshape(-1)

@@ -8,7 +8,7 @@ import numpy as np
 
 from clew import Tensor
 from clew._debug.doctor.losses import maker
-from clew._debug.doctor.rule import Rule, values
+from clew._debug.doctor.rule import Rule, size_of, values
 from clew._debug.doctor.run import Call, Watched
 from clew._debug.place import Place
 
@@ -102,13 +102,13 @@ class LayerGradients(Rule):
         self.places: dict[int, Any] = {}
 
     def stepping(self, watched: Watched) -> None:
-        if not self.run.looking or self.run.scaler is not None:
+        if self.run.scaler is not None:
             return
         rows = []
         for p in watched.params:
             if p.dim() < 2 or p.grad is None or p.grad.numel() == 0:
                 continue
-            size = float(p.grad.detach().norm().item()) / p.numel() ** 0.5
+            size = size_of(values(p.grad)) / p.numel() ** 0.5
             rows.append((self.run.name_of(p), size, p))
         if len(rows) >= 2:
             self.seen.setdefault(id(watched), []).append([(n, s) for n, s, _ in rows])
@@ -229,7 +229,7 @@ class AtTheEdge(Rule):
         node = call.outputs[0].grad_fn
         exponent = getattr(node, "_saved_exponent", None)
         if isinstance(exponent, Tensor):
-            exponent = exponent.item() if exponent.numel() == 1 else None
+            exponent = float(values(exponent)) if exponent.numel() == 1 else None
         if not isinstance(exponent, (int, float)) or exponent >= 1 or exponent == 0:
             return
         if not x.requires_grad:
@@ -279,7 +279,7 @@ class NotFinite(Rule):
         if root.numel() == 1 and not np.isfinite(values(root)).all():
             self.find(
                 pass_.place,
-                f"the loss is {root.detach().reshape(-1)[0].item()} in step {self.run.round + 1}",
+                f"the loss is {values(root).reshape(-1)[0]} in step {self.run.round + 1}",
                 "find where it is born: with clew.debug.nan_watch(): ...",
                 "loss",
             )

@@ -14,6 +14,7 @@ from clew._debug.holders import assignment
 from clew._debug.place import Place, placed
 
 _ROUNDS = 3
+_KEPT = 12  # tensors that are looked after
 
 
 class LossKept(Rule):
@@ -48,6 +49,7 @@ class LossKept(Rule):
                 (what, key),
             )
         seen.append(weakref.ref(tensor))
+        del seen[:-_KEPT]
 
 
 class RunningTotal(Rule):

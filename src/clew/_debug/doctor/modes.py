@@ -156,8 +156,6 @@ class TrainedInEvaluationMode(Rule):
             self.eval_at = place
 
     def stepped(self, watched: Watched) -> None:
-        if not self.run.looking and self.eval_at is None:
-            return
         for model in self.run.models:
             moody = _moody(model)
             mine = {id(p) for p in model.parameters() if p.requires_grad and p.grad is not None}

@@ -21,10 +21,11 @@ from clew._debug.place import here
 
 __all__ = ["Observer"]
 
-FIRST = 8  # rounds that are looked at in full
-LATER = (12, 16, 24, 32, 48, 64, 96, 128, 192, 256)  # and these
+FIRST = 6  # rounds that are looked at in full
+LATER = (7, 9, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)  # and these
 SHARE = 0.2  # of the time so far that looking may take, after the first rounds
 WAKES = 16  # times that looking begins again where something seems to change, at any price
+AWAKE = 3  # rounds that are looked at then
 WAKE_SHARE = 0.05  # of the time so far that it may take after that
 SHOWN_BATCHES = 64  # of each pass over a loader
 
@@ -58,6 +59,7 @@ class Observer:
         self._hearing: dict[str, list[Rule]] = {}
         self._busy = False
         self._wakes = 0
+        self._until = 0  # the round before which looking goes on
 
     # Events -----------------------------------------------------------------------------------
 
@@ -110,17 +112,19 @@ class Observer:
         return self.run.spent < share * (time.perf_counter() - self.run.started)
 
     def _wake(self) -> None:
-        """Looks until the next step, where something else than a training step seems to begin."""
-        if self.run.looking:
+        """Looks for a few rounds, where something else than a training step seems to begin."""
+        if self.run.looking and self.run.round < self._until:
             return
         self._wakes += 1
         if self._wakes <= WAKES or self._may_spend(WAKE_SHARE):
+            self._until = self.run.round + AWAKE
             self._look(True)
 
     def _end_round(self) -> None:
         self.run.round += 1
         at = self.run.round
-        self._look(at < FIRST or (at in LATER and self._may_spend(SHARE)))
+        if at >= FIRST and at >= self._until:
+            self._look(at in LATER and self._may_spend(SHARE))
 
     # Hooks ------------------------------------------------------------------------------------
 
@@ -170,11 +174,13 @@ class Observer:
             self._tell("called", "optimizer", optimizer, here())
 
         def cleared(original: Any, owner: Any, *args: Any, **kwargs: Any) -> None:
-            if not self._busy:
-                self._tell("cleared", owner, here() if self.run.looking else None)
+            if self.run.looking:
+                self._tell("cleared", owner, here())
             original(owner, *args, **kwargs)
 
         def before(optimizer: Any, *_: Any) -> None:
+            if not self.run.looking:
+                return
             watched = self.run.watched(optimizer)
             if watched.step_place is None:
                 watched.step_place = here()
@@ -183,7 +189,8 @@ class Observer:
         def after(optimizer: Any, *_: Any) -> None:
             watched = self.run.watched(optimizer)
             watched.steps += 1
-            self._tell("stepped", watched)
+            if self.run.looking:
+                self._tell("stepped", watched)
             self._end_round()
 
         self._patch(module.Optimizer, "__init__", made)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from clew._debug.doctor.finding import Finding, made
 from clew._debug.place import Place
 
@@ -37,7 +39,7 @@ class Rule:
 
     def find(self, place: Place | None, evidence: str, change: str, key: Any = None) -> None:
         """Notes a finding; one for each line, or for each key."""
-        key = key if key is not None else place and place[:2]
+        key = key if key is not None else place and (place.file, place.line)
         if key not in self.findings:
             self.findings[key] = made(self.mistake, place, evidence, change)
 
@@ -70,5 +72,15 @@ class Rule:
 
 
 def values(t: Tensor) -> Any:
-    """A tensor's elements as an array of its own memory where there is one; read only."""
-    return t.detach()._array_view() if t.dtype.name != "bfloat16" else t.detach().float().numpy()
+    """A tensor's elements as an array, of its own memory where it can be; to be read only. Unlike
+    detach() and item() it leaves no trace in what messages tell of the program."""
+    from clew._tensor_str import widen
+
+    array = t._array_view()
+    return widen(array, True) if t.dtype.name == "bfloat16" else array
+
+
+def size_of(array: Any) -> float:
+    """The norm of all elements."""
+    flat = np.asarray(array).reshape(-1)
+    return float(np.sqrt(np.square(np.abs(flat), dtype=np.float64).sum())) if flat.size else 0.0

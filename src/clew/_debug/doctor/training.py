@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from clew import _C, Tensor
-from clew._debug.doctor.rule import Rule
+from clew._debug.doctor.rule import Rule, size_of, values
 from clew._debug.doctor.run import Pass, Watched
 from clew._debug.place import Place
 
@@ -14,10 +16,12 @@ _IN_A_ROW = 3  # times that something must happen to be no accident
 
 def norm(tensors: list[Tensor]) -> float:
     """The norm of several tensors taken as one vector."""
-    total = 0.0
-    for t in tensors:
-        total += float(t.detach().norm().item()) ** 2 if t.numel() else 0.0
-    return total**0.5
+    return sum(size_of(values(t)) ** 2 for t in tensors) ** 0.5
+
+
+def is_zero(t: Tensor) -> bool:
+    """Whether no element differs from zero."""
+    return not values(t).any()
 
 
 class ZeroGradForgotten(Rule):
@@ -38,7 +42,7 @@ class ZeroGradForgotten(Rule):
             return
         ids = {id(leaf) for leaf in pass_.leaves}
         for key, (p, grad, _) in list(self.left.items()):
-            if p.grad is None or id(p.grad) != grad or not p.grad.count_nonzero().item():
+            if p.grad is None or id(p.grad) != grad or is_zero(p.grad):
                 del self.left[key]
             elif key in ids:
                 self.left[key] = (p, grad, True)
@@ -51,7 +55,7 @@ class ZeroGradForgotten(Rule):
             for p in mine
             if p.grad is not None and self.left.get(id(p), (p, 0, False))[1:] == (id(p.grad), True)
         ]
-        if not kept or not self.run.looking:
+        if not kept:
             self.held.pop(id(watched), None)
             return
         now = norm(kept)
@@ -71,7 +75,7 @@ class ZeroGradForgotten(Rule):
     def stepped(self, watched: Watched) -> None:
         for p in watched.params[: self.FEW]:
             self.left.pop(id(p), None)
-            if p.grad is not None and self.run.looking:
+            if p.grad is not None:
                 self.left[id(p)] = (p, id(p.grad), False)
 
 
@@ -97,7 +101,7 @@ class ZeroGradAfterBackward(Rule):
         fed = [p for p in params if id(p) in self.fed and p.requires_grad]
         if not fed or self.cleared_at is None:
             return
-        if all(p.grad is None or not p.grad.count_nonzero().item() for p in fed):
+        if all(p.grad is None or is_zero(p.grad) for p in fed):
             self.empty[id(watched)] = self.empty.get(id(watched), 0) + 1
             if self.empty[id(watched)] >= 2:
                 step = watched.step_place
@@ -160,16 +164,15 @@ class FrozenButChanging(Rule):
 
     def __init__(self, run: Any) -> None:
         super().__init__(run)
-        self.before: list[tuple[Tensor, Tensor]] = []
+        self.before: list[tuple[Tensor, Any]] = []
 
     def stepping(self, watched: Watched) -> None:
-        if self.run.looking:
-            frozen = [p for p in watched.params if not p.requires_grad and p.grad is not None]
-            self.before = [(p, p.detach().clone()) for p in frozen]
+        frozen = [p for p in watched.params if not p.requires_grad and p.grad is not None]
+        self.before = [(p, values(p).copy()) for p in frozen]
 
     def stepped(self, watched: Watched) -> None:
         for p, old in self.before:
-            change = (p.detach() - old).abs().max().item() if p.numel() else 0.0
+            change = float(np.abs(values(p) - old).max()) if p.numel() else 0.0
             if not change > 0:
                 continue
             group = next(
@@ -291,7 +294,7 @@ class UpdateSize(Rule):
 
     def __init__(self, run: Any) -> None:
         super().__init__(run)
-        self.before: list[tuple[Tensor, Tensor]] = []
+        self.before: list[tuple[Tensor, Any]] = []
         self.ratios: dict[int, list[float]] = {}
         self.rates: dict[int, list[float]] = {}
         self.losses: list[float] = []
@@ -300,22 +303,19 @@ class UpdateSize(Rule):
     def backward(self, pass_: Pass) -> None:
         root = pass_.roots[0]
         if pass_.how != "grad" and root.numel() == 1:
-            self.losses.append(float(root.detach().reshape(-1)[0].item()))
+            self.losses.append(float(values(root).reshape(-1)[0]))
             self.loss_keys.append(pass_.key)
 
     def stepping(self, watched: Watched) -> None:
-        if not self.run.looking:
-            self.before = []
-            return
         weights = [p for p in watched.params if p.dim() >= 2 and p.grad is not None]
-        self.before = [(p, p.detach().clone()) for p in weights[:3] + weights[3:][-3:]]
+        self.before = [(p, values(p).copy()) for p in weights[:3] + weights[3:][-3:]]
 
     def stepped(self, watched: Watched) -> None:
         if not self.before:
             return
         found = []
         for p, old in self.before:
-            size, change = norm([old]), norm([p.detach() - old])
+            size, change = size_of(old), size_of(values(p) - old)
             if size > 0 and p.grad is not None and norm([p.grad]) > 0:
                 found.append(change / size)
         self.before = []
