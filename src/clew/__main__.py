@@ -44,6 +44,24 @@ def _run(args: list[str]) -> int:
     return run_script(args[0], args[1:])
 
 
+_REPLAY = """usage: clew replay [--no-debugger] crash.clew [script.py]
+
+Runs the program again at the step that clew.debug.record saved: its models, optimizers, random
+numbers and first batch are those of that step. A debugger opens where it fails.
+"""
+
+
+def _replay(args: list[str]) -> int:
+    debugger = "--no-debugger" not in args
+    args = [a for a in args if a != "--no-debugger"]
+    if not 1 <= len(args) <= 2 or args[0].startswith("-"):
+        print(_REPLAY, end="")
+        return 0 if args[:1] in (["-h"], ["--help"]) else 2
+    from clew._debug.recorder import replay
+
+    return replay(args[0], *args[1:], debugger=debugger)
+
+
 def _info() -> int:
     from clew.__config__ import show
 
@@ -63,10 +81,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = list(sys.argv[1:] if argv is None else argv)
     if args[:1] == ["run"]:  # what follows belongs to the program, options included
         return _run(args[1:])
+    if args[:1] == ["replay"]:
+        return _replay(args[1:])
     parser = argparse.ArgumentParser(prog="clew", description="clew, with PyTorch's API")
     parser.add_argument("--version", action="store_true", help="print the version")
     commands = parser.add_subparsers(dest="command")
     commands.add_parser("run", help="run a PyTorch program on clew")
+    commands.add_parser("replay", help="go back to a step that clew.debug.record saved")
     commands.add_parser("info", help="print how clew was built and what it runs on")
     parsed = parser.parse_args(args)
     if parsed.version:

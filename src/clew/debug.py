@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from clew._debug.doctor import Finding as Finding
     from clew._debug.doctor import doctor as doctor
     from clew._debug.gradients import check_gradients as check_gradients
+    from clew._debug.recorder import record as record
+    from clew._debug.recorder import replay as replay
     from clew._debug.summary import Summary as Summary
     from clew._debug.summary import summary as summary
     from clew._debug.watch import NonFinite as NonFinite
@@ -33,7 +35,9 @@ _PARTS = {
     "compare": "compare",
     "doctor": "doctor",
     "nan_watch": "watch",
+    "record": "recorder",
     "record_run": "compare",
+    "replay": "recorder",
     "summary": "summary",
 }
 

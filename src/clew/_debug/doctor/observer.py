@@ -7,7 +7,6 @@ with an optimizer's step. What it puts into the library it takes out again.
 
 from __future__ import annotations
 
-import functools
 import time
 from collections.abc import Callable
 from typing import Any
@@ -17,6 +16,7 @@ from clew._debug.doctor import data, gradients, graphs, losses, modes, training 
 from clew._debug.doctor.finding import Finding
 from clew._debug.doctor.rule import RULES, Rule
 from clew._debug.doctor.run import Batch, Call, Pass, Run
+from clew._debug.hooks import Patches
 from clew._debug.place import here
 
 __all__ = ["Observer"]
@@ -50,7 +50,7 @@ class Observer:
         self.run = Run()
         self.rules: list[Rule] = [rule(self.run) for rule in RULES]
         self.broken: list[tuple[str, Exception]] = []  # rules that failed: they are asked no more
-        self._undo: list[Callable[[], None]] = []
+        self._patches = Patches()
         self._by_operation: dict[str, list[Rule]] = {}
         for rule in self.rules:
             for name in rule.operations:
@@ -141,8 +141,7 @@ class Observer:
     def remove(self) -> None:
         """Takes all hooks out."""
         self._look(False)
-        while self._undo:
-            self._undo.pop()()
+        self._patches.remove()
 
     def finish(self, failed: bool) -> list[Finding]:
         """What all rules found, by line."""
@@ -153,17 +152,6 @@ class Observer:
         found = [f for f in found if not kinds & CAUSES.get(f.mistake, set())]
         unique = {(f.mistake, f.file, f.line): f for f in found}
         return sorted(unique.values(), key=lambda f: (f.file, f.line))
-
-    def _patch(self, owner: Any, name: str, around: Callable[..., Any]) -> None:
-        """Replaces a function by one that calls around(original, *args, **kwargs)."""
-        original = owner.__dict__[name]
-
-        @functools.wraps(original)
-        def patched(*args: Any, **kwargs: Any) -> Any:
-            return around(original, *args, **kwargs)
-
-        setattr(owner, name, patched)
-        self._undo.append(lambda: setattr(owner, name, original))
 
     def _watch_optimizers(self) -> None:
         from clew.optim import optimizer as module
@@ -193,13 +181,13 @@ class Observer:
                 self._tell("stepped", watched)
             self._end_round()
 
-        self._patch(module.Optimizer, "__init__", made)
-        self._patch(module.Optimizer, "zero_grad", cleared)
-        self._undo.append(module.register_optimizer_step_pre_hook(before).remove)
-        self._undo.append(module.register_optimizer_step_post_hook(after).remove)
+        self._patches.put(module.Optimizer, "__init__", made)
+        self._patches.put(module.Optimizer, "zero_grad", cleared)
+        self._patches.undo.append(module.register_optimizer_step_pre_hook(before).remove)
+        self._patches.undo.append(module.register_optimizer_step_post_hook(after).remove)
         from clew.nn import Module
 
-        self._patch(Module, "zero_grad", cleared)
+        self._patches.put(Module, "zero_grad", cleared)
 
     def _watch_modules(self) -> None:
         from clew.autograd import grad_mode
@@ -217,9 +205,9 @@ class Observer:
                 self._wake()
             return result
 
-        self._patch(Module, "train", switched)
-        self._patch(grad_mode.no_grad, "__enter__", entered)
-        self._patch(grad_mode.inference_mode, "__enter__", entered)
+        self._patches.put(Module, "train", switched)
+        self._patches.put(grad_mode.no_grad, "__enter__", entered)
+        self._patches.put(grad_mode.inference_mode, "__enter__", entered)
 
     def _watch_schedules(self) -> None:
         from clew.optim import lr_scheduler as module
@@ -242,9 +230,9 @@ class Observer:
                 continue
             if value.__name__ == "LRScheduler" or module.LRScheduler in value.__mro__:
                 if "step" in value.__dict__:
-                    self._patch(value, "step", stepped)
+                    self._patches.put(value, "step", stepped)
                 if "__init__" in value.__dict__:
-                    self._patch(value, "__init__", made)
+                    self._patches.put(value, "__init__", made)
 
     def _watch_loaders(self) -> None:
         from clew.utils.data import dataloader as module
@@ -265,8 +253,8 @@ class Observer:
             original(loader, *args, **kwargs)
             self.run.loaders[id(loader)] = (loader, _C._here())
 
-        self._patch(module._Batches, "__next__", given)
-        self._patch(module.DataLoader, "__init__", made)
+        self._patches.put(module._Batches, "__next__", given)
+        self._patches.put(module.DataLoader, "__init__", made)
 
     def _watch_scaling(self) -> None:
         from clew.amp.grad_scaler import GradScaler
@@ -279,12 +267,12 @@ class Observer:
 
             return around
 
-        self._patch(GradScaler, "scale", told("scale"))
-        self._patch(GradScaler, "update", told("update"))
+        self._patches.put(GradScaler, "scale", told("scale"))
+        self._patches.put(GradScaler, "update", told("update"))
 
         def unscaled(original: Any, scaler: Any, optimizer: Any) -> Any:
             self._tell("called", "unscale", optimizer, here())
             return original(scaler, optimizer)
 
-        self._patch(GradScaler, "unscale_", unscaled)
-        self._patch(clip_grad, "_gradients", told("clip"))
+        self._patches.put(GradScaler, "unscale_", unscaled)
+        self._patches.put(clip_grad, "_gradients", told("clip"))
