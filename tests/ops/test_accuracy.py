@@ -23,22 +23,22 @@ def expit(x: Any) -> Any:
 BOUNDS: dict[str, tuple[float, Callable[[Any], Any]]] = {
     "exp": (1, np.exp),
     "exp2": (1, np.exp2),
-    "expm1": (1, np.expm1),
+    "expm1": (0.55, np.expm1),
     "log": (1, np.log),
     "log2": (1, np.log2),
     "log10": (1, np.log10),
-    "log1p": (1, np.log1p),
+    "log1p": (0.55, np.log1p),
     "sqrt": (0.5, np.sqrt),
     "rsqrt": (1.5, lambda x: 1 / np.sqrt(x)),
     "reciprocal": (0.5, lambda x: 1 / x),
-    "tanh": (1, np.tanh),
+    "tanh": (0.55, np.tanh),
     "sinh": (1, np.sinh),
     "cosh": (1, np.cosh),
     "asinh": (1, np.arcsinh),
     "acosh": (1, np.arccosh),
     "atanh": (1, np.arctanh),
-    "sin": (0.85, np.sin),
-    "cos": (0.85, np.cos),
+    "sin": (0.6, np.sin),
+    "cos": (0.6, np.cos),
     "tan": (1.4, np.tan),
     "asin": (1.25, np.arcsin),
     "acos": (2, np.arccos),
@@ -46,7 +46,7 @@ BOUNDS: dict[str, tuple[float, Callable[[Any], Any]]] = {
     "sigmoid": (2.5, expit),
     "erf": (1, sp.erf),
     "erfc": (1, sp.erfc),
-    "erfinv": (0.75, sp.erfinv),
+    "erfinv": (0.55, sp.erfinv),
     "special.ndtr": (1, sp.ndtr),
 }
 POW_BOUND = 1.25
@@ -305,6 +305,10 @@ WIDE = {
 }
 # The others are within 3.5 units.
 WIDE_BELOW_1 = ("exp", "exp2", "expm1", "log", "log1p", "tanh", "sinh", "cosh", "atanh")
+# Where products are not rounded, what they would lose is put back.
+WIDE_CLOSE = {"tanh": 0.75, "log1p": 0.8, "sin": 0.65, "cos": 0.65}
+if clew.backends.cpu.get_cpu_capability() == "DEFAULT":
+    WIDE_CLOSE = {}
 
 
 @pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="long double is no wider")
@@ -321,7 +325,8 @@ def test_float64(name: str):
         near = want.astype(np.float64)
         off = np.abs(got - want) / np.spacing(np.minimum(np.abs(near), 1e308))
     off = np.where((got == near) | (np.isnan(got) & np.isnan(near)), 0, off)
-    assert off.max() <= (1 if name in WIDE_BELOW_1 else 3.5), (name, x[off.argmax()])
+    bound = WIDE_CLOSE.get(name, 1 if name in WIDE_BELOW_1 else 3.5)
+    assert off.max() <= bound, (name, x[off.argmax()])
     zero = near == 0
     np.testing.assert_array_equal(np.signbit(got[zero]), np.signbit(near[zero]))
 
@@ -419,6 +424,14 @@ def test_erfinv_of_float64():
         off = np.abs(got - want) / np.spacing(np.abs(want))
     off = np.where((got == want) | (tail == 0), 0, off)
     assert off.max() <= 8, y[off.argmax()]  # the reference is off by 4 or so itself
+    if np.finfo(np.longdouble).nmant >= 63:
+        # What erf() says of the result, in long double, and the slope say how far off it is.
+        few = np.abs(got[(got != 0) & (np.abs(y) < 5.5)][::40])
+        given = np.abs(x[(got != 0) & (np.abs(y) < 5.5)][::40])
+        wide = few.astype(np.longdouble)
+        slope = 2 / np.sqrt(np.arccos(np.longdouble(-1))) * np.exp(-wide * wide)
+        beyond = np.where(few < 1.5, wide_erf(few) - given, (1 - given) - wide_erfc(few))
+        assert (np.abs(beyond / slope) / np.spacing(few)).max() <= 0.7
     ends = clew.erfinv(clew.tensor([1.0, -1.0, 1.5, INF, float("nan"), -0.0], dtype=clew.float64))
     np.testing.assert_array_equal(ends.numpy(), [INF, -INF, np.nan, np.nan, np.nan, 0])
     assert np.signbit(ends.numpy()[5])

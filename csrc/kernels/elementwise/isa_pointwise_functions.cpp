@@ -5,6 +5,7 @@
 #include "kernels/elementwise/pointwise_loops.h"
 #include "kernels/math/vmath.h"
 #include "kernels/math/vmath_circular.h"
+#include "kernels/math/vmath_close.h"
 #include "kernels/math/vmath_gamma.h"
 #include "kernels/math/vmath_special.h"
 
@@ -19,13 +20,13 @@ template <class T> bool moderate(T x) { return std::fabs(x) <= vm::trig_limit<T>
 struct Sin {
   static constexpr int inputs = 1;
   template <class T> static bool fits(T x) { return moderate(x); }
-  template <class T> static T fast(T x) { return vm::sin(x); }
+  template <class T> static T fast(T x) { return vm::close::sin(x); }
   template <class T> static T slow(T x) { return std::sin(x); }
 };
 struct Cos {
   static constexpr int inputs = 1;
   template <class T> static bool fits(T x) { return moderate(x); }
-  template <class T> static T fast(T x) { return vm::cos(x); }
+  template <class T> static T fast(T x) { return vm::close::cos(x); }
   template <class T> static T slow(T x) { return std::cos(x); }
 };
 struct Tan {
@@ -157,12 +158,12 @@ void init_functions() {
   unary(table::rsqrt, F{}, []<class T>(T a) { return T(T(1) / std::sqrt(a)); });
   unary(table::exp, F{}, []<class T>(T a) { return vm::exp(a); });
   unary(table::exp2, F{}, []<class T>(T a) { return vm::exp2(a); });
-  unary(table::expm1, F{}, []<class T>(T a) { return vm::expm1(a); });
+  unary(table::expm1, F{}, []<class T>(T a) { return vm::close::expm1(a); });
   unary(table::log, F{}, []<class T>(T a) { return vm::log(a); });
   unary(table::log2, F{}, []<class T>(T a) { return vm::log2(a); });
   unary(table::log10, F{}, []<class T>(T a) { return vm::log10(a); });
-  unary(table::log1p, F{}, []<class T>(T a) { return vm::log1p(a); });
-  unary(table::tanh, F{}, []<class T>(T a) { return vm::tanh(a); });
+  unary(table::log1p, F{}, []<class T>(T a) { return vm::close::log1p(a); });
+  unary(table::tanh, F{}, []<class T>(T a) { return vm::close::tanh(a); });
   unary(table::sinh, F{}, []<class T>(T a) { return vm::sinh(a); });
   unary(table::cosh, F{}, []<class T>(T a) { return vm::cosh(a); });
   unary(table::asinh, F{}, []<class T>(T a) { return vm::asinh(a); });
@@ -175,7 +176,7 @@ void init_functions() {
   unary(table::logit, F{}, []<class T>(T a) { return T(vm::log(a / (T(1) - a))); });
   unary(table::erf, F{}, []<class T>(T a) { return vm::erf(a); });
   unary(table::erfc, F{}, []<class T>(T a) { return erfc(a); });
-  unary(table::erfinv, F{}, []<class T>(T a) { return vm::erfinv(a); });
+  unary(table::erfinv, F{}, []<class T>(T a) { return vm::close::erfinv(a); });
   unary(table::lgamma, TypeList<float, f16, bf16>{}, [](float a) {
     return static_cast<float>(vm::log_gamma_for_float(static_cast<double>(a)));
   });
