@@ -648,3 +648,20 @@ def test_normal_into_a_tensor_draws_from_the_generator():
     made, out = clew.Generator().manual_seed(3), clew.empty(50)
     clew.normal(clew.zeros(50), 2.0, generator=made, out=out)
     assert out.equal(clew.normal(clew.zeros(50), 2.0, generator=clew.Generator().manual_seed(3)))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "start", "stop"),
+    [
+        (clew.float16, 0, 70000),
+        (clew.float16, -65504, 65504),
+        (clew.float32, 0, 1e39),
+        (clew.float32, -3e38, 3e38),
+        (clew.bfloat16, float("-inf"), 0),
+    ],
+)
+def test_uniform_numbers_fit_their_dtype(dtype, start, stop):
+    with pytest.raises(RuntimeError, match="must not be above the largest"):
+        clew.empty(2, dtype=dtype).uniform_(start, stop)
+    top = clew.finfo(dtype).max
+    assert clew.empty(5000, dtype=dtype).uniform_(0, top).isfinite().all()

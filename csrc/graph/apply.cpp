@@ -483,9 +483,13 @@ void record_results(const OpDef& op, std::span<const Tensor> in, const void* att
   else if (glance.requires_grad || glance.cut)
     mark_unrecorded(op, in, outs, glance);
   if (modes.inference) [[unlikely]]
-    for (Tensor& t : outs)
-      // A view of a normal tensor is one.
-      if (!t->base || (t->base->flags & flag_inference)) t->flags |= flag_inference;
+    for (Tensor& t : outs) {
+      // A view of a normal tensor is one, and requires grad if that does.
+      if (!t->base || (t->base->flags & flag_inference))
+        t->flags |= flag_inference;
+      else if (glance.requires_grad && is_inexact(t.dtype()))
+        t->flags |= flag_requires_grad;
+    }
   look_for_signals();
 }
 

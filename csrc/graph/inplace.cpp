@@ -149,7 +149,9 @@ void check_inplace(const Tensor& t, const char* op, bool records) {
            "first");
   }
   if (!modes.grad) return;
-  if (t->flags & flag_requires_grad) fail_leaf_write(op, t, false);
+  // A view made in inference mode requires grad as its base does, and is no leaf of its own.
+  const bool unrecorded = t->base && t->view_kind == ViewKind::no_grad;
+  if ((t->flags & flag_requires_grad) && !unrecorded) fail_leaf_write(op, t, false);
   if (!t->base) return;
   Tensor base = Tensor::borrow(t->base);
   if (base->flags & flag_requires_grad) fail_leaf_write(op, base, true);

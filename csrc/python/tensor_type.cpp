@@ -302,6 +302,12 @@ int set_data(PyObject* o, PyObject* value, void*) {
   });
 }
 PyObject* get_version(PyObject* o, void*) {
+  if (obj(o)->flags & flag_inference)
+    return guarded([]() -> PyObject* {
+      fail(
+          "_version: inference tensors do not track version counters; clone() gives a tensor that "
+          "does");
+    });
   return PyLong_FromUnsignedLong(obj(o)->storage->version);
 }
 PyObject* get_base(PyObject* o, void*) {

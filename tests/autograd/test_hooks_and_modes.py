@@ -275,6 +275,27 @@ def test_views_of_normal_tensors_in_inference_mode_are_normal(name):
     assert w.grad.equal(view.detach())
 
 
+@pytest.mark.parametrize("recorded", [False, True])
+def test_views_in_inference_mode_require_grad_as_their_base(recorded):
+    x = clew.ones(2, 2, requires_grad=True)
+    base = x * 2 if recorded else x
+    with clew.inference_mode():
+        views = [base[0], base.view(4), base.t(), base.expand(3, 2, 2), base.unsqueeze(0)]
+        views.append(views[0].view(1, 2))
+        assert all(v.requires_grad and v.is_leaf and not v.is_inference() for v in views)
+        assert not base.detach().requires_grad
+        assert not (base[0] * 2).requires_grad
+        plain = x.detach()
+        assert not plain[0].requires_grad
+        made = clew.ones(3)
+        assert made[0].is_inference() and not made[0].requires_grad
+        views[0].add_(1)
+    assert base.tolist()[0] == [3.0, 3.0] if recorded else base.tolist()[0] == [2.0, 2.0]
+    with pytest.raises(RuntimeError, match="do not track version counters"):
+        _ = made._version
+    assert made.clone()._version == 0
+
+
 def test_views_of_inference_mode_are_not_written_where_gradients_are_recorded():
     x = leaf([1.0, 2.0]) * 1
     with clew.inference_mode():

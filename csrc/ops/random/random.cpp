@@ -4,6 +4,8 @@
 // counted.
 #include "ops/random/random.h"
 
+#include <limits>
+
 #include "base/fits.h"
 #include "graph/batch.h"
 #include "graph/inplace.h"
@@ -120,6 +122,15 @@ int64_t smallest(DType d) {
   }
 }
 
+double largest_number(DType d) {
+  switch (real_of(d)) {
+    case DType::Float16: return 65504.0;
+    case DType::BFloat16: return 3.3895313892515355e38;
+    case DType::Float32: return std::numeric_limits<float>::max();
+    default: return std::numeric_limits<double>::max();
+  }
+}
+
 void check_bounds(const char* name, DType d, int64_t low, int64_t high) {
   require(low < high, name, ": low must be below high; got ", low, " and ", high);
   // Floats beyond their exact whole numbers still hold rounded ones.
@@ -134,6 +145,9 @@ void check_bounds(const char* name, DType d, int64_t low, int64_t high) {
 void uniform_(const Tensor& x, double from, double to, Generator* g) {
   need_floating(x, "uniform_", true);
   require(from <= to, "uniform_: from must not be above to; got ", from, " and ", to);
+  const double top = largest_number(x.dtype());
+  require(from >= -top && to <= top && to - from <= top, "uniform_: from, to and their distance ",
+          "must not be above the largest ", x.dtype(), ", ", top, "; got ", from, " and ", to);
   overwrite(x, "uniform_", [&](auto v) { kernels::random_uniform(v, from, to, or_default(g)); });
 }
 
