@@ -32,7 +32,13 @@ constexpr size_t most_copied = size_t{1} << 20;
 bool may_wait(std::span<const Tensor> in, int64_t numel, bool passes, const Tensor* written);
 inline bool waits(std::span<const Tensor> in, int64_t numel, bool passes,
                   const Tensor* written = nullptr) {
-  return modes.deferred && may_wait(in, numel, passes, written);
+  if (!modes.deferred) return false;
+  // Told at once of most small calls: few elements, and nothing that waits.
+  bool small = numel < modes.least_deferred;
+  for (const Tensor& t : in)
+    small = small && (!t.defined() || (t->shape->numel < modes.least_deferred &&
+                                       t->storage->device != Device::Pending));
+  return !small && may_wait(in, numel, passes, written);
 }
 
 // Before bytes are read by something that does not wait.
