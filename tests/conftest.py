@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -46,6 +47,14 @@ def _raises_observes(pytestconfig: pytest.Config) -> None:
     if pytestconfig.getoption("--deferred"):
         of = type(pytest.raises(ValueError))
         of.__exit__ = _observing(of.__exit__)  # type: ignore[method-assign]
+
+
+@pytest.fixture(scope="module")
+def young_heap() -> Iterator[None]:
+    """Hides what is there from the collector: to go over it a hundred times takes half a minute."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -10,6 +10,9 @@ import pytest
 
 import clew
 
+# A message names the module whose parameter is written to; the collector is asked who holds it.
+pytestmark = pytest.mark.usefixtures("young_heap")
+
 BAD_TEXT = "\ud800"
 
 
@@ -261,6 +264,43 @@ def test_objects_made_around_their_constructors(kind, make):
                 value()
         except (TypeError, RuntimeError, ValueError, IndexError, AttributeError):
             pass
+
+
+META = clew.empty(2, device="meta")
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda: clew.scatter(clew.zeros(2), 0, clew.tensor(0), clew.ones(0)),
+        lambda: clew.scatter_add(clew.zeros(()), 0, clew.tensor(0), clew.ones(0)),
+        lambda: clew.scatter_reduce(clew.zeros(1), 0, clew.tensor(0), clew.ones(0), "sum"),
+        lambda: clew.bincount(clew.tensor([0, 1]), META),
+        lambda: clew.histogram(clew.ones(2), 3, weight=META),
+        lambda: clew.histogram(clew.ones(2), META),
+        lambda: clew._C.ops._rnn(clew.ones(1, 1), [], 2, 0, True, False, False, 1.0, 1, 2, 4, None),
+        lambda: clew._C.ops._rnn(
+            clew.ones(1, 1, 2), [], 1, 2**62, True, False, False, 0.0, 2, 1, 0, None
+        ),
+        lambda: clew._C.ops._rnn(
+            clew.ones(1, 1, 2), [clew.ones(1, 2)] * 4, -1, 1, True, False, False, 0.0, 2, 1, 0, None
+        ),
+    ],
+)
+def test_operands_that_do_not_fit_together(use):
+    with pytest.raises((RuntimeError, NotImplementedError)) as e:
+        use()
+    assert "internal error" not in str(e.value)
+
+
+@pytest.mark.parametrize(
+    "mean, std, a, b",
+    [(float("nan"), 1, -2, 2), (float("inf"), 1, -2, 2), (0, 0, -2, 2), (0, -1, -2, 2)]
+    + [(0, float("nan"), -2, 2), (0, 1, float("nan"), 2), (0, 1, -2, float("nan")), (0, 1, 2, 1)],
+)
+def test_no_truncated_distribution(mean, std, a, b):
+    with pytest.raises(ValueError, match="trunc_normal_"):
+        clew.nn.init.trunc_normal_(clew.empty(3), mean, std, a, b)
 
 
 def test_grad_modes_do_not_swallow_errors():

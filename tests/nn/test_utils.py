@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -371,6 +372,22 @@ def test_init_distributions():
     g = clew.Generator().manual_seed(3)
     a = init.uniform_(clew.empty(3), 1, 2, g)
     assert clew.equal(a, init.uniform_(clew.empty(3), 1, 2, clew.Generator().manual_seed(3)))
+
+
+@pytest.mark.parametrize(
+    "mean, std, a, b",
+    [(0.0, 1.0, 3.0, math.inf), (0.0, 1.0, -math.inf, -2.0), (0.0, 2.0, 60.0, 90.0)]
+    + [(5.0, 2.0, -1.0, -0.5), (0.0, 1.0, -0.2, 0.3), (1e6, 1.0, 0.0, 1.0)],
+)
+def test_tails_of_the_truncated_normal_distribution(mean, std, a, b):
+    stats = pytest.importorskip("scipy.stats")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        x = init.trunc_normal_(clew.empty(4000, dtype=clew.float64), mean, std, a, b).numpy()
+    assert a <= x.min() and x.max() <= b
+    low, high = (a - mean) / std, (b - mean) / std
+    if abs(low) < 100:
+        assert stats.kstest(x, stats.truncnorm(low, high, mean, std).cdf).pvalue > 1e-4
 
 
 @pytest.mark.parametrize(

@@ -241,8 +241,8 @@ void check_scatter(const Call& c, int dim) {
   if (index.numel() == 0) return;
   require(std::max(src.ndim(), 1) == std::max(index.ndim(), 1), c.name(),
           ": src must have as many dimensions as index; got ", src, " and ", index);
-  for (int d = 0; d < index.ndim(); ++d) {
-    require(index.size(d) <= (src.ndim() ? src.size(d) : 1), c.name(),
+  for (int d = 0; d < std::max(index.ndim(), 1); ++d) {
+    require((index.ndim() ? index.size(d) : 1) <= (src.ndim() ? src.size(d) : 1), c.name(),
             ": index must not be larger than src; got ", index, " and ", src);
   }
 }

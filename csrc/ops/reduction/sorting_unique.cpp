@@ -233,8 +233,9 @@ tensor([0, 2, 0, 1])
           }
           require(x.ndim() == 1, c.name(), ": input must be a vector; got ", x);
           require(least >= 0, c.name(), ": minlength must be at least 0; got ", least);
-          require(!x.is_meta(), c.name(),
-                  ": the result's size depends on the data, which the meta device lacks");
+          require(!x.is_meta() && !(w.defined() && w.is_meta()), c.name(),
+                  ": the result depends on the data, which the meta device lacks; got ", x,
+                  w.defined() ? " and " : "", w);
           require(!w.defined() || w.sizes() == x.sizes(), c.name(),
                   ": weights must have the input's shape; got ", w, " for ", x);
           Tensor values = contiguous_copy(x, DType::Int64);
@@ -267,6 +268,8 @@ tensor([0, 2, 0, 1])
               to[std::min(static_cast<uint64_t>(read_once(p[i])), last)] += each[i];
           };
           const Tensor weights = contiguous_copy(w, out.dtype());
+          const Held written{weights, out};
+          const LongWork work(n);
           if (single)
             add(out.data<float>(), weights.data<const float>());
           else

@@ -153,6 +153,9 @@ void check_states(const StackAttrs& a, std::span<const Tensor> states, bool sing
 void stack_run(const Call& c, Tensors& outs) {
   const auto& a = c.as<StackAttrs>();
   const char* name = module_names[a.cell & 3];
+  require(a.cell >= 0 && a.cell < 4 && a.layers > 0 && a.layers < static_cast<int64_t>(c.in.size()),
+          name, ": cell must be 0 to 3, and each layer needs weights; got cell ", a.cell, ", ",
+          a.layers, " layers and ", c.in.size() - 1, " tensors");
   const bool packed = a.batch_sizes.has_value(), lstm = a.cell == 0;
   const int directions = a.bidirectional ? 2 : 1;
   const int per = 2 + (a.biases ? 2 : 0) + (a.proj_size ? 1 : 0);

@@ -163,7 +163,7 @@ def _histogram(
                 f"{list(weight.shape)} and input {list(input.shape)}"
             )
         weights = weight.detach().reshape(-1)
-    if input.is_meta:
+    if any(isinstance(t, Tensor) and t.is_meta for t in (input, weight, *bins)):
         raise NotImplementedError(f"{function}: the bins depend on the data; got a meta tensor")
     edges, _ = _edges(function, points, bins, range, dims)
     sizes = [e.numel() - 1 for e in edges]

@@ -119,6 +119,11 @@ def trunc_normal_(
     Returns:
         the tensor.
     """
+    if not (math.isfinite(mean) and math.isfinite(std) and std > 0 and a <= b):
+        raise ValueError(
+            "trunc_normal_: mean and std must be finite, std above 0, and a at most b; got mean "
+            f"{mean}, std {std}, a {a} and b {b}"
+        )
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(
             "trunc_normal_: mean is more than two std from [a, b]; the distribution may be wrong",
@@ -129,15 +134,23 @@ def trunc_normal_(
         return (1.0 + math.erf(x / math.sqrt(2.0))) / 2.0
 
     low, high = (a - mean) / std, (b - mean) / std
-    # The bell around zero: drawing from it and rejecting is quick. In the tails, or between narrow
-    # bounds, evenly drawn values are kept with the density's probability.
+    # The bell around zero: drawing from it and rejecting is quick. Between narrow bounds evenly
+    # drawn values are kept with the density's probability; a tail is little less than exponential.
     bell = cdf(high) - cdf(low) > 0.3
     peak = min(max(0.0, low), high)
+    tail = abs(peak) > 0.5 and (high - low) * abs(peak) > 2
 
     def draw(out: Any) -> Any:
         if bell:
             out.normal_(mean, std, generator=generator)
             return (out >= a) & (out <= b)
+        if tail:
+            z = clew.empty_like(out).exponential_(abs(peak), generator=generator)
+            good = z <= high - low
+            chance = clew.empty_like(out).uniform_(generator=generator)
+            good &= chance <= (z * z / -2).exp()
+            out.copy_((z.neg() if peak < 0 else z).add(peak).mul(std).add(mean).clamp(a, b))
+            return good
         out.uniform_(a, b, generator=generator)
         z = (out - mean) / std
         chance = clew.empty_like(out).uniform_(generator=generator)
