@@ -519,3 +519,27 @@ def test_the_threads_under_thread_sanitizer(tmp_path):
     subprocess.run(["g++", *flags, *sources, "-o", program], check=True)
     done = subprocess.run([program], capture_output=True, text=True, timeout=120)
     assert done.stdout == "ok\n", done.stderr
+
+
+SECOND = """
+import _xxsubinterpreters as interpreters
+import clew
+load = (
+    "from importlib.util import module_from_spec, spec_from_file_location; "
+    f"module_from_spec(spec_from_file_location('clew._C', {clew._C.__file__!r}))"
+)
+second = interpreters.create()
+try:
+    interpreters.run_string(second, load)
+except interpreters.RunFailedError as error:
+    assert "imported it first" in str(error), error
+else:
+    raise AssertionError("loaded twice")
+interpreters.destroy(second)
+assert repr(clew.ones(2) + 1) == "tensor([2., 2.])"
+"""
+
+
+def test_a_second_interpreter_leaves_the_first_one_alone():
+    pytest.importorskip("_xxsubinterpreters")
+    run(SECOND)

@@ -22,6 +22,15 @@ using namespace clew;
 NB_MODULE(_C, m) {
   PyObject* module = m.ptr();
   try {
+    // Types, hooks and counts are the process's: a second interpreter would replace the first
+    // one's.
+    static PyInterpreterState* const first = PyInterpreterState_Get();
+    if (first != PyInterpreterState_Get()) {
+      PyErr_SetString(PyExc_ImportError,
+                      "clew: only the interpreter of a process that imported it first can use it; "
+                      "start a process instead (multiprocessing)");
+      throw PythonError();
+    }
     kernels::init_pointwise();
     init_builtins();
     init_interpreter();
