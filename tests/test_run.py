@@ -97,7 +97,7 @@ def test_modules_that_programs_ask_first(program):
         assert torch.backends.mkldnn.is_available() and not cudnn.is_available()
         assert torch.backends.cpu.get_cpu_capability() in ("DEFAULT", "AVX2", "AVX512")
         import torch.distributed as dist
-        assert not dist.is_available()
+        assert dist.is_available() and not dist.is_initialized() and not dist.is_nccl_available()
         assert not torch.xpu.is_available() and not torch.accelerator.is_available()
         try:
             torch.cuda.current_device()

@@ -49,6 +49,10 @@ PYTHON_RANKS = {
     "nn": 3,
     "_program": 4,
     "optim": 4,
+    # Loaded by programs written for PyTorch alone.
+    "_alias": 5,
+    "_run": 5,
+    "_torch": 5,
 }
 # Where PyTorch's names put them, but needed by everything.
 CORE_MODULES = {"utils.hooks", "utils._pytree"}

@@ -330,8 +330,8 @@ PyTypeObject* type_named(const std::string& name) {
                            {Py_tp_traverse, reinterpret_cast<void*>(node_traverse)},
                            {Py_tp_clear, reinterpret_cast<void*>(node_clear)},
                            {0, nullptr}};
-    PyType_Spec spec = {full->c_str(), sizeof(NodeObj), 0,
-                        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, slots};
+    PyType_Spec spec = {full->c_str(), sizeof(NodeObj), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+                        slots};
     Ref bases(checked(PyTuple_Pack(1, node_type)));
     type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpecWithBases(&spec, bases.get())));
   }

@@ -27,21 +27,21 @@ struct AbsentDType {
   bool floating, complex, is_signed;
 };
 constexpr AbsentDType absent_dtypes[] = {
-    {"float8_e4m3fn", 1, true, false, true},    {"float8_e5m2", 1, true, false, true},
-    {"float8_e4m3fnuz", 1, true, false, true},  {"float8_e5m2fnuz", 1, true, false, true},
-    {"float8_e8m0fnu", 1, true, false, false},  {"float4_e2m1fn_x2", 1, true, false, true},
-    {"complex32", 4, false, true, true},        {"qint8", 1, false, false, true},
-    {"quint8", 1, false, false, false},         {"qint32", 4, false, false, true},
-    {"quint4x2", 1, false, false, false},       {"quint2x4", 1, false, false, false},
-    {"int1", 1, false, false, true},            {"int2", 1, false, false, true},
-    {"int3", 1, false, false, true},            {"int4", 1, false, false, true},
-    {"int5", 1, false, false, true},            {"int6", 1, false, false, true},
-    {"int7", 1, false, false, true},            {"uint1", 1, false, false, false},
-    {"uint2", 1, false, false, false},          {"uint3", 1, false, false, false},
-    {"uint4", 1, false, false, false},          {"uint5", 1, false, false, false},
-    {"uint6", 1, false, false, false},          {"uint7", 1, false, false, false},
-    {"bits8", 1, false, false, false},          {"bits16", 2, false, false, false},
-    {"bits1x8", 1, false, false, false},        {"bits2x4", 1, false, false, false},
+    {"float8_e4m3fn", 1, true, false, true},   {"float8_e5m2", 1, true, false, true},
+    {"float8_e4m3fnuz", 1, true, false, true}, {"float8_e5m2fnuz", 1, true, false, true},
+    {"float8_e8m0fnu", 1, true, false, false}, {"float4_e2m1fn_x2", 1, true, false, true},
+    {"complex32", 4, false, true, true},       {"qint8", 1, false, false, true},
+    {"quint8", 1, false, false, false},        {"qint32", 4, false, false, true},
+    {"quint4x2", 1, false, false, false},      {"quint2x4", 1, false, false, false},
+    {"int1", 1, false, false, true},           {"int2", 1, false, false, true},
+    {"int3", 1, false, false, true},           {"int4", 1, false, false, true},
+    {"int5", 1, false, false, true},           {"int6", 1, false, false, true},
+    {"int7", 1, false, false, true},           {"uint1", 1, false, false, false},
+    {"uint2", 1, false, false, false},         {"uint3", 1, false, false, false},
+    {"uint4", 1, false, false, false},         {"uint5", 1, false, false, false},
+    {"uint6", 1, false, false, false},         {"uint7", 1, false, false, false},
+    {"bits8", 1, false, false, false},         {"bits16", 2, false, false, false},
+    {"bits1x8", 1, false, false, false},       {"bits2x4", 1, false, false, false},
     {"bits4x2", 1, false, false, false}};
 struct DTypeObj {
   PyObject_HEAD DType dtype;
@@ -52,8 +52,8 @@ constexpr int no_index = -1;
 constexpr int most_devices = 127;
 // Kinds of devices that programs name and compare without having one.
 constexpr std::array<const char*, 18> absent_kinds = {
-    "cuda", "mps",  "xpu",    "hip",  "xla",    "hpu",    "mtia", "ipu",   "lazy",
-    "maia", "fpga", "vulkan", "ve",   "opengl", "opencl", "ideep", "mkldnn", "privateuseone"};
+    "cuda", "mps",  "xpu",    "hip", "xla",    "hpu",    "mtia",  "ipu",    "lazy",
+    "maia", "fpga", "vulkan", "ve",  "opengl", "opencl", "ideep", "mkldnn", "privateuseone"};
 struct DeviceObj {
   PyObject_HEAD Device device;
   int index;
@@ -136,14 +136,14 @@ PyObject* device_get_index(PyObject* o, void*) {
 }
 PyObject* device_compare(PyObject* a, PyObject* b, int op) {
   if ((op != Py_EQ && op != Py_NE) || Py_TYPE(b) != device_type) Py_RETURN_NOTIMPLEMENTED;
-  const bool equal = device_of(a) == device_of(b) && index_of(a) == index_of(b) &&
-                     absent_of(a) == absent_of(b);
+  const bool equal =
+      device_of(a) == device_of(b) && index_of(a) == index_of(b) && absent_of(a) == absent_of(b);
   return PyBool_FromLong(equal == (op == Py_EQ));
 }
 Py_hash_t device_hash(PyObject* o) {
   const auto* kind = std::find(absent_kinds.begin(), absent_kinds.end(), absent_of(o));
-  const auto number = absent_of(o) ? 2 + (kind - absent_kinds.begin())
-                                   : static_cast<std::ptrdiff_t>(device_of(o));
+  const auto number =
+      absent_of(o) ? 2 + (kind - absent_kinds.begin()) : static_cast<std::ptrdiff_t>(device_of(o));
   return static_cast<Py_hash_t>(number * 1000 + index_of(o) + 2);
 }
 PyObject* device_reduce(PyObject* o, PyObject*) {

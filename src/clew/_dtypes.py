@@ -91,6 +91,15 @@ _FLOATS = {
 }
 
 
+# Of dtypes that no tensor here has: eps, the largest and the smallest normal number.
+_EIGHT_BITS = {
+    "float8_e4m3fn": (2.0**-3, 448.0, 2.0**-6),
+    "float8_e4m3fnuz": (2.0**-3, 240.0, 2.0**-7),
+    "float8_e5m2": (2.0**-2, 57344.0, 2.0**-14),
+    "float8_e5m2fnuz": (2.0**-2, 57344.0, 2.0**-15),
+}
+
+
 class finfo:
     """The limits of a floating point dtype.
 
@@ -102,6 +111,11 @@ class finfo:
         d = _C.get_default_dtype() if type is None else type
         if not isinstance(d, dtype):
             raise TypeError(f"finfo: type must be a clew.dtype; got {d!r}")
+        if d.name in _EIGHT_BITS:
+            self.dtype, self.bits, self.resolution = d.name, 8, 1.0
+            self.eps, self.max, self.tiny = _EIGHT_BITS[d.name]
+            self.min, self.smallest_normal = -self.max, self.tiny
+            return
         real = d.to_real()
         if real not in _FLOATS:
             raise TypeError(

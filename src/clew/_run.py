@@ -2,9 +2,9 @@
 
 `install()` puts a finder in front of Python's own. `torch` becomes a module of its own, which looks
 names up in clew and says so when clew lacks one; `torch.x` is the very module `clew.x`, or
-`clew._torch.x` for what only PyTorch's programs look for. Modules are aliased when they are imported,
-not before. Processes that the program starts find the folder `_alias`, which holds a package `torch`
-that does the same.
+`clew._torch.x` for what only PyTorch's programs look for. Modules are aliased when they are
+imported, not before. Processes that the program starts find the folder `_alias`, which holds a
+package `torch` that does the same.
 """
 
 from __future__ import annotations
@@ -80,6 +80,9 @@ class TorchVersion(str):
     __hash__ = str.__hash__
 
 
+_PAGE = "; docs/ecosystem.md says which libraries run, and how to report one that does not"
+
+
 def missing(module: str, name: str, known: Iterable[str]) -> str:
     """What to say of a name that clew lacks, with the nearest that exists."""
     near = nearest_name(name, known)
@@ -119,8 +122,9 @@ class _Torch(types.ModuleType):
         raise AttributeError(missing("torch", name, dir(clew)))
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name.startswith("__"):
-            super().__setattr__(name, value)
+        ours = isinstance(value, types.ModuleType) and value.__name__.startswith("clew._torch.")
+        if name.startswith("__") or ours:
+            self.__dict__[name] = value
         else:
             self.__dict__.pop(name, None)
             setattr(clew, name, value)
@@ -133,7 +137,7 @@ class _Torch(types.ModuleType):
         return sorted({*dir(clew), *super().__dir__()})
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _home(name: str) -> str | None:
     """The module that `torch.<name>` is: of clew._torch, else of clew.
 
@@ -155,7 +159,7 @@ def _is_absent(name: str) -> bool:
     return name in absent.MODULES
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _absent_module(name: str) -> Any:
     from clew._torch import absent
 
@@ -225,7 +229,7 @@ class _Finder:
             if _home(short) is not None or _is_absent(short):
                 return importlib.machinery.ModuleSpec(name, _Loader(), is_package=True)
             parent, _, last = name.rpartition(".")
-            where = sys.modules.get(parent, clew)
+            where = importlib.import_module(_home(parent[len("torch.") :]) or "clew")
             parts = [m.name for m in pkgutil.iter_modules(getattr(where, "__path__", []))]
             raise ModuleNotFoundError(missing(parent, last, parts), name=name)
         if name == "multiprocessing.spawn":
@@ -322,7 +326,8 @@ def _report(error: BaseException) -> None:
         if found:
             name, module = found[1], found[2]
             known = dir(sys.modules.get(module, clew))
-            error.msg += ": " + missing(module.replace("clew", "torch", 1), name, known)
+            alias = re.sub(r"^clew(\._torch)?", "torch", module)
+            error.msg += ": " + missing(alias, name, known) + _PAGE
     sys.stdout.flush()
     sys.excepthook(type(error), error, traceback)
 

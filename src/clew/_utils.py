@@ -86,7 +86,15 @@ def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = Fal
     return found.index or 0
 
 
-def _rebuild_tensor_v2(storage: Any, storage_offset: int, size: Any, stride: Any, requires_grad: bool, backward_hooks: Any, metadata: Any = None) -> Tensor:
+def _rebuild_tensor_v2(
+    storage: Any,
+    storage_offset: int,
+    size: Any,
+    stride: Any,
+    requires_grad: bool,
+    backward_hooks: Any,
+    metadata: Any = None,
+) -> Tensor:
     """A tensor over a storage, as pickles of PyTorch describe it."""
     out = clew.empty(0, dtype=storage.dtype).set_(storage, storage_offset, size, stride)
     return out.requires_grad_(requires_grad)

@@ -59,7 +59,8 @@ class _Schema:
         found = _SCHEMA.match(text)
         if not found:
             raise RuntimeError(
-                f"library: expected a schema such as 'name(Tensor x, int n=1) -> Tensor'; got {text!r}"
+                "library: expected a schema such as 'name(Tensor x, int n=1) -> Tensor'; got "
+                f"{text!r}"
             )
         self.text = text.strip()
         self.name = found["name"]
@@ -281,7 +282,8 @@ def _function_of(operation: _Operation) -> Callable[[Any, Any], Any]:
             def vmap(info: Any, in_dims: Any, *given: Any) -> Any:
                 dims = tuple(in_dims)[: len(args)]
                 named = dict(zip(names, given[len(args) :]))
-                return operation._vmap(info, dims, *given[: len(args)], **named)  # type: ignore[misc]
+                rule: Any = operation._vmap
+                return rule(info, dims, *given[: len(args)], **named)
 
             space["vmap"] = staticmethod(vmap)
         else:
@@ -470,7 +472,13 @@ def register_kernel(op: Any, device_types: Any, func: Any = None, /, *, lib: Any
 
 
 def register_fake(
-    op: Any, func: Any = None, /, *, lib: Any = None, _stacklevel: int = 1, allow_override: bool = False
+    op: Any,
+    func: Any = None,
+    /,
+    *,
+    lib: Any = None,
+    _stacklevel: int = 1,
+    allow_override: bool = False,
 ) -> Any:
     """Says what an operation gives for tensors without data; a decorator without func."""
 
@@ -515,7 +523,9 @@ def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *, lib: An
         _find(op)._autocast = cast_inputs
 
 
-def register_torch_dispatch(op: Any, torch_dispatch_class: Any, func: Any = None, /, **kwargs: Any) -> Any:
+def register_torch_dispatch(
+    op: Any, torch_dispatch_class: Any, func: Any = None, /, **kwargs: Any
+) -> Any:
     """Raises: modes of dispatch do not see operations that a program adds."""
     raise NotImplementedError("register_torch_dispatch: dispatch modes are not supported")
 
@@ -793,4 +803,6 @@ def _check_fake(operation: Any, args: Any, kwargs: Any) -> None:
     fake = _pytree.tree_leaves(operation._fake(*meta[0], **meta[1]))
     for a, b in zip(real, fake):
         if isinstance(a, Tensor) and (a.shape != b.shape or a.dtype is not b.dtype):
-            raise AssertionError(f"the rule gives {b.shape} of {b.dtype}, not {a.shape} of {a.dtype}")
+            raise AssertionError(
+                f"the rule gives {b.shape} of {b.dtype}, not {a.shape} of {a.dtype}"
+            )

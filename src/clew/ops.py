@@ -25,6 +25,12 @@ def _slice(
     return _C.ops._slice(self, dim, first, last, step)
 
 
+def _to_copy(self: Tensor, **kwargs: Any) -> Tensor:
+    return self.to(
+        **{k: v for k, v in kwargs.items() if v is not None and k != "layout"}, copy=True
+    )
+
+
 class _Operation:
     """A function that is also each of its overloads."""
 
@@ -44,6 +50,26 @@ class _Operation:
         return f"<clew.ops.aten.{self._name}>"
 
 
+_INNER: dict[str, Callable[..., Any]] = {
+    "slice": _slice,
+    "_to_copy": _to_copy,
+    "alias": lambda self: self.view(self.shape),
+    "index": lambda self, indices: self[tuple(slice(None) if i is None else i for i in indices)],
+    "_pin_memory": lambda self, device=None: self,
+}
+# Operations that clew lacks and libraries name in tables of what they take over.
+_ABSENT = frozenset(
+    "_sparse_addmm _sparse_mm_reduce_impl _fused_adam_ _scaled_mm _grouped_mm".split()
+)
+
+
+def _raising(name: str) -> Callable[..., Any]:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(f"ops.aten.{name}: clew does not have this operation")
+
+    return call
+
+
 class _Namespace:
     """Finds operations by name when they are first asked for."""
 
@@ -52,9 +78,11 @@ class _Namespace:
 
         if name.startswith("__"):
             raise AttributeError(name)
-        found = _slice if name == "slice" else _C.functions.get(name)
+        found = _INNER.get(name) or _C.functions.get(name)
         if found is None:
             found = getattr(clew, name, None) or getattr(Tensor, name, None)
+        if found is None and name in _ABSENT:
+            found = _raising(name)
         if not callable(found) or isinstance(found, (type, _C.dtype)):
             raise AttributeError(f"clew.ops.aten has no operation '{name}'")
         operation = _Operation(name, found)
@@ -92,14 +120,16 @@ def load_library(path: Any) -> None:
     import os
 
     name = os.path.basename(os.fspath(path))
-    if os.path.basename(os.path.dirname(os.path.abspath(path))) == "torchvision":
+    folders = os.path.abspath(path).split(os.sep)
+    if "torchvision" in folders:
         from clew._torch.torchvision_ops import register
 
         if register(name):
             return
-    raise OSError(
-        f"ops.load_library: {name} is compiled for PyTorch; clew does not load it"
-    )
+    if "torchaudio" in folders:  # most of torchaudio is Python; what calls these operations raises
+        loaded_libraries.add(os.fspath(path))
+        return
+    raise OSError(f"ops.load_library: {name} is compiled for PyTorch; clew does not load it")
 
 
 def __getattr__(name: str) -> Any:

@@ -328,9 +328,7 @@ class TorchFunctionMode:
     2
     """
 
-    def __torch_function__(
-        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         raise NotImplementedError("TorchFunctionMode: define __torch_function__")
 
     def __enter__(self) -> Any:
@@ -466,7 +464,9 @@ def get_ignored_functions() -> set[Any]:
     """
     import clew
 
-    names = "is_tensor is_storage zeros ones empty full eye rand randn randint arange linspace tensor"
+    names = (
+        "is_tensor is_storage zeros ones empty full eye rand randn randint arange linspace tensor"
+    )
     return {getattr(clew, name) for name in names.split()}
 
 

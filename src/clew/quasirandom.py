@@ -141,7 +141,8 @@ def _directions(dimension: int) -> Any:
         from scipy.stats import qmc
     except ImportError:
         raise ImportError(
-            "SobolEngine: the direction numbers come from SciPy; install it (pip install clew[scipy])"
+            "SobolEngine: the direction numbers come from SciPy; install it: "
+            "pip install clew[scipy]"
         ) from None
     import numpy as np
 

@@ -1,8 +1,8 @@
-"""Saving and loading: tensors and plain data, in files that never execute anything.
+"""Saving and loading: tensors and plain data, in files that execute nothing unless told to.
 
 Two formats: a zip container laid out as PyTorch's `.pt` files are, and safetensors for dicts of
 tensors. Loading builds numbers, strings, containers and tensors; a file that asks for anything
-else is refused.
+else is refused, unless the caller passes weights_only=False.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ def save(
     A path that ends in `.safetensors` gets that format, which holds a dict of tensors. Any other
     file gets the container, which PyTorch reads too: tensors, parameters, numbers, strings, bytes,
     None, dtypes, devices, sizes, NumPy arrays of numbers, and lists, tuples, dicts and sets of
-    such. Tensors that share memory share it again when loaded.
+    such. Tensors that share memory share it again when loaded. Other objects, such as whole
+    modules, are written by Python's pickle, and only `load(..., weights_only=False)` reads them.
 
     A path gets the new content as a whole: it is written beside an existing file, reaches the disk,
     and takes that file's place, its permissions, and the target of a symbolic link. Until then, and
@@ -73,22 +74,33 @@ def save(
     if _disable_byteorder_record:
         raise ValueError("save: the byte order is always recorded")
     from clew._io import archive, safetensors
-    from clew._io.encode import Encoder
 
     if isinstance(f, (str, os.PathLike)):
         if safetensors.has_suffix(f):
             _write_safetensors(obj, f)
             return
-        encoder = Encoder()
-        structure = encoder.dump(obj)  # before a file is opened: a refusal leaves no trace
+        encoded = _encoded(obj)  # before a file is opened: a refusal leaves no trace
         with replacing(f) as file:
-            archive.write_encoded(structure, encoder.storages, file)
+            archive.write_encoded(*encoded, file)
         return
     if not hasattr(f, "write"):
         raise TypeError(
             f"save: f must be a path or a file open for binary writing; got {type(f).__name__}"
         )
-    archive.write(obj, f)
+    archive.write_encoded(*_encoded(obj), f)
+
+
+def _encoded(obj: Any) -> tuple[bytes, dict[str, Tensor]]:
+    """The structure and the storages: as plain data where that will do, else as pickle's."""
+    from clew._io.encode import Encoder, NotData
+
+    encoder = Encoder()
+    try:
+        return encoder.dump(obj), encoder.storages
+    except NotData:
+        from clew._io import whole
+
+        return whole.dump(obj)
 
 
 def _write_safetensors(obj: Any, path: Any) -> None:
@@ -107,15 +119,16 @@ def load(
     mmap: bool | None = None,
     **pickle_load_args: Any,
 ) -> Any:
-    """Loads what `save`, PyTorch's `save` or safetensors wrote; never executes what a file says.
+    """Loads what `save`, PyTorch's `save` or safetensors wrote; executes nothing that a file says,
+    unless weights_only is False.
 
     Args:
         f: a path, or a file open for binary reading that can seek.
         map_location: where tensors go: a device, a dict from the file's devices to others, or a
             function of (storage, location); None for the device in the file.
         pickle_module: only None or Python's own `pickle`.
-        weights_only: accepted; files are read in the same safe way for True and False, and one
-            that needs more is refused.
+        weights_only: True, or None: a file that asks for more than data is refused. False: what it
+            asks for is called, which may be anything: only for files that you trust.
         mmap: map the file instead of reading it; `f` must be a path. Changes stay in memory.
 
     Returns:
@@ -135,10 +148,10 @@ def load(
             f"load: unknown arguments {sorted(pickle_load_args) or ['encoding']}; files are not "
             "read by Python's unpickler"
         )
-    del weights_only
+    trusted = weights_only is False
     if isinstance(f, (str, os.PathLike)):
         with open(f, "rb") as file:
-            return _load(file, map_location, os.fspath(f) if mmap else None)
+            return _load(file, map_location, os.fspath(f) if mmap else None, trusted)
     if mmap:
         raise ValueError("load: mmap=True needs a path; got a file object")
     if not hasattr(f, "read"):
@@ -147,10 +160,10 @@ def load(
         )
     if not (hasattr(f, "seek") and getattr(f, "seekable", lambda: True)()):
         f = io.BytesIO(f.read())
-    return _load(f, map_location, None)
+    return _load(f, map_location, None, trusted)
 
 
-def _load(file: Any, map_location: Any, path: str | None) -> Any:
+def _load(file: Any, map_location: Any, path: str | None, trusted: bool) -> Any:
     from clew._io import archive, safetensors
 
     file.seek(0)
@@ -159,7 +172,12 @@ def _load(file: Any, map_location: Any, path: str | None) -> Any:
         raise TypeError("load: the file must be open for binary reading")
     place = _placement(map_location)
     if archive.is_archive(head):
-        return archive.Reader(file, place, path).load()
+        reader = archive.Reader(file, place, path)
+        if trusted and not reader.is_data():
+            from clew._io import whole
+
+            return whole.load(reader)
+        return reader.load()
     if safetensors.is_safetensors(head, archive.file_size(file)):
         return safetensors.read(file, place, path)
     if not head:

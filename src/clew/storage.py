@@ -67,9 +67,7 @@ class UntypedStorage:
             shared: whether writes go to the file, which is then made as long as nbytes.
             nbytes: how many bytes.
         """
-        raw = clew.from_file(
-            os.fspath(filename), shared=shared, size=nbytes, dtype=_C.uint8
-        )
+        raw = clew.from_file(os.fspath(filename), shared=shared, size=nbytes, dtype=_C.uint8)
         return cls._over(raw)
 
     @classmethod
@@ -322,9 +320,7 @@ class TypedStorage(metaclass=_Kind):
         own = cls.__dict__.get("dtype")
         if not isinstance(own, _C.dtype):
             raise RuntimeError("TypedStorage.from_file: call it on a class such as FloatStorage")
-        return cls(
-            wrap_storage=UntypedStorage.from_file(filename, shared, size * own.itemsize)
-        )
+        return cls(wrap_storage=UntypedStorage.from_file(filename, shared, size * own.itemsize))
 
     @classmethod
     def from_buffer(cls, *args: Any, dtype: Any = None, **kwargs: Any) -> TypedStorage:

@@ -20,20 +20,12 @@ import clew
 from clew import Tensor
 
 from .decode import Decoder
-from .encode import Encoder
 from .limits import shown
 from .tensors import buffer_of
 
 _ALIGNMENT = 64
 _ROOT = "archive"
 _READ_PIECE = 1 << 24
-
-
-def write(value: Any, file: Any) -> None:
-    """Writes a container to an open file."""
-    encoder = Encoder()
-    structure = encoder.dump(value)
-    write_encoded(structure, encoder.storages, file)
 
 
 def write_encoded(structure: bytes, storages: dict[str, Tensor], file: Any) -> None:
@@ -135,6 +127,13 @@ class Reader:
     def load(self) -> Any:
         """The object in the file."""
         return Decoder(self.structure(), self.storage).load()
+
+    def is_data(self) -> bool:
+        """Whether the file asks for nothing but data."""
+        try:
+            return not self.unknown_names()
+        except Exception:  # of what pickle writes, the reader of data knows a part only
+            return False
 
     def unknown_names(self) -> list[str]:
         """Names in the file that are not data."""

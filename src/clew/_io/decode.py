@@ -156,8 +156,9 @@ class Decoder:
             return Name(full, lambda *args: None)
         raise UnpicklingError(
             f"load: the file asks for {full!r}, which is not data. clew never runs code from a "
-            "file: save state_dict() rather than whole objects, or, if you trust this class, "
-            "allow it with clew.serialization.add_safe_globals([...])"
+            "file unless told to: save state_dict() rather than whole objects; if you trust this "
+            "class, allow it with clew.serialization.add_safe_globals([...]); if you trust the "
+            "file, pass weights_only=False"
         )
 
     def push_call(self) -> None:

@@ -25,6 +25,10 @@ _BATCH = 1000
 _LONG = 1000
 
 
+class NotData(pickle.PicklingError):
+    """An object is not plain data."""
+
+
 class Encoder:
     """Writes one object; `storages` then holds what tensors it needs, by key."""
 
@@ -355,7 +359,7 @@ def _u32(n: int) -> bytes:
 
 def _refuse(value: Any, why: str = "") -> None:
     kind = type(value)
-    raise pickle.PicklingError(
+    raise NotData(
         f"save: cannot save {kind.__module__}.{kind.__qualname__} {why}".rstrip()
         + "; a file holds tensors, numbers, strings and containers of them, never code. Of a "
         "module or an optimizer save its state_dict(); for a class of your own see "

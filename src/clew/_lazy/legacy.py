@@ -41,7 +41,7 @@ class tensortype(type):
         if device is not None and _C.device(device).type != "cpu":
             raise RuntimeError(f"{name}: legacy types are on the CPU; got device {device}")
         if len(args) != 1 or (isinstance(args[0], int) and not isinstance(args[0], bool)):
-            return _C.empty(tuple(args), dtype=cls.dtype)
+            return _C.empty(tuple(args) or (0,), dtype=cls.dtype)
         given = args[0]
         if isinstance(given, _C.Size):
             return _C.empty(given, dtype=cls.dtype)
@@ -96,7 +96,5 @@ def set_default_tensor_type(t: Any, /) -> None:
     elif isinstance(t, tensortype) and not t.is_cuda:
         dtype = t.dtype
     else:
-        raise TypeError(
-            f"set_default_tensor_type: expected a type such as FloatTensor; got {t!r}"
-        )
+        raise TypeError(f"set_default_tensor_type: expected a type such as FloatTensor; got {t!r}")
     clew.set_default_dtype(dtype)

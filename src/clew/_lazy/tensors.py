@@ -252,8 +252,10 @@ def set_(
     if size is None:
         return self._set_to(source)
     sizes = (storage_offset, tuple(size))
-    return self._set_to(source, *sizes) if stride is None else self._set_to(
-        source, *sizes, tuple(stride)
+    return (
+        self._set_to(source, *sizes)
+        if stride is None
+        else self._set_to(source, *sizes, tuple(stride))
     )
 
 

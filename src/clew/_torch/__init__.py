@@ -9,7 +9,24 @@ import importlib
 from typing import Any
 
 # Names of the module `torch` and the modules of this package that hold them.
-NAMES: dict[str, str] = {}
+NAMES: dict[str, str] = {
+    name: f"clew._torch.{module}"
+    for module, names in {
+        "_C": "DispatchKey DispatchKeySet PyTorchFileReader PyTorchFileWriter",
+        "names": (
+            "Event Future ScriptModule Stream SymBool SymFloat SymInt "
+            "_assert _assert_async _check _check_index _check_is_size _check_not_implemented "
+            "_check_tensor_all _check_type _check_value _check_with _shape_as_tensor "
+            "_sample_dirichlet get_device_module is_vulkan_available "
+            "sym_float sym_int sym_ite sym_max "
+            "sym_min sym_not sym_sqrt sym_sum typename "
+            "sparse_coo sparse_csr sparse_csc sparse_bsr sparse_bsc jagged _mkldnn "
+            "has_mps has_cuda has_cudnn has_mkldnn cond classes _is_functional_tensor "
+            "fork wait is_distributed"
+        ),
+    }.items()
+    for name in names.split()
+}
 
 
 def find(name: str) -> Any:

@@ -40,7 +40,13 @@ BroadcastingList1 = BroadcastingList2 = BroadcastingList3 = _Lists()
 
 
 def boolean_dispatch(
-    arg_name: str, arg_index: int, default: bool, if_true: Callable[..., Any], if_false: Callable[..., Any], module_name: str, func_name: str
+    arg_name: str,
+    arg_index: int,
+    default: bool,
+    if_true: Callable[..., Any],
+    if_false: Callable[..., Any],
+    module_name: str,
+    func_name: str,
 ) -> Callable[..., Any]:
     """A function that calls one of two, as one of its arguments says."""
 

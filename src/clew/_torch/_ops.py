@@ -49,5 +49,3 @@ class HigherOrderOperator:
                 if name.endswith(key):
                     return kernel(*args, **kwargs)
         raise NotImplementedError(f"{self._name}: no kernel is registered for the CPU")
-
-

@@ -33,17 +33,24 @@ MODULES: dict[str, tuple[str, str]] = {
     "distributed._shard": (_SHARDED, "shard_parameter"),
     "distributed._shard.sharded_tensor": (_SHARDED, "Shard ShardedTensor"),
     "distributed._state_dict_utils": (_SHARDED, "_offload_state_dict_to_cpu"),
-    "distributed._tensor": (_SHARDED, "DTensor DeviceMesh Partial Placement Replicate Shard distribute_tensor"),
+    "distributed._tensor": (
+        _SHARDED,
+        "DTensor DeviceMesh Partial Placement Replicate Shard distribute_tensor",
+    ),
     "distributed._tensor.api": (_SHARDED, "DTensor"),
     "distributed._tensor.experimental": (_SHARDED, "implicit_replication"),
-    "distributed._tensor.placement_types": (_SHARDED, "DTensorSpec Partial Placement Replicate Shard"),
+    "distributed._tensor.placement_types": (
+        _SHARDED,
+        "DTensorSpec Partial Placement Replicate Shard",
+    ),
     "distributed._tools": (_SHARDED, ""),
     "distributed.algorithms": (_SHARDED, "Join JoinHook Joinable"),
     "distributed.algorithms._checkpoint": (_SHARDED, ""),
     "distributed.algorithms.ddp_comm_hooks": (_SHARDED, "DDPCommHookType register_ddp_comm_hook"),
     "distributed.algorithms.ddp_comm_hooks.default_hooks": (
         _SHARDED,
-        "allreduce_hook bf16_compress_hook bf16_compress_wrapper fp16_compress_hook fp16_compress_wrapper",
+        "allreduce_hook bf16_compress_hook "
+        "bf16_compress_wrapper fp16_compress_hook fp16_compress_wrapper",
     ),
     "distributed.algorithms.ddp_comm_hooks.powerSGD_hook": (
         _SHARDED,
@@ -55,7 +62,10 @@ MODULES: dict[str, tuple[str, str]] = {
     ),
     "distributed.algorithms.join": (_SHARDED, "Join JoinHook Joinable"),
     "distributed.algorithms.model_averaging": (_SHARDED, ""),
-    "distributed.algorithms.model_averaging.averagers": (_SHARDED, "ModelAverager PeriodicModelAverager"),
+    "distributed.algorithms.model_averaging.averagers": (
+        _SHARDED,
+        "ModelAverager PeriodicModelAverager",
+    ),
     "distributed.checkpoint": (
         _SHARDED,
         "DefaultLoadPlanner DefaultSavePlanner FileSystemReader FileSystemWriter async_save load "
@@ -66,6 +76,10 @@ MODULES: dict[str, tuple[str, str]] = {
     "distributed.checkpoint.format_utils": (
         _SHARDED,
         "_EmptyStateDictLoadPlanner dcp_to_torch_save torch_save_to_dcp",
+    ),
+    "distributed.checkpoint.hf_storage": (
+        _SHARDED,
+        "HuggingFaceStorageReader HuggingFaceStorageWriter",
     ),
     "distributed.checkpoint.metadata": (_SHARDED, "Metadata TensorStorageMetadata"),
     "distributed.checkpoint.optimizer": (_SHARDED, "load_sharded_optimizer_state_dict"),
@@ -91,7 +105,8 @@ MODULES: dict[str, tuple[str, str]] = {
     "distributed.fsdp.sharded_grad_scaler": (_SHARDED, "ShardedGradScaler"),
     "distributed.fsdp.wrap": (
         _SHARDED,
-        "CustomPolicy ModuleWrapPolicy _module_wrap_policy _or_policy _wrap always_wrap_policy enable_wrap "
+        "CustomPolicy ModuleWrapPolicy _module_wrap_policy "
+        "_or_policy _wrap always_wrap_policy enable_wrap "
         "lambda_auto_wrap_policy size_based_auto_wrap_policy transformer_auto_wrap_policy wrap",
     ),
     "distributed.launcher": (_SHARDED, ""),
@@ -106,24 +121,32 @@ MODULES: dict[str, tuple[str, str]] = {
         _SHARDED,
         "PipelineStage Schedule1F1B ScheduleGPipe SplitPoint build_stage pipe_split pipeline",
     ),
-    "distributed.rpc": (_SHARDED, "RRef get_worker_info init_rpc remote rpc_async rpc_sync shutdown "
-                        "TensorPipeRpcBackendOptions functions"),
+    "distributed.rpc": (
+        _SHARDED,
+        "RRef get_worker_info init_rpc remote rpc_async rpc_sync shutdown "
+        "TensorPipeRpcBackendOptions functions",
+    ),
     "distributed.run": (_SHARDED, "get_args_parser main run"),
     "distributed.tensor": (
         _SHARDED,
-        "DTensor Partial Placement Replicate Shard distribute_module distribute_tensor empty full ones "
+        "DTensor Partial Placement Replicate Shard "
+        "distribute_module distribute_tensor empty full ones "
         "rand randn zeros",
     ),
     "distributed.tensor._utils": (_SHARDED, "compute_local_shape_and_global_offset"),
     "distributed.tensor.device_mesh": (_SHARDED, "DeviceMesh init_device_mesh"),
-    "distributed.tensor.experimental": (_SHARDED, "context_parallel implicit_replication local_map"),
+    "distributed.tensor.experimental": (
+        _SHARDED,
+        "context_parallel implicit_replication local_map",
+    ),
     "distributed.tensor.experimental._attention": (
         _SHARDED,
         "_templated_ring_attention context_parallel set_rotate_method",
     ),
     "distributed.tensor.parallel": (
         _SHARDED,
-        "ColwiseParallel ParallelStyle PrepareModuleInput PrepareModuleInputOutput PrepareModuleOutput "
+        "ColwiseParallel ParallelStyle "
+        "PrepareModuleInput PrepareModuleInputOutput PrepareModuleOutput "
         "RowwiseParallel SequenceParallel loss_parallel parallelize_module",
     ),
     "distributed.tensor.parallel.style": (_SHARDED, "ParallelStyle distribute_module"),
@@ -143,14 +166,18 @@ MODULES: dict[str, tuple[str, str]] = {
     "_inductor.utils": (_COMPILER, "is_big_gpu"),
     "_inductor.lowering": (_COMPILER, ""),
     "_inductor.runtime": (_COMPILER, ""),
-    "_functorch.aot_autograd": (_COMPILER, "aot_export_joint_simple aot_export_module aot_function aot_module"),
+    "_functorch.aot_autograd": (
+        _COMPILER,
+        "aot_export_joint_simple aot_export_module aot_function aot_module",
+    ),
     "_functorch.compilers": (_COMPILER, "aot_module nop ts_compile"),
     "_functorch.partitioners": (_COMPILER, "min_cut_rematerialization_partition"),
     "_decomp": (_COMPILER, "core_aten_decompositions get_decompositions register_decomposition"),
     "_export": (_EXPORT, "capture_pre_autograd_graph"),
     "export": (
         _EXPORT,
-        "Constraint ExportedProgram ExportGraphSignature ShapesCollection export export_for_training "
+        "Constraint ExportedProgram ExportGraphSignature "
+        "ShapesCollection export export_for_training "
         "load register_dataclass save unflatten",
     ),
     "fx.passes.graph_drawer": (_COMPILER, "FxGraphDrawer"),
@@ -173,8 +200,10 @@ MODULES: dict[str, tuple[str, str]] = {
     "utils.data.datapipes.iter.combinatorics": (_PIPES, "ShufflerIterDataPipe"),
     "utils.data.datapipes._decorator": (_PIPES, "functional_datapipe"),
     "utils.data.graph": (_PIPES, "traverse traverse_dps"),
-    "utils.data.graph_settings": (_PIPES, "apply_random_seed apply_sharding apply_shuffle_settings "
-                                  "get_all_graph_pipes"),
+    "utils.data.graph_settings": (
+        _PIPES,
+        "apply_random_seed apply_sharding apply_shuffle_settings get_all_graph_pipes",
+    ),
     "utils.bundled_inputs": (_EXPORT, "augment_model_with_bundled_inputs"),
     "utils.mobile_optimizer": (_EXPORT, "optimize_for_mobile"),
     "monitor": ("events are not collected", "Stat TensorboardEventHandler log_event"),
@@ -219,14 +248,47 @@ class _Absent(type):
 def absent(module: str, name: str, why: str) -> Any:
     """A class that stands for a name that is not there."""
     home = f"torch.{module}"
-    return _Absent(name, (), {"__module__": home, "_why": why, "__doc__": f"Not part of clew: {why}."})
+    return _Absent(
+        name, (), {"__module__": home, "_why": why, "__doc__": f"Not part of clew: {why}."}
+    )
+
+
+def _real(name: str) -> Any:
+    """Names that are plain data, or that clew has elsewhere; else None."""
+    if name in ("DeviceMesh", "init_device_mesh"):
+        from clew.distributed import device_mesh
+
+        return getattr(device_mesh, name)
+    if name in ("Partial", "Placement", "Replicate", "Shard", "_StridedShard"):
+        from clew._torch import placements
+
+        return getattr(placements, name)
+    return None
+
+
+def _late(made: types.ModuleType, module: str, name: str, why: str) -> Any:
+    import importlib
+
+    from clew._run import _has_module
+
+    if name.startswith("__"):
+        raise AttributeError(f"module {made.__name__!r} has no attribute {name!r}")
+    if _has_module(f"{module}.{name}"):
+        return importlib.import_module(f"torch.{module}.{name}")
+    value = _real(name) or absent(module, name, why)
+    setattr(made, name, value)
+    return value
 
 
 def make_module(name: str) -> types.ModuleType:
     """The module of names that are not there."""
     why, names = MODULES[name]
-    made = types.ModuleType(f"clew._torch.{name}", f"Names that clew does not have: {why}.")
+    made = types.ModuleType(f"torch.{name}", f"Names that clew does not have: {why}.")
+    if name.startswith("distributed."):
+        # These modules have hundreds of names, and libraries import many that one process never
+        # uses: all are given, and none works.
+        made.__getattr__ = lambda one: _late(made, name, one, why)  # type: ignore[method-assign]
     made.__path__ = []  # other such modules may be inside
     for one in names.split():
-        setattr(made, one, absent(name, one, why))
+        setattr(made, one, _real(one) or absent(name, one, why))
     return made

@@ -13,7 +13,7 @@ import numpy as np
 
 import clew
 from clew import Tensor
-from clew.library import _define, _registry
+from clew.library import _define, _Operation, _registry
 
 __all__ = ["register"]
 
@@ -120,7 +120,12 @@ def _own_channels(values: Tensor, height: int, width: int) -> tuple[Tensor, Tens
 
 
 def ps_roi_align(
-    input: Tensor, rois: Tensor, spatial_scale: float, pooled_height: int, pooled_width: int, sampling_ratio: int
+    input: Tensor,
+    rois: Tensor,
+    spatial_scale: float,
+    pooled_height: int,
+    pooled_width: int,
+    sampling_ratio: int,
 ) -> tuple[Tensor, Tensor]:
     """The same, each bin from a channel of its own."""
     values = roi_align(
@@ -214,17 +219,17 @@ def deform_conv2d(
     ow = (w + 2 * pad_w - dil_w * (kw - 1) - 1) // stride_w + 1
     taps = kh * kw
     shifts = offset.reshape(n, offset_groups, taps, 2, oh, ow)
-    places = dict(dtype=offset.dtype)
-    row = (clew.arange(oh, **places) * stride_h - pad_h).reshape(1, 1, 1, oh, 1)
-    column = (clew.arange(ow, **places) * stride_w - pad_w).reshape(1, 1, 1, 1, ow)
-    tap_row = (clew.arange(kh, **places) * dil_h).repeat_interleave(kw).reshape(1, 1, taps, 1, 1)
-    tap_column = (clew.arange(kw, **places) * dil_w).repeat(kh).reshape(1, 1, taps, 1, 1)
+    kind = offset.dtype
+    row = (clew.arange(oh, dtype=kind) * stride_h - pad_h).reshape(1, 1, 1, oh, 1)
+    column = (clew.arange(ow, dtype=kind) * stride_w - pad_w).reshape(1, 1, 1, 1, ow)
+    tap_row = (clew.arange(kh, dtype=kind) * dil_h).repeat_interleave(kw).reshape(1, 1, taps, 1, 1)
+    tap_column = (clew.arange(kw, dtype=kind) * dil_w).repeat(kh).reshape(1, 1, taps, 1, 1)
     y = shifts[:, :, :, 0] + row + tap_row
     x = shifts[:, :, :, 1] + column + tap_column
     # From places to the -1 ... 1 of grid_sample, whose zeros beyond the edge are wanted here too.
-    grid = clew.stack(
-        [x * (2 / max(w - 1, 1)) - 1, y * (2 / max(h - 1, 1)) - 1], -1
-    ).reshape(n * offset_groups, taps * oh, ow, 2)
+    grid = clew.stack([x * (2 / max(w - 1, 1)) - 1, y * (2 / max(h - 1, 1)) - 1], -1).reshape(
+        n * offset_groups, taps * oh, ow, 2
+    )
     if h == 1 or w == 1:
         raise NotImplementedError("deform_conv2d: images of one row or column are not supported")
     planes = input.reshape(n * offset_groups, channels // offset_groups, h, w)
@@ -329,6 +334,11 @@ def register(name: str) -> bool:
         space, kernels = "image", _IMAGE
     else:
         return False
+    if space == "torchvision":  # gradients are those of the operations inside: no kernel of theirs
+        pooled = ("deform_conv2d", "ps_roi_align", "ps_roi_pool", "roi_align", "roi_pool")
+        for short in [*(f"_{p}_backward" for p in pooled), "qnms", "qroi_align"]:
+            full = f"torchvision::{short}"
+            _registry.setdefault(full, _Operation(full, None))
     for short, kernel in kernels.items():
         full = f"{space}::{short}"
         if full not in _registry:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from clew import OutOfMemoryError, _C
+from clew import _C, OutOfMemoryError
 
 __all__ = [
     "CUDAGraph",

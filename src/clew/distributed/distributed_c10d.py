@@ -6,7 +6,7 @@ import datetime
 import os
 from collections.abc import Callable
 from enum import IntEnum
-from typing import Any
+from typing import Any, ClassVar
 
 from clew._C import Tensor
 
@@ -29,8 +29,17 @@ class Backend(str):
     XCCL = "xccl"
     FAKE = "fake"
     backend_list = (UNDEFINED, GLOO, NCCL, XCCL, UCC, MPI, FAKE)
-    default_device_backend_map = {"cpu": GLOO, "cuda": NCCL, "xpu": XCCL, "mps": GLOO}
-    backend_capability = {GLOO: ["cpu"], NCCL: ["cuda"], MPI: ["cpu"]}
+    default_device_backend_map: ClassVar[dict[str, str]] = {
+        "cpu": GLOO,
+        "cuda": NCCL,
+        "xpu": XCCL,
+        "mps": GLOO,
+    }
+    backend_capability: ClassVar[dict[str, list[str]]] = {
+        GLOO: ["cpu"],
+        NCCL: ["cuda"],
+        MPI: ["cpu"],
+    }
 
     def __new__(cls, name: str) -> Backend:
         if not isinstance(name, str):
@@ -453,14 +462,21 @@ def _one(name: str, items: Any) -> Any:
     return items[0]
 
 
-def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Any:
+def all_reduce(
+    tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
+) -> Any:
     """Combines the processes' tensors in place: of one, nothing changes."""
     _check("all_reduce", tensor)
     return _done(group, async_op, [tensor])
 
 
 def reduce(
-    tensor: Tensor, dst: Any = None, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False, group_dst: Any = None
+    tensor: Tensor,
+    dst: Any = None,
+    op: Any = ReduceOp.SUM,
+    group: Any = None,
+    async_op: bool = False,
+    group_dst: Any = None,
 ) -> Any:
     """Combines the processes' tensors at one of them."""
     _check("reduce", tensor)
@@ -468,7 +484,13 @@ def reduce(
     return _done(group, async_op, [tensor])
 
 
-def broadcast(tensor: Tensor, src: Any = None, group: Any = None, async_op: bool = False, group_src: Any = None) -> Any:
+def broadcast(
+    tensor: Tensor,
+    src: Any = None,
+    group: Any = None,
+    async_op: bool = False,
+    group_src: Any = None,
+) -> Any:
     """Sends one process's tensor to all."""
     _check("broadcast", tensor)
     _only("broadcast", src if group_src is None else group_src)
@@ -476,20 +498,28 @@ def broadcast(tensor: Tensor, src: Any = None, group: Any = None, async_op: bool
 
 
 def broadcast_object_list(
-    object_list: list[Any], src: Any = None, group: Any = None, device: Any = None, group_src: Any = None
+    object_list: list[Any],
+    src: Any = None,
+    group: Any = None,
+    device: Any = None,
+    group_src: Any = None,
 ) -> None:
     """Sends one process's objects to all."""
     _only("broadcast_object_list", src if group_src is None else group_src)
     _of(group)
 
 
-def all_gather(tensor_list: list[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False) -> Any:
+def all_gather(
+    tensor_list: list[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False
+) -> Any:
     """Gives every process all tensors."""
     _copy("all_gather", _one("all_gather", tensor_list), tensor)
     return _done(group, async_op, tensor_list)
 
 
-def all_gather_into_tensor(output_tensor: Tensor, input_tensor: Tensor, group: Any = None, async_op: bool = False) -> Any:
+def all_gather_into_tensor(
+    output_tensor: Tensor, input_tensor: Tensor, group: Any = None, async_op: bool = False
+) -> Any:
     """Gives every process all tensors, joined."""
     _copy("all_gather_into_tensor", output_tensor, input_tensor)
     return _done(group, async_op, [output_tensor])
@@ -506,7 +536,12 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> No
 
 
 def gather(
-    tensor: Tensor, gather_list: Any = None, dst: Any = None, group: Any = None, async_op: bool = False, group_dst: Any = None
+    tensor: Tensor,
+    gather_list: Any = None,
+    dst: Any = None,
+    group: Any = None,
+    async_op: bool = False,
+    group_dst: Any = None,
 ) -> Any:
     """Gives one process all tensors."""
     _only("gather", dst if group_dst is None else group_dst)
@@ -514,7 +549,13 @@ def gather(
     return _done(group, async_op)
 
 
-def gather_object(obj: Any, object_gather_list: Any = None, dst: Any = None, group: Any = None, group_dst: Any = None) -> None:
+def gather_object(
+    obj: Any,
+    object_gather_list: Any = None,
+    dst: Any = None,
+    group: Any = None,
+    group_dst: Any = None,
+) -> None:
     """Gives one process all objects."""
     _only("gather_object", dst if group_dst is None else group_dst)
     _of(group)
@@ -523,7 +564,12 @@ def gather_object(obj: Any, object_gather_list: Any = None, dst: Any = None, gro
 
 
 def scatter(
-    tensor: Tensor, scatter_list: Any = None, src: Any = None, group: Any = None, async_op: bool = False, group_src: Any = None
+    tensor: Tensor,
+    scatter_list: Any = None,
+    src: Any = None,
+    group: Any = None,
+    async_op: bool = False,
+    group_src: Any = None,
 ) -> Any:
     """Gives each process one of a process's tensors."""
     _only("scatter", src if group_src is None else group_src)
@@ -532,7 +578,11 @@ def scatter(
 
 
 def scatter_object_list(
-    scatter_object_output_list: list[Any], scatter_object_input_list: Any = None, src: Any = None, group: Any = None, group_src: Any = None
+    scatter_object_output_list: list[Any],
+    scatter_object_input_list: Any = None,
+    src: Any = None,
+    group: Any = None,
+    group_src: Any = None,
 ) -> None:
     """Gives each process one of a process's objects."""
     _only("scatter_object_list", src if group_src is None else group_src)
@@ -540,13 +590,21 @@ def scatter_object_list(
     scatter_object_output_list[0] = _one("scatter_object_list", scatter_object_input_list or [])
 
 
-def reduce_scatter(output: Tensor, input_list: list[Tensor], op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Any:
+def reduce_scatter(
+    output: Tensor,
+    input_list: list[Tensor],
+    op: Any = ReduceOp.SUM,
+    group: Any = None,
+    async_op: bool = False,
+) -> Any:
     """Combines the processes' lists; each gets an item."""
     _copy("reduce_scatter", output, _one("reduce_scatter", input_list))
     return _done(group, async_op)
 
 
-def reduce_scatter_tensor(output: Tensor, input: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Any:
+def reduce_scatter_tensor(
+    output: Tensor, input: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
+) -> Any:
     """Combines the processes' tensors; each gets a part."""
     _copy("reduce_scatter_tensor", output, input)
     return _done(group, async_op)
@@ -555,14 +613,26 @@ def reduce_scatter_tensor(output: Tensor, input: Tensor, op: Any = ReduceOp.SUM,
 _reduce_scatter_base = reduce_scatter_tensor
 
 
-def all_to_all(output_tensor_list: list[Tensor], input_tensor_list: list[Tensor], group: Any = None, async_op: bool = False) -> Any:
+def all_to_all(
+    output_tensor_list: list[Tensor],
+    input_tensor_list: list[Tensor],
+    group: Any = None,
+    async_op: bool = False,
+) -> Any:
     """Sends an item from each process to each."""
-    _copy("all_to_all", _one("all_to_all", output_tensor_list), _one("all_to_all", input_tensor_list))
+    _copy(
+        "all_to_all", _one("all_to_all", output_tensor_list), _one("all_to_all", input_tensor_list)
+    )
     return _done(group, async_op)
 
 
 def all_to_all_single(
-    output: Tensor, input: Tensor, output_split_sizes: Any = None, input_split_sizes: Any = None, group: Any = None, async_op: bool = False
+    output: Tensor,
+    input: Tensor,
+    output_split_sizes: Any = None,
+    input_split_sizes: Any = None,
+    group: Any = None,
+    async_op: bool = False,
 ) -> Any:
     """Sends a part from each process to each."""
     _copy("all_to_all_single", output, input)
@@ -610,7 +680,13 @@ class P2POp:
     """
 
     def __init__(
-        self, op: Any, tensor: Tensor, peer: Any = None, group: Any = None, tag: int = 0, group_peer: Any = None
+        self,
+        op: Any,
+        tensor: Tensor,
+        peer: Any = None,
+        group: Any = None,
+        tag: int = 0,
+        group_peer: Any = None,
     ) -> None:
         self.op, self.tensor, self.peer, self.group, self.tag = op, tensor, peer, group, tag
 

@@ -5,6 +5,7 @@ from clew.distributions._transform import (
     IndependentTransform,
     ReshapeTransform,
     Transform,
+    _InverseTransform,  # noqa: F401
 )
 from clew.distributions._transform_elementwise import (
     AbsTransform,

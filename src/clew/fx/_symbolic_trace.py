@@ -75,11 +75,11 @@ class ProxyableClassMeta(type):
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         instance = cls.__new__(cls)
         if not is_fx_tracing():
-            cls.__init__(instance, *args, **kwargs)  # type: ignore[misc]
+            cls.__init__(instance, *args, **kwargs)
             return instance
         found = _proxies((args, kwargs))
         if not found:
-            cls.__init__(instance, *args, **kwargs)  # type: ignore[misc]
+            cls.__init__(instance, *args, **kwargs)
             return instance
         return found[0].tracer.create_proxy("call_function", cls, args, kwargs)
 
@@ -107,7 +107,7 @@ def _recording(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _python_functions() -> dict[Any, Any]:
     """The library's functions that are written in Python, each with a form that records."""
     found: dict[Any, Any] = {}
@@ -310,9 +310,7 @@ class Tracer(TracerBase):
             call, args = self.create_args_for_root(function, is_module, concrete_args)
             with _patched(self, call, args):
                 result = call(*args)
-            self.create_node(
-                "output", "output", (self.create_arg(result),), {}, type_expr=None
-            )
+            self.create_node("output", "output", (self.create_arg(result),), {}, type_expr=None)
         finally:
             _tracing -= 1
         _settle_parameters(self.graph)
@@ -332,9 +330,7 @@ def _with_rest(root_fn: Any, function: Any, rest: Any, extra: Any, named: Any) -
     count = code.co_argcount + code.co_kwonlyargcount
     count += bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
     plain = types.FunctionType(
-        code.replace(
-            co_flags=code.co_flags & ~flags, co_argcount=count, co_kwonlyargcount=0
-        ),
+        code.replace(co_flags=code.co_flags & ~flags, co_argcount=count, co_kwonlyargcount=0),
         function.__globals__,
         function.__name__,
         None,
@@ -416,9 +412,9 @@ def _patched(tracer: Tracer, call: Any, args: list[Any]) -> Iterator[None]:
             before = space.get(name)
             space[name] = _recording(value)
             if present:
-                undo.append(lambda s=space, n=name, b=before: s.__setitem__(n, b))  # type: ignore[misc]
+                undo.append(lambda s=space, n=name, b=before: s.__setitem__(n, b))
             else:
-                undo.append(lambda s=space, n=name: s.pop(n))  # type: ignore[misc]
+                undo.append(lambda s=space, n=name: s.pop(n))
         own = kind.__dict__.get("__call__")
         kind.__call__ = module_call  # type: ignore[method-assign]
         undo.append(
@@ -476,5 +472,3 @@ def symbolic_trace(root: Any, concrete_args: dict[str, Any] | None = None) -> Gr
     graph = tracer.trace(root, concrete_args)
     name = type(root).__name__ if isinstance(root, clew.nn.Module) else root.__name__
     return GraphModule(tracer.root, graph, name)
-
-

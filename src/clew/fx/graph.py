@@ -335,7 +335,7 @@ class Graph:
     def __str__(self) -> str:
         names: list[str] = []
         lines = [n.format_node(names) for n in self.nodes]
-        return f"graph():\n    " + "\n    ".join(str(line) for line in lines)
+        return "graph():\n    " + "\n    ".join(str(line) for line in lines)
 
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Graph:
         made = Graph(tracer_cls=self._tracer_cls)

@@ -180,7 +180,8 @@ class GraphModule(clew.nn.Module):
         return text
 
     def __str__(self) -> str:
-        return f"{super().__str__()}\n\n{self._code}\n\n# To see more debug info, please use `graph_module.print_readable()`"
+        hint = "# `print_readable()` shows the source"
+        return f"{super().__str__()}\n\n{self._code}\n\n{hint}"
 
     def _plain(self) -> dict[str, Any]:
         state = dict(self.__dict__)

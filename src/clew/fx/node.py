@@ -298,12 +298,15 @@ class Node:
             if placeholder_names is not None:
                 placeholder_names.append(self.target)
             default = f"(default={self.args[0]})" if self.args else ""
-            return f"%{self.name} : [num_users={len(self.users)}] = placeholder[target={self.target}]{default}"
+            users = len(self.users)
+            return (
+                f"%{self.name} : [num_users={users}] = placeholder[target={self.target}]{default}"
+            )
         if self.op == "get_attr":
             return f"%{self.name} : [num_users={len(self.users)}] = get_attr[target={self.target}]"
         if self.op == "output":
             return f"return {_shown(self.args[0])}"
-        named = {k: v for k, v in self.kwargs.items()}
+        named = dict(self.kwargs)
         return (
             f"%{self.name} : [num_users={len(self.users)}] = {self.op}"
             f"[target={_target_name(self.target)}](args = {_shown(self.args)}, "

@@ -165,7 +165,9 @@ class Proxy:
         )
 
     def __index__(self) -> int:
-        raise TraceError(f"the value of {self.node} is not known while tracing; it cannot be an int")
+        raise TraceError(
+            f"the value of {self.node} is not known while tracing; it cannot be an int"
+        )
 
     __int__ = __float__ = __index__  # type: ignore[assignment]
 
@@ -246,9 +248,7 @@ def _reflected(function: Callable[..., Any]) -> Any:
     return method
 
 
-for _name in (
-    "add sub mul truediv floordiv mod pow matmul and_ or_ xor lshift rshift".split()
-):
+for _name in "add sub mul truediv floordiv mod pow matmul and_ or_ xor lshift rshift".split():
     _short = _name.rstrip("_")
     _function = getattr(operator, _name)
     setattr(Proxy, f"__{_short}__", _operator(_function))

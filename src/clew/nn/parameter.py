@@ -47,8 +47,8 @@ class Parameter(clew.Tensor):
         made: Parameter = clew.Tensor._make_subclass(cls, data.detach(), requires_grad)
         return made
 
-    def __init__(self, data: Any = None, requires_grad: bool = True) -> None:
-        pass
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Nothing is left to do; a subclass's `__new__` may take other arguments."""
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         known = memo.get(id(self))
@@ -95,8 +95,8 @@ class Buffer(clew.Tensor):
         made.persistent = persistent
         return made
 
-    def __init__(self, data: Any = None, *, persistent: bool = True) -> None:
-        pass
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Nothing is left to do; a subclass's `__new__` may take other arguments."""
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         known = memo.get(id(self))

@@ -77,7 +77,7 @@ def unregister_custom_op_symbolic(symbolic_name: str, opset_version: int) -> Non
 
 def __getattr__(name: str) -> Any:
     if name == "symbolic_helper" or name.startswith("symbolic_opset"):
-        from clew.onnx import symbolic_helper
+        import importlib
 
-        return symbolic_helper
+        return importlib.import_module("clew.onnx.symbolic_helper")
     raise AttributeError(f"module 'clew.onnx' has no attribute {name!r}: nothing is exported")

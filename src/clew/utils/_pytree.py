@@ -110,9 +110,7 @@ class TreeSpec:
         children = parts[1]
         if self.type in (dict, OrderedDict) and parts[2] != self.context:
             if set(parts[2]) != set(self.context):
-                raise ValueError(
-                    f"flatten_up_to: expected the keys {self.context}; got {parts[2]}"
-                )
+                raise ValueError(f"flatten_up_to: expected the keys {self.context}; got {parts[2]}")
             children = [tree[key] for key in self.context]
         for spec, child in zip(self.children_specs, children):
             spec._flatten_up_to(child, found)
@@ -342,7 +340,10 @@ def register_dataclass(
 def register_constant(cls: type) -> None:
     """Makes objects of a class part of the structure: containers without leaves."""
     register_pytree_node(
-        cls, lambda value: ([], value), lambda _, value: value, flatten_with_keys_fn=lambda v: ([], v)
+        cls,
+        lambda value: ([], value),
+        lambda _, value: value,
+        flatten_with_keys_fn=lambda v: ([], v),
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-
 __all__ = ["ModuleTracker"]
 
 
@@ -55,5 +54,3 @@ class ModuleTracker:
         for handle in self._handles:
             handle.remove()
         self._handles.clear()
-
-

@@ -6,7 +6,7 @@ import enum
 from contextlib import contextmanager
 from typing import Any
 
-from clew import Tensor, _C
+from clew import _C, Tensor
 from clew._torch.absent import absent
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from clew import Tensor, _C
+from clew import _C, Tensor
 
 
 def is_batchedtensor(t: Any) -> bool:
@@ -34,3 +34,13 @@ def maybe_get_level(t: Any) -> int:
 def get_unwrapped(t: Any) -> Any:
     """The tensor of all samples."""
     return _C._physical(t) if hasattr(_C, "_physical") else t
+
+
+def _add_batch_dim(tensor: Tensor, dim: int, level: int) -> Tensor:
+    """A tensor as a sample of the vmap of a level, counted from 1."""
+    return _C._add_level(tensor, dim, level - 1)  # type: ignore[no-any-return]
+
+
+def _remove_batch_dim(tensor: Tensor, level: int, batch_size: int, out_dim: int) -> Tensor:
+    """A sample of the vmap of a level as the tensor of all samples."""
+    return _C._remove_level(tensor, level - 1).movedim(0, out_dim)  # type: ignore[no-any-return]

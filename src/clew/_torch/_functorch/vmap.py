@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from clew import Tensor as Tensor
-from clew import _C
 from clew import vmap as vmap
+from clew._torch._C._functorch import _add_batch_dim as _add_batch_dim
+from clew._torch._C._functorch import _remove_batch_dim as _remove_batch_dim
 from clew.utils._pytree import (
     TreeSpec as TreeSpec,
 )
@@ -29,15 +30,6 @@ out_dims_t = Any
 
 def _get_name(func: Any) -> str:
     return getattr(func, "__name__", repr(func))
-
-
-def _add_batch_dim(tensor: Tensor, dim: int, level: int) -> Tensor:
-    return _C._add_level(tensor, dim, level - 1)
-
-
-def _remove_batch_dim(tensor: Tensor, level: int, batch_size: int, out_dim: int) -> Tensor:
-    shown = _C._remove_level(tensor, level - 1)
-    return shown.movedim(0, out_dim)
 
 
 def _maybe_remove_batch_dim(name: str, tensor: Any, level: int, size: int, out_dim: Any) -> Any:

@@ -1,4 +1,4 @@
-"""A compiler of PyTorch's that clew does not have; its switches can be set, and nothing reads them."""
+"""A compiler that clew does not have; its switches can be set, and nothing reads them."""
 
 from __future__ import annotations
 

@@ -73,7 +73,11 @@ class QuantWrapper(nn.Module):
 
 
 def quantize_dynamic(
-    model: Any, qconfig_spec: Any = None, dtype: Any = None, mapping: Any = None, inplace: bool = False
+    model: Any,
+    qconfig_spec: Any = None,
+    dtype: Any = None,
+    mapping: Any = None,
+    inplace: bool = False,
 ) -> Any:
     """A model whose Linear modules have weights of 8 bits.
 
@@ -140,9 +144,7 @@ def fuse_modules(model: Any, modules_to_fuse: Any, inplace: bool = False, **kwar
 
 def _not_here(name: str) -> Any:
     def call(*args: Any, **kwargs: Any) -> NoReturn:
-        raise NotImplementedError(
-            f"ao.quantization.{name}: only quantize_dynamic is part of clew"
-        )
+        raise NotImplementedError(f"ao.quantization.{name}: only quantize_dynamic is part of clew")
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = "Raises: only `quantize_dynamic` is part of clew."
@@ -150,7 +152,8 @@ def _not_here(name: str) -> Any:
 
 
 prepare, prepare_qat, convert, get_default_qconfig, get_default_qat_qconfig, quantize = map(
-    _not_here, "prepare prepare_qat convert get_default_qconfig get_default_qat_qconfig quantize".split()
+    _not_here,
+    "prepare prepare_qat convert get_default_qconfig get_default_qat_qconfig quantize".split(),
 )
 
 

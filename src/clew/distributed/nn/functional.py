@@ -56,18 +56,26 @@ def scatter(tensors: Any, src: int = 0, group: Any = None) -> Tensor:
     return all_reduce(_one("nn.scatter", tensors), group=group)
 
 
-def reduce_scatter(output: Tensor, input_list: Any, op: Any = ReduceOp.SUM, group: Any = None) -> Tensor:
+def reduce_scatter(
+    output: Tensor, input_list: Any, op: Any = ReduceOp.SUM, group: Any = None
+) -> Tensor:
     """The processes' lists combined; one item for each."""
     return all_reduce(_one("nn.reduce_scatter", input_list), group=group)
 
 
-def all_to_all(output_tensor_list: Any, input_tensor_list: Any, group: Any = None) -> tuple[Tensor, ...]:
+def all_to_all(
+    output_tensor_list: Any, input_tensor_list: Any, group: Any = None
+) -> tuple[Tensor, ...]:
     """An item from each process for each."""
     return (all_reduce(_one("nn.all_to_all", input_tensor_list), group=group),)
 
 
 def all_to_all_single(
-    output: Tensor, input: Tensor, output_split_sizes: Any = None, input_split_sizes: Any = None, group: Any = None
+    output: Tensor,
+    input: Tensor,
+    output_split_sizes: Any = None,
+    input_split_sizes: Any = None,
+    group: Any = None,
 ) -> Tensor:
     """A part from each process for each."""
     return all_reduce(input, group=group)

@@ -10,6 +10,9 @@ from typing import Any, NamedTuple
 import clew
 from clew import Tensor
 
+# Queries and keys of a block where nothing else is said.
+_DEFAULT_SPARSE_BLOCK_SIZE = 128
+
 __all__ = [
     "AuxOutput",
     "AuxRequest",

@@ -123,6 +123,15 @@ class RNNBase(Module):
         self._flat_names = self._flat_weights_names
         self.reset_parameters()
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        if "_all_weights" in state:  # of a file that PyTorch wrote
+            state["_names"] = state.pop("_all_weights")
+            state["_flat_names"] = state.pop("_flat_weights_names", None)
+            state.pop("_flat_weights", None)
+            state.pop("_flat_weight_refs", None)
+        super().__setstate__(state)
+
     @property
     def _flat_weights_names(self) -> list[str]:
         return [name for names in self._names for name in names]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import collections.abc as abc
 import copy
+import re
 from collections.abc import Callable
 from typing import Any
 

@@ -91,13 +91,21 @@ class CheckpointWrapper(ActivationWrapper):
         return self.checkpoint_fn(self._checkpoint_wrapped_module, *args, **kwargs)
 
 
-def checkpoint_wrapper(module: Any, checkpoint_impl: Any = CheckpointImpl.NO_REENTRANT, checkpoint_fn: Any = None, **kwargs: Any) -> Any:
+def checkpoint_wrapper(
+    module: Any,
+    checkpoint_impl: Any = CheckpointImpl.NO_REENTRANT,
+    checkpoint_fn: Any = None,
+    **kwargs: Any,
+) -> Any:
     """A module whose values are computed again in backward."""
     return CheckpointWrapper(module, checkpoint_impl, checkpoint_fn, **kwargs)
 
 
 def apply_activation_checkpointing(
-    model: Any, checkpoint_wrapper_fn: Callable[..., Any] = checkpoint_wrapper, check_fn: Callable[[Any], bool] = lambda _: True, auto_wrap_policy: Any = None
+    model: Any,
+    checkpoint_wrapper_fn: Callable[..., Any] = checkpoint_wrapper,
+    check_fn: Callable[[Any], bool] = lambda _: True,
+    auto_wrap_policy: Any = None,
 ) -> None:
     """Wraps the modules inside a model that a test chooses."""
     if auto_wrap_policy is not None:

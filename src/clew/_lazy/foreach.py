@@ -1,0 +1,136 @@
+"""Operations on every tensor of a list, by PyTorch's names: `_foreach_add(tensors, 1)`.
+
+Forms that end in an underscore write to the tensors and give None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from clew import _C
+from clew._C import Tensor
+
+_UNARY = (
+    "abs acos asin atan ceil cos cosh erf erfc exp expm1 floor frac lgamma log log10 log1p log2 "
+    "neg reciprocal round rsqrt sigmoid sign sin sinh sqrt tan tanh trunc"
+).split()
+_BINARY = "add sub mul div maximum minimum clamp_min clamp_max pow".split()
+_TERNARY = "addcmul addcdiv lerp".split()
+
+
+def _tensors(name: str, value: Any) -> list[Tensor]:
+    if not isinstance(value, (list, tuple)) or not all(isinstance(t, Tensor) for t in value):
+        raise TypeError(f"{name}: expected a list of tensors; got {type(value).__name__}")
+    return list(value)
+
+
+def _for_each(name: str, count: int, value: Any) -> list[Any]:
+    """One operand for each tensor: of a list its items, else the same for all."""
+    if isinstance(value, (list, tuple)):
+        if len(value) != count:
+            raise RuntimeError(
+                f"{name}: Tensor lists must have the same number of tensors, got {count} and "
+                f"{len(value)}"
+            )
+        return list(value)
+    if isinstance(value, Tensor) and value.ndim == 1 and value.numel() == count and count != 1:
+        return value.tolist()  # a vector of numbers, one for each
+    return [value] * count
+
+
+def _method(short: str) -> Callable[..., Any]:
+    own = {"maximum": "clamp_min", "minimum": "clamp_max"}.get(short, short)
+
+    def call(t: Tensor, *args: Any, **kwargs: Any) -> Any:
+        return getattr(t, own)(*args, **kwargs)
+
+    return call
+
+
+def _make(short: str, operands: int, in_place: bool) -> Callable[..., Any]:
+    name = f"_foreach_{short}{'_' if in_place else ''}"
+    plain = _method(short)
+
+    def function(self: Sequence[Tensor], *args: Any, **kwargs: Any) -> Any:
+        tensors = _tensors(name, self)
+        named = dict(kwargs)
+        given = list(args)
+        for key in ("other", "scalar", "scalars", "exponent", "tensor1", "tensors1", "tensor2",
+                    "tensors2", "weight", "weights"):  # fmt: skip
+            if key in named:
+                given.append(named.pop(key))
+        if len(given) < operands:
+            raise TypeError(f"{name}: takes {operands} operands; got {len(given)}")
+        if short == "pow" and isinstance(self, (int, float)):
+            raise TypeError(f"{name}: expected a list of tensors")
+        extra = given[operands:]
+        if extra:
+            key = "alpha" if short in ("add", "sub") else "value"
+            named[key] = extra[0]
+        if "value" in named:
+            values = _for_each(name, len(tensors), named.pop("value"))
+        else:
+            values = None
+        columns = [_for_each(name, len(tensors), v) for v in given[:operands]]
+        results = []
+        for i, t in enumerate(tensors):
+            options = named if values is None else {**named, "value": values[i]}
+            results.append(plain(t, *(c[i] for c in columns), **options))
+        if not in_place:
+            return tuple(results)
+        for t, result in zip(tensors, results):
+            t.copy_(result)
+        return None
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"`{short}` of every tensor of a list."
+    return function
+
+
+for _names, _count in ((_UNARY, 0), (_BINARY, 1), (_TERNARY, 2)):
+    for _short in _names:
+        for _in_place in (False, True):
+            _operands = 2 if _short == "lerp" else _count
+            _function = _make(_short, _operands, _in_place)
+            globals()[_function.__name__] = _function
+
+
+def _foreach_zero_(self: Sequence[Tensor]) -> None:
+    """Makes the tensors of a list zero."""
+    for t in _tensors("_foreach_zero_", self):
+        t.zero_()
+
+
+def _foreach_copy_(
+    self: Sequence[Tensor], src: Sequence[Tensor], non_blocking: bool = False
+) -> None:
+    """Writes each tensor of one list over that of another."""
+    tensors = _tensors("_foreach_copy_", self)
+    for t, s in zip(tensors, _for_each("_foreach_copy_", len(tensors), src)):
+        t.copy_(s)
+
+
+def _foreach_norm(self: Sequence[Tensor], ord: Any = 2, dtype: Any = None) -> tuple[Tensor, ...]:
+    """The norm of every tensor of a list."""
+    return tuple(
+        _C.functions["linalg_vector_norm"](t, ord, dtype=dtype)
+        if "linalg_vector_norm" in _C.functions
+        else t.norm(ord, dtype=dtype)
+        for t in _tensors("_foreach_norm", self)
+    )
+
+
+def _foreach_max(self: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """The largest element of every tensor of a list."""
+    return tuple(t.max() for t in _tensors("_foreach_max", self))
+
+
+def _amp_foreach_non_finite_check_and_unscale_(
+    self: Sequence[Tensor], found_inf: Tensor, inv_scale: Tensor
+) -> None:
+    """Multiplies gradients; says in found_inf whether one is not finite."""
+    for t in _tensors("_amp_foreach_non_finite_check_and_unscale_", self):
+        if not bool(t.isfinite().all()):
+            found_inf.fill_(1.0)
+        t.mul_(inv_scale)

@@ -1,0 +1,56 @@
+"""Programs under `clew run` and the processes that they start without multiprocessing."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import clew
+
+SOURCE = str(Path(clew.__file__).parent.parent)
+
+
+def run(*args):
+    path = os.pathsep.join([SOURCE, os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, "-m", "clew", "run", *args],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": path},
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_a_program_given_as_text():
+    assert run("-c", "import sys, torch; print(torch.ones(2).sum().item(), sys.argv)", "a") == (
+        "2.0 ['-c', 'a']\n"
+    )
+
+
+def test_a_subprocess_knows_torch_and_its_version():
+    inner = (
+        "import importlib.metadata as m; print(m.version('torch'));"
+        "import torch, clew; print(torch.nn is clew.nn, torch.torch is torch, torch.ones(1).item())"
+    )
+    out = run("-c", f"import subprocess, sys; subprocess.run([sys.executable, '-c', {inner!r}])")
+    assert out == "2.13.0\nTrue True 1.0\n"
+
+
+def test_names_that_raise_when_they_are_used():
+    out = run(
+        "-c",
+        "import torch\n"
+        "from torch.distributed.fsdp import FullyShardedDataParallel as F, ShardingStrategy\n"
+        "from torch.distributed.tensor import DTensor, Shard\n"
+        "import torch._dynamo as d, torch._C as c\n"
+        "assert not isinstance(torch.ones(1), DTensor) and Shard(0) == Shard(0)\n"
+        "assert d.is_compiling() is False and c._functions.AccumulateGrad\n"
+        "import clew; assert clew._C is not c and clew._C.Tensor is c.Tensor\n"
+        "class Sub(F): pass\n"
+        "for f in (F, Sub):\n"
+        "    try: f(torch.nn.Linear(1, 1))\n"
+        "    except NotImplementedError as e: print(str(e)[:58])\n",
+    )
+    assert out.count("FullyShardedDataParallel: ") == 1 and "Sub: " in out, out

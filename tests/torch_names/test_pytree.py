@@ -1,0 +1,58 @@
+"""Containers with the paths of their leaves, and structures as text."""
+
+from collections import OrderedDict, namedtuple
+
+import pytest
+
+from clew.utils import _pytree
+
+Pair = namedtuple("Pair", "a b")
+TREE = {"x": [1, (2, 3)], "y": Pair(4, OrderedDict(z=5))}
+
+
+def test_paths():
+    pairs, spec = _pytree.tree_flatten_with_path(TREE)
+    shown = {_pytree.keystr(path): leaf for path, leaf in pairs}
+    assert shown == {
+        "['x'][0]": 1,
+        "['x'][1][0]": 2,
+        "['x'][1][1]": 3,
+        "['y'].a": 4,
+        "['y'].b['z']": 5,
+    }
+    assert all(_pytree.key_get(TREE, path) == leaf for path, leaf in pairs)
+    assert spec.unflatten(v for _, v in pairs) == TREE and spec.num_nodes == 10
+    doubled = _pytree.tree_map_with_path(lambda path, leaf: (len(path), leaf), TREE)
+    assert doubled["y"] == Pair((2, 4), OrderedDict(z=(3, 5)))
+
+
+def test_classes_with_keys_and_names():
+    class Box:
+        def __init__(self, value):
+            self.value = value
+
+    _pytree.register_pytree_node(
+        Box,
+        lambda b: ([b.value], None),
+        lambda children, _: Box(*children),
+        serialized_type_name="test.Box",
+        flatten_with_keys_fn=lambda b: ([(_pytree.GetAttrKey("value"), b.value)], None),
+    )
+    spec = _pytree.tree_structure([Box((1, 2))])
+    assert _pytree.treespec_loads(_pytree.treespec_dumps(spec)) == spec
+    ((path, leaf), _) = _pytree.tree_leaves_with_path([Box((1, 2))])
+    assert _pytree.keystr(path) == "[0].value[0]" and leaf == 1
+    with pytest.raises(ValueError, match="already"):
+        _pytree.register_pytree_node(Box, None, None)
+
+
+def test_some_leaves():
+    assert _pytree.tree_map_only(int, lambda v: -v, [1, "a"]) == [-1, "a"]
+    assert _pytree.tree_all(bool, [1, (2,)]) and _pytree.tree_any_only(str, bool, ["", 1]) is False
+    spec = _pytree.tree_structure((0, {"a": 0}))
+    assert spec.flatten_up_to(([1], {"a": (2, 3)})) == [[1], (2, 3)]
+    with pytest.raises(ValueError, match="flatten_up_to"):
+        spec.flatten_up_to([1, {"a": 2}])
+    assert isinstance(_pytree.tree_structure(1), _pytree.LeafSpec) and repr(spec).startswith(
+        "TreeSpec("
+    )
