@@ -1,6 +1,7 @@
 """Writes docs/debugging.md: the classic mistakes, what PyTorch says and what clew says.
 
-`python tools/debugging_page.py` runs the programs in examples/mistakes with clew, writes the page;
+`python tools/debugging_page.py` runs the programs in examples/mistakes with clew (those of silent/
+with the doctor), writes the page;
 `--torch-python PATH` runs them with PyTorch first and keeps what it says in docs/debugging.json;
 `--check` only says whether the page is up to date. Python 3.11 or newer: messages name more there.
 """
@@ -20,6 +21,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = ROOT / "examples" / "mistakes"
+SILENT = PROGRAMS / "silent"
 PAGE = ROOT / "docs" / "debugging.md"
 KEPT = ROOT / "docs" / "debugging.json"  # what PyTorch said
 TEXT = ROOT / "tools" / "debugging_text.md"  # what is written around the mistakes
@@ -105,6 +107,60 @@ def with_clew() -> dict[str, str]:
         return dict(pair for pairs in pool.map(one, ORDER) for pair in pairs)
 
 
+# One process for all of them: most of a run is the start.
+_WATCH = """
+import json, os, sys, warnings
+from clew._run import install
+from clew.debug import doctor
+warnings.simplefilter("ignore")
+install()
+told = {}
+for name in sorted(os.listdir(".")):
+    if name.endswith(".py"):
+        source = open(name, encoding="utf-8").read()
+        with doctor(quiet=True) as watch:
+            exec(compile(source, os.path.abspath(name), "exec"), {"__name__": "__main__"})
+        told[name[:-3]] = str(watch)
+json.dump(told, sys.stdout)
+"""
+
+
+def with_doctor() -> dict[str, str]:
+    """What the doctor says of the programs whose mistake is silent."""
+    done = subprocess.run(
+        [sys.executable, "-c", _WATCH],
+        cwd=SILENT,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+    )
+    if done.returncode:
+        raise SystemExit(f"the doctor's programs failed:\n{done.stderr}")
+    told: dict[str, str] = json.loads(done.stdout)
+    if missed := [name for name, text in told.items() if not text]:
+        raise SystemExit(f"the doctor was expected to find something in {missed}")
+    return told
+
+
+def silent_section(name: str, told: str) -> str:
+    source = (SILENT / f"{name}.py").read_text(encoding="utf-8")
+    title = told.split("\n")[1].removeprefix("1. ")
+    return "\n\n".join(
+        [
+            f"#### {title[0].upper()}{title[1:]}",
+            f"[examples/mistakes/silent/{name}.py](../examples/mistakes/silent/{name}.py); PyTorch "
+            "says nothing.",
+            quoted(source, "python"),
+            quoted(told),
+        ]
+    )
+
+
+def measured(text: str) -> str:
+    """The text without its fractions, which depend on the machine."""
+    return re.sub(r"\d+\.\d+(e[+-]?\d+)?", "#", text)
+
+
 def quoted(text: str, language: str = "") -> str:
     return f"```{language}\n{text.strip()}\n```"
 
@@ -133,8 +189,11 @@ def section(number: int, name: str, torch: dict[str, str], clew: dict[str, str])
 def page(torch: dict[str, str], clew: dict[str, str]) -> str:
     sections = [section(i, name, torch, clew) for i, name in enumerate(ORDER, 1)]
     text = TEXT.read_text(encoding="utf-8")
-    assert text.count("<!-- mistakes -->") == 1, TEXT
-    return text.replace("<!-- mistakes -->", "\n\n".join(sections))
+    silent = [silent_section(name, told) for name, told in with_doctor().items()]
+    for mark, parts in (("<!-- mistakes -->", sections), ("<!-- silent -->", silent)):
+        assert text.count(mark) == 1, TEXT
+        text = text.replace(mark, "\n\n".join(parts))
+    return text
 
 
 def main() -> int:
@@ -147,7 +206,7 @@ def main() -> int:
         KEPT.write_text(kept + "\n", encoding="utf-8")
     text = page(json.loads(KEPT.read_text(encoding="utf-8")), with_clew())
     if options.check:
-        if PAGE.read_text(encoding="utf-8") == text:
+        if measured(PAGE.read_text(encoding="utf-8")) == measured(text):
             return 0
         print(f"{PAGE} is not what tools/debugging_page.py writes", file=sys.stderr)
         return 1

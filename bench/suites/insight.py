@@ -24,6 +24,10 @@ LIMITS = {
     "nan_watch: char-GPT step": 1.5,
     "detect_anomaly: MLP step": 1.3,
     "detect_anomaly: char-GPT step": 1.3,
+    "nan_watch: 300 small operations": 1.3,
+    "detect_anomaly: 300 small operations": 1.3,
+    "profiler: 300 small operations": 1.5,
+    "doctor: MLP step": 1.3,
 }
 PROVENANCE = "provenance: "
 
@@ -67,11 +71,25 @@ def provenance(t: Any) -> dict[str, float]:
     return found
 
 
+def small_operations(t: Any) -> Callable[[], None]:
+    """300 operations on matrices of 8x8, forward and backward."""
+    x, w = t.randn(8, 8, requires_grad=True), t.randn(8, 8)
+
+    def call() -> None:
+        h = x
+        for _ in range(100):
+            h = (h * w + x).tanh()
+        h.sum().backward()
+
+    return call
+
+
 def steps(t: Any) -> dict[str, Callable[[], None]]:
     """Training steps that the tools are tried on."""
     return {
         "MLP step": training.mlp(t, 32, 64, 256, 256, 10),
         "char-GPT step": training.gpt(t, 2, layers=2, width=64, heads=4),
+        "300 small operations": small_operations(t),
     }
 
 
@@ -85,6 +103,7 @@ def tools(t: Any) -> dict[str, Callable[[], Any]]:
         found["profiler"] = lambda: t.profiler.profile(activities=[t.profiler.ProfilerActivity.CPU])
     with contextlib.suppress(AttributeError, ImportError):
         found["nan_watch"] = t.debug.nan_watch
+        found["doctor"] = lambda: t.debug.doctor(quiet=True)
     return found
 
 

@@ -82,32 +82,14 @@ template <class T> double greatest(const void* x, int64_t n) {
   using Bits = std::conditional_t<sizeof(T) == 8, int64_t,
                                   std::conditional_t<sizeof(T) == 4, int32_t, int16_t>>;
   constexpr Bits no_sign = std::numeric_limits<Bits>::max();
-  constexpr int count = 64 / sizeof(Bits), together = 4;
-  typedef Bits Vector __attribute__((vector_size(64)));
   const char* at = static_cast<const char*>(x);
-  Vector part[together] = {};
-  int64_t i = 0;
-  for (; i + count * together <= n; i += count * together)
-    for (int k = 0; k < together; ++k) {
-      Vector v;
-      std::memcpy(&v, at + (i + k * count) * static_cast<int64_t>(sizeof(Bits)), sizeof v);
-      v &= no_sign;
-      part[k] = v > part[k] ? v : part[k];
-    }
   Bits most = 0;
-  for (; i < n; ++i) {
+  for (int64_t i = 0; i < n; ++i) {
     Bits v;
     std::memcpy(&v, at + i * static_cast<int64_t>(sizeof(Bits)), sizeof v);
     most = std::max(most, static_cast<Bits>(v & no_sign));
   }
-  // By halves: few elements are looked at often.
-  for (int k = together / 2; k > 0; k /= 2)
-    for (int j = 0; j < k; ++j) part[j] = part[j] > part[j + k] ? part[j] : part[j + k];
-  alignas(64) Bits lanes[count];
-  std::memcpy(lanes, &part[0], sizeof lanes);
-  for (int half = count / 2; half > 0; half /= 2)
-    for (int k = 0; k < half; ++k) lanes[k] = std::max(lanes[k], lanes[k + half]);
-  return static_cast<double>(std::bit_cast<T>(std::max(most, lanes[0])));
+  return static_cast<double>(std::bit_cast<T>(most));
 }
 
 template <class T> void scale(void* x, int64_t n, double factor) {

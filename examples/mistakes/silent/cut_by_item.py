@@ -1,0 +1,25 @@
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+torch.manual_seed(0)
+x = torch.randn(64, 4)
+target = x @ torch.tensor([[1.0], [-2.0], [0.5], [0.0]])
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gate, self.out = nn.Linear(4, 1), nn.Linear(4, 1)
+
+    def forward(self, x):
+        scale = self.gate(x).mean().item()
+        return self.out(x) * scale
+
+
+net = Net()
+opt = torch.optim.SGD(net.parameters(), lr=0.01)
+for _step in range(6):
+    opt.zero_grad()
+    F.mse_loss(net(x), target).backward()
+    opt.step()
