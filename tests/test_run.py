@@ -302,7 +302,7 @@ def test_command_line(tmp_path):
     out, _ = command("info")
     for word in ("clew:", "Python:", "threads:", "oneDNN:", "instructions:", "size:"):
         assert word in out
-    assert "clew run script.py" in command("run", "--help")[0]
+    assert "script.py [args ...]" in command("run", "--help")[0]
     assert "usage" in command("run", code=2)[0]
     assert "usage" in command(code=2)[0]
     assert "can't open file" in command("run", tmp_path / "absent.py", code=2)[1]

@@ -719,7 +719,12 @@ bool apply_into(const OpDef& op, std::span<const Tensor> in, const void* attrs,
     made.push_back(seen[k]);
   }
   TraceOp trace(op);
-  op.cpu(call, made);
+  // The same bits as without `out`, where the operation has a quick form.
+  const bool small = op.quick && outs.size() == 1 && outs[0].numel() < grain_default;
+  if (Tensor quick = small ? op.quick(call) : Tensor())
+    made[0] = std::move(quick);
+  else
+    op.cpu(call, made);
   trace.results(op, in, attrs, outs);
   for (int k = 0; k < made.size(); ++k) {
     const Tensor& o = outs[static_cast<size_t>(k)];

@@ -112,16 +112,8 @@ def test_looking_changes_nothing():
     x = clew.ones(9, requires_grad=True)
     y = x.exp()
     version, refs = y._version, y.grad_fn
-    (x * 1).sum().item()  # leaves here
-
-    def told() -> str:
-        return _C._why_no_grad(clew.tensor(1.0)).partition(" at ")[2].partition("\n")[2]
-
-    before = told()
-    assert "leaves here" in before
     for t in (x, y, x.data, y.detach(), y.bfloat16()):
         summary(t)
-    assert told() == before
     assert _C._cut_of(x) is None and _C._cut_of(y) is None
     assert y._version == version and y.grad_fn is refs
     y.sum().backward()

@@ -191,6 +191,8 @@ class _Classes:
         raise OSError(f"classes.load_library: {path} is compiled for PyTorch")
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
         raise RuntimeError(f"Class {name} is not registered: no extension was loaded")
 
 

@@ -1,7 +1,7 @@
 """Models with fewer bits.
 
->>> model = nn.Sequential(nn.Linear(4, 4))
->>> quantized = clew.ao.quantization.quantize_dynamic(model, {nn.Linear})
+>>> model = clew.nn.Sequential(clew.nn.Linear(4, 4))
+>>> quantized = clew.ao.quantization.quantize_dynamic(model, {clew.nn.Linear})
 >>> type(quantized[0]).__name__, quantized[0].weight().dtype
 ('Linear', clew.int8)
 """

@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-from clew.autograd import DeviceType as DeviceType
+from clew.autograd.profiler import DeviceType as DeviceType
