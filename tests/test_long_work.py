@@ -30,6 +30,8 @@ def _operations() -> dict[str, Callable[[], object]]:
         "sum": lambda: x.sum(),
         "mean of rows": lambda: m.mean(1),
         "max of columns": lambda: m.max(0),
+        "max_pool1d of one row": lambda: F.max_pool1d(x[:4_000_000].reshape(1, 1, -1), 3),
+        "avg_pool1d of one row": lambda: F.avg_pool1d(x[:4_000_000].reshape(1, 1, -1), 3),
         "softmax": lambda: m.softmax(1),
         "sort": lambda: x.sort(),
         "topk": lambda: m.topk(5, 1),
@@ -276,6 +278,54 @@ def test_ctrl_c_ends_a_long_operation(setup: str, work: str) -> None:
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.startswith("took "), done.stdout
     assert float(done.stdout.split()[1]) < 1.0
+
+
+# What would take seconds: its argument, and what is done with it.
+_SLOW: dict[str, tuple[Callable[[], clew.Tensor], Callable[[clew.Tensor], object]]] = {
+    "max_pool2d": (lambda: clew.rand(2, 8, 256, 256), lambda x: F.max_pool2d(x, 65, 1, 32)),
+    "max_pool1d": (lambda: clew.rand(1, 1, 10_000_000), lambda x: F.max_pool1d(x, 51, 1)),
+    "avg_pool1d": (lambda: clew.rand(1, 1, 10_000_000), lambda x: F.avg_pool1d(x, 51, 1)),
+    "gradient": (
+        lambda: F.avg_pool1d(clew.rand(1, 1, 10_000_000, requires_grad=True), 51, 1).sum(),
+        lambda y: y.backward(retain_graph=True),
+    ),
+    "distances": (lambda: clew.rand(4000, 64), lambda x: clew.cdist(x, x, p=1.5)),
+    "plan of a transform": (lambda: clew.rand(1 << 23), lambda x: clew.fft.fft(x)),
+    "prime transform": (lambda: clew.rand(2_000_003), lambda x: clew.fft.fft(x)),
+    "permutation": (lambda: clew.tensor(30_000_000), lambda n: clew.randperm(int(n))),
+    "normal numbers": (lambda: clew.empty(20_000_000), lambda x: [x.normal_() for _ in range(9)]),
+    "poisson": (lambda: clew.full((20_000_000,), 9.0), clew.poisson),
+    "log_normal": (lambda: clew.empty(30_000_000), lambda x: x.log_normal_()),
+    "multinomial": (lambda: clew.rand(5_000_000), lambda x: x.multinomial(9_000_000, True)),
+}
+
+
+@pytest.mark.parametrize("name", _SLOW)
+def test_a_signal_ends_what_takes_seconds(name: str) -> None:
+    class Enough(Exception):
+        pass
+
+    def handler(number: int, frame: object) -> None:
+        clew.rand(100).normal_()  # handlers draw from the same generator
+        raise Enough
+
+    prepare, work = _SLOW[name]
+    x = prepare()
+    threads = clew.get_num_threads()
+    before = signal.signal(signal.SIGPROF, handler)
+    clew.set_num_threads(1)
+    begin = time.process_time()
+    try:
+        signal.setitimer(signal.ITIMER_PROF, 0.1)
+        with pytest.raises(Enough):
+            while True:
+                work(x)
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+        clew.set_num_threads(threads)
+    assert time.process_time() - begin < 0.7
+    assert clew.rand(1000).sort()[0].isfinite().all()  # everything still works
 
 
 def test_ctrl_c_in_a_product() -> None:

@@ -65,13 +65,23 @@ template <class F> void split_for(int64_t n, int64_t grain, F& f) {
 
 // Calls f(begin, end) over disjoint pieces of [0, n); serial when n is small or when already inside
 // a parallel region. What lasts 8 grains lets other Python threads run, and so does what has a
-// grain of 1: an item is worth a thread then, and may be a row of any length.
+// grain of 1: an item is worth a thread then, and may be a row of any length. Between blocks of 16
+// grains, which leave vectors and groups whole, Ctrl-C ends it.
 template <class F> void parallel_for(int64_t n, int64_t grain, F&& f) {
   if (n <= 0) return;
   grain = std::max<int64_t>(grain, 1);
   const bool lasts = grain == 1 || n >= 8 * grain;
-  const LongWork work(lasts && !in_parallel() ? long_work_elements : 0);
-  split_for(n, grain, f);
+  const bool inside = in_parallel();
+  const LongWork work(lasts && !inside ? long_work_elements : 0);
+  const int64_t block = stretch.stop && !inside ? 16 * grain : n;
+  auto blocks = [&f, block](int64_t begin, int64_t end) {
+    for (; end - begin > block; begin += block) {
+      if (stopped()) return;
+      f(begin, begin + block);
+    }
+    f(begin, end);
+  };
+  split_for(n, grain, blocks);
   end_if_stopped();
 }
 

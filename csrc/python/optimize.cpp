@@ -138,21 +138,23 @@ template <class Rule> class Group {
     for (const Job& j : jobs_) {
       first.push_back(first.back() + (j.n + chunk - 1) / chunk);
     }
+    auto some = [&](int64_t b, int64_t e) {
+      size_t k =
+          static_cast<size_t>(std::upper_bound(first.begin(), first.end(), b) - first.begin() - 1);
+      for (int64_t piece = b; piece < e; ++piece) {
+        while (piece >= first[k + 1]) ++k;
+        const Job& j = jobs_[k];
+        int64_t at = (piece - first[k]) * chunk;
+        void* arrays[most_optimizer_arrays];
+        for (int i = 0; i < most_optimizer_arrays; ++i)
+          arrays[i] = j.array[i] ? static_cast<char*>(j.array[i]) + at * j.width : nullptr;
+        j.update(&rules_[static_cast<size_t>(j.rule)], std::min(chunk, j.n - at), arrays);
+      }
+    };
+    // Ctrl-C waits for the end: half a step would leave states and parameters at odds.
     const WithPauses pauses;
-    parallel_for(
-        first.back(), std::max<int64_t>(2 * grain_default / chunk, 1), [&](int64_t b, int64_t e) {
-          size_t k = static_cast<size_t>(std::upper_bound(first.begin(), first.end(), b) -
-                                         first.begin() - 1);
-          for (int64_t piece = b; piece < e; ++piece) {
-            while (piece >= first[k + 1]) ++k;
-            const Job& j = jobs_[k];
-            int64_t at = (piece - first[k]) * chunk;
-            void* arrays[most_optimizer_arrays];
-            for (int i = 0; i < most_optimizer_arrays; ++i)
-              arrays[i] = j.array[i] ? static_cast<char*>(j.array[i]) + at * j.width : nullptr;
-            j.update(&rules_[static_cast<size_t>(j.rule)], std::min(chunk, j.n - at), arrays);
-          }
-        });
+    const LongWork work(first.back() * chunk / 2);
+    split_for(first.back(), std::max<int64_t>(2 * grain_default / chunk, 1), some);
   }
 
  public:

@@ -87,7 +87,8 @@ template <class F> void each_task(int64_t tasks, int64_t work_each, F&& f) {
                    for (int64_t q = b; q < e; ++q) f(q);
                  });
   } else {
-    for (int64_t q = 0; q < tasks; ++q) f(q);
+    for (int64_t q = 0; q < tasks && !stopped(); ++q) f(q);
+    end_if_stopped();
   }
 }
 
@@ -132,7 +133,7 @@ void input_columns(const ConvShape& s, const char* y, const char* w, const void*
   each_task(s.n * s.groups, l.depth * l.cog * l.out_points, [&](int64_t task) {
     const int64_t g = task % s.groups, n = task / s.groups;
     char* image = x + (n * s.ci + g * l.cig) * l.in_points * l.item;
-    for (int64_t r0 = 0; r0 < l.rows; r0 += l.chunk_rows) {
+    for (int64_t r0 = 0; r0 < l.rows && !stopped(); r0 += l.chunk_rows) {
       const int64_t r1 = std::min(l.rows, r0 + l.chunk_rows);
       const int64_t points = (r1 - r0) * width;
       Gemm p = product(s, l.depth, points, l.cog);
@@ -163,7 +164,7 @@ void weight_columns(const ConvShape& s, const char* y, const char* x, char* w) {
   each_task(s.groups, l.depth * l.cog * l.out_points * s.n, [&](int64_t g) {
     for (int64_t n = 0; n < s.n; ++n) {
       const char* image = x + (n * s.ci + g * l.cig) * l.in_points * l.item;
-      for (int64_t r0 = 0; r0 < l.rows; r0 += l.chunk_rows) {
+      for (int64_t r0 = 0; r0 < l.rows && !stopped(); r0 += l.chunk_rows) {
         const int64_t r1 = std::min(l.rows, r0 + l.chunk_rows);
         const int64_t points = (r1 - r0) * width;
         Gemm p = product(s, l.cog, l.depth, points);

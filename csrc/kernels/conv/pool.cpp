@@ -1,6 +1,7 @@
 // Pooling: a pass along output rows for regular windows, inside each window for others.
 // May include: base, kernels/conv/pool.h.
-// Invariant: planes are independent, so results do not depend on the number of threads.
+// Invariant: every output is computed alone, and what spreads over a plane belongs to one thread,
+// so results do not depend on the number of threads.
 #include "kernels/conv/pool.h"
 
 #include <atomic>
@@ -9,16 +10,57 @@
 
 #include "base/parallel.h"
 #include "base/read_once.h"
-#include "base/scratch.h"
 #include "kernels/reduce/reduce_loops.h"
 
 namespace clew::kernels {
 
 namespace {
 
+// Inputs that the windows of a plane read, or write, roughly.
+int64_t work_of(const PoolShape& s) {
+  auto taps = static_cast<double>(s.out_points());
+  for (const PoolDim& d : s.dim)
+    taps *= static_cast<double>(d.stride > 0 ? std::min(d.kernel, d.in) : 1 + d.in / d.out);
+  return std::max(static_cast<int64_t>(std::min(taps, 1e15)), s.in_points() + s.out_points());
+}
+
+// Outputs of a row that are computed together: their sums and places stay in the nearest cache.
+constexpr int64_t row_piece = 1024;
+
+// Calls f(a, b, begin, end) for the outputs [begin, end) of rows (a, b) of a plane.
+template <class F> void each_row(const PoolShape& s, F&& f) {
+  const int64_t n = s.dim[2].out;
+  for (int64_t a = 0; a < s.dim[0].out; ++a) {
+    for (int64_t b = 0; b < s.dim[1].out; ++b) {
+      for (int64_t o = 0; o < n; o += row_piece) {
+        if (stopped()) return;
+        f(a, b, o, std::min(n, o + row_piece));
+      }
+    }
+  }
+}
+// Calls f(plane, a, b, begin, end) for all rows of all planes, in parallel.
+template <class F> void each_row_of_all(const PoolShape& s, F&& f) {
+  const int64_t n = s.dim[2].out, rows = s.dim[1].out, images = s.dim[0].out;
+  const int64_t pieces = (n + row_piece - 1) / row_piece, units = images * rows * pieces;
+  const int64_t work = std::max<int64_t>(1, work_of(s) / units);
+  parallel_for(s.planes * units, std::max<int64_t>(1, grain_default / work),
+               [&](int64_t begin, int64_t end) {
+                 int64_t o = begin % pieces, b = begin / pieces % rows,
+                         a = begin / (pieces * rows) % images, p = begin / units;
+                 for (int64_t unit = begin; unit < end; ++unit) {
+                   f(p, a, b, o * row_piece, std::min(n, (o + 1) * row_piece));
+                   if (++o < pieces) continue;
+                   o = 0;
+                   if (++b < rows) continue;
+                   b = 0;
+                   if (++a < images) continue;
+                   a = 0, ++p;
+                 }
+               });
+}
 template <class F> void each_plane(const PoolShape& s, F&& f) {
-  const int64_t work = std::max<int64_t>(1, s.in_points() + s.out_points());
-  parallel_for(s.planes, std::max<int64_t>(1, grain_default / work),
+  parallel_for(s.planes, std::max<int64_t>(1, grain_default / work_of(s)),
                [&](int64_t begin, int64_t end) {
                  for (int64_t p = begin; p < end; ++p) f(p);
                });
@@ -29,22 +71,23 @@ bool by_rows(const PoolShape& s) {
   return s.dim[2].stride > 0 && s.dim[2].out > 2 * s.dim[2].kernel;
 }
 
-// Outputs [begin, end) of a row whose k-th window element lies inside the image.
+// Those among the outputs [first, last) of a row whose k-th window element lies inside the image.
 struct Span {
   int64_t begin, end, offset;
 };
-Span inside(const PoolDim& d, int64_t k) {
+Span inside(const PoolDim& d, int64_t k, int64_t first, int64_t last) {
   const int64_t offset = k * d.step - d.pad;
   const int64_t begin = offset >= 0 ? 0 : (-offset + d.stride - 1) / d.stride;
   const int64_t end = offset >= d.in ? 0 : (d.in - 1 - offset) / d.stride + 1;
-  return {std::min(begin, d.out), std::min(end, d.out), offset};
+  return {std::max(begin, first), std::min(end, last), offset};
 }
 
 // Calls f(output row, input line) for every line of the image that an output row's windows touch.
 template <class F> void each_line(const PoolShape& s, int64_t a, int64_t b, F&& f) {
   const PoolDim &d0 = s.dim[0], &d1 = s.dim[1];
-  for (int64_t i = d0.start[a]; i < d0.end[a]; i += d0.step) {
-    for (int64_t j = d1.start[b]; j < d1.end[b]; j += d1.step) f((i * d1.in + j) * s.dim[2].in);
+  const int64_t first = d1.start(b), end = d1.end(b);
+  for (int64_t i = d0.start(a); i < d0.end(a); i += d0.step) {
+    for (int64_t j = first; j < end; j += d1.step) f((i * d1.in + j) * s.dim[2].in);
   }
 }
 
@@ -61,98 +104,88 @@ template <class T> T lowest() {
     return -std::numeric_limits<T>::infinity();
 }
 
-// Buffers of one output row: the greatest values so far and, in an integer as wide as they are,
-// their places.
-template <class A> struct MaxRow {
-  using Place = std::conditional_t<sizeof(A) == 4, int32_t, int64_t>;
-  A* value;
-  Place* place;
-  MaxRow(const LocalScratch& room, int64_t n) {
-    const auto count = static_cast<size_t>(n);
-    place = static_cast<Place*>(room.get(count * (sizeof(Place) + sizeof(A))));
-    value = reinterpret_cast<A*>(place + n);
-  }
-};
-const LocalScratch max_room;
+// The place of the first input of window (a, b, o).
+int64_t corner(const PoolShape& s, int64_t a, int64_t b, int64_t o) {
+  return (s.dim[0].start(a) * s.dim[1].in + s.dim[1].start(b)) * s.dim[2].in + s.dim[2].start(o);
+}
 
 // One line of the image against a row of windows: `first` is the input of output 0 at this window
-// element.
+// element; value[0] and place[0] are of output `from`.
 template <int fixed_stride, class T, class A, class P>
-void max_line(const T* x, int64_t first, int64_t stride, int64_t begin, int64_t end, A* value,
+void max_line(const T* x, int64_t first, int64_t stride, Span span, int64_t from, A* value,
               P* place) {
   if (fixed_stride) stride = fixed_stride;
-  for (int64_t o = begin; o < end; ++o) {
+  for (int64_t o = span.begin; o < span.end; ++o) {
     const A v = static_cast<A>(x[first + o * stride]);
-    const bool take = (v > value[o]) | is_nan(v);
-    value[o] = take ? v : value[o];
-    place[o] = take ? static_cast<P>(first + o * stride) : place[o];
+    const bool take = (v > value[o - from]) | is_nan(v);
+    value[o - from] = take ? v : value[o - from];
+    place[o - from] = take ? static_cast<P>(first + o * stride) : place[o - from];
   }
 }
 
-template <class T, class A>
-void max_rows(const PoolShape& s, const T* x, T* values, int64_t* indices) {
-  using P = typename MaxRow<A>::Place;
+// Outputs [begin, end) of row (a, b) of a plane, line by line. Places are integers as wide as the
+// values.
+template <class T>
+void max_row(const PoolShape& s, int64_t a, int64_t b, int64_t begin, int64_t end, const T* x,
+             T* values, int64_t* indices) {
+  using A = compute_t<T>;
+  using P = std::conditional_t<sizeof(A) == 4, int32_t, int64_t>;
   const PoolDim& w = s.dim[2];
-  const MaxRow<A> row(max_room, w.out);
-  A* value = row.value;
-  P* place = row.place;
-  for (int64_t a = 0; a < s.dim[0].out; ++a) {
-    for (int64_t b = 0; b < s.dim[1].out; ++b) {
-      const int64_t corner = (s.dim[0].start[a] * s.dim[1].in + s.dim[1].start[b]) * w.in;
-      for (int64_t o = 0; o < w.out; ++o) {
-        value[o] = lowest<A>();
-        place[o] = static_cast<P>(corner + w.start[o]);
-      }
-      each_line(s, a, b, [&](int64_t line) {
-        for (int64_t k = 0; k < w.kernel; ++k) {
-          const Span span = inside(w, k);
-          const int64_t first = line + span.offset;
-          if (w.stride == 1)
-            max_line<1>(x, first, 1, span.begin, span.end, value, place);
-          else if (w.stride == 2)
-            max_line<2>(x, first, 2, span.begin, span.end, value, place);
-          else
-            max_line<0>(x, first, w.stride, span.begin, span.end, value, place);
-        }
-      });
-      const int64_t row_start = (a * s.dim[1].out + b) * w.out;
-      for (int64_t o = 0; o < w.out; ++o) {
-        values[row_start + o] = static_cast<T>(value[o]);
-        indices[row_start + o] = place[o];
-      }
+  A value[row_piece];
+  P place[row_piece];
+  const int64_t line = corner(s, a, b, 0) - w.start(0);
+  for (int64_t o = begin; o < end; ++o) {
+    value[o - begin] = lowest<A>();
+    place[o - begin] = static_cast<P>(line + w.start(o));
+  }
+  each_line(s, a, b, [&](int64_t at) {
+    for (int64_t k = 0; k < w.kernel; ++k) {
+      const Span span = inside(w, k, begin, end);
+      const int64_t first = at + span.offset;
+      if (w.stride == 1)
+        max_line<1>(x, first, 1, span, begin, value, place);
+      else if (w.stride == 2)
+        max_line<2>(x, first, 2, span, begin, value, place);
+      else
+        max_line<0>(x, first, w.stride, span, begin, value, place);
     }
+  });
+  const int64_t row = (a * s.dim[1].out + b) * w.out;
+  for (int64_t o = begin; o < end; ++o) {
+    values[row + o] = static_cast<T>(value[o - begin]);
+    indices[row + o] = place[o - begin];
   }
 }
 
-template <class T> void max_windows(const PoolShape& s, const T* x, T* values, int64_t* indices) {
+// The same window by window.
+template <class T>
+void max_windows(const PoolShape& s, int64_t a, int64_t b, int64_t begin, int64_t end, const T* x,
+                 T* values, int64_t* indices) {
   using A = compute_t<T>;
   const PoolDim& w = s.dim[2];
-  for (int64_t a = 0; a < s.dim[0].out; ++a) {
-    for (int64_t b = 0; b < s.dim[1].out; ++b) {
-      const int64_t row = (a * s.dim[1].out + b) * w.out;
-      for (int64_t o = 0; o < w.out; ++o) {
-        A top = lowest<A>();
-        int64_t at = (s.dim[0].start[a] * s.dim[1].in + s.dim[1].start[b]) * w.in + w.start[o];
-        each_line(s, a, b, [&](int64_t line) {
-          for (int64_t i = w.start[o]; i < w.end[o]; i += w.step) {
-            const A v = static_cast<A>(x[line + i]);
-            if (v > top || is_nan(v)) {
-              top = v;
-              at = line + i;
-            }
-          }
-        });
-        values[row + o] = static_cast<T>(top);
-        indices[row + o] = at;
+  const int64_t row = (a * s.dim[1].out + b) * w.out;
+  for (int64_t o = begin; o < end; ++o) {
+    A top = lowest<A>();
+    int64_t at = corner(s, a, b, o);
+    const int64_t first = w.start(o), last = w.end(o);
+    each_line(s, a, b, [&](int64_t line) {
+      for (int64_t i = first; i < last; i += w.step) {
+        const A v = static_cast<A>(x[line + i]);
+        if (v > top || is_nan(v)) {
+          top = v;
+          at = line + i;
+        }
       }
-    }
+    });
+    values[row + o] = static_cast<T>(top);
+    indices[row + o] = at;
   }
 }
 
 // The divisor of output (a, b, o).
 double divisor(const PoolShape& s, int64_t a, int64_t b, int64_t o) {
   if (s.divisor != 0) return static_cast<double>(s.divisor);
-  return static_cast<double>(s.dim[0].count[a] * s.dim[1].count[b] * s.dim[2].count[o]);
+  return static_cast<double>(s.dim[0].count(a) * s.dim[1].count(b) * s.dim[2].count(o));
 }
 template <class A> auto real_part_type() {
   if constexpr (is_complex_v<A>)
@@ -181,42 +214,39 @@ template <class A, class T> A run_sum(const T* x, int64_t begin, int64_t end, in
 // One window that is the whole plane: the mean of a run.
 bool whole_plane(const PoolShape& s) {
   for (const PoolDim& d : s.dim) {
-    if (d.out != 1 || d.step != 1 || d.start[0] != 0 || d.end[0] != d.in) return false;
+    if (d.out != 1 || d.step != 1 || d.start(0) != 0 || d.end(0) != d.in) return false;
   }
   return true;
 }
 
-template <class T> void mean_plane(const PoolShape& s, bool rows, const T* x, T* y) {
+template <class T>
+void mean_row(const PoolShape& s, bool rows, int64_t a, int64_t b, int64_t begin, int64_t end,
+              const T* x, T* y) {
   using A = accumulate_t<T>;
   using R = decltype(real_part_type<A>());
   const PoolDim& w = s.dim[2];
-  std::vector<A> total(rows ? static_cast<size_t>(w.out) : 0);
-  for (int64_t a = 0; a < s.dim[0].out; ++a) {
-    for (int64_t b = 0; b < s.dim[1].out; ++b) {
-      T* to = y + (a * s.dim[1].out + b) * w.out;
-      if (rows) {
-        std::fill(total.begin(), total.end(), A(0));
-        A* sum = total.data();
-        each_line(s, a, b, [&](int64_t line) {
-          for (int64_t k = 0; k < w.kernel; ++k) {
-            const Span span = inside(w, k);
-            const T* from = x + line + span.offset;
-            for (int64_t o = span.begin; o < span.end; ++o)
-              sum[o] += static_cast<A>(from[o * w.stride]);
-          }
-        });
-        for (int64_t o = 0; o < w.out; ++o)
-          to[o] = static_cast<T>(sum[o] / static_cast<R>(divisor(s, a, b, o)));
-        continue;
-      }
-      for (int64_t o = 0; o < w.out; ++o) {
-        A sum(0);
-        each_line(s, a, b,
-                  [&](int64_t line) { sum += run_sum<A>(x + line, w.start[o], w.end[o], w.step); });
-        to[o] = static_cast<T>(sum / static_cast<R>(divisor(s, a, b, o)));
-      }
+  T* to = y + (a * s.dim[1].out + b) * w.out;
+  if (!rows) {
+    for (int64_t o = begin; o < end; ++o) {
+      A sum(0);
+      const int64_t first = w.start(o), last = w.end(o);
+      each_line(s, a, b, [&](int64_t line) { sum += run_sum<A>(x + line, first, last, w.step); });
+      to[o] = static_cast<T>(sum / static_cast<R>(divisor(s, a, b, o)));
     }
+    return;
   }
+  A sum[row_piece];
+  std::fill_n(sum, end - begin, A(0));
+  each_line(s, a, b, [&](int64_t line) {
+    for (int64_t k = 0; k < w.kernel; ++k) {
+      const Span span = inside(w, k, begin, end);
+      const T* from = x + line + span.offset;
+      for (int64_t o = span.begin; o < span.end; ++o)
+        sum[o - begin] += static_cast<A>(from[o * w.stride]);
+    }
+  });
+  for (int64_t o = begin; o < end; ++o)
+    to[o] = static_cast<T>(sum[o - begin] / static_cast<R>(divisor(s, a, b, o)));
 }
 
 template <class T> void mean_plane_backward(const PoolShape& s, bool rows, const T* gy, T* gx) {
@@ -225,33 +255,30 @@ template <class T> void mean_plane_backward(const PoolShape& s, bool rows, const
   const PoolDim& w = s.dim[2];
   // 16-bit floats are summed in float32.
   std::vector<A> wide(sizeof(A) == sizeof(T) ? 0 : static_cast<size_t>(s.in_points()));
-  std::vector<A> share(rows ? static_cast<size_t>(w.out) : 0);
   A* to = sizeof(A) == sizeof(T) ? reinterpret_cast<A*>(gx) : wide.data();
   std::fill_n(to, s.in_points(), A(0));
-  for (int64_t a = 0; a < s.dim[0].out; ++a) {
-    for (int64_t b = 0; b < s.dim[1].out; ++b) {
-      const T* from = gy + (a * s.dim[1].out + b) * w.out;
-      if (rows) {
-        A* part = share.data();
-        for (int64_t o = 0; o < w.out; ++o)
-          part[o] = static_cast<A>(from[o]) / static_cast<R>(divisor(s, a, b, o));
-        each_line(s, a, b, [&](int64_t line) {
-          for (int64_t k = 0; k < w.kernel; ++k) {
-            const Span span = inside(w, k);
-            A* at = to + line + span.offset;
-            for (int64_t o = span.begin; o < span.end; ++o) at[o * w.stride] += part[o];
-          }
-        });
-        continue;
-      }
-      for (int64_t o = 0; o < w.out; ++o) {
-        const A part = static_cast<A>(from[o]) / static_cast<R>(divisor(s, a, b, o));
-        each_line(s, a, b, [&](int64_t line) {
-          for (int64_t i = w.start[o]; i < w.end[o]; i += w.step) to[line + i] += part;
-        });
-      }
+  each_row(s, [&](int64_t a, int64_t b, int64_t begin, int64_t end) {
+    const T* from = gy + (a * s.dim[1].out + b) * w.out;
+    A part[row_piece];
+    for (int64_t o = begin; o < end; ++o)
+      part[o - begin] = static_cast<A>(from[o]) / static_cast<R>(divisor(s, a, b, o));
+    if (rows) {
+      each_line(s, a, b, [&](int64_t line) {
+        for (int64_t k = 0; k < w.kernel; ++k) {
+          const Span span = inside(w, k, begin, end);
+          A* at = to + line + span.offset;
+          for (int64_t o = span.begin; o < span.end; ++o) at[o * w.stride] += part[o - begin];
+        }
+      });
+      return;
     }
-  }
+    for (int64_t o = begin; o < end; ++o) {
+      const int64_t first = w.start(o), last = w.end(o);
+      each_line(s, a, b, [&](int64_t line) {
+        for (int64_t i = first; i < last; i += w.step) to[line + i] += part[o - begin];
+      });
+    }
+  });
   if constexpr (sizeof(A) != sizeof(T)) {
     for (int64_t i = 0; i < s.in_points(); ++i) gx[i] = static_cast<T>(to[i]);
   }
@@ -265,14 +292,11 @@ void max_pool(const PoolShape& s, const void* x, void* values, int64_t* indices)
   const int64_t in = s.in_points(), out = s.out_points();
   const bool rows = by_rows(s) && in < INT32_MAX;
   dispatch(s.dtype, PoolTypes{}, [&]<class T> {
-    each_plane(s, [&](int64_t p) {
+    each_row_of_all(s, [&](int64_t p, int64_t a, int64_t b, int64_t begin, int64_t end) {
       const T* from = static_cast<const T*>(x) + p * in;
       T* to = static_cast<T*>(values) + p * out;
-      if (rows) {
-        max_rows<T, compute_t<T>>(s, from, to, indices + p * out);
-      } else {
-        max_windows(s, from, to, indices + p * out);
-      }
+      auto row = rows ? max_row<T> : max_windows<T>;
+      row(s, a, b, begin, end, from, to, indices + p * out);
     });
   });
 }
@@ -283,20 +307,17 @@ void mean_pool(const PoolShape& s, const void* x, void* y) {
   dispatch(s.dtype, TypeList<int64_t, f16, bf16, float, double, c64, c128>{}, [&]<class T> {
     using A = accumulate_t<T>;
     const auto count = static_cast<decltype(real_part_type<A>())>(whole ? divisor(s, 0, 0, 0) : 1);
-    each_plane(s, [&](int64_t p) {
-      if (whole) {
-        const T* from = static_cast<const T*>(x) + p * in;
-        T& mean = static_cast<T*>(y)[p];
-        if constexpr (std::is_same_v<T, float>) {
-          double sum = 0;
-          reduce_table().sum_float.row(from, in, sum);
-          mean = static_cast<float>(sum / static_cast<double>(count));
-        } else {
-          mean = static_cast<T>(run_sum<A>(from, 0, in, 1) / count);
-        }
-        return;
+    each_row_of_all(s, [&](int64_t p, int64_t a, int64_t b, int64_t begin, int64_t end) {
+      const T* from = static_cast<const T*>(x) + p * in;
+      if (!whole) return mean_row<T>(s, rows, a, b, begin, end, from, static_cast<T*>(y) + p * out);
+      T& mean = static_cast<T*>(y)[p];
+      if constexpr (std::is_same_v<T, float>) {
+        double sum = 0;
+        reduce_table().sum_float.row(from, in, sum);
+        mean = static_cast<float>(sum / static_cast<double>(count));
+      } else {
+        mean = static_cast<T>(run_sum<A>(from, 0, in, 1) / count);
       }
-      mean_plane<T>(s, rows, static_cast<const T*>(x) + p * in, static_cast<T*>(y) + p * out);
     });
   });
 }
@@ -326,6 +347,7 @@ bool pool_scatter(DType dtype, int64_t planes, int64_t in_points, int64_t out_po
             const int64_t* at = indices + p * out_points;
             std::fill_n(to, in_points, T{});
             for (int64_t i = 0; i < out_points; ++i) {
+              if (i % (1 << 18) == 0 && stopped()) return;
               const int64_t place = read_once(at[i]);
               if (place < 0 || place >= in_points) {
                 valid = false;

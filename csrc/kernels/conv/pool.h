@@ -2,6 +2,7 @@
 // May include: base.
 // Invariant: operands are contiguous (planes, depth, height, width); a plane is one image.
 #pragma once
+#include <algorithm>
 #include <vector>
 
 #include "base/dtype.h"
@@ -9,15 +10,28 @@
 
 namespace clew::kernels {
 
-// The windows along one dim: output i covers the inputs start[i], start[i] + step, ... below
-// end[i].
+// The windows along one dim: output i covers the inputs start(i), start(i) + step, ... below end(i)
+// and counts for count(i) in a mean. Regular ones have a stride; of others the places are listed.
 struct PoolDim {
   int64_t in = 1, out = 1, step = 1;
-  std::vector<int64_t> start, end;
-  std::vector<int64_t> count;  // what the window counts for in a mean
-  int64_t stride =
-      0;  // when positive: start[i] is max(i * stride - pad, first place of the same phase inside)
-  int64_t pad = 0, kernel = 0;
+  int64_t stride = 1, pad = 0, kernel = 1;
+  bool count_pad = false;
+  std::vector<int64_t> starts, ends;  // where stride is 0
+
+  int64_t start(int64_t i) const {
+    if (stride == 0) return starts[static_cast<size_t>(i)];
+    const int64_t first = i * stride - pad;
+    return first >= 0 ? first : first + (-first + step - 1) / step * step;
+  }
+  int64_t end(int64_t i) const {
+    if (stride == 0) return ends[static_cast<size_t>(i)];
+    return std::min(i * stride - pad + (kernel - 1) * step + 1, in);
+  }
+  int64_t count(int64_t i) const {
+    if (!count_pad) return std::max<int64_t>(0, end(i) - start(i));
+    const int64_t first = i * stride - pad;
+    return std::min(first + (kernel - 1) * step + 1, in + pad) - first;
+  }
 };
 struct PoolShape {
   DType dtype;

@@ -83,19 +83,23 @@ std::vector<int> radices(int64_t n) {
 }
 bool is_smooth(int64_t n) { return n == 1 || !radices(n).empty(); }
 
+// Calls f(k) for the places of a table of n roots, each of which costs a sine and a cosine.
+template <class F> void each_root(int64_t n, F&& f) {
+  parallel_for(n, grain_default / 16, [&](int64_t begin, int64_t end) {
+    for (int64_t k = begin; k < end; ++k) f(k);
+  });
+}
+
 template <class T> std::vector<FftStep> steps(int64_t n, std::vector<T>& factors) {
   std::vector<FftStep> made;
   int64_t before = 1;
   for (int r : radices(n)) {
     FftStep s{r, n / r, before, static_cast<int64_t>(factors.size()), 0};
-    for (int64_t p = 0; p < s.m; ++p) {
-      for (int k = 1; k < r; ++k) {
-        T re, im;
-        root(p * k, n, re, im);
-        factors.push_back(re);
-        factors.push_back(im);
-      }
-    }
+    factors.resize(factors.size() + static_cast<size_t>(2 * (r - 1) * s.m));
+    T* to = factors.data() + s.factors;
+    each_root((r - 1) * s.m, [=](int64_t i) {
+      root(i / (r - 1) * (i % (r - 1) + 1), n, to[2 * i], to[2 * i + 1]);
+    });
     s.roots = static_cast<int64_t>(factors.size());
     for (int k = 0; r > 5 && r != 8 && k < r; ++k) {
       T re, im;
@@ -115,8 +119,9 @@ template <class T> std::shared_ptr<const FftPlan<T>> make(int64_t n) {
   plan->n = n;
   plan->half_re.resize(static_cast<size_t>(n / 2 + 1));
   plan->half_im.resize(static_cast<size_t>(n / 2 + 1));
-  for (int64_t k = 0; k <= n / 2; ++k)
-    root(k, 2 * n, plan->half_re[static_cast<size_t>(k)], plan->half_im[static_cast<size_t>(k)]);
+  each_root(n / 2 + 1, [n, re = plan->half_re.data(), im = plan->half_im.data()](int64_t k) {
+    root(k, 2 * n, re[k], im[k]);
+  });
   if (is_smooth(n)) {
     constexpr int w = FftPlan<T>::width;
     plan->across = n % w == 0 && n >= w * w;
@@ -126,12 +131,10 @@ template <class T> std::shared_ptr<const FftPlan<T>> make(int64_t n) {
       const int64_t room = (m + w - 1) / w * w;
       plan->last_re.resize(static_cast<size_t>(room * w));
       plan->last_im.resize(static_cast<size_t>(room * w));
-      for (int64_t j = 0; j < w; ++j) {
-        for (int64_t k = 0; k < m; ++k) {
-          const auto at = static_cast<size_t>(j * room + k);
-          root(j * k, n, plan->last_re[at], plan->last_im[at]);
-        }
-      }
+      each_root(m * w, [=, re = plan->last_re.data(), im = plan->last_im.data()](int64_t i) {
+        const int64_t j = i / m, k = i % m, at = j * room + k;
+        root(j * k, n, re[at], im[at]);
+      });
     }
     plan->all = steps(n, plan->factors);
     if (n >= long_from) {
@@ -143,12 +146,9 @@ template <class T> std::shared_ptr<const FftPlan<T>> make(int64_t n) {
         plan->rows = rows;
         plan->chirp.resize(static_cast<size_t>(2 * n));
         const int64_t columns = n / rows;
-        for (int64_t i = 0; i < rows; ++i) {
-          for (int64_t j = 0; j < columns; ++j) {
-            const auto at = static_cast<size_t>(2 * (i * columns + j));
-            root(i * j, n, plan->chirp[at], plan->chirp[at + 1]);
-          }
-        }
+        each_root(n, [=, to = plan->chirp.data()](int64_t at) {
+          root(at / columns * (at % columns), n, to[2 * at], to[2 * at + 1]);
+        });
       }
     }
     return plan;
@@ -166,7 +166,7 @@ template <class T> std::shared_ptr<const FftPlan<T>> make(int64_t n) {
   plan->longer = fft_plan<T>(size);
   plan->chirp.resize(static_cast<size_t>(2 * n));
   plan->filter.resize(static_cast<size_t>(2 * size));
-  for (int64_t k = 0; k < n; ++k) {
+  each_root(n, [&](int64_t k) {
     T re, im;
     const auto square =
         static_cast<int64_t>(static_cast<unsigned __int128>(k) * static_cast<unsigned __int128>(k) %
@@ -178,10 +178,11 @@ template <class T> std::shared_ptr<const FftPlan<T>> make(int64_t n) {
       plan->filter[static_cast<size_t>(2 * at)] = re;
       plan->filter[static_cast<size_t>(2 * at + 1)] = -im;
     }
-  }
+  });
   std::vector<T> scratch(static_cast<size_t>(fft_scratch(*plan->longer)));
   loops<T>().line(*plan->longer, plan->filter.data(), plan->filter.data(), false,
                   T(1) / static_cast<T>(size), scratch.data());
+  end_if_stopped();
   return plan;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/long_work.h"
 #include "kernels/fft/fft.h"
 
 // Vectors are passed between functions of this file only, all of which are inlined.
@@ -228,6 +229,7 @@ template <class T>
 Planes<T> run(const std::vector<FftStep>& steps, const T* factors, int lanes, Source<T> x,
               Planes<T> a, Planes<T> b) {
   for (const FftStep& s : steps) {
+    if (s.m * s.before * lanes >= long_work_elements && stopped()) break;
     const int64_t inner = s.before * lanes;
     if (x.pairs)
       step<T, w, true>(s, factors, inner, x, b);

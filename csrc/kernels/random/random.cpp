@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numbers>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "kernels/core/instruction_set.h"
@@ -41,11 +42,16 @@ const RandomLoops& random_loops() {
 namespace {
 
 // The right to draw n numbers. Other Python threads run meanwhile: what they need is let go of
-// before the interpreter is asked for, and it is not held while a generator is waited for.
+// before the interpreter is asked for, and it is not held while a generator is waited for. Signal
+// handlers may draw, too: they run in pauses alone.
 class Drawing {
   LongWork work_;
+  std::mutex& mutex_;
   std::unique_lock<std::mutex> lock_;
   WithoutPause whole_;
+  bool began_ = std::exchange(stretch.began, false);
+  static constinit thread_local Drawing* current;  // the outermost of the thread
+  Drawing* outer_ = std::exchange(current, this);
 
   static std::unique_lock<std::mutex> locked(std::mutex& mutex) {
     std::unique_lock<std::mutex> lock(mutex, std::try_to_lock);
@@ -60,8 +66,29 @@ class Drawing {
   }
 
  public:
-  Drawing(Generator& g, int64_t n) : work_(n), lock_(locked(g.mutex)) {}
+  Drawing(Generator& g, int64_t n) : work_(n), mutex_(g.mutex), lock_(locked(mutex_)) {}
+  ~Drawing() {
+    stretch.began = began_;
+    current = outer_;
+  }
+  Drawing(const Drawing&) = delete;
+
+  // After every million draws, of which there were `count` more: anybody else may use the generator
+  // for a moment.
+  static void rest(int64_t& drawn, int64_t count) {
+    drawn += count;
+    if (drawn < 1 << 20) return;
+    drawn = 0;
+    Drawing* d = current;
+    if (!d || !d->began_) return;
+    d->lock_.unlock();
+    stretch.began = true;
+    stop_point();
+    stretch.began = false;
+    d->lock_ = locked(d->mutex_);
+  }
 };
+constinit thread_local Drawing* Drawing::current = nullptr;
 
 double next_double(Generator& g) { return Generator::to_double(g.next64()); }
 template <class C> C next_unit(Generator& g) {
@@ -125,10 +152,12 @@ template <class F> void for_words(Generator& g, int64_t n, int64_t per, F&& use)
   int64_t next = 0;
   parallel_for(std::min<int64_t>((n + piece - 1) / piece, num_threads()), 1, [&](int64_t, int64_t) {
     uint32_t room[piece_words + 2 * Generator::words];
-    for (;;) {
+    for (int64_t drawn = 0;;) {
       lock_soon(order);
+      std::unique_lock<std::mutex> turn(order, std::adopt_lock);
+      Drawing::rest(drawn, piece);
       const int64_t first = next, take = std::min(piece, n - first), begin = g.position;
-      if (take <= 0) return order.unlock();
+      if (take <= 0 || stopped()) return;
       next += take;
       const int64_t blocks = std::max<int64_t>(0, (begin + take * per - 1) / Generator::words);
       constexpr int64_t size = Generator::words;
@@ -136,7 +165,7 @@ template <class F> void for_words(Generator& g, int64_t n, int64_t per, F&& use)
       loops.extend(room, blocks);
       std::copy_n(room + blocks * size, size, g.state);
       g.position = static_cast<uint32_t>(begin + take * per - blocks * size);
-      order.unlock();
+      turn.unlock();
       loops.temper(room + begin, take * per);
       use(first, room + begin, take);
     }
@@ -229,7 +258,11 @@ template <class V, class F> void fill_each(const NdView& dst, F&& next) {
   dispatch(dst.dtype, AllTypes{}, [&]<class T>() {
     put = [](char* at, V v) { *reinterpret_cast<T*>(at) = convert<T>(v); };
   });
-  visit_bytes(dst, [&](char* at) { put(at, next()); });
+  int64_t drawn = 0;
+  visit_bytes(dst, [&](char* at) {
+    put(at, next());
+    Drawing::rest(drawn, 1);
+  });
 }
 // Stores f(u) for one uniform u an element; the numbers are drawn in order, f runs on all threads.
 template <class F> void fill_mapped(const NdView& dst, Generator& g, F&& f) {
@@ -461,6 +494,7 @@ static double next_poisson(double mean, Generator& g) {
 
 void random_poisson(const NdView& dst, const NdView& rate, Generator& g) {
   const Drawing drawing(g, dst.numel());
+  int64_t drawn = 0;
   dispatch_float("poisson", dst.dtype, [&]<class T>() {
     visit<T, T>(dst, rate, [&](T& x, const T& r) {
       double mean = static_cast<double>(static_cast<compute_t<T>>(r));
@@ -468,13 +502,14 @@ void random_poisson(const NdView& dst, const NdView& rate, Generator& g) {
         fail("poisson: every rate must be finite and not negative; got ", mean);
       }
       x = convert<T>(next_poisson(mean, g));
+      Drawing::rest(drawn, 1);
     });
   });
 }
 
 void random_permutation(const NdView& dst, Generator& g) {
   const Drawing drawing(g, dst.numel());
-  int64_t n = dst.numel();
+  int64_t n = dst.numel(), drawn = 0;
   dispatch(dst.dtype, RealTypes{}, [&]<class T>() {
     T* x = dst.ptr<T>();
     for (int64_t i = 0; i < n; ++i) x[i] = convert<T>(i);
@@ -483,6 +518,7 @@ void random_permutation(const NdView& dst, Generator& g) {
       uint64_t left = static_cast<uint64_t>(n - i);
       uint64_t j = small ? g.next32() % left : g.next64() % left;
       std::swap(x[i], x[i + static_cast<int64_t>(j)]);
+      Drawing::rest(drawn, 1);
     }
   });
 }
@@ -490,6 +526,7 @@ void random_permutation(const NdView& dst, Generator& g) {
 void random_multinomial(const NdView& dst, const NdView& weights, bool replacement, Generator& g) {
   const Drawing drawing(g, weights.numel());
   int64_t rows = dst.sizes[0], samples = dst.sizes[1], categories = weights.sizes[1];
+  int64_t drawn = 0;
   int64_t* out = dst.ptr<int64_t>();
   dispatch_float("multinomial", weights.dtype, [&]<class T>() {
     const T* w = weights.ptr<T>();
@@ -515,6 +552,7 @@ void random_multinomial(const NdView& dst, const NdView& weights, bool replaceme
           // Rounding may land on the far side of the last possible category.
           while (k > 0 && sums[static_cast<size_t>(k)] == sums[static_cast<size_t>(k - 1)]) --k;
           out[r * samples + s] = k;
+          Drawing::rest(drawn, 16);  // a search takes long
         }
         continue;
       }
@@ -524,12 +562,20 @@ void random_multinomial(const NdView& dst, const NdView& weights, bool replaceme
       for (int64_t c = 0; c < categories; ++c) {
         double x = static_cast<double>(static_cast<compute_t<T>>(w[r * categories + c]));
         double wait = std::max(-std::log1p(-next_double(g)), 1e-300);
-        keys[static_cast<size_t>(c)] = {x / wait, c};
+        keys[static_cast<size_t>(c)] = {x >= 0 ? x / wait : 0.0, c};  // another thread may write
+        Drawing::rest(drawn, 1);
       }
-      std::partial_sort(keys.begin(), keys.begin() + samples, keys.end(),
-                        [](const auto& a, const auto& b) {
-                          return a.first > b.first || (a.first == b.first && a.second < b.second);
-                        });
+      // Many are taken out first: a heap of them would go through memory all over.
+      auto before = [](const auto& a, const auto& b) {
+        return a.first > b.first || (a.first == b.first && a.second < b.second);
+      };
+      const auto last = keys.begin() + samples;
+      if (samples > 1024 && last != keys.end()) {
+        std::nth_element(keys.begin(), last, keys.end(), before);
+        std::sort(keys.begin(), last, before);
+      } else {
+        std::partial_sort(keys.begin(), last, keys.end(), before);
+      }
       for (int64_t s = 0; s < samples; ++s)
         out[r * samples + s] = keys[static_cast<size_t>(s)].second;
     }

@@ -85,11 +85,6 @@ static kernels::PoolShape shape_of(const Dims& x_sizes, DType dtype, int nd) {
   kernels::PoolShape s;
   s.dtype = dtype;
   s.planes = plane_count(x_sizes, nd);
-  for (int d = 0; d < 3 - nd; ++d) {
-    s.dim[d].start = {0};
-    s.dim[d].end = {1};
-    s.dim[d].count = {1};
-  }
   return s;
 }
 
@@ -104,15 +99,7 @@ kernels::PoolShape regular(const Dims& x_sizes, DType dtype, const Dims& out, co
     d.in = x_sizes[x_sizes.size() - nd + q];
     d.out = out[q];
     d.step = dilation[q], d.stride = stride[q], d.pad = padding[q], d.kernel = kernel[q];
-    for (int64_t i = 0; i < d.out; ++i) {
-      int64_t start = i * d.stride - d.pad;
-      const int64_t end = std::min(start + (d.kernel - 1) * d.step + 1, d.in + d.pad);
-      const int64_t whole = end - start;
-      if (start < 0) start += (-start + d.step - 1) / d.step * d.step;
-      d.start.push_back(start);
-      d.end.push_back(std::min(end, d.in));
-      d.count.push_back(include_pad ? whole : std::max<int64_t>(0, d.end.back() - start));
-    }
+    d.count_pad = include_pad;
   }
   return s;
 }
@@ -124,10 +111,13 @@ kernels::PoolShape adaptive(const Dims& x_sizes, DType dtype, const Dims& out) {
     kernels::PoolDim& d = s.dim[3 - nd + q];
     d.in = x_sizes[x_sizes.size() - nd + q];
     d.out = out[q];
+    d.stride = 0;
+    const LongWork work(d.out);
+    d.starts.reserve(static_cast<size_t>(d.out));
+    d.ends.reserve(static_cast<size_t>(d.out));
     for (int64_t i = 0; i < d.out; ++i) {
-      d.start.push_back(i * d.in / d.out);
-      d.end.push_back(((i + 1) * d.in + d.out - 1) / d.out);
-      d.count.push_back(d.end.back() - d.start.back());
+      d.starts.push_back(i * d.in / d.out);
+      d.ends.push_back(((i + 1) * d.in + d.out - 1) / d.out);
     }
   }
   return s;
