@@ -62,6 +62,12 @@ for k in range(40):
     del large, small
     check()
 """,
+    "kilobytes, then more": """
+for n in (750, 300, 12_000, 1000):
+    x = [clew.ones(n) for _ in range(40_000_000 // n)]
+    del x
+check()
+""",
     "sequences": """
 model = nn.LSTM(64, 128)
 step = clew.optim.SGD(model.parameters(), lr=0.01)
@@ -113,7 +119,7 @@ check()
 def test_what_is_no_longer_used_goes_back():
     run("""
 kept = clew.ones(1_000_000)
-for n in (20_000_000, 500_000, 3_000):  # 80 MB of each
+for n in (20_000_000, 500_000, 3_000, 700):  # 80 MB of each
     x = [clew.ones(n) for _ in range(20_000_000 // n)]
     del x
     assert resident() - before > 70 << 20

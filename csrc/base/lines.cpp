@@ -23,9 +23,10 @@ constexpr size_t region_bytes = size_t{256} << 20;
 constexpr size_t regions_most = 1024;
 constinit Region regions[regions_most];
 constinit size_t regions_count = 0;
-constinit char* next = nullptr;  // in the last of them
+// What is left of the latest regions of objects and of pages.
+constinit Region objects, pages;
 
-bool open_region() {
+bool open_region(Region& left) {
   if (regions_count == regions_most) return false;
   // Where addresses are scarce, as under a limit of theirs, fewer.
   for (size_t bytes = region_bytes; bytes >= huge_page; bytes /= 8) {
@@ -33,30 +34,34 @@ bool open_region() {
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (got == MAP_FAILED) continue;
     const auto at = (reinterpret_cast<uintptr_t>(got) + huge_page - 1) / huge_page * huge_page;
-    next = reinterpret_cast<char*>(at);
-    regions[regions_count++] = {next, next + bytes};
-    madvise(next, bytes, MADV_HUGEPAGE);
+    auto* begin = reinterpret_cast<char*>(at);
+    left = regions[regions_count++] = {begin, begin + bytes};
+    madvise(begin, bytes, MADV_HUGEPAGE);
     return true;
   }
   return false;
 }
 
-}  // namespace
-
-void* allocate_lines(size_t bytes) {
+void* carve(Region& left, size_t bytes) {
   if (!keeps_freed_blocks) {
     void* block = nullptr;
     return posix_memalign(&block, line_bytes, bytes) == 0 ? block : nullptr;
   }
   bytes = (bytes + line_bytes - 1) / line_bytes * line_bytes;
-  const auto left = [] {
-    return regions_count ? static_cast<size_t>(regions[regions_count - 1].end - next) : 0;
-  };
-  if (bytes > left() && (bytes > huge_page || !open_region()))
+  if (bytes > static_cast<size_t>(left.end - left.begin) &&
+      (bytes > huge_page || !open_region(left)))
     return std::aligned_alloc(line_bytes, bytes);
-  char* block = next;
-  next += bytes;
+  char* block = left.begin;
+  left.begin += bytes;
   return block;
+}
+
+}  // namespace
+
+void* allocate_lines(size_t bytes) { return carve(objects, bytes); }
+void* allocate_pages(size_t bytes) { return carve(pages, bytes); }
+void release_pages(char* begin, char* end) {
+  madvise(begin, static_cast<size_t>(end - begin), MADV_DONTNEED);
 }
 
 bool is_permanent(const void* block) {

@@ -19,6 +19,11 @@ inline void fetch_line(const void* p) {
 // together and on few pages: a graph that outgrew the caches is walked without a miss of the
 // address tables for each block. Only with the GIL.
 void* allocate_lines(size_t bytes);
+// The same for blocks of which many fill pages by themselves: those that are free lie side by side,
+// and memory need not stand behind them.
+void* allocate_pages(size_t bytes);
+// Takes the memory from behind the whole pages between two addresses, which are zero from then on.
+void release_pages(char* begin, char* end);
 // Whether it is permanent; others are given back with std::free().
 bool is_permanent(const void* block);
 

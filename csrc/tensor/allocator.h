@@ -15,6 +15,7 @@ namespace clew {
 // Four classes to each power of two up to 4 KB, sixteen above: at most 25% and 6% go unused.
 constexpr size_t short_most = 4096;
 constexpr int short_classes = 4 * 6 + 1;
+constexpr int first_paged_class = 4 * 4;  // blocks of a kilobyte and more lie apart from objects
 constexpr int long_classes = 16 * 34;
 constexpr size_t long_most = size_t{1} << 46;
 
@@ -34,6 +35,7 @@ constexpr int64_t quiet_bytes = int64_t{16} << 20;
 struct Allocator {
   // Freed storages, linked through `owner`: by class those that kept their block, the rest apart.
   Storage* with_block[short_classes] = {};
+  Storage* with_clean_block[short_classes] = {};  // no memory stands behind the block
   Storage* with_long_block[long_classes] = {};
   Storage* bare = nullptr;
   MemoryStats stats;  // cached_bytes: of short blocks
@@ -43,9 +45,11 @@ struct Allocator {
   int64_t cached_limit = quiet_bytes;
   StorageWatch watch = nullptr;
 
-  int64_t long_live = 0;  // of stats.live_bytes
-  int64_t long_kept = 0;  // in with_long_block
-  int64_t spanless = 0;   // of long blocks that came from malloc
+  int64_t until_short_look = 0;  // bytes of new short blocks before the next look at what is held
+  int64_t short_stuck = 0;       // what the last cleaning of short blocks left of cached_bytes
+  int64_t long_live = 0;         // of stats.live_bytes
+  int64_t long_kept = 0;         // in with_long_block
+  int64_t spanless = 0;          // of long blocks that came from malloc
   // The most that was live in this turn of the clock, in those before, and what is left of the
   // most of older ones.
   static constexpr int turns = 15;
@@ -94,6 +98,10 @@ Storage* bare_storage(Allocator& a);
 // A storage with a block of at least so many bytes, above short_most; null: no memory.
 Storage* take_long_block(Allocator& a, size_t nbytes);
 void keep_long_block(Allocator& a, Storage* s);
+// Gives back what is held beyond what may be.
+void keep_within_bounds(Allocator& a);
+// Takes the memory from behind short blocks that lie side by side and that nobody uses.
+void clean_short_blocks(Allocator& a);
 // Gives what lies in with_long_block back to the heap of spans.
 void gather_long_blocks(Allocator& a);
 // Bytes of all blocks that memory stands behind, and of those that nobody uses.

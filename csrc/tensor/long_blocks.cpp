@@ -52,6 +52,19 @@ bool can_be_had(Allocator& a, int64_t bytes) {
   return true;
 }
 
+// Takes memory for so many bytes from behind what nobody uses. To go over the short blocks takes a
+// while, so that what is gained must be worth it.
+void give_back(Allocator& a, int64_t over) {
+  if (over <= 0) return;
+  const int64_t dirty = span_bytes().dirty;
+  release_spans(static_cast<size_t>(over));
+  over -= dirty - span_bytes().dirty;
+  if (over > 0 && a.stats.cached_bytes > std::max(quiet_bytes, a.short_stuck + quiet_bytes)) {
+    clean_short_blocks(a);
+    a.short_stuck = a.stats.cached_bytes;
+  }
+}
+
 bool use(Storage& s, Span* span) {
   if (!span) return false;
   s.span = span;
@@ -72,8 +85,7 @@ bool find_block(Allocator& a, Storage& s, size_t bytes, size_t nbytes) {
     gather_long_blocks(a);
     if (use(s, reuse_span(bytes))) return true;
   }
-  if (const int64_t over = held_bytes(a) + more - most; over > 0)
-    release_spans(static_cast<size_t>(over));
+  give_back(a, held_bytes(a) + more - most);
   if (!can_be_had(a, more)) return false;
   if (take_fresh(s, bytes, nbytes)) return true;
   empty_cache();
@@ -139,8 +151,15 @@ int64_t cached_bytes(const Allocator& a) {
 
 void empty_cache() {
   gather_long_blocks(the_allocator);
+  clean_short_blocks(the_allocator);
   release_spans(SIZE_MAX);
   unmap_spans();
+}
+
+void keep_within_bounds(Allocator& a) {
+  if (held_bytes(a) <= most_held(a, 0)) return;
+  gather_long_blocks(a);
+  give_back(a, held_bytes(a) - most_held(a, 0));
 }
 
 bool age_cache(int turns) {
@@ -153,11 +172,8 @@ bool age_cache(int turns) {
     a.peak_now = a.stats.live_bytes;
   }
   if (!a.watch) a.live_limit = std::min(a.stats.peak_bytes, a.peak_now);
-  if (held_bytes(a) > most_held(a, 0)) {
-    gather_long_blocks(a);
-    if (const int64_t over = held_bytes(a) - most_held(a, 0); over > 0)
-      release_spans(static_cast<size_t>(over));
-  }
+  a.short_stuck = std::min(a.short_stuck, a.stats.cached_bytes);
+  keep_within_bounds(a);
   return cached_bytes(a) > quiet_bytes;
 }
 

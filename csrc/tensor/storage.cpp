@@ -3,8 +3,11 @@
 // Invariant: a cached block is at least as large as its class says, and aligned to 64 bytes.
 #include "tensor/storage.h"
 
+#include <algorithm>
 #include <cstdlib>
+#include <new>
 #include <utility>
+#include <vector>
 
 #include "base/spans.h"
 #include "tensor/allocator.h"
@@ -49,7 +52,8 @@ int64_t class_bytes(int c) { return static_cast<int64_t>(class_sizes[static_cast
 void* allocate_short_block(int c, size_t nbytes) {
   if (!keeps_freed_blocks) return allocate_lines(nbytes);
   const auto bytes = (class_sizes[static_cast<size_t>(c)] + line_bytes - 1) / line_bytes;
-  return allocate_lines(bytes * line_bytes);
+  return c < first_paged_class ? allocate_lines(bytes * line_bytes)
+                               : allocate_pages(bytes * line_bytes);
 }
 
 [[gnu::noinline]] Storage* allocate_rarely(Allocator& a, size_t nbytes, Device device) {
@@ -66,6 +70,11 @@ void* allocate_short_block(int c, size_t nbytes) {
 }
 
 [[gnu::cold, gnu::noinline]] Storage* new_short_block(Allocator& a, size_t nbytes, int c) {
+  if ((a.until_short_look -= class_bytes(c)) < 0) {
+    a.until_short_look = int64_t{1} << 20;
+    keep_within_bounds(a);
+  }
+  if (a.with_clean_block[c]) return again(a.with_clean_block[c]);
   void* data = allocate_short_block(c, nbytes);
   if (!data) {
     empty_cache();
@@ -89,6 +98,35 @@ Storage* bare_storage(Allocator& a) {
   Storage* s = pop(a.bare);
   *s = Storage();
   return s;
+}
+
+void clean_short_blocks(Allocator& a) {
+  constexpr uintptr_t page = 4096;
+  std::vector<Storage*> all;
+  try {
+    for (int c = first_paged_class; c < short_classes; ++c)
+      for (Storage* s = a.with_block[c]; s; s = static_cast<Storage*>(s->owner)) all.push_back(s);
+  } catch (const std::bad_alloc&) {
+    return;  // where memory is short this very moment they stay
+  }
+  std::sort(all.begin(), all.end(), [](auto* x, auto* y) { return x->data < y->data; });
+  auto begin_of = [](const Storage* s) { return reinterpret_cast<uintptr_t>(s->data); };
+  auto end_of = [&](const Storage* s) {
+    return begin_of(s) + static_cast<uintptr_t>(class_bytes(s->size_class));
+  };
+  for (int c = first_paged_class; c < short_classes; ++c) a.with_block[c] = nullptr;
+  for (size_t i = 0, next; i < all.size(); i = next) {
+    for (next = i + 1; next < all.size() && begin_of(all[next]) == end_of(all[next - 1]);) ++next;
+    const uintptr_t low = (begin_of(all[i]) + page - 1) / page * page,
+                    high = end_of(all[next - 1]) / page * page;
+    if (low < high) release_pages(reinterpret_cast<char*>(low), reinterpret_cast<char*>(high));
+    for (size_t k = i; k < next; ++k) {
+      const bool clean = begin_of(all[k]) >= low && end_of(all[k]) <= high;
+      const int c = all[k]->size_class;
+      push((clean ? a.with_clean_block : a.with_block)[c], all[k]);
+      if (clean) a.stats.cached_bytes -= class_bytes(c);
+    }
+  }
 }
 
 Storage* Storage::allocate(size_t nbytes, Device device) {
