@@ -666,3 +666,14 @@ for value in (math.inf, -math.inf, math.nan):
 @pytest.mark.parametrize("n", [9, 70])
 def test_what_is_not_finite_ends(n):
     subprocess.run([sys.executable, "-c", NOT_FINITE, str(n)], check=True, timeout=60)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (2, 0, 3), (2, 3, 0), (0, 0)])
+def test_whole_bases_of_matrices_without_elements(shape: tuple[int, ...]):
+    clew.ones(64).fill_(7.0)  # what fresh memory may hold
+    u, s, vh = clew.linalg.svd(clew.zeros(shape))
+    for basis, n in ((u, shape[-2]), (vh, shape[-1])):
+        np.testing.assert_array_equal(
+            basis.numpy(), np.broadcast_to(np.eye(n, dtype=np.float32), (*shape[:-2], n, n))
+        )
+    assert s.shape == (*shape[:-2], 0)

@@ -536,8 +536,9 @@ template <class T>
 void svd(Range of, const Stack<T>& a, bool full, T* u, Real<T>* s, T* vh, int32_t* info) {
   const int64_t m = a.m, n = a.n, k = std::min(m, n);
   const int64_t us = m * (full ? m : k), vs = n * (full ? n : k);
+  const bool vectors = u || vh;  // one of them may have no elements
   for (int64_t i = of.begin; i < of.end; ++i) {
-    if (!u && k > 0 && small_svdvals_of(a, i, s + i * k)) {
+    if (!vectors && k > 0 && small_svdvals_of(a, i, s + i * k)) {
       info[i] = 0;
       continue;
     }
@@ -547,19 +548,19 @@ void svd(Range of, const Stack<T>& a, bool full, T* u, Real<T>* s, T* vh, int32_
     if (kind != Kind::finite) {
       info[i] = kind == Kind::with_nan ? not_finite : 0;
       std::fill_n(s + i * k, k, nan_of<Real<T>>());
-      if (u) {
+      if (vectors) {
         std::fill_n(u + i * us, us, nan_of<T>());
         std::fill_n(vh + i * vs, vs, nan_of<T>());
       }
       continue;
     }
-    if (k == 0 && u) {
+    if (k == 0 && vectors) {
       info[i] = 0;
       std::fill_n(u + i * us, us, T(0));
       std::fill_n(vh + i * vs, vs, T(0));
       for (int64_t j = 0; full && j < m; ++j) u[i * us + j * (m + 1)] = T(1);
       for (int64_t j = 0; full && j < n; ++j) vh[i * vs + j * (n + 1)] = T(1);
-    } else if (u) {
+    } else if (vectors) {
       info[i] = lapack::gesdd(full ? 'A' : 'S', m, n, copy, s + i * k, u + i * us, vh + i * vs);
     } else {
       info[i] = lapack::gesdd<T>('N', m, n, copy, s + i * k, copy, copy);

@@ -256,9 +256,9 @@ constexpr OpDef svd_op = general({
           with_type(a.tensor, [&]<class T>() {
             T* u = attrs.vectors ? outs[0].data<T>() : nullptr;
             const double cost = cube(a.m, a.n, std::min(a.m, a.n));
-            over_batch(a.count, (u ? 20 : 4) * cost, [&](Range r) {
+            over_batch(a.count, (attrs.vectors ? 20 : 4) * cost, [&](Range r) {
               kernels::svd(r, a.of<T>(), attrs.full, u, outs[1].data<kernels::lapack::Real<T>>(),
-                           u ? outs[2].data<T>() : nullptr, info_of(outs[3]));
+                           attrs.vectors ? outs[2].data<T>() : nullptr, info_of(outs[3]));
             });
           });
         },
