@@ -750,3 +750,12 @@ def test_copies_of_views_lie_close():
     x = clew.rand(2, 3)
     for made in (clew.transpose_copy(x, 0, 1), clew.permute_copy(x, (1, 0))):
         assert made.equal(x.mT) and made.stride() == (2, 1)
+
+
+def test_linspace_in_single_precision_steps_as_pytorch_does():
+    r = np.random.default_rng(0)
+    for low, high, n in zip(r.uniform(-5, 5, 50), r.uniform(-5, 5, 50), r.integers(2, 90, 50)):
+        a, b, k = np.float32(low), np.float32(high), np.arange(n)
+        step = np.float64((b - a) / np.float32(n - 1))
+        want = np.where(k < n // 2, a + step * k, b - step * (n - 1 - k)).astype(np.float32)
+        np.testing.assert_array_equal(clew.linspace(low, high, int(n)).numpy(), want)

@@ -92,7 +92,12 @@ void linspace(const NdView& dst, const Scalar& start, const Scalar& end) {
       a = static_cast<double>(fitting<T>(start, "linspace"));
       b = static_cast<double>(fitting<T>(end, "linspace"));
     }
-    const auto step = (b - a) / static_cast<double>(n - 1);
+    auto step = (b - a) / static_cast<double>(n - 1);
+    if constexpr (std::is_same_v<T, float>) {
+      // PyTorch's step is a float; its sums are rounded once, like these.
+      const float low = start.to<float>(), high = end.to<float>();
+      a = low, b = high, step = (high - low) / static_cast<float>(n - 1);
+    }
     // From the nearer end, as spaced() has it. Whole numbers are cut from sums rounded once, as
     // PyTorch's are.
     auto sum = [](auto from, auto by, double times) {
