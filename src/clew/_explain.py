@@ -250,8 +250,10 @@ def _flows(file: str, source: int, target: int) -> bool:
     """Whether a name that gets its value on one line is used, directly or through others, on
     another of the same function."""
     tree = _parsed("".join(linecache.getlines(file)))
-    body = _innermost(tree, source) if tree is not None else None
-    if body is None or body is not _innermost(tree, target):
+    if tree is None:
+        return False
+    body = _innermost(tree, source)
+    if body is not _innermost(tree, target):
         return False
     statements = [
         s

@@ -84,7 +84,7 @@ def assignment(kind: type, attribute: str) -> Place | None:
         for method in vars(base).values():
             code = getattr(inspect.unwrap(method) if callable(method) else None, "__code__", None)
             number = None if code is None else _line_that_sets(code, attribute)
-            if number is not None:
+            if code is not None and number is not None:
                 return Place(None, code.co_filename, number)
     return None
 
