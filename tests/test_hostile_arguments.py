@@ -293,6 +293,14 @@ def test_operands_that_do_not_fit_together(use):
     assert "internal error" not in str(e.value)
 
 
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_gradient_of_no_means(n):
+    x = clew.ones([2, 3] + [2] * n, requires_grad=True)
+    pool = getattr(clew.nn.functional, f"adaptive_avg_pool{n}d")
+    pool(x, [2] * (n - 1) + [0]).sum().backward()
+    assert x.grad.eq(0).all()
+
+
 @pytest.mark.parametrize(
     "mean, std, a, b",
     [(float("nan"), 1, -2, 2), (float("inf"), 1, -2, 2), (0, 0, -2, 2), (0, -1, -2, 2)]

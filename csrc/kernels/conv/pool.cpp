@@ -20,7 +20,8 @@ namespace {
 int64_t work_of(const PoolShape& s) {
   auto taps = static_cast<double>(s.out_points());
   for (const PoolDim& d : s.dim)
-    taps *= static_cast<double>(d.stride > 0 ? std::min(d.kernel, d.in) : 1 + d.in / d.out);
+    taps *= static_cast<double>(d.stride > 0 ? std::min(d.kernel, d.in)
+                                             : 1 + d.in / std::max<int64_t>(d.out, 1));
   return std::max(static_cast<int64_t>(std::min(taps, 1e15)), s.in_points() + s.out_points());
 }
 
