@@ -19,7 +19,14 @@ namespace {
 [[gnu::always_inline]] inline float exp_fast(float x) {
   // Below -104 the result is 0; 0 is computed with instead, for products that underflow are slow.
   float c = x < -104.0f ? 0.0f : x;
+#ifdef __FMA__
+  // As exp_in_step() has it, so that all forms of softmax give the same bits.
+  float sum = std::fma(c, vm::log2_e<float>, vm::round_f);
+  float f = std::fma(c, vm::log2_e<float>, vm::round_f - sum);
+  vm::ExpParts<float> parts{vm::horner(std::fma(c, vm::log2_e_rest, f), vm::exp2_series), sum};
+#else
   vm::ExpParts<float> parts = vm::exp_parts(c);
+#endif
   // 2^n in two factors, so that subnormals come out right.
   float raised = std::bit_cast<float>((std::bit_cast<uint32_t>(parts.sum) + (24u + 127u)) << 23);
   float e = parts.value * raised * 0x1p-24f;
