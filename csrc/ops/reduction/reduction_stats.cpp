@@ -359,11 +359,9 @@ void norm_vjp(Vjp& c) {
     for (int d = 0; d < x.ndim(); ++d) {
       if (mask >> d & 1) dims.push_back(d);
     }
-    // The kernel may round the size of a complex number in another way than abs() does.
-    if (x.is_complex() && x.numel() > 0) {
-      GradMode off(false);
-      y = p > 0 ? amax(size, dims, true) : amin(size, dims, true);
-    }
+    // The norm's sizes of complex numbers may be rounded differently from those of abs().
+    if (x.is_complex() && !dims.empty())
+      y = p == infinity ? amax(size, dims, true) : amin(size, dims, true);
     Tensor hit = logical_or(eq(size, y), logical_and(ne(size, size), ne(y, y)));
     return c.set(0, sgn(x) * where(hit, shared(g, hit, dims), number(0)));
   }
