@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export OMP_WAIT_POLICY ?= passive
 
 .DEFAULT_GOAL := help
-.PHONY: help venv test waiting demo bench parity lint format coverage fuzz buildasan fuzzasan sanitize tsan wheel clean
+.PHONY: help venv test demo bench parity ecosystem lint format coverage fuzz buildasan fuzzasan sanitize tsan wheel clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
@@ -50,6 +50,9 @@ bench: venv ## measure clew and PyTorch in alternation, write docs/benchmarks.md
 	test -x $(PARITY) || $(PYTHON) -m venv .venv-parity
 	$(PARITY) -c "import torch" 2>/dev/null || $(PARITY) -m pip install -q torch==2.13.0 numpy
 	$(PY) -m bench --torch-python $(PARITY)
+
+ecosystem: ## which of PyTorch's libraries, where they are installed, import; writes docs/ecosystem.md
+	$(PYTHON) tools/ecosystem.py
 
 parity: ## compare with PyTorch: whole models, its tables of operators, modules, optimizers (installs PyTorch in .venv-parity)
 	test -x $(PARITY) || $(PYTHON) -m venv .venv-parity

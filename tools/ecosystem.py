@@ -1,15 +1,13 @@
-"""Writes docs/ecosystem.md: which libraries written for PyTorch import and run on clew.
+"""Writes docs/ecosystem.md: which libraries written for PyTorch import on clew.
 
-Run in an environment that has the libraries and no PyTorch that they need at import:
-`PYTHONPATH=src python tools/ecosystem.py` (names of libraries: only those, printed and not
-written). Each library is imported in a process of its own by `clew run`; what tests/ecosystem found
-is read from its results, if they lie beside the page.
+Run in an environment that has the libraries: `PYTHONPATH=src python tools/ecosystem.py` (names of
+libraries: only those, printed and not written). Each is imported in a process of its own by
+`clew run`.
 """
 
 from __future__ import annotations
 
 import importlib.metadata
-import json
 import os
 import re
 import subprocess
@@ -19,7 +17,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "ecosystem.md"
-RESULTS = ROOT / "docs" / "ecosystem.json"
 # Distribution, and what is imported of it where that has another name.
 LIBRARIES = """
 accelerate
@@ -120,10 +117,8 @@ zuko
 TEXT = """# PyTorch's libraries on clew
 
 `clew run script.py` makes `import torch` mean clew, in the program and in the processes that it
-starts; `clew alias on` does so for a whole environment. The table says which libraries import, and
-which pass a first program of their own (`tests/ecosystem`: forward, backward and some steps, with
-the numbers that PyTorch gives). `make ecosystem` runs these programs; `tools/ecosystem.py` writes
-this page.
+starts. The table says which libraries import so; `make ecosystem` writes it. That a library imports
+does not say that all of it runs.
 
 A library that is not here, or that fails: please open an issue with its name and version, the
 program, and the whole message. Where clew lacks a name that the library imports, the message says
@@ -171,28 +166,27 @@ def try_import(module: str) -> tuple[str, float]:
 def main(names: list[str]) -> int:
     """Try the libraries; write the page when none is named."""
     known = libraries()
-    passed = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     rows, good, tried = [], 0, 0
     for name, module in known.items():
         if names and name not in names:
             continue
         found = version(name)
         if found is None:
-            rows.append((name, "", "not installed", ""))
+            rows.append((name, "", "not installed"))
             continue
         tried += 1
         error, taken = try_import(module)
         good += not error
         print(f"{name:28} {found:12} {taken:6.1f} s  {error or 'imports'}", flush=True)
         # Messages name paths of the machine that the page was made on; the kind is enough.
-        rows.append((name, found, error or "imports", passed.get(name, "")))
+        rows.append((name, found, error or "imports"))
     print(f"{good} of {tried} installed libraries import")
     if not names:
-        table = "| library | version | import | first program |\n| --- | --- | --- | --- |\n"
-        for name, found, what, program in rows:
+        table = "| library | version | import |\n| --- | --- | --- |\n"
+        for name, found, what in rows:
             if what != "not installed":
                 text = what.replace("|", "\\|")
-                table += f"| {name} | {found} | {text} | {program} |\n"
+                table += f"| {name} | {found} | {text} |\n"
         PAGE.write_text(TEXT + f"{good} of {tried} libraries import.\n\n" + table)
     return 0
 

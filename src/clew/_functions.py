@@ -37,7 +37,6 @@ __all__ = [
     "result_type",
     "set_default_device",
     "set_default_dtype",
-    "set_default_tensor_type",
     "set_float32_matmul_precision",
     "set_flush_denormal",
     "set_num_interop_threads",
@@ -93,17 +92,6 @@ def set_default_dtype(d: _C.dtype) -> None:
             f"got {d!r}"
         )
     _C._set_default_dtype(d)
-
-
-def set_default_tensor_type(t: Any) -> None:
-    """Sets the default dtype by a tensor type's name, such as 'torch.DoubleTensor'."""
-    from clew._tensor import _TYPE_NAMES
-
-    short = (t if isinstance(t, str) else getattr(t, "__name__", repr(t))).rsplit(".", 1)[-1]
-    for dtype, name in _TYPE_NAMES.items():
-        if name == short:
-            return set_default_dtype(dtype)
-    raise TypeError(f"set_default_tensor_type: unknown type {t!r}")
 
 
 def set_default_device(device: Any) -> None:

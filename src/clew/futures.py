@@ -106,7 +106,7 @@ class Future(Generic[T]):
         Args:
             callback: takes this future.
         """
-        made = Future()
+        made: Future[Any] = Future()
 
         def call(done: Future) -> None:
             try:
@@ -126,7 +126,7 @@ def collect_all(futures: list[Future]) -> Future:
     Args:
         futures: to be waited for.
     """
-    made = Future()
+    made: Future[Any] = Future()
     left = [len(futures)]
     lock = threading.Lock()
     if not futures:

@@ -289,7 +289,7 @@ def _function_of(operation: _Operation) -> Callable[[Any, Any], Any]:
         else:
             # Each sample is a call of its own, which records itself.
             space["vmap"] = staticmethod(_loop_rule(lambda *given: kind.apply(*given)))
-        kind = type(operation._short, (clew.autograd.Function,), space)
+        kind: Any = type(operation._short, (clew.autograd.Function,), space)
         return kind.apply(*args, *kwargs.values())
 
     return call

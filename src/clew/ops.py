@@ -100,6 +100,8 @@ class _Added:
         from clew.library import _registry
 
         found = _registry.get(f"{self._name}::{name}")
+        if found is None and name == "cuda_version":  # what a library was compiled for: nothing
+            return lambda: None
         if found is None:
             raise AttributeError(f"'{self._name}::{name}': there is no such operation")
         return found

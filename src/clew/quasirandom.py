@@ -138,7 +138,7 @@ class SobolEngine:
 def _directions(dimension: int) -> Any:
     """The numbers by which points differ, (dimension, 30)."""
     try:
-        from scipy.stats import qmc
+        from scipy.stats import qmc  # type: ignore[import-untyped]
     except ImportError:
         raise ImportError(
             "SobolEngine: the direction numbers come from SciPy; install it: "

@@ -535,3 +535,7 @@ def typed_storage(self: Tensor) -> TypedStorage:
 
 
 storage = _typed_storage = typed_storage
+
+
+def __getattr__(name: str) -> Any:  # most names here are made in a loop, which type checkers miss
+    raise AttributeError(f"module 'clew.storage' has no attribute {name!r}")

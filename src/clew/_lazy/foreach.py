@@ -134,3 +134,7 @@ def _amp_foreach_non_finite_check_and_unscale_(
         if not bool(t.isfinite().all()):
             found_inf.fill_(1.0)
         t.mul_(inv_scale)
+
+
+def __getattr__(name: str) -> Any:  # most names here are made in a loop, which type checkers miss
+    raise AttributeError(f"module 'clew._lazy.foreach' has no attribute {name!r}")

@@ -98,3 +98,7 @@ def set_default_tensor_type(t: Any, /) -> None:
     else:
         raise TypeError(f"set_default_tensor_type: expected a type such as FloatTensor; got {t!r}")
     clew.set_default_dtype(dtype)
+
+
+def __getattr__(name: str) -> Any:  # most names here are made in a loop, which type checkers miss
+    raise AttributeError(f"module 'clew._lazy.legacy' has no attribute {name!r}")

@@ -34,7 +34,7 @@ class _Layout(clew.layout):
     def __repr__(self) -> str:
         return f"clew.{self._name}"
 
-    def __reduce__(self) -> Any:  # type: ignore[override]
+    def __reduce__(self) -> Any:
         return _Layout, (self._name,)
 
     def __eq__(self, other: object) -> bool:

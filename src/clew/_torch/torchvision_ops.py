@@ -339,6 +339,7 @@ def register(name: str) -> bool:
         for short in [*(f"_{p}_backward" for p in pooled), "qnms", "qroi_align"]:
             full = f"torchvision::{short}"
             _registry.setdefault(full, _Operation(full, None))
+    kernel: Any
     for short, kernel in kernels.items():
         full = f"{space}::{short}"
         if full not in _registry:

@@ -351,8 +351,8 @@ class emit_nvtx:
             raise RuntimeError("emit_nvtx: clew runs on the CPU here; there is no device to mark")
         return self
 
-    def __exit__(self, *exc: Any) -> bool:
-        return False
+    def __exit__(self, *exc: Any) -> None:
+        pass
 
 
 emit_itt = emit_nvtx

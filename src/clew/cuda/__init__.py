@@ -278,8 +278,8 @@ class device:
         if self.idx >= 0:
             _absent("device")
 
-    def __exit__(self, *exc: object) -> bool:
-        return False
+    def __exit__(self, *exc: object) -> None:
+        pass
 
 
 class device_of(device):

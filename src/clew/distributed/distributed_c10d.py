@@ -174,10 +174,10 @@ class PrefixStore(Store):
     def __init__(self, prefix: str, store: Store) -> None:
         super().__init__()
         self._prefix, self.underlying_store = prefix, store
-        self._data = _Prefixed(prefix, store._data)  # type: ignore[assignment]
+        self._data = _Prefixed(prefix, store._data)
 
 
-class _Prefixed(dict):  # type: ignore[type-arg]
+class _Prefixed(dict):
     def __init__(self, prefix: str, inner: dict[str, bytes]) -> None:
         super().__init__()
         self.prefix, self.inner = f"{prefix}/", inner
@@ -224,7 +224,7 @@ class Work:
         """The result as a Future."""
         from clew.futures import Future
 
-        future = Future()
+        future: Future[Any] = Future()
         future.set_result(self._result)
         return future
 

@@ -73,13 +73,13 @@ class ProxyableClassMeta(type):
     """Classes whose construction from unknown values is recorded."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        instance = cls.__new__(cls)
+        instance: Any = cls.__new__(cls)  # type: ignore[call-overload]
         if not is_fx_tracing():
-            cls.__init__(instance, *args, **kwargs)
+            instance.__init__(*args, **kwargs)
             return instance
         found = _proxies((args, kwargs))
         if not found:
-            cls.__init__(instance, *args, **kwargs)
+            instance.__init__(*args, **kwargs)
             return instance
         return found[0].tracer.create_proxy("call_function", cls, args, kwargs)
 

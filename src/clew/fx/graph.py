@@ -460,7 +460,7 @@ class _Writer:
     def object(self, value: Any) -> str:
         """A global name for a function, class or other object."""
         if getattr(builtins, getattr(value, "__name__", ""), None) is value:
-            return value.__name__
+            return str(getattr(value, "__name__"))  # noqa: B009
         module = getattr(value, "__module__", None) or ""
         name = getattr(value, "__qualname__", None) or getattr(value, "__name__", "") or "constant"
         if module.startswith("clew"):

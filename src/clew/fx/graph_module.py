@@ -121,7 +121,7 @@ class GraphModule(clew.nn.Module):
         """Writes forward anew from the graph."""
         code = self._graph.python_code("self")
         object.__setattr__(self, "_code", code.src)
-        type(self).forward = _compiled(code)  # type: ignore[method-assign]
+        type(self).forward = _compiled(code)
         return code
 
     def add_submodule(self, target: str, m: Any) -> bool:

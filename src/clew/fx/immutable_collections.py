@@ -19,7 +19,7 @@ class immutable_list(list):
     """A list that does not change."""
 
     append = clear = extend = insert = pop = remove = reverse = sort = _refuse
-    __delitem__ = __iadd__ = __imul__ = __setitem__ = _refuse  # type: ignore[assignment]
+    __delitem__ = __iadd__ = __imul__ = __setitem__ = _refuse
 
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(tuple(self))
@@ -32,7 +32,7 @@ class immutable_dict(dict):
     """A dict that does not change."""
 
     clear = pop = popitem = setdefault = update = _refuse
-    __delitem__ = __ior__ = __setitem__ = _refuse  # type: ignore[assignment]
+    __delitem__ = __ior__ = __setitem__ = _refuse
 
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(frozenset(self.items()))

@@ -67,7 +67,8 @@ def _target_name(target: Any) -> str:
     if isinstance(target, str):
         return target
     module = getattr(target, "__module__", None) or "builtins"
-    name = getattr(target, "__qualname__", None) or getattr(target, "__name__", repr(target))
+    short = getattr(target, "__name__", repr(target))
+    name: str = getattr(target, "__qualname__", None) or short
     return name if module == "builtins" else f"{module.removeprefix('_')}.{name}"
 
 

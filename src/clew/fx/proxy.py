@@ -93,7 +93,7 @@ class TracerBase:
             f"{obj.node} is not known while tracing"
         )
 
-    def iter(self, obj: Proxy) -> Iterator[Any]:
+    def iter(self, obj: Any) -> Iterator[Any]:
         """The parts of an unknown value, where the program says how many it wants."""
         import dis
         import sys
@@ -169,7 +169,7 @@ class Proxy:
             f"the value of {self.node} is not known while tracing; it cannot be an int"
         )
 
-    __int__ = __float__ = __index__  # type: ignore[assignment]
+    __int__ = __float__ = __index__
 
     def keys(self) -> Any:
         """The keys of the dict it stands for."""

@@ -14,7 +14,7 @@ load_url = load_state_dict_from_url
 def __getattr__(name: str) -> Any:
     if name == "tqdm":  # PyTorch's libraries take it from here
         try:
-            from tqdm import tqdm
+            from tqdm import tqdm  # type: ignore[import-untyped]
         except ImportError:
             raise AttributeError("utils.model_zoo.tqdm: install the package tqdm") from None
         return tqdm

@@ -38,9 +38,9 @@ def get_unwrapped(t: Any) -> Any:
 
 def _add_batch_dim(tensor: Tensor, dim: int, level: int) -> Tensor:
     """A tensor as a sample of the vmap of a level, counted from 1."""
-    return _C._add_level(tensor, dim, level - 1)  # type: ignore[no-any-return]
+    return _C._add_level(tensor, dim, level - 1)
 
 
 def _remove_batch_dim(tensor: Tensor, level: int, batch_size: int, out_dim: int) -> Tensor:
     """A sample of the vmap of a level as the tensor of all samples."""
-    return _C._remove_level(tensor, level - 1).movedim(0, out_dim)  # type: ignore[no-any-return]
+    return _C._remove_level(tensor, level - 1).movedim(0, out_dim)
