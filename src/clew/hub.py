@@ -141,3 +141,11 @@ def list(github: str, *args: Any, **kwargs: Any) -> NoReturn:
 def help(github: str, model: str, *args: Any, **kwargs: Any) -> NoReturn:
     """Raises: programs are not fetched."""
     _no_programs("help")
+
+
+def __getattr__(name: str) -> Any:
+    if name == "tqdm":  # PyTorch's libraries take it from here
+        from clew.utils.model_zoo import __getattr__ as find
+
+        return find(name)
+    raise AttributeError(f"module 'clew.hub' has no attribute {name!r}")

@@ -268,3 +268,8 @@ def onednn_fusion_enabled() -> bool:
 
 
 _state = None
+
+
+def _get_trace_graph(*args: Any, **kwargs: Any) -> NoReturn:
+    """Raises: nothing is traced to graphs of scripts."""
+    raise NotImplementedError("jit._get_trace_graph: use fx.symbolic_trace to record a program")

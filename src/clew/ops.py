@@ -55,6 +55,7 @@ _INNER: dict[str, Callable[..., Any]] = {
     "_to_copy": _to_copy,
     "alias": lambda self: self.view(self.shape),
     "index": lambda self, indices: self[tuple(slice(None) if i is None else i for i in indices)],
+    "_convolution": lambda *args, **kwargs: _C.functions["convolution"](*args[:9], **kwargs),
     "_pin_memory": lambda self, device=None: self,
 }
 # Operations that clew lacks and libraries name in tables of what they take over.
@@ -128,8 +129,10 @@ def load_library(path: Any) -> None:
 
         if register(name):
             return
-    if "torchaudio" in folders:  # most of torchaudio is Python; what calls these operations raises
-        loaded_libraries.add(os.fspath(path))
+    if "torchaudio" in folders:
+        from clew._torch import torchaudio_ops
+
+        torchaudio_ops.register()
         return
     raise OSError(f"ops.load_library: {name} is compiled for PyTorch; clew does not load it")
 

@@ -238,6 +238,8 @@ def test_dispatch():
     with pytest.raises(NotImplementedError, match="Cauchy and q type Normal"):
         kl_divergence(D.Cauchy(0.0, 1.0), D.Normal(0.0, 1.0))
     with pytest.raises(TypeError):
+        register_kl("Normal", D.Normal)
+    with pytest.raises(TypeError):
         register_kl(D.Normal, D.Normal(0.0, 1.0))
     registry = dict(D.kl._KL_REGISTRY)
     try:

@@ -84,6 +84,11 @@ def test_graphs_change(pair):
         traced.graph.output_node().args[0]["x"] = 1
 
 
+def test_arguments_named_like_builtins():
+    traced = fx.symbolic_trace(lambda input, len: input - len)
+    assert traced(input=3, len=1) == 2 and traced(3, 1) == 2
+
+
 def test_star_arguments_and_patterns():
     def f(x, *rest, **named):
         return x + rest[0] * named["z"]

@@ -167,3 +167,17 @@ def inverse_of(factor: Tensor) -> Tensor:
     unit = clew.eye(factor.shape[-1], dtype=factor.dtype, device=factor.device)
     solved = clew.linalg.solve_triangular(factor, unit, upper=False)
     return solved.mT @ solved
+
+
+def _precision_to_scale_tril(P: Tensor) -> Tensor:
+    """The lower triangle L with L Lᵀ = P⁻¹, by the inner name that PyTorch's libraries import."""
+    # P turned round both ways has a Cholesky factor whose turned transpose is the inverse of L.
+    turned = clew.linalg.cholesky(P.flip(-2, -1))
+    upper = turned.flip(-2, -1).transpose(-2, -1)
+    one = clew.eye(P.shape[-1], dtype=P.dtype, device=P.device)
+    return clew.linalg.solve_triangular(upper, one, upper=False)
+
+
+def _batch_mv(bmat: Tensor, bvec: Tensor) -> Tensor:
+    """Products of matrices and vectors, both of which may have batch dims."""
+    return (bmat @ bvec.unsqueeze(-1)).squeeze(-1)

@@ -1,5 +1,6 @@
 """Transforms: differentiable functions with inverses and volume changes, to build distributions."""
 
+from clew import Tensor, finfo
 from clew.distributions._transform import (
     ComposeTransform,
     IndependentTransform,
@@ -51,3 +52,9 @@ __all__ = [
 ]
 
 identity_transform = ComposeTransform([])
+
+
+def _clipped_sigmoid(x: Tensor) -> Tensor:
+    """The sigmoid, kept off 0 and 1, by the inner name that PyTorch's libraries import."""
+    limits = finfo(x.dtype)
+    return x.sigmoid().clamp(limits.tiny, 1.0 - limits.eps)

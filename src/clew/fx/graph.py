@@ -409,8 +409,10 @@ class _Writer:
         for node in self.graph.nodes:
             if node.op == "placeholder":
                 default = f" = {self.value(node.args[0])}" if node.args else ""
-                star = re.match(r"\*{0,2}", node.target)[0]  # type: ignore[index]
-                parameters.append(f"{star}{node.name}{default}")
+                parameters.append(f"{node.target}{default}")
+                given = node.target.lstrip("*")
+                if given != node.name:  # callers pass it by the name that it has
+                    body.append(f"{node.name} = {given}")
                 continue
             if node.op == "output":
                 body.append(f"return {self.value(node.args[0])}")

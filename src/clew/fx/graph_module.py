@@ -59,7 +59,8 @@ class GraphModule(clew.nn.Module):
     Example:
         >>> traced = clew.fx.symbolic_trace(nn.Sequential(nn.ReLU()))
         >>> print(traced.code.strip())
-        def forward(self, input_1):
+        def forward(self, input):
+            input_1 = input
             _0 = getattr(self, "0")(input_1);  input_1 = None
             return _0
     """

@@ -23,6 +23,8 @@ ScriptMethod = absent("_C", "ScriptMethod", "nothing is compiled to scripts")
 PyTorchFileReader = absent("_C", "PyTorchFileReader", "read files with load()")
 PyTorchFileWriter = absent("_C", "PyTorchFileWriter", "write files with save()")
 Future: Any
+DeviceObjType = absent("_C", "DeviceObjType", "there are no graphs of scripts")
+TensorType = absent("_C", "TensorType", "there are no graphs of scripts")
 Value = absent("_C", "Value", "there are no graphs of scripts")
 Graph = absent("_C", "Graph", "there are no graphs of scripts")
 
