@@ -51,7 +51,8 @@ bench: venv ## measure clew and PyTorch in alternation, write docs/benchmarks.md
 	$(PARITY) -c "import torch" 2>/dev/null || $(PARITY) -m pip install -q torch==2.13.0 numpy
 	$(PY) -m bench --torch-python $(PARITY)
 
-ecosystem: ## which of PyTorch's libraries, where they are installed, import; writes docs/ecosystem.md
+ecosystem: ## PyTorch's libraries that PYTHON has: runs programs of theirs, writes docs/ecosystem.md
+	$(PYTHON) -m pytest -q tests/ecosystem
 	$(PYTHON) tools/ecosystem.py
 
 parity: ## compare with PyTorch: whole models, its tables of operators, modules, optimizers (installs PyTorch in .venv-parity)

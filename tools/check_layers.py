@@ -51,6 +51,7 @@ PYTHON_RANKS = {
     "optim": 4,
     # Loaded by programs written for PyTorch alone.
     "_alias": 5,
+    "_alias_command": 5,
     "_run": 5,
     "_torch": 5,
 }

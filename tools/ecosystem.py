@@ -26,7 +26,6 @@ backpack-for-pytorch=backpack
 blitz-bayesian-pytorch=blitz
 botorch
 captum
-cleanfid=cleanfid
 cvxpylayers
 deepxde
 denoising-diffusion-pytorch=denoising_diffusion_pytorch
@@ -41,7 +40,7 @@ evotorch
 facenet-pytorch=facenet_pytorch
 fairscale
 fastai=fastai.vision.all
-flair
+
 fvcore=fvcore.nn
 geoopt
 gpytorch
@@ -117,8 +116,9 @@ zuko
 TEXT = """# PyTorch's libraries on clew
 
 `clew run script.py` makes `import torch` mean clew, in the program and in the processes that it
-starts. The table says which libraries import so; `make ecosystem` writes it. That a library imports
-does not say that all of it runs.
+starts; `clew alias on` does so for every Python of an environment. The table says which libraries
+import so; `make ecosystem` writes it. That a library imports does not say that all of it runs; what
+tests/ecosystem holds runs with the numbers that PyTorch gives.
 
 A library that is not here, or that fails: please open an issue with its name and version, the
 program, and the whole message. Where clew lacks a name that the library imports, the message says

@@ -1,4 +1,4 @@
-"""The command line: `clew run script.py`, `clew info`, `clew --version`."""
+"""The command line: `clew run script.py`, `clew alias on`, `clew info`, `clew --version`."""
 
 from __future__ import annotations
 
@@ -87,7 +87,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--version", action="store_true", help="print the version")
     commands = parser.add_subparsers(dest="command")
     commands.add_parser("run", help="run a PyTorch program on clew")
-    commands.add_parser("replay", help="go back to a step that clew.debug.record saved")
+    alias = commands.add_parser("alias", help="let `import torch` mean clew in this environment")
+    alias.add_argument("action", choices=["on", "off", "status"])
     commands.add_parser("info", help="print how clew was built and what it runs on")
     parsed = parser.parse_args(args)
     if parsed.version:
@@ -95,6 +96,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         print(f"clew {__version__}")
         return 0
+    if parsed.command == "alias":
+        from clew._alias_command import alias as switch
+
+        return switch(parsed.action)
     if parsed.command == "info":
         return _info()
     parser.print_help()

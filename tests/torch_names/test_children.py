@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+
 import clew
 
 SOURCE = str(Path(clew.__file__).parent.parent)
@@ -54,3 +56,27 @@ def test_names_that_raise_when_they_are_used():
         "    except NotImplementedError as e: print(str(e)[:58])\n",
     )
     assert out.count("FullyShardedDataParallel: ") == 1 and "Sub: " in out, out
+
+
+def test_an_alias_for_one_environment(tmp_path):
+    import venv
+
+    venv.create(tmp_path / "env", system_site_packages=True, symlinks=True)
+    python = str(tmp_path / "env" / "bin" / "python")
+    packages = Path(np.__file__).parent.parent
+    path = {**os.environ, "PYTHONPATH": os.pathsep.join([SOURCE, str(packages)])}
+
+    def command(*args, code=0):
+        done = subprocess.run(
+            [python, *args], capture_output=True, text=True, env=path, timeout=300
+        )
+        assert done.returncode == code, done.stdout + done.stderr
+        return done.stdout
+
+    ask = "import torch, importlib.metadata as m; print(torch.ones(1).item(), m.version('torch'))"
+    assert "torch is clew" in command("-m", "clew", "alias", "on")
+    assert command("-c", ask) == "1.0 2.13.0\n"
+    assert "torch is clew" in command("-m", "clew", "alias", "status")
+    assert "torch is not there" in command("-m", "clew", "alias", "off")
+    assert "torch is not there" in command("-m", "clew", "alias", "status")
+    command("-c", "import torch", code=1)

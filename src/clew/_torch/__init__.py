@@ -12,7 +12,10 @@ from typing import Any
 NAMES: dict[str, str] = {
     name: f"clew._torch.{module}"
     for module, names in {
-        "_C": "DeviceObjType DispatchKey DispatchKeySet PyTorchFileReader PyTorchFileWriter TensorType",
+        "_C": (
+            "DeviceObjType DispatchKey DispatchKeySet PyTorchFileReader PyTorchFileWriter "
+            "TensorType"
+        ),
         "names": (
             "Event Future ScriptModule Stream SymBool SymFloat SymInt "
             "_assert _assert_async _check _check_index _check_is_size _check_not_implemented "
