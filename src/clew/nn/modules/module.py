@@ -164,7 +164,8 @@ class Module(Conversions, HookMethods, clew._C.ModuleBase):
         clew._C._quick_attributes(cls, Module)
         inherits = "__init__" not in cls.__dict__ and cls.__init__ is not Module.__init__
         if inherits and cls.__module__.startswith("clew.nn.modules."):
-            setattr(cls, "__init__", _renamed(cls.__init__, f"{cls.__qualname__}.__init__"))  # noqa: B010
+            own = _renamed(cls.__init__, f"{cls.__qualname__}.__init__")
+            setattr(cls, "__init__", own)  # noqa: B010
 
     # ---- attributes -------------------------------------------------------------------------
 
