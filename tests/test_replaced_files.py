@@ -178,8 +178,8 @@ def test_a_refused_value_leaves_the_old_file(tmp_path):
     path, tensors = tmp_path / "a.pt", tmp_path / "a.safetensors"
     save([1], path)
     save({"a": clew.ones(1)}, tensors)
-    with pytest.raises(Exception, match="cannot save"):
-        save([clew.ones(3), object()], path)
+    with pytest.raises(Exception, match="lambda"):
+        save([clew.ones(3), lambda: 0], path)
     with pytest.raises(TypeError):
         save({"a": clew.ones(1), "b": 3}, tensors)
     assert load(path) == [1] and load(tensors)["a"].tolist() == [1.0]

@@ -59,7 +59,7 @@ def _replay(args: list[str]) -> int:
         return 0 if args[:1] in (["-h"], ["--help"]) else 2
     from clew._debug.recorder import replay
 
-    return replay(args[0], *args[1:], debugger=debugger)
+    return replay(args[0], args[1] if args[1:] else None, debugger=debugger)
 
 
 def _info() -> int:

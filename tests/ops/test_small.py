@@ -33,6 +33,9 @@ TESTED_HERE = {
     "is_warn_always_enabled",
     "set_deterministic_debug_mode",
     "set_warn_always",
+    # tests/torch_names/test_legacy_types.py.
+    "from_file",
+    "set_default_tensor_type",
 }
 
 

@@ -39,49 +39,34 @@ def _for_each(name: str, count: int, value: Any) -> list[Any]:
     return [value] * count
 
 
-def _method(short: str) -> Callable[..., Any]:
-    own = {"maximum": "clamp_min", "minimum": "clamp_max"}.get(short, short)
-
-    def call(t: Tensor, *args: Any, **kwargs: Any) -> Any:
-        return getattr(t, own)(*args, **kwargs)
-
-    return call
+_KEYWORDS = "other scalar scalars exponent tensor1 tensors1 tensor2 tensors2 weight weights".split()
 
 
 def _make(short: str, operands: int, in_place: bool) -> Callable[..., Any]:
-    name = f"_foreach_{short}{'_' if in_place else ''}"
-    plain = _method(short)
+    suffix = "_" if in_place else ""
+    name = f"_foreach_{short}{suffix}"
+    # A number is no operand of the method `maximum`.
+    method = {"maximum": "clamp_min", "minimum": "clamp_max"}.get(short, short) + suffix
 
     def function(self: Sequence[Tensor], *args: Any, **kwargs: Any) -> Any:
+        if short == "pow" and not in_place and isinstance(self, (int, float, complex)):
+            return tuple(self**t for t in _tensors(name, args[0] if args else None))
         tensors = _tensors(name, self)
         named = dict(kwargs)
         given = list(args)
-        for key in ("other", "scalar", "scalars", "exponent", "tensor1", "tensors1", "tensor2",
-                    "tensors2", "weight", "weights"):  # fmt: skip
-            if key in named:
-                given.append(named.pop(key))
+        given += [named.pop(key) for key in _KEYWORDS if key in named]
         if len(given) < operands:
             raise TypeError(f"{name}: takes {operands} operands; got {len(given)}")
-        if short == "pow" and isinstance(self, (int, float)):
-            raise TypeError(f"{name}: expected a list of tensors")
-        extra = given[operands:]
-        if extra:
-            key = "alpha" if short in ("add", "sub") else "value"
-            named[key] = extra[0]
-        if "value" in named:
-            values = _for_each(name, len(tensors), named.pop("value"))
-        else:
-            values = None
+        if given[operands:]:
+            named["alpha" if short in ("add", "sub") else "value"] = given[operands]
         columns = [_for_each(name, len(tensors), v) for v in given[:operands]]
-        results = []
-        for i, t in enumerate(tensors):
-            options = named if values is None else {**named, "value": values[i]}
-            results.append(plain(t, *(c[i] for c in columns), **options))
-        if not in_place:
-            return tuple(results)
-        for t, result in zip(tensors, results):
-            t.copy_(result)
-        return None
+        # `value` may be a number for each tensor: addcdiv's.
+        options = {key: _for_each(name, len(tensors), v) for key, v in named.items()}
+        results = [
+            getattr(t, method)(*(c[i] for c in columns), **{k: v[i] for k, v in options.items()})
+            for i, t in enumerate(tensors)
+        ]
+        return None if in_place else tuple(results)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"`{short}` of every tensor of a list."
@@ -91,8 +76,7 @@ def _make(short: str, operands: int, in_place: bool) -> Callable[..., Any]:
 for _names, _count in ((_UNARY, 0), (_BINARY, 1), (_TERNARY, 2)):
     for _short in _names:
         for _in_place in (False, True):
-            _operands = 2 if _short == "lerp" else _count
-            _function = _make(_short, _operands, _in_place)
+            _function = _make(_short, _count, _in_place)
             globals()[_function.__name__] = _function
 
 
@@ -114,9 +98,7 @@ def _foreach_copy_(
 def _foreach_norm(self: Sequence[Tensor], ord: Any = 2, dtype: Any = None) -> tuple[Tensor, ...]:
     """The norm of every tensor of a list."""
     return tuple(
-        _C.functions["linalg_vector_norm"](t, ord, dtype=dtype)
-        if "linalg_vector_norm" in _C.functions
-        else t.norm(ord, dtype=dtype)
+        _C.functions["linalg.vector_norm"](t, ord, dtype=dtype)
         for t in _tensors("_foreach_norm", self)
     )
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from clew import Tensor
@@ -39,7 +42,7 @@ def _overdrive_core_loop(
 
 def register() -> None:
     """Adds the operations. Those without a kernel say so when they are called."""
-    kernels = {
+    kernels: dict[str, Callable[..., Any]] = {
         "_torchaudio::is_align_available": lambda: False,
         "_torchaudio::is_rir_available": lambda: False,
         "torchaudio::_lfilter_core_loop": _lfilter_core_loop,

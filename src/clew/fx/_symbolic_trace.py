@@ -412,9 +412,9 @@ def _patched(tracer: Tracer, call: Any, args: list[Any]) -> Iterator[None]:
             before = space.get(name)
             space[name] = _recording(value)
             if present:
-                undo.append(lambda s=space, n=name, b=before: s.__setitem__(n, b))
+                undo.append(functools.partial(space.__setitem__, name, before))
             else:
-                undo.append(lambda s=space, n=name: s.pop(n))
+                undo.append(functools.partial(space.pop, name))
         own = kind.__dict__.get("__call__")
         kind.__call__ = module_call  # type: ignore[method-assign]
         undo.append(
