@@ -21,6 +21,12 @@ struct Deferral {
                std::span<const Tensor> results, Waits how, DType compute) = nullptr;
   // Runs what waits in this thread's program; how many calls that was.
   size_t (*run_own)() = nullptr;
+  // Where calls are gathered to run in batches: takes this one and gives results that wait. False:
+  // it must run at once, and what it reads does not wait any more.
+  bool (*collect)(const OpDef& op, std::span<const Tensor> in, const void* attrs,
+                  Tensors& outs) = nullptr;
+  // Runs what this thread has gathered; how many calls that was.
+  size_t (*run_collected)() = nullptr;
 };
 extern Deferral deferral;
 

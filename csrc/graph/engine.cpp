@@ -585,6 +585,9 @@ constexpr int nested_most = 60;
 static constinit thread_local int nested = 0;
 
 std::vector<Tensor> run_backward(BackwardArgs& args) {
+  // Gradient rules run at once; what they read has been computed.
+  if (collects()) deferral.run_collected();
+  const InterceptWithout gathering(intercept_collect);
   struct Nested {
     Nested() { ++nested; }
     ~Nested() { --nested; }

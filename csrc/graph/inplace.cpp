@@ -4,6 +4,7 @@
 #include "graph/inplace.h"
 
 #include "graph/batch.h"
+#include "graph/deferral.h"
 #include "graph/explain.h"
 #include "graph/promotion.h"
 #include "graph/trace.h"
@@ -268,10 +269,17 @@ void mark_view(const Tensor& view, const Tensor& t, bool multi_output) {
                                                                  : ViewKind::plain;
 }
 
-Tensor detach(const Tensor& t) { return alias(t); }
+Tensor detach(const Tensor& t) {
+  if (collects() && t->storage->device == Device::Pending) {  // goes on waiting
+    const GradMode off(false);
+    return builtins.view(t, t.sizes());
+  }
+  return alias(t);
+}
 
 void detach_(const Tensor& t) {
   if (is_batched(t)) return detach_(physical(t));
+  if (collects()) deferral.run_collected();  // gathered calls go on to its history
   if (t->base) fail("detach_: can't detach views in-place; use detach() instead");
   if (Node* fn = std::exchange(t->grad_fn, nullptr)) {
     if (t->extra && t->extra->retains_grad && fn->extra)

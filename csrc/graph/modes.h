@@ -18,6 +18,8 @@ constexpr uint8_t intercept_autocast = 1;  // ops choose their dtypes (graph/aut
 constexpr uint8_t intercept_trace = 2;     // a profiler writes events
 constexpr uint8_t intercept_watch = 4;     // results are searched for NaN and infinity
 constexpr uint8_t intercept_anomaly = 8;   // gradients are searched for NaN
+constexpr uint8_t intercept_observe = 16;  // a Python function is shown operations (graph/watch.h)
+constexpr uint8_t intercept_collect = 32;  // calls are gathered, to run in batches (deferral.h)
 
 struct Modes {
   bool grad = true;
@@ -63,6 +65,7 @@ class InterceptWithout {
 };
 
 inline bool autocasts() { return modes.intercept & intercept_autocast; }
+inline bool collects() { return modes.intercept & intercept_collect; }
 inline void set_autocast(bool on) {
   modes.intercept = static_cast<uint8_t>(on ? modes.intercept | intercept_autocast
                                             : modes.intercept & ~intercept_autocast);

@@ -198,6 +198,8 @@ void set_grad_fn(const Tensor& t, Node* fn, uint32_t nr) {
 Node* grad_fn_of(const Tensor& t) {
   if (t->flags & flag_batched) [[unlikely]]
     return grad_fn_of(t.view_as_base());
+  if (t->grad_fn && t->grad_fn->promised) [[unlikely]]
+    settle_storage(t->storage);
   if (!t->base || !t.is_stale_view()) return t->grad_fn;
   Tensor base = Tensor::borrow(t->base);
   GradMode on(true);

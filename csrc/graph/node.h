@@ -124,6 +124,7 @@ struct Node {
   bool owns_more : 1 = false;
   bool packed : 1 = false;      // a saved-tensor hook runs in its rule
   bool deferred : 1 = false;    // made where calls wait: those of its rule wait, too
+  bool promised : 1 = false;    // stands for makers that are not there yet (program/batching.h)
   uint8_t saved_count = 0;      // of the tensors saved behind the edges, see OpNode
   bool is_accumulator = false;  // an AccumulateGrad
   bool accumulates = false;     // has run_into(), see OpDef::accumulate
@@ -347,6 +348,9 @@ struct Builtins {
   Tensor (*select)(const Tensor&, int64_t dim, int64_t index) = nullptr;
   Tensor (*view)(const Tensor&, const Dims& sizes) = nullptr;
   Tensor (*stack)(std::span<const Tensor>) = nullptr;  // along a new first dim
+  Tensor (*cat)(std::span<const Tensor>) = nullptr;    // along the first dim
+  Tensor (*narrow)(const Tensor&, int64_t start, int64_t length) = nullptr;  // of the first dim
+  Tensor (*take_rows)(const Tensor&, const Tensor& index) = nullptr;         // int64, none negative
   NonFinite (*non_finite)(const Tensor&) = nullptr;    // floating or complex, with elements
 };
 extern Builtins builtins;

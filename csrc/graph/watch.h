@@ -33,7 +33,6 @@ class WatchedWrite {
 };
 // A function of Python's is shown the operations of some names, and every backward before it runs,
 // as callback(name, tensors that go in, tensors that come out). One for each thread.
-constexpr uint8_t intercept_observe = 16;
 void observe(PyObject* callback, PyObject* names);  // null, or a set of str
 // Backward begins at the roots: "backward", "retaining" where the graph is kept, "recorded" where
 // it is recorded, or "grad" where gradients are asked for by themselves.

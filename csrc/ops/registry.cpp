@@ -8,6 +8,7 @@
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/finite.h"
 #include "ops/elementwise/unary.h"
+#include "ops/indexing/indexing.h"
 #include "ops/layout/joining.h"
 #include "ops/linear/product.h"
 #include "ops/ops.h"
@@ -188,6 +189,13 @@ void init_builtins() {
   builtins.view = [](const Tensor& a, const Dims& sizes) { return view(a, sizes); };
   builtins.non_finite = non_finite;
   builtins.stack = [](std::span<const Tensor> parts) { return stack(parts, 0); };
+  builtins.cat = [](std::span<const Tensor> parts) { return cat(parts, 0); };
+  builtins.narrow = [](const Tensor& a, int64_t start, int64_t length) {
+    return narrow(a, 0, start, length);
+  };
+  builtins.take_rows = [](const Tensor& a, const Tensor& index) {
+    return index_at(a, index, {0});
+  };
 }
 
 }  // namespace clew

@@ -14,6 +14,7 @@
 #include "graph/elementwise.h"
 #include "graph/explain.h"
 #include "graph/node.h"
+#include "program/batching.h"
 
 namespace clew::program {
 
@@ -21,13 +22,6 @@ namespace {
 
 // The program that the calls of this thread go to; counted.
 constinit thread_local Program* current = nullptr;
-// All that hold calls, of all threads.
-std::vector<Program*>& unfinished() {
-  static auto& all = *new std::vector<Program*>();
-  return all;
-}
-void strike(Program* p) { std::erase(unfinished(), p); }
-
 // More calls than this do not wait: what they hold would grow without a bound.
 constexpr size_t most_waiting = 4096;
 
@@ -84,22 +78,25 @@ void give_bytes(Storage* s) {
 
 // ---- keeping ------------------------------------------------------------------------------------
 
-namespace {
-// The storage of a result dies, or its last call has run: it does not wait any more.
-void leave_program(Storage* s) {
-  auto* p = static_cast<Program*>(std::exchange(s->owner, nullptr));
+std::vector<Waiting*>& unfinished() {
+  static auto& all = *new std::vector<Waiting*>();
+  return all;
+}
+void strike(Waiting* w) { std::erase(unfinished(), w); }
+
+void leave(Storage* s) {
+  auto* w = static_cast<Waiting*>(std::exchange(s->owner, nullptr));
   s->release = nullptr;
   s->device = Device::CPU;
-  p->decref();
+  w->decref();
 }
-}  // namespace
 
-void Program::await(Storage* s) {
+void Waiting::await(Storage* s) {
   if (s->device == Device::Pending && s->owner == this) return;
   if (s->device == Device::Pending && s->owner) settle_storage(s);
   s->device = Device::Pending;
   s->owner = this;
-  s->release = leave_program;
+  s->release = leave;
   incref();
 }
 
@@ -181,9 +178,9 @@ void Program::release(Operand& o) {
   if (!s) return;
   // The last call that it takes part in has run. After a failure what never had bytes goes on
   // waiting: whoever asks for them gets the error.
-  if (--s->awaited == 0 && s->device == Device::Pending && s->owner == this &&
+  if (--s->awaited == 0 && s->device == Device::Pending && s->owner == static_cast<Waiting*>(this) &&
       (s->data || s->nbytes == 0 || !failure_))
-    leave_program(s);
+    leave(s);
   o.storage = nullptr;
   s->decref();
   std::exchange(o.shape, nullptr)->decref();
@@ -226,13 +223,12 @@ void Program::run_calls() {
   }
 }
 
-// What a call throws gets the line that made it.
-[[noreturn]] static void rethrow_located(const Call& c) {
+void rethrow_made_at(Origin* origin) {
   try {
     throw;
   } catch (const Error& e) {
-    if (!c.origin || e.located) throw;
-    throw Explained(e, concat("\n  in a call that waited, made at ", describe(c.origin)));
+    if (!origin || e.located) throw;
+    throw Explained(e, concat("\n  in a call that waited, made at ", describe(origin)));
   }
 }
 
@@ -265,7 +261,7 @@ void Program::run(Ending why) {
     try {
       run_calls();
     } catch (...) {
-      rethrow_located(calls_[next_]);
+      rethrow_made_at(calls_[next_].origin);
     }
   } catch (const PythonError&) {
     // An interrupt: what was not done is done when somebody asks for it. A write in place has
@@ -292,12 +288,6 @@ Program::~Program() {
   finish(calls_.size());
 }
 
-// ---- what graph/ and tensor/ ask for ------------------------------------------------------------
-
-namespace {
-
-// Over bytes that somebody else may write, the bytes of now; laid out alike, since kernels choose
-// their ways by that.
 Tensor copy_of_now(const Tensor& t) {
   Storage* copy = Storage::allocate(t->storage->nbytes);
   if (copy->nbytes) std::memcpy(copy->data, t->storage->data, copy->nbytes);
@@ -306,11 +296,15 @@ Tensor copy_of_now(const Tensor& t) {
   return same;
 }
 
+// ---- what graph/ and tensor/ ask for ------------------------------------------------------------
+
+namespace {
+
 void keep(const OpDef& op, std::span<const Tensor> in, const void* attrs,
           std::span<const Tensor> results, Waits how, DType compute) {
   if (current && current->waiting() >= most_waiting) current->run(Ending::full);
   for (const Tensor& t : in)
-    if (t.defined() && t->storage->device == Device::Pending && t->storage->owner != current)
+    if (t.defined() && t->storage->device == Device::Pending && t->storage->owner != static_cast<Waiting*>(current))
       settle_storage(t->storage);  // of another thread's program, or of one that runs
   Tensors own;
   for (const Tensor& t : in) {
@@ -330,20 +324,20 @@ void keep(const OpDef& op, std::span<const Tensor> in, const void* attrs,
 
 // A program that may lose its last storage while it runs.
 class Hold {
-  Program* p_;
+  Waiting* p_;
 
  public:
-  explicit Hold(Program* p) : p_(p) { p_->incref(); }
+  explicit Hold(Waiting* p) : p_(p) { p_->incref(); }
   ~Hold() { p_->decref(); }
   Hold(const Hold&) = delete;
-  Program* operator->() const { return p_; }
+  Waiting* operator->() const { return p_; }
 };
 
 void settle(Storage* s) {
   if (in_parallel()) return;  // a thread that helps with a call, all of whose operands have bytes
   if (s->device == Device::Pending) {
-    auto* p = static_cast<Program*>(s->owner);
-    Hold(p)->run(p == current ? Ending::observed : Ending::elsewhere);
+    auto* p = static_cast<Waiting*>(s->owner);
+    Hold(p)->run(p == current || p == gathering() ? Ending::observed : Ending::elsewhere);
     return;
   }
   // Calls that wait read it, of whatever program.
@@ -385,7 +379,10 @@ bool defer_copy_(const Tensor& dst, const Tensor& src) {
 }  // namespace
 
 void init_deferral() {
-  deferral = {.keep = keep, .run_own = run_own};
+  deferral = {.keep = keep,
+              .run_own = run_own,
+              .collect = collect,
+              .run_collected = run_collected};
   settle_storage = settle;
   defer_copy = defer_copy_;
 }

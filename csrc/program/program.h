@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "graph/deferral.h"
-#include "program/report.h"
+#include "program/waiting.h"
 
 namespace clew::program {
 
@@ -56,19 +56,16 @@ class Arena {
   void* take(size_t bytes);
 };
 
-class Program {
+class Program final : public Waiting {
  public:
-  Program() = default;
-  Program(const Program&) = delete;
-
   // Takes a call that has passed its shape rule. `results` are over pending storages, or written in
   // place.
   void keep(const OpDef& op, std::span<const Tensor> in, const void* attrs,
             std::span<const Tensor> results, Waits how, DType compute);
   // Runs what waits, in order; returns at once when nothing does. Throws what a call throws: calls
   // after it never run, and whoever asks for their results gets that error again.
-  void run(Ending why);
-  size_t waiting() const { return calls_.size() - next_; }
+  void run(Ending why) override;
+  size_t waiting() const override { return calls_.size() - next_; }
 
   size_t size() const { return calls_.size(); }
   const Call& call(size_t i) const { return calls_[i]; }
@@ -79,14 +76,7 @@ class Program {
     return {operands_.data() + c.first + c.inputs, c.results};
   }
 
-  // Counted: by the storages that wait for it, and by whoever records or runs it.
-  void incref() { ++refs_; }
-  void decref() {
-    if (--refs_ == 0) delete this;
-  }
-
  private:
-  uint32_t refs_ = 1;
   bool running_ = false;
   pthread_t thread_ = {};  // which runs it
   size_t next_ = 0;        // the first call that has not run
@@ -95,8 +85,7 @@ class Program {
   Arena arena_;
   std::exception_ptr failure_;
 
-  ~Program();
-  void await(Storage* s);
+  ~Program() override;
   void run_calls();
   void note(size_t end, Pass&& pass);
   void run_one(const Call& c);
@@ -104,6 +93,13 @@ class Program {
   void finish(size_t end);
   void release(Operand& o);
 };
+
+// Over bytes that somebody else may write, the bytes of now; laid out alike, since kernels choose
+// their ways by that.
+Tensor copy_of_now(const Tensor& t);
+
+// The exception in flight, with the line that made the call.
+[[noreturn]] void rethrow_made_at(Origin* origin);
 
 // Gives the storage bytes, uninitialised, where it has none yet.
 void give_bytes(Storage* s);

@@ -126,6 +126,7 @@ void add_module_base(PyObject* module);
 void add_provenance(PyObject* module);
 void add_watch(PyObject* module);
 void add_deferral(PyObject* module);
+void add_autobatch(PyObject* module);
 void add_graph_export(PyObject* module);
 void add_trace(PyObject* module);
 

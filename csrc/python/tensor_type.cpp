@@ -2,6 +2,7 @@
 // May include: everything below python/.
 // Invariant: an operator slot does no more than parse its operands and call apply().
 #include "graph/batch.h"
+#include "graph/deferral.h"
 #include "graph/inplace.h"
 #include "ops/elementwise/unary.h"
 #include "python/autograd.h"
@@ -404,6 +405,7 @@ Tensor make_subclass_instance(PyTypeObject* type, const Tensor& source) {
 
 void set_requires_grad_flag(const Tensor& t, bool on) {
   if (is_batched(t)) return set_requires_grad_flag(physical(t), on);
+  if (collects()) deferral.run_collected();  // gathered calls go on to its history
   if (grad_fn_of(t)) {
     if (!on)
       fail(

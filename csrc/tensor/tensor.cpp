@@ -330,6 +330,7 @@ Scalar item(const Tensor& t) {
 void resize_(const Tensor& t, const Dims& sizes) {
   require_elements(t, "resize_");
   if (t.sizes() == sizes) return;  // its strides stay, whatever they are
+  if (t->storage->awaited) settle_storage(t->storage);
   ShapeRef shape = Shape::dense(sizes);
   const Checked end = Checked(shape->numel) + t.storage_offset();
   require(end.fits, "resize_: size ", sizes, " at storage offset ", t.storage_offset(),
@@ -356,6 +357,7 @@ void resize_(const Tensor& t, const Dims& sizes) {
 void set_storage(const Tensor& t, Storage* storage, int64_t offset_bytes, const Dims& sizes,
                  const Dims& strides) {
   require_elements(t, "set_");
+  if (t->storage->awaited) settle_storage(t->storage);
   require(offset_bytes >= 0, "set_: storage_offset must not be negative");
   const Checked end = span_of(sizes, strides) * byte_count(itemsize(t.dtype())) + offset_bytes;
   require(end.fits, "set_: sizes ", sizes, " with strides ", strides,

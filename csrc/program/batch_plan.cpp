@@ -1,0 +1,246 @@
+// Which gathered calls run together, and in which order.
+// May include: program, graph, tensor.
+// Invariant: a group comes after the groups of all results that its members need.
+#include <cstring>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "program/batching.h"
+
+namespace clew::program {
+
+namespace {
+
+uint64_t mixed(uint64_t hash, uint64_t value) {
+  hash = (hash ^ value ^ (value >> 32)) * 0xd6e8feb86659fd93;
+  hash = (hash ^ (hash >> 32)) * 0xd6e8feb86659fd93;
+  return hash ^ (hash >> 32);
+}
+uint64_t bits_of(const void* p) { return reinterpret_cast<uintptr_t>(p); }
+uint64_t bits_of(double v) {
+  uint64_t bits;
+  std::memcpy(&bits, &v, sizeof bits);
+  return bits;
+}
+uint64_t hash_of(const Dims& d) {
+  uint64_t h = static_cast<uint64_t>(d.size()) + 1;
+  for (const int64_t n : d) h = mixed(h, static_cast<uint64_t>(n));
+  return h;
+}
+uint64_t hash_of(const Scalar& s) {
+  return mixed(mixed(static_cast<uint64_t>(s.kind), s.u), bits_of(s.im));
+}
+
+// Each attribute as a number that tells equal ones.
+template <class T> uint64_t told(const T& v) {
+  if constexpr (std::is_same_v<T, Dims> || std::is_same_v<T, Scalar>) return hash_of(v);
+  else if constexpr (std::is_same_v<T, double>) return bits_of(v);
+  else return static_cast<uint64_t>(v);
+}
+template <class T> uint64_t told_optional(const void* at) {
+  const auto& v = *static_cast<const std::optional<T>*>(at);
+  return v ? mixed(1, told(*v)) : 0;
+}
+uint64_t told_field(FieldKind kind, const void* at) {
+  switch (kind) {
+    case FieldKind::Int: return told(*static_cast<const int64_t*>(at));
+    case FieldKind::Bool: return told(*static_cast<const bool*>(at));
+    case FieldKind::Float: return told(*static_cast<const double*>(at));
+    case FieldKind::Number: return told(*static_cast<const Scalar*>(at));
+    case FieldKind::Ints: return told(*static_cast<const Dims*>(at));
+    case FieldKind::Text: {
+      const auto* words = static_cast<const char*>(at);
+      uint64_t h = 0;
+      for (size_t i = 0; i < sizeof(Str) / 8; ++i) {
+        uint64_t word;
+        std::memcpy(&word, words + 8 * i, 8);
+        h = mixed(h, word);
+      }
+      return h;
+    }
+    case FieldKind::OptInt: return told_optional<int64_t>(at);
+    case FieldKind::OptBool: return told_optional<bool>(at);
+    case FieldKind::OptFloat: return told_optional<double>(at);
+    case FieldKind::OptInts: return told_optional<Dims>(at);
+    case FieldKind::OptDType: return told_optional<DType>(at);
+    case FieldKind::Generator: return bits_of(*static_cast<void* const*>(at));
+  }
+  return 0;
+}
+
+uint64_t place_of(const Tensor& t) {
+  return mixed(mixed(bits_of(t->storage), static_cast<uint64_t>(t->offset)), hash_of(t.strides()));
+}
+
+// What calls have in common that may run as one, but for the tensors that were there.
+uint64_t kind_of(const Gathered& c) {
+  uint64_t h = mixed(bits_of(c.op), static_cast<uint64_t>(c.grad) * 2 + c.inference);
+  h = mixed(h, c.given);
+  if (c.attrs)
+    for (int i = 0; i < c.op->attrs->count; ++i) {
+      const AttrField& f = c.op->attrs->fields[static_cast<size_t>(i)];
+      h = mixed(h, told_field(f.kind, static_cast<const char*>(c.attrs) + f.offset));
+    }
+  return h;
+}
+
+// A tensor that was there, as an operand of calls of one kind: the same for all, one of a few that
+// many share (weights), or another one for each.
+struct Position {
+  uint64_t last = 0;
+  std::unordered_set<uint64_t> places;
+};
+struct Kind {
+  uint32_t calls = 0;
+  std::vector<Position> positions;
+};
+
+class Plan {
+  std::span<const Gathered> calls_;
+  std::span<const Given> givens_;
+  std::span<const Tensor> values_;
+  std::vector<uint32_t> kind_;  // of each call
+  std::vector<Kind> kinds_;
+
+  std::span<const Given> of(const Gathered& c) const {
+    return givens_.subspan(c.first_given, c.given);
+  }
+  void find_kinds();
+  uint64_t signature(uint32_t call) const;
+
+ public:
+  Plan(std::span<const Gathered> calls, std::span<const Given> givens,
+       std::span<const Tensor> values)
+      : calls_(calls), givens_(givens), values_(values) {}
+  std::vector<std::vector<uint32_t>> groups();
+};
+
+void Plan::find_kinds() {
+  std::unordered_map<uint64_t, uint32_t> known;
+  kind_.reserve(calls_.size());
+  for (const Gathered& c : calls_) {
+    const auto own = of(c);
+    uint64_t h = kind_of(c);
+    for (const Given& g : own) {
+      if (g.value >= 0) {
+        const Tensor& t = values_[static_cast<size_t>(g.value)];
+        h = mixed(mixed(h, 1 + static_cast<uint64_t>(t.dtype())), hash_of(t.sizes()));
+      } else if (!g.outer.defined()) {
+        h = mixed(h, 2);
+      } else {
+        const Tensor& t = g.outer;
+        h = mixed(mixed(h, 64 + static_cast<uint64_t>(t.dtype())), hash_of(t.sizes()));
+        h = mixed(h, static_cast<uint64_t>(t.requires_grad()));
+        if (t.is_wrapped_number()) h = mixed(h, hash_of(item(t)));
+      }
+    }
+    const auto [found, fresh] = known.try_emplace(h, static_cast<uint32_t>(kinds_.size()));
+    if (fresh) kinds_.emplace_back().positions.resize(c.given);
+    Kind& k = kinds_[found->second];
+    kind_.push_back(found->second);
+    ++k.calls;
+    for (size_t i = 0; i < own.size(); ++i) {
+      const Tensor& t = own[i].outer;
+      if (!t.defined() || t.is_wrapped_number()) continue;
+      Position& p = k.positions[i];
+      const uint64_t place = place_of(t);
+      if (place == p.last) continue;
+      p.last = place;
+      // Past so many, calls do not share it.
+      if (p.places.size() <= k.calls / 4 + 1) p.places.insert(place);
+    }
+  }
+}
+
+// The kind, and which weights.
+uint64_t Plan::signature(uint32_t call) const {
+  const Gathered& c = calls_[call];
+  const Kind& k = kinds_[kind_[call]];
+  uint64_t h = kind_[call];
+  const auto own = of(c);
+  for (size_t i = 0; i < own.size(); ++i) {
+    const Tensor& t = own[i].outer;
+    if (!t.defined() || t.is_wrapped_number()) continue;
+    const size_t different = k.positions[i].places.size();
+    const bool weight = (t->flags & flag_requires_grad) || different * 4 <= k.calls;
+    if (different > 1 && weight) h = mixed(h, place_of(t));
+  }
+  return h;
+}
+
+std::vector<std::vector<uint32_t>> Plan::groups() {
+  find_kinds();
+  const auto n = static_cast<uint32_t>(calls_.size());
+  // Of each signature: its calls that could run now, and the mean depth of those left.
+  struct Sort {
+    std::vector<uint32_t> ready;
+    uint64_t depths = 0;
+    uint32_t left = 0;
+  };
+  std::vector<Sort> sorts;
+  std::vector<uint32_t> sort_of(n), depth(n, 0), needs(n, 0), maker(values_.size());
+  std::unordered_map<uint64_t, uint32_t> known;
+  std::vector<uint32_t> first_user(n + 1, 0);
+  for (uint32_t i = 0; i < n; ++i)
+    for (uint32_t k = 0; k < calls_[i].values; ++k) maker[calls_[i].first_value + k] = i;
+  for (uint32_t i = 0; i < n; ++i) {
+    for (const Given& g : of(calls_[i])) {
+      if (g.value < 0) continue;
+      const uint32_t m = maker[static_cast<size_t>(g.value)];
+      depth[i] = std::max(depth[i], depth[m] + 1);
+      ++needs[i];
+      ++first_user[m + 1];
+    }
+    const auto [found, fresh] = known.try_emplace(signature(i), static_cast<uint32_t>(sorts.size()));
+    if (fresh) sorts.emplace_back();
+    sort_of[i] = found->second;
+    Sort& s = sorts[found->second];
+    s.depths += depth[i];
+    ++s.left;
+    if (needs[i] == 0) s.ready.push_back(i);
+  }
+  for (uint32_t i = 0; i < n; ++i) first_user[i + 1] += first_user[i];
+  std::vector<uint32_t> users(first_user[n]), filled(first_user.begin(), first_user.end() - 1);
+  for (uint32_t i = 0; i < n; ++i)
+    for (const Given& g : of(calls_[i]))
+      if (g.value >= 0) users[filled[maker[static_cast<size_t>(g.value)]]++] = i;
+  // The agenda of Neubig et al. (On-the-fly Operation Batching in Dynamic Computation Graphs, 2017,
+  // section 3.2): of the signatures that can run, the one with the least mean depth.
+  std::vector<uint32_t> open;
+  for (uint32_t s = 0; s < sorts.size(); ++s)
+    if (!sorts[s].ready.empty()) open.push_back(s);
+  std::vector<std::vector<uint32_t>> groups;
+  while (!open.empty()) {
+    size_t best = 0;
+    for (size_t k = 1; k < open.size(); ++k) {
+      const Sort &a = sorts[open[k]], &b = sorts[open[best]];
+      if (a.depths * b.left < b.depths * a.left) best = k;
+    }
+    const uint32_t s = open[best];
+    open[best] = open.back();
+    open.pop_back();
+    groups.push_back(std::exchange(sorts[s].ready, {}));
+    for (const uint32_t call : groups.back()) {
+      sorts[s].depths -= depth[call];
+      --sorts[s].left;
+      for (uint32_t u = first_user[call]; u < first_user[call + 1]; ++u) {
+        const uint32_t user = users[u];
+        if (--needs[user] > 0) continue;
+        Sort& of_user = sorts[sort_of[user]];
+        if (of_user.ready.empty()) open.push_back(sort_of[user]);
+        of_user.ready.push_back(user);
+      }
+    }
+  }
+  return groups;
+}
+
+}  // namespace
+
+std::vector<std::vector<uint32_t>> make_groups(std::span<const Gathered> calls,
+                                               std::span<const Given> givens,
+                                               std::span<const Tensor> values) {
+  return Plan(calls, givens, values).groups();
+}
+
+}  // namespace clew::program

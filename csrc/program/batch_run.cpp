@@ -1,0 +1,454 @@
+// Running gathered calls in groups: operands are gathered into rows, one call runs on all of them.
+// May include: program, graph, tensor.
+// Invariant: nodes are recorded on the tensors that hold all rows; a single result's history begins
+// with the choice of its row.
+#include "program/batch_run.h"
+
+#include <algorithm>
+#include <cstring>
+#include <unordered_map>
+
+#include "graph/explain.h"
+
+namespace clew::program {
+
+namespace {
+
+// What the calls had switched on.
+class ModesOf {
+  Modes before_;
+
+ public:
+  explicit ModesOf(const Gathered& c) : before_(modes) {
+    modes.grad = c.grad;
+    modes.inference = c.inference;
+    modes.deferred = false;
+    modes.saved_hooks = 0;
+    modes.disposable = nullptr;
+    modes.running = nullptr;
+    modes.intercept = static_cast<uint8_t>(
+        modes.intercept & (intercept_trace | intercept_watch | intercept_anomaly));
+  }
+  ~ModesOf() { modes = before_; }
+  ModesOf(const ModesOf&) = delete;
+};
+
+class Level {
+  int level_;
+
+ public:
+  explicit Level(int64_t size) : level_(enter_vmap(size, Randomness::error)) {}
+  ~Level() { exit_vmap(); }
+  Level(const Level&) = delete;
+  uint32_t bit() const { return uint32_t{1} << level_; }
+};
+
+// Keeps an error for results that cannot be computed.
+class Failed final : public Waiting {
+  std::exception_ptr error_;
+
+ public:
+  explicit Failed(std::exception_ptr e) : error_(std::move(e)) {}
+  void run(Ending) override { std::rethrow_exception(error_); }
+  size_t waiting() const override { return 0; }
+  void keep(Storage* s) {
+    leave(s);
+    await(s);
+  }
+};
+
+// Where an operand of one sample is this large, a call on many gains nothing over many calls.
+constexpr int64_t large_elements = int64_t{1} << 16;
+
+// Whether the operation can run on many samples as one call.
+bool has_batched_form(const OpDef& op) {
+  return op.kind == OpKind::Elementwise || op.kind == OpKind::View || op.batch;
+}
+
+Tensor index_of(std::span<const int64_t> rows) {
+  Tensor t = empty({static_cast<int64_t>(rows.size())}, DType::Int64);
+  std::copy(rows.begin(), rows.end(), t.data<int64_t>());
+  return t;
+}
+
+// Some rows of one tensor.
+Tensor choose(const Tensor& whole, std::span<const int64_t> rows) {
+  const auto n = static_cast<int64_t>(rows.size());
+  bool rising = true;
+  for (size_t i = 1; rising && i < rows.size(); ++i) rising = rows[i] == rows[0] + static_cast<int64_t>(i);
+  if (!rising) return builtins.take_rows(whole, index_of(rows));
+  return n == whole.size(0) ? whole : builtins.narrow(whole, rows[0], n);
+}
+
+void set_origin(const Tensor& t, Origin* where) {
+  Node* fn = t->grad_fn;
+  if (!fn || fn->origin == where) return;
+  if (Origin* before = std::exchange(fn->origin, kept(where))) before->decref();
+}
+
+}  // namespace
+
+bool same_place(const Tensor& a, const Tensor& b) {
+  if (a.is_same(b)) return true;
+  if (a.is_wrapped_number() && b.is_wrapped_number())
+    return a.dtype() == b.dtype() &&
+           std::memcmp(a->address(), b->address(), itemsize(a.dtype())) == 0;
+  return a->storage == b->storage && a->offset == b->offset && a.dtype() == b.dtype() &&
+         a.requires_grad() == b.requires_grad() && a.sizes() == b.sizes() &&
+         a.strides() == b.strides();
+}
+
+BatchRun::BatchRun(std::span<const Gathered> calls, std::span<const Given> givens,
+                   std::span<const Tensor> values)
+    : calls_(calls),
+      givens_(givens),
+      values_(values),
+      places_(values.size()),
+      failed_(calls.size(), -1),
+      uses_(values.size(), 0) {}
+
+// Whether somebody besides the calls holds it.
+bool BatchRun::is_live(uint32_t value) const {
+  const Tensor& t = values_[value];
+  return Py_REFCNT(reinterpret_cast<PyObject*>(t.get())) > 1 || t->storage->refs > 1;
+}
+
+void BatchRun::count_uses() {
+  for (const Given& g : givens_)
+    if (g.value >= 0) ++uses_[static_cast<size_t>(g.value)];
+  // Views are shown of what they are views of.
+  for (size_t i = calls_.size(); i-- > 0;) {
+    const Gathered& c = calls_[i];
+    bool live = false;
+    for (uint32_t k = 0; k < c.values; ++k) {
+      const bool here = is_live(c.first_value + k) || uses_[c.first_value + k] >= shown;
+      if (here && uses_[c.first_value + k] < shown) uses_[c.first_value + k] += shown;
+      live = live || here;
+    }
+    if (!live || c.op->kind != OpKind::View) continue;
+    const int32_t base = givens_[c.first_given].value;
+    if (base >= 0 && uses_[static_cast<size_t>(base)] < shown)
+      uses_[static_cast<size_t>(base)] += shown;
+  }
+}
+
+std::exception_ptr BatchRun::execute() {
+  count_uses();
+  for (std::vector<uint32_t>& members : make_groups(calls_, givens_, values_)) {
+    std::erase_if(members, [&](uint32_t call) { return fails_with_operand(call); });
+    if (!members.empty()) run_group(members);
+  }
+  deliver();
+  return first_failure_;
+}
+
+bool BatchRun::fails_with_operand(uint32_t call) {
+  const Gathered& c = calls_[call];
+  for (uint32_t i = 0; i < c.given; ++i) {
+    const int32_t v = given(call, i).value;
+    if (v < 0 || places_[static_cast<size_t>(v)].whole >= 0) continue;
+    // Only what a failed call should have made has no place by now.
+    const auto maker = std::partition_point(calls_.begin(), calls_.end(), [&](const Gathered& m) {
+      return m.first_value + m.values <= static_cast<uint32_t>(v);
+    });
+    failed_[call] = failed_[static_cast<size_t>(maker - calls_.begin())];
+    release_operands({&call, 1});
+    return true;
+  }
+  return false;
+}
+
+void BatchRun::note(uint32_t call, uint32_t members) const {
+  constexpr size_t most_told = 65536;
+  BatchReport& r = batch_report();
+  if (r.calls.size() < most_told)
+    r.calls.push_back({calls_[call].op, kept(calls_[call].origin), members});
+}
+
+void BatchRun::run_group(std::vector<uint32_t>& members) {
+  const Gathered& c = calls_[members[0]];
+  bool together = members.size() > 1 && has_batched_form(*c.op);
+  for (uint32_t i = 0; together && i < c.given; ++i)
+    if (const Given& g = given(members[0], i); g.value >= 0)
+      together = values_[static_cast<size_t>(g.value)].numel() < large_elements;
+  for (uint32_t k = 0; together && k < c.values; ++k)
+    together = values_[c.first_value + k].numel() < large_elements;
+  if (together) {
+    // Rows that lie behind each other need not be gathered.
+    for (uint32_t i = 0; i < c.given; ++i) {
+      if (given(members[0], i).value < 0) continue;
+      const auto place = [&](uint32_t call) {
+        return places_[static_cast<size_t>(given(call, i).value)];
+      };
+      std::stable_sort(members.begin(), members.end(), [&](uint32_t a, uint32_t b) {
+        const Place p = place(a), q = place(b);
+        return p.whole != q.whole ? p.whole < q.whole : p.row < q.row;
+      });
+      break;
+    }
+    if (run_together(members)) return;
+  }
+  for (const uint32_t call : members) run_alone(call);
+}
+
+// One row as a tensor.
+Tensor BatchRun::row(Place p) const {
+  const Tensor& whole = wholes_[static_cast<size_t>(p.whole)];
+  return p.row < 0 ? whole : builtins.select(whole, 0, p.row);
+}
+
+// Rows of several tensors behind each other.
+Tensor BatchRun::gather(std::span<const Place> places) {
+  struct Part {
+    int32_t whole;
+    bool alone;
+    std::vector<int64_t> rows;
+  };
+  std::vector<Part> parts;
+  std::unordered_map<int32_t, size_t> part_of;
+  std::vector<std::pair<size_t, int64_t>> at;  // of each row: part, row of it
+  at.reserve(places.size());
+  for (const Place& p : places) {
+    size_t k = parts.empty() ? 0 : parts.size() - 1;
+    if (parts.empty() || parts[k].whole != p.whole) {
+      const auto [found, fresh] = part_of.try_emplace(p.whole, parts.size());
+      if (fresh) parts.push_back({p.whole, p.row < 0, {}});
+      k = found->second;
+    }
+    at.emplace_back(k, static_cast<int64_t>(parts[k].rows.size()));
+    parts[k].rows.push_back(std::max(p.row, int32_t{0}));
+  }
+  Tensors pieces;
+  std::vector<int64_t> starts;
+  int64_t next = 0;
+  for (const Part& part : parts) {
+    const Tensor& whole = wholes_[static_cast<size_t>(part.whole)];
+    pieces.push_back(choose(part.alone ? builtins.unsqueeze(whole, 0) : whole, part.rows));
+    starts.push_back(next);
+    next += static_cast<int64_t>(part.rows.size());
+  }
+  Tensor all = pieces.size() == 1 ? pieces[0] : builtins.cat(pieces);
+  std::vector<int64_t> order;
+  order.reserve(at.size());
+  bool in_order = true;
+  for (const auto& [part, place] : at) {
+    order.push_back(starts[part] + place);
+    in_order = in_order && order.back() == static_cast<int64_t>(order.size()) - 1;
+  }
+  return in_order ? all : builtins.take_rows(all, index_of(order));
+}
+
+// The operand of all members: `shared` where it is one tensor for all, else with a first dim.
+Tensor BatchRun::operand(std::span<const uint32_t> members, uint32_t at, bool& shared) {
+  const Given& first = given(members[0], at);
+  shared = true;
+  if (first.value < 0) {
+    if (!first.outer.defined()) return {};
+    for (const uint32_t m : members) shared = shared && same_place(given(m, at).outer, first.outer);
+    if (shared) return first.outer;
+    Tensors all;
+    for (const uint32_t m : members) all.push_back(given(m, at).outer);
+    return builtins.stack(all);
+  }
+  std::vector<Place> places;
+  places.reserve(members.size());
+  for (const uint32_t m : members) {
+    const Place p = places_[static_cast<size_t>(given(m, at).value)];
+    shared = shared && (places.empty() || (p.whole == places[0].whole && p.row == places[0].row));
+    places.push_back(p);
+  }
+  return shared ? row(places[0]) : gather(places);
+}
+
+bool BatchRun::run_together(std::span<const uint32_t> members) {
+  const Gathered& c = calls_[members[0]];
+  const ModesOf as_gathered(c);
+  try {
+    Tensors args, outs, whole;
+    std::vector<bool> shared(c.given);
+    bool all_shared = true;
+    for (uint32_t i = 0; i < c.given; ++i) {
+      bool one = true;
+      args.push_back(operand(members, i, one));
+      shared[i] = one;
+      all_shared = all_shared && one;
+    }
+    if (all_shared) {
+      apply(*c.op, args, c.attrs, whole);
+    } else {
+      const Level level(static_cast<int64_t>(members.size()));
+      Tensors rows;
+      for (uint32_t i = 0; i < c.given; ++i) {
+        Tensor& t = args[static_cast<int>(i)];
+        rows.push_back(shared[i] ? t : make_batched(t, level.bit()));
+      }
+      apply(*c.op, rows, c.attrs, outs);
+      for (const Tensor& t : outs) whole.push_back(physical(t));
+    }
+    for (uint32_t k = 0; k < c.values; ++k) {
+      const Dims& want = values_[c.first_value + k].sizes();
+      const Dims& have = whole[static_cast<int>(k)].sizes();
+      const int lead = all_shared ? 0 : 1;
+      if (have.size() != want.size() + lead || !std::equal(want.begin(), want.end(), have.begin() + lead))
+        return false;
+    }
+    for (const Tensor& t : whole) set_origin(t, c.origin);
+    keep_results(members, whole, all_shared);
+  } catch (const Error&) {
+    return false;  // one by one, which finds the member that fails
+  }
+  note(members[0], static_cast<uint32_t>(members.size()));
+  release_operands(members);
+  return true;
+}
+
+void BatchRun::run_alone(uint32_t call) {
+  const Gathered& c = calls_[call];
+  const ModesOf as_gathered(c);
+  try {
+    Tensors args, outs;
+    for (uint32_t i = 0; i < c.given; ++i) {
+      const Given& g = given(call, i);
+      args.push_back(g.value < 0 ? g.outer : row(places_[static_cast<size_t>(g.value)]));
+    }
+    apply(*c.op, args, c.attrs, outs);
+    for (const Tensor& t : outs) set_origin(t, c.origin);
+    keep_results({&call, 1}, outs, true);
+  } catch (const Error&) {
+    failed_[call] = static_cast<int32_t>(failures_.size());
+    try {
+      rethrow_made_at(c.origin);
+    } catch (...) {
+      failures_.push_back(std::current_exception());
+    }
+    if (call < first_failed_) {
+      first_failed_ = call;
+      first_failure_ = failures_.back();
+    }
+  }
+  note(call, 1);
+  release_operands({&call, 1});
+}
+
+void BatchRun::keep_results(std::span<const uint32_t> members, std::span<const Tensor> outs,
+                            bool shared) {
+  for (size_t k = 0; k < outs.size(); ++k) {
+    const auto at = static_cast<int32_t>(wholes_.size());
+    uint32_t uses = 0;
+    for (size_t i = 0; i < members.size(); ++i) {
+      const size_t v = calls_[members[i]].first_value + k;
+      places_[v] = {at, shared ? -1 : static_cast<int32_t>(i)};
+      uses += uses_[v] > 0;
+    }
+    wholes_.push_back(uses ? outs[k] : Tensor());
+    whole_uses_.push_back(uses);
+  }
+}
+
+// Lets go of tensors no row of which is needed any more.
+void BatchRun::release_operands(std::span<const uint32_t> members) {
+  for (const uint32_t m : members) {
+    for (uint32_t i = 0; i < calls_[m].given; ++i) {
+      const int32_t v = given(m, i).value;
+      if (v < 0 || --uses_[static_cast<size_t>(v)] > 0) continue;
+      const int32_t whole = places_[static_cast<size_t>(v)].whole;
+      if (whole >= 0 && --whole_uses_[static_cast<size_t>(whole)] == 0)
+        wholes_[static_cast<size_t>(whole)] = Tensor();
+    }
+  }
+}
+
+// ---- giving results to whoever holds them --------------------------------------------------------
+
+void BatchRun::deliver() {
+  for (uint32_t i = 0; i < calls_.size(); ++i) {
+    const Gathered& c = calls_[i];
+    bool needed = false;
+    for (uint32_t k = 0; k < c.values; ++k) needed = needed || uses_[c.first_value + k] >= shown;
+    if (!needed) continue;
+    if (failed_[i] >= 0) {
+      auto* keeper = new Failed(failures_[static_cast<size_t>(failed_[i])]);
+      for (uint32_t k = 0; k < c.values; ++k) keeper->keep(values_[c.first_value + k]->storage);
+      keeper->decref();
+      continue;
+    }
+    const ModesOf as_gathered(c);
+    if (c.op->kind == OpKind::View) {
+      deliver_views(i);
+      continue;
+    }
+    for (uint32_t k = 0; k < c.values; ++k)
+      if (uses_[c.first_value + k] >= shown) deliver_value(i, c.first_value + k);
+  }
+}
+
+void BatchRun::abandon() {
+  std::exception_ptr error;
+  try {
+    fail("the computation of this tensor, with others that waited, was interrupted");
+  } catch (...) {
+    error = std::current_exception();
+  }
+  auto* keeper = new Failed(error);
+  for (const Tensor& t : values_)
+    if (t->storage->device == Device::Pending) keeper->keep(t->storage);
+  keeper->decref();
+}
+
+// Takes the place of the promise.
+static void take_history(const Tensor& t, const Tensor& source) {
+  if (t->grad_fn && !t->grad_fn->promised) return;  // somebody gave it another one
+  if (Node* promise = std::exchange(t->grad_fn, nullptr)) promise->decref();
+  t->output_nr = 0;
+  if (source->grad_fn) set_grad_fn(t, source->grad_fn, source->output_nr);
+}
+
+void BatchRun::deliver_value(uint32_t call, uint32_t value) {
+  const Tensor& t = values_[value];
+  const Place place = places_[value];
+  Storage* s = t->storage;
+  Tensor source = row(place);
+  leave(s);
+  Storage* own = source->storage;
+  if (place.row < 0 && own->refs == 1 && own->resizable && own->nbytes == s->nbytes &&
+      source->offset == t->offset && source.strides() == t.strides()) {
+    wholes_[static_cast<size_t>(place.whole)] = Tensor();
+    s->take_bytes_of(own);
+  } else {
+    give_bytes(s);
+    copy_into(t, source);
+  }
+  take_history(t, source);
+  set_origin(t, calls_[call].origin);
+}
+
+// Views of the tensor that the others see: a write through one of them reaches it.
+void BatchRun::deliver_views(uint32_t call) {
+  const Gathered& c = calls_[call];
+  const Given& g = givens_[c.first_given];
+  const Tensor& base = g.value < 0 ? g.outer : values_[static_cast<size_t>(g.value)];
+  Tensors views;
+  apply(*c.op, {&base, 1}, c.attrs, views);
+  for (uint32_t k = 0; k < c.values; ++k) {
+    const Tensor& t = values_[c.first_value + k];
+    Tensor& view = views[static_cast<int>(k)];
+    if (uses_[c.first_value + k] < shown) continue;
+    Storage* s = t->storage;
+    leave(s);
+    if (s->refs > 1) {  // another tensor object over it
+      give_bytes(s);
+      copy_into(t, view);
+    }
+    const bool own_history = t->grad_fn && !t->grad_fn->promised;
+    take_history(t, view);
+    std::swap(t->storage, view->storage);
+    std::swap(t->offset, view->offset);
+    std::swap(t->shape, view->shape);
+    std::swap(t->base, view->base);
+    t->view_version = view->view_version;
+    t->view_kind = view->view_kind;
+    if (!own_history) set_origin(t, c.origin);
+  }
+}
+
+}  // namespace clew::program

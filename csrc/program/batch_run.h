@@ -1,0 +1,58 @@
+// Running gathered calls in groups.
+// May include: program.
+// Invariant: a group's members are the same operation on operands of the same kind, and none needs
+// another's result.
+#pragma once
+#include <exception>
+#include <vector>
+
+#include "program/batching.h"
+
+namespace clew::program {
+
+class BatchRun {
+ public:
+  BatchRun(std::span<const Gathered> calls, std::span<const Given> givens,
+           std::span<const Tensor> values);
+  // What the first call that failed threw, or null; results of it and of what needs them keep it.
+  // Throws what interrupts.
+  std::exception_ptr execute();
+  // After an interrupt: whoever asks for what was not computed is told so.
+  void abandon();
+
+ private:
+  std::span<const Gathered> calls_;
+  std::span<const Given> givens_;
+  std::span<const Tensor> values_;
+  std::vector<Place> places_;                 // of values
+  std::vector<int32_t> failed_;               // of calls: in failures_, or -1
+  std::vector<std::exception_ptr> failures_;  // in order
+  uint32_t first_failed_ = UINT32_MAX;        // call
+  std::exception_ptr first_failure_;
+  std::vector<Tensor> wholes_;
+  std::vector<uint32_t> uses_;        // of values, by calls that have not run, or by others
+  std::vector<uint32_t> whole_uses_;  // of wholes: by their values
+
+  const Given& given(uint32_t call, uint32_t at) const {
+    return givens_[calls_[call].first_given + at];
+  }
+  // Added to the uses of what is held by others than calls.
+  static constexpr uint32_t shown = uint32_t{1} << 30;
+  bool is_live(uint32_t value) const;
+  void count_uses();
+  bool fails_with_operand(uint32_t call);
+  void run_group(std::vector<uint32_t>& members);
+  bool run_together(std::span<const uint32_t> members);
+  void run_alone(uint32_t call);
+  void note(uint32_t call, uint32_t members) const;
+  Tensor row(Place p) const;
+  Tensor operand(std::span<const uint32_t> members, uint32_t at, bool& shared);
+  Tensor gather(std::span<const Place> places);
+  void keep_results(std::span<const uint32_t> members, std::span<const Tensor> outs, bool shared);
+  void release_operands(std::span<const uint32_t> members);
+  void deliver();
+  void deliver_views(uint32_t call);
+  void deliver_value(uint32_t call, uint32_t value);
+};
+
+}  // namespace clew::program

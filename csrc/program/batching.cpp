@@ -1,0 +1,309 @@
+// Gathering calls, and giving their results to whoever still holds them.
+// May include: program, graph, tensor.
+// Invariant: as batching.h.
+#include "program/batching.h"
+
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "base/long_work.h"
+#include "base/parallel.h"
+#include "graph/deferral.h"
+#include "graph/elementwise.h"
+#include "graph/explain.h"
+#include "graph/inplace.h"
+#include "program/batch_run.h"
+
+namespace clew::program {
+
+thread_local bool (*before_observation)() = nullptr;
+
+namespace {
+
+constinit thread_local Batching* current = nullptr;  // counted
+
+// More calls than this do not wait: what they hold would grow without a bound.
+constexpr size_t most_gathered = size_t{1} << 18;
+// A tensor whose bytes others may write unseen is copied up to so many elements.
+constexpr int64_t most_elements_copied = int64_t{1} << 18;
+
+// Stands for the makers of results that wait.
+struct Promise final : Node {
+  Promise() : Node(false) { promised = true; }
+  void run(std::span<const Tensor>, Tensor*) override {
+    fail_internal("a gradient came to calls that have not run");
+  }
+  std::string name() const override { return "WaitingBackward"; }
+};
+
+bool waits_for(const Tensor& t, const Batching* b) {
+  return t->storage->device == Device::Pending && t->storage->owner == static_cast<const Waiting*>(b);
+}
+
+// Where an input's elements lie decides what such an operation gives.
+bool depends_on_layout(const OpDef& op) { return op.aliases || op_name(op) == "as_strided"; }
+
+// Dropout draws whatever its input is: now, and the product waits. Its result in `outs`; false
+// where it is another operation, or adds something to what is kept.
+bool take_dropout(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tensors& outs) {
+  if (op_name(op) != "_masked_dropout") return false;
+  const char* at = static_cast<const char*>(attrs);
+  const auto number = [&](int field) {
+    return *reinterpret_cast<const double*>(at + op.attrs->fields[static_cast<size_t>(field)].offset);
+  };
+  constexpr int shift = 2, dropped = 3;
+  if (number(shift) != 0 || number(dropped) != 0) return false;
+  Tensor ones = empty(in[0].sizes(), in[0].dtype());
+  fill_(ones, Scalar(1));
+  Tensors drawn;
+  {
+    const GradMode off(false);
+    const InterceptWithout at_once(intercept_collect);
+    apply(op, {&ones, 1}, attrs, drawn);
+  }
+  outs.push_back(builtins.mul(in[0], drawn[0]));
+  outs.push_back(drawn[1]);
+  return true;
+}
+
+}  // namespace
+
+Batching* gathering() { return current; }
+
+BatchReport& batch_report() {
+  static auto& one = *new BatchReport();
+  return one;
+}
+BatchReport::BatchReport(const BatchReport& r)
+    : calls(r.calls), ends(r.ends), gathered(r.gathered) {
+  for (const BatchedCall& c : calls) kept(c.origin);
+  for (const End& e : ends) kept(e.where);
+}
+void BatchReport::forget() {
+  for (const BatchedCall& c : calls)
+    if (c.origin) c.origin->decref();
+  for (const End& e : ends)
+    if (e.where) e.where->decref();
+  calls.clear();
+  ends.clear();
+  gathered = 0;
+}
+
+// ---- keeping ------------------------------------------------------------------------------------
+
+// The number of a result that waits here; -1 where it is another tensor.
+int32_t Batching::value_of(const Tensor& t) const {
+  const uint32_t i = t->output_nr;
+  return i < values_.size() && values_[i].is_same(t) ? static_cast<int32_t>(i) : -1;
+}
+
+// A result that waits.
+Tensor Batching::promised(Tensor t, bool records) {
+  if (modes.inference) t->flags |= flag_inference;
+  if (records && is_inexact(t.dtype())) {
+    if (!promise_) promise_ = NodeRef::steal(new Promise());
+    promise_->incref();
+    t->grad_fn = promise_.get();
+  }
+  return t;
+}
+
+void Batching::keep(const OpDef& op, std::span<const Tensor> in, const void* attrs,
+                    std::span<const Tensor> results) {
+  Gathered c{&op,
+             nullptr,
+             kept(origin_here()),
+             static_cast<uint32_t>(givens_.size()),
+             static_cast<uint32_t>(in.size()),
+             static_cast<uint32_t>(values_.size()),
+             static_cast<uint32_t>(results.size()),
+             modes.grad,
+             modes.inference};
+  if (op.attrs && attrs) {
+    c.attrs = arena_.take(op.attrs->size);
+    op.attrs->copy(c.attrs, attrs);
+  }
+  if (calls_.empty()) {
+    unfinished().push_back(this);
+    incref();
+  }
+  calls_.push_back(c);
+  for (const Tensor& t : in) {
+    Given& g = givens_.emplace_back();
+    if (!t.defined()) continue;
+    if (waits_for(t, this)) {
+      g.value = value_of(t);
+      continue;
+    }
+    // Bytes that others write unseen: those of now. A leaf is itself.
+    if (t->storage->is_exposed() && !t.requires_grad()) {
+      const GradMode off(false);
+      g.outer = empty(t.sizes(), t.dtype());
+      copy_into(g.outer, t);
+    } else {
+      g.outer = t;
+    }
+    g.read = g.outer->storage;
+    g.read->incref();
+    ++g.read->awaited;
+  }
+  for (const Tensor& t : results) {
+    t->output_nr = static_cast<uint32_t>(values_.size());
+    await(t->storage);
+    values_.push_back(t);
+  }
+}
+
+bool Batching::take(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tensors& outs) {
+  bool fits = !running_ && !modes.saved_hooks && !depends_on_layout(op);
+  bool own = false;
+  for (const Tensor& t : in) {
+    if (!t.defined()) continue;
+    if (is_batched(t)) return false;  // vmap comes back with the tensors behind it
+    if (t.is_meta()) fits = false;
+    if (t->storage->is_exposed() && t.numel() > most_elements_copied && !t.requires_grad())
+      fits = false;
+    own = own || waits_for(t, this);
+  }
+  if (op.kind == OpKind::View && !own) return false;  // needs no numbers
+  if (modes.vmap && is_random(op)) fits = false;
+  if (!fits) {
+    clew::settle(in);
+    return false;
+  }
+  if (is_random(op)) {
+    if (own && take_dropout(op, in, attrs, outs)) return true;
+    clew::settle(in);
+    return false;
+  }
+  if (calls_.size() >= most_gathered) run(Ending::full);
+  // Of another program, or another tensor object over a result that waits.
+  for (const Tensor& t : in)
+    if (t.defined() && t->storage->device == Device::Pending &&
+        (!waits_for(t, this) || value_of(t) < 0))
+      settle_storage(t->storage);
+  const bool records = modes.grad && any_requires_grad(in);
+  const size_t before = calls_.size();
+  Tensors results;
+  if (op.kind == OpKind::Elementwise) {
+    const OutputTypes types = elementwise_types(op, in);
+    if (!(*op.loops)[types.compute]) {
+      clew::settle(in);
+      return false;
+    }
+    const Dims sizes = elementwise_shape(op, in);
+    for (size_t i = 0; op.check_number && i < in.size(); ++i)
+      if (in[i].is_wrapped_number() && in[i].dtype() != types.compute)
+        op.check_number(static_cast<int>(i), item(in[i]), types.compute);
+    results.push_back(
+        promised(empty_like_inputs(sizes, in, types.output, Device::Pending), records));
+  } else if (op.kind == OpKind::View) {
+    std::vector<ViewSpec> specs;
+    op.view(clew::Call{op, in, attrs}, specs);
+    for (const ViewSpec& s : specs)
+      results.push_back(
+          promised(empty_strided(s.sizes, s.strides, in[0].dtype(), Device::Pending), records));
+  } else {
+    OutSpecs specs;
+    op.shape(clew::Call{op, in, attrs}, specs);
+    device_of(op, in);
+    for (int k = 0; k < specs.size(); ++k) {
+      const OutSpec& s = specs[k];
+      results.push_back(
+          promised(s.strides ? empty_strided(s.sizes, *s.strides, s.dtype, Device::Pending)
+                             : empty(s.sizes, s.dtype, Device::Pending),
+                   records));
+    }
+  }
+  if (calls_.size() != before) return false;  // its shape rule asked for values: all have run
+  keep(op, in, attrs, results);
+  for (Tensor& t : results) outs.push_back(std::move(t));
+  return true;
+}
+
+// ---- running ------------------------------------------------------------------------------------
+
+void Batching::run(Ending why) {
+  if (running_) {
+    if (pthread_equal(thread_, pthread_self())) {
+      if (stretch.held > 0) return;  // a kernel reads what it was given
+      fail("a signal handler asked for values that the interrupted program is computing");
+    }
+    while (running_) {
+      void* state = interpreter.leave();
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+      interpreter.enter(state);
+    }
+    return;
+  }
+  if (calls_.empty()) return;
+  if (why == Ending::observed && before_observation && before_observation()) return;
+  incref();
+  running_ = true;
+  thread_ = pthread_self();
+  BatchReport& told = batch_report();
+  told.gathered += calls_.size();
+  if (told.ends.size() < 1024)
+    told.ends.push_back({why, static_cast<uint32_t>(calls_.size()),
+                         why == Ending::observed ? kept(origin_here()) : nullptr});
+  // Whoever holds one of the calls' tensors may do anything when it goes.
+  std::vector<Gathered> calls = std::exchange(calls_, {});
+  std::vector<Given> givens = std::exchange(givens_, {});
+  std::vector<Tensor> values = std::exchange(values_, {});
+  const Arena attrs = std::exchange(arena_, {});
+  const NodeRef promise = std::exchange(promise_, {});
+  std::exception_ptr failure;
+  {
+    BatchRun batches(calls, givens, values);
+    try {
+      const WithPauses pauses;
+      failure = batches.execute();
+    } catch (...) {
+      failure = std::current_exception();
+      batches.abandon();
+    }
+  }
+  for (Gathered& c : calls) {
+    if (c.attrs) c.op->attrs->destroy(c.attrs);
+    if (c.origin) c.origin->decref();
+  }
+  for (Given& g : givens) {
+    if (!g.read) continue;
+    --g.read->awaited;
+    g.read->decref();
+  }
+  strike(this);
+  running_ = false;
+  values.clear();
+  givens.clear();
+  decref();  // of the run
+  decref();  // of the calls
+  if (failure) std::rethrow_exception(failure);
+}
+
+Batching::~Batching() { strike(this); }
+
+// ---- of this thread -----------------------------------------------------------------------------
+
+void gather_calls(bool on) {
+  if (on) {
+    if (!current) current = new Batching();
+    modes.intercept = static_cast<uint8_t>(modes.intercept | intercept_collect);
+  } else {
+    modes.intercept = static_cast<uint8_t>(modes.intercept & ~intercept_collect);
+  }
+}
+
+bool collect(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tensors& outs) {
+  return current->take(op, in, attrs, outs);
+}
+
+size_t run_collected() {
+  if (!current) return 0;
+  const size_t count = current->waiting();
+  current->run(Ending::region);
+  return count;
+}
+
+}  // namespace clew::program

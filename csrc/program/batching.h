@@ -1,0 +1,100 @@
+// Batching: calls of many samples that wait, to run as few calls on many rows.
+// May include: base, tensor, graph, program.
+// Invariant: a result that waits belongs to one Batching, which holds it by its tensor object; what
+// anybody else holds of it when the calls run gets bytes and a history of its own.
+#pragma once
+#include <exception>
+#include <vector>
+
+#include "graph/batch.h"
+#include "program/program.h"
+
+namespace clew::program {
+
+// An operand: a tensor that was there, or a result that waits, or not given.
+struct Given {
+  Tensor outer;
+  int32_t value = -1;
+  Storage* read = nullptr;  // owned: of the tensor that was there
+};
+
+// A call of one sample.
+struct Gathered {
+  const OpDef* op;
+  void* attrs;     // owned copy in the arena, or null
+  Origin* origin;  // owned
+  uint32_t first_given, given;
+  uint32_t first_value, values;
+  bool grad, inference;
+};
+
+// Where a result's numbers are: a tensor that was computed, or one of its rows.
+struct Place {
+  int32_t whole = -1;
+  int32_t row = -1;  // -1: all of it
+};
+
+// One batched call, for the report.
+struct BatchedCall {
+  const OpDef* op;
+  Origin* origin;  // owned: of its first member
+  uint32_t members;
+};
+struct BatchReport {
+  std::vector<BatchedCall> calls;
+  std::vector<End> ends;
+  uint64_t gathered = 0;
+  BatchReport() = default;
+  BatchReport(const BatchReport& r);
+  BatchReport& operator=(const BatchReport&) = delete;
+  ~BatchReport() { forget(); }
+  void forget();
+};
+// Of this process's region that began last.
+BatchReport& batch_report();
+
+class Batching final : public Waiting {
+ public:
+  // Takes a call, as deferral.collect.
+  bool take(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tensors& outs);
+  void run(Ending why) override;
+  size_t waiting() const override { return calls_.size(); }
+
+ private:
+  std::vector<Gathered> calls_;
+  std::vector<Given> givens_;
+  std::vector<Tensor> values_;  // the results' tensor objects
+  Arena arena_;
+  NodeRef promise_;  // grad_fn of results that will have one
+  bool running_ = false;
+  pthread_t thread_ = {};
+
+  ~Batching() override;
+  int32_t value_of(const Tensor& t) const;
+  Tensor promised(Tensor t, bool records);
+  void keep(const OpDef& op, std::span<const Tensor> in, const void* attrs,
+            std::span<const Tensor> results);
+};
+
+// Of this thread, or null.
+Batching* gathering();
+// The calls of this thread are gathered from now on, or run at once again. What waits stays so.
+void gather_calls(bool on);
+
+// In deferral's form.
+bool collect(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tensors& outs);
+size_t run_collected();
+
+// Asked before calls run because somebody observes a result: true when they have run meanwhile, or
+// throws. Null takes it away. For tasks that wait for each other (python/autobatch.cpp).
+extern thread_local bool (*before_observation)();
+
+// Groups of calls that can run as one, in an order that respects who needs whose results.
+std::vector<std::vector<uint32_t>> make_groups(std::span<const Gathered> calls,
+                                               std::span<const Given> givens,
+                                               std::span<const Tensor> values);
+
+// Whether two tensors that were there are the same elements, with the same history.
+bool same_place(const Tensor& a, const Tensor& b);
+
+}  // namespace clew::program

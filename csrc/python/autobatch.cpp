@@ -1,0 +1,103 @@
+// Gathering the calls of many samples, switched from Python, and tasks that wait for each other.
+// May include: everything below python/.
+// Invariant: a task that is parked finds what it had switched on as it left it.
+#include "graph/deferral.h"
+#include "program/batching.h"
+#include "python/bridge.h"
+
+namespace clew::python {
+
+namespace {
+
+// What a task parks with: called instead of running the calls; true when they have run.
+thread_local PyObject* park = nullptr;  // owned
+thread_local Modes of_hub;
+
+bool before_observation() {
+  const Modes own = modes;
+  modes = of_hub;
+  const Ref waits(Py_NewRef(park));
+  PyObject* answer = PyObject_CallNoArgs(waits.get());
+  modes = own;
+  if (!answer) throw PythonError();
+  const Ref held(answer);
+  return truth_of(answer);
+}
+
+// _gather(on) -> what it was: the calls of this thread are gathered from now on.
+PyObject* gather(PyObject*, PyObject* on) {
+  return guarded([&]() -> PyObject* {
+    const bool before = collects();
+    program::gather_calls(truth_of(on));
+    return PyBool_FromLong(before);
+  });
+}
+
+// _run_gathered() -> how many calls of this thread were waiting, which have run now.
+PyObject* run_gathered(PyObject*, PyObject*) {
+  return guarded([] { return checked(PyLong_FromSize_t(deferral.run_collected())); });
+}
+
+// _gathered() -> how many calls of this thread wait.
+PyObject* gathered(PyObject*, PyObject*) {
+  const program::Batching* b = program::gathering();
+  return PyLong_FromSize_t(b ? b->waiting() : 0);
+}
+
+// _park_with(function or None): called where a result is asked for, in this thread.
+PyObject* park_with(PyObject*, PyObject* function) {
+  of_hub = modes;
+  PyObject* next = function == Py_None ? nullptr : Py_NewRef(function);
+  program::before_observation = next ? before_observation : nullptr;
+  Py_XDECREF(std::exchange(park, next));
+  Py_RETURN_NONE;
+}
+
+PyObject* place_of(const Origin* o) {
+  const std::string text = o ? describe(o) : std::string();
+  return checked(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
+}
+
+// _batch_report() -> ([(operation, place, members) ...], [(observed, calls, place) ...], calls).
+PyObject* batch_report(PyObject*, PyObject*) {
+  return guarded([]() -> PyObject* {
+    const program::BatchReport r = program::batch_report();  // what follows may run anything
+    const Ref calls(checked(PyList_New(0))), ends(checked(PyList_New(0)));
+    for (const program::BatchedCall& c : r.calls) {
+      const std::string_view name = op_name(*c.op);
+      const Ref one(checked(Py_BuildValue("(s#NI)", name.data(), static_cast<Py_ssize_t>(name.size()),
+                                          place_of(c.origin), c.members)));
+      if (PyList_Append(calls.get(), one.get()) < 0) throw PythonError();
+    }
+    for (const program::End& e : r.ends) {
+      const Ref one(checked(Py_BuildValue("(OIN)",
+                                          e.why == program::Ending::observed ? Py_True : Py_False,
+                                          e.calls, place_of(e.where))));
+      if (PyList_Append(ends.get(), one.get()) < 0) throw PythonError();
+    }
+    return Py_BuildValue("(OOK)", calls.get(), ends.get(),
+                         static_cast<unsigned long long>(r.gathered));
+  });
+}
+
+// _begin_batch_report(): forgets what was told of the region before.
+PyObject* begin_report(PyObject*, PyObject*) {
+  program::batch_report().forget();
+  Py_RETURN_NONE;
+}
+
+PyMethodDef functions[] = {{"_gather", gather, METH_O, nullptr},
+                           {"_run_gathered", run_gathered, METH_NOARGS, nullptr},
+                           {"_gathered", gathered, METH_NOARGS, nullptr},
+                           {"_park_with", park_with, METH_O, nullptr},
+                           {"_batch_report", batch_report, METH_NOARGS, nullptr},
+                           {"_begin_batch_report", begin_report, METH_NOARGS, nullptr},
+                           {}};
+
+}  // namespace
+
+void add_autobatch(PyObject* module) {
+  if (PyModule_AddFunctions(module, functions) < 0) throw PythonError();
+}
+
+}  // namespace clew::python
