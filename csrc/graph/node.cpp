@@ -180,6 +180,8 @@ AccumulateGrad::~AccumulateGrad() {
 }
 
 void set_grad_fn(const Tensor& t, Node* fn, uint32_t nr) {
+  if (t->flags & flag_gathered) [[unlikely]]
+    settle_storage(t->storage);
   if (fn) fn->incref();
   Node* before = std::exchange(t->grad_fn, fn);
   t->output_nr = nr;

@@ -9,13 +9,14 @@
 
 namespace clew::program {
 
-namespace {
-
 uint64_t mixed(uint64_t hash, uint64_t value) {
   hash = (hash ^ value ^ (value >> 32)) * 0xd6e8feb86659fd93;
   hash = (hash ^ (hash >> 32)) * 0xd6e8feb86659fd93;
   return hash ^ (hash >> 32);
 }
+
+namespace {
+
 uint64_t bits_of(const void* p) { return reinterpret_cast<uintptr_t>(p); }
 uint64_t bits_of(double v) {
   uint64_t bits;
@@ -72,17 +73,22 @@ uint64_t place_of(const Tensor& t) {
   return mixed(mixed(bits_of(t->storage), static_cast<uint64_t>(t->offset)), hash_of(t.strides()));
 }
 
-// What calls have in common that may run as one, but for the tensors that were there.
-uint64_t kind_of(const Gathered& c) {
-  uint64_t h = mixed(bits_of(c.op), static_cast<uint64_t>(c.grad) * 2 + c.inference);
-  h = mixed(h, c.given);
-  if (c.attrs)
-    for (int i = 0; i < c.op->attrs->count; ++i) {
-      const AttrField& f = c.op->attrs->fields[static_cast<size_t>(i)];
-      h = mixed(h, told_field(f.kind, static_cast<const char*>(c.attrs) + f.offset));
+}  // namespace
+
+uint64_t hash_of_call(const OpDef& op, const void* attrs, size_t operands) {
+  uint64_t h = mixed(bits_of(&op), operands * 4 + static_cast<uint64_t>(modes.grad) * 2 + modes.inference);
+  if (attrs && op.attrs)
+    for (int i = 0; i < op.attrs->count; ++i) {
+      const AttrField& f = op.attrs->fields[static_cast<size_t>(i)];
+      h = mixed(h, told_field(f.kind, static_cast<const char*>(attrs) + f.offset));
     }
   return h;
 }
+uint64_t hash_of_type(DType dtype, const Dims& sizes) {
+  return mixed(static_cast<uint64_t>(dtype), hash_of(sizes));
+}
+
+namespace {
 
 // A tensor that was there, as an operand of calls of one kind: the same for all, one of a few that
 // many share (weights), or another one for each.
@@ -98,7 +104,7 @@ struct Kind {
 class Plan {
   std::span<const Gathered> calls_;
   std::span<const Given> givens_;
-  std::span<const Tensor> values_;
+  std::span<const Value> values_;
   std::vector<uint32_t> kind_;  // of each call
   std::vector<Kind> kinds_;
 
@@ -110,7 +116,7 @@ class Plan {
 
  public:
   Plan(std::span<const Gathered> calls, std::span<const Given> givens,
-       std::span<const Tensor> values)
+       std::span<const Value> values)
       : calls_(calls), givens_(givens), values_(values) {}
   std::vector<std::vector<uint32_t>> groups();
 };
@@ -120,21 +126,7 @@ void Plan::find_kinds() {
   kind_.reserve(calls_.size());
   for (const Gathered& c : calls_) {
     const auto own = of(c);
-    uint64_t h = kind_of(c);
-    for (const Given& g : own) {
-      if (g.value >= 0) {
-        const Tensor& t = values_[static_cast<size_t>(g.value)];
-        h = mixed(mixed(h, 1 + static_cast<uint64_t>(t.dtype())), hash_of(t.sizes()));
-      } else if (!g.outer.defined()) {
-        h = mixed(h, 2);
-      } else {
-        const Tensor& t = g.outer;
-        h = mixed(mixed(h, 64 + static_cast<uint64_t>(t.dtype())), hash_of(t.sizes()));
-        h = mixed(h, static_cast<uint64_t>(t.requires_grad()));
-        if (t.is_wrapped_number()) h = mixed(h, hash_of(item(t)));
-      }
-    }
-    const auto [found, fresh] = known.try_emplace(h, static_cast<uint32_t>(kinds_.size()));
+    const auto [found, fresh] = known.try_emplace(c.kind, static_cast<uint32_t>(kinds_.size()));
     if (fresh) kinds_.emplace_back().positions.resize(c.given);
     Kind& k = kinds_[found->second];
     kind_.push_back(found->second);
@@ -239,7 +231,7 @@ std::vector<std::vector<uint32_t>> Plan::groups() {
 
 std::vector<std::vector<uint32_t>> make_groups(std::span<const Gathered> calls,
                                                std::span<const Given> givens,
-                                               std::span<const Tensor> values) {
+                                               std::span<const Value> values) {
   return Plan(calls, givens, values).groups();
 }
 

@@ -99,19 +99,13 @@ bool same_place(const Tensor& a, const Tensor& b) {
 }
 
 BatchRun::BatchRun(std::span<const Gathered> calls, std::span<const Given> givens,
-                   std::span<const Tensor> values)
+                   std::span<Value> values)
     : calls_(calls),
       givens_(givens),
       values_(values),
       places_(values.size()),
       failed_(calls.size(), -1),
       uses_(values.size(), 0) {}
-
-// Whether somebody besides the calls holds it.
-bool BatchRun::is_live(uint32_t value) const {
-  const Tensor& t = values_[value];
-  return Py_REFCNT(reinterpret_cast<PyObject*>(t.get())) > 1 || t->storage->refs > 1;
-}
 
 void BatchRun::count_uses() {
   for (const Given& g : givens_)
@@ -121,7 +115,7 @@ void BatchRun::count_uses() {
     const Gathered& c = calls_[i];
     bool live = false;
     for (uint32_t k = 0; k < c.values; ++k) {
-      const bool here = is_live(c.first_value + k) || uses_[c.first_value + k] >= shown;
+      const bool here = values_[c.first_value + k].is_held() || uses_[c.first_value + k] >= shown;
       if (here && uses_[c.first_value + k] < shown) uses_[c.first_value + k] += shown;
       live = live || here;
     }
@@ -135,7 +129,8 @@ void BatchRun::count_uses() {
 std::exception_ptr BatchRun::execute() {
   count_uses();
   for (std::vector<uint32_t>& members : make_groups(calls_, givens_, values_)) {
-    std::erase_if(members, [&](uint32_t call) { return fails_with_operand(call); });
+    if (!failures_.empty())
+      std::erase_if(members, [&](uint32_t call) { return fails_with_operand(call); });
     if (!members.empty()) run_group(members);
   }
   deliver();
@@ -158,37 +153,44 @@ bool BatchRun::fails_with_operand(uint32_t call) {
   return false;
 }
 
-void BatchRun::note(uint32_t call, uint32_t members) const {
+void BatchRun::note(uint32_t call, uint32_t members, const char* why_alone) const {
   constexpr size_t most_told = 65536;
   BatchReport& r = batch_report();
   if (r.calls.size() < most_told)
-    r.calls.push_back({calls_[call].op, kept(calls_[call].origin), members});
+    r.calls.push_back({calls_[call].op, kept(calls_[call].origin), members, why_alone});
 }
 
 void BatchRun::run_group(std::vector<uint32_t>& members) {
   const Gathered& c = calls_[members[0]];
-  bool together = members.size() > 1 && has_batched_form(*c.op);
-  for (uint32_t i = 0; together && i < c.given; ++i)
+  bool large = false;
+  for (uint32_t i = 0; i < c.given; ++i)
     if (const Given& g = given(members[0], i); g.value >= 0)
-      together = values_[static_cast<size_t>(g.value)].numel() < large_elements;
-  for (uint32_t k = 0; together && k < c.values; ++k)
-    together = values_[c.first_value + k].numel() < large_elements;
-  if (together) {
+      large = large || values_[static_cast<size_t>(g.value)].shape->numel >= large_elements;
+  for (uint32_t k = 0; k < c.values; ++k)
+    large = large || values_[c.first_value + k].shape->numel >= large_elements;
+  const char* why = members.size() == 1       ? "no other call like it could run with it"
+                    : !has_batched_form(*c.op) ? "it has no form for many samples"
+                    : large                    ? "its tensors are large enough by themselves"
+                                               : nullptr;
+  if (!why) {
     // Rows that lie behind each other need not be gathered.
     for (uint32_t i = 0; i < c.given; ++i) {
       if (given(members[0], i).value < 0) continue;
       const auto place = [&](uint32_t call) {
         return places_[static_cast<size_t>(given(call, i).value)];
       };
-      std::stable_sort(members.begin(), members.end(), [&](uint32_t a, uint32_t b) {
+      const auto before = [&](uint32_t a, uint32_t b) {
         const Place p = place(a), q = place(b);
         return p.whole != q.whole ? p.whole < q.whole : p.row < q.row;
-      });
+      };
+      if (!std::is_sorted(members.begin(), members.end(), before))
+        std::sort(members.begin(), members.end(), before);
       break;
     }
     if (run_together(members)) return;
+    why = "as one call they failed";
   }
-  for (const uint32_t call : members) run_alone(call);
+  for (const uint32_t call : members) run_alone(call, why);
 }
 
 // One row as a tensor.
@@ -286,7 +288,7 @@ bool BatchRun::run_together(std::span<const uint32_t> members) {
       for (const Tensor& t : outs) whole.push_back(physical(t));
     }
     for (uint32_t k = 0; k < c.values; ++k) {
-      const Dims& want = values_[c.first_value + k].sizes();
+      const Dims& want = values_[c.first_value + k].shape->sizes;
       const Dims& have = whole[static_cast<int>(k)].sizes();
       const int lead = all_shared ? 0 : 1;
       if (have.size() != want.size() + lead || !std::equal(want.begin(), want.end(), have.begin() + lead))
@@ -297,12 +299,12 @@ bool BatchRun::run_together(std::span<const uint32_t> members) {
   } catch (const Error&) {
     return false;  // one by one, which finds the member that fails
   }
-  note(members[0], static_cast<uint32_t>(members.size()));
+  note(members[0], static_cast<uint32_t>(members.size()), nullptr);
   release_operands(members);
   return true;
 }
 
-void BatchRun::run_alone(uint32_t call) {
+void BatchRun::run_alone(uint32_t call, const char* why) {
   const Gathered& c = calls_[call];
   const ModesOf as_gathered(c);
   try {
@@ -326,7 +328,7 @@ void BatchRun::run_alone(uint32_t call) {
       first_failure_ = failures_.back();
     }
   }
-  note(call, 1);
+  note(call, 1, why);
   release_operands({&call, 1});
 }
 
@@ -358,6 +360,13 @@ void BatchRun::release_operands(std::span<const uint32_t> members) {
   }
 }
 
+// Whoever asks for the result gets the error.
+static void keep_failed(Value& v, Failed& keeper) {
+  if (v.tensor) v.tensor->flags &= static_cast<uint8_t>(~flag_gathered);
+  Storage* s = v.tensor ? std::exchange(v.tensor, nullptr)->storage : v.storage;
+  if (s && s->device == Device::Pending) keeper.keep(s);
+}
+
 // ---- giving results to whoever holds them --------------------------------------------------------
 
 void BatchRun::deliver() {
@@ -368,7 +377,8 @@ void BatchRun::deliver() {
     if (!needed) continue;
     if (failed_[i] >= 0) {
       auto* keeper = new Failed(failures_[static_cast<size_t>(failed_[i])]);
-      for (uint32_t k = 0; k < c.values; ++k) keeper->keep(values_[c.first_value + k]->storage);
+      for (uint32_t k = 0; k < c.values; ++k)
+        keep_failed(values_[c.first_value + k], *keeper);
       keeper->decref();
       continue;
     }
@@ -380,6 +390,7 @@ void BatchRun::deliver() {
     for (uint32_t k = 0; k < c.values; ++k)
       if (uses_[c.first_value + k] >= shown) deliver_value(i, c.first_value + k);
   }
+  for (Value& v : values_) v.tensor = nullptr;
 }
 
 void BatchRun::abandon() {
@@ -390,64 +401,87 @@ void BatchRun::abandon() {
     error = std::current_exception();
   }
   auto* keeper = new Failed(error);
-  for (const Tensor& t : values_)
-    if (t->storage->device == Device::Pending) keeper->keep(t->storage);
+  for (Value& v : values_) keep_failed(v, *keeper);
   keeper->decref();
 }
 
 // Takes the place of the promise.
-static void take_history(const Tensor& t, const Tensor& source) {
-  if (t->grad_fn && !t->grad_fn->promised) return;  // somebody gave it another one
+static void take_history(const Tensor& t, const Tensor& source, Origin* origin) {
+  t->flags &= static_cast<uint8_t>(~flag_gathered);
   if (Node* promise = std::exchange(t->grad_fn, nullptr)) promise->decref();
   t->output_nr = 0;
   if (source->grad_fn) set_grad_fn(t, source->grad_fn, source->output_nr);
+  set_origin(t, origin);
 }
 
 void BatchRun::deliver_value(uint32_t call, uint32_t value) {
-  const Tensor& t = values_[value];
+  Value& v = values_[value];
   const Place place = places_[value];
-  Storage* s = t->storage;
   Tensor source = row(place);
+  if (!v.tensor) {
+    Tensor own = builtins.clone(source);
+    if (v.storage) {
+      leave(v.storage);
+      give_bytes(v.storage);
+      copy_into(over_parts(v.storage, v.shape, 0, v.dtype, 0), own);
+    }
+    v.tensor = own.get();
+    revived_.push_back(std::move(own));
+    return;
+  }
+  const Tensor t = Tensor::borrow(v.tensor);
+  Storage* s = t->storage;
   leave(s);
+  const bool last = place.row >= 0 || whole_uses_[static_cast<size_t>(place.whole)]-- == 1;
+  if (!last) source = builtins.clone(source);  // each has a history of its own
   Storage* own = source->storage;
   if (place.row < 0 && own->refs == 1 && own->resizable && own->nbytes == s->nbytes &&
       source->offset == t->offset && source.strides() == t.strides()) {
-    wholes_[static_cast<size_t>(place.whole)] = Tensor();
+    if (last) wholes_[static_cast<size_t>(place.whole)] = Tensor();
     s->take_bytes_of(own);
   } else {
     give_bytes(s);
     copy_into(t, source);
   }
-  take_history(t, source);
-  set_origin(t, calls_[call].origin);
+  take_history(t, source, calls_[call].origin);
 }
 
 // Views of the tensor that the others see: a write through one of them reaches it.
 void BatchRun::deliver_views(uint32_t call) {
   const Gathered& c = calls_[call];
   const Given& g = givens_[c.first_given];
-  const Tensor& base = g.value < 0 ? g.outer : values_[static_cast<size_t>(g.value)];
+  const Tensor base =
+      g.value < 0 ? g.outer : Tensor::borrow(values_[static_cast<size_t>(g.value)].tensor);
   Tensors views;
   apply(*c.op, {&base, 1}, c.attrs, views);
   for (uint32_t k = 0; k < c.values; ++k) {
-    const Tensor& t = values_[c.first_value + k];
+    Value& v = values_[c.first_value + k];
     Tensor& view = views[static_cast<int>(k)];
     if (uses_[c.first_value + k] < shown) continue;
+    if (!v.tensor) {
+      if (v.storage) {
+        leave(v.storage);
+        give_bytes(v.storage);
+        copy_into(over_parts(v.storage, v.shape, 0, v.dtype, 0), view);
+      }
+      v.tensor = view.get();
+      revived_.push_back(view);
+      continue;
+    }
+    const Tensor t = Tensor::borrow(v.tensor);
     Storage* s = t->storage;
     leave(s);
     if (s->refs > 1) {  // another tensor object over it
       give_bytes(s);
       copy_into(t, view);
     }
-    const bool own_history = t->grad_fn && !t->grad_fn->promised;
-    take_history(t, view);
+    take_history(t, view, c.origin);
     std::swap(t->storage, view->storage);
     std::swap(t->offset, view->offset);
     std::swap(t->shape, view->shape);
     std::swap(t->base, view->base);
     t->view_version = view->view_version;
     t->view_kind = view->view_kind;
-    if (!own_history) set_origin(t, c.origin);
   }
 }
 

@@ -13,7 +13,7 @@ namespace clew::program {
 class BatchRun {
  public:
   BatchRun(std::span<const Gathered> calls, std::span<const Given> givens,
-           std::span<const Tensor> values);
+           std::span<Value> values);
   // What the first call that failed threw, or null; results of it and of what needs them keep it.
   // Throws what interrupts.
   std::exception_ptr execute();
@@ -23,7 +23,7 @@ class BatchRun {
  private:
   std::span<const Gathered> calls_;
   std::span<const Given> givens_;
-  std::span<const Tensor> values_;
+  std::span<Value> values_;
   std::vector<Place> places_;                 // of values
   std::vector<int32_t> failed_;               // of calls: in failures_, or -1
   std::vector<std::exception_ptr> failures_;  // in order
@@ -38,13 +38,12 @@ class BatchRun {
   }
   // Added to the uses of what is held by others than calls.
   static constexpr uint32_t shown = uint32_t{1} << 30;
-  bool is_live(uint32_t value) const;
   void count_uses();
   bool fails_with_operand(uint32_t call);
   void run_group(std::vector<uint32_t>& members);
   bool run_together(std::span<const uint32_t> members);
-  void run_alone(uint32_t call);
-  void note(uint32_t call, uint32_t members) const;
+  void run_alone(uint32_t call, const char* why);
+  void note(uint32_t call, uint32_t members, const char* why_alone) const;
   Tensor row(Place p) const;
   Tensor operand(std::span<const uint32_t> members, uint32_t at, bool& shared);
   Tensor gather(std::span<const Place> places);
@@ -53,6 +52,7 @@ class BatchRun {
   void deliver();
   void deliver_views(uint32_t call);
   void deliver_value(uint32_t call, uint32_t value);
+  std::vector<Tensor> revived_;  // what live views are views of
 };
 
 }  // namespace clew::program

@@ -3,6 +3,7 @@
 // Invariant: as batching.h.
 #include "program/batching.h"
 
+#include <array>
 #include <chrono>
 #include <cstring>
 #include <thread>
@@ -67,6 +68,38 @@ bool take_dropout(const OpDef& op, std::span<const Tensor> in, const void* attrs
   return true;
 }
 
+// What most results are: of an elementwise operation on dense tensors of one shape and dtype.
+// Undefined where it is another case.
+Tensor like_operands(const OpDef& op, std::span<const Tensor> in) {
+  if (op.kind != OpKind::Elementwise || op.result != Result::same) return {};
+  const TensorObj* first = in[0].get();
+  if (!first->shape->contiguous || !is_inexact(first->dtype) || in[0].is_wrapped_number() ||
+      !(*op.loops)[first->dtype])
+    return {};
+  for (const Tensor& t : in.subspan(1))
+    if (t->shape != first->shape || t->dtype != first->dtype || t.is_wrapped_number()) return {};
+  Storage* s = Storage::allocate(
+      static_cast<size_t>(first->shape->numel) * itemsize(first->dtype), Device::Pending);
+  Tensor t = over_parts(s, first->shape, 0, first->dtype, 0);
+  s->decref();
+  return t;
+}
+
+// hash_of_type(), of shapes that come again and again.
+uint64_t hash_of_shape(DType dtype, Shape* shape) {
+  struct Known {
+    uint64_t hash = 0;
+    ShapeRef shape;  // kept, so that no other has its address
+    DType dtype = DType::Float32;
+  };
+  static auto& table = *new std::array<Known, 256>();
+  const auto address = reinterpret_cast<uintptr_t>(shape);
+  Known& k = table[(address / 64 + address / 4096 + static_cast<size_t>(dtype)) % table.size()];
+  if (k.shape.get() != shape || k.dtype != dtype)
+    k = {hash_of_type(dtype, shape->sizes), ShapeRef::borrow(shape), dtype};
+  return k.hash;
+}
+
 }  // namespace
 
 Batching* gathering() { return current; }
@@ -95,7 +128,21 @@ void BatchReport::forget() {
 // The number of a result that waits here; -1 where it is another tensor.
 int32_t Batching::value_of(const Tensor& t) const {
   const uint32_t i = t->output_nr;
-  return i < values_.size() && values_[i].is_same(t) ? static_cast<int32_t>(i) : -1;
+  return (t->flags & flag_gathered) && i < values_.size() && values_[i].tensor == t.get()
+             ? static_cast<int32_t>(i)
+             : -1;
+}
+
+void forget(TensorObj* t) {
+  if (t->storage->device != Device::Pending || !t->storage->owner) return;
+  auto* b = static_cast<Batching*>(static_cast<Waiting*>(t->storage->owner));
+  if (t->output_nr >= b->values_.size()) return;
+  Value& v = b->values_[t->output_nr];
+  if (v.tensor != t) return;
+  v.tensor = nullptr;
+  if (t->storage->refs == 1) return;
+  v.storage = t->storage;
+  v.storage->incref();
 }
 
 // A result that waits.
@@ -119,7 +166,8 @@ void Batching::keep(const OpDef& op, std::span<const Tensor> in, const void* att
              static_cast<uint32_t>(values_.size()),
              static_cast<uint32_t>(results.size()),
              modes.grad,
-             modes.inference};
+             modes.inference,
+             hash_of_call(op, attrs, in.size())};
   if (op.attrs && attrs) {
     c.attrs = arena_.take(op.attrs->size);
     op.attrs->copy(c.attrs, attrs);
@@ -128,13 +176,22 @@ void Batching::keep(const OpDef& op, std::span<const Tensor> in, const void* att
     unfinished().push_back(this);
     incref();
   }
-  calls_.push_back(c);
   for (const Tensor& t : in) {
     Given& g = givens_.emplace_back();
-    if (!t.defined()) continue;
+    if (!t.defined()) {
+      c.kind = mixed(c.kind, 1);
+      continue;
+    }
     if (waits_for(t, this)) {
       g.value = value_of(t);
+      c.kind = mixed(c.kind, values_[static_cast<size_t>(g.value)].type);
       continue;
+    }
+    c.kind = mixed(mixed(c.kind, 2 + t.requires_grad()), hash_of_shape(t.dtype(), t->shape));
+    if (t.is_wrapped_number()) {
+      uint64_t bits[2] = {};
+      std::memcpy(bits, t->address(), itemsize(t.dtype()));
+      c.kind = mixed(mixed(c.kind, bits[0]), bits[1]);
     }
     // Bytes that others write unseen: those of now. A leaf is itself.
     if (t->storage->is_exposed() && !t.requires_grad()) {
@@ -150,9 +207,13 @@ void Batching::keep(const OpDef& op, std::span<const Tensor> in, const void* att
   }
   for (const Tensor& t : results) {
     t->output_nr = static_cast<uint32_t>(values_.size());
+    t->flags |= flag_gathered;
     await(t->storage);
-    values_.push_back(t);
+    t->shape->incref();
+    values_.push_back(
+        {t.get(), nullptr, t->shape, hash_of_shape(t.dtype(), t->shape), t.dtype()});
   }
+  calls_.push_back(c);
 }
 
 bool Batching::take(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tensors& outs) {
@@ -186,7 +247,9 @@ bool Batching::take(const OpDef& op, std::span<const Tensor> in, const void* att
   const bool records = modes.grad && any_requires_grad(in);
   const size_t before = calls_.size();
   Tensors results;
-  if (op.kind == OpKind::Elementwise) {
+  if (Tensor t = like_operands(op, in)) {
+    results.push_back(promised(std::move(t), records));
+  } else if (op.kind == OpKind::Elementwise) {
     const OutputTypes types = elementwise_types(op, in);
     if (!(*op.loops)[types.compute]) {
       clew::settle(in);
@@ -247,15 +310,15 @@ void Batching::run(Ending why) {
   if (told.ends.size() < 1024)
     told.ends.push_back({why, static_cast<uint32_t>(calls_.size()),
                          why == Ending::observed ? kept(origin_here()) : nullptr});
-  // Whoever holds one of the calls' tensors may do anything when it goes.
-  std::vector<Gathered> calls = std::exchange(calls_, {});
-  std::vector<Given> givens = std::exchange(givens_, {});
-  std::vector<Tensor> values = std::exchange(values_, {});
+  // Whoever holds one of the calls' tensors may do anything when it goes. Results stay known by
+  // their objects until they are there.
+  std::vector<Gathered> calls = std::exchange(calls_, std::exchange(spare_calls_, {}));
+  std::vector<Given> givens = std::exchange(givens_, std::exchange(spare_givens_, {}));
   const Arena attrs = std::exchange(arena_, {});
   const NodeRef promise = std::exchange(promise_, {});
   std::exception_ptr failure;
   {
-    BatchRun batches(calls, givens, values);
+    BatchRun batches(calls, givens, values_);
     try {
       const WithPauses pauses;
       failure = batches.execute();
@@ -273,10 +336,18 @@ void Batching::run(Ending why) {
     --g.read->awaited;
     g.read->decref();
   }
+  for (const Value& v : values_) {
+    if (v.storage) v.storage->decref();
+    v.shape->decref();
+  }
+  values_.clear();
   strike(this);
   running_ = false;
-  values.clear();
+  calls.clear();
   givens.clear();
+  // Their memory is kept for the next calls.
+  spare_calls_ = std::move(calls);
+  spare_givens_ = std::move(givens);
   decref();  // of the run
   decref();  // of the calls
   if (failure) std::rethrow_exception(failure);

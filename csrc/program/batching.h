@@ -18,6 +18,16 @@ struct Given {
   Storage* read = nullptr;  // owned: of the tensor that was there
 };
 
+// A result that waits.
+struct Value {
+  TensorObj* tensor;  // weak: takes itself out when it dies
+  Storage* storage;   // owned; null unless other tensor objects look at it after that one died
+  Shape* shape;       // owned
+  uint64_t type;      // a hash of dtype and sizes
+  DType dtype;
+  bool is_held() const { return tensor || storage; }
+};
+
 // A call of one sample.
 struct Gathered {
   const OpDef* op;
@@ -26,6 +36,7 @@ struct Gathered {
   uint32_t first_given, given;
   uint32_t first_value, values;
   bool grad, inference;
+  uint64_t kind;  // a hash of what calls that may run as one have in common
 };
 
 // Where a result's numbers are: a tensor that was computed, or one of its rows.
@@ -39,6 +50,7 @@ struct BatchedCall {
   const OpDef* op;
   Origin* origin;  // owned: of its first member
   uint32_t members;
+  const char* why_alone;  // null where there were several
 };
 struct BatchReport {
   std::vector<BatchedCall> calls;
@@ -63,7 +75,9 @@ class Batching final : public Waiting {
  private:
   std::vector<Gathered> calls_;
   std::vector<Given> givens_;
-  std::vector<Tensor> values_;  // the results' tensor objects
+  std::vector<Value> values_;
+  std::vector<Gathered> spare_calls_;
+  std::vector<Given> spare_givens_;
   Arena arena_;
   NodeRef promise_;  // grad_fn of results that will have one
   bool running_ = false;
@@ -71,6 +85,7 @@ class Batching final : public Waiting {
 
   ~Batching() override;
   int32_t value_of(const Tensor& t) const;
+  friend void forget(TensorObj* t);
   Tensor promised(Tensor t, bool records);
   void keep(const OpDef& op, std::span<const Tensor> in, const void* attrs,
             std::span<const Tensor> results);
@@ -82,6 +97,7 @@ Batching* gathering();
 void gather_calls(bool on);
 
 // In deferral's form.
+void forget(TensorObj* t);
 bool collect(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tensors& outs);
 size_t run_collected();
 
@@ -92,7 +108,12 @@ extern thread_local bool (*before_observation)();
 // Groups of calls that can run as one, in an order that respects who needs whose results.
 std::vector<std::vector<uint32_t>> make_groups(std::span<const Gathered> calls,
                                                std::span<const Given> givens,
-                                               std::span<const Tensor> values);
+                                               std::span<const Value> values);
+// A hash of what calls have in common that may run as one, operands aside; and of a tensor's dtype
+// and sizes.
+uint64_t hash_of_call(const OpDef& op, const void* attrs, size_t operands);
+uint64_t hash_of_type(DType dtype, const Dims& sizes);
+uint64_t mixed(uint64_t hash, uint64_t value);
 
 // Whether two tensors that were there are the same elements, with the same history.
 bool same_place(const Tensor& a, const Tensor& b);

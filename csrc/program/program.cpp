@@ -338,6 +338,8 @@ void settle(Storage* s) {
   if (s->device == Device::Pending) {
     auto* p = static_cast<Waiting*>(s->owner);
     Hold(p)->run(p == current || p == gathering() ? Ending::observed : Ending::elsewhere);
+    // What cannot be computed waits for another, which tells why.
+    if (s->device == Device::Pending && s->owner != p) settle(s);
     return;
   }
   // Calls that wait read it, of whatever program.
@@ -385,6 +387,7 @@ void init_deferral() {
               .run_collected = run_collected};
   settle_storage = settle;
   defer_copy = defer_copy_;
+  forget_gathered = forget;
 }
 
 }  // namespace clew::program

@@ -58,15 +58,24 @@ PyObject* place_of(const Origin* o) {
   return checked(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
 }
 
-// _batch_report() -> ([(operation, place, members) ...], [(observed, calls, place) ...], calls).
+// _parks() -> whether a function is set.
+PyObject* parks(PyObject*, PyObject*) { return PyBool_FromLong(park != nullptr); }
+
+// _to_hub(): back to what was switched on when _park_with() was called.
+PyObject* to_hub(PyObject*, PyObject*) {
+  modes = of_hub;
+  Py_RETURN_NONE;
+}
+
+// _batch_report() -> ([(operation, place, members, why alone or None) ...], [(observed, calls, place) ...], calls).
 PyObject* batch_report(PyObject*, PyObject*) {
   return guarded([]() -> PyObject* {
     const program::BatchReport r = program::batch_report();  // what follows may run anything
     const Ref calls(checked(PyList_New(0))), ends(checked(PyList_New(0)));
     for (const program::BatchedCall& c : r.calls) {
       const std::string_view name = op_name(*c.op);
-      const Ref one(checked(Py_BuildValue("(s#NI)", name.data(), static_cast<Py_ssize_t>(name.size()),
-                                          place_of(c.origin), c.members)));
+      const Ref one(checked(Py_BuildValue("(s#NIz)", name.data(), static_cast<Py_ssize_t>(name.size()),
+                                          place_of(c.origin), c.members, c.why_alone)));
       if (PyList_Append(calls.get(), one.get()) < 0) throw PythonError();
     }
     for (const program::End& e : r.ends) {
@@ -90,6 +99,8 @@ PyMethodDef functions[] = {{"_gather", gather, METH_O, nullptr},
                            {"_run_gathered", run_gathered, METH_NOARGS, nullptr},
                            {"_gathered", gathered, METH_NOARGS, nullptr},
                            {"_park_with", park_with, METH_O, nullptr},
+                           {"_parks", parks, METH_NOARGS, nullptr},
+                           {"_to_hub", to_hub, METH_NOARGS, nullptr},
                            {"_batch_report", batch_report, METH_NOARGS, nullptr},
                            {"_begin_batch_report", begin_report, METH_NOARGS, nullptr},
                            {}};

@@ -9,6 +9,7 @@
 
 #include "python/provenance.h"
 
+#include "graph/deferral.h"
 #include "graph/explain.h"
 #include "graph/gather.h"
 #include "graph/inplace.h"
@@ -532,6 +533,7 @@ PyObject* attach_function(PyObject*, PyObject* args) {
                           &fixed, &materialize))
       return nullptr;
     kept_outputs.collect_if_many();
+    if (collects()) deferral.run_collected();  // edges point to nodes made before this one
     if (node_obj(ctx)->owns || node_obj(ctx)->node)
       fail(name, ": this function context belongs to a graph already");
     std::vector<Tensor> ins = tensors_from(inputs, name, true);
@@ -542,7 +544,7 @@ PyObject* attach_function(PyObject*, PyObject* args) {
       return false;
     };
     for (const Tensor& t : ins)
-      if (t.defined() && t->base) grad_fn_of(t);  // edges point to nodes made before this one
+      if (t.defined() && t->base) grad_fn_of(t);  // so here
     auto* node = new PyFunctionNode();
     NodeRef guard = NodeRef::steal(node);
     node->label = name;

@@ -14,6 +14,7 @@ namespace clew {
 
 PyTypeObject* tensor_type = nullptr;
 void (*release_graph_state)(TensorObj*) = nullptr;
+void (*forget_gathered)(TensorObj*) = nullptr;
 void (*settle_storage)(Storage*) = nullptr;
 bool (*defer_copy)(const Tensor& dst, const Tensor& src) = nullptr;
 
@@ -153,6 +154,8 @@ void free_tensor_obj(TensorObj* t) {
   if (t->weakrefs) PyObject_ClearWeakRefs(reinterpret_cast<PyObject*>(t));
   Py_CLEAR(t->dict);
   if (t->grad_fn || t->extra || t->cut) release_graph_state(t);
+  if (t->flags & flag_gathered) [[unlikely]]
+    forget_gathered(t);
   if (TensorObj* grad = std::exchange(t->grad, nullptr))
     decref_in_turn(reinterpret_cast<PyObject*>(grad));
   Py_CLEAR(t->base);  // which has no base itself
@@ -330,7 +333,7 @@ Scalar item(const Tensor& t) {
 void resize_(const Tensor& t, const Dims& sizes) {
   require_elements(t, "resize_");
   if (t.sizes() == sizes) return;  // its strides stay, whatever they are
-  if (t->storage->awaited) settle_storage(t->storage);
+  if (t->storage->awaited || (t->flags & flag_gathered)) settle_storage(t->storage);
   ShapeRef shape = Shape::dense(sizes);
   const Checked end = Checked(shape->numel) + t.storage_offset();
   require(end.fits, "resize_: size ", sizes, " at storage offset ", t.storage_offset(),
@@ -357,7 +360,7 @@ void resize_(const Tensor& t, const Dims& sizes) {
 void set_storage(const Tensor& t, Storage* storage, int64_t offset_bytes, const Dims& sizes,
                  const Dims& strides) {
   require_elements(t, "set_");
-  if (t->storage->awaited) settle_storage(t->storage);
+  if (t->storage->awaited || (t->flags & flag_gathered)) settle_storage(t->storage);
   require(offset_bytes >= 0, "set_: storage_offset must not be negative");
   const Checked end = span_of(sizes, strides) * byte_count(itemsize(t.dtype())) + offset_bytes;
   require(end.fits, "set_: sizes ", sizes, " with strides ", strides,

@@ -31,6 +31,7 @@ enum TensorFlag : uint8_t {
   flag_batched = 16,        // stands for one sample of `base` inside vmap (graph/batch.h)
   flag_tracked = 32,        // the garbage collector knows it
   flag_conj = 64,           // what conj() gave, or shows part of it: a copy that is not written to
+  flag_gathered = 128,      // a result that waits, known by its object (program/batching.h)
 };
 
 // How a view came to be, which decides whether an in-place write through it may be recorded.
@@ -64,6 +65,9 @@ struct TensorObj {
     return storage->at(offset);
   }
 };
+
+// Told when a tensor object with flag_gathered dies (set by program/).
+extern void (*forget_gathered)(TensorObj*);
 
 extern PyTypeObject* tensor_type;
 

@@ -73,6 +73,7 @@ _LAZY_NAMES = {
     "save": "clew.serialization",
     "graph": "clew._graph.graph",
     "compile": "clew._program.compiled",
+    "autobatch": "clew._program.autobatch",
     "deferred": "clew._program.region",
     "DisableTorchFunction": "clew.overrides",
     **dict.fromkeys(

@@ -1,0 +1,222 @@
+"""Many samples at once: a program written for one sample runs in batches."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+from clew import _C
+
+__all__ = ["BatchReport", "Group", "autobatch"]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Calls that ran as one.
+
+    Attributes:
+        operation: its name.
+        place: the line that made the first of them.
+        members: how many there were.
+        why_alone: why a call ran by itself; None where there were several.
+    """
+
+    operation: str
+    place: str
+    members: int
+    why_alone: str | None
+
+
+@dataclass(frozen=True)
+class BatchReport:
+    """What became of the calls of the region that began last.
+
+    Attributes:
+        calls: how many were gathered.
+        groups: what ran, in order (the first 65,536).
+        observations: the lines that asked for values, each with the number of calls that ran then;
+            the end of the region has an empty line.
+    """
+
+    calls: int
+    groups: tuple[Group, ...]
+    observations: tuple[tuple[str, int], ...]
+
+    def __str__(self) -> str:
+        lines = [f"{self.calls} calls ran as {len(self.groups)}"]
+        members: Counter[tuple[str, str]] = Counter()
+        runs: Counter[tuple[str, str]] = Counter()
+        alone: dict[tuple[str, str], str] = {}
+        for g in self.groups:
+            key = (g.operation, g.place)
+            members[key] += g.members
+            runs[key] += 1
+            if g.why_alone:
+                alone[key] = g.why_alone
+        for key, count in members.most_common():
+            operation, place = key
+            line = f"  {count:7d} as {runs[key]:6d}  {operation}  {place}"
+            lines.append(line + (f"  ({alone[key]})" if runs[key] == count else ""))
+        for place, count in self.observations:
+            what = f"asked for a value at {place}" if place else "the region ended"
+            lines.append(f"  {count:7d} calls waited when {what}")
+        return "\n".join(lines)
+
+
+class autobatch:
+    """Runs the operations of many samples in batches, in a region of any Python program.
+
+    The region's Python runs one sample after the other, as it stands: recursion, loops, branches.
+    Operations check their arguments, give results of the right shape and dtype, and wait. When a
+    value is asked for (``item()``, ``print``, ``if``, NumPy ...), or when the region ends, those
+    that are the same operation on operands of the same kind run as one call, in the order of Neubig
+    et al. (On-the-fly Operation Batching in Dynamic Computation Graphs, 2017). What backward needs
+    is recorded of the batches, so that backward is batched, too.
+
+    Results are those of the plain program within the rounding of a product of more rows. Writing
+    in place, random draws other than dropout's, and saved-tensor hooks run at once.
+
+    >>> cell = clew.nn.Linear(4, 4)
+    >>> samples = [clew.randn(4) for _ in range(8)]
+    >>> with clew.autobatch():
+    ...     losses = [cell(cell(x).tanh()).square().mean() for x in samples]
+    >>> clew.stack(losses).mean().backward()
+    >>> clew.autobatch.report().calls, len(clew.autobatch.report().groups)
+    (40, 5)
+    """
+
+    def __init__(self) -> None:
+        self._before: list[bool] = []
+
+    def __enter__(self) -> autobatch:
+        before = _C._gather(True)
+        if not before:
+            _C._begin_batch_report()
+        self._before.append(before)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        before = self._before.pop()
+        _C._gather(before)
+        if before:
+            return
+        try:
+            _C._run_gathered()
+        except Exception:
+            # An exception on its way goes first: whoever asks for what could not be computed gets
+            # the error of that.
+            if error is None:
+                raise
+
+    @staticmethod
+    def report() -> BatchReport:
+        """What ran together in the region that began last, and what did not, by line.
+
+        >>> with clew.autobatch():
+        ...     results = [(clew.ones(3) * i).sum() for i in range(4)]
+        >>> print(clew.autobatch.report())  # doctest: +ELLIPSIS
+        8 calls ran as ...
+        """
+        calls, ends, gathered = _C._batch_report()
+        return BatchReport(
+            gathered,
+            tuple(Group(*c) for c in calls),
+            tuple((place if observed else "", count) for observed, count, place in ends),
+        )
+
+    @staticmethod
+    def map(function: Callable[..., Any], samples: Iterable[Any]) -> list[Any]:
+        """``[function(sample) for sample in samples]`` in batches, across ``item()`` and ``if``.
+
+        Each sample runs as a task. One that asks for a value is parked; when all are parked, what
+        waits runs in batches, and they go on. Grad mode, autocast and other modes belong to their
+        task. An exception of one sample closes the others, in order, and is raised with the
+        sample's number as a note.
+
+        Args:
+            function: called with one sample.
+            samples: any iterable.
+
+        Returns: the results, in the order of the samples.
+
+        Raises:
+            ImportError: without the package greenlet (``pip install clew[autobatch]``).
+
+        >>> def halvings(x):
+        ...     n = 0
+        ...     while x.sum() > 1:
+        ...         x, n = x / 2, n + 1
+        ...     return n
+        >>> clew.autobatch.map(halvings, [clew.full((3,), float(i)) for i in (1, 10, 100)])
+        [2, 5, 9]
+        """
+        try:
+            import greenlet
+        except ImportError:
+            raise ImportError(
+                "autobatch.map: needs the package greenlet; install it with "
+                "pip install 'clew[autobatch]'"
+            ) from None
+        if _C._parks():  # in a task of another map, which is parked as a whole
+            return [function(sample) for sample in samples]
+        samples = list(samples)
+        hub = greenlet.getcurrent()
+
+        def park() -> bool:
+            if greenlet.getcurrent() is hub:
+                return False
+            hub.switch()
+            return True
+
+        results: list[Any] = [None] * len(samples)
+
+        def task(i: int) -> None:
+            results[i] = function(samples[i])
+
+        with autobatch():
+            _C._park_with(park)
+            tasks = {i: greenlet.greenlet(task) for i in range(len(samples))}
+            i = -1
+            try:
+                while tasks:
+                    for i in list(tasks):
+                        tasks[i].switch(i)
+                        _C._to_hub()
+                        if tasks[i].dead:
+                            del tasks[i]
+                    if tasks:
+                        _run_parked()
+            except BaseException as error:
+                _C._to_hub()
+                tasks.pop(i, None)
+                _add_note(error, f"in sample {i} of autobatch.map")
+                raise
+            finally:
+                for left in tasks.values():
+                    left.throw()
+                    _C._to_hub()
+                _C._park_with(None)
+        return results
+
+
+def _run_parked() -> None:
+    """Runs what waits; a task whose value could not be computed gets the error when it goes on."""
+    try:
+        _C._run_gathered()
+    except Exception:
+        return
+
+
+def _add_note(error: BaseException, note: str) -> None:
+    if hasattr(error, "add_note"):
+        error.add_note(note)
+    else:  # before Python 3.11
+        error.__notes__ = [*getattr(error, "__notes__", []), note]

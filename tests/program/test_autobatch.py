@@ -1,0 +1,628 @@
+"""Many samples at once: results, gradients and side effects as without it, and what is grouped."""
+
+from __future__ import annotations
+
+import gc
+import random
+import sys
+
+import numpy as np
+import pytest
+
+import clew
+from clew import nn
+
+RTOL = {clew.float32: 1e-5, clew.float64: 1e-12}
+
+
+def assert_close(got, want, rtol=1e-5):
+    assert got.dtype == want.dtype and got.shape == want.shape and got.stride() == want.stride()
+    scale = max(want.abs().max().item(), 1e-3) if want.numel() else 1.0
+    assert ((got - want).abs() <= rtol * scale).all(), (got, want)
+
+
+def both(function, samples, parameters=(), same_seed=True):
+    """The results of all samples and the gradients of their sum, plain and batched."""
+
+    def gradients(results):
+        loss = sum(r.sum() for r in results)
+        for p in parameters:
+            p.grad = None
+        loss.backward()
+        return [p.grad.clone() for p in parameters]
+
+    clew.manual_seed(1)
+    plain = [function(s) for s in samples]
+    plain_gradients = gradients(plain) if parameters else []
+    clew.manual_seed(1)
+    with clew.autobatch():
+        batched = [function(s) for s in samples]
+    report = clew.autobatch.report()
+    for got, want in zip(batched, plain):
+        assert got.requires_grad == want.requires_grad
+        assert_close(got.detach(), want.detach())
+    if parameters:
+        for got, want in zip(gradients(batched), plain_gradients):
+            assert_close(got, want, 2e-5)
+    return report
+
+
+def sizes_of(report, operation):
+    return sorted(g.members for g in report.groups if g.operation.endswith(operation))
+
+
+# ---- what is grouped -----------------------------------------------------------------------------
+
+
+def test_equal_samples_run_as_one_call_each():
+    model = nn.Sequential(nn.Linear(5, 7), nn.Tanh(), nn.Linear(7, 3))
+    report = both(model, list(clew.randn(8, 5)), list(model.parameters()))
+    assert report.calls == 24 and [g.members for g in report.groups] == [8, 8, 8]
+    assert report.observations == (("", 24),)
+
+
+def test_different_lengths_are_grouped_step_by_step():
+    cell = nn.LSTMCell(4, 6)
+
+    def run(x):
+        h = c = clew.zeros(6)
+        for step in x:
+            h, c = cell(step, (h, c))
+        return h
+
+    samples = [clew.randn(n, 4) for n in (3, 1, 5, 5, 2)]
+    report = both(run, samples, list(cell.parameters()))
+    assert len(report.groups) < report.calls / 2
+
+
+class Tree(nn.Module):
+    """A child-sum Tree-LSTM over nested tuples."""
+
+    def __init__(self, width: int = 6):
+        super().__init__()
+        self.leaf = nn.Embedding(10, width)
+        self.gates = nn.Linear(width, 3 * width)
+        self.forget = nn.Linear(width, width)
+
+    def node(self, tree):
+        if isinstance(tree, int):
+            h = self.leaf(clew.tensor(tree))
+            return h, h.tanh()
+        children = [self.node(child) for child in tree]
+        total = children[0][0]
+        for h, _ in children[1:]:
+            total = total + h
+        i, o, u = self.gates(total).chunk(3, -1)
+        c = i.sigmoid() * u.tanh()
+        for h, memory in children:
+            c = c + self.forget(h).sigmoid() * memory
+        return o.sigmoid() * c.tanh(), c
+
+    def forward(self, tree):
+        return self.node(tree)[0]
+
+
+def random_tree(rng, depth):
+    if depth == 0 or rng.random() < 0.2:
+        return rng.randrange(10)
+    return tuple(random_tree(rng, depth - 1) for _ in range(rng.randint(1, 3)))
+
+
+def test_trees():
+    rng = random.Random(0)
+    trees = [random_tree(rng, 4) for _ in range(12)]
+    model = Tree()
+    report = both(model, trees, list(model.parameters()))
+    assert len(report.groups) < report.calls / 4
+    text = str(report)
+    assert "tanh" in text and "test_autobatch.py" in text and "the region ended" in text
+
+
+def test_weights_are_told_apart_and_their_samples_are_grouped():
+    first, second = nn.Linear(4, 4), nn.Linear(4, 4)
+
+    def run(x):
+        return (first(x) * second(x)).sum()
+
+    parameters = [*first.parameters(), *second.parameters()]
+    report = both(run, list(clew.randn(6, 4)), parameters)
+    assert sizes_of(report, "linear") == [6, 6]
+
+
+def test_rows_of_a_weight_and_numbers():
+    table = clew.randn(20, 4, requires_grad=True)
+    report = both(lambda i: table[i] * 2 + i, list(range(6)), [table])
+    assert sizes_of(report, "mul") == [6]
+    assert sizes_of(report, "add") == [1] * 6  # each with a number of its own
+
+
+def test_what_has_no_form_for_many_samples_and_what_is_large_runs_by_itself():
+    report = both(lambda x: x.sin().cos(), [clew.randn(70_000) for _ in range(3)])
+    assert [g.members for g in report.groups] == [1] * 6
+    assert {g.why_alone for g in report.groups} == {"its tensors are large enough by themselves"}
+
+
+# ---- the same values -----------------------------------------------------------------------------
+
+
+MODULES = {
+    "layer norm": (lambda: nn.LayerNorm(6), (6,)),
+    "rms norm": (lambda: nn.RMSNorm(6), (3, 6)),
+    "batch norm": (lambda: nn.BatchNorm1d(6).eval(), (2, 6)),
+    "attention": (lambda: nn.MultiheadAttention(6, 2), (4, 6)),
+    "convolution": (lambda: nn.Conv1d(3, 4, 3), (3, 9)),
+    "convolution 2d": (lambda: nn.Conv2d(3, 4, 3), (3, 9, 9)),
+    "pooling": (lambda: nn.MaxPool2d(2), (3, 8, 8)),
+    "gru": (lambda: nn.GRUCell(5, 6), (5,)),
+    "lstm": (lambda: nn.LSTM(5, 6), (7, 5)),
+    "softmax": (lambda: nn.Softmax(-1), (4, 6)),
+    "gelu": (lambda: nn.GELU(), (6,)),
+    "encoder": (lambda: nn.TransformerEncoderLayer(6, 2, 8, dropout=0.0), (4, 6)),
+    "bilinear": (lambda: nn.Bilinear(4, 4, 3), (4,)),
+}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_modules(name):
+    make, shape = MODULES[name]
+    clew.manual_seed(0)
+    model = make()
+
+    def run(x):
+        arguments = {"attention": (x, x, x), "bilinear": (x, x)}.get(name, (x,))
+        out = model(*arguments)
+        return out[0] if isinstance(out, tuple) else out
+
+    both(run, [clew.randn(shape) for _ in range(5)], list(model.parameters()))
+
+
+def test_dropout_draws_the_same_numbers():
+    model = nn.Sequential(nn.Linear(5, 50), nn.Dropout(0.5), nn.Linear(50, 3))
+    report = both(model, list(clew.randn(6, 5)), list(model.parameters()))
+    assert max(g.members for g in report.groups) == 6
+
+
+def test_random_draws_in_order():
+    def run(x):
+        return x * 2 + clew.rand(3) + clew.randn_like(x)
+
+    both(run, list(clew.randn(5, 3)))
+
+
+def test_second_derivatives():
+    w = clew.randn(3, 3, dtype=clew.float64, requires_grad=True)
+    samples = list(clew.randn(4, 3, dtype=clew.float64))
+
+    def loss(batched):
+        with clew.autobatch() if batched else clew.enable_grad():
+            return sum(((w @ x).tanh() @ x) for x in samples)
+
+    results = []
+    for batched in (False, True):
+        (g,) = clew.autograd.grad(loss(batched), w, create_graph=True)
+        (h,) = clew.autograd.grad(g.square().sum(), w)
+        results.append((g.detach(), h))
+    for got, want in zip(results[1], results[0]):
+        assert_close(got, want, 1e-12)
+
+
+def test_modes_belong_to_calls():
+    w = clew.ones(3, requires_grad=True)
+    with clew.autobatch():
+        a = w * 2
+        with clew.no_grad():
+            b = w * 2
+        c = w * 2
+        with clew.inference_mode():
+            d = clew.ones(3) * 2
+        assert a.requires_grad and not b.requires_grad and c.requires_grad
+    assert a.grad_fn is not None and b.grad_fn is None and c.requires_grad
+    assert d.is_inference() and not a.is_inference()
+    (a.sum() + b.sum() + c.sum()).backward()
+    assert w.grad.tolist() == [4.0] * 3
+
+
+def test_autocast():
+    model = nn.Linear(4, 4)
+
+    def run(x):
+        with clew.autocast("cpu", dtype=clew.bfloat16):
+            return model(x)
+
+    samples = list(clew.randn(4, 4))
+    plain = [run(x) for x in samples]
+    with clew.autobatch():
+        batched = [run(x) for x in samples]
+    for got, want in zip(batched, plain):
+        assert got.dtype == want.dtype == clew.bfloat16
+        assert clew.allclose(got.float(), want.float(), rtol=0.02)
+
+
+# ---- observation ---------------------------------------------------------------------------------
+
+
+def test_a_value_can_be_asked_for_at_any_time():
+    x = clew.randn(3)
+    with clew.autobatch():
+        y = x * 2
+        n = y.sum().item()
+        z = y + n
+        assert bool((z == x * 2 + n).all())
+        assert np.array_equal(y.numpy(), (x * 2).numpy())
+        assert z.tolist() == (x * 2 + n).tolist()
+    assert len(clew.autobatch.report().observations) >= 3
+    assert "test_autobatch.py" in clew.autobatch.report().observations[0][0]
+
+
+def test_writing_in_place():
+    x = clew.zeros(3)
+    with clew.autobatch():
+        y = x + 1
+        x.add_(5)  # y must be of the old x
+        z = y * 2
+        z.add_(1)
+        v = (y * 3)[0:2]
+        w = v + 0
+        v.fill_(7)
+    assert y.tolist() == [1.0] * 3 and z.tolist() == [3.0] * 3
+    assert w.tolist() == [3.0] * 2 and v.tolist() == [7.0] * 2
+
+
+def test_views_share_memory_with_what_they_are_views_of():
+    with clew.autobatch():
+        y = clew.ones(4, 2) * 3
+        first, rows = y[0], y.T
+    first.fill_(0)
+    assert y.tolist() == [[0, 0], [3, 3], [3, 3], [3, 3]]
+    assert rows.tolist() == [[0, 3, 3, 3], [0, 3, 3, 3]]
+    assert first._base is y and rows._base is y
+
+
+def test_two_views_of_what_is_gone_share_memory():
+    with clew.autobatch():
+        y = clew.ones(4) * 3
+        a, b = y[:2], y[1:]
+        del y
+    a.fill_(0)
+    assert b.tolist() == [0, 3, 3]
+
+
+def test_gradients_of_views():
+    x = clew.ones(4, 2, requires_grad=True)
+    with clew.autobatch():
+        y = x * 3
+        a, b = y[0], y.chunk(2)[1]
+    (a.sum() + 2 * b.sum() + y.sum()).backward()
+    assert x.grad.tolist() == [[6, 6], [3, 3], [9, 9], [9, 9]]
+
+
+def test_a_result_written_afterwards_does_not_harm_backward():
+    x = clew.ones(3, requires_grad=True)
+    with clew.autobatch():
+        y = [(x * i).exp() for i in range(3)]
+    with clew.no_grad():
+        y[0].zero_()
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z = clew.ones(3, requires_grad=True).exp()
+        with clew.no_grad():
+            z.zero_()
+        z.sum().backward()
+    y[1].sum().backward()
+    assert clew.allclose(x.grad, clew.ones(3).exp())
+
+
+def test_backward_inside():
+    model = nn.Linear(3, 1)
+    optimizer = clew.optim.SGD(model.parameters(), 0.1)
+    x = clew.ones(2, 3)
+    with clew.autobatch():
+        for _ in range(3):
+            loss = sum(model(r).square().sum() for r in x)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        last = loss.item()
+    first = sum((model(r) * 0 + 5).sum() for r in x).item()
+    assert np.isfinite(last) and first == 10
+
+
+def test_hooks_and_grad_fn():
+    x = clew.ones(3, requires_grad=True)
+    seen = []
+    with clew.autobatch():
+        y = x * 2
+        assert y.requires_grad and not y.is_leaf
+        y.register_hook(seen.append)
+        z = x * 3
+        assert z.grad_fn.name() == "MulBackward0"
+        z.retain_grad()
+        w = y + z
+    w.sum().backward()
+    assert seen[0].tolist() == [1.0] * 3 and z.grad.tolist() == [1.0] * 3
+    assert x.grad.tolist() == [5.0] * 3
+
+
+def test_detach_waits_on():
+    x = clew.ones(3, requires_grad=True)
+    with clew.autobatch():
+        ys = [(x * i).detach() * 2 for i in range(4)]
+    report = clew.autobatch.report()
+    assert len(report.observations) == 1 and not ys[0].requires_grad
+    assert [y[0].item() for y in ys] == [0, 2, 4, 6]
+
+
+def test_a_custom_function():
+    class Double(clew.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return g * 2 * (x == x)
+
+    w = clew.ones(3, requires_grad=True)
+    both(lambda s: Double.apply(w * s) + 1, [1.0, 2.0], [w])
+
+
+def test_saved_tensor_hooks_checkpoint_and_vmap():
+    w = clew.randn(3, 3, requires_grad=True)
+
+    def run(x):
+        with clew.autograd.graph.saved_tensors_hooks(lambda t: t * 1, lambda t: t):
+            y = (w @ x).tanh()
+        y = clew.utils.checkpoint.checkpoint(lambda v: (v * 2).sin(), y, use_reentrant=False)
+        return y + clew.func.vmap(lambda v: v * v)(w @ x)
+
+    both(run, list(clew.randn(4, 3)), [w])
+
+
+def test_numpy_memory_is_read_when_the_call_is_made():
+    array = np.ones(3, np.float32)
+    x = clew.from_numpy(array)
+    with clew.autobatch():
+        y = x * 2
+        array[:] = 5
+    assert y.tolist() == [2.0] * 3
+
+
+def test_changed_data_and_flags():
+    w = clew.ones(3, requires_grad=True)
+    with clew.autobatch():
+        y = w * 2
+        w.data = clew.full((3,), 7.0)
+        z = w * 2
+    assert y.tolist() == [2.0] * 3 and z.tolist() == [14.0] * 3
+    w = clew.ones(3, requires_grad=True)
+    with clew.autobatch():
+        y = w * 2
+        w.requires_grad_(False)
+        z = w * 2
+    assert y.requires_grad and not z.requires_grad
+
+
+# ---- errors --------------------------------------------------------------------------------------
+
+
+def test_errors_of_shapes_come_at_once():
+    with clew.autobatch():
+        y = clew.ones(3) * 2
+        with pytest.raises(RuntimeError, match="size"):
+            y + clew.ones(4)
+        z = y + 1
+    assert z.tolist() == [3.0] * 3
+
+
+def test_errors_of_values_name_the_line_and_spare_the_others():
+    table = nn.Embedding(4, 3)
+    with pytest.raises(IndexError) as caught:
+        with clew.autobatch():
+            rows = [table(clew.tensor(i)) * 2 for i in (1, 2, 9, 3)]  # the line
+    assert "test_autobatch.py" in str(caught.value)
+    assert clew.equal(rows[0], table.weight[1] * 2) and clew.equal(rows[3], table.weight[3] * 2)
+    with pytest.raises(IndexError):
+        rows[2].sum().item()
+    with pytest.raises(IndexError):
+        print(rows[2])
+
+
+def test_an_exception_of_the_program_goes_first():
+    table = nn.Embedding(4, 3)
+    with pytest.raises(KeyError):
+        with clew.autobatch():
+            bad = table(clew.tensor(9))
+            raise KeyError
+    with pytest.raises(IndexError):
+        bad.tolist()
+
+
+def test_nothing_is_kept():
+    model = Tree(4)
+
+    def once():
+        with clew.autobatch():
+            results = [model((1, (2, 3))) for _ in range(4)]
+        return clew.stack(results).sum().item()
+
+    once()
+    gc.collect()
+    before = clew.memory_stats()["live_bytes"]
+    objects = len(gc.get_objects())
+    for _ in range(3):
+        once()
+    gc.collect()
+    assert len(gc.get_objects()) < objects + 200
+    assert clew.memory_stats()["live_bytes"] <= before + 4096
+
+
+def test_nesting_threads_and_use_afterwards():
+    import threading
+
+    results = {}
+
+    def work(i):
+        with clew.autobatch():
+            results[i] = [(clew.ones(3) * j).sum() for j in range(10)]
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(3)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert all([r.item() for r in results[i]] == [3.0 * j for j in range(10)] for i in range(3))
+    with clew.autobatch():
+        with clew.autobatch():
+            a = clew.ones(2) * 2
+        b = a + 1
+    assert b.tolist() == [3.0, 3.0] and (b + 1).tolist() == [4.0, 4.0]
+
+
+def test_random_programs():
+    """Chains of operations on a pool of tensors, observed and branched on at random."""
+    unary = ["tanh", "sigmoid", "exp", "neg", "abs", "square"]
+    for seed in range(60):
+        rng = random.Random(seed)
+        w = clew.randn(4, 4, dtype=clew.float64, requires_grad=True)
+
+        def sample(x, rng):
+            pool = [x, x * 0.5]
+            for _ in range(rng.randint(3, 15)):
+                kind = rng.randrange(7)
+                a = rng.choice(pool)
+                if kind == 0:
+                    pool.append(getattr(a.clamp(-2, 2), rng.choice(unary))())
+                elif kind == 1:
+                    pool.append(a + rng.choice(pool))
+                elif kind == 2:
+                    pool.append((w @ a).tanh())
+                elif kind == 3:
+                    pool.append(clew.cat([a[:2], rng.choice(pool)[2:]]))
+                elif kind == 4 and rng.random() < 0.3:
+                    pool.append(a * (1 if a.sum().item() > 0 else -1))
+                elif kind == 5 and rng.random() < 0.5:
+                    b = a * 1
+                    b[0] = 3
+                    pool.append(b)
+                else:
+                    pool.append(clew.stack(list(a.flip(0).unbind())))
+            return sum(p.sum() for p in pool) + w.sum() * 0
+
+        clew.manual_seed(seed)
+        samples = list(clew.randn(rng.randint(1, 5), 4, dtype=clew.float64))
+        seeds = [rng.randrange(3) for _ in samples]
+        outcomes = []
+        for batched in (False, True):
+            with clew.autobatch() if batched else clew.enable_grad():
+                results = [sample(x, random.Random(s)) for x, s in zip(samples, seeds)]
+            (g,) = clew.autograd.grad(clew.stack(results).sum(), w)
+            outcomes.append((clew.stack(results).detach(), g))
+        assert_close(outcomes[1][0], outcomes[0][0], 1e-11)
+        assert_close(outcomes[1][1], outcomes[0][1], 1e-10)
+
+
+# ---- map -----------------------------------------------------------------------------------------
+
+
+def ponder(cell, halt):
+    """Adaptive computation time: steps until a sum of probabilities passes 1."""
+
+    def run(x):
+        h, total, steps = clew.zeros(4), 0.0, 0
+        while total < 1 and steps < 20:
+            h = cell(x, h)
+            total += halt(h).sigmoid().item() * (0.3 + 0.2 * x[0].item() ** 2)
+            steps += 1
+        return h, steps
+
+    return run
+
+
+def test_map_goes_on_across_observations():
+    pytest.importorskip("greenlet")
+    clew.manual_seed(0)
+    cell, halt = nn.GRUCell(3, 4), nn.Linear(4, 1)
+    samples = list(clew.randn(16, 3))
+    run = ponder(cell, halt)
+    plain = [run(x) for x in samples]
+    batched = clew.autobatch.map(run, samples)
+    assert [s for _, s in batched] == [s for _, s in plain]
+    assert len({s for _, s in plain}) > 1
+    for (got, _), (want, _) in zip(batched, plain):
+        assert_close(got.detach(), want.detach())
+    report = clew.autobatch.report()
+    assert len(report.groups) < report.calls / 3
+    sum(h.sum() for h, _ in batched).backward()
+    got = cell.weight_hh.grad.clone()
+    cell.zero_grad()
+    sum(h.sum() for h, _ in plain).backward()
+    assert_close(got, cell.weight_hh.grad, 1e-5)
+
+
+def test_map_keeps_modes_and_generators_of_tasks_apart():
+    pytest.importorskip("greenlet")
+    w = clew.ones(2, requires_grad=True)
+
+    def steps(i):
+        for k in range(2):
+            yield (w * i).sum().item() + k
+
+    def run(i):
+        seen = []
+        with clew.set_grad_enabled(i % 2 == 0):
+            for value in steps(i):
+                seen.append((value, clew.is_grad_enabled(), (w * 2).requires_grad))
+        return seen
+
+    assert clew.autobatch.map(run, range(4)) == [run(i) for i in range(4)]
+    assert clew.is_grad_enabled()
+
+
+def test_map_raises_for_a_sample_and_closes_the_others():
+    pytest.importorskip("greenlet")
+    closed = []
+
+    def run(i):
+        try:
+            if (clew.ones(2) * i).sum().item() == 4:
+                raise ValueError("no")
+            (clew.ones(2) * i).sum().item()
+            return i
+        finally:
+            closed.append(i)
+
+    with pytest.raises(ValueError, match="no") as caught:
+        clew.autobatch.map(run, range(5))
+    assert any("sample 2" in note for note in caught.value.__notes__)
+    assert sorted(closed) == list(range(5))
+    assert clew.autobatch.map(lambda i: (clew.ones(1) * i).item(), range(3)) == [0, 1, 2]
+
+
+def test_map_an_error_of_values_is_its_samples():
+    pytest.importorskip("greenlet")
+    table = nn.Embedding(4, 3)
+
+    def run(i):
+        try:
+            return table(clew.tensor(i)).sum().item()
+        except IndexError:
+            return None
+
+    got = clew.autobatch.map(run, [1, 9, 2])
+    assert got[1] is None and got[0] == pytest.approx(table.weight[1].sum().item(), rel=1e-5)
+
+
+def test_map_without_samples_nested_and_with_print(capsys):
+    pytest.importorskip("greenlet")
+    assert clew.autobatch.map(abs, []) == []
+    inner = lambda x: clew.autobatch.map(lambda k: (x * k).sum().item(), range(3))  # noqa: E731
+    assert clew.autobatch.map(inner, [clew.ones(2), clew.ones(1)]) == [[0, 2, 4], [0, 1, 2]]
+    clew.autobatch.map(lambda x: print(x * 2), [clew.ones(1), clew.zeros(1)])
+    assert capsys.readouterr().out == "tensor([2.])\ntensor([0.])\n"
+
+
+def test_map_names_what_it_needs(monkeypatch):
+    monkeypatch.setitem(sys.modules, "greenlet", None)
+    with pytest.raises(ImportError, match=r"clew\[autobatch\]"):
+        clew.autobatch.map(abs, [1])
