@@ -326,7 +326,8 @@ Tensor apply_one(const OpDef& op, std::span<const Tensor> in, const void* attrs)
   const bool whole = !glance.batched(op);
   const bool plain = !modes.intercept && whole;
   if (plain && elementwise) return run_and_record_elementwise(op, in, attrs, glance);
-  if (whole && elementwise && !autocasts() && !collects()) return run_seen_elementwise(op, in, attrs, glance);
+  if (whole && elementwise && !autocasts() && !collects())
+    return run_seen_elementwise(op, in, attrs, glance);
   if (plain && op.quick) {
     if (Tensor out = run_quick_and_record(op, in, attrs, glance)) return out;
   }

@@ -25,6 +25,8 @@ struct Deferral {
   // it must run at once, and what it reads does not wait any more.
   bool (*collect)(const OpDef& op, std::span<const Tensor> in, const void* attrs,
                   Tensors& outs) = nullptr;
+  // A gathered result without its history, which goes on waiting.
+  Tensor (*detach)(const Tensor& t) = nullptr;
   // Runs what this thread has gathered; how many calls that was.
   size_t (*run_collected)() = nullptr;
 };

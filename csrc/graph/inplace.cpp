@@ -270,11 +270,8 @@ void mark_view(const Tensor& view, const Tensor& t, bool multi_output) {
 }
 
 Tensor detach(const Tensor& t) {
-  if (collects() && t->storage->device == Device::Pending) {  // goes on waiting
-    const GradMode off(false);
-    return builtins.view(t, t.sizes());
-  }
-  return alias(t);
+  const bool gathered = collects() && (t->flags & flag_gathered);
+  return gathered ? deferral.detach(t) : alias(t);
 }
 
 void detach_(const Tensor& t) {

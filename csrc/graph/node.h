@@ -338,6 +338,7 @@ struct Builtins {
   Tensor (*to_dtype)(const Tensor&, DType) = nullptr;
   Tensor (*real)(const Tensor&) = nullptr;
   Tensor (*view_as_real)(const Tensor&) = nullptr;
+  Tensor (*masked_scale)(const Tensor&, const Tensor& mask, double scale) = nullptr;
   Tensor (*view_as_complex)(const Tensor&) = nullptr;
   Tensor (*clone)(const Tensor&) = nullptr;
   // Sizes, strides and the storage offset, all in elements.
@@ -351,7 +352,7 @@ struct Builtins {
   Tensor (*cat)(std::span<const Tensor>) = nullptr;    // along the first dim
   Tensor (*narrow)(const Tensor&, int64_t start, int64_t length) = nullptr;  // of the first dim
   Tensor (*take_rows)(const Tensor&, const Tensor& index) = nullptr;         // int64, none negative
-  NonFinite (*non_finite)(const Tensor&) = nullptr;    // floating or complex, with elements
+  NonFinite (*non_finite)(const Tensor&) = nullptr;  // floating or complex, with elements
 };
 extern Builtins builtins;
 void init_builtins();                       // ops/registry.cpp

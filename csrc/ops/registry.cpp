@@ -5,6 +5,7 @@
 
 #include "graph/inplace.h"
 #include "graph/node.h"
+#include "ops/activation/dropout.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/finite.h"
 #include "ops/elementwise/unary.h"
@@ -174,6 +175,7 @@ void init_builtins() {
   builtins.conj = [](const Tensor& a) { return conj(a); };
   builtins.view_as_real = [](const Tensor& a) { return view_as_real(a); };
   builtins.view_as_complex = [](const Tensor& a) { return view_as_complex(a); };
+  builtins.masked_scale = masked_scale;
   builtins.real = [](const Tensor& a) { return select(view_as_real(a), -1, 0); };
   builtins.sum_to = sum_to;
   builtins.to_dtype = to_dtype;
@@ -193,9 +195,7 @@ void init_builtins() {
   builtins.narrow = [](const Tensor& a, int64_t start, int64_t length) {
     return narrow(a, 0, start, length);
   };
-  builtins.take_rows = [](const Tensor& a, const Tensor& index) {
-    return index_at(a, index, {0});
-  };
+  builtins.take_rows = [](const Tensor& a, const Tensor& index) { return index_at(a, index, {0}); };
 }
 
 }  // namespace clew

@@ -34,9 +34,12 @@ uint64_t hash_of(const Scalar& s) {
 
 // Each attribute as a number that tells equal ones.
 template <class T> uint64_t told(const T& v) {
-  if constexpr (std::is_same_v<T, Dims> || std::is_same_v<T, Scalar>) return hash_of(v);
-  else if constexpr (std::is_same_v<T, double>) return bits_of(v);
-  else return static_cast<uint64_t>(v);
+  if constexpr (std::is_same_v<T, Dims> || std::is_same_v<T, Scalar>)
+    return hash_of(v);
+  else if constexpr (std::is_same_v<T, double>)
+    return bits_of(v);
+  else
+    return static_cast<uint64_t>(v);
 }
 template <class T> uint64_t told_optional(const void* at) {
   const auto& v = *static_cast<const std::optional<T>*>(at);
@@ -76,7 +79,8 @@ uint64_t place_of(const Tensor& t) {
 }  // namespace
 
 uint64_t hash_of_call(const OpDef& op, const void* attrs, size_t operands) {
-  uint64_t h = mixed(bits_of(&op), operands * 4 + static_cast<uint64_t>(modes.grad) * 2 + modes.inference);
+  uint64_t h =
+      mixed(bits_of(&op), operands * 4 + static_cast<uint64_t>(modes.grad) * 2 + modes.inference);
   if (attrs && op.attrs)
     for (int i = 0; i < op.attrs->count; ++i) {
       const AttrField& f = op.attrs->fields[static_cast<size_t>(i)];
@@ -183,7 +187,8 @@ std::vector<std::vector<uint32_t>> Plan::groups() {
       ++needs[i];
       ++first_user[m + 1];
     }
-    const auto [found, fresh] = known.try_emplace(signature(i), static_cast<uint32_t>(sorts.size()));
+    const auto [found, fresh] =
+        known.try_emplace(signature(i), static_cast<uint32_t>(sorts.size()));
     if (fresh) sorts.emplace_back();
     sort_of[i] = found->second;
     Sort& s = sorts[found->second];

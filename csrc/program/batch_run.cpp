@@ -26,8 +26,8 @@ class ModesOf {
     modes.saved_hooks = 0;
     modes.disposable = nullptr;
     modes.running = nullptr;
-    modes.intercept = static_cast<uint8_t>(
-        modes.intercept & (intercept_trace | intercept_watch | intercept_anomaly));
+    modes.intercept = static_cast<uint8_t>(modes.intercept &
+                                           (intercept_trace | intercept_watch | intercept_anomaly));
   }
   ~ModesOf() { modes = before_; }
   ModesOf(const ModesOf&) = delete;
@@ -75,7 +75,8 @@ Tensor index_of(std::span<const int64_t> rows) {
 Tensor choose(const Tensor& whole, std::span<const int64_t> rows) {
   const auto n = static_cast<int64_t>(rows.size());
   bool rising = true;
-  for (size_t i = 1; rising && i < rows.size(); ++i) rising = rows[i] == rows[0] + static_cast<int64_t>(i);
+  for (size_t i = 1; rising && i < rows.size(); ++i)
+    rising = rows[i] == rows[0] + static_cast<int64_t>(i);
   if (!rising) return builtins.take_rows(whole, index_of(rows));
   return n == whole.size(0) ? whole : builtins.narrow(whole, rows[0], n);
 }
@@ -168,7 +169,7 @@ void BatchRun::run_group(std::vector<uint32_t>& members) {
       large = large || values_[static_cast<size_t>(g.value)].shape->numel >= large_elements;
   for (uint32_t k = 0; k < c.values; ++k)
     large = large || values_[c.first_value + k].shape->numel >= large_elements;
-  const char* why = members.size() == 1       ? "no other call like it could run with it"
+  const char* why = members.size() == 1        ? "no other call like it could run with it"
                     : !has_batched_form(*c.op) ? "it has no form for many samples"
                     : large                    ? "its tensors are large enough by themselves"
                                                : nullptr;
@@ -291,7 +292,8 @@ bool BatchRun::run_together(std::span<const uint32_t> members) {
       const Dims& want = values_[c.first_value + k].shape->sizes;
       const Dims& have = whole[static_cast<int>(k)].sizes();
       const int lead = all_shared ? 0 : 1;
-      if (have.size() != want.size() + lead || !std::equal(want.begin(), want.end(), have.begin() + lead))
+      if (have.size() != want.size() + lead ||
+          !std::equal(want.begin(), want.end(), have.begin() + lead))
         return false;
     }
     for (const Tensor& t : whole) set_origin(t, c.origin);
@@ -367,7 +369,8 @@ static void keep_failed(Value& v, Failed& keeper) {
   if (s && s->device == Device::Pending) keeper.keep(s);
 }
 
-// ---- giving results to whoever holds them --------------------------------------------------------
+// ---- giving results to whoever holds them
+// --------------------------------------------------------
 
 void BatchRun::deliver() {
   for (uint32_t i = 0; i < calls_.size(); ++i) {
@@ -377,8 +380,7 @@ void BatchRun::deliver() {
     if (!needed) continue;
     if (failed_[i] >= 0) {
       auto* keeper = new Failed(failures_[static_cast<size_t>(failed_[i])]);
-      for (uint32_t k = 0; k < c.values; ++k)
-        keep_failed(values_[c.first_value + k], *keeper);
+      for (uint32_t k = 0; k < c.values; ++k) keep_failed(values_[c.first_value + k], *keeper);
       keeper->decref();
       continue;
     }
@@ -418,6 +420,10 @@ void BatchRun::deliver_value(uint32_t call, uint32_t value) {
   Value& v = values_[value];
   const Place place = places_[value];
   Tensor source = row(place);
+  if (place.row < 0 && whole_uses_[static_cast<size_t>(place.whole)]-- > 1)
+    source = builtins.clone(source);  // each has a history of its own
+  else if (place.row < 0)
+    wholes_[static_cast<size_t>(place.whole)] = Tensor();
   if (!v.tensor) {
     Tensor own = builtins.clone(source);
     if (v.storage) {
@@ -432,12 +438,11 @@ void BatchRun::deliver_value(uint32_t call, uint32_t value) {
   const Tensor t = Tensor::borrow(v.tensor);
   Storage* s = t->storage;
   leave(s);
-  const bool last = place.row >= 0 || whole_uses_[static_cast<size_t>(place.whole)]-- == 1;
-  if (!last) source = builtins.clone(source);  // each has a history of its own
   Storage* own = source->storage;
-  if (place.row < 0 && own->refs == 1 && own->resizable && own->nbytes == s->nbytes &&
-      source->offset == t->offset && source.strides() == t.strides()) {
-    if (last) wholes_[static_cast<size_t>(place.whole)] = Tensor();
+  // A node may have saved the bytes, or the tensor object.
+  const bool unshared = own->refs == 1 && Py_REFCNT(reinterpret_cast<PyObject*>(source.get())) == 1;
+  if (unshared && own->resizable && own->nbytes == s->nbytes && source->offset == t->offset &&
+      source.strides() == t.strides()) {
     s->take_bytes_of(own);
   } else {
     give_bytes(s);
@@ -453,7 +458,10 @@ void BatchRun::deliver_views(uint32_t call) {
   const Tensor base =
       g.value < 0 ? g.outer : Tensor::borrow(values_[static_cast<size_t>(g.value)].tensor);
   Tensors views;
-  apply(*c.op, {&base, 1}, c.attrs, views);
+  if (c.op == &detach_op)
+    views.push_back(alias(base));
+  else
+    apply(*c.op, {&base, 1}, c.attrs, views);
   for (uint32_t k = 0; k < c.values; ++k) {
     Value& v = values_[c.first_value + k];
     Tensor& view = views[static_cast<int>(k)];

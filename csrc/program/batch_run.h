@@ -12,8 +12,7 @@ namespace clew::program {
 
 class BatchRun {
  public:
-  BatchRun(std::span<const Gathered> calls, std::span<const Given> givens,
-           std::span<Value> values);
+  BatchRun(std::span<const Gathered> calls, std::span<const Given> givens, std::span<Value> values);
   // What the first call that failed threw, or null; results of it and of what needs them keep it.
   // Throws what interrupts.
   std::exception_ptr execute();

@@ -39,33 +39,40 @@ struct Promise final : Node {
 };
 
 bool waits_for(const Tensor& t, const Batching* b) {
-  return t->storage->device == Device::Pending && t->storage->owner == static_cast<const Waiting*>(b);
+  return t->storage->device == Device::Pending &&
+         t->storage->owner == static_cast<const Waiting*>(b);
 }
 
 // Where an input's elements lie decides what such an operation gives.
 bool depends_on_layout(const OpDef& op) { return op.aliases || op_name(op) == "as_strided"; }
 
-// Dropout draws whatever its input is: now, and the product waits. Its result in `outs`; false
-// where it is another operation, or adds something to what is kept.
+// Dropout draws whatever its input is: its mask now, and what is kept waits. Its results in `outs`;
+// false where it is another operation, or puts something in the place of what is dropped.
 bool take_dropout(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tensors& outs) {
   if (op_name(op) != "_masked_dropout") return false;
-  const char* at = static_cast<const char*>(attrs);
-  const auto number = [&](int field) {
-    return *reinterpret_cast<const double*>(at + op.attrs->fields[static_cast<size_t>(field)].offset);
-  };
-  constexpr int shift = 2, dropped = 3;
-  if (number(shift) != 0 || number(dropped) != 0) return false;
-  Tensor ones = empty(in[0].sizes(), in[0].dtype());
-  fill_(ones, Scalar(1));
-  Tensors drawn;
-  {
-    const GradMode off(false);
-    const InterceptWithout at_once(intercept_collect);
-    apply(op, {&ones, 1}, attrs, drawn);
+  enum Field { keep, scale, shift, dropped, feature, masked };
+  alignas(16) std::byte own[96];
+  if (op.attrs->size > sizeof own) return false;
+  op.attrs->copy(own, attrs);
+  const auto at = [&](Field f) { return own + op.attrs->fields[static_cast<size_t>(f)].offset; };
+  const auto number = [&](Field f) { return *reinterpret_cast<const double*>(at(f)); };
+  *reinterpret_cast<bool*>(at(masked)) = true;
+  const bool plain = number(shift) == 0 && number(dropped) == 0;
+  if (plain) {
+    // Numbers are drawn in the order of memory.
+    const Tensor like = empty_strided(in[0].sizes(), in[0].strides(), in[0].dtype());
+    fill_(like, Scalar(0));
+    Tensors drawn;
+    {
+      const GradMode off(false);
+      const InterceptWithout at_once(intercept_collect);
+      apply(op, {&like, 1}, own, drawn);
+    }
+    outs.push_back(builtins.masked_scale(in[0], drawn[1], number(scale)));
+    outs.push_back(drawn[1]);
   }
-  outs.push_back(builtins.mul(in[0], drawn[0]));
-  outs.push_back(drawn[1]);
-  return true;
+  op.attrs->destroy(own);
+  return plain;
 }
 
 // What most results are: of an elementwise operation on dense tensors of one shape and dtype.
@@ -78,8 +85,8 @@ Tensor like_operands(const OpDef& op, std::span<const Tensor> in) {
     return {};
   for (const Tensor& t : in.subspan(1))
     if (t->shape != first->shape || t->dtype != first->dtype || t.is_wrapped_number()) return {};
-  Storage* s = Storage::allocate(
-      static_cast<size_t>(first->shape->numel) * itemsize(first->dtype), Device::Pending);
+  Storage* s = Storage::allocate(static_cast<size_t>(first->shape->numel) * itemsize(first->dtype),
+                                 Device::Pending);
   Tensor t = over_parts(s, first->shape, 0, first->dtype, 0);
   s->decref();
   return t;
@@ -210,8 +217,7 @@ void Batching::keep(const OpDef& op, std::span<const Tensor> in, const void* att
     t->flags |= flag_gathered;
     await(t->storage);
     t->shape->incref();
-    values_.push_back(
-        {t.get(), nullptr, t->shape, hash_of_shape(t.dtype(), t->shape), t.dtype()});
+    values_.push_back({t.get(), nullptr, t->shape, hash_of_shape(t.dtype(), t->shape), t.dtype()});
   }
   calls_.push_back(c);
 }
@@ -273,10 +279,10 @@ bool Batching::take(const OpDef& op, std::span<const Tensor> in, const void* att
     device_of(op, in);
     for (int k = 0; k < specs.size(); ++k) {
       const OutSpec& s = specs[k];
-      results.push_back(
-          promised(s.strides ? empty_strided(s.sizes, *s.strides, s.dtype, Device::Pending)
-                             : empty(s.sizes, s.dtype, Device::Pending),
-                   records));
+      results.push_back(promised(s.strides
+                                     ? empty_strided(s.sizes, *s.strides, s.dtype, Device::Pending)
+                                     : empty(s.sizes, s.dtype, Device::Pending),
+                                 records));
     }
   }
   if (calls_.size() != before) return false;  // its shape rule asked for values: all have run
@@ -364,6 +370,22 @@ void gather_calls(bool on) {
   } else {
     modes.intercept = static_cast<uint8_t>(modes.intercept & ~intercept_collect);
   }
+}
+
+static void same_view(const clew::Call& c, std::vector<ViewSpec>& out) {
+  out.push_back({c.in[0].sizes(), c.in[0].strides(), 0});
+}
+static void no_history(Vjp&) { fail_internal("what was detached has no history"); }
+constinit const OpDef detach_op = view({
+    .signature = "detach(Tensor input) -> Tensor",
+    .doc = "The same elements without history.",
+    .view = same_view,
+    .vjp = no_history,
+});
+
+Tensor detach_gathered(const Tensor& t) {
+  const GradMode off(false);
+  return apply(detach_op, {t});
 }
 
 bool collect(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tensors& outs) {

@@ -98,6 +98,9 @@ void gather_calls(bool on);
 
 // In deferral's form.
 void forget(TensorObj* t);
+Tensor detach_gathered(const Tensor& t);
+// What detach_gathered() gathers.
+extern const OpDef detach_op;
 bool collect(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tensors& outs);
 size_t run_collected();
 

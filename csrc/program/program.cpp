@@ -178,8 +178,8 @@ void Program::release(Operand& o) {
   if (!s) return;
   // The last call that it takes part in has run. After a failure what never had bytes goes on
   // waiting: whoever asks for them gets the error.
-  if (--s->awaited == 0 && s->device == Device::Pending && s->owner == static_cast<Waiting*>(this) &&
-      (s->data || s->nbytes == 0 || !failure_))
+  if (--s->awaited == 0 && s->device == Device::Pending &&
+      s->owner == static_cast<Waiting*>(this) && (s->data || s->nbytes == 0 || !failure_))
     leave(s);
   o.storage = nullptr;
   s->decref();
@@ -304,7 +304,8 @@ void keep(const OpDef& op, std::span<const Tensor> in, const void* attrs,
           std::span<const Tensor> results, Waits how, DType compute) {
   if (current && current->waiting() >= most_waiting) current->run(Ending::full);
   for (const Tensor& t : in)
-    if (t.defined() && t->storage->device == Device::Pending && t->storage->owner != static_cast<Waiting*>(current))
+    if (t.defined() && t->storage->device == Device::Pending &&
+        t->storage->owner != static_cast<Waiting*>(current))
       settle_storage(t->storage);  // of another thread's program, or of one that runs
   Tensors own;
   for (const Tensor& t : in) {
@@ -384,6 +385,7 @@ void init_deferral() {
   deferral = {.keep = keep,
               .run_own = run_own,
               .collect = collect,
+              .detach = detach_gathered,
               .run_collected = run_collected};
   settle_storage = settle;
   defer_copy = defer_copy_;

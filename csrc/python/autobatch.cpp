@@ -55,7 +55,8 @@ PyObject* park_with(PyObject*, PyObject* function) {
 
 PyObject* place_of(const Origin* o) {
   const std::string text = o ? describe(o) : std::string();
-  return checked(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
+  return checked(
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
 }
 
 // _parks() -> whether a function is set.
@@ -67,21 +68,23 @@ PyObject* to_hub(PyObject*, PyObject*) {
   Py_RETURN_NONE;
 }
 
-// _batch_report() -> ([(operation, place, members, why alone or None) ...], [(observed, calls, place) ...], calls).
+// _batch_report() -> ([(operation, place, members, why alone or None) ...], [(observed, calls,
+// place) ...], calls).
 PyObject* batch_report(PyObject*, PyObject*) {
   return guarded([]() -> PyObject* {
     const program::BatchReport r = program::batch_report();  // what follows may run anything
     const Ref calls(checked(PyList_New(0))), ends(checked(PyList_New(0)));
     for (const program::BatchedCall& c : r.calls) {
       const std::string_view name = op_name(*c.op);
-      const Ref one(checked(Py_BuildValue("(s#NIz)", name.data(), static_cast<Py_ssize_t>(name.size()),
-                                          place_of(c.origin), c.members, c.why_alone)));
+      const Ref one(
+          checked(Py_BuildValue("(s#NIz)", name.data(), static_cast<Py_ssize_t>(name.size()),
+                                place_of(c.origin), c.members, c.why_alone)));
       if (PyList_Append(calls.get(), one.get()) < 0) throw PythonError();
     }
     for (const program::End& e : r.ends) {
-      const Ref one(checked(Py_BuildValue("(OIN)",
-                                          e.why == program::Ending::observed ? Py_True : Py_False,
-                                          e.calls, place_of(e.where))));
+      const Ref one(
+          checked(Py_BuildValue("(OIN)", e.why == program::Ending::observed ? Py_True : Py_False,
+                                e.calls, place_of(e.where))));
       if (PyList_Append(ends.get(), one.get()) < 0) throw PythonError();
     }
     return Py_BuildValue("(OOK)", calls.get(), ends.get(),

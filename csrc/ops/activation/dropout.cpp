@@ -1,6 +1,8 @@
 // Dropout and its relatives: one fused kernel that draws the mask and applies it.
 // May include: graph, kernels/random/random.h, ops.
 // Invariant: only the mask (bool) is kept for backward.
+#include "ops/activation/dropout.h"
+
 #include <cmath>
 
 #include "graph/inplace.h"
@@ -110,6 +112,14 @@ constexpr OpDef dropout_backward_op = general({
 void backward_vjp(Vjp& c) {
   if (c.needs(0)) c.set(0, apply(dropout_backward_op, {c.grad(), c.in(1)}, c.as<ScaleAttrs>()));
 }
+}  // namespace
+
+Tensor masked_scale(const Tensor& x, const Tensor& mask, double scale) {
+  return apply(dropout_backward_op, {x, mask}, ScaleAttrs{scale});
+}
+
+namespace {
+
 void masked_vjp(Vjp& c) {
   ScaleAttrs attrs{c.as<MaskAttrs>().scale};
   if (c.needs(0) && c.grad(0).defined()) {
