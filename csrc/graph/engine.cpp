@@ -230,11 +230,11 @@ struct GraphTask {
   }
 
   // Whether n may leave its input's gradient to run_into() or run_staged().
-  static bool may_accumulate(Node* n, std::span<const Tensor> grads) {
+  static bool may_accumulate(Node* n, std::span<const Tensor> grads, uint32_t input) {
     if (modes.grad || (modes.intercept & ~intercept_trace) || !n->accumulates ||
         (n->extra && n->extra->post_hooks))
       return false;
-    const Edge& e = n->edges[n->accumulated_input()];
+    const Edge& e = n->edges[input];
     if (!e.fn) return false;
     const OutMeta& meta = e.fn->meta(e.nr);
     for (const Tensor& g : grads)
@@ -251,8 +251,8 @@ struct GraphTask {
   }
 
   // A buffer that n may add its input's gradient into; null when it must make a gradient itself.
-  Tensor* buffer_for(Node* n) {
-    const Edge& e = n->edges[n->accumulated_input()];
+  Tensor* buffer_for(Node* n, uint32_t input) {
+    const Edge& e = n->edges[input];
     const OutMeta& meta = e.fn->meta(e.nr);
     Tensor& s = slot(e.fn, e.nr);
     if (!s.defined()) {
@@ -419,14 +419,39 @@ struct GraphTask {
     Skip before = skip;
     ~RestoreSkip() { skip = before; }
   };
+  // Has n add to the buffers of all of its inputs, or runs it.
+  void run_into_all(Node* n, std::span<const Tensor> grads, Tensor* outs, uint64_t unwanted) {
+    uint64_t done = unwanted;
+    bool left = false;
+    for (uint32_t i = 0; i < n->edge_count; ++i) {
+      if (!n->edges[i].fn || (i < 64 && (unwanted >> i & 1) != 0)) continue;
+      Tensor* into = nullptr;
+      if (i < 64 && may_accumulate(n, grads, i)) {
+        reach(n->edges[i].fn);
+        into = buffer_for(n, i);
+      }
+      if (!into) {
+        left = true;
+        continue;
+      }
+      settle_before_write(*into);
+      n->run_into_input(grads, *into, i);
+      done |= uint64_t{1} << i;
+    }
+    if (!left) return;
+    const RestoreSkip restore;
+    skip = {n, done};
+    n->run(grads, outs);
+  }
   // Runs n, or has it add to the buffer of one of its inputs; `unwanted` ones are left out already.
   void run_rule(Node* n, std::span<const Tensor> grads, Tensor* outs, uint64_t unwanted) {
+    if (n->accumulates && n->accumulates_all()) return run_into_all(n, grads, outs, unwanted);
     const uint32_t input = n->accumulated_input();
-    if (!n->accumulates || (unwanted >> input & 1) != 0 || !may_accumulate(n, grads))
+    if (!n->accumulates || (unwanted >> input & 1) != 0 || !may_accumulate(n, grads, input))
       return n->run(grads, outs);
     reach(n->edges[input].fn);
     if (!stage(n, grads)) {
-      Tensor* into = buffer_for(n);
+      Tensor* into = buffer_for(n, input);
       if (!into) return n->run(grads, outs);
       settle_before_write(*into);
       n->run_into(grads, *into);

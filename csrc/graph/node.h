@@ -159,6 +159,9 @@ struct Node {
   virtual uint32_t accumulated_input() const { return 0; }
   virtual bool accumulates_part() const { return true; }
   virtual void run_into(std::span<const Tensor>, const Tensor&) {}
+  // The same for each of the inputs, of nodes that can do so for all.
+  virtual bool accumulates_all() const { return false; }
+  virtual void run_into_input(std::span<const Tensor>, const Tensor&, uint32_t) {}
   virtual bool run_staged(std::span<const Tensor>, Staged&) { return false; }
   virtual void release_saved() {}
   virtual std::string name() const = 0;
@@ -352,6 +355,8 @@ struct Builtins {
   Tensor (*cat)(std::span<const Tensor>) = nullptr;    // along the first dim
   Tensor (*narrow)(const Tensor&, int64_t start, int64_t length) = nullptr;  // of the first dim
   Tensor (*take_rows)(const Tensor&, const Tensor& index) = nullptr;         // int64, none negative
+  // Zeros of the sizes with the values added to the rows that the index names.
+  Tensor (*add_rows)(const Dims& sizes, const Tensor& index, const Tensor& values) = nullptr;
   NonFinite (*non_finite)(const Tensor&) = nullptr;  // floating or complex, with elements
 };
 extern Builtins builtins;

@@ -6,9 +6,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <unordered_map>
 
 #include "graph/explain.h"
+#include "program/gather_rows.h"
 
 namespace clew::program {
 
@@ -63,22 +63,6 @@ constexpr int64_t large_elements = int64_t{1} << 16;
 // Whether the operation can run on many samples as one call.
 bool has_batched_form(const OpDef& op) {
   return op.kind == OpKind::Elementwise || op.kind == OpKind::View || op.batch;
-}
-
-Tensor index_of(std::span<const int64_t> rows) {
-  Tensor t = empty({static_cast<int64_t>(rows.size())}, DType::Int64);
-  std::copy(rows.begin(), rows.end(), t.data<int64_t>());
-  return t;
-}
-
-// Some rows of one tensor.
-Tensor choose(const Tensor& whole, std::span<const int64_t> rows) {
-  const auto n = static_cast<int64_t>(rows.size());
-  bool rising = true;
-  for (size_t i = 1; rising && i < rows.size(); ++i)
-    rising = rows[i] == rows[0] + static_cast<int64_t>(i);
-  if (!rising) return builtins.take_rows(whole, index_of(rows));
-  return n == whole.size(0) ? whole : builtins.narrow(whole, rows[0], n);
 }
 
 void set_origin(const Tensor& t, Origin* where) {
@@ -202,43 +186,36 @@ Tensor BatchRun::row(Place p) const {
 
 // Rows of several tensors behind each other.
 Tensor BatchRun::gather(std::span<const Place> places) {
-  struct Part {
-    int32_t whole;
-    bool alone;
-    std::vector<int64_t> rows;
-  };
-  std::vector<Part> parts;
-  std::unordered_map<int32_t, size_t> part_of;
-  std::vector<std::pair<size_t, int64_t>> at;  // of each row: part, row of it
-  at.reserve(places.size());
+  const Place first = places[0];
+  bool rising = first.row >= 0;
+  for (size_t i = 1; rising && i < places.size(); ++i)
+    rising = places[i].whole == first.whole && places[i].row == first.row + static_cast<int32_t>(i);
+  if (rising) {
+    const Tensor& whole = wholes_[static_cast<size_t>(first.whole)];
+    const auto n = static_cast<int64_t>(places.size());
+    return n == whole.size(0) ? whole : builtins.narrow(whole, first.row, n);
+  }
+  Tensors parts;
+  std::vector<bool> alone;
+  std::vector<RowOf> rows;
+  rows.reserve(places.size());
+  part_of_.resize(wholes_.size(), -1);
+  int32_t last = -1, part = 0;
   for (const Place& p : places) {
-    size_t k = parts.empty() ? 0 : parts.size() - 1;
-    if (parts.empty() || parts[k].whole != p.whole) {
-      const auto [found, fresh] = part_of.try_emplace(p.whole, parts.size());
-      if (fresh) parts.push_back({p.whole, p.row < 0, {}});
-      k = found->second;
+    if (p.whole != last) {
+      int32_t& known = part_of_[static_cast<size_t>(p.whole)];
+      if (known < 0) {
+        known = parts.size();
+        parts.push_back(wholes_[static_cast<size_t>(p.whole)]);
+        alone.push_back(p.row < 0);
+      }
+      last = p.whole;
+      part = known;
     }
-    at.emplace_back(k, static_cast<int64_t>(parts[k].rows.size()));
-    parts[k].rows.push_back(std::max(p.row, int32_t{0}));
+    rows.push_back({static_cast<uint32_t>(part), std::max(p.row, int32_t{0})});
   }
-  Tensors pieces;
-  std::vector<int64_t> starts;
-  int64_t next = 0;
-  for (const Part& part : parts) {
-    const Tensor& whole = wholes_[static_cast<size_t>(part.whole)];
-    pieces.push_back(choose(part.alone ? builtins.unsqueeze(whole, 0) : whole, part.rows));
-    starts.push_back(next);
-    next += static_cast<int64_t>(part.rows.size());
-  }
-  Tensor all = pieces.size() == 1 ? pieces[0] : builtins.cat(pieces);
-  std::vector<int64_t> order;
-  order.reserve(at.size());
-  bool in_order = true;
-  for (const auto& [part, place] : at) {
-    order.push_back(starts[part] + place);
-    in_order = in_order && order.back() == static_cast<int64_t>(order.size()) - 1;
-  }
-  return in_order ? all : builtins.take_rows(all, index_of(order));
+  for (const Place& p : places) part_of_[static_cast<size_t>(p.whole)] = -1;
+  return gather_rows(parts, alone, std::move(rows));
 }
 
 // The operand of all members: `shared` where it is one tensor for all, else with a first dim.

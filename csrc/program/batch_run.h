@@ -29,6 +29,7 @@ class BatchRun {
   uint32_t first_failed_ = UINT32_MAX;        // call
   std::exception_ptr first_failure_;
   std::vector<Tensor> wholes_;
+  std::vector<int32_t> part_of_;      // -1 for each whole, but while rows are gathered
   std::vector<uint32_t> uses_;        // of values, by calls that have not run, or by others
   std::vector<uint32_t> whole_uses_;  // of wholes: by their values
 
