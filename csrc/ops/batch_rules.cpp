@@ -336,18 +336,18 @@ void batch_where(const Batch& b, Tensors& outs) {
   run(b, args, b.attrs, outs);
 }
 
-template <int folded> void batch_fold(const Batch& b, Tensors& outs) {
-  bool others = false;
-  for (size_t i = folded; i < b.in.size(); ++i)
-    others = others || (b.in[i].defined() && b.batched(static_cast<int>(i)));
-  if (others) return batch_each(b, outs);
+void fold_levels(const Batch& b, uint32_t folded, Tensors& outs) {
   Tensors args;
   for (size_t i = 0; i < b.in.size(); ++i) {
-    if (i < folded && b.in[i].defined()) {
+    if (!b.in[i].defined()) {
+      args.push_back({});
+    } else if ((folded >> i & 1) != 0) {
       Tensor full = b.full(static_cast<int>(i));
       Dims sizes{numel_of(b.lead) * b.in[i].size(0)};
       for (int d = 1; d < b.in[i].ndim(); ++d) sizes.push_back(b.in[i].size(d));
       args.push_back(reshape(full, sizes));
+    } else if (b.batched(static_cast<int>(i))) {
+      return batch_each(b, outs);
     } else {
       args.push_back(b.in[i]);
     }
@@ -361,7 +361,12 @@ template <int folded> void batch_fold(const Batch& b, Tensors& outs) {
     t = view(t, sizes);
   }
 }
-template void batch_fold<1>(const Batch&, Tensors&);
-template void batch_fold<2>(const Batch&, Tensors&);
+
+template <uint32_t folded> void batch_fold(const Batch& b, Tensors& outs) {
+  fold_levels(b, folded, outs);
+}
+template void batch_fold<0b1>(const Batch&, Tensors&);
+template void batch_fold<0b11>(const Batch&, Tensors&);
+template void batch_fold<0b10011>(const Batch&, Tensors&);
 
 }  // namespace clew

@@ -31,8 +31,8 @@ void batch_index(const Batch& b, Tensors& outs);
 void batch_embedding(const Batch& b, Tensors& outs);
 void batch_where(const Batch& b, Tensors& outs);
 // Ops whose first dim numbers independent samples already (convolution, pooling): the levels are
-// folded into it. Only the first `folded` inputs have it; where another one is batched, samples run
+// folded into it. The inputs whose bits are set have it; where another one is batched, samples run
 // one by one.
-template <int folded> void batch_fold(const Batch& b, Tensors& outs);
+template <uint32_t folded> void batch_fold(const Batch& b, Tensors& outs);
 
 }  // namespace clew

@@ -196,6 +196,9 @@ void init_builtins() {
     return narrow(a, 0, start, length);
   };
   builtins.take_rows = [](const Tensor& a, const Tensor& index) { return index_at(a, index, {0}); };
+  builtins.add_rows = [](const Dims& sizes, const Tensor& index, const Tensor& values) {
+    return index_put(zero_block(sizes, values.dtype(), values.device()), values, index, {0}, true);
+  };
 }
 
 }  // namespace clew

@@ -9,8 +9,10 @@
 
 namespace clew::program {
 
+// Not symmetric: an address and an offset must not stand for another address and offset.
 uint64_t mixed(uint64_t hash, uint64_t value) {
-  hash = (hash ^ value ^ (value >> 32)) * 0xd6e8feb86659fd93;
+  hash = hash * 0x9e3779b97f4a7c15 + value + 0x632be59bd9b4e019;
+  hash = (hash ^ (hash >> 32)) * 0xd6e8feb86659fd93;
   hash = (hash ^ (hash >> 32)) * 0xd6e8feb86659fd93;
   return hash ^ (hash >> 32);
 }

@@ -195,14 +195,23 @@ Tensor BatchRun::gather(std::span<const Place> places) {
     const auto n = static_cast<int64_t>(places.size());
     return n == whole.size(0) ? whole : builtins.narrow(whole, first.row, n);
   }
-  Tensors parts;
+  Tensors parts, pieces;
   std::vector<bool> alone;
   std::vector<RowOf> rows;
-  rows.reserve(places.size());
   part_of_.resize(wholes_.size(), -1);
   int32_t last = -1, part = 0;
-  for (const Place& p : places) {
+  size_t begin = 0;
+  const auto finish = [&](size_t end) {
+    for (; begin < end; ++begin) part_of_[static_cast<size_t>(places[begin].whole)] = -1;
+    pieces.push_back(gather_rows(parts, alone, std::exchange(rows, {})));
+    parts.resize(0);
+    alone.clear();
+    last = -1;
+  };
+  for (size_t i = 0; i < places.size(); ++i) {
+    const Place& p = places[i];
     if (p.whole != last) {
+      if (parts.size() == most_parts && part_of_[static_cast<size_t>(p.whole)] < 0) finish(i);
       int32_t& known = part_of_[static_cast<size_t>(p.whole)];
       if (known < 0) {
         known = parts.size();
@@ -214,8 +223,8 @@ Tensor BatchRun::gather(std::span<const Place> places) {
     }
     rows.push_back({static_cast<uint32_t>(part), std::max(p.row, int32_t{0})});
   }
-  for (const Place& p : places) part_of_[static_cast<size_t>(p.whole)] = -1;
-  return gather_rows(parts, alone, std::move(rows));
+  finish(places.size());
+  return pieces.size() == 1 ? pieces[0] : builtins.cat(pieces);
 }
 
 // The operand of all members: `shared` where it is one tensor for all, else with a first dim.
@@ -247,6 +256,9 @@ bool BatchRun::run_together(std::span<const uint32_t> members) {
     Tensors args, outs, whole;
     std::vector<bool> shared(c.given);
     bool all_shared = true;
+    for (const uint32_t m : members)
+      if (calls_[m].op != c.op || calls_[m].given != c.given)
+        fail_internal("calls of several operations in one group");
     for (uint32_t i = 0; i < c.given; ++i) {
       bool one = true;
       args.push_back(operand(members, i, one));

@@ -13,7 +13,10 @@ struct RowOf {
   uint32_t part;
   int32_t row;
 };
-// parts: each of one row's sizes behind a first dim, or just one row (`alone`). All of one dtype.
+// The engine tells apart so many inputs of a node that have got their gradients.
+constexpr int most_parts = 64;
+// parts: at most so many, each of one row's sizes behind a first dim, or just one
+// row (`alone`). All of one dtype.
 Tensor gather_rows(std::span<const Tensor> parts, const std::vector<bool>& alone,
                    std::vector<RowOf> rows);
 

@@ -176,7 +176,7 @@ constexpr OpDef forward_op = general({
     .cpu = forward_cpu,
     .saves = {.when = {in(1), in(0)}},
     .vjp = forward_vjp,
-    .batch = batch_fold<1>,
+    .batch = batch_fold<0b1>,
     .attrs = &attr_info<ConvAttrs>,
     .offer = Offer::function,
 });
@@ -219,7 +219,7 @@ constexpr OpDef input_op = general({
     .cpu = input_cpu,
     .saves = {.when = {in(1), in(0)}},
     .vjp = input_vjp,
-    .batch = batch_fold<1>,
+    .batch = batch_fold<0b1>,
     .attrs = &attr_info<ConvAttrs>,
     .offer = Offer::function,
 });

@@ -151,7 +151,7 @@ consteval OpDef max_pool(const char* signature) {
                   .cpu = max_cpu,
                   .saves = {.always = out(1)},
                   .vjp = max_vjp<PoolAttrs>,
-                  .batch = batch_fold<1>,
+                  .batch = batch_fold<0b1>,
                   .attrs = &attr_info<PoolAttrs>,
                   .offer = Offer::function});
 }
@@ -187,7 +187,7 @@ consteval OpDef adaptive_max(const char* signature) {
                   .cpu = adaptive_max_cpu,
                   .saves = {.always = out(1)},
                   .vjp = max_vjp<SizeAttrs>,
-                  .batch = batch_fold<1>,
+                  .batch = batch_fold<0b1>,
                   .attrs = &attr_info<SizeAttrs>,
                   .offer = Offer::function});
 }

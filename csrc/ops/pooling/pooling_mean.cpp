@@ -104,7 +104,7 @@ consteval OpDef mean_pool(const char* signature) {
              if (c.needs(0))
                c.set(0, mean_back(c.grad(), spatial_of(c.sizes(0), a.kernel_size.size()), a));
            },
-       .batch = batch_fold<1>,
+       .batch = batch_fold<0b1>,
        .attrs = &attr_info<MeanAttrs>,
        .offer = Offer::function});
 }
@@ -233,7 +233,7 @@ tensor([[[2., 6.]]])
              const int nd = c.as<SizeAttrs>().size.size();
              if (c.needs(0)) c.set(0, adaptive_back(c.grad(), spatial_of(c.sizes(0), nd)));
            },
-       .batch = batch_fold<1>,
+       .batch = batch_fold<0b1>,
        .attrs = &attr_info<SizeAttrs>,
        .offer = Offer::function});
 }

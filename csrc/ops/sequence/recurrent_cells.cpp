@@ -2,6 +2,7 @@
 // May include: ops, kernels/sequence/recurrent.h.
 // Invariant: arguments are checked here, in the words of the modules that users know.
 #include "graph/modes.h"
+#include "ops/batch_rules.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/unary.h"
 #include "ops/layout/joining.h"
@@ -133,6 +134,7 @@ constexpr OpDef gates_op = general({
     .cpu = gates_cpu,
     .saves = {.always = in(4) | out(1) | out(2)},
     .vjp = gates_vjp,
+    .batch = batch_fold<0b10011>,
     .offer = Offer::function,
 });
 
@@ -237,6 +239,7 @@ constexpr OpDef gru_gates_op = general({
     .cpu = gru_gates_cpu,
     .saves = {.always = in(4) | out(1)},
     .vjp = gru_gates_vjp,
+    .batch = batch_fold<0b10011>,
     .offer = Offer::function,
 });
 
