@@ -28,6 +28,7 @@ SUITES = (
     "numeric",
     "training",
     "compile",
+    "batching",
     "memory",
     "start",
     "insight",

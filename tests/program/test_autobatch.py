@@ -486,7 +486,7 @@ def test_random_programs():
         rng = random.Random(seed)
         w = clew.randn(4, 4, dtype=clew.float64, requires_grad=True)
 
-        def sample(x, rng):
+        def sample(x, rng, w=w):
             pool = [x, x * 0.5]
             for _ in range(rng.randint(3, 15)):
                 kind = rng.randrange(7)
@@ -616,7 +616,7 @@ def test_map_an_error_of_values_is_its_samples():
 def test_map_without_samples_nested_and_with_print(capsys):
     pytest.importorskip("greenlet")
     assert clew.autobatch.map(abs, []) == []
-    inner = lambda x: clew.autobatch.map(lambda k: (x * k).sum().item(), range(3))  # noqa: E731
+    inner = lambda x: clew.autobatch.map(lambda k: (x * k).sum().item(), range(3))
     assert clew.autobatch.map(inner, [clew.ones(2), clew.ones(1)]) == [[0, 2, 4], [0, 1, 2]]
     clew.autobatch.map(lambda x: print(x * 2), [clew.ones(1), clew.zeros(1)])
     assert capsys.readouterr().out == "tensor([2.])\ntensor([0.])\n"

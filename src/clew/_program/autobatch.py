@@ -219,4 +219,4 @@ def _add_note(error: BaseException, note: str) -> None:
     if hasattr(error, "add_note"):
         error.add_note(note)
     else:  # before Python 3.11
-        error.__notes__ = [*getattr(error, "__notes__", []), note]
+        vars(error)["__notes__"] = [*getattr(error, "__notes__", []), note]
