@@ -27,7 +27,7 @@ void LongWork::begin() {
   if (!interpreter.leave) return;
   active_ = true;
   stretch.left = interpreter.leave();
-  stop_.interruptible = interpreter.can_interrupt();
+  stop_.interruptible = stretch.whole == 0 && interpreter.can_interrupt();
   stretch.stop = &stop_;
   stretch.began = true;
   at_long_work.fetch_add(1);

@@ -44,6 +44,7 @@ struct Stretch {
   Stop* stop = nullptr;   // of the work in progress
   bool began = false;     // this thread began that work
   bool look_due = false;  // long work has ended here since signals were looked for
+  int whole = 0;          // Whole scopes: what is begun is ended
 };
 extern constinit thread_local Stretch stretch;
 
@@ -111,6 +112,14 @@ class WithPauses {
   WithPauses() { ++stretch.held; }
   ~WithPauses() { --stretch.held; }
   WithPauses(const WithPauses&) = delete;
+};
+
+// While one lives, signals do not end long work: what is half written could not be begun again.
+class Whole {
+ public:
+  Whole() { ++stretch.whole; }
+  ~Whole() { --stretch.whole; }
+  Whole(const Whole&) = delete;
 };
 
 // While one lives, the interpreter is not let go of: nobody else sees what is being written.

@@ -223,7 +223,10 @@ void Batching::keep(const OpDef& op, std::span<const Tensor> in, const void* att
 }
 
 bool Batching::take(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tensors& outs) {
-  bool fits = !running_ && !modes.saved_hooks && !depends_on_layout(op);
+  // Who searches results wants them at once.
+  constexpr uint8_t looking = intercept_watch | intercept_anomaly | intercept_observe;
+  bool fits =
+      !running_ && !modes.saved_hooks && !(modes.intercept & looking) && !depends_on_layout(op);
   bool own = false;
   for (const Tensor& t : in) {
     if (!t.defined()) continue;

@@ -4,8 +4,10 @@
 // same bits.
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <vector>
 
+#include "base/long_work.h"
 #include "base/parallel.h"
 #include "base/scratch.h"
 #include "kernels/reduce/reduce.h"
@@ -327,6 +329,10 @@ size_t run_tiles(const Program& p, size_t first, Pass& told) {
   if (end < p.size()) told.why_ended = group.why_not(p.call(end));
   if (end < first + 2) return first;
   group.place_sources();
+  // Each tile goes through all calls: a write in place that was broken off could not go on.
+  std::optional<Whole> whole;
+  for (size_t k = first; k < end; ++k)
+    if (p.call(k).in_place) whole.emplace();
   group.run();
   told.bytes_saved = group.bytes_saved();
   return end;

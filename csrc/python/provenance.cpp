@@ -11,6 +11,7 @@
 #include "graph/explain.h"
 #include "graph/inplace.h"
 #include "python/autograd.h"
+#include "tensor/census.h"
 
 namespace clew::python {
 
@@ -271,6 +272,50 @@ PyObject* keep_whole_stacks(PyObject*, PyObject* on) {
   return PyBool_FromLong(std::exchange(modes.whole_stacks, PyObject_IsTrue(on) == 1));
 }
 
+// _live_tensors() -> all tensors that are alive, but for those that stand for samples of a vmap.
+PyObject* live_tensors_list(PyObject*, PyObject*) {
+  return guarded([]() -> PyObject* {
+    Ref list(checked(PyList_New(0)));
+    for (Tensor& t : live_tensors()) {
+      if (t->flags & flag_batched) continue;
+      const Ref one(wrap(std::move(t)));
+      if (PyList_Append(list.get(), one.get()) < 0) throw PythonError();
+    }
+    return list.release();
+  });
+}
+
+// _saved_blocks(tensors) -> [(storage's key, bytes, node, place) ...] of what the graphs behind the
+// tensors saved for backward.
+PyObject* saved_blocks(PyObject*, PyObject* tensors) {
+  return guarded([&]() -> PyObject* {
+    std::vector<const Node*> todo;
+    std::unordered_set<const Node*> known;
+    const auto add = [&](const Node* n) {
+      if (n && known.insert(n).second) todo.push_back(n);
+    };
+    if (!PyTuple_Check(tensors)) fail_type("_saved_blocks: expected a tuple of tensors");
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tensors); ++i)
+      if (PyObject* t = PyTuple_GET_ITEM(tensors, i); is_tensor(t)) add(grad_fn_of(borrow(t)));
+    Ref list(checked(PyList_New(0)));
+    while (!todo.empty()) {
+      const Node* n = todo.back();
+      todo.pop_back();
+      for (uint32_t i = 0; i < n->edge_count; ++i) add(n->edges[i].fn);
+      for (const Saved& s : n->inner().saved_tensors()) {
+        const Tensor t = s.values();
+        if (!t.defined()) continue;
+        const Ref one(checked(Py_BuildValue(
+            "(NNsN)", checked(PyLong_FromVoidPtr(t->storage)),
+            checked(PyLong_FromSize_t(t->storage->nbytes)), n->name().c_str(),
+            checked(PyUnicode_FromString(n->origin ? describe(n->origin).c_str() : "")))));
+        if (PyList_Append(list.get(), one.get()) < 0) throw PythonError();
+      }
+    }
+    return list.release();
+  });
+}
+
 PyMethodDef functions[] = {{"_here", here, METH_NOARGS, nullptr},
                            {"_place_of_write", place_of_write, METH_O, nullptr},
                            {"_place_of_backward", place_of_backward, METH_O, nullptr},
@@ -280,6 +325,8 @@ PyMethodDef functions[] = {{"_here", here, METH_NOARGS, nullptr},
                            {"_leavings", leavings, METH_NOARGS, nullptr},
                            {"_backward_roots", roots_of_backward, METH_NOARGS, nullptr},
                            {"_why_no_grad", explain_no_grad, METH_O, nullptr},
+                           {"_saved_blocks", saved_blocks, METH_O, nullptr},
+                           {"_live_tensors", live_tensors_list, METH_NOARGS, nullptr},
                            {"_called_roots", called_roots, METH_NOARGS, nullptr},
                            {"_forget_call", forget_call, METH_O, nullptr},
                            {"_set_library_folder", set_folder, METH_O, nullptr},

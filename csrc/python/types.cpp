@@ -1,9 +1,12 @@
 // The small Python types: dtype, device, Size; and parsing of numbers, sizes and dtypes.
 // May include: everything below python/.
 // Invariant: there is one dtype object per DType and one device object per Device.
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstdlib>
 #include <vector>
 
 #include "graph/explain.h"
@@ -521,6 +524,31 @@ Tensor tensor_or_number(PyObject* o) {
   return {};
 }
 
+// What holds memory, for the message of an allocation that failed: text of clew._debug.memory.
+// Empty where more than the machine has was asked for, which nothing could make room for.
+static std::string holders_of_memory(std::string_view message) {
+  constexpr std::string_view before = "tried to allocate ";
+  static bool asking = false;  // may itself run out of memory
+  const size_t at = message.find(before);
+  if (asking || at == std::string_view::npos) return {};
+  const double bytes =
+      std::strtod(std::string(message.substr(at + before.size())).c_str(), nullptr);
+  const double there = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+  if (bytes > there || bytes < 1e6) return {};
+  asking = true;
+  std::string text;
+  if (PyObject* module = PyImport_ImportModule("clew._debug.memory")) {
+    if (PyObject* found = PyObject_CallMethod(module, "holders_text", nullptr)) {
+      if (PyUnicode_Check(found)) text = printable(found);
+      Py_DECREF(found);
+    }
+    Py_DECREF(module);
+  }
+  PyErr_Clear();
+  asking = false;
+  return text;
+}
+
 void set_python_error() noexcept {
   try {
     throw;
@@ -545,6 +573,7 @@ void set_python_error() noexcept {
     std::string place = modes.scope && !e.located ? describe(origin_here()) : "";
     std::string in_module = place.empty() ? "" : concat("\n  in ", place);
     auto* explained = dynamic_cast<const Explained*>(&e);
+    if (e.kind == ErrorKind::OutOfMemory) in_module += holders_of_memory(e.text);
     PyErr_SetString(type, concat(e.text, in_module, explained ? explained->details : "").c_str());
   } catch (const std::bad_alloc&) {
     PyErr_SetString(out_of_memory_error ? out_of_memory_error : PyExc_MemoryError,

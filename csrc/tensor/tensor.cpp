@@ -3,11 +3,11 @@
 // Invariant: sizes, strides, numel and `contiguous` of a TensorObj always agree.
 #include "tensor/tensor.h"
 
-#include "tensor/extent.h"
-
 #include <vector>
 
 #include "base/kept_blocks.h"
+#include "tensor/census.h"
+#include "tensor/extent.h"
 #include "tensor/kernel_frame.h"
 
 namespace clew {
@@ -106,6 +106,15 @@ void move_tensors(Storage* from, Storage* to) {
     if (from->refs == 1) break;
   }
   from->decref();
+}
+
+std::vector<Tensor> live_tensors() {
+  std::vector<Tensor> alive;
+  for (TensorObj* t : all_objects())
+    // Those in the free list have none; one that is being freed has no reference left.
+    if (t->storage && t->shape && Py_REFCNT(reinterpret_cast<PyObject*>(t)) > 0)
+      alive.push_back(Tensor::borrow(t));
+  return alive;
 }
 
 DType default_dtype() { return default_float; }

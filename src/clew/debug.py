@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from clew._debug.doctor import Finding as Finding
     from clew._debug.doctor import doctor as doctor
     from clew._debug.gradients import check_gradients as check_gradients
+    from clew._debug.memory import Growth as Growth
+    from clew._debug.memory import Holding as Holding
+    from clew._debug.memory import MemoryTable as MemoryTable
+    from clew._debug.memory import leaks as leaks
+    from clew._debug.memory import memory as memory
     from clew._debug.recorder import record as record
     from clew._debug.recorder import replay as replay
     from clew._debug.summary import Summary as Summary
@@ -27,6 +32,9 @@ if TYPE_CHECKING:
 _PARTS = {
     "Difference": "compare",
     "Finding": "doctor",
+    "Growth": "memory",
+    "Holding": "memory",
+    "MemoryTable": "memory",
     "NonFinite": "watch",
     "NonFiniteError": "watch",
     "RecordedRun": "compare",
@@ -34,6 +42,8 @@ _PARTS = {
     "check_gradients": "gradients",
     "compare": "compare",
     "doctor": "doctor",
+    "leaks": "memory",
+    "memory": "memory",
     "nan_watch": "watch",
     "record": "recorder",
     "record_run": "compare",

@@ -1,0 +1,141 @@
+"""Who holds memory, and what grows from step to step."""
+
+from __future__ import annotations
+
+import gc
+import os
+
+import pytest
+
+import clew
+from clew import nn
+
+STATE: list[clew.Tensor] = []
+
+
+def train(model, optimizer, keep=None):
+    optimizer.zero_grad()
+    loss = model(clew.ones(16, 100)).relu().sum()
+    loss.backward(retain_graph=keep is not None)
+    optimizer.step()
+    if keep is not None:
+        keep.append(loss)
+
+
+@pytest.fixture
+def model():
+    gc.collect()
+    return nn.Sequential(nn.Linear(100, 50), nn.BatchNorm1d(50))
+
+
+def test_every_owner_has_its_bytes(model):
+    optimizer = clew.optim.Adam(model.parameters())
+    train(model, optimizer)
+    mine = clew.ones(1000)  # noqa: F841
+    out = model(clew.ones(16, 100))
+    loss = (out * 2).exp().sum()  # noqa: F841
+    table = clew.debug.memory()
+    rows = {(h.kind, h.name): h for h in table}
+    assert rows["parameters", "0.weight"].bytes == 100 * 50 * 4
+    assert rows["gradients", "0.weight"].bytes == 100 * 50 * 4
+    assert rows["optimizer", "Adam: exp_avg"].bytes == (100 * 50 + 3 * 50) * 4
+    assert rows["buffers", "1.running_mean"].bytes == 200
+    exp = rows["saved", "Exp"]
+    assert exp.bytes == 16 * 50 * 4 and "test_memory_table.py" in exp.place
+    assert rows["variables", "mine"].bytes == 4000
+    assert table.by_kind()["optimizer"] == sum(h.bytes for h in table if h.kind == "optimizer")
+    assert table[0].bytes == max(h.bytes for h in table)
+    text = str(table)
+    assert "0.weight" in text and "mine" in text and "parameters" in text
+
+
+def test_blocks_count_once_and_views_not_at_all():
+    x = clew.ones(500)
+    y, z = x[:10], x.view(5, 100)  # noqa: F841
+    before = sum(h.bytes for h in clew.debug.memory() if h.name in ("x", "y", "z"))
+    assert before == 2000
+
+
+def test_the_sum_is_what_the_allocator_counts(model):
+    train(model, clew.optim.SGD(model.parameters(), 0.1))
+    gc.collect()
+    table = clew.debug.memory()
+    assert table.bytes == pytest.approx(clew.memory_stats()["live_bytes"], rel=0.1)
+
+
+def test_nothing_grows_in_a_sound_loop(model):
+    optimizer = clew.optim.Adam(model.parameters())
+    for _ in range(2):
+        train(model, optimizer)
+    with clew.debug.leaks() as found:
+        train(model, optimizer)
+    assert len(found) == 0 and str(found) == "nothing grew"
+
+
+def test_losses_kept_in_a_list(model):
+    optimizer = clew.optim.SGD(model.parameters(), 0.1)
+    losses = []
+    for _ in range(2):
+        train(model, optimizer, losses)
+    with clew.debug.leaks() as found:
+        train(model, optimizer, losses)
+    kinds = [g.holding.kind for g in found]
+    assert "saved" in kinds and "variables" in kinds
+    saved = next(g for g in found if g.holding.kind == "saved")
+    assert "test_memory_table.py" in saved.holding.place and "item()" in saved.remedy
+    kept = next(g for g in found if g.holding.kind == "variables")
+    assert kept.holding.name.startswith("losses[") and "losses" in str(found)
+
+
+def test_a_state_that_is_never_detached():
+    w = clew.ones(50, 50, requires_grad=True)
+    STATE[:] = [clew.ones(50)]
+
+    def step():
+        STATE[0] = (w @ STATE[0]).tanh()
+
+    step()
+    step()
+    with clew.debug.leaks() as found:
+        step()
+    assert found[0].holding.kind == "saved" and "detach()" in found[0].remedy
+    STATE.clear()
+
+
+def test_what_no_variable_holds():
+    hold = {}
+
+    def closure(x):
+        hold.setdefault("all", []).append(x)
+
+    keeper = (lambda kept: lambda t: kept.append(t))([])
+    keeper(clew.ones(300))
+    with clew.debug.leaks() as found:
+        keeper(clew.ones(300))
+        closure(clew.ones(200))
+    names = {g.holding.kind: g.holding for g in found}
+    assert names["unknown"].bytes == 1200
+    assert names["variables"].name == "hold['all'][0]" and names["variables"].bytes == 800
+
+
+@pytest.mark.skipif(
+    os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") < 8 << 30, reason="a small machine"
+)
+def test_an_allocation_that_fails_says_what_holds_memory():
+    ballast = clew.ones(3_000_000)  # noqa: F841
+    resource = pytest.importorskip("resource")
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    with open("/proc/self/statm") as statm:
+        used = int(statm.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + (300 << 20), hard))
+    try:
+        with pytest.raises(clew.OutOfMemoryError) as caught:
+            clew.empty(4 << 30, dtype=clew.uint8)
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+    text = str(caught.value)
+    assert "tried to allocate 4294967296 bytes" in text
+    assert "what holds memory now" in text and "variables: ballast" in text
+    with pytest.raises(clew.OutOfMemoryError) as caught:
+        clew.empty(1 << 50, dtype=clew.uint8)
+    assert "what holds memory" not in str(caught.value)
