@@ -262,7 +262,7 @@ class leaks:
     >>> step()
     >>> with clew.debug.leaks() as found:
     ...     step()
-    >>> [growth.holding.kind for growth in found]
+    >>> sorted({growth.holding.kind for growth in found})
     ['saved', 'variables']
     >>> found[0].holding.name, found[0].holding.bytes
     ('Exp', 4000)
