@@ -228,12 +228,9 @@ class Growth:
 
     def __str__(self) -> str:
         h = self.holding
-        what = f"{h.kind}: {h.name} grew by {amount(h.bytes, 'B')} in {h.tensors} blocks"
-        lines = [what]
-        if h.place:
-            lines.append(f"  made at {h.place}")
-        lines.append(f"  {self.remedy}")
-        return "\n".join(lines)
+        blocks = "1 block" if h.tensors == 1 else f"{h.tensors} blocks"
+        what = f"{h.kind}: {h.name} grew by {amount(h.bytes, 'B')} in {blocks}"
+        return f"{what}\n  made at {h.place}" if h.place else what
 
 
 _REMEDIES = {
@@ -306,4 +303,8 @@ class leaks:
         return self._growths[i]
 
     def __str__(self) -> str:
-        return "\n".join(map(str, self._growths)) or "nothing grew"
+        lines = []
+        for kind in dict.fromkeys(g.holding.kind for g in self._growths):
+            same = [g for g in self._growths if g.holding.kind == kind]
+            lines += [str(g) for g in same] + [f"  {same[0].remedy}"]
+        return "\n".join(lines) or "nothing grew"
