@@ -75,6 +75,7 @@ _LAZY_NAMES = {
     "compile": "clew._program.compiled",
     "autobatch": "clew._program.autobatch",
     "deferred": "clew._program.region",
+    "offload": "clew.autograd._offload",
     "DisableTorchFunction": "clew.overrides",
     **dict.fromkeys(
         (

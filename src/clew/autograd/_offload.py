@@ -1,0 +1,282 @@
+"""Saved tensors on disk: written behind forward's back, read ahead of backward."""
+
+from __future__ import annotations
+
+import functools
+import os
+import queue
+import tempfile
+import threading
+import warnings
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from clew import Tensor
+from clew.autograd.grad_mode import no_grad
+from clew.autograd.graph import saved_tensors_hooks
+
+__all__ = ["offload"]
+
+_IN_FLIGHT = 256 << 20  # bytes that wait to be written, or were read ahead
+
+
+class _Entry:
+    """One saved tensor: its bytes, in memory until they are written, or in the file."""
+
+    __slots__ = ("__weakref__", "data", "error", "nbytes", "number", "offset", "reading", "written")
+
+    def __init__(self, number: int, data: Any, nbytes: int) -> None:
+        self.number = number
+        self.data: Any = data  # uint8 array, or None when only the file has the bytes
+        self.nbytes = nbytes
+        self.offset = -1
+        self.error: BaseException | None = None
+        self.written = threading.Event()
+        self.reading: threading.Event | None = None
+
+
+class _File:
+    """A file that has no name any more: it goes with the process, however that ends."""
+
+    def __init__(self, directory: str | None) -> None:
+        self._file = tempfile.TemporaryFile(dir=directory, prefix="clew-offload-")
+        self._free: dict[int, list[int]] = {}  # offsets by size
+        self._end = 0
+        self._lock = threading.Lock()
+
+    def take(self, nbytes: int) -> int:
+        with self._lock:
+            free = self._free.get(nbytes)
+            if free:
+                return free.pop()
+            self._end += nbytes
+            return self._end - nbytes
+
+    def give(self, offset: int, nbytes: int) -> None:
+        with self._lock:
+            self._free.setdefault(nbytes, []).append(offset)
+
+    def write(self, data: Any, offset: int) -> None:
+        left = memoryview(data)
+        while left:
+            done = os.pwrite(self._file.fileno(), left, offset)
+            if done <= 0:
+                raise OSError("offload: the file takes no more bytes")
+            left, offset = left[done:], offset + done
+
+    def read(self, nbytes: int, offset: int) -> Any:
+        data = np.empty(nbytes, np.uint8)
+        left = data.data
+        while left:
+            done = os.preadv(self._file.fileno(), [left], offset)
+            if done <= 0:
+                raise OSError("offload: the file ends before the saved tensor does")
+            left, offset = left[done:], offset + done
+        return data
+
+
+class _Store:
+    """Writes entries in the order in which they were saved; reads them in the other order."""
+
+    def __init__(self, directory: str | None, threads: int, most: int) -> None:
+        self.file = _File(directory)
+        self.most = most
+        self.lock = threading.Condition()
+        self.in_flight = 0  # bytes that wait to be written
+        self.read_ahead = 0  # bytes that were read and not used up
+        self.warned = False
+        self.entries: OrderedDict[int, weakref.ref[_Entry]] = OrderedDict()
+        self.count = 0
+        self.work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self.threads = [
+            threading.Thread(target=_work, args=(self.work,), daemon=True, name="clew-offload")
+            for _ in range(threads)
+        ]
+        for thread in self.threads:
+            thread.start()
+
+    def close(self) -> None:
+        for _ in self.threads:
+            self.work.put(None)
+
+    def save(self, data: Any, nbytes: int) -> _Entry:
+        with self.lock:
+            while self.in_flight and self.in_flight + nbytes > self.most:
+                self.lock.wait()
+            self.in_flight += nbytes
+            self.count += 1
+            entry = _Entry(self.count, data, nbytes)
+            number = entry.number
+            watch = weakref.ref(entry, lambda _: self.entries.pop(number, None))
+            self.entries[number] = watch
+        self.work.put(lambda: self._write(watch, nbytes))
+        return entry
+
+    def _write(self, watch: weakref.ref[_Entry], nbytes: int) -> None:
+        entry = watch()
+        try:
+            if entry is not None:
+                offset = self.file.take(nbytes)
+                weakref.finalize(entry, self.file.give, offset, nbytes)
+                self.file.write(entry.data, offset)
+                entry.offset = offset
+                entry.data = None
+        except BaseException as error:
+            if not self.warned:
+                self.warned = True
+                warnings.warn(
+                    f"offload: a saved tensor could not be written ({error}); such ones stay in "
+                    "memory. Make room, or name another directory",
+                    RuntimeWarning,
+                    stacklevel=1,
+                )
+        finally:
+            if entry is not None:
+                entry.written.set()
+            self._landed(nbytes)
+
+    def _landed(self, nbytes: int) -> None:
+        with self.lock:
+            self.in_flight -= nbytes
+            self.lock.notify_all()
+
+    def load(self, entry: _Entry) -> Any:
+        """The bytes; those that were saved before are read ahead meanwhile."""
+        self._read_ahead(entry.number)
+        data = entry.data
+        if data is None and entry.reading is not None:
+            entry.reading.wait()
+            data = entry.data
+        if data is None and entry.error is not None:
+            raise entry.error
+        if data is None:
+            data = self.file.read(entry.nbytes, entry.offset)
+        return data
+
+    def _read_ahead(self, number: int) -> None:
+        with self.lock:
+            ahead = 0
+            for earlier in range(number - 1, max(number - 65, 0), -1):
+                ref = self.entries.get(earlier)
+                entry = ref() if ref is not None else None
+                if entry is None:
+                    continue
+                if entry.data is not None or entry.reading is not None or entry.offset < 0:
+                    continue
+                ahead += 1
+                if ahead > 8 or self.read_ahead + entry.nbytes > self.most:
+                    return
+                self.read_ahead += entry.nbytes
+                entry.reading = threading.Event()
+                self.work.put(functools.partial(self._read, ref, entry.nbytes))
+
+    def _used_up(self, nbytes: int) -> None:
+        with self.lock:
+            self.read_ahead -= nbytes
+
+    def _read(self, watch: weakref.ref[_Entry], nbytes: int) -> None:
+        entry = watch()
+        if entry is None:
+            self._used_up(nbytes)
+            return
+        weakref.finalize(entry, self._used_up, nbytes)
+        try:
+            entry.data = self.file.read(entry.nbytes, entry.offset)
+        except BaseException as error:
+            entry.error = error
+        finally:
+            assert entry.reading is not None
+            entry.reading.set()
+
+
+def _work(jobs: queue.SimpleQueue[Callable[[], None] | None]) -> None:
+    while (job := jobs.get()) is not None:
+        job()
+
+
+class _Packed:
+    """What a node keeps instead of the tensor."""
+
+    __slots__ = ("dtype", "entry", "shape", "strides")
+
+    def __init__(self, entry: _Entry, t: Tensor) -> None:
+        self.entry = entry
+        self.shape, self.dtype, self.strides = tuple(t.shape), t.dtype, t.stride()
+
+
+class offload(saved_tensors_hooks):
+    """Puts what forward saves for backward into a file, until backward asks for it.
+
+    A thread writes it while forward goes on, and reads it ahead in the order in which backward
+    will ask. The file has no name: it goes with the process, however that ends. Gradients have the
+    same bits as without.
+
+    Args:
+        directory: where the file lies; the system's folder for temporary files, if None.
+        threads: how many write and read.
+        least: tensors of fewer bytes stay in memory, and so do leaves (parameters are there
+            anyway).
+        in_flight: bytes that may wait to be written or were read ahead; forward waits when there
+            are more.
+
+    Raises:
+        OSError: in backward, when bytes could not be read. Those that could not be written (a full
+            disk) stay in memory, with a warning.
+
+    >>> model = nn.Sequential(nn.Linear(256, 256), nn.Tanh(), nn.Linear(256, 1))
+    >>> with clew.offload():
+    ...     loss = model(clew.ones(512, 256)).sum()
+    >>> loss.backward()
+    >>> model[0].weight.grad.shape
+    clew.Size([256, 256])
+    """
+
+    def __init__(
+        self,
+        directory: str | os.PathLike[str] | None = None,
+        *,
+        threads: int = 1,
+        least: int = 1 << 16,
+        in_flight: int = _IN_FLIGHT,
+    ) -> None:
+        for name, value, lowest in (
+            ("threads", threads, 1), ("least", least, 0), ("in_flight", in_flight, 1),
+        ):  # fmt: skip
+            if isinstance(value, bool) or not isinstance(value, int) or value < lowest:
+                raise ValueError(
+                    f"offload: {name} must be an int of at least {lowest}; got {value!r}"
+                )
+        if directory is not None:
+            directory = os.fspath(directory)
+            if not os.path.isdir(directory):
+                raise NotADirectoryError(f"offload: {directory!r} is no directory")
+        super().__init__(self._pack, self._unpack)
+        self._least = least
+        self._store = _Store(directory, threads, in_flight)
+        self._close = weakref.finalize(self, self._store.close)
+
+    def _pack(self, t: Tensor) -> Any:
+        from clew import contiguous_format, uint8
+
+        nbytes = t.numel() * t.element_size()
+        if nbytes < self._least or t.device.type != "cpu" or (t.is_leaf and t.requires_grad):
+            return t
+        with no_grad():
+            own = t.detach().clone(memory_format=contiguous_format)
+        entry = self._store.save(own.reshape(-1).view(uint8).numpy(), nbytes)
+        return _Packed(entry, t)
+
+    def _unpack(self, packed: Any) -> Tensor:
+        if not isinstance(packed, _Packed):
+            return packed
+        from clew import empty_strided, from_numpy
+
+        data = self._store.load(packed.entry)
+        flat = from_numpy(data).view(packed.dtype).reshape(packed.shape)
+        if flat.stride() == packed.strides:
+            return flat
+        return empty_strided(packed.shape, packed.strides, dtype=packed.dtype).copy_(flat)

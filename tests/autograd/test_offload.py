@@ -1,0 +1,203 @@
+"""Saved tensors on disk: the same gradients, less memory, and what goes wrong with files."""
+
+from __future__ import annotations
+
+import errno
+import gc
+import os
+import threading
+
+import pytest
+
+import clew
+from clew import nn
+from clew.autograd import _offload
+
+
+def gradients(model, x, region=None, **options):
+    model.zero_grad()
+    clew.manual_seed(1)
+    if region is None:
+        loss = model(x).square().mean()
+    else:
+        with region:
+            loss = model(x).square().mean()
+    loss.backward(**options)
+    return [p.grad.clone() for p in model.parameters()]
+
+
+def wait_for(region):
+    """Until everything is in the file."""
+    for ref in list(region._store.entries.values()) if hasattr(region, "_store") else ():
+        entry = ref()
+        if entry is not None:
+            entry.written.wait()
+
+
+def network():
+    clew.manual_seed(0)
+    return nn.Sequential(
+        nn.Linear(64, 96), nn.GELU(), nn.Dropout(0.2), nn.LayerNorm(96),
+        nn.Linear(96, 64), nn.Tanh(), nn.BatchNorm1d(64), nn.Linear(64, 3),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("in_flight", [1, 100_000, 1 << 30])
+def test_gradients_have_the_same_bits(tmp_path, threads, in_flight):
+    model, x = network(), clew.randn(300, 64)
+    want = gradients(model, x)
+    region = clew.offload(tmp_path, threads=threads, in_flight=in_flight, least=1000)
+    for _ in range(3):
+        for got, w in zip(gradients(model, x, region), want):
+            assert clew.equal(got, w)
+    assert os.listdir(tmp_path) == []  # the file has no name
+
+
+@pytest.mark.parametrize("dtype", [clew.float64, clew.bfloat16, clew.complex64, clew.float16])
+def test_dtypes_and_layouts(dtype):
+    base = clew.randn(40, 30, dtype=clew.float64).to(dtype)
+    for x in (base, base.T, base[::2, 1:], base.expand(3, 40, 30)):
+        grads = []
+        for region in (None, clew.offload(least=0)):
+            leaf = x.clone().requires_grad_()
+            with region or clew.enable_grad():
+                y = (leaf * leaf.sum(-1, keepdim=True)).exp() * leaf.transpose(0, 1).sum()
+            (y.abs().sum() if dtype.is_complex else y.sum()).backward()
+            grads.append(leaf.grad)
+        assert clew.equal(grads[0], grads[1]) or (grads[0] != grads[0]).any()
+
+
+def test_memory_is_given_back(tmp_path):
+    x = clew.randn(1000, 256)
+    layers = [nn.Linear(256, 256) for _ in range(12)]
+
+    def forward():
+        h = x
+        for layer in layers:
+            h = layer(h).tanh()
+        return h.sum()
+
+    def held(region):
+        gc.collect()
+        before = clew.memory_stats()["live_bytes"]
+        with region:
+            loss = forward()
+        wait_for(region)
+        now = clew.memory_stats()["live_bytes"] - before
+        loss.backward()
+        return now
+
+    plain = held(clew.enable_grad())
+    assert held(clew.offload(tmp_path)) < 0.2 * plain
+
+
+def test_second_derivatives_retained_graphs_and_writes_after_saving():
+    x = clew.randn(50, 50, requires_grad=True)
+    with clew.offload(least=0):
+        y = x.exp()
+        z = (y * y).sum()
+    with clew.no_grad():
+        y.zero_()  # the graph has the value of before
+    (g,) = clew.autograd.grad(z, x, create_graph=True)
+    assert clew.allclose(g, 2 * (2 * x.detach()).exp())
+    (h,) = clew.autograd.grad(g.sum(), x)
+    assert clew.allclose(h, 4 * (2 * x.detach()).exp(), rtol=1e-4)
+    a = x.detach().requires_grad_()
+    with clew.offload(least=0):
+        loss = a.sin().sum()
+    loss.backward(retain_graph=True)
+    loss.backward()
+    assert clew.allclose(a.grad, 2 * a.detach().cos())
+
+
+def test_what_was_read_ahead_does_not_hold_up_the_next_forward():
+    model, x = network(), clew.randn(300, 64)
+    region = clew.offload(least=0, in_flight=100_000)
+    kept = []
+    for _ in range(4):
+        with region:
+            loss = model(x).square().mean()
+        loss.backward(retain_graph=True)
+        kept.append(loss)
+    assert len(region._store.entries) > 20
+    kept.clear()
+    del loss
+    gc.collect()
+    assert not region._store.entries
+
+
+def test_small_tensors_and_parameters_stay():
+    region = clew.offload(least=10_000)
+    model = nn.Linear(100, 100)
+    with region:
+        model(clew.randn(2, 100)).sum()
+    assert region._store.count == 0
+    with region:
+        model(clew.randn(100, 100)).tanh().sum()
+    assert region._store.count == 2  # the input, and tanh's result; not the weight
+
+
+def test_with_a_full_disk_tensors_stay_in_memory(monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(_offload.os, "pwrite", full)
+    x = clew.randn(200, 200, requires_grad=True)
+    region = clew.offload(least=0)
+    with pytest.warns(RuntimeWarning, match="No space left"):
+        with region:
+            y = x.exp().sum()
+        wait_for(region)
+    y.backward()
+    assert clew.equal(x.grad, x.detach().exp())
+
+
+def test_a_file_that_is_cut_off_is_an_error_in_backward():
+    x = clew.randn(200, 200, requires_grad=True)
+    region = clew.offload(least=0)
+    with region:
+        y = x.exp().sum()
+    wait_for(region)
+    region._store.file._file.truncate(10)
+    with pytest.raises(OSError, match="ends before"):
+        y.backward()
+
+
+@pytest.mark.parametrize(
+    "options, error",
+    [
+        ({"threads": 0}, ValueError),
+        ({"least": -1}, ValueError),
+        ({"in_flight": 0}, ValueError),
+        ({"threads": "2"}, ValueError),
+        ({"directory": "/no/such/folder"}, NotADirectoryError),
+    ],
+)
+def test_what_is_refused(options, error):
+    with pytest.raises(error, match="offload"):
+        clew.offload(**options)
+
+
+def test_threads_end_and_space_is_used_again(tmp_path):
+    def threads_of_mine():
+        return {t for t in threading.enumerate() if t.name == "clew-offload"} - others
+
+    others: set[threading.Thread] = set()
+    others = threads_of_mine()
+    region = clew.offload(tmp_path, least=0)
+    x = clew.randn(100, 100, requires_grad=True)
+    for _ in range(5):
+        with region:
+            y = x.exp().tanh().sum()
+        y.backward()
+        del y
+        gc.collect()
+    assert region._store.file._end <= 6 * 40_000
+    mine = threads_of_mine()
+    assert len(mine) == 1
+    del region
+    gc.collect()
+    for thread in mine:
+        thread.join(10)
+    assert not threads_of_mine()
