@@ -163,7 +163,7 @@ class _Store:
             for earlier in range(number - 1, max(number - 65, 0), -1):
                 ref = self.entries.get(earlier)
                 entry = ref() if ref is not None else None
-                if entry is None:
+                if ref is None or entry is None:
                     continue
                 if entry.data is not None or entry.reading is not None or entry.offset < 0:
                     continue
