@@ -53,6 +53,7 @@ extern const OpList padding_ops;
 extern const OpList search_ops;
 extern const OpList embedding_ops;
 extern const OpList embedding_bag_ops;
+extern const OpList sparse_ops;
 extern const OpList reduction_ops;
 extern const OpList scan_ops;
 extern const OpList softmax_ops;
@@ -117,6 +118,7 @@ std::span<const OpList> all_ops() {
       search_ops,
       embedding_ops,
       embedding_bag_ops,
+      sparse_ops,
       reduction_ops,
       scan_ops,
       softmax_ops,
