@@ -246,6 +246,11 @@ struct GraphTask {
   static void make_exclusive(Tensor& s, const OutMeta& meta) {
     if (exclusive(s)) return;
     Tensor own = empty(meta.sizes(), meta.dtype);
+    if (is_sparse(s)) [[unlikely]] {
+      fill_(own, Scalar(0));
+      s = add_sparse(own, s);
+      return;
+    }
     copy_into(own, s);
     s = std::move(own);
   }
@@ -271,7 +276,9 @@ struct GraphTask {
       s = std::move(g);
       return;
     }
-    if (exclusive(s) && s.dtype() == g.dtype() && !(g->flags & flag_batched))
+    if (is_sparse(s) || is_sparse(g)) [[unlikely]]
+      s = add_sparse(s, g);
+    else if (exclusive(s) && s.dtype() == g.dtype() && !(g->flags & flag_batched))
       accumulate_into(s, g);
     else
       s = builtins.add(s, g);

@@ -17,13 +17,28 @@
 
 namespace clew {
 
+PyTypeObject* sparse_type = nullptr;
+PyObject* sparse_sum = nullptr;
+
+Tensor add_sparse(const Tensor& before, const Tensor& grad) {
+  PyObject* first = before ? reinterpret_cast<PyObject*>(before.get()) : Py_None;
+  PyObject* got = PyObject_CallFunctionObjArgs(sparse_sum, first,
+                                               reinterpret_cast<PyObject*>(grad.get()), nullptr);
+  if (!got) throw PythonError();
+  if (!PyObject_TypeCheck(got, tensor_type)) {
+    Py_DECREF(got);
+    fail_internal("a sum of sparse gradients is no tensor");
+  }
+  return Tensor::steal(reinterpret_cast<TensorObj*>(got));
+}
+
 void check_gradient_device(const Edge& edge, const Tensor& grad, const Node& from, uint32_t index) {
   const Device expected = edge.fn->meta(edge.nr).device;
-  if (grad.device() != expected)
+  if (gradient_device(grad) != expected)
     throw Explained(
         {ErrorKind::Runtime,
          concat("Function ", from.name(), " returned an invalid gradient at index ", index,
-                " - expected device ", name(expected), " but got ", name(grad.device()))},
+                " - expected device ", name(expected), " but got ", name(gradient_device(grad)))},
         describe_gradient(from, index));
 }
 
@@ -148,7 +163,10 @@ void AccumulateGrad::run(std::span<const Tensor> grads, Tensor*) {
     std::swap(leaf->grad, *reinterpret_cast<TensorObj**>(&replaced));
   };
   std::optional<GradTurn> turn(std::in_place, variable, grad);
-  if (!leaf->grad) {
+  const Tensor gathered = leaf->grad ? Tensor::borrow(leaf->grad) : Tensor();
+  if (is_sparse(grad) || (gathered && is_sparse(gathered))) [[unlikely]] {
+    give(add_sparse(gathered, grad));
+  } else if (!leaf->grad) {
     // Nobody else can see the gradient (this function and the engine hold one reference each): take
     // it over as it is.
     bool mine =

@@ -6,6 +6,19 @@
 
 namespace clew {
 
+// Sparse gradients are tensors of a class written in Python, whose elements the core does not see:
+// to it they are on the meta device. Null until that class exists.
+extern PyTypeObject* sparse_type;
+// Called with what was gathered before, or None, and the gradient: their sum, sparse or dense,
+// which nobody else holds.
+extern PyObject* sparse_sum;
+inline bool is_sparse(const Tensor& t) {
+  return sparse_type && Py_TYPE(reinterpret_cast<PyObject*>(t.get())) == sparse_type;
+}
+// Where the elements of a gradient are.
+inline Device gradient_device(const Tensor& t) { return is_sparse(t) ? Device::CPU : t.device(); }
+Tensor add_sparse(const Tensor& before, const Tensor& grad);
+
 // into += g, without a graph.
 void accumulate_into(const Tensor& into, const Tensor& g);
 // The right to give a tensor a .grad or to add to it. Kernels of large gradients let other threads

@@ -14,7 +14,7 @@ void call_hooks_on(PyObject* dict, Tensor& grad, const char* what) {
   if (!values) throw PythonError();
   const ShapeRef shape = ShapeRef::borrow(grad->shape);
   const DType dtype = grad.dtype();
-  const Device device = grad.device();
+  const Device device = gradient_device(grad);
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(values); ++i) {
     PyObject* got =
         PyObject_CallOneArg(PyList_GET_ITEM(values, i), reinterpret_cast<PyObject*>(grad.get()));
@@ -34,7 +34,7 @@ void call_hooks_on(PyObject* dict, Tensor& grad, const char* what) {
     }
     // Also of a gradient that was changed in place.
     const bool fits =
-        grad.sizes() == shape->sizes && grad.dtype() == dtype && grad.device() == device;
+        grad.sizes() == shape->sizes && grad.dtype() == dtype && gradient_device(grad) == device;
     if (!fits) {
       Py_DECREF(values);
       if (grad.sizes() != shape->sizes)
@@ -95,7 +95,7 @@ void check_replaced(const Node& n, std::span<const DType> before, std::span<cons
     const Tensor& g = after[k];
     if (!g) continue;
     const OutMeta& meta = n.meta(k);
-    if (g.sizes() != meta.sizes() || g.dtype() != before[k] || g.device() != meta.device)
+    if (g.sizes() != meta.sizes() || g.dtype() != before[k] || gradient_device(g) != meta.device)
       fail("register_prehook: a hook changed the gradient from ", before[k], meta.sizes(), " on ",
            name(meta.device), " to ", g, " on ", name(g.device()));
   }
@@ -127,7 +127,11 @@ void run_tensor_hooks(Node& n, std::span<Tensor> grads) {
   for (const auto& [nr, t] : alive) {
     Tensor replaced;  // outlives the turn: letting go of it may run Python code
     const GradTurn turn(t, grads[nr]);
-    Tensor kept = t->grad ? builtins.add(Tensor::borrow(t->grad), grads[nr]) : grads[nr];
+    const Tensor before = t->grad ? Tensor::borrow(t->grad) : Tensor();
+    const bool sparse = is_sparse(grads[nr]) || (before && is_sparse(before));
+    Tensor kept = sparse   ? add_sparse(before, grads[nr])
+                  : before ? builtins.add(before, grads[nr])
+                           : grads[nr];
     std::swap(t->grad, *reinterpret_cast<TensorObj**>(&kept));
     replaced = std::move(kept);
   }

@@ -3,6 +3,8 @@
 // Invariant: here arguments are only looked at; clew.overrides decides and calls.
 #include "python/overrides.h"
 
+#include "graph/gather.h"
+
 namespace clew::python {
 
 bool overriding = false;
@@ -72,9 +74,22 @@ PyObject* start_overriding(PyObject*, PyObject* alone) {
   Py_RETURN_NONE;
 }
 
-PyMethodDef functions[] = {{"_start_overriding", start_overriding, METH_O, nullptr},
-                           {"_set_any_mode", set_any_mode, METH_O, nullptr},
-                           {}};
+PyObject* set_sparse(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
+  if (nargs != 2 || !PyType_Check(args[0])) {
+    PyErr_SetString(PyExc_TypeError, "_set_sparse(): expected a class and a function");
+    return nullptr;
+  }
+  sparse_sum = Py_NewRef(args[1]);  // kept, as the class is: what they replace may be in use
+  sparse_type = reinterpret_cast<PyTypeObject*>(Py_NewRef(args[0]));
+  Py_RETURN_NONE;
+}
+
+PyMethodDef functions[] = {
+    {"_start_overriding", start_overriding, METH_O, nullptr},
+    {"_set_any_mode", set_any_mode, METH_O, nullptr},
+    {"_set_sparse", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(set_sparse)),
+     METH_FASTCALL, nullptr},
+    {}};
 
 }  // namespace
 

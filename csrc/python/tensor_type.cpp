@@ -3,6 +3,7 @@
 // Invariant: an operator slot does no more than parse its operands and call apply().
 #include "graph/batch.h"
 #include "graph/deferral.h"
+#include "graph/gather.h"
 #include "graph/inplace.h"
 #include "ops/elementwise/unary.h"
 #include "python/autograd.h"
@@ -264,7 +265,7 @@ int set_grad(PyObject* o, PyObject* value, void*) {
               t->shape->sizes, "; got ", fresh);
       require(fresh.dtype() == t->dtype, "grad: assigned grad must have dtype ", t->dtype, "; got ",
               fresh.dtype());
-      require(fresh.device() == borrow(o).device(),
+      require(gradient_device(fresh) == borrow(o).device(),
               "grad: assigned grad must be on the tensor's device");
     }
     std::swap(t->grad, *reinterpret_cast<TensorObj**>(&fresh));
