@@ -51,7 +51,7 @@ ALL = (
 
 
 class layout:
-    """How a tensor's elements lie in memory; clew has ``clew.strided`` alone."""
+    """How a tensor's elements lie in memory."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -77,6 +77,10 @@ class memory_format:
 
 
 strided = layout("strided")
+sparse_coo = layout("sparse_coo")
+sparse_csr = layout("sparse_csr")
+sparse_csc = layout("sparse_csc")
+jagged = layout("jagged")
 contiguous_format = memory_format("contiguous_format")
 preserve_format = memory_format("preserve_format")
 channels_last = memory_format("channels_last")

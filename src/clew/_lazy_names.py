@@ -69,6 +69,10 @@ FUNCTIONS = {
         "cumulative_sum expand_dims isdtype matrix_transpose permute_dims take_along_axis "
         "unique_all unique_counts unique_inverse unique_values unstack vecdot"
     ),
+    "clew._dtypes": "jagged sparse_coo sparse_csc sparse_csr",
+    "clew.sparse": (
+        "sparse_compressed_tensor sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor"
+    ),
     "clew.storage": (
         "BFloat16Storage BoolStorage ByteStorage CharStorage ComplexDoubleStorage "
         "ComplexFloatStorage DoubleStorage FloatStorage HalfStorage IntStorage LongStorage "
@@ -95,6 +99,11 @@ METHODS = {
         "chalf const_data_ptr dim_order fill_diagonal_ frexp hash_tensor is_neg "
         "is_set_to map2_ module_load new nonzero_static resize_as_ set_ slice_inverse storage_type "
         "sum_to_size"
+    ),
+    "clew.sparse._construct": (
+        "_indices _nnz ccol_indices coalesce col_indices crow_indices dense_dim indices "
+        "is_coalesced row_indices sparse_dim sparse_mask to_dense to_sparse to_sparse_coo "
+        "to_sparse_csc to_sparse_csr values"
     ),
     "clew.storage": "_typed_storage storage",
 }

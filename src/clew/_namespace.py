@@ -36,6 +36,7 @@ _LAZY_MODULES = {
     "linalg": "clew.linalg",
     "fft": "clew.fft",
     "masked": "clew.masked",
+    "sparse": "clew.sparse",
     "debug": "clew.debug",
     "signal": "clew.signal",
     "special": "clew.special",

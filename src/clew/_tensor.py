@@ -540,6 +540,7 @@ def install() -> None:
         "real": property(_real, _set_real),
         "imag": property(_imag, _set_imag),
         "layout": property(lambda self: _dtypes.strided),
+        "is_sparse_csr": False,
         "__module__": "clew",
         "to_device": _to_device,
         "__array_namespace__": array_namespace,

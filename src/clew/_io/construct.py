@@ -167,10 +167,36 @@ def _device(kind: Any, index: Any = None) -> Any:
         return clew.device("cpu")  # one that this library does not have
 
 
+_LAYOUTS = ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "jagged")
+
+
 def _layout(name: Any) -> Any:
-    if name != "torch.strided":
+    if not isinstance(name, str) or name.removeprefix("torch.") not in _LAYOUTS:
         fail(f"the layout is {shown(name)}")
-    return clew.strided
+    return getattr(clew, name.removeprefix("torch."))
+
+
+def _rebuild_sparse(layout: Any, data: Any) -> Tensor:
+    """Of the parts that the public constructors take, which check them."""
+    if not isinstance(data, tuple) or not 3 <= len(data) <= 4:
+        fail(f"the parts of a sparse tensor are {shown(data)}")
+    parts, rest = data[:2], data[2:]
+    if not all(type(t) is Tensor for t in parts):
+        fail("a part of a sparse tensor is no tensor")
+    try:
+        if layout is clew.sparse_coo:
+            made = clew.sparse_coo_tensor(*parts, tuple(rest[0]))
+            if rest[1:] == (True,):
+                made = made.coalesce() if not made.requires_grad else made._known_coalesced()
+            return made
+        if layout in (clew.sparse_csr, clew.sparse_csc):
+            make = clew.sparse_csr_tensor if layout is clew.sparse_csr else clew.sparse_csc_tensor
+            return make(*parts, rest[0], tuple(rest[1]))
+        if layout is clew.jagged:
+            return clew.nested._rebuild(*data)
+    except (RuntimeError, TypeError, ValueError, IndexError) as e:
+        fail(f"the parts of a sparse tensor do not fit: {e}")
+    fail(f"the layout of a sparse tensor is {shown(layout)}")
 
 
 def _number(kind: Any) -> Callable[..., Any]:
@@ -352,6 +378,7 @@ def _make_names() -> dict[str, Name]:
         "torch._utils._rebuild_parameter": _rebuild_parameter,
         "torch._utils._rebuild_parameter_with_state": _rebuild_parameter,
         "torch._utils._rebuild_meta_tensor_no_storage": _rebuild_meta,
+        "torch._utils._rebuild_sparse_tensor": _rebuild_sparse,
         "torch._tensor._rebuild_from_type_v2": _rebuild_from_type,
         "torch.Size": _size,
         "torch.device": _device,

@@ -344,6 +344,13 @@ class Encoder:
             self.save(value.requires_grad)
             self._call("collections", "OrderedDict", ())
             self.out += pickle.TUPLE + pickle.REDUCE
+        elif hasattr(kind, "_saved_parts"):  # sparse and ragged tensors
+            layout, data = value._saved_parts()
+            self.name("torch._utils", "_rebuild_sparse_tensor")
+            self.out += pickle.MARK
+            self._call("torch.serialization", "_get_layout", (f"torch.{layout}",))
+            self.save(data)
+            self.out += pickle.TUPLE + pickle.REDUCE
         elif getattr(value, "_is_buffer", False):
             self._rebuild(value.detach(), bool(value.requires_grad))
         else:

@@ -164,6 +164,12 @@ def backward(
             )
         grad_tensors = grad_variables
     roots = _as_tuple(tensors)
+    if _has_parts(roots, inputs):
+        from clew._structured import parts_of
+
+        seeds = None if grad_tensors is None else parts_of(_as_tuple(grad_tensors))
+        leaves = None if inputs is None else parts_of(_as_tuple(inputs))
+        return backward(parts_of(roots), seeds, retain_graph, create_graph, inputs=leaves)
     seeds = _seeds(
         "backward", roots, [None] * len(roots) if grad_tensors is None else _as_tuple(grad_tensors)
     )
@@ -253,6 +259,10 @@ def grad(
     roots, wanted = _as_tuple(outputs), _as_tuple(inputs)
     starts = [None] * len(roots) if grad_outputs is None else _as_tuple(grad_outputs)
     keep = create_graph if retain_graph is None else retain_graph
+    if _has_parts(roots, wanted):
+        return _grad_of_parts(
+            roots, wanted, starts, keep, create_graph, allow_unused, materialize_grads
+        )
     if is_grads_batched:
         return _grad_of_batch(
             roots, wanted, starts, keep, create_graph, allow_unused, materialize_grads
@@ -278,6 +288,35 @@ def grad(
             for t, g in zip(wanted, found)
         )
     return tuple(found)
+
+
+def _has_parts(roots: Any, leaves: Any) -> bool:
+    """Whether a sparse or ragged tensor is among them, of which the graph knows the values."""
+    every = (*roots, *(() if leaves is None else _as_tuple(leaves)))
+    if all(type(t) is Tensor for t in every):
+        return False
+    return any(hasattr(type(t), "_placeholder") for t in every)
+
+
+def _grad_of_parts(
+    roots: Any, wanted: Any, starts: Any, keep: bool, create: bool, unused: bool, zeros: bool
+) -> tuple[Any, ...]:
+    """Gradients of and with respect to tensors that others describe."""
+    from clew._structured import Structured, parts_of
+
+    found = grad(
+        parts_of(roots),
+        parts_of(wanted),
+        parts_of(starts),
+        keep,
+        create,
+        allow_unused=unused,
+        materialize_grads=zeros,
+    )
+    return tuple(
+        t._with(g) if isinstance(t, Structured) and g is not None else g
+        for t, g in zip(wanted, found)
+    )
 
 
 def _grad_of_batch(

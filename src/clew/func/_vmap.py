@@ -136,6 +136,9 @@ def run_vmapped(
     kwargs: dict[str, Any],
 ) -> Any:
     """One call of func with the mapped dims of its arguments hidden."""
+    for leaf in leaves:
+        if hasattr(type(leaf), "_placeholder"):  # sparse and ragged tensors
+            leaf._refuse("vmap")
     with open_level(size, randomness) as level:
         hidden = [
             leaf if d is None else _C._add_level(leaf, d, level) for leaf, d in zip(leaves, dims)

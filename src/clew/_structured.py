@@ -1,0 +1,303 @@
+"""Tensors that are described by other tensors: sparse and ragged ones.
+
+To the core such a tensor is a placeholder on the meta device, which has a shape and no elements,
+so that nothing can compute with it by mistake. Its parts are ordinary tensors, and operations on it
+are rules written with operations on the parts: gradients of any order follow. What has no rule
+raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, NoReturn
+
+from clew import _C
+from clew._C import Tensor
+
+__all__ = ["Structured", "as_text", "name_of", "parts_of"]
+
+
+def name_of(func: Any) -> str:
+    """The name that rules are kept under: that of the operation."""
+    name = getattr(func, "__name__", None) or type(func).__name__
+    owner = getattr(func, "__self__", None)
+    if name == "apply" and isinstance(owner, type):  # a function written in Python
+        return owner.__name__
+    if name == "__get__":
+        return "a property"
+    return str(name)
+
+
+class Structured(Tensor):
+    """The base of both."""
+
+    _rules: ClassVar[dict[str, Callable[..., Any]]] = {}
+    _kind: ClassVar[str] = "structured tensors"
+    _remedy: ClassVar[str] = ".to_dense()"
+    # What the core may tell of the placeholder.
+    _plain: ClassVar[frozenset[str]] = frozenset(
+        "dim ndimension size numel nelement element_size is_floating_point is_complex is_signed "
+        "__len__".split()
+    )
+    _values: Tensor
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if not all(issubclass(t, Structured) for t in types):
+            return NotImplemented
+        name = name_of(func)
+        if kwargs.get("out") is not None:
+            raise NotImplementedError(
+                f"{name}: out= is not offered for {cls._kind}; use the result that is returned"
+            )
+        kwargs = {k: v for k, v in kwargs.items() if k != "out"}
+        rule = cls._rules.get(name)
+        if rule is not None:
+            made = rule(*args, **kwargs)
+            if made is not NotImplemented:
+                return made
+        elif name in cls._plain:
+            return getattr(Tensor, name)(args[0]._placeholder(), *args[1:], **kwargs)
+        cls._refuse(name)
+
+    @classmethod
+    def _refuse(cls, name: str) -> NoReturn:
+        raise NotImplementedError(
+            f"{name}: there is no rule for {cls._kind} with these arguments; convert first with "
+            f"{cls._remedy}"
+        )
+
+    @classmethod
+    def _over(cls, shape: Any, values: Tensor) -> Any:
+        """A new one; the caller sets its parts."""
+        empty = _C.empty(tuple(shape), dtype=values.dtype, device="meta")
+        made = Tensor._make_subclass(cls, empty, False)
+        made._values = values
+        return made
+
+    def _placeholder(self) -> Tensor:
+        return _C.empty(tuple(self.shape), dtype=self.dtype, device="meta")
+
+    def _with(self, values: Tensor) -> Any:
+        """Other values in the same places."""
+        raise NotImplementedError
+
+    # ---- what is asked of the values ----
+
+    @property
+    def device(self) -> Any:
+        return self._values.device
+
+    @property
+    def is_cpu(self) -> bool:
+        return bool(self._values.is_cpu)
+
+    @property
+    def is_meta(self) -> bool:
+        return bool(self._values.is_meta)
+
+    @property
+    def nbytes(self) -> int:
+        raise NotImplementedError(
+            f"nbytes: ask the parts of {self._kind} instead, such as .values().nbytes"
+        )
+
+    @property
+    def requires_grad(self) -> bool:
+        return bool(self._values.requires_grad)
+
+    @requires_grad.setter
+    def requires_grad(self, on: bool) -> None:
+        self._values.requires_grad = on
+
+    def requires_grad_(self, requires_grad: bool = True) -> Any:
+        self._values.requires_grad_(requires_grad)
+        return self
+
+    @property
+    def grad(self) -> Any:
+        got = self._values.grad
+        return None if got is None else self._with(got)
+
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        if value is None:
+            self._values.grad = None
+        elif isinstance(value, Structured) and value._values.shape == self._values.shape:
+            self._values.grad = value._values
+        else:
+            raise RuntimeError(
+                "grad: assigned grad must have the elements of the tensor, in the same places"
+            )
+
+    _grad = grad
+
+    @property
+    def grad_fn(self) -> Any:
+        return self._values.grad_fn
+
+    @property
+    def is_leaf(self) -> bool:
+        return bool(self._values.is_leaf)
+
+    @property
+    def retains_grad(self) -> bool:
+        return bool(self._values.retains_grad)
+
+    @property
+    def output_nr(self) -> int:
+        return int(self._values.output_nr)
+
+    @property
+    def _version(self) -> int:
+        return int(self._values._version)
+
+    @property
+    def data(self) -> Any:
+        return self.detach()
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        self._refuse("setting .data")
+
+    @property
+    def real(self) -> Any:
+        self._refuse("real")
+
+    @property
+    def imag(self) -> Any:
+        self._refuse("imag")
+
+    @property
+    def T(self) -> Any:
+        return self.t() if self.dim() == 2 else self._refuse("T")
+
+    @property
+    def mT(self) -> Any:
+        return self.transpose(-2, -1)
+
+    @property
+    def H(self) -> Any:
+        self._refuse("H")
+
+    @property
+    def mH(self) -> Any:
+        self._refuse("mH")
+
+    def retain_grad(self) -> None:
+        self._values.retain_grad()
+
+    def register_hook(self, hook: Any) -> Any:
+        def on_values(grad: Tensor) -> Any:
+            got = hook(self._with(grad))
+            return None if got is None else got._values
+
+        return self._values.register_hook(on_values)
+
+    def register_post_accumulate_grad_hook(self, hook: Any) -> Any:
+        return self._values.register_post_accumulate_grad_hook(lambda values: hook(self))
+
+    def detach(self) -> Any:
+        return self._with(self._values.detach())
+
+    def clone(self, *, memory_format: Any = None) -> Any:
+        return self._with(self._values.clone())
+
+    def backward(
+        self,
+        gradient: Any = None,
+        retain_graph: Any = None,
+        create_graph: bool = False,
+        inputs: Any = None,
+    ) -> None:
+        from clew import autograd
+
+        autograd.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+    def to(self, *args: Any, **kwargs: Any) -> Any:
+        got = self._values.to(*args, **kwargs)
+        return self if got is self._values else self._with(got)
+
+    def contiguous(self, memory_format: Any = None) -> Any:
+        return self
+
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        return bool(self._values.is_contiguous())
+
+    def cpu(self, memory_format: Any = None) -> Any:
+        return self
+
+    def get_device(self) -> int:
+        return -1
+
+    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
+        if dtype is None:
+            self._refuse("type")
+        return self.to(dtype)
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        self._refuse("__array__")
+
+    def __dlpack__(self, *args: Any, **kwargs: Any) -> Any:
+        self._refuse("__dlpack__")
+
+    def __contains__(self, element: Any) -> bool:
+        self._refuse("in")
+
+    def __divmod__(self, other: Any) -> Any:
+        self._refuse("divmod")
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return repr(self)
+
+    def __format__(self, spec: str) -> str:
+        if spec:
+            self._refuse("format")
+        return repr(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        if id(self) in memo:
+            return memo[id(self)]
+        if not self.is_leaf:
+            raise RuntimeError(
+                "deepcopy: only tensors created by the user (graph leaves) can be copied; use "
+                ".detach().clone()"
+            )
+        values = self._values.detach().clone().requires_grad_(self.requires_grad)
+        made = memo[id(self)] = self._with(values)
+        if self._values.grad is not None:
+            values.grad = self._values.grad.detach().clone()
+        return made
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise NotImplementedError
+
+
+def _caster(name: str) -> Any:
+    def cast(self: Structured) -> Any:
+        return self.to(getattr(self._values, name)().dtype)
+
+    cast.__name__ = name
+    return cast
+
+
+for _name in "float double half bfloat16 int long short char byte bool cfloat cdouble".split():
+    setattr(Structured, _name, _caster(_name))
+
+
+def parts_of(tensors: Any) -> tuple[Any, ...]:
+    """The tensors with the values of structured ones in their place, which the graph knows."""
+    return tuple(t._values if isinstance(t, Structured) else t for t in tensors)
+
+
+def as_text(named: list[tuple[str, Any]]) -> str:
+    """What tensors of several parts are printed as: a line for each part."""
+    lines = []
+    for name, value in named:
+        text = f"{name}={value!r}"
+        lines.append(text.replace("\n", "\n" + " " * (len(name) + 8)))
+    return "tensor(" + ",\n       ".join(lines)

@@ -1,0 +1,32 @@
+"""Sparse tensors: coordinates (COO) and compressed rows and columns (CSR, CSC)."""
+
+from __future__ import annotations
+
+from clew import _namespace
+from clew.sparse import _rules as _rules
+from clew.sparse._construct import from_scipy as from_scipy
+from clew.sparse._construct import sparse_compressed_tensor as sparse_compressed_tensor
+from clew.sparse._construct import sparse_coo_tensor as sparse_coo_tensor
+from clew.sparse._construct import sparse_csc_tensor as sparse_csc_tensor
+from clew.sparse._construct import sparse_csr_tensor as sparse_csr_tensor
+from clew.sparse._construct import spdiags as spdiags
+from clew.sparse._construct import to_scipy as to_scipy
+from clew.sparse._products import addmm as addmm
+from clew.sparse._products import mm as mm
+from clew.sparse._products import sampled_addmm as sampled_addmm
+from clew.sparse._reductions import log_softmax as log_softmax
+from clew.sparse._reductions import softmax as softmax
+from clew.sparse._reductions import sum as sum
+
+__all__ = [
+    "addmm",
+    "from_scipy",
+    "log_softmax",
+    "mm",
+    "sampled_addmm",
+    "softmax",
+    "spdiags",
+    "sum",
+    "to_scipy",
+]
+__getattr__ = _namespace.module_getattr(__name__, globals())

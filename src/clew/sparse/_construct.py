@@ -1,0 +1,625 @@
+"""Making sparse tensors: of parts, of dense tensors, of SciPy's matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import clew
+from clew import _C, _dtypes
+from clew._C import Tensor
+from clew.sparse._tensor import Compressed, Coo, Pattern, compressed, coo
+
+__all__ = [
+    "from_scipy",
+    "sparse_compressed_tensor",
+    "sparse_coo_tensor",
+    "sparse_csc_tensor",
+    "sparse_csr_tensor",
+    "spdiags",
+    "to_scipy",
+]
+
+
+def _as_indices(name: str, what: str, given: Any, narrow: bool) -> Tensor:
+    """Indices as a tensor without history, int64; int32 stays where that is an index type."""
+    made = given.detach() if isinstance(given, Tensor) else clew.tensor(np.asarray(given).tolist())
+    if made.is_floating_point() or made.is_complex() or made.dtype is _C.bool:
+        if made.numel():
+            raise TypeError(f"{name}: {what} must hold integers; got {made.dtype}")
+        made = made.long()
+    if made.dtype is _C.int64 or (narrow and made.dtype is _C.int32):
+        return made
+    return made.long()
+
+
+def _as_values(name: str, given: Any, dtype: Any, requires_grad: bool) -> Tensor:
+    made = given if isinstance(given, Tensor) else clew.tensor(given)
+    if type(made) is not Tensor and hasattr(type(made), "_placeholder"):
+        raise TypeError(f"{name}: values must be a dense tensor; got {made.layout}")
+    if dtype is not None:
+        made = made.to(dtype)
+    return made.detach().requires_grad_() if requires_grad else made
+
+
+def _check_options(name: str, device: Any, layout: Any, wanted: Any) -> None:
+    if device is not None and _C.device(device).type != "cpu":
+        raise NotImplementedError(f"{name}: sparse tensors are on the CPU; got device {device}")
+    if layout is not None and layout is not wanted:
+        raise ValueError(f"{name}: layout must be {wanted}; got {layout}")
+
+
+def sparse_coo_tensor(
+    indices: Any,
+    values: Any = None,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+    is_coalesced: bool | None = None,
+    layout: Any = None,
+) -> Coo:
+    """A sparse tensor in coordinates (COO).
+
+    Element ``k`` lies at ``indices[:, k]``; elements of equal places add up.
+
+    Args:
+        indices: (sparse dims, elements), integers; or the size of a tensor without elements.
+        values: (elements, *dense dims).
+        size: the tensor's; without it the least that the indices fit in.
+        dtype: of the values; default: theirs.
+        device: None or "cpu".
+        pin_memory: without effect.
+        requires_grad: whether the tensor is a leaf that gets a gradient.
+        check_invariants: indices are always checked.
+        is_coalesced: True asserts that places are sorted and named once, which is checked.
+        layout: None or clew.sparse_coo.
+
+    Returns:
+        a sparse tensor; gradients flow to ``values``.
+
+    Raises:
+        RuntimeError: shapes do not fit, an index is out of range.
+
+    >>> clew.sparse_coo_tensor([[0, 1], [2, 0]], [3.0, 4.0], (2, 3)).to_dense()
+    tensor([[0., 0., 3.],
+            [4., 0., 0.]])
+    """
+    name = "sparse_coo_tensor"
+    _check_options(name, device, layout, _dtypes.sparse_coo)
+    if values is None:
+        shape = tuple(int(n) for n in indices)
+        ind = clew.zeros((len(shape), 0), dtype=_C.int64)
+        made = clew.zeros(0, dtype=dtype, requires_grad=requires_grad)
+        return coo(ind, made, shape, True)
+    ind = _as_indices(name, "indices", indices, False)
+    val = _as_values(name, values, dtype, requires_grad)
+    if ind.dim() == 1 and ind.numel() == 0:
+        ind = ind.reshape(len(size) if size is not None else 1, 0)
+    if ind.dim() != 2:
+        raise RuntimeError(
+            f"{name}: indices must be a matrix, a row for each sparse dim; got shape "
+            f"{list(ind.shape)}"
+        )
+    if val.dim() < 1 or val.shape[0] != ind.shape[1]:
+        raise RuntimeError(
+            f"{name}: indices and values must have the same number of elements; got "
+            f"{ind.shape[1]} columns of indices and values of shape {list(val.shape)}"
+        )
+    flat = ind.numpy()
+    rows = ind.shape[0]
+    if size is None:
+        found = flat.max(1) + 1 if flat.shape[1] else np.zeros(rows, np.int64)
+        shape = (*found.tolist(), *val.shape[1:])
+    else:
+        shape = tuple(int(n) for n in size)
+    if any(n < 0 for n in shape):
+        raise RuntimeError(f"{name}: size must not be negative; got {list(shape)}")
+    if len(shape) != rows + val.dim() - 1:
+        raise RuntimeError(
+            f"{name}: size must have a number for each of {rows} sparse dims and "
+            f"{val.dim() - 1} dense ones; got {list(shape)}"
+        )
+    if tuple(shape[rows:]) != tuple(val.shape[1:]):
+        raise RuntimeError(
+            f"{name}: values must have shape {['nnz', *shape[rows:]]} for size {list(shape)}; got "
+            f"{list(val.shape)}"
+        )
+    for d in range(rows):
+        if not flat.shape[1]:
+            break
+        low, high = int(flat[d].min()), int(flat[d].max())
+        if low < 0 or high >= shape[d]:
+            raise RuntimeError(
+                f"{name}: size is inconsistent with indices: for dim {d}, size is {shape[d]} but "
+                f"found index {low if low < 0 else high}"
+            )
+    made_coo = coo(ind, val, shape, False)
+    if is_coalesced or ind.shape[1] < 2:
+        from clew.sparse._tensor import is_sorted
+
+        made_coo._coalesced = is_sorted(made_coo)
+        if is_coalesced and not made_coo._coalesced:
+            raise RuntimeError(f"{name}: is_coalesced=True, but places are not sorted and distinct")
+    return made_coo
+
+
+def _compressed(
+    name: str, by_rows: bool, crow: Any, col: Any, values: Any, size: Any, **options: Any
+) -> Compressed:
+    one, other = ("crow_indices", "col_indices") if by_rows else ("ccol_indices", "row_indices")
+    c, o = _as_indices(name, one, crow, True), _as_indices(name, other, col, True)
+    val = _as_values(name, values, options["dtype"], options["requires_grad"])
+    _check_options(
+        name,
+        options["device"],
+        options["layout"],
+        _dtypes.sparse_csr if by_rows else _dtypes.sparse_csc,
+    )
+    if c.dim() != 1 or o.dim() != 1 or val.dim() != 1:
+        raise RuntimeError(
+            f"{name}: {one}, {other} and values must be vectors (batches of matrices and dense "
+            f"dims are not offered); got shapes {list(c.shape)}, {list(o.shape)} and "
+            f"{list(val.shape)}"
+        )
+    if c.dtype is not o.dtype:
+        raise RuntimeError(
+            f"{name}: {one} and {other} must have the same dtype; got {c.dtype} and {o.dtype}"
+        )
+    if not c.numel():
+        raise RuntimeError(f"{name}: {one} must have at least one element")
+    if o.shape != val.shape:
+        raise RuntimeError(
+            f"{name}: {other} and values must have the same number of elements; got "
+            f"{o.numel()} and {val.numel()}"
+        )
+    starts, places = c.numpy(), o.numpy()
+    if size is None:
+        shape: tuple[int, ...] = (len(starts) - 1, int(places.max()) + 1 if places.size else 0)
+    else:
+        shape = tuple(int(n) for n in size)
+        if len(shape) != 2:
+            raise RuntimeError(f"{name}: size must have two numbers; got {list(shape)}")
+        shape = shape if by_rows else shape[::-1]
+    if len(starts) != shape[0] + 1:
+        raise RuntimeError(
+            f"{name}: {one} must have {shape[0] + 1} elements, one more than there are "
+            f"{'rows' if by_rows else 'columns'}; got {len(starts)}"
+        )
+    if starts[0] != 0:
+        raise RuntimeError(f"{name}: {one}[0] must be 0; got {starts[0]}")
+    if (np.diff(starts) < 0).any():
+        at = int(np.argmax(np.diff(starts) < 0))
+        raise RuntimeError(
+            f"{name}: {one} must not decrease; got {starts[at]} before {starts[at + 1]}"
+        )
+    if starts[-1] != len(places):
+        raise RuntimeError(
+            f"{name}: {one}[-1] must be the number of elements, {len(places)}; got {starts[-1]}"
+        )
+    if places.size and (places.min() < 0 or places.max() >= shape[1]):
+        bad = places.min() if places.min() < 0 else places.max()
+        raise RuntimeError(f"{name}: {other} must be in [0, {shape[1]}); got {bad}")
+    falls = places[1:] <= places[:-1]
+    inner = np.ones(len(falls), bool)
+    ends = starts[1:-1]
+    inner[ends[(ends > 0) & (ends < len(places))] - 1] = False
+    if (falls & inner).any():
+        raise RuntimeError(
+            f"{name}: {other} must rise within each {'row' if by_rows else 'column'} and be "
+            "distinct"
+        )
+    return compressed(Pattern(c, o, (shape[0], shape[1])), val, by_rows)
+
+
+def sparse_csr_tensor(
+    crow_indices: Any,
+    col_indices: Any,
+    values: Any,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+    layout: Any = None,
+) -> Compressed:
+    """A sparse matrix in compressed rows (CSR).
+
+    Row ``r`` has the elements ``crow_indices[r]`` to ``crow_indices[r + 1] - 1``.
+
+    Args:
+        crow_indices: (rows + 1), int64 or int32: where each row begins, and the last one ends.
+        col_indices: (elements), the column of each; they rise within a row.
+        values: (elements).
+        size: rows and columns; without it the least that the indices fit in.
+        dtype: of the values; default: theirs.
+        device: None or "cpu".
+        pin_memory: without effect.
+        requires_grad: whether the matrix is a leaf that gets a gradient.
+        check_invariants: indices are always checked.
+        layout: None or clew.sparse_csr.
+
+    Returns:
+        a sparse matrix over the tensors given; gradients flow to ``values``.
+
+    Raises:
+        RuntimeError: shapes do not fit, offsets decrease, an index is out of range.
+
+    >>> clew.sparse_csr_tensor([0, 1, 2], [2, 0], [3.0, 4.0], (2, 3)).to_dense()
+    tensor([[0., 0., 3.],
+            [4., 0., 0.]])
+    """
+    return _compressed(
+        "sparse_csr_tensor",
+        True,
+        crow_indices,
+        col_indices,
+        values,
+        size,
+        dtype=dtype,
+        device=device,
+        requires_grad=requires_grad,
+        layout=layout,
+    )
+
+
+def sparse_csc_tensor(
+    ccol_indices: Any,
+    row_indices: Any,
+    values: Any,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+    layout: Any = None,
+) -> Compressed:
+    """A sparse matrix in compressed columns (CSC).
+
+    Args:
+        ccol_indices: (columns + 1), int64 or int32: where each column begins, and the last one
+            ends.
+        row_indices: (elements), the row of each; they rise within a column.
+        values: (elements).
+        size: rows and columns; without it the least that the indices fit in.
+        dtype, device, pin_memory, requires_grad, check_invariants: as for
+            :func:`sparse_csr_tensor`.
+        layout: None or clew.sparse_csc.
+
+    Returns:
+        a sparse matrix over the tensors given; gradients flow to ``values``.
+
+    Raises:
+        RuntimeError: shapes do not fit, offsets decrease, an index is out of range.
+
+    >>> clew.sparse_csc_tensor([0, 1, 1, 2], [1, 0], [4.0, 3.0], (2, 3)).to_dense()
+    tensor([[0., 0., 3.],
+            [4., 0., 0.]])
+    """
+    return _compressed(
+        "sparse_csc_tensor",
+        False,
+        ccol_indices,
+        row_indices,
+        values,
+        size,
+        dtype=dtype,
+        device=device,
+        requires_grad=requires_grad,
+        layout=layout,
+    )
+
+
+def sparse_compressed_tensor(
+    compressed_indices: Any,
+    plain_indices: Any,
+    values: Any,
+    size: Any = None,
+    *,
+    layout: Any = None,
+    **options: Any,
+) -> Compressed:
+    """A sparse matrix of a compressed layout.
+
+    Args:
+        compressed_indices: where each row or column begins, and the last one ends.
+        plain_indices: the places of the elements within.
+        values: (elements).
+        size: rows and columns.
+        layout: clew.sparse_csr or clew.sparse_csc.
+        options: as for :func:`sparse_csr_tensor`.
+
+    Returns:
+        a sparse matrix.
+
+    Raises:
+        NotImplementedError: another layout.
+
+    >>> m = clew.sparse_compressed_tensor([0, 1], [0], [2.0], (1, 1), layout=clew.sparse_csr)
+    >>> m.to_dense()
+    tensor([[2.]])
+    """
+    if layout is _dtypes.sparse_csr:
+        return sparse_csr_tensor(compressed_indices, plain_indices, values, size, **options)
+    if layout is _dtypes.sparse_csc:
+        return sparse_csc_tensor(compressed_indices, plain_indices, values, size, **options)
+    raise NotImplementedError(
+        f"sparse_compressed_tensor: layout must be clew.sparse_csr or clew.sparse_csc; got {layout}"
+    )
+
+
+def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) -> Any:
+    """A sparse matrix of diagonals.
+
+    Args:
+        diagonals: (diagonals, elements): of diagonal k, element j is in column j.
+        offsets: which diagonals they are: 0 is the main one, positive ones lie above.
+        shape: rows and columns.
+        layout: None or clew.sparse_coo, clew.sparse_csr, clew.sparse_csc.
+
+    Returns:
+        the matrix.
+
+    Raises:
+        RuntimeError: shapes do not fit, an offset is named twice.
+
+    >>> clew.sparse.spdiags(clew.ones(1, 2), clew.tensor([1]), (2, 2)).to_dense()
+    tensor([[0., 1.],
+            [0., 0.]])
+    """
+    diagonals, offsets = clew.atleast_2d(diagonals), offsets.reshape(-1)
+    rows, columns = (int(n) for n in shape)
+    if diagonals.shape[0] != offsets.shape[0]:
+        raise RuntimeError(
+            f"spdiags: there must be as many diagonals as offsets; got {diagonals.shape[0]} and "
+            f"{offsets.shape[0]}"
+        )
+    if len(set(offsets.tolist())) != offsets.shape[0]:
+        raise RuntimeError("spdiags: offsets must be distinct")
+    col = clew.arange(diagonals.shape[1]).expand(diagonals.shape)
+    row = col - offsets.long().unsqueeze(1)
+    fits = (row >= 0) & (row < rows) & (col < columns)
+    made = coo(
+        clew.stack([row[fits], col[fits]]), diagonals[fits], (rows, columns), False
+    ).coalesce()
+    if layout is None or layout is _dtypes.sparse_coo:
+        return made
+    return made.to_sparse(layout=layout)
+
+
+def from_scipy(matrix: Any) -> Any:
+    """A sparse matrix over the memory of one of SciPy's.
+
+    CSR and CSC matrices share indices and values; of a COO matrix the values are shared and the
+    indices copied. Other formats are converted to CSR by SciPy.
+
+    Args:
+        matrix: a sparse matrix or two-dimensional array of SciPy's.
+
+    Returns:
+        the matrix, in the same layout.
+
+    Raises:
+        TypeError: it is no sparse matrix.
+
+    >>> import scipy.sparse
+    >>> clew.sparse.from_scipy(scipy.sparse.eye_array(2, format="csr")).to_dense()
+    tensor([[1., 0.],
+            [0., 1.]], dtype=clew.float64)
+    """
+    layout = getattr(matrix, "format", None)
+    if layout is None or not hasattr(matrix, "tocsr"):
+        raise TypeError(f"from_scipy: expected a sparse matrix; got {type(matrix).__name__}")
+    if layout == "coo":
+        ind = clew.from_numpy(np.stack([np.asarray(matrix.row), matrix.col]).astype(np.int64))
+        return sparse_coo_tensor(ind, clew.from_numpy(matrix.data), matrix.shape)
+    if layout not in ("csr", "csc"):
+        matrix, layout = matrix.tocsr(), "csr"
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    make = sparse_csr_tensor if layout == "csr" else sparse_csc_tensor
+    parts = (clew.from_numpy(a) for a in (matrix.indptr, matrix.indices, matrix.data))
+    return make(*parts, matrix.shape)
+
+
+def to_scipy(tensor: Any) -> Any:
+    """A sparse array of SciPy's over the memory of a sparse matrix, without its history.
+
+    Args:
+        tensor: a sparse matrix.
+
+    Returns:
+        a coo_array, csr_array or csc_array.
+
+    Raises:
+        TypeError: the tensor is not sparse, or no matrix.
+
+    >>> clew.sparse.to_scipy(clew.eye(2).to_sparse_csr()).nnz
+    2
+    """
+    from clew._primitive import scipy
+
+    sparse = scipy("sparse", "to_scipy")
+    shape = tuple(tensor.shape)
+    if isinstance(tensor, Coo) and len(shape) == 2 and tensor.sparse_dim() == 2:
+        ind, values = tensor._ind.numpy(), tensor._values.detach().numpy()
+        return sparse.coo_array((values, (ind[0], ind[1])), shape=shape)
+    if isinstance(tensor, Compressed):
+        p = tensor._pattern
+        make = sparse.csr_array if tensor._by_rows else sparse.csc_array
+        parts = (tensor._values.detach().numpy(), p.col.numpy(), p.crow.numpy())
+        return make(parts, shape=shape, copy=False)
+    raise TypeError(
+        f"to_scipy: expected a sparse matrix; got {type(tensor).__name__} of shape {list(shape)}"
+    )
+
+
+# ---- methods of dense tensors ----
+
+
+def to_sparse_coo(self: Tensor, sparse_dim: int | None = None) -> Coo:
+    """The tensor's nonzero elements in coordinates.
+
+    Args:
+        sparse_dim: how many dims, the first ones, are sparse; default: all.
+
+    >>> clew.eye(2).to_sparse_coo()
+    tensor(indices=tensor([[0, 1],
+                           [0, 1]]),
+           values=tensor([1., 1.]),
+           size=(2, 2), nnz=2, layout=clew.sparse_coo)
+    """
+    dims = self.dim() if sparse_dim is None else int(sparse_dim)
+    if not 0 <= dims <= self.dim() or (dims == 0 and self.dim()):
+        raise RuntimeError(
+            f"to_sparse: sparse_dim must be in [1, {self.dim()}] for a tensor of "
+            f"{self.dim()} dims; got {dims}"
+        )
+    shown = self.detach() != 0
+    if dims < self.dim():
+        shown = shown.flatten(dims).any(-1)
+    ind = shown.nonzero().t().contiguous()
+    values = self[tuple(ind.unbind(0))] if dims else self.reshape(1)[: ind.shape[1]]
+    return coo(ind, values, tuple(self.shape), True)
+
+
+def to_sparse(
+    self: Tensor,
+    *args: Any,
+    layout: Any = None,
+    sparse_dim: int | None = None,
+    blocksize: Any = None,
+    dense_dim: int | None = None,
+) -> Any:
+    """The tensor's nonzero elements, in a sparse layout.
+
+    Args:
+        args: the number of sparse dims, for the COO layout.
+        layout: clew.sparse_coo (default), clew.sparse_csr or clew.sparse_csc.
+        sparse_dim: the same as the first of args.
+        blocksize, dense_dim: None; layouts of blocks are not offered.
+
+    >>> clew.eye(2).to_sparse(layout=clew.sparse_csr).crow_indices()
+    tensor([0, 1, 2])
+    """
+    if blocksize is not None or dense_dim is not None:
+        raise NotImplementedError("to_sparse: blocksize and dense_dim are not offered")
+    if layout is None or layout is _dtypes.sparse_coo:
+        return self.to_sparse_coo(
+            *args, **({} if sparse_dim is None else {"sparse_dim": sparse_dim})
+        )
+    if layout is _dtypes.sparse_csr:
+        return self.to_sparse_csr()
+    if layout is _dtypes.sparse_csc:
+        return self.to_sparse_csc()
+    raise NotImplementedError(
+        f"to_sparse: layout must be clew.sparse_coo, clew.sparse_csr or clew.sparse_csc; got "
+        f"{layout}"
+    )
+
+
+def _matrix(self: Tensor, name: str) -> Coo:
+    if self.dim() != 2:
+        raise RuntimeError(f"{name}: expected a matrix; got shape {list(self.shape)}")
+    return to_sparse_coo(self)
+
+
+def to_sparse_csr(self: Tensor, dense_dim: Any = None) -> Compressed:
+    """A matrix's nonzero elements in compressed rows.
+
+    Args:
+        dense_dim: None.
+
+    >>> clew.eye(2).to_sparse_csr().col_indices()
+    tensor([0, 1])
+    """
+    if dense_dim is not None:
+        raise NotImplementedError("to_sparse_csr: dense_dim is not offered")
+    found = _matrix(self, "to_sparse_csr")
+    return compressed(found.pattern(), found._values, True)
+
+
+def to_sparse_csc(self: Tensor, dense_dim: Any = None) -> Compressed:
+    """A matrix's nonzero elements in compressed columns.
+
+    Args:
+        dense_dim: None.
+
+    >>> clew.eye(2).to_sparse_csc().row_indices()
+    tensor([0, 1])
+    """
+    if dense_dim is not None:
+        raise NotImplementedError("to_sparse_csc: dense_dim is not offered")
+    found = _matrix(self.t(), "to_sparse_csc")
+    return compressed(found.pattern(), found._values, False)
+
+
+def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
+    """The tensor itself, which is dense already, in a dtype.
+
+    Args:
+        dtype: of the result.
+        masked_grad: without effect.
+
+    >>> clew.ones(1).to_dense()
+    tensor([1.])
+    """
+    return self if dtype is None else self.to(dtype)
+
+
+def sparse_mask(self: Tensor, mask: Any) -> Any:
+    """The elements of a dense tensor at the places of a sparse one.
+
+    Args:
+        mask: a sparse tensor of the same shape.
+
+    >>> clew.ones(2, 2).sparse_mask(clew.eye(2).to_sparse())._nnz()
+    2
+    """
+    if not isinstance(mask, (Coo, Compressed)):
+        raise TypeError(f"sparse_mask: mask must be a sparse tensor; got {mask.layout}")
+    if tuple(mask.shape) != tuple(self.shape):
+        raise RuntimeError(
+            f"sparse_mask: the tensor and the mask must have one shape; got {list(self.shape)} "
+            f"and {list(mask.shape)}"
+        )
+    return mask._with(_at(self, mask))
+
+
+def _at(dense: Tensor, places: Any) -> Tensor:
+    """The elements of a dense tensor at a sparse one's places."""
+    if isinstance(places, Coo):
+        return dense[tuple(places._ind.unbind(0))]
+    p = places._pattern
+    row, col = (p.rows(), p.col.long()) if places._by_rows else (p.col.long(), p.rows())
+    return dense[row, col]
+
+
+def _needs_sparse(name: str) -> Any:
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError(
+            f"{name}: expected a sparse tensor; got a dense one (clew.strided); convert with "
+            ".to_sparse()"
+        )
+
+    method.__name__ = name
+    method.__doc__ = "Of sparse tensors only; see clew.sparse."
+    return method
+
+
+coalesce, is_coalesced, indices, values, sparse_dim, dense_dim, _nnz, _indices = map(
+    _needs_sparse,
+    "coalesce is_coalesced indices values sparse_dim dense_dim _nnz _indices".split(),
+)
+crow_indices, col_indices, ccol_indices, row_indices = map(
+    _needs_sparse, "crow_indices col_indices ccol_indices row_indices".split()
+)

@@ -1,0 +1,225 @@
+"""Products of sparse matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import clew
+from clew import _C
+from clew._C import Tensor
+from clew.sparse._tensor import Compressed, Coo, Pattern, _Sparse, coo
+
+__all__ = ["addmm", "mm", "sampled_addmm"]
+
+_OPS = _C.ops
+
+
+def _rows(name: str, x: Any) -> tuple[Pattern, Tensor]:
+    """A sparse matrix as a pattern in rows and its values."""
+    if x.dim() != 2 or (isinstance(x, Coo) and x.sparse_dim() != 2):
+        raise RuntimeError(
+            f"{name}: expected a sparse matrix with two sparse dims; got shape {list(x.shape)} "
+            f"with {x.sparse_dim()}"
+        )
+    if isinstance(x, Coo):
+        x = x.coalesce()
+        return x.pattern(), x._values
+    return x.pattern(), x.row_values()
+
+
+def _check(name: str, a: Any, b: Any) -> None:
+    if int(a.shape[-1]) != int(b.shape[0]):
+        raise RuntimeError(
+            f"{name}: mat1 and mat2 shapes cannot be multiplied ({'x'.join(map(str, a.shape))} and "
+            f"{'x'.join(map(str, b.shape))})"
+        )
+    if a.dtype is not b.dtype:
+        raise RuntimeError(
+            f"{name}: expected both factors to have one dtype; got {a.dtype} and {b.dtype}"
+        )
+
+
+def _product(p: Pattern, values: Tensor, dense: Tensor) -> Tensor:
+    if not (values.is_floating_point() or values.is_complex()):
+        rows = dense.index_select(0, p.col) * values.unsqueeze(1)
+        return rows.new_zeros((p.shape[0], dense.shape[1])).index_add(0, p.rows(), rows)
+    mirror = p.mirror() if dense.requires_grad and _C.is_grad_enabled() else None
+    return _OPS._sparse_csr_mm(p.crow, p.col, values, dense, mirror)
+
+
+def _sparse_sparse(name: str, x: Any, y: Any) -> Any:
+    """Each element of x meets the elements of y's row of its column."""
+    (p, v), (q, w) = _rows(name, x), _rows(name, y)
+    starts, col = q.crow.long().numpy(), p.col.long().numpy()
+    counts = (starts[1:] - starts[:-1])[col]
+    left = np.repeat(np.arange(len(col)), counts)
+    right = np.arange(len(left)) - np.repeat(np.cumsum(counts) - counts - starts[:-1][col], counts)
+    at, to = clew.from_numpy(left), clew.from_numpy(right)
+    ind = clew.stack([p.rows().index_select(0, at), q.col.long().index_select(0, to)])
+    values = v.index_select(0, at) * w.index_select(0, to)
+    made = coo(ind, values, (p.shape[0], q.shape[1]), False).coalesce()
+    if isinstance(x, Compressed) and isinstance(y, Compressed):
+        return made.to_sparse_csr()
+    return made
+
+
+def matmul(x: Any, y: Any) -> Any:
+    if not isinstance(x, Tensor) or not isinstance(y, Tensor):
+        return NotImplemented
+    if x.dim() > 2 or y.dim() > 2 or not x.dim() or not y.dim():
+        return NotImplemented
+    if (isinstance(x, _Sparse) and x.dim() == 1) or (isinstance(y, _Sparse) and y.dim() == 1):
+        return NotImplemented
+    _check("matmul", x, y)
+    if isinstance(x, _Sparse) and isinstance(y, _Sparse):
+        return _sparse_sparse("matmul", x, y)
+    if isinstance(x, _Sparse):
+        p, values = _rows("matmul", x)
+        if y.dim() == 1:
+            return _product(p, values, y.unsqueeze(1)).squeeze(1)
+        return _product(p, values, y)
+    turned = y.transpose(0, 1)
+    p, values = _rows("matmul", turned)
+    if x.dim() == 1:
+        return _product(p, values, x.unsqueeze(1)).squeeze(1)
+    return _product(p, values, x.t()).t()
+
+
+def mm(mat1: Any, mat2: Any, reduce: str = "sum") -> Any:
+    """The product of two matrices of which one is sparse, or both are.
+
+    Sparse by dense is dense; sparse by sparse is sparse. Gradients flow to the values and to the
+    dense factor.
+
+    Args:
+        mat1: (n, m).
+        mat2: (m, p).
+        reduce: what is made of the products of a row: "sum", "mean", "amax" or "amin"; others than
+            "sum" for a sparse mat1 and a dense mat2.
+
+    Returns:
+        (n, p).
+
+    Raises:
+        RuntimeError: shapes or dtypes do not fit.
+
+    >>> a = clew.tensor([[0.0, 2.0], [3.0, 0.0]]).to_sparse_csr()
+    >>> clew.sparse.mm(a, clew.ones(2, 1))
+    tensor([[2.],
+            [3.]])
+    """
+    if mat1.dim() != 2 or mat2.dim() != 2:
+        raise RuntimeError(
+            f"mm: expected two matrices; got shapes {list(mat1.shape)} and {list(mat2.shape)}"
+        )
+    if reduce == "sum":
+        return mat1 @ mat2
+    if reduce not in ("mean", "amax", "amin"):
+        raise ValueError(f"mm: reduce must be 'sum', 'mean', 'amax' or 'amin'; got {reduce!r}")
+    if not isinstance(mat1, _Sparse) or isinstance(mat2, _Sparse):
+        raise NotImplementedError(f"mm: reduce={reduce!r} needs a sparse mat1 and a dense mat2")
+    _check("mm", mat1, mat2)
+    p, values = _rows("mm", mat1)
+    if reduce == "mean":
+        counts = (p.crow[1:] - p.crow[:-1]).clamp(min=1).to(values.dtype)
+        return _product(p, values, mat2) / counts.unsqueeze(1)
+    rows = mat2.index_select(0, p.col) * values.unsqueeze(1)
+    zeros = rows.new_zeros((p.shape[0], rows.shape[1]))
+    index = p.rows().unsqueeze(1).expand(rows.shape)
+    return zeros.scatter_reduce(0, index, rows, reduce, include_self=False)
+
+
+def addmm(mat: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """``beta * mat + alpha * (mat1 @ mat2)`` for a sparse mat1.
+
+    Args:
+        mat: (n, p), dense or sparse.
+        mat1: (n, m).
+        mat2: (m, p).
+        beta, alpha: numbers.
+
+    Returns:
+        (n, p).
+
+    Raises:
+        RuntimeError: shapes or dtypes do not fit.
+
+    >>> clew.sparse.addmm(clew.ones(2, 2), clew.eye(2).to_sparse(), clew.ones(2, 2))
+    tensor([[2., 2.],
+            [2., 2.]])
+    """
+    product = matmul(mat1, mat2) if isinstance(mat1, _Sparse) else mat1 @ mat2
+    if product is NotImplemented:
+        raise RuntimeError("addmm: expected matrices")
+    product = product if alpha == 1 else product * alpha
+    if isinstance(product, _Sparse):
+        if not isinstance(mat, _Sparse):
+            raise NotImplementedError("addmm: a sparse product needs a sparse mat")
+        return (mat if beta == 1 else mat * beta) + product
+    if isinstance(mat, _Sparse):
+        mat = mat.to_dense()
+    return product if beta == 0 else (mat if beta == 1 else mat * beta) + product
+
+
+def sampled_addmm(
+    input: Any, mat1: Tensor, mat2: Tensor, *, beta: Any = 1.0, alpha: Any = 1.0, out: Any = None
+) -> Any:
+    """``beta * input + alpha * (mat1 @ mat2)`` at the places of a sparse matrix.
+
+    Args:
+        input: (n, p), sparse: clew.sparse_csr in PyTorch; any matrix layout here.
+        mat1: (n, m), dense.
+        mat2: (m, p), dense.
+        beta, alpha: numbers.
+        out: None.
+
+    Returns:
+        a sparse matrix with the places of input.
+
+    Raises:
+        RuntimeError: shapes or dtypes do not fit.
+
+    >>> places = clew.eye(2).to_sparse_csr()
+    >>> clew.sparse.sampled_addmm(places, clew.ones(2, 3), clew.ones(3, 2)).values()
+    tensor([4., 4.])
+    """
+    if out is not None:
+        raise NotImplementedError("sampled_addmm: out= is not offered for sparse tensors")
+    if not isinstance(input, _Sparse):
+        raise RuntimeError("sampled_addmm: input must be sparse; convert with .to_sparse_csr()")
+    p, values = _rows("sampled_addmm", input)
+    _check("sampled_addmm", mat1, mat2)
+    if (mat1.shape[0], mat2.shape[1]) != p.shape or mat1.dtype is not values.dtype:
+        raise RuntimeError(
+            f"sampled_addmm: the product must have input's shape and dtype; got "
+            f"{[mat1.shape[0], mat2.shape[1]]} of {mat1.dtype} for {list(p.shape)} of "
+            f"{values.dtype}"
+        )
+    right = mat2.t()
+    mirror = p.mirror() if right.requires_grad and _C.is_grad_enabled() else None
+    dots = _OPS._sparse_csr_dots(p.crow, p.col, mat1, right, mirror)
+    made = dots * alpha if beta == 0 else values * beta + dots * alpha
+    if isinstance(input, Coo):
+        return coo(input.coalesce()._ind, made, input.shape, True, p)
+    rows = Compressed._over(p.shape, made)
+    rows._pattern, rows._by_rows = p, True
+    return rows if input._by_rows else rows.to_sparse_csc()
+
+
+def _only_two(x: Any, y: Any) -> Any:
+    return matmul(x, y) if x.dim() == y.dim() == 2 else NotImplemented
+
+
+def _mv(x: Any, y: Any) -> Any:
+    return matmul(x, y) if x.dim() == 2 and y.dim() == 1 else NotImplemented
+
+
+RULES: dict[str, Any] = {
+    "matmul": matmul,
+    "__rmatmul__": lambda x, y: matmul(y, x),
+    "mm": _only_two,
+    "mv": _mv,
+    "addmm": addmm,
+}

@@ -1,0 +1,135 @@
+"""Sums and softmaxes of sparse tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import clew
+from clew.sparse._tensor import Compressed, _Sparse, coo, flat_places
+
+__all__ = ["log_softmax", "softmax", "sum"]
+
+
+def sum(input: Any, dim: Any = None, dtype: Any = None) -> Any:
+    """The sum of a sparse tensor, of all elements or over dims.
+
+    Args:
+        input: a sparse tensor.
+        dim: an int or a tuple; default: all dims, which gives a number.
+        dtype: the sum's.
+
+    Returns:
+        a sparse tensor; a dense one where no sparse dim is left.
+
+    >>> clew.sparse.sum(clew.eye(2).to_sparse(), 0).to_dense()
+    tensor([1., 1.])
+    """
+    if not isinstance(input, _Sparse):
+        raise RuntimeError("sparse.sum: input must be sparse; use clew.sum for a dense tensor")
+    x = input.to_sparse_coo()
+    values = x._values if dtype is None else x._values.to(dtype)
+    if dim is None:
+        return values.sum()
+    dims = (dim,) if isinstance(dim, int) else tuple(dim)
+    n, sparse = x.dim(), x.sparse_dim()
+    if any(not -n <= d < n for d in dims):
+        raise IndexError(f"sum: dims must be in [{-n}, {n - 1}]; got {dim}")
+    gone = {d % n for d in dims}
+    if len(gone) != len(dims):
+        raise RuntimeError(f"sum: a dim appears more than once in {dim}")
+    inner = [d - sparse + 1 for d in gone if d >= sparse]
+    values = values.sum(inner) if inner else values
+    rest = [d for d in range(sparse) if d not in gone]
+    if not rest:
+        return values.sum(0)
+    shape = [s for d, s in enumerate(x.shape) if d not in gone]
+    if len(rest) == sparse:
+        return coo(x._ind, values, shape, x._coalesced)
+    return coo(x._ind[rest], values, shape, False).coalesce()
+
+
+def _sum_rule(x: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
+    return NotImplemented if keepdim else sum(x, dim, dtype)
+
+
+def _normalized(name: str, x: Any, dim: int, dtype: Any) -> Any:
+    if not isinstance(x, _Sparse):
+        raise RuntimeError(f"sparse.{name}: input must be sparse; use clew.{name} for a dense one")
+    if not -x.dim() <= dim < x.dim():
+        raise IndexError(f"{name}: dim must be in [{-x.dim()}, {x.dim() - 1}]; got {dim}")
+    dim = dim % x.dim()
+    if isinstance(x, Compressed):
+        made = _normalized(name, x.to_sparse_coo(), dim, dtype)
+        made = made.to_sparse_csr()
+        return made if x._by_rows else made.to_sparse_csc()
+    x = x.coalesce()
+    values = x._values if dtype is None else x._values.to(dtype)
+    if dim >= x.sparse_dim():
+        at = dim - x.sparse_dim() + 1
+        return x._with(getattr(clew, name)(values, at))
+    rest = [d for d in range(x.sparse_dim()) if d != dim]
+    flat = flat_places(x._ind[rest], tuple(x.shape[d] for d in rest))
+    kept, group = clew.unique(flat, return_inverse=True)
+    shape = (kept.shape[0], *values.shape[1:])
+    index = group.reshape(-1, *[1] * (values.dim() - 1)).expand(values.shape)
+    most = (
+        values.detach()
+        .new_zeros(shape)
+        .scatter_reduce(0, index, values.detach(), "amax", include_self=False)
+    )
+    shifted = values - most.index_select(0, group)
+    total = values.new_zeros(shape).index_add(0, group, shifted.exp())
+    if name == "softmax":
+        return x._with(shifted.exp() / total.index_select(0, group))
+    return x._with(shifted - total.log().index_select(0, group))
+
+
+def softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
+    """Softmax over the elements that a sparse tensor has; the others count as minus infinity.
+
+    Args:
+        input: a sparse tensor.
+        dim: along which elements sum to one.
+        dtype: of the computation and the result.
+
+    Returns:
+        a sparse tensor with the same places.
+
+    >>> clew.sparse.softmax(clew.eye(2).to_sparse(), 1).to_dense()
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    return _normalized("softmax", input, dim, dtype)
+
+
+def log_softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
+    """The logarithm of :func:`softmax`, at the elements that a sparse tensor has.
+
+    Args:
+        input: a sparse tensor.
+        dim: along which the exponentials of elements sum to one.
+        dtype: of the computation and the result.
+
+    Returns:
+        a sparse tensor with the same places.
+
+    >>> clew.sparse.log_softmax(clew.eye(2).to_sparse(), 1).values().tolist()
+    [0.0, 0.0]
+    """
+    return _normalized("log_softmax", input, dim, dtype)
+
+
+def _rule(name: str) -> Any:
+    def rule(x: Any, dim: Any = None, dtype: Any = None, **more: Any) -> Any:
+        if dim is None or any(v is not None for v in more.values()):
+            return NotImplemented
+        return _normalized(name, x, dim, dtype)
+
+    return rule
+
+
+RULES: dict[str, Any] = {
+    "sum": _sum_rule,
+    "softmax": _rule("softmax"),
+    "log_softmax": _rule("log_softmax"),
+}

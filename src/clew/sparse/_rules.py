@@ -1,0 +1,430 @@
+"""What operations do with sparse tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import clew
+from clew import _C, _dtypes
+from clew._C import Tensor
+from clew.sparse import _products, _reductions
+from clew.sparse._construct import _at
+from clew.sparse._tensor import (
+    Compressed,
+    Coo,
+    Pattern,
+    _Sparse,
+    compressed,
+    coo,
+    flat_places,
+    is_same_pattern,
+)
+
+# Functions that leave 0 at 0.
+_ZERO_STAYS = (
+    "abs absolute neg negative sqrt sin tan asin arcsin atan arctan sinh tanh asinh arcsinh atanh "
+    "arctanh expm1 log1p relu sign sgn floor ceil round trunc fix square erf deg2rad rad2deg "
+    "isnan isinf positive conj"
+).split()
+
+
+def _unary(name: str) -> Any:
+    def rule(x: Any, *args: Any, **kwargs: Any) -> Any:
+        x = x.coalesce() if isinstance(x, Coo) else x
+        return x._with(getattr(Tensor, name)(x._values, *args, **kwargs))
+
+    return rule
+
+
+def _is_number(x: Any) -> bool:
+    return isinstance(x, (int, float, complex)) or (type(x) is Tensor and x.dim() == 0)
+
+
+def to_dense(x: Any, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
+    values = x._values if dtype is None else x._values.to(dtype)
+    zeros = values.new_zeros(tuple(x.shape))
+    if isinstance(x, Coo):
+        if not x.sparse_dim():
+            return values.sum(0)
+        return zeros.index_put(tuple(x._ind.unbind(0)), values, accumulate=True)
+    p = x._pattern
+    places = (p.rows(), p.col.long()) if x._by_rows else (p.col.long(), p.rows())
+    return zeros.index_put(places, values)
+
+
+def to_coo(x: Any, sparse_dim: Any = None) -> Coo:
+    if isinstance(x, Coo):
+        if sparse_dim is not None and int(sparse_dim) != x.sparse_dim():
+            return NotImplemented
+        return x
+    if sparse_dim is not None and int(sparse_dim) != 2:
+        return NotImplemented
+    p = x.pattern()
+    made = coo(clew.stack([p.rows(), p.col.long()]), x.row_values(), x.shape, True)
+    made._pattern = p
+    return made
+
+
+def to_csr(x: Any, dense_dim: Any = None) -> Compressed:
+    if dense_dim is not None:
+        return NotImplemented
+    if isinstance(x, Compressed):
+        return x if x._by_rows else compressed(x.pattern(), x.row_values(), True)
+    if x.sparse_dim() != 2 or x.dense_dim():
+        return NotImplemented
+    x = x.coalesce()
+    return compressed(x.pattern(), x._values, True)
+
+
+def to_csc(x: Any, dense_dim: Any = None) -> Any:
+    if dense_dim is not None:
+        return NotImplemented
+    if isinstance(x, Compressed) and not x._by_rows:
+        return x
+    rows = to_csr(x)
+    if rows is NotImplemented:
+        return rows
+    turned, order = rows._pattern.turned()
+    return compressed(turned, rows._values.index_select(0, order), False)
+
+
+def to_sparse(
+    x: Any, *args: Any, layout: Any = None, sparse_dim: Any = None, **options: Any
+) -> Any:
+    if any(v is not None for v in options.values()):
+        return NotImplemented
+    if layout is None or layout is _dtypes.sparse_coo:
+        return to_coo(x, *(args or (sparse_dim,)))
+    if layout is _dtypes.sparse_csr:
+        return to_csr(x)
+    return to_csc(x) if layout is _dtypes.sparse_csc else NotImplemented
+
+
+def _as_layout_of(x: Coo, like: Any) -> Any:
+    if isinstance(like, Coo):
+        return x
+    return to_csr(x) if like._by_rows else to_csc(x)
+
+
+def _scaled(values: Tensor, alpha: Any) -> Tensor:
+    return values if alpha == 1 else values * alpha
+
+
+def add(x: Any, y: Any, *, alpha: Any = 1) -> Any:
+    if isinstance(x, _Sparse) and isinstance(y, _Sparse):
+        if tuple(x.shape) != tuple(y.shape):
+            raise RuntimeError(
+                f"add: sparse tensors must have one shape; got {list(x.shape)} and {list(y.shape)}"
+            )
+        if x.layout is y.layout and is_same_pattern(x, y):
+            return x._with(x._values + _scaled(y._values, alpha))
+        a, b = to_coo(x), to_coo(y)
+        if a.sparse_dim() != b.sparse_dim():
+            return NotImplemented
+        dtype = clew.result_type(a._values, b._values)
+        values = [a._values.to(dtype), _scaled(b._values, alpha).to(dtype)]
+        made = coo(clew.cat([a._ind, b._ind], 1), clew.cat(values), x.shape, False).coalesce()
+        return _as_layout_of(made, x)
+    dense, sparse = (x, y) if isinstance(y, _Sparse) else (y, x)
+    if not isinstance(dense, Tensor) or tuple(dense.shape) != tuple(sparse.shape):
+        return NotImplemented
+    return clew.add(
+        to_dense(x) if sparse is x else x, to_dense(y) if sparse is y else y, alpha=alpha
+    )
+
+
+def sub(x: Any, y: Any, *, alpha: Any = 1) -> Any:
+    if not isinstance(y, (Tensor, int, float, complex)):
+        return NotImplemented
+    return add(x, y, alpha=-alpha)
+
+
+def mul(x: Any, y: Any) -> Any:
+    if _is_number(x):
+        x, y = y, x
+    if _is_number(y):
+        return x._with(x._values * y)
+    if isinstance(x, _Sparse) and isinstance(y, _Sparse):
+        if tuple(x.shape) != tuple(y.shape):
+            return NotImplemented
+        a = x.coalesce() if isinstance(x, Coo) else x
+        b = y.coalesce() if isinstance(y, Coo) else y
+        if a.layout is b.layout and is_same_pattern(a, b):
+            return a._with(a._values * b._values)
+        a, b = to_coo(a), to_coo(b)
+        if a.sparse_dim() != b.sparse_dim():
+            return NotImplemented
+        sizes = tuple(a.shape[: a.sparse_dim()])
+        p, q = flat_places(a._ind, sizes).numpy(), flat_places(b._ind, sizes).numpy()
+        _, i, j = np.intersect1d(p, q, assume_unique=True, return_indices=True)
+        at, to = clew.from_numpy(i), clew.from_numpy(j)
+        values = a._values.index_select(0, at) * b._values.index_select(0, to)
+        return _as_layout_of(coo(a._ind.index_select(1, at), values, x.shape, True), x)
+    sparse, dense = (x, y) if isinstance(x, _Sparse) else (y, x)
+    if not isinstance(dense, Tensor):
+        return NotImplemented
+    if tuple(dense.shape) != tuple(sparse.shape):
+        if tuple(clew.broadcast_shapes(dense.shape, sparse.shape)) != tuple(sparse.shape):
+            return NotImplemented
+        dense = dense.expand(tuple(sparse.shape))
+    return sparse._with(sparse._values * _at(dense, sparse))
+
+
+def div(x: Any, y: Any, *, rounding_mode: Any = None) -> Any:
+    if not isinstance(x, _Sparse) or not _is_number(y) or rounding_mode is not None:
+        return NotImplemented
+    return x._with(x._values / y)
+
+
+def power(x: Any, exponent: Any) -> Any:
+    if not isinstance(x, _Sparse) or not isinstance(exponent, (int, float)) or exponent <= 0:
+        return NotImplemented
+    x = x.coalesce() if isinstance(x, Coo) else x
+    return x._with(x._values**exponent)
+
+
+def mul_(x: Any, y: Any) -> Any:
+    if not isinstance(x, _Sparse) or not _is_number(y):
+        return NotImplemented
+    x._values.mul_(y)
+    return x
+
+
+def div_(x: Any, y: Any) -> Any:
+    if not isinstance(x, _Sparse) or not _is_number(y):
+        return NotImplemented
+    x._values.div_(y)
+    return x
+
+
+def zero_(x: Any) -> Any:
+    x._values.zero_()
+    return x
+
+
+def transpose(x: Any, dim0: int, dim1: int) -> Any:
+    n = x.dim()
+    if not all(-n <= d < n for d in (dim0, dim1)):
+        raise IndexError(f"transpose: dims must be in [{-n}, {n - 1}]; got {dim0} and {dim1}")
+    a, b = dim0 % n, dim1 % n
+    if a == b:
+        return x
+    if isinstance(x, Compressed):
+        return compressed(x._pattern, x._values, not x._by_rows)
+    if max(a, b) >= x.sparse_dim():
+        return NotImplemented
+    order, shape = list(range(x.sparse_dim())), list(x.shape)
+    order[a], order[b] = order[b], order[a]
+    shape[a], shape[b] = shape[b], shape[a]
+    return coo(x._ind[order], x._values, shape, x._nnz() < 2)
+
+
+def t(x: Any) -> Any:
+    return transpose(x, 0, 1) if x.dim() == 2 else NotImplemented
+
+
+def index_select(x: Any, dim: int, index: Tensor) -> Any:
+    if isinstance(x, Compressed):
+        made = index_select(to_coo(x), dim, index)
+        return made if made is NotImplemented else _as_layout_of(made.coalesce(), x)
+    dim = dim % x.dim()
+    shape = [*x.shape[:dim], index.shape[0], *x.shape[dim + 1 :]]
+    if dim >= x.sparse_dim():
+        values = x._values.index_select(dim - x.sparse_dim() + 1, index)
+        return coo(x._ind, values, shape, x._coalesced)
+    wanted = index.long().numpy()
+    size = int(x.shape[dim])
+    if wanted.size and (wanted.min() < 0 or wanted.max() >= size):
+        raise IndexError(f"index_select: index must be in [0, {size}); got {wanted.tolist()}")
+    # Each element meets all the places of the index that name its coordinate.
+    order = np.argsort(wanted, kind="stable")
+    starts = np.searchsorted(wanted[order], np.arange(size + 1))
+    own = x._ind[dim].numpy()
+    counts = (starts[1:] - starts[:-1])[own]
+    element = np.repeat(np.arange(len(own)), counts)
+    first = np.cumsum(counts) - counts
+    place = order[np.arange(len(element)) - np.repeat(first - starts[:-1][own], counts)]
+    ind = x._ind.numpy()[:, element]
+    ind[dim] = place
+    return coo(
+        clew.from_numpy(ind), x._values.index_select(0, clew.from_numpy(element)), shape, False
+    )
+
+
+def select(x: Any, dim: int, index: int) -> Any:
+    dim, size = dim % x.dim(), int(x.shape[dim % x.dim()])
+    if not -size <= index < size:
+        raise IndexError(f"select: index {index} is out of range for dim {dim} of size {size}")
+    part = narrow(to_coo(x), dim, index % size, 1)
+    shape = [*x.shape[:dim], *x.shape[dim + 1 :]]
+    if dim >= part.sparse_dim():
+        values = part._values.squeeze(dim - part.sparse_dim() + 1)
+        return coo(part._ind, values, shape, part._coalesced)
+    rest = [d for d in range(part.sparse_dim()) if d != dim]
+    if not rest:
+        return part._values.sum(0)
+    return coo(part._ind[rest], part._values, shape, part._coalesced)
+
+
+def narrow(x: Any, dim: int, start: int, length: int) -> Any:
+    dim = dim % x.dim()
+    if start < 0 or length < 0 or start + length > x.shape[dim]:
+        raise RuntimeError(
+            f"narrow: start ({start}) + length ({length}) exceeds dim {dim} of size {x.shape[dim]}"
+        )
+    return _steps(x, dim, start, start + length, 1)
+
+
+def _steps(x: Any, dim: int, start: int, stop: int, step: int) -> Any:
+    if isinstance(x, Compressed):
+        return _as_layout_of(_steps(to_coo(x), dim, start, stop, step), x)
+    length = len(range(start, stop, step))
+    shape = [*x.shape[:dim], length, *x.shape[dim + 1 :]]
+    if dim >= x.sparse_dim():
+        index = clew.arange(start, stop, step)
+        return coo(
+            x._ind, x._values.index_select(dim - x.sparse_dim() + 1, index), shape, x._coalesced
+        )
+    own = x._ind[dim]
+    keep = ((own >= start) & (own < stop) & ((own - start) % step == 0)).nonzero()[:, 0]
+    ind = x._ind.index_select(1, keep)
+    ind[dim] = (ind[dim] - start) // step
+    return coo(ind, x._values.index_select(0, keep), shape, x._coalesced)
+
+
+def getitem(x: Any, key: Any) -> Any:
+    keys = key if isinstance(key, tuple) else (key,)
+    if any(k is Ellipsis for k in keys):
+        at = [k is Ellipsis for k in keys].index(True)
+        fill = x.dim() - (len(keys) - 1)
+        keys = (*keys[:at], *[slice(None)] * fill, *keys[at + 1 :])
+    if len(keys) > x.dim():
+        raise IndexError(f"too many indices for a tensor of {x.dim()} dims")
+    dim = 0
+    for k in keys:
+        if isinstance(k, slice):
+            start, stop, step = k.indices(int(x.shape[dim]))
+            if step < 1:
+                return NotImplemented
+            if (start, step) != (0, 1) or stop < x.shape[dim]:
+                x = _steps(x, dim, start, max(start, stop), step)
+            dim += 1
+        elif isinstance(k, int) and not isinstance(k, bool):
+            x = select(x, dim, k)
+            if not isinstance(x, _Sparse):
+                return x
+        elif type(k) is Tensor and k.dim() == 1 and k.dtype in (_C.int64, _C.int32):
+            if sum(isinstance(other, Tensor) for other in keys) > 1:
+                return NotImplemented
+            wanted = clew.where(k < 0, k + int(x.shape[dim]), k)
+            x = index_select(x, dim, wanted)
+            dim += 1
+        else:
+            return NotImplemented
+    return x
+
+
+def cat(tensors: Any, dim: int = 0) -> Any:
+    if not all(isinstance(x, Coo) for x in tensors):
+        return NotImplemented
+    first = tensors[0]
+    dim = dim % first.dim()
+    if dim >= first.sparse_dim():
+        return NotImplemented
+    shape, inds = list(first.shape), []
+    shape[dim] = 0
+    for x in tensors:
+        rest = [n for d, n in enumerate(x.shape) if d != dim]
+        if rest != [n for d, n in enumerate(shape) if d != dim] or (
+            x.sparse_dim() != first.sparse_dim()
+        ):
+            raise RuntimeError("cat: sparse tensors must agree in all dims but the one joined")
+        ind = x._ind.clone()
+        ind[dim] += shape[dim]
+        inds.append(ind)
+        shape[dim] += int(x.shape[dim])
+    values = clew.cat([x._values for x in tensors])
+    return coo(clew.cat(inds, 1), values, shape, False)
+
+
+def sparse_mask(x: Any, mask: Any) -> Any:
+    if isinstance(x, _Sparse):
+        return NotImplemented
+    from clew.sparse._construct import sparse_mask as of_dense
+
+    return of_dense(x, mask)
+
+
+def vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, **more: Any) -> Any:
+    if dim is not None or keepdim or ord <= 0:
+        return NotImplemented
+    x = x.coalesce() if isinstance(x, Coo) else x
+    return clew.linalg.vector_norm(x._values, ord, **more)
+
+
+def norm(x: Any, p: Any = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
+    return vector_norm(x, 2 if p == "fro" else p, dim, keepdim, dtype=dtype)
+
+
+def zeros_like(x: Any, **options: Any) -> Any:
+    if any(v not in (None, False) for v in options.values()):
+        return NotImplemented
+    if isinstance(x, Coo):
+        ind = x._ind.new_zeros((x.sparse_dim(), 0))
+        return coo(ind, x._values.new_zeros((0, *x._values.shape[1:])), x.shape, True)
+    p = x._pattern
+    empty = Pattern(clew.zeros_like(p.crow), p.col[:0], p.shape)
+    return compressed(empty, x._values.new_zeros(0), x._by_rows)
+
+
+def unsqueeze(x: Any, dim: int) -> Any:
+    if not isinstance(x, Coo):
+        return NotImplemented
+    dim = dim % (x.dim() + 1)
+    if dim > x.sparse_dim():
+        return NotImplemented
+    row = x._ind.new_zeros((1, x._nnz()))
+    ind = clew.cat([x._ind[:dim], row, x._ind[dim:]])
+    return coo(ind, x._values, [*x.shape[:dim], 1, *x.shape[dim:]], x._coalesced)
+
+
+RULES: dict[str, Any] = {
+    **{name: _unary(name) for name in _ZERO_STAYS if hasattr(Tensor, name)},
+    "to_dense": to_dense,
+    "to_sparse": to_sparse,
+    "to_sparse_coo": to_coo,
+    "to_sparse_csr": to_csr,
+    "to_sparse_csc": to_csc,
+    "sparse_mask": sparse_mask,
+    "add": add,
+    "__radd__": lambda x, y: add(y, x),
+    "sub": sub,
+    "subtract": sub,
+    "__rsub__": lambda x, y: add(y, x, alpha=-1) if isinstance(y, Tensor) else NotImplemented,
+    "mul": mul,
+    "multiply": mul,
+    "div": div,
+    "divide": div,
+    "true_divide": div,
+    "pow": power,
+    "mul_": mul_,
+    "div_": div_,
+    "zero_": zero_,
+    "transpose": transpose,
+    "swapaxes": transpose,
+    "t": t,
+    "index_select": index_select,
+    "select": select,
+    "narrow": narrow,
+    "__getitem__": getitem,
+    "cat": cat,
+    "unsqueeze": unsqueeze,
+    "vector_norm": vector_norm,
+    "norm": norm,
+    "zeros_like": zeros_like,
+    **_products.RULES,
+    **_reductions.RULES,
+}
+_Sparse._rules = RULES

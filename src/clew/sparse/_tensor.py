@@ -1,0 +1,354 @@
+"""Sparse tensors in coordinates (COO) and in compressed rows or columns (CSR, CSC)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import clew
+from clew import _C, _dtypes
+from clew._C import Tensor
+from clew._structured import Structured, as_text
+
+__all__ = ["Compressed", "Coo", "Pattern", "coo", "is_same_pattern"]
+
+
+class Pattern:
+    """Where a matrix in compressed rows has elements. What is derived from it is kept: patterns
+    are shared by the tensors that operations make.
+
+    Attributes:
+        crow: where each row begins, and the last one ends.
+        col: the column of each element.
+        shape: rows and columns.
+    """
+
+    def __init__(self, crow: Tensor, col: Tensor, shape: tuple[int, int]) -> None:
+        self.crow, self.col, self.shape = crow, col, shape
+        self._rows: Tensor | None = None
+        self._mirror: Tensor | None = None
+        self._turned: Pattern | None = None
+
+    def rows(self) -> Tensor:
+        """The row of each element, int64."""
+        if self._rows is None:
+            counts = self.crow[1:] - self.crow[:-1]
+            self._rows = clew.arange(self.shape[0]).repeat_interleave(counts.long())
+        return self._rows
+
+    def mirror(self) -> Tensor:
+        """The transposed pattern in one vector, which the kernels read."""
+        if self._mirror is None:
+            self._mirror = _C.ops._sparse_csr_mirror(self.crow, self.col, self.shape[1])
+        return self._mirror
+
+    def turned(self) -> tuple[Pattern, Tensor]:
+        """The transposed pattern, and the place here of each of its elements."""
+        flat, n, m = self.mirror(), self.shape[1], self.col.shape[0]
+        if self._turned is None:
+            self._turned = Pattern(flat[: n + 1], flat[n + 1 : n + 1 + m], self.shape[::-1])
+        return self._turned, flat[n + 1 + m :]
+
+
+class _Sparse(Structured):
+    _remedy = ".to_dense()"
+
+    def values(self) -> Tensor:
+        """The elements, in the order of the indices."""
+        return self._values
+
+    def _nnz(self) -> int:
+        return int(self._values.shape[0])
+
+    def is_coalesced(self) -> bool:
+        raise NotImplementedError
+
+    def _text(self, parts: list[tuple[str, Tensor]]) -> str:
+        text = as_text([(n, p.detach()) for n, p in parts])
+        more = f"size={tuple(self.shape)}, nnz={self._nnz()}"
+        if self.dtype not in (_C.get_default_dtype(), _C.int64, _C.bool):
+            more += f", dtype={self.dtype}"
+        more += f", layout={self.layout}"
+        if self.grad_fn is not None:
+            more += f", grad_fn=<{self.grad_fn.name()}>"
+        elif self.requires_grad:
+            more += ", requires_grad=True"
+        return f"{text},\n       {more})"
+
+
+class Coo(_Sparse):
+    """A sparse tensor in coordinates: each column of `indices()` names the place of an element of
+    `values()`, which may itself be a dense tensor. Made by `clew.sparse_coo_tensor`.
+    """
+
+    _kind = "sparse tensors (clew.sparse_coo)"
+    _ind: Tensor
+    _coalesced: bool
+    _pattern: Pattern | None
+
+    layout = property(lambda self: _dtypes.sparse_coo)
+    is_sparse = property(lambda self: True)
+    is_sparse_csr = property(lambda self: False)
+
+    def indices(self) -> Tensor:
+        """The places of the elements, (sparse dims, elements); of a coalesced tensor."""
+        if not self._coalesced:
+            raise RuntimeError(
+                "indices: Cannot get indices on an uncoalesced tensor, please call .coalesce() "
+                "first"
+            )
+        return self._ind
+
+    def values(self) -> Tensor:
+        """The elements, in the order of the indices; of a coalesced tensor."""
+        if not self._coalesced:
+            raise RuntimeError(
+                "values: Cannot get values on an uncoalesced tensor, please call .coalesce() first"
+            )
+        return self._values
+
+    def _indices(self) -> Tensor:
+        return self._ind
+
+    def sparse_dim(self) -> int:
+        """How many dims the indices name."""
+        return int(self._ind.shape[0])
+
+    def dense_dim(self) -> int:
+        """How many dims each element has."""
+        return int(self._values.dim()) - 1
+
+    def is_coalesced(self) -> bool:
+        """Whether places are known to be sorted and named once."""
+        return self._coalesced
+
+    def _with(self, values: Tensor) -> Coo:
+        return coo(self._ind, values, self.shape, self._coalesced, self._pattern)
+
+    def _known_coalesced(self) -> Coo:
+        """The tensor marked as coalesced, if its places rise."""
+        self._coalesced = self._coalesced or is_sorted(self)
+        return self
+
+    def _saved_parts(self) -> Any:
+        leaf = self._values.detach().requires_grad_(self.requires_grad)
+        return "sparse_coo", (self._ind, leaf, tuple(self.shape), self._coalesced)
+
+    def coalesce(self) -> Coo:
+        """The tensor with its places sorted and elements of equal places added up."""
+        if self._coalesced:
+            return self
+        ind, sizes = self._ind, tuple(self.shape[: self.sparse_dim()])
+        flat = flat_places(ind, sizes)
+        places, back = clew.unique(flat, return_inverse=True)
+        values = self._values
+        if places.shape[0] == flat.shape[0]:
+            order = back.new_empty(back.shape)
+            order[back] = clew.arange(back.shape[0])
+            summed = values.index_select(0, order)
+        else:
+            zeros = values.new_zeros((places.shape[0], *values.shape[1:]))
+            summed = zeros.index_add(0, back, values)
+        return coo(spread_places(places, sizes), summed, self.shape, True)
+
+    def pattern(self) -> Pattern:
+        """Of a coalesced matrix: its compressed rows."""
+        if self._pattern is None:
+            rows, columns = (int(n) for n in self.shape[:2])
+            counts = clew.bincount(self._ind[0], minlength=rows)
+            crow = clew.cat([counts.new_zeros(1), counts.cumsum(0)])
+            self._pattern = Pattern(crow, self._ind[1].contiguous(), (rows, columns))
+        return self._pattern
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        return self._text([("indices", self._ind), ("values", self._values)])
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        values = self._values
+        leaf = values.requires_grad
+        args = (self._ind, values.detach(), tuple(self.shape), self._coalesced, leaf)
+        return _rebuild_coo, args
+
+
+class Compressed(_Sparse):
+    """A sparse matrix in compressed rows (CSR) or columns (CSC). Made by `clew.sparse_csr_tensor`
+    and `clew.sparse_csc_tensor`.
+    """
+
+    _kind = "sparse tensors (clew.sparse_csr, clew.sparse_csc)"
+    _pattern: Pattern  # of the transposed matrix where columns are compressed
+    _by_rows: bool
+
+    layout = property(lambda self: _dtypes.sparse_csr if self._by_rows else _dtypes.sparse_csc)
+    is_sparse = property(lambda self: False)
+    is_sparse_csr = property(lambda self: self._by_rows)
+
+    def crow_indices(self) -> Tensor:
+        """Where each row begins, and the last one ends."""
+        self._need(True, "crow_indices")
+        return self._pattern.crow
+
+    def col_indices(self) -> Tensor:
+        """The column of each element."""
+        self._need(True, "col_indices")
+        return self._pattern.col
+
+    def ccol_indices(self) -> Tensor:
+        """Where each column begins, and the last one ends."""
+        self._need(False, "ccol_indices")
+        return self._pattern.crow
+
+    def row_indices(self) -> Tensor:
+        """The row of each element."""
+        self._need(False, "row_indices")
+        return self._pattern.col
+
+    def _need(self, by_rows: bool, name: str) -> None:
+        if self._by_rows is not by_rows:
+            wanted = "sparse_csr" if by_rows else "sparse_csc"
+            raise RuntimeError(
+                f"{name}: expected a tensor of layout {wanted}; got {self.layout}; convert with "
+                f".to_sparse_{wanted[-3:]}()"
+            )
+
+    def sparse_dim(self) -> int:
+        return 2
+
+    def dense_dim(self) -> int:
+        return 0
+
+    def is_coalesced(self) -> bool:
+        """Whether places are named once; this layout's always are."""
+        return True
+
+    def coalesce(self) -> Any:
+        raise RuntimeError(
+            f"coalesce: expected a tensor of layout sparse_coo; got {self.layout}; convert with "
+            ".to_sparse_coo()"
+        )
+
+    def _with(self, values: Tensor) -> Compressed:
+        return compressed(self._pattern, values, self._by_rows)
+
+    def _saved_parts(self) -> Any:
+        leaf = self._values.detach().requires_grad_(self.requires_grad)
+        parts = (self._pattern.crow, self._pattern.col, leaf, tuple(self.shape))
+        return "sparse_csr" if self._by_rows else "sparse_csc", parts
+
+    def pattern(self) -> Pattern:
+        """The compressed rows."""
+        return self._pattern if self._by_rows else self._pattern.turned()[0]
+
+    def row_values(self) -> Tensor:
+        """The elements in the order of `pattern()`."""
+        if self._by_rows:
+            return self._values
+        return self._values.index_select(0, self._pattern.turned()[1])
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        names = (
+            ("crow_indices", "col_indices") if self._by_rows else ("ccol_indices", "row_indices")
+        )
+        parts = (self._pattern.crow, self._pattern.col)
+        return self._text([*zip(names, parts), ("values", self._values)])
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        args = (
+            self._pattern.crow,
+            self._pattern.col,
+            self._values.detach(),
+            tuple(self.shape),
+            self._by_rows,
+            self._values.requires_grad,
+        )
+        return _rebuild_compressed, args
+
+
+def coo(
+    ind: Tensor, values: Tensor, shape: Any, coalesced: bool, pattern: Pattern | None = None
+) -> Coo:
+    """A tensor in coordinates of parts that fit."""
+    made: Coo = Coo._over(shape, values)
+    made._ind, made._coalesced, made._pattern = ind, coalesced, pattern
+    return made
+
+
+def compressed(pattern: Pattern, values: Tensor, by_rows: bool) -> Compressed:
+    """A compressed matrix of parts that fit."""
+    shape = pattern.shape if by_rows else pattern.shape[::-1]
+    made: Compressed = Compressed._over(shape, values)
+    made._pattern, made._by_rows = pattern, by_rows
+    return made
+
+
+def flat_places(ind: Tensor, sizes: tuple[int, ...]) -> Tensor:
+    """Coordinates as places in a row-major block."""
+    flat = ind.new_zeros(ind.shape[1])
+    for row, n in zip(ind.unbind(0), sizes):
+        flat = flat * n + row
+    return flat
+
+
+def spread_places(flat: Tensor, sizes: tuple[int, ...]) -> Tensor:
+    """The coordinates of places in a row-major block."""
+    rows = []
+    for n in reversed(sizes):
+        n = max(n, 1)
+        rows.append(flat % n)
+        flat = flat // n
+    if not rows:
+        return flat.new_zeros((0, flat.shape[0]))
+    return clew.stack(rows[::-1])
+
+
+def is_same_pattern(a: Any, b: Any) -> bool:
+    """Whether the elements of two tensors of one layout are in the same places, in order."""
+    if isinstance(a, Coo):
+        return a._ind is b._ind or (
+            a._ind.shape == b._ind.shape and np.array_equal(a._ind.numpy(), b._ind.numpy())
+        )
+    p, q = a._pattern, b._pattern
+    return p is q or (
+        p.col.shape == q.col.shape
+        and np.array_equal(p.crow.numpy(), q.crow.numpy())
+        and np.array_equal(p.col.numpy(), q.col.numpy())
+    )
+
+
+def _rebuild_coo(ind: Any, values: Any, shape: Any, coalesced: bool, requires_grad: bool) -> Coo:
+    from clew.sparse._construct import sparse_coo_tensor
+
+    made = sparse_coo_tensor(ind, values, shape, requires_grad=requires_grad)
+    made._coalesced = bool(coalesced) and is_sorted(made)
+    return made
+
+
+def is_sorted(tensor: Coo) -> bool:
+    """Whether places rise, which coalesced tensors keep."""
+    flat = flat_places(tensor._ind, tuple(tensor.shape[: tensor.sparse_dim()])).numpy()
+    return bool((flat[1:] > flat[:-1]).all())
+
+
+def _rebuild_compressed(
+    crow: Any, col: Any, values: Any, shape: Any, by_rows: bool, requires_grad: bool
+) -> Compressed:
+    from clew.sparse._construct import sparse_csc_tensor, sparse_csr_tensor
+
+    make = sparse_csr_tensor if by_rows else sparse_csc_tensor
+    return make(crow, col, values, shape, requires_grad=requires_grad)
+
+
+def _sum(before: Any, grad: Any) -> Tensor:
+    """What gradients of which one is sparse add up to; the engine asks."""
+    if before is None:
+        return grad._with(grad._values.clone())
+    if isinstance(before, Coo) and isinstance(grad, Coo):
+        ind = clew.cat([before._ind, grad._ind], 1)
+        values = clew.cat([before._values, grad._values])
+        return coo(ind, values, before.shape, False)
+    dense, sparse = (grad, before) if isinstance(before, Coo) else (before, grad)
+    return dense.index_put(tuple(sparse._ind.unbind(0)), sparse._values, accumulate=True)
+
+
+vars(_C)["_set_sparse"](Coo, _sum)
