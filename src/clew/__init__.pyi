@@ -45,6 +45,7 @@ from clew import quasirandom as quasirandom
 from clew import return_types as return_types
 from clew import serialization as serialization
 from clew import signal as signal
+from clew import sparse as sparse
 from clew import special as special
 from clew import storage as storage
 from clew import testing as testing
@@ -312,6 +313,14 @@ from clew.array_api import unique_inverse as unique_inverse
 from clew.array_api import unique_values as unique_values
 from clew.array_api import unstack as unstack
 from clew.array_api import vecdot as vecdot
+from clew._dtypes import jagged as jagged
+from clew._dtypes import sparse_coo as sparse_coo
+from clew._dtypes import sparse_csc as sparse_csc
+from clew._dtypes import sparse_csr as sparse_csr
+from clew.sparse import sparse_compressed_tensor as sparse_compressed_tensor
+from clew.sparse import sparse_coo_tensor as sparse_coo_tensor
+from clew.sparse import sparse_csc_tensor as sparse_csc_tensor
+from clew.sparse import sparse_csr_tensor as sparse_csr_tensor
 from clew.storage import BFloat16Storage as BFloat16Storage
 from clew.storage import BoolStorage as BoolStorage
 from clew.storage import ByteStorage as ByteStorage

@@ -6,6 +6,7 @@ are rules written with operations on the parts: gradients of any order follow. W
 raises.
 """
 
+# mypy: disable-error-code="override"
 from __future__ import annotations
 
 from collections.abc import Callable

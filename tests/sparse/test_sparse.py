@@ -8,9 +8,9 @@ import pickle
 
 import numpy as np
 import pytest
-from samples import load
 
 import clew
+from samples import load
 
 scipy_sparse = pytest.importorskip("scipy.sparse")
 R = np.random.default_rng(0)

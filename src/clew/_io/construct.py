@@ -185,13 +185,13 @@ def _rebuild_sparse(layout: Any, data: Any) -> Tensor:
         fail("a part of a sparse tensor is no tensor")
     try:
         if layout is clew.sparse_coo:
-            made = clew.sparse_coo_tensor(*parts, tuple(rest[0]))
+            made = clew.sparse_coo_tensor(parts[0], parts[1], tuple(rest[0]))
             if rest[1:] == (True,):
                 made = made.coalesce() if not made.requires_grad else made._known_coalesced()
             return made
         if layout in (clew.sparse_csr, clew.sparse_csc):
             make = clew.sparse_csr_tensor if layout is clew.sparse_csr else clew.sparse_csc_tensor
-            return make(*parts, rest[0], tuple(rest[1]))
+            return make(parts[0], parts[1], rest[0], tuple(rest[1]))
         if layout is clew.jagged:
             return clew.nested._rebuild(*data)
     except (RuntimeError, TypeError, ValueError, IndexError) as e:

@@ -345,7 +345,8 @@ class Encoder:
             self._call("collections", "OrderedDict", ())
             self.out += pickle.TUPLE + pickle.REDUCE
         elif hasattr(kind, "_saved_parts"):  # sparse and ragged tensors
-            layout, data = value._saved_parts()
+            parts: Any = value
+            layout, data = parts._saved_parts()
             self.name("torch._utils", "_rebuild_sparse_tensor")
             self.out += pickle.MARK
             self._call("torch.serialization", "_get_layout", (f"torch.{layout}",))

@@ -427,8 +427,8 @@ def from_scipy(matrix: Any) -> Any:
         matrix = matrix.copy()
         matrix.sum_duplicates()
     make = sparse_csr_tensor if layout == "csr" else sparse_csc_tensor
-    parts = (clew.from_numpy(a) for a in (matrix.indptr, matrix.indices, matrix.data))
-    return make(*parts, matrix.shape)
+    starts, places = clew.from_numpy(matrix.indptr), clew.from_numpy(matrix.indices)
+    return make(starts, places, clew.from_numpy(matrix.data), matrix.shape)
 
 
 def to_scipy(tensor: Any) -> Any:

@@ -203,9 +203,9 @@ def sampled_addmm(
     made = dots * alpha if beta == 0 else values * beta + dots * alpha
     if isinstance(input, Coo):
         return coo(input.coalesce()._ind, made, input.shape, True, p)
-    rows = Compressed._over(p.shape, made)
+    rows: Any = Compressed._over(p.shape, made)
     rows._pattern, rows._by_rows = p, True
-    return rows if input._by_rows else rows.to_sparse_csc()
+    return rows if getattr(input, "_by_rows", True) else rows.to_sparse_csc()
 
 
 def _only_two(x: Any, y: Any) -> Any:

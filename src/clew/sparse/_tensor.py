@@ -1,5 +1,6 @@
 """Sparse tensors in coordinates (COO) and in compressed rows or columns (CSR, CSC)."""
 
+# mypy: disable-error-code="override"
 from __future__ import annotations
 
 from typing import Any
