@@ -167,6 +167,8 @@ _OTHERS = _table(
         "_lstm_gates_backward": lambda ins, outs, attrs: 26 * prod(outs[1]),
         "_gru_gates": _gates(10),
         "_gru_gates_backward": lambda ins, outs, attrs: 20 * prod(outs[2]),
+        "_sparse_csr_mm": lambda ins, outs, attrs: 2 * prod(ins[1]) * int(ins[3][1]),
+        "_sparse_csr_dots": lambda ins, outs, attrs: 2 * prod(ins[1]) * int(ins[2][1]),
         "outer ger": lambda ins, outs, attrs: prod(outs[0]),
         "softmax log_softmax": _per_input(5),
         "_softmax_backward _log_softmax_backward": _per_input(4),
@@ -213,7 +215,8 @@ _MOVES = frozenset(
     """
     _cat _constant_pad _contiguous _diagonal_backward _embedding _getitem_backward _index
     _index_put _pool_gather _restride _select_backward _slice_backward _to_dtype _where clone
-    complex flip gather scatter stack tril triu unfold view view_as_complex view_as_real
+    _sparse_csr_mirror complex flip gather scatter stack tril triu unfold view view_as_complex
+    view_as_real
     """.split()
 )
 

@@ -123,6 +123,12 @@ def test_backward_of_others():
     assert backward_flops("MyFunction", [(4, 5)], [(4, 5)]) is None
 
 
+def test_sparse_products():
+    shapes = [(11,), (30,), (30,), (20, 8)]
+    assert flops("_sparse_csr_mm", shapes, [(10, 8)]) == 2 * 30 * 8
+    assert flops("_sparse_csr_dots", [(11,), (30,), (10, 8), (20, 8)], [(30,)]) == 2 * 30 * 8
+
+
 def test_tables_name_existing_ops():
     known = {n.rsplit(".", 1)[-1] for n in _C._operation_kinds} | set(_C._operation_kinds)
     tables = set(PRODUCTS) | set(_OTHERS) | set(_MOVES)
