@@ -38,6 +38,9 @@ PyObject* run_gathered(PyObject*, PyObject*) {
   return guarded([] { return checked(PyLong_FromSize_t(deferral.run_collected())); });
 }
 
+// _gathers() -> whether the calls of this thread are gathered.
+PyObject* gathers(PyObject*, PyObject*) { return PyBool_FromLong(collects()); }
+
 // _gathered() -> how many calls of this thread wait.
 PyObject* gathered(PyObject*, PyObject*) {
   const program::Batching* b = program::gathering();
@@ -92,6 +95,13 @@ PyObject* batch_report(PyObject*, PyObject*) {
   });
 }
 
+// _batch_counts() -> (calls that were gathered, calls that ran) of the region that began last.
+PyObject* batch_counts(PyObject*, PyObject*) {
+  const program::BatchReport& r = program::batch_report();
+  return Py_BuildValue("(Kn)", static_cast<unsigned long long>(r.gathered),
+                       static_cast<Py_ssize_t>(r.calls.size()));
+}
+
 // _begin_batch_report(): forgets what was told of the region before.
 PyObject* begin_report(PyObject*, PyObject*) {
   program::batch_report().forget();
@@ -100,11 +110,13 @@ PyObject* begin_report(PyObject*, PyObject*) {
 
 PyMethodDef functions[] = {{"_gather", gather, METH_O, nullptr},
                            {"_run_gathered", run_gathered, METH_NOARGS, nullptr},
+                           {"_gathers", gathers, METH_NOARGS, nullptr},
                            {"_gathered", gathered, METH_NOARGS, nullptr},
                            {"_park_with", park_with, METH_O, nullptr},
                            {"_parks", parks, METH_NOARGS, nullptr},
                            {"_to_hub", to_hub, METH_NOARGS, nullptr},
                            {"_batch_report", batch_report, METH_NOARGS, nullptr},
+                           {"_batch_counts", batch_counts, METH_NOARGS, nullptr},
                            {"_begin_batch_report", begin_report, METH_NOARGS, nullptr},
                            {}};
 

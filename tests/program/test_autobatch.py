@@ -11,8 +11,13 @@ import pytest
 
 import clew
 from clew import nn
+from clew._program import autobatch
 
-RTOL = {clew.float32: 1e-5, clew.float64: 1e-12}
+
+@pytest.fixture(autouse=True)
+def no_history():
+    """Regions of one line in helpers of this file belong to many tests."""
+    autobatch._history.clear()
 
 
 def assert_close(got, want, rtol=1e-5):
@@ -140,6 +145,28 @@ def test_what_has_no_form_for_many_samples_and_what_is_large_runs_by_itself():
     report = both(lambda x: x.sin().cos(), [clew.randn(70_000) for _ in range(3)])
     assert [g.members for g in report.groups] == [1] * 6
     assert {g.why_alone for g in report.groups} == {"its tensors are large enough by themselves"}
+
+
+def test_where_nothing_can_be_batched_calls_run_at_once_after_a_while():
+    def region(n, longer=1):
+        with clew.autobatch():
+            return [clew.ones(3 + i * longer) * 2 for i in range(n)]
+
+    def other():
+        with clew.autobatch():
+            return [clew.ones(3) * i for i in (2, 2)]
+
+    gathered = []
+    for _ in range(40):
+        assert [t.sum().item() for t in region(3)] == [6.0, 8.0, 10.0]
+        gathered.append(clew.autobatch.report().calls)
+    assert gathered == [3] * 3 + [0] * 31 + [3] + [0] * 5
+    other()
+    assert clew.autobatch.report().calls == 2  # another line has a history of its own
+    autobatch._history.clear()
+    for n in (1, 1, 2, 1, 1):
+        region(n, longer=0)
+        assert clew.autobatch.report().calls == n
 
 
 # ---- the same values -----------------------------------------------------------------------------

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from types import TracebackType
+from types import CodeType, TracebackType
 from typing import Any
 
 from clew import _C
@@ -66,6 +68,13 @@ class BatchReport:
         return "\n".join(lines)
 
 
+# Regions in a row that found nothing to batch, until those of the same line run at once; and how
+# many of them do before one is tried again.
+_TRIES, _PAUSE = 3, 31
+# Of a line that opens regions: (in a row without use, regions that still run at once).
+_history: dict[tuple[CodeType, int], tuple[int, int]] = {}
+
+
 class autobatch:
     """Runs the operations of many samples in batches, in a region of any Python program.
 
@@ -77,7 +86,8 @@ class autobatch:
     is recorded of the batches, so that backward is batched, too.
 
     Results are those of the plain program within the rounding of a product of more rows. Writing
-    in place, random draws other than dropout's, and saved-tensor hooks run at once.
+    in place, random draws other than dropout's, and saved-tensor hooks run at once. Where the
+    regions of one line found nothing to batch three times in a row, the next 31 run at once.
 
     >>> cell = clew.nn.Linear(4, 4)
     >>> samples = [clew.randn(4) for _ in range(8)]
@@ -89,13 +99,19 @@ class autobatch:
     """
 
     def __init__(self) -> None:
-        self._before: list[bool] = []
+        # For each time it was entered: whether calls were gathered, and the line.
+        self._before: list[tuple[bool, tuple[CodeType, int] | None]] = []
 
     def __enter__(self) -> autobatch:
-        before = _C._gather(True)
+        frame = sys._getframe(1)
+        place = (frame.f_code, frame.f_lasti)
+        useless, pause = _history.get(place, (0, 0))
+        before = _C._gather(pause == 0 or _C._gathers())
         if not before:
             _C._begin_batch_report()
-        self._before.append(before)
+        if pause:
+            _history[place] = (useless, pause - 1)
+        self._before.append((before, None if pause else place))
         return self
 
     def __exit__(
@@ -104,7 +120,7 @@ class autobatch:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        before = self._before.pop()
+        before, place = self._before.pop()
         _C._gather(before)
         if before:
             return
@@ -115,6 +131,16 @@ class autobatch:
             # the error of that.
             if error is None:
                 raise
+        if place is None:
+            return
+        calls, groups = _C._batch_counts()
+        if groups < 0.8 * calls:
+            _history.pop(place, None)
+        elif calls:
+            useless = _history.get(place, (0, 0))[0] + 1
+            if len(_history) > 1000:  # of code that is made again and again
+                _history.clear()
+            _history[place] = (useless, _PAUSE if useless >= _TRIES else 0)
 
     @staticmethod
     def report() -> BatchReport:
@@ -181,7 +207,7 @@ class autobatch:
         def task(i: int) -> None:
             results[i] = function(samples[i])
 
-        with autobatch():
+        with _region():
             _C._park_with(park)
             tasks = {i: greenlet.greenlet(task) for i in range(len(samples))}
             i = -1
@@ -205,6 +231,24 @@ class autobatch:
                     _C._to_hub()
                 _C._park_with(None)
         return results
+
+
+@contextmanager
+def _region() -> Iterator[None]:
+    """An autobatch that always gathers."""
+    before = _C._gather(True)
+    if not before:
+        _C._begin_batch_report()
+    try:
+        yield
+    except BaseException:
+        _C._gather(before)
+        if not before:
+            _run_parked()
+        raise
+    _C._gather(before)
+    if not before:
+        _C._run_gathered()
 
 
 def _run_parked() -> None:
