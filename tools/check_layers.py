@@ -44,7 +44,6 @@ PYTHON_RANKS = {
     "func": 2,
     "linalg": 2,
     "masked": 2,
-    "nested": 2,
     "signal": 2,
     "sparse": 2,
     "special": 2,

@@ -69,7 +69,7 @@ FUNCTIONS = {
         "cumulative_sum expand_dims isdtype matrix_transpose permute_dims take_along_axis "
         "unique_all unique_counts unique_inverse unique_values unstack vecdot"
     ),
-    "clew._dtypes": "jagged sparse_coo sparse_csc sparse_csr",
+    "clew._dtypes": "sparse_coo sparse_csc sparse_csr",
     "clew.sparse": (
         "sparse_compressed_tensor sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor"
     ),

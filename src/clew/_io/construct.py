@@ -167,7 +167,7 @@ def _device(kind: Any, index: Any = None) -> Any:
         return clew.device("cpu")  # one that this library does not have
 
 
-_LAYOUTS = ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "jagged")
+_LAYOUTS = ("strided", "sparse_coo", "sparse_csr", "sparse_csc")
 
 
 def _layout(name: Any) -> Any:
@@ -192,8 +192,6 @@ def _rebuild_sparse(layout: Any, data: Any) -> Tensor:
         if layout in (clew.sparse_csr, clew.sparse_csc):
             make = clew.sparse_csr_tensor if layout is clew.sparse_csr else clew.sparse_csc_tensor
             return make(parts[0], parts[1], rest[0], tuple(rest[1]))
-        if layout is clew.jagged:
-            return clew.nested._rebuild(*data)
     except (RuntimeError, TypeError, ValueError, IndexError) as e:
         fail(f"the parts of a sparse tensor do not fit: {e}")
     fail(f"the layout of a sparse tensor is {shown(layout)}")

@@ -35,6 +35,19 @@ def _adagrad(
     maximize: bool,
 ) -> None:
     """The update rule; `step` counts from 1."""
+    if grad.is_sparse:
+        if weight_decay != 0:
+            raise RuntimeError(
+                "Adagrad: weight_decay option is not compatible with sparse gradients"
+            )
+        grad = grad.coalesce()
+        places = tuple(grad.indices().unbind(0))
+        values = -grad.values() if maximize else grad.values()
+        sums = total[places] + values * values
+        total[places] = sums
+        step_length = lr / (1 + (step - 1) * lr_decay)
+        param.index_put_(places, values / (sums.sqrt() + eps) * -step_length, accumulate=True)
+        return
     if maximize:
         grad = -grad
     if weight_decay != 0:

@@ -33,6 +33,9 @@ def _sgd(
     maximize: bool,
 ) -> Tensor | None:
     """The update rule; returns the momentum buffer."""
+    if grad.is_sparse:
+        _sparse_sgd(param, grad, -lr if maximize else lr, momentum, weight_decay)
+        return buf
     if maximize:
         grad = -grad
     if isinstance(weight_decay, Tensor) or weight_decay != 0:
@@ -45,6 +48,18 @@ def _sgd(
         grad = grad.add(buf, alpha=momentum) if nesterov else buf
     _add_(param, grad, -lr)
     return buf
+
+
+def _sparse_sgd(param: Tensor, grad: Any, lr: Any, momentum: float, weight_decay: Any) -> None:
+    """A step in the rows that a sparse gradient has."""
+    if momentum != 0 or isinstance(weight_decay, Tensor) or weight_decay != 0:
+        raise RuntimeError(
+            "SGD: momentum and weight_decay are not offered with sparse gradients; set them to 0, "
+            "or use SparseAdam or Adagrad"
+        )
+    grad = grad.coalesce()
+    values = grad.values() * -_number(lr)
+    param.index_put_(tuple(grad.indices().unbind(0)), values, accumulate=True)
 
 
 class SGD(_PerParameter):

@@ -17,10 +17,8 @@ class SparseAdam(_PerParameter):
     """Adam whose moments and parameters change only in rows with a gradient.
 
     A row is a slice of the first dimension, such as the vector of one word in an embedding.
-    PyTorch takes the touched rows from a sparse gradient; clew has dense gradients, and a row
-    counts as touched when any of its elements is not zero. With the gradients of
-    `nn.Embedding(sparse=True)` the steps are the same, except where all of a touched row's
-    gradient is exactly zero.
+    A sparse gradient, such as that of `nn.Embedding(sparse=True)`, says which rows those are; of a
+    dense one, which PyTorch refuses, they are the rows with an element that is not zero.
 
     Args:
         params: tensors, (name, tensor) pairs, or dicts with `params` and options of that group.
@@ -80,10 +78,16 @@ class SparseAdam(_PerParameter):
         state["step"] += 1
         step = state["step"]
         beta1, beta2 = (_number(b) for b in group["betas"])
-        rows = _touched(grad)
+        if grad.is_sparse:
+            from clew.sparse._table import rows_of
+
+            rows, g = rows_of("SparseAdam", grad)
+        else:
+            rows = _touched(grad)
+            g = grad[rows]
         if rows.numel() == 0:
             return
-        g = -grad[rows] if group["maximize"] else grad[rows]
+        g = -g if group["maximize"] else g
         exp_avg, exp_avg_sq = state["exp_avg"], state["exp_avg_sq"]
         first = exp_avg[rows].lerp_(g, 1 - beta1)
         second = exp_avg_sq[rows].lerp_(g * g, 1 - beta2)

@@ -199,6 +199,11 @@ def div_(x: Any, y: Any) -> Any:
     return x
 
 
+def requires_grad_off(x: Any) -> Any:
+    x._values = x._values.detach()
+    return x
+
+
 def zero_(x: Any) -> Any:
     x._values.zero_()
     return x
@@ -412,6 +417,7 @@ RULES: dict[str, Any] = {
     "mul_": mul_,
     "div_": div_,
     "zero_": zero_,
+    "detach_": requires_grad_off,
     "transpose": transpose,
     "swapaxes": transpose,
     "t": t,

@@ -406,7 +406,7 @@ def embedding(
         max_norm: rows that are looked up are first scaled down to this norm, in place.
         norm_type: that norm's order.
         scale_grad_by_freq: divide gradients by how often a row was looked up.
-        sparse: accepted; gradients are dense.
+        sparse: a table that is a leaf gets a sparse gradient, of the rows that were looked up.
 
     Returns:
         a tensor of input's shape and one more dim.
@@ -423,7 +423,12 @@ def embedding(
         padding_idx %= rows
     if max_norm is not None:
         embedding_renorm_(weight, input, max_norm, norm_type)
-    return _embedding(weight, input, -1 if padding_idx is None else padding_idx, scale_grad_by_freq)
+    place = -1 if padding_idx is None else padding_idx
+    if sparse:
+        from clew.sparse._table import looked_up
+
+        return looked_up(weight, input, place, scale_grad_by_freq)
+    return _embedding(weight, input, place, scale_grad_by_freq)
 
 
 _embedding = private("_embedding")
@@ -476,7 +481,7 @@ def embedding_bag(
         norm_type: that norm's order.
         scale_grad_by_freq: divide gradients by how often a row was looked up.
         mode: "sum", "mean" or "max".
-        sparse: accepted; gradients are dense.
+        sparse: a table that is a leaf gets a sparse gradient, of the rows that were looked up.
         per_sample_weights: a factor for each index, with mode "sum".
         include_last_offset: offsets ends with the total length.
         padding_idx: an index that counts nothing.
@@ -540,9 +545,11 @@ def embedding_bag(
         edges = clew.cat([edges.new_zeros(1), kept.cumsum(0)])[edges]
     if max_norm is not None:
         embedding_renorm_(weight, flat, max_norm, norm_type)
-    if mode != "max" and not scale_grad_by_freq and weight.is_floating_point():
+    if sparse and mode == "max":
+        raise ValueError("max mode does not support sparse weights")
+    if mode != "max" and not scale_grad_by_freq and weight.is_floating_point() and not sparse:
         return _embedding_bag(weight, flat, edges, per_sample_weights, mode == "mean")
-    return _composed_bags(weight, flat, edges, per_sample_weights, mode, scale_grad_by_freq)
+    return _composed_bags(weight, flat, edges, per_sample_weights, mode, scale_grad_by_freq, sparse)
 
 
 def _check_edges(edges: Any, length: int) -> None:
@@ -554,7 +561,13 @@ def _check_edges(edges: Any, length: int) -> None:
 
 
 def _composed_bags(
-    weight: Any, flat: Any, edges: Any, factors: Any, mode: str, scale_grad_by_freq: bool
+    weight: Any,
+    flat: Any,
+    edges: Any,
+    factors: Any,
+    mode: str,
+    scale_grad_by_freq: bool,
+    sparse: bool,
 ) -> Any:
     """embedding_bag made of other operations: bag b is flat[edges[b] : edges[b + 1]]."""
     lengths = edges.diff()
@@ -562,7 +575,7 @@ def _composed_bags(
     _check_edges(edges, flat.shape[0])
     which = clew.arange(bags).repeat_interleave(lengths)
     flat = flat[: which.shape[0]]
-    picked = _embedding(weight, flat, -1, scale_grad_by_freq)
+    picked = embedding(flat, weight, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse)
     if mode == "max":
         index = which.unsqueeze(1).expand(-1, width)
         start = clew.zeros(bags, width, dtype=weight.dtype)

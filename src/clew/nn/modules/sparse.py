@@ -44,7 +44,7 @@ class Embedding(Module):
         max_norm: rows that are looked up are first scaled down to this norm.
         norm_type: that norm's order.
         scale_grad_by_freq: divide gradients by how often a row was looked up.
-        sparse: accepted; gradients are dense.
+        sparse: whether the table gets a sparse gradient, of the rows that were looked up.
         device: where the table lives.
         dtype: what it holds.
 
@@ -92,10 +92,14 @@ class Embedding(Module):
                 self.weight[self.padding_idx].fill_(0)
 
     @one_call(
-        _embedding, "weight", "input", unset=("padding_idx", "max_norm", "scale_grad_by_freq")
+        _embedding,
+        "weight",
+        "input",
+        unset=("padding_idx", "max_norm", "scale_grad_by_freq", "sparse"),
     )
     def forward(self, input: Any) -> Any:
-        if self.padding_idx is None and self.max_norm is None and not self.scale_grad_by_freq:
+        plain = self.padding_idx is None and self.max_norm is None
+        if plain and not self.scale_grad_by_freq and not self.sparse:
             return _embedding(self.weight, input)
         return F.embedding(
             input,
@@ -172,7 +176,7 @@ class EmbeddingBag(Module):
         norm_type: that norm's order.
         scale_grad_by_freq: divide gradients by how often a row was looked up.
         mode: "sum", "mean" or "max".
-        sparse: accepted; gradients are dense.
+        sparse: whether the table gets a sparse gradient, of the rows that were looked up.
         include_last_offset: offsets end with the total length.
         padding_idx: an index that counts nothing.
         device: where the table lives.

@@ -1,0 +1,64 @@
+"""Embeddings whose tables get sparse gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import clew
+from clew import _C
+from clew._C import Tensor
+from clew.autograd.function import Function
+from clew.sparse._tensor import coo
+
+__all__ = ["looked_up", "rows_of"]
+
+
+class _Rows(Function):
+    """Rows of a table; the gradient has an element for each index."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, table: Tensor, indices: Tensor, padding_idx: int, by_freq: bool
+    ) -> Tensor:
+        ctx.save_for_backward(indices)
+        ctx.table_shape = tuple(table.shape)
+        ctx.padding_idx, ctx.by_freq = padding_idx, by_freq
+        return _C.ops._embedding(table.detach(), indices, -1, False)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        grad: Tensor = grads[0]
+        (indices,) = ctx.saved_tensors
+        flat = indices.reshape(-1).long()
+        rows = grad.reshape(flat.shape[0], ctx.table_shape[1])
+        if ctx.by_freq:
+            rows = rows / clew.bincount(flat)[flat].to(rows.dtype).unsqueeze(1)
+        if ctx.padding_idx >= 0:
+            kept = (flat != ctx.padding_idx).nonzero()[:, 0]
+            flat, rows = flat[kept], rows[kept]
+        return coo(flat.unsqueeze(0), rows, ctx.table_shape, False), None, None, None
+
+
+def looked_up(table: Any, indices: Any, padding_idx: int = -1, by_freq: bool = False) -> Any:
+    """Rows of a table. Where it is a leaf, backward gives it a sparse gradient; where another
+    operation made it, the gradient is dense, which that operation can read.
+    """
+    leaf = table.requires_grad and table.is_leaf and _C.is_grad_enabled()
+    if not leaf or _C._vmap_depth() or table.dim() != 2 or not isinstance(indices, Tensor):
+        return _C.ops._embedding(table, indices, padding_idx, by_freq)
+    return _Rows.apply(table, indices, padding_idx, by_freq)
+
+
+def rows_of(name: str, grad: Any) -> Any:
+    """A sparse gradient's rows, each once: (their numbers, their values).
+
+    Raises:
+        RuntimeError: it is sparse in more dims than the first.
+    """
+    grad = grad.coalesce()
+    if grad.sparse_dim() != 1:
+        raise RuntimeError(
+            f"{name}: a sparse gradient must have one sparse dim, that of the rows; got "
+            f"{grad.sparse_dim()}"
+        )
+    return grad._ind[0], grad._values

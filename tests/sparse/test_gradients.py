@@ -1,0 +1,155 @@
+"""Sparse gradients of tables, and the optimizers that take them, against dense ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import clew
+from clew.nn import functional as F
+
+IDS = [[1, 3, 3], [0, 3, 6]]
+
+
+def table(seed=0):
+    return np.random.default_rng(seed).normal(size=(7, 3))
+
+
+def both(call):
+    """The gradients of a table with sparse and with dense gradients."""
+    found = []
+    for sparse in (True, False):
+        w = clew.tensor(table(), requires_grad=True)
+        out = call(w, sparse)
+        (out * clew.arange(out.numel()).reshape(out.shape)).sum().backward()
+        found.append(w.grad)
+    assert found[0].is_sparse
+    assert found[0].layout is clew.sparse_coo
+    return found[0].to_dense().numpy(), found[1].numpy()
+
+
+@pytest.mark.parametrize("options", [{}, {"padding_idx": 3}, {"scale_grad_by_freq": True}])
+def test_embedding(options):
+    ids = clew.tensor(IDS)
+    np.testing.assert_allclose(*both(lambda w, s: F.embedding(ids, w, sparse=s, **options)))
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean"])
+@pytest.mark.parametrize("padding", [None, 3])
+def test_embedding_bag(mode, padding):
+    ids = clew.tensor(IDS)
+    np.testing.assert_allclose(
+        *both(lambda w, s: F.embedding_bag(ids, w, mode=mode, sparse=s, padding_idx=padding))
+    )
+    with pytest.raises(ValueError, match="does not support sparse"):
+        F.embedding_bag(ids, clew.ones(7, 3), mode="max", sparse=True)
+
+
+def test_gradients_add_up():
+    """Two uses, two backward calls, and a dense use of the same table."""
+    for dense_too in (False, True):
+
+        def call(w, s, dense_too=dense_too):
+            first = F.embedding(clew.tensor([1, 2]), w, sparse=s)
+            second = F.embedding(clew.tensor([2, 2]), w, sparse=s)
+            out = first * second
+            return out + w.sum() if dense_too else out
+
+        grads = []
+        for sparse in (True, False):
+            w = clew.tensor(table(), requires_grad=True)
+            for _ in range(2):
+                call(w, sparse).sum().backward()
+            grads.append(w.grad)
+        assert grads[0].is_sparse is not dense_too
+        got = grads[0].numpy() if dense_too else grads[0].to_dense().numpy()
+        np.testing.assert_allclose(got, grads[1].numpy())
+
+
+def test_a_table_that_is_used_by_products_too():
+    w = clew.tensor(table(), requires_grad=True)
+    x = clew.ones(2, 3).double()
+    for _ in range(3):
+        (
+            F.linear(x, w).sum()
+            + F.linear(x, w).sum()
+            + F.embedding(clew.tensor([4]), w, sparse=True).sum()
+        ).backward()
+    want = np.full((7, 3), 4.0)
+    want[4] += 1
+    np.testing.assert_allclose(w.grad.numpy(), 3 * want)
+
+
+def test_a_table_that_is_no_leaf_gets_a_dense_gradient():
+    w = clew.tensor(table(), requires_grad=True)
+    F.embedding(clew.tensor([1]), w * 2, sparse=True).sum().backward()
+    assert not w.grad.is_sparse
+    assert w.grad.sum().item() == 6
+
+
+def test_autograd_grad_hooks_and_assignment():
+    w = clew.tensor(table(), requires_grad=True)
+    out = F.embedding(clew.tensor([1, 1]), w, sparse=True).sum()
+    (g,) = clew.autograd.grad(out, w, retain_graph=True)
+    assert g.is_sparse
+    assert g.coalesce().values().tolist() == [[2.0, 2.0, 2.0]]
+    w.grad = g
+    assert w.grad.is_sparse
+    w.grad = None
+    seen = []
+    w.register_hook(lambda grad: seen.append(grad.is_sparse))
+    w.register_hook(lambda grad: grad.to_dense() * 2)
+    out.backward()
+    assert seen == [True]
+    assert w.grad[1].tolist() == [4.0, 4.0, 4.0]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda p: clew.optim.SGD(p, lr=0.1),
+        lambda p: clew.optim.SGD(p, lr=0.1, maximize=True),
+        lambda p: clew.optim.Adagrad(p, lr=0.1, lr_decay=0.1),
+        lambda p: clew.optim.SparseAdam(p, lr=0.1),
+        lambda p: clew.optim.SparseAdam(p, lr=0.1, maximize=True),
+    ],
+)
+def test_optimizers(make):
+    tables = []
+    for sparse in (True, False):
+        layer = clew.nn.Embedding(7, 3, sparse=sparse)
+        with clew.no_grad():
+            layer.weight.copy_(clew.tensor(table()))
+        optimizer = make(layer.parameters())
+        for step in range(3):
+            optimizer.zero_grad(set_to_none=step != 1)
+            (layer(clew.tensor(IDS)) ** 2).sum().backward()
+            assert layer.weight.grad.is_sparse is sparse
+            clew.nn.utils.clip_grad_norm_(layer.parameters(), 1.0)
+            optimizer.step()
+        tables.append(layer.weight.detach().numpy())
+    np.testing.assert_allclose(*tables, rtol=1e-5)
+
+
+def test_clip_grad_norm():
+    norms = []
+    for sparse in (True, False):
+        layer = clew.nn.Embedding(7, 3, sparse=sparse)
+        with clew.no_grad():
+            layer.weight.copy_(clew.tensor(table()))
+        other = clew.ones(2, requires_grad=True)
+        ((layer(clew.tensor(IDS)) ** 2).sum() + (other * 3).sum()).backward()
+        norms.append(clew.nn.utils.clip_grad_norm_([*layer.parameters(), other], 0.5).item())
+        norms.append(other.grad[0].item())
+    np.testing.assert_allclose(norms[:2], norms[2:], rtol=1e-5)
+
+
+def test_what_optimizers_refuse():
+    layer = clew.nn.Embedding(7, 3, sparse=True)
+    layer(clew.tensor([1])).sum().backward()
+    with pytest.raises(RuntimeError, match="not offered with sparse gradients"):
+        clew.optim.SGD(layer.parameters(), lr=0.1, momentum=0.9).step()
+    with pytest.raises(RuntimeError, match="not compatible with sparse gradients"):
+        clew.optim.Adagrad(layer.parameters(), weight_decay=0.1).step()
+    with pytest.raises((RuntimeError, NotImplementedError), match="sparse"):
+        clew.optim.Adam(layer.parameters()).step()
