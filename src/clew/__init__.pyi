@@ -313,7 +313,6 @@ from clew.array_api import unique_inverse as unique_inverse
 from clew.array_api import unique_values as unique_values
 from clew.array_api import unstack as unstack
 from clew.array_api import vecdot as vecdot
-from clew._dtypes import jagged as jagged
 from clew._dtypes import sparse_coo as sparse_coo
 from clew._dtypes import sparse_csc as sparse_csc
 from clew._dtypes import sparse_csr as sparse_csr
