@@ -276,10 +276,6 @@ DIFFERS = {
     "`by_module`, `peak`, `memory_timeline`",
     "Tensor.cuda": "raises: there is no CUDA device",
     "Tensor.pin_memory": "the tensor itself: nothing to pin for",
-    "nn.Embedding": "`sparse=True` gives dense gradients",
-    "nn.EmbeddingBag": "`sparse=True` gives dense gradients",
-    "nn.functional.embedding": "`sparse=True` gives dense gradients",
-    "nn.functional.embedding_bag": "`sparse=True` gives dense gradients",
     "nn.DataParallel": "one device: calls the module",
     "nn.attention.sdpa_kernel": "one kernel: the choice changes nothing",
 }
