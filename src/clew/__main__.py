@@ -1,8 +1,9 @@
-"""The command line: `clew run script.py`, `clew alias on`, `clew info`, `clew --version`."""
+"""The command line: `clew run script.py`, `clew launch`, `clew alias on`, `clew info`."""
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
@@ -80,13 +81,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     args = list(sys.argv[1:] if argv is None else argv)
     if args[:1] == ["run"]:  # what follows belongs to the program, options included
+        if any(n in os.environ for n in ("PMI_RANK", "PMIX_RANK", "SLURM_PROCID")):
+            from clew.distributed._mpi import fill_environment
+
+            fill_environment()
         return _run(args[1:])
+    if args[:1] == ["launch"]:
+        from clew.distributed.run import main as launch
+
+        return launch(args[1:])
     if args[:1] == ["replay"]:
         return _replay(args[1:])
     parser = argparse.ArgumentParser(prog="clew", description="clew, with PyTorch's API")
     parser.add_argument("--version", action="store_true", help="print the version")
     commands = parser.add_subparsers(dest="command")
     commands.add_parser("run", help="run a PyTorch program on clew")
+    commands.add_parser("launch", help="start the ranks of a program through MPI")
     alias = commands.add_parser("alias", help="let `import torch` mean clew in this environment")
     alias.add_argument("action", choices=["on", "off", "status"])
     commands.add_parser("info", help="print how clew was built and what it runs on")

@@ -37,10 +37,10 @@ def test_collectives_of_one(group):
 
 
 def test_more_processes_raise():
-    with pytest.raises(NotImplementedError, match="one process"):
+    with pytest.raises(RuntimeError, match="clew launch|pip install mpi4py mpich"):
         dist.init_process_group("gloo", world_size=2, rank=0)
-    with pytest.raises(RuntimeError, match="nccl"):
-        dist.init_process_group("nccl", world_size=1, rank=0)
+    with pytest.raises(RuntimeError, match="other"):
+        dist.init_process_group("other", world_size=1, rank=0)
     with pytest.raises(ValueError, match="initialized"):
         dist.get_rank()
     with pytest.raises(ValueError, match="initialized"):

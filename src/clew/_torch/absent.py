@@ -9,7 +9,7 @@ from __future__ import annotations
 import types
 from typing import Any, NoReturn
 
-_SHARDED = "models that are spread over processes are not part of clew; its groups have one process"
+_SHARDED = "this way to spread models over processes is not part of clew; see docs/distributed.md"
 _COMPILER = "there is no such compiler here; programs run as they are"
 _EXPORT = "programs are not written in this form"
 _QUANTIZED = "this form of quantization is not part of clew; see ao.quantization.quantize_dynamic"
@@ -126,7 +126,6 @@ MODULES: dict[str, tuple[str, str]] = {
         "RRef get_worker_info init_rpc remote rpc_async rpc_sync shutdown "
         "TensorPipeRpcBackendOptions functions",
     ),
-    "distributed.run": (_SHARDED, "get_args_parser main run"),
     "distributed.tensor": (
         _SHARDED,
         "DTensor Partial Placement Replicate Shard "

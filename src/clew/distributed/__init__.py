@@ -1,7 +1,7 @@
-"""Process groups of one process.
+"""Groups of processes: MPI's ranks (`clew launch -n 2 train.py`), or this process alone.
 
-`init_process_group` makes a group of which this process is the only member: collectives then have
-one part to combine, and mean what they mean in PyTorch with one rank. More processes raise.
+With one process, or without MPI, collectives have one part to combine, and mean what they mean in
+PyTorch with one rank. The same code serves both; only the communicator differs.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from clew.distributed.distributed_c10d import (
     get_backend,
     get_global_rank,
     get_group_rank,
+    get_node_local_rank,
     get_process_group_ranks,
     get_rank,
     get_world_size,
@@ -49,6 +50,7 @@ from clew.distributed.distributed_c10d import (
     monitored_barrier,
     new_group,
     new_subgroups,
+    new_subgroups_by_enumeration,
     recv,
     recv_object_list,
     reduce,
@@ -91,6 +93,7 @@ __all__ = [
     "get_backend",
     "get_global_rank",
     "get_group_rank",
+    "get_node_local_rank",
     "get_process_group_ranks",
     "get_rank",
     "get_world_size",
@@ -111,6 +114,7 @@ __all__ = [
     "monitored_barrier",
     "new_group",
     "new_subgroups",
+    "new_subgroups_by_enumeration",
     "recv",
     "recv_object_list",
     "reduce",
@@ -128,18 +132,20 @@ default_pg_timeout = datetime.timedelta(minutes=30)
 
 
 def is_available() -> bool:
-    """Whether there are process groups: yes, of one process."""
+    """Whether there are process groups: yes."""
     return True
 
 
 def is_gloo_available() -> bool:
-    """Whether the backend "gloo" may be named: yes, for a group of one process."""
+    """Whether the backend "gloo" may be named: yes; it is MPI for several processes."""
     return True
 
 
 def is_mpi_available() -> bool:
-    """Whether there is MPI: no."""
-    return False
+    """Whether there is MPI."""
+    import importlib.util
+
+    return importlib.util.find_spec("mpi4py") is not None
 
 
 def is_nccl_available() -> bool:
@@ -163,7 +169,7 @@ def is_backend_available(backend: str) -> bool:
     Args:
         backend: its name.
     """
-    return backend.lower() == "gloo"
+    return backend.lower() in ("gloo", "mpi") and (backend.lower() == "gloo" or is_mpi_available())
 
 
 def is_torchelastic_launched() -> bool:
@@ -178,6 +184,4 @@ def __getattr__(name: str) -> Any:
         return getattr(importlib.import_module("clew.distributed.device_mesh"), name)
     if name == "distributed_c10d":
         return importlib.import_module("clew.distributed.distributed_c10d")
-    raise AttributeError(
-        f"module 'clew.distributed' has no attribute {name!r}: clew's groups have one process"
-    )
+    raise AttributeError(f"module 'clew.distributed' has no attribute {name!r}")

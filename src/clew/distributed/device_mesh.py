@@ -1,7 +1,8 @@
-"""Processes in a grid: of one process, with as many dims as one likes."""
+"""Processes in a grid, with a group along each dim."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import clew
@@ -11,30 +12,58 @@ __all__ = ["DeviceMesh", "init_device_mesh"]
 
 
 class DeviceMesh:
-    """A grid of one process.
+    """A grid of processes.
 
     Args:
         device_type: "cpu".
-        mesh: the ranks in their places: zeros.
+        mesh: the ranks in their places; all processes give the same.
         mesh_dim_names: names of the dims.
         args: accepted.
 
     Example:
-        >>> mesh = DeviceMesh("cpu", [[0]], mesh_dim_names=("data", "model"))
+        >>> from clew.distributed import destroy_process_group
+        >>> mesh = init_device_mesh("cpu", (1, 1), mesh_dim_names=("data", "model"))
         >>> mesh.size(), mesh["data"].ndim
         (1, 1)
+        >>> destroy_process_group()
     """
 
     def __init__(
-        self, device_type: str, mesh: Any, *, mesh_dim_names: Any = None, **args: Any
+        self,
+        device_type: str,
+        mesh: Any,
+        *,
+        mesh_dim_names: Any = None,
+        _groups: list[Any] | None = None,
+        **args: Any,
     ) -> None:
         self.device_type = device_type
         self.mesh = clew.as_tensor(mesh).to(clew.int32)
-        if self.mesh.numel() != 1 or int(self.mesh.reshape(-1)[0].item()) != 0:
-            raise NotImplementedError(
-                f"DeviceMesh: clew's groups have one process, of rank 0; got {self.mesh.tolist()}"
-            )
         self.mesh_dim_names = None if mesh_dim_names is None else tuple(mesh_dim_names)
+        if not c10d.is_initialized():
+            c10d.init_process_group("gloo")
+        total, ranks = c10d.get_world_size(), self.mesh.reshape(-1).tolist()
+        if len(set(ranks)) != len(ranks) or any(not 0 <= r < total for r in ranks):
+            raise RuntimeError(
+                f"DeviceMesh: the ranks must be distinct, of 0 to {total - 1}; got "
+                f"{self.mesh.tolist()}"
+            )
+        where = (self.mesh == c10d.get_rank()).nonzero()
+        self._place = where[0].tolist() if len(where) else None
+        self._groups = self._make_groups() if _groups is None else _groups
+
+    def _make_groups(self) -> list[Any]:
+        """A group along each dim; all processes make all groups, in one order."""
+        made = []
+        for dim in range(self.ndim):
+            lines = self.mesh.movedim(dim, -1).reshape(-1, self.mesh.shape[dim]).tolist()
+            mine = None
+            for line in lines:
+                one = c10d.new_group(line)
+                if isinstance(one, c10d.ProcessGroup):
+                    mine = one
+            made.append(mine)
+        return made
 
     @property
     def ndim(self) -> int:
@@ -43,43 +72,65 @@ class DeviceMesh:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Its sizes, all 1."""
+        """Its sizes."""
         return tuple(self.mesh.shape)
 
+    def _dim(self, mesh_dim: Any) -> int:
+        if isinstance(mesh_dim, str):
+            if mesh_dim not in (self.mesh_dim_names or ()):
+                raise KeyError(f"DeviceMesh: no dim is named {mesh_dim!r}: {self.mesh_dim_names}")
+            assert self.mesh_dim_names is not None
+            return self.mesh_dim_names.index(mesh_dim)
+        if mesh_dim is None:
+            if self.ndim != 1:
+                raise RuntimeError(f"DeviceMesh: name one of its {self.ndim} dims")
+            return 0
+        return int(mesh_dim)
+
     def size(self, mesh_dim: int | None = None) -> int:
-        """1."""
-        return 1
+        """How many processes there are, in all or along a dim."""
+        return math.prod(self.shape) if mesh_dim is None else self.shape[mesh_dim]
 
     def get_rank(self) -> int:
-        """0."""
-        return 0
+        """The rank of this process in the group of all."""
+        return c10d.get_rank()
 
     def get_local_rank(self, mesh_dim: Any = None) -> int:
-        """0."""
-        return 0
+        """The place of this process along a dim."""
+        dim = self._dim(mesh_dim)
+        if self._place is None:
+            raise RuntimeError("DeviceMesh.get_local_rank: this process is not in the grid")
+        return int(self._place[dim])
 
-    def get_coordinate(self) -> list[int]:
-        """The place of this process."""
-        return [0] * self.ndim
+    def get_coordinate(self) -> list[int] | None:
+        """The place of this process; None where it is not in the grid."""
+        return None if self._place is None else list(self._place)
 
     def get_group(self, mesh_dim: Any = None) -> Any:
-        """The group along a dim."""
-        return c10d.new_group([0])
+        """The group along a dim that this process is in."""
+        return self._groups[self._dim(mesh_dim)]
 
     def get_all_groups(self) -> list[Any]:
         """The groups along all dims."""
-        return [self.get_group() for _ in range(self.ndim)]
+        return list(self._groups)
 
     def __getitem__(self, names: Any) -> DeviceMesh:
         wanted = (names,) if isinstance(names, str) else tuple(names)
-        for name in wanted:
-            if name not in (self.mesh_dim_names or ()):
-                raise KeyError(f"DeviceMesh: no dim is named {name!r}: {self.mesh_dim_names}")
-        zeros = clew.zeros((1,) * len(wanted), dtype=clew.int32)
-        return DeviceMesh(self.device_type, zeros, mesh_dim_names=wanted)
+        dims = [self._dim(name) for name in wanted]
+        place = self._place or [0] * self.ndim
+        index = tuple(slice(None) if d in dims else place[d] for d in range(self.ndim))
+        part = self.mesh[index]
+        kept = sorted(dims)
+        part = part.permute([kept.index(d) for d in dims])
+        groups = [self._groups[d] for d in dims]
+        return DeviceMesh(self.device_type, part, mesh_dim_names=wanted, _groups=groups)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, DeviceMesh) and self.mesh_dim_names == other.mesh_dim_names
+        return (
+            isinstance(other, DeviceMesh)
+            and self.mesh_dim_names == other.mesh_dim_names
+            and self.mesh.tolist() == other.mesh.tolist()
+        )
 
     def __hash__(self) -> int:
         return hash((self.device_type, self.shape, self.mesh_dim_names))
@@ -95,14 +146,18 @@ def init_device_mesh(
 
     Args:
         device_type: "cpu".
-        mesh_shape: its sizes, all 1.
+        mesh_shape: its sizes, whose product is the number of processes.
         mesh_dim_names: names of the dims.
         args: accepted.
     """
     sizes = (mesh_shape,) if isinstance(mesh_shape, int) else tuple(mesh_shape)
-    if any(n not in (1, -1) for n in sizes):
-        raise RuntimeError(f"init_device_mesh: there is one process; got a grid of {sizes}")
     if not c10d.is_initialized():
         c10d.init_process_group("gloo")
-    zeros = clew.zeros((1,) * len(sizes), dtype=clew.int32)
-    return DeviceMesh(device_type, zeros, mesh_dim_names=mesh_dim_names)
+    total = c10d.get_world_size()
+    if -1 in sizes:
+        rest = total // -math.prod(sizes)
+        sizes = tuple(rest if n == -1 else n for n in sizes)
+    if math.prod(sizes) != total:
+        raise RuntimeError(f"init_device_mesh: {total} processes do not form a grid of {sizes}")
+    ranks = clew.arange(total, dtype=clew.int32).reshape(sizes)
+    return DeviceMesh(device_type, ranks, mesh_dim_names=mesh_dim_names)

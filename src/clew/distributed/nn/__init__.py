@@ -1,4 +1,4 @@
-"""Collectives that gradients go through; of one process they are identities."""
+"""Collectives that gradients go through."""
 
 from __future__ import annotations
 

@@ -1,11 +1,13 @@
-"""Collectives that gradients go through; of one process they are identities."""
+"""Collectives that gradients go through: each one's gradient is the collective the other way."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import clew
 from clew._C import Tensor
-from clew.distributed.distributed_c10d import ReduceOp, _of, _one, _only
+from clew.distributed import distributed_c10d as c10d
+from clew.distributed.distributed_c10d import ReduceOp, _get_default_group, _of, get_group_rank
 
 __all__ = [
     "all_gather",
@@ -19,55 +21,184 @@ __all__ = [
     "scatter",
 ]
 
+_Function = clew.autograd.Function
+
+
+def _group(group: Any) -> Any:
+    return _of(group) or _get_default_group()
+
+
+class _AllReduce(_Function):
+    @staticmethod
+    def forward(ctx: Any, group: Any, op: Any, tensor: Any) -> Any:
+        ctx.group, ctx.op = group, op
+        made = tensor.detach().clone()
+        c10d.all_reduce(made, op, group)
+        return made
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return None, None, _AllReduce.apply(ctx.group, ctx.op, grad)
+
+
+class _Broadcast(_Function):
+    @staticmethod
+    def forward(ctx: Any, group: Any, src: int, tensor: Any) -> Any:
+        ctx.group, ctx.src = group, src
+        made = tensor.detach().clone()
+        c10d.broadcast(made, group=group, group_src=src)
+        return made
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        got = _Reduce.apply(ctx.group, ctx.src, ReduceOp.SUM, grad)
+        return None, None, got if ctx.group.rank() == ctx.src else clew.zeros_like(got)
+
+
+class _Reduce(_Function):
+    @staticmethod
+    def forward(ctx: Any, group: Any, dst: int, op: Any, tensor: Any) -> Any:
+        ctx.group, ctx.dst = group, dst
+        made = tensor.detach().clone()
+        c10d.reduce(made, op=op, group=group, group_dst=dst)
+        return made
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return None, None, None, _Broadcast.apply(ctx.group, ctx.dst, grad)
+
+
+class _AllGather(_Function):
+    @staticmethod
+    def forward(ctx: Any, group: Any, tensor: Any) -> Any:
+        ctx.group = group
+        made = [clew.empty_like(tensor) for _ in range(group.size())]
+        c10d.all_gather(made, tensor.contiguous(), group)
+        return tuple(made)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        stacked = clew.stack([g.contiguous() for g in grads])
+        return None, _ReduceScatter.apply(ctx.group, ReduceOp.SUM, stacked)
+
+
+class _ReduceScatter(_Function):
+    """Of a tensor whose first dim counts the ranks."""
+
+    @staticmethod
+    def forward(ctx: Any, group: Any, op: Any, stacked: Any) -> Any:
+        ctx.group, ctx.op = group, op
+        made = clew.empty(stacked.shape[1:], dtype=stacked.dtype)
+        c10d.reduce_scatter_tensor(made, stacked.detach().contiguous(), op, group)
+        return made
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return None, None, clew.stack(_AllGather.apply(ctx.group, grad.contiguous()))
+
+
+class _Gather(_Function):
+    @staticmethod
+    def forward(ctx: Any, group: Any, dst: int, tensor: Any) -> Any:
+        ctx.group, ctx.dst = group, dst
+        made = [clew.zeros_like(tensor) for _ in range(group.size())]
+        c10d.gather(
+            tensor.contiguous(), made if group.rank() == dst else None, group=group, group_dst=dst
+        )
+        return tuple(made)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        return None, None, _Scatter.apply(ctx.group, ctx.dst, *[g.contiguous() for g in grads])
+
+
+class _Scatter(_Function):
+    @staticmethod
+    def forward(ctx: Any, group: Any, src: int, *tensors: Any) -> Any:
+        ctx.group, ctx.src = group, src
+        made = clew.zeros_like(tensors[0])
+        here = group.rank() == src
+        c10d.scatter(made, list(tensors) if here else None, group=group, group_src=src)
+        return made
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return None, None, *_Gather.apply(ctx.group, ctx.src, grad)
+
+
+class _Exchange(_Function):
+    @staticmethod
+    def forward(ctx: Any, group: Any, sizes: list[int], wanted: list[int], tensor: Any) -> Any:
+        ctx.group, ctx.sizes, ctx.wanted = group, sizes, wanted
+        made = clew.empty((sum(wanted), *tensor.shape[1:]), dtype=tensor.dtype)
+        c10d.all_to_all_single(made, tensor.contiguous(), wanted, sizes, group)
+        return made
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return None, None, None, _Exchange.apply(ctx.group, ctx.wanted, ctx.sizes, grad)
+
 
 def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None) -> Tensor:
-    """The processes' tensors combined: the tensor."""
-    _of(group)
-    return tensor.clone()
+    """The processes' tensors combined, on all; only sums and means have the gradient.
+
+    Example:
+        >>> import clew
+        >>> clew.distributed.init_process_group("gloo", rank=0, world_size=1)
+        >>> x = clew.ones(2, requires_grad=True)
+        >>> all_reduce(x * 3).sum().backward()
+        >>> x.grad.tolist()
+        [3.0, 3.0]
+        >>> clew.distributed.destroy_process_group()
+    """
+    return _AllReduce.apply(_group(group), op, tensor)
 
 
 def all_gather(tensor: Tensor, group: Any = None) -> tuple[Tensor, ...]:
     """All processes' tensors."""
-    _of(group)
-    return (tensor.clone(),)
+    return _AllGather.apply(_group(group), tensor)
 
 
 def broadcast(tensor: Tensor, src: int, group: Any = None) -> Tensor:
     """One process's tensor."""
-    _only("nn.broadcast", src)
-    return all_reduce(tensor, group=group)
+    found = _group(group)
+    return _Broadcast.apply(found, get_group_rank(found, src), tensor)
 
 
 def reduce(tensor: Tensor, dst: int, op: Any = ReduceOp.SUM, group: Any = None) -> Tensor:
     """The processes' tensors combined, at one of them."""
-    _only("nn.reduce", dst)
-    return all_reduce(tensor, group=group)
+    found = _group(group)
+    return _Reduce.apply(found, get_group_rank(found, dst), op, tensor)
 
 
 def gather(tensor: Tensor, dst: int = 0, group: Any = None) -> tuple[Tensor, ...]:
-    """All processes' tensors, at one of them."""
-    _only("nn.gather", dst)
-    return all_gather(tensor, group)
+    """All processes' tensors, at one of them; zeros at the others."""
+    found = _group(group)
+    return _Gather.apply(found, get_group_rank(found, dst), tensor)
 
 
 def scatter(tensors: Any, src: int = 0, group: Any = None) -> Tensor:
     """One of a process's tensors for each."""
-    _only("nn.scatter", src)
-    return all_reduce(_one("nn.scatter", tensors), group=group)
+    found = _group(group)
+    return _Scatter.apply(found, get_group_rank(found, src), *tensors)
 
 
 def reduce_scatter(
     output: Tensor, input_list: Any, op: Any = ReduceOp.SUM, group: Any = None
 ) -> Tensor:
     """The processes' lists combined; one item for each."""
-    return all_reduce(_one("nn.reduce_scatter", input_list), group=group)
+    return _ReduceScatter.apply(_group(group), op, clew.stack(list(input_list)))
 
 
 def all_to_all(
     output_tensor_list: Any, input_tensor_list: Any, group: Any = None
 ) -> tuple[Tensor, ...]:
-    """An item from each process for each."""
-    return (all_reduce(_one("nn.all_to_all", input_tensor_list), group=group),)
+    """A tensor from each process for each."""
+    given, wanted = list(input_tensor_list), list(output_tensor_list)
+    flat = clew.cat([t.reshape(-1) for t in given])
+    sizes, counts = [t.numel() for t in given], [t.numel() for t in wanted]
+    made = _Exchange.apply(_group(group), sizes, counts, flat)
+    return tuple(part.view(t.shape) for part, t in zip(made.split(counts), wanted))
 
 
 def all_to_all_single(
@@ -77,5 +208,9 @@ def all_to_all_single(
     input_split_sizes: Any = None,
     group: Any = None,
 ) -> Tensor:
-    """A part from each process for each."""
-    return all_reduce(input, group=group)
+    """A part of the first dim from each process for each."""
+    found = _group(group)
+    n = found.size()
+    sizes = list(input_split_sizes or [input.shape[0] // n] * n)
+    wanted = list(output_split_sizes or [output.shape[0] // n] * n)
+    return _Exchange.apply(found, sizes, wanted, input)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import clew
@@ -226,7 +227,9 @@ class BatchNorm3d(_Check3d, _BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch normalisation over several processes; with one process, as here, BatchNorm of any dims.
+    """Batch normalisation with the mean and variance of all processes' batches together.
+
+    With one process it is BatchNorm of any dims.
 
     Args:
         num_features: C.
@@ -234,7 +237,7 @@ class SyncBatchNorm(_BatchNorm):
         momentum: part of the new statistics in the running ones.
         affine: learn a factor and a summand for each channel.
         track_running_stats: keep running statistics for evaluation.
-        process_group: must be None.
+        process_group: whose batches; all processes' if None.
         device: where parameters and buffers live.
         dtype: what they hold.
         bias: learn the summand.
@@ -253,8 +256,6 @@ class SyncBatchNorm(_BatchNorm):
         *,
         bias: bool = True,
     ) -> None:
-        if process_group is not None:
-            raise NotImplementedError("SyncBatchNorm: clew has no process groups")
         super().__init__(
             num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias
         )
@@ -264,13 +265,52 @@ class SyncBatchNorm(_BatchNorm):
         if input.dim() < 2:
             raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
 
+    def forward(self, input: Any) -> Any:
+        """Normalises a batch, with the other processes in training."""
+        own = self.training or self._buffers.get("running_mean") is None
+        c10d = sys.modules.get("clew.distributed.distributed_c10d")  # without it one process
+        if not own or c10d is None or not c10d.is_initialized():
+            return super().forward(input)
+        if c10d.get_world_size(self.process_group) == 1:
+            return super().forward(input)
+        return self._forward_together(input)
+
+    def _forward_together(self, input: Any) -> Any:
+        from clew.distributed.nn.functional import all_reduce
+
+        self._check_input_dim(input)
+        group, dims = self.process_group, [d for d in range(input.dim()) if d != 1]
+        shape = [1, -1] + [1] * (input.dim() - 2)
+        x = input.float() if input.dtype in (clew.float16, clew.bfloat16) else input
+        here = x.new_full((1,), x.numel() / x.shape[1])
+        sums = all_reduce(clew.cat([x.sum(dims), here]), group=group)
+        count = sums[-1].detach()
+        mean = sums[:-1] / count
+        centred = x - mean.view(shape)
+        var = all_reduce((centred * centred).sum(dims), group=group) / count
+        if self.training and self.track_running_stats:
+            with clew.no_grad():
+                self.num_batches_tracked.add_(1)
+                factor = self.momentum
+                if factor is None:
+                    factor = 1.0 / float(self.num_batches_tracked)
+                unbiased = var * (count / (count - 1))
+                self.running_mean.lerp_(mean.to(self.running_mean.dtype), factor)
+                self.running_var.lerp_(unbiased.to(self.running_var.dtype), factor)
+        made = centred * (var + self.eps).rsqrt().view(shape)
+        if self.weight is not None:
+            made = made * self.weight.view(shape)
+        if self.bias is not None:
+            made = made + self.bias.view(shape)
+        return made.to(input.dtype)
+
     @classmethod
     def convert_sync_batchnorm(cls, module: Any, process_group: Any = None) -> Any:
         """Replaces the batch norms below a module by SyncBatchNorm.
 
         Args:
             module: the module.
-            process_group: must be None.
+            process_group: whose batches; all processes' if None.
 
         Returns:
             the module, or its replacement.

@@ -12,6 +12,6 @@ def _require_initialized(func: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(func)
     def call(*args: Any, **kwargs: Any) -> Any:
-        raise RuntimeError(f"{func.__name__}: RPC is not part of clew; its groups have one process")
+        raise RuntimeError(f"{func.__name__}: RPC is not part of clew")
 
     return call

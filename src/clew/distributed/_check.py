@@ -1,0 +1,46 @@
+"""Comparing what the ranks of a group call, so that a mismatch raises instead of hanging."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from clew.distributed._mpi import MpiComm
+from clew.distributed._work import caller, wait_for
+
+_BYTES = 512
+
+
+def compare(group: Any, what: str, detail: str) -> None:
+    """Raises on all ranks where they do not call the same.
+
+    Args:
+        group: the group; the comparison has a communicator of its own, so that it meets no other.
+        what: the operation.
+        detail: what must be equal.
+
+    Raises:
+        RuntimeError: naming the two lines.
+    """
+    if group._checker is None:
+        comm = group._comm
+        assert isinstance(comm, MpiComm)
+        group._checker = comm.duplicate()
+    place = caller()
+    text = f"{what}{detail}\0{place[-200:]}".encode()[:_BYTES]
+    mine = np.zeros(_BYTES, np.uint8)
+    mine[: len(text)] = np.frombuffer(text, np.uint8)
+    all_ = np.zeros((group.size(), _BYTES), np.uint8)
+    request = group._checker.allgather(mine, all_)
+    wait_for(request.Test, group, what, group.limit or None)
+    parts = [bytes(row).rstrip(b"\0").decode(errors="replace").partition("\0") for row in all_]
+    for other, (call, _, where) in enumerate(parts):
+        if call != parts[0][0]:
+            zero, first = group.ranks[0], parts[0]
+            raise RuntimeError(
+                f"distributed: the ranks of group {group.group_name!r} call different things: "
+                f"rank {zero} calls {first[0]} at {first[2]}, rank {group.ranks[other]} calls "
+                f"{call} at {where}; all ranks must call the same operations in the same order, "
+                "with tensors of equal shapes and dtypes"
+            )

@@ -1,0 +1,416 @@
+"""Collectives on tensors: what a group's processes give, combined or passed on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from clew._C import Tensor
+from clew.distributed import _arrays
+from clew.distributed._groups import ProcessGroup, ReduceOp, _of, get_group_rank
+from clew.distributed._work import Work, wait_for
+
+
+def _root(name: str, group: ProcessGroup, rank: Any, group_rank: Any, default: int | None) -> int:
+    """The place in the group of the rank that a call names."""
+    if rank is not None and group_rank is not None:
+        raise ValueError(f"distributed.{name}: give a global rank or one in the group, not both")
+    if group_rank is not None:
+        if not 0 <= group_rank < group.size():
+            raise ValueError(f"distributed.{name}: no rank {group_rank} in {group}")
+        return int(group_rank)
+    if rank is None:
+        if default is None:
+            raise ValueError(f"distributed.{name}: a rank must be given")
+        rank = group.ranks[default]
+    return get_group_rank(group, rank)
+
+
+def _check(group: ProcessGroup, name: str, tensor: Any = None, extra: Any = "") -> None:
+    if group._unchecked < 0:
+        return
+    told = "" if tensor is None else f"{tuple(tensor.shape)}, {str(tensor.dtype).split('.')[-1]}"
+    group.check(name, f"({told}{', ' if told and extra else ''}{extra})")
+
+
+def _counted(name: str, items: Any, group: ProcessGroup) -> list[Tensor]:
+    if items is None or len(items) != group.size():
+        raise ValueError(
+            f"distributed.{name}: expected one tensor for each of {group.size()} processes; got "
+            f"{None if items is None else len(items)}"
+        )
+    _arrays.expect(name, *items)
+    return list(items)
+
+
+def _alike(name: str, tensors: Any, tensor: Tensor) -> None:
+    for one in tensors:
+        if one.numel() != tensor.numel() or one.dtype != tensor.dtype:
+            raise ValueError(
+                f"distributed.{name}: the tensors must have one size and dtype; got "
+                f"{tuple(one.shape)} of {one.dtype} beside {tuple(tensor.shape)} of {tensor.dtype}"
+            )
+
+
+def _give(work: Work, async_op: bool) -> Work | None:
+    if async_op:
+        return work
+    work.wait()
+    return None
+
+
+def all_reduce(
+    tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
+) -> Any:
+    """Combines the processes' tensors, in place on all of them.
+
+    Args:
+        tensor: any shape; float16 and bfloat16 are combined in float32.
+        op: a ReduceOp.
+        group: the group; that of all processes if None.
+        async_op: give a `Work` at once instead of waiting.
+
+    Example:
+        >>> import clew
+        >>> clew.distributed.init_process_group("gloo", rank=0, world_size=1)
+        >>> x = clew.ones(2)
+        >>> clew.distributed.all_reduce(x)
+        >>> clew.distributed.destroy_process_group()
+    """
+    found = _of(group)
+    _arrays.expect("all_reduce", tensor)
+    if found is None:
+        return None
+    _check(found, "all_reduce", tensor, ReduceOp(op).name)
+    array, _, kind, finish = _arrays.combining("all_reduce", tensor, tensor, op, found.size())
+    request = found._comm.allreduce(array, kind)
+    return _give(Work(found, "all_reduce", [request], finish, [tensor], array), async_op)
+
+
+def reduce(
+    tensor: Tensor,
+    dst: Any = None,
+    op: Any = ReduceOp.SUM,
+    group: Any = None,
+    async_op: bool = False,
+    group_dst: Any = None,
+) -> Any:
+    """Combines the processes' tensors at one of them; the others' stay as they were."""
+    found = _of(group)
+    _arrays.expect("reduce", tensor)
+    if found is None:
+        return None
+    root = _root("reduce", found, dst, group_dst, None)
+    _check(found, "reduce", tensor, f"{ReduceOp(op).name}, to {root}")
+    array, _, kind, finish = _arrays.combining("reduce", tensor, tensor, op, found.size())
+    request = found._comm.reduce(array, kind, root)
+    last = finish if found.rank() == root else None
+    return _give(Work(found, "reduce", [request], last, [tensor], array), async_op)
+
+
+def broadcast(
+    tensor: Tensor,
+    src: Any = None,
+    group: Any = None,
+    async_op: bool = False,
+    group_src: Any = None,
+) -> Any:
+    """Sends one process's tensor to all."""
+    found = _of(group)
+    _arrays.expect("broadcast", tensor)
+    if found is None:
+        return None
+    root = _root("broadcast", found, src, group_src, None)
+    _check(found, "broadcast", tensor, f"from {root}")
+    array, finish = _arrays.writing(tensor)
+    request = found._comm.bcast(array, root)
+    return _give(Work(found, "broadcast", [request], finish, [tensor], array), async_op)
+
+
+def _gather_all(name: str, group: ProcessGroup, targets: Any, tensor: Tensor) -> Work:
+    _check(group, name, tensor)
+    source = _arrays.reading(tensor)
+    array, finish = _arrays.room(targets)
+    request = group._comm.allgather(source, array)
+    return Work(group, name, [request], finish, list(targets), (source, array))
+
+
+def all_gather(
+    tensor_list: list[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False
+) -> Any:
+    """Gives every process all tensors, in a list by rank."""
+    found = _of(group)
+    _arrays.expect("all_gather", tensor)
+    if found is None:
+        return None
+    targets = _counted("all_gather", tensor_list, found)
+    if any(t.numel() != tensor.numel() for t in targets):
+        return _give(_gather_uneven(found, targets, tensor), async_op)
+    _alike("all_gather", targets, tensor)
+    return _give(_gather_all("all_gather", found, targets, tensor), async_op)
+
+
+def _gather_uneven(group: ProcessGroup, targets: list[Tensor], tensor: Tensor) -> Work:
+    """By messages to each rank: the sizes differ."""
+    rank, count = group.rank(), group.size()
+    source = _arrays.reading(tensor)
+    array, finish = _arrays.room(targets)
+    sizes = [t.numel() for t in targets]
+    if sizes[rank] != tensor.numel():
+        raise ValueError(
+            f"distributed.all_gather: the place of rank {rank} has {sizes[rank]} elements for its "
+            f"tensor of {tensor.numel()}"
+        )
+    sent = np.concatenate([source] * count)
+    request = group._comm.alltoall(sent, [source.size] * count, array, sizes)
+    return Work(group, "all_gather", [request], finish, targets, (sent, array))
+
+
+def all_gather_into_tensor(
+    output_tensor: Tensor, input_tensor: Tensor, group: Any = None, async_op: bool = False
+) -> Any:
+    """Gives every process all tensors, joined along the first dim or stacked."""
+    found = _of(group)
+    _arrays.expect("all_gather_into_tensor", output_tensor, input_tensor)
+    if found is None:
+        return None
+    _sized("all_gather_into_tensor", output_tensor, input_tensor, found.size())
+    made = _gather_all("all_gather_into_tensor", found, [output_tensor], input_tensor)
+    return _give(made, async_op)
+
+
+def _sized(name: str, large: Tensor, small: Tensor, count: int) -> None:
+    if large.numel() != small.numel() * count or large.dtype != small.dtype:
+        raise ValueError(
+            f"distributed.{name}: one tensor must have {count} times the other's elements, of the "
+            f"same dtype; got {tuple(large.shape)} of {large.dtype} and {tuple(small.shape)} of "
+            f"{small.dtype}"
+        )
+
+
+_all_gather_base = all_gather_into_tensor
+
+
+def gather(
+    tensor: Tensor,
+    gather_list: Any = None,
+    dst: Any = None,
+    group: Any = None,
+    async_op: bool = False,
+    group_dst: Any = None,
+) -> Any:
+    """Gives one process all tensors."""
+    found = _of(group)
+    _arrays.expect("gather", tensor)
+    if found is None:
+        return None
+    root = _root("gather", found, dst, group_dst, 0)
+    here = found.rank() == root
+    if not here and gather_list:
+        raise ValueError(f"distributed.gather: only rank {root} gives a gather_list")
+    targets = _counted("gather", gather_list, found) if here else []
+    _alike("gather", targets, tensor)
+    _check(found, "gather", tensor, f"to {root}")
+    source = _arrays.reading(tensor)
+    array, finish = _arrays.room(targets) if here else (None, None)
+    request = found._comm.gather(source, array, root)
+    return _give(Work(found, "gather", [request], finish, targets, (source, array)), async_op)
+
+
+def scatter(
+    tensor: Tensor,
+    scatter_list: Any = None,
+    src: Any = None,
+    group: Any = None,
+    async_op: bool = False,
+    group_src: Any = None,
+) -> Any:
+    """Gives each process one of a process's tensors."""
+    found = _of(group)
+    _arrays.expect("scatter", tensor)
+    if found is None:
+        return None
+    root = _root("scatter", found, src, group_src, 0)
+    here = found.rank() == root
+    if not here and scatter_list:
+        raise ValueError(f"distributed.scatter: only rank {root} gives a scatter_list")
+    sources = _counted("scatter", scatter_list, found) if here else []
+    _alike("scatter", sources, tensor)
+    _check(found, "scatter", tensor, f"from {root}")
+    source = _arrays.joined(sources) if here else None
+    array, finish = _arrays.writing(tensor)
+    request = found._comm.scatter(source, array, root)
+    return _give(Work(found, "scatter", [request], finish, [tensor], (source, array)), async_op)
+
+
+def reduce_scatter(
+    output: Tensor,
+    input_list: list[Tensor],
+    op: Any = ReduceOp.SUM,
+    group: Any = None,
+    async_op: bool = False,
+) -> Any:
+    """Combines the processes' lists; each gets an item."""
+    import clew
+
+    found = _of(group)
+    _arrays.expect("reduce_scatter", output)
+    if found is None:
+        return None
+    items = _counted("reduce_scatter", input_list, found)
+    _alike("reduce_scatter", items, output)
+    joined = clew.cat([t.detach().reshape(-1) for t in items])
+    return _reduce_scatter("reduce_scatter", found, output, joined, op, async_op)
+
+
+def reduce_scatter_tensor(
+    output: Tensor, input: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
+) -> Any:
+    """Combines the processes' tensors; each gets a part."""
+    found = _of(group)
+    _arrays.expect("reduce_scatter_tensor", output, input)
+    if found is None:
+        return None
+    _sized("reduce_scatter_tensor", input, output, found.size())
+    return _reduce_scatter("reduce_scatter_tensor", found, output, input, op, async_op)
+
+
+_reduce_scatter_base = reduce_scatter_tensor
+
+
+def _reduce_scatter(
+    name: str, group: ProcessGroup, output: Tensor, input: Tensor, op: Any, async_op: bool
+) -> Any:
+    _check(group, name, output, ReduceOp(op).name)
+    source, array, kind, finish = _arrays.combining(name, input, output, op, group.size())
+    request = group._comm.reduce_scatter(source, array, kind)
+    return _give(Work(group, name, [request], finish, [output], (source, array)), async_op)
+
+
+def all_to_all(
+    output_tensor_list: list[Tensor],
+    input_tensor_list: list[Tensor],
+    group: Any = None,
+    async_op: bool = False,
+) -> Any:
+    """Sends a tensor from each process to each; sizes may differ."""
+    found = _of(group)
+    if found is None:
+        return None
+    targets = _counted("all_to_all", output_tensor_list, found)
+    sources = _counted("all_to_all", input_tensor_list, found)
+    source = _arrays.joined(sources)
+    array, finish = _arrays.room(targets)
+    counts, wanted = ([t.numel() for t in ts] for ts in (sources, targets))
+    return _exchange(found, "all_to_all", source, counts, array, wanted, finish, targets, async_op)
+
+
+def all_to_all_single(
+    output: Tensor,
+    input: Tensor,
+    output_split_sizes: Any = None,
+    input_split_sizes: Any = None,
+    group: Any = None,
+    async_op: bool = False,
+) -> Any:
+    """Sends a part of the first dim from each process to each."""
+    found = _of(group)
+    _arrays.expect("all_to_all_single", output, input)
+    if found is None:
+        return None
+
+    def counts(tensor: Tensor, sizes: Any) -> list[int]:
+        rows = tensor.shape[0]
+        if not sizes:
+            if rows % found.size():
+                raise ValueError(
+                    f"distributed.all_to_all_single: {rows} rows cannot be split evenly over "
+                    f"{found.size()} processes; give split sizes"
+                )
+            sizes = [rows // found.size()] * found.size()
+        if sum(sizes) != rows or len(sizes) != found.size():
+            raise ValueError(
+                f"distributed.all_to_all_single: split sizes must be {found.size()} numbers with "
+                f"the sum {rows}; got {list(sizes)}"
+            )
+        one = tensor.numel() // rows if rows else 0
+        return [n * one for n in sizes]
+
+    sent, wanted = counts(input, input_split_sizes), counts(output, output_split_sizes)
+    source = _arrays.reading(input)
+    array, finish = _arrays.writing(output)
+    name = "all_to_all_single"
+    return _exchange(found, name, source, sent, array, wanted, finish, [output], async_op)
+
+
+def _exchange(
+    group: ProcessGroup,
+    name: str,
+    source: Any,
+    counts: list[int],
+    array: Any,
+    wanted: list[int],
+    finish: Any,
+    result: Any,
+    async_op: bool,
+) -> Any:
+    _check(group, name)
+    if source.dtype != array.dtype:
+        raise ValueError(f"distributed.{name}: the tensors must have one dtype")
+    request = group._comm.alltoall(source, counts, array, wanted)
+    return _give(Work(group, name, [request], finish, result, (source, array)), async_op)
+
+
+def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -> Any:
+    """Waits until all processes have come here."""
+    found = _of(group)
+    if found is None:
+        return None
+    _check(found, "barrier")
+    return _give(Work(found, "barrier", [found._comm.barrier()]), async_op)
+
+
+def monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bool = False) -> None:
+    """Waits until all processes have come here, and names those that did not.
+
+    Args:
+        group: the group.
+        timeout: most time to wait; the group's if None.
+        wait_all_ranks: name all that are missing instead of the first.
+
+    Raises:
+        RuntimeError: at rank 0 of the group, naming who is missing; at the others after the limit.
+    """
+    found = _of(group)
+    if found is None or found.size() == 1:
+        return
+    limit = found.limit if timeout is None else timeout.total_seconds()
+    word = np.zeros(1, np.uint8)
+    tag = 32700
+    if found.rank():
+        first = found._comm.isend(word, 0, tag)
+        wait_for(first.Test, found, "monitored_barrier", limit)
+        answer = found._comm.irecv(word, 0, tag)
+        wait_for(answer.Test, found, "monitored_barrier", 2 * limit)
+        return
+    requests = {r: found._comm.irecv(np.zeros(1, np.uint8), r, tag) for r in range(1, found.size())}
+
+    def come() -> bool:
+        for rank in list(requests):
+            if requests[rank].Test():
+                del requests[rank]
+        return not requests
+
+    try:
+        wait_for(come, found, "monitored_barrier", limit)
+    except RuntimeError as error:
+        missing = [found.ranks[r] for r in sorted(requests)]
+        for request in requests.values():
+            request.Cancel()
+        raise RuntimeError(
+            f"distributed.monitored_barrier: within {limit:g} s there came no word from "
+            f"{'ranks ' + str(missing) if wait_all_ranks else 'rank ' + str(missing[0])}"
+        ) from error
+    sent = [found._comm.isend(word, r, tag) for r in range(1, found.size())]
+    Work(found, "monitored_barrier", sent).wait()

@@ -1,0 +1,112 @@
+"""What a rank leaves behind when it ends, so that the others and the launcher know why.
+
+Under `clew launch` each rank holds a lock on a file of its own for as long as it lives. It writes
+why it ended beside it. The launcher tells the other ranks with a signal; they say who failed.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import fcntl
+import json
+import os
+import signal
+import sys
+import traceback
+from typing import Any
+
+_held: list[Any] = []
+
+
+def _folder() -> str | None:
+    return os.environ.get("CLEW_LAUNCH_FOLDER")
+
+
+def _path(kind: str) -> str:
+    return os.path.join(_folder() or "", f"rank-{os.environ.get('RANK', '0')}.{kind}")
+
+
+def _write(kind: str, text: str) -> None:
+    path = _path(kind)
+    with open(path + ".new", "w") as file:
+        file.write(text)
+    os.replace(path + ".new", path)
+
+
+def place_of(tb: Any) -> str:
+    """The line of a traceback that is the program's own, as "file:line"."""
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    frames = traceback.extract_tb(tb)
+    own = [f for f in frames if not f.filename.startswith((package, "<frozen"))]
+    last = (own or frames)[-1] if frames else None
+    return f"{last.filename}:{last.lineno}" if last else "an unknown line"
+
+
+def failed(error: BaseException) -> None:
+    """Notes the exception that ends this rank."""
+    if _folder() and not os.path.exists(_path("failed")):
+        text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+        where = place_of(error.__traceback__)
+        summary = f"{type(error).__name__}: {error}"
+        _write("failed", json.dumps({"where": where, "what": summary, "traceback": text}))
+
+
+def enter() -> None:
+    """Takes part in the launcher's watch: the lock, the signal."""
+    if not _folder():
+        return
+    file = open(_path("alive"), "w")
+    file.write(str(os.getpid()))
+    file.flush()
+    fcntl.lockf(file, fcntl.LOCK_EX)
+    _held.append(file)
+    signal.signal(signal.SIGTERM, _told)
+
+
+def leave(text: str) -> None:
+    """Notes that this rank has ended as it should."""
+    if _folder():
+        _write("ended", text)
+
+
+def _told(number: int, frame: Any) -> None:
+    """Another rank has failed: says which, and ends."""
+    rank = os.environ.get("RANK", "?")
+    with contextlib.suppress(OSError, ValueError):
+        with open(os.path.join(_folder() or "", "reason")) as file:
+            reason = file.read()
+        at = traceback.extract_stack(frame)
+        here = f"{at[-1].filename}:{at[-1].lineno}" if at else "?"
+        from clew.distributed._work import _PACKAGE
+
+        for entry in reversed(at):
+            if not entry.filename.startswith((_PACKAGE, "<frozen")):
+                here = f"{entry.filename}:{entry.lineno}"
+                break
+        print(f"clew: rank {rank} ends at {here}, because {reason}", file=sys.stderr, flush=True)
+    sys.stdout.flush()
+    os._exit(1)
+
+
+def watch(comm: Any) -> None:
+    """Without `clew launch`: an uncaught exception ends all ranks through MPI."""
+    if _folder() or _held:
+        return
+    _held.append(comm)
+    before = sys.excepthook
+
+    def hook(kind: Any, error: Any, tb: Any) -> None:
+        before(kind, error, tb)
+        rank = os.environ.get("RANK", comm.rank)
+        print(
+            f"clew: rank {rank} failed at {place_of(tb)}, {kind.__name__}: {error}; it ends the "
+            "other ranks",
+            file=sys.stderr,
+            flush=True,
+        )
+        sys.stdout.flush()
+        comm.abort(1)
+
+    sys.excepthook = hook
+    atexit.register(sys.stdout.flush)

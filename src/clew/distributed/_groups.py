@@ -1,0 +1,502 @@
+"""Process groups: of one process without MPI, of MPI's ranks otherwise."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import sys
+import tempfile
+from enum import IntEnum
+from typing import Any, ClassVar
+
+from clew.distributed import _mpi
+from clew.distributed._stores import FileStore, HashStore, Store, default_pg_timeout
+
+default_pg_nccl_timeout = datetime.timedelta(minutes=10)
+# So many first collectives of a group are compared over the ranks; all with CLEW_CHECK=1.
+CHECKED = 64
+
+
+class Backend(str):
+    """The name of what moves data between processes.
+
+    Args:
+        name: such as "gloo".
+    """
+
+    UNDEFINED = "undefined"
+    GLOO = "gloo"
+    NCCL = "nccl"
+    MPI = "mpi"
+    UCC = "ucc"
+    XCCL = "xccl"
+    FAKE = "fake"
+    backend_list = (UNDEFINED, GLOO, NCCL, XCCL, UCC, MPI, FAKE)
+    default_device_backend_map: ClassVar[dict[str, str]] = {
+        "cpu": GLOO,
+        "cuda": NCCL,
+        "xpu": XCCL,
+        "mps": GLOO,
+    }
+    backend_capability: ClassVar[dict[str, list[str]]] = {
+        GLOO: ["cpu"],
+        NCCL: ["cuda"],
+        MPI: ["cpu"],
+    }
+
+    def __new__(cls, name: str) -> Backend:
+        if not isinstance(name, str):
+            raise ValueError(f"Backend: the name must be a str; got {name!r}")
+        return super().__new__(cls, name.lower())
+
+
+class ReduceOp(IntEnum):
+    """How collectives combine what the processes give."""
+
+    SUM = 0
+    AVG = 1
+    PRODUCT = 2
+    MIN = 3
+    MAX = 4
+    BAND = 5
+    BOR = 6
+    BXOR = 7
+    PREMUL_SUM = 8
+
+
+reduce_op = ReduceOp
+ReduceOp.RedOpType = ReduceOp  # type: ignore[attr-defined]
+
+
+class ProcessGroup:
+    """A group of processes that this one is a member of.
+
+    Args:
+        comm: its communicator.
+        ranks: the members' ranks in the group of all, in this group's order.
+        name: of the group.
+        backend: the name that the program asked for.
+        timeout: how long an operation may take.
+        desc: what the group is for.
+    """
+
+    def __init__(
+        self, comm: Any, ranks: list[int], name: str, backend: str, timeout: Any, desc: str = ""
+    ) -> None:
+        self._comm, self.ranks = comm, ranks
+        self.group_name, self.group_desc = name, desc or name
+        self._backend = Backend(backend)
+        self.limit = timeout.total_seconds()
+        self.global_rank = ranks[comm.rank]
+        self._unchecked = 0 if comm.size > 1 else -1
+        self._checker: Any = None
+
+    def rank(self) -> int:
+        """The place of this process in it."""
+        return int(self._comm.rank)
+
+    def size(self) -> int:
+        """How many processes it has."""
+        return int(self._comm.size)
+
+    def name(self) -> str:
+        """The backend's name."""
+        return str(self._backend)
+
+    def check(self, what: str, detail: str) -> None:
+        """Compares with the other ranks what they call, in a group's first operations."""
+        if self._unchecked < 0:
+            return
+        from clew.distributed import _check
+
+        _check.compare(self, what, detail)
+        self._unchecked += 1
+        if self._unchecked >= CHECKED and os.environ.get("CLEW_CHECK") != "1":
+            self._unchecked = -1
+
+    def allreduce(self, tensors: Any, opts: Any = ReduceOp.SUM) -> Any:
+        """Begins `all_reduce` of a tensor."""
+        from clew.distributed import distributed_c10d as c10d
+
+        one = tensors[0] if isinstance(tensors, (list, tuple)) else tensors
+        return c10d.all_reduce(one, getattr(opts, "reduceOp", opts), self, async_op=True)
+
+    def broadcast(self, tensors: Any, root: Any = 0) -> Any:
+        """Begins `broadcast` of a tensor."""
+        from clew.distributed import distributed_c10d as c10d
+
+        one = tensors[0] if isinstance(tensors, (list, tuple)) else tensors
+        root = getattr(root, "rootRank", root)
+        return c10d.broadcast(one, group=self, group_src=root, async_op=True)
+
+    def barrier(self, opts: Any = None) -> Any:
+        """Begins `barrier`."""
+        from clew.distributed import distributed_c10d as c10d
+
+        return c10d.barrier(self, async_op=True)
+
+    def __repr__(self) -> str:
+        return f"<clew.distributed.ProcessGroup {self.group_name} of ranks {self.ranks}>"
+
+
+class _State:
+    default: ProcessGroup | None = None
+    store: Store | None = None
+    groups: ClassVar[list[ProcessGroup]] = []
+    count = 0
+    said = False
+
+
+_state = _State()
+
+
+class GroupMember:
+    """Marks of membership in a group."""
+
+    WORLD: ProcessGroup | None = None
+    NON_GROUP_MEMBER = -100
+
+
+class _GroupMeta(type):
+    @property
+    def WORLD(cls) -> ProcessGroup | None:
+        return _state.default
+
+    @WORLD.setter
+    def WORLD(cls, value: ProcessGroup | None) -> None:
+        _state.default = value
+
+
+class group(metaclass=_GroupMeta):
+    """The group of all processes, as `group.WORLD`."""
+
+
+def _say_once(text: str) -> None:
+    if not _state.said:
+        _state.said = True
+        print(text, file=sys.stderr)
+
+
+def _backend(name: str | None) -> str:
+    asked = [part.rpartition(":")[2].lower() for part in (name or "gloo").split(",")]
+    for one in asked:
+        if one not in Backend.backend_list:
+            raise RuntimeError(
+                f"init_process_group: clew has no backend {name!r}; use 'mpi', 'gloo' or 'nccl', "
+                "which all are MPI where there are several processes"
+            )
+    return asked[0] if asked[0] != "undefined" else "gloo"
+
+
+def init_process_group(
+    backend: str | None = None,
+    init_method: str | None = None,
+    timeout: Any = None,
+    world_size: int = -1,
+    rank: int = -1,
+    store: Any = None,
+    group_name: str = "",
+    pg_options: Any = None,
+    device_id: Any = None,
+) -> None:
+    """Makes the group of all processes: MPI's ranks, or this process alone.
+
+    Args:
+        backend: "mpi", "gloo" or "nccl": all are MPI.
+        init_method: as PyTorch's; the ranks have found each other through MPI.
+        timeout: how long an operation may take; half an hour if None.
+        world_size: how many processes; as MPI says if -1.
+        rank: which of them this is; as RANK or MPI says if -1.
+        store: what they tell each other with; one of its own if None.
+        group_name: a name for messages.
+        pg_options: must be None.
+        device_id: not used: tensors are on the CPU.
+
+    Raises:
+        RuntimeError: where MPI is missing, or the processes were not started by it.
+
+    Example:
+        >>> init_process_group("gloo", rank=0, world_size=1)
+        >>> destroy_process_group()
+    """
+    if _state.default is not None:
+        raise ValueError("trying to initialize the default process group twice!")
+    if pg_options is not None:
+        raise NotImplementedError("init_process_group: pg_options must be None")
+    name = _backend(backend)
+    found = _mpi.started()
+    if init_method and "?" in init_method:
+        parts = dict(p.partition("=")[::2] for p in init_method.split("?")[1].split("&"))
+        world_size = int(parts.get("world_size", world_size))
+        rank = int(parts.get("rank", rank))
+    if world_size < 0:
+        world_size = int(os.environ.get("WORLD_SIZE", found[1] if found else 1))
+    if rank < 0:
+        rank = int(os.environ.get("RANK", found[0] if found else 0))
+    if not 0 <= rank < world_size:
+        raise ValueError(
+            f"init_process_group: the rank must be 0 to {world_size - 1}, since there are "
+            f"{world_size} processes; got {rank}"
+        )
+    started = found[1] if found else 1
+    if world_size not in (1, started):
+        if started == 1:
+            _mpi.load()  # says how to install it where that is what is missing
+        raise RuntimeError(
+            f"init_process_group: a world of {world_size} processes was asked for, and MPI started "
+            f"{started}: processes that were started on their own cannot find each other; start "
+            f"them with: clew launch --nproc-per-node {world_size} script.py"
+        )
+    comm: Any = _mpi.OneComm() if world_size == 1 else _mpi.world()
+    if world_size > 1:
+        from clew.distributed import _faults
+
+        _faults.watch(comm)
+        if comm.rank != rank:
+            moved = comm.ordered(rank)
+            if moved.rank != rank:
+                raise RuntimeError(f"init_process_group: two processes say that they are {rank}")
+            comm = moved
+        else:
+            comm = comm.duplicate()
+    if name == "nccl":
+        _say_once("clew.distributed: backend 'nccl' is MPI here, for tensors on the CPU")
+    made = ProcessGroup(
+        comm, list(range(world_size)), "default", name, timeout or default_pg_timeout, group_name
+    )
+    _state.default, _state.count, _state.store = made, 0, store
+    _state.groups[:] = [made]
+
+
+def destroy_process_group(group: Any = None) -> None:
+    """Forgets a group, or all.
+
+    Args:
+        group: the group; all if None or the group of all processes.
+    """
+    default = _get_default_group()
+    if group is None or group is default:
+        for one in reversed(_state.groups):
+            _free(one)
+        _state.groups.clear()
+        _state.default = _state.store = None
+    elif group != GroupMember.NON_GROUP_MEMBER and group in _state.groups:
+        _state.groups.remove(group)
+        _free(group)
+
+
+def _free(group: ProcessGroup) -> None:
+    if group._checker is not None:
+        group._checker.free()
+        group._checker = None
+    group._comm.free()
+
+
+def abort_process_group(group: Any = None) -> None:
+    """Ends all processes of a group, this one included."""
+    (_of(group) or _get_default_group())._comm.abort(1)
+
+
+def is_initialized() -> bool:
+    """Whether there is a group of all processes."""
+    return _state.default is not None
+
+
+def _get_default_group() -> ProcessGroup:
+    if _state.default is None:
+        raise ValueError(
+            "Default process group has not been initialized, please make sure to call "
+            "init_process_group."
+        )
+    return _state.default
+
+
+def _get_default_store() -> Store:
+    default = _get_default_group()
+    if _state.store is None:
+        if default.size() == 1:
+            _state.store = HashStore()
+        else:
+            port = os.environ.get("MASTER_PORT", "0")
+            launch = os.environ.get("CLEW_LAUNCH_FOLDER", tempfile.gettempdir())
+            _state.store = FileStore(os.path.join(launch, f"clew-store-{os.getuid()}-{port}"))
+    return _state.store
+
+
+def _of(group: Any) -> ProcessGroup | None:
+    """The group asked for; None where this process is no member."""
+    if group is None:
+        return _get_default_group()
+    _get_default_group()
+    if isinstance(group, ProcessGroup):
+        return group
+    if group == GroupMember.NON_GROUP_MEMBER:
+        return None
+    raise TypeError(f"distributed: expected a ProcessGroup; got {type(group).__name__}")
+
+
+def get_rank(group: Any = None) -> int:
+    """The place of this process in a group; -1 where it is no member."""
+    found = _of(group)
+    return -1 if found is None else found.rank()
+
+
+def get_world_size(group: Any = None) -> int:
+    """How many processes a group has; -1 where this process is no member."""
+    found = _of(group)
+    return -1 if found is None else found.size()
+
+
+def get_node_local_rank(fallback_rank: int | None = None) -> int:
+    """The place of this process on its machine."""
+    if "LOCAL_RANK" in os.environ:
+        return int(os.environ["LOCAL_RANK"])
+    if fallback_rank is None:
+        raise RuntimeError("get_node_local_rank: LOCAL_RANK is not set; give fallback_rank")
+    return int(fallback_rank)
+
+
+def get_backend(group: Any = None) -> Backend:
+    """The backend of a group."""
+    return (_of(group) or _get_default_group())._backend
+
+
+def get_backend_config(group: Any = None) -> str:
+    """The backend of a group by kind of device."""
+    return f"cpu:{get_backend(group)}"
+
+
+def get_process_group_ranks(group: Any = None) -> list[int]:
+    """The places of a group's processes in the group of all."""
+    found = _of(group)
+    return [] if found is None else list(found.ranks)
+
+
+def get_global_rank(group: Any, group_rank: int) -> int:
+    """The place in the group of all of a process in a group."""
+    found = _of(group)
+    if found is None or not 0 <= group_rank < found.size():
+        raise ValueError(f"distributed.get_global_rank: no rank {group_rank} in {found}")
+    return found.ranks[group_rank]
+
+
+def get_group_rank(group: Any, global_rank: int) -> int:
+    """The place in a group of a process in the group of all."""
+    found = _of(group)
+    if found is None or global_rank not in found.ranks:
+        raise ValueError(f"distributed.get_group_rank: rank {global_rank} is not in {found}")
+    return found.ranks.index(global_rank)
+
+
+def new_group(
+    ranks: Any = None,
+    timeout: Any = None,
+    backend: Any = None,
+    pg_options: Any = None,
+    use_local_synchronization: bool = False,
+    group_desc: str | None = None,
+    device_id: Any = None,
+) -> Any:
+    """Makes a group of some processes; all processes call it.
+
+    Args:
+        ranks: the members' ranks in the group of all; all if None.
+        timeout: how long an operation may take; as the group of all if None.
+        backend: as the group of all if None.
+        pg_options: must be None.
+        use_local_synchronization: only the members call it.
+        group_desc: what it is for.
+        device_id: not used.
+
+    Returns:
+        The group, or `GroupMember.NON_GROUP_MEMBER` where this process is not in it.
+    """
+    default = _get_default_group()
+    if pg_options is not None:
+        raise NotImplementedError("new_group: pg_options must be None")
+    wanted = sorted(default.ranks if ranks is None else ranks)
+    if len(set(wanted)) != len(wanted) or any(not 0 <= r < default.size() for r in wanted):
+        raise ValueError(
+            f"new_group: the ranks must be distinct, of 0 to {default.size() - 1}; got {wanted}"
+        )
+    if use_local_synchronization:  # others have not counted this group
+        tag = hash((len(wanted), *wanted)) % 20000
+        name = f"group_of_{'_'.join(map(str, wanted))}"
+    else:
+        _state.count += 1
+        tag, name = 20000 + _state.count % 10000, f"group_{_state.count}"
+    if default.rank() not in wanted:
+        return GroupMember.NON_GROUP_MEMBER
+    comm = default._comm.subset(wanted, tag)
+    limit = timeout or datetime.timedelta(seconds=default.limit)
+    kind = default._backend if backend is None else _backend(backend)
+    made = ProcessGroup(comm, wanted, name, kind, limit, group_desc or "")
+    _state.groups.append(made)
+    return made
+
+
+def new_subgroups(
+    group_size: Any = None, group: Any = None, timeout: Any = None, backend: Any = None, **args: Any
+) -> tuple[Any, list[Any]]:
+    """Groups of equal size, of neighbouring ranks.
+
+    Args:
+        group_size: how many processes each has; those of one machine if None.
+        group: must be None.
+        timeout: as in `new_group`.
+        backend: as in `new_group`.
+        args: further options of `new_group`.
+
+    Returns:
+        The group of this process, and all groups.
+    """
+    if group is not None:
+        raise NotImplementedError("new_subgroups: group must be None")
+    total = _get_default_group().size()
+    size = int(group_size or os.environ.get("LOCAL_WORLD_SIZE", total))
+    if size <= 0 or total % size:
+        raise ValueError(f"new_subgroups: {total} processes cannot form groups of {size}")
+    lists = [list(range(i, i + size)) for i in range(0, total, size)]
+    return new_subgroups_by_enumeration(lists, timeout, backend, **args)
+
+
+def new_subgroups_by_enumeration(
+    ranks_per_subgroup_list: Any, timeout: Any = None, backend: Any = None, **args: Any
+) -> tuple[Any, list[Any]]:
+    """Groups of the ranks that are listed.
+
+    Args:
+        ranks_per_subgroup_list: the ranks of each group.
+        timeout: as in `new_group`.
+        backend: as in `new_group`.
+        args: further options of `new_group`.
+
+    Returns:
+        The group of this process (None where it is in none), and all groups.
+    """
+    groups = [new_group(ranks, timeout, backend, **args) for ranks in ranks_per_subgroup_list]
+    mine = [g for g in groups if isinstance(g, ProcessGroup)]
+    return (mine[0] if mine else None), groups
+
+
+def split_group(
+    parent_pg: Any = None, split_ranks: Any = None, timeout: Any = None, **args: Any
+) -> Any:
+    """Makes groups of a group's processes.
+
+    Args:
+        parent_pg: the group; that of all processes if None.
+        split_ranks: lists of ranks in it.
+        timeout: as in `new_group`.
+        args: must be empty.
+    """
+    if args or split_ranks is None:
+        raise NotImplementedError(f"split_group: expected split_ranks and no {sorted(args)}")
+    parent = _of(parent_pg) or _get_default_group()
+    lists = [[parent.ranks[r] for r in part] for part in split_ranks]
+    mine: Any = None
+    for ranks in lists:
+        made = new_group(ranks, timeout, use_local_synchronization=parent is not _state.default)
+        if isinstance(made, ProcessGroup):
+            mine = made
+    return mine

@@ -1,0 +1,297 @@
+"""Messages from one process to another, and collectives of Python objects."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+
+from clew._C import Tensor
+from clew.distributed import _arrays
+from clew.distributed._collectives import _check, _root
+from clew.distributed._groups import ProcessGroup, _get_default_group, _of
+from clew.distributed._work import Work
+
+
+class _Message(Work):
+    """A message on its way; one from anyone notes who sent."""
+
+    def __init__(self, *args: Any, status: Any = None, **kwargs: Any) -> None:
+        self._status = status
+        super().__init__(*args, **kwargs)
+
+    def source_rank(self) -> int:
+        """Who sent."""
+        self.wait()
+        if self._status is not None:
+            return self._group.ranks[self._status.Get_source()]
+        return self._source
+
+
+class _WithStatus:
+    def __init__(self, request: Any, status: Any) -> None:
+        self.request, self.status = request, status
+
+    def Test(self) -> bool:
+        return bool(self.request.Test(self.status))
+
+
+def isend(
+    tensor: Tensor, dst: Any = None, group: Any = None, tag: int = 0, group_dst: Any = None
+) -> Any:
+    """Begins to send a tensor to a process."""
+    found = _of(group)
+    _arrays.expect("isend", tensor)
+    if found is None:
+        return None
+    peer = _peer("isend", found, dst, group_dst)
+    array = _arrays.reading(tensor)
+    request = found._comm.isend(array, peer, tag)
+    return _Message(found, "send", [request], None, [tensor], array)
+
+
+def irecv(
+    tensor: Tensor, src: Any = None, group: Any = None, tag: int = 0, group_src: Any = None
+) -> Any:
+    """Begins to receive a tensor from a process, or from anyone if none is named."""
+    found = _of(group)
+    _arrays.expect("irecv", tensor)
+    if found is None:
+        return None
+    array, finish = _arrays.writing(tensor)
+    if src is None and group_src is None:
+        if found.size() == 1:
+            found._comm.irecv(array, 0, tag)
+        status = found._comm.status()
+        request: Any = _WithStatus(found._comm.irecv(array, -1, tag), status)
+        return _Message(found, "recv", [request], finish, [tensor], array, status=status)
+    peer = _peer("irecv", found, src, group_src)
+    request = found._comm.irecv(array, peer, tag)
+    made = _Message(found, "recv", [request], finish, [tensor], array)
+    made._source = found.ranks[peer]
+    return made
+
+
+def _peer(name: str, group: ProcessGroup, rank: Any, group_rank: Any) -> int:
+    if group.size() == 1:
+        group._comm.isend(None, 0, 0)  # raises: there is nobody
+    peer = _root(name, group, rank, group_rank, None)
+    if peer == group.rank():
+        raise ValueError(f"distributed.{name}: rank {group.global_rank} named itself")
+    return peer
+
+
+def send(
+    tensor: Tensor, dst: Any = None, group: Any = None, tag: int = 0, group_dst: Any = None
+) -> None:
+    """Sends a tensor to a process."""
+    work = isend(tensor, dst, group, tag, group_dst)
+    if work is not None:
+        work.wait()
+
+
+def recv(
+    tensor: Tensor, src: Any = None, group: Any = None, tag: int = 0, group_src: Any = None
+) -> int:
+    """Receives a tensor from a process, or from anyone; gives the sender's rank."""
+    work = irecv(tensor, src, group, tag, group_src)
+    if work is None:
+        return -1
+    work.wait()
+    return int(work.source_rank())
+
+
+class P2POp:
+    """One message of `batch_isend_irecv`.
+
+    Args:
+        op: isend or irecv.
+        tensor: what is sent or filled.
+        peer: the other process.
+        group: the group of both.
+        tag: tells messages apart.
+        group_peer: the other process's place in the group.
+    """
+
+    def __init__(
+        self,
+        op: Any,
+        tensor: Tensor,
+        peer: Any = None,
+        group: Any = None,
+        tag: int = 0,
+        group_peer: Any = None,
+    ) -> None:
+        if op not in (isend, irecv):
+            raise ValueError(f"P2POp: op must be isend or irecv; got {op!r}")
+        self.op, self.tensor, self.peer, self.group, self.tag = op, tensor, peer, group, tag
+        self.group_peer = group_peer
+
+
+def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
+    """Begins to send and receive messages."""
+    return [p.op(p.tensor, p.peer, p.group, p.tag, p.group_peer) for p in p2p_op_list]
+
+
+def _packed(value: Any) -> Any:
+    return np.frombuffer(pickle.dumps(value), np.uint8).copy()
+
+
+def _run(group: ProcessGroup, name: str, request: Any) -> None:
+    Work(group, name, [request]).wait()
+
+
+def _sizes(group: ProcessGroup, name: str, size: int) -> list[int]:
+    all_ = np.zeros(group.size(), np.int64)
+    _run(group, name, group._comm.allgather(np.array([size], np.int64), all_))
+    return [int(n) for n in all_]
+
+
+def _share(group: ProcessGroup, name: str, data: Any) -> list[Any]:
+    """All ranks' bytes, of their own lengths."""
+    sizes = _sizes(group, name, data.size)
+    most = max(sizes)
+    mine = np.zeros(most, np.uint8)
+    mine[: data.size] = data
+    all_ = np.zeros((group.size(), most), np.uint8)
+    _run(group, name, group._comm.allgather(mine, all_))
+    return [row[:n] for row, n in zip(all_, sizes)]
+
+
+def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> None:
+    """Gives every process all objects, pickled."""
+    found = _of(group)
+    if found is None:
+        return
+    if len(object_list) != found.size():
+        raise ValueError(
+            f"distributed.all_gather_object: expected a list of {found.size()}; got "
+            f"{len(object_list)}"
+        )
+    _check(found, "all_gather_object")
+    rows = _share(found, "all_gather_object", _packed(obj))
+    object_list[:] = [pickle.loads(row.tobytes()) for row in rows]
+
+
+def gather_object(
+    obj: Any,
+    object_gather_list: Any = None,
+    dst: Any = None,
+    group: Any = None,
+    group_dst: Any = None,
+) -> None:
+    """Gives one process all objects, pickled."""
+    found = _of(group)
+    if found is None:
+        return
+    root = _root("gather_object", found, dst, group_dst, 0)
+    _check(found, "gather_object", extra=f"to {root}")
+    rows = _share(found, "gather_object", _packed(obj))
+    if found.rank() == root:
+        if object_gather_list is None or len(object_gather_list) != found.size():
+            raise ValueError(f"distributed.gather_object: expected a list of {found.size()}")
+        object_gather_list[:] = [pickle.loads(row.tobytes()) for row in rows]
+
+
+def _from_root(group: ProcessGroup, name: str, data: Any, root: int) -> Any:
+    size = np.array([0 if data is None else data.size], np.int64)
+    _run(group, name, group._comm.bcast(size, root))
+    if data is None:
+        data = np.zeros(int(size[0]), np.uint8)
+    _run(group, name, group._comm.bcast(data, root))
+    return data
+
+
+def broadcast_object_list(
+    object_list: list[Any],
+    src: Any = None,
+    group: Any = None,
+    device: Any = None,
+    group_src: Any = None,
+) -> None:
+    """Sends one process's objects to all, pickled."""
+    found = _of(group)
+    if found is None:
+        return
+    root = _root("broadcast_object_list", found, src, group_src, 0)
+    _check(found, "broadcast_object_list", extra=f"{len(object_list)}, from {root}")
+    here = found.rank() == root
+    data = _from_root(
+        found, "broadcast_object_list", _packed(list(object_list)) if here else None, root
+    )
+    if not here:
+        object_list[:] = pickle.loads(data.tobytes())
+
+
+def scatter_object_list(
+    scatter_object_output_list: list[Any],
+    scatter_object_input_list: Any = None,
+    src: Any = None,
+    group: Any = None,
+    group_src: Any = None,
+) -> None:
+    """Gives each process one of a process's objects, pickled."""
+    found = _of(group)
+    if found is None:
+        return
+    root = _root("scatter_object_list", found, src, group_src, 0)
+    _check(found, "scatter_object_list", extra=f"from {root}")
+    data = None
+    if found.rank() == root:
+        items = scatter_object_input_list
+        if items is None or len(items) != found.size():
+            raise ValueError(f"distributed.scatter_object_list: expected {found.size()} objects")
+        data = _packed([pickle.dumps(item) for item in items])
+    data = _from_root(found, "scatter_object_list", data, root)
+    scatter_object_output_list[0] = pickle.loads(pickle.loads(data.tobytes())[found.rank()])
+
+
+def send_object_list(
+    object_list: list[Any],
+    dst: Any = None,
+    group: Any = None,
+    device: Any = None,
+    group_dst: Any = None,
+    use_batch: bool = False,
+) -> None:
+    """Sends objects to a process, pickled."""
+    found = _of(group)
+    if found is None:
+        return
+    peer = _peer("send_object_list", found, dst, group_dst)
+    data = _packed(list(object_list))
+    size = np.array([data.size], np.int64)
+    _run(found, "send_object_list", found._comm.isend(size, peer, 32701))
+    _run(found, "send_object_list", found._comm.isend(data, peer, 32701))
+
+
+def recv_object_list(
+    object_list: list[Any],
+    src: Any = None,
+    group: Any = None,
+    device: Any = None,
+    group_src: Any = None,
+    use_batch: bool = False,
+) -> int:
+    """Receives objects from a process, pickled; gives the sender's rank."""
+    found = _of(group)
+    if found is None:
+        return -1
+    if src is None and group_src is None:
+        raise NotImplementedError("distributed.recv_object_list: name the sender (src)")
+    peer = _peer("recv_object_list", found, src, group_src)
+    size = np.zeros(1, np.int64)
+    _run(found, "recv_object_list", found._comm.irecv(size, peer, 32701))
+    data = np.zeros(int(size[0]), np.uint8)
+    _run(found, "recv_object_list", found._comm.irecv(data, peer, 32701))
+    object_list[:] = pickle.loads(data.tobytes())
+    return found.ranks[peer]
+
+
+def rendezvous(url: str, rank: int = -1, world_size: int = -1, **kwargs: Any) -> Any:
+    """How processes find each other: yields (store, rank, world size)."""
+    from clew.distributed._groups import _get_default_store
+
+    default = _get_default_group()
+    yield _get_default_store(), default.rank(), default.size()

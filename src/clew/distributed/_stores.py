@@ -1,0 +1,257 @@
+"""Stores: keys and bytes that processes tell each other."""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import fcntl
+import json
+import os
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+default_pg_timeout = datetime.timedelta(minutes=30)
+
+
+class Store:
+    """What processes tell each other: keys and bytes.
+
+    Subclasses say where the table is: `_change(function)` calls a function with the table, alone.
+    """
+
+    def __init__(self) -> None:
+        self.timeout = default_pg_timeout
+
+    def _change(self, name: str, *args: Any) -> Any:
+        raise NotImplementedError("Store: use HashStore, FileStore, TCPStore or PrefixStore")
+
+    def set(self, key: str, value: Any) -> None:
+        """Tells a value."""
+        self._change("set", key, value if isinstance(value, bytes) else str(value).encode())
+
+    def get(self, key: str) -> bytes:
+        """A value, once it was told; raises after the store's time limit."""
+        self.wait([key])
+        value: bytes = self._change("get", key)
+        return value
+
+    def add(self, key: str, amount: int) -> int:
+        """Adds to a number and gives it."""
+        return int(self._change("add", key, amount))
+
+    def append(self, key: str, value: Any) -> None:
+        """Adds bytes to the end of a value."""
+        self._change("append", key, value if isinstance(value, bytes) else str(value).encode())
+
+    def check(self, keys: list[str]) -> bool:
+        """Whether all were told."""
+        return bool(self._change("check", list(keys)))
+
+    def compare_set(self, key: str, expected: Any, desired: Any) -> bytes:
+        """Tells a value if the present one is as expected; gives the one that is there then."""
+        old, new = (v if isinstance(v, bytes) else str(v).encode() for v in (expected, desired))
+        value: bytes = self._change("compare_set", key, old, new)
+        return value
+
+    def delete_key(self, key: str) -> bool:
+        """Forgets a value; says whether there was one."""
+        return bool(self._change("delete_key", key))
+
+    def num_keys(self) -> int:
+        """How many values there are."""
+        return int(self._change("num_keys"))
+
+    def multi_get(self, keys: list[str]) -> list[bytes]:
+        """Several values."""
+        return [self.get(key) for key in keys]
+
+    def multi_set(self, keys: list[str], values: list[Any]) -> None:
+        """Tells several values."""
+        for key, value in zip(keys, values):
+            self.set(key, value)
+
+    def set_timeout(self, timeout: datetime.timedelta) -> None:
+        """How long waits may take."""
+        self.timeout = timeout
+
+    def wait(self, keys: list[str], timeout: Any = None) -> None:
+        """Waits until all were told; raises after the time limit."""
+        limit = (timeout or self.timeout).total_seconds()
+        end = time.monotonic() + limit
+        while not self.check(keys):
+            if time.monotonic() > end:
+                raise RuntimeError(f"Store.wait: nobody told all of {keys} within {limit:g} s")
+            time.sleep(0.005)
+
+
+def _apply(table: dict[str, bytes], name: str, args: Any) -> Any:
+    if name == "set":
+        table[args[0]] = args[1]
+    elif name == "get":
+        return table.get(args[0], b"")
+    elif name == "add":
+        total = int(table.get(args[0], b"0")) + args[1]
+        table[args[0]] = str(total).encode()
+        return total
+    elif name == "append":
+        table[args[0]] = table.get(args[0], b"") + args[1]
+    elif name == "check":
+        return all(key in table for key in args[0])
+    elif name == "compare_set":
+        key, expected, desired = args
+        if key not in table and expected != b"":
+            return expected
+        if table.get(key, b"") == expected:
+            table[key] = desired
+        return table[key]
+    elif name == "delete_key":
+        return table.pop(args[0], None) is not None
+    elif name == "num_keys":
+        return len(table)
+    return None
+
+
+class HashStore(Store):
+    """A store of this process's threads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._table: dict[str, bytes] = {}
+        self._lock = threading.Lock()
+
+    def _change(self, name: str, *args: Any) -> Any:
+        with self._lock:
+            return _apply(self._table, name, args)
+
+
+def _encode(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return {"b": base64.b64encode(value).decode()}
+    return value
+
+
+def _decode(value: Any) -> Any:
+    return base64.b64decode(value["b"]) if isinstance(value, dict) else value
+
+
+class FileStore(Store):
+    """A store in a file, for the processes that see it.
+
+    Args:
+        file_name: the file, which is made.
+        world_size: how many processes use it; kept.
+    """
+
+    def __init__(self, file_name: str, world_size: int = -1) -> None:
+        super().__init__()
+        self.path, self.world_size = file_name, world_size
+
+    def _change(self, name: str, *args: Any) -> Any:
+        with open(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600), "r+") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            text = file.read()
+            table = {k: _decode(v) for k, v in json.loads(text or "{}").items()}
+            result = _apply(table, name, args)
+            if name not in ("get", "check", "num_keys"):
+                file.seek(0)
+                file.truncate()
+                json.dump({k: _encode(v) for k, v in table.items()}, file)
+            return result
+
+
+class TCPStore(Store):
+    """A store that one process serves to the others, over multiprocessing's connections.
+
+    Args:
+        host_name: where the master is.
+        port: its port; 0 for any free one.
+        world_size: how many processes use it; None for any number.
+        is_master: whether this process serves it.
+        timeout: how long waits may take.
+        wait_for_workers: wait until world_size processes have connected.
+        args: further options of PyTorch's server, of which there is no use.
+    """
+
+    def __init__(
+        self,
+        host_name: str,
+        port: int = 0,
+        world_size: int | None = None,
+        is_master: bool = False,
+        timeout: Any = default_pg_timeout,
+        wait_for_workers: bool = True,
+        **args: Any,
+    ) -> None:
+        super().__init__()
+        from multiprocessing import connection
+
+        self.host, self.timeout = host_name, timeout
+        self._lock = threading.Lock()
+        if is_master:
+            listener = connection.Listener((host_name, port), backlog=256)
+            port = listener.address[1]
+            served = HashStore()
+            threading.Thread(target=_serve, args=(listener, served), daemon=True).start()
+        self.port = port
+        end = time.monotonic() + timeout.total_seconds()
+        while True:
+            try:
+                self._connection = connection.Client((host_name, port))
+                break
+            except OSError as error:
+                if time.monotonic() > end:
+                    raise RuntimeError(f"TCPStore: nobody serves {host_name}:{port}") from error
+                time.sleep(0.02)
+        if world_size and world_size > 0 and wait_for_workers:
+            self.add("clew/workers", 1)
+            while self.add("clew/workers", 0) < world_size:
+                if time.monotonic() > end:
+                    raise RuntimeError(f"TCPStore: fewer than {world_size} processes came")
+                time.sleep(0.005)
+
+    def _change(self, name: str, *args: Any) -> Any:
+        with self._lock:
+            message = json.dumps([name, [_encode(a) for a in args]])
+            self._connection.send_bytes(message.encode())
+            return _decode(json.loads(self._connection.recv_bytes()))
+
+
+def _serve(listener: Any, store: HashStore) -> None:
+    def answer(connection: Any) -> None:
+        try:
+            while True:
+                name, args = json.loads(connection.recv_bytes())
+                result = store._change(name, *[_decode(a) for a in args])
+                connection.send_bytes(json.dumps(_encode(result)).encode())
+        except (EOFError, OSError):
+            pass
+
+    while True:
+        try:
+            connection = listener.accept()
+        except OSError:
+            return
+        threading.Thread(target=answer, args=(connection,), daemon=True).start()
+
+
+class PrefixStore(Store):
+    """Another store with a prefix to all keys.
+
+    Args:
+        prefix: the prefix.
+        store: the other store.
+    """
+
+    def __init__(self, prefix: str, store: Store) -> None:
+        super().__init__()
+        self._prefix, self.underlying_store = f"{prefix}/", store
+
+    def _change(self, name: str, *args: Any) -> Any:
+        if name != "num_keys":
+            first = args[0]
+            with_prefix: Callable[[str], str] = lambda key: self._prefix + key  # noqa: E731
+            first = [*map(with_prefix, first)] if isinstance(first, list) else with_prefix(first)
+            args = (first, *args[1:])
+        return self.underlying_store._change(name, *args)

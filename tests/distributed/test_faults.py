@@ -1,0 +1,98 @@
+"""Ranks that fail, differ or hang."""
+
+import time
+
+import pytest
+from ranks import needs_mpi, run_text
+
+pytestmark = needs_mpi
+
+START = """
+import os, sys, time, datetime
+import torch
+import torch.distributed as dist
+limit = datetime.timedelta(seconds=int(os.environ.get("LIMIT", 60)))
+dist.init_process_group("gloo", timeout=limit)
+r = dist.get_rank()
+x = torch.ones(3)
+dist.all_reduce(x)
+"""
+
+
+@pytest.mark.parametrize(
+    "fault, says",
+    [
+        ('raise ValueError("bad batch")', ["rank 1 failed at", "train.py:11", "bad batch"]),
+        ("sys.exit(3)", ["rank 1 failed at", "SystemExit: 3"]),
+        ("os.kill(os.getpid(), 9)", ["rank 1 was killed"]),
+    ],
+)
+def test_a_rank_that_fails_ends_the_others(tmp_path, fault, says):
+    begin = "print(f'begin={time.time()}', flush=True); "
+    done = run_text(tmp_path, 2, START + f"if r == 1:\n    {begin}{fault}\ndist.all_reduce(x)\n")
+    began = float(done.stdout.partition("begin=")[2].split()[0])
+    assert time.time() - began < 10 and done.returncode == 1
+    for part in says:
+        assert part in done.stderr, done.stderr
+    if "kill" not in fault:  # then mpiexec may be quicker than rank 0's own words
+        assert "clew: rank 0 ends at" in done.stderr, done.stderr
+        assert "train.py:12, because rank 1" in done.stderr
+
+
+def test_ranks_that_call_different_things(tmp_path):
+    program = START + (
+        "try:\n"
+        "    if r == 0:\n"
+        "        dist.all_reduce(x)\n"
+        "    else:\n"
+        "        dist.broadcast(x, 0)\n"
+        "except RuntimeError as error:\n"
+        "    print(error, file=open(sys.argv[1] + str(r), 'a'))\n"
+        "try:\n"
+        "    dist.all_reduce(torch.ones(3 + r))\n"
+        "except RuntimeError as error:\n"
+        "    print(error, file=open(sys.argv[1] + str(r), 'a'))\n"
+    )
+    done = run_text(tmp_path, 2, program, args=[tmp_path / "told"])
+    assert done.returncode == 0, done.stderr
+    for rank in (0, 1):
+        first, second = (tmp_path / f"told{rank}").read_text().splitlines()
+        assert "train.py:12" in first and "train.py:14" in first and "broadcast" in first
+        assert "(3,)" in second and "(4,)" in second
+
+
+def test_limits_and_early_ends(tmp_path):
+    program = START + (
+        "if r == 0:\n"
+        "    try:\n"
+        "        dist.monitored_barrier(timeout=datetime.timedelta(seconds=0.5))\n"
+        "    except RuntimeError as error:\n"
+        "        print(error)\n"
+        "    try:\n"
+        "        dist.recv(x, 1)\n"
+        "    except RuntimeError as error:\n"
+        "        print(error)\n"
+        "else:\n"
+        "    time.sleep(2.5)\n"
+        "os._exit(0) if r else None\n"
+    )
+    done = run_text(tmp_path, 2, program, env={"LIMIT": "1"})
+    assert "there came no word from rank 1" in done.stdout, done.stdout + done.stderr
+    assert "more than the limit of 1 s" in done.stdout
+    program = START + "if r == 0:\n    dist.all_reduce(x)\n"
+    done = run_text(tmp_path, 2, program)
+    assert done.returncode == 1 and "rank 1, which has ended" in done.stderr
+
+
+def test_restarts(tmp_path):
+    program = START + (
+        "if r == 1 and os.environ['TORCHELASTIC_RESTART_COUNT'] == '0':\n"
+        "    raise ValueError('once')\n"
+        "dist.barrier()\n"
+        "told = open(sys.argv[1] + os.environ['LOCAL_RANK'], 'w')\n"
+        "print(os.environ['RANK'], os.environ['WORLD_SIZE'], file=told)\n"
+    )
+    done = run_text(tmp_path, 2, program, "--restarts", "1", args=[tmp_path / "told"])
+    assert done.returncode == 0, done.stderr
+    assert [(tmp_path / f"told{r}").read_text() for r in (0, 1)] == ["0 2\n", "1 2\n"]
+    assert "restart 1 of 1" in done.stderr
