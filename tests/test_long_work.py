@@ -324,7 +324,7 @@ def test_a_signal_ends_what_takes_seconds(name: str) -> None:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, before)
         clew.set_num_threads(threads)
-    assert time.process_time() - begin < 0.7
+    assert time.process_time() - begin < 1.2  # with page faults on a busy machine
     assert clew.rand(1000).sort()[0].isfinite().all()  # everything still works
 
 
