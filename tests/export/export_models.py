@@ -90,7 +90,7 @@ class UNet(nn.Module):
         c = F.interpolate(c, scale_factor=2, mode="nearest")
         d = self.up(b)
         c = F.interpolate(c, size=x.shape[-2:], mode="bilinear", align_corners=False)
-        return self.last(clew.cat([c, d], 1) if d.shape == x.shape else clew.cat([c, d], 1))
+        return self.last(clew.cat([c, d], 1))
 
 
 class Recurrent(nn.Module):
@@ -404,7 +404,8 @@ CASES = {
     "policy": Case(Policy, lambda b: (clew.randn(b, 4),), (1,), [(2,), (5,), (3,)], ({0: B},)),
     "flow": Case(Flow, lambda b: (clew.randn(b, 4),), (3,), [(1,), (5,), (2,)], ({0: B},)),
     "early return": Case(
-        EarlyReturn, lambda b, s: (clew.randn(b, 3) + s,), (3, 0), [(1, 3), (5, -2), (2, 0), (4, 1)],
+        EarlyReturn, lambda b, s: (clew.randn(b, 3) + s,), (3, 0),
+        [(1, 3), (5, -2), (2, 0), (4, 1)],
         ({0: B},),
     ),
 }  # fmt: skip

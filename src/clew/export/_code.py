@@ -71,7 +71,7 @@ class _Writer:
         if type(tree) is float and math.isfinite(tree):
             return f"({tree!r})"
         if isinstance(tree, (tuple, list, slice)) and not values_in(tree):
-            return self.constant(tree) if len(repr(tree)) < 10**6 else self.constant(tree)
+            return self.constant(tree)
         if type(tree) is tuple:
             return f"({', '.join(map(self.text, tree))},)" if tree else "()"
         if type(tree) is list:

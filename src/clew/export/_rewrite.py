@@ -77,7 +77,7 @@ def _rewritten(fn: types.FunctionType) -> types.CodeType | None:
     arguments.kw_defaults = [d and ast.Constant(None) for d in arguments.kw_defaults]
     first_name = every[0].arg if every else ""
     definition.body = _Rewriter(first_name).function(definition.body)
-    free = [n for n in fn.__code__.co_freevars]
+    free = list(fn.__code__.co_freevars)
     factory = ast.FunctionDef(
         name="_clew_factory",
         args=_params([_CF, *free]),

@@ -8,7 +8,7 @@ from typing import Any
 from clew import Tensor
 from clew.export._errors import ExportError
 
-__all__ = ["build", "describe", "expression", "flatten"]
+__all__ = ["build", "checked", "describe", "flatten", "match"]
 
 
 def flatten(tree: Any, leaves: list[Any], what: str, is_leaf: Callable[[Any], bool]) -> Any:
