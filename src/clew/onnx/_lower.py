@@ -543,5 +543,3 @@ def _like(x: Any) -> Any:
             return clew.empty((1,) * len(x.sizes), dtype=x.dtype, device="meta")
         return {"int": 1, "float": 1.0, "bool": True}[x.kind]
     return x
-
-

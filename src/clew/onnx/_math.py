@@ -460,7 +460,9 @@ def _where(b: Builder, a: Any) -> Any:
         raise OnnxExporterError("onnx.export: where() with a scalar first")
     if a.get("input") is None and a.get("other") is None:
         nz = b.op("NonZero", b.name(condition))
-        return [b.op("Gather", nz, b.const(k, np.int64), axis=0) for k in range(len(a.node.outputs))]
+        return [
+            b.op("Gather", nz, b.const(k, np.int64), axis=0) for k in range(len(a.node.outputs))
+        ]
     dtype = a.out.dtype
     return b.op("Where", b.of(condition, clew.bool), b.of(a.input, dtype), b.of(a.other, dtype))
 

@@ -557,7 +557,7 @@ def _interpolate(b: Builder, a: Any) -> str:
     name = b.name(x)
     modes = {"nearest": "nearest", "linear": "linear", "bilinear": "linear",
              "trilinear": "linear", "bicubic": "cubic"}  # fmt: skip
-    if mode == "area" or mode not in modes and mode != "nearest-exact" or given.get("antialias"):
+    if mode == "area" or (mode not in modes and mode != "nearest-exact") or given.get("antialias"):
         raise OnnxExporterError(f"onnx.export: interpolate() with mode {mode!r} or antialias")
     more: dict[str, Any] = {"mode": modes.get(mode, "nearest")}
     if mode.startswith("nearest"):
