@@ -114,8 +114,8 @@ def test_indexing():
             x.flip(0), x.roll(1, 0), x[n - 1], x[k[0]],
         )  # fmt: skip
 
-    both(f, (clew.randn(3, 3, 3), i), (clew.randn(5, 3, 3), clew.tensor([1, 1])),
-         (clew.randn(3, 3, 3), clew.tensor([2])), shapes=({0: Dim("b")}, {0: Dim("k")}))  # fmt: skip
+    others = [(clew.randn(n, 3, 3), clew.tensor(k)) for n, k in ((5, [1, 1]), (3, [2]))]
+    both(f, (clew.randn(3, 3, 3), i), *others, shapes=({0: Dim("b")}, {0: Dim("k")}))
 
 
 def test_names_opset_and_axes():

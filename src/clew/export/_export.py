@@ -93,7 +93,6 @@ def record(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     dynamic_shapes: Any = None,
-    fallback: bool = False,
 ) -> ExportedProgram:
     """Exports a Module or a function.
 
@@ -102,7 +101,6 @@ def record(
         args: its arguments.
         kwargs: its named arguments.
         dynamic_shapes: as for export().
-        fallback: fix sizes that the program turns out to need, instead of raising.
     """
     module = model if isinstance(model, Module) else FunctionModule(model)
     called = model.forward if isinstance(model, Module) else model
@@ -117,12 +115,11 @@ def record(
     ]
     names += [f"arg{i}" for i in range(len(names), len(args))]
     marks = read_shapes(dynamic_shapes, args, kwargs, names)
-    sizes = Sizes(leaves, marks)
     with _quiet_state(module) as restore:
         runner = _Runner(module, spec, restore)
         first = [x.detach().clone() for x in leaves]
-        second = runner.second(first, sizes)
-        program = _record_once(module, spec, first, second, restore)
+        second, sizes = runner.second(first, marks)
+        program, second = _record_varying(runner, first, second, sizes)
         program.in_tree, program.dims = spec, sizes.labels()
         program.ranges = {n: sizes.bounds[n] for n in sizes.now}
         program.training = bool(module.training)
@@ -199,12 +196,18 @@ class _Runner:
         finally:
             self.restore()
 
-    def second(self, first: list[Tensor], sizes: Sizes) -> list[Tensor]:
-        """An example of other sizes and values that the model accepts; sizes of Dim.AUTO that it
-        does not let vary are fixed."""
+    def second(
+        self, first: list[Tensor], marks: list[dict[int, Any]]
+    ) -> tuple[list[Tensor], Sizes]:
+        """An example of other sizes and values that the model accepts, and what varies in it;
+        sizes of Dim.AUTO that the model does not let vary are fixed."""
         rng = np.random.default_rng(_SEED)
         self.results[id(first)] = self(first)
+        sizes = Sizes(first, marks)
         found = self._accepted(first, sizes, rng)
+        if found is None and sizes.hints:
+            sizes = Sizes(first, marks, tied=True)
+            found = self._accepted(first, sizes, rng)
         if found is None and sizes.hints:
             good = {
                 n for n in sorted(sizes.hints) if self._accepted(first, sizes, rng, {n}) is not None
@@ -220,6 +223,11 @@ class _Runner:
                 f"tried: {self._why}\n  Take the dim out of dynamic_shapes, or give its Dim the "
                 f"min and max between which it may lie."
             )
+        return (found if found is not None else [t.clone() for t in first]), sizes
+
+    def again(self, first: list[Tensor], sizes: Sizes) -> list[Tensor]:
+        """Another such example, for fewer sizes."""
+        found = self._accepted(first, sizes, np.random.default_rng(_SEED))
         return found if found is not None else [t.clone() for t in first]
 
     def _accepted(
@@ -236,6 +244,21 @@ class _Runner:
             except Exception as e:
                 self._why = f"{type(e).__name__}: {e}"
         return None
+
+
+def _record_varying(
+    runner: _Runner, first: list[Tensor], second: list[Tensor], sizes: Sizes
+) -> tuple[Program, list[Tensor]]:
+    """Records; sizes of Dim.AUTO that the program cannot be written for are fixed."""
+    while True:
+        try:
+            made = _record_once(runner.module, runner.spec, first, second, runner.restore)
+            return made, second
+        except ExportError:
+            if not sizes.hints & set(sizes.now):
+                raise
+            sizes.without({sorted(sizes.hints & set(sizes.now))[-1]})
+            second = runner.again(first, sizes)
 
 
 def _record_once(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import json
+import keyword
 import math
 import os
 import zipfile
@@ -359,7 +360,7 @@ class _Reader:
         kwargs = {k: self.unpacked(v, scope, 0) for k, v in about["kwargs"].items()}
         if not isinstance(op, str) or not isinstance(args, tuple):
             raise ValueError("a call is malformed")
-        if not all(isinstance(k, str) and k.isidentifier() for k in kwargs):
+        if any(not k.isidentifier() or keyword.iskeyword(k) for k in kwargs):
             raise ValueError(f"{op} has an impossible argument")
         blocks = [self.block(b, scope, depth + 1) for b in about["blocks"]]
         outputs = [self.value(o, scope) for o in about["outputs"]]

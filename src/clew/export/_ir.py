@@ -155,8 +155,8 @@ def prune(program: Program) -> None:
         for b in node.blocks:
             used |= {v.id for v in values_in(b.results)}
     used |= {v.id for v in values_in(program.body.results)}
-    program.kept = [v for v in program.kept if v.id in used or v.source[0] != "constant"]  # type: ignore[index]
-    names = {v.source[1] for v in program.kept}  # type: ignore[index]
+    program.kept = [v for v in program.kept if v.id in used]
+    names = {v.source[1] for v in program.kept if v.source}
     program.tensors = {k: t for k, t in program.tensors.items() if k in names}
 
 

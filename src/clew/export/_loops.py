@@ -42,7 +42,6 @@ class Staged:
 
     def run(self) -> tuple[Any, ...]:
         """Records the loop; returns the variables after it."""
-        self.vals = [v if not _is_number(v) or type(v) in SYMS else v for v in self.vals]
         carried, grown, loose = self._trial()
         return self._record(carried, grown, loose)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -66,6 +67,7 @@ class ProgramModule(Module):
         self._program = program
         self._run = compile_program(program, homes_of(self, program))
         self._checks = _checks(program)
+        self._ties = _ties(program)
         spec = program.in_tree
         simple = spec[0] == "tuple" and all(s == ["leaf"] for s in spec[1][0][1])
         simple = simple and spec[1][1] == ["dict", [], []]
@@ -87,6 +89,8 @@ class ProgramModule(Module):
             args = tuple(self._leaves(args, kwargs))
         for x, check in zip(args, self._checks):
             check(x)
+        if self._ties:
+            _check_ties(self._ties, args, self._program.ranges)
         results = self._run(*args)
         return results[0] if self._bare else _tree.build(self._program.out_tree, iter(results))
 
@@ -141,6 +145,49 @@ def _checks(program: Program) -> list[Callable[[Any], None]]:
         _tensor_check(v, n, dims) if v.kind == "tensor" else _number_check(v, n)
         for v, n, dims in zip(program.inputs, names, program.dims or [{}] * len(program.inputs))
     ]
+
+
+_LABEL = re.compile(r"^(?:(\d+)\*)?([A-Za-z_]\w*)(?: ?([+-]) ?(\d+))?$")
+
+
+def _ties(program: Program) -> list[tuple[str, list[tuple[int, int, int, int]]]]:
+    """Sizes to compare: of each name, the places (input, dim, scale, shift) where it stands, when
+    there are several or it has bounds."""
+    places: dict[str, list[tuple[int, int, int, int]]] = {}
+    for i, labels in enumerate(program.dims):
+        for d, label in labels.items():
+            found = _LABEL.match(label)
+            if found is not None:
+                shift = int(found[4] or 0) * (-1 if found[3] == "-" else 1)
+                places.setdefault(found[2], []).append((i, d, int(found[1] or 1), shift))
+    ranges = program.ranges
+    free = (0, None)
+    return [
+        (n, p)
+        for n, p in places.items()
+        if len(p) > 1 or tuple(ranges.get(n, free)) != free or p[0][2] != 1
+    ]
+
+
+def _check_ties(ties: Any, args: Any, ranges: Any) -> None:
+    for name, places in ties:
+        value = None
+        for i, d, scale, shift in places:
+            size = args[i].shape[d] - shift
+            now, left = divmod(size, scale)
+            low, high = ranges.get(name, (0, None))
+            if left or now < low or (high is not None and now > high):
+                raise RuntimeError(
+                    f"exported program: input {i} has size {size + shift} in dim {d}, which is "
+                    f"{name} times {scale} plus {shift}, with {name} from {low} to "
+                    f"{'any' if high is None else high}"
+                )
+            if value is not None and now != value:
+                raise RuntimeError(
+                    f"exported program: {name} is {value} in one input and {now} in dim {d} of "
+                    f"input {i}"
+                )
+            value = now
 
 
 def input_labels(program: Program) -> list[str]:

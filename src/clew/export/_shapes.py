@@ -191,18 +191,22 @@ class Sizes:
         hints: symbols of Dim.AUTO, which may turn out to be fixed.
     """
 
-    def __init__(self, tensors: list[Tensor], marks: list[dict[int, Any]]) -> None:
+    def __init__(
+        self, tensors: list[Tensor], marks: list[dict[int, Any]], tied: bool = False
+    ) -> None:
         self.of: list[dict[int, tuple[str, int, int]]] = []
         self.now: dict[str, int] = {}
         self.bounds: dict[str, tuple[int, int | None]] = {}
         self.hints: set[str] = set()
-        by_size: dict[int, str] = {}
+        by_size: dict[Any, str] = {}
         for t, mark in zip(tensors, marks):
             table = {}
             for d, m in sorted(mark.items()):
                 size = int(t.shape[d])
                 if isinstance(m, _Hint):
-                    name = by_size.setdefault(size, f"s{len(by_size)}")
+                    # Equal sizes may be one size, or happen to be equal.
+                    key = size if tied else (len(self.of), d)
+                    name = by_size.setdefault(key, f"s{len(by_size)}")
                     self.hints.add(name)
                     table[d] = (name, 1, 0)
                     self.now[name] = size
@@ -273,8 +277,17 @@ class Sizes:
                 size = self.now[n]
                 add = step * (1 + k + more) if step else size * (factor + k + more)
                 made[n] = fit(n, size + add)
+            if self._apart(made):
+                yield made
+        made = {n: fit(n, max(self.bounds[n][0], self.now[n] - 1)) for n in names}
+        if self._apart(made):
             yield made
-        yield {n: fit(n, max(self.bounds[n][0], self.now[n] - 1)) for n in names}
+
+    def _apart(self, made: dict[str, int]) -> bool:
+        """Whether sizes of Dim.AUTO that are equal in the example differ here: only then does the
+        model let them differ."""
+        pairs = [(self.now[n], made[n]) for n in made if n in self.hints]
+        return len(set(pairs)) == len(pairs)
 
 
 def resampled(t: Tensor, shape: tuple[int, ...], rng: np.random.Generator, how: str) -> Tensor:

@@ -170,8 +170,10 @@ def _batch_norm(b: Builder, a: Any) -> str:
     dtype = a.input.dtype.name
     weight = b.name(a.weight) if a.weight is not None else b.const(np.ones(channels, dtype))
     bias = b.name(a.bias) if a.bias is not None else b.const(np.zeros(channels, dtype))
-    result: str = b.op("BatchNormalization", b.name(a.input), weight, bias,
-                       b.name(a.running_mean), b.name(a.running_var), epsilon=float(a.eps))  # fmt: skip
+    statistics = b.name(a.running_mean), b.name(a.running_var)
+    result: str = b.op(
+        "BatchNormalization", b.name(a.input), weight, bias, *statistics, epsilon=float(a.eps)
+    )
     return result
 
 
@@ -326,8 +328,10 @@ def _logsigmoid(b: Builder, a: Any) -> str:
     return result
 
 
-@lowers("nn.functional.tanhshrink", "nn.functional.hardshrink", "hardshrink",
-        "nn.functional.softshrink", "ops._softshrink", "nn.functional.threshold", "threshold")  # fmt: skip
+@lowers(
+    "nn.functional.tanhshrink", "nn.functional.hardshrink", "hardshrink",
+    "nn.functional.softshrink", "ops._softshrink", "nn.functional.threshold", "threshold",
+)  # fmt: skip
 def _shrink(b: Builder, a: Any) -> str:
     x = b.name(a.input)
     c = lambda v: b.scalar(v, a.input.dtype)  # noqa: E731

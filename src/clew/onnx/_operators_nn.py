@@ -193,8 +193,10 @@ OPERATORS["NegativeLogLikelihoodLoss"] = _loss_of(F.nll_loss)
 def _recurrent_of(kind: str) -> Any:
     gates = {"RNN": 1, "LSTM": 4, "GRU": 3}[kind]
 
-    def run(a: Any, env: Any, x: Tensor, w: Tensor, r: Tensor, bias: Any = None,
-            lengths: Any = None, h0: Any = None, c0: Any = None, peep: Any = None) -> Any:  # fmt: skip
+    def run(
+        a: Any, env: Any, x: Tensor, w: Tensor, r: Tensor, bias: Any = None, lengths: Any = None,
+        h0: Any = None, c0: Any = None, peep: Any = None,
+    ) -> Any:  # fmt: skip
         if lengths is not None or peep is not None or a.get("clip") or a.get("layout"):
             raise OnnxExporterError(f"onnx.load: {kind} with lengths, peepholes, clip or layout")
         hidden = a["hidden_size"]
