@@ -206,8 +206,8 @@ def compile_program(program: Program, homes: dict[str, tuple[Any, str]]) -> Any:
             if o.kind == "tensor" and o.id not in results and o.id in last:
                 frees.setdefault(last[o.id], []).append(f"v{o.id}")
     writer.block(program.body, 1, frees)
-    inner = ", ".join(map(writer.text, program.body.results))
-    writer.add(1, f"return [{inner}]")
+    ends = ", ".join(map(writer.text, program.body.results))
+    writer.add(1, f"return [{ends}]")
     inputs = ", ".join(f"v{v.id}" for v in program.inputs)
     text = "\n".join([f"def run({inputs}):", *writer.lines])
     scope = {**writer.bound, "slice": slice, "__builtins__": {}}

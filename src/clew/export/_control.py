@@ -161,8 +161,7 @@ class Control:
                 return value
             right = part()
             found = op(left, right)
-            first: Any = value
-            value = found if first is True else self.and_(lambda f=first: f, lambda f=found: f)
+            value = found if value is True else self.and_(_given(value), _given(found))
             left = right
         return value
 
@@ -315,7 +314,7 @@ class Control:
                     rec.blocks.pop()
                     rec.journals.pop()
                 active = rec.active
-                written = journal.swap(lambda run, w=wanted: takes[run] == w)
+                written = journal.swap(_takers(takes, wanted))
                 sides.append((block, result, error, journal, written, active))
         finally:
             rec.active = before
@@ -325,17 +324,16 @@ class Control:
             k = 1 if sides[0][2] is not None else 0
             rec.guard(c, k == 0)
             rec.blocks[-1].nodes += sides[k][0].nodes
-            got: tuple[Any, ...] = sides[k][1]
-            return got
+            got: Any = sides[k][1]
+            return tuple(got)
         for outer in rec.journals:
             for _, _, _, journal, _, _ in sides:
                 for key, (root, old) in journal.before.items():
                     outer.before.setdefault(key, (root, old))
         node = Node("if", (c.value,), place=place, blocks=[sides[0][0], sides[1][0]])
         merger = _Merger(rec, node, takes, place)
-        merged = tuple(
-            merger.merge(a, b, name) for a, b, name in zip(sides[0][1], sides[1][1], names)
-        )
+        results: Any = (sides[0][1], sides[1][1])
+        merged = tuple(merger.merge(a, b, name) for a, b, name in zip(*results, names))
         rec.emit(node)
         return merged
 
@@ -392,7 +390,7 @@ class Control:
     def _staged_range(
         self, items: Any, body: Any, vals: Any, names: tuple[str, ...], broke: int | None
     ) -> Any:
-        count, item = items.count(), items.item
+        count, item = items.length(), items.item
         if broke is None:
             return self._staged(
                 count, None, lambda i, v: body(item(i), *v), None, vals, names
@@ -424,7 +422,7 @@ class Control:
             shape = self.rec.shape(x)
             return shape[0] if len(shape) else len(x)
         if isinstance(x, (SymIter, ScanList)):
-            return x.count()
+            return x.length()
         return len(x)
 
     def _range(self, *args: Any) -> Any:
@@ -464,18 +462,28 @@ class Control:
         found = as_loop(self.rec, x)
         if found is None:
             return enumerate(x, start)
-        return SymIter(found.count(), lambda i: (start + i, found.item(i)))
+        item = found.item
+        return SymIter(found.length(), lambda i: (start + i, item(i)))
 
     def _zip(self, *parts: Any, **kwargs: Any) -> Any:
-        loops = [as_loop(self.rec, p) for p in parts]
-        if not any(x is not None for x in loops):
+        found = [as_loop(self.rec, p) for p in parts]
+        loops = [x for x in found if x is not None]
+        if not loops:
             return zip(*parts, **kwargs)
-        if not all(x is not None for x in loops):
+        if len(loops) < len(found):
             raise ExportError(f"export: zip() of what varies in length and what does not: {here()}")
-        count = loops[0].count()
+        count = loops[0].length()
         for x in loops[1:]:
-            count = self._extreme(min, count, x.count())
+            count = self._extreme(min, count, x.length())
         return SymIter(count, lambda i: tuple(x.item(i) for x in loops))
+
+
+def _given(x: Any) -> Callable[[], Any]:
+    return lambda: x
+
+
+def _takers(takes: list[bool], wanted: bool) -> Callable[[int], bool]:
+    return lambda run: takes[run] == wanted
 
 
 def _hashable(x: Any) -> bool:

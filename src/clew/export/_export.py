@@ -267,11 +267,12 @@ def _record_once(
     names = {id(t): (kind, name) for kind, name, t in parameters_of(module)}
     rec = Recorder(names, 2)
     control = Control(rec)
-    for k, pair in enumerate(zip(first, second)):
-        pair = tuple(t.detach().clone() for t in pair)
-        rec.program.inputs.append(rec.tensor_value(list(pair), ("input", k)))
-        rec.inputs = [*getattr(rec, "inputs", []), pair[0]]
-    args, kwargs = _tree.build(spec, iter(getattr(rec, "inputs", [])))
+    inputs = []
+    for k, (a, b) in enumerate(zip(first, second)):
+        pair = [a.detach().clone(), b.detach().clone()]
+        rec.program.inputs.append(rec.tensor_value(pair, ("input", k)))
+        inputs.append(pair[0])
+    args, kwargs = _tree.build(spec, iter(inputs))
     clew.manual_seed(_SEED)
     restore()
     leaves: list[Any] = []

@@ -136,7 +136,7 @@ def to_bytes(program: Program, extra: dict[str, Any] | None = None) -> bytes:
             "results": _packed(list(b.results)),
         }
 
-    tensors = []
+    tensors: list[Any] = []
     stored: dict[int, int] = {}
     payload: list[bytes] = []
     kept = []

@@ -19,7 +19,7 @@ class SymIter:
     def __init__(self, count: Any, item: Callable[[Any], Any]) -> None:
         self._count, self.item = count, item
 
-    def count(self) -> Any:
+    def length(self) -> Any:
         """How many there are."""
         return self._count
 
@@ -39,7 +39,7 @@ class SymRange(SymIter):
         self.start, self.stop, self.step = start, stop, step
         super().__init__(None, lambda i: start + i * step)
 
-    def count(self) -> Any:
+    def length(self) -> Any:
         n = self.stop - self.start if self.step > 0 else self.start - self.stop
         by = abs(self.step)
         if by != 1:
@@ -54,7 +54,7 @@ def as_loop(rec: Any, items: Any) -> SymIter | None:
     if isinstance(items, ScanList):
         if items.before:
             raise ExportError(f"export: a list that grew in a loop is run through at {here()}")
-        return SymIter(items.count(), lambda i: items.joined_rows[i])
+        return SymIter(items.length(), lambda i: items.joined_rows[i])
     if isinstance(items, Tensor) and id(items) in rec.known and items.dim():
         n = rec.shape(items)[0]
         if type(n) in SYMS:
@@ -94,7 +94,7 @@ class Appender:
         return self.__getattr__("an element")
 
 
-class ScanList(list):  # type: ignore[type-arg]
+class ScanList(list):
     """A list that a loop filled, as the tensor of its elements one behind the other."""
 
     def __init__(self, before: list[Any], rows: Tensor, count: Any) -> None:
@@ -105,7 +105,7 @@ class ScanList(list):  # type: ignore[type-arg]
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         raise ExportError(f"export: {func} of a list that grew in a loop, at {here()}")
 
-    def count(self) -> Any:
+    def length(self) -> Any:
         """Its length."""
         return self._count + len(self.before)
 
@@ -137,7 +137,7 @@ class ScanList(list):  # type: ignore[type-arg]
         )
 
     def __len__(self) -> int:
-        return int(self.count().__index__())
+        return int(self.length().__index__())
 
     def append(self, x: Any) -> None:
         raise ExportError(f"export: a list that grew in a loop grows again, at {here()}")

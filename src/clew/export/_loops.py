@@ -369,7 +369,7 @@ def placeholder(rec: Recorder, like: Any) -> Any:
     return like
 
 
-class _Env(dict):  # type: ignore[type-arg]
+class _Env(dict):
     """The values of one run, of which those outside of the loop are the recorder's."""
 
     def __init__(self, rec: Any, run: int) -> None:

@@ -42,7 +42,7 @@ def homes_of(root: Module, program: Program) -> dict[str, tuple[Any, str]]:
         for part in path:
             if part not in at._modules:
                 at.add_module(part, _Holder())
-            at = at._modules[part]  # type: ignore[assignment]
+            at = at._modules[part]
         if kind == "param":
             at.register_parameter(last, tensor)
             homes[name] = (at._parameters, last)
@@ -50,7 +50,7 @@ def homes_of(root: Module, program: Program) -> dict[str, tuple[Any, str]]:
             at.register_buffer(last, tensor)
             homes[name] = (at._buffers, last)
         shared[id(tensor)] = homes[name]
-    root._program_constants = constants  # type: ignore[assignment]
+    root._program_constants = constants
     return homes
 
 

@@ -56,8 +56,15 @@ COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge"}
 WHOLE = {
     "nn.functional.interpolate": ("clew.nn.functional", "interpolate"),
     "nn.functional.affine_grid": ("clew.nn.functional", "affine_grid"),
-    "special.gammainc": ("clew.special", "gammainc"),
-    "special.gammaincc": ("clew.special", "gammaincc"),
+    "linalg.matrix_exp": ("clew.linalg", "matrix_exp"),
+    "frexp": ("clew", "frexp"),
+    **{
+        f"special.{n}": ("clew.special", n)
+        for n in """
+        gammainc gammaincc airy_ai bessel_j0 bessel_j1 bessel_y0 bessel_y1 modified_bessel_k0
+        modified_bessel_k1 scaled_modified_bessel_k0 scaled_modified_bessel_k1 spherical_bessel_j0
+        """.split()
+    },
 }
 UNARY = {"neg": "neg", "abs": "abs", "invert": "bitwise_not", "pos": "positive"}
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import copy
 import inspect
+import sys
 import textwrap
 import types
 from collections.abc import Iterable
@@ -21,6 +22,8 @@ _CF = "_clew_cf"
 _LIMIT = 60_000
 _AS_IT_IS = {"super", "locals", "globals", "vars", "dir", "eval", "exec"}
 _codes: dict[types.CodeType, types.CodeType | None] = {}
+# A field of definitions from Python 3.12 on.
+_NO_TYPES: Any = {"type_params": []} if sys.version_info >= (3, 12) else {}
 _FLAGS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
@@ -83,7 +86,7 @@ def _rewritten(fn: types.FunctionType) -> types.CodeType | None:
         args=_params([_CF, *free]),
         body=[definition, ast.Return(_load(definition.name))],
         decorator_list=[],
-        type_params=[],
+        **_NO_TYPES,
     )
     module = ast.Module(body=[factory], type_ignores=[])
     ast.copy_location(factory, definition)
@@ -268,7 +271,7 @@ class _Rewriter:
             args=_params(params),
             body=body or [ast.Pass()],
             decorator_list=[],
-            type_params=[],
+            **_NO_TYPES,
         )
 
     def current(self, names: list[str]) -> ast.expr:

@@ -85,7 +85,7 @@ class SymInt(Sym):
 
     __slots__ = ()
     kind = "int"
-    __class__ = property(lambda self: int)  # type: ignore[assignment]
+    __class__ = property(lambda self: int)
 
 
 class SymFloat(Sym):
@@ -93,7 +93,7 @@ class SymFloat(Sym):
 
     __slots__ = ()
     kind = "float"
-    __class__ = property(lambda self: float)  # type: ignore[assignment]
+    __class__ = property(lambda self: float)
 
     def is_integer(self) -> Any:
         return compute("eq", operator.eq, (self, compute("int", int, (self,))))
@@ -104,7 +104,7 @@ class SymBool(Sym):
 
     __slots__ = ()
     kind = "bool"
-    __class__ = property(lambda self: bool)  # type: ignore[assignment]
+    __class__ = property(lambda self: bool)
 
 
 _KINDS: dict[type, type[Sym]] = {int: SymInt, float: SymFloat, bool: SymBool}
@@ -174,6 +174,10 @@ def _binary(name: str, function: Callable[..., Any]) -> tuple[Any, Any]:
     return plain, reflected
 
 
+def _unary(name: str, function: Callable[..., Any]) -> Any:
+    return lambda self: compute(name, function, (self,))
+
+
 _TRUE_IF_SAME = {"eq": True, "ne": False, "le": True, "ge": True, "lt": False, "gt": False}
 NUMBER_OPS: dict[str, Callable[..., Any]] = {
     "add": operator.add,
@@ -200,21 +204,21 @@ for _name, _function in NUMBER_OPS.items():
     setattr(Sym, f"__{_name}__", _plain)
     if _name not in _TRUE_IF_SAME:
         setattr(Sym, f"__r{_name}__", _reflected)
-for _name, _function in {
-    "neg": operator.neg, "pos": operator.pos, "abs": abs, "invert": operator.invert
-}.items():  # fmt: skip
+_UNARY: dict[str, Callable[..., Any]] = {
+    "neg": operator.neg,
+    "pos": operator.pos,
+    "abs": abs,
+    "invert": operator.invert,
+}
+for _name, _function in _UNARY.items():
+    setattr(Sym, f"__{_name}__", _unary(_name, _function))
 
-    def _unary(self: Any, _name: str = _name, _function: Any = _function) -> Any:
-        return compute(_name, _function, (self,))
 
-    setattr(Sym, f"__{_name}__", _unary)
-
-
-class SymSize(tuple):  # type: ignore[type-arg]
+class SymSize(tuple):
     """A shape with sizes that vary."""
 
     __slots__ = ()
-    __class__ = property(lambda self: _C.Size)  # type: ignore[assignment]
+    __class__ = property(lambda self: _C.Size)
 
     def __getitem__(self, index: Any) -> Any:
         found = tuple.__getitem__(self, index)

@@ -60,7 +60,7 @@ def _named(name: str, fields: list[str]) -> Any:
 
     key = (name, *fields)
     if key not in _made:
-        _made[key] = namedtuple(name, fields)  # type: ignore[misc]
+        _made[key] = namedtuple(name, fields)
     return _made[key]
 
 

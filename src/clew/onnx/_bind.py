@@ -12,7 +12,7 @@ from clew.export._names import function_of
 __all__ = ["bind"]
 
 
-class Bound(dict):  # type: ignore[type-arg]
+class Bound(dict):
     """Arguments by name, as attributes."""
 
     def __getattr__(self, name: str) -> Any:
@@ -28,6 +28,8 @@ def _default(text: str) -> Any:
         return names[text]
     if text[:1] in "'\"":
         return text[1:-1]
+    if text[:1] in "([":
+        return tuple(int(n) for n in text[1:-1].split(",") if n.strip())
     try:
         return int(text)
     except ValueError:

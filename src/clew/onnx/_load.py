@@ -185,7 +185,7 @@ class OnnxModule(Module):
         for part in path:
             if part not in at._modules:
                 at.add_module(part, Module())
-            at = at._modules[part]  # type: ignore[assignment]
+            at = at._modules[part]
         while last in at._parameters or last in at._buffers or hasattr(at, last):
             last += "_"
         if tensor.is_floating_point():

@@ -286,11 +286,7 @@ def _arithmetic(b: Builder, a: Any) -> str:
     left, right = b.of(x, dtype), b.of(y, dtype)
     alpha = a.get("alpha", 1)
     if not (type(alpha) is int and alpha == 1):
-        if a.node.op == "rsub":
-            left, right = right, left
         right = b.op("Mul", right, b.scalar(alpha, dtype))
-        if a.node.op == "rsub":
-            left, right = right, left
     kind = {"add": "Add", "sub": "Sub", "subtract": "Sub", "mul": "Mul", "multiply": "Mul"}.get(
         op, "Div"
     )
@@ -427,7 +423,7 @@ def _atan2(b: Builder, a: Any) -> str:
 def _pairs(b: Builder, a: Any) -> str:
     dtype, op = a.out.dtype, a.node.op
     x = b.of(a.input, dtype)
-    y = b.of(a.values if op == "heaviside" else a.other, dtype)
+    y = b.of(a["values"] if op == "heaviside" else a.other, dtype)
     c = lambda v: b.scalar(v, dtype)  # noqa: E731
     if op == "hypot":
         found = b.op("Sqrt", b.op("Add", b.op("Mul", x, x), b.op("Mul", y, y)))
@@ -646,6 +642,44 @@ def _extreme(b: Builder, a: Any) -> Any:
     values = reduce(b, kind, b.name(x), [d], bool(keep))
     places = b.op("ArgMax" if top else "ArgMin", b.name(x), axis=d, keepdims=keep)
     return [values, places]
+
+
+@lowers("aminmax")
+def _aminmax(b: Builder, a: Any) -> list[str]:
+    axes = axes_of(a.get("dim"), len(a.input.sizes))
+    keep = bool(a.get("keepdim"))
+    return [reduce(b, kind, b.name(a.input), axes, keep) for kind in ("ReduceMin", "ReduceMax")]
+
+
+@lowers("searchsorted", "bucketize")
+def _bucketize(b: Builder, a: Any) -> str:
+    if a.node.op == "bucketize":
+        x, sorted_ = a.input, a.boundaries
+        right = bool(a.get("right"))
+    else:
+        x, sorted_ = a.input, a.sorted_sequence
+        right = bool(a.get("right")) or a.get("side") == "right"
+    if len(sorted_.sizes) != 1 or a.get("sorter") is not None:
+        raise OnnxExporterError(f"onnx.export: {a.node.op}() in more than one sequence")
+    dtype = promoted(x, sorted_)
+    wide = b.op("Unsqueeze", b.of(x, dtype), b.ints(-1))
+    below = b.op("LessOrEqual" if right else "Less", b.of(sorted_, dtype), wide)
+    count = b.op("ReduceSum", b.cast(below, "int64"), b.ints(-1), keepdims=0)
+    return str(count if a.out.dtype == clew.int64 else b.cast(count, a.out.dtype))
+
+
+@lowers("angle")
+def _angle(b: Builder, a: Any) -> str:
+    x, dtype = b.of(a.input, a.out.dtype), a.out.dtype
+    found = b.op("Where", b.op("Less", x, b.scalar(0, dtype)), b.scalar(math.pi, dtype),
+                 b.scalar(0, dtype))  # fmt: skip
+    return str(b.op("Where", b.op("IsNaN", x), x, found))
+
+
+@lowers("linalg.det", "det", "ops._det")
+def _det(b: Builder, a: Any) -> Any:
+    found = b.op("Det", b.name(a.node.args[0]))
+    return [found] * len(a.node.outputs)
 
 
 @lowers("argmax", "argmin")

@@ -598,6 +598,37 @@ def _grid_sample(b: Builder, a: Any) -> str:
     return result
 
 
+@lowers("nn.functional.unfold")
+def _unfold(b: Builder, a: Any) -> str:
+    """A convolution whose filters pick one element each."""
+    channels = a.input.sizes[1] if rank(a.input) == 4 else None
+    if channels is None:
+        raise OnnxExporterError("onnx.export: unfold() without a batch or of varying channels")
+    kernel = [int(k) for k in _listed(a.kernel_size, 2)]
+    count = math.prod(kernel)
+    one = np.eye(count, dtype=a.input.dtype.name).reshape(count, 1, *kernel)
+    made = b.op(
+        "Conv", b.name(a.input), b.const(np.tile(one, (channels, 1, 1, 1))), group=channels,
+        kernel_shape=kernel, strides=_listed(a.stride, 2), dilations=_listed(a.dilation, 2),
+        pads=_listed(a.padding, 2) * 2,
+    )  # fmt: skip
+    result: str = b.op("Reshape", made, b.ints(0, 0, -1))
+    return result
+
+
+@lowers("convolution")
+def _convolution(b: Builder, a: Any) -> str:
+    n = rank(a.weight) - 2
+    rest = [b.name(a.bias)] if a.bias is not None else []
+    more: dict[str, Any] = {"output_padding": _listed(a.output_padding, n)} if a.transposed else {}
+    result: str = b.op(
+        "ConvTranspose" if a.transposed else "Conv", b.name(a.input), b.name(a.weight), *rest,
+        strides=_listed(a.stride, n), dilations=_listed(a.dilation, n), group=a.groups,
+        pads=_listed(a.padding, n) * 2, kernel_shape=[int(s) for s in a.weight.sizes[2:]], **more,
+    )  # fmt: skip
+    return result
+
+
 @lowers("nn.functional.fold")
 def _fold(b: Builder, a: Any) -> str:
     if rank(a.input) != 3 or any(isinstance(s, Value) for s in _listed(a.output_size, 2)):

@@ -171,6 +171,9 @@ def _repeat(b: Builder, a: Any) -> str:
 def _narrow(b: Builder, a: Any) -> str:
     x = a.node.args[0]
     start = b.vector(a.start)
+    if type(a.start) is int and a.start < 0:
+        size = b.op("Unsqueeze", b.dim_of(x, a.dim % rank(x)), b.ints(0))
+        start = b.op("Add", start, size)
     end = b.op("Add", start, b.vector(a.length))
     result: str = b.op("Slice", b.name(x), start, end, b.ints(a.dim % rank(x)))
     return result
@@ -257,7 +260,7 @@ def _rolled(b: Builder, name: str, shift: Any, d: int) -> str:
     return result
 
 
-@lowers("diagonal", "diag", "ops.unfold", "Tensor.unfold", "as_strided", "ops._as_strided",
+@lowers("diagonal", "diag", "diag_embed", "diagflat", "ops.unfold", "Tensor.unfold", "as_strided", "ops._as_strided",
         "rot90", "trace")  # fmt: skip
 def _fixed_places(b: Builder, a: Any) -> str:
     """A view of fixed sizes: the places of its elements are constants."""
@@ -270,7 +273,7 @@ def _fixed_places(b: Builder, a: Any) -> str:
     line = clew.arange(count).reshape(x.sizes)
     function = function_of(a.node.op)
     assert function is not None
-    if a.node.op == "diag" and rank(x) == 1:
+    if a.node.op in ("diag_embed", "diagflat") or (a.node.op == "diag" and rank(x) == 1):
         made = function(line + 1, *a.node.args[1:], **a.node.kwargs).numpy() - 1
         padded = b.op("Concat", b.op("Reshape", b.name(x), b.ints(-1)), b.op(
             "Reshape", b.scalar(0, x.dtype), b.ints(1)), axis=0)  # fmt: skip
@@ -495,7 +498,7 @@ def _index_write(b: Builder, a: Any) -> str:
     return result
 
 
-@lowers("Tensor.index_put", "ops._index_put", "put")
+@lowers("Tensor.index_put", "ops._index_put")
 def _index_put(b: Builder, a: Any) -> str:
     from clew.export._ir import Node
 
@@ -513,9 +516,44 @@ def _index_put(b: Builder, a: Any) -> str:
     return result
 
 
+@lowers("put")
+def _put(b: Builder, a: Any) -> str:
+    x = a.node.args[0]
+    flat = b.ints(-1)
+    part = b.op("Reshape", b.of(a.source, x.dtype), flat)
+    line = b.op(
+        "ScatterElements", b.op("Reshape", b.name(x), flat),
+        b.op("Reshape", b.of(a.index, clew.int64), flat), part, axis=0,
+        reduction="add" if a.get("accumulate") else "none",
+    )  # fmt: skip
+    result: str = b.op("Reshape", line, b.shape(b.name(x)), allowzero=1)
+    return result
+
+
+@lowers("median")
+def _median(b: Builder, a: Any) -> Any:
+    x = a.node.args[0]
+    dim = a.get("dim")
+    if not rank(x):
+        return b.name(x) if dim is None else [b.name(x), b.const(0, np.int64)]
+    name = b.name(x) if dim is not None else b.op("Reshape", b.name(x), b.ints(-1))
+    d = 0 if dim is None else dim % rank(x)
+    size = b.op("Size", name) if dim is None else b.dim_of(x, d)
+    one = b.const(1, np.int64)
+    k = b.op("Div", b.op("Add", size, one), b.const(2, np.int64))
+    found = b.op("TopK", name, b.op("Unsqueeze", k, b.ints(0)), n=2, axis=d, largest=0, sorted=1)
+    keep = bool(a.get("keepdim"))
+    last = b.ints(-1) if keep else b.const(-1, np.int64)
+    if dim is None:
+        return b.op("Gather", found[0], b.const(-1, np.int64), axis=0)
+    return [b.op("Gather", v, last, axis=d) for v in found]
+
+
 @lowers("Tensor.nonzero", "nonzero", "argwhere", "ops.nonzero")
 def _nonzero(b: Builder, a: Any) -> Any:
     x = a.node.args[0]
+    if not rank(x):
+        raise OnnxExporterError("onnx.export: nonzero() of a tensor without dims")
     found = b.op("NonZero", b.name(x))
     if a.node.several:
         return [b.op("Gather", found, b.const(k, np.int64), axis=0)
@@ -657,6 +695,9 @@ def _topk(b: Builder, a: Any) -> Any:
 @lowers("sort", "argsort", "msort")
 def _sort(b: Builder, a: Any) -> Any:
     x = a.node.args[0]
+    if not rank(x):
+        zero = b.const(0, np.int64)
+        return {"argsort": zero, "msort": b.name(x)}.get(a.node.op, [b.name(x), zero])
     d = (0 if a.node.op == "msort" else a.get("dim", -1)) % rank(x)
     size = b.op("Unsqueeze", b.dim_of(x, d), b.ints(0))
     name = b.name(x)
@@ -681,6 +722,8 @@ def _triangle(b: Builder, a: Any) -> str:
 @lowers("kthvalue")
 def _kthvalue(b: Builder, a: Any) -> list[str]:
     x = a.node.args[0]
+    if not rank(x):
+        return [b.name(x), b.const(0, np.int64)]
     d = a.get("dim", -1) % rank(x)
     values, places = b.op("TopK", b.name(x), b.vector(a.k), n=2, axis=d, largest=0, sorted=1)
     keep = bool(a.get("keepdim"))
