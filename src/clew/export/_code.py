@@ -14,10 +14,16 @@ from clew import Tensor
 from clew.export._errors import ExportError, Place
 from clew.export._ir import Block, Node, Program, Value, map_args, values_in
 from clew.export._names import function_of
+from clew.export._tree import named
 
 __all__ = ["compile_program", "interpret", "stack_scan"]
 
-_INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "matmul": "@"}
+_INFIX = {
+    "add": "+", "sub": "-", "mul": "*", "div": "/", "matmul": "@", "py.add": "+", "py.sub": "-",
+    "py.mul": "*", "py.truediv": "/", "py.floordiv": "//", "py.mod": "%", "py.eq": "==",
+    "py.ne": "!=", "py.lt": "<", "py.le": "<=", "py.gt": ">", "py.ge": ">=",
+}  # fmt: skip
+_METHODS = {"item": "item", "numel": "numel"}
 
 
 class GuardFailed(RuntimeError):
@@ -112,9 +118,11 @@ class _Writer:
         if node.op in _INFIX and len(args) == 2 and not node.kwargs:
             call = f"{args[0]} {_INFIX[node.op]} {args[1]}"
         elif node.op == "getitem" and len(args) == 2 and not node.kwargs:
-            call = f"{args[0]}[{args[1]}]"
+            call = f"({args[0]})[{args[1]}]"
         elif node.op == "size" and len(args) == 2:
-            call = f"{args[0]}.shape[{args[1]}]"
+            call = f"({args[0]}).shape[{args[1]}]"
+        elif node.op in _METHODS and len(args) == 1:
+            call = f"({args[0]}).{_METHODS[node.op]}()"
         elif node.op == "alias":
             call = args[0]
         else:
@@ -150,7 +158,6 @@ class _Writer:
                 depth,
                 f"{''.join(f'v{p.id}, ' for p in carried)}= {', '.join(map(self.text, inits))},",
             )
-        self.add(depth, f"i{k} = 0")
         for j in range(len(scans)):
             self.add(depth, f"l{k}_{j} = []")
         tests = []
@@ -159,8 +166,12 @@ class _Writer:
             tests.append(f"t{k}")
         if trip is not None:
             tests.append(f"i{k} < {self.text(trip)}")
-        self.add(depth, f"while {' and '.join(tests)}:")
-        self.add(depth + 1, f"v{counter.id} = i{k}")
+        if cond is None:
+            self.add(depth, f"for v{counter.id} in range({self.text(trip)}):")
+        else:
+            self.add(depth, f"i{k} = 0")
+            self.add(depth, f"while {' and '.join(tests)}:")
+            self.add(depth + 1, f"v{counter.id} = i{k}")
         self.block(body, depth + 1)
         if cond is not None:
             self.add(depth + 1, f"t{k} = {self.text(body.results[0])}")
@@ -171,7 +182,8 @@ class _Writer:
                 depth + 1,
                 f"{''.join(f'v{p.id}, ' for p in carried)}= {', '.join(map(self.text, ends))},",
             )
-        self.add(depth + 1, f"i{k} += 1")
+        if cond is not None:
+            self.add(depth + 1, f"i{k} += 1")
         for o, p in zip(node.outputs, carried):
             self.add(depth, f"v{o.id} = v{p.id}")
         for j, o in enumerate(node.outputs[len(carried) :]):
@@ -179,14 +191,23 @@ class _Writer:
             self.add(depth, f"v{o.id} = scan(l{k}_{j}, {about[0]}, {about[1]})")
 
 
-def compile_program(program: Program, homes: dict[str, tuple[Any, str]]) -> Any:
-    """A function of the program's inputs that returns a list of its results.
+def compile_program(
+    program: Program, homes: dict[str, tuple[Any, str]], refuse: Any, tie: Any
+) -> Any:
+    """A function of the program's inputs that returns its result, nested as it is.
 
     Args:
         program: what to run.
         homes: for the name of each kept tensor, the dict that holds it and its key there.
+        refuse: called with an input's number and the input when its shape or dtype is not the
+            program's.
+        tie: None, or called with the inputs to compare their sizes.
     """
     writer = _Writer()
+    _check_inputs(writer, program, refuse)
+    if tie is not None:
+        writer.bound["tie"] = tie
+        writer.add(1, f"tie([{', '.join(f'v{v.id}' for v in program.inputs)}])")
     for v in program.kept:
         assert v.source is not None
         table, key = homes[v.source[1]]
@@ -206,13 +227,48 @@ def compile_program(program: Program, homes: dict[str, tuple[Any, str]]) -> Any:
             if o.kind == "tensor" and o.id not in results and o.id in last:
                 frees.setdefault(last[o.id], []).append(f"v{o.id}")
     writer.block(program.body, 1, frees)
-    ends = ", ".join(map(writer.text, program.body.results))
-    writer.add(1, f"return [{ends}]")
+    ends = iter([writer.text(r) for r in program.body.results])
+    writer.add(1, f"return {_nested(writer, program.out_tree, ends)}")
     inputs = ", ".join(f"v{v.id}" for v in program.inputs)
     text = "\n".join([f"def run({inputs}):", *writer.lines])
-    scope = {**writer.bound, "slice": slice, "__builtins__": {}}
-    exec(compile(text, "<exported program>", "exec"), scope)
+    scope = {**writer.bound, **_BUILTINS, "__builtins__": {}}
+    try:
+        code = compile(text, "<exported program>", "exec")
+    except (SyntaxError, RecursionError, MemoryError, OverflowError) as e:
+        raise ExportError(f"exported program: it is malformed or nested too deeply: {e}") from e
+    exec(code, scope)
     return scope["run"]
+
+
+def _nested(writer: _Writer, spec: Any, ends: Any) -> str:
+    """The text of a tree of results."""
+    kind = spec[0]
+    if kind == "leaf":
+        return str(next(ends))
+    if kind == "constant":
+        return writer.constant(spec[1])
+    if kind == "dict":
+        parts = [f"{writer.constant(k)}: {_nested(writer, s, ends)}" for k, s in zip(*spec[1:])]
+        return f"{{{', '.join(parts)}}}"
+    if kind == "named":
+        made = writer.constant(named(spec[1], spec[2]))
+        return f"{made}({', '.join(_nested(writer, s, ends) for s in spec[3])})"
+    inner = "".join(f"{_nested(writer, s, ends)}, " for s in spec[1])
+    return f"[{inner}]" if kind == "list" else f"({inner})"
+
+
+_BUILTINS = {"slice": slice, "range": range, "len": len, "isinstance": isinstance, "T": Tensor}
+
+
+def _check_inputs(writer: _Writer, program: Program, refuse: Any) -> None:
+    writer.bound["refuse"] = refuse
+    for k, v in enumerate(program.inputs):
+        name = f"v{v.id}"
+        writer.add(1, f"if not isinstance({name}, T): refuse({k}, {name})")
+        writer.add(1, f"s = {name}.shape")
+        tests = [f"{name}.dtype != {writer.constant(v.dtype)}", f"len(s) != {len(v.sizes)}"]
+        tests += [f"s[{d}] != {int(n)}" for d, n in enumerate(v.sizes) if n is not None]
+        writer.add(1, f"if {' or '.join(tests)}: refuse({k}, {name})")
 
 
 def _with_inner(node: Node) -> list[Node]:

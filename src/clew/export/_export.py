@@ -362,7 +362,7 @@ def prove(
         clew.manual_seed(_SEED)
         try:
             with clew.no_grad():
-                results = module._run(*[t.detach().clone() for t in tensors])
+                whole = module._run(*[t.detach().clone() for t in tensors])
         except Exception as e:
             from clew.export._code import GuardFailed
 
@@ -375,7 +375,8 @@ def prove(
             ) from e
         finally:
             runner.restore()
-        whole = _tree.build(program.out_tree, iter(results))
+        results: list[Any] = []
+        _tree.match(program.out_tree, whole, results, "the result")
         _tree.flatten(whole, got, "the result", leaf)
         _compare(expected, got, tensors)
         yield tensors, results

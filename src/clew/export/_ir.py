@@ -148,7 +148,9 @@ def values_in(tree: Any) -> list[Value]:
 
 
 def prune(program: Program) -> None:
-    """Takes out calls that nothing needs."""
+    """Takes out calls that nothing needs, and asks for each size once."""
+    _share_sizes(program.body, {}, {})
+    _drop_carried(program)
     _prune(program.body, set())
     used = {v.id for node in program.walk() for v in values_in((node.args, node.kwargs))}
     for node in program.walk():
@@ -158,6 +160,73 @@ def prune(program: Program) -> None:
     program.kept = [v for v in program.kept if v.id in used]
     names = {v.source[1] for v in program.kept if v.source}
     program.tensors = {k: t for k, t in program.tensors.items() if k in names}
+
+
+def _share_sizes(block: Block, known: dict[tuple[int, Any], Value], same: dict[int, Value]) -> None:
+    """A size that is known already is not asked for again."""
+    known = dict(known)
+
+    def swap(tree: Any) -> Any:
+        return map_args(lambda v: same.get(v.id, v), tree)
+
+    kept = []
+    for node in block.nodes:
+        node.args, node.kwargs = swap(tuple(node.args)), swap(node.kwargs)
+        if node.op in ("size", "numel"):
+            key = (node.args[0].id, *node.args[1:])
+            if key in known:
+                same[node.outputs[0].id] = known[key]
+                continue
+            known[key] = node.outputs[0]
+        for inner in node.blocks:
+            _share_sizes(inner, known, same)
+        kept.append(node)
+    block.nodes = kept
+    block.results = swap(list(block.results))
+
+
+def _drop_carried(program: Program) -> None:
+    """Variables that a loop assigns, and that neither it nor anything behind it reads."""
+    used = _uses(program)
+    for node in program.walk():
+        if node.op != "loop":
+            continue
+        body = node.blocks[0]
+        count = len(body.params) - 1
+        keep = [
+            k for k in range(count)
+            if node.outputs[k].id in used or body.params[k + 1].id in used
+        ]  # fmt: skip
+        if len(keep) == count:
+            continue
+        node.args = (*node.args[:2], tuple(node.args[2][k] for k in keep))
+        node.outputs = [node.outputs[k] for k in keep] + node.outputs[count:]
+        body.params = [body.params[0]] + [body.params[k + 1] for k in keep]
+        body.results[1] = [body.results[1][k] for k in keep]
+
+
+def _uses(program: Program) -> set[int]:
+    """Numbers of the values that something reads. The end of a round counts for a variable that
+    is read in the loop or behind it."""
+    used = {v.id for v in values_in(program.body.results)}
+    ends: list[tuple[int, int, Any]] = []
+    for node in program.walk():
+        used |= {v.id for v in values_in((node.args, node.kwargs))}
+        for b in node.blocks:
+            if node.op != "loop":
+                used |= {v.id for v in values_in(b.results)}
+                continue
+            used |= {v.id for v in values_in([b.results[0], b.results[2]])}
+            slots = zip(b.params[1:], node.outputs, b.results[1])
+            ends += [(p.id, o.id, e) for p, o, e in slots]
+    while True:
+        left = [x for x in ends if x[0] not in used and x[1] not in used]
+        if len(left) == len(ends):
+            return used
+        for p, o, e in ends:
+            if p in used or o in used:
+                used |= {v.id for v in values_in(e)}
+        ends = left
 
 
 def _prune(block: Block, needed: set[int]) -> set[int]:

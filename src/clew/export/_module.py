@@ -65,15 +65,26 @@ class ProgramModule(Module):
     def __init__(self, program: Program) -> None:
         super().__init__()
         self._program = program
-        self._run = compile_program(program, homes_of(self, program))
-        self._checks = _checks(program)
-        self._ties = _ties(program)
+        checks, ties = _checks(program), _ties(program)
+        self._run = compile_program(
+            program, homes_of(self, program), lambda k, x: checks[k](x),
+            (lambda args: _check_ties(ties, args, program.ranges)) if ties else None,
+        )  # fmt: skip
         spec = program.in_tree
         simple = spec[0] == "tuple" and all(s == ["leaf"] for s in spec[1][0][1])
         simple = simple and spec[1][1] == ["dict", [], []]
         self._simple = len(program.inputs) if simple else None
-        self._bare = program.out_tree == ["leaf"]
         self.training = program.training
+        if self._simple is not None:
+            count, run, general = self._simple, self._run, self._general
+
+            def forward(*args: Any, **kwargs: Any) -> Any:
+                """Runs the program."""
+                if kwargs or len(args) != count:
+                    return general(*args, **kwargs)
+                return run(*args)
+
+            self.forward = forward  # type: ignore[method-assign]
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the program.
@@ -85,14 +96,12 @@ class ProgramModule(Module):
         Raises:
             RuntimeError: an argument has another shape or dtype than the program was exported for.
         """
+        return self._general(*args, **kwargs)
+
+    def _general(self, *args: Any, **kwargs: Any) -> Any:
         if self._simple != len(args) or kwargs:
             args = tuple(self._leaves(args, kwargs))
-        for x, check in zip(args, self._checks):
-            check(x)
-        if self._ties:
-            _check_ties(self._ties, args, self._program.ranges)
-        results = self._run(*args)
-        return results[0] if self._bare else _tree.build(self._program.out_tree, iter(results))
+        return self._run(*args)
 
     def _leaves(self, args: Any, kwargs: Any) -> list[Any]:
         spec = self._program.in_tree
@@ -173,6 +182,8 @@ def _check_ties(ties: Any, args: Any, ranges: Any) -> None:
     for name, places in ties:
         value = None
         for i, d, scale, shift in places:
+            if d >= args[i].dim():
+                return  # the program refuses it by its shape
             size = args[i].shape[d] - shift
             now, left = divmod(size, scale)
             low, high = ranges.get(name, (0, None))

@@ -107,6 +107,8 @@ class SymBool(Sym):
     __class__ = property(lambda self: bool)
 
 
+# Operands that change nothing, and on which sides.
+_NEUTRAL = {"add": (0, (0, 1)), "sub": (0, (1,)), "mul": (1, (0, 1)), "floordiv": (1, (1,))}
 _KINDS: dict[type, type[Sym]] = {int: SymInt, float: SymFloat, bool: SymBool}
 SYMS = (SymInt, SymFloat, SymBool)
 
@@ -124,6 +126,13 @@ def value_in(x: Any, run: int) -> Any:
 def compute(name: str, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     """Records ``py.<name>`` of numbers."""
     rec = recorder()
+    if len(args) == 2:
+        same = _NEUTRAL.get(name)
+        for k in (0, 1):
+            other = args[1 - k]
+            if same is not None and k in same[1] and type(args[k]) is int and args[k] == same[0]:
+                if type(other) is SymInt:
+                    return other
     vals = []
     for run in range(rec.runs):
         try:

@@ -47,7 +47,7 @@ def build(spec: Any, leaves: Any) -> Any:
     if kind == "dict":
         return {k: build(s, leaves) for k, s in zip(spec[1], spec[2])}
     if kind == "named":
-        return _named(spec[1], spec[2])(*[build(s, leaves) for s in spec[3]])
+        return named(spec[1], spec[2])(*[build(s, leaves) for s in spec[3]])
     parts = [build(s, leaves) for s in spec[1]]
     return parts if kind == "list" else tuple(parts)
 
@@ -55,7 +55,8 @@ def build(spec: Any, leaves: Any) -> Any:
 _made: dict[Any, Any] = {}
 
 
-def _named(name: str, fields: list[str]) -> Any:
+def named(name: str, fields: list[str]) -> Any:
+    """The class of a named tuple."""
     from collections import namedtuple
 
     key = (name, *fields)
@@ -128,7 +129,7 @@ def checked(spec: Any, depth: int = 0) -> Any:
         if isinstance(fields, list) and isinstance(parts, list) and len(fields) == len(parts):
             names = [name, *fields]
             if all(isinstance(n, str) and n.isidentifier() and n[0] != "_" for n in names):
-                _named(name, fields)
+                named(name, fields)
                 return ["named", name, fields, [checked(s, depth + 1) for s in parts]]
     elif kind in ("tuple", "list") and len(spec) == 2 and isinstance(spec[1], list):
         return [kind, [checked(s, depth + 1) for s in spec[1]]]

@@ -260,8 +260,10 @@ def _rolled(b: Builder, name: str, shift: Any, d: int) -> str:
     return result
 
 
-@lowers("diagonal", "diag", "diag_embed", "diagflat", "ops.unfold", "Tensor.unfold", "as_strided", "ops._as_strided",
-        "rot90", "trace")  # fmt: skip
+@lowers(
+    "diagonal", "diag", "diag_embed", "diagflat", "ops.unfold", "Tensor.unfold", "as_strided",
+    "ops._as_strided", "rot90",
+)  # fmt: skip
 def _fixed_places(b: Builder, a: Any) -> str:
     """A view of fixed sizes: the places of its elements are constants."""
     x = a.node.args[0]
