@@ -31,7 +31,12 @@ class _Unbound:
     def _fail(self, *args: Any) -> Any:
         raise UnboundLocalError("a variable is used before it has a value")
 
-    __getattr__ = __call__ = __iter__ = __len__ = __getitem__ = __bool__ = _fail
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # what Python itself asks for
+            raise AttributeError(name)
+        return self._fail()
+
+    __call__ = __iter__ = __len__ = __getitem__ = __bool__ = _fail
 
 
 UNBOUND = _Unbound()
