@@ -23,6 +23,7 @@ from clew import cuda as cuda
 from clew import debug as debug
 from clew import distributed as distributed
 from clew import distributions as distributions
+from clew import export as export
 from clew import fft as fft
 from clew import func as func
 from clew import functional as functional

@@ -1,4 +1,5 @@
-"""The command line: `clew run script.py`, `clew launch`, `clew alias on`, `clew info`."""
+"""The command line: `clew run script.py`, `clew launch`, `clew export model.py:net`, `clew alias on`,
+`clew info`, `clew --version`."""
 
 from __future__ import annotations
 
@@ -92,6 +93,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return launch(args[1:])
     if args[:1] == ["replay"]:
         return _replay(args[1:])
+    if args[:1] == ["export"]:
+        from clew.export._command import main as export
+
+        return export(args[1:])
     parser = argparse.ArgumentParser(prog="clew", description="clew, with PyTorch's API")
     parser.add_argument("--version", action="store_true", help="print the version")
     commands = parser.add_subparsers(dest="command")
@@ -99,6 +104,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     commands.add_parser("launch", help="start the ranks of a program through MPI")
     alias = commands.add_parser("alias", help="let `import torch` mean clew in this environment")
     alias.add_argument("action", choices=["on", "off", "status"])
+    commands.add_parser("export", help="write a model of a Python file as ONNX or as a program")
     commands.add_parser("info", help="print how clew was built and what it runs on")
     parsed = parser.parse_args(args)
     if parsed.version:

@@ -69,6 +69,7 @@ _LAZY_MODULES = {
     "quasirandom": "clew.quasirandom",
     "ao": "clew.ao",
     "onnx": "clew.onnx",
+    "export": "clew.export",
 }
 _LAZY_NAMES = {
     "save": "clew.serialization",

@@ -1,7 +1,8 @@
-"""TorchScript's names for programs that use them: everything stays a Python program.
+"""TorchScript's names, in their roles: `trace` makes a program that `save` stores.
 
-Decorators and `script` return what they are given; it runs as it is, with the same results. Files
-of compiled programs are neither written nor read.
+A traced module runs, trains and is stored without its source (`clew.export`); branches and loops
+that data decides stay what they are. `script` needs no example and so makes no program: decorators
+and `script` return what they are given, which runs as Python.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ __all__ = [
 
 
 class TracerWarning(Warning):
-    """What a tracer would warn of; nothing is traced here."""
+    """What PyTorch's tracer warns of; here such a trace raises."""
 
     @staticmethod
     def ignore_lib_warnings() -> None:
@@ -74,15 +75,71 @@ class Attribute(NamedTuple):
 
 
 class ScriptModule(Module):
-    """A Module; its methods run as Python."""
+    """A Module; its methods run as Python. What `trace` and `load` return are such modules."""
+
+    def save(self, f: Any, _extra_files: Any = None) -> None:
+        """Stores the program of a traced module; see `save`.
+
+        Args:
+            f: a path or a binary file.
+            _extra_files: further members of the file by name.
+        """
+        save(self, f, _extra_files)
 
 
 class RecursiveScriptModule(ScriptModule):
-    """A compiled module: none is made here."""
+    """What `load` returns: a module that runs a stored program."""
+
+    def __init__(self, program: Any) -> None:
+        from clew.export._module import ProgramModule
+
+        super().__init__()
+        self.__dict__["_exported"] = program
+        inner = ProgramModule(program._program)
+        self.__dict__["_inner"] = inner
+        # The program's own tables: what is trained or loaded here is what runs.
+        for table in ("_parameters", "_buffers", "_modules"):
+            self.__dict__[table] = getattr(inner, table)
+        self.training = inner.training
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs the program.
+
+        Args:
+            args: as the examples were nested.
+            kwargs: likewise.
+        """
+        return self._inner.forward(*args, **kwargs)
+
+    @property
+    def graph(self) -> Any:
+        """The program's calls."""
+        return self._exported.graph
+
+    @property
+    def code(self) -> str:
+        """The program as text."""
+        return str(self._exported)
+
+    def __reduce__(self) -> Any:
+        from clew.export._file import to_bytes
+
+        return _unpickled, (type(self), to_bytes(self._exported._program))
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        function, args = self.__reduce__()
+        return function(*args)
 
 
-class TopLevelTracedModule(ScriptModule):
-    """A traced module: none is made here."""
+def _unpickled(kind: Any, data: bytes) -> Any:
+    from clew.export._file import from_bytes
+    from clew.export._program import ExportedProgram
+
+    return kind(ExportedProgram(from_bytes(data)[0]))
+
+
+class TopLevelTracedModule(RecursiveScriptModule):
+    """What `trace` returns: a module that runs the program of its example."""
 
 
 def script(
@@ -92,12 +149,12 @@ def script(
     _rcb: Any = None,
     example_inputs: Any = None,
 ) -> Any:
-    """The function, class or module itself.
+    """The function, class or module itself; with examples, what `trace` makes of it.
 
     Args:
         obj: what would be compiled.
         optimize: accepted; there is no compiler.
-        example_inputs: likewise.
+        example_inputs: a list of tuples of arguments, of which the first is taken.
 
     >>> @clew.jit.script
     ... def double(x):
@@ -105,44 +162,110 @@ def script(
     >>> double(clew.ones(1))
     tensor([2.])
     """
-    return obj
+    if example_inputs is None:
+        return obj
+    first = next(iter(example_inputs))
+    return trace(obj, first)
 
 
-def trace(func: Any, example_inputs: Any = None, *args: Any, **kwargs: Any) -> Any:
-    """The function or module itself, called once with the examples, so that mistakes show.
+def trace(
+    func: Any,
+    example_inputs: Any = None,
+    optimize: Any = None,
+    check_trace: bool = True,
+    check_inputs: Any = None,
+    check_tolerance: float = 1e-5,
+    strict: bool = True,
+    _force_outplace: bool = False,
+    _module_class: Any = None,
+    _compilation_unit: Any = None,
+    example_kwarg_inputs: Any = None,
+    _store_inputs: bool = True,
+) -> Any:
+    """A module that runs the program which a function or a module is.
 
-    What depends on data in Python goes on depending on it.
+    Sizes may vary where the model lets them, and branches and loops that data decides are kept.
 
     Args:
-        func: what would be traced.
+        func: a function or a module.
         example_inputs: a tensor or a tuple of arguments.
-        args: accepted; there is no tracer.
-        kwargs: likewise, but example_kwarg_inputs is a dict of arguments.
-    """
-    import clew
+        optimize: accepted; there is no compiler.
+        check_trace: every program is compared with what it was made from.
+        check_inputs: a list of further tuples of arguments to compare on.
+        check_tolerance: of that comparison, relative.
+        strict: both ways are one here.
+        example_kwarg_inputs: a dict of named arguments.
 
-    named = kwargs.get("example_kwarg_inputs") or {}
-    if example_inputs is not None or named:
-        given = example_inputs if builtins.isinstance(example_inputs, (tuple, list)) else None
-        if given is None:
-            given = () if example_inputs is None else (example_inputs,)
+    Raises:
+        ExportError: something cannot be kept.
+
+    >>> traced = clew.jit.trace(clew.nn.Linear(3, 2), clew.ones(4, 3))
+    >>> traced(clew.ones(7, 3)).shape
+    clew.Size([7, 2])
+    """
+    if builtins.isinstance(func, RecursiveScriptModule):
+        return func
+    program = _recorded(func, example_inputs, example_kwarg_inputs)
+    made = TopLevelTracedModule(program)
+    made.__dict__["original_name"] = getattr(func, "__name__", type(func).__name__)
+    if check_inputs:
+        _check(func, made, check_inputs, check_tolerance)
+    return made
+
+
+def _recorded(func: Any, example_inputs: Any, named: Any) -> Any:
+    from clew import Tensor
+    from clew.export._export import record
+    from clew.export._shapes import Dim
+
+    if example_inputs is None and named is None:
+        raise ValueError("jit.trace: example_inputs or example_kwarg_inputs is needed")
+    given = example_inputs if builtins.isinstance(example_inputs, (tuple, list)) else None
+    if given is None:
+        given = () if example_inputs is None else (example_inputs,)
+
+    def vary(x: Any) -> Any:
+        if builtins.isinstance(x, Tensor):
+            return dict.fromkeys(range(x.dim()), Dim.AUTO)
+        if builtins.isinstance(x, dict):
+            return {k: vary(v) for k, v in x.items()}
+        return [vary(v) for v in x] if builtins.isinstance(x, (tuple, list)) else None
+
+    shapes = tuple(vary(x) for x in (*given, *(named or {}).values()))
+    return record(func, tuple(given), dict(named or {}), shapes)
+
+
+def _check(func: Any, made: Any, inputs: Any, tolerance: float) -> None:
+    import clew
+    from clew.export._errors import ExportError
+    from clew.export._export import difference_of
+
+    for args in inputs:
+        args = args if builtins.isinstance(args, (tuple, list)) else (args,)
         with clew.no_grad():
-            func(*given, **named)
-    return func
+            a, b = func(*args), made(*args)
+        parts = [r if builtins.isinstance(r, (tuple, list)) else [r] for r in (a, b)]
+        for x, y in zip(*parts):
+            found = difference_of(x, y, tolerance)
+            if found:
+                raise ExportError(f"jit.trace: the program differs on check_inputs: {found}")
 
 
 def trace_module(mod: Any, inputs: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
-    """The module itself, each method called once with its examples.
+    """A module that runs the program of a module's forward().
 
     Args:
         mod: the module.
-        inputs: the name of a method and its arguments.
-        args: accepted; there is no tracer.
+        inputs: {"forward": its arguments}; other methods are not kept.
+        args: as for `trace`.
         kwargs: likewise.
     """
-    for name, given in inputs.items():
-        trace(mod if name == "forward" else getattr(mod, name), given)
-    return mod
+    others = sorted(set(inputs) - {"forward"})
+    if others or not inputs:
+        raise NotImplementedError(
+            f"jit.trace_module: only forward is kept; trace the methods {others} one by one"
+        )
+    return trace(mod, inputs["forward"], *args, **kwargs)
 
 
 def ignore(drop: Any = False, **kwargs: Any) -> Any:
@@ -181,8 +304,10 @@ def is_scripting() -> bool:
 
 
 def is_tracing() -> bool:
-    """False: nothing is traced."""
-    return False
+    """Whether a program is being recorded."""
+    from clew.export._symbols import _recorder
+
+    return bool(_recorder)
 
 
 def annotate(the_type: Any, the_value: Any) -> Any:
@@ -238,19 +363,52 @@ def wait(future: Any) -> Any:
     return future.wait()
 
 
-def save(m: Any, f: Any, _extra_files: Any = None) -> NoReturn:
-    """Raises: compiled programs are not written; save the state dict."""
-    raise NotImplementedError("jit.save: clew writes no compiled programs; save m.state_dict()")
+def save(m: Any, f: Any, _extra_files: Any = None) -> None:
+    """Stores the program of a traced module.
+
+    Args:
+        m: what `trace` or `load` returned.
+        f: a path or a binary file.
+        _extra_files: further members of the file by name, strings or bytes.
+
+    Raises:
+        RuntimeError: the module has no program.
+    """
+    from clew.export import save as save_program
+
+    if not builtins.isinstance(m, RecursiveScriptModule):
+        raise RuntimeError(
+            f"jit.save: a {type(m).__name__} has no program, which needs an example: save "
+            f"clew.jit.trace(module, example_inputs), or store m.state_dict()"
+        )
+    save_program(m._exported, f, extra_files=_extra_files)
 
 
-def load(f: Any, map_location: Any = None, _extra_files: Any = None) -> NoReturn:
-    """Raises: compiled programs are not read."""
-    raise NotImplementedError("jit.load: clew reads no compiled programs; load a state dict")
+def load(f: Any, map_location: Any = None, _extra_files: Any = None, **kwargs: Any) -> Any:
+    """A module that runs a stored program; its source is not needed.
+
+    Args:
+        f: a path or a binary file that `save` or `clew.export.save` wrote.
+        map_location: the CPU, or None.
+        _extra_files: a dict whose keys name further members; its values are replaced by theirs.
+
+    Raises:
+        ExportError: the file is damaged, or PyTorch's own, which is not read.
+    """
+    from clew.export import load as load_program
+
+    if map_location is not None and "cpu" not in str(map_location):
+        raise ValueError(f"jit.load: map_location must be the CPU; got {map_location!r}")
+    return RecursiveScriptModule(load_program(f, extra_files=_extra_files))
 
 
 def is_script_module(obj: Any) -> bool:
-    """False: nothing is compiled."""
-    return False
+    """Whether something runs a program.
+
+    Args:
+        obj: anything.
+    """
+    return builtins.isinstance(obj, RecursiveScriptModule)
 
 
 def set_fusion_strategy(strategy: Any) -> list[Any]:

@@ -1,27 +1,24 @@
-"""PyTorch's names for exporting to ONNX. Nothing is exported: asking for it raises."""
+"""Models as ONNX files, and ONNX files as modules. Needs the onnx package: `clew[onnx]`."""
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
+
+from clew.onnx._errors import OnnxExporterError
+from clew.onnx._export import ONNXProgram, export
+from clew.onnx._load import load
 
 __all__ = [
     "ONNXProgram",
     "OnnxExporterError",
     "export",
     "is_in_onnx_export",
+    "load",
     "register_custom_op_symbolic",
     "unregister_custom_op_symbolic",
 ]
 
 producer_name = "clew"
-
-
-class OnnxExporterError(RuntimeError):
-    """An export failed."""
-
-
-class ONNXProgram:
-    """An exported program: there are none."""
 
 
 class OperatorExportTypes:
@@ -41,14 +38,11 @@ class TrainingMode:
     TRAINING = 2
 
 
-def export(*args: Any, **kwargs: Any) -> NoReturn:
-    """Raises: programs are not written as ONNX."""
-    raise NotImplementedError("onnx.export: clew does not write ONNX files")
-
-
 def is_in_onnx_export() -> bool:
-    """False: nothing is exported."""
-    return False
+    """Whether an export is running."""
+    from clew.export._symbols import _recorder
+
+    return bool(_recorder)
 
 
 def is_onnxrt_backend_supported() -> bool:
@@ -57,17 +51,20 @@ def is_onnxrt_backend_supported() -> bool:
 
 
 def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Any, opset_version: int) -> None:
-    """Takes a rule for an export, which never happens.
+    """Raises: rules of the older exporter do not fit; compose operations instead.
 
     Args:
         symbolic_name: the operation.
         symbolic_fn: the rule.
         opset_version: of ONNX.
     """
+    raise NotImplementedError(
+        f"onnx.register_custom_op_symbolic({symbolic_name!r}): write the operation with clew's own"
+    )
 
 
 def unregister_custom_op_symbolic(symbolic_name: str, opset_version: int) -> None:
-    """Takes such a rule back.
+    """Does nothing: there are no such rules.
 
     Args:
         symbolic_name: the operation.
@@ -80,4 +77,4 @@ def __getattr__(name: str) -> Any:
         import importlib
 
         return importlib.import_module("clew.onnx.symbolic_helper")
-    raise AttributeError(f"module 'clew.onnx' has no attribute {name!r}: nothing is exported")
+    raise AttributeError(f"module 'clew.onnx' has no attribute {name!r}")

@@ -1,0 +1,653 @@
+"""What rewritten functions ask: branches, loops and calls, plain or kept in the program."""
+
+from __future__ import annotations
+
+import builtins
+import math
+import operator
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+import clew
+from clew import Tensor
+from clew.export._errors import ExportError, Place, here, is_library
+from clew.export._ir import Block, Node, Value
+from clew.export._lists import ScanList, SymIter, SymRange, as_loop
+from clew.export._record import Recorder, _shape_of, unseen
+from clew.export._rewrite import convert
+from clew.export._symbols import SYMS, Poison, Sym, SymBool, SymFloat, SymInt, compute, recorder
+
+__all__ = ["Control"]
+
+
+class _Unbound:
+    """A variable that has no value yet."""
+
+    def __repr__(self) -> str:
+        return "<unbound>"
+
+    def _fail(self, *args: Any) -> Any:
+        raise UnboundLocalError("a variable is used before it has a value")
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # what Python itself asks for
+            raise AttributeError(name)
+        return self._fail()
+
+    __call__ = __iter__ = __len__ = __getitem__ = __bool__ = _fail
+
+
+UNBOUND = _Unbound()
+_NUMBERS = (bool, int, float)
+_KINDS = {"int": SymInt, "float": SymFloat, "bool": SymBool}
+
+
+class Raised(Exception):
+    """Marks exceptions that the user's own `raise` made."""
+
+
+class Journal:
+    """What a branch writes to, so that it can be taken back."""
+
+    def __init__(self) -> None:
+        self.before: dict[tuple[int, int], tuple[Tensor, Tensor]] = {}
+
+    def before_write(self, runs: list[Tensor]) -> None:
+        for run, t in enumerate(runs):
+            root = t if t._base is None else t._base
+            key = (run, id(root))
+            if key not in self.before:
+                with clew.no_grad():
+                    self.before[key] = (root, root.detach().clone())
+
+    def swap(self, keep: Callable[[int], bool]) -> dict[tuple[int, int], tuple[Tensor, Tensor]]:
+        """Takes writes of the runs back that are not kept; returns what they had written."""
+        after = {}
+        with unseen(recorder()), clew.no_grad():
+            for (run, key), (root, old) in self.before.items():
+                if not keep(run):
+                    after[run, key] = (root, root.detach().clone())
+                    root.detach().copy_(old)
+        return after
+
+
+class Control:
+    """The functions behind `if`, `while`, `for` and calls, for one recording."""
+
+    def __init__(self, rec: Recorder) -> None:
+        self.rec = rec
+        self._made: dict[Any, Any] = {}
+        self._depth = 0
+
+    # ---- pieces of expressions ----
+
+    @staticmethod
+    def ld(get: Callable[[], Any]) -> Any:
+        """A variable's value, or UNBOUND."""
+        try:
+            return get()
+        except NameError:
+            return UNBOUND
+
+    @staticmethod
+    def unbound() -> Any:
+        """A variable without a value."""
+        return UNBOUND
+
+    def condition(self, test: Any) -> Any:
+        """A plain bool, or a SymBool when data or a size decides."""
+        if type(test) in SYMS:
+            return test if type(test) is SymBool else compute("bool", bool, (test,))
+        if isinstance(test, Tensor):
+            if self.rec._depends((test,)):
+                found = self.rec.item(test)
+                return self.condition(found)
+            return builtins.bool(self.rec.quietly(Tensor.__bool__, (test,), {}))
+        return builtins.bool(test)
+
+    def not_(self, x: Any) -> Any:
+        """``not x``."""
+        c = self.condition(x)
+        return compute("not", operator.not_, (c,)) if type(c) in SYMS else not c
+
+    def and_(self, *parts: Callable[[], Any]) -> Any:
+        """``a and b``; parts that are numbers of the program are all computed."""
+        value: Any = True
+        for i, part in enumerate(parts):
+            if i == 0:
+                value = part()
+                continue
+            if not _varies(self.rec, value):
+                if not value:
+                    return value
+                value = part()
+                continue
+            kept = self.condition(value)
+            value = self._second(part, kept, "both", lambda a, b: bool(a) and bool(b))
+        return value
+
+    def or_(self, *parts: Callable[[], Any]) -> Any:
+        """``a or b``."""
+        value: Any = False
+        for i, part in enumerate(parts):
+            if i == 0:
+                value = part()
+                continue
+            if not _varies(self.rec, value):
+                if value:
+                    return value
+                value = part()
+                continue
+            kept = self.condition(value)
+            value = self._second(part, kept, "either", lambda a, b: bool(a) or bool(b))
+        return value
+
+    def _second(self, part: Any, kept: Any, name: str, function: Any) -> Any:
+        other = self.condition(part())
+        if type(other) not in SYMS:
+            other = bool(other)
+        return compute(name, function, (kept, other))
+
+    def ifexp(self, test: Any, a: Callable[[], Any], b: Callable[[], Any], line: int) -> Any:
+        """``a if test else b``."""
+        c = self.condition(test)
+        if type(c) not in SYMS:
+            return a() if c else b()
+        return self._branch(c, lambda: (a(),), lambda: (b(),), ("the result of if-else",), line)[0]
+
+    def chain(self, names: str, *parts: Callable[[], Any]) -> Any:
+        """``a < b < c``."""
+        ops = [_COMPARE[n] for n in names.split()]
+        left, value = parts[0](), True
+        for op, part in zip(ops, parts[1:]):
+            if not _varies(self.rec, value) and not value:
+                return value
+            right = part()
+            found = op(left, right)
+            value = found if value is True else self.and_(_given(value), _given(found))
+            left = right
+        return value
+
+    def assert_(self, test: Any, message: Callable[[], Any]) -> None:
+        """``assert test, message``."""
+        c = self.condition(test)
+        if type(c) in SYMS:
+            self.rec.guard(c, True)
+            if not all(v for v, a in zip(c.vals, self.rec.active) if a):
+                raise AssertionError(message())
+        elif not c:
+            raise AssertionError(message())
+
+    @staticmethod
+    def raised(error: Any) -> Any:
+        """Marks an exception as the user's own."""
+        made = error() if isinstance(error, type) else error
+        if isinstance(made, BaseException):
+            try:
+                made._clew_raised = True  # type: ignore[attr-defined]
+            except AttributeError:
+                pass
+        return made
+
+    def may_store(self, target: Any, name: str | None) -> Any:
+        """An object whose attribute or element is about to be assigned."""
+        if self.rec.journals and not isinstance(target, Tensor):
+            if isinstance(target, types.ModuleType) or name is not None or isinstance(
+                target, (list, dict)
+            ):  # fmt: skip
+                what = f"attribute {name!r}" if name else "element"
+                raise ExportError(
+                    f"export: the {what} of a {type(target).__name__} is assigned inside an `if` "
+                    f"or a loop that data decides, at {here()}\n"
+                    f"  Only local variables can be kept: assign one, and store it afterwards."
+                )
+        return target
+
+    # ---- calls ----
+
+    def call(self, function: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """A call of the user's program."""
+        kind = type(function)
+        if kind is types.FunctionType:
+            return self.converted(function)(*args, **kwargs)
+        if kind is types.MethodType:
+            inner = function.__func__
+            if type(inner) is types.FunctionType:
+                return self.converted(inner)(function.__self__, *args, **kwargs)
+            return function(*args, **kwargs)
+        if kind is types.BuiltinFunctionType or kind is type:
+            special = _BUILTINS.get(function) if _hashable(function) else None
+            if special is not None:
+                return special(self, *args, **kwargs)
+            if kind is types.BuiltinFunctionType:
+                owner = function.__self__
+                if self.rec.journals and isinstance(owner, (list, dict, set)):
+                    self._container(function, owner)
+                math_name = f"math.{function.__name__}" if owner is math else ""
+                if math_name and any(type(a) in SYMS for a in args):
+                    return compute(math_name, function, args)
+        return function(*args, **kwargs)
+
+    def _container(self, function: Any, owner: Any) -> None:
+        if function.__name__ in ("append", "extend", "insert", "pop", "update", "clear", "remove",
+                                 "add", "setdefault"):  # fmt: skip
+            if id(owner) in self._fresh():
+                return
+            raise ExportError(
+                f"export: a {type(owner).__name__} changes inside an `if` or a loop that data "
+                f"decides ({function.__name__}), at {here()}\n"
+                f"  A list may grow by one append() in each round of a loop; otherwise write into "
+                f"a tensor, or use clew.where()."
+            )
+
+    def _fresh(self) -> set[int]:
+        return set()
+
+    def converted(self, function: types.FunctionType) -> Any:
+        """The function, rewritten if it is not a library's."""
+        key = function
+        made = self._made.get(key)
+        if made is None:
+            file = function.__code__.co_filename
+            if is_library(file) or file.startswith(_STANDARD) or file.startswith("<frozen"):
+                made = function
+            else:
+                made = convert(function, self)
+            self._made[key] = made
+        return made
+
+    # ---- branches ----
+
+    def if_(
+        self, test: Any, then: Any, other: Any, vals: Any, names: tuple[str, ...], line: int
+    ) -> Any:
+        """Both branches as functions of the variables that they assign."""
+        c = self.condition(test)
+        if type(c) not in SYMS:
+            return (then if c else other)(*vals)
+        return self._branch(c, lambda: then(*vals), lambda: other(*vals), names, line)
+
+    def if_return(self, test: Any, then: Any, other: Any, vals: Any, line: int) -> Any:
+        """Branches that end the function."""
+        c = self.condition(test)
+        if type(c) not in SYMS:
+            return (then if c else other)(*vals)
+        got = self._branch(
+            c, lambda: (then(*vals),), lambda: (other(*vals),), ("the function's result",), line
+        )
+        return got[0]
+
+    def _branch(
+        self, c: SymBool, then: Any, other: Any, names: tuple[str, ...], line: int
+    ) -> tuple[Any, ...]:
+        rec = self.rec
+        place = here()
+        takes = [bool(v) for v in c.vals]
+        before = list(rec.active)
+        self._depth += 1
+        if self._depth > 60:
+            raise ExportError(
+                f"export: data decides how deep a recursion goes, at {place}; "
+                f"write it as a loop over an array of nodes"
+            )
+        sides = []
+        try:
+            for wanted, function in ((True, then), (False, other)):
+                journal = Journal()
+                rec.active = [a and t == wanted for a, t in zip(before, takes)]
+                block = Block()
+                rec.blocks.append(block)
+                rec.journals.append(journal)
+                error: BaseException | None = None
+                result = None
+                try:
+                    result = function()
+                except ExportError:
+                    raise
+                except Exception as e:
+                    if any(rec.active) or not getattr(e, "_clew_raised", False):
+                        if any(rec.active):
+                            raise
+                        raise ExportError(
+                            f"export: the branch at {place} that the example does not take "
+                            f"fails on it: {type(e).__name__}: {e}"
+                        ) from e
+                    error = e
+                finally:
+                    rec.blocks.pop()
+                    rec.journals.pop()
+                active = rec.active
+                written = journal.swap(_takers(takes, wanted))
+                sides.append((block, result, error, journal, written, active))
+        finally:
+            rec.active = before
+            self._depth -= 1
+        if sides[0][2] is not None or sides[1][2] is not None:
+            # A branch that only raises: the program checks that it is not taken.
+            k = 1 if sides[0][2] is not None else 0
+            rec.guard(c, k == 0)
+            rec.blocks[-1].nodes += sides[k][0].nodes
+            got: Any = sides[k][1]
+            return tuple(got)
+        for outer in rec.journals:
+            for _, _, _, journal, _, _ in sides:
+                for key, (root, old) in journal.before.items():
+                    outer.before.setdefault(key, (root, old))
+        node = Node("if", (c.value,), place=place, blocks=[sides[0][0], sides[1][0]])
+        merger = _Merger(rec, node, takes, place)
+        results: Any = (sides[0][1], sides[1][1])
+        merged = tuple(merger.merge(a, b, name) for a, b, name in zip(*results, names))
+        rec.emit(node)
+        return merged
+
+    # ---- loops ----
+
+    def while_(
+        self, test: Any, body: Any, vals: Any, names: tuple[str, ...], broke: int | None, line: int
+    ) -> Any:
+        """A loop whose condition may be data."""
+        vals = tuple(vals)
+        rounds = 0
+        while True:
+            c = self.condition(test(*vals))
+            if type(c) in SYMS:
+                return self._staged(
+                    None, c, lambda i, v: body(*v), lambda v: self.condition(test(*v)), vals, names
+                )
+            if not c:
+                return vals
+            vals = tuple(body(*vals))
+            rounds += 1
+            if rounds > 100_000:
+                raise ExportError(f"export: more than 100,000 rounds of a plain loop at {here()}")
+
+    def for_(
+        self, items: Any, body: Any, vals: Any, names: tuple[str, ...], broke: int | None, line: int
+    ) -> Any:
+        """A loop over something whose length may be a size."""
+        vals = tuple(vals)
+        found = as_loop(self.rec, items)
+        if found is None:
+            iterator = iter(items)
+            left = items if type(items) is range else None
+            for done, item in enumerate(iterator):
+                if broke is not None:
+                    b = vals[broke]
+                    if type(b) in SYMS or isinstance(b, Tensor):
+                        if left is not None and len(left) - done > 8:
+                            rest = left[done:]
+                            return self._staged_range(
+                                SymRange(rest.start, rest.stop, rest.step), body, vals, names, broke
+                            )
+                        vals = self.if_(
+                            self.not_(b), lambda *v, x=item: body(x, *v), lambda *v: v, vals,
+                            names, line,
+                        )  # fmt: skip
+                        continue
+                    if b:
+                        break
+                vals = tuple(body(item, *vals))
+            return vals
+        return self._staged_range(found, body, vals, names, broke)
+
+    def _staged_range(
+        self, items: Any, body: Any, vals: Any, names: tuple[str, ...], broke: int | None
+    ) -> Any:
+        count, item = items.length(), items.item
+        if broke is None:
+            return self._staged(
+                count, None, lambda i, v: body(item(i), *v), None, vals, names
+            )  # fmt: skip
+        before = self.condition(vals[broke])
+        if type(before) not in SYMS and before:
+            return vals
+        if type(before) not in SYMS:
+            start: Any = self.rec.constant_sym(True)
+        else:
+            start = self.not_(before)
+
+        def goes_on(v: Any) -> Any:
+            return self.not_(v[broke])
+
+        return self._staged(count, start, lambda i, v: body(item(i), *v), goes_on, vals, names)
+
+    def _staged(
+        self, trip: Any, cond: Any, body: Any, test: Any, vals: Any, names: tuple[str, ...]
+    ) -> Any:
+        from clew.export._loops import Staged
+
+        return Staged(self, trip, cond, body, test, tuple(vals), names).run()
+
+    # ---- functions of Python ----
+
+    def _len(self, x: Any) -> Any:
+        if isinstance(x, Tensor) and id(x) in self.rec.known:
+            shape = self.rec.shape(x)
+            return shape[0] if len(shape) else len(x)
+        if isinstance(x, (SymIter, ScanList)):
+            return x.length()
+        return len(x)
+
+    def _range(self, *args: Any) -> Any:
+        args = tuple(self.number(a) for a in args)
+        if any(type(a) in SYMS for a in args):
+            start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
+            return SymRange(start, stop, step)
+        return range(*args)
+
+    def number(self, x: Any) -> Any:
+        """An element of a tensor as a number; numbers as they are."""
+        if isinstance(x, Tensor) and self.rec._depends((x,)):
+            return self.rec.item(x)
+        return x
+
+    def _cast(self, kind: type, x: Any = 0, *more: Any) -> Any:
+        if more:
+            return kind(x, *more)
+        x = self.number(x)
+        return compute(kind.__name__, kind, (x,)) if type(x) in SYMS else kind(x)
+
+    def _extreme(self, function: Any, *args: Any, **kwargs: Any) -> Any:
+        parts = list(args[0]) if len(args) == 1 and not isinstance(args[0], Tensor) else list(args)
+        if kwargs or not any(type(p) in SYMS or _varies(self.rec, p) for p in parts):
+            return function(*args, **kwargs)
+        value = self.number(parts[0])
+        for p in parts[1:]:
+            value = compute(function.__name__, function, (value, self.number(p)))
+        return value
+
+    def _round(self, x: Any, *digits: Any) -> Any:
+        if type(x) in SYMS and not digits:
+            return compute("round", round, (x,))
+        return round(x, *digits)
+
+    def _enumerate(self, x: Any, start: int = 0) -> Any:
+        found = as_loop(self.rec, x)
+        if found is None:
+            return enumerate(x, start)
+        item = found.item
+        return SymIter(found.length(), lambda i: (start + i, item(i)))
+
+    def _zip(self, *parts: Any, **kwargs: Any) -> Any:
+        found = [as_loop(self.rec, p) for p in parts]
+        loops = [x for x in found if x is not None]
+        if not loops:
+            return zip(*parts, **kwargs)
+        if len(loops) < len(found):
+            raise ExportError(f"export: zip() of what varies in length and what does not: {here()}")
+        count = loops[0].length()
+        for x in loops[1:]:
+            count = self._extreme(min, count, x.length())
+        return SymIter(count, lambda i: tuple(x.item(i) for x in loops))
+
+
+def _given(x: Any) -> Callable[[], Any]:
+    return lambda: x
+
+
+def _takers(takes: list[bool], wanted: bool) -> Callable[[int], bool]:
+    return lambda run: takes[run] == wanted
+
+
+def _hashable(x: Any) -> bool:
+    try:
+        hash(x)
+    except TypeError:
+        return False
+    return True
+
+
+def _varies(rec: Recorder, x: Any) -> bool:
+    return type(x) in SYMS or (isinstance(x, Tensor) and rec._depends((x,)))
+
+
+_BUILTINS: dict[Any, Callable[..., Any]] = {
+    len: Control._len,
+    range: Control._range,
+    int: lambda c, *a: c._cast(int, *a),
+    float: lambda c, *a: c._cast(float, *a),
+    bool: lambda c, *a: c._cast(bool, *a),
+    min: lambda c, *a, **k: c._extreme(min, *a, **k),
+    max: lambda c, *a, **k: c._extreme(max, *a, **k),
+    round: Control._round,
+    enumerate: Control._enumerate,
+    zip: Control._zip,
+}
+_COMPARE = {
+    "Lt": operator.lt, "LtE": operator.le, "Gt": operator.gt, "GtE": operator.ge,
+    "Eq": operator.eq, "NotEq": operator.ne,
+}  # fmt: skip
+_STANDARD = tuple({p for p in (sys.base_prefix + "/lib/python", sys.prefix + "/lib/python") if p})
+
+
+class _Merger:
+    """Makes one value of what a variable is after either branch."""
+
+    def __init__(self, rec: Recorder, node: Node, takes: list[bool], place: Place) -> None:
+        self.rec, self.node, self.takes, self.place = rec, node, takes, place
+
+    def merge(self, a: Any, b: Any, name: str) -> Any:
+        """The variable's value after the `if`."""
+        if a is b:
+            return a
+        if name.startswith("_clew_value") and (a is UNBOUND or b is UNBOUND):
+            # A value to return, where nothing is returned: anything of its kind will do.
+            from clew.export._loops import placeholder
+
+            block = self.node.blocks[0 if a is UNBOUND else 1]
+            self.rec.blocks.append(block)
+            try:
+                stand_in = placeholder(self.rec, b if a is UNBOUND else a)
+            finally:
+                self.rec.blocks.pop()
+            a, b = (stand_in, b) if a is UNBOUND else (a, stand_in)
+        ta, tb = isinstance(a, Tensor), isinstance(b, Tensor)
+        if ta and tb:
+            return self._tensors(a, b, name)
+        na, nb = _is_number(a), _is_number(b)
+        if na and nb:
+            if type(a) not in SYMS and type(b) not in SYMS and type(a) is type(b) and a == b:
+                return a
+            return self._numbers(a, b, name)
+        if (ta and nb) or (na and tb):
+            like = a if ta else b
+            block = self.node.blocks[1 if ta else 0]
+            self.rec.blocks.append(block)
+            try:
+                number = b if ta else a
+                made = clew.full((), number, dtype=like.dtype).expand(like.shape)
+            finally:
+                self.rec.blocks.pop()
+            return self._tensors(a if ta else made, made if ta else b, name)
+        for kind in (tuple, list):
+            if isinstance(a, kind) and isinstance(b, kind) and len(a) == len(b):
+                parts = [self.merge(x, y, name) for x, y in zip(a, b)]
+                return parts if kind is list else tuple(parts)
+        if isinstance(a, dict) and isinstance(b, dict) and a.keys() == b.keys():
+            return {k: self.merge(a[k], b[k], name) for k in a}
+        if not _is_number(a) and not ta and type(a) is type(b) and _same(a, b):
+            return a
+        if name == "the function's result" or name.startswith("the result"):
+            raise ExportError(
+                f"export: {name} is {_kind(a)} in one branch and {_kind(b)} in the other, of the "
+                f"`if` at {self.place}; give both the same structure"
+            )
+        return Poison(
+            f"export: {name!r} is {_kind(a)} after one branch and {_kind(b)} after the other, of "
+            f"the `if` at {self.place}; give it a value of one kind before the `if`"
+        )
+
+    def _tensors(self, a: Tensor, b: Tensor, name: str) -> Any:
+        rec = self.rec
+        ha, hb = rec.held(a), rec.held(b)
+        if a.dtype != b.dtype or a.dim() != b.dim():
+            return Poison(
+                f"export: {name!r} is {a.dtype.name} of {a.dim()} dims after one branch and "
+                f"{b.dtype.name} of {b.dim()} dims after the other, of the `if` at {self.place}; "
+                f"give both the same dtype and number of dims"
+            )
+        runs = []
+        with unseen(rec):
+            for run, taken in enumerate(self.takes):
+                source = ha.runs[run] if taken else hb.runs[run]
+                runs.append(source.detach() if source.requires_grad else source.view_as(source))
+            columns = [tuple(_shape_of(h.runs[r]) for r in range(rec.runs)) for h in (ha, hb)]
+            loose = set(ha.loose | hb.loose)
+            for ca, cb in zip(zip(*columns[0]), zip(*columns[1])):
+                if ca != cb:
+                    loose |= {ca, cb, tuple(
+                        x if t else y for x, y, t in zip(ca, cb, self.takes))}  # fmt: skip
+            value = rec.tensor_value(runs, loose=frozenset(c for c in loose if len(set(c)) == 1))
+        self._output(value, ha.value, hb.value)
+        return runs[0]
+
+    def _numbers(self, a: Any, b: Any, name: str) -> Any:
+        rec = self.rec
+        kinds = [x.kind if type(x) in SYMS else type(x).__name__ for x in (a, b)]
+        kind = kinds[0] if kinds[0] == kinds[1] else _wider(*kinds)
+        vals = []
+        cast = {"int": int, "float": float, "bool": bool}[kind]
+        for run, taken in enumerate(self.takes):
+            source = a if taken else b
+            vals.append(cast(source.vals[run] if type(source) in SYMS else source))
+        value = rec.new_value(kind, vals)
+        sides = [rec.stored(x) if type(x) in SYMS else cast(x) for x in (a, b)]
+        for k, side in enumerate(sides):
+            if isinstance(side, Value) and side.kind != kind:
+                made = rec.new_value(kind, [cast(v) for v in rec.concrete[side.id]])
+                self.node.blocks[k].nodes.append(
+                    Node(f"py.{kind}", (side,), outputs=[made], place=self.place)
+                )
+                sides[k] = made
+        self._output(value, *sides)
+        return _KINDS[kind](value, vals)
+
+    def _output(self, value: Value, a: Any, b: Any) -> None:
+        self.node.outputs.append(value)
+        self.node.blocks[0].results.append(a)
+        self.node.blocks[1].results.append(b)
+
+
+def _wider(a: str, b: str) -> str:
+    return "float" if "float" in (a, b) else "int"
+
+
+def _is_number(x: Any) -> bool:
+    return type(x) in SYMS or type(x) in _NUMBERS
+
+
+def _same(a: Any, b: Any) -> bool:
+    try:
+        return bool(a == b)
+    except Exception:
+        return False
+
+
+def _kind(x: Any) -> str:
+    if x is UNBOUND:
+        return "not set"
+    if isinstance(x, Sym):
+        return f"a number ({x.kind})"
+    return "None" if x is None else f"a {type(x).__name__}"

@@ -1,0 +1,422 @@
+"""Records a model as a program, and proves the program before it is handed out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+import clew
+from clew import Tensor
+from clew.export import _tree
+from clew.export._control import Control
+from clew.export._errors import ExportError, is_library
+from clew.export._ir import Program, prune
+from clew.export._listing import name_values
+from clew.export._module import ProgramModule, parameters_of, run_names
+from clew.export._program import ExportedProgram
+from clew.export._record import Recorder, _shape_of
+from clew.export._shapes import Sizes, examples, read_shapes
+from clew.export._symbols import SYMS
+from clew.nn import Module
+
+__all__ = ["export", "record"]
+
+_SEED = 20_240_611
+
+
+class FunctionModule(Module):
+    """A function as a module."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self._function = function
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the function."""
+        return self._function(*args, **kwargs)
+
+
+def export(
+    mod: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any] | None = None,
+    *,
+    dynamic_shapes: Any = None,
+    strict: bool = False,
+    preserve_module_call_signature: tuple[str, ...] = (),
+    prefer_deferred_runtime_asserts_over_guards: bool = False,
+) -> ExportedProgram:
+    """Records a model as a program that runs without its source.
+
+    `if`, `while` and `for` of the model's own functions that data or a varying size decides stay
+    what they are. What cannot be kept raises, with the line. The program is run on the example
+    and on others of other sizes and values and compared with the model before it is returned.
+
+    Args:
+        mod: a Module.
+        args: a tuple of its arguments: tensors, numbers, and tuples, lists and dicts of them.
+            Numbers, strings and None become part of the program.
+        kwargs: named arguments.
+        dynamic_shapes: which sizes may vary: a dict by argument, or a tuple, of dicts by dim (or
+            tuples for all dims) of `Dim`, `Dim.AUTO` or None. Without it all sizes are fixed.
+        strict: both ways are one here.
+        preserve_module_call_signature: must be empty.
+        prefer_deferred_runtime_asserts_over_guards: conditions are always checked when the program
+            runs.
+
+    Returns:
+        the program: ``program.module()`` runs it.
+
+    Raises:
+        ExportError: something in the model cannot be kept; the line and a way round it are named.
+
+    >>> model = clew.nn.Linear(3, 2)
+    >>> batch = clew.export.Dim("batch")
+    >>> program = clew.export.export(model, (clew.ones(4, 3),), dynamic_shapes=({0: batch},))
+    >>> program.module()(clew.ones(9, 3)).shape
+    clew.Size([9, 2])
+    """
+    if not isinstance(mod, Module):
+        raise ValueError(f"export: expected a Module as the first argument; got {type(mod)}")
+    if preserve_module_call_signature:
+        raise ExportError("export: preserve_module_call_signature is not supported")
+    if not isinstance(args, tuple):
+        raise ValueError(f"export: args must be a tuple; got {type(args).__name__}")
+    return record(mod, args, kwargs or {}, dynamic_shapes)
+
+
+def record(
+    model: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    dynamic_shapes: Any = None,
+) -> ExportedProgram:
+    """Exports a Module or a function.
+
+    Args:
+        model: what is called.
+        args: its arguments.
+        kwargs: its named arguments.
+        dynamic_shapes: as for export().
+    """
+    module = model if isinstance(model, Module) else FunctionModule(model)
+    called = model.forward if isinstance(model, Module) else model
+    names = run_names(called)
+    leaves: list[Any] = []
+    spec = [
+        "tuple",
+        [
+            _tree.flatten(tuple(args), leaves, "an argument", _tree.is_tensor),
+            _tree.flatten(dict(kwargs), leaves, "an argument", _tree.is_tensor),
+        ],
+    ]
+    names += [f"arg{i}" for i in range(len(names), len(args))]
+    marks = read_shapes(dynamic_shapes, args, kwargs, names)
+    with _quiet_state(module) as restore:
+        runner = _Runner(module, spec, restore)
+        first = [x.detach().clone() for x in leaves]
+        second, sizes = runner.second(first, marks)
+        program, second = _record_varying(runner, first, second, sizes)
+        program.in_tree, program.dims = spec, sizes.labels()
+        program.ranges = {n: sizes.bounds[n] for n in sizes.now}
+        program.training = bool(module.training)
+        program.input_names = names
+        for v, name in zip(program.inputs, _leaf_names(spec, names)):
+            v.name = name
+        prune(program)
+        name_values(program)
+        made = ExportedProgram(program, (tuple(args), dict(kwargs)))
+        made._examples = list(prove(runner, program, first, second, sizes))
+    return made
+
+
+def _leaf_names(spec: Any, names: list[str]) -> list[str]:
+    found: list[str] = []
+
+    def visit(s: Any, name: str) -> None:
+        if s[0] == "leaf":
+            found.append(name)
+        elif s[0] == "dict":
+            for k, part in zip(s[1], s[2]):
+                visit(part, f"{name}_{k}" if name else str(k))
+        elif s[0] != "constant":
+            parts = s[3] if s[0] == "named" else s[1]
+            for i, part in enumerate(parts):
+                visit(part, f"{name}_{i}")
+
+    for part, name in zip(spec[1][0][1], names):
+        visit(part, name)
+    visit(spec[1][1], "")
+    return found
+
+
+@contextmanager
+def _quiet_state(module: Module) -> Iterator[Callable[[], None]]:
+    """Buffers, random numbers and modes are afterwards what they were; a function restores them
+    meanwhile."""
+    kept = [(b, b.detach().clone()) for b in module.buffers()]
+    attributes = [(m, dict(vars(m))) for m in module.modules()]
+    state = clew.get_rng_state()
+
+    def restore() -> None:
+        with clew.no_grad():
+            for b, was in kept:
+                if b.shape == was.shape:
+                    b.copy_(was)
+        for m, table in attributes:
+            now = vars(m)
+            for k in [k for k in now if k not in table]:
+                del now[k]
+            now.update(table)
+
+    try:
+        yield restore
+    finally:
+        restore()
+        clew.set_rng_state(state)
+
+
+class _Runner:
+    """Runs the model as it is, on copies."""
+
+    def __init__(self, module: Module, spec: Any, restore: Callable[[], None]) -> None:
+        self.module, self.spec, self.restore = module, spec, restore
+        self.results: dict[int, Any] = {}
+
+    def __call__(self, tensors: list[Tensor]) -> Any:
+        self.restore()
+        clew.manual_seed(_SEED)
+        args, kwargs = _tree.build(self.spec, iter([t.detach().clone() for t in tensors]))
+        try:
+            with clew.no_grad():
+                return self.module(*args, **kwargs)
+        finally:
+            self.restore()
+
+    def second(
+        self, first: list[Tensor], marks: list[dict[int, Any]]
+    ) -> tuple[list[Tensor], Sizes]:
+        """An example of other sizes and values that the model accepts, and what varies in it;
+        sizes of Dim.AUTO that the model does not let vary are fixed."""
+        rng = np.random.default_rng(_SEED)
+        self.results[id(first)] = self(first)
+        sizes = Sizes(first, marks)
+        found = self._accepted(first, sizes, rng)
+        if found is None and sizes.hints:
+            sizes = Sizes(first, marks, tied=True)
+            found = self._accepted(first, sizes, rng)
+        if found is None and sizes.hints:
+            good = {
+                n for n in sorted(sizes.hints) if self._accepted(first, sizes, rng, {n}) is not None
+            }
+            sizes.without(sizes.hints - good)
+            found = self._accepted(first, sizes, rng)
+            if found is None:
+                sizes.without(set(sizes.hints))
+                found = self._accepted(first, sizes, rng)
+        if found is None and sizes.now:
+            raise ExportError(
+                f"export: the model fails for every other size of {sorted(sizes.now)} that was "
+                f"tried: {self._why}\n  Take the dim out of dynamic_shapes, or give its Dim the "
+                f"min and max between which it may lie."
+            )
+        return (found if found is not None else [t.clone() for t in first]), sizes
+
+    def again(self, first: list[Tensor], sizes: Sizes) -> list[Tensor]:
+        """Another such example, for fewer sizes."""
+        found = self._accepted(first, sizes, np.random.default_rng(_SEED))
+        return found if found is not None else [t.clone() for t in first]
+
+    def _accepted(
+        self, first: list[Tensor], sizes: Sizes, rng: Any, only: set[str] | None = None
+    ) -> list[Tensor] | None:
+        for tried in examples(first, sizes, rng, only=only):
+            if sizes.now and (only is None or only) and all(
+                a.shape == b.shape for a, b in zip(tried, first)
+            ):  # fmt: skip
+                continue
+            try:
+                self.results[id(tried)] = self(tried)
+                return tried
+            except Exception as e:
+                self._why = f"{type(e).__name__}: {e}"
+        return None
+
+
+def _record_varying(
+    runner: _Runner, first: list[Tensor], second: list[Tensor], sizes: Sizes
+) -> tuple[Program, list[Tensor]]:
+    """Records; sizes of Dim.AUTO that the program cannot be written for are fixed."""
+    while True:
+        try:
+            made = _record_once(runner.module, runner.spec, first, second, runner.restore)
+            return made, second
+        except ExportError:
+            if not sizes.hints & set(sizes.now):
+                raise
+            sizes.without({sorted(sizes.hints & set(sizes.now))[-1]})
+            second = runner.again(first, sizes)
+
+
+def _record_once(
+    module: Module, spec: Any, first: list[Tensor], second: list[Tensor], restore: Any
+) -> Program:
+    names = {id(t): (kind, name) for kind, name, t in parameters_of(module)}
+    rec = Recorder(names, 2)
+    control = Control(rec)
+    inputs = []
+    for k, (a, b) in enumerate(zip(first, second)):
+        pair = [a.detach().clone(), b.detach().clone()]
+        rec.program.inputs.append(rec.tensor_value(pair, ("input", k)))
+        inputs.append(pair[0])
+    args, kwargs = _tree.build(spec, iter(inputs))
+    clew.manual_seed(_SEED)
+    restore()
+    leaves: list[Any] = []
+    with _rewritten_modules(module, control), clew.enable_grad():
+        rec.start()
+        try:
+            with rec:
+                result = module(*args, **kwargs)
+        except RecursionError:
+            raise ExportError(
+                "export: data decides how deep a recursion goes; write it as a loop over an array "
+                "of nodes"
+            ) from None
+        finally:
+            rec.stop()
+        rec.program.out_tree = _tree.flatten(
+            result, leaves, "the result", lambda x: type(x) in SYMS or isinstance(x, Tensor)
+        )
+        rec.program.body.results = [rec.stored(x) for x in leaves]
+    restore()
+    return rec.program
+
+
+@contextmanager
+def _rewritten_modules(module: Module, control: Control) -> Iterator[None]:
+    """The forward methods of the user's own classes, rewritten meanwhile."""
+    replaced: list[tuple[Any, str, Any]] = []
+    seen: set[type] = set()
+    try:
+        for m in module.modules():
+            own = vars(m).get("forward")
+            if own is not None:
+                replaced.append((m, "forward", own))
+                m.forward = lambda *a, _f=own, **k: control.call(_f, *a, **k)
+            for cls in type(m).__mro__:
+                if cls in seen or cls is Module:
+                    continue
+                seen.add(cls)
+                forward = vars(cls).get("forward")
+                code = getattr(forward, "__code__", None)
+                if code is None or is_library(code.co_filename):
+                    continue
+                assert forward is not None
+                made = control.converted(forward)
+                if made is not forward:
+                    replaced.append((cls, "forward", forward))
+                    cls.forward = made  # type: ignore[attr-defined]
+            if isinstance(m, FunctionModule):
+                function = m._function
+                replaced.append((m, "_function", function))
+                m._function = lambda *a, _f=function, **k: control.call(_f, *a, **k)
+        yield
+    finally:
+        for owner, name, value in reversed(replaced):
+            setattr(owner, name, value)
+
+
+def prove(
+    runner: _Runner, program: Program, first: list[Tensor], second: list[Tensor], sizes: Sizes
+) -> Iterator[tuple[list[Tensor], list[Any]]]:
+    """Compares the program with the model on the examples and on others; yields them with the
+    results.
+
+    Raises:
+        ExportError: the results differ.
+    """
+    module = ProgramModule(program)
+    rng = np.random.default_rng(_SEED + 1)
+    pool = [first, second]
+    tries = 0
+    for tried in examples(first, sizes, rng, more=2):
+        tries += 1
+        if len(pool) >= 4 or tries > 8:
+            break
+        try:
+            runner.results[id(tried)] = runner(tried)
+        except Exception:
+            continue
+        pool.append(tried)
+    for tensors in pool:
+        expected: list[Any] = []
+        leaf = lambda x: isinstance(x, (Tensor, bool, int, float))  # noqa: E731
+        wanted = runner.results.get(id(tensors))
+        _tree.flatten(wanted, expected, "the result", leaf)
+        got: list[Any] = []
+        runner.restore()
+        clew.manual_seed(_SEED)
+        try:
+            with clew.no_grad():
+                whole = module._run(*[t.detach().clone() for t in tensors])
+        except Exception as e:
+            from clew.export._code import GuardFailed
+
+            shapes = [list(_shape_of(t)) for t in tensors]
+            if isinstance(e, GuardFailed) and tensors is not first and tensors is not second:
+                continue
+            raise ExportError(
+                f"export: the recorded program fails for inputs of the shapes {shapes}, where the "
+                f"model does not: {e}"
+            ) from e
+        finally:
+            runner.restore()
+        results: list[Any] = []
+        _tree.match(program.out_tree, whole, results, "the result")
+        _tree.flatten(whole, got, "the result", leaf)
+        _compare(expected, got, tensors)
+        yield tensors, results
+
+
+def _compare(expected: list[Any], got: list[Any], tensors: list[Tensor]) -> None:
+    shapes = [list(_shape_of(t)) for t in tensors]
+    if len(expected) != len(got):
+        raise ExportError(
+            f"export: the model gives {len(expected)} results for inputs of the shapes {shapes} "
+            f"and the recorded program {len(got)}: the structure of the result depends on data"
+        )
+    for k, (a, b) in enumerate(zip(expected, got)):
+        difference = difference_of(a, b)
+        if difference:
+            raise ExportError(
+                f"export: result {k} of the recorded program differs from the model's for inputs "
+                f"of the shapes {shapes}: {difference}\n  A number or a tensor that Python made of "
+                f"data (through NumPy, a lambda, a global, a cache on an object) became a "
+                f"constant; compute it with clew's operations in forward()."
+            )
+
+
+def difference_of(a: Any, b: Any, tolerance: float = 1e-4) -> str:
+    """How two results differ; empty where they agree."""
+    if not isinstance(a, Tensor) or not isinstance(b, Tensor):
+        x, y = (v.item() if isinstance(v, Tensor) else v for v in (a, b))
+        same = x == y or (isinstance(x, float) and abs(x - y) <= tolerance * max(1, abs(x)))
+        return "" if same or (x != x and y != y) else f"{x!r} and {y!r}"
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return f"{a.dtype.name}{list(a.shape)} and {b.dtype.name}{list(b.shape)}"
+    if not a.numel():
+        return ""
+    x, y = a.detach(), b.detach()
+    if not (a.is_floating_point() or a.is_complex()):
+        wrong = int((x != y).sum())
+        return f"{wrong} elements differ" if wrong else ""
+    if a.dtype in (clew.float16, clew.bfloat16):
+        x, y, tolerance = x.float(), y.float(), max(tolerance, 2e-2)
+    scale = float(x.abs().nan_to_num(0, 0, 0).amax())
+    if clew.allclose(x, y, rtol=tolerance, atol=tolerance * max(scale, 1e-3), equal_nan=True):
+        return ""
+    return f"by up to {float((x - y).abs().nan_to_num(0, 0, 0).amax()):.3g}, beside {scale:.3g}"

@@ -1,0 +1,379 @@
+"""Records a loop that stays a loop: its body once, on the values of the first round."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import clew
+from clew import Tensor
+from clew.export._code import interpret_loop
+from clew.export._control import UNBOUND, Control, Journal, _is_number, _kind
+from clew.export._errors import ExportError, here
+from clew.export._ir import Block, Node, Value
+from clew.export._lists import Appender, ScanList
+from clew.export._record import Held, Recorder, _shape_of, unseen
+from clew.export._symbols import SYMS, Poison, SymInt
+
+_SYMS = {"int": SYMS[0], "float": SYMS[1], "bool": SYMS[2]}
+
+
+class Staged:
+    """One loop.
+
+    Args:
+        control: the recording.
+        trip: how often it runs at most; None without a bound.
+        cond: whether it runs at all; None where only the bound counts.
+        body: takes the round and the variables, gives the variables.
+        test: takes the variables and says whether it goes on; None without ``cond``.
+        vals: the variables.
+        names: what they are called.
+    """
+
+    def __init__(
+        self, control: Control, trip: Any, cond: Any, body: Any, test: Any,
+        vals: tuple[Any, ...], names: tuple[str, ...],
+    ) -> None:  # fmt: skip
+        self.control, self.rec = control, control.rec
+        self.trip, self.cond, self.body, self.test = trip, cond, body, test
+        self.vals, self.names = list(vals), names
+        self.place = here()
+        self.level = 0
+
+    def run(self) -> tuple[Any, ...]:
+        """Records the loop; returns the variables after it."""
+        carried, grown, loose = self._trial()
+        return self._record(carried, grown, loose)
+
+    # ---- which variables change ----
+
+    def _round(self, vals: list[Any], index: Any) -> list[Any]:
+        rec = self.rec
+        self.level = len(rec.blocks)
+        got = self.body(index, vals)
+        if self.test is not None:
+            self.test(list(got))
+        return list(got)
+
+    def _trial(self) -> tuple[set[int], set[int], dict[int, Any]]:
+        """Runs rounds that are thrown away: which variables are assigned, which lists grow, and
+        which sizes change from round to round."""
+        rec = self.rec
+        carried: set[int] = set()
+        grown: set[int] = set()
+        loose: dict[int, Any] = {}
+        before = list(rec.active)
+        vals = list(self.vals)
+        for i, v in enumerate(vals):
+            if type(v) is list and not isinstance(v, ScanList) and self._only_appended(i):
+                grown.add(i)
+        for _ in range(2):
+            journal = Journal()
+            block = Block()
+            rec.blocks.append(block)
+            rec.journals.append(journal)
+            rec.active = [False] * rec.runs if _ else [a and self._first(r)
+                                                      for r, a in enumerate(before)]  # fmt: skip
+            count = rec._count
+            try:
+                given = list(vals)
+                for i in grown:
+                    given[i] = Appender(self.vals[i], self)
+                for i in carried | {k for k, v in enumerate(vals) if type(v) in (int, float, bool)}:
+                    if type(given[i]) in (int, float, bool):
+                        given[i] = rec.constant_sym(given[i])
+                index = rec.constant_sym(0)
+                got = self._round(given, index)
+                for i, (a, b) in enumerate(zip(given, got)):
+                    if i in grown:
+                        if not a.added:
+                            grown = grown - {i}
+                        continue
+                    if a is not b and not (a is UNBOUND and b is UNBOUND):
+                        carried.add(i)
+                        self._changing(a, b, i, loose)
+                vals = [v if i in grown else g for i, (v, g) in enumerate(zip(vals, got))]
+            finally:
+                rec.blocks.pop()
+                rec.journals.pop()
+                rec.active = before
+                journal.swap(lambda run: False)
+            del count
+        return carried, grown, loose
+
+    def _first(self, run: int) -> bool:
+        """Whether a run enters the loop."""
+        if self.cond is not None and not bool(self.cond.vals[run]):
+            return False
+        if self.trip is None:
+            return True
+        return bool((self.trip.vals[run] if type(self.trip) in SYMS else self.trip) > 0)
+
+    def _only_appended(self, index: int) -> bool:
+        return True
+
+    def _changing(self, a: Any, b: Any, key: Any, loose: dict[Any, Any]) -> None:
+        """Notes dims of a variable that a round changes."""
+        if isinstance(a, Tensor) and isinstance(b, Tensor) and a.dim() == b.dim():
+            rec = self.rec
+            before = zip(*(tuple(_shape_of(t)) for t in rec.held(a).runs))
+            after = zip(*(tuple(_shape_of(t)) for t in rec.held(b).runs))
+            dims = {d for d, (x, y) in enumerate(zip(before, after)) if x != y}
+            loose.setdefault(key, set()).update(dims)
+        elif isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)) and len(a) == len(b):
+            for k, (x, y) in enumerate(zip(a, b)):
+                self._changing(x, y, (key, k), loose)
+
+    # ---- the loop itself ----
+
+    def _record(self, carried: set[int], grown: set[int], loose: dict[Any, Any]) -> tuple[Any, ...]:
+        rec = self.rec
+        block = Block()
+        given = list(self.vals)
+        self.inits: list[Any] = []
+        self.params: list[Value] = []
+        order = sorted(carried)
+        trials = self._shapes_of_unbound(order, given, grown)
+        journal = Journal()
+        active = list(rec.active)
+        counter = rec.new_value("int", [0] * rec.runs, source=("block",))
+        rec.blocks.append(block)
+        rec.journals.append(journal)
+        rec.active = [a and self._first(r) for r, a in enumerate(active)]
+        try:
+            for i in order:
+                start = trials[i] if given[i] is UNBOUND else given[i]
+                given[i] = self._param(start, i, loose)
+            starts = {i: given[i] for i in order}
+            appenders = {}
+            for i in grown:
+                appenders[i] = given[i] = Appender(self.vals[i], self)
+            self.level = len(rec.blocks)
+            got = list(self.body(SymInt(counter, [0] * rec.runs), given))
+            ends: list[Any] = []
+            for i in order:
+                self._end(starts[i], got[i], self.names[i], ends)
+            goes_on = None
+            if self.test is not None:
+                c = self.test(list(got))
+                goes_on = rec.stored(c) if type(c) in SYMS else bool(c)
+            scans = []
+            for i, a in appenders.items():
+                if len(a.added) != 1:
+                    raise ExportError(
+                        f"export: {self.names[i]!r} grows by {len(a.added)} elements in a round "
+                        f"of the loop at {self.place}; one is kept"
+                    )
+                x = a.added[0]
+                if type(x) in SYMS or type(x) in (int, float, bool):
+                    x = clew.full((), x)
+                scans.append(rec.held(x).value)
+        finally:
+            rec.blocks.pop()
+            rec.journals.pop()
+            rec.active = active
+            journal.swap(lambda run: False)
+        for outer in rec.journals:
+            for key, kept in journal.before.items():
+                outer.before.setdefault(key, kept)
+        block.params = [counter, *self.params]
+        block.results = [goes_on, ends, scans]
+        cond = None if self.cond is None else rec.stored(self.cond)
+        trip = None if self.trip is None else rec.stored(self.trip)
+        node = Node("loop", (trip, cond, tuple(self.inits)), place=self.place, blocks=[block])
+        return self._after(node, order, starts, grown, scans)
+
+    def _shapes_of_unbound(self, order: list[int], given: list[Any], grown: Any) -> dict[int, Any]:
+        """What variables are after a round that have no value before the loop."""
+        rec = self.rec
+        missing = [i for i in order if given[i] is UNBOUND]
+        if not missing:
+            return {}
+        journal, block = Journal(), Block()
+        rec.blocks.append(block)
+        rec.journals.append(journal)
+        active, rec.active = list(rec.active), [False] * rec.runs
+        try:
+            trial = list(given)
+            for i in grown:
+                trial[i] = Appender(self.vals[i], self)
+            self.level = len(rec.blocks)
+            got = list(self.body(rec.constant_sym(0), trial))
+        finally:
+            rec.blocks.pop()
+            rec.journals.pop()
+            rec.active = active
+            journal.swap(lambda run: False)
+        found = {}
+        for i in missing:
+            found[i] = placeholder(rec, got[i])
+        return found
+
+    def _param(self, x: Any, key: Any, loose: dict[Any, Any]) -> Any:
+        """A variable inside the loop."""
+        rec = self.rec
+        if isinstance(x, Tensor):
+            held = rec.held(x)
+            with unseen(rec):
+                runs = [t.detach() for t in held.runs]
+                columns = list(zip(*(tuple(_shape_of(t)) for t in runs)))
+                marks = set(held.loose) | {columns[d] for d in loose.get(key, ())}
+                value = rec.tensor_value(
+                    runs, source=("block",), loose=frozenset(c for c in marks if len(set(c)) == 1)
+                )
+                if loose.get(key):
+                    value.sizes = tuple(
+                        None if d in loose[key] else n for d, n in enumerate(value.sizes)
+                    )
+            self.inits.append(held.value)
+            self.params.append(value)
+            return runs[0]
+        if _is_number(x):
+            vals = list(x.vals) if type(x) in SYMS else [x] * rec.runs
+            kind = x.kind if type(x) in SYMS else type(x).__name__
+            value = rec.new_value(kind, vals, source=("block",))
+            self.inits.append(x.value if type(x) in SYMS else x)
+            self.params.append(value)
+            return _SYMS[kind](value, vals)
+        if isinstance(x, (tuple, list)) and not isinstance(x, ScanList):
+            return type(x)([self._param(p, (key, k), loose) for k, p in enumerate(x)])
+        if isinstance(x, dict):
+            return {k: self._param(v, (key, k), loose) for k, v in x.items()}
+        return x
+
+    def _end(self, start: Any, end: Any, name: str, ends: list[Any]) -> None:
+        """What a variable is at the end of a round, which must be of the same kind."""
+        rec = self.rec
+        if isinstance(start, Tensor) and isinstance(end, Tensor):
+            if start.dtype != end.dtype or start.dim() != end.dim():
+                raise ExportError(
+                    f"export: {name!r} is {start.dtype.name} of {start.dim()} dims before a round "
+                    f"of the loop at {self.place} and {end.dtype.name} of {end.dim()} dims after "
+                    f"it; give it the same dtype and number of dims before the loop"
+                )
+            ends.append(rec.held(end).value)
+            return
+        if _is_number(start) and _is_number(end):
+            kind = start.kind if type(start) in SYMS else type(start).__name__
+            other = end.kind if type(end) in SYMS else type(end).__name__
+            if kind != other and (kind, other) != ("float", "int"):
+                raise ExportError(
+                    f"export: {name!r} is of type {kind} before a round of the loop at "
+                    f"{self.place} and {other} after it; give it that type before the loop"
+                )
+            if kind != other:
+                end = end.same(float) if type(end) in SYMS else float(end)
+            ends.append(rec.stored(end))
+            return
+        if isinstance(start, (tuple, list)) and isinstance(end, (tuple, list)):
+            if len(start) == len(end):
+                for a, b in zip(start, end):
+                    self._end(a, b, name, ends)
+                return
+        elif isinstance(start, dict) and isinstance(end, dict) and start.keys() == end.keys():
+            for k in start:
+                self._end(start[k], end[k], name, ends)
+            return
+        elif start is end or type(end) is Poison or type(start) is Poison:
+            return
+        elif not isinstance(end, (Tensor, tuple, list, dict)) and not _is_number(end):
+            return
+        raise ExportError(
+            f"export: {name!r} is {_kind(start)} before a round of the loop at {self.place} and "
+            f"{_kind(end)} after it. A loop whose length varies keeps variables of one kind, and "
+            f"lists that grow by one append() a round."
+        )
+
+    def _after(
+        self, node: Node, order: list[int], starts: dict[int, Any], grown: set[int], scans: Any
+    ) -> tuple[Any, ...]:
+        rec = self.rec
+        body = node.blocks[0]
+        for p, e in zip(body.params[1:], body.results[1]):
+            out = rec.new_value(p.kind, [None] * rec.runs, dtype=p.dtype)
+            if p.kind == "tensor":
+                sizes = e.sizes if isinstance(e, Value) else ()
+                out.sizes = tuple(a if a == b else None for a, b in zip(p.sizes, sizes))
+            node.outputs.append(out)
+        for s in scans:
+            out = rec.new_value("tensor", [None] * rec.runs, dtype=s.dtype)
+            out.sizes = (None, *s.sizes)
+            node.outputs.append(out)
+        with unseen(rec):
+            for run in range(rec.runs):
+                env = _Env(rec, run)
+                for journal in rec.journals:
+                    self._note_writes(journal, body, run)
+                interpret_loop(node, env, None if rec.active[run] else 1)
+                for o in node.outputs:
+                    rec.concrete[o.id][run] = env[o.id]
+        rec.emit(node)
+        outputs = iter(node.outputs)
+        vals = list(self.vals)
+        for i in order:
+            vals[i] = self._result(starts[i], outputs)
+        for i in sorted(grown):
+            o = next(outputs)
+            rows = self._tensor(o)
+            count = rec.shape(rows)[0]
+            vals[i] = ScanList(list(self.vals[i]), rows, count)
+        return tuple(vals)
+
+    def _note_writes(self, journal: Journal, body: Block, run: int) -> None:
+        from clew.export._ir import writes
+
+        for n in body.nodes:
+            if writes(n) and isinstance(n.args[0], Value):
+                runs = self.rec.concrete.get(n.args[0].id)
+                if runs and all(isinstance(t, Tensor) for t in runs):
+                    journal.before_write(runs)
+
+    def _tensor(self, o: Value) -> Tensor:
+        rec = self.rec
+        with unseen(rec):
+            runs = [t.detach() for t in rec.concrete[o.id]]
+            rec.concrete[o.id] = runs
+            columns = list(zip(*(tuple(_shape_of(t)) for t in runs)))
+            loose = {c for c, n in zip(columns, o.sizes) if n is None and len(set(c)) == 1}
+            rec.known[id(runs[0])] = Held(o, runs, frozenset(loose))
+        result: Tensor = runs[0]
+        return result
+
+    def _result(self, start: Any, outputs: Any) -> Any:
+        if isinstance(start, Tensor):
+            return self._tensor(next(outputs))
+        if _is_number(start):
+            o = next(outputs)
+            kind = {"int": int, "float": float, "bool": bool}[o.kind]
+            vals = [kind(v) for v in self.rec.concrete[o.id]]
+            return _SYMS[o.kind](o, vals)
+        if isinstance(start, (tuple, list)) and not isinstance(start, ScanList):
+            return type(start)([self._result(s, outputs) for s in start])
+        if isinstance(start, dict):
+            return {k: self._result(v, outputs) for k, v in start.items()}
+        return start
+
+
+def placeholder(rec: Recorder, like: Any) -> Any:
+    """Something of the same kind that stands for no value."""
+    if isinstance(like, Tensor):
+        fixed = [n or 0 for n in rec.held(like).value.sizes]
+        return clew.zeros(fixed, dtype=like.dtype)
+    if _is_number(like):
+        kind = like.kind if type(like) in SYMS else type(like).__name__
+        return {"int": 0, "float": 0.0, "bool": False}[kind]
+    if isinstance(like, (tuple, list)):
+        return type(like)(placeholder(rec, x) for x in like)
+    if isinstance(like, dict):
+        return {k: placeholder(rec, v) for k, v in like.items()}
+    return like
+
+
+class _Env(dict):
+    """The values of one run, of which those outside of the loop are the recorder's."""
+
+    def __init__(self, rec: Any, run: int) -> None:
+        self._rec, self._run = rec, run
+
+    def __missing__(self, key: int) -> Any:
+        return self._rec.concrete[key][self._run]

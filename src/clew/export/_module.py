@@ -1,0 +1,254 @@
+"""An exported program as a module that runs and trains."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from clew import Tensor
+from clew.export import _tree
+from clew.export._code import compile_program
+from clew.export._ir import Program
+from clew.nn import Module
+
+__all__ = ["ProgramModule", "homes_of"]
+
+
+class _Holder(Module):
+    """Stands for a submodule of the exported model: it only has its tensors."""
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Raises: parts of an exported program do not run alone."""
+        raise NotImplementedError("a part of an exported program cannot be called")
+
+
+def homes_of(root: Module, program: Program) -> dict[str, tuple[Any, str]]:
+    """Puts the tensors that a program keeps into a module; says where each of them is."""
+    homes: dict[str, tuple[Any, str]] = {}
+    shared: dict[int, tuple[Any, str]] = {}
+    constants: dict[str, Tensor] = {}
+    for v in program.kept:
+        assert v.source is not None
+        kind, name = v.source
+        tensor = program.tensors[name]
+        if kind == "constant":
+            constants[name] = tensor
+            homes[name] = (constants, name)
+            continue
+        *path, last = name.split(".")
+        at = root
+        for part in path:
+            if part not in at._modules:
+                at.add_module(part, _Holder())
+            at = at._modules[part]
+        if kind == "param":
+            at.register_parameter(last, tensor)
+            homes[name] = (at._parameters, last)
+        else:
+            at.register_buffer(last, tensor)
+            homes[name] = (at._buffers, last)
+        shared[id(tensor)] = homes[name]
+    root._program_constants = constants
+    return homes
+
+
+class ProgramModule(Module):
+    """An exported program as a module: its parameters are the model's, it has gradients, and it
+    needs no source.
+
+    Args:
+        program: what to run.
+    """
+
+    def __init__(self, program: Program) -> None:
+        super().__init__()
+        self._program = program
+        checks, ties = _checks(program), _ties(program)
+        self._run = compile_program(
+            program, homes_of(self, program), lambda k, x: checks[k](x),
+            (lambda args: _check_ties(ties, args, program.ranges)) if ties else None,
+        )  # fmt: skip
+        spec = program.in_tree
+        simple = spec[0] == "tuple" and all(s == ["leaf"] for s in spec[1][0][1])
+        simple = simple and spec[1][1] == ["dict", [], []]
+        self._simple = len(program.inputs) if simple else None
+        self.training = program.training
+        if self._simple is not None:
+            count, run, general = self._simple, self._run, self._general
+
+            def forward(*args: Any, **kwargs: Any) -> Any:
+                """Runs the program."""
+                if kwargs or len(args) != count:
+                    return general(*args, **kwargs)
+                return run(*args)
+
+            self.forward = forward  # type: ignore[method-assign]
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs the program.
+
+        Args:
+            args: as the program's inputs were nested when it was exported.
+            kwargs: likewise.
+
+        Raises:
+            RuntimeError: an argument has another shape or dtype than the program was exported for.
+        """
+        return self._general(*args, **kwargs)
+
+    def _general(self, *args: Any, **kwargs: Any) -> Any:
+        if self._simple != len(args) or kwargs:
+            args = tuple(self._leaves(args, kwargs))
+        return self._run(*args)
+
+    def _leaves(self, args: Any, kwargs: Any) -> list[Any]:
+        spec = self._program.in_tree
+        names = self._program.input_names
+        count, keys = len(spec[1][0][1]), spec[1][1][1]
+        given = list(args)
+        named = dict(kwargs)
+        for name in names[len(given) : count]:
+            if name in named:
+                given.append(named.pop(name))
+        extra = given[count:]
+        if extra:
+            given = given[:count]
+            for k, x in zip(keys, extra):
+                named[k] = x
+        leaves: list[Any] = []
+        ordered = {k: named[k] for k in keys if k in named}
+        ordered |= {k: v for k, v in named.items() if k not in ordered}
+        _tree.match(spec, (tuple(given), ordered), leaves, "the arguments")
+        return leaves
+
+    def code(self) -> str:
+        """The program as text."""
+        from clew.export._listing import listing
+
+        return listing(self._program)
+
+    def extra_repr(self) -> str:
+        return f"{sum(1 for _ in self._program.walk())} calls"
+
+    def __reduce__(self) -> Any:
+        from clew.export._file import to_bytes
+
+        return _restored, (to_bytes(self._program),)
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        function, args = self.__reduce__()
+        return function(*args)
+
+
+def _restored(data: bytes) -> ProgramModule:
+    from clew.export._file import from_bytes
+
+    return ProgramModule(from_bytes(data)[0])
+
+
+def _checks(program: Program) -> list[Callable[[Any], None]]:
+    names = input_labels(program)
+    return [
+        _tensor_check(v, n, dims) if v.kind == "tensor" else _number_check(v, n)
+        for v, n, dims in zip(program.inputs, names, program.dims or [{}] * len(program.inputs))
+    ]
+
+
+_LABEL = re.compile(r"^(?:(\d+)\*)?([A-Za-z_]\w*)(?: ?([+-]) ?(\d+))?$")
+
+
+def _ties(program: Program) -> list[tuple[str, list[tuple[int, int, int, int]]]]:
+    """Sizes to compare: of each name, the places (input, dim, scale, shift) where it stands, when
+    there are several or it has bounds."""
+    places: dict[str, list[tuple[int, int, int, int]]] = {}
+    for i, labels in enumerate(program.dims):
+        for d, label in labels.items():
+            found = _LABEL.match(label)
+            if found is not None:
+                shift = int(found[4] or 0) * (-1 if found[3] == "-" else 1)
+                places.setdefault(found[2], []).append((i, d, int(found[1] or 1), shift))
+    ranges = program.ranges
+    free = (0, None)
+    return [
+        (n, p)
+        for n, p in places.items()
+        if len(p) > 1 or tuple(ranges.get(n, free)) != free or p[0][2] != 1
+    ]
+
+
+def _check_ties(ties: Any, args: Any, ranges: Any) -> None:
+    for name, places in ties:
+        value = None
+        for i, d, scale, shift in places:
+            if d >= args[i].dim():
+                return  # the program refuses it by its shape
+            size = args[i].shape[d] - shift
+            now, left = divmod(size, scale)
+            low, high = ranges.get(name, (0, None))
+            if left or now < low or (high is not None and now > high):
+                raise RuntimeError(
+                    f"exported program: input {i} has size {size + shift} in dim {d}, which is "
+                    f"{name} times {scale} plus {shift}, with {name} from {low} to "
+                    f"{'any' if high is None else high}"
+                )
+            if value is not None and now != value:
+                raise RuntimeError(
+                    f"exported program: {name} is {value} in one input and {now} in dim {d} of "
+                    f"input {i}"
+                )
+            value = now
+
+
+def input_labels(program: Program) -> list[str]:
+    """A name for each input."""
+    return [v.name or f"input {i}" for i, v in enumerate(program.inputs)]
+
+
+def _tensor_check(value: Any, name: str, dims: dict[int, str]) -> Callable[[Any], None]:
+    dtype, sizes = value.dtype, tuple(value.sizes)
+    fixed = [(d, n) for d, n in enumerate(sizes) if n is not None]
+    count = len(sizes)
+
+    def check(x: Any) -> None:
+        if not isinstance(x, Tensor):
+            raise TypeError(f"exported program: {name} must be a tensor; got {type(x).__name__}")
+        shape = x.shape
+        if x.dtype != dtype or len(shape) != count:
+            raise RuntimeError(
+                f"exported program: {name} must be {value.type}; got {x.dtype.name}{list(shape)}"
+            )
+        for d, n in fixed:
+            if shape[d] != n:
+                raise RuntimeError(
+                    f"exported program: {name} has size {shape[d]} in dim {d}, and the program was "
+                    f"exported for {n}; name the dim in dynamic_shapes to let it vary"
+                )
+
+    return check
+
+
+def _number_check(value: Any, name: str) -> Callable[[Any], None]:
+    def check(x: Any) -> None:
+        if type(x).__name__ != value.kind:
+            raise TypeError(f"exported program: {name} must be {value.kind}; got {x!r}")
+
+    return check
+
+
+def run_names(function: Any) -> list[str]:
+    """The names of a function's positional parameters."""
+    try:
+        found = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    return [p.name for p in found if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+
+
+def parameters_of(model: Module) -> Iterator[tuple[str, str, Tensor]]:
+    """("param" or "buffer", name, tensor) of a model, each tensor once."""
+    for name, p in model.named_parameters():
+        yield "param", name, p
+    for name, b in model.named_buffers():
+        yield "buffer", name, b

@@ -1,0 +1,617 @@
+"""Recording: a mode that sees every operation, and what stands in for sizes meanwhile.
+
+The program runs once on the example and, call by call beside it, on a second example of other
+sizes and values. Python sees the first; a size or an element that may differ between runs is a
+symbol (`_symbols`). So a constant that comes from a size cannot pass for one.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import clew
+from clew import _C, Tensor
+from clew.export import _symbols
+from clew.export._errors import ExportError, Place, here, in_library
+from clew.export._ir import Block, Node, Program, Value
+from clew.export._names import CREATION, WHOLE, canonical, function_of, inplace_at
+from clew.export._symbols import SYMS, Poison, Sym, SymBool, SymFloat, SymInt, SymSize, size_of
+from clew.overrides import TorchFunctionMode
+
+__all__ = ["Recorder"]
+
+_SHAPE = vars(Tensor)["shape"]
+_shape_of: Callable[[Tensor], Any] = _SHAPE.__get__
+
+# Questions whose answers do not depend on data; the answer is Python's.
+_QUESTIONS = {
+    *("dim", "ndimension", "is_floating_point", "is_complex", "is_signed", "element_size"),
+    *("is_contiguous", "stride", "storage_offset", "is_inference", "is_conj", "get_device"),
+    *("_is_contiguous", "_is_dense", "_is_view", "requires_grad_", "retain_grad", "is_same_size"),
+    *("__hash__", "__repr__", "__format__", "__dir__", "register_hook", "is_neg", "is_pinned"),
+    *("pin_memory", "_hooks_dict", "_post_accumulate_dict", "as_subclass", "data_ptr"),
+    *("__setattr__", "__delattr__", "__deepcopy__", "dim_order", "is_shared", "_storage_key"),
+}
+_LEAVES_AS_NUMPY = {"numpy", "__array__", "_array_view", "__dlpack__", "storage", "untyped_storage"}
+# Results whose sizes depend on values.
+_DATA_SIZED = {
+    *("Tensor.nonzero", "nonzero", "argwhere", "masked_select", "bincount", "Tensor.unique"),
+    *("Tensor.unique_consecutive", "ops._unique", "ops._unique_consecutive", "ops._unique_dim"),
+    *("repeat_interleave", "ops._index", "ops.repeat_interleave"),
+}
+_RESIZING = {
+    *("reshape", "ops.reshape", "ops.view", "view", "flatten", "cat", "nn.functional.pad"),
+    *("unflatten", "arange", "zeros", "ones", "full", "empty", "ops.repeat", "concat", "ops._cat"),
+}
+_KIND_SYMS = {"int": SymInt, "float": SymFloat, "bool": SymBool}
+
+
+class Held:
+    """A tensor that the recorder knows: its value, and what it is in every run."""
+
+    __slots__ = ("loose", "runs", "value")
+
+    def __init__(self, value: Value, runs: list[Tensor], loose: frozenset[Any]) -> None:
+        self.value, self.runs, self.loose = value, runs, loose
+
+
+class Recorder(TorchFunctionMode):
+    """Records what is called within it.
+
+    Args:
+        names: ("param" or "buffer", its name) of the tensors of the model, by id.
+        runs: how many examples run side by side.
+    """
+
+    def __init__(self, names: dict[int, tuple[str, str]], runs: int) -> None:
+        self.runs = runs
+        self.program = Program()
+        self.blocks: list[Block] = [self.program.body]
+        self.known: dict[int, Held] = {}
+        self.concrete: dict[int, list[Any]] = {}  # a value's numbers or tensors, one a run
+        self.active = [True] * runs
+        self.inside = False
+        self.journals: list[Any] = []  # open branches and loops, which note what is written
+        self._names = names
+        self._count = 0
+        self._patched: list[tuple[dict[str, Any], str, Any]] = []
+        self._sizes: dict[tuple[int, int], Any] = {}
+
+    # ---- values ----
+
+    def new_value(self, kind: str, concrete: list[Any], **about: Any) -> Value:
+        """A value with a number of its own."""
+        value = Value(self._count, kind, **about)
+        self._count += 1
+        self.concrete[value.id] = concrete
+        return value
+
+    def tensor_value(
+        self,
+        tensors: list[Tensor],
+        source: tuple[Any, ...] | None = None,
+        data: bool = True,
+        loose: frozenset[Any] = frozenset(),
+    ) -> Value:
+        """A value for a tensor, which is known from now on by its first run's object."""
+        shapes = [tuple(_shape_of(t)) for t in tensors]
+        if any(len(s) != len(shapes[0]) or t.dtype != tensors[0].dtype
+               for s, t in zip(shapes, tensors)):  # fmt: skip
+            raise ExportError(
+                f"export: the number of dims or the dtype depends on data at {here()}: "
+                f"{[f'{t.dtype.name}{list(s)}' for s, t in zip(shapes, tensors)]}"
+            )
+        columns = list(zip(*shapes))
+        sizes = tuple(c[0] if len(set(c)) == 1 and c not in loose else None for c in columns)
+        value = self.new_value(
+            "tensor", tensors, dtype=tensors[0].dtype, sizes=sizes, source=source, data=data
+        )
+        self.known[id(tensors[0])] = Held(value, tensors, loose)
+        return value
+
+    def held(self, tensor: Tensor) -> Held:
+        """What is known of a tensor; one that was not seen before is kept with the program."""
+        found = self.known.get(id(tensor))
+        if found is not None:
+            return found
+        source: tuple[Any, ...] | None = self._names.get(id(tensor))
+        kept = source is not None
+        if source is None:
+            source = ("constant", f"constant_{len(self.program.tensors)}")
+        value = self.tensor_value([tensor] * self.runs, source, data=kept)
+        value.name = source[1]
+        self.program.kept.append(value)
+        self.program.tensors[source[1]] = tensor
+        return self.known[id(tensor)]
+
+    def number(
+        self, op: str, args: tuple[Any, ...], kind: type[Sym], vals: list[Any], place: Any = None
+    ) -> Any:
+        """Records a call that gives a number."""
+        value = self.new_value(kind.kind, vals)
+        self.emit(Node(op, self.stored(args), outputs=[value], place=place or here()))
+        return kind(value, vals)
+
+    def constant_sym(self, number: Any) -> Any:
+        """A symbol for a plain number."""
+        kind = _KIND_SYMS[type(number).__name__]
+        value = self.new_value(kind.kind, [number] * self.runs)
+        self.emit(Node("alias", (number,), outputs=[value], place=here()))
+        return kind(value, [number] * self.runs)
+
+    def stored(self, tree: Any) -> Any:
+        """Arguments as a program keeps them."""
+        kind = type(tree)
+        if kind in SYMS:
+            return tree.value
+        if isinstance(tree, Tensor):
+            return self.held(tree).value
+        if kind is SymSize:
+            return tuple(self.stored(t) for t in tree)
+        if kind is tuple or kind is list:
+            return kind(self.stored(t) for t in tree)
+        if isinstance(tree, (tuple, list)):
+            return tuple(self.stored(t) for t in tree)
+        if kind is slice:
+            return slice(*(self.stored(t) for t in (tree.start, tree.stop, tree.step)))
+        if kind is dict:
+            return {k: self.stored(v) for k, v in tree.items()}
+        if kind is Poison:
+            tree._fail()
+        if isinstance(tree, _C.Generator) if hasattr(_C, "Generator") else False:
+            raise ExportError(f"export: a generator of random numbers cannot be kept, at {here()}")
+        return tree
+
+    def in_run(self, tree: Any, run: int) -> Any:
+        """Arguments as one run has them."""
+        kind = type(tree)
+        if kind in SYMS:
+            return tree.vals[run]
+        if isinstance(tree, Tensor):
+            return tree if run == 0 else self.held(tree).runs[run]
+        if kind is SymSize:
+            return tuple(self.in_run(t, run) for t in tree)
+        if kind is tuple or kind is list:
+            return kind(self.in_run(t, run) for t in tree)
+        if isinstance(tree, (tuple, list)) and not isinstance(tree, _C.Size):
+            return tuple(self.in_run(t, run) for t in tree)
+        if kind is slice:
+            return slice(*(self.in_run(t, run) for t in (tree.start, tree.stop, tree.step)))
+        if kind is dict:
+            return {k: self.in_run(v, run) for k, v in tree.items()}
+        return tree
+
+    def emit(self, node: Node) -> None:
+        """Adds a call to the block that is being recorded."""
+        self.blocks[-1].nodes.append(node)
+
+    def guard(self, sym: Any, expected: Any) -> None:
+        """The program is to check that a number has this value."""
+        self.emit(Node("guard", (self.stored(sym), expected), place=here()))
+
+    # ---- calls ----
+
+    def __torch_function__(self, func: Any, types_: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = dict(kwargs or {})
+        name = getattr(func, "__name__", "")
+        special = _SPECIAL.get(name)
+        if special is not None and type(func).__name__ in ("method_descriptor",
+                                                          "wrapper_descriptor"):  # fmt: skip
+            return special(self, func, args, kwargs)
+        found = canonical(func)
+        if found is None:
+            if name in _LEAVES_AS_NUMPY and self._depends(args):
+                raise ExportError(
+                    f"export: values leave as NumPy ({name}) at {here()}; "
+                    f"use clew's operations instead"
+                )
+            if name in _QUESTIONS or not isinstance(func, (types.FunctionType, types.MethodType)):
+                return self.quietly(func, args, kwargs)
+            with self:  # a function of others: these are recorded
+                return func(*args, **kwargs)
+        op, reverse = found
+        if op in ("stack", "cat", "concat") and args and hasattr(args[0], "joined"):
+            with self:
+                return args[0].joined(op, *args[1:], **kwargs)
+        if op in ("eq", "ne") and len(args) == 2 and args[1] is None:
+            return func(*args)
+        at = inplace_at(op)
+        if at is not None:  # the form that writes has a name of its own
+            if kwargs.pop("inplace", False) or (len(args) > at and args[at]):
+                op = op.rstrip("_") + "_"
+                func = function_of(op)
+            args = args[:at]
+        if reverse:
+            args = args[::-1]
+            called = function_of(op)
+            assert called is not None
+            return self.record(op, called, args, kwargs)
+        return self.record(op, func, args, kwargs)
+
+    def quietly(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Calls something that is not recorded."""
+        before, self.inside = self.inside, True
+        try:
+            return func(*self.in_run(tuple(args), 0), **self.in_run(kwargs, 0))
+        finally:
+            self.inside = before
+
+    def _depends(self, args: Any) -> bool:
+        for a in args:
+            if type(a) in SYMS:
+                return True
+            if isinstance(a, Tensor):
+                known = self.known.get(id(a))
+                if known.value.data if known is not None else id(a) in self._names:
+                    return True
+            elif isinstance(a, (tuple, list)) and self._depends(a):
+                return True
+        return False
+
+    def record(self, op: str, func: Any, args: Any, kwargs: Any) -> Any:
+        """Runs a call in every run and records it."""
+        if any(type(a) is Poison for a in args):
+            self.stored(args)
+        place = here()
+        stored, named = self.stored(tuple(args)), self.stored(kwargs)
+        writes = op == "setitem" or op.endswith("_") or kwargs.get("out") is not None
+        if writes and self.journals:
+            target = kwargs.get("out") if kwargs.get("out") is not None else args[0]
+            for journal in self.journals:
+                journal.before_write(self.held(target).runs)
+        before, self.inside = self.inside, True
+        results: list[Any] = []
+        failed: list[int] = []
+        try:
+            for run in range(self.runs):
+                try:
+                    results.append(func(*self.in_run(tuple(args), run),
+                                        **self.in_run(kwargs, run)))  # fmt: skip
+                except Exception as e:
+                    if not self.active[run]:
+                        failed.append(run)
+                        results.append(None)
+                        continue
+                    if run and self.active[0]:
+                        raise ExportError(
+                            f"export: {place} fails where sizes or values differ from the "
+                            f"example's: {e}\n  A constant that was taken from a size or made in "
+                            f"advance is the usual reason."
+                        ) from e
+                    raise
+        finally:
+            self.inside = before
+        if failed:
+            self._stand_in(op, results, failed, place)
+        return self._outputs(op, args, stored, named, results, place)
+
+    def _stand_in(self, op: str, results: list[Any], failed: list[int], place: Place) -> None:
+        """A run that is only there to see a branch which it does not take borrows a result."""
+        good = [r for run, r in enumerate(results) if run not in failed]
+        if not good:
+            raise ExportError(
+                f"export: {op} at {place} cannot be run on the example's values, which take the "
+                f"other branch; give an example that takes this one"
+            )
+        for run in failed:
+            results[run] = _copied(good[0])
+
+    def _outputs(
+        self, op: str, args: Any, stored: Any, named: Any, results: list[Any], place: Place
+    ) -> Any:
+        first = results[0]
+        data = self._depends((*args, *named.values())) or bool(self.journals)
+        no_grad = not _C.is_grad_enabled()
+        if first is None:
+            self.emit(Node(op, stored, named, place=place, no_grad=no_grad))
+            return None
+        several = isinstance(first, (tuple, list))
+        parts = [list(r) if several else [r] for r in results]
+        if any(len(p) != len(parts[0]) for p in parts):
+            raise ExportError(
+                f"export: {op} gives as many tensors as a size says ({[len(p) for p in parts]}), "
+                f"at {place}; use a loop over range(x.shape[dim]) or a reshape instead"
+            )
+        if not all(isinstance(t, Tensor) for t in parts[0]):
+            return first
+        loose = self._loose(op, args, parts)
+        outputs = []
+        shares = False
+        given = next((a for a in args if isinstance(a, Tensor)), None)
+        for column in zip(*parts):
+            if id(column[0]) in self.known and not several:
+                if op.endswith("_") or named.get("out") is not None:
+                    break
+                return column[0]  # the argument itself: nothing was done
+            if given is not None and op not in ("Tensor.clone",):
+                shares |= _same_memory(column[0], given)
+            outputs.append(self.tensor_value(list(column), data=data, loose=loose))
+        node = Node(
+            op, stored, named, outputs, place=place, shares=shares, no_grad=no_grad, several=several
+        )
+        self.emit(node)
+        return first
+
+    def _loose(self, op: str, args: Any, parts: list[list[Tensor]]) -> frozenset[Any]:
+        """Sizes of results that may vary although the runs agree."""
+        flat = [a for a in _flat(args) if isinstance(a, Tensor)]
+        loose: set[Any] = set()
+        fixed: set[Any] = set()
+        for t in flat:
+            known = self.known[id(t)]
+            loose |= known.loose
+            fixed |= set(zip(*(tuple(_shape_of(r)) for r in known.runs)))
+        columns = {c for p in zip(*parts) for c in zip(*(tuple(_shape_of(t)) for t in p))}
+        masked = op == "getitem" and any(
+            t.dtype in (clew.bool, clew.uint8) for t in flat[1:]
+        )  # fmt: skip
+        if op in _DATA_SIZED or masked:
+            if op == "repeat_interleave" and len(flat) < 2:
+                return frozenset(loose & columns)
+            return frozenset(loose | {c for c in columns if c not in fixed or len(columns) == 1})
+        if not loose and not any(type(a) in SYMS for a in _flat(args)):
+            return frozenset()
+        found = loose & columns
+        syms = any(type(a) in SYMS for a in _flat(args))
+        if syms or (loose and op in _RESIZING):
+            plain = {(a,) * self.runs for a in _flat(args) if type(a) is int}
+            found |= {c for c in columns if c not in fixed and c not in plain}
+        return frozenset(c for c in found if len(set(c)) == 1)
+
+    # ---- sizes and elements ----
+
+    def shape(self, tensor: Tensor) -> Any:
+        """What ``tensor.shape`` is to the program."""
+        sizes = _shape_of(tensor)
+        known = self.known.get(id(tensor))
+        if known is None:
+            return sizes
+        value = known.value
+        if None not in value.sizes:
+            return sizes
+        found = [n if n is not None else self.size(known, d) for d, n in enumerate(value.sizes)]
+        return size_of(found)
+
+    def size(self, known: Held, dim: int) -> Any:
+        """One size that varies."""
+        vals = [int(_shape_of(t)[dim]) for t in known.runs]
+        return self.number("size", (known.runs[0], dim), SymInt, vals)
+
+    def item(self, tensor: Tensor, place: Place | None = None) -> Any:
+        """An element as a number."""
+        before, self.inside = self.inside, True
+        try:
+            known = self.known.get(id(tensor))
+            if not self._depends((tensor,)):
+                return _ITEM(tensor)
+            known = self.held(tensor)
+            vals = [_ITEM(t) for t in known.runs]
+        finally:
+            self.inside = before
+        kind = type(vals[0]).__name__
+        if kind not in _KIND_SYMS:
+            raise ExportError(f"export: a {kind} becomes a Python number at {here()}")
+        return self.number("item", (tensor,), _KIND_SYMS[kind], vals, place)
+
+    # ---- what is in place meanwhile ----
+
+    def __enter__(self) -> Recorder:
+        super().__enter__()
+        return self
+
+    def start(self) -> None:
+        """Puts the stand-ins of sizes and of functions that make tensors in place."""
+        _symbols._recorder.append(self)
+        own = self
+
+        def shape(tensor: Tensor) -> Any:
+            if own.inside:
+                return _shape_of(tensor)
+            return own.shape(tensor)
+
+        data = vars(Tensor)["data"]
+
+        def plain_data(tensor: Tensor) -> Any:
+            return data.__get__(tensor) if own.inside else tensor.detach()
+
+        kind: Any = Tensor
+        kind.shape = property(shape)
+        kind.data = property(plain_data, lambda t, v: data.__set__(t, v))
+        self._data = data
+        stand_ins = {id(getattr(clew, n)): (n, getattr(clew, n)) for n in CREATION}
+        for n in WHOLE:
+            stand_ins[id(function_of(n))] = (n, function_of(n))
+        replaced = {k: self._creation(n, f) for k, (n, f) in stand_ins.items()}
+        replaced |= {id(f): self._of_data(n, f) for n, f in _made_of_data()}
+        for name, module in list(sys.modules.items()):
+            if name.startswith(("clew.export", "numpy", "scipy")) or not hasattr(
+                module, "__dict__"
+            ):
+                continue
+            table = vars(module)
+            for key, value in list(table.items()):
+                other = replaced.get(id(value))
+                if other is not None and callable(value):
+                    self._patched.append((table, key, value))
+                    table[key] = other
+
+    def stop(self) -> None:
+        """Takes the stand-ins away."""
+        for table, key, value in self._patched:
+            table[key] = value
+        self._patched.clear()
+        kind: Any = Tensor
+        kind.shape, kind.data = _SHAPE, self._data
+        _symbols._recorder.remove(self)
+
+    def _creation(self, name: str, function: Any) -> Any:
+        own = self
+
+        def make(*args: Any, **kwargs: Any) -> Any:
+            if own.inside or own not in _modes():
+                return function(*args, **kwargs)
+            with _popped(own):
+                return own.record(name, function, args, kwargs)
+
+        make.__name__ = make.__qualname__ = name.rpartition(".")[2]
+        make._clew_own = function  # type: ignore[attr-defined]
+        return make
+
+    def _of_data(self, name: str, function: Any) -> Any:
+        """tensor([...]) of numbers that vary is a stack of them."""
+        own = self
+
+        def make(data: Any = None, *args: Any, **kwargs: Any) -> Any:
+            if own.inside or own not in _modes() or not any(
+                type(a) in SYMS or isinstance(a, Tensor) for a in _flat((data,))
+            ):  # fmt: skip
+                return function(data, *args, **kwargs)
+            return own._gather(data, kwargs.get("dtype") or (args[0] if args else None))
+
+        make.__name__ = make.__qualname__ = name
+        return make
+
+    def _gather(self, data: Any, dtype: Any) -> Any:
+        if isinstance(data, (tuple, list)):
+            return clew.stack([self._gather(d, dtype) for d in data])
+        if isinstance(data, Tensor):
+            return data if dtype is None else data.to(dtype)
+        if dtype is None:
+            kinds = {bool: clew.bool, int: clew.int64, float: clew.get_default_dtype()}
+            dtype = next((k for t, k in kinds.items() if isinstance(data, t)), None)
+        return clew.full((), data, dtype=dtype)
+
+
+@contextmanager
+def _popped(rec: Recorder) -> Iterator[None]:
+    """As while a mode answers a call."""
+    from clew.overrides import _state
+
+    modes = _state.modes
+    _state.modes = [m for m in modes if m is not rec]
+    try:
+        yield
+    finally:
+        _state.modes = modes
+
+
+@contextmanager
+def unseen(rec: Recorder) -> Iterator[None]:
+    """Within it nothing is recorded, and sizes are those of the first run."""
+    from clew.overrides import _state
+
+    modes, _state.modes = _state.modes, []
+    before, rec.inside = rec.inside, True
+    try:
+        yield
+    finally:
+        _state.modes, rec.inside = modes, before
+
+
+def _made_of_data() -> list[tuple[str, Any]]:
+    return [("tensor", clew.tensor), ("as_tensor", clew.as_tensor)]
+
+
+def _modes() -> list[Any]:
+    from clew.overrides import _state
+
+    return _state.modes
+
+
+_ITEM = vars(Tensor)["item"]
+
+
+def _flat(tree: Any) -> list[Any]:
+    if isinstance(tree, slice) and type(tree) is slice:
+        return [tree.start, tree.stop, tree.step]
+    if isinstance(tree, (tuple, list)):
+        return [x for t in tree for x in _flat(t)]
+    return [tree]
+
+
+def _copied(result: Any) -> Any:
+    if isinstance(result, Tensor):
+        return result.detach().clone()
+    if isinstance(result, (tuple, list)):
+        return type(result)(_copied(r) for r in result)
+    return result
+
+
+def _same_memory(a: Tensor, b: Tensor) -> bool:
+    return bool(a.numel()) and a._storage_key() == b._storage_key()
+
+
+# ---- calls that are not operations ----
+
+
+def _ask_size(rec: Recorder, func: Any, args: Any, kwargs: Any) -> Any:
+    shape = rec.shape(args[0])
+    dim = args[1] if len(args) > 1 else kwargs.get("dim")
+    return shape if dim is None else shape[dim]
+
+
+def _ask_numel(rec: Recorder, func: Any, args: Any, kwargs: Any) -> Any:
+    total: Any = 1
+    for n in rec.shape(args[0]):
+        total = n * total
+    return total
+
+
+def _ask_len(rec: Recorder, func: Any, args: Any, kwargs: Any) -> Any:
+    shape = rec.shape(args[0])
+    if not len(shape):
+        return func(*args)
+    first = shape[0]
+    return first.__index__() if type(first) in SYMS else first
+
+
+def _ask_item(rec: Recorder, func: Any, args: Any, kwargs: Any) -> Any:
+    return rec.item(args[0])
+
+
+def _ask_number(rec: Recorder, func: Any, args: Any, kwargs: Any) -> Any:
+    """``if t``, ``float(t)``, ``int(t)`` where nothing of ours can take it over."""
+    if not rec._depends(args):
+        return rec.quietly(func, args, kwargs)
+    if not in_library(4):
+        what = getattr(func, "__name__", "").strip("_")
+        raise ExportError(
+            f"export: {what}() makes a Python value of data at {here()}\n"
+            f"  Only functions whose source is at hand, and no lambdas, generators and "
+            f"comprehensions, keep such decisions: write `if`, `while` or `for` in a function, or "
+            f"use clew.where()."
+        )
+    found = rec.item(args[0])
+    kind = {"__bool__": bool, "__float__": float}.get(func.__name__, int)
+    return kind(_symbols.settle(found, "an element"))
+
+
+def _ask_list(rec: Recorder, func: Any, args: Any, kwargs: Any) -> Any:
+    x = args[0]
+    if not rec._depends((x,)):
+        return rec.quietly(func, args, kwargs)
+    with rec:
+        shape = rec.shape(x)
+        if len(shape) == 0:
+            return rec.item(x)
+        if any(type(n) in SYMS for n in shape) or x.numel() > 256:
+            raise ExportError(f"export: tolist() of {len(shape)} dims that vary, at {here()}")
+        return [row.tolist() for row in x.unbind(0)]
+
+
+_SPECIAL: dict[str, Callable[..., Any]] = {
+    "size": _ask_size,
+    "numel": _ask_numel,
+    "nelement": _ask_numel,
+    "__len__": _ask_len,
+    "item": _ask_item,
+    "__bool__": _ask_number,
+    "__float__": _ask_number,
+    "__int__": _ask_number,
+    "__index__": _ask_number,
+    "tolist": _ask_list,
+}

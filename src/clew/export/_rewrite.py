@@ -1,0 +1,526 @@
+"""Rewrites functions so that their `if`, `while` and `for` ask clew when data decides.
+
+Both branches and the body become functions of the variables that they assign; what follows an `if`
+that may return or leave a loop moves into its branches, so that every branch ends in one place.
+Files, lines and globals stay the user's.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import inspect
+import sys
+import textwrap
+import types
+from collections.abc import Iterable
+from typing import Any
+
+__all__ = ["convert", "convertible"]
+
+_CF = "_clew_cf"
+_LIMIT = 60_000
+_AS_IT_IS = {"super", "locals", "globals", "vars", "dir", "eval", "exec"}
+_codes: dict[types.CodeType, types.CodeType | None] = {}
+# A field of definitions from Python 3.12 on.
+_NO_TYPES: Any = {"type_params": []} if sys.version_info >= (3, 12) else {}
+_FLAGS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+
+
+class _TooLarge(Exception):
+    pass
+
+
+def convertible(fn: Any) -> bool:
+    """Whether a function can be rewritten: a plain one whose source can be read."""
+    return isinstance(fn, types.FunctionType) and _code(fn) is not None
+
+
+def convert(fn: Any, control: Any) -> Any:
+    """The rewritten function, which asks ``control``; the function itself where it cannot be."""
+    code = _code(fn)
+    if code is None:
+        return fn
+    own = dict(zip(fn.__code__.co_freevars, fn.__closure__ or ()))
+    cells = tuple(types.CellType(control) if n == _CF else own[n] for n in code.co_freevars)
+    made = types.FunctionType(code, fn.__globals__, fn.__name__, fn.__defaults__, cells)
+    made.__kwdefaults__ = fn.__kwdefaults__
+    made.__qualname__, made.__module__, made.__doc__ = fn.__qualname__, fn.__module__, fn.__doc__
+    made.__dict__.update(fn.__dict__)
+    return made
+
+
+def _code(fn: types.FunctionType) -> types.CodeType | None:
+    key = fn.__code__
+    if key not in _codes:
+        _codes[key] = None
+        if not key.co_flags & _FLAGS and key.co_name != "<lambda>":
+            try:
+                _codes[key] = _rewritten(fn)
+            except (OSError, TypeError, SyntaxError, IndentationError, _TooLarge, RecursionError):
+                pass
+    return _codes[key]
+
+
+def _rewritten(fn: types.FunctionType) -> types.CodeType | None:
+    lines, first = inspect.getsourcelines(fn.__code__)
+    tree = ast.parse(textwrap.dedent("".join(lines)))
+    if not tree.body or not isinstance(tree.body[0], ast.FunctionDef):
+        return None
+    definition = tree.body[0]
+    ast.increment_lineno(tree, first - 1)
+    definition.decorator_list = []
+    definition.returns = None
+    arguments = definition.args
+    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    for a in [*every, arguments.vararg, arguments.kwarg]:
+        if a is not None:
+            a.annotation = None
+    arguments.defaults = [ast.Constant(None) for _ in arguments.defaults]
+    arguments.kw_defaults = [d and ast.Constant(None) for d in arguments.kw_defaults]
+    first_name = every[0].arg if every else ""
+    definition.body = _Rewriter(first_name).function(definition.body)
+    free = list(fn.__code__.co_freevars)
+    factory = ast.FunctionDef(
+        name="_clew_factory",
+        args=_params([_CF, *free]),
+        body=[definition, ast.Return(_load(definition.name))],
+        decorator_list=[],
+        **_NO_TYPES,
+    )
+    module = ast.Module(body=[factory], type_ignores=[])
+    ast.copy_location(factory, definition)
+    ast.fix_missing_locations(module)
+    whole = compile(module, fn.__code__.co_filename, "exec", dont_inherit=True)
+    made = next(c for c in whole.co_consts if isinstance(c, types.CodeType))
+    inner = [
+        c for c in made.co_consts if isinstance(c, types.CodeType) and c.co_name == definition.name
+    ]
+    return inner[0].replace(co_name=fn.__name__) if inner else None
+
+
+# ---- small pieces of syntax ----
+
+
+def _locate(node: Any, like: Any) -> None:
+    """The first line alone: calls of several lines would count for the last of them."""
+    node.lineno = node.end_lineno = like.lineno
+    node.col_offset = node.end_col_offset = like.col_offset
+
+
+def _load(name: str) -> ast.Name:
+    return ast.Name(name, ast.Load())
+
+
+def _store(name: str) -> ast.Name:
+    return ast.Name(name, ast.Store())
+
+
+def _params(names: Iterable[str]) -> ast.arguments:
+    return ast.arguments(
+        posonlyargs=[], args=[ast.arg(n) for n in names], kwonlyargs=[], kw_defaults=[], defaults=[]
+    )
+
+
+def _ask(what: str, *args: ast.expr) -> ast.Call:
+    return ast.Call(ast.Attribute(_load(_CF), what, ast.Load()), list(args), [])
+
+
+def _thunk(body: ast.expr) -> ast.Lambda:
+    return ast.Lambda(_params([]), body)
+
+
+def _tuple(parts: list[ast.expr], ctx: Any = None) -> ast.Tuple:
+    return ast.Tuple(parts, ctx or ast.Load())
+
+
+def _assign(name: str, value: ast.expr) -> ast.Assign:
+    return ast.Assign([_store(name)], value)
+
+
+def _stored(stmts: Iterable[ast.AST]) -> list[str]:
+    """Names that statements assign, in order; not those of inner scopes."""
+    found: dict[str, None] = {}
+
+    def visit(node: ast.AST) -> None:
+        if isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Store, ast.Del)):
+            found[node.id] = None
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            if not node.name.startswith("_clew_"):
+                found[node.name] = None
+            return
+        elif isinstance(node, ast.alias):
+            found[(node.asname or node.name).split(".")[0]] = None
+        elif isinstance(node, (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp,
+                               ast.GeneratorExp)):  # fmt: skip
+            for inner in ast.walk(node):
+                if isinstance(inner, ast.NamedExpr) and isinstance(inner.target, ast.Name):
+                    found[inner.target.id] = None
+            return
+        for child in ast.iter_child_nodes(node):
+            visit(child)
+
+    for s in stmts:
+        visit(s)
+    return list(found)
+
+
+def _appended(stmts: Iterable[ast.AST]) -> list[str]:
+    """Names of which a method append is called."""
+    found = []
+    for s in stmts:
+        for n in ast.walk(s):
+            if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute):
+                if n.func.attr == "append" and isinstance(n.func.value, ast.Name):
+                    found.append(n.func.value.id)
+    return found
+
+
+def _jumps(stmts: Iterable[ast.AST], loops: bool = True) -> bool:
+    """Whether statements return, or leave or continue the loop that they are in."""
+    for s in stmts:
+        if isinstance(s, ast.Return) or (loops and isinstance(s, (ast.Break, ast.Continue))):
+            return True
+        if isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            continue
+        inner = loops and not isinstance(s, (ast.For, ast.While))
+        if isinstance(s, (ast.For, ast.While)):
+            if _jumps(s.body, False) or _jumps(s.orelse, loops):
+                return True
+        elif _jumps((c for c in ast.iter_child_nodes(s) if not isinstance(c, ast.expr)), inner):
+            return True
+    return False
+
+
+def _has(stmts: Iterable[ast.AST], *kinds: type) -> bool:
+    return any(isinstance(n, kinds) for s in stmts for n in ast.walk(s))
+
+
+def _jumps_in_blocks(stmts: list[ast.stmt]) -> bool:
+    """Whether a `with`, `try` or `match` among the statements holds such a jump."""
+    for s in stmts:
+        for n in ast.walk(s):
+            if isinstance(n, (ast.With, ast.Try, ast.Match)) and _jumps([n]):
+                return True
+    return False
+
+
+class _Loop:
+    """Names of the variables that say how a loop ended."""
+
+    def __init__(self, number: int) -> None:
+        self.broke = f"_clew_broke_{number}"
+        self.returned = f"_clew_returned_{number}"
+        self.value = f"_clew_value_{number}"
+
+
+class _Rewriter:
+    def __init__(self, first: str) -> None:
+        self._first = first
+        self._count = 0
+        self._size = 0
+
+    def function(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        if _has(body, ast.Global, ast.Nonlocal):
+            raise _TooLarge
+        return self.seq([*body, ast.copy_location(ast.Return(ast.Constant(None)), body[-1])], None)
+
+    def seq(self, stmts: list[ast.stmt], loop: _Loop | None) -> list[ast.stmt]:
+        out: list[ast.stmt] = []
+        for i, s in enumerate(stmts):
+            rest = stmts[i + 1 :]
+            self._size += 1
+            if self._size > _LIMIT:
+                raise _TooLarge
+            if isinstance(s, ast.Return):
+                value = self.expr(s.value) if s.value else ast.Constant(None)
+                if loop is None:
+                    return [*out, self.at(ast.Return(value), s)]
+                return [
+                    *out,
+                    self.at(_assign(loop.value, value), s),
+                    self.at(_assign(loop.returned, ast.Constant(True)), s),
+                    self.at(_assign(loop.broke, ast.Constant(True)), s),
+                ]
+            if isinstance(s, ast.Break) and loop is not None:
+                return [*out, self.at(_assign(loop.broke, ast.Constant(True)), s)]
+            if isinstance(s, ast.Continue) and loop is not None:
+                return out
+            if isinstance(s, ast.If):
+                if _jumps([s]):
+                    return [*out, *self.leaving_if(s, rest, loop)]
+                out += self.plain_if(s, loop)
+            elif isinstance(s, (ast.While, ast.For)) and not _jumps_in_blocks(s.body):
+                made, after = self.loop(s)
+                out += made
+                if after:
+                    return [*out, *self.seq([*after, *rest], loop)]
+            else:
+                out.append(self.other(s, loop))
+        return out
+
+    def at(self, node: Any, like: ast.AST) -> Any:
+        for n in ast.walk(node):
+            if isinstance(n, (ast.stmt, ast.expr)) and not hasattr(n, "lineno"):
+                _locate(n, like)
+        return node
+
+    def defined(self, name: str, params: list[str], body: list[ast.stmt]) -> ast.FunctionDef:
+        return ast.FunctionDef(
+            name=name,
+            args=_params(params),
+            body=body or [ast.Pass()],
+            decorator_list=[],
+            **_NO_TYPES,
+        )
+
+    def current(self, names: list[str]) -> ast.expr:
+        """The values of variables, which may not be bound."""
+        return _tuple([_ask("ld", _thunk(_load(n))) for n in names])
+
+    def names(self, names: list[str]) -> ast.expr:
+        return _tuple([ast.Constant(n) for n in names])
+
+    def plain_if(self, s: ast.If, loop: _Loop | None) -> list[ast.stmt]:
+        names = _stored([*s.body, *s.orelse])
+        self._count += 1
+        k = self._count
+        test = self.expr(s.test)
+        ends = ast.Return(_tuple([_load(n) for n in names]))
+        then = self.defined(f"_clew_then_{k}", names, [*self.seq(s.body, loop), ends])
+        other = self.defined(f"_clew_else_{k}", names, [*self.seq(s.orelse, loop), ends])
+        call = _ask(
+            "if_", test, _load(then.name), _load(other.name), self.current(names),
+            self.names(names), ast.Constant(s.lineno),
+        )  # fmt: skip
+        done: ast.stmt = ast.Expr(call)
+        if names:
+            done = ast.Assign([_tuple([_store(n) for n in names], ast.Store())], call)
+        return [self.at(x, s) for x in (then, other, done)]
+
+    def leaving_if(self, s: ast.If, rest: list[ast.stmt], loop: _Loop | None) -> list[ast.stmt]:
+        if loop is not None:
+            whole = ast.If(s.test, [*s.body, *rest], [*s.orelse, *copy.deepcopy(rest)])
+            ast.copy_location(whole, s)
+            names = _stored([*whole.body, *whole.orelse])
+            flags = [loop.broke]
+            if _has([*whole.body, *whole.orelse], ast.Return):
+                flags += [loop.returned, loop.value]
+            names += [n for n in flags if n not in names]
+            return self._branches(whole, names, loop)
+        whole = ast.If(s.test, [*s.body, *rest], [*s.orelse, *copy.deepcopy(rest)])
+        ast.copy_location(whole, s)
+        names = _stored([*whole.body, *whole.orelse])
+        self._count += 1
+        k = self._count
+        test = self.expr(s.test)
+        then = self.defined(f"_clew_then_{k}", names, self.seq(whole.body, None))
+        other = self.defined(f"_clew_else_{k}", names, self.seq(whole.orelse, None))
+        call = _ask(
+            "if_return", test, _load(then.name), _load(other.name), self.current(names),
+            ast.Constant(s.lineno),
+        )  # fmt: skip
+        return [self.at(x, s) for x in (then, other, ast.Return(call))]
+
+    def _branches(self, s: ast.If, names: list[str], loop: _Loop) -> list[ast.stmt]:
+        self._count += 1
+        k = self._count
+        test = self.expr(s.test)
+        ends = ast.Return(_tuple([_load(n) for n in names]))
+        then = self.defined(f"_clew_then_{k}", names, [*self.seq(s.body, loop), ends])
+        other = self.defined(f"_clew_else_{k}", names, [*self.seq(s.orelse, loop), ends])
+        call = _ask(
+            "if_", test, _load(then.name), _load(other.name), self.current(names),
+            self.names(names), ast.Constant(s.lineno),
+        )  # fmt: skip
+        done = ast.Assign([_tuple([_store(n) for n in names], ast.Store())], call)
+        return [self.at(x, s) for x in (then, other, done)]
+
+    def loop(self, s: ast.While | ast.For) -> tuple[list[ast.stmt], list[ast.stmt]]:
+        """The loop, and the statements that then say whether the function ends."""
+        self._count += 1
+        k = self._count
+        loop = _Loop(k)
+        leaves = _has(s.body, ast.Break) or _jumps(s.body, False)
+        returns = _jumps(s.body, False)
+        names = _stored([s.target, *s.body] if isinstance(s, ast.For) else [s.test, *s.body])
+        names += [n for n in _appended(s.body) if n not in names]
+        out: list[ast.stmt] = []
+        if leaves:
+            names.append(loop.broke)
+            out.append(_assign(loop.broke, ast.Constant(False)))
+        if returns:
+            names += [loop.returned, loop.value]
+            out.append(_assign(loop.returned, ast.Constant(False)))
+            out.append(_assign(loop.value, _ask("unbound")))
+        ends = ast.Return(_tuple([_load(n) for n in names]))
+        broke = ast.Constant(names.index(loop.broke) if leaves else None)
+        line = ast.Constant(s.lineno)
+        if isinstance(s, ast.While):
+            test: ast.expr = self.expr(s.test)
+            if leaves:
+                test = _ask("and_", _thunk(_ask("not_", _load(loop.broke))), _thunk(test))
+            asked = self.defined(f"_clew_test_{k}", names, [ast.Return(test)])
+            body = self.defined(f"_clew_body_{k}", names, [*self.seq(s.body, loop), ends])
+            out += [asked, body]
+            call = _ask(
+                "while_", _load(asked.name), _load(body.name), self.current(names),
+                self.names(names), broke, line,
+            )  # fmt: skip
+        else:
+            item = f"_clew_item_{k}"
+            first: ast.stmt = ast.Assign([self.store(s.target)], _load(item))
+            body = self.defined(
+                f"_clew_body_{k}", [item, *names], [first, *self.seq(s.body, loop), ends]
+            )
+            out.append(body)
+            call = _ask(
+                "for_", self.expr(s.iter), _load(body.name), self.current(names),
+                self.names(names), broke, line,
+            )  # fmt: skip
+        if names:
+            out.append(ast.Assign([_tuple([_store(n) for n in names], ast.Store())], call))
+        else:
+            out.append(ast.Expr(call))
+        after: list[ast.stmt] = []
+        if returns:
+            ended = ast.If(_load(loop.returned), [ast.Return(_load(loop.value))], [])
+            after.append(self.at(ended, s))
+        if s.orelse:
+            if leaves:
+                otherwise = ast.If(ast.UnaryOp(ast.Not(), _load(loop.broke)), s.orelse, [])
+                after.append(self.at(otherwise, s))
+            else:
+                after += s.orelse
+        return [self.at(x, s) for x in out], after
+
+    def other(self, s: ast.stmt, loop: _Loop | None) -> ast.stmt:
+        """A statement of another kind: its expressions change, and the blocks in it."""
+        if isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            if isinstance(s, ast.FunctionDef) and not _has(
+                s.body, ast.Yield, ast.YieldFrom, ast.Global, ast.Nonlocal
+            ):  # fmt: skip
+                mine, self._first = self._first, (s.args.args[0].arg if s.args.args else "")
+                end = ast.copy_location(ast.Return(ast.Constant(None)), s.body[-1])
+                s.body = self.seq([*s.body, end], None)
+                self._first = mine
+            return s
+        if isinstance(s, ast.Raise):
+            if s.exc is not None:
+                s.exc = _ask("raised", self.expr(s.exc))
+            return self.at(s, s)
+        if isinstance(s, ast.Assert):
+            message = self.expr(s.msg) if s.msg else ast.Constant(None)
+            asked = _ask("assert_", self.expr(s.test), _thunk(message))
+            return self.at(ast.Expr(asked), s)
+        if isinstance(s, (ast.With, ast.Try)):
+            inside = (lambda b: b) if _jumps_in_ifs(s) else (lambda b: self.seq(b, loop))
+            if loop is not None and _jumps([s]):
+                return s
+            s.body = inside(s.body) or [ast.Pass()]
+            if isinstance(s, ast.Try):
+                s.orelse, s.finalbody = inside(s.orelse), inside(s.finalbody)
+                for h in s.handlers:
+                    h.body = inside(h.body) or [ast.Pass()]
+            else:
+                for item in s.items:
+                    item.context_expr = self.expr(item.context_expr)
+            return self.at(s, s)
+        if isinstance(s, (ast.While, ast.For, ast.Match)):
+            return s  # kept as it is: a decision of data in it raises
+        targets = getattr(s, "targets", None) or [getattr(s, "target", None)]
+        for t in targets:
+            if t is not None and not isinstance(s, ast.Delete):
+                self.store(t)
+        for name in ("value", "msg", "test"):
+            part = getattr(s, name, None)
+            if isinstance(part, ast.expr):
+                setattr(s, name, self.expr(part))
+        if isinstance(s, (ast.AnnAssign,)):
+            s.annotation = ast.Constant(None)
+        return self.at(s, s)
+
+    def store(self, target: ast.expr) -> ast.expr:
+        """A target of an assignment: attributes and elements are checked when they are stored."""
+        if isinstance(target, (ast.Tuple, ast.List)):
+            for t in target.elts:
+                self.store(t)
+        elif isinstance(target, ast.Starred):
+            self.store(target.value)
+        elif isinstance(target, ast.Attribute):
+            target.value = _ask("may_store", self.expr(target.value), ast.Constant(target.attr))
+        elif isinstance(target, ast.Subscript):
+            target.value = _ask("may_store", self.expr(target.value), ast.Constant(None))
+            target.slice = self.expr(target.slice)
+        return self.at(target, target)
+
+    def expr(self, e: ast.expr) -> ast.expr:
+        return self.at(_Expressions(self._first).visit(e), e)
+
+
+def _jumps_in_ifs(s: ast.AST) -> bool:
+    return any(isinstance(n, (ast.If, ast.For, ast.While)) and _jumps([n]) for n in ast.walk(s))
+
+
+class _Expressions(ast.NodeTransformer):
+    def __init__(self, first: str) -> None:
+        self._first = first
+
+    def _like(self, new: ast.AST, old: ast.AST) -> ast.AST:
+        for n in ast.walk(new):
+            if isinstance(n, ast.expr) and not hasattr(n, "lineno"):
+                _locate(n, old)
+        return new
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Name) and node.func.id in _AS_IT_IS:
+            if node.func.id == "super" and not node.args:
+                node.args = [_load("__class__"), _load(self._first)]
+            return self._like(node, node)
+        asked = _ask("call", node.func, *node.args)
+        asked.keywords = node.keywords
+        return self._like(asked, node)
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
+        if _has([node], ast.NamedExpr, ast.Await, ast.Yield):
+            return node
+        self.generic_visit(node)
+        what = "and_" if isinstance(node.op, ast.And) else "or_"
+        return self._like(_ask(what, *map(_thunk, node.values)), node)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.op, ast.Not):
+            return self._like(_ask("not_", node.operand), node)
+        return node
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
+        if _has([node], ast.NamedExpr, ast.Await, ast.Yield):
+            return node
+        self.generic_visit(node)
+        return self._like(
+            _ask("ifexp", node.test, _thunk(node.body), _thunk(node.orelse),
+                 ast.Constant(node.lineno)),
+            node,
+        )  # fmt: skip
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        plain = (ast.Is, ast.IsNot, ast.In, ast.NotIn)
+        if len(node.ops) == 1 or any(isinstance(o, plain) for o in node.ops):
+            self.generic_visit(node)
+            return node
+        if _has([node], ast.NamedExpr, ast.Await, ast.Yield):
+            return node
+        self.generic_visit(node)
+        names = ast.Constant(" ".join(type(o).__name__ for o in node.ops))
+        thunks = [_thunk(v) for v in (node.left, *node.comparators)]
+        return self._like(_ask("chain", names, *thunks), node)
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
+        inner = _Expressions(node.args.args[0].arg if node.args.args else "")
+        node.body = inner.visit(node.body)
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        return node

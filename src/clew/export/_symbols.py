@@ -1,0 +1,280 @@
+"""Numbers that are not constants of a program: sizes of inputs, elements of tensors.
+
+A symbol has its value in each of the runs that are recorded together. Python arithmetic with it is
+recorded; where Python insists on a number, the runs must agree (then the program checks it), or
+the export stops at that line.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from clew import _C
+from clew.export._errors import ExportError, here
+
+__all__ = ["Poison", "Sym", "SymBool", "SymFloat", "SymInt", "SymSize"]
+
+_recorder: list[Any] = []  # the running recorders, innermost last
+
+
+def recorder() -> Any:
+    """The recorder that is running."""
+    if not _recorder:
+        raise ExportError("a size of an export was used after the export had ended")
+    return _recorder[-1]
+
+
+class Sym:
+    """A number with a value in each run."""
+
+    __slots__ = ("vals", "value")
+    kind = ""
+
+    def __init__(self, value: Any, vals: list[Any]) -> None:
+        self.value = value
+        self.vals = vals
+
+    def __repr__(self) -> str:
+        return f"{self.kind}({self.vals[0]})"
+
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        return format(self.vals[0], spec)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __bool__(self) -> bool:
+        return bool(settle(self.same(bool), "its truth"))
+
+    def same(self, change: Callable[[Any], Any]) -> Any:
+        """This number as int, float or bool."""
+        return compute(change.__name__, change, (self,))
+
+    def __index__(self) -> int:
+        return int(settle(self, "its value"))
+
+    def __int__(self) -> int:
+        return int(settle(self, "its value"))
+
+    def __float__(self) -> float:
+        return float(settle(self, "its value"))
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self
+
+    def __floor__(self) -> Any:
+        return compute("math.floor", math.floor, (self,))
+
+    def __ceil__(self) -> Any:
+        return compute("math.ceil", math.ceil, (self,))
+
+    def __trunc__(self) -> Any:
+        return compute("math.trunc", math.trunc, (self,))
+
+    def __round__(self, digits: Any = None) -> Any:
+        return compute("round", round, (self,))
+
+
+class SymInt(Sym):
+    """An int."""
+
+    __slots__ = ()
+    kind = "int"
+    __class__ = property(lambda self: int)
+
+
+class SymFloat(Sym):
+    """A float."""
+
+    __slots__ = ()
+    kind = "float"
+    __class__ = property(lambda self: float)
+
+    def is_integer(self) -> Any:
+        return compute("eq", operator.eq, (self, compute("int", int, (self,))))
+
+
+class SymBool(Sym):
+    """A bool."""
+
+    __slots__ = ()
+    kind = "bool"
+    __class__ = property(lambda self: bool)
+
+
+# Operands that change nothing, and on which sides.
+_NEUTRAL = {"add": (0, (0, 1)), "sub": (0, (1,)), "mul": (1, (0, 1)), "floordiv": (1, (1,))}
+_KINDS: dict[type, type[Sym]] = {int: SymInt, float: SymFloat, bool: SymBool}
+SYMS = (SymInt, SymFloat, SymBool)
+
+
+def is_sym(x: Any) -> bool:
+    """Whether something is such a number; isinstance says it is an int."""
+    return type(x) in SYMS
+
+
+def value_in(x: Any, run: int) -> Any:
+    """A number's value in a run."""
+    return x.vals[run] if type(x) in SYMS else x
+
+
+def compute(name: str, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    """Records ``py.<name>`` of numbers."""
+    rec = recorder()
+    if len(args) == 2:
+        same = _NEUTRAL.get(name)
+        for k in (0, 1):
+            other = args[1 - k]
+            if same is not None and k in same[1] and type(args[k]) is int and args[k] == same[0]:
+                if type(other) is SymInt:
+                    return other
+    vals = []
+    for run in range(rec.runs):
+        try:
+            vals.append(function(*(value_in(a, run) for a in args)))
+        except ArithmeticError:
+            if rec.active[run]:
+                raise
+            vals.append(vals[0] if vals else 0)
+    if vals[0] is NotImplemented:
+        return NotImplemented
+    kind = type(vals[0])
+    if kind not in _KINDS:
+        raise ExportError(
+            f"export: {name} of a number that varies gives a {kind.__name__} at {here()}"
+        )
+    vals = [kind(v) for v in vals]
+    return rec.number(f"py.{name}", args, _KINDS[kind], vals)
+
+
+def settle(sym: Sym, what: str) -> Any:
+    """The value that a number has in all runs, which the program is to check."""
+    rec = recorder()
+    first = sym.vals[0]
+    seen = [v for run, v in enumerate(sym.vals) if rec.active[run]]
+    if any(v != first for v in seen):
+        raise ExportError(
+            f"export: {what} decides here in Python, and it varies ({seen}), at {here()}\n"
+            f"  Write the decision as `if`, `while` or `for` in a function of your own (these are "
+            f"kept), or as clew.where(); or leave the dim out of dynamic_shapes."
+        )
+    rec.guard(sym, first)
+    return first
+
+
+def _binary(name: str, function: Callable[..., Any]) -> tuple[Any, Any]:
+    def plain(self: Any, other: Any) -> Any:
+        if type(other) not in SYMS and type(other) not in (int, float, bool):
+            return NotImplemented
+        if name in _TRUE_IF_SAME and type(other) in SYMS and self.vals == other.vals:
+            return _TRUE_IF_SAME[name]  # the same size under two names
+        return compute(name, function, (self, other))
+
+    def reflected(self: Any, other: Any) -> Any:
+        if type(other) not in (int, float, bool):
+            return NotImplemented
+        return compute(name, function, (other, self))
+
+    return plain, reflected
+
+
+def _unary(name: str, function: Callable[..., Any]) -> Any:
+    return lambda self: compute(name, function, (self,))
+
+
+_TRUE_IF_SAME = {"eq": True, "ne": False, "le": True, "ge": True, "lt": False, "gt": False}
+NUMBER_OPS: dict[str, Callable[..., Any]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "truediv": operator.truediv,
+    "floordiv": operator.floordiv,
+    "mod": operator.mod,
+    "pow": operator.pow,
+    "and": operator.and_,
+    "or": operator.or_,
+    "xor": operator.xor,
+    "lshift": operator.lshift,
+    "rshift": operator.rshift,
+    "eq": operator.eq,
+    "ne": operator.ne,
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
+    "ge": operator.ge,
+}
+for _name, _function in NUMBER_OPS.items():
+    _plain, _reflected = _binary(_name, _function)
+    setattr(Sym, f"__{_name}__", _plain)
+    if _name not in _TRUE_IF_SAME:
+        setattr(Sym, f"__r{_name}__", _reflected)
+_UNARY: dict[str, Callable[..., Any]] = {
+    "neg": operator.neg,
+    "pos": operator.pos,
+    "abs": abs,
+    "invert": operator.invert,
+}
+for _name, _function in _UNARY.items():
+    setattr(Sym, f"__{_name}__", _unary(_name, _function))
+
+
+class SymSize(tuple):
+    """A shape with sizes that vary."""
+
+    __slots__ = ()
+    __class__ = property(lambda self: _C.Size)
+
+    def __getitem__(self, index: Any) -> Any:
+        found = tuple.__getitem__(self, index)
+        return size_of(found) if type(found) is tuple else found
+
+    def __add__(self, other: Any) -> Any:
+        return size_of((*self, *other))
+
+    def __radd__(self, other: Any) -> Any:
+        return size_of((*other, *self))
+
+    def __eq__(self, other: Any) -> Any:
+        if not isinstance(other, (tuple, list, _C.Size)):
+            return False
+        return len(self) == len(other) and all(bool(a == b) for a, b in zip(self, other))
+
+    def __ne__(self, other: Any) -> Any:
+        return not self == other
+
+    __hash__ = tuple.__hash__
+
+    def numel(self) -> Any:
+        """The product."""
+        total: Any = 1
+        for n in self:
+            total = total * n
+        return total
+
+
+def size_of(sizes: Any) -> Any:
+    """A clew.Size, or a SymSize where a size varies."""
+    return SymSize(sizes) if any(type(n) in SYMS for n in sizes) else _C.Size(sizes)
+
+
+class Poison:
+    """A variable that has no single value after a branch or a loop; using it raises."""
+
+    __slots__ = ("_why",)
+
+    def __init__(self, why: str) -> None:
+        object.__setattr__(self, "_why", why)
+
+    def _fail(self, *args: Any, **kwargs: Any) -> Any:
+        raise ExportError(object.__getattribute__(self, "_why"))
+
+    __getattr__ = __setattr__ = _fail
+    __bool__ = __iter__ = __len__ = __call__ = __getitem__ = _fail
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = _fail
+    __eq__ = __lt__ = __le__ = __gt__ = __ge__ = __matmul__ = __rtruediv__ = _fail
+    __hash__ = None  # type: ignore[assignment]

@@ -1,0 +1,274 @@
+"""clew.onnx.export: a program, written as ONNX, compared and stored."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import Any
+
+import numpy as np
+
+import clew
+from clew import Tensor
+from clew._provenance import user_level
+from clew.export._export import difference_of, record
+from clew.export._ir import Value
+from clew.export._module import ProgramModule
+from clew.export._program import ExportedProgram
+from clew.nn import Module
+from clew.onnx._errors import OnnxExporterError
+
+__all__ = ["ONNXProgram", "export"]
+
+_LEAST = 18
+
+
+def need_onnx() -> Any:
+    """The onnx package.
+
+    Raises:
+        ImportError: it is not installed.
+    """
+    try:
+        import onnx
+    except ImportError as e:
+        raise ImportError("ONNX files need the onnx package: pip install 'clew[onnx]'") from e
+    return onnx
+
+
+class ONNXProgram:
+    """A model as ONNX.
+
+    Attributes:
+        model_proto: the file's content, of the onnx package.
+        exported_program: what it was written from.
+        checks: conditions on sizes that the program relies on and that a file cannot check.
+    """
+
+    def __init__(self, model: Any, program: ExportedProgram, checks: list[str]) -> None:
+        self.model_proto, self.exported_program, self.checks = model, program, checks
+
+    def save(self, destination: Any) -> None:
+        """Writes the file.
+
+        Args:
+            destination: a path or a binary file.
+        """
+        data = self.model_proto.SerializeToString()
+        if hasattr(destination, "write"):
+            destination.write(data)
+            return
+        from clew._files import replacing
+
+        with replacing(os.fspath(destination)) as file:
+            file.write(data)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
+        """Runs it with onnxruntime; without that, with clew's own loader.
+
+        Args:
+            args: tensors, as the model takes them.
+            kwargs: likewise.
+        """
+        module = ProgramModule(self.exported_program._program)
+        leaves = module._leaves(args, kwargs)
+        return tuple(run_model(self.model_proto, leaves))
+
+    def __repr__(self) -> str:
+        return f"<ONNXProgram of {len(self.model_proto.graph.node)} nodes>"
+
+
+def run_model(model: Any, tensors: list[Tensor], session: Any = None) -> list[Tensor]:
+    """The outputs of a model."""
+    session = session or session_of(model)
+    if session is None:
+        from clew.onnx._load import module_of
+
+        result = module_of(model)(*tensors)
+        return list(result) if isinstance(result, tuple) else [result]
+    names = [i.name for i in session.get_inputs()]
+    wanted = {i.name for i in model.graph.input}
+    given = [i.name for i in model.graph.input]
+    feed = {n: t.detach().numpy() for n, t in zip(given, tensors) if n in names and n in wanted}
+    return [clew.tensor(np.asarray(x)) for x in session.run(None, feed)]
+
+
+def session_of(model: Any) -> Any:
+    """A session of onnxruntime; None where it is not installed."""
+    try:
+        import onnxruntime
+    except ImportError:
+        return None
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = 1
+    try:
+        return onnxruntime.InferenceSession(
+            model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+        )
+    except Exception as e:
+        raise OnnxExporterError(f"onnx.export: onnxruntime refuses the file: {e}") from e
+
+
+def export(
+    model: Any,
+    args: Any = (),
+    f: Any = None,
+    *,
+    kwargs: dict[str, Any] | None = None,
+    verbose: bool | None = None,
+    input_names: Any = None,
+    output_names: Any = None,
+    opset_version: int | None = None,
+    dynamo: bool = True,
+    external_data: bool = False,
+    dynamic_shapes: Any = None,
+    dynamic_axes: Any = None,
+    export_params: bool = True,
+    do_constant_folding: bool = True,
+    keep_initializers_as_inputs: bool = False,
+    verify: bool = True,
+    optimize: bool = True,
+    training: Any = None,
+    report: bool = False,
+) -> ONNXProgram:
+    """Writes a model as an ONNX file.
+
+    Branches and loops that data or sizes decide become If and Loop. The file is run on the example
+    and on others of other sizes and values (by onnxruntime where it is installed, else by clew's
+    own loader) and compared with the model before it is written.
+
+    Args:
+        model: a Module, a function, or an ExportedProgram.
+        args: a tuple of arguments, or one tensor.
+        f: a path or a binary file; None writes none.
+        kwargs: named arguments.
+        verbose: print what was written.
+        input_names: of the file's inputs, in order.
+        output_names: of its outputs.
+        opset_version: of the operators, 18 or more; 20 when None.
+        dynamo: both ways are one here.
+        external_data: must be false: weights are stored in the file.
+        dynamic_shapes: which sizes may vary, as for `clew.export.export`.
+        dynamic_axes: PyTorch's older form of it: {input name: {dim: name} or [dims]}.
+        export_params: must be true.
+        do_constant_folding: accepted; runtimes fold constants.
+        keep_initializers_as_inputs: must be false.
+        verify: must be true: every file is compared.
+        optimize: accepted; what nothing needs is never written.
+        training: None or TrainingMode.EVAL or PRESERVE.
+        report: must be false.
+
+    Returns:
+        the program, with the file's content as ``model_proto``.
+
+    Raises:
+        ExportError: something cannot be kept, or the file's results differ.
+        ImportError: the onnx package is not installed.
+    """
+    onnx = need_onnx()
+    from clew.onnx import _lower, _math, _nn, _shape
+
+    assert _math and _nn and _shape  # they register what they can write
+    for name, given, wanted in (
+        ("external_data", external_data, False), ("export_params", export_params, True),
+        ("keep_initializers_as_inputs", keep_initializers_as_inputs, False),
+        ("verify", verify, True), ("report", report, False),
+    ):  # fmt: skip
+        if bool(given) is not wanted:
+            raise OnnxExporterError(f"onnx.export: {name} must be {wanted}")
+    if training is not None and int(training) == 2:
+        raise OnnxExporterError("onnx.export: training files are not written")
+    opset = 20 if opset_version is None else opset_version
+    newest = onnx.defs.onnx_opset_version()
+    if not isinstance(opset, int) or not _LEAST <= opset <= newest:
+        raise OnnxExporterError(
+            f"onnx.export: opset_version must be from {_LEAST} to {newest}; got {opset!r}"
+        )
+    if isinstance(model, ExportedProgram):
+        program = model
+        if not program._examples:
+            raise OnnxExporterError(
+                "onnx.export: a program that was loaded has no example to compare with; export "
+                "the model itself"
+            )
+    else:
+        args = args if isinstance(args, tuple) else (args,)
+        kwargs = dict(kwargs or {})
+        if args and isinstance(args[-1], dict) and isinstance(model, Module) and not kwargs:
+            kwargs, args = args[-1], args[:-1]
+        if dynamic_axes is not None:
+            if dynamic_shapes is not None:
+                raise OnnxExporterError("onnx.export: give dynamic_shapes or dynamic_axes")
+            dynamic_shapes = _from_axes(dynamic_axes, model, args, input_names)
+        program = record(model, args, kwargs, dynamic_shapes)
+    builder = _lower.Builder(program._program, opset)
+    written = builder.model(input_names, output_names, str(program))
+    try:
+        onnx.checker.check_model(written)
+    except onnx.checker.ValidationError as e:
+        raise OnnxExporterError(f"onnx.export: internal error, the file is not valid: {e}") from e
+    _verify(written, program)
+    checks = list(dict.fromkeys(builder.guards))
+    if checks:
+        warnings.warn(
+            "onnx.export: the program relies on conditions that an ONNX file cannot check: "
+            + "; ".join(checks),
+            stacklevel=user_level(),
+        )
+    made = ONNXProgram(written, program, checks)
+    if f is not None:
+        made.save(f)
+    if verbose:
+        print(onnx.helper.printable_graph(written.graph))
+    return made
+
+
+def _from_axes(axes: Any, model: Any, args: Any, names: Any) -> Any:
+    from clew.export._module import run_names
+
+    own = run_names(model.forward if isinstance(model, Module) else model)
+    listed = list(names or own)
+    shapes: list[Any] = [None] * len(args)
+    for name, dims in axes.items():
+        at = listed.index(name) if name in listed else own.index(name) if name in own else None
+        if at is None or at >= len(args):
+            continue  # an output's
+        if isinstance(dims, dict):
+            shapes[at] = {d: str(n) for d, n in dims.items()}
+        else:
+            shapes[at] = {d: f"{name}_dim_{d}" for d in dims}
+    return tuple(shapes)
+
+
+def _verify(model: Any, program: ExportedProgram) -> None:
+    """Compares the file with the program on every example."""
+    session = session_of(model)
+    random = any(n.op in _RANDOM for n in program._program.walk())
+    inner = program._program
+    for tensors, expected in program._examples:
+        try:
+            got = run_model(model, tensors, session)
+        except OnnxExporterError:
+            raise
+        except Exception as e:
+            raise OnnxExporterError(
+                f"onnx.export: the file fails for inputs of the shapes "
+                f"{[list(t.shape) for t in tensors]}: {e}"
+            ) from e
+        for k, (a, b) in enumerate(zip(expected, got)):
+            if not isinstance(a, Tensor):
+                a = clew.tensor(a, dtype=b.dtype)
+            if random:
+                continue
+            if isinstance(inner.body.results[k], Value) and inner.body.results[k].kind != "tensor":
+                a = a.to(b.dtype)
+            difference = difference_of(a, b, 1e-3)
+            if difference:
+                raise OnnxExporterError(
+                    f"onnx.export: output {k} of the file differs from the model's for inputs of "
+                    f"the shapes {[list(t.shape) for t in tensors]}: {difference}"
+                )
+
+
+_RANDOM = {"rand", "randn", "rand_like", "randn_like"}

@@ -1,0 +1,181 @@
+"""Damaged and hostile files of programs: a clear error, and nothing runs."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+import zipfile
+
+import export_models as models
+import pytest
+
+import clew
+from clew import nn
+from clew.export import ExportError, export, load, save
+
+
+def data_of(model, example, **more):
+    file = io.BytesIO()
+    save(export(model, example, **more), file)
+    return file.getvalue()
+
+
+def rewritten(data, change):
+    """The file with its program changed."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(out, "w") as new:
+        for info in old.infolist():
+            content = old.read(info)
+            if info.filename == "program.json":
+                whole = json.loads(content)
+                change(whole)
+                content = json.dumps(whole).encode()
+            new.writestr(info.filename, content)
+    return out.getvalue()
+
+
+def test_two_thousand_mutated_files():
+    case, model, example, _ = models.make("early return")
+    data = data_of(model, example, dynamic_shapes=case.shapes)
+    rng = random.Random(5)
+    errors = 0
+    for k in range(1200):
+        if k % 3 == 0:
+            bad = data[: rng.randrange(len(data))]
+        else:
+            changed = bytearray(data)
+            for _ in range(rng.choice((1, 1, 2, 8))):
+                changed[rng.randrange(len(changed))] = rng.randrange(256)
+            bad = bytes(changed)
+        try:
+            load(io.BytesIO(bad)).module()
+        except ExportError:
+            errors += 1
+    # What lies within the JSON, so that no checksum finds it.
+    junk = [None, -1, 0, 10**30, "x", "__import__('os')", [], {}, {"v": 0}, {"v": 10**9}, True, 0.5]
+
+    def scramble(whole):
+        spots = []
+
+        def visit(x):
+            if isinstance(x, dict):
+                spots.extend((x, key) for key in x)
+            elif isinstance(x, list):
+                spots.extend((x, i) for i in range(len(x)))
+            for v in x.values() if isinstance(x, dict) else x if isinstance(x, list) else ():
+                visit(v)
+
+        visit(whole)
+        for _ in range(rng.choice((1, 1, 2))):
+            holder, key = rng.choice(spots)
+            holder[key] = rng.choice(junk)
+
+    inner = 0
+    for _ in range(800):
+        try:
+            module = load(io.BytesIO(rewritten(data, scramble))).module()
+        except ExportError:
+            inner += 1
+            continue
+        try:
+            module(clew.randn(3, 3))
+        except (RuntimeError, TypeError, ValueError, IndexError, NameError, AttributeError):
+            pass
+    assert errors > 1000 and inner > 300
+
+
+@pytest.mark.parametrize(
+    "op",
+    ["os.system", "Tensor.numpy", "Tensor.__reduce_ex__", "py.eval", "save", "load", "Tensor.set_",
+     "ops.__class__", "nn.functional.__import__", "Tensor.data_ptr", "Tensor.apply_", "exec"],
+)  # fmt: skip
+def test_only_operations_can_be_called(op):
+    data = data_of(nn.ReLU(), (clew.ones(2),))
+
+    def change(whole):
+        whole["body"]["nodes"][0]["op"] = op
+
+    with pytest.raises(ExportError, match="which clew does not have"):
+        load(io.BytesIO(rewritten(data, change)))
+
+
+def test_names_never_become_code():
+    data = data_of(nn.Linear(2, 2), (clew.ones(1, 2),))
+
+    def change(whole):
+        whole["kept"][0][2] = "a'); __import__('os').system('false'); ("
+
+    module = load(io.BytesIO(rewritten(data, change))).module()
+    assert module(clew.ones(1, 2)).shape == (1, 2)
+
+    def argument(whole):
+        whole["body"]["nodes"][0]["kwargs"] = {"a=1) or print(": 3}
+
+    with pytest.raises(ExportError, match="impossible argument"):
+        load(io.BytesIO(rewritten(data, argument)))
+
+
+def test_other_zips_and_versions():
+    file = io.BytesIO()
+    clew.save({"a": clew.ones(3)}, file)
+    for bad in (b"", b"PK", file.getvalue()):
+        with pytest.raises(ExportError, match="damaged, or no exported program"):
+            load(io.BytesIO(bad))
+    data = data_of(nn.ReLU(), (clew.ones(2),))
+
+    def change(whole):
+        whole["version"] = 99
+
+    with pytest.raises(ExportError, match="version 99"):
+        load(io.BytesIO(rewritten(data, change)))
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("program.json", b"0" * 10**6)
+    with pytest.raises(ExportError, match="compressed"):
+        load(io.BytesIO(packed.getvalue()))
+
+
+def test_damaged_onnx_files():
+    pytest.importorskip("onnx")
+    file = io.BytesIO()
+    _, model, example, _ = models.make("mlp")
+    clew.onnx.export(model, example, file)
+    data = file.getvalue()
+    rng = random.Random(5)
+    for k in range(300):
+        changed = bytearray(data)
+        for _ in range(rng.choice((1, 2, 8))):
+            changed[rng.randrange(len(changed))] = rng.randrange(256)
+        bad = bytes(changed) if k % 3 else data[: rng.randrange(len(data))]
+        try:
+            module = clew.onnx.load(io.BytesIO(bad))
+        except ExportError:
+            continue
+        try:
+            module(*example)
+        except (RuntimeError, TypeError, ValueError, IndexError, KeyError, AttributeError):
+            pass
+
+
+def test_onnx_operators_that_clew_lacks_are_named():
+    onnx = pytest.importorskip("onnx")
+    from onnx import helper
+
+    def file_of(op, domain="", opset=20):
+        info = helper.make_tensor_value_info("x", 1, [2])
+        out = helper.make_tensor_value_info("y", 1, [2])
+        graph = helper.make_graph([helper.make_node(op, ["x"], ["y"], domain=domain)], "g",
+                                  [info], [out])  # fmt: skip
+        ids = [helper.make_opsetid("", opset), helper.make_opsetid("com.acme", 1)]
+        model = helper.make_model(graph, opset_imports=ids)
+        return io.BytesIO(model.SerializeToString())
+
+    for file, match in (
+        (file_of("StringNormalizer"), "operator StringNormalizer"),
+        (file_of("Relu", "com.acme"), "domain 'com.acme'"),
+        (file_of("Relu", opset=3), "version 3"),
+    ):
+        with pytest.raises(ExportError, match=match):
+            clew.onnx.load(file)
+    assert onnx
