@@ -1,5 +1,4 @@
-"""The command line: `clew run script.py`, `clew launch`, `clew export model.py:net`, `clew alias on`,
-`clew info`, `clew --version`."""
+"""The command line: `clew run script.py`, `clew launch`, `clew export`, `clew alias on`, `clew info`."""
 
 from __future__ import annotations
 
