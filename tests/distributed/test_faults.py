@@ -96,3 +96,17 @@ def test_restarts(tmp_path):
     assert done.returncode == 0, done.stderr
     assert [(tmp_path / f"told{r}").read_text() for r in (0, 1)] == ["0 2\n", "1 2\n"]
     assert "restart 1 of 1" in done.stderr
+
+
+def test_a_rank_that_waits_leaves_the_processor(tmp_path):
+    program = START + (
+        "if r == 0:\n"
+        "    time.sleep(0.15)\n"
+        "used, began = time.process_time(), time.perf_counter()\n"
+        "dist.barrier()\n"
+        "if r:\n"
+        "    print((time.process_time() - used) / (time.perf_counter() - began))\n"
+    )
+    done = run_text(tmp_path, 2, program)
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) < 0.4

@@ -11,8 +11,10 @@ from typing import Any
 from clew.futures import Future
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-# Asked so often before the processor is offered to others, and so long before naps begin.
-_EAGER, _NAPS_AFTER, _NAP = 50, 0.1, 0.0005
+# Asked so often before the processor is offered to others, and so long before naps begin. A rank
+# that polls on uses up its share of a busy processor, and is kept waiting when its turn comes; one
+# that naps is let in as soon as it wakes. Naps grow with the time waited, up to the longest.
+_EAGER, _NAPS_AFTER, _NAP, _LONGEST_NAP = 50, 0.0003, 0.00002, 0.0005
 
 
 def caller() -> str:
@@ -65,7 +67,7 @@ def wait_for(test: Callable[[], Any], group: Any, what: str, limit: float | None
         if waited < _NAPS_AFTER:
             os.sched_yield()
             continue
-        time.sleep(_NAP)
+        time.sleep(min(_LONGEST_NAP, _NAP + waited / 200))
         if limit is not None and waited > limit:
             raise RuntimeError(
                 f"distributed.{what}: rank {group.global_rank} of group {group.group_name!r} "
