@@ -6,7 +6,7 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from types import FunctionType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import clew
 from clew._provenance import user_level
@@ -113,8 +113,6 @@ class Module(Conversions, HookMethods, clew._C.ModuleBase):
     _parameters: dict[str, Any]
     _buffers: dict[str, Any]
     _modules: dict[str, Any]
-    forward: Callable[..., Any]
-
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if not self.call_super_init:
             if kwargs:
@@ -149,11 +147,16 @@ class Module(Conversions, HookMethods, clew._C.ModuleBase):
         if self.call_super_init:
             super().__init__(*args, **kwargs)
 
-    def forward(self, *input: Any) -> Any:  # type: ignore[no-redef]
-        """What the module computes; every subclass writes its own."""
-        raise NotImplementedError(
-            f'Module [{type(self).__name__}] is missing the required "forward" function'
-        )
+    if TYPE_CHECKING:
+        # For checkers an attribute: subclasses give forward whatever parameters they need.
+        forward: Callable[..., Any]
+    else:
+
+        def forward(self, *input: Any) -> Any:
+            """What the module computes; every subclass writes its own."""
+            raise NotImplementedError(
+                f'Module [{type(self).__name__}] is missing the required "forward" function'
+            )
 
     # Calls, and attributes that are not in the class, are looked up by compiled code.
     __signature__ = _CallSignature()
