@@ -59,6 +59,7 @@ from clew._graph.graph import graph as graph
 from clew._program.compiled import compile as compile
 from clew._program.autobatch import autobatch as autobatch
 from clew._program.region import deferred as deferred
+from clew._program.budget import memory_budget as memory_budget
 from clew.autograd._offload import offload as offload
 from clew.overrides import DisableTorchFunction as DisableTorchFunction
 from clew._lazy.modes import get_deterministic_debug_mode as get_deterministic_debug_mode

@@ -77,6 +77,7 @@ _LAZY_NAMES = {
     "compile": "clew._program.compiled",
     "autobatch": "clew._program.autobatch",
     "deferred": "clew._program.region",
+    "memory_budget": "clew._program.budget",
     "offload": "clew.autograd._offload",
     "DisableTorchFunction": "clew.overrides",
     **dict.fromkeys(
