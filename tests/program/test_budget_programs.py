@@ -97,7 +97,6 @@ def compare(seed: int) -> tuple[int, int]:
         want = program(seed)
     enough = again = 0
     for share in (0.9, 0.7, 0.5):
-        gc.collect()
         now = clew._C._memory_stats()["live_bytes"]
         limit = int(now + share * (free.report().peak - floor))
         try:
@@ -117,9 +116,9 @@ def compare(seed: int) -> tuple[int, int]:
 
 
 def test_a_budget_changes_no_bit():
-    counts = [compare(seed) for seed in range(60)]
-    assert sum(enough for enough, _ in counts) > 40
-    assert sum(again for _, again in counts) > 200
+    counts = [compare(seed) for seed in range(16)]
+    assert sum(enough for enough, _ in counts) > 12
+    assert sum(again for _, again in counts) > 50
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -127,7 +126,7 @@ def test_with_threads(threads):
     before = clew.get_num_threads()
     try:
         clew.set_num_threads(threads)
-        for seed in range(100, 110):
+        for seed in range(100, 104):
             compare(seed)
     finally:
         clew.set_num_threads(before)
