@@ -74,7 +74,7 @@ def test_a_smaller_share_never_takes_more():
     step = stepping(model, x)
     _, floor, peak = peak_of(step)
     peaks = []
-    for share in (1.1, 0.8, 0.6, 0.5, 0.4):
+    for share in (1.1, 0.9, 0.8, 0.7, 0.55):
         with clew.memory_budget(int(floor + share * (peak - floor))) as budget:
             step()
         peaks.append(budget.report().peak)
@@ -404,7 +404,7 @@ def test_too_small_a_budget_says_what_would_do():
     with pytest.raises(clew.OutOfMemoryError, match="memory_budget: .* at least") as info:
         with clew.memory_budget(floor + 1000):
             model(x)
-    assert "parameters" in str(info.value)
+    assert "what holds memory now" in str(info.value)
 
 
 def test_training_with_an_optimizer():
@@ -428,11 +428,11 @@ def test_a_fraction_of_the_first_round():
     model, x = deep(16), clew.randn(512, 64)
     reports = []
     for _ in range(3):
-        with clew.memory_budget(0.7) as budget:
+        with clew.memory_budget(0.9) as budget:
             stepping(model, x)()
         reports.append(budget.report())
     assert reports[0].limit is None
-    assert reports[1].limit == int(0.7 * reports[0].peak)
+    assert reports[1].limit == int(0.9 * reports[0].peak)
     assert reports[2].given_up > 0
     assert all(r.peak <= r.limit for r in reports[1:])
 
