@@ -37,6 +37,7 @@ _LAZY_MODULES = {
     "fft": "clew.fft",
     "masked": "clew.masked",
     "sparse": "clew.sparse",
+    "nested": "clew.nested",
     "debug": "clew.debug",
     "signal": "clew.signal",
     "special": "clew.special",
