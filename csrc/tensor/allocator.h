@@ -94,6 +94,7 @@ inline Storage* again(Storage*& list) {
   s->refs = 1;
   s->version = 0;
   s->resizable = true;
+  s->lent = 0;
   return s;
 }
 Storage* bare_storage(Allocator& a);

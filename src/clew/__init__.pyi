@@ -36,6 +36,7 @@ from clew import linalg as linalg
 from clew import masked as masked
 from clew import mps as mps
 from clew import multiprocessing as multiprocessing
+from clew import nested as nested
 from clew import nn as nn
 from clew import onnx as onnx
 from clew import ops as ops
@@ -315,6 +316,7 @@ from clew.array_api import unique_inverse as unique_inverse
 from clew.array_api import unique_values as unique_values
 from clew.array_api import unstack as unstack
 from clew.array_api import vecdot as vecdot
+from clew._dtypes import jagged as jagged
 from clew._dtypes import sparse_coo as sparse_coo
 from clew._dtypes import sparse_csc as sparse_csc
 from clew._dtypes import sparse_csr as sparse_csr

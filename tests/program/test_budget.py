@@ -346,6 +346,15 @@ def test_numpy_sees_and_changes_what_it_shares():
     check(step, 0.7)
 
 
+def test_blocks_whose_address_was_asked_for_are_like_others():
+    """The mark of a storage that others may write goes with it."""
+    lent = [clew.zeros(shape) for shape in ((64, 64), (64,), (512, 64)) for _ in range(30)]
+    assert all(t.data_ptr() for t in lent)
+    del lent
+    report = check(stepping(deep(), clew.randn(512, 64)), 0.5)
+    assert report.kept <= 3  # square and sum among them
+
+
 def test_parameters_that_change_before_backward():
     model = deep(8)
 
