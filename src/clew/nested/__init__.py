@@ -10,13 +10,19 @@ from clew.nested._construct import narrow as narrow
 from clew.nested._construct import nested_tensor as nested_tensor
 from clew.nested._construct import nested_tensor_from_jagged as nested_tensor_from_jagged
 from clew.nested._construct import to_padded_tensor as to_padded_tensor
+from clew.nested._modules import collate as collate
+from clew.nested._modules import from_packed_sequence as from_packed_sequence
+from clew.nested._modules import to_packed_sequence as to_packed_sequence
 
 __all__ = [
     "as_nested_tensor",
+    "collate",
+    "from_packed_sequence",
     "masked_select",
     "narrow",
     "nested_tensor",
     "nested_tensor_from_jagged",
+    "to_packed_sequence",
     "to_padded_tensor",
 ]
 __getattr__ = _namespace.module_getattr(__name__, globals())

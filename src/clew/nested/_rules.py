@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from clew.nested import _construct, _pointwise, _reductions
+from clew.nested import (
+    _along,
+    _attention,
+    _construct,
+    _pointwise,
+    _products,
+    _reductions,
+    _shapes,
+)
 from clew.nested._tensor import NestedTensor
 
 __all__ = ["RULES"]
@@ -21,5 +29,9 @@ RULES: dict[str, Any] = {
     "to_padded_tensor": _construct.to_padded_tensor,
     **_pointwise.RULES,
     **_reductions.RULES,
+    **_along.RULES,
+    **_shapes.RULES,
+    **_products.RULES,
+    **_attention.RULES,
 }
 NestedTensor._rules = RULES

@@ -230,6 +230,10 @@ class RNNBase(Module):
         if isinstance(input, PackedSequence):
             input, batch_sizes, order, back = input
             sizes = batch_sizes.tolist()
+        elif input.is_nested:
+            from clew.nested._modules import recurrent
+
+            return recurrent(self, input, hx)
         tensors = self._weights()
         dtype = tensors[0].dtype
         lstm = self.mode == "LSTM"
