@@ -66,12 +66,14 @@ def attention_of(
     if attn_mask is not None:
         bool_mask = attn_mask.dtype is clew.bool  # here True hides, in the function it shows
         attn_mask = ~attn_mask if bool_mask else attn_mask.to(q.dtype)
-    heads = tuple(
+    queries, keys, values = (
         t.unflatten(1, (module.num_heads, module.head_dim))
         for t in _projected(module, q._values, k._values, v._values, same and same_kv)
     )
     made = attend(
-        *heads,
+        queries,
+        keys,
+        values,
         q._rows,
         k._rows,
         attn_mask=attn_mask,

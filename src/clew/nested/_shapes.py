@@ -170,7 +170,8 @@ def expand(x: Any, *sizes: Any) -> Any:
     wanted = [o if isinstance(s, int) and s == -1 else s for s, o in zip(sizes, own)]
     if wanted[0] != own[0] or wanted[x._at] != own[x._at]:
         raise RuntimeError(
-            f"expand: the batch dim and the ragged dim keep their sizes; got {list(sizes)} for {own}"
+            f"expand: the batch dim and the ragged dim keep their sizes; got {list(sizes)} for "
+            f"{own}"
         )
     wanted[x._at] = x._values.shape[x._at - 1]
     return ragged(x._rows, x._values.expand(tuple(wanted[1:])), x._at)
