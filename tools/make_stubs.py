@@ -16,9 +16,8 @@ import types
 from pathlib import Path
 
 import clew
-from clew import _C, _dtypes, _namespace, _tensor
-
 import stub_tables as tables
+from clew import _C, _dtypes, _namespace, _tensor
 
 PACKAGE = Path(clew.__file__).parent
 HEADER = "# Made by tools/make_stubs.py from the table of operations; not edited by hand.\n\n"

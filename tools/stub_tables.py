@@ -261,9 +261,7 @@ FORMS = {
         ("input: Tensor, low: _int, high: _int", ("input", "low", "high")),
     ),
     "frombuffer": (("buffer: Any, *, dtype: _dtype", ("buffer", "dtype", "*")),),
-    "empty_strided": (
-        ("size: Sequence[_int], stride: Sequence[_int]", ("size", "stride")),
-    ),
+    "empty_strided": (("size: Sequence[_int], stride: Sequence[_int]", ("size", "stride")),),
 }
 # Native functions that tell no signature.
 FUNCTIONS = {

@@ -40,6 +40,7 @@ from clew import linalg as linalg
 from clew import masked as masked
 from clew import mps as mps
 from clew import multiprocessing as multiprocessing
+from clew import nested as nested
 from clew import nn as nn
 from clew import onnx as onnx
 from clew import ops as ops
@@ -66,6 +67,7 @@ from clew._graph.graph import graph as graph
 from clew._program.compiled import compile as compile
 from clew._program.autobatch import autobatch as autobatch
 from clew._program.region import deferred as deferred
+from clew._program.budget import memory_budget as memory_budget
 from clew.autograd._offload import offload as offload
 from clew.overrides import DisableTorchFunction as DisableTorchFunction
 from clew._lazy.modes import get_deterministic_debug_mode as get_deterministic_debug_mode
@@ -321,6 +323,7 @@ from clew.array_api import unique_inverse as unique_inverse
 from clew.array_api import unique_values as unique_values
 from clew.array_api import unstack as unstack
 from clew.array_api import vecdot as vecdot
+from clew._dtypes import jagged as jagged
 from clew._dtypes import sparse_coo as sparse_coo
 from clew._dtypes import sparse_csc as sparse_csc
 from clew._dtypes import sparse_csr as sparse_csr

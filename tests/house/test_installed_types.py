@@ -6,6 +6,7 @@ the sources of a package there only if it has its marker, py.typed.
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -14,6 +15,8 @@ from pathlib import Path
 
 import numpy
 import pytest
+
+import clew
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = Path(__file__).parent / "typed_programs"
@@ -86,6 +89,7 @@ def test_programs_run(tmp_path):
         done = subprocess.run(
             [sys.executable, PROGRAMS / name],
             cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(Path(clew.__file__).parents[1])},
             capture_output=True,
             text=True,
             timeout=120,
