@@ -167,6 +167,7 @@ def _find_failed(folder: str, count: int) -> tuple[int, str, str] | None:
             with open(path + "failed") as file:
                 told = json.load(file)
             return rank, f"failed at {told['where']}: {told['what']}", told["traceback"]
+    silent: list[int] = []
     for rank in range(count):
         path = os.path.join(folder, f"rank-{rank}.")
         with contextlib.suppress(OSError):
@@ -175,7 +176,11 @@ def _find_failed(folder: str, count: int) -> tuple[int, str, str] | None:
             if _pid(path + "alive") is None:
                 if os.path.exists(path + "failed") or os.path.exists(path + "ended"):
                     return None  # it has only now said why
-                return rank, "was killed, or ended by os._exit, without a word", ""
+                silent.append(rank)
+    if silent:
+        # One that is killed may take others with it before anybody looks.
+        others = "".join(f", rank {r} was killed or ended, too" for r in silent[1:])
+        return silent[0], f"was killed, or ended by os._exit, without a word{others}", ""
     return None
 
 
