@@ -364,6 +364,7 @@ PyGetSetDef tensor_getset[] = {
     {"is_cpu", get_is_cpu, nullptr, "Whether the elements are in main memory.", nullptr},
     {"is_cuda", get_false, nullptr, nullptr, nullptr},
     {"is_mps", get_false, nullptr, nullptr, nullptr},
+    {"is_xpu", get_false, nullptr, nullptr, nullptr},
     {"is_sparse", get_false, nullptr, nullptr, nullptr},
     {"is_quantized", get_false, nullptr, nullptr, nullptr},
     {"is_nested", get_false, nullptr, nullptr, nullptr},
