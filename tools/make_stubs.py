@@ -16,7 +16,8 @@ import types
 from pathlib import Path
 
 import clew
-from clew import _C, _namespace, _tensor
+import stub_tables as tables
+from clew import _C, _dtypes, _namespace, _tensor
 
 PACKAGE = Path(clew.__file__).parent
 HEADER = "# Made by tools/make_stubs.py from the table of operations; not edited by hand.\n\n"
@@ -27,7 +28,7 @@ TYPES = {
     "bool": "_bool",
     "float": "_float",
     "Scalar": "Number",
-    "str": "str",
+    "str": "_str",
     "dtype": "_dtype",
     "Generator": "Generator",
 }
@@ -77,196 +78,147 @@ def parameters(signature: str, method: bool, inplace: bool) -> str:
         default = "" if m["default"] is None else " = ..."
         out.append(f"{m['name']}: {kind}{' | None' if optional else ''}{default}")
     if not inplace and not method:
-        out += ([] if star else ["*"]) + ["out: Any = ..."]
+        several = signature[signature.rindex("->") :].count("Tensor") > 1
+        kind = "Sequence[Tensor] | None" if several else "Tensor | None"
+        out += ([] if star else ["*"]) + [f"out: {kind} = ..."]
     return ", ".join(out)
+
+
+def fields(signature: str) -> tuple[str, ...]:
+    """The names of an operation's results; none where it has one result or they have no names."""
+    returns = signature[signature.rindex("->") + 2 :].strip()
+    return tuple(re.findall(r"Tensor (\w+)", returns))
+
+
+def class_of(names: tuple[str, ...]) -> str:
+    """The class that stands for the named tuples of these fields in the stub."""
+    return "_" + "".join(n.title() for n in names)
 
 
 def result(signature: str) -> str:
     """The return type of one overload."""
+    if names := fields(signature):
+        return class_of(names)
     returns = signature[signature.rindex("->") + 2 :].strip()
     if returns == "Tensor":
         return "Tensor"
     if returns == "Tensor[]":
-        return "tuple[Tensor, ...]"
-    return (
-        "Any"
-        if re.search(r"Tensor \w", returns)
-        else f"tuple[{', '.join(['Tensor'] * returns.count('Tensor'))}]"
-    )
+        return "builtins.tuple[Tensor, ...]"
+    return f"builtins.tuple[{', '.join(['Tensor'] * returns.count('Tensor'))}]"
+
+
+def defined(name: str, forms: list[str], indent: str) -> list[str]:
+    """The definitions of a function, each form given as "(parameters) -> result"."""
+    decorator = [f"{indent}@overload"] if len(forms) > 1 else []
+    return [text for f in forms for text in (*decorator, f"{indent}def {name}{f}: ...")]
 
 
 def op_stub(name: str, f: object, indent: str, method: bool) -> list[str]:
     """The definition of an op, one overload a signature."""
-    inplace = name.endswith("_")
     seen: list[str] = []
     for signature in f.signatures:  # type: ignore[attr-defined]
         first = signature[signature.index("(") + 1 :]
         if method and not first.startswith(("Tensor", "Operand")):
             continue
-        line = f"def {name}({parameters(signature, method, inplace)}) -> {result(signature)}: ..."
-        if line not in seen:
-            seen.append(line)
-    decorator = [f"{indent}@overload"] if len(seen) > 1 else []
-    return [text for line in seen for text in (*decorator, f"{indent}{line}")]
+        form = f"({parameters(signature, method, name.endswith('_'))}) -> {result(signature)}"
+        if form not in seen:
+            seen.append(form)
+    return defined(name, seen, indent)
 
 
-def python_stub(name: str, f: object, indent: str) -> str:
-    """The definition of a function written in Python."""
-    try:
-        signature = inspect.signature(f)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        return (
-            f"{indent}def {name}({'self, ' if indent else ''}*args: Any, **kwargs: Any) -> Any: ..."
-        )
+# What an annotation in the sources may be made of to mean the same in the stub.
+KNOWN = set(
+    """
+    Tensor Any None Callable Sequence Iterator Generator Size Number _bool _int _float _str builtins
+    tuple type _dtype _device list dict
+    """.split()
+)
+
+
+def annotation(text: object) -> str:
+    """An annotation of the sources in the stub's words; Any where it has none."""
+    if not isinstance(text, str):
+        return "Any"
+    said = text.replace("_C.", "").replace("clew.", "")
+    plain = {"bool", "int", "float", "str", "dtype", "device"}
+    said = re.sub(r"\w+", lambda m: f"_{m[0]}" if m[0] in plain else m[0], said)
+    said = re.sub(r"\b(tuple|type)\b", r"builtins.\1", said)
+    return said if set(re.findall(r"\w+", said)) <= KNOWN else "Any"
+
+
+BY_NAME = {
+    "memory_format": "_memory_format | None",
+    "device": "_DeviceLike | None",
+    "dtype": "_dtype | None",
+}
+
+
+def python_form(f: object) -> str:
+    """The form of a method written in Python."""
     shown = []
     star = False
-    for p in signature.parameters.values():
-        annotation = "" if p.name == "self" else ": Any"
+    signature = inspect.signature(f)  # type: ignore[arg-type]
+    for k, p in enumerate(signature.parameters.values()):
+        said = "" if k == 0 else annotation(p.annotation)
+        if said == "Any":
+            said = BY_NAME.get(p.name, "Any")
+        name = p.name if k else "self"
         if p.kind is p.VAR_POSITIONAL:
-            shown.append(f"*{p.name}: Any")
+            shown.append(f"*{name}: {said}")
             star = True
         elif p.kind is p.VAR_KEYWORD:
-            shown.append(f"**{p.name}: Any")
+            shown.append(f"**{name}: {said}")
         else:
             if p.kind is p.KEYWORD_ONLY and not star:
                 shown.append("*")
                 star = True
-            shown.append(f"{p.name}{annotation}{'' if p.default is p.empty else ' = ...'}")
-    text = signature.return_annotation
-    plain = (
-        text
-        if isinstance(text, str) and text in ("Tensor", "bool", "int", "str", "None")
-        else "Any"
-    )
-    plain = {"bool": "_bool", "int": "_int"}.get(plain, plain)
-    return f"{indent}def {name}({', '.join(shown)}) -> {plain}: ..."
+            shown.append(
+                f"{name}{': ' if said else ''}{said}{'' if p.default is p.empty else ' = ...'}"
+            )
+    return f"({', '.join(shown)}) -> {annotation(signature.return_annotation)}"
 
 
-PREAMBLE = """from collections.abc import Callable, Iterator, Sequence
-from typing import Any, overload
+def split_form(text: str) -> str:
+    """A line of the tables as a form."""
+    inside, _, returns = text.rpartition(" -> ")
+    return f"({inside}) -> {returns}"
 
-_bool = bool
-_int = int
-_float = float
-Number = _bool | _int | _float | complex
-
-"""
-
-DTYPE = """class dtype:
-    is_floating_point: _bool
-    is_complex: _bool
-    is_signed: _bool
-    itemsize: _int
-    name: str
-    def to_complex(self) -> dtype: ...
-    def to_real(self) -> dtype: ...
-
-class device:
-    type: str
-    index: _int | None
-    def __init__(self, type: str | device, index: _int | None = ...) -> None: ...
-
-class Size(tuple[_int, ...]):
-    def numel(self) -> _int: ...
-
-_dtype = dtype
-_device = device
-
-class OutOfMemoryError(RuntimeError, MemoryError): ...
-
-class ModuleBase:
-    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
-
-class Deferring:
-    __wrapped__: Any
-    def __init__(self, function: Any, least: _int) -> None: ...
-    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
-
-class Node:
-    next_functions: tuple[tuple[Any, _int], ...]
-    metadata: dict[Any, Any]
-    variable: Tensor
-    @property
-    def saved_tensors(self) -> tuple[Any, ...]: ...
-    _input_metadata: list[Any]
-    def name(self) -> str: ...
-    register_hook: Any
-    register_prehook: Any
-    location: Any
-    module: Any
-    module_type: Any
-    _place: tuple[Any, ...] | None
-    _callers: list[tuple[Any, ...]]
-    _cut: tuple[Any, ...] | None
-    def __call__(self, *grads: Any) -> Any: ...
-    def _hooks_dict(self, pre: _bool) -> Any: ...
-    def _sequence_nr(self) -> _int: ...
-    def _release_saved(self) -> None: ...
-
-"""
 
 BINARY = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift".split()
 
 
+def attribute(name: str) -> list[str]:
+    """An attribute of Tensor; a property where it cannot be assigned."""
+    kind = tables.ATTRIBUTES.get(name, "_bool")
+    if isinstance(inspect.getattr_static(_C.Tensor, name), property) and name != "layout":
+        kind = "Tensor"
+    if name in tables.WRITABLE:
+        return [f"    {name}: {kind}"]
+    return ["    @property", f"    def {name}(self) -> {kind}: ..."]
+
+
 def tensor_class() -> list[str]:
     """The Tensor class: attributes, operators, ops, methods."""
-    lines = ["class Tensor:", "    def __init__(self, *args: Any, **kwargs: Any) -> None: ..."]
-    attributes = {
-        "shape": "Size",
-        "dtype": "_dtype",
-        "device": "_device",
-        "ndim": "_int",
-        "requires_grad": "_bool",
-        "is_leaf": "_bool",
-        "grad": "Tensor | None",
-        "_grad": "Tensor | None",
-        "grad_fn": "Any",
-        "data": "Tensor",
-        "_version": "_int",
-        "_base": "Tensor | None",
-        "output_nr": "_int",
-        "itemsize": "_int",
-        "nbytes": "_int",
-        "retains_grad": "_bool",
-    }
+    lines = ["class Tensor:", *tables.SPECIAL_METHODS.splitlines()]
     for name in _namespace._LAZY_METHODS:
         getattr(_C.Tensor, name)  # puts the function in its place
     for name in sorted(n for n in dir(_C.Tensor) if not n.startswith("__")):
         value = inspect.getattr_static(_C.Tensor, name)
-        if isinstance(value, types.GetSetDescriptorType):
-            lines.append(f"    {name}: {attributes.get(name, '_bool')}")
-        elif isinstance(value, property):
-            lines.append(f"    {name}: {'Any' if name == 'layout' else 'Tensor'}")
+        if name in tables.METHODS:
+            forms = [split_form(text) for text in tables.METHODS[name].split("\n")]
+            if isinstance(value, staticmethod):
+                lines.append("    @staticmethod")
+            lines += defined(name, forms, "    ")
+        elif isinstance(value, (types.GetSetDescriptorType, property, bool)):
+            lines += attribute(name)
         elif type(value).__name__ == "OpMethod":
             lines += op_stub(name, value, "    ", True)
         elif isinstance(value, types.FunctionType):
-            lines.append(python_stub(name, value, "    "))
+            lines += defined(name, [python_form(value)], "    ")
+        elif name.startswith("_"):
+            lines.append(f"    def {name}(self, *args: Any, **kwargs: Any) -> Any: ...")
         else:
-            returns = {
-                "item": "Any",
-                "tolist": "Any",
-                "numpy": "Any",
-                "size": "Any",
-                "stride": "Any",
-                "backward": "None",
-            }
-            integers = (
-                "dim",
-                "ndimension",
-                "numel",
-                "nelement",
-                "element_size",
-                "data_ptr",
-                "storage_offset",
-            )
-            kind = returns.get(name, "_int" if name in integers else "Any")
-            if name.endswith("_") or name.startswith("new_") or name in ("detach", "as_subclass"):
-                kind = "Tensor"
-            if name.startswith("is_"):
-                kind = "_bool"
-            decorator = ["    @staticmethod"] if name == "_make_subclass" else []
-            this = "" if decorator else "self, "
-            lines += [*decorator, f"    def {name}({this}*args: Any, **kwargs: Any) -> {kind}: ..."]
+            raise SystemExit(f"stub_tables.METHODS lacks Tensor.{name}")
     for op in BINARY:
         for form in (f"__{op}__", f"__r{op}__", f"__i{op}__"):
             if hasattr(_C.Tensor, form):
@@ -279,35 +231,33 @@ def tensor_class() -> list[str]:
         )
     for op in ("neg", "pos", "abs", "invert"):
         lines.append(f"    def __{op}__(self) -> Tensor: ...")
-    lines += [
-        "    def __getitem__(self, key: Any) -> Tensor: ...",
-        "    def __setitem__(self, key: Any, value: Any) -> None: ...",
-        "    def __len__(self) -> _int: ...",
-        "    def __iter__(self) -> Iterator[Tensor]: ...",
-        "    def __bool__(self) -> _bool: ...",
-        "    def __int__(self) -> _int: ...",
-        "    def __float__(self) -> _float: ...",
-        "    def __index__(self) -> _int: ...",
-        "    def __hash__(self) -> _int: ...",
-        "    def __deepcopy__(self, memo: Any) -> Tensor: ...",
-        "    def __dlpack__(self, **kwargs: Any) -> Any: ...",
-        "    def __dlpack_device__(self) -> tuple[_int, _int]: ...",
-        "",
-    ]
-    return lines
+    return [*lines, ""]
+
+
+def creation_forms(name: str, signature: str) -> list[str]:
+    """The forms of a creation function, from its text signature and the tables."""
+    inside = [p.strip() for p in signature.strip("()").split(",")]
+    forms = []
+    for front, dropped in tables.FORMS.get(name, (("", ()),)):
+        out = [front] if front else []
+        for p in inside:
+            plain, _, default = p.partition("=")
+            plain = plain.lstrip("*") if p not in ("*", "/") else p
+            if plain in dropped:
+                continue
+            if p in ("*", "/"):
+                out.append(p)
+            elif p.startswith("*"):
+                out.append(f"{p}: {tables.CREATION[plain]}")
+            else:
+                out.append(f"{plain}: {tables.CREATION[plain]}{' = ...' if default else ''}")
+        forms.append(f"({', '.join(out)}) -> Tensor")
+    return forms
 
 
 def native_stub() -> str:
     """The text of _C.pyi."""
-    lines = [*tensor_class(), "class Generator:"]
-    for name in sorted(n for n in dir(_C.Generator) if not n.startswith("_")):
-        value = inspect.getattr_static(_C.Generator, name)
-        if callable(value):
-            kind = "Generator" if name in ("manual_seed", "set_state") else "Any"
-            lines.append(f"    def {name}(self, *args: Any, **kwargs: Any) -> {kind}: ...")
-        else:
-            lines.append(f"    {name}: Any")
-    lines += ["    def __init__(self, device: Any = ...) -> None: ...", ""]
+    lines = tensor_class()
     known = {
         "Tensor",
         "Generator",
@@ -322,100 +272,82 @@ def native_stub() -> str:
         "ops",
         "_operation_kinds",
     }
-    for name in sorted(dir(_C)):
-        value = getattr(_C, name)
+    lazy = {n for n, path in _namespace._LAZY_NAMES.items() if path == "clew._C"}
+    for name in sorted({*dir(_C), *lazy}):
         if name in known or name.startswith("__"):
             continue
+        value = getattr(_C, name)
+        text = getattr(value, "__text_signature__", None)
         if isinstance(value, _C.dtype):
             lines.append(f"{name}: dtype")
         elif isinstance(value, _C.Generator):
             lines.append(f"{name}: Generator")
+        elif name in tables.FUNCTIONS:
+            lines += defined(name, [tables.FUNCTIONS[name]], "")
+        elif text and not name.startswith("_"):
+            lines += defined(name, creation_forms(name, text), "")
         elif callable(value):
+            assert name.startswith("_"), f"stub_tables.FUNCTIONS lacks {name}"
             lines.append(f"def {name}(*args: Any, **kwargs: Any) -> Any: ...")
-    lines += ["functions: dict[str, Any]", "ops: Any", "_operation_kinds: dict[str, str]", ""]
-    return HEADER + PREAMBLE + DTYPE + "\n".join(lines)
+    lines += ["functions: dict[_str, Any]", "ops: Any", "_operation_kinds: dict[_str, _str]", ""]
+    named = sorted({fields(s) for f in _C.functions.values() for s in f.signatures} - {()})
+    classes = [
+        f"class {class_of(names)}(NamedTuple):\n" + "".join(f"    {n}: Tensor\n" for n in names)
+        for names in named
+    ]
+    text = "\n".join(classes) + "\n" + "\n".join(lines)
+    return HEADER + tables.PREAMBLE + tables.CLASSES + text
+
+
+def imported(name: str, path: str) -> str:
+    """The line that gives a stub a name of another module."""
+    return f"from {path} import {name} as {name}"
 
 
 def package_stub() -> str:
     """The text of __init__.pyi."""
     lines = [
-        "from clew._C import dtype as _dtype",
-        "from clew import autograd as autograd, random as random",
-        *(
-            f"import {path} as {name}"
-            if "." not in path
-            else f"from {path.rpartition('.')[0]} import {path.rpartition('.')[2]} as {name}"
-            for name, path in sorted(_namespace._LAZY_MODULES.items())
-            if importlib.util.find_spec(path)
-        ),
-        *(f"from {path} import {name} as {name}" for name, path in _namespace._LAZY_NAMES.items()),
-        "from clew.autograd.grad_mode import enable_grad as enable_grad, inference_mode as "
-        "inference_mode",
-        "from clew.autograd.grad_mode import no_grad as no_grad, set_grad_enabled as "
-        "set_grad_enabled",
+        f"from clew._C import {class_of(names)} as {class_of(names)}"
+        for names in sorted({fields(s) for f in _C.functions.values() for s in f.signatures} - {()})
     ]
-    native = sorted(
-        n
-        for n in dir(_C)
-        if not n.startswith("_") and n in vars(clew) and n not in ("ops", "functions")
-    )
-    native = [n for n in native if n not in _C.functions]
-    dtypes = ("bool", "float", "int")
-    sources = [importlib.import_module(path) for path in _namespace._SOURCES]
-    made = {name for module in sources for name in module.__all__}
-    tensors = {
-        n
-        for n in native
-        if callable(getattr(_C, n)) and n in made and not isinstance(getattr(_C, n), type)
-    }
+    lines += ["from clew._C import dtype as _dtype"]
     lines += [
-        f"from clew._C import {n} as {n}" for n in native if n not in dtypes and n not in tensors
+        f"import {path} as {name}" if "." not in path else imported(name, path.rpartition(".")[0])
+        for name, path in sorted(_namespace._LAZY_MODULES.items())
+        if importlib.util.find_spec(path)
     ]
-    names = [
-        "float",
-        "double",
-        "half",
-        "short",
-        "int",
-        "long",
-        "cfloat",
-        "cdouble",
-        "layout",
-        "memory_format",
-        "strided",
-        "contiguous_format",
-        "preserve_format",
-        "channels_last",
-        "channels_last_3d",
-        "finfo",
-        "iinfo",
-        "bool",
-    ]
-    lines += [f"from clew._dtypes import {n} as {n}" for n in names]
-    lines += ["", "__version__: str", ""]
-    for name in sorted(tensors):
-        lines.append(f"def {name}(*args: Any, **kwargs: Any) -> Tensor: ...")
-    for module in sources:
-        for name in module.__all__:
-            value = getattr(module, name)
-            if name in tensors or name in native or name in ("manual_seed",):
-                continue
-            if callable(value):
-                lines.append(python_stub(name, value, ""))
-    lines.append("def manual_seed(seed: Any) -> Generator: ...")
-    for name in sorted(_C.functions):
-        if "." not in name and vars(clew).get(name) is _C.functions[name]:
-            lines += op_stub(name, _C.functions[name], "", False)
-    lines += ["def __getattr__(name: str) -> Any: ...", ""]
-    return (
-        HEADER
-        + PREAMBLE.replace("_bool = bool", "_bool = builtins.bool")
-        .replace("_int = int", "_int = builtins.int")
-        .replace("_float = float", "_float = builtins.float")
-        .replace("| complex", "| builtins.complex")
-        .replace("from typing", "import builtins\nfrom typing", 1)
-        + "\n".join(lines)
-    )
+    lines += [imported(n, "clew") for n in ("_C", "autograd", "random")]
+    lines += [imported(name, path) for name, path in _namespace._LAZY_NAMES.items()]
+    own: list[str] = []
+    made = {n: path for path in _namespace._SOURCES for n in _all(path)}
+    public = {n: v for n, v in sorted(vars(clew).items()) if not n.startswith("_")}
+    for name, value in public.items():
+        if name in _namespace._LAZY_NAMES or isinstance(value, types.ModuleType):
+            continue
+        if name == "annotations":
+            continue
+        if isinstance(value, _C.dtype):
+            own.append(f"{name}: _dtype")
+        elif isinstance(value, float) or value is None:
+            own.append(f"{name}: {'None' if value is None else '_float'}")
+        elif value is getattr(_C, name, own):
+            lines.append(imported(name, "clew._C"))
+        elif value is _C.functions.get(name):
+            own += op_stub(name, value, "", False)
+        elif value is getattr(_dtypes, name, own):
+            lines.append(imported(name, "clew._dtypes"))
+        elif name in made:
+            lines.append(imported(name, made[name]))
+        else:
+            lines.append(imported(name, value.__module__))
+    own += ["__version__: _str", "__array_api_version__: _str", ""]
+    return HEADER + tables.PREAMBLE + "\n".join(lines) + "\n\n" + "\n".join(own)
+
+
+def _all(path: str) -> list[str]:
+    """The public names of a module."""
+    names: list[str] = importlib.import_module(path).__all__
+    return names
 
 
 def main() -> int:

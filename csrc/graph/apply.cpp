@@ -237,6 +237,7 @@ void apply_plain(const OpDef& op, std::span<const Tensor> in, const void* attrs,
                                                     const void* attrs, Tensors& outs) {
   if (autocasts()) return apply_autocast(op, in, attrs, outs);  // comes back with autocast off
   if (collects() && op.kind != OpKind::Composite && deferral.collect(op, in, attrs, outs)) return;
+  NotedCall noted(op, in, attrs);
   {
     TraceOp trace(op);
     // Of an operation on samples the whole is searched, not its steps as well.
@@ -245,6 +246,7 @@ void apply_plain(const OpDef& op, std::span<const Tensor> in, const void* attrs,
     apply_plain(op, in, attrs, outs);
     trace.results(op, in, attrs, outs);
   }
+  noted.results({outs.begin(), outs.end()});
   watch_results(op, in, attrs, outs);
 }
 
@@ -281,6 +283,7 @@ static Tensor run_with_saved(const OpDef& op, const Saved& s, const Tensor& g,
       ((g->flags | s.flags) & (flag_batched | flag_wrapped_number)))
     return {};
   Tensor out = disposable ? g : empty_dense_like(g, s.dtype);
+  if (s.storage->device != Device::CPU) return {};  // it went to make room
   char* data[3] = {out->address(), g->address(), s.storage->at(s.offset)};
   const auto step = static_cast<int64_t>(itemsize(s.dtype));
   const int64_t inner[3] = {step, step, step};
@@ -326,7 +329,7 @@ Tensor apply_one(const OpDef& op, std::span<const Tensor> in, const void* attrs)
   const bool whole = !glance.batched(op);
   const bool plain = !modes.intercept && whole;
   if (plain && elementwise) return run_and_record_elementwise(op, in, attrs, glance);
-  if (whole && elementwise && !autocasts() && !collects())
+  if (whole && elementwise && !autocasts() && !collects() && !keeps_recipes())
     return run_seen_elementwise(op, in, attrs, glance);
   if (plain && op.quick) {
     if (Tensor out = run_quick_and_record(op, in, attrs, glance)) return out;
@@ -342,7 +345,7 @@ Tensor apply_one(const OpDef& op, std::span<const Tensor> in, const void* attrs)
 // What adding up gradients mostly is: run_small_dense() into its first input.
 static bool run_small_over(const OpDef& op, std::span<const Tensor> in, const void* attrs) {
   if (modes.intercept || modes.vmap || op.result != Result::same) return false;
-  if (in[0]->storage->awaited) return false;
+  if (in[0]->storage->is_looked_after()) return false;
   uint8_t flags = in[0]->flags;
   for (const Tensor& t : in.subspan(1)) {
     if (t->storage == in[0]->storage) return false;
@@ -550,10 +553,14 @@ void apply_inplace(const OpDef& op, std::span<const Tensor> in, const void* attr
     settle(in);
     settle_before_write(in[0]);
   }
-  if (write_small(op, in, attrs)) return;
-  if (traces()) [[unlikely]]
-    return write_inplace_traced(op, in, attrs);
-  write_inplace(op, in, attrs);
+  NotedCall noted(op, in, attrs, true);
+  if (!write_small(op, in, attrs)) {
+    if (traces()) [[unlikely]]
+      write_inplace_traced(op, in, attrs);
+    else
+      write_inplace(op, in, attrs);
+  }
+  noted.results(in.first(1));
 }
 
 }  // namespace clew

@@ -1,15 +1,20 @@
 // Which calls wait.
 // May include: graph.
-// Invariant: what a profiler, nan_watch or anomaly detection looks at does not wait.
+// Invariant: what a profiler, nan_watch, anomaly detection or a memory budget looks at does not
+// wait.
 #include "graph/deferral.h"
+
+#include "graph/budget.h"
 
 namespace clew {
 
 Deferral deferral;
+Retention retention;
+int budgets_open = 0;
 
 bool may_wait(std::span<const Tensor> in, int64_t numel, bool passes, const Tensor* written) {
   constexpr uint8_t watched = intercept_trace | intercept_watch | intercept_anomaly;
-  if (numel == 0 || (modes.intercept & watched)) return false;
+  if (numel == 0 || (modes.intercept & watched) || budgets_open > 0) return false;
   if (written && (*written)->storage->is_exposed()) return false;
   const int64_t least = modes.least_deferred;
   // A gradient that is added up frees what is added: it waits for what waits only.

@@ -619,7 +619,8 @@ static constinit thread_local int nested = 0;
 std::vector<Tensor> run_backward(BackwardArgs& args) {
   // Gradient rules run at once; what they read has been computed.
   if (collects()) deferral.run_collected();
-  const InterceptWithout gathering(intercept_collect);
+  const InterceptWithout gathering(args.create_graph ? intercept_collect
+                                                     : intercept_collect | intercept_budget);
   struct Nested {
     Nested() { ++nested; }
     ~Nested() { --nested; }

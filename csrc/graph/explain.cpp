@@ -4,9 +4,11 @@
 // latter on a line of its own.
 #include "graph/explain.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <typeinfo>
 #include <unordered_set>
+#include <vector>
 
 namespace clew {
 
@@ -261,32 +263,77 @@ std::string why_no_grad(const Tensor& t) {
   return text + line("", advice);
 }
 
+// The names that the line which runs now gives to the operands of the operation that failed, as
+// far as it names them.
+static std::vector<std::string> names_on_the_line(const Origin* here, const Error& e,
+                                                  size_t count) {
+  std::vector<std::string> names(count);
+  if (!here) return names;
+  const std::string told =
+      ask("operand_names", "(Oissi)", reinterpret_cast<PyObject*>(here->code),
+          static_cast<int>(here->instruction), here->scope ? here->scope->type.c_str() : "",
+          e.text.substr(0, e.text.find(':')).c_str(), static_cast<int>(count));
+  size_t i = 0, start = 0;
+  while (!told.empty() && i < count) {
+    const size_t end = told.find('\n', start);
+    names[i++] = told.substr(start, end - start);
+    if (end == std::string::npos) break;
+    start = end + 1;
+  }
+  return names;
+}
+
+// " on the same line", where the message names the line that runs and the node was made there.
+static std::string made_where(const Origin* made, const Origin* here) {
+  if (!modes.scope || !same_line(here, made)) return concat(" at ", describe(made));
+  const std::string path = path_of(made->scope);
+  const std::string now = path_of(here->scope);
+  if (path.empty() || path == now || now.starts_with(concat(path, "."))) return " on the same line";
+  return concat(" in module ", path, ": ", made->scope->type);
+}
+
 void rethrow_with_operands(const Error& e, std::span<const Tensor> in) {
   if (typeid(e) != typeid(Error) || e.kind != ErrorKind::Runtime || modes.running) throw;
-  constexpr int most = 2;
-  struct {
-    const Tensor* result;
-    NodeRef maker;
-  } known[most];
-  int count = 0;
+  constexpr size_t most = 3;
+  struct Operand {
+    Tensor value;
+    NodeRef maker;  // null where there is nothing to say of it
+  };
+  std::vector<Operand> operands;
+  size_t made = 0;
   const Kept<Origin> line_now(origin_here());
   const Origin* here = line_now.get();
   for (const Tensor& t : in) {
-    if (!t.defined() || !t->grad_fn || !t->grad_fn->origin) continue;
-    const Origin* made = t->grad_fn->origin;
-    // Within one operation of the library, or one line of the program, nothing new is said.
-    if (same_instruction(here, made)) continue;
-    if (count == most) throw;  // a list of tensors: not all of them matter
-    known[count++] = {&t, NodeRef::borrow(t->grad_fn)};
+    if (!t.defined()) continue;
+    Node* maker = t->grad_fn;
+    const Origin* at = maker ? maker->origin : nullptr;
+    // Within one operation of the library nothing new is said.
+    const bool inside = same_instruction(here, at) && here->scope == at->scope;
+    if (at && !inside && ++made > most) throw;  // a list of tensors: not all of them matter
+    operands.push_back({t, at && !inside ? NodeRef::borrow(maker) : NodeRef()});
   }
+  if (operands.size() > 16) throw;
+  std::vector<std::string> names;
   std::string details;
-  for (int i = 0; i < count; ++i) {
-    const Node& n = *known[i].maker.get();
-    // Inside of a module the message names the line that runs.
-    bool told = modes.scope && same_line(here, n.origin);
-    std::string what = describe_tensor(*known[i].result, &n);
-    details += concat("\n  ", what, what[0] == '`' ? "," : "", " was made by ", n.name(),
-                      told ? " on the same line" : concat(" at ", describe(n.origin)));
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const auto& [t, maker] = operands[i];
+    const Node* n = maker.get();
+    std::string what;
+    if (n)
+      what = concat(" made by ", n->name(), made_where(n->origin, here));
+    else if (!t->grad_fn)
+      what = ask("called_member", "(O)", reinterpret_cast<PyObject*>(t.get()));
+    if (what.empty()) continue;
+    if (names.empty()) {
+      names = names_on_the_line(here, e, operands.size());
+      const bool any = std::ranges::any_of(names, [](const auto& name) { return !name.empty(); });
+      if (made > 2 && !any) throw;
+    }
+    std::string name = names[i].empty() && n ? name_of_result(*n) : names[i];
+    // A layer's own tensors, only where they are what does not fit.
+    if (name.empty() && !n && e.text.find(concat(t)) == std::string::npos) continue;
+    details += concat("\n  ", name.empty() ? "" : concat(quoted(name), ", "), t,
+                      name.empty() ? "" : ",", n ? " was" : " is ", what);
   }
   if (details.empty()) throw;
   throw Explained(e, details);

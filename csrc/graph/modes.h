@@ -20,6 +20,7 @@ constexpr uint8_t intercept_watch = 4;     // results are searched for NaN and i
 constexpr uint8_t intercept_anomaly = 8;   // gradients are searched for NaN
 constexpr uint8_t intercept_observe = 16;  // a Python function is shown operations (graph/watch.h)
 constexpr uint8_t intercept_collect = 32;  // calls are gathered, to run in batches (deferral.h)
+constexpr uint8_t intercept_budget = 64;   // calls are noted, to be made again (budget.h)
 
 struct Modes {
   bool grad = true;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/lines.h"
+#include "graph/budget.h"
 #include "graph/modes.h"
 #include "graph/op.h"
 #include "graph/provenance.h"
@@ -56,11 +57,13 @@ struct Saved {
   uint8_t flags = 0;
   bool is_output = false;
   bool was_meta = false;  // of an object that rules get
+  bool counted = false;   // of parts: Retention::count
   Kind kind = Kind::none;
 
-  // Whether its parts tell all that a gradient rule could want to know of t.
+  // Whether its parts tell all that a gradient rule could want to know of t. Under a budget they
+  // may go, which a tensor object's cannot: why t has no history is not told then.
   static bool parts_tell_all(const Tensor& t) {
-    return !(t->flags & flag_batched) && !t->cut &&
+    return !(t->flags & flag_batched) && (!t->cut || keeps_recipes()) &&
            Py_TYPE(reinterpret_cast<PyObject*>(t.get())) == tensor_type;
   }
   void save_parts(const Tensor& t, bool output) {
@@ -74,6 +77,10 @@ struct Saved {
     dtype = t->dtype;
     flags = t->flags & kept_flags;
     kind = Kind::parts;
+    if (keeps_recipes()) [[unlikely]] {
+      counted = true;
+      retention.count(storage);
+    }
   }
   // As an object it stays the one that was given, where it is not an output.
   void save(const Tensor& t, bool output, bool as_object = false);

@@ -109,6 +109,9 @@ static Tensor unpack(const Node& node, const Packed& packed, Shape* saved_shape,
   return t.strides() == shape->strides ? t : in_layout(t, *shape);
 }
 
+// Of an output, parts do not say which it is.
+static bool output_nr_is_told(const Tensor& t, bool output) { return !output || t->output_nr == 0; }
+
 void Saved::save(const Tensor& t, bool output, bool as_object) {
   is_output = output;
   version = t->storage->version;
@@ -125,7 +128,9 @@ void Saved::save(const Tensor& t, bool output, bool as_object) {
     shape = as_object ? nullptr : ShapeRef(given).release();
     return;
   }
-  if (as_object || !parts_tell_all(t)) [[unlikely]] {
+  // A function in Python gets another object then, with the same place in the graph.
+  const bool may_go = keeps_recipes() && !t->dict && !t->weakrefs && output_nr_is_told(t, output);
+  if ((as_object && !may_go) || !parts_tell_all(t)) [[unlikely]] {
     tensor = output ? alias(t).release() : Tensor(t).release();
     kind = Kind::object;
     if (as_object) return;
@@ -196,6 +201,8 @@ void Saved::clear() {
   switch (std::exchange(kind, Kind::none)) {
     case Kind::none: break;
     case Kind::parts:
+      if (std::exchange(counted, false)) [[unlikely]]
+        retention.uncount(storage);
       storage->decref();
       shape->decref();
       break;

@@ -15,6 +15,7 @@
 #include "graph/explain.h"
 #include "graph/node.h"
 #include "program/batching.h"
+#include "program/recipe.h"
 
 namespace clew::program {
 
@@ -24,22 +25,6 @@ namespace {
 constinit thread_local Program* current = nullptr;
 // More calls than this do not wait: what they hold would grow without a bound.
 constexpr size_t most_waiting = 4096;
-
-// What runs later runs without what the program had switched on when it was made to run.
-class PlainModes {
-  Modes before_;
-
- public:
-  PlainModes() : before_(modes) {
-    modes.grad = modes.inference = modes.vmap = modes.deferred = false;
-    modes.intercept = 0;
-    modes.saved_hooks = 0;
-    modes.disposable = nullptr;
-    modes.running = nullptr;
-  }
-  ~PlainModes() { modes = before_; }
-  PlainModes(const PlainModes&) = delete;
-};
 
 }  // namespace
 
@@ -93,6 +78,7 @@ void leave(Storage* s) {
 
 void Waiting::await(Storage* s) {
   if (s->device == Device::Pending && s->owner == this) return;
+  if (Content* c = content_of(s)) contents_change(c);
   if (s->device == Device::Pending && s->owner) settle_storage(s);
   s->device = Device::Pending;
   s->owner = this;
@@ -343,6 +329,7 @@ void settle(Storage* s) {
     if (s->device == Device::Pending && s->owner != p) settle(s);
     return;
   }
+  if (Content* c = content_of(s)) contents_change(c);
   // Calls that wait read it, of whatever program.
   while (s->awaited && !unfinished().empty()) {
     const Hold p(unfinished().back());
@@ -390,6 +377,7 @@ void init_deferral() {
   settle_storage = settle;
   defer_copy = defer_copy_;
   forget_gathered = forget;
+  init_retention();
 }
 
 }  // namespace clew::program

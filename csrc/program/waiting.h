@@ -1,11 +1,12 @@
 // Waiting: what holds calls that have not run yet, and is asked to run them.
-// May include: base, program/report.h.
+// May include: base, graph/modes.h, program/report.h.
 // Invariant: the owner of a pending storage is a Waiting.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "graph/modes.h"
 #include "program/report.h"
 #include "tensor/storage.h"
 
@@ -40,5 +41,21 @@ void leave(Storage* s);
 // All that hold calls, of all threads.
 std::vector<Waiting*>& unfinished();
 void strike(Waiting* w);
+
+// What runs later runs without what the program had switched on when it was made to run.
+class PlainModes {
+  Modes before_;
+
+ public:
+  PlainModes() : before_(modes) {
+    modes.grad = modes.inference = modes.vmap = modes.deferred = false;
+    modes.intercept = 0;
+    modes.saved_hooks = 0;
+    modes.disposable = nullptr;
+    modes.running = nullptr;
+  }
+  ~PlainModes() { modes = before_; }
+  PlainModes(const PlainModes&) = delete;
+};
 
 }  // namespace clew::program

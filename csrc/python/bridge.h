@@ -127,6 +127,7 @@ void add_provenance(PyObject* module);
 void add_watch(PyObject* module);
 void add_deferral(PyObject* module);
 void add_autobatch(PyObject* module);
+void add_budget(PyObject* module);
 void add_graph_export(PyObject* module);
 void add_trace(PyObject* module);
 

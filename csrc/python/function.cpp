@@ -112,6 +112,14 @@ const char* kind_text(ParamKind k) {
   return "?";
 }
 
+// The user calls max_pool2d(); that it ends in _max_pool2d() is the library's affair.
+std::string shown_name(const FunctionEntry& e) {
+  size_t first = e.name.rfind('.') + 1;
+  std::string s = e.name;
+  if (s[first] == '_' && s[first + 1] != '_') s.erase(first, 1);
+  return s;
+}
+
 std::string parameter_names(const Overload& o) {
   std::string s;
   for (const Param& p : o.params) s += (s.empty() ? "" : ", ") + p.name;
@@ -123,10 +131,10 @@ std::string misfit(const FunctionEntry& e, const Param& p, Py_ssize_t i, PyObjec
   if (p.kind == ParamKind::TensorList && (PyList_Check(v) || PyTuple_Check(v)))
     for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(v); ++k)
       if (PyObject* x = PySequence_Fast_GET_ITEM(v, k); !is_tensor(x))
-        return concat(e.name, "(): argument '", p.name, "' (position ", i + 1,
+        return concat(shown_name(e), "(): argument '", p.name, "' (position ", i + 1,
                       ") must be tuple of Tensors, but found element of type ", Py_TYPE(x)->tp_name,
                       " at pos ", k);
-  return concat(e.name, "(): argument '", p.name, "' (position ", i + 1, ") must be ",
+  return concat(shown_name(e), "(): argument '", p.name, "' (position ", i + 1, ") must be ",
                 kind_text(p.kind), ", not ", Py_TYPE(v)->tp_name);
 }
 
@@ -174,7 +182,7 @@ bool match(const FunctionEntry& e, const Overload& o, PyObject* const* args, Py_
       for (Py_ssize_t k = used; k < nargs; ++k)
         if (!is_int(args[k])) {
           if (why)
-            *why = concat(e.name, "(): argument '", p.name, "' must be ints; got ",
+            *why = concat(shown_name(e), "(): argument '", p.name, "' must be ints; got ",
                           Py_TYPE(args[k])->tp_name);
           return false;
         }
@@ -188,7 +196,7 @@ bool match(const FunctionEntry& e, const Overload& o, PyObject* const* args, Py_
   }
   if (used < nargs) {
     if (why)
-      *why = concat(e.name, "() takes ", o.positional, " positional arguments but ", nargs,
+      *why = concat(shown_name(e), "() takes ", o.positional, " positional arguments but ", nargs,
                     " were given");
     return false;
   }
@@ -209,12 +217,13 @@ bool match(const FunctionEntry& e, const Overload& o, PyObject* const* args, Py_
         continue;
       }
       if (why)
-        *why = concat(e.name, "() got an unexpected keyword argument '", printable(key),
+        *why = concat(shown_name(e), "() got an unexpected keyword argument '", printable(key),
                       "'; its arguments: ", parameter_names(o));
       return false;
     }
     if (b.value[static_cast<size_t>(at)]) {
-      if (why) *why = concat(e.name, "() got multiple values for argument '", printable(key), "'");
+      if (why)
+        *why = concat(shown_name(e), "() got multiple values for argument '", printable(key), "'");
       return false;
     }
     b.value[static_cast<size_t>(at)] = args[nargs + k];
@@ -226,8 +235,8 @@ bool match(const FunctionEntry& e, const Overload& o, PyObject* const* args, Py_
     if (!v) {
       if (p.has_default) continue;
       if (why)
-        *why =
-            concat(e.name, "() missing required argument '", p.name, "' (", kind_text(p.kind), ")");
+        *why = concat(shown_name(e), "() missing required argument '", p.name, "' (",
+                      kind_text(p.kind), ")");
       return false;
     }
     if (!fits(p, v, strict)) {
@@ -241,7 +250,7 @@ bool match(const FunctionEntry& e, const Overload& o, PyObject* const* args, Py_
       any = any || (b.value[static_cast<size_t>(i)] && is_tensor(b.value[static_cast<size_t>(i)]));
     if (!any) {
       if (why)
-        *why = concat(e.name, "() received an invalid combination of arguments - got ",
+        *why = concat(shown_name(e), "() received an invalid combination of arguments - got ",
                       describe_arguments(args, nargs, kwnames),
                       "; at least one operand must be a Tensor");
       return false;

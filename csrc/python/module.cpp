@@ -47,6 +47,7 @@ NB_MODULE(_C, m) {
     python::add_watch(module);
     python::add_deferral(module);
     python::add_autobatch(module);
+    python::add_budget(module);
     python::add_graph_export(module);
     python::add_trace(module);
     python::add_functions(module);

@@ -529,12 +529,15 @@ Tensor tensor_or_number(PyObject* o) {
 static std::string holders_of_memory(std::string_view message) {
   constexpr std::string_view before = "tried to allocate ";
   static bool asking = false;  // may itself run out of memory
+  const bool budget = message.starts_with("memory_budget:");
   const size_t at = message.find(before);
-  if (asking || at == std::string_view::npos) return {};
-  const double bytes =
-      std::strtod(std::string(message.substr(at + before.size())).c_str(), nullptr);
-  const double there = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
-  if (bytes > there || bytes < 1e6) return {};
+  if (asking || (at == std::string_view::npos && !budget)) return {};
+  if (!budget) {
+    const double bytes =
+        std::strtod(std::string(message.substr(at + before.size())).c_str(), nullptr);
+    const double there = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+    if (bytes > there || bytes < 1e6) return {};
+  }
   asking = true;
   std::string text;
   if (PyObject* module = PyImport_ImportModule("clew._debug.memory")) {

@@ -44,6 +44,9 @@ struct Allocator {
   int64_t live_limit = 0;
   int64_t cached_limit = quiet_bytes;
   StorageWatch watch = nullptr;
+  // Live bytes beyond which make_room() is asked first; it throws where there is no room.
+  int64_t room_limit = INT64_MAX;
+  void (*make_room)(size_t nbytes) = nullptr;
 
   int64_t until_short_look = 0;  // bytes of new short blocks before the next look at what is held
   int64_t short_stuck = 0;       // what the last cleaning of short blocks left of cached_bytes
@@ -91,6 +94,7 @@ inline Storage* again(Storage*& list) {
   s->refs = 1;
   s->version = 0;
   s->resizable = true;
+  s->lent = 0;
   return s;
 }
 Storage* bare_storage(Allocator& a);

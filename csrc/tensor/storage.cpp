@@ -132,6 +132,9 @@ void clean_short_blocks(Allocator& a) {
 Storage* Storage::allocate(size_t nbytes, Device device) {
   Allocator& a = allocator();
   Storage* s;
+  if (a.stats.live_bytes + static_cast<int64_t>(nbytes) > a.room_limit && device == Device::CPU)
+      [[unlikely]]
+    a.make_room(nbytes);
   if (device != Device::CPU || nbytes - 1 >= short_most) [[unlikely]] {  // 0 - 1 is large, too
     s = allocate_rarely(a, nbytes, device);
     if (!s->data) return s;
@@ -168,9 +171,8 @@ void Storage::destroy(Storage* s) {
   Allocator& a = allocator();
   if (s->writer) release_origin(std::exchange(s->writer, nullptr));
   if (s->release) [[unlikely]] {
-    const bool pending = s->device == Device::Pending;  // of a program that failed
     s->release(s);
-    if (!pending) {
+    if (!s->resizable) {
       delete s;
       return;
     }
@@ -229,6 +231,11 @@ MemoryStats memory_stats() {
 void reset_peak_memory_stats() {
   Allocator& a = allocator();
   a.stats.peak_bytes = a.stats.live_bytes;
+  if (!a.watch) a.live_limit = std::min(a.stats.peak_bytes, a.peak_now);
+}
+void raise_peak_memory_stats(int64_t peak_bytes) {
+  Allocator& a = allocator();
+  a.stats.peak_bytes = std::max(a.stats.peak_bytes, peak_bytes);
   if (!a.watch) a.live_limit = std::min(a.stats.peak_bytes, a.peak_now);
 }
 void watch_storages(StorageWatch watch) {

@@ -27,7 +27,8 @@ struct alignas(64) Storage {  // one line of the cache
   uint32_t lent : 1 = 0;      // somebody may write the bytes unseen: NumPy, DLPack, an address
   void* data = nullptr;
   size_t nbytes = 0;
-  // For foreign memory: gives `owner` back. Of a pending storage the owner is the Program.
+  // For foreign memory: gives `owner` back. Of a pending storage the owner is what makes its bytes
+  // (program/waiting.h), of one whose contents can be made again their Content (program/recipe.h).
   void (*release)(Storage*) = nullptr;
   void* owner = nullptr;
   Origin* writer = nullptr;  // owned: where the last counted write came from
@@ -41,6 +42,8 @@ struct alignas(64) Storage {  // one line of the cache
   void take_bytes();
   // Or those of another storage of the same size, which has none then.
   void take_bytes_of(Storage* other);
+  // Whether somebody has to know before the bytes are written.
+  bool is_looked_after() const { return device == Device::Pending || awaited || release; }
   // References that no waiting call holds.
   uint32_t seen_refs() const { return refs - awaited; }
   // Whether somebody else may write the bytes without a word to us.
@@ -71,6 +74,8 @@ struct MemoryStats {
 };
 MemoryStats memory_stats();
 void reset_peak_memory_stats();
+// As though so much had been live before.
+void raise_peak_memory_stats(int64_t peak_bytes);
 void empty_cache();
 // As though so many turns of the clock had gone by: what was live long ago no longer counts, and
 // what is cached beyond it is given back. Whether there may be more to give back.

@@ -177,9 +177,10 @@ static_assert(sizeof(Tensor) == sizeof(TensorObj*));
 struct ElementsOfBatch : Error {
   using Error::Error;
 };
-// Before bytes are written by something that does not wait: calls that wait may read them.
+// Before bytes are written by something that does not wait: calls that wait may read them, or what
+// is made again of what they were.
 inline void settle_before_write(const Tensor& t) {
-  if (t->storage->device == Device::Pending || t->storage->awaited) [[unlikely]]
+  if (t->storage->is_looked_after()) [[unlikely]]
     settle_storage(t->storage);
 }
 

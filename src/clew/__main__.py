@@ -1,4 +1,4 @@
-"""The command line: `clew run script.py`, `clew launch`, `clew export`, `clew alias on`, `clew info`."""
+"""The command line: run, launch, export, replay, alias and info."""
 
 from __future__ import annotations
 

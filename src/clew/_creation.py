@@ -125,7 +125,7 @@ def asarray(
     elif hasattr(obj, "untyped"):  # a storage
         from clew.storage import _of_dtype
 
-        kind = dtype or getattr(obj, "dtype", _C.get_default_dtype())
+        kind: Any = dtype or getattr(obj, "dtype", _C.get_default_dtype())
         source = _of_dtype(obj.untyped()._bytes, kind)
     elif isinstance(obj, np.ndarray):
         source = from_numpy(obj)
@@ -207,12 +207,13 @@ def normal(
         raise TypeError(
             "normal(): dtype, layout, device, pin_memory and requires_grad need numbers and a size"
         )
-    if not isinstance(mean, Tensor):
-        mean = full_like(std, mean)
     if not isinstance(std, Tensor):
+        assert isinstance(mean, Tensor)
         if std < 0:
             raise RuntimeError(f"normal: std must not be negative; got {std}")
         std = full_like(mean, std)
+    elif not isinstance(mean, Tensor):
+        mean = full_like(std, mean)
     if out is None:
         return _C.ops._normal(mean, std, generator=generator)
     return _C.ops._normal(mean, std, generator=generator, out=out)

@@ -17,7 +17,7 @@ from typing import Any
 
 from clew import _C
 from clew._C import Tensor
-from clew._provenance import Location, describe, describe_calls, short_path
+from clew._provenance import Location, describe, describe_calls, parameter_name, short_path
 
 __all__ = ["describe", "describe_calls"]
 
@@ -119,6 +119,88 @@ def result_name(code: CodeType, offset: int, path: str, kind: str, node: str) ->
     return ast.unparse(target) if isinstance(target, (ast.Name, ast.Attribute)) else ""
 
 
+_OPERATORS = {
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.Div: "div",
+    ast.MatMult: "matmul",
+    ast.Pow: "pow",
+    ast.Mod: "remainder",
+    ast.FloorDiv: "floordivide",
+    ast.BitAnd: "bitwiseand",
+    ast.BitOr: "bitwiseor",
+    ast.BitXor: "bitwisexor",
+    ast.Lt: "lt",
+    ast.LtE: "le",
+    ast.Gt: "gt",
+    ast.GtE: "ge",
+    ast.Eq: "eq",
+    ast.NotEq: "ne",
+}
+
+
+def operand_names(code: CodeType, offset: int, kind: str, operation: str, count: int) -> str:
+    """What the line calls the operands of an operation that failed there: a line each, empty where
+    it has no name for one; all empty where the expression is not that operation.
+
+    Args:
+        kind: class of the module in progress.
+        operation: its name, as the error tells it.
+        count: how many tensors it was given.
+    """
+    at = Location(code, offset)
+    part = _expression(at)
+    parts = [] if part is None else _operands(part, at.file, kind, operation, count)
+    if len(parts) != count:
+        return ""
+    return "\n".join(
+        ast.unparse(part) if isinstance(part, (ast.Name, ast.Attribute)) else "" for part in parts
+    )
+
+
+def _expression(at: Location) -> ast.AST | None:
+    """The expression that the instruction belongs to, or the statement `x += y`."""
+    tree = _parsed("".join(linecache.getlines(at.file)))
+    first, last, column, end = at.span
+    if tree is None or column is None:
+        return None
+    for part in ast.walk(tree):
+        if isinstance(part, (ast.expr, ast.AugAssign)) and part.lineno == first:
+            if (part.end_lineno, part.col_offset, part.end_col_offset) == (last, column, end):
+                return part
+    return None
+
+
+def _operands(
+    part: ast.AST, file: str, kind: str, operation: str, count: int
+) -> list[ast.expr | None]:
+    op = _plain(operation.rpartition(".")[2])
+    if isinstance(part, (ast.BinOp, ast.AugAssign, ast.Compare)):
+        operator = part.ops[0] if isinstance(part, ast.Compare) else part.op
+        if _OPERATORS.get(type(operator)) != op:
+            return []
+        if isinstance(part, ast.Compare):
+            return [part.left, *part.comparators]
+        return [part.left, part.right] if isinstance(part, ast.BinOp) else [part.target, part.value]
+    if not isinstance(part, ast.Call):
+        return []
+    called = part.func.attr if isinstance(part.func, ast.Attribute) else ""
+    called = part.func.id if isinstance(part.func, ast.Name) else called
+    given = part.args
+    if _plain(kind) == op and called != "" and _plain(called) != op:
+        # A layer that is one operation: its own tensors come after the argument.
+        return [*given, *[None] * (count - 1)] if len(given) == 1 else []
+    if _plain(called) != op:
+        return []
+    if isinstance(part.func, ast.Attribute) and not _is_imported(part.func.value, file):
+        given = [part.func.value, *given]
+    if given and isinstance(given[0], (ast.List, ast.Tuple)):
+        return list(given[0].elts) if len(given[0].elts) < 3 else []
+    tensors = [a for a in given if not isinstance(a, (ast.Constant, ast.Tuple, ast.List))]
+    return list(tensors[:1] if count == 1 else tensors)
+
+
 def _is_imported(owner: ast.expr, file: str) -> bool:
     """Whether the name is that of a module, such as F in ``F.relu_(h)``."""
     while isinstance(owner, ast.Attribute):
@@ -194,6 +276,15 @@ def member(tensor: Tensor) -> str:
                 if one.data_ptr() <= memory < one.data_ptr() + one.nbytes:
                     view = view or f"a view of {told}"
     return view
+
+
+def called_member(tensor: Tensor) -> str:
+    """``the parameter fc1.weight of Net`` for what belongs to a model that was called."""
+    found = parameter_name(tensor)
+    if found is None:
+        return ""
+    kind = "parameter" if tensor.requires_grad else "buffer"
+    return f"the {kind} {found[0]} of {found[1]}"
 
 
 def unused(roots: tuple[Tensor, ...], inputs: dict[int, Tensor]) -> str:

@@ -69,7 +69,7 @@ FUNCTIONS = {
         "cumulative_sum expand_dims isdtype matrix_transpose permute_dims take_along_axis "
         "unique_all unique_counts unique_inverse unique_values unstack vecdot"
     ),
-    "clew._dtypes": "sparse_coo sparse_csc sparse_csr",
+    "clew._dtypes": "jagged sparse_coo sparse_csc sparse_csr",
     "clew.sparse": (
         "sparse_compressed_tensor sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor"
     ),
@@ -105,6 +105,7 @@ METHODS = {
         "is_coalesced row_indices sparse_dim sparse_mask to_dense to_sparse to_sparse_coo "
         "to_sparse_csc to_sparse_csr values"
     ),
+    "clew.nested._construct": "to_padded_tensor",
     "clew.storage": "_typed_storage storage",
 }
 

@@ -37,6 +37,7 @@ _LAZY_MODULES = {
     "fft": "clew.fft",
     "masked": "clew.masked",
     "sparse": "clew.sparse",
+    "nested": "clew.nested",
     "debug": "clew.debug",
     "signal": "clew.signal",
     "special": "clew.special",
@@ -77,6 +78,7 @@ _LAZY_NAMES = {
     "compile": "clew._program.compiled",
     "autobatch": "clew._program.autobatch",
     "deferred": "clew._program.region",
+    "memory_budget": "clew._program.budget",
     "offload": "clew.autograd._offload",
     "DisableTorchFunction": "clew.overrides",
     **dict.fromkeys(

@@ -94,8 +94,117 @@ def test_results_of_one_operation_go_by_their_name():
     results = (h1, h2, h3, h4, h5, h6, h7, h8, h9)
     for i, h in enumerate(results, 1):
         with pytest.raises(RuntimeError) as e:
-            h + clew.ones(7, 7, 7, 7)
+            [h][0] + clew.ones(7, 7, 7, 7)
         assert (f"`h{i}`, float32" in str(e.value)) == (h is not h7), e.value
+
+
+# ---- operands of what failed ----
+
+
+class Mixes(nn.Module):
+    def __init__(self, way) -> None:
+        super().__init__()
+        self.fc = nn.Linear(6, 6)
+        self.gain = nn.Parameter(clew.ones(7))
+        self.register_buffer("place", clew.zeros(9, 6))
+        self.way = way
+
+    def forward(self, x):
+        h = self.fc(x)
+        table = h @ h.T
+        return self.way(self, x, h, table) if self.way else h
+
+
+def failure(way) -> str:
+    net = nn.Sequential(*[nn.Sequential(Mixes(None), Mixes(way if i else None)) for i in range(2)])
+    with pytest.raises(RuntimeError) as e:
+        net(clew.ones(3, 6))
+    return str(e.value)
+
+
+@columns
+def test_operands_of_a_shape_error_go_by_the_names_on_its_line():
+    told = failure(lambda self, x, h, table: x + table)
+    assert "\n  `x`, float32[3, 6], was made by LinearBackward0 at " in told
+    assert "\n  `table`, float32[3, 3], was made by MatmulBackward0 at " in told
+    for way in (
+        lambda self, x, h, table: x * self.gain,
+        lambda self, x, h, table: clew.mul(x, self.gain),
+        lambda self, x, h, table: x.mul(self.gain),
+    ):
+        told = failure(way)
+        assert "\n  `self.gain`, float32[7], is the parameter 1.1.gain of Sequential" in told
+    told = failure(lambda self, x, h, table: clew.cat([h, self.place.T]))
+    assert "`h`, float32[3, 6], was made by LinearBackward0" in told
+    told = failure(lambda self, x, h, table: h - self.place)
+    assert "`self.place`, float32[9, 6], is the buffer 1.1.place of Sequential" in told
+    told = failure(lambda self, x, h, table: self.fc(table))
+    assert "`table`, float32[3, 3], was made by" in told
+    assert "float32[6, 6] is the parameter 1.1.fc.weight of Sequential" in told
+    assert "fc.bias" not in told  # fits
+
+
+@columns
+def test_an_operand_has_no_name_where_the_line_shows_another_operation():
+    told = failure(lambda self, x, h, table: h.masked_fill(table > 0, 1))  # ends in where()
+    assert "`table`" not in told
+    told = failure(lambda self, x, h, table: F.linear(input=table, weight=self.fc.weight))
+    assert "`self.fc.weight`" not in told and "1.1.fc.weight of Sequential" in told
+
+
+def test_layers_of_a_sequential_tell_which_of_them_made_the_operand():
+    net = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.Flatten(), nn.Linear(99, 10))
+    with pytest.raises(RuntimeError) as e:
+        net(clew.ones(2, 3, 8, 8))
+    assert "float32[2, 288] was made by ViewBackward0 in module 2: Flatten" in str(e.value)
+    assert "float32[10, 99] is the parameter 3.weight of Sequential" in str(e.value)
+
+
+def test_a_loss_names_input_and_target():
+    for loss in (F.mse_loss, F.l1_loss, F.smooth_l1_loss, F.huber_loss):
+        with pytest.raises(
+            RuntimeError, match=r"^\w+: input and target must have one shape; got "
+        ) as e:
+            loss(clew.ones(2, 3), clew.ones(2, 5))
+        assert "float32[2, 3] and float32[2, 5]" in str(e.value)
+        assert loss.__name__ in str(e.value)
+
+
+# ---- names of arguments ----
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "told"),
+    [
+        (nn.Conv2d, (3, "8", 3), "Conv2d: out_channels must be an int; got str '8'"),
+        (nn.Conv2d, (3.0, 8, 3), "Conv2d: in_channels must be an int; got float 3.0"),
+        (nn.Conv1d, (3, 8, 3, "2"), "Conv1d: stride must be an int; got str '2'"),
+        (nn.ConvTranspose2d, (3, 8, "3"), "ConvTranspose2d: kernel_size must be an int; got str"),
+        (nn.Linear, (2.5, 3), "Linear: in_features must be an int; got float 2.5"),
+        (nn.BatchNorm2d, ("3",), "BatchNorm2d: num_features must be an int; got str '3'"),
+        (nn.GRU, ("2", 3), "GRU: input_size must be an int; got str '2'"),
+        (nn.LSTM, (2, 3, 1.5), "LSTM: num_layers must be an int; got float 1.5"),
+    ],
+)
+def test_a_layer_names_the_size_that_is_no_whole_number(kind, given, told):
+    with pytest.raises(TypeError) as e:
+        kind(*given)
+    assert str(e.value).startswith(told)
+
+
+def test_layers_name_themselves_and_not_what_they_are_made_of():
+    layers = [kind for kind in vars(nn).values() if isinstance(kind, type)]
+    layers = [kind for kind in layers if issubclass(kind, nn.Module)]
+    for kind in layers:
+        with pytest.raises((TypeError, ValueError)) as e:
+            kind(mistyped=1) if kind is not nn.Identity else kind(1)(2, 3)
+        assert str(e.value).startswith((f"{kind.__name__}.", "int is not")), kind
+        own = [name for name in kind.forward.__qualname__.split(".") if name.startswith("_")]
+        assert not own, kind
+    with pytest.raises(TypeError, match=r"^Conv2d\.forward\(\) takes 2 positional arguments"):
+        nn.Conv2d(3, 8, 3)(clew.ones(1, 3, 8, 8), 2)
+    with pytest.raises(TypeError, match=r"^max_pool2d\(\): argument 'input'"):
+        nn.MaxPool2d(2)([1, 2])
 
 
 # ---- out-of-place forms ----

@@ -359,7 +359,15 @@ tensor([[-1.],
             fail_value(c.name(), ": expected more than 1 value per channel when training; got ", x);
           }
           Tensors results;
+          // The batch's own statistics are made of x alone: what makes them again must not depend
+          // on running ones, which move on.
           Tensor in[] = {x, c.in[3], c.in[4], mean, var};
+          if (a.training) {
+            check_channels(c, mean, x, "running_mean");
+            check_channels(c, var, x, "running_var");
+            for (const Tensor& t : {mean, var}) check_affine_dtype(c, x, t);
+            in[3] = in[4] = Tensor();
+          }
           BatchAttrs attrs{a.training, a.eps};
           apply(native_batch_norm_op, in, &attrs, results);
           if (a.training) {

@@ -12,6 +12,7 @@ from typing import Any
 import clew
 from clew import _C, Tensor
 from clew._graph.tables import amount, fit
+from clew._structured import Structured
 
 __all__ = ["Growth", "Holding", "MemoryTable", "leaks", "memory"]
 
@@ -80,7 +81,8 @@ class _Count:
         self.rows: dict[tuple[str, str, str], list[int]] = {}
 
     def add(self, tensor: Tensor, kind: str, name: str, place: str = "") -> None:
-        if tensor.device.type != "meta":
+        # The parts of sparse and ragged tensors are tensors of their own.
+        if not isinstance(tensor, Structured) and tensor.device.type != "meta":
             nbytes = tensor.untyped_storage().nbytes()
             self.add_block(tensor._storage_key(), nbytes, kind, name, place)
 

@@ -41,7 +41,8 @@ def width_of(dtype: Any) -> int:
 
 def buffer_of(raw: Tensor) -> memoryview:
     """The memory of a uint8 tensor, writable and shared."""
-    return memoryview(raw.numpy()).cast("B")
+    array: Any = raw.numpy()
+    return memoryview(array).cast("B")
 
 
 def view_of(raw: Tensor, dtype: Any, size: Any, stride: Any, offset: int, what: str) -> Tensor:

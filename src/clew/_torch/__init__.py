@@ -23,7 +23,7 @@ NAMES: dict[str, str] = {
             "_sample_dirichlet get_device_module is_vulkan_available "
             "sym_float sym_int sym_ite sym_max "
             "sym_min sym_not sym_sqrt sym_sum typename "
-            "sparse_coo sparse_csr sparse_csc sparse_bsr sparse_bsc jagged _mkldnn "
+            "sparse_coo sparse_csr sparse_csc sparse_bsr sparse_bsc _mkldnn "
             "has_mps has_cuda has_cudnn has_mkldnn cond classes _is_functional_tensor "
             "fork wait is_distributed"
         ),

@@ -220,11 +220,6 @@ MODULES: dict[str, tuple[str, str]] = {
         "extensions are compiled for PyTorch's headers, which clew does not have",
         "BuildExtension CUDAExtension CppExtension include_paths library_paths load load_inline",
     ),
-    "nested": (
-        "tensors of rows of different length are not part of clew",
-        "as_nested_tensor narrow nested_tensor nested_tensor_from_jagged to_padded_tensor",
-    ),
-    "nested._internal.nested_tensor": ("nested tensors are not part of clew", "NestedTensor"),
     "cuda.profiler": (_GPU, "init profile start stop"),
     "cuda.comm": (_GPU, "broadcast broadcast_coalesced gather reduce_add scatter"),
     "cuda.nccl": (_GPU, "all_gather all_reduce is_available version"),

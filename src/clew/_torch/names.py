@@ -44,8 +44,8 @@ class _Layout(clew.layout):
         return hash(self._name)
 
 
-sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc, jagged, _mkldnn = map(
-    _Layout, "sparse_coo sparse_csr sparse_csc sparse_bsr sparse_bsc jagged _mkldnn".split()
+sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc, _mkldnn = map(
+    _Layout, "sparse_coo sparse_csr sparse_csc sparse_bsr sparse_bsc _mkldnn".split()
 )
 
 

@@ -30,7 +30,7 @@ class FunctionCtx(_C.Node):
         self._replayed: tuple[Any, ...] | None = None
 
     @property
-    def saved_tensors(self) -> tuple[Any, ...]:
+    def saved_tensors(self) -> tuple[Tensor, ...]:
         """The tensors kept by save_for_backward (in ``jvp``: by save_for_forward)."""
         if self._in_jvp:
             return self._to_save_forward or self._to_save
@@ -141,8 +141,8 @@ class Function(metaclass=_Metaclass):
         raise NotImplementedError("setup_context is not implemented.")
 
     @staticmethod
-    def backward(ctx: Any, *grad_outputs: Any) -> Any:
-        """Computes the gradients of forward's arguments from those of its outputs."""
+    def backward(*args: Any, **kwargs: Any) -> Any:
+        """Computes the gradients of forward's arguments: ``backward(ctx, *grad_outputs)``."""
         raise NotImplementedError(
             "You must implement either the backward or vjp method for your custom "
             "autograd.Function to use it with backward "
@@ -150,14 +150,14 @@ class Function(metaclass=_Metaclass):
         )
 
     @staticmethod
-    def vjp(ctx: Any, *grad_outputs: Any) -> Any:
+    def vjp(*args: Any, **kwargs: Any) -> Any:
         """Another name for backward."""
         raise NotImplementedError("vjp is not implemented.")
 
     @staticmethod
-    def jvp(ctx: Any, *grad_inputs: Any) -> Any:
-        """Computes the outputs' tangents from the arguments'; used by forward-mode
-        differentiation.
+    def jvp(*args: Any, **kwargs: Any) -> Any:
+        """Computes the outputs' tangents from the arguments': ``jvp(ctx, *grad_inputs)``; used by
+        forward-mode differentiation.
         """
         raise NotImplementedError(
             "You must implement the jvp function for custom autograd.Function to use it with "

@@ -21,13 +21,19 @@ _huber_loss = private("_huber_loss")
 
 def _broadcast(name: str, input: Any, target: Any) -> tuple[Any, Any]:
     """Input and target in one shape, with a warning, for it is likely a mistake."""
+    try:
+        x, y = clew.broadcast_tensors(input, target)
+    except RuntimeError:
+        raise RuntimeError(
+            f"{name}: input and target must have one shape; got {input.dtype.name}"
+            f"{list(input.shape)} and {target.dtype.name}{list(target.shape)}"
+        ) from None
     warnings.warn(
         f"{name}: the target has shape {tuple(target.shape)} and the input "
         f"{tuple(input.shape)}; they are broadcast, which is likely not what is meant",
         stacklevel=user_level(),
     )
-    input, target = clew.broadcast_tensors(input, target)
-    return input, target
+    return x, y
 
 
 def _check_weight(name: str, input: Any, weight: Any) -> None:

@@ -134,6 +134,12 @@ class MultiheadAttention(Module):
         average_attn_weights: bool = True,
         is_causal: bool = False,
     ) -> Any:
+        if query.is_nested or key.is_nested or value.is_nested:
+            from clew.nested._modules import attention_of
+
+            return attention_of(
+                self, query, key, value, key_padding_mask, need_weights, attn_mask, is_causal
+            )
         swap = self.batch_first and query.dim() == 3
         if swap:
             # One transposed tensor for several uses keeps the projections together.

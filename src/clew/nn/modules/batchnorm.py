@@ -12,6 +12,7 @@ from .. import init
 from ..parameter import Parameter, UninitializedBuffer, UninitializedParameter
 from .lazy import LazyModuleMixin
 from .module import Module
+from .utils import check_whole
 
 __all__ = [
     "BatchNorm1d",
@@ -47,6 +48,7 @@ class _NormBase(Module):
         bias: bool = True,
     ) -> None:
         super().__init__()
+        check_whole(self, num_features=num_features)
         self.num_features = num_features
         self.eps = eps
         self.momentum = momentum

@@ -12,7 +12,7 @@ from .. import init
 from ..parameter import Parameter, UninitializedParameter
 from .lazy import LazyModuleMixin
 from .module import Module
-from .utils import _reverse_repeat_tuple, ntuple
+from .utils import _reverse_repeat_tuple, check_whole, ntuple
 
 __all__ = [
     "Conv1d",
@@ -55,6 +55,17 @@ class _ConvNd(Module):
         dtype: Any = None,
     ) -> None:
         super().__init__()
+        check_whole(
+            self,
+            in_channels=in_channels,
+            out_channels=out_channels,
+            kernel_size=kernel_size,
+            stride=stride,
+            padding=() if isinstance(padding, str) else padding,
+            dilation=dilation,
+            output_padding=output_padding,
+            groups=groups,
+        )
         if groups <= 0:
             raise ValueError("groups must be a positive integer")
         if in_channels % groups != 0:

@@ -13,6 +13,7 @@ from ..parameter import Parameter, UninitializedParameter
 from ._shortcut import one_call
 from .lazy import LazyModuleMixin
 from .module import Module
+from .utils import check_whole
 
 __all__ = ["Bilinear", "Identity", "LazyLinear", "Linear"]
 
@@ -65,6 +66,7 @@ class Linear(Module):
         dtype: Any = None,
     ) -> None:
         super().__init__()
+        check_whole(self, in_features=in_features, out_features=out_features)
         self.in_features = in_features
         self.out_features = out_features
         self.weight = Parameter(clew.empty((out_features, in_features), device=device, dtype=dtype))

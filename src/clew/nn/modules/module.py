@@ -6,7 +6,7 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from types import FunctionType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import clew
 from clew._provenance import user_level
@@ -82,13 +82,17 @@ class _CallSignature:
         return inspect.Signature([inspect.Parameter(n, k) for n, k in zip(names, kinds)])
 
 
-def _renamed(init: Any, name: str) -> Any:
+def _renamed(method: Any, name: str) -> Any:
     """A function under another name, which errors about its arguments then tell."""
     own = FunctionType(
-        init.__code__, init.__globals__, "__init__", init.__defaults__, init.__closure__
+        method.__code__,
+        method.__globals__,
+        method.__name__,
+        method.__defaults__,
+        method.__closure__,
     )
-    own.__kwdefaults__, own.__annotations__ = init.__kwdefaults__, init.__annotations__
-    own.__doc__, own.__module__, own.__qualname__ = init.__doc__, init.__module__, name
+    own.__kwdefaults__, own.__annotations__ = method.__kwdefaults__, method.__annotations__
+    own.__doc__, own.__module__, own.__qualname__ = method.__doc__, method.__module__, name
     return own
 
 
@@ -113,7 +117,6 @@ class Module(Conversions, HookMethods, clew._C.ModuleBase):
     _parameters: dict[str, Any]
     _buffers: dict[str, Any]
     _modules: dict[str, Any]
-    forward: Callable[..., Any]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if not self.call_super_init:
@@ -149,11 +152,16 @@ class Module(Conversions, HookMethods, clew._C.ModuleBase):
         if self.call_super_init:
             super().__init__(*args, **kwargs)
 
-    def forward(self, *input: Any) -> Any:  # type: ignore[no-redef]
-        """What the module computes; every subclass writes its own."""
-        raise NotImplementedError(
-            f'Module [{type(self).__name__}] is missing the required "forward" function'
-        )
+    if TYPE_CHECKING:
+        # For checkers an attribute: subclasses give forward whatever parameters they need.
+        forward: Callable[..., Any]
+    else:
+
+        def forward(self, *input: Any) -> Any:
+            """What the module computes; every subclass writes its own."""
+            raise NotImplementedError(
+                f'Module [{type(self).__name__}] is missing the required "forward" function'
+            )
 
     # Calls, and attributes that are not in the class, are looked up by compiled code.
     __signature__ = _CallSignature()
@@ -162,10 +170,14 @@ class Module(Conversions, HookMethods, clew._C.ModuleBase):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         clew._C._quick_attributes(cls, Module)
-        inherits = "__init__" not in cls.__dict__ and cls.__init__ is not Module.__init__
-        if inherits and cls.__module__.startswith("clew.nn.modules."):
-            own = _renamed(cls.__init__, f"{cls.__qualname__}.__init__")
-            setattr(cls, "__init__", own)  # noqa: B010
+        if cls.__module__.startswith("clew.nn.modules."):
+            for name in ("__init__", "forward"):
+                method = getattr(cls, name)
+                if name in cls.__dict__ or method is getattr(Module, name):
+                    continue
+                # A forward that is one call of the core is known by its function object.
+                if name == "__init__" or method.__qualname__.startswith(("_", "RNNBase.")):
+                    setattr(cls, name, _renamed(method, f"{cls.__qualname__}.{name}"))
 
     # ---- attributes -------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from ..functional._core import private
 from ..parameter import Parameter
 from ..utils.rnn import PackedSequence
 from .module import Module
+from .utils import check_whole
 
 __all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNBase", "RNNCell", "RNNCellBase"]
 
@@ -25,6 +26,11 @@ _rnn_cell = private("_rnn_cell")
 _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 # The native operations' numbers of the kinds.
 _KINDS = {"LSTM": 0, "GRU": 1, "RNN_TANH": 2, "RNN_RELU": 3}
+
+
+def _refuse_projection(proj_size: int) -> None:
+    if proj_size:
+        raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
 
 
 class RNNBase(Module):
@@ -75,6 +81,7 @@ class RNNBase(Module):
             )
         if not isinstance(hidden_size, int):
             raise TypeError(f"hidden_size should be of type int, got: {type(hidden_size).__name__}")
+        check_whole(self, input_size=input_size, num_layers=num_layers, proj_size=proj_size)
         for option, given in (("bias", bias), ("batch_first", batch_first)):
             if not isinstance(given, bool):
                 raise TypeError(f"{option} should be of type bool, got: {type(given).__name__}")
@@ -223,6 +230,10 @@ class RNNBase(Module):
         if isinstance(input, PackedSequence):
             input, batch_sizes, order, back = input
             sizes = batch_sizes.tolist()
+        elif input.is_nested:
+            from clew.nested._modules import recurrent
+
+            return recurrent(self, input, hx)
         tensors = self._weights()
         dtype = tensors[0].dtype
         lstm = self.mode == "LSTM"
@@ -277,20 +288,39 @@ class RNN(RNNBase):
         dtype: what they hold.
     """
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        if "proj_size" in kwargs:
-            raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
-        if len(args) > 3:
-            self_nonlinearity = args[3]
-            args = args[:3] + args[4:]
-        else:
-            self_nonlinearity = kwargs.pop("nonlinearity", "tanh")
-        if self_nonlinearity not in ("tanh", "relu"):
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        nonlinearity: str = "tanh",
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        if nonlinearity not in ("tanh", "relu"):
             raise ValueError(
-                f"Unknown nonlinearity '{self_nonlinearity}'. Select from 'tanh' or 'relu'."
+                f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'."
             )
-        super().__init__("RNN_" + self_nonlinearity.upper(), *args, **kwargs)
-        self.nonlinearity = self_nonlinearity
+        _refuse_projection(proj_size)
+        super().__init__(
+            "RNN_" + nonlinearity.upper(),
+            input_size,
+            hidden_size,
+            num_layers,
+            bias,
+            batch_first,
+            dropout,
+            bidirectional,
+            0,
+            device,
+            dtype,
+        )
+        self.nonlinearity = nonlinearity
 
 
 class LSTM(RNNBase):
@@ -314,8 +344,32 @@ class LSTM(RNNBase):
         ((5, 2, 3), (1, 2, 3))
     """
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__("LSTM", *args, **kwargs)
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(
+            "LSTM",
+            input_size,
+            hidden_size,
+            num_layers,
+            bias,
+            batch_first,
+            dropout,
+            bidirectional,
+            proj_size,
+            device,
+            dtype,
+        )
 
 
 class GRU(RNNBase):
@@ -333,10 +387,33 @@ class GRU(RNNBase):
         dtype: what they hold.
     """
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        if "proj_size" in kwargs:
-            raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
-        super().__init__("GRU", *args, **kwargs)
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        _refuse_projection(proj_size)
+        super().__init__(
+            "GRU",
+            input_size,
+            hidden_size,
+            num_layers,
+            bias,
+            batch_first,
+            dropout,
+            bidirectional,
+            0,
+            device,
+            dtype,
+        )
 
 
 class RNNCellBase(Module):

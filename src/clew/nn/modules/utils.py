@@ -19,6 +19,22 @@ def ntuple(n: int, value: Any) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, Iterable) else (value,) * n
 
 
+def check_whole(module: Any, **sizes: Any) -> None:
+    """Refuses arguments of a module that are no whole numbers, by the names that it gives them.
+
+    Args:
+        module: whose arguments they are.
+        sizes: whole numbers, or tuples of them, by name.
+    """
+    for name, size in sizes.items():
+        for one in size if isinstance(size, tuple) else (size,):
+            if not hasattr(type(one), "__index__"):
+                raise TypeError(
+                    f"{type(module).__name__}: {name} must be an int; got {type(one).__name__} "
+                    f"{one!r}"
+                )
+
+
 def _ntuple(n: int, name: str = "parse") -> Callable[[Any], tuple[Any, ...]]:
     def parse(x: Any) -> tuple[Any, ...]:
         return ntuple(n, x)

@@ -22,7 +22,7 @@ from ._utils.worker import (
     get_worker_info,
     run,
 )
-from .dataset import IterableDataset
+from .dataset import IterableDataset, Samples
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, _draw_seed
 
 __all__ = ["DataLoader", "WorkerInfo", "default_collate", "default_convert", "get_worker_info"]
@@ -83,7 +83,7 @@ class DataLoader(Generic[T_co]):
 
     def __init__(
         self,
-        dataset: Any,
+        dataset: Samples[T_co],
         batch_size: int | None = 1,
         shuffle: bool | None = None,
         sampler: Sampler[Any] | Iterable[Any] | None = None,
@@ -149,9 +149,9 @@ class DataLoader(Generic[T_co]):
             if self._dataset_kind == _DatasetKind.Iterable:
                 keys = _Endless()
             elif shuffle:
-                keys = RandomSampler(dataset, generator=generator)
+                keys = RandomSampler(self.dataset, generator=generator)
             else:
-                keys = SequentialSampler(dataset)
+                keys = SequentialSampler(self.dataset)
         if batch_size is not None and batch_sampler is None:
             batch_sampler = BatchSampler(keys, batch_size, drop_last)
         self.batch_size = batch_size

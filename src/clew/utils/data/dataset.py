@@ -7,7 +7,7 @@ import math
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import clew
 from clew import Tensor
@@ -26,6 +26,12 @@ __all__ = [
 
 T_co = TypeVar("T_co", covariant=True)
 T = TypeVar("T")
+
+
+class Samples(Protocol[T_co]):
+    """What a loader can read: a dataset, a list, a range, anything with ``__getitem__``."""
+
+    def __getitem__(self, index: Any, /) -> T_co: ...
 
 
 class Dataset(Generic[T_co]):
@@ -239,7 +245,7 @@ class Subset(Dataset[T_co]):
     dataset: Any
     indices: Sequence[int]
 
-    def __init__(self, dataset: Any, indices: Sequence[int]) -> None:
+    def __init__(self, dataset: Samples[T_co], indices: Sequence[int]) -> None:
         self.dataset = dataset
         self.indices = indices
 
@@ -256,7 +262,7 @@ class Subset(Dataset[T_co]):
 
 
 def random_split(
-    dataset: Dataset[T], lengths: Sequence[int | float], generator: Any = None
+    dataset: Samples[T], lengths: Sequence[int | float], generator: Any = None
 ) -> list[Subset[T]]:
     """Divides a dataset at random into parts without common samples.
 

@@ -45,13 +45,18 @@ class _Pickler(ForkingPickler):
         if self.outside is None or size < _LEAST:
             return value.__reduce__()
         at, self.size = self.size, self.size + size
-        self.outside.append(memoryview(value.data.numpy()).cast("B"))
+        self.outside.append(_bytes_of(value.data))
         return _take, (at, size)
+
+
+def _bytes_of(data: clew.Tensor) -> memoryview:
+    array: Any = data.numpy()
+    return memoryview(array).cast("B")
 
 
 def _take(at: int, size: int) -> _Storage:
     data = clew.empty(size, dtype=clew.uint8)
-    target = memoryview(data.numpy()).cast("B")
+    target = _bytes_of(data)
     done = 0
     while done < size:
         n = os.preadv(_incoming.descriptor, [target[done:]], at + done)

@@ -222,7 +222,7 @@ def test_buffers_change_as_in_eager():
 def test_what_cannot_be_kept_names_the_line(function, match):
     with pytest.raises(ExportError, match=match) as error:
         export(Net(function), (clew.randn(3, 3),), dynamic_shapes=({0: Dim("b")},))
-    assert "test_programs.py:" in str(error.value)
+    assert "test_exported_programs.py:" in str(error.value)
 
 
 def test_side_effects_in_branches_raise():

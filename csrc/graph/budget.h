@@ -1,0 +1,49 @@
+// What apply() tells of its calls under a memory budget (csrc/program/recipe.cpp), so that results
+// can be given up and made again. May include: graph/op.h, graph/modes.h.
+// Invariant: nobody notes a call without intercept_budget; a saved tensor that was counted is
+// uncounted once.
+#pragma once
+#include "graph/modes.h"
+#include "graph/op.h"
+
+namespace clew {
+
+namespace program {
+struct Recipe;
+}
+
+// Filled in by csrc/program.
+struct Retention {
+  // One more saved tensor, or one less, holds the storage.
+  void (*count)(Storage* s) = nullptr;
+  void (*uncount)(Storage* s) = nullptr;
+  // A call begins: what would make its results again, or null where that cannot be told. `writes`:
+  // it writes in[0] in place.
+  program::Recipe* (*begin)(const OpDef& op, std::span<const Tensor> in, const void* attrs,
+                            bool writes) = nullptr;
+  // It is through, with these results; or has failed (none).
+  void (*finish)(program::Recipe* recipe, std::span<const Tensor> results) = nullptr;
+};
+extern Retention retention;
+// Budgets that are open; calls do not wait then.
+extern int budgets_open;
+
+inline bool keeps_recipes() { return modes.intercept & intercept_budget; }
+
+// The recipe of a call while it runs.
+class NotedCall {
+  program::Recipe* recipe_;
+
+ public:
+  NotedCall(const OpDef& op, std::span<const Tensor> in, const void* attrs, bool writes = false)
+      : recipe_(keeps_recipes() ? retention.begin(op, in, attrs, writes) : nullptr) {}
+  void results(std::span<const Tensor> outs) {
+    if (recipe_) retention.finish(std::exchange(recipe_, nullptr), outs);
+  }
+  ~NotedCall() {
+    if (recipe_) retention.finish(recipe_, {});
+  }
+  NotedCall(const NotedCall&) = delete;
+};
+
+}  // namespace clew

@@ -1,0 +1,254 @@
+// Which values go when there is no room, and the file that takes those that are cheaper to read.
+// May include: program, tensor.
+// Invariant: what is read from the file are the bytes that were written.
+#include "program/budget.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "graph/budget.h"
+#include "graph/modes.h"
+#include "tensor/allocator.h"
+
+namespace clew::program {
+
+namespace {
+
+constexpr double file_bytes_per_ns = 0.5;  // written and read back
+constinit thread_local int regions = 0;    // budgets that this thread has open
+constinit bool notes_late = false;
+constinit size_t look_from = 0;
+
+void note_calls() { modes.intercept |= intercept_budget; }
+
+double file_price(const Content& v) { return static_cast<double>(v.nbytes) / file_bytes_per_ns; }
+// What it costs to have the value again.
+double price(const Content& v) {
+  if (!v.recipe) return file_price(v);
+  const double again = cost_of(v);
+  return budget().file ? std::min(again, file_price(v)) : again;
+}
+
+// Dear, small and just used values stay. Of many values some are looked at, each time others.
+Content* cheapest() {
+  constexpr size_t most = 96;
+  const auto& all = pool();
+  Content* best = nullptr;
+  double least = 0;
+  size_t looked = 0;
+  const size_t n = all.size(), step = n > 4 * most ? n / (2 * most) | 1 : 1;
+  // An odd step and then single ones: all are met where few may go.
+  for (size_t k = 0; k < 2 * n && looked < most; ++k) {
+    const Content& v = *all[(look_from + (k < n ? k * step : k)) % n];
+    if (!may_be_given_up(v)) continue;
+    ++looked;
+    const double age = static_cast<double>(spent() - v.used_at) + 1000;
+    const double score = (price(v) + 100) / (static_cast<double>(v.nbytes) * age);
+    if (!best || score < least) {
+      best = all[(look_from + (k < n ? k * step : k)) % n];
+      least = score;
+    }
+  }
+  look_from = n ? (look_from + 7919) % n : 0;
+  return best;
+}
+
+// Constants that only recipes hold, where all that is made from them is there.
+bool forget_a_constant() {
+  for (Content* v : pool()) {
+    if (!v->recipe) continue;
+    for (const Recipe::Input& in : v->recipe->inputs) {
+      Content* u = in.value;
+      if (!u || u->recipe || !u->held || u->pins || u->storage->refs != 1) continue;
+      bool there = true;
+      for (const auto& [user, at] : u->users)
+        for (const Recipe::Output& out : user->outputs)
+          there = there && (!out.value || out.value->has_bytes());
+      if (!there) continue;
+      u->incref();
+      while (!u->users.empty()) {
+        Recipe* r = u->users.back().first;
+        ++r->refs;
+        for (Recipe::Output& out : r->outputs)
+          if (out.value) forget_recipe(out.value);
+        const bool gone = r->refs == 1;
+        Recipe::release(r);
+        if (!gone) break;
+      }
+      u->decref();
+      return true;
+    }
+  }
+  return false;
+}
+
+void make_room(size_t nbytes) {
+  Allocator& a = the_allocator;
+  Budget& b = budget();
+  const auto more = static_cast<int64_t>(nbytes);
+  if (notes_late && a.room_limit < b.limit) {
+    const bool on = modes.intercept & intercept_budget;
+    if (regions > 0 && !on) note_calls();
+    // Once more where this may be undone: somebody restores what was switched on before.
+    const int64_t now = a.stats.live_bytes + more;
+    a.room_limit = on || now >= b.limit ? b.limit : now + (b.limit - now) / 2;
+    if (b.limit - a.room_limit < b.limit / 64) a.room_limit = b.limit;
+  }
+  while (a.stats.live_bytes + more > b.limit) {
+    Content* v = cheapest();
+    if (!v) {
+      if (forget_a_constant()) continue;
+      break;
+    }
+    ++b.counts.given_up;
+    b.counts.given_up_bytes += static_cast<int64_t>(v->nbytes);
+    if (b.file && (!v->recipe || file_price(*v) < cost_of(*v)) && !write_to_file(v) && !v->recipe)
+      continue;  // it is full: such values no longer can
+    give_up(v);
+  }
+  const int64_t needed = a.stats.live_bytes + more;
+  if (needed <= b.limit) return;
+  fail(ErrorKind::OutOfMemory, "memory_budget: ", more, " bytes more are needed, but ",
+       a.stats.live_bytes, " of the budget's ", b.limit,
+       " bytes are held by what cannot be given up; a budget of at least ", needed,
+       " bytes is needed here: raise it, use a smaller batch, or hold fewer tensors in variables",
+       !b.file ? ", or give offload= a directory" : "");
+}
+
+}  // namespace
+
+Budget& budget() {
+  static auto& the_budget = *new Budget();
+  return the_budget;
+}
+
+SpillFile::~SpillFile() { close(fd); }
+
+bool write_to_file(Content* v) {
+  SpillFile& f = *budget().file;
+  if (f.full || v->held || v->saved == 0) return false;  // its storage would die
+  int64_t at = f.end;
+  const auto same = std::find_if(f.free.begin(), f.free.end(),
+                                 [&](const auto& place) { return place.first == v->nbytes; });
+  if (same != f.free.end()) {
+    at = same->second;
+    *same = f.free.back();
+    f.free.pop_back();
+  }
+  const char* from = static_cast<const char*>(v->storage->data);
+  for (size_t done = 0; done < v->nbytes;) {
+    const auto to = static_cast<off_t>(at + static_cast<int64_t>(done));
+    const ssize_t n = pwrite(f.fd, from + done, v->nbytes - done, to);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) {
+      f.full = true;
+      return false;
+    }
+    done += static_cast<size_t>(n);
+  }
+  if (at == f.end) f.end += static_cast<int64_t>(v->nbytes);
+  v->file = &f;
+  f.incref();
+  v->file_at = at;
+  ++budget().counts.written;
+  budget().counts.written_bytes += static_cast<int64_t>(v->nbytes);
+  return true;
+}
+
+void read_from_file(const Content* v) {
+  char* to = static_cast<char*>(v->storage->data);
+  for (size_t done = 0; done < v->nbytes;) {
+    const auto from = static_cast<off_t>(v->file_at + static_cast<int64_t>(done));
+    const ssize_t n = pread(v->file->fd, to + done, v->nbytes - done, from);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0)
+      fail("memory_budget: what was offloaded cannot be read again: ",
+           n < 0 ? std::strerror(errno) : "the file is too short");
+    done += static_cast<size_t>(n);
+  }
+  ++budget().counts.read;
+}
+
+void leave_file(Content* v) {
+  SpillFile* f = std::exchange(v->file, nullptr);
+  if (!f) return;
+  f->free.emplace_back(v->nbytes, v->file_at);
+  f->decref();
+}
+
+namespace {
+
+struct Region {
+  uint64_t number;
+  int64_t limit;
+  SpillFile* file;  // counted, or null
+  int64_t peak_before;
+};
+std::vector<Region>& open_regions() {
+  static auto& all = *new std::vector<Region>();
+  return all;
+}
+uint64_t last_region = 0;
+
+void apply_regions() {
+  Budget& b = budget();
+  b.limit = INT64_MAX;
+  b.file = nullptr;
+  for (const Region& r : open_regions()) {
+    b.limit = std::min(b.limit, r.limit);
+    if (r.file) b.file = r.file;
+  }
+  b.least = open_regions().empty() ? 0 : b.limit >> 15;
+}
+
+// Nothing goes any more: only what has gone needs recipes, and what they read.
+void forget_what_is_there() {
+  const std::vector<Content*> all = pool();
+  for (Content* v : all) v->incref();
+  for (Content* v : all) {
+    bool needed = false;
+    for (const auto& [user, at] : v->users)
+      for (const Recipe::Output& out : user->outputs)
+        needed = needed || (out.value && !out.value->has_bytes());
+    if (!needed) forget_recipe(v);
+  }
+  for (Content* v : all) v->decref();
+}
+
+}  // namespace
+
+uint64_t begin_budget(int64_t limit, SpillFile* file, bool note_at_once) {
+  if (file) file->incref();
+  open_regions().push_back({++last_region, limit, file, memory_stats().peak_bytes});
+  reset_peak_memory_stats();
+  budgets_open = static_cast<int>(open_regions().size());
+  apply_regions();
+  ++regions;
+  notes_late = !note_at_once;
+  const int64_t limit_now = budget().limit;
+  the_allocator.make_room = make_room;
+  the_allocator.room_limit = note_at_once ? limit_now : limit_now / 2;
+  if (note_at_once) note_calls();
+  return last_region;
+}
+
+void end_budget(uint64_t number) {
+  auto& all = open_regions();
+  const auto at =
+      std::find_if(all.begin(), all.end(), [&](const Region& r) { return r.number == number; });
+  if (at == all.end()) return;
+  SpillFile* file = at->file;
+  raise_peak_memory_stats(at->peak_before);
+  all.erase(at);
+  apply_regions();
+  if (file) file->decref();
+  if (--regions == 0) modes.intercept &= static_cast<uint8_t>(~intercept_budget);
+  the_allocator.room_limit = budget().limit;
+  budgets_open = static_cast<int>(all.size());
+  if (all.empty()) forget_what_is_there();
+}
+
+}  // namespace clew::program

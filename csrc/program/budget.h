@@ -1,0 +1,58 @@
+// The memory budget: a bound on the allocator's live bytes, kept by giving up what can be made
+// again or lies in a file. May include: program/recipe.h.
+// Invariant: one budget holds for the whole process; it is looked at with the GIL held.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "program/recipe.h"
+
+namespace clew::program {
+
+// A file that takes contents: counted by the values that lie in it and by regions.
+struct SpillFile {
+  uint32_t refs = 1;
+  int fd;  // owned
+  int64_t end = 0;
+  bool full = false;                             // a write failed: it takes no more
+  std::vector<std::pair<size_t, int64_t>> free;  // bytes, place
+  explicit SpillFile(int owned) : fd(owned) {}
+  SpillFile(const SpillFile&) = delete;
+  void incref() { ++refs; }
+  void decref() {
+    if (--refs == 0) delete this;
+  }
+
+ private:
+  ~SpillFile();
+};
+
+struct BudgetCounts {
+  int64_t given_up = 0, given_up_bytes = 0;
+  int64_t made_again = 0, made_again_ns = 0;
+  int64_t written = 0, written_bytes = 0, read = 0;
+  int64_t unmade = 0;  // calls whose results cannot be made again
+  int64_t noted = 0;   // calls
+};
+
+struct Budget {
+  int64_t limit = INT64_MAX;  // of live bytes
+  int64_t least = 0;          // results of fewer bytes are not noted
+  SpillFile* file = nullptr;
+  BudgetCounts counts;
+};
+Budget& budget();
+
+// From now on; calls of this thread are noted at once, or from half of the limit on. With regions
+// around it the least limit holds. Returns the region's number.
+uint64_t begin_budget(int64_t limit, SpillFile* file, bool note_at_once);
+// Without another region what nobody needs any more is forgotten.
+void end_budget(uint64_t region);
+
+// Whether the contents were written, which the value reads from there when it is asked for them.
+bool write_to_file(Content* v);
+// Into the value's storage, which has bytes.
+void read_from_file(const Content* v);
+void leave_file(Content* v);
+
+}  // namespace clew::program

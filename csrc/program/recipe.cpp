@@ -1,0 +1,721 @@
+// Noting calls, giving up values and making them again.
+// May include: program, graph, tensor.
+// Invariant: nothing here recurses over recipes: chains of them are as long as the program ran.
+#include "program/recipe.h"
+
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "base/generator.h"
+#include "base/long_work.h"
+#include "graph/batch.h"
+#include "graph/budget.h"
+#include "graph/inplace.h"
+#include "graph/node.h"
+#include "program/budget.h"
+
+namespace clew::program {
+
+namespace {
+
+constexpr uint32_t deepest = 1 << 14;  // a longer chain would only grow: its last value stays
+constinit int64_t spent_ns = 0;
+
+int64_t now() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+void dies(Storage* s);
+
+void leave_pool(Content* v) {
+  const uint32_t at = std::exchange(v->pool_at, UINT32_MAX);
+  if (at == UINT32_MAX) return;
+  auto& all = pool();
+  all[at] = all.back();
+  all[at]->pool_at = at;
+  all.pop_back();
+  v->pool_at = UINT32_MAX;
+}
+void enter_pool(Content* v) {
+  if (v->pool_at != UINT32_MAX) return;
+  v->pool_at = static_cast<uint32_t>(pool().size());
+  pool().push_back(v);
+}
+
+// It has no bytes any more: what it would cost belongs together with what is missing beside it.
+void open_gap(Content* v) {
+  if (v->gap || !v->recipe) return;
+  v->gap = new Gap{.cost = static_cast<double>(v->recipe->cost)};
+  for (const Recipe::Input& in : v->recipe->inputs)
+    if (in.value && in.value->gap) Gap::join(v->gap, in.value->gap);
+  for (const auto& [user, place] : v->users)
+    for (const Recipe::Output& out : user->outputs)
+      if (out.value && out.value->gap) Gap::join(v->gap, out.value->gap);
+}
+void close_gap(Content* v) {
+  Gap* g = std::exchange(v->gap, nullptr);
+  if (!g) return;
+  if (v->recipe) Gap::root(g)->cost -= static_cast<double>(v->recipe->cost);
+  Gap::release(g);
+}
+
+// The storage no longer has these contents, or nobody needs to know that it has.
+void detach_storage(Content* v) {
+  Storage* s = std::exchange(v->storage, nullptr);
+  if (!s) return;
+  leave_pool(v);
+  s->owner = nullptr;
+  s->release = nullptr;
+  v->saved = 0;
+  if (std::exchange(v->held, false)) s->decref();
+  v->decref();
+}
+void drop_useless(Content* v) {
+  if (v->storage && !v->recipe && v->users.empty() && v->saved == 0 && v->has_bytes())
+    detach_storage(v);
+}
+
+void dies(Storage* s) {
+  auto* v = static_cast<Content*>(static_cast<Waiting*>(std::exchange(s->owner, nullptr)));
+  s->release = nullptr;
+  s->device = Device::CPU;
+  v->storage = nullptr;
+  v->saved = 0;
+  leave_pool(v);
+  leave_file(v);
+  if (!v->users.empty()) open_gap(v);
+  v->decref();
+}
+
+bool can_have_content(const Storage* s) {
+  return s->device == Device::CPU && s->data && !s->is_exposed() && !s->release && s->nbytes > 0;
+}
+Content* content_for(Storage* s) {
+  if (Content* v = content_of(s)) return v;
+  return can_have_content(s) ? new Content(s) : nullptr;
+}
+
+}  // namespace
+
+// ---- gaps ---------------------------------------------------------------------------------------
+
+Gap* Gap::root(Gap* g) {
+  while (g->into) {
+    if (Gap* next = g->into->into) {  // the way becomes shorter
+      ++next->refs;
+      release(std::exchange(g->into, next));
+    }
+    g = g->into;
+  }
+  return g;
+}
+void Gap::join(Gap* a, Gap* b) {
+  a = root(a);
+  b = root(b);
+  if (a == b) return;
+  a->cost += b->cost;
+  b->into = a;
+  ++a->refs;
+}
+void Gap::release(Gap* g) {
+  while (g && --g->refs == 0) {
+    Gap* next = g->into;
+    delete g;
+    g = next;
+  }
+}
+
+// ---- values and recipes -------------------------------------------------------------------------
+
+std::vector<Content*>& pool() {
+  static auto& all = *new std::vector<Content*>();
+  return all;
+}
+int64_t spent() { return spent_ns; }
+
+Content* content_of(const Storage* s) {
+  return s->release == dies ? static_cast<Content*>(static_cast<Waiting*>(s->owner)) : nullptr;
+}
+
+Content::Content(Storage* s)
+    : storage(s), used_at(spent_ns), nbytes(s->nbytes), version(s->version) {
+  s->owner = static_cast<Waiting*>(this);
+  s->release = dies;
+}
+Content::~Content() {
+  leave_pool(this);
+  leave_file(this);
+  if (gap) Gap::release(std::exchange(gap, nullptr));
+  if (!recipe) return;
+  for (Recipe::Output& out : recipe->outputs)
+    if (out.value == this) out.value = nullptr;
+  Recipe::release(std::exchange(recipe, nullptr));
+}
+void Content::hold() {
+  if (std::exchange(held, true)) return;
+  storage->incref();
+}
+void Content::let_go() {
+  if (std::exchange(held, false)) storage->decref();
+}
+void Content::run(Ending) {
+  if (!has_bytes()) make_again(this);
+}
+
+void Recipe::forget_inputs() {
+  for (Input& in : inputs) {
+    if (Shape* shape = std::exchange(in.shape, nullptr)) shape->decref();
+    if (Storage* number = std::exchange(in.number, nullptr)) number->decref();
+    Content* v = std::exchange(in.value, nullptr);
+    if (!v) continue;
+    auto& users = v->users;
+    users[in.place] = users.back();
+    users[in.place].first->inputs[static_cast<int>(users[in.place].second)].place = in.place;
+    users.pop_back();
+    if (users.empty()) {
+      v->incref();
+      v->let_go();
+      drop_useless(v);
+      v->decref();
+    }
+    v->decref();
+  }
+}
+
+Recipe::~Recipe() {
+  forget_inputs();
+  for (Output& out : outputs)
+    if (out.shape) out.shape->decref();
+  if (attrs) {
+    if (op->attrs->destroy && !op->attrs->trivial) op->attrs->destroy(attrs);
+    ::operator delete(attrs);
+  }
+}
+
+// Recipes that nobody has any more, destroyed one after the other.
+class Graveyard {
+  std::vector<Recipe*> waiting_;
+  bool open_ = false;
+
+ public:
+  void bury(Recipe* r) {
+    waiting_.push_back(r);
+    if (std::exchange(open_, true)) return;
+    while (!waiting_.empty()) {
+      Recipe* next = waiting_.back();
+      waiting_.pop_back();
+      delete next;
+    }
+    open_ = false;
+  }
+};
+void Recipe::release(Recipe* r) {
+  static auto& graveyard = *new Graveyard();
+  if (--r->refs == 0) graveyard.bury(r);
+}
+
+// ---- noting -------------------------------------------------------------------------------------
+
+namespace {
+
+// False where the input cannot be known later.
+bool note_input(Recipe& r, const Tensor& t) {
+  const auto at = static_cast<uint32_t>(r.inputs.size());
+  Recipe::Input in;
+  if (!t.defined()) {
+    r.inputs.push_back(in);
+    return true;
+  }
+  if (t.is_wrapped_number()) {
+    in.number = t->storage;
+    in.number->incref();
+  } else {
+    Content* v = content_for(t->storage);
+    if (!v) return false;
+    v->incref();
+    v->users.emplace_back(&r, at);
+    if (!v->recipe && v->has_bytes()) v->hold();
+    v->used_at = spent_ns;
+    r.depth = std::max(r.depth, v->depth);
+    in.value = v;
+    in.place = static_cast<uint32_t>(v->users.size() - 1);
+  }
+  in.shape = t->shape;
+  in.shape->incref();
+  in.offset = t->offset;
+  in.dtype = t->dtype;
+  in.flags = t->flags & kept_flags;
+  r.inputs.push_back(in);
+  return true;
+}
+
+// Where an operation takes its random numbers, or null.
+Generator** source_of(const OpDef& op, void* attrs) {
+  for (int i = 0; op.attrs && attrs && i < op.attrs->count; ++i) {
+    const AttrField& f = op.attrs->fields[static_cast<size_t>(i)];
+    if (f.kind == FieldKind::Generator)
+      return reinterpret_cast<Generator**>(static_cast<char*>(attrs) + f.offset);
+  }
+  return nullptr;
+}
+
+// What a write in place begins with: false where the old contents cannot be had again.
+bool note_written(std::span<const Tensor> in) {
+  Storage* s = in[0]->storage;
+  if (s->device == Device::Pending) settle_storage(s);
+  Content* v = content_of(s);
+  for (const Tensor& t : in.subspan(1))
+    if (t.defined() && t->storage == s) return false;
+  return v && v->recipe;
+}
+
+Recipe* begin(const OpDef& op, std::span<const Tensor> in, const void* attrs, bool writes) {
+  if (op.kind == OpKind::Composite || op.kind == OpKind::View || op.aliases) return nullptr;
+  // What is written in place differs from what it was, whoever needs that.
+  struct Before {
+    Storage* s;
+    ~Before() {
+      if (Content* v = s ? content_of(s) : nullptr) contents_change(v);
+    }
+  } before{writes ? in[0]->storage : nullptr};
+  for (const Tensor& t : in)
+    if (t.defined() && (t.is_meta() || is_batched(t))) return nullptr;
+  struct Give {
+    void operator()(Recipe* r) const { Recipe::release(r); }
+  };
+  std::unique_ptr<Recipe, Give> r(new Recipe());
+  r->op = &op;
+  r->writes = writes;
+  if (writes && !note_written(in)) return nullptr;
+  for (const Tensor& t : in)
+    if (!note_input(*r, t)) {
+      ++budget().counts.unmade;
+      return nullptr;
+    }
+  if (writes) r->saved_before = content_of(in[0]->storage)->saved;
+  if (r->depth >= deepest) return nullptr;
+  if (op.attrs && attrs) {
+    r->attrs = ::operator new(op.attrs->size);
+    if (op.attrs->trivial)
+      std::memcpy(r->attrs, attrs, op.attrs->size);
+    else
+      op.attrs->copy(r->attrs, attrs);
+    if (Generator** source = source_of(op, r->attrs)) {
+      Generator& g = *source ? **source : default_generator();
+      const std::lock_guard lock(g.mutex);
+      r->draws = std::make_unique<uint8_t[]>(Generator::state_bytes);
+      g.save(r->draws.get());
+    }
+  }
+  r->began = now();
+  return r.release();
+}
+
+void finish(Recipe* r, std::span<const Tensor> results) {
+  ++budget().counts.noted;
+  r->cost = now() - r->began;
+  spent_ns += r->cost;
+  bool any = false;
+  for (const Tensor& t : results) {
+    Recipe::Output out;
+    Storage* s = t.defined() ? t->storage : nullptr;
+    const bool whole =
+        s && !r->spoiled &&
+        (r->writes || static_cast<size_t>(t.numel()) * itemsize(t.dtype()) == s->nbytes);
+    if (whole && static_cast<int64_t>(s->nbytes) >= budget().least) {
+      Content* v = content_for(s);
+      if (v && !v->recipe && v->users.empty() && v->has_bytes()) {
+        v->recipe = r;
+        ++r->refs;
+        v->depth = r->depth + 1;
+        v->version = s->version;
+        v->used_at = spent_ns;
+        if (r->writes) v->saved += r->saved_before;
+        out.value = v;
+        out.shape = t->shape;
+        out.shape->incref();
+        out.offset = t->offset;
+        out.dtype = t->dtype;
+        enter_pool(v);
+        any = true;
+      }
+    }
+    r->outputs.push_back(out);
+  }
+  if (!any && !results.empty()) ++budget().counts.unmade;
+  Recipe::release(r);
+}
+
+void count(Storage* s) {
+  Content* v = content_for(s);
+  if (!v) return;
+  ++v->saved;
+  if (budget().file && v->has_bytes()) enter_pool(v);
+}
+void uncount(Storage* s) {
+  Content* v = content_of(s);
+  if (!v || v->saved == 0) return;
+  --v->saved;
+  if (v->has_bytes()) drop_useless(v);
+}
+
+}  // namespace
+
+// ---- giving up ----------------------------------------------------------------------------------
+
+bool may_be_given_up(const Content& v) {
+  const Storage* s = v.storage;
+  return s && s->device == Device::CPU && v.pins == 0 && s->awaited == 0 && !s->is_exposed() &&
+         s->refs == v.saved + (v.held ? 1 : 0) && s->version == v.version &&
+         (v.recipe || (budget().file && !budget().file->full && v.saved > 0 && v.users.empty()));
+}
+
+double cost_of(const Content& v) {
+  double cost = static_cast<double>(v.recipe->cost);
+  constexpr int most = 8;
+  Gap* seen[most];
+  int n = 0;
+  auto add = [&](Gap* g) {
+    if (!g || n == most) return;
+    g = Gap::root(g);
+    for (int i = 0; i < n; ++i)
+      if (seen[i] == g) return;
+    seen[n++] = g;
+    cost += g->cost;
+  };
+  for (const Recipe::Input& in : v.recipe->inputs)
+    if (in.value) add(in.value->gap);
+  for (const auto& [user, place] : v.users)
+    for (const Recipe::Output& out : user->outputs)
+      if (out.value) add(out.value->gap);
+  return cost;
+}
+
+void give_up(Content* v) {
+  v->incref();
+  leave_pool(v);
+  Storage* s = v->storage;
+  if (v->held && s->refs == 1) {
+    v->let_go();  // and the storage dies
+  } else {
+    v->let_go();
+    Storage* shell = Storage::allocate(s->nbytes, Device::Pending);
+    s->take_bytes_of(shell);
+    shell->device = Device::CPU;
+    shell->decref();
+    s->device = Device::Pending;
+    if (!v->file) open_gap(v);
+  }
+  v->decref();
+}
+
+void forget_recipe(Content* v) {
+  close_gap(v);
+  Recipe* r = std::exchange(v->recipe, nullptr);
+  if (!r) return;
+  for (Recipe::Output& out : r->outputs)
+    if (out.value == v) out.value = nullptr;
+  v->depth = 0;
+  if (!budget().file) leave_pool(v);
+  if (!v->users.empty() && v->storage) v->hold();
+  v->incref();
+  Recipe::release(r);
+  drop_useless(v);
+  v->decref();
+}
+
+// ---- making again -------------------------------------------------------------------------------
+
+namespace {
+
+// One thread at a time makes values: kernels let others run.
+class Maker {
+  static inline int depth_ = 0;
+  static inline pthread_t thread_;
+
+ public:
+  Maker() {
+    while (depth_ > 0 && !pthread_equal(thread_, pthread_self())) {
+      void* state = interpreter.leave();
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+      interpreter.enter(state);
+    }
+    thread_ = pthread_self();
+    ++depth_;
+  }
+  ~Maker() { --depth_; }
+  Maker(const Maker&) = delete;
+};
+
+// Values that are to be made, the first needed last; what they read stays meanwhile.
+class Work {
+  struct Frame {
+    Content* value;
+    int ready = 0;  // so many inputs have bytes
+    std::vector<Content*> pinned = {};
+  };
+  std::vector<Frame> frames_;
+
+ public:
+  ~Work() {
+    while (!frames_.empty()) pop();
+  }
+  bool empty() const { return frames_.empty(); }
+  void push(Content* v) {
+    v->incref();
+    frames_.push_back({v});
+  }
+  void pop() {
+    const Frame f = std::move(frames_.back());
+    frames_.pop_back();
+    for (Content* u : f.pinned) {
+      --u->pins;
+      u->decref();
+    }
+    f.value->decref();
+  }
+  // The value whose turn it is, all of whose inputs have bytes.
+  Content* next() {
+    for (;;) {
+      Frame& f = frames_.back();
+      if (f.value->has_bytes() || f.value->file) return f.value;
+      Recipe* recipe = f.value->recipe;
+      if (!recipe) fail_internal("memory_budget: a value that cannot be made again was given up");
+      const auto& inputs = recipe->inputs;
+      Content* missing = nullptr;
+      for (; f.ready < inputs.size(); ++f.ready) {
+        Content* u = inputs[f.ready].value;
+        if (!u) continue;
+        if (!u->has_bytes()) {
+          missing = u;
+          break;
+        }
+        u->incref();
+        ++u->pins;
+        f.pinned.push_back(u);
+        u->used_at = spent_ns;
+      }
+      if (!missing) return f.value;
+      push(missing);
+    }
+  }
+};
+
+Tensor input_of(const Recipe::Input& in) {
+  if (in.number)
+    return over_parts(in.number, in.shape, in.offset, in.dtype, in.flags | flag_wrapped_number);
+  if (!in.value) return {};
+  return over_parts(in.value->storage, in.shape, in.offset, in.dtype, in.flags);
+}
+
+// A storage of its own for a value that nothing has: it is kept until the room is needed.
+void keep_in(Content* v, Storage* s) {
+  v->storage = s;
+  v->version = s->version;
+  v->saved = 0;
+  s->owner = static_cast<Waiting*>(v);
+  s->release = dies;
+  v->incref();
+  v->hold();
+}
+
+void has_bytes_again(Content* v) {
+  v->storage->device = Device::CPU;
+  v->used_at = spent_ns;
+  close_gap(v);
+  enter_pool(v);
+}
+
+// Gives `made` to the value.
+void place(const Recipe::Output& out, const Tensor& made) {
+  Content* v = out.value;
+  Storage* s = made->storage;
+  const bool alone = s->refs == 1 && s->resizable && s->nbytes == v->nbytes && !s->release &&
+                     made->offset == out.offset && made->shape->strides == out.shape->strides;
+  if (made.dtype() != out.dtype || made->shape->sizes != out.shape->sizes)
+    fail_internal("memory_budget: a call gave another result than before: ", made);
+  if (!v->storage) {
+    if (!alone) {
+      s = Storage::allocate(v->nbytes);
+      copy_into(over_parts(s, out.shape, out.offset, out.dtype, 0), made);
+      keep_in(v, s);
+      s->decref();
+    } else {
+      keep_in(v, s);
+    }
+  } else if (alone) {
+    v->storage->take_bytes_of(s);
+  } else {
+    Storage* own = Storage::allocate(v->nbytes);
+    copy_into(over_parts(own, out.shape, out.offset, out.dtype, 0), made);
+    v->storage->take_bytes_of(own);
+    own->decref();
+  }
+  has_bytes_again(v);
+}
+
+// A write in place happens to a copy of the old contents.
+void write_again(const Recipe& r, const Recipe::Output& out, Tensors& in) {
+  const Recipe::Input& old = r.inputs[0];
+  Storage* copy = Storage::allocate(old.value->nbytes);
+  std::memcpy(copy->data, old.value->storage->data, old.value->nbytes);
+  in[0] = over_parts(copy, old.shape, old.offset, old.dtype, old.flags);
+  copy->decref();
+  apply_inplace(*r.op, {in.begin(), static_cast<size_t>(in.size())}, r.attrs);
+  Content* v = out.value;
+  if (v->storage)
+    v->storage->take_bytes_of(copy);
+  else
+    keep_in(v, copy);
+  has_bytes_again(v);
+}
+
+void run(Recipe& r) {
+  const PlainModes plain;
+  const WithPauses pauses;
+  Tensors in, outs;
+  for (const Recipe::Input& i : r.inputs) in.push_back(input_of(i));
+  std::unique_ptr<Generator> draws;
+  Generator** source = r.draws ? source_of(*r.op, r.attrs) : nullptr;
+  Generator* before = source ? *source : nullptr;
+  struct Restore {
+    Generator** at;
+    Generator* before;
+    ~Restore() {
+      if (at) *at = before;
+    }
+  } restore{source, before};
+  if (source) {
+    draws = std::make_unique<Generator>();
+    draws->load(r.draws.get(), Generator::state_bytes);
+    *source = draws.get();
+  }
+  const int64_t began = now();
+  if (r.writes) {
+    write_again(r, r.outputs[0], in);
+  } else {
+    apply(*r.op, {in.begin(), static_cast<size_t>(in.size())}, r.attrs, outs);
+    for (int k = 0; k < r.outputs.size() && k < outs.size(); ++k) {
+      const Recipe::Output& out = r.outputs[k];
+      if (out.value && !out.value->has_bytes()) place(out, outs[k]);
+      outs[k] = Tensor();
+    }
+  }
+  auto& counts = budget().counts;
+  const int64_t took = now() - began;
+  ++counts.made_again;
+  counts.made_again_ns += took;
+  spent_ns += took;
+}
+
+void read_again(Content* v) {
+  if (!v->storage) fail_internal("memory_budget: nobody has what lies in the file");
+  v->storage->take_bytes();
+  try {
+    read_from_file(v);
+  } catch (...) {
+    Storage* shell = Storage::allocate(v->nbytes, Device::Pending);
+    v->storage->take_bytes_of(shell);
+    shell->device = Device::CPU;
+    shell->decref();
+    throw;
+  }
+  leave_file(v);
+  has_bytes_again(v);
+}
+
+// What was made from contents that are going to change goes on without a recipe; what has no bytes
+// now gets them first, and values that nobody has go.
+void lose_users(Content* changing) {
+  class Stack {
+    std::vector<Recipe*> all_;
+
+   public:
+    ~Stack() {
+      while (!all_.empty()) pop();
+    }
+    bool empty() const { return all_.empty(); }
+    Recipe* top() const { return all_.back(); }
+    void push(Recipe* r) {
+      ++r->refs;
+      all_.push_back(r);
+    }
+    void pop() {
+      Recipe* r = all_.back();
+      all_.pop_back();
+      Recipe::release(r);
+    }
+  };
+  while (!changing->users.empty()) {
+    Stack stack;
+    stack.push(changing->users.back().first);
+    while (!stack.empty()) {
+      Recipe* r = stack.top();
+      Recipe* deeper = nullptr;
+      for (const Recipe::Output& out : r->outputs)
+        if (out.value && !out.value->storage && !out.value->users.empty())
+          deeper = out.value->users.back().first;
+      if (deeper) {
+        stack.push(deeper);
+        continue;
+      }
+      for (Recipe::Output& out : r->outputs) {
+        Content* v = out.value;
+        if (!v) continue;
+        v->incref();
+        if (v->storage && !v->has_bytes() && !v->file) make_again(v);
+        forget_recipe(v);
+        v->decref();
+      }
+      r->spoiled = true;
+      r->forget_inputs();
+      stack.pop();
+    }
+  }
+}
+
+}  // namespace
+
+void make_again(Content* v) {
+  const Maker maker;
+  Work work;
+  work.push(v);
+  while (!work.empty()) {
+    Content* next = work.next();
+    if (!next->has_bytes()) {
+      if (next->file) {
+        read_again(next);
+      } else {
+        Recipe* r = next->recipe;
+        ++r->refs;
+        try {
+          run(*r);
+        } catch (...) {
+          Recipe::release(r);
+          throw;
+        }
+        Recipe::release(r);
+      }
+    }
+    work.pop();
+  }
+}
+
+void contents_change(Content* v) {
+  v->incref();
+  if (v->storage && !v->has_bytes()) make_again(v);
+  leave_file(v);
+  if (!v->recipe) lose_users(v);
+  detach_storage(v);
+  if (!v->users.empty()) open_gap(v);
+  v->decref();
+}
+
+void init_retention() {
+  retention = {.count = count, .uncount = uncount, .begin = begin, .finish = finish};
+}
+
+}  // namespace clew::program

@@ -1,0 +1,119 @@
+// Values and recipes: the contents of storages under a memory budget, and the calls that make them
+// again. May include: base, graph, program/waiting.h.
+// Invariant: a value without bytes has a recipe or lies in a file; what a recipe reads can itself
+// be had, and is what the call read when it was made.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "base/smallvec.h"
+#include "graph/op.h"
+#include "program/waiting.h"
+
+namespace clew::program {
+
+struct Recipe;
+class Content;
+struct SpillFile;  // program/budget.h
+
+// A value that was given up, and those beside it that were, cost about as much to make again as all
+// of them together: what is needed first is made first.
+struct Gap {
+  uint32_t refs = 1;
+  Gap* into = nullptr;  // owned: what it was joined with
+  double cost = 0;      // nanoseconds
+  static Gap* root(Gap* g);
+  static void join(Gap* a, Gap* b);
+  static void release(Gap* g);
+};
+
+// Counted (Waiting) by the storage that has its contents, and by each recipe that reads it.
+class Content final : public Waiting {
+ public:
+  Storage* storage = nullptr;  // that has the contents, or waits for them; null: nothing has
+  Recipe* recipe = nullptr;    // counted; null: it cannot be made again
+  // The recipes that read it, each with the number of the input.
+  std::vector<std::pair<Recipe*, uint32_t>> users;
+  int64_t used_at = 0;        // on the clock of spent nanoseconds
+  SpillFile* file = nullptr;  // counted: what has the contents instead of the storage
+  int64_t file_at = 0;
+  size_t nbytes = 0;
+  Gap* gap = nullptr;  // owned; of one without bytes
+  uint32_t saved = 0;  // saved tensors that hold the storage
+  uint32_t pins = 0;
+  uint32_t pool_at = UINT32_MAX;
+  uint32_t version = 0;  // the storage's
+  uint32_t depth = 0;    // of the recipes one behind the other
+  bool held = false;     // a reference to the storage is its own
+
+  explicit Content(Storage* s);
+  void run(Ending why) override;
+  size_t waiting() const override { return has_bytes() ? 0 : 1; }
+  bool has_bytes() const { return storage && storage->device == Device::CPU; }
+  bool is_constant() const { return !recipe; }
+  void hold();
+  void let_go();
+
+ protected:
+  ~Content() override;
+};
+
+struct Recipe {
+  struct Input {
+    Content* value = nullptr;   // counted; null: not given, or a number
+    Storage* number = nullptr;  // owned: of a Python number
+    Shape* shape = nullptr;     // owned
+    int64_t offset = 0;
+    uint32_t place = 0;  // in value->users
+    DType dtype = DType::Float32;
+    uint8_t flags = 0;
+  };
+  struct Output {
+    Content* value = nullptr;  // weak: null where nobody wants it any more
+    Shape* shape = nullptr;    // owned
+    int64_t offset = 0;
+    DType dtype = DType::Float32;
+  };
+  uint32_t refs = 1;  // by its outputs' values, and by whoever runs it
+  bool writes = false;
+  bool spoiled = false;  // what it reads has changed
+  const OpDef* op = nullptr;
+  void* attrs = nullptr;  // owned
+  SmallVec<Input, 4> inputs;
+  SmallVec<Output, 2> outputs;
+  int64_t began = 0, cost = 0;  // nanoseconds
+  uint32_t depth = 0;
+  uint32_t saved_before = 0;         // of a write: saved tensors that hold what is written
+  std::unique_ptr<uint8_t[]> draws;  // the random source's state before the call
+
+  Recipe() = default;
+  Recipe(const Recipe&) = delete;
+  static void release(Recipe* r);
+  void forget_inputs();
+
+ private:
+  friend class Graveyard;
+  ~Recipe();
+};
+
+// Of the storage's contents, or null.
+Content* content_of(const Storage* s);
+// The value has no bytes: makes them.
+void make_again(Content* v);
+// Takes the bytes of a value with a recipe or a place in a file.
+void give_up(Content* v);
+// The recipe is forgotten: from now on the value is a constant.
+void forget_recipe(Content* v);
+// Whether only saved tensors hold it, so that nobody sees it go.
+bool may_be_given_up(const Content& v);
+// What making it again costs, with what is missing around it; nanoseconds.
+double cost_of(const Content& v);
+// Those with bytes that could go.
+std::vector<Content*>& pool();
+// The clock of spent nanoseconds.
+int64_t spent();
+// Before the storage of a value is written by anybody.
+void contents_change(Content* v);
+void init_retention();
+
+}  // namespace clew::program

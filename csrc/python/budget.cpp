@@ -1,0 +1,66 @@
+// The memory budget, switched from Python.
+// May include: everything below python/.
+// Invariant: a region that began is ended by its number, in whatever order.
+#include "program/budget.h"
+
+#include <unistd.h>
+
+#include "python/bridge.h"
+
+namespace clew::python {
+
+namespace {
+
+// _begin_budget(limit, file descriptor or -1, note_at_once) -> the region's number. The file is
+// used through a descriptor of its own.
+PyObject* begin(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    long long limit = 0;
+    int fd = -1, at_once = 1;
+    if (!PyArg_ParseTuple(args, "Lip", &limit, &fd, &at_once)) throw PythonError();
+    program::SpillFile* file = nullptr;
+    if (fd >= 0) {
+      const int own = dup(fd);
+      if (own < 0) fail("memory_budget: the file for offloaded tensors cannot be opened again");
+      file = new program::SpillFile(own);
+    }
+    const uint64_t number = program::begin_budget(limit, file, at_once);
+    if (file) file->decref();
+    return checked(PyLong_FromUnsignedLongLong(number));
+  });
+}
+
+PyObject* end(PyObject*, PyObject* number) {
+  return guarded([&]() -> PyObject* {
+    const unsigned long long n = PyLong_AsUnsignedLongLong(number);
+    if (PyErr_Occurred()) throw PythonError();
+    program::end_budget(n);
+    Py_RETURN_NONE;
+  });
+}
+
+// _budget_counts() -> (limit, given up, their bytes, made again, nanoseconds that took, written,
+// their bytes, read, calls noted, calls that cannot be made again), since the process began.
+PyObject* counts(PyObject*, PyObject*) {
+  const program::Budget& b = program::budget();
+  const program::BudgetCounts& c = b.counts;
+  return Py_BuildValue("(LLLLLLLLLL)", static_cast<long long>(b.limit),
+                       static_cast<long long>(c.given_up), static_cast<long long>(c.given_up_bytes),
+                       static_cast<long long>(c.made_again),
+                       static_cast<long long>(c.made_again_ns), static_cast<long long>(c.written),
+                       static_cast<long long>(c.written_bytes), static_cast<long long>(c.read),
+                       static_cast<long long>(c.noted), static_cast<long long>(c.unmade));
+}
+
+PyMethodDef functions[] = {{"_begin_budget", begin, METH_VARARGS, nullptr},
+                           {"_end_budget", end, METH_O, nullptr},
+                           {"_budget_counts", counts, METH_NOARGS, nullptr},
+                           {}};
+
+}  // namespace
+
+void add_budget(PyObject* module) {
+  if (PyModule_AddFunctions(module, functions) < 0) throw PythonError();
+}
+
+}  // namespace clew::python

@@ -1,0 +1,228 @@
+"""A bound on the bytes of tensors, kept by making saved tensors again."""
+
+from __future__ import annotations
+
+import functools
+import math
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import CodeType, TracebackType
+from typing import Any, ClassVar, ParamSpec, TypeVar
+
+from clew import _C
+from clew._debug.memory import amount
+
+__all__ = ["BudgetReport", "memory_budget"]
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+_UNITS = {"": 1, "K": 1000, "M": 1000**2, "G": 1000**3, "T": 1000**4}
+_BINARY = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_NO_LIMIT = (1 << 63) - 1
+
+
+@dataclass(frozen=True)
+class BudgetReport:
+    """What a budget did.
+
+    Attributes:
+        limit: the bytes that were allowed; None without a limit.
+        peak: the most bytes that were live in the region.
+        given_up: how many saved tensors were given up, and `given_up_bytes`, of how many bytes.
+        made_again: how many calls ran once more, and `seconds`, the time that took.
+        written: how many went to the offload directory, and `written_bytes`, of how many bytes.
+        kept: calls whose results could not have been made again.
+    """
+
+    limit: int | None
+    peak: int
+    given_up: int
+    given_up_bytes: int
+    made_again: int
+    seconds: float
+    written: int
+    written_bytes: int
+    kept: int
+
+    def __str__(self) -> str:
+        limit = "no limit" if self.limit is None else f"a budget of {amount(self.limit, 'B')}"
+        lines = [f"peak {amount(self.peak, 'B')} under {limit}"]
+        if self.given_up:
+            lines.append(
+                f"  {self.given_up} saved tensors of {amount(self.given_up_bytes, 'B')} were given "
+                f"up; {self.made_again} calls ran again in {self.seconds:.3g} s"
+            )
+        if self.written:
+            lines.append(
+                f"  {self.written} of them went to the disk: {amount(self.written_bytes, 'B')}"
+            )
+        return "\n".join(lines)
+
+
+def _bytes_of(text: str) -> int:
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?\s*", text, re.IGNORECASE)
+    if not found or (found[3] and not found[2]):
+        raise ValueError(
+            f"memory_budget: {text!r} is no size; write one like '600 MB', '1.5 GiB' or 600000000"
+        )
+    unit = found[2].upper()
+    return int(float(found[1]) * (_BINARY if found[3] else _UNITS)[unit])
+
+
+@dataclass
+class _Line:
+    """What the regions of one line of a program were like."""
+
+    full_peak: int = 0  # without a limit
+    reached: bool = True  # whether the last one needed its limit
+
+
+class memory_budget:
+    """Bounds the bytes of all tensors: what forward saves is given up and made again as needed.
+
+    Saved tensors are the bulk of what training holds. When live bytes would pass the limit, those
+    that are cheapest for their size and longest unused give up their bytes; backward makes them
+    again from the calls that made them, or reads them from the offload directory (dynamic tensor
+    rematerialisation, Kirisame et al. 2021, https://arxiv.org/abs/2006.09616). Random calls repeat
+    their draws; gradients have the same bits as without a budget. A context manager and a
+    decorator.
+
+    What a variable of the program holds, parameters, gradients and optimizer state stay, as does
+    what cannot be made again: results of tensors that share memory with NumPy, of vmap, of
+    autobatch. Calls do not wait in a budget: what `clew.compile` compiled runs eagerly there.
+
+    Args:
+        limit: bytes as an int or as text ("600 MB", "1.5 GiB"); a fraction between 0 and 1 of what
+            this line's region took the first time, which runs without a limit; None: no limit, for
+            a report alone.
+        offload: a directory. Saved tensors that are dearer to make than to write and read go to a
+            file there, which has no name and goes with the process.
+
+    Raises:
+        ValueError: a limit that is no size.
+        NotADirectoryError, OSError: a directory that cannot be written.
+        clew.OutOfMemoryError: at the call for which there is no room whatever is given up; says
+            what holds the bytes, and what would do.
+
+    >>> model = nn.Sequential(*[nn.Linear(64, 64) for _ in range(8)])
+    >>> with clew.memory_budget("2 GB") as budget:
+    ...     model(clew.ones(256, 64)).sum().backward()
+    >>> budget.report().peak <= 2_000_000_000
+    True
+    """
+
+    _lines: ClassVar[dict[tuple[CodeType | None, int, object], _Line]] = {}
+
+    def __init__(
+        self, limit: int | float | str | None, *, offload: str | os.PathLike[str] | None = None
+    ) -> None:
+        self._fraction: float | None = None
+        self._limit: int | None = None
+        if isinstance(limit, str):
+            self._limit = _bytes_of(limit)
+        elif isinstance(limit, float) and 0 < limit < 1:
+            self._fraction = limit
+        elif limit is not None:
+            if isinstance(limit, bool) or not isinstance(limit, int | float):
+                raise TypeError(
+                    "memory_budget: limit must be bytes, a text like '600 MB', a fraction or None; "
+                    f"got {type(limit).__name__}"
+                )
+            if not math.isfinite(limit) or limit != int(limit):
+                raise ValueError(
+                    "memory_budget: limit must be whole bytes or a fraction between 0 and 1; got "
+                    f"{limit}"
+                )
+            self._limit = int(limit)
+        if self._limit is not None and self._limit <= 0:
+            raise ValueError(f"memory_budget: limit must be above 0 bytes; got {limit!r}")
+        self._directory = None if offload is None else os.fspath(offload)
+        if self._directory is not None and not os.path.isdir(self._directory):
+            raise NotADirectoryError(f"memory_budget: {self._directory!r} is no directory")
+        self._file: Any = None
+        if self._directory is not None:
+            self._file = tempfile.TemporaryFile(dir=self._directory, prefix="clew-budget-")
+        self._region: int | None = None
+        self._line: _Line | None = None
+        self._before: tuple[int, ...] = ()
+        self._report: BudgetReport | None = None
+
+    def _enter(self, code: CodeType | None, line: int) -> None:
+        if self._region is not None:
+            raise RuntimeError("memory_budget: this budget is open already; make another one")
+        key = (code, line, self._fraction or self._limit)
+        here = self._line = self._lines.setdefault(key, _Line())
+        limit = self._limit
+        if self._fraction is not None and here.full_peak:
+            limit = max(int(self._fraction * here.full_peak), 1)
+        self._now = limit
+        self._before = _C._budget_counts()
+        fd = -1 if self._file is None else self._file.fileno()
+        # A line that never needed its limit pays nothing until half of it is reached.
+        self._region = _C._begin_budget(
+            _NO_LIMIT if limit is None else limit, fd, limit is not None and here.reached
+        )
+
+    def __enter__(self) -> memory_budget:
+        frame = sys._getframe(1)
+        self._enter(frame.f_code, frame.f_lineno)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        region, here = self._region, self._line
+        assert region is not None and here is not None
+        self._report = self._count()
+        self._region = None
+        _C._end_budget(region)
+        here.reached = self._report.given_up > 0 or error is not None
+        if self._now is None and error is None:
+            here.full_peak = max(here.full_peak, self._report.peak)
+
+    def _count(self) -> BudgetReport:
+        counts = [b - a for a, b in zip(self._before, _C._budget_counts(), strict=True)]
+        _, given_up, given_bytes, made, ns, written, written_bytes, _, _, unmade = counts
+        peak = _C._memory_stats()["peak_bytes"]
+        return BudgetReport(
+            self._now, peak, given_up, given_bytes, made, ns / 1e9, written, written_bytes, unmade
+        )
+
+    def report(self) -> BudgetReport:
+        """What the budget did, so far or in the region that ended last.
+
+        Raises:
+            RuntimeError: before the first region.
+        """
+        if self._region is not None:
+            return self._count()
+        if self._report is None:
+            raise RuntimeError("memory_budget: there is nothing to report before the region began")
+        return self._report
+
+    def __call__(self, function: Callable[_P, _R]) -> Callable[_P, _R]:
+        """A function that runs in the budget each time it is called."""
+        code = getattr(function, "__code__", None)
+
+        @functools.wraps(function)
+        def within(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+            if self._region is not None:  # it calls itself
+                return function(*args, **kwargs)
+            self._enter(code, 0)
+            try:
+                result = function(*args, **kwargs)
+            except BaseException as error:
+                self.__exit__(type(error), error, None)
+                raise
+            self.__exit__(None, None, None)
+            return result
+
+        return within

@@ -1,0 +1,298 @@
+"""Ragged tensors: rows of different length, one behind the other in one tensor of values."""
+
+# mypy: disable-error-code="override"
+from __future__ import annotations
+
+import itertools
+from typing import Any, NoReturn
+
+import numpy as np
+
+import clew
+from clew import _C, _dtypes
+from clew._C import Tensor
+from clew._structured import Structured
+
+__all__ = ["NestedTensor", "RaggedSize", "Rows", "is_ragged", "need_same_rows", "ragged"]
+
+_numbers = itertools.count(1)
+_C_SHAPE = vars(Tensor)["shape"]
+
+
+class RaggedSize:
+    """The size of a ragged dim: another one in each row. Tensors of equal rows made from one
+    another share it, and shapes for `view`, `reshape` and `expand` may contain it.
+    """
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+        self._number = next(_numbers)
+
+    def __repr__(self) -> str:
+        return f"j{self._number}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RaggedSize) and self._rows.is_like(other._rows)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._rows.counts))
+
+    def __index__(self) -> int:
+        raise TypeError(
+            f"the size {self!r} of a ragged dim is another one in each row: see .offsets(), or "
+            "make the tensor dense with .to_padded_tensor(padding)"
+        )
+
+    __int__ = __index__
+
+
+class _Shape(tuple[Any, ...]):
+    """The sizes of a ragged tensor; that of the ragged dim is a `RaggedSize`."""
+
+    def __repr__(self) -> str:
+        return f"clew.Size({list(self)})"
+
+    def __getitem__(self, key: Any) -> Any:
+        got = super().__getitem__(key)
+        return _Shape(got) if isinstance(key, slice) else got
+
+    def numel(self) -> int:
+        rows = next(s._rows for s in self if isinstance(s, RaggedSize))
+        others = [s for s in self[1:] if not isinstance(s, RaggedSize)]
+        return int(np.prod(others, dtype=np.int64)) * sum(rows.counts)
+
+
+class Rows:
+    """Where each row begins and how long it is. What is derived from it is kept: the tensors that
+    operations make share it.
+
+    Attributes:
+        offsets: (rows + 1) int64, where each row begins; without lengths also where it ends.
+        lengths: (rows) int64 where rows do not end at the next one's beginning, or None.
+    """
+
+    def __init__(self, offsets: Tensor, lengths: Tensor | None = None) -> None:
+        self.offsets, self.lengths = offsets, lengths
+        places = offsets.numpy()
+        found = np.diff(places) if lengths is None else lengths.numpy()
+        self.starts: list[int] = places[:-1].tolist()
+        self.counts: list[int] = found.tolist()
+        self.longest = int(found.max()) if len(found) else 0
+        self._size: RaggedSize | None = None
+        self._ids: Tensor | None = None
+        self._positions: Tensor | None = None
+        self._packed: tuple[Rows, Tensor] | None = None
+
+    @classmethod
+    def of_counts(cls, counts: Any) -> Rows:
+        """Rows one behind the other."""
+        return cls(clew.from_numpy(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)))
+
+    @property
+    def size(self) -> RaggedSize:
+        if self._size is None:
+            self._size = RaggedSize(self)
+        return self._size
+
+    def is_like(self, other: Rows) -> bool:
+        """Whether each row is as long as the other's."""
+        return self is other or self.counts == other.counts
+
+    def ids(self) -> Tensor:
+        """Of rows one behind the other: the row of each element, int64."""
+        if self._ids is None:
+            made = np.repeat(np.arange(len(self.counts)), self.counts)
+            self._ids = clew.from_numpy(made)
+        return self._ids
+
+    def positions(self) -> Tensor:
+        """Of rows one behind the other: the place of each element in its row, int64."""
+        if self._positions is None:
+            starts = np.repeat(self.starts, self.counts)
+            made = np.arange(sum(self.counts)) - starts.astype(np.int64)
+            self._positions = clew.from_numpy(made)
+        return self._positions
+
+    def packed(self) -> tuple[Rows, Tensor]:
+        """The same rows one behind the other, and the place here of each of their elements."""
+        if self._packed is None:
+            rows = Rows.of_counts(self.counts)
+            starts = np.repeat(np.asarray(self.starts, np.int64), self.counts)
+            rows._size = self.size
+            self._packed = rows, clew.from_numpy(starts + rows.positions().numpy())
+        return self._packed
+
+
+class NestedTensor(Structured):
+    """A ragged tensor: a batch of tensors that differ in the size of one dim. Made by
+    `clew.nested.nested_tensor` and its like.
+    """
+
+    _kind = "ragged tensors (clew.jagged)"
+    _remedy = ".to_padded_tensor(padding), or work on the rows of .unbind() or on .values()"
+    _rows: Rows
+    _at: int  # the ragged dim
+
+    layout = property(lambda self: _dtypes.jagged)
+    is_nested = property(lambda self: True)
+    is_sparse = property(lambda self: False)
+    is_sparse_csr = property(lambda self: False)
+    _ragged_idx = property(lambda self: self._at)
+
+    # ---- parts ----
+
+    def values(self) -> Tensor:
+        """The elements of all rows, one behind the other, in one tensor without the batch dim."""
+        return self._values
+
+    def offsets(self) -> Tensor:
+        """(rows + 1) int64: where each row begins in `values()`, and the last one ends."""
+        return self._rows.offsets
+
+    def lengths(self) -> Tensor | None:
+        """(rows) int64 where rows have gaps between them; None where the offsets say it all."""
+        return self._rows.lengths
+
+    def packed(self) -> NestedTensor:
+        """The tensor without gaps between its rows."""
+        if self._rows.lengths is None:
+            return self
+        rows, places = self._rows.packed()
+        return ragged(rows, self._values.index_select(self._at - 1, places), self._at)
+
+    def row_values(self) -> list[Tensor]:
+        """The rows: views of `values()`."""
+        rows, dim = self._rows, self._at - 1
+        if rows.lengths is None:
+            return list(self._values.split(rows.counts, dim)) if rows.counts else []
+        return [self._values.narrow(dim, s, n) for s, n in zip(rows.starts, rows.counts)]
+
+    def by_row(self, function: Any) -> NestedTensor:
+        """What a function that keeps the rows' lengths makes of each row."""
+        x = self.packed()
+        made = [function(row) for row in x.row_values()]
+        return ragged(x._rows, clew.cat(made, x._at - 1) if made else x._values, x._at)
+
+    def _with(self, values: Tensor) -> NestedTensor:
+        return ragged(self._rows, values, self._at)
+
+    def _saved_parts(self) -> Any:
+        leaf = self._values.detach().requires_grad_(self.requires_grad)
+        return "jagged", (leaf, self._rows.offsets, self._rows.lengths, self._at)
+
+    # ---- sizes ----
+
+    def _sizes(self) -> tuple[int, ...]:
+        """The placeholder's: those of the batch padded to its longest row."""
+        return tuple(_C_SHAPE.__get__(self))
+
+    def _placeholder(self) -> Tensor:
+        return _C.empty(self._sizes(), dtype=self.dtype, device="meta")
+
+    @property
+    def shape(self) -> Any:
+        sizes: list[Any] = list(self._sizes())
+        sizes[self._at] = self._rows.size
+        return _Shape(sizes)
+
+    def size(self, dim: int | None = None) -> Any:
+        """The sizes, or that of one dim.
+
+        Args:
+            dim: which one; all without it.
+        """
+        return self.shape if dim is None else self.shape[dim]
+
+    def numel(self) -> int:
+        """How many elements the rows have."""
+        if self._rows.lengths is None:
+            return int(self._values.numel())
+        return int(self.shape.numel())
+
+    nelement = numel
+
+    @property
+    def nbytes(self) -> int:
+        return self.numel() * int(self._values.element_size())
+
+    @property
+    def mT(self) -> Any:
+        return self.transpose(-2, -1)
+
+    @property
+    def T(self) -> Any:
+        self._refuse("T")
+
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        return self._rows.lengths is None and bool(self._values.is_contiguous())
+
+    def contiguous(self, memory_format: Any = None) -> Any:
+        if self.is_contiguous():
+            return self
+        x = self.packed()
+        return ragged(x._rows, x._values.contiguous(), x._at)
+
+    # ---- printing and copies ----
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        parts = [("offsets", self._rows.offsets), ("lengths", self._rows.lengths)]
+        lines = []
+        for name, part in [*parts, ("values", self._values.detach())]:
+            if part is not None:
+                lines.append(f"{name}={part!r}".replace("\n", "\n" + " " * (len(name) + 14)))
+        more = f"size={tuple(self.shape)}"
+        if self.grad_fn is not None:
+            more += f", grad_fn=<{self.grad_fn.name()}>"
+        elif self.requires_grad:
+            more += ", requires_grad=True"
+        return "NestedTensor(" + (",\n" + " " * 13).join([*lines, more]) + ")"
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        rows, values = self._rows, self._values
+        args = (values.detach(), rows.offsets, rows.lengths, self._at, bool(values.requires_grad))
+        return _rebuild, args
+
+    @classmethod
+    def _refuse(cls, name: str) -> NoReturn:
+        raise NotImplementedError(
+            f"{name}: there is no rule for {cls._kind} with these arguments; convert with "
+            f"{cls._remedy}"
+        )
+
+
+def ragged(rows: Rows, values: Tensor, at: int = 1) -> NestedTensor:
+    """A ragged tensor of parts that fit."""
+    sizes = [len(rows.counts), *values.shape]
+    sizes[at] = rows.longest
+    made: NestedTensor = NestedTensor._over(sizes, values)
+    made._rows, made._at = rows, at
+    return made
+
+
+def is_ragged(x: Any) -> bool:
+    """Whether something is a ragged tensor."""
+    return isinstance(x, NestedTensor)
+
+
+def need_same_rows(name: str, tensors: Any) -> None:
+    """Raises unless ragged tensors have the same dims and rows of the same lengths."""
+    first = tensors[0]
+    for x in tensors[1:]:
+        if x._at != first._at or not x._rows.is_like(first._rows):
+            raise RuntimeError(
+                f"{name}: ragged tensors must have rows of the same lengths, in the same dim; got "
+                f"shapes {list(first.shape)} and {list(x.shape)} with offsets "
+                f"{_short(first._rows)} and {_short(x._rows)}"
+            )
+
+
+def _short(rows: Rows) -> str:
+    places = rows.offsets.tolist()
+    return str(places if len(places) < 10 else [*places[:4], "...", *places[-2:]])
+
+
+def _rebuild(values: Any, offsets: Any, lengths: Any, at: int, requires_grad: bool) -> NestedTensor:
+    from clew.nested._construct import nested_tensor_from_jagged
+
+    leaf = values.requires_grad_(requires_grad)
+    return nested_tensor_from_jagged(leaf, offsets, lengths, jagged_dim=at)

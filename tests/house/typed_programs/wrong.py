@@ -1,0 +1,24 @@
+"""Mistakes that a checker must find: each marked line has one."""
+
+from __future__ import annotations
+
+import clew
+from clew import Tensor
+from clew.utils.data import DataLoader, Dataset
+
+
+class Words(Dataset[str]):
+    def __getitem__(self, index: int) -> str:
+        return "a" * index
+
+
+x = clew.zeros(2, shape=3)  # wrong: no such argument
+n: str = clew.ones(2).numel()  # wrong: an int
+best: Tensor = clew.ones(2, 2).max(dim=0)  # wrong: a pair
+low = clew.min(clew.ones(2), 0).value  # wrong: its field is values
+clew.topk(clew.ones(3), k="2")  # wrong: k is an int
+clew.arange(0, 1, dtype="float32")  # wrong: dtype is not a string
+clew.sofmax(clew.ones(3), 0)  # wrong: misspelled
+loader: DataLoader[int] = DataLoader(Words())  # wrong: a loader of str
+flag: str = clew.ones(1).is_contiguous()  # wrong: a bool
+clew.ones(1).shape = (1,)  # wrong: cannot be assigned

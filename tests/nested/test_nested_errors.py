@@ -1,0 +1,84 @@
+"""What ragged tensors refuse, and what the messages say."""
+
+from __future__ import annotations
+
+import pytest
+
+import clew
+
+X = clew.nested.nested_tensor([clew.ones(2, 3), clew.ones(4, 3)])
+V = clew.ones(6, 3)
+FROM = clew.nested.nested_tensor_from_jagged
+N = clew.nested
+
+
+def t(*numbers):
+    return clew.tensor(list(numbers))
+
+
+BAD = [
+    (lambda: FROM(V, t(0, 4, 2, 6)), RuntimeError, "must not decrease; got 4 before 2"),
+    (lambda: FROM(V, t(1, 4, 6)), RuntimeError, r"offsets\[0\] must be 0"),
+    (lambda: FROM(V, t(0, 4, 5)), RuntimeError, r"offsets\[-1\] must be the size of values .* 6"),
+    (lambda: FROM(V, t(0.0, 6.0)), RuntimeError, "int64 or int32; got clew.float32"),
+    (lambda: FROM(V, clew.zeros(1, 2).long()), RuntimeError, "must be a vector"),
+    (lambda: FROM(V, t().long()), RuntimeError, "at least one element"),
+    (lambda: FROM(V, [0, 6]), TypeError, "offsets must be a tensor"),
+    (lambda: FROM(V), RuntimeError, "offsets or lengths must be given"),
+    (lambda: FROM(V, lengths=t(2, 3)), RuntimeError, "must add up to .* 6; got 5"),
+    (lambda: FROM(V, lengths=t(7, -1)), RuntimeError, "must not be negative"),
+    (lambda: FROM(V, t(0, 4, 6), t(1, 2, 3)), RuntimeError, "one element less than offsets"),
+    (lambda: FROM(V, t(0, 4, 6), t(1, 3)), RuntimeError, "row 1 begins at 4, has length 3"),
+    (lambda: FROM(V, t(0, 6), jagged_dim=3), RuntimeError, r"jagged_dim must be in \[1, 2\]"),
+    (lambda: FROM(V, t(0, 2, 6), max_seqlen=3), RuntimeError, "max_seqlen must be 4"),
+    (lambda: FROM(V, t(0, 2, 6), min_seqlen=3), RuntimeError, "min_seqlen must be 2"),
+    (lambda: FROM(X, t(0, 6)), TypeError, "values must be a dense tensor"),
+    (lambda: N.nested_tensor([]), ValueError, "at least one tensor"),
+    (lambda: N.nested_tensor(V), TypeError, "list of tensors"),
+    (lambda: N.nested_tensor(X), TypeError, "ragged tensor already"),
+    (lambda: N.nested_tensor([V, V[0]]), RuntimeError, "same number of dims; got 2 in row 0"),
+    (lambda: N.nested_tensor([V, V.double()]), RuntimeError, "same dtype"),
+    (lambda: N.nested_tensor([V, clew.ones(2, 4)]), RuntimeError, "size of one dim only"),
+    (lambda: N.nested_tensor([1.0, 2.0]), RuntimeError, "at least one dim"),
+    (lambda: N.nested_tensor([V.to_sparse()]), TypeError, "row 0 is of clew.sparse_coo"),
+    (lambda: N.nested_tensor([V], layout=clew.strided), NotImplementedError, "clew.jagged"),
+    (lambda: N.nested_tensor([V], device="meta"), NotImplementedError, "on the CPU"),
+    (lambda: N.as_nested_tensor(clew.ones(2)), RuntimeError, "at least two dims"),
+    (lambda: N.narrow(V, 0, 0, 1), RuntimeError, "dim must be 1"),
+    (lambda: N.narrow(V, 1, t(0, 1), 1), RuntimeError, "start must have 6 elements"),
+    (lambda: N.narrow(V, 1, 2, 2), RuntimeError, "parts of rows of 3 elements"),
+    (lambda: N.narrow(X, 1, 0, 1), TypeError, "dense tensor"),
+    (lambda: N.masked_select(V, V), RuntimeError, "dtype bool"),
+    (lambda: N.masked_select(X, X > 0), RuntimeError, "dense tensor of two dims"),
+    (lambda: N.to_padded_tensor(V, 0.0), RuntimeError, "needs no padding"),
+    (lambda: X.to_padded_tensor(0.0, (2, 3, 3)), RuntimeError, r"at least \[2, 4, 3\]"),
+    (lambda: X + clew.ones(2, 3, 3), RuntimeError, "that of the longest row, 4"),
+    (lambda: X + clew.ones(2), RuntimeError, "broadcastable"),
+    (lambda: X + N.nested_tensor([V[:4], V[:2]]), RuntimeError, r"same lengths.*\[0, 4, 6\]"),
+    (lambda: X + X.sum(2), RuntimeError, "same number of dims"),
+    (lambda: clew.ones(2, 4, 3).add_(X), RuntimeError, "written into a dense"),
+    (lambda: X.sum(0), RuntimeError, r"pass dim=\(0, 1\)"),
+    (lambda: X.sum(3), IndexError, r"dim must be in \[-3, 2\]"),
+    (lambda: X.sum((1, 1)), RuntimeError, "named twice"),
+    (lambda: X.unbind(1), RuntimeError, "dim must be 0"),
+    (lambda: X.numpy(), NotImplementedError, r"numpy: .*to_padded_tensor.*unbind"),
+    (lambda: X.tolist(), NotImplementedError, "tolist: there is no rule"),
+    (lambda: clew.fft.fft(X), NotImplementedError, "no rule for ragged tensors"),
+    (lambda: clew.linalg.matrix_exp(X), RuntimeError, "square matrices"),
+    (lambda: clew.add(X, X, out=V), NotImplementedError, "out= is not offered"),
+    (lambda: X + V.to_sparse(), NotImplementedError, "no rule"),
+]
+
+
+@pytest.mark.parametrize("case", range(len(BAD)))
+def test_bad_input(case):
+    call, error, message = BAD[case]
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_writing_to_rows_with_gaps():
+    x = N.narrow(V.clone(), 1, 1, clew.full((6,), 2))
+    x.mul_(3)
+    with pytest.raises(RuntimeError, match="call .contiguous"):
+        x.mul_(x)

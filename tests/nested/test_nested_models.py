@@ -1,0 +1,224 @@
+"""Ragged tensors in shapes, products, attention and modules, row by row beside dense tensors."""
+
+import numpy as np
+import pytest
+
+import clew
+from clew import nn
+from clew.autograd import gradcheck, gradgradcheck
+from clew.nn import functional as F
+
+COUNTS = [3, 1, 5, 2]
+
+
+def rows(*tail, dtype=clew.float64, counts=COUNTS, seed=0):
+    clew.manual_seed(seed)
+    return [clew.randn(n, *tail, dtype=dtype) for n in counts]
+
+
+def same(ragged, dense, atol=1e-10):
+    got = ragged.unbind()
+    assert len(got) == len(dense)
+    for a, b in zip(got, dense, strict=True):
+        assert a.shape == b.shape
+        np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-6, atol=atol)
+
+
+def of(values):
+    return clew.nested.nested_tensor_from_jagged(
+        values, clew.tensor(np.concatenate([[0], np.cumsum(COUNTS)]))
+    )
+
+
+ROW_WISE = {
+    "transpose": (lambda x: x.transpose(-1, -2), (4, 3)),
+    "unsqueeze": (lambda x: x.unsqueeze(-1), (4,)),
+    "unflatten": (lambda x: x.unflatten(-1, (2, 3)), (6,)),
+    "heads": (lambda x: x.unflatten(-1, (2, 3)).transpose(-2, -3), (6,)),
+    "chunk": (lambda x: x.chunk(2, -1)[1], (6,)),
+    "split": (lambda x: x.split([1, 3], -1)[1], (4,)),
+    "flip": (lambda x: x.flip(-1), (4,)),
+    "linear": (lambda x: F.linear(x, WEIGHT, BIAS), (4,)),
+    "matmul": (lambda x: x @ WEIGHT.t(), (4,)),
+    "layer_norm": (lambda x: F.layer_norm(x, (4,), BIAS[:4], BIAS[:4]), (4,)),
+    "rms_norm": (lambda x: F.rms_norm(x, (4,), BIAS[:4]), (4,)),
+    "softmax of features": (lambda x: x.softmax(-1), (4,)),
+    "log_softmax of features": (lambda x: F.log_softmax(x, -1), (4,)),
+    "glu": (lambda x: F.glu(x, -1), (4,)),
+    "cumsum of features": (lambda x: x.cumsum(-1), (4,)),
+    "gelu": (lambda x: F.gelu(x) * 2 + 1, (4,)),
+    "flatten": (lambda x: x.flatten(-2, -1), (4, 3)),
+}
+clew.manual_seed(1)
+WEIGHT, BIAS = clew.randn(5, 4, dtype=clew.float64), clew.randn(5, dtype=clew.float64)
+
+
+@pytest.mark.parametrize("name", ROW_WISE)
+def test_each_row_gets_what_it_would_get_alone(name):
+    fn, tail = ROW_WISE[name]
+    parts = rows(*tail)
+    same(fn(clew.nested.as_nested_tensor(parts)), [fn(p) for p in parts])
+
+
+@pytest.mark.parametrize("name", ROW_WISE)
+def test_derivatives(name):
+    fn, tail = ROW_WISE[name]
+    values = clew.cat(rows(*tail)).requires_grad_()
+    assert gradcheck(lambda v: fn(of(v)).values(), [values])
+    assert gradgradcheck(lambda v: fn(of(v)).values(), [values])
+
+
+ALONG = {
+    "softmax": lambda x, d: x.softmax(d),
+    "log_softmax": lambda x, d: F.log_softmax(x, d),
+    "cumsum": lambda x, d: x.cumsum(d),
+    "sum": lambda x, d: x.sum(d),
+    "mean": lambda x, d: x.mean(d),
+    "amax": lambda x, d: x.amax(d),
+}
+
+
+@pytest.mark.parametrize("name", ALONG)
+def test_along_the_ragged_dim(name):
+    fn = ALONG[name]
+    parts = rows(4)
+    got = fn(clew.nested.as_nested_tensor(parts), 1)
+    want = [fn(p, 0) for p in parts]
+    same(got, want) if got.is_nested else same(got, clew.stack(want))
+    values = clew.cat(parts).requires_grad_()
+
+    def dense(v):
+        y = fn(of(v), 1)
+        return y.values() if y.is_nested else y
+
+    assert gradcheck(dense, [values])
+    assert gradgradcheck(dense, [values])
+
+
+def test_embedding_and_dropout():
+    table = clew.randn(10, 4)
+    index = [clew.randint(0, 10, (n,)) for n in COUNTS]
+    same(F.embedding(clew.nested.as_nested_tensor(index), table), [table[i] for i in index])
+    x = clew.nested.as_nested_tensor(rows(4))
+    dropped = F.dropout(x, 0.5)
+    kept = dropped.values() != 0
+    np.testing.assert_allclose(dropped.values()[kept].numpy(), 2 * x.values()[kept].numpy())
+    assert F.dropout(x, 0.5, training=False).values().equal(x.values())
+
+
+def test_cat_stack_and_batches_of_rows():
+    a, b = rows(4), rows(4, seed=2)
+    x, y = map(clew.nested.as_nested_tensor, (a, b))
+    same(clew.cat([x, y], -1), [clew.cat([p, q], -1) for p, q in zip(a, b, strict=True)])
+    same(clew.cat([x, y]), [*a, *b])
+    same(x[1:3], a[1:3])
+    assert x[2].equal(a[2])
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_attention_stays_in_its_row(causal):
+    q, k, v = (rows(2, 6, seed=s) for s in range(3))
+
+    def heads(parts):
+        return clew.nested.as_nested_tensor(parts).transpose(1, 2)
+
+    got = F.scaled_dot_product_attention(heads(q), heads(k), heads(v), is_causal=causal)
+    want = [
+        F.scaled_dot_product_attention(
+            *(t.transpose(0, 1).unsqueeze(0) for t in one), is_causal=causal
+        ).squeeze(0)
+        for one in zip(q, k, v, strict=True)
+    ]
+    same(got, want)
+    values = [clew.cat(p).requires_grad_() for p in (q, k, v)]
+
+    def dense(*vs):
+        made = F.scaled_dot_product_attention(
+            *(of(t).transpose(1, 2) for t in vs), is_causal=causal
+        )
+        return made.values()
+
+    assert gradcheck(dense, values)
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_a_transformer_layer(norm_first):
+    clew.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(
+        8, 2, 16, dropout=0.0, batch_first=True, norm_first=norm_first, dtype=clew.float64
+    )
+    parts = rows(8)
+    x = clew.nested.as_nested_tensor(parts).requires_grad_()
+    got = layer(x)
+    same(got, [layer(p.unsqueeze(0)).squeeze(0) for p in parts])
+    got.values().square().sum().backward()
+    grads = [p.grad.clone() for p in layer.parameters()]
+    layer.zero_grad()
+    sum(layer(p.unsqueeze(0)).square().sum() for p in parts).backward()
+    for g, p in zip(grads, layer.parameters(), strict=True):
+        np.testing.assert_allclose(g.numpy(), p.grad.numpy(), rtol=1e-8, atol=1e-10)
+
+
+def test_an_encoder():
+    layer = nn.TransformerEncoderLayer(8, 2, 16, 0.0, batch_first=True, dtype=clew.float64)
+    model = nn.TransformerEncoder(layer, 2)
+    for training in (True, False):
+        model.train(training)
+        parts = rows(8)
+        same(
+            model(clew.nested.as_nested_tensor(parts)),
+            [model(p.unsqueeze(0)).squeeze(0) for p in parts],
+        )
+
+
+@pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU"])
+def test_recurrent_layers(kind):
+    model = getattr(nn, kind)(4, 3, 2, batch_first=True, bidirectional=True, dtype=clew.float64)
+    parts = rows(4)
+    out, last = model(clew.nested.as_nested_tensor(parts))
+    alone = [model(p.unsqueeze(0)) for p in parts]
+    same(out, [o.squeeze(0) for o, _ in alone])
+    last = last[0] if kind == "LSTM" else last
+    for k, (_, h) in enumerate(alone):
+        h = h[0] if kind == "LSTM" else h
+        np.testing.assert_allclose(last[:, k].detach(), h[:, 0].detach(), rtol=1e-8)
+
+
+def test_packed_sequences_both_ways():
+    parts = rows(4)
+    x = clew.nested.as_nested_tensor(parts)
+    packed = clew.nested.to_packed_sequence(x)
+    want = nn.utils.rnn.pack_sequence(parts, enforce_sorted=False)
+    assert packed.data.equal(want.data) and packed.batch_sizes.equal(want.batch_sizes)
+    same(clew.nested.from_packed_sequence(packed), parts)
+
+
+def test_collation_in_a_loader():
+    samples = [(clew.full((n,), float(n)), n) for n in COUNTS]
+    loader = clew.utils.data.DataLoader(samples, 2, collate_fn=clew.nested.collate)
+    (x, n), (y, _) = loader
+    assert x.offsets().tolist() == [0, 3, 4] and n.tolist() == [3, 1]
+    same(y, [s for s, _ in samples[2:]])
+
+
+def test_losses():
+    a, b = rows(4), rows(4, seed=3)
+    x, y = map(clew.nested.as_nested_tensor, (a, b))
+    np.testing.assert_allclose(
+        float(F.mse_loss(x, y)), float(F.mse_loss(clew.cat(a), clew.cat(b))), rtol=1e-12
+    )
+
+
+def test_what_has_no_rule_says_what_to_do():
+    x = clew.nested.as_nested_tensor(rows(4))
+    for bad in (
+        lambda: clew.linalg.svd(x),
+        lambda: x.transpose(0, 1),
+        lambda: nn.MultiheadAttention(4, 2)(x, x, x),
+        lambda: nn.LSTM(4, 3)(x),
+        lambda: F.scaled_dot_product_attention(x, x, x),
+        lambda: nn.Conv1d(4, 4, 3, dtype=clew.float64)(x),
+    ):
+        with pytest.raises((RuntimeError, NotImplementedError, ValueError)) as error:
+            bad()
+        assert len(str(error.value)) > 30
