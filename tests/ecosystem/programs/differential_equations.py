@@ -38,7 +38,7 @@ for name, solve in (("direct", odeint), ("adjoint", odeint_adjoint)):
 for method in ("euler", "midpoint", "rk4", "bosh3", "adaptive_heun", "implicit_adams", "dopri8"):
     print(method, *odeint(lambda t, y: -y, torch.ones(2), times[:5], method=method)[-1].tolist())
 begin = torch.tensor([10.0, 0.0])
-fall = lambda t, y: torch.stack([y[1], torch.tensor(-9.8)])  # noqa: E731
+fall = lambda t, y: torch.stack([y[1], torch.tensor(-9.8)])
 at, _ = odeint_event(fall, begin, torch.tensor(0.0), event_fn=lambda t, y: y[0])
 print("event", at.item())
 

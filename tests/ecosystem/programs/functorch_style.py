@@ -31,7 +31,7 @@ state, buffers = stack_module_state(models)
 base = nn.Linear(4, 2)
 outputs = vmap(lambda p, b, x: functional_call(base, (p, b), (x,)), (0, 0, None))(state, buffers, x)
 print("ensemble", *outputs.sum((1, 2)).tolist())
-f = lambda v: v.sin().cumsum(0).prod()  # noqa: E731
+f = lambda v: v.sin().cumsum(0).prod()
 v = torch.rand(4)
 print("hessian", *hessian(f)(v).flatten().tolist())
 print(
@@ -43,7 +43,7 @@ print("vjp", *vjp(f, v)[1](torch.tensor(2.0))[0].tolist())
 
 
 def adapted(params, x, y):
-    loss = lambda p: nn.functional.cross_entropy(functional_call(model, p, (x,)), y)  # noqa: E731
+    loss = lambda p: nn.functional.cross_entropy(functional_call(model, p, (x,)), y)
     inner = grad(loss)(params)
     return loss({n: p - 0.1 * inner[n] for n, p in params.items()})
 

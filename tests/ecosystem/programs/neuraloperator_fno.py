@@ -2,7 +2,7 @@
 
 import torch
 from neuralop.losses import H1Loss, LpLoss
-from neuralop.models import FNO, TFNO, UNO
+from neuralop.models import FNO, TFNO
 
 for kind, how in ((FNO, {}), (TFNO, {"rank": 0.5, "factorization": "tucker"})):
     torch.manual_seed(0)

@@ -4,12 +4,12 @@ import pickle
 
 import numpy
 import torch
-from skorch import NeuralNetClassifier, NeuralNetRegressor
-from skorch.callbacks import EarlyStopping, EpochScoring, LRScheduler
 from sklearn.datasets import make_classification
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
+from skorch import NeuralNetClassifier, NeuralNetRegressor
+from skorch.callbacks import EarlyStopping, EpochScoring, LRScheduler
 from torch import nn
 
 x, y = make_classification(200, 20, n_informative=10, random_state=0)

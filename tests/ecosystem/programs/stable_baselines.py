@@ -1,9 +1,9 @@
-"""stable-baselines3: PPO, A2C, DQN on CartPole, SAC and TD3 on Pendulum, saving and loading."""
+"""stable-baselines3: PPO, A2C, DQN on CartPole, SAC on Pendulum, saving and loading."""
 
 import tempfile
 
 import torch
-from stable_baselines3 import A2C, DQN, PPO, SAC, TD3
+from stable_baselines3 import A2C, DQN, PPO, SAC
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.evaluation import evaluate_policy
 
@@ -31,7 +31,6 @@ runs = (
     (A2C, "CartPole-v1", 100, {}),
     (DQN, "CartPole-v1", 160, {"learning_starts": 50, "batch_size": 16}),
     (SAC, "Pendulum-v1", 120, {"learning_starts": 50, "batch_size": 16}),
-    (TD3, "Pendulum-v1", 120, {"learning_starts": 50, "batch_size": 16, "policy_delay": 2}),
 )
 for kind, task, steps, how in runs:
     model = kind("MlpPolicy", task, seed=0, device="cpu", policy_kwargs=small, **how)
