@@ -17,7 +17,7 @@ x, y = x.astype(numpy.float32), y.astype(numpy.int64)
 
 
 class Net(nn.Module):
-    def __init__(self, units=10, act=nn.ReLU()):
+    def __init__(self, units=10, act=nn.ReLU()):  # noqa: B008
         super().__init__()
         self.dense0 = nn.Linear(20, units)
         self.act = act
