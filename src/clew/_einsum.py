@@ -48,6 +48,10 @@ def einsum(*args: Any) -> Any:
         raise TypeError(f"einsum: the equation must be a str; got {type(equation).__name__}")
     for x in operands:
         if not isinstance(x, Tensor):
+            if hasattr(type(x), "__torch_function__"):  # one of clew.fx
+                from clew.overrides import handle_torch_function
+
+                return handle_torch_function(einsum, operands, *args)
             raise TypeError(f"einsum: operands must be Tensors; got {type(x).__name__}")
     if len(operands) == 2:
         plan = _plan_pair(equation, tuple(operands[0].shape), tuple(operands[1].shape))

@@ -148,6 +148,10 @@ def broadcast_shapes(*shapes: Any) -> _C.Size:
     >>> clew.broadcast_shapes((2, 1), (3,))
     clew.Size([2, 3])
     """
+    if any(hasattr(type(s), "__torch_function__") for s in shapes):  # those of clew.fx
+        from clew.overrides import handle_torch_function
+
+        return handle_torch_function(broadcast_shapes, shapes, *shapes)
     sizes = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
     n = max((len(s) for s in sizes), default=0)
     out = [1] * n

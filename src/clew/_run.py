@@ -212,6 +212,8 @@ class _Loader(importlib.abc.Loader):
             module.__version__ = TorchVersion(TORCH_VERSION + "+clew")
             module.__file__ = clew.__file__
             module.__path__ = []  # a package, whose parts the finder knows
+            # Libraries (opt_einsum, autoray) read off the class whose functions take its tensors.
+            clew.Tensor.__module__ = "torch"
             return
         spec = module.__spec__  # the import system put the alias's there
         module.__spec__ = self._own
@@ -311,6 +313,7 @@ def _tell_children() -> None:
 def uninstall() -> None:
     """Undoes `install` for imports to come; modules already imported stay with who has them."""
     sys.meta_path[:] = [f for f in sys.meta_path if not isinstance(f, _Finder)]
+    clew.Tensor.__module__ = "clew"
     for name in [n for n in sys.modules if n == "torch" or n.startswith("torch.")]:
         del sys.modules[name]
 

@@ -337,7 +337,7 @@ class Encoder:
         kind = type(value)
         if kind is Tensor:
             self._rebuild(value.detach(), bool(value.requires_grad))
-        elif kind.__module__ == "clew.nn.parameter" and kind.__name__ == "Parameter":
+        elif kind is clew.nn.Parameter:
             self.name("torch._utils", "_rebuild_parameter")
             self.out += pickle.MARK
             self._rebuild(value.detach(), False)

@@ -141,12 +141,9 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
-    """The tensor's value and its tangent.
-
-    Raises:
-        RuntimeError: no level is open.
-    """
-    return UnpackedDualTensor(tensor, tangent_of(tensor, _current("unpack_dual")))
+    """The tensor's value and its tangent: None where no level is open, or none reaches it."""
+    tangent = tangent_of(tensor, _levels[-1]) if _levels else None
+    return UnpackedDualTensor(tensor, tangent)
 
 
 def tangent_of(tensor: Tensor, level: _Level) -> Tensor | None:

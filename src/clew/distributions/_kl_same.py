@@ -218,12 +218,14 @@ def _check_events(p: Any, q: Any) -> None:
 @register_kl(MultivariateNormal, MultivariateNormal)
 def _mvn(p: MultivariateNormal, q: MultivariateNormal) -> Tensor:
     _check_events(p, q)
-    solved = clew.linalg.solve_triangular(q._factor, p._factor, upper=False)
+    solved = clew.linalg.solve_triangular(
+        q._unbroadcasted_scale_tril, p._unbroadcasted_scale_tril, upper=False
+    )
     return _gaussian(
         p,
         q,
         _squares(solved),
-        mahalanobis(q._factor, q.loc - p.loc),
+        mahalanobis(q._unbroadcasted_scale_tril, q.loc - p.loc),
         2 * (q._half_log_det() - p._half_log_det()),
     )
 
@@ -231,7 +233,7 @@ def _mvn(p: MultivariateNormal, q: MultivariateNormal) -> Tensor:
 @register_kl(MultivariateNormal, LowRankMultivariateNormal)
 def _mvn_low_rank(p: MultivariateNormal, q: LowRankMultivariateNormal) -> Tensor:
     _check_events(p, q)
-    spread = q._trace_of_solved(p._factor)
+    spread = q._trace_of_solved(p._unbroadcasted_scale_tril)
     return _gaussian(p, q, spread, q._distance(q.loc - p.loc), q._log_det() - 2 * p._half_log_det())
 
 
@@ -239,14 +241,14 @@ def _mvn_low_rank(p: MultivariateNormal, q: LowRankMultivariateNormal) -> Tensor
 def _low_rank_mvn(p: LowRankMultivariateNormal, q: MultivariateNormal) -> Tensor:
     _check_events(p, q)
     spread = sum(
-        _squares(clew.linalg.solve_triangular(q._factor, part, upper=False))
-        for part in (p._factor, p._diag.sqrt().diag_embed())
+        _squares(clew.linalg.solve_triangular(q._unbroadcasted_scale_tril, part, upper=False))
+        for part in (p._unbroadcasted_cov_factor, p._unbroadcasted_cov_diag.sqrt().diag_embed())
     )
     return _gaussian(
         p,
         q,
         spread,  # type: ignore[arg-type]
-        mahalanobis(q._factor, q.loc - p.loc),
+        mahalanobis(q._unbroadcasted_scale_tril, q.loc - p.loc),
         2 * q._half_log_det() - p._log_det(),
     )
 
@@ -254,5 +256,7 @@ def _low_rank_mvn(p: LowRankMultivariateNormal, q: MultivariateNormal) -> Tensor
 @register_kl(LowRankMultivariateNormal, LowRankMultivariateNormal)
 def _low_rank(p: LowRankMultivariateNormal, q: LowRankMultivariateNormal) -> Tensor:
     _check_events(p, q)
-    spread = q._trace_of_solved(p._factor) + q._trace_of_solved(p._diag.sqrt().diag_embed())
+    spread = q._trace_of_solved(p._unbroadcasted_cov_factor) + q._trace_of_solved(
+        p._unbroadcasted_cov_diag.sqrt().diag_embed()
+    )
     return _gaussian(p, q, spread, q._distance(q.loc - p.loc), q._log_det() - p._log_det())

@@ -79,7 +79,9 @@ class LowRankMultivariateNormal(Distribution):
         self.cov_factor = cov_factor.expand(batch + cov_factor.shape[-2:])
         self.cov_diag = cov_diag.expand(batch + event)
         super().__init__(batch, event, validate_args=validate_args)
-        self._factor, self._diag = cov_factor, cov_diag  # not expanded: less to compute
+        # Not expanded: less to compute.
+        self._unbroadcasted_cov_factor = cov_factor
+        self._unbroadcasted_cov_diag = cov_diag
         weighted = (cov_factor / cov_diag.unsqueeze(-1)).mT
         small = weighted @ cov_factor
         unit = clew.eye(small.shape[-1], dtype=small.dtype, device=small.device)
@@ -88,7 +90,12 @@ class LowRankMultivariateNormal(Distribution):
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         new = self._expanded(LowRankMultivariateNormal, batch_shape, _instance)
-        for name in ("_factor", "_diag", "_weighted", "_capacitance_tril"):
+        for name in (
+            "_unbroadcasted_cov_factor",
+            "_unbroadcasted_cov_diag",
+            "_weighted",
+            "_capacitance_tril",
+        ):
             setattr(new, name, getattr(self, name))
         return new
 
@@ -102,7 +109,7 @@ class LowRankMultivariateNormal(Distribution):
 
     @property
     def variance(self) -> Tensor:
-        variance = self._factor.square().sum(-1) + self._diag
+        variance = self._unbroadcasted_cov_factor.square().sum(-1) + self._unbroadcasted_cov_diag
         return variance.expand(self._batch_shape + self._event_shape)
 
     def _whole(self, matrix: Tensor) -> Tensor:
@@ -111,8 +118,8 @@ class LowRankMultivariateNormal(Distribution):
     @lazy_property
     def scale_tril(self) -> Tensor:
         """The Cholesky factor of the covariance matrix."""
-        root = self._diag.sqrt().unsqueeze(-1)
-        scaled = self._factor / root
+        root = self._unbroadcasted_cov_diag.sqrt().unsqueeze(-1)
+        scaled = self._unbroadcasted_cov_factor / root
         n = self._event_shape[0]
         unit = clew.eye(n, dtype=scaled.dtype, device=scaled.device)
         return self._whole(root * clew.linalg.cholesky(scaled @ scaled.mT + unit))
@@ -120,26 +127,31 @@ class LowRankMultivariateNormal(Distribution):
     @lazy_property
     def covariance_matrix(self) -> Tensor:
         """W Wᵀ + D."""
-        return self._whole(self._factor @ self._factor.mT + self._diag.diag_embed())
+        return self._whole(
+            self._unbroadcasted_cov_factor @ self._unbroadcasted_cov_factor.mT
+            + self._unbroadcasted_cov_diag.diag_embed()
+        )
 
     @lazy_property
     def precision_matrix(self) -> Tensor:
         """The inverse of the covariance matrix."""
         solved = clew.linalg.solve_triangular(self._capacitance_tril, self._weighted, upper=False)
-        return self._whole(self._diag.reciprocal().diag_embed() - solved.mT @ solved)
+        return self._whole(
+            self._unbroadcasted_cov_diag.reciprocal().diag_embed() - solved.mT @ solved
+        )
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         options: Any = {"dtype": self.loc.dtype, "device": self.loc.device}
         common = clew.randn(shape[:-1] + self.cov_factor.shape[-1:], **options)
         single = clew.randn(shape, **options)
-        along = (self._factor @ common.unsqueeze(-1)).squeeze(-1)
-        return self.loc + along + self._diag.sqrt() * single
+        along = (self._unbroadcasted_cov_factor @ common.unsqueeze(-1)).squeeze(-1)
+        return self.loc + along + self._unbroadcasted_cov_diag.sqrt() * single
 
     def _distance(self, x: Tensor) -> Tensor:
         """xᵀ Σ⁻¹ x."""
         along = (self._weighted @ x.unsqueeze(-1)).squeeze(-1)
-        whole = (x.square() / self._diag).sum(-1)
+        whole = (x.square() / self._unbroadcasted_cov_diag).sum(-1)
         return whole - mahalanobis(self._capacitance_tril, along)
 
     def _trace_of_solved(self, matrix: Tensor) -> Tensor:
@@ -147,12 +159,12 @@ class LowRankMultivariateNormal(Distribution):
         along = clew.linalg.solve_triangular(
             self._capacitance_tril, self._weighted @ matrix, upper=False
         )
-        whole = (matrix.square() / self._diag.unsqueeze(-1)).sum((-2, -1))
+        whole = (matrix.square() / self._unbroadcasted_cov_diag.unsqueeze(-1)).sum((-2, -1))
         return whole - along.square().sum((-2, -1))
 
     def _log_det(self) -> Tensor:
         half = self._capacitance_tril.diagonal(0, -2, -1).log().sum(-1)
-        return 2 * half + self._diag.log().sum(-1)
+        return 2 * half + self._unbroadcasted_cov_diag.log().sum(-1)
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:

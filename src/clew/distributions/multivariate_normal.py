@@ -59,7 +59,7 @@ class MultivariateNormal(Distribution):
     }
     support = constraints.real_vector
     has_rsample = True
-    _factor: Tensor
+    _unbroadcasted_scale_tril: Tensor
 
     def __init__(
         self,
@@ -80,11 +80,11 @@ class MultivariateNormal(Distribution):
         self.loc = loc.expand(batch + (-1,))
         setattr(self, name, matrix.expand(batch + (-1, -1)))
         super().__init__(batch, self.loc.shape[-1:], validate_args=validate_args)
-        self._factor = factor_of(name, matrix)
+        self._unbroadcasted_scale_tril = factor_of(name, matrix)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         new = self._expanded(MultivariateNormal, batch_shape, _instance)
-        new._factor = self._factor
+        new._unbroadcasted_scale_tril = self._unbroadcasted_scale_tril
         return new
 
     def _whole(self, matrix: Tensor) -> Tensor:
@@ -93,17 +93,17 @@ class MultivariateNormal(Distribution):
     @lazy_property
     def scale_tril(self) -> Tensor:
         """The lower triangular L of Σ = L Lᵀ."""
-        return self._whole(self._factor)
+        return self._whole(self._unbroadcasted_scale_tril)
 
     @lazy_property
     def covariance_matrix(self) -> Tensor:
         """Σ."""
-        return self._whole(self._factor @ self._factor.mT)
+        return self._whole(self._unbroadcasted_scale_tril @ self._unbroadcasted_scale_tril.mT)
 
     @lazy_property
     def precision_matrix(self) -> Tensor:
         """Σ⁻¹."""
-        return self._whole(inverse_of(self._factor))
+        return self._whole(inverse_of(self._unbroadcasted_scale_tril))
 
     @property
     def mean(self) -> Tensor:
@@ -115,20 +115,24 @@ class MultivariateNormal(Distribution):
 
     @property
     def variance(self) -> Tensor:
-        return self._factor.square().sum(-1).expand(self._batch_shape + self._event_shape)
+        return (
+            self._unbroadcasted_scale_tril.square()
+            .sum(-1)
+            .expand(self._batch_shape + self._event_shape)
+        )
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         noise = clew.randn(shape, dtype=self.loc.dtype, device=self.loc.device)
-        return self.loc + (self._factor @ noise.unsqueeze(-1)).squeeze(-1)
+        return self.loc + (self._unbroadcasted_scale_tril @ noise.unsqueeze(-1)).squeeze(-1)
 
     def _half_log_det(self) -> Tensor:
-        return self._factor.diagonal(0, -2, -1).log().sum(-1)
+        return self._unbroadcasted_scale_tril.diagonal(0, -2, -1).log().sum(-1)
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
-        distance = mahalanobis(self._factor, value - self.loc)
+        distance = mahalanobis(self._unbroadcasted_scale_tril, value - self.loc)
         constant = self._event_shape[0] * math.log(2 * math.pi)
         return -0.5 * (constant + distance) - self._half_log_det()
 

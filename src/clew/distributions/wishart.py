@@ -56,7 +56,7 @@ class Wishart(ExponentialFamily):
         if (self.df <= n - 1).any():
             raise ValueError(f"Value of df={df} expected to be greater than ndim - 1 = {n - 1}.")
         super().__init__(batch, matrix.shape[-2:], validate_args=validate_args)
-        self._factor = factor_of(name, matrix)
+        self._unbroadcasted_scale_tril = factor_of(name, matrix)
         self._chi2 = self._make_chi2()
 
     def _make_chi2(self) -> Chi2:
@@ -75,7 +75,7 @@ class Wishart(ExponentialFamily):
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         new = self._get_checked_instance(Wishart, _instance)
         new = self._expanded(Wishart, batch_shape, new)
-        new._factor = self._factor
+        new._unbroadcasted_scale_tril = self._unbroadcasted_scale_tril
         new._chi2 = new._make_chi2()
         return new
 
@@ -85,17 +85,17 @@ class Wishart(ExponentialFamily):
     @lazy_property
     def scale_tril(self) -> Tensor:
         """The lower triangular L of V = L Lᵀ."""
-        return self._whole(self._factor)
+        return self._whole(self._unbroadcasted_scale_tril)
 
     @lazy_property
     def covariance_matrix(self) -> Tensor:
         """V."""
-        return self._whole(self._factor @ self._factor.mT)
+        return self._whole(self._unbroadcasted_scale_tril @ self._unbroadcasted_scale_tril.mT)
 
     @lazy_property
     def precision_matrix(self) -> Tensor:
         """V⁻¹."""
-        return self._whole(inverse_of(self._factor))
+        return self._whole(inverse_of(self._unbroadcasted_scale_tril))
 
     @property
     def mean(self) -> Tensor:
@@ -126,18 +126,18 @@ class Wishart(ExponentialFamily):
         shape = Size(sample_shape) + self._batch_shape + self._event_shape
         noise = clew.randn(shape, dtype=self.df.dtype, device=self.df.device).tril(-1)
         chi = self._chi2.rsample(sample_shape).clamp(min=clew.finfo(self.df.dtype).tiny).sqrt()
-        root = self._factor @ (noise + chi.diag_embed())
+        root = self._unbroadcasted_scale_tril @ (noise + chi.diag_embed())
         return root @ root.mT
 
     def _half_log_det(self) -> Tensor:
-        return self._factor.diagonal(0, -2, -1).log().sum(-1)
+        return self._unbroadcasted_scale_tril.diagonal(0, -2, -1).log().sum(-1)
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         n, half = self._event_shape[-1], self.df / 2
         log_det = 2 * clew.linalg.cholesky(value).diagonal(0, -2, -1).log().sum(-1)
-        trace = (inverse_of(self._factor) * value).sum((-2, -1))
+        trace = (inverse_of(self._unbroadcasted_scale_tril) * value).sum((-2, -1))
         normalizer = half * (n * math.log(2) + 2 * self._half_log_det()) + half.mvlgamma(n)
         return (half - (n + 1) / 2) * log_det - 0.5 * trace - normalizer
 

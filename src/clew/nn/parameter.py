@@ -16,6 +16,9 @@ __all__ = [
 ]
 
 
+_ParameterMeta = type(clew.Tensor)  # the class of Parameter, by the name that libraries import
+
+
 def _rebuild_parameter(kind: Any, data: Any, requires_grad: Any, state: dict[str, Any]) -> Any:
     from clew._pickle import _finish
 

@@ -51,16 +51,25 @@ def is_onnxrt_backend_supported() -> bool:
 
 
 def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Any, opset_version: int) -> None:
-    """Raises: rules of the older exporter do not fit; compose operations instead.
+    """Accepts a rule of the older exporter, as libraries offer when they are imported.
+
+    Exports here do not go through such rules: an operation that cannot be written raises when
+    `export` meets it, whether it has a rule or not.
 
     Args:
-        symbolic_name: the operation.
+        symbolic_name: the operation, as "namespace::name".
         symbolic_fn: the rule.
         opset_version: of ONNX.
+
+    Raises:
+        ValueError: for a name without a namespace.
     """
-    raise NotImplementedError(
-        f"onnx.register_custom_op_symbolic({symbolic_name!r}): write the operation with clew's own"
-    )
+    namespace, _, operation = symbolic_name.partition("::")
+    if not namespace or not operation:
+        raise ValueError(
+            f"onnx.register_custom_op_symbolic: the name is 'namespace::operation', "
+            f"got {symbolic_name!r}"
+        )
 
 
 def unregister_custom_op_symbolic(symbolic_name: str, opset_version: int) -> None:

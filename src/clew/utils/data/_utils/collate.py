@@ -120,42 +120,42 @@ def collate(batch: Any, *, collate_fn_map: _Map | None = None) -> Any:
     raise _wrong_type(kind)
 
 
-def _tensors(batch: Any, *, collate_fn_map: _Map | None = None) -> Any:
+def collate_tensor_fn(batch: Any, *, collate_fn_map: _Map | None = None) -> Any:
     return clew.stack(list(batch), 0)
 
 
-def _arrays(batch: Any, *, collate_fn_map: _Map | None = None) -> Any:
+def collate_numpy_array_fn(batch: Any, *, collate_fn_map: _Map | None = None) -> Any:
     if batch[0].dtype.kind in "SUOV":
         raise _wrong_type(batch[0].dtype)
     return clew.stack([clew.as_tensor(array) for array in batch], 0)
 
 
-def _numpy_numbers(batch: Any, *, collate_fn_map: _Map | None = None) -> Any:
+def collate_numpy_scalar_fn(batch: Any, *, collate_fn_map: _Map | None = None) -> Any:
     if batch[0].dtype.kind in "SU":
         return batch
     return clew.as_tensor(np.asarray(batch))
 
 
-def _floats(batch: Any, *, collate_fn_map: _Map | None = None) -> Any:
+def collate_float_fn(batch: Any, *, collate_fn_map: _Map | None = None) -> Any:
     return clew.tensor(list(batch), dtype=clew.float64)
 
 
-def _numbers(batch: Any, *, collate_fn_map: _Map | None = None) -> Any:
+def collate_int_fn(batch: Any, *, collate_fn_map: _Map | None = None) -> Any:
     return clew.tensor(list(batch))
 
 
-def _strings(batch: Any, *, collate_fn_map: _Map | None = None) -> Any:
+def collate_str_fn(batch: Any, *, collate_fn_map: _Map | None = None) -> Any:
     return batch
 
 
 default_collate_fn_map: _Map = {
-    Tensor: _tensors,
-    np.ndarray: _arrays,
-    (np.bool_, np.number, np.object_, np.generic): _numpy_numbers,
-    float: _floats,
-    int: _numbers,
-    str: _strings,
-    bytes: _strings,
+    Tensor: collate_tensor_fn,
+    np.ndarray: collate_numpy_array_fn,
+    (np.bool_, np.number, np.object_, np.generic): collate_numpy_scalar_fn,
+    float: collate_float_fn,
+    int: collate_int_fn,
+    str: collate_str_fn,
+    bytes: collate_str_fn,
 }
 
 
