@@ -29,6 +29,7 @@ SUITES = (
     "training",
     "compile",
     "batching",
+    "budget",
     "memory",
     "start",
     "insight",

@@ -3,6 +3,7 @@
 // Invariant: what is read from the file are the bytes that were written.
 #include "program/budget.h"
 
+#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -69,17 +70,18 @@ bool forget_a_constant() {
           there = there && (!out.value || out.value->has_bytes());
       if (!there) continue;
       u->incref();
-      while (!u->users.empty()) {
+      for (size_t left = u->users.size(); left > 0; left = u->users.size()) {
         Recipe* r = u->users.back().first;
         ++r->refs;
         for (Recipe::Output& out : r->outputs)
           if (out.value) forget_recipe(out.value);
-        const bool gone = r->refs == 1;
         Recipe::release(r);
-        if (!gone) break;
+        if (u->users.size() == left) break;  // its call runs now
       }
+      const bool went = u->users.empty();
       u->decref();
-      return true;
+      if (went) return true;
+      return false;
     }
   }
   return false;
@@ -250,5 +252,18 @@ void end_budget(uint64_t number) {
   budgets_open = static_cast<int>(all.size());
   if (all.empty()) forget_what_is_there();
 }
+
+// A child by fork has no budget: its limit was meant for the parent, and so is what the file takes.
+// What lies there it reads.
+static void after_fork() {
+  for (const Region& r : open_regions())
+    if (r.file) r.file->full = true;
+  open_regions().clear();
+  apply_regions();
+  budgets_open = regions = 0;
+  modes.intercept &= static_cast<uint8_t>(~intercept_budget);
+  the_allocator.room_limit = INT64_MAX;
+}
+[[maybe_unused]] static const int registered = pthread_atfork(nullptr, nullptr, after_fork);
 
 }  // namespace clew::program

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstring>
+#include <mutex>
 #include <thread>
 
 #include "base/generator.h"
@@ -272,21 +273,39 @@ bool note_written(std::span<const Tensor> in) {
   return v && v->recipe;
 }
 
-Recipe* begin(const OpDef& op, std::span<const Tensor> in, const void* attrs, bool writes) {
-  if (op.kind == OpKind::Composite || op.kind == OpKind::View || op.aliases) return nullptr;
-  // What is written in place differs from what it was, whoever needs that.
-  struct Before {
-    Storage* s;
-    ~Before() {
-      if (Content* v = s ? content_of(s) : nullptr) contents_change(v);
+struct Released {
+  void operator()(Recipe* r) const { Recipe::release(r); }
+};
+using OwnRecipe = std::unique_ptr<Recipe, Released>;
+
+// False where the random source's state cannot be had: another thread draws from it now.
+bool note_attrs(Recipe& r, const OpDef& op, const void* attrs) {
+  void* copy = ::operator new(op.attrs->size);
+  if (op.attrs->trivial) {
+    std::memcpy(copy, attrs, op.attrs->size);
+  } else {
+    try {
+      op.attrs->copy(copy, attrs);
+    } catch (...) {
+      ::operator delete(copy);
+      throw;
     }
-  } before{writes ? in[0]->storage : nullptr};
+  }
+  r.attrs = copy;
+  Generator** source = source_of(op, r.attrs);
+  if (!source) return true;
+  Generator& g = *source ? **source : default_generator();
+  const std::unique_lock lock(g.mutex, std::try_to_lock);  // its kernel may wait for this thread
+  if (!lock) return false;
+  r.draws = std::make_unique<uint8_t[]>(Generator::state_bytes);
+  g.save(r.draws.get());
+  return true;
+}
+
+OwnRecipe note_call(const OpDef& op, std::span<const Tensor> in, const void* attrs, bool writes) {
   for (const Tensor& t : in)
     if (t.defined() && (t.is_meta() || is_batched(t))) return nullptr;
-  struct Give {
-    void operator()(Recipe* r) const { Recipe::release(r); }
-  };
-  std::unique_ptr<Recipe, Give> r(new Recipe());
+  OwnRecipe r(new Recipe());
   r->op = &op;
   r->writes = writes;
   if (writes && !note_written(in)) return nullptr;
@@ -297,20 +316,16 @@ Recipe* begin(const OpDef& op, std::span<const Tensor> in, const void* attrs, bo
     }
   if (writes) r->saved_before = content_of(in[0]->storage)->saved;
   if (r->depth >= deepest) return nullptr;
-  if (op.attrs && attrs) {
-    r->attrs = ::operator new(op.attrs->size);
-    if (op.attrs->trivial)
-      std::memcpy(r->attrs, attrs, op.attrs->size);
-    else
-      op.attrs->copy(r->attrs, attrs);
-    if (Generator** source = source_of(op, r->attrs)) {
-      Generator& g = *source ? **source : default_generator();
-      const std::lock_guard lock(g.mutex);
-      r->draws = std::make_unique<uint8_t[]>(Generator::state_bytes);
-      g.save(r->draws.get());
-    }
-  }
-  r->began = now();
+  if (op.attrs && attrs && !note_attrs(*r, op, attrs)) return nullptr;
+  return r;
+}
+
+Recipe* begin(const OpDef& op, std::span<const Tensor> in, const void* attrs, bool writes) {
+  if (op.kind == OpKind::Composite || op.kind == OpKind::View || op.aliases) return nullptr;
+  OwnRecipe r = note_call(op, in, attrs, writes);
+  if (writes)  // whoever needs what is written as it was
+    if (Content* c = content_of(in[0]->storage)) contents_change(c);
+  if (r) r->began = now();
   return r.release();
 }
 

@@ -34,6 +34,8 @@ void add_random(PyObject* module);
 void add_shared(PyObject* module);
 void add_convert(PyObject* module);  // after the Tensor type
 
+// Throws for a sparse or ragged tensor, whose placeholder has no elements to take.
+void refuse_placeholder(PyObject* tensor, const char* function);
 // Number, nested sequence, NumPy array or tensor to a fresh tensor; dtype inferred when not given.
 Tensor tensor_from(PyObject* data, std::optional<DType> dtype, Device device);
 Tensor tensor_from_sequence(PyObject* data, std::optional<DType> dtype);

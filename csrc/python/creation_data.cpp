@@ -29,6 +29,7 @@ PyObject* tensor(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
     if (nargs > 1) fail_type("tensor() takes 1 positional argument but ", nargs, " were given");
     Arguments a("tensor", params, -1, opt_factory, args, nargs, names);
     PyObject* data = a.need(0, "data");
+    if (is_tensor(data)) refuse_placeholder(data, "tensor");
     if (is_tensor(data) && PyErr_WarnEx(PyExc_UserWarning,
                                         "tensor: To copy construct from a tensor, it is "
                                         "recommended to use sourceTensor.detach().clone() or "
@@ -158,6 +159,14 @@ PyObject* frombuffer(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
 }
 
 }  // namespace
+
+void refuse_placeholder(PyObject* tensor, const char* function) {
+  if (Py_TYPE(tensor) == tensor_type || !borrow(tensor).is_meta()) return;
+  static PyObject* refuse = PyUnicode_InternFromString("_refuse");  // src/clew/_structured.py
+  if (!PyObject_HasAttr(tensor, refuse)) return;
+  const Ref name(checked(PyUnicode_FromString(function)));
+  Ref(checked(PyObject_CallMethodOneArg(tensor, refuse, name.get())));
+}
 
 Tensor tensor_from(PyObject* data, std::optional<DType> dtype, Device device) {
   Tensor source;

@@ -10,6 +10,7 @@
 #include "graph/watch.h"
 #include "python/arguments.h"
 #include "python/autograd.h"
+#include "python/convert.h"
 
 namespace clew::python {
 
@@ -436,6 +437,7 @@ PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     if (n == 1 && !is_int(PyTuple_GET_ITEM(args, 0))) {
       PyObject* data = PyTuple_GET_ITEM(args, 0);
       if (is_tensor(data)) {
+        if (type == tensor_type) refuse_placeholder(data, "Tensor");
         made = borrow(data);
       } else if (Py_TYPE(data) == size_type) {
         made = empty(ints_from(data), default_dtype());

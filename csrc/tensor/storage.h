@@ -43,7 +43,9 @@ struct alignas(64) Storage {  // one line of the cache
   // Or those of another storage of the same size, which has none then.
   void take_bytes_of(Storage* other);
   // Whether somebody has to know before the bytes are written.
-  bool is_looked_after() const { return device == Device::Pending || awaited || release; }
+  bool is_looked_after() const {
+    return device == Device::Pending || awaited || (release && resizable);
+  }
   // References that no waiting call holds.
   uint32_t seen_refs() const { return refs - awaited; }
   // Whether somebody else may write the bytes without a word to us.

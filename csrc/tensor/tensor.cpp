@@ -342,8 +342,7 @@ Scalar item(const Tensor& t) {
 void resize_(const Tensor& t, const Dims& sizes) {
   require_elements(t, "resize_");
   if (t.sizes() == sizes) return;  // its strides stay, whatever they are
-  if (t->storage->awaited || t->storage->release || (t->flags & flag_gathered))
-    settle_storage(t->storage);
+  if (t->storage->is_looked_after() || (t->flags & flag_gathered)) settle_storage(t->storage);
   ShapeRef shape = Shape::dense(sizes);
   const Checked end = Checked(shape->numel) + t.storage_offset();
   require(end.fits, "resize_: size ", sizes, " at storage offset ", t.storage_offset(),

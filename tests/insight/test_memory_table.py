@@ -121,6 +121,19 @@ def test_what_no_variable_holds():
 @pytest.mark.skipif(
     os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") < 8 << 30, reason="a small machine"
 )
+def test_looking_at_variables_keeps_none_of_them():
+    """Frames keep what `f_locals` showed; memory that a handler frees has to go."""
+    big = clew.ones(100_000)
+    known = locals()
+    clew.debug.memory()
+    assert known["big"] is big  # somebody's locals() stay
+    del known
+    clew.debug.memory()
+    before = clew._C._memory_stats()["live_bytes"]
+    del big
+    assert before - clew._C._memory_stats()["live_bytes"] == 400_000
+
+
 def test_an_allocation_that_fails_says_what_holds_memory():
     ballast = clew.ones(3_000_000)  # noqa: F841
     resource = pytest.importorskip("resource")

@@ -82,3 +82,12 @@ def test_writing_to_rows_with_gaps():
     x.mul_(3)
     with pytest.raises(RuntimeError, match="call .contiguous"):
         x.mul_(x)
+
+
+@pytest.mark.parametrize("make", [clew.tensor, clew.Tensor])
+def test_placeholders_are_not_taken_for_data(make):
+    sparse = clew.sparse_coo_tensor([[0, 1]], [1.0, 2.0], (3,))
+    for x in (N.nested_tensor([clew.ones(2), clew.ones(3)]), sparse):
+        with pytest.raises(NotImplementedError, match=r"(?i)tensor: there is no rule for"):
+            make(x)
+        assert clew.as_tensor(x) is x

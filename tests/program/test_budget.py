@@ -1,6 +1,7 @@
 """clew.memory_budget: the same bits in fewer bytes."""
 
 import gc
+import os
 import threading
 
 import numpy as np
@@ -402,6 +403,50 @@ def test_backward_after_the_region():
         loss = model(x).square().sum()
     assert budget.report().given_up
     loss.backward()
+    assert same(want, [p.grad for p in model.parameters()])
+
+
+def test_a_write_for_which_there_is_no_room_is_refused():
+    """What was made of the old contents has to be made first; without room the write fails."""
+    w = clew.ones((), requires_grad=True)
+    x = clew.ones(250_000)
+    with clew.memory_budget(live() + 3_300_000) as budget:
+        y = (x + w).exp()
+        total = y.sum()
+        del y
+        held = [clew.ones(250_000) for _ in range(3)]
+        assert budget.report().given_up == 1
+        with pytest.raises(clew.OutOfMemoryError, match="memory_budget"):
+            x.add_(1)
+        assert float(x.max()) == 1
+        del held
+        x.add_(1)
+        assert budget.report().made_again > 0
+        (grad,) = clew.autograd.grad(total, [w])
+    np.testing.assert_allclose(float(grad), 250_000 * np.e**2, rtol=1e-5)
+
+
+def test_a_child_has_no_budget_and_writes_to_no_file_of_its_parents(tmp_path):
+    model, x = deep(12), clew.randn(1024, 64)
+    step = stepping(model, x)
+    want = [g.clone() for g in step()]
+    model.zero_grad()
+    with clew.memory_budget(live() + 2_000_000, offload=tmp_path) as budget:
+        loss = model(x).square().sum()
+        assert budget.report().written > 0
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                held = [clew.full((300_000,), float(k)) for k in range(20)]
+                loss.backward()
+                got = [p.grad.clone() for p in model.parameters()]
+                status = 0 if len(held) == 20 and same(want, got) else 2
+            finally:
+                os._exit(status)
+        _, code = os.waitpid(child, 0)
+        assert code == 0
+        loss.backward()
     assert same(want, [p.grad for p in model.parameters()])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -118,13 +119,29 @@ def _tensors_in(value: Any, name: str, depth: int = _DEPTH) -> Iterator[tuple[st
             yield from _tensors_in(part, word or f"{name}[{i}]", depth - 1)
 
 
+def _locals(frame: FrameType) -> dict[str, Any]:
+    """A frame's variables, which the frame does not go on holding because they were looked at.
+
+    Before Python 3.13 a function's frame keeps the dict that `f_locals` gives, and with it every
+    value that was in it, until the function returns.
+    """
+    kept = frame.f_locals
+    if not frame.f_code.co_flags & inspect.CO_OPTIMIZED:
+        return kept
+    found = dict(kept)
+    alone = sys.getrefcount(kept) <= 3  # the frame's, ours, and the call's: nobody's locals()
+    if sys.version_info < (3, 13) and alone and sys.gettrace() is None:
+        kept.clear()
+    return found
+
+
 def _variables(frame: FrameType | None) -> Iterator[tuple[str, Tensor]]:
     """The program's variables from the innermost frame out, this library's left out."""
     library = clew.__file__.rsplit("__init__", 1)[0]
     spaces: list[dict[str, Any]] = []
     while frame is not None:
         if not frame.f_code.co_filename.startswith(library):
-            for space in (frame.f_locals, frame.f_globals):
+            for space in (_locals(frame), frame.f_globals):
                 if not any(space is known for known in spaces):
                     spaces.append(space)
         frame = frame.f_back

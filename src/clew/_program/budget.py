@@ -156,6 +156,8 @@ class memory_budget:
         if self._region is not None:
             raise RuntimeError("memory_budget: this budget is open already; make another one")
         key = (code, line, self._fraction or self._limit)
+        if len(self._lines) > 1000:  # of code that is made again and again
+            self._lines.clear()
         here = self._line = self._lines.setdefault(key, _Line())
         limit = self._limit
         if self._fraction is not None and here.full_peak:

@@ -1,0 +1,167 @@
+"""Training steps in a part of the memory that they take: with a budget, and as they are.
+
+PyTorch has no budget: beside a case whose blocks can be named it runs `checkpoint` at every block.
+A case is the share of the peak that is allowed; parameters, gradients and optimizer state count.
+B batch, T time, D width.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import random
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from bench.suites import models
+from bench.suites.compile import alternated
+
+UNIT = "ms"
+BETTER = "lower"
+BUDGET, PLAIN, BLOCKS = ", budget", ", plain", ", checkpoint at every block"
+
+# A step, and the same with checkpoint at every block where there are blocks.
+Steps = tuple[Callable[[], Any], Callable[[], Any] | None]
+
+
+def trained(t: Any, parameters: list[Any], loss: Callable[[], Any]) -> Callable[[], Any]:
+    """Forward, backward and AdamW."""
+    optimizer = t.optim.AdamW(parameters, 1e-4)
+
+    def step() -> None:
+        optimizer.zero_grad()
+        loss().backward()
+        optimizer.step()
+
+    return step
+
+
+def language_model(t: Any, layers: int, width: int, heads: int, B: int, T: int = 128) -> Steps:
+    model = models.gpt(t, layers, width, heads, T=T)
+    tokens = t.randint(0, 96, (B, T))
+    target = t.randint(0, 96, (B * T,))
+    cross_entropy, checkpoint = t.nn.functional.cross_entropy, t.utils.checkpoint.checkpoint
+    parameters = list(model.parameters())
+    blocks = [m for m in model.modules() if type(m).__name__ == "Block"]
+
+    def loss() -> Any:
+        return cross_entropy(model(tokens).reshape(B * T, -1), target)
+
+    def by_block() -> Any:
+        before = [b.forward for b in blocks]
+        for b, forward in zip(blocks, before, strict=True):
+            b.forward = lambda x, f=forward: checkpoint(f, x, use_reentrant=False)
+        try:
+            return loss()
+        finally:
+            for b in blocks:
+                del b.forward
+
+    step = trained(t, parameters, loss)
+    return step, trained(t, parameters, by_block) if blocks else None
+
+
+def resnet(t: Any) -> Steps:
+    model = models.resnet20(t)
+    x, y = t.randn(32, 3, 32, 32), t.randint(0, 10, (32,))
+    cross_entropy = t.nn.functional.cross_entropy
+    return trained(t, list(model.parameters()), lambda: cross_entropy(model(x), y)), None
+
+
+def lstm(t: Any) -> Steps:
+    """By hand, over 500 steps."""
+    D = 128
+    gates, x = t.nn.Linear(2 * D, 4 * D), t.randn(500, 16, D)
+
+    def loss() -> Any:
+        h = c = t.zeros(16, D)
+        for now in x:
+            i, f, g, o = gates(t.cat([now, h], 1)).chunk(4, 1)
+            c = t.sigmoid(f) * c + t.sigmoid(i) * t.tanh(g)
+            h = t.sigmoid(o) * t.tanh(c)
+        return h.square().mean()
+
+    return trained(t, list(gates.parameters()), loss), None
+
+
+def trees(t: Any) -> Steps:
+    """A Tree-LSTM on some 1,300 nodes of 32 trees."""
+    rng = random.Random(0)
+    model = models.tree_lstm(t, 150)
+    samples = [models.random_tree(rng, rng.randrange(12, 70)) for _ in range(32)]
+    label = t.tensor([3])
+    cross_entropy = t.nn.functional.cross_entropy
+
+    def loss() -> Any:
+        return sum(cross_entropy(model(s), label) for s in samples)
+
+    return trained(t, list(model.parameters()), loss), None
+
+
+def chain(t: Any) -> Steps:
+    """4,096 equal layers that share their weight."""
+    w, x = t.randn(64, 64, requires_grad=True), t.randn(64, 64)
+    with t.no_grad():
+        w.mul_(0.1)
+
+    def step() -> None:
+        h = x
+        for _ in range(4096):
+            h = t.tanh(h @ w)
+        w.grad = None
+        h.sum().backward()
+
+    return step, None
+
+
+GPT = "GPT, 6 layers of 384, batch 4"
+CASES: dict[str, tuple[Callable[[Any], Steps], float]] = {
+    f"{GPT}, 0.6": (lambda t: language_model(t, 6, 384, 6, 4), 0.6),
+    f"{GPT}, 0.4": (lambda t: language_model(t, 6, 384, 6, 4), 0.4),
+    f"{GPT}, never reached": (lambda t: language_model(t, 6, 384, 6, 4), 2.0),
+    "ResNet-20, batch 32, 0.6": (resnet, 0.6),
+    "ResNet-20, batch 32, 0.4": (resnet, 0.4),
+    "ResNet-20, never reached": (resnet, 2.0),
+    "char-GPT, 24 layers, 0.35": (lambda t: language_model(t, 24, 128, 4, 8), 0.35),
+    "LSTM by hand, 500 steps, 0.3": (lstm, 0.3),
+    "LSTM by hand, never reached": (lstm, 2.0),
+    "Tree-LSTM, 32 trees, 0.6": (trees, 0.6),
+    "Tree-LSTM, never reached": (trees, 2.0),
+    "chain of 4,096 layers, 512 saved tensors": (chain, 0.0),
+}
+PARTS = len(CASES)
+
+
+def run(t: Any, part: int) -> dict[str, float]:
+    """A training step, as it is and in a budget."""
+    name = list(CASES)[part]
+    make, share = CASES[name]
+    t.manual_seed(0)
+    step, by_block = make(t)
+    step()  # gradients and the optimizer's state are there
+    calls, labels = [step], [PLAIN]
+    if hasattr(t, "memory_budget"):
+        gc.collect()
+        with t.memory_budget(None) as free:
+            step()
+        peak = free.report().peak
+        floor = t._C._memory_stats()["live_bytes"]
+        limit = int(share * peak) if share else floor + 512 * 64 * 64 * 4
+
+        def bounded() -> None:
+            with t.memory_budget(limit):
+                step()
+
+        try:
+            bounded()
+        except t.OutOfMemoryError as error:
+            print(f"{name}: {str(error).splitlines()[0]}", file=sys.stderr)
+        else:
+            calls, labels = [step, bounded], [PLAIN, BUDGET]
+    elif by_block and share < 1:
+        with contextlib.suppress(AttributeError):
+            by_block()
+            calls, labels = [step, by_block], [PLAIN, BLOCKS]
+    times = alternated(calls, 1.5, 5)
+    return {name + label: took for label, took in zip(labels, times, strict=True)}
