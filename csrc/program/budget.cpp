@@ -33,29 +33,43 @@ double price(const Content& v) {
   return budget().file ? std::min(again, file_price(v)) : again;
 }
 
-// Dear, small and just used values stay. Of many values some are looked at, each time others.
-Content* cheapest() {
-  constexpr size_t most = 96;
-  const auto& all = pool();
-  Content* best = nullptr;
-  double least = 0;
-  size_t looked = 0;
-  const size_t n = all.size(), step = n > 4 * most ? n / (2 * most) | 1 : 1;
-  // An odd step and then single ones: all are met where few may go.
-  for (size_t k = 0; k < 2 * n && looked < most; ++k) {
-    const Content& v = *all[(look_from + (k < n ? k * step : k)) % n];
-    if (!may_be_given_up(v)) continue;
-    ++looked;
-    const double age = static_cast<double>(spent() - v.used_at) + 1000;
-    const double score = (price(v) + 100) / (static_cast<double>(v.nbytes) * age);
-    if (!best || score < least) {
-      best = all[(look_from + (k < n ? k * step : k)) % n];
-      least = score;
+// Some of the contents that may go, the first of them first; counted.
+class Candidates {
+  struct Candidate {
+    double score;
+    Content* content;
+  };
+  static constexpr size_t looked_at = 96, most = 24;
+  std::vector<Candidate> found_;
+
+ public:
+  // Dear, small and just used ones stay. Of many some are looked at, each time others.
+  Candidates() {
+    const auto& all = pool();
+    const size_t n = all.size(), step = n > 4 * looked_at ? n / (2 * looked_at) | 1 : 1;
+    found_.reserve(looked_at);
+    // Strides first and then one by one: all are met where few may go.
+    for (size_t k = 0; k < 2 * n && found_.size() < looked_at; ++k) {
+      Content* c = all[(look_from + (k < n ? k * step : k)) % n];
+      if (!may_be_given_up(*c)) continue;
+      const double age = static_cast<double>(spent() - c->used_at) + 1000;
+      found_.push_back({(price(*c) + 100) / (static_cast<double>(c->nbytes) * age), c});
     }
+    look_from = n ? (look_from + 7919) % n : 0;
+    const auto end = found_.begin() + static_cast<std::ptrdiff_t>(std::min(most, found_.size()));
+    std::partial_sort(found_.begin(), end, found_.end(),
+                      [](const Candidate& a, const Candidate& b) { return a.score < b.score; });
+    found_.erase(end, found_.end());
+    for (const Candidate& c : found_) c.content->incref();
   }
-  look_from = n ? (look_from + 7919) % n : 0;
-  return best;
-}
+  ~Candidates() {
+    for (const Candidate& c : found_) c.content->decref();
+  }
+  Candidates(const Candidates&) = delete;
+  bool empty() const { return found_.empty(); }
+  auto begin() const { return found_.begin(); }
+  auto end() const { return found_.end(); }
+};
 
 // Constants that only recipes hold, where all that is made from them is there.
 bool forget_a_constant() {
@@ -99,17 +113,27 @@ void make_room(size_t nbytes) {
     a.room_limit = on || now >= b.limit ? b.limit : now + (b.limit - now) / 2;
     if (b.limit - a.room_limit < b.limit / 64) a.room_limit = b.limit;
   }
+  // Looking costs more than a small tensor does: of small ones several go at once.
+  const int64_t together = b.limit / 256;
   while (a.stats.live_bytes + more > b.limit) {
-    Content* v = cheapest();
-    if (!v) {
+    const Candidates candidates;
+    if (candidates.empty()) {
       if (forget_a_constant()) continue;
       break;
     }
-    ++b.counts.given_up;
-    b.counts.given_up_bytes += static_cast<int64_t>(v->nbytes);
-    if (b.file && (!v->recipe || file_price(*v) < cost_of(*v)) && !write_to_file(v) && !v->recipe)
-      continue;  // it is full: such values no longer can
-    give_up(v);
+    int64_t freed = 0;
+    for (const auto& candidate : candidates) {
+      Content* c = candidate.content;
+      const auto bytes = static_cast<int64_t>(c->nbytes);
+      if (a.stats.live_bytes + more <= b.limit && freed + bytes > together) break;
+      if (!may_be_given_up(*c)) continue;
+      if (b.file && (!c->recipe || file_price(*c) < cost_of(*c)) && !write_to_file(c) && !c->recipe)
+        continue;  // it is full: such contents no longer can
+      ++b.counts.given_up;
+      b.counts.given_up_bytes += bytes;
+      freed += bytes;
+      give_up(c);
+    }
   }
   const int64_t needed = a.stats.live_bytes + more;
   if (needed <= b.limit) return;
