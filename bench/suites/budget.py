@@ -1,13 +1,11 @@
 """Training steps in a part of the memory that they take: with a budget, and as they are.
 
-PyTorch has no budget: beside a case whose blocks can be named it runs `checkpoint` at every block.
-A case is the share of the peak that is allowed; parameters, gradients and optimizer state count.
+PyTorch has no budget: where a model has blocks, both run `checkpoint` at every block, too. A case is the share of the peak that is allowed; parameters, gradients and optimizer state count.
 B batch, T time, D width.
 """
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import random
 import sys
@@ -142,6 +140,8 @@ def run(t: Any, part: int) -> dict[str, float]:
     step, by_block = make(t)
     step()  # gradients and the optimizer's state are there
     calls, labels = [step], [PLAIN]
+    if by_block and share < 1:
+        calls, labels = [step, by_block], [PLAIN, BLOCKS]
     if hasattr(t, "memory_budget"):
         gc.collect()
         with t.memory_budget(None) as free:
@@ -159,10 +159,7 @@ def run(t: Any, part: int) -> dict[str, float]:
         except t.OutOfMemoryError as error:
             print(f"{name}: {str(error).splitlines()[0]}", file=sys.stderr)
         else:
-            calls, labels = [step, bounded], [PLAIN, BUDGET]
-    elif by_block and share < 1:
-        with contextlib.suppress(AttributeError):
-            by_block()
-            calls, labels = [step, by_block], [PLAIN, BLOCKS]
+            calls.append(bounded)
+            labels.append(BUDGET)
     times = alternated(calls, 1.5, 5)
     return {name + label: took for label, took in zip(labels, times, strict=True)}
