@@ -1,6 +1,7 @@
 """Training steps in a part of the memory that they take: with a budget, and as they are.
 
-PyTorch has no budget: where a model has blocks, both run `checkpoint` at every block, too. A case is the share of the peak that is allowed; parameters, gradients and optimizer state count.
+PyTorch has no budget: where a model has blocks, both run `checkpoint` at every block, too. A case
+is the share of the peak that is allowed; parameters, gradients and optimizer state count.
 B batch, T time, D width.
 """
 
