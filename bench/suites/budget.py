@@ -7,6 +7,7 @@ B batch, T time, D width.
 
 from __future__ import annotations
 
+import functools
 import gc
 import random
 import sys
@@ -24,16 +25,16 @@ BUDGET, PLAIN, BLOCKS = ", budget", ", plain", ", checkpoint at every block"
 Steps = tuple[Callable[[], Any], Callable[[], Any] | None]
 
 
-def trained(t: Any, parameters: list[Any], loss: Callable[[], Any]) -> Callable[[], Any]:
-    """Forward, backward and AdamW."""
+def trained(t: Any, parameters: list[Any], *losses: Callable[[], Any]) -> list[Callable[[], Any]]:
+    """Forward, backward and AdamW for each of the losses, which share the optimizer."""
     optimizer = t.optim.AdamW(parameters, 1e-4)
 
-    def step() -> None:
+    def step(loss: Callable[[], Any]) -> None:
         optimizer.zero_grad()
         loss().backward()
         optimizer.step()
 
-    return step
+    return [functools.partial(step, loss) for loss in losses]
 
 
 def language_model(t: Any, layers: int, width: int, heads: int, B: int, T: int = 128) -> Steps:
@@ -57,15 +58,16 @@ def language_model(t: Any, layers: int, width: int, heads: int, B: int, T: int =
             for b in blocks:
                 del b.forward
 
-    step = trained(t, parameters, loss)
-    return step, trained(t, parameters, by_block) if blocks else None
+    step, blockwise = trained(t, parameters, loss, by_block)
+    return step, blockwise
 
 
 def resnet(t: Any) -> Steps:
     model = models.resnet20(t)
     x, y = t.randn(32, 3, 32, 32), t.randint(0, 10, (32,))
     cross_entropy = t.nn.functional.cross_entropy
-    return trained(t, list(model.parameters()), lambda: cross_entropy(model(x), y)), None
+    (step,) = trained(t, list(model.parameters()), lambda: cross_entropy(model(x), y))
+    return step, None
 
 
 def lstm(t: Any) -> Steps:
@@ -81,7 +83,8 @@ def lstm(t: Any) -> Steps:
             h = t.sigmoid(o) * t.tanh(c)
         return h.square().mean()
 
-    return trained(t, list(gates.parameters()), loss), None
+    (step,) = trained(t, list(gates.parameters()), loss)
+    return step, None
 
 
 def trees(t: Any) -> Steps:
@@ -95,7 +98,8 @@ def trees(t: Any) -> Steps:
     def loss() -> Any:
         return sum(cross_entropy(model(s), label) for s in samples)
 
-    return trained(t, list(model.parameters()), loss), None
+    (step,) = trained(t, list(model.parameters()), loss)
+    return step, None
 
 
 def chain(t: Any) -> Steps:
