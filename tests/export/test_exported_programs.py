@@ -339,3 +339,94 @@ def test_signature_and_state():
     assert set(signature.buffers) >= {"running_mean", "running_var"}
     assert signature.user_inputs == ("input",) and len(signature.user_outputs) == 1
     assert set(program.state_dict) >= {"weight", "bias", "running_mean", "running_var"}
+
+
+def test_a_call_may_name_its_arguments_and_is_refused_with_others():
+    module = stored(export(Difference(), (clew.ones(2, 3), clew.ones(2, 3)))).module()
+    x, y = clew.randn(2, 3), clew.randn(2, 3)
+    expected = x - y
+    for got in (module(x, y), module(x, y=y), module(y=y, x=x)):
+        agree(expected, got)
+    for args, kwargs in (
+        ((x,), {}),
+        ((x, y, y), {}),
+        ((x,), {"z": y}),
+        ((x, y), {"x": x}),
+        ((), {}),
+    ):
+        with pytest.raises((TypeError, ValueError, RuntimeError)):
+            module(*args, **kwargs)
+    with pytest.raises(TypeError, match="must be a tensor; got NoneType"):
+        module(x, None)
+
+
+class Difference(nn.Module):
+    def forward(self, x, y):
+        return x - y
+
+
+def test_sizes_of_one_name_are_compared():
+    n = Dim("n")
+    shapes = {"x": {0: n}, "y": {0: n}}
+    module = stored(
+        export(Difference(), (clew.ones(2, 3), clew.ones(2, 3)), dynamic_shapes=shapes)
+    ).module()
+    agree(clew.zeros(5, 3), module(clew.ones(5, 3), clew.ones(5, 3)))
+    with pytest.raises(RuntimeError, match="n is 5 in one input and 1 in dim 0 of input 1"):
+        module(clew.ones(5, 3), clew.ones(1, 3))
+
+
+def test_what_stands_for_no_value_is_made_once():
+    def f(self, x):
+        for _ in range(2):
+            if x.sum() > 100:
+                return x * self.w
+            x = x + 1
+        return x
+
+    module = both(f, (clew.ones(2, 3),), (clew.ones(2, 3) * 20,), (clew.ones(2, 3) * 16,))
+    first = module(clew.ones(2, 3))
+    first.zero_()
+    agree(module(clew.ones(2, 3)), clew.ones(2, 3) * 3)
+
+
+def test_operators_of_numbers_and_tensors():
+    def f(self, x):
+        a = x.shape[0] > 2 and x.shape[0] < 5
+        if a:
+            x = x**2
+        if not (x.shape[0] == 4 or x.shape[0] > 6):
+            x = x - 1
+        y = x.clone()
+        y -= 2
+        y *= 3
+        y /= 2
+        y[0] = (x <= 0)[0]
+        return (y != 3) & (2 > x), y, 2**x
+
+    example = (clew.randn(3, 3),)
+    both(f, example, *((clew.randn(n, 3),) for n in (1, 4, 6, 8)), shapes=BATCH)
+
+
+def test_shapes_of_nested_arguments_are_checked():
+    class Nested(nn.Module):
+        def forward(self, pair, table, *more):
+            return pair[0] + pair[1] + table["x"] + sum(more)
+
+    x = clew.ones(2, 3)
+    n = {0: Dim("n")}
+    args = ((x, x), {"x": x}, x, x)
+    module = export(
+        Nested(), args, dynamic_shapes={"pair": (n, n), "table": {"x": n}, "more": (n, n)}
+    ).module()
+    y = clew.ones(5, 3)
+    agree(module((y, y), {"x": y}, y, y), y * 5)
+    for shapes, match in (
+        ({"pair": n}, "pair has 2 elements and needs a tuple"),
+        ({"table": {"y": n}}, "table is a dict of"),
+        ({"table": (n,)}, "table is a dict of"),
+        ({"more": (n,)}, "more needs a tuple of 2 entries"),
+        ({"rest": (n, n)}, "are no arguments"),
+    ):
+        with pytest.raises(ExportError, match=match):
+            export(Nested(), args, dynamic_shapes=shapes)

@@ -6,6 +6,7 @@ constants and parameters are bound to them from checked tables.
 
 from __future__ import annotations
 
+import collections
 import math
 from typing import Any
 
@@ -16,13 +17,16 @@ from clew.export._ir import Block, Node, Program, Value, map_args, values_in
 from clew.export._names import function_of
 from clew.export._tree import named
 
-__all__ = ["compile_program", "interpret", "stack_scan"]
+__all__ = ["NOT_GIVEN", "compile_program", "interpret", "stack_scan"]
 
 _INFIX = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "matmul": "@", "py.add": "+", "py.sub": "-",
     "py.mul": "*", "py.truediv": "/", "py.floordiv": "//", "py.mod": "%", "py.eq": "==",
     "py.ne": "!=", "py.lt": "<", "py.le": "<=", "py.gt": ">", "py.ge": ">=",
+    "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "pow": "**",
 }  # fmt: skip
+_INPLACE = {"add_": "+=", "sub_": "-=", "mul_": "*=", "div_": "/="}
+_LOGIC = {"py.both": "and", "py.either": "or"}
 _METHODS = {"item": "item", "numel": "numel"}
 
 
@@ -46,11 +50,13 @@ def stack_scan(rows: list[Tensor], dtype: Any, sizes: tuple[int | None, ...]) ->
 
 
 class _Writer:
-    def __init__(self) -> None:
+    def __init__(self, uses: collections.Counter[int]) -> None:
         self.lines: list[str] = []
+        self.uses = uses
         self.bound: dict[str, Any] = {
             "fail": _fail, "scan": stack_scan, "no_grad": clew.no_grad
         }  # fmt: skip
+        self.asked: dict[int, Value] = {}
         self._functions: dict[str, str] = {}
         self._loops = 0
 
@@ -93,6 +99,8 @@ class _Writer:
         quiet = False
         start = len(self.lines)
         for i, node in enumerate(block.nodes):
+            if self.decides(block.nodes[i : i + 2]):
+                continue
             if node.no_grad != quiet and not node.blocks:
                 quiet = node.no_grad
                 if quiet:
@@ -102,6 +110,61 @@ class _Writer:
                 self.add(depth + quiet, f"del {', '.join(frees[i])}")
         if len(self.lines) == start:
             self.add(depth, "pass")
+
+    def decides(self, pair: list[Node]) -> bool:
+        """Whether a call is the `item()` of what the `if` behind it, and nothing else, asks for."""
+        if len(pair) < 2 or pair[0].op != "item" or pair[1].op != "if":
+            return False
+        asked = pair[1].args[0]
+        if not isinstance(asked, Value) or self.uses[asked.id] != 1:
+            return False
+        if [o.id for o in pair[0].outputs] != [asked.id] or not isinstance(pair[0].args[0], Value):
+            return False
+        self.asked[asked.id] = pair[0].args[0]
+        return True
+
+    def short(self, node: Node, args: list[str]) -> str | None:
+        """The text of a call that Python has an operator for."""
+        op = node.op
+        values = [a for a in node.args if isinstance(a, Value)]
+        if node.kwargs or not values:
+            return None
+        if op in _INFIX and len(args) == 2:
+            return f"{args[0]} {_INFIX[op]} {args[1]}"
+        if op in _LOGIC and all(v.kind == "bool" for v in values) and len(args) == 2:
+            others = [a for a in node.args if not isinstance(a, Value)]
+            if all(type(a) is bool for a in others):
+                return f"{args[0]} {_LOGIC[op]} {args[1]}"
+        if op == "py.not" and len(args) == 1:
+            return f"not {args[0]}"
+        if op == "getitem" and len(args) == 2:
+            return f"({args[0]})[{args[1]}]"
+        if op == "size" and len(args) == 2:
+            return f"({args[0]}).shape[{args[1]}]"
+        if op in _METHODS and len(args) == 1:
+            return f"({args[0]}).{_METHODS[op]}()"
+        if op == "alias" and len(args) == 1:
+            return args[0]
+        return None
+
+    def write(self, node: Node, args: list[str]) -> str | None:
+        """The text of a write that Python has a statement for."""
+        if node.kwargs or node.outputs or not args or not isinstance(node.args[0], Value):
+            return None
+        if node.op == "setitem" and len(args) == 3:
+            return f"{args[0]}[{args[1]}] = {args[2]}"
+        if node.op in _INPLACE and len(args) == 2:
+            return f"{args[0]} {_INPLACE[node.op]} {args[1]}"
+        return None
+
+    def stand_in(self, node: Node) -> str | None:
+        """A tensor that nothing reads, made once."""
+        if node.op != "placeholder" or values_in((node.args, node.kwargs)):
+            return None
+        try:
+            return self.constant(clew.zeros(*node.args, **node.kwargs))
+        except (RuntimeError, TypeError, ValueError, MemoryError) as e:
+            raise ExportError(f"exported program: a placeholder cannot be made: {e}") from e
 
     def node(self, node: Node, depth: int) -> None:
         if node.op == "if":
@@ -115,17 +178,12 @@ class _Writer:
             place = self.constant(node.place)
             self.add(depth, f"if {args[0]} != {args[1]}: fail({place}, {args[0]}, {args[1]})")
             return
-        if node.op in _INFIX and len(args) == 2 and not node.kwargs:
-            call = f"{args[0]} {_INFIX[node.op]} {args[1]}"
-        elif node.op == "getitem" and len(args) == 2 and not node.kwargs:
-            call = f"({args[0]})[{args[1]}]"
-        elif node.op == "size" and len(args) == 2:
-            call = f"({args[0]}).shape[{args[1]}]"
-        elif node.op in _METHODS and len(args) == 1:
-            call = f"({args[0]}).{_METHODS[node.op]}()"
-        elif node.op == "alias":
-            call = args[0]
-        else:
+        statement = self.write(node, args)
+        if statement is not None:
+            self.add(depth, statement)
+            return
+        call = self.short(node, args) or self.stand_in(node)
+        if call is None:
             for name, value in node.kwargs.items():
                 if not name.isidentifier():
                     raise ValueError(f"a program has an argument named {name!r}")
@@ -138,12 +196,19 @@ class _Writer:
             self.add(depth, f"{outputs[0]} = {call}" if outputs else call)
 
     def branch(self, node: Node, depth: int) -> None:
-        self.add(depth, f"if {self.text(node.args[0])}:")
+        asked = node.args[0]
+        if isinstance(asked, Value):
+            asked = self.asked.get(asked.id, asked)
+        self.add(depth, f"if {self.text(asked)}:")
         for k, block in enumerate(node.blocks):
+            ends = [(o, r) for o, r in zip(node.outputs, block.results) if self.uses[o.id]]
+            if k and not block.nodes and not ends:
+                continue
             if k:
                 self.add(depth, "else:")
-            self.block(block, depth + 1)
-            for o, r in zip(node.outputs, block.results):
+            if block.nodes or not ends:
+                self.block(block, depth + 1)
+            for o, r in ends:
                 self.add(depth + 1, f"v{o.id} = {self.text(r)}")
 
     def loop(self, node: Node, depth: int) -> None:
@@ -192,7 +257,7 @@ class _Writer:
 
 
 def compile_program(
-    program: Program, homes: dict[str, tuple[Any, str]], refuse: Any, tie: Any
+    program: Program, homes: dict[str, tuple[Any, str]], refuse: Any, ties: Any, general: Any
 ) -> Any:
     """A function of the program's inputs that returns its result, nested as it is.
 
@@ -201,13 +266,26 @@ def compile_program(
         homes: for the name of each kept tensor, the dict that holds it and its key there.
         refuse: called with an input's number and the input when its shape or dtype is not the
             program's.
-        tie: None, or called with the inputs to compare their sizes.
+        ties: None, or a function to compare the inputs' sizes and pairs of places (input, dim)
+            whose sizes are equal in a call that it lets pass; None for the pairs: always call it.
+        general: called with (arguments, named arguments) unless the call gives the inputs alone,
+            in their order; None where the inputs are always given so.
     """
-    writer = _Writer()
+    writer = _Writer(_uses(program))
+    names = [f"v{v.id}" for v in program.inputs]
+    if general is not None:
+        writer.bound |= {"general": general, "none": NOT_GIVEN}
+        missing = f"{names[-1]} is none or " if names else ""
+        given = "".join(f"{n}, " for n in names)
+        writer.add(1, f"if {missing}more or named: return general(({given}*more), named)")
     _check_inputs(writer, program, refuse)
-    if tie is not None:
+    if ties is not None:
+        tie, pairs = ties
         writer.bound["tie"] = tie
-        writer.add(1, f"tie([{', '.join(f'v{v.id}' for v in program.inputs)}])")
+        apart = "True" if pairs is None else " or ".join(
+            f"{names[i]}.shape[{d}] != {names[j]}.shape[{e}]" for (i, d), (j, e) in pairs
+        )  # fmt: skip
+        writer.add(1, f"if {apart}: tie([{', '.join(names)}])")
     for v in program.kept:
         assert v.source is not None
         table, key = homes[v.source[1]]
@@ -229,7 +307,9 @@ def compile_program(
     writer.block(program.body, 1, frees)
     ends = iter([writer.text(r) for r in program.body.results])
     writer.add(1, f"return {_nested(writer, program.out_tree, ends)}")
-    inputs = ", ".join(f"v{v.id}" for v in program.inputs)
+    inputs = ", ".join(names)
+    if general is not None:
+        inputs = ", ".join([*(f"{n}=none" for n in names), "*more", "**named"])
     text = "\n".join([f"def run({inputs}):", *writer.lines])
     scope = {**writer.bound, **_BUILTINS, "__builtins__": {}}
     try:
@@ -257,6 +337,7 @@ def _nested(writer: _Writer, spec: Any, ends: Any) -> str:
     return f"[{inner}]" if kind == "list" else f"({inner})"
 
 
+NOT_GIVEN = object()  # an argument that a call does not give
 _BUILTINS = {"slice": slice, "range": range, "len": len, "isinstance": isinstance, "T": Tensor}
 
 
@@ -269,6 +350,17 @@ def _check_inputs(writer: _Writer, program: Program, refuse: Any) -> None:
         tests = [f"{name}.dtype != {writer.constant(v.dtype)}", f"len(s) != {len(v.sizes)}"]
         tests += [f"s[{d}] != {int(n)}" for d, n in enumerate(v.sizes) if n is not None]
         writer.add(1, f"if {' or '.join(tests)}: refuse({k}, {name})")
+
+
+def _uses(program: Program) -> collections.Counter[int]:
+    """How often each value is read."""
+    found: collections.Counter[int] = collections.Counter()
+    found.update(v.id for v in values_in(program.body.results))
+    for node in program.walk():
+        found.update(v.id for v in values_in((node.args, node.kwargs)))
+        for block in node.blocks:
+            found.update(v.id for v in values_in(block.results))
+    return found
 
 
 def _with_inner(node: Node) -> list[Node]:

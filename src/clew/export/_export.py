@@ -15,7 +15,7 @@ from clew.export._control import Control
 from clew.export._errors import ExportError, is_library
 from clew.export._ir import Program, prune
 from clew.export._listing import name_values
-from clew.export._module import ProgramModule, parameters_of, run_names
+from clew.export._module import ProgramModule, parameters_of, rest_name, run_names
 from clew.export._program import ExportedProgram
 from clew.export._record import Recorder, _shape_of
 from clew.export._shapes import Sizes, examples, read_shapes
@@ -114,7 +114,7 @@ def record(
         ],
     ]
     names += [f"arg{i}" for i in range(len(names), len(args))]
-    marks = read_shapes(dynamic_shapes, args, kwargs, names)
+    marks = read_shapes(dynamic_shapes, args, kwargs, names, rest_name(called))
     with _quiet_state(module) as restore:
         runner = _Runner(module, spec, restore)
         first = [x.detach().clone() for x in leaves]

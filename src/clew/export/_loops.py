@@ -358,7 +358,7 @@ def placeholder(rec: Recorder, like: Any) -> Any:
     """Something of the same kind that stands for no value."""
     if isinstance(like, Tensor):
         fixed = [n or 0 for n in rec.held(like).value.sizes]
-        return clew.zeros(fixed, dtype=like.dtype)
+        return rec.record("placeholder", clew.zeros, (fixed,), {"dtype": like.dtype})
     if _is_number(like):
         kind = like.kind if type(like) in SYMS else type(like).__name__
         return {"int": 0, "float": 0.0, "bool": False}[kind]

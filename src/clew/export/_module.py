@@ -9,7 +9,7 @@ from typing import Any
 
 from clew import Tensor
 from clew.export import _tree
-from clew.export._code import compile_program
+from clew.export._code import NOT_GIVEN, compile_program
 from clew.export._ir import Program
 from clew.nn import Module
 
@@ -66,25 +66,24 @@ class ProgramModule(Module):
         super().__init__()
         self._program = program
         checks, ties = _checks(program), _ties(program)
-        self._run = compile_program(
-            program, homes_of(self, program), lambda k, x: checks[k](x),
-            (lambda args: _check_ties(ties, args, program.ranges)) if ties else None,
-        )  # fmt: skip
         spec = program.in_tree
         simple = spec[0] == "tuple" and all(s == ["leaf"] for s in spec[1][0][1])
         simple = simple and spec[1][1] == ["dict", [], []]
-        self._simple = len(program.inputs) if simple else None
+        tie = None
+        if ties:
+            tie = (
+                (lambda args: _check_ties(ties, args, program.ranges)),
+                _equal_places(ties, program),
+            )
+        run = compile_program(
+            program, homes_of(self, program), lambda k, x: checks[k](x), tie,
+            self._general if simple else None,
+        )  # fmt: skip
+        self._run = run
+        self._count = len(program.inputs)
         self.training = program.training
-        if self._simple is not None:
-            count, run, general = self._simple, self._run, self._general
-
-            def forward(*args: Any, **kwargs: Any) -> Any:
-                """Runs the program."""
-                if kwargs or len(args) != count:
-                    return general(*args, **kwargs)
-                return run(*args)
-
-            self.forward = forward  # type: ignore[method-assign]
+        if simple:
+            self.forward = run  # type: ignore[method-assign]
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the program.
@@ -96,12 +95,10 @@ class ProgramModule(Module):
         Raises:
             RuntimeError: an argument has another shape or dtype than the program was exported for.
         """
-        return self._general(*args, **kwargs)
+        return self._general(args, kwargs)
 
-    def _general(self, *args: Any, **kwargs: Any) -> Any:
-        if self._simple != len(args) or kwargs:
-            args = tuple(self._leaves(args, kwargs))
-        return self._run(*args)
+    def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return self._run(*self._leaves(tuple(a for a in args if a is not NOT_GIVEN), kwargs))
 
     def _leaves(self, args: Any, kwargs: Any) -> list[Any]:
         spec = self._program.in_tree
@@ -115,6 +112,11 @@ class ProgramModule(Module):
         extra = given[count:]
         if extra:
             given = given[:count]
+            if len(extra) > len(keys):
+                raise TypeError(
+                    f"exported program: it takes {count + len(keys)} arguments; "
+                    f"got {len(args) + len(kwargs)}"
+                )
             for k, x in zip(keys, extra):
                 named[k] = x
         leaves: list[Any] = []
@@ -178,6 +180,23 @@ def _ties(program: Program) -> list[tuple[str, list[tuple[int, int, int, int]]]]
     ]
 
 
+def _equal_places(
+    ties: list[tuple[str, list[tuple[int, int, int, int]]]], program: Program
+) -> list[tuple[tuple[int, int], tuple[int, int]]] | None:
+    """Pairs of places (input, dim) that must be equal, and nothing else must hold; None where more
+    must hold."""
+    pairs = []
+    for name, places in ties:
+        if tuple(program.ranges.get(name, (0, None))) != (0, None):
+            return None
+        if any(scale != 1 or shift for _, _, scale, shift in places):
+            return None
+        if any(d >= len(program.inputs[i].sizes) for i, d, _, _ in places):
+            return None
+        pairs += [((places[0][0], places[0][1]), (i, d)) for i, d, _, _ in places[1:]]
+    return pairs or None
+
+
 def _check_ties(ties: Any, args: Any, ranges: Any) -> None:
     for name, places in ties:
         value = None
@@ -239,11 +258,21 @@ def _number_check(value: Any, name: str) -> Callable[[Any], None]:
 
 def run_names(function: Any) -> list[str]:
     """The names of a function's positional parameters."""
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return _parameters(function, kinds)
+
+
+def rest_name(function: Any) -> str | None:
+    """The name of a function's ``*args``; None where it has none."""
+    return next(iter(_parameters(function, (inspect.Parameter.VAR_POSITIONAL,))), None)
+
+
+def _parameters(function: Any, kinds: tuple[Any, ...]) -> list[str]:
     try:
         found = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
         return []
-    return [p.name for p in found if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return [p.name for p in found if p.kind in kinds]
 
 
 def parameters_of(model: Module) -> Iterator[tuple[str, str, Tensor]]:

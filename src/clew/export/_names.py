@@ -149,6 +149,8 @@ _OWN: dict[str, Callable[..., Any]] = {
     "numel": lambda x: x.numel(),
     "item": lambda x: x.item(),
     "alias": lambda x: x,
+    # Stands where a variable has no value; nothing reads or writes it.
+    "placeholder": lambda sizes, dtype: clew.zeros(sizes, dtype=dtype),
 }
 
 

@@ -98,20 +98,37 @@ def dims(*names: str, min: int | None = None, max: int | None = None) -> tuple[D
 
 
 def read_shapes(
-    shapes: Any, args: tuple[Any, ...], kwargs: dict[str, Any], names: list[str]
+    shapes: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    names: list[str],
+    rest: str | None = None,
 ) -> list[dict[int, Any]]:
-    """For each tensor among the arguments, in order: a Dim or a hint by dim."""
+    """For each tensor among the arguments, in order: a Dim or a hint by dim.
+
+    Args:
+        names: of the positional arguments.
+        rest: the name of the function's ``*args``, whose shapes may be given as one tuple.
+    """
     found: list[dict[int, Any]] = []
+    names = names[: len(args)]
+    if isinstance(shapes, dict) and rest in shapes and rest not in names:
+        shapes = dict(shapes)
+        given = shapes.pop(rest)
+        behind = [n for n in names if n not in shapes and n == f"arg{names.index(n)}"]
+        if not isinstance(given, (tuple, list)) or len(given) != len(behind):
+            raise ExportError(
+                f"dynamic_shapes: {rest} needs a tuple of {len(behind)} entries; got {given!r}"
+            )
+        shapes |= dict(zip(behind, given))
     if isinstance(shapes, dict):
-        unknown = set(shapes) - set(names[: len(args)]) - set(kwargs)
-        if "args" in shapes and unknown:  # one *args
-            unknown -= {"args"}
+        unknown = set(shapes) - set(names) - set(kwargs)
         if unknown:
             raise ExportError(
                 f"dynamic_shapes: {sorted(unknown)} are no arguments; the arguments are "
-                f"{names[: len(args)] + list(kwargs)}"
+                f"{names + list(kwargs)}"
             )
-        per_arg = [shapes.get(n) for n in names[: len(args)]]
+        per_arg = [shapes.get(n) for n in names]
         per_kwarg = {k: shapes.get(k) for k in kwargs}
     elif shapes is None:
         per_arg, per_kwarg = [None] * len(args), {}
@@ -120,9 +137,9 @@ def read_shapes(
             raise ExportError(
                 f"dynamic_shapes: {len(shapes)} entries for {len(args) + len(kwargs)} arguments"
             )
-        rest = [*shapes, *[None] * (len(args) + len(kwargs) - len(shapes))]
-        per_arg = rest[: len(args)]
-        per_kwarg = dict(zip(kwargs, rest[len(args) :]))
+        entries = [*shapes, *[None] * (len(args) + len(kwargs) - len(shapes))]
+        per_arg = entries[: len(args)]
+        per_kwarg = dict(zip(kwargs, entries[len(args) :]))
     else:
         raise ExportError(
             f"dynamic_shapes must be a dict by argument or a tuple; got {type(shapes).__name__}"
@@ -138,10 +155,16 @@ def _read(x: Any, shape: Any, found: list[dict[int, Any]], what: str) -> None:
     if isinstance(x, Tensor):
         found.append(_of_tensor(x, shape, what))
     elif isinstance(x, dict):
+        if shape is not None and (not isinstance(shape, dict) or not shape.keys() <= x.keys()):
+            raise ExportError(f"dynamic_shapes: {what} is a dict of {list(x)}; got {shape!r}")
         for k, v in x.items():
-            _read(v, shape.get(k) if isinstance(shape, dict) else None, found, f"{what}[{k!r}]")
+            _read(v, None if shape is None else shape.get(k), found, f"{what}[{k!r}]")
     elif isinstance(x, (tuple, list)):
-        parts = shape if isinstance(shape, (tuple, list)) else [None] * len(x)
+        parts = [None] * len(x) if shape is None else shape
+        if not isinstance(parts, (tuple, list)):
+            raise ExportError(
+                f"dynamic_shapes: {what} has {len(x)} elements and needs a tuple; got {shape!r}"
+            )
         if len(parts) != len(x):
             raise ExportError(f"dynamic_shapes: {what} has {len(x)} elements; got {len(parts)}")
         for i, (v, s) in enumerate(zip(x, parts)):

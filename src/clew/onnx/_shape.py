@@ -755,14 +755,14 @@ def _filled(b: Builder, shape: str, value: Any, dtype: Any) -> str:
     return result
 
 
-@lowers("zeros", "ones", "empty", "full", "Tensor.new_zeros", "Tensor.new_ones",
+@lowers("zeros", "placeholder", "ones", "empty", "full", "Tensor.new_zeros", "Tensor.new_ones",
         "Tensor.new_full", "Tensor.new_empty")  # fmt: skip
 def _full(b: Builder, a: Any) -> str:
     args = list(a.node.args)
     method = a.node.op.startswith("Tensor.")
     name = a.node.op.rpartition("_")[2] if method else a.node.op
     args = args[1:] if method else args
-    value: Any = {"zeros": 0, "ones": 1, "empty": 0}.get(name)
+    value: Any = {"zeros": 0, "placeholder": 0, "ones": 1, "empty": 0}.get(name)
     size = a.node.kwargs.get("size")
     if name == "full":
         if len(args) > 1:
