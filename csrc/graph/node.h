@@ -87,6 +87,7 @@ struct Saved {
   bool is_held() const { return kind != Kind::none; }
   // Has the storage's state and the first values brought into the cache.
   void fetch() const {
+    if (kind != Kind::parts) return;  // another pointer, or one to what was given back
     fetch_line(storage);
     for (int line = 0; line < 4; ++line) fetch_line(storage->at(offset + line * line_bytes));
   }

@@ -320,9 +320,20 @@ class Hold {
   Waiting* operator->() const { return p_; }
 };
 
+// A storage that its tensor may leave meanwhile: a view that was gathered moves to its base's.
+class HoldStorage {
+  Storage* s_;
+
+ public:
+  explicit HoldStorage(Storage* s) : s_(s) { s_->incref(); }
+  ~HoldStorage() { s_->decref(); }
+  HoldStorage(const HoldStorage&) = delete;
+};
+
 void settle(Storage* s) {
   if (in_parallel()) return;  // a thread that helps with a call, all of whose operands have bytes
   if (s->device == Device::Pending) {
+    const HoldStorage storage(s);
     auto* p = static_cast<Waiting*>(s->owner);
     Hold(p)->run(p == current || p == gathering() ? Ending::observed : Ending::elsewhere);
     // What cannot be computed waits for another, which tells why.

@@ -265,8 +265,8 @@ Generator** source_of(const OpDef& op, void* attrs) {
 
 // What a write in place begins with: false where the old contents cannot be had again.
 bool note_written(std::span<const Tensor> in) {
-  Storage* s = in[0]->storage;
-  if (s->device == Device::Pending) settle_storage(s);
+  if (in[0]->storage->device == Device::Pending) settle_storage(in[0]->storage);
+  Storage* s = in[0]->storage;  // a view that was gathered has another now
   Content* v = content_of(s);
   for (const Tensor& t : in.subspan(1))
     if (t.defined() && t->storage == s) return false;
