@@ -30,6 +30,7 @@ SUITES = (
     "compile",
     "batching",
     "budget",
+    "export",
     "memory",
     "start",
     "insight",

@@ -167,9 +167,9 @@ def export(
         ImportError: the onnx package is not installed.
     """
     onnx = need_onnx()
-    from clew.onnx import _lower, _math, _nn, _shape
+    from clew.onnx import _lower, _math, _nn, _sets, _shape, _special
 
-    assert _math and _nn and _shape  # they register what they can write
+    assert _math and _nn and _sets and _shape and _special  # they register what they can write
     for name, given, wanted in (
         ("external_data", external_data, False), ("export_params", export_params, True),
         ("keep_initializers_as_inputs", keep_initializers_as_inputs, False),
@@ -243,8 +243,10 @@ def _from_axes(axes: Any, model: Any, args: Any, names: Any) -> Any:
 
 def _verify(model: Any, program: ExportedProgram) -> None:
     """Compares the file with the program on every example."""
+    from clew.onnx._draws import DRAWS
+
     session = session_of(model)
-    random = any(n.op in _RANDOM for n in program._program.walk())
+    random = any(n.op in DRAWS for n in program._program.walk())
     inner = program._program
     for tensors, expected in program._examples:
         try:
@@ -260,6 +262,11 @@ def _verify(model: Any, program: ExportedProgram) -> None:
             if not isinstance(a, Tensor):
                 a = clew.tensor(a, dtype=b.dtype)
             if random:
+                if a.shape != b.shape or a.dtype != b.dtype:
+                    raise OnnxExporterError(
+                        f"onnx.export: output {k} of the file is {b.dtype.name}{list(b.shape)}, "
+                        f"and the model's is {a.dtype.name}{list(a.shape)}"
+                    )
                 continue
             if isinstance(inner.body.results[k], Value) and inner.body.results[k].kind != "tensor":
                 a = a.to(b.dtype)
@@ -269,6 +276,3 @@ def _verify(model: Any, program: ExportedProgram) -> None:
                     f"onnx.export: output {k} of the file differs from the model's for inputs of "
                     f"the shapes {[list(t.shape) for t in tensors]}: {difference}"
                 )
-
-
-_RANDOM = {"rand", "randn", "rand_like", "randn_like"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from typing import Any
 
@@ -13,13 +14,17 @@ from clew.nn import Module, Parameter
 from clew.onnx._errors import OnnxExporterError
 from clew.onnx._operators import OPERATORS, dtype_of
 
-__all__ = ["OnnxModule", "load", "module_of"]
+__all__ = ["PARAMETERS", "OnnxModule", "load", "module_of"]
+
+# Metadata of a file that clew wrote: which of its initializers are parameters.
+PARAMETERS = "clew.parameters"
 
 
 def load(f: Any) -> OnnxModule:
     """Reads an ONNX file as a module.
 
-    Initializers of floating dtypes become parameters, so that the module can be trained further;
+    In a file that clew wrote, parameters and buffers are those of the model. In others,
+    initializers of floating dtypes become parameters, so that the module can be trained further;
     others become buffers.
 
     Args:
@@ -155,6 +160,17 @@ def _tensor(proto: Any) -> Tensor:
     return clew.tensor(np.array(numpy_helper.to_array(proto), order="C"))
 
 
+def _trained(model: Any) -> set[str] | None:
+    """The initializers that are parameters, where the file tells."""
+    for entry in model.metadata_props:
+        if entry.key == PARAMETERS:
+            names = json.loads(entry.value)
+            if not isinstance(names, list) or not all(isinstance(n, str) for n in names):
+                raise OnnxExporterError("onnx.load: the file's list of parameters is damaged")
+            return set(names)
+    return None
+
+
 class OnnxModule(Module):
     """A module that runs an ONNX graph."""
 
@@ -171,13 +187,14 @@ class OnnxModule(Module):
         graph = _Graph(model.graph, opset, frozenset())
         self._graph = graph
         self._names: dict[str, str] = {}
+        trained = _trained(model)
         for name, tensor in graph.constants.items():
-            self._keep(name, tensor)
+            self._keep(name, tensor, trained is None or name in trained)
         graph.constants = {}
         self.input_names = [n for n in graph.inputs if n not in self._names]
         self.output_names = list(graph.outputs)
 
-    def _keep(self, name: str, tensor: Tensor) -> None:
+    def _keep(self, name: str, tensor: Tensor, trained: bool) -> None:
         *path, last = name.split(".")
         if not last or not all(path) or any(hasattr(Module, p) for p in (*path, last)):
             path, last = [], "tensor_" + "".join(c if c.isalnum() else "_" for c in name)
@@ -188,7 +205,7 @@ class OnnxModule(Module):
             at = at._modules[part]
         while last in at._parameters or last in at._buffers or hasattr(at, last):
             last += "_"
-        if tensor.is_floating_point():
+        if trained and tensor.is_floating_point():
             at.register_parameter(last, Parameter(tensor))
         else:
             at.register_buffer(last, tensor)

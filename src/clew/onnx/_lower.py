@@ -7,6 +7,7 @@ made again from there when they are read.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +20,7 @@ from clew import Tensor
 from clew.export._ir import Block, Node, Program, Value, writes
 from clew.onnx._bind import Bound, bind
 from clew.onnx._errors import OnnxExporterError
+from clew.onnx._load import PARAMETERS
 
 __all__ = ["LOWERS", "Builder", "lowers"]
 
@@ -71,6 +73,7 @@ class Builder:
         self.program, self.opset = program, opset
         self.nodes: list[Any] = []
         self.initializers: list[Any] = []
+        self.constants: list[Any] = []
         self.names: dict[int, str] = {}
         self.override: dict[int, str] = {}
         self.guards: list[str] = []
@@ -110,8 +113,9 @@ class Builder:
         if key is not None and key in self._constants:
             return self._constants[key]
         name = self.fresh("constant")
-        self.initializers.append(numpy_helper.from_array(np.ascontiguousarray(array).reshape(
-            array.shape), name))  # fmt: skip
+        tensor = numpy_helper.from_array(np.ascontiguousarray(array).reshape(array.shape))
+        # A call, and no initializer: those are what a reader may train.
+        self.constants.append(helper.make_node("Constant", [], [name], value=tensor))
         if key is not None:
             self._constants[key] = name
         return name
@@ -499,17 +503,26 @@ class Builder:
             self.nodes.append(helper.make_node("Identity", [source], [name]))
             like = r if isinstance(r, Value) else Value(-1, kind)
             outputs.append(self.info(name, like))
+        needed = self._needed()
         graph = helper.make_graph(
-            self.nodes, "program", inputs, outputs, self._needed(), doc_string=doc
-        )
-        return helper.make_model(
+            [n for n in self.constants if n.output[0] in needed] + self.nodes, "program", inputs,
+            outputs, [t for t in self.initializers if t.name in needed], doc_string=doc,
+        )  # fmt: skip
+        model = helper.make_model(
             graph, producer_name="clew", producer_version=clew.__version__,
             opset_imports=[helper.make_opsetid("", self.opset)],
             ir_version=min(onnx.IR_VERSION, 10),
         )  # fmt: skip
+        trained = [
+            used[id(program.tensors[v.source[1]])]
+            for v in program.kept
+            if v.source is not None and v.source[0] == "param"
+        ]
+        helper.set_model_props(model, {PARAMETERS: json.dumps(sorted(set(trained)))})
+        return model
 
-    def _needed(self) -> list[Any]:
-        """Initializers that something uses."""
+    def _needed(self) -> set[str]:
+        """Names that something uses."""
         used: set[str] = set()
 
         def visit(nodes: Any) -> None:
@@ -520,7 +533,7 @@ class Builder:
                         visit(a.g.node)
 
         visit(self.nodes)
-        return [t for t in self.initializers if t.name in used]
+        return used
 
 
 def tensor_proto(tensor: Tensor, name: str) -> Any:

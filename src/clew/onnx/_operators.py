@@ -232,6 +232,20 @@ def _cumsum(a: Any, env: Any, x: Tensor, axis: Tensor) -> Tensor:
     return total.flip(d) if a.get("reverse") else total
 
 
+@operator("Unique")
+def _unique(a: Any, env: Any, x: Tensor) -> Any:
+    if not a.get("sorted", 1):
+        raise OnnxExporterError("onnx.load: Unique without sorted")
+    axis = a.get("axis")
+    values, inverse, counts = clew.unique(
+        x, return_inverse=True, return_counts=True, dim=axis
+    )  # fmt: skip
+    line = inverse.reshape(-1)
+    places = clew.arange(len(line))
+    first = clew.full_like(counts, len(line)).scatter_reduce(0, line, places, "amin")
+    return values, first, line, counts
+
+
 @operator("TopK")
 def _topk(a: Any, env: Any, x: Tensor, k: Tensor) -> Any:
     d = a.get("axis", -1)
