@@ -211,6 +211,33 @@ def test_search_opens_the_way_and_marks_what_it_finds(show):
     assert named(browser, "scaled_dot_product_attention")
 
 
+def test_search_for_one_of_a_folded_group_opens_the_group(show):
+    browser = show(fakes.transformer(30))
+    for layer in (7, 25):  # the second is beyond the names that a folded box lists
+        browser.run(f"clewViewer.search('blocks.{layer}.attn.proj.weight')")
+        marked = browser.run(
+            "clewViewer.state.hits.map(hit => hit.child.details.labels.map(([name]) => name))"
+        )
+        assert marked == [[f"blocks.{layer}.attn.proj.weight"]]
+        assert len(browser.run("[...document.querySelectorAll('.box.hit')].map(g => 1)")) == 1
+    few = len(boxes(browser))
+    browser.run("clewViewer.search('')")  # folded together again
+    assert len(boxes(browser)) < few
+
+
+def test_equal_rows_of_what_keeps_most_are_one(show):
+    graph = fakes.Recorder()
+    x = graph.leaf("x", (4, 4))
+    for name in "abc":
+        with graph.module(name, f"Kind{name}"):
+            x = graph.op("tanh", [x], (4, 4), line=7)
+    browser = show(graph.graph(x))
+    rows = browser.run(
+        "[...document.querySelectorAll('#panel table button.link')].map(b => b.textContent)"
+    )
+    assert [row for row in rows if row.startswith("tanh")] == ["tanh model.py:7 ×3"] * 2
+
+
 def test_backward_turns_names_and_arrows(show):
     browser = show(fakes.diamond())
     heads = "[...document.querySelectorAll('.edgehead')].map(p => p.getAttribute('points'))"

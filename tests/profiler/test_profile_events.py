@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -341,6 +343,38 @@ def test_one_sibling_alone_keeps_its_number():
     book = Book(profile_memory=True)
     book.memory(1, 100, 0xA, place=book.place(5, "blocks.2.attn"))
     assert _attribution.peak([book.recording()]).rows[0].label == "blocks.2.attn, line 5"
+
+
+@pytest.mark.parametrize(
+    ("paths", "where"),
+    [(["0.1", "1.1"], "Net.*.*"), (["2"], "Net.2"), ([""], "(Net)"), (["head"], "head")],
+)
+def test_a_path_of_numbers_alone_stands_after_the_class(paths, where):
+    book = Book(profile_memory=True)
+    for i, path in enumerate(paths):
+        book.memory(i, 100, 0xA + i, place=book.place(10, path))
+    recordings = [book.recording()]
+    assert [r.label for r in _attribution.peak(recordings).rows] == [f"{where}, line 10"]
+    if paths[0]:
+        assert f" {where} " in str(_attribution.lines(recordings))
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ("buf = clew.zeros(8)", "buf, "),
+        ("self.mask: Tensor = a == b", "self.mask, "),
+        ("h[i] = x * 2", "h[i], "),
+        ("h.append(x * 2)", ""),
+        ("f(a == b)", ""),
+        ("a == b", ""),
+        ("f(x=3)", ""),
+    ],
+)
+def test_outside_of_modules_the_variable_is_named(source, name):
+    location = SimpleNamespace(line=10, source=source)
+    row = _attribution.Holder(None, None, location, "forward")
+    assert row.label == f"{name}line 10"
 
 
 def test_peak_before_anything():

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from clew import _C, Tensor, _flops
+from clew._debug.observing import Observation
 from clew._debug.place import Place, placed
 
 __all__ = ["Difference", "RecordedRun", "compare", "record_run"]
@@ -98,11 +99,11 @@ def record_run(function: Callable[[], Any]) -> RecordedRun:
     hook = _global.register_module_forward_hook(
         lambda module, args, output: run._note_output(_path(), output)
     )
-    _C._observe(run._note, frozenset(_flops._kinds()))
+    observation = Observation(run._note, _flops._kinds())
     try:
         function()
     finally:
-        _C._observe(None, set())
+        observation.close()
         hook.remove()
     return run
 

@@ -8,6 +8,10 @@ from typing import Any
 
 __all__ = ["Patches"]
 
+# Functions put in by tools that are over, and what each stands before. One stays while another
+# tool's lies over it.
+_gone: dict[Any, Any] = {}
+
 
 class Patches:
     """What was put into the library, and how to take it out again, the last first."""
@@ -21,10 +25,20 @@ class Patches:
 
         @functools.wraps(original)
         def patched(*args: Any, **kwargs: Any) -> Any:
+            if patched in _gone:  # another tool came later and is still there: it calls this
+                return original(*args, **kwargs)
             return around(original, *args, **kwargs)
 
+        def undo() -> None:
+            _gone[patched] = original
+            now = owner.__dict__[name]
+            while now in _gone:
+                now = _gone.pop(now)
+            if now is not owner.__dict__[name]:
+                setattr(owner, name, now)
+
         setattr(owner, name, patched)
-        self.undo.append(lambda: setattr(owner, name, original))
+        self.undo.append(undo)
 
     def remove(self) -> None:
         """Takes everything out."""

@@ -17,6 +17,7 @@ import numpy as np
 import clew
 from clew import _C, Tensor
 from clew._debug.hooks import Patches
+from clew._debug.observing import Observation
 
 __all__ = ["Crash", "record", "replay"]
 
@@ -140,11 +141,11 @@ class record:
                 lambda m, args: called(m, args) if _is_outermost() else None
             ).remove
         )
-        _C._observe(self._shown, frozenset())
+        self._observation = Observation(self._shown, ())
         return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        _C._observe(None, set())
+        self._observation.close()
         self._patches.remove()
         if (
             kind is not None

@@ -65,6 +65,15 @@ class Graph(Drawn, Sequence[GraphNode]):
         labels = names.choose(leaves)
         self.roots: list[tuple[int, int]] = [r for r in columns["roots"] if r is not None]
         self.nodes: list[GraphNode] = make_nodes(columns, labels)
+        unnamed = {index: tensor for index, tensor in leaves.items() if index not in labels}
+        if unnamed and not names.given:
+            scopes = [*columns["scopes"], ()]
+            around = [scopes[place] for place in columns["place"]]
+            roots = [scope[0][1] if scope else None for scope in around]
+            found = names.add_called(self.nodes, unnamed, roots)
+            for index, label in found.items():
+                self.nodes[index].label = label
+            labels = dict(sorted((labels | found).items()))
         self.parameters: dict[str, GraphNode] = {
             label: self.nodes[index] for index, label in labels.items()
         }

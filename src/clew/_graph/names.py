@@ -10,6 +10,17 @@ from clew import _C
 
 if TYPE_CHECKING:
     from clew import Tensor, nn
+    from clew._graph.data import GraphNode
+
+_BATCH_NORMS = ("BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm")
+# Operation -> (which operand is the weight, before the bias; the layers that have it so).
+_PARAMETERS: dict[str, tuple[int, tuple[str, ...]]] = {
+    "conv": (1, ("Conv1d", "Conv2d", "Conv3d")),
+    "embedding": (0, ("Embedding",)),
+    "linear": (1, ("Linear",)),
+    "native_batch_norm": (1, _BATCH_NORMS),
+    "native_norm": (1, ("LayerNorm", "GroupNorm", "RMSNorm")),
+}
 
 
 class Names:
@@ -24,6 +35,7 @@ class Names:
         models = [model] if model is not None else []
         if params is None and model is None:
             models = _C._called_roots()
+        self.given = params is not None or model is not None
         self.tables: list[tuple[str, dict[str, Any]]] = []
         if params is not None:
             self.tables.append(("", dict(params)))
@@ -58,6 +70,35 @@ class Names:
                     labels[found[id(tensor)]] = full
         self.tables = []  # holds the tensors themselves
         return dict(sorted(labels.items()))
+
+    def add_called(
+        self, nodes: list[GraphNode], leaves: dict[int, Tensor], roots: list[str | None]
+    ) -> dict[int, str]:
+        """Labels of leaves without one that layers used which are gone: from the call's path, and
+        the place among the operands at which such a layer has its parameters.
+
+        Args:
+            nodes: all nodes.
+            leaves: the leaves that have no label.
+            roots: of each node the class of the outermost module around it.
+        """
+        labels: dict[int, str] = {}
+        for node in nodes:
+            first, kinds = _PARAMETERS.get(node.op, (0, ()))
+            if node.module is None or node.module_type not in kinds:
+                continue
+            for edge, own in zip(node.inputs[first:], ("weight", "bias")):
+                if edge is None or edge[0] not in leaves or edge[0] in labels:
+                    continue
+                name = full = f"{node.module}.{own}" if node.module else own
+                count = 1
+                while full in self.tensors:
+                    count += 1
+                    root = roots[node.index] if count == 2 else f"{roots[node.index]}#{count - 1}"
+                    full = f"{root}.{name}"
+                labels[edge[0]] = full
+                self.tensors[full] = weakref.ref(leaves[edge[0]])
+        return labels
 
     def name_of(self, tensor: Tensor) -> str | None:
         """The name of a tensor, if it has one."""

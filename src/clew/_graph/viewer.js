@@ -25,7 +25,7 @@ const clewViewer = (() => {
 
   const state = {
     open: new Set(data.open), each: new Set(), backward: false, colour: "saved", size: "even",
-    selected: null, hits: [], at: -1, x: 0, y: 0, scale: 1,
+    selected: null, hits: [], at: -1, unfolded: new Set(), x: 0, y: 0, scale: 1,
   };
   for (const [id, cluster] of Object.entries(clusters))
     if (cluster.starts === "each" && cluster.each) state.each.add(Number(id));
@@ -414,33 +414,79 @@ const clewViewer = (() => {
     }
   }
 
-  // How closely a box fits what is sought: by its name, by its place, by its line's text.
-  function fitness({title, backward, word, details}, sought) {
+  // As `everything`, but with groups of equal modules one by one, and so other boxes that stand for
+  // several where only some of them fit; with the clusters whose contents must be shown so.
+  function* oneByOne(sought) {
+    const queue = [{id: data.top, key: "", route: [], singles: []}], seen = new Set();
+    while (queue.length) {
+      const {id, key, route, singles} = queue.shift();
+      if (seen.has(id) || !clusters[id].merged) continue;
+      seen.add(id);
+      const {fold, each, merged} = clusters[id];
+      const single = each && (fold || state.each.has(id) || merged.children.some(
+        child => child.cluster === undefined && fitness(child, sought).part));
+      const own = single ? [...singles, id] : singles;
+      for (const [i, child] of (single ? each : merged).children.entries()) {
+        const inner = `${key}/${single ? "e" : ""}${i}`;
+        yield {child, key: inner, route, singles: own};
+        if (child.cluster !== undefined)
+          queue.push({
+            id: child.cluster, key: inner, route: [...route, child.cluster], singles: own,
+          });
+      }
+    }
+  }
+
+  // How closely a box fits what is sought: by its name (0), by its place, by its line's text; -1
+  // where it does not. `part`: it stands for several of which only some fit.
+  function fitness({title, backward, word, times, details}, sought) {
+    const fits = w => Boolean(w) && w.toLowerCase().includes(sought);
     const names = list => (list || []).map(([name]) => name);
     const place = details.file ? `${details.file}:${details.line}` : "";
     const kinds = [
-      [title, backward, details.op, ...names(details.names), ...names(details.labels)],
-      [word, details.type, place, ...names(details.modules)],
-      [details.source, details.function],
+      [[title, backward, details.op, ...names(details.names)], names(details.labels)],
+      [[word, details.type, place], names(details.modules)],
+      [[details.source, details.function], []],
     ];
-    return kinds.findIndex(words => words.some(w => w && w.toLowerCase().includes(sought)));
+    const kind = kinds.findIndex(([common, own]) => common.some(fits) || own.some(fits));
+    if (kind < 0) return {kind, part: false};
+    const [common, own] = kinds[kind];
+    return {kind, part: times > 1 && !common.some(fits) && !own.every(fits)};
+  }
+
+  // The hits by name and place; those by the text of a line count where nothing else fits, since all
+  // operations of the line have it.
+  function hitsOf(candidates, sought) {
+    const found = [[], [], []];
+    for (const hit of candidates) {
+      const {kind, part} = fitness(hit.child, sought);
+      if (kind >= 0) found[kind].push({...hit, part});
+    }
+    return found[0].length + found[1].length ? [...found[0], ...found[1]] : found[2];
   }
 
   function search(words) {
     const sought = words.trim().toLowerCase();
+    for (const id of state.unfolded) state.each.delete(id);
+    state.unfolded.clear();
     state.hits = [];
     state.at = -1;
-    const found = [[], [], []];
-    if (sought)
-      for (const hit of everything()) {
-        const kind = fitness(hit.child, sought);
-        if (kind >= 0) found[kind].push(hit);
-      }
-    // The text of a line counts where nothing else fits: all operations of the line have it.
-    const all = found[0].length + found[1].length ? [...found[0], ...found[1]] : found[2];
+    let all = sought ? hitsOf(everything(), sought) : [];
+    if (sought && (!all.length || all.some(hit => hit.part))) {
+      const single = hitsOf(oneByOne(sought), sought).filter(hit => !hit.part);
+      if (single.length) all = single;
+    }
     state.hits = all.slice(0, MOST_HITS);
-    for (const hit of state.hits) for (const id of hit.route) state.open.add(id);
+    for (const hit of state.hits) {
+      for (const id of hit.route) state.open.add(id);
+      for (const id of hit.singles || [])
+        if (!state.each.has(id)) {
+          state.each.add(id);
+          state.unfolded.add(id);
+        }
+    }
     state.total = all.length;
+    topButton();
     draw();
     if (state.hits.length) step(1);
     else {

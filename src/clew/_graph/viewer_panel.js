@@ -108,13 +108,22 @@ const clewPanel = viewer => {
       ["FLOPs", data.flops ? amount(data.flops, "FLOP") : ""],
     ])];
     for (const [what, heading, unit] of [["saved", "Keeps most", "B"], ["flops", "Computes most", "FLOP"]]) {
-      const most = flat.filter(hit => hit.child.values[what] > 0)
-        .sort((a, b) => b.child.values[what] - a.child.values[what]).slice(0, 6);
-      parts.push(...table(heading, most.map(hit => {
+      const rows = new Map(); // by what a row says: equal ones are one, with their number
+      for (const hit of flat.filter(hit => hit.child.values[what] > 0)) {
         const d = hit.child.details, place = d.file ? ` ${d.file.split(/[\\/]/).pop()}:${d.line}` : "";
-        const link = button(`${hit.child.title} ${timesOf(hit.child)}${place}`, () => reach(hit), "link");
-        return [link, amount(hit.child.values[what], unit)];
-      })));
+        const words = `${hit.child.title}${place}`, row = rows.get(words);
+        if (!row) rows.set(words, {hit, times: hit.child.times, value: hit.child.values[what]});
+        else {
+          row.times += hit.child.times;
+          row.value += hit.child.values[what];
+          if (hit.child.values[what] > row.hit.child.values[what]) row.hit = hit;
+        }
+      }
+      const most = [...rows].sort(([, a], [, b]) => b.value - a.value).slice(0, 6);
+      parts.push(...table(heading, most.map(([words, {hit, times, value}]) => [
+        button(times > 1 ? `${words} ×${times}` : words, () => reach(hit), "link"),
+        amount(value, unit),
+      ])));
     }
     const keys = html("p", {});
     keys.append("Click a module to open or close it. Drag to move, wheel to zoom. ",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
@@ -31,6 +32,7 @@ class LineRow(_Timed):
 
     location: Any
     module: str | None
+    root_type: str | None = None
     forward_us: float = 0.0
     backward_us: float = 0.0
     calls: int = 0
@@ -126,7 +128,7 @@ class Rows(list[R], Generic[R]):
 def _line_cells(row: LineRow, width: int) -> list[str]:
     where = "(unknown)" if row.location is None else row.location.short
     source = "" if row.location is None else row.location.source
-    module = "" if row.module is None else row.module
+    module = shown(row.module, row.root_type) if row.module else ""
     return [shorten(where, width, True), shorten(source, width), shorten(module, width, True)]
 
 
@@ -147,6 +149,22 @@ def _common(paths: set[str | None]) -> str | None:
     return next(iter(folded)) if len(folded) == 1 else None
 
 
+def shown(path: str | None, root_type: str | None) -> str:
+    """The path as text; one that begins with a number, as in a Sequential, after the model's class:
+    "*.1" alone tells nothing."""
+    if path is None:
+        return ""
+    if not path:
+        return f"({root_type})"
+    return f"{root_type}.{path}" if root_type and path[0] in "*0123456789" else path
+
+
+def variable(source: str) -> str:
+    """What a line of source assigns to: "buf" of `buf = clew.zeros(8)`; "" where it does not."""
+    found = re.match(r"\s*([A-Za-z_][\w.\[\]]*)\s*(?::[^=]+)?=(?!=)", source)
+    return found[1] if found else ""
+
+
 def _line_key(place: Place) -> tuple[str, int] | None:
     at = place.location
     return None if at is None else (at.file, at.line)
@@ -165,7 +183,7 @@ def lines(recordings: Sequence[Recording]) -> Rows[LineRow]:
         key = _line_key(place)
         paths.setdefault(key, set()).add(place.module)
         if key not in rows:
-            rows[key] = LineRow(place.location, place.module)
+            rows[key] = LineRow(place.location, place.module, place.root_type)
         return rows[key]
 
     for recording in recordings:
@@ -301,7 +319,7 @@ class Holder:
         """The module as text."""
         if self.module is None:
             return "(several modules)" if self.root_type else "(outside of modules)"
-        return self.module or f"({self.root_type})"
+        return shown(self.module, self.root_type)
 
     @property
     def label(self) -> str:
@@ -309,8 +327,10 @@ class Holder:
         if self.phase == "before":
             return "what was there before the profile"
         line = "" if self.location is None else f"line {self.location.line}"
-        outside = self.module is None and not self.root_type
-        return line if outside and line else ", ".join(filter(None, (self.where, line)))
+        where = self.where
+        if self.module is None and not self.root_type and line:
+            where = variable(self.location.source)
+        return ", ".join(filter(None, (where, line)))
 
 
 @dataclass

@@ -17,6 +17,7 @@ from clew._debug.doctor.finding import Finding
 from clew._debug.doctor.rule import RULES, Rule
 from clew._debug.doctor.run import Batch, Call, Pass, Run
 from clew._debug.hooks import Patches
+from clew._debug.observing import BACKWARD, Observation
 from clew._debug.place import here
 
 __all__ = ["Observer"]
@@ -56,6 +57,7 @@ class Observer:
             for name in rule.operations:
                 self._by_operation.setdefault(name, []).append(rule)
         self._names = frozenset(self._by_operation)
+        self._observation: Observation | None = None
         self._hearing: dict[str, list[Rule]] = {}
         self._busy = False
         self._wakes = 0
@@ -93,7 +95,7 @@ class Observer:
 
     def _shown(self, name: str, given: list[Any], got: list[Any]) -> None:
         """The core's callback: an operation has run, or a backward is about to."""
-        if name in ("backward", "retaining", "recorded", "grad") and not got:
+        if name in BACKWARD and not got:
             if not self._busy:
                 pass_ = Pass(self.run, name, given)
                 self.run.backwards += 1
@@ -106,7 +108,9 @@ class Observer:
     def _look(self, on: bool) -> None:
         if on != self.run.looking:
             self.run.looking = on
-            _C._observe(self._shown if on else None, self._names)
+            if self._observation is not None:
+                self._observation.close()
+            self._observation = Observation(self._shown, self._names) if on else None
 
     def _may_spend(self, share: float) -> bool:
         return self.run.spent < share * (time.perf_counter() - self.run.started)
