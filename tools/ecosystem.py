@@ -120,6 +120,10 @@ starts; `clew alias on` does so for every Python of an environment. The table sa
 import so; `make ecosystem` writes it. That a library imports does not say that all of it runs; what
 tests/ecosystem holds runs with the numbers that PyTorch gives.
 
+`clew doctor script.py` (or `clew run --check script.py`) reads a program and the modules that it
+imports, runs nothing, and lists the names of torch that clew lacks, each with its line and what to
+do. Its status is 1 when something that the program needs is missing.
+
 A library that is not here, or that fails: please open an issue with its name and version, the
 program, and the whole message. Where clew lacks a name that the library imports, the message says
 which.

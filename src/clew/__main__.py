@@ -1,4 +1,4 @@
-"""The command line: run, launch, export, replay, alias and info."""
+"""The command line: run, doctor, launch, export, replay, alias and info."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from collections.abc import Sequence
 _RUN = """usage: clew run [--doctor] script.py [args ...]
        clew run [--doctor] -m module [args ...]
        clew run [--doctor] -c "program" [args ...]
+       clew run --check script.py
 
 Runs a PyTorch program with `torch` and `torch.*` resolved to clew. With --doctor its training is
-watched, and what is silently wrong with it is reported at the end (clew.debug.doctor).
+watched, and what is silently wrong with it is reported at the end (clew.debug.doctor). With --check
+nothing runs: names of torch that clew lacks are listed, as by `clew doctor script.py`.
 """
 
 
@@ -29,6 +31,10 @@ def _run(args: list[str]) -> int:
 
         with doctor():
             return _run(args[1:])
+    if args[0] == "--check":
+        from clew._check import main as check
+
+        return check(args[1:])
     if args[0] == "-m":
         if len(args) < 2:
             print("clew run: -m needs the name of a module", file=sys.stderr)
@@ -90,6 +96,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         from clew.distributed.run import main as launch
 
         return launch(args[1:])
+    if args[:1] == ["doctor"]:
+        from clew._check import main as check
+
+        return check(args[1:])
     if args[:1] == ["replay"]:
         return _replay(args[1:])
     if args[:1] == ["export"]:
@@ -100,6 +110,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--version", action="store_true", help="print the version")
     commands = parser.add_subparsers(dest="command")
     commands.add_parser("run", help="run a PyTorch program on clew")
+    commands.add_parser("doctor", help="list names of torch that a program needs and clew lacks")
     commands.add_parser("launch", help="start the ranks of a program through MPI")
     alias = commands.add_parser("alias", help="let `import torch` mean clew in this environment")
     alias.add_argument("action", choices=["on", "off", "status"])

@@ -131,7 +131,37 @@ def test_known_streams():
     near(D.Laplace(clew.zeros(2), 1.0).sample(), [-0.0075, 0.7685], 1e-2)
 
 
-def test_numpy_samplers_follow_the_seed_and_the_state():
+def test_known_streams_of_rejection_samplers():
+    """PyTorch's draws from equal seeds; each element takes as many numbers as it needs."""
+    a = clew.tensor([0.05, 0.5, 1.0, 2.0, 30.0, 0.9, 1e-3])
+    draws = {
+        D.Gamma(a, 1.0): [
+            [7.98967e-10, 1.35336947, 0.05217972, 0.86331952, 26.7310562, 1.97670329, 1.17549e-38]
+        ],
+        D.Dirichlet(a[1:4]): [
+            [0.02944198, 0.36861032, 0.60194772],
+            [0.00272898, 0.1009353, 0.89633572],
+            [0.22913843, 0.61425209, 0.15660948],
+        ],
+        D.Beta(a[1:4], a[2:5]): [[0.07396510, 0.70529383, 0.02358168]],
+        D.Chi2(a[1:4]): [[0.02832275, 2.70673895, 0.10435943]],
+        D.StudentT(a[1:4]): [[-0.3449972, -1.12278736, -1.26373383]],
+        D.NegativeBinomial(clew.tensor([3.0, 5.0]), clew.tensor([0.3, 0.5])): [[1, 3], [0, 8]],
+        D.Wishart(clew.tensor(4.0), clew.eye(2)): [
+            [[11.28659058, -6.39944696], [-6.39944696, 5.2625351]]
+        ],
+        D.Binomial(
+            clew.tensor([5.0, 100.0, 1e4, 40.0, 0.0, 3.0]),
+            clew.tensor([0.3, 0.5, 0.01, 0.9, 0.5, 1.0]),
+        ): [[1, 48, 93, 35, 0, 3], [1, 43, 96, 36, 0, 3]],
+    }
+    for law, want in draws.items():
+        clew.manual_seed(5)
+        got = law.sample((len(want),)).numpy()
+        np.testing.assert_allclose(got, want, rtol=2e-5, err_msg=str(law))
+
+
+def test_samplers_of_the_core_follow_the_seed_and_the_state():
     for draw in (
         lambda: D.Gamma(clew.ones(3), 1.0).sample(),
         lambda: D.Dirichlet(clew.ones(3)).sample(),

@@ -56,6 +56,20 @@ OPS = [
         ],
     ),
     Op(
+        "_log_gamma_draws",
+        lambda a: np.where(a == 0, -np.inf, a),
+        lambda r: [S(np.array([0.0, np.inf])), S(np.zeros((0, 3)))],
+        dtypes=("float64",),
+        grad=False,
+    ),
+    Op(
+        "_binomial_draws",
+        lambda n, p: n * p,
+        lambda r: [S(r.integers(0, 9, (3, 4)).astype(float), np.round(r.uniform((3, 4))))],
+        dtypes=("float64",),
+        grad=False,
+    ),
+    Op(
         "binomial",
         lambda count, prob: count * prob,
         lambda r: [

@@ -22,6 +22,10 @@ void random_geometric(const NdView& dst, double p, Generator& g);
 void random_cauchy(const NdView& dst, double median, double sigma, Generator& g);
 void random_log_normal(const NdView& dst, double mean, double std, Generator& g);
 void random_poisson(const NdView& dst, const NdView& rate, Generator& g);
+// Logarithms of gamma numbers of rate 1; all float64.
+void random_log_gamma(const NdView& dst, const NdView& concentration, Generator& g);
+// How many of `count` trials succeed; all float64.
+void random_binomial(const NdView& dst, const NdView& count, const NdView& p, Generator& g);
 // A permutation of 0 .. n-1 into a contiguous one-dimensional dst.
 void random_permutation(const NdView& dst, Generator& g);
 // dst: int64 [rows, samples], contiguous; weights: floating [rows, categories], contiguous.

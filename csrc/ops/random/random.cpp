@@ -343,6 +343,44 @@ Example:
     .offer = Offer::function,
 });
 
+// What other functions scale, divide and check. It has no generator, so that vmap takes it for an
+// operation like others: who calls it there has spread the concentrations over the samples.
+constexpr OpDef log_gamma_op = general({
+    .signature = "_log_gamma_draws(Tensor concentration) -> Tensor",
+    .doc = "Logarithms of gamma numbers of rate 1; concentration and result are float64.",
+    .shape =
+        [](const Call& c, OutSpecs& outs) {
+          require(c.in[0].dtype() == DType::Float64, "_log_gamma_draws: needs float64");
+          same_shape(c, outs);
+        },
+    .cpu =
+        [](const Call& c, Tensors& outs) {
+          kernels::random_log_gamma(outs[0].nd(), c.in[0].nd(), or_default(nullptr));
+        },
+    .vjp = zero_vjp,
+    .offer = Offer::function,
+});
+
+constexpr OpDef binomial_op = general({
+    .signature = "_binomial_draws(Tensor count, Tensor prob, Generator? generator=None) -> Tensor",
+    .doc = "How many of count trials succeed; all float64, of one shape, count finite.",
+    .shape =
+        [](const Call& c, OutSpecs& outs) {
+          require(c.in[0].dtype() == DType::Float64 && c.in[1].dtype() == DType::Float64 &&
+                      c.in[0].sizes() == c.in[1].sizes(),
+                  "_binomial_draws: needs float64 of one shape");
+          same_shape(c, outs);
+        },
+    .cpu =
+        [](const Call& c, Tensors& outs) {
+          kernels::random_binomial(outs[0].nd(), c.in[0].nd(), c.in[1].nd(),
+                                   or_default(c.as<GeneratorAttrs>().generator));
+        },
+    .vjp = zero_vjp,
+    .attrs = &attr_info<GeneratorAttrs>,
+    .offer = Offer::function,
+});
+
 struct MultinomialAttrs {
   int64_t num_samples = 1;
   bool replacement = false;
@@ -428,7 +466,7 @@ constexpr OpDef normal_op = general({
 });
 
 constexpr const OpDef* all[] = {&bernoulli_op, &bernoulli_p_op, &poisson_op, &multinomial_op,
-                                &normal_op};
+                                &normal_op,    &log_gamma_op,   &binomial_op};
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-"""Samplers that NumPy provides, seeded from clew's generator so that manual_seed repeats them."""
+"""Rare samplers, whose arguments are checked here."""
 
 from __future__ import annotations
 
@@ -8,21 +8,7 @@ from clew import _C
 from clew._C import Generator, Tensor
 from clew._primitive import write_out
 
-__all__ = ["binomial", "numpy_generator"]
-
-
-def numpy_generator(
-    generator: Generator | None = None, *, all_samples: bool = False
-) -> np.random.Generator:
-    """A NumPy generator whose seed is drawn from a generator of clew's, or from the default one.
-
-    Inside vmap with randomness="different" it raises, unless ``all_samples`` promises that one
-    call draws the numbers of all samples.
-    """
-    seed = _C.randint(0, 2**62, (2,), generator=generator)
-    if all_samples and (levels := _C._levels(seed)):
-        seed = _C.functions["reshape"](_C._show_levels(seed, levels), (-1, 2))[0]
-    return np.random.Generator(np.random.PCG64(seed.tolist()))
+__all__ = ["binomial"]
 
 
 def binomial(
@@ -64,6 +50,6 @@ def binomial(
             raise RuntimeError(f"binomial: prob must be in [0, 1]; got {prob}")
         if not ((n >= 0) & (n == np.floor(n)) & (n < 2**63)).all():
             raise RuntimeError(f"binomial: count must be whole and not negative; got {count}")
-        values = numpy_generator(generator).binomial(n.astype(np.int64), p, tuple(shape))
-        drawn = _C.from_numpy(np.asarray(values, dtype=np.float64)).to(count.dtype)
+        n, p = (_C.from_numpy(np.array(np.broadcast_to(v, tuple(shape)))) for v in (n, p))
+        drawn = _C.ops._binomial_draws(n, p, generator=generator).to(count.dtype)
     return write_out("binomial", drawn, out, converts=True)

@@ -1,43 +1,25 @@
-"""Samplers that NumPy provides, seeded from clew's generator so that manual_seed repeats them."""
+"""Gamma and Dirichlet numbers, in the order in which PyTorch draws them."""
 
 from __future__ import annotations
 
-import numpy as np
-
 import clew
-from clew import Tensor
-from clew._lazy.random import numpy_generator
+from clew import Tensor, _C
 
 
-def _float64(x: Tensor) -> np.ndarray:
-    return x.detach().to(clew.float64).cpu().numpy()
-
-
-def _like(values: np.ndarray, x: Tensor) -> Tensor:
-    return clew.from_numpy(np.ascontiguousarray(values)).reshape(x.shape).to(x)
-
-
-def log_gamma_numbers(concentration: np.ndarray) -> np.ndarray:
-    """Logarithms of gamma distributed numbers; they do not underflow for small concentrations."""
-    generator = numpy_generator(all_samples=True)
-    small = concentration < 1
-    drawn = np.log(generator.standard_gamma(np.where(small, concentration + 1, concentration)))
-    uniform = 1.0 - generator.random(concentration.shape)  # in (0, 1]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(small, drawn + np.log(uniform) / concentration, drawn)
+def _log_draws(concentration: Tensor) -> Tensor:
+    """Logarithms, in float64: they do not underflow for small concentrations."""
+    return _C.ops._log_gamma_draws(concentration.detach().to(clew.float64))
 
 
 def draw_gamma(concentration: Tensor) -> Tensor:
     """Gamma distributed numbers of rate 1, at least the least normal number of their dtype."""
-    drawn = np.exp(log_gamma_numbers(_float64(concentration)))
-    return _like(drawn, concentration).clamp(min=clew.finfo(concentration.dtype).tiny)
+    drawn = _log_draws(concentration).exp().to(concentration.dtype)
+    return drawn.clamp(min=clew.finfo(concentration.dtype).tiny)
 
 
 def draw_dirichlet(concentration: Tensor) -> Tensor:
     """Dirichlet distributed vectors along the last dim, their elements inside (0, 1)."""
-    logs = log_gamma_numbers(_float64(concentration))
-    weights = np.exp(logs - logs.max(-1, keepdims=True, initial=-np.inf))
-    drawn = _like(weights / weights.sum(-1, keepdims=True), concentration)
+    drawn = _log_draws(concentration).softmax(-1).to(concentration.dtype)
     if concentration.shape[-1] < 2:
         return drawn
     info = clew.finfo(concentration.dtype)

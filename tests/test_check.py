@@ -1,0 +1,213 @@
+"""`clew doctor` and `clew run --check`: names that a program needs, found without running it."""
+
+import ast
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+import clew
+from clew._check import CALLED, NEEDED, OPTIONAL, _Reader
+
+ENVIRONMENT = {
+    **os.environ,
+    "PYTHONPATH": os.path.dirname(os.path.dirname(clew.__file__)),
+}
+
+
+def command(*args, cwd):
+    done = subprocess.run(
+        [sys.executable, "-m", "clew", *map(str, args)],
+        capture_output=True,
+        text=True,
+        env=ENVIRONMENT,
+        timeout=120,
+        cwd=cwd,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.fixture
+def doctor(tmp_path):
+    def run(source, *, code, first=("doctor",), **others):
+        for name, text in {"train": source, **others}.items():
+            path = tmp_path / f"{name}.py"
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(textwrap.dedent(text))
+        got, out, err = command(*first, "train.py", cwd=tmp_path)
+        assert got == code, out + err
+        return out
+
+    return run
+
+
+def lines(out):
+    return [line for line in out.splitlines() if "clew has no" in line]
+
+
+def test_what_is_missing(doctor):
+    out = doctor(
+        """\
+        import torch, os
+        import torch.nn as nn
+        from torch import absent_name
+        from torch.nn import functional as F, Linearr
+        import torch.nowhere.at_all
+        import torch.nn.functional
+
+        def f(x):
+            return F.reluu(torch.nn.functional.softmacks(x))
+        class A(nn.Modul):
+            step = torch.cuda.no_such_thing
+        print(torch.Tensor.no_such_method, torch.float32.anything, torch.ops.mine.op)
+        raise SystemExit(3)
+        """,
+        code=1,
+    )
+    want = [
+        "train.py:3: clew has no torch.absent_name; ",
+        "train.py:4: clew has no torch.nn.Linearr; nearest: torch.nn.Linear",
+        "train.py:5: clew has no torch.nowhere",
+        "train.py:9: clew has no torch.nn.functional.reluu; nearest: torch.nn.functional.relu",
+        "train.py:9: clew has no torch.nn.functional.softmacks; nearest: torch.nn.functional.s",
+        "train.py:10: clew has no torch.nn.Modul; nearest: torch.nn.Module",
+        "train.py:11: clew has no torch.cuda.no_such_thing; needs a GPU",
+        "train.py:12: clew has no torch.Tensor.no_such_method",
+    ]
+    found = lines(out)
+    assert len(found) == len(want)
+    for line, start in zip(sorted(found, key=lambda t: int(t.split(":")[1])), want, strict=True):
+        assert line.startswith(start)
+    assert "docs/ecosystem.md" in out
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "try:\n    from torch import absent_name\nexcept ImportError:\n    pass",
+        "try:\n    torch.absent_name()\nexcept (KeyError, AttributeError):\n    pass",
+        "try:\n    import torch.absent_name\nexcept:\n    pass",
+        "if hasattr(torch, 'absent_name'):\n    torch.absent_name()",
+        "f = torch.absent_name if hasattr(torch, 'absent_name') else None",
+        "f = hasattr(torch, 'absent_name') and torch.absent_name",
+        "if torch.cuda.is_available():\n    torch.cuda.absent_name()",
+        "if torch.__version__ < '1.8':\n    torch.absent_name()",
+    ],
+)
+def test_guarded(source):
+    reader = _Reader("", True, True)
+    reader.visit(ast.parse("import torch\n" + source))
+    kinds = {kind for name, _, kind in reader.uses if name.endswith("absent_name")}
+    assert kinds == {OPTIONAL}
+
+
+def test_guards_end_where_they_end(doctor):
+    out = doctor(
+        """\
+        import torch
+        try:
+            from torch import one
+        except ImportError:
+            one = None
+        try:
+            from torch import two
+        except ValueError:
+            pass
+        torch.three
+        """,
+        code=1,
+    )
+    assert [line.split(";")[0] for line in lines(out)] == [
+        "train.py:7: clew has no torch.two",
+        "train.py:10: clew has no torch.three",
+        "train.py:3: optional: clew has no torch.one",
+    ]
+
+
+def test_nothing_missing(doctor):
+    out = doctor(
+        """\
+        import numpy, torch
+        from torch.utils.data import DataLoader
+        import torch.nn.functional as F
+
+        def f(F, torch):
+            return F.anything, torch.anything
+        nn = object()
+        def g():
+            torch = 3
+            return torch.real
+        try:
+            from torch import absent_name
+        except ImportError:
+            pass
+        """,
+        code=0,
+        first=("run", "--check"),
+    )
+    assert len(lines(out)) == 1 and "optional" in out
+
+
+def test_modules_that_are_imported(doctor):
+    out = doctor(
+        """\
+        import helpers.models
+        try:
+            import fallback
+        except ImportError:
+            pass
+        """,
+        code=1,
+        **{
+            "helpers/__init__": "",
+            "helpers/models": "from . import parts\nfrom .parts import x\nopen('ran', 'w')",
+            "helpers/parts": "from torch import absent_one\nx = 1",
+            "fallback": "from torch import absent_two",
+            "never": "from torch import absent_three",
+        },
+    )
+    assert [line.split(";")[0] for line in lines(out)] == [
+        os.path.join("helpers", "parts.py") + ":1: clew has no torch.absent_one",
+        "fallback.py:1: optional: clew has no torch.absent_two",
+    ]
+
+
+def test_nothing_runs(doctor, tmp_path):
+    doctor("open('ran', 'w')\nimport helper", helper="open('ran', 'w')", code=0)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_functions_of_installed_packages(tmp_path):
+    source = "import torch\nx = torch.a\ndef f(y=torch.b):\n    return torch.c"
+    reader = _Reader("", False, True)
+    reader.visit(ast.parse(source))
+    assert [(n, k) for n, _, k in reader.uses] == [
+        ("torch", NEEDED),
+        ("torch.a", NEEDED),
+        ("torch.b", NEEDED),
+        ("torch.c", CALLED),
+    ]
+
+
+@pytest.mark.parametrize("source", ["def", "x = 1\0", "(" * 5000 + ")" * 5000, "a" + ".a" * 20000])
+def test_programs_that_cannot_be_read(doctor, source):
+    """The program itself gives status 2; a module of it leaves the rest to be checked."""
+    if not source.startswith("a"):
+        doctor(source, code=2)
+    out = doctor("import helper, torch\ntorch.absent_name", helper=source, code=1)
+    assert "torch.absent_name" in out
+
+
+def test_bad_arguments(tmp_path):
+    assert command("doctor", cwd=tmp_path)[0] == 2
+    code, _, err = command("doctor", "nothing.py", cwd=tmp_path)
+    assert code == 2 and "nothing.py" in err
+    assert command("doctor", "-m", "no_such_module", cwd=tmp_path)[0] == 2
+    (tmp_path / "pack").mkdir()
+    (tmp_path / "pack" / "__init__.py").write_text("")
+    (tmp_path / "pack" / "__main__.py").write_text("from .one import f")
+    (tmp_path / "pack" / "one.py").write_text("import torch\ntorch.absent_name")
+    code, out, _ = command("doctor", "-m", "pack", cwd=tmp_path)
+    assert code == 1 and os.path.join("pack", "one.py") + ":2" in out
