@@ -84,6 +84,7 @@ from clew.autograd.grad_mode import (
 )
 
 __getattr__ = _namespace.module_getattr(__name__, globals())
+__dir__ = _namespace.top_dir(globals())
 
 from clew._sending import await_multiprocessing as _await_multiprocessing
 

@@ -179,6 +179,9 @@ def missing_name(module: str, name: str, known: Any) -> AttributeError:
 def module_getattr(module: str, namespace: dict[str, Any]) -> Callable[[str], Any]:
     """A module's ``__getattr__``: loads lazy parts, explains absent ones."""
 
+    def known() -> Iterable[str]:
+        return (*namespace, *_LAZY_MODULES, *_LAZY_NAMES) if module == "clew" else namespace
+
     def __getattr__(name: str) -> Any:
         if name in ("_find_function", "_find_method"):
             return globals()[name]
@@ -188,7 +191,7 @@ def module_getattr(module: str, namespace: dict[str, Any]) -> Callable[[str], An
             except ModuleNotFoundError as e:
                 if e.name != _LAZY_MODULES[name]:
                     raise
-                raise missing_name(module, name, namespace) from None
+                raise missing_name(module, name, known()) from None
             namespace[name] = found
             return found
         if module == "clew" and name in _LAZY_NAMES:
@@ -197,6 +200,25 @@ def module_getattr(module: str, namespace: dict[str, Any]) -> Callable[[str], An
             return found
         if name.startswith("__"):
             raise AttributeError(f"module '{module}' has no attribute '{name}'")
-        raise missing_name(module, name, namespace)
+        raise missing_name(module, name, known())
 
     return __getattr__
+
+
+def module_dir(namespace: dict[str, Any], later: Iterable[str] = ()) -> Callable[[], list[str]]:
+    """A module's ``__dir__``: the names it has, and those that are loaded when asked for.
+
+    Args:
+        namespace: the module's ``globals()``.
+        later: names and submodules that its ``__getattr__`` loads.
+    """
+
+    def __dir__() -> list[str]:
+        return sorted({*namespace, *later} - {"annotations"})
+
+    return __dir__
+
+
+def top_dir(namespace: dict[str, Any]) -> Callable[[], list[str]]:
+    """``__dir__`` of the package itself."""
+    return module_dir(namespace, (*_LAZY_MODULES, *_LAZY_NAMES))

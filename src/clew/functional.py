@@ -39,4 +39,6 @@ def __dir__() -> list[str]:
 def __getattr__(name: str) -> Any:
     if name in _NAMES:
         return getattr(clew, name)
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    from clew._namespace import missing_name
+
+    raise missing_name(__name__, name, _NAMES)

@@ -18,4 +18,10 @@ def __getattr__(name: str) -> Any:
 
     if name in __all__:
         return importlib.import_module(f"clew.ao.{name}")
-    raise AttributeError(f"module 'clew.ao' has no attribute {name!r}")
+    from clew._namespace import missing_name
+
+    raise missing_name(__name__, name, __all__)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__} - {"annotations"})

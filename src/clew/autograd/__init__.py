@@ -369,16 +369,16 @@ def _grad_of_samples(
     )
 
 
+# Seldom asked for: imported at their first use.
+_LATER = ("anomaly_mode", "functional", "forward_ad", "profiler", "profiler_util", "variable")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER, *__all__} - {"annotations"})
+
+
 def __getattr__(name: str) -> Any:
-    # Seldom asked for.
-    if name in (
-        "anomaly_mode",
-        "functional",
-        "forward_ad",
-        "profiler",
-        "profiler_util",
-        "variable",
-    ):
+    if name in _LATER:
         import importlib
 
         return importlib.import_module(f"clew.autograd.{name}")
@@ -388,4 +388,4 @@ def __getattr__(name: str) -> Any:
         return getattr(anomaly_mode, name)
     from clew._namespace import missing_name
 
-    raise missing_name(__name__, name, globals())
+    raise missing_name(__name__, name, __dir__())

@@ -393,10 +393,17 @@ def _lazy_call(callable: Any, **kwargs: Any) -> None:
     """What is to be done once a device is in use: never."""
 
 
+_LATER = ("amp", "memory", "nvtx", "random")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER} - {"annotations"})
+
+
 def __getattr__(name: str) -> Any:
     import importlib
 
-    if name in ("amp", "nvtx", "memory", "random"):
+    if name in _LATER:
         return importlib.import_module(f"clew.cuda.{name}")
     if name.endswith("Tensor"):
         from clew._lazy.legacy import cuda_type

@@ -184,4 +184,10 @@ def __getattr__(name: str) -> Any:
         return getattr(importlib.import_module("clew.distributed.device_mesh"), name)
     if name == "distributed_c10d":
         return importlib.import_module("clew.distributed.distributed_c10d")
-    raise AttributeError(f"module 'clew.distributed' has no attribute {name!r}")
+    from clew._namespace import missing_name
+
+    raise missing_name(__name__, name, __dir__())
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, "distributed_c10d"} - {"annotations"})

@@ -25,8 +25,10 @@ def __getattr__(name: str) -> object:
         return importlib.import_module(f"{__name__}.{name}")
     if name == "DataParallel":
         return importlib.import_module(f"{__name__}.parallel").DataParallel
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    from clew._namespace import missing_name
+
+    raise missing_name(__name__, name, __dir__())
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER, "DataParallel"})
+    return sorted({*globals(), *_LATER, "DataParallel"} - {"annotations"})

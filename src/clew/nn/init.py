@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 import clew
+from clew import _namespace
 from clew._provenance import user_level
 
 __all__ = [
@@ -453,3 +454,6 @@ kaiming_uniform = _old_name(kaiming_uniform_)
 kaiming_normal = _old_name(kaiming_normal_)
 orthogonal = _old_name(orthogonal_)
 sparse = _old_name(sparse_)
+
+__getattr__ = _namespace.module_getattr(__name__, globals())
+__dir__ = _namespace.module_dir(globals())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from clew import _namespace
+
 from . import lr_scheduler, swa_utils
 from ._adafactor import Adafactor
 from ._muon import Muon
@@ -42,3 +44,6 @@ __all__ = [
     "swa_utils",
     "swap_in_optimizer_params_and_state",
 ]
+
+__getattr__ = _namespace.module_getattr(__name__, globals())
+__dir__ = _namespace.module_dir(globals())

@@ -22,8 +22,10 @@ __all__ = list(_lazy)
 def __getattr__(name: str) -> Any:
     if name in _lazy:
         return importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from clew._namespace import missing_name
+
+    raise missing_name(__name__, name, __dir__())
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_lazy})
+    return sorted({*globals(), *_lazy} - {"annotations"})

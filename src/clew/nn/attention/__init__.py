@@ -44,4 +44,10 @@ def __getattr__(name: str) -> Any:
         import importlib
 
         return importlib.import_module(f"{__name__}.flex_attention")
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    from clew._namespace import missing_name
+
+    raise missing_name(__name__, name, __dir__())
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), "flex_attention"} - {"annotations"})

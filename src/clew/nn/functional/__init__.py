@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import clew
+from clew import _namespace
 from clew._distances import pdist as pdist
 
 from ._attention import multi_head_attention_forward as multi_head_attention_forward
@@ -35,3 +36,6 @@ from ._pool import *  # noqa: F403
 from ._vision import *  # noqa: F403
 
 Tensor = clew.Tensor
+
+__getattr__ = _namespace.module_getattr(__name__, globals())
+__dir__ = _namespace.module_dir(globals())

@@ -50,8 +50,10 @@ def __getattr__(name: str) -> Any:
         return found
     if name in _MODULES:
         return importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    from clew._namespace import missing_name
+
+    raise missing_name(__name__, name, __dir__())
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER, *_MODULES})
+    return sorted({*globals(), *_LATER, *_MODULES} - {"annotations"})

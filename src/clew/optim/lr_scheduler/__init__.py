@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from clew import _namespace
+
 from ._base import LRScheduler
 from ._compose import ChainedScheduler, ReduceLROnPlateau, SequentialLR
 from ._cyclic import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
@@ -37,3 +39,6 @@ __all__ = [
     "SequentialLR",
     "StepLR",
 ]
+
+__getattr__ = _namespace.module_getattr(__name__, globals())
+__dir__ = _namespace.module_dir(globals())

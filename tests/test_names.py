@@ -1,0 +1,70 @@
+"""What dir() lists: every public name, those that are loaded later too, and nothing else."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+
+import pytest
+
+import clew
+from clew import _namespace
+
+MODULES = """
+clew clew.nn clew.nn.functional clew.nn.init clew.nn.utils clew.nn.attention clew.optim
+clew.optim.lr_scheduler clew.autograd clew.utils clew.linalg clew.fft clew.special clew.func
+clew.signal clew.sparse clew.nested clew.masked clew.distributions clew.distributed clew.ao
+clew.cuda clew.functional clew.debug
+""".split()
+
+
+def test_the_package_lists_what_it_loads_later():
+    listed = set(dir(clew))
+    assert {*_namespace._LAZY_NAMES, *_namespace._LAZY_MODULES} <= listed
+    assert {"add", "zeros", "Tensor", "float32", "quantile", "nn", "compile"} <= listed
+    assert "annotations" not in listed
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_what_is_listed_is_there(name):
+    module = importlib.import_module(name)
+    listed = dir(module)
+    assert sorted(set(listed)) == listed
+    assert set(getattr(module, "__all__", ())) <= set(listed)
+    missing = [n for n in listed if n != "tensorboard" and not hasattr(module, n)]
+    assert not missing
+
+
+@pytest.mark.parametrize(
+    ("module", "wrong", "right"),
+    [
+        ("clew", "quantle", "quantile"),
+        ("clew", "nuclear_nrm", "nuclear_norm"),
+        ("clew", "sotfmax", "softmax"),
+        ("clew", "serialisation", "serialization"),
+        ("clew.nn", "Liner", "Linear"),
+        ("clew.nn", "DataParalel", "DataParallel"),
+        ("clew.nn.functional", "rellu", "relu"),
+        ("clew.nn.init", "xavier_unifrm_", "xavier_uniform_"),
+        ("clew.optim", "Adamm", "Adam"),
+        ("clew.optim.lr_scheduler", "StepLr", "StepLR"),
+        ("clew.utils", "chekpoint", "checkpoint"),
+        ("clew.autograd", "foward_ad", "forward_ad"),
+        ("clew.nn.utils", "clip_grad_nrm_", "clip_grad_norm_"),
+    ],
+)
+def test_errors_name_the_nearest(module, wrong, right):
+    with pytest.raises(
+        AttributeError, match=f"no attribute '{wrong}'.*the nearest name is '{right}'"
+    ):
+        getattr(importlib.import_module(module), wrong)
+
+
+def test_listing_loads_nothing():
+    code = (
+        "import sys, clew; before = set(sys.modules); dir(clew); "
+        "assert set(sys.modules) == before, set(sys.modules) - before; "
+        "assert 'clew.nn' not in before and 'difflib' not in before"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
