@@ -51,7 +51,7 @@ def einsum(*args: Any) -> Any:
             if hasattr(type(x), "__torch_function__"):  # one of clew.fx
                 from clew.overrides import handle_torch_function
 
-                return handle_torch_function(einsum, operands, *args)
+                return handle_torch_function(einsum, operands, equation, *operands)
             raise TypeError(f"einsum: operands must be Tensors; got {type(x).__name__}")
     if len(operands) == 2:
         plan = _plan_pair(equation, tuple(operands[0].shape), tuple(operands[1].shape))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import clew
-from clew import Tensor, _C
+from clew import _C, Tensor
 
 
 def _log_draws(concentration: Tensor) -> Tensor:

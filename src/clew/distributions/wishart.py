@@ -124,13 +124,9 @@ class Wishart(ExponentialFamily):
         if max_try_correction:
             raise NotImplementedError("Wishart.rsample: singular draws are not drawn again")
         shape = Size(sample_shape) + self._batch_shape + self._event_shape
+        noise = clew.randn(shape, dtype=self.df.dtype, device=self.df.device).tril(-1)
         chi = self._chi2.rsample(sample_shape).clamp(min=clew.finfo(self.df.dtype).tiny).sqrt()
-        size = shape[-1]
-        row, column = clew.tril_indices(size, size, -1)
-        options: Any = {"dtype": self.df.dtype, "device": self.df.device}
-        noise = chi.diag_embed()
-        noise[..., row, column] = clew.randn(*shape[:-2], size * (size - 1) // 2, **options)
-        root = self._unbroadcasted_scale_tril @ noise
+        root = self._unbroadcasted_scale_tril @ (noise + chi.diag_embed())
         return root @ root.mT
 
     def _half_log_det(self) -> Tensor:

@@ -15,6 +15,7 @@ from typing import Any
 
 import clew
 from clew._C import Tensor
+from clew._einsum import einsum
 from clew.fx.graph import Graph
 from clew.fx.graph_module import GraphModule
 from clew.fx.node import map_aggregate
@@ -102,6 +103,8 @@ def _recording(function: Callable[..., Any]) -> Callable[..., Any]:
         found = _proxies((args, kwargs))
         if not found:
             return function(*args, **kwargs)
+        if function is einsum and len(args) == 2 and isinstance(args[1], list | tuple):
+            args = (args[0], *args[1])  # passes over graphs read operands off the arguments
         return found[0].tracer.create_proxy("call_function", function, args, kwargs)
 
     return call
