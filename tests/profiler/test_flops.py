@@ -148,7 +148,7 @@ BEHIND_FUNCTIONS = set(
 UNCOUNTED = set(
     """
     _normal bernoulli poisson multinomial sort topk kthvalue median nanmedian mode searchsorted
-    bucketize
+    bucketize _binomial_draws _log_gamma_draws
     """.split()
 )
 

@@ -50,6 +50,6 @@ def binomial(
             raise RuntimeError(f"binomial: prob must be in [0, 1]; got {prob}")
         if not ((n >= 0) & (n == np.floor(n)) & (n < 2**63)).all():
             raise RuntimeError(f"binomial: count must be whole and not negative; got {count}")
-        n, p = (_C.from_numpy(np.array(np.broadcast_to(v, tuple(shape)))) for v in (n, p))
-        drawn = _C.ops._binomial_draws(n, p, generator=generator).to(count.dtype)
+        trials, chance = (_C.from_numpy(np.array(np.broadcast_to(v, tuple(shape)))) for v in (n, p))
+        drawn = _C.ops._binomial_draws(trials, chance, generator=generator).to(count.dtype)
     return write_out("binomial", drawn, out, converts=True)
