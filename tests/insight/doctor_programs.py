@@ -718,6 +718,49 @@ for inputs, y in DataLoader(Slow(), batch_size=6, shuffle=True):  # here
     opt.step()
 """,
     ),
+    "workers_unseeded": (
+        "draw from a source that no seed reaches",
+        """
+from clew.utils.data import get_worker_info
+class Noisy(Dataset):
+    def __len__(self):
+        return 32
+    def augmented(self, x):
+        noise = np.random.default_rng().random(8, dtype="float32")  #- here
+        noise = np.random.default_rng(get_worker_info().seed).random(8, dtype="float32")  #+
+        return x + noise
+    def __getitem__(self, i):
+        return self.augmented(np.ones(8, dtype="float32"))
+clew.manual_seed(1)
+net = nn.Linear(8, 1)
+opt = clew.optim.SGD(net.parameters(), lr=0.01)
+for inputs in DataLoader(Subset(Noisy(), range(16)), batch_size=4, num_workers=2):
+    opt.zero_grad()
+    net(inputs).square().mean().backward()
+    opt.step()
+""",
+    ),
+    "workers_system_random": (
+        "draw from a source that no seed reaches",
+        """
+import os, random
+def start(worker):
+    random.seed(os.urandom(8))  #- here
+    random.seed(worker)  #+
+class Noisy(Dataset):
+    def __len__(self):
+        return 32
+    def __getitem__(self, i):
+        return clew.tensor([i + random.random() for _ in range(8)]) / 32
+clew.manual_seed(1)
+net = nn.Linear(8, 1)
+opt = clew.optim.SGD(net.parameters(), lr=0.01)
+for inputs in DataLoader(Noisy(), batch_size=4, num_workers=2, worker_init_fn=start):
+    opt.zero_grad()
+    net(inputs).square().mean().backward()
+    opt.step()
+""",
+    ),
     "workers_repeat": (
         "same random data",
         """

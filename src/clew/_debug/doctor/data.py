@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
+import textwrap
 import time
+from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
 
+import clew
 from clew import Tensor
 from clew._debug.doctor.losses import span
 from clew._debug.doctor.rule import Rule, values
 from clew._debug.doctor.run import Batch, Call, Pass
+from clew._debug.place import Place
 
 _BYTES = 2048  # of a sample that tell it from others
 _SAMPLES = 8192  # that are remembered of each loader
@@ -104,6 +110,76 @@ class WorkersRepeat(Rule):
                 "clew.utils.data.get_worker_info().seed, or seed in worker_init_fn",
                 id(batch.loader),
             )
+
+
+class WorkersUnseeded(Rule):
+    """Of a program that was seeded: one that was not may well want other numbers in each run."""
+
+    mistake = "loader workers draw from a source that no seed reaches"
+
+    def batch(self, batch: Batch) -> None:
+        loader = batch.loader
+        if batch.number or not loader.num_workers or clew.initial_seed() >= 1 << 32:
+            return  # without manual_seed() the seed is one of 64 bits
+        for function in _run_by_workers(loader):
+            for line, what in unseeded(function.__code__):
+                self.find(
+                    Place(None, function.__code__.co_filename, line),
+                    f"{loader.num_workers} workers run {function.__qualname__}, which calls "
+                    f"{what}: other numbers in each run, though the program's seed is "
+                    f"{clew.initial_seed()}",
+                    "seed it from clew.utils.data.get_worker_info().seed, or draw with "
+                    "clew, random or numpy.random, which are seeded in every worker",
+                )
+
+
+def _run_by_workers(loader: Any) -> list[FunctionType]:
+    """The user's functions: what the loader calls, of its dataset and those in it the methods that
+    make samples, and those that they call."""
+    found: list[Any] = [loader.worker_init_fn, loader.collate_fn]
+    datasets = [loader.dataset]
+    for dataset in datasets:
+        datasets += [getattr(dataset, "dataset", None), *getattr(dataset, "datasets", ())]
+        datasets[:] = [d for d in datasets if d is not None]
+        if len(datasets) > 64:
+            break
+        names = ["__getitem__", "__getitems__", "__iter__", "__next__"]
+        for name in names:
+            method = getattr(type(dataset), name, None)
+            if isinstance(method, FunctionType) and method not in found:
+                found.append(method)
+                names += method.__code__.co_names
+        found.append(getattr(dataset, "transform", None))
+    return [f for f in found if isinstance(f, FunctionType) and not f.__module__.startswith("clew")]
+
+
+# Calls that draw from the system's entropy: those always, these when nothing is given to them.
+_ENTROPY = {"urandom", "SystemRandom", "token_bytes", "randbits"}
+_ENTROPY_ALONE = {"default_rng", "RandomState", "SeedSequence", "Random", "PCG64", "MT19937"}
+
+
+def unseeded(code: CodeType) -> list[tuple[int, str]]:
+    """The lines of a function that draw from the system's entropy, and what they call."""
+    found = []
+    for node in ast.walk(_tree(code)):
+        if not isinstance(node, ast.Call):
+            continue
+        called = node.func
+        name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+        given = [a for a in node.args if not (isinstance(a, ast.Constant) and a.value is None)]
+        alone = not given and not node.keywords
+        if name in _ENTROPY or (name in _ENTROPY_ALONE and alone):
+            text = ast.unparse(called)
+            found.append((code.co_firstlineno + node.lineno - 1, f"{text}()"))
+    return found
+
+
+def _tree(code: CodeType) -> ast.AST:
+    try:
+        lines, _ = inspect.getsourcelines(code)
+        return ast.parse(textwrap.dedent("".join(lines)))
+    except (OSError, SyntaxError, TypeError):  # no file, or a lambda in the middle of a line
+        return ast.Module([], [])
 
 
 class Overlap(Rule):
