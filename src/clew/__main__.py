@@ -6,16 +6,30 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from typing import Any
 
-_RUN = """usage: clew run [--doctor] script.py [args ...]
-       clew run [--doctor] -m module [args ...]
-       clew run [--doctor] -c "program" [args ...]
+_RUN = """usage: clew run [--doctor | --memory] script.py [args ...]
+       clew run [--doctor | --memory] -m module [args ...]
+       clew run [--doctor | --memory] -c "program" [args ...]
        clew run --check script.py
 
 Runs a PyTorch program with `torch` and `torch.*` resolved to clew. With --doctor its training is
-watched, and what is silently wrong with it is reported at the end (clew.debug.doctor). With --check
-nothing runs: names of torch that clew lacks are listed, as by `clew doctor script.py`.
+watched, and what is silently wrong with it is reported at the end (clew.debug.doctor). With
+--memory the end tells the most memory that tensors took, and who held it then
+(clew.debug.memory). With --check nothing runs: names of torch that clew lacks are listed, as by
+`clew doctor script.py`.
 """
+
+
+def _watch(option: str) -> Any:
+    """What looks at the program while it runs, and tells at the end what it saw."""
+    if option == "--doctor":
+        from clew._debug.doctor import doctor
+
+        return doctor()
+    from clew._debug.peak import PeakWatch
+
+    return PeakWatch()
 
 
 def _run(args: list[str]) -> int:
@@ -26,10 +40,11 @@ def _run(args: list[str]) -> int:
     if not args or args[0] in ("-h", "--help"):
         print(_RUN, end="")
         return 0 if args else 2
-    if args[0] == "--doctor":
-        from clew._debug.doctor import doctor
-
-        with doctor():
+    if args[0] in ("--doctor", "--memory"):
+        if args[1:2] and args[1] in ("--doctor", "--memory"):
+            print("clew run: give one of --doctor and --memory, once", file=sys.stderr)
+            return 2
+        with _watch(args[0]):
             return _run(args[1:])
     if args[0] == "--check":
         from clew._check import main as check

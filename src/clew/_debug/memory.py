@@ -15,7 +15,7 @@ from clew import _C, Tensor
 from clew._graph.tables import amount, fit
 from clew._structured import Structured
 
-__all__ = ["Growth", "Holding", "MemoryTable", "leaks", "memory"]
+__all__ = ["Growth", "Holding", "MemoryTable", "leaks", "memory", "memory_of"]
 
 _DEPTH = 4  # of containers in containers
 _MOST = 10_000  # items of one container that are looked at
@@ -224,6 +224,11 @@ def memory() -> MemoryTable:
     'Relu'
     """
     return _count(sys._getframe(1)).table()
+
+
+def memory_of(frame: FrameType | None) -> MemoryTable:
+    """What `memory()` tells, with the variables of a frame and of those that called it."""
+    return _count(frame).table()
 
 
 def holders_text() -> str:
