@@ -1,9 +1,11 @@
 // Gathering the calls of many samples, switched from Python, and tasks that wait for each other.
 // May include: everything below python/.
 // Invariant: a task that is parked finds what it had switched on as it left it.
+#include "graph/autocast.h"
 #include "graph/deferral.h"
 #include "program/batching.h"
 #include "python/bridge.h"
+#include "python/provenance.h"
 
 namespace clew::python {
 
@@ -11,14 +13,26 @@ namespace {
 
 // What a task parks with: called instead of running the calls; true when they have run.
 thread_local PyObject* park = nullptr;  // owned
-thread_local Modes of_hub;
+
+// What a task has switched on, and the module calls that it is in.
+struct Switched {
+  Modes modes;
+  AutocastSettings autocast;
+  ModuleCall* calls = nullptr;
+};
+thread_local Switched of_hub;
+
+// What the current task has; another's takes its place.
+Switched switch_to(const Switched& next) {
+  return {std::exchange(modes, next.modes), std::exchange(autocast, next.autocast),
+          exchange_module_calls(next.calls)};
+}
 
 bool before_observation() {
-  const Modes own = modes;
-  modes = of_hub;
+  const Switched own = switch_to(of_hub);
   const Ref waits(Py_NewRef(park));
   PyObject* answer = PyObject_CallNoArgs(waits.get());
-  modes = own;
+  switch_to(own);
   if (!answer) throw PythonError();
   const Ref held(answer);
   return truth_of(answer);
@@ -49,7 +63,9 @@ PyObject* gathered(PyObject*, PyObject*) {
 
 // _park_with(function or None): called where a result is asked for, in this thread.
 PyObject* park_with(PyObject*, PyObject* function) {
-  of_hub = modes;
+  ModuleCall* calls = exchange_module_calls(nullptr);
+  exchange_module_calls(calls);
+  of_hub = {modes, autocast, calls};
   PyObject* next = function == Py_None ? nullptr : Py_NewRef(function);
   program::before_observation = next ? before_observation : nullptr;
   Py_XDECREF(std::exchange(park, next));
@@ -67,7 +83,7 @@ PyObject* parks(PyObject*, PyObject*) { return PyBool_FromLong(park != nullptr);
 
 // _to_hub(): back to what was switched on when _park_with() was called.
 PyObject* to_hub(PyObject*, PyObject*) {
-  modes = of_hub;
+  switch_to(of_hub);
   Py_RETURN_NONE;
 }
 

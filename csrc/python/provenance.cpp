@@ -373,6 +373,8 @@ ModuleCall::~ModuleCall() {
   scope_->decref();
 }
 
+ModuleCall* exchange_module_calls(ModuleCall* calls) { return std::exchange(innermost, calls); }
+
 void ModuleCall::name_module() const {
   PyObject* raised = PyErr_Occurred();
   PyObject* const told[] = {PyExc_RuntimeError, PyExc_ValueError,          PyExc_TypeError,

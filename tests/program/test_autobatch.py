@@ -653,3 +653,63 @@ def test_map_names_what_it_needs(monkeypatch):
     monkeypatch.setitem(sys.modules, "greenlet", None)
     with pytest.raises(ImportError, match=r"clew\[autobatch\]"):
         clew.autobatch.map(abs, [1])
+
+
+def test_map_parks_inside_of_modules():
+    pytest.importorskip("greenlet")
+    clew.manual_seed(0)
+
+    class Inner(clew.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.cell, self.halt = clew.nn.GRUCell(4, 8), clew.nn.Linear(8, 1)
+
+        def forward(self, x, state):
+            state = self.cell(x, state)
+            return state, self.halt(state).sigmoid().item()  # parks two module calls deep
+
+    class Outer(clew.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner, self.start = Inner(), clew.nn.Parameter(clew.zeros(8))
+
+        def forward(self, x):
+            state, total, steps = self.start, 0.0, 0
+            while total < 2.2 and steps < 12:
+                state, p = self.inner(x, state)
+                total, steps = total + p * x[0].abs().item(), steps + 1
+            return state, steps
+
+    model = Outer()
+    for _ in range(3):
+        rows = clew.randn(24, 4).unbind()
+        expected = [model(r) for r in rows]
+        got = clew.autobatch.map(model, rows)
+        assert [s for _, s in got] == [s for _, s in expected] and len({s for _, s in got}) > 1
+        for (a, _), (b, _) in zip(got, expected, strict=True):
+            np.testing.assert_allclose(a.detach(), b.detach(), rtol=1e-5, atol=1e-6)
+        # Every call knows its own module, also those after the value came.
+        paths = {n.module for n in clew.graph(clew.stack([s for s, _ in got]).sum()) if n.module}
+        assert paths == {"inner.cell"}
+
+    def failing(x):
+        if x[0].item() > 0:
+            raise ZeroDivisionError
+        return model(x)
+
+    with pytest.raises(ZeroDivisionError):
+        clew.autobatch.map(failing, clew.ones(3, 4).unbind())
+    model(rows[0])  # the calls in progress are this task's
+
+
+def test_map_keeps_what_autocast_was_asked_for():
+    pytest.importorskip("greenlet")
+    x = clew.randn(4, 4)
+
+    def f(kind):
+        with clew.autocast("cpu", dtype=kind):
+            first = (x @ x).sum().item()
+            return (x @ x).dtype, first
+
+    kinds = [clew.bfloat16, clew.float16, clew.bfloat16]
+    assert [d for d, _ in clew.autobatch.map(f, kinds)] == kinds
