@@ -18,6 +18,7 @@ from pathlib import Path
 import clew
 import stub_tables as tables
 from clew import _C, _dtypes, _namespace, _tensor
+from clew._signatures import REQUIRED, parse
 
 PACKAGE = Path(clew.__file__).parent
 HEADER = "# Made by tools/make_stubs.py from the table of operations; not edited by hand.\n\n"
@@ -32,51 +33,30 @@ TYPES = {
     "dtype": "_dtype",
     "Generator": "Generator",
 }
-PARAMETER = re.compile(
-    r"(?P<type>\w+)(?P<opt1>\?)?(?P<list>\[\d*\])?(?P<opt2>\?)?(?P<var>\*)? "
-    r"(?P<name>\w+)(=(?P<default>.+))?$"
-)
-
-
-def split(text: str) -> list[str]:
-    """The parameters of a signature, split at commas outside brackets."""
-    parts, depth, start = [], 0, 0
-    for i, c in enumerate(text):
-        depth += c in "[(" or -(c in "])")
-        if c == "," and depth == 0:
-            parts.append(text[start:i])
-            start = i + 1
-    return [p.strip() for p in (*parts, text[start:]) if p.strip()]
 
 
 def parameters(signature: str, method: bool, inplace: bool) -> str:
     """The parameter list of one overload."""
-    inside = signature[signature.index("(") + 1 : signature.rindex(") ->")]
     out, star = [], False
-    for k, text in enumerate(split(inside)):
-        if text == "*":
+    for k, p in enumerate(parse(signature)[0]):
+        if p.named and not star:
             out.append("*")
             star = True
-            continue
-        m = PARAMETER.match(text)
-        assert m, (signature, text)
         if method and k == 0:
             out.append("self")
             continue
-        kind = TYPES[m["type"]]
-        optional = bool(m["opt1"] or m["opt2"])
-        if m["list"] and m["type"] == "Tensor":
-            kind = "Sequence[Tensor]"
-        elif m["list"]:
-            kind = "_int | Sequence[_int]"
+        word = p.kind.rstrip("?*[]0123456789")
+        kind = TYPES[word]
+        if "[" in p.kind:
+            kind = "Sequence[Tensor]" if word == "Tensor" else "_int | Sequence[_int]"
         elif kind == "int":
             kind = "_int"
-        if m["var"] and not star:
-            out.append(f"*{m['name']}: _int | Sequence[_int]")
+        if p.kind.endswith("*") and not star:
+            out.append(f"*{p.name}: _int | Sequence[_int]")
             star = True
             continue
-        default = "" if m["default"] is None else " = ..."
-        out.append(f"{m['name']}: {kind}{' | None' if optional else ''}{default}")
+        default = "" if p.default is REQUIRED else " = ..."
+        out.append(f"{p.name}: {kind}{' | None' if '?' in p.kind else ''}{default}")
     if not inplace and not method:
         several = signature[signature.rindex("->") :].count("Tensor") > 1
         kind = "Sequence[Tensor] | None" if several else "Tensor | None"

@@ -64,10 +64,13 @@ PyMethodDef functions[] = {{"_autocasting", autocasting, METH_NOARGS, nullptr},
                            {"_autocast_state", state, METH_NOARGS, nullptr},
                            {"_set_autocast", set_state, METH_VARARGS, nullptr},
                            {"autocast_increment_nesting", increment, METH_NOARGS,
+                            "autocast_increment_nesting()\n--\n\n"
                             "Opens a region in which parameters are cast once; its depth."},
                            {"autocast_decrement_nesting", decrement, METH_NOARGS,
+                            "autocast_decrement_nesting()\n--\n\n"
                             "Closes the innermost region; the depth that is left."},
                            {"clear_autocast_cache", clear_cache, METH_NOARGS,
+                            "clear_autocast_cache()\n--\n\n"
                             "Forgets the casts of parameters that the region keeps."},
                            {"_autocast_float32", to_float32, METH_VARARGS, nullptr},
                            {"_autocast_lower", to_lower, METH_VARARGS, nullptr},

@@ -657,21 +657,24 @@ PyObject* module_backward_id(PyObject*, PyObject*) {
   return PyLong_FromUnsignedLongLong(backward_id());
 }
 
-PyMethodDef functions[] = {
-    {"_backward_id", module_backward_id, METH_NOARGS, nullptr},
-    {"_bump_version", module_bump_version, METH_O, nullptr},
-    {"_result_type", module_result_type, METH_VARARGS, nullptr},
-    {"_run_backward", module_run_backward, METH_VARARGS, nullptr},
-    {"is_grad_enabled", is_grad_enabled, METH_NOARGS, "Whether operations are recorded."},
-    {"_set_grad_enabled", set_grad_enabled, METH_O, nullptr},
-    {"_restore_grad_enabled", restore_grad_enabled, METH_O, nullptr},
-    {"is_inference_mode_enabled", is_inference, METH_NOARGS, "Whether inference mode is on."},
-    {"_set_inference", set_inference, METH_O, nullptr},
-    {"_push_saved_hooks", push_saved_hooks, METH_O, nullptr},
-    {"_pop_saved_hooks", pop_saved_hooks, METH_NOARGS, nullptr},
-    {"_attach_function", attach_function, METH_VARARGS, nullptr},
-    {"_node_type", node_type_named, METH_O, nullptr},
-    {}};
+PyMethodDef functions[] = {{"_backward_id", module_backward_id, METH_NOARGS, nullptr},
+                           {"_bump_version", module_bump_version, METH_O, nullptr},
+                           {"_result_type", module_result_type, METH_VARARGS, nullptr},
+                           {"_run_backward", module_run_backward, METH_VARARGS, nullptr},
+                           {"is_grad_enabled", is_grad_enabled, METH_NOARGS,
+                            "is_grad_enabled()\n--\n\n"
+                            "Whether operations are recorded."},
+                           {"_set_grad_enabled", set_grad_enabled, METH_O, nullptr},
+                           {"_restore_grad_enabled", restore_grad_enabled, METH_O, nullptr},
+                           {"is_inference_mode_enabled", is_inference, METH_NOARGS,
+                            "is_inference_mode_enabled()\n--\n\n"
+                            "Whether inference mode is on."},
+                           {"_set_inference", set_inference, METH_O, nullptr},
+                           {"_push_saved_hooks", push_saved_hooks, METH_O, nullptr},
+                           {"_pop_saved_hooks", pop_saved_hooks, METH_NOARGS, nullptr},
+                           {"_attach_function", attach_function, METH_VARARGS, nullptr},
+                           {"_node_type", node_type_named, METH_O, nullptr},
+                           {}};
 
 }  // namespace
 

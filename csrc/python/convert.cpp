@@ -458,9 +458,15 @@ constexpr int method_room = 48;
 }
 // Filled before the Tensor type is made: this file's own methods, then creation's and random's.
 PyMethodDef convert_methods[method_room] = {
-    {"item", method_item, METH_NOARGS, "The value of a one-element tensor as a Python number."},
-    {"tolist", method_tolist, METH_NOARGS, "The elements as nested lists of Python numbers."},
-    fast_method("numpy", method_numpy, "A NumPy array that shares the tensor's memory."),
+    {"item", method_item, METH_NOARGS,
+     "item($self)\n--\n\n"
+     "The value of a one-element tensor as a Python number."},
+    {"tolist", method_tolist, METH_NOARGS,
+     "tolist($self)\n--\n\n"
+     "The elements as nested lists of Python numbers."},
+    fast_method("numpy", method_numpy,
+                "numpy($self, *, force=False)\n--\n\n"
+                "A NumPy array that shares the tensor's memory."),
     {"_array_view", method_array_view, METH_NOARGS, nullptr},
     fast_method("__array__", method_array, nullptr),
     {"__array_wrap__", method_array_wrap, METH_VARARGS, nullptr},

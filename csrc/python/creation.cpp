@@ -210,14 +210,29 @@ PyObject* get_device(PyObject*, PyObject*) { return device_object(default_device
 
 std::span<const PyMethodDef> creation_methods() {
   static const PyMethodDef methods[] = {
-      fast_method("new_zeros", new_zeros, "A tensor of zeros with this one's dtype and device."),
-      fast_method("new_ones", new_ones, "A tensor of ones with this one's dtype and device."),
+      fast_method("new_zeros", new_zeros,
+                  "new_zeros($self, *size, dtype=None, device=None, requires_grad=False, "
+                  "layout=None, pin_memory=False)\n--\n\n"
+                  "A tensor of zeros with this one's dtype and device."),
+      fast_method("new_ones", new_ones,
+                  "new_ones($self, *size, dtype=None, device=None, requires_grad=False, "
+                  "layout=None, pin_memory=False)\n--\n\n"
+                  "A tensor of ones with this one's dtype and device."),
       fast_method("new_empty", new_empty,
+                  "new_empty($self, *size, dtype=None, device=None, requires_grad=False, "
+                  "layout=None, pin_memory=False)\n--\n\n"
                   "An uninitialised tensor with this one's dtype and device."),
-      fast_method("new_full", new_full, "A filled tensor with this one's dtype and device."),
+      fast_method("new_full", new_full,
+                  "new_full($self, size, fill_value, *, dtype=None, device=None, "
+                  "requires_grad=False, layout=None, pin_memory=False)\n--\n\n"
+                  "A filled tensor with this one's dtype and device."),
       fast_method("new_empty_strided", new_empty_strided,
+                  "new_empty_strided($self, size, stride, *, dtype=None, device=None, "
+                  "requires_grad=False, layout=None, pin_memory=False)\n--\n\n"
                   "An uninitialised tensor with given strides."),
       fast_method("new_tensor", new_tensor,
+                  "new_tensor($self, data, *, dtype=None, device=None, requires_grad=False, "
+                  "layout=None, pin_memory=False)\n--\n\n"
                   "A tensor with the given data and this one's dtype and device."),
   };
   return methods;
@@ -236,6 +251,7 @@ void add_creation(PyObject* module) {
       fast_method("full_like", full_like, docs::full_like),
       {"_set_default_device", set_device, METH_O, nullptr},
       {"get_default_device", get_device, METH_NOARGS,
+       "get_default_device()\n--\n\n"
        "The device that creation functions use when none is given."},
       {}};
   if (PyModule_AddFunctions(module, functions) < 0) throw PythonError();

@@ -126,12 +126,23 @@ PyObject* repr(PyObject* self) {
 
 PyMethodDef generator_methods[] = {
     {"manual_seed", manual_seed, METH_O,
+     "manual_seed($self, seed, /)\n--\n\n"
      "Starts the stream that belongs to the seed; returns the generator."},
-    {"seed", new_seed, METH_NOARGS, "Starts from a seed that the system gives; returns that seed."},
-    {"initial_seed", initial_seed, METH_NOARGS, "The seed that the stream started from."},
-    {"get_state", get_state, METH_NOARGS, "The whole state as a uint8 tensor."},
-    {"set_state", set_state, METH_O, "Goes on from a state that get_state returned."},
-    {"clone_state", clone_state, METH_NOARGS, "A new generator in the same state."},
+    {"seed", new_seed, METH_NOARGS,
+     "seed($self)\n--\n\n"
+     "Starts from a seed that the system gives; returns that seed."},
+    {"initial_seed", initial_seed, METH_NOARGS,
+     "initial_seed($self)\n--\n\n"
+     "The seed that the stream started from."},
+    {"get_state", get_state, METH_NOARGS,
+     "get_state($self)\n--\n\n"
+     "The whole state as a uint8 tensor."},
+    {"set_state", set_state, METH_O,
+     "set_state($self, new_state, /)\n--\n\n"
+     "Goes on from a state that get_state returned."},
+    {"clone_state", clone_state, METH_NOARGS,
+     "clone_state($self)\n--\n\n"
+     "A new generator in the same state."},
     {"__reduce__", reduce, METH_NOARGS, nullptr},
     {"__setstate__", set_state, METH_O, nullptr},
     {}};
@@ -155,7 +166,7 @@ void add_generator(PyObject* module) {
       {Py_tp_repr, reinterpret_cast<void*>(repr)},
       {Py_tp_methods, generator_methods},
       {Py_tp_getset, generator_getset},
-      {Py_tp_doc, const_cast<char*>("A source of random numbers: Generator(device='cpu').")},
+      {Py_tp_doc, const_cast<char*>("Generator(device='cpu')\n--\n\nA source of random numbers.")},
       {0, nullptr}};
   static PyType_Spec spec = {"clew.Generator", sizeof(GeneratorObj), 0, Py_TPFLAGS_DEFAULT, slots};
   generator_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));

@@ -4,6 +4,8 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
+#include <climits>
+
 #include "base/available.h"
 #include "base/parallel.h"
 #include "base/processors.h"
@@ -18,6 +20,45 @@
 
 namespace nb = nanobind;
 using namespace clew;
+
+namespace {
+
+PyObject* done() { Py_RETURN_NONE; }
+PyObject* get_num_threads(PyObject*, PyObject*) { return PyLong_FromLong(threads_set()); }
+PyObject* set_num_threads_(PyObject*, PyObject* number) {
+  return python::guarded([&] {
+    if (!python::is_int(number))
+      fail_type("set_num_threads(): threads must be an int; got ", Py_TYPE(number)->tp_name);
+    int64_t n = python::int_from(number);
+    if (n < 1 || n > INT_MAX)
+      fail_value("set_num_threads: expected a positive number of threads; got ", n);
+    set_num_threads(static_cast<int>(n));
+    return done();
+  });
+}
+PyObject* empty_cache_(PyObject*, PyObject*) {
+  return python::guarded([] { return empty_cache(), done(); });
+}
+PyObject* reset_peak(PyObject*, PyObject*) {
+  return python::guarded([] { return reset_peak_memory_stats(), done(); });
+}
+PyObject* get_default_dtype(PyObject*, PyObject*) { return python::dtype_object(default_dtype()); }
+
+// The public ones: unlike nanobind's, they tell inspect.signature their parameters.
+PyMethodDef public_functions[] = {
+    {"get_num_threads", get_num_threads, METH_NOARGS,
+     "get_num_threads()\n--\n\nNumber of threads that large operations use."},
+    {"set_num_threads", set_num_threads_, METH_O,
+     "set_num_threads(threads, /)\n--\n\nSets how many threads large operations use."},
+    {"empty_cache", empty_cache_, METH_NOARGS,
+     "empty_cache()\n--\n\nGives cached free blocks back to the system."},
+    {"reset_peak_memory_stats", reset_peak, METH_NOARGS,
+     "reset_peak_memory_stats()\n--\n\nMakes the peak start again from the live bytes."},
+    {"get_default_dtype", get_default_dtype, METH_NOARGS,
+     "get_default_dtype()\n--\n\nThe dtype of tensors that are made of Python's floats."},
+    {}};
+
+}  // namespace
 
 NB_MODULE(_C, m) {
   PyObject* module = m.ptr();
@@ -59,17 +100,13 @@ NB_MODULE(_C, m) {
     python::add_creation_data(module);
     python::add_random(module);
     python::add_shared(module);
+    if (PyModule_AddFunctions(module, public_functions) < 0) throw PythonError();
   } catch (...) {
     python::set_python_error();
     throw nb::python_error();
   }
   m.def("_interpreter_ends", &interpreter_ends);
   nb::module_::import_("atexit").attr("register")(m.attr("_interpreter_ends"));
-  m.def("get_num_threads", &threads_set, "Number of threads that large operations use.");
-  m.def("set_num_threads", [](int n) {
-    if (n < 1) throw nb::value_error("set_num_threads: expected a positive number of threads");
-    set_num_threads(n);
-  });
   m.def("_load_lapack", &kernels::lapack::load,
         "Looks LAPACK's routines up in a shared library and what it depends on.");
   m.def("_usable_processors", &usable_processors);
@@ -84,9 +121,6 @@ NB_MODULE(_C, m) {
     d["allocations"] = s.allocations;
     return d;
   });
-  m.def("reset_peak_memory_stats", &reset_peak_memory_stats,
-        "Makes the peak start again from the live bytes.");
-  m.def("empty_cache", &empty_cache, "Gives cached free blocks back to the system.");
   m.def("_age_cache", &age_cache, nb::arg("turns") = 1,
         "Gives back what is cached beyond what was live lately, as after so many turns of 2 s.");
   m.def("_available_memory", [](const std::string& root) {
@@ -94,6 +128,5 @@ NB_MODULE(_C, m) {
     return nb::make_tuple(a.total, a.bytes, a.granted);
   });
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(&stop_ageing));
-  m.def("get_default_dtype", [] { return nb::steal(python::dtype_object(default_dtype())); });
   m.def("_set_default_dtype", [](nb::handle d) { set_default_dtype(python::dtype_from(d.ptr())); });
 }

@@ -273,24 +273,36 @@ PyObject* method_zero(PyObject* self, PyObject*) {
 std::span<const PyMethodDef> random_methods() {
   static const PyMethodDef methods[] = {
       fast_method("uniform_", method_uniform,
-                  "uniform_(from=0, to=1, *, generator=None)\n\nFills with uniform numbers."),
+                  "uniform_($self, from_=0, /, to=1, *, generator=None)\n--\n\n"
+                  "Fills with uniform numbers."),
       fast_method("normal_", method_normal,
-                  "normal_(mean=0, std=1, *, generator=None)\n\nFills with normal numbers."),
+                  "normal_($self, mean=0, std=1, *, generator=None)\n--\n\n"
+                  "Fills with normal numbers."),
       fast_method("cauchy_", method_cauchy,
-                  "cauchy_(median=0, sigma=1, *, generator=None)\n\nFills with Cauchy numbers."),
+                  "cauchy_($self, median=0, sigma=1, *, generator=None)\n--\n\n"
+                  "Fills with Cauchy numbers."),
       fast_method("log_normal_", method_log_normal,
-                  "log_normal_(mean=1, std=2, *, generator=None)\n\nFills with exponentials of "
+                  "log_normal_($self, mean=1, std=2, *, generator=None)\n--\n\n"
+                  "Fills with exponentials of "
                   "normal numbers."),
       fast_method("exponential_", method_exponential,
-                  "exponential_(lambd=1, *, generator=None)\n\nFills with exponential numbers."),
+                  "exponential_($self, lambd=1, *, generator=None)\n--\n\n"
+                  "Fills with exponential numbers."),
       fast_method("geometric_", method_geometric,
-                  "geometric_(p, *, generator=None)\n\nFills with numbers of trials."),
+                  "geometric_($self, p, *, generator=None)\n--\n\n"
+                  "Fills with numbers of trials."),
       fast_method("bernoulli_", method_bernoulli,
-                  "bernoulli_(p=0.5, *, generator=None)\n\nFills with ones and zeros."),
+                  "bernoulli_($self, p=0.5, *, generator=None)\n--\n\n"
+                  "Fills with ones and zeros."),
       fast_method("random_", method_random,
-                  "random_(from=0, to=None, *, generator=None)\n\nFills with whole numbers."),
-      fast_method("fill_", method_fill, "fill_(value)\n\nWrites value into every element."),
-      {"zero_", method_zero, METH_NOARGS, "zero_()\n\nWrites 0 into every element."},
+                  "random_($self, from_=0, /, to=None, *, generator=None)\n--\n\n"
+                  "Fills with whole numbers."),
+      fast_method("fill_", method_fill,
+                  "fill_($self, value)\n--\n\n"
+                  "Writes value into every element."),
+      {"zero_", method_zero, METH_NOARGS,
+       "zero_($self)\n--\n\n"
+       "Writes 0 into every element."},
   };
   return methods;
 }

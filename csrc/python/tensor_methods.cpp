@@ -377,49 +377,81 @@ PyCFunction keyworded(PyObject* (*f)(PyObject*, PyObject* const*, Py_ssize_t, Py
 
 PyMethodDef tensor_methods[] = {
     {"size", keyworded(method_size), METH_FASTCALL | METH_KEYWORDS,
+     "size($self, dim=None)\n--\n\n"
      "The sizes of all dims, or of one."},
     {"stride", keyworded(method_stride), METH_FASTCALL | METH_KEYWORDS,
+     "stride($self, dim=None)\n--\n\n"
      "The strides, in elements, of all dims, or of one."},
-    {"dim", method_dim, METH_NOARGS, "Number of dims."},
-    {"ndimension", method_dim, METH_NOARGS, "Number of dims."},
-    {"numel", method_numel, METH_NOARGS, "Number of elements."},
-    {"nelement", method_numel, METH_NOARGS, "Number of elements."},
-    {"element_size", method_element_size, METH_NOARGS, "Bytes of one element."},
-    {"data_ptr", method_data_ptr, METH_NOARGS, "Address of the first element."},
+    {"dim", method_dim, METH_NOARGS,
+     "dim($self)\n--\n\n"
+     "Number of dims."},
+    {"ndimension", method_dim, METH_NOARGS,
+     "ndimension($self)\n--\n\n"
+     "Number of dims."},
+    {"numel", method_numel, METH_NOARGS,
+     "numel($self)\n--\n\n"
+     "Number of elements."},
+    {"nelement", method_numel, METH_NOARGS,
+     "nelement($self)\n--\n\n"
+     "Number of elements."},
+    {"element_size", method_element_size, METH_NOARGS,
+     "element_size($self)\n--\n\n"
+     "Bytes of one element."},
+    {"data_ptr", method_data_ptr, METH_NOARGS,
+     "data_ptr($self)\n--\n\n"
+     "Address of the first element."},
     {"storage_offset", method_storage_offset, METH_NOARGS,
+     "storage_offset($self)\n--\n\n"
      "Where in the storage the first element lies, in elements."},
     {"_is_contiguous", method_is_contiguous, METH_NOARGS, nullptr},
     {"_is_dense", method_is_dense, METH_NOARGS, nullptr},
     {"is_floating_point", method_is_floating_point, METH_NOARGS,
+     "is_floating_point($self)\n--\n\n"
      "Whether the dtype is a floating point one."},
-    {"is_complex", method_is_complex, METH_NOARGS, "Whether the dtype is a complex one."},
-    {"is_signed", method_is_signed, METH_NOARGS, "Whether the dtype has negative numbers."},
+    {"is_complex", method_is_complex, METH_NOARGS,
+     "is_complex($self)\n--\n\n"
+     "Whether the dtype is a complex one."},
+    {"is_signed", method_is_signed, METH_NOARGS,
+     "is_signed($self)\n--\n\n"
+     "Whether the dtype has negative numbers."},
     {"is_inference", method_is_inference, METH_NOARGS,
+     "is_inference($self)\n--\n\n"
      "Whether the tensor was made in inference mode."},
     {"is_conj", method_is_conj, METH_NOARGS,
+     "is_conj($self)\n--\n\n"
      "Whether the tensor is what conj() gave, or a view of it, which cannot be written to."},
     {"_is_view", method_is_view, METH_NOARGS, nullptr},
     {"requires_grad_", keyworded(method_requires_grad_), METH_FASTCALL | METH_KEYWORDS,
+     "requires_grad_($self, requires_grad=True)\n--\n\n"
      "Sets requires_grad in place."},
-    {"detach", method_detach, METH_NOARGS, "The same elements without history."},
-    {"detach_", method_detach_, METH_NOARGS, "Cuts the tensor off its history, in place."},
+    {"detach", method_detach, METH_NOARGS,
+     "detach($self)\n--\n\n"
+     "The same elements without history."},
+    {"detach_", method_detach_, METH_NOARGS,
+     "detach_($self)\n--\n\n"
+     "Cuts the tensor off its history, in place."},
     {"copy_", keyworded(method_copy_), METH_FASTCALL | METH_KEYWORDS,
+     "copy_($self, src, non_blocking=False)\n--\n\n"
      "Copies src into the tensor, broadcasting and converting."},
     {"retain_grad", method_retain_grad, METH_NOARGS,
+     "retain_grad($self)\n--\n\n"
      "Makes backward keep the gradient of this non-leaf."},
     {"_hooks_dict", method_hooks_dict, METH_NOARGS, nullptr},
     {"_post_accumulate_dict", method_post_accumulate_dict, METH_NOARGS, nullptr},
     {"_make_subclass", method_make_subclass, METH_VARARGS | METH_STATIC, nullptr},
     {"as_subclass", method_as_subclass, METH_O,
+     "as_subclass($self, cls, /)\n--\n\n"
      "The same elements and history as an instance of cls."},
     {"_set_to", method_set_, METH_VARARGS, nullptr},
     {"resize_", keyworded(method_resize_), METH_FASTCALL | METH_KEYWORDS,
+     "resize_($self, *size, memory_format=None)\n--\n\n"
      "Changes the size in place; new elements are uninitialised. memory_format: the order of the "
      "dims in memory, which stays without one where the size does."},
     {"_storage_bytes", method_storage_bytes, METH_NOARGS, nullptr},
     {"_reinterpret", method_reinterpret, METH_O, nullptr},
     {"_storage_key", method_storage_key, METH_NOARGS, nullptr},
     {"backward", keyworded(method_backward), METH_FASTCALL | METH_KEYWORDS,
+     "backward($self, gradient=None, retain_graph=None, create_graph=False, inputs=None)\n--\n\n"
      "Gathers d(this)/d(leaf) into .grad of every leaf the tensor was made from."},
     {}};
 

@@ -430,6 +430,29 @@ void set_requires_grad_flag(const Tensor& t, bool on) {
     t->flags &= static_cast<uint8_t>(~flag_requires_grad);
 }
 
+namespace {
+constexpr const char* tensor_doc =
+    R"(Tensor(*data, device=None)
+--
+
+Numbers of one dtype in a regular grid, which may remember how they were made.
+
+Make one with clew.tensor(data), clew.zeros(sizes) and their like. An operation on a tensor that
+requires grad is recorded as it runs; backward() follows the record and adds gradients to the
+.grad of the tensors it began with.
+
+Args:
+    data: sizes as ints, or one sequence of values; of the default dtype.
+    device: "cpu".
+
+Example:
+    >>> x = clew.tensor([1.0, 2.0], requires_grad=True)
+    >>> (x * x).sum().backward()
+    >>> x.grad
+    tensor([2., 4.])
+)";
+}  // namespace
+
 void add_tensor_type(PyObject* module) {
   std::vector<PyMethodDef>* methods =
       new std::vector<PyMethodDef>();  // the type keeps pointing at it
@@ -452,6 +475,7 @@ void add_tensor_type(PyObject* module) {
                          slot(Py_tp_methods, methods->data()),
                          slot(Py_tp_getset, getset->data()),
                          slot(Py_tp_members, tensor_members),
+                         {Py_tp_doc, const_cast<char*>(tensor_doc)},
                          slot(Py_nb_add, binary<"add">),
                          slot(Py_nb_subtract, binary<"sub">),
                          slot(Py_nb_multiply, binary<"mul">),

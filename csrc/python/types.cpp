@@ -227,6 +227,9 @@ PyObject* device_exit(PyObject*, PyObject*) {
     Py_RETURN_NONE;
   });
 }
+constexpr const char* device_doc =
+    "device(type, index=None)\n--\n\n"
+    "Where a tensor's bytes lie: 'cpu', or 'meta' for tensors that have none.";
 PyMethodDef device_methods[] = {{"__reduce__", device_reduce, METH_NOARGS, nullptr},
                                 {"__enter__", device_enter, METH_NOARGS, nullptr},
                                 {"__exit__", device_exit, METH_VARARGS, nullptr},
@@ -299,10 +302,11 @@ PyObject* size_reduce(PyObject* o, PyObject*) {
   }
   return Py_BuildValue("O(O)", reinterpret_cast<PyObject*>(size_type), tuple.get());
 }
-PyMethodDef size_methods[] = {
-    {"numel", size_numel, METH_NOARGS, "Number of elements of a tensor of this size."},
-    {"__reduce__", size_reduce, METH_NOARGS, nullptr},
-    {}};
+PyMethodDef size_methods[] = {{"numel", size_numel, METH_NOARGS,
+                               "numel($self)\n--\n\n"
+                               "Number of elements of a tensor of this size."},
+                              {"__reduce__", size_reduce, METH_NOARGS, nullptr},
+                              {}};
 
 PyTypeObject* make_type(PyType_Spec& spec, PyObject* bases = nullptr) {
   return reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpecWithBases(&spec, bases)));
@@ -621,6 +625,7 @@ void add_types(PyObject* module) {
                                        {Py_tp_hash, reinterpret_cast<void*>(device_hash)},
                                        {Py_tp_getset, device_getset},
                                        {Py_tp_methods, device_methods},
+                                       {Py_tp_doc, const_cast<char*>(device_doc)},
                                        {0, nullptr}};
   static PyType_Spec device_spec = {"clew.device", sizeof(DeviceObj), 0, Py_TPFLAGS_DEFAULT,
                                     device_slots};

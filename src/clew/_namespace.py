@@ -121,12 +121,25 @@ def fill(namespace: dict[str, Any]) -> None:
     from clew import _tensor
 
     _tensor.install()
+    for operation in (_C.functions["add"], vars(_C.Tensor)["add"]):
+        type(operation).__signature__ = _OpSignature()
     for name, path in _LAZY_METHODS.items():
         setattr(_C.Tensor, name, _LazyMethod(name, path))
     for source in _SOURCES:
         module = importlib.import_module(source)
         for name in module.__all__:
             namespace[name] = getattr(module, name)
+
+
+class _OpSignature:
+    """What `inspect.signature` asks of a native operation; the types themselves have none."""
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        if instance is None:
+            raise AttributeError("__signature__")
+        from clew import _signatures
+
+        return _signatures.signature_of(instance)
 
 
 class _LazyMethod:

@@ -6,6 +6,7 @@ import functools
 from typing import Any
 
 from clew import _C
+from clew._signatures import REQUIRED, Parameter, parse
 from clew.export._ir import Node, Value
 from clew.export._names import function_of
 
@@ -22,52 +23,10 @@ class Bound(dict):
             raise AttributeError(name) from None
 
 
-def _default(text: str) -> Any:
-    names = {"None": None, "True": True, "False": False}
-    if text in names:
-        return names[text]
-    if text[:1] in "'\"":
-        return text[1:-1]
-    if text[:1] in "([":
-        return tuple(int(n) for n in text[1:-1].split(",") if n.strip())
-    try:
-        return int(text)
-    except ValueError:
-        return float(text)
-
-
 @functools.cache
-def _signatures(op: str) -> list[list[tuple[str, str, bool, Any]]]:
-    """For each overload its parameters: type, name, whether it is given by name only, default."""
-    found = []
-    for text in getattr(function_of(op), "signatures", ()):
-        inner = text[text.index("(") + 1 : text.rindex(") ->")]
-        parameters: list[tuple[str, str, bool, Any]] = []
-        named = False
-        for part in _split(inner):
-            if part == "*":
-                named = True
-                continue
-            left, _, default = part.partition("=")
-            kind, name = left.split()
-            parameters.append((kind, name, named, _default(default) if default else _REQUIRED))
-        found.append(parameters)
-    return found
-
-
-_REQUIRED = object()
-
-
-def _split(text: str) -> list[str]:
-    parts, depth, now = [], 0, ""
-    for c in text:
-        depth += (c in "([") - (c in ")]")
-        if c == "," and not depth:
-            parts.append(now.strip())
-            now = ""
-        else:
-            now += c
-    return [*parts, now.strip()] if now.strip() else parts
+def _signatures(op: str) -> list[list[Parameter]]:
+    """The parameters of each overload."""
+    return [parse(text)[0] for text in getattr(function_of(op), "signatures", ())]
 
 
 def _fits(kind: str, value: Any) -> bool:
@@ -114,7 +73,7 @@ def _try(parameters: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Boun
             value = left.pop(0)
         elif name in unused:
             value = unused.pop(name)
-        elif default is not _REQUIRED:
+        elif default is not REQUIRED:
             bound[name] = default
             continue
         else:
