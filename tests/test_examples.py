@@ -1,0 +1,57 @@
+"""The examples for dynamic models learn what they say, in a few seconds each."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+
+
+def example(name: str) -> Any:
+    spec = importlib.util.spec_from_file_location(f"example_{name}", EXAMPLES / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("kind", ["GCN", "SAGE", "GAT"])
+def test_graph_networks(kind: str):
+    module = example("graph_networks")
+    graph = module.make()
+    alone = module.train(module.Alone, graph)["accuracy"]
+    found = module.train(getattr(module, kind), graph)
+    assert found["losses"][-1] < 0.2 * found["losses"][0]
+    assert found["accuracy"] > max(0.8, alone + 0.25)
+
+
+def test_ragged_sequences():
+    found = example("ragged_sequences").train()
+    assert found["losses"][-1] < 0.5 * found["losses"][0]
+    assert found["short"] > 0.8 and found["long"] > 0.93
+
+
+def test_a_ragged_batch_gives_what_single_texts_give():
+    import clew
+
+    module = example("ragged_sequences")
+    clew.manual_seed(0)
+    model, (texts, _) = module.Reader(), module.make(12, 0)
+    together = model(clew.nested.as_nested_tensor(texts))
+    single = clew.stack([model.one(t) for t in texts])
+    clew.testing.assert_close(together, single, rtol=1e-4, atol=1e-5)
+
+
+def test_cart_pole():
+    lengths = example("cart_pole").train(batched=False)["lengths"]
+    assert lengths[0] < 60 and lengths[-1] == 200
+
+
+def test_cart_pole_in_batches():
+    pytest.importorskip("greenlet")
+    lengths = example("cart_pole").train(updates=20)["lengths"]
+    assert max(lengths[-5:]) > 2 * lengths[0]
