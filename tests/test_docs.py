@@ -15,6 +15,8 @@ from clew import _C
 
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 README = Path(__file__).parent.parent / "README.md"
+DOCS = README.parent / "docs"
+PAGES = [*sorted((DOCS / "tutorials").glob("*.md")), DOCS / "sparse.md"]
 
 
 def run_examples(text: str, name: str) -> None:
@@ -66,3 +68,18 @@ def test_readme_example(capsys):
     exec(compile(block, "README.md", "exec"), {})
     loss = float(capsys.readouterr().out.split()[1].rstrip(","))
     assert loss < 1e-3
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_pages_whose_programs_run(page: Path):
+    """The blocks of a page are one program; its links lead to files."""
+    text = page.read_text()
+    blocks = list(re.finditer(r"```python\n(.*?)```", text, re.S))
+    assert blocks
+    names: dict[str, object] = {"__name__": page.stem}
+    for block in blocks:
+        above = "\n" * text.count("\n", 0, block.start(1))  # errors name the page's lines
+        exec(compile(above + block[1], str(page), "exec"), names)
+    prose = re.sub(r"```.*?```", "", text, flags=re.S)
+    for link in re.findall(r"\]\(([^)#:]+)\)", prose):
+        assert (page.parent / link).exists(), link

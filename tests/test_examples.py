@@ -55,3 +55,24 @@ def test_cart_pole_in_batches():
     pytest.importorskip("greenlet")
     lengths = example("cart_pole").train(updates=20)["lengths"]
     assert max(lengths[-5:]) > 2 * lengths[0]
+
+
+def test_thinking_time():
+    module = example("thinking_time")
+    found = module.train(batched=False)
+    assert found["losses"][-1] < 0.3 * found["losses"][0] and found["accuracy"] > 0.9
+    assert all(1 <= n <= module.LONGEST for n in found["thought"].values())
+
+
+def test_thinking_time_in_batches():
+    pytest.importorskip("greenlet")
+    module = example("thinking_time")
+    ways = [module.train(steps=3, batched=way)["losses"] for way in (True, False)]
+    assert ways[0] == pytest.approx(ways[1], rel=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["Experts", "EarlyExit"])
+def test_experts(kind: str):
+    module = example("experts")
+    found = module.train(getattr(module, kind))
+    assert found["losses"][-1] < 0.6 * found["losses"][0] and found["accuracy"] > 0.85

@@ -26,7 +26,8 @@ def test_stubs_are_up_to_date():
 
 def test_examples_pass_the_type_checker(tmp_path):
     pytest.importorskip("mypy")
-    files = ["digits_cnn.py", "tree_lstm.py", "curves.py"]
+    files = ["digits_cnn.py", "tree_lstm.py", "curves.py", "graph_networks.py", "cart_pole.py"]
+    files += ["ragged_sequences.py", "thinking_time.py", "experts.py"]
     done = subprocess.run(
         [
             sys.executable,
