@@ -31,6 +31,7 @@ SUITES = (
     "batching",
     "budget",
     "export",
+    "ragged",
     "memory",
     "start",
     "insight",

@@ -134,15 +134,15 @@ def test_names_that_clew_lacks(program):
                 return type(error).__name__ + ": " + str(error)
             raise SystemExit("no error")
         said = text(lambda: torch.zeroes)
-        assert said == "AttributeError: clew has no 'torch.zeroes'; nearest: 'zeros'", said
-        assert "no 'torch.nn.Liner'; nearest: 'Linear'" in text(lambda: torch.nn.Liner)
-        assert "nearest: 'Conv2d'" in text(lambda: torch.nn.conv2D)
-        assert "no 'torch.nn.functional.rellu'; nearest: 'relu'" in text(lambda: F.rellu)
-        assert "no 'torch.optim.Adamm'; nearest: 'Adam" in text(lambda: torch.optim.Adamm)
+        assert said.endswith("clew has no 'torch.zeroes'; the nearest name is 'zeros'"), said
+        assert "no 'torch.nn.Liner'; the nearest name is 'Linear'" in text(lambda: torch.nn.Liner)
+        assert "the nearest name is 'Conv2d'" in text(lambda: torch.nn.conv2D)
+        assert "no 'torch.nn.functional.rellu'; the nearest name is 'relu'" in text(lambda: F.rellu)
+        assert "'torch.optim.Adamm'; the nearest name is 'Adam" in text(lambda: torch.optim.Adamm)
         assert text(lambda: torch.qqqqqq) == "AttributeError: clew has no 'torch.qqqqqq'"
         assert not hasattr(torch, "nothing_of_that_kind")
         said = text(lambda: importlib.import_module("torch.optin"))
-        assert said == "ModuleNotFoundError: clew has no 'torch.optin'; nearest: 'optim'", said
+        assert said.endswith("clew has no 'torch.optin'; the nearest name is 'optim'"), said
         def import_name():
             from torch import zeross
         assert "ImportError: cannot import name 'zeross'" in text(import_name)
@@ -204,7 +204,9 @@ def test_tracebacks_show_the_program_only(program):
     assert err.startswith("Traceback (most recent call last):\n") and "_run.py" not in err
     assert "program.py" in err and "line 4, in f" in err and "RuntimeError" in err
     _, err = program("from torch.nn import Liner\n", code=1)
-    assert "ImportError: cannot import name 'Liner'" in err and "nearest: 'Linear'" in err
+    assert (
+        "ImportError: cannot import name 'Liner'" in err and "the nearest name is 'Linear'" in err
+    )
     _, err = program("x = (\n", code=1)
     assert "SyntaxError" in err and "_run.py" not in err
 

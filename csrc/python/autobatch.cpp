@@ -63,9 +63,8 @@ PyObject* gathered(PyObject*, PyObject*) {
 
 // _park_with(function or None): called where a result is asked for, in this thread.
 PyObject* park_with(PyObject*, PyObject* function) {
-  ModuleCall* calls = exchange_module_calls(nullptr);
-  exchange_module_calls(calls);
-  of_hub = {modes, autocast, calls};
+  of_hub = {modes, autocast, exchange_module_calls(nullptr)};
+  exchange_module_calls(of_hub.calls);
   PyObject* next = function == Py_None ? nullptr : Py_NewRef(function);
   program::before_observation = next ? before_observation : nullptr;
   Py_XDECREF(std::exchange(park, next));

@@ -86,7 +86,7 @@ _PAGE = "; docs/ecosystem.md says which libraries run, and how to report one tha
 def missing(module: str, name: str, known: Iterable[str]) -> str:
     """What to say of a name that clew lacks, with the nearest that exists."""
     near = nearest_name(name, known)
-    hint = f"; nearest: '{near}'" if near else ""
+    hint = f"; the nearest name is '{near}'" if near else ""
     return f"clew has no '{module}.{name}'{hint}"
 
 

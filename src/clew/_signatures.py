@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 from typing import Any, NamedTuple
 
-__all__ = ["REQUIRED", "Parameter", "parse", "signature_of"]
+__all__ = ["REQUIRED", "Parameter", "parse", "signature_of", "split"]
 
 REQUIRED = inspect.Parameter.empty
 _TYPES = {"Operand": "Tensor | Number", "Scalar": "Number"}
@@ -25,7 +25,7 @@ class Parameter(NamedTuple):
     default: Any
 
 
-def _split(text: str) -> list[str]:
+def split(text: str) -> list[str]:
     """The parts between commas that stand outside brackets."""
     parts, depth, start = [], 0, 0
     for i, c in enumerate(text):
@@ -57,7 +57,7 @@ def parse(text: str) -> tuple[list[Parameter], str]:
     inside, _, result = text[text.index("(") + 1 :].rpartition(") -> ")
     found = []
     named = False
-    for part in _split(inside):
+    for part in split(inside):
         if part == "*":
             named = True
             continue

@@ -17,6 +17,7 @@ from typing import Any
 import clew
 from clew import _C
 from clew._C import Tensor
+from clew._signatures import split
 from clew.utils import _pytree
 
 __all__ = [
@@ -73,7 +74,7 @@ class _Schema:
         self.returns = text[at:].partition("->")[2].strip()
         self.arguments: list[_Parameter] = []
         keyword_only = False
-        for part in _split(inner):
+        for part in split(inner):
             if part == "*":
                 keyword_only = True
                 continue
@@ -108,25 +109,13 @@ class _Schema:
         return self.text
 
 
-def _split(text: str) -> list[str]:
-    parts, depth, current = [], 0, ""
-    for c in text:
-        depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(c, 0)
-        if c == "," and depth == 0:
-            parts.append(current.strip())
-            current = ""
-        else:
-            current += c
-    return [p for p in [*parts, current.strip()] if p]
-
-
 def _default(text: str) -> Any:
     text = text.strip()
     words = {"None": None, "True": True, "False": False}
     if text in words:
         return words[text]
     if text.startswith("["):
-        return [_default(part) for part in _split(text[1:-1])]
+        return [_default(part) for part in split(text[1:-1])]
     for kind in (int, float):
         try:
             return kind(text)

@@ -151,11 +151,22 @@ def test_known_streams_of_rejection_samplers():
             clew.tensor([5.0, 100.0, 1e4, 40.0, 0.0, 3.0]),
             clew.tensor([0.3, 0.5, 0.01, 0.9, 0.5, 1.0]),
         ): [[1, 48, 93, 35, 0, 3], [1, 43, 96, 36, 0, 3]],
+        D.VonMises(clew.tensor([0.0, 1.0, 2.0]), clew.tensor([3.0, 0.5, 10.0])): [
+            [0.85650235, 2.16622829, 1.48650360],
+            [-0.40887865, 1.07423162, 1.80780411],
+        ],
     }
     for law, want in draws.items():
         clew.manual_seed(5)
         got = law.sample((len(want),)).numpy()
         np.testing.assert_allclose(got, want, rtol=2e-5, err_msg=str(law))
+
+
+def test_binomial_of_a_count_that_is_not_finite_ends():
+    n = clew.tensor([math.inf, math.nan, 5.0, 5.0], dtype=clew.float64)
+    p = clew.tensor([0.5, 0.5, math.nan, 1.0], dtype=clew.float64)
+    assert clew._C.ops._binomial_draws(n, p).tolist()[3] == 5
+    assert clew._C.ops._binomial_draws(n, p)[:3].isnan().all()
 
 
 def test_samplers_of_the_core_follow_the_seed_and_the_state():

@@ -53,17 +53,8 @@ def test_models(name):
         agree(expected, [x.detach().numpy() for x in (got if isinstance(got, tuple) else (got,))])
 
 
-class Net(nn.Module):
-    def __init__(self, function):
-        super().__init__()
-        self.function = function
-
-    def forward(self, *args):
-        return self.function(*args)
-
-
 def both(function, example, *others, shapes=None, **more):
-    data = exported(Net(function), example, dynamic_shapes=shapes, **more)
+    data = exported(models.Net(function), example, dynamic_shapes=shapes, **more)
     for inputs in (example, *others):
         agree(function(*[x.clone() for x in inputs]), run(data, inputs))
 
@@ -138,7 +129,7 @@ def test_names_opset_and_axes():
 
 def test_what_onnx_lacks_names_operation_and_line():
     with pytest.raises(ExportError, match=r"digamma[\s\S]*test_onnx.py"):
-        exported(Net(lambda x: clew.digamma(x)), clew.ones(2))
+        exported(models.Net(lambda x: clew.digamma(x)), clew.ones(2))
     with pytest.raises(ExportError, match=r"call model.eval"):
         exported(nn.BatchNorm1d(3), clew.randn(4, 3))
     with pytest.raises(ExportError, match=r"external_data must be False"):
@@ -151,7 +142,7 @@ def test_conditions_that_a_file_cannot_check_warn():
         return x * 2
 
     with pytest.warns(UserWarning, match="cannot check"):
-        exported(Net(f), clew.ones(4, 3), dynamic_shapes=({0: Dim("b", min=2)},))
+        exported(models.Net(f), clew.ones(4, 3), dynamic_shapes=({0: Dim("b", min=2)},))
 
 
 def test_program_and_path(tmp_path):

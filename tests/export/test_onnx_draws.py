@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 
+import export_models as models
 import numpy as np
 import pytest
 
@@ -18,21 +19,12 @@ ort = pytest.importorskip("onnxruntime")
 F = nn.functional
 
 
-class Net(nn.Module):
-    def __init__(self, function):
-        super().__init__()
-        self.function = function
-
-    def forward(self, *args):
-        return self.function(*args)
-
-
 def exported(function, example, path, varies=True):
     """A call of onnxruntime and one of our own loader on the file of a function."""
     shapes = {"args": tuple({0: Dim(f"n{k}")} if varies else None for k in range(len(example)))}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        clew.onnx.export(Net(function), example, str(path), dynamic_shapes=shapes)
+        clew.onnx.export(models.Net(function), example, str(path), dynamic_shapes=shapes)
     session = ort.InferenceSession(str(path))
     names = [i.name for i in session.get_inputs()]
 
@@ -144,13 +136,13 @@ def test_binary_cross_entropy_with_logits(tmp_path):
 def test_what_a_file_cannot_draw(tmp_path):
     with pytest.raises(OnnxExporterError, match=r"up to 2\^63"):
         clew.onnx.export(
-            Net(lambda x: clew.zeros_like(x).random_()),
+            models.Net(lambda x: clew.zeros_like(x).random_()),
             (clew.zeros(3, dtype=clew.int64),),
             str(tmp_path / "m.onnx"),
         )
     with pytest.raises(OnnxExporterError, match="erfinv"):
         clew.onnx.export(
-            Net(clew.erfinv), (clew.rand(3, dtype=clew.float64),), str(tmp_path / "m.onnx")
+            models.Net(clew.erfinv), (clew.rand(3, dtype=clew.float64),), str(tmp_path / "m.onnx")
         )
 
 

@@ -578,7 +578,9 @@ void random_binomial(const NdView& dst, const NdView& count, const NdView& p, Ge
   const Drawing drawing(g, dst.numel());
   int64_t drawn = 0;
   visit<double, double, double>(dst, count, p, [&](double& x, const double& n, const double& q) {
-    if (n <= 0 || q <= 0)
+    if (!std::isfinite(n) || std::isnan(q))
+      x = std::numeric_limits<double>::quiet_NaN();  // no end otherwise
+    else if (n <= 0 || q <= 0)
       x = 0;
     else if (q >= 1)
       x = n;

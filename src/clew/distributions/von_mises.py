@@ -82,7 +82,8 @@ class VonMises(Distribution):
                 c = k * (r - f)
                 accept = ((c * (2 - c) - u2) > 0) | ((c / u2).log() + 1 - c >= 0)
                 proposed = (u3 - 0.5).sign() * f.acos()
-                angle = clew.where(accept & ~done, proposed, angle)
+                # Of several that are accepted the last one counts, as in PyTorch.
+                angle = clew.where(accept, proposed, angle)
                 done = done | accept
             angle = (angle + math.pi + self.loc) % (2 * math.pi) - math.pi
             return angle.to(self.loc.dtype)

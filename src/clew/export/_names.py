@@ -13,6 +13,7 @@ from typing import Any
 
 import clew
 from clew import _C, Tensor
+from clew._signatures import parse
 from clew.export._symbols import NUMBER_OPS
 
 __all__ = ["CREATION", "WHOLE", "canonical", "function_of", "inplace_at", "number_function"]
@@ -124,7 +125,7 @@ def canonical(function: Any) -> tuple[str, bool] | None:
 def inplace_at(op: str) -> int | None:
     """The position of an operation's argument `inplace`; None where there is none."""
     for text in getattr(function_of(op), "signatures", ()):
-        names = [p.split("=")[0].split()[-1] for p in text[text.index("(") + 1 :].split(",")]
+        names = [p.name for p in parse(text)[0]]
         if "inplace" in names:
             return names.index("inplace")
     return None
