@@ -363,7 +363,7 @@ constexpr OpDef log_gamma_op = general({
 
 constexpr OpDef binomial_op = general({
     .signature = "_binomial_draws(Tensor count, Tensor prob, Generator? generator=None) -> Tensor",
-    .doc = "How many of count trials succeed, nan if count is not finite; all float64, of one shape.",
+    .doc = "How many of count trials succeed, nan if count is not finite; float64, of one shape.",
     .shape =
         [](const Call& c, OutSpecs& outs) {
           require(c.in[0].dtype() == DType::Float64 && c.in[1].dtype() == DType::Float64 &&
