@@ -253,7 +253,7 @@ void apply_plain(const OpDef& op, std::span<const Tensor> in, const void* attrs,
 }  // namespace
 
 void apply(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tensors& outs) {
-  if (modes.intercept) [[unlikely]]
+  if (sees_calls()) [[unlikely]]
     return apply_intercepted(op, in, attrs, outs);
   apply_plain(op, in, attrs, outs);
 }
@@ -261,7 +261,7 @@ void apply(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tenso
 // What most steps of gradient rules are: run_small_dense(), of which nothing is recorded. Undefined
 // where it is another case, with nothing done.
 static Tensor run_small_unrecorded(const OpDef& op, std::span<const Tensor> in, const void* attrs) {
-  if (modes.grad || modes.intercept || modes.inference || modes.vmap) return {};
+  if (modes.grad || sees_calls() || modes.inference || modes.vmap) return {};
   if (modes.deferred && in[0].numel() >= modes.least_deferred) return {};
   for (const Tensor& t : in)
     if (t->flags & flag_batched) return {};
@@ -293,7 +293,7 @@ static Tensor run_with_saved(const OpDef& op, const Saved& s, const Tensor& g,
 
 Tensor Vjp::with_saved(const OpDef& op, uint32_t saved, bool last) const {
   const int bit = std::countr_zero(saved);
-  if (!modes.grad && !modes.intercept && !modes.inference && !modes.vmap) {
+  if (!modes.grad && !sees_calls() && !modes.inference && !modes.vmap) {
     const auto& node = static_cast<const OpNode&>(node_);
     if (const int slot = node.saved_slot(bit); slot >= 0) {
       const Tensor& g = last ? last_grad() : grad();
@@ -327,7 +327,7 @@ Tensor apply_one(const OpDef& op, std::span<const Tensor> in, const void* attrs)
     if (Tensor out = run_small_unrecorded(op, in, attrs)) return out;
   Glance glance(in);
   const bool whole = !glance.batched(op);
-  const bool plain = !modes.intercept && whole;
+  const bool plain = !sees_calls() && whole;
   if (plain && elementwise) return run_and_record_elementwise(op, in, attrs, glance);
   if (whole && elementwise && !autocasts() && !collects() && !keeps_recipes())
     return run_seen_elementwise(op, in, attrs, glance);
@@ -344,7 +344,7 @@ Tensor apply_one(const OpDef& op, std::span<const Tensor> in, const void* attrs)
 
 // What adding up gradients mostly is: run_small_dense() into its first input.
 static bool run_small_over(const OpDef& op, std::span<const Tensor> in, const void* attrs) {
-  if (modes.intercept || modes.vmap || op.result != Result::same) return false;
+  if (sees_calls() || modes.vmap || op.result != Result::same) return false;
   if (in[0]->storage->is_looked_after()) return false;
   uint8_t flags = in[0]->flags;
   for (const Tensor& t : in.subspan(1)) {

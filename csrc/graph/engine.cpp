@@ -284,6 +284,16 @@ struct GraphTask {
       s = builtins.add(s, g);
   }
 
+  // add_to(), and nan_watch looks at the sum.
+  void add_up(Tensor& s, Tensor g) {
+    if (!finite) return add_to(s, std::move(g));
+    {
+      const InterceptWithout quiet(looking);
+      add_to(s, std::move(g));
+    }
+    finite = watch_sum(s);
+  }
+
   void process(Node* n) {
     TraceNode trace;  // of what follows the rule, too: fitting its gradients, adding them up
     Tensor single;
@@ -339,7 +349,7 @@ struct GraphTask {
       trace.open_for(*n, unwanted);
       run_node(n, grads, outs.data(), unwanted);
       modes.disposable = nullptr;
-      if (modes.intercept & looking) watch_gradients(*n, grads, outs);
+      if (modes.intercept & looking) watch(n, grads, outs);
       if (n->extra && n->extra->post_hooks) {
         moment = Moment::node_hook;
         run_post_hooks(*n, outs, grads);
@@ -353,7 +363,7 @@ struct GraphTask {
       if (!e.fn) continue;
       if (outs[i].defined()) {
         reach(e.fn);
-        add_to(slot(e.fn, e.nr), fit_gradient(e, std::move(outs[i]), *n, i));
+        add_up(slot(e.fn, e.nr), fit_gradient(e, std::move(outs[i]), *n, i));
       }
       count(e.fn);
     }
@@ -382,17 +392,19 @@ struct GraphTask {
   // process() of a node of at most so many outputs and inputs, without hooks, when no gradient is
   // captured.
   template <uint32_t most_outputs, uint32_t most_inputs> void process_plain(Node* n) {
+    TraceNode trace;
     Tensor grads[most_outputs];
     const uint32_t outputs = most_outputs == 1 ? 1 : n->output_count;
     for (uint32_t k = 0; k < outputs; ++k) grads[k] = std::move(n->gradient(k));
     if (n->consumed) fail_consumed(*n, args.roots[0].fn.get());
     if (n->is_accumulator) call_leaf_hooks(n, grads[0]);
     fetch_ahead(n);
+    trace.open_for(*n, 0);
     Tensor outs[most_inputs];
     run_node(n, {grads, outputs}, outs, 0);
     modes.disposable = nullptr;
     if (modes.intercept & looking) [[unlikely]]
-      watch_gradients(*n, {grads, outputs}, {outs, n->edge_count});
+      watch(n, {grads, outputs}, {outs, n->edge_count});
     if (!args.keep_graph) n->release_saved();
     for (uint32_t k = 0; k < outputs; ++k) grads[k] = Tensor();
     for (uint32_t i = 0; i < n->edge_count; ++i) {
@@ -401,11 +413,13 @@ struct GraphTask {
       if (outs[i]) {
         const OutMeta& meta = e.fn->meta(e.nr);
         if (outs[i]->dtype != meta.dtype ||
-            (outs[i]->shape != meta.shape.get() && outs[i].sizes() != meta.sizes())) [[unlikely]]
+            (outs[i]->shape != meta.shape.get() && outs[i].sizes() != meta.sizes())) [[unlikely]] {
           outs[i] = fit_gradient(e, std::move(outs[i]), *n, i);
+          if (finite) finite = all_finite({&outs[i], 1});
+        }
         reach(e.fn);
         if (Tensor& s = slot(e.fn, e.nr); s)
-          add_to(s, std::move(outs[i]));
+          add_up(s, std::move(outs[i]));
         else
           s = std::move(outs[i]);
       }
@@ -469,15 +483,23 @@ struct GraphTask {
     n->run(grads, outs);
   }
   static constexpr uint8_t looking = intercept_watch | intercept_anomaly;
-  // A rule whose gradients will be compared with what it makes of them, as a whole: nobody looks at
-  // its steps, and none may write over the gradients.
-  static void run_watched(Node* n, std::span<const Tensor> grads, Tensor* outs, uint64_t unwanted) {
-    Tensor held[few];
-    std::vector<Tensor> more;
-    if (grads.size() > few)
-      more.assign(grads.begin(), grads.end());
-    else
-      std::copy(grads.begin(), grads.end(), held);
+  // nan_watch: every gradient so far is known to be finite.
+  bool finite = false;
+  // Of the rule that ran last, if it may have written over its gradient.
+  bool written_over = false;
+  SmallGradient gradient_before;
+  void watch(Node* n, std::span<const Tensor> grads, std::span<const Tensor> made) {
+    finite &= watch_gradients(*n, grads, made,
+                              std::exchange(written_over, false) ? &gradient_before : nullptr);
+  }
+  // A rule whose gradients are looked at as a whole: nobody looks at its steps. It may write over
+  // the gradients that it was given unless these have to be compared with what it makes of them.
+  void run_watched(Node* n, std::span<const Tensor> grads, Tensor* outs, uint64_t unwanted) {
+    std::vector<Tensor> held;
+    if (modes.intercept & intercept_watch) {
+      written_over = finite && !n->extra && gradient_before.keep(grads);
+      if (!written_over) held.assign(grads.begin(), grads.end());
+    }
     const InterceptWithout quiet(looking);
     const RestoreSkip restore;
     if (unwanted) skip = {n, unwanted};
@@ -516,6 +538,7 @@ struct GraphTask {
     captured.resize(args.captures.size());
     captures_any = !args.captures.empty();
     if (captures_any) find_needed();
+    finite = (modes.intercept & intercept_watch) && all_finite(args.grads);
     for (size_t i = 0; i < args.roots.size(); ++i) {
       Node* n = args.roots[i].fn.get();
       reach(n);
@@ -555,8 +578,8 @@ struct GraphTask {
       multiply_staged(n);
       n->staged.reset();
     }
-    if (n->extra || captures_any || (modes.intercept & ~looking) || n->task != this ||
-        n->output_count > few || n->edge_count > few)
+    if (n->extra || captures_any || (modes.intercept & ~(looking | intercept_trace)) ||
+        n->task != this || n->output_count > few || n->edge_count > few)
       process(n);
     else if (n->output_count == 1 && n->edge_count <= 2)
       process_plain<1, 2>(n);

@@ -430,9 +430,7 @@ Tensor Vjp::out(int k) const {
 }
 const Tensor& Vjp::last_grad() const {
   const Tensor& g = grads_[0];
-  // Who looks for where a NaN was made compares the gradient with what the rule makes of it.
-  bool watched = modes.intercept & (intercept_watch | intercept_anomaly);
-  if (!modes.grad && !watched && Py_REFCNT(reinterpret_cast<PyObject*>(g.get())) == 1 &&
+  if (!modes.grad && Py_REFCNT(reinterpret_cast<PyObject*>(g.get())) == 1 &&
       g->storage->refs == 1 && g->shape->contiguous && !g->grad_fn && !g->base && g->flags == 0 &&
       g->storage->resizable && !(node_.extra && node_.extra->post_hooks))
     modes.disposable = g.get();

@@ -4,8 +4,12 @@
 // first allocates, and of its end when it next looks.
 #include "graph/trace.h"
 
+#include <sys/mman.h>
+
 #include <bit>
+#include <cstdlib>
 #include <ctime>
+#include <typeinfo>
 #if defined(__x86_64__)
 #include <cpuid.h>
 #include <x86intrin.h>
@@ -20,15 +24,14 @@ Tracer tracer;
 
 namespace {
 
-// Chunks of earlier recordings: fresh memory would be cleared by the system, page by page.
-using Chunk = std::unique_ptr<TraceRecord[]>;
-std::vector<Chunk> spare;
-constexpr size_t spare_most = 8;
+// Of earlier recordings.
+std::vector<TraceChunk> spare;
+constexpr size_t spare_most = 2;
 
 struct ThreadState {
   uint32_t session = 0;
   int32_t current = -1;  // innermost open record
-  int32_t thread = 0;
+  uint32_t thread = 0;   // the system's number; below 2^22 on Linux
 };
 thread_local ThreadState here;
 
@@ -41,7 +44,7 @@ ThreadState& join() {
   if (here.session != tracer.session()) {
     here.session = tracer.session();
     here.current = -1;
-    here.thread = static_cast<int32_t>(PyThread_get_thread_native_id());
+    here.thread = static_cast<uint32_t>(PyThread_get_thread_native_id());
   }
   return here;
 }
@@ -125,23 +128,35 @@ void Tracer::clear() {
       static_cast<Scope*>(const_cast<void*>(r.what))->decref();
   }
   count_ = 0;
-  for (Chunk& chunk : chunks_)
+  for (TraceChunk& chunk : chunks_)
     if (spare.size() < spare_most) spare.push_back(std::move(chunk));
   chunks_.clear();
   names_.clear();
   name_index_.clear();
+  accumulation_ = -1;
   details_.clear();
 }
 
-static Chunk new_chunk_of(size_t records) {
-  if (spare.empty()) return std::make_unique_for_overwrite<TraceRecord[]>(records);
-  Chunk chunk = std::move(spare.back());
+constexpr size_t chunk_bytes = TraceChunk::size * sizeof(TraceRecord);
+TraceChunk::TraceChunk() {
+  void* memory = std::aligned_alloc(chunk_bytes, chunk_bytes);  // aligned to a large page
+  if (!memory) throw std::bad_alloc();
+#ifdef MADV_HUGEPAGE
+  madvise(memory, chunk_bytes, MADV_HUGEPAGE);  // advice: without them it is slower
+#endif
+  records_.reset(static_cast<TraceRecord*>(memory));
+}
+void TraceChunk::Free::operator()(TraceRecord* p) const { std::free(p); }
+
+static TraceChunk new_chunk() {
+  if (spare.empty()) return {};
+  TraceChunk chunk = std::move(spare.back());
   spare.pop_back();
   return chunk;
 }
 
 TraceRecord& Tracer::add(TraceKind kind) {
-  if ((count_ & mask) == 0) chunks_.push_back(new_chunk_of(1 << chunk_bits));
+  if ((count_ & mask) == 0) chunks_.push_back(new_chunk());
   ThreadState& thread = join();
   // Ranges may end in another order than that of their begins.
   while (thread.current >= 0 && at(thread.current).end) thread.current = at(thread.current).parent;
@@ -154,9 +169,9 @@ TraceRecord& Tracer::add(TraceKind kind) {
   r.name = -1;
   r.parent = thread.current;
   r.detail = -1;
-  r.thread = thread.thread;
+  r.thread = thread.thread & 0x3ffffff;
   r.kind = kind;
-  r.flags = modes.running || backward_id() ? trace_backward : 0;
+  r.flags = modes.running || backward_id() ? trace_backward : uint8_t{0};
   return r;
 }
 
@@ -195,6 +210,11 @@ int32_t Tracer::intern(std::string_view name) {
       name_index_.try_emplace(std::string(name), static_cast<int32_t>(names_.size()));
   if (fresh) names_.emplace_back(name);
   return at->second;
+}
+
+int32_t Tracer::accumulation() {
+  if (accumulation_ < 0) accumulation_ = intern("AccumulateGrad");
+  return accumulation_;
 }
 
 void Tracer::add_shapes(std::span<const Tensor> ts) {
@@ -308,10 +328,8 @@ void TraceOp::note_results(const OpDef& op, std::span<const Tensor> in, const vo
 
 void TraceNode::open_node(const Node& node, uint64_t unwanted) {
   if (!tracer.running()) return set_traces(false);
-  const auto* op = dynamic_cast<const OpNode*>(&node);
-  int32_t name = op                    ? -1
-                 : node.is_accumulator ? tracer.intern("AccumulateGrad")
-                                       : tracer.intern(node.name());
+  const auto* op = typeid(node) == typeid(OpNode) ? static_cast<const OpNode*>(&node) : nullptr;
+  int32_t name = op ? -1 : node.is_accumulator ? tracer.accumulation() : tracer.intern(node.name());
   open(TraceKind::node, op ? op->op : nullptr, name, node.origin ? node.origin : origin_now());
   TraceRecord* r = record();
   if (!r) return;

@@ -29,9 +29,24 @@ struct TraceRecord {
   int32_t name;      // index into names; -1 where `what` tells it
   int32_t parent;    // the record that it lies in; -1 at the top
   int32_t detail;    // index into details; -1 without
-  int32_t thread;
-  TraceKind kind;
-  uint8_t flags;
+  uint32_t thread : 26;
+  TraceKind kind : 4;
+  uint8_t flags : 2;
+};
+static_assert(sizeof(TraceRecord) == 64);
+
+// Memory for records. The system clears a new page at its first touch: few large pages cost less.
+class TraceChunk {
+  struct Free {
+    void operator()(TraceRecord* p) const;
+  };
+  std::unique_ptr<TraceRecord, Free> records_;
+
+ public:
+  static constexpr int bits = 15;
+  static constexpr size_t size = size_t{1} << bits;
+  TraceChunk();
+  TraceRecord& operator[](int32_t i) const { return records_.get()[i]; }
 };
 
 struct TraceOptions {
@@ -52,13 +67,16 @@ class Tracer {
   void end(int32_t index);
   void memory(void* address, int64_t bytes);
   int32_t intern(std::string_view name);
+  int32_t accumulation();  // the name of the nodes that add to leaves
   // Shapes, dtypes and numbers of a call; see clew.autograd._recording.
   void add_details(int32_t index, const OpDef& op, std::span<const Tensor> in, const void* attrs,
                    std::span<const Tensor> outs);
   bool shapes() const { return options_.shapes; }
 
   int32_t count() const { return count_; }
-  TraceRecord& at(int32_t i) { return chunks_[static_cast<size_t>(i >> chunk_bits)][i & mask]; }
+  TraceRecord& at(int32_t i) {
+    return chunks_[static_cast<size_t>(i >> TraceChunk::bits)][i & mask];
+  }
   const std::vector<std::string>& names() const { return names_; }
   const std::vector<int64_t>& details() const { return details_; }
   // Of a tick, by the monotonic clock; when it has stopped.
@@ -66,7 +84,7 @@ class Tracer {
   int64_t started = 0, stopped = 0, live_bytes = 0;
 
  private:
-  static constexpr int chunk_bits = 12, mask = (1 << chunk_bits) - 1;
+  static constexpr int mask = static_cast<int>(TraceChunk::size) - 1;
   TraceRecord& add(TraceKind kind);
   void add_shapes(std::span<const Tensor> ts);
   void add_arguments(const OpDef& op, const void* attrs);
@@ -77,9 +95,10 @@ class Tracer {
   int64_t started_ticks_ = 0;
   double rate_ = 1;  // nanoseconds a tick
   TraceOptions options_;
-  std::vector<std::unique_ptr<TraceRecord[]>> chunks_;
+  std::vector<TraceChunk> chunks_;
   std::vector<std::string> names_;
   std::unordered_map<std::string, int32_t> name_index_;
+  int32_t accumulation_ = -1;
   std::vector<int64_t> details_;
 };
 extern Tracer tracer;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <unordered_map>
 
 #include "graph/batch.h"
@@ -17,8 +18,33 @@ namespace {
 
 constexpr uint8_t watching = intercept_watch | intercept_anomaly;
 
+// Small tensors, without the way to the kernels: x * 0 is 0 where x is finite and NaN elsewhere.
+template <class T> bool is_finite(const Tensor& t) {
+  using Lanes [[gnu::vector_size(16), gnu::aligned(alignof(T))]] = T;
+  constexpr int64_t width = sizeof(Lanes) / sizeof(T);
+  const auto* x = reinterpret_cast<const T*>(t->address());
+  const int64_t n = t->shape->numel;
+  Lanes sum = {};
+  int64_t i = 0;
+  for (; i + width <= n; i += width) sum += *reinterpret_cast<const Lanes*>(x + i) * T{0};
+  T total = 0;
+  for (int64_t k = 0; k < width; ++k) total += sum[k];
+  for (; i < n; ++i) total += x[i] * T{0};
+  return total == 0;
+}
+bool is_plain(const Tensor& t, int64_t most) {
+  return t->shape->contiguous && t->shape->numel <= most && t->storage->device == Device::CPU &&
+         !(t->flags & flag_batched);
+}
+bool is_small_and_finite(const Tensor& t) {
+  if (!is_plain(t, 1024)) return false;
+  return (t->dtype == DType::Float32 && is_finite<float>(t)) ||
+         (t->dtype == DType::Float64 && is_finite<double>(t));
+}
+
 NonFinite look(const Tensor& t) {
   if (!t.defined() || !is_inexact(t.dtype()) || t.numel() == 0) return NonFinite::none;
+  if (is_small_and_finite(t)) return NonFinite::none;
   const Tensor& all = is_batched(t) ? physical(t) : t;
   return all.is_meta() ? NonFinite::none : builtins.non_finite(all);
 }
@@ -180,22 +206,48 @@ void observe_backward(const char* how, std::span<const Tensor> roots) {
     show(how, roots, {});
 }
 
-void watch_gradients(Node& n, std::span<const Tensor> grads, std::span<const Tensor> made) {
+bool all_finite(std::span<const Tensor> ts) { return look(ts) == NonFinite::none; }
+
+bool watch_sum(const Tensor& sum) {
+  const NonFinite found = look(sum);
+  if (found != NonFinite::none && born(found, NonFinite::none))
+    report("add", found, origin_here(), true, {}, {&sum, 1});
+  return found == NonFinite::none;
+}
+
+bool SmallGradient::keep(std::span<const Tensor> grads) {
+  if (grads.size() != 1 || !grads[0] || !is_plain(grads[0], sizeof bytes_ / 8)) return false;
+  std::memcpy(bytes_, grads[0]->address(),
+              static_cast<size_t>(grads[0].numel()) * itemsize(grads[0].dtype()));
+  return true;
+}
+Tensor SmallGradient::restored(const Tensor& like) const {
+  Tensor t = empty(like.sizes(), like.dtype());
+  std::memcpy(t->address(), bytes_, static_cast<size_t>(t.numel()) * itemsize(t.dtype()));
+  return t;
+}
+
+bool watch_gradients(Node& n, std::span<const Tensor> grads, std::span<const Tensor> made,
+                     const SmallGradient* before) {
+  NonFinite found = NonFinite::none;
   if (modes.intercept & intercept_watch) {
-    NonFinite found = NonFinite::none;
     for (const Tensor& t : made) {
-      // What is handed on bears nothing.
-      const bool given = std::ranges::any_of(
-          grads, [&](const Tensor& g) { return g && t && g->storage == t->storage; });
+      // What is handed on bears nothing; what was written over the gradient has its storage, too.
+      const bool given = !before && std::ranges::any_of(grads, [&](const Tensor& g) {
+        return g && t && g->storage == t->storage;
+      });
       if (!given) found = std::max(found, look(t));
     }
-    if (found != NonFinite::none && born(found, look(grads)))
-      report(n.name(), found, n.origin, true, grads, made);
+    if (found != NonFinite::none && born(found, before ? NonFinite::none : look(grads))) {
+      const Tensor given = before ? before->restored(grads[0]) : Tensor();
+      report(n.name(), found, n.origin, true, before ? std::span(&given, 1) : grads, made);
+    }
   }
-  if (!(modes.intercept & intercept_anomaly)) return;
-  for (size_t i = 0; i < made.size(); ++i)
-    if (look(made[i]) == NonFinite::nan)
-      fail("Function '", n.name(), "' returned nan values in its ", i, "th output.");
+  if (modes.intercept & intercept_anomaly)
+    for (size_t i = 0; i < made.size(); ++i)
+      if (look(made[i]) == NonFinite::nan)
+        fail("Function '", n.name(), "' returned nan values in its ", i, "th output.");
+  return found == NonFinite::none;
 }
 
 }  // namespace clew

@@ -15,6 +15,9 @@ struct Watch {
 };
 extern constinit thread_local Watch watch;
 
+// Whether somebody wants to see single calls; detect_anomaly looks at gradients only.
+inline bool sees_calls() { return modes.intercept & ~intercept_anomaly; }
+
 // The operation's results, against what it was given. A recorded gradient rule is searched as a
 // whole, by watch_gradients().
 void watch_results(const OpDef& op, std::span<const Tensor> in, const void* attrs,
@@ -38,7 +41,23 @@ void observe(PyObject* callback, PyObject* names);  // null, or a set of str
 // it is recorded, or "grad" where gradients are asked for by themselves.
 void observe_backward(const char* how, std::span<const Tensor> roots);
 
-// What node n made of grads.
-void watch_gradients(Node& n, std::span<const Tensor> grads, std::span<const Tensor> made);
+// A copy of a finite gradient that a rule may write over, so that a report can show it.
+class SmallGradient {
+ public:
+  // Whether there is one gradient and it is small enough.
+  bool keep(std::span<const Tensor> grads);
+  Tensor restored(const Tensor& like) const;
+
+ private:
+  alignas(16) std::byte bytes_[512];
+};
+
+// What node n made of grads. before: grads were finite, and n may have written over them. Returns
+// whether all that n made is finite, where nan_watch looks.
+bool watch_gradients(Node& n, std::span<const Tensor> grads, std::span<const Tensor> made,
+                     const SmallGradient* before);
+bool all_finite(std::span<const Tensor> ts);
+// A sum of finite gradients; returns whether it is finite.
+bool watch_sum(const Tensor& sum);
 
 }  // namespace clew

@@ -4,6 +4,7 @@
 #include "graph/trace.h"
 
 #include <algorithm>
+#include <array>
 
 #include "python/bridge.h"
 #include "python/signature.h"
@@ -28,10 +29,27 @@ void append(PyObject* list, Ref item) {
   if (PyList_Append(list, item.get()) < 0) throw PythonError();
 }
 
+// The numbers of addresses that were asked for lately, before a hash table is searched.
+class Lately {
+  struct Entry {
+    const void* key = nullptr;
+    int32_t number = 0;
+  };
+  std::array<Entry, 256> entries_;
+
+ public:
+  template <class F> int32_t find(const void* key, F&& search) {
+    Entry& e = entries_[reinterpret_cast<uintptr_t>(key) / 16 % entries_.size()];
+    if (e.key != key) e = {key, search()};
+    return e.number;
+  }
+};
+
 // Gives every name, place and operation that the records point to a number.
 class Tables {
   std::unordered_map<const void*, int32_t> name_of_;
   std::unordered_map<const Origin*, int32_t> place_of_;
+  Lately names_lately_, places_lately_;
 
  public:
   Ref names{checked(PyList_New(0))};      // str
@@ -53,17 +71,24 @@ class Tables {
     const auto* op = static_cast<const OpDef*>(r.what);
     // The node has another name than the operation: told apart by the address behind.
     const void* key = r.kind == TraceKind::node ? static_cast<const void*>(&op->kind) : op;
-    return keyed(key, [&] {
-      std::string_view full = op_name(*op);
-      size_t dot = full.rfind('.');
-      std::string short_name(dot == std::string_view::npos ? full : full.substr(dot + 1));
-      bool node = r.kind == TraceKind::node;
-      return add_name(node ? node_name(*op) : short_name, op, !node);
-    });
+    return names_lately_.find(key, [&] { return operation(key, *op, r.kind == TraceKind::node); });
   }
 
   int32_t place(const Origin* o) {
-    if (!o) return -1;
+    return o ? places_lately_.find(o, [&] { return search(o); }) : -1;
+  }
+
+ private:
+  int32_t operation(const void* key, const OpDef& op, bool node) {
+    return keyed(key, [&] {
+      std::string_view full = op_name(op);
+      size_t dot = full.rfind('.');
+      std::string short_name(dot == std::string_view::npos ? full : full.substr(dot + 1));
+      return add_name(node ? node_name(op) : short_name, &op, !node);
+    });
+  }
+
+  int32_t search(const Origin* o) {
     auto at = place_of_.find(o);
     if (at != place_of_.end()) return at->second;
     // Callers first, so that each is known to the one it called.
@@ -77,7 +102,6 @@ class Tables {
     return caller;
   }
 
- private:
   template <class F> int32_t keyed(const void* key, F&& make) {
     auto at = name_of_.find(key);
     if (at != name_of_.end()) return at->second;
@@ -161,27 +185,28 @@ PyObject* stop(PyObject*, PyObject*) {
       ~Clear() { tracer.clear(); }
     } clear;
     Tables tables;
-    std::vector<Row> rows(static_cast<size_t>(tracer.count()));
+    Ref records = bytes(nullptr, static_cast<size_t>(tracer.count()) * sizeof(Row));
+    auto* rows = reinterpret_cast<Row*>(PyBytes_AS_STRING(records.get()));
     for (int32_t i = 0; i < tracer.count(); ++i) {
       const TraceRecord& r = tracer.at(i);
-      rows[static_cast<size_t>(i)] = {tracer.nanoseconds(r.begin),
-                                      r.end ? tracer.nanoseconds(r.end) : 0,
-                                      r.value,
-                                      r.extra,
-                                      tables.name(r),
-                                      tables.place(r.origin),
-                                      r.parent,
-                                      r.detail,
-                                      r.thread,
-                                      static_cast<uint8_t>(r.kind),
-                                      r.flags,
-                                      0};
+      rows[i] = {tracer.nanoseconds(r.begin),
+                 r.end ? tracer.nanoseconds(r.end) : 0,
+                 r.value,
+                 r.extra,
+                 tables.name(r),
+                 tables.place(r.origin),
+                 r.parent,
+                 r.detail,
+                 static_cast<int32_t>(r.thread),
+                 static_cast<uint8_t>(r.kind),
+                 r.flags,
+                 0};
     }
     Ref dtypes(checked(PyList_New(0)));
     for (int d = 0; d < num_dtypes; ++d) append(dtypes.get(), text(name(static_cast<DType>(d))));
     Ref found(checked(PyDict_New()));
     PyObject* dict = found.get();
-    put(dict, "records", bytes(rows.data(), rows.size() * sizeof(Row)));
+    put(dict, "records", std::move(records));
     put(dict, "details", bytes(tracer.details().data(), tracer.details().size() * sizeof(int64_t)));
     put(dict, "names", std::move(tables.names));
     put(dict, "overloads", std::move(tables.overloads));

@@ -303,3 +303,30 @@ def test_gradient_that_overflows_where_it_may_be_written_over():
     big = clew.full((4,), 1e30)
     with pytest.raises(NonFiniteError, match="MulBackward0"), nan_watch():
         ((x * big) * big).sum().backward()
+
+
+def test_a_sum_of_finite_gradients_that_overflows():
+    x = clew.zeros(4, requires_grad=True)
+
+    def two_ways():
+        y = x * 1
+        (y * 3e38).sum().add((y * 2e38).sum()).backward()
+
+    assert born(two_ways) == [("add", "infinity")]
+
+    def opposite():
+        y = x + 1
+        x.grad = None
+        ((y * inf).sum() + (y * -inf).sum()).backward()
+
+    assert born(opposite)[0] == ("add", "NaN")  # of the forward pass
+    assert clew.isnan(x.grad).all()
+
+
+def test_gradients_that_were_not_finite_before_are_not_reported_again():
+    x = clew.ones(4, requires_grad=True)
+    y = x * 2
+    assert born(lambda: (y * 3).backward(clew.full((4,), nan))) == []
+    for shape in [(4,), (1, 4)]:  # of the same shape, and summed to it
+        y = x * 2
+        assert born(lambda y=y, s=shape: (y + 3).expand(s).backward(clew.full(s, inf))) == []
