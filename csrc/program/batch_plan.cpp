@@ -2,8 +2,9 @@
 // May include: program, graph, tensor.
 // Invariant: a group comes after the groups of all results that its members need.
 #include <cstring>
-#include <unordered_map>
 #include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "program/batching.h"
 
@@ -96,10 +97,40 @@ uint64_t hash_of_type(DType dtype, const Dims& sizes) {
 
 namespace {
 
+// Numbers 0, 1, ... of the different keys that were asked about. Keys are hashes.
+class Numbering {
+  struct Slot {
+    uint64_t key;
+    uint32_t number_and_one;
+  };
+  std::vector<Slot> slots_ = std::vector<Slot>(64, Slot{0, 0});
+  uint32_t count_ = 0;
+
+  Slot& slot_of(uint64_t key) {
+    size_t i = key & (slots_.size() - 1);
+    while (slots_[i].number_and_one && slots_[i].key != key) i = (i + 1) & (slots_.size() - 1);
+    return slots_[i];
+  }
+
+ public:
+  uint32_t operator[](uint64_t key) {
+    Slot& s = slot_of(key);
+    if (s.number_and_one) return s.number_and_one - 1;
+    s = {key, ++count_};
+    if (2 * count_ > slots_.size()) {
+      const auto before = std::exchange(slots_, std::vector<Slot>(4 * slots_.size(), Slot{0, 0}));
+      for (const Slot& old : before)
+        if (old.number_and_one) slot_of(old.key) = old;
+    }
+    return count_ - 1;
+  }
+};
+
 // A tensor that was there, as an operand of calls of one kind: the same for all, one of a few that
 // many share (weights), or another one for each.
 struct Position {
-  uint64_t last = 0;
+  const TensorObj* last = nullptr;
+  uint64_t last_place = 0;
   std::unordered_set<uint64_t> places;
 };
 struct Kind {
@@ -128,22 +159,23 @@ class Plan {
 };
 
 void Plan::find_kinds() {
-  std::unordered_map<uint64_t, uint32_t> known;
+  Numbering known;
   kind_.reserve(calls_.size());
   for (const Gathered& c : calls_) {
     const auto own = of(c);
-    const auto [found, fresh] = known.try_emplace(c.kind, static_cast<uint32_t>(kinds_.size()));
-    if (fresh) kinds_.emplace_back().positions.resize(c.given);
-    Kind& k = kinds_[found->second];
-    kind_.push_back(found->second);
+    const uint32_t number = known[c.kind];
+    if (number == kinds_.size()) kinds_.emplace_back().positions.resize(c.given);
+    Kind& k = kinds_[number];
+    kind_.push_back(number);
     ++k.calls;
     for (size_t i = 0; i < own.size(); ++i) {
       const Tensor& t = own[i].outer;
       if (!t.defined() || t.is_wrapped_number()) continue;
       Position& p = k.positions[i];
+      if (t.get() == p.last) continue;
+      p.last = t.get();
       const uint64_t place = place_of(t);
-      if (place == p.last) continue;
-      p.last = place;
+      if (place == std::exchange(p.last_place, place)) continue;
       // Past so many, calls do not share it.
       if (p.places.size() <= k.calls / 4 + 1) p.places.insert(place);
     }
@@ -154,7 +186,7 @@ void Plan::find_kinds() {
 uint64_t Plan::signature(uint32_t call) const {
   const Gathered& c = calls_[call];
   const Kind& k = kinds_[kind_[call]];
-  uint64_t h = kind_[call];
+  uint64_t h = c.kind;
   const auto own = of(c);
   for (size_t i = 0; i < own.size(); ++i) {
     const Tensor& t = own[i].outer;
@@ -177,7 +209,7 @@ std::vector<std::vector<uint32_t>> Plan::groups() {
   };
   std::vector<Sort> sorts;
   std::vector<uint32_t> sort_of(n), depth(n, 0), needs(n, 0), maker(values_.size());
-  std::unordered_map<uint64_t, uint32_t> known;
+  Numbering known;
   std::vector<uint32_t> first_user(n + 1, 0);
   for (uint32_t i = 0; i < n; ++i)
     for (uint32_t k = 0; k < calls_[i].values; ++k) maker[calls_[i].first_value + k] = i;
@@ -189,11 +221,9 @@ std::vector<std::vector<uint32_t>> Plan::groups() {
       ++needs[i];
       ++first_user[m + 1];
     }
-    const auto [found, fresh] =
-        known.try_emplace(signature(i), static_cast<uint32_t>(sorts.size()));
-    if (fresh) sorts.emplace_back();
-    sort_of[i] = found->second;
-    Sort& s = sorts[found->second];
+    sort_of[i] = known[signature(i)];
+    if (sort_of[i] == sorts.size()) sorts.emplace_back();
+    Sort& s = sorts[sort_of[i]];
     s.depths += depth[i];
     ++s.left;
     if (needs[i] == 0) s.ready.push_back(i);

@@ -75,23 +75,6 @@ bool take_dropout(const OpDef& op, std::span<const Tensor> in, const void* attrs
   return plain;
 }
 
-// What most results are: of an elementwise operation on dense tensors of one shape and dtype.
-// Undefined where it is another case.
-Tensor like_operands(const OpDef& op, std::span<const Tensor> in) {
-  if (op.kind != OpKind::Elementwise || op.result != Result::same) return {};
-  const TensorObj* first = in[0].get();
-  if (!first->shape->contiguous || !is_inexact(first->dtype) || in[0].is_wrapped_number() ||
-      !(*op.loops)[first->dtype])
-    return {};
-  for (const Tensor& t : in.subspan(1))
-    if (t->shape != first->shape || t->dtype != first->dtype || t.is_wrapped_number()) return {};
-  Storage* s = Storage::allocate(static_cast<size_t>(first->shape->numel) * itemsize(first->dtype),
-                                 Device::Pending);
-  Tensor t = over_parts(s, first->shape, 0, first->dtype, 0);
-  s->decref();
-  return t;
-}
-
 // hash_of_type(), of shapes that come again and again.
 uint64_t hash_of_shape(DType dtype, Shape* shape) {
   struct Known {
@@ -163,7 +146,7 @@ Tensor Batching::promised(Tensor t, bool records) {
   return t;
 }
 
-void Batching::keep(const OpDef& op, std::span<const Tensor> in, const void* attrs,
+void Batching::keep(const OpDef& op, std::span<const Tensor> in, const void* attrs, uint64_t call,
                     std::span<const Tensor> results) {
   Gathered c{&op,
              nullptr,
@@ -174,7 +157,7 @@ void Batching::keep(const OpDef& op, std::span<const Tensor> in, const void* att
              static_cast<uint32_t>(results.size()),
              modes.grad,
              modes.inference,
-             hash_of_call(op, attrs, in.size())};
+             call};
   if (op.attrs && attrs) {
     c.attrs = arena_.take(op.attrs->size);
     op.attrs->copy(c.attrs, attrs);
@@ -222,48 +205,12 @@ void Batching::keep(const OpDef& op, std::span<const Tensor> in, const void* att
   calls_.push_back(c);
 }
 
-bool Batching::take(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tensors& outs) {
-  // Who searches results wants them at once.
-  constexpr uint8_t looking = intercept_watch | intercept_anomaly | intercept_observe;
-  bool fits =
-      !running_ && !modes.saved_hooks && !(modes.intercept & looking) && !depends_on_layout(op);
-  bool own = false;
-  for (const Tensor& t : in) {
-    if (!t.defined()) continue;
-    if (is_batched(t)) return false;  // vmap comes back with the tensors behind it
-    if (t.is_meta()) fits = false;
-    if (t->storage->is_exposed() && t.numel() > most_elements_copied && !t.requires_grad())
-      fits = false;
-    own = own || waits_for(t, this);
-  }
-  if (op.kind == OpKind::View && !own) return false;  // needs no numbers
-  if (modes.vmap && is_random(op)) fits = false;
-  if (!fits) {
-    clew::settle(in);
-    return false;
-  }
-  if (is_random(op)) {
-    if (own && take_dropout(op, in, attrs, outs)) return true;
-    clew::settle(in);
-    return false;
-  }
-  if (calls_.size() >= most_gathered) run(Ending::full);
-  // Of another program, or another tensor object over a result that waits.
-  for (const Tensor& t : in)
-    if (t.defined() && t->storage->device == Device::Pending &&
-        (!waits_for(t, this) || value_of(t) < 0))
-      settle_storage(t->storage);
-  const bool records = modes.grad && any_requires_grad(in);
-  const size_t before = calls_.size();
-  Tensors results;
-  if (Tensor t = like_operands(op, in)) {
-    results.push_back(promised(std::move(t), records));
-  } else if (op.kind == OpKind::Elementwise) {
+// Results of a call of which no like is known.
+void Batching::promise(const OpDef& op, std::span<const Tensor> in, const void* attrs, bool records,
+                       Tensors& results) {
+  if (op.kind == OpKind::Elementwise) {
     const OutputTypes types = elementwise_types(op, in);
-    if (!(*op.loops)[types.compute]) {
-      clew::settle(in);
-      return false;
-    }
+    if (!(*op.loops)[types.compute]) return clew::settle(in);
     const Dims sizes = elementwise_shape(op, in);
     for (size_t i = 0; op.check_number && i < in.size(); ++i)
       if (in[i].is_wrapped_number() && in[i].dtype() != types.compute)
@@ -288,9 +235,66 @@ bool Batching::take(const OpDef& op, std::span<const Tensor> in, const void* att
                                  records));
     }
   }
-  if (calls_.size() != before) return false;  // its shape rule asked for values: all have run
-  keep(op, in, attrs, results);
-  for (Tensor& t : results) outs.push_back(std::move(t));
+}
+
+bool Batching::take(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tensors& outs) {
+  // Who searches results wants them at once.
+  constexpr uint8_t looking = intercept_watch | intercept_anomaly | intercept_observe;
+  bool fits =
+      !running_ && !modes.saved_hooks && !(modes.intercept & looking) && !depends_on_layout(op);
+  bool own = false, others = false;
+  for (const Tensor& t : in) {
+    if (!t.defined()) continue;
+    if (is_batched(t)) return false;  // vmap comes back with the tensors behind it
+    if (t->storage->device == Device::Pending) {
+      const bool here = waits_for(t, this);
+      own = own || here;
+      // Of another program, or another tensor object over a result that waits.
+      others = others || !here || value_of(t) < 0;
+    } else if (t.is_meta()) {
+      fits = false;
+    } else if (t->storage->is_exposed() && t.numel() > most_elements_copied && !t.requires_grad()) {
+      fits = false;
+    }
+  }
+  if (op.kind == OpKind::View && !own) return false;  // needs no numbers
+  if (!fits) {
+    clew::settle(in);
+    return false;
+  }
+  if (is_random(op)) {
+    if (!modes.vmap && own && take_dropout(op, in, attrs, outs)) return true;
+    clew::settle(in);
+    return false;
+  }
+  if (calls_.size() >= most_gathered) {
+    run(Ending::full);
+    others = true;
+  }
+  if (others)
+    for (const Tensor& t : in)
+      if (t.defined() && t->storage->device == Device::Pending &&
+          (!waits_for(t, this) || value_of(t) < 0))
+        settle_storage(t->storage);
+  const bool records = modes.grad && any_requires_grad(in);
+  const uint64_t call = hash_of_call(op, attrs, in.size());
+  const int first = outs.size();
+  if (const KnownResults::Entry* known = known_.find(call, in)) {
+    for (const KnownResults::Result& r : known->results()) {
+      Storage* s = Storage::allocate(r.nbytes, Device::Pending);
+      outs.push_back(promised(over_parts(s, r.shape.get(), 0, r.dtype, 0), records));
+      s->decref();
+    }
+  } else {
+    const size_t before = calls_.size();
+    Tensors results;
+    promise(op, in, attrs, records, results);
+    // Nothing came, or its shape rule asked for values: all have run.
+    if (results.size() == 0 || calls_.size() != before) return false;
+    known_.learn(op, call, in, {results.begin(), results.end()});
+    for (Tensor& t : results) outs.push_back(std::move(t));
+  }
+  keep(op, in, attrs, call, {outs.begin() + first, outs.end()});
   return true;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "graph/batch.h"
+#include "program/known_results.h"
 #include "program/program.h"
 
 namespace clew::program {
@@ -79,6 +80,7 @@ class Batching final : public Waiting {
   std::vector<Gathered> spare_calls_;
   std::vector<Given> spare_givens_;
   Arena arena_;
+  KnownResults known_;
   NodeRef promise_;  // grad_fn of results that will have one
   bool running_ = false;
   pthread_t thread_ = {};
@@ -87,7 +89,9 @@ class Batching final : public Waiting {
   int32_t value_of(const Tensor& t) const;
   friend void forget(TensorObj* t);
   Tensor promised(Tensor t, bool records);
-  void keep(const OpDef& op, std::span<const Tensor> in, const void* attrs,
+  void promise(const OpDef& op, std::span<const Tensor> in, const void* attrs, bool records,
+               Tensors& results);
+  void keep(const OpDef& op, std::span<const Tensor> in, const void* attrs, uint64_t call,
             std::span<const Tensor> results);
 };
 
