@@ -16,6 +16,8 @@ def numpy_names(function: F) -> F:
 
     @wraps(function)
     def named(*args: Any, **kwargs: Any) -> Any:
+        if not kwargs:
+            return function(*args)
         if "axis" in kwargs and "dim" not in kwargs:
             kwargs["dim"] = kwargs.pop("axis")
         if "keepdims" in kwargs and "keepdim" not in kwargs:

@@ -1,4 +1,4 @@
-// Fourier transforms along some dims; src/clew/fft checks and pads, and has the gradients.
+// Fourier transforms along some dims, and their gradients; src/clew/fft checks and pads.
 // May include: ops, graph, tensor, kernels.
 // Invariant: results are contiguous; one axis after the other is transformed in them.
 #include "kernels/fft/fft.h"
@@ -7,13 +7,14 @@
 #include <cmath>
 
 #include "base/long_work.h"
+#include "ops/batch_rules.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/unary.h"
 #include "ops/views/shape.h"
 
 namespace clew {
 
 namespace {
-
-constexpr NoRule written_in_python = no_rule("the public function has the rule");
 
 struct AxesAttrs {
   Dims axes;
@@ -59,6 +60,53 @@ void transform(const Tensor& from, const Tensor& to, int axis, bool inverse, dou
   else
     run.template operator()<double>();
 }
+Tensor c2c(const Tensor& x, const AxesAttrs& a);
+Tensor r2c(const Tensor& x, const AxesAttrs& a);
+Tensor c2r(const Tensor& x, const ToRealAttrs& a);
+
+// Factors for a half spectrum of n points: one for the entries that are their own mirror image,
+// another for those that stand for two.
+Tensor mirror_factors(const Tensor& like, int64_t axis, int64_t n, double ends, double inside) {
+  const int64_t m = n / 2 + 1;
+  Dims sizes;
+  for (int64_t d = axis; d < 0; ++d) sizes.push_back(d == axis ? m : 1);
+  const Tensor factors = empty(sizes, real_of(like.dtype()));
+  auto write = [&]<class T>() {
+    T* p = factors.data<T>();
+    std::fill_n(p, m, static_cast<T>(inside));
+    p[0] = static_cast<T>(ends);
+    if (n % 2 == 0) p[m - 1] = static_cast<T>(ends);
+  };
+  if (factors.dtype() == DType::Float32)
+    write.template operator()<float>();
+  else
+    write.template operator()<double>();
+  return factors;
+}
+int64_t last_of(const Dims& axes, int ndim) {
+  const int64_t last = axes[axes.size() - 1];
+  return last < 0 ? last : last - ndim;
+}
+
+void c2c_vjp(Vjp& c) {
+  AxesAttrs a = c.as<AxesAttrs>();
+  a.inverse = !a.inverse;
+  const Tensor g = c2c(c.grad(), a);
+  c.set(0, is_complex(c.dtype(0)) ? g : real(g));
+}
+void r2c_vjp(Vjp& c) {
+  const auto& a = c.as<AxesAttrs>();
+  const int64_t last = last_of(a.axes, c.sizes(0).size());
+  const int64_t n = c.sizes(0)[c.sizes(0).size() + static_cast<int>(last)];
+  const Tensor g = a.inverse ? conj(c.grad()) : c.grad();
+  c.set(0, c2r(g * mirror_factors(g, last, n, 1, 0.5), {a.axes, n, a.scale}));
+}
+void c2r_vjp(Vjp& c) {
+  const auto& a = c.as<ToRealAttrs>();
+  const Tensor g = r2c(c.grad(), {a.axes, false, a.scale});
+  c.set(0, g * mirror_factors(g, last_of(a.axes, c.sizes(0).size()), a.n, 1, 2));
+}
+
 // All axes but the last `left` ones of the list.
 void transform_all(const Tensor& from, const Tensor& to, const Dims& axes, int left, bool inverse,
                    double scale) {
@@ -110,7 +158,8 @@ constexpr OpDef c2c_op = general({
           }
           transform_all(to, to, others, 0, a.inverse, 1);
         },
-    .no_vjp = written_in_python,
+    .vjp = c2c_vjp,
+    .batch = batch_leading,
     .attrs = &attr_info<AxesAttrs>,
     .offer = Offer::function,
 });
@@ -156,7 +205,8 @@ constexpr OpDef r2c_op = general({
           if (!at_end) copy_into(to, with_last(made, axis));
           transform_all(to, to, a.axes, 1, a.inverse, 1);
         },
-    .no_vjp = written_in_python,
+    .vjp = r2c_vjp,
+    .batch = batch_leading,
     .attrs = &attr_info<AxesAttrs>,
     .offer = Offer::function,
 });
@@ -203,10 +253,15 @@ constexpr OpDef c2r_op = general({
           }
           if (!at_end) copy_into(to, with_last(made, axis));
         },
-    .no_vjp = written_in_python,
+    .vjp = c2r_vjp,
+    .batch = batch_leading,
     .attrs = &attr_info<ToRealAttrs>,
     .offer = Offer::function,
 });
+
+Tensor c2c(const Tensor& x, const AxesAttrs& a) { return apply(c2c_op, {x}, a); }
+Tensor r2c(const Tensor& x, const AxesAttrs& a) { return apply(r2c_op, {x}, a); }
+Tensor c2r(const Tensor& x, const ToRealAttrs& a) { return apply(c2r_op, {x}, a); }
 
 constexpr const OpDef* all[] = {&c2c_op, &r2c_op, &c2r_op};
 

@@ -1,4 +1,4 @@
-"""The three transforms under all public ones, as primitives, and the reading of their arguments."""
+"""The three transforms under all public ones, and the reading of their arguments."""
 
 from __future__ import annotations
 
@@ -9,7 +9,18 @@ from typing import Any
 from clew import _C
 from clew._autocast import autocasting, float32
 from clew._C import Tensor
-from clew._primitive import Context, primitive, write_out
+from clew._primitive import write_out
+
+
+_LAST = (-1,)
+_REAL = (_C.float32, _C.float64)
+_COMPLEX = (_C.complex64, _C.complex128)
+_FLOATING = _REAL + _COMPLEX
+
+
+def _is_plain(x: Any, dtypes: tuple[_C.dtype, ...]) -> bool:
+    """Whether x is a tensor of one of the dtypes, with elements along its last dim."""
+    return type(x) is Tensor and x.dtype in dtypes and x.ndim > 0 and x.shape[-1] > 0
 
 
 def scale_of(name: str, norm: str | None, forward: bool) -> str:
@@ -43,74 +54,19 @@ def _factor(scale: str, x: Tensor, axes: tuple[int, ...], n: int = 0) -> float:
     return 1 / math.sqrt(math.prod(sizes)) if scale == "root" else 1 / math.prod(sizes)
 
 
-def _ends(like: Tensor, axis: int, n: int, ends: float, inside: float) -> Tensor:
-    """Factors for a half spectrum of n points: one for the entries that are their own mirror
-    image, another for those that stand for two.
-    """
-    shape = [1] * like.ndim
-    shape[axis] = like.shape[axis]
-    factors = like.new_full(shape, inside, dtype=like.dtype.to_real())
-    factors.narrow(axis, 0, 1).fill_(ends)
-    if n % 2 == 0:
-        factors.narrow(axis, shape[axis] - 1, 1).fill_(ends)
-    return factors
+def c2c(x: Tensor, axes: tuple[int, ...], forward: bool, scale: str) -> Tensor:
+    """Complex (or real) to complex along ``axes`` (negative numbers)."""
+    return _C.ops._fft_c2c(x, axes, not forward, _factor(scale, x, axes))
 
 
-def _c2c_shapes(x: Tensor, **_: Any) -> Any:
-    return [(x.shape, x.dtype.to_complex() if x.is_floating_point() else x.dtype)]
+def r2c(x: Tensor, axes: tuple[int, ...], scale: str) -> Tensor:
+    """Real to the non-redundant half (along the last of ``axes``) of its spectrum; forward."""
+    return _C.ops._fft_r2c(x, axes, False, _factor(scale, x, axes))
 
 
-def _c2c(x: Tensor, axes: tuple[int, ...], forward: bool, scale: str) -> Any:
-    return (_C.ops._fft_c2c(x, axes, not forward, _factor(scale, x, axes)),)
-
-
-def _c2c_gradient(c: Context, grad: Tensor) -> Tensor:
-    a = c.attrs
-    gx = c2c(grad, axes=a["axes"], forward=not a["forward"], scale=a["scale"])
-    return gx.real if c.inputs[0].is_floating_point() else gx
-
-
-def _half(shape: Sequence[int], axis: int, size: int) -> list[int]:
-    changed = list(shape)
-    changed[axis] = size
-    return changed
-
-
-def _r2c_shapes(x: Tensor, axes: tuple[int, ...], scale: str) -> Any:
-    last = axes[-1]
-    return [(_half(x.shape, last, x.shape[last] // 2 + 1), x.dtype.to_complex())]
-
-
-def _r2c(x: Tensor, axes: tuple[int, ...], scale: str) -> Any:
-    return (_C.ops._fft_r2c(x, axes, False, _factor(scale, x, axes)),)
-
-
-def _r2c_gradient(c: Context, grad: Tensor) -> Tensor:
-    axes, last = c.attrs["axes"], c.attrs["axes"][-1]
-    n = c.inputs[0].shape[last]
-    return c2r(grad * _ends(grad, last, n, 1.0, 0.5), axes=axes, n=n, scale=c.attrs["scale"])
-
-
-def _c2r_shapes(x: Tensor, axes: tuple[int, ...], n: int, scale: str) -> Any:
-    return [(_half(x.shape, axes[-1], n), x.dtype.to_real())]
-
-
-def _c2r(x: Tensor, axes: tuple[int, ...], n: int, scale: str) -> Any:
-    return (_C.ops._fft_c2r(x, axes, n, _factor(scale, x, axes, n)),)
-
-
-def _c2r_gradient(c: Context, grad: Tensor) -> Tensor:
-    axes, last = c.attrs["axes"], c.attrs["axes"][-1]
-    spectrum = r2c(grad, axes=axes, scale=c.attrs["scale"])
-    return spectrum * _ends(spectrum, last, c.attrs["n"], 1.0, 2.0)
-
-
-# Complex (or real) to complex along ``axes`` (negative numbers).
-c2c = primitive("FftC2C", shapes=_c2c_shapes, kernel=None, gradient=_c2c_gradient, native=_c2c)
-# Real to the non-redundant half (along the last of ``axes``) of its spectrum; always forward.
-r2c = primitive("FftR2C", shapes=_r2c_shapes, kernel=None, gradient=_r2c_gradient, native=_r2c)
-# Half a spectrum to n real values along the last of ``axes``; always the inverse direction.
-c2r = primitive("FftC2R", shapes=_c2r_shapes, kernel=None, gradient=_c2r_gradient, native=_c2r)
+def c2r(x: Tensor, axes: tuple[int, ...], n: int, scale: str) -> Tensor:
+    """Half a spectrum to n real values along the last of ``axes``; the inverse direction."""
+    return _C.ops._fft_c2r(x, axes, n, _factor(scale, x, axes, n))
 
 
 def read_input(name: str, input: Tensor, *, real: bool | None) -> Tensor:
@@ -234,6 +190,9 @@ def to_complex(
     grid: bool,
 ) -> Tensor:
     """Complex in, complex out."""
+    if given is norm is out is None and not grid and dim == -1 and _is_plain(input, _FLOATING):
+        scale = 1.0 if forward else 1 / input.shape[-1]
+        return _C.ops._fft_c2c(input, _LAST, not forward, scale)
     x = read_input(name, input, real=None)
     axes, sizes = (read_grid if grid else read_line)(name, x, given, dim)
     scale = scale_of(name, norm, forward)
@@ -261,6 +220,9 @@ def to_half(
     """Real in, half a spectrum out; the inverse transform of a real input is the conjugate of the
     forward one.
     """
+    if given is norm is out is None and not grid and dim == -1 and forward:
+        if _is_plain(input, _REAL):
+            return _C.ops._fft_r2c(input, _LAST, False, 1.0)
     x = read_input(name, input, real=True)
     axes, sizes = (read_grid if grid else read_line)(name, x, given, dim)
     need_axes(name, axes)
@@ -283,6 +245,11 @@ def to_real(
     grid: bool,
 ) -> Tensor:
     """Half a spectrum in, real out."""
+    if norm is out is None and not grid and dim == -1 and not forward:
+        if _is_plain(input, _COMPLEX):
+            n = 2 * input.shape[-1] - 2 if given is None else given
+            if type(n) is int and n > 0 and n // 2 + 1 == input.shape[-1]:
+                return _C.ops._fft_c2r(input, _LAST, n, 1 / n)
     x = read_input(name, input, real=False)
     axes, sizes = (read_grid if grid else read_line)(name, x, given, dim)
     need_axes(name, axes)
