@@ -223,7 +223,7 @@ template <class T> std::shared_ptr<const FftPlan<T>> fft_plan(int64_t n) {
 }
 
 template <class T> int64_t fft_scratch(const FftPlan<T>& plan) {
-  // Four planes of eight lines; what goes through a convolution comes line by line.
+  // Four planes of as many lines as the width; what goes through a convolution comes line by line.
   if (plan.longer) return 2 * plan.longer->n + fft_scratch(*plan.longer) + 2 * plan.n;
   return 4 * FftPlan<T>::width * (plan.n + 16);
 }
@@ -286,7 +286,7 @@ void fft(const T* in, T* out, int64_t outer, int64_t n, int64_t inner, bool inve
     });
     return;
   }
-  // Eight lines at a time: neighbours within, or lines behind each other.
+  // As many lines as the width at a time: neighbours within, or lines behind each other.
   const int64_t blocks = inner == 1 ? (outer + w - 1) / w : (inner + w - 1) / w;
   const int64_t total = inner == 1 ? blocks : blocks * outer;
   parallel_for(
@@ -339,8 +339,12 @@ void fft_real(const T* in, T* out, int64_t lines, int64_t n, bool whole, bool in
     T* y = out + 2 * first * kept;
     if (even) {
       // Pairs of neighbours as complex numbers; the result has room for one more.
-      run_lines(*plan, x, half, y, kept, count, false, scale, scratch);
-      for (int64_t l = 0; l < count; ++l) run.split(*plan, y + 2 * l * kept);
+      if (count > 1 && !plan->longer) {
+        run.real_lines(*plan, x, half, y, kept, static_cast<int>(count), scale, scratch);
+      } else {
+        run_lines(*plan, x, half, y, kept, count, false, scale, scratch);
+        for (int64_t l = 0; l < count; ++l) run.split(*plan, y + 2 * l * kept);
+      }
     } else {
       T* line = line_numbers.of<T>(2 * n * count);
       for (int64_t j = 0; j < n * count; ++j) {

@@ -14,7 +14,7 @@
 namespace clew::kernels::CLEW_ISA {
 namespace {
 
-constexpr int w = FftPlan<float>::width;
+template <class T> constexpr int width = FftPlan<T>::width;
 
 // W numbers, wherever they lie.
 template <class T, int W> struct Pack {
@@ -48,19 +48,35 @@ template <class N, class S>
   return {a.re * re - a.im * im, a.re * im + a.im * re};
 }
 
-// Eight pairs that stand one behind the other.
-template <class T> [[gnu::always_inline]] inline Pair<V<T, w>> load_pairs(const T* p) {
-  const V<T, w> a = load<T, w>(p), b = load<T, w>(p + w);
-  return {__builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14),
-          __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15)};
+// As many numbers of type T as a plan's width.
+template <class T> using Wide = V<T, width<T>>;
+
+// A vector of pairs that stand one behind the other.
+template <class T> [[gnu::always_inline]] inline Pair<Wide<T>> load_pairs(const T* p) {
+  constexpr int w = width<T>;
+  const Wide<T> a = load<T, w>(p), b = load<T, w>(p + w);
+  if constexpr (w == 8)
+    return {__builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14),
+            __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15)};
+  else
+    return {__builtin_shufflevector(a, b, 0, 2, 4, 6), __builtin_shufflevector(a, b, 1, 3, 5, 7)};
 }
 template <class T>
-[[gnu::always_inline]] inline void store_pairs(T* p, const V<T, w>& re, const V<T, w>& im) {
-  store<T, w>(p, __builtin_shufflevector(re, im, 0, 8, 1, 9, 2, 10, 3, 11));
-  store<T, w>(p + w, __builtin_shufflevector(re, im, 4, 12, 5, 13, 6, 14, 7, 15));
+[[gnu::always_inline]] inline void store_pairs(T* p, const Wide<T>& re, const Wide<T>& im) {
+  constexpr int w = width<T>;
+  if constexpr (w == 8) {
+    store<T, w>(p, __builtin_shufflevector(re, im, 0, 8, 1, 9, 2, 10, 3, 11));
+    store<T, w>(p + w, __builtin_shufflevector(re, im, 4, 12, 5, 13, 6, 14, 7, 15));
+  } else {
+    store<T, w>(p, __builtin_shufflevector(re, im, 0, 4, 1, 5));
+    store<T, w>(p + w, __builtin_shufflevector(re, im, 2, 6, 3, 7));
+  }
 }
-template <class T> [[gnu::always_inline]] inline V<T, w> reversed(const V<T, w>& a) {
-  return __builtin_shufflevector(a, a, 7, 6, 5, 4, 3, 2, 1, 0);
+template <class T> [[gnu::always_inline]] inline Wide<T> reversed(const Wide<T>& a) {
+  if constexpr (width<T> == 8)
+    return __builtin_shufflevector(a, a, 7, 6, 5, 4, 3, 2, 1, 0);
+  else
+    return __builtin_shufflevector(a, a, 3, 2, 1, 0);
 }
 
 template <class T, class N> [[gnu::always_inline]] inline void dft4(Pair<N>* a) {
@@ -118,21 +134,34 @@ template <int R, class T, class N> [[gnu::always_inline]] inline void dft(Pair<N
 }
 
 // Rows become columns.
-template <class T> [[gnu::always_inline]] inline void transpose(V<T, w>* r) {
-  V<T, w> a[w], b[w];
-  for (int i = 0; i < w; i += 2) {
-    a[i] = __builtin_shufflevector(r[i], r[i + 1], 0, 8, 2, 10, 4, 12, 6, 14);
-    a[i + 1] = __builtin_shufflevector(r[i], r[i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
-  }
-  for (int i = 0; i < w; i += 4) {
-    for (int j = 0; j < 2; ++j) {
-      b[i + j] = __builtin_shufflevector(a[i + j], a[i + j + 2], 0, 1, 8, 9, 4, 5, 12, 13);
-      b[i + j + 2] = __builtin_shufflevector(a[i + j], a[i + j + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+template <class T> [[gnu::always_inline]] inline void transpose(Wide<T>* r) {
+  constexpr int w = width<T>;
+  if constexpr (w == 8) {
+    Wide<T> a[w], b[w];
+    for (int i = 0; i < w; i += 2) {
+      a[i] = __builtin_shufflevector(r[i], r[i + 1], 0, 8, 2, 10, 4, 12, 6, 14);
+      a[i + 1] = __builtin_shufflevector(r[i], r[i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
     }
-  }
-  for (int j = 0; j < 4; ++j) {
-    r[j] = __builtin_shufflevector(b[j], b[j + 4], 0, 1, 2, 3, 8, 9, 10, 11);
-    r[j + 4] = __builtin_shufflevector(b[j], b[j + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+    for (int i = 0; i < w; i += 4) {
+      for (int j = 0; j < 2; ++j) {
+        b[i + j] = __builtin_shufflevector(a[i + j], a[i + j + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+        b[i + j + 2] = __builtin_shufflevector(a[i + j], a[i + j + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+      }
+    }
+    for (int j = 0; j < 4; ++j) {
+      r[j] = __builtin_shufflevector(b[j], b[j + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+      r[j + 4] = __builtin_shufflevector(b[j], b[j + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+    }
+  } else {
+    Wide<T> a[w];
+    for (int i = 0; i < w; i += 2) {
+      a[i] = __builtin_shufflevector(r[i], r[i + 1], 0, 4, 2, 6);
+      a[i + 1] = __builtin_shufflevector(r[i], r[i + 1], 1, 5, 3, 7);
+    }
+    for (int j = 0; j < 2; ++j) {
+      r[j] = __builtin_shufflevector(a[j], a[j + 2], 0, 1, 4, 5);
+      r[j + 2] = __builtin_shufflevector(a[j], a[j + 2], 2, 3, 6, 7);
+    }
   }
 }
 
@@ -147,7 +176,7 @@ template <class T> struct Source {
 template <class T, int W, bool Pairs>
 [[gnu::always_inline]] inline Pair<V<T, W>> read(const Source<T>& x, int64_t at) {
   if constexpr (Pairs) {
-    static_assert(W == w);
+    static_assert(W == width<T>);
     const auto a = load_pairs<T>(x.pairs + 2 * at);
     return x.swapped ? Pair<V<T, W>>{a.im, a.re} : a;
   } else {
@@ -221,13 +250,15 @@ constexpr int bytes = 32;
 #else
 constexpr int bytes = 16;
 #endif
-template <class T> constexpr int widest = std::max<int>(w, bytes / static_cast<int>(sizeof(T)));
+template <class T>
+constexpr int widest = std::max<int>(width<T>, bytes / static_cast<int>(sizeof(T)));
 
 // All steps from the first; the planes that hold the result. Steps go to and fro between a and b;
 // the source of the first may be a.
 template <class T>
 Planes<T> run(const std::vector<FftStep>& steps, const T* factors, int lanes, Source<T> x,
               Planes<T> a, Planes<T> b) {
+  constexpr int w = width<T>;
   for (const FftStep& s : steps) {
     if (s.m * s.before * lanes >= long_work_elements && stopped()) break;
     const int64_t inner = s.before * lanes;
@@ -245,25 +276,26 @@ Planes<T> run(const std::vector<FftStep>& steps, const T* factors, int lanes, So
   return a;
 }
 
-// The step across the eight transforms of m that stand side by side in x.
+// The step across the transforms of m that stand side by side in x.
 template <class T> void last(const FftPlan<T>& plan, Planes<T> x, T* out, bool inverse, T scale) {
+  constexpr int w = width<T>;
   const int64_t m = plan.n / w, room = (m + w - 1) / w * w;
   for (int64_t k = 0; k < m; k += w) {
-    V<T, w> re[w], im[w];
+    Wide<T> re[w], im[w];
     for (int r = 0; r < w; ++r) {
       re[r] = load<T, w>(x.re + (k + r) * w);
       im[r] = load<T, w>(x.im + (k + r) * w);
     }
     transpose<T>(re);
     transpose<T>(im);
-    Pair<V<T, w>> a[w];
+    Pair<Wide<T>> a[w];
     for (int j = 0; j < w; ++j) {
-      a[j] = times(Pair<V<T, w>>{re[j], im[j]}, load<T, w>(plan.last_re.data() + j * room + k),
+      a[j] = times(Pair<Wide<T>>{re[j], im[j]}, load<T, w>(plan.last_re.data() + j * room + k),
                    load<T, w>(plan.last_im.data() + j * room + k));
     }
-    dft<8, T>(a);
+    dft<w, T>(a);
     for (int l = 0; l < w; ++l) {
-      V<T, w> real = a[l].re * scale, imag = a[l].im * scale;
+      Wide<T> real = a[l].re * scale, imag = a[l].im * scale;
       if (inverse) std::swap(real, imag);
       T* to = out + 2 * (k + m * l);
       if (k + w <= m) {
@@ -288,6 +320,7 @@ template <class T> void multiply(T* x, const T* by, int64_t n) {
 
 template <class T>
 void line(const FftPlan<T>& plan, const T* in, T* out, bool inverse, T scale, T* scratch) {
+  constexpr int w = width<T>;
   const int64_t n = plan.n;
   if (plan.longer) {
     const FftPlan<T>& longer = *plan.longer;
@@ -327,9 +360,77 @@ void line(const FftPlan<T>& plan, const T* in, T* out, bool inverse, T scale, T*
   }
 }
 
+// `count` lines of n pairs into planes, side by side; missing ones repeat the last.
+template <class T>
+void load_lines(const T* in, int64_t stride, int64_t step, int64_t n, int count, bool inverse,
+                Planes<T> a) {
+  constexpr int w = width<T>;
+  int64_t k = 0;
+  if (step == 1 && count == w) {
+    for (; k < n; ++k) {
+      const auto x = load_pairs<T>(in + 2 * k * stride);
+      store<T, w>(a.re + k * w, inverse ? x.im : x.re);
+      store<T, w>(a.im + k * w, inverse ? x.re : x.im);
+    }
+    return;
+  }
+  for (; stride == 1 && count == w && k + w <= n; k += w) {
+    Wide<T> re[w], im[w];
+    for (int l = 0; l < w; ++l) {
+      const auto x = load_pairs<T>(in + 2 * (k + l * step));
+      re[l] = x.re;
+      im[l] = x.im;
+    }
+    transpose<T>(re);
+    transpose<T>(im);
+    for (int l = 0; l < w; ++l) {
+      store<T, w>(a.re + (k + l) * w, inverse ? im[l] : re[l]);
+      store<T, w>(a.im + (k + l) * w, inverse ? re[l] : im[l]);
+    }
+  }
+  for (; k < n; ++k) {
+    for (int l = 0; l < w; ++l) {
+      const T* from = in + 2 * (k * stride + std::min(l, count - 1) * step);
+      a.re[k * w + l] = from[inverse];
+      a.im[k * w + l] = from[!inverse];
+    }
+  }
+}
+template <class T>
+void store_lines(Planes<T> made, T* out, int64_t stride, int64_t step, int64_t n, int count,
+                 T scale) {
+  constexpr int w = width<T>;
+  int64_t k = 0;
+  if (step == 1 && count == w) {
+    for (; k < n; ++k) {
+      store_pairs<T>(out + 2 * k * stride, load<T, w>(made.re + k * w) * scale,
+                     load<T, w>(made.im + k * w) * scale);
+    }
+    return;
+  }
+  for (; stride == 1 && count == w && k + w <= n; k += w) {
+    Wide<T> re[w], im[w];
+    for (int l = 0; l < w; ++l) {
+      re[l] = load<T, w>(made.re + (k + l) * w) * scale;
+      im[l] = load<T, w>(made.im + (k + l) * w) * scale;
+    }
+    transpose<T>(re);
+    transpose<T>(im);
+    for (int l = 0; l < w; ++l) store_pairs<T>(out + 2 * (k + l * step), re[l], im[l]);
+  }
+  for (; k < n; ++k) {
+    for (int l = 0; l < count; ++l) {
+      T* to = out + 2 * (k * stride + l * step);
+      to[0] = made.re[k * w + l] * scale;
+      to[1] = made.im[k * w + l] * scale;
+    }
+  }
+}
+
 template <class T>
 void lines(const FftPlan<T>& plan, const T* in, int64_t stride, int64_t step, T* out,
            int64_t out_stride, int64_t out_step, int count, bool inverse, T scale, T* scratch) {
+  constexpr int w = width<T>;
   const int64_t n = plan.n;
   if (plan.longer) {
     T *x = scratch, *rest = x + 2 * n;
@@ -350,68 +451,56 @@ void lines(const FftPlan<T>& plan, const T* in, int64_t stride, int64_t step, T*
   }
   const int64_t size = w * (n + 16);
   const Planes<T> a = {scratch, scratch + size}, b = {scratch + 2 * size, scratch + 3 * size};
-  if (step == 1 && count == w) {
-    for (int64_t k = 0; k < n; ++k) {
-      const auto x = load_pairs<T>(in + 2 * k * stride);
-      store<T, w>(a.re + k * w, inverse ? x.im : x.re);
-      store<T, w>(a.im + k * w, inverse ? x.re : x.im);
-    }
-  } else {
-    int64_t k = 0;
-    for (; stride == 1 && count == w && k + w <= n; k += w) {
-      V<T, w> re[w], im[w];
-      for (int l = 0; l < w; ++l) {
-        const auto x = load_pairs<T>(in + 2 * (k + l * step));
-        re[l] = x.re;
-        im[l] = x.im;
-      }
-      transpose<T>(re);
-      transpose<T>(im);
-      for (int l = 0; l < w; ++l) {
-        store<T, w>(a.re + (k + l) * w, inverse ? im[l] : re[l]);
-        store<T, w>(a.im + (k + l) * w, inverse ? re[l] : im[l]);
-      }
-    }
-    for (; k < n; ++k) {
-      for (int l = 0; l < w; ++l) {
-        const T* from = in + 2 * (k * stride + std::min(l, count - 1) * step);
-        a.re[k * w + l] = from[inverse];
-        a.im[k * w + l] = from[!inverse];
-      }
-    }
-  }
+  load_lines(in, stride, step, n, count, inverse, a);
   Planes<T> made = run<T>(plan.all, plan.factors.data(), w, {a.re, a.im, nullptr, false}, a, b);
   if (inverse) std::swap(made.re, made.im);
-  if (out_step == 1 && count == w) {
-    for (int64_t k = 0; k < n; ++k) {
-      store_pairs<T>(out + 2 * k * out_stride, load<T, w>(made.re + k * w) * scale,
-                     load<T, w>(made.im + k * w) * scale);
-    }
-    return;
+  store_lines(made, out, out_stride, out_step, n, count, scale);
+}
+
+// Half the spectrum of 2n real numbers, from the transforms of their n pairs at k and n - k.
+template <class T, class N, class S>
+[[gnu::always_inline]] inline void split_pair(const Pair<N>& z, const Pair<N>& y, const S& c,
+                                              const S& s, Pair<N>& a, Pair<N>& b) {
+  constexpr T half = T(0.5);
+  const auto er = (z.re + y.re) * half, ei = (z.im - y.im) * half;
+  const auto dr = (z.im + y.im) * half, di = (y.re - z.re) * half;
+  const auto tr = dr * c - di * s, ti = dr * s + di * c;
+  a = {er + tr, ei + ti};
+  b = {er - tr, ti - ei};
+}
+
+template <class T>
+void real_lines(const FftPlan<T>& plan, const T* in, int64_t step, T* out, int64_t out_step,
+                int count, T scale, T* scratch) {
+  constexpr int w = width<T>;
+  const int64_t n = plan.n, size = w * (n + 16);
+  const Planes<T> a = {scratch, scratch + size}, b = {scratch + 2 * size, scratch + 3 * size};
+  load_lines(in, 1, step, n, count, false, a);
+  const Planes<T> x = run<T>(plan.all, plan.factors.data(), w, {a.re, a.im, nullptr, false}, a, b);
+  auto at = [&](int64_t k) {
+    return Pair<Wide<T>>{load<T, w>(x.re + k * w), load<T, w>(x.im + k * w)};
+  };
+  auto put = [&](int64_t k, const Pair<Wide<T>>& v) {
+    store<T, w>(x.re + k * w, v.re);
+    store<T, w>(x.im + k * w, v.im);
+  };
+  const Pair<Wide<T>> first = at(0);
+  put(n, {first.re - first.im, Wide<T>{}});
+  put(0, {first.re + first.im, Wide<T>{}});
+  for (int64_t k = 1; 2 * k <= n; ++k) {
+    Pair<Wide<T>> low, high;
+    split_pair<T>(at(k), at(n - k), plan.half_re[static_cast<size_t>(k)],
+                  plan.half_im[static_cast<size_t>(k)], low, high);
+    put(n - k, high);
+    put(k, low);
   }
-  int64_t k = 0;
-  for (; out_stride == 1 && count == w && k + w <= n; k += w) {
-    V<T, w> re[w], im[w];
-    for (int l = 0; l < w; ++l) {
-      re[l] = load<T, w>(made.re + (k + l) * w) * scale;
-      im[l] = load<T, w>(made.im + (k + l) * w) * scale;
-    }
-    transpose<T>(re);
-    transpose<T>(im);
-    for (int l = 0; l < w; ++l) store_pairs<T>(out + 2 * (k + l * out_step), re[l], im[l]);
-  }
-  for (; k < n; ++k) {
-    for (int l = 0; l < count; ++l) {
-      T* to = out + 2 * (k * out_stride + l * out_step);
-      to[0] = made.re[k * w + l] * scale;
-      to[1] = made.im[k * w + l] * scale;
-    }
-  }
+  store_lines(x, out, 1, out_step, n + 1, count, scale);
 }
 
 // f(z, y, factors) to the new pairs of k and n - k, for all k from 1 to n / 2.
 template <class T, class F>
 [[gnu::always_inline]] inline void mirrored(const FftPlan<T>& plan, T* x, F&& f) {
+  constexpr int w = width<T>;
   const int64_t n = plan.n;
   const T *re = plan.half_re.data(), *im = plan.half_im.data();
   int64_t k = 1;
@@ -442,11 +531,7 @@ template <class T> void split(const FftPlan<T>& plan, T* x) {
   x[1] = x[2 * plan.n + 1] = T(0);
   mirrored(plan, x,
            [](const auto& z, const auto& y, const auto& c, const auto& s, auto& a, auto& b) {
-             const auto er = (z.re + y.re) * T(0.5), ei = (z.im - y.im) * T(0.5);
-             const auto dr = (z.im + y.im) * T(0.5), di = (y.re - z.re) * T(0.5);
-             const auto tr = dr * c - di * s, ti = dr * s + di * c;
-             a = {er + tr, ei + ti};
-             b = {er - tr, ti - ei};
+             split_pair<T>(z, y, c, s, a, b);
            });
 }
 template <class T> void join(const FftPlan<T>& plan, T* x) {
@@ -466,7 +551,9 @@ template <class T> void join(const FftPlan<T>& plan, T* x) {
 
 extern const FftLoops<float> fft_float;
 extern const FftLoops<double> fft_double;
-const FftLoops<float> fft_float = {line<float>, lines<float>, split<float>, join<float>};
-const FftLoops<double> fft_double = {line<double>, lines<double>, split<double>, join<double>};
+const FftLoops<float> fft_float = {line<float>, lines<float>, real_lines<float>, split<float>,
+                                   join<float>};
+const FftLoops<double> fft_double = {line<double>, lines<double>, real_lines<double>, split<double>,
+                                     join<double>};
 
 }  // namespace clew::kernels::CLEW_ISA
