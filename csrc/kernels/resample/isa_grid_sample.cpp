@@ -450,7 +450,9 @@ void grid_slopes_windows(float* dgrid, const float* x, const float* grad, const 
 template <class T, GridMode mode, int dims>
 void sample(T* out, const T* x, const T* grid, const GridShape& sh, int64_t n) {
 #ifdef __AVX2__
-  if constexpr (std::is_same_v<T, float> && mode != GridMode::nearest) {
+  if constexpr (std::is_same_v<T, float> && mode == GridMode::nearest) {
+    return sample_nearest<dims>(out, x, grid, sh, n);
+  } else if constexpr (std::is_same_v<T, float>) {
     if (Windows<mode, dims, false>::fit(sh)) return sample_windows<mode, dims>(out, x, grid, sh, n);
   }
 #endif
