@@ -76,14 +76,17 @@ int lu_in(int64_t given, const T* __restrict a, T* __restrict lu, int32_t* __res
     Real<T> most = size_of(rows[j * W + j]);
     for (int64_t i = j + 1; i < n; ++i) {
       const Real<T> s = size_of(rows[i * W + j]);
-      if (s > most) {
-        most = s;
-        top = i;
-      }
+      const bool more = s > most;
+      most = more ? s : most;
+      top = more ? i : top;
     }
     pivots[j] = static_cast<int32_t>(top + 1);
-    if (top != j) {
-      for (int c = 0; c < W; ++c) std::swap(rows[j * W + c], rows[top * W + c]);
+    // Of a few elements, also a row with itself: which row it is cannot be guessed.
+    if (W <= 8 || top != j) {
+      T kept[W];
+      std::copy_n(rows + j * W, W, kept);
+      std::copy_n(rows + top * W, W, rows + j * W);
+      std::copy_n(kept, W, rows + top * W);
     }
     const T pivot = rows[j * W + j];
     if (pivot == T(0)) {

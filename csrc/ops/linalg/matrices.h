@@ -75,11 +75,11 @@ inline void add_columns(OutSpecs& outs, DType dtype, Dims sizes) {
 inline void add_info(OutSpecs& outs, const Tensor& a) { outs.add(DType::Int32, with_batch(a, {})); }
 
 // From this cost on a matrix is worth the library's threads, or its own turn.
-constexpr double for_threads = 2e8, between_interrupts = 1e9, for_a_piece = 1e5;
+constexpr double for_threads = 2e8, between_interrupts = 1e9, for_a_piece = 1e5, for_any = 400;
 
 // f(range) for all matrices of a batch; `cost`: the multiply-adds of one.
 template <class F> void over_batch(int64_t count, double cost, F&& f) {
-  cost = std::max(cost, 1.0);
+  cost = std::max(cost, 1.0) + for_any;
   const auto step = static_cast<int64_t>(std::clamp(between_interrupts / cost, 1.0, 1e9));
   const LongWork work(static_cast<int64_t>(std::min(cost * static_cast<double>(count), 1e15)));
   for (int64_t begin = 0; begin < count; begin += step) {
