@@ -33,16 +33,7 @@ MODULES: dict[str, tuple[str, str]] = {
     "distributed._shard": (_SHARDED, "shard_parameter"),
     "distributed._shard.sharded_tensor": (_SHARDED, "Shard ShardedTensor"),
     "distributed._state_dict_utils": (_SHARDED, "_offload_state_dict_to_cpu"),
-    "distributed._tensor": (
-        _SHARDED,
-        "DTensor DeviceMesh Partial Placement Replicate Shard distribute_tensor",
-    ),
-    "distributed._tensor.api": (_SHARDED, "DTensor"),
     "distributed._tensor.experimental": (_SHARDED, "implicit_replication"),
-    "distributed._tensor.placement_types": (
-        _SHARDED,
-        "DTensorSpec Partial Placement Replicate Shard",
-    ),
     "distributed._tools": (_SHARDED, ""),
     "distributed.algorithms": (_SHARDED, "Join JoinHook Joinable"),
     "distributed.algorithms._checkpoint": (_SHARDED, ""),
@@ -126,14 +117,7 @@ MODULES: dict[str, tuple[str, str]] = {
         "RRef get_worker_info init_rpc remote rpc_async rpc_sync shutdown "
         "TensorPipeRpcBackendOptions functions",
     ),
-    "distributed.tensor": (
-        _SHARDED,
-        "DTensor Partial Placement Replicate Shard "
-        "distribute_module distribute_tensor empty full ones "
-        "rand randn zeros",
-    ),
     "distributed.tensor._utils": (_SHARDED, "compute_local_shape_and_global_offset"),
-    "distributed.tensor.device_mesh": (_SHARDED, "DeviceMesh init_device_mesh"),
     "distributed.tensor.experimental": (
         _SHARDED,
         "context_parallel implicit_replication local_map",
@@ -142,14 +126,6 @@ MODULES: dict[str, tuple[str, str]] = {
         _SHARDED,
         "_templated_ring_attention context_parallel set_rotate_method",
     ),
-    "distributed.tensor.parallel": (
-        _SHARDED,
-        "ColwiseParallel ParallelStyle "
-        "PrepareModuleInput PrepareModuleInputOutput PrepareModuleOutput "
-        "RowwiseParallel SequenceParallel loss_parallel parallelize_module",
-    ),
-    "distributed.tensor.parallel.style": (_SHARDED, "ParallelStyle distribute_module"),
-    "distributed.tensor.placement_types": (_SHARDED, "Partial Placement Replicate Shard"),
     "distributed.utils": (
         _SHARDED,
         "_sync_module_states _to_kwargs _verify_param_shape_across_processes "

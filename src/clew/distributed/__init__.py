@@ -177,17 +177,20 @@ def is_torchelastic_launched() -> bool:
     return os.environ.get("TORCHELASTIC_RUN_ID") is not None
 
 
+_MODULES = ("distributed_c10d", "tensor")
+
+
 def __getattr__(name: str) -> Any:
     import importlib
 
     if name in ("DeviceMesh", "init_device_mesh"):
         return getattr(importlib.import_module("clew.distributed.device_mesh"), name)
-    if name == "distributed_c10d":
-        return importlib.import_module("clew.distributed.distributed_c10d")
+    if name in _MODULES:
+        return importlib.import_module(f"clew.distributed.{name}")
     from clew._namespace import missing_name
 
     raise missing_name(__name__, name, __dir__())
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, "distributed_c10d"} - {"annotations"})
+    return sorted({*globals(), *__all__, *_MODULES} - {"annotations"})

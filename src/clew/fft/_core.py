@@ -11,7 +11,6 @@ from clew._autocast import autocasting, float32
 from clew._C import Tensor
 from clew._primitive import write_out
 
-
 _LAST = (-1,)
 _REAL = (_C.float32, _C.float64)
 _COMPLEX = (_C.complex64, _C.complex128)
@@ -191,8 +190,8 @@ def to_complex(
 ) -> Tensor:
     """Complex in, complex out."""
     if given is norm is out is None and not grid and dim == -1 and _is_plain(input, _FLOATING):
-        scale = 1.0 if forward else 1 / input.shape[-1]
-        return _C.ops._fft_c2c(input, _LAST, not forward, scale)
+        factor = 1.0 if forward else 1 / input.shape[-1]
+        return _C.ops._fft_c2c(input, _LAST, not forward, factor)
     x = read_input(name, input, real=None)
     axes, sizes = (read_grid if grid else read_line)(name, x, given, dim)
     scale = scale_of(name, norm, forward)

@@ -16,7 +16,17 @@ __all__ = [
 ]
 
 
-_ParameterMeta = type(clew.Tensor)  # the class of Parameter, by the name that libraries import
+class _ParameterMeta(type(clew.Tensor)):  # type: ignore[misc]
+    """The class of Parameter: a tensor of another class is one, too, once it was made one."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        if type.__instancecheck__(cls, instance):
+            return True
+        return (
+            cls is Parameter
+            and isinstance(instance, clew.Tensor)
+            and getattr(instance, "_is_param", False) is True
+        )
 
 
 def _rebuild_parameter(kind: Any, data: Any, requires_grad: Any, state: dict[str, Any]) -> Any:
@@ -27,11 +37,12 @@ def _rebuild_parameter(kind: Any, data: Any, requires_grad: Any, state: dict[str
     return made
 
 
-class Parameter(clew.Tensor):
+class Parameter(clew.Tensor, metaclass=_ParameterMeta):
     """A tensor that a Module lists among its parameters when it is assigned as an attribute.
 
     Args:
-        data: the initial value; shares its storage. None gives an empty tensor.
+        data: the initial value; shares its storage. None gives an empty tensor. Of a subclass
+            whose `detach` gives that subclass the result is of it, too.
         requires_grad: whether gradients are computed for it.
 
     Example:
@@ -47,6 +58,12 @@ class Parameter(clew.Tensor):
             data = clew.empty(0)
         elif not isinstance(data, clew.Tensor):
             raise TypeError(f"Parameter: data must be a Tensor or None; got {type(data).__name__}")
+        if cls is Parameter and type(data) is not clew.Tensor and not isinstance(data, Parameter):
+            own = data.detach()
+            if type(own) is type(data):
+                own._is_param = True
+                kept: Parameter = own.requires_grad_(requires_grad)
+                return kept
         made: Parameter = clew.Tensor._make_subclass(cls, data.detach(), requires_grad)
         return made
 

@@ -198,7 +198,7 @@ class Module(Conversions, HookMethods, clew._C.ModuleBase):
     def __setattr__(self, name: str, value: Any) -> None:
         own = self.__dict__
         params = own.get("_parameters")
-        if isinstance(value, Parameter):
+        if isinstance(value, clew.Tensor) and isinstance(value, Parameter):
             if params is None:
                 raise AttributeError(_NO_INIT.format("parameters"))
             self._forget(name, "_buffers", "_modules")

@@ -1,0 +1,337 @@
+"""DTensor: a tensor whose parts lie on the processes of a mesh."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import clew
+from clew._C import Tensor
+from clew.distributed import distributed_c10d as c10d
+from clew.distributed.device_mesh import DeviceMesh, init_device_mesh
+from clew.distributed.tensor._redistribute import local_sizes, redistribute_local, sum_gradients
+from clew.distributed.tensor.placement_types import (
+    Partial,
+    Placement,
+    Replicate,
+    Shard,
+    normalized,
+)
+from clew.overrides import DisableTorchFunctionSubclass
+
+__all__ = ["DTensor", "distribute_module", "distribute_tensor"]
+
+
+def _whole_mesh(mesh: Any) -> DeviceMesh:
+    if mesh is None:
+        return init_device_mesh("cpu", (c10d.get_world_size(),) if c10d.is_initialized() else (1,))
+    if not isinstance(mesh, DeviceMesh):
+        raise TypeError(f"DTensor: device_mesh must be a DeviceMesh; got {type(mesh).__name__}")
+    return mesh
+
+
+class DTensor(Tensor):
+    """A tensor of which each process of a mesh has a part; operations on it are the whole's.
+
+    What a process holds is this object's own memory, so optimizers and initialisation in place work
+    on it. An operation moves what has to be moved, computes on each process's part, and says how
+    the result lies. Its gradient is a tensor like the part.
+
+    Note:
+        `grad` is the process's part of the gradient as a plain tensor; PyTorch gives a DTensor.
+
+    Example:
+        >>> from clew.distributed.tensor import DTensor, Shard, init_device_mesh
+        >>> mesh = init_device_mesh("cpu", (1,))
+        >>> x = DTensor.from_local(clew.ones(2, 3), mesh, [Shard(0)])
+        >>> (x @ x.mT).full_tensor().tolist()
+        [[3.0, 3.0], [3.0, 3.0]]
+        >>> clew.distributed.destroy_process_group()
+    """
+
+    _mesh: Any
+    _placements: tuple[Placement, ...]
+    _sizes: tuple[int, ...]
+
+    # ---- making and taking apart ----
+
+    @staticmethod
+    def from_local(
+        local_tensor: Tensor,
+        device_mesh: DeviceMesh | None = None,
+        placements: Sequence[Placement] | None = None,
+        *,
+        run_check: bool = False,
+        shape: Any = None,
+        stride: Any = None,
+    ) -> DTensor:
+        """The tensor of which every process gives its part.
+
+        Args:
+            local_tensor: this process's part; gradients go through.
+            device_mesh: the mesh; one of all processes if None.
+            placements: how it lies along each dim of the mesh; replicated if None.
+            run_check: send what is replicated from the first process to the others.
+            shape: of the whole; needed where the parts are of unequal sizes.
+            stride: accepted; the whole has no memory.
+        """
+        mesh = _whole_mesh(device_mesh)
+        if isinstance(local_tensor, DTensor):
+            raise TypeError("DTensor.from_local: the part must be a plain tensor; got a DTensor")
+        kinds = normalized(placements, mesh.ndim, local_tensor.ndim)
+        if shape is None:
+            sizes = list(local_tensor.shape)
+            for i, p in enumerate(kinds):
+                if isinstance(p, Shard):
+                    sizes[p.dim] *= mesh.size(i)
+        else:
+            sizes = list(shape)
+            mine = local_sizes(sizes, mesh, kinds, mesh.get_coordinate() or [0] * mesh.ndim)[0]
+            if mine != list(local_tensor.shape):
+                raise ValueError(
+                    f"DTensor.from_local: a whole of {tuple(sizes)} under {list(kinds)} has a part "
+                    f"of {tuple(mine)} here; got {tuple(local_tensor.shape)}"
+                )
+        if run_check:
+            local_tensor = local_tensor.clone()
+            for i, p in enumerate(kinds):
+                if isinstance(p, Replicate):
+                    c10d.broadcast(local_tensor.detach(), group=mesh.get_group(i), group_src=0)
+        return wrap(local_tensor, mesh, kinds, sizes)
+
+    def to_local(self, *, grad_placements: Any = None) -> Tensor:
+        """This process's part; gradients go through.
+
+        Args:
+            grad_placements: how the part's gradient lies, where that is not how the part lies:
+                `Partial()` where the part is replicated and each process computes something else.
+        """
+        local = part_of(self)
+        if grad_placements is None:
+            return local
+        kinds = normalized(grad_placements, self._mesh.ndim, self.ndim)
+        groups = []
+        for i, (mine, given) in enumerate(zip(self._placements, kinds)):
+            if isinstance(given, Partial) and not isinstance(mine, Shard):
+                groups.append(self._mesh.get_group(i))
+            elif given != mine and not isinstance(mine, Partial):
+                raise NotImplementedError(
+                    f"DTensor.to_local: a gradient that lies as {given} of what lies as {mine}; "
+                    "redistribute() first"
+                )
+        return sum_gradients(local, groups)
+
+    def redistribute(
+        self,
+        device_mesh: DeviceMesh | None = None,
+        placements: Sequence[Placement] | None = None,
+        *,
+        async_op: bool = False,
+        forward_dtype: Any = None,
+        backward_dtype: Any = None,
+    ) -> DTensor:
+        """The same tensor lying in another way; gradients go back the same way.
+
+        Args:
+            device_mesh: None, or its own.
+            placements: how it is to lie along each dim of the mesh.
+            async_op: accepted; what was moved is there when this returns.
+            forward_dtype: the dtype in which it moves.
+            backward_dtype: must be None.
+        """
+        if device_mesh is not None and device_mesh != self._mesh:
+            raise NotImplementedError("DTensor.redistribute: to another mesh; use full_tensor()")
+        if placements is None:
+            raise RuntimeError("DTensor.redistribute: placements are needed")
+        if backward_dtype is not None:
+            raise NotImplementedError("DTensor.redistribute: backward_dtype must be None")
+        kinds = normalized(placements, self._mesh.ndim, self.ndim)
+        local = part_of(self)
+        if forward_dtype is not None:
+            local = local.to(forward_dtype)
+        moved = redistribute_local(local, self._sizes, self._mesh, self._placements, kinds)
+        return wrap(moved, self._mesh, kinds, self._sizes)
+
+    def full_tensor(self, *, grad_placements: Any = None) -> Tensor:
+        """The whole, on every process.
+
+        Args:
+            grad_placements: as of to_local().
+        """
+        whole = self.redistribute(placements=[Replicate()] * self._mesh.ndim)
+        return whole.to_local(grad_placements=grad_placements)
+
+    # ---- what it is ----
+
+    @property
+    def device_mesh(self) -> DeviceMesh:
+        """The mesh."""
+        return self._mesh
+
+    @property
+    def placements(self) -> tuple[Placement, ...]:
+        """How it lies along each dim of the mesh."""
+        return self._placements
+
+    @property
+    def _local_tensor(self) -> Tensor:
+        return part_of(self)
+
+    @property
+    def shape(self) -> Any:
+        """Sizes of the whole."""
+        return clew.Size(self._sizes)
+
+    def size(self, dim: int | None = None) -> Any:
+        """Sizes of the whole, or one of them."""
+        return self.shape if dim is None else self._sizes[dim]
+
+    def numel(self) -> int:
+        """How many elements the whole has."""
+        n = 1
+        for s in self._sizes:
+            n *= s
+        return n
+
+    nelement = numel
+
+    def __len__(self) -> int:
+        if not self._sizes:
+            raise TypeError("len() of a 0-d tensor")
+        return self._sizes[0]
+
+    def __repr__(self, *args: Any, **kwargs: Any) -> str:
+        return (
+            f"DTensor(local_tensor={part_of(self).detach()!r}, device_mesh={self._mesh!r}, "
+            f"placements={list(self._placements)})"
+        )
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise RuntimeError(
+            "DTensor: saved by clew.distributed.checkpoint; or save full_tensor() or to_local()"
+        )
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        with DisableTorchFunctionSubclass():
+            local = self.as_subclass(Tensor).detach().clone()
+        made = wrap(local, self._mesh, self._placements, self._sizes)
+        made.requires_grad_(self.requires_grad)
+        if getattr(self, "_is_param", False):
+            made._is_param = True  # type: ignore[attr-defined]
+        memo[id(self)] = made
+        return made
+
+    @classmethod
+    def __torch_function__(
+        cls, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        from clew.distributed.tensor._rules import call
+
+        return call(func, args, kwargs or {})
+
+
+def part_of(x: DTensor) -> Tensor:
+    """This process's part, recorded."""
+    with DisableTorchFunctionSubclass():
+        return x.as_subclass(Tensor)
+
+
+def wrap(local: Any, mesh: Any, placements: Sequence[Placement], sizes: Sequence[int]) -> DTensor:
+    """The tensor of which this is a process's part."""
+    with DisableTorchFunctionSubclass():
+        made = local.as_subclass(DTensor)
+    made._mesh, made._placements, made._sizes = mesh, tuple(placements), tuple(sizes)
+    return made
+
+
+def distribute_tensor(
+    tensor: Tensor,
+    device_mesh: DeviceMesh | None = None,
+    placements: Sequence[Placement] | None = None,
+    *,
+    src_data_rank: int | None = 0,
+) -> DTensor:
+    """A tensor that every process has, in parts.
+
+    Args:
+        tensor: the whole; a leaf's parts are leaves.
+        device_mesh: the mesh; one of all processes if None.
+        placements: how it is to lie along each dim of the mesh; replicated if None.
+        src_data_rank: the place in each group of the process whose values count; with None each
+            process takes its own.
+
+    Example:
+        >>> from clew.distributed.tensor import Shard, distribute_tensor, init_device_mesh
+        >>> mesh = init_device_mesh("cpu", (1,))
+        >>> distribute_tensor(clew.arange(4), mesh, [Shard(0)]).placements
+        (Shard(dim=0),)
+        >>> clew.distributed.destroy_process_group()
+    """
+    mesh = _whole_mesh(device_mesh)
+    kinds = normalized(placements, mesh.ndim, tensor.ndim)
+    if isinstance(tensor, DTensor):
+        return tensor.redistribute(placements=kinds)
+    if any(isinstance(p, Partial) for p in kinds):
+        raise ValueError(f"distribute_tensor: a whole is not partial; got {list(kinds)}")
+    if mesh.get_coordinate() is None:
+        raise RuntimeError("distribute_tensor: this process is not in the mesh")
+    if not tensor.is_leaf:
+        raise RuntimeError("distribute_tensor: the tensor must be a leaf; see DTensor.from_local")
+    needs = tensor.requires_grad
+    whole = tensor.detach().clone()
+    if src_data_rank is not None:
+        for i in range(mesh.ndim):
+            c10d.broadcast(whole, group=mesh.get_group(i), group_src=src_data_rank)
+    same = [Replicate()] * mesh.ndim
+    local = redistribute_local(whole, whole.shape, mesh, same, kinds).detach()
+    made = wrap(local, mesh, kinds, whole.shape)
+    return made.requires_grad_(needs)
+
+
+def distribute_module(
+    module: Any,
+    device_mesh: DeviceMesh | None = None,
+    partition_fn: Callable[[str, Any, DeviceMesh], None] | None = None,
+    input_fn: Any = None,
+    output_fn: Any = None,
+) -> Any:
+    """A module whose parameters and buffers are distributed.
+
+    Args:
+        module: is changed, and returned.
+        device_mesh: the mesh; one of all processes if None.
+        partition_fn: called with each submodule's name, the submodule, and the mesh; replaces
+            parameters. What it leaves is replicated.
+        input_fn: called with the module, its inputs, and the mesh, before the module.
+        output_fn: called with the module, its output, and the mesh, after it.
+    """
+    mesh = _whole_mesh(device_mesh)
+    for name, part in module.named_modules():
+        if partition_fn is not None:
+            partition_fn(name, part, mesh)
+        replicate_rest(part, mesh)
+    if input_fn is not None:
+        module.register_forward_pre_hook(lambda m, inputs: input_fn(m, inputs, mesh))
+    if output_fn is not None:
+        module.register_forward_hook(lambda m, inputs, output: output_fn(m, output, mesh))
+    return module
+
+
+def replicate_rest(module: Any, mesh: DeviceMesh) -> None:
+    """Replicates the parameters and buffers of a module itself that are plain tensors."""
+    for name, p in module._parameters.items():
+        if p is not None and not isinstance(p, DTensor):
+            set_parameter(module, name, p, mesh, [Replicate()] * mesh.ndim)
+    for name, b in module._buffers.items():
+        if b is not None and not isinstance(b, DTensor):
+            module._buffers[name] = distribute_tensor(b, mesh)
+
+
+def set_parameter(
+    module: Any, name: str, p: Any, mesh: DeviceMesh, placements: Any, src_data_rank: Any = 0
+) -> None:
+    """Puts a distributed parameter in the place of a plain one."""
+    if isinstance(p, DTensor):
+        return
+    made = distribute_tensor(p.detach(), mesh, placements, src_data_rank=src_data_rank)
+    module.register_parameter(name, clew.nn.Parameter(made, requires_grad=p.requires_grad))

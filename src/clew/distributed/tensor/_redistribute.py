@@ -1,0 +1,201 @@
+"""Moving elements between processes so that a tensor lies in another way, with gradients.
+
+The gradient of what is replicated is replicated, that of a shard is a shard, and that of what is
+partial is replicated: every process's part goes into the sum once. So each change has a change
+back. Along each dim of the mesh a change is one collective of the group there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import clew
+from clew._C import Tensor
+from clew.distributed import distributed_c10d as c10d
+from clew.distributed.tensor.placement_types import Partial, Placement, Replicate, Shard
+
+_Function = clew.autograd.Function
+
+
+def chunk_sizes(size: int, count: int) -> list[int]:
+    """Sizes of the parts that `clew.chunk` makes, with zeros for processes that get none."""
+    each = -(-size // count) if size else 0
+    return [max(0, min(each, size - each * i)) for i in range(count)]
+
+
+def local_sizes(
+    sizes: Sequence[int], mesh: Any, placements: Sequence[Placement], place: Sequence[int]
+) -> tuple[list[int], list[int]]:
+    """Sizes of a process's part, and where it begins.
+
+    Args:
+        sizes: of the whole.
+        mesh: the mesh.
+        placements: along each of its dims.
+        place: the process's place in it.
+    """
+    here, begin = list(sizes), [0] * len(sizes)
+    for i, p in enumerate(placements):
+        if isinstance(p, Shard):
+            parts = chunk_sizes(here[p.dim], mesh.size(i))
+            begin[p.dim] += sum(parts[: place[i]])
+            here[p.dim] = parts[place[i]]
+    return here, begin
+
+
+def _cut(x: Tensor, dim: int, group: Any) -> Tensor:
+    parts = chunk_sizes(x.shape[dim], group.size())
+    return x.narrow(dim, sum(parts[: group.rank()]), parts[group.rank()]).contiguous()
+
+
+def _joined(x: Tensor, dim: int, group: Any, size: int) -> Tensor:
+    parts = chunk_sizes(size, group.size())
+    shapes = [[*x.shape[:dim], n, *x.shape[dim + 1 :]] for n in parts]
+    made = [clew.empty(s, dtype=x.dtype) for s in shapes]
+    c10d.all_gather(made, x.contiguous(), group)
+    return clew.cat(made, dim)
+
+
+def _summed(x: Tensor, group: Any, op: str) -> Tensor:
+    made = x.contiguous().clone()
+    c10d.all_reduce(made, c10d.ReduceOp.AVG if op == "avg" else c10d.ReduceOp.SUM, group)
+    return made
+
+
+def _sum_and_cut(x: Tensor, dim: int, group: Any, op: str) -> Tensor:
+    parts = chunk_sizes(x.shape[dim], group.size())
+    if len(set(parts)) > 1 or not parts[0]:
+        return _cut(_summed(x, group, op), dim, group)
+    made = clew.empty([*x.shape[:dim], parts[0], *x.shape[dim + 1 :]], dtype=x.dtype)
+    stacked = clew.stack([c.contiguous() for c in x.chunk(group.size(), dim)])
+    kind = c10d.ReduceOp.AVG if op == "avg" else c10d.ReduceOp.SUM
+    c10d.reduce_scatter_tensor(made, stacked, kind, group)
+    return made
+
+
+def _moved(x: Tensor, old: Placement, new: Placement, group: Any, size: int) -> Tensor:
+    """x, which lies in the old way along the group, in the new way.
+
+    Args:
+        x: this process's part.
+        old: how it lies.
+        new: how it is to lie.
+        group: the processes.
+        size: of the dim that `old` cuts, before it is cut.
+    """
+    if old == new:
+        return x
+    if isinstance(old, Shard):
+        if isinstance(new, Shard):
+            return _cut(_joined(x, old.dim, group, size), new.dim, group)
+        whole = _joined(x, old.dim, group, size)
+        return _moved(whole, Replicate(), new, group, 0)
+    if isinstance(old, Partial):
+        if isinstance(new, Shard):
+            return _sum_and_cut(x, new.dim, group, old.reduce_op)
+        return _moved(_summed(x, group, old.reduce_op), Replicate(), new, group, 0)
+    if isinstance(new, Shard):
+        return _cut(x, new.dim, group)
+    # Replicated, to parts of a sum: one process has it all. Of an average all have.
+    assert isinstance(new, Partial)
+    return x if new.reduce_op == "avg" or group.rank() == 0 else clew.zeros_like(x)
+
+
+class _Move(_Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any, old: Any, new: Any, group: Any, size: int) -> Any:
+        ctx.change, ctx.shape = (old, new, group), x.shape
+        made = _moved(x.detach(), old, new, group, size)
+        return made.view_as(made) if made.data_ptr() == x.data_ptr() else made
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        old, new, group = ctx.change
+        shape = ctx.shape
+        # Of gradients, what is partial is replicated.
+        source = Replicate() if isinstance(new, Partial) else new
+        target = Replicate() if isinstance(old, Partial) else old
+        g = move(grad, source, target, group, shape[new.dim] if isinstance(new, Shard) else 0)
+        if isinstance(new, Partial) and new.reduce_op == "avg":
+            g = g * group.size()  # every process has a share in it
+        if isinstance(old, Partial) and old.reduce_op == "avg":
+            g = g / group.size()
+        return g, None, None, None, None
+
+
+def move(x: Any, old: Placement, new: Placement, group: Any, size: int) -> Any:
+    """`_moved`, with its gradient."""
+    return x if old == new else _Move.apply(x, old, new, group, size)
+
+
+class _SumGradients(_Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any, groups: Any) -> Any:
+        ctx.groups = groups
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        for group in ctx.groups:
+            grad = move(grad, Partial(), Replicate(), group, 0)
+        return grad, None
+
+
+def sum_gradients(x: Any, groups: Sequence[Any]) -> Any:
+    """x itself, whose gradient is the sum over processes that compute different things with it."""
+    return _SumGradients.apply(x, tuple(groups)) if groups and x.requires_grad else x
+
+
+def redistribute_local(
+    x: Any,
+    sizes: Sequence[int],
+    mesh: Any,
+    old: Sequence[Placement],
+    new: Sequence[Placement],
+) -> Any:
+    """A process's part of a tensor that is to lie in another way.
+
+    Args:
+        x: its part.
+        sizes: of the whole.
+        mesh: the mesh.
+        old: how it lies.
+        new: how it is to lie.
+    """
+    place = mesh.get_coordinate()
+    if place is None:
+        raise RuntimeError("DTensor: this process is not in the mesh")
+    now = list(old)
+    # A dim that several mesh dims cut is put together from the innermost on, and cut the other way.
+    last_kept = 0
+    while last_kept < len(now) and now[last_kept] == new[last_kept]:
+        last_kept += 1
+    cut_twice = len({p.dim for p in now if isinstance(p, Shard)}) < sum(
+        isinstance(p, Shard) for p in now
+    ) or len({p.dim for p in new if isinstance(p, Shard)}) < sum(isinstance(p, Shard) for p in new)
+    if cut_twice and list(old) != list(new):
+        for i in reversed(range(last_kept, len(now))):
+            if isinstance(now[i], Shard):
+                x = _one(x, sizes, mesh, now, i, Replicate(), place)
+                now[i] = Replicate()
+    for i, target in enumerate(new):
+        x = _one(x, sizes, mesh, now, i, target, place)
+        now[i] = target
+    return x
+
+
+def _one(
+    x: Any,
+    sizes: Sequence[int],
+    mesh: Any,
+    now: list[Placement],
+    i: int,
+    new: Placement,
+    place: Any,
+) -> Any:
+    old, size = now[i], 0
+    if isinstance(old, Shard):
+        others = [p if j != i else Replicate() for j, p in enumerate(now)]
+        size = local_sizes(sizes, mesh, others, place)[0][old.dim]
+    return move(x, old, new, mesh.get_group(i), size)

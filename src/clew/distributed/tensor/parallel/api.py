@@ -1,0 +1,72 @@
+"""Applying styles to a module's parts by name."""
+
+from __future__ import annotations
+
+import fnmatch
+import warnings
+from typing import Any
+
+from clew.distributed.tensor._api import _whole_mesh
+from clew.distributed.tensor.parallel.style import ParallelStyle
+
+__all__ = ["parallelize_module"]
+
+
+def parallelize_module(
+    module: Any,
+    device_mesh: Any = None,
+    parallelize_plan: Any = None,
+    *,
+    src_data_rank: int | None = 0,
+) -> Any:
+    """Divides a module between the processes of a one-dimensional mesh.
+
+    Args:
+        module: is changed, and returned.
+        device_mesh: the mesh; one of all processes if None.
+        parallelize_plan: a style for the module, or styles by the names of its parts, in which `*`
+            stands for any name.
+        src_data_rank: the process whose parameters count; with None each takes its own.
+
+    Example:
+        >>> from clew.distributed.tensor import init_device_mesh
+        >>> from clew.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel
+        >>> net = clew.nn.Sequential(clew.nn.Linear(4, 8), clew.nn.ReLU(), clew.nn.Linear(8, 2))
+        >>> plan = {"0": ColwiseParallel(), "2": RowwiseParallel()}
+        >>> net = parallelize_module(net, init_device_mesh("cpu", (1,)), plan)
+        >>> net(clew.ones(1, 4)).shape
+        clew.Size([1, 2])
+        >>> clew.distributed.destroy_process_group()
+    """
+    mesh = _whole_mesh(device_mesh)
+    if parallelize_plan is None:
+        warnings.warn("parallelize_module: there is no plan, so nothing is divided", stacklevel=2)
+        return module
+    if isinstance(parallelize_plan, ParallelStyle):
+        parallelize_plan.src_data_rank = src_data_rank
+        return parallelize_plan._apply(module, mesh)
+    if not isinstance(parallelize_plan, dict):
+        raise TypeError(
+            "parallelize_module: the plan must be a ParallelStyle or a dict of them; got "
+            f"{type(parallelize_plan).__name__}"
+        )
+    for path, style in parallelize_plan.items():
+        if not path:
+            raise ValueError("parallelize_module: the plan has an empty name; give the style alone")
+        found = [module]
+        for name in path.split("."):
+            found = [
+                part
+                for one in found
+                for own, part in one.named_children()
+                if fnmatch.fnmatch(own, name)
+            ]
+        if not found:
+            warnings.warn(
+                f"parallelize_module: the module has no part {path!r}; its parts are "
+                f"{[n for n, _ in module.named_modules() if n][:8]}",
+                stacklevel=2,
+            )
+        for part in found:
+            parallelize_module(part, mesh, style, src_data_rank=src_data_rank)
+    return module

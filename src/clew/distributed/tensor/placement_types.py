@@ -1,0 +1,123 @@
+"""How a distributed tensor lies along a dim of its mesh."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["Partial", "Placement", "Replicate", "Shard"]
+
+
+class Placement:
+    """How a tensor lies along one dim of a mesh: `Shard`, `Replicate` or `Partial`."""
+
+    def is_shard(self, dim: int | None = None) -> bool:
+        """Whether it is cut, along a dim."""
+        return False
+
+    def is_replicate(self) -> bool:
+        """Whether every process has all of it."""
+        return False
+
+    def is_partial(self, reduce_op: str | None = None) -> bool:
+        """Whether the processes' tensors have still to be combined."""
+        return False
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.__dict__ == getattr(other, "__dict__", None)
+
+    def __hash__(self) -> int:
+        return hash((type(self).__name__, *self.__dict__.values()))
+
+
+class Shard(Placement):
+    """Each process has a part along a dim, as `clew.chunk` cuts it; the last ones may have none.
+
+    Args:
+        dim: the tensor's dim.
+
+    Example:
+        >>> Shard(1).is_shard(1)
+        True
+    """
+
+    def __init__(self, dim: int) -> None:
+        if not isinstance(dim, int) or isinstance(dim, bool):
+            raise TypeError(f"Shard: dim must be an int; got {dim!r}")
+        self.dim = dim
+
+    def is_shard(self, dim: int | None = None) -> bool:
+        """Whether it is cut, along a dim."""
+        return dim is None or self.dim == dim
+
+    def __repr__(self) -> str:
+        return f"Shard(dim={self.dim})"
+
+
+class Replicate(Placement):
+    """Every process has the whole.
+
+    Example:
+        >>> Replicate().is_replicate()
+        True
+    """
+
+    def is_replicate(self) -> bool:
+        """Whether every process has all of it."""
+        return True
+
+    def __repr__(self) -> str:
+        return "Replicate()"
+
+
+class Partial(Placement):
+    """The whole is what the processes' tensors give when they are combined.
+
+    Args:
+        reduce_op: "sum" or "avg".
+
+    Example:
+        >>> Partial().is_partial("sum")
+        True
+    """
+
+    def __init__(self, reduce_op: str = "sum") -> None:
+        if reduce_op not in ("sum", "avg"):
+            raise NotImplementedError(
+                f'Partial: reduce_op must be "sum" or "avg"; got {reduce_op!r}'
+            )
+        self.reduce_op = reduce_op
+
+    def is_partial(self, reduce_op: str | None = None) -> bool:
+        """Whether the processes' tensors have still to be combined, in that way."""
+        return reduce_op is None or self.reduce_op == reduce_op
+
+    def __repr__(self) -> str:
+        return f"Partial({self.reduce_op})"
+
+
+def normalized(placements: Any, mesh_ndim: int, ndim: int) -> tuple[Placement, ...]:
+    """One placement for each dim of the mesh, with dims counted from the front.
+
+    Args:
+        placements: those given, or None for Replicate.
+        mesh_ndim: how many there must be.
+        ndim: of the tensor.
+    """
+    if placements is None:
+        return (Replicate(),) * mesh_ndim
+    given = (placements,) if isinstance(placements, Placement) else tuple(placements)
+    if len(given) != mesh_ndim:
+        raise ValueError(
+            f"DTensor: the mesh has {mesh_ndim} dims, so there must be as many placements; got "
+            f"{list(given)}"
+        )
+    made: list[Placement] = []
+    for p in given:
+        if not isinstance(p, Placement):
+            raise TypeError(f"DTensor: a placement is Shard, Replicate or Partial; got {p!r}")
+        if isinstance(p, Shard):
+            if not -ndim <= p.dim < ndim:
+                raise IndexError(f"DTensor: {p} of a tensor of {ndim} dims")
+            p = Shard(p.dim % ndim)
+        made.append(p)
+    return tuple(made)

@@ -1,0 +1,14 @@
+"""Distributed tensors and tensor parallelism of several ranks."""
+
+import pytest
+from ranks import HERE, launch, needs_mpi
+
+pytestmark = needs_mpi
+
+
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_distributed_tensors(n):
+    done = launch(n, HERE / "checks_tensor.py")
+    assert done.returncode == 0, done.stdout + done.stderr
+    for r in range(n):
+        assert f"rank {r} is through" in done.stdout
