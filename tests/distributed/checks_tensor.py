@@ -69,7 +69,7 @@ for size in [(4, 6), (5, 7), (1, 3), (2 * n, 3 * n)]:
         if isinstance(old, Partial):
             # Every process computed with its own: their gradients together are the whole's.
             want = want / n
-        same(d.grad, want)
+        same(d.grad.to_local(), want)
 
 # Operations: values and gradients are the whole's, however operands lie.
 CASES = [
@@ -122,7 +122,7 @@ for name, f, sizes in CASES:
             (got * distribute_tensor(weight, mesh)).sum().redistribute(
                 placements=[Replicate()]).backward()  # fmt: skip
             for w, d, p in zip(wholes, parts, combination):
-                same(d.grad, distribute_tensor(w.grad, mesh, [p]).to_local())
+                same(d.grad.to_local(), distribute_tensor(w.grad, mesh, [p]).to_local())
         except AssertionError as error:
             raise AssertionError(f"{name} of {combination}: {error}") from None
 
@@ -136,7 +136,7 @@ for p in (Replicate(), Shard(0), Shard(1)):
     same(got.full_tensor(), want)
     (want**2).sum().backward()
     (got.full_tensor() ** 2).sum().backward()
-    same(d.grad, distribute_tensor(whole.grad, mesh, [p]).to_local())
+    same(d.grad.to_local(), distribute_tensor(whole.grad, mesh, [p]).to_local())
 
 # What cannot be done says so.
 d = distribute_tensor(numbers(4, 6), mesh, [Shard(0)])
@@ -273,7 +273,7 @@ if n == 4:
         leaf = whole.clone().requires_grad_()
         (d @ d.T).sum().full_tensor().backward()
         (leaf @ leaf.T).sum().backward()
-        same(d.grad, distribute_tensor(leaf.grad, grid, ways2).to_local())
+        same(d.grad.to_local(), distribute_tensor(leaf.grad, grid, ways2).to_local())
 
 dist.barrier()
 print(f"rank {r} is through")

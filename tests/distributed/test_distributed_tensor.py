@@ -12,3 +12,11 @@ def test_distributed_tensors(n):
     assert done.returncode == 0, done.stdout + done.stderr
     for r in range(n):
         assert f"rank {r} is through" in done.stdout
+
+
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_fully_sharded(n):
+    done = launch(n, HERE / "checks_shard.py")
+    assert done.returncode == 0, done.stdout + done.stderr
+    for r in range(n):
+        assert f"rank {r} is through" in done.stdout

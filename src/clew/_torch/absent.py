@@ -18,11 +18,7 @@ _GPU = "this needs a GPU; clew runs on the CPU"
 
 # Module: why its names cannot be used, and the names.
 MODULES: dict[str, tuple[str, str]] = {
-    "distributed._composable": (_SHARDED, "checkpoint fully_shard replicate"),
-    "distributed._composable.fsdp": (
-        _SHARDED,
-        "CPUOffloadPolicy FSDPModule MixedPrecisionPolicy OffloadPolicy fully_shard",
-    ),
+    "distributed._composable": (_SHARDED, "checkpoint replicate"),
     "distributed._composable.replicate": (_SHARDED, "replicate"),
     "distributed._functional_collectives": (
         _SHARDED,
@@ -91,7 +87,6 @@ MODULES: dict[str, tuple[str, str]] = {
     "distributed.elastic.multiprocessing.errors": (_SHARDED, "ChildFailedError"),
     "distributed.elastic.multiprocessing.api": (_SHARDED, "DefaultLogsSpecs"),
     "distributed.fsdp._common_utils": (_SHARDED, "_FSDPState _named_parameters_with_duplicates"),
-    "distributed.fsdp._fully_shard": (_SHARDED, "FSDPModule fully_shard"),
     "distributed.fsdp._runtime_utils": (_SHARDED, ""),
     "distributed.fsdp.sharded_grad_scaler": (_SHARDED, "ShardedGradScaler"),
     "distributed.fsdp.wrap": (

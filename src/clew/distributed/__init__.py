@@ -177,7 +177,7 @@ def is_torchelastic_launched() -> bool:
     return os.environ.get("TORCHELASTIC_RUN_ID") is not None
 
 
-_MODULES = ("distributed_c10d", "tensor")
+_MODULES = ("distributed_c10d", "fsdp", "tensor")
 
 
 def __getattr__(name: str) -> Any:

@@ -30,15 +30,15 @@ def _whole_mesh(mesh: Any) -> DeviceMesh:
     return mesh
 
 
+_GRAD: Any = vars(Tensor)["grad"]
+
+
 class DTensor(Tensor):
     """A tensor of which each process of a mesh has a part; operations on it are the whole's.
 
     What a process holds is this object's own memory, so optimizers and initialisation in place work
     on it. An operation moves what has to be moved, computes on each process's part, and says how
-    the result lies. Its gradient is a tensor like the part.
-
-    Note:
-        `grad` is the process's part of the gradient as a plain tensor; PyTorch gives a DTensor.
+    the result lies.
 
     Example:
         >>> from clew.distributed.tensor import DTensor, Shard, init_device_mesh
@@ -181,6 +181,22 @@ class DTensor(Tensor):
     def shape(self) -> Any:
         """Sizes of the whole."""
         return clew.Size(self._sizes)
+
+    @property
+    def grad(self) -> Any:
+        """The gradient, lying like the tensor."""
+        with DisableTorchFunctionSubclass():
+            own = _GRAD.__get__(self)
+        return None if own is None else wrap(own, self._mesh, self._placements, self._sizes)
+
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        with DisableTorchFunctionSubclass():
+            _GRAD.__set__(self, part_of(value) if isinstance(value, DTensor) else value)
+
+    @grad.deleter
+    def grad(self) -> None:
+        self.grad = None
 
     def size(self, dim: int | None = None) -> Any:
         """Sizes of the whole, or one of them."""

@@ -46,7 +46,9 @@ def local_sizes(
 
 def _cut(x: Tensor, dim: int, group: Any) -> Tensor:
     parts = chunk_sizes(x.shape[dim], group.size())
-    return x.narrow(dim, sum(parts[: group.rank()]), parts[group.rank()]).contiguous()
+    mine = x.narrow(dim, sum(parts[: group.rank()]), parts[group.rank()])
+    # A copy, so that the whole's memory can go.
+    return mine.clone(memory_format=clew.contiguous_format)
 
 
 def _joined(x: Tensor, dim: int, group: Any, size: int) -> Tensor:

@@ -151,6 +151,8 @@ def name_of(func: Any) -> str:
         owner = getattr(func, "__self__", None)
         name = getattr(getattr(owner, "fget", owner), "__name__", name)
         return name.removeprefix("_").removesuffix("_property")
+    if name in ("__bool__", "__float__", "__int__", "__index__", "__contains__", "__array__"):
+        return name
     if name.startswith("__") and name.endswith("__"):
         name = name[2:-2]
         if name in ("radd", "rsub", "rmul"):
@@ -395,6 +397,13 @@ def _replicated(c: Call) -> Any:
     return c.run([same] * len(c.operands), same)
 
 
+def _value(c: Call) -> Any:
+    """What is no tensor, of the whole."""
+    same = (R,) * c.mesh.ndim
+    parts = c.parts([same] * len(c.operands), same)
+    return c.mapped(lambda x: parts[id(x)])
+
+
 def _whole_along(dims: Callable[[Call], list[int]]) -> Callable[[Call], Any]:
     """Parts of the first operand are enough, but for these dims; the others are replicated."""
 
@@ -495,11 +504,12 @@ RULES: dict[str, Callable[[Call], Any]] = {
     "mean": _mean,
     **dict.fromkeys("amax amin prod all any logsumexp var std norm".split(), _reduction(False)),
     **dict.fromkeys("max min argmax argmin topk median cross_entropy nll_loss mse_loss l1_loss "
-                    "smooth_l1_loss huber_loss binary_cross_entropy kl_div isclose allclose equal "
-                    "binary_cross_entropy_with_logits item tolist numpy gather scatter stack "
-                    "masked_select tril triu vector_norm float_power outer einsum conv1d conv2d "
-                    "index_select bool repeat".split(), _replicated),
-    **dict.fromkeys("is_nonzero __float__ __int__".split(), _replicated),
+                    "smooth_l1_loss huber_loss binary_cross_entropy kl_div isclose repeat "
+                    "binary_cross_entropy_with_logits gather scatter stack index_select "
+                    "masked_select tril triu vector_norm float_power outer conv1d conv2d".split(),
+                    _replicated),
+    **dict.fromkeys("allclose equal item tolist numpy is_nonzero __bool__ __float__ __int__ "
+                    "__index__ __contains__ __array__".split(), _value),
     **_shapes.RULES,
 }  # fmt: skip
 

@@ -11,6 +11,7 @@ from clew import _C
 from clew._provenance import user_level
 
 from ..functional._core import vector_norm
+from ..parameter import Parameter
 
 __all__ = [
     "clip_grad_norm",
@@ -23,6 +24,13 @@ __all__ = [
 
 _gradients = _C._gradients_of
 _SHOWN = 4  # tensors that a message lists
+
+
+def _are_distributed(tensors: Any) -> bool:
+    return any(
+        type(t) is not clew.Tensor and type(t) is not Parameter and hasattr(t, "_placements")
+        for t in tensors
+    )
 
 
 def get_total_norm(
@@ -50,8 +58,13 @@ def get_total_norm(
     if not tensors:
         return clew.tensor(0.0)
     norm_type = float(norm_type)
-    value = _C._norm_of_gradients(tensors, norm_type)
-    if value is not None:
+    spread = _are_distributed(tensors)
+    value = None if spread else _C._norm_of_gradients(tensors, norm_type)
+    if spread:
+        from clew.distributed.tensor._norms import total_norm
+
+        total = total_norm(tensors, norm_type)
+    elif value is not None:
         total = clew.tensor(value, dtype=tensors[0].dtype)
     else:
         with clew.no_grad():
@@ -124,7 +137,10 @@ def clip_grad_norm_(
         parameters = [parameters]
     else:
         parameters = list(parameters)
-    total = get_total_norm(_gradients(parameters), norm_type, error_if_nonfinite, foreach)
+    grads = _gradients(parameters)
+    if _are_distributed(parameters):
+        grads = [p.grad for p in parameters if p.grad is not None]
+    total = get_total_norm(grads, norm_type, error_if_nonfinite, foreach)
     clip_grads_with_norm_(parameters, max_norm, total, foreach)
     return total
 

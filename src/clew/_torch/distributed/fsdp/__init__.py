@@ -19,15 +19,28 @@ from clew._torch.distributed.fsdp.api import (
     StateDictSettings,
     StateDictType,
 )
+from clew.distributed.fsdp import (
+    CPUOffloadPolicy,
+    FSDPModule,
+    MixedPrecisionPolicy,
+    OffloadPolicy,
+    UnshardHandle,
+    fully_shard,
+    register_fsdp_forward_method,
+)
 
 __all__ = [
     "BackwardPrefetch",
     "CPUOffload",
+    "CPUOffloadPolicy",
+    "FSDPModule",
     "FullOptimStateDictConfig",
     "FullStateDictConfig",
     "LocalOptimStateDictConfig",
     "LocalStateDictConfig",
     "MixedPrecision",
+    "MixedPrecisionPolicy",
+    "OffloadPolicy",
     "OptimStateDictConfig",
     "ShardedOptimStateDictConfig",
     "ShardedStateDictConfig",
@@ -35,10 +48,10 @@ __all__ = [
     "StateDictConfig",
     "StateDictSettings",
     "StateDictType",
+    "UnshardHandle",
+    "fully_shard",
+    "register_fsdp_forward_method",
 ]
 
-for _name in (
-    "CPUOffloadPolicy FSDPModule FlatParameter FullyShardedDataParallel MixedPrecisionPolicy "
-    "OffloadPolicy OptimStateKeyType UnshardHandle fully_shard register_fsdp_forward_method"
-).split():
+for _name in "FlatParameter FullyShardedDataParallel OptimStateKeyType".split():
     globals()[_name] = absent("distributed.fsdp", _name, _SHARDED)

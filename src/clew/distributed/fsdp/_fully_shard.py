@@ -1,0 +1,492 @@
+"""fully_shard: parameters, gradients and optimizer state in parts (Zhao et al., FSDP, 2023).
+
+Between uses a parameter is a DTensor cut along its first dim. When a module is called its
+parameters are put together by one recorded operation, whose gradient cuts the sums of the
+gradients. What the module's operations save of them is not kept: it is put together again when
+backward asks for it. While one module works, the next one's parameters are on their way.
+"""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import clew
+from clew import nn
+from clew.distributed import distributed_c10d as c10d
+from clew.distributed.tensor import DTensor, Replicate, Shard
+from clew.distributed.tensor._api import _whole_mesh, distribute_tensor, part_of
+
+__all__ = [
+    "CPUOffloadPolicy",
+    "FSDPModule",
+    "MixedPrecisionPolicy",
+    "OffloadPolicy",
+    "UnshardHandle",
+    "fully_shard",
+    "register_fsdp_forward_method",
+]
+
+
+@dataclass(frozen=True)
+class MixedPrecisionPolicy:
+    """Dtypes of the work on sharded parameters.
+
+    Args:
+        param_dtype: of parameters while they are whole, and so of the computation.
+        reduce_dtype: in which gradients are added; param_dtype if None.
+        output_dtype: of the module's outputs.
+        cast_forward_inputs: make floating inputs param_dtype.
+    """
+
+    param_dtype: Any = None
+    reduce_dtype: Any = None
+    output_dtype: Any = None
+    cast_forward_inputs: bool = True
+
+
+@dataclass
+class OffloadPolicy:
+    """Parts stay where they are."""
+
+
+@dataclass
+class CPUOffloadPolicy(OffloadPolicy):
+    """Parts lie in the CPU's memory; here they always do.
+
+    Args:
+        pin_memory: accepted.
+    """
+
+    pin_memory: bool = True
+
+
+class _Member:
+    """One parameter: its part, and where it is an attribute."""
+
+    def __init__(self, sharded: Any, places: list[tuple[Any, str]]) -> None:
+        self.sharded, self.places = sharded, places
+        self.sizes = tuple(sharded._sizes)
+
+
+class _Group:
+    """The parameters that are put together when one module is called."""
+
+    def __init__(
+        self, mesh: Any, members: list[_Member], policy: MixedPrecisionPolicy, reshard: Any
+    ) -> None:
+        self.members, self.policy, self.reshard_after_forward = members, policy, reshard
+        self.across = mesh.get_group(mesh.ndim - 1)
+        self.copies = mesh.get_group(0) if mesh.ndim == 2 else None
+        self.sync = True
+        self.divide: float | None = None
+        self.whole: list[Any] | None = None  # recorded, while the module has them
+        self.again: list[Any] | None = None  # for backward
+        self.pending: Any = None
+        self.unsynced: list[Any] = [None] * len(members)
+        self.after: Any = None  # weak: the group that was used after this one
+        self.before: Any = None
+
+    # ---- putting together ----
+
+    def _begin(self) -> tuple[list[Any], list[Any], Any]:
+        """Whole tensors that are being filled, what fills them, and the values' versions."""
+        n = self.across.size()
+        made, works = [], []
+        for m in self.members:
+            local = part_of(m.sharded).detach()
+            if self.policy.param_dtype is not None and local.is_floating_point():
+                local = local.to(self.policy.param_dtype)
+            rows = -(-m.sizes[0] // n)
+            if local.shape[0] != rows:
+                padded = clew.zeros(rows, *m.sizes[1:], dtype=local.dtype)
+                padded[: local.shape[0]] = local
+                local = padded
+            full = clew.empty(rows * n, *m.sizes[1:], dtype=local.dtype)
+            works.append(
+                c10d.all_gather_into_tensor(
+                    full, local.contiguous(), group=self.across, async_op=True
+                )
+            )
+            made.append(full[: m.sizes[0]] if rows * n != m.sizes[0] else full)
+        return made, works, self._versions()
+
+    def _versions(self) -> list[int]:
+        return [part_of(m.sharded)._version for m in self.members]
+
+    def gathered(self) -> list[Any]:
+        """Whole tensors, without a record."""
+        with clew.no_grad():
+            pending, self.pending = self.pending, None
+            if pending is not None:
+                for work in pending[1]:
+                    work.wait()
+                if pending[2] == self._versions():
+                    return list(pending[0])
+            made, works, _ = self._begin()
+            for work in works:
+                work.wait()
+            return made
+
+    def ahead(self, other: Any) -> None:
+        """Begins to put another group together, if it is known which is next."""
+        group = other() if other is not None else None
+        if group is None or group is self or group.pending or group.whole or group.again:
+            return
+        with clew.no_grad():
+            group.pending = group._begin()
+
+    def unshard(self) -> None:
+        """The module's attributes are whole tensors from now on."""
+        if self.whole is not None:
+            return
+        self.whole = list(_Unshard.apply(self, *(part_of(m.sharded) for m in self.members)))
+        for m, full in zip(self.members, self.whole):
+            for owner, name in m.places:
+                owner._parameters[name] = full
+
+    def reshard(self) -> None:
+        """The module's attributes are the parts from now on."""
+        if self.whole is None:
+            return
+        self.whole = None
+        for m in self.members:
+            for owner, name in m.places:
+                owner._parameters[name] = m.sharded
+
+    def hooks(self) -> Any:
+        """A context in which what is saved of whole tensors is not kept."""
+        assert self.whole is not None
+        known = {t.untyped_storage().data_ptr(): i for i, t in enumerate(self.whole) if t.numel()}
+
+        def pack(t: Any) -> Any:
+            i = known.get(t.untyped_storage().data_ptr()) if t.numel() else None
+            return t if i is None else (i, t.shape, t.stride(), t.storage_offset())
+
+        def unpack(kept: Any) -> Any:
+            if not isinstance(kept, tuple):
+                return kept
+            i, shape, stride, offset = kept
+            if self.again is None:
+                self.again = self.gathered()
+                self.ahead(self.before)
+            return self.again[i].as_strided(shape, stride, offset)
+
+        return clew.autograd.graph.saved_tensors_hooks(pack, unpack)
+
+    # ---- gradients ----
+
+    def reduced(self, grads: Any) -> list[Any]:
+        """Each parameter's part of the gradients' mean; None where nothing is added up yet."""
+        n = self.across.size()
+        made: list[Any] = []
+        total = n * (self.copies.size() if self.copies is not None else 1)
+        works: list[Any] = []
+        with clew.no_grad():
+            for i, (m, grad) in enumerate(zip(self.members, grads)):
+                if self.unsynced[i] is not None:
+                    grad = grad + self.unsynced[i]
+                    self.unsynced[i] = None
+                if not self.sync:
+                    self.unsynced[i] = grad.detach()
+                    made.append(None)
+                    continue
+                kind = self.policy.reduce_dtype or grad.dtype
+                rows = -(-m.sizes[0] // n)
+                padded = clew.zeros(rows * n, *m.sizes[1:], dtype=kind)
+                padded[: m.sizes[0]] = grad
+                padded /= self.divide or total
+                part = clew.empty(rows, *m.sizes[1:], dtype=kind)
+                works.append(
+                    c10d.reduce_scatter_tensor(part, padded, group=self.across, async_op=True)
+                )
+                mine = part_of(m.sharded).shape[0]
+                made.append(part[:mine] if mine != rows else part)
+            for work in works:
+                work.wait()
+            for i, part in enumerate(made):
+                if part is None:
+                    continue
+                if self.copies is not None:
+                    part = part.contiguous()
+                    c10d.all_reduce(part, group=self.copies)
+                made[i] = part.to(self.members[i].sharded.dtype)
+        return made
+
+
+class _Unshard(clew.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, group: Any, *locals_: Any) -> Any:
+        ctx.group = group
+        return tuple(group.gathered())
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        group = ctx.group
+        group.again = None
+        group.reshard()
+        return None, *group.reduced(grads)
+
+
+class UnshardHandle:
+    """What `unshard(async_op=True)` gives."""
+
+    def __init__(self, group: Any) -> None:
+        self._group = group
+
+    def wait(self) -> None:
+        """Waits until the parameters are whole."""
+        self._group.unshard()
+
+
+class FSDPModule:
+    """What a module is, too, after `fully_shard`."""
+
+    _fsdp_group: Any
+
+    def _groups(self, recurse: bool) -> list[Any]:
+        parts = self.modules() if recurse else [self]  # type: ignore[attr-defined]
+        return [p._fsdp_group for p in parts if isinstance(p, FSDPModule)]
+
+    def unshard(self, async_op: bool = False) -> UnshardHandle | None:
+        """Puts this module's parameters together.
+
+        Args:
+            async_op: give a handle to wait for instead of waiting.
+        """
+        group = self._fsdp_group
+        if async_op:
+            if group.whole is None and group.pending is None:
+                with clew.no_grad():
+                    group.pending = group._begin()
+            return UnshardHandle(group)
+        group.unshard()
+        return None
+
+    def reshard(self) -> None:
+        """Lets go of whole parameters."""
+        self._fsdp_group.reshard()
+
+    def set_requires_gradient_sync(
+        self, requires_gradient_sync: bool, *, recurse: bool = True
+    ) -> None:
+        """Whether backward adds gradients up over the processes.
+
+        Args:
+            requires_gradient_sync: with False whole gradients are kept until a backward with True.
+            recurse: the modules within, too.
+        """
+        for group in self._groups(recurse):
+            group.sync = bool(requires_gradient_sync)
+
+    def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True) -> None:
+        """Whether whole parameters go after forward.
+
+        Args:
+            reshard_after_forward: whether they do.
+            recurse: of the modules within, too.
+        """
+        for group in self._groups(recurse):
+            group.reshard_after_forward = bool(reshard_after_forward)
+
+    def set_gradient_divide_factor(self, factor: float) -> None:
+        """What sums of gradients are divided by, instead of the number of processes.
+
+        Args:
+            factor: the number.
+        """
+        self._fsdp_group.divide = factor
+
+    def set_modules_to_forward_prefetch(self, modules: list[Any]) -> None:
+        """Which modules' parameters are on their way while this one works.
+
+        Args:
+            modules: the first one counts.
+        """
+        if modules:
+            self._fsdp_group.after = weakref.ref(modules[0]._fsdp_group)
+
+    def set_modules_to_backward_prefetch(self, modules: list[Any]) -> None:
+        """The same in backward.
+
+        Args:
+            modules: the first one counts.
+        """
+        if modules:
+            self._fsdp_group.before = weakref.ref(modules[0]._fsdp_group)
+
+
+class _Order:
+    """Which group is used after which, within the outermost call."""
+
+    depth = 0
+    last: Any = None
+
+
+def _around(module: Any, run: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    group = module._fsdp_group
+    outermost = _Order.depth == 0
+    if outermost:
+        _Order.last = None
+    policy = group.policy
+    if policy.param_dtype is not None and policy.cast_forward_inputs:
+        args, kwargs = _cast((args, kwargs), policy.param_dtype)
+    last = _Order.last() if _Order.last is not None else None
+    if last is not None and last is not group:
+        last.after, group.before = weakref.ref(group), weakref.ref(last)
+    _Order.last = weakref.ref(group)
+    group.unshard()
+    group.ahead(group.after)
+    reshard = group.reshard_after_forward
+    reshard = (not outermost) if reshard is None else reshard
+    _Order.depth += 1
+    try:
+        with group.hooks() if reshard and clew.is_grad_enabled() else nullcontext():
+            output = run(*args, **kwargs)
+    finally:
+        _Order.depth -= 1
+        if reshard or not clew.is_grad_enabled():
+            group.reshard()
+    return output if policy.output_dtype is None else _cast(output, policy.output_dtype)
+
+
+def _cast(x: Any, dtype: Any) -> Any:
+    if isinstance(x, clew.Tensor):
+        return x.to(dtype) if x.is_floating_point() else x
+    if isinstance(x, dict):
+        return {k: _cast(v, dtype) for k, v in x.items()}
+    if isinstance(x, (list, tuple)) and not hasattr(x, "_fields"):
+        return type(x)(_cast(v, dtype) for v in x)
+    return x
+
+
+_classes: dict[type, type] = {}
+
+
+def _class_of(kind: Any) -> type:
+    """The class that is `kind` and an FSDPModule."""
+    if kind in _classes:
+        return _classes[kind]
+
+    def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
+        own = kind.forward
+        return _around(self, functools.partial(own, self), args, kwargs)
+
+    made = type(f"FSDP{kind.__name__}", (FSDPModule, kind), {"forward": forward})
+    return _classes.setdefault(kind, made)
+
+
+def register_fsdp_forward_method(module: Any, method_name: str) -> None:
+    """Has another method put the parameters together as forward does.
+
+    Args:
+        module: what `fully_shard` returned; others are left alone.
+        method_name: its name.
+    """
+    if not isinstance(module, FSDPModule):
+        return
+    own = getattr(module, method_name)
+
+    @functools.wraps(own)
+    def method(*args: Any, **kwargs: Any) -> Any:
+        return _around(module, own, args, kwargs)
+
+    setattr(module, method_name, method)
+
+
+def fully_shard(
+    module: Any,
+    *,
+    mesh: Any = None,
+    reshard_after_forward: bool | int | None = None,
+    shard_placement_fn: Any = None,
+    mp_policy: MixedPrecisionPolicy | None = None,
+    offload_policy: OffloadPolicy | None = None,
+    ignored_params: Any = None,
+) -> Any:
+    """Spreads a module's parameters, their gradients and so the optimizer's state over processes.
+
+    Apply it to the parts of a model first, then to the model: each call takes the parameters that
+    no inner one has. Make the optimizer afterwards.
+
+    Args:
+        module: a module, or a list of them that are called one after the other; is changed.
+        mesh: along its last dim parameters are cut; along a first of two they are copied. One of
+            all processes if None.
+        reshard_after_forward: let go of whole parameters after forward, and put them together again
+            in backward; None does, but not for the outermost module.
+        shard_placement_fn: must be None; the first dim is cut.
+        mp_policy: dtypes.
+        offload_policy: accepted; everything is on the CPU.
+        ignored_params: parameters that stay as they are.
+
+    Returns:
+        The module, which is an `FSDPModule` now.
+
+    Example:
+        >>> net = clew.nn.Linear(4, 2)
+        >>> fully_shard(net)(clew.ones(1, 4)).sum().backward()
+        >>> net.weight.grad.full_tensor()
+        tensor([[1., 1., 1., 1.],
+                [1., 1., 1., 1.]])
+        >>> clew.distributed.destroy_process_group()
+    """
+    if isinstance(module, (list, tuple)):
+        for one in module:
+            fully_shard(
+                one,
+                mesh=mesh,
+                reshard_after_forward=reshard_after_forward,
+                mp_policy=mp_policy,
+                offload_policy=offload_policy,
+                ignored_params=ignored_params,
+            )
+        return module
+    if not isinstance(module, nn.Module):
+        raise TypeError(f"fully_shard: expected a Module; got {type(module).__name__}")
+    if isinstance(module, FSDPModule):
+        raise ValueError("fully_shard: the module is sharded already")
+    if shard_placement_fn is not None:
+        raise NotImplementedError("fully_shard: shard_placement_fn must be None")
+    where = _whole_mesh(mesh)
+    if where.ndim > 2:
+        raise ValueError(f"fully_shard: the mesh must have one or two dims; got {where.ndim}")
+    ways = [Replicate()] * (where.ndim - 1) + [Shard(0)]
+    ignored = {id(p) for p in ignored_params or ()}
+    taken = {
+        id(m.sharded)
+        for part in module.modules()
+        if isinstance(part, FSDPModule)
+        for m in part._fsdp_group.members
+    }
+    places: dict[int, tuple[Any, list[tuple[Any, str]]]] = {}
+    for part in module.modules():
+        for name, p in part._parameters.items():
+            if p is None or id(p) in ignored or id(p) in taken:
+                continue
+            if p.ndim == 0:
+                raise ValueError(
+                    f"fully_shard: parameter {name!r} has no dim to cut; give it one, or "
+                    "name it in ignored_params"
+                )
+            places.setdefault(id(p), (p, []))[1].append((part, name))
+    members = []
+    for p, at in places.values():
+        if isinstance(p, DTensor):
+            raise NotImplementedError("fully_shard: of parameters that are distributed already")
+        made = distribute_tensor(p.detach(), where, ways, src_data_rank=None)
+        sharded = nn.Parameter(made, requires_grad=p.requires_grad)
+        for owner, name in at:
+            owner._parameters[name] = sharded
+        members.append(_Member(sharded, at))
+    reshard = (
+        reshard_after_forward if reshard_after_forward is None else bool(reshard_after_forward)
+    )
+    group = _Group(where, members, mp_policy or MixedPrecisionPolicy(), reshard)
+    module.__class__ = _class_of(type(module))
+    object.__setattr__(module, "_fsdp_group", group)
+    return module

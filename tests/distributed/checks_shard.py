@@ -1,0 +1,131 @@
+"""Run by ranks: parameters, gradients and optimizer state in parts, against one process."""
+
+import numpy as np
+import torch
+import torch.distributed as dist
+import torch.nn.functional as F
+from torch import nn
+from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
+from torch.distributed.tensor import DTensor, Replicate, Shard, init_device_mesh
+
+dist.init_process_group("mpi")
+r, n = dist.get_rank(), dist.get_world_size()
+
+
+class Block(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.up, self.down = nn.Linear(width, 3 * width), nn.Linear(3 * width, width)
+        self.norm = nn.LayerNorm(width)
+
+    def forward(self, x):
+        return x + self.down(F.gelu(self.up(self.norm(x))))
+
+
+def net(width=10, depth=3):
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(7, width), *(Block(width) for _ in range(depth)),
+                         nn.Linear(width, 3)).double()  # fmt: skip
+
+
+def shard(model, **options):
+    for block in model:
+        if isinstance(block, Block):
+            fully_shard(block, **options)
+    return fully_shard(model, **options)
+
+
+def batch(step, rows=4):
+    x = np.random.default_rng(step).normal(size=(rows * n, 7))
+    return torch.tensor(x), torch.tensor(x[rows * r : rows * (r + 1)])
+
+
+for options in ({}, {"reshard_after_forward": True}, {"reshard_after_forward": False}):
+    plain, ours = net(), shard(net(), **options)
+    assert isinstance(ours, FSDPModule) and isinstance(ours, nn.Sequential)
+    opts = [torch.optim.AdamW(m.parameters(), 0.01) for m in (plain, ours)]
+    for step in range(4):
+        whole, part = batch(step)
+        losses = [(plain(whole) ** 2).mean(), (ours(part) ** 2).mean()]
+        [o.zero_grad() for o in opts]
+        [loss.backward() for loss in losses]
+        for p, q in zip(plain.parameters(), ours.parameters()):
+            assert isinstance(q, DTensor) and isinstance(q.grad, DTensor)
+            assert q.placements == (Shard(0),) and q.shape == p.shape
+            assert np.allclose(q.grad.full_tensor().numpy(), p.grad.numpy(), atol=1e-12)
+        norms = [torch.nn.utils.clip_grad_norm_(m.parameters(), 0.5) for m in (plain, ours)]
+        assert np.allclose(norms[0].item(), norms[1].item(), rtol=1e-10)
+        [o.step() for o in opts]
+    for (name, p), (other, q) in zip(plain.named_parameters(), ours.named_parameters()):
+        assert name == other
+        assert np.allclose(q.full_tensor().detach().numpy(), p.detach().numpy(), atol=1e-10)
+    assert list(ours.state_dict()) == list(plain.state_dict())
+    with torch.no_grad():
+        assert np.allclose(ours(part).numpy(), plain(part).numpy(), atol=1e-10)
+    assert all(isinstance(p, DTensor) for p in ours.parameters())
+
+# Gradients of two batches, added up before they are reduced.
+plain, ours = net(), shard(net())
+(w0, p0), (w1, p1) = batch(7), batch(8)
+((plain(w0) ** 2).mean() + (plain(w1) ** 2).mean()).backward()
+ours.set_requires_gradient_sync(False)
+(ours(p0) ** 2).mean().backward()
+assert all(p.grad is None for p in ours.parameters())
+ours.set_requires_gradient_sync(True)
+(ours(p1) ** 2).mean().backward()
+for p, q in zip(plain.parameters(), ours.parameters()):
+    assert np.allclose(q.grad.full_tensor().numpy(), p.grad.numpy(), atol=1e-12)
+
+# Lower precision: computed in bfloat16, added in float32, kept in float32.
+ours = shard(net().float(), mp_policy=MixedPrecisionPolicy(torch.bfloat16, torch.float32))
+out = ours(batch(1)[1].float())
+assert out.dtype == torch.bfloat16
+out.float().square().mean().backward()
+assert all(p.grad.dtype == p.dtype == torch.float32 for p in ours.parameters())
+
+# Copies along one dim of a grid, parts along the other.
+if n == 4:
+    plain, ours = net(), shard(net(), mesh=init_device_mesh("cpu", (2, 2)))
+    whole, part = batch(3)
+    (plain(whole) ** 2).mean().backward()
+    (ours(part) ** 2).mean().backward()
+    for p, q in zip(plain.parameters(), ours.parameters()):
+        assert q.placements == (Replicate(), Shard(0))
+        assert np.allclose(q.grad.full_tensor().numpy(), p.grad.numpy(), atol=1e-12)
+
+# Memory: parameters, gradients and Adam's two moments in n parts; whole are two blocks' parameters
+# and one's gradients.
+torch.manual_seed(0)
+width, depth = 256, 8
+model = nn.Sequential(*(Block(width) for _ in range(depth)))
+size = sum(p.numel() * 4 for p in model.parameters())
+for block in model:
+    fully_shard(block)
+fully_shard(model)
+opt = torch.optim.Adam(model.parameters())
+x = torch.randn(2, width)
+for step in range(3):
+    if step == 2:
+        torch._C.reset_peak_memory_stats()
+    model(x).square().mean().backward()
+    opt.step()
+    opt.zero_grad()
+live = torch._C._memory_stats()["live_bytes"]
+assert live < 1.1 * 3 * size / n + 200_000, (live, size)
+peak, block = torch._C._memory_stats()["peak_bytes"], size / depth
+assert peak < 1.1 * (4 * size / n + 3 * block), (peak, size)
+
+for text, bad in [
+    ("sharded already", lambda: fully_shard(model)),
+    ("expected a Module", lambda: fully_shard(3)),
+    ("no dim to cut", lambda: fully_shard(nn.ParameterList([nn.Parameter(torch.tensor(1.0))]))),
+]:
+    try:
+        bad()
+    except Exception as error:
+        assert text in str(error), (text, error)
+    else:
+        raise AssertionError(text)
+
+dist.barrier()
+print(f"rank {r} is through")
