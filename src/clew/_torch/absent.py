@@ -31,23 +31,11 @@ MODULES: dict[str, tuple[str, str]] = {
     "distributed._state_dict_utils": (_SHARDED, "_offload_state_dict_to_cpu"),
     "distributed._tensor.experimental": (_SHARDED, "implicit_replication"),
     "distributed._tools": (_SHARDED, ""),
-    "distributed.algorithms": (_SHARDED, "Join JoinHook Joinable"),
     "distributed.algorithms._checkpoint": (_SHARDED, ""),
-    "distributed.algorithms.ddp_comm_hooks": (_SHARDED, "DDPCommHookType register_ddp_comm_hook"),
-    "distributed.algorithms.ddp_comm_hooks.default_hooks": (
-        _SHARDED,
-        "allreduce_hook bf16_compress_hook "
-        "bf16_compress_wrapper fp16_compress_hook fp16_compress_wrapper",
-    ),
-    "distributed.algorithms.ddp_comm_hooks.powerSGD_hook": (
-        _SHARDED,
-        "PowerSGDState batched_powerSGD_hook powerSGD_hook",
-    ),
     "distributed.algorithms.ddp_comm_hooks.post_localSGD_hook": (
         _SHARDED,
         "PostLocalSGDState post_localSGD_hook",
     ),
-    "distributed.algorithms.join": (_SHARDED, "Join JoinHook Joinable"),
     "distributed.algorithms.model_averaging": (_SHARDED, ""),
     "distributed.algorithms.model_averaging.averagers": (
         _SHARDED,
@@ -98,11 +86,6 @@ MODULES: dict[str, tuple[str, str]] = {
     "distributed.launcher": (_SHARDED, ""),
     "distributed.launcher.api": (_SHARDED, "LaunchConfig elastic_launch"),
     "distributed.nn.jit": (_SHARDED, ""),
-    "distributed.optim": (
-        _SHARDED,
-        "DistributedOptimizer PostLocalSGDOptimizer ZeroRedundancyOptimizer "
-        "_apply_optimizer_in_backward",
-    ),
     "distributed.pipelining": (
         _SHARDED,
         "PipelineStage Schedule1F1B ScheduleGPipe SplitPoint build_stage pipe_split pipeline",

@@ -68,6 +68,7 @@ __all__ = [
     "Backend",
     "DeviceMesh",
     "FileStore",
+    "GradBucket",
     "GroupMember",
     "HashStore",
     "P2POp",
@@ -177,7 +178,7 @@ def is_torchelastic_launched() -> bool:
     return os.environ.get("TORCHELASTIC_RUN_ID") is not None
 
 
-_MODULES = ("distributed_c10d", "fsdp", "tensor")
+_MODULES = ("algorithms", "distributed_c10d", "fsdp", "optim", "tensor")
 
 
 def __getattr__(name: str) -> Any:
@@ -185,6 +186,8 @@ def __getattr__(name: str) -> Any:
 
     if name in ("DeviceMesh", "init_device_mesh"):
         return getattr(importlib.import_module("clew.distributed.device_mesh"), name)
+    if name == "GradBucket":
+        return importlib.import_module("clew.nn.parallel.distributed").GradBucket
     if name in _MODULES:
         return importlib.import_module(f"clew.distributed.{name}")
     from clew._namespace import missing_name

@@ -142,6 +142,9 @@ class DistributedDataParallel(Module):
         self.require_backward_grad_sync = True
         self._ignored = ignored
         self._reducer: Any = None
+        self._divides_by_all, self._join_config = True, None
+        cap = 4.0 if bucket_cap_mb is None else bucket_cap_mb
+        self._reduced = parameters, int(cap * (1 << 20))
         if self.process_group.size() == 1:
             return
         self._compare(module, ignored)
@@ -149,8 +152,7 @@ class DistributedDataParallel(Module):
             for name, tensor in [*module.named_parameters(), *module.named_buffers()]:
                 if name not in ignored:
                     c10d.broadcast(tensor.detach(), group=self.process_group, group_src=0)
-        cap = 4.0 if bucket_cap_mb is None else bucket_cap_mb
-        self._reducer = _Reducer(self.process_group, parameters, int(cap * (1 << 20)), self)
+        self._reducer = _Reducer(self.process_group, *self._reduced, self)
 
     def _compare(self, module: Any, ignored: set[str]) -> None:
         from clew.distributed import distributed_c10d as c10d
@@ -189,17 +191,44 @@ class DistributedDataParallel(Module):
         enable: bool = True,
         throw_on_early_termination: bool = False,
     ) -> Iterator[None]:
-        """Lets processes have unequal numbers of batches: not for several processes.
+        """Lets processes have unequal numbers of batches: who has finished shadows the others.
 
-        Raises:
-            NotImplementedError: with several processes and enable.
+        Args:
+            divide_by_initial_world_size: divide sums of gradients by the number of all processes;
+                with False by that of those with a batch.
+            enable: whether it does anything.
+            throw_on_early_termination: raise on all processes when the first has finished.
         """
-        if enable and self._reducer is not None:
-            raise NotImplementedError(
-                "DistributedDataParallel.join: unequal numbers of batches are not supported; give "
-                "all ranks as many batches (DistributedSampler does)"
-            )
-        yield
+        from clew.distributed.algorithms.join import Join
+
+        with Join(
+            [self],
+            enable,
+            throw_on_early_termination,
+            divide_by_initial_world_size=divide_by_initial_world_size,
+        ):
+            yield
+
+    def join_hook(self, **kwargs: Any) -> Any:
+        """What shadows this model in a `Join`.
+
+        Args:
+            kwargs: `divide_by_initial_world_size`, as of `join`.
+        """
+        from clew.distributed.algorithms._models import ModelHook
+
+        self._divides_by_all = kwargs.get("divide_by_initial_world_size", True)
+        return ModelHook(self)
+
+    @property
+    def join_device(self) -> Any:
+        """The device of its collectives."""
+        return self.device
+
+    @property
+    def join_process_group(self) -> Any:
+        """The group of its collectives."""
+        return self.process_group
 
     def register_comm_hook(self, state: object, hook: Callable[[Any, Any], Any]) -> None:
         """Reduces gradients by a function.
@@ -207,29 +236,51 @@ class DistributedDataParallel(Module):
         Args:
             state: its first argument.
             hook: takes the state and a `GradBucket`; gives a Future of the averaged elements.
+
+        Raises:
+            TypeError: hook is no function.
+            RuntimeError: there is a hook already.
         """
-        if self._reducer is not None:
-            self._reducer.hook = lambda bucket: hook(state, bucket)
+        if not callable(hook):
+            raise TypeError(
+                "DistributedDataParallel.register_comm_hook: hook must be a function; got "
+                f"{type(hook).__name__}"
+            )
+        if self._reducer is None:
+            self._reducer = _Reducer(self.process_group, *self._reduced, self)
+        if self._reducer.hook is not None:
+            raise RuntimeError(
+                "DistributedDataParallel.register_comm_hook: a hook was registered before; a model "
+                "has one"
+            )
+        self._reducer.hook = lambda bucket: hook(state, bucket)
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         reducer = self._reducer
         if reducer is None:
             return self.module(*inputs, **kwargs)
         synced = clew.is_grad_enabled() and self.require_backward_grad_sync
-        if self.broadcast_buffers and self.training and self.require_backward_grad_sync:
-            self._send_buffers()
+        sends = self.broadcast_buffers and self.training and self.require_backward_grad_sync
+        root = 0
+        config: Any = self._join_config
+        if config is not None and config.enable:
+            from clew.distributed.algorithms._models import begin_batch
+
+            root = begin_batch(self, synced, sends)
+        if sends:
+            self._send_buffers(root)
         reducer.synced = synced
         result = self.module(*inputs, **kwargs)
         if synced:
             reducer.expect(result)
         return result
 
-    def _send_buffers(self) -> None:
+    def _send_buffers(self, root: int) -> None:
         from clew.distributed import distributed_c10d as c10d
 
         for name, buffer in self.module.named_buffers():
             if name not in self._ignored:
-                c10d.broadcast(buffer.detach(), group=self.process_group, group_src=0)
+                c10d.broadcast(buffer.detach(), group=self.process_group, group_src=root)
 
 
 class _Bucket:
@@ -249,8 +300,10 @@ class _Reducer:
         self.group, self.parameters, self.hook = group, parameters, None
         self.owner = owner
         self.synced = True
+        self.divisor = group.size()
         self.begun = False
         self.ready = [False] * len(parameters)
+        self.shadowing = False  # this process has no batch, and adds zeros to the others' sums
         self.left_over: set[int] = set()  # gathered within no_sync, not reduced yet
         self.buckets = self._divide(cap)
         self.of = {i: b for b in self.buckets for i in b.places}
@@ -319,8 +372,8 @@ class _Reducer:
                 self._start_ready()
             elif self.next:
                 work = self.buckets[self.next - 1].work
-                if work is not None:
-                    work.is_completed()  # lets the transfer go on
+                if work is not None:  # asking lets the transfer go on
+                    work.is_completed() if self.hook is None else work.done()
 
         return note
 
@@ -337,7 +390,7 @@ class _Reducer:
 
         parts = []
         for p in bucket.parameters:
-            grad = p.grad
+            grad = None if self.shadowing else p.grad
             dense = clew.zeros(p.numel(), dtype=p.dtype) if grad is None else grad.detach()
             parts.append(dense.reshape(-1))
         last = bucket is self.buckets[-1]
@@ -351,9 +404,17 @@ class _Reducer:
                 made = GradBucket(self.buckets.index(bucket), flat, bucket.parameters, last)
                 bucket.work, bucket.flat = self.hook(made), None
                 return
-            flat[:count].div_(self.group.size())
+            flat[:count].div_(self.divisor)
         bucket.flat = flat
         bucket.work = c10d.all_reduce(flat, group=self.group, async_op=True)
+
+    def shadow(self) -> None:
+        """Takes part in the reductions of a backward that only others run."""
+        self.shadowing = True
+        try:
+            self.end()
+        finally:
+            self.shadowing = False
 
     def end(self) -> None:
         """Backward is over: reduces the rest, and sets the gradients."""

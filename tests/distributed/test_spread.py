@@ -1,4 +1,4 @@
-"""Distributed tensors and tensor parallelism of several ranks."""
+"""Models spread over several ranks."""
 
 import pytest
 from ranks import HERE, launch, needs_mpi
@@ -17,6 +17,14 @@ def test_distributed_tensors(n):
 @pytest.mark.parametrize("n", [2, 3, 4])
 def test_fully_sharded(n):
     done = launch(n, HERE / "checks_shard.py")
+    assert done.returncode == 0, done.stdout + done.stderr
+    for r in range(n):
+        assert f"rank {r} is through" in done.stdout
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_hooks_joins_and_divided_state(n):
+    done = launch(n, HERE / "checks_algorithms.py")
     assert done.returncode == 0, done.stdout + done.stderr
     for r in range(n):
         assert f"rank {r} is through" in done.stdout
