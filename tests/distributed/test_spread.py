@@ -28,3 +28,28 @@ def test_hooks_joins_and_divided_state(n):
     assert done.returncode == 0, done.stdout + done.stderr
     for r in range(n):
         assert f"rank {r} is through" in done.stdout
+
+
+def test_checkpoints_of_other_numbers_of_ranks(tmp_path):
+    folder = str(tmp_path / "state")
+    for what, n in [("save", 3), ("load", 2), ("load", 1)]:
+        done = launch(n, HERE / "checks_checkpoint.py", args=(what, folder))
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("after", [0.1, 0.35])
+def test_a_killed_rank_leaves_the_last_checkpoint(tmp_path, after):
+    import clew
+    from clew.distributed.checkpoint import load, save
+
+    folder = tmp_path / "state"
+    big = [clew.zeros(50_000) for _ in range(4)]
+    save({"k": 0, "big": big}, checkpoint_id=folder)
+    done = launch(2, HERE / "checks_checkpoint.py", args=("kill", folder, str(after)))
+    assert done.returncode != 0
+    state = {"k": -1, "big": [clew.full((50_000,), -1.0) for _ in range(4)]}
+    load(state, checkpoint_id=folder)
+    assert all((t == state["k"]).all() for t in state["big"])
+    (folder / ".metadata").write_text("{")
+    with pytest.raises(RuntimeError, match="damaged"):
+        load(state, checkpoint_id=folder)

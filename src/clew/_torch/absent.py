@@ -41,13 +41,6 @@ MODULES: dict[str, tuple[str, str]] = {
         _SHARDED,
         "ModelAverager PeriodicModelAverager",
     ),
-    "distributed.checkpoint": (
-        _SHARDED,
-        "DefaultLoadPlanner DefaultSavePlanner FileSystemReader FileSystemWriter async_save load "
-        "load_state_dict save save_state_dict",
-    ),
-    "distributed.checkpoint.default_planner": (_SHARDED, "DefaultLoadPlanner DefaultSavePlanner"),
-    "distributed.checkpoint.filesystem": (_SHARDED, "FileSystemReader FileSystemWriter"),
     "distributed.checkpoint.format_utils": (
         _SHARDED,
         "_EmptyStateDictLoadPlanner dcp_to_torch_save torch_save_to_dcp",
@@ -59,14 +52,6 @@ MODULES: dict[str, tuple[str, str]] = {
     "distributed.checkpoint.metadata": (_SHARDED, "Metadata TensorStorageMetadata"),
     "distributed.checkpoint.optimizer": (_SHARDED, "load_sharded_optimizer_state_dict"),
     "distributed.checkpoint.planner": (_SHARDED, "LoadPlanner SavePlanner"),
-    "distributed.checkpoint.state_dict": (
-        _SHARDED,
-        "StateDictOptions get_model_state_dict get_optimizer_state_dict get_state_dict "
-        "set_model_state_dict set_optimizer_state_dict set_state_dict",
-    ),
-    "distributed.checkpoint.state_dict_loader": (_SHARDED, "_load_state_dict load"),
-    "distributed.checkpoint.state_dict_saver": (_SHARDED, "_save_state_dict save"),
-    "distributed.checkpoint.stateful": (_SHARDED, "Stateful"),
     "distributed.elastic": (_SHARDED, ""),
     "distributed.elastic.agent": (_SHARDED, ""),
     "distributed.elastic.agent.server": (_SHARDED, ""),

@@ -178,7 +178,7 @@ def is_torchelastic_launched() -> bool:
     return os.environ.get("TORCHELASTIC_RUN_ID") is not None
 
 
-_MODULES = ("algorithms", "distributed_c10d", "fsdp", "optim", "tensor")
+_MODULES = ("algorithms", "checkpoint", "distributed_c10d", "fsdp", "optim", "tensor")
 
 
 def __getattr__(name: str) -> Any:

@@ -198,7 +198,7 @@ def _pointwise(c: Call) -> Any:
             return ways, ways[0] if isinstance(ways[0], Partial) else ways[1]
         return [R] * len(ways), R
 
-    return c.each(rule)
+    return c.each(rule, sizes=clew.broadcast_shapes(*(x._sizes for x in c.operands)))
 
 
 def _keeps_sums(c: Call, ways: list[Placement]) -> bool:

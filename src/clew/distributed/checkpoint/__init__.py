@@ -1,0 +1,19 @@
+"""Checkpoints that several processes write together, and any number of them reads."""
+
+from clew.distributed.checkpoint._layout import CheckpointException
+from clew.distributed.checkpoint._saving import async_save, load, save
+from clew.distributed.checkpoint.default_planner import DefaultLoadPlanner, DefaultSavePlanner
+from clew.distributed.checkpoint.filesystem import FileSystemReader, FileSystemWriter
+from clew.distributed.checkpoint.stateful import Stateful
+
+__all__ = [
+    "CheckpointException",
+    "DefaultLoadPlanner",
+    "DefaultSavePlanner",
+    "FileSystemReader",
+    "FileSystemWriter",
+    "Stateful",
+    "async_save",
+    "load",
+    "save",
+]

@@ -1,0 +1,260 @@
+"""States of models and optimizers under the parameters' names, whatever spreads the model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from clew._C import Tensor
+from clew.distributed import distributed_c10d as c10d
+from clew.distributed.tensor import DTensor
+from clew.distributed.tensor._api import distribute_tensor
+
+__all__ = [
+    "StateDictOptions",
+    "get_model_state_dict",
+    "get_optimizer_state_dict",
+    "get_state_dict",
+    "set_model_state_dict",
+    "set_optimizer_state_dict",
+    "set_state_dict",
+]
+
+
+@dataclass
+class StateDictOptions:
+    """What states look like.
+
+    Args:
+        full_state_dict: whole tensors instead of distributed ones.
+        cpu_offload: accepted; everything is on the CPU. With full_state_dict only the first rank
+            gets a state.
+        ignore_frozen_params: leave out parameters that take no gradient.
+        keep_submodule_prefixes: must be True.
+        strict: raise where a state and a model differ in names.
+        broadcast_from_rank0: the first rank's whole tensors count; the others may give none.
+        flatten_optimizer_state_dict: must be False.
+        dsd_fqn_modifiers: accepted.
+    """
+
+    full_state_dict: bool = False
+    cpu_offload: bool = False
+    ignore_frozen_params: bool = False
+    keep_submodule_prefixes: bool = True
+    strict: bool = True
+    broadcast_from_rank0: bool = False
+    flatten_optimizer_state_dict: bool = False
+    dsd_fqn_modifiers: str = "_fqn_modifiers"
+
+    def __post_init__(self) -> None:
+        if not self.keep_submodule_prefixes or self.flatten_optimizer_state_dict:
+            raise NotImplementedError(
+                "StateDictOptions: keep_submodule_prefixes must be True and "
+                "flatten_optimizer_state_dict False"
+            )
+        if self.broadcast_from_rank0 and not self.full_state_dict:
+            raise ValueError("StateDictOptions: broadcast_from_rank0 needs full_state_dict")
+
+
+def _inner(model: Any) -> Any:
+    from clew.nn.parallel import DistributedDataParallel
+
+    return model.module if isinstance(model, DistributedDataParallel) else model
+
+
+def _names(model: Any) -> dict[int, str]:
+    return {id(p): name for name, p in _inner(model).named_parameters()}
+
+
+def _optimizers(optimizers: Any) -> list[Any]:
+    return list(optimizers) if isinstance(optimizers, Iterable) else [optimizers]
+
+
+def _given(state: Any, options: StateDictOptions) -> Any:
+    """Tensors as they are asked for."""
+    if isinstance(state, dict):
+        return {k: _given(v, options) for k, v in state.items()}
+    if isinstance(state, list):
+        return [_given(v, options) for v in state]
+    if isinstance(state, DTensor) and options.full_state_dict:
+        return state.full_tensor().detach()
+    return state.detach() if isinstance(state, Tensor) else state
+
+
+def _only_first(state: dict[str, Any], options: StateDictOptions) -> dict[str, Any]:
+    """With whole tensors and offloading the first rank alone keeps the state."""
+    alone = options.full_state_dict and options.cpu_offload and c10d.is_initialized()
+    return {} if alone and c10d.get_rank() else state
+
+
+def get_model_state_dict(
+    model: Any, *, submodules: Any = None, options: StateDictOptions | None = None
+) -> dict[str, Any]:
+    """A model's state, under the names that it has without a wrapper.
+
+    Args:
+        model: a model, perhaps in DistributedDataParallel or by `fully_shard`.
+        submodules: must be None.
+        options: what it looks like.
+    """
+    if submodules is not None:
+        raise NotImplementedError("get_model_state_dict: submodules must be None")
+    options = options or StateDictOptions()
+    inner = _inner(model)
+    state = inner.state_dict()
+    if options.ignore_frozen_params:
+        for name, p in inner.named_parameters():
+            if not p.requires_grad:
+                state.pop(name, None)
+    return _only_first(_given(dict(state), options), options)
+
+
+def get_optimizer_state_dict(
+    model: Any,
+    optimizers: Any,
+    *,
+    submodules: Any = None,
+    options: StateDictOptions | None = None,
+) -> dict[str, Any]:
+    """Optimizers' state under the parameters' names: "state" and "param_groups".
+
+    Args:
+        model: the model.
+        optimizers: one or several.
+        submodules: must be None.
+        options: what it looks like.
+    """
+    if submodules is not None:
+        raise NotImplementedError("get_optimizer_state_dict: submodules must be None")
+    options = options or StateDictOptions()
+    names = _names(model)
+    state: dict[str, Any] = {}
+    groups: list[Any] = []
+    for optimizer in _optimizers(optimizers):
+        for group in optimizer.param_groups:
+            params = [_named(names, p) for p in group["params"]]
+            kept = {k: v for k, v in group.items() if k not in ("params", "param_names")}
+            groups.append({**kept, "params": params})
+        for p, own in optimizer.state.items():
+            state[_named(names, p)] = _given(dict(own), options)
+    return _only_first({"state": state, "param_groups": groups}, options)
+
+
+def _named(names: dict[int, str], p: Any) -> str:
+    if id(p) not in names:
+        raise RuntimeError(
+            "get_optimizer_state_dict: the optimizer has a parameter that is not the model's; make "
+            "it of the model's parameters, after fully_shard"
+        )
+    return names[id(p)]
+
+
+def get_state_dict(
+    model: Any,
+    optimizers: Any,
+    *,
+    submodules: Any = None,
+    options: StateDictOptions | None = None,
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A model's state and its optimizers'; arguments as of `get_optimizer_state_dict`."""
+    return (
+        get_model_state_dict(model, submodules=submodules, options=options),
+        get_optimizer_state_dict(model, optimizers, submodules=submodules, options=options),
+    )
+
+
+def _shared(state: Any) -> Any:
+    """The first rank's state, on all."""
+    if not c10d.is_initialized():
+        return state
+    box = [state if c10d.get_rank() == 0 else None]
+    c10d.broadcast_object_list(box, 0)
+    return box[0]
+
+
+def _like(value: Any, own: Any) -> Any:
+    """A whole tensor in the way that another lies."""
+    if isinstance(own, DTensor) and isinstance(value, Tensor) and not isinstance(value, DTensor):
+        if tuple(value.shape) == tuple(own.shape):
+            return distribute_tensor(value, own.device_mesh, own.placements, src_data_rank=None)
+    return value
+
+
+def set_model_state_dict(
+    model: Any, model_state_dict: dict[str, Any], *, options: StateDictOptions | None = None
+) -> Any:
+    """Gives a model a state, of whole tensors or of distributed ones.
+
+    Args:
+        model: the model.
+        model_state_dict: the state.
+        options: what it looks like.
+
+    Returns:
+        The names that were missing, and those that were too many.
+    """
+    options = options or StateDictOptions()
+    if options.broadcast_from_rank0:
+        model_state_dict = _shared(model_state_dict)
+    inner = _inner(model)
+    own = inner.state_dict()
+    state = {k: _like(v, own.get(k)) for k, v in model_state_dict.items()}
+    return inner.load_state_dict(state, strict=options.strict)
+
+
+def set_optimizer_state_dict(
+    model: Any,
+    optimizers: Any,
+    optim_state_dict: dict[str, Any],
+    *,
+    options: StateDictOptions | None = None,
+) -> None:
+    """Gives optimizers their state.
+
+    Args:
+        model: the model.
+        optimizers: one or several.
+        optim_state_dict: what `get_optimizer_state_dict` gave.
+        options: what it looks like.
+    """
+    options = options or StateDictOptions()
+    if options.broadcast_from_rank0:
+        optim_state_dict = _shared(optim_state_dict)
+    names = _names(model)
+    by_name = {
+        name: group for group in optim_state_dict["param_groups"] for name in group["params"]
+    }
+    for optimizer in _optimizers(optimizers):
+        number, state, groups = 0, {}, []
+        for group in optimizer.param_groups:
+            numbers = []
+            kept = {k: v for k, v in group.items() if k != "params"}
+            for p in group["params"]:
+                name = _named(names, p)
+                if name in by_name:
+                    told = by_name[name]
+                    kept.update({k: v for k, v in told.items() if k != "params"})
+                elif options.strict:
+                    raise RuntimeError(f"set_optimizer_state_dict: nothing is told of {name!r}")
+                if name in optim_state_dict["state"]:
+                    own = optim_state_dict["state"][name]
+                    state[number] = {k: _like(v, p) for k, v in own.items()}
+                numbers.append(number)
+                number += 1
+            groups.append({**kept, "params": numbers})
+        optimizer.load_state_dict({"state": state, "param_groups": groups})
+
+
+def set_state_dict(
+    model: Any,
+    optimizers: Any,
+    *,
+    model_state_dict: dict[str, Any],
+    optim_state_dict: dict[str, Any],
+    options: StateDictOptions | None = None,
+) -> Any:
+    """Gives a model and its optimizers their state; arguments as of the two functions for them."""
+    found = set_model_state_dict(model, model_state_dict, options=options)
+    set_optimizer_state_dict(model, optimizers, optim_state_dict, options=options)
+    return found
