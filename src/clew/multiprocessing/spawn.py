@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing as _mp
 import signal
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -179,6 +180,9 @@ def spawn(
 ) -> ProcessContext | None:
     """Runs `fn(i, *args)` in processes number 0 to nprocs - 1, started anew.
 
+    Where the program has imported `clew.distributed` and MPI is installed, several processes are
+    MPI's ranks, which `init_process_group` makes a group of; unless `args` has a queue or a lock.
+
     Args:
         fn: a function that can be pickled.
         args: what it gets after its number.
@@ -190,4 +194,12 @@ def spawn(
     Returns:
         None, or with join=False an object with `join()`.
     """
+    if start_method == "spawn" and nprocs > 1 and "clew.distributed" in sys.modules:
+        from clew.multiprocessing import _ranks
+
+        started = _ranks.start(fn, args, nprocs)
+        if started is not None:
+            while join and not started.join():
+                pass
+            return None if join else started
     return start_processes(fn, args, nprocs, join, daemon, start_method)

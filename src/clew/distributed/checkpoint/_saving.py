@@ -183,7 +183,8 @@ class _Files:
     """Files of a checkpoint that were opened."""
 
     def __init__(self, folder: str) -> None:
-        self.folder, self.known = folder, ("", {})
+        self.folder = folder
+        self.known: tuple[str, Any] = ("", {})
 
     def value(self, name: str, key: str) -> Any:
         """What a file has under a key."""

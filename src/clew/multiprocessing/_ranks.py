@@ -1,0 +1,187 @@
+"""Processes of `spawn` as MPI's ranks, so that they can form a process group.
+
+Processes that start by themselves cannot connect to each other, so where the program has imported
+`clew.distributed` they are started together, by mpiexec. The function and its arguments go through
+a file; what fails comes back through files.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import pickle
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable
+from multiprocessing import spawn as _spawn
+from multiprocessing.reduction import ForkingPickler
+from typing import Any
+
+from clew.multiprocessing.spawn import (
+    ProcessContext,
+    ProcessExitedException,
+    ProcessRaisedException,
+)
+
+_OTHERS = 1.0  # seconds for the other ranks to end by themselves after one has failed
+
+
+def start(fn: Callable[..., Any], args: tuple[Any, ...], nprocs: int) -> RankContext | None:
+    """Starts ranks; None where that cannot be: there is no MPI, this is a rank itself, or what the
+    function gets can only be inherited (a queue, a lock).
+
+    Args:
+        fn: the function.
+        args: its arguments after the number.
+        nprocs: how many.
+    """
+    if nprocs < 2 or importlib.util.find_spec("mpi4py") is None or "PMI_RANK" in os.environ:
+        return None
+    from clew.distributed.run import find_mpiexec
+
+    try:
+        packed = bytes(ForkingPickler.dumps((fn, args)))
+        command = [find_mpiexec(), "-n", str(nprocs), "-disable-auto-cleanup"]
+    except (RuntimeError, TypeError, pickle.PicklingError, AttributeError, SystemExit):
+        return None
+    folder = tempfile.mkdtemp(prefix="clew-spawn-")
+    data = {k: v for k, v in _spawn.get_preparation_data("rank").items() if k != "authkey"}
+    with open(os.path.join(folder, "work"), "wb") as file:
+        pickle.dump((data, packed), file)
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("PMI", "MPI_LOCAL", "OMPI_"))}
+    command += [sys.executable, "-m", "clew.multiprocessing._ranks", folder]
+    return RankContext(subprocess.Popen(command, env=env), folder, nprocs)
+
+
+class RankContext(ProcessContext):
+    """Ranks that were started together.
+
+    Args:
+        process: mpiexec.
+        folder: through which they speak.
+        count: how many there are.
+    """
+
+    def __init__(self, process: Any, folder: str, count: int) -> None:
+        super().__init__([], [])
+        self._process, self._folder, self._count = process, folder, count
+
+    def _told(self, what: str, rank: int) -> str | None:
+        with contextlib.suppress(OSError), open(f"{self._folder}/{what}-{rank}") as file:
+            return file.read()
+        return None
+
+    def pids(self) -> list[int]:
+        """The numbers of the processes that have begun."""
+        return [int(t) for i in range(self._count) if (t := self._told("pid", i))]
+
+    def _failed(self) -> Exception | None:
+        for i in range(self._count):
+            pid = int(self._told("pid", i) or 0)
+            error = self._told("error", i)
+            if error is not None:
+                text = f"\n\n-- Process {i} terminated with the following error:\n{error}"
+                return ProcessRaisedException(text, i, pid)
+        for i in range(self._count):
+            pid = int(self._told("pid", i) or 0)
+            if pid and self._told("end", i) is None and not _lives(pid):
+                if self._told("end", i) is not None or self._told("error", i) is not None:
+                    return self._failed()
+                text = f"process {i} was killed, or ended without a word"
+                return ProcessExitedException(text, i, pid, 1)
+        code = self._process.poll()
+        if code:
+            return ProcessExitedException(f"mpiexec ended with status {code}", 0, 0, code)
+        return None
+
+    def join(self, timeout: float | None = None, grace_period: float | None = None) -> bool:
+        """Waits until one process fails or all end.
+
+        Args:
+            timeout: most seconds to wait.
+            grace_period: seconds that the others get after one has failed.
+
+        Returns:
+            Whether all have ended.
+        """
+        end = None if timeout is None else time.monotonic() + timeout
+        while True:
+            over = self._process.poll() is not None
+            failed = self._failed()
+            if failed is not None:
+                self._stop(grace_period or _OTHERS)
+                raise failed
+            if over:
+                shutil.rmtree(self._folder, ignore_errors=True)
+                return True
+            if end is not None and time.monotonic() > end:
+                return False
+            time.sleep(0.02)
+
+    def _stop(self, grace: float) -> None:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(grace)
+        for pid in self.pids():
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        self._process.terminate()
+        try:
+            self._process.wait(3)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _lives(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def main(folder: str) -> None:
+    """Runs the function as one rank.
+
+    Args:
+        folder: where the work is.
+    """
+    from clew.distributed import _mpi
+
+    _mpi.fill_environment()
+    rank = int(os.environ["RANK"])
+
+    def tell(what: str, text: str) -> None:
+        with contextlib.suppress(OSError):
+            path = f"{folder}/{what}-{rank}"
+            with open(path + ".part", "w") as file:
+                file.write(text)
+            os.replace(path + ".part", path)
+
+    tell("pid", str(os.getpid()))
+    try:
+        with open(os.path.join(folder, "work"), "rb") as file:
+            data, packed = pickle.load(file)
+        _spawn.prepare(data)
+        fn, args = ForkingPickler.loads(packed)
+        fn(rank, *args)
+    except BaseException as error:
+        quiet = isinstance(error, KeyboardInterrupt) or (
+            isinstance(error, SystemExit) and not error.code
+        )
+        if not quiet:
+            tell("error", traceback.format_exc())
+            sys.stderr.flush()
+            os._exit(1)  # MPI's own end would wait for ranks that wait for this one
+    tell("end", "")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
