@@ -57,9 +57,10 @@ def enter() -> None:
     if not _folder():
         return
     file = open(_path("alive"), "w")
+    # Locked before it has a number: one without the lock counts as dead.
+    fcntl.lockf(file, fcntl.LOCK_EX)
     file.write(str(os.getpid()))
     file.flush()
-    fcntl.lockf(file, fcntl.LOCK_EX)
     _held.append(file)
     signal.signal(signal.SIGTERM, _told)
 
