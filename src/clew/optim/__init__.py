@@ -6,6 +6,7 @@ from clew import _namespace
 
 from . import lr_scheduler, swa_utils
 from ._adafactor import Adafactor
+from ._adam8bit import Adam8bit, AdamW8bit
 from ._muon import Muon
 from ._swap import swap_in_optimizer_params_and_state
 from .adadelta import Adadelta
@@ -31,7 +32,9 @@ __all__ = [
     "Adafactor",
     "Adagrad",
     "Adam",
+    "Adam8bit",
     "AdamW",
+    "AdamW8bit",
     "Adamax",
     "Muon",
     "NAdam",
