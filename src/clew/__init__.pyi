@@ -68,7 +68,7 @@ from clew._program.compiled import compile as compile
 from clew._program.autobatch import autobatch as autobatch
 from clew._program.region import deferred as deferred
 from clew._program.budget import memory_budget as memory_budget
-from clew.autograd._offload import offload as offload
+from clew._offload import offload as offload
 from clew.overrides import DisableTorchFunction as DisableTorchFunction
 from clew._lazy.modes import get_deterministic_debug_mode as get_deterministic_debug_mode
 from clew._lazy.modes import is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled

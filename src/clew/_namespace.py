@@ -79,7 +79,7 @@ _LAZY_NAMES = {
     "autobatch": "clew._program.autobatch",
     "deferred": "clew._program.region",
     "memory_budget": "clew._program.budget",
-    "offload": "clew.autograd._offload",
+    "offload": "clew._offload",
     "DisableTorchFunction": "clew.overrides",
     **dict.fromkeys(
         (

@@ -208,6 +208,26 @@ class _Packed:
         self.shape, self.dtype, self.strides = tuple(t.shape), t.dtype, t.stride()
 
 
+def check_options(directory: Any, *, threads: int, least: int, in_flight: int) -> str | None:
+    """The directory as text.
+
+    Raises:
+        ValueError: a number is too small.
+        NotADirectoryError: there is no such directory.
+    """
+    for name, value, lowest in (
+        ("threads", threads, 1), ("least", least, 0), ("in_flight", in_flight, 1),
+    ):  # fmt: skip
+        if isinstance(value, bool) or not isinstance(value, int) or value < lowest:
+            raise ValueError(f"offload: {name} must be an int of at least {lowest}; got {value!r}")
+    if directory is None:
+        return None
+    found = os.fspath(directory)
+    if not os.path.isdir(found):
+        raise NotADirectoryError(f"offload: {found!r} is no directory")
+    return found
+
+
 class offload(saved_tensors_hooks):
     """Puts what forward saves for backward into a file, until backward asks for it.
 
@@ -243,17 +263,7 @@ class offload(saved_tensors_hooks):
         least: int = 1 << 16,
         in_flight: int = _IN_FLIGHT,
     ) -> None:
-        for name, value, lowest in (
-            ("threads", threads, 1), ("least", least, 0), ("in_flight", in_flight, 1),
-        ):  # fmt: skip
-            if isinstance(value, bool) or not isinstance(value, int) or value < lowest:
-                raise ValueError(
-                    f"offload: {name} must be an int of at least {lowest}; got {value!r}"
-                )
-        if directory is not None:
-            directory = os.fspath(directory)
-            if not os.path.isdir(directory):
-                raise NotADirectoryError(f"offload: {directory!r} is no directory")
+        directory = check_options(directory, threads=threads, least=least, in_flight=in_flight)
         super().__init__(self._pack, self._unpack)
         self._least = least
         self._store = _Store(directory, threads, in_flight)
