@@ -49,7 +49,7 @@ CALLS = {
     "linear of one row": (lambda: F.linear(V, W), "t unsqueeze mm squeeze_.dim"),
     "linear, turned": (
         lambda: F.linear(X3.transpose(0, 1), W, BIAS),
-        "transpose.int t clone _unsafe_view mm _unsafe_view add.Tensor",
+        "transpose.int t expand view expand view bmm _unsafe_view add.Tensor",
     ),
     "mm": (lambda: X @ X.t(), "t mm"),
     "mv": (lambda: X @ V, "mv"),
@@ -128,6 +128,14 @@ def test_operations_are_pytorchs(name):
         assert got.shape == plain.shape and got.dtype == plain.dtype
         if name != "out" and "broadcast" not in name:
             assert np.allclose(got.numpy(), plain.numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_a_turned_input_is_folded_for_a_weight_that_wants_a_gradient():
+    weight = W.clone().requires_grad_()
+    with Names() as mode:
+        F.linear(X3.transpose(0, 1), weight, BIAS)
+    expected = "transpose.int t clone _unsafe_view mm _unsafe_view add.Tensor"
+    assert mode.seen == expected.split()
 
 
 def test_broadcast_product():

@@ -536,7 +536,8 @@ def _make_wrapper_subclass(
     made = Tensor._make_subclass(cls, plain, requires_grad)
     made.__dict__["_wrapper_device"] = _C.device(device or "cpu")
     if "device" not in vars(cls):
-        cls.device = property(lambda self: self.__dict__["_wrapper_device"])
+        known = property(lambda self: self.__dict__["_wrapper_device"])
+        type.__setattr__(cls, "device", known)
     return made
 
 

@@ -123,8 +123,9 @@ def _matmul(send: Send, x: Tensor, y: Tensor) -> Tensor:
         return send("squeeze_", "dim", row, 0)
     if (a, b) == (2, 2):
         return send("mm", "default", x, y)
-    if a >= 3 and b in (1, 2):
-        flat = _reshaped(send, x, [prod(x.shape[:-1]), x.shape[-1]])
+    folded = [prod(x.shape[:-1]), x.shape[-1]] if a else []
+    if a >= 3 and b in (1, 2) and (y.requires_grad or _same_layout(x, folded)):
+        flat = _reshaped(send, x, folded)
         got = send("mv" if b == 1 else "mm", "default", flat, y)
         return send("_unsafe_view", "default", got, [*x.shape[:-1], *y.shape[1:]])
     if not a or not b:
@@ -340,8 +341,8 @@ def _max_pool(n: int) -> Callable[..., Any]:
         dilation: Any = 1, ceil_mode: bool = False,
     ) -> Any:  # fmt: skip
         sizes = [_many(kernel, n), _many(kernel if stride is None else stride, n)]
-        more = [_many(padding, n), _many(dilation, n), ceil_mode]
-        if not ceil_mode:
+        more: list[Any] = [_many(padding, n), _many(dilation, n), ceil_mode]
+        if not ceil_mode:  # what has its default at the end is left out
             more.pop()
             if set(more[1]) == {1}:
                 more.pop()

@@ -150,7 +150,7 @@ def ask(operation: Any, args: Any, kwargs: Any) -> Any:
         kwargs: its named arguments.
     """
     if _state.modes and isinstance(_state.modes[-1], _Bridge):
-        bridge = _state.modes.pop()
+        bridge: Any = _state.modes.pop()
         try:
             kinds = tuple({type(a) for a in _relevant((*args, *kwargs.values()))})
             return bridge.mode.__torch_dispatch__(operation, kinds, args, kwargs)
