@@ -307,8 +307,8 @@ def test_bad_arguments(tmp_path):
             save(1, io.BytesIO(), **options)
     with pytest.raises(ValueError, match="pickle_module"):
         load(file, pickle_module=json_like)
-    with pytest.raises(TypeError, match="encoding"):
-        load(file, encoding="latin1")
+    with pytest.raises(ValueError, match="encoding"):
+        load(file, encoding="utf-7")
     with pytest.raises(ValueError, match="path"):
         load(file, mmap=True)
     with pytest.raises(TypeError, match="path"):

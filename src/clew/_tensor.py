@@ -484,6 +484,63 @@ def _disabled_torch_function_impl(func: Any, types: Any, args: Any = (), kwargs:
         return func(*args, **(kwargs or {}))
 
 
+def _no_dispatch(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    """A class's __torch_dispatch__ that leaves operations as they are."""
+    return func(*args, **(kwargs or {}))
+
+
+@classmethod  # type: ignore[misc]
+def _make_wrapper_subclass(
+    _: Any,
+    cls: Any,
+    size: Any,
+    strides: Any = None,
+    storage_offset: Any = None,
+    memory_format: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    dispatch_sizes_strides_policy: Any = None,
+    dispatch_device: bool = False,
+    dispatch_layout: bool = False,
+    **more: Any,
+) -> Any:
+    """A tensor of a class with `__torch_dispatch__` that has sizes and a dtype, and no elements.
+
+    Args:
+        cls: the class.
+        size: sizes.
+        strides: strides; those of a contiguous tensor when not given.
+        storage_offset: accepted.
+        memory_format: accepted.
+        dtype: the dtype; the default one when not given.
+        layout: accepted.
+        device: what `device` says.
+        pin_memory: accepted.
+        requires_grad: whether it requires a gradient.
+    """
+    if not isinstance(cls, type) or not issubclass(cls, Tensor):
+        raise TypeError(f"_make_wrapper_subclass: expected a subclass of Tensor; got {cls!r}")
+    if not hasattr(cls, "__torch_dispatch__"):
+        raise RuntimeError(
+            f"_make_wrapper_subclass: {cls.__name__} has no __torch_dispatch__, which such tensors "
+            "need: they have no elements"
+        )
+    size = tuple(size)
+    if strides is None:
+        plain = _C.empty(size, dtype=dtype, device="meta")
+    else:
+        plain = _C.empty_strided(size, tuple(strides), dtype=dtype, device="meta")
+    made = Tensor._make_subclass(cls, plain, requires_grad)
+    made.__dict__["_wrapper_device"] = _C.device(device or "cpu")
+    if "device" not in vars(cls):
+        known = property(lambda self: self.__dict__["_wrapper_device"])
+        type.__setattr__(cls, "device", known)
+    return made
+
+
 def _found_late(name: str) -> Any:
     """What clew._C has besides the core's own: PyTorch's programs look for it there."""
     if name in ("DisableTorchFunction", "DisableTorchFunctionSubclass"):
@@ -495,6 +552,11 @@ def _found_late(name: str) -> Any:
 
 def _init_subclass(cls: Any, **kwargs: Any) -> None:
     super(Tensor, cls).__init_subclass__(**kwargs)
+    dispatch = vars(cls).get("__torch_dispatch__")
+    if dispatch is not None and getattr(dispatch, "__func__", dispatch) is not _no_dispatch:
+        from clew import overrides
+
+        overrides._take_dispatch(cls)
     own = cls.__torch_function__
     if getattr(own, "__func__", own) is not _disabled_torch_function_impl:
         from clew import overrides
@@ -531,6 +593,7 @@ def install() -> None:
         "__dir__": _dir,
         "__rdiv__": Tensor.__rtruediv__,
         "__torch_function__": classmethod(_torch_function),
+        "_make_wrapper_subclass": _make_wrapper_subclass,
         "__init_subclass__": classmethod(_init_subclass),
         "__array_priority__": 1000,
         "T": property(_t_property),

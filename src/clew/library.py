@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import re
+import sys
 import typing
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import contextmanager
@@ -169,12 +170,28 @@ class _Operation:
         """The names of the overloads."""
         return ["default"]
 
+    @property
+    def overloadpacket(self) -> _Operation:
+        """The operation itself."""
+        return self
+
+    _overloadpacket = overloadpacket
+    _overloadname = "default"
+
+    def __str__(self) -> str:
+        return f"{self.namespace}.{self._short}.default"
+
     def __repr__(self) -> str:
         return f"<OpOverload(op='{self.namespace}.{self._short}', overload='default')>"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._given_schema is not None:
             args, kwargs = self._given_schema.bind(args, kwargs)
+        dispatch = sys.modules.get("clew._torch.utils._python_dispatch")
+        if dispatch is not None:  # else there are no modes and no such classes
+            answer = dispatch.ask(self, args, kwargs)
+            if answer is not NotImplemented:
+                return answer
         leaves = _pytree.tree_leaves((args, kwargs))
         overriding = [v for v in leaves if type(v) is not Tensor and _takes_over(v)]
         if overriding:

@@ -282,6 +282,21 @@ def _iter(self: Any) -> Any:
     return iter(self.unbind(0)) if self.dim() else Tensor.__iter__(self)
 
 
+def _by_dispatch(cls: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    """`__torch_function__` of a class that has `__torch_dispatch__` alone."""
+    from clew._torch._lowering import lower
+    from clew._torch.utils._python_dispatch import _send
+
+    return lower(func, args, kwargs or {}, _send(cls.__torch_dispatch__, tuple(types)))
+
+
+def _take_dispatch(cls: Any) -> None:
+    """Has a class with `__torch_dispatch__` asked; its own __torch_function__ goes before."""
+    own = getattr(cls.__torch_function__, "__func__", cls.__torch_function__)
+    if own is _disabled_torch_function_impl or own is vars(Tensor)["__torch_function__"].__func__:
+        cls.__torch_function__ = classmethod(_by_dispatch)
+
+
 def _prepare(cls: type) -> None:
     """Makes a new subclass's methods ask its __torch_function__."""
     if _own(cls) is None or any(_own(b) for b in cls.__mro__[1:] if issubclass(b, Tensor)):

@@ -10,25 +10,33 @@ from __future__ import annotations
 import io
 import os
 import pickle
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeAlias
+from enum import Enum
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
-from clew import Tensor
+from clew import Tensor, device
 from clew._files import replacing
 from clew._io import safe
+
+if TYPE_CHECKING:
+    from clew._io.places import default_restore_location, location_tag, register_package
 
 __all__ = [
     "add_safe_globals",
     "clear_safe_globals",
+    "default_restore_location",
     "get_safe_globals",
     "get_unsafe_globals_in_checkpoint",
     "load",
+    "location_tag",
+    "register_package",
     "safe_globals",
     "save",
 ]
 
 DEFAULT_PROTOCOL = 2
+_ENCODINGS = ("utf-8", "ascii", "latin1", "latin-1", "bytes")
 
 
 def save(
@@ -122,6 +130,9 @@ def load(
     """Loads what `save`, PyTorch's `save` or safetensors wrote; executes nothing that a file says,
     unless weights_only is False.
 
+    PyTorch's formats before the container are read by the same rules: a row of pickles, of before
+    1.6, and a tar archive, of before 0.1.10.
+
     Args:
         f: a path, or a file open for binary reading that can seek.
         map_location: where tensors go: a device, a dict from the file's devices to others, or a
@@ -130,6 +141,8 @@ def load(
         weights_only: True, or None: a file that asks for more than data is refused. False: what it
             asks for is called, which may be anything: only for files that you trust.
         mmap: map the file instead of reading it; `f` must be a path. Changes stay in memory.
+        pickle_load_args: only `encoding`, of the texts that Python 2 wrote: "utf-8", "ascii",
+            "latin1", or "bytes" to leave them as they are.
 
     Returns:
         The object.
@@ -143,15 +156,18 @@ def load(
     if pickle_module is not None and pickle_module is not pickle:
         raise ValueError(f"load: pickle_module must be Python's pickle; got {pickle_module!r}")
     encoding = pickle_load_args.pop("encoding", "utf-8")
-    if pickle_load_args or encoding != "utf-8":
+    if pickle_load_args:
         raise TypeError(
-            f"load: unknown arguments {sorted(pickle_load_args) or ['encoding']}; files are not "
-            "read by Python's unpickler"
+            f"load: unknown arguments {sorted(pickle_load_args)}; files are not read by Python's "
+            "unpickler"
         )
+    if str(encoding).lower() not in _ENCODINGS:
+        raise ValueError(f"load: encoding must be one of {_ENCODINGS}; got {encoding!r}")
+    encoding = str(encoding).lower()
     trusted = weights_only is False
     if isinstance(f, (str, os.PathLike)):
         with open(f, "rb") as file:
-            return _load(file, map_location, os.fspath(f) if mmap else None, trusted)
+            return _load(file, map_location, os.fspath(f) if mmap else None, trusted, encoding)
     if mmap:
         raise ValueError("load: mmap=True needs a path; got a file object")
     if not hasattr(f, "read"):
@@ -160,77 +176,39 @@ def load(
         )
     if not (hasattr(f, "seek") and getattr(f, "seekable", lambda: True)()):
         f = io.BytesIO(f.read())
-    return _load(f, map_location, None, trusted)
+    return _load(f, map_location, None, trusted, encoding)
 
 
-def _load(file: Any, map_location: Any, path: str | None, trusted: bool) -> Any:
-    from clew._io import archive, safetensors
+def _load(file: Any, map_location: Any, path: str | None, trusted: bool, encoding: str) -> Any:
+    from clew._io import archive, legacy, safetensors, whole
+    from clew._io.places import placement
 
     file.seek(0)
-    head = file.read(16)
+    head = file.read(512)
     if not isinstance(head, bytes):
         raise TypeError("load: the file must be open for binary reading")
-    place = _placement(map_location)
+    place = placement(map_location)
+    size = archive.file_size(file)
+    reader: Any
     if archive.is_archive(head):
-        reader = archive.Reader(file, place, path)
-        if trusted and not reader.is_data():
-            from clew._io import whole
-
-            return whole.load(reader)
-        return reader.load()
-    if safetensors.is_safetensors(head, archive.file_size(file)):
+        reader = archive.Reader(file, place, path, encoding)
+    elif safetensors.is_safetensors(head[:16], size):
         return safetensors.read(file, place, path)
-    if not head:
+    elif not head:
         raise EOFError("load: the file is empty")
-    if head[:1] == b"\x80":
-        raise RuntimeError(
-            "load: this is a bare pickle, perhaps of PyTorch before 1.6, which clew does not read: "
-            "reading it safely is not possible. Save it again with a newer PyTorch"
-        )
-    raise RuntimeError("load: the file is neither a container made by save nor safetensors")
-
-
-def _placement(map_location: Any) -> Any:
-    """A function of (raw bytes, location in the file) that gives the bytes where they belong."""
-    import clew
-
-    def move(raw: Tensor, device: Any) -> Tensor:
-        device = clew.device(device)
-        return raw if raw.device == device else raw.to(device)
-
-    def default(raw: Tensor, location: str) -> Tensor:
-        try:
-            return move(raw, location)
-        except (RuntimeError, ValueError, AssertionError) as error:
+    elif legacy.is_tar(head) or head[:1] == b"\x80":
+        if path:
             raise RuntimeError(
-                f"load: the file's tensors were on device {location!r}, which is not here; use "
-                "map_location='cpu'"
-            ) from error
-
-    if map_location is None:
-        return default
-    if isinstance(map_location, dict):
-        return lambda raw, location: default(raw, str(map_location.get(location, location)))
-    if isinstance(map_location, (str, clew.device)):
-        device = clew.device(map_location)
-        return lambda raw, location: move(raw, device)
-    if callable(map_location):
-
-        def ask(raw: Tensor, location: str) -> Tensor:
-            placed = map_location(raw, location)
-            if placed is None:
-                return default(raw, location)
-            if not isinstance(placed, Tensor) or placed.numel() != raw.numel():
-                raise TypeError(
-                    "load: map_location must return None or the storage it was given; got "
-                    f"{type(placed).__name__}"
-                )
-            return placed
-
-        return ask
-    raise TypeError(
-        f"load: map_location must be a device, a dict or a function; got {map_location!r}"
-    )
+                "load: mmap=True needs a container; this file is of a format before it. Save it "
+                "again, or leave mmap out"
+            )
+        kind = legacy.TarReader if legacy.is_tar(head) else legacy.RowReader
+        reader = kind(file, size, place, encoding)
+    else:
+        raise RuntimeError("load: the file is neither one made by save nor safetensors")
+    if trusted and not reader.is_data():
+        return whole.load(reader)
+    return reader.load()
 
 
 def add_safe_globals(safe_globals: list[Any]) -> None:
@@ -309,9 +287,10 @@ def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
         []
     """
     from clew._io.archive import Reader
+    from clew._io.places import placement
 
     with _opened(f) as file:
-        return sorted(set(Reader(file, _placement("cpu")).unknown_names()))
+        return sorted(set(Reader(file, placement("cpu")).unknown_names()))
 
 
 @contextmanager
@@ -323,40 +302,35 @@ def _opened(f: Any) -> Iterator[Any]:
         yield f
 
 
-# What map_location may be; for annotations.
-MAP_LOCATION: TypeAlias = Any
-LoadEndianness = None
-FILE_LIKE: TypeAlias = Any
-STORAGE: TypeAlias = Any
+class SourceChangeWarning(Warning):
+    """The source of a saved class has changed: not given, since sources are not compared."""
 
 
-def default_restore_location(storage: Any, location: str) -> Any:
-    """A storage where the file says it was: on the CPU.
+class LoadEndianness(Enum):
+    """The byte order of files that do not say it."""
 
-    Args:
-        storage: the storage.
-        location: such as "cpu".
-    """
-    if not location.startswith("cpu"):
-        raise RuntimeError(f"the device {location!r} is not here; use map_location='cpu'")
-    return storage
+    NATIVE = 1
+    LITTLE = 2
+    BIG = 3
 
 
-def location_tag(storage: Any) -> str:
-    """Where a storage is, as files say it.
-
-    Args:
-        storage: the storage.
-    """
-    return "cpu"
+def get_default_load_endianness() -> LoadEndianness | None:
+    """The byte order of files that do not say it: None, which is this machine's."""
+    return None
 
 
-def register_package(priority: int, tagger: Any, deserializer: Any) -> None:
-    """Raises: storages are on the CPU.
+# For annotations.
+FILE_LIKE: TypeAlias = str | os.PathLike[str] | IO[bytes]
+MAP_LOCATION: TypeAlias = Callable[[Any, str], Any] | device | str | dict[str, str] | None
 
-    Args:
-        priority: not used.
-        tagger: not used.
-        deserializer: not used.
-    """
-    raise NotImplementedError("register_package: storages are on the CPU")
+
+def __getattr__(name: str) -> Any:
+    if name in ("default_restore_location", "location_tag", "register_package"):
+        from clew._io import places
+
+        return getattr(places, name)
+    if name == "STORAGE":
+        from clew.storage import TypedStorage, UntypedStorage
+
+        return TypedStorage | UntypedStorage
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -63,12 +63,18 @@ class Reader:
         file: open for reading, seekable.
         place: gives for (raw bytes, location in the file) the tensor to use as the storage.
         path: of the file, where storages are mapped instead of read; None to read.
+        encoding: of Python 2's texts.
     """
 
     def __init__(
-        self, file: Any, place: Callable[[Tensor, str], Tensor], path: str | None = None
+        self,
+        file: Any,
+        place: Callable[[Tensor, str], Tensor],
+        path: str | None = None,
+        encoding: str = "utf-8",
     ) -> None:
         self.file = file
+        self.encoding = encoding
         self.place = place
         self.path = path
         self._loaded: dict[str, Tensor] = {}
@@ -126,7 +132,7 @@ class Reader:
 
     def load(self) -> Any:
         """The object in the file."""
-        return Decoder(self.structure(), self.storage).load()
+        return Decoder(self.structure(), self.storage, self.encoding).load()
 
     def is_data(self) -> bool:
         """Whether the file asks for nothing but data."""
@@ -137,7 +143,7 @@ class Reader:
 
     def unknown_names(self) -> list[str]:
         """Names in the file that are not data."""
-        decoder = Decoder(self.structure(), self.storage)
+        decoder = Decoder(self.structure(), self.storage, self.encoding)
         decoder.unknown = []
         decoder.load()
         return decoder.unknown

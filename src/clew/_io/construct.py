@@ -410,6 +410,7 @@ def _make_names() -> dict[str, Name]:
         }
     for name in STORAGE_DTYPES:
         names[f"torch.{name}"] = None
+        names[f"torch.{name.replace('Storage', 'Tensor')}"] = None  # before the container
     return {
         name: Name(name, build, keys=_KEYS.get(name.rpartition(".")[2]))
         for name, build in names.items()

@@ -46,9 +46,15 @@ class Decoder:
     Args:
         data: the pickle.
         storage: gives the bytes of a storage, as a uint8 tensor, for (key, bytes, location).
+        encoding: of the texts of Python 2, which are bytes; "bytes" to leave them so.
     """
 
-    def __init__(self, data: bytes, storage: Callable[[str, int, str], Tensor]) -> None:
+    def __init__(
+        self,
+        data: bytes,
+        storage: Callable[[str, int, str], Tensor],
+        encoding: str = "utf-8",
+    ) -> None:
         self.data = data
         self.at = 0
         self.stack: list[Any] = []
@@ -56,6 +62,7 @@ class Decoder:
         self.memo: dict[int, Any] = {}
         self.storage = storage
         self.user = safe.by_name()
+        self.encoding = encoding
         self.unknown: list[str] | None = None  # collects names instead of refusing them
         self.budget = Budget(len(data))
 
@@ -291,6 +298,14 @@ def _raw(layout: str, n: int, kind: Any = bytes) -> Callable[[Decoder], None]:
     return lambda d: d.stack.append(kind(d.take(d.number(layout, n))))
 
 
+def _old_text(layout: str, n: int) -> Callable[[Decoder], None]:
+    def step(d: Decoder) -> None:
+        raw = d.take(d.number(layout, n))
+        d.stack.append(raw if d.encoding == "bytes" else raw.decode(d.encoding))
+
+    return step
+
+
 def _long(layout: str, n: int) -> Callable[[Decoder], None]:
     return lambda d: d.stack.append(
         int.from_bytes(d.take(d.number(layout, n)), "little", signed=True)
@@ -385,6 +400,8 @@ _STEPS: dict[int, Callable[[Decoder], None]] = {
         (pickle.BINUNICODE, _text("<I", 4)),
         (pickle.SHORT_BINUNICODE, _text("<B", 1)),
         (pickle.BINUNICODE8, _text("<Q", 8)),
+        (pickle.BINSTRING, _old_text("<i", 4)),
+        (pickle.SHORT_BINSTRING, _old_text("<B", 1)),
         (pickle.BINBYTES, _raw("<I", 4)),
         (pickle.SHORT_BINBYTES, _raw("<B", 1)),
         (pickle.BINBYTES8, _raw("<Q", 8)),
@@ -411,10 +428,10 @@ _STEPS: dict[int, Callable[[Decoder], None]] = {
         (pickle.LONG_BINGET, lambda d: _push(d, d.memo[d.number("<I", 4)])),
         (pickle.GLOBAL, _global),
         (pickle.STACK_GLOBAL, _stack_global),
-        (pickle.REDUCE, Decoder.push_call),
-        (pickle.NEWOBJ, Decoder.push_new),
-        (pickle.BUILD, Decoder.build),
-        (pickle.BINPERSID, Decoder.persistent),
+        (pickle.REDUCE, lambda d: d.push_call()),
+        (pickle.NEWOBJ, lambda d: d.push_new()),
+        (pickle.BUILD, lambda d: d.build()),
+        (pickle.BINPERSID, lambda d: d.persistent()),
     )
 }
 

@@ -78,13 +78,15 @@ def view_of(raw: Tensor, dtype: Any, size: Any, stride: Any, offset: int, what: 
             )
     elif offset > held:
         raise UnpicklingError(f"load: {what} begins at element {offset}; its storage has {held}")
-    if dtype == clew.bool and held and not _only_bools(raw):
+    if dtype == clew.bool and held and not only_bools(raw):
         raise UnpicklingError(f"load: {what} has bytes that are neither 0 nor 1")
     flat = raw[: held * width]._reinterpret(dtype)
+    offset += flat.storage_offset()  # `raw` may be a part of a storage
     return clew.empty(0, dtype=dtype, device=raw.device)._set_to(flat, offset, size, stride)
 
 
-def _only_bools(raw: Tensor) -> bool:
+def only_bools(raw: Tensor) -> bool:
+    """Whether all bytes are 0 or 1."""
     # Looked through once, however many tensors view it.
     if raw.device.type == "cpu" and "checked" not in raw.__dict__:
         if int(raw.max()) > 1:

@@ -44,11 +44,13 @@ def dump(value: Any) -> tuple[bytes, dict[str, Tensor]]:
 
 class _Reader(pickle.Unpickler):
     def __init__(self, reader: Any) -> None:
-        super().__init__(io.BytesIO(reader.structure()))
+        super().__init__(io.BytesIO(reader.structure()), encoding=reader.encoding)
         self._reader = reader
         self._storages: dict[str, Any] = {}
 
     def persistent_load(self, pid: Any) -> Any:
+        if hasattr(self._reader, "persistent"):  # a format before the container
+            return self._reader.persistent(pid)
         if not isinstance(pid, tuple) or len(pid) != 5 or pid[0] != "storage":
             raise pickle.UnpicklingError("load: the file gives a storage in an unknown form")
         _, kind, key, location, count = pid

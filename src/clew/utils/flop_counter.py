@@ -18,12 +18,12 @@ _formulas: dict[str, Callable[..., int]] = {}
 
 
 def register_flop_formula(
-    targets: str | list[str], get_raw: bool = False
+    targets: Any, get_raw: bool = False
 ) -> Callable[[Callable[..., int]], Callable[..., int]]:
     """Makes a function the formula of operations that every FlopCounterMode counts.
 
     Args:
-        targets: names of operations.
+        targets: names of operations or operations (`clew.ops.aten.sinh`), one or a list.
         get_raw: refused when True: formulas see shapes, never the tensors.
 
     Returns: a decorator for a function of the input shapes and ``out_shape``.
@@ -37,11 +37,21 @@ def register_flop_formula(
         raise NotImplementedError("register_flop_formula: get_raw=True is not offered")
 
     def register(formula: Callable[..., int]) -> Callable[..., int]:
-        for name in [targets] if isinstance(targets, str) else targets:
-            _formulas[name] = formula
+        for target in targets if isinstance(targets, (list, tuple)) else [targets]:
+            _formulas[_name_of(target)] = formula
         return formula
 
     return register
+
+
+def _name_of(target: Any) -> str:
+    """The name of an operation that is given by it or as one of `clew.ops.aten`."""
+    if isinstance(target, str):
+        return target
+    name = getattr(getattr(target, "overloadpacket", target), "__name__", None)
+    if name is None:
+        raise TypeError(f"register_flop_formula: expected an operation or its name; got {target!r}")
+    return str(name)
 
 
 class FlopCounterMode:
@@ -52,8 +62,8 @@ class FlopCounterMode:
         mods: PyTorch's old way to name the modules; makes no difference.
         depth: how many levels of modules the table shows; None for all.
         display: print the table at the end of the context.
-        custom_mapping: formulas for more operations, by name, called with the input shapes and
-            ``out_shape``.
+        custom_mapping: formulas for more operations, by name or operation, called with the input
+            shapes and ``out_shape``.
 
     Raises:
         RuntimeError: a profiler is recording.
@@ -74,7 +84,8 @@ class FlopCounterMode:
     ) -> None:
         self.depth = depth
         self.display = display
-        self.custom_mapping = {**_formulas, **(custom_mapping or {})}
+        more = {_name_of(target): formula for target, formula in (custom_mapping or {}).items()}
+        self.custom_mapping = {**_formulas, **more}
         self.flop_counts: dict[str, dict[str, int]] = {}
         self._recorder: Recorder | None = None
 
