@@ -88,13 +88,18 @@ class RankContext(ProcessContext):
             if error is not None:
                 text = f"\n\n-- Process {i} terminated with the following error:\n{error}"
                 return ProcessRaisedException(text, i, pid)
+        silent = []
         for i in range(self._count):
             pid = int(self._told("pid", i) or 0)
             if pid and self._told("end", i) is None and not _lives(pid):
                 if self._told("end", i) is not None or self._told("error", i) is not None:
                     return self._failed()
-                text = f"process {i} was killed, or ended without a word"
-                return ProcessExitedException(text, i, pid, 1)
+                silent.append((i, pid))
+        if silent:
+            # One that is killed may take others with it before anybody looks.
+            others = "".join(f"; process {i}, too" for i, _ in silent[1:])
+            text = f"process {silent[0][0]} was killed, or ended without a word{others}"
+            return ProcessExitedException(text, *silent[0], 1)
         code = self._process.poll()
         if code:
             return ProcessExitedException(f"mpiexec ended with status {code}", 0, 0, code)
