@@ -237,8 +237,11 @@ PyObject* method_as_subclass(PyObject* o, PyObject* type) {
         !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type), tensor_type))
       fail_type("as_subclass: cls must be a subclass of Tensor");
     Tensor source = borrow(o);
-    Tensor made = make_subclass_instance(reinterpret_cast<PyTypeObject*>(type), source);
-    OwnedEdge e = gradient_edge(source);
+    // A recorded view, so that writes through either reach the other's history.
+    Tensor view = builtins.view(source, source.sizes());
+    Tensor made = make_subclass_instance(reinterpret_cast<PyTypeObject*>(type), view);
+    mark_view(made, source, false);
+    OwnedEdge e = gradient_edge(view);
     if (e.fn) set_grad_fn(made, e.fn.get(), e.nr);
     return wrap(std::move(made));
   });

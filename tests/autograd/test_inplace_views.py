@@ -314,3 +314,29 @@ def test_what_was_written_may_change_while_its_message_is_made(monkeypatch, func
     with pytest.raises(RuntimeError, match="is at version 1; expected version 0"):
         out.backward()
     assert value.shape == (5,)
+
+
+def test_as_subclass_is_a_view():
+    class Named(clew.Tensor):
+        pass
+
+    for back in (False, True):
+        x = clew.ones(3, requires_grad=True)
+        y = x * 2
+        if back:
+            y = y.as_subclass(Named)
+        z = y.as_subclass(clew.Tensor if back else Named)
+        assert type(z) is (clew.Tensor if back else Named) and z._is_view()
+        z.mul_(3)
+        y.sum().backward()
+        assert x.grad.tolist() == [6.0, 6.0, 6.0]
+        x.grad = None
+        y = x * 2
+        z = y.as_subclass(Named)
+        y.mul_(z.detach())  # and a write to the base reaches the view
+        clew.sum(z).backward()
+        assert x.grad.tolist() == [4.0, 4.0, 4.0]
+    leaf = clew.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="leaf"):
+        leaf.as_subclass(Named).mul_(2)
+    assert leaf.detach().as_subclass(Named).requires_grad_().is_leaf
