@@ -6,9 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from clew.distributed.tensor._redistribute import local_sizes
-from clew.distributed.tensor.placement_types import Placement, Replicate, Shard
+from clew.distributed.tensor.placement_types import Partial, Placement, Replicate, Shard
 
 R = Replicate()
+
+
+def _whole(c: Any) -> Any:
+    same = (R,) * c.mesh.ndim
+    return c.run([same] * len(c.operands), same)
 
 
 def _moved(where: Callable[[Any, int], int | None]) -> Callable[[Any], Any]:
@@ -114,6 +119,9 @@ def _viewed(c: Any) -> Any:
     x = c.operands[0]
     whole = c.whole()
     sizes = tuple(whole.shape)
+    if whole.dtype != x.dtype:  # other bits of the same memory
+        sums = any(isinstance(p, Partial) for p in x._placements)
+        return _whole(c) if sums or sizes != x._sizes else _moved(lambda c, d: d)(c)
     groups = _groups(x._sizes, sizes) if 0 not in x._sizes else []
 
     def rule(i: int) -> tuple[list[Placement], Placement]:
@@ -138,8 +146,7 @@ def _viewed(c: Any) -> Any:
     out = tuple(column[1] for column in columns)
     wanted = [tuple(column[0][0] for column in columns)]
     mine = local_sizes(sizes, c.mesh, out, c.mesh.get_coordinate())[0]
-    parts = c.parts(wanted, out)
-    return c.wrapped(parts[id(x)].reshape(mine), whole, out)
+    return c.wrapped(c.parts(wanted, out)[0].reshape(mine), whole, out)
 
 
 def _expanded(c: Any) -> Any:
@@ -158,12 +165,14 @@ def _expanded(c: Any) -> Any:
     out = tuple(column[1] for column in columns)
     parts = c.parts([tuple(column[0][0] for column in columns)], out)
     mine = local_sizes(whole.shape, c.mesh, out, c.mesh.get_coordinate())[0]
-    return c.wrapped(parts[id(x)].expand(mine), whole, out)
+    return c.wrapped(parts[0].expand(mine), whole, out)
 
 
 def _joined(c: Any) -> Any:
     """cat: all lie as the first, whole along the dim."""
     first = c.operands[0]
+    if "axis" in c.kwargs or any(x.ndim != first.ndim for x in c.operands):
+        return _whole(c)
     dim = c.argument(1, "dim", 0) % first.ndim
 
     def rule(i: int) -> tuple[list[Placement], Placement]:
@@ -179,9 +188,12 @@ def _indexed(c: Any) -> Any:
     """Slices, numbers, None and ...; a cut dim must be taken whole."""
     x, index = c.args[0], c.args[1]
     items = index if isinstance(index, tuple) else (index,)
-    if any(not (k is None or k is Ellipsis or isinstance(k, (int, slice))) for k in items):
-        same = (R,) * c.mesh.ndim
-        return c.run([same] * len(c.operands), same)
+    plain = all(
+        k is None or k is Ellipsis or (isinstance(k, (int, slice)) and not isinstance(k, bool))
+        for k in items
+    )
+    if not plain or x is not c.operands[0]:
+        return _whole(c)
     used = sum(k is not None and k is not Ellipsis for k in items)
     at = next((n for n, k in enumerate(items) if k is Ellipsis), len(items))
     rest = [slice(None)] * (x.ndim - used)

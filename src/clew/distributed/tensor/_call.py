@@ -1,0 +1,187 @@
+"""One call of a function with distributed tensors: its operands, and running it on parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import clew
+from clew._C import Tensor
+from clew.distributed.tensor._redistribute import redistribute_local, sum_gradients
+from clew.distributed.tensor.placement_types import Placement, Replicate
+from clew.overrides import DisableTorchFunctionSubclass
+
+Way = tuple[Placement, ...]  # along the dims of the mesh
+# Parameters of the functions whose operands are told apart by their place.
+_PARAMETERS = {
+    name: names.split()
+    for name, names in {
+        "linear": "input weight bias",
+        "embedding": "input weight padding_idx max_norm norm_type scale_grad_by_freq sparse",
+        "layer_norm": "input normalized_shape weight bias eps",
+        "rms_norm": "input normalized_shape weight eps",
+        "scaled_dot_product_attention": "query key value attn_mask dropout_p is_causal",
+        "addmm": "input mat1 mat2",
+        **dict.fromkeys("matmul sub div true_divide".split(), "input other"),
+        **dict.fromkeys("mm bmm".split(), "input mat2"),
+    }.items()
+}
+_WITH_IN_PLACE = set("add sub mul truediv matmul pow floordiv mod div".split())
+
+
+class Call:
+    """One call: its operands, and what is needed to run it on parts.
+
+    Args:
+        func: the function.
+        args: its arguments.
+        kwargs: its named arguments.
+    """
+
+    def __init__(self, func: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> None:
+        from clew.distributed.tensor._api import DTensor
+
+        self.func, self.name = func, name_of(func)
+        self.args, self.kwargs = _in_order(args, kwargs, _PARAMETERS.get(self.name, ()))
+        self.operands: list[Any] = []
+        self.plain = False
+        if self.kwargs.get("out") is not None:
+            raise NotImplementedError(f"DTensor: {self.name}: out must be None")
+
+        def look(x: Any) -> Any:
+            if isinstance(x, DTensor):
+                self.operands.append(x)
+            else:
+                self.plain = self.plain or (isinstance(x, Tensor) and x.ndim > 0)
+            return x
+
+        _each(look, self.args, self.kwargs)
+        self.mesh = self.operands[0]._mesh
+        for x in self.operands[1:]:
+            if x._mesh != self.mesh:
+                raise NotImplementedError(f"DTensor: {self.name} of tensors on two meshes")
+
+    def refuse_plain(self) -> None:
+        """Raises where a plain tensor stands beside distributed ones."""
+        if self.plain:
+            raise RuntimeError(
+                f"DTensor: {self.name}: got plain tensors beside distributed ones; make them "
+                "distributed by distribute_tensor() or DTensor.from_local()"
+            )
+
+    def argument(self, at: int, name: str, default: Any = None) -> Any:
+        """An argument that may be given by place or by name."""
+        return self.args[at] if at < len(self.args) else self.kwargs.get(name, default)
+
+    def only(self, *names: str) -> bool:
+        """Whether every named argument is one of these."""
+        return self.kwargs.keys() <= set(names)
+
+    def with_operands(self, values: Sequence[Any]) -> Any:
+        """func's result with other values in the operands' places."""
+        from clew.distributed.tensor._api import DTensor
+
+        left = iter(values)
+        args, kwargs = _each(
+            lambda x: next(left) if isinstance(x, DTensor) else x, self.args, self.kwargs
+        )
+        with DisableTorchFunctionSubclass():
+            return self.func(*args, **kwargs)
+
+    def whole(self) -> Any:
+        """The result for the wholes, without elements."""
+        with clew.no_grad():
+            return self.with_operands(
+                [clew.empty(x._sizes, dtype=x.dtype, device="meta") for x in self.operands]
+            )
+
+    def parts(self, wanted: Sequence[Way], out: Way) -> list[Any]:
+        """Each operand's part, lying as wanted."""
+        from clew.distributed.tensor._api import part_of
+
+        made = []
+        for x, way in zip(self.operands, wanted):
+            local = redistribute_local(part_of(x), x._sizes, self.mesh, x._placements, way)
+            groups = [
+                self.mesh.get_group(i)
+                for i in range(self.mesh.ndim)
+                if isinstance(way[i], Replicate) and not isinstance(out[i], Replicate)
+            ]
+            made.append(sum_gradients(local, groups))
+        return made
+
+    def run(self, wanted: Sequence[Way], out: Way, sizes: Any = None) -> Any:
+        """Runs it on parts.
+
+        Args:
+            wanted: how each operand must lie.
+            out: how results lie.
+            sizes: of the whole result; found out if None.
+        """
+        whole = self.whole() if sizes is None else None
+        return self.wrapped(self.with_operands(self.parts(wanted, out)), whole, out, sizes)
+
+    def wrapped(self, made: Any, whole: Any, out: Way, sizes: Any = None) -> Any:
+        """Results as distributed tensors."""
+        from clew.distributed.tensor._api import wrap
+
+        if isinstance(made, Tensor):
+            return wrap(made, self.mesh, out, whole.shape if sizes is None else sizes)
+        if isinstance(made, tuple) and hasattr(made, "_fields"):
+            return type(made)(*(self.wrapped(m, w, out) for m, w in zip(made, whole)))
+        if isinstance(made, (list, tuple)):
+            return type(made)(self.wrapped(m, w, out) for m, w in zip(made, whole))
+        return made
+
+    def each(self, rule: Callable[[int], tuple[list[Placement], Placement]], **how: Any) -> Any:
+        """Runs it with what a rule says for each dim of the mesh."""
+        self.refuse_plain()
+        columns = [rule(i) for i in range(self.mesh.ndim)]
+        wanted = [tuple(c[0][k] for c in columns) for k in range(len(self.operands))]
+        return self.run(wanted, tuple(c[1] for c in columns), **how)
+
+
+def _in_order(
+    args: Any, kwargs: dict[str, Any], names: Sequence[str]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Arguments with those that were given by name in their places, as far as these are known."""
+    if not kwargs or not names:
+        return tuple(args), kwargs
+    placed, rest = list(args), dict(kwargs)
+    for name in names[len(placed) :]:
+        if name not in rest:
+            break
+        placed.append(rest.pop(name))
+    return tuple(placed), rest
+
+
+def _each(change: Callable[[Any], Any], args: Any, kwargs: dict[str, Any]) -> tuple[Any, Any]:
+    """Arguments with what stands in them, and in lists in them, changed; always in one order."""
+
+    def changed(x: Any) -> Any:
+        if isinstance(x, (list, tuple)) and not hasattr(x, "_fields"):
+            made = [changed(v) for v in x]
+            return x if all(m is v for m, v in zip(made, x)) else type(x)(made)
+        return change(x)
+
+    return [changed(a) for a in args], {k: changed(v) for k, v in kwargs.items()}
+
+
+def name_of(func: Any) -> str:
+    """A function's plain name: `add` of `Tensor.add`, `__add__` and `Tensor.add_`'s `add_`."""
+    name = getattr(func, "__name__", "")
+    if name == "apply":
+        return getattr(getattr(func, "__self__", None), "__name__", name)
+    if name == "__get__":
+        owner = getattr(func, "__self__", None)
+        name = getattr(getattr(owner, "fget", owner), "__name__", name)
+        return name.removeprefix("_").removesuffix("_property")
+    if name in ("__bool__", "__float__", "__int__", "__index__", "__contains__", "__array__"):
+        return name
+    if name.startswith("__") and name.endswith("__"):
+        name = name[2:-2]
+        if name in ("radd", "rsub", "rmul"):
+            name = name[1:]
+        elif name[:1] == "i" and name[1:] in _WITH_IN_PLACE:
+            name = name[1:] + "_"
+    return name.removeprefix("_")
