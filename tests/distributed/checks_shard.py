@@ -115,7 +115,79 @@ assert live < 1.1 * 3 * size / n + 200_000, (live, size)
 peak, block = torch._C._memory_stats()["peak_bytes"], size / depth
 assert peak < 1.1 * (4 * size / n + 3 * block), (peak, size)
 
+# Two forwards before two backwards; a forward after the parameters changed without a backward.
+for options in ({}, {"reshard_after_forward": False}, {"reshard_after_forward": True}):
+    plain, ours = net(), shard(net(), **options)
+    kept = [list(plain.parameters()), list(ours.parameters())]
+    (w0, p0), (w1, p1) = batch(7), batch(8)
+    for model, a, b in ((plain, w0, w1), (ours, p0, p1)):
+        first, second = model(a).square().mean(), (model(b) ** 3).mean()
+        first.backward()
+        second.backward()
+    for p, q in zip(plain.parameters(), ours.parameters()):
+        assert np.allclose(q.grad.full_tensor().numpy(), p.grad.numpy(), atol=1e-12)
+    for model, a, params in ((plain, w0, kept[0]), (ours, p0, kept[1])):
+        model(a)
+        with torch.no_grad():
+            for p in params:
+                p.mul_(1.5)
+    assert np.allclose(ours(p1).detach().numpy(), plain(p1).detach().numpy(), atol=1e-10)
+    loss = ours(p0).square().mean()
+    with torch.no_grad():
+        for p in kept[1]:
+            p.mul_(2)
+    if not options.get("reshard_after_forward", True):
+        continue
+    try:
+        loss.backward()
+    except RuntimeError as error:
+        assert "modified" in str(error) and "inplace" in str(error), error
+    else:
+        raise AssertionError("old values were not missed")
+
+
+# A module that calls itself, as trees do, and what is saved does not keep itself alive.
+class Tree(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell = nn.Linear(6, 3)
+
+    def forward(self, tree):
+        left, right = (self(t) if isinstance(t, tuple) else t for t in tree)
+        return torch.sigmoid(self.cell(torch.cat([left, right])))
+
+
+class Outer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(1)
+        self.tree = Tree().double()
+
+    def forward(self, x):
+        return self.tree(((x, x * 2), ((x, 3 * x), x)))
+
+
+plain, ours = Outer(), Outer()
+fully_shard(ours.tree)
+fully_shard(ours)
+x = torch.linspace(0, 1, 3, dtype=torch.float64)
+for model in (plain, ours):
+    for _ in range(2):
+        model(x).sum().backward()
+for p, q in zip(plain.parameters(), ours.parameters()):
+    assert np.allclose(q.grad.full_tensor().numpy(), p.grad.numpy(), atol=1e-12)
+import gc  # noqa: E402
+
+gc.disable()
+ours(x)
+live = torch._C._memory_stats()["live_bytes"]
+for _ in range(20):
+    ours(x)
+assert torch._C._memory_stats()["live_bytes"] <= live
+gc.enable()
+
 for text, bad in [
+    ("reshard_after_forward", lambda: fully_shard(nn.Linear(2, 2), reshard_after_forward=2)),
     ("sharded already", lambda: fully_shard(model)),
     ("expected a Module", lambda: fully_shard(3)),
     ("no dim to cut", lambda: fully_shard(nn.ParameterList([nn.Parameter(torch.tensor(1.0))]))),

@@ -9,6 +9,7 @@ backward asks for it. While one module works, the next one's parameters are on t
 from __future__ import annotations
 
 import functools
+import threading
 import weakref
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -17,6 +18,7 @@ from typing import Any
 
 import clew
 from clew import nn
+from clew.autograd.function import once_differentiable
 from clew.distributed import distributed_c10d as c10d
 from clew.distributed.tensor import DTensor, Replicate, Shard
 from clew.distributed.tensor._api import _whole_mesh, distribute_tensor, part_of
@@ -85,11 +87,14 @@ class _Group:
         self.sync = True
         self.divide: float | None = None
         self.whole: list[Any] | None = None  # recorded, while the module has them
-        self.again: list[Any] | None = None  # for backward
+        self.values: tuple[list[Any], list[int]] | None = None  # what it shows, of which versions
+        self.again: tuple[list[Any], list[int]] | None = None  # the same, for backward
         self.pending: Any = None
+        self.calls = 0  # of the module that are running: it may call itself
         self.unsynced: list[Any] = [None] * len(members)
         self.after: Any = None  # weak: the group that was used after this one
         self.before: Any = None
+        self.given: set[str] = set()  # which of the two the user set
 
     # ---- putting together ----
 
@@ -118,19 +123,18 @@ class _Group:
     def _versions(self) -> list[int]:
         return [part_of(m.sharded)._version for m in self.members]
 
-    def gathered(self) -> list[Any]:
-        """Whole tensors, without a record."""
+    def gathered(self) -> tuple[list[Any], list[int]]:
+        """Whole tensors, without a record, and the versions of the parts they are made of."""
         with clew.no_grad():
             pending, self.pending = self.pending, None
-            if pending is not None:
-                for work in pending[1]:
-                    work.wait()
-                if pending[2] == self._versions():
-                    return list(pending[0])
-            made, works, _ = self._begin()
-            for work in works:
+            if pending is None or pending[2] != self._versions():
+                if pending is not None:
+                    for work in pending[1]:
+                        work.wait()
+                pending = self._begin()
+            for work in pending[1]:
                 work.wait()
-            return made
+            return list(pending[0]), pending[2]
 
     def ahead(self, other: Any) -> None:
         """Begins to put another group together, if it is known which is next."""
@@ -141,9 +145,10 @@ class _Group:
             group.pending = group._begin()
 
     def unshard(self) -> None:
-        """The module's attributes are whole tensors from now on."""
-        if self.whole is not None:
-            return
+        """The module's attributes are whole tensors from now on, with a record of their own."""
+        if self.values is None or self.values[1] != self._versions():
+            self.values = self.gathered()
+        self.again = None
         self.whole = list(_Unshard.apply(self, *(part_of(m.sharded) for m in self.members)))
         for m, full in zip(self.members, self.whole):
             for owner, name in m.places:
@@ -151,9 +156,9 @@ class _Group:
 
     def reshard(self) -> None:
         """The module's attributes are the parts from now on."""
-        if self.whole is None:
+        if self.whole is None or self.calls:
             return
-        self.whole = None
+        self.whole = self.values = None
         for m in self.members:
             for owner, name in m.places:
                 owner._parameters[name] = m.sharded
@@ -162,19 +167,35 @@ class _Group:
         """A context in which what is saved of whole tensors is not kept."""
         assert self.whole is not None
         known = {t.untyped_storage().data_ptr(): i for i, t in enumerate(self.whole) if t.numel()}
+        versions = self._versions()
 
         def pack(t: Any) -> Any:
             i = known.get(t.untyped_storage().data_ptr()) if t.numel() else None
-            return t if i is None else (i, t.shape, t.stride(), t.storage_offset())
+            if i is None:
+                # Not t itself: what an operation made would keep itself alive through its node.
+                return t.detach(), t._version
+            return i, t.shape, t.stride(), t.storage_offset()
 
         def unpack(kept: Any) -> Any:
-            if not isinstance(kept, tuple):
-                return kept
+            if len(kept) == 2:
+                if kept[0]._version != kept[1]:
+                    raise RuntimeError(
+                        "fully_shard: a tensor needed for gradient computation has been modified "
+                        f"by an inplace operation: {kept[0].dtype}{list(kept[0].shape)} is at "
+                        f"version {kept[0]._version}; expected version {kept[1]}"
+                    )
+                return kept[0]
             i, shape, stride, offset = kept
-            if self.again is None:
+            if self._versions() != versions:
+                raise RuntimeError(
+                    "fully_shard: parameters needed for gradient computation have been modified "
+                    "by an inplace operation since forward, and their old values were not kept; "
+                    "call backward() before the optimizer's step()"
+                )
+            if self.again is None or self.again[1] != versions:
                 self.again = self.gathered()
                 self.ahead(self.before)
-            return self.again[i].as_strided(shape, stride, offset)
+            return self.again[0][i].as_strided(shape, stride, offset)
 
         return clew.autograd.graph.saved_tensors_hooks(pack, unpack)
 
@@ -222,9 +243,10 @@ class _Unshard(clew.autograd.Function):
     @staticmethod
     def forward(ctx: Any, group: Any, *locals_: Any) -> Any:
         ctx.group = group
-        return tuple(group.gathered())
+        return tuple(t.detach() for t in group.values[0])
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *grads: Any) -> Any:
         group = ctx.group
         group.again = None
@@ -240,7 +262,8 @@ class UnshardHandle:
 
     def wait(self) -> None:
         """Waits until the parameters are whole."""
-        self._group.unshard()
+        if self._group.whole is None:
+            self._group.unshard()
 
 
 class FSDPModule:
@@ -264,7 +287,7 @@ class FSDPModule:
                 with clew.no_grad():
                     group.pending = group._begin()
             return UnshardHandle(group)
-        group.unshard()
+        UnshardHandle(group).wait()
         return None
 
     def reshard(self) -> None:
@@ -307,8 +330,8 @@ class FSDPModule:
         Args:
             modules: the first one counts.
         """
-        if modules:
-            self._fsdp_group.after = weakref.ref(modules[0]._fsdp_group)
+        self._fsdp_group.given.add("after")
+        self._fsdp_group.after = weakref.ref(modules[0]._fsdp_group) if modules else None
 
     def set_modules_to_backward_prefetch(self, modules: list[Any]) -> None:
         """The same in backward.
@@ -316,39 +339,48 @@ class FSDPModule:
         Args:
             modules: the first one counts.
         """
-        if modules:
-            self._fsdp_group.before = weakref.ref(modules[0]._fsdp_group)
+        self._fsdp_group.given.add("before")
+        self._fsdp_group.before = weakref.ref(modules[0]._fsdp_group) if modules else None
 
 
-class _Order:
-    """Which group is used after which, within the outermost call."""
+class _Order(threading.local):
+    """Which group is used after which, within a thread's outermost call."""
 
     depth = 0
     last: Any = None
 
 
+_order = _Order()
+
+
 def _around(module: Any, run: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     group = module._fsdp_group
-    outermost = _Order.depth == 0
+    outermost = _order.depth == 0
     if outermost:
-        _Order.last = None
+        _order.last = None
     policy = group.policy
     if policy.param_dtype is not None and policy.cast_forward_inputs:
         args, kwargs = _cast((args, kwargs), policy.param_dtype)
-    last = _Order.last() if _Order.last is not None else None
+    last = _order.last() if _order.last is not None else None
     if last is not None and last is not group:
-        last.after, group.before = weakref.ref(group), weakref.ref(last)
-    _Order.last = weakref.ref(group)
-    group.unshard()
-    group.ahead(group.after)
+        if "after" not in last.given:
+            last.after = weakref.ref(group)
+        if "before" not in group.given:
+            group.before = weakref.ref(last)
+    _order.last = weakref.ref(group)
+    if not group.calls:
+        group.unshard()
+        group.ahead(group.after)
     reshard = group.reshard_after_forward
     reshard = (not outermost) if reshard is None else reshard
-    _Order.depth += 1
+    _order.depth += 1
+    group.calls += 1
     try:
         with group.hooks() if reshard and clew.is_grad_enabled() else nullcontext():
             output = run(*args, **kwargs)
     finally:
-        _Order.depth -= 1
+        _order.depth -= 1
+        group.calls -= 1
         if reshard or not clew.is_grad_enabled():
             group.reshard()
     return output if policy.output_dtype is None else _cast(output, policy.output_dtype)
@@ -441,6 +473,7 @@ def fully_shard(
                 one,
                 mesh=mesh,
                 reshard_after_forward=reshard_after_forward,
+                shard_placement_fn=shard_placement_fn,
                 mp_policy=mp_policy,
                 offload_policy=offload_policy,
                 ignored_params=ignored_params,
@@ -450,6 +483,11 @@ def fully_shard(
         raise TypeError(f"fully_shard: expected a Module; got {type(module).__name__}")
     if isinstance(module, FSDPModule):
         raise ValueError("fully_shard: the module is sharded already")
+    if not isinstance(reshard_after_forward, (bool, type(None))):
+        raise NotImplementedError(
+            "fully_shard: reshard_after_forward must be a bool or None; to fewer processes is not "
+            "supported"
+        )
     if shard_placement_fn is not None:
         raise NotImplementedError("fully_shard: shard_placement_fn must be None")
     where = _whole_mesh(mesh)
@@ -483,10 +521,8 @@ def fully_shard(
         for owner, name in at:
             owner._parameters[name] = sharded
         members.append(_Member(sharded, at))
-    reshard = (
-        reshard_after_forward if reshard_after_forward is None else bool(reshard_after_forward)
-    )
-    group = _Group(where, members, mp_policy or MixedPrecisionPolicy(), reshard)
+    policy = mp_policy or MixedPrecisionPolicy()
+    group = _Group(where, members, policy, reshard_after_forward)
     module.__class__ = _class_of(type(module))
     object.__setattr__(module, "_fsdp_group", group)
     return module
