@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import textwrap
+import time
 
 import pytest
 from ranks import HERE, needs_mpi
@@ -11,7 +12,7 @@ from ranks import HERE, needs_mpi
 pytestmark = needs_mpi
 
 PROGRAM = """
-    import os, sys
+    import os, sys, time
     import torch
     import torch.distributed as dist
     import torch.multiprocessing as mp
@@ -31,11 +32,29 @@ PROGRAM = """
     def put(rank, queue):
         queue.put(rank)
 
+    def fill(rank, key, x):
+        assert bytes(mp.current_process().authkey) == key
+        x[rank] = rank + 1.0
+
+    def wait(rank, folder):
+        open(os.path.join(folder, f"{os.getpid()}.pid"), "w").close()
+        time.sleep(60)
+
     if __name__ == "__main__":
         if sys.argv[1] == "queue":
             queue = mp.get_context("spawn").SimpleQueue()
             mp.spawn(put, (queue,), nprocs=2)
             print(sorted([queue.get(), queue.get()]))
+        elif sys.argv[1] == "share":  # one tensor's memory, reached by every rank
+            x = torch.zeros(2).share_memory_()
+            mp.spawn(fill, (bytes(mp.current_process().authkey), x), nprocs=2)
+            print(x.tolist())
+        elif sys.argv[1] == "daemon":
+            folder = os.path.dirname(__file__)
+            mp.spawn(wait, (folder,), nprocs=2, join=False, daemon=True)
+            while sum(name.endswith(".pid") for name in os.listdir(folder)) < 2:
+                time.sleep(0.02)
+            print("leaving")
         else:
             context = mp.spawn(work, args=(2, sys.argv[1]), nprocs=2, join=False)
             try:
@@ -51,7 +70,14 @@ PROGRAM = """
 
 @pytest.mark.parametrize(
     "what, want",
-    [("ok", "all ended"), ("raise", "raised 1 True"), ("kill", "exited True"), ("queue", "[0, 1]")],
+    [
+        ("ok", "all ended"),
+        ("raise", "raised 1 True"),
+        ("kill", "exited True"),
+        ("queue", "[0, 1]"),
+        ("share", "[1.0, 2.0]"),
+        ("daemon", "leaving"),
+    ],
 )
 def test_spawn(tmp_path, what, want):
     path = tmp_path / "train.py"
@@ -66,3 +92,18 @@ def test_spawn(tmp_path, what, want):
     )
     assert done.returncode == 0, done.stderr
     assert want in done.stdout.splitlines(), done.stdout + done.stderr
+    for started in tmp_path.glob("*.pid"):  # daemons end with the process that started them
+        assert _ends(int(started.stem), 5)
+
+
+def _ends(pid, seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            with open(f"/proc/{pid}/stat") as file:
+                if file.read().rpartition(")")[2].split()[0] == "Z":
+                    return True
+        except FileNotFoundError:
+            return True
+        time.sleep(0.05)
+    return False

@@ -7,6 +7,7 @@ a file; what fails comes back through files.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import importlib.util
 import os
@@ -32,7 +33,9 @@ from clew.multiprocessing.spawn import (
 _OTHERS = 1.0  # seconds for the other ranks to end by themselves after one has failed
 
 
-def start(fn: Callable[..., Any], args: tuple[Any, ...], nprocs: int) -> RankContext | None:
+def start(
+    fn: Callable[..., Any], args: tuple[Any, ...], nprocs: int, daemon: bool
+) -> RankContext | None:
     """Starts ranks; None where that cannot be: there is no MPI, this is a rank itself, or what the
     function gets can only be inherited (a queue, a lock).
 
@@ -40,23 +43,30 @@ def start(fn: Callable[..., Any], args: tuple[Any, ...], nprocs: int) -> RankCon
         fn: the function.
         args: its arguments after the number.
         nprocs: how many.
+        daemon: end them with this process, instead of waiting for them.
     """
     if nprocs < 2 or importlib.util.find_spec("mpi4py") is None or "PMI_RANK" in os.environ:
         return None
     from clew.distributed.run import find_mpiexec
 
     try:
-        packed = bytes(ForkingPickler.dumps((fn, args)))
+        # Once for each: what a shared tensor's memory is reached by serves one receiver.
+        packed = [bytes(ForkingPickler.dumps((fn, args))) for _ in range(nprocs)]
         command = [find_mpiexec(), "-n", str(nprocs), "-disable-auto-cleanup"]
     except (RuntimeError, TypeError, pickle.PicklingError, AttributeError, SystemExit):
         return None
     folder = tempfile.mkdtemp(prefix="clew-spawn-")
-    data = {k: v for k, v in _spawn.get_preparation_data("rank").items() if k != "authkey"}
-    with open(os.path.join(folder, "work"), "wb") as file:
-        pickle.dump((data, packed), file)
+    data = _spawn.get_preparation_data("rank")
+    if "authkey" in data:  # which pickles by itself only for a child; the folder is the user's own
+        data["authkey"] = bytes(data["authkey"])
+    for rank, each in enumerate(packed):
+        with open(os.path.join(folder, f"work-{rank}"), "wb") as file:
+            pickle.dump((data, each), file)
     env = {k: v for k, v in os.environ.items() if not k.startswith(("PMI", "MPI_LOCAL", "OMPI_"))}
     command += [sys.executable, "-m", "clew.multiprocessing._ranks", folder]
-    return RankContext(subprocess.Popen(command, env=env), folder, nprocs)
+    context = RankContext(subprocess.Popen(command, env=env), folder, nprocs)
+    atexit.register(context._at_exit, daemon)
+    return context
 
 
 class RankContext(ProcessContext):
@@ -123,11 +133,24 @@ class RankContext(ProcessContext):
                 self._stop(grace_period or _OTHERS)
                 raise failed
             if over:
-                shutil.rmtree(self._folder, ignore_errors=True)
+                self._over()
                 return True
             if end is not None and time.monotonic() > end:
                 return False
             time.sleep(0.02)
+
+    def _at_exit(self, daemon: bool) -> None:
+        if self._process.poll() is None:
+            if daemon:
+                self._process.kill()  # first, or it would report the ranks' end
+                self._stop(0)
+            else:
+                self._process.wait()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _over(self) -> None:
+        atexit.unregister(self._at_exit)
+        shutil.rmtree(self._folder, ignore_errors=True)
 
     def _stop(self, grace: float) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -141,7 +164,7 @@ class RankContext(ProcessContext):
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._over()
 
 
 def _lives(pid: int) -> bool:
@@ -172,7 +195,7 @@ def main(folder: str) -> None:
 
     tell("pid", str(os.getpid()))
     try:
-        with open(os.path.join(folder, "work"), "rb") as file:
+        with open(os.path.join(folder, f"work-{rank}"), "rb") as file:
             data, packed = pickle.load(file)
         _spawn.prepare(data)
         fn, args = ForkingPickler.loads(packed)

@@ -197,7 +197,7 @@ def spawn(
     if start_method == "spawn" and nprocs > 1 and "clew.distributed" in sys.modules:
         from clew.multiprocessing import _ranks
 
-        started = _ranks.start(fn, args, nprocs)
+        started = _ranks.start(fn, args, nprocs, daemon)
         if started is not None:
             while join and not started.join():
                 pass

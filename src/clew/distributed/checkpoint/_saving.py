@@ -25,6 +25,8 @@ from clew.distributed.checkpoint._layout import (
     shown,
     write_metadata,
 )
+from clew.distributed.checkpoint.default_planner import DefaultLoadPlanner, DefaultSavePlanner
+from clew.distributed.checkpoint.filesystem import FileSystemReader, FileSystemWriter
 from clew.distributed.checkpoint.stateful import Stateful
 from clew.distributed.tensor import DTensor
 
@@ -58,10 +60,23 @@ class _Ranks:
 
 
 def _folder(checkpoint_id: Any, storage: Any, name: str) -> str:
+    if name == "save":
+        _default("save: storage_writer", storage, FileSystemWriter)
+    else:
+        _default("load: storage_reader", storage, FileSystemReader)
     given = checkpoint_id if checkpoint_id is not None else getattr(storage, "path", None)
     if given is None:
         raise ValueError(f"distributed.checkpoint.{name}: give checkpoint_id, the folder")
     return os.fspath(given)
+
+
+def _default(what: str, given: Any, kind: type) -> None:
+    # A subclass would have methods of its own, which nothing here calls.
+    if given is not None and type(given) is not kind:
+        raise NotImplementedError(
+            f"distributed.checkpoint.{what} must be None or a {kind.__name__}; got "
+            f"{type(given).__name__}"
+        )
 
 
 def _plain(state_dict: dict[str, Any]) -> dict[str, Any]:
@@ -107,13 +122,19 @@ def save(
         tensor([0, 1, 2])
     """
     folder = _folder(checkpoint_id, storage_writer, "save")
+    _default("save: planner", planner, DefaultSavePlanner)
     ranks = _Ranks(process_group, no_dist)
+    # Before the first exchange, after which others may write already.
+    keep = not getattr(storage_writer, "overwrite", True)
+    used = keep and os.path.isdir(folder) and bool(os.listdir(folder))
     token = ranks.collect(secrets.token_hex(8))[0]
     error: BaseException | None = None
     entries: dict[str, Entry] = {}
     mine = f"{token}-{ranks.rank}.pt"
     try:
         os.makedirs(folder, exist_ok=True)
+        if used:
+            raise FileExistsError(f"{folder!r} is not empty, and overwrite is False")
         data: dict[str, Any] = {}
         for number, (path, value) in enumerate(leaves(_plain(state_dict))):
             key = key_of(path)
@@ -172,8 +193,6 @@ def async_save(state_dict: dict[str, Any], **options: Any) -> Any:
     """
     from clew.futures import Future
 
-    for name in ("async_checkpointer_type", "async_stager", "use_async_planner"):
-        options.pop(name, None)
     done: Any = Future()
     done.set_result(save(state_dict, **options))
     return done
@@ -251,6 +270,7 @@ def load(
         CheckpointException: it failed on some rank; raised on all.
     """
     folder = _folder(checkpoint_id, storage_reader, "load")
+    _default("load: planner", planner, DefaultLoadPlanner)
     ranks = _Ranks(process_group, no_dist)
     error: BaseException | None = None
     try:

@@ -17,7 +17,8 @@ class FileSystemWriter:
         thread_count: accepted.
         per_thread_copy_ahead: accepted.
         cache_staged_state_dict: accepted.
-        overwrite: accepted; the checkpoint that is there stays until the new one is whole.
+        overwrite: replace the checkpoint that is there, which stays until the new one is whole; if
+            False, a folder with anything in it raises.
     """
 
     def __init__(
@@ -31,6 +32,7 @@ class FileSystemWriter:
         overwrite: bool = True,
     ) -> None:
         self.path = path
+        self.overwrite = overwrite
 
 
 class FileSystemReader:
