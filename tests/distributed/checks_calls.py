@@ -235,6 +235,21 @@ twice = DTensor.from_local(torch.ones(4, 4), mesh, [Partial()])
 twice.mul_(distribute_tensor(torch.full((4, 4), 2.0), mesh, [Shard(0)]))
 assert (twice.full_tensor() == 2 * n).all()
 
+# Factories: an argument works or raises.
+import torch.distributed.tensor as spread_tensors  # noqa: E402
+
+made = spread_tensors.full((4, 3), 2.0, dtype=torch.float64, layout=torch.strided, device_mesh=mesh,
+                           placements=[Shard(0)], requires_grad=True)  # fmt: skip
+assert made.dtype == torch.float64 and made.requires_grad and made.placements == (Shard(0),)
+assert (made.full_tensor() == 2).all() and tuple(spread_tensors.zeros(2, 5).shape) == (2, 5)
+for options, kind in (({"layout": torch.sparse_coo}, NotImplementedError), ({"out": x}, TypeError)):
+    try:
+        spread_tensors.ones(4, 3, **options)
+    except kind as e:
+        assert "distributed.tensor.ones" in str(e), e
+    else:
+        raise AssertionError(options)
+
 # In place is recorded.
 for way in WAYS[:3]:
     for change in (

@@ -129,3 +129,16 @@ def test_bad_options():
     c.grad = clew.ones(3, dtype=clew.complex64)
     with pytest.raises(RuntimeError, match="real and dense"):
         Adam8bit([c]).step()
+
+
+def test_a_small_second_moment_beside_a_large_one_is_not_lost():
+    p = clew.zeros(8192, requires_grad=True)
+    opt = Adam8bit([p], 0.01)
+    for _ in range(5):
+        p.grad = clew.full((8192,), 1e-5)
+        p.grad[::256] = 1.0
+        opt.step()
+    # A moment of 0 would divide by eps alone: steps of a thousand times lr.
+    assert p.detach().abs().max().item() <= 0.06
+    codes, sizes = quantize_blockwise(clew.tensor([0.0, 1e-12, 1.0]), signed=False)
+    assert (dequantize_blockwise(codes, sizes, signed=False) > 0).tolist() == [False, True, True]

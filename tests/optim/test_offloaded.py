@@ -145,3 +145,33 @@ def test_bad_arguments(tmp_path):
         clew.offload(tmp_path, tmp_path)
     with pytest.raises(ValueError, match="LBFGS"):
         clew.offload(clew.optim.LBFGS(net().parameters()))
+
+
+def test_a_step_that_fails_midway(tmp_path):
+    pair = [net(), net()]
+    opts = [clew.optim.Adam(m.parameters(), 0.01) for m in pair]
+    clew.offload(opts[1], tmp_path, least=1)
+    for model, opt in zip(pair, opts):
+        train(model, opt, 2)
+        for p in model.parameters():
+            p.grad = clew.ones_like(p)
+        last = model[3].bias
+        last.grad = clew.ones(3).to_sparse()
+        with pytest.raises(RuntimeError, match="sparse"):
+            opt.step()
+        train(model, opt, 2)
+    for p, q in zip(pair[0].parameters(), pair[1].parameters()):
+        assert clew.equal(p, q)
+
+
+def test_a_state_that_does_not_fit_leaves_the_one_that_is(tmp_path):
+    pair = [net(), net()]
+    opts = [clew.optim.Adam(m.parameters(), 0.01) for m in pair]
+    clew.offload(opts[1], tmp_path, least=1)
+    for model, opt in zip(pair, opts):
+        train(model, opt, 2)
+        with pytest.raises(ValueError):
+            opt.load_state_dict({"state": {}, "param_groups": []})
+        train(model, opt, 2)
+    for p, q in zip(pair[0].parameters(), pair[1].parameters()):
+        assert clew.equal(p, q)

@@ -69,7 +69,10 @@ def quantize_blockwise(
     rows = padded.view(blocks, block_size)
     sizes = rows.abs().amax(1) if blocks else rows.new_zeros(0)
     scaled = rows / sizes.clamp(min=1e-38).unsqueeze(1)
-    codes = clew.bucketize(scaled, _map(signed)[1], out_int32=True).to(clew.uint8)
+    codes = clew.bucketize(scaled, _map(signed)[1], out_int32=True)
+    if not signed:  # a second moment that became 0 would divide by eps alone
+        codes = clew.maximum(codes, (rows > 0).to(codes.dtype))
+    codes = codes.to(clew.uint8)
     return codes.view(-1)[: flat.numel()].view(input.shape), sizes
 
 

@@ -167,10 +167,12 @@ class OffloadedOptimizer:
                 ahead = _Reading(store, [p for _, p in blocks[i + 1]]) if more else None
                 for g, group in enumerate(groups):
                     group["params"] = [p for at, p in block if at == g]
-                super().step(**kwargs)  # type: ignore[misc]
-                for _, p in block:
-                    if p in state:
-                        store.put(p, state[p])
+                try:
+                    super().step(**kwargs)  # type: ignore[misc]
+                finally:  # or the next step would read what these had before
+                    for _, p in block:
+                        if p in state:
+                            store.put(p, state[p])
         finally:
             if ahead is not None:
                 ahead.join()
@@ -201,8 +203,8 @@ class OffloadedOptimizer:
         Args:
             state_dict: what `state_dict` gave.
         """
-        self._stored.forget()
         super().load_state_dict(state_dict)  # type: ignore[misc]
+        self._stored.forget()  # only now: a state that does not fit leaves this one whole
         for p, own in self.state.items():  # type: ignore[attr-defined]
             self._stored.put(p, own)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from concurrent.futures import Future
 from typing import Any
 
 import clew
@@ -184,16 +185,14 @@ def _is_ours(name: str) -> bool:
     return len(token) == 16 and rest.endswith(".pt") and number.isdigit()
 
 
-def async_save(state_dict: dict[str, Any], **options: Any) -> Any:
-    """`save` that gives a Future; the state is written when this returns.
+def async_save(state_dict: dict[str, Any], **options: Any) -> Future[list[Entry]]:
+    """`save` that gives a `concurrent.futures.Future`; the state is written when this returns.
 
     Args:
         state_dict: as of `save`.
         options: as of `save`.
     """
-    from clew.futures import Future
-
-    done: Any = Future()
+    done: Future[list[Entry]] = Future()
     done.set_result(save(state_dict, **options))
     return done
 

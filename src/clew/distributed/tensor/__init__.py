@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import clew
@@ -28,93 +29,59 @@ __all__ = [
 ]
 
 
-def _made(whole: Any, device_mesh: Any, placements: Any, requires_grad: bool) -> DTensor:
-    made = distribute_tensor(whole, device_mesh, placements)
-    return made.requires_grad_(requires_grad)
-
-
-def _sizes(size: Any) -> Any:
+def _sizes(size: tuple[Any, ...]) -> Any:
     return size[0] if len(size) == 1 and not isinstance(size[0], int) else size
 
 
-def zeros(
-    *size: Any,
-    requires_grad: bool = False,
-    dtype: Any = None,
-    layout: Any = None,
-    device_mesh: Any = None,
-    placements: Any = None,
-) -> DTensor:
+def _made(make: Callable[..., clew.Tensor], *given: Any, **options: Any) -> DTensor:
+    """One whole on every process, of which each keeps its part."""
+    known = {"requires_grad", "dtype", "layout", "device_mesh", "placements"}
+    if unknown := sorted(options.keys() - known):
+        raise TypeError(
+            f"distributed.tensor.{make.__name__}: unexpected keyword argument {unknown[0]!r}"
+        )
+    if options.get("layout") not in (None, clew.strided):
+        raise NotImplementedError(
+            f"distributed.tensor.{make.__name__}: layout must be clew.strided; got "
+            f"{options['layout']}"
+        )
+    whole = make(*given, dtype=options.get("dtype"))
+    made = distribute_tensor(whole, options.get("device_mesh"), options.get("placements"))
+    return made.requires_grad_(options.get("requires_grad", False))
+
+
+def zeros(*size: Any, **options: Any) -> DTensor:
     """Zeros.
 
     Args:
         size: of the whole.
-        requires_grad: whether it takes a gradient.
-        dtype: its dtype.
-        layout: accepted.
-        device_mesh: the mesh; one of all processes if None.
-        placements: how it lies along each dim of the mesh; replicated if None.
+        options: by name: `requires_grad`, whether it takes a gradient; `dtype`; `layout`, None or
+            `clew.strided`; `device_mesh`, one of all processes if None; `placements`, how it lies
+            along each dim of the mesh, replicated if None.
     """
-    return _made(clew.zeros(_sizes(size), dtype=dtype), device_mesh, placements, requires_grad)
+    return _made(clew.zeros, _sizes(size), **options)
 
 
-def ones(
-    *size: Any,
-    requires_grad: bool = False,
-    dtype: Any = None,
-    layout: Any = None,
-    device_mesh: Any = None,
-    placements: Any = None,
-) -> DTensor:
+def ones(*size: Any, **options: Any) -> DTensor:
     """Ones; arguments as of `zeros`."""
-    return _made(clew.ones(_sizes(size), dtype=dtype), device_mesh, placements, requires_grad)
+    return _made(clew.ones, _sizes(size), **options)
 
 
-def empty(
-    *size: Any,
-    requires_grad: bool = False,
-    dtype: Any = None,
-    layout: Any = None,
-    device_mesh: Any = None,
-    placements: Any = None,
-) -> DTensor:
+def empty(*size: Any, **options: Any) -> DTensor:
     """Anything; arguments as of `zeros`."""
-    return _made(clew.empty(_sizes(size), dtype=dtype), device_mesh, placements, requires_grad)
+    return _made(clew.empty, _sizes(size), **options)
 
 
-def full(
-    size: Any,
-    fill_value: Any,
-    *,
-    requires_grad: bool = False,
-    dtype: Any = None,
-    layout: Any = None,
-    device_mesh: Any = None,
-    placements: Any = None,
-) -> DTensor:
+def full(size: Any, fill_value: Any, **options: Any) -> DTensor:
     """One value everywhere; the other arguments as of `zeros`."""
-    return _made(clew.full(size, fill_value, dtype=dtype), device_mesh, placements, requires_grad)
+    return _made(clew.full, size, fill_value, **options)
 
 
-def rand(
-    *size: Any,
-    requires_grad: bool = False,
-    dtype: Any = None,
-    layout: Any = None,
-    device_mesh: Any = None,
-    placements: Any = None,
-) -> DTensor:
+def rand(*size: Any, **options: Any) -> DTensor:
     """Uniform numbers, the first process's; arguments as of `zeros`."""
-    return _made(clew.rand(_sizes(size), dtype=dtype), device_mesh, placements, requires_grad)
+    return _made(clew.rand, _sizes(size), **options)
 
 
-def randn(
-    *size: Any,
-    requires_grad: bool = False,
-    dtype: Any = None,
-    layout: Any = None,
-    device_mesh: Any = None,
-    placements: Any = None,
-) -> DTensor:
+def randn(*size: Any, **options: Any) -> DTensor:
     """Normal numbers, the first process's; arguments as of `zeros`."""
-    return _made(clew.randn(_sizes(size), dtype=dtype), device_mesh, placements, requires_grad)
+    return _made(clew.randn, _sizes(size), **options)
