@@ -30,6 +30,7 @@ SUITES = (
     "compile",
     "batching",
     "budget",
+    "distributed",
     "export",
     "ragged",
     "memory",

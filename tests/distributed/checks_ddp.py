@@ -1,5 +1,7 @@
 """Run by ranks: data parallelism against one process with the whole batch."""
 
+import copy
+
 import numpy as np
 import torch
 import torch.distributed as dist
@@ -94,6 +96,44 @@ assert ours.module.running_mean.tolist() == [0.1 * np.float32(1)] * 2 or np.allc
 ours = DDP(nn.Linear(2, 1).bfloat16())
 ours(torch.full((1, 2), r + 1.0).bfloat16()).sum().backward()
 assert ours.module.weight.grad.float().tolist() == [[(n + 1) / 2] * 2]
+
+# Of two dtypes and odd sizes; gathered over two steps; what a rank does to its gradient is its own.
+torch.manual_seed(3)
+mixed = nn.Sequential(nn.Linear(3, 5), nn.Linear(5, 1).double())
+mixed.forward = lambda x: mixed[1](mixed[0](x).tanh().double())
+ours = DDP(mixed)
+for _ in range(2):
+    ours(torch.full((2, 3), r + 1.0)).sum().backward()
+once = copy.deepcopy(mixed)
+once.zero_grad()
+for other in range(n):
+    (once[1](once[0](torch.full((2, 3), other + 1.0)).tanh().double()).sum() / n).backward()
+for p, q in zip(mixed.parameters(), once.parameters()):
+    assert torch.allclose(p.grad, 2 * q.grad, rtol=1e-5), (p.grad, q.grad)
+before = mixed[0].weight.grad.clone()
+if r == 0:
+    mixed[0].weight.grad.mul_(3)
+dist.barrier()
+assert torch.equal(mixed[0].weight.grad, before * 3 if r == 0 else before)
+
+# A backward that raises on all ranks, after some buckets have gone, spoils nothing.
+net = nn.Sequential(nn.Linear(6, 300), nn.Linear(300, 300), nn.Linear(300, 300), nn.Linear(300, 2))
+ours = DDP(net, bucket_cap_mb=0.1)
+for step in range(4):
+    handle = net[0].weight.register_hook(lambda grad: 1 / 0) if step == 1 else None
+    net.zero_grad()
+    try:
+        ours(torch.full((2, 6), r + 1.0)).sum().backward()
+        assert step != 1
+    except ZeroDivisionError:
+        handle.remove()
+        continue
+    alone = copy.deepcopy(net)
+    alone.zero_grad()
+    for other in range(n):
+        (alone(torch.full((2, 6), other + 1.0)).sum() / n).backward()
+    for p, q in zip(net.parameters(), alone.parameters()):
+        assert torch.allclose(p.grad, q.grad, rtol=1e-4, atol=1e-6), (step, p.grad, q.grad)
 
 # SyncBatchNorm equals BatchNorm of the whole batch, values and gradients.
 torch.manual_seed(1)

@@ -30,6 +30,11 @@ def at_end(function: Callable[[], Any]) -> None:
     _thread.waiting.append(function)
 
 
+def running() -> bool:
+    """Whether this thread runs a backward."""
+    return _thread.depth > 0
+
+
 def _noting(backward: Any) -> Any:
     def run(*args: Any, **kwargs: Any) -> None:
         _thread.depth += 1
