@@ -43,3 +43,41 @@ def test_options_of_async_save(tmp_path):
     with pytest.raises(TypeError, match="async_stager"):
         dcp.async_save({"a": clew.ones(2)}, checkpoint_id=tmp_path, async_stager=object())
     assert dcp.async_save({"a": clew.ones(2)}, checkpoint_id=tmp_path).result()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda ps: clew.optim.SGD(ps, 0.1, momentum=0.9, weight_decay=0.1),
+        lambda ps: clew.optim.AdamW(ps, clew.tensor(0.1), amsgrad=True),
+        lambda ps: clew.optim.Rprop(ps, 0.1),
+        lambda ps: clew.optim.Adafactor(ps, 0.1),
+    ],
+)
+def test_a_checkpoint_fills_an_optimizer_that_has_not_stepped(tmp_path, make):
+    from clew.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
+
+    def step(net, opt, seed):
+        clew.manual_seed(seed)
+        net(clew.randn(4, 3)).square().sum().backward()
+        opt.step()
+        opt.zero_grad()
+
+    net = clew.nn.Linear(3, 2)
+    opt = make(net.parameters())
+    for seed in range(3):
+        step(net, opt, seed)
+    m, o = get_state_dict(net, opt)
+    dcp.save({"model": m, "optim": o}, checkpoint_id=tmp_path)
+    fresh = clew.nn.Linear(3, 2)
+    before = [p.detach().clone() for p in fresh.parameters()]
+    other = make(fresh.parameters())
+    m, o = get_state_dict(fresh, other)
+    assert all(clew.equal(p, q) for p, q in zip(fresh.parameters(), before))
+    assert all(p.grad is None for p in fresh.parameters())
+    dcp.load({"model": m, "optim": o}, checkpoint_id=tmp_path)
+    set_state_dict(fresh, other, model_state_dict=m, optim_state_dict=o)
+    for seed in (7, 8):
+        step(net, opt, seed)
+        step(fresh, other, seed)
+    assert all(clew.equal(p, q) for p, q in zip(fresh.parameters(), net.parameters()))

@@ -1,5 +1,6 @@
 """Ranks that fail, differ or hang."""
 
+import json
 import time
 
 import pytest
@@ -96,6 +97,51 @@ def test_restarts(tmp_path):
     assert done.returncode == 0, done.stderr
     assert [(tmp_path / f"told{r}").read_text() for r in (0, 1)] == ["0 2\n", "1 2\n"]
     assert "restart 1 of 1" in done.stderr
+
+
+def test_restarts_go_on_from_the_last_checkpoint(tmp_path):
+    program = (
+        START
+        + """
+import json, signal
+import torch.distributed.checkpoint as dcp
+from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
+from torch.distributed.fsdp import fully_shard
+
+folder, killed = sys.argv[1], int(sys.argv[2])
+torch.manual_seed(0)
+net = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
+fully_shard(net)
+opt = torch.optim.Adam(net.parameters(), 0.05)
+begin = 0
+if os.path.exists(folder + "/.metadata"):
+    m, o = get_state_dict(net, opt)
+    state = {"model": m, "optim": o, "step": 0}
+    dcp.load(state, checkpoint_id=folder)
+    set_state_dict(net, opt, model_state_dict=state["model"], optim_state_dict=state["optim"])
+    begin = state["step"]
+losses = []
+for step in range(begin, 8):
+    torch.manual_seed(step)
+    x = torch.randn(4, 3)
+    loss = (net(x) - x.sum(1, keepdim=True)).square().mean()
+    opt.zero_grad()
+    loss.backward()
+    if step == killed and r == 1 and os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
+        os.kill(os.getpid(), signal.SIGKILL)
+    opt.step()
+    m, o = get_state_dict(net, opt)
+    dcp.save({"model": m, "optim": o, "step": step + 1}, checkpoint_id=folder)
+    losses.append(loss.item())
+if r == 0:
+    print(json.dumps([begin, losses]))
+"""
+    )
+    whole = run_text(tmp_path, 2, program, args=[tmp_path / "a", "-1"])
+    again = run_text(tmp_path, 2, program, "--restarts", "3", args=[tmp_path / "b", "5"])
+    assert whole.returncode == again.returncode == 0, whole.stderr + again.stderr
+    (_, losses), (begin, rest) = (json.loads(d.stdout.splitlines()[-1]) for d in (whole, again))
+    assert begin == 5 and rest == losses[5:] and len(losses) == 8
 
 
 def test_a_rank_that_waits_leaves_the_processor(tmp_path):

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import clew
 from clew._C import Tensor
 from clew.distributed import distributed_c10d as c10d
 from clew.distributed.tensor import DTensor
@@ -110,6 +111,26 @@ def get_model_state_dict(
     return _only_first(_given(dict(state), options), options)
 
 
+def _begin_state(optimizer: Any) -> None:
+    """An optimizer that has not stepped yet gets the state that a checkpoint is to fill."""
+    params = [p for group in optimizer.param_groups for p in group["params"] if p.requires_grad]
+    by_loss = isinstance(optimizer, (clew.optim.LBFGS, clew.optim.SparseAdam))
+    if optimizer.state or by_loss or any(p.grad is not None for p in params):
+        return
+    rates = [group["lr"] for group in optimizer.param_groups]
+    try:
+        for p in params:
+            p.grad = clew.zeros_like(p)
+        for group in optimizer.param_groups:  # a step of length 0 along gradients of 0
+            group["lr"] = clew.tensor(0.0) if isinstance(group["lr"], Tensor) else 0.0
+        optimizer.step()
+    finally:
+        for group, rate in zip(optimizer.param_groups, rates):
+            group["lr"] = rate
+        for p in params:
+            p.grad = None
+
+
 def get_optimizer_state_dict(
     model: Any,
     optimizers: Any,
@@ -118,6 +139,9 @@ def get_optimizer_state_dict(
     options: StateDictOptions | None = None,
 ) -> dict[str, Any]:
     """Optimizers' state under the parameters' names: "state" and "param_groups".
+
+    An optimizer that has not stepped yet gets a state first, of zeros, so that a checkpoint can be
+    loaded into what this gives.
 
     Args:
         model: the model.
@@ -132,6 +156,7 @@ def get_optimizer_state_dict(
     state: dict[str, Any] = {}
     groups: list[Any] = []
     for optimizer in _optimizers(optimizers):
+        _begin_state(optimizer)
         for group in optimizer.param_groups:
             params = [_named(names, p) for p in group["params"]]
             kept = {k: v for k, v in group.items() if k not in ("params", "param_names")}
