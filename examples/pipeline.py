@@ -43,11 +43,11 @@ def points(step: int, M: int, B: int) -> tuple[Tensor, Tensor]:
 class Pipeline:
     """One stage, and the messages to its neighbours.
 
-    A stage gets activations (B, C) from the one before and gives it their gradients.
+    A stage gets activations (B, *size) from the one before and gives it their gradients.
     """
 
-    def __init__(self, model: nn.Module) -> None:
-        self.model = model
+    def __init__(self, model: nn.Module, *size: int) -> None:
+        self.model, self.size = model, size
         self.rank, self.count = dist.get_rank(), dist.get_world_size()
         self.first, self.last = self.rank == 0, self.rank == self.count - 1
         self.sent: list[tuple[object, Tensor]] = []  # messages on their way, and what they carry
@@ -59,12 +59,12 @@ class Pipeline:
     def forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         """Runs a part; returns what came in and what went out, of the last stage the loss."""
         if not self.first:
-            x = clew.empty(len(x), C)
+            x = clew.empty(len(x), *self.size)
             dist.recv(x, self.rank - 1)
             x.requires_grad_()
         out = self.model(x)
         if self.last:
-            return x, F.cross_entropy(out, y)
+            return x, F.cross_entropy(out.flatten(0, -2), y.flatten())
         self._send(out, self.rank + 1)
         return x, out
 
@@ -101,7 +101,7 @@ class Pipeline:
 
 def train(steps: int, M: int = 8, B: int = 32) -> list[float]:
     """Losses, on every process."""
-    pipeline = Pipeline(stage(dist.get_rank(), dist.get_world_size()))
+    pipeline = Pipeline(stage(dist.get_rank(), dist.get_world_size()), C)
     optimizer = optim.Adam(pipeline.model.parameters(), lr=3e-3)
     losses = []
     for step in range(steps):

@@ -1,5 +1,7 @@
 """Run by ranks: parameters, gradients and optimizer state in parts, against one process."""
 
+import copy
+
 import numpy as np
 import torch
 import torch.distributed as dist
@@ -198,6 +200,28 @@ for text, bad in [
         assert text in str(error), (text, error)
     else:
         raise AssertionError(text)
+
+# Every rule steps parts as it steps the whole, with state of its own from the second step on.
+for name, options in [
+    ("SGD", {}), ("SGD", {"momentum": 0.9, "nesterov": True}), ("Adam", {"amsgrad": True}),
+    ("AdamW", {"fused": False}), ("RMSprop", {"momentum": 0.5}), ("Adagrad", {}), ("Adadelta", {}),
+    ("Adamax", {}), ("NAdam", {}), ("RAdam", {}), ("Rprop", {}), ("ASGD", {}),
+]:  # fmt: skip
+    torch.manual_seed(4)
+    plain = nn.Sequential(nn.Linear(5, 7), nn.Tanh(), nn.Linear(7, 3))
+    parts = copy.deepcopy(plain)
+    fully_shard(parts)
+    twins = [(m, getattr(torch.optim, name)(m.parameters(), lr=0.05, **options))
+             for m in (plain, parts)]  # fmt: skip
+    for step in range(4):
+        torch.manual_seed(step)
+        x = torch.randn(6, 5)
+        for m, opt in twins:
+            opt.zero_grad()
+            m(x).square().mean().backward()
+            opt.step()
+    for p, q in zip(plain.parameters(), parts.parameters()):
+        assert torch.allclose(p, q.full_tensor(), rtol=1e-4, atol=1e-5), (name, p, q.full_tensor())
 
 dist.barrier()
 print(f"rank {r} is through")

@@ -90,6 +90,7 @@ class ProcessGroup:
         self.global_rank = ranks[comm.rank]
         self._unchecked = 0 if comm.size > 1 else -1
         self._checker: Any = None
+        self._slots: Any = None  # memory that its ranks share; False where they cannot
 
     def rank(self) -> int:
         """The place of this process in it."""

@@ -54,6 +54,23 @@ class Slots:
             self._read = None
 
 
+def shared(group: Any, nbytes: int) -> Slots | None:
+    """A group's slots, of at least so many bytes: what one reduction after another uses.
+
+    All ranks ask for the same sizes in the same order.
+
+    Args:
+        group: the group.
+        nbytes: of a slot.
+    """
+    found = group._slots
+    if found is None or (found and found.mine.numel() < nbytes):
+        if found:
+            found.free()
+        group._slots = make(group, nbytes) or False
+    return group._slots or None
+
+
 def make(group: Any, nbytes: int) -> Slots | None:
     """Slots for a group, on all its ranks or on none: a collective.
 

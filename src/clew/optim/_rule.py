@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -223,7 +224,35 @@ class _PerParameter(Optimizer):
         if made:
             left = self._update_all(group, params)
             params = [] if left is None else [params[i] for i in left]
-        self._step_each(group, params, False)
+        self._step_each(group, self._step_parts(group, params), False)
+
+    def _step_parts(self, group: dict[str, Any], params: list[Tensor]) -> list[Tensor]:
+        """Updates those of which this process has a part by that part alone; gives the others.
+
+        What has one pass over memory treats every element by itself, so that the part is enough.
+        """
+        if type(self)._update_all is _PerParameter._update_all:
+            return params
+        keeps = self._keeps_state(group)
+        parts: dict[Any, dict[str, Any]] = {}
+        owners, others = [], []
+        for param in params:
+            take = getattr(type(param), "_part_to_step", None)
+            found = take(param, self.state[param] if keeps else {}) if take is not None else None
+            if found is None:
+                others.append(param)
+            else:
+                parts[found[0]] = found[1]
+                owners.append(param)
+        if not parts:
+            return params
+        whole = self.state
+        self.state = defaultdict(dict, parts)
+        try:
+            left = self._update_all(group, list(parts))
+        finally:
+            self.state = whole
+        return others + [owners[i] for i in left or ()]
 
     def _step_each(self, group: dict[str, Any], params: list[Tensor], differentiable: bool) -> None:
         """Updates parameters with tensor operations."""

@@ -9,6 +9,7 @@ backward asks for it. While one module works, the next one's parameters are on t
 from __future__ import annotations
 
 import functools
+import math
 import threading
 import weakref
 from collections.abc import Callable
@@ -20,6 +21,7 @@ import clew
 from clew import nn
 from clew.autograd.function import once_differentiable
 from clew.distributed import distributed_c10d as c10d
+from clew.distributed.fsdp import _reduce
 from clew.distributed.tensor import DTensor, Replicate, Shard
 from clew.distributed.tensor._api import _whole_mesh, distribute_tensor, part_of
 
@@ -98,10 +100,12 @@ class _Group:
 
     # ---- putting together ----
 
-    def _begin(self) -> tuple[list[Any], list[Any], Any]:
-        """Whole tensors that are being filled, what fills them, and the values' versions."""
+    def _begin(self) -> tuple[list[tuple[Any, Any]], list[Any], Any]:
+        """What is being filled, as (ranks' rows, sizes); works; the versions of the parts."""
         n = self.across.size()
-        made, works = [], []
+        made: list[Any] = [None] * len(self.members)
+        works = []
+        locals_ = []
         for m in self.members:
             local = part_of(m.sharded).detach()
             if self.policy.param_dtype is not None and local.is_floating_point():
@@ -111,13 +115,16 @@ class _Group:
                 padded = clew.zeros(rows, *m.sizes[1:], dtype=local.dtype)
                 padded[: local.shape[0]] = local
                 local = padded
-            full = clew.empty(rows * n, *m.sizes[1:], dtype=local.dtype)
-            works.append(
-                c10d.all_gather_into_tensor(
-                    full, local.contiguous(), group=self.across, async_op=True
-                )
-            )
-            made.append(full[: m.sizes[0]] if rows * n != m.sizes[0] else full)
+            locals_.append(local)
+        for together in _reduce.bundles(locals_):
+            own = [locals_[i].reshape(-1) for i in together]
+            flat = own[0] if len(own) == 1 else clew.cat(own)
+            full = clew.empty(n, flat.numel(), dtype=flat.dtype)
+            works.append(c10d.all_gather_into_tensor(full, flat, group=self.across, async_op=True))
+            at = 0
+            for i, one in zip(together, own):
+                made[i] = full[:, at : at + one.numel()], self.members[i].sizes
+                at += one.numel()
         return made, works, self._versions()
 
     def _versions(self) -> list[int]:
@@ -134,7 +141,7 @@ class _Group:
                 pending = self._begin()
             for work in pending[1]:
                 work.wait()
-            return list(pending[0]), pending[2]
+            return [_rows(full, sizes) for full, sizes in pending[0]], pending[2]
 
     def ahead(self, other: Any) -> None:
         """Begins to put another group together, if it is known which is next."""
@@ -204,39 +211,34 @@ class _Group:
     def reduced(self, grads: Any) -> list[Any]:
         """Each parameter's part of the gradients' mean; None where nothing is added up yet."""
         n = self.across.size()
-        made: list[Any] = []
-        total = n * (self.copies.size() if self.copies is not None else 1)
-        works: list[Any] = []
+        total = self.divide or n * (self.copies.size() if self.copies is not None else 1)
         with clew.no_grad():
-            for i, (m, grad) in enumerate(zip(self.members, grads)):
-                if self.unsynced[i] is not None:
-                    grad = grad + self.unsynced[i]
+            if not self.sync:
+                for i, grad in enumerate(grads):
+                    before = self.unsynced[i]
+                    self.unsynced[i] = grad.detach() if before is None else grad + before
+                return [None] * len(self.members)
+            for i, before in enumerate(self.unsynced):
+                if before is not None:
+                    grads = [*grads[:i], grads[i] + before, *grads[i + 1 :]]
                     self.unsynced[i] = None
-                if not self.sync:
-                    self.unsynced[i] = grad.detach()
-                    made.append(None)
-                    continue
-                kind = self.policy.reduce_dtype or grad.dtype
-                rows = -(-m.sizes[0] // n)
-                padded = clew.zeros(rows * n, *m.sizes[1:], dtype=kind)
-                padded[: m.sizes[0]] = grad
-                padded /= self.divide or total
-                part = clew.empty(rows, *m.sizes[1:], dtype=kind)
-                works.append(
-                    c10d.reduce_scatter_tensor(part, padded, group=self.across, async_op=True)
-                )
-                mine = part_of(m.sharded).shape[0]
-                made.append(part[:mine] if mine != rows else part)
-            for work in works:
-                work.wait()
-            for i, part in enumerate(made):
-                if part is None:
-                    continue
+            kinds = [self.policy.reduce_dtype or grad.dtype for grad in grads]
+            sums = _reduce.cut_sums(self.across, grads, kinds, total)
+            made = []
+            for m, one in zip(self.members, sums):
                 if self.copies is not None:
-                    part = part.contiguous()
-                    c10d.all_reduce(part, group=self.copies)
-                made[i] = part.to(self.members[i].sharded.dtype)
+                    c10d.all_reduce(one, group=self.copies)
+                own = part_of(m.sharded)
+                made.append(one[: own.numel()].view(own.shape).to(own.dtype))
         return made
+
+
+def _rows(columns: Any, sizes: tuple[int, ...]) -> Any:
+    """A whole tensor of the ranks' rows."""
+    n, inner = columns.shape[0], math.prod(sizes[1:])
+    rows = columns.shape[1] // inner if inner else -(-sizes[0] // n)
+    whole = columns.reshape(n * rows, *sizes[1:])
+    return whole[: sizes[0]] if n * rows != sizes[0] else whole
 
 
 class _Unshard(clew.autograd.Function):

@@ -222,6 +222,29 @@ class DTensor(Tensor):
             f"placements={list(self._placements)})"
         )
 
+    def _part_to_step(self, state: dict[str, Any]) -> tuple[Tensor, dict[str, Any]] | None:
+        """This process's part with its gradient, and its part of an optimizer's state.
+
+        None where they do not lie alike, or the state is not complete yet.
+        """
+        with DisableTorchFunctionSubclass():
+            grad = self.grad
+        ways = self._placements
+        alike = isinstance(grad, DTensor) and grad._placements == ways
+        if not alike or any(isinstance(way, Partial) for way in ways):
+            return None
+        parts: dict[str, Any] = {}
+        for name, value in state.items():
+            if isinstance(value, DTensor) and value._placements == ways:
+                parts[name] = part_of(value)
+            elif type(value) is Tensor and value.numel() == 1:
+                parts[name] = value
+            else:
+                return None
+        own = part_of(self).detach()
+        own.grad = part_of(grad).detach()
+        return own, parts
+
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise RuntimeError(
             "DTensor: saved by clew.distributed.checkpoint; or save full_tensor() or to_local()"
