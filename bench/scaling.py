@@ -51,6 +51,10 @@ class Network:
         """Operations of a block's forward; backward takes twice as many."""
         return samples * self.T * (2 * self.block + 4 * self.T * self.C)
 
+    def moved(self, samples: float) -> float:
+        """Bytes of a block's norms and sums, which tensor parallelism does not divide."""
+        return 10 * samples * self.T * self.C * FLOAT
+
     def kept(self, samples: float) -> float:
         """What a block saves for backward: some 18 activations of C channels a position."""
         return 18 * samples * self.T * self.C * FLOAT
@@ -74,6 +78,7 @@ class Machine:
     per_node: int
     near: Link
     far: Link
+    traffic: float  # bytes a second of a rank's memory
     update: float = 0.0  # of the optimizer, s a parameter
     beside: bool = True  # communication takes no processor time
     copies: float = 0.0  # bytes a second of copies, where ranks of a node sum in shared memory
@@ -108,6 +113,10 @@ class Machine:
         if self.copies and ranks <= self.per_node:
             return self.near.latency + (2 + ranks) * nbytes / self.copies
         return self.sum(ranks, nbytes)
+
+    def block(self, net: Network, samples: float, divided: int = 1) -> float:
+        """Seconds of a block's forward; backward takes twice as many."""
+        return net.work(samples) / divided / self.rate + net.moved(samples) / self.traffic
 
     def message(self, near: bool, nbytes: float) -> float:
         link = self.near if near else self.far
@@ -146,19 +155,25 @@ class Step:
 STATE = 4 * FLOAT  # parameter, gradient, two moments
 
 
-def data(net: Network, machine: Machine, ranks: int, divided: int = 1) -> Step | None:
+# Each way takes the batch in so many pieces, one after another, if it does not fit at once.
+
+
+def data(
+    net: Network, machine: Machine, ranks: int, pieces: int = 1, divided: int = 1
+) -> Step | None:
     """The batch divided over ranks; each block perhaps cut over `divided` ranks of a node."""
     replicas = ranks // divided
     if ranks % divided or replicas > net.batch:
         return None
-    B = net.batch / replicas
+    B = net.batch / replicas / pieces
     clocks = Clocks(machine)
-    work = net.work(B) / divided / machine.rate
+    work = machine.block(net, B, divided)
     crossing = machine.sum(divided, B * net.T * net.C * FLOAT) if divided > 1 else 0.0
     # The replicas of a part lie on different nodes once parts fill a node.
     spread = dataclasses.replace(machine, per_node=max(1, machine.per_node // divided))
-    for _ in range(net.layers):
-        clocks.compute(work + 2 * crossing)
+    # Gradients of the first pieces stay here.
+    clocks.compute((pieces - 1) * net.layers * (3 * work + 4 * crossing))
+    clocks.compute(net.layers * (work + 2 * crossing))
     bucket, ends = 0.0, []
     for _ in range(net.layers):
         clocks.compute(2 * work + 2 * crossing)
@@ -176,21 +191,24 @@ def data(net: Network, machine: Machine, ranks: int, divided: int = 1) -> Step |
     return Step(clocks.now, memory)
 
 
-def tensor(net: Network, machine: Machine, ranks: int) -> Step | None:
+def tensor(net: Network, machine: Machine, ranks: int, pieces: int = 1) -> Step | None:
     """Blocks cut over the ranks of a node, the batch over nodes."""
     divided = min(ranks, machine.per_node, net.C // net.head)
-    return data(net, machine, ranks, divided) if divided > 1 else data(net, machine, ranks)
+    return data(net, machine, ranks, pieces, divided)
 
 
-def sharded(net: Network, machine: Machine, ranks: int) -> Step | None:
+def sharded(net: Network, machine: Machine, ranks: int, pieces: int = 1) -> Step | None:
     """Parameters in parts on all ranks, gathered block by block one ahead; the batch is divided."""
     if ranks > net.batch:
         return None
-    B = net.batch / ranks
+    B = net.batch / ranks / pieces
     clocks = Clocks(machine)
-    work, nbytes = net.work(B) / machine.rate, net.block * FLOAT
+    work, nbytes = machine.block(net, B), net.block * FLOAT
     gather = machine.gather(ranks, nbytes)
-    for turns in (1, 2):  # forward, backward
+    around = machine.gather(ranks, (net.V + net.T) * net.C * FLOAT)  # the ends: kept for backward
+    for turns in (1, 2) * pieces:  # forward, backward
+        if turns == 1:
+            clocks.wait(clocks.start(around))
         there = clocks.start(gather)
         sums = []
         for layer in range(net.layers):
@@ -200,27 +218,21 @@ def sharded(net: Network, machine: Machine, ranks: int) -> Step | None:
             clocks.compute(turns * work)
             if turns == 2:
                 sums.append(clocks.start(gather))
+        if turns == 2:
+            sums.append(clocks.start(around))
         for end in sums:
             clocks.wait(end)
     clocks.compute(net.parameters / ranks * machine.update)
-    memory = net.parameters * STATE / ranks + 3 * nbytes + net.layers * net.kept(B)
+    ends = (net.V + net.T) * net.C * FLOAT
+    memory = net.parameters * STATE / ranks + 3 * nbytes + ends + net.layers * net.kept(B)
     return Step(clocks.now, memory)
 
 
-def pipeline(net: Network, machine: Machine, ranks: int) -> Step | None:
-    """Stages one after another, a batch in parts, one forward and one backward in turn.
-
-    Stages are as many as divide the layers and the ranks; the batch is divided over copies.
-    """
-    stages = math.gcd(ranks, net.layers)
-    replicas = ranks // stages
-    if stages == 1 or replicas > net.batch:
-        return data(net, machine, ranks)
-    B = net.batch / replicas
-    M = int(min(net.parts if stages <= net.parts else 4 * stages, B))
-    own = net.layers / stages
-    forward = own * net.work(B / M) / machine.rate
-    hop = machine.message(stages <= machine.per_node, B / M * net.T * net.C * FLOAT)
+def turns(stages: int, M: int, forward: float, hop: float, beside: bool) -> float:
+    """When the last stage has ended M parts, each stage in turn one forward and one backward."""
+    if M > 8 * stages:  # from here on every part takes as long as the one before
+        four, eight = (turns(stages, k * stages, forward, hop, beside) for k in (4, 8))
+        return eight + (M - 8 * stages) * (eight - four) / (4 * stages)
     # What each stage does, in its order, each as soon as what it needs has come.
     plan = []
     for s in range(stages):
@@ -248,13 +260,30 @@ def pipeline(net: Network, machine: Machine, ranks: int) -> Step | None:
                 elif kind == "B":
                     came = ended["F", s, m]
                 took = forward if kind == "F" else 2 * forward
-                if not machine.beside:
+                if not beside:
                     took += hop
                 clock[s] = max(clock[s], came) + took
                 ended[kind, s, m] = clock[s]
                 place[s] += 1
                 moved = True
-    total = max(clock)
+    return max(clock)
+
+
+def pipeline(net: Network, machine: Machine, ranks: int, pieces: int = 1) -> Step | None:
+    """Stages one after another, a batch in parts, one forward and one backward in turn.
+
+    Stages are as many as divide the layers and the ranks; the batch is divided over copies.
+    """
+    stages = math.gcd(ranks, net.layers)
+    replicas = ranks // stages
+    if stages == 1 or replicas > net.batch:
+        return data(net, machine, ranks, pieces)
+    B = net.batch / replicas
+    M = int(min(pieces * max(net.parts, 4 * stages if machine.beside else 0), B))
+    own = net.layers / stages
+    forward = own * machine.block(net, B / M)
+    hop = machine.message(stages <= machine.per_node, B / M * net.T * net.C * FLOAT)
+    total = turns(stages, M, forward, hop, machine.beside)
     mine = net.parameters / stages
     if replicas > 1:
         total += machine.sum(replicas, mine * FLOAT)
@@ -263,16 +292,30 @@ def pipeline(net: Network, machine: Machine, ranks: int) -> Step | None:
     return Step(total, mine * (STATE + FLOAT * (replicas > 1)) + kept)
 
 
+def fitting(way: Any, net: Network, machine: Machine, ranks: int) -> Step | None:
+    """A step in as few pieces as memory allows; of one sample each where it never suffices."""
+    pieces = 1
+    while True:
+        step = way(net, machine, ranks, pieces)
+        if step is None or step.memory <= machine.memory or 2 * pieces * ranks > net.batch * 8:
+            return step
+        pieces *= 2
+
+
 WAYS = {"data": data, "sharded": sharded, "tensor": tensor, "pipeline": pipeline}
 
 # What is measured here, and predicted: small, so that communication counts.
 HERE = Network("GPT, 4 layers of 256", 4, 256, 64, 96, 32, batch=16, parts=4)
 SMALL = Network("GPT of 124 million", 12, 768, 1024, 50257, 64, batch=4096)
 LARGE = Network("GPT of 13 billion", 40, 5120, 2048, 50257, 128, batch=4096)
+ETHERNET = Link(latency=2e-5, bandwidth=3.1e9)  # 25 Gb/s
+INFINIBAND = Link(latency=5e-6, bandwidth=2e11)  # eight times 200 Gb/s
 MACHINES = (
-    Machine("processors on Ethernet", 1.5e12, 128e9, 2, Link(2e-6, 2e10), Link(2e-5, 3.1e9), 1e-9),
     Machine(
-        "accelerators on InfiniBand", 1.5e14, 80e9, 8, Link(5e-6, 3e11), Link(5e-6, 2e11), 2e-11
+        "processors on Ethernet", 1.5e12, 128e9, 2, Link(2e-6, 2e10), ETHERNET, 1e11, update=4e-10
+    ),
+    Machine(
+        "GPUs on InfiniBand", 1.5e14, 8e10, 8, Link(5e-6, 3e11), INFINIBAND, 2e12, update=2e-11
     ),
 )
 RANKS = [4**i for i in range(7)]
@@ -294,10 +337,11 @@ def here(found: dict[str, Any]) -> Machine:
     """This machine with so many ranks: what they cost each other is in what was measured."""
     costs, count = found["costs"], found["ranks"]
     turns = max(1, math.ceil(math.log2(count)))
-    rate = 3 * HERE.layers * HERE.work(HERE.batch) / (found["step"] - found["update"])
+    blocks = (found["step"] - found["update"]) / HERE.layers / 3
+    rate = HERE.work(HERE.batch) / (blocks - HERE.moved(HERE.batch) / costs["copies"])
     near = Link(costs.get("meet", 0.0) / turns, costs.get("sums", 1.0))
     return Machine(
-        "here", rate, math.inf, count, near, near,
+        "here", rate, math.inf, count, near, near, costs["copies"],
         update=found["update"] / HERE.parameters, beside=False, copies=costs["copies"],
     )  # fmt: skip
 
@@ -328,7 +372,7 @@ def table(net: Network, machine: Machine) -> list[str]:
     for ranks in RANKS:
         cells, fits = [], {}
         for name, way in WAYS.items():
-            step = way(net, machine, ranks)
+            step = fitting(way, net, machine, ranks)
             if step is None:
                 cells.append("")
                 continue

@@ -1,7 +1,9 @@
 """What each rank measures for bench/scaling.py.
 
-`python -m clew launch -n 2 bench/scaling_ranks.py`; the first rank prints JSON last: what messages and copies cost on so many ranks, and a step of one
-network by each way of spreading it. B batch, T length, C channels.
+`python -m clew launch -n 2 bench/scaling_ranks.py`: the first rank prints JSON last, what messages
+and copies cost on so many ranks, and a step of one network by each way of spreading it.
+
+B batch, T length, C channels.
 """
 
 from __future__ import annotations
