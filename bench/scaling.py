@@ -206,7 +206,7 @@ def sharded(net: Network, machine: Machine, ranks: int, pieces: int = 1) -> Step
     work, nbytes = machine.block(net, B), net.block * FLOAT
     gather = machine.gather(ranks, nbytes)
     around = machine.gather(ranks, (net.V + net.T) * net.C * FLOAT)  # the ends: kept for backward
-    for turns in (1, 2) * pieces:  # forward, backward
+    for turns in (1, 2):  # forward, backward
         if turns == 1:
             clocks.wait(clocks.start(around))
         there = clocks.start(gather)
@@ -222,6 +222,7 @@ def sharded(net: Network, machine: Machine, ranks: int, pieces: int = 1) -> Step
             sums.append(clocks.start(around))
         for end in sums:
             clocks.wait(end)
+    clocks.now *= pieces  # each ends before the next begins
     clocks.compute(net.parameters / ranks * machine.update)
     ends = (net.V + net.T) * net.C * FLOAT
     memory = net.parameters * STATE / ranks + 3 * nbytes + ends + net.layers * net.kept(B)
