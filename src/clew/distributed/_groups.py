@@ -90,6 +90,7 @@ class ProcessGroup:
         self.global_rank = ranks[comm.rank]
         self._unchecked = 0 if comm.size > 1 else -1
         self._checker: Any = None
+        self._meeting: Any = None  # a communicator for the barriers around shared memory
         self._slots: Any = None  # memory that its ranks share; False where they cannot
 
     def rank(self) -> int:
@@ -287,9 +288,10 @@ def destroy_process_group(group: Any = None) -> None:
 
 
 def _free(group: ProcessGroup) -> None:
-    if group._checker is not None:
-        group._checker.free()
-        group._checker = None
+    for one in (group._checker, group._meeting):
+        if one is not None:
+            one.free()
+    group._checker = group._meeting = group._slots = None
     group._comm.free()
 
 

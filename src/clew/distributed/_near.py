@@ -84,7 +84,9 @@ def make(group: Any, nbytes: int) -> Slots | None:
     comm = group._comm
     if not isinstance(comm, MpiComm) or comm.size > MOST_RANKS or not hasattr(os, "memfd_create"):
         return None
-    own = comm.duplicate()
+    if group._meeting is None:
+        group._meeting = comm.duplicate()
+    own = group._meeting
     nbytes = -(-nbytes // mmap.PAGESIZE) * mmap.PAGESIZE
     fd, memory = -1, None
     told = np.array([-1, -1], np.int64)
@@ -114,7 +116,6 @@ def make(group: Any, nbytes: int) -> Slots | None:
     if fd >= 0:
         os.close(fd)
     if not there[0]:
-        own.free()
         return None
     return Slots(group, own, memory, nbytes)
 
