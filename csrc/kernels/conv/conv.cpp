@@ -1,4 +1,4 @@
-// Convolutions: by tiles (winograd.h), by oneDNN, or by columns of patches and matrix products.
+// Convolutions: along rows, by tiles (winograd.h), by oneDNN, or by columns and matrix products.
 // May include: base, kernels.
 // Invariant: dtype and shape choose, tiles must come out finite; 16-bit floats may be widened.
 #include "kernels/conv/conv.h"
@@ -7,6 +7,7 @@
 
 #include "base/scratch.h"
 #include "kernels/conv/depthwise.h"
+#include "kernels/conv/direct.h"
 #include "kernels/conv/winograd.h"
 #include "kernels/matmul/gemm.h"
 #include "kernels/onednn/onednn_conv.h"
@@ -305,7 +306,9 @@ void conv_forward(const ConvShape& s, const void* x, const void* w, const void* 
       conv_forward(part, offset(s, x, image * s.ci * s.in_points()), w, bias,
                    offset(s, y, image * s.co * s.out_points()));
     });
-  if (winograd_forward(s, x, w, bias, y) || depthwise_forward(s, x, w, bias, y)) return;
+  if (direct_forward(s, x, w, bias, y) || winograd_forward(s, x, w, bias, y) ||
+      depthwise_forward(s, x, w, bias, y))
+    return;
   if (ask_onednn(s) && onednn::conv_forward(s, x, w, bias, y)) return;
   if (s.last) {
     Planes px = x_planes(s, x), py = y_planes(s);
@@ -330,7 +333,9 @@ void conv_input(const ConvShape& s, const void* y, const void* w, const void* bi
       conv_input(part, offset(s, y, image * s.co * s.out_points()), w, bias,
                  offset(s, x, image * s.ci * s.in_points()));
     });
-  if (winograd_input(s, y, w, bias, x) || depthwise_input(s, y, w, bias, x)) return;
+  if (direct_input(s, y, w, bias, x) || winograd_input(s, y, w, bias, x) ||
+      depthwise_input(s, y, w, bias, x))
+    return;
   // A bias after the map is added to planes.
   if (!(s.last && bias) && !few_channels(s) && ask_onednn(s) && onednn::conv_input(s, y, w, x)) {
     if (bias) plus_bias(s, bias, x, s.ci, s.in_points());

@@ -1,0 +1,79 @@
+// Which convolutions run along rows of all their channels, and handing them to the compiled loops.
+// May include: base, kernels.
+// Invariant: the choice depends on shapes and the processor only, never on values.
+#include "kernels/conv/direct.h"
+
+#include <utility>
+#include <vector>
+
+#include "kernels/core/instruction_set.h"
+
+namespace clew::kernels {
+
+namespace {
+
+using Map = bool (*)(const ConvShape&, const float*, const float*, const float*, float*);
+
+Map choose() {
+#ifndef CLEW_ONLY_BASELINE
+  if (instruction_set() == InstructionSet::avx512) return avx512::direct_map;
+  if (instruction_set() == InstructionSet::avx2) return avx2::direct_map;
+#endif
+  return baseline::direct_map;
+}
+Map map() {
+  static const Map found = choose();
+  return found;
+}
+
+// oneDNN's vectors run along output channels, in copies ordered so. It is slower where channels do
+// not fill a vector, and where there is so little work that the copies cost more than it; as
+// measured, with unit stride, as a larger one picks columns apart here. A kernel of one point is a
+// plain matrix product.
+bool suits(const ConvShape& s) {
+  if (s.dtype != DType::Float32 || s.nd > 2 || s.last || s.groups != 1 || s.n == 0) return false;
+  if (s.in_points() == 0 || s.out_points() == 0 || s.ci * s.co * s.kernel_points() == 0)
+    return false;
+  constexpr int64_t far = 1 << 10;
+  for (int d = 1; d < 3; ++d) {
+    if (s.kernel[d] > 64 || s.stride[d] > 16 || s.pad[d] > far || s.dilation[d] > far) return false;
+    if ((s.kernel[d] - 1) * s.dilation[d] > far || s.in[d] > far || s.out[d] > far) return false;
+  }
+  constexpr int64_t few = 4, little = 1 << 17;
+  const int64_t lanes = instruction_set() == InstructionSet::avx512 ? 16 : 8;
+  const int64_t work = s.n * s.co * s.out_points() * s.ci * s.kernel_points();
+  if (work <= little) return s.kernel_points() > 1;
+  return s.ci <= few && s.co <= lanes && s.stride[1] == 1 && s.stride[2] == 1;
+}
+
+}  // namespace
+
+bool direct_forward(const ConvShape& s, const void* x, const void* w, const void* bias, void* y) {
+  return suits(s) && map()(s, static_cast<const float*>(x), static_cast<const float*>(w),
+                           static_cast<const float*>(bias), static_cast<float*>(y));
+}
+
+// With unit stride the map from y to x is a convolution of y, with the taps in reverse order.
+bool direct_input(const ConvShape& s, const void* y, const void* w, const void* bias, void* x) {
+  ConvShape t = s;
+  for (int d = 0; d < 3; ++d) {
+    t.pad[d] = (s.kernel[d] - 1) * s.dilation[d] - s.pad[d];
+    if (s.stride[d] != 1 || t.pad[d] < 0) return false;
+    std::swap(t.in[d], t.out[d]);
+  }
+  std::swap(t.ci, t.co);
+  if (!suits(t)) return false;
+  const int64_t taps = s.kernel_points();
+  const auto* from = static_cast<const float*>(w);
+  std::vector<float> turned(static_cast<size_t>(s.ci * s.co * taps));
+  float* to = turned.data();
+  for (int64_t c = 0; c < s.ci; ++c) {
+    for (int64_t o = 0; o < s.co; ++o) {
+      for (int64_t q = 0; q < taps; ++q) *to++ = from[(o * s.ci + c) * taps + taps - 1 - q];
+    }
+  }
+  return map()(t, static_cast<const float*>(y), turned.data(), static_cast<const float*>(bias),
+               static_cast<float*>(x));
+}
+
+}  // namespace clew::kernels

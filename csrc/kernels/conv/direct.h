@@ -1,0 +1,29 @@
+// Convolutions of few input channels or little work: sums in registers along rows of the output.
+// May include: base, kernels/conv/conv.h.
+// Invariant: false means that the caller must compute the result anew.
+#pragma once
+#include "kernels/conv/conv.h"
+
+namespace clew::kernels {
+
+// The loops, compiled for each instruction set. `weights`: for each output channel its taps, input
+// channel by input channel. False: not finite everywhere, where products with the zeros around an
+// image may be wrong.
+namespace baseline {
+bool direct_map(const ConvShape& s, const float* x, const float* weights, const float* bias,
+                float* y);
+}  // namespace baseline
+namespace avx2 {
+bool direct_map(const ConvShape& s, const float* x, const float* weights, const float* bias,
+                float* y);
+}  // namespace avx2
+namespace avx512 {
+bool direct_map(const ConvShape& s, const float* x, const float* weights, const float* bias,
+                float* y);
+}  // namespace avx512
+
+// As conv_forward and conv_input.
+bool direct_forward(const ConvShape& s, const void* x, const void* w, const void* bias, void* y);
+bool direct_input(const ConvShape& s, const void* y, const void* w, const void* bias, void* x);
+
+}  // namespace clew::kernels
