@@ -76,3 +76,39 @@ def test_experts(kind: str):
     module = example("experts")
     found = module.train(getattr(module, kind))
     assert found["losses"][-1] < 0.6 * found["losses"][0] and found["accuracy"] > 0.85
+
+
+def test_a_step_within_backward():
+    module = example("fused_step")
+    (plain, most), (fused, less) = (module.train(way) for way in (False, True))
+    assert fused == plain and plain[-1] < 0.2 * plain[0]
+    gradients = sum(p.numel() * p.element_size() for p in module.network().parameters())
+    assert most - less > 0.6 * gradients  # one layer of four is alive
+
+
+def test_adam_in_a_subspace():
+    pytest.importorskip("sklearn")
+    module = example("galore")
+    full, small = module.train(module.optim.Adam), module.train(rank=8)
+    assert small["losses"][-1] < 0.2 and small["accuracy"] > full["accuracy"] - 0.06
+    assert small["state"] < 0.15 * full["state"]
+
+
+def test_adam_in_the_whole_space_is_adam():
+    import clew
+
+    module = example("galore")
+    clew.manual_seed(1)
+    start = clew.randn(6, 9)
+    ways = []
+    for kind, options in ((module.GaLore, {"rank": 5}), (clew.optim.Adam, {})):
+        p = start.clone().requires_grad_()
+        optimizer = kind([p], lr=0.01, **options)
+        # A gradient of rank 2 lies in any subspace of its 5 leading directions.
+        for seed in range(4):
+            a, b = start[:, :2], clew.randn(2, 9, generator=clew.Generator().manual_seed(seed))
+            optimizer.zero_grad()
+            (p * (a @ b)).sum().backward()
+            optimizer.step()
+        ways.append((p.detach() - start).norm().item())
+    assert 0.3 < ways[0] / ways[1] < 3  # the same lengths of steps, by other axes
