@@ -74,7 +74,8 @@ def test_a_moment_inside_of_the_program_is_seen(capsys):
         small = clew.ones(10)  # noqa: F841
     row = max(watch.table, key=lambda h: h.bytes if h.name == "for_a_while" else 0)
     assert (row.name, row.bytes) == ("for_a_while", 4 * n)
-    assert watch.peak >= watch.table.bytes >= 4 * n
+    # Tables have memory of NumPy's, too, which the allocator does not count.
+    assert watch.peak >= 4 * n and watch.table.bytes >= 4 * n
     assert "test_run_memory" in watch.place.text
     assert capsys.readouterr().err == f"{watch}\n"
 

@@ -270,6 +270,33 @@ def test_timeline_page_needs_nothing_else(trained, tmp_path):
     assert len(data["colours"]) == len(data["groups"])
 
 
+def test_timeline_is_divided_by_owner(tmp_path):
+    model = clew.nn.Sequential(clew.nn.Linear(64, 128), clew.nn.GELU(), clew.nn.Linear(128, 64))
+    optimizer = clew.optim.AdamW(model.parameters())
+    size = sum(p.numel() * 4 for p in model.parameters())
+    with profile(profile_memory=True) as prof:
+        for _ in range(3):
+            optimizer.zero_grad()
+            model(clew.randn(512, 64)).square().mean().backward()
+            optimizer.step()
+    path = tmp_path / "memory.json"
+    prof.export_memory_timeline(str(path))
+    found = json.loads(path.read_text())
+    last = dict(zip(found["categories"], found["bytes"][-1]))
+    assert size <= last["parameters"] < 1.1 * size and size <= last["gradients"] < 1.1 * size
+    assert 2 * size <= last["optimizer"] < 2.2 * size
+    first = dict(zip(found["categories"], found["bytes"][0]))
+    assert first["parameters"] == last["parameters"]
+    assert first["gradients"] == first["optimizer"] == 0
+    # At the peak the larger layer's activations, too; between steps what is kept is all there is.
+    peak = dict(zip(found["categories"], max(found["bytes"], key=sum)))
+    assert peak["*, forward"] >= 2 * 512 * 128 * 4
+    assert sum(last.values()) - last.get("before the profile", 0) < 4.2 * size
+    page = tmp_path / "memory.html"
+    prof.export_memory_timeline(str(page))
+    assert re.search(r'<p id="parts">.*parameters \d+%', page.read_text())
+
+
 def test_timeline_refuses_other_files(trained, tmp_path):
     with pytest.raises(ValueError, match=r"\.html, \.svg, \.json or \.json\.gz"):
         trained.export_memory_timeline(str(tmp_path / "memory.png"))

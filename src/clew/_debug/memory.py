@@ -162,9 +162,8 @@ def _variables(frame: FrameType | None) -> Iterator[tuple[str, Tensor]]:
                     yield from _tensors_in(part, f"{name}.{field}", _DEPTH - 1)
 
 
-def _count(frame: FrameType | None) -> _Count:
-    count = _Count()
-    alive: list[Tensor] = _C._live_tensors()
+def _count_kept(count: _Count, alive: list[Tensor]) -> None:
+    """What stays from step to step: parameters, gradients, the state of optimizers, buffers."""
     models = _C._called_roots()
     optimizers = _optimizers()
     for model in models:
@@ -189,6 +188,12 @@ def _count(frame: FrameType | None) -> _Count:
     for model in models:
         for name, buffer in model.named_buffers():
             count.add(buffer, "buffers", name)
+
+
+def _count(frame: FrameType | None) -> _Count:
+    count = _Count()
+    alive: list[Tensor] = _C._live_tensors()
+    _count_kept(count, alive)
     roots = tuple(t for t in alive if t.grad_fn is not None)
     for key, nbytes, node, place in _C._saved_blocks(roots):
         count.add_block(
@@ -199,6 +204,27 @@ def _count(frame: FrameType | None) -> _Count:
     for t in alive:
         count.add(t, "unknown", f"{t.dtype.name}{list(t.shape)}", _made_at(t))
     return count
+
+
+class _Kept(_Count):
+    """Blocks by address, each with the kind of its first owner and its bytes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.blocks: dict[int, tuple[str, int]] = {}
+
+    def add(self, tensor: Tensor, kind: str, name: str, place: str = "") -> None:
+        if not isinstance(tensor, Structured) and tensor.device.type != "meta":
+            storage = tensor.untyped_storage()
+            if storage.nbytes():
+                self.blocks.setdefault(storage.data_ptr(), (kind, storage.nbytes()))
+
+
+def kept_blocks() -> dict[int, tuple[str, int]]:
+    """Where what stays from step to step lies: address to kind and bytes."""
+    count = _Kept()
+    _count_kept(count, _C._live_tensors())
+    return count.blocks
 
 
 def _made_at(t: Tensor) -> str:

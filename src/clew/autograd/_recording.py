@@ -105,6 +105,7 @@ class Recording:
     stopped: int = 0
     started_unix: int = 0  # nanoseconds since 1970
     live_bytes: int = 0  # at the start
+    owners: dict[int, tuple[str, int]] = field(default_factory=dict)  # at the end: address to kind
     threads: dict[int, str] = field(default_factory=dict)
     record_shapes: bool = False
     profile_memory: bool = False

@@ -79,6 +79,55 @@ def _phase(change: MemoryEvent) -> str:
     return "backward" if change.is_backward else "forward"
 
 
+def _in_step(change: MemoryEvent) -> bool:
+    """Whether it was allocated in an optimizer's step."""
+    event: Any = change.event
+    while event is not None:
+        if event.name.startswith("Optimizer.step#"):
+            return True
+        event = event.cpu_parent
+    return False
+
+
+def _groups(recording: Recording) -> list[str]:
+    """For each change what its block is for.
+
+    What is alive at the end is told by who holds it then. What was freed before: in backward a
+    gradient outlives it, and the rest does not.
+    """
+    pairs = _with_owner(recording)
+    freed: dict[int, MemoryEvent] = {
+        id(owner): change for change, owner in pairs if owner is not None and change.nbytes < 0
+    }
+    names: dict[int, str] = {}
+    for change, owner in pairs:
+        if owner is not change:
+            continue
+        end = freed.get(id(change))
+        held = recording.owners.get(change.address) if end is None else None
+        if held is not None:
+            names[id(change)] = held[0]
+        elif _in_step(change):
+            names[id(change)] = "optimizer"
+        elif change.is_backward and end is not None and not end.is_backward:
+            names[id(change)] = "gradients"
+        else:
+            names[id(change)] = _group(change)
+    return [BEFORE if owner is None else names[id(owner)] for _, owner in pairs]
+
+
+def _at_start(recording: Recording) -> dict[str, int]:
+    """What was alive before, by who holds it at the end; the rest under `BEFORE`."""
+    made = {change.address for change in recording.memory if change.nbytes > 0}
+    found: dict[str, int] = {}
+    for address, (kind, nbytes) in recording.owners.items():
+        if address not in made:
+            found[kind] = found.get(kind, 0) + nbytes
+    rest = recording.live_bytes - sum(found.values())
+    # Memory that is not the allocator's own, such as NumPy's, is no part of the sum.
+    return found | {BEFORE: rest} if rest >= 0 else {BEFORE: recording.live_bytes}
+
+
 def _group(change: MemoryEvent) -> str:
     place = change.place
     if place.module is None:
@@ -117,15 +166,16 @@ def series(recordings: Sequence[Recording], most_groups: int = 9, most_times: in
         most_groups: parts that get a name of their own.
         most_times: moments that are kept.
     """
-    changes = []
+    changes: list[tuple[MemoryEvent, str, int]] = []
     for recording in recordings:
-        for (change, owner), live in zip(_with_owner(recording), recording.replay.live):
-            changes.append((change, BEFORE if owner is None else _group(owner), live))
-    first = recordings[0]
-    weights: dict[str, int] = {}
+        changes += zip(recording.memory, _groups(recording), recording.replay.live)
+    start = _at_start(recordings[0])
+    weights = {kind: n for kind, n in start.items() if kind != BEFORE}
     for recording in recordings:
-        for change in recording.replay.held:
-            weights[_group(change)] = weights.get(_group(change), 0) + change.nbytes
+        held = {id(change) for change in recording.replay.held}
+        for change, group in zip(recording.memory, _groups(recording)):
+            if id(change) in held:
+                weights[group] = weights.get(group, 0) + change.nbytes
     named = sorted(weights, key=lambda group: weights[group], reverse=True)[:most_groups]
     groups = [BEFORE, *named, OTHERS]
     index = {group: i for i, group in enumerate(groups)}
@@ -139,7 +189,8 @@ def series(recordings: Sequence[Recording], most_groups: int = 9, most_times: in
     keep.add(len(changes) - 1)
 
     now = [0] * len(groups)
-    now[0] = first.live_bytes
+    for group, nbytes in start.items():
+        now[index.get(group, len(groups) - 1)] += nbytes
     times, found = [0.0], [list(now)]
     for i, (change, group, live) in enumerate(changes):
         now[index.get(group, len(groups) - 1)] += change.nbytes

@@ -202,7 +202,12 @@ class profile:
 
     def stop_trace(self) -> None:
         """Ends recording; what was recorded can be asked for."""
-        self._recorded()._stop()
+        kept = self._recorded()
+        kept._stop()
+        if self.profile_memory and kept.recordings:
+            from clew._debug.memory import kept_blocks
+
+            kept.recordings[-1].owners = kept_blocks()
 
     def _throw_away(self) -> None:
         kept = self._recorded()
@@ -308,6 +313,9 @@ class profile:
 
     def export_memory_timeline(self, path: str, device: str | None = None) -> None:
         """Writes how much memory was alive when, and what held it.
+
+        Memory is divided by owner: parameters, gradients, the state of optimizers, buffers, and for
+        the rest the module that it was allocated in, forward or backward.
 
         Args:
             path: the file; ".html" (a picture to move over with the mouse), ".svg" (the picture

@@ -159,6 +159,7 @@ td.n { text-align: right; white-space: nowrap; font-variant-numeric: tabular-num
 code { font-size: 12px; }
 </style></head><body>
 <h1>@TITLE@</h1>
+<p id="parts">@PARTS@</p>
 <div id="picture">@SVG@<div id="line"></div><div id="tip"></div></div>
 <table><tr><th>Share</th><th>Bytes</th><th>Blocks</th><th>Phase</th><th>Module and line</th>
 <th>Source</th></tr>
@@ -212,6 +213,16 @@ box.addEventListener("mouseleave", hide);
 """
 
 
+def _parts(series: Series) -> str:
+    """What the bytes at the peak are for, the largest part first."""
+    at = series.bytes[series.peak_index]
+    total = sum(at)
+    parts = sorted(zip(at, series.groups), reverse=True)
+    return ", ".join(
+        f"{name} {n / total:.0%} ({format_memory(n)})" for n, name in parts if total and n > 0
+    )
+
+
 def page(series: Series, peak: Peak) -> str:
     """The picture in a page that needs nothing else."""
     frame = _Frame(series)
@@ -241,6 +252,7 @@ def page(series: Series, peak: Peak) -> str:
     return (
         _PAGE.replace("@WIDTH@", str(WIDTH))
         .replace("@TITLE@", escape(str(peak).splitlines()[0]))
+        .replace("@PARTS@", escape(_parts(series)))
         .replace("@SVG@", svg(series, peak))
         .replace("@ROWS@", "\n".join(rows))
         .replace("@DATA@", text)
