@@ -529,7 +529,7 @@ Tensor tensor_or_number(PyObject* o) {
 }
 
 // What holds memory, for the message of an allocation that failed: text of clew._debug.memory.
-// Empty where more than the machine has was asked for, which nothing could make room for.
+// Where more than the machine has was asked for, which nothing could make room for, it says so.
 static std::string holders_of_memory(std::string_view message) {
   constexpr std::string_view before = "tried to allocate ";
   static bool asking = false;  // may itself run out of memory
@@ -540,7 +540,10 @@ static std::string holders_of_memory(std::string_view message) {
     const double bytes =
         std::strtod(std::string(message.substr(at + before.size())).c_str(), nullptr);
     const double there = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
-    if (bytes > there || bytes < 1e6) return {};
+    if (bytes < 1e6) return {};
+    if (bytes > there)
+      return concat("\n  this machine has ", static_cast<int64_t>(there / 1e9),
+                    " GB in all: is a size, or the shape that operands broadcast to, as meant?");
   }
   asking = true;
   std::string text;

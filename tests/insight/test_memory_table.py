@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 
 import pytest
 
@@ -152,3 +153,4 @@ def test_an_allocation_that_fails_says_what_holds_memory():
     with pytest.raises(clew.OutOfMemoryError) as caught:
         clew.empty(1 << 50, dtype=clew.uint8)
     assert "what holds memory" not in str(caught.value)
+    assert re.search(r"this machine has \d+ GB in all", str(caught.value))
