@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export OMP_WAIT_POLICY ?= passive
 
 .DEFAULT_GOAL := help
-.PHONY: help venv test demo bench parity ecosystem lint format coverage fuzz buildasan fuzzasan sanitize tsan wheel clean
+.PHONY: help venv test docs demo bench parity ecosystem lint format coverage fuzz buildasan fuzzasan sanitize tsan wheel clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
@@ -118,6 +118,11 @@ tsan: venv ## run parallel regions and kernels under ThreadSanitizer
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" cmake --build --preset dev -j $(JOBS) --target pool-tsan kernels-tsan
 	TSAN_OPTIONS=halt_on_error=1 build-dev/pool-tsan
 	TSAN_OPTIONS=halt_on_error=1 build-dev/kernels-tsan
+
+# Whatever Sphinx warns of is an error: a link to nowhere, a docstring that cannot be read.
+docs: venv ## the site, in dist/docs
+	$(PY) -m pip install -q -e '.[docs]' --no-build-isolation
+	$(PY) -m sphinx -q -W --keep-going -b html docs dist/docs
 
 wheel: venv ## a wheel in dist/
 	CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) $(PY) -m pip wheel -q --no-deps -w dist .

@@ -83,3 +83,21 @@ def test_pages_whose_programs_run(page: Path):
     prose = re.sub(r"```.*?```", "", text, flags=re.S)
     for link in re.findall(r"\]\(([^)#:]+)\)", prose):
         assert (page.parent / link).exists(), link
+
+
+@pytest.mark.parametrize("name", ["quickstart", "from_pytorch"])
+def test_pages_of_examples(name: str):
+    text = "\n".join(re.findall(r"```python\n(.*?)```", (DOCS / f"{name}.md").read_text(), re.S))
+    assert text.count(">>>") >= 4
+    run_examples(text, name)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [*sorted(DOCS.glob("*.md")), *sorted(DOCS.parent.glob("*.md"))],
+    ids=lambda page: f"{page.parent.name}/{page.stem}",
+)
+def test_links_lead_to_files(page: Path):
+    prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.S)
+    for link in re.findall(r"\]\(([^)#:\s]+)\)", prose):
+        assert (page.parent / link).exists(), link
