@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export OMP_WAIT_POLICY ?= passive
 
 .DEFAULT_GOAL := help
-.PHONY: help venv test docs demo bench parity ecosystem lint format coverage fuzz buildasan fuzzasan sanitize tsan wheel clean
+.PHONY: help venv test docs demo bench parity ecosystem lint format coverage fuzz buildasan fuzzasan sanitize tsan nightly waiting wheel clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
@@ -62,8 +62,10 @@ parity: ## compare with PyTorch: whole models, its tables of operators, modules,
 	$(PARITY) tools/parity_ops.py --dtypes --quiet
 	$(PARITY) tools/parity_modules.py --quiet
 
+# Of one version each, or a new release would find other things to object to.
+LINTERS := ruff==0.17.6 mypy==2.4.1 clang-format==14.0.6
 lint: venv ## check formatting, layers and types
-	$(PY) -m pip install -q ruff mypy clang-format==14.0.6
+	$(PY) -m pip install -q $(LINTERS)
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check --exclude "*.pyi" .
 	find csrc -name '*.cpp' -o -name '*.h' | xargs $(VENV)/bin/clang-format --dry-run -Werror
@@ -71,7 +73,7 @@ lint: venv ## check formatting, layers and types
 	$(PY) -m mypy
 
 format: venv ## format C++ and Python
-	$(PY) -m pip install -q ruff clang-format==14.0.6
+	$(PY) -m pip install -q $(LINTERS)
 	$(PY) -m ruff check --fix-only .
 	$(PY) -m ruff format --exclude "*.pyi" .
 	find csrc -name '*.cpp' -o -name '*.h' | xargs $(VENV)/bin/clang-format -i
@@ -112,6 +114,11 @@ fuzzasan: buildasan ## call everything public with AddressSanitizer and Undefine
 sanitize: buildasan ## run the tests with AddressSanitizer and UndefinedBehaviorSanitizer
 	$(SANITIZED) -m pytest -p no:cacheprovider -q $(TESTS)
 
+nightly: venv ## all that takes long: slow tests, calls that wait, parity, fuzzers, sanitizers
+	$(MAKE) lint docs
+	$(PY) -m pytest -n $(JOBS) -m slow
+	$(MAKE) waiting parity fuzz sanitize fuzzasan tsan
+
 # The sanitizer would report Python's own threads: this program runs the pool without it.
 tsan: venv ## run parallel regions and kernels under ThreadSanitizer
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" cmake --preset dev -DPython_EXECUTABLE=$(CURDIR)/$(PY)
@@ -121,7 +128,7 @@ tsan: venv ## run parallel regions and kernels under ThreadSanitizer
 
 # Whatever Sphinx warns of is an error: a link to nowhere, a docstring that cannot be read.
 docs: venv ## the site, in dist/docs
-	$(PY) -m pip install -q -e '.[docs]' --no-build-isolation
+	$(PY) -m pip install -q 'sphinx>=7' 'myst-parser>=2' furo
 	$(PY) -m sphinx -q -W --keep-going -b html docs dist/docs
 
 wheel: venv ## a wheel in dist/
