@@ -462,6 +462,13 @@ def norm(
     return _functions.norm(self, p, dim, keepdim, None, dtype)
 
 
+def _repr_html(self: Tensor) -> str | None:
+    """What notebooks show."""
+    from clew import _html
+
+    return _html.tensor(self)
+
+
 def untyped_storage(self: Tensor) -> UntypedStorage:
     """The bytes behind the tensor, as an object that knows their address and number."""
     from clew.storage import _bytes_of
@@ -586,6 +593,7 @@ def install() -> None:
         "__deepcopy__": _deepcopy,
         "__reduce_ex__": _reduce_ex,
         "__repr__": _repr,
+        "_repr_html_": _repr_html,
         "__format__": _format,
         "__reversed__": _reversed,
         "__contains__": _contains,

@@ -378,6 +378,11 @@ class EventList(list[T], Generic[T]):
     def __str__(self) -> str:
         return self.table()
 
+    def _repr_html_(self) -> str:
+        from clew import _html
+
+        return _html.table(str(self))
+
     @property
     def self_cpu_time_total(self) -> float:
         """Microseconds of all events, each without what lies inside: the time that was covered."""

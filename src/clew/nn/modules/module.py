@@ -740,6 +740,12 @@ class Module(Conversions, HookMethods, clew._C.ModuleBase):
             return f"{self._get_name()}({extra})"
         return "{}(\n  {}\n)".format(self._get_name(), "\n  ".join(lines + children))
 
+    def _repr_html_(self) -> str | None:
+        """What notebooks show; a class with a text of its own keeps it."""
+        from clew import _html
+
+        return _html.module(self) if type(self).__repr__ is Module.__repr__ else None
+
 
 def _type_name(value: Any) -> str:
     kind = type(value)
