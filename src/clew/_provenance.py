@@ -106,8 +106,21 @@ def _span(code: CodeType, offset: int) -> tuple[Any, ...]:
     return (code.co_firstlineno, None, None, None)
 
 
+def _cell(path: str) -> str | None:
+    """The cell of a notebook or of IPython, as ``In[3]``, that a name of a file stands for."""
+    if not path.startswith("<ipython-input-") and "ipykernel_" not in path:
+        return None
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    name_of = getattr(getattr(shell, "compile", None), "format_code_name", None)
+    found = name_of(path) if name_of is not None else None
+    return found[1] if found else None
+
+
 def short_path(path: str) -> str:
-    """Relative to the current folder when it lies below it."""
+    """Relative to the current folder when it lies below it; ``In[3]`` of a notebook's cell."""
+    cell = _cell(path)
+    if cell is not None:
+        return cell
     here = os.getcwd() + os.sep
     return path[len(here) :] if path.startswith(here) else path
 
