@@ -81,3 +81,45 @@ def test_a_checkpoint_fills_an_optimizer_that_has_not_stepped(tmp_path, make):
         step(net, opt, seed)
         step(fresh, other, seed)
     assert all(clew.equal(p, q) for p, q in zip(fresh.parameters(), net.parameters()))
+
+
+def test_one_file_and_back(tmp_path):
+    from clew.distributed.checkpoint.format_utils import dcp_to_torch_save, torch_save_to_dcp
+
+    net = clew.nn.Linear(3, 2)
+    opt = clew.optim.Adam(net.parameters())
+    net(clew.ones(1, 3)).sum().backward()
+    opt.step()
+    state = {
+        "model": net.state_dict(),
+        "optim": opt.state_dict(),  # keys that are numbers, and lists
+        "names": ["a", "b"],
+        "parts": [clew.arange(3), {"x": clew.ones(2)}],
+        0: {1: clew.zeros(2), "1": clew.ones(1)},
+        "step": 7,
+    }
+    dcp.save(state, checkpoint_id=tmp_path / "a")
+    dcp_to_torch_save(tmp_path / "a", tmp_path / "one.pt")
+    found = clew.load(tmp_path / "one.pt")
+    assert found["optim"]["state"].keys() == {0, 1} and found["step"] == 7
+    assert found["names"] == ["a", "b"] and found["parts"][1]["x"].tolist() == [1, 1]
+    assert found[0][1].tolist() == [0, 0] and found[0]["1"].tolist() == [1]
+    fresh = clew.nn.Linear(3, 2)
+    other = clew.optim.Adam(fresh.parameters())
+    fresh.load_state_dict(found["model"])
+    other.load_state_dict(found["optim"])
+    assert clew.equal(fresh.weight, net.weight)
+    assert clew.equal(other.state[fresh.weight]["exp_avg"], opt.state[net.weight]["exp_avg"])
+    torch_save_to_dcp(tmp_path / "one.pt", tmp_path / "b")
+    target = {
+        "model": clew.nn.Linear(3, 2).state_dict(),
+        "parts": [clew.zeros(3, dtype=clew.int64)],
+    }
+    dcp.load(target, checkpoint_id=tmp_path / "b")
+    assert clew.equal(target["model"]["weight"], net.weight)
+    assert target["parts"][0].tolist() == [0, 1, 2]
+    clew.save(clew.ones(3), tmp_path / "tensor.pt")
+    with pytest.raises(TypeError, match="expected a dict"):
+        torch_save_to_dcp(tmp_path / "tensor.pt", tmp_path / "c")
+    with pytest.raises(dcp.CheckpointException, match="no checkpoint"):
+        dcp_to_torch_save(tmp_path / "nowhere", tmp_path / "two.pt")

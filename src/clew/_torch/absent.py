@@ -41,10 +41,6 @@ MODULES: dict[str, tuple[str, str]] = {
         _SHARDED,
         "ModelAverager PeriodicModelAverager",
     ),
-    "distributed.checkpoint.format_utils": (
-        _SHARDED,
-        "_EmptyStateDictLoadPlanner dcp_to_torch_save torch_save_to_dcp",
-    ),
     "distributed.checkpoint.hf_storage": (
         _SHARDED,
         "HuggingFaceStorageReader HuggingFaceStorageWriter",

@@ -64,6 +64,10 @@ class Entry:
     parts: list[Part] = field(default_factory=list)
 
 
+class Index(int):
+    """A place in a list, among keys that may be numbers too."""
+
+
 def leaves(state: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
     """Everything in nested dicts, lists and tuples, with the keys that lead to it."""
     if isinstance(state, dict) and state:
@@ -71,14 +75,18 @@ def leaves(state: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, 
             yield from leaves(value, (*path, key))
     elif isinstance(state, (list, tuple)) and any(isinstance(v, (Tensor, dict)) for v in state):
         for i, value in enumerate(state):
-            yield from leaves(value, (*path, i))
+            yield from leaves(value, (*path, Index(i)))
     else:
         yield path, state
 
 
 def key_of(path: Any) -> str:
     """A path as one word; keys that differ in type differ."""
-    return json.dumps([[type(p).__name__, str(p)] for p in path])
+    return json.dumps([[_kind(p).replace("Index", "int"), str(p)] for p in path])
+
+
+def _kind(p: Any) -> str:
+    return type(p).__name__
 
 
 def shown(path: Any) -> str:
@@ -103,13 +111,16 @@ def part(x: Tensor) -> Tensor:
     return part_of(x).detach() if isinstance(x, DTensor) else x.detach()
 
 
+_KEYS: dict[str, Any] = {"int": int, "Index": Index}
+
+
 def write_metadata(folder: str, entries: list[Entry]) -> None:
     """Makes a checkpoint the current one."""
     told = {
         "version": VERSION,
         "entries": [
             {
-                "path": [[type(p).__name__, p] for p in e.path],
+                "path": [[_kind(p), p] for p in e.path],
                 "kind": e.kind,
                 "dtype": e.dtype,
                 "sizes": e.sizes,
@@ -138,7 +149,7 @@ def read_metadata(folder: str) -> list[Entry]:
             )
         made = []
         for e in told["entries"]:
-            keys = [int(p) if kind == "int" else p for kind, p in e["path"]]
+            keys = [_KEYS.get(kind, lambda p: p)(p) for kind, p in e["path"]]
             parts = []
             for name, begin, sizes in e["parts"]:
                 if os.path.basename(name) != name or not name:
