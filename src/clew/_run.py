@@ -409,6 +409,15 @@ def _stand_beneath(*functions: Any) -> None:
         frame = frame.f_back  # type: ignore[assignment]
 
 
+def _ours(name: str) -> str:
+    """The file behind a module of torch's, which a name that only stands for it has none of."""
+    top, _, rest = name.partition(".")
+    if top != "torch" or not rest:
+        return name
+    made = importlib.import_module(name)
+    return getattr(made.__spec__, "name", name)
+
+
 def run_module(name: str, args: Sequence[str]) -> int:
     """Runs a module as `python -m name args` would, with torch resolved to clew.
 
@@ -428,7 +437,7 @@ def run_module(name: str, args: Sequence[str]) -> int:
     try:
         inside = (getattr(runpy, name) for name in ("_run_module_code", "_run_code"))
         _stand_beneath(runpy.run_module, *inside)
-        runpy.run_module(name, run_name="__main__", alter_sys=True)
+        runpy.run_module(_ours(name), run_name="__main__", alter_sys=True)
     except SystemExit:
         raise
     except BaseException as error:

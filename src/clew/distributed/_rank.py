@@ -39,6 +39,9 @@ def main(args: list[str]) -> None:
 
     _mpi.fill_environment()
     _faults.enter()
+    if os.environ.pop("CLEW_TELL_LOCAL_RANK", ""):
+        after = 2 if args[0] == "-m" else 1
+        args = [*args[:after], f"--local-rank={os.environ['LOCAL_RANK']}", *args[after:]]
     code = _run(args)
     sys.stdout.flush()
     sys.stderr.flush()

@@ -46,6 +46,13 @@ def get_args_parser() -> argparse.ArgumentParser:
     for name in ("backend", "endpoint", "id", "conf"):
         add(f"--rdzv-{name}", default="", help="not needed: MPI's ranks know each other")
     add("--node-rank", default="0", help="not needed: mpiexec is started on one machine")
+    add("--role", default="default", help="told to the program as TORCHELASTIC_ROLE")
+    for name, why in (
+        ("monitor-interval", "ranks say at once how they end"),
+        ("start-method", "mpiexec starts ranks"),
+        ("local-addr", "mpiexec knows the machines"),
+    ):
+        add(f"--{name}", default="", help=f"not needed: {why}")
     add("-m", "--module", action="store_true", help="the program is a module's name")
     add(
         "--mpiexec", default="", help="the launcher; beside this Python or on the PATH if not given"
@@ -81,7 +88,18 @@ def main(args: Sequence[str] | None = None) -> int:
     Returns:
         The exit status: 0, or 1 where a rank failed.
     """
-    parsed = get_args_parser().parse_args(args)
+    return run(get_args_parser().parse_args(args))
+
+
+def run(parsed: argparse.Namespace) -> int:
+    """Starts ranks as parsed options say, and waits for them.
+
+    Args:
+        parsed: what `get_args_parser` parsed.
+
+    Returns:
+        The exit status: 0, or 1 where a rank failed.
+    """
     nodes = int(str(parsed.nnodes).split(":")[-1])
     hosts = [h for h in parsed.hosts.split(",") if h]
     if nodes > 1 and len(hosts) != nodes:
@@ -117,6 +135,9 @@ def _once(parsed: Any, hosts: list[str], each: int, count: int, attempt: int) ->
         env.setdefault("OMP_NUM_THREADS", "1")
     env["MASTER_ADDR"] = hosts[0] if hosts else parsed.master_addr
     env["MASTER_PORT"] = parsed.master_port if parsed.master_port != "0" else str(_free_port())
+    env["TORCHELASTIC_ROLE"] = parsed.role
+    if getattr(parsed, "tell_local_rank", False):
+        env["CLEW_TELL_LOCAL_RANK"] = "1"
     env["TORCHELASTIC_RUN_ID"] = parsed.rdzv_id or "none"
     env["TORCHELASTIC_RESTART_COUNT"] = str(attempt)
     env["TORCHELASTIC_MAX_RESTARTS"] = str(parsed.restarts)
