@@ -174,6 +174,8 @@ def behind(record: dict[str, Any]) -> tuple[list[str], list[str]]:
             text = f"- {record['suite']}, {case}: {value:.1f} GB/s, wanted {limit:.1f}"
             found.append((limit / value, text + (f". {reason}" if reason else "")))
     for case, (other, most) in getattr(suite, "WITHIN", {}).items():
+        if case not in record["median"]["clew"]:
+            continue  # what could not be done at all is told by the suite's own page
         ratio = record["median"]["clew"][case] / record["median"]["clew"][other]
         if ratio > most:
             reason = REASONS.get((record["suite"], case), "")
@@ -268,3 +270,17 @@ def write(results: Path) -> None:
         ]
     PAGE.parent.mkdir(exist_ok=True)
     PAGE.write_text("\n".join(parts) + "\n")
+    for record in latest:
+        suite = importlib.import_module(f"bench.suites.{record['suite']}")
+        if hasattr(suite, "page"):
+            fill(record["suite"], suite.page(record))
+
+
+def fill(name: str, lines: list[str]) -> None:
+    """Writes a table into the page that has a place for it."""
+    begin, end = f"<!-- made by `python -m bench {name}` -->", "<!-- end -->"
+    for page in PAGE.parent.glob("*.md"):
+        before, found, rest = page.read_text().partition(begin)
+        if found:
+            after = rest.partition(end)[2]
+            page.write_text("\n".join([before + begin, "", *lines, "", end]) + after)

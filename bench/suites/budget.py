@@ -135,6 +135,28 @@ CASES: dict[str, tuple[Callable[[Any], Steps], float]] = {
     "chain of 4,096 layers, 512 saved tensors": (chain, 0.0),
 }
 PARTS = len(CASES)
+# What a step in the budget may take, in plain steps.
+_MOST = (1.25, 1.45, 1.02, 1.25, 1.5, 1.02, 1.4, 1.5, 1.02, 1.4, 1.02, 2.2)
+WITHIN = {name + BUDGET: (name + PLAIN, most) for name, most in zip(CASES, _MOST, strict=True)}
+
+
+def page(record: dict[str, Any]) -> list[str]:
+    """The table of docs/memory.md."""
+    ours, theirs = record["median"]["clew"], record["median"].get("torch", {})
+    lines = [
+        "| step, and its budget: of the peak | time | wanted | `checkpoint` at every block, placed "
+        "by hand | PyTorch's plain step | PyTorch's `checkpoint` at every block |",
+        "| --- | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for name, most in zip(CASES, _MOST, strict=True):
+        plain = ours[name + PLAIN]
+        cells = [
+            f"{found[name + kind] / plain:.2f}" if name + kind in found else ""
+            for found, kind in ((ours, BUDGET), (ours, BLOCKS), (theirs, PLAIN), (theirs, BLOCKS))
+        ]
+        cells[0] = cells[0] or "refused"
+        lines.append(f"| {name} | {cells[0]} | {most} | {' | '.join(cells[1:])} |")
+    return lines
 
 
 def run(t: Any, part: int) -> dict[str, float]:
