@@ -27,6 +27,7 @@ autodoc_member_order = "alphabetical"
 autodoc_typehints = "none"
 autodoc_preserve_defaults = True
 napoleon_numpy_docstring = False
+napoleon_custom_sections = [("Shapes", "params_style")]
 myst_heading_anchors = 3
 myst_enable_extensions = ["colon_fence"]
 suppress_warnings = ["myst.header"]

@@ -61,10 +61,14 @@ class _Inplace(Module):
 
 
 class ReLU(_Inplace):
-    """max(0, x).
+    """Rectified linear unit, elementwise: max(0, x).
 
     Args:
-        inplace: overwrite the input.
+        inplace: overwrite the input with the result.
+
+    Shapes:
+        input: any shape.
+        returns: input's shape.
 
     Example:
         >>> clew.nn.ReLU()(clew.tensor([-1., 2.])).tolist()
@@ -77,14 +81,25 @@ class ReLU(_Inplace):
 
 
 class Hardtanh(Module):
-    """The input, kept within two bounds.
+    """Keeps each element within two bounds: min(max(x, min_val), max_val).
 
     Args:
         min_val: lower bound.
         max_val: upper bound.
-        inplace: overwrite the input.
-        min_value: old name of min_val.
-        max_value: old name of max_val.
+        inplace: overwrite the input with the result.
+        min_value: old name of min_val; warns.
+        max_value: old name of max_val; warns.
+
+    Shapes:
+        input: any shape.
+        returns: input's shape.
+
+    Raises:
+        AssertionError: for a max_val that is not above min_val.
+
+    Example:
+        >>> clew.nn.Hardtanh(-1., 2.)(clew.tensor([-3., 0.5, 3.])).tolist()
+        [-1.0, 0.5, 2.0]
     """
 
     def __init__(
@@ -128,10 +143,18 @@ class Hardtanh(Module):
 
 
 class ReLU6(Hardtanh):
-    """min(max(0, x), 6).
+    """ReLU with an upper bound of 6, elementwise: min(max(0, x), 6).
 
     Args:
-        inplace: overwrite the input.
+        inplace: overwrite the input with the result.
+
+    Shapes:
+        input: any shape.
+        returns: input's shape.
+
+    Example:
+        >>> clew.nn.ReLU6()(clew.tensor([-1., 2., 9.])).tolist()
+        [0.0, 2.0, 6.0]
     """
 
     def __init__(self, inplace: bool = False) -> None:
@@ -142,12 +165,22 @@ class ReLU6(Hardtanh):
 
 
 class Threshold(Module):
-    """The input where it is above a threshold, elsewhere a value.
+    """The elements that are above a threshold, and a fixed value for the others.
+
+    x where x > threshold, else value.
 
     Args:
-        threshold: the threshold.
-        value: the value.
-        inplace: overwrite the input.
+        threshold: an element must be greater to be kept.
+        value: what replaces the others.
+        inplace: overwrite the input with the result.
+
+    Shapes:
+        input: any shape.
+        returns: input's shape.
+
+    Example:
+        >>> clew.nn.Threshold(1., 20.)(clew.tensor([0., 1., 2.])).tolist()
+        [20.0, 20.0, 2.0]
     """
 
     def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
@@ -168,10 +201,22 @@ class Threshold(Module):
 class RReLU(Module):
     """Leaky ReLU with a slope drawn at random for each element while training.
 
+    x where x >= 0, else slope x; slope is uniform in [lower, upper] in training and their mean in
+    evaluation (Xu et al. 2015, arXiv:1505.00853).
+
     Args:
         lower: least slope.
         upper: greatest slope.
-        inplace: overwrite the input.
+        inplace: overwrite the input with the result.
+
+    Shapes:
+        input: any shape.
+        returns: input's shape.
+
+    Example:
+        >>> act = clew.nn.RReLU(0.25, 0.75).eval()
+        >>> act(clew.tensor([-2., 4.])).tolist()
+        [-1.0, 4.0]
     """
 
     def __init__(
@@ -192,7 +237,16 @@ class RReLU(Module):
 
 
 class Sigmoid(Module):
-    """1 / (1 + exp(-x))."""
+    """Logistic function, elementwise: 1 / (1 + exp(-x)).
+
+    Shapes:
+        input: any shape.
+        returns: input's shape.
+
+    Example:
+        >>> clew.nn.Sigmoid()(clew.tensor([0., 2.]))
+        tensor([0.5000, 0.8808])
+    """
 
     @one_call(F.sigmoid, "input")
     def forward(self, input: Any) -> Any:
@@ -200,7 +254,16 @@ class Sigmoid(Module):
 
 
 class Tanh(Module):
-    """Hyperbolic tangent."""
+    """Hyperbolic tangent, elementwise: (exp(x) - exp(-x)) / (exp(x) + exp(-x)).
+
+    Shapes:
+        input: any shape.
+        returns: input's shape.
+
+    Example:
+        >>> clew.nn.Tanh()(clew.tensor([-1., 0., 1.]))
+        tensor([-0.7616,  0.0000,  0.7616])
+    """
 
     @one_call(F.tanh, "input")
     def forward(self, input: Any) -> Any:
@@ -208,10 +271,18 @@ class Tanh(Module):
 
 
 class Hardsigmoid(Module):
-    """min(max(0, x / 6 + 1 / 2), 1).
+    """Sigmoid made of three straight lines: min(max(0, x / 6 + 1 / 2), 1).
 
     Args:
-        inplace: overwrite the input.
+        inplace: overwrite the input with the result.
+
+    Shapes:
+        input: any shape.
+        returns: input's shape.
+
+    Example:
+        >>> clew.nn.Hardsigmoid()(clew.tensor([-4., 0., 1.5, 4.])).tolist()
+        [0.0, 0.5, 0.75, 1.0]
     """
 
     def __init__(self, inplace: bool = False) -> None:
@@ -223,10 +294,20 @@ class Hardsigmoid(Module):
 
 
 class Hardswish(Module):
-    """x times Hardsigmoid(x).
+    """SiLU made cheap: x min(max(0, x + 3), 6) / 6, which is x times Hardsigmoid(x).
+
+    Howard et al. 2019, arXiv:1905.02244, section 5.2.
 
     Args:
-        inplace: overwrite the input.
+        inplace: overwrite the input with the result.
+
+    Shapes:
+        input: any shape.
+        returns: input's shape.
+
+    Example:
+        >>> clew.nn.Hardswish()(clew.tensor([-4., -1.5, 0., 4.])).tolist()
+        [-0.0, -0.375, 0.0, 4.0]
     """
 
     def __init__(self, inplace: bool = False) -> None:
@@ -238,10 +319,20 @@ class Hardswish(Module):
 
 
 class SiLU(_Inplace):
-    """x times sigmoid(x).
+    """Sigmoid-weighted linear unit, elementwise: x sigmoid(x).
+
+    Elfwing et al. 2018, arXiv:1702.03118; also known as Swish.
 
     Args:
-        inplace: overwrite the input.
+        inplace: overwrite the input with the result.
+
+    Shapes:
+        input: any shape.
+        returns: input's shape.
+
+    Example:
+        >>> clew.nn.SiLU()(clew.tensor([-1., 0., 1.]))
+        tensor([-0.2689,  0.0000,  0.7311])
     """
 
     def forward(self, input: Any) -> Any:
@@ -249,10 +340,20 @@ class SiLU(_Inplace):
 
 
 class Mish(_Inplace):
-    """x times tanh(softplus(x)).
+    """A smooth activation that is not monotonic: x tanh(log(1 + exp(x))).
+
+    Misra 2020, arXiv:1908.08681.
 
     Args:
-        inplace: overwrite the input.
+        inplace: overwrite the input with the result.
+
+    Shapes:
+        input: any shape.
+        returns: input's shape.
+
+    Example:
+        >>> clew.nn.Mish()(clew.tensor([-1., 0., 1.]))
+        tensor([-0.3034,  0.0000,  0.8651])
     """
 
     def forward(self, input: Any) -> Any:
@@ -260,10 +361,21 @@ class Mish(_Inplace):
 
 
 class SELU(_Inplace):
-    """The self-normalising exponential linear unit.
+    """Self-normalising exponential linear unit: scale (max(0, x) + min(0, alpha (exp(x) - 1))).
+
+    With alpha = 1.6733 and scale = 1.0507 mean 0 and variance 1 are kept from layer to layer
+    (Klambauer et al. 2017, arXiv:1706.02515).
 
     Args:
-        inplace: overwrite the input.
+        inplace: overwrite the input with the result.
+
+    Shapes:
+        input: any shape.
+        returns: input's shape.
+
+    Example:
+        >>> clew.nn.SELU()(clew.tensor([-1., 0., 1.]))
+        tensor([-1.1113,  0.0000,  1.0507])
     """
 
     def forward(self, input: Any) -> Any:
@@ -281,11 +393,21 @@ class _Alpha(Module):
 
 
 class ELU(_Alpha):
-    """x above zero, alpha (exp(x) - 1) below.
+    """Exponential linear unit: x above zero, alpha (exp(x) - 1) below.
+
+    Clevert et al. 2016, arXiv:1511.07289.
 
     Args:
-        alpha: the lower limit is -alpha.
-        inplace: overwrite the input.
+        alpha: factor of the negative part; the lower limit is -alpha.
+        inplace: overwrite the input with the result.
+
+    Shapes:
+        input: any shape.
+        returns: input's shape.
+
+    Example:
+        >>> clew.nn.ELU()(clew.tensor([-1., 0., 1.]))
+        tensor([-0.6321,  0.0000,  1.0000])
     """
 
     def forward(self, input: Any) -> Any:
@@ -293,11 +415,21 @@ class ELU(_Alpha):
 
 
 class CELU(_Alpha):
-    """max(0, x) + min(0, alpha (exp(x / alpha) - 1)).
+    """ELU with a continuous slope: max(0, x) + min(0, alpha (exp(x / alpha) - 1)).
+
+    Barron 2017, arXiv:1704.07483.
 
     Args:
-        alpha: the lower limit is -alpha.
-        inplace: overwrite the input.
+        alpha: how slowly the negative part falls; the lower limit is -alpha.
+        inplace: overwrite the input with the result.
+
+    Shapes:
+        input: any shape.
+        returns: input's shape.
+
+    Example:
+        >>> clew.nn.CELU(2.)(clew.tensor([-1., 0., 1.]))
+        tensor([-0.7869,  0.0000,  1.0000])
     """
 
     def forward(self, input: Any) -> Any:
@@ -305,10 +437,20 @@ class CELU(_Alpha):
 
 
 class GLU(Module):
-    """One half of the input times the sigmoid of the other.
+    """Gated linear unit: a sigmoid(b), where a and b are the input's two halves.
+
+    Dauphin et al. 2017, arXiv:1612.08083.
 
     Args:
-        dim: the dim that is halved.
+        dim: the dim that is halved; its size must be even.
+
+    Shapes:
+        input: (..., 2 C, ...) with size 2 C at dim.
+        returns: (..., C, ...).
+
+    Example:
+        >>> clew.nn.GLU()(clew.tensor([[4., 6., 0., 0.]])).tolist()
+        [[2.0, 3.0]]
     """
 
     def __init__(self, dim: int = -1) -> None:
@@ -323,10 +465,21 @@ class GLU(Module):
 
 
 class GELU(Module):
-    """x times the normal distribution function of x.
+    """Gaussian error linear unit: x Phi(x), Phi the standard normal distribution function.
+
+    Hendrycks and Gimpel 2016, arXiv:1606.08415. The approximation is x / 2 (1 + tanh(sqrt(2 / pi)
+    (x + 0.044715 x^3))).
 
     Args:
-        approximate: "none", or "tanh" for the approximation.
+        approximate: "none" for the exact function, "tanh" for the approximation.
+
+    Shapes:
+        input: any shape.
+        returns: input's shape.
+
+    Example:
+        >>> clew.nn.GELU()(clew.tensor([-1., 0., 1.]))
+        tensor([-0.1587,  0.0000,  0.8413])
     """
 
     def __init__(self, approximate: str = "none") -> None:
@@ -341,11 +494,19 @@ class GELU(Module):
 
 
 class LeakyReLU(Module):
-    """x above zero, a fraction of it below.
+    """ReLU with a small slope below zero: max(0, x) + negative_slope min(0, x).
 
     Args:
-        negative_slope: the fraction.
-        inplace: overwrite the input.
+        negative_slope: slope of the negative part.
+        inplace: overwrite the input with the result.
+
+    Shapes:
+        input: any shape.
+        returns: input's shape.
+
+    Example:
+        >>> clew.nn.LeakyReLU(0.25)(clew.tensor([-2., 4.])).tolist()
+        [-0.5, 4.0]
     """
 
     def __init__(self, negative_slope: float = 1e-2, inplace: bool = False) -> None:
@@ -361,13 +522,23 @@ class LeakyReLU(Module):
 
 
 class PReLU(Module):
-    """Leaky ReLU whose slope is learned.
+    """Leaky ReLU whose slope is learned: max(0, x) + weight min(0, x).
+
+    He et al. 2015, arXiv:1502.01852.
 
     Args:
-        num_parameters: one slope, or one for each channel.
+        num_parameters: 1 for one slope in all, or C for one for each channel.
         init: the slope at the start.
         device: where the parameter lives.
         dtype: what it holds.
+
+    Shapes:
+        input: any shape; with num_parameters = C it is (N, C, ...).
+        returns: input's shape.
+
+    Example:
+        >>> clew.nn.PReLU(2)(clew.tensor([[-4., -8.]])).tolist()
+        [[-1.0, -2.0]]
     """
 
     weight: Any
@@ -395,32 +566,67 @@ class PReLU(Module):
 
 
 class LogSigmoid(Module):
-    """log(sigmoid(x)), without overflow."""
+    """Logarithm of the sigmoid, without overflow: -log(1 + exp(-x)).
+
+    Shapes:
+        input: any shape.
+        returns: input's shape.
+
+    Example:
+        >>> clew.nn.LogSigmoid()(clew.tensor([-100., 0.]))
+        tensor([-100.0000,   -0.6931])
+    """
 
     def forward(self, input: Any) -> Any:
         return F.logsigmoid(input)
 
 
 class Softsign(Module):
-    """x / (1 + |x|)."""
+    """A sigmoid with slow tails, elementwise: x / (1 + |x|).
+
+    Shapes:
+        input: any shape.
+        returns: input's shape.
+
+    Example:
+        >>> clew.nn.Softsign()(clew.tensor([-1., 0., 3.])).tolist()
+        [-0.5, 0.0, 0.75]
+    """
 
     def forward(self, input: Any) -> Any:
         return F.softsign(input)
 
 
 class Tanhshrink(Module):
-    """x - tanh(x)."""
+    """What tanh takes away, elementwise: x - tanh(x).
+
+    Shapes:
+        input: any shape.
+        returns: input's shape.
+
+    Example:
+        >>> clew.nn.Tanhshrink()(clew.tensor([-1., 0., 1.]))
+        tensor([-0.2384,  0.0000,  0.2384])
+    """
 
     def forward(self, input: Any) -> Any:
         return F.tanhshrink(input)
 
 
 class Softplus(Module):
-    """log(1 + exp(beta x)) / beta.
+    """A smooth ReLU: log(1 + exp(beta x)) / beta.
 
     Args:
-        beta: the steepness.
-        threshold: beyond it (for beta x) the input itself is given.
+        beta: steepness of the bend.
+        threshold: where beta x is greater, x itself is given.
+
+    Shapes:
+        input: any shape.
+        returns: input's shape.
+
+    Example:
+        >>> clew.nn.Softplus()(clew.tensor([-1., 0., 30.]))
+        tensor([ 0.3133,  0.6931, 30.0000])
     """
 
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
@@ -436,10 +642,18 @@ class Softplus(Module):
 
 
 class Hardshrink(Module):
-    """Zero within [-lambd, lambd], elsewhere the input.
+    """Zero within [-lambd, lambd], elsewhere the input: x where |x| > lambd, else 0.
 
     Args:
-        lambd: the bound.
+        lambd: bound of what becomes zero.
+
+    Shapes:
+        input: any shape.
+        returns: input's shape.
+
+    Example:
+        >>> clew.nn.Hardshrink(1.)(clew.tensor([-2., 1., 3.])).tolist()
+        [-2.0, 0.0, 3.0]
     """
 
     def __init__(self, lambd: float = 0.5) -> None:
@@ -454,10 +668,18 @@ class Hardshrink(Module):
 
 
 class Softshrink(Module):
-    """The input moved towards zero by lambd, zero within it.
+    """Moves each element towards zero by lambd: sign(x) max(|x| - lambd, 0).
 
     Args:
-        lambd: the bound.
+        lambd: how far; not negative.
+
+    Shapes:
+        input: any shape.
+        returns: input's shape.
+
+    Example:
+        >>> clew.nn.Softshrink(1.)(clew.tensor([-2., 0.5, 3.])).tolist()
+        [-1.0, 0.0, 2.0]
     """
 
     def __init__(self, lambd: float = 0.5) -> None:
@@ -487,10 +709,18 @@ class _AlongDim(Module):
 
 
 class Softmax(_AlongDim):
-    """exp(x) / sum(exp(x)) along a dim.
+    """Makes positive weights that sum to one along a dim: exp(x_i) / sum_j exp(x_j).
 
     Args:
-        dim: the dim that sums to one.
+        dim: the dim that sums to one; None chooses one by the number of dims and warns.
+
+    Shapes:
+        input: any shape with the dim.
+        returns: input's shape.
+
+    Example:
+        >>> clew.nn.Softmax(dim=1)(clew.tensor([[0., 0., 0., 0.]])).tolist()
+        [[0.25, 0.25, 0.25, 0.25]]
     """
 
     def forward(self, input: Any) -> Any:
@@ -498,10 +728,18 @@ class Softmax(_AlongDim):
 
 
 class Softmin(_AlongDim):
-    """Softmax of the negated input.
+    """Softmax of the negated input: exp(-x_i) / sum_j exp(-x_j).
 
     Args:
-        dim: the dim that sums to one.
+        dim: the dim that sums to one; None chooses one by the number of dims and warns.
+
+    Shapes:
+        input: any shape with the dim.
+        returns: input's shape.
+
+    Example:
+        >>> clew.nn.Softmin(dim=0)(clew.tensor([0., 1.]))
+        tensor([0.7311, 0.2689])
     """
 
     def forward(self, input: Any) -> Any:
@@ -509,10 +747,18 @@ class Softmin(_AlongDim):
 
 
 class LogSoftmax(_AlongDim):
-    """Logarithm of Softmax.
+    """Logarithm of Softmax, without overflow: x_i - log(sum_j exp(x_j)).
 
     Args:
-        dim: the dim whose exponentials sum to one.
+        dim: the dim whose exponentials sum to one; None chooses one and warns.
+
+    Shapes:
+        input: any shape with the dim.
+        returns: input's shape.
+
+    Example:
+        >>> clew.nn.LogSoftmax(dim=0)(clew.tensor([0., 1000.])).tolist()
+        [-1000.0, 0.0]
     """
 
     def forward(self, input: Any) -> Any:
@@ -520,7 +766,19 @@ class LogSoftmax(_AlongDim):
 
 
 class Softmax2d(Module):
-    """Softmax over the channels of (N, C, H, W) or (C, H, W)."""
+    """Softmax over the channels of each pixel: exp(x_c) / sum_k exp(x_k).
+
+    Shapes:
+        input: (N, C, H, W) or (C, H, W).
+        returns: input's shape.
+
+    Raises:
+        ValueError: for an input of other than 3 or 4 dims.
+
+    Example:
+        >>> clew.nn.Softmax2d()(clew.zeros(1, 2, 1, 3)).tolist()
+        [[[[0.5, 0.5, 0.5]], [[0.5, 0.5, 0.5]]]]
+    """
 
     def forward(self, input: Any) -> Any:
         if input.dim() not in (3, 4):

@@ -22,14 +22,34 @@ class _ASMoutput(NamedTuple):
 class AdaptiveLogSoftmaxWithLoss(Module):
     """Log-softmax over many classes, sorted by frequency, at a part of the usual cost.
 
+    Classes must be numbered by falling frequency. The first cutoffs[0] are told apart by the head,
+    with one place more for each further cluster; a rare class has log p(cluster) + log p(class |
+    cluster). Grave et al. 2017, arXiv:1609.04309.
+
     Args:
-        in_features: size of each input row.
+        in_features: features of each input row.
         n_classes: how many classes.
-        cutoffs: where each cluster begins.
-        div_value: by which factor each further cluster's projection is smaller.
-        head_bias: whether the first cluster has a bias.
+        cutoffs: the first class of each further cluster, rising, each in [1, n_classes - 1].
+        div_value: cluster i projects to in_features // div_value^i features, i = 1, 2, ...
+        head_bias: whether the head has a bias.
         device: where the parameters live.
         dtype: what they hold.
+
+    Shapes:
+        input_: (N, in_features) or (in_features).
+        target_: (N) or (), class indices.
+        returns: a pair: output, (N) or (), the target's log-probabilities, and loss, (), minus
+            their mean. log_prob(input) is (N, n_classes), predict(input) is (N).
+
+    Raises:
+        ValueError: for cutoffs that are empty, do not rise or are out of range.
+        RuntimeError: for a target out of range or of a shape that does not fit.
+
+    Example:
+        >>> model = clew.nn.AdaptiveLogSoftmaxWithLoss(16, 20, cutoffs=[5, 10])
+        >>> output, loss = model(clew.ones(3, 16), clew.tensor([0, 7, 19]))
+        >>> output.shape, model.log_prob(clew.ones(3, 16)).shape
+        (clew.Size([3]), clew.Size([3, 20]))
     """
 
     def __init__(

@@ -16,20 +16,38 @@ __all__ = ["MultiheadAttention"]
 
 
 class MultiheadAttention(Module):
-    """Attention of several heads over a common width.
+    """Attention of several heads, each in its own part of the width.
+
+    Each head is softmax(q k^T / sqrt(head_dim)) v with projections q, k, v of query, key and value
+    and head_dim = embed_dim / num_heads; the heads side by side are projected once more. Vaswani et
+    al. 2017, arXiv:1706.03762, section 3.2.2.
 
     Args:
-        embed_dim: width of queries and outputs.
-        num_heads: how many heads share it.
-        dropout: dropped part of the attention weights.
-        bias: biases of the projections.
-        add_bias_kv: one learned key and value more.
+        embed_dim: width E of queries and outputs.
+        num_heads: how many heads share it; must divide it.
+        dropout: probability with which a weight is zeroed in training.
+        bias: whether the projections have biases.
+        add_bias_kv: one learned key and value more at the end of the sequence.
         add_zero_attn: one key and value of zeros more.
-        kdim: width of keys.
-        vdim: width of values.
-        batch_first: (N, L, E) instead of (L, N, E).
+        kdim: width of keys, embed_dim by default.
+        vdim: width of values, embed_dim by default.
+        batch_first: (N, T, E) instead of (T, N, E), for inputs and output.
         device: where the parameters live.
         dtype: what they hold.
+
+    Shapes:
+        query: (T, N, E), (N, T, E) with batch_first, or (T, E).
+        key: (S, N, kdim), (N, S, kdim) with batch_first, or (S, kdim).
+        value: (S, N, vdim), (N, S, vdim) with batch_first, or (S, vdim).
+        key_padding_mask: (N, S) or (S); True keeps a key out, a float is added to the scores.
+        attn_mask: (T, S) or (N * num_heads, T, S); likewise.
+        returns: query's shape, and the weights: (N, T, S) or (T, S); (N, num_heads, T, S) or
+            (num_heads, T, S) with average_attn_weights=False; None with need_weights=False. S
+            counts the keys of add_bias_kv and add_zero_attn, too.
+
+    Raises:
+        AssertionError: for an embed_dim that num_heads does not divide.
+        ValueError: for an embed_dim or num_heads that is not positive.
 
     Example:
         >>> attend = clew.nn.MultiheadAttention(8, 2, batch_first=True)

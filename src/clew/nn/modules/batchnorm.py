@@ -182,33 +182,68 @@ class _Check3d:
 class BatchNorm1d(_Check1d, _BatchNorm):
     """Batch normalisation of (N, C) or (N, C, L).
 
+    y = (x - mean) / sqrt(var + eps) weight + bias, mean and (biased) var of each channel over N and
+    L: the batch's in training, the running ones in evaluation. The running var is unbiased. Ioffe
+    and Szegedy 2015, arXiv:1502.03167.
+
     Args:
-        num_features: C.
-        eps: added to the variance.
+        num_features: C, channels of the input.
+        eps: added to the variance, so that it is never zero.
         momentum: part of the new statistics in the running ones; None takes the plain average.
-        affine: learn a factor and a summand for each channel.
-        track_running_stats: keep running statistics for evaluation.
+        affine: learn weight and bias, one number for each channel.
+        track_running_stats: keep running statistics for evaluation; without them evaluation uses
+            the batch's own.
         device: where parameters and buffers live.
         dtype: what they hold.
-        bias: learn the summand.
+        bias: learn the bias; False leaves the weight alone.
+
+    Shapes:
+        input: (N, C) or (N, C, L).
+        returns: input's shape.
+
+    Raises:
+        ValueError: for an input of other than 2 or 3 dims, or in training an eps that is not
+            positive.
+
+    Example:
+        >>> norm = clew.nn.BatchNorm1d(2, eps=1e-12)
+        >>> norm(clew.tensor([[1., 5.], [3., 5.]])).tolist()
+        [[-1.0, 0.0], [1.0, 0.0]]
+        >>> norm.running_mean
+        tensor([0.2000, 0.5000])
     """
 
 
 class BatchNorm2d(_Check2d, _BatchNorm):
     """Batch normalisation of (N, C, H, W).
 
+    y = (x - mean) / sqrt(var + eps) weight + bias, mean and (biased) var of each channel over N, H
+    and W: the batch's in training, the running ones in evaluation. The running var is unbiased.
+    Ioffe and Szegedy 2015, arXiv:1502.03167.
+
     Args:
-        num_features: C.
-        eps: added to the variance.
+        num_features: C, channels of the input.
+        eps: added to the variance, so that it is never zero.
         momentum: part of the new statistics in the running ones; None takes the plain average.
-        affine: learn a factor and a summand for each channel.
-        track_running_stats: keep running statistics for evaluation.
+        affine: learn weight and bias, one number for each channel.
+        track_running_stats: keep running statistics for evaluation; without them evaluation uses
+            the batch's own.
         device: where parameters and buffers live.
         dtype: what they hold.
-        bias: learn the summand.
+        bias: learn the bias; False leaves the weight alone.
+
+    Shapes:
+        input: (N, C, H, W).
+        returns: input's shape.
+
+    Raises:
+        ValueError: for an input of other than 4 dims, or in training an eps that is not positive.
 
     Example:
-        >>> sorted(clew.nn.BatchNorm2d(3).state_dict())[:2]
+        >>> norm = clew.nn.BatchNorm2d(3)
+        >>> norm(clew.ones(2, 3, 4, 4)).shape
+        clew.Size([2, 3, 4, 4])
+        >>> sorted(norm.state_dict())[:2]
         ['bias', 'num_batches_tracked']
     """
 
@@ -216,33 +251,65 @@ class BatchNorm2d(_Check2d, _BatchNorm):
 class BatchNorm3d(_Check3d, _BatchNorm):
     """Batch normalisation of (N, C, D, H, W).
 
+    y = (x - mean) / sqrt(var + eps) weight + bias, mean and (biased) var of each channel over N, D,
+    H and W: the batch's in training, the running ones in evaluation. The running var is unbiased.
+    Ioffe and Szegedy 2015, arXiv:1502.03167.
+
     Args:
-        num_features: C.
-        eps: added to the variance.
+        num_features: C, channels of the input.
+        eps: added to the variance, so that it is never zero.
         momentum: part of the new statistics in the running ones; None takes the plain average.
-        affine: learn a factor and a summand for each channel.
-        track_running_stats: keep running statistics for evaluation.
+        affine: learn weight and bias, one number for each channel.
+        track_running_stats: keep running statistics for evaluation; without them evaluation uses
+            the batch's own.
         device: where parameters and buffers live.
         dtype: what they hold.
-        bias: learn the summand.
+        bias: learn the bias; False leaves the weight alone.
+
+    Shapes:
+        input: (N, C, D, H, W).
+        returns: input's shape.
+
+    Raises:
+        ValueError: for an input of other than 5 dims, or in training an eps that is not positive.
+
+    Example:
+        >>> clew.nn.BatchNorm3d(3)(clew.ones(2, 3, 4, 4, 4)).shape
+        clew.Size([2, 3, 4, 4, 4])
     """
 
 
 class SyncBatchNorm(_BatchNorm):
     """Batch normalisation with the mean and variance of all processes' batches together.
 
-    With one process it is BatchNorm of any dims.
+    y = (x - mean) / sqrt(var + eps) weight + bias, mean and var of each channel over the batches of
+    all processes in training, the running ones in evaluation. With one process it is BatchNorm of
+    any dims.
 
     Args:
-        num_features: C.
-        eps: added to the variance.
-        momentum: part of the new statistics in the running ones.
-        affine: learn a factor and a summand for each channel.
-        track_running_stats: keep running statistics for evaluation.
+        num_features: C, channels of the input.
+        eps: added to the variance, so that it is never zero.
+        momentum: part of the new statistics in the running ones; None takes the plain average.
+        affine: learn weight and bias, one number for each channel.
+        track_running_stats: keep running statistics for evaluation; without them evaluation uses
+            the batch's own.
         process_group: whose batches; all processes' if None.
         device: where parameters and buffers live.
         dtype: what they hold.
-        bias: learn the summand.
+        bias: learn the bias; False leaves the weight alone.
+
+    Shapes:
+        input: (N, C, ...), 2 or more dims.
+        returns: input's shape.
+
+    Raises:
+        ValueError: for an input of fewer than 2 dims.
+
+    Example:
+        >>> net = clew.nn.Sequential(clew.nn.Conv2d(1, 3, 3), clew.nn.BatchNorm2d(3))
+        >>> net = clew.nn.SyncBatchNorm.convert_sync_batchnorm(net)
+        >>> type(net[1]).__name__, net(clew.ones(2, 1, 5, 5)).shape
+        ('SyncBatchNorm', clew.Size([2, 3, 3, 3]))
     """
 
     def __init__(
@@ -380,18 +447,84 @@ class _LazyNormBase(LazyModuleMixin):
 
 
 class LazyBatchNorm1d(_LazyNormBase, BatchNorm1d):
-    """A BatchNorm1d that takes num_features from its first input."""
+    """A BatchNorm1d that takes num_features from its first input; then it is one.
+
+    Args:
+        eps: added to the variance, so that it is never zero.
+        momentum: part of the new statistics in the running ones; None takes the plain average.
+        affine: learn weight and bias, one number for each channel.
+        track_running_stats: keep running statistics for evaluation; without them evaluation uses
+            the batch's own.
+        device: where parameters and buffers live.
+        dtype: what they hold.
+        bias: learn the bias; False leaves the weight alone.
+
+    Shapes:
+        input: (N, C) or (N, C, L); the first one's C becomes num_features.
+        returns: input's shape.
+
+    Example:
+        >>> norm = clew.nn.LazyBatchNorm1d()
+        >>> norm(clew.ones(2, 3, 5)).shape, norm.num_features
+        (clew.Size([2, 3, 5]), 3)
+        >>> type(norm).__name__
+        'BatchNorm1d'
+    """
 
     cls_to_become = BatchNorm1d
 
 
 class LazyBatchNorm2d(_LazyNormBase, BatchNorm2d):
-    """A BatchNorm2d that takes num_features from its first input."""
+    """A BatchNorm2d that takes num_features from its first input; then it is one.
+
+    Args:
+        eps: added to the variance, so that it is never zero.
+        momentum: part of the new statistics in the running ones; None takes the plain average.
+        affine: learn weight and bias, one number for each channel.
+        track_running_stats: keep running statistics for evaluation; without them evaluation uses
+            the batch's own.
+        device: where parameters and buffers live.
+        dtype: what they hold.
+        bias: learn the bias; False leaves the weight alone.
+
+    Shapes:
+        input: (N, C, H, W); the first one's C becomes num_features.
+        returns: input's shape.
+
+    Example:
+        >>> norm = clew.nn.LazyBatchNorm2d()
+        >>> norm(clew.ones(2, 3, 5, 5)).shape, norm.num_features
+        (clew.Size([2, 3, 5, 5]), 3)
+        >>> type(norm).__name__
+        'BatchNorm2d'
+    """
 
     cls_to_become = BatchNorm2d
 
 
 class LazyBatchNorm3d(_LazyNormBase, BatchNorm3d):
-    """A BatchNorm3d that takes num_features from its first input."""
+    """A BatchNorm3d that takes num_features from its first input; then it is one.
+
+    Args:
+        eps: added to the variance, so that it is never zero.
+        momentum: part of the new statistics in the running ones; None takes the plain average.
+        affine: learn weight and bias, one number for each channel.
+        track_running_stats: keep running statistics for evaluation; without them evaluation uses
+            the batch's own.
+        device: where parameters and buffers live.
+        dtype: what they hold.
+        bias: learn the bias; False leaves the weight alone.
+
+    Shapes:
+        input: (N, C, D, H, W); the first one's C becomes num_features.
+        returns: input's shape.
+
+    Example:
+        >>> norm = clew.nn.LazyBatchNorm3d()
+        >>> norm(clew.ones(2, 3, 4, 5, 5)).shape, norm.num_features
+        (clew.Size([2, 3, 4, 5, 5]), 3)
+        >>> type(norm).__name__
+        'BatchNorm3d'
+    """
 
     cls_to_become = BatchNorm3d

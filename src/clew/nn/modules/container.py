@@ -28,7 +28,12 @@ class Container(Module):
     """The oldest container: children given by name.
 
     Args:
-        kwargs: name=module.
+        kwargs: name=module; each becomes a child, as an attribute.
+
+    Example:
+        >>> box = clew.nn.Container(act=clew.nn.ReLU())
+        >>> box.act
+        ReLU()
     """
 
     def __init__(self, **kwargs: Any) -> None:
@@ -60,8 +65,14 @@ def _position(idx: Any, length: int) -> int:
 class Sequential(Module):
     """Runs its children one after the other.
 
+    The output of each is the input of the next; the last one's output is returned.
+
     Args:
-        args: modules, or one OrderedDict of name: module.
+        args: modules in order, or one OrderedDict of name: module.
+
+    Shapes:
+        input: what the first child takes.
+        returns: what the last child gives; without children the input.
 
     Example:
         >>> net = clew.nn.Sequential(clew.nn.Linear(4, 3), clew.nn.ReLU())
@@ -207,7 +218,7 @@ class ModuleList(Module):
     """A list whose modules are registered.
 
     Args:
-        modules: the first modules.
+        modules: the first modules, in order.
 
     Example:
         >>> layers = clew.nn.ModuleList([clew.nn.Linear(2, 2) for _ in range(3)])
@@ -328,12 +339,13 @@ class ModuleDict(Module):
     """A dict whose modules are registered; keeps the order of insertion.
 
     Args:
-        modules: a mapping, or pairs of (name, module).
+        modules: a mapping, or pairs of (name, module), in order.
 
     Example:
-        >>> d = clew.nn.ModuleDict({"relu": clew.nn.ReLU()})
-        >>> list(d)
-        ['relu']
+        >>> acts = clew.nn.ModuleDict({"relu": clew.nn.ReLU()})
+        >>> acts["tanh"] = clew.nn.Tanh()
+        >>> list(acts), acts["relu"](clew.tensor([-1., 2.])).tolist()
+        (['relu', 'tanh'], [0.0, 2.0])
     """
 
     def __init__(self, modules: Any = None) -> None:

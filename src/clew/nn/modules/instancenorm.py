@@ -76,15 +76,31 @@ class _InstanceNorm(_NormBase):
 class InstanceNorm1d(_InstanceNorm):
     """Instance normalisation of (N, C, L) or (C, L).
 
+    y = (x - mean) / sqrt(var + eps) weight + bias, mean and (biased) var over L of each channel of
+    each sample, in training and evaluation alike unless track_running_stats. Ulyanov et al. 2016,
+    arXiv:1607.08022.
+
     Args:
-        num_features: C.
-        eps: added to the variance.
+        num_features: C, channels of the input.
+        eps: added to the variance, so that it is never zero.
         momentum: part of the new statistics in the running ones.
-        affine: learn a factor and a summand for each channel.
-        track_running_stats: keep running statistics for evaluation.
+        affine: learn weight and bias, one number for each channel.
+        track_running_stats: keep running statistics and use them in evaluation.
         device: where parameters and buffers live.
         dtype: what they hold.
-        bias: learn the summand.
+        bias: learn the bias; False leaves the weight alone.
+
+    Shapes:
+        input: (N, C, L) or (C, L).
+        returns: input's shape.
+
+    Raises:
+        ValueError: for an input of a wrong number of dims, or, with affine, of channels.
+
+    Example:
+        >>> norm = clew.nn.InstanceNorm1d(1, eps=1e-12)
+        >>> norm(clew.tensor([[[1., 3.]], [[10., 30.]]])).tolist()
+        [[[-1.0, 1.0]], [[-1.0, 1.0]]]
     """
 
     _nd = 1
@@ -93,15 +109,31 @@ class InstanceNorm1d(_InstanceNorm):
 class InstanceNorm2d(_InstanceNorm):
     """Instance normalisation of (N, C, H, W) or (C, H, W).
 
+    y = (x - mean) / sqrt(var + eps) weight + bias, mean and (biased) var over H and W of each
+    channel of each sample, in training and evaluation alike unless track_running_stats. Ulyanov et
+    al. 2016, arXiv:1607.08022.
+
     Args:
-        num_features: C.
-        eps: added to the variance.
+        num_features: C, channels of the input.
+        eps: added to the variance, so that it is never zero.
         momentum: part of the new statistics in the running ones.
-        affine: learn a factor and a summand for each channel.
-        track_running_stats: keep running statistics for evaluation.
+        affine: learn weight and bias, one number for each channel.
+        track_running_stats: keep running statistics and use them in evaluation.
         device: where parameters and buffers live.
         dtype: what they hold.
-        bias: learn the summand.
+        bias: learn the bias; False leaves the weight alone.
+
+    Shapes:
+        input: (N, C, H, W) or (C, H, W).
+        returns: input's shape.
+
+    Raises:
+        ValueError: for an input of a wrong number of dims, or, with affine, of channels.
+
+    Example:
+        >>> norm = clew.nn.InstanceNorm2d(3, affine=True)
+        >>> norm(clew.ones(2, 3, 4, 4)).shape, norm.weight.shape
+        (clew.Size([2, 3, 4, 4]), clew.Size([3]))
     """
 
     _nd = 2
@@ -110,15 +142,30 @@ class InstanceNorm2d(_InstanceNorm):
 class InstanceNorm3d(_InstanceNorm):
     """Instance normalisation of (N, C, D, H, W) or (C, D, H, W).
 
+    y = (x - mean) / sqrt(var + eps) weight + bias, mean and (biased) var over D, H and W of each
+    channel of each sample, in training and evaluation alike unless track_running_stats. Ulyanov et
+    al. 2016, arXiv:1607.08022.
+
     Args:
-        num_features: C.
-        eps: added to the variance.
+        num_features: C, channels of the input.
+        eps: added to the variance, so that it is never zero.
         momentum: part of the new statistics in the running ones.
-        affine: learn a factor and a summand for each channel.
-        track_running_stats: keep running statistics for evaluation.
+        affine: learn weight and bias, one number for each channel.
+        track_running_stats: keep running statistics and use them in evaluation.
         device: where parameters and buffers live.
         dtype: what they hold.
-        bias: learn the summand.
+        bias: learn the bias; False leaves the weight alone.
+
+    Shapes:
+        input: (N, C, D, H, W) or (C, D, H, W).
+        returns: input's shape.
+
+    Raises:
+        ValueError: for an input of a wrong number of dims, or, with affine, of channels.
+
+    Example:
+        >>> clew.nn.InstanceNorm3d(3)(clew.ones(2, 3, 4, 4, 4)).abs().max().item()
+        0.0
     """
 
     _nd = 3
@@ -139,18 +186,81 @@ class _LazyInstanceNorm(_LazyNormBase):
 
 
 class LazyInstanceNorm1d(_LazyInstanceNorm, InstanceNorm1d):
-    """An InstanceNorm1d that takes num_features from its first input."""
+    """An InstanceNorm1d that takes num_features from its first input; then it is one.
+
+    Args:
+        eps: added to the variance, so that it is never zero.
+        momentum: part of the new statistics in the running ones.
+        affine: learn weight and bias, one number for each channel.
+        track_running_stats: keep running statistics and use them in evaluation.
+        device: where parameters and buffers live.
+        dtype: what they hold.
+        bias: learn the bias; False leaves the weight alone.
+
+    Shapes:
+        input: (N, C, L) or (C, L); the first one's C becomes num_features.
+        returns: input's shape.
+
+    Example:
+        >>> norm = clew.nn.LazyInstanceNorm1d(affine=True)
+        >>> norm(clew.ones(2, 3, 5)).shape, norm.num_features
+        (clew.Size([2, 3, 5]), 3)
+        >>> type(norm).__name__
+        'InstanceNorm1d'
+    """
 
     cls_to_become = InstanceNorm1d
 
 
 class LazyInstanceNorm2d(_LazyInstanceNorm, InstanceNorm2d):
-    """An InstanceNorm2d that takes num_features from its first input."""
+    """An InstanceNorm2d that takes num_features from its first input; then it is one.
+
+    Args:
+        eps: added to the variance, so that it is never zero.
+        momentum: part of the new statistics in the running ones.
+        affine: learn weight and bias, one number for each channel.
+        track_running_stats: keep running statistics and use them in evaluation.
+        device: where parameters and buffers live.
+        dtype: what they hold.
+        bias: learn the bias; False leaves the weight alone.
+
+    Shapes:
+        input: (N, C, H, W) or (C, H, W); the first one's C becomes num_features.
+        returns: input's shape.
+
+    Example:
+        >>> norm = clew.nn.LazyInstanceNorm2d(affine=True)
+        >>> norm(clew.ones(2, 3, 5, 5)).shape, norm.num_features
+        (clew.Size([2, 3, 5, 5]), 3)
+        >>> type(norm).__name__
+        'InstanceNorm2d'
+    """
 
     cls_to_become = InstanceNorm2d
 
 
 class LazyInstanceNorm3d(_LazyInstanceNorm, InstanceNorm3d):
-    """An InstanceNorm3d that takes num_features from its first input."""
+    """An InstanceNorm3d that takes num_features from its first input; then it is one.
+
+    Args:
+        eps: added to the variance, so that it is never zero.
+        momentum: part of the new statistics in the running ones.
+        affine: learn weight and bias, one number for each channel.
+        track_running_stats: keep running statistics and use them in evaluation.
+        device: where parameters and buffers live.
+        dtype: what they hold.
+        bias: learn the bias; False leaves the weight alone.
+
+    Shapes:
+        input: (N, C, D, H, W) or (C, D, H, W); the first one's C becomes num_features.
+        returns: input's shape.
+
+    Example:
+        >>> norm = clew.nn.LazyInstanceNorm3d(affine=True)
+        >>> norm(clew.ones(2, 3, 4, 5, 5)).shape, norm.num_features
+        (clew.Size([2, 3, 4, 5, 5]), 3)
+        >>> type(norm).__name__
+        'InstanceNorm3d'
+    """
 
     cls_to_become = InstanceNorm3d

@@ -25,6 +25,10 @@ class Identity(Module):
         args: not used.
         kwargs: not used.
 
+    Shapes:
+        input: anything, of any shape.
+        returns: input itself.
+
     Example:
         >>> clew.nn.Identity(54, unused=True)(3)
         3
@@ -38,7 +42,7 @@ class Identity(Module):
 
 
 class Linear(Module):
-    """y = x A^T + b.
+    """Affine map of the last dim: y = x A^T + b, A the weight.
 
     Args:
         in_features: size of each input row.
@@ -47,9 +51,18 @@ class Linear(Module):
         device: where the parameters live.
         dtype: what they hold.
 
+    Shapes:
+        input: (..., in_features).
+        returns: (..., out_features).
+        weight: (out_features, in_features), bias: (out_features).
+
+    Raises:
+        TypeError: for a size that is no whole number.
+
     Example:
-        >>> tuple(clew.nn.Linear(20, 30)(clew.ones(5, 20)).shape)
-        (5, 30)
+        >>> layer = clew.nn.Linear(20, 30)
+        >>> layer(clew.ones(5, 20)).shape, layer.weight.shape
+        (clew.Size([5, 30]), clew.Size([30, 20]))
     """
 
     in_features: int
@@ -99,7 +112,7 @@ class NonDynamicallyQuantizableLinear(Linear):
 
 
 class Bilinear(Module):
-    """y = x1^T A x2 + b.
+    """Bilinear form of two inputs, one for each output: y_o = x1^T A_o x2 + b_o.
 
     Args:
         in1_features: size of each row of the first input.
@@ -108,6 +121,20 @@ class Bilinear(Module):
         bias: whether b is learned.
         device: where the parameters live.
         dtype: what they hold.
+
+    Shapes:
+        input1: (..., in1_features).
+        input2: (..., in2_features), the other dims as input1's.
+        returns: (..., out_features).
+        weight: (out_features, in1_features, in2_features), bias: (out_features).
+
+    Raises:
+        ValueError: for an in1_features that is not positive.
+
+    Example:
+        >>> form = clew.nn.Bilinear(2, 3, 4)
+        >>> form(clew.ones(5, 2), clew.ones(5, 3)).shape
+        clew.Size([5, 4])
     """
 
     weight: Any
@@ -155,13 +182,24 @@ class Bilinear(Module):
 
 
 class LazyLinear(LazyModuleMixin, Linear):
-    """A Linear that takes in_features from its first input.
+    """A Linear that takes in_features from its first input; then it is one.
 
     Args:
         out_features: size of each output row.
         bias: whether b is learned.
         device: where the parameters live.
         dtype: what they hold.
+
+    Shapes:
+        input: (..., in_features); the first one gives in_features.
+        returns: (..., out_features).
+
+    Example:
+        >>> layer = clew.nn.LazyLinear(3)
+        >>> layer(clew.ones(5, 4)).shape, layer.in_features
+        (clew.Size([5, 3]), 4)
+        >>> type(layer).__name__
+        'Linear'
     """
 
     cls_to_become = Linear

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from .. import functional as F
-from ..functional._loss import legacy_reduction
-from .module import Module
+from ._loss_base import _Loss, _WeightedLoss
+from .linear_cross_entropy import LinearCrossEntropyLoss, LinearCrossEntropyOptions
 
 __all__ = [
     "BCELoss",
@@ -36,37 +36,21 @@ __all__ = [
 ]
 
 
-class _Loss(Module):
-    reduction: str
-
-    def __init__(
-        self, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
-    ) -> None:
-        super().__init__()
-        self.reduction = legacy_reduction(size_average, reduce, reduction)
-
-
-class _WeightedLoss(_Loss):
-    weight: Any
-
-    def __init__(
-        self,
-        weight: Any = None,
-        size_average: Any = None,
-        reduce: Any = None,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(size_average, reduce, reduction)
-        self.register_buffer("weight", weight)
-
-
 class L1Loss(_Loss):
-    """Absolute difference.
+    """Absolute difference: |input - target|.
 
     Args:
-        size_average: old; see reduction.
-        reduce: old; see reduction.
-        reduction: "none", "mean" or "sum".
+        size_average: old: False is reduction="sum"; warns.
+        reduce: old: False is reduction="none"; warns.
+        reduction: "none", "mean" or "sum" of the elements' losses.
+
+    Shapes:
+        input, target: any shape, both the same.
+        returns: (); with reduction="none" input's shape.
+
+    Example:
+        >>> clew.nn.L1Loss()(clew.tensor([1., 3.]), clew.tensor([2., 0.])).item()
+        2.0
     """
 
     def forward(self, input: Any, target: Any) -> Any:
@@ -74,12 +58,16 @@ class L1Loss(_Loss):
 
 
 class MSELoss(_Loss):
-    """Squared difference.
+    """Squared difference: (input - target)^2.
 
     Args:
-        size_average: old; see reduction.
-        reduce: old; see reduction.
-        reduction: "none", "mean" or "sum".
+        size_average: old: False is reduction="sum"; warns.
+        reduce: old: False is reduction="none"; warns.
+        reduction: "none", "mean" or "sum" of the elements' losses.
+
+    Shapes:
+        input, target: any shape, both the same.
+        returns: (); with reduction="none" input's shape.
 
     Example:
         >>> clew.nn.MSELoss()(clew.tensor([1., 3.]), clew.tensor([1., 1.])).item()
@@ -93,12 +81,25 @@ class MSELoss(_Loss):
 class NLLLoss(_WeightedLoss):
     """Negative log-likelihood of the right class, from log-probabilities.
 
+    loss_n = -weight[t_n] input[n, t_n] for target t; "mean" divides the sum by the sum of the
+    weights used.
+
     Args:
-        weight: a factor for each class.
-        size_average: old; see reduction.
+        weight: a factor for each class, (C).
+        size_average: old: False is reduction="sum"; warns.
         ignore_index: a target that counts nothing.
-        reduce: old; see reduction.
-        reduction: "none", "mean" or "sum".
+        reduce: old: False is reduction="none"; warns.
+        reduction: "none", "mean" or "sum" of the elements' losses.
+
+    Shapes:
+        input: (N, C), (C) or (N, C, d1, ...), log-probabilities.
+        target: (N), () or (N, d1, ...), class indices.
+        returns: (); with reduction="none" target's shape.
+
+    Example:
+        >>> logp = clew.tensor([[-1., -2.], [-3., -4.]])
+        >>> clew.nn.NLLLoss()(logp, clew.tensor([0, 1])).item()
+        2.5
     """
 
     def __init__(
@@ -123,27 +124,49 @@ class NLLLoss(_WeightedLoss):
 
 
 class NLLLoss2d(NLLLoss):
-    """Old name of NLLLoss.
+    """Old name of NLLLoss, once for images.
+
+    loss_n = -weight[t_n] input[n, t_n] for target t; "mean" divides the sum by the sum of the
+    weights used.
 
     Args:
-        weight: a factor for each class.
-        size_average: old; see reduction.
+        weight: a factor for each class, (C).
+        size_average: old: False is reduction="sum"; warns.
         ignore_index: a target that counts nothing.
-        reduce: old; see reduction.
-        reduction: "none", "mean" or "sum".
+        reduce: old: False is reduction="none"; warns.
+        reduction: "none", "mean" or "sum" of the elements' losses.
+
+    Shapes:
+        input: (N, C), (C) or (N, C, d1, ...), log-probabilities.
+        target: (N), () or (N, d1, ...), class indices.
+        returns: (); with reduction="none" target's shape.
+
+    Example:
+        >>> logp = clew.full((1, 2, 2, 2), -3.)
+        >>> clew.nn.NLLLoss2d()(logp, clew.tensor([[[0, 1], [1, 0]]])).item()
+        3.0
     """
 
 
 class CrossEntropyLoss(_WeightedLoss):
     """Negative log-likelihood of the target under the softmax of the input.
 
+    loss_n = -weight[t_n] log softmax(input_n)[t_n]; "mean" divides the sum by the sum of the
+    weights used. With probabilities p as target it is -sum over c of weight[c] p[c] log
+    softmax(input)[c]. Label smoothing: Szegedy et al. 2016, arXiv:1512.00567, section 7.
+
     Args:
-        weight: a factor for each class.
-        size_average: old; see reduction.
+        weight: a factor for each class, (C).
+        size_average: old: False is reduction="sum"; warns.
         ignore_index: a target that counts nothing.
-        reduce: old; see reduction.
-        reduction: "none", "mean" or "sum".
-        label_smoothing: how much of the target is spread evenly over the classes.
+        reduce: old: False is reduction="none"; warns.
+        reduction: "none", "mean" or "sum" of the elements' losses.
+        label_smoothing: how much of the target is spread evenly over the classes, in [0, 1].
+
+    Shapes:
+        input: (N, C), (C) or (N, C, d1, ...), scores (logits).
+        target: (N), () or (N, d1, ...), class indices; or input's shape, probabilities.
+        returns: (); with reduction="none" input's shape without C.
 
     Example:
         >>> loss = clew.nn.CrossEntropyLoss()
@@ -175,123 +198,28 @@ class CrossEntropyLoss(_WeightedLoss):
         )
 
 
-class LinearCrossEntropyOptions:
-    """How PyTorch would compute linear_cross_entropy in chunks; the result does not depend on it.
-
-    Args:
-        allow_retain_graph: accepted; backward can always be repeated with retain_graph.
-        batch_chunk_size: rows of a chunk.
-        chunking_method: how that is chosen.
-        acc_policy: how gradients would be accumulated.
-        acc_dtype: in which dtype.
-    """
-
-    def __init__(
-        self,
-        allow_retain_graph: bool = False,
-        batch_chunk_size: int | None = None,
-        chunking_method: str = "auto",
-        acc_policy: str = "auto",
-        acc_dtype: Any = None,
-    ) -> None:
-        self.allow_retain_graph = allow_retain_graph
-        self.batch_chunk_size = batch_chunk_size
-        self.chunking_method = chunking_method
-        self.acc_policy = acc_policy
-        self.acc_dtype = acc_dtype
-
-    def __repr__(self) -> str:
-        values = ", ".join(f"{k}={v!r}" for k, v in vars(self).items())
-        return f"LinearCrossEntropyOptions({values})"
-
-
-class LinearCrossEntropyLoss(_WeightedLoss):
-    """A linear layer and the cross entropy of its output.
-
-    Args:
-        in_features: size of each input row.
-        num_classes: how many classes.
-        out_features: further dims of the logits, after the classes.
-        bias: whether the layer has a bias.
-        device: where the parameters live.
-        dtype: what they hold.
-        reduction: "none", "mean" or "sum".
-        weight: a factor for each class.
-        ignore_index: an index that counts nothing; None is -100.
-        label_smoothing: how much of the target is spread evenly over the classes.
-        options: a LinearCrossEntropyOptions; the logits are made as a whole nevertheless.
-    """
-
-    def __init__(
-        self,
-        in_features: int,
-        num_classes: int,
-        *,
-        out_features: tuple[int, ...] = (),
-        bias: bool = False,
-        device: Any = None,
-        dtype: Any = None,
-        reduction: str = "mean",
-        weight: Any = None,
-        ignore_index: int | None = None,
-        label_smoothing: float = 0.0,
-        options: Any = None,
-    ) -> None:
-        from .linear import Linear
-
-        super().__init__(weight, reduction=reduction)
-        if weight is not None and tuple(weight.shape) != (num_classes,):
-            raise RuntimeError(
-                f"LinearCrossEntropyLoss: weight must be of shape ({num_classes},), one for each "
-                f"class; got {tuple(weight.shape)}"
-            )
-        if not 0 <= label_smoothing <= 1:
-            raise RuntimeError(
-                f"LinearCrossEntropyLoss: label_smoothing must be in [0, 1]; got {label_smoothing}"
-            )
-        self.in_features = in_features
-        self.num_classes = num_classes
-        self.out_features = tuple(out_features)
-        self.ignore_index = ignore_index
-        self.label_smoothing = label_smoothing
-        self.options = options
-        rows = num_classes
-        for n in self.out_features:
-            rows *= n
-        self.linear = Linear(in_features, rows, bias, device, dtype)
-
-    def forward(self, input: Any, target: Any) -> Any:
-        shape = (self.num_classes, *self.out_features)
-        bias = self.linear.bias
-        return F.linear_cross_entropy(
-            input,
-            self.linear.weight.reshape(*shape, self.in_features),
-            target,
-            linear_bias=None if bias is None else bias.reshape(shape),
-            weight=self.weight,
-            reduction=self.reduction,
-            ignore_index=self.ignore_index,
-            label_smoothing=self.label_smoothing,
-            options=self.options,
-        )
-
-    def extra_repr(self) -> str:
-        return (
-            f"in_features={self.in_features}, num_classes={self.num_classes}, "
-            f"out_features={self.out_features}, bias={self.linear.bias is not None}, "
-            f"reduction={self.reduction}, ignore_index={self.ignore_index}, "
-            f"label_smoothing={self.label_smoothing}, options={self.options}"
-        )
-
-
 class BCELoss(_WeightedLoss):
     """Cross entropy of probabilities with targets in [0, 1].
 
+    -weight (t log(x) + (1 - t) log(1 - x)) for input x and target t; each logarithm is at least
+    -100.
+
     Args:
-        weight: a factor for each element of a batch.
-        size_average: old; see reduction.
-        reduce: old; see reduction.
-        reduction: "none", "mean" or "sum".
+        weight: a factor for each element, which broadcasts to input's shape.
+        size_average: old: False is reduction="sum"; warns.
+        reduce: old: False is reduction="none"; warns.
+        reduction: "none", "mean" or "sum" of the elements' losses.
+
+    Shapes:
+        input, target: any shape, both the same.
+        returns: (); with reduction="none" input's shape.
+
+    Raises:
+        RuntimeError: for an input out of [0, 1].
+
+    Example:
+        >>> clew.nn.BCELoss()(clew.tensor([0.5, 1.]), clew.tensor([1., 1.]))
+        tensor(0.3466)
     """
 
     def forward(self, input: Any, target: Any) -> Any:
@@ -301,12 +229,23 @@ class BCELoss(_WeightedLoss):
 class BCEWithLogitsLoss(_Loss):
     """Cross entropy of sigmoid(input) with targets in [0, 1].
 
+    -weight (pos_weight t log(s) + (1 - t) log(1 - s)) for s = sigmoid(input) and target t, without
+    overflow.
+
     Args:
-        weight: a factor for each element of a batch.
-        size_average: old; see reduction.
-        reduce: old; see reduction.
-        reduction: "none", "mean" or "sum".
-        pos_weight: a factor for the positive part, for each class.
+        weight: a factor for each element, which broadcasts to input's shape.
+        size_average: old: False is reduction="sum"; warns.
+        reduce: old: False is reduction="none"; warns.
+        reduction: "none", "mean" or "sum" of the elements' losses.
+        pos_weight: a factor of the positive part, for each class; broadcasts to target's shape.
+
+    Shapes:
+        input, target: any shape, both the same; inputs are scores (logits).
+        returns: (); with reduction="none" input's shape.
+
+    Example:
+        >>> clew.nn.BCEWithLogitsLoss()(clew.tensor([0., 50.]), clew.tensor([1., 1.]))
+        tensor(0.3466)
     """
 
     weight: Any
@@ -331,13 +270,26 @@ class BCEWithLogitsLoss(_Loss):
 
 
 class KLDivLoss(_Loss):
-    """Kullback-Leibler divergence, pointwise.
+    """Kullback-Leibler divergence of the target's distribution from the input's.
+
+    target (log(target) - input), elementwise; with log_target exp(target) (target - input). The
+    divergence itself is "batchmean", the sum divided by N.
 
     Args:
-        size_average: old; see reduction.
-        reduce: old; see reduction.
-        reduction: "none", "mean", "batchmean" or "sum".
+        size_average: old: False is reduction="sum"; warns.
+        reduce: old: False is reduction="none"; warns.
+        reduction: "none", "mean" (over all elements; warns), "batchmean" or "sum".
         log_target: targets are logarithms.
+
+    Shapes:
+        input: (N, ...), log-probabilities.
+        target: input's shape, probabilities or their logarithms.
+        returns: (); with reduction="none" input's shape.
+
+    Example:
+        >>> loss = clew.nn.KLDivLoss(reduction="batchmean")
+        >>> loss(clew.tensor([[0.5, 0.5]]).log(), clew.tensor([[1., 0.]]))
+        tensor(0.6931)
     """
 
     def __init__(
@@ -357,13 +309,24 @@ class KLDivLoss(_Loss):
 class PoissonNLLLoss(_Loss):
     """Negative log-likelihood of counts under a Poisson distribution.
 
+    exp(input) - target input, or with log_input=False input - target log(input + eps); constant
+    terms are left out unless full.
+
     Args:
         log_input: the input is the logarithm of the expected count.
-        full: add Stirling's approximation.
-        size_average: old; see reduction.
-        eps: keeps the logarithm finite.
-        reduce: old; see reduction.
-        reduction: "none", "mean" or "sum".
+        full: add Stirling's approximation of log(target!) where target > 1.
+        size_average: old: False is reduction="sum"; warns.
+        eps: keeps the logarithm finite, with log_input=False.
+        reduce: old: False is reduction="none"; warns.
+        reduction: "none", "mean" or "sum" of the elements' losses.
+
+    Shapes:
+        log_input, target: any shape, both the same; targets are counts.
+        returns: (); with reduction="none" log_input's shape.
+
+    Example:
+        >>> clew.nn.PoissonNLLLoss()(clew.tensor([0., 0.]), clew.tensor([1., 3.])).item()
+        1.0
     """
 
     def __init__(
@@ -394,10 +357,26 @@ class PoissonNLLLoss(_Loss):
 class GaussianNLLLoss(_Loss):
     """Negative log-likelihood under normal distributions with given variances.
 
+    (log(v) + (input - target)^2 / v) / 2 with v = max(var, eps).
+
     Args:
-        full: add the constant term.
+        full: add the constant term, log(2 pi) / 2.
         eps: least variance.
-        reduction: "none", "mean" or "sum".
+        reduction: "none", "mean" or "sum" of the elements' losses.
+
+    Shapes:
+        input: any shape, the means.
+        target: input's shape, the samples.
+        var: input's shape, or with the last dim 1 or left out, or a number; not negative.
+        returns: (); with reduction="none" input's shape.
+
+    Raises:
+        ValueError: for a negative var, or one whose shape does not fit.
+
+    Example:
+        >>> loss = clew.nn.GaussianNLLLoss()
+        >>> loss(clew.tensor([1., 2.]), clew.tensor([1., 4.]), clew.ones(2)).item()
+        1.0
     """
 
     def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> None:
@@ -415,10 +394,18 @@ class HingeEmbeddingLoss(_Loss):
     """The input where the target is 1, max(0, margin - input) where it is -1.
 
     Args:
-        margin: wanted distance of unlike pairs.
-        size_average: old; see reduction.
-        reduce: old; see reduction.
-        reduction: "none", "mean" or "sum".
+        margin: distance that unlike pairs should have.
+        size_average: old: False is reduction="sum"; warns.
+        reduce: old: False is reduction="none"; warns.
+        reduction: "none", "mean" or "sum" of the elements' losses.
+
+    Shapes:
+        input, target: any shape, both the same; targets are 1 (alike) or -1.
+        returns: (); with reduction="none" input's shape.
+
+    Example:
+        >>> clew.nn.HingeEmbeddingLoss(2.)(clew.tensor([3., 0.5]), clew.tensor([1., -1.])).item()
+        2.25
     """
 
     def __init__(
@@ -436,12 +423,24 @@ class HingeEmbeddingLoss(_Loss):
 
 
 class MultiLabelMarginLoss(_Loss):
-    """Hinge loss of several labels.
+    """Hinge loss of several labels: every label against every class that is none.
+
+    sum over labels j and other classes i of max(0, 1 - x[j] + x[i]), divided by C.
 
     Args:
-        size_average: old; see reduction.
-        reduce: old; see reduction.
-        reduction: "none", "mean" or "sum".
+        size_average: old: False is reduction="sum"; warns.
+        reduce: old: False is reduction="none"; warns.
+        reduction: "none", "mean" or "sum" of the elements' losses.
+
+    Shapes:
+        input: (N, C) or (C), scores.
+        target: input's shape, int64 label indices; the first -1 ends a row.
+        returns: (); with reduction="none" (N) or ().
+
+    Example:
+        >>> scores = clew.tensor([[1., 0.5, 0., 0.5]])
+        >>> clew.nn.MultiLabelMarginLoss()(scores, clew.tensor([[0, 3, -1, 0]])).item()
+        0.5
     """
 
     def forward(self, input: Any, target: Any) -> Any:
@@ -451,11 +450,22 @@ class MultiLabelMarginLoss(_Loss):
 class SmoothL1Loss(_Loss):
     """Squared difference near zero, absolute difference beyond beta.
 
+    For d = |input - target|: d^2 / (2 beta) where d < beta, else d - beta / 2. Girshick 2015,
+    arXiv:1504.08083, equation 3.
+
     Args:
-        size_average: old; see reduction.
-        reduce: old; see reduction.
-        reduction: "none", "mean" or "sum".
-        beta: where the square ends.
+        size_average: old: False is reduction="sum"; warns.
+        reduce: old: False is reduction="none"; warns.
+        reduction: "none", "mean" or "sum" of the elements' losses.
+        beta: where the square ends; 0 gives L1Loss.
+
+    Shapes:
+        input, target: any shape, both the same.
+        returns: (); with reduction="none" input's shape.
+
+    Example:
+        >>> clew.nn.SmoothL1Loss()(clew.tensor([0.5, 3.]), clew.zeros(2)).item()
+        1.3125
     """
 
     def __init__(
@@ -475,9 +485,22 @@ class SmoothL1Loss(_Loss):
 class HuberLoss(_Loss):
     """Half the squared difference near zero, linear beyond delta.
 
+    For d = |input - target|: d^2 / 2 where d <= delta, else delta (d - delta / 2). Huber 1964.
+
     Args:
-        reduction: "none", "mean" or "sum".
-        delta: where the square ends.
+        reduction: "none", "mean" or "sum" of the elements' losses.
+        delta: where the square ends; positive.
+
+    Shapes:
+        input, target: any shape, both the same.
+        returns: (); with reduction="none" input's shape.
+
+    Raises:
+        TypeError: for a delta that is no number.
+
+    Example:
+        >>> clew.nn.HuberLoss(delta=2.)(clew.tensor([1., 3.]), clew.zeros(2)).item()
+        2.25
     """
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
@@ -491,12 +514,20 @@ class HuberLoss(_Loss):
 
 
 class SoftMarginLoss(_Loss):
-    """log(1 + exp(-target * input)).
+    """Logistic loss of two classes: log(1 + exp(-target input)).
 
     Args:
-        size_average: old; see reduction.
-        reduce: old; see reduction.
-        reduction: "none", "mean" or "sum".
+        size_average: old: False is reduction="sum"; warns.
+        reduce: old: False is reduction="none"; warns.
+        reduction: "none", "mean" or "sum" of the elements' losses.
+
+    Shapes:
+        input, target: any shape, both the same; targets are 1 or -1.
+        returns: (); with reduction="none" input's shape.
+
+    Example:
+        >>> clew.nn.SoftMarginLoss()(clew.tensor([0., 50.]), clew.tensor([1., 1.]))
+        tensor(0.3466)
     """
 
     def forward(self, input: Any, target: Any) -> Any:
@@ -506,11 +537,23 @@ class SoftMarginLoss(_Loss):
 class MultiLabelSoftMarginLoss(_WeightedLoss):
     """Binary cross entropy with logits, averaged over classes.
 
+    -mean over c of weight[c] (t_c log(s_c) + (1 - t_c) log(1 - s_c)) for s = sigmoid(input) and
+    target t.
+
     Args:
-        weight: a factor for each class.
-        size_average: old; see reduction.
-        reduce: old; see reduction.
-        reduction: "none", "mean" or "sum".
+        weight: a factor for each class, (C).
+        size_average: old: False is reduction="sum"; warns.
+        reduce: old: False is reduction="none"; warns.
+        reduction: "none", "mean" or "sum" of the elements' losses.
+
+    Shapes:
+        input: (N, C) or (C), scores.
+        target: input's shape, 1 for each label, else 0.
+        returns: (); with reduction="none" (N) or ().
+
+    Example:
+        >>> clew.nn.MultiLabelSoftMarginLoss()(clew.zeros(1, 3), clew.tensor([[1., 0., 1.]]))
+        tensor(0.6931)
     """
 
     def forward(self, input: Any, target: Any) -> Any:
@@ -524,9 +567,20 @@ class CosineEmbeddingLoss(_Loss):
 
     Args:
         margin: the cosine that unlike pairs may have.
-        size_average: old; see reduction.
-        reduce: old; see reduction.
-        reduction: "none", "mean" or "sum".
+        size_average: old: False is reduction="sum"; warns.
+        reduce: old: False is reduction="none"; warns.
+        reduction: "none", "mean" or "sum" of the elements' losses.
+
+    Shapes:
+        input1, input2: (N, E) or (E).
+        target: (N) or (), 1 (alike) or -1.
+        returns: (); with reduction="none" (N) or ().
+
+    Example:
+        >>> x, y = clew.tensor([[1., 0.], [1., 0.]]), clew.tensor([[0., 1.], [2., 0.]])
+        >>> loss = clew.nn.CosineEmbeddingLoss(reduction="none")
+        >>> loss(x, y, clew.tensor([1, -1])).tolist()
+        [1.0, 1.0]
     """
 
     def __init__(
@@ -546,13 +600,23 @@ class CosineEmbeddingLoss(_Loss):
 
 
 class MarginRankingLoss(_Loss):
-    """max(0, -target * (input1 - input2) + margin).
+    """Says which of two inputs should be greater: max(0, -target (input1 - input2) + margin).
 
     Args:
-        margin: wanted distance.
-        size_average: old; see reduction.
-        reduce: old; see reduction.
-        reduction: "none", "mean" or "sum".
+        margin: by how much it should be.
+        size_average: old: False is reduction="sum"; warns.
+        reduce: old: False is reduction="none"; warns.
+        reduction: "none", "mean" or "sum" of the elements' losses.
+
+    Shapes:
+        input1, input2: any shape, both the same, scores.
+        target: their shape, 1 where input1 should be greater, else -1.
+        returns: (); with reduction="none" input1's shape.
+
+    Example:
+        >>> loss = clew.nn.MarginRankingLoss(margin=1.)
+        >>> loss(clew.tensor([3., 2.]), clew.tensor([1., 4.]), clew.tensor([1., 1.])).item()
+        1.5
     """
 
     def __init__(
@@ -572,15 +636,29 @@ class MarginRankingLoss(_Loss):
 
 
 class MultiMarginLoss(_WeightedLoss):
-    """Hinge loss of several classes.
+    """Hinge loss of several classes: the right one against every other.
+
+    sum over i != t of weight[t] max(0, margin - x[t] + x[i])^p, divided by C, for target t.
 
     Args:
-        p: 1 or 2.
-        margin: wanted distance.
-        weight: a factor for each class.
-        size_average: old; see reduction.
-        reduce: old; see reduction.
-        reduction: "none", "mean" or "sum".
+        p: power of each term, 1 or 2.
+        margin: by how much the right class should be ahead.
+        weight: a factor for each class, (C).
+        size_average: old: False is reduction="sum"; warns.
+        reduce: old: False is reduction="none"; warns.
+        reduction: "none", "mean" or "sum" of the elements' losses.
+
+    Shapes:
+        input: (N, C) or (C), scores.
+        target: (N) or (), class indices.
+        returns: (); with reduction="none" (N) or ().
+
+    Raises:
+        ValueError: for another p, or a weight that is not 1D.
+
+    Example:
+        >>> clew.nn.MultiMarginLoss()(clew.tensor([[0., 1., 0.5, 0.5]]), clew.tensor([1])).item()
+        0.25
     """
 
     def __init__(
@@ -615,16 +693,30 @@ class MultiMarginLoss(_WeightedLoss):
 
 
 class TripletMarginLoss(_Loss):
-    """max(0, distance to the positive - distance to the negative + margin).
+    """max(0, d(anchor, positive) - d(anchor, negative) + margin), d a distance.
+
+    d(a, b) is the p-norm of a - b + eps.
 
     Args:
-        margin: wanted difference of the distances.
+        margin: wanted difference of the distances; positive.
         p: the norm's order.
         eps: added to differences.
-        swap: use the negative's distance to the positive if that is smaller.
-        size_average: old; see reduction.
-        reduce: old; see reduction.
-        reduction: "none", "mean" or "sum".
+        swap: use the negative's distance to the positive if that is smaller (Balntas et al. 2016).
+        size_average: old: False is reduction="sum"; warns.
+        reduce: old: False is reduction="none"; warns.
+        reduction: "none", "mean" or "sum" of the elements' losses.
+
+    Shapes:
+        anchor, positive, negative: (N, E) or (E).
+        returns: (); with reduction="none" (N) or ().
+
+    Raises:
+        ValueError: for a margin that is not positive.
+
+    Example:
+        >>> a, p, n = clew.tensor([[0., 0.]]), clew.tensor([[3., 4.]]), clew.tensor([[0., 1.]])
+        >>> clew.nn.TripletMarginLoss()(a, p, n)
+        tensor(5.0000)
     """
 
     def __init__(
@@ -663,11 +755,27 @@ class TripletMarginLoss(_Loss):
 class TripletMarginWithDistanceLoss(_Loss):
     """TripletMarginLoss with a distance of one's own.
 
+    max(0, d(anchor, positive) - d(anchor, negative) + margin), d the given distance.
+
     Args:
-        distance_function: PairwiseDistance by default.
-        margin: wanted difference of the distances.
-        swap: use the negative's distance to the positive if that is smaller.
-        reduction: "none", "mean" or "sum".
+        distance_function: takes two tensors and returns a distance for each pair; PairwiseDistance
+            by default.
+        margin: wanted difference of the distances; positive.
+        swap: use the negative's distance to the positive if that is smaller (Balntas et al. 2016).
+        reduction: "none", "mean" or "sum" of the elements' losses.
+
+    Shapes:
+        anchor, positive, negative: (N, ...), as d takes them.
+        returns: (); with reduction="none" what d returns.
+
+    Raises:
+        ValueError: for a margin that is not positive.
+
+    Example:
+        >>> away = lambda a, b: (a - b).abs()
+        >>> loss = clew.nn.TripletMarginWithDistanceLoss(distance_function=away)
+        >>> loss(clew.zeros(1), clew.tensor([3.]), clew.tensor([1.])).item()
+        3.0
     """
 
     def __init__(
@@ -705,12 +813,30 @@ class TripletMarginWithDistanceLoss(_Loss):
 
 
 class CTCLoss(_Loss):
-    """Connectionist temporal classification loss.
+    """Connectionist temporal classification: -log of p(target), which sums over all alignments.
+
+    An alignment gives every step a class; repeats are merged and blanks then taken out. Graves et
+    al. 2006.
 
     Args:
-        blank: the blank's class.
-        reduction: "none", "mean" or "sum".
-        zero_infinity: count impossible alignments as zero.
+        blank: the blank's class; targets do not contain it.
+        reduction: "none", "mean" (each divided by its target's length first) or "sum".
+        zero_infinity: count targets that no alignment fits as zero instead of infinity.
+
+    Shapes:
+        log_probs: (T, N, C) or (T, C), log-probabilities.
+        targets: (N, S), (S), or (sum of target_lengths), all targets one after the other.
+        input_lengths: (N) or (), at most T.
+        target_lengths: (N) or (), at most S.
+        returns: (); with reduction="none" (N) or ().
+
+    Raises:
+        RuntimeError: for lengths or targets that do not fit log_probs.
+
+    Example:
+        >>> log_probs = clew.zeros(4, 1, 3).log_softmax(-1)
+        >>> clew.nn.CTCLoss()(log_probs, clew.tensor([[1, 2]]), [4], [2])
+        tensor(0.8432)
     """
 
     def __init__(

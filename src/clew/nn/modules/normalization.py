@@ -18,11 +18,23 @@ __all__ = ["CrossMapLRN2d", "GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSN
 class LocalResponseNorm(Module):
     """Divides by a power of the mean square over neighbouring channels.
 
+    y_c = x_c / (k + alpha / size sum over the window of x_j^2)^beta. Krizhevsky et al. 2012,
+    section 3.3.
+
     Args:
-        size: how many channels.
+        size: how many channels are summed, the own one in their middle.
         alpha: factor of the mean square.
         beta: the power.
-        k: summand.
+        k: summand, so that it is never zero.
+
+    Shapes:
+        input: (N, C, ...), 3 or more dims.
+        returns: input's shape.
+
+    Example:
+        >>> norm = clew.nn.LocalResponseNorm(1, alpha=1., beta=1.)
+        >>> norm(clew.tensor([[[1.], [3.]]])).flatten()
+        tensor([0.5000, 0.3000])
     """
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
@@ -42,11 +54,23 @@ class LocalResponseNorm(Module):
 class CrossMapLRN2d(LocalResponseNorm):
     """LocalResponseNorm under its oldest name.
 
+    y_c = x_c / (k + alpha / size sum over the window of x_j^2)^beta. Krizhevsky et al. 2012,
+    section 3.3.
+
     Args:
-        size: how many channels.
+        size: how many channels are summed, the own one in their middle.
         alpha: factor of the mean square.
         beta: the power.
-        k: summand.
+        k: summand, so that it is never zero.
+
+    Shapes:
+        input: (N, C, H, W) or another of 3 or more dims.
+        returns: input's shape.
+
+    Example:
+        >>> norm = clew.nn.CrossMapLRN2d(1, alpha=1., beta=1.)
+        >>> norm(clew.tensor([[[[1.]], [[3.]]]])).flatten()
+        tensor([0.5000, 0.3000])
     """
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:
@@ -54,19 +78,28 @@ class CrossMapLRN2d(LocalResponseNorm):
 
 
 class LayerNorm(Module):
-    """Normalises over the last dims.
+    """Normalises over the last dims of each sample.
+
+    y = (x - mean) / sqrt(var + eps) weight + bias with the (biased) var, in training and evaluation
+    alike. Ba et al. 2016, arXiv:1607.06450.
 
     Args:
-        normalized_shape: their sizes.
-        eps: added to the variance.
-        elementwise_affine: learn a factor and a summand for each element.
-        bias: learn the summand.
+        normalized_shape: sizes of these dims: one number for the last dim, or several.
+        eps: added to the variance, so that it is never zero.
+        elementwise_affine: learn weight and bias, one number for each element.
+        bias: learn the bias; False leaves the weight alone.
         device: where the parameters live.
         dtype: what they hold.
 
+    Shapes:
+        input: (..., *normalized_shape).
+        returns: input's shape.
+        weight, bias: normalized_shape.
+
     Example:
-        >>> tuple(clew.nn.LayerNorm(4)(clew.ones(2, 4)).shape)
-        (2, 4)
+        >>> norm = clew.nn.LayerNorm(2, eps=1e-12)
+        >>> norm(clew.tensor([[1., 3.], [10., 30.]])).tolist()
+        [[-1.0, 1.0], [-1.0, 1.0]]
     """
 
     weight: Any
@@ -118,14 +151,31 @@ class LayerNorm(Module):
 class GroupNorm(Module):
     """Normalises each group of channels of each sample.
 
+    y = (x - mean) / sqrt(var + eps) weight + bias, mean and (biased) var over C / num_groups
+    channels and all further dims. Wu and He 2018, arXiv:1803.08494.
+
     Args:
-        num_groups: how many groups.
-        num_channels: how many channels.
-        eps: added to the variance.
-        affine: learn a factor and a summand for each channel.
+        num_groups: how many groups; must divide num_channels. 1 is like LayerNorm, C like
+            InstanceNorm.
+        num_channels: C, channels of the input.
+        eps: added to the variance, so that it is never zero.
+        affine: learn weight and bias, one number for each channel.
         device: where the parameters live.
         dtype: what they hold.
-        bias: learn the summand.
+        bias: learn the bias; False leaves the weight alone.
+
+    Shapes:
+        input: (N, C, ...).
+        returns: input's shape.
+        weight, bias: (C).
+
+    Raises:
+        ValueError: for a num_groups that does not divide num_channels.
+
+    Example:
+        >>> norm = clew.nn.GroupNorm(1, 2, eps=1e-12)
+        >>> norm(clew.tensor([[1., 3.], [10., 30.]])).tolist()
+        [[-1.0, 1.0], [-1.0, 1.0]]
     """
 
     weight: Any
@@ -178,14 +228,26 @@ class GroupNorm(Module):
 
 
 class RMSNorm(Module):
-    """Divides by the root mean square over the last dims.
+    """Divides by the root mean square over the last dims of each sample.
+
+    y = x / sqrt(mean(x^2) + eps) weight. Zhang and Sennrich 2019, arXiv:1910.07467.
 
     Args:
-        normalized_shape: their sizes.
+        normalized_shape: sizes of these dims: one number for the last dim, or several.
         eps: added to the mean square; None takes the dtype's epsilon.
-        elementwise_affine: learn a factor for each element.
+        elementwise_affine: learn the weight, one number for each element.
         device: where the parameters live.
         dtype: what they hold.
+
+    Shapes:
+        x: (..., *normalized_shape).
+        returns: x's shape.
+        weight: normalized_shape.
+
+    Example:
+        >>> norm = clew.nn.RMSNorm(2, elementwise_affine=False)
+        >>> norm(clew.tensor([[1., 7.]]))
+        tensor([[0.2000, 1.4000]])
     """
 
     weight: Any

@@ -8,12 +8,53 @@ from .. import functional as F
 from .module import Module
 from .utils import ntuple
 
+# By kind: the mode of pad(), what is added, and how much at most on one side.
 _KINDS = {
-    "Constant": ("constant", "with a constant"),
-    "Reflection": ("reflect", "with the mirrored input"),
-    "Replication": ("replicate", "with the edge's value"),
-    "Zero": ("constant", "with zeros"),
-    "Circular": ("circular", "with the other end"),
+    "Constant": ("constant", "with a constant", ""),
+    "Reflection": (
+        "reflect",
+        "with the mirrored input: x[-i] is x[i]",
+        "less than the dim's size; ",
+    ),
+    "Replication": ("replicate", "with the edge's value: x[-i] is x[0]", ""),
+    "Zero": ("constant", "with zeros", ""),
+    "Circular": ("circular", "with the other end: x[-i] is x[L - i]", "at most the dim's size; "),
+}
+_SIZES = {1: "L", 2: "H, W", 3: "D, H, W"}
+_DIMS = {1: "dim", 2: "2 dims", 3: "3 dims"}
+_SIDES = {
+    1: "left, right",
+    2: "left, right, top, bottom",
+    3: "left, right, top, bottom, front, back",
+}
+_OUT = {
+    1: "L_out = L + left + right",
+    2: "H_out = H + top + bottom, W_out = W + left + right",
+    3: "D_out = D + front + back; H_out and W_out likewise",
+}
+# What becomes of [1, 2, 3] with two more on each side, and of [[1, 2], [3, 4]] with one on the left
+# and one above.
+_EXAMPLES = {
+    "Constant": (
+        "[9.0, 9.0, 1.0, 2.0, 3.0, 9.0, 9.0]",
+        "[[9.0, 9.0, 9.0], [9.0, 1.0, 2.0], [9.0, 3.0, 4.0]]",
+    ),
+    "Reflection": (
+        "[3.0, 2.0, 1.0, 2.0, 3.0, 2.0, 1.0]",
+        "[[4.0, 3.0, 4.0], [2.0, 1.0, 2.0], [4.0, 3.0, 4.0]]",
+    ),
+    "Replication": (
+        "[1.0, 1.0, 1.0, 2.0, 3.0, 3.0, 3.0]",
+        "[[1.0, 1.0, 2.0], [1.0, 1.0, 2.0], [3.0, 3.0, 4.0]]",
+    ),
+    "Zero": (
+        "[0.0, 0.0, 1.0, 2.0, 3.0, 0.0, 0.0]",
+        "[[0.0, 0.0, 0.0], [0.0, 1.0, 2.0], [0.0, 3.0, 4.0]]",
+    ),
+    "Circular": (
+        "[2.0, 3.0, 1.0, 2.0, 3.0, 1.0, 2.0]",
+        "[[4.0, 3.0, 4.0], [2.0, 1.0, 2.0], [4.0, 3.0, 4.0]]",
+    ),
 }
 
 
@@ -73,16 +114,50 @@ _BASES: dict[str, type[_PadNd]] = {
 }
 
 
-def _make(kind: str, n: int) -> Any:
-    mode, how = _KINDS[kind]
-    name = f"{kind}Pad{n}d"
+def _doc(kind: str, n: int) -> str:
+    """The docstring of a class."""
+    _, how, most = _KINDS[kind]
+    name, sizes = f"{kind}Pad{n}d", _SIZES[n]
+    row, image = _EXAMPLES[kind]
     value = "\n        value: the constant." if kind == "Constant" else ""
-    doc = (
-        f"Pads the last {n} dims {how}.\n\n    Args:\n"
-        f"        padding: one number, or {2 * n} numbers: left, right of the last dim "
-        f"first.{value}\n"
-    )
-    space = {"_nd": n, "_mode": mode, "__doc__": doc, "__module__": __name__, "__qualname__": name}
+    also = ", 9.0" if kind == "Constant" else ""
+    out = ", ".join(f"{size}_out" for size in sizes.split(", "))
+    if _KINDS[kind][0] == "constant":
+        taken, given = f"(..., {sizes})", f"(..., {out})"
+    else:
+        taken, given = f"(N, C, {sizes}) or (C, {sizes})", f"(N, C, {out}) or (C, {out})"
+    example = {
+        1: f">>> clew.nn.{name}(2{also})(clew.tensor([[1., 2., 3.]])).tolist()\n        [{row}]",
+        2: f">>> pad = clew.nn.{name}((1, 0, 1, 0){also})\n"
+        f"        >>> pad(clew.tensor([[[1., 2.], [3., 4.]]])).tolist()\n        [{image}]",
+        3: f">>> clew.nn.{name}(1{also})(clew.ones(2, 3, 4, 5, 6)).shape\n"
+        "        clew.Size([2, 3, 6, 7, 8])",
+    }[n]
+    return f"""Pads the last {_DIMS[n]} {how}.
+
+    Args:
+        padding: one number for all sides, or ({_SIDES[n]});
+            {most}a negative one takes elements away.{value}
+
+    Shapes:
+        input: {taken}.
+        returns: {given},
+            {_OUT[n]}.
+
+    Example:
+        {example}
+    """
+
+
+def _make(kind: str, n: int) -> Any:
+    name = f"{kind}Pad{n}d"
+    space = {
+        "_nd": n,
+        "_mode": _KINDS[kind][0],
+        "__doc__": _doc(kind, n),
+        "__module__": __name__,
+        "__qualname__": name,
+    }
     return type(name, (_BASES.get(kind, _PadNd),), space)
 
 

@@ -34,20 +34,37 @@ def _refuse_projection(proj_size: int) -> None:
 
 
 class RNNBase(Module):
-    """What RNN, LSTM and GRU share.
+    """What RNN, LSTM and GRU share: parameters by layer and direction, and the run over a sequence.
 
     Args:
         mode: "RNN_TANH", "RNN_RELU", "LSTM" or "GRU".
-        input_size: features of the input.
+        input_size: features of each step's input.
         hidden_size: features of the hidden state.
-        num_layers: stacked layers.
+        num_layers: how many are stacked, each reading the former's output.
         bias: learn biases.
-        batch_first: (N, L, features) instead of (L, N, features).
-        dropout: dropped part between layers.
-        bidirectional: run backwards too.
-        proj_size: size of LSTM's projected hidden state, 0 for none.
+        batch_first: (N, T, features) instead of (T, N, features), for input and output, not for
+            states.
+        dropout: probability of a zero in the outputs between layers, in training.
+        bidirectional: run backwards too and give both outputs side by side.
+        proj_size: features of LSTM's projected hidden state, less than hidden_size; 0 for none.
         device: where the parameters live.
         dtype: what they hold.
+
+    Shapes:
+        input: (T, N, input_size), (N, T, input_size) with batch_first, (T, input_size), or a
+            PackedSequence.
+        hx: as in RNN, LSTM or GRU.
+        returns: the output, input's shape with dirs * hidden_size (or dirs * proj_size) features,
+            dirs = 2 if bidirectional, else 1, and the last states.
+
+    Raises:
+        ValueError: for sizes that are not positive, a dropout out of [0, 1] or an input of another
+            dtype.
+
+    Example:
+        >>> base = clew.nn.RNNBase("GRU", 4, 3, num_layers=2)
+        >>> [tuple(w.shape) for w in base.all_weights[0]]
+        [(9, 4), (9, 3), (9,), (9,)]
     """
 
     def __init__(
@@ -273,19 +290,40 @@ class RNNBase(Module):
 
 
 class RNN(RNNBase):
-    """h = tanh(W_ih x + b_ih + W_hh h + b_hh) over a sequence.
+    """Elman network over a sequence: h_t = tanh(W_ih x_t + b_ih + W_hh h_(t-1) + b_hh).
+
+    Elman 1990; with nonlinearity="relu", relu instead of tanh.
 
     Args:
-        input_size: features of the input.
+        input_size: features of each step's input.
         hidden_size: features of the hidden state.
-        num_layers: stacked layers.
+        num_layers: how many are stacked, each reading the former's output.
         nonlinearity: "tanh" or "relu".
         bias: learn biases.
-        batch_first: (N, L, features) instead of (L, N, features).
-        dropout: dropped part between layers.
-        bidirectional: run backwards too.
+        batch_first: (N, T, features) instead of (T, N, features), for input and output, not for
+            states.
+        dropout: probability of a zero in the outputs between layers, in training.
+        bidirectional: run backwards too and give both outputs side by side.
+        proj_size: must be 0; only an LSTM projects.
         device: where the parameters live.
         dtype: what they hold.
+
+    Shapes:
+        input: (T, N, input_size), (N, T, input_size) with batch_first, (T, input_size), or a
+            PackedSequence.
+        hx: (num_layers * dirs, N, hidden_size), or without N as input; zeros by default; dirs = 2
+            if bidirectional, else 1.
+        returns: the output, input's shape with dirs * hidden_size features, and the last states,
+            hx's shape.
+
+    Raises:
+        ValueError: for sizes that are not positive, a dropout out of [0, 1] or an input of another
+            dtype.
+
+    Example:
+        >>> out, h = clew.nn.RNN(4, 3, bidirectional=True)(clew.ones(5, 2, 4))
+        >>> out.shape, h.shape
+        (clew.Size([5, 2, 6]), clew.Size([2, 2, 3]))
     """
 
     def __init__(
@@ -326,17 +364,36 @@ class RNN(RNNBase):
 class LSTM(RNNBase):
     """Long short-term memory over a sequence.
 
+    With a_k = W_ik x + b_ik + W_hk h + b_hk, k = i, f, g, o the rows of weight_ih and so on:
+    c' = sigmoid(a_f) c + sigmoid(a_i) tanh(a_g), h' = sigmoid(a_o) tanh(c').
+    Hochreiter and Schmidhuber 1997; with proj_size h' is projected once more (Sak et al. 2014,
+    arXiv:1402.1128).
+
     Args:
-        input_size: features of the input.
+        input_size: features of each step's input.
         hidden_size: features of the hidden state.
-        num_layers: stacked layers.
+        num_layers: how many are stacked, each reading the former's output.
         bias: learn biases.
-        batch_first: (N, L, features) instead of (L, N, features).
-        dropout: dropped part between layers.
-        bidirectional: run backwards too.
-        proj_size: size of the projected hidden state, 0 for none.
+        batch_first: (N, T, features) instead of (T, N, features), for input and output, not for
+            states.
+        dropout: probability of a zero in the outputs between layers, in training.
+        bidirectional: run backwards too and give both outputs side by side.
+        proj_size: features of the projected hidden state, less than hidden_size; 0 for none.
         device: where the parameters live.
         dtype: what they hold.
+
+    Shapes:
+        input: (T, N, input_size), (N, T, input_size) with batch_first, (T, input_size), or a
+            PackedSequence.
+        hx: a pair h, (num_layers * dirs, N, H) with H = proj_size or hidden_size, and c,
+            (num_layers * dirs, N, hidden_size), or both without N as input; zeros by default; dirs
+            = 2 if bidirectional, else 1.
+        returns: the output, input's shape with dirs * H features, and the last states, a pair like
+            hx.
+
+    Raises:
+        ValueError: for sizes that are not positive, a dropout out of [0, 1] or an input of another
+            dtype.
 
     Example:
         >>> out, (h, c) = clew.nn.LSTM(4, 3)(clew.ones(5, 2, 4))
@@ -375,16 +432,39 @@ class LSTM(RNNBase):
 class GRU(RNNBase):
     """Gated recurrent unit over a sequence.
 
+    With a_k = W_ik x + b_ik and u_k = W_hk h + b_hk, k = r, z, n the rows of weight_ih and so on:
+    r = sigmoid(a_r + u_r), z = sigmoid(a_z + u_z), n = tanh(a_n + r u_n), h' = (1 - z) n + z h.
+    Cho et al. 2014, arXiv:1406.1078.
+
     Args:
-        input_size: features of the input.
+        input_size: features of each step's input.
         hidden_size: features of the hidden state.
-        num_layers: stacked layers.
+        num_layers: how many are stacked, each reading the former's output.
         bias: learn biases.
-        batch_first: (N, L, features) instead of (L, N, features).
-        dropout: dropped part between layers.
-        bidirectional: run backwards too.
+        batch_first: (N, T, features) instead of (T, N, features), for input and output, not for
+            states.
+        dropout: probability of a zero in the outputs between layers, in training.
+        bidirectional: run backwards too and give both outputs side by side.
+        proj_size: must be 0; only an LSTM projects.
         device: where the parameters live.
         dtype: what they hold.
+
+    Shapes:
+        input: (T, N, input_size), (N, T, input_size) with batch_first, (T, input_size), or a
+            PackedSequence.
+        hx: (num_layers * dirs, N, hidden_size), or without N as input; zeros by default; dirs = 2
+            if bidirectional, else 1.
+        returns: the output, input's shape with dirs * hidden_size features, and the last states,
+            hx's shape.
+
+    Raises:
+        ValueError: for sizes that are not positive, a dropout out of [0, 1] or an input of another
+            dtype.
+
+    Example:
+        >>> out, h = clew.nn.GRU(4, 3, num_layers=2, batch_first=True)(clew.ones(2, 5, 4))
+        >>> out.shape, h.shape
+        (clew.Size([2, 5, 3]), clew.Size([2, 2, 3]))
     """
 
     def __init__(
@@ -417,15 +497,25 @@ class GRU(RNNBase):
 
 
 class RNNCellBase(Module):
-    """What the cells share.
+    """What RNNCell, LSTMCell and GRUCell share: their parameters.
 
     Args:
         input_size: features of the input.
         hidden_size: features of the hidden state.
         bias: learn biases.
-        num_chunks: gates.
+        num_chunks: gates, each of hidden_size rows.
         device: where the parameters live.
         dtype: what they hold.
+
+    Shapes:
+        weight_ih: (num_chunks * hidden_size, input_size).
+        weight_hh: (num_chunks * hidden_size, hidden_size).
+        bias_ih, bias_hh: (num_chunks * hidden_size), or None without bias.
+
+    Example:
+        >>> cell = clew.nn.RNNCellBase(4, 3, bias=True, num_chunks=2)
+        >>> cell.weight_ih.shape, cell.bias_ih.shape
+        (clew.Size([6, 4]), clew.Size([6]))
     """
 
     weight_ih: Any
@@ -480,7 +570,9 @@ class RNNCellBase(Module):
 
 
 class RNNCell(RNNCellBase):
-    """One step of an RNN.
+    """One step of an RNN: h' = tanh(W_ih x + b_ih + W_hh h + b_hh).
+
+    With nonlinearity="relu", relu instead of tanh.
 
     Args:
         input_size: features of the input.
@@ -489,6 +581,21 @@ class RNNCell(RNNCellBase):
         nonlinearity: "tanh" or "relu".
         device: where the parameters live.
         dtype: what they hold.
+
+    Shapes:
+        input: (N, input_size) or (input_size).
+        hx: (N, hidden_size) or (hidden_size); zeros by default.
+        returns: the next state, hx's shape.
+
+    Raises:
+        RuntimeError: in forward, for another nonlinearity.
+
+    Example:
+        >>> cell, h = clew.nn.RNNCell(4, 3), clew.zeros(2, 3)
+        >>> for x in clew.ones(5, 2, 4):
+        ...     h = cell(x, h)
+        >>> h.shape
+        clew.Size([2, 3])
     """
 
     def __init__(
@@ -512,12 +619,26 @@ class RNNCell(RNNCellBase):
 class LSTMCell(RNNCellBase):
     """One step of an LSTM.
 
+    With a_k = W_ik x + b_ik + W_hk h + b_hk, k = i, f, g, o the rows of weight_ih and so on:
+    c' = sigmoid(a_f) c + sigmoid(a_i) tanh(a_g), h' = sigmoid(a_o) tanh(c').
+    Hochreiter and Schmidhuber 1997.
+
     Args:
         input_size: features of the input.
         hidden_size: features of the hidden state.
         bias: learn biases.
         device: where the parameters live.
         dtype: what they hold.
+
+    Shapes:
+        input: (N, input_size) or (input_size).
+        hx: a pair (h, c), each (N, hidden_size) or (hidden_size); zeros by default.
+        returns: the next pair (h, c).
+
+    Example:
+        >>> h, c = clew.nn.LSTMCell(4, 3)(clew.ones(2, 4))
+        >>> h.shape, c.shape
+        (clew.Size([2, 3]), clew.Size([2, 3]))
     """
 
     def __init__(
@@ -538,12 +659,25 @@ class LSTMCell(RNNCellBase):
 class GRUCell(RNNCellBase):
     """One step of a GRU.
 
+    With a_k = W_ik x + b_ik and u_k = W_hk h + b_hk, k = r, z, n the rows of weight_ih and so on:
+    r = sigmoid(a_r + u_r), z = sigmoid(a_z + u_z), n = tanh(a_n + r u_n), h' = (1 - z) n + z h.
+    Cho et al. 2014, arXiv:1406.1078.
+
     Args:
         input_size: features of the input.
         hidden_size: features of the hidden state.
         bias: learn biases.
         device: where the parameters live.
         dtype: what they hold.
+
+    Shapes:
+        input: (N, input_size) or (input_size).
+        hx: (N, hidden_size) or (hidden_size); zeros by default.
+        returns: the next state, hx's shape.
+
+    Example:
+        >>> clew.nn.GRUCell(4, 3)(clew.ones(2, 4), clew.zeros(2, 3)).shape
+        clew.Size([2, 3])
     """
 
     def __init__(

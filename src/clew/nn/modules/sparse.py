@@ -35,22 +35,33 @@ def _table(weight: Any, rows: int, width: int, frozen: bool, device: Any, dtype:
 
 
 class Embedding(Module):
-    """A table of vectors looked up by index.
+    """A table of vectors looked up by index: weight[input].
 
     Args:
-        num_embeddings: rows of the table.
+        num_embeddings: rows of the table; indices are less.
         embedding_dim: size of each row.
         padding_idx: a row of zeros that gets no gradient.
-        max_norm: rows that are looked up are first scaled down to this norm.
+        max_norm: rows that are looked up are first scaled down to this norm, in place.
         norm_type: that norm's order.
-        scale_grad_by_freq: divide gradients by how often a row was looked up.
+        scale_grad_by_freq: divide a row's gradient by how often it was looked up in the batch.
         sparse: whether the table gets a sparse gradient, of the rows that were looked up.
         device: where the table lives.
         dtype: what it holds.
 
+    Shapes:
+        input: any shape, integers in [0, num_embeddings).
+        returns: (*input's shape, embedding_dim).
+        weight: (num_embeddings, embedding_dim).
+
+    Raises:
+        AssertionError: for a padding_idx out of the table.
+
     Example:
         >>> tuple(clew.nn.Embedding(10, 3)(clew.tensor([[1, 2], [4, 5]])).shape)
         (2, 2, 3)
+        >>> table = clew.nn.Embedding.from_pretrained(clew.tensor([[0., 1.], [2., 3.]]))
+        >>> table(clew.tensor([1, 1])).tolist()
+        [[2.0, 3.0], [2.0, 3.0]]
     """
 
     weight: Any
@@ -170,17 +181,36 @@ class EmbeddingBag(Module):
     """Sums, means or maxima of bags of rows of a table.
 
     Args:
-        num_embeddings: rows of the table.
+        num_embeddings: rows of the table; indices are less.
         embedding_dim: size of each row.
-        max_norm: rows that are looked up are first scaled down to this norm.
+        max_norm: rows that are looked up are first scaled down to this norm, in place.
         norm_type: that norm's order.
-        scale_grad_by_freq: divide gradients by how often a row was looked up.
-        mode: "sum", "mean" or "max".
+        scale_grad_by_freq: divide a row's gradient by how often it was looked up in the batch.
+        mode: "sum", "mean" or "max" of the rows of a bag.
         sparse: whether the table gets a sparse gradient, of the rows that were looked up.
         include_last_offset: offsets end with the total length.
-        padding_idx: an index that counts nothing.
+        padding_idx: an index that counts nothing; a row of zeros at the start.
         device: where the table lives.
         dtype: what it holds.
+
+    Shapes:
+        input: (N, L), N bags of L indices; or (L), all bags one after the other, with offsets.
+        offsets: (N), where each bag starts; (N + 1) with include_last_offset.
+        per_sample_weights: input's shape, factors of the rows, with mode="sum".
+        returns: (N, embedding_dim).
+        weight: (num_embeddings, embedding_dim).
+
+    Raises:
+        AssertionError: for a padding_idx out of the table.
+        ValueError: in forward, for another mode, or offsets that do not go with input.
+
+    Example:
+        >>> table = clew.tensor([[0., 1.], [2., 3.]])
+        >>> bag = clew.nn.EmbeddingBag.from_pretrained(table, mode="sum")
+        >>> bag(clew.tensor([[0, 1], [1, 1]])).tolist()
+        [[2.0, 4.0], [4.0, 6.0]]
+        >>> bag(clew.tensor([0, 1, 1]), clew.tensor([0, 1])).tolist()
+        [[0.0, 1.0], [4.0, 6.0]]
     """
 
     weight: Any

@@ -74,18 +74,31 @@ def _length(x: Any, batch_first: bool) -> int | None:
 class TransformerEncoderLayer(Module):
     """Self-attention and a two-layer network, each with a residual connection and a norm.
 
+    x = norm1(x + attention(x)), x = norm2(x + W2 activation(W1 x + b1) + b2), Vaswani et al. 2017,
+    arXiv:1706.03762, section 3.1; with norm_first x + attention(norm1(x)) and so on (Xiong et al.
+    2020, arXiv:2002.04745).
+
     Args:
-        d_model: width.
-        nhead: heads of the attention.
+        d_model: width E.
+        nhead: heads of the attention; must divide d_model.
         dim_feedforward: inner width of the network.
-        dropout: dropped part.
-        activation: "relu", "gelu" or a function.
+        dropout: probability of a zero in training, after each part and within it.
+        activation: "relu", "gelu" or a function, of the network's inner layer.
         layer_norm_eps: eps of the norms.
-        batch_first: (N, L, E) instead of (L, N, E).
+        batch_first: (N, T, E) instead of (T, N, E).
         norm_first: norms before attention and network instead of after.
         bias: biases of all layers.
         device: where the parameters live.
         dtype: what they hold.
+
+    Shapes:
+        src: (S, N, E), (N, S, E) with batch_first, or (S, E); E = d_model.
+        src_mask: (S, S) or (N * nhead, S, S); True keeps a key out, a float is added to the scores.
+        src_key_padding_mask: (N, S) or (S); likewise.
+        returns: src's shape.
+
+    Raises:
+        RuntimeError: for another name of an activation.
 
     Example:
         >>> layer = clew.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
@@ -165,18 +178,38 @@ class TransformerEncoderLayer(Module):
 class TransformerDecoderLayer(Module):
     """Self-attention, attention over a memory and a two-layer network.
 
+    Each has a residual connection and a norm after it, or before it with norm_first. Vaswani et al.
+    2017, arXiv:1706.03762, section 3.1.
+
     Args:
-        d_model: width.
-        nhead: heads of the attentions.
+        d_model: width E.
+        nhead: heads of the attentions; must divide d_model.
         dim_feedforward: inner width of the network.
-        dropout: dropped part.
-        activation: "relu", "gelu" or a function.
+        dropout: probability of a zero in training, after each part and within it.
+        activation: "relu", "gelu" or a function, of the network's inner layer.
         layer_norm_eps: eps of the norms.
-        batch_first: (N, L, E) instead of (L, N, E).
+        batch_first: (N, T, E) instead of (T, N, E).
         norm_first: norms before attentions and network instead of after.
         bias: biases of all layers.
         device: where the parameters live.
         dtype: what they hold.
+
+    Shapes:
+        tgt: (T, N, E), (N, T, E) with batch_first, or (T, E); E = d_model.
+        memory: (S, N, E), (N, S, E) with batch_first, or (S, E).
+        tgt_mask: (T, T) or (N * nhead, T, T); True keeps a key out, a float is added to the scores.
+        memory_mask: (T, S) or (N * nhead, T, S); likewise.
+        tgt_key_padding_mask: (N, T) or (T); likewise.
+        memory_key_padding_mask: (N, S) or (S); likewise.
+        returns: tgt's shape.
+
+    Raises:
+        RuntimeError: for another name of an activation.
+
+    Example:
+        >>> layer = clew.nn.TransformerDecoderLayer(8, 2, 16, batch_first=True)
+        >>> layer(clew.ones(1, 4, 8), clew.ones(1, 6, 8)).shape
+        clew.Size([1, 4, 8])
     """
 
     def __init__(
@@ -264,14 +297,30 @@ class TransformerDecoderLayer(Module):
 
 
 class TransformerEncoder(Module):
-    """A stack of encoder layers.
+    """A stack of encoder layers, each a copy of one.
+
+    Vaswani et al. 2017, arXiv:1706.03762, section 3.1.
 
     Args:
         encoder_layer: the layer, copied num_layers times.
         num_layers: how many.
-        norm: a norm of the output.
+        norm: a norm of the output, or None.
         enable_nested_tensor: accepted; there is no such fast path.
         mask_check: accepted; there is no such fast path.
+
+    Shapes:
+        src: as the layer takes it: (S, N, E), or (N, S, E) with its batch_first, or (S, E).
+        mask: (S, S) or (N * nhead, S, S); True keeps a key out, a float is added to the scores.
+        src_key_padding_mask: (N, S) or (S); likewise.
+        returns: src's shape.
+
+    Raises:
+        TypeError: for an encoder_layer that is no Module.
+
+    Example:
+        >>> layer = clew.nn.TransformerEncoderLayer(8, 2, 16)
+        >>> clew.nn.TransformerEncoder(layer, 2)(clew.ones(4, 1, 8)).shape
+        clew.Size([4, 1, 8])
     """
 
     def __init__(
@@ -321,12 +370,31 @@ class TransformerEncoder(Module):
 
 
 class TransformerDecoder(Module):
-    """A stack of decoder layers.
+    """A stack of decoder layers, each a copy of one.
+
+    Vaswani et al. 2017, arXiv:1706.03762, section 3.1.
 
     Args:
         decoder_layer: the layer, copied num_layers times.
         num_layers: how many.
-        norm: a norm of the output.
+        norm: a norm of the output, or None.
+
+    Shapes:
+        tgt: as the layer takes it: (T, N, E), or (N, T, E) with its batch_first, or (T, E).
+        memory: (S, N, E), (N, S, E) or (S, E) likewise.
+        tgt_mask: (T, T) or (N * nhead, T, T); True keeps a key out, a float is added to the scores.
+        memory_mask: (T, S) or (N * nhead, T, S); likewise.
+        tgt_key_padding_mask: (N, T) or (T); likewise.
+        memory_key_padding_mask: (N, S) or (S); likewise.
+        returns: tgt's shape.
+
+    Raises:
+        TypeError: for a decoder_layer that is no Module.
+
+    Example:
+        >>> layer = clew.nn.TransformerDecoderLayer(8, 2, 16)
+        >>> clew.nn.TransformerDecoder(layer, 2)(clew.ones(4, 1, 8), clew.ones(6, 1, 8)).shape
+        clew.Size([4, 1, 8])
     """
 
     def __init__(self, decoder_layer: Any, num_layers: int, norm: Any = None) -> None:
@@ -366,24 +434,45 @@ class TransformerDecoder(Module):
 
 
 class Transformer(Module):
-    """Encoder and decoder.
+    """Encoder and decoder: the decoder reads tgt and what the encoder makes of src.
+
+    Vaswani et al. 2017, arXiv:1706.03762, section 3. Embeddings and positions are the caller's.
 
     Args:
-        d_model: width.
-        nhead: heads of the attentions.
+        d_model: width E.
+        nhead: heads of the attentions; must divide d_model.
         num_encoder_layers: layers of the encoder.
         num_decoder_layers: layers of the decoder.
         dim_feedforward: inner width of the networks.
-        dropout: dropped part.
-        activation: "relu", "gelu" or a function.
-        custom_encoder: an encoder to use instead.
-        custom_decoder: a decoder to use instead.
+        dropout: probability of a zero in training, after each part and within it.
+        activation: "relu", "gelu" or a function, of the networks' inner layers.
+        custom_encoder: a module to use as encoder instead.
+        custom_decoder: a module to use as decoder instead.
         layer_norm_eps: eps of the norms.
-        batch_first: (N, L, E) instead of (L, N, E).
+        batch_first: (N, T, E) instead of (T, N, E).
         norm_first: norms before attentions and networks instead of after.
         bias: biases of all layers.
         device: where the parameters live.
         dtype: what they hold.
+
+    Shapes:
+        src: (S, N, E), (N, S, E) with batch_first, or (S, E); E = d_model.
+        tgt: (T, N, E), (N, T, E) with batch_first, or (T, E); E = d_model.
+        src_mask: (S, S) or (N * nhead, S, S); True keeps a key out, a float is added to the scores.
+        tgt_mask: (T, T) or (N * nhead, T, T); likewise.
+        memory_mask: (T, S) or (N * nhead, T, S); likewise.
+        src_key_padding_mask, memory_key_padding_mask: (N, S) or (S); likewise.
+        tgt_key_padding_mask: (N, T) or (T); likewise.
+        returns: tgt's shape.
+
+    Raises:
+        RuntimeError: in forward, for widths other than d_model or batches that differ.
+
+    Example:
+        >>> model = clew.nn.Transformer(8, 2, 1, 1, 16, batch_first=True)
+        >>> mask = clew.nn.Transformer.generate_square_subsequent_mask(4)
+        >>> model(clew.ones(1, 6, 8), clew.ones(1, 4, 8), tgt_mask=mask).shape
+        clew.Size([1, 4, 8])
     """
 
     def __init__(

@@ -13,10 +13,21 @@ class DataParallel(Module):
     """Calls the module; there is no second device to share the batch with.
 
     Args:
-        module: the module.
+        module: the module; it is called as it is.
         device_ids: must be None or empty.
         output_device: must be None.
         dim: the batch's dim; not used.
+
+    Shapes:
+        inputs, kwargs: what the module takes.
+        returns: what the module gives.
+
+    Raises:
+        RuntimeError: for device_ids or an output_device.
+
+    Example:
+        >>> clew.nn.DataParallel(clew.nn.Linear(4, 3))(clew.ones(2, 4)).shape
+        clew.Size([2, 3])
     """
 
     def __init__(
