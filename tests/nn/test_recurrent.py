@@ -186,6 +186,16 @@ def test_padding_and_packing():
         R.pad_packed_sequence(packed, total_length=1)
 
 
+@pytest.mark.parametrize("dtype", [clew.int64, clew.bool, clew.float16, clew.complex64])
+@pytest.mark.parametrize("longer", [None, 3])
+def test_padding_keeps_the_dtype(dtype, longer):
+    packed = R.pack_sequence([clew.tensor([1, 1]).to(dtype), clew.tensor([1]).to(dtype)])
+    padded, _ = R.pad_packed_sequence(packed, batch_first=True, total_length=longer)
+    assert padded.dtype is dtype
+    assert padded.to(clew.int64)[:, :2].tolist() == [[1, 1], [1, 0]]
+    assert R.unpack_sequence(packed)[1].dtype is dtype
+
+
 @pytest.mark.parametrize(
     ("what", "error", "text"),
     [

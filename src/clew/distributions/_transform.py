@@ -28,9 +28,10 @@ class Transform:
         bijective: whether each output has one input.
         sign: 1 or -1 of a monotone function of one variable.
 
-    >>> t = clew.distributions.ExpTransform()
-    >>> t.inv(t(clew.tensor(0.5)))
-    tensor(0.5000)
+    Example:
+        >>> t = clew.distributions.ExpTransform()
+        >>> t.inv(t(clew.tensor(0.5)))
+        tensor(0.5000)
     """
 
     bijective: Any = False
@@ -197,9 +198,10 @@ class ComposeTransform(Transform):
         parts: the transforms.
         cache_size: 1 gives every part a cache.
 
-    >>> d = clew.distributions
-    >>> d.ComposeTransform([d.AffineTransform(0.0, 2.0), d.ExpTransform()])(clew.tensor(0.0))
-    tensor(1.)
+    Example:
+        >>> d = clew.distributions
+        >>> d.ComposeTransform([d.AffineTransform(0.0, 2.0), d.ExpTransform()])(clew.tensor(0.0))
+        tensor(1.)
     """
 
     def __init__(self, parts: Sequence[Transform], cache_size: int = 0) -> None:
@@ -294,10 +296,11 @@ class IndependentTransform(Transform):
         reinterpreted_batch_ndims: how many further dims belong to the event.
         cache_size: 0 or 1.
 
-    >>> d = clew.distributions
-    >>> t = d.IndependentTransform(d.ExpTransform(), 1)
-    >>> t.log_abs_det_jacobian(clew.ones(3), clew.ones(3).exp())
-    tensor(3.)
+    Example:
+        >>> d = clew.distributions
+        >>> t = d.IndependentTransform(d.ExpTransform(), 1)
+        >>> t.log_abs_det_jacobian(clew.ones(3), clew.ones(3).exp())
+        tensor(3.)
     """
 
     def __init__(
@@ -363,8 +366,9 @@ class ReshapeTransform(Transform):
         out_shape: the event's shape after, with as many elements.
         cache_size: 0 or 1.
 
-    >>> clew.distributions.transforms.ReshapeTransform((4,), (2, 2))(clew.zeros(3, 4)).shape
-    clew.Size([3, 2, 2])
+    Example:
+        >>> clew.distributions.transforms.ReshapeTransform((4,), (2, 2))(clew.zeros(3, 4)).shape
+        clew.Size([3, 2, 2])
     """
 
     bijective = True

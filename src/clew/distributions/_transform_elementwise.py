@@ -25,8 +25,12 @@ class _Plain(Transform):
 class ExpTransform(_Plain):
     """y = exp(x).
 
-    >>> clew.distributions.ExpTransform()(clew.tensor(0.0))
-    tensor(1.)
+    Args:
+        cache_size: 0 or 1.
+
+    Example:
+        >>> clew.distributions.ExpTransform()(clew.tensor(0.0))
+        tensor(1.)
     """
 
     domain = constraints.real
@@ -51,8 +55,9 @@ class PowerTransform(Transform):
         exponent: the power, not zero.
         cache_size: 0 or 1.
 
-    >>> clew.distributions.PowerTransform(clew.tensor(2.0))(clew.tensor(3.0))
-    tensor(9.)
+    Example:
+        >>> clew.distributions.PowerTransform(clew.tensor(2.0))(clew.tensor(3.0))
+        tensor(9.)
     """
 
     domain = constraints.positive
@@ -96,8 +101,12 @@ class PowerTransform(Transform):
 class SigmoidTransform(_Plain):
     """y = 1 / (1 + exp(-x)), kept inside (0, 1).
 
-    >>> clew.distributions.SigmoidTransform()(clew.tensor(0.0))
-    tensor(0.5000)
+    Args:
+        cache_size: 0 or 1.
+
+    Example:
+        >>> clew.distributions.SigmoidTransform()(clew.tensor(0.0))
+        tensor(0.5000)
     """
 
     domain = constraints.real
@@ -121,8 +130,12 @@ class SigmoidTransform(_Plain):
 class SoftplusTransform(_Plain):
     """y = log(1 + exp(x)).
 
-    >>> clew.distributions.SoftplusTransform()(clew.tensor(0.0))
-    tensor(0.6931)
+    Args:
+        cache_size: 0 or 1.
+
+    Example:
+        >>> clew.distributions.SoftplusTransform()(clew.tensor(0.0))
+        tensor(0.6931)
     """
 
     domain = constraints.real
@@ -141,10 +154,14 @@ class SoftplusTransform(_Plain):
 
 
 class TanhTransform(_Plain):
-    """y = tanh(x); ``cache_size=1`` spares its inverse, which is inexact near ±1.
+    """y = tanh(x), between -1 and 1.
 
-    >>> clew.distributions.TanhTransform()(clew.tensor(0.0))
-    tensor(0.)
+    Args:
+        cache_size: 0 or 1; 1 spares the inverse, which is inexact near ±1.
+
+    Example:
+        >>> clew.distributions.TanhTransform()(clew.tensor(0.0))
+        tensor(0.)
     """
 
     domain = constraints.real
@@ -166,8 +183,12 @@ class TanhTransform(_Plain):
 class AbsTransform(_Plain):
     """y = |x|; of the two inverses the one that is not negative is given.
 
-    >>> clew.distributions.AbsTransform()(clew.tensor(-1.0))
-    tensor(1.)
+    Args:
+        cache_size: 0 or 1.
+
+    Example:
+        >>> clew.distributions.AbsTransform()(clew.tensor(-1.0))
+        tensor(1.)
     """
 
     domain = constraints.real
@@ -189,8 +210,9 @@ class AffineTransform(Transform):
         event_dim: how many dims an event has.
         cache_size: 0 or 1.
 
-    >>> clew.distributions.AffineTransform(1.0, 2.0)(clew.tensor(3.0))
-    tensor(7.)
+    Example:
+        >>> clew.distributions.AffineTransform(1.0, 2.0)(clew.tensor(3.0))
+        tensor(7.)
     """
 
     bijective = True
@@ -268,9 +290,10 @@ class CumulativeDistributionTransform(Transform):
         distribution: a continuous distribution of one variable with ``cdf`` and ``icdf``.
         cache_size: 0 or 1.
 
-    >>> d = clew.distributions
-    >>> d.CumulativeDistributionTransform(d.Normal(0.0, 1.0))(clew.tensor(0.0))
-    tensor(0.5000)
+    Example:
+        >>> d = clew.distributions
+        >>> d.CumulativeDistributionTransform(d.Normal(0.0, 1.0))(clew.tensor(0.0))
+        tensor(0.5000)
     """
 
     bijective = True

@@ -32,10 +32,14 @@ class CorrCholeskyTransform(Transform):
     tanh of the numbers are partial correlations; row by row, each takes its share of the unit
     length that the row has left.
 
-    >>> t = clew.distributions.CorrCholeskyTransform()
-    >>> t(clew.zeros(1))
-    tensor([[1., 0.],
-            [0., 1.]])
+    Args:
+        cache_size: 0 or 1.
+
+    Example:
+        >>> t = clew.distributions.CorrCholeskyTransform()
+        >>> t(clew.zeros(1))
+        tensor([[1., 0.],
+                [0., 1.]])
     """
 
     domain = constraints.real_vector
@@ -82,8 +86,12 @@ class CorrCholeskyTransform(Transform):
 class SoftmaxTransform(_Plain):
     """Vectors to probabilities, y = softmax(x); not bijective, as a shift of x is lost.
 
-    >>> clew.distributions.SoftmaxTransform()(clew.zeros(2))
-    tensor([0.5000, 0.5000])
+    Args:
+        cache_size: 0 or 1.
+
+    Example:
+        >>> clew.distributions.SoftmaxTransform()(clew.zeros(2))
+        tensor([0.5000, 0.5000])
     """
 
     domain = constraints.real_vector
@@ -107,8 +115,12 @@ class StickBreakingTransform(_Plain):
 
     The numbers are shifted so that zeros give equal probabilities.
 
-    >>> clew.distributions.StickBreakingTransform()(clew.zeros(3))
-    tensor([0.2500, 0.2500, 0.2500, 0.2500])
+    Args:
+        cache_size: 0 or 1.
+
+    Example:
+        >>> clew.distributions.StickBreakingTransform()(clew.zeros(3))
+        tensor([0.2500, 0.2500, 0.2500, 0.2500])
     """
 
     domain = constraints.real_vector
@@ -144,9 +156,13 @@ class StickBreakingTransform(_Plain):
 class LowerCholeskyTransform(_Plain):
     """Square matrices to lower triangular ones with a positive diagonal, which is exp'd.
 
-    >>> clew.distributions.LowerCholeskyTransform()(clew.zeros(2, 2))
-    tensor([[1., 0.],
-            [0., 1.]])
+    Args:
+        cache_size: 0 or 1.
+
+    Example:
+        >>> clew.distributions.LowerCholeskyTransform()(clew.zeros(2, 2))
+        tensor([[1., 0.],
+                [0., 1.]])
     """
 
     domain = constraints.independent(constraints.real, 2)
@@ -162,9 +178,13 @@ class LowerCholeskyTransform(_Plain):
 class PositiveDefiniteTransform(_Plain):
     """Square matrices to positive definite ones, L Lᵀ with L from LowerCholeskyTransform.
 
-    >>> clew.distributions.PositiveDefiniteTransform()(clew.zeros(2, 2))
-    tensor([[1., 0.],
-            [0., 1.]])
+    Args:
+        cache_size: 0 or 1.
+
+    Example:
+        >>> clew.distributions.PositiveDefiniteTransform()(clew.zeros(2, 2))
+        tensor([[1., 0.],
+                [0., 1.]])
     """
 
     domain = constraints.independent(constraints.real, 2)
@@ -201,10 +221,11 @@ class CatTransform(Transform):
         lengths: how long each piece is; 1 each if not given.
         cache_size: 0 or 1.
 
-    >>> d = clew.distributions
-    >>> t = d.CatTransform([d.ExpTransform(), d.transforms.identity_transform], lengths=[1, 2])
-    >>> t(clew.zeros(3))
-    tensor([1., 0., 0.])
+    Example:
+        >>> d = clew.distributions
+        >>> t = d.CatTransform([d.ExpTransform(), d.transforms.identity_transform], lengths=[1, 2])
+        >>> t(clew.zeros(3))
+        tensor([1., 0., 0.])
     """
 
     def __init__(
@@ -276,9 +297,10 @@ class StackTransform(Transform):
         dim: the dim whose slices they take.
         cache_size: 0 or 1.
 
-    >>> d = clew.distributions
-    >>> d.StackTransform([d.ExpTransform(), d.TanhTransform()])(clew.zeros(2))
-    tensor([1., 0.])
+    Example:
+        >>> d = clew.distributions
+        >>> d.StackTransform([d.ExpTransform(), d.TanhTransform()])(clew.zeros(2))
+        tensor([1., 0.])
     """
 
     def __init__(self, tseq: Sequence[Transform], dim: int = 0, cache_size: int = 0) -> None:

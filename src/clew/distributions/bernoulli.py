@@ -23,8 +23,9 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
         logits: log(probs / (1 - probs)).
         validate_args: whether parameters and values are checked.
 
-    >>> clew.distributions.Bernoulli(0.25).log_prob(clew.tensor(1.0)).exp()
-    tensor(0.2500)
+    Example:
+        >>> clew.distributions.Bernoulli(0.25).log_prob(clew.tensor(1.0)).exp()
+        tensor(0.2500)
     """
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}

@@ -22,8 +22,9 @@ class Beta(ExponentialFamily):
         concentration0: b, positive.
         validate_args: whether parameters and values are checked.
 
-    >>> clew.distributions.Beta(1.0, 3.0).mean
-    tensor(0.2500)
+    Example:
+        >>> clew.distributions.Beta(1.0, 3.0).mean
+        tensor(0.2500)
     """
 
     arg_constraints = {

@@ -23,8 +23,9 @@ class Binomial(ProbsOrLogits):
         logits: log(probs / (1 - probs)).
         validate_args: whether parameters and values are checked.
 
-    >>> clew.distributions.Binomial(4, clew.tensor(0.25)).mean
-    tensor(1.)
+    Example:
+        >>> clew.distributions.Binomial(4, clew.tensor(0.25)).mean
+        tensor(1.)
     """
 
     arg_constraints = {

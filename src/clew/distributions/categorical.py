@@ -22,8 +22,9 @@ class Categorical(ProbsOrLogits):
         logits: logarithms of the probabilities, up to a constant.
         validate_args: whether parameters and values are checked.
 
-    >>> clew.distributions.Categorical(clew.tensor([1.0, 3.0])).probs
-    tensor([0.2500, 0.7500])
+    Example:
+        >>> clew.distributions.Categorical(clew.tensor([1.0, 3.0])).probs
+        tensor([0.2500, 0.7500])
     """
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}

@@ -22,8 +22,9 @@ class Cauchy(Distribution):
         scale: half the width at half the height, positive.
         validate_args: whether parameters and values are checked.
 
-    >>> clew.distributions.Cauchy(0.0, 1.0).cdf(clew.tensor(1.0))
-    tensor(0.7500)
+    Example:
+        >>> clew.distributions.Cauchy(0.0, 1.0).cdf(clew.tensor(1.0))
+        tensor(0.7500)
     """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}

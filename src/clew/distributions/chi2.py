@@ -19,8 +19,9 @@ class Chi2(Gamma):
         df: the degrees of freedom, positive.
         validate_args: whether parameters and values are checked.
 
-    >>> clew.distributions.Chi2(3.0).mean
-    tensor(3.)
+    Example:
+        >>> clew.distributions.Chi2(3.0).mean
+        tensor(3.)
     """
 
     arg_constraints = {"df": constraints.positive}

@@ -14,11 +14,13 @@ class ConstraintRegistry:
     """Maps constraints to transforms from unconstrained numbers.
 
     Calling it with a constraint gives a Transform whose domain is real and whose codomain is the
-    constraint; ``register`` teaches it further constraints.
+    constraint; ``register`` teaches it further constraints. ``biject_to`` gives bijective
+    transforms alone, ``transform_to`` also others, as softmax onto the simplex.
 
-    >>> d = clew.distributions
-    >>> d.transform_to(d.constraints.positive)(clew.tensor(0.0))
-    tensor(1.)
+    Example:
+        >>> d = clew.distributions
+        >>> d.transform_to(d.constraints.positive)(clew.tensor(0.0))
+        tensor(1.)
     """
 
     def __init__(self) -> None:

@@ -51,8 +51,9 @@ class Constraint:
         is_discrete: whether the region is a set of separate points.
         event_dim: how many of the last dims make one event.
 
-    >>> clew.distributions.constraints.positive.check(clew.tensor([-1.0, 2.0]))
-    tensor([False,  True])
+    Example:
+        >>> clew.distributions.constraints.positive.check(clew.tensor([-1.0, 2.0]))
+        tensor([False,  True])
     """
 
     is_discrete: Any = False
@@ -67,7 +68,16 @@ class Constraint:
 
 
 class _Dependent(Constraint):
-    """A constraint that depends on other variables, so cannot be checked by itself."""
+    """A constraint that depends on other variables, so cannot be checked by itself.
+
+    Args:
+        is_discrete: whether the region is a set of separate points, if that is known.
+        event_dim: how many of the last dims make one event, if that is known.
+
+    Example:
+        >>> clew.distributions.constraints.dependent(event_dim=1).event_dim
+        1
+    """
 
     def __init__(self, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented):
         self._is_discrete = is_discrete
@@ -99,14 +109,37 @@ class _Dependent(Constraint):
 def is_dependent(constraint: Any) -> bool:
     """Whether a constraint depends on other variables and cannot be checked.
 
-    >>> clew.distributions.constraints.is_dependent(clew.distributions.constraints.real)
-    False
+    Args:
+        constraint: any constraint.
+
+    Returns:
+        True or False.
+
+    Example:
+        >>> clew.distributions.constraints.is_dependent(clew.distributions.constraints.real)
+        False
     """
     return isinstance(constraint, _Dependent)
 
 
 class _DependentProperty(property, _Dependent):
-    """A property that gives an instance's constraint; on the class it is a dependent constraint."""
+    """A property that gives an instance's constraint; on the class it is a dependent constraint.
+
+    Args:
+        fn: the function of the instance that gives its constraint.
+        is_discrete: as in dependent.
+        event_dim: as in dependent.
+
+    Example:
+        >>> c = clew.distributions.constraints
+        >>> class Below:
+        ...     limit = 2.0
+        ...     @c.dependent_property(is_discrete=False, event_dim=0)
+        ...     def support(self):
+        ...         return c.less_than(self.limit)
+        >>> Below().support, c.is_dependent(Below.support)
+        (LessThan(upper_bound=2.0), True)
+    """
 
     def __init__(
         self,
@@ -124,7 +157,17 @@ class _DependentProperty(property, _Dependent):
 
 
 class _IndependentConstraint(Constraint):
-    """Counts further dims on the right as part of the event: all of them must satisfy it."""
+    """Counts further dims on the right as part of the event: all of them must satisfy it.
+
+    Args:
+        base_constraint: the constraint of the smaller events.
+        reinterpreted_batch_ndims: how many further dims belong to the event.
+
+    Example:
+        >>> c = clew.distributions.constraints
+        >>> c.independent(c.positive, 1).check(clew.tensor([[1.0, 2.0], [1.0, -2.0]]))
+        tensor([ True, False])
+    """
 
     def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: int) -> None:
         if not isinstance(base_constraint, Constraint) or reinterpreted_batch_ndims < 0:
@@ -157,9 +200,13 @@ class _IndependentConstraint(Constraint):
 class MixtureSameFamilyConstraint(Constraint):
     """What a mixture's values must satisfy: each component's own constraint.
 
-    >>> c = clew.distributions.constraints
-    >>> bool(c.MixtureSameFamilyConstraint(c.real).check(clew.ones(3)).all())
-    True
+    Args:
+        base_constraint: the components' constraint.
+
+    Example:
+        >>> c = clew.distributions.constraints
+        >>> bool(c.MixtureSameFamilyConstraint(c.real).check(clew.ones(3)).all())
+        True
     """
 
     def __init__(self, base_constraint: Constraint) -> None:
@@ -212,6 +259,18 @@ class _Bounded(Constraint):
 
 
 class _IntegerInterval(_Bounded):
+    """Whole numbers from lower_bound to upper_bound, both included.
+
+    Args:
+        lower_bound: the least value, a number or a tensor.
+        upper_bound: the greatest value, a number or a tensor.
+
+    Example:
+        >>> c = clew.distributions.constraints
+        >>> c.integer_interval(0, 2).check(clew.tensor([2.0, 0.5, 3.0]))
+        tensor([ True, False, False])
+    """
+
     is_discrete = True
 
     def __init__(self, lower_bound: Any, upper_bound: Any) -> None:
@@ -223,6 +282,16 @@ class _IntegerInterval(_Bounded):
 
 
 class _IntegerGreaterThan(_Bounded):
+    """Whole numbers from lower_bound on.
+
+    Args:
+        lower_bound: the least value, a number or a tensor.
+
+    Example:
+        >>> clew.distributions.constraints.positive_integer.check(clew.tensor([0, 1, 2]))
+        tensor([False,  True,  True])
+    """
+
     is_discrete = True
 
     def __init__(self, lower_bound: Any) -> None:
@@ -238,6 +307,16 @@ class _Real(Constraint):
 
 
 class _GreaterThan(_Bounded):
+    """Numbers above lower_bound.
+
+    Args:
+        lower_bound: the bound, a number or a tensor.
+
+    Example:
+        >>> clew.distributions.constraints.greater_than(1.0).check(clew.tensor([1.0, 2.0]))
+        tensor([False,  True])
+    """
+
     def __init__(self, lower_bound: Any) -> None:
         self.lower_bound = lower_bound
 
@@ -246,6 +325,16 @@ class _GreaterThan(_Bounded):
 
 
 class _GreaterThanEq(_Bounded):
+    """Numbers that are lower_bound or above it.
+
+    Args:
+        lower_bound: the bound, a number or a tensor.
+
+    Example:
+        >>> clew.distributions.constraints.greater_than_eq(1.0).check(clew.tensor([1.0, 0.0]))
+        tensor([ True, False])
+    """
+
     def __init__(self, lower_bound: Any) -> None:
         self.lower_bound = lower_bound
 
@@ -254,6 +343,16 @@ class _GreaterThanEq(_Bounded):
 
 
 class _LessThan(_Bounded):
+    """Numbers below upper_bound.
+
+    Args:
+        upper_bound: the bound, a number or a tensor.
+
+    Example:
+        >>> clew.distributions.constraints.less_than(1.0).check(clew.tensor([1.0, 0.0]))
+        tensor([False,  True])
+    """
+
     def __init__(self, upper_bound: Any) -> None:
         self.upper_bound = upper_bound
 
@@ -262,6 +361,17 @@ class _LessThan(_Bounded):
 
 
 class _Interval(_Bounded):
+    """Numbers from lower_bound to upper_bound, both included.
+
+    Args:
+        lower_bound: the least value, a number or a tensor.
+        upper_bound: the greatest value, a number or a tensor.
+
+    Example:
+        >>> clew.distributions.constraints.interval(0.0, 1.0).check(clew.tensor([1.0, 1.5]))
+        tensor([ True, False])
+    """
+
     def __init__(self, lower_bound: Any, upper_bound: Any) -> None:
         self.lower_bound = lower_bound
         self.upper_bound = upper_bound
@@ -271,6 +381,18 @@ class _Interval(_Bounded):
 
 
 class _HalfOpenInterval(_Interval):
+    """Numbers from lower_bound, which is included, to upper_bound, which is not.
+
+    Args:
+        lower_bound: the least value, a number or a tensor.
+        upper_bound: what all values are below, a number or a tensor.
+
+    Example:
+        >>> c = clew.distributions.constraints
+        >>> c.half_open_interval(0.0, 1.0).check(clew.tensor([0.0, 1.0]))
+        tensor([ True, False])
+    """
+
     def check(self, value: Tensor) -> Tensor:
         return (self.lower_bound <= value) & (value < self.upper_bound)
 
@@ -283,6 +405,16 @@ class _Simplex(Constraint):
 
 
 class _Multinomial(Constraint):
+    """Vectors of counts that are not negative and sum to upper_bound at most.
+
+    Args:
+        upper_bound: the greatest sum, a number or a tensor.
+
+    Example:
+        >>> clew.distributions.constraints.multinomial(3).check(clew.tensor([[1, 2], [2, 2]]))
+        tensor([ True, False])
+    """
+
     is_discrete = True
     event_dim = 1
 
@@ -361,7 +493,18 @@ def _check_sequence(cseq: Sequence[Constraint], name: str) -> list[Constraint]:
 
 
 class _Cat(Constraint):
-    """Constraints of consecutive pieces along one dim."""
+    """Constraints of consecutive pieces along one dim.
+
+    Args:
+        cseq: the constraints.
+        dim: the dim that is cut.
+        lengths: how long each piece is; 1 each if not given.
+
+    Example:
+        >>> c = clew.distributions.constraints
+        >>> c.cat([c.positive, c.real], lengths=[1, 2]).check(clew.tensor([-1.0, -1.0, 0.0]))
+        tensor([False,  True,  True])
+    """
 
     def __init__(
         self, cseq: Sequence[Constraint], dim: int = 0, lengths: Sequence[int] | None = None
@@ -393,7 +536,17 @@ class _Cat(Constraint):
 
 
 class _Stack(Constraint):
-    """Constraints of the slices along one dim."""
+    """Constraints of the slices along one dim.
+
+    Args:
+        cseq: the constraints, one for each slice.
+        dim: the dim whose slices they check.
+
+    Example:
+        >>> c = clew.distributions.constraints
+        >>> c.stack([c.positive, c.real]).check(clew.tensor([-1.0, -1.0]))
+        tensor([False,  True])
+    """
 
     def __init__(self, cseq: Sequence[Constraint], dim: int = 0) -> None:
         self.cseq = _check_sequence(cseq, "stack")

@@ -25,8 +25,9 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         lims: between these values of λ Taylor series around 1/2 replace formulas that cancel.
         validate_args: whether parameters and values are checked.
 
-    >>> clew.distributions.ContinuousBernoulli(0.5).mean
-    tensor(0.5000)
+    Example:
+        >>> clew.distributions.ContinuousBernoulli(0.5).mean
+        tensor(0.5000)
     """
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}

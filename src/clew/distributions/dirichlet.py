@@ -20,8 +20,9 @@ class Dirichlet(ExponentialFamily):
         concentration: a, positive; its last dim is the event.
         validate_args: whether parameters and values are checked.
 
-    >>> clew.distributions.Dirichlet(clew.tensor([1.0, 3.0])).mean
-    tensor([0.2500, 0.7500])
+    Example:
+        >>> clew.distributions.Dirichlet(clew.tensor([1.0, 3.0])).mean
+        tensor([0.2500, 0.7500])
     """
 
     arg_constraints = {"concentration": constraints.independent(constraints.positive, 1)}

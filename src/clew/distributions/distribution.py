@@ -26,9 +26,10 @@ class Distribution:
         validate_args: whether parameters and values are checked; None takes the default, which is
             to check unless Python runs with ``-O``.
 
-    >>> normal = clew.distributions.Normal(clew.zeros(2), 1.0)
-    >>> normal.sample((3,)).shape, normal.batch_shape, normal.event_shape
-    (clew.Size([3, 2]), clew.Size([2]), clew.Size([]))
+    Example:
+        >>> normal = clew.distributions.Normal(clew.zeros(2), 1.0)
+        >>> normal.sample((3,)).shape, normal.batch_shape, normal.event_shape
+        (clew.Size([3, 2]), clew.Size([2]), clew.Size([]))
     """
 
     has_enumerate_support: Any = False
@@ -55,7 +56,8 @@ class Distribution:
     def set_default_validate_args(value: bool) -> None:
         """Sets whether distributions made from now on check their arguments.
 
-        >>> clew.distributions.Distribution.set_default_validate_args(True)
+        Example:
+            >>> clew.distributions.Distribution.set_default_validate_args(True)
         """
         if value not in (True, False):
             raise ValueError(f"set_default_validate_args: needs True or False; got {value!r}")

@@ -18,8 +18,14 @@ class ExponentialFamily(Distribution):
     θ are the natural parameters, F is the log normalizer and k the carrier measure. With them the
     entropy and divergences within the family follow from F's gradient (Bregman divergences).
 
-    >>> issubclass(clew.distributions.Normal, clew.distributions.ExponentialFamily)
-    True
+    Args:
+        batch_shape: as in Distribution.
+        event_shape: as in Distribution.
+        validate_args: as in Distribution.
+
+    Example:
+        >>> issubclass(clew.distributions.Normal, clew.distributions.ExponentialFamily)
+        True
     """
 
     @property

@@ -19,8 +19,9 @@ class Exponential(ExponentialFamily):
         rate: the inverse of the mean, positive.
         validate_args: whether parameters and values are checked.
 
-    >>> clew.distributions.Exponential(4.0).mean
-    tensor(0.2500)
+    Example:
+        >>> clew.distributions.Exponential(4.0).mean
+        tensor(0.2500)
     """
 
     arg_constraints = {"rate": constraints.positive}

@@ -23,8 +23,9 @@ class FisherSnedecor(Distribution):
         df2: the denominator's degrees of freedom, positive.
         validate_args: whether parameters and values are checked.
 
-    >>> clew.distributions.FisherSnedecor(2.0, 4.0).mean
-    tensor(2.)
+    Example:
+        >>> clew.distributions.FisherSnedecor(2.0, 4.0).mean
+        tensor(2.)
     """
 
     arg_constraints = {"df1": constraints.positive, "df2": constraints.positive}

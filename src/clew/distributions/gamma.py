@@ -22,8 +22,9 @@ class Gamma(ExponentialFamily):
         rate: the inverse scale, positive.
         validate_args: whether parameters and values are checked.
 
-    >>> clew.distributions.Gamma(3.0, 2.0).mean
-    tensor(1.5000)
+    Example:
+        >>> clew.distributions.Gamma(3.0, 2.0).mean
+        tensor(1.5000)
     """
 
     arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}

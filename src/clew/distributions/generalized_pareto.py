@@ -26,8 +26,9 @@ class GeneralizedPareto(Distribution):
         concentration: ξ; the tail is heavy where it is positive and ends where it is negative.
         validate_args: whether parameters and values are checked.
 
-    >>> clew.distributions.GeneralizedPareto(0.0, 1.0, 0.5).mean
-    tensor(2.)
+    Example:
+        >>> clew.distributions.GeneralizedPareto(0.0, 1.0, 0.5).mean
+        tensor(2.)
     """
 
     arg_constraints = {

@@ -22,8 +22,9 @@ class Geometric(ProbsOrLogits):
         logits: log(probs / (1 - probs)).
         validate_args: whether parameters and values are checked.
 
-    >>> clew.distributions.Geometric(0.25).mean
-    tensor(3.)
+    Example:
+        >>> clew.distributions.Geometric(0.25).mean
+        tensor(3.)
     """
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}

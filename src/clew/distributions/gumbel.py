@@ -24,8 +24,9 @@ class Gumbel(TransformedDistribution):
         scale: the spread, positive.
         validate_args: whether parameters and values are checked.
 
-    >>> clew.distributions.Gumbel(0.0, 1.0).mean
-    tensor(0.5772)
+    Example:
+        >>> clew.distributions.Gumbel(0.0, 1.0).mean
+        tensor(0.5772)
     """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}

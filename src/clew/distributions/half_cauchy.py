@@ -22,8 +22,9 @@ class HalfCauchy(TransformedDistribution):
         scale: the median of |x|, positive.
         validate_args: whether parameters and values are checked.
 
-    >>> clew.distributions.HalfCauchy(2.0).cdf(clew.tensor(2.0))
-    tensor(0.5000)
+    Example:
+        >>> clew.distributions.HalfCauchy(2.0).cdf(clew.tensor(2.0))
+        tensor(0.5000)
     """
 
     arg_constraints = {"scale": constraints.positive}

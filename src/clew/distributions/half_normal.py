@@ -22,8 +22,9 @@ class HalfNormal(TransformedDistribution):
         scale: the standard deviation of x, positive.
         validate_args: whether parameters and values are checked.
 
-    >>> clew.distributions.HalfNormal(1.0).mean
-    tensor(0.7979)
+    Example:
+        >>> clew.distributions.HalfNormal(1.0).mean
+        tensor(0.7979)
     """
 
     arg_constraints = {"scale": constraints.positive}

@@ -22,9 +22,10 @@ class Independent(Distribution, Generic[D]):
         reinterpreted_batch_ndims: how many batch dims to move.
         validate_args: whether parameters and values are checked.
 
-    >>> normal = clew.distributions.Normal(clew.zeros(3), clew.ones(3))
-    >>> clew.distributions.Independent(normal, 1).event_shape
-    clew.Size([3])
+    Example:
+        >>> normal = clew.distributions.Normal(clew.zeros(3), clew.ones(3))
+        >>> clew.distributions.Independent(normal, 1).event_shape
+        clew.Size([3])
     """
 
     arg_constraints: dict[str, Any] = {}

@@ -23,8 +23,9 @@ class InverseGamma(TransformedDistribution):
         rate: the gamma distribution's rate, positive.
         validate_args: whether parameters and values are checked.
 
-    >>> clew.distributions.InverseGamma(2.0, 3.0).mean
-    tensor(3.)
+    Example:
+        >>> clew.distributions.InverseGamma(2.0, 3.0).mean
+        tensor(3.)
     """
 
     arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}

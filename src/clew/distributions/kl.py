@@ -27,12 +27,16 @@ def register_kl(type_p: type, type_q: type) -> Callable[[Rule], Rule]:
         type_p: a Distribution class.
         type_q: a Distribution class.
 
-    >>> class Mine(clew.distributions.Normal): ...
-    >>> @clew.distributions.register_kl(Mine, Mine)
-    ... def kl_mine(p, q):
-    ...     return clew.tensor(7.0)
-    >>> clew.distributions.kl_divergence(Mine(0.0, 1.0), Mine(0.0, 1.0))
-    tensor(7.)
+    Returns:
+        a decorator, which gives the function back.
+
+    Example:
+        >>> class Mine(clew.distributions.Normal): ...
+        >>> @clew.distributions.register_kl(Mine, Mine)
+        ... def kl_mine(p, q):
+        ...     return clew.tensor(7.0)
+        >>> clew.distributions.kl_divergence(Mine(0.0, 1.0), Mine(0.0, 1.0))
+        tensor(7.)
     """
     for name, kind in (("type_p", type_p), ("type_q", type_q)):
         if not isinstance(kind, type):
@@ -74,9 +78,10 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     Returns:
         The divergences, of the batch shape of both.
 
-    >>> d = clew.distributions
-    >>> d.kl_divergence(d.Normal(0.0, 1.0), d.Normal(1.0, 1.0))
-    tensor(0.5000)
+    Example:
+        >>> d = clew.distributions
+        >>> d.kl_divergence(d.Normal(0.0, 1.0), d.Normal(1.0, 1.0))
+        tensor(0.5000)
     """
     pair = type(p), type(q)
     if pair not in _KL_MEMOIZE:

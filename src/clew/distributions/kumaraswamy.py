@@ -24,8 +24,9 @@ class Kumaraswamy(TransformedDistribution):
         concentration0: b, positive.
         validate_args: whether parameters and values are checked.
 
-    >>> clew.distributions.Kumaraswamy(1.0, 3.0).mean
-    tensor(0.2500)
+    Example:
+        >>> clew.distributions.Kumaraswamy(1.0, 3.0).mean
+        tensor(0.2500)
     """
 
     arg_constraints = {

@@ -21,8 +21,9 @@ class Laplace(Distribution):
         scale: the mean distance from it, positive.
         validate_args: whether parameters and values are checked.
 
-    >>> clew.distributions.Laplace(0.0, 1.0).variance
-    tensor(2.)
+    Example:
+        >>> clew.distributions.Laplace(0.0, 1.0).variance
+        tensor(2.)
     """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}

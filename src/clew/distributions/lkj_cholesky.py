@@ -23,8 +23,9 @@ class LKJCholesky(Distribution):
         concentration: η, positive; 1 is uniform, more prefers the identity.
         validate_args: whether parameters and values are checked.
 
-    >>> clew.distributions.LKJCholesky(3, 0.5).sample().shape
-    clew.Size([3, 3])
+    Example:
+        >>> clew.distributions.LKJCholesky(3, 0.5).sample().shape
+        clew.Size([3, 3])
     """
 
     arg_constraints = {"concentration": constraints.positive}

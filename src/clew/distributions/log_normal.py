@@ -21,8 +21,9 @@ class LogNormal(TransformedDistribution):
         scale: the standard deviation of the logarithm, positive.
         validate_args: whether parameters and values are checked.
 
-    >>> clew.distributions.LogNormal(0.0, 1.0).mode.log()
-    tensor(-1.)
+    Example:
+        >>> clew.distributions.LogNormal(0.0, 1.0).mode.log()
+        tensor(-1.)
     """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}

@@ -21,8 +21,9 @@ class LogisticNormal(TransformedDistribution):
         scale: their standard deviations, positive.
         validate_args: whether parameters and values are checked.
 
-    >>> clew.distributions.LogisticNormal(clew.zeros(2), clew.ones(2)).event_shape
-    clew.Size([3])
+    Example:
+        >>> clew.distributions.LogisticNormal(clew.zeros(2), clew.ones(2)).event_shape
+        clew.Size([3])
     """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}

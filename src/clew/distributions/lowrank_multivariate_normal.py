@@ -26,12 +26,13 @@ class LowRankMultivariateNormal(Distribution):
         cov_diag: the diagonal of D, positive.
         validate_args: whether parameters and values are checked.
 
-    >>> normal = clew.distributions.LowRankMultivariateNormal(
-    ...     clew.zeros(2), clew.tensor([[1.0], [0.0]]), clew.ones(2)
-    ... )
-    >>> normal.covariance_matrix
-    tensor([[2., 0.],
-            [0., 1.]])
+    Example:
+        >>> normal = clew.distributions.LowRankMultivariateNormal(
+        ...     clew.zeros(2), clew.tensor([[1.0], [0.0]]), clew.ones(2)
+        ... )
+        >>> normal.covariance_matrix
+        tensor([[2., 0.],
+                [0., 1.]])
     """
 
     arg_constraints = {

@@ -21,10 +21,11 @@ class MixtureSameFamily(Distribution):
         component_distribution: the components, along its last batch dim.
         validate_args: whether parameters and values are checked.
 
-    >>> d = clew.distributions
-    >>> weights = d.Categorical(clew.ones(2))
-    >>> d.MixtureSameFamily(weights, d.Normal(clew.tensor([-1.0, 3.0]), 1.0)).mean
-    tensor(1.)
+    Example:
+        >>> d = clew.distributions
+        >>> weights = d.Categorical(clew.ones(2))
+        >>> d.MixtureSameFamily(weights, d.Normal(clew.tensor([-1.0, 3.0]), 1.0)).mean
+        tensor(1.)
     """
 
     arg_constraints: dict[str, Any] = {}

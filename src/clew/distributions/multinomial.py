@@ -24,8 +24,9 @@ class Multinomial(Distribution):
         logits: logarithms of the probabilities, up to a constant.
         validate_args: whether parameters and values are checked.
 
-    >>> clew.distributions.Multinomial(4, clew.tensor([0.25, 0.75])).mean
-    tensor([1., 3.])
+    Example:
+        >>> clew.distributions.Multinomial(4, clew.tensor([0.25, 0.75])).mean
+        tensor([1., 3.])
     """
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}

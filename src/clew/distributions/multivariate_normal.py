@@ -46,9 +46,10 @@ class MultivariateNormal(Distribution):
         scale_tril: the lower triangular L of Σ = L Lᵀ; the cheapest of the three.
         validate_args: whether parameters and values are checked.
 
-    >>> normal = clew.distributions.MultivariateNormal(clew.zeros(2), clew.eye(2))
-    >>> normal.log_prob(clew.zeros(2))
-    tensor(-1.8379)
+    Example:
+        >>> normal = clew.distributions.MultivariateNormal(clew.zeros(2), clew.eye(2))
+        >>> normal.log_prob(clew.zeros(2))
+        tensor(-1.8379)
     """
 
     arg_constraints = {

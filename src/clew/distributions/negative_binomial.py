@@ -24,8 +24,9 @@ class NegativeBinomial(ProbsOrLogits):
         logits: log(probs / (1 - probs)).
         validate_args: whether parameters and values are checked.
 
-    >>> clew.distributions.NegativeBinomial(3.0, clew.tensor(0.5)).mean
-    tensor(3.)
+    Example:
+        >>> clew.distributions.NegativeBinomial(3.0, clew.tensor(0.5)).mean
+        tensor(3.)
     """
 
     arg_constraints = {

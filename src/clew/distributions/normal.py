@@ -22,8 +22,9 @@ class Normal(ExponentialFamily):
         scale: the standard deviation, positive.
         validate_args: whether parameters and values are checked.
 
-    >>> clew.distributions.Normal(0.0, 1.0).log_prob(clew.tensor(0.0))
-    tensor(-0.9189)
+    Example:
+        >>> clew.distributions.Normal(0.0, 1.0).log_prob(clew.tensor(0.0))
+        tensor(-0.9189)
     """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}

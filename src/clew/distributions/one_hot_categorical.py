@@ -21,8 +21,9 @@ class OneHotCategorical(Distribution):
         logits: logarithms of the probabilities, up to a constant.
         validate_args: whether parameters and values are checked.
 
-    >>> clew.distributions.OneHotCategorical(clew.tensor([0.0, 1.0])).sample()
-    tensor([0., 1.])
+    Example:
+        >>> clew.distributions.OneHotCategorical(clew.tensor([0.0, 1.0])).sample()
+        tensor([0., 1.])
     """
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
@@ -103,10 +104,16 @@ class OneHotCategorical(Distribution):
 class OneHotCategoricalStraightThrough(OneHotCategorical):
     """One-hot draws whose gradient is passed to the probabilities as if they were the draw.
 
-    >>> p = clew.tensor([0.0, 1.0], requires_grad=True)
-    >>> d = clew.distributions.OneHotCategoricalStraightThrough(p)
-    >>> d.rsample()
-    tensor([0., 1.], grad_fn=<...>)
+    Args:
+        probs: the probabilities along the last dim; give either this or ``logits``.
+        logits: logarithms of the probabilities, up to a constant.
+        validate_args: whether parameters and values are checked.
+
+    Example:
+        >>> p = clew.tensor([0.0, 1.0], requires_grad=True)
+        >>> d = clew.distributions.OneHotCategoricalStraightThrough(p)
+        >>> d.rsample()
+        tensor([0., 1.], grad_fn=<...>)
     """
 
     has_rsample = True

@@ -22,8 +22,9 @@ class Pareto(TransformedDistribution):
         alpha: how fast the tail falls, positive.
         validate_args: whether parameters and values are checked.
 
-    >>> clew.distributions.Pareto(1.0, 2.0).mean
-    tensor(2.)
+    Example:
+        >>> clew.distributions.Pareto(1.0, 2.0).mean
+        tensor(2.)
     """
 
     arg_constraints = {"alpha": constraints.positive, "scale": constraints.positive}

@@ -20,8 +20,9 @@ class Poisson(ExponentialFamily):
         rate: the mean, not negative.
         validate_args: whether parameters and values are checked.
 
-    >>> clew.distributions.Poisson(2.0).log_prob(clew.tensor(0.0))
-    tensor(-2.)
+    Example:
+        >>> clew.distributions.Poisson(2.0).log_prob(clew.tensor(0.0))
+        tensor(-2.)
     """
 
     arg_constraints = {"rate": constraints.nonnegative}

@@ -25,9 +25,10 @@ class LogitRelaxedBernoulli(ProbsOrLogits):
         logits: log(probs / (1 - probs)).
         validate_args: whether parameters and values are checked.
 
-    >>> d = clew.distributions.relaxed_bernoulli.LogitRelaxedBernoulli(clew.tensor(1.0), 0.5)
-    >>> d.log_prob(clew.tensor(0.0)).exp()
-    tensor(0.2500)
+    Example:
+        >>> d = clew.distributions.relaxed_bernoulli.LogitRelaxedBernoulli(clew.tensor(1.0), 0.5)
+        >>> d.log_prob(clew.tensor(0.0)).exp()
+        tensor(0.2500)
     """
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
@@ -78,9 +79,10 @@ class RelaxedBernoulli(TransformedDistribution):
         logits: log(probs / (1 - probs)).
         validate_args: whether parameters and values are checked.
 
-    >>> d = clew.distributions.RelaxedBernoulli(clew.tensor(0.01), clew.tensor([0.001, 0.999]))
-    >>> d.sample().round()
-    tensor([0., 1.])
+    Example:
+        >>> d = clew.distributions.RelaxedBernoulli(clew.tensor(0.01), clew.tensor([0.001, 0.999]))
+        >>> d.sample().round()
+        tensor([0., 1.])
     """
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}

@@ -26,9 +26,10 @@ class ExpRelaxedCategorical(Distribution):
         logits: logarithms of the probabilities, up to a constant.
         validate_args: whether parameters and values are checked.
 
-    >>> d = clew.distributions.relaxed_categorical
-    >>> d.ExpRelaxedCategorical(clew.tensor(1.0), clew.ones(3)).sample().exp().sum().round()
-    tensor(1.)
+    Example:
+        >>> d = clew.distributions.relaxed_categorical
+        >>> d.ExpRelaxedCategorical(clew.tensor(1.0), clew.ones(3)).sample().exp().sum().round()
+        tensor(1.)
     """
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
@@ -96,9 +97,10 @@ class RelaxedOneHotCategorical(TransformedDistribution):
         logits: logarithms of the probabilities, up to a constant.
         validate_args: whether parameters and values are checked.
 
-    >>> d = clew.distributions.RelaxedOneHotCategorical(clew.tensor(1.0), clew.ones(3))
-    >>> d.rsample((2,)).shape
-    clew.Size([2, 3])
+    Example:
+        >>> d = clew.distributions.RelaxedOneHotCategorical(clew.tensor(1.0), clew.ones(3))
+        >>> d.rsample((2,)).shape
+        clew.Size([2, 3])
     """
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}

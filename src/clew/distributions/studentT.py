@@ -24,8 +24,9 @@ class StudentT(Distribution):
         scale: the spread, positive.
         validate_args: whether parameters and values are checked.
 
-    >>> clew.distributions.StudentT(4.0).variance
-    tensor(2.)
+    Example:
+        >>> clew.distributions.StudentT(4.0).variance
+        tensor(2.)
     """
 
     arg_constraints = {

@@ -26,10 +26,11 @@ class TransformedDistribution(Distribution):
         transforms: f, or a list of transforms of which the first runs first.
         validate_args: whether parameters and values are checked.
 
-    >>> d = clew.distributions
-    >>> log_normal = d.TransformedDistribution(d.Normal(0.0, 1.0), [d.ExpTransform()])
-    >>> log_normal.log_prob(clew.tensor(1.0))
-    tensor(-0.9189)
+    Example:
+        >>> d = clew.distributions
+        >>> log_normal = d.TransformedDistribution(d.Normal(0.0, 1.0), [d.ExpTransform()])
+        >>> log_normal.log_prob(clew.tensor(1.0))
+        tensor(-0.9189)
     """
 
     arg_constraints: dict[str, Any] = {}

@@ -21,8 +21,9 @@ class Uniform(Distribution):
         high: the upper end, excluded.
         validate_args: whether parameters and values are checked.
 
-    >>> clew.distributions.Uniform(0.0, 4.0).mean
-    tensor(2.)
+    Example:
+        >>> clew.distributions.Uniform(0.0, 4.0).mean
+        tensor(2.)
     """
 
     has_rsample = True

@@ -28,8 +28,9 @@ def broadcast_all(*values: Tensor | float) -> tuple[Tensor, ...]:
 
     Numbers take the dtype and device of the first tensor, or the default dtype if there is none.
 
-    >>> [v.tolist() for v in clew.distributions.utils.broadcast_all(1.0, clew.zeros(2))]
-    [[1.0, 1.0], [0.0, 0.0]]
+    Example:
+        >>> [v.tolist() for v in clew.distributions.utils.broadcast_all(1.0, clew.zeros(2))]
+        [[1.0, 1.0], [0.0, 0.0]]
     """
     for value in values:
         if not isinstance(value, (Tensor, Number)):
@@ -60,8 +61,9 @@ def sum_rightmost(value: Tensor | float, dims: int) -> Any:
 def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:
     """Probabilities from logits: the sigmoid when binary, else the softmax of the last dim.
 
-    >>> clew.distributions.utils.logits_to_probs(clew.zeros(2))
-    tensor([0.5000, 0.5000])
+    Example:
+        >>> clew.distributions.utils.logits_to_probs(clew.zeros(2))
+        tensor([0.5000, 0.5000])
     """
     return clew.sigmoid(logits) if is_binary else clew.softmax(logits, -1)
 
@@ -69,8 +71,9 @@ def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:
 def clamp_probs(probs: Tensor) -> Tensor:
     """Keeps probabilities off 0 and 1 by the dtype's epsilon.
 
-    >>> bool(clew.distributions.utils.clamp_probs(clew.tensor(0.0)) > 0)
-    True
+    Example:
+        >>> bool(clew.distributions.utils.clamp_probs(clew.tensor(0.0)) > 0)
+        True
     """
     eps = clew.finfo(probs.dtype).eps
     return probs.clamp(min=eps, max=1 - eps)
@@ -79,8 +82,9 @@ def clamp_probs(probs: Tensor) -> Tensor:
 def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
     """Logits from probabilities: log(p / (1 - p)) when binary, else log(p).
 
-    >>> clew.distributions.utils.probs_to_logits(clew.tensor(0.5), is_binary=True)
-    tensor(0.)
+    Example:
+        >>> clew.distributions.utils.probs_to_logits(clew.tensor(0.5), is_binary=True)
+        tensor(0.)
     """
     clamped = clamp_probs(probs)
     return clamped.log() - (-clamped).log1p() if is_binary else clamped.log()
@@ -89,13 +93,14 @@ def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
 class lazy_property:
     """An attribute that is computed when first asked for and then kept in the instance.
 
-    >>> class A:
-    ...     @clew.distributions.utils.lazy_property
-    ...     def x(self):
-    ...         return [1]
-    >>> a = A()
-    >>> a.x is a.x
-    True
+    Example:
+        >>> class A:
+        ...     @clew.distributions.utils.lazy_property
+        ...     def x(self):
+        ...         return [1]
+        >>> a = A()
+        >>> a.x is a.x
+        True
     """
 
     def __init__(self, wrapped: Callable[[Any], Any]) -> None:
@@ -118,8 +123,9 @@ def _tril_length(n: int, diag: int) -> int:
 def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
     """The elements on and below a diagonal of square matrices, row by row.
 
-    >>> clew.distributions.utils.tril_matrix_to_vec(clew.tensor([[1, 2], [3, 4]]))
-    tensor([1, 3, 4])
+    Example:
+        >>> clew.distributions.utils.tril_matrix_to_vec(clew.tensor([[1, 2], [3, 4]]))
+        tensor([1, 3, 4])
     """
     n = mat.shape[-1]
     if not -n <= diag < n:
@@ -131,9 +137,10 @@ def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
 def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
     """Square matrices whose elements on and below a diagonal are ``vec``'s, row by row.
 
-    >>> clew.distributions.utils.vec_to_tril_matrix(clew.tensor([1, 3, 4]))
-    tensor([[1, 0],
-            [3, 4]])
+    Example:
+        >>> clew.distributions.utils.vec_to_tril_matrix(clew.tensor([1, 3, 4]))
+        tensor([[1, 0],
+                [3, 4]])
     """
     length, n = vec.shape[-1], max(1, 1 - diag)
     while _tril_length(n, diag) < length:

@@ -22,8 +22,9 @@ class VonMises(Distribution):
         concentration: κ, positive.
         validate_args: whether parameters and values are checked.
 
-    >>> clew.distributions.VonMises(clew.tensor(1.0), clew.tensor(2.0)).mean
-    tensor(1.)
+    Example:
+        >>> clew.distributions.VonMises(clew.tensor(1.0), clew.tensor(2.0)).mean
+        tensor(1.)
     """
 
     arg_constraints = {"loc": constraints.real, "concentration": constraints.positive}

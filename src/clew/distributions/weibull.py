@@ -23,8 +23,9 @@ class Weibull(TransformedDistribution):
         concentration: the shape, positive.
         validate_args: whether parameters and values are checked.
 
-    >>> clew.distributions.Weibull(2.0, 1.0).mean
-    tensor(2.)
+    Example:
+        >>> clew.distributions.Weibull(2.0, 1.0).mean
+        tensor(2.)
     """
 
     arg_constraints = {"scale": constraints.positive, "concentration": constraints.positive}

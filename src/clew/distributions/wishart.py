@@ -26,9 +26,10 @@ class Wishart(ExponentialFamily):
         scale_tril: the lower triangular L of V = L Lᵀ.
         validate_args: whether parameters and values are checked.
 
-    >>> clew.distributions.Wishart(3.0, clew.eye(2)).mean
-    tensor([[3., 0.],
-            [0., 3.]])
+    Example:
+        >>> clew.distributions.Wishart(3.0, clew.eye(2)).mean
+        tensor([[3., 0.],
+                [0., 3.]])
     """
 
     support = constraints.positive_definite

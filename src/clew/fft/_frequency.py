@@ -39,8 +39,9 @@ def fftfreq(
     Returns:
         A tensor of n frequencies.
 
-    >>> clew.fft.fftfreq(4)
-    tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
+    Example:
+        >>> clew.fft.fftfreq(4)
+        tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
     """
     return _frequencies("fftfreq", n, d, out, dtype, layout, device, pin_memory, requires_grad)
 
@@ -71,8 +72,9 @@ def rfftfreq(
     Returns:
         A tensor of n // 2 + 1 frequencies.
 
-    >>> clew.fft.rfftfreq(4)
-    tensor([0.0000, 0.2500, 0.5000])
+    Example:
+        >>> clew.fft.rfftfreq(4)
+        tensor([0.0000, 0.2500, 0.5000])
     """
     return _frequencies("rfftfreq", n, d, out, dtype, layout, device, pin_memory, requires_grad)
 
@@ -121,8 +123,9 @@ def fftshift(input: Tensor, dim: Any = None) -> Tensor:
     Returns:
         A tensor like input.
 
-    >>> clew.fft.fftshift(clew.tensor([0, 1, 2, -2, -1]))
-    tensor([-2, -1,  0,  1,  2])
+    Example:
+        >>> clew.fft.fftshift(clew.tensor([0, 1, 2, -2, -1]))
+        tensor([-2, -1,  0,  1,  2])
     """
     return _shift("fftshift", input, dim, False)
 
@@ -138,8 +141,9 @@ def ifftshift(input: Tensor, dim: Any = None) -> Tensor:
     Returns:
         A tensor like input.
 
-    >>> clew.fft.ifftshift(clew.tensor([-2, -1, 0, 1, 2]))
-    tensor([ 0,  1,  2, -2, -1])
+    Example:
+        >>> clew.fft.ifftshift(clew.tensor([-2, -1, 0, 1, 2]))
+        tensor([ 0,  1,  2, -2, -1])
     """
     return _shift("ifftshift", input, dim, True)
 

@@ -36,18 +36,19 @@ def fft2(
     """The discrete Fourier transform along two dims.
 
     Args:
-        input: real or complex.
+        input: real or complex, with 2 or more dims.
         s: lengths of the transform; the input is cut, or padded with zeros, to them; -1 keeps one.
         dim: the two dims to transform.
         norm: "forward" divides by n, "ortho" by sqrt(n), "backward" (and None) by nothing.
         out: the tensor to write into.
 
     Returns:
-        A complex tensor.
+        A complex tensor of input's shape, with s values along dim.
 
-    >>> clew.fft.fft2(clew.eye(2)).real
-    tensor([[2., 0.],
-            [0., 2.]])
+    Example:
+        >>> clew.fft.fft2(clew.eye(2)).real
+        tensor([[2., 0.],
+                [0., 2.]])
     """
     return to_complex("fft2", input, s, dim, norm, out, forward=True, grid=True)
 
@@ -64,18 +65,19 @@ def ifft2(
     """The inverse discrete Fourier transform along two dims.
 
     Args:
-        input: real or complex.
+        input: real or complex, with 2 or more dims.
         s: lengths of the transform; the input is cut, or padded with zeros, to them; -1 keeps one.
         dim: the two dims to transform.
         norm: "backward" (and None) divides by n, "ortho" by sqrt(n), "forward" by nothing.
         out: the tensor to write into.
 
     Returns:
-        A complex tensor.
+        A complex tensor of input's shape, with s values along dim.
 
-    >>> clew.fft.ifft2(clew.ones(2, 2)).real
-    tensor([[1., 0.],
-            [0., 0.]])
+    Example:
+        >>> clew.fft.ifft2(clew.ones(2, 2)).real
+        tensor([[1., 0.],
+                [0., 0.]])
     """
     return to_complex("ifft2", input, s, dim, norm, out, forward=False, grid=True)
 
@@ -92,18 +94,19 @@ def rfft2(
     """The transform of real values along two dims, of which the last keeps n // 2 + 1 values.
 
     Args:
-        input: real.
+        input: real, with 2 or more dims.
         s: lengths of the transform; the input is cut, or padded with zeros, to them; -1 keeps one.
         dim: the two dims to transform.
         norm: "forward" divides by n, "ortho" by sqrt(n), "backward" (and None) by nothing.
         out: the tensor to write into.
 
     Returns:
-        A complex tensor.
+        A complex tensor of input's shape, with s values along dim; s[-1] // 2 + 1 along the last.
 
-    >>> clew.fft.rfft2(clew.ones(2, 4)).real
-    tensor([[8., 0., 0.],
-            [0., 0., 0.]])
+    Example:
+        >>> clew.fft.rfft2(clew.ones(2, 4)).real
+        tensor([[8., 0., 0.],
+                [0., 0., 0.]])
     """
     return to_half("rfft2", input, s, dim, norm, out, forward=True, grid=True)
 
@@ -127,11 +130,12 @@ def irfft2(
         out: the tensor to write into.
 
     Returns:
-        A real tensor.
+        A real tensor of input's shape, with s values along dim.
 
-    >>> clew.fft.irfft2(clew.fft.rfft2(clew.ones(2, 3)), s=(2, 3))
-    tensor([[1., 1., 1.],
-            [1., 1., 1.]])
+    Example:
+        >>> clew.fft.irfft2(clew.fft.rfft2(clew.ones(2, 3)), s=(2, 3))
+        tensor([[1., 1., 1.],
+                [1., 1., 1.]])
     """
     return to_real("irfft2", input, s, dim, norm, out, forward=False, grid=True)
 
@@ -155,10 +159,11 @@ def hfft2(
         out: the tensor to write into.
 
     Returns:
-        A real tensor.
+        A real tensor of input's shape, with s values along dim.
 
-    >>> clew.fft.hfft2(clew.ones(1, 3))
-    tensor([[4., 0., 0., 0.]])
+    Example:
+        >>> clew.fft.hfft2(clew.ones(1, 3))
+        tensor([[4., 0., 0., 0.]])
     """
     return to_real("hfft2", input, s, dim, norm, out, forward=True, grid=True)
 
@@ -175,18 +180,19 @@ def ihfft2(
     """The inverse of hfft2: half of the Hermitian signal with a real spectrum.
 
     Args:
-        input: real.
+        input: real, with 2 or more dims.
         s: lengths of the transform; the input is cut, or padded with zeros, to them; -1 keeps one.
         dim: the two dims to transform.
         norm: "backward" (and None) divides by n, "ortho" by sqrt(n), "forward" by nothing.
         out: the tensor to write into.
 
     Returns:
-        A complex tensor.
+        A complex tensor of input's shape, with s values along dim; s[-1] // 2 + 1 along the last.
 
-    >>> clew.fft.ihfft2(clew.ones(2, 4)).real
-    tensor([[1., 0., 0.],
-            [0., 0., 0.]])
+    Example:
+        >>> clew.fft.ihfft2(clew.ones(2, 4)).real
+        tensor([[1., 0., 0.],
+                [0., 0., 0.]])
     """
     return to_half("ihfft2", input, s, dim, norm, out, forward=False, grid=True)
 
@@ -203,18 +209,19 @@ def fftn(
     """The discrete Fourier transform along several dims.
 
     Args:
-        input: real or complex.
+        input: real or complex, of any shape.
         s: lengths of the transform; the input is cut, or padded with zeros, to them; -1 keeps one.
         dim: the dims to transform; all, or the last ones that s names, when not given.
         norm: "forward" divides by n, "ortho" by sqrt(n), "backward" (and None) by nothing.
         out: the tensor to write into.
 
     Returns:
-        A complex tensor.
+        A complex tensor of input's shape, with s values along dim.
 
-    >>> clew.fft.fftn(clew.eye(2)).real
-    tensor([[2., 0.],
-            [0., 2.]])
+    Example:
+        >>> clew.fft.fftn(clew.eye(2)).real
+        tensor([[2., 0.],
+                [0., 2.]])
     """
     return to_complex("fftn", input, s, dim, norm, out, forward=True, grid=True)
 
@@ -231,18 +238,19 @@ def ifftn(
     """The inverse discrete Fourier transform along several dims.
 
     Args:
-        input: real or complex.
+        input: real or complex, of any shape.
         s: lengths of the transform; the input is cut, or padded with zeros, to them; -1 keeps one.
         dim: the dims to transform; all, or the last ones that s names, when not given.
         norm: "backward" (and None) divides by n, "ortho" by sqrt(n), "forward" by nothing.
         out: the tensor to write into.
 
     Returns:
-        A complex tensor.
+        A complex tensor of input's shape, with s values along dim.
 
-    >>> clew.fft.ifftn(clew.ones(2, 2)).real
-    tensor([[1., 0.],
-            [0., 0.]])
+    Example:
+        >>> clew.fft.ifftn(clew.ones(2, 2)).real
+        tensor([[1., 0.],
+                [0., 0.]])
     """
     return to_complex("ifftn", input, s, dim, norm, out, forward=False, grid=True)
 
@@ -259,18 +267,19 @@ def rfftn(
     """The transform of real values along several dims, of which the last keeps n // 2 + 1 values.
 
     Args:
-        input: real.
+        input: real, with 1 or more dims.
         s: lengths of the transform; the input is cut, or padded with zeros, to them; -1 keeps one.
         dim: the dims to transform; all, or the last ones that s names, when not given.
         norm: "forward" divides by n, "ortho" by sqrt(n), "backward" (and None) by nothing.
         out: the tensor to write into.
 
     Returns:
-        A complex tensor.
+        A complex tensor of input's shape, with s values along dim; s[-1] // 2 + 1 along the last.
 
-    >>> clew.fft.rfftn(clew.ones(2, 4)).real
-    tensor([[8., 0., 0.],
-            [0., 0., 0.]])
+    Example:
+        >>> clew.fft.rfftn(clew.ones(2, 4)).real
+        tensor([[8., 0., 0.],
+                [0., 0., 0.]])
     """
     return to_half("rfftn", input, s, dim, norm, out, forward=True, grid=True)
 
@@ -294,11 +303,12 @@ def irfftn(
         out: the tensor to write into.
 
     Returns:
-        A real tensor.
+        A real tensor of input's shape, with s values along dim.
 
-    >>> clew.fft.irfftn(clew.fft.rfftn(clew.ones(2, 3)), s=(2, 3))
-    tensor([[1., 1., 1.],
-            [1., 1., 1.]])
+    Example:
+        >>> clew.fft.irfftn(clew.fft.rfftn(clew.ones(2, 3)), s=(2, 3))
+        tensor([[1., 1., 1.],
+                [1., 1., 1.]])
     """
     return to_real("irfftn", input, s, dim, norm, out, forward=False, grid=True)
 
@@ -322,10 +332,11 @@ def hfftn(
         out: the tensor to write into.
 
     Returns:
-        A real tensor.
+        A real tensor of input's shape, with s values along dim.
 
-    >>> clew.fft.hfftn(clew.ones(1, 3))
-    tensor([[4., 0., 0., 0.]])
+    Example:
+        >>> clew.fft.hfftn(clew.ones(1, 3))
+        tensor([[4., 0., 0., 0.]])
     """
     return to_real("hfftn", input, s, dim, norm, out, forward=True, grid=True)
 
@@ -342,17 +353,18 @@ def ihfftn(
     """The inverse of hfftn: half of the Hermitian signal with a real spectrum.
 
     Args:
-        input: real.
+        input: real, with 1 or more dims.
         s: lengths of the transform; the input is cut, or padded with zeros, to them; -1 keeps one.
         dim: the dims to transform; all, or the last ones that s names, when not given.
         norm: "backward" (and None) divides by n, "ortho" by sqrt(n), "forward" by nothing.
         out: the tensor to write into.
 
     Returns:
-        A complex tensor.
+        A complex tensor of input's shape, with s values along dim; s[-1] // 2 + 1 along the last.
 
-    >>> clew.fft.ihfftn(clew.ones(2, 4)).real
-    tensor([[1., 0., 0.],
-            [0., 0., 0.]])
+    Example:
+        >>> clew.fft.ihfftn(clew.ones(2, 4)).real
+        tensor([[1., 0., 0.],
+                [0., 0., 0.]])
     """
     return to_half("ihfftn", input, s, dim, norm, out, forward=False, grid=True)

@@ -21,17 +21,18 @@ def fft(
     """The discrete Fourier transform: X[k] = sum_j x[j] exp(-2 pi i j k / n).
 
     Args:
-        input: real or complex.
+        input: real or complex, of any shape with 1 or more dims.
         n: length of the transform; the input is cut, or padded with zeros, to it.
         dim: the dim to transform.
         norm: "forward" divides by n, "ortho" by sqrt(n), "backward" (and None) by nothing.
         out: the tensor to write into.
 
     Returns:
-        A complex tensor.
+        A complex tensor of input's shape, with n values along dim.
 
-    >>> clew.fft.fft(clew.tensor([1.0, 2.0, 3.0, 4.0]))
-    tensor([10.+0.j, -2.+2.j, -2.+0.j, -2.-2.j])
+    Example:
+        >>> clew.fft.fft(clew.tensor([1.0, 2.0, 3.0, 4.0]))
+        tensor([10.+0.j, -2.+2.j, -2.+0.j, -2.-2.j])
     """
     return to_complex("fft", input, n, dim, norm, out, forward=True, grid=False)
 
@@ -48,17 +49,18 @@ def ifft(
     """The inverse transform: x[j] = sum_k X[k] exp(2 pi i j k / n) / n.
 
     Args:
-        input: real or complex.
+        input: real or complex, of any shape with 1 or more dims.
         n: length of the transform; the input is cut, or padded with zeros, to it.
         dim: the dim to transform.
         norm: "backward" (and None) divides by n, "ortho" by sqrt(n), "forward" by nothing.
         out: the tensor to write into.
 
     Returns:
-        A complex tensor.
+        A complex tensor of input's shape, with n values along dim.
 
-    >>> clew.fft.ifft(clew.fft.fft(clew.tensor([1.0, 2.0, 3.0, 4.0]))).real
-    tensor([1., 2., 3., 4.])
+    Example:
+        >>> clew.fft.ifft(clew.fft.fft(clew.tensor([1.0, 2.0, 3.0, 4.0]))).real
+        tensor([1., 2., 3., 4.])
     """
     return to_complex("ifft", input, n, dim, norm, out, forward=False, grid=False)
 
@@ -75,17 +77,18 @@ def rfft(
     """The first n // 2 + 1 values of the transform of real values; the others mirror them.
 
     Args:
-        input: real.
+        input: real, of any shape with 1 or more dims.
         n: length of the transform; the input is cut, or padded with zeros, to it.
         dim: the dim to transform.
         norm: "forward" divides by n, "ortho" by sqrt(n), "backward" (and None) by nothing.
         out: the tensor to write into.
 
     Returns:
-        A complex tensor.
+        A complex tensor of input's shape, with n // 2 + 1 values along dim.
 
-    >>> clew.fft.rfft(clew.tensor([1.0, 0.0, 0.0, 0.0]))
-    tensor([1.+0.j, 1.+0.j, 1.+0.j])
+    Example:
+        >>> clew.fft.rfft(clew.tensor([1.0, 0.0, 0.0, 0.0]))
+        tensor([1.+0.j, 1.+0.j, 1.+0.j])
     """
     return to_half("rfft", input, n, dim, norm, out, forward=True, grid=False)
 
@@ -109,10 +112,11 @@ def irfft(
         out: the tensor to write into.
 
     Returns:
-        A real tensor.
+        A real tensor of input's shape, with n values along dim.
 
-    >>> clew.fft.irfft(clew.fft.rfft(clew.tensor([1.0, 2.0, 3.0])), n=3)
-    tensor([1., 2., 3.])
+    Example:
+        >>> clew.fft.irfft(clew.fft.rfft(clew.tensor([1.0, 2.0, 3.0])), n=3)
+        tensor([1., 2., 3.])
     """
     return to_real("irfft", input, n, dim, norm, out, forward=False, grid=False)
 
@@ -136,10 +140,11 @@ def hfft(
         out: the tensor to write into.
 
     Returns:
-        A real tensor.
+        A real tensor of input's shape, with n values along dim.
 
-    >>> clew.fft.hfft(clew.tensor([1.0, 0.0, 0.0]))
-    tensor([1., 1., 1., 1.])
+    Example:
+        >>> clew.fft.hfft(clew.tensor([1.0, 0.0, 0.0]))
+        tensor([1., 1., 1., 1.])
     """
     return to_real("hfft", input, n, dim, norm, out, forward=True, grid=False)
 
@@ -156,16 +161,17 @@ def ihfft(
     """The inverse of hfft: the first half of the Hermitian signal with a real spectrum.
 
     Args:
-        input: real.
+        input: real, of any shape with 1 or more dims.
         n: length of the transform; the input is cut, or padded with zeros, to it.
         dim: the dim to transform.
         norm: "backward" (and None) divides by n, "ortho" by sqrt(n), "forward" by nothing.
         out: the tensor to write into.
 
     Returns:
-        A complex tensor.
+        A complex tensor of input's shape, with n // 2 + 1 values along dim.
 
-    >>> clew.fft.ihfft(clew.tensor([4.0, 4.0, 4.0, 4.0])).real
-    tensor([4., 0., 0.])
+    Example:
+        >>> clew.fft.ihfft(clew.tensor([4.0, 4.0, 4.0, 4.0])).real
+        tensor([4., 0., 0.])
     """
     return to_half("ihfft", input, n, dim, norm, out, forward=False, grid=False)

@@ -56,12 +56,13 @@ def jacrev(
         _preallocate_and_copy: accepted; it is about PyTorch's memory and never changes the result.
 
     Returns:
-        a function that gives, for every output and every chosen argument, a tensor of shape
-        ``output.shape + argument.shape``.
+        a function that gives, for every output and every chosen argument, a tensor of the output's
+        shape followed by the argument's.
 
-    >>> clew.func.jacrev(clew.sin)(clew.tensor([0.0, 0.0]))
-    tensor([[1., 0.],
-            [0., 1.]])
+    Example:
+        >>> clew.func.jacrev(clew.sin)(clew.tensor([0.0, 0.0]))
+        tensor([[1., 0.],
+                [0., 1.]])
     """
 
     @functools.wraps(func)
@@ -114,13 +115,20 @@ def jacfwd(
     """A function that gives the Jacobian of ``func``, computed column by column (forward mode).
 
     Args:
-        func, argnums, has_aux: as in :func:`jacrev`.
+        func: returns tensors; (tensors, aux) with has_aux.
+        argnums: which arguments to differentiate with respect to: an int or a tuple.
+        has_aux: func returns more that is handed through.
         randomness: as in :func:`vmap`.
         chunk_size: how many columns are computed at once; None: all.
 
-    >>> clew.func.jacfwd(clew.sin)(clew.tensor([0.0, 0.0]))
-    tensor([[1., 0.],
-            [0., 1.]])
+    Returns:
+        a function that gives, for every output and every chosen argument, a tensor of the output's
+        shape followed by the argument's.
+
+    Example:
+        >>> clew.func.jacfwd(clew.sin)(clew.tensor([0.0, 0.0]))
+        tensor([[1., 0.],
+                [0., 1.]])
     """
 
     @functools.wraps(func)
@@ -163,8 +171,17 @@ def jacfwd(
 def hessian(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
     """A function that gives the Hessian of ``func``: forward mode over reverse mode.
 
-    >>> clew.func.hessian(lambda x: (x**3).sum())(clew.tensor([1.0, 2.0]))
-    tensor([[ 6.,  0.],
-            [ 0., 12.]])
+    Args:
+        func: takes tensors and returns a real tensor.
+        argnums: which arguments to differentiate with respect to: an int or a tuple.
+
+    Returns:
+        a function that gives, for a result of one element and a chosen argument, a tensor of the
+        argument's shape twice; tuples of them for several arguments.
+
+    Example:
+        >>> clew.func.hessian(lambda x: (x**3).sum())(clew.tensor([1.0, 2.0]))
+        tensor([[ 6.,  0.],
+                [ 0., 12.]])
     """
     return jacfwd(jacrev(func, argnums), argnums)

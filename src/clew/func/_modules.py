@@ -26,10 +26,14 @@ def functional_call(
         tie_weights: tensors that the module holds under several names stay one.
         strict: raise when names are missing or unknown.
 
-    >>> layer = nn.Linear(2, 1)
-    >>> ones = {"weight": clew.ones(1, 2), "bias": clew.zeros(1)}
-    >>> clew.func.functional_call(layer, ones, (clew.tensor([2.0, 3.0]),))
-    tensor([5.])
+    Returns:
+        what the module returns.
+
+    Example:
+        >>> layer = nn.Linear(2, 1)
+        >>> ones = {"weight": clew.ones(1, 2), "bias": clew.zeros(1)}
+        >>> clew.func.functional_call(layer, ones, (clew.tensor([2.0, 3.0]),))
+        tensor([5.])
     """
     import importlib
 
@@ -73,9 +77,10 @@ def stack_module_state(models: Any) -> tuple[dict[str, Tensor], dict[str, Tensor
     Raises:
         RuntimeError: no module, or modules of different classes or modes.
 
-    >>> parameters, buffers = clew.func.stack_module_state([nn.Linear(3, 2) for _ in range(5)])
-    >>> parameters["weight"].shape
-    clew.Size([5, 2, 3])
+    Example:
+        >>> parameters, buffers = clew.func.stack_module_state([nn.Linear(3, 2) for _ in range(5)])
+        >>> parameters["weight"].shape
+        clew.Size([5, 2, 3])
     """
     from clew import stack
 
@@ -118,9 +123,10 @@ def replace_all_batch_norm_modules_(root: Any) -> Any:
 
     Returns: the module.
 
-    >>> net = clew.func.replace_all_batch_norm_modules_(nn.Sequential(nn.BatchNorm1d(2)))
-    >>> net[0].running_mean is None
-    True
+    Example:
+        >>> net = clew.func.replace_all_batch_norm_modules_(nn.Sequential(nn.BatchNorm1d(2)))
+        >>> net[0].running_mean is None
+        True
     """
     for module in root.modules():
         if "BatchNorm" in type(module).__name__ and "num_batches_tracked" in module._buffers:

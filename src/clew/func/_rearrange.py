@@ -57,11 +57,12 @@ def rearrange(
 
     Returns: a view where possible.
 
-    >>> x = clew.arange(6).reshape(2, 3)
-    >>> clew.func.rearrange(x, "a b -> b a").tolist()
-    [[0, 3], [1, 4], [2, 5]]
-    >>> clew.func.rearrange(x, "a (b c) -> (a b) c", c=1).shape
-    clew.Size([6, 1])
+    Example:
+        >>> x = clew.arange(6).reshape(2, 3)
+        >>> clew.func.rearrange(x, "a b -> b a").tolist()
+        [[0, 3], [1, 4], [2, 5]]
+        >>> clew.func.rearrange(x, "a (b c) -> (a b) c", c=1).shape
+        clew.Size([6, 1])
     """
     x: Tensor = tensor if isinstance(tensor, Tensor) else _C.functions["stack"](list(tensor))
     if pattern.count("->") != 1:

@@ -124,8 +124,9 @@ def grad_and_value(
     Returns:
         a function that gives (gradient, value), or (gradient, (value, aux)).
 
-    >>> clew.func.grad_and_value(lambda x: x**2)(clew.tensor(3.0))
-    (tensor(6.), tensor(9.))
+    Example:
+        >>> clew.func.grad_and_value(lambda x: x**2)(clew.tensor(3.0))
+        (tensor(6.), tensor(9.))
     """
 
     @functools.wraps(func)
@@ -163,15 +164,18 @@ def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> C
     """A function that gives the gradient of ``func``.
 
     Args:
-        func, argnums, has_aux: as in :func:`grad_and_value`.
+        func: returns a real tensor of one element; (tensor, anything) with has_aux.
+        argnums: which arguments to differentiate with respect to: an int or a tuple.
+        has_aux: func returns more that is handed through.
 
     Returns:
         a function that gives the gradient, or (gradient, aux).
 
-    >>> clew.func.grad(clew.sin)(clew.tensor(0.0))
-    tensor(1.)
-    >>> clew.func.vmap(clew.func.grad(lambda x: x**3))(clew.tensor([1.0, 2.0]))
-    tensor([ 3., 12.])
+    Example:
+        >>> clew.func.grad(clew.sin)(clew.tensor(0.0))
+        tensor(1.)
+        >>> clew.func.vmap(clew.func.grad(lambda x: x**3))(clew.tensor([1.0, 2.0]))
+        tensor([ 3., 12.])
     """
     both = grad_and_value(func, argnums, has_aux)
 
@@ -195,9 +199,10 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         (output, vjp_fn) or (output, vjp_fn, aux); vjp_fn takes a cotangent shaped as the output
         and gives a tuple with one result for each primal.
 
-    >>> y, pull = clew.func.vjp(lambda x: x**2, clew.tensor([1.0, 2.0]))
-    >>> pull(clew.ones(2))
-    (tensor([2., 4.]),)
+    Example:
+        >>> y, pull = clew.func.vjp(lambda x: x**2, clew.tensor([1.0, 2.0]))
+        >>> pull(clew.ones(2))
+        (tensor([2., 4.]),)
     """
     outer = _C.is_grad_enabled()
     with enable_grad():
@@ -273,15 +278,17 @@ def jvp(
 
     Args:
         func: takes the primals.
-        primals, tangents: tuples of the same structure.
+        primals: a tuple of tensors, in nested containers too.
+        tangents: a tuple of the same structure, with a tensor of each primal's shape.
         strict: raise when an output does not depend on the primals, instead of giving zeros.
         has_aux: func returns (output, aux).
 
     Returns:
         (output, tangent) or (output, tangent, aux).
 
-    >>> clew.func.jvp(clew.sin, (clew.tensor(0.0),), (clew.tensor(2.0),))
-    (tensor(0.), tensor(2.))
+    Example:
+        >>> clew.func.jvp(clew.sin, (clew.tensor(0.0),), (clew.tensor(2.0),))
+        (tensor(0.), tensor(2.))
     """
     outer = _C.is_grad_enabled()
     given, pushed, spec = _check_tangents(primals, tangents)
@@ -347,9 +354,18 @@ def pushforward(func: Callable[..., Any], primals: tuple[Any, ...], has_aux: boo
 def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
     """The output of ``func`` at the primals, and its linear part there: tangents to tangents.
 
-    >>> y, push = clew.func.linearize(clew.sin, clew.tensor(0.0))
-    >>> push(clew.tensor(2.0))
-    tensor(2.)
+    Args:
+        func: takes the primals; its operations are differentiable.
+        primals: tensors, in nested containers too.
+
+    Returns:
+        (output, push); push takes one tangent for each primal, of its shape, and gives the
+        output's.
+
+    Example:
+        >>> y, push = clew.func.linearize(clew.sin, clew.tensor(0.0))
+        >>> push(clew.tensor(2.0))
+        tensor(2.)
     """
     output, push, _, out_spec = pushforward(func, primals)
     given, spec = tree_flatten(primals)
@@ -371,6 +387,14 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
     Args:
         func: any function.
         remove: "mutations" or "mutations_and_views", as in PyTorch.
+
+    Returns:
+        func.
+
+    Example:
+        >>> def twice(x): return x.clone().mul_(2)
+        >>> clew.func.functionalize(twice)(clew.tensor(3.0))
+        tensor(6.)
     """
     if remove not in ("mutations", "mutations_and_views"):
         raise RuntimeError(
@@ -391,6 +415,14 @@ def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
     Args:
         tensor: any tensor.
         recurse: show all open levels; False: the innermost only.
+
+    Returns:
+        the tensor behind it, with the dims of the samples; any other tensor as it is.
+
+    Example:
+        >>> def total(x): return clew.func.debug_unwrap(x).sum() + 0 * x
+        >>> clew.func.vmap(total)(clew.tensor([1.0, 2.0]))
+        tensor([3., 3.])
     """
     levels = _C._levels(tensor)
     if not levels:

@@ -178,9 +178,10 @@ def vmap(
     Raises:
         ValueError: in_dims or out_dims do not fit, or mapped sizes differ.
 
-    >>> x, y = clew.tensor([[1.0, 2.0], [3.0, 4.0]]), clew.tensor([10.0, 100.0])
-    >>> clew.func.vmap(clew.dot, in_dims=(0, None))(x, y)
-    tensor([210., 430.])
+    Example:
+        >>> x, y = clew.tensor([[1.0, 2.0], [3.0, 4.0]]), clew.tensor([10.0, 100.0])
+        >>> clew.func.vmap(clew.dot, in_dims=(0, None))(x, y)
+        tensor([210., 430.])
     """
     if randomness not in ("error", "different", "same"):
         raise RuntimeError(

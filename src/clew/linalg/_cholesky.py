@@ -97,16 +97,18 @@ def cholesky_ex(
     """The Cholesky factor, with a number that tells whether it exists instead of an error.
 
     Args:
-        input: hermitian positive definite matrices; one triangle is read.
+        input: A, (*, n, n), hermitian positive definite matrices; one triangle is read.
         upper: give the upper factor U, A = U^H U.
         check_errors: raise as cholesky does.
         out: a pair of tensors that receive the result.
 
     Returns:
-        (L, info); info is 0, or the order of the leading minor that is not positive definite.
+        (L, info), (*, n, n) and int32 (*); info is 0, or the order of the leading minor that is not
+        positive definite.
 
-    >>> clew.linalg.cholesky_ex(-clew.eye(2)).info
-    tensor(1, dtype=clew.int32)
+    Example:
+        >>> clew.linalg.cholesky_ex(-clew.eye(2)).info
+        tensor(1, dtype=clew.int32)
     """
     check_matrix("linalg.cholesky_ex", input, square=True)
     made = _factor(input, upper=bool(upper), name="linalg.cholesky_ex", check=check_errors)
@@ -118,7 +120,8 @@ def cholesky(input: Tensor, *, upper: bool = False, out: Tensor | None = None) -
     """The lower triangular L of A = L L^H.
 
     Args:
-        input: A, (*, n, n), hermitian and positive definite; one triangle is read.
+        input: A, (*, n, n), floating point or complex, hermitian and positive definite; one
+            triangle is read.
         upper: give the upper factor U, A = U^H U.
         out: a tensor that receives the result.
 
@@ -128,9 +131,10 @@ def cholesky(input: Tensor, *, upper: bool = False, out: Tensor | None = None) -
     Raises:
         LinAlgError: a matrix is not positive definite.
 
-    >>> clew.linalg.cholesky(clew.tensor([[4.0, 2.0], [2.0, 5.0]]))
-    tensor([[2., 0.],
-            [1., 2.]])
+    Example:
+        >>> clew.linalg.cholesky(clew.tensor([[4.0, 2.0], [2.0, 5.0]]))
+        tensor([[2., 0.],
+                [1., 2.]])
     """
     return _cholesky("linalg.cholesky", input, upper, out)
 
@@ -207,9 +211,10 @@ def cholesky_inverse(input: Tensor, upper: bool = False, *, out: Tensor | None =
     Returns:
         (*, n, n), (L L^H)^-1 or (L^H L)^-1.
 
-    >>> clew.cholesky_inverse(2 * clew.eye(2))
-    tensor([[0.2500, 0.0000],
-            [0.0000, 0.2500]])
+    Example:
+        >>> clew.cholesky_inverse(2 * clew.eye(2))
+        tensor([[0.2500, 0.0000],
+                [0.0000, 0.2500]])
     """
     check_matrix("cholesky_inverse", input, "L", square=True)
     return write_out("cholesky_inverse", _inverse(input, upper=bool(upper)), out, converts=True)
@@ -230,9 +235,10 @@ def cholesky_solve(
     Returns:
         (*, n, k).
 
-    >>> clew.cholesky_solve(clew.ones(2, 1), 2 * clew.eye(2))
-    tensor([[0.2500],
-            [0.2500]])
+    Example:
+        >>> clew.cholesky_solve(clew.ones(2, 1), 2 * clew.eye(2))
+        tensor([[0.2500],
+                [0.2500]])
     """
     check_matrix("cholesky_solve", input, "B")
     check_matrix("cholesky_solve", input2, "L", square=True)

@@ -79,8 +79,9 @@ def det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     Returns:
         (*); the derivative is right for singular matrices too.
 
-    >>> clew.linalg.det(clew.tensor([[2.0, 0.0], [0.0, 4.0]]))
-    tensor(8.)
+    Example:
+        >>> clew.linalg.det(clew.tensor([[2.0, 0.0], [0.0, 4.0]]))
+        tensor(8.)
     """
     check_matrix("linalg.det", A, square=True)
     return write_out("linalg.det", _det(A), out)
@@ -124,8 +125,9 @@ def slogdet(A: Tensor, *, out: Any = None) -> SlogDet:
     Returns:
         (sign, logabsdet), both (*): det(A) = sign * exp(logabsdet); 0 and -inf when A is singular.
 
-    >>> clew.linalg.slogdet(-clew.eye(3))[0]
-    tensor(-1.)
+    Example:
+        >>> clew.linalg.slogdet(-clew.eye(3))[0]
+        tensor(-1.)
     """
     check_matrix("linalg.slogdet", A, square=True)
     return write_out("linalg.slogdet", SlogDet(*_slogdet(A)), out)
@@ -140,8 +142,9 @@ def logdet(input: Tensor) -> Tensor:
     Returns:
         (*).
 
-    >>> clew.logdet(clew.eye(3))
-    tensor(0.)
+    Example:
+        >>> clew.logdet(clew.eye(3))
+        tensor(0.)
     """
     check_matrix("logdet", input, square=True)
     sign, log = _slogdet(input)

@@ -132,8 +132,9 @@ def eigh(input: Tensor, UPLO: str = "L", *, out: Any = None) -> Eigen:
         (eigenvalues, eigenvectors): (*, n), real and ascending; (*, n, n), columns. Where
         eigenvalues are equal, the eigenvectors' derivative does not exist.
 
-    >>> clew.linalg.eigh(clew.tensor([[2.0, 0.0], [0.0, 1.0]])).eigenvalues
-    tensor([1., 2.])
+    Example:
+        >>> clew.linalg.eigh(clew.tensor([[2.0, 0.0], [0.0, 1.0]])).eigenvalues
+        tensor([1., 2.])
     """
     uplo = _uplo("linalg.eigh", input, UPLO)
     return write_out("linalg.eigh", Eigen(*_eigh(input, uplo=uplo, name="linalg.eigh")), out)
@@ -151,8 +152,9 @@ def eigvalsh(input: Tensor, UPLO: str = "L", *, out: Tensor | None = None) -> Te
     Returns:
         (*, n), real.
 
-    >>> clew.linalg.eigvalsh(clew.tensor([[2.0, 0.0], [0.0, 1.0]]))
-    tensor([1., 2.])
+    Example:
+        >>> clew.linalg.eigvalsh(clew.tensor([[2.0, 0.0], [0.0, 1.0]]))
+        tensor([1., 2.])
     """
     uplo = _uplo("linalg.eigvalsh", input, UPLO)
     if input.requires_grad and _C.is_grad_enabled():
@@ -237,8 +239,9 @@ def eig(input: Tensor, *, out: Any = None) -> Eigen:
         (eigenvalues, eigenvectors), complex: (*, n), in no particular order; (*, n, n), columns of
         length 1.
 
-    >>> clew.linalg.eig(clew.tensor([[0.0, 1.0], [-1.0, 0.0]])).eigenvalues.imag.abs()
-    tensor([1., 1.])
+    Example:
+        >>> clew.linalg.eig(clew.tensor([[0.0, 1.0], [-1.0, 0.0]])).eigenvalues.imag.abs()
+        tensor([1., 1.])
     """
     check_matrix("linalg.eig", input, square=True)
     return write_out("linalg.eig", Eigen(*_eig(input, name="linalg.eig")), out, converts=True)
@@ -255,8 +258,9 @@ def eigvals(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     Returns:
         (*, n), complex, in no particular order.
 
-    >>> clew.linalg.eigvals(clew.tensor([[2.0, 1.0], [0.0, 2.0]]))
-    tensor([2.+0.j, 2.+0.j])
+    Example:
+        >>> clew.linalg.eigvals(clew.tensor([[2.0, 1.0], [0.0, 2.0]]))
+        tensor([2.+0.j, 2.+0.j])
     """
     check_matrix("linalg.eigvals", input, square=True)
     if input.requires_grad and _C.is_grad_enabled():

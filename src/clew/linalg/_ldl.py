@@ -162,11 +162,13 @@ def ldl_factor(input: Tensor, *, hermitian: bool = False, out: Any = None) -> LD
         out: a pair of tensors that receive the result.
 
     Returns:
-        (LD, pivots); a negative pivot, twice, marks a 2 by 2 block of D. There is no derivative.
+        (LD, pivots), (*, n, n) and int32 (*, n); a negative pivot, twice, marks a 2 by 2 block of
+        D. There is no derivative.
 
-    >>> clew.linalg.ldl_factor(clew.tensor([[2.0, 1.0], [1.0, 2.0]])).LD
-    tensor([[2.0000, 0.0000],
-            [0.5000, 1.5000]])
+    Example:
+        >>> clew.linalg.ldl_factor(clew.tensor([[2.0, 1.0], [1.0, 2.0]])).LD
+        tensor([[2.0000, 0.0000],
+                [0.5000, 1.5000]])
     """
     check_matrix("linalg.ldl_factor", input, square=True)
     made = _ldl(
@@ -187,10 +189,12 @@ def ldl_factor_ex(
         out: three tensors that receive the result.
 
     Returns:
-        (LD, pivots, info); info is 0, or the number of the first zero in D.
+        (LD, pivots, info), (*, n, n), int32 (*, n) and int32 (*); info is 0, or the number of the
+        first zero in D.
 
-    >>> clew.linalg.ldl_factor_ex(clew.zeros(1, 1)).info
-    tensor(1, dtype=clew.int32)
+    Example:
+        >>> clew.linalg.ldl_factor_ex(clew.zeros(1, 1)).info
+        tensor(1, dtype=clew.int32)
     """
     name = "linalg.ldl_factor_ex"
     check_matrix(name, input, square=True)
@@ -269,7 +273,7 @@ def ldl_solve(
 
     Args:
         LD: (*, n, n), as ldl_factor gives it.
-        pivots: (*, n).
+        pivots: (*, n), int32.
         B: (*, n, k).
         hermitian: as it was given to ldl_factor.
         out: a tensor that receives the result.
@@ -277,10 +281,11 @@ def ldl_solve(
     Returns:
         (*, n, k); there is no derivative.
 
-    >>> A = clew.tensor([[2.0, 0.0], [0.0, 4.0]])
-    >>> clew.linalg.ldl_solve(*clew.linalg.ldl_factor(A), clew.ones(2, 1))
-    tensor([[0.5000],
-            [0.2500]])
+    Example:
+        >>> A = clew.tensor([[2.0, 0.0], [0.0, 4.0]])
+        >>> clew.linalg.ldl_solve(*clew.linalg.ldl_factor(A), clew.ones(2, 1))
+        tensor([[0.5000],
+                [0.2500]])
     """
     name = "linalg.ldl_solve"
     check_matrix(name, LD, "LD", square=True)

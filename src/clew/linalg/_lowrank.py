@@ -44,8 +44,9 @@ def svd_lowrank(A: Tensor, q: int | None = 6, niter: int = 2, M: Tensor | None =
     Returns:
         (U, S, V): (*, m, q), (*, q), (*, n, q).
 
-    >>> clew.svd_lowrank(clew.ones(3, 4), q=1)[1]
-    tensor([3.4641])
+    Example:
+        >>> clew.svd_lowrank(clew.ones(3, 4), q=1)[1]
+        tensor([3.4641])
     """
     name = "svd_lowrank"
     check_matrix(name, A)
@@ -82,9 +83,10 @@ def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int
     Returns:
         (U, S, V); the columns of V are the directions.
 
-    >>> clew.pca_lowrank(clew.tensor([[1.0, 2.0], [3.0, 2.0]]), q=1)[2].abs()
-    tensor([[1.],
-            [0.]])
+    Example:
+        >>> clew.pca_lowrank(clew.tensor([[1.0, 2.0], [3.0, 2.0]]), q=1)[2].abs()
+        tensor([[1.],
+                [0.]])
     """
     name = "pca_lowrank"
     check_matrix(name, A)
@@ -161,8 +163,9 @@ def lobpcg(
     Returns:
         (E, X): (*, k) and (*, m, k), the best first.
 
-    >>> clew.lobpcg(clew.diag(clew.arange(1.0, 7.0)), k=2)[0].round()
-    tensor([6., 5.])
+    Example:
+        >>> clew.lobpcg(clew.diag(clew.arange(1.0, 7.0)), k=2)[0].round()
+        tensor([6., 5.])
     """
     name = "lobpcg"
     check_matrix(name, A, square=True)

@@ -51,14 +51,15 @@ def lstsq(
         out: four tensors that receive the result.
 
     Returns:
-        (solution, residuals, rank, singular_values). The residuals' squares are told when m > n
-        and the rank is n, and not by gelsy; the rank not by gels; the singular values by gelsd
-        and gelss.
+        (solution, residuals, rank, singular_values): (*, n, k), (*, k), (*) and (*, min(m, n)). The
+        residuals' squares are told when m > n and the rank is n, and not by gelsy; the rank not by
+        gels; the singular values by gelsd and gelss. What is not told is empty.
 
-    >>> A = clew.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
-    >>> clew.linalg.lstsq(A, clew.tensor([[1.0], [2.0], [3.0]])).solution
-    tensor([[1.],
-            [2.]])
+    Example:
+        >>> A = clew.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
+        >>> clew.linalg.lstsq(A, clew.tensor([[1.0], [2.0], [3.0]])).solution
+        tensor([[1.],
+                [2.]])
     """
     name = "linalg.lstsq"
     check_matrix(name, input, "input")

@@ -186,15 +186,16 @@ def lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> LUFactor:
         out: a pair of tensors that receive the result.
 
     Returns:
-        (LU, pivots): L below the diagonal (its diagonal is 1), U in and above it; row i was
-        exchanged with row pivots[i] - 1.
+        (LU, pivots), (*, m, n) and int32 (*, min(m, n)): L below the diagonal (its diagonal is 1),
+        U in and above it; row i was exchanged with row pivots[i] - 1.
 
     Raises:
         LinAlgError: a pivot is zero.
 
-    >>> clew.linalg.lu_factor(clew.tensor([[1.0, 2.0], [2.0, 3.0]])).LU
-    tensor([[2.0000, 3.0000],
-            [0.5000, 0.5000]])
+    Example:
+        >>> clew.linalg.lu_factor(clew.tensor([[1.0, 2.0], [2.0, 3.0]])).LU
+        tensor([[2.0000, 3.0000],
+                [0.5000, 0.5000]])
     """
     lu, pivots, _ = _factored("linalg.lu_factor", A, pivot, True)
     return write_out("linalg.lu_factor", LUFactor(lu, pivots), out)
@@ -212,10 +213,12 @@ def lu_factor_ex(
         out: three tensors that receive the result.
 
     Returns:
-        (LU, pivots, info); info is 0, or the number of the first zero pivot.
+        (LU, pivots, info), (*, m, n), int32 (*, min(m, n)) and int32 (*); info is 0, or the number
+        of the first zero pivot.
 
-    >>> clew.linalg.lu_factor_ex(clew.zeros(2, 2)).info
-    tensor(1, dtype=clew.int32)
+    Example:
+        >>> clew.linalg.lu_factor_ex(clew.zeros(2, 2)).info
+        tensor(1, dtype=clew.int32)
     """
     made = _factored("linalg.lu_factor_ex", A, pivot, check_errors)
     return write_out("linalg.lu_factor_ex", LUFactorEx(*made), out)
@@ -232,9 +235,10 @@ def lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> LU:
     Returns:
         (P, L, U): (*, m, m), (*, m, k), (*, k, n) with k = min(m, n).
 
-    >>> clew.linalg.lu(clew.tensor([[1.0, 2.0], [2.0, 3.0]])).U
-    tensor([[2.0000, 3.0000],
-            [0.0000, 0.5000]])
+    Example:
+        >>> clew.linalg.lu(clew.tensor([[1.0, 2.0], [2.0, 3.0]])).U
+        tensor([[2.0000, 3.0000],
+                [0.0000, 0.5000]])
     """
     compact, pivots, _ = _factored("linalg.lu", A, pivot, False)
     if _C._plain(compact) and not compact.is_meta:
@@ -290,9 +294,10 @@ def lu_unpack(
     Returns:
         (P, L, U).
 
-    >>> clew.lu_unpack(*clew.linalg.lu_factor(clew.eye(2))).P
-    tensor([[1., 0.],
-            [0., 1.]])
+    Example:
+        >>> clew.lu_unpack(*clew.linalg.lu_factor(clew.eye(2))).P
+        tensor([[1., 0.],
+                [0., 1.]])
     """
     check_matrix("lu_unpack", LU_data, "LU_data")
     empty = LU_data.new_empty((0,))
@@ -326,10 +331,11 @@ def lu_solve(
     Returns:
         X, of the shape of B with the batch dims of both.
 
-    >>> A = clew.tensor([[2.0, 0.0], [0.0, 4.0]])
-    >>> clew.linalg.lu_solve(*clew.linalg.lu_factor(A), clew.ones(2, 1))
-    tensor([[0.5000],
-            [0.2500]])
+    Example:
+        >>> A = clew.tensor([[2.0, 0.0], [0.0, 4.0]])
+        >>> clew.linalg.lu_solve(*clew.linalg.lu_factor(A), clew.ones(2, 1))
+        tensor([[0.5000],
+                [0.2500]])
     """
     return _solved("linalg.lu_solve", LU, pivots, B, left, adjoint, out)
 

@@ -30,19 +30,20 @@ def matrix_norm(
     """The norm of matrices.
 
     Args:
-        input: at least two dims.
-        ord: "fro", "nuc" (the sum of singular values), 2, -2 (the greatest, the least), 1, -1
-            (of the columns' sums of absolute values), inf, -inf (of the rows').
+        input: at least two dims, (*, m, n) by default; floating point or complex.
+        ord: "fro", "nuc" (the sum of singular values), 2, -2 (the greatest, the least), 1, -1 (of
+            the columns' sums of absolute values), inf, -inf (of the rows').
         dim: the two dims of the matrices.
         keepdim: keep these dims with size 1.
         dtype: convert input to this first.
         out: a tensor that receives the result.
 
     Returns:
-        real; the shape of A without dim.
+        real; the shape of input without dim.
 
-    >>> clew.linalg.matrix_norm(clew.tensor([[0.0, 3.0], [4.0, 0.0]]), 2)
-    tensor(4.)
+    Example:
+        >>> clew.linalg.matrix_norm(clew.tensor([[0.0, 3.0], [4.0, 0.0]]), 2)
+        tensor(4.)
     """
     name = "linalg.matrix_norm"
     check_tensor(name, "A", input)
@@ -119,7 +120,7 @@ def norm(
     """A vector norm, or a matrix norm when two dims (or a text order) are given.
 
     Args:
-        input: the tensor.
+        input: the tensor, of any shape; floating point or complex.
         ord: the order; None is 2 of all elements.
         dim: one dim or two; None takes all, of which there must be one or two when ord is given.
         keepdim: keep these dims with size 1.
@@ -127,10 +128,11 @@ def norm(
         dtype: convert input to this first.
 
     Returns:
-        real.
+        real; the shape of input without dim.
 
-    >>> clew.linalg.norm(clew.tensor([3.0, 4.0]))
-    tensor(5.)
+    Example:
+        >>> clew.linalg.norm(clew.tensor([3.0, 4.0]))
+        tensor(5.)
     """
     check_tensor("linalg.norm", "A", input)
     if dim is None and ord is not None:
@@ -163,8 +165,9 @@ def nuclear_norm(
     Returns:
         real.
 
-    >>> clew.nuclear_norm(clew.eye(3))
-    tensor(3.)
+    Example:
+        >>> clew.nuclear_norm(clew.eye(3))
+        tensor(3.)
     """
     check_tensor("nuclear_norm", "input", input)
     if isinstance(dim, bool):

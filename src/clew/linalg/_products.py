@@ -30,8 +30,9 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Tensor | None = None) ->
     Returns:
         the broadcast shape without dim.
 
-    >>> clew.linalg.vecdot(clew.ones(3), clew.ones(3))
-    tensor(3.)
+    Example:
+        >>> clew.linalg.vecdot(clew.ones(3), clew.ones(3))
+        tensor(3.)
     """
     name = "linalg.vecdot"
     check_tensor(name, "x", x)
@@ -59,16 +60,17 @@ def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
     """The diagonal of the matrices in the dims dim1 and dim2, as a view.
 
     Args:
-        A: at least two dims.
+        A: at least two dims, (*, m, n) by default.
         offset: above the diagonal, when positive.
         dim1: the rows.
         dim2: the columns.
 
     Returns:
-        the shape of A without the two, and the diagonal's length last.
+        (*, k): the shape of A without the two, and the diagonal's length last.
 
-    >>> clew.linalg.diagonal(clew.ones(4, 2, 3)).shape
-    clew.Size([4, 2])
+    Example:
+        >>> clew.linalg.diagonal(clew.ones(4, 2, 3)).shape
+        clew.Size([4, 2])
     """
     check_tensor("linalg.diagonal", "A", A)
     return A.diagonal(offset, dim1, dim2)
@@ -79,7 +81,7 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Tensor | None = N
     """The cross product of 3-vectors along ``dim``.
 
     Args:
-        input: size 3 in dim.
+        input: floating point, integer or complex, of size 3 in dim.
         other: of as many dims; both are broadcast.
         dim: the dim of the vectors.
         out: a tensor that receives the result.
@@ -87,8 +89,9 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Tensor | None = N
     Returns:
         the broadcast shape.
 
-    >>> clew.linalg.cross(clew.tensor([1.0, 0.0, 0.0]), clew.tensor([0.0, 1.0, 0.0]))
-    tensor([0., 0., 1.])
+    Example:
+        >>> clew.linalg.cross(clew.tensor([1.0, 0.0, 0.0]), clew.tensor([0.0, 1.0, 0.0]))
+        tensor([0., 0., 1.])
     """
     name = "linalg.cross"
     check_tensor(name, "input", input)
@@ -123,10 +126,11 @@ def vander(x: Tensor, N: int | None = None) -> Tensor:
     Returns:
         (*, n, N).
 
-    >>> clew.linalg.vander(clew.tensor([1, 2, 3]))
-    tensor([[1, 1, 1],
-            [1, 2, 4],
-            [1, 3, 9]])
+    Example:
+        >>> clew.linalg.vander(clew.tensor([1, 2, 3]))
+        tensor([[1, 1, 1],
+                [1, 2, 4],
+                [1, 3, 9]])
     """
     check_tensor("linalg.vander", "x", x)
     if x.dtype in (_dtypes.bool, _dtypes.float16, _dtypes.bfloat16):
@@ -164,9 +168,10 @@ def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
     Returns:
         (*, m, m).
 
-    >>> clew.linalg.matrix_power(clew.tensor([[1.0, 1.0], [0.0, 1.0]]), 3)
-    tensor([[1., 3.],
-            [0., 1.]])
+    Example:
+        >>> clew.linalg.matrix_power(clew.tensor([[1.0, 1.0], [0.0, 1.0]]), 3)
+        tensor([[1., 3.],
+                [0., 1.]])
     """
     name = "linalg.matrix_power"
     check_tensor(name, "A", input)
@@ -275,9 +280,10 @@ def matrix_exp(input: Tensor) -> Tensor:
     Returns:
         (*, n, n); differentiable to any order.
 
-    >>> clew.linalg.matrix_exp(clew.tensor([[0.0, 1.0], [0.0, 0.0]]))
-    tensor([[1., 1.],
-            [0., 1.]])
+    Example:
+        >>> clew.linalg.matrix_exp(clew.tensor([[0.0, 1.0], [0.0, 0.0]]))
+        tensor([[1., 1.],
+                [0., 1.]])
     """
     check_tensor("linalg.matrix_exp", "A", input)
     _check_square("linalg.matrix_exp", input)

@@ -105,8 +105,9 @@ def qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> QR:
     Returns:
         (Q, R), (*, m, k) and (*, k, n).
 
-    >>> clew.linalg.qr(clew.tensor([[3.0], [4.0]])).R.abs()
-    tensor([[5.]])
+    Example:
+        >>> clew.linalg.qr(clew.tensor([[3.0], [4.0]])).R.abs()
+        tensor([[5.]])
     """
     return _factors("linalg.qr", A, mode, out)
 
@@ -159,8 +160,9 @@ def geqrf(input: Tensor, *, out: Any = None) -> Geqrf:
     Returns:
         (a, tau): R in and above the diagonal of a, the reflections below it; tau (*, min(m, n)).
 
-    >>> clew.geqrf(clew.eye(2)).tau.shape
-    clew.Size([2])
+    Example:
+        >>> clew.geqrf(clew.eye(2)).tau.shape
+        clew.Size([2])
     """
     check_matrix("geqrf", input, "input")
     return write_out("geqrf", Geqrf(*_geqrf(input)), out, converts=True)
@@ -203,10 +205,11 @@ def householder_product(input: Tensor, tau: Tensor, *, out: Tensor | None = None
     Returns:
         (*, m, n).
 
-    >>> a, tau = clew.geqrf(clew.tensor([[3.0], [4.0]]))
-    >>> clew.linalg.householder_product(a, tau).abs()
-    tensor([[0.6000],
-            [0.8000]])
+    Example:
+        >>> a, tau = clew.geqrf(clew.tensor([[3.0], [4.0]]))
+        >>> clew.linalg.householder_product(a, tau).abs()
+        tensor([[0.6000],
+                [0.8000]])
     """
     name = "linalg.householder_product"
     _check_reflections(name, input, tau, "input")
@@ -249,9 +252,10 @@ def ormqr(
     Returns:
         the shape of other.
 
-    >>> a, tau = clew.geqrf(clew.tensor([[3.0], [4.0]]))
-    >>> clew.ormqr(a, tau, clew.tensor([[3.0], [4.0]]), transpose=True)[0].abs()
-    tensor([5.])
+    Example:
+        >>> a, tau = clew.geqrf(clew.tensor([[3.0], [4.0]]))
+        >>> clew.ormqr(a, tau, clew.tensor([[3.0], [4.0]]), transpose=True)[0].abs()
+        tensor([5.])
     """
     _check_reflections("ormqr", input, input2, "input")
     check_matrix("ormqr", input3, "other")

@@ -140,8 +140,9 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None)
     Raises:
         LinAlgError: a matrix is singular.
 
-    >>> clew.linalg.solve(clew.tensor([[2.0, 0.0], [0.0, 4.0]]), clew.tensor([2.0, 2.0]))
-    tensor([1.0000, 0.5000])
+    Example:
+        >>> clew.linalg.solve(clew.tensor([[2.0, 0.0], [0.0, 4.0]]), clew.tensor([2.0, 2.0]))
+        tensor([1.0000, 0.5000])
     """
     return write_out("linalg.solve", _solve_any("linalg.solve", A, B, left, True)[0], out)
 
@@ -149,8 +150,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None)
 def solve_ex(
     A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False, out: Any = None
 ) -> SolveEx:
-    """The solution of a linear system, with a number that tells whether it exists instead of an
-    error.
+    """The solution of a linear system, with a number that tells whether it exists, not an error.
 
     Args:
         A: (*, n, n).
@@ -160,10 +160,12 @@ def solve_ex(
         out: a pair of tensors that receive the result.
 
     Returns:
-        (result, info); info is 0, or the index of the first zero pivot (the result is nan then).
+        (result, info), of the shape of B and int32 (*); info is 0, or the index of the first zero
+        pivot (the result is nan then).
 
-    >>> clew.linalg.solve_ex(clew.zeros(1, 1), clew.ones(1)).info
-    tensor(1, dtype=clew.int32)
+    Example:
+        >>> clew.linalg.solve_ex(clew.zeros(1, 1), clew.ones(1)).info
+        tensor(1, dtype=clew.int32)
     """
     x, info = _solve_any("linalg.solve_ex", A, B, left, check_errors)
     return write_out("linalg.solve_ex", SolveEx(x, info), out)
@@ -241,9 +243,10 @@ def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     Raises:
         LinAlgError: a matrix is singular.
 
-    >>> clew.linalg.inv(clew.tensor([[2.0, 0.0], [0.0, 4.0]]))
-    tensor([[0.5000, 0.0000],
-            [0.0000, 0.2500]])
+    Example:
+        >>> clew.linalg.inv(clew.tensor([[2.0, 0.0], [0.0, 4.0]]))
+        tensor([[0.5000, 0.0000],
+                [0.0000, 0.2500]])
     """
     check_matrix("linalg.inv", A, square=True)
     return write_out("linalg.inv", _inv(A, name="linalg.inv", check=True)[0], out)
@@ -259,10 +262,12 @@ def inv_ex(A: Tensor, *, check_errors: bool = False, out: Any = None) -> InvEx:
         out: a pair of tensors that receive the result.
 
     Returns:
-        (inverse, info); info is 0, or the index of the first zero pivot (the inverse is nan then).
+        (inverse, info), (*, n, n) and int32 (*); info is 0, or the index of the first zero pivot
+        (the inverse is nan then).
 
-    >>> clew.linalg.inv_ex(clew.zeros(1, 1)).info
-    tensor(1, dtype=clew.int32)
+    Example:
+        >>> clew.linalg.inv_ex(clew.zeros(1, 1)).info
+        tensor(1, dtype=clew.int32)
     """
     check_matrix("linalg.inv_ex", A, square=True)
     made = _inv(A, name="linalg.inv_ex", check=check_errors)
@@ -285,8 +290,9 @@ def tensorinv(input: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tens
     Returns:
         the shape A.shape[ind:] + A.shape[:ind].
 
-    >>> clew.linalg.tensorinv(clew.eye(6).reshape(6, 2, 3), ind=1).shape
-    clew.Size([2, 3, 6])
+    Example:
+        >>> clew.linalg.tensorinv(clew.eye(6).reshape(6, 2, 3), ind=1).shape
+        clew.Size([2, 3, 6])
     """
     check_tensor("linalg.tensorinv", "A", input)
     if ind <= 0:
@@ -318,9 +324,10 @@ def tensorsolve(
     Returns:
         X, of the shape of A's last dims.
 
-    >>> A = clew.eye(6).reshape(2, 3, 2, 3)
-    >>> clew.linalg.tensorsolve(A, clew.ones(2, 3)).shape
-    clew.Size([2, 3])
+    Example:
+        >>> A = clew.eye(6).reshape(2, 3, 2, 3)
+        >>> clew.linalg.tensorsolve(A, clew.ones(2, 3)).shape
+        clew.Size([2, 3])
     """
     name = "linalg.tensorsolve"
     check_tensor(name, "A", input)

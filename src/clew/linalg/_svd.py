@@ -159,11 +159,13 @@ def svd(
         out: three tensors that receive the result.
 
     Returns:
-        (U, S, Vh); S is real and descending. Where singular values are equal or zero, the
+        (U, S, Vh): S, (*, k), is real and descending; with full_matrices U and Vh are (*, m, m) and
+        (*, n, n), else (*, m, k) and (*, k, n). Where singular values are equal or zero, the
         vectors' derivative does not exist.
 
-    >>> clew.linalg.svd(clew.tensor([[0.0, 2.0], [1.0, 0.0]])).S
-    tensor([2., 1.])
+    Example:
+        >>> clew.linalg.svd(clew.tensor([[0.0, 2.0], [1.0, 0.0]])).S
+        tensor([2., 1.])
     """
     check_matrix("linalg.svd", A)
     _check_driver("linalg.svd", driver)
@@ -183,8 +185,9 @@ def svdvals(A: Tensor, *, driver: str | None = None, out: Tensor | None = None) 
     Returns:
         (*, min(m, n)), real.
 
-    >>> clew.linalg.svdvals(clew.tensor([[0.0, 2.0], [1.0, 0.0]]))
-    tensor([2., 1.])
+    Example:
+        >>> clew.linalg.svdvals(clew.tensor([[0.0, 2.0], [1.0, 0.0]]))
+        tensor([2., 1.])
     """
     check_matrix("linalg.svdvals", A)
     _check_driver("linalg.svdvals", driver)
@@ -249,8 +252,9 @@ def matrix_rank(
     Returns:
         (*), int64.
 
-    >>> clew.linalg.matrix_rank(clew.ones(3, 3))
-    tensor(1)
+    Example:
+        >>> clew.linalg.matrix_rank(clew.ones(3, 3))
+        tensor(1)
     """
     name = "linalg.matrix_rank"
     check_matrix(name, input, square=hermitian)
@@ -338,8 +342,9 @@ def pinv(
     Returns:
         (*, n, m); differentiable where the rank is constant.
 
-    >>> clew.linalg.pinv(clew.tensor([[2.0], [0.0]]))
-    tensor([[0.5000, 0.0000]])
+    Example:
+        >>> clew.linalg.pinv(clew.tensor([[2.0], [0.0]]))
+        tensor([[0.5000, 0.0000]])
     """
     if rcond is not None:
         if atol is not None or rtol is not None:
@@ -370,8 +375,9 @@ def cond(input: Tensor, p: Any = None, *, out: Tensor | None = None) -> Tensor:
     Returns:
         (*), real; inf for singular matrices.
 
-    >>> clew.linalg.cond(clew.tensor([[4.0, 0.0], [0.0, 2.0]]))
-    tensor(2.)
+    Example:
+        >>> clew.linalg.cond(clew.tensor([[4.0, 0.0], [0.0, 2.0]]))
+        tensor(2.)
     """
     name = "linalg.cond"
     check_tensor(name, "A", input)

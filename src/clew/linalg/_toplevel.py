@@ -67,8 +67,9 @@ def cholesky(input: Tensor, upper: bool = False, *, out: Tensor | None = None) -
     Returns:
         (*, n, n).
 
-    >>> clew.cholesky(4 * clew.eye(1))
-    tensor([[2.]])
+    Example:
+        >>> clew.cholesky(4 * clew.eye(1))
+        tensor([[2.]])
     """
     return _cholesky("cholesky", input, upper, out)
 
@@ -76,8 +77,9 @@ def cholesky(input: Tensor, upper: bool = False, *, out: Tensor | None = None) -
 def det(input: Tensor) -> Tensor:
     """The determinant of matrices; another name for linalg.det.
 
-    >>> clew.det(2 * clew.eye(3))
-    tensor(8.)
+    Example:
+        >>> clew.det(2 * clew.eye(3))
+        tensor(8.)
     """
     return _det(input)
 
@@ -85,8 +87,9 @@ def det(input: Tensor) -> Tensor:
 def slogdet(input: Tensor, *, out: Any = None) -> SlogDet:
     """Sign and logarithm of the determinant; another name for linalg.slogdet.
 
-    >>> clew.slogdet(clew.eye(2)).logabsdet
-    tensor(0.)
+    Example:
+        >>> clew.slogdet(clew.eye(2)).logabsdet
+        tensor(0.)
     """
     return _slogdet(input, out=out)
 
@@ -95,8 +98,9 @@ def slogdet(input: Tensor, *, out: Any = None) -> SlogDet:
 def inverse(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse of matrices; another name for linalg.inv.
 
-    >>> clew.inverse(2 * clew.eye(1))
-    tensor([[0.5000]])
+    Example:
+        >>> clew.inverse(2 * clew.eye(1))
+        tensor([[0.5000]])
     """
     return inv(input, out=out)
 
@@ -113,8 +117,9 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, *, out: Any = Non
     Returns:
         (LU, pivots), or (LU, pivots, info).
 
-    >>> clew.lu(clew.eye(2))[1]
-    tensor([1, 2], dtype=clew.int32)
+    Example:
+        >>> clew.lu(clew.eye(2))[1]
+        tensor([1, 2], dtype=clew.int32)
     """
     made = _factored("lu", A, pivot, not get_infos)
     result = tuple(made) if get_infos else tuple(made[:2])
@@ -144,9 +149,10 @@ def lu_solve(
     Returns:
         (*, n, k).
 
-    >>> clew.lu_solve(clew.ones(2, 1), *clew.linalg.lu_factor(2 * clew.eye(2)))
-    tensor([[0.5000],
-            [0.5000]])
+    Example:
+        >>> clew.lu_solve(clew.ones(2, 1), *clew.linalg.lu_factor(2 * clew.eye(2)))
+        tensor([[0.5000],
+                [0.5000]])
     """
     return _lu_solved("lu_solve", LU_data, LU_pivots, input, True, False, out)
 
@@ -162,8 +168,9 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     Returns:
         (*, n, m).
 
-    >>> clew.pinverse(clew.tensor([[2.0], [0.0]]))
-    tensor([[0.5000, 0.0000]])
+    Example:
+        >>> clew.pinverse(clew.tensor([[2.0], [0.0]]))
+        tensor([[0.5000, 0.0000]])
     """
     return _pseudo_inverse("pinverse", input, None, rcond, False, None)
 
@@ -171,8 +178,9 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
 def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
     """The n-th power of square matrices; another name for linalg.matrix_power.
 
-    >>> clew.matrix_power(2 * clew.eye(1), 3)
-    tensor([[8.]])
+    Example:
+        >>> clew.matrix_power(2 * clew.eye(1), 3)
+        tensor([[8.]])
     """
     return _products.matrix_power(input, n, out=out)
 
@@ -180,8 +188,9 @@ def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
 def matrix_exp(input: Tensor) -> Tensor:
     """The exponential of square matrices; another name for linalg.matrix_exp.
 
-    >>> clew.matrix_exp(clew.zeros(1, 1))
-    tensor([[1.]])
+    Example:
+        >>> clew.matrix_exp(clew.zeros(1, 1))
+        tensor([[1.]])
     """
     return _products.matrix_exp(input)
 
@@ -198,8 +207,9 @@ def qr(input: Tensor, some: bool = True, *, out: Any = None) -> QR:
     Returns:
         (Q, R).
 
-    >>> clew.qr(clew.eye(2)).R.shape
-    clew.Size([2, 2])
+    Example:
+        >>> clew.qr(clew.eye(2)).R.shape
+        clew.Size([2, 2])
     """
     return _factors("qr", input, "reduced" if some else "complete", out)
 
@@ -208,9 +218,10 @@ def qr(input: Tensor, some: bool = True, *, out: Any = None) -> QR:
 def orgqr(input: Tensor, input2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The columns of a product of reflections; another name for linalg.householder_product.
 
-    >>> clew.orgqr(*clew.geqrf(clew.eye(2))).abs()
-    tensor([[1., 0.],
-            [0., 1.]])
+    Example:
+        >>> clew.orgqr(*clew.geqrf(clew.eye(2))).abs()
+        tensor([[1., 0.],
+                [0., 1.]])
     """
     return _householder_product(input, input2, out=out)
 
@@ -228,8 +239,9 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any =
     Returns:
         (U, S, V): V, not its conjugate transpose.
 
-    >>> clew.svd(clew.tensor([[0.0, 2.0], [1.0, 0.0]])).S
-    tensor([2., 1.])
+    Example:
+        >>> clew.svd(clew.tensor([[0.0, 2.0], [1.0, 0.0]])).S
+        tensor([2., 1.])
     """
     check_matrix("svd", input, "input")
     if not compute_uv:

@@ -112,10 +112,11 @@ def solve_triangular(
         X, of the shape of B with the batch dims of both. A zero on the diagonal gives infinities
         and nans.
 
-    >>> A = clew.tensor([[2.0, 0.0], [1.0, 1.0]])
-    >>> clew.linalg.solve_triangular(A, clew.tensor([[2.0], [3.0]]), upper=False)
-    tensor([[1.],
-            [2.]])
+    Example:
+        >>> A = clew.tensor([[2.0, 0.0], [1.0, 1.0]])
+        >>> clew.linalg.solve_triangular(A, clew.tensor([[2.0], [3.0]]), upper=False)
+        tensor([[1.],
+                [2.]])
     """
     name = "linalg.solve_triangular"
     check_matrix(name, input, square=True)
@@ -164,9 +165,10 @@ def triangular_solve(
     Returns:
         (solution, cloned_coefficient).
 
-    >>> clew.triangular_solve(clew.ones(2, 1), 2 * clew.eye(2)).solution
-    tensor([[0.5000],
-            [0.5000]])
+    Example:
+        >>> clew.triangular_solve(clew.ones(2, 1), 2 * clew.eye(2)).solution
+        tensor([[0.5000],
+                [0.5000]])
     """
     check_matrix("triangular_solve", input, "b")
     check_matrix("triangular_solve", A, square=True)

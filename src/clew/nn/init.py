@@ -35,14 +35,20 @@ _LINEAR = frozenset(
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """The factor by which a nonlinearity's inputs should be scaled.
+    """The factor by which a nonlinearity's inputs should be scaled so that variances stay.
+
+    1 for linear maps and sigmoid, 5/3 for tanh, sqrt(2) for relu, sqrt(2 / (1 + slope^2)) for
+    leaky_relu, 3/4 for selu.
 
     Args:
         nonlinearity: the name of a function of nn.functional.
-        param: leaky_relu's negative slope.
+        param: leaky_relu's negative slope, 0.01 by default.
 
     Returns:
-        the gain.
+        the gain, a float.
+
+    Raises:
+        ValueError: for a nonlinearity that has no gain.
 
     Example:
         >>> round(clew.nn.init.calculate_gain("relu"), 4)
@@ -71,13 +77,18 @@ def uniform_(tensor: Any, a: float = 0.0, b: float = 1.0, generator: Any = None)
     """Fills with values drawn evenly from [a, b).
 
     Args:
-        tensor: what is filled.
+        tensor: what is filled, of any shape, floating point.
         a: lower bound.
         b: upper bound.
         generator: where random numbers come from.
 
     Returns:
-        the tensor.
+        the same tensor.
+
+    Example:
+        >>> w = clew.nn.init.uniform_(clew.empty(3, 2), -0.5, 0.5)
+        >>> bool((w.abs() <= 0.5).all())
+        True
     """
     with clew.no_grad():
         return tensor.uniform_(a, b, generator=generator)
@@ -87,13 +98,18 @@ def normal_(tensor: Any, mean: float = 0.0, std: float = 1.0, generator: Any = N
     """Fills with normally distributed values.
 
     Args:
-        tensor: what is filled.
+        tensor: what is filled, of any shape, floating point.
         mean: the mean.
         std: the standard deviation.
         generator: where random numbers come from.
 
     Returns:
-        the tensor.
+        the same tensor.
+
+    Example:
+        >>> w = clew.nn.init.normal_(clew.empty(1000), mean=5.0, std=0.001)
+        >>> round(w.mean().item(), 2)
+        5.0
     """
     with clew.no_grad():
         return tensor.normal_(mean, std, generator=generator)
@@ -110,15 +126,20 @@ def trunc_normal_(
     """Fills with normally distributed values that lie within [a, b].
 
     Args:
-        tensor: what is filled.
-        mean: the mean.
-        std: the standard deviation.
+        tensor: what is filled, of any shape, floating point.
+        mean: the mean of the distribution before it is cut.
+        std: its standard deviation, above 0.
         a: least value.
         b: greatest value.
         generator: where random numbers come from.
 
     Returns:
-        the tensor.
+        the same tensor.
+
+    Example:
+        >>> w = clew.nn.init.trunc_normal_(clew.empty(100), a=-1.0, b=1.0)
+        >>> bool((w.abs() <= 1).all())
+        True
     """
     if not (math.isfinite(mean) and math.isfinite(std) and std > 0 and a <= b):
         raise ValueError(
@@ -171,11 +192,15 @@ def constant_(tensor: Any, val: float) -> Any:
     """Fills with one value.
 
     Args:
-        tensor: what is filled.
+        tensor: what is filled, of any shape.
         val: the value.
 
     Returns:
-        the tensor.
+        the same tensor.
+
+    Example:
+        >>> clew.nn.init.constant_(clew.empty(2), 0.5).tolist()
+        [0.5, 0.5]
     """
     with clew.no_grad():
         return tensor.fill_(val)
@@ -185,10 +210,14 @@ def ones_(tensor: Any) -> Any:
     """Fills with ones.
 
     Args:
-        tensor: what is filled.
+        tensor: what is filled, of any shape.
 
     Returns:
-        the tensor.
+        the same tensor.
+
+    Example:
+        >>> clew.nn.init.ones_(clew.empty(2)).tolist()
+        [1.0, 1.0]
     """
     return constant_(tensor, 1.0)
 
@@ -197,10 +226,14 @@ def zeros_(tensor: Any) -> Any:
     """Fills with zeros.
 
     Args:
-        tensor: what is filled.
+        tensor: what is filled, of any shape.
 
     Returns:
-        the tensor.
+        the same tensor.
+
+    Example:
+        >>> clew.nn.init.zeros_(clew.empty(2)).tolist()
+        [0.0, 0.0]
     """
     with clew.no_grad():
         return tensor.zero_()
@@ -213,7 +246,14 @@ def eye_(tensor: Any) -> Any:
         tensor: a 2-d tensor.
 
     Returns:
-        the tensor.
+        the same tensor.
+
+    Raises:
+        ValueError: if tensor is not 2-d.
+
+    Example:
+        >>> clew.nn.init.eye_(clew.empty(2, 3)).tolist()
+        [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
     """
     if tensor.dim() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
@@ -226,11 +266,18 @@ def dirac_(tensor: Any, groups: int = 1) -> Any:
     """Fills a convolution's weight so that it passes as many channels through unchanged as it can.
 
     Args:
-        tensor: a 3-, 4- or 5-d tensor.
-        groups: the convolution's groups.
+        tensor: a convolution's weight, (C_out, C_in / groups, ...), 3-, 4- or 5-d.
+        groups: the convolution's groups; divides C_out.
 
     Returns:
-        the tensor.
+        the same tensor.
+
+    Raises:
+        ValueError: if tensor is not 3-, 4- or 5-d, or groups does not divide C_out.
+
+    Example:
+        >>> clew.nn.init.dirac_(clew.empty(2, 2, 3)).tolist()
+        [[[0.0, 1.0, 0.0], [0.0, 0.0, 0.0]], [[0.0, 0.0, 0.0], [0.0, 1.0, 0.0]]]
     """
     dims = tensor.dim()
     if dims not in (3, 4, 5):
@@ -268,13 +315,21 @@ def _calculate_correct_fan(tensor: Any, mode: str) -> int:
 def xavier_uniform_(tensor: Any, gain: float = 1.0, generator: Any = None) -> Any:
     """Fills evenly such that variances stay the same forward and backward (Glorot).
 
+    From [-b, b) with b = gain * sqrt(6 / (fan_in + fan_out)): Glorot and Bengio, Understanding the
+    difficulty of training deep feedforward neural networks, 2010, equation 16.
+
     Args:
-        tensor: a tensor of at least 2 dims.
+        tensor: a weight of at least 2 dims, (out, in, ...).
         gain: factor for the nonlinearity that follows.
         generator: where random numbers come from.
 
     Returns:
-        the tensor.
+        the same tensor.
+
+    Example:
+        >>> w = clew.nn.init.xavier_uniform_(clew.empty(2, 4))
+        >>> bool((w.abs() <= 1).all())
+        True
     """
     std = gain * math.sqrt(2.0 / float(sum(_calculate_fan_in_and_fan_out(tensor))))
     bound = math.sqrt(3.0) * std
@@ -284,13 +339,20 @@ def xavier_uniform_(tensor: Any, gain: float = 1.0, generator: Any = None) -> An
 def xavier_normal_(tensor: Any, gain: float = 1.0, generator: Any = None) -> Any:
     """The normally distributed form of xavier_uniform_.
 
+    The mean is 0, the standard deviation gain * sqrt(2 / (fan_in + fan_out)).
+
     Args:
-        tensor: a tensor of at least 2 dims.
+        tensor: a weight of at least 2 dims, (out, in, ...).
         gain: factor for the nonlinearity that follows.
         generator: where random numbers come from.
 
     Returns:
-        the tensor.
+        the same tensor.
+
+    Example:
+        >>> w = clew.nn.init.xavier_normal_(clew.empty(50, 50))
+        >>> bool(abs(w.std() - (2 / 100) ** 0.5) < 0.02)
+        True
     """
     std = gain * math.sqrt(2.0 / float(sum(_calculate_fan_in_and_fan_out(tensor))))
     return normal_(tensor, 0.0, std, generator)
@@ -312,15 +374,23 @@ def kaiming_uniform_(
 ) -> Any:
     """Fills evenly such that variances stay the same through rectified layers (He).
 
+    From [-b, b) with b = gain * sqrt(3 / fan): He and others, Delving deep into rectifiers, 2015,
+    section 2.2.
+
     Args:
-        tensor: a tensor of at least 2 dims.
+        tensor: a weight of at least 2 dims, (out, in, ...).
         a: negative slope of the leaky_relu that follows.
         mode: "fan_in" keeps the forward variance, "fan_out" the backward one.
-        nonlinearity: what follows.
+        nonlinearity: what follows; the gain is calculate_gain(nonlinearity, a).
         generator: where random numbers come from.
 
     Returns:
-        the tensor.
+        the same tensor.
+
+    Example:
+        >>> w = clew.nn.init.kaiming_uniform_(clew.empty(2, 6), nonlinearity="relu")
+        >>> bool((w.abs() <= 1).all())
+        True
     """
     if _empty(tensor):
         return tensor
@@ -338,15 +408,22 @@ def kaiming_normal_(
 ) -> Any:
     """The normally distributed form of kaiming_uniform_.
 
+    The mean is 0, the standard deviation gain / sqrt(fan).
+
     Args:
-        tensor: a tensor of at least 2 dims.
+        tensor: a weight of at least 2 dims, (out, in, ...).
         a: negative slope of the leaky_relu that follows.
-        mode: "fan_in" or "fan_out".
-        nonlinearity: what follows.
+        mode: "fan_in" keeps the forward variance, "fan_out" the backward one.
+        nonlinearity: what follows; the gain is calculate_gain(nonlinearity, a).
         generator: where random numbers come from.
 
     Returns:
-        the tensor.
+        the same tensor.
+
+    Example:
+        >>> w = clew.nn.init.kaiming_normal_(clew.empty(50, 50), nonlinearity="relu")
+        >>> bool(abs(w.std() - (2 / 50) ** 0.5) < 0.02)
+        True
     """
     if _empty(tensor):
         return tensor
@@ -357,13 +434,21 @@ def kaiming_normal_(
 def orthogonal_(tensor: Any, gain: float = 1, generator: Any = None) -> Any:
     """Fills with a (semi-)orthogonal matrix; further dims are flattened.
 
+    Saxe, McClelland and Ganguli, Exact solutions to the nonlinear dynamics of learning in deep
+    linear neural networks, 2013.
+
     Args:
-        tensor: a tensor of at least 2 dims.
+        tensor: a weight of at least 2 dims, (rows, ...).
         gain: factor on the result.
         generator: where random numbers come from.
 
     Returns:
-        the tensor.
+        the same tensor.
+
+    Example:
+        >>> w = clew.nn.init.orthogonal_(clew.empty(2, 3))
+        >>> bool(clew.allclose(w @ w.T, clew.eye(2), atol=1e-5))
+        True
     """
     if tensor.dim() < 2:
         raise ValueError("Only tensors with 2 or more dimensions are supported")
@@ -407,14 +492,24 @@ def orthonormal(a: Any) -> Any:
 def sparse_(tensor: Any, sparsity: float, std: float = 0.01, generator: Any = None) -> Any:
     """Fills a matrix with normal values and sets a part of each column to zero.
 
+    Martens, Deep learning via Hessian-free optimization, 2010.
+
     Args:
         tensor: a 2-d tensor.
-        sparsity: the part of each column that becomes zero.
+        sparsity: the part of each column that becomes zero, from 0 to 1.
         std: standard deviation of the rest.
         generator: where random numbers come from.
 
     Returns:
-        the tensor.
+        the same tensor.
+
+    Raises:
+        ValueError: if tensor is not 2-d.
+
+    Example:
+        >>> w = clew.nn.init.sparse_(clew.empty(4, 2), sparsity=0.5)
+        >>> (w == 0).sum(0).tolist()
+        [2, 2]
     """
     if tensor.dim() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")

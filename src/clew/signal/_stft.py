@@ -60,10 +60,11 @@ def stft(
     Raises:
         RuntimeError: the lengths do not fit, or return_complex is missing.
 
-    >>> clew.stft(clew.ones(4), 4, 2, window=clew.ones(4), return_complex=True).real
-    tensor([[4., 4., 4.],
-            [0., 0., 0.],
-            [0., 0., 0.]])
+    Example:
+        >>> clew.stft(clew.ones(4), 4, 2, window=clew.ones(4), return_complex=True).real
+        tensor([[4., 4., 4.],
+                [0., 0., 0.],
+                [0., 0., 0.]])
     """
     name = "stft"
     _need_tensors(name, input, window)
@@ -150,9 +151,10 @@ def istft(
     Raises:
         RuntimeError: the sizes do not fit, or there are samples at which all windows are zero.
 
-    >>> x, w = clew.arange(8.0), clew.hann_window(4)
-    >>> clew.istft(clew.stft(x, 4, 2, window=w, return_complex=True), 4, 2, window=w).round()
-    tensor([0., 1., 2., 3., 4., 5., 6., 7.])
+    Example:
+        >>> x, w = clew.arange(8.0), clew.hann_window(4)
+        >>> clew.istft(clew.stft(x, 4, 2, window=w, return_complex=True), 4, 2, window=w).round()
+        tensor([0., 1., 2., 3., 4., 5., 6., 7.])
     """
     name = "istft"
     _need_tensors(name, input, window)

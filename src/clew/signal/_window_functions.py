@@ -79,8 +79,9 @@ def bartlett_window(
     Returns:
         A tensor of window_length points.
 
-    >>> clew.bartlett_window(4)
-    tensor([0.0000, 0.5000, 1.0000, 0.5000])
+    Example:
+        >>> clew.bartlett_window(4)
+        tensor([0.0000, 0.5000, 1.0000, 0.5000])
     """
     return _sampled(
         "bartlett_window",
@@ -120,8 +121,9 @@ def blackman_window(
     Returns:
         A tensor of window_length points.
 
-    >>> clew.blackman_window(3)[1:]
-    tensor([0.6300, 0.6300])
+    Example:
+        >>> clew.blackman_window(3)[1:]
+        tensor([0.6300, 0.6300])
     """
     return _sampled(
         "blackman_window",
@@ -165,8 +167,9 @@ def hamming_window(
     Returns:
         A tensor of window_length points.
 
-    >>> clew.hamming_window(2)
-    tensor([0.0800, 1.0000])
+    Example:
+        >>> clew.hamming_window(2)
+        tensor([0.0800, 1.0000])
     """
     need_numbers("hamming_window", alpha=alpha, beta=beta)
     return _sampled(
@@ -207,8 +210,9 @@ def hann_window(
     Returns:
         A tensor of window_length points.
 
-    >>> clew.hann_window(4)
-    tensor([0.0000, 0.5000, 1.0000, 0.5000])
+    Example:
+        >>> clew.hann_window(4)
+        tensor([0.0000, 0.5000, 1.0000, 0.5000])
     """
     return _sampled(
         "hann_window",
@@ -250,8 +254,9 @@ def kaiser_window(
     Returns:
         A tensor of window_length points.
 
-    >>> clew.kaiser_window(2)
-    tensor([5.2773e-05, 1.0000e+00])
+    Example:
+        >>> clew.kaiser_window(2)
+        tensor([5.2773e-05, 1.0000e+00])
     """
     need_numbers("kaiser_window", beta=beta)
     return _sampled(

@@ -75,8 +75,9 @@ def bartlett(
     Returns:
         A tensor of M points.
 
-    >>> clew.signal.windows.bartlett(5)
-    tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
+    Example:
+        >>> clew.signal.windows.bartlett(5)
+        tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
     """
     return _sampled("bartlett", bartlett_points, M, sym, dtype, layout, device, requires_grad)
 
@@ -103,8 +104,9 @@ def blackman(
     Returns:
         A tensor of M points.
 
-    >>> clew.signal.windows.blackman(3, sym=False)[1:]
-    tensor([0.6300, 0.6300])
+    Example:
+        >>> clew.signal.windows.blackman(3, sym=False)[1:]
+        tensor([0.6300, 0.6300])
     """
     return _sampled(
         "blackman",
@@ -140,8 +142,9 @@ def cosine(
     Returns:
         A tensor of M points.
 
-    >>> clew.signal.windows.cosine(3)
-    tensor([0.5000, 1.0000, 0.5000])
+    Example:
+        >>> clew.signal.windows.cosine(3)
+        tensor([0.5000, 1.0000, 0.5000])
     """
     return _sampled(
         "cosine",
@@ -181,8 +184,9 @@ def exponential(
     Returns:
         A tensor of M points.
 
-    >>> clew.signal.windows.exponential(3)
-    tensor([0.3679, 1.0000, 0.3679])
+    Example:
+        >>> clew.signal.windows.exponential(3)
+        tensor([0.3679, 1.0000, 0.3679])
     """
     need_numbers("exponential", tau=tau, **({} if center is None else {"center": center}))
     if tau <= 0:
@@ -225,8 +229,9 @@ def gaussian(
     Returns:
         A tensor of M points.
 
-    >>> clew.signal.windows.gaussian(3)
-    tensor([0.6065, 1.0000, 0.6065])
+    Example:
+        >>> clew.signal.windows.gaussian(3)
+        tensor([0.6065, 1.0000, 0.6065])
     """
     need_numbers("gaussian", std=std)
     if std <= 0:
@@ -267,8 +272,9 @@ def general_cosine(
     Returns:
         A tensor of M points.
 
-    >>> clew.signal.windows.general_cosine(5, a=(0.5, 0.5))
-    tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
+    Example:
+        >>> clew.signal.windows.general_cosine(5, a=(0.5, 0.5))
+        tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
     """
     if not isinstance(a, Iterable):
         raise TypeError(f"general_cosine(): argument 'a' must be a list or tuple; got {a!r}")
@@ -312,8 +318,9 @@ def general_hamming(
     Returns:
         A tensor of M points.
 
-    >>> clew.signal.windows.general_hamming(5, alpha=0.5)
-    tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
+    Example:
+        >>> clew.signal.windows.general_hamming(5, alpha=0.5)
+        tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
     """
     need_numbers("general_hamming", alpha=alpha)
     return _sampled(
@@ -350,8 +357,9 @@ def hamming(
     Returns:
         A tensor of M points.
 
-    >>> clew.signal.windows.hamming(3)
-    tensor([0.0800, 1.0000, 0.0800])
+    Example:
+        >>> clew.signal.windows.hamming(3)
+        tensor([0.0800, 1.0000, 0.0800])
     """
     return _sampled(
         "hamming",
@@ -387,8 +395,9 @@ def hann(
     Returns:
         A tensor of M points.
 
-    >>> clew.signal.windows.hann(5)
-    tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
+    Example:
+        >>> clew.signal.windows.hann(5)
+        tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
     """
     return _sampled(
         "hann",
@@ -426,8 +435,9 @@ def kaiser(
     Returns:
         A tensor of M points.
 
-    >>> clew.signal.windows.kaiser(3)
-    tensor([5.2773e-05, 1.0000e+00, 5.2773e-05])
+    Example:
+        >>> clew.signal.windows.kaiser(3)
+        tensor([5.2773e-05, 1.0000e+00, 5.2773e-05])
     """
     need_numbers("kaiser", beta=beta)
     if beta < 0:
@@ -466,8 +476,9 @@ def nuttall(
     Returns:
         A tensor of M points.
 
-    >>> clew.signal.windows.nuttall(3)
-    tensor([3.6280e-04, 1.0000e+00, 3.6280e-04])
+    Example:
+        >>> clew.signal.windows.nuttall(3)
+        tensor([3.6280e-04, 1.0000e+00, 3.6280e-04])
     """
     return _sampled(
         "nuttall",

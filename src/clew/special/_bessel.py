@@ -115,7 +115,8 @@ _ARGUMENTS = """
     Returns:
         A tensor of the argument's shape.
 
-    """
+    Example:
+        """
 
 
 def _public(name: str, doc: str, example: str, function: Any, **attrs: Any) -> Any:
@@ -128,7 +129,7 @@ airy_ai = _public(
     "airy_ai",
     "Airy's function Ai, the solution of y'' = x y that vanishes at infinity.",
     """>>> clew.special.airy_ai(clew.tensor([0.0, 1.0]))
-    tensor([0.3550, 0.1353])
+        tensor([0.3550, 0.1353])
     """,
     _airy,
     derivative=0,
@@ -137,7 +138,7 @@ bessel_j0 = _public(
     "bessel_j0",
     "The Bessel function of the first kind of order 0.",
     """>>> clew.special.bessel_j0(clew.tensor([0.0, 1.0]))
-    tensor([1.0000, 0.7652])
+        tensor([1.0000, 0.7652])
     """,
     _j,
     order=0,
@@ -146,7 +147,7 @@ bessel_j1 = _public(
     "bessel_j1",
     "The Bessel function of the first kind of order 1.",
     """>>> clew.special.bessel_j1(clew.tensor([0.0, 1.0]))
-    tensor([0.0000, 0.4401])
+        tensor([0.0000, 0.4401])
     """,
     _j,
     order=1,
@@ -155,7 +156,7 @@ bessel_y0 = _public(
     "bessel_y0",
     "The Bessel function of the second kind of order 0; -inf at 0, nan below.",
     """>>> clew.special.bessel_y0(clew.tensor([1.0, 2.0]))
-    tensor([0.0883, 0.5104])
+        tensor([0.0883, 0.5104])
     """,
     _y,
     order=0,
@@ -164,7 +165,7 @@ bessel_y1 = _public(
     "bessel_y1",
     "The Bessel function of the second kind of order 1; -inf at 0, nan below.",
     """>>> clew.special.bessel_y1(clew.tensor([1.0, 2.0]))
-    tensor([-0.7812, -0.1070])
+        tensor([-0.7812, -0.1070])
     """,
     _y,
     order=1,
@@ -173,7 +174,7 @@ modified_bessel_i0 = _public(
     "modified_bessel_i0",
     "The modified Bessel function of the first kind of order 0; i0 by another name.",
     """>>> clew.special.modified_bessel_i0(clew.tensor([0.0, 1.0]))
-    tensor([1.0000, 1.2661])
+        tensor([1.0000, 1.2661])
     """,
     _C.functions["special.i0"],
 )
@@ -181,7 +182,7 @@ modified_bessel_i1 = _public(
     "modified_bessel_i1",
     "The modified Bessel function of the first kind of order 1; i1 by another name.",
     """>>> clew.special.modified_bessel_i1(clew.tensor([0.0, 1.0]))
-    tensor([0.0000, 0.5652])
+        tensor([0.0000, 0.5652])
     """,
     _C.functions["special.i1"],
 )
@@ -189,7 +190,7 @@ modified_bessel_k0 = _public(
     "modified_bessel_k0",
     "The modified Bessel function of the second kind of order 0; inf at 0, nan below.",
     """>>> clew.special.modified_bessel_k0(clew.tensor([1.0, 2.0]))
-    tensor([0.4210, 0.1139])
+        tensor([0.4210, 0.1139])
     """,
     _k,
     order=0,
@@ -198,7 +199,7 @@ modified_bessel_k1 = _public(
     "modified_bessel_k1",
     "The modified Bessel function of the second kind of order 1; inf at 0, nan below.",
     """>>> clew.special.modified_bessel_k1(clew.tensor([1.0, 2.0]))
-    tensor([0.6019, 0.1399])
+        tensor([0.6019, 0.1399])
     """,
     _k,
     order=1,
@@ -207,7 +208,7 @@ scaled_modified_bessel_k0 = _public(
     "scaled_modified_bessel_k0",
     "exp(x) times the modified Bessel function of the second kind of order 0.",
     """>>> clew.special.scaled_modified_bessel_k0(clew.tensor([1.0, 2.0]))
-    tensor([1.1445, 0.8416])
+        tensor([1.1445, 0.8416])
     """,
     _ke,
     order=0,
@@ -216,7 +217,7 @@ scaled_modified_bessel_k1 = _public(
     "scaled_modified_bessel_k1",
     "exp(x) times the modified Bessel function of the second kind of order 1.",
     """>>> clew.special.scaled_modified_bessel_k1(clew.tensor([1.0, 2.0]))
-    tensor([1.6362, 1.0335])
+        tensor([1.6362, 1.0335])
     """,
     _ke,
     order=1,
@@ -225,7 +226,7 @@ spherical_bessel_j0 = _public(
     "spherical_bessel_j0",
     "The spherical Bessel function of the first kind of order 0: sin(x) / x.",
     """>>> clew.special.spherical_bessel_j0(clew.tensor([0.0, 1.0]))
-    tensor([1.0000, 0.8415])
+        tensor([1.0000, 0.8415])
     """,
     _spherical,
     order=0,

@@ -55,8 +55,9 @@ def igamma(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
     Returns:
         A tensor of the broadcast shape; nan where an argument is negative.
 
-    >>> clew.igamma(clew.tensor([1.0, 2.0]), clew.tensor([1.0, 1.0]))
-    tensor([0.6321, 0.2642])
+    Example:
+        >>> clew.igamma(clew.tensor([1.0, 2.0]), clew.tensor([1.0, 1.0]))
+        tensor([0.6321, 0.2642])
     """
     return evaluate("gammainc", _igamma, input, other, out=out, numbers=False)
 
@@ -74,8 +75,9 @@ def igammac(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tenso
     Returns:
         A tensor of the broadcast shape; nan where an argument is negative.
 
-    >>> clew.igammac(clew.tensor([1.0, 2.0]), clew.tensor([1.0, 1.0]))
-    tensor([0.3679, 0.7358])
+    Example:
+        >>> clew.igammac(clew.tensor([1.0, 2.0]), clew.tensor([1.0, 1.0]))
+        tensor([0.3679, 0.7358])
     """
     return evaluate("gammaincc", _igammac, input, other, out=out, numbers=False)
 
@@ -87,8 +89,9 @@ gammaincc = igammac
 def igamma_(self: Tensor, other: Tensor) -> Tensor:
     """Replaces a tensor's elements by igamma of them and other; returns the tensor.
 
-    >>> clew.tensor([1.0, 2.0]).igamma_(clew.tensor([1.0, 1.0]))
-    tensor([0.6321, 0.2642])
+    Example:
+        >>> clew.tensor([1.0, 2.0]).igamma_(clew.tensor([1.0, 1.0]))
+        tensor([0.6321, 0.2642])
     """
     return _replaced("igamma_", self, igamma(self.clone(), other))
 
@@ -96,8 +99,9 @@ def igamma_(self: Tensor, other: Tensor) -> Tensor:
 def igammac_(self: Tensor, other: Tensor) -> Tensor:
     """Replaces a tensor's elements by igammac of them and other; returns the tensor.
 
-    >>> clew.tensor([1.0, 2.0]).igammac_(clew.tensor([1.0, 1.0]))
-    tensor([0.3679, 0.7358])
+    Example:
+        >>> clew.tensor([1.0, 2.0]).igammac_(clew.tensor([1.0, 1.0]))
+        tensor([0.3679, 0.7358])
     """
     return _replaced("igammac_", self, igammac(self.clone(), other))
 

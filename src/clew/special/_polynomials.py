@@ -76,8 +76,9 @@ _DOC = """{what}; 0 where n is negative.
     Returns:
         A tensor of the broadcast shape.
 
-    >>> clew.special.{name}(clew.tensor([0.5, 2.0]), 2)
-    {example}
+    Example:
+        >>> clew.special.{name}(clew.tensor([0.5, 2.0]), 2)
+        {example}
     """
 
 

@@ -108,6 +108,9 @@ def multi_head_attention_forward(
 ) -> Any:
     """Attention of several heads, as MultiheadAttention computes it.
 
+    softmax(q k^T / sqrt(E / heads)) v for each head, heads joined and projected: Vaswani and
+    others, Attention is all you need, 2017, section 3.2.2.
+
     Args:
         query: (L, N, E) or (L, E).
         key: (S, N, Ek) or (S, Ek).
@@ -117,15 +120,15 @@ def multi_head_attention_forward(
         in_proj_weight: (3E, E), or None with use_separate_proj_weight.
         in_proj_bias: (3E) or None.
         bias_k: one more key, (1, 1, E), or None.
-        bias_v: one more value, or None.
+        bias_v: one more value, (1, 1, E), or None.
         add_zero_attn: one more key and value of zeros.
         dropout_p: dropped part of the attention weights.
         out_proj_weight: (E, E).
         out_proj_bias: (E) or None.
         training: apply dropout.
-        key_padding_mask: (N, S): True or -inf hides a key.
+        key_padding_mask: (N, S) or (S), bool or float: True or -inf hides a key.
         need_weights: return the attention weights.
-        attn_mask: (L, S) or (N * heads, L, S): True hides, or a summand.
+        attn_mask: (L, S) or (N * heads, L, S), bool or float: True hides, or a summand.
         use_separate_proj_weight: use the three following weights.
         q_proj_weight: (E, E).
         k_proj_weight: (E, Ek).
@@ -136,7 +139,15 @@ def multi_head_attention_forward(
         is_causal: attn_mask is the causal one; may be used instead of it.
 
     Returns:
-        (output, weights or None).
+        (output, weights or None): (L, N, E) and (N, L, S), or (N, heads, L, S) without averaging;
+        without N where query is unbatched.
+
+    Example:
+        >>> x, eye = clew.ones(3, 1, 2), clew.eye(2)
+        >>> y, weights = clew.nn.functional.multi_head_attention_forward(
+        ...     x, x, x, 2, 1, clew.cat([eye] * 3), None, None, None, False, 0.0, eye, None)
+        >>> list(y.shape), list(weights.shape)
+        ([3, 1, 2], [1, 3, 3])
     """
     batched = _check_shapes(query, key, value, key_padding_mask, attn_mask, num_heads)
     if not batched:

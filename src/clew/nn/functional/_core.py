@@ -126,7 +126,7 @@ def _implicit_dim(name: str, input: Any) -> int:
 
 
 def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
-    """Cuts every element off at two limits.
+    """Cuts every element off at two limits: min(max(x, min_val), max_val).
 
     Args:
         input: any real tensor.
@@ -149,16 +149,16 @@ def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: b
 
 
 def softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
-    """exp(x) / sum(exp(x)) along a dim.
+    """The softmax along a dim: exp(x) / sum(exp(x)).
 
     Args:
-        input: the scores.
+        input: the scores, of any shape.
         dim: the dim that sums to one.
         _stacklevel: not used.
         dtype: compute in this dtype.
 
     Returns:
-        probabilities.
+        probabilities, of input's shape.
 
     Example:
         >>> clew.nn.functional.softmax(clew.zeros(2), dim=0).tolist()
@@ -170,16 +170,20 @@ def softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any
 
 
 def softmin(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
-    """softmax of the negated input.
+    """The softmax of the negated input: exp(-x) / sum(exp(-x)).
 
     Args:
-        input: the scores.
+        input: the scores, of any shape.
         dim: the dim that sums to one.
         _stacklevel: not used.
         dtype: compute in this dtype.
 
     Returns:
-        probabilities.
+        probabilities, of input's shape.
+
+    Example:
+        >>> clew.nn.functional.softmin(clew.tensor([0., 200.]), dim=0).tolist()
+        [1.0, 0.0]
     """
     if dim is None:
         dim = _implicit_dim("softmin", input)
@@ -189,14 +193,21 @@ def softmin(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any
 def log_softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
     """Logarithm of softmax, without overflow.
 
+    x - log(sum(exp(x))) along dim.
+
     Args:
-        input: the scores.
+        input: the scores, of any shape.
         dim: the dim whose exponentials sum to one.
         _stacklevel: not used.
         dtype: compute in this dtype.
 
     Returns:
-        log-probabilities.
+        log-probabilities, of input's shape.
+
+    Example:
+        >>> y = clew.nn.functional.log_softmax(clew.zeros(2), dim=0)
+        >>> [round(x, 4) for x in y.tolist()]
+        [-0.6931, -0.6931]
     """
     if dim is None:
         dim = _implicit_dim("log_softmax", input)
@@ -212,8 +223,11 @@ def rrelu(
 ) -> Any:
     """Leaky ReLU whose slope is drawn at random for each negative element while training.
 
+    Xu and others, Empirical evaluation of rectified activations in convolutional network, 2015,
+    section 2.4.
+
     Args:
-        input: the tensor.
+        input: any floating point tensor.
         lower: least slope.
         upper: greatest slope.
         training: draw slopes; otherwise their mean is used.
@@ -221,6 +235,10 @@ def rrelu(
 
     Returns:
         a tensor of input's shape.
+
+    Example:
+        >>> clew.nn.functional.rrelu(clew.tensor([-3., 2.]), 0.25, 0.75).tolist()
+        [-1.5, 2.0]
     """
     if lower > upper:
         raise RuntimeError(
@@ -244,13 +262,18 @@ def rrelu_(
     """rrelu in place.
 
     Args:
-        input: the tensor.
+        input: any floating point tensor.
         lower: least slope.
         upper: greatest slope.
-        training: draw slopes.
+        training: draw slopes; otherwise their mean is used.
 
     Returns:
         the input.
+
+    Example:
+        >>> x = clew.tensor([-3., 2.])
+        >>> clew.nn.functional.rrelu_(x, 0.25, 0.75) is x
+        True
     """
     return rrelu(input, lower, upper, training, True)
 
@@ -260,15 +283,23 @@ def gumbel_softmax(
 ) -> Any:
     """Samples from a relaxed categorical distribution.
 
+    softmax((logits + g) / tau) with g = -log(-log(u)), u even in (0, 1): Jang, Gu and Poole,
+    Categorical reparameterization with Gumbel-Softmax, 2017, section 2.
+
     Args:
-        logits: unnormalised log-probabilities.
+        logits: unnormalised log-probabilities, (..., C).
         tau: temperature.
         hard: give one-hot samples with the gradient of the soft ones.
         eps: not used; deprecated.
         dim: the dim of the categories.
 
     Returns:
-        samples that sum to one along dim.
+        samples of logits' shape that sum to one along dim.
+
+    Example:
+        >>> y = clew.nn.functional.gumbel_softmax(clew.zeros(2, 3), hard=True)
+        >>> y.sum(-1).tolist()
+        [1.0, 1.0]
     """
     if eps != 1e-10:
         warnings.warn(
@@ -283,17 +314,22 @@ def gumbel_softmax(
 
 
 def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Any:
-    """Divides vectors by their p-norm.
+    """Divides vectors by their p-norm: v / max(|v|, eps).
 
     Args:
-        input: vectors along dim.
+        input: vectors along dim, of any shape.
         p: the norm's order.
         dim: a dim or several.
         eps: least norm that is divided by.
         out: where the result is written.
 
     Returns:
-        vectors of length one.
+        vectors of length one, of input's shape.
+
+    Example:
+        >>> y = clew.nn.functional.normalize(clew.tensor([[3., 4.]]))
+        >>> [round(x, 4) for x in y[0].tolist()]
+        [0.6, 0.8]
     """
     norm = vector_norm(input, p, dim, True).clamp(min=eps)
     if out is None:
@@ -313,18 +349,26 @@ def instance_norm(
 ) -> Any:
     """Normalises each channel of each sample by its own mean and variance.
 
+    (x - mean) / sqrt(var + eps) * weight + bias: Ulyanov, Vedaldi and Lempitsky, Instance
+    normalization, 2016.
+
     Args:
         input: (N, C, ...).
-        running_mean: updated in place if given.
-        running_var: updated in place if given.
-        weight: a factor for each channel.
-        bias: a summand for each channel.
+        running_mean: (C), updated in place if given.
+        running_var: (C), updated in place if given.
+        weight: (C), a factor for each channel.
+        bias: (C), a summand for each channel.
         use_input_stats: False uses the running statistics.
         momentum: part of the new statistics in the running ones.
         eps: added to the variance.
 
     Returns:
         a tensor of input's shape.
+
+    Example:
+        >>> y = clew.nn.functional.instance_norm(clew.tensor([[[1., 3.]]]), eps=0.0)
+        >>> y.tolist()
+        [[[-1.0, 1.0]]]
     """
     if use_input_stats:
         positions = 1
@@ -367,15 +411,23 @@ def local_response_norm(
 ) -> Any:
     """Divides by a power of the mean square over neighbouring channels.
 
+    x / (k + alpha * mean(x^2))^beta: Krizhevsky, Sutskever and Hinton, ImageNet classification with
+    deep convolutional neural networks, 2012, section 3.3, with the mean for the sum.
+
     Args:
-        input: (N, C, ...).
-        size: how many channels.
+        input: (N, C, ...), 3 or more dims.
+        size: how many channels the mean is of.
         alpha: factor of the mean square.
         beta: the power.
         k: summand.
 
     Returns:
         a tensor of input's shape.
+
+    Example:
+        >>> x = clew.ones(1, 1, 2)
+        >>> clew.nn.functional.local_response_norm(x, 1, alpha=3.0, beta=1.0).tolist()
+        [[[0.25, 0.25]]]
     """
     dims = input.dim()
     if dims < 3:
@@ -397,11 +449,11 @@ def embedding(
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
 ) -> Any:
-    """Rows of a table.
+    """Rows of a table: weight[input].
 
     Args:
-        input: row indices of any shape.
-        weight: the table, (rows, features).
+        input: int32 or int64 row indices of any shape.
+        weight: the table, (rows, E).
         padding_idx: a row that gets no gradient.
         max_norm: rows that are looked up are first scaled down to this norm, in place.
         norm_type: that norm's order.
@@ -409,7 +461,7 @@ def embedding(
         sparse: a table that is a leaf gets a sparse gradient, of the rows that were looked up.
 
     Returns:
-        a tensor of input's shape and one more dim.
+        (..., E) for input (...).
 
     Example:
         >>> table = clew.tensor([[1., 2.], [3., 4.]])
@@ -439,13 +491,19 @@ def embedding_renorm_(weight: Any, index: Any, max_norm: float, norm_type: float
     """Scales the rows that an index names down to a norm, in place.
 
     Args:
-        weight: the table.
-        index: row indices.
+        weight: the table, (rows, E).
+        index: int32 or int64 row indices of any shape.
         max_norm: greatest norm that stays.
         norm_type: the norm's order.
 
     Returns:
-        the table.
+        the table, (rows, E).
+
+    Example:
+        >>> table = clew.tensor([[6., 8.], [6., 8.]])
+        >>> _ = clew.nn.functional.embedding_renorm_(table, clew.tensor([0]), 5.0, 2.0)
+        >>> [round(x, 3) for x in table.flatten().tolist()]
+        [3.0, 4.0, 6.0, 8.0]
     """
     with clew.no_grad():
         # A row that is named twice is written twice with the same values.
@@ -474,20 +532,26 @@ def embedding_bag(
     """Sums, means or maxima of bags of rows of a table.
 
     Args:
-        input: (B, N): B bags of N indices; or (N) with offsets.
-        weight: the table, (rows, features).
-        offsets: where in input each bag starts.
+        input: (N, L): N bags of L indices; or (L) with offsets. int32 or int64.
+        weight: the table, (rows, E).
+        offsets: (N), where in input each bag starts.
         max_norm: rows that are looked up are first scaled down to this norm, in place.
         norm_type: that norm's order.
         scale_grad_by_freq: divide gradients by how often a row was looked up.
         mode: "sum", "mean" or "max".
         sparse: a table that is a leaf gets a sparse gradient, of the rows that were looked up.
-        per_sample_weights: a factor for each index, with mode "sum".
+        per_sample_weights: a factor for each index, of input's shape, with mode "sum".
         include_last_offset: offsets ends with the total length.
         padding_idx: an index that counts nothing.
 
     Returns:
-        (bags, features).
+        (N, E), a row for each bag; an empty bag gives zeros.
+
+    Example:
+        >>> table = clew.tensor([[1., 2.], [3., 4.], [5., 6.]])
+        >>> bags, starts = clew.tensor([0, 1, 2]), clew.tensor([0, 2])
+        >>> clew.nn.functional.embedding_bag(bags, table, starts, mode="sum").tolist()
+        [[4.0, 6.0], [5.0, 6.0]]
     """
     if mode not in ("sum", "mean", "max"):
         raise ValueError("mode has to be one of sum, mean or max")
@@ -589,16 +653,21 @@ def _composed_bags(
 
 
 def conv_tbc(input: Any, weight: Any, bias: Any, pad: int = 0) -> Any:
-    """Convolution of (time, batch, channels).
+    """Convolution over time of a tensor (L, N, C): as conv1d, with the dims in that order.
 
     Args:
         input: (L, N, C).
-        weight: (kernel, C, out).
-        bias: (out).
+        weight: (K, C, C_out), K the kernel's size.
+        bias: (C_out).
         pad: zeros added at both ends.
 
     Returns:
-        (L + 2 pad - kernel + 1, N, out).
+        (L + 2 pad - K + 1, N, C_out).
+
+    Example:
+        >>> x, w = clew.ones(3, 1, 1), clew.ones(2, 1, 1)
+        >>> clew.nn.functional.conv_tbc(x, w, clew.zeros(1)).flatten().tolist()
+        [2.0, 2.0]
     """
     x = input.permute(1, 2, 0)
     return conv1d(x, weight.permute(2, 1, 0), bias, padding=pad).permute(2, 0, 1)

@@ -27,26 +27,29 @@ def ctc_loss(
     reduction: str = "mean",
     zero_infinity: bool = False,
 ) -> Any:
-    """Connectionist temporal classification loss.
+    """Connectionist temporal classification: minus the log-probability of all alignments.
+
+    Graves and others, Connectionist Temporal Classification, 2006, section 4.1.
 
     Args:
-        log_probs: (T, N, C) or (T, C) log-probabilities.
-        targets: (N, S), (S), or all targets one after the other.
-        input_lengths: used length of each sequence.
-        target_lengths: length of each target.
+        log_probs: (T, N, C) or (T, C) log-probabilities: T steps, C classes with the blank.
+        targets: int class indices: (N, S), (S), or all targets one after the other.
+        input_lengths: (N), used length of each sequence, at most T.
+        target_lengths: (N), length of each target.
         blank: the blank's class.
         reduction: "none", "mean" (each divided by its target's length) or "sum".
         zero_infinity: count impossible alignments as zero.
 
     Returns:
-        the loss.
+        the loss: a 0-d tensor, or (N) with reduction "none".
 
     Raises:
         RuntimeError: for lengths or targets that do not fit log_probs.
 
-    >>> log_probs = clew.zeros(4, 1, 3).log_softmax(-1)
-    >>> clew.nn.functional.ctc_loss(log_probs, clew.tensor([[1, 2]]), [4], [2])
-    tensor(0.8432)
+    Example:
+        >>> log_probs = clew.zeros(4, 1, 3).log_softmax(-1)
+        >>> clew.nn.functional.ctc_loss(log_probs, clew.tensor([[1, 2]]), [4], [2])
+        tensor(0.8432)
     """
     single = log_probs.dim() == 2
     if single:

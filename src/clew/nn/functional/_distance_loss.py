@@ -97,18 +97,18 @@ def mse_loss(
     reduction: str = "mean",
     weight: Any = None,
 ) -> Any:
-    """Squared difference.
+    """Squared difference: (input - target)^2.
 
     Args:
-        input: predictions.
-        target: what they should be.
+        input: predictions, of any shape.
+        target: what they should be, of input's shape.
         size_average: old; see reduction.
         reduce: old; see reduction.
         reduction: "none", "mean" or "sum".
-        weight: a factor for each element; "mean" divides by their sum.
+        weight: a factor for each element, of input's shape; "mean" divides by their sum.
 
     Returns:
-        the loss.
+        the loss: a 0-d tensor, or input's shape with reduction "none".
 
     Example:
         >>> clew.nn.functional.mse_loss(clew.tensor([1., 2.]), clew.tensor([1., 4.])).item()
@@ -133,18 +133,18 @@ def l1_loss(
     reduction: str = "mean",
     weight: Any = None,
 ) -> Any:
-    """Absolute difference.
+    """Absolute difference: |input - target|.
 
     Args:
-        input: predictions.
-        target: what they should be.
+        input: predictions, of any shape.
+        target: what they should be, of input's shape.
         size_average: old; see reduction.
         reduce: old; see reduction.
         reduction: "none", "mean" or "sum".
-        weight: a factor for each element; "mean" divides by their sum.
+        weight: a factor for each element, of input's shape; "mean" divides by their sum.
 
     Returns:
-        the loss.
+        the loss: a 0-d tensor, or input's shape with reduction "none".
 
     Example:
         >>> clew.nn.functional.l1_loss(clew.tensor([1., 2.]), clew.tensor([1., 4.])).item()
@@ -169,16 +169,24 @@ def smooth_l1_loss(
 ) -> Any:
     """Squared difference near zero, absolute difference beyond beta.
 
+    d^2 / (2 beta) where d = |input - target| is below beta, d - beta / 2 elsewhere. Of Fast R-CNN
+    (Girshick, 2015, section 2.3), with beta 1.
+
     Args:
-        input: predictions.
-        target: what they should be.
+        input: predictions, of any shape.
+        target: what they should be, of input's shape.
         size_average: old; see reduction.
         reduce: old; see reduction.
         reduction: "none", "mean" or "sum".
-        beta: where the square ends.
+        beta: where the square ends; 0 gives l1_loss.
 
     Returns:
-        the loss.
+        the loss: a 0-d tensor, or input's shape with reduction "none".
+
+    Example:
+        >>> x, y = clew.tensor([0., 0.]), clew.tensor([0.5, 3.])
+        >>> clew.nn.functional.smooth_l1_loss(x, y, reduction="none").tolist()
+        [0.125, 2.5]
     """
     if autocasting():
         input, target = float32(input, target)
@@ -200,15 +208,24 @@ def huber_loss(
 ) -> Any:
     """Half the squared difference near zero, linear beyond delta.
 
+    d^2 / 2 where d = |input - target| is at most delta, delta * (d - delta / 2) elsewhere (Huber,
+    Robust estimation of a location parameter, 1964).
+
     Args:
-        input: predictions.
-        target: what they should be.
+        input: predictions, of any shape, floating point.
+        target: what they should be, of input's shape.
         reduction: "none", "mean" or "sum".
-        delta: where the square ends.
-        weight: a factor for each element; "mean" divides by their number, as PyTorch's does.
+        delta: where the square ends, above 0.
+        weight: a factor for each element, of input's shape; "mean" divides by their number, as
+            PyTorch's does.
 
     Returns:
-        the loss.
+        the loss: a 0-d tensor, or input's shape with reduction "none".
+
+    Example:
+        >>> x, y = clew.tensor([0., 0.]), clew.tensor([1., 4.])
+        >>> clew.nn.functional.huber_loss(x, y, delta=2.0, reduction="none").tolist()
+        [0.5, 6.0]
     """
     if autocasting():
         input, target, weight = float32(input, target, weight)

@@ -102,19 +102,21 @@ def nll_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Any:
-    """Negative log-likelihood of the right class.
+    """Negative log-likelihood of the right class: minus the log-probability at target.
+
+    "mean" divides by the sum of the factors that weight gives the targets.
 
     Args:
-        input: log-probabilities, (N, C), (C) or (N, C, d1, ...).
-        target: class indices, input's shape without C.
-        weight: a factor for each class; "mean" divides by the sum of the factors used.
+        input: log-probabilities, (N, C), (C) or (N, C, d1, ...), floating point.
+        target: int64 class indices, input's shape without C.
+        weight: (C), a factor for each class, of input's dtype.
         size_average: old; see reduction.
         ignore_index: a target that counts nothing.
         reduce: old; see reduction.
         reduction: "none", "mean" or "sum".
 
     Returns:
-        the loss.
+        the loss: a 0-d tensor, or target's shape with reduction "none".
 
     Example:
         >>> logp = clew.tensor([[-1., -2.], [-3., -4.]])
@@ -149,10 +151,13 @@ def cross_entropy(
 ) -> Any:
     """Negative log-likelihood of the target under the softmax of the input.
 
+    Of class indices: -log_softmax(input)[target]; of probabilities: -sum(target *
+    log_softmax(input)) over the classes.
+
     Args:
-        input: scores, (N, C), (C) or (N, C, d1, ...).
-        target: class indices, or probabilities of input's shape.
-        weight: a factor for each class.
+        input: scores, (N, C), (C) or (N, C, d1, ...), floating point.
+        target: int64 class indices, input's shape without C; or probabilities of input's shape.
+        weight: (C), a factor for each class.
         size_average: old; see reduction.
         ignore_index: an index that counts nothing.
         reduce: old; see reduction.
@@ -160,7 +165,7 @@ def cross_entropy(
         label_smoothing: how much of the target is spread evenly over the classes.
 
     Returns:
-        the loss.
+        the loss: a 0-d tensor, or input's shape without C with reduction "none".
 
     Example:
         >>> loss = clew.nn.functional.cross_entropy(clew.zeros(1, 4), clew.tensor([2]))
@@ -245,16 +250,27 @@ def binary_cross_entropy(
 ) -> Any:
     """Cross entropy of probabilities with targets in [0, 1].
 
+    -(target * log(input) + (1 - target) * log(1 - input)); each logarithm is at least -100.
+
     Args:
-        input: probabilities.
-        target: the same shape.
+        input: probabilities in [0, 1], of any shape, floating point.
+        target: the same shape and dtype.
         weight: a factor that broadcasts to target's shape.
         size_average: old; see reduction.
         reduce: old; see reduction.
         reduction: "none", "mean" or "sum".
 
     Returns:
-        the loss; each logarithm is at least -100.
+        the loss: a 0-d tensor, or input's shape with reduction "none".
+
+    Raises:
+        RuntimeError: if an element of input is not between 0 and 1.
+
+    Example:
+        >>> p, y = clew.tensor([0.5, 0.25]), clew.tensor([1., 0.])
+        >>> loss = clew.nn.functional.binary_cross_entropy(p, y, reduction="none")
+        >>> [round(x, 4) for x in loss.tolist()]
+        [0.6931, 0.2877]
     """
     if autocasting():
         input, target, weight = float32(input, target, weight)
@@ -294,17 +310,25 @@ def binary_cross_entropy_with_logits(
 ) -> Any:
     """Cross entropy of sigmoid(input) with targets in [0, 1], without overflow.
 
+    -(pos_weight * target * log(sigmoid(input)) + (1 - target) * log(1 - sigmoid(input))).
+
     Args:
-        input: scores.
+        input: scores of any shape, floating point.
         target: the same shape.
         weight: a factor that broadcasts to target's shape.
         size_average: old; see reduction.
         reduce: old; see reduction.
         reduction: "none", "mean" or "sum".
-        pos_weight: a factor for the positive part, for each class.
+        pos_weight: a factor for the positive part, for each class; broadcasts with target.
 
     Returns:
-        the loss.
+        the loss: a 0-d tensor, or input's shape with reduction "none".
+
+    Example:
+        >>> score, y = clew.tensor([0., 200.]), clew.tensor([1., 0.])
+        >>> loss = clew.nn.functional.binary_cross_entropy_with_logits(score, y, reduction="none")
+        >>> [round(x, 4) for x in loss.tolist()]
+        [0.6931, 200.0]
     """
     if autocasting():
         input, target, weight, pos_weight = float32(input, target, weight, pos_weight)
@@ -336,15 +360,21 @@ def kl_div(
     """Kullback-Leibler divergence, pointwise: target * (log(target) - input).
 
     Args:
-        input: log-probabilities.
-        target: probabilities, or their logarithms.
+        input: log-probabilities of any shape, floating point.
+        target: probabilities, or their logarithms; broadcasts with input.
         size_average: old; see reduction.
         reduce: old; see reduction.
         reduction: "none", "mean" (over elements), "batchmean" (the mathematical one) or "sum".
         log_target: target holds logarithms.
 
     Returns:
-        the loss.
+        the loss: a 0-d tensor, or the common shape with reduction "none".
+
+    Example:
+        >>> p = clew.tensor([[0.5, 0.5]])
+        >>> q = clew.tensor([[0.25, 0.75]])
+        >>> round(clew.nn.functional.kl_div(q.log(), p, reduction="batchmean").item(), 4)
+        0.1438
     """
     if autocasting():
         input, target = float32(input, target)
@@ -377,18 +407,26 @@ def poisson_nll_loss(
 ) -> Any:
     """Negative log-likelihood of counts under a Poisson distribution.
 
+    exp(input) - target * input of logarithms; input - target * log(input + eps) otherwise; without
+    the constant log(target!).
+
     Args:
-        input: the expected count, or its logarithm.
-        target: the counts.
+        input: the expected count, or its logarithm; any shape.
+        target: the counts; broadcasts with input.
         log_input: input is the logarithm.
-        full: add Stirling's approximation of the constant term.
+        full: add Stirling's approximation of the constant, where target is above 1.
         size_average: old; see reduction.
         eps: keeps the logarithm finite.
         reduce: old; see reduction.
         reduction: "none", "mean" or "sum".
 
     Returns:
-        the loss.
+        the loss: a 0-d tensor, or the common shape with reduction "none".
+
+    Example:
+        >>> log_rate, count = clew.tensor([0., 0.]), clew.tensor([0., 3.])
+        >>> clew.nn.functional.poisson_nll_loss(log_rate, count, reduction="none").tolist()
+        [1.0, 1.0]
     """
     if autocasting():
         input, target = float32(input, target)
@@ -417,16 +455,26 @@ def gaussian_nll_loss(
 ) -> Any:
     """Negative log-likelihood under normal distributions with given variances.
 
+    (log(max(var, eps)) + (input - target)^2 / max(var, eps)) / 2.
+
     Args:
-        input: the means.
-        target: the samples.
+        input: the means, of any shape.
+        target: the samples; broadcasts with input.
         var: the variances: a number, input's shape, or with the last dim 1 or left out.
-        full: add the constant term.
+        full: add the constant term, log(2 pi) / 2.
         eps: least variance.
         reduction: "none", "mean" or "sum".
 
     Returns:
-        the loss.
+        the loss: a 0-d tensor, or input's shape with reduction "none".
+
+    Raises:
+        ValueError: if a variance is negative or var's shape does not fit.
+
+    Example:
+        >>> mean, seen = clew.tensor([0., 0.]), clew.tensor([0., 2.])
+        >>> clew.nn.functional.gaussian_nll_loss(mean, seen, 1.0, reduction="none").tolist()
+        [0.0, 2.0]
     """
     if not isinstance(var, clew.Tensor):
         if var < 0:
@@ -473,9 +521,9 @@ def linear_cross_entropy(
     """cross_entropy of linear(input, linear_weight, linear_bias).
 
     Args:
-        input: (N, in_features).
+        input: (N, in_features) or (in_features).
         linear_weight: (C, in_features), or (C, d1, ..., in_features).
-        target: class indices or probabilities.
+        target: class indices, (N) or (N, d1, ...), or probabilities of the logits' shape.
         linear_bias: (C), or (C, d1, ...).
         weight: a factor for each class.
         reduction: "none", "mean" or "sum".
@@ -484,7 +532,13 @@ def linear_cross_entropy(
         options: a LinearCrossEntropyOptions; the logits are made as a whole nevertheless.
 
     Returns:
-        the loss.
+        the loss: a 0-d tensor, or the logits' shape without C with reduction "none".
+
+    Example:
+        >>> x, weight = clew.ones(1, 3), clew.zeros(4, 3)
+        >>> loss = clew.nn.functional.linear_cross_entropy(x, weight, clew.tensor([2]))
+        >>> round(loss.item(), 4)
+        1.3863
     """
     if options is not None and not hasattr(options, "chunking_method"):
         raise TypeError(

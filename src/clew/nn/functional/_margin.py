@@ -38,15 +38,20 @@ def hinge_embedding_loss(
     """The input where the target is 1, max(0, margin - input) where it is -1.
 
     Args:
-        input: distances.
-        target: 1 or -1.
+        input: distances, of any shape, floating point.
+        target: 1 or -1, of input's shape.
         margin: wanted distance of unlike pairs.
         size_average: old; see reduction.
         reduce: old; see reduction.
         reduction: "none", "mean" or "sum".
 
     Returns:
-        the loss.
+        the loss: a 0-d tensor, or input's shape with reduction "none".
+
+    Example:
+        >>> distance, like = clew.tensor([0.5, 0.25]), clew.tensor([1, -1])
+        >>> clew.nn.functional.hinge_embedding_loss(distance, like, reduction="none").tolist()
+        [0.5, 0.75]
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
     if not input.is_complex():
@@ -64,17 +69,22 @@ def soft_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Any:
-    """log(1 + exp(-target * input)).
+    """Logistic loss of two classes: log(1 + exp(-target * input)).
 
     Args:
-        input: scores.
-        target: 1 or -1.
+        input: scores, of any shape, floating point.
+        target: 1 or -1, of input's shape.
         size_average: old; see reduction.
         reduce: old; see reduction.
         reduction: "none", "mean" or "sum".
 
     Returns:
-        the loss.
+        the loss: a 0-d tensor, or input's shape with reduction "none".
+
+    Example:
+        >>> loss = clew.nn.functional.soft_margin_loss(clew.zeros(2), clew.tensor([1, -1]))
+        >>> round(loss.item(), 4)
+        0.6931
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
     return _reduced(softplus(-(target.to(input.dtype) * input)), reduction)
@@ -90,19 +100,24 @@ def margin_ranking_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Any:
-    """max(0, -target * (input1 - input2) + margin).
+    """Loss of a wrong order: max(0, -target * (input1 - input2) + margin).
 
     Args:
-        input1: scores.
-        input2: other scores.
-        target: 1 if input1 should be greater, -1 if input2.
+        input1: scores, (N) or ().
+        input2: other scores, of the same shape.
+        target: 1 if input1 should be greater, -1 if input2; as many dims.
         margin: wanted distance.
         size_average: old; see reduction.
         reduce: old; see reduction.
         reduction: "none", "mean" or "sum".
 
     Returns:
-        the loss.
+        the loss: a 0-d tensor, or input1's shape with reduction "none".
+
+    Example:
+        >>> a, b = clew.tensor([3., 1.]), clew.tensor([1., 2.])
+        >>> clew.nn.functional.margin_ranking_loss(a, b, clew.ones(2), reduction="none").tolist()
+        [0.0, 1.0]
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
     if not input1.dim() == input2.dim() == target.dim():
@@ -126,16 +141,22 @@ def cosine_embedding_loss(
     """1 - cosine for pairs marked 1, max(0, cosine - margin) for pairs marked -1.
 
     Args:
-        input1: (N, D) or (D).
+        input1: (N, E) or (E), floating point.
         input2: the same shape.
-        target: (N) or (): 1 or -1.
+        target: (N) or (), with 1 or -1.
         margin: the cosine that unlike pairs may have.
         size_average: old; see reduction.
         reduce: old; see reduction.
         reduction: "none", "mean" or "sum".
 
     Returns:
-        the loss.
+        the loss: a 0-d tensor, or target's shape with reduction "none".
+
+    Example:
+        >>> a, b = clew.tensor([[1., 0.], [1., 0.]]), clew.tensor([[0., 1.], [1., 0.]])
+        >>> like = clew.tensor([1, -1])
+        >>> clew.nn.functional.cosine_embedding_loss(a, b, like, reduction="none").tolist()
+        [1.0, 1.0]
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
     if target.dim() not in (0, 1):
@@ -175,11 +196,14 @@ def triplet_margin_loss(
 ) -> Any:
     """max(0, distance to the positive - distance to the negative + margin).
 
+    With pairwise_distance of order p; see Balntas and others, Learning local feature descriptors
+    with triplets and shallow convolutional neural networks, 2016, for swap.
+
     Args:
-        anchor: (N, D) or (D).
-        positive: something alike.
-        negative: something unlike.
-        margin: wanted difference of the distances.
+        anchor: (N, E) or (E), floating point.
+        positive: something alike, of anchor's shape.
+        negative: something unlike, of anchor's shape.
+        margin: wanted difference of the distances, above 0.
         p: the norm's order.
         eps: added to differences.
         swap: use the negative's distance to the positive if that is smaller.
@@ -188,7 +212,12 @@ def triplet_margin_loss(
         reduction: "none", "mean" or "sum".
 
     Returns:
-        the loss.
+        the loss: a 0-d tensor, or (N) or () with reduction "none".
+
+    Example:
+        >>> a, p, n = clew.tensor([[0., 0.]]), clew.tensor([[0., 3.]]), clew.tensor([[2., 0.]])
+        >>> round(clew.nn.functional.triplet_margin_loss(a, p, n).item(), 4)
+        2.0
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
     if margin <= 0:
@@ -228,16 +257,23 @@ def triplet_margin_with_distance_loss(
     """triplet_margin_loss with a distance of one's own.
 
     Args:
-        anchor: (N, D) or another shape that the distance takes.
-        positive: something alike.
-        negative: something unlike.
-        distance_function: pairwise_distance by default.
-        margin: wanted difference of the distances.
+        anchor: (N, E) or another shape that the distance takes.
+        positive: something alike, of anchor's shape.
+        negative: something unlike, of anchor's shape.
+        distance_function: takes two tensors and gives the distances; pairwise_distance by default.
+        margin: wanted difference of the distances, above 0.
         swap: use the negative's distance to the positive if that is smaller.
         reduction: "none", "mean" or "sum".
 
     Returns:
-        the loss.
+        the loss: a 0-d tensor, or the distances' shape with reduction "none".
+
+    Example:
+        >>> def far(a, b): return (a - b).abs().sum(-1)
+        >>> a, p, n = clew.tensor([[0., 0.]]), clew.tensor([[1., 3.]]), clew.tensor([[2., 0.]])
+        >>> loss = clew.nn.functional.triplet_margin_with_distance_loss
+        >>> loss(a, p, n, distance_function=far).item()
+        3.0
     """
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
@@ -252,29 +288,34 @@ def pairwise_distance(
     """The p-norm of x1 - x2 + eps over the last dim.
 
     Args:
-        x1: (N, D) or (D).
+        x1: (N, E) or (E), floating point.
         x2: the same, or what broadcasts with it.
         p: the norm's order.
         eps: added to the differences.
         keepdim: keep the last dim, of size 1.
 
     Returns:
-        the distances.
+        the distances, of the common shape without the last dim, unless keepdim.
+
+    Example:
+        >>> a, b = clew.tensor([[0., 0.]]), clew.tensor([[3., 4.]])
+        >>> clew.nn.functional.pairwise_distance(a, b, eps=0.0).tolist()
+        [5.0]
     """
     return vector_norm(x1 - x2 + eps, p, -1, keepdim)
 
 
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
-    """The cosine of the angle between vectors.
+    """The cosine of the angle between vectors: x1 . x2 / (max(|x1|, eps) max(|x2|, eps)).
 
     Args:
-        x1: vectors along dim.
+        x1: vectors along dim, floating point.
         x2: the same, or what broadcasts with it.
         dim: the dim of the vectors.
         eps: least length that is divided by.
 
     Returns:
-        the cosines.
+        the cosines, of the common shape without dim.
 
     Example:
         >>> x = clew.tensor([[1., 0.]])
@@ -300,20 +341,25 @@ def multi_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Any:
-    """Hinge loss of several classes: mean over the others of max(0, margin - right + other)^p.
+    """Hinge loss of several classes: sum over the wrong of max(0, margin - right + other)^p / C.
 
     Args:
-        input: scores, (N, C) or (C).
-        target: class indices, (N) or ().
-        p: 1 or 2.
+        input: scores, (N, C) or (C), floating point.
+        target: int64 class indices, (N) or ().
+        p: the power, 1 or 2.
         margin: wanted distance.
-        weight: a factor for each class.
+        weight: (C), a factor for each class.
         size_average: old; see reduction.
         reduce: old; see reduction.
         reduction: "none", "mean" or "sum".
 
     Returns:
-        the loss.
+        the loss: a 0-d tensor, or target's shape with reduction "none".
+
+    Example:
+        >>> scores = clew.tensor([[0.5, 2., 1.75, 0.]])
+        >>> clew.nn.functional.multi_margin_loss(scores, clew.tensor([1])).item()
+        0.1875
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
     _check_reduction(reduction)
@@ -367,15 +413,22 @@ def multilabel_margin_loss(
 ) -> Any:
     """Hinge loss of several labels: every label against every class that is none.
 
+    The sum over labels j and other classes i of max(0, 1 - (input[j] - input[i])), over C.
+
     Args:
-        input: scores, (N, C) or (C).
-        target: label indices in the same shape; the first -1 ends a row.
+        input: scores, (N, C) or (C), floating point.
+        target: int64 label indices in the same shape; the first -1 ends a row.
         size_average: old; see reduction.
         reduce: old; see reduction.
         reduction: "none", "mean" or "sum".
 
     Returns:
-        the loss.
+        the loss: a 0-d tensor, or (N) or () with reduction "none".
+
+    Example:
+        >>> scores, labels = clew.tensor([[0.5, 1., 0.25, 0.]]), clew.tensor([[1, -1, 0, 0]])
+        >>> clew.nn.functional.multilabel_margin_loss(scores, labels).item()
+        0.1875
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
     _check_reduction(reduction)
@@ -415,16 +468,23 @@ def multilabel_soft_margin_loss(
 ) -> Any:
     """Binary cross entropy with logits, averaged over classes.
 
+    -(target * log(sigmoid(input)) + (1 - target) * log(sigmoid(-input))), mean over C.
+
     Args:
-        input: scores, (N, C).
-        target: 0 or 1.
-        weight: a factor for each class.
+        input: scores, (N, C) or (C), floating point.
+        target: 0 or 1, of input's shape.
+        weight: (C), a factor for each class.
         size_average: old; see reduction.
         reduce: old; see reduction.
         reduction: "none", "mean" or "sum".
 
     Returns:
-        the loss.
+        the loss: a 0-d tensor, or (N) or () with reduction "none".
+
+    Example:
+        >>> loss = clew.nn.functional.multilabel_soft_margin_loss(clew.zeros(1, 2), clew.eye(2)[:1])
+        >>> round(loss.item(), 4)
+        0.6931
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
     loss = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))

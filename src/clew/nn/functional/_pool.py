@@ -18,6 +18,63 @@ def _tuple(value: Any, n: int) -> tuple[Any, ...]:
     return value * n if len(value) == 1 else value
 
 
+def _describe(fn: Any, n: int, name: str) -> None:
+    """Names a function of n dims, and fills the holes in its docstring.
+
+    Args:
+        fn: the function.
+        n: 1, 2 or 3.
+        name: its public name.
+    """
+    fn.__name__ = fn.__qualname__ = name
+    if fn.__doc__:  # python -OO leaves none
+        fn.__doc__ = fn.__doc__.format_map(_HOLES[n])
+
+
+# What a family's docstrings differ in. Their examples pool `count` numbers, in `shape`, to two.
+_HOLES = {
+    1: {
+        "n": "1",
+        "space": "L",
+        "last": "the last dim",
+        "out": "L_out",
+        "count": "4",
+        "shape": "1, 1, 4",
+        "two": "2",
+        "best": "[1.0, 3.0]",
+        "places": "[1, 3]",
+        "means": "[0.5, 2.5]",
+        "sums": "[1.0, 5.0]",
+    },
+    2: {
+        "n": "2",
+        "space": "H, W",
+        "last": "the last 2 dims",
+        "out": "H_out, W_out",
+        "count": "8",
+        "shape": "1, 1, 2, 4",
+        "two": "(1, 2)",
+        "best": "[5.0, 7.0]",
+        "places": "[5, 7]",
+        "means": "[2.5, 4.5]",
+        "sums": "[10.0, 18.0]",
+    },
+    3: {
+        "n": "3",
+        "space": "D, H, W",
+        "last": "the last 3 dims",
+        "out": "D_out, H_out, W_out",
+        "count": "16",
+        "shape": "1, 1, 2, 2, 4",
+        "two": "(1, 1, 2)",
+        "best": "[13.0, 15.0]",
+        "places": "[13, 15]",
+        "means": "[6.5, 8.5]",
+        "sums": "[52.0, 68.0]",
+    },
+}
+
+
 def _max_pool(n: int) -> Any:
     with_indices = private(f"_max_pool{n}d")
 
@@ -30,6 +87,30 @@ def _max_pool(n: int) -> Any:
         ceil_mode: bool = False,
         return_indices: bool = False,
     ) -> Any:
+        """Greatest value of each window over {last}.
+
+        A dim has floor((size + 2 padding - dilation (kernel_size - 1) - 1) / stride) + 1 windows.
+
+        Args:
+            input: (N, C, {space}) or (C, {space}).
+            kernel_size: the window's size, an int or one for each dim.
+            stride: the distance of windows, an int or one for each dim; None is kernel_size.
+            padding: how many elements of minus infinity lie at each end, an int or one for each
+                dim; at most half of kernel_size.
+            dilation: the distance of a window's elements, an int or one for each dim.
+            ceil_mode: round the size up, so that windows may begin within and end outside.
+            return_indices: also return where the values lie.
+
+        Returns:
+            (N, C, {out}) or (C, {out});
+            with return_indices a pair of them, the second the int64 places within {last} taken
+            as one.
+
+        Example:
+            >>> x = clew.arange({count}.0).reshape({shape})
+            >>> clew.nn.functional.max_pool{n}d(x, 2).flatten().tolist()
+            {best}
+        """
         if stride is None or stride == []:
             stride = kernel_size
         values, indices = with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
@@ -44,20 +125,33 @@ def _max_pool(n: int) -> Any:
         ceil_mode: bool = False,
         return_indices: bool = False,
     ) -> Any:
+        """max_pool{n}d that always returns (values, indices).
+
+        Args:
+            input: (N, C, {space}) or (C, {space}).
+            kernel_size: the window's size, an int or one for each dim.
+            stride: the distance of windows, an int or one for each dim; None is kernel_size.
+            padding: how many elements of minus infinity lie at each end, an int or one for each
+                dim; at most half of kernel_size.
+            dilation: the distance of a window's elements, an int or one for each dim.
+            ceil_mode: round the size up, so that windows may begin within and end outside.
+            return_indices: not used.
+
+        Returns:
+            (values, indices), each (N, C, {out}) or (C, {out});
+            indices are int64 places within {last} taken as one.
+
+        Example:
+            >>> x = clew.arange({count}.0).reshape({shape})
+            >>> y, at = clew.nn.functional.max_pool{n}d_with_indices(x, 2)
+            >>> at.flatten().tolist()
+            {places}
+        """
         return max_pool(input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
-    _describe(max_pool, f"max_pool{n}d", f"Greatest value of each window over the last {n} dims.")
-    _describe(
-        max_pool_with_indices,
-        f"max_pool{n}d_with_indices",
-        f"max_pool{n}d that always returns (values, indices).",
-    )
+    _describe(max_pool, n, f"max_pool{n}d")
+    _describe(max_pool_with_indices, n, f"max_pool{n}d_with_indices")
     return max_pool, max_pool_with_indices
-
-
-def _describe(fn: Any, name: str, text: str) -> None:
-    fn.__name__ = fn.__qualname__ = name
-    fn.__doc__ = text
 
 
 max_pool1d, max_pool1d_with_indices = _max_pool(1)
@@ -81,11 +175,26 @@ def _adaptive_avg(n: int) -> Any:
     name = f"adaptive_avg_pool{n}d"
 
     def adaptive_avg_pool(input: Any, output_size: Any) -> Any:
+        """Means over {last} of as many windows as asked for.
+
+        Window i of a dim covers floor(i size / output_size) up to, without,
+        ceil((i + 1) size / output_size).
+
+        Args:
+            input: (N, C, {space}) or (C, {space}), floating point.
+            output_size: the size wanted, an int or one for each dim; None in it keeps a dim's size.
+
+        Returns:
+            (N, C, {out}) or (C, {out}), with the sizes asked for.
+
+        Example:
+            >>> x = clew.arange({count}.0).reshape({shape})
+            >>> clew.nn.functional.adaptive_avg_pool{n}d(x, {two}).flatten().tolist()
+            {means}
+        """
         return known(input, _adaptive_sizes(input, output_size, n, name))
 
-    _describe(
-        adaptive_avg_pool, name, f"Means over the last {n} dims of as many windows as asked for."
-    )
+    _describe(adaptive_avg_pool, n, name)
     return adaptive_avg_pool
 
 
@@ -99,6 +208,26 @@ def _adaptive_max(n: int) -> Any:
     name = f"adaptive_max_pool{n}d"
 
     def adaptive_max_pool(input: Any, output_size: Any, return_indices: bool = False) -> Any:
+        """Greatest values over {last} of as many windows as asked for.
+
+        Window i of a dim covers floor(i size / output_size) up to, without,
+        ceil((i + 1) size / output_size).
+
+        Args:
+            input: (N, C, {space}) or (C, {space}).
+            output_size: the size wanted, an int or one for each dim; None in it keeps a dim's size.
+            return_indices: also return where the values lie.
+
+        Returns:
+            (N, C, {out}) or (C, {out}),
+            with the sizes asked for; with return_indices a pair of them, the second the int64
+            places within {last} taken as one.
+
+        Example:
+            >>> x = clew.arange({count}.0).reshape({shape})
+            >>> clew.nn.functional.adaptive_max_pool{n}d(x, {two}).flatten().tolist()
+            {best}
+        """
         sizes = _adaptive_sizes(input, output_size, n, name)
         values, indices = known(input, sizes)
         return (values, indices) if return_indices else values
@@ -106,18 +235,27 @@ def _adaptive_max(n: int) -> Any:
     def adaptive_max_pool_with_indices(
         input: Any, output_size: Any, return_indices: bool = False
     ) -> Any:
+        """adaptive_max_pool{n}d that always returns (values, indices).
+
+        Args:
+            input: (N, C, {space}) or (C, {space}).
+            output_size: the size wanted, an int or one for each dim; None in it keeps a dim's size.
+            return_indices: not used.
+
+        Returns:
+            (values, indices), each (N, C, {out}) or (C, {out});
+            indices are int64 places within {last} taken as one.
+
+        Example:
+            >>> x = clew.arange({count}.0).reshape({shape})
+            >>> y, at = clew.nn.functional.adaptive_max_pool{n}d_with_indices(x, {two})
+            >>> at.flatten().tolist()
+            {places}
+        """
         return adaptive_max_pool(input, output_size, True)
 
-    _describe(
-        adaptive_max_pool,
-        name,
-        f"Greatest values over the last {n} dims of as many windows as asked for.",
-    )
-    _describe(
-        adaptive_max_pool_with_indices,
-        name + "_with_indices",
-        f"{name} that always returns (values, indices).",
-    )
+    _describe(adaptive_max_pool, n, name)
+    _describe(adaptive_max_pool_with_indices, n, name + "_with_indices")
     return adaptive_max_pool, adaptive_max_pool_with_indices
 
 
@@ -191,15 +329,24 @@ def max_unpool1d(
     """Puts values back to where max_pool1d took them from; the rest is zero.
 
     Args:
-        input: pooled values.
-        indices: max_pool1d's indices.
+        input: pooled values, (N, C, L) or (C, L).
+        indices: max_pool1d's indices, int64, of input's shape.
         kernel_size: as in max_pool1d.
         stride: as in max_pool1d.
         padding: as in max_pool1d.
-        output_size: the size wanted.
+        output_size: the size wanted, (L_out) or a whole shape; None is the smallest that fits.
 
     Returns:
-        the unpooled tensor.
+        the unpooled tensor, (N, C, L_out) or (C, L_out).
+
+    Raises:
+        RuntimeError: if an index lies outside the output.
+
+    Example:
+        >>> x = clew.tensor([[[1., 4., 3., 2.]]])
+        >>> y, at = clew.nn.functional.max_pool1d(x, 2, return_indices=True)
+        >>> clew.nn.functional.max_unpool1d(y, at, 2).tolist()
+        [[[0.0, 4.0, 3.0, 0.0]]]
     """
     return _unpool(input, indices, kernel_size, stride, padding, output_size, 1)
 
@@ -216,15 +363,25 @@ def max_unpool2d(
     """Puts values back to where max_pool2d took them from; the rest is zero.
 
     Args:
-        input: pooled values.
-        indices: max_pool2d's indices.
+        input: pooled values, (N, C, H, W) or (C, H, W).
+        indices: max_pool2d's indices, int64, of input's shape.
         kernel_size: as in max_pool2d.
         stride: as in max_pool2d.
         padding: as in max_pool2d.
-        output_size: the size wanted.
+        output_size: the size wanted, (H_out, W_out) or a whole shape; None is the smallest that
+            fits.
 
     Returns:
-        the unpooled tensor.
+        the unpooled tensor, (N, C, H_out, W_out) or (C, H_out, W_out).
+
+    Raises:
+        RuntimeError: if an index lies outside the output.
+
+    Example:
+        >>> x = clew.tensor([[[[1., 4.], [3., 2.]]]])
+        >>> y, at = clew.nn.functional.max_pool2d(x, 2, return_indices=True)
+        >>> clew.nn.functional.max_unpool2d(y, at, 2).tolist()
+        [[[[0.0, 4.0], [0.0, 0.0]]]]
     """
     return _unpool(input, indices, kernel_size, stride, padding, output_size, 2)
 
@@ -241,15 +398,25 @@ def max_unpool3d(
     """Puts values back to where max_pool3d took them from; the rest is zero.
 
     Args:
-        input: pooled values.
-        indices: max_pool3d's indices.
+        input: pooled values, (N, C, D, H, W) or (C, D, H, W).
+        indices: max_pool3d's indices, int64, of input's shape.
         kernel_size: as in max_pool3d.
         stride: as in max_pool3d.
         padding: as in max_pool3d.
-        output_size: the size wanted.
+        output_size: the size wanted, (D_out, H_out, W_out) or a whole shape; None is the smallest
+            that fits.
 
     Returns:
-        the unpooled tensor.
+        the unpooled tensor, (N, C, D_out, H_out, W_out) or (C, D_out, H_out, W_out).
+
+    Raises:
+        RuntimeError: if an index lies outside the output.
+
+    Example:
+        >>> x = clew.tensor([[[[[1., 4.], [3., 2.]]]]])
+        >>> y, at = clew.nn.functional.max_pool3d(x, (1, 2, 2), return_indices=True)
+        >>> clew.nn.functional.max_unpool3d(y, at, (1, 2, 2)).tolist()
+        [[[[[0.0, 4.0], [0.0, 0.0]]]]]
     """
     return _unpool(input, indices, kernel_size, stride, padding, output_size, 3)
 
@@ -258,6 +425,24 @@ def _lp_pool(n: int, pool: Any) -> Any:
     def lp_pool(
         input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
     ) -> Any:
+        """p-norm of each window over {last}: sum(x^p)^(1/p).
+
+        Args:
+            input: (N, C, {space}) or (C, {space}), floating point.
+            norm_type: p, not 0.
+            kernel_size: the window's size, an int or one for each dim.
+            stride: the distance of windows, an int or one for each dim; None is kernel_size.
+            ceil_mode: round the size up, so that windows may begin within and end outside.
+
+        Returns:
+            (N, C, {out}) or (C, {out}); a dim has
+            floor((size - kernel_size) / stride) + 1 windows.
+
+        Example:
+            >>> x = clew.arange({count}.0).reshape({shape})
+            >>> clew.nn.functional.lp_pool{n}d(x, 1, 2).flatten().tolist()
+            {sums}
+        """
         count = 1
         for k in _tuple(kernel_size, n):
             count *= k
@@ -266,7 +451,7 @@ def _lp_pool(n: int, pool: Any) -> Any:
         mean = pool(input**norm_type, kernel_size, stride, 0, ceil_mode)
         return (mean.sign() * mean.abs().relu() * count) ** (1.0 / norm_type)
 
-    _describe(lp_pool, f"lp_pool{n}d", f"p-norm of each window over the last {n} dims.")
+    _describe(lp_pool, n, f"lp_pool{n}d")
     return lp_pool
 
 
@@ -286,6 +471,32 @@ def _fractional(n: int) -> Any:
         return_indices: bool = False,
         _random_samples: Any = None,
     ) -> Any:
+        """Max pooling over {last} with windows that start at random places.
+
+        Graham, Fractional max-pooling, 2014: the distances of windows are random, their mean is
+        (size - kernel_size) / (output_size - 1).
+
+        Args:
+            input: (N, C, {space}) or (C, {space}).
+            kernel_size: the window's size, an int or one for each dim.
+            output_size: the size wanted, an int or one for each dim; or give output_ratio.
+            output_ratio: the output's size over the input's, a number or one for each dim.
+            return_indices: also return where the values lie.
+            _random_samples: (N, C, {n}) numbers in [0, 1) that choose the places; drawn if None.
+
+        Returns:
+            (N, C, {out}) or (C, {out});
+            with return_indices a pair of them, the second the int64 places within {last} taken
+            as one.
+
+        Raises:
+            ValueError: if neither output_size nor output_ratio is given.
+
+        Example:
+            >>> x = clew.arange({count}.0).reshape({shape})
+            >>> clew.nn.functional.fractional_max_pool{n}d(x, 2, {two}).flatten().tolist()
+            {best}
+        """
         if output_size is None and output_ratio is None:
             raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
         if input.dim() not in (n + 1, n + 2):
@@ -345,20 +556,32 @@ def _fractional(n: int) -> Any:
         return_indices: bool = False,
         _random_samples: Any = None,
     ) -> Any:
+        """fractional_max_pool{n}d that always returns (values, indices).
+
+        Args:
+            input: (N, C, {space}) or (C, {space}).
+            kernel_size: the window's size, an int or one for each dim.
+            output_size: the size wanted, an int or one for each dim; or give output_ratio.
+            output_ratio: the output's size over the input's, a number or one for each dim.
+            return_indices: not used.
+            _random_samples: (N, C, {n}) numbers in [0, 1) that choose the places; drawn if None.
+
+        Returns:
+            (values, indices), each (N, C, {out}) or (C, {out});
+            indices are int64 places within {last} taken as one.
+
+        Example:
+            >>> x = clew.arange({count}.0).reshape({shape})
+            >>> y, at = clew.nn.functional.fractional_max_pool{n}d_with_indices(x, 2, {two})
+            >>> at.flatten().tolist()
+            {places}
+        """
         return fractional_max_pool(
             input, kernel_size, output_size, output_ratio, True, _random_samples
         )
 
-    _describe(
-        fractional_max_pool,
-        name,
-        f"Max pooling over the last {n} dims with windows that start at random places.",
-    )
-    _describe(
-        fractional_with_indices,
-        name + "_with_indices",
-        f"{name} that always returns (values, indices).",
-    )
+    _describe(fractional_max_pool, n, name)
+    _describe(fractional_with_indices, n, name + "_with_indices")
     return fractional_max_pool, fractional_with_indices
 
 

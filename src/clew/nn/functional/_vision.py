@@ -32,14 +32,22 @@ def _channels_last(x: Any) -> bool:
 
 
 def pixel_shuffle(input: Any, upscale_factor: int) -> Any:
-    """(..., C r^2, H, W) becomes (..., C, H r, W r).
+    """Moves channels into space: (..., C r^2, H, W) becomes (..., C, H r, W r).
+
+    Shi and others, Real-time single image and video super-resolution using an efficient sub-pixel
+    convolutional neural network, 2016.
 
     Args:
-        input: the images.
-        upscale_factor: r.
+        input: the images, (..., C r^2, H, W), of any dtype.
+        upscale_factor: r, above 0.
 
     Returns:
-        the larger images.
+        the larger images, (..., C, H r, W r).
+
+    Example:
+        >>> x = clew.tensor([1, 2, 3, 4]).reshape(1, 4, 1, 1)
+        >>> clew.nn.functional.pixel_shuffle(x, 2).tolist()
+        [[[[1, 2], [3, 4]]]]
     """
     r = upscale_factor
     if input.dim() < 3:
@@ -63,14 +71,19 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> Any:
 
 
 def pixel_unshuffle(input: Any, downscale_factor: int) -> Any:
-    """(..., C, H r, W r) becomes (..., C r^2, H, W).
+    """Moves space into channels: (..., C, H r, W r) becomes (..., C r^2, H, W).
 
     Args:
-        input: the images.
-        downscale_factor: r.
+        input: the images, (..., C, H r, W r), of any dtype.
+        downscale_factor: r, above 0.
 
     Returns:
-        the smaller images.
+        the smaller images, (..., C r^2, H, W).
+
+    Example:
+        >>> x = clew.tensor([[1, 2], [3, 4]]).reshape(1, 1, 2, 2)
+        >>> clew.nn.functional.pixel_unshuffle(x, 2).flatten().tolist()
+        [1, 2, 3, 4]
     """
     r = downscale_factor
     if input.dim() < 3:
@@ -96,12 +109,19 @@ def pixel_unshuffle(input: Any, downscale_factor: int) -> Any:
 def channel_shuffle(input: Any, groups: int) -> Any:
     """Takes channels in turn from each of several groups.
 
+    Zhang and others, ShuffleNet, 2017, section 3.1: (groups, C / groups) is transposed.
+
     Args:
-        input: (N, C, ...).
-        groups: how many groups.
+        input: (N, C, ...), of any dtype.
+        groups: how many groups; divides C.
 
     Returns:
         a tensor of input's shape.
+
+    Example:
+        >>> x = clew.arange(4).reshape(1, 4, 1)
+        >>> clew.nn.functional.channel_shuffle(x, 2).flatten().tolist()
+        [0, 2, 1, 3]
     """
     if input.dim() < 3:
         raise RuntimeError(
@@ -435,14 +455,19 @@ def upsample(
     """Old name of interpolate.
 
     Args:
-        input: the tensor.
-        size: the wanted size.
+        input: (N, C, L), (N, C, H, W) or (N, C, D, H, W).
+        size: the wanted size, an int or one for each spatial dim.
         scale_factor: or the factor to it.
         mode: as in interpolate.
         align_corners: as in interpolate.
 
     Returns:
-        the resized tensor.
+        (N, C, ...) of the wanted size.
+
+    Example:
+        >>> x = clew.tensor([[[1., 2.]]])
+        >>> clew.nn.functional.upsample(x, scale_factor=2).tolist()
+        [[[1.0, 1.0, 2.0, 2.0]]]
     """
     warnings.warn("upsample is deprecated; use interpolate", stacklevel=user_level())
     return interpolate(input, size, scale_factor, mode, align_corners)
@@ -452,12 +477,17 @@ def upsample_nearest(input: Any, size: Any = None, scale_factor: Any = None) -> 
     """interpolate with mode "nearest".
 
     Args:
-        input: the tensor.
-        size: the wanted size.
+        input: (N, C, L), (N, C, H, W) or (N, C, D, H, W).
+        size: the wanted size, an int or one for each spatial dim.
         scale_factor: or the factor to it.
 
     Returns:
-        the resized tensor.
+        (N, C, ...) of the wanted size.
+
+    Example:
+        >>> x = clew.tensor([[[1., 2.]]])
+        >>> clew.nn.functional.upsample_nearest(x, size=4).tolist()
+        [[[1.0, 1.0, 2.0, 2.0]]]
     """
     warnings.warn("upsample_nearest is deprecated; use interpolate", stacklevel=user_level())
     return interpolate(input, size, scale_factor, "nearest")
@@ -467,27 +497,39 @@ def upsample_bilinear(input: Any, size: Any = None, scale_factor: Any = None) ->
     """interpolate with mode "bilinear" and aligned corners.
 
     Args:
-        input: the tensor.
-        size: the wanted size.
+        input: (N, C, H, W).
+        size: the wanted size, an int or (H, W).
         scale_factor: or the factor to it.
 
     Returns:
-        the resized tensor.
+        (N, C, H, W) of the wanted size.
+
+    Example:
+        >>> x = clew.tensor([[[[0., 2.]]]])
+        >>> clew.nn.functional.upsample_bilinear(x, size=(1, 3)).tolist()
+        [[[[0.0, 1.0, 2.0]]]]
     """
     warnings.warn("upsample_bilinear is deprecated; use interpolate", stacklevel=user_level())
     return interpolate(input, size, scale_factor, "bilinear", True)
 
 
 def affine_grid(theta: Any, size: Any, align_corners: bool | None = None) -> Any:
-    """The sampling places of an affine map, for grid_sample.
+    """The sampling places of an affine map, for grid_sample: theta times (x, y[, z], 1).
+
+    Jaderberg and others, Spatial Transformer Networks, 2015, section 3.2.
 
     Args:
-        theta: (N, 2, 3) or (N, 3, 4) matrices.
+        theta: (N, 2, 3) or (N, 3, 4) matrices, floating point.
         size: the output's size, (N, C, H, W) or (N, C, D, H, W).
         align_corners: -1 and 1 are the centers of the corner elements, not their outer edges.
 
     Returns:
-        (N, H, W, 2) or (N, D, H, W, 3).
+        (N, H, W, 2) or (N, D, H, W, 3), of theta's dtype.
+
+    Example:
+        >>> same = clew.tensor([[[1., 0., 0.], [0., 1., 0.]]])
+        >>> clew.nn.functional.affine_grid(same, (1, 1, 1, 2), align_corners=True).tolist()
+        [[[[-1.0, 0.0], [1.0, 0.0]]]]
     """
     if align_corners is None:
         align_corners = False
@@ -560,8 +602,8 @@ def grid_sample(
     """Samples images at given places.
 
     Args:
-        input: (N, C, H, W) or (N, C, D, H, W).
-        grid: (N, ..., 2) or (N, ..., 3): places (x, y[, z]) in [-1, 1].
+        input: (N, C, H, W) or (N, C, D, H, W), floating point.
+        grid: (N, ..., 2) or (N, ..., 3): places (x, y[, z]) in [-1, 1], of input's dtype.
         mode: "bilinear" (trilinear for volumes), "nearest" or "bicubic".
         padding_mode: what lies outside: "zeros", "border" or "reflection".
         align_corners: -1 and 1 are the centers of the corner elements, not their outer edges.

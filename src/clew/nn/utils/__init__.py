@@ -56,4 +56,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER, *_MODULES} - {"annotations"})
+    return sorted({*globals(), *_LATER, *_MODULES} - {"annotations", "Any"})

@@ -42,13 +42,16 @@ def get_total_norm(
     """The norm of several tensors taken as one vector.
 
     Args:
-        tensors: one tensor or several.
+        tensors: one tensor or several, of any shapes.
         norm_type: the norm's order; inf for the greatest size.
         error_if_nonfinite: raise if the norm is NaN or infinite.
         foreach: accepted; there is one way to compute it.
 
     Returns:
         a 0-d tensor.
+
+    Raises:
+        RuntimeError: with error_if_nonfinite, if the norm is NaN or infinite.
 
     Example:
         >>> clew.nn.utils.get_total_norm([clew.tensor([3.]), clew.tensor([4.])]).item()
@@ -96,11 +99,23 @@ def clip_grads_with_norm_(
 ) -> None:
     """Scales gradients by max_norm / total_norm where that is below one, in place.
 
+    Each gradient is multiplied by min(1, max_norm / (total_norm + 1e-6)).
+
     Args:
-        parameters: one parameter or several.
+        parameters: one parameter or several; those without a gradient are passed over.
         max_norm: greatest norm that stays.
-        total_norm: the present norm.
+        total_norm: the present norm, a 0-d tensor.
         foreach: accepted; there is one way to compute it.
+
+    Returns:
+        None; the gradients are changed.
+
+    Example:
+        >>> p = clew.nn.Parameter(clew.zeros(2))
+        >>> p.grad = clew.tensor([3., 4.])
+        >>> clew.nn.utils.clip_grads_with_norm_(p, 2.5, clew.tensor(5.0))
+        >>> [round(x, 4) for x in p.grad.tolist()]
+        [1.5, 2.0]
     """
     grads = _gradients(parameters)
     if not grads:
@@ -123,15 +138,27 @@ def clip_grad_norm_(
 ) -> Any:
     """Scales gradients so that their common norm is at most max_norm, in place.
 
+    Pascanu, Mikolov and Bengio, On the difficulty of training recurrent neural networks, 2013,
+    section 3.2.
+
     Args:
-        parameters: one parameter or several.
+        parameters: one parameter or several; those without a gradient are passed over.
         max_norm: greatest norm that stays.
         norm_type: the norm's order; inf for the greatest size.
         error_if_nonfinite: raise if the norm is NaN or infinite.
         foreach: accepted; there is one way to compute it.
 
     Returns:
-        the norm before.
+        the norm before, a 0-d tensor.
+
+    Raises:
+        RuntimeError: with error_if_nonfinite, if the norm is NaN or infinite.
+
+    Example:
+        >>> p = clew.nn.Parameter(clew.zeros(2))
+        >>> p.grad = clew.tensor([3., 4.])
+        >>> clew.nn.utils.clip_grad_norm_(p, 1.0).item()
+        5.0
     """
     if isinstance(parameters, clew.Tensor):
         parameters = [parameters]
@@ -162,7 +189,13 @@ def clip_grad_norm(
         foreach: as in clip_grad_norm_.
 
     Returns:
-        the norm before.
+        the norm before, a 0-d tensor.
+
+    Example:
+        >>> p = clew.nn.Parameter(clew.zeros(2))
+        >>> p.grad = clew.tensor([3., 4.])
+        >>> clew.nn.utils.clip_grad_norm(p, 1.0).item()
+        5.0
     """
     warnings.warn(
         "clip_grad_norm is deprecated; use clip_grad_norm_", FutureWarning, stacklevel=user_level()
@@ -174,9 +207,19 @@ def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = 
     """Keeps every element of the gradients within [-clip_value, clip_value], in place.
 
     Args:
-        parameters: one parameter or several.
+        parameters: one parameter or several; those without a gradient are passed over.
         clip_value: the bound.
         foreach: accepted; there is one way to compute it.
+
+    Returns:
+        None; the gradients are changed.
+
+    Example:
+        >>> p = clew.nn.Parameter(clew.zeros(2))
+        >>> p.grad = clew.tensor([-3., 0.5])
+        >>> clew.nn.utils.clip_grad_value_(p, 1.0)
+        >>> p.grad.tolist()
+        [-1.0, 0.5]
     """
     bound = float(clip_value)
     grads = _gradients(parameters)

@@ -13,10 +13,14 @@ def parameters_to_vector(parameters: Any) -> Any:
     """All parameters one after the other.
 
     Args:
-        parameters: an iterable of tensors.
+        parameters: an iterable of tensors of any shapes.
 
     Returns:
-        a 1-d tensor.
+        a 1-d tensor of all their elements.
+
+    Example:
+        >>> clew.nn.utils.parameters_to_vector([clew.tensor([[1., 2.]]), clew.tensor(3.)]).tolist()
+        [1.0, 2.0, 3.0]
     """
     return clew.cat([p.reshape(-1) for p in parameters])
 
@@ -25,8 +29,17 @@ def vector_to_parameters(vec: Any, parameters: Any) -> None:
     """Sets parameters to the slices of a vector.
 
     Args:
-        vec: a 1-d tensor.
-        parameters: an iterable of tensors.
+        vec: a 1-d tensor of as many elements as the parameters have.
+        parameters: an iterable of tensors; each takes its part in order.
+
+    Returns:
+        None; the parameters' data are changed.
+
+    Example:
+        >>> layer = clew.nn.Linear(2, 1)
+        >>> clew.nn.utils.vector_to_parameters(clew.tensor([1., 2., 3.]), layer.parameters())
+        >>> layer.weight.tolist(), layer.bias.tolist()
+        ([[1.0, 2.0]], [3.0])
     """
     if not isinstance(vec, clew.Tensor):
         raise TypeError(f"expected clew.Tensor, but got: {type(vec).__name__}")

@@ -17,6 +17,14 @@ def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
 
     Returns:
         the module; its parameters hold uninitialised memory.
+
+    Raises:
+        RuntimeError: if module_cls is not a module class.
+
+    Example:
+        >>> layer = clew.nn.utils.skip_init(clew.nn.Linear, 2, 3)
+        >>> list(layer.weight.shape)
+        [3, 2]
     """
     from ..modules.module import Module
 

@@ -23,7 +23,13 @@ def convert_conv2d_weight_memory_format(module: Any, memory_format: Any) -> Any:
         memory_format: for example clew.channels_last.
 
     Returns:
-        the module.
+        the same module.
+
+    Example:
+        >>> conv = clew.nn.Conv2d(2, 3, 2)
+        >>> _ = clew.nn.utils.convert_conv2d_weight_memory_format(conv, clew.channels_last)
+        >>> conv.weight.stride()
+        (8, 1, 4, 2)
     """
     from ..modules.conv import Conv2d, ConvTranspose2d
 
@@ -38,7 +44,13 @@ def convert_conv3d_weight_memory_format(module: Any, memory_format: Any) -> Any:
         memory_format: for example clew.channels_last_3d.
 
     Returns:
-        the module.
+        the same module.
+
+    Example:
+        >>> conv = clew.nn.Conv3d(2, 3, 2)
+        >>> _ = clew.nn.utils.convert_conv3d_weight_memory_format(conv, clew.channels_last_3d)
+        >>> conv.weight.stride()
+        (16, 1, 8, 4, 2)
     """
     from ..modules.conv import Conv3d, ConvTranspose3d
 

@@ -128,6 +128,13 @@ def spectral_norm(
 
     Returns:
         the module.
+
+    Example:
+        >>> layer = clew.nn.Linear(2, 2)
+        >>> layer.weight.data = clew.diag(clew.tensor([4., 1.]))
+        >>> layer = clew.nn.utils.parametrizations.spectral_norm(layer, n_power_iterations=30)
+        >>> round(clew.linalg.matrix_norm(layer.eval().weight, 2).item(), 3)
+        1.0
     """
     weight = getattr(module, name, None)
     if not isinstance(weight, clew.Tensor):
@@ -239,14 +246,27 @@ def orthogonal(
 ) -> Any:
     """Keeps a weight's rows or columns orthonormal.
 
+    Lezcano-Casado and Martinez-Rubio, Cheap orthogonal constraints in neural networks, 2019, for
+    the maps; Lezcano-Casado, Trivializations for gradient-based optimization on manifolds, 2019,
+    for the base point.
+
     Args:
         module: the module.
-        name: the weight's name.
-        orthogonal_map: "matrix_exp" or "cayley" (square ones by default), or "householder".
+        name: the name of the weight, (..., n, k): columns are orthonormal if n >= k, else rows.
+        orthogonal_map: "matrix_exp", "cayley" or "householder"; None is "matrix_exp" for square and
+            complex weights, else "householder".
         use_trivialization: keep a base point, so that the weight can be assigned.
 
     Returns:
-        the module.
+        the same module.
+
+    Raises:
+        ValueError: if the weight has fewer than 2 dims, or the map is unknown.
+
+    Example:
+        >>> layer = clew.nn.utils.parametrizations.orthogonal(clew.nn.Linear(3, 2))
+        >>> bool(clew.allclose(layer.weight @ layer.weight.T, clew.eye(2), atol=1e-5))
+        True
     """
     weight = getattr(module, name, None)
     if not isinstance(weight, clew.Tensor):

@@ -28,7 +28,17 @@ _cache: dict[tuple[int, str], Any] = {}
 
 @contextmanager
 def cached() -> Iterator[None]:
-    """Within it a parametrized tensor is computed once, at its first access."""
+    """Within it a parametrized tensor is computed once, at its first access.
+
+    Returns:
+        a context manager.
+
+    Example:
+        >>> layer = clew.nn.utils.parametrizations.weight_norm(clew.nn.Linear(2, 2))
+        >>> with clew.nn.utils.parametrize.cached():
+        ...     layer.weight is layer.weight
+        True
+    """
     global _caching
     _caching += 1
     try:
@@ -59,9 +69,15 @@ class ParametrizationList(ModuleList):
     """The chain of parametrizations of one tensor, with the tensor or tensors it starts from.
 
     Args:
-        modules: the first parametrizations.
+        modules: the first parametrizations, at least one.
         original: the tensor as it was.
-        unsafe: skip the checks.
+        unsafe: skip the checks of shape and dtype.
+
+    Example:
+        >>> layer = clew.nn.utils.parametrizations.weight_norm(clew.nn.Linear(3, 2))
+        >>> chain = layer.parametrizations.weight
+        >>> len(chain), chain.ntensors, list(chain.original0.shape)
+        (1, 2, [2, 1])
     """
 
     original: Any
@@ -240,12 +256,12 @@ def register_parametrization(
     Args:
         module: the owner of the tensor.
         tensor_name: the parameter's or buffer's name.
-        parametrization: a module from the original tensor to the tensor; its right_inverse,
-            if it has one, is used to set it.
+        parametrization: a module from the original tensor to the tensor; its right_inverse, if it
+            has one, is used to set it.
         unsafe: skip the checks of shape and dtype.
 
     Returns:
-        the module.
+        the same module.
 
     Example:
         >>> class Double(clew.nn.Module):
@@ -320,6 +336,12 @@ def is_parametrized(module: Any, tensor_name: str | None = None) -> bool:
 
     Returns:
         True or False.
+
+    Example:
+        >>> layer = clew.nn.utils.parametrizations.weight_norm(clew.nn.Linear(2, 2))
+        >>> is_parametrized = clew.nn.utils.parametrize.is_parametrized
+        >>> is_parametrized(layer), is_parametrized(layer, "bias")
+        (True, False)
     """
     table = module.__dict__.get("_modules", {}).get("parametrizations")
     if not isinstance(table, ModuleDict):
@@ -336,7 +358,16 @@ def remove_parametrizations(module: Any, tensor_name: str, leave_parametrized: b
         leave_parametrized: keep the parametrized value, not the original one.
 
     Returns:
-        the module.
+        the same module.
+
+    Raises:
+        ValueError: if the tensor is not parametrized.
+
+    Example:
+        >>> layer = clew.nn.utils.parametrizations.weight_norm(clew.nn.Linear(2, 2))
+        >>> _ = clew.nn.utils.parametrize.remove_parametrizations(layer, "weight")
+        >>> type(layer).__name__, isinstance(layer.weight, clew.nn.Parameter)
+        ('Linear', True)
     """
     if not is_parametrized(module, tensor_name):
         raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
@@ -374,6 +405,11 @@ def type_before_parametrizations(module: Any) -> type:
 
     Returns:
         the class.
+
+    Example:
+        >>> layer = clew.nn.utils.parametrizations.weight_norm(clew.nn.Linear(2, 2))
+        >>> clew.nn.utils.parametrize.type_before_parametrizations(layer).__name__
+        'Linear'
     """
     return type(module).__bases__[0] if is_parametrized(module) else type(module)
 
@@ -390,6 +426,13 @@ def transfer_parametrizations_and_params(
 
     Returns:
         the target.
+
+    Example:
+        >>> layer = clew.nn.utils.parametrizations.weight_norm(clew.nn.Linear(2, 2))
+        >>> parametrize = clew.nn.utils.parametrize
+        >>> other = parametrize.transfer_parametrizations_and_params(layer, clew.nn.Linear(2, 2))
+        >>> bool((other.weight == layer.weight).all())
+        True
     """
     if not is_parametrized(from_module):
         return to_module

@@ -30,7 +30,16 @@ __all__ = [
 
 
 class BasePruningMethod:
-    """A forward pre-hook that multiplies a parameter by a mask; subclasses write compute_mask()."""
+    """A forward pre-hook that multiplies a parameter by a mask; subclasses write compute_mask().
+
+    Example:
+        >>> class Below(clew.nn.utils.prune.BasePruningMethod):
+        ...     PRUNING_TYPE = "unstructured"
+        ...     def compute_mask(self, t, default_mask):
+        ...         return default_mask * (t >= 2)
+        >>> Below().prune(clew.tensor([1., 2., 3.])).tolist()
+        [0.0, 2.0, 3.0]
+    """
 
     _tensor_name: str
     PRUNING_TYPE: str = ""
@@ -156,7 +165,14 @@ class PruningContainer(BasePruningMethod):
     """Several methods one after the other.
 
     Args:
-        args: the methods.
+        args: the methods, all of one tensor.
+
+    Example:
+        >>> layer = clew.nn.Linear(4, 2)
+        >>> _ = clew.nn.utils.prune.l1_unstructured(layer, "weight", 2)
+        >>> _ = clew.nn.utils.prune.l1_unstructured(layer, "weight", 3)
+        >>> [type(h).__name__ for h in layer._forward_pre_hooks.values()]
+        ['PruningContainer']
     """
 
     def __init__(self, *args: Any) -> None:
@@ -234,7 +250,12 @@ def _check_count(amount: Any, size: int) -> None:
 
 
 class Identity(BasePruningMethod):
-    """Prunes nothing, but makes the mask."""
+    """Prunes nothing, but makes the mask.
+
+    Example:
+        >>> clew.nn.utils.prune.Identity().prune(clew.tensor([1., 2.])).tolist()
+        [1.0, 2.0]
+    """
 
     PRUNING_TYPE = "unstructured"
 
@@ -254,7 +275,12 @@ class RandomUnstructured(_Amount):
     """Prunes elements at random.
 
     Args:
-        amount: how many, or which part.
+        amount: how many (an int), or which part (a float from 0 to 1).
+
+    Example:
+        >>> pruned = clew.nn.utils.prune.RandomUnstructured(amount=3).prune(clew.ones(4))
+        >>> pruned.sum().item()
+        1.0
     """
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
@@ -271,7 +297,11 @@ class L1Unstructured(_Amount):
     """Prunes the elements of least size.
 
     Args:
-        amount: how many, or which part.
+        amount: how many (an int), or which part (a float from 0 to 1).
+
+    Example:
+        >>> clew.nn.utils.prune.L1Unstructured(0.5).prune(clew.tensor([1., -4., 3., -2.])).tolist()
+        [0.0, -4.0, 3.0, -0.0]
     """
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
@@ -309,8 +339,13 @@ class RandomStructured(_Slices):
     """Prunes slices at random.
 
     Args:
-        amount: how many, or which part.
+        amount: how many (an int), or which part (a float from 0 to 1).
         dim: the dim of the slices.
+
+    Example:
+        >>> pruned = clew.nn.utils.prune.RandomStructured(amount=1, dim=0).prune(clew.ones(2, 3))
+        >>> sorted(pruned.sum(1).tolist())
+        [0.0, 3.0]
     """
 
     def __init__(self, amount: Any, dim: int = -1) -> None:
@@ -326,9 +361,14 @@ class LnStructured(_Slices):
     """Prunes the slices of least norm.
 
     Args:
-        amount: how many, or which part.
+        amount: how many (an int), or which part (a float from 0 to 1).
         n: the norm's order.
         dim: the dim of the slices.
+
+    Example:
+        >>> rows = clew.tensor([[1., 1.], [5., 0.]])
+        >>> clew.nn.utils.prune.LnStructured(amount=1, n=2, dim=0).prune(rows).tolist()
+        [[0.0, 0.0], [5.0, 0.0]]
     """
 
     def __init__(self, amount: Any, n: Any, dim: int = -1) -> None:
@@ -349,7 +389,12 @@ class CustomFromMask(BasePruningMethod):
     """Prunes by a given mask.
 
     Args:
-        mask: zeros and ones.
+        mask: zeros and ones, of the tensor's shape.
+
+    Example:
+        >>> method = clew.nn.utils.prune.CustomFromMask(clew.tensor([1, 0]))
+        >>> method.prune(clew.tensor([3., 4.])).tolist()
+        [3.0, 0.0]
     """
 
     PRUNING_TYPE = "global"
@@ -371,7 +416,12 @@ def identity(module: Any, name: str) -> Any:
         name: the parameter's name.
 
     Returns:
-        the module.
+        the same module.
+
+    Example:
+        >>> layer = clew.nn.utils.prune.identity(clew.nn.Linear(2, 1), "weight")
+        >>> layer.weight_mask.tolist()
+        [[1.0, 1.0]]
     """
     Identity.apply(module, name)
     return module
@@ -383,10 +433,15 @@ def random_unstructured(module: Any, name: str, amount: Any) -> Any:
     Args:
         module: the module.
         name: the parameter's name.
-        amount: how many, or which part.
+        amount: how many (an int), or which part (a float from 0 to 1).
 
     Returns:
-        the module.
+        the same module.
+
+    Example:
+        >>> layer = clew.nn.utils.prune.random_unstructured(clew.nn.Linear(4, 2), "weight", 0.25)
+        >>> int((layer.weight_mask == 0).sum())
+        2
     """
     RandomUnstructured.apply(module, name, amount)
     return module
@@ -398,11 +453,11 @@ def l1_unstructured(module: Any, name: str, amount: Any, importance_scores: Any 
     Args:
         module: the module.
         name: the parameter's name.
-        amount: how many, or which part.
-        importance_scores: what is compared instead of the parameter.
+        amount: how many (an int), or which part (a float from 0 to 1).
+        importance_scores: what is compared instead of the parameter, of its shape.
 
     Returns:
-        the module.
+        the same module.
 
     Example:
         >>> layer = clew.nn.utils.prune.l1_unstructured(clew.nn.Linear(4, 2), "weight", 3)
@@ -419,11 +474,16 @@ def random_structured(module: Any, name: str, amount: Any, dim: int) -> Any:
     Args:
         module: the module.
         name: the parameter's name.
-        amount: how many, or which part.
+        amount: how many (an int), or which part (a float from 0 to 1).
         dim: the dim of the slices.
 
     Returns:
-        the module.
+        the same module.
+
+    Example:
+        >>> layer = clew.nn.utils.prune.random_structured(clew.nn.Linear(3, 2), "weight", 1, 0)
+        >>> sorted(layer.weight_mask.sum(1).tolist())
+        [0.0, 3.0]
     """
     RandomStructured.apply(module, name, amount, dim)
     return module
@@ -437,13 +497,19 @@ def ln_structured(
     Args:
         module: the module.
         name: the parameter's name.
-        amount: how many, or which part.
+        amount: how many (an int), or which part (a float from 0 to 1).
         n: the norm's order.
         dim: the dim of the slices.
-        importance_scores: what is compared instead of the parameter.
+        importance_scores: what is compared instead of the parameter, of its shape.
 
     Returns:
-        the module.
+        the same module.
+
+    Example:
+        >>> layer = clew.nn.Linear(2, 2)
+        >>> layer.weight.data = clew.tensor([[1., 1.], [5., 0.]])
+        >>> clew.nn.utils.prune.ln_structured(layer, "weight", 1, n=2, dim=0).weight.tolist()
+        [[0.0, 0.0], [5.0, 0.0]]
     """
     LnStructured.apply(module, name, amount, n, dim, importance_scores=importance_scores)
     return module
@@ -458,7 +524,22 @@ def global_unstructured(
         parameters: pairs of (module, name).
         pruning_method: an unstructured method's class.
         importance_scores: a dict of (module, name) to what is compared instead.
-        kwargs: the method's arguments.
+        kwargs: the method's arguments, such as amount.
+
+    Returns:
+        None; the modules are changed.
+
+    Raises:
+        TypeError: if pruning_method is not an unstructured one.
+
+    Example:
+        >>> a, b = clew.nn.Linear(2, 1), clew.nn.Linear(2, 1)
+        >>> a.weight.data, b.weight.data = clew.ones(1, 2), clew.full((1, 2), 2.0)
+        >>> prune = clew.nn.utils.prune
+        >>> pairs = [(a, "weight"), (b, "weight")]
+        >>> prune.global_unstructured(pairs, prune.L1Unstructured, amount=2)
+        >>> a.weight.tolist(), b.weight.tolist()
+        ([[0.0, 0.0]], [[2.0, 2.0]])
     """
     if not hasattr(parameters, "__iter__"):
         raise TypeError("global_unstructured(): parameters is not an Iterable")
@@ -496,10 +577,15 @@ def custom_from_mask(module: Any, name: str, mask: Any) -> Any:
     Args:
         module: the module.
         name: the parameter's name.
-        mask: zeros and ones.
+        mask: zeros and ones, of the parameter's shape.
 
     Returns:
-        the module.
+        the same module.
+
+    Example:
+        >>> layer, mask = clew.nn.Linear(2, 1), clew.tensor([[0, 1]])
+        >>> clew.nn.utils.prune.custom_from_mask(layer, "weight", mask).weight[0, 0].item() == 0
+        True
     """
     CustomFromMask.apply(module, name, mask)
     return module
@@ -513,7 +599,16 @@ def remove(module: Any, name: str) -> Any:
         name: the parameter's name.
 
     Returns:
-        the module.
+        the same module.
+
+    Raises:
+        ValueError: if the parameter is not pruned.
+
+    Example:
+        >>> layer = clew.nn.utils.prune.l1_unstructured(clew.nn.Linear(4, 2), "weight", 3)
+        >>> layer = clew.nn.utils.prune.remove(layer, "weight")
+        >>> [name for name, _ in layer.named_parameters()]
+        ['bias', 'weight']
     """
     for key, hook in list(module._forward_pre_hooks.items()):
         if isinstance(hook, BasePruningMethod) and hook._tensor_name == name:
@@ -533,6 +628,11 @@ def is_pruned(module: Any) -> bool:
 
     Returns:
         True or False.
+
+    Example:
+        >>> layer = clew.nn.Linear(4, 2)
+        >>> clew.nn.utils.prune.is_pruned(layer)
+        False
     """
     return any(
         isinstance(hook, BasePruningMethod)

@@ -25,10 +25,15 @@ class PackedSequence(
     """A batch of sequences without padding: the elements of each time step one after the other.
 
     Args:
-        data: all elements.
-        batch_sizes: how many sequences reach each time step.
-        sorted_indices: the batch's order by falling length.
-        unsorted_indices: the way back.
+        data: all elements, (sum of the lengths, ...).
+        batch_sizes: int64, (T): how many sequences reach each time step.
+        sorted_indices: int64, (N): the batch's order by falling length, or None.
+        unsorted_indices: int64, (N): the way back; made of sorted_indices if None.
+
+    Example:
+        >>> packed = clew.nn.utils.rnn.pack_sequence([clew.tensor([1, 2]), clew.tensor([3])])
+        >>> packed.data.tolist(), packed.batch_sizes.tolist()
+        ([1, 3, 2], [2, 1])
     """
 
     __slots__ = ()
@@ -124,10 +129,14 @@ def invert_permutation(permutation: Any) -> Any:
     """The permutation that undoes another.
 
     Args:
-        permutation: a 1-d integer tensor, or None.
+        permutation: a 1-d integer tensor, (N), or None.
 
     Returns:
-        its inverse, or None.
+        its inverse, (N), or None.
+
+    Example:
+        >>> clew.nn.utils.rnn.invert_permutation(clew.tensor([2, 0, 1])).tolist()
+        [1, 2, 0]
     """
     if permutation is None:
         return None
@@ -140,13 +149,16 @@ def pack_padded_sequence(
     """Takes the padding out of a batch.
 
     Args:
-        input: (L, N, ...) or, with batch_first, (N, L, ...).
-        lengths: the length of each sequence.
+        input: (T, N, ...) or, with batch_first, (N, T, ...).
+        lengths: (N), the length of each sequence, from 1 to T.
         batch_first: see input.
         enforce_sorted: the lengths fall; otherwise the batch is sorted here.
 
     Returns:
         a PackedSequence.
+
+    Raises:
+        RuntimeError: if lengths do not fit input, or do not fall with enforce_sorted.
 
     Example:
         >>> x = clew.tensor([[1, 2], [3, 0]])
@@ -199,12 +211,21 @@ def pad_packed_sequence(
 
     Args:
         sequence: the batch.
-        batch_first: give (N, L, ...) instead of (L, N, ...).
-        padding_value: what fills the rest.
-        total_length: pad to this length.
+        batch_first: give (N, T, ...) instead of (T, N, ...).
+        padding_value: what fills the rest, cut to data's dtype.
+        total_length: pad to this length; None is the longest sequence's.
 
     Returns:
-        (padded batch, lengths).
+        (padded batch, lengths): (T, N, ...) of data's dtype, and int64 (N).
+
+    Raises:
+        ValueError: if total_length is less than the longest sequence's.
+
+    Example:
+        >>> packed = clew.nn.utils.rnn.pack_sequence([clew.tensor([1, 2]), clew.tensor([3])])
+        >>> padded, lengths = clew.nn.utils.rnn.pad_packed_sequence(packed, batch_first=True)
+        >>> padded.tolist(), lengths.tolist()
+        ([[1, 2], [3, 0]], [2, 1])
     """
     data, batch_sizes, _, back = sequence
     sizes = batch_sizes.tolist()
@@ -223,7 +244,9 @@ def pad_packed_sequence(
     rest = data.shape[1:]
     picked = data.index_select(0, source)
     shown = flat.reshape(-1, *([1] * len(rest)))
-    out = clew.where(shown, picked, padding_value).reshape(steps, batch, *rest)
+    # Of data's dtype: a number would make floats of integers.
+    padding = clew.full((), padding_value, dtype=data.dtype, device=data.device)
+    out = clew.where(shown, picked, padding).reshape(steps, batch, *rest)
     if total_length is not None and total_length > steps:
         more = clew.full((total_length - steps, batch, *rest), padding_value, dtype=data.dtype)
         out = clew.cat([out, more])
@@ -243,13 +266,13 @@ def pad_sequence(
     """Stacks sequences of different lengths.
 
     Args:
-        sequences: tensors (L_i, ...).
-        batch_first: give (N, L, ...) instead of (L, N, ...).
+        sequences: N tensors (T_i, ...), equal in the further dims.
+        batch_first: give (N, T, ...) instead of (T, N, ...).
         padding_value: what fills the rest.
         padding_side: "right" or "left".
 
     Returns:
-        one tensor.
+        one tensor, with T the greatest T_i.
 
     Example:
         >>> a, b = clew.tensor([1, 2]), clew.tensor([3])
@@ -291,12 +314,18 @@ def unpad_sequence(padded_sequences: Any, lengths: Any, batch_first: bool = Fals
     """Takes a padded batch apart.
 
     Args:
-        padded_sequences: (L, N, ...) or, with batch_first, (N, L, ...).
-        lengths: the length of each sequence.
+        padded_sequences: (T, N, ...) or, with batch_first, (N, T, ...).
+        lengths: (N), the length of each sequence.
         batch_first: see padded_sequences.
 
     Returns:
-        a list of tensors.
+        a list of N tensors (T_i, ...).
+
+    Example:
+        >>> padded = clew.tensor([[1, 2], [3, 0]])
+        >>> parts = clew.nn.utils.rnn.unpad_sequence(padded, [2, 1], batch_first=True)
+        >>> [part.tolist() for part in parts]
+        [[1, 2], [3]]
     """
     if not batch_first:
         padded_sequences = padded_sequences.transpose(0, 1)
@@ -308,11 +337,16 @@ def pack_sequence(sequences: Any, enforce_sorted: bool = True) -> PackedSequence
     """Packs sequences of different lengths.
 
     Args:
-        sequences: tensors (L_i, ...).
+        sequences: N tensors (T_i, ...), equal in the further dims.
         enforce_sorted: the lengths fall; otherwise the batch is sorted here.
 
     Returns:
         a PackedSequence.
+
+    Example:
+        >>> packed = clew.nn.utils.rnn.pack_sequence([clew.tensor([1, 2]), clew.tensor([3])])
+        >>> packed.batch_sizes.tolist()
+        [2, 1]
     """
     lengths = [int(s.shape[0]) for s in sequences]
     return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
@@ -325,7 +359,12 @@ def unpack_sequence(packed_sequences: PackedSequence) -> list[Any]:
         packed_sequences: the batch.
 
     Returns:
-        a list of tensors.
+        a list of N tensors (T_i, ...), in the order that was packed.
+
+    Example:
+        >>> packed = clew.nn.utils.rnn.pack_sequence([clew.tensor([1, 2]), clew.tensor([3])])
+        >>> [part.tolist() for part in clew.nn.utils.rnn.unpack_sequence(packed)]
+        [[1, 2], [3]]
     """
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)

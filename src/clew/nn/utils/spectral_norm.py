@@ -178,6 +178,9 @@ def spectral_norm(
 ) -> Any:
     """Divides a weight by its greatest singular value (see parametrizations.spectral_norm too).
 
+    Miyato and others, Spectral normalization for generative adversarial networks, 2018, section
+    2.1.
+
     Args:
         module: the module.
         name: the weight's name.
@@ -186,7 +189,12 @@ def spectral_norm(
         dim: the dim of the outputs: 1 for transposed convolutions, else 0.
 
     Returns:
-        the module.
+        the same module.
+
+    Example:
+        >>> layer = clew.nn.utils.spectral_norm(clew.nn.Linear(3, 2))
+        >>> [name for name, _ in layer.named_parameters()]
+        ['bias', 'weight_orig']
     """
     if dim is None:
         dim = 1 if getattr(module, "transposed", False) else 0
@@ -202,7 +210,16 @@ def remove_spectral_norm(module: Any, name: str = "weight") -> Any:
         name: the weight's name.
 
     Returns:
-        the module.
+        the same module; the weight is a parameter with its present value.
+
+    Raises:
+        ValueError: if the weight has no such hook.
+
+    Example:
+        >>> layer = clew.nn.utils.spectral_norm(clew.nn.Linear(3, 2))
+        >>> _ = clew.nn.utils.remove_spectral_norm(layer)
+        >>> [name for name, _ in layer.named_parameters()]
+        ['bias', 'weight']
     """
     for key, hook in module._forward_pre_hooks.items():
         if isinstance(hook, SpectralNorm) and hook.name == name:

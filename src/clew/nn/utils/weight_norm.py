@@ -17,11 +17,16 @@ def norm_except_dim(v: Any, dim: int | None) -> Any:
     """The norms of a tensor's slices along a dim.
 
     Args:
-        v: the tensor.
+        v: the tensor, of any shape.
         dim: the dim that stays; None or -1 for the norm of all.
 
     Returns:
         a tensor that broadcasts with v.
+
+    Example:
+        >>> from clew.nn.utils.weight_norm import norm_except_dim
+        >>> norm_except_dim(clew.tensor([[3., 4.]]), 0).tolist()
+        [[5.0]]
     """
     if dim is None or dim == -1:
         return vector_norm(v)
@@ -103,13 +108,20 @@ class WeightNorm:
 def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
     """Splits a weight into length and direction (deprecated; use parametrizations.weight_norm).
 
+    weight = g * v / |v|: Salimans and Kingma, Weight normalization, 2016, equation 2.
+
     Args:
         module: the module.
         name: the weight's name.
         dim: the dim whose slices have a length each; None for one length.
 
     Returns:
-        the module.
+        the same module.
+
+    Example:
+        >>> layer = clew.nn.utils.weight_norm(clew.nn.Linear(3, 2))
+        >>> list(layer.weight_g.shape), list(layer.weight_v.shape)
+        ([2, 1], [2, 3])
     """
     warnings.warn(
         "nn.utils.weight_norm is deprecated; use nn.utils.parametrizations.weight_norm",
@@ -128,7 +140,16 @@ def remove_weight_norm(module: Any, name: str = "weight") -> Any:
         name: the weight's name.
 
     Returns:
-        the module.
+        the same module; the weight is a parameter with its present value.
+
+    Raises:
+        ValueError: if the weight has no such hook.
+
+    Example:
+        >>> layer = clew.nn.utils.weight_norm(clew.nn.Linear(3, 2))
+        >>> _ = clew.nn.utils.remove_weight_norm(layer)
+        >>> [name for name, _ in layer.named_parameters()]
+        ['bias', 'weight']
     """
     for key, hook in module._forward_pre_hooks.items():
         if isinstance(hook, WeightNorm) and hook.name == name:
