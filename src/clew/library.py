@@ -140,6 +140,7 @@ class _Operation:
         self._autograd: Callable[..., Any] | None = None
         self._vmap: Callable[..., Any] | None = None
         self._autocast: Any = None
+        self._in_autocast: Callable[..., Any] | None = None
         self._function: Any = None
         self.tags: Any = ()
 
@@ -199,6 +200,8 @@ class _Operation:
 
             if has_torch_function(overriding):
                 return handle_torch_function(self, overriding, *args, **kwargs)
+        if self._in_autocast is not None and clew.is_autocast_enabled("cpu"):
+            return self._in_autocast(*args, **kwargs)
         if self._autocast is not None and clew.is_autocast_enabled("cpu"):
             dtype = self._autocast
 
@@ -352,7 +355,7 @@ class Library:
     Args:
         ns: the namespace.
         kind: DEF for a namespace of one's own, FRAGMENT to add to one, IMPL to implement only.
-        dispatch_key: accepted; kernels are for the CPU.
+        dispatch_key: what its kernels are for, where `impl` is not told; see there.
 
     Example:
         >>> lib = Library("doc_lib", "DEF")
@@ -368,6 +371,7 @@ class Library:
             raise ValueError(f"Library: kind must be IMPL, DEF or FRAGMENT; got {kind!r}")
         self.ns = ns
         self.kind = kind
+        self.dispatch_key = dispatch_key
         self._defined: list[str] = []
 
     def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
@@ -399,7 +403,9 @@ class Library:
             op_name: the operation.
             fn: the kernel.
             dispatch_key: "CPU" or "CompositeImplicitAutograd"; "Autograd" for a function that also
-                sees to the gradient; "Meta" for shapes. Kernels of other devices are kept nowhere.
+                sees to the gradient; "AutocastCPU" for one that is called in autocast regions,
+                and calls the operation outside of them; "Meta" for shapes. Kernels of other
+                devices are kept nowhere. Without one, the library's.
             with_keyset: not supported.
             allow_override: accepted.
         """
@@ -407,7 +413,7 @@ class Library:
             raise NotImplementedError("Library.impl: with_keyset is not supported")
         full = op_name if isinstance(op_name, str) else _full_name(op_name)
         full = full if "::" in full else f"{self.ns}::{full.partition('.')[0]}"
-        _implement(full, fn, dispatch_key)
+        _implement(full, fn, dispatch_key or self.dispatch_key)
 
     def fallback(self, fn: Callable[..., Any], dispatch_key: str = "", **kwargs: Any) -> None:
         """Raises: there is no kernel for all operations."""
@@ -434,6 +440,8 @@ def _implement(full: str, fn: Callable[..., Any], key: str) -> None:
         operation._kernel = fn
     elif key in ("Autograd", "AutogradCPU"):
         operation._autograd = fn
+    elif key == "AutocastCPU":
+        operation._in_autocast = fn
     elif key == "Meta":
         operation._fake = fn
 
@@ -451,15 +459,23 @@ def define(qualname: str, schema: Any = None, *, lib: Any = None, tags: Any = ()
     _define(full, _Schema(full.partition("::")[2] + schema)).tags = tags
 
 
-def impl(qualname: str, types: Any, func: Any = None, *, lib: Any = None) -> Any:
+def impl(qualname: Any, types: Any, func: Any = None, *, lib: Any = None) -> Any:
     """Gives an operation its kernel for kinds of devices; a decorator without func.
 
     Args:
-        qualname: "namespace::name".
+        qualname: "namespace::name"; in the older form `impl(lib, name, dispatch_key="")` the
+            library, with the name and the key after it.
         types: "cpu", "default" or a sequence; kernels of other devices are kept nowhere.
         func: the kernel.
         lib: accepted.
     """
+    if isinstance(qualname, Library):
+
+        def add(fn: Callable[..., Any]) -> Callable[..., Any]:
+            qualname.impl(types, fn, func or "")
+            return fn
+
+        return add
     kinds = [types] if isinstance(types, str) else list(types)
 
     def register(fn: Callable[..., Any]) -> Callable[..., Any]:

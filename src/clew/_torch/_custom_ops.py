@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from clew.library import custom_op, impl, impl_abstract
+from clew.library import custom_op, get_ctx, impl, impl_abstract
 
-__all__ = ["custom_op", "impl", "impl_abstract"]
+__all__ = ["custom_op", "get_ctx", "impl", "impl_abstract"]

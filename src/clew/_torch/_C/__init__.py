@@ -87,6 +87,20 @@ class DispatchKeySet:
 
 
 @contextmanager
+def _ExcludeDispatchKeyGuard(keys: DispatchKeySet) -> Any:
+    """A region without what some names stand for: autocast, if it is among them.
+
+    Args:
+        keys: the names.
+    """
+    if not keys.has(DispatchKey.AutocastCPU):
+        yield
+        return
+    with _DisableAutocast():
+        yield
+
+
+@contextmanager
 def _DisableAutocast() -> Any:
     import clew
 
