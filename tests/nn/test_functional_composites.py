@@ -487,3 +487,22 @@ def test_embedding_bag_of_meta_tensors():
     index = clew.zeros(2, 2, dtype=clew.int64, device="meta")
     assert F.embedding_bag(index, w).shape == (2, 3)
     assert F.embedding_bag(index[0], w, index[1]).shape == (2, 3)
+
+
+@pytest.mark.parametrize(
+    "mode, antialias, want",
+    [
+        # As Pillow's fixed-point weights give them: columns first, rounded, then rows.
+        ("bilinear", False, [36, 66, 85, 131, 155, 153, 119, 53, 60, 106, 152, 161]),
+        ("bilinear", True, [64, 76, 75, 118, 159, 149, 118, 65, 73, 116, 160, 146]),
+        ("bicubic", False, [31, 65, 79, 136, 178, 171, 124, 30, 55, 106, 157, 164]),
+        ("bicubic", True, [59, 70, 65, 127, 170, 156, 116, 53, 61, 112, 172, 151]),
+    ],
+)
+@pytest.mark.parametrize("last", [False, True])
+def test_interpolation_of_bytes_by_whole_weights(mode, antialias, want, last):
+    x = (clew.arange(20) * 37 % 256).to(clew.uint8).reshape(1, 1, 4, 5).expand(2, 3, 4, 5)
+    x = x.contiguous(memory_format=clew.channels_last if last else clew.contiguous_format)
+    y = F.interpolate(x, (3, 4), mode=mode, antialias=antialias)
+    assert y.dtype == clew.uint8
+    assert all(plane.flatten().tolist() == want for image in y for plane in image)

@@ -111,3 +111,16 @@ def test_a_tracer_decides_what_it_looks_into():
     assert len(graph.find_nodes(op="call_module")) == 1
     x = clew.randn(3, 2)
     assert clew.allclose(fx.GraphModule(model, graph)(x), model(x))
+
+
+def test_operators_in_place_are_recorded_as_python_makes_them():
+    class Net(nn.Module):
+        def forward(self, x, y):
+            x = x * 2
+            x += y
+            x /= 4
+            return x
+
+    traced = fx.symbolic_trace(Net())
+    assert [n.name for n in traced.graph.nodes][2:5] == ["mul", "add", "truediv"]
+    assert traced(clew.tensor(3.0), clew.tensor(2.0)).item() == 2.0

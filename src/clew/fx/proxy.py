@@ -248,12 +248,12 @@ def _reflected(function: Callable[..., Any]) -> Any:
     return method
 
 
+# Without methods in place, as in PyTorch: Python makes `x += y` of `x + y`.
 for _name in "add sub mul truediv floordiv mod pow matmul and_ or_ xor lshift rshift".split():
     _short = _name.rstrip("_")
     _function = getattr(operator, _name)
     setattr(Proxy, f"__{_short}__", _operator(_function))
     setattr(Proxy, f"__r{_short}__", _reflected(_function))
-    setattr(Proxy, f"__i{_short}__", _operator(getattr(operator, f"i{_short}")))
 for _name in "lt le eq ne gt ge neg pos invert getitem abs".split():
     setattr(Proxy, f"__{_name}__", _operator(getattr(operator, _name)))
 Proxy.__hash__ = object.__hash__  # type: ignore[method-assign]

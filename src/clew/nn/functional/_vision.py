@@ -204,6 +204,33 @@ def _terms(
     return _kept(places), _kept(weights, dtype)
 
 
+@functools.lru_cache(maxsize=256)
+def _byte_terms(
+    out: int, size: int, scale: float | None, align: bool, kind: str, antialias: bool
+) -> tuple[Any, Any, int]:
+    """As `_terms`, with whole weights for bytes, and the number of their bits after the point.
+
+    Sixteen bits hold the largest. So Pillow resizes, and PyTorch after it.
+    """
+    import numpy as np
+
+    rows = []
+    for row in _rows(out, size, scale, align, kind, antialias):
+        sums: dict[int, float] = {}  # at an edge one place stands for several
+        for j, w in row:
+            sums[j] = sums.get(j, 0.0) + w
+        rows.append(list(sums.items()))
+    largest = max(w for row in rows for _, w in row)
+    bits = 0
+    while bits < 22 and int(0.5 + largest * (1 << (bits + 1))) < 1 << 15:
+        bits += 1
+    most = max(len(r) for r in rows)
+    rows = [r + [(-1, 0.0)] * (most - len(r)) for r in rows]
+    places = np.array([[j for j, _ in r] for r in rows], dtype=np.int64)
+    scaled = np.array([[w for _, w in r] for r in rows]) * (1 << bits)
+    return _kept(places), _kept(np.trunc(scaled + np.copysign(0.5, scaled)), clew.float64), bits
+
+
 def _rows(
     out: int, size: int, scale: float | None, align: bool, kind: str, antialias: bool
 ) -> list[list[tuple[int, float]]]:
@@ -430,6 +457,14 @@ def interpolate(
     ]
     if not moved:
         return input.clone()
+    if input.dtype is clew.uint8 and n == 2:
+        out = (input.movedim(1, -1) if last else input).double()  # in which the sums are exact
+        for d in moved:
+            place = (sizes[d], input.shape[2 + d], scales[d], bool(align_corners), kind, antialias)
+            places, weights, bits = _byte_terms(*place)
+            sums = _resample(out, first + d, places, weights)
+            out = ((sums + (1 << bits >> 1)) / (1 << bits)).floor().clamp(0, 255)
+        return (out.movedim(-1, 1) if last else out).to(clew.uint8)
     # 16-bit images are resampled in float32, and rounded once.
     # So are bytes, whose results are cut off at 0 and 255.
     narrow = input.dtype in (clew.float16, clew.bfloat16, clew.uint8)
