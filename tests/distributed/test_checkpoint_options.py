@@ -123,3 +123,12 @@ def test_one_file_and_back(tmp_path):
         torch_save_to_dcp(tmp_path / "tensor.pt", tmp_path / "c")
     with pytest.raises(dcp.CheckpointException, match="no checkpoint"):
         dcp_to_torch_save(tmp_path / "nowhere", tmp_path / "two.pt")
+
+
+def test_older_names(tmp_path):
+    dcp.save_state_dict({"a": clew.arange(3)}, dcp.FileSystemWriter(tmp_path), no_dist=True)
+    state = {"a": clew.zeros(3, dtype=clew.int64)}
+    dcp.load_state_dict(state, dcp.FileSystemReader(tmp_path))
+    assert state["a"].tolist() == [0, 1, 2]
+    with pytest.raises(NotImplementedError, match="coordinator_rank"):
+        dcp.load_state_dict(state, dcp.FileSystemReader(tmp_path), coordinator_rank=1)

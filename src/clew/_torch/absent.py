@@ -41,6 +41,10 @@ MODULES: dict[str, tuple[str, str]] = {
         _SHARDED,
         "ModelAverager PeriodicModelAverager",
     ),
+    "distributed.checkpoint._consolidate_hf_safetensors": (
+        _SHARDED,
+        "consolidate_safetensors_files consolidate_safetensors_files_on_every_rank",
+    ),
     "distributed.checkpoint.hf_storage": (
         _SHARDED,
         "HuggingFaceStorageReader HuggingFaceStorageWriter",
@@ -182,6 +186,19 @@ def absent(module: str, name: str, why: str) -> Any:
     )
 
 
+# Names that modules of clew's own lack.
+_LACKING = {
+    "distributed.optim": "DistributedOptimizer PostLocalSGDOptimizer",
+}
+
+
+def lacking(module: str, name: str) -> Any:
+    """What stands for a name that a module of clew's own does not have."""
+    if name in _LACKING[module].split():
+        return absent(module, name, _SHARDED)
+    raise AttributeError(f"module 'clew.{module}' has no attribute {name!r}")
+
+
 def _real(name: str) -> Any:
     """Names that are plain data, or that clew has elsewhere; else None."""
     if name in ("DeviceMesh", "init_device_mesh"):
@@ -189,9 +206,9 @@ def _real(name: str) -> Any:
 
         return getattr(device_mesh, name)
     if name in ("Partial", "Placement", "Replicate", "Shard", "_StridedShard"):
-        from clew._torch import placements
+        from clew.distributed.tensor import placement_types
 
-        return getattr(placements, name)
+        return getattr(placement_types, name)
     return None
 
 

@@ -53,6 +53,16 @@ class Shard(Placement):
         return f"Shard(dim={self.dim})"
 
 
+class _StridedShard(Shard):
+    """Parts of parts; libraries ask whether a placement is one. There are none here."""
+
+    def __init__(self, dim: int, *, split_factor: int = 1) -> None:
+        raise NotImplementedError(
+            "_StridedShard: a dim that is cut twice is not supported; cut two dims, or one by a "
+            "mesh of one dim"
+        )
+
+
 class Replicate(Placement):
     """Every process has the whole.
 

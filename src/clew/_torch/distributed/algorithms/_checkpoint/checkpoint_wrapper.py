@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from clew import nn
+from clew.autograd.graph import save_on_cpu
 from clew.utils.checkpoint import checkpoint
 
 _PREFIX = "_checkpoint_wrapped_module."
@@ -99,6 +100,20 @@ def checkpoint_wrapper(
 ) -> Any:
     """A module whose values are computed again in backward."""
     return CheckpointWrapper(module, checkpoint_impl, checkpoint_fn, **kwargs)
+
+
+class OffloadWrapper(ActivationWrapper):
+    """A module whose saved tensors wait for backward elsewhere: `autograd.graph.save_on_cpu`."""
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """What the module gives."""
+        with save_on_cpu():
+            return self._checkpoint_wrapped_module(*args, **kwargs)
+
+
+def offload_wrapper(module: Any) -> Any:
+    """A module whose saved tensors are offloaded."""
+    return OffloadWrapper(module)
 
 
 def apply_activation_checkpointing(
