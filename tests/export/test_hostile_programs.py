@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import random
+import subprocess
+import sys
 import zipfile
 
 import export_models as models
@@ -111,6 +113,21 @@ def test_only_operations_can_be_called(op):
         load(io.BytesIO(rewritten(data, change)))
 
 
+def test_operations_say_what_is_wrong_with_their_arguments(tmp_path):
+    data = data_of(nn.Sequential(nn.Linear(3, 3), nn.LayerNorm(3)).eval(), (clew.randn(2, 3),))
+
+    def change(whole):
+        (node,) = [n for n in whole["body"]["nodes"] if n["op"].endswith("layer_norm")]
+        node["args"]["t"][3] = 0
+
+    path = tmp_path / "m.clew"
+    path.write_bytes(rewritten(data, change))
+    # In a process of its own, in which nothing has been imported for messages.
+    code = "import clew, sys; clew.export.load(sys.argv[1]).module()(clew.ones(2, 3))"
+    ran = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True)
+    assert "TypeError" in ran.stderr and "'bias'" in ran.stderr
+
+
 def test_names_never_become_code():
     data = data_of(nn.Linear(2, 2), (clew.ones(1, 2),))
 
@@ -190,3 +207,32 @@ def test_onnx_operators_that_clew_lacks_are_named():
         with pytest.raises(ExportError, match=match):
             clew.onnx.load(file)
     assert onnx
+
+
+def test_onnx_calls_that_do_not_fit_are_named():
+    pytest.importorskip("onnx")
+    from onnx import helper
+
+    def file_of(op, inputs, opset=20, outputs=1, **attributes):
+        info = helper.make_tensor_value_info("x", 1, [2])
+        out = helper.make_tensor_value_info("y0", 1, [2])
+        names = [f"y{k}" for k in range(outputs)]
+        graph = helper.make_graph([helper.make_node(op, inputs, names, **attributes)], "g",
+                                  [info], [out])  # fmt: skip
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
+        return io.BytesIO(model.SerializeToString())
+
+    for file, match in (
+        (file_of("Relu", ["x", "x"]), "Relu has 2 inputs; version 20 takes 1 to 1"),
+        (file_of("Relu", ["x"], outputs=2), "Relu has 2 outputs"),
+        (file_of("Cast", ["x"]), "Cast lacks the attribute 'to'"),
+        (file_of("Cast", ["x"], to="float"), "attribute 'to' of Cast has another type"),
+        (file_of("GridSample", ["x", "x"], 12), "no operator GridSample in version 12"),
+    ):
+        with pytest.raises(ExportError, match=match):
+            clew.onnx.load(file)
+    module = clew.onnx.load(file_of("MatMul", ["x", "x"]))
+    assert module(clew.ones(2)) == 2
+    module = clew.onnx.load(file_of("Transpose", ["x"], perm=[3]))
+    with pytest.raises(ExportError, match="Transpose, which makes 'y0' of 'x', fails"):
+        module(clew.ones(2))

@@ -256,6 +256,14 @@ class _Writer:
             self.add(depth, f"v{o.id} = scan(l{k}_{j}, {about[0]}, {about[1]})")
 
 
+def _import(name: str, *args: Any, **kwargs: Any) -> Any:
+    """What operations import for their messages, through the builtins of who calls them: modules of
+    this library alone."""
+    if name.partition(".")[0] != "clew":
+        raise ImportError(f"an exported program cannot import {name!r}")
+    return __import__(name, *args, **kwargs)
+
+
 def compile_program(
     program: Program, homes: dict[str, tuple[Any, str]], refuse: Any, ties: Any, general: Any
 ) -> Any:
@@ -311,7 +319,7 @@ def compile_program(
     if general is not None:
         inputs = ", ".join([*(f"{n}=none" for n in names), "*more", "**named"])
     text = "\n".join([f"def run({inputs}):", *writer.lines])
-    scope = {**writer.bound, **_BUILTINS, "__builtins__": {}}
+    scope = {**writer.bound, **_BUILTINS, "__builtins__": {"__import__": _import}}
     try:
         code = compile(text, "<exported program>", "exec")
     except (SyntaxError, RecursionError, MemoryError, OverflowError) as e:

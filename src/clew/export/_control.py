@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import math
 import operator
+import os
 import sys
 import types
 from collections.abc import Callable
@@ -14,7 +15,7 @@ import clew
 from clew import Tensor
 from clew.export._errors import ExportError, Place, here, is_library
 from clew.export._ir import Block, Node, Value
-from clew.export._lists import ScanList, SymIter, SymRange, as_loop
+from clew.export._lists import Appender, ScanList, SymIter, SymRange, as_loop
 from clew.export._record import Recorder, _shape_of, unseen
 from clew.export._rewrite import convert
 from clew.export._symbols import SYMS, Poison, Sym, SymBool, SymFloat, SymInt, compute, recorder
@@ -53,6 +54,12 @@ class Journal:
 
     def __init__(self) -> None:
         self.before: dict[tuple[int, int], tuple[Tensor, Tensor]] = {}
+        self.lists: dict[int, tuple[Any, Any]] = {}  # lists and dicts, and what they held
+        self.fresh: dict[int, Any] = {}  # lists and dicts made within, which may change within
+
+    def before_change(self, x: Any) -> None:
+        """Notes what a list or dict holds."""
+        self.lists.setdefault(id(x), (x, x.copy()))
 
     def before_write(self, runs: list[Tensor]) -> None:
         for run, t in enumerate(runs):
@@ -65,12 +72,41 @@ class Journal:
     def swap(self, keep: Callable[[int], bool]) -> dict[tuple[int, int], tuple[Tensor, Tensor]]:
         """Takes writes of the runs back that are not kept; returns what they had written."""
         after = {}
+        for x, old in self.lists.values():
+            _refill(x, old)
         with unseen(recorder()), clew.no_grad():
             for (run, key), (root, old) in self.before.items():
                 if not keep(run):
                     after[run, key] = (root, root.detach().clone())
                     root.detach().copy_(old)
         return after
+
+    def leave(self, outer: list[Journal], place: Place) -> None:
+        """The branch or loop is recorded. Variables have lists of their own from now on; whoever
+        else holds one of the old lists must not read what it held before."""
+        for x, old in self.lists.values():
+            for journal in outer:
+                journal.lists.setdefault(id(x), (x, old))
+            self.spoil(x, place)
+
+    @staticmethod
+    def spoil(x: Any, place: Place) -> None:
+        """Reading the list or dict raises from now on."""
+        why = Poison(
+            f"export: a {type(x).__name__} that changes inside an `if` or a loop that data "
+            f"decides, at {place}, is read through another name; use the variable that is "
+            f"assigned to"
+        )
+        _refill(x, dict.fromkeys(x, why) if isinstance(x, dict) else [why] * max(len(x), 1))
+
+
+def _refill(x: Any, content: Any) -> None:
+    x.clear()
+    x.update(content) if isinstance(x, dict) else x.extend(content)
+
+
+class KindChanges(ExportError):
+    """A variable of a loop is of another kind after a round."""
 
 
 class Control:
@@ -80,6 +116,7 @@ class Control:
         self.rec = rec
         self._made: dict[Any, Any] = {}
         self._depth = 0
+        self._lists: list[Any] = []  # that a first round may change
 
     # ---- pieces of expressions ----
 
@@ -193,6 +230,8 @@ class Control:
 
     def may_store(self, target: Any, name: str | None) -> Any:
         """An object whose attribute or element is about to be assigned."""
+        if id(target) in (self.rec.journals[-1].fresh if self.rec.journals else ()):
+            return target
         if self.rec.journals and not isinstance(target, Tensor):
             if isinstance(target, types.ModuleType) or name is not None or isinstance(
                 target, (list, dict)
@@ -204,6 +243,76 @@ class Control:
                     f"  Only local variables can be kept: assign one, and store it afterwards."
                 )
         return target
+
+    def put(self, target: Any, index: Any, value: Any, how: str | None) -> Any:
+        """``target[index] = value``, or ``+=`` and the like; returns what the variable then is."""
+        if type(target) is Appender:
+            raise target.refused("an element is assigned")
+        if how is not None:
+            value = _AUGMENTED[how](target[index], value)
+        journals = self.rec.journals
+        if not journals or type(target) not in (list, dict) or id(target) in journals[-1].fresh:
+            self.may_store(target, None)[index] = value
+            return target
+        if type(index) in SYMS:
+            raise ExportError(
+                f"export: the element of a {type(target).__name__} whose number varies is assigned "
+                f"at {here()}; write into a tensor instead"
+            )
+        made = target.copy()
+        made[index] = value
+        for journal in journals:
+            journal.before_change(target)
+        Journal.spoil(target, here())
+        return made
+
+    def extended(self, target: Any, added: Any) -> Any:
+        """``target += added``; returns what the variable then is."""
+        journals = self.rec.journals
+        if type(target) is Appender:
+            for x in added:
+                target.append(x)
+            return target
+        if not journals or type(target) is not list or id(target) in journals[-1].fresh:
+            target += added
+            return target
+        made = [*target, *added]
+        for journal in journals:
+            journal.before_change(target)
+        Journal.spoil(target, here())
+        return self.fresh(made)
+
+    def fresh(self, made: Any) -> Any:
+        """A list or dict that was just made."""
+        if self.rec.journals:
+            self.rec.journals[-1].fresh[id(made)] = made
+        return made
+
+    def contains(self, x: Any, items: Any) -> Any:
+        """``x in items``."""
+        x = self.number(x)
+        listed = isinstance(items, (tuple, list, set, frozenset)) and not isinstance(
+            items, ScanList
+        )
+        if type(x) not in SYMS or not listed or not all(map(_is_number, items)):
+            return x in items
+        found: Any = False
+        for k in items:
+            found = compute("either", lambda a, b: bool(a) or bool(b), (found, x == k))
+        return found
+
+    def listed(self, items: Any, each: Any) -> Any:
+        """``[each(x) for x in items]``."""
+        found = as_loop(self.rec, items)
+        if found is None:
+            return self.fresh([each(x) for x in items])
+
+        def body(i: Any, v: Any) -> Any:
+            v[0].append(each(found.item(i)))
+            return v
+
+        name = ("the list",)
+        return self._staged(found.length(), None, body, None, ([],), name, name)[0]
 
     # ---- calls ----
 
@@ -221,6 +330,8 @@ class Control:
             special = _BUILTINS.get(function) if _hashable(function) else None
             if special is not None:
                 return special(self, *args, **kwargs)
+            if function is list or function is dict:
+                return self.fresh(function(*args, **kwargs))
             if kind is types.BuiltinFunctionType:
                 owner = function.__self__
                 if self.rec.journals and isinstance(owner, (list, dict, set)):
@@ -233,7 +344,7 @@ class Control:
     def _container(self, function: Any, owner: Any) -> None:
         if function.__name__ in ("append", "extend", "insert", "pop", "update", "clear", "remove",
                                  "add", "setdefault"):  # fmt: skip
-            if id(owner) in self._fresh():
+            if id(owner) in self.rec.journals[-1].fresh or id(owner) in map(id, self._lists):
                 return
             raise ExportError(
                 f"export: a {type(owner).__name__} changes inside an `if` or a loop that data "
@@ -242,16 +353,14 @@ class Control:
                 f"a tensor, or use clew.where()."
             )
 
-    def _fresh(self) -> set[int]:
-        return set()
-
     def converted(self, function: types.FunctionType) -> Any:
         """The function, rewritten if it is not a library's."""
         key = function
         made = self._made.get(key)
         if made is None:
             file = function.__code__.co_filename
-            if is_library(file) or file.startswith(_STANDARD) or file.startswith("<frozen"):
+            own = is_library(file) and not file.startswith(_KEPT)
+            if own or file.startswith(_STANDARD) or file.startswith("<frozen"):
                 made = function
             else:
                 made = convert(function, self)
@@ -329,6 +438,7 @@ class Control:
             k = 1 if sides[0][2] is not None else 0
             rec.guard(c, k == 0)
             rec.blocks[-1].nodes += sides[k][0].nodes
+            sides[k][3].leave(rec.journals, place)
             got: Any = sides[k][1]
             return tuple(got)
         for outer in rec.journals:
@@ -340,13 +450,16 @@ class Control:
         results: Any = (sides[0][1], sides[1][1])
         merged = tuple(merger.merge(a, b, name) for a, b, name in zip(*results, names))
         rec.emit(node)
+        for _, _, _, journal, _, _ in sides:
+            journal.leave(rec.journals, place)
         return merged
 
     # ---- loops ----
 
     def while_(
-        self, test: Any, body: Any, vals: Any, names: tuple[str, ...], broke: int | None, line: int
-    ) -> Any:
+        self, test: Any, body: Any, vals: Any, names: tuple[str, ...], broke: int | None, line: int,
+        grows: tuple[str, ...] = (),
+    ) -> Any:  # fmt: skip
         """A loop whose condition may be data."""
         vals = tuple(vals)
         rounds = 0
@@ -354,8 +467,9 @@ class Control:
             c = self.condition(test(*vals))
             if type(c) in SYMS:
                 return self._staged(
-                    None, c, lambda i, v: body(*v), lambda v: self.condition(test(*v)), vals, names
-                )
+                    None, c, lambda i, v: body(*v), lambda v: self.condition(test(*v)), vals, names,
+                    grows,
+                )  # fmt: skip
             if not c:
                 return vals
             vals = tuple(body(*vals))
@@ -364,8 +478,9 @@ class Control:
                 raise ExportError(f"export: more than 100,000 rounds of a plain loop at {here()}")
 
     def for_(
-        self, items: Any, body: Any, vals: Any, names: tuple[str, ...], broke: int | None, line: int
-    ) -> Any:
+        self, items: Any, body: Any, vals: Any, names: tuple[str, ...], broke: int | None,
+        line: int, grows: tuple[str, ...] = (),
+    ) -> Any:  # fmt: skip
         """A loop over something whose length may be a size."""
         vals = tuple(vals)
         found = as_loop(self.rec, items)
@@ -379,8 +494,9 @@ class Control:
                         if left is not None and len(left) - done > 8:
                             rest = left[done:]
                             return self._staged_range(
-                                SymRange(rest.start, rest.stop, rest.step), body, vals, names, broke
-                            )
+                                SymRange(rest.start, rest.stop, rest.step), body, vals, names,
+                                broke, grows,
+                            )  # fmt: skip
                         vals = self.if_(
                             self.not_(b), lambda *v, x=item: body(x, *v), lambda *v: v, vals,
                             names, line,
@@ -390,15 +506,16 @@ class Control:
                         break
                 vals = tuple(body(item, *vals))
             return vals
-        return self._staged_range(found, body, vals, names, broke)
+        return self._staged_range(found, body, vals, names, broke, grows)
 
     def _staged_range(
-        self, items: Any, body: Any, vals: Any, names: tuple[str, ...], broke: int | None
-    ) -> Any:
+        self, items: Any, body: Any, vals: Any, names: tuple[str, ...], broke: int | None,
+        grows: tuple[str, ...],
+    ) -> Any:  # fmt: skip
         count, item = items.length(), items.item
         if broke is None:
             return self._staged(
-                count, None, lambda i, v: body(item(i), *v), None, vals, names
+                count, None, lambda i, v: body(item(i), *v), None, vals, names, grows
             )  # fmt: skip
         before = self.condition(vals[broke])
         if type(before) not in SYMS and before:
@@ -411,14 +528,52 @@ class Control:
         def goes_on(v: Any) -> Any:
             return self.not_(v[broke])
 
-        return self._staged(count, start, lambda i, v: body(item(i), *v), goes_on, vals, names)
+        return self._staged(
+            count, start, lambda i, v: body(item(i), *v), goes_on, vals, names, grows
+        )
 
     def _staged(
-        self, trip: Any, cond: Any, body: Any, test: Any, vals: Any, names: tuple[str, ...]
-    ) -> Any:
+        self, trip: Any, cond: Any, body: Any, test: Any, vals: Any, names: tuple[str, ...],
+        grows: tuple[str, ...],
+    ) -> Any:  # fmt: skip
         from clew.export._loops import Staged
 
-        return Staged(self, trip, cond, body, test, tuple(vals), names).run()
+        loop = Staged(self, trip, cond, body, test, tuple(vals), names, grows)
+        try:
+            return loop.run()
+        except KindChanges:
+            if not all(loop.entered(run) for run, a in enumerate(self.rec.active) if a):
+                raise
+        # `total = 0` or `h = None` before the loop: the first round is recorded on its own, and
+        # the program checks that there is one.
+        if trip is not None:
+            more = compute("gt", operator.gt, (trip, 0)) if type(trip) in SYMS else trip > 0
+            if type(more) in SYMS:
+                self.rec.guard(more, True)
+            trip = trip - 1
+        if cond is not None:
+            self.rec.guard(cond, True)
+        lists = [list(v) if n in grows and type(v) is list else v for v, n in zip(vals, names)]
+        self._lists += lists
+        vals_before = vals
+        try:
+            vals = tuple(body(0, lists))
+        finally:
+            del self._lists[len(self._lists) - len(lists) :]
+        for old, made in zip(vals_before, lists):
+            if old is not made:
+                for journal in self.rec.journals:
+                    journal.before_change(old)
+                Journal.spoil(old, loop.place)
+        if test is not None:
+            cond = test(list(vals))
+            if type(cond) not in SYMS:
+                if not cond:
+                    return vals
+                cond = self.rec.constant_sym(True)
+        return Staged(
+            self, trip, cond, lambda i, v: body(i + 1, v), test, vals, names, grows
+        ).run()  # fmt: skip
 
     # ---- functions of Python ----
 
@@ -450,13 +605,29 @@ class Control:
         return compute(kind.__name__, kind, (x,)) if type(x) in SYMS else kind(x)
 
     def _extreme(self, function: Any, *args: Any, **kwargs: Any) -> Any:
-        parts = list(args[0]) if len(args) == 1 and not isinstance(args[0], Tensor) else list(args)
+        several = len(args) == 1 and isinstance(args[0], (tuple, list))
+        if len(args) == 1 and isinstance(args[0], Tensor) and args[0].dim() == 1 and not kwargs:
+            return args[0].amax(0) if function is max else args[0].amin(0)
+        parts = list(args[0]) if several and not isinstance(args[0], ScanList) else list(args)
         if kwargs or not any(type(p) in SYMS or _varies(self.rec, p) for p in parts):
             return function(*args, **kwargs)
+        if len(parts) > 1 and all(isinstance(p, Tensor) and not p.dim() for p in parts):
+            if len({p.dtype for p in parts}) == 1:  # the element that Python would give
+                best = parts[0]
+                for p in parts[1:]:
+                    best = clew.where(p > best if function is max else p < best, p, best)
+                return best
         value = self.number(parts[0])
         for p in parts[1:]:
             value = compute(function.__name__, function, (value, self.number(p)))
         return value
+
+    def _sum(self, x: Any, *start: Any, **named: Any) -> Any:
+        if isinstance(x, ScanList):
+            return sum([*x.before, x.rows("stack").sum(0)], *start, **named)
+        if not isinstance(x, Tensor) or as_loop(self.rec, x) is None:
+            return sum(x, *start, **named)
+        return sum([x.sum(0)], *start, **named)
 
     def _round(self, x: Any, *digits: Any) -> Any:
         if type(x) in SYMS and not digits:
@@ -469,6 +640,13 @@ class Control:
             return enumerate(x, start)
         item = found.item
         return SymIter(found.length(), lambda i: (start + i, item(i)))
+
+    def _reversed(self, x: Any) -> Any:
+        found = as_loop(self.rec, x)
+        if found is None:
+            return reversed(x)
+        count, item = found.length(), found.item
+        return SymIter(count, lambda i: item(count - 1 - i))
 
     def _zip(self, *parts: Any, **kwargs: Any) -> Any:
         found = [as_loop(self.rec, p) for p in parts]
@@ -512,13 +690,23 @@ _BUILTINS: dict[Any, Callable[..., Any]] = {
     min: lambda c, *a, **k: c._extreme(min, *a, **k),
     max: lambda c, *a, **k: c._extreme(max, *a, **k),
     round: Control._round,
+    sum: Control._sum,
     enumerate: Control._enumerate,
     zip: Control._zip,
+    reversed: Control._reversed,
 }
+_AUGMENTED: dict[str, Callable[..., Any]] = {
+    "Add": operator.iadd, "Sub": operator.isub, "Mult": operator.imul, "Div": operator.itruediv,
+    "FloorDiv": operator.ifloordiv, "Mod": operator.imod, "Pow": operator.ipow,
+    "MatMult": operator.imatmul, "BitAnd": operator.iand, "BitOr": operator.ior,
+    "BitXor": operator.ixor, "LShift": operator.ilshift, "RShift": operator.irshift,
+}  # fmt: skip
 _COMPARE = {
     "Lt": operator.lt, "LtE": operator.le, "Gt": operator.gt, "GtE": operator.ge,
     "Eq": operator.eq, "NotEq": operator.ne,
 }  # fmt: skip
+# Functions of the library that decide by sizes; they are kept like the user's.
+_KEPT = os.path.join(os.path.dirname(clew.__file__), "distributions", "")
 _STANDARD = tuple({p for p in (sys.base_prefix + "/lib/python", sys.prefix + "/lib/python") if p})
 
 
@@ -572,7 +760,7 @@ class _Merger:
         if name == "the function's result" or name.startswith("the result"):
             raise ExportError(
                 f"export: {name} is {_kind(a)} in one branch and {_kind(b)} in the other, of the "
-                f"`if` at {self.place}; give both the same structure"
+                f"`if` at {self.place}; give both the same structure, of tensors and numbers"
             )
         return Poison(
             f"export: {name!r} is {_kind(a)} after one branch and {_kind(b)} after the other, of "
@@ -650,4 +838,10 @@ def _kind(x: Any) -> str:
         return "not set"
     if isinstance(x, Sym):
         return f"a number ({x.kind})"
+    if isinstance(x, str):
+        return f"the string {x!r}"
+    if type(x) is Poison:
+        return "of no one kind"
+    if callable(x) and not isinstance(x, Tensor):
+        return f"the function {getattr(x, '__name__', x)}"
     return "None" if x is None else f"a {type(x).__name__}"

@@ -6,7 +6,7 @@ import os
 import sys
 from typing import Any
 
-__all__ = ["ExportError", "Place", "here"]
+__all__ = ["ExportError", "Place", "here", "user_line"]
 
 _LIBRARY = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 _SPELLED = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
@@ -36,6 +36,21 @@ class Place:
 def is_library(file: str) -> bool:
     """Whether a source file is one of clew's own."""
     return file.startswith((_LIBRARY, _SPELLED))
+
+
+def user_line(error: BaseException) -> Place:
+    """The innermost line outside of this library at which an exception came up."""
+    found = Place()
+    trace = error.__traceback__
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        if not is_library(file):
+            from clew._statements import text_at
+
+            text = " ".join(text_at(file, trace.tb_lineno).split())[:200]
+            found = Place(file, trace.tb_lineno, text)
+        trace = trace.tb_next
+    return found
 
 
 _texts: dict[tuple[str, int], str] = {}

@@ -12,7 +12,7 @@ import clew
 from clew import Tensor
 from clew.export import _tree
 from clew.export._control import Control
-from clew.export._errors import ExportError, is_library
+from clew.export._errors import ExportError, is_library, user_line
 from clew.export._ir import Program, prune
 from clew.export._listing import name_values
 from clew.export._module import ProgramModule, parameters_of, rest_name, run_names
@@ -206,13 +206,9 @@ class _Runner:
         sizes = Sizes(first, marks)
         found = self._accepted(first, sizes, rng)
         if found is None and sizes.hints:
-            sizes = Sizes(first, marks, tied=True)
-            found = self._accepted(first, sizes, rng)
-        if found is None and sizes.hints:
-            good = {
-                n for n in sorted(sizes.hints) if self._accepted(first, sizes, rng, {n}) is not None
-            }
-            sizes.without(sizes.hints - good)
+            alone = self._alone(first, sizes, rng)
+            sizes = Sizes(first, marks, self._tied(first, marks, sizes, alone, rng))
+            sizes.without(sizes.hints - self._alone(first, sizes, rng))
             found = self._accepted(first, sizes, rng)
             if found is None:
                 sizes.without(set(sizes.hints))
@@ -224,6 +220,29 @@ class _Runner:
                 f"min and max between which it may lie."
             )
         return (found if found is not None else [t.clone() for t in first]), sizes
+
+    def _alone(self, first: list[Tensor], sizes: Sizes, rng: Any) -> set[str]:
+        """Sizes of Dim.AUTO that may vary while all others stay."""
+        return {
+            n for n in sorted(sizes.hints) if self._accepted(first, sizes, rng, {n}) is not None
+        }
+
+    def _tied(
+        self, first: list[Tensor], marks: Any, sizes: Sizes, alone: set[str], rng: Any
+    ) -> frozenset[int]:
+        """Sizes of Dim.AUTO that vary together wherever they stand, and not apart: a batch of two
+        tensors, and not the height and the width of a square image."""
+        tied = set()
+        for size in sorted({sizes.now[n] for n in sizes.hints}):
+            group = {n for n in sizes.hints if sizes.now[n] == size}
+            # Alone, a size may vary to 1 or from 1 only because that is broadcast.
+            if group <= alone and self._accepted(first, sizes, rng, group) is not None:
+                continue
+            one = Sizes(first, marks, frozenset({size}))
+            (name,) = {n for n in one.hints if one.now[n] == size}
+            if self._accepted(first, one, rng, {name}) is not None:
+                tied.add(size)
+        return frozenset(tied)
 
     def again(self, first: list[Tensor], sizes: Sizes) -> list[Tensor]:
         """Another such example, for fewer sizes."""
@@ -286,6 +305,13 @@ def _record_once(
                 "export: data decides how deep a recursion goes; write it as a loop over an array "
                 "of nodes"
             ) from None
+        except KeyError as e:
+            if not e.args or type(e.args[0]) not in SYMS:
+                raise
+            raise ExportError(
+                f"export: a dict is asked for a number that varies, at {user_line(e)}\n  Write "
+                f"`if` and `elif`, or take an element of a tensor."
+            ) from e
         finally:
             rec.stop()
         rec.program.out_tree = _tree.flatten(

@@ -78,20 +78,24 @@ class Appender:
             )
         self.added.append(x)
 
-    def __getattr__(self, name: str) -> Any:
-        raise ExportError(
+    def refused(self, name: str) -> ExportError:
+        """What is said of any other use."""
+        return ExportError(
             f"export: a list that grows in a loop is used ({name}) inside it, at {here()}; only "
             f"append() is kept there: carry what is needed in a variable"
         )
 
+    def __getattr__(self, name: str) -> Any:
+        raise self.refused(name)
+
     def __iter__(self) -> Any:
-        return self.__getattr__("iteration")
+        raise self.refused("iteration")
 
     def __len__(self) -> int:
-        return int(self.__getattr__("len"))
+        raise self.refused("len")
 
     def __getitem__(self, index: Any) -> Any:
-        return self.__getattr__("an element")
+        raise self.refused("an element")
 
 
 class ScanList(list):
@@ -111,7 +115,7 @@ class ScanList(list):
 
     def joined(self, op: str, dim: int = 0, *, out: Any = None) -> Tensor:
         """stack() or cat() of the elements."""
-        rows = self.joined_rows
+        rows = self.rows(op, dim)
         last = rows.dim() - 1 if op != "stack" else rows.dim()
         at = dim + last if dim < 0 else dim
         if op == "stack":
@@ -122,6 +126,18 @@ class ScanList(list):
         moved = rows if at == 0 else rows.movedim(0, at)
         whole = moved.flatten(at, at + 1)
         return clew.cat([*self.before, whole], at) if self.before else whole
+
+    def rows(self, op: str, dim: int = 0) -> Tensor:
+        """The elements that the loop made. Where there are none, the loop cannot say of what size
+        they would be; those before it can."""
+        rows = self.joined_rows
+        if not self.before:
+            return rows
+        sizes = list(self.before[0].shape)
+        if op != "stack" and sizes:
+            at = dim % len(sizes)
+            sizes[at] = rows.shape[1 + at]
+        return rows.reshape(rows.shape[0], *sizes)
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, int) and index < 0:

@@ -7,7 +7,7 @@ from typing import Any
 import clew
 from clew import Tensor
 from clew.export._code import interpret_loop
-from clew.export._control import UNBOUND, Control, Journal, _is_number, _kind
+from clew.export._control import UNBOUND, Control, Journal, KindChanges, _is_number, _kind
 from clew.export._errors import ExportError, here
 from clew.export._ir import Block, Node, Value
 from clew.export._lists import Appender, ScanList
@@ -28,17 +28,19 @@ class Staged:
         test: takes the variables and says whether it goes on; None without ``cond``.
         vals: the variables.
         names: what they are called.
+        grows: names of lists to which the body appends.
     """
 
     def __init__(
         self, control: Control, trip: Any, cond: Any, body: Any, test: Any,
-        vals: tuple[Any, ...], names: tuple[str, ...],
+        vals: tuple[Any, ...], names: tuple[str, ...], grows: tuple[str, ...] = (),
     ) -> None:  # fmt: skip
         self.control, self.rec = control, control.rec
         self.trip, self.cond, self.body, self.test = trip, cond, body, test
-        self.vals, self.names = list(vals), names
+        self.vals, self.names, self.grows = list(vals), names, grows
         self.place = here()
         self.level = 0
+        self.changed: list[Any] = []  # lists and dicts of before the loop that a round changes
 
     def run(self) -> tuple[Any, ...]:
         """Records the loop; returns the variables after it."""
@@ -65,14 +67,14 @@ class Staged:
         before = list(rec.active)
         vals = list(self.vals)
         for i, v in enumerate(vals):
-            if type(v) is list and not isinstance(v, ScanList) and self._only_appended(i):
+            if type(v) is list and self.names[i] in self.grows:
                 grown.add(i)
         for _ in range(2):
             journal = Journal()
             block = Block()
             rec.blocks.append(block)
             rec.journals.append(journal)
-            rec.active = [False] * rec.runs if _ else [a and self._first(r)
+            rec.active = [False] * rec.runs if _ else [a and self.entered(r)
                                                       for r, a in enumerate(before)]  # fmt: skip
             count = rec._count
             try:
@@ -83,6 +85,7 @@ class Staged:
                     if type(given[i]) in (int, float, bool):
                         given[i] = rec.constant_sym(given[i])
                 index = rec.constant_sym(0)
+                start = [_copied(x) for x in given]
                 got = self._round(given, index)
                 for i, (a, b) in enumerate(zip(given, got)):
                     if i in grown:
@@ -91,26 +94,25 @@ class Staged:
                         continue
                     if a is not b and not (a is UNBOUND and b is UNBOUND):
                         carried.add(i)
-                        self._changing(a, b, i, loose)
+                        self._changing(start[i], b, i, loose)
                 vals = [v if i in grown else g for i, (v, g) in enumerate(zip(vals, got))]
             finally:
                 rec.blocks.pop()
                 rec.journals.pop()
                 rec.active = before
                 journal.swap(lambda run: False)
+            for x, _ in journal.lists.values():
+                self.changed.append(x)
             del count
         return carried, grown, loose
 
-    def _first(self, run: int) -> bool:
+    def entered(self, run: int) -> bool:
         """Whether a run enters the loop."""
         if self.cond is not None and not bool(self.cond.vals[run]):
             return False
         if self.trip is None:
             return True
         return bool((self.trip.vals[run] if type(self.trip) in SYMS else self.trip) > 0)
-
-    def _only_appended(self, index: int) -> bool:
-        return True
 
     def _changing(self, a: Any, b: Any, key: Any, loose: dict[Any, Any]) -> None:
         """Notes dims of a variable that a round changes."""
@@ -139,12 +141,15 @@ class Staged:
         counter = rec.new_value("int", [0] * rec.runs, source=("block",))
         rec.blocks.append(block)
         rec.journals.append(journal)
-        rec.active = [a and self._first(r) for r, a in enumerate(active)]
+        rec.active = [a and self.entered(r) for r, a in enumerate(active)]
         try:
             for i in order:
                 start = trials[i] if given[i] is UNBOUND else given[i]
                 given[i] = self._param(start, i, loose)
-            starts = {i: given[i] for i in order}
+            for x in self.changed:  # under other names they would keep what they held before
+                journal.before_change(x)
+                journal.spoil(x, self.place)
+            starts = {i: _copied(given[i]) for i in order}  # the body may change lists
             appenders = {}
             for i in grown:
                 appenders[i] = given[i] = Appender(self.vals[i], self)
@@ -167,6 +172,11 @@ class Staged:
                 x = a.added[0]
                 if type(x) in SYMS or type(x) in (int, float, bool):
                     x = clew.full((), x)
+                if not isinstance(x, Tensor):
+                    raise ExportError(
+                        f"export: {self.names[i]!r} grows by {_kind(x)} in each round of the loop "
+                        f"at {self.place}; tensors and numbers are kept"
+                    )
                 scans.append(rec.held(x).value)
         finally:
             rec.blocks.pop()
@@ -181,7 +191,11 @@ class Staged:
         cond = None if self.cond is None else rec.stored(self.cond)
         trip = None if self.trip is None else rec.stored(self.trip)
         node = Node("loop", (trip, cond, tuple(self.inits)), place=self.place, blocks=[block])
-        return self._after(node, order, starts, grown, scans)
+        after = self._after(node, order, starts, grown, scans)
+        for i in grown:
+            journal.before_change(self.vals[i])
+        journal.leave(rec.journals, self.place)
+        return after
 
     def _shapes_of_unbound(self, order: list[int], given: list[Any], grown: Any) -> dict[int, Any]:
         """What variables are after a round that have no value before the loop."""
@@ -246,7 +260,7 @@ class Staged:
         rec = self.rec
         if isinstance(start, Tensor) and isinstance(end, Tensor):
             if start.dtype != end.dtype or start.dim() != end.dim():
-                raise ExportError(
+                raise KindChanges(
                     f"export: {name!r} is {start.dtype.name} of {start.dim()} dims before a round "
                     f"of the loop at {self.place} and {end.dtype.name} of {end.dim()} dims after "
                     f"it; give it the same dtype and number of dims before the loop"
@@ -257,7 +271,7 @@ class Staged:
             kind = start.kind if type(start) in SYMS else type(start).__name__
             other = end.kind if type(end) in SYMS else type(end).__name__
             if kind != other and (kind, other) != ("float", "int"):
-                raise ExportError(
+                raise KindChanges(
                     f"export: {name!r} is of type {kind} before a round of the loop at "
                     f"{self.place} and {other} after it; give it that type before the loop"
                 )
@@ -278,7 +292,7 @@ class Staged:
             return
         elif not isinstance(end, (Tensor, tuple, list, dict)) and not _is_number(end):
             return
-        raise ExportError(
+        raise KindChanges(
             f"export: {name!r} is {_kind(start)} before a round of the loop at {self.place} and "
             f"{_kind(end)} after it. A loop whose length varies keeps variables of one kind, and "
             f"lists that grow by one append() a round."
@@ -352,6 +366,13 @@ class Staged:
         if isinstance(start, dict):
             return {k: self._result(v, outputs) for k, v in start.items()}
         return start
+
+
+def _copied(x: Any) -> Any:
+    """Lists and dicts anew, with the same tensors and numbers."""
+    if isinstance(x, (tuple, list)) and not isinstance(x, ScanList):
+        return type(x)([_copied(p) for p in x])
+    return {k: _copied(v) for k, v in x.items()} if isinstance(x, dict) else x
 
 
 def placeholder(rec: Recorder, like: Any) -> Any:

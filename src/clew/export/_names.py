@@ -53,12 +53,17 @@ OPERATORS = {
     "rshift": "bitwise_right_shift",
 }
 COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge"}
-# Functions in Python that make constants of sizes, and are therefore recorded whole.
+# Functions in Python that make constants of sizes or have a gradient of their own, and are
+# therefore recorded whole.
 WHOLE = {
     "nn.functional.interpolate": ("clew.nn.functional", "interpolate"),
-    "nn.functional.affine_grid": ("clew.nn.functional", "affine_grid"),
+    **{
+        f"nn.functional.{n}": ("clew.nn.functional", n)
+        for n in ("affine_grid", "grid_sample", "ctc_loss", "pdist")
+    },
     "linalg.matrix_exp": ("clew.linalg", "matrix_exp"),
     "frexp": ("clew", "frexp"),
+    "cdist": ("clew", "cdist"),
     **{
         f"special.{n}": ("clew.special", n)
         for n in """
@@ -89,7 +94,8 @@ def _of_slots() -> dict[str, tuple[str, bool]]:
 def _of_functions() -> dict[Any, str]:
     found: dict[Any, str] = {}
     for name in dir(_C.ops):
-        found[getattr(_C.ops, name)] = f"ops.{name}" if name not in _C.functions else name
+        function = getattr(_C.ops, name)
+        found[function] = name if _C.functions.get(name) == function else f"ops.{name}"
     for name, function in _C.functions.items():
         if found.get(function, "ops.").startswith("ops."):
             found[function] = name

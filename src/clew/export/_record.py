@@ -7,6 +7,7 @@ symbol (`_symbols`). So a constant that comes from a size cannot pass for one.
 
 from __future__ import annotations
 
+import os
 import sys
 import types
 from collections.abc import Callable, Iterator
@@ -16,7 +17,7 @@ from typing import Any
 import clew
 from clew import _C, Tensor
 from clew.export import _symbols
-from clew.export._errors import ExportError, Place, here, in_library
+from clew.export._errors import ExportError, Place, here, in_library, is_library
 from clew.export._ir import Block, Node, Program, Value
 from clew.export._names import CREATION, WHOLE, canonical, function_of, inplace_at
 from clew.export._symbols import SYMS, Poison, Sym, SymBool, SymFloat, SymInt, SymSize, size_of
@@ -47,6 +48,8 @@ _RESIZING = {
     *("reshape", "ops.reshape", "ops.view", "view", "flatten", "cat", "nn.functional.pad"),
     *("unflatten", "arange", "zeros", "ones", "full", "empty", "ops.repeat", "concat", "ops._cat"),
 }
+# Where the library asks for whole numbers of its own.
+_ASKS_INT = ("clew.nn", "clew.distributions", "clew._functions")
 _KIND_SYMS = {"int": SymInt, "float": SymFloat, "bool": SymBool}
 
 
@@ -346,6 +349,8 @@ class Recorder(TorchFunctionMode):
             loose |= known.loose
             fixed |= set(zip(*(tuple(_shape_of(r)) for r in known.runs)))
         columns = {c for p in zip(*parts) for c in zip(*(tuple(_shape_of(t)) for t in p))}
+        if op == "getitem":
+            loose |= self._cut(args[0], args[1], columns)
         masked = op == "getitem" and any(
             t.dtype in (clew.bool, clew.uint8) for t in flat[1:]
         )  # fmt: skip
@@ -361,6 +366,30 @@ class Recorder(TorchFunctionMode):
             plain = {(a,) * self.runs for a in _flat(args) if type(a) is int}
             found |= {c for c in columns if c not in fixed and c not in plain}
         return frozenset(c for c in found if len(set(c)) == 1)
+
+    def _cut(self, x: Tensor, index: Any, columns: set[Any]) -> set[Any]:
+        """Sizes that slices with plain bounds leave of sizes that vary: ``x[:5]`` has 5 rows in
+        both runs, and fewer where x has fewer."""
+        sizes = self.held(x).value.sizes
+        items = list(index) if isinstance(index, tuple) else [index]
+        taken = [i for i in items if i is not None and i is not Ellipsis]
+        if None not in sizes or any(isinstance(i, (Tensor, list)) for i in taken):
+            return set()
+        found: set[Any] = set()
+        d = 0
+        for i in items:
+            if i is Ellipsis:
+                d += len(sizes) - len(taken)
+            elif i is not None:
+                if isinstance(i, slice) and sizes[d] is None:
+                    lengths = [
+                        len(range(*self.in_run(i, run).indices(_shape_of(t)[d])))
+                        for run, t in enumerate(self.held(x).runs)
+                    ]
+                    if len(set(lengths)) == 1 and lengths[0] > 1:
+                        found.add(tuple(lengths))
+                d += 1
+        return found & columns
 
     # ---- sizes and elements ----
 
@@ -427,6 +456,8 @@ class Recorder(TorchFunctionMode):
             stand_ins[id(function_of(n))] = (n, function_of(n))
         replaced = {k: self._creation(n, f) for k, (n, f) in stand_ins.items()}
         replaced |= {id(f): self._of_data(n, f) for n, f in _made_of_data()}
+        replaced[id(_C.Size)] = _symbols.size_of
+        replaced[id(clew.broadcast_shapes)] = _broadcast_shapes
         for name, module in list(sys.modules.items()):
             if name.startswith(("clew.export", "numpy", "scipy")) or not hasattr(
                 module, "__dict__"
@@ -436,13 +467,24 @@ class Recorder(TorchFunctionMode):
             for key, value in list(table.items()):
                 other = replaced.get(id(value))
                 if other is not None and callable(value):
+                    if value is _C.Size and not name.startswith(_ASKS_INT):
+                        continue
                     self._patched.append((table, key, value))
                     table[key] = other
+            if name.startswith(_ASKS_INT) and "int" not in table:
+                self._patched.append((table, "int", None))
+                table["int"] = _Whole
+            if name == "clew._functions":  # equal(), allclose()
+                self._patched.append((table, "bool", None))
+                table["bool"] = _Truth
 
     def stop(self) -> None:
         """Takes the stand-ins away."""
         for table, key, value in self._patched:
-            table[key] = value
+            if value is None:
+                del table[key]
+            else:
+                table[key] = value
         self._patched.clear()
         kind: Any = Tensor
         kind.shape, kind.data = _SHAPE, self._data
@@ -484,6 +526,42 @@ class Recorder(TorchFunctionMode):
             kinds = {bool: clew.bool, int: clew.int64, float: clew.get_default_dtype()}
             dtype = next((k for t, k in kinds.items() if isinstance(data, t)), None)
         return clew.full((), data, dtype=dtype)
+
+
+def _broadcast_shapes(*shapes: Any) -> Any:
+    if any(type(n) in SYMS for n in _flat(shapes)):
+        return _symbols.broadcast_size(*shapes)
+    return _BROADCAST(*shapes)
+
+
+_BROADCAST = clew.broadcast_shapes
+
+
+class _NumberKind(type):
+    own: type
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        return isinstance(x, cls.own)
+
+    def __call__(cls, x: Any = 0, *base: Any) -> Any:
+        rec = _symbols.recorder()
+        if isinstance(x, Tensor) and not rec.inside and rec._depends((x,)):
+            x = rec.item(x)
+        if type(x) in SYMS:
+            return x if x.kind == cls.own.__name__ else x.same(cls.own)
+        return cls.own(x, *base)
+
+
+class _Whole(metaclass=_NumberKind):
+    """int, as functions of the library call it: a number that varies stays one."""
+
+    own = int
+
+
+class _Truth(metaclass=_NumberKind):
+    """bool, likewise."""
+
+    own = bool
 
 
 @contextmanager
@@ -599,8 +677,24 @@ def _ask_list(rec: Recorder, func: Any, args: Any, kwargs: Any) -> Any:
         if len(shape) == 0:
             return rec.item(x)
         if any(type(n) in SYMS for n in shape) or x.numel() > 256:
-            raise ExportError(f"export: tolist() of {len(shape)} dims that vary, at {here()}")
+            if len(shape) == 1 and not _library_asks():
+                from clew.export._lists import SymIter
+
+                return SymIter(shape[0], lambda i: rec.item(x.select(0, i)))
+            raise ExportError(
+                f"export: tolist() makes Python numbers of {len(shape)} dims whose sizes vary, at "
+                f"{here()}\n  Compute with the tensor instead, or run over it in a `for` statement."
+            )
         return [row.tolist() for row in x.unbind(0)]
+
+
+def _library_asks() -> bool:
+    """Whether a function of the library, and none of the user's, made the call that is answered."""
+    frame: Any = sys._getframe(1)
+    own = (os.path.dirname(__file__), clew.overrides.__file__)
+    while frame.f_code.co_filename.startswith(own):
+        frame = frame.f_back
+    return is_library(frame.f_code.co_filename)
 
 
 _SPECIAL: dict[str, Callable[..., Any]] = {

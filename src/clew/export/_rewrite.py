@@ -13,7 +13,7 @@ import inspect
 import sys
 import textwrap
 import types
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 __all__ = ["convert", "convertible"]
@@ -73,13 +73,15 @@ def _rewritten(fn: types.FunctionType) -> types.CodeType | None:
     definition.returns = None
     arguments = definition.args
     every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    for a in [*every, arguments.vararg, arguments.kwarg]:
-        if a is not None:
-            a.annotation = None
+    every += [a for a in (arguments.vararg, arguments.kwarg) if a is not None]
+    for a in every:
+        a.annotation = None
     arguments.defaults = [ast.Constant(None) for _ in arguments.defaults]
     arguments.kw_defaults = [d and ast.Constant(None) for d in arguments.kw_defaults]
     first_name = every[0].arg if every else ""
-    definition.body = _Rewriter(first_name).function(definition.body)
+    every += [a for a in (arguments.vararg, arguments.kwarg) if a is not None]
+    names = [a.arg for a in every]
+    definition.body = _Rewriter(first_name).function(definition.body, names)
     free = list(fn.__code__.co_freevars)
     factory = ast.FunctionDef(
         name="_clew_factory",
@@ -138,11 +140,49 @@ def _assign(name: str, value: ast.expr) -> ast.Assign:
     return ast.Assign([_store(name)], value)
 
 
-def _stored(stmts: Iterable[ast.AST]) -> list[str]:
-    """Names that statements assign, in order; not those of inner scopes."""
+def _variable(target: ast.expr) -> str | None:
+    """``h`` of a target ``h[i]``."""
+    if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
+        return target.value.id
+    return None
+
+
+def _apart(s: ast.Assign) -> bool:
+    """Whether several targets take one value apart, each a single part of it."""
+    one = s.targets[0]
+    return len(s.targets) == 1 and isinstance(one, (ast.Tuple, ast.List)) and not any(
+        isinstance(t, ast.Starred) for t in one.elts
+    )  # fmt: skip
+
+
+def _elements(node: ast.AST) -> list[str]:
+    """The variables of which a statement assigns elements, as ``h[i] = x`` does."""
+    if isinstance(node, ast.AugAssign):
+        return _elements_of(node.target)
+    if isinstance(node, ast.Assign) and len(node.targets) == 1:
+        return _elements_of(node.targets[0])
+    return []
+
+
+def _elements_of(target: ast.expr) -> list[str]:
+    if isinstance(target, (ast.Tuple, ast.List)):
+        return [name for t in target.elts for name in _elements_of(t)]
+    name = _variable(target)
+    return [] if name is None else [name]
+
+
+def _stored(stmts: Iterable[ast.AST], own: Collection[str] = ()) -> list[str]:
+    """Names that statements assign, in order; not those of inner scopes.
+
+    Args:
+        own: local variables, of which elements that are assigned count, too.
+    """
     found: dict[str, None] = {}
 
     def visit(node: ast.AST) -> None:
+        for changed in _elements(node):
+            if changed in own:
+                found[changed] = None
         if isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Store, ast.Del)):
             found[node.id] = None
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -166,10 +206,13 @@ def _stored(stmts: Iterable[ast.AST]) -> list[str]:
 
 
 def _appended(stmts: Iterable[ast.AST]) -> list[str]:
-    """Names of which a method append is called."""
+    """Names of which a method append is called, or to which ``+= [x]`` adds."""
     found = []
     for s in stmts:
         for n in ast.walk(s):
+            if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name):
+                if isinstance(n.op, ast.Add) and isinstance(n.value, ast.List):
+                    found.append(n.target.id)
             if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute):
                 if n.func.attr == "append" and isinstance(n.func.value, ast.Name):
                     found.append(n.func.value.id)
@@ -192,6 +235,19 @@ def _jumps(stmts: Iterable[ast.AST], loops: bool = True) -> bool:
     return False
 
 
+def _leaves_loop(stmts: Iterable[ast.AST]) -> bool:
+    """Whether statements leave or continue the loop that they are in."""
+    for s in stmts:
+        if isinstance(s, (ast.Break, ast.Continue)):
+            return True
+        if isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.expr)):
+            continue
+        inner = s.orelse if isinstance(s, (ast.For, ast.While)) else ast.iter_child_nodes(s)
+        if _leaves_loop(inner):
+            return True
+    return False
+
+
 def _has(stmts: Iterable[ast.AST], *kinds: type) -> bool:
     return any(isinstance(n, kinds) for s in stmts for n in ast.walk(s))
 
@@ -200,6 +256,8 @@ def _jumps_in_blocks(stmts: list[ast.stmt]) -> bool:
     """Whether a `with`, `try` or `match` among the statements holds such a jump."""
     for s in stmts:
         for n in ast.walk(s):
+            if isinstance(n, ast.With) and not _leaves_loop(n.body):
+                continue  # its returns are kept
             if isinstance(n, (ast.With, ast.Try, ast.Match)) and _jumps([n]):
                 return True
     return False
@@ -219,11 +277,13 @@ class _Rewriter:
         self._first = first
         self._count = 0
         self._size = 0
+        self._own: set[str] = set()
 
-    def function(self, body: list[ast.stmt]) -> list[ast.stmt]:
+    def function(self, body: list[ast.stmt], parameters: Iterable[str]) -> list[ast.stmt]:
         if _has(body, ast.Global, ast.Nonlocal):
             raise _TooLarge
-        return self.seq([*body, ast.copy_location(ast.Return(ast.Constant(None)), body[-1])], None)
+        self._own = {*parameters, *_stored(body)}
+        return self.seq([*body, self.at(ast.Return(ast.Constant(None)), body[-1])], None)
 
     def seq(self, stmts: list[ast.stmt], loop: _Loop | None) -> list[ast.stmt]:
         out: list[ast.stmt] = []
@@ -255,6 +315,16 @@ class _Rewriter:
                 out += made
                 if after:
                     return [*out, *self.seq([*after, *rest], loop)]
+            elif isinstance(s, ast.Assign) and _apart(s) and set(_elements(s)) & self._own:
+                out += self.apart(s, loop)
+            elif isinstance(s, ast.With) and _jumps(s.body, False) and not _leaves_loop(s.body):
+                # A loop of one round keeps the returns of the block.
+                once = ast.For(_store("_clew_once"), _tuple([ast.Constant(0)]), s.body, [])
+                made, after = self.loop(self.at(once, s))
+                for item in s.items:
+                    item.context_expr = self.expr(item.context_expr)
+                s.body = made
+                return [*out, self.at(s, s), *self.seq([*after, *rest], loop)]
             else:
                 out.append(self.other(s, loop))
         return out
@@ -282,7 +352,7 @@ class _Rewriter:
         return _tuple([ast.Constant(n) for n in names])
 
     def plain_if(self, s: ast.If, loop: _Loop | None) -> list[ast.stmt]:
-        names = _stored([*s.body, *s.orelse])
+        names = _stored([*s.body, *s.orelse], self._own)
         self._count += 1
         k = self._count
         test = self.expr(s.test)
@@ -302,7 +372,7 @@ class _Rewriter:
         if loop is not None:
             whole = ast.If(s.test, [*s.body, *rest], [*s.orelse, *copy.deepcopy(rest)])
             ast.copy_location(whole, s)
-            names = _stored([*whole.body, *whole.orelse])
+            names = _stored([*whole.body, *whole.orelse], self._own)
             flags = [loop.broke]
             if _has([*whole.body, *whole.orelse], ast.Return):
                 flags += [loop.returned, loop.value]
@@ -310,7 +380,7 @@ class _Rewriter:
             return self._branches(whole, names, loop)
         whole = ast.If(s.test, [*s.body, *rest], [*s.orelse, *copy.deepcopy(rest)])
         ast.copy_location(whole, s)
-        names = _stored([*whole.body, *whole.orelse])
+        names = _stored([*whole.body, *whole.orelse], self._own)
         self._count += 1
         k = self._count
         test = self.expr(s.test)
@@ -343,8 +413,10 @@ class _Rewriter:
         loop = _Loop(k)
         leaves = _has(s.body, ast.Break) or _jumps(s.body, False)
         returns = _jumps(s.body, False)
-        names = _stored([s.target, *s.body] if isinstance(s, ast.For) else [s.test, *s.body])
+        assigned = [s.target, *s.body] if isinstance(s, ast.For) else [s.test, *s.body]
+        names = _stored(assigned, self._own)
         names += [n for n in _appended(s.body) if n not in names]
+        grows = self.names(list(dict.fromkeys(_appended(s.body))))
         out: list[ast.stmt] = []
         if leaves:
             names.append(loop.broke)
@@ -365,7 +437,7 @@ class _Rewriter:
             out += [asked, body]
             call = _ask(
                 "while_", _load(asked.name), _load(body.name), self.current(names),
-                self.names(names), broke, line,
+                self.names(names), broke, line, grows,
             )  # fmt: skip
         else:
             item = f"_clew_item_{k}"
@@ -376,7 +448,7 @@ class _Rewriter:
             out.append(body)
             call = _ask(
                 "for_", self.expr(s.iter), _load(body.name), self.current(names),
-                self.names(names), broke, line,
+                self.names(names), broke, line, grows,
             )  # fmt: skip
         if names:
             out.append(ast.Assign([_tuple([_store(n) for n in names], ast.Store())], call))
@@ -401,9 +473,12 @@ class _Rewriter:
                 s.body, ast.Yield, ast.YieldFrom, ast.Global, ast.Nonlocal
             ):  # fmt: skip
                 mine, self._first = self._first, (s.args.args[0].arg if s.args.args else "")
-                end = ast.copy_location(ast.Return(ast.Constant(None)), s.body[-1])
+                own = self._own
+                self._own = {a.arg for a in ast.walk(s.args) if isinstance(a, ast.arg)}
+                self._own |= set(_stored(s.body))
+                end = self.at(ast.Return(ast.Constant(None)), s.body[-1])
                 s.body = self.seq([*s.body, end], None)
-                self._first = mine
+                self._first, self._own = mine, own
             return s
         if isinstance(s, ast.Raise):
             if s.exc is not None:
@@ -428,6 +503,18 @@ class _Rewriter:
             return self.at(s, s)
         if isinstance(s, (ast.While, ast.For, ast.Match)):
             return s  # kept as it is: a decision of data in it raises
+        if isinstance(s, ast.Delete) and all(isinstance(t, ast.Name) for t in s.targets):
+            names = [t.id for t in s.targets if isinstance(t, ast.Name)]
+            gone = ast.Assign([_store(n) for n in names], _ask("unbound"))
+            return self.at(gone, s)
+        if isinstance(s, ast.AugAssign) and isinstance(s.op, ast.Add):
+            if isinstance(s.target, ast.Name) and s.target.id in self._own:
+                made = _ask("extended", _load(s.target.id), self.expr(s.value))
+                return self.at(_assign(s.target.id, made), s)
+        if isinstance(s, (ast.Assign, ast.AugAssign)):
+            name = next(iter(_elements(s)), None)
+            if name in self._own and not (isinstance(s, ast.Assign) and _apart(s)):
+                return self.put(s, str(name))
         targets = getattr(s, "targets", None) or [getattr(s, "target", None)]
         for t in targets:
             if t is not None and not isinstance(s, ast.Delete):
@@ -439,6 +526,27 @@ class _Rewriter:
         if isinstance(s, (ast.AnnAssign,)):
             s.annotation = ast.Constant(None)
         return self.at(s, s)
+
+    def apart(self, s: ast.Assign, loop: _Loop | None) -> list[ast.stmt]:
+        """``a[0], a[1] = x, y``: the values first, then one target after the other."""
+        if not _apart(s):
+            return [self.other(s, loop)]
+        self._count += 1
+        targets: list[ast.expr] = s.targets[0].elts  # type: ignore[attr-defined]
+        parts = [f"_clew_part_{self._count}_{k}" for k in range(len(targets))]
+        whole = ast.Assign([_tuple([_store(p) for p in parts], ast.Store())], s.value)
+        out = [self.other(self.at(whole, s), loop)]
+        for t, p in zip(targets, parts):
+            out += self.apart(self.at(ast.Assign([t], _load(p)), s), loop)
+        return out
+
+    def put(self, s: ast.Assign | ast.AugAssign, name: str) -> ast.stmt:
+        """``h[i] = x``: of a list, the variable is then another list."""
+        target: Any = s.target if isinstance(s, ast.AugAssign) else s.targets[0]
+        how = type(s.op).__name__ if isinstance(s, ast.AugAssign) else None
+        made = _ask("put", _load(name), self.expr(target.slice), self.expr(s.value),
+                    ast.Constant(how))  # fmt: skip
+        return self.at(_assign(name, made), s)
 
     def store(self, target: ast.expr) -> ast.expr:
         """A target of an assignment: attributes and elements are checked when they are stored."""
@@ -482,6 +590,30 @@ class _Expressions(ast.NodeTransformer):
         asked.keywords = node.keywords
         return self._like(asked, node)
 
+    def _made(self, node: Any) -> Any:
+        self.generic_visit(node)
+        if isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
+            return self._like(_ask("fresh", node), node)
+        return node
+
+    visit_List = visit_Dict = _made
+
+    def visit_ListComp(self, node: ast.ListComp) -> ast.AST:
+        part = node.generators[0]
+        target = part.target
+        parts = target.elts if isinstance(target, ast.Tuple) else [target]
+        names = [p.id for p in parts if isinstance(p, ast.Name)]
+        self.generic_visit(node)
+        if len(node.generators) > 1 or part.ifs or part.is_async or len(names) < len(parts) or _has(
+            [node], ast.NamedExpr, ast.Await, ast.Yield
+        ):  # fmt: skip
+            return node
+        each: ast.expr = ast.Lambda(_params(names), node.elt)
+        if isinstance(target, ast.Tuple):
+            item = ast.Starred(_load("_clew_item"), ast.Load())
+            each = ast.Lambda(_params(["_clew_item"]), ast.Call(each, [item], []))
+        return self._like(_ask("listed", part.iter, each), node)
+
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
         if _has([node], ast.NamedExpr, ast.Await, ast.Yield):
             return node
@@ -507,6 +639,12 @@ class _Expressions(ast.NodeTransformer):
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         plain = (ast.Is, ast.IsNot, ast.In, ast.NotIn)
+        if len(node.ops) == 1 and isinstance(node.ops[0], (ast.In, ast.NotIn)):
+            self.generic_visit(node)
+            asked = _ask("contains", node.left, node.comparators[0])
+            if isinstance(node.ops[0], ast.NotIn):
+                asked = _ask("not_", asked)
+            return self._like(asked, node)
         if len(node.ops) == 1 or any(isinstance(o, plain) for o in node.ops):
             self.generic_visit(node)
             return node

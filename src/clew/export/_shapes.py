@@ -207,6 +207,11 @@ def _of_tensor(x: Tensor, shape: Any, what: str) -> dict[int, Any]:
 class Sizes:
     """Symbols for the sizes that vary.
 
+    Args:
+        tensors: the example.
+        marks: as read_shapes() gives them.
+        tied: sizes of Dim.AUTO that are one symbol wherever they stand.
+
     Attributes:
         of: for each tensor, by dim: (symbol, scale, shift).
         now: the example's size of each symbol.
@@ -215,7 +220,10 @@ class Sizes:
     """
 
     def __init__(
-        self, tensors: list[Tensor], marks: list[dict[int, Any]], tied: bool = False
+        self,
+        tensors: list[Tensor],
+        marks: list[dict[int, Any]],
+        tied: frozenset[int] = frozenset(),
     ) -> None:
         self.of: list[dict[int, tuple[str, int, int]]] = []
         self.now: dict[str, int] = {}
@@ -227,8 +235,8 @@ class Sizes:
             for d, m in sorted(mark.items()):
                 size = int(t.shape[d])
                 if isinstance(m, _Hint):
-                    # Equal sizes may be one size, or happen to be equal.
-                    key = size if tied else (len(self.of), d)
+                    # Equal sizes may be one size, those in `tied`, or happen to be equal.
+                    key = size if size in tied else (len(self.of), d)
                     name = by_size.setdefault(key, f"s{len(by_size)}")
                     self.hints.add(name)
                     table[d] = (name, 1, 0)
@@ -282,6 +290,21 @@ class Sizes:
             found.append(labels)
         return found
 
+    def far(self, only: set[str] | None = None) -> Iterator[dict[str, int]]:
+        """Sizes about twice the example's, or half of them: what a stride or a pooling leaves of
+        sizes that are near each other may agree, and would pass for a constant."""
+        names = [n for n in self.now if only is None or n in only]
+        for double in (True, False):
+            made = {}
+            for k, n in enumerate(names):
+                size, (low, high) = self.now[n], self.bounds[n]
+                up = 2 * size + 1 + k
+                up = up if high is None else min(up, high)
+                down = max(low, 1, size // 2 - k)
+                made[n] = up if up > size and (double or down == size) else down
+            if any(made[n] != self.now[n] for n in names) and self._apart(made):
+                yield made
+
     def others(self, only: set[str] | None = None, more: int = 0) -> Iterator[dict[str, int]]:
         """Sizes to try instead of the example's."""
         names = [n for n in self.now if only is None or n in only]
@@ -327,6 +350,8 @@ def resampled(t: Tensor, shape: tuple[int, ...], rng: np.random.Generator, how: 
         made = x.copy()
     else:
         made = np.resize(x, shape) if x.ndim < 2 else _tiled(x, shape)
+    if x.ndim and x.dtype.kind in "iuf" and x.shape[-1] > 1 and np.all(np.diff(x) >= 0):
+        made = np.sort(made, axis=-1)  # borders and offsets stay in order
     return clew.tensor(np.ascontiguousarray(made)).to(t.dtype).reshape(shape)
 
 
@@ -336,16 +361,22 @@ def _tiled(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     return x
 
 
+_SMALL = 1 << 16  # elements that are few, however many the example has
+
+
 def examples(
     tensors: list[Tensor], sizes: Sizes, rng: np.random.Generator, more: int = 0,
     only: set[str] | None = None,
 ) -> Iterator[list[Tensor]]:  # fmt: skip
     """Examples of other sizes and values, the likeliest to be accepted first."""
     tried = set()
-    choices = list(sizes.others(only, more)) if sizes.now else [{}]
+    near = sizes.others(only, more)
+    choices = [*([] if more else sizes.far(only)), *near] if sizes.now else [{}]
     for made in choices:
         shapes = tuple(sizes.shapes(tensors, made))
-        if shapes in tried:
+        if shapes in tried or any(
+            np.prod(s, dtype=float) > 64 * t.numel() + _SMALL for s, t in zip(shapes, tensors)
+        ):  # fmt: skip
             continue
         tried.add(shapes)
         for how in ("resample", "tile"):

@@ -15,7 +15,7 @@ from typing import Any
 from clew import _C
 from clew.export._errors import ExportError, here
 
-__all__ = ["Poison", "Sym", "SymBool", "SymFloat", "SymInt", "SymSize"]
+__all__ = ["Poison", "Sym", "SymBool", "SymFloat", "SymInt", "SymSize", "broadcast_size"]
 
 _recorder: list[Any] = []  # the running recorders, innermost last
 
@@ -66,6 +66,12 @@ class Sym:
 
     def __deepcopy__(self, memo: Any) -> Any:
         return self
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
 
     def __floor__(self) -> Any:
         return compute("math.floor", math.floor, (self,))
@@ -150,6 +156,13 @@ def compute(name: str, function: Callable[..., Any], args: tuple[Any, ...]) -> A
         )
     vals = [kind(v) for v in vals]
     return rec.number(f"py.{name}", args, _KINDS[kind], vals)
+
+
+def compute_both(a: Any, b: Any) -> Any:
+    """``a and b`` of conditions, plain ones or numbers of the program."""
+    if a is True or b is True or a is False or b is False:
+        return False if a is False or b is False else b if a is True else a
+    return compute("both", lambda x, y: bool(x) and bool(y), (a, b))
 
 
 def settle(sym: Sym, what: str) -> Any:
@@ -242,10 +255,15 @@ class SymSize(tuple):
     def __eq__(self, other: Any) -> Any:
         if not isinstance(other, (tuple, list, _C.Size)):
             return False
-        return len(self) == len(other) and all(bool(a == b) for a, b in zip(self, other))
+        same: Any = len(self) == len(other)
+        for a, b in zip(self, other):
+            if same is not False:
+                same = compute_both(same, a == b)
+        return same
 
     def __ne__(self, other: Any) -> Any:
-        return not self == other
+        same = self == other
+        return compute("not", operator.not_, (same,)) if type(same) is SymBool else not same
 
     __hash__ = tuple.__hash__
 
@@ -260,6 +278,22 @@ class SymSize(tuple):
 def size_of(sizes: Any) -> Any:
     """A clew.Size, or a SymSize where a size varies."""
     return SymSize(sizes) if any(type(n) in SYMS for n in sizes) else _C.Size(sizes)
+
+
+def broadcast_size(*shapes: Any) -> Any:
+    """broadcast_shapes() of shapes with sizes that vary; the operations check that they fit."""
+    listed = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
+    out: list[Any] = []
+    for d in range(1, max((len(s) for s in listed), default=0) + 1):
+        sizes = [s[-d] for s in listed if len(s) >= d]
+        found: Any = next((n for n in sizes if type(n) is int and n != 1), None)
+        if found is None:
+            found = 1
+            for n in sizes:
+                if type(n) in SYMS and (type(found) is int or n.vals != found.vals):
+                    found = n if type(found) is int else compute("max", max, (found, n))
+        out.insert(0, found)
+    return size_of(out)
 
 
 class Poison:

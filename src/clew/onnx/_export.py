@@ -216,6 +216,13 @@ def export(
             + "; ".join(checks),
             stacklevel=user_level(),
         )
+    if builder.state:
+        warnings.warn(
+            f"onnx.export: the model writes to {', '.join(builder.state)}; an ONNX file keeps "
+            f"nothing between runs, and each starts with what is stored. Take such a tensor as an "
+            f"argument and return it where the next run needs it.",
+            stacklevel=user_level(),
+        )
     made = ONNXProgram(written, program, checks)
     if f is not None:
         made.save(f)

@@ -76,11 +76,12 @@ class _Graph:
             raise OnnxExporterError("onnx.load: graphs are nested too deeply")
         self.inputs = [i.name for i in proto.input]
         self.outputs = [o.name for o in proto.output]
+        self._declared = list(proto.output)
         self.constants = {t.name: _tensor(t) for t in proto.initializer}
         if len(proto.sparse_initializer):
             raise OnnxExporterError("onnx.load: sparse initializers are not supported")
         known = outer | set(self.inputs) | set(self.constants) | {""}
-        self.nodes: list[tuple[Any, list[str], list[str], dict[str, Any]]] = []
+        self.nodes: list[tuple[Any, str, list[str], list[str], dict[str, Any]]] = []
         for node in proto.node:
             if node.domain not in ("", "ai.onnx"):
                 raise OnnxExporterError(
@@ -98,10 +99,13 @@ class _Graph:
                     raise OnnxExporterError(
                         f"onnx.load: {node.op_type} reads {name!r}, which nothing has made"
                     )
+            _check_call(node, opset)
             attributes = {a.name: self._attribute(a, opset, known, depth) for a in node.attribute}
             attributes["_opset"] = opset
             attributes["_outputs"] = len(node.output)
-            self.nodes.append((function, list(node.input), list(node.output), attributes))
+            self.nodes.append(
+                (function, node.op_type, list(node.input), list(node.output), attributes)
+            )
             known |= set(node.output)
         for name in self.outputs:
             if name not in known or not name:
@@ -129,17 +133,69 @@ class _Graph:
             return [float(x) for x in a.floats]
         raise OnnxExporterError(f"onnx.load: the attribute {a.name!r} has a type that is not read")
 
+    def no_rows(self, output: int) -> Tensor:
+        """What a loop gathers of an output in no round."""
+        proto = self._declared[output]
+        sizes = [n if isinstance(n, int) else 0 for n in _declared(proto) or ()]
+        kind = proto.type.tensor_type.elem_type
+        return clew.zeros(0, *sizes, dtype=dtype_of(kind) if kind else clew.float32)
+
     def run(self, env: dict[str, Any]) -> list[Any]:
         """Runs the graph on values by name."""
         env.update(self.constants)
         env[""] = None
-        for function, inputs, outputs, attributes in self.nodes:
-            made = function(attributes, env, *[env[n] for n in inputs])
+        for function, kind, inputs, outputs, attributes in self.nodes:
+            try:
+                made = function(attributes, env, *[env[n] for n in inputs])
+            except OnnxExporterError:
+                raise
+            except Exception as e:
+                raise OnnxExporterError(
+                    f"onnx.load: {kind}, which makes {', '.join(map(repr, outputs))} of "
+                    f"{', '.join(map(repr, inputs)) or 'nothing'}, fails: {type(e).__name__}: {e}"
+                ) from e
             if not isinstance(made, (tuple, list)):
                 made = (made,)
+            if len(made) < len(outputs):
+                raise OnnxExporterError(
+                    f"onnx.load: {kind} gives {len(made)} outputs; the file asks for {len(outputs)}"
+                )
             for name, value in zip(outputs, made):
                 env[name] = value
         return [env[n] for n in self.outputs]
+
+
+def _check_call(node: Any, opset: int) -> None:
+    """Whether an operator's inputs, outputs and attributes are as many as its version says."""
+    import onnx
+
+    try:
+        schema = onnx.defs.get_schema(node.op_type, opset, "")
+    except onnx.defs.SchemaError:
+        if opset > onnx.defs.onnx_opset_version():
+            return  # newer than the onnx package knows
+        raise OnnxExporterError(
+            f"onnx.load: there is no operator {node.op_type} in version {opset}, which the file "
+            f"says that it uses"
+        ) from None
+    for what, count, low, high in (
+        ("inputs", len(node.input), schema.min_input, schema.max_input),
+        ("outputs", len(node.output), schema.min_output, schema.max_output),
+    ):
+        if not low <= count <= high:
+            raise OnnxExporterError(
+                f"onnx.load: {node.op_type} has {count} {what}; version {opset} takes {low} to "
+                f"{high}"
+            )
+    given = {a.name: int(a.type) for a in node.attribute}
+    for name, wanted in schema.attributes.items():
+        if wanted.required and name not in given:
+            raise OnnxExporterError(f"onnx.load: {node.op_type} lacks the attribute {name!r}")
+        kind: Any = wanted.type
+        if name in given and given[name] != int(kind.value):
+            raise OnnxExporterError(
+                f"onnx.load: the attribute {name!r} of {node.op_type} has another type than it must"
+            )
 
 
 def _tensor(proto: Any) -> Tensor:
@@ -158,6 +214,19 @@ def _tensor(proto: Any) -> Tensor:
         raw = np.frombuffer(proto.raw_data, "<i2").reshape(tuple(proto.dims)).copy()
         return clew.from_numpy(raw).view(clew.bfloat16)
     return clew.tensor(np.array(numpy_helper.to_array(proto), order="C"))
+
+
+def _declared(proto: Any) -> list[int | str | None] | None:
+    """The sizes of an input: numbers, names of those that vary, or None."""
+    if not proto.type.tensor_type.HasField("shape"):
+        return None
+    found: list[int | str | None] = []
+    for d in proto.type.tensor_type.shape.dim:
+        kind = d.WhichOneof("value")
+        found.append(
+            d.dim_value if kind == "dim_value" and d.dim_value >= 0 else d.dim_param or None
+        )
+    return found
 
 
 def _trained(model: Any) -> set[str] | None:
@@ -193,6 +262,30 @@ class OnnxModule(Module):
         graph.constants = {}
         self.input_names = [n for n in graph.inputs if n not in self._names]
         self.output_names = list(graph.outputs)
+        self._sizes = {i.name: _declared(i) for i in model.graph.input if i.name not in self._names}
+
+    def _check(self, name: str, x: Any, named: dict[str, tuple[int, str]]) -> None:
+        """Whether an input has the sizes that the file declares."""
+        sizes = self._sizes.get(name)
+        if sizes is None or not isinstance(x, Tensor):
+            return
+        if x.dim() != len(sizes):
+            raise OnnxExporterError(
+                f"onnx.load: the input {name!r} has {len(sizes)} dims in the file; got "
+                f"{list(x.shape)}"
+            )
+        for d, (n, size) in enumerate(zip(x.shape, sizes)):
+            if isinstance(size, int) and n != size:
+                raise OnnxExporterError(
+                    f"onnx.load: dim {d} of the input {name!r} is {size} in the file, and does not "
+                    f"vary; got {n}. Export with it in dynamic_shapes."
+                )
+            if isinstance(size, str):
+                known, where = named.setdefault(size, (n, f"dim {d} of {name!r}"))
+                if known != n:
+                    raise OnnxExporterError(
+                        f"onnx.load: {size} is {known} in {where} and {n} in dim {d} of {name!r}"
+                    )
 
     def _keep(self, name: str, tensor: Tensor, trained: bool) -> None:
         *path, last = name.split(".")
@@ -233,5 +326,8 @@ class OnnxModule(Module):
         missing = [n for n in self.input_names if n not in env]
         if missing:
             raise TypeError(f"the ONNX graph needs the inputs {missing}")
+        named: dict[str, tuple[int, str]] = {}
+        for n in self.input_names:
+            self._check(n, env[n], named)
         results = self._graph.run(env)
         return results[0] if len(results) == 1 else tuple(results)

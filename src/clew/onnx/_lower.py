@@ -77,6 +77,7 @@ class Builder:
         self.names: dict[int, str] = {}
         self.override: dict[int, str] = {}
         self.guards: list[str] = []
+        self.state: dict[str, None] = {}  # names of kept tensors that the program writes
         self._count = 0
         self._constants: dict[Any, str] = {}
         self._taken: set[str] = set()
@@ -221,6 +222,8 @@ class Builder:
     def write(self, v: Value, name: str) -> None:
         """A value has been written; so have those that share its memory."""
         root = self.root(v)
+        if root.source is not None and root.source[0] in ("param", "buffer", "constant"):
+            self.state[root.source[1]] = None
         chain = [v]
         while chain[-1].id in self.parent:
             chain.append(self.parent[chain[-1].id][0])
@@ -279,6 +282,12 @@ class Builder:
                 if "\n" in str(e):
                     raise
                 raise OnnxExporterError(f"{e}\n  at {node.place}") from None
+            except (TypeError, ValueError, AttributeError, KeyError, IndexError) as e:
+                # A rule that takes constants met a number that is known when the program runs.
+                raise OnnxExporterError(
+                    f"onnx.export: {node.op}() cannot be written with arguments that vary, or with "
+                    f"these ({type(e).__name__}: {e})\n  at {node.place}"
+                ) from e
 
     def node(self, node: Node) -> None:
         """Writes one call."""

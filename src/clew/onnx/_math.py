@@ -9,8 +9,9 @@ import numpy as np
 
 import clew
 from clew.export._ir import Value
+from clew.onnx._draws import argument
 from clew.onnx._errors import OnnxExporterError
-from clew.onnx._lower import Builder, lowers, promoted
+from clew.onnx._lower import _KINDS, Builder, lowers, promoted
 
 _FLOATING = (clew.float16, clew.bfloat16, clew.float32, clew.float64)
 
@@ -247,7 +248,7 @@ def _same(b: Builder, a: Any) -> str:
     x = a.node.args[0]
     if "dropout" in a.node.op and a.get("training", True) and a.get("p", 0.5):
         raise OnnxExporterError(f"onnx.export: {a.node.op} in training mode; call model.eval()")
-    return b.name(x) if isinstance(x, Value) else b.scalar(x, a.out.kind + "64")
+    return b.name(x) if isinstance(x, Value) else b.scalar(x, _KINDS[a.out.kind])
 
 
 @lowers("dropout", "nn.functional.dropout", "nn.functional.dropout1d",
@@ -516,6 +517,20 @@ def _isclose(b: Builder, a: Any) -> str:
 # ---- products ----
 
 
+def product(b: Builder, left: str, right: str, m: int, n: int) -> str:
+    """A matrix product of tensors of m and n dims. Vectors become matrices: onnxruntime 1.32 gives
+    wrong results where it joins a Transpose with the product of a matrix and a vector."""
+    if m == n == 1:
+        return str(b.op("MatMul", left, right))
+    if m == 1:
+        row = b.op("MatMul", b.op("Unsqueeze", left, b.ints(0)), right)
+        return str(b.op("Squeeze", row, b.ints(-2)))
+    if n == 1:
+        column = b.op("MatMul", left, b.op("Unsqueeze", right, b.ints(1)))
+        return str(b.op("Squeeze", column, b.ints(-1)))
+    return str(b.op("MatMul", left, right))
+
+
 @lowers("matmul", "mm", "bmm", "mv", "dot", "inner", "vdot")
 def _matmul(b: Builder, a: Any) -> str:
     x, y = list(a.values())[:2]
@@ -527,8 +542,7 @@ def _matmul(b: Builder, a: Any) -> str:
             right = b.op("Transpose", right, perm=[1, 0])
         elif len(y.sizes) > 2:
             raise OnnxExporterError("onnx.export: inner() of more than two dims")
-    result: str = b.op("MatMul", left, right)
-    return result
+    return product(b, left, right, len(x.sizes), len(y.sizes))
 
 
 @lowers("addmm", "addbmm", "baddbmm", "addmv", "addr")
@@ -538,17 +552,18 @@ def _addmm(b: Builder, a: Any) -> str:
     left, right = (b.name(a[n]) for n in names[:2])
     if a.node.op == "addr":
         left, right = (b.op("Unsqueeze", left, b.ints(1)), b.op("Unsqueeze", right, b.ints(0)))
-    product = b.op("MatMul", left, right)
+    ranks = [2, 2] if a.node.op == "addr" else [len(a[n].sizes) for n in names[:2]]
+    made = product(b, left, right, *ranks)
     if a.node.op == "addbmm":
-        product = b.op("ReduceSum", product, b.ints(0), keepdims=0)
+        made = b.op("ReduceSum", made, b.ints(0), keepdims=0)
     if a.alpha != 1:
-        product = b.op("Mul", product, b.scalar(a.alpha, dtype))
+        made = b.op("Mul", made, b.scalar(a.alpha, dtype))
     if a.beta == 0:
-        return str(product)
+        return str(made)
     base = b.name(a.input)
     if a.beta != 1:
         base = b.op("Mul", base, b.scalar(a.beta, dtype))
-    result: str = b.op("Add", base, product)
+    result: str = b.op("Add", base, made)
     return result
 
 
@@ -649,6 +664,18 @@ def _aminmax(b: Builder, a: Any) -> list[str]:
     axes = axes_of(a.get("dim"), len(a.input.sizes))
     keep = bool(a.get("keepdim"))
     return [reduce(b, kind, b.name(a.input), axes, keep) for kind in ("ReduceMin", "ReduceMax")]
+
+
+@lowers("cdist")
+def _cdist(b: Builder, a: Any) -> str:
+    x1, x2 = (b.of(argument(a, k, f"x{k + 1}", None), a.out.dtype) for k in (0, 1))
+    p = float(argument(a, 2, "p", 2.0))
+    apart = b.op("Sub", b.op("Unsqueeze", x1, b.ints(-2)), b.op("Unsqueeze", x2, b.ints(-3)))
+    if p in (1.0, 2.0):
+        return str(b.op(f"ReduceL{p:.0f}", apart, b.ints(-1), keepdims=0))
+    if p == float("inf"):
+        return str(b.op("ReduceMax", b.op("Abs", apart), b.ints(-1), keepdims=0))
+    raise OnnxExporterError(f"onnx.export: cdist() with p={p:g}; 1, 2 and inf can be written")
 
 
 @lowers("searchsorted", "bucketize")

@@ -9,9 +9,10 @@ import numpy as np
 
 import clew
 from clew.export._ir import Value
+from clew.onnx._draws import argument
 from clew.onnx._errors import OnnxExporterError
 from clew.onnx._lower import Builder, lowers
-from clew.onnx._math import reduce
+from clew.onnx._math import product, reduce
 from clew.onnx._shape import rank
 
 
@@ -25,7 +26,7 @@ def _listed(x: Any, n: int) -> list[Any]:
 def _linear(b: Builder, a: Any) -> str:
     x, w, bias = a.input, a.weight, a.bias
     if rank(w) == 1:
-        found = b.op("MatMul", b.name(x), b.name(w))
+        found = product(b, b.name(x), b.name(w), rank(x), 1)
     elif rank(x) == 2 and bias is not None:
         return str(b.op("Gemm", b.name(x), b.name(w), b.name(bias), transB=1))
     else:
@@ -37,6 +38,26 @@ def _linear(b: Builder, a: Any) -> str:
 def _embedding(b: Builder, a: Any) -> str:
     result: str = b.op("Gather", b.name(a.weight), b.of(a.indices, clew.int64), axis=0)
     return result
+
+
+@lowers("ops._embedding_bag")
+def _embedding_bag(b: Builder, a: Any) -> str:
+    """Sums of rows: bag k is of the indices from offsets[k] up to offsets[k + 1]."""
+    dtype = a.weight.dtype
+    index, edges = b.of(a.indices, clew.int64), b.of(a.offsets, clew.int64)
+    rows = b.op("Gather", b.name(a.weight), index, axis=0)
+    if a.get("factors") is not None:
+        rows = b.op("Mul", rows, b.op("Unsqueeze", b.name(a.factors), b.ints(1)))
+    first = b.op("Slice", edges, b.ints(0), b.ints(-1), b.ints(0))
+    ends = b.op("Slice", edges, b.ints(1), b.ints(2**31), b.ints(0))
+    places = b.op("Range", b.const(0, np.int64), b.op("Size", index), b.const(1, np.int64))
+    in_bag = b.op("And", b.op("GreaterOrEqual", places, b.op("Unsqueeze", first, b.ints(1))),
+                  b.op("Less", places, b.op("Unsqueeze", ends, b.ints(1))))  # fmt: skip
+    total = b.op("MatMul", b.cast(in_bag, dtype), rows)
+    if not a.get("mean"):
+        return str(total)
+    count = b.op("Max", b.op("Sub", ends, first), b.const(1, np.int64))
+    return str(b.op("Div", total, b.op("Unsqueeze", b.cast(count, dtype), b.ints(1))))
 
 
 @lowers("nn.functional.bilinear")
@@ -118,13 +139,18 @@ def _max_pool(b: Builder, a: Any) -> Any:
         "ops._avg_pool1d")  # fmt: skip
 def _avg_pool(b: Builder, a: Any) -> str:
     n = int(a.node.op[-2])
-    if a.get("divisor_override") is not None:
-        raise OnnxExporterError("onnx.export: avg_pool() with divisor_override")
+    divisor = a.get("divisor_override")
+    if divisor is not None and a.ceil_mode:
+        raise OnnxExporterError("onnx.export: avg_pool() with divisor_override and ceil_mode")
     kernel = _listed(a.kernel_size, n)
     strides = _listed(kernel if a.stride is None or a.stride == [] else a.stride, n)
-    return _unbatched(b, a.input, n, lambda x: b.op(
+    padded = int(a.count_include_pad or divisor is not None)
+    found = _unbatched(b, a.input, n, lambda x: b.op(
         "AveragePool", x, kernel_shape=kernel, strides=strides, pads=_listed(a.padding, n) * 2,
-        ceil_mode=int(a.ceil_mode), count_include_pad=int(a.count_include_pad)))  # fmt: skip
+        ceil_mode=int(a.ceil_mode), count_include_pad=padded))  # fmt: skip
+    if divisor is None:
+        return found
+    return str(b.op("Mul", found, b.scalar(math.prod(kernel) / divisor, a.input.dtype)))
 
 
 @lowers("nn.functional.adaptive_avg_pool1d", "nn.functional.adaptive_avg_pool2d",
@@ -139,11 +165,14 @@ def _adaptive(b: Builder, a: Any) -> Any:
     if all(k == 1 for k in sizes) and not top:
         axes = [rank(a.input) - n + d for d in range(n)]
         return reduce(b, "ReduceMean", b.name(a.input), axes, True)
-    if any(s is None or s % k for k, s in zip(sizes, spatial)):
-        raise OnnxExporterError(
-            f"onnx.export: {a.node.op}() to {sizes} from {list(spatial)}: ONNX needs known sizes "
-            f"that are multiples"
-        )
+    if all(k == 1 for k in sizes) and rank(a.input) == n + 2:
+        flat = b.op("Reshape", b.name(a.input), b.ints(0, 0, -1))
+        one = b.ints(*range(3, n + 2))
+        places = b.op("ArgMax", flat, axis=2, keepdims=1)
+        found = [b.op("ReduceMax", flat, b.ints(2), keepdims=1), places]
+        return found if n == 1 else [b.op("Unsqueeze", f, one) for f in found]
+    if any(s is None or k is None or isinstance(k, Value) or s % k for k, s in zip(sizes, spatial)):
+        return _greatest(b, a.input, sizes) if top else _averages(b, a.input, sizes)
     kernel = [s // k for k, s in zip(sizes, spatial)]
     if not top:
         return _unbatched(b, a.input, n, lambda x: b.op(
@@ -152,6 +181,59 @@ def _adaptive(b: Builder, a: Any) -> Any:
         raise OnnxExporterError(f"onnx.export: {a.node.op}() without a batch")
     values, places = b.op("MaxPool", b.name(a.input), n=2, kernel_shape=kernel, strides=kernel)
     return [values, b.op("Mod", places, b.const(math.prod(spatial), np.int64))]
+
+
+def _parts(b: Builder, length: str, count: str) -> tuple[str, str, str]:
+    """Where the parts of adaptive pooling begin and end, and which places lie in each."""
+    one = b.const(1, np.int64)
+    parts = b.op("Unsqueeze", b.op("Range", b.const(0, np.int64), count, one), b.ints(1))
+    start = b.op("Div", b.op("Mul", parts, length), count)
+    upper = b.op("Add", b.op("Mul", b.op("Add", parts, one), length), b.op("Sub", count, one))
+    end = b.op("Div", upper, count)
+    places = b.op("Range", b.const(0, np.int64), length, one)
+    inside = b.op("And", b.op("GreaterOrEqual", places, start), b.op("Less", places, end))
+    return start, end, inside
+
+
+def _greatest(b: Builder, x: Value, sizes: list[Any]) -> list[str]:
+    """Maxima of parts of any lengths, and their places: one mask of the plane for each part."""
+    n = len(sizes)
+    dims = range(rank(x) - n, rank(x))
+    if rank(x) != n + 2:
+        raise OnnxExporterError("onnx.export: adaptive_max_pool() without a batch")
+    counts = [b.dim_of(x, d) if k is None else b.scalar(k, "int64") for k, d in zip(sizes, dims)]
+    mask = b.const(np.ones((1, 1), np.bool_))
+    for count, d in zip(counts, dims):
+        inside = _parts(b, b.dim_of(x, d), count)[2]
+        wide = b.op("And", b.op("Unsqueeze", mask, b.ints(1, 3)),
+                    b.op("Unsqueeze", inside, b.ints(0, 2)))  # fmt: skip
+        lines = b.op("Shape", wide)
+        rows = b.op("ReduceProd", b.op("Slice", lines, b.ints(0), b.ints(2)), keepdims=1)
+        mask = b.op("Reshape", wide, b.op("Concat", rows, b.ints(-1), axis=0))
+    flat = b.op("Unsqueeze", b.op("Reshape", b.name(x), b.ints(0, 0, -1)), b.ints(2))
+    masked = b.op("Where", mask, flat, b.scalar(float("-inf"), x.dtype))
+    lead = b.op("Slice", b.op("Shape", b.name(x)), b.ints(0), b.ints(2))
+    shape = b.op("Concat", lead, *(b.op("Unsqueeze", c, b.ints(0)) for c in counts), axis=0)
+    values = b.op("ReduceMax", masked, b.ints(3), keepdims=0)
+    places = b.op("ArgMax", masked, axis=3, keepdims=0)
+    return [b.op("Reshape", found, shape) for found in (values, places)]
+
+
+def _averages(b: Builder, x: Value, sizes: list[Any]) -> str:
+    """Means of parts of any lengths, one dim after the other, as products with matrices."""
+    n = len(sizes)
+    name = b.name(x)
+    for k, d in zip(sizes, range(rank(x) - n, rank(x))):
+        if k is None:
+            continue
+        count = k if isinstance(k, str) else b.scalar(k, "int64")
+        start, end, inside = _parts(b, b.dim_of(x, d), count)
+        weight = b.op("Div", b.cast(inside, x.dtype), b.cast(b.op("Sub", end, start), x.dtype))
+        order = [*range(d), *range(d + 1, rank(x)), d]
+        last = b.op("Transpose", name, perm=order)
+        last = b.op("MatMul", last, b.op("Transpose", weight, perm=[1, 0]))
+        name = b.op("Transpose", last, perm=[order.index(i) for i in range(rank(x))])
+    return name
 
 
 # ---- norms ----
@@ -551,6 +633,24 @@ def _pad(b: Builder, a: Any) -> str:
     return result
 
 
+def _nearest(b: Builder, x: Value, sizes: list[str], steps: list[Any], exact: bool) -> str:
+    """The nearest elements, whose places are computed in float32."""
+    name = b.name(x)
+    for d, (size, step) in enumerate(zip(sizes, steps), start=2):
+        length = b.dim_of(x, d)
+        if step is None:
+            step = b.op("Div", b.cast(length, "float64"), b.cast(size, "float64"))
+            step = b.cast(step, "float32")
+        line = b.op("Range", b.const(0, np.int64), size, b.const(1, np.int64))
+        line = b.cast(line, "float32")
+        if exact:
+            line = b.op("Add", line, b.const(np.float32(0.5)))
+        places = b.cast(b.op("Floor", b.op("Mul", line, step)), "int64")
+        last = b.op("Sub", length, b.const(1, np.int64))
+        name = b.op("Gather", name, b.op("Min", places, last), axis=d)
+    return name
+
+
 @lowers("nn.functional.interpolate")
 def _interpolate(b: Builder, a: Any) -> str:
     names = ("input", "size", "scale_factor", "mode", "align_corners", "recompute_scale_factor",
@@ -561,8 +661,26 @@ def _interpolate(b: Builder, a: Any) -> str:
     name = b.name(x)
     modes = {"nearest": "nearest", "linear": "linear", "bilinear": "linear",
              "trilinear": "linear", "bicubic": "cubic"}  # fmt: skip
-    if mode == "area" or (mode not in modes and mode != "nearest-exact") or given.get("antialias"):
+    if mode not in (*modes, "nearest-exact", "area") or given.get("antialias"):
         raise OnnxExporterError(f"onnx.export: interpolate() with mode {mode!r} or antialias")
+    size, factor = given.get("size"), given.get("scale_factor")
+    whole = size is None and all(float(f).is_integer() for f in _listed(factor, n))
+    if mode == "area" or (mode.startswith("nearest") and not whole):
+        # Rounding decides; runtimes differ, and in a file the places are computed as in eager.
+        if size is not None:
+            sizes = [b.scalar(k, "int64") for k in _listed(size, n)]
+        else:
+            sizes = [
+                b.cast(b.op("Floor", b.op("Mul", b.cast(b.dim_of(x, 2 + d), "float64"),
+                                          b.const(float(f), np.float64))), "int64")
+                for d, f in enumerate(_listed(factor, n))
+            ]  # fmt: skip
+        if mode == "area":
+            return _averages(b, x, sizes)
+        steps = [None] * n if size is not None or given.get("recompute_scale_factor") else [
+            b.const(np.float32(1.0 / float(f))) for f in _listed(factor, n)
+        ]  # fmt: skip
+        return _nearest(b, x, sizes, steps, mode == "nearest-exact")
     more: dict[str, Any] = {"mode": modes.get(mode, "nearest")}
     if mode.startswith("nearest"):
         exact = mode == "nearest-exact"
@@ -576,7 +694,6 @@ def _interpolate(b: Builder, a: Any) -> str:
         if mode == "bicubic":
             more["cubic_coeff_a"] = -0.75
             more["coordinate_transformation_mode"] = "align_corners" if aligned else "half_pixel"
-    size, factor = given.get("size"), given.get("scale_factor")
     if size is not None:
         shape = b.op("Shape", name)
         sizes = b.op("Concat", b.op("Slice", shape, b.ints(0), b.ints(2)),
@@ -586,14 +703,48 @@ def _interpolate(b: Builder, a: Any) -> str:
     return str(b.op("Resize", name, "", b.const(np.array(scales, np.float32)), **more))
 
 
-@lowers("ops._grid_sample")
+@lowers("nn.functional.affine_grid")
+def _affine_grid(b: Builder, a: Any) -> str:
+    theta, size = argument(a, 0, "theta", None), argument(a, 1, "size", None)
+    aligned = bool(argument(a, 2, "align_corners", False))
+    n = len(size) - 2
+    dtype = theta.dtype
+    name = b.name(theta)
+    columns = b.op("Split", name, b.ints(*[1] * (n + 1)), n=n + 1, axis=2)
+    wide = [b.op("Reshape", c, b.ints(0, *[1] * n, n)) for c in columns]  # (N, 1, 1, n)
+    total = wide[n]
+    one = b.scalar(1, dtype)
+    for d in range(n):
+        length = b.scalar(size[2 + d], "int64")
+        line = b.op("Range", b.const(0, np.int64), length, b.const(1, np.int64))
+        line, count = b.cast(line, dtype), b.cast(length, dtype)
+        twice = b.op("Add", line, line)
+        if aligned:
+            last = b.op("Sub", count, one)
+            places = b.op("Sub", b.op("Div", twice, b.op("Max", last, one)), one)
+            # The only place along a dim of size 1 is its middle.
+            places = b.op("Where", b.op("Greater", last, b.scalar(0, dtype)), places, twice)
+        else:
+            places = b.op("Sub", b.op("Div", b.op("Add", twice, one), count), one)
+        shape = [1] * (n + 2)
+        shape[1 + d] = -1
+        part = b.op("Mul", wide[n - 1 - d], b.op("Reshape", places, b.ints(*shape)))
+        total = b.op("Add", total, part)
+    return str(total)
+
+
+@lowers("nn.functional.grid_sample")
 def _grid_sample(b: Builder, a: Any) -> str:
-    if rank(a.input) != 4 and b.opset < 20:
+    x, grid = argument(a, 0, "input", None), argument(a, 1, "grid", None)
+    if rank(x) != 4 and b.opset < 20:
         raise OnnxExporterError("onnx.export: grid_sample() of volumes needs opset 20")
+    mode = argument(a, 2, "mode", "bilinear")
+    if b.opset >= 20:
+        mode = {"bilinear": "linear", "bicubic": "cubic"}.get(mode, mode)
     result: str = b.op(
-        "GridSample", b.name(a.input), b.name(a.grid), align_corners=int(a.align),
-        mode=("linear", "nearest", "cubic")[a.mode], padding_mode=("zeros", "border", "reflection")[
-            a.padding],
+        "GridSample", b.name(x), b.name(grid), mode=mode,
+        padding_mode=argument(a, 3, "padding_mode", "zeros"),
+        align_corners=int(bool(argument(a, 4, "align_corners", False))),
     )  # fmt: skip
     return result
 
@@ -631,10 +782,10 @@ def _convolution(b: Builder, a: Any) -> str:
 
 @lowers("nn.functional.fold")
 def _fold(b: Builder, a: Any) -> str:
-    if rank(a.input) != 3 or any(isinstance(s, Value) for s in _listed(a.output_size, 2)):
-        raise OnnxExporterError("onnx.export: fold() without a batch or to a size that varies")
+    if rank(a.input) != 3:
+        raise OnnxExporterError("onnx.export: fold() without a batch")
     result: str = b.op(
-        "Col2Im", b.name(a.input), b.ints(*_listed(a.output_size, 2)),
+        "Col2Im", b.name(a.input), b.vector(_listed(a.output_size, 2)),
         b.ints(*_listed(a.kernel_size, 2)), dilations=_listed(a.dilation, 2),
         pads=_listed(a.padding, 2) * 2, strides=_listed(a.stride, 2),
     )  # fmt: skip
@@ -647,11 +798,22 @@ def _fold(b: Builder, a: Any) -> str:
 @lowers("ops._mse_loss", "ops._smooth_l1_loss", "ops._huber_loss", "ops._distance")
 def _distance(b: Builder, a: Any) -> str:
     gap = b.op("Sub", b.name(a.input), b.name(a.target))
+    found = b.op("Mul", gap, gap)
     if a.node.op != "ops._mse_loss":
-        raise OnnxExporterError(f"onnx.export: {a.node.op[5:]}()")
-    square = b.op("Mul", gap, gap)
+        dtype = clew.result_type(*(clew.empty(0, dtype=t.dtype) for t in (a.input, a.target)))
+        edge, half, line = float(a.edge), float(a.half), float(a.line)
+        size = b.op("Abs", gap)
+        if math.isinf(edge):
+            found = b.op("Mul", found, b.scalar(half, dtype))
+        else:
+            straight = b.op("Mul", b.op("Sub", size, b.scalar(edge / 2, dtype)),
+                            b.scalar(line, dtype))  # fmt: skip
+            near = b.op("Less", size, b.scalar(edge, dtype))
+            found = b.op("Where", near, b.op("Mul", found, b.scalar(half, dtype)), straight)
+    if a.node.op == "ops._distance":
+        return str(found)
     axes = list(range(rank(a.input)))
-    return reduce(b, "ReduceMean" if a["mean"] else "ReduceSum", square, axes, False)
+    return reduce(b, "ReduceMean" if a["mean"] else "ReduceSum", found, axes, False)
 
 
 @lowers("ops._cross_entropy", "ops._nll_loss")

@@ -56,7 +56,8 @@ for _name, _function in {
     "Erf": clew.erf, "Ceil": clew.ceil, "Floor": clew.floor, "Round": clew.round,
     "Sign": clew.sign, "Reciprocal": clew.reciprocal, "Relu": clew.relu, "Not": clew.logical_not,
     "Softplus": F.softplus, "Softsign": F.softsign, "Mish": F.mish, "HardSwish": F.hardswish,
-    "IsNaN": clew.isnan, "Add": clew.add, "Sub": clew.sub, "Mul": clew.mul, "Pow": clew.pow,
+    "IsNaN": clew.isnan, "Add": clew.add, "Sub": clew.sub, "Mul": clew.mul,
+    "Pow": lambda x, y: clew.pow(x, y).to(x.dtype),
     "MatMul": clew.matmul, "Equal": clew.eq, "Less": clew.lt, "Greater": clew.gt,
     "LessOrEqual": clew.le, "GreaterOrEqual": clew.ge, "And": clew.logical_and,
     "Or": clew.logical_or, "Xor": clew.logical_xor, "BitwiseAnd": clew.bitwise_and,
@@ -133,7 +134,10 @@ _ACTIVATIONS: dict[str, Any] = {
     "LeakyRelu": lambda a, x: F.leaky_relu(x, a.get("alpha", 0.01)),
     "Elu": lambda a, x: F.elu(x, a.get("alpha", 1.0)),
     "Celu": lambda a, x: F.celu(x, a.get("alpha", 1.0)),
-    "Selu": lambda a, x: F.selu(x),
+    "Selu": lambda a, x: (
+        a.get("gamma", 1.0507009873554805) * F.elu(x, a.get("alpha", 1.6732632423543772))
+    ),
+    "Swish": lambda a, x: x * clew.sigmoid(a.get("alpha", 1.0) * x),
     "ThresholdedRelu": lambda a, x: F.threshold(x, a.get("alpha", 1.0), 0.0),
     "HardSigmoid": lambda a, x: (x * a.get("alpha", 0.2) + a.get("beta", 0.5)).clamp(0, 1),
     "Gelu": lambda a, x: F.gelu(x, approximate=a.get("approximate", "none")),
@@ -298,7 +302,10 @@ def _loop(a: Any, env: Any, trip: Any, cond: Any, *carried: Any) -> Any:
         for r, s in zip(rows, scanned):
             r.append(s)
         done += 1
-    return [*state, *(clew.stack(r) if r else clew.zeros(0) for r in rows)]
+    first = 1 + len(state)
+    return [
+        *state, *(clew.stack(r) if r else body.no_rows(first + k) for k, r in enumerate(rows))
+    ]  # fmt: skip
 
 
 @operator("Scan")

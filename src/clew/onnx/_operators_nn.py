@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 import clew
 from clew import Tensor
 from clew.onnx._errors import OnnxExporterError
@@ -64,13 +66,24 @@ def _max_pool(a: Any, env: Any, x: Tensor) -> Any:
     kernel = a["kernel_shape"]
     strides, dilations = a.get("strides") or [1] * n, a.get("dilations") or [1] * n
     pads = _pads(a, x, n, kernel, strides, dilations)
-    if any(p != q for p, q in pads):
-        x, pads = F.pad(x, _flat(pads), value=-math.inf), [(0, 0)] * n
+    if a.get("storage_order"):
+        raise OnnxExporterError("onnx.load: MaxPool with places counted by columns")
+    if any(p != q or 2 * p > k for (p, q), k in zip(pads, kernel)):
+        x, pads, before = F.pad(x, _flat(pads), value=-math.inf), [(0, 0)] * n, pads
+    else:
+        before = [(0, 0)] * n
     function = (F.max_pool1d, F.max_pool2d, F.max_pool3d)[n - 1]
     values, places = function(x, kernel, strides, [p for p, _ in pads], dilations,
                               bool(a.get("ceil_mode")), True)  # fmt: skip
+    if a["_outputs"] < 2:
+        return values
+    # Places are those of the plane without what was padded here, and count on over all planes.
+    own, unit = clew.zeros_like(places), 1
+    for size, pad in zip(reversed(x.shape[2:]), reversed(before)):
+        own = own + (places % size - pad[0]) * unit
+        places, unit = places // size, unit * (size - sum(pad))
     planes = clew.arange(math.prod(x.shape[:2])).reshape(*x.shape[:2], *[1] * n)
-    return values, places + planes * math.prod(x.shape[2:])
+    return values, own + planes * unit
 
 
 @operator("AveragePool")
@@ -82,12 +95,90 @@ def _average_pool(a: Any, env: Any, x: Tensor) -> Tensor:
         raise OnnxExporterError("onnx.load: AveragePool with dilations")
     pads = _pads(a, x, n, kernel, strides, [1] * n)
     whole = bool(a.get("count_include_pad"))
-    if any(p != q for p, q in pads):
-        if not whole:
-            raise OnnxExporterError("onnx.load: AveragePool with uneven pads")
-        x, pads = F.pad(x, _flat(pads)), [(0, 0)] * n
+    ceil = bool(a.get("ceil_mode"))
     function = (F.avg_pool1d, F.avg_pool2d, F.avg_pool3d)[n - 1]
-    return function(x, kernel, strides, [p for p, _ in pads], bool(a.get("ceil_mode")), whole)
+    if any(p != q or 2 * p > k for (p, q), k in zip(pads, kernel)):
+        if whole and ceil:
+            raise OnnxExporterError("onnx.load: AveragePool with uneven pads and ceil_mode")
+        found = function(F.pad(x, _flat(pads)), kernel, strides, 0, ceil)
+        if whole:
+            return found
+        inside = F.pad(clew.ones_like(x), _flat(pads))
+        return found / function(inside, kernel, strides, 0, ceil)
+    return function(x, kernel, strides, [p for p, _ in pads], ceil, whole)
+
+
+@operator("LpPool")
+def _lp_pool(a: Any, env: Any, x: Tensor) -> Tensor:
+    p = a.get("p", 2)
+    # A mean that counts all that is padded, times its number, is a sum.
+    mean = _average_pool({**a, "count_include_pad": 1, "_outputs": 1}, env, x.abs() ** p)
+    return (mean * math.prod(a["kernel_shape"])) ** (1 / p)
+
+
+@operator("LRN")
+def _lrn(a: Any, env: Any, x: Tensor) -> Tensor:
+    size = a["size"]
+    square = F.pad((x * x).movedim(1, -1), ((size - 1) // 2, size // 2))
+    total = square.unfold(-1, size, 1).sum(-1).movedim(-1, 1)
+    base = a.get("bias", 1.0) + a.get("alpha", 1e-4) / size * total
+    return x / base ** a.get("beta", 0.75)
+
+
+@operator("LpNormalization")
+def _lp_normalization(a: Any, env: Any, x: Tensor) -> Tensor:
+    norm = clew.linalg.vector_norm(x, a.get("p", 2), a.get("axis", -1), keepdim=True)
+    return clew.where(norm == 0, clew.zeros_like(x), x / norm)
+
+
+@operator("MeanVarianceNormalization")
+def _mean_variance(a: Any, env: Any, x: Tensor) -> Tensor:
+    axes = a.get("axes") or [0, 2, 3]
+    mean, var = x.mean(axes, keepdim=True), x.var(axes, unbiased=False, keepdim=True)
+    return (x - mean) / (var.sqrt() + 1e-9)
+
+
+@operator("Hardmax")
+def _hardmax(a: Any, env: Any, x: Tensor) -> Tensor:
+    if a["_opset"] < 13:
+        raise OnnxExporterError("onnx.load: Hardmax before version 13")
+    axis = a.get("axis", -1)
+    top = x.argmax(axis, keepdim=True)
+    return clew.zeros_like(x).scatter(axis, top, 1)
+
+
+@operator("AffineGrid")
+def _affine_grid(a: Any, env: Any, theta: Tensor, size: Tensor) -> Tensor:
+    return F.affine_grid(theta, ints(size), bool(a.get("align_corners")))
+
+
+@operator("NonMaxSuppression")
+def _suppressed(a: Any, env: Any, boxes: Tensor, scores: Tensor, most: Any = None,
+                overlap: Any = None, least: Any = None) -> Tensor:  # fmt: skip
+    limit = 0 if most is None else int(most)
+    bound = 0.0 if overlap is None else float(overlap)
+    found: list[list[int]] = []
+    for batch in range(boxes.shape[0]):
+        b = boxes[batch].detach().numpy().astype(np.float64)
+        if a.get("center_point_box"):
+            b = np.concatenate([b[:, :2] - b[:, 2:] / 2, b[:, :2] + b[:, 2:] / 2], 1)
+        low, high = np.minimum(b[:, :2], b[:, 2:]), np.maximum(b[:, :2], b[:, 2:])
+        area = (high - low).prod(1)
+        for kind in range(scores.shape[1]):
+            s = scores[batch, kind].detach().numpy()
+            left = [int(k) for k in np.argsort(-s, kind="stable")]
+            if least is not None:
+                left = [k for k in left if s[k] > float(least)]
+            kept = 0
+            while left and kept < limit:
+                k = left.pop(0)
+                kept += 1
+                found.append([batch, kind, k])
+                sides = np.minimum(high[k], high[left]) - np.maximum(low[k], low[left])
+                shared = sides.clip(0).prod(1)
+                whole = area[k] + area[left] - shared
+                left = [j for j, s0, w in zip(left, shared, whole) if w <= 0 or s0 / w <= bound]
+    return clew.tensor(found, dtype=clew.int64).reshape(-1, 3)
 
 
 @operator("GlobalAveragePool")
@@ -114,9 +205,14 @@ def _instance_norm(a: Any, env: Any, x: Tensor, w: Tensor, b: Tensor) -> Tensor:
 
 
 @operator("LayerNormalization")
-def _layer_norm(a: Any, env: Any, x: Tensor, w: Tensor, b: Any = None) -> Tensor:
+def _layer_norm(a: Any, env: Any, x: Tensor, w: Tensor, b: Any = None) -> Any:
     axis = a.get("axis", -1) % x.dim()
-    return F.layer_norm(x, x.shape[axis:], w, b, a.get("epsilon", 1e-5))
+    found = F.layer_norm(x, x.shape[axis:], w, b, a.get("epsilon", 1e-5))
+    if a["_outputs"] < 2:
+        return found
+    dims = list(range(axis, x.dim()))
+    mean, var = x.mean(dims, keepdim=True), x.var(dims, unbiased=False, keepdim=True)
+    return found, mean, (var + a.get("epsilon", 1e-5)).rsqrt()
 
 
 @operator("GroupNormalization")
@@ -149,39 +245,109 @@ def _grid_sample(a: Any, env: Any, x: Tensor, grid: Tensor) -> Tensor:
                          bool(a.get("align_corners")))  # fmt: skip
 
 
+def _places(length: int, out: int, factor: float | None, how: str) -> Any:
+    """Where the elements of a resized line lie in the line, in float32 as runtimes compute it."""
+    scale = np.float32(factor) if factor is not None else np.float32(out) / np.float32(length)
+    i = np.arange(out, dtype=np.float32)
+    half = np.float32(0.5)
+    if how == "pytorch_half_pixel" and out == 1:
+        return i * 0
+    if how in ("half_pixel", "pytorch_half_pixel"):
+        return (i + half) / scale - half
+    if how == "half_pixel_symmetric":
+        whole = scale * np.float32(length)
+        start = np.float32(length) / 2 * (1 - np.float32(out) / whole)
+        return start + (i + half) / scale - half
+    if how == "asymmetric":
+        return i / scale
+    if how == "align_corners":
+        return i * np.float32(length - 1) / np.float32(max(out - 1, 1))
+    raise OnnxExporterError(f"onnx.load: Resize with {how!r}")
+
+
+def _nearest(x: Tensor, d: int, at: Any, rounding: str) -> Tensor:
+    """The nearest elements along one dim."""
+    low = np.floor(at)
+    part = at - low
+    places = {
+        "floor": low, "ceil": np.ceil(at), "round_prefer_floor": low + (part > 0.5),
+        "round_prefer_ceil": low + (part >= 0.5),
+    }.get(rounding)  # fmt: skip
+    if places is None:
+        raise OnnxExporterError(f"onnx.load: Resize with the rounding {rounding!r}")
+    index = np.clip(places, 0, x.shape[d] - 1).astype(np.int64)
+    return x.index_select(d, clew.tensor(index))
+
+
+def _weighted(x: Tensor, d: int, at: Any, cubic: float | None, outside: bool) -> Tensor:
+    """Sums of two or four neighbours along one dim, as a product with a matrix.
+
+    Args:
+        cubic: ONNX's cubic_coeff_a; None for two neighbours.
+        outside: neighbours outside of the line count, as its ends.
+    """
+    low = np.floor(at).astype(np.int64)
+    t = (at - low).astype(np.float64)
+    if cubic is None:
+        taps = {0: 1 - t, 1: t}
+    else:
+        near = lambda u: ((cubic + 2) * u - (cubic + 3)) * u * u + 1  # noqa: E731
+        far = lambda u: ((cubic * u - 5 * cubic) * u + 8 * cubic) * u - 4 * cubic  # noqa: E731
+        taps = {-1: far(t + 1), 0: near(t), 1: near(1 - t), 2: far(2 - t)}
+    length = x.shape[d]
+    matrix = np.zeros((len(at), length))
+    for shift, weight in taps.items():
+        place = low + shift
+        if not outside:
+            weight = np.where((place < 0) | (place >= length), 0, weight)
+        np.add.at(matrix, (np.arange(len(at)), np.clip(place, 0, length - 1)), weight)
+    if not outside:
+        matrix /= matrix.sum(1, keepdims=True)
+    product = x.movedim(d, -1) @ clew.tensor(matrix.T.copy(), dtype=x.dtype)
+    return product.movedim(-1, d)
+
+
 @operator("Resize")
 def _resize(a: Any, env: Any, x: Tensor, roi: Any = None, scales: Any = None,
             sizes: Any = None) -> Tensor:  # fmt: skip
+    if a.get("antialias") or a.get("keep_aspect_ratio_policy", "stretch") != "stretch":
+        raise OnnxExporterError("onnx.load: Resize with antialias or a kept aspect ratio")
     how = a.get("coordinate_transformation_mode", "half_pixel")
     mode = a.get("mode", "nearest")
-    n = x.dim() - 2
-    given: dict[str, Any] = {}
-    if sizes is not None:
+    target = factors = None
+    if sizes is not None and sizes.numel():
         target = ints(sizes)
-        given["size"] = target[-n:]
     else:
         factors = [float(s) for s in scales.reshape(-1).tolist()]
-        given["scale_factor"] = factors[-n:]
-    if a.get("antialias") or a.get("axes"):
-        raise OnnxExporterError("onnx.load: Resize with antialias or axes")
-    if mode == "nearest":
-        rounding = a.get("nearest_mode", "round_prefer_floor")
-        if how == "asymmetric" and rounding == "floor":
-            return F.interpolate(x, mode="nearest", **given)
-        if how in ("half_pixel", "pytorch_half_pixel") and rounding == "round_prefer_ceil":
-            return F.interpolate(x, mode="nearest-exact", **given)
-    elif mode == "linear" and how in ("pytorch_half_pixel", "half_pixel", "align_corners"):
-        names = ("linear", "bilinear", "trilinear")
-        return F.interpolate(x, mode=names[n - 1], align_corners=how == "align_corners", **given)
-    elif mode == "cubic" and how in ("half_pixel", "align_corners", "pytorch_half_pixel"):
-        return F.interpolate(x, mode="bicubic", align_corners=how == "align_corners", **given)
-    raise OnnxExporterError(f"onnx.load: Resize with mode {mode!r} and {how!r}")
+    for k, d in enumerate(a.get("axes") or range(x.dim())):
+        length = x.shape[d]
+        factor = None if factors is None else factors[k]
+        out = target[k] if target is not None else math.floor(length * (factor or 1))
+        if out == length and factor in (None, 1.0):
+            continue
+        at = _places(length, out, factor, how)
+        if mode == "nearest":
+            x = _nearest(x, d, at, a.get("nearest_mode", "round_prefer_floor"))
+        elif mode in ("linear", "cubic") and x.is_floating_point():
+            cubic = a.get("cubic_coeff_a", -0.75) if mode == "cubic" else None
+            x = _weighted(x, d, at, cubic, not a.get("exclude_outside"))
+        else:
+            raise OnnxExporterError(f"onnx.load: Resize of {x.dtype.name} with mode {mode!r}")
+    return x
+
+
+@operator("Upsample")
+def _upsample(a: Any, env: Any, x: Tensor, scales: Any = None) -> Tensor:
+    more = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    factors = clew.tensor(a["scales"]) if scales is None else scales
+    return _resize({**a, **more}, env, x, None, factors)
 
 
 def _loss_of(function: Any) -> Any:
-    def run(a: Any, env: Any, x: Tensor, target: Tensor, w: Any = None) -> Tensor:
-        return function(x, target.long(), w, reduction=a.get("reduction", "mean"),
-                        ignore_index=a.get("ignore_index", -100))  # fmt: skip
+    def run(a: Any, env: Any, x: Tensor, target: Tensor, w: Any = None) -> Any:
+        found = function(x, target.long(), w, reduction=a.get("reduction", "mean"),
+                         ignore_index=a.get("ignore_index", -100))  # fmt: skip
+        return found if a["_outputs"] < 2 else (found, x.log_softmax(1))
 
     return run
 
@@ -199,6 +365,10 @@ def _recurrent_of(kind: str) -> Any:
     ) -> Any:  # fmt: skip
         if lengths is not None or peep is not None or a.get("clip") or a.get("layout"):
             raise OnnxExporterError(f"onnx.load: {kind} with lengths, peepholes, clip or layout")
+        if a.get("input_forget") or a.get("activation_alpha") or a.get("activation_beta"):
+            raise OnnxExporterError(
+                f"onnx.load: {kind} with input_forget or factors of activations"
+            )
         hidden = a["hidden_size"]
         direction = a.get("direction", "forward")
         plain = {"RNN": "tanh", "LSTM": "sigmoid tanh tanh", "GRU": "sigmoid tanh"}[kind].split()

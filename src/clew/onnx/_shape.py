@@ -8,6 +8,7 @@ import numpy as np
 
 import clew
 from clew.export._ir import Value
+from clew.onnx._draws import argument
 from clew.onnx._errors import OnnxExporterError
 from clew.onnx._lower import Builder, lowers
 
@@ -211,6 +212,10 @@ def _split(b: Builder, a: Any) -> Any:
         size = b.dim_of(x, d)
         each = b.op("Div", b.op("Add", size, b.const(count - 1, np.int64)),
                     b.const(count, np.int64))  # fmt: skip
+    elif op in ("split", "split_with_sizes") and isinstance(
+        sizes := next(v for k, v in a.items() if k.startswith("split_size")), (tuple, list)
+    ):
+        return b.op("Split", name, b.vector(sizes), n=len(lengths), axis=d)
     elif op == "split":
         each = b.scalar(next(v for k, v in a.items() if k.startswith("split_size")), "int64")
     else:
@@ -260,13 +265,30 @@ def _rolled(b: Builder, name: str, shift: Any, d: int) -> str:
     return result
 
 
+@lowers("ops.unfold", "Tensor.unfold")
+def _windows(b: Builder, a: Any) -> str:
+    """Windows along a dim, whose elements become the last dim."""
+    x = a.node.args[0]
+    d, size, step = a.dimension % max(rank(x), 1), a.get("size"), a.step
+    if not rank(x) or isinstance(size, Value) or isinstance(step, Value):
+        raise OnnxExporterError("onnx.export: unfold() of a number, or with a size that varies")
+    stop = b.op("Sub", b.dim_of(x, d), b.const(size - 1, np.int64))
+    starts = b.op("Range", b.const(0, np.int64), stop, b.const(step, np.int64))
+    places = b.op("Add", b.op("Unsqueeze", starts, b.ints(1)), b.ints(*range(size)))
+    windows = b.op("Gather", b.name(x), places, axis=d)
+    order = [*range(d + 1), *range(d + 2, rank(x) + 1), d + 1]
+    result: str = b.op("Transpose", windows, perm=order)
+    return result
+
+
 @lowers(
-    "diagonal", "diag", "diag_embed", "diagflat", "ops.unfold", "Tensor.unfold", "as_strided",
-    "ops._as_strided", "rot90",
+    "diagonal", "diag", "diag_embed", "diagflat", "as_strided", "ops._as_strided", "rot90",
 )  # fmt: skip
 def _fixed_places(b: Builder, a: Any) -> str:
     """A view of fixed sizes: the places of its elements are constants."""
     x = a.node.args[0]
+    if None in x.sizes and a.node.op in ("diagonal", "diag", "diag_embed", "diagflat"):
+        return _diagonal(b, a, x)
     if None in x.sizes or None in a.out.sizes:
         raise OnnxExporterError(f"onnx.export: {a.node.op}() of a tensor whose sizes vary")
     from clew.export._names import function_of
@@ -284,6 +306,40 @@ def _fixed_places(b: Builder, a: Any) -> str:
     flat = b.op("Reshape", b.name(x), b.ints(-1))
     result: str = b.op("Gather", flat, b.const(places.astype(np.int64)), axis=0)
     return result
+
+
+def _diagonal(b: Builder, a: Any, x: Value) -> str:
+    """Diagonals, read or made, of sizes that vary."""
+    op, n, name = a.node.op, rank(x), b.name(x)
+    shift = a.get("offset", a.get("diagonal", 0)) or 0
+    zero, one = b.const(0, np.int64), b.const(1, np.int64)
+    if op == "diagonal" or (op == "diag" and n == 2):
+        d1, d2 = a.get("dim1", 0) % n, a.get("dim2", 1) % n
+        rest = [d for d in range(n) if d not in (d1, d2)]
+        name = b.op("Transpose", name, perm=[*rest, d1, d2])
+        rows = b.op("Sub", b.dim_of(x, d1), b.const(max(-shift, 0), np.int64))
+        columns = b.dim_of(x, d2)
+        count = b.op("Min", rows, b.op("Sub", columns, b.const(max(shift, 0), np.int64)))
+        line = b.op("Range", zero, b.op("Max", count, zero), one)
+        places = b.op("Mul", line, b.op("Add", columns, one))
+        start = b.op("Mul", b.const(max(-shift, 0), np.int64), columns)
+        places = b.op("Add", places, b.op("Add", start, b.const(max(shift, 0), np.int64)))
+        flat = b.op("Reshape", name, b.ints(*[0] * (n - 2), -1))
+        return str(b.op("Gather", flat, places, axis=n - 2))
+    if op == "diagflat":
+        name, n = b.op("Reshape", name, b.ints(-1)), 1
+    into = a.get("dim1", -2) % (n + 1), a.get("dim2", -1) % (n + 1)
+    if op == "diag_embed" and into != (n - 1, n):
+        raise OnnxExporterError("onnx.export: diag_embed() of varying sizes into other dims")
+    last = b.op("Shape", name, start=n - 1)
+    size = b.op("Add", b.op("Squeeze", last, b.ints(0)), b.const(abs(shift), np.int64))
+    line = b.op("Range", zero, size, one)
+    down = b.op("Unsqueeze", line, b.ints(1))
+    on = b.op("Equal", b.op("Sub", line, b.const(shift, np.int64)), down)
+    wide = b.op("Unsqueeze", name, b.ints(n - 1))
+    pads = [*[0] * n, max(shift, 0), *[0] * n, max(-shift, 0)]
+    padded = b.op("Pad", wide, b.ints(*pads))
+    return str(b.op("Where", on, padded, b.scalar(0, x.dtype)))
 
 
 # ---- indexing ----
@@ -464,13 +520,24 @@ def _scatter(b: Builder, a: Any) -> str:
     if mode not in how:
         raise OnnxExporterError(f"onnx.export: scatter_reduce() with {mode!r}")
     if a.node.op == "scatter_reduce" and not a.get("include_self", True):
-        raise OnnxExporterError("onnx.export: scatter_reduce() with include_self=False")
+        return _without_self(b, a, index, name, how[mode])
     if not rank(x):
         raise OnnxExporterError("onnx.export: scatter() into a tensor without dims")
     result: str = b.op(
         "ScatterElements", b.name(x), index, name, axis=a.dim % rank(x), reduction=how[mode]
     )
     return result
+
+
+def _without_self(b: Builder, a: Any, index: str, source: str, how: str) -> str:
+    """Elements that are written first become what changes nothing, then the rest is the same."""
+    x, d = a.input, a.dim % max(rank(a.input), 1)
+    if not rank(x) or not x.dtype.is_floating_point or how == "none":
+        raise OnnxExporterError("onnx.export: scatter_reduce() of integers with include_self=False")
+    start = {"add": 0.0, "mul": 1.0, "max": float("-inf"), "min": float("inf")}[how]
+    neutral = b.op("Expand", b.scalar(start, x.dtype), b.shape(index))
+    cleared = b.op("ScatterElements", b.name(x), index, neutral, axis=d)
+    return str(b.op("ScatterElements", cleared, index, source, axis=d, reduction=how))
 
 
 @lowers("index_add", "index_copy", "index_fill")
@@ -645,8 +712,19 @@ def _stacks(b: Builder, a: Any) -> str:
 @lowers("repeat_interleave")
 def _repeat_interleave(b: Builder, a: Any) -> str:
     x, times, dim = a.get("input"), a.get("repeats"), a.get("dim")
-    if x is None or (isinstance(times, Value) and times.kind == "tensor"):
-        raise OnnxExporterError("onnx.export: repeat_interleave() by a tensor of counts")
+    if isinstance(times, Value) and times.kind == "tensor":
+        ends = b.op("CumSum", b.of(times, clew.int64), b.const(0, np.int64))
+        total = b.op("ReduceSum", b.of(times, clew.int64), keepdims=0)
+        line = b.op("Range", b.const(0, np.int64), total, b.const(1, np.int64))
+        past = b.op("GreaterOrEqual", line, b.op("Unsqueeze", ends, b.ints(1)))
+        which = b.op("ReduceSum", b.cast(past, "int64"), b.ints(0), keepdims=0)
+        if x is None:
+            return str(which)
+        if rank(times) != 1:
+            raise OnnxExporterError("onnx.export: repeat_interleave() by a count of no dims")
+        if dim is None:
+            return str(b.op("Gather", b.op("Reshape", b.name(x), b.ints(-1)), which, axis=0))
+        return str(b.op("Gather", b.name(x), which, axis=dim % rank(x)))
     name, n = b.name(x), rank(x)
     if dim is None:
         name, n, dim = b.op("Reshape", name, b.ints(-1)), 1, 0
@@ -812,9 +890,21 @@ def _constant(b: Builder, a: Any) -> str:
     if any(isinstance(x, Value) for x in a.node.args):
         if a.node.op == "scalar_tensor":
             return b.scalar(a.node.args[0], a.out.dtype)
-        raise OnnxExporterError(f"onnx.export: {a.node.op}() of a size that varies")
+        return _triangle_places(b, a)
     made = getattr(clew, a.node.op)(*a.node.args, **a.node.kwargs)
     return b.const(made.numpy())
+
+
+def _triangle_places(b: Builder, a: Any) -> str:
+    """Places in the triangle of a matrix whose sizes vary, row after row."""
+    rows, columns = (b.scalar(argument(a, k, n, 0), "int64") for k, n in enumerate(("row", "col")))
+    shift = b.scalar(argument(a, 2, "offset", 0), "int64")
+    zero, one = b.const(0, np.int64), b.const(1, np.int64)
+    down = b.op("Unsqueeze", b.op("Range", zero, rows, one), b.ints(1))
+    apart = b.op("Sub", b.op("Range", zero, columns, one), down)
+    how = "LessOrEqual" if a.node.op == "tril_indices" else "GreaterOrEqual"
+    places: str = b.op("NonZero", b.op(how, apart, shift))
+    return places if a.out.dtype == clew.int64 else b.cast(places, a.out.dtype)
 
 
 @lowers("rand", "randn", "rand_like", "randn_like")
